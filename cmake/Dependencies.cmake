@@ -1,0 +1,19 @@
+# Debian's packages first (find_package); FetchContent where the system has none.
+include(FetchContent)
+
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+
+FetchContent_Declare(nlohmann_json
+  URL https://github.com/nlohmann/json/releases/download/v3.11.2/json.tar.xz
+  FIND_PACKAGE_ARGS 3.11)
+FetchContent_Declare(CLI11
+  GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.3.2 GIT_SHALLOW ON
+  FIND_PACKAGE_ARGS)
+FetchContent_MakeAvailable(nlohmann_json CLI11)
+
+if(ONESTEP_TESTS)
+  FetchContent_Declare(doctest
+    GIT_REPOSITORY https://github.com/doctest/doctest.git GIT_TAG v2.4.9 GIT_SHALLOW ON
+    FIND_PACKAGE_ARGS)
+  FetchContent_MakeAvailable(doctest)
+endif()

@@ -1,0 +1,30 @@
+# One library per folder, with the project's language level, floating-point rules and warnings.
+
+# Every target of the project compiles under these rules; nothing leaks to consumers but C++20.
+function(onestep_target_rules target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  # Fused multiply-adds are written where they are meant: the same bits on every machine.
+  target_compile_options(${target} PRIVATE -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+  if(ONESTEP_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(ONESTEP_SANITIZE)
+    target_compile_options(${target} PUBLIC -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+  endif()
+endfunction()
+
+# onestep_library(NAME [DEPENDS ...]): builds every .cpp of the current folder (op cases and per-ISA kernels have their own
+# targets) as onestep_NAME, alias onestep::NAME.
+function(onestep_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "(\\.cases\\.cpp|\\.isa\\.cpp|/main\\.cpp)$")
+  add_library(onestep_${name} ${sources})
+  add_library(onestep::${name} ALIAS onestep_${name})
+  onestep_target_rules(onestep_${name})
+  target_include_directories(onestep_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                                    $<INSTALL_INTERFACE:include/onestep>)
+  target_link_libraries(onestep_${name} PUBLIC ${ARG_DEPENDS})
+endfunction()
