@@ -1,0 +1,68 @@
+#pragma once
+// Shapes, strides and dim lists: a fixed-capacity array of int64, cheap to copy and to capture in a backward rule.
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <ostream>
+#include <string_view>
+#include <vector>
+
+#include "autograd/error.h"
+
+namespace onestep {
+
+inline constexpr int kMaxRank = 6;
+
+/// Up to six int64 values: a shape, the strides of a tensor, or a list of dims. Throws ShapeError beyond rank 6.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> values) : Shape(values.begin(), values.size()) {}
+  Shape(const std::vector<int64_t>& values) : Shape(values.data(), values.size()) {}
+  static Shape filled(int rank, int64_t value);
+
+  int rank() const { return rank_; }
+  bool empty() const { return rank_ == 0; }
+  int64_t operator[](int i) const { return values_[static_cast<size_t>(i)]; }
+  int64_t& operator[](int i) { return values_[static_cast<size_t>(i)]; }
+  int64_t back() const { return (*this)[rank_ - 1]; }
+  const int64_t* begin() const { return values_.data(); }
+  const int64_t* end() const { return values_.data() + rank_; }
+
+  void push_back(int64_t value);
+  void insert(int position, int64_t value);
+  void erase(int position);
+
+  /// Number of elements: the product of all entries (1 for rank 0).
+  int64_t numel() const;
+  bool operator==(const Shape& other) const;
+
+ private:
+  Shape(const int64_t* values, size_t count);
+
+  std::array<int64_t, kMaxRank> values_{};
+  int rank_ = 0;
+};
+
+/// `[2, 3, 4]`
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
+
+/// Maps a dim in [-rank, rank) to [0, rank); throws ShapeError naming `op`. A rank-0 tensor takes dims 0 and -1.
+int normalize_dim(std::string_view op, int64_t dim, int rank);
+
+/// Sorted, normalised, distinct dims; an empty list means all of them. Throws ShapeError on a repeated dim.
+Shape normalize_dims(std::string_view op, const Shape& dims, int rank);
+
+/// The shape after removing `dims` (sorted, normalised), or after setting them to 1 with `keepdim`.
+Shape reduced_shape(const Shape& shape, const Shape& dims, bool keepdim);
+
+/// Row-major strides, in elements.
+Shape contiguous_strides(const Shape& shape);
+
+/// NumPy broadcasting of two shapes; throws ShapeError naming `op` and both shapes.
+Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b);
+
+/// Throws ShapeError unless every size is >= 0 and the element count fits in memory arithmetic.
+void check_sizes(std::string_view op, const Shape& shape);
+
+}  // namespace onestep
