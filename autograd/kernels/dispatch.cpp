@@ -1,0 +1,236 @@
+// Threads over the serial kernels of the table in use. Maps and rows are split into ranges; no output depends on the split.
+#include <cmath>
+
+#include "autograd/kernels/kernels.h"
+#include "autograd/kernels/reference.h"
+
+namespace onestep::kernels {
+namespace {
+
+template <class T>
+const Table<T>& table() {
+  return reference::table<T>;
+}
+
+/// Rough nanoseconds an element takes.
+constexpr double kCheap = 0.15, kTranscendental = 0.6;
+
+}  // namespace
+
+#define ONESTEP_MAP(NAME, COST)                                                                     \
+  template <class T>                                                                                \
+  void NAME(const T* x, T* y, int64_t n) {                                                          \
+    parallel_for(n, COST, [=](int64_t i, int64_t end) { table<T>().NAME(x + i, y + i, end - i); }); \
+  }                                                                                                 \
+  template void NAME(const float*, float*, int64_t);                                                \
+  template void NAME(const double*, double*, int64_t);
+
+ONESTEP_MAP(exp, kTranscendental)
+ONESTEP_MAP(log, kTranscendental)
+ONESTEP_MAP(sqrt, kCheap)
+ONESTEP_MAP(rsqrt, kCheap)
+ONESTEP_MAP(sin, kTranscendental)
+ONESTEP_MAP(cos, kTranscendental)
+ONESTEP_MAP(tanh, kTranscendental)
+ONESTEP_MAP(erf, kTranscendental)
+ONESTEP_MAP(sigmoid, kTranscendental)
+ONESTEP_MAP(silu, kTranscendental)
+ONESTEP_MAP(gelu_tanh, kTranscendental)
+ONESTEP_MAP(gelu_erf, kTranscendental)
+#undef ONESTEP_MAP
+
+#define ONESTEP_MAP_GRAD(NAME)                                                                                          \
+  template <class T>                                                                                                    \
+  void NAME(const T* x, const T* dy, T* dx, int64_t n) {                                                                \
+    parallel_for(n, kTranscendental, [=](int64_t i, int64_t end) { table<T>().NAME(x + i, dy + i, dx + i, end - i); }); \
+  }                                                                                                                     \
+  template void NAME(const float*, const float*, float*, int64_t);                                                      \
+  template void NAME(const double*, const double*, double*, int64_t);
+
+ONESTEP_MAP_GRAD(silu_grad)
+ONESTEP_MAP_GRAD(gelu_tanh_grad)
+ONESTEP_MAP_GRAD(gelu_erf_grad)
+#undef ONESTEP_MAP_GRAD
+
+#define ONESTEP_ZIP(NAME)                                                              \
+  template <class T>                                                                   \
+  void NAME(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) { \
+    parallel_for(n, kCheap, [=](int64_t i, int64_t end) {                              \
+      table<T>().NAME(a + i * a_step, a_step, b + i * b_step, b_step, y + i, end - i); \
+    });                                                                                \
+  }                                                                                    \
+  template void NAME(const float*, int64_t, const float*, int64_t, float*, int64_t);   \
+  template void NAME(const double*, int64_t, const double*, int64_t, double*, int64_t);
+
+ONESTEP_ZIP(add)
+ONESTEP_ZIP(sub)
+ONESTEP_ZIP(mul)
+ONESTEP_ZIP(div)
+ONESTEP_ZIP(maximum)
+ONESTEP_ZIP(minimum)
+#undef ONESTEP_ZIP
+
+#define ONESTEP_ROWS(NAME, Y_COLS)                                                                                 \
+  template <class T>                                                                                               \
+  void NAME(const T* x, T* y, int64_t rows, int64_t cols) {                                                        \
+    parallel_for(rows, 2 * kTranscendental * static_cast<double>(cols),                                            \
+                 [=](int64_t r, int64_t end) { table<T>().NAME(x + r * cols, y + r * (Y_COLS), end - r, cols); }); \
+  }                                                                                                                \
+  template void NAME(const float*, float*, int64_t, int64_t);                                                      \
+  template void NAME(const double*, double*, int64_t, int64_t);
+
+ONESTEP_ROWS(softmax_rows, cols)
+ONESTEP_ROWS(log_softmax_rows, cols)
+ONESTEP_ROWS(logsumexp_rows, 1)
+#undef ONESTEP_ROWS
+
+#define ONESTEP_ROWS_GRAD(NAME)                                                                                                \
+  template <class T>                                                                                                           \
+  void NAME(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols) {                                                      \
+    parallel_for(rows, 3 * kCheap * static_cast<double>(cols),                                                                 \
+                 [=](int64_t r, int64_t end) { table<T>().NAME(y + r * cols, dy + r * cols, dx + r * cols, end - r, cols); }); \
+  }                                                                                                                            \
+  template void NAME(const float*, const float*, float*, int64_t, int64_t);                                                    \
+  template void NAME(const double*, const double*, double*, int64_t, int64_t);
+
+ONESTEP_ROWS_GRAD(softmax_grad_rows)
+ONESTEP_ROWS_GRAD(log_softmax_grad_rows)
+#undef ONESTEP_ROWS_GRAD
+
+template <class T>
+void pow(const T* x, T exponent, T* y, int64_t n) {
+  parallel_for(n, 4 * kTranscendental, [=](int64_t i, int64_t end) { table<T>().pow(x + i, exponent, y + i, end - i); });
+}
+
+template <class T>
+T sum(const T* x, int64_t n) {
+  return table<T>().sum(x, n);
+}
+template <class T>
+T sum_squares(const T* x, int64_t n) {
+  return table<T>().sum_squares(x, n);
+}
+template <class T>
+T dot(const T* a, const T* b, int64_t n) {
+  return table<T>().dot(a, b, n);
+}
+template <class T>
+T max(const T* x, int64_t n) {
+  return table<T>().max(x, n);
+}
+template <class T>
+int64_t argmax(const T* x, int64_t n) {
+  return table<T>().argmax(x, n);
+}
+
+/// Columns go to threads in groups of 64, four vectors of a row.
+template <class F>
+void parallel_columns(int64_t rows, int64_t cols, const F& f) {
+  constexpr int64_t group = 64;
+  parallel_for((cols + group - 1) / group, kCheap * static_cast<double>(rows * group),
+               [&](int64_t begin, int64_t end) { f(begin * group, end * group < cols ? end * group : cols); });
+}
+
+template <class T>
+void sum_rows(const T* x, T* y, int64_t rows, int64_t cols) {
+  parallel_columns(rows, cols, [=](int64_t c, int64_t end) { table<T>().sum_rows(x + c, y + c, rows, end - c, cols); });
+}
+
+template <class T>
+void layer_norm_rows(const T* x, const T* weight, const T* bias, T eps, T* y, T* mean, T* rstd, int64_t rows, int64_t cols) {
+  parallel_for(rows, 3 * kCheap * static_cast<double>(cols), [=](int64_t r, int64_t end) {
+    table<T>().layer_norm_rows(x + r * cols, weight, bias, eps, y + r * cols, mean + r, rstd + r, end - r, cols);
+  });
+}
+
+template <class T>
+void layer_norm_grad_rows(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, int64_t rows,
+                          int64_t cols) {
+  parallel_for(rows, 4 * kCheap * static_cast<double>(cols), [=](int64_t r, int64_t end) {
+    table<T>().layer_norm_grad_rows(x + r * cols, weight, mean + r, rstd + r, dy + r * cols, dx + r * cols, end - r, cols);
+  });
+}
+
+template <class T>
+void layer_norm_param_grad(const T* x, const T* mean, const T* rstd, const T* dy, T* dweight, T* dbias, int64_t rows,
+                           int64_t cols) {
+  parallel_columns(2 * rows, cols, [=](int64_t c, int64_t end) {
+    table<T>().layer_norm_param_grad(x + c, mean, rstd, dy + c, dweight ? dweight + c : nullptr, dbias ? dbias + c : nullptr,
+                                     rows, end - c, cols);
+  });
+}
+
+template <class T>
+void adam_step(T* p, const T* g, T* m, T* v, int64_t n, const AdamOptions& options) {
+  const AdamOptions& o = options;
+  const double correction1 = 1 - std::pow(o.beta1, static_cast<double>(o.step));
+  const double correction2 = 1 - std::pow(o.beta2, static_cast<double>(o.step));
+  const AdamScalars<T> s = {
+      .shrink = static_cast<T>(1 - o.lr * o.weight_decay),
+      .weight_decay = static_cast<T>(o.weight_decay),
+      .one_minus_beta1 = static_cast<T>(1 - o.beta1),
+      .beta2 = static_cast<T>(o.beta2),
+      .one_minus_beta2 = static_cast<T>(1 - o.beta2),
+      .sqrt_correction2 = static_cast<T>(std::sqrt(correction2)),
+      .eps = static_cast<T>(o.eps),
+      .minus_step_size = static_cast<T>(-o.lr / correction1),
+      .decoupled = o.decoupled,
+  };
+  parallel_for(n, 4 * kCheap, [&](int64_t i, int64_t end) { table<T>().adam_step(p + i, g + i, m + i, v + i, end - i, s); });
+}
+
+template <class T>
+void sgd_step(T* p, const T* g, T* buffer, int64_t n, const SgdOptions& options) {
+  const SgdScalars<T> s = {
+      .minus_lr = static_cast<T>(-options.lr),
+      .momentum = static_cast<T>(options.momentum),
+      .one_minus_dampening = static_cast<T>(1 - options.dampening),
+      .weight_decay = static_cast<T>(options.weight_decay),
+      .nesterov = options.nesterov,
+      .first = options.first,
+  };
+  parallel_for(n, 3 * kCheap,
+               [&](int64_t i, int64_t end) { table<T>().sgd_step(p + i, g + i, buffer ? buffer + i : nullptr, end - i, s); });
+}
+
+template <class T>
+void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+          int64_t ldc, bool accumulate) {
+  parallel_for(m, 0.1 * static_cast<double>(n * k), [=](int64_t i, int64_t end) {
+    table<T>().gemm(trans_a, trans_b, end - i, n, k, trans_a ? a + i : a + i * lda, lda, b, ldb, c + i * ldc, ldc, accumulate,
+                    nullptr);
+  });
+}
+
+template <class T>
+void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
+                  const int64_t* a_offsets, const T* b, int64_t ldb, const int64_t* b_offsets, T* c, int64_t ldc,
+                  const int64_t* c_offsets, bool accumulate) {
+  parallel_for(batch, 0.1 * static_cast<double>(m * n * k), [=](int64_t i, int64_t end) {
+    for (; i < end; ++i) {
+      gemm(trans_a, trans_b, m, n, k, a + a_offsets[i], lda, b + b_offsets[i], ldb, c + c_offsets[i], ldc, accumulate);
+    }
+  });
+}
+
+#define ONESTEP_INSTANTIATE(T)                                                                                            \
+  template void pow(const T*, T, T*, int64_t);                                                                            \
+  template T sum(const T*, int64_t);                                                                                      \
+  template T sum_squares(const T*, int64_t);                                                                              \
+  template T dot(const T*, const T*, int64_t);                                                                            \
+  template T max(const T*, int64_t);                                                                                      \
+  template int64_t argmax(const T*, int64_t);                                                                             \
+  template void sum_rows(const T*, T*, int64_t, int64_t);                                                                 \
+  template void layer_norm_rows(const T*, const T*, const T*, T, T*, T*, T*, int64_t, int64_t);                           \
+  template void layer_norm_grad_rows(const T*, const T*, const T*, const T*, const T*, T*, int64_t, int64_t);             \
+  template void layer_norm_param_grad(const T*, const T*, const T*, const T*, T*, T*, int64_t, int64_t);                  \
+  template void adam_step(T*, const T*, T*, T*, int64_t, const AdamOptions&);                                             \
+  template void sgd_step(T*, const T*, T*, int64_t, const SgdOptions&);                                                   \
+  template void gemm(bool, bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, bool);     \
+  template void gemm_batched(int64_t, bool, bool, int64_t, int64_t, int64_t, const T*, int64_t, const int64_t*, const T*, \
+                             int64_t, const int64_t*, T*, int64_t, const int64_t*, bool);
+ONESTEP_INSTANTIATE(float)
+ONESTEP_INSTANTIATE(double)
+#undef ONESTEP_INSTANTIATE
+
+}  // namespace onestep::kernels

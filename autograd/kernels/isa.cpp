@@ -1,0 +1,70 @@
+#include "autograd/kernels/isa.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "autograd/error.h"
+
+namespace onestep::kernels {
+namespace {
+
+constexpr Isa kAll[] = {Isa::generic, Isa::avx2, Isa::avx512};
+
+Isa chosen_isa() {
+  const char* asked = std::getenv("ONESTEP_ISA");
+  if (!asked || !*asked) {
+    if (isa_supported(Isa::avx512)) return Isa::avx512;
+    return isa_supported(Isa::avx2) ? Isa::avx2 : Isa::generic;
+  }
+  for (const Isa isa : kAll) {
+    if (std::string_view(asked) != name(isa)) continue;
+    check<ConfigError>(isa_supported(isa), "ONESTEP_ISA: this machine cannot run ", asked);
+    return isa;
+  }
+  throw ConfigError(std::string("ONESTEP_ISA: unknown instruction set: ") + asked + " (generic, avx2 or avx512)");
+}
+
+Isa& current() {
+  static Isa isa = chosen_isa();
+  return isa;
+}
+
+}  // namespace
+
+const char* name(Isa isa) {
+  switch (isa) {
+    case Isa::avx2:
+      return "avx2";
+    case Isa::avx512:
+      return "avx512";
+    case Isa::generic:
+      break;
+  }
+  return "generic";
+}
+
+bool isa_supported(Isa isa) {
+  switch (isa) {
+#ifdef ONESTEP_X86
+    // These look at the operating system's support for the wide registers too.
+    case Isa::avx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case Isa::avx512:
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512vl") && isa_supported(Isa::avx2);
+#endif
+    case Isa::generic:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Isa active_isa() { return current(); }
+
+void set_isa(Isa isa) {
+  check<ConfigError>(isa_supported(isa), "set_isa: this machine cannot run ", name(isa));
+  current() = isa;
+}
+
+}  // namespace onestep::kernels

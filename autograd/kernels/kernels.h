@@ -1,0 +1,161 @@
+#pragma once
+// Hot loops on raw pointers. T is float (vectorised, the same bits for every instruction set and number of threads) or
+// double (naive loops with libm: the reference the float kernels are tested against). Rows are contiguous. An output may
+// be the same array as an input of the same shape, but may not overlap it otherwise. Nothing here checks or throws.
+
+#include <cstdint>
+
+#include "autograd/kernels/isa.h"
+#include "autograd/kernels/parallel.h"
+
+namespace onestep::kernels {
+
+// --- maps: y[i] = f(x[i]) ----------------------------------------------------------------------------------------------
+
+template <class T>
+void exp(const T* x, T* y, int64_t n);
+template <class T>
+void log(const T* x, T* y, int64_t n);
+template <class T>
+void sqrt(const T* x, T* y, int64_t n);
+/// 1 / sqrt(x), both correctly rounded.
+template <class T>
+void rsqrt(const T* x, T* y, int64_t n);
+template <class T>
+void sin(const T* x, T* y, int64_t n);
+template <class T>
+void cos(const T* x, T* y, int64_t n);
+template <class T>
+void tanh(const T* x, T* y, int64_t n);
+template <class T>
+void erf(const T* x, T* y, int64_t n);
+/// 1 / (1 + exp(-x))
+template <class T>
+void sigmoid(const T* x, T* y, int64_t n);
+/// x sigmoid(x)
+template <class T>
+void silu(const T* x, T* y, int64_t n);
+/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+template <class T>
+void gelu_tanh(const T* x, T* y, int64_t n);
+/// x/2 (1 + erf(x / sqrt(2)))
+template <class T>
+void gelu_erf(const T* x, T* y, int64_t n);
+/// x^exponent; 2, 3, 0.5, -0.5, -1 and -2 by multiplication, square root and division as in torch.pow.
+template <class T>
+void pow(const T* x, T exponent, T* y, int64_t n);
+
+/// dx[i] = dy[i] f'(x[i])
+template <class T>
+void silu_grad(const T* x, const T* dy, T* dx, int64_t n);
+template <class T>
+void gelu_tanh_grad(const T* x, const T* dy, T* dx, int64_t n);
+template <class T>
+void gelu_erf_grad(const T* x, const T* dy, T* dx, int64_t n);
+
+/// y[i] = a[i * a_step] op b[i * b_step]; a step is 1, or 0 for a scalar operand.
+template <class T>
+void add(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+template <class T>
+void sub(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+template <class T>
+void mul(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+template <class T>
+void div(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+/// NaN when either is NaN, as torch.maximum and torch.minimum.
+template <class T>
+void maximum(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+template <class T>
+void minimum(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+
+// --- reductions of one row: 16 lanes and one fixed tree ----------------------------------------------------------------
+
+/// 0 for n = 0.
+template <class T>
+T sum(const T* x, int64_t n);
+template <class T>
+T sum_squares(const T* x, int64_t n);
+template <class T>
+T dot(const T* a, const T* b, int64_t n);
+/// NaN when any is NaN; -inf for n = 0.
+template <class T>
+T max(const T* x, int64_t n);
+/// First index of the largest value; NaN counts as the largest (torch.argmax). n >= 1.
+template <class T>
+int64_t argmax(const T* x, int64_t n);
+
+// --- rows: x is [rows, cols] -------------------------------------------------------------------------------------------
+
+/// y[c] = sum over r of x[r, c] (a bias gradient): [rows, cols] -> [cols]
+template <class T>
+void sum_rows(const T* x, T* y, int64_t rows, int64_t cols);
+
+/// y = exp(x - max) / sum(exp(x - max)) per row; a row of -inf gives NaN, as torch.softmax.
+template <class T>
+void softmax_rows(const T* x, T* y, int64_t rows, int64_t cols);
+/// dx = y (dy - sum(y dy)) per row, y the softmax.
+template <class T>
+void softmax_grad_rows(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols);
+/// y = x - logsumexp(x) per row.
+template <class T>
+void log_softmax_rows(const T* x, T* y, int64_t rows, int64_t cols);
+/// dx = dy - exp(y) sum(dy) per row, y the log-softmax.
+template <class T>
+void log_softmax_grad_rows(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols);
+/// y[r] = log(sum(exp(x[r, :]))): [rows, cols] -> [rows]; a row of -inf gives -inf.
+template <class T>
+void logsumexp_rows(const T* x, T* y, int64_t rows, int64_t cols);
+
+/// y = (x - mean) rstd weight + bias per row, rstd = 1 / sqrt(var + eps) with the biased variance. weight [cols] and bias
+/// [cols] may be null; mean [rows] and rstd [rows] are written for the backward pass. torch.nn.functional.layer_norm.
+template <class T>
+void layer_norm_rows(const T* x, const T* weight, const T* bias, T eps, T* y, T* mean, T* rstd, int64_t rows, int64_t cols);
+/// The gradient of layer_norm_rows for x: with g = dy weight and h = (x - mean) rstd, dx = rstd (g - avg(g) - h avg(g h)).
+template <class T>
+void layer_norm_grad_rows(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, int64_t rows,
+                          int64_t cols);
+/// dweight[c] = sum over r of dy (x - mean) rstd, dbias[c] = sum over r of dy: [rows, cols] -> [cols]; either may be null.
+template <class T>
+void layer_norm_param_grad(const T* x, const T* mean, const T* rstd, const T* dy, T* dweight, T* dbias, int64_t rows,
+                           int64_t cols);
+
+// --- matrix products ---------------------------------------------------------------------------------------------------
+
+/// c = op(a) op(b), or c += with `accumulate`: [m, k] x [k, n] -> [m, n], row-major with leading dimensions; op(a) is the
+/// transpose of the stored [k, m] when trans_a. Every c[i, j] is summed by fma in ascending k from zero within k-blocks of
+/// 256, the block sums added in order: neither threads, instruction set, nor m and n can change a bit of it.
+template <class T>
+void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+          int64_t ldc, bool accumulate);
+
+/// `batch` products at a + a_offsets[i], b + b_offsets[i], c + c_offsets[i] (in elements; inputs may repeat, outputs may
+/// not overlap), each with the bits that gemm gives.
+template <class T>
+void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
+                  const int64_t* a_offsets, const T* b, int64_t ldb, const int64_t* b_offsets, T* c, int64_t ldc,
+                  const int64_t* c_offsets, bool accumulate);
+
+// --- optimizer steps ---------------------------------------------------------------------------------------------------
+
+/// The scalars of one Adam or AdamW update; `step` counts from 1. Decoupled weight decay is AdamW.
+struct AdamOptions {
+  double lr, beta1, beta2, eps, weight_decay;
+  int64_t step;
+  bool decoupled;
+};
+
+/// One update of p with gradient g and moments m and v, in the operation order of torch.optim.Adam and AdamW.
+template <class T>
+void adam_step(T* p, const T* g, T* m, T* v, int64_t n, const AdamOptions& options);
+
+/// The scalars of one SGD update; `first` is the first step (the buffer becomes the gradient).
+struct SgdOptions {
+  double lr, momentum, dampening, weight_decay;
+  bool nesterov, first;
+};
+
+/// One update of p with gradient g and momentum buffer (may be null when momentum is 0), as torch.optim.SGD.
+template <class T>
+void sgd_step(T* p, const T* g, T* buffer, int64_t n, const SgdOptions& options);
+
+}  // namespace onestep::kernels

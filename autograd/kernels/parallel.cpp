@@ -1,0 +1,45 @@
+#include "autograd/kernels/parallel.h"
+
+#include <sched.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "autograd/error.h"
+
+namespace onestep::kernels {
+namespace {
+
+/// Distinct cores among the CPUs this process may run on: hyper-threads share the units the kernels saturate.
+int physical_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return omp_get_num_procs();
+  std::set<std::string> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    std::ifstream siblings("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
+    std::string list;
+    if (!std::getline(siblings, list)) return omp_get_num_procs();
+    cores.insert(list);
+  }
+  return cores.empty() ? omp_get_num_procs() : static_cast<int>(cores.size());
+}
+
+int& current() {
+  static int threads = std::getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : physical_cores();
+  return threads;
+}
+
+}  // namespace
+
+int num_threads() { return current(); }
+
+void set_num_threads(int n) {
+  check<ConfigError>(n >= 1 && n <= 1024, "set_num_threads: the number of threads must be from 1 to 1024: ", n);
+  current() = n;
+}
+
+}  // namespace onestep::kernels

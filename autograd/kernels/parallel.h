@@ -1,0 +1,45 @@
+#pragma once
+
+#include <omp.h>
+
+#include <cstdint>
+
+namespace onestep::kernels {
+
+/// Threads a parallel region uses: `OMP_NUM_THREADS` if set, else the number of physical cores this process may run on.
+int num_threads();
+
+/// Sets the number of threads. Throws ConfigError unless 1 <= n <= 1024.
+void set_num_threads(int n);
+
+/// Work (in rough nanoseconds) below which a second thread costs more than it brings.
+inline constexpr int64_t kMinWorkPerThread = 8000;
+
+/// Threads worth using for `work` nanoseconds that split into at most `pieces`; 1 inside a parallel region.
+inline int threads_for(int64_t pieces, double work) {
+  if (pieces < 2 || work < 2.0 * kMinWorkPerThread || omp_in_parallel()) return 1;
+  int64_t threads = num_threads();
+  if (threads > pieces) threads = pieces;
+  if (work < static_cast<double>(threads) * kMinWorkPerThread) threads = static_cast<int64_t>(work / kMinWorkPerThread);
+  return static_cast<int>(threads);
+}
+
+/// Calls f(begin, end) on disjoint ranges that cover [0, n); `cost` is the rough nanoseconds one item takes. `f` must not
+/// throw, and what it writes for one item may not depend on the others: then the split cannot change a bit.
+template <class F>
+void parallel_for(int64_t n, double cost, const F& f) {
+  const int threads = threads_for(n, cost * static_cast<double>(n));
+  if (threads == 1) {
+    if (n > 0) f(int64_t{0}, n);
+    return;
+  }
+#pragma omp parallel num_threads(threads)
+  {
+    // The team may be smaller than asked for.
+    const int64_t team = omp_get_num_threads(), t = omp_get_thread_num();
+    const int64_t begin = n * t / team, end = n * (t + 1) / team;
+    if (begin < end) f(begin, end);
+  }
+}
+
+}  // namespace onestep::kernels

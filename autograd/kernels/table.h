@@ -1,0 +1,64 @@
+#pragma once
+// What one instruction set provides: serial kernels on raw pointers. dispatch.cpp adds the threads. Included by the files
+// compiled per instruction set, so nothing here may be an inline function: the linker could keep the AVX-512 copy.
+#include <cstdint>
+
+namespace onestep::kernels {
+
+/// Products are summed in k-blocks of this size on every instruction set: it is part of the result's bits.
+inline constexpr int64_t kBlockK = 256;
+
+/// AdamOptions as the numbers that enter the update, each rounded once to T.
+template <class T>
+struct AdamScalars {
+  T shrink, weight_decay, one_minus_beta1, beta2, one_minus_beta2, sqrt_correction2, eps, minus_step_size;
+  bool decoupled;
+};
+
+/// SgdOptions as the numbers that enter the update, each rounded once to T.
+template <class T>
+struct SgdScalars {
+  T minus_lr, momentum, one_minus_dampening, weight_decay;
+  bool nesterov, first;
+};
+
+/// Meanings are those of the functions of the same name in kernels.h; `ld` is the distance between rows.
+template <class T>
+struct Table {
+  using Map = void (*)(const T* x, T* y, int64_t n);
+  using MapGrad = void (*)(const T* x, const T* dy, T* dx, int64_t n);
+  using Zip = void (*)(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+  using Rows = void (*)(const T* x, T* y, int64_t rows, int64_t cols);
+  using RowsGrad = void (*)(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols);
+
+  Map exp, log, sqrt, rsqrt, sin, cos, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf;
+  void (*pow)(const T* x, T exponent, T* y, int64_t n);
+  MapGrad silu_grad, gelu_tanh_grad, gelu_erf_grad;
+  Zip add, sub, mul, div, maximum, minimum;
+
+  T (*sum)(const T* x, int64_t n);
+  T (*sum_squares)(const T* x, int64_t n);
+  T (*dot)(const T* a, const T* b, int64_t n);
+  T (*max)(const T* x, int64_t n);
+  int64_t (*argmax)(const T* x, int64_t n);
+
+  void (*sum_rows)(const T* x, T* y, int64_t rows, int64_t cols, int64_t ld);
+  Rows softmax_rows, log_softmax_rows, logsumexp_rows;
+  RowsGrad softmax_grad_rows, log_softmax_grad_rows;
+  void (*layer_norm_rows)(const T* x, const T* weight, const T* bias, T eps, T* y, T* mean, T* rstd, int64_t rows,
+                          int64_t cols);
+  void (*layer_norm_grad_rows)(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, int64_t rows,
+                               int64_t cols);
+  void (*layer_norm_param_grad)(const T* x, const T* mean, const T* rstd, const T* dy, T* dweight, T* dbias, int64_t rows,
+                                int64_t cols, int64_t ld);
+
+  /// Elements of scratch memory (64-byte aligned) that gemm needs.
+  int64_t (*gemm_workspace)(int64_t m, int64_t n, int64_t k);
+  void (*gemm)(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
+               T* c, int64_t ldc, bool accumulate, T* workspace);
+
+  void (*adam_step)(T* p, const T* g, T* m, T* v, int64_t n, const AdamScalars<T>& s);
+  void (*sgd_step)(T* p, const T* g, T* buffer, int64_t n, const SgdScalars<T>& s);
+};
+
+}  // namespace onestep::kernels
