@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <ostream>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "autograd/error.h"
@@ -18,6 +19,9 @@ class Shape {
  public:
   Shape() = default;
   Shape(std::initializer_list<int64_t> values) : Shape(values.begin(), values.size()) {}
+  /// One entry, so that `ones(3)`, `view(x, -1)` and `sum(x, 1)` read as in PyTorch.
+  template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
+  Shape(T value) : Shape({static_cast<int64_t>(value)}) {}
   Shape(const std::vector<int64_t>& values) : Shape(values.data(), values.size()) {}
   static Shape filled(int rank, int64_t value);
 

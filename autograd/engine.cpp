@@ -1,0 +1,104 @@
+// The backward pass: one iteration over the reachable nodes, newest first.
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "autograd/node.h"
+#include "autograd/ops.h"
+
+namespace onestep {
+namespace {
+
+std::atomic<uint64_t> pass_counter{0};
+
+/// Every node reachable from `root`, in descending creation order: each op comes before its inputs.
+std::vector<Node*> reachable(Node* root) {
+  const uint64_t pass = ++pass_counter;
+  std::vector<Node*> nodes{root};
+  root->visit = pass;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const auto& input : nodes[i]->inputs) {
+      if (!input || input->visit == pass) continue;
+      input->visit = pass;
+      nodes.push_back(input.get());
+    }
+  }
+  const auto newest_first = [](const Node* a, const Node* b) { return a->sequence > b->sequence; };
+  if (!std::is_sorted(nodes.begin(), nodes.end(), newest_first)) std::sort(nodes.begin(), nodes.end(), newest_first);
+  return nodes;
+}
+
+/// sum += addend, in place when nobody else sees `sum`.
+void accumulate(Tensor& sum, Tensor addend) {
+  if (!sum.defined())
+    sum = std::move(addend);
+  else if (sum.is_unique() && sum.is_contiguous())
+    add_(sum, addend);
+  else
+    sum = add(sum, addend);
+}
+
+/// Adds into a collected gradient. The tensor that users see never shares memory with another gradient.
+void collect(Node& node, const Tensor& grad, bool may_take) {
+  if (node.grad.defined())
+    add_(node.grad, grad);
+  else
+    node.grad = may_take && grad.is_contiguous() ? grad : clone(grad);
+}
+
+void check_gradient(const Node& node, size_t i, const Tensor& grad) {
+  const Node& input = *node.inputs[i];
+  check<GradError>(grad.shape() == input.shape, node.name, ": its rule returned gradient ", i, " of shape ", grad.shape(),
+                   " for an input of shape ", input.shape);
+  check<GradError>(grad.dtype() == input.dtype, node.name, ": its rule returned gradient ", i, " of dtype ", grad.dtype(),
+                   " for an input of dtype ", input.dtype);
+}
+
+void run_rule(Node& node, const Tensor& grad, bool retain_graph) {
+  Grads grads = node.rule(Backward(node, grad));
+  check<GradError>(grads.size() == node.inputs.size(), node.name, ": its rule returned ", grads.size(), " gradients for ",
+                   node.inputs.size(), " inputs");
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (!node.inputs[i] || !grads[i].defined()) continue;
+    check_gradient(node, i, grads[i]);
+    accumulate(node.inputs[i]->pending, std::move(grads[i]));
+  }
+  if (!retain_graph && !node.saved.empty()) {
+    node.saved.clear();
+    node.released = true;
+  }
+}
+
+/// Leaves no half-summed gradient behind when a rule throws.
+struct PendingGuard {
+  const std::vector<Node*>& nodes;
+  ~PendingGuard() {
+    for (Node* node : nodes) node->pending = Tensor();
+  }
+};
+
+}  // namespace
+
+void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
+  check<GradError>(requires_grad(), "backward: a tensor of shape ", shape(),
+                   " that does not require grad (call requires_grad_() on a leaf it is computed from, outside NoGradGuard)");
+  check<GradError>(gradient.defined() || numel() == 1, "backward: a tensor of shape ", shape(),
+                   " needs a gradient of that shape (or reduce it to one element first, e.g. with sum())");
+  const NoGradGuard no_grad;
+  const Tensor seed = gradient.defined() ? gradient.detach() : ones(shape(), dtype());
+  check<ShapeError>(seed.shape() == shape(), "backward: gradient of shape ", seed.shape(), " for a tensor of shape ", shape());
+  check<DTypeError>(seed.dtype() == dtype(), "backward: gradient of dtype ", seed.dtype(), " for a tensor of dtype ", dtype());
+
+  const std::vector<Node*> nodes = reachable(impl().node.get());
+  const PendingGuard guard{nodes};
+  nodes.front()->pending = gradient.defined() ? clone(seed) : seed;
+  for (Node* node : nodes) {
+    if (!node->pending.defined()) continue;  // its op's rule had no gradient to give
+    const Tensor grad = std::move(node->pending);
+    node->pending = Tensor();
+    if (node->is_leaf() || node->retains_grad) collect(*node, grad, node->is_leaf() && grad.is_unique());
+    if (!node->is_leaf()) run_rule(*node, grad, retain_graph);
+  }
+}
+
+}  // namespace onestep

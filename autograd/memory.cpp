@@ -1,0 +1,107 @@
+#include "autograd/memory.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include "autograd/error.h"
+
+namespace onestep::memory {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+// Under AddressSanitizer every block comes from the system with its exact size, so that an overrun is seen.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kCache = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool kCache = false;
+#else
+constexpr bool kCache = true;
+#endif
+#else
+constexpr bool kCache = true;
+#endif
+
+// Four classes a power of two (64, 80, 96, 112, 128, 160, ...): at most a quarter of a block is waste.
+struct SizeClass {
+  size_t index;
+  size_t bytes;
+};
+SizeClass size_class(size_t bytes) {
+  if (bytes <= kAlignment) return {0, kAlignment};
+  const auto octave = static_cast<size_t>(std::bit_width(bytes - 1)) - 1;  // 2^octave < bytes <= 2^(octave + 1)
+  const size_t quarter = size_t{1} << (octave - 2);
+  const size_t step = (bytes - (size_t{1} << octave) + quarter - 1) / quarter;  // 1 to 4
+  return {(octave - 6) * 4 + step, (size_t{1} << octave) + step * quarter};
+}
+
+struct Cache {
+  std::mutex mutex;
+  std::array<std::vector<void*>, 4 * 58 + 1> free_blocks;
+  Stats stats;
+};
+// Leaked on purpose: tensors with static storage duration may be freed after any destructor of ours has run.
+Cache& cache() {
+  static Cache* const instance = new Cache;
+  return *instance;
+}
+
+void* system_allocate(size_t bytes) {
+  void* block = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  check<Error>(block != nullptr, "memory: the system has no block of ", bytes, " bytes left");
+  return block;
+}
+
+}  // namespace
+
+void* allocate(size_t bytes) {
+  check<Error>(bytes < (size_t{1} << 60), "memory: a block of ", bytes, " bytes is too large");
+  const SizeClass size = size_class(bytes);
+  Cache& c = cache();
+  const std::lock_guard lock(c.mutex);
+  void* block = nullptr;
+  auto& free = c.free_blocks[size.index];
+  if (!free.empty()) {
+    block = free.back();
+    free.pop_back();
+  } else {
+    block = system_allocate(kCache ? size.bytes : std::max<size_t>(bytes, 1));
+    ++c.stats.system_allocations;
+  }
+  c.stats.live_bytes += static_cast<int64_t>(size.bytes);
+  c.stats.peak_bytes = std::max(c.stats.peak_bytes, c.stats.live_bytes);
+  return block;
+}
+
+void deallocate(void* block, size_t bytes) noexcept {
+  const SizeClass size = size_class(bytes);
+  Cache& c = cache();
+  const std::lock_guard lock(c.mutex);
+  c.stats.live_bytes -= static_cast<int64_t>(size.bytes);
+  if constexpr (kCache)
+    c.free_blocks[size.index].push_back(block);
+  else
+    std::free(block);
+}
+
+void release_cached() noexcept {
+  Cache& c = cache();
+  const std::lock_guard lock(c.mutex);
+  for (auto& blocks : c.free_blocks) {
+    for (void* block : blocks) std::free(block);
+    blocks.clear();
+  }
+}
+
+Stats stats() noexcept {
+  Cache& c = cache();
+  const std::lock_guard lock(c.mutex);
+  return c.stats;
+}
+
+}  // namespace onestep::memory

@@ -1,0 +1,35 @@
+#pragma once
+// Memory blocks for tensors and graph nodes: freed blocks go to a size-class cache, so that a training step in steady state
+// asks the system for nothing.
+#include <cstddef>
+#include <cstdint>
+
+namespace onestep::memory {
+
+/// A 64-byte aligned block of at least `bytes` bytes (uninitialised); throws Error when the system has no memory left.
+void* allocate(size_t bytes);
+/// Gives back a block of `allocate(bytes)`.
+void deallocate(void* block, size_t bytes) noexcept;
+/// Returns every cached free block to the system.
+void release_cached() noexcept;
+
+struct Stats {
+  int64_t live_bytes = 0;           ///< Bytes in use now (rounded up to size classes).
+  int64_t peak_bytes = 0;           ///< The most that was in use at once.
+  int64_t system_allocations = 0;   ///< How often the system was asked for a block.
+};
+Stats stats() noexcept;
+
+/// A standard allocator over the cache, for the small objects of the graph.
+template <class T>
+struct Allocator {
+  using value_type = T;
+  Allocator() = default;
+  template <class U>
+  Allocator(const Allocator<U>&) noexcept {}
+  T* allocate(size_t n) { return static_cast<T*>(memory::allocate(n * sizeof(T))); }
+  void deallocate(T* p, size_t n) noexcept { memory::deallocate(p, n * sizeof(T)); }
+  bool operator==(const Allocator&) const { return true; }
+};
+
+}  // namespace onestep::memory

@@ -1,0 +1,98 @@
+#include "autograd/node.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "autograd/memory.h"
+#include "autograd/ops.h"
+
+namespace onestep {
+namespace {
+std::atomic<uint64_t> next_sequence{1};
+std::atomic<int64_t> alive_count{0};
+}  // namespace
+
+Node::Node(const char* op_name, const Tensor& output)
+    : name(op_name), sequence(next_sequence++), shape(output.shape()), dtype(output.dtype()) {
+  ++alive_count;
+}
+
+// Frees a chain of any length without recursion: nodes that only this one holds are taken apart on a work list.
+Node::~Node() {
+  --alive_count;
+  std::vector<std::shared_ptr<Node>> work = std::move(inputs);
+  while (!work.empty()) {
+    const std::shared_ptr<Node> node = std::move(work.back());
+    work.pop_back();
+    if (node.use_count() != 1) continue;
+    std::move(node->inputs.begin(), node->inputs.end(), std::back_inserter(work));
+    node->inputs.clear();
+  }
+}
+
+int64_t Node::alive() { return alive_count; }
+
+const Tensor& Backward::saved(size_t i) const {
+  check<GradError>(!node_.released, node_.name,
+                   ": backward ran through this graph before and freed what it saved (pass retain_graph=true the first time)");
+  const Node::Saved& save = node_.saved[i];
+  if (!save.tensor.defined()) return save.tensor;  // an optional input that was not given
+  check<GradError>(save.tensor.version() == save.version, node_.name, ": a tensor needed for its gradient was changed in place: shape ",
+                   save.tensor.shape(), ", version ", save.tensor.version(), ", saved at ", save.version,
+                   " (clone it before the change, or use the op without trailing _)");
+  return save.tensor;
+}
+
+namespace detail {
+
+bool should_record(TensorList inputs) {
+  return grad_enabled() && std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.defined() && t.requires_grad(); });
+}
+
+std::shared_ptr<Node> make_node(const char* name, const Tensor& out, TensorList inputs, TensorList saved) {
+  auto node = std::allocate_shared<Node>(memory::Allocator<Node>(), name, out);
+  node->inputs.reserve(inputs.size());
+  for (const Tensor& input : inputs) {
+    if (!input.defined() || !input.requires_grad()) {
+      node->inputs.emplace_back();
+      continue;
+    }
+    const Tensor::Impl& impl = input.impl();
+    check<GradError>(impl.node->is_leaf() || impl.history == impl.storage->history, name,
+                     ": its input of shape ", impl.shape, " shares memory with a tensor that was changed in place since (take the view after the change, or use the op without trailing _)");
+    node->inputs.push_back(impl.node);
+  }
+  node->saved.reserve(saved.size());
+  for (const Tensor& tensor : saved)
+    node->saved.push_back(tensor.defined() ? Node::Saved{tensor.detach(), tensor.version()} : Node::Saved{});
+  return node;
+}
+
+void set_node(Tensor& tensor, std::shared_ptr<Node> node) {
+  tensor.impl().node = std::move(node);
+  tensor.impl().history = tensor.impl().storage->history;
+}
+
+}  // namespace detail
+
+Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result) {
+  const bool recorded = grad_enabled() && (self.requires_grad() || result.requires_grad());
+  check<GradError>(!recorded || !self.requires_grad() || !self.is_leaf(), name,
+                   ": a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)");
+  check<ShapeError>(result.shape() == self.shape(), name, ": result of shape ", result.shape(), " does not fit the tensor of shape ",
+                    self.shape());
+  check<DTypeError>(result.dtype() == self.dtype(), name, ": result of dtype ", result.dtype(), " does not fit the tensor of dtype ",
+                    self.dtype());
+  {
+    const NoGradGuard no_grad;
+    copy_(self, result);
+  }
+  if (recorded) {
+    ++self.impl().storage->history;
+    detail::set_node(self, result.impl().node);
+  }
+  return self;
+}
+
+}  // namespace onestep

@@ -1,0 +1,122 @@
+#pragma once
+// The recorded graph: nodes, what a backward rule sees, and `record`, the one function through which an op enters the graph.
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "autograd/tensor.h"
+
+namespace onestep {
+
+class Backward;
+using Grads = std::vector<Tensor>;
+
+/// A list of tensors that an op passes to `record`: a braced list or a vector.
+class TensorList {
+ public:
+  TensorList(std::initializer_list<Tensor> list) : begin_(list.begin()), size_(list.size()) {}
+  TensorList(const std::vector<Tensor>& list) : begin_(list.data()), size_(list.size()) {}
+  const Tensor* begin() const { return begin_; }
+  const Tensor* end() const { return begin_ + size_; }
+  size_t size() const { return size_; }
+
+ private:
+  const Tensor* begin_;
+  size_t size_;
+};
+
+/// A backward rule: a callable without destructor, stored in place.
+class Rule {
+ public:
+  Rule() = default;
+  template <class F>
+  explicit Rule(F f) : call_([](const std::byte* place, const Backward& b) { return (*std::launder(reinterpret_cast<const F*>(place)))(b); }) {
+    // A rule that could own a Tensor could keep its own output alive: a cycle that is never freed.
+    static_assert(std::is_trivially_destructible_v<F>, "a backward rule captures plain values; tensors go into `saved`");
+    static_assert(sizeof(F) <= kCapacity && alignof(F) <= alignof(std::max_align_t), "this rule captures too much");
+    new (place_.data()) F(f);
+  }
+  explicit operator bool() const { return call_ != nullptr; }
+  Grads operator()(const Backward& b) const { return call_(place_.data(), b); }
+
+ private:
+  static constexpr size_t kCapacity = 192;
+  Grads (*call_)(const std::byte*, const Backward&) = nullptr;
+  alignas(std::max_align_t) std::array<std::byte, kCapacity> place_;
+};
+
+/// One recorded op, or (without a rule) a leaf that collects a gradient. Edges hold nodes, not tensors: the values of an
+/// intermediate result are freed as soon as nobody needs them.
+class Node {
+ public:
+  struct Saved {
+    Tensor tensor;  ///< Detached, so that saving an output makes no cycle.
+    uint32_t version;
+  };
+
+  Node(const char* name, const Tensor& output);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  bool is_leaf() const { return !rule; }
+  /// How many nodes exist: a test that graphs are freed.
+  static int64_t alive();
+
+  const char* name;
+  uint64_t sequence;  ///< Creation order: every input has a smaller number than its op.
+  Shape shape;        ///< Of the output, hence of the gradient.
+  DType dtype;
+  std::vector<std::shared_ptr<Node>> inputs;  ///< Null where an input needs no gradient.
+  std::vector<Saved> saved;
+  Rule rule;
+  Tensor grad;            ///< Collected gradient: of a leaf, or of an op after retain_grad().
+  Tensor pending;         ///< Gradient that arrived so far in the running backward pass.
+  uint64_t visit = 0;     ///< The backward pass that last reached this node.
+  bool retains_grad = false;
+  bool released = false;
+};
+
+/// What a backward rule sees.
+class Backward {
+ public:
+  Backward(const Node& node, const Tensor& grad) : node_(node), grad_(grad) {}
+  /// Gradient of the loss with respect to the op's output, of the output's shape (any strides).
+  const Tensor& grad() const { return grad_; }
+  /// True if input `i` needs a gradient; the rule may return an undefined tensor for the others.
+  bool needs(size_t i) const { return node_.inputs[i] != nullptr; }
+  /// The shape of input `i`; only for inputs that need a gradient.
+  const Shape& input_shape(size_t i) const { return node_.inputs[i]->shape; }
+  /// The saved tensor `i`; throws GradError if it was written to since, or if the graph was already used up.
+  const Tensor& saved(size_t i) const;
+
+ private:
+  const Node& node_;
+  const Tensor& grad_;
+};
+
+namespace detail {
+bool should_record(TensorList inputs);
+std::shared_ptr<Node> make_node(const char* name, const Tensor& out, TensorList inputs, TensorList saved);
+void set_node(Tensor& tensor, std::shared_ptr<Node> node);
+}  // namespace detail
+
+/// Enters an op into the graph and returns `out`. `out` was just computed from `inputs`; `saved` are the tensors that the rule
+/// will ask for by position; `rule(Backward) -> Grads` returns one gradient an input, of the input's shape. Nothing is recorded
+/// when no input requires grad or under NoGradGuard.
+template <class F>
+Tensor record(const char* name, Tensor out, TensorList inputs, TensorList saved, F rule) {
+  if (!detail::should_record(inputs)) return out;
+  std::shared_ptr<Node> node = detail::make_node(name, out, inputs, saved);
+  node->rule = Rule(rule);
+  detail::set_node(out, std::move(node));
+  return out;
+}
+
+/// Makes an in-place op of an out-of-place one: `self` takes over the values of `result` and its place in the graph.
+/// Throws GradError on a leaf that requires grad while recording, ShapeError/DTypeError if `result` does not fit `self`.
+Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result);
+
+}  // namespace onestep

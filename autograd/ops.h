@@ -1,0 +1,313 @@
+#pragma once
+// Every public op: declaration and meaning, grouped. Forward, backward and cases of a group live together in ops/NAME.cpp and
+// ops/NAME.cases.cpp. Names, argument order and defaults are PyTorch's. All ops are differentiable where that makes sense,
+// take any strides and zero-size tensors, and throw ShapeError / DTypeError / GradError with the op's name first.
+//
+// Shapes in brackets, outermost dim first; B = batch, T = tokens, d = features, V = vocabulary.
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/generator.h"
+#include "autograd/node.h"
+#include "autograd/tensor.h"
+
+namespace onestep {
+
+// ---- creation (ops/creation.cpp) -----------------------------------------------------------------------------------------
+
+/// A number, or a nested braced list of numbers: `tensor({{1, 2}, {3, 4}})`. Integers give int64, bools bool, else float32.
+class NestedValues {
+ public:
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+  NestedValues(T v) : values_{static_cast<double>(v)}, dtype_(std::is_same_v<T, bool> ? DType::boolean : std::is_integral_v<T> ? DType::int64 : DType::float32) {}
+  NestedValues(std::initializer_list<NestedValues> rows);
+  const Shape& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  const std::vector<double>& values() const { return values_; }
+
+ private:
+  std::vector<double> values_;
+  Shape shape_;
+  DType dtype_;
+};
+
+/// The tensor of a nested braced list (torch.tensor). Throws ShapeError when rows differ in length.
+Tensor tensor(const NestedValues& values);
+Tensor tensor(const NestedValues& values, DType dtype);
+/// The tensor of `shape` with these row-major values; throws ShapeError unless their number fits.
+template <class T>
+Tensor from_values(std::span<const T> values, const Shape& shape);
+template <class T>
+Tensor from_values(const std::vector<T>& values, const Shape& shape) {
+  return from_values(std::span<const T>(values), shape);
+}
+Tensor zeros(const Shape& shape, DType dtype = DType::float32);
+Tensor ones(const Shape& shape, DType dtype = DType::float32);
+/// Every element `value`; without a dtype int64 for an integer value and float32 otherwise, as torch.full.
+Tensor full(const Shape& shape, Scalar value);
+Tensor full(const Shape& shape, Scalar value, DType dtype);
+Tensor zeros_like(const Tensor& x);
+Tensor ones_like(const Tensor& x);
+Tensor full_like(const Tensor& x, Scalar value);
+/// start, start + step, ... below `end`: int64 when all are integers, else float32 (torch.arange).
+Tensor arange(Scalar end);
+Tensor arange(Scalar start, Scalar end, Scalar step = 1);
+/// The identity matrix [n, n].
+Tensor eye(int64_t n, DType dtype = DType::float32);
+/// Uniform in [0, 1) from PyTorch's stream (torch.rand).
+Tensor rand(const Shape& shape, Generator& generator = default_generator(), DType dtype = DType::float32);
+/// Normal with mean 0 and standard deviation 1 from PyTorch's stream (torch.randn).
+Tensor randn(const Shape& shape, Generator& generator = default_generator(), DType dtype = DType::float32);
+/// int64 uniform in [low, high) from PyTorch's stream (torch.randint).
+Tensor randint(int64_t low, int64_t high, const Shape& shape, Generator& generator = default_generator());
+/// A random permutation of 0 .. n-1 (torch.randperm).
+Tensor randperm(int64_t n, Generator& generator = default_generator());
+
+// ---- elementwise with broadcasting (ops/elementwise.cpp) -----------------------------------------------------------------
+// Dtypes meet as in PyTorch: bool < int64 < float32 < float64, and a rank-0 tensor or a number does not widen within its kind.
+
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor sub(const Tensor& a, const Tensor& b);
+Tensor mul(const Tensor& a, const Tensor& b);
+/// True division: int64 operands give float32 (torch.div).
+Tensor div(const Tensor& a, const Tensor& b);
+Tensor add(const Tensor& a, Scalar b);
+Tensor sub(const Tensor& a, Scalar b);
+Tensor mul(const Tensor& a, Scalar b);
+Tensor div(const Tensor& a, Scalar b);
+/// a^b; the gradient of the base is 0 where b = 0 (torch.pow). 0^negative is inf; negative^fraction is NaN.
+Tensor pow(const Tensor& base, const Tensor& exponent);
+Tensor pow(const Tensor& base, Scalar exponent);
+/// Elementwise larger value; NaN wins; a tie shares the gradient half and half (torch.maximum).
+Tensor maximum(const Tensor& a, const Tensor& b);
+/// Elementwise smaller value; NaN wins; a tie shares the gradient half and half (torch.minimum).
+Tensor minimum(const Tensor& a, const Tensor& b);
+/// a where `condition` (bool) is true, b elsewhere; all three broadcast (torch.where).
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+
+Tensor neg(const Tensor& x);
+/// |x|; the gradient at 0 is 0.
+Tensor abs(const Tensor& x);
+Tensor exp(const Tensor& x);
+/// Natural logarithm: log(0) = -inf.
+Tensor log(const Tensor& x);
+Tensor sqrt(const Tensor& x);
+/// 1 / sqrt(x)
+Tensor rsqrt(const Tensor& x);
+Tensor sin(const Tensor& x);
+Tensor cos(const Tensor& x);
+Tensor tanh(const Tensor& x);
+/// 1 / (1 + exp(-x))
+Tensor sigmoid(const Tensor& x);
+/// max(x, 0); the gradient at 0 is 0.
+Tensor relu(const Tensor& x);
+enum class GeluApproximation { none, tanh };
+/// x * Phi(x), with Phi the normal distribution function by erf, or by its tanh approximation
+/// 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel 2016; torch.nn.functional.gelu).
+Tensor gelu(const Tensor& x, GeluApproximation approximate = GeluApproximation::none);
+/// x * sigmoid(x)
+Tensor silu(const Tensor& x);
+
+/// A copy in another dtype; to float it is differentiable (the gradient comes back in x's dtype). To int64 truncates.
+Tensor to(const Tensor& x, DType dtype);
+
+// In place: versioned; a leaf that requires grad needs a NoGradGuard. The second operand broadcasts to x.
+Tensor& add_(Tensor& x, const Tensor& y);
+Tensor& mul_(Tensor& x, Scalar factor);
+Tensor& fill_(Tensor& x, Scalar value);
+/// Copies the values of `source` (broadcast, converted) into x (torch.Tensor.copy_).
+Tensor& copy_(Tensor& x, const Tensor& source);
+
+// ---- comparisons and logic: bool results, no gradient (ops/compare.cpp) --------------------------------------------------
+
+Tensor eq(const Tensor& a, const Tensor& b);
+Tensor ne(const Tensor& a, const Tensor& b);
+Tensor lt(const Tensor& a, const Tensor& b);
+Tensor le(const Tensor& a, const Tensor& b);
+Tensor gt(const Tensor& a, const Tensor& b);
+Tensor ge(const Tensor& a, const Tensor& b);
+Tensor eq(const Tensor& a, Scalar b);
+Tensor ne(const Tensor& a, Scalar b);
+Tensor lt(const Tensor& a, Scalar b);
+Tensor le(const Tensor& a, Scalar b);
+Tensor gt(const Tensor& a, Scalar b);
+Tensor ge(const Tensor& a, Scalar b);
+/// Logic on truth values: a number is true unless it is 0.
+Tensor logical_and(const Tensor& a, const Tensor& b);
+Tensor logical_or(const Tensor& a, const Tensor& b);
+Tensor logical_xor(const Tensor& a, const Tensor& b);
+Tensor logical_not(const Tensor& x);
+/// True when any / every element is true (a rank-0 bool).
+Tensor any(const Tensor& x);
+Tensor all(const Tensor& x);
+Tensor isnan(const Tensor& x);
+Tensor isfinite(const Tensor& x);
+/// Same shape, dtype and elements (torch.equal; NaN differs from NaN).
+bool equal(const Tensor& a, const Tensor& b);
+/// |a - b| <= atol + rtol |b| everywhere (torch.allclose).
+bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
+
+// ---- reductions (ops/reduce.cpp) -----------------------------------------------------------------------------------------
+// `dims`: any distinct dims, negative from the end; an empty list means all. `keepdim` leaves size-1 dims.
+
+/// Sum of all elements (rank 0), or over `dims`. bool and int64 sum to int64.
+Tensor sum(const Tensor& x);
+Tensor sum(const Tensor& x, const Shape& dims, bool keepdim = false);
+/// Arithmetic mean; NaN over nothing.
+Tensor mean(const Tensor& x);
+Tensor mean(const Tensor& x, const Shape& dims, bool keepdim = false);
+/// Sum of squared deviations from the mean, divided by n - correction (torch.var; 1 = unbiased, 0 = biased).
+Tensor var(const Tensor& x, const Shape& dims = {}, int64_t correction = 1, bool keepdim = false);
+/// The largest element; ties share its gradient evenly (torch.max). NaN wins. Throws ShapeError over nothing.
+Tensor max(const Tensor& x);
+/// The largest element over `dims`; ties share the gradient evenly (torch.amax).
+Tensor amax(const Tensor& x, const Shape& dims, bool keepdim = false);
+struct MaxResult {
+  Tensor values, indices;
+};
+/// The largest element along `dim` and where it stands first; only that place gets the gradient (torch.max with dim).
+MaxResult max(const Tensor& x, int64_t dim, bool keepdim = false);
+/// Index of the first largest element of the flattened tensor, or along `dim`: int64, no gradient (torch.argmax).
+Tensor argmax(const Tensor& x);
+Tensor argmax(const Tensor& x, int64_t dim, bool keepdim = false);
+/// y_i = x_0 + ... + x_i along `dim`.
+Tensor cumsum(const Tensor& x, int64_t dim);
+
+// ---- matrix products (ops/matmul.cpp) ------------------------------------------------------------------------------------
+
+/// PyTorch's torch.matmul: [n] x [n] -> [], [m, k] x [k, n] -> [m, n], [k] x [k, n] -> [n], [m, k] x [k] -> [m], and batches
+/// [..., m, k] x [..., k, n] -> [..., m, n] with broadcasting batch dims, up to rank 6, any strides. Throws ShapeError.
+Tensor matmul(const Tensor& a, const Tensor& b);
+/// Sum of products of two vectors: [n] x [n] -> [] (torch.dot).
+Tensor dot(const Tensor& a, const Tensor& b);
+/// x W^T + b: x [..., in], weight [out, in], bias [out] or undefined -> [..., out] (torch.nn.functional.linear).
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+
+// ---- softmax family (ops/softmax.cpp) ------------------------------------------------------------------------------------
+
+/// exp(x_i - max) / sum_j exp(x_j - max) along `dim`; a slice that is all -inf is NaN, as in PyTorch.
+Tensor softmax(const Tensor& x, int64_t dim);
+/// x_i - logsumexp(x) along `dim`.
+Tensor log_softmax(const Tensor& x, int64_t dim);
+/// log(sum(exp(x))) over `dims`, without overflow; -inf over nothing or where all is -inf.
+Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim = false);
+
+// ---- masks (ops/mask.cpp) ------------------------------------------------------------------------------------------------
+
+/// x with `value` where `mask` (bool, broadcast to x) is true; the gradient there is 0 (torch.Tensor.masked_fill).
+Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
+Tensor& masked_fill_(Tensor& x, const Tensor& mask, Scalar value);
+/// The lower triangle of the last two dims: keeps column - row <= diagonal, else 0.
+Tensor tril(const Tensor& x, int64_t diagonal = 0);
+/// The upper triangle of the last two dims: keeps column - row >= diagonal, else 0.
+Tensor triu(const Tensor& x, int64_t diagonal = 0);
+
+// ---- shape (ops/shape.cpp): views share storage where they can ----------------------------------------------------------
+
+/// The same elements in another shape without a copy; one size may be -1. Throws ShapeError where strides do not allow it.
+Tensor view(const Tensor& x, const Shape& shape);
+/// view where possible, else a copy.
+Tensor reshape(const Tensor& x, const Shape& shape);
+/// Dims start_dim .. end_dim become one.
+Tensor flatten(const Tensor& x, int64_t start_dim = 0, int64_t end_dim = -1);
+/// Swaps two dims (a view).
+Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
+/// Swaps the dims of a matrix; a vector stays (torch.t).
+Tensor t(const Tensor& x);
+/// Reorders all dims (a view).
+Tensor permute(const Tensor& x, const Shape& dims);
+/// x itself if its rows are in order, else a row-major copy.
+Tensor contiguous(const Tensor& x);
+/// A row-major copy; differentiable.
+Tensor clone(const Tensor& x);
+/// Drops every size-1 dim, or the given one if its size is 1 (a view).
+Tensor squeeze(const Tensor& x);
+Tensor squeeze(const Tensor& x, int64_t dim);
+/// Inserts a size-1 dim (a view).
+Tensor unsqueeze(const Tensor& x, int64_t dim);
+/// Repeats size-1 dims without a copy (stride 0); -1 keeps a size; new leading dims may be added.
+Tensor expand(const Tensor& x, const Shape& shape);
+/// x[start:end:step] along `dim`, with Python's clamping and negative indices; step >= 1 (a view).
+Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step = 1);
+/// x[index] along `dim`, which disappears (a view).
+Tensor select(const Tensor& x, int64_t dim, int64_t index);
+/// `length` places from `start` along `dim` (a view).
+Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
+/// Rows along `dim` picked by a rank-1 int64 index; repeated rows add their gradients (torch.index_select).
+Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
+/// out[i][j] = x[i][index[i][j]] for dim 1, and so on: index has x's rank (torch.gather).
+Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
+/// Joins along an existing dim (torch.cat).
+Tensor cat(TensorList tensors, int64_t dim = 0);
+/// Joins along a new dim (torch.stack).
+Tensor stack(TensorList tensors, int64_t dim = 0);
+/// Views of `split_size` places along `dim`, the last one smaller (torch.split); or of the given sizes.
+std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim = 0);
+std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim = 0);
+/// At most `chunks` equal views along `dim`, the last one smaller (torch.chunk).
+std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim = 0);
+
+// ---- layers as functions -------------------------------------------------------------------------------------------------
+
+/// Zeroes each element with probability p and scales the others by 1 / (1 - p); identity when not training or p = 0
+/// (Srivastava et al. 2014; torch.nn.functional.dropout). Draws from `generator` in memory order. ops/dropout.cpp
+Tensor dropout(const Tensor& x, double p, bool training = true, Generator& generator = default_generator(),
+               RngDialect dialect = RngDialect::torch);
+/// Rows of weight [V, d] by int64 index [...] -> [..., d]; row `padding_idx` gets no gradient. ops/embedding.cpp
+/// (torch.nn.functional.embedding). Throws ShapeError on an index outside the vocabulary.
+Tensor embedding(const Tensor& index, const Tensor& weight, std::optional<int64_t> padding_idx = {});
+/// (x - mean) / sqrt(var + eps) * weight + bias over the last dims `normalized_shape`, biased variance; weight and bias may be
+/// undefined (Ba et al. 2016; torch.nn.functional.layer_norm). ops/layer_norm.cpp
+Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {}, const Tensor& bias = {},
+                  double eps = 1e-5);
+
+// ---- losses (ops/loss.cpp) -----------------------------------------------------------------------------------------------
+
+enum class Reduction { none, mean, sum };
+struct CrossEntropyOptions {
+  Reduction reduction = Reduction::mean;
+  int64_t ignore_index = -100;
+  double label_smoothing = 0.0;
+};
+/// -log softmax(logits)[target]: logits [..., V], int64 target [...] (PyTorch's class dim last) -> [] or, unreduced, [...].
+/// The mean is over targets that are not ignored (NaN if all are). torch.nn.functional.cross_entropy
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
+/// -log_probabilities[target] (torch.nn.functional.nll_loss); shapes as in cross_entropy.
+Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction reduction = Reduction::mean,
+                int64_t ignore_index = -100);
+/// (prediction - target)^2, reduced (torch.nn.functional.mse_loss).
+Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean);
+
+// ---- attention (ops/attention.cpp) ---------------------------------------------------------------------------------------
+
+struct AttentionOptions {
+  Tensor mask = {};              ///< bool, broadcast to [..., T, S]: true = may attend. Not together with is_causal.
+  bool is_causal = false;        ///< Query i sees keys 0..i (aligned top left, as in PyTorch).
+  std::optional<double> scale = {};  ///< Default 1 / sqrt(d).
+  double dropout_p = 0.0;        ///< On the attention weights; draws from `generator`.
+  Generator* generator = nullptr;  ///< Default: default_generator().
+  RngDialect dialect = RngDialect::torch;
+};
+/// softmax(q k^T * scale, masked) v: q [..., T, d], k [..., S, d], v [..., S, e] -> [..., T, e]. A fully masked row gives 0 and
+/// gradient 0 (Vaswani et al. 2017; torch.nn.functional.scaled_dot_product_attention).
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+
+// ---- operators -----------------------------------------------------------------------------------------------------------
+
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+inline Tensor operator+(const Tensor& a, Scalar b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, Scalar b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, Scalar b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, Scalar b) { return div(a, b); }
+inline Tensor operator+(Scalar a, const Tensor& b) { return add(b, a); }
+inline Tensor operator*(Scalar a, const Tensor& b) { return mul(b, a); }
+Tensor operator-(Scalar a, const Tensor& b);
+Tensor operator/(Scalar a, const Tensor& b);
+inline Tensor operator-(const Tensor& x) { return neg(x); }
+
+}  // namespace onestep

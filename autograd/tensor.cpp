@@ -1,0 +1,164 @@
+#include "autograd/tensor.h"
+
+#include <cstring>
+#include <utility>
+
+#include "autograd/memory.h"
+#include "autograd/node.h"
+#include "autograd/ops.h"
+
+namespace onestep {
+namespace {
+thread_local bool recording = true;
+}  // namespace
+
+bool grad_enabled() { return recording; }
+NoGradGuard::NoGradGuard() : previous_(std::exchange(recording, false)) {}
+NoGradGuard::~NoGradGuard() { recording = previous_; }
+
+Storage::Storage(int64_t size, bool zeroed)
+    : data(static_cast<std::byte*>(memory::allocate(static_cast<size_t>(size)))), bytes(size) {
+  if (zeroed) std::memset(data, 0, static_cast<size_t>(size));
+}
+Storage::~Storage() { memory::deallocate(data, static_cast<size_t>(bytes)); }
+
+Tensor::Tensor(std::shared_ptr<Storage> storage, DType dtype, const Shape& shape, const Shape& strides, int64_t offset)
+    : impl_(std::allocate_shared<Impl>(memory::Allocator<Impl>())) {
+  impl_->storage = std::move(storage);
+  impl_->shape = shape;
+  impl_->strides = strides;
+  impl_->offset = offset;
+  impl_->dtype = dtype;
+}
+
+Tensor empty(const Shape& shape, DType dtype) {
+  check_sizes("empty", shape);
+  auto storage = std::allocate_shared<Storage>(memory::Allocator<Storage>(), shape.numel() * size_of(dtype), false);
+  return Tensor(std::move(storage), dtype, shape, contiguous_strides(shape), 0);
+}
+
+const Tensor::Impl& Tensor::impl() const {
+  check<Error>(impl_ != nullptr, "tensor: an undefined (default-constructed) Tensor was used");
+  return *impl_;
+}
+Tensor::Impl& Tensor::impl() { return const_cast<Impl&>(std::as_const(*this).impl()); }
+
+bool Tensor::is_contiguous() const {
+  int64_t step = 1;
+  for (int i = dim() - 1; i >= 0; --i) {
+    if (shape()[i] == 0) return true;
+    if (shape()[i] != 1 && strides()[i] != step) return false;
+    step *= shape()[i];
+  }
+  return true;
+}
+
+void Tensor::check_type(DType wanted) const {
+  check<DTypeError>(dtype() == wanted, "data: asked for ", wanted, " of a tensor of dtype ", dtype(), " (convert with to())");
+}
+
+void Tensor::begin_write(const char* op) {
+  check<GradError>(!(requires_grad() && grad_enabled()), op, ": a tensor of shape ", shape(),
+                   " that requires grad cannot be written to while recording (wrap the write in NoGradGuard)");
+  ++impl().storage->version;
+}
+
+int64_t Tensor::element_offset(const Shape& index) const {
+  check<ShapeError>(index.rank() == dim(), "at: index ", index, " for a tensor of shape ", shape());
+  int64_t place = 0;
+  for (int i = 0; i < dim(); ++i) {
+    const int64_t size = shape()[i];
+    check<ShapeError>(-size <= index[i] && index[i] < size, "at: index ", index, " is out of range for shape ", shape());
+    place += (index[i] < 0 ? index[i] + size : index[i]) * strides()[i];
+  }
+  return place;
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  const NoGradGuard no_grad;
+  const Tensor rows = onestep::contiguous(*this);
+  return dispatch(dtype(), [&]<class U>() {
+    const U* first = rows.data<U>();
+    std::vector<T> values(static_cast<size_t>(numel()));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(first[i]);
+    return values;
+  });
+}
+template std::vector<float> Tensor::to_vector<float>() const;
+template std::vector<double> Tensor::to_vector<double>() const;
+template std::vector<int64_t> Tensor::to_vector<int64_t>() const;
+template std::vector<bool> Tensor::to_vector<bool>() const;
+
+// ---- graph
+
+Tensor& Tensor::requires_grad_(bool on) {
+  if (on == requires_grad()) return *this;
+  check<DTypeError>(!on || is_floating(), "requires_grad_: only floating tensors collect gradients: got ", dtype());
+  check<GradError>(on || is_leaf(), "requires_grad_: the result of ", impl().node->name,
+                   " cannot stop requiring grad (use detach())");
+  if (on)
+    detail::set_node(*this, std::allocate_shared<Node>(memory::Allocator<Node>(), "leaf", *this));
+  else
+    impl().node = nullptr;
+  return *this;
+}
+
+bool Tensor::is_leaf() const { return !requires_grad() || impl().node->is_leaf(); }
+
+Tensor Tensor::grad() const {
+  if (!requires_grad()) return {};
+  check<GradError>(is_leaf() || impl().node->retains_grad, "grad: the result of ", impl().node->name,
+                   " collects no gradient (call retain_grad() on it before backward)");
+  return impl().node->grad;
+}
+
+void Tensor::set_grad(const Tensor& grad) {
+  check<GradError>(requires_grad(), "set_grad: a tensor of shape ", shape(), " that does not require grad");
+  check<ShapeError>(!grad.defined() || grad.shape() == shape(), "set_grad: gradient of shape ", grad.defined() ? grad.shape() : Shape(),
+                    " for a tensor of shape ", shape());
+  check<DTypeError>(!grad.defined() || grad.dtype() == dtype(), "set_grad: gradient of another dtype than ", dtype());
+  impl().node->grad = grad.defined() ? grad.detach() : grad;
+}
+
+void Tensor::zero_grad() {
+  if (requires_grad()) impl().node->grad = Tensor();
+}
+
+Tensor& Tensor::retain_grad() {
+  check<GradError>(requires_grad(), "retain_grad: a tensor of shape ", shape(), " that does not require grad");
+  impl().node->retains_grad = true;
+  return *this;
+}
+
+Tensor Tensor::detach() const {
+  const Impl& i = impl();
+  return Tensor(i.storage, i.dtype, i.shape, i.strides, i.offset);
+}
+
+// ---- ops as methods
+
+Tensor Tensor::view(const Shape& shape) const { return onestep::view(*this, shape); }
+Tensor Tensor::reshape(const Shape& shape) const { return onestep::reshape(*this, shape); }
+Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const { return onestep::flatten(*this, start_dim, end_dim); }
+Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return onestep::transpose(*this, dim0, dim1); }
+Tensor Tensor::permute(const Shape& dims) const { return onestep::permute(*this, dims); }
+Tensor Tensor::t() const { return onestep::t(*this); }
+Tensor Tensor::contiguous() const { return onestep::contiguous(*this); }
+Tensor Tensor::clone() const { return onestep::clone(*this); }
+Tensor Tensor::to(DType dtype) const { return onestep::to(*this, dtype); }
+Tensor Tensor::squeeze(int64_t dim) const { return onestep::squeeze(*this, dim); }
+Tensor Tensor::unsqueeze(int64_t dim) const { return onestep::unsqueeze(*this, dim); }
+Tensor Tensor::expand(const Shape& shape) const { return onestep::expand(*this, shape); }
+Tensor Tensor::slice(int64_t dim, int64_t start, int64_t end, int64_t step) const {
+  return onestep::slice(*this, dim, start, end, step);
+}
+Tensor Tensor::select(int64_t dim, int64_t index) const { return onestep::select(*this, dim, index); }
+Tensor Tensor::sum() const { return onestep::sum(*this); }
+Tensor Tensor::sum(const Shape& dims, bool keepdim) const { return onestep::sum(*this, dims, keepdim); }
+Tensor Tensor::mean() const { return onestep::mean(*this); }
+Tensor Tensor::mean(const Shape& dims, bool keepdim) const { return onestep::mean(*this, dims, keepdim); }
+Tensor Tensor::masked_fill(const Tensor& mask, Scalar value) const { return onestep::masked_fill(*this, mask, value); }
+Tensor& Tensor::masked_fill_(const Tensor& mask, Scalar value) { return onestep::masked_fill_(*this, mask, value); }
+
+}  // namespace onestep

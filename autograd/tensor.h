@@ -1,0 +1,181 @@
+#pragma once
+// The Tensor handle: a strided view of shared storage, with its place in the recorded graph.
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/dtype.h"
+#include "autograd/shape.h"
+
+namespace onestep {
+
+class Node;
+
+/// A block of elements, shared by a tensor and its views.
+struct Storage {
+  Storage(int64_t bytes, bool zeroed);
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  std::byte* data;
+  int64_t bytes;
+  uint32_t version = 0;  ///< Counts writes: a saved tensor remembers it and refuses to be used after a later write.
+  uint32_t history = 0;  ///< Counts recorded in-place ops: views taken before one no longer know their gradient.
+};
+
+/// A number argument that remembers whether it was written as an integer, as PyTorch does (`x + 2` keeps int64).
+struct Scalar {
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+  Scalar(T v) : value(static_cast<double>(v)), integral(std::is_integral_v<T>) {}
+  double value;
+  bool integral;
+};
+
+/// An n-dimensional array of float32, float64, int64 or bool (rank 0 to 6) that records what is computed from it.
+/// Copying a Tensor aliases it; views share storage. A default-constructed Tensor is undefined.
+class Tensor {
+ public:
+  struct Impl {
+    std::shared_ptr<Storage> storage;
+    Shape shape, strides;
+    int64_t offset = 0;
+    DType dtype = DType::float32;
+    std::shared_ptr<Node> node;
+    uint32_t history = 0;  ///< Storage::history when `node` was set.
+  };
+
+  Tensor() = default;
+  /// A tensor without graph over existing storage (used by factories and views).
+  Tensor(std::shared_ptr<Storage> storage, DType dtype, const Shape& shape, const Shape& strides, int64_t offset);
+
+  bool defined() const { return impl_ != nullptr; }
+
+  // ---- what it is
+  const Shape& shape() const { return impl().shape; }
+  const Shape& strides() const { return impl().strides; }  ///< In elements.
+  int64_t offset() const { return impl().offset; }         ///< Of the first element in the storage, in elements.
+  DType dtype() const { return impl().dtype; }
+  int dim() const { return shape().rank(); }
+  int64_t size(int64_t dim) const { return shape()[normalize_dim("size", dim, shape().rank())]; }
+  int64_t numel() const { return shape().numel(); }
+  bool is_contiguous() const;
+  bool is_floating() const { return onestep::is_floating(dtype()); }
+  /// True when both handles see the same storage.
+  bool shares_storage(const Tensor& other) const { return impl().storage == other.impl().storage; }
+
+  // ---- elements
+  /// The first element, for reading; neighbours are strides() apart. Throws DTypeError unless T is the tensor's type.
+  template <class T>
+  const T* data() const {
+    check_type(dtype_of<T>());
+    return reinterpret_cast<const T*>(impl().storage->data) + impl().offset;
+  }
+  /// The first element, for writing: counts a new version. Throws GradError on a tensor that requires grad while recording.
+  template <class T>
+  T* mutable_data() {
+    check_type(dtype_of<T>());
+    begin_write("mutable_data");
+    return reinterpret_cast<T*>(impl().storage->data) + impl().offset;
+  }
+  /// The single element, converted to T; throws ShapeError unless numel() == 1.
+  template <class T = double>
+  T item() const {
+    check<ShapeError>(numel() == 1, "item: needs exactly one element: got shape ", shape());
+    return at<T>(Shape::filled(dim(), 0));
+  }
+  /// The element at `index` (one entry a dim, negative counts from the end), converted to T.
+  template <class T = double>
+  T at(const Shape& index) const {
+    const int64_t place = element_offset(index);
+    return dispatch(dtype(), [&]<class U>() { return static_cast<T>(data<U>()[place]); });
+  }
+  /// All elements in row-major order, converted to T.
+  template <class T>
+  std::vector<T> to_vector() const;
+
+  // ---- graph
+  bool requires_grad() const { return impl().node != nullptr; }
+  /// Makes this a leaf whose gradient is collected in grad() (or, with false, takes it out of the graph again).
+  /// Throws DTypeError unless floating, GradError with false on the result of an op (use detach()).
+  Tensor& requires_grad_(bool on = true);
+  bool is_leaf() const;
+  /// The accumulated gradient: undefined before the first backward(). Throws GradError on a tensor that collects none.
+  Tensor grad() const;
+  /// Replaces the gradient (an undefined tensor clears it).
+  void set_grad(const Tensor& grad);
+  /// Forgets the gradient, as PyTorch's zero_grad(set_to_none=True).
+  void zero_grad();
+  /// Collects the gradient of the result of an op, too.
+  Tensor& retain_grad();
+  /// The same storage without a place in the graph.
+  Tensor detach() const;
+  /// Runs the recorded graph backwards from this tensor, adding into the grad() of every leaf (PyTorch's Tensor.backward).
+  /// `gradient` (same shape) may be left out for a single element. Throws GradError on misuse.
+  void backward(const Tensor& gradient = {}, bool retain_graph = false) const;
+  /// Number of writes the storage has seen.
+  uint32_t version() const { return impl().storage->version; }
+
+  // ---- the common ops, as methods (documented in ops.h)
+  Tensor view(const Shape& shape) const;
+  Tensor reshape(const Shape& shape) const;
+  Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
+  Tensor transpose(int64_t dim0, int64_t dim1) const;
+  Tensor permute(const Shape& dims) const;
+  Tensor t() const;
+  Tensor contiguous() const;
+  Tensor clone() const;
+  Tensor to(DType dtype) const;
+  Tensor squeeze(int64_t dim) const;
+  Tensor unsqueeze(int64_t dim) const;
+  Tensor expand(const Shape& shape) const;
+  Tensor slice(int64_t dim, int64_t start, int64_t end, int64_t step = 1) const;
+  Tensor select(int64_t dim, int64_t index) const;
+  Tensor operator[](int64_t index) const { return select(0, index); }
+  Tensor sum() const;
+  Tensor sum(const Shape& dims, bool keepdim = false) const;
+  Tensor mean() const;
+  Tensor mean(const Shape& dims, bool keepdim = false) const;
+  Tensor masked_fill(const Tensor& mask, Scalar value) const;
+  Tensor& masked_fill_(const Tensor& mask, Scalar value);
+
+  // ---- for the engine and the ops
+  const Impl& impl() const;
+  Impl& impl();
+  /// Counts a write; throws GradError naming `op` on a tensor that requires grad while recording.
+  void begin_write(const char* op);
+  /// True when nobody else holds this handle or its storage: it may be overwritten.
+  bool is_unique() const { return impl_.use_count() == 1 && impl_->storage.use_count() == 1; }
+
+ private:
+  void check_type(DType wanted) const;
+  int64_t element_offset(const Shape& index) const;
+
+  std::shared_ptr<Impl> impl_;
+};
+
+/// An uninitialised contiguous tensor. Throws ShapeError on a negative or too large size.
+Tensor empty(const Shape& shape, DType dtype = DType::float32);
+
+/// True while ops are recorded (per thread).
+bool grad_enabled();
+
+/// Ops inside its scope are not recorded (torch.no_grad).
+class NoGradGuard {
+ public:
+  NoGradGuard();
+  ~NoGradGuard();
+  NoGradGuard(const NoGradGuard&) = delete;
+  NoGradGuard& operator=(const NoGradGuard&) = delete;
+
+ private:
+  bool previous_;
+};
+
+/// Prints as PyTorch prints: 4 decimals, brackets, the dtype when not the default.
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+std::string to_string(const Tensor& tensor);
+
+}  // namespace onestep
