@@ -35,10 +35,14 @@ inline std::ostream& operator<<(std::ostream& out, DType dtype) { return out << 
 template <class F>
 decltype(auto) dispatch(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::float32: return f.template operator()<float>();
-    case DType::float64: return f.template operator()<double>();
-    case DType::int64: return f.template operator()<int64_t>();
-    default: return f.template operator()<bool>();
+    case DType::float32:
+      return f.template operator()<float>();
+    case DType::float64:
+      return f.template operator()<double>();
+    case DType::int64:
+      return f.template operator()<int64_t>();
+    default:
+      return f.template operator()<bool>();
   }
 }
 

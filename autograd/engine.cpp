@@ -91,7 +91,7 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
 
   const std::vector<Node*> nodes = reachable(impl().node.get());
   const PendingGuard guard{nodes};
-  nodes.front()->pending = gradient.defined() ? clone(seed) : seed;
+  nodes.front()->pending = gradient.defined() ? seed.clone() : seed;
   for (Node* node : nodes) {
     if (!node->pending.defined()) continue;  // its op's rule had no gradient to give
     const Tensor grad = std::move(node->pending);

@@ -38,8 +38,9 @@ const Tensor& Backward::saved(size_t i) const {
                    ": backward ran through this graph before and freed what it saved (pass retain_graph=true the first time)");
   const Node::Saved& save = node_.saved[i];
   if (!save.tensor.defined()) return save.tensor;  // an optional input that was not given
-  check<GradError>(save.tensor.version() == save.version, node_.name, ": a tensor needed for its gradient was changed in place: shape ",
-                   save.tensor.shape(), ", version ", save.tensor.version(), ", saved at ", save.version,
+  check<GradError>(save.tensor.version() == save.version, node_.name,
+                   ": a tensor needed for its gradient was changed in place: shape ", save.tensor.shape(), ", version ",
+                   save.tensor.version(), ", saved at ", save.version,
                    " (clone it before the change, or use the op without trailing _)");
   return save.tensor;
 }
@@ -47,7 +48,8 @@ const Tensor& Backward::saved(size_t i) const {
 namespace detail {
 
 bool should_record(TensorList inputs) {
-  return grad_enabled() && std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.defined() && t.requires_grad(); });
+  return grad_enabled() &&
+         std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.defined() && t.requires_grad(); });
 }
 
 std::shared_ptr<Node> make_node(const char* name, const Tensor& out, TensorList inputs, TensorList saved) {
@@ -59,8 +61,9 @@ std::shared_ptr<Node> make_node(const char* name, const Tensor& out, TensorList 
       continue;
     }
     const Tensor::Impl& impl = input.impl();
-    check<GradError>(impl.node->is_leaf() || impl.history == impl.storage->history, name,
-                     ": its input of shape ", impl.shape, " shares memory with a tensor that was changed in place since (take the view after the change, or use the op without trailing _)");
+    check<GradError>(impl.node->is_leaf() || impl.history == impl.storage->history, name, ": its input of shape ", impl.shape,
+                     " shares memory with a tensor that was changed in place since (take the view after the change, or use the "
+                     "op without trailing _)");
     node->inputs.push_back(impl.node);
   }
   node->saved.reserve(saved.size());
@@ -80,10 +83,10 @@ Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result) {
   const bool recorded = grad_enabled() && (self.requires_grad() || result.requires_grad());
   check<GradError>(!recorded || !self.requires_grad() || !self.is_leaf(), name,
                    ": a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)");
-  check<ShapeError>(result.shape() == self.shape(), name, ": result of shape ", result.shape(), " does not fit the tensor of shape ",
-                    self.shape());
-  check<DTypeError>(result.dtype() == self.dtype(), name, ": result of dtype ", result.dtype(), " does not fit the tensor of dtype ",
-                    self.dtype());
+  check<ShapeError>(result.shape() == self.shape(), name, ": result of shape ", result.shape(),
+                    " does not fit the tensor of shape ", self.shape());
+  check<DTypeError>(result.dtype() == self.dtype(), name, ": result of dtype ", result.dtype(),
+                    " does not fit the tensor of dtype ", self.dtype());
   {
     const NoGradGuard no_grad;
     copy_(self, result);

@@ -13,18 +13,18 @@ namespace onestep {
 class Backward;
 using Grads = std::vector<Tensor>;
 
-/// A list of tensors that an op passes to `record`: a braced list or a vector.
+/// A list of tensors for the length of one call: a braced list or a vector.
 class TensorList {
  public:
-  TensorList(std::initializer_list<Tensor> list) : begin_(list.begin()), size_(list.size()) {}
+  TensorList(std::initializer_list<Tensor> list) : size_(list.size()) { begin_ = list.begin(); }
   TensorList(const std::vector<Tensor>& list) : begin_(list.data()), size_(list.size()) {}
   const Tensor* begin() const { return begin_; }
   const Tensor* end() const { return begin_ + size_; }
   size_t size() const { return size_; }
 
  private:
-  const Tensor* begin_;
-  size_t size_;
+  const Tensor* begin_ = nullptr;
+  size_t size_ = 0;
 };
 
 /// A backward rule: a callable without destructor, stored in place.
@@ -32,7 +32,8 @@ class Rule {
  public:
   Rule() = default;
   template <class F>
-  explicit Rule(F f) : call_([](const std::byte* place, const Backward& b) { return (*std::launder(reinterpret_cast<const F*>(place)))(b); }) {
+  explicit Rule(F f)
+      : call_([](const std::byte* place, const Backward& b) { return (*std::launder(reinterpret_cast<const F*>(place)))(b); }) {
     // A rule that could own a Tensor could keep its own output alive: a cycle that is never freed.
     static_assert(std::is_trivially_destructible_v<F>, "a backward rule captures plain values; tensors go into `saved`");
     static_assert(sizeof(F) <= kCapacity && alignof(F) <= alignof(std::max_align_t), "this rule captures too much");
@@ -72,9 +73,9 @@ class Node {
   std::vector<std::shared_ptr<Node>> inputs;  ///< Null where an input needs no gradient.
   std::vector<Saved> saved;
   Rule rule;
-  Tensor grad;            ///< Collected gradient: of a leaf, or of an op after retain_grad().
-  Tensor pending;         ///< Gradient that arrived so far in the running backward pass.
-  uint64_t visit = 0;     ///< The backward pass that last reached this node.
+  Tensor grad;         ///< Collected gradient: of a leaf, or of an op after retain_grad().
+  Tensor pending;      ///< Gradient that arrived so far in the running backward pass.
+  uint64_t visit = 0;  ///< The backward pass that last reached this node.
   bool retains_grad = false;
   bool released = false;
 };

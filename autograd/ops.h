@@ -21,7 +21,11 @@ namespace onestep {
 class NestedValues {
  public:
   template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-  NestedValues(T v) : values_{static_cast<double>(v)}, dtype_(std::is_same_v<T, bool> ? DType::boolean : std::is_integral_v<T> ? DType::int64 : DType::float32) {}
+  NestedValues(T v)
+      : values_{static_cast<double>(v)},
+        dtype_(std::is_same_v<T, bool> ? DType::boolean
+               : std::is_integral_v<T> ? DType::int64
+                                       : DType::float32) {}
   NestedValues(std::initializer_list<NestedValues> rows);
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
@@ -252,9 +256,9 @@ std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim = 0);
 // ---- layers as functions -------------------------------------------------------------------------------------------------
 
 /// Zeroes each element with probability p and scales the others by 1 / (1 - p); identity when not training or p = 0
-/// (Srivastava et al. 2014; torch.nn.functional.dropout). Draws from `generator` in memory order. ops/dropout.cpp
-Tensor dropout(const Tensor& x, double p, bool training = true, Generator& generator = default_generator(),
-               RngDialect dialect = RngDialect::torch);
+/// (Srivastava et al. 2014; torch.nn.functional.dropout). Draws from `generator`, in its dialect, in memory order.
+/// ops/dropout.cpp
+Tensor dropout(const Tensor& x, double p, bool training = true, Generator& generator = default_generator());
 /// Rows of weight [V, d] by int64 index [...] -> [..., d]; row `padding_idx` gets no gradient. ops/embedding.cpp
 /// (torch.nn.functional.embedding). Throws ShapeError on an index outside the vocabulary.
 Tensor embedding(const Tensor& index, const Tensor& weight, std::optional<int64_t> padding_idx = {});
@@ -283,12 +287,11 @@ Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduct
 // ---- attention (ops/attention.cpp) ---------------------------------------------------------------------------------------
 
 struct AttentionOptions {
-  Tensor mask = {};              ///< bool, broadcast to [..., T, S]: true = may attend. Not together with is_causal.
-  bool is_causal = false;        ///< Query i sees keys 0..i (aligned top left, as in PyTorch).
+  Tensor mask = {};                  ///< bool, broadcast to [..., T, S]: true = may attend. Not together with is_causal.
+  bool is_causal = false;            ///< Query i sees keys 0..i (aligned top left, as in PyTorch).
   std::optional<double> scale = {};  ///< Default 1 / sqrt(d).
-  double dropout_p = 0.0;        ///< On the attention weights; draws from `generator`.
-  Generator* generator = nullptr;  ///< Default: default_generator().
-  RngDialect dialect = RngDialect::torch;
+  double dropout_p = 0.0;            ///< On the attention weights; draws from `generator`.
+  Generator* generator = nullptr;    ///< Default: default_generator().
 };
 /// softmax(q k^T * scale, masked) v: q [..., T, d], k [..., S, d], v [..., S, e] -> [..., T, e]. A fully masked row gives 0 and
 /// gradient 0 (Vaswani et al. 2017; torch.nn.functional.scaled_dot_product_attention).

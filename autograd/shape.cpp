@@ -46,7 +46,8 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
 
 int normalize_dim(std::string_view op, int64_t dim, int rank) {
   const int64_t limit = std::max(rank, 1);
-  check<ShapeError>(-limit <= dim && dim < limit, op, ": dim out of range: ", dim, " (expected ", -limit, " to ", limit - 1, ")");
+  check<ShapeError>(-limit <= dim && dim < limit, op, ": dim out of range: ", dim, " (expected ", -limit, " to ", limit - 1,
+                    ")");
   return static_cast<int>(dim < 0 ? dim + limit : dim);
 }
 

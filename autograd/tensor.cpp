@@ -115,8 +115,8 @@ Tensor Tensor::grad() const {
 
 void Tensor::set_grad(const Tensor& grad) {
   check<GradError>(requires_grad(), "set_grad: a tensor of shape ", shape(), " that does not require grad");
-  check<ShapeError>(!grad.defined() || grad.shape() == shape(), "set_grad: gradient of shape ", grad.defined() ? grad.shape() : Shape(),
-                    " for a tensor of shape ", shape());
+  check<ShapeError>(!grad.defined() || grad.shape() == shape(), "set_grad: gradient of shape ",
+                    grad.defined() ? grad.shape() : Shape(), " for a tensor of shape ", shape());
   check<DTypeError>(!grad.defined() || grad.dtype() == dtype(), "set_grad: gradient of another dtype than ", dtype());
   impl().node->grad = grad.defined() ? grad.detach() : grad;
 }

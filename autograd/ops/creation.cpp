@@ -1,0 +1,92 @@
+// Tensors from nothing and from values.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "autograd/memory.h"
+#include "autograd/ops/common.h"
+
+namespace onestep {
+
+NestedValues::NestedValues(std::initializer_list<NestedValues> rows)
+    : dtype_(rows.size() ? rows.begin()->dtype_ : DType::float32) {
+  shape_.push_back(static_cast<int64_t>(rows.size()));
+  for (const NestedValues& row : rows) {
+    check<ShapeError>(row.shape_ == rows.begin()->shape_, "tensor: rows differ in shape: ", rows.begin()->shape_, " and ",
+                      row.shape_);
+    values_.insert(values_.end(), row.values_.begin(), row.values_.end());
+    if (onestep::is_floating(row.dtype_) || (row.dtype_ == DType::int64 && dtype_ == DType::boolean)) dtype_ = row.dtype_;
+  }
+  if (rows.size())
+    for (int64_t size : rows.begin()->shape_) shape_.push_back(size);
+}
+
+Tensor tensor(const NestedValues& values) { return tensor(values, values.dtype()); }
+
+Tensor tensor(const NestedValues& values, DType dtype) {
+  Tensor y = empty(values.shape(), dtype);
+  dispatch(dtype, [&]<class T>() {
+    T* to = y.mutable_data<T>();
+    for (double v : values.values()) *to++ = static_cast<T>(v);
+  });
+  return y;
+}
+
+template <class T>
+Tensor from_values(std::span<const T> values, const Shape& shape) {
+  check_sizes("from_values", shape);
+  check<ShapeError>(static_cast<int64_t>(values.size()) == shape.numel(), "from_values: ", values.size(), " values for shape ",
+                    shape);
+  Tensor y = empty(shape, dtype_of<T>());
+  if (!values.empty()) std::memcpy(y.mutable_data<T>(), values.data(), values.size_bytes());
+  return y;
+}
+template Tensor from_values(std::span<const float>, const Shape&);
+template Tensor from_values(std::span<const double>, const Shape&);
+template Tensor from_values(std::span<const int64_t>, const Shape&);
+template Tensor from_values(std::span<const bool>, const Shape&);
+
+Tensor zeros(const Shape& shape, DType dtype) {
+  check_sizes("zeros", shape);
+  auto storage = std::allocate_shared<Storage>(memory::Allocator<Storage>(), shape.numel() * size_of(dtype), true);
+  return Tensor(std::move(storage), dtype, shape, contiguous_strides(shape), 0);
+}
+
+Tensor full(const Shape& shape, Scalar value, DType dtype) {
+  Tensor y = empty(shape, dtype);
+  return fill_(y, value);
+}
+
+Tensor full(const Shape& shape, Scalar value) { return full(shape, value, value.integral ? DType::int64 : DType::float32); }
+Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
+Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
+Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
+Tensor full_like(const Tensor& x, Scalar value) { return full(x.shape(), value, x.dtype()); }
+
+Tensor arange(Scalar end) { return arange(0, end, 1); }
+
+Tensor arange(Scalar start, Scalar end, Scalar step) {
+  check<ShapeError>(step.value != 0 && std::isfinite(step.value) && std::isfinite(start.value) && std::isfinite(end.value),
+                    "arange: start ", start.value, ", end ", end.value, ", step ", step.value,
+                    " (needs finite numbers and a step that is not 0)");
+  const double count = std::max(0.0, std::ceil((end.value - start.value) / step.value));
+  check<ShapeError>(count < 0x1p59, "arange: too many elements: ", count);
+  const auto n = static_cast<int64_t>(count);
+  Tensor y = empty(n, start.integral && end.integral && step.integral ? DType::int64 : DType::float32);
+  dispatch(y.dtype(), [&]<class T>() {
+    T* to = y.mutable_data<T>();
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(start.value + static_cast<double>(i) * step.value);
+  });
+  return y;
+}
+
+Tensor eye(int64_t n, DType dtype) {
+  Tensor y = zeros({n, n}, dtype);
+  dispatch(dtype, [&]<class T>() {
+    T* to = y.mutable_data<T>();
+    for (int64_t i = 0; i < n; ++i) to[i * (n + 1)] = T(1);
+  });
+  return y;
+}
+
+}  // namespace onestep

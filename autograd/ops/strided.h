@@ -1,0 +1,66 @@
+#pragma once
+// Walking strided tensors: dims that are laid out as one are merged, what is left is handed on row by row.
+#include <array>
+#include <cstdint>
+
+#include "autograd/kernels/parallel.h"
+#include "autograd/shape.h"
+
+namespace onestep::ops {
+
+/// Elements below which a loop over rows stays on one thread.
+inline constexpr int64_t kParallelElements = 32768;
+
+/// A shape with the strides of N operands, merged as far as all of them allow. The last dim is the row.
+template <size_t N>
+struct MergedDims {
+  MergedDims(const Shape& shape, const std::array<Shape, N>& operand_strides) {
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (shape[i] == 1) continue;
+      const int last = sizes.rank() - 1;
+      bool merges = last >= 0;
+      for (size_t k = 0; merges && k < N; ++k) merges = strides[k][last] == operand_strides[k][i] * shape[i];
+      if (merges) sizes[last] *= shape[i];
+      if (!merges) sizes.push_back(shape[i]);
+      for (size_t k = 0; k < N; ++k) {
+        if (merges)
+          strides[k][last] = operand_strides[k][i];
+        else
+          strides[k].push_back(operand_strides[k][i]);
+      }
+    }
+    if (sizes.empty()) {
+      sizes.push_back(1);
+      for (Shape& s : strides) s.push_back(1);
+    }
+  }
+
+  /// Where row `row` starts in each operand, in elements.
+  std::array<int64_t, N> row_offsets(int64_t row) const {
+    std::array<int64_t, N> offsets{};
+    for (int i = sizes.rank() - 2; i >= 0; --i) {
+      for (size_t k = 0; k < N; ++k) offsets[k] += row % sizes[i] * strides[k][i];
+      row /= sizes[i];
+    }
+    return offsets;
+  }
+
+  Shape sizes;
+  std::array<Shape, N> strides;
+};
+
+/// Calls `f(offsets, length, steps)` for every row: element j of operand k stands at offsets[k] + j * steps[k]. Rows are
+/// dealt over threads, so `f` may write only its own row.
+template <size_t N, class F>
+void for_each_row(const Shape& shape, const std::array<Shape, N>& strides, F f) {
+  if (shape.numel() == 0) return;
+  const MergedDims<N> merged(shape, strides);
+  const int64_t length = merged.sizes.back(), rows = merged.sizes.numel() / length;
+  std::array<int64_t, N> steps;
+  for (size_t k = 0; k < N; ++k) steps[k] = merged.strides[k].back();
+  const bool parallel = rows > 1 && rows * length >= kParallelElements;
+#pragma omp parallel for schedule(static) num_threads(kernels::num_threads()) if (parallel)
+  for (int64_t row = 0; row < rows; ++row) f(merged.row_offsets(row), length, steps);
+}
+
+}  // namespace onestep::ops
