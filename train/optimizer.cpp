@@ -1,0 +1,216 @@
+#include "train/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "autograd/kernels/kernels.h"
+#include "autograd/ops.h"
+
+namespace onestep::train {
+namespace {
+
+/// Rough nanoseconds of one element of the rarer updates, which are plain loops here; SGD and Adam have kernels.
+constexpr double kUpdateCost = 2.0;
+
+}  // namespace
+
+Optimizer::Optimizer(const std::vector<ParameterGroup>& groups, double lr, std::vector<std::string_view> state_names)
+    : state_names_(std::move(state_names)), lr_(lr) {
+  for (const ParameterGroup& group : groups) {
+    for (const Tensor& parameter : group.parameters) {
+      check<GradError>(parameter.requires_grad() && parameter.is_leaf(), "optimizer: a tensor of shape ", parameter.shape(),
+                       " is not a parameter (needs a leaf with requires_grad_())");
+      check<ShapeError>(parameter.is_contiguous(), "optimizer: a parameter of shape ", parameter.shape(), " is not contiguous");
+      Slot& slot = slots_.emplace_back(Slot{parameter, group.weight_decay, 0, {}});
+      for (size_t i = 0; i < state_names_.size(); ++i) slot.state.push_back(zeros_like(parameter));
+    }
+  }
+}
+
+void Optimizer::step() {
+  const NoGradGuard no_grad;
+  for (Slot& slot : slots_) {
+    const Tensor grad = slot.parameter.grad();
+    if (!grad.defined()) continue;
+    ++slot.step;
+    update(slot, contiguous(grad));
+  }
+}
+
+void Optimizer::zero_grad() {
+  for (Slot& slot : slots_) slot.parameter.zero_grad();
+}
+
+// ---- SGD
+
+Sgd::Sgd(const std::vector<ParameterGroup>& groups, const Options& options)
+    : Optimizer(groups, options.lr,
+                options.momentum != 0 ? std::vector<std::string_view>{"momentum_buffer"} : std::vector<std::string_view>{}),
+      options_(options) {
+  check<ConfigError>(!options.nesterov || (options.momentum > 0 && options.dampening == 0),
+                     "sgd: nesterov needs momentum > 0 and dampening = 0: got ", options.momentum, " and ", options.dampening);
+}
+
+void Sgd::update(Slot& slot, const Tensor& grad) {
+  const kernels::SgdOptions scalars{lr(),          options_.momentum, options_.dampening, slot.weight_decay, options_.nesterov,
+                                    slot.step == 1};
+  dispatch_floating(grad.dtype(), "sgd", [&]<class T>() {
+    T* p = slot.parameter.mutable_data<T>();
+    T* buffer = slot.state.empty() ? nullptr : slot.state[0].mutable_data<T>();
+    kernels::sgd_step(p, grad.data<T>(), buffer, grad.numel(), scalars);
+  });
+}
+
+// ---- Adam, AdamW
+
+Adam::Adam(const std::vector<ParameterGroup>& groups, const Options& options)
+    : Optimizer(groups, options.lr,
+                options.amsgrad ? std::vector<std::string_view>{"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}
+                                : std::vector<std::string_view>{"exp_avg", "exp_avg_sq"}),
+      options_(options) {}
+
+namespace {
+
+/// One AMSGrad update (Reddi et al. 2018): Adam with `largest`, the maximum of v so far, in the denominator.
+template <class T>
+void amsgrad_step(T* p, const T* g, T* m, T* v, T* largest, int64_t n, const kernels::AdamOptions& o) {
+  const auto t = static_cast<double>(o.step);
+  const auto root = static_cast<T>(std::sqrt(1 - std::pow(o.beta2, t))),
+             rate = static_cast<T>(o.lr / (1 - std::pow(o.beta1, t)));
+  const auto b2 = static_cast<T>(o.beta2), rest1 = static_cast<T>(1 - o.beta1), rest2 = static_cast<T>(1 - o.beta2);
+  const auto eps = static_cast<T>(o.eps), decay = static_cast<T>(o.weight_decay),
+             shrink = static_cast<T>(1 - o.lr * o.weight_decay);
+  kernels::parallel_for(n, kUpdateCost, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T gi = o.decoupled ? g[i] : g[i] + decay * p[i];
+      m[i] += rest1 * (gi - m[i]);
+      v[i] = b2 * v[i] + rest2 * gi * gi;
+      largest[i] = v[i] > largest[i] ? v[i] : largest[i];
+      p[i] = (o.decoupled ? shrink * p[i] : p[i]) - rate * m[i] / (std::sqrt(largest[i]) / root + eps);
+    }
+  });
+}
+
+}  // namespace
+
+void Adam::update(Slot& slot, const Tensor& grad) {
+  const kernels::AdamOptions scalars{lr(),      options_.beta1,    options_.beta2, options_.eps, slot.weight_decay,
+                                     slot.step, options_.decoupled};
+  dispatch_floating(grad.dtype(), "adam", [&]<class T>() {
+    T* p = slot.parameter.mutable_data<T>();
+    T* m = slot.state[0].mutable_data<T>();
+    T* v = slot.state[1].mutable_data<T>();
+    if (options_.amsgrad)
+      amsgrad_step(p, grad.data<T>(), m, v, slot.state[2].mutable_data<T>(), grad.numel(), scalars);
+    else
+      kernels::adam_step(p, grad.data<T>(), m, v, grad.numel(), scalars);
+  });
+}
+
+// ---- RMSprop
+
+RmsProp::RmsProp(const std::vector<ParameterGroup>& groups, const Options& options)
+    : Optimizer(groups, options.lr, {"square_avg"}), options_(options) {}
+
+void RmsProp::update(Slot& slot, const Tensor& grad) {
+  dispatch_floating(grad.dtype(), "rmsprop", [&]<class T>() {
+    T* p = slot.parameter.mutable_data<T>();
+    T* v = slot.state[0].mutable_data<T>();
+    const T* g = grad.data<T>();
+    const auto alpha = static_cast<T>(options_.alpha), rest = static_cast<T>(1 - options_.alpha);
+    const auto rate = static_cast<T>(lr()), eps = static_cast<T>(options_.eps), decay = static_cast<T>(slot.weight_decay);
+    kernels::parallel_for(grad.numel(), kUpdateCost, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T gi = g[i] + decay * p[i];
+        v[i] = alpha * v[i] + rest * gi * gi;
+        p[i] -= rate * gi / (std::sqrt(v[i]) + eps);
+      }
+    });
+  });
+}
+
+// ---- Adagrad
+
+Adagrad::Adagrad(const std::vector<ParameterGroup>& groups, const Options& options)
+    : Optimizer(groups, options.lr, {"sum"}), options_(options) {}
+
+void Adagrad::update(Slot& slot, const Tensor& grad) {
+  dispatch_floating(grad.dtype(), "adagrad", [&]<class T>() {
+    T* p = slot.parameter.mutable_data<T>();
+    T* sum = slot.state[0].mutable_data<T>();
+    const T* g = grad.data<T>();
+    const auto rate = static_cast<T>(lr()), eps = static_cast<T>(options_.eps), decay = static_cast<T>(slot.weight_decay);
+    kernels::parallel_for(grad.numel(), kUpdateCost, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T gi = g[i] + decay * p[i];
+        sum[i] += gi * gi;
+        p[i] -= rate * gi / (std::sqrt(sum[i]) + eps);
+      }
+    });
+  });
+}
+
+// ---- gradient clipping
+
+namespace {
+
+/// Folds |g|^power into a running sum, or the largest |g| for an infinite power; NaN wins.
+double fold(double total, double value, double power) {
+  if (!std::isinf(power)) return total + value;
+  return value > total || std::isnan(value) ? value : total;
+}
+
+template <class T>
+double chunk_power_sum(const T* g, int64_t n, double power) {
+  if (power == 2.0) return static_cast<double>(kernels::sum_squares(g, n));
+  double total = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double a = std::abs(static_cast<double>(g[i]));
+    total = fold(total, power == 1.0 || std::isinf(power) ? a : std::pow(a, power), power);
+  }
+  return total;
+}
+
+/// Chunks of one size whatever the number of threads, folded in order in double.
+template <class T>
+double power_sum(const T* g, int64_t n, double power) {
+  constexpr int64_t kChunk = 65536;
+  std::vector<double> parts(static_cast<size_t>((n + kChunk - 1) / kChunk));
+  kernels::parallel_for(
+      static_cast<int64_t>(parts.size()), static_cast<double>(std::min(n, kChunk)), [&](int64_t begin, int64_t end) {
+        for (int64_t c = begin; c < end; ++c)
+          parts[static_cast<size_t>(c)] = chunk_power_sum(g + c * kChunk, std::min(kChunk, n - c * kChunk), power);
+      });
+  double total = 0;
+  for (double part : parts) total = fold(total, part, power);
+  return total;
+}
+
+}  // namespace
+
+double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type) {
+  check<ConfigError>(norm_type > 0, "clip_grad_norm_: norm_type must be positive: got ", norm_type);
+  const NoGradGuard no_grad;
+  double total = 0;
+  for (const Tensor& parameter : parameters) {
+    const Tensor grad = parameter.grad();
+    if (!grad.defined()) continue;
+    const Tensor rows = contiguous(grad);
+    const double part = dispatch_floating(rows.dtype(), "clip_grad_norm_",
+                                          [&]<class T>() { return power_sum(rows.data<T>(), rows.numel(), norm_type); });
+    total = fold(total, part, norm_type);
+  }
+  const bool is_norm = std::isinf(norm_type) || norm_type == 1.0;
+  const double norm = is_norm ? total : norm_type == 2.0 ? std::sqrt(total) : std::pow(total, 1.0 / norm_type);
+  const double factor = max_norm / (norm + 1e-6);
+  if (factor < 1.0) {
+    for (const Tensor& parameter : parameters) {
+      Tensor grad = parameter.grad();
+      if (grad.defined()) mul_(grad, factor);
+    }
+  }
+  return norm;
+}
+
+}  // namespace onestep::train

@@ -1,0 +1,116 @@
+#pragma once
+// Optimizers with PyTorch's update rules, defaults and arithmetic order.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/tensor.h"
+
+namespace onestep::train {
+
+/// Parameters that share a weight decay.
+struct ParameterGroup {
+  std::vector<Tensor> parameters;
+  double weight_decay = 0.0;
+};
+
+/// Base of all optimizers: owns what each parameter remembers between steps and walks over the parameters.
+class Optimizer {
+ public:
+  /// `state_names` are the tensors kept per parameter, by PyTorch's names (`exp_avg`, ...).
+  Optimizer(const std::vector<ParameterGroup>& groups, double lr, std::vector<std::string_view> state_names);
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// Updates every parameter that has a gradient.
+  void step();
+  /// Forgets all gradients.
+  void zero_grad();
+  double lr() const { return lr_; }
+  void set_lr(double lr) { lr_ = lr; }
+
+  /// What one parameter remembers.
+  struct Slot {
+    Tensor parameter;
+    double weight_decay;
+    int64_t step = 0;           ///< Updates so far.
+    std::vector<Tensor> state;  ///< In the order of state_names(); zero at first.
+  };
+  const std::vector<std::string_view>& state_names() const { return state_names_; }
+  const std::vector<Slot>& slots() const { return slots_; }
+  std::vector<Slot>& slots() { return slots_; }
+
+ private:
+  /// One update; slot.step already counts it, grad is contiguous.
+  virtual void update(Slot& slot, const Tensor& grad) = 0;
+
+  std::vector<Slot> slots_;
+  std::vector<std::string_view> state_names_;
+  double lr_;
+};
+
+/// b = momentum b + (1 - dampening) g (first step: b = g); p -= lr b, or lr (g + momentum b) with Nesterov; weight decay is
+/// added to g (torch.optim.SGD).
+class Sgd : public Optimizer {
+ public:
+  struct Options {
+    double lr = 1e-3, momentum = 0.0, dampening = 0.0;
+    bool nesterov = false;
+  };
+  Sgd(const std::vector<ParameterGroup>& groups, const Options& options);
+
+ private:
+  void update(Slot& slot, const Tensor& grad) override;
+  Options options_;
+};
+
+/// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p -= lr m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps). Weight decay is added
+/// to g (Kingma and Ba 2015, torch.optim.Adam) or, decoupled, shrinks p by 1 - lr weight_decay (Loshchilov and Hutter 2019,
+/// torch.optim.AdamW). With amsgrad, v is the largest v so far.
+class Adam : public Optimizer {
+ public:
+  struct Options {
+    double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+    bool decoupled = false, amsgrad = false;
+  };
+  Adam(const std::vector<ParameterGroup>& groups, const Options& options);
+
+ private:
+  void update(Slot& slot, const Tensor& grad) override;
+  Options options_;
+};
+
+/// v = alpha v + (1 - alpha) g^2; p -= lr g / (sqrt(v) + eps) (Tieleman and Hinton 2012, torch.optim.RMSprop).
+class RmsProp : public Optimizer {
+ public:
+  struct Options {
+    double lr = 1e-2, alpha = 0.99, eps = 1e-8;
+  };
+  RmsProp(const std::vector<ParameterGroup>& groups, const Options& options);
+
+ private:
+  void update(Slot& slot, const Tensor& grad) override;
+  Options options_;
+};
+
+/// s += g^2; p -= lr g / (sqrt(s) + eps) (Duchi et al. 2011, torch.optim.Adagrad).
+class Adagrad : public Optimizer {
+ public:
+  struct Options {
+    double lr = 1e-2, eps = 1e-10;
+  };
+  Adagrad(const std::vector<ParameterGroup>& groups, const Options& options);
+
+ private:
+  void update(Slot& slot, const Tensor& grad) override;
+  Options options_;
+};
+
+/// Scales all gradients by min(1, max_norm / (norm + 1e-6)), norm = (sum |g|^norm_type)^(1 / norm_type) over all of them, and
+/// returns the norm before (torch.nn.utils.clip_grad_norm_). A max_norm of infinity only measures. The order of summation is
+/// fixed: the result does not depend on threads.
+double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type = 2.0);
+
+}  // namespace onestep::train
