@@ -16,4 +16,6 @@ if(ONESTEP_TESTS)
     GIT_REPOSITORY https://github.com/doctest/doctest.git GIT_TAG v2.4.9 GIT_SHALLOW ON
     FIND_PACKAGE_ARGS)
   FetchContent_MakeAvailable(doctest)
+  list(APPEND CMAKE_MODULE_PATH ${doctest_DIR} ${doctest_SOURCE_DIR}/scripts/cmake)
+  include(doctest)  # doctest_discover_tests
 endif()
