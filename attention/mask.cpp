@@ -1,0 +1,20 @@
+#include "attention/mask.h"
+
+#include <cmath>
+#include <limits>
+
+namespace onestep::attention {
+
+Tensor causal_mask(int64_t context_length) {
+  return triu(ones({context_length, context_length}, DType::boolean), /*diagonal=*/1);
+}
+
+Tensor masked_attention_weights(Tensor scores, const Tensor& mask, int64_t d_k) {
+  masked_fill_(scores, mask, -std::numeric_limits<double>::infinity());
+  const Tensor weights = softmax(scores / std::sqrt(static_cast<double>(d_k)), -1);  // [..., T, S]
+  // softmax of a row of -inf is NaN. The mask's gradient is 0 whatever arrives, so replacing the values is enough.
+  const Tensor blind = eq(sum(mask, {-1}, /*keepdim=*/true), mask.size(-1));  // [T, 1]
+  return any(blind).item<bool>() ? masked_fill(weights, blind, 0.0) : weights;
+}
+
+}  // namespace onestep::attention

@@ -1,0 +1,27 @@
+#pragma once
+#include <optional>
+
+#include "nn/module.h"
+
+namespace onestep::nn {
+
+/// A row of the weight for each index: int64 [...] -> [..., embedding_dim] (torch.nn.Embedding).
+class Embedding : public Layer {
+ public:
+  /// Draws the weight from the standard normal; row `padding_idx` is zero and gets no gradient. Throws ShapeError on a negative
+  /// size or a padding_idx outside the table.
+  Embedding(int64_t num_embeddings, int64_t embedding_dim, Generator& generator = default_generator(),
+            std::optional<int64_t> padding_idx = {});
+
+  Tensor forward(const Tensor& index) const override { return embedding(index, weight, padding_idx_); }
+  std::string name() const override { return "Embedding"; }
+  std::string extra_repr() const override;
+  void visit(Visitor& visitor) override { visitor.parameter("weight", weight); }
+
+  Tensor weight;  // [num_embeddings, embedding_dim]
+
+ private:
+  std::optional<int64_t> padding_idx_;
+};
+
+}  // namespace onestep::nn

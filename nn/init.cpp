@@ -1,0 +1,39 @@
+#include "nn/init.h"
+
+#include <cmath>
+#include <span>
+
+#include "autograd/random_fill.h"
+
+namespace onestep::nn::init {
+namespace {
+
+/// Calls `fill` with the elements of a contiguous floating tensor, in memory order.
+template <class F>
+void fill_values(const char* op, Tensor& tensor, F fill) {
+  check<ShapeError>(tensor.is_contiguous(), op, ": needs a contiguous tensor: strides are ", tensor.strides());
+  NoGradGuard no_grad;
+  dispatch_floating(tensor.dtype(), op,
+                    [&]<class T>() { fill(std::span<T>(tensor.mutable_data<T>(), static_cast<size_t>(tensor.numel()))); });
+}
+
+}  // namespace
+
+void uniform_(Tensor& tensor, double from, double to, Generator& generator) {
+  fill_values("uniform_", tensor, [&]<class T>(std::span<T> values) { fill_uniform<T>(values, from, to, generator); });
+}
+
+void normal_(Tensor& tensor, double mean, double std, Generator& generator) {
+  fill_values("normal_", tensor, [&]<class T>(std::span<T> values) { fill_normal<T>(values, mean, std, generator); });
+}
+
+void kaiming_uniform_(Tensor& weight, double a, Generator& generator) {
+  check<ShapeError>(weight.dim() >= 2, "kaiming_uniform_: needs a weight [out, in, ...]: got ", weight.shape());
+  if (weight.numel() == 0) return;
+  const double fan_in = static_cast<double>(weight.numel() / weight.size(0));
+  const double std = std::sqrt(2.0 / (1.0 + a * a)) / std::sqrt(fan_in);
+  const double bound = std::sqrt(3.0) * std;
+  uniform_(weight, -bound, bound, generator);
+}
+
+}  // namespace onestep::nn::init

@@ -1,0 +1,32 @@
+#include "nn/linear.h"
+
+#include <cmath>
+#include <sstream>
+
+#include "nn/init.h"
+
+namespace onestep::nn {
+
+Linear::Linear(int64_t in_features, int64_t out_features, bool with_bias, Generator& generator) {
+  check<ShapeError>(in_features >= 0 && out_features >= 0, "Linear: features cannot be negative: in_features=", in_features,
+                    ", out_features=", out_features);
+  weight = empty({out_features, in_features}).requires_grad_();
+  init::kaiming_uniform_(weight, std::sqrt(5.0), generator);
+  if (!with_bias) return;
+  bias = empty({out_features}).requires_grad_();
+  const double bound = in_features > 0 ? 1.0 / std::sqrt(static_cast<double>(in_features)) : 0.0;
+  init::uniform_(bias, -bound, bound, generator);
+}
+
+std::string Linear::extra_repr() const {
+  std::ostringstream text;
+  text << "in_features=" << weight.size(1) << ", out_features=" << weight.size(0) << ", bias=" << python_repr(bias.defined());
+  return text.str();
+}
+
+void Linear::visit(Visitor& visitor) {
+  visitor.parameter("weight", weight);
+  visitor.parameter("bias", bias);
+}
+
+}  // namespace onestep::nn

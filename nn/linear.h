@@ -1,0 +1,22 @@
+#pragma once
+#include "nn/module.h"
+
+namespace onestep::nn {
+
+/// y = x W^T + b: [..., in_features] -> [..., out_features] (torch.nn.Linear).
+class Linear : public Layer {
+ public:
+  /// Draws the weight within +-1/sqrt(in_features) (kaiming_uniform_ with a = sqrt(5)), then the bias within the same bound.
+  /// Throws ShapeError on a negative size.
+  Linear(int64_t in_features, int64_t out_features, bool bias = true, Generator& generator = default_generator());
+
+  Tensor forward(const Tensor& x) const override { return linear(x, weight, bias); }
+  std::string name() const override { return "Linear"; }
+  std::string extra_repr() const override;
+  void visit(Visitor& visitor) override;
+
+  Tensor weight;  // [out_features, in_features]
+  Tensor bias;    // [out_features], or undefined
+};
+
+}  // namespace onestep::nn

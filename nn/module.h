@@ -1,0 +1,116 @@
+#pragma once
+// Module: a struct of fields and one visit() that lists them. Parameters, buffers, state dicts, modes, conversion and
+// printing all walk that list, so a module is written by naming its fields once.
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/ops.h"
+
+namespace onestep::nn {
+
+class Module;
+
+/// Tensors under their dotted names (`heads.0.W_query.weight`), in order.
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+/// Receives the fields of one module. Names are PyTorch's attribute names, hence its state_dict keys.
+class Visitor {
+ public:
+  template <class T>
+  using Fields = std::vector<std::pair<std::string, T*>>;
+
+  /// A trained tensor; an undefined one (a Linear without bias) is skipped, as PyTorch skips None.
+  void parameter(const std::string& name, Tensor& tensor);
+  /// A tensor that is saved but not trained; an undefined one is skipped.
+  void buffer(const std::string& name, Tensor& tensor);
+  /// A module within the module.
+  void child(const std::string& name, Module& module);
+
+  const Fields<Tensor>& parameters() const { return parameters_; }
+  const Fields<Tensor>& buffers() const { return buffers_; }
+  const Fields<Module>& children() const { return children_; }
+
+ private:
+  Fields<Tensor> parameters_, buffers_;
+  Fields<Module> children_;
+};
+
+/// What load_state_dict(strict = false) left alone.
+struct LoadReport {
+  std::vector<std::string> missing;     ///< Keys of the module that were not given.
+  std::vector<std::string> unexpected;  ///< Given keys that the module does not have.
+};
+
+/// Base of all modules (torch.nn.Module). A module owns its children by value (or in a ModuleList) and cannot be copied:
+/// a copy would share its parameters.
+class Module {
+ public:
+  Module() = default;
+  virtual ~Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  /// The type's name as PyTorch prints it: `Linear`.
+  virtual std::string name() const = 0;
+  /// Lists the fields, in the order in which PyTorch registers them.
+  virtual void visit(Visitor&) {}
+  /// What PyTorch prints between the brackets: `in_features=3, out_features=2, bias=False`.
+  virtual std::string extra_repr() const { return {}; }
+  /// The module as PyTorch prints it, children indented by two.
+  virtual std::string repr() const;
+
+  /// Own parameters first, then those of the children; a tensor used in two places is listed once.
+  NamedTensors named_parameters() const;
+  NamedTensors named_buffers() const;
+  std::vector<Tensor> parameters() const;
+  /// Number of elements of all parameters.
+  int64_t num_parameters() const;
+  /// Forgets the gradient of every parameter.
+  void zero_grad();
+
+  /// Training mode (dropout draws) for this module and all below, or evaluation mode. A new module is in training mode.
+  void train(bool mode = true);
+  void eval() { train(false); }
+  bool is_training() const { return training_; }
+
+  /// Converts every floating parameter, its gradient and every floating buffer. Handles held elsewhere (by an optimizer)
+  /// follow. Throws DTypeError unless `dtype` is floating.
+  void to(DType dtype);
+
+  /// All parameters and buffers: handles without a place in the graph, which see later changes (torch.nn.Module.state_dict).
+  NamedTensors state_dict() const;
+  /// Copies the given values into the parameters and buffers of the same names, converting the dtype. Throws ConfigError
+  /// naming every missing, unexpected or repeated key and every shape that differs; nothing is copied then. With
+  /// strict = false missing and unexpected keys are only reported.
+  LoadReport load_state_dict(const NamedTensors& state, bool strict = true);
+
+ private:
+  /// What visit() lists. It hands out writable fields; const functions only read them.
+  Visitor fields() const;
+  /// Calls `f(prefix, fields)` for this module and then, with their names as dotted prefix, for all below.
+  using Walk = std::function<void(const std::string& prefix, const Visitor& fields)>;
+  void walk(const Walk& f, const std::string& prefix = {}) const;
+
+  bool training_ = true;
+};
+
+/// A module that maps one tensor to one tensor.
+class Layer : public Module {
+ public:
+  virtual Tensor forward(const Tensor& x) const = 0;
+  Tensor operator()(const Tensor& x) const { return forward(x); }
+};
+
+std::ostream& operator<<(std::ostream& out, const Module& module);
+
+/// `True` or `False`.
+const char* python_repr(bool value);
+/// The shortest decimals that read back to the same double, as Python prints them: `0.1`, `1e-05`, `0.0`.
+std::string python_repr(double value);
+/// `text` with two spaces after each line break.
+std::string indented(const std::string& text);
+
+}  // namespace onestep::nn
