@@ -82,7 +82,8 @@ void Module::zero_grad() {
 
 void Module::train(bool mode) {
   training_ = mode;
-  for (const auto& [_, child] : fields().children()) child->train(mode);
+  const Visitor own = fields();
+  for (const auto& [_, child] : own.children()) child->train(mode);
 }
 
 void Module::to(DType dtype) {
