@@ -192,7 +192,6 @@ void sample_with_replacement(std::span<const T> weights, std::span<int64_t> out,
   std::partial_sum(weights.begin(), weights.end(), share.begin());
   const T total = share.back();
   for (T& s : share) s /= total;
-  share.back() = 1;
   for (int64_t& sample : out) sample = std::lower_bound(share.begin(), share.end(), g.d53()) - share.begin();
 }
 

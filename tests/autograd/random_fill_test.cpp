@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "autograd/error.h"
+#include "tests/goldens.h"
 
 namespace onestep {
 namespace {
@@ -59,6 +60,28 @@ TEST_CASE("random fills: uniform stays below the upper bound even where it round
   CHECK(std::all_of(values.begin(), values.end(), [](float v) { return v == 1.0f; }));
   fill_uniform<float>(values, 2, 2, g);
   CHECK(std::all_of(values.begin(), values.end(), [](float v) { return v == 2.0f; }));
+}
+
+// FNV-1a of torch.manual_seed(5); torch.empty(n).normal_(0.3, 1.7) for n = 7, 1000 and 1003 (PyTorch 2.13, x86-64, with
+// ATEN_CPU_CAPABILITY=avx2 and =default).
+template <class T>
+std::vector<std::string> normal_hashes(RngRounding rounding) {
+  std::vector<std::string> hashes;
+  for (const size_t n : {7, 1000, 1003}) {
+    Generator g(5, RngDialect::torch, rounding);
+    std::vector<T> values(n);
+    fill_normal<T>(values, 0.3, 1.7, g);
+    hashes.push_back(testing::fnv1a(values));
+  }
+  return hashes;
+}
+
+TEST_CASE("random fills: normal rounds as PyTorch for a mean and a standard deviation that are not powers of two") {
+  using Hashes = std::vector<std::string>;
+  CHECK(normal_hashes<float>(RngRounding::fused) == Hashes{"f4f8307989237d3c", "eaf23e5cc73e9749", "29b5f0b410e03619"});
+  CHECK(normal_hashes<double>(RngRounding::fused) == Hashes{"63e8f05ccb6546e3", "9931eddc746470f2", "836c653fa7774fd0"});
+  CHECK(normal_hashes<float>(RngRounding::separate) == Hashes{"f4f8307989237d3c", "42b018c7ea893565", "6d1e3c0d20a96d00"});
+  CHECK(normal_hashes<double>(RngRounding::separate) == Hashes{"4ace836c50e01284", "9931eddc746470f2", "836c653fa7774fd0"});
 }
 
 TEST_CASE("random fills: a dropout mask of probability 0 or 1 draws nothing") {
