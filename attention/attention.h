@@ -1,0 +1,42 @@
+#pragma once
+#include <optional>
+
+#include "nn/module.h"
+
+namespace onestep::attention {
+
+/// A context and the attention weights that mixed it.
+struct AttentionResult {
+  Tensor context;  ///< [..., T, d_out]
+  Tensor weights;  ///< [..., T, T], with several heads [..., H, T, T]: row = query, column = key, after dropout.
+};
+
+/// What all attention types have in common: they map T token vectors to T context vectors, for one text [T, d_in] or a
+/// batch [B, T, d_in].
+class Attention : public nn::Layer {
+ public:
+  /// x [..., T, d_in] -> [..., T, d_out]. Throws ShapeError, saying what is expected, unless x has rank 2 or 3, d_in
+  /// features and no more than context_length tokens; DTypeError unless x has the dtype of the parameters.
+  Tensor forward(const Tensor& x) const final;
+  /// The same, and the attention weights to look at.
+  AttentionResult forward_with_weights(const Tensor& x) const;
+
+  int64_t d_in() const { return d_in_; }
+  int64_t d_out() const { return d_out_; }  ///< Width of the result, over all heads.
+  /// The largest number of tokens, if there is a limit.
+  std::optional<int64_t> context_length() const { return context_length_; }
+
+ protected:
+  /// Throws ShapeError unless all sizes are positive.
+  Attention(int64_t d_in, int64_t d_out, std::optional<int64_t> context_length = {});
+  /// The computation on a checked x. Stores the attention weights in `*weights` unless it is null.
+  virtual Tensor attend(const Tensor& x, Tensor* weights) const = 0;
+
+ private:
+  void check_input(const Tensor& x) const;
+
+  int64_t d_in_, d_out_;
+  std::optional<int64_t> context_length_;
+};
+
+}  // namespace onestep::attention

@@ -1,0 +1,87 @@
+#include "attention/factory.h"
+
+#include <array>
+#include <sstream>
+
+#include "attention/causal_attention.h"
+#include "attention/multi_head_attention.h"
+#include "attention/self_attention.h"
+
+namespace onestep::attention {
+namespace {
+
+using Options = AttentionOptions;
+using Built = std::unique_ptr<Attention>;
+
+struct Kind {
+  std::string_view name;
+  bool has_dropout, has_qkv_bias;
+  Built (*build)(const Options& o, Generator& generator);
+};
+
+Built build_simplified(const Options& o, Generator&) {
+  check<ConfigError>(o.d_in == o.d_out, "make_attention: simplified has no weights, so d_out must be d_in: d_in=", o.d_in,
+                     ", d_out=", o.d_out);
+  return std::make_unique<SimplifiedSelfAttention>(o.d_in);
+}
+
+Built build_self_v1(const Options& o, Generator& generator) {
+  return std::make_unique<SelfAttention_v1>(o.d_in, o.d_out, generator);
+}
+
+Built build_self_v2(const Options& o, Generator& generator) {
+  return std::make_unique<SelfAttention_v2>(o.d_in, o.d_out, o.qkv_bias, generator);
+}
+
+Built build_causal(const Options& o, Generator& generator) {
+  return std::make_unique<CausalAttention>(o.d_in, o.d_out, o.context_length, o.dropout, o.qkv_bias, generator);
+}
+
+Built build_multi_head_wrapper(const Options& o, Generator& generator) {
+  check<ShapeError>(o.num_heads > 0 && o.d_out % o.num_heads == 0,
+                    "make_attention: multi_head_wrapper: d_out must be divisible by num_heads: d_out=", o.d_out,
+                    ", num_heads=", o.num_heads);
+  return std::make_unique<MultiHeadAttentionWrapper>(o.d_in, o.d_out / o.num_heads, o.context_length, o.dropout, o.num_heads,
+                                                     o.qkv_bias, generator);
+}
+
+Built build_multi_head(const Options& o, Generator& generator) {
+  return std::make_unique<MultiHeadAttention>(o.d_in, o.d_out, o.context_length, o.dropout, o.num_heads, o.qkv_bias, generator);
+}
+
+constexpr std::array kKinds = {
+    Kind{"simplified", false, false, build_simplified},
+    Kind{"self_v1", false, false, build_self_v1},
+    Kind{"self_v2", false, true, build_self_v2},
+    Kind{"causal", true, true, build_causal},
+    Kind{"multi_head_wrapper", true, true, build_multi_head_wrapper},
+    Kind{"multi_head", true, true, build_multi_head},
+};
+
+constexpr auto kNames = [] {
+  std::array<std::string_view, kKinds.size()> names;
+  for (size_t i = 0; i < names.size(); ++i) names[i] = kKinds[i].name;
+  return names;
+}();
+
+const Kind& find_kind(std::string_view name) {
+  for (const Kind& kind : kKinds)
+    if (kind.name == name) return kind;
+  std::ostringstream known;
+  for (size_t i = 0; i < kNames.size(); ++i) known << (i == 0 ? "" : i + 1 == kNames.size() ? " or " : ", ") << kNames[i];
+  fail<ConfigError>("make_attention: unknown attention: \"", name, "\" (", known.str(), ")");
+}
+
+}  // namespace
+
+std::span<const std::string_view> attention_kinds() { return kNames; }
+
+std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionOptions& options, Generator& generator) {
+  const Kind& kind = find_kind(name);
+  check<ConfigError>(kind.has_dropout || options.dropout == 0, "make_attention: ", name, " has no dropout: got ",
+                     options.dropout, " (set it to 0)");
+  check<ConfigError>(kind.has_qkv_bias || !options.qkv_bias, "make_attention: ", name, " has no bias: got qkv_bias=true");
+  return kind.build(options, generator);
+}
+
+}  // namespace onestep::attention

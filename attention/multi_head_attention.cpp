@@ -1,0 +1,85 @@
+#include "attention/multi_head_attention.h"
+
+#include "attention/mask.h"
+
+namespace onestep::attention {
+namespace {
+
+/// d_out, once it is known that num_heads heads can share it: checked before any layer draws its initial values.
+int64_t shared_width(const char* name, int64_t d_out, int64_t num_heads) {
+  check<ShapeError>(num_heads > 0, name, ": num_heads must be positive: got ", num_heads);
+  check<ShapeError>(d_out % num_heads == 0, name, ": d_out must be divisible by num_heads: d_out=", d_out,
+                    ", num_heads=", num_heads);
+  return d_out;
+}
+
+}  // namespace
+
+Tensor split_heads(const Tensor& x, int64_t num_heads) {
+  Shape shape = x.shape();
+  const int last = shape.rank() - 1;
+  shape[last] /= num_heads;
+  shape.insert(last, num_heads);
+  return x
+      .view(shape)         // [..., T, H, head_dim]
+      .transpose(-3, -2);  // [..., H, T, head_dim]
+}
+
+Tensor merge_heads(const Tensor& x) {
+  return x
+      .transpose(-3, -2)  // [..., T, H, head_dim]
+      .flatten(-2, -1);   // [..., T, H * head_dim]
+}
+
+MultiHeadAttentionWrapper::MultiHeadAttentionWrapper(int64_t d_in, int64_t d_out, int64_t context_length, double dropout,
+                                                     int64_t num_heads, bool qkv_bias, Generator& generator)
+    : Attention(d_in, shared_width("MultiHeadAttentionWrapper", d_out * num_heads, num_heads), context_length) {
+  for (int64_t i = 0; i < num_heads; ++i) heads.emplace_back(d_in, d_out, context_length, dropout, qkv_bias, generator);
+}
+
+Tensor MultiHeadAttentionWrapper::attend(const Tensor& x, Tensor* weights) const {
+  std::vector<Tensor> contexts, head_weights;
+  for (const CausalAttention& head : heads) {
+    const AttentionResult result = head.forward_with_weights(x);
+    contexts.push_back(result.context);      // [..., T, d_out]
+    head_weights.push_back(result.weights);  // [..., T, T]
+  }
+  if (weights) *weights = stack(head_weights, -3);  // [..., H, T, T]
+  return cat(contexts, -1);                         // [..., T, H * d_out]
+}
+
+MultiHeadAttention::MultiHeadAttention(int64_t d_in, int64_t d_out, int64_t context_length, double dropout_p, int64_t num_heads,
+                                       bool qkv_bias, Generator& generator)
+    : Attention(d_in, shared_width("MultiHeadAttention", d_out, num_heads), context_length),
+      W_query(d_in, d_out, qkv_bias, generator),
+      W_key(d_in, d_out, qkv_bias, generator),
+      W_value(d_in, d_out, qkv_bias, generator),
+      out_proj(d_out, d_out, /*bias=*/true, generator),
+      dropout(dropout_p, generator),
+      mask(causal_mask(context_length)),
+      num_heads_(num_heads) {}
+
+void MultiHeadAttention::visit(nn::Visitor& visitor) {
+  visitor.buffer("mask", mask);
+  visitor.child("W_query", W_query);
+  visitor.child("W_key", W_key);
+  visitor.child("W_value", W_value);
+  visitor.child("out_proj", out_proj);
+  visitor.child("dropout", dropout);
+}
+
+Tensor MultiHeadAttention::attend(const Tensor& x, Tensor* weights) const {
+  const int64_t T = x.size(-2);
+  const Tensor queries = split_heads(W_query(x), num_heads_);                  // [..., H, T, head_dim]
+  const Tensor keys = split_heads(W_key(x), num_heads_);                       // [..., H, T, head_dim]
+  const Tensor values = split_heads(W_value(x), num_heads_);                   // [..., H, T, head_dim]
+  const Tensor scores = matmul(queries, keys.transpose(-2, -1));               // [..., H, T, T]
+  const Tensor future = mask.slice(0, 0, T).slice(1, 0, T);                    // [T, T]
+  Tensor attn_weights = masked_attention_weights(scores, future, head_dim());  // [..., H, T, T]
+  attn_weights = dropout(attn_weights);                                        // [..., H, T, T]
+  if (weights) *weights = attn_weights;
+  const Tensor context = merge_heads(matmul(attn_weights, values));  // [..., T, d_out]
+  return out_proj(context);                                          // [..., T, d_out]
+}
+
+}  // namespace onestep::attention
