@@ -56,6 +56,13 @@ struct OpCase {
 /// All registered cases, sorted by op.
 const std::vector<OpCase>& op_cases();
 
+/// The inputs of a sample, the same for every dtype under test: each value is exact in float32.
+std::vector<Values> draw_values(const OpSample& sample, int64_t seed = 0);
+
+/// The drawn values as contiguous tensors; floating inputs get dtype `floating` and, if asked, require grad.
+std::vector<Tensor> make_inputs(const OpSample& sample, const std::vector<Values>& values, DType floating,
+                                bool requires_grad = false);
+
 /// Registers cases at start-up: `const RegisterOpCases registered{{"softmax", {...}, {...}}};`
 struct RegisterOpCases {
   RegisterOpCases(std::initializer_list<OpCase> cases);

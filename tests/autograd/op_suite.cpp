@@ -1,0 +1,306 @@
+#include "tests/autograd/op_suite.h"
+
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <sstream>
+
+#include "autograd/gradcheck.h"
+#include "autograd/kernels/isa.h"
+#include "autograd/kernels/parallel.h"
+#include "autograd/node.h"
+#include "tests/autograd/layouts.h"
+
+namespace onestep::testing {
+namespace {
+
+template <class... P>
+std::string text(const P&... parts) {
+  std::ostringstream out;
+  out.precision(17);
+  (out << ... << parts);
+  return out.str();
+}
+
+/// A gradient of the result with few digits, exact in float32.
+Tensor upstream(const Tensor& value) {
+  Tensor grad = empty(value.shape(), value.dtype());
+  dispatch(value.dtype(), [&]<class T>() {
+    T* to = grad.mutable_data<T>();
+    for (int64_t i = 0; i < grad.numel(); ++i) to[i] = static_cast<T>((i * 37 + 11) % 127 - 63) / T(64);
+  });
+  return grad;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b, int64_t& place) {
+  if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
+  return dispatch(a.dtype(), [&]<class T>() {
+    const std::vector<T> x = a.to_vector<T>(), y = b.to_vector<T>();
+    for (size_t i = 0; i < x.size(); ++i) {
+      place = static_cast<int64_t>(i);
+      if constexpr (std::is_same_v<T, float>) {
+        if (std::bit_cast<uint32_t>(x[i]) != std::bit_cast<uint32_t>(y[i]) && !(x[i] != x[i] && y[i] != y[i])) return false;
+      } else if constexpr (std::is_same_v<T, double>) {
+        if (std::bit_cast<uint64_t>(x[i]) != std::bit_cast<uint64_t>(y[i]) && !(x[i] != x[i] && y[i] != y[i])) return false;
+      } else {
+        if (x[i] != y[i]) return false;
+      }
+    }
+    return true;
+  });
+}
+
+std::string bit_difference(const std::string& what, const Tensor& got, const Tensor& want) {
+  if (got.defined() != want.defined()) return text(what, got.defined() ? " is there" : " is missing");
+  int64_t place = 0;
+  if (!got.defined() || same_bits(got, want, place)) return {};
+  if (got.shape() != want.shape()) return text(what, " has shape ", got.shape(), ", not ", want.shape());
+  if (got.dtype() != want.dtype()) return text(what, " is ", got.dtype(), ", not ", want.dtype());
+  const auto i = static_cast<size_t>(place);
+  return text(what, ", element ", place, ": ", got.to_vector<double>()[i], ", not ", want.to_vector<double>()[i]);
+}
+
+Outcome run(const OpSample& sample, DType dtype, bool requires_grad) {
+  return evaluate(sample, make_inputs(sample, draw_values(sample), dtype, requires_grad));
+}
+
+// ---- values
+
+std::string check_reference(const OpSample& sample) {
+  const std::vector<Values> values = draw_values(sample);
+  const Tensor got = sample.forward(make_inputs(sample, values, DType::float64));
+  if (got.dtype() == DType::float32) return "float64 inputs give a float32 result";
+  const Values want = sample.reference(values);
+  return difference(got, from_values(want.data, want.shape), 1e-12, 1e-13);
+}
+
+std::string check_float32_value(const OpSample& sample) {
+  const Tensor got = run(sample, DType::float32, false).value, want = run(sample, DType::float64, false).value;
+  if (got.dtype() == DType::float64) return "float32 inputs give a float64 result";
+  return difference(got, want, sample.tolerance32, 1e-6);
+}
+
+std::string check_no_grad(const OpSample& sample) {
+  const std::vector<Tensor> inputs = make_inputs(sample, draw_values(sample), DType::float32, true);
+  const Tensor want = sample.forward(inputs);
+  const int64_t nodes = Node::alive();
+  const NoGradGuard no_grad;
+  const Tensor got = sample.forward(inputs);
+  if (got.requires_grad() || Node::alive() != nodes) return "records a graph under NoGradGuard";
+  return bit_difference("the result under NoGradGuard", got, want);
+}
+
+/// Neither the op nor its rule may write to its inputs, and nothing may stay behind.
+std::string check_inputs_kept(const OpSample& sample) {
+  const int64_t nodes = Node::alive();
+  {
+    const std::vector<Tensor> inputs = make_inputs(sample, draw_values(sample), DType::float32, true);
+    std::vector<uint32_t> versions;
+    for (const Tensor& input : inputs) versions.push_back(input.version());
+    evaluate(sample, inputs);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i].version() != versions[i]) return text("writes to input ", i);
+  }
+  return Node::alive() == nodes ? "" : text("leaves ", Node::alive() - nodes, " graph nodes behind");
+}
+
+// ---- gradients
+
+std::string check_gradients(const OpSample& sample) {
+  if (!sample.differentiable) return {};
+  const GradcheckResult result =
+      gradcheck(sample.forward, make_inputs(sample, draw_values(sample), DType::float64, true), GradcheckOptions{});
+  return result.message;
+}
+
+std::string check_float32_gradients(const OpSample& sample) {
+  if (!sample.differentiable) return {};
+  const Outcome got = run(sample, DType::float32, true), want = run(sample, DType::float64, true);
+  for (size_t i = 0; i < want.grads.size(); ++i) {
+    if (!want.grads[i].defined()) continue;
+    if (!got.grads[i].defined()) return text("no float32 gradient of input ", i);
+    const std::string wrong = difference(got.grads[i], want.grads[i], sample.tolerance32, 1e-6);
+    if (!wrong.empty()) return text("float32 gradient of input ", i, ": ", wrong);
+  }
+  return {};
+}
+
+std::vector<size_t> floating_inputs(const OpSample& sample) {
+  std::vector<size_t> places;
+  for (size_t i = 0; i < sample.inputs.size(); ++i)
+    if (is_floating(sample.inputs[i].dtype)) places.push_back(i);
+  return places;
+}
+
+/// The gradient of an input is the same whether or not the others need one.
+std::string check_alone(const OpSample& sample) {
+  if (!sample.differentiable) return {};
+  const Outcome together = run(sample, DType::float32, true);
+  for (size_t i : floating_inputs(sample)) {
+    std::vector<Tensor> inputs = make_inputs(sample, draw_values(sample), DType::float32);
+    inputs[i].requires_grad_();
+    const Outcome alone = evaluate(sample, inputs);
+    std::string wrong = bit_difference("the result", alone.value, together.value);
+    if (wrong.empty()) wrong = bit_difference(text("the gradient of input ", i), alone.grads[i], together.grads[i]);
+    if (!wrong.empty()) return text(wrong, " when only input ", i, " requires grad");
+  }
+  return {};
+}
+
+/// One tensor given twice gets the sum of both gradients.
+std::string check_repeated(const OpSample& sample) {
+  if (!sample.differentiable) return {};
+  const std::vector<size_t> places = floating_inputs(sample);
+  for (size_t i : places) {
+    for (size_t j : places) {
+      if (i >= j || sample.inputs[i].shape != sample.inputs[j].shape) continue;
+      std::vector<Tensor> apart = make_inputs(sample, draw_values(sample), DType::float64, true);
+      apart[j] = apart[i].detach().clone().requires_grad_();
+      const Outcome twice = evaluate(sample, apart);
+      std::vector<Tensor> shared = apart;
+      shared[i].zero_grad();
+      shared[j] = shared[i];
+      const Outcome once = evaluate(sample, shared);
+      std::string wrong = difference(once.value, twice.value, 0, 0);
+      if (wrong.empty()) wrong = difference(once.grads[i], add(twice.grads[i], twice.grads[j]), 1e-12, 1e-13);
+      if (!wrong.empty()) return text("one tensor as inputs ", i, " and ", j, ": ", wrong);
+    }
+  }
+  return {};
+}
+
+/// No gradient shares memory with another one, with an input or with the result.
+std::string check_separate(const OpSample& sample) {
+  const std::vector<Tensor> inputs = make_inputs(sample, draw_values(sample), DType::float32, true);
+  const Outcome outcome = evaluate(sample, inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& grad = outcome.grads[i];
+    if (!grad.defined()) continue;
+    if (grad.shares_storage(outcome.value)) return text("the gradient of input ", i, " shares memory with the result");
+    for (size_t j = 0; j < inputs.size(); ++j) {
+      if (grad.shares_storage(inputs[j])) return text("the gradient of input ", i, " shares memory with input ", j);
+      if (j > i && outcome.grads[j].defined() && grad.shares_storage(outcome.grads[j]))
+        return text("the gradients of inputs ", i, " and ", j, " share memory");
+    }
+  }
+  return {};
+}
+
+// ---- the same bits
+
+std::string check_layout(const OpSample& sample, const Layout& layout, DType dtype, size_t first, size_t last) {
+  std::vector<Tensor> rows = make_inputs(sample, draw_values(sample), dtype), strided = rows;
+  for (size_t i = first; i < last; ++i) {
+    strided[i] = layout.apply(rows[i]);
+    rows[i] = strided[i].contiguous().clone();
+  }
+  for (size_t i = 0; i < rows.size() && sample.differentiable; ++i) {
+    if (!rows[i].is_floating()) continue;
+    rows[i].requires_grad_();
+    strided[i] = strided[i].detach().requires_grad_();
+  }
+  const std::string wrong = bit_difference(evaluate(sample, strided), evaluate(sample, rows));
+  return wrong.empty() ? "" : text(layout.name, " ", dtype, " inputs ", first, " to ", last - 1, ": ", wrong);
+}
+
+std::string check_layouts(const OpSample& sample) {
+  if (!sample.any_layout) return {};
+  const size_t n = sample.inputs.size();
+  for (const Layout& layout : layouts()) {
+    for (DType dtype : {DType::float32, DType::float64}) {
+      std::string wrong = check_layout(sample, layout, dtype, 0, n);
+      for (size_t i = 0; i < n && n > 1 && wrong.empty(); ++i) wrong = check_layout(sample, layout, dtype, i, i + 1);
+      if (!wrong.empty()) return wrong;
+    }
+  }
+  return {};
+}
+
+/// Puts threads and instruction set back.
+struct MachineGuard {
+  ~MachineGuard() {
+    kernels::set_num_threads(threads);
+    kernels::set_isa(isa);
+  }
+  const int threads = kernels::num_threads();
+  const kernels::Isa isa = kernels::active_isa();
+};
+
+std::string check_machines(const OpSample& sample) {
+  const MachineGuard guard;
+  for (DType dtype : {DType::float32, DType::float64}) {
+    kernels::set_isa(kernels::Isa::generic);
+    kernels::set_num_threads(1);
+    const Outcome want = run(sample, dtype, sample.differentiable);
+    for (kernels::Isa isa : {kernels::Isa::generic, kernels::Isa::avx2, kernels::Isa::avx512}) {
+      if (!kernels::isa_supported(isa)) continue;
+      kernels::set_isa(isa);
+      for (int threads = 1; threads <= 4; ++threads) {
+        kernels::set_num_threads(threads);
+        const std::string wrong = bit_difference(run(sample, dtype, sample.differentiable), want);
+        if (!wrong.empty()) return text(dtype, " on ", threads, " threads with ", kernels::name(isa), ": ", wrong);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Outcome evaluate(const OpSample& sample, const std::vector<Tensor>& inputs) {
+  Outcome outcome{sample.forward(inputs), std::vector<Tensor>(inputs.size())};
+  if (!outcome.value.requires_grad()) return outcome;
+  outcome.value.backward(upstream(outcome.value));
+  for (size_t i = 0; i < inputs.size(); ++i) outcome.grads[i] = inputs[i].grad();
+  return outcome;
+}
+
+std::string difference(const Tensor& got, const Tensor& want, double rtol, double atol) {
+  if (got.shape() != want.shape()) return text("shape ", got.shape(), ", not ", want.shape());
+  const std::vector<double> a = got.to_vector<double>(), b = want.to_vector<double>();
+  for (size_t i = 0; i < a.size(); ++i) {
+    const bool near = a[i] == b[i] || std::abs(a[i] - b[i]) <= atol + rtol * std::abs(b[i]);
+    if (!near && !(std::isnan(a[i]) && std::isnan(b[i]))) return text("element ", i, ": ", a[i], ", not ", b[i]);
+  }
+  return {};
+}
+
+std::string bit_difference(const Outcome& got, const Outcome& want) {
+  std::string wrong = bit_difference("the result", got.value, want.value);
+  for (size_t i = 0; i < want.grads.size() && wrong.empty(); ++i)
+    wrong = bit_difference(text("the gradient of input ", i), got.grads[i], want.grads[i]);
+  return wrong;
+}
+
+const std::vector<SampleCheck>& sample_checks() {
+  static const std::vector<SampleCheck> checks{
+      {"float64 against the reference", check_reference},
+      {"float32 against float64", check_float32_value},
+      {"NoGrad", check_no_grad},
+      {"inputs kept", check_inputs_kept},
+      {"gradcheck", check_gradients},
+      {"float32 gradients", check_float32_gradients},
+      {"each input alone", check_alone},
+      {"one tensor twice", check_repeated},
+      {"gradients apart", check_separate},
+      {"layouts", check_layouts},
+      {"threads and instruction sets", check_machines},
+  };
+  return checks;
+}
+
+std::vector<std::string> failures(const OpSample& sample) {
+  std::vector<std::string> failed;
+  for (const SampleCheck& check : sample_checks()) {
+    std::string wrong;
+    try {
+      wrong = check.run(sample);
+    } catch (const std::exception& error) {
+      wrong = text("throws ", error.what());
+    }
+    if (!wrong.empty()) failed.push_back(text(check.name, ": ", wrong));
+  }
+  return failed;
+}
+
+}  // namespace onestep::testing
