@@ -6,6 +6,7 @@ function(onestep_target_rules target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   # Fused multiply-adds are written where they are meant: the same bits on every machine.
   target_compile_options(${target} PRIVATE -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+  target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
   if(ONESTEP_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
@@ -15,12 +16,12 @@ function(onestep_target_rules target)
   endif()
 endfunction()
 
-# onestep_library(NAME [DEPENDS ...]): builds every .cpp of the current folder (op cases and per-ISA kernels have their own
-# targets) as onestep_NAME, alias onestep::NAME.
+# onestep_library(NAME [DEPENDS ...]): builds every .cpp of the current folder (op cases, per-ISA kernels and the program
+# have their own targets) as onestep_NAME, alias onestep::NAME.
 function(onestep_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "(\\.cases\\.cpp|\\.isa\\.cpp|/main\\.cpp)$")
+  list(FILTER sources EXCLUDE REGEX "(\\.cases\\.cpp|\\.isa\\.cpp|/main\\.cpp|/commands/[^/]*)$")
   add_library(onestep_${name} ${sources})
   add_library(onestep::${name} ALIAS onestep_${name})
   onestep_target_rules(onestep_${name})

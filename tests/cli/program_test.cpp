@@ -1,0 +1,91 @@
+// The program from outside: exit statuses, one-sentence messages, results on stdout and nothing else there.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/process.h"
+
+using onestep::testing::ProcessOptions;
+using onestep::testing::ProcessResult;
+using onestep::testing::run_onestep;
+
+namespace {
+
+// Bad input: status 2, nothing on stdout, exactly this line on stderr.
+void expect_refused(const std::vector<std::string>& arguments, const std::string& message,
+                    const ProcessOptions& options = {}) {
+  const ProcessResult result = run_onestep(arguments, options);
+  CHECK(result.status == 2);
+  CHECK(result.out == "");
+  CHECK(result.err == "onestep: " + message + "\n");
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("cli: help goes to stdout and lists the commands") {
+  const ProcessResult result = run_onestep({"--help"});
+  CHECK(result.status == 0);
+  CHECK(result.err == "");
+  CHECK(contains(result.out, "Usage: onestep"));
+  CHECK(contains(result.out, "\n  version "));
+  CHECK(contains(result.out, "--threads N"));
+}
+
+TEST_CASE("cli: every listed command has its own help") {
+  const std::string help = run_onestep({"--help"}).out;
+  size_t at = help.find("Subcommands:\n") + sizeof "Subcommands:\n" - 1;
+  int commands = 0;
+  for (; at < help.size() && help.compare(at, 2, "  ") == 0; at = help.find('\n', at) + 1) {
+    if (help[at + 2] == ' ') continue;  // a wrapped description
+    const std::string name = help.substr(at + 2, help.find(' ', at + 2) - at - 2);
+    CAPTURE(name);
+    const ProcessResult result = run_onestep({name, "--help"});
+    CHECK(result.status == 0);
+    CHECK(result.err == "");
+    CHECK(contains(result.out, "Usage: onestep " + name));
+    CHECK(contains(result.out, "--threads N"));
+    ++commands;
+  }
+  CHECK(commands >= 1);
+}
+
+TEST_CASE("cli: version prints the instruction set and the threads in use") {
+  const ProcessResult result = run_onestep({"version", "--threads", "3"}, {.environment = {{"ONESTEP_ISA", "generic"}}});
+  CHECK(result.status == 0);
+  CHECK(result.err == "");
+  CHECK(result.out.starts_with("onestep "));
+  CHECK(contains(result.out, "\ninstruction set: generic (supported: generic"));
+  CHECK(contains(result.out, "\nthreads: 3\n"));
+  CHECK(contains(run_onestep({"--threads", "5", "version"}).out, "\nthreads: 5\n"));
+  CHECK(contains(run_onestep({"version"}, {.environment = {{"OMP_NUM_THREADS", "4"}}}).out, "\nthreads: 4\n"));
+}
+
+TEST_CASE("cli: a command line that cannot be read is refused in one sentence") {
+  expect_refused({}, "no command given (see onestep --help)");
+  expect_refused({"vresion"}, "unknown command vresion (see onestep --help)");
+  expect_refused({"--fast", "version"}, "unknown option --fast (see onestep version --help)");
+  expect_refused({"version", "--fast"}, "unknown option --fast (see onestep version --help)");
+  expect_refused({"version", "x"}, "unexpected argument x (see onestep version --help)");
+  expect_refused({"version", "--threads"}, "--threads: 1 required N missing (see onestep version --help)");
+  for (const char* threads : {"0", "-1", "1025", "x", "1.5", "99999999999999999999"}) {
+    expect_refused({"version", "--threads", threads},
+                   std::string("--threads: Value ") + threads + " not in range 1 to 1024 (see onestep version --help)");
+  }
+}
+
+TEST_CASE("cli: a bad environment variable is refused in one sentence") {
+  expect_refused({"version"}, "ONESTEP_ISA: unknown instruction set: sse9 (generic, avx2 or avx512)",
+                 {.environment = {{"ONESTEP_ISA", "sse9"}}});
+}
+
+TEST_CASE("cli: results that cannot be written are an error") {
+  const ProcessResult result =
+      onestep::testing::run_process({"sh", "-c", "exec \"$0\" version > /dev/full", ONESTEP_BINARY_DIR "/onestep"});
+  CHECK(result.status == 2);
+  CHECK(result.err == "onestep: stdout: cannot be written (disk full or closed?)\n");
+}

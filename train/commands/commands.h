@@ -1,0 +1,18 @@
+#pragma once
+// The commands of the program, one file each. A command registers its arguments on the CLI; nothing runs while parsing.
+//
+// To add one: write train/commands/NAME.cpp with `add_NAME`, declare it here and list it in train/main.cpp.
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace onestep::train::commands {
+
+/// What runs once the whole command line is read; the result is the exit status (0 done, 1 a check failed or training
+/// diverged, 130 interrupted). Bad input is a thrown Error, which becomes one sentence and exit status 2.
+using Action = std::function<int()>;
+
+/// Each adds its subcommand to `app`; when it is the one called, it puts its work into `action`.
+void add_version(CLI::App& app, Action& action);
+
+}  // namespace onestep::train::commands

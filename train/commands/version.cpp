@@ -1,0 +1,42 @@
+#include <omp.h>
+
+#include <iostream>
+
+#include "autograd/kernels/isa.h"
+#include "autograd/kernels/parallel.h"
+#include "train/commands/commands.h"
+
+namespace onestep::train::commands {
+namespace {
+
+#if defined(__clang__)
+constexpr const char* kCompiler = "Clang " __clang_version__;
+#elif defined(__GNUC__)
+constexpr const char* kCompiler = "GCC " __VERSION__;
+#else
+constexpr const char* kCompiler = "unknown compiler";
+#endif
+
+int print_version() {
+  const kernels::Isa active = kernels::active_isa();  // may throw: before anything is printed
+  std::cout << "onestep " << ONESTEP_VERSION << '\n'
+            << "compiler: " << kCompiler << ", " << ONESTEP_BUILD_TYPE << " build\n"
+            << "instruction set: " << kernels::name(active) << " (supported:";
+  for (const auto isa : {kernels::Isa::generic, kernels::Isa::avx2, kernels::Isa::avx512}) {
+    if (kernels::isa_supported(isa)) std::cout << ' ' << kernels::name(isa);
+  }
+  std::cout << ")\n"
+            << "threads: " << kernels::num_threads() << '\n'
+            << "OpenMP: " << _OPENMP << '\n';
+  return 0;
+}
+
+}  // namespace
+
+void add_version(CLI::App& app, Action& action) {
+  app.add_subcommand("version", "Print the version, compiler, instruction set and threads")->callback([&action] {
+    action = print_version;
+  });
+}
+
+}  // namespace onestep::train::commands
