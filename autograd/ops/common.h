@@ -6,6 +6,23 @@
 
 namespace onestep::ops {
 
+/// Throws DTypeError naming `op` unless both tensors have the same dtype.
+inline void check_same_dtype(std::string_view op, const Tensor& a, const Tensor& b) {
+  check<DTypeError>(a.dtype() == b.dtype(), op, ": dtypes differ: ", a.dtype(), " and ", b.dtype(), " (convert one with to())");
+}
+
+/// Throws DTypeError naming `op` unless x is float32 or float64.
+inline void check_floating(std::string_view op, const Tensor& x) {
+  dispatch_floating(x.dtype(), op, []<class T>() {});
+}
+
+/// The order of dims that undoes permute(x, order).
+inline Shape inverse_order(const Shape& order) {
+  Shape inverse = order;
+  for (int i = 0; i < order.rank(); ++i) inverse[static_cast<int>(order[i])] = i;
+  return inverse;
+}
+
 /// A view of x's storage without graph.
 Tensor view_of(const Tensor& x, const Shape& shape, const Shape& strides, int64_t offset);
 

@@ -1,0 +1,62 @@
+// Dropout: a mask drawn in memory order, and one multiplication.
+#include <span>
+#include <utility>
+
+#include "autograd/kernels/parallel.h"
+#include "autograd/ops/common.h"
+#include "autograd/random_fill.h"
+
+namespace onestep {
+namespace {
+
+/// The dims of x from slowest to fastest in memory. PyTorch draws the mask in this order, whatever the shape says; like its
+/// TensorIterator, a repeated dim (stride 0) keeps its place, and of two equal strides the larger size counts as slower.
+Shape memory_order(const Tensor& x) {
+  Shape order;
+  for (int i = 0; i < x.dim(); ++i) order.push_back(i);
+  if (x.is_contiguous()) return order;
+  for (int i = x.dim() - 2; i >= 0; --i) {
+    for (int here = i, next = i + 1; next < x.dim(); ++next) {
+      const auto a = static_cast<int>(order[here]), b = static_cast<int>(order[next]);
+      const int64_t stride_a = x.strides()[a], stride_b = x.strides()[b];
+      if (stride_a == 0 || stride_b == 0) continue;
+      if (stride_a > stride_b) break;
+      if (stride_a == stride_b && x.shape()[a] >= x.shape()[b]) continue;
+      std::swap(order[here], order[next]);
+      here = next;
+    }
+  }
+  return order;
+}
+
+/// x times 1 / (1 - p) where `keep` is true and times 0 elsewhere; `keep` has x's dims in memory order.
+Tensor apply_mask(const Tensor& x, const Tensor& keep, const Shape& order, double p) {
+  const Tensor values = ops::contiguous_values(permute(x.detach(), order));
+  Tensor y = empty(values.shape(), x.dtype());
+  dispatch_floating(x.dtype(), "dropout", [&]<class T>() {
+    const T* from = values.data<T>();
+    const bool* kept = keep.data<bool>();
+    T* to = y.mutable_data<T>();
+    const T scale = dropout_scale<T>(p);
+    kernels::parallel_for(y.numel(), 0.3, [=](int64_t i, int64_t end) {
+      for (; i < end; ++i) to[i] = from[i] * (kept[i] ? scale : T(0));
+    });
+  });
+  return permute(y, ops::inverse_order(order));
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
+  check<ConfigError>(0 <= p && p <= 1, "dropout: the probability must lie in [0, 1]: got ", p);
+  if (!training || p == 0 || x.numel() == 0) return x;
+  ops::check_floating("dropout", x);
+  const Shape order = memory_order(x);
+  Tensor keep = empty(permute(x.detach(), order).shape(), DType::boolean);
+  fill_dropout_mask(std::span(keep.mutable_data<bool>(), static_cast<size_t>(x.numel())), p, generator);
+  return record("dropout", apply_mask(x, keep, order, p), {x}, {keep}, [order, p](const Backward& b) -> Grads {
+    return {apply_mask(b.grad(), b.saved(0), order, p)};  // dx = dy scale where kept, else 0
+  });
+}
+
+}  // namespace onestep

@@ -1,0 +1,150 @@
+// Picking by index, and joining. Gradients of picked elements add in ascending order of the index, by one thread each.
+#include "autograd/ops/indexing.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "autograd/kernels/parallel.h"
+#include "autograd/ops/strided.h"
+
+namespace onestep {
+namespace ops {
+namespace {
+
+/// Row-major x with one dim in the middle: [outer, size, inner].
+struct AroundDim {
+  AroundDim(const Shape& shape, int dim) {
+    for (int i = 0; i < shape.rank(); ++i) (i < dim ? outer : i > dim ? inner : size) *= shape[i];
+  }
+  int64_t outer = 1, size = 1, inner = 1;
+};
+
+Shape with_size(Shape shape, int dim, int64_t size) {
+  if (!shape.empty()) shape[dim] = size;
+  return shape;
+}
+
+}  // namespace
+
+Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim) {
+  check<DTypeError>(index.dtype() == DType::int64, op, ": the index must be int64: got ", index.dtype());
+  const Tensor values = contiguous_values(index);
+  const int64_t size = shape.empty() ? 1 : shape[dim];
+  for (const int64_t *i = values.data<int64_t>(), *end = i + values.numel(); i != end; ++i)
+    check<ShapeError>(0 <= *i && *i < size, op, ": index ", *i, " is out of range for dim ", dim, " of shape ", shape);
+  return values;
+}
+
+Tensor take(const Tensor& x, int dim, const Tensor& index) {
+  const int64_t count = index.numel();
+  const Tensor rows = contiguous_values(x);
+  Tensor y = empty(with_size(x.shape(), dim, count), x.dtype());
+  const AroundDim around(x.shape(), dim);
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* from = rows.data<T>();
+    const int64_t* picked = index.data<int64_t>();
+    T* to = y.mutable_data<T>();
+    const int64_t n = around.inner;
+    kernels::parallel_for(y.numel() / std::max<int64_t>(n, 1), 5 + 0.2 * static_cast<double>(n), [=](int64_t i, int64_t end) {
+      for (; i < end; ++i) std::copy_n(from + (i / count * around.size + picked[i % count]) * n, n, to + i * n);
+    });
+  });
+  return y;
+}
+
+Tensor add_taken(const Tensor& dy, const Shape& shape, int dim, const Tensor& index, std::optional<int64_t> skipped) {
+  const Tensor rows = contiguous_values(dy);
+  Tensor dx = zeros(shape, dy.dtype());
+  const AroundDim around(shape, dim);
+  const int64_t count = index.numel(), n = around.inner, skip = skipped.value_or(-1);
+  constexpr int64_t kColumns = 64;  // a thread's share is a block of columns: it meets every index, in order
+  const int64_t blocks = (n + kColumns - 1) / kColumns;
+  dispatch_floating(dy.dtype(), "index", [&]<class T>() {
+    const T* from = rows.data<T>();
+    const int64_t* picked = index.data<int64_t>();
+    T* to = dx.mutable_data<T>();
+    const double cost = (2 + 0.3 * static_cast<double>(std::min(n, kColumns))) * static_cast<double>(count);
+    kernels::parallel_for(around.outer * blocks, cost, [=](int64_t item, int64_t end) {
+      for (; item < end; ++item) {
+        const int64_t outer = item / blocks, begin = item % blocks * kColumns, stop = std::min(begin + kColumns, n);
+        for (int64_t i = 0; i < count; ++i) {
+          if (picked[i] == skip) continue;
+          const T* source = from + (outer * count + i) * n;
+          T* target = to + (outer * around.size + picked[i]) * n;
+          for (int64_t c = begin; c < stop; ++c) target[c] += source[c];
+        }
+      }
+    });
+  });
+  return dx;
+}
+
+}  // namespace ops
+
+Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
+  const int d = normalize_dim("index_select", dim, x.dim());
+  check<ShapeError>(index.dim() <= 1, "index_select: the index must be a vector: got shape ", index.shape());
+  const Tensor picked = ops::checked_index("index_select", index, x.shape(), d);
+  check<ShapeError>(x.dim() > 0 || picked.numel() == 1, "index_select: a rank-0 tensor takes one index: got ", picked.numel());
+  return record("index_select", ops::take(x, d, picked), {x}, {index}, [d](const Backward& b) -> Grads {
+    return {ops::add_taken(b.grad(), b.input_shape(0), d, ops::contiguous_values(b.saved(0)))};
+  });
+}
+
+namespace {
+
+void check_gather(const Tensor& x, int dim, const Tensor& index) {
+  check<ShapeError>(index.dim() == x.dim(), "gather: index of shape ", index.shape(), " for a tensor of shape ", x.shape(),
+                    " (both need the same number of dims)");
+  for (int i = 0; i < x.dim(); ++i)
+    check<ShapeError>(i == dim || index.shape()[i] <= x.shape()[i], "gather: index of shape ", index.shape(),
+                      " is larger than the tensor of shape ", x.shape(), " at dim ", i);
+}
+
+/// Strides of a tensor walked along an index: places along `dim` come from the index alone.
+Shape without(Shape strides, int dim) {
+  if (!strides.empty()) strides[dim] = 0;
+  return strides;
+}
+
+}  // namespace
+
+Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
+  const int d = normalize_dim("gather", dim, x.dim());
+  check_gather(x, d, index);
+  const Tensor places = ops::checked_index("gather", index, x.shape(), d);
+  Tensor y = empty(index.shape(), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* from = x.data<T>();
+    const int64_t *picked = places.data<int64_t>(), step = x.dim() == 0 ? 0 : x.strides()[d];
+    T* to = y.mutable_data<T>();
+    ops::for_each_row<2>(y.shape(), {y.strides(), without(x.strides(), d)},
+                         [=](const auto& start, int64_t n, const auto& steps) {
+                           for (int64_t j = 0; j < n; ++j) {
+                             const int64_t place = start[0] + j * steps[0];
+                             to[place] = from[start[1] + j * steps[1] + picked[place] * step];
+                           }
+                         });
+  });
+  return record("gather", y, {x}, {index}, [d](const Backward& b) -> Grads {  // dx[index[i]] += dy[i] along dim, i ascending
+    // With dim last, a row of the index writes only its own row of dx.
+    const Tensor picked = transpose(b.saved(0), d, -1), dy = transpose(b.grad(), d, -1);
+    Shape shape = b.input_shape(0);
+    if (!shape.empty()) std::swap(shape[d], shape[shape.rank() - 1]);
+    Tensor dx = zeros(shape, dy.dtype());
+    dispatch_floating(dy.dtype(), "gather", [&]<class T>() {
+      const int64_t* index_data = picked.data<int64_t>();
+      const T* from = dy.data<T>();
+      T* to = dx.mutable_data<T>();
+      ops::for_each_row<3>(picked.shape(), {picked.strides(), dy.strides(), without(dx.strides(), dx.dim() - 1)},
+                           [=](const auto& start, int64_t n, const auto& steps) {
+                             for (int64_t j = 0; j < n; ++j)
+                               to[start[2] + j * steps[2] + index_data[start[0] + j * steps[0]]] +=
+                                   from[start[1] + j * steps[1]];
+                           });
+    });
+    return {transpose(dx, d, -1)};
+  });
+}
+
+}  // namespace onestep

@@ -1,0 +1,19 @@
+#pragma once
+// Picking slices by index and its transpose, adding slices back: what index_select and embedding share.
+#include <optional>
+
+#include "autograd/ops/common.h"
+
+namespace onestep::ops {
+
+/// The row-major int64 values of `index`, all of them places along `dim` of `shape`. Throws DTypeError or ShapeError.
+Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim);
+
+/// out[..., i, ...] = x[..., index[i], ...] along `dim`; not recorded. `index` comes from checked_index.
+Tensor take(const Tensor& x, int dim, const Tensor& index);
+
+/// The transpose of take: zeros of `shape`, then dx[..., index[i], ...] += dy[..., i, ...] in ascending i. Slices with index
+/// `skipped` are left out.
+Tensor add_taken(const Tensor& dy, const Shape& shape, int dim, const Tensor& index, std::optional<int64_t> skipped = {});
+
+}  // namespace onestep::ops

@@ -1,0 +1,65 @@
+// Layer normalisation (Ba, Kiros and Hinton 2016).
+#include "autograd/kernels/kernels.h"
+#include "autograd/ops/common.h"
+
+namespace onestep {
+namespace {
+
+void check_layer_norm(const Tensor& x, const Shape& normalized, const Tensor& weight, const Tensor& bias) {
+  ops::check_floating("layer_norm", x);
+  bool fits = normalized.rank() > 0 && normalized.rank() <= x.dim();
+  for (int i = 0; fits && i < normalized.rank(); ++i) fits = normalized[i] == x.shape()[x.dim() - normalized.rank() + i];
+  check<ShapeError>(fits, "layer_norm: normalized_shape ", normalized, " is not the end of shape ", x.shape());
+  for (const Tensor* parameter : {&weight, &bias}) {
+    if (!parameter->defined()) continue;
+    ops::check_same_dtype("layer_norm", x, *parameter);
+    check<ShapeError>(parameter->shape() == normalized, "layer_norm: ", parameter == &weight ? "weight" : "bias", " of shape ",
+                      parameter->shape(), " for normalized_shape ", normalized);
+  }
+}
+
+template <class T>
+const T* data_or_null(const Tensor& x) {
+  return x.defined() ? x.data<T>() : nullptr;
+}
+
+Tensor rows_or_undefined(const Tensor& x) { return x.defined() ? ops::contiguous_values(x) : Tensor(); }
+
+// With h = (x - mean) rstd and g = dy weight: dx = rstd (g - avg(g) - h avg(g h)), dweight = sum(dy h), dbias = sum(dy).
+Grads layer_norm_grads(const Backward& b, const Shape& normalized) {
+  const Tensor x = ops::contiguous_values(b.saved(0)), weight = rows_or_undefined(b.saved(1)),
+               dy = ops::contiguous_values(b.grad());
+  const Tensor &mean = b.saved(2), &rstd = b.saved(3);
+  const int64_t rows = mean.numel(), cols = normalized.numel();
+  Tensor dx, dweight, dbias;
+  dispatch_floating(x.dtype(), "layer_norm", [&]<class T>() {
+    const auto written = [&](size_t input, Tensor& grad, const Shape& shape) -> T* {
+      if (!b.needs(input)) return nullptr;
+      grad = empty(shape, x.dtype());
+      return grad.mutable_data<T>();
+    };
+    if (T* to = written(0, dx, x.shape()))
+      kernels::layer_norm_grad_rows(x.data<T>(), data_or_null<T>(weight), mean.data<T>(), rstd.data<T>(), dy.data<T>(), to,
+                                    rows, cols);
+    T *dw = written(1, dweight, normalized), *db = written(2, dbias, normalized);
+    if (dw || db) kernels::layer_norm_param_grad(x.data<T>(), mean.data<T>(), rstd.data<T>(), dy.data<T>(), dw, db, rows, cols);
+  });
+  return {dx, dweight, dbias};
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
+  check_layer_norm(x, normalized_shape, weight, bias);
+  const int64_t cols = normalized_shape.numel(), rows = cols > 0 ? x.numel() / cols : 0;
+  const Tensor values = ops::contiguous_values(x), w = rows_or_undefined(weight), shift = rows_or_undefined(bias);
+  Tensor y = empty(x.shape(), x.dtype()), mean = empty(rows, x.dtype()), rstd = empty(rows, x.dtype());
+  dispatch_floating(x.dtype(), "layer_norm", [&]<class T>() {
+    kernels::layer_norm_rows(values.data<T>(), data_or_null<T>(w), data_or_null<T>(shift), static_cast<T>(eps),
+                             y.mutable_data<T>(), mean.mutable_data<T>(), rstd.mutable_data<T>(), rows, cols);
+  });
+  return record("layer_norm", y, {x, weight, bias}, {x, weight, mean, rstd},
+                [normalized_shape](const Backward& b) { return layer_norm_grads(b, normalized_shape); });
+}
+
+}  // namespace onestep

@@ -1,0 +1,221 @@
+// Losses. Cross entropy never forms log-probabilities: from each row of logits it keeps the maximum and the sum of exps.
+#include <algorithm>
+
+#include "autograd/kernels/kernels.h"
+#include "autograd/ops/common.h"
+
+namespace onestep {
+namespace {
+
+/// Moves the class dim (1, or 0 of a vector) last: [N, V, ...] -> [N, ..., V].
+Shape class_last(int rank) {
+  Shape order;
+  for (int i = 0; i < rank; ++i)
+    if (i != 1) order.push_back(i);
+  if (rank > 1) order.push_back(1);
+  return order;
+}
+
+Shape with_class_last(Shape shape) {
+  if (shape.rank() < 2) return shape;
+  const int64_t classes = shape[1];
+  shape.erase(1);
+  shape.push_back(classes);
+  return shape;
+}
+
+/// The row-major int64 targets and how many of them count. Throws unless they fit `scores` [V], [N, V] or [N, V, ...].
+struct Targets {
+  Tensor values;
+  int64_t counted = 0;
+};
+
+Targets checked_targets(const char* op, const Tensor& scores, const Tensor& target, int64_t ignore_index) {
+  ops::check_floating(op, scores);
+  check<ShapeError>(scores.dim() > 0, op, ": needs a class dim: got shape []");
+  check<DTypeError>(target.dtype() == DType::int64, op, ": targets must be int64 class indices: got ", target.dtype());
+  const Shape shape = with_class_last(scores.shape());
+  const int64_t classes = shape.back();
+  Shape wanted = shape, flattened = scores.shape();
+  wanted.erase(wanted.rank() - 1);
+  flattened.erase(flattened.rank() - 1);
+  check<ShapeError>(target.shape() == wanted, op, ": targets of shape ", target.shape(), " for scores of shape ",
+                    scores.shape(), target.shape() == flattened ? " (the class dim is dim 1: flatten both to rows first)" : "");
+  Targets targets{ops::contiguous_values(target)};
+  const int64_t* t = targets.values.data<int64_t>();
+  for (int64_t i = 0; i < target.numel(); ++i) {
+    if (t[i] == ignore_index) continue;
+    check<ShapeError>(0 <= t[i] && t[i] < classes, op, ": target ", t[i], " at position ", i, " is out of range for ", classes,
+                      " classes");
+    ++targets.counted;
+  }
+  return targets;
+}
+
+/// One loss a row -> the reduced loss; the sum has one fixed order.
+Tensor reduced(const Tensor& losses, const Shape& shape, Reduction reduction, int64_t counted) {
+  if (reduction == Reduction::none) return view(losses, shape);
+  Tensor y = empty({}, losses.dtype());
+  dispatch_floating(y.dtype(), "loss", [&]<class T>() {
+    const T total = kernels::sum(losses.data<T>(), losses.numel());
+    *y.mutable_data<T>() = reduction == Reduction::mean ? total / static_cast<T>(counted) : total;
+  });
+  return y;
+}
+
+/// The gradient of each row's loss, from the gradient of the reduced one.
+template <class T>
+struct RowGradients {
+  RowGradients(const Tensor& grad, Reduction reduction, int64_t counted)
+      : values(ops::contiguous_values(grad)),
+        first(values.data<T>()),
+        step(reduction == Reduction::none ? 1 : 0),
+        divisor(static_cast<T>(reduction == Reduction::mean ? counted : 1)) {}
+  T operator[](int64_t row) const { return first[row * step] / divisor; }
+
+  Tensor values;
+  const T* first;
+  int64_t step;
+  T divisor;
+};
+
+constexpr int64_t kChunk = 1024;  // of a row: stays in the L1 cache; the sums of chunks are added in order
+
+/// What a row of logits leaves behind: its maximum m, the sum of exp(x - m), and the sum of x - m.
+template <class T>
+struct RowSums {
+  T max = 0, exps = 0, shifted = 0;
+};
+
+template <class T>
+RowSums<T> row_sums(const T* x, int64_t n, bool want_shifted) {
+  RowSums<T> sums;
+  sums.max = kernels::max(x, n);
+  T buffer[kChunk];
+  for (int64_t i = 0; i < n; i += kChunk) {
+    const int64_t count = std::min(kChunk, n - i);
+    kernels::sub(x + i, 1, &sums.max, 0, buffer, count);
+    if (want_shifted) sums.shifted += kernels::sum(buffer, count);
+    kernels::exp(buffer, buffer, count);
+    sums.exps += kernels::sum(buffer, count);
+  }
+  return sums;
+}
+
+/// dx = scale exp(x - max) - shift
+template <class T>
+void scaled_exp(const T* x, T max, T scale, T shift, T* dx, int64_t n) {
+  for (int64_t i = 0; i < n; i += kChunk) {
+    const int64_t count = std::min(kChunk, n - i);
+    kernels::sub(x + i, 1, &max, 0, dx + i, count);
+    kernels::exp(dx + i, dx + i, count);
+    kernels::mul(dx + i, 1, &scale, 0, dx + i, count);
+    if (shift != 0) kernels::sub(dx + i, 1, &shift, 0, dx + i, count);
+  }
+}
+
+// -log p_t = log(sum exp(x - m)) - (x_t - m); smoothing e mixes in the mean over all classes:
+// loss = (1 - e) (log s - (x_t - m)) + e (log s - mean(x - m)).
+template <class T>
+void cross_entropy_rows(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options, Tensor& stats,
+                        Tensor& losses) {
+  const T* x = logits.data<T>();
+  const int64_t* target = targets.data<int64_t>();
+  T *stat = stats.mutable_data<T>(), *loss = losses.mutable_data<T>();
+  const int64_t n = logits.shape().back();
+  const T smooth = static_cast<T>(options.label_smoothing);
+  kernels::parallel_for(losses.numel(), 2.0 * static_cast<double>(n), [&, x, target, stat, loss](int64_t r, int64_t end) {
+    for (; r < end; ++r) {
+      loss[r] = 0;
+      if (target[r] == options.ignore_index) continue;
+      const RowSums<T> sums = row_sums(x + r * n, n, smooth != 0);
+      stat[2 * r] = sums.max;
+      stat[2 * r + 1] = sums.exps;
+      T log_sum;
+      kernels::log(&sums.exps, &log_sum, 1);
+      loss[r] = log_sum - (x[r * n + target[r]] - sums.max);
+      if (smooth != 0) loss[r] = (1 - smooth) * loss[r] + smooth * (log_sum - sums.shifted / static_cast<T>(n));
+    }
+  });
+}
+
+// dx = dloss (softmax(x) - (1 - e) onehot(t) - e / V), and 0 in ignored rows.
+template <class T>
+void cross_entropy_grad_rows(const Tensor& logits, const Tensor& targets, const Tensor& stats, const RowGradients<T>& dloss,
+                             const CrossEntropyOptions& options, Tensor& grad) {
+  const T *x = logits.data<T>(), *stat = stats.data<T>();
+  const int64_t* target = targets.data<int64_t>();
+  T* dx = grad.mutable_data<T>();
+  const int64_t n = logits.shape().back();
+  const T smooth = static_cast<T>(options.label_smoothing);
+  kernels::parallel_for(targets.numel(), 2.0 * static_cast<double>(n), [&, x, stat, target, dx](int64_t r, int64_t end) {
+    for (; r < end; ++r) {
+      if (target[r] == options.ignore_index) {
+        std::fill_n(dx + r * n, n, T(0));
+        continue;
+      }
+      const T g = dloss[r];
+      scaled_exp(x + r * n, stat[2 * r], g / stat[2 * r + 1], g * smooth / static_cast<T>(n), dx + r * n, n);
+      dx[r * n + target[r]] -= g * (1 - smooth);
+    }
+  });
+}
+
+/// The scores with classes last, in contiguous rows.
+Tensor class_rows(const Tensor& scores) { return ops::contiguous_values(permute(scores.detach(), class_last(scores.dim()))); }
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
+  check<ConfigError>(0 <= options.label_smoothing && options.label_smoothing <= 1,
+                     "cross_entropy: label_smoothing must lie in [0, 1]: got ", options.label_smoothing);
+  const Targets targets = checked_targets("cross_entropy", logits, target, options.ignore_index);
+  const int64_t counted = targets.counted;
+  Tensor stats = empty({target.numel(), 2}, logits.dtype()), losses = empty(target.numel(), logits.dtype());
+  dispatch_floating(logits.dtype(), "cross_entropy",
+                    [&]<class T>() { cross_entropy_rows<T>(class_rows(logits), targets.values, options, stats, losses); });
+  return record("cross_entropy", reduced(losses, target.shape(), options.reduction, counted), {logits}, {logits, target, stats},
+                [options, counted](const Backward& b) -> Grads {
+                  const Tensor x = class_rows(b.saved(0)), t = ops::contiguous_values(b.saved(1));
+                  Tensor dx = empty(x.shape(), x.dtype());
+                  dispatch_floating(x.dtype(), "cross_entropy", [&]<class T>() {
+                    const RowGradients<T> dloss(b.grad(), options.reduction, counted);
+                    cross_entropy_grad_rows<T>(x, t, b.saved(2), dloss, options, dx);
+                  });
+                  return {permute(dx, ops::inverse_order(class_last(x.dim())))};
+                });
+}
+
+Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction reduction, int64_t ignore_index) {
+  const Targets targets = checked_targets("nll_loss", log_probabilities, target, ignore_index);
+  const int64_t counted = targets.counted;
+  Tensor losses = zeros(target.numel(), log_probabilities.dtype());
+  dispatch_floating(losses.dtype(), "nll_loss", [&]<class T>() {
+    const Tensor rows = class_rows(log_probabilities);
+    const int64_t *t = targets.values.data<int64_t>(), n = rows.shape().back();
+    T* loss = losses.mutable_data<T>();
+    for (int64_t r = 0; r < losses.numel(); ++r)
+      if (t[r] != ignore_index) loss[r] = -rows.data<T>()[r * n + t[r]];
+  });
+  return record("nll_loss", reduced(losses, target.shape(), reduction, counted), {log_probabilities}, {target},
+                [reduction, ignore_index, counted](const Backward& b) -> Grads {  // dx[t] = -dloss, 0 elsewhere
+                  const Tensor t = ops::contiguous_values(b.saved(0));
+                  Tensor dx = zeros(with_class_last(b.input_shape(0)), b.grad().dtype());
+                  dispatch_floating(dx.dtype(), "nll_loss", [&]<class T>() {
+                    const RowGradients<T> dloss(b.grad(), reduction, counted);
+                    T* to = dx.mutable_data<T>();
+                    for (int64_t r = 0; r < t.numel(); ++r) {
+                      const int64_t place = t.data<int64_t>()[r];
+                      if (place != ignore_index) to[r * dx.shape().back() + place] = -dloss[r];
+                    }
+                  });
+                  return {permute(dx, ops::inverse_order(class_last(dx.dim())))};
+                });
+}
+
+Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction) {
+  const Tensor difference = sub(prediction, target), squares = mul(difference, difference);
+  return reduction == Reduction::mean ? mean(squares) : reduction == Reduction::sum ? sum(squares) : squares;
+}
+
+}  // namespace onestep

@@ -1,0 +1,100 @@
+// Softmax, its logarithm, and logsumexp. The kernels work on contiguous rows: another dim is swapped with the last one first.
+#include "autograd/kernels/kernels.h"
+#include "autograd/ops/common.h"
+
+namespace onestep {
+namespace {
+
+/// x with `dim` swapped with the last dim, in contiguous rows; the same swap undoes it.
+Tensor swapped(const Tensor& x, int dim) { return ops::contiguous_values(transpose(x.detach(), dim, -1)); }
+
+/// Calls `kernel(x..., y, rows, cols)` on rows along `dim`: inputs of one shape -> a new tensor of that shape.
+template <class F, class... Inputs>
+Tensor along(const char* op, int dim, F kernel, const Inputs&... inputs) {
+  const auto run = [&](const Tensor& first, const auto&... others) {
+    Tensor y = empty(first.shape(), first.dtype());
+    dispatch_floating(y.dtype(), op, [&]<class T>() {
+      if (y.numel() == 0) return;
+      const int64_t cols = y.dim() == 0 ? 1 : y.shape().back();
+      kernel(first.template data<T>(), others.template data<T>()..., y.template mutable_data<T>(), y.numel() / cols, cols);
+    });
+    return swapped(y, dim);
+  };
+  return run(swapped(inputs, dim)...);
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, int64_t dim) {
+  const int d = normalize_dim("softmax", dim, x.dim());
+  const auto forward = [](const auto* from, auto* to, int64_t rows, int64_t cols) {
+    kernels::softmax_rows(from, to, rows, cols);
+  };
+  const Tensor y = along("softmax", d, forward, x);
+  return record("softmax", y, {x}, {y}, [d](const Backward& b) -> Grads {  // dx = y (dy - sum(y dy))
+    const auto gradient = [](const auto* saved, const auto* dy, auto* dx, int64_t rows, int64_t cols) {
+      kernels::softmax_grad_rows(saved, dy, dx, rows, cols);
+    };
+    return {along("softmax", d, gradient, b.saved(0), b.grad())};
+  });
+}
+
+Tensor log_softmax(const Tensor& x, int64_t dim) {
+  const int d = normalize_dim("log_softmax", dim, x.dim());
+  const auto forward = [](const auto* from, auto* to, int64_t rows, int64_t cols) {
+    kernels::log_softmax_rows(from, to, rows, cols);
+  };
+  const Tensor y = along("log_softmax", d, forward, x);
+  return record("log_softmax", y, {x}, {y}, [d](const Backward& b) -> Grads {  // dx = dy - exp(y) sum(dy)
+    const auto gradient = [](const auto* saved, const auto* dy, auto* dx, int64_t rows, int64_t cols) {
+      kernels::log_softmax_grad_rows(saved, dy, dx, rows, cols);
+    };
+    return {along("log_softmax", d, gradient, b.saved(0), b.grad())};
+  });
+}
+
+namespace {
+
+/// The order of dims that puts `dims` (sorted) last and keeps the others.
+Shape dims_last(const Shape& dims, int rank) {
+  Shape order;
+  for (int i = 0, next = 0; i < rank; ++i) {
+    if (next < dims.rank() && dims[next] == i)
+      ++next;
+    else
+      order.push_back(i);
+  }
+  for (int64_t dim : dims) order.push_back(dim);
+  return order;
+}
+
+}  // namespace
+
+Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim) {
+  const Shape reduced = normalize_dims("logsumexp", dims, x.dim()), order = dims_last(reduced, x.dim());
+  const Tensor rows_of_x = ops::contiguous_values(permute(x.detach(), order));
+  Tensor y = empty(reduced_shape(x.shape(), reduced, keepdim), x.dtype());
+  dispatch_floating(x.dtype(), "logsumexp", [&]<class T>() {
+    const int64_t rows = y.numel();
+    if (rows > 0) kernels::logsumexp_rows(rows_of_x.data<T>(), y.mutable_data<T>(), rows, x.numel() / rows);
+  });
+  return record("logsumexp", y, {x}, {x}, [order](const Backward& b) -> Grads {  // dx = softmax(x) dy
+    const Tensor values = ops::contiguous_values(permute(b.saved(0), order)), dy = ops::contiguous_values(b.grad());
+    Tensor dx = empty(values.shape(), values.dtype());
+    dispatch_floating(dx.dtype(), "logsumexp", [&]<class T>() {
+      if (dx.numel() == 0) return;
+      const int64_t rows = dy.numel(), cols = dx.numel() / rows;
+      const T *from = values.data<T>(), *scale = dy.data<T>();
+      T* to = dx.mutable_data<T>();
+      kernels::parallel_for(rows, 2.0 * static_cast<double>(cols), [=](int64_t r, int64_t end) {
+        for (; r < end; ++r) {
+          kernels::softmax_rows(from + r * cols, to + r * cols, 1, cols);
+          kernels::mul(to + r * cols, 1, scale + r, 0, to + r * cols, cols);
+        }
+      });
+    });
+    return {permute(dx, ops::inverse_order(order))};
+  });
+}
+
+}  // namespace onestep
