@@ -275,8 +275,9 @@ struct CrossEntropyOptions {
   int64_t ignore_index = -100;
   double label_smoothing = 0.0;
 };
-/// -log softmax(logits)[target]: logits [..., V], int64 target [...] (PyTorch's class dim last) -> [] or, unreduced, [...].
-/// The mean is over targets that are not ignored (NaN if all are). torch.nn.functional.cross_entropy
+/// -log softmax(logits)[target]: logits [V], [N, V] or [N, V, ...] (the class dim is dim 1, as in PyTorch) and int64 targets
+/// [], [N] or [N, ...] -> [] or, unreduced, the targets' shape. The mean is over targets that are not ignored (NaN if all are).
+/// Throws ShapeError on a target that is no class (torch.nn.functional.cross_entropy).
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
 /// -log_probabilities[target] (torch.nn.functional.nll_loss); shapes as in cross_entropy.
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction reduction = Reduction::mean,
