@@ -15,8 +15,7 @@ using onestep::testing::run_onestep;
 namespace {
 
 // Bad input: status 2, nothing on stdout, exactly this line on stderr.
-void expect_refused(const std::vector<std::string>& arguments, const std::string& message,
-                    const ProcessOptions& options = {}) {
+void expect_refused(const std::vector<std::string>& arguments, const std::string& message, const ProcessOptions& options = {}) {
   const ProcessResult result = run_onestep(arguments, options);
   CHECK(result.status == 2);
   CHECK(result.out == "");

@@ -1,0 +1,290 @@
+// ./onestep from outside, on machines made of stand-ins for cmake, apt-get and the like that write down how they are called.
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/process.h"
+
+namespace fs = std::filesystem;
+using onestep::testing::Process;
+using onestep::testing::ProcessResult;
+using onestep::testing::run_process;
+
+namespace {
+
+const std::string kAllPackages = "g++ cmake ninja-build nlohmann-json3-dev libcli11-dev";
+
+// "Installing" cmake puts it into the folder of programs; the other stand-ins only have to be there.
+constexpr const char* kCMake = R"sh(
+case $1 in
+  --version) echo "cmake version $(cat "$FAKE/cmake-version")"; exit ;;
+  --build)
+    echo "cmake $*" >>"$FAKE/log"
+    echo "[1/1] Compiling"
+    [ ! -e "$FAKE/broken" ] || { echo "x.cpp:1: error: broken"; exit 1; }
+    printf '#!/bin/sh\necho "program in $PWD:"; for a; do echo "<$a>"; done\n' >"$2/onestep"
+    chmod +x "$2/onestep" ;;
+  *)
+    echo "cmake $*" >>"$FAKE/log"
+    root=$PWD
+    [ "$1" != -S ] || root=$2
+    for generator; do :; done
+    cache=$root/build/release/CMakeCache.txt
+    mkdir -p "$root/build/release"
+    printf 'CMAKE_HOME_DIRECTORY:INTERNAL=%s\nCMAKE_GENERATOR:INTERNAL=%s\n' "$root" "$generator" >"$cache"
+    touch "$root/build/release/build.ninja" ;;
+esac
+)sh";
+constexpr const char* kAptGet = R"sh(
+echo "apt-get $*" >>"$FAKE/log"
+install=
+for word; do
+  [ "$word" != install ] || install=yes
+  [ -n "$install" ] || continue
+  case $word in
+    g++) cp "$FAKE/nothing" "$FAKE/bin/c++" ;;
+    cmake) cp "$FAKE/cmake" "$FAKE/bin/cmake" ;;
+    ninja-build) cp "$FAKE/nothing" "$FAKE/bin/ninja" ;;
+    *) echo "$word" >>"$FAKE/packages" ;;
+  esac
+done
+)sh";
+constexpr const char* kDpkgQuery =
+    R"sh(for package; do :; done; grep -qx -- "$package" "$FAKE/packages" && printf installed)sh";
+
+// A checkout and a machine of its own: only the programs in bin/ exist there.
+class Machine {
+ public:
+  Machine() {
+    for (const char* folder : {"bin", "elsewhere", "checkout/autograd/kernels", "checkout/nn", "checkout/attention",
+                               "checkout/train", "checkout/cmake"})
+      fs::create_directories(path() / folder);
+    for (const char* tool : {"bash", "cat",   "chmod",    "cp", "env", "find", "flock", "grep", "head", "mkdir",
+                             "mv",   "nproc", "readlink", "rm", "sed", "sh",   "sort",  "tail", "tee",  "touch"})
+      fs::create_symlink(which(tool), path() / "bin" / tool);
+    fs::copy_file(fs::path(ONESTEP_SOURCE_DIR) / "onestep", checkout() / "onestep");
+    for (const char* file :
+         {"checkout/CMakeLists.txt", "checkout/autograd/tensor.cpp", "checkout/autograd/kernels/gemm.cpp", "log", "packages"})
+      write(file, "");
+    write("cmake-version", "3.25.1\n");
+    script("cmake", kCMake);
+    script("nothing", "");
+  }
+
+  // Debian with nothing of ours; `root` says who calls.
+  void make_debian(bool root) {
+    script("bin/apt-get", kAptGet);
+    script("bin/dpkg-query", kDpkgQuery);
+    script("bin/id", root ? "echo 0" : "echo 1000");
+  }
+
+  // The tools that a build needs, without a package manager.
+  void install_tools() {
+    for (const char* tool : {"c++", "ninja"}) script(std::string("bin/") + tool, "");
+    fs::copy_file(path() / "cmake", path() / "bin/cmake");
+    script("bin/ctest", "echo \"ctest $*\" >>\"$FAKE/log\"; echo tests; exit 8");
+  }
+
+  Process start(std::vector<std::string> arguments, const std::string& through = "") const {
+    arguments.insert(arguments.begin(), through.empty() ? (checkout() / "onestep").string() : through);
+    return Process(arguments,
+                   {.directory = path() / "elsewhere",
+                    .environment = {{"PATH", (path() / "bin").string()}, {"FAKE", path().string()}, {"CXX", "c++"}}});
+  }
+  ProcessResult run(const std::vector<std::string>& arguments, const std::string& through = "") const {
+    return start(arguments, through).wait();
+  }
+
+  // What the stand-ins were called with since the last look.
+  std::string take_log() const {
+    std::ifstream in(path() / "log");
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    write("log", "");
+    return text;
+  }
+
+  void write(const std::string& file, const std::string& text) const { std::ofstream(path() / file) << text; }
+  void script(const std::string& file, const std::string& text) const {
+    write(file, "#!/bin/sh\n" + text + "\n");
+    fs::permissions(path() / file, fs::perms::owner_all);
+  }
+
+  const fs::path& path() const { return folder_.path(); }
+  fs::path checkout() const { return path() / "checkout"; }
+  std::string configure_call() const {
+    const std::string root = checkout().string();
+    return "cmake -S " + root + " -B " + root + "/build/release -DCMAKE_BUILD_TYPE=Release -DONESTEP_TESTS=OFF -G Ninja\n";
+  }
+  std::string build_call(const std::string& target) const {
+    const std::string jobs = run_process({"nproc"}).out;
+    return "cmake --build " + checkout().string() + "/build/release --parallel " + jobs.substr(0, jobs.size() - 1) + target +
+           '\n';
+  }
+
+ private:
+  static std::string which(const std::string& tool) {
+    const ProcessResult found = run_process({"sh", "-c", "command -v " + tool});
+    REQUIRE(found.status == 0);
+    return found.out.substr(0, found.out.size() - 1);
+  }
+
+  onestep::testing::TemporaryFolder folder_;
+};
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("bootstrap: a fresh Debian machine gets its packages and a build and then runs the program") {
+  Machine machine;
+  machine.make_debian(/*root=*/true);
+  const ProcessResult first = machine.run({"train", "a file.json", ""});
+  CHECK(first.status == 0);
+  CHECK(first.out == "program in " + (machine.path() / "elsewhere").string() + ":\n<train>\n<a file.json>\n<>\n");
+  CHECK(first.err == "onestep: updating the package lists ...\nonestep: installing " + kAllPackages +
+                         " ...\nonestep: configuring ...\nonestep: building onestep ...\n");
+  CHECK(machine.take_log() ==
+        "apt-get -o DPkg::Lock::Timeout=300 update\n"
+        "apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends " +
+            kAllPackages + "\n" + machine.configure_call() + machine.build_call(" --target onestep"));
+}
+
+TEST_CASE("bootstrap: a second call runs the program at once until a source changes") {
+  Machine machine;
+  machine.install_tools();
+  CHECK(machine.run({"version"}).status == 0);
+  CHECK(machine.take_log() == machine.configure_call() + machine.build_call(" --target onestep"));
+
+  const ProcessResult second = machine.run({"version"});
+  CHECK(second.out == "program in " + (machine.path() / "elsewhere").string() + ":\n<version>\n");
+  CHECK(second.err == "");
+  CHECK(machine.take_log() == "");
+
+  machine.write("checkout/autograd/kernels/gemm.cpp", "changed");
+  CHECK(machine.run({"version"}).err == "onestep: building onestep ...\n");
+  CHECK(machine.take_log() == machine.build_call(" --target onestep"));
+
+  fs::remove(machine.checkout() / "autograd/tensor.cpp");
+  CHECK(machine.run({"version"}).status == 0);
+  CHECK(machine.take_log() == machine.build_call(" --target onestep"));
+
+  machine.write("checkout/README.md", "not a source");
+  CHECK(machine.run({"version"}).err == "");
+  CHECK(machine.take_log() == "");
+}
+
+TEST_CASE("bootstrap: without root or sudo it says what to install") {
+  Machine machine;
+  machine.make_debian(/*root=*/false);
+  const std::string sentence =
+      "onestep: some packages are missing; install them and call again:\n"
+      "onestep:   sudo apt-get update && sudo apt-get install ";
+  ProcessResult result = machine.run({"version"});
+  CHECK(result.status == 2);
+  CHECK(result.out == "");
+  CHECK(result.err == sentence + kAllPackages + "\n");
+
+  machine.script("bin/sudo", "exit 1");  // asks for a password
+  machine.write("packages", "nlohmann-json3-dev\n");
+  machine.install_tools();
+  CHECK(machine.run({"version"}).err == sentence + "libcli11-dev\n");
+  CHECK(machine.run({"test"}).err == sentence + "libcli11-dev doctest-dev\n");
+  CHECK(machine.take_log() == "");
+
+  machine.script("bin/sudo", "shift; [ \"$1\" = true ] || exec \"$@\"");
+  result = machine.run({"version"});
+  CHECK(result.status == 0);
+  CHECK(contains(machine.take_log(), "install -y --no-install-recommends libcli11-dev\n"));
+}
+
+TEST_CASE("bootstrap: other systems need a compiler and a new enough CMake") {
+  Machine machine;
+  ProcessResult result = machine.run({"version"});
+  CHECK(result.status == 2);
+  CHECK(result.out == "");
+  CHECK(result.err ==
+        "onestep: please install:\n  a C++20 compiler with OpenMP (GCC 12 or newer)\n"
+        "  CMake 3.24 or newer\n  Ninja or make\n");
+  machine.install_tools();
+  machine.write("cmake-version", "3.9.6\n");
+  result = machine.run({"version"});
+  CHECK(result.status == 2);
+  CHECK(result.err ==
+        "onestep: CMake 3.24 or newer is needed, this is 3.9.6 (https://cmake.org/download, or: pip install cmake)\n");
+  CHECK(machine.take_log() == "");
+  machine.write("cmake-version", "3.24.0-rc1\n");
+  CHECK(machine.run({"version"}).status == 0);
+}
+
+TEST_CASE("bootstrap: a failed build shows the end of its log and is tried again") {
+  Machine machine;
+  machine.install_tools();
+  machine.write("broken", "");
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const ProcessResult result = machine.run({"version"});
+    CHECK(result.status == 2);
+    CHECK(result.out == "");
+    CHECK(contains(result.err, "\nx.cpp:1: error: broken\nonestep: building onestep failed (the whole log: " +
+                                   (machine.checkout() / "build/build.log").string() + ")\n"));
+  }
+  fs::remove(machine.path() / "broken");
+  machine.take_log();
+  CHECK(machine.run({"version"}).status == 0);
+  CHECK(machine.take_log() == machine.build_call(" --target onestep"));  // configured by the first call
+}
+
+TEST_CASE("bootstrap: test builds everything and ends with the status of ctest") {
+  Machine machine;
+  machine.install_tools();
+  const ProcessResult result = machine.run({"test", "-R", "soft max"});
+  CHECK(result.status == 8);
+  CHECK(result.out == "tests\n");
+  const std::string log = machine.take_log();
+  CHECK(log.starts_with("cmake --preset release -G Ninja\n" + machine.build_call("") + "ctest --test-dir " +
+                        (machine.checkout() / "build/release").string() + " --output-on-failure --no-tests=error --parallel "));
+  CHECK(log.ends_with(" -R soft max\n"));
+  CHECK(machine.run({"version"}).err == "");  // the program is built too
+}
+
+TEST_CASE("bootstrap: works through a symbolic link and after the checkout has moved") {
+  Machine machine;
+  machine.install_tools();
+  const fs::path link = machine.path() / "elsewhere/link";
+  fs::create_symlink("../checkout/onestep", link);
+  CHECK(machine.run({"version"}, link).out == "program in " + (machine.path() / "elsewhere").string() + ":\n<version>\n");
+  CHECK(machine.take_log() == machine.configure_call() + machine.build_call(" --target onestep"));
+
+  fs::rename(machine.checkout(), machine.path() / "moved");
+  const std::string moved = (machine.path() / "moved/onestep").string();
+  CHECK(machine.run({"version"}, moved).err == "");
+  machine.write("moved/nn/linear.cpp", "changed");
+  CHECK(machine.run({"version"}, moved).err == "onestep: configuring ...\nonestep: building onestep ...\n");
+  CHECK(contains(machine.take_log(), "cmake -S " + (machine.path() / "moved").string()));
+}
+
+TEST_CASE("bootstrap: calls at the same time build once") {
+  Machine machine;
+  machine.install_tools();
+  std::vector<Process> calls;
+  for (int i = 0; i < 4; ++i) calls.push_back(machine.start({"version"}));
+  for (const Process& call : calls) {
+    const ProcessResult result = call.wait();
+    CHECK(result.status == 0);
+    CHECK(result.out == "program in " + (machine.path() / "elsewhere").string() + ":\n<version>\n");
+  }
+  CHECK(machine.take_log() == machine.configure_call() + machine.build_call(" --target onestep"));
+}
+
+TEST_CASE("bootstrap: the shell scripts parse") {
+  for (const char* file : {"onestep", ".ci/run"}) {
+    CAPTURE(file);
+    CHECK(run_process({"bash", "-n", ONESTEP_SOURCE_DIR + std::string("/") + file}).status == 0);
+  }
+  if (run_process({"sh", "-c", "command -v shellcheck"}).status != 0) return;
+  const ProcessResult lint = run_process({"shellcheck", ONESTEP_SOURCE_DIR "/onestep", ONESTEP_SOURCE_DIR "/.ci/run"});
+  CHECK(lint.out == "");
+  CHECK(lint.status == 0);
+}
