@@ -29,6 +29,9 @@ Tensor view_of(const Tensor& x, const Shape& shape, const Shape& strides, int64_
 /// x itself if its rows are in order, else a row-major copy; not recorded.
 Tensor contiguous_values(const Tensor& x);
 
+/// The strides of x seen in a shape to which it broadcasts: 0 along repeated dims.
+Shape broadcast_strides(const Tensor& x, const Shape& shape);
+
 /// x seen in a broadcast shape (stride 0 along repeated dims); not recorded. Throws ShapeError naming `op`.
 Tensor expand_values(std::string_view op, const Tensor& x, const Shape& shape);
 

@@ -23,18 +23,21 @@ Tensor contiguous_values(const Tensor& x) {
   return y;
 }
 
+Shape broadcast_strides(const Tensor& x, const Shape& shape) {
+  const int added = shape.rank() - x.dim();
+  Shape strides = Shape::filled(shape.rank(), 0);
+  for (int i = 0; i < x.dim(); ++i)
+    if (x.shape()[i] == shape[added + i]) strides[added + i] = x.strides()[i];
+  return strides;
+}
+
 Tensor expand_values(std::string_view op, const Tensor& x, const Shape& shape) {
   const int added = shape.rank() - x.dim();
   bool fits = added >= 0;
-  Shape strides = Shape::filled(shape.rank(), 0);
-  for (int i = 0; fits && i < x.dim(); ++i) {
-    const bool same = x.shape()[i] == shape[added + i];
-    fits = same || x.shape()[i] == 1;
-    if (same) strides[added + i] = x.strides()[i];
-  }
+  for (int i = 0; fits && i < x.dim(); ++i) fits = x.shape()[i] == shape[added + i] || x.shape()[i] == 1;
   check<ShapeError>(fits, op, ": shape ", x.shape(), " does not broadcast to ", shape,
                     " (from the right, each size must be 1 or equal)");
-  return view_of(x, shape, strides, x.offset());
+  return view_of(x, shape, broadcast_strides(x, shape), x.offset());
 }
 
 }  // namespace onestep::ops

@@ -1,0 +1,195 @@
+// Arithmetic of two operands with broadcasting and PyTorch's type promotion.
+#include <utility>
+
+#include "autograd/ops/elementwise.h"
+
+namespace onestep {
+
+using ops::grad_of;
+
+namespace {
+
+/// Both operands in the dtype in which they meet (recorded where that is a conversion).
+std::pair<Tensor, Tensor> meet(const Tensor& a, const Tensor& b) {
+  const DType dtype = ops::promote(a, b);
+  return {to(a, dtype), to(b, dtype)};
+}
+
+Tensor saved_if(bool needed, const Tensor& x) { return needed ? x : Tensor(); }
+
+constexpr ops::KernelOrLoop kAdd{[](auto... p) { kernels::add(p...); }, [](auto a, auto b) { return ops::plus(a, b); }};
+constexpr ops::KernelOrLoop kSub{[](auto... p) { kernels::sub(p...); }, [](auto a, auto b) { return ops::minus(a, b); }};
+constexpr ops::KernelOrLoop kMul{[](auto... p) { kernels::mul(p...); }, [](auto a, auto b) { return ops::times(a, b); }};
+constexpr ops::KernelOrLoop kMaximum{[](auto... p) { kernels::maximum(p...); }, [](auto a, auto b) { return a > b ? a : b; }};
+constexpr ops::KernelOrLoop kMinimum{[](auto... p) { kernels::minimum(p...); }, [](auto a, auto b) { return a < b ? a : b; }};
+
+/// base^exponent in wrapping integers; a negative exponent truncates the fraction towards 0 (torch.pow).
+int64_t integer_power(int64_t base, int64_t exponent) {
+  if (exponent < 0) return base == 1 ? 1 : base == -1 ? 1 - 2 * (exponent & 1) : 0;
+  uint64_t power = 1, square = static_cast<uint64_t>(base);
+  for (; exponent > 0; exponent /= 2, square *= square) {
+    if (exponent % 2 != 0) power *= square;
+  }
+  return static_cast<int64_t>(power);
+}
+
+/// kernels::pow takes one exponent for all; different exponents are raised element by element, to the same bits.
+constexpr ops::KernelOrLoop kPow{[]<class T>(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
+                                   if (a_step == 1 && b_step == 0) return kernels::pow(a, *b, y, n);
+                                   for (int64_t i = 0; i < n; ++i) kernels::pow(a + i * a_step, b[i * b_step], y + i, 1);
+                                 },
+                                 [](auto a, auto b) { return integer_power(a, b); }};
+
+/// row(x, number) elementwise in x's dtype; with `number_first`, row(number, x).
+template <class Row>
+Tensor map_number(const Tensor& x, Scalar number, const Row& row, bool number_first = false) {
+  return ops::map(x, [&]<class T>(const T* from, T* to, int64_t n) {
+    const T value = ops::convert<T>(number.value);
+    if (number_first)
+      row(&value, 0, from, 1, to, n);
+    else
+      row(from, 1, &value, 0, to, n);
+  });
+}
+
+/// kernels::div; its callers bring floating operands only.
+constexpr ops::KernelOrLoop kDiv{[](auto... p) { kernels::div(p...); }, [](auto a, auto) { return a; }};
+
+}  // namespace
+
+DType ops::promote(const Tensor& a, const Tensor& b) {
+  const auto kind = [](DType d) { return is_floating(d) ? 2 : d == DType::int64 ? 1 : 0; };
+  const int kind_a = kind(a.dtype()), kind_b = kind(b.dtype());
+  if (kind_a != kind_b) return kind_a > kind_b ? a.dtype() : b.dtype();
+  if ((a.dim() == 0) != (b.dim() == 0)) return a.dim() == 0 ? b.dtype() : a.dtype();
+  return a.dtype() == DType::float64 ? a.dtype() : b.dtype();
+}
+
+DType ops::promote(const Tensor& a, Scalar b) {
+  if (a.is_floating()) return a.dtype();
+  return b.integral ? DType::int64 : DType::float32;
+}
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  const auto [x, y] = meet(a, b);
+  return record("add", ops::zip("add", x, y, kAdd), {x, y}, {}, [](const Backward& back) -> Grads {
+    const auto dy = [&] { return back.grad(); };
+    return {grad_of(back, 0, dy), grad_of(back, 1, dy)};
+  });
+}
+
+Tensor add(const Tensor& a, Scalar b) {
+  const Tensor x = to(a, ops::promote(a, b));
+  return record("add", map_number(x, b, kAdd), {x}, {}, [](const Backward& back) -> Grads { return {back.grad()}; });
+}
+
+Tensor sub(const Tensor& a, const Tensor& b) {
+  const auto [x, y] = meet(a, b);
+  check<DTypeError>(x.dtype() != DType::boolean, "sub: two bool tensors (use logical_xor)");
+  return record("sub", ops::zip("sub", x, y, kSub), {x, y}, {}, [](const Backward& back) -> Grads {
+    return {grad_of(back, 0, [&] { return back.grad(); }), grad_of(back, 1, [&] { return neg(back.grad()); })};
+  });
+}
+
+Tensor sub(const Tensor& a, Scalar b) {
+  const Tensor x = to(a, ops::promote(a, b));
+  return record("sub", map_number(x, b, kSub), {x}, {}, [](const Backward& back) -> Grads { return {back.grad()}; });
+}
+
+Tensor operator-(Scalar a, const Tensor& b) {
+  const Tensor x = to(b, ops::promote(b, a));
+  return record("sub", map_number(x, a, kSub, true), {x}, {}, [](const Backward& back) -> Grads { return {neg(back.grad())}; });
+}
+
+Tensor mul(const Tensor& a, const Tensor& b) {
+  const auto [x, y] = meet(a, b);
+  return record("mul", ops::zip("mul", x, y, kMul), {x, y}, {saved_if(y.requires_grad(), x), saved_if(x.requires_grad(), y)},
+                [](const Backward& back) -> Grads {
+                  return {grad_of(back, 0, [&] { return mul(back.grad(), back.saved(1)); }),   // da = dy b
+                          grad_of(back, 1, [&] { return mul(back.grad(), back.saved(0)); })};  // db = dy a
+                });
+}
+
+Tensor mul(const Tensor& a, Scalar b) {
+  const Tensor x = to(a, ops::promote(a, b));
+  return record("mul", map_number(x, b, kMul), {x}, {}, [b](const Backward& back) -> Grads { return {mul(back.grad(), b)}; });
+}
+
+Tensor div(const Tensor& a, const Tensor& b) {
+  const DType dtype = ops::floating(ops::promote(a, b));
+  const Tensor x = to(a, dtype), y = to(b, dtype), quotient = ops::zip("div", x, y, kDiv);
+  return record("div", quotient, {x, y}, {y, saved_if(y.requires_grad(), quotient)}, [](const Backward& back) -> Grads {
+    return {grad_of(back, 0, [&] { return div(back.grad(), back.saved(0)); }),                            // da = dy / b
+            grad_of(back, 1, [&] { return neg(mul(back.grad(), div(back.saved(1), back.saved(0)))); })};  // db = -dy (a/b) / b
+  });
+}
+
+Tensor div(const Tensor& a, Scalar b) {
+  const Tensor x = to(a, ops::floating(a.dtype()));
+  return record("div", map_number(x, b, kDiv), {x}, {}, [b](const Backward& back) -> Grads { return {div(back.grad(), b)}; });
+}
+
+Tensor operator/(Scalar a, const Tensor& b) {
+  const Tensor x = to(b, ops::floating(b.dtype())), y = map_number(x, a, kDiv, true);
+  return record("div", y, {x}, {x, y}, [](const Backward& back) -> Grads {
+    return {neg(mul(back.grad(), div(back.saved(1), back.saved(0))))};  // dx = -dy (a/x) / x
+  });
+}
+
+Tensor neg(const Tensor& x) {
+  check<DTypeError>(x.dtype() != DType::boolean, "neg: a bool tensor (use logical_not)");
+  return record("neg", map_number(x, 0, kSub, true), {x}, {}, [](const Backward& back) -> Grads { return {neg(back.grad())}; });
+}
+
+Tensor pow(const Tensor& base, Scalar exponent) {
+  const Tensor x = to(base, ops::promote(base, exponent));
+  const double p = exponent.value;
+  check<DTypeError>(x.is_floating() || p >= 0, "pow: an int64 tensor to the negative integer power ", p,
+                    " (convert with x.to(DType::float32))");
+  const Tensor y = map_number(x, exponent, kPow);
+  return record("pow", y, {x}, {x}, [p](const Backward& back) -> Grads {
+    if (p == 0) return {zeros_like(back.grad())};
+    const Tensor power = p == 2 ? back.saved(0) : pow(back.saved(0), p - 1);
+    return {ops::chain(back.grad(), power, [p](auto dy, auto v) { return dy * (static_cast<decltype(v)>(p) * v); })};
+  });  // dx = dy p x^(p-1)
+}
+
+Tensor pow(const Tensor& base, const Tensor& exponent) {
+  const auto [x, p] = meet(base, exponent);
+  check<DTypeError>(x.dtype() != DType::boolean, "pow: two bool tensors (convert with x.to(DType::int64))");
+  const Tensor y = ops::zip("pow", x, p, kPow);
+  return record("pow", y, {x, p}, {x, p, y}, [](const Backward& back) -> Grads {
+    const Tensor &dy = back.grad(), &u = back.saved(0), &v = back.saved(1), &w = back.saved(2);
+    return {grad_of(back, 0, [&] { return masked_fill(dy * (v * pow(u, v - 1)), eq(v, 0), 0); }),
+            grad_of(back, 1, [&] { return masked_fill(dy * (w * log(u)), logical_and(eq(u, 0), ge(v, 0)), 0); })};
+  });  // du = dy v u^(v-1), dv = dy u^v log(u)
+}
+
+namespace {
+
+/// The part of the gradient that goes to `self`: all where it won, half in a tie, nothing where it lost.
+Tensor winner_grad(const Tensor& dy, const Tensor& self, const Tensor& other, const Tensor& lost) {
+  return masked_fill(where(eq(self, other), mul(dy, 0.5), dy), lost, 0);
+}
+
+}  // namespace
+
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  const auto [x, y] = meet(a, b);
+  return record("maximum", ops::zip("maximum", x, y, kMaximum), {x, y}, {x, y}, [](const Backward& back) -> Grads {
+    const Tensor &u = back.saved(0), &v = back.saved(1);
+    return {grad_of(back, 0, [&] { return winner_grad(back.grad(), u, v, lt(u, v)); }),
+            grad_of(back, 1, [&] { return winner_grad(back.grad(), v, u, lt(v, u)); })};
+  });
+}
+
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  const auto [x, y] = meet(a, b);
+  return record("minimum", ops::zip("minimum", x, y, kMinimum), {x, y}, {x, y}, [](const Backward& back) -> Grads {
+    const Tensor &u = back.saved(0), &v = back.saved(1);
+    return {grad_of(back, 0, [&] { return winner_grad(back.grad(), u, v, gt(u, v)); }),
+            grad_of(back, 1, [&] { return winner_grad(back.grad(), v, u, gt(v, u)); })};
+  });
+}
+
+}  // namespace onestep

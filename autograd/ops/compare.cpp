@@ -1,0 +1,116 @@
+// Comparisons and logic: bool results without gradient.
+#include <cmath>
+
+#include "autograd/ops/elementwise.h"
+
+namespace onestep {
+namespace {
+
+/// f(a, b) elementwise as bool, in the dtype in which the operands meet.
+template <class F>
+Tensor compare(const char* op, const Tensor& a, const Tensor& b, const F& f) {
+  const NoGradGuard no_grad;
+  const DType dtype = ops::promote(a, b);
+  const Tensor x = to(a, dtype), y = to(b, dtype);
+  Tensor result = empty(broadcast_shapes(op, x.shape(), y.shape()), DType::boolean);
+  dispatch(dtype, [&]<class T>() { ops::zip_into<T, T, bool>(result, x, y, ops::Loop{f}); });
+  return result;
+}
+
+/// f(x) elementwise as bool.
+template <class F>
+Tensor test(const Tensor& x, const F& f) {
+  Tensor result = empty(x.shape(), DType::boolean);
+  dispatch(x.dtype(), [&]<class T>() { ops::map_into<T, bool>(result, x, ops::Loop{f}); });
+  return result;
+}
+
+template <class F>
+Tensor compare(const Tensor& a, Scalar b, const F& f) {
+  const NoGradGuard no_grad;
+  const Tensor x = to(a, ops::promote(a, b));
+  Tensor result = empty(x.shape(), DType::boolean);
+  dispatch(x.dtype(), [&]<class T>() {
+    const T value = ops::convert<T>(b.value);
+    ops::map_into<T, bool>(result, x, ops::Loop{[&](T v) { return f(v, value); }});
+  });
+  return result;
+}
+
+constexpr auto kEq = [](auto a, auto b) { return a == b; };
+constexpr auto kNe = [](auto a, auto b) { return a != b; };
+constexpr auto kLt = [](auto a, auto b) { return a < b; };
+constexpr auto kLe = [](auto a, auto b) { return a <= b; };
+constexpr auto kGt = [](auto a, auto b) { return a > b; };
+constexpr auto kGe = [](auto a, auto b) { return a >= b; };
+
+/// f on the truth values of a and b.
+template <class F>
+Tensor logical(const char* op, const Tensor& a, const Tensor& b, const F& f) {
+  const NoGradGuard no_grad;
+  return compare(op, to(a, DType::boolean), to(b, DType::boolean), f);
+}
+
+/// Whether any element is true (or, with `wanted` false, whether any is not).
+bool contains(const Tensor& x, bool wanted) {
+  const NoGradGuard no_grad;
+  const Tensor truth = contiguous(to(x, DType::boolean));
+  const bool* first = truth.data<bool>();
+  return std::find(first, first + truth.numel(), wanted) != first + truth.numel();
+}
+
+}  // namespace
+
+Tensor eq(const Tensor& a, const Tensor& b) { return compare("eq", a, b, kEq); }
+Tensor ne(const Tensor& a, const Tensor& b) { return compare("ne", a, b, kNe); }
+Tensor lt(const Tensor& a, const Tensor& b) { return compare("lt", a, b, kLt); }
+Tensor le(const Tensor& a, const Tensor& b) { return compare("le", a, b, kLe); }
+Tensor gt(const Tensor& a, const Tensor& b) { return compare("gt", a, b, kGt); }
+Tensor ge(const Tensor& a, const Tensor& b) { return compare("ge", a, b, kGe); }
+Tensor eq(const Tensor& a, Scalar b) { return compare(a, b, kEq); }
+Tensor ne(const Tensor& a, Scalar b) { return compare(a, b, kNe); }
+Tensor lt(const Tensor& a, Scalar b) { return compare(a, b, kLt); }
+Tensor le(const Tensor& a, Scalar b) { return compare(a, b, kLe); }
+Tensor gt(const Tensor& a, Scalar b) { return compare(a, b, kGt); }
+Tensor ge(const Tensor& a, Scalar b) { return compare(a, b, kGe); }
+
+Tensor logical_and(const Tensor& a, const Tensor& b) {
+  return logical("logical_and", a, b, [](bool u, bool v) { return u && v; });
+}
+Tensor logical_or(const Tensor& a, const Tensor& b) {
+  return logical("logical_or", a, b, [](bool u, bool v) { return u || v; });
+}
+Tensor logical_xor(const Tensor& a, const Tensor& b) { return logical("logical_xor", a, b, kNe); }
+Tensor logical_not(const Tensor& x) {
+  return test(x, [](auto v) { return !ops::convert<bool>(v); });
+}
+
+Tensor any(const Tensor& x) { return full({}, contains(x, true), DType::boolean); }
+Tensor all(const Tensor& x) { return full({}, !contains(x, false), DType::boolean); }
+
+Tensor isnan(const Tensor& x) {
+  return test(x, [](auto v) { return v != v; });
+}
+Tensor isfinite(const Tensor& x) {
+  return test(x, [](auto v) { return v - v == 0; });
+}
+
+bool equal(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() && !contains(eq(a, b), false);
+}
+
+bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  check<DTypeError>(a.dtype() == b.dtype(), "allclose: dtypes differ: ", a.dtype(), " and ", b.dtype());
+  const NoGradGuard no_grad;
+  const Tensor x = to(a, DType::float64), y = to(b, DType::float64);
+  return !contains(compare("allclose", x, y,
+                           [=](auto u, auto v) {
+                             if (equal_nan && u != u && v != v) return true;
+                             return u == v ||
+                                    (std::isfinite(static_cast<double>(v)) &&
+                                     std::abs(static_cast<double>(u - v)) <= atol + rtol * std::abs(static_cast<double>(v)));
+                           }),
+                   false);
+}
+
+}  // namespace onestep

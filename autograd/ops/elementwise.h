@@ -1,0 +1,204 @@
+#pragma once
+// Elementwise loops over one or two strided, broadcast operands. A row function sees only steps of 1 (contiguous) or 0 (one
+// repeated element), so it can be a kernel of kernels.h or a `Loop` around a formula.
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <type_traits>
+
+#include "autograd/kernels/kernels.h"
+#include "autograd/ops/common.h"
+#include "autograd/ops/strided.h"
+
+namespace onestep::ops {
+
+/// The dtype in which operands meet (torch.result_type): bool < int64 < float32 < float64, but a rank-0 tensor or a number does
+/// not widen within its kind.
+DType promote(const Tensor& a, const Tensor& b);
+DType promote(const Tensor& a, Scalar b);
+
+/// The dtype of a floating function of `dtype`: integers and bools become float32.
+constexpr DType floating(DType dtype) { return is_floating(dtype) ? dtype : DType::float32; }
+
+/// `v` as T. To bool: true unless 0. A float outside int64 (or NaN) becomes the smallest int64, as x86 converts it.
+template <class T, class V>
+T convert(V v) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return v != V(0);
+  } else if constexpr (std::is_same_v<T, int64_t> && std::is_floating_point_v<V>) {
+    return v >= V(-0x1p63) && v < V(0x1p63) ? static_cast<T>(v) : std::numeric_limits<T>::min();
+  } else {
+    return static_cast<T>(v);
+  }
+}
+
+// Sums, differences and products: int64 wraps around as in PyTorch (by way of uint64, where that is defined), bool is "or"
+// and "and".
+template <class T>
+T plus(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>)
+    return a + b;
+  else
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+template <class T>
+T minus(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>)
+    return a - b;
+  else
+    return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+template <class T>
+T times(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>)
+    return a * b;
+  else
+    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+/// Rough nanoseconds that one element of a plain loop takes.
+inline constexpr double kLoopCost = 0.4;
+
+/// A row function from a formula: y[i] = f(x[i]), or y[i] = f(a[i], b[i]).
+template <class F>
+struct Loop {
+  F f;
+
+  template <class X, class Y>
+  void operator()(const X* x, Y* y, int64_t n) const {
+    kernels::parallel_for(n, kLoopCost, [=, this](int64_t i, int64_t end) {
+      for (; i < end; ++i) y[i] = static_cast<Y>(f(x[i]));
+    });
+  }
+
+  template <class A, class B, class Y>
+  void operator()(const A* a, int64_t a_step, const B* b, int64_t b_step, Y* y, int64_t n) const {
+    kernels::parallel_for(n, kLoopCost, [=, this](int64_t i, int64_t end) {
+      if (a_step == 1 && b_step == 1) {
+        for (; i < end; ++i) y[i] = static_cast<Y>(f(a[i], b[i]));
+      } else {
+        for (; i < end; ++i) y[i] = static_cast<Y>(f(a[i * a_step], b[i * b_step]));
+      }
+    });
+  }
+};
+template <class F>
+Loop(F) -> Loop<F>;
+
+/// A kernel for the floating types and the formula that it computes for int64 and bool.
+template <class K, class F>
+struct KernelOrLoop {
+  K kernel;
+  F formula;
+
+  template <class T>
+  void operator()(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) const {
+    if constexpr (std::is_floating_point_v<T>)
+      kernel(a, a_step, b, b_step, y, n);
+    else
+      Loop{formula}(a, a_step, b, b_step, y, n);
+  }
+};
+template <class K, class F>
+KernelOrLoop(K, F) -> KernelOrLoop<K, F>;
+
+/// Elements of a row that are gathered at a time when it is not contiguous.
+inline constexpr int64_t kGather = 256;
+
+/// `n` elements of a row from place `j`, contiguous (or, step 0, one element): gathered into `block` if need be.
+template <class T>
+const T* gather(const T* row, int64_t step, int64_t j, int64_t n, T* block) {
+  if (step == 0 || step == 1) return row + j * step;
+  for (int64_t i = 0; i < n; ++i) block[i] = row[(j + i) * step];
+  return block;
+}
+
+/// The one step of x's elements when it fills `shape` in row-major order (1) or is a single element (0), else -1.
+inline int64_t flat_step(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape && x.is_contiguous()) return 1;
+  return x.numel() == 1 ? 0 : -1;
+}
+
+/// y = row(x) elementwise, y contiguous and of x's shape.
+template <class X, class Y, class Row>
+void map_into(Tensor& y, const Tensor& x, const Row& row) {
+  const X* from = x.data<X>();
+  Y* to = y.mutable_data<Y>();
+  if (x.is_contiguous()) return row(from, to, x.numel());
+  for_each_row<2>(x.shape(), {x.strides(), y.strides()}, [&](const auto& at, int64_t n, const auto& steps) {
+    if (steps[0] == 1) return row(from + at[0], to + at[1], n);
+    X block[kGather];
+    for (int64_t j = 0; j < n; j += kGather) {
+      const int64_t m = std::min(kGather, n - j);
+      for (int64_t i = 0; i < m; ++i) block[i] = from[at[0] + (j + i) * steps[0]];
+      row(block, to + at[1] + j, m);
+    }
+  });
+}
+
+/// y = row(a, b) elementwise, y contiguous and of the shape to which a and b broadcast.
+template <class A, class B, class Y, class Row>
+void zip_into(Tensor& y, const Tensor& a, const Tensor& b, const Row& row) {
+  const A* left = a.data<A>();
+  const B* right = b.data<B>();
+  Y* to = y.mutable_data<Y>();
+  const Shape& shape = y.shape();
+  const int64_t a_step = flat_step(a, shape), b_step = flat_step(b, shape);
+  if (a_step >= 0 && b_step >= 0) return row(left, a_step, right, b_step, to, shape.numel());
+  for_each_row<3>(shape, {broadcast_strides(a, shape), broadcast_strides(b, shape), y.strides()},
+                  [&](const auto& at, int64_t n, const auto& steps) {
+                    A a_block[kGather];
+                    B b_block[kGather];
+                    const bool direct = steps[0] <= 1 && steps[1] <= 1;
+                    for (int64_t j = 0, m; j < n; j += m) {
+                      m = direct ? n : std::min(kGather, n - j);
+                      const A* a_part = gather(left + at[0], steps[0], j, m, a_block);
+                      const B* b_part = gather(right + at[1], steps[1], j, m, b_block);
+                      row(a_part, std::min<int64_t>(steps[0], 1), b_part, std::min<int64_t>(steps[1], 1), to + at[2] + j, m);
+                    }
+                  });
+}
+
+/// row(x) elementwise, any dtype, in x's dtype; not recorded.
+template <class Row>
+Tensor map(const Tensor& x, const Row& row) {
+  Tensor y = empty(x.shape(), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() { map_into<T, T>(y, x, row); });
+  return y;
+}
+
+/// row(x) elementwise for a floating x; not recorded. Throws DTypeError naming `op`.
+template <class Row>
+Tensor map_floating(const char* op, const Tensor& x, const Row& row) {
+  return dispatch_floating(x.dtype(), op, [&]<class T>() {
+    Tensor y = empty(x.shape(), x.dtype());
+    map_into<T, T>(y, x, row);
+    return y;
+  });
+}
+
+/// row(a, b) elementwise for operands of one dtype, broadcast; not recorded. Throws ShapeError naming `op`.
+template <class Row>
+Tensor zip(const char* op, const Tensor& a, const Tensor& b, const Row& row) {
+  Tensor y = empty(broadcast_shapes(op, a.shape(), b.shape()), a.dtype());
+  dispatch(a.dtype(), [&]<class T>() { zip_into<T, T, T>(y, a, b, row); });
+  return y;
+}
+
+/// f(dy_i, v_i) for a gradient and a saved tensor of one floating dtype: the chain rule of an elementwise op.
+template <class F>
+Tensor chain(const Tensor& dy, const Tensor& v, const F& f) {
+  return dispatch_floating(dy.dtype(), "backward", [&]<class T>() {
+    Tensor dx = empty(dy.shape(), dy.dtype());
+    zip_into<T, T, T>(dx, dy, v, Loop{f});
+    return dx;
+  });
+}
+
+/// The gradient `g()` of input i in that input's shape (broadcasting undone), or nothing where none is needed.
+template <class G>
+Tensor grad_of(const Backward& back, size_t i, const G& g) {
+  return back.needs(i) ? sum_to(g(), back.input_shape(i)) : Tensor();
+}
+
+}  // namespace onestep::ops

@@ -1,0 +1,99 @@
+// Choosing elements by a mask or by their place in a matrix.
+#include "autograd/ops/elementwise.h"
+
+namespace onestep {
+namespace {
+
+void check_mask(const char* op, const Tensor& mask) {
+  check<DTypeError>(mask.dtype() == DType::boolean, op, ": the mask must be bool: got ", mask.dtype(),
+                    " (compare it with something, e.g. ne(mask, 0))");
+}
+
+/// condition ? a : b elementwise, a and b of one dtype.
+Tensor choose(const Tensor& condition, const Tensor& a, const Tensor& b, const Shape& shape) {
+  Tensor y = empty(shape, a.dtype());
+  dispatch(a.dtype(), [&]<class T>() {
+    const bool* test = condition.data<bool>();
+    const T *left = a.data<T>(), *right = b.data<T>();
+    T* to = y.mutable_data<T>();
+    ops::for_each_row<4>(shape,
+                         {ops::broadcast_strides(condition, shape), ops::broadcast_strides(a, shape),
+                          ops::broadcast_strides(b, shape), y.strides()},
+                         [=](const auto& at, int64_t n, const auto& steps) {
+                           kernels::parallel_for(n, ops::kLoopCost, [=](int64_t i, int64_t end) {
+                             for (; i < end; ++i)
+                               to[at[3] + i] =
+                                   test[at[0] + i * steps[0]] ? left[at[1] + i * steps[1]] : right[at[2] + i * steps[2]];
+                           });
+                         });
+  });
+  return y;
+}
+
+/// x with the elements set to 0 whose column - row lies outside [low, high].
+Tensor keep_band(const char* op, const Tensor& x, int64_t low, int64_t high) {
+  check<ShapeError>(x.dim() >= 2, op, ": needs a matrix or a batch of them: got shape ", x.shape());
+  const Tensor from = ops::contiguous_values(x);
+  Tensor y = empty(x.shape(), x.dtype());
+  const int64_t rows = x.size(-2), cols = x.size(-1);
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* source = from.data<T>();
+    T* target = y.mutable_data<T>();
+    const int64_t all_rows = cols == 0 ? 0 : x.numel() / cols;
+    kernels::parallel_for(all_rows, ops::kLoopCost * static_cast<double>(cols), [=](int64_t r, int64_t end) {
+      for (; r < end; ++r) {
+        const int64_t row = r % rows;
+        for (int64_t c = 0; c < cols; ++c)
+          target[r * cols + c] = low <= c - row && c - row <= high ? source[r * cols + c] : T(0);
+      }
+    });
+  });
+  return y;
+}
+
+constexpr int64_t kFar = int64_t{1} << 62;
+
+}  // namespace
+
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  check_mask("where", condition);
+  const DType dtype = ops::promote(a, b);
+  const Tensor x = to(a, dtype), y = to(b, dtype);
+  const Shape shape = broadcast_shapes("where", condition.shape(), broadcast_shapes("where", x.shape(), y.shape()));
+  return record("where", choose(condition, x, y, shape), {x, y}, {condition}, [](const Backward& back) -> Grads {
+    const Tensor &c = back.saved(0), &dy = back.grad(), none = zeros({}, dy.dtype());
+    return {ops::grad_of(back, 0, [&] { return where(c, dy, none); }),
+            ops::grad_of(back, 1, [&] { return where(c, none, dy); })};
+  });
+}
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
+  check_mask("masked_fill", mask);
+  Tensor y = empty(broadcast_shapes("masked_fill", x.shape(), mask.shape()), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    const T filled = ops::convert<T>(value.value);
+    ops::zip_into<T, bool, T>(y, x, mask, ops::Loop{[filled](T v, bool masked) { return masked ? filled : v; }});
+  });
+  return record("masked_fill", y, {x}, {mask}, [](const Backward& back) -> Grads {
+    return {ops::sum_to(masked_fill(back.grad(), back.saved(0), 0), back.input_shape(0))};  // dx = mask ? 0 : dy
+  });
+}
+
+Tensor& masked_fill_(Tensor& x, const Tensor& mask, Scalar value) {
+  check_mask("masked_fill_", mask);
+  const Tensor seen = ops::expand_values("masked_fill_", mask, x.shape());
+  if (detail::should_record({x})) return assign_in_place("masked_fill_", x, masked_fill(x, mask, value));
+  return copy_(x, masked_fill(x, seen, value));
+}
+
+Tensor tril(const Tensor& x, int64_t diagonal) {
+  return record("tril", keep_band("tril", x, -kFar, diagonal), {x}, {},
+                [diagonal](const Backward& b) -> Grads { return {tril(b.grad(), diagonal)}; });
+}
+
+Tensor triu(const Tensor& x, int64_t diagonal) {
+  return record("triu", keep_band("triu", x, diagonal, kFar), {x}, {},
+                [diagonal](const Backward& b) -> Grads { return {triu(b.grad(), diagonal)}; });
+}
+
+}  // namespace onestep
