@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "autograd/kernels/parallel.h"
+#include "autograd/ops/elementwise.h"
 #include "autograd/ops/strided.h"
 
 namespace onestep {
@@ -145,6 +147,73 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
     });
     return {transpose(dx, d, -1)};
   });
+}
+
+namespace {
+
+/// A vector without elements joins anything, as in PyTorch.
+bool is_skipped(const Tensor& x) { return x.shape() == Shape(0); }
+
+/// The dtype in which all meet, and the joined shape.
+std::pair<DType, Shape> joined(TensorList tensors, int64_t dim) {
+  const Tensor* shaped = tensors.begin();
+  for (const Tensor& x : tensors) {
+    check<ShapeError>(x.dim() > 0, "cat: a rank-0 tensor cannot be joined (use stack)");
+    if (is_skipped(*shaped)) shaped = &x;
+  }
+  const int d = normalize_dim("cat", dim, shaped->dim());
+  Shape shape = shaped->shape();
+  shape[d] = 0;
+  const Tensor* widest = tensors.begin();
+  for (const Tensor& x : tensors) {
+    if (ops::promote(*widest, x) != widest->dtype()) widest = &x;
+    if (is_skipped(x)) continue;
+    bool fits = x.dim() == shape.rank();
+    for (int i = 0; fits && i < shape.rank(); ++i) fits = i == d || x.shape()[i] == shape[i];
+    check<ShapeError>(fits, "cat: shape ", x.shape(), " does not join ", shaped->shape(), " along dim ", d,
+                      " (all other sizes must be equal)");
+    shape[d] += x.shape()[d];
+  }
+  return {widest->dtype(), shape};
+}
+
+}  // namespace
+
+Tensor cat(TensorList tensors, int64_t dim) {
+  check<ShapeError>(tensors.size() > 0, "cat: needs at least one tensor");
+  const auto [dtype, shape] = joined(tensors, dim);
+  const int d = normalize_dim("cat", dim, shape.rank());
+  std::vector<Tensor> parts;
+  std::vector<int64_t> starts = {0};
+  for (const Tensor& x : tensors) {
+    parts.push_back(x.dtype() == dtype ? x : to(x, dtype));
+    starts.push_back(starts.back() + (is_skipped(x) ? 0 : x.shape()[d]));
+  }
+  Tensor y = empty(shape, dtype);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (is_skipped(parts[i])) continue;
+    Tensor window = slice(y, d, starts[i], starts[i + 1]);
+    copy_(window, parts[i].detach());
+  }
+  return record("cat", y, parts, {from_values(starts, Shape(static_cast<int64_t>(starts.size())))},
+                [d](const Backward& b) -> Grads {  // each input gets its window of dy
+                  const int64_t* from = b.saved(0).data<int64_t>();
+                  Grads grads(static_cast<size_t>(b.saved(0).numel() - 1));
+                  for (size_t i = 0; i < grads.size(); ++i)
+                    if (b.needs(i)) grads[i] = reshape(slice(b.grad(), d, from[i], from[i + 1]), b.input_shape(i));
+                  return grads;
+                });
+}
+
+Tensor stack(TensorList tensors, int64_t dim) {
+  check<ShapeError>(tensors.size() > 0, "stack: needs at least one tensor");
+  std::vector<Tensor> parts;
+  for (const Tensor& x : tensors) {
+    check<ShapeError>(x.shape() == tensors.begin()->shape(), "stack: shapes differ: ", tensors.begin()->shape(), " and ",
+                      x.shape());
+    parts.push_back(unsqueeze(x, normalize_dim("stack", dim, x.dim() + 1)));
+  }
+  return cat(parts, dim);
 }
 
 }  // namespace onestep

@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <utility>
+
+#include "autograd/op_case.h"
+
+namespace onestep {
+namespace {
+
+constexpr uint32_t kSeed = 123;
+
+/// Sizes of a case: q [heads, T, d], k [heads, S, d], v [heads, S, e], whatever the batch dims are called.
+struct Sizes {
+  int64_t heads, queries, keys, features, value_features;
+};
+
+/// attends(head, i, j) says which key a query sees; `factor` holds what dropout multiplies each weight by.
+using Attends = std::function<bool(int64_t, int64_t, int64_t)>;
+
+Values naive(const Sizes& s, const std::vector<Values>& in, const Shape& out, double scale, const Attends& attends,
+             const std::vector<double>& factor) {
+  const Values &q = in[0], &k = in[1], &v = in[2];
+  Values y(out);
+  for (int64_t h = 0; h < s.heads; ++h)
+    for (int64_t i = 0; i < s.queries; ++i) {
+      double total = 0;
+      std::vector<double> weights(static_cast<size_t>(s.keys));
+      for (int64_t j = 0; j < s.keys; ++j) {
+        if (!attends(h, i, j)) continue;
+        double score = 0;
+        for (int64_t c = 0; c < s.features; ++c)
+          score += q[(h * s.queries + i) * s.features + c] * k[(h * s.keys + j) * s.features + c];
+        total += weights[static_cast<size_t>(j)] = std::exp(score * scale);
+      }
+      for (int64_t j = 0; j < s.keys; ++j) {
+        if (!attends(h, i, j)) continue;
+        const auto place = static_cast<size_t>((h * s.queries + i) * s.keys + j);
+        const double weight = weights[static_cast<size_t>(j)] / total * (factor.empty() ? 1 : factor[place]);
+        for (int64_t c = 0; c < s.value_features; ++c)
+          y[(h * s.queries + i) * s.value_features + c] += weight * v[(h * s.keys + j) * s.value_features + c];
+      }
+    }
+  return y;
+}
+
+bool everything(int64_t, int64_t, int64_t) { return true; }
+bool causal(int64_t, int64_t i, int64_t j) { return j <= i; }
+
+Shape with_batch(Shape batch, int64_t rows, int64_t cols) {
+  batch.push_back(rows);
+  batch.push_back(cols);
+  return batch;
+}
+
+/// What dropout multiplies the weights by: one 53-bit uniform a weight, in row-major order.
+std::vector<double> dropout_factors(int64_t n, double p) {
+  std::mt19937 words(kSeed);
+  std::vector<double> factors;
+  for (int64_t i = 0; p > 0 && i < n; ++i) {
+    const uint64_t high = words(), word = high << 32 | words();
+    const bool keep = static_cast<double>(word & ((uint64_t{1} << 53) - 1)) * 0x1p-53 < 1 - p;
+    factors.push_back(keep ? 1 / (1 - p) : 0);
+  }
+  return factors;
+}
+
+OpSample sample_of(const std::string& label, const Shape& batch, Sizes s, const AttentionOptions& options = {}) {
+  s.heads = batch.numel();
+  return {label,
+          {{with_batch(batch, s.queries, s.features)},
+           {with_batch(batch, s.keys, s.features)},
+           {with_batch(batch, s.keys, s.value_features)}},
+          [options](const std::vector<Tensor>& in) {
+            Generator generator(kSeed);
+            AttentionOptions o = options;
+            o.generator = &generator;
+            return scaled_dot_product_attention(in[0], in[1], in[2], o);
+          },
+          [=](const std::vector<Values>& in) {
+            const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(s.features)));
+            return naive(s, in, with_batch(batch, s.queries, s.value_features), scale, options.is_causal ? causal : everything,
+                         dropout_factors(s.heads * s.queries * s.keys, options.dropout_p));
+          }};
+}
+
+/// A mask that depends on the head only through `mask[head % heads of the mask]`.
+OpSample masked(const std::string& label, const Shape& batch, Sizes s, const Shape& mask_shape, std::vector<double> mask,
+                double dropout_p = 0) {
+  s.heads = batch.numel();
+  const int64_t row = mask_shape[mask_shape.rank() - 2] == 1 ? 0 : s.keys, size = mask_shape[mask_shape.rank() - 2] * s.keys;
+  return {label,
+          {{with_batch(batch, s.queries, s.features)},
+           {with_batch(batch, s.keys, s.features)},
+           {with_batch(batch, s.keys, s.value_features)},
+           {.shape = mask_shape, .dtype = DType::boolean, .values = std::move(mask)}},
+          [dropout_p](const std::vector<Tensor>& in) {
+            Generator generator(kSeed);
+            return scaled_dot_product_attention(in[0], in[1], in[2],
+                                                {.mask = in[3], .dropout_p = dropout_p, .generator = &generator});
+          },
+          [=](const std::vector<Values>& in) {
+            const int64_t masks = in[3].shape.numel() / size;
+            const Attends attends = [&](int64_t h, int64_t i, int64_t j) { return in[3][h % masks * size + i * row + j] != 0; };
+            return naive(s, in, with_batch(batch, s.queries, s.value_features), 1 / std::sqrt(static_cast<double>(s.features)),
+                         attends, dropout_factors(s.heads * s.queries * s.keys, dropout_p));
+          }};
+}
+
+/// q [2, 1, 3, 4] against k and v [3, 5, .]: three heads share each query.
+OpSample broadcast_batch() {
+  return {"batch dims repeat",
+          {{{2, 1, 3, 4}}, {{3, 5, 4}}, {{1, 3, 5, 2}}},
+          [](const std::vector<Tensor>& in) { return scaled_dot_product_attention(in[0], in[1], in[2]); },
+          [](const std::vector<Values>& in) {
+            std::vector<Values> full = {Values({6, 3, 4}), Values({6, 5, 4}), Values({6, 5, 2})};
+            for (int64_t h = 0; h < 6; ++h) {
+              std::copy_n(in[0].data.begin() + h / 3 * 12, 12, full[0].data.begin() + h * 12);
+              std::copy_n(in[1].data.begin() + h % 3 * 20, 20, full[1].data.begin() + h * 20);
+              std::copy_n(in[2].data.begin() + h % 3 * 10, 10, full[2].data.begin() + h * 10);
+            }
+            return naive({6, 3, 5, 4, 2}, full, {2, 3, 3, 2}, 0.5, everything, {});
+          }};
+}
+
+const std::vector<double> kDeadRow = {1, 0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1, 1, 1};
+const std::vector<double> kTwoMasks = {1, 1, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0};
+
+const RegisterOpCases registered{
+    {"scaled_dot_product_attention",
+     {sample_of("all keys", {1, 2}, {0, 4, 4, 3, 3}),
+      sample_of("matrices", {}, {0, 3, 5, 4, 2}),
+      sample_of("causal", {2, 2}, {0, 4, 4, 3, 3}, {.is_causal = true}),
+      sample_of("causal with more keys", {1}, {0, 2, 4, 3, 2}, {.is_causal = true}),
+      sample_of("causal with more queries", {1}, {0, 5, 2, 3, 2}, {.is_causal = true}),
+      sample_of("causal over two blocks of queries", {1}, {0, 37, 37, 2, 2}, {.is_causal = true}),
+      sample_of("scale", {2}, {0, 3, 3, 2, 2}, {.scale = 0.25}),
+      sample_of("negative scale", {2}, {0, 3, 3, 2, 2}, {.is_causal = true, .scale = -1.5}),
+      sample_of("dropout", {2, 2}, {0, 4, 4, 3, 3}, {.dropout_p = 0.4}),
+      sample_of("causal with dropout", {2, 2}, {0, 4, 4, 3, 3}, {.is_causal = true, .dropout_p = 0.4}),
+      sample_of("rank 6", {1, 2, 1, 2}, {0, 2, 3, 2, 1}),
+      sample_of("no batch", {0, 2}, {0, 3, 3, 2, 2}),
+      sample_of("no queries", {2}, {0, 0, 3, 2, 2}),
+      sample_of("no keys", {2}, {0, 3, 0, 2, 2}),
+      masked("mask", {1, 1}, {0, 4, 4, 3, 3}, {4, 4}, {1, 1, 0, 1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 1, 1, 1}),
+      masked("a row without keys", {2, 1}, {0, 4, 4, 3, 3}, {4, 4}, kDeadRow),
+      masked("padding mask", {3}, {0, 2, 4, 3, 2}, {1, 4}, {0, 1, 1, 0}),
+      masked("a mask for each head", {2}, {0, 2, 3, 2, 2}, {2, 2, 3}, kTwoMasks),
+      masked("mask with dropout", {2, 1}, {0, 4, 4, 3, 3}, {4, 4}, kDeadRow, 0.3),
+      broadcast_batch()},
+     {{"rank",
+       [] {
+         scaled_dot_product_attention(zeros(3), zeros({2, 3}), zeros({2, 3}));
+       },
+       "scaled_dot_product_attention: needs [..., tokens, features]: got shape [3]"},
+      {"features",
+       [] {
+         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 4}), zeros({2, 3}));
+       },
+       "scaled_dot_product_attention: query and key features differ: [2, 3] and [2, 4]"},
+      {"tokens",
+       [] {
+         scaled_dot_product_attention(zeros({2, 3}), zeros({4, 3}), zeros({2, 3}));
+       },
+       "scaled_dot_product_attention: key and value tokens differ: [4, 3] and [2, 3]"},
+      {"batch",
+       [] {
+         scaled_dot_product_attention(zeros({2, 4, 3}), zeros({3, 4, 3}), zeros({3, 4, 3}));
+       },
+       "scaled_dot_product_attention: batch dims: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of "
+       "them would have to be 1)"},
+      {"dtypes",
+       [] {
+         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}, DType::float64));
+       },
+       "scaled_dot_product_attention: dtypes differ: float32 and float64 (convert one with to())"},
+      {"mask and causal",
+       [] {
+         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}),
+                                      {.mask = ones({2, 2}, DType::boolean), .is_causal = true});
+       },
+       "scaled_dot_product_attention: takes a mask or is_causal, not both"},
+      {"mask dtype",
+       [] {
+         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.mask = ones({2, 2})});
+       },
+       "scaled_dot_product_attention: the mask must be bool (true = may attend): got float32"},
+      {"mask shape",
+       [] {
+         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.mask = ones({3, 2}, DType::boolean)});
+       },
+       "scaled_dot_product_attention: shape [3, 2] does not broadcast to [2, 2] (from the right, each size must be 1 or "
+       "equal)"},
+      {"dropout",
+       [] {
+         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.dropout_p = 2.0});
+       },
+       "scaled_dot_product_attention: dropout_p must lie in [0, 1]: got 2"}}}};
+
+}  // namespace
+}  // namespace onestep

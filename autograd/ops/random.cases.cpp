@@ -1,0 +1,151 @@
+#include <cmath>
+#include <numbers>
+#include <random>
+#include <utility>
+
+#include "autograd/op_case.h"
+
+namespace onestep {
+namespace {
+
+constexpr uint32_t kSeed = 123;
+
+double d53(std::mt19937& words) {
+  const uint64_t high = words();
+  return static_cast<double>((high << 32 | words()) & ((uint64_t{1} << 53) - 1)) * 0x1p-53;
+}
+
+/// An op without inputs, called with a fresh generator.
+OpSample drawn(const std::string& label, std::function<Tensor(Generator&)> call,
+               std::function<Values(std::mt19937&)> reference) {
+  return {.label = label,
+          .inputs = {},
+          .forward =
+              [call](const std::vector<Tensor>&) {
+                Generator generator(kSeed);
+                return call(generator);
+              },
+          .reference =
+              [reference](const std::vector<Values>&) {
+                std::mt19937 words(kSeed);
+                return reference(words);
+              },
+          .differentiable = false};
+}
+
+template <class F>
+Values filled(const Shape& shape, F next) {
+  Values y(shape);
+  for (double& v : y.data) v = next();
+  return y;
+}
+
+/// Fewer than 16 normals: pairs by Box-Muller, cosine first.
+Values few_normals(std::mt19937& words) {
+  Values y(5);
+  for (int64_t i = 0; i < 5; i += 2) {
+    const double angle = 2 * std::numbers::pi * d53(words), radius = std::sqrt(-2 * std::log1p(-d53(words)));
+    y[i] = radius * std::cos(angle);
+    if (i + 1 < 5) y[i + 1] = radius * std::sin(angle);
+  }
+  return y;
+}
+
+/// 16 uniforms in place -> 16 normals: value j with value j + 8.
+void normal_block(double* block) {
+  for (int j = 0; j < 8; ++j) {
+    const double radius = std::sqrt(-2 * std::log(1 - block[j])), angle = 2 * std::numbers::pi * block[j + 8];
+    block[j] = radius * std::cos(angle);
+    block[j + 8] = radius * std::sin(angle);
+  }
+}
+
+/// 20 normals: one block of 16, then 16 fresh uniforms over the last 16 places.
+Values many_normals(std::mt19937& words) {
+  Values y = filled({4, 5}, [&] { return d53(words); });
+  normal_block(y.data.data());
+  for (int64_t i = 4; i < 20; ++i) y[i] = d53(words);
+  normal_block(y.data.data() + 4);
+  return y;
+}
+
+Values shuffled(std::mt19937& words) {
+  Values y(10);
+  for (int64_t i = 0; i < 10; ++i) y[i] = static_cast<double>(i);
+  for (int64_t i = 0; i < 9; ++i) std::swap(y[i], y[i + static_cast<int64_t>(words() % static_cast<uint32_t>(10 - i))]);
+  return y;
+}
+
+const RegisterOpCases registered{
+    {"rand",
+     {drawn(
+          "float64",
+          [](Generator& g) {
+            return rand({2, 3}, g, DType::float64);
+          },
+          [](std::mt19937& words) {
+            return filled({2, 3}, [&] { return d53(words); });
+          }),
+      drawn(
+          "float32",
+          [](Generator& g) {
+            return rand({2, 3}, g);
+          },
+          [](std::mt19937& words) {
+            return filled({2, 3}, [&] { return static_cast<double>(words() & 0xffffff) * 0x1p-24; });
+          }),
+      drawn(
+          "nothing",
+          [](Generator& g) {
+            return rand({0, 3}, g);
+          },
+          [](std::mt19937&) {
+            return Values({0, 3});
+          })},
+     {{"negative size",
+       [] {
+         rand({2, -1});
+       },
+       "empty: negative size in [2, -1]"},
+      {"integers", [] { rand(3, default_generator(), DType::int64); },
+       "rand: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
+    {"randn",
+     {drawn(
+          "few", [](Generator& g) { return randn(5, g, DType::float64); }, few_normals),
+      drawn(
+          "few in float32", [](Generator& g) { return randn(5, g); }, few_normals),
+      drawn(
+          "blocks of 16",
+          [](Generator& g) {
+            return randn({4, 5}, g, DType::float64);
+          },
+          many_normals)},
+     {{"bool", [] { randn(3, default_generator(), DType::boolean); },
+       "randn: needs a floating dtype: got bool (convert with x.to(DType::float32))"}}},
+    {"randint",
+     {drawn(
+          "small range",
+          [](Generator& g) {
+            return randint(-3, 7, {2, 3}, g);
+          },
+          [](std::mt19937& words) {
+            return filled({2, 3}, [&] { return static_cast<double>(words() % 10) - 3; });
+          }),
+      drawn(
+          "large range", [](Generator& g) { return randint(0, int64_t{1} << 30, 4, g); },
+          [](std::mt19937& words) {
+            return filled(4, [&] {
+              words();  // a power of two keeps the low bits of the low word
+              return static_cast<double>(words() % (uint32_t{1} << 30));
+            });
+          })},
+     {{"range", [] { randint(3, 3, 2); }, "randint: low must be below high: low 3 high 3"}}},
+    {"randperm",
+     {drawn(
+          "ten", [](Generator& g) { return randperm(10, g); }, shuffled),
+      drawn(
+          "none", [](Generator& g) { return randperm(0, g); }, [](std::mt19937&) { return Values(0); })},
+     {{"negative", [] { randperm(-1); }, "randperm: n must not be negative: -1"}}}};
+
+}  // namespace
+}  // namespace onestep
