@@ -25,8 +25,9 @@ class ModuleList : public Module {
   void append(std::unique_ptr<T> item) { items_.push_back(std::move(item)); }
 
   int64_t size() const { return static_cast<int64_t>(items_.size()); }
-  T& operator[](int64_t i) { return *items_.at(static_cast<size_t>(i)); }
-  const T& operator[](int64_t i) const { return *items_.at(static_cast<size_t>(i)); }
+  /// The module at `i`, from 0; throws ShapeError outside the list.
+  T& operator[](int64_t i) { return *items_[checked(i)]; }
+  const T& operator[](int64_t i) const { return *items_[checked(i)]; }
 
   /// Iterates over the modules themselves: `for (const auto& head : heads) head(x)`.
   template <class U>
@@ -54,6 +55,11 @@ class ModuleList : public Module {
   }
 
  private:
+  size_t checked(int64_t i) const {
+    check<ShapeError>(i >= 0 && i < size(), "ModuleList: index ", i, " is out of range for ", size(), " modules");
+    return static_cast<size_t>(i);
+  }
+
   std::vector<std::unique_ptr<T>> items_;
 };
 

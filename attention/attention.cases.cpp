@@ -1,0 +1,57 @@
+// Module cases of attention/.
+#include "attention/factory.h"
+#include "attention/multi_head_attention.h"
+#include "attention/self_attention.h"
+#include "nn/module_case.h"
+
+namespace onestep::attention {
+namespace {
+
+using nn::Layer;
+
+/// Builds an attention type by its name, d_in = 4, with room for six tokens.
+auto make(const char* kind, AttentionOptions options) {
+  options.d_in = 4;
+  options.context_length = 6;
+  return [=](Generator& generator) -> std::unique_ptr<Layer> { return make_attention(kind, options, generator); };
+}
+
+auto tokens(const Shape& shape) {
+  return [shape](Generator& generator) { return randn(shape, generator); };
+}
+
+/// Two texts of five tokens, and one text of three.
+const auto kBatch = tokens({2, 5, 4});
+const auto kText = tokens({3, 4});
+
+/// Queries 0 and 2 may not look at any token.
+std::unique_ptr<Layer> make_blind_rows(Generator& generator) {
+  auto module = std::make_unique<MultiHeadAttention>(4, 4, 6, 0.0, 2, true, generator);
+  for (const int64_t row : {0, 2}) {
+    Tensor keys = module->mask[row];
+    fill_(keys, true);
+  }
+  return module;
+}
+
+const nn::RegisterModuleCases registered{
+    {"SimplifiedSelfAttention", "", make("simplified", {.d_out = 4}), kBatch},
+    {"SimplifiedSelfAttention", "one text", make("simplified", {.d_out = 4}), kText},
+    {"SelfAttention_v1", "", make("self_v1", {.d_out = 3}), kBatch},
+    {"SelfAttention_v1", "one text", make("self_v1", {.d_out = 3}), kText},
+    {"SelfAttention_v2", "", make("self_v2", {.d_out = 3}), kBatch},
+    {"SelfAttention_v2", "bias and one text", make("self_v2", {.d_out = 3, .qkv_bias = true}), kText},
+    {"CausalAttention", "", make("causal", {.d_out = 3}), kBatch},
+    {"CausalAttention", "bias and one text", make("causal", {.d_out = 3, .qkv_bias = true}), kText},
+    {"CausalAttention", "dropout", make("causal", {.d_out = 3, .dropout = 0.3}), kBatch},
+    {"MultiHeadAttentionWrapper", "", make("multi_head_wrapper", {.d_out = 6, .num_heads = 3}), kBatch},
+    {"MultiHeadAttentionWrapper", "dropout and one text",
+     make("multi_head_wrapper", {.d_out = 4, .num_heads = 2, .dropout = 0.3, .qkv_bias = true}), kText},
+    {"MultiHeadAttention", "", make("multi_head", {.d_out = 6, .num_heads = 3}), kBatch},
+    {"MultiHeadAttention", "bias and one text", make("multi_head", {.d_out = 4, .num_heads = 2, .qkv_bias = true}), kText},
+    {"MultiHeadAttention", "dropout", make("multi_head", {.d_out = 4, .num_heads = 2, .dropout = 0.3}), kBatch},
+    {"MultiHeadAttention", "fully masked rows", make_blind_rows, kBatch},
+};
+
+}  // namespace
+}  // namespace onestep::attention

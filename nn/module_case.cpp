@@ -1,0 +1,41 @@
+#include "nn/module_case.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace onestep::nn {
+namespace {
+std::vector<ModuleCase>& registry() {
+  static std::vector<ModuleCase> cases;
+  return cases;
+}
+}  // namespace
+
+const std::vector<ModuleCase>& module_cases() { return registry(); }
+
+RegisterModuleCases::RegisterModuleCases(std::initializer_list<ModuleCase> cases) {
+  registry().insert(registry().end(), cases.begin(), cases.end());
+  std::sort(registry().begin(), registry().end(),
+            [](const ModuleCase& a, const ModuleCase& b) { return std::tie(a.module, a.label) < std::tie(b.module, b.label); });
+}
+
+GradcheckResult gradcheck(const ModuleCase& module_case, const GradcheckOptions& options) {
+  Generator generator(123);
+  Tensor x = module_case.input(generator);
+  if (x.is_floating()) x = x.to(DType::float64).requires_grad_();
+  const std::unique_ptr<Layer> module = module_case.build(generator);
+  module->to(DType::float64);
+
+  std::vector<Tensor> parameters = module->parameters();
+  std::vector<Tensor> inputs = {x};
+  for (const Tensor& parameter : parameters) inputs.push_back(parameter.detach().clone().requires_grad_());
+  const auto f = [&](const std::vector<Tensor>& in) {
+    // Every handle of a parameter, the module's own among them, becomes the tensor that gradcheck moves.
+    for (size_t i = 0; i < parameters.size(); ++i) parameters[i].impl() = in[i + 1].impl();
+    generator.manual_seed(7);
+    return module->forward(in[0]);
+  };
+  return onestep::gradcheck(f, inputs, options);
+}
+
+}  // namespace onestep::nn

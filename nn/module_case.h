@@ -1,0 +1,33 @@
+#pragma once
+// Module cases: samples of every module, for the tests and for `onestep gradcheck`, as op cases are for ops. They live in
+// nn/*.cases.cpp and attention/*.cases.cpp.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/gradcheck.h"
+#include "nn/module.h"
+
+namespace onestep::nn {
+
+struct ModuleCase {
+  std::string module;                                                 // The type's name.
+  std::string label;                                                  // What is special about this sample; may be empty.
+  std::function<std::unique_ptr<Layer>(Generator& generator)> build;  // Draws its initial values and masks from `generator`.
+  std::function<Tensor(Generator& generator)> input;  // x, drawn from `generator`; a floating one is checked too.
+};
+
+/// All registered cases, sorted by module and label.
+const std::vector<ModuleCase>& module_cases();
+
+/// Compares the gradients of x and of every parameter with finite differences, in float64. Every evaluation draws the same
+/// random numbers, so that dropout is a function.
+GradcheckResult gradcheck(const ModuleCase& module_case, const GradcheckOptions& options = {});
+
+/// Registers cases at start-up: `const RegisterModuleCases registered{{"Linear", "", build, input}};`
+struct RegisterModuleCases {
+  RegisterModuleCases(std::initializer_list<ModuleCase> cases);
+};
+
+}  // namespace onestep::nn

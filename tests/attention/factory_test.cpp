@@ -1,0 +1,61 @@
+#include "attention/factory.h"
+
+#include "attention/multi_head_attention.h"
+#include "tests/attention/book.h"
+
+namespace onestep::attention {
+namespace {
+
+using testing::error_of;
+
+const AttentionOptions kOptions = {.d_in = 4, .d_out = 4, .context_length = 6, .num_heads = 2};
+
+TEST_CASE("factory: every kind builds and gives d_out features") {
+  const std::vector<std::string> types = {"SimplifiedSelfAttention", "SelfAttention_v1",          "SelfAttention_v2",
+                                          "CausalAttention",         "MultiHeadAttentionWrapper", "MultiHeadAttention"};
+  std::vector<std::string> built;
+  Generator generator(1);
+  for (const std::string_view kind : attention_kinds()) {
+    const auto attention = make_attention(kind, kOptions, generator);
+    built.push_back(attention->name());
+    CHECK(attention->d_in() == 4);
+    CHECK(attention->d_out() == 4);
+    CHECK((*attention)(ones({2, 5, 4})).shape() == Shape{2, 5, 4});
+  }
+  CHECK(built == types);
+}
+
+TEST_CASE("factory: the module is the one that the constructor builds") {
+  Generator a(123), b(123);
+  const auto made = make_attention("multi_head", kOptions, a);
+  const MultiHeadAttention built(4, 4, 6, 0.0, 2, false, b);
+  const Tensor x = randn({2, 5, 4}, a);
+  CHECK(equal((*made)(x), built(x)));
+  CHECK(made->context_length() == 6);
+}
+
+TEST_CASE("factory: errors name the kind and the option") {
+  Generator generator(1);
+  const auto error = [&](std::string_view kind, const AttentionOptions& options) {
+    return error_of<Error>([&] { make_attention(kind, options, generator); });
+  };
+  CHECK(error("multihead", kOptions) ==
+        "make_attention: unknown attention: \"multihead\" (simplified, self_v1, self_v2, causal, multi_head_wrapper or "
+        "multi_head)");
+  AttentionOptions options = kOptions;
+  options.d_out = 6;
+  CHECK(error("simplified", options) == "make_attention: simplified has no weights, so d_out must be d_in: d_in=4, d_out=6");
+  options.num_heads = 4;
+  CHECK(error("multi_head_wrapper", options) ==
+        "make_attention: multi_head_wrapper: d_out must be divisible by num_heads: d_out=6, num_heads=4");
+  CHECK(error("multi_head", options) == "MultiHeadAttention: d_out must be divisible by num_heads: d_out=6, num_heads=4");
+  options = kOptions;
+  options.dropout = 0.1;
+  CHECK(error("self_v2", options) == "make_attention: self_v2 has no dropout: got 0.1 (set it to 0)");
+  options = kOptions;
+  options.qkv_bias = true;
+  CHECK(error("self_v1", options) == "make_attention: self_v1 has no bias: got qkv_bias=true");
+}
+
+}  // namespace
+}  // namespace onestep::attention

@@ -1,0 +1,114 @@
+#include <limits>
+
+#include "nn/activation.h"
+#include "nn/dropout.h"
+#include "nn/embedding.h"
+#include "nn/feed_forward.h"
+#include "nn/layer_norm.h"
+#include "nn/linear.h"
+#include "tests/nn/check.h"
+
+namespace onestep::nn {
+namespace {
+
+using testing::check_against_pytorch;
+using testing::error_of;
+
+TEST_CASE("layers: Linear and LayerNorm and FeedForward follow PyTorch") {
+  check_against_pytorch("Linear", [](Generator& g) { return std::make_unique<Linear>(5, 3, true, g); });
+  check_against_pytorch("LayerNorm", [](Generator&) { return std::make_unique<LayerNorm>(5); });
+  check_against_pytorch("FeedForward", [](Generator& g) { return std::make_unique<FeedForward>(5, 4, "gelu", g); });
+}
+
+TEST_CASE("layers: Embedding picks rows and prints as PyTorch prints") {
+  Generator g(3);
+  const Embedding table(7, 4, g), padded(7, 4, g, 0);
+  const Tensor rows = table(tensor({{6, 0}, {2, 2}})).detach();
+  CHECK(rows.shape() == Shape{2, 2, 4});
+  CHECK(equal(rows[0][0], table.weight[6].detach()));
+  CHECK(equal(rows[1][1], table.weight[2].detach()));
+  sum(padded(tensor({0, 3, 3}))).backward();
+  CHECK(padded.weight.grad().select(1, 0).to_vector<float>() == std::vector<float>{0, 0, 0, 2, 0, 0, 0});
+  CHECK(table.repr() == testing::golden("modules.json").at("printed").at("Embedding"));
+  CHECK(padded.repr() == testing::golden("modules.json").at("printed").at("Embedding padded"));
+}
+
+TEST_CASE("layers: activations by name are the ops") {
+  const Tensor x = tensor({-2.0, -0.5, 0.0, 0.5, 2.0});
+  CHECK(equal((*make_activation("relu"))(x), relu(x)));
+  CHECK(equal((*make_activation("gelu"))(x), gelu(x)));
+  CHECK(equal((*make_activation("gelu_tanh"))(x), gelu(x, GeluApproximation::tanh)));
+  CHECK(equal((*make_activation("silu"))(x), silu(x)));
+  CHECK(equal((*make_activation("tanh"))(x), tanh(x)));
+  CHECK(equal((*make_activation("sigmoid"))(x), sigmoid(x)));
+  CHECK(error_of<ConfigError>([] { make_activation("geglu"); }) ==
+        "make_activation: unknown activation: \"geglu\" (relu, gelu, gelu_tanh, silu, tanh or sigmoid)");
+}
+
+TEST_CASE("layers: Dropout draws only in training and only for p between 0 and 1") {
+  Generator generator(123);
+  const std::string start = generator.state();
+  const Tensor x = ones({6, 6});
+  Dropout half(0.5, generator);
+  half.eval();
+  CHECK(equal(half(x), x));
+  CHECK(equal(Dropout(0.0, generator)(x), x));
+  CHECK(equal(Dropout(1.0, generator)(x), zeros({6, 6})));
+  CHECK(generator.state() == start);
+  half.train();
+  CHECK_FALSE(equal(half(x), x));
+  CHECK(generator.state() != start);
+  CHECK(error_of<ConfigError>([] { Dropout(1.5); }) == "Dropout: p must be between 0 and 1: got 1.5");
+  CHECK(error_of<ConfigError>([] { Dropout(std::numeric_limits<double>::quiet_NaN()); }) ==
+        "Dropout: p must be between 0 and 1: got nan");
+}
+
+TEST_CASE("layers: Dropout follows the dialect of its generator") {
+  const auto& results = testing::golden("reference.json").at("seed_results_full_precision");
+  Generator torch(123), mkl(123, RngDialect::torch_mkl);
+  testing::check_same(Dropout(0.5, torch)(ones({6, 6})), results.at("dropout_ones").at("values"));
+  testing::check_same(Dropout(0.5, mkl)(ones({6, 6})), results.at("dropout_ones__old_mkl_mask").at("values"));
+}
+
+TEST_CASE("layers: Sequential applies its layers in order and names them by number") {
+  Generator g(1);
+  Sequential layers;
+  const Linear& first = layers.emplace_back<Linear>(3, 4, true, g);
+  layers.append(make_activation("tanh"));
+  const Linear& last = layers.emplace_back<Linear>(4, 2, false, g);
+  const Tensor x = randn({5, 3}, g);
+  CHECK(equal(layers(x), last(tanh(first(x)))));
+  CHECK(layers.size() == 3);
+  CHECK(layers[1].name() == "Tanh");
+  const NamedTensors named = layers.named_parameters();
+  CHECK(named.front().first == "0.weight");
+  CHECK(named.back().first == "2.weight");
+}
+
+TEST_CASE("layers: ModuleList iterates over the modules themselves") {
+  Generator g(1);
+  ModuleList<Linear> list;
+  for (int64_t i = 1; i <= 3; ++i) list.emplace_back(i, 2, true, g);
+  list.append(std::make_unique<Linear>(4, 2, true, g));
+  int64_t in_features = 0;
+  for (const Linear& layer : std::as_const(list)) CHECK(layer.weight.size(1) == ++in_features);
+  CHECK(in_features == 4);
+  CHECK(list.size() == 4);
+  CHECK(list[3].weight.size(1) == 4);
+  for (Linear& layer : list) layer.eval();
+  CHECK_FALSE(list[0].is_training());
+  CHECK(list.named_parameters()[3].first == "1.bias");
+  CHECK(error_of<ShapeError>([&] { list[4]; }) == "ModuleList: index 4 is out of range for 4 modules");
+  CHECK(error_of<ShapeError>([&] { list[-1]; }) == "ModuleList: index -1 is out of range for 4 modules");
+}
+
+TEST_CASE("layers: wrong sizes are named") {
+  CHECK(error_of<ShapeError>([] { Linear(-1, 2); }) == "Linear: features cannot be negative: in_features=-1, out_features=2");
+  CHECK(error_of<ShapeError>([] { Embedding(2, -3); }) ==
+        "Embedding: sizes cannot be negative: num_embeddings=2, embedding_dim=-3");
+  CHECK(error_of<ShapeError>([] { LayerNorm(Shape{}); }) == "LayerNorm: normalized_shape needs at least one size");
+  CHECK(Linear(0, 2)(ones({3, 0})).shape() == Shape{3, 2});
+}
+
+}  // namespace
+}  // namespace onestep::nn

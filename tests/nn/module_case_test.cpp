@@ -1,0 +1,70 @@
+#include "nn/module_case.h"
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "tests/nn/check.h"
+
+namespace onestep::nn {
+namespace {
+
+TEST_CASE("module cases: the gradients of every module agree with finite differences") {
+  for (const ModuleCase& module_case : module_cases()) {
+    CAPTURE(module_case.module);
+    CAPTURE(module_case.label);
+    const GradcheckResult result = gradcheck(module_case);
+    CHECK_MESSAGE(result.passed, result.message);
+  }
+}
+
+TEST_CASE("module cases: a case builds the module that it names") {
+  for (const ModuleCase& module_case : module_cases()) {
+    Generator generator(1);
+    CHECK(module_case.build(generator)->name() == module_case.module);
+  }
+}
+
+TEST_CASE("module cases: every layer of nn and attention has one") {
+  std::set<std::string> covered;
+  for (const ModuleCase& module_case : module_cases()) covered.insert(module_case.module);
+  const std::regex declaration(R"(class (\w+) : public (?:nn::)?(?:Layer|Attention) )");
+  size_t found = 0;
+  for (const char* folder : {"nn", "attention"})
+    for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(ONESTEP_SOURCE_DIR) / folder)) {
+      if (file.path().extension() != ".h") continue;
+      std::stringstream text;
+      text << std::ifstream(file.path()).rdbuf();
+      const std::string source = text.str();
+      for (std::sregex_iterator match(source.begin(), source.end(), declaration), end; match != end; ++match) {
+        const std::string name = (*match)[1];
+        if (name == "Attention") continue;  // the interface
+        ++found;
+        CHECK_MESSAGE(covered.count(name) == 1, name, " has no module case");
+      }
+    }
+  CHECK(found == covered.size());
+}
+
+TEST_CASE("module cases: a wrong gradient is caught") {
+  struct Wrong : Layer {
+    Tensor forward(const Tensor& x) const override {
+      return x * weight * weight.detach();  // the value depends on the weight twice, the graph sees it once
+    }
+    std::string name() const override { return "Wrong"; }
+    void visit(Visitor& visitor) override { visitor.parameter("weight", weight); }
+    Tensor weight = full({3}, 0.5).requires_grad_();
+  };
+  const ModuleCase wrong = {"Wrong", "", [](Generator&) { return std::make_unique<Wrong>(); },
+                            [](Generator& generator) {
+                              return randn({2, 3}, generator);
+                            }};
+  const GradcheckResult result = gradcheck(wrong);
+  CHECK_FALSE(result.passed);
+  CHECK(result.input == 1);
+}
+
+}  // namespace
+}  // namespace onestep::nn
