@@ -52,19 +52,23 @@ bool should_record(TensorList inputs) {
          std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.defined() && t.requires_grad(); });
 }
 
+void check_history(const char* name, TensorList inputs) {
+  if (!grad_enabled()) return;
+  for (const Tensor& input : inputs) {
+    if (!input.defined()) continue;
+    const Tensor::Impl& impl = input.impl();
+    check<GradError>(impl.history == impl.storage->history || impl.history == Tensor::kDetached, name, ": its input of shape ",
+                     impl.shape,
+                     " shares memory with a tensor that was changed in place since (take the view after the change, or use the "
+                     "op without trailing _)");
+  }
+}
+
 std::shared_ptr<Node> make_node(const char* name, const Tensor& out, TensorList inputs, TensorList saved) {
   auto node = std::allocate_shared<Node>(memory::Allocator<Node>(), name, out);
   node->inputs.reserve(inputs.size());
   for (const Tensor& input : inputs) {
-    if (!input.defined() || !input.requires_grad()) {
-      node->inputs.emplace_back();
-      continue;
-    }
-    const Tensor::Impl& impl = input.impl();
-    check<GradError>(impl.node->is_leaf() || impl.history == impl.storage->history, name, ": its input of shape ", impl.shape,
-                     " shares memory with a tensor that was changed in place since (take the view after the change, or use the "
-                     "op without trailing _)");
-    node->inputs.push_back(impl.node);
+    node->inputs.push_back(input.defined() ? input.impl().node : nullptr);
   }
   node->saved.reserve(saved.size());
   for (const Tensor& tensor : saved)
@@ -83,6 +87,9 @@ Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result) {
   const bool recorded = grad_enabled() && (self.requires_grad() || result.requires_grad());
   check<GradError>(!recorded || !self.requires_grad() || !self.is_leaf(), name,
                    ": a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)");
+  check<GradError>(!recorded || self.impl().storage->leaves == 0, name,
+                   ": a view of a leaf that requires grad cannot be changed in place while recording (wrap the change in "
+                   "NoGradGuard, or clone the leaf first)");
   check<ShapeError>(result.shape() == self.shape(), name, ": result of shape ", result.shape(),
                     " does not fit the tensor of shape ", self.shape());
   check<DTypeError>(result.dtype() == self.dtype(), name, ": result of dtype ", result.dtype(),

@@ -27,25 +27,31 @@ class TensorList {
   size_t size_ = 0;
 };
 
-/// A backward rule: a callable without destructor, stored in place.
+/// What may be a backward rule: `Grads rule(const Backward&)` over a few plain values, without destructor. A rule that could
+/// own a Tensor could keep its own output alive, a cycle that is never freed: tensors go into `saved`.
+inline constexpr size_t kRuleCapacity = 192;
+template <class F>
+concept BackwardRule = std::is_trivially_destructible_v<F> && std::is_invocable_r_v<Grads, const F&, const Backward&> &&
+                           sizeof(F) <= kRuleCapacity
+                       && alignof(F) <= alignof(std::max_align_t);
+
+/// A backward rule, stored in place.
 class Rule {
  public:
   Rule() = default;
-  template <class F>
+  template <BackwardRule F>
   explicit Rule(F f)
-      : call_([](const std::byte* place, const Backward& b) { return (*std::launder(reinterpret_cast<const F*>(place)))(b); }) {
-    // A rule that could own a Tensor could keep its own output alive: a cycle that is never freed.
-    static_assert(std::is_trivially_destructible_v<F>, "a backward rule captures plain values; tensors go into `saved`");
-    static_assert(sizeof(F) <= kCapacity && alignof(F) <= alignof(std::max_align_t), "this rule captures too much");
+      : call_([](const std::byte* place, const Backward& b) -> Grads {
+          return (*std::launder(reinterpret_cast<const F*>(place)))(b);
+        }) {
     new (place_.data()) F(f);
   }
   explicit operator bool() const { return call_ != nullptr; }
   Grads operator()(const Backward& b) const { return call_(place_.data(), b); }
 
  private:
-  static constexpr size_t kCapacity = 192;
   Grads (*call_)(const std::byte*, const Backward&) = nullptr;
-  alignas(std::max_align_t) std::array<std::byte, kCapacity> place_;
+  alignas(std::max_align_t) std::array<std::byte, kRuleCapacity> place_;
 };
 
 /// One recorded op, or (without a rule) a leaf that collects a gradient. Edges hold nodes, not tensors: the values of an
@@ -100,6 +106,8 @@ class Backward {
 
 namespace detail {
 bool should_record(TensorList inputs);
+/// Throws GradError on an input whose memory holds values with a gradient that it cannot pass on.
+void check_history(const char* name, TensorList inputs);
 std::shared_ptr<Node> make_node(const char* name, const Tensor& out, TensorList inputs, TensorList saved);
 void set_node(Tensor& tensor, std::shared_ptr<Node> node);
 }  // namespace detail
@@ -107,8 +115,9 @@ void set_node(Tensor& tensor, std::shared_ptr<Node> node);
 /// Enters an op into the graph and returns `out`. `out` was just computed from `inputs`; `saved` are the tensors that the rule
 /// will ask for by position; `rule(Backward) -> Grads` returns one gradient an input, of the input's shape. Nothing is recorded
 /// when no input requires grad or under NoGradGuard.
-template <class F>
+template <BackwardRule F>
 Tensor record(const char* name, Tensor out, TensorList inputs, TensorList saved, F rule) {
+  detail::check_history(name, inputs);
   if (!detail::should_record(inputs)) return out;
   std::shared_ptr<Node> node = detail::make_node(name, out, inputs, saved);
   node->rule = Rule(rule);

@@ -24,6 +24,7 @@ Storage::~Storage() { memory::deallocate(data, static_cast<size_t>(bytes)); }
 
 Tensor::Tensor(std::shared_ptr<Storage> storage, DType dtype, const Shape& shape, const Shape& strides, int64_t offset)
     : impl_(std::allocate_shared<Impl>(memory::Allocator<Impl>())) {
+  impl_->history = storage->history;
   impl_->storage = std::move(storage);
   impl_->shape = shape;
   impl_->strides = strides;
@@ -44,9 +45,9 @@ const Tensor::Impl& Tensor::impl() const {
 Tensor::Impl& Tensor::impl() { return const_cast<Impl&>(std::as_const(*this).impl()); }
 
 bool Tensor::is_contiguous() const {
+  if (numel() == 0) return true;
   int64_t step = 1;
   for (int i = dim() - 1; i >= 0; --i) {
-    if (shape()[i] == 0) return true;
     if (shape()[i] != 1 && strides()[i] != step) return false;
     step *= shape()[i];
   }
@@ -60,6 +61,9 @@ void Tensor::check_type(DType wanted) const {
 void Tensor::begin_write(const char* op) {
   check<GradError>(!(requires_grad() && grad_enabled()), op, ": a tensor of shape ", shape(),
                    " that requires grad cannot be written to while recording (wrap the write in NoGradGuard)");
+  for (int i = 0; i < dim(); ++i)
+    check<ShapeError>(strides()[i] != 0 || shape()[i] < 2, op, ": an expanded tensor of shape ", shape(),
+                      " cannot be written to: its elements share memory (clone it first)");
   ++impl().storage->version;
 }
 
@@ -101,6 +105,7 @@ Tensor& Tensor::requires_grad_(bool on) {
     detail::set_node(*this, std::allocate_shared<Node>(memory::Allocator<Node>(), "leaf", *this));
   else
     impl().node = nullptr;
+  impl().storage->leaves += on ? 1u : -1u;
   return *this;
 }
 
@@ -133,7 +138,9 @@ Tensor& Tensor::retain_grad() {
 
 Tensor Tensor::detach() const {
   const Impl& i = impl();
-  return Tensor(i.storage, i.dtype, i.shape, i.strides, i.offset);
+  Tensor values(i.storage, i.dtype, i.shape, i.strides, i.offset);
+  values.impl().history = kDetached;
+  return values;
 }
 
 // ---- ops as methods

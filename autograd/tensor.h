@@ -23,7 +23,8 @@ struct Storage {
   std::byte* data;
   int64_t bytes;
   uint32_t version = 0;  ///< Counts writes: a saved tensor remembers it and refuses to be used after a later write.
-  uint32_t history = 0;  ///< Counts recorded in-place ops: views taken before one no longer know their gradient.
+  uint32_t history = 0;  ///< Counts recorded in-place ops: tensors that saw less of them no longer know their gradient.
+  uint32_t leaves = 0;   ///< Leaves that require grad and live here: no recorded op may write to their values.
 };
 
 /// A number argument that remembers whether it was written as an integer, as PyTorch does (`x + 2` keeps int64).
@@ -38,13 +39,14 @@ struct Scalar {
 /// Copying a Tensor aliases it; views share storage. A default-constructed Tensor is undefined.
 class Tensor {
  public:
+  static constexpr uint32_t kDetached = UINT32_MAX;
   struct Impl {
     std::shared_ptr<Storage> storage;
     Shape shape, strides;
     int64_t offset = 0;
     DType dtype = DType::float32;
     std::shared_ptr<Node> node;
-    uint32_t history = 0;  ///< Storage::history when `node` was set.
+    uint32_t history = 0;  ///< What of Storage::history this tensor has seen; kDetached if it does not care.
   };
 
   Tensor() = default;
@@ -144,7 +146,8 @@ class Tensor {
   // ---- for the engine and the ops
   const Impl& impl() const;
   Impl& impl();
-  /// Counts a write; throws GradError naming `op` on a tensor that requires grad while recording.
+  /// Counts a write; throws naming `op` on a tensor that requires grad while recording (GradError) and on an expanded one,
+  /// whose elements share memory (ShapeError).
   void begin_write(const char* op);
   /// True when nobody else holds this handle or its storage: it may be overwritten.
   bool is_unique() const { return impl_.use_count() == 1 && impl_->storage.use_count() == 1; }

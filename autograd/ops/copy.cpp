@@ -5,7 +5,9 @@
 namespace onestep::ops {
 
 Tensor view_of(const Tensor& x, const Shape& shape, const Shape& strides, int64_t offset) {
-  return Tensor(x.impl().storage, x.dtype(), shape, strides, offset);
+  Tensor view(x.impl().storage, x.dtype(), shape, strides, offset);
+  view.impl().history = x.impl().history;
+  return view;
 }
 
 Tensor contiguous_values(const Tensor& x) {

@@ -16,15 +16,16 @@ namespace {
 Shape infer_size(const char* op, const Tensor& x, Shape shape) {
   int inferred = -1;
   int64_t known = 1;
+  bool overflows = false;
   for (int i = 0; i < shape.rank(); ++i) {
     check<ShapeError>(shape[i] >= -1, op, ": invalid size ", shape[i], " in ", shape);
     check<ShapeError>(shape[i] != -1 || inferred < 0, op, ": only one size can be -1: ", shape);
     if (shape[i] == -1)
       inferred = i;
     else
-      known *= shape[i];
+      overflows = __builtin_mul_overflow(known, shape[i], &known) || overflows;
   }
-  const bool fits = inferred < 0 ? known == x.numel() : known != 0 && x.numel() % known == 0;
+  const bool fits = overflows ? false : inferred < 0 ? known == x.numel() : known != 0 && x.numel() % known == 0;
   check<ShapeError>(fits, op, ": shape ", shape, " does not fit ", x.numel(), " elements of shape ", x.shape());
   if (inferred >= 0) shape[inferred] = x.numel() / known;
   return shape;
@@ -216,7 +217,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, in
   int64_t total = 0;
   for (int64_t size : sizes) {
     check<ShapeError>(size >= 0, "split: negative size ", size);
-    total += size;
+    total += std::min(size, x.shape()[d] + 1);  // no sum of sizes overflows
   }
   check<ShapeError>(total == x.shape()[d], "split: sizes add up to ", total, " for dim ", dim, " of shape ", x.shape());
   std::vector<Tensor> parts;
@@ -239,7 +240,7 @@ std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim) {
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   check<ShapeError>(chunks > 0, "chunk: chunks must be at least 1: got ", chunks);
   check<ShapeError>(x.dim() > 0, "chunk: a rank-0 tensor cannot be split");
-  return split(x, std::max<int64_t>((x.size(dim) + chunks - 1) / chunks, 1), dim);
+  return split(x, std::max<int64_t>(x.size(dim) / chunks + (x.size(dim) % chunks != 0), 1), dim);
 }
 
 }  // namespace onestep

@@ -1,0 +1,112 @@
+#include "autograd/memory.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "autograd/ops.h"
+
+namespace onestep {
+namespace {
+
+using memory::Stats;
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kCaches = false;  // every block comes from the system then, so that an overrun is seen
+#else
+constexpr bool kCaches = true;
+#endif
+
+TEST_CASE("memory: blocks are aligned and large enough") {
+  std::vector<std::pair<void*, size_t>> blocks;
+  for (size_t bytes = 0; bytes < 5000; bytes += 1 + bytes / 7) {
+    void* block = memory::allocate(bytes);
+    CHECK(reinterpret_cast<uintptr_t>(block) % 64 == 0);
+    std::memset(block, 0xab, bytes);
+    blocks.emplace_back(block, bytes);
+  }
+  for (const auto& [block, bytes] : blocks) {
+    const auto* first = static_cast<const unsigned char*>(block);
+    for (size_t i = 0; i < bytes; ++i) REQUIRE(first[i] == 0xab);  // no two overlap
+  }
+  for (const auto& [block, bytes] : blocks) memory::deallocate(block, bytes);
+}
+
+TEST_CASE("memory: live and peak bytes are counted in size classes") {
+  const Stats before = memory::stats();
+  void* a = memory::allocate(1);
+  CHECK(memory::stats().live_bytes == before.live_bytes + 64);
+  void* b = memory::allocate(65);
+  CHECK(memory::stats().live_bytes == before.live_bytes + 64 + 80);
+  void* c = memory::allocate(1000);
+  CHECK(memory::stats().live_bytes == before.live_bytes + 64 + 80 + 1024);
+  CHECK(memory::stats().peak_bytes >= before.live_bytes + 64 + 80 + 1024);
+  memory::deallocate(a, 1);
+  memory::deallocate(b, 65);
+  memory::deallocate(c, 1000);
+  CHECK(memory::stats().live_bytes == before.live_bytes);
+  CHECK(memory::stats().peak_bytes >= before.peak_bytes);
+}
+
+TEST_CASE("memory: a size class wastes at most a quarter") {
+  for (size_t bytes = 64; bytes < (size_t{1} << 22); bytes += bytes / 3 + 1) {
+    const int64_t before = memory::stats().live_bytes;
+    void* block = memory::allocate(bytes);
+    const int64_t taken = memory::stats().live_bytes - before;
+    memory::deallocate(block, bytes);
+    CHECK(taken >= static_cast<int64_t>(bytes));
+    CHECK(taken <= static_cast<int64_t>(bytes + bytes / 4 + 1));
+  }
+}
+
+TEST_CASE("memory: the peak is that of a tensor computation") {
+  const Stats before = memory::stats();
+  {
+    const Tensor big = zeros({1024, 1024});
+    CHECK(memory::stats().live_bytes >= before.live_bytes + (4 << 20));
+  }
+  CHECK(memory::stats().live_bytes == before.live_bytes);
+  CHECK(memory::stats().peak_bytes >= before.live_bytes + (4 << 20));
+}
+
+TEST_CASE("memory: in steady state the system is asked for nothing") {
+  if (!kCaches) return;
+  Tensor w = full({8, 16}, 0.5).requires_grad_();
+  const auto step = [&] {
+    sum(mul(exp(add(w, w)), w)).backward();
+    const NoGradGuard no_grad;
+    add_(w, neg(w.grad()));
+    w.zero_grad();
+  };
+  for (int i = 0; i < 3; ++i) step();
+  const Stats warm = memory::stats();
+  for (int i = 0; i < 20; ++i) step();
+  CHECK(memory::stats().system_allocations == warm.system_allocations);
+  CHECK(memory::stats().live_bytes == warm.live_bytes);
+  CHECK(memory::stats().peak_bytes == warm.peak_bytes);
+}
+
+TEST_CASE("memory: cached blocks go back on request") {
+  memory::deallocate(memory::allocate(3 << 20), 3 << 20);
+  const int64_t asked = memory::stats().system_allocations;
+  memory::deallocate(memory::allocate(3 << 20), 3 << 20);
+  CHECK(memory::stats().system_allocations == asked + (kCaches ? 0 : 1));
+  memory::release_cached();
+  memory::deallocate(memory::allocate(3 << 20), 3 << 20);
+  CHECK(memory::stats().system_allocations == asked + (kCaches ? 1 : 2));
+}
+
+TEST_CASE("memory: too much is an error and not a crash") {
+  CHECK_THROWS_WITH_AS(memory::allocate(size_t{1} << 60), "memory: a block of 1152921504606846976 bytes is too large", Error);
+  if (kCaches)
+    CHECK_THROWS_WITH_AS(memory::allocate(size_t{1} << 50), "memory: the system has no block of 1125899906842624 bytes left",
+                         Error);
+  const Stats before = memory::stats();
+  CHECK_THROWS_AS(zeros({int64_t{1} << 40, int64_t{1} << 18}), Error);
+  CHECK(memory::stats().live_bytes == before.live_bytes);
+}
+
+}  // namespace
+}  // namespace onestep
