@@ -1,0 +1,58 @@
+// What the README says is so: its example, its table of commands, its links.
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "tests/process.h"
+
+namespace fs = std::filesystem;
+using onestep::testing::ProcessResult;
+using onestep::testing::run_onestep;
+using onestep::testing::run_process;
+
+namespace {
+
+std::string read(const std::string& file) {
+  std::ifstream in(fs::path(ONESTEP_SOURCE_DIR) / file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The first capture of every match.
+std::set<std::string> matches(const std::string& text, const char* pattern) {
+  std::set<std::string> found;
+  const std::regex regex(pattern, std::regex::ECMAScript | std::regex::multiline);
+  for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end; ++it) found.insert((*it)[1]);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("readme: the example prints what the README says") {
+  const std::string readme = read("README.md");
+  const std::string open = "```text\n";
+  const size_t begin = readme.find(open, readme.find("```cpp\n"));
+  REQUIRE(begin != std::string::npos);
+  const size_t end = readme.find("```\n", begin + open.size());
+  const ProcessResult result = run_process({ONESTEP_BINARY_DIR "/tests/readme_example"});
+  CHECK(result.status == 0);
+  CHECK(result.out == readme.substr(begin + open.size(), end - begin - open.size()));
+}
+
+TEST_CASE("readme: the table lists the commands of the program") {
+  const std::set<std::string> table = matches(read("README.md"), R"(^\| `([a-z]+)[^|]*\|)");
+  const std::string help = run_onestep({"--help"}).out;
+  CHECK(table == matches(help.substr(help.find("Subcommands:")), "^  ([a-z]+) "));
+}
+
+TEST_CASE("readme: links lead to files") {
+  for (const std::string file : {"README.md", "CONTRIBUTING.md", "docs/design.md", "attention/README.md"}) {
+    CHECK_MESSAGE(!read(file).empty(), file);
+    for (const std::string& link : matches(read(file), R"(\]\(([^)#: ]+)\))")) {
+      CHECK_MESSAGE(fs::exists(fs::path(ONESTEP_SOURCE_DIR) / fs::path(file).parent_path() / link), file, ": ", link);
+    }
+  }
+}
