@@ -1,0 +1,175 @@
+#include "train/tokenizer.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/error.h"
+#include "autograd/generator.h"
+#include "train/utf8.h"
+
+using namespace onestep::train;
+using Ids = std::vector<int64_t>;
+
+namespace {
+
+std::string refusal(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const onestep::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string utf8(uint32_t code) {
+  if (code < 0x80) return {static_cast<char>(code)};
+  const auto tail = [&](int shift) { return static_cast<char>(0x80 | ((code >> shift) & 0x3F)); };
+  if (code < 0x800) return {static_cast<char>(0xC0 | code >> 6), tail(0)};
+  if (code < 0x10000) return {static_cast<char>(0xE0 | code >> 12), tail(6), tail(0)};
+  return {static_cast<char>(0xF0 | code >> 18), tail(12), tail(6), tail(0)};
+}
+
+}  // namespace
+
+TEST_CASE("utf8: every code point is one sequence and nothing else is") {
+  for (uint32_t code = 0; code < 0x110000; ++code) {
+    const std::string symbol = utf8(code);
+    const bool valid = code < 0xD800 || code > 0xDFFF;  // surrogates are not characters
+    if (utf8_length(symbol, 0) != (valid ? symbol.size() : 0)) FAIL(code);
+    if (valid && code_point(symbol) != code) FAIL(code);
+    if (symbol.size() > 1 && utf8_length(symbol.substr(0, symbol.size() - 1), 0) != 0) FAIL(code);
+  }
+  CHECK(find_invalid_utf8("aé\xc0\x80") == 3);        // overlong NUL
+  CHECK(find_invalid_utf8("\xe0\x80\xaf") == 0);      // overlong /
+  CHECK(find_invalid_utf8("\xf0\x80\x80\xaf") == 0);  // overlong /
+  CHECK(find_invalid_utf8("\xf4\x90\x80\x80") == 0);  // above U+10FFFF
+  CHECK(find_invalid_utf8("ab\x80") == 2);            // a tail without a head
+  CHECK(find_invalid_utf8("\xff") == 0);
+  CHECK(find_invalid_utf8("æ—¥本 😀\n") == std::string::npos);
+}
+
+TEST_CASE("char tokenizer: code points in order") {
+  const auto tokenizer = make_tokenizer("char", "hé\n日😀éa");
+  CHECK(tokenizer->kind() == "char");
+  CHECK(tokenizer->vocab_size() == 6);
+  CHECK(tokenizer->encode("a\né日😀h") == Ids{1, 0, 3, 4, 5, 2});
+  CHECK(tokenizer->decode(Ids{1, 0, 3, 4, 5, 2}) == "a\né日😀h");
+  CHECK(tokenizer->encode("").empty());
+  CHECK(tokenizer->decode(Ids{}) == "");
+}
+
+TEST_CASE("char tokenizer: any text comes back") {
+  onestep::Generator g(1);
+  for (int trial = 0; trial < 200; ++trial) {
+    std::string text;
+    for (int i = 0; i < 50; ++i) {
+      const uint32_t code = g.u32() % (trial % 2 ? 0x110000 : 0x180);
+      text += utf8(code >= 0xD800 && code <= 0xDFFF ? 'x' : code);
+    }
+    const auto tokenizer = make_tokenizer("char", text);
+    CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
+  }
+}
+
+TEST_CASE("byte tokenizer: any bytes come back") {
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
+  const auto tokenizer = make_tokenizer("byte", "only these");
+  CHECK(tokenizer->vocab_size() == 256);
+  CHECK(tokenizer->encode("A\xff") == Ids{65, 255});
+  CHECK(tokenizer->decode(tokenizer->encode(bytes)) == bytes);
+}
+
+TEST_CASE("word tokenizer: words and punctuation") {
+  const auto words = [](const std::string& text) {
+    const auto tokenizer = make_tokenizer("word", text);
+    std::string out;
+    for (const int64_t id : tokenizer->encode(text)) out.append("<").append(tokenizer->decode(Ids{id})).append(">");
+    return out;
+  };
+  CHECK(words("Your journey starts with one step") == "<Your><journey><starts><with><one><step>");
+  CHECK(words("Hello, world. Is this-- a test?") == "<Hello><,><world><.><Is><this><-><-><a><test><?>");
+  CHECK(words("  don't\tstop\n(well-known) 'x'  ") == "<don't><stop><(><well-known><)><'><x><'>");
+  CHECK(words("naïve café… 3.14") == "<naïve><café…><3><.><14>");
+  CHECK(words("a'b'-c") == "<a'b><'><-><c>");
+  CHECK(make_tokenizer("word", "b A a B")->encode("A B a b") == Ids{0, 1, 2, 3});  // case counts
+}
+
+TEST_CASE("word tokenizer: decoded ids are encoded to the same ids") {
+  const auto tokenizer = make_tokenizer("word", "don't , . ! ? ( ) [ ] ' - -- a b well-known é");
+  CHECK(tokenizer->decode(tokenizer->encode("a (b, é)! don't-")) == "a (b, é)! don't -");
+  onestep::Generator g(7);
+  for (int trial = 0; trial < 500; ++trial) {
+    Ids ids(12);
+    for (int64_t& id : ids) id = g.u32() % static_cast<uint32_t>(tokenizer->vocab_size());
+    CAPTURE(tokenizer->decode(ids));
+    CHECK(tokenizer->encode(tokenizer->decode(ids)) == ids);
+  }
+}
+
+TEST_CASE("tokenizers: refusals name the symbol and the place") {
+  const auto chars = make_tokenizer("char", "abc"), words = make_tokenizer("word", "one two");
+  CHECK(refusal([&] { chars->encode("abé"); }) == "encode: char \"é\" (U+00E9) at position 2 is not in the vocabulary of 3");
+  CHECK(refusal([&] { chars->encode("\nab"); }) == "encode: char \"\\n\" (U+000A) at position 0 is not in the vocabulary of 3");
+  CHECK(refusal([&] { words->encode("one  three"); }) == "encode: word \"three\" at position 1 is not in the vocabulary of 2");
+  CHECK(refusal([&] { chars->encode("a\xff"); }) ==
+        "tokenizer: the text is not UTF-8: byte \"\\xff\" at offset 1 (tokenizer byte takes any bytes)");
+  CHECK(refusal([&] { make_tokenizer("word", "a\xff"); }) ==
+        "tokenizer: the text is not UTF-8: byte \"\\xff\" at offset 1 (tokenizer byte takes any bytes)");
+  CHECK(refusal([&] { chars->decode(Ids{0, 3}); }) == "decode: token id must be from 0 to 2: got 3");
+  CHECK(refusal([&] { chars->decode(Ids{-1}); }) == "decode: token id must be from 0 to 2: got -1");
+  CHECK(refusal([&] { make_tokenizer("byte", "")->decode(Ids{256}); }) == "decode: token id must be from 0 to 255: got 256");
+  CHECK(refusal([&] { make_tokenizer("char", ""); }) == "tokenizer: the vocabulary is empty (the text holds no char)");
+  CHECK(refusal([&] { make_tokenizer("word", " \n"); }) == "tokenizer: the vocabulary is empty (the text holds no word)");
+  CHECK(refusal([&] { make_tokenizer("bpe", "a"); }) == "tokenizer: must be char, byte or word: got \"bpe\"");
+}
+
+TEST_CASE("tokenizer.json: what is written is read back and anything else is refused") {
+  const std::string path = std::filesystem::temp_directory_path() / ("onestep_tokenizer_" + std::to_string(getpid()));
+  const auto load = [&](const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+    return load_tokenizer(path);
+  };
+  const std::string text = "Don't \"quote\" \\ é日😀\t\n\x01\x7f";
+  for (const char* kind : {"char", "word", "byte"}) {
+    const auto saved = make_tokenizer(kind, text), loaded = load(saved->to_json());
+    CHECK(loaded->kind() == kind);
+    CHECK(loaded->vocab_size() == saved->vocab_size());
+    CHECK(loaded->encode(text) == saved->encode(text));
+    CHECK(loaded->to_json() == saved->to_json());
+  }
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {"", ": is empty"},
+      {"[]", ": must be an object: got []"},
+      {"{}", ": /kind: missing: must be char, byte or word"},
+      {R"({"kind": "bpe"})", R"(: /kind: must be char, byte or word: got "bpe")"},
+      {R"({"kind": 3})", ": /kind: must be char, byte or word: got 3"},
+      {R"({"kind": "char"})", ": /vocabulary: missing: must be a list of strings"},
+      {R"({"kind": "byte", "vocabulary": ["a"]})", ": /vocabulary: unknown key"},
+      {R"({"kind": "char", "vocabulary": ["a"], "size": 1})", ": /size: unknown key"},
+      {R"({"kind": "char", "vocabulary": "abc"})", R"(: /vocabulary: must be a list of strings: got "abc")"},
+      {R"({"kind": "char", "vocabulary": ["a", 1]})", ": /vocabulary/1: must be a string: got 1"},
+      {R"({"kind": "char", "vocabulary": []})", ": /vocabulary: tokenizer: the vocabulary is empty (the text holds no char)"},
+      {R"({"kind": "char", "vocabulary": ["a", "bc"]})", R"(: /vocabulary: tokenizer: symbol 1 is not one char: "bc")"},
+      {R"({"kind": "char", "vocabulary": ["", "b"]})", R"(: /vocabulary: tokenizer: symbol 0 is not one char: "")"},
+      {R"({"kind": "word", "vocabulary": ["a b"]})", R"(: /vocabulary: tokenizer: symbol 0 is not one word: "a b")"},
+      {R"({"kind": "word", "vocabulary": [" "]})", R"(: /vocabulary: tokenizer: symbol 0 is not one word: " ")"},
+      {R"({"kind": "char", "vocabulary": ["b", "a"]})",
+       R"(: /vocabulary: tokenizer: the vocabulary is not sorted, or names a symbol twice: "a" at 1)"},
+      {R"({"kind": "char", "vocabulary": ["a", "a"]})",
+       R"(: /vocabulary: tokenizer: the vocabulary is not sorted, or names a symbol twice: "a" at 1)"},
+      {R"({"kind": "char", "kind": "char", "vocabulary": ["a"]})", ": /kind: duplicate key"},
+      {R"({"kind": "char", "vocabulary": ["a")", ":1:36: not JSON: unexpected end of input; expected ']'"},
+  };
+  for (const auto& [json, message] : bad) {
+    CAPTURE(json);
+    CHECK(refusal([&, &json = json] { load(json); }) == path + message);
+  }
+  std::filesystem::remove(path);
+}

@@ -1,0 +1,133 @@
+#pragma once
+// A run is one JSON file. Plain structs hold it and its defaults; config_fields.cpp has the one table of keys from which
+// reading, checking, --help, configs/schema.json and docs/config.md are made.
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace onestep::train {
+
+/// The network: logits = head(attention(tok_emb[idx] + pos_emb[0..T-1])).
+struct ModelConfig {
+  std::string kind = "attention";
+  std::string attention = "multi_head";  ///< one of attention::attention_kinds()
+  int64_t d_model = 64;
+  int64_t num_heads = 4;
+  int64_t context_length = 32;
+  double dropout = 0.0;
+  bool qkv_bias = false;
+  std::string rng_dialect = "torch";  ///< whose dropout masks: torch, torch-mkl
+  bool operator==(const ModelConfig&) const = default;
+};
+
+/// What is learned: token ids in the file, a text, or sequences generated for a task.
+struct DataConfig {
+  std::string kind;                    ///< tokens, text, task
+  std::string task;                    ///< copy, reverse, sort, modular_addition
+  std::vector<int64_t> tokens;         ///< kind tokens: the ids themselves
+  int64_t vocab_size = 16;             ///< tokens, and the tasks on sequences: ids are 0 .. vocab_size - 1
+  std::vector<int64_t> window_starts;  ///< tokens: one fixed batch; empty: random windows
+  std::string path;                    ///< text: one file,
+  std::vector<std::string> paths;      ///< or several, globs allowed,
+  std::string text;                    ///< or the text itself
+  std::string tokenizer = "char";      ///< char, byte, word
+  int64_t length = 8;                  ///< copy, reverse, sort: symbols before they are repeated
+  int64_t modulus = 97;                ///< modular_addition
+  double val_fraction = 0.1;           ///< share kept from training; 0 for kind tokens unless given
+  bool operator==(const DataConfig&) const = default;
+};
+
+/// Names and defaults of torch.optim; lr, eps and weight_decay default to those of the kind.
+struct OptimizerConfig {
+  std::string kind = "adamw";  ///< sgd, adam, adamw, rmsprop, adagrad
+  double lr = 1e-3;
+  std::array<double, 2> betas{0.9, 0.999};
+  double alpha = 0.99;
+  double eps = 1e-8;
+  double weight_decay = 0.01;
+  std::string decay = "auto";  ///< all, matrices; auto becomes one of them when a config is read
+  bool amsgrad = false;
+  double momentum = 0.0;
+  double dampening = 0.0;
+  bool nesterov = false;
+  bool operator==(const OptimizerConfig&) const = default;
+};
+
+/// The learning rate over the steps; lr is its peak.
+struct ScheduleConfig {
+  std::string kind = "constant";  ///< constant, linear, cosine
+  int64_t warmup_steps = 0;
+  int64_t decay_steps = 0;  ///< train.steps unless given
+  double min_lr = 0.0;
+  bool operator==(const ScheduleConfig&) const = default;
+};
+
+/// How long and how to train, and how often to look.
+struct TrainConfig {
+  int64_t steps = 1000;
+  int64_t batch_size = 12;  ///< the number of window_starts where these are given
+  int64_t grad_accumulation = 1;
+  double grad_clip = 0.0;  ///< largest norm of all gradients together; 0: no clipping
+  std::string dtype = "float32";
+  int64_t eval_every = 0;  ///< steps; 0: at the end only
+  int64_t eval_batches = 20;
+  int64_t log_every = 1;
+  int64_t checkpoint_every = 0;  ///< steps; 0: at the end only
+  int64_t keep_checkpoints = 2;
+  bool operator==(const TrainConfig&) const = default;
+};
+
+/// Where each value came from, for messages. No part of the run.
+struct ConfigOrigin {
+  std::string file = "config";              ///< or what stands for it
+  std::map<std::string, std::string> sets;  ///< JSON pointer -> `--set a.b=value`
+
+  /// `configs/x.json: /model/d_model`, or `--set model.d_model=3: /model/d_model` where the command line gave it.
+  std::string at(const std::string& pointer) const;
+};
+
+struct Config {
+  int64_t seed = 123;
+  ModelConfig model;
+  DataConfig data;
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+  TrainConfig train;
+  ConfigOrigin origin;
+};
+
+/// The same run, wherever it was read from.
+bool operator==(const Config& a, const Config& b);
+
+/// Reads a config file of at most 1 MiB; `sets` are the arguments of --set (`a.b=value`), which win over the file. A value is
+/// taken as JSON, or as a string where it is none; an object is merged key by key; null removes the key. Throws IoError for a
+/// file that cannot be read, else ConfigError, both with one sentence that names file (or --set), JSON pointer, value and
+/// remedy.
+Config load_config(const std::string& path, const std::vector<std::string>& sets = {});
+
+/// load_config on text; `source` stands for the file name in messages.
+Config parse_config(const std::string& text, const std::string& source, const std::vector<std::string>& sets = {});
+
+/// Every check that load_config makes, for a config put together in C++. Throws ConfigError.
+void check_config(const Config& config);
+
+/// The config as JSON text with every default that applies written out, floats with the fewest digits that read back to the
+/// same bits: parse_config(resolved_json(c)) == c.
+std::string resolved_json(const Config& config);
+
+/// Throws ConfigError naming the first key whose value differs between the config a run was started with and the one it is to
+/// go on with, unless it is one that cannot change what was trained so far (steps, logging, evaluation, checkpoints).
+void check_resumable(const Config& started, const Config& now);
+
+/// JSON Schema (draft 2020-12) of the config file: configs/schema.json.
+std::string schema_json();
+
+/// The keys, a paragraph each, for `onestep train --help`.
+std::string config_help();
+
+/// The keys as Markdown tables: docs/config.md.
+std::string config_markdown();
+
+}  // namespace onestep::train

@@ -1,0 +1,83 @@
+// What a single key cannot tell: the checks between fields.
+#include "autograd/error.h"
+#include "train/config.h"
+#include "train/config_fields.h"
+#include "train/data.h"
+
+namespace onestep::train {
+namespace {
+
+void check_model(const Config& config) {
+  const ModelConfig& model = config.model;
+  const bool has_heads = model.attention == "multi_head" || model.attention == "multi_head_wrapper";
+  check<ConfigError>(!has_heads || model.d_model % model.num_heads == 0, config.origin.at("/model/num_heads"),
+                     ": must divide d_model = ", model.d_model, ": got ", model.num_heads);
+}
+
+void check_tokens(const Config& config) {
+  const DataConfig& data = config.data;
+  const int64_t count = static_cast<int64_t>(data.tokens.size()), length = config.model.context_length;
+  for (size_t i = 0; i < data.tokens.size(); ++i) {
+    check<ConfigError>(data.tokens[i] < data.vocab_size, config.origin.at("/data/tokens/" + std::to_string(i)),
+                       ": must be below vocab_size = ", data.vocab_size, ": got ", data.tokens[i]);
+  }
+  const int64_t usable = data.window_starts.empty() ? training_tokens(count, data.val_fraction) : count;
+  check<ConfigError>(usable > length, config.origin.at("/data/tokens"),
+                     ": too few for one window of context_length + 1 = ", length + 1, " tokens: got ", usable,
+                     usable < count ? " for training, the others are for validation" : "");
+  for (size_t i = 0; i < data.window_starts.size(); ++i) {
+    check<ConfigError>(data.window_starts[i] < count - length, config.origin.at("/data/window_starts/" + std::to_string(i)),
+                       ": must be from 0 to ", count - length - 1, ", so that context_length + 1 = ", length + 1, " of the ",
+                       count, " tokens follow: got ", data.window_starts[i]);
+  }
+  const int64_t windows = static_cast<int64_t>(data.window_starts.size());
+  check<ConfigError>(windows == 0 || config.train.batch_size == windows, config.origin.at("/train/batch_size"),
+                     ": must be the number of data.window_starts = ", windows, ": got ", config.train.batch_size,
+                     " (leave it out)");
+}
+
+void check_text(const Config& config) {
+  const DataConfig& data = config.data;
+  const int given = !data.path.empty() + !data.paths.empty() + !data.text.empty();
+  check<ConfigError>(given == 1, config.origin.at("/data"), ": needs exactly one of path, paths and text: got ",
+                     given == 0   ? "none (--set data.path=FILE)"
+                     : given == 2 ? "two"
+                                  : "all three");
+}
+
+void check_task(const Config& config) {
+  const DataConfig& data = config.data;
+  const int64_t window = data.task == "modular_addition" ? 3 : 2 * data.length - 1;
+  check<ConfigError>(config.model.context_length >= window, config.origin.at("/model/context_length"), ": must be at least ",
+                     window, ", the window of task ", data.task, ": got ", config.model.context_length);
+  check<ConfigError>(data.val_fraction >= 0.001 && data.val_fraction <= 0.9, config.origin.at("/data/val_fraction"),
+                     ": must be from 0.001 to 0.9 for a task, which is evaluated on held-out sequences: got ",
+                     to_json(data.val_fraction));
+  check<ConfigError>(data.task == "modular_addition" || data.vocab_size > 1, config.origin.at("/data/vocab_size"),
+                     ": must be at least 2 for a task: got ", data.vocab_size);
+}
+
+void check_optimizer(const Config& config) {
+  const OptimizerConfig& optimizer = config.optimizer;
+  check<ConfigError>(!(optimizer.kind == "sgd" && optimizer.nesterov) || (optimizer.momentum > 0 && optimizer.dampening == 0),
+                     config.origin.at("/optimizer/nesterov"), ": needs momentum above 0 and dampening 0: got momentum ",
+                     to_json(optimizer.momentum), ", dampening ", to_json(optimizer.dampening));
+  const ScheduleConfig& schedule = config.schedule;
+  if (schedule.kind == "constant") return;
+  check<ConfigError>(schedule.warmup_steps <= schedule.decay_steps, config.origin.at("/schedule/warmup_steps"),
+                     ": must be at most decay_steps = ", schedule.decay_steps, ": got ", schedule.warmup_steps);
+  check<ConfigError>(schedule.min_lr <= optimizer.lr, config.origin.at("/schedule/min_lr"),
+                     ": must be at most optimizer.lr = ", to_json(optimizer.lr), ": got ", to_json(schedule.min_lr));
+}
+
+}  // namespace
+
+void check_between_fields(const Config& config) {
+  check_model(config);
+  if (config.data.kind == "tokens") check_tokens(config);
+  if (config.data.kind == "text") check_text(config);
+  if (config.data.kind == "task") check_task(config);
+  check_optimizer(config);
+}
+
+}  // namespace onestep::train

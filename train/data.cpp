@@ -1,0 +1,134 @@
+#include "train/data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <utility>
+
+#include "autograd/error.h"
+#include "autograd/random_fill.h"
+#include "train/task.h"
+#include "train/text_files.h"
+
+namespace onestep::train {
+namespace {
+
+// A stream of tokens cut into windows: kinds `tokens` and `text`.
+class TokenData : public Data {
+ public:
+  TokenData(const Config& config, std::vector<int32_t> tokens, int64_t vocab_size, std::shared_ptr<const Tokenizer> tokenizer)
+      : tokens_(std::move(tokens)),
+        vocab_size_(vocab_size),
+        length_(config.model.context_length),
+        window_starts_(config.data.window_starts),
+        tokenizer_(std::move(tokenizer)) {
+    train_count_ = training_tokens(count(), config.data.val_fraction);
+    const std::string where = config.data.kind == "text" ? "/data" : "/data/tokens";
+    check<ConfigError>(!window_starts_.empty() || train_count_ > length_, config.origin.at(where),
+                       ": too few tokens to train on: ", train_count_, " of ", count(),
+                       ", one window takes context_length + 1 = ", length_ + 1);
+    const int64_t rest = count() - train_count_;
+    check<ConfigError>(config.data.val_fraction == 0 || rest > length_, config.origin.at("/data/val_fraction"), ": leaves ",
+                       rest, " tokens for validation, one window takes context_length + 1 = ", length_ + 1,
+                       " (0 evaluates on the training data)");
+    evaluates_on_training_ = config.data.val_fraction == 0;
+  }
+
+  int64_t vocab_size() const override { return vocab_size_; }
+  int64_t length() const override { return length_; }
+
+  Batch train_batch(int64_t batch_size, Generator& g) const override {
+    return window_starts_.empty() ? random_windows(0, train_count_, batch_size, g) : windows(window_starts_);
+  }
+
+  Batch eval_batch(int64_t batch_size, Generator& g) const override {
+    return evaluates_on_training_ ? train_batch(batch_size, g) : random_windows(train_count_, count(), batch_size, g);
+  }
+
+  std::string evaluates_on() const override { return evaluates_on_training_ ? "training tokens" : "validation tokens"; }
+
+  std::string describe() const override {
+    std::string out = std::to_string(count()) + " tokens";
+    if (tokenizer_) out += " (" + tokenizer_->kind() + ")";
+    if (!evaluates_on_training_) out += ", " + std::to_string(train_count_) + " of them to train on";
+    return out + ", vocabulary " + std::to_string(vocab_size_);
+  }
+
+  const Tokenizer* tokenizer() const override { return tokenizer_.get(); }
+  std::optional<double> bigram_entropy() const override { return train::bigram_entropy(tokens_); }
+
+ private:
+  int64_t count() const { return static_cast<int64_t>(tokens_.size()); }
+
+  // Windows of tokens begin .. end - 1, as nanoGPT draws them: begin + randint(end - begin - length).
+  Batch random_windows(int64_t begin, int64_t end, int64_t batch_size, Generator& g) const {
+    std::vector<int64_t> starts(static_cast<size_t>(batch_size));
+    fill_randint(starts, begin, end - length_, g);
+    return windows(starts);
+  }
+
+  Batch windows(const std::vector<int64_t>& starts) const {
+    Batch batch{{}, {}, static_cast<int64_t>(starts.size()), length_};
+    batch.inputs.reserve(starts.size() * static_cast<size_t>(length_));
+    batch.targets.reserve(batch.inputs.capacity());
+    for (const int64_t start : starts) {
+      const auto first = tokens_.begin() + start;
+      batch.inputs.insert(batch.inputs.end(), first, first + length_);
+      batch.targets.insert(batch.targets.end(), first + 1, first + 1 + length_);
+    }
+    return batch;
+  }
+
+  std::vector<int32_t> tokens_;
+  int64_t vocab_size_, length_, train_count_;
+  bool evaluates_on_training_;
+  std::vector<int64_t> window_starts_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+};
+
+std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer) {
+  const std::string text = read_text(config);
+  std::vector<int64_t> ids;
+  try {
+    if (!tokenizer) tokenizer = make_tokenizer(config.data.tokenizer, text);
+    ids = tokenizer->encode(text);
+  } catch (const ConfigError& error) {
+    fail<ConfigError>(config.origin.at("/data"), ": ", error.what());
+  }
+  return std::make_unique<TokenData>(config, std::vector<int32_t>(ids.begin(), ids.end()), tokenizer->vocab_size(), tokenizer);
+}
+
+}  // namespace
+
+std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer) {
+  const DataConfig& data = config.data;
+  if (data.kind == "task") return std::make_unique<TaskData>(config);
+  if (data.kind == "text") return make_text_data(config, std::move(tokenizer));
+  check<ConfigError>(data.kind == "tokens", config.origin.at("/data/kind"), ": must be tokens, text or task: got ", data.kind);
+  return std::make_unique<TokenData>(config, std::vector<int32_t>(data.tokens.begin(), data.tokens.end()), data.vocab_size,
+                                     nullptr);
+}
+
+int64_t training_tokens(int64_t count, double val_fraction) {
+  return static_cast<int64_t>(std::floor((1 - val_fraction) * static_cast<double>(count)));
+}
+
+double bigram_entropy(std::span<const int32_t> tokens) {
+  std::unordered_map<uint64_t, int64_t> pairs;
+  std::unordered_map<int32_t, int64_t> firsts;
+  for (size_t i = 0; i + 1 < tokens.size(); ++i) {
+    ++pairs[static_cast<uint64_t>(tokens[i]) << 32 | static_cast<uint32_t>(tokens[i + 1])];
+    ++firsts[tokens[i]];
+  }
+  // Sorted, so that the sum does not depend on the map's order.
+  std::vector<std::pair<uint64_t, int64_t>> counts(pairs.begin(), pairs.end());
+  std::sort(counts.begin(), counts.end());
+  double entropy = 0;
+  for (const auto& [pair, count] : counts) {
+    const auto n = static_cast<double>(count);
+    entropy -= n * std::log(n / static_cast<double>(firsts[static_cast<int32_t>(pair >> 32)]));
+  }
+  return counts.empty() ? 0.0 : entropy / static_cast<double>(tokens.size() - 1);
+}
+
+}  // namespace onestep::train

@@ -1,0 +1,58 @@
+#pragma once
+// Batches of token ids: from a list, from text, or generated for a task (task.h).
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/generator.h"
+#include "train/config.h"
+#include "train/tokenizer.h"
+
+namespace onestep::train {
+
+/// The target that counts in neither loss nor accuracy (cross_entropy's ignore_index).
+inline constexpr int64_t kIgnoreIndex = -100;
+
+/// Token ids and, for each, the one that follows: both [batch, length], row by row.
+struct Batch {
+  std::vector<int64_t> inputs, targets;
+  int64_t batch = 0, length = 0;
+};
+
+/// Where a run's batches come from. Every draw is from the generator that is passed in: training uses the run's, evaluation one
+/// of its own, so that looking at a run never changes it.
+class Data {
+ public:
+  virtual ~Data() = default;
+
+  virtual int64_t vocab_size() const = 0;
+  /// Tokens a row of every batch, at most model.context_length.
+  virtual int64_t length() const = 0;
+  /// One micro-batch to train on.
+  virtual Batch train_batch(int64_t batch_size, Generator& g) const = 0;
+  /// One batch of what training never sees; of the training data if nothing was kept from it (see evaluates_on).
+  virtual Batch eval_batch(int64_t batch_size, Generator& g) const = 0;
+  /// What eval_batch draws from, in words: `validation tokens`, `held-out sequences`, `training tokens`.
+  virtual std::string evaluates_on() const = 0;
+  /// One line for people: how much there is of it.
+  virtual std::string describe() const = 0;
+  /// The tokenizer of a text, else nullptr.
+  virtual const Tokenizer* tokenizer() const { return nullptr; }
+  /// Mean loss in nats of the best predictor that sees one token only (bigram_entropy of all tokens); none for a task.
+  virtual std::optional<double> bigram_entropy() const { return std::nullopt; }
+};
+
+/// Makes what config.data describes. Text is encoded by `tokenizer` (a run's own) or, without one, by a new one from its
+/// symbols. Throws IoError for a file that cannot be read and ConfigError for data that does not fit the rest of the config.
+std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
+
+/// floor((1 - val_fraction) count): how many of `count` tokens are for training; they come first.
+int64_t training_tokens(int64_t count, double val_fraction);
+
+/// H(next | token) = - sum over pairs p(a, b) log p(b | a), in nats, from the counts of neighbours.
+double bigram_entropy(std::span<const int32_t> tokens);
+
+}  // namespace onestep::train

@@ -1,0 +1,74 @@
+#include "train/utf8.h"
+
+namespace onestep::train {
+
+size_t utf8_length(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u; };
+  const auto continues = [&](size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
+  if (at >= text.size()) return 0;
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
+  // The second byte excludes overlong forms (E0, F0), surrogates (ED) and values above U+10FFFF (F4).
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    const bool second = byte(1) >= (lead == 0xE0 ? 0xA0u : 0x80u) && byte(1) <= (lead == 0xED ? 0x9Fu : 0xBFu);
+    return second && continues(2) ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    const bool second = byte(1) >= (lead == 0xF0 ? 0x90u : 0x80u) && byte(1) <= (lead == 0xF4 ? 0x8Fu : 0xBFu);
+    return second && continues(2) && continues(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+size_t find_invalid_utf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = utf8_length(text, at);
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::string_view::npos;
+}
+
+uint32_t code_point(std::string_view symbol) {
+  const auto lead = static_cast<unsigned char>(symbol[0]);
+  uint32_t code = symbol.size() == 1 ? lead : lead & (0x7Fu >> symbol.size());
+  for (const char c : symbol.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
+  return code;
+}
+
+namespace {
+
+std::string escape(std::string_view text, bool between_quotes) {
+  constexpr size_t kLongest = 60;
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    if (at >= kLongest) return out + "...";
+    const size_t length = utf8_length(text, at);
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (between_quotes && (text[at] == '"' || text[at] == '\\')) {
+      out += {'\\', text[at]};
+    } else if (text[at] == '\n') {
+      out += "\\n";
+    } else if (text[at] == '\t') {
+      out += "\\t";
+    } else if (length == 0) {
+      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    } else if (byte < 0x20 || byte == 0x7F) {
+      out += {'\\', 'u', '0', '0', kHex[byte >> 4], kHex[byte & 15]};
+    } else {
+      out += text.substr(at, length);
+    }
+    at += length == 0 ? 1 : length;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) { return escape(text, false); }
+
+std::string quote(std::string_view text) { return '"' + escape(text, true) + '"'; }
+
+}  // namespace onestep::train
