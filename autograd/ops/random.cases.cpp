@@ -113,8 +113,6 @@ const RegisterOpCases registered{
      {drawn(
           "few", [](Generator& g) { return randn(5, g, DType::float64); }, few_normals),
       drawn(
-          "few in float32", [](Generator& g) { return randn(5, g); }, few_normals),
-      drawn(
           "blocks of 16",
           [](Generator& g) {
             return randn({4, 5}, g, DType::float64);
