@@ -1,0 +1,116 @@
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "autograd/ops/naive.h"
+
+namespace onestep {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+struct Domain {
+  double low = -2, high = 2;
+  std::vector<double> avoid = {};
+};
+
+/// `op` against `f` on shapes of every kind, and on `special` values without gradients.
+template <class Op, class F>
+std::vector<OpSample> samples(Op op, F f, const Domain& domain, std::vector<double> special) {
+  const auto forward = [op](const std::vector<Tensor>& in) { return op(in[0]); };
+  const auto reference = [f](const std::vector<Values>& in) { return naive::map(in[0], f); };
+  const std::pair<const char*, Shape> shapes[] = {{"matrix", {3, 4}},       {"number", {}},
+                                                  {"empty", {2, 0, 3}},     {"long rows", {3, 300}},
+                                                  {"one column", {400, 1}}, {"rank 6", {2, 1, 2, 1, 3, 2}}};
+  std::vector<OpSample> all;
+  for (const auto& [label, shape] : shapes)
+    all.push_back({label, {{shape, domain.low, domain.high, domain.avoid}}, forward, reference});
+  const auto count = static_cast<int64_t>(special.size());
+  all.push_back({"special values", {{.shape = count, .values = std::move(special)}}, forward, reference, false});
+  return all;
+}
+
+/// Enough elements that threads share the work.
+template <class Op, class F>
+OpSample large(Op op, F f) {
+  return {"large",
+          {{{300, 250}}},
+          [op](const std::vector<Tensor>& in) { return op(in[0]); },
+          [f](const std::vector<Values>& in) { return naive::map(in[0], f); }};
+}
+
+std::vector<OpSample> joined(std::vector<OpSample> all, std::initializer_list<OpSample> more) {
+  all.insert(all.end(), more);
+  return all;
+}
+
+double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
+double gelu_erf(double x) { return x * 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x))); }
+double absolute(double x) { return x < 0 ? -x : x == 0 ? 0 : x; }
+double rectified(double x) { return x < 0 ? 0 : x; }
+
+template <double (*F)(double)>
+constexpr auto libm = [](double x) { return F(x); };
+
+template <Tensor (*F)(const Tensor&)>
+constexpr auto function = [](const Tensor& x) { return F(x); };
+
+constexpr auto gelu_none = [](const Tensor& x) { return gelu(x); };
+constexpr auto gelu_approximate = [](const Tensor& x) { return gelu(x, GeluApproximation::tanh); };
+
+/// An int64 tensor stays one.
+template <class Op, class F>
+OpSample integers(Op op, F f) {
+  return {"int64",
+          {{.shape = 5, .dtype = DType::int64, .values = {-3, -1, 0, 1, 7}}},
+          [op](const std::vector<Tensor>& in) { return op(in[0]); },
+          [f](const std::vector<Values>& in) { return naive::map(in[0], f); },
+          false};
+}
+
+OpError refused(const char* op, Tensor (*call)(const Tensor&), DType dtype, const char* message) {
+  return {std::string(name(dtype)), [=] { call(zeros({2}, dtype)); }, std::string(op) + ": " + message};
+}
+
+constexpr const char* kBool = "a bool tensor (convert with x.to(DType::int64))";
+constexpr const char* kInt = "needs a floating dtype: got int64 (convert with x.to(DType::float32))";
+
+const std::vector<double> kOrdinary = {-100, -10, -1, 0, 1, 10, 100, kInf, -kInf, kNan};
+const std::vector<double> kNotNegative = {0, 1e-30, 1, 4, 1e30, kInf, kNan, -1};
+
+const RegisterOpCases registered{
+    {"exp",
+     joined(samples(function<exp>, libm<std::exp>, {}, {-80, -1, 0, 1, 80, kInf, -kInf, kNan}),
+            {large(function<exp>, libm<std::exp>)}),
+     {}},
+    {"log", samples(function<log>, libm<std::log>, {0.25, 3}, kNotNegative), {}},
+    {"sqrt", samples(function<sqrt>, libm<std::sqrt>, {0.25, 3}, kNotNegative), {}},
+    {"rsqrt",
+     samples(
+         function<rsqrt>, [](double x) { return 1 / std::sqrt(x); }, {0.25, 3}, kNotNegative),
+     {}},
+    {"sin", samples(function<sin>, libm<std::sin>, {-4, 4}, {-100, -1, 0, 1, 100, kInf, kNan}), {}},
+    {"cos", samples(function<cos>, libm<std::cos>, {-4, 4}, {-100, -1, 0, 1, 100, kInf, kNan}), {}},
+    {"tanh", joined(samples(function<tanh>, libm<std::tanh>, {}, kOrdinary), {large(function<tanh>, libm<std::tanh>)}), {}},
+    {"sigmoid", samples(function<sigmoid>, sigmoid_of, {}, kOrdinary), {}},
+    {"abs",
+     joined(samples(function<abs>, absolute, {-2, 2, {0}}, kOrdinary), {integers(function<abs>, absolute)}),
+     {refused("abs", abs, DType::boolean, kBool)}},
+    {"relu",
+     joined(samples(function<relu>, rectified, {-2, 2, {0}}, kOrdinary), {integers(function<relu>, rectified)}),
+     {refused("relu", relu, DType::boolean, kBool)}},
+    {"gelu",
+     samples(gelu_none, gelu_erf, {}, {-5, -1, 0, 1, 10, kInf, kNan}),
+     {refused("gelu", gelu_none, DType::int64, kInt)}},
+    {"gelu",
+     samples(gelu_approximate, gelu_tanh, {}, {-5, -1, 0, 1, 10, kInf, kNan}),
+     {refused("gelu", gelu_approximate, DType::int64, kInt)}},
+    {"silu",
+     samples(function<silu>, [](double x) { return x * sigmoid_of(x); }, {}, {-50, -1, 0, 1, 50, kInf, kNan}),
+     {refused("silu", silu, DType::int64, kInt)}},
+};
+
+}  // namespace
+}  // namespace onestep

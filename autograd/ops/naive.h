@@ -1,0 +1,96 @@
+#pragma once
+// Loops for the references of op cases: element by element in double, without the engine.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "autograd/op_case.h"
+
+namespace onestep::naive {
+
+using Place = std::array<int64_t, kMaxRank>;
+
+/// The index of row-major element `i`.
+inline Place place_of(const Shape& shape, int64_t i) {
+  Place place{};
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    place[static_cast<size_t>(d)] = i % shape[d];
+    i /= shape[d];
+  }
+  return place;
+}
+
+/// The row-major number of the element at `place`.
+inline int64_t number_of(const Shape& shape, const Place& place) {
+  int64_t number = 0;
+  for (int d = 0; d < shape.rank(); ++d) number = number * shape[d] + place[static_cast<size_t>(d)];
+  return number;
+}
+
+/// y[i] = f(x[i])
+template <class F>
+Values map(const Values& x, F f) {
+  Values y(x.shape);
+  for (int64_t i = 0; i < y.shape.numel(); ++i) y[i] = f(x[i]);
+  return y;
+}
+
+/// The shape to which `a` and `b` broadcast.
+inline Shape broadcast(Shape a, Shape b) {
+  while (a.rank() < b.rank()) a.insert(0, 1);
+  while (b.rank() < a.rank()) b.insert(0, 1);
+  for (int d = 0; d < a.rank(); ++d)
+    if (a[d] == 1) a[d] = b[d];
+  return a;
+}
+
+/// The value that x, broadcast to `shape`, has at element `i`.
+inline double value_at(const Values& x, const Shape& shape, int64_t i) {
+  const Place place = place_of(shape, i);
+  Place own{};
+  const int added = shape.rank() - x.shape.rank();
+  for (int d = 0; d < x.shape.rank(); ++d)
+    own[static_cast<size_t>(d)] = x.shape[d] == 1 ? 0 : place[static_cast<size_t>(d + added)];
+  return x[number_of(x.shape, own)];
+}
+
+/// y[i] = f(a[i], b[i]), broadcast.
+template <class F>
+Values zip(const Values& a, const Values& b, F f) {
+  Values y(broadcast(a.shape, b.shape));
+  for (int64_t i = 0; i < y.shape.numel(); ++i) y[i] = f(value_at(a, y.shape, i), value_at(b, y.shape, i));
+  return y;
+}
+
+/// y of `shape` with y[place] = x[from(place)].
+template <class F>
+Values rearrange(const Values& x, const Shape& shape, F from) {
+  Values y(shape);
+  for (int64_t i = 0; i < shape.numel(); ++i) y[i] = x[number_of(x.shape, from(place_of(shape, i)))];
+  return y;
+}
+
+/// f(all values of a slice, in order) for every slice over `dims` (an empty list means all dims; negative from the end).
+template <class F>
+Values reduce(const Values& x, const Shape& dims, bool keepdim, F f) {
+  const int rank = x.shape.rank();
+  Shape kept = x.shape, result;
+  for (int d = 0; d < rank; ++d) {
+    const bool reduced =
+        dims.empty() || std::any_of(dims.begin(), dims.end(), [&](int64_t wanted) { return (wanted + rank) % rank == d; });
+    if (reduced) kept[d] = 1;
+    if (!reduced || keepdim) result.push_back(kept[d]);
+  }
+  std::vector<std::vector<double>> slices(static_cast<size_t>(kept.numel()));
+  for (int64_t i = 0; i < x.shape.numel(); ++i) {
+    Place place = place_of(x.shape, i);
+    for (int d = 0; d < rank; ++d)
+      if (kept[d] == 1) place[static_cast<size_t>(d)] = 0;
+    slices[static_cast<size_t>(number_of(kept, place))].push_back(x[i]);
+  }
+  Values y(result);
+  for (size_t s = 0; s < slices.size(); ++s) y.data[s] = f(slices[s]);
+  return y;
+}
+
+}  // namespace onestep::naive
