@@ -1,0 +1,182 @@
+#include <cmath>
+#include <limits>
+
+#include "autograd/ops/naive.h"
+
+namespace onestep {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+enum class Target { rows, transposed, window };
+
+/// A copy of x that an op may write to, laid out as asked for; x keeps its gradient.
+Tensor target(const Tensor& x, Target layout) {
+  if (layout == Target::transposed) return transpose(clone(transpose(x, 0, -1)), 0, -1);
+  if (layout == Target::rows) return clone(x);
+  Shape wide = x.shape();
+  wide[x.dim() - 1] *= 2;
+  return narrow(clone(expand(unsqueeze(x, -1),
+                             [&] {
+                               Shape shape = x.shape();
+                               shape.push_back(2);
+                               return shape;
+                             }()))
+                    .reshape(wide),
+                0, 0, x.shape()[0])
+      .slice(-1, 0, wide.back(), 2);
+}
+
+template <class Op, class F>
+OpSample in_place(const char* label, Target layout, InputSpec x, InputSpec y, Op op, F f, bool differentiable = true) {
+  return {label,
+          {std::move(x), std::move(y)},
+          [=](const std::vector<Tensor>& in) {
+            Tensor written = target(in[0], layout);
+            return op(written, in[1]);
+          },
+          [f](const std::vector<Values>& in) { return naive::zip(in[0], in[1], f); },
+          differentiable};
+}
+
+template <class Op, class F>
+std::vector<OpSample> in_place_pairs(Op op, F f) {
+  const InputSpec integers{.shape = {2, 3}, .dtype = DType::int64};
+  return {in_place("same shape", Target::rows, {{3, 4}}, {{3, 4}}, op, f),
+          in_place("row", Target::rows, {{2, 3, 4}}, {{4}}, op, f),
+          in_place("column", Target::rows, {{3, 4}}, {{3, 1}}, op, f),
+          in_place("number", Target::rows, {{3, 4}}, {{}}, op, f),
+          in_place("two numbers", Target::rows, {{}}, {{}}, op, f),
+          in_place("empty", Target::rows, {{0, 4}}, {{4}}, op, f),
+          in_place("into a transposed tensor", Target::transposed, {{3, 4}}, {{3, 4}}, op, f),
+          in_place("into every second column", Target::window, {{3, 4}}, {{4}}, op, f),
+          in_place("rank 6", Target::rows, {{2, 1, 2, 1, 3, 2}}, {{2, 1, 1, 2}}, op, f),
+          in_place("int64", Target::rows, integers, integers, op, f, false),
+          in_place("int64 into floats", Target::rows, {{2, 3}}, integers, op, f, false),
+          in_place("large", Target::rows, {{300, 250}}, {{250}}, op, f)};
+}
+
+template <class Op, class F>
+OpSample with_number(const char* label, Target layout, InputSpec x, Op op, F f, bool differentiable = true) {
+  return {label,
+          {std::move(x)},
+          [=](const std::vector<Tensor>& in) {
+            Tensor written = target(in[0], layout);
+            return op(written);
+          },
+          [f](const std::vector<Values>& in) { return naive::map(in[0], f); },
+          differentiable};
+}
+
+template <class Op, class F>
+std::vector<OpSample> in_place_numbers(Op op, F f) {
+  return {with_number("matrix", Target::rows, {{3, 4}}, op, f),
+          with_number("number", Target::rows, {{}}, op, f),
+          with_number("empty", Target::rows, {{2, 0}}, op, f),
+          with_number("transposed", Target::transposed, {{3, 4}}, op, f),
+          with_number("every second column", Target::window, {{3, 4}}, op, f),
+          with_number("int64", Target::rows, {.shape = {2, 3}, .dtype = DType::int64}, op, f, false)};
+}
+
+/// To `dtype` and back, so that values show what the first conversion did.
+OpSample converted(const char* label, InputSpec x, DType dtype, double (*f)(double), bool differentiable) {
+  return {label,
+          {std::move(x)},
+          [dtype](const std::vector<Tensor>& in) { return to(in[0], dtype).to(DType::float64).to(in[0].dtype()); },
+          [f](const std::vector<Values>& in) { return naive::map(in[0], f); },
+          differentiable};
+}
+
+InputSpec values(std::vector<double> given, DType dtype = DType::float64) {
+  const auto count = static_cast<int64_t>(given.size());
+  return {.shape = count, .dtype = dtype, .values = std::move(given)};
+}
+
+double same(double x) { return x; }
+double rounded(double x) { return static_cast<double>(static_cast<float>(x)); }
+double truth(double x) { return x == 0 ? 0 : 1; }
+double to_int64(double x) { return x > -0x1p63 && x < 0x1p63 ? std::trunc(x) : -0x1p63; }
+
+template <class F>
+OpError refused(const char* label, F call, const char* message) {
+  return {label, [call] { call(); }, message};
+}
+
+const RegisterOpCases registered{
+    {"to",
+     {converted("float64", {{3, 4}}, DType::float64, same, true), converted("number", {{}}, DType::float64, same, true),
+      converted("empty", {{0, 2}}, DType::float64, same, true),
+      converted("through float32", {{2, 3}}, DType::float32, rounded, false),
+      converted("bool", values({0, -0.0, 0.25, -3, kInf, kNan}), DType::boolean, truth, false),
+      converted("int64", values({1.75, -1.75, 0, 0x1p40, 0x1p80, -0x1p80, kInf, kNan}), DType::int64, to_int64, false),
+      converted("from bool", values({1, 0}, DType::boolean), DType::int64, same, false)},
+     {}},
+    {"add_",
+     in_place_pairs([](Tensor& x, const Tensor& y) { return add_(x, y); }, [](double a, double b) { return a + b; }),
+     {refused(
+          "larger addend",
+          [] {
+            Tensor x = zeros({3});
+            add_(x, zeros({2, 3}));
+          },
+          "add_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"),
+      refused(
+          "float into int64",
+          [] {
+            Tensor x = zeros({3}, DType::int64);
+            add_(x, zeros({3}));
+          },
+          "add_: a result of dtype float32 does not fit a tensor of dtype int64 (use the op without trailing _)"),
+      refused(
+          "expanded",
+          [] {
+            Tensor x = zeros({1}).expand({3});
+            add_(x, ones({3}));
+          },
+          "add_: the tensor of shape [3] with strides [0] shows one memory place as several elements (clone() it first)"),
+      refused(
+          "leaf",
+          [] {
+            Tensor x = zeros({3}).requires_grad_();
+            add_(x, ones({3}));
+          },
+          "add_: a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)")}},
+    {"mul_",
+     in_place_numbers([](Tensor& x) { return mul_(x, 3); }, [](double x) { return 3 * x; }),
+     {refused(
+          "fraction into int64",
+          [] {
+            Tensor x = zeros({3}, DType::int64);
+            mul_(x, 0.5);
+          },
+          "mul_: a result of dtype float32 does not fit a tensor of dtype int64 (use the op without trailing _)"),
+      refused(
+          "expanded",
+          [] {
+            Tensor x = ones({1, 2}).expand({3, 2});
+            mul_(x, 2);
+          },
+          "mul_: the tensor of shape [3, 2] with strides [0, 1] shows one memory place as several elements (clone() it "
+          "first)")}},
+    {"fill_", in_place_numbers([](Tensor& x) { return fill_(x, -2); }, [](double) { return -2; }), {}},
+    {"copy_",
+     in_place_pairs([](Tensor& x, const Tensor& y) { return copy_(x, y); }, [](double, double b) { return b; }),
+     {refused(
+          "larger source",
+          [] {
+            Tensor x = zeros({3});
+            copy_(x, zeros({2, 3}));
+          },
+          "copy_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"),
+      refused(
+          "expanded",
+          [] {
+            Tensor x = zeros({1}).expand({3});
+            copy_(x, ones({3}));
+          },
+          "copy_: the tensor of shape [3] with strides [0] shows one memory place as several elements (clone() it first)")}},
+};
+
+}  // namespace
+}  // namespace onestep

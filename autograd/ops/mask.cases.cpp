@@ -1,0 +1,128 @@
+#include <limits>
+
+#include "autograd/ops/naive.h"
+
+namespace onestep {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+InputSpec mask(const Shape& shape) { return {.shape = shape, .low = 0, .high = 2, .dtype = DType::boolean}; }
+
+OpSample filled(const char* label, InputSpec x, const Shape& mask_shape, Scalar value) {
+  return {label,
+          {std::move(x), mask(mask_shape)},
+          [value](const std::vector<Tensor>& in) { return masked_fill(in[0], in[1], value); },
+          [value](const std::vector<Values>& in) {
+            return naive::zip(in[0], in[1], [value](double v, double masked) { return masked != 0 ? value.value : v; });
+          }};
+}
+
+/// The same in place, on a copy: also of a tensor that is not contiguous.
+OpSample filled_in_place(const char* label, const Shape& shape, const Shape& mask_shape, bool transposed) {
+  return {label,
+          {{shape}, mask(mask_shape)},
+          [transposed](const std::vector<Tensor>& in) {
+            Tensor x = transposed ? transpose(clone(transpose(in[0], 0, -1)), 0, -1) : clone(in[0]);
+            return masked_fill_(x, in[1], -1.5);
+          },
+          [](const std::vector<Values>& in) {
+            return naive::zip(in[0], in[1], [](double v, double masked) { return masked != 0 ? -1.5 : v; });
+          }};
+}
+
+OpSample chosen(const char* label, const Shape& condition, InputSpec a, InputSpec b) {
+  return {label,
+          {mask(condition), std::move(a), std::move(b)},
+          [](const std::vector<Tensor>& in) { return where(in[0], in[1], in[2]); },
+          [](const std::vector<Values>& in) {
+            Values y(naive::broadcast(in[0].shape, naive::broadcast(in[1].shape, in[2].shape)));
+            for (int64_t i = 0; i < y.shape.numel(); ++i)
+              y[i] = naive::value_at(in[naive::value_at(in[0], y.shape, i) != 0 ? 1 : 2], y.shape, i);
+            return y;
+          }};
+}
+
+using Triangle = Tensor (*)(const Tensor&, int64_t);
+
+OpSample triangle(const char* label, Triangle op, bool lower, InputSpec x, int64_t diagonal) {
+  return {label,
+          {std::move(x)},
+          [=](const std::vector<Tensor>& in) { return op(in[0], diagonal); },
+          [=](const std::vector<Values>& in) {
+            Values y = in[0];
+            const int64_t rows = y.shape[y.shape.rank() - 2], cols = y.shape.back();
+            for (int64_t i = 0; i < y.shape.numel(); ++i) {
+              const int64_t distance = i % cols - i / cols % rows;
+              if (lower ? distance > diagonal : distance < diagonal) y[i] = 0;
+            }
+            return y;
+          }};
+}
+
+OpCase triangles(const char* name, Triangle op, bool lower) {
+  const auto sample = [=](const char* label, const Shape& shape, int64_t diagonal) {
+    return triangle(label, op, lower, {shape}, diagonal);
+  };
+  OpSample integers = triangle("int64", op, lower, {.shape = {3, 3}, .dtype = DType::int64}, 0);
+  integers.differentiable = false;
+  return {name,
+          {sample("square", {4, 4}, 0), sample("wide", {3, 5}, 1), sample("tall", {5, 3}, -2), sample("beyond", {3, 3}, 9),
+           sample("far below", {3, 3}, -9), sample("batch", {2, 3, 4}, 0), sample("rank 6", {2, 1, 2, 1, 3, 3}, -1),
+           sample("no rows", {0, 3}, 0), sample("no columns", {3, 0}, 0), integers},
+          {{"vector", [op] { op(zeros({3}), 0); }, std::string(name) + ": needs a matrix or a batch of them: got shape [3]"}}};
+}
+
+OpError wrong_mask(const char* op, Tensor (*call)(const Tensor&)) {
+  return {"mask dtype", [call] { call(zeros({2})); },
+          std::string(op) + ": the mask must be bool: got float32 (compare it with something, e.g. ne(mask, 0))"};
+}
+
+OpSample only_values(OpSample sample) {
+  sample.differentiable = false;
+  return sample;
+}
+
+const RegisterOpCases registered{
+    {"masked_fill",
+     {filled("same shape", {{3, 4}}, {3, 4}, 2.5), filled("causal", {{2, 4, 4}}, {4, 4}, -100),
+      only_values(filled("with -inf", {{2, 4, 4}}, {4, 4}, -kInf)), filled("mask of a column", {{3, 4}}, {3, 1}, 0),
+      filled("mask of higher rank", {{4}}, {2, 3, 4}, 1), filled("number", {{}}, {}, -1), filled("empty", {{0, 4}}, {4}, 1),
+      filled("rank 6", {{2, 1, 2, 2, 1, 3}}, {2, 1, 3}, 0.5), filled("long rows", {{2, 300}}, {2, 300}, 0),
+      only_values(filled("int64", {.shape = {2, 3}, .dtype = DType::int64}, {3}, 7))},
+     {wrong_mask("masked_fill", [](const Tensor& m) { return masked_fill(zeros({2}), m, 0); }),
+      {"shapes",
+       [] {
+         masked_fill(zeros({2, 3}), zeros({2}, DType::boolean), 0);
+       },
+       "masked_fill: shapes do not broadcast: [2, 3] and [2] (sizes 3 and 2 differ at dim -1; one of them would have to be "
+       "1)"}}},
+    {"masked_fill_",
+     {filled_in_place("same shape", {3, 4}, {3, 4}, false), filled_in_place("row", {2, 3, 4}, {4}, false),
+      filled_in_place("transposed", {3, 4}, {3, 4}, true), filled_in_place("empty", {2, 0}, {1, 1}, false),
+      filled_in_place("number", {}, {}, false)},
+     {wrong_mask("masked_fill_",
+                 [](const Tensor& m) {
+                   Tensor x = zeros({2});
+                   return masked_fill_(x, m, 0);
+                 }),
+      {"mask larger than the tensor",
+       [] {
+         Tensor x = zeros({3});
+         masked_fill_(x, zeros({2, 3}, DType::boolean), 0);
+       },
+       "masked_fill_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"}}},
+    {"where",
+     {chosen("same shape", {3, 4}, {{3, 4}}, {{3, 4}}), chosen("all broadcast", {4}, {{3, 1}}, {{2, 1, 1}}),
+      chosen("numbers", {2, 3}, {{}}, {{}}), chosen("condition is a number", {}, {{2, 3}}, {{2, 3}}),
+      chosen("empty", {0, 1}, {{2}}, {{}}), chosen("rank 6", {2, 1, 2, 1, 1, 3}, {{2, 2, 3}}, {{2, 1, 1, 1, 1, 1}})},
+     {{"condition dtype", [] { where(zeros({2}), zeros({2}), zeros({2})); },
+       "where: the mask must be bool: got float32 (compare it with something, e.g. ne(mask, 0))"},
+      {"shapes", [] { where(zeros({2}, DType::boolean), zeros({3}), zeros({})); },
+       "where: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of them would have to be 1)"}}},
+    triangles("tril", tril, true),
+    triangles("triu", triu, false),
+};
+
+}  // namespace
+}  // namespace onestep
