@@ -1,0 +1,134 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "autograd/kernels/parallel.h"
+#include "autograd/ops.h"
+
+namespace onestep {
+namespace {
+
+constexpr int64_t kQueries = 70, kKeys = 90;  // more than two blocks of queries
+
+struct Leaves {
+  explicit Leaves(uint32_t seed) {
+    Generator generator(seed);
+    q = randn({2, 2, kQueries, 8}, generator).requires_grad_();
+    k = randn({2, 2, kKeys, 8}, generator).requires_grad_();
+    v = randn({2, 2, kKeys, 5}, generator).requires_grad_();
+    dy = randn({2, 2, kQueries, 5}, generator);
+  }
+  Tensor q, k, v, dy;
+};
+
+/// The same attention op by op; `visible` is true where a query may attend.
+Tensor step_by_step(const Leaves& in, const Tensor& visible, double p, Generator& generator) {
+  const Tensor scores = matmul(in.q, transpose(in.k, -2, -1)) * (1 / std::sqrt(8.0));
+  const Tensor weights = softmax(masked_fill(scores, logical_not(visible), -std::numeric_limits<double>::infinity()), -1);
+  return matmul(dropout(weights, p, true, generator), in.v);
+}
+
+Tensor causal_mask() { return tril(ones({kQueries, kKeys}, DType::boolean)); }
+
+/// Every query sees some keys, in runs and alone.
+Tensor scattered_mask() {
+  Generator generator(5);
+  const Tensor mask = lt(rand({2, 1, kQueries, kKeys}, generator), 0.6);
+  return logical_or(mask, eq(arange(kKeys), 0));
+}
+
+}  // namespace
+
+TEST_CASE("scaled_dot_product_attention: equal to the step-by-step ops") {
+  for (const bool causal : {true, false}) {
+    for (const double p : {0.0, 0.25}) {
+      CAPTURE(causal);
+      CAPTURE(p);
+      Leaves fused(1), steps(1);
+      Generator a(9), b(9);
+      const Tensor visible = causal ? causal_mask() : scattered_mask();
+      const Tensor y = scaled_dot_product_attention(
+          fused.q, fused.k, fused.v,
+          {.mask = causal ? Tensor() : visible, .is_causal = causal, .dropout_p = p, .generator = &a});
+      const Tensor want = step_by_step(steps, visible, p, b);
+      CHECK(allclose(y, want, 1e-5, 1e-6));
+      CHECK(a.u32() == b.u32());
+      y.backward(fused.dy);
+      want.backward(steps.dy);
+      CHECK(allclose(fused.q.grad(), steps.q.grad(), 1e-5, 2e-6));
+      CHECK(allclose(fused.k.grad(), steps.k.grad(), 1e-5, 2e-6));
+      CHECK(allclose(fused.v.grad(), steps.v.grad(), 1e-5, 2e-6));
+    }
+  }
+}
+
+TEST_CASE("scaled_dot_product_attention: what is masked is never read") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Leaves clean(2), planted(2);
+  AttentionOptions options;
+  SUBCASE("keys after the last query") { options.is_causal = true; }
+  SUBCASE("keys that no query sees") { options.mask = lt(arange(kKeys), kQueries); }
+  SUBCASE("keys that only the last query sees") {
+    options.mask = logical_or(lt(arange(kKeys), kQueries), eq(unsqueeze(arange(kQueries), 1), kQueries - 1));
+  }
+  for (const Tensor* leaf : {&planted.k, &planted.v}) {
+    Tensor hidden = slice(leaf->detach(), 2, kQueries, kKeys);
+    fill_(hidden, nan);
+  }
+  const Tensor y = scaled_dot_product_attention(clean.q, clean.k, clean.v, options);
+  const Tensor z = scaled_dot_product_attention(planted.q, planted.k, planted.v, options);
+  y.backward(clean.dy);
+  z.backward(planted.dy);
+  const int64_t others = kQueries - 1;
+  CHECK(equal(slice(z.detach(), 2, 0, others), slice(y.detach(), 2, 0, others)));
+  CHECK(equal(slice(planted.q.grad(), 2, 0, others), slice(clean.q.grad(), 2, 0, others)));
+  const bool seen = options.mask.defined() && options.mask.dim() == 2;
+  CHECK(all(isfinite(slice(z.detach(), 2, others, kQueries))).item<bool>() == !seen);
+  if (seen) return;
+  CHECK(equal(planted.k.grad(), clean.k.grad()));
+  CHECK(equal(planted.v.grad(), clean.v.grad()));
+}
+
+TEST_CASE("scaled_dot_product_attention: a query without keys gives 0 and takes no gradient") {
+  Leaves in(3);
+  const Tensor mask = ne(unsqueeze(arange(kQueries), 1), 33);
+  const Tensor y = scaled_dot_product_attention(in.q, in.k, in.v, {.mask = mask});
+  y.backward(in.dy);
+  CHECK(equal(select(y.detach(), 2, 33), zeros({2, 2, 5})));
+  CHECK(equal(select(in.q.grad(), 2, 33), zeros({2, 2, 8})));
+  CHECK(all(isfinite(in.k.grad())).item<bool>());
+  CHECK(all(isfinite(in.v.grad())).item<bool>());
+}
+
+TEST_CASE("scaled_dot_product_attention: merging the heads of the result and of the gradients is a view") {
+  Leaves in(4);
+  const Tensor y = scaled_dot_product_attention(in.q, in.k, in.v, {.is_causal = true});
+  CHECK(transpose(y, 1, 2).is_contiguous());
+}
+
+TEST_CASE("scaled_dot_product_attention: the same bits for any number of threads") {
+  const int threads = kernels::num_threads();
+  std::optional<Leaves> first;
+  Tensor value;
+  for (const int n : {1, 2, 3}) {
+    kernels::set_num_threads(n);
+    Leaves in(6);
+    Generator generator(7);
+    const Tensor y =
+        scaled_dot_product_attention(in.q, in.k, in.v, {.is_causal = true, .dropout_p = 0.1, .generator = &generator});
+    y.backward(in.dy);
+    if (!first) {
+      first = in;
+      value = y.detach();
+    }
+    CHECK(equal(y.detach(), value));
+    CHECK(equal(in.q.grad(), first->q.grad()));
+    CHECK(equal(in.k.grad(), first->k.grad()));
+    CHECK(equal(in.v.grad(), first->v.grad()));
+  }
+  kernels::set_num_threads(threads);
+}
+
+}  // namespace onestep

@@ -1,0 +1,79 @@
+#include <doctest/doctest.h>
+
+#include "autograd/memory.h"
+#include "autograd/ops.h"
+
+namespace onestep {
+namespace {
+
+/// How many blocks a call takes from the system when no free one is kept.
+template <class F>
+int64_t blocks_taken(F call) {
+  memory::release_cached();
+  const int64_t before = memory::stats().system_allocations;
+  const Tensor result = call();
+  return memory::stats().system_allocations - before;
+}
+
+Tensor heads(const Tensor& x) { return transpose(view(x, {2, 7, 3, 8}), 1, 2); }
+
+}  // namespace
+
+TEST_CASE("matmul: transposed and head-split views are read where they lie") {
+  Generator generator(1);
+  const Tensor x = randn({2, 7, 24}, generator), y = randn({2, 7, 24}, generator);
+  const Tensor q = heads(x), k = transpose(heads(y), -2, -1);
+  const Tensor rows = contiguous(q), cols = contiguous(k);
+  CHECK(equal(matmul(q, k), matmul(rows, cols)));
+  const int64_t blocks = blocks_taken([&] { return matmul(rows, cols); });
+  CHECK(blocks_taken([&] { return matmul(q, k); }) == blocks);
+
+  SUBCASE("a layout without unit stride is copied") {
+    const Tensor wide = randn({2, 3, 7, 16}, generator), strided = slice(wide, 3, 0, 16, 2);
+    CHECK(equal(matmul(strided, cols), matmul(contiguous(strided), cols)));
+    CHECK(blocks_taken([&] { return matmul(strided, cols); }) > blocks);
+  }
+  SUBCASE("rows of a wider matrix") {
+    const Tensor wide = randn({40, 50}, generator), part = slice(slice(wide, 1, 5, 25), 0, 3, 33),
+                 right = randn({20, 9}, generator);
+    const Tensor copy = contiguous(part);
+    CHECK(equal(matmul(part, right), matmul(copy, right)));
+    CHECK(blocks_taken([&] { return matmul(part, right); }) == blocks_taken([&] { return matmul(copy, right); }));
+  }
+}
+
+TEST_CASE("matmul: a batch against one right side has the bits of its rows in one product") {
+  Generator generator(2);
+  const Tensor x = randn({3, 5, 300}, generator), w = randn({300, 17}, generator), dy = randn({3, 5, 17}, generator);
+  Tensor a = x.detach(), b = w.detach(), flat_a = view(x, {15, 300}).detach(), flat_b = w.detach();
+  for (Tensor* leaf : {&a, &b, &flat_a, &flat_b}) leaf->requires_grad_();
+  const Tensor y = matmul(a, b), flat = matmul(flat_a, flat_b);
+  CHECK(equal(view(y, {15, 17}), flat));
+  y.backward(dy);
+  flat.backward(view(dy, {15, 17}));
+  CHECK(equal(view(a.grad(), {15, 300}), flat_a.grad()));
+  CHECK(equal(b.grad(), flat_b.grad()));
+}
+
+TEST_CASE("linear: the bits of matmul and add") {
+  Generator generator(3);
+  const Tensor x = randn({4, 6, 70}, generator), w = randn({33, 70}, generator), bias = randn(33, generator);
+  CHECK(equal(linear(x, w, bias), add(matmul(x, t(w)), bias)));
+  CHECK(equal(linear(x, w), matmul(x, t(w))));
+  CHECK(equal(linear(transpose(x, 0, 1), w, bias), linear(contiguous(transpose(x, 0, 1)), w, bias)));
+}
+
+TEST_CASE("matmul: an operand that only the other one's gradient needs may change") {
+  Tensor a = ones({2, 2}), b = ones({2, 2});
+  b.requires_grad_();
+  const Tensor y = sum(matmul(a, b));
+  Tensor values = b.detach();
+  fill_(values, 3);  // a needs no gradient, so b was not saved
+  y.backward();
+  CHECK(equal(b.grad(), full({2, 2}, 2.0)));
+  const Tensor again = sum(matmul(a, b));
+  fill_(a, 3);
+  CHECK_THROWS_AS(again.backward(), GradError);
+}
+
+}  // namespace onestep
