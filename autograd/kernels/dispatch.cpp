@@ -2,15 +2,10 @@
 #include <cmath>
 
 #include "autograd/kernels/kernels.h"
-#include "autograd/kernels/reference.h"
+#include "autograd/kernels/table.h"
 
 namespace onestep::kernels {
 namespace {
-
-template <class T>
-const Table<T>& table() {
-  return reference::table<T>;
-}
 
 /// Rough nanoseconds an element takes.
 constexpr double kCheap = 0.15, kTranscendental = 0.6;
@@ -193,42 +188,19 @@ void sgd_step(T* p, const T* g, T* buffer, int64_t n, const SgdOptions& options)
                [&](int64_t i, int64_t end) { table<T>().sgd_step(p + i, g + i, buffer ? buffer + i : nullptr, end - i, s); });
 }
 
-template <class T>
-void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
-          int64_t ldc, bool accumulate) {
-  parallel_for(m, 0.1 * static_cast<double>(n * k), [=](int64_t i, int64_t end) {
-    table<T>().gemm(trans_a, trans_b, end - i, n, k, trans_a ? a + i : a + i * lda, lda, b, ldb, c + i * ldc, ldc, accumulate,
-                    nullptr);
-  });
-}
-
-template <class T>
-void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
-                  const int64_t* a_offsets, const T* b, int64_t ldb, const int64_t* b_offsets, T* c, int64_t ldc,
-                  const int64_t* c_offsets, bool accumulate) {
-  parallel_for(batch, 0.1 * static_cast<double>(m * n * k), [=](int64_t i, int64_t end) {
-    for (; i < end; ++i) {
-      gemm(trans_a, trans_b, m, n, k, a + a_offsets[i], lda, b + b_offsets[i], ldb, c + c_offsets[i], ldc, accumulate);
-    }
-  });
-}
-
-#define ONESTEP_INSTANTIATE(T)                                                                                            \
-  template void pow(const T*, T, T*, int64_t);                                                                            \
-  template T sum(const T*, int64_t);                                                                                      \
-  template T sum_squares(const T*, int64_t);                                                                              \
-  template T dot(const T*, const T*, int64_t);                                                                            \
-  template T max(const T*, int64_t);                                                                                      \
-  template int64_t argmax(const T*, int64_t);                                                                             \
-  template void sum_rows(const T*, T*, int64_t, int64_t);                                                                 \
-  template void layer_norm_rows(const T*, const T*, const T*, T, T*, T*, T*, int64_t, int64_t);                           \
-  template void layer_norm_grad_rows(const T*, const T*, const T*, const T*, const T*, T*, int64_t, int64_t);             \
-  template void layer_norm_param_grad(const T*, const T*, const T*, const T*, T*, T*, int64_t, int64_t);                  \
-  template void adam_step(T*, const T*, T*, T*, int64_t, const AdamOptions&);                                             \
-  template void sgd_step(T*, const T*, T*, int64_t, const SgdOptions&);                                                   \
-  template void gemm(bool, bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, bool);     \
-  template void gemm_batched(int64_t, bool, bool, int64_t, int64_t, int64_t, const T*, int64_t, const int64_t*, const T*, \
-                             int64_t, const int64_t*, T*, int64_t, const int64_t*, bool);
+#define ONESTEP_INSTANTIATE(T)                                                                                \
+  template void pow(const T*, T, T*, int64_t);                                                                \
+  template T sum(const T*, int64_t);                                                                          \
+  template T sum_squares(const T*, int64_t);                                                                  \
+  template T dot(const T*, const T*, int64_t);                                                                \
+  template T max(const T*, int64_t);                                                                          \
+  template int64_t argmax(const T*, int64_t);                                                                 \
+  template void sum_rows(const T*, T*, int64_t, int64_t);                                                     \
+  template void layer_norm_rows(const T*, const T*, const T*, T, T*, T*, T*, int64_t, int64_t);               \
+  template void layer_norm_grad_rows(const T*, const T*, const T*, const T*, const T*, T*, int64_t, int64_t); \
+  template void layer_norm_param_grad(const T*, const T*, const T*, const T*, T*, T*, int64_t, int64_t);      \
+  template void adam_step(T*, const T*, T*, T*, int64_t, const AdamOptions&);                                 \
+  template void sgd_step(T*, const T*, T*, int64_t, const SgdOptions&);
 ONESTEP_INSTANTIATE(float)
 ONESTEP_INSTANTIATE(double)
 #undef ONESTEP_INSTANTIATE

@@ -61,4 +61,23 @@ struct Table {
   void (*sgd_step)(T* p, const T* g, T* buffer, int64_t n, const SgdScalars<T>& s);
 };
 
+/// The naive kernels (reference.cpp).
+const Table<double>& reference_table();
+
+/// The table in use: for float that of active_isa(), for double the reference.
+template <class T>
+const Table<T>& table();
+
+// Each *.isa.cpp fills its part of a table, once per instruction set.
+#define ONESTEP_DECLARE_FILLS(ISA)     \
+  namespace ISA {                      \
+  void fill_maps(Table<float>& table); \
+  void fill_rows(Table<float>& table); \
+  void fill_gemm(Table<float>& table); \
+  }
+ONESTEP_DECLARE_FILLS(generic)
+ONESTEP_DECLARE_FILLS(avx2)
+ONESTEP_DECLARE_FILLS(avx512)
+#undef ONESTEP_DECLARE_FILLS
+
 }  // namespace onestep::kernels

@@ -1,0 +1,136 @@
+// Threads over the serial product of the table in use: c is cut into a grid of rectangles, one a thread, each with its own
+// memory for packing. An element of c does not depend on the rectangle it falls into.
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "autograd/kernels/kernels.h"
+#include "autograd/kernels/table.h"
+
+namespace onestep::kernels {
+namespace {
+
+constexpr int64_t kAlign = 64;
+
+struct Free {
+  void operator()(void* p) const { std::free(p); }
+};
+
+/// At least n elements that start on a cache line, kept by the calling thread for its next product.
+template <class T>
+T* workspace(int64_t n) {
+  thread_local std::unique_ptr<T, Free> memory;
+  thread_local int64_t size = 0;
+  if (n > size) {
+    const auto bytes = static_cast<size_t>((n * static_cast<int64_t>(sizeof(T)) + kAlign - 1) / kAlign * kAlign);
+    size = 0;
+    memory.reset(static_cast<T*>(std::aligned_alloc(kAlign, bytes)));
+    if (!memory) throw std::bad_alloc();
+    size = n;
+  }
+  return memory.get();
+}
+
+/// Rounds up to whole cache lines, so that the threads' parts do not share one.
+int64_t padded(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
+
+/// One product, as gemm takes it.
+template <class T>
+struct Product {
+  bool trans_a, trans_b;
+  int64_t m, n, k;
+  const T* a;
+  int64_t lda;
+  const T* b;
+  int64_t ldb;
+  T* c;
+  int64_t ldc;
+  bool accumulate;
+
+  /// Rows [i, i_end) and columns [j, j_end) of it.
+  void run(int64_t i, int64_t i_end, int64_t j, int64_t j_end, T* memory) const {
+    table<T>().gemm(trans_a, trans_b, i_end - i, j_end - j, k, trans_a ? a + i : a + i * lda, lda,
+                    trans_b ? b + j * ldb : b + j, ldb, c + i * ldc + j, ldc, accumulate, memory);
+  }
+};
+
+/// Rough nanoseconds of a product of this size.
+double cost(int64_t m, int64_t n, int64_t k) {
+  return 0.04 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+}
+
+struct Grid {
+  int64_t rows, cols;
+};
+
+/// Cuts [m, n] so that a part reads as little of a and b as possible; whole vectors of columns.
+Grid grid_for(int threads, int64_t m, int64_t n) {
+  Grid best = {threads, 1};
+  int64_t least = INT64_MAX;
+  for (int64_t rows = 1; rows <= threads; ++rows) {
+    if (threads % rows != 0) continue;
+    const int64_t cols = threads / rows;
+    const int64_t reads = (m + rows - 1) / rows + (n + cols - 1) / cols;
+    if (rows > m || cols > (n + 15) / 16 || reads >= least) continue;
+    best = {rows, cols};
+    least = reads;
+  }
+  return best;
+}
+
+}  // namespace
+
+template <class T>
+void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+          int64_t ldc, bool accumulate) {
+  if (m <= 0 || n <= 0) return;
+  const Product<T> product = {trans_a, trans_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate};
+  const int64_t size = padded(table<T>().gemm_workspace(m, n, k));
+  const int threads = threads_for(m * ((n + 15) / 16), cost(m, n, k));
+  T* const memory = workspace<T>(size * threads);
+  if (threads == 1) return product.run(0, m, 0, n, memory);
+  const Grid grid = grid_for(threads, m, n);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t t = 0; t < grid.rows * grid.cols; ++t) {
+    const int64_t row = t / grid.cols, col = t % grid.cols, vectors = (n + 15) / 16;
+    product.run(m * row / grid.rows, m * (row + 1) / grid.rows, 16 * (vectors * col / grid.cols),
+                std::min(n, 16 * (vectors * (col + 1) / grid.cols)), memory + t * size);
+  }
+}
+
+template <class T>
+void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
+                  const int64_t* a_offsets, const T* b, int64_t ldb, const int64_t* b_offsets, T* c, int64_t ldc,
+                  const int64_t* c_offsets, bool accumulate) {
+  if (m <= 0 || n <= 0) return;
+  const int threads = threads_for(batch, cost(m, n, k) * static_cast<double>(batch));
+  if (threads == 1 || batch < num_threads()) {  // few products: each with all threads
+    for (int64_t i = 0; i < batch; ++i) {
+      gemm(trans_a, trans_b, m, n, k, a + a_offsets[i], lda, b + b_offsets[i], ldb, c + c_offsets[i], ldc, accumulate);
+    }
+    return;
+  }
+  const int64_t size = padded(table<T>().gemm_workspace(m, n, k));
+  T* const memory = workspace<T>(size * threads);
+#pragma omp parallel num_threads(threads)
+  {
+    T* const mine = memory + omp_get_thread_num() * size;
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < batch; ++i) {
+      const Product<T> product = {trans_a, trans_b,          m,   n,         k, a + a_offsets[i], lda, b + b_offsets[i],
+                                  ldb,     c + c_offsets[i], ldc, accumulate};
+      product.run(0, m, 0, n, mine);
+    }
+  }
+}
+
+#define ONESTEP_INSTANTIATE(T)                                                                                            \
+  template void gemm(bool, bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, bool);     \
+  template void gemm_batched(int64_t, bool, bool, int64_t, int64_t, int64_t, const T*, int64_t, const int64_t*, const T*, \
+                             int64_t, const int64_t*, T*, int64_t, const int64_t*, bool);
+ONESTEP_INSTANTIATE(float)
+ONESTEP_INSTANTIATE(double)
+#undef ONESTEP_INSTANTIATE
+
+}  // namespace onestep::kernels

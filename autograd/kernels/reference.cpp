@@ -1,0 +1,268 @@
+// The naive kernels in double: one loop each, libm, no blocking. They are the float64 implementation and what the float32
+// kernels are tested against. Meanings are in kernels.h.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+
+#include "autograd/kernels/table.h"
+
+namespace onestep::kernels {
+namespace {
+
+template <auto F>
+void map(const double* x, double* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = F(x[i]);
+}
+
+template <auto F>
+void zip(const double* a, int64_t a_step, const double* b, int64_t b_step, double* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = F(a[i * a_step], b[i * b_step]);
+}
+
+double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
+constexpr double kSqrt2OverPi = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+double gelu_inner(double x) { return kSqrt2OverPi * (x + 0.044715 * x * x * x); }
+double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+
+void pow(const double* x, double exponent, double* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = std::pow(x[i], exponent);
+}
+
+void silu_grad(const double* x, const double* dy, double* dx, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double s = sigmoid_of(x[i]);
+    dx[i] = dy[i] * s * (1 + x[i] * (1 - s));
+  }
+}
+
+void gelu_tanh_grad(const double* x, const double* dy, double* dx, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double s = sigmoid_of(2 * gelu_inner(x[i])), slope = 2 * kSqrt2OverPi * (1 + 3 * 0.044715 * x[i] * x[i]);
+    dx[i] = dy[i] * (s + x[i] * s * (1 - s) * slope);
+  }
+}
+
+void gelu_erf_grad(const double* x, const double* dy, double* dx, int64_t n) {
+  constexpr double inv_sqrt_2pi = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+  for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * (normal_cdf(x[i]) + x[i] * inv_sqrt_2pi * std::exp(x[i] * x[i] / -2));
+}
+
+double larger(double u, double v) { return u != u || u > v ? u : v; }
+double smaller(double u, double v) { return u != u || u < v ? u : v; }
+
+double sum(const double* x, int64_t n) {
+  double total = 0;
+  for (int64_t i = 0; i < n; ++i) total += x[i];
+  return total;
+}
+
+double dot(const double* a, const double* b, int64_t n) {
+  double total = 0;
+  for (int64_t i = 0; i < n; ++i) total += a[i] * b[i];
+  return total;
+}
+
+double sum_squares(const double* x, int64_t n) { return dot(x, x, n); }
+
+double max(const double* x, int64_t n) {
+  double best = -std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < n; ++i) best = larger(best, x[i]);
+  return best;
+}
+
+int64_t argmax(const double* x, int64_t n) {
+  int64_t best = 0;
+  for (int64_t i = 1; i < n && x[best] == x[best]; ++i) {
+    if (x[i] > x[best] || x[i] != x[i]) best = i;
+  }
+  return best;
+}
+
+void sum_rows(const double* x, double* y, int64_t rows, int64_t cols, int64_t ld) {
+  for (int64_t c = 0; c < cols; ++c) y[c] = 0;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < cols; ++c) y[c] += x[r * ld + c];
+  }
+}
+
+/// log(sum(exp(x - m)))
+double log_sum_exp(const double* x, double m, int64_t n) {
+  double total = 0;
+  for (int64_t i = 0; i < n; ++i) total += std::exp(x[i] - m);
+  return std::log(total);
+}
+
+void softmax_rows(const double* x, double* y, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
+    const double m = max(x, cols);
+    double total = 0;
+    for (int64_t c = 0; c < cols; ++c) total += y[c] = std::exp(x[c] - m);
+    for (int64_t c = 0; c < cols; ++c) y[c] /= total;
+  }
+}
+
+void softmax_grad_rows(const double* y, const double* dy, double* dx, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r, y += cols, dy += cols, dx += cols) {
+    const double mean = dot(y, dy, cols);
+    for (int64_t c = 0; c < cols; ++c) dx[c] = y[c] * (dy[c] - mean);
+  }
+}
+
+void logsumexp_rows(const double* x, double* y, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r, x += cols) {
+    const double largest = max(x, cols), m = std::isinf(largest) ? 0 : largest;  // as torch: inf - inf would be NaN
+    y[r] = m + log_sum_exp(x, m, cols);
+  }
+}
+
+void log_softmax_rows(const double* x, double* y, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
+    const double m = max(x, cols), rest = log_sum_exp(x, m, cols);
+    for (int64_t c = 0; c < cols; ++c) y[c] = (x[c] - m) - rest;
+  }
+}
+
+void log_softmax_grad_rows(const double* y, const double* dy, double* dx, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r, y += cols, dy += cols, dx += cols) {
+    const double total = sum(dy, cols);
+    for (int64_t c = 0; c < cols; ++c) dx[c] = dy[c] - std::exp(y[c]) * total;
+  }
+}
+
+void layer_norm_rows(const double* x, const double* weight, const double* bias, double eps, double* y, double* mean,
+                     double* rstd, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
+    const double mu = sum(x, cols) / static_cast<double>(cols);
+    double squares = 0;
+    for (int64_t c = 0; c < cols; ++c) squares += (x[c] - mu) * (x[c] - mu);
+    const double scale = 1 / std::sqrt(squares / static_cast<double>(cols) + eps);
+    for (int64_t c = 0; c < cols; ++c) y[c] = (x[c] - mu) * scale * (weight ? weight[c] : 1) + (bias ? bias[c] : 0);
+    mean[r] = mu;
+    rstd[r] = scale;
+  }
+}
+
+void layer_norm_grad_rows(const double* x, const double* weight, const double* mean, const double* rstd, const double* dy,
+                          double* dx, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r, x += cols, dy += cols, dx += cols) {
+    double avg_g = 0, avg_gh = 0;
+    for (int64_t c = 0; c < cols; ++c) {
+      const double g = dy[c] * (weight ? weight[c] : 1), h = (x[c] - mean[r]) * rstd[r];
+      avg_g += g / static_cast<double>(cols);
+      avg_gh += g * h / static_cast<double>(cols);
+    }
+    for (int64_t c = 0; c < cols; ++c) {
+      const double g = dy[c] * (weight ? weight[c] : 1), h = (x[c] - mean[r]) * rstd[r];
+      dx[c] = rstd[r] * (g - avg_g - h * avg_gh);
+    }
+  }
+}
+
+void layer_norm_param_grad(const double* x, const double* mean, const double* rstd, const double* dy, double* dweight,
+                           double* dbias, int64_t rows, int64_t cols, int64_t ld) {
+  for (int64_t c = 0; c < cols; ++c) {
+    double w = 0, b = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      w += dy[r * ld + c] * (x[r * ld + c] - mean[r]) * rstd[r];
+      b += dy[r * ld + c];
+    }
+    if (dweight) dweight[c] = w;
+    if (dbias) dbias[c] = b;
+  }
+}
+
+int64_t gemm_workspace(int64_t, int64_t, int64_t) { return 0; }
+
+/// Ascending k. Rows of b are walked along, or are dotted with rows of a when b is transposed.
+void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b,
+          int64_t ldb, double* c, int64_t ldc, bool accumulate, double* /*workspace*/) {
+  const auto a_at = [=](int64_t i, int64_t p) { return trans_a ? a[p * lda + i] : a[i * lda + p]; };
+  for (int64_t i = 0; i < m; ++i, c += ldc) {
+    if (!accumulate) std::fill(c, c + n, 0.0);
+    if (trans_b) {
+      for (int64_t j = 0; j < n; ++j) {
+        double total = 0;
+        for (int64_t p = 0; p < k; ++p) total += a_at(i, p) * b[j * ldb + p];
+        c[j] += total;
+      }
+    } else {
+      for (int64_t p = 0; p < k; ++p) {
+        const double factor = a_at(i, p);
+        for (int64_t j = 0; j < n; ++j) c[j] += factor * b[p * ldb + j];
+      }
+    }
+  }
+}
+
+void adam_step(double* p, const double* g, double* m, double* v, int64_t n, const AdamScalars<double>& s) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double grad = s.decoupled ? g[i] : g[i] + s.weight_decay * p[i];
+    const double weight = s.decoupled ? p[i] * s.shrink : p[i];
+    m[i] += s.one_minus_beta1 * (grad - m[i]);
+    v[i] = v[i] * s.beta2 + s.one_minus_beta2 * grad * grad;
+    p[i] = weight + s.minus_step_size * m[i] / (std::sqrt(v[i]) / s.sqrt_correction2 + s.eps);
+  }
+}
+
+void sgd_step(double* p, const double* g, double* buffer, int64_t n, const SgdScalars<double>& s) {
+  for (int64_t i = 0; i < n; ++i) {
+    double grad = g[i] + s.weight_decay * p[i];
+    if (s.momentum != 0) {
+      buffer[i] = s.first ? grad : buffer[i] * s.momentum + s.one_minus_dampening * grad;
+      grad = s.nesterov ? grad + s.momentum * buffer[i] : buffer[i];
+    }
+    p[i] += s.minus_lr * grad;
+  }
+}
+
+constexpr Table<double> kTable = {
+    .exp = map<[](double x) { return std::exp(x); }>,
+    .log = map<[](double x) { return std::log(x); }>,
+    .sqrt = map<[](double x) { return std::sqrt(x); }>,
+    .rsqrt = map<[](double x) { return 1 / std::sqrt(x); }>,
+    .sin = map<[](double x) { return std::sin(x); }>,
+    .cos = map<[](double x) { return std::cos(x); }>,
+    .tanh = map<[](double x) { return std::tanh(x); }>,
+    .erf = map<[](double x) { return std::erf(x); }>,
+    .sigmoid = map<[](double x) { return sigmoid_of(x); }>,
+    .silu = map<[](double x) { return x * sigmoid_of(x); }>,
+    .gelu_tanh = map<[](double x) { return x * sigmoid_of(2 * gelu_inner(x)); }>,  // (1 + tanh u) / 2 = sigmoid(2u)
+    .gelu_erf = map<[](double x) { return x * normal_cdf(x); }>,
+    .pow = pow,
+    .silu_grad = silu_grad,
+    .gelu_tanh_grad = gelu_tanh_grad,
+    .gelu_erf_grad = gelu_erf_grad,
+    .add = zip<[](double a, double b) { return a + b; }>,
+    .sub = zip<[](double a, double b) { return a - b; }>,
+    .mul = zip<[](double a, double b) { return a * b; }>,
+    .div = zip<[](double a, double b) { return a / b; }>,
+    .maximum = zip<larger>,
+    .minimum = zip<smaller>,
+    .sum = sum,
+    .sum_squares = sum_squares,
+    .dot = dot,
+    .max = max,
+    .argmax = argmax,
+    .sum_rows = sum_rows,
+    .softmax_rows = softmax_rows,
+    .log_softmax_rows = log_softmax_rows,
+    .logsumexp_rows = logsumexp_rows,
+    .softmax_grad_rows = softmax_grad_rows,
+    .log_softmax_grad_rows = log_softmax_grad_rows,
+    .layer_norm_rows = layer_norm_rows,
+    .layer_norm_grad_rows = layer_norm_grad_rows,
+    .layer_norm_param_grad = layer_norm_param_grad,
+    .gemm_workspace = gemm_workspace,
+    .gemm = gemm,
+    .adam_step = adam_step,
+    .sgd_step = sgd_step,
+};
+
+}  // namespace
+
+const Table<double>& reference_table() { return kTable; }
+
+}  // namespace onestep::kernels

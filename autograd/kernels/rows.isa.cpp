@@ -1,0 +1,226 @@
+// Row kernels of one instruction set: reductions, softmax, layer norm. A row is summed in 16 lanes (lane l takes columns l,
+// l + 16, ...) that one fixed tree adds up; a sum over rows goes in chunks of fixed size.
+#include "autograd/kernels/table.h"
+#include "autograd/kernels/vec_math.h"
+
+namespace onestep::kernels {
+namespace {
+
+/// Terms that are added up one after the other before their sum is set aside, so that rounding errors grow slower: vectors
+/// of a row at two levels, or rows of a column.
+constexpr int64_t kChunk = 64;
+
+/// The first n lanes of x, `rest` in the others.
+ONESTEP_INLINE Vec keep_first(Vec x, int64_t n, float rest) { return n == kLanes ? x : select(first_lanes(n), x, splat(rest)); }
+
+/// Folds `step(total, i, count)` over the vectors of columns [begin, end); count is 16, and less in the last one.
+template <class F>
+ONESTEP_INLINE Vec over_row(int64_t begin, int64_t end, Vec total, F step) {
+  for (int64_t i = begin; i < end; i += kLanes) total = step(total, i, end - i < kLanes ? end - i : kLanes);
+  return total;
+}
+
+/// over_row from zero in chunks of chunks, and the lanes added up.
+template <class F>
+ONESTEP_INLINE float sum_row(int64_t n, F step) {
+  constexpr int64_t kSmall = kChunk * kLanes, kLarge = kChunk * kSmall;
+  Vec total = splat(0.0f);
+  for (int64_t large = 0; large < n; large += kLarge) {
+    const int64_t large_end = n - large < kLarge ? n : large + kLarge;
+    Vec part = splat(0.0f);
+    for (int64_t i = large; i < large_end; i += kSmall) {
+      part = part + over_row(i, large_end - i < kSmall ? large_end : i + kSmall, splat(0.0f), step);
+    }
+    total = total + part;
+  }
+  return sum(total);
+}
+
+ONESTEP_FLATTEN float row_sum(const float* x, int64_t n) {
+  return sum_row(n, [=](Vec total, int64_t i, int64_t count) { return total + load_upto(x + i, count); });
+}
+
+ONESTEP_FLATTEN float dot(const float* a, const float* b, int64_t n) {
+  return sum_row(
+      n, [=](Vec total, int64_t i, int64_t count) { return fma(load_upto(a + i, count), load_upto(b + i, count), total); });
+}
+
+ONESTEP_FLATTEN float sum_squares(const float* x, int64_t n) { return dot(x, x, n); }
+
+/// NaN is passed over, so the lanes can be compared with one instruction.
+ONESTEP_INLINE float max_ignoring_nan(const float* x, int64_t n) {
+  return max(over_row(0, n, splat(-kInf), [=](Vec best, int64_t i, int64_t count) {
+    return max(keep_first(load_upto(x + i, count), count, -kInf), best);
+  }));
+}
+
+ONESTEP_FLATTEN float row_max(const float* x, int64_t n) {
+  const Vec best = over_row(0, n, splat(-kInf), [=](Vec so_far, int64_t i, int64_t count) {
+    return max_nan(keep_first(load_upto(x + i, count), count, -kInf), so_far);
+  });
+  return any(is_nan(best)) ? __builtin_nanf("") : max(best);
+}
+
+int64_t argmax(const float* x, int64_t n) {
+  const float best = row_max(x, n);
+  int64_t i = 0;
+  while (i + 1 < n && (best == best ? x[i] != best : x[i] == x[i])) ++i;
+  return i;
+}
+
+// --- softmax -----------------------------------------------------------------------------------------------------------
+
+/// sum(exp(x - m)); with y also y = exp(x - m).
+ONESTEP_INLINE float sum_exp(const float* x, float m, float* y, int64_t n) {
+  return sum_row(n, [=](Vec total, int64_t i, int64_t count) {
+    const Vec e = exp(keep_first(load_upto(x + i, count), count, -kInf) - splat(m));
+    if (y) store_upto(y + i, e, count);
+    return total + keep_first(e, count, 0.0f);
+  });
+}
+
+ONESTEP_FLATTEN void softmax_rows(const float* x, float* y, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
+    const Vec total = splat(sum_exp(x, max_ignoring_nan(x, cols), y, cols));
+    map(y, y, cols, [=](Vec e) { return e / total; });
+  }
+}
+
+ONESTEP_FLATTEN void softmax_grad_rows(const float* y, const float* dy, float* dx, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r, y += cols, dy += cols, dx += cols) {
+    const Vec mean = splat(dot(y, dy, cols));
+    map2(y, dy, dx, cols, [=](Vec p, Vec d) { return p * (d - mean); });
+  }
+}
+
+ONESTEP_INLINE float log_sum_exp(const float* x, float m, int64_t n) {
+  float rest[kLanes];
+  store(rest, log(splat(sum_exp(x, m, nullptr, n))));
+  return rest[0];
+}
+
+ONESTEP_FLATTEN void log_softmax_rows(const float* x, float* y, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
+    const float m = max_ignoring_nan(x, cols);
+    const Vec shift = splat(m), rest = splat(log_sum_exp(x, m, cols));
+    map(x, y, cols, [=](Vec v) { return (v - shift) - rest; });
+  }
+}
+
+ONESTEP_FLATTEN void log_softmax_grad_rows(const float* y, const float* dy, float* dx, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r, y += cols, dy += cols, dx += cols) {
+    const Vec total = splat(row_sum(dy, cols));
+    map2(y, dy, dx, cols, [=](Vec lp, Vec d) { return fnma(exp(lp), total, d); });
+  }
+}
+
+ONESTEP_FLATTEN void logsumexp_rows(const float* x, float* y, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r, x += cols) {
+    const float largest = max_ignoring_nan(x, cols);
+    const float m = __builtin_fabsf(largest) == kInf ? 0.0f : largest;  // as torch: inf - inf would be NaN
+    y[r] = m + log_sum_exp(x, m, cols);
+  }
+}
+
+// --- layer norm --------------------------------------------------------------------------------------------------------
+
+ONESTEP_FLATTEN void layer_norm_rows(const float* x, const float* weight, const float* bias, float eps, float* y, float* mean,
+                                     float* rstd, int64_t rows, int64_t cols) {
+  const float n = static_cast<float>(cols);
+  for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
+    mean[r] = row_sum(x, cols) / n;
+    const Vec mu = splat(mean[r]);
+    const float squares = sum_row(cols, [=](Vec total, int64_t i, int64_t count) {
+      const Vec d = keep_first(load_upto(x + i, count) - mu, count, 0.0f);
+      return fma(d, d, total);
+    });
+    rstd[r] = 1.0f / __builtin_sqrtf(squares / n + eps);
+    const Vec scale_by = splat(rstd[r]);
+    over_row(0, cols, splat(0.0f), [=](Vec unused, int64_t i, int64_t count) {
+      Vec h = (load_upto(x + i, count) - mu) * scale_by;
+      if (weight) h = h * load_upto(weight + i, count);
+      if (bias) h = h + load_upto(bias + i, count);
+      store_upto(y + i, h, count);
+      return unused;
+    });
+  }
+}
+
+ONESTEP_FLATTEN void layer_norm_grad_rows(const float* x, const float* weight, const float* mean, const float* rstd,
+                                          const float* dy, float* dx, int64_t rows, int64_t cols) {
+  const float n = static_cast<float>(cols);
+  for (int64_t r = 0; r < rows; ++r, x += cols, dy += cols, dx += cols) {
+    const Vec mu = splat(mean[r]), scale_by = splat(rstd[r]);
+    const auto g_at = [=](int64_t i, int64_t count) {
+      const Vec d = load_upto(dy + i, count);
+      return weight ? d * load_upto(weight + i, count) : d;
+    };
+    const auto h_at = [=](int64_t i, int64_t count) { return (load_upto(x + i, count) - mu) * scale_by; };
+    const Vec avg_g = splat(sum_row(cols, [=](Vec total, int64_t i, int64_t count) { return total + g_at(i, count); }) / n);
+    const Vec avg_gh = splat(
+        sum_row(cols, [=](Vec total, int64_t i,
+                          int64_t count) { return fma(g_at(i, count), keep_first(h_at(i, count), count, 0.0f), total); }) /
+        n);
+    over_row(0, cols, splat(0.0f), [=](Vec unused, int64_t i, int64_t count) {
+      store_upto(dx + i, scale_by * fnma(h_at(i, count), avg_gh, g_at(i, count) - avg_g), count);
+      return unused;
+    });
+  }
+}
+
+// --- sums over rows ----------------------------------------------------------------------------------------------------
+
+/// y[c] = the sum over r of term(r, c, count), a vector of columns at a time.
+template <class F>
+ONESTEP_INLINE void sum_over_rows(float* y, int64_t rows, int64_t cols, F term) {
+  over_row(0, cols, splat(0.0f), [=](Vec unused, int64_t c, int64_t count) {
+    Vec total = splat(0.0f);
+    for (int64_t r0 = 0; r0 < rows; r0 += kChunk) {
+      const int64_t end = rows - r0 < kChunk ? rows : r0 + kChunk;
+      Vec part = splat(0.0f);
+      for (int64_t r = r0; r < end; ++r) part = term(part, r, c, count);
+      total = total + part;
+    }
+    store_upto(y + c, total, count);
+    return unused;
+  });
+}
+
+ONESTEP_FLATTEN void sum_rows(const float* x, float* y, int64_t rows, int64_t cols, int64_t ld) {
+  sum_over_rows(y, rows, cols,
+                [=](Vec total, int64_t r, int64_t c, int64_t count) { return total + load_upto(x + r * ld + c, count); });
+}
+
+ONESTEP_FLATTEN void layer_norm_param_grad(const float* x, const float* mean, const float* rstd, const float* dy,
+                                           float* dweight, float* dbias, int64_t rows, int64_t cols, int64_t ld) {
+  if (dbias) sum_rows(dy, dbias, rows, cols, ld);
+  if (!dweight) return;
+  sum_over_rows(dweight, rows, cols, [=](Vec total, int64_t r, int64_t c, int64_t count) {
+    const Vec h = (load_upto(x + r * ld + c, count) - splat(mean[r])) * splat(rstd[r]);
+    return fma(load_upto(dy + r * ld + c, count), h, total);
+  });
+}
+
+}  // namespace
+
+namespace ONESTEP_ISA_NAME {
+
+void fill_rows(Table<float>& t) {
+  t.sum = row_sum;
+  t.sum_squares = sum_squares;
+  t.dot = dot;
+  t.max = row_max;
+  t.argmax = argmax;
+  t.sum_rows = sum_rows;
+  t.softmax_rows = softmax_rows;
+  t.log_softmax_rows = log_softmax_rows;
+  t.logsumexp_rows = logsumexp_rows;
+  t.softmax_grad_rows = softmax_grad_rows;
+  t.log_softmax_grad_rows = log_softmax_grad_rows;
+  t.layer_norm_rows = layer_norm_rows;
+  t.layer_norm_grad_rows = layer_norm_grad_rows;
+  t.layer_norm_param_grad = layer_norm_param_grad;
+}
+
+}  // namespace ONESTEP_ISA_NAME
+}  // namespace onestep::kernels

@@ -1,0 +1,77 @@
+#pragma once
+// Vec: 16 floats, whatever the machine calls them: one AVX-512 register, two AVX2 registers, or an array. Every operation is
+// IEEE-exact, so kernels written with it give the same bits for each. Included only by *.isa.cpp; everything is in anonymous
+// namespaces and nothing of the standard library is used, because the linker merges equal inline functions of files that
+// were compiled for different instruction sets.
+#include <cstdint>
+
+#define ONESTEP_INLINE inline __attribute__((always_inline))
+/// For kernels: everything they call is put in place, lambdas included; a vector passed in memory costs more than its sum.
+#define ONESTEP_FLATTEN __attribute__((flatten))
+
+#if defined(ONESTEP_ISA_avx512)
+#define ONESTEP_ISA_NAME avx512
+#include "autograd/kernels/simd_avx512.h"
+#elif defined(ONESTEP_ISA_avx2)
+#define ONESTEP_ISA_NAME avx2
+#include "autograd/kernels/simd_avx2.h"
+#else
+#define ONESTEP_ISA_NAME generic
+#include "autograd/kernels/simd_generic.h"
+#endif
+
+namespace onestep::kernels {
+namespace {
+
+constexpr int64_t kLanes = 16;
+constexpr float kInf = __builtin_inff();
+
+ONESTEP_INLINE Vec abs(Vec x) { return as_float(bits(x) & splat(0x7fffffff)); }
+/// |magnitude| with the sign of `sign`, for magnitude >= 0.
+ONESTEP_INLINE Vec with_sign_of(Vec magnitude, Vec sign) { return as_float(bits(magnitude) | (bits(sign) & splat(INT32_MIN))); }
+ONESTEP_INLINE Vec operator-(Vec x) { return as_float(bits(x) ^ splat(INT32_MIN)); }
+ONESTEP_INLINE Mask is_nan(Vec x) { return unordered(x, x); }
+
+/// NaN when either is NaN, unlike min and max (which give b then).
+ONESTEP_INLINE Vec max_nan(Vec a, Vec b) { return select(is_nan(a), a, max(a, b)); }
+ONESTEP_INLINE Vec min_nan(Vec a, Vec b) { return select(is_nan(a), a, min(a, b)); }
+/// NaN stays NaN.
+ONESTEP_INLINE Vec clamp(Vec x, float low, float high) { return min(splat(high), max(splat(low), x)); }
+
+/// 2^n for -126 <= n <= 127.
+ONESTEP_INLINE Vec exp2_int(IVec n) { return as_float(shift_left<23>(n + splat(127))); }
+/// x 2^n for -252 <= n <= 254: two exact steps unless the result is subnormal, then one rounding.
+ONESTEP_INLINE Vec scale(Vec x, IVec n) {
+  const IVec half = shift_right<1>(n);
+  return x * exp2_int(half) * exp2_int(n - half);
+}
+
+/// The nearest integer (ties to even) of |x| < 2^22, as a float and as an int.
+struct Rounded {
+  Vec value;
+  IVec integer;
+};
+ONESTEP_INLINE Rounded round_nearest(Vec x) {
+  const Vec magic = splat(12582912.0f);  // 1.5 * 2^23: the sum's last mantissa bit is worth 1
+  const Vec shifted = x + magic;
+  return {shifted - magic, bits(shifted) - bits(magic)};
+}
+
+/// The first `count` of 16 lanes, where count is 16 for all but the last vector of a row: the branch is well predicted.
+ONESTEP_INLINE Vec load_upto(const float* p, int64_t count) { return count >= kLanes ? load(p) : load_first(p, count); }
+ONESTEP_INLINE void store_upto(float* p, Vec x, int64_t count) { count >= kLanes ? store(p, x) : store_first(p, x, count); }
+
+/// y[i] = f(x[i]) for i < n. One call of f, so that the compiler can put it in place and keep its vectors in registers.
+template <class F>
+ONESTEP_INLINE void map(const float* x, float* y, int64_t n, F f) {
+  for (int64_t i = 0; i < n; i += kLanes) store_upto(y + i, f(load_upto(x + i, n - i)), n - i);
+}
+
+/// y[i] = f(a[i], b[i]) for i < n.
+template <class F>
+ONESTEP_INLINE void map2(const float* a, const float* b, float* y, int64_t n, F f) {
+  for (int64_t i = 0; i < n; i += kLanes) store_upto(y + i, f(load_upto(a + i, n - i), load_upto(b + i, n - i)), n - i);
+}
+
+}  // namespace
+}  // namespace onestep::kernels

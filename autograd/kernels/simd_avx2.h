@@ -1,0 +1,117 @@
+#pragma once
+// simd.h on AVX2 with FMA: two registers, masks as all-ones lanes.
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace onestep::kernels {
+namespace {
+
+struct Vec {
+  __m256 lo, hi;
+};
+struct IVec {
+  __m256i lo, hi;
+};
+struct Mask {
+  __m256 lo, hi;
+};
+
+ONESTEP_INLINE Vec splat(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
+ONESTEP_INLINE IVec splat(int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
+ONESTEP_INLINE Mask first_lanes(int64_t n) {
+  const __m256i count = _mm256_set1_epi32(static_cast<int32_t>(n));
+  return {_mm256_castsi256_ps(_mm256_cmpgt_epi32(count, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))),
+          _mm256_castsi256_ps(_mm256_cmpgt_epi32(count, _mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15)))};
+}
+
+ONESTEP_INLINE Vec load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+ONESTEP_INLINE void store(float* p, Vec x) {
+  _mm256_storeu_ps(p, x.lo);
+  _mm256_storeu_ps(p + 8, x.hi);
+}
+/// The first n of 16 lanes; the others are 0 and their memory is not touched.
+ONESTEP_INLINE Vec load_first(const float* p, int64_t n) {
+  const Mask m = first_lanes(n);
+  return {_mm256_maskload_ps(p, _mm256_castps_si256(m.lo)), _mm256_maskload_ps(p + 8, _mm256_castps_si256(m.hi))};
+}
+/// In pieces of 8, 4, 2 and 1: masked stores are slow on AMD.
+ONESTEP_INLINE void store_first(float* p, Vec x, int64_t n) {
+  __m256 eight = x.lo;
+  if (n & 8) {
+    _mm256_storeu_ps(p, eight);
+    eight = x.hi;
+    p += 8;
+  }
+  __m128 four = _mm256_castps256_ps128(eight);
+  if (n & 4) {
+    _mm_storeu_ps(p, four);
+    four = _mm256_extractf128_ps(eight, 1);
+    p += 4;
+  }
+  if (n & 2) {
+    _mm_storel_pi(reinterpret_cast<__m64*>(p), four);
+    four = _mm_movehl_ps(four, four);
+    p += 2;
+  }
+  if (n & 1) _mm_store_ss(p, four);
+}
+
+ONESTEP_INLINE Vec operator+(Vec a, Vec b) { return {_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)}; }
+ONESTEP_INLINE Vec operator-(Vec a, Vec b) { return {_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi)}; }
+ONESTEP_INLINE Vec operator*(Vec a, Vec b) { return {_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi)}; }
+ONESTEP_INLINE Vec operator/(Vec a, Vec b) { return {_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi)}; }
+ONESTEP_INLINE Vec sqrt(Vec x) { return {_mm256_sqrt_ps(x.lo), _mm256_sqrt_ps(x.hi)}; }
+/// a b + c with one rounding.
+ONESTEP_INLINE Vec fma(Vec a, Vec b, Vec c) { return {_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)}; }
+/// c - a b with one rounding.
+ONESTEP_INLINE Vec fnma(Vec a, Vec b, Vec c) {
+  return {_mm256_fnmadd_ps(a.lo, b.lo, c.lo), _mm256_fnmadd_ps(a.hi, b.hi, c.hi)};
+}
+/// a < b ? a : b, and a > b ? a : b.
+ONESTEP_INLINE Vec min(Vec a, Vec b) { return {_mm256_min_ps(a.lo, b.lo), _mm256_min_ps(a.hi, b.hi)}; }
+ONESTEP_INLINE Vec max(Vec a, Vec b) { return {_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)}; }
+
+template <int PREDICATE>
+ONESTEP_INLINE Mask compare(Vec a, Vec b) {
+  return {_mm256_cmp_ps(a.lo, b.lo, PREDICATE), _mm256_cmp_ps(a.hi, b.hi, PREDICATE)};
+}
+ONESTEP_INLINE Mask operator<(Vec a, Vec b) { return compare<_CMP_LT_OQ>(a, b); }
+ONESTEP_INLINE Mask operator>(Vec a, Vec b) { return compare<_CMP_GT_OQ>(a, b); }
+ONESTEP_INLINE Mask operator==(Vec a, Vec b) { return compare<_CMP_EQ_OQ>(a, b); }
+ONESTEP_INLINE Mask unordered(Vec a, Vec b) { return compare<_CMP_UNORD_Q>(a, b); }
+ONESTEP_INLINE bool any(Mask m) { return _mm256_movemask_ps(_mm256_or_ps(m.lo, m.hi)) != 0; }
+/// m ? a : b
+ONESTEP_INLINE Vec select(Mask m, Vec a, Vec b) {
+  return {_mm256_blendv_ps(b.lo, a.lo, m.lo), _mm256_blendv_ps(b.hi, a.hi, m.hi)};
+}
+
+ONESTEP_INLINE IVec bits(Vec x) { return {_mm256_castps_si256(x.lo), _mm256_castps_si256(x.hi)}; }
+ONESTEP_INLINE Vec as_float(IVec x) { return {_mm256_castsi256_ps(x.lo), _mm256_castsi256_ps(x.hi)}; }
+ONESTEP_INLINE Vec to_float(IVec x) { return {_mm256_cvtepi32_ps(x.lo), _mm256_cvtepi32_ps(x.hi)}; }
+ONESTEP_INLINE IVec select(Mask m, IVec a, IVec b) { return bits(select(m, as_float(a), as_float(b))); }
+ONESTEP_INLINE IVec operator+(IVec a, IVec b) { return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)}; }
+ONESTEP_INLINE IVec operator-(IVec a, IVec b) { return {_mm256_sub_epi32(a.lo, b.lo), _mm256_sub_epi32(a.hi, b.hi)}; }
+ONESTEP_INLINE IVec operator&(IVec a, IVec b) { return {_mm256_and_si256(a.lo, b.lo), _mm256_and_si256(a.hi, b.hi)}; }
+ONESTEP_INLINE IVec operator|(IVec a, IVec b) { return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)}; }
+ONESTEP_INLINE IVec operator^(IVec a, IVec b) { return {_mm256_xor_si256(a.lo, b.lo), _mm256_xor_si256(a.hi, b.hi)}; }
+ONESTEP_INLINE Mask operator==(IVec a, IVec b) {
+  return {_mm256_castsi256_ps(_mm256_cmpeq_epi32(a.lo, b.lo)), _mm256_castsi256_ps(_mm256_cmpeq_epi32(a.hi, b.hi))};
+}
+template <int N>
+ONESTEP_INLINE IVec shift_left(IVec x) {
+  return {_mm256_slli_epi32(x.lo, N), _mm256_slli_epi32(x.hi, N)};
+}
+/// Keeps the sign.
+template <int N>
+ONESTEP_INLINE IVec shift_right(IVec x) {
+  return {_mm256_srai_epi32(x.lo, N), _mm256_srai_epi32(x.hi, N)};
+}
+
+ONESTEP_INLINE __m256 lower_half(Vec x) { return x.lo; }
+ONESTEP_INLINE __m256 upper_half(Vec x) { return x.hi; }
+
+}  // namespace
+}  // namespace onestep::kernels
+
+#include "autograd/kernels/simd_x86.h"

@@ -1,0 +1,81 @@
+#pragma once
+// simd.h on AVX-512: one register, masks in mask registers.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"  // gcc 12's own header (GCC bug 105593)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+
+#include <cstdint>
+
+namespace onestep::kernels {
+namespace {
+
+struct Vec {
+  __m512 v;
+};
+struct IVec {
+  __m512i v;
+};
+struct Mask {
+  __mmask16 v;
+};
+
+ONESTEP_INLINE Vec splat(float x) { return {_mm512_set1_ps(x)}; }
+ONESTEP_INLINE IVec splat(int32_t x) { return {_mm512_set1_epi32(x)}; }
+ONESTEP_INLINE Mask first_lanes(int64_t n) { return {static_cast<__mmask16>(n >= 16 ? 0xffffu : (1u << n) - 1u)}; }
+
+ONESTEP_INLINE Vec load(const float* p) { return {_mm512_loadu_ps(p)}; }
+ONESTEP_INLINE void store(float* p, Vec x) { _mm512_storeu_ps(p, x.v); }
+/// The first n of 16 lanes; the others are 0 and their memory is not touched.
+ONESTEP_INLINE Vec load_first(const float* p, int64_t n) { return {_mm512_maskz_loadu_ps(first_lanes(n).v, p)}; }
+ONESTEP_INLINE void store_first(float* p, Vec x, int64_t n) { _mm512_mask_storeu_ps(p, first_lanes(n).v, x.v); }
+
+ONESTEP_INLINE Vec operator+(Vec a, Vec b) { return {_mm512_add_ps(a.v, b.v)}; }
+ONESTEP_INLINE Vec operator-(Vec a, Vec b) { return {_mm512_sub_ps(a.v, b.v)}; }
+ONESTEP_INLINE Vec operator*(Vec a, Vec b) { return {_mm512_mul_ps(a.v, b.v)}; }
+ONESTEP_INLINE Vec operator/(Vec a, Vec b) { return {_mm512_div_ps(a.v, b.v)}; }
+ONESTEP_INLINE Vec sqrt(Vec x) { return {_mm512_sqrt_ps(x.v)}; }
+/// a b + c with one rounding.
+ONESTEP_INLINE Vec fma(Vec a, Vec b, Vec c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+/// c - a b with one rounding.
+ONESTEP_INLINE Vec fnma(Vec a, Vec b, Vec c) { return {_mm512_fnmadd_ps(a.v, b.v, c.v)}; }
+/// a < b ? a : b, and a > b ? a : b.
+ONESTEP_INLINE Vec min(Vec a, Vec b) { return {_mm512_min_ps(a.v, b.v)}; }
+ONESTEP_INLINE Vec max(Vec a, Vec b) { return {_mm512_max_ps(a.v, b.v)}; }
+
+ONESTEP_INLINE Mask operator<(Vec a, Vec b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ)}; }
+ONESTEP_INLINE Mask operator>(Vec a, Vec b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_GT_OQ)}; }
+ONESTEP_INLINE Mask operator==(Vec a, Vec b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ)}; }
+ONESTEP_INLINE Mask unordered(Vec a, Vec b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_UNORD_Q)}; }
+ONESTEP_INLINE bool any(Mask m) { return m.v != 0; }
+/// m ? a : b
+ONESTEP_INLINE Vec select(Mask m, Vec a, Vec b) { return {_mm512_mask_blend_ps(m.v, b.v, a.v)}; }
+ONESTEP_INLINE IVec select(Mask m, IVec a, IVec b) { return {_mm512_mask_blend_epi32(m.v, b.v, a.v)}; }
+
+ONESTEP_INLINE IVec bits(Vec x) { return {_mm512_castps_si512(x.v)}; }
+ONESTEP_INLINE Vec as_float(IVec x) { return {_mm512_castsi512_ps(x.v)}; }
+ONESTEP_INLINE Vec to_float(IVec x) { return {_mm512_cvtepi32_ps(x.v)}; }
+ONESTEP_INLINE IVec operator+(IVec a, IVec b) { return {_mm512_add_epi32(a.v, b.v)}; }
+ONESTEP_INLINE IVec operator-(IVec a, IVec b) { return {_mm512_sub_epi32(a.v, b.v)}; }
+ONESTEP_INLINE IVec operator&(IVec a, IVec b) { return {_mm512_and_si512(a.v, b.v)}; }
+ONESTEP_INLINE IVec operator|(IVec a, IVec b) { return {_mm512_or_si512(a.v, b.v)}; }
+ONESTEP_INLINE IVec operator^(IVec a, IVec b) { return {_mm512_xor_si512(a.v, b.v)}; }
+ONESTEP_INLINE Mask operator==(IVec a, IVec b) { return {_mm512_cmpeq_epi32_mask(a.v, b.v)}; }
+template <int N>
+ONESTEP_INLINE IVec shift_left(IVec x) {
+  return {_mm512_slli_epi32(x.v, N)};
+}
+/// Keeps the sign.
+template <int N>
+ONESTEP_INLINE IVec shift_right(IVec x) {
+  return {_mm512_srai_epi32(x.v, N)};
+}
+
+ONESTEP_INLINE __m256 lower_half(Vec x) { return _mm512_castps512_ps256(x.v); }
+ONESTEP_INLINE __m256 upper_half(Vec x) { return _mm512_extractf32x8_ps(x.v, 1); }
+
+}  // namespace
+}  // namespace onestep::kernels
+
+#include "autograd/kernels/simd_x86.h"

@@ -1,0 +1,48 @@
+#pragma once
+// What simd.h needs beyond single instructions, on 256-bit registers for AVX2 and AVX-512 alike. In the reductions lane i
+// meets i + 8, then i + 4, i + 2 and i + 1, as in the generic version.
+#include <immintrin.h>
+
+namespace onestep::kernels {
+namespace {
+
+/// The sum of the 16 lanes.
+ONESTEP_INLINE float sum(Vec x) {
+  const __m256 eight = _mm256_add_ps(lower_half(x), upper_half(x));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+/// The largest of the 16 lanes, none of them NaN.
+ONESTEP_INLINE float max(Vec x) {
+  const __m256 eight = _mm256_max_ps(lower_half(x), upper_half(x));
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+/// to[c * to_step + r] = rows[r][c] for r, c < 8.
+ONESTEP_INLINE void transpose_8x8(const float* const (&rows)[8], float* to, int64_t to_step) {
+  __m256 t[8], u[8];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {  // rows i and i + 4 in the two halves, columns 0-3 and 4-7
+    const __m256 a = _mm256_loadu_ps(rows[i]), b = _mm256_loadu_ps(rows[i + 4]);
+    t[i] = _mm256_permute2f128_ps(a, b, 0x20);
+    t[i + 4] = _mm256_permute2f128_ps(a, b, 0x31);
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < 8; i += 4) {  // four 4x4 transposes, two at a time
+    u[i] = _mm256_unpacklo_ps(t[i], t[i + 1]);
+    u[i + 1] = _mm256_unpackhi_ps(t[i], t[i + 1]);
+    u[i + 2] = _mm256_unpacklo_ps(t[i + 2], t[i + 3]);
+    u[i + 3] = _mm256_unpackhi_ps(t[i + 2], t[i + 3]);
+    _mm256_storeu_ps(to + i * to_step, _mm256_shuffle_ps(u[i], u[i + 2], 0x44));
+    _mm256_storeu_ps(to + (i + 1) * to_step, _mm256_shuffle_ps(u[i], u[i + 2], 0xee));
+    _mm256_storeu_ps(to + (i + 2) * to_step, _mm256_shuffle_ps(u[i + 1], u[i + 3], 0x44));
+    _mm256_storeu_ps(to + (i + 3) * to_step, _mm256_shuffle_ps(u[i + 1], u[i + 3], 0xee));
+  }
+}
+
+}  // namespace
+}  // namespace onestep::kernels

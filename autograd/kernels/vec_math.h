@@ -1,0 +1,186 @@
+#pragma once
+// Elementary functions on 16 floats: our own minimax polynomials (Remez, coefficients rounded to float), built from
+// operations that are exact or correctly rounded everywhere, so all instruction sets give the same bits.
+#include "autograd/kernels/simd.h"
+
+namespace onestep::kernels {
+namespace {
+
+/// c[0] + c[1] x + c[2] x^2 + ..., Horner with fma.
+template <int N>
+ONESTEP_INLINE Vec polynomial(Vec x, const float (&c)[N]) {
+  Vec y = splat(c[N - 1]);
+#pragma GCC unroll 16
+  for (int i = N - 2; i >= 0; --i) y = fma(y, x, splat(c[i]));
+  return y;
+}
+
+/// A number as an unevaluated sum, low being a rounding error of high.
+struct Pair {
+  Vec high, low;
+};
+/// a + b exactly.
+ONESTEP_INLINE Pair two_sum(Vec a, Vec b) {
+  const Vec s = a + b, b_part = s - a;
+  return {s, (a - (s - b_part)) + (b - b_part)};
+}
+/// a + b exactly, |a| >= |b|.
+ONESTEP_INLINE Pair quick_two_sum(Vec a, Vec b) {
+  const Vec s = a + b;
+  return {s, b - (s - a)};
+}
+/// a b exactly.
+ONESTEP_INLINE Pair two_product(Vec a, Vec b) {
+  const Vec p = a * b;
+  return {p, fma(a, b, -p)};
+}
+/// n / d, rounded about once.
+ONESTEP_INLINE Vec divide(Pair n, Pair d) {
+  const Vec inverse = splat(1.0f) / d.high, q = n.high * inverse;
+  return fma(fnma(q, d.high, n.high) + fnma(q, d.low, n.low), inverse, q);
+}
+
+/// exp(x) = mantissa 2^exponent with mantissa in [0.7, 1.42].
+struct ExpParts {
+  Pair mantissa;
+  IVec exponent;
+};
+
+/// exp of x.high + x.low for |x| <= 170: x = n ln 2 + r with n whole, then a polynomial in r.
+ONESTEP_INLINE ExpParts exp_parts(Pair x) {
+  constexpr float kLn2High = 0x1.62e43p-1f, kLn2Low = -0x1.05c61p-29f;  // n * kLn2High leaves x without rounding
+  constexpr float kExp[] = {0.49999994f, 0.166665211f, 0.041668389f, 0.00836872403f, 0.00138145837f};
+  const Rounded n = round_nearest(x.high * splat(0x1.715476p+0f));
+  const Vec r = fnma(n.value, splat(kLn2Low), fnma(n.value, splat(kLn2High), x.high)) + x.low;
+  return {quick_two_sum(splat(1.0f), fma(r * r, polynomial(r, kExp), r)), n.integer};
+}
+ONESTEP_INLINE ExpParts exp_parts(Vec x) { return exp_parts({x, splat(0.0f)}); }
+
+/// The pair times 2^n, for -252 <= n <= 254.
+ONESTEP_INLINE Pair scale(Pair x, IVec n) { return {scale(x.high, n), scale(x.low, n)}; }
+
+/// Overflows to inf, goes through the subnormals to 0.
+ONESTEP_INLINE Vec exp(Vec x) {
+  const ExpParts e = exp_parts(clamp(x, -104.0f, 89.0f));
+  const Vec mantissa = select(x < splat(-104.0f), splat(0.0f), e.mantissa.high);  // masked scores: rounding to 0 is slow
+  return scale(mantissa, e.exponent);
+}
+
+/// x = 2^e m with m in [sqrt(1/2), sqrt(2)), then log(m) = f - f^2/2 + f^3 Q(f) with f = m - 1.
+ONESTEP_INLINE Vec log(Vec x) {
+  constexpr float kLog[] = {0.333333135f,  -0.250000089f, 0.200021192f,  -0.166679963f, 0.142195523f,
+                            -0.124055885f, 0.118881591f,  -0.116756544f, 0.0674665123f};
+  const Mask subnormal = x < splat(0x1p-126f);
+  const IVec i = bits(select(subnormal, x * splat(0x1p+24f), x)) - splat(0x3f3504f3);  // minus the bits of sqrt(1/2)
+  const Vec m = as_float((i & splat(0x007fffff)) + splat(0x3f3504f3));
+  const Vec e = to_float(shift_right<23>(i)) - select(subnormal, splat(24.0f), splat(0.0f));
+  const Vec f = m - splat(1.0f), f2 = f * f;
+  const Vec tail = fma(f * f2, polynomial(f, kLog), e * splat(-0x1.05c61p-29f));
+  const Vec y = fma(e, splat(0x1.62e43p-1f), f + fma(f2, splat(-0.5f), tail));
+  const Vec special = select(x == splat(0.0f), splat(-kInf), splat(__builtin_nanf("")));  // 0, negative or NaN
+  return select(x > splat(0.0f), select(x == splat(kInf), x, y), special);
+}
+
+/// An odd polynomial near 0, else 1 - 2 / (exp(2|x|) + 1).
+ONESTEP_INLINE Vec tanh(Vec x) {
+  constexpr float kTanh[] = {-0.333333313f, 0.133332059f, -0.0539467633f, 0.0217007026f, -0.00817739777f, 0.00214296184f};
+  const Vec a = abs(x), x2 = x * x;
+  const Vec small = fma(x * x2, polynomial(x2, kTanh), x);
+  const ExpParts e = exp_parts(clamp(a + a, 0.0f, 40.0f));
+  const Vec large = splat(1.0f) - splat(2.0f) / (scale(e.mantissa.high, e.exponent) + splat(1.0f));
+  return with_sign_of(select(a < splat(0.625f), abs(small), large), x);
+}
+
+/// factor / (1 + exp(-z)), |z| <= 170. For z < 0 this is factor exp(z) / (1 + exp(z)), and the power of two comes last: small
+/// results keep their precision down to the subnormals.
+ONESTEP_INLINE Vec times_sigmoid(Vec factor, Pair z) {
+  const Mask negative = z.high < splat(0.0f);
+  const Vec flip = select(negative, splat(1.0f), splat(-1.0f));
+  const ExpParts e = exp_parts({z.high * flip, z.low * flip});  // exp(-|z|)
+  const Pair decay = scale(e.mantissa, e.exponent);
+  Pair below = quick_two_sum(splat(1.0f), decay.high);
+  below.low = below.low + decay.low;
+  Pair above = two_product(factor, select(negative, e.mantissa.high, splat(1.0f)));
+  above.low = fma(factor, select(negative, e.mantissa.low, splat(0.0f)), above.low);
+  return scale(divide(above, below), select(negative, e.exponent, splat(0)));
+}
+
+ONESTEP_INLINE Vec sigmoid(Vec x) { return times_sigmoid(splat(1.0f), {clamp(x, -120.0f, 120.0f), splat(0.0f)}); }
+
+/// f(x, x clamped to +-limit), where limit is so large that f(x) is x above it and less than any float below -limit. The
+/// factor x becomes a zero there: it keeps the sign, and NaN for -inf as in torch.
+template <class F>
+ONESTEP_INLINE Vec gated(Vec x, float limit, F f) {
+  const Vec y = f(select(x < splat(-limit), x * splat(0.0f), x), clamp(x, -limit, limit));
+  return select(x > splat(limit), x, y);
+}
+
+ONESTEP_INLINE Vec silu(Vec x) {
+  return gated(x, 120.0f, [](Vec factor, Vec z) { return times_sigmoid(factor, {z, splat(0.0f)}); });
+}
+
+/// z = 2 sqrt(2/pi) (x + 0.044715 x^3): gelu(x) = x sigmoid(z), and where z is -80 an error of one ulp in z would be 60 ulp
+/// in the result, so z is a pair. |x| <= 12.
+ONESTEP_INLINE Pair gelu_tanh_argument(Vec x) {
+  constexpr float kC1 = 0x1.988454p+0f, kC1Low = -0x1.857936p-25f;  // 2 sqrt(2/pi)
+  constexpr float kC3 = 0x1.2444f2p-4f, kC3Low = 0x1.49b16ap-29f;   // 2 sqrt(2/pi) 0.044715
+  const Pair square = two_product(x, x), cubic = two_product(splat(kC3), square.high);
+  const Pair q = two_sum(splat(kC1), cubic.high);
+  const Vec q_low = q.low + cubic.low + fma(splat(kC3), square.low, fma(splat(kC3Low), square.high, splat(kC1Low)));
+  const Pair z = two_product(x, q.high);
+  return {z.high, fma(x, q_low, z.low)};
+}
+
+ONESTEP_INLINE Vec gelu_tanh(Vec x) {
+  return gated(x, 12.0f, [](Vec factor, Vec near) { return times_sigmoid(factor, gelu_tanh_argument(near)); });
+}
+
+/// exp(-a^2/2) = gauss 2^exponent, and Phi(-a) = gauss ratio / sum 2^exponent, Phi the normal distribution function.
+struct NormalParts {
+  Pair gauss, ratio, sum;
+  IVec exponent;
+};
+
+/// For 0 <= a <= 15: sum is a + 3/2, and ratio a polynomial in (a - 3/2) / (a + 3/2).
+ONESTEP_INLINE NormalParts normal_parts(Vec a) {
+  constexpr float kFirst = 0x1.3c1440p-1f, kFirstLow = 0x1.10940cp-27f;
+  constexpr float kRatio[] = {-0.195099458f,   -0.0574956909f,  0.0178961344f,   0.0176427383f,
+                              0.00399098778f,  -0.00244291616f, -0.00271923537f, -0.00102838606f,
+                              0.000262612157f, 0.00045835186f,  0.000145058875f};
+  const ExpParts e = exp_parts(two_product(a * splat(-0.5f), a));
+  const Pair sum = two_sum(a, splat(1.5f));
+  const Vec t = (a - splat(1.5f)) / sum.high, p = polynomial(t, kRatio);
+  const Vec ratio = fma(t, p, splat(kFirst));
+  return {e.mantissa, {ratio, fma(t, p, splat(kFirst) - ratio) + splat(kFirstLow)}, sum, e.exponent};
+}
+
+/// factor Phi(-a) without its power of two.
+ONESTEP_INLINE Vec times_tail(Vec factor, const NormalParts& n) {
+  const Pair g = two_product(factor, n.gauss.high);
+  Pair above = two_product(g.high, n.ratio.high);
+  above.low = above.low + fma(g.high, n.ratio.low, fma(factor, n.gauss.low, g.low) * n.ratio.high);
+  return divide(above, n.sum);
+}
+
+/// x Phi(x): for x < 0 the power of two comes last, as in times_sigmoid.
+ONESTEP_INLINE Vec gelu_erf(Vec x) {
+  return gated(x, 15.0f, [](Vec factor, Vec near) {
+    const NormalParts n = normal_parts(abs(near));
+    const Mask negative = near < splat(0.0f);
+    const Vec tail = scale(times_tail(select(negative, factor, splat(1.0f)), n), n.exponent);
+    return select(negative, tail, fnma(factor, tail, factor));
+  });
+}
+
+/// An odd polynomial near 0, else 1 - 2 Phi(-sqrt(2) |x|).
+ONESTEP_INLINE Vec erf(Vec x) {
+  constexpr float kErf[] = {0.128379166f,   -0.376126379f,    0.112837888f,    -0.0268658847f,
+                            0.00522258598f, -0.000851132267f, 0.000115019968f, -1.04688379e-05f};
+  const Vec a = abs(x);
+  const NormalParts n = normal_parts(clamp(a * splat(0x1.6a09e6p+0f), 0.0f, 15.0f));
+  const Vec large = splat(1.0f) - scale(times_tail(splat(2.0f), n), n.exponent);
+  return select(a < splat(0.9f), fma(x, polynomial(x * x, kErf), x), with_sign_of(large, x));
+}
+
+}  // namespace
+}  // namespace onestep::kernels

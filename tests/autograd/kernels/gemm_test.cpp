@@ -1,0 +1,170 @@
+// Matrix products: the order of additions that kernels.h promises, bit for bit, whatever the shape, layout, instruction set
+// and number of threads.
+#include "tests/autograd/kernels/kernel_testing.h"
+
+namespace onestep::kernels {
+namespace {
+
+using namespace testing;
+
+struct Case {
+  bool trans_a, trans_b;
+  int64_t m, n, k;
+  int64_t extra = 0;  ///< added to every leading dimension
+  bool accumulate = false;
+
+  int64_t lda() const { return (trans_a ? m : k) + extra; }
+  int64_t ldb() const { return (trans_b ? k : n) + extra; }
+  int64_t ldc() const { return n + extra; }
+};
+
+/// Exactly the elements of `rows` rows of `cols`, so that a read beyond them is a read beyond the allocation.
+Floats matrix(int64_t rows, int64_t cols, int64_t ld, uint32_t seed) {
+  return random_floats(rows == 0 || cols == 0 ? 0 : (rows - 1) * ld + cols, -1, 1, seed);
+}
+Floats left(const Case& c) { return matrix(c.trans_a ? c.k : c.m, c.trans_a ? c.m : c.k, c.lda(), 1); }
+Floats right(const Case& c) { return matrix(c.trans_b ? c.n : c.k, c.trans_b ? c.k : c.n, c.ldb(), 2); }
+
+Floats product(const Case& c, const Floats& a, const Floats& b, Floats out) {
+  gemm(c.trans_a, c.trans_b, c.m, c.n, c.k, a.data(), c.lda(), b.data(), c.ldb(), out.data(), c.ldc(), c.accumulate);
+  return out;
+}
+
+/// The contract written down: fma in ascending k from zero in blocks of 256, the blocks added in order.
+Floats promised(const Case& c, const Floats& a, const Floats& b, Floats out) {
+  const auto at = [](const Floats& x, int64_t i) { return x[static_cast<size_t>(i)]; };
+  for (int64_t i = 0; i < c.m; ++i) {
+    for (int64_t j = 0; j < c.n; ++j) {
+      float& to = out[static_cast<size_t>(i * c.ldc() + j)];
+      if (c.k == 0 && !c.accumulate) to = 0;
+      for (int64_t p0 = 0; p0 < c.k; p0 += 256) {
+        float block = 0;
+        for (int64_t p = p0; p < std::min(c.k, p0 + 256); ++p) {
+          block = std::fma(at(a, c.trans_a ? p * c.lda() + i : i * c.lda() + p),
+                           at(b, c.trans_b ? j * c.ldb() + p : p * c.ldb() + j), block);
+        }
+        to = p0 == 0 && !c.accumulate ? block : to + block;
+      }
+    }
+  }
+  return out;
+}
+
+void check_promise(const Case& c) {
+  CAPTURE(c.trans_a);
+  CAPTURE(c.trans_b);
+  CAPTURE(c.m);
+  CAPTURE(c.n);
+  CAPTURE(c.k);
+  CAPTURE(c.extra);
+  CAPTURE(c.accumulate);
+  const Floats a = left(c), b = right(c), old = matrix(c.m, c.n, c.ldc(), 3);
+  CHECK(first_difference(product(c, a, b, old), promised(c, a, b, old)) == -1);
+}
+
+TEST_CASE("kernels: gemm keeps its promise for small shapes and every layout") {
+  const Settings restore;
+  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
+    if (!isa_supported(isa)) continue;
+    set_isa(isa);
+    CAPTURE(std::string(name(isa)));
+    for (const bool trans_a : {false, true}) {
+      for (const bool trans_b : {false, true}) {
+        for (const int64_t m : {1, 2, 5, 6, 7, 13, 29}) {
+          for (const int64_t n : {1, 3, 8, 15, 16, 17, 31, 33, 50}) {
+            for (const int64_t k : {0, 1, 2, 7, 8, 9, 40}) {
+              check_promise({trans_a, trans_b, m, n, k});
+              check_promise({trans_a, trans_b, m, n, k, 3, true});
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: gemm keeps its promise across blocks") {
+  const Settings restore;
+  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
+    if (!isa_supported(isa)) continue;
+    set_isa(isa);
+    CAPTURE(std::string(name(isa)));
+    for (const bool trans_a : {false, true}) {
+      for (const bool trans_b : {false, true}) {
+        check_promise({trans_a, trans_b, 70, 65, 255});
+        check_promise({trans_a, trans_b, 37, 300, 257, 1});
+        check_promise({trans_a, trans_b, 3, 520, 600, 2, true});
+        check_promise({trans_a, trans_b, 90, 33, 513, 0, true});
+        check_promise({trans_a, trans_b, 1, 270, 300});
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: gemm gives the same bits for every instruction set and number of threads") {
+  for (const bool trans_a : {false, true}) {
+    for (const bool trans_b : {false, true}) {
+      for (const Case& c :
+           {Case{trans_a, trans_b, 65, 130, 300}, Case{trans_a, trans_b, 200, 20, 260}, Case{trans_a, trans_b, 2, 700, 270}}) {
+        const Floats a = left(c), b = right(c), old = matrix(c.m, c.n, c.ldc(), 3);
+        check_same_bits([&] { return product(c, a, b, old); });
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: a row of a product does not depend on the others") {
+  const Case all{false, true, 67, 150, 400};
+  const Floats a = left(all), b = right(all), c = product(all, a, b, Floats(67 * 150));
+  for (const int64_t i : {0, 30, 66}) {
+    const Case one{false, true, 1, 150, 400};
+    const Floats row(a.begin() + i * 400, a.begin() + (i + 1) * 400);
+    CHECK(first_difference(product(one, row, b, Floats(150)), Floats(c.begin() + i * 150, c.begin() + (i + 1) * 150)) == -1);
+  }
+}
+
+TEST_CASE("kernels: a batch gives the bits of its products") {
+  for (const bool accumulate : {false, true}) {
+    for (const int64_t batch : {0, 1, 3, 40}) {
+      const int64_t m = 17, n = 33, k = 20;
+      const Floats a = random_floats(batch * m * k, -1, 1), b = random_floats(2 * k * n, -1, 1, 2),
+                   old = random_floats(batch * m * n, -1, 1, 3);
+      std::vector<int64_t> a_at, b_at, c_at;
+      for (int64_t i = 0; i < batch; ++i) {
+        a_at.push_back((batch - 1 - i) * m * k);
+        b_at.push_back(i % 2 * k * n);
+        c_at.push_back(i * m * n);
+      }
+      const auto run = [&] {
+        Floats c = old;
+        gemm_batched(batch, false, true, m, n, k, a.data(), k, a_at.data(), b.data(), k, b_at.data(), c.data(), n, c_at.data(),
+                     accumulate);
+        return c;
+      };
+      Floats want = old;
+      for (size_t i = 0; i < static_cast<size_t>(batch); ++i) {
+        gemm(false, true, m, n, k, a.data() + a_at[i], k, b.data() + b_at[i], k, want.data() + c_at[i], n, accumulate);
+      }
+      CHECK(first_difference(run(), want) == -1);
+      check_same_bits(run);
+    }
+  }
+}
+
+TEST_CASE("kernels: the double product agrees with the float one") {
+  for (const bool trans_a : {false, true}) {
+    for (const bool trans_b : {false, true}) {
+      for (const bool accumulate : {false, true}) {
+        const Case c{trans_a, trans_b, 33, 21, 40, 2, accumulate};
+        const Floats a = left(c), b = right(c), old = matrix(c.m, c.n, c.ldc(), 3);
+        Doubles wide = widened(old);
+        gemm(c.trans_a, c.trans_b, c.m, c.n, c.k, widened(a).data(), c.lda(), widened(b).data(), c.ldb(), wide.data(), c.ldc(),
+             accumulate);
+        check_close(product(c, a, b, old), wide, 1e-6, 1e-5);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onestep::kernels

@@ -1,0 +1,109 @@
+#pragma once
+// Shared by the kernel tests: numbers, distances in ulp, and the same bits for every instruction set and thread count.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "autograd/kernels/kernels.h"
+
+namespace onestep::kernels::testing {
+
+using Floats = std::vector<float>;
+using Doubles = std::vector<double>;
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+/// Restores instruction set and threads at the end of a test.
+class Settings {
+ public:
+  ~Settings() {
+    set_isa(isa_);
+    set_num_threads(threads_);
+  }
+
+ private:
+  Isa isa_ = active_isa();
+  int threads_ = num_threads();
+};
+
+/// Uniform in [low, high).
+inline Floats random_floats(int64_t n, float low, float high, uint32_t seed = 1) {
+  std::mt19937 engine(seed);
+  Floats x(static_cast<size_t>(n));
+  for (float& v : x) v = low + (high - low) * static_cast<float>(engine() >> 8) * 0x1p-24f;
+  return x;
+}
+
+inline Doubles widened(const Floats& x) { return {x.begin(), x.end()}; }
+
+/// |got - want| in units in the last place of `want` rounded to float; 0 for equal infinities and for two NaN.
+inline double ulp_error(float got, double want) {
+  if (std::isnan(want)) return std::isnan(got) ? 0 : 1e30;
+  const float rounded = static_cast<float>(want);
+  if (std::isinf(rounded) || std::isinf(got)) return got == rounded ? 0 : 1e30;
+  const int exponent = std::max(rounded == 0 ? -126 : std::ilogb(rounded), -126);
+  return std::fabs(static_cast<double>(got) - want) / std::ldexp(1.0, exponent - 23);
+}
+
+/// Index of the first element whose bits differ (any NaN equals any other), -1 for none.
+inline int64_t first_difference(const Floats& a, const Floats& b) {
+  if (a.size() != b.size()) return static_cast<int64_t>(std::min(a.size(), b.size()));
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::bit_cast<uint32_t>(a[i]) != std::bit_cast<uint32_t>(b[i]) && !(std::isnan(a[i]) && std::isnan(b[i]))) {
+      return static_cast<int64_t>(i);
+    }
+  }
+  return -1;
+}
+
+/// Checks that run() returns the same bits for every instruction set of this machine and 1 to 4 threads.
+template <class F>
+void check_same_bits(F run) {
+  const Settings restore;
+  set_isa(Isa::generic);
+  set_num_threads(1);
+  const Floats want = run();
+  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
+    if (!isa_supported(isa)) continue;
+    for (const int threads : {1, 2, 3, 4}) {
+      set_isa(isa);
+      set_num_threads(threads);
+      CAPTURE(std::string(name(isa)));
+      CAPTURE(threads);
+      CHECK(first_difference(run(), want) == -1);
+    }
+  }
+}
+
+/// Checks |got - want| <= absolute + relative |want| element by element.
+inline void check_close(const Floats& got, const Doubles& want, double relative, double absolute) {
+  REQUIRE(got.size() == want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    const bool close = std::isnan(want[i])
+                           ? std::isnan(got[i])
+                           : got[i] == want[i] || std::fabs(got[i] - want[i]) <= absolute + relative * std::fabs(want[i]);
+    CAPTURE(i);
+    CAPTURE(got[i]);
+    CAPTURE(want[i]);
+    if (!close) CHECK(close);
+  }
+}
+
+/// Sizes around the vector length, and one that is worth several threads.
+inline std::vector<int64_t> sizes() {
+  std::vector<int64_t> n(71);
+  for (size_t i = 0; i < n.size(); ++i) n[i] = static_cast<int64_t>(i);
+  n.push_back(1000);
+  n.push_back(120001);
+  return n;
+}
+
+}  // namespace onestep::kernels::testing

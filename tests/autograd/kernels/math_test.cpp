@@ -1,0 +1,141 @@
+// Accuracy of the elementary functions over all of float32, in ulp against double libm.
+#include "tests/autograd/kernels/kernel_testing.h"
+
+namespace onestep::kernels {
+namespace {
+
+using namespace testing;
+
+struct Function {
+  std::string name;
+  void (*narrow)(const float*, float*, int64_t);
+  void (*wide)(const double*, double*, int64_t);
+  double limit;  ///< ulp; the worst over all 2^32 floats is a little below
+};
+
+const Function kFunctions[] = {
+    {"exp", exp, exp, 1.0},
+    {"log", log, log, 0.8},
+    {"tanh", tanh, tanh, 1.4},
+    {"erf", erf, erf, 1.3},
+    {"sigmoid", sigmoid, sigmoid, 1.1},
+    {"silu", silu, silu, 1.1},
+    {"gelu_tanh", gelu_tanh, gelu_tanh, 1.2},
+    {"gelu_erf", gelu_erf, gelu_erf, 1.5},
+    {"sin", sin, sin, 1.7},
+    {"cos", cos, cos, 1.7},
+    {"sqrt", sqrt, sqrt, 0.5},
+    {"rsqrt", rsqrt, rsqrt, 1.5},
+};
+
+/// Bit patterns `stride` apart: every sign and exponent, subnormals, infinities and NaN among them.
+Floats every_float(uint64_t stride) {
+  Floats x;
+  for (uint64_t u = 0; u < (uint64_t{1} << 32); u += stride) x.push_back(std::bit_cast<float>(static_cast<uint32_t>(u)));
+  return x;
+}
+
+TEST_CASE("kernels: elementary functions are within their ulp limits") {
+  const Floats x = every_float(20011);
+  for (const Function& f : kFunctions) {
+    CAPTURE(f.name);
+    Floats y(x.size());
+    Doubles want(x.size());
+    f.narrow(x.data(), y.data(), static_cast<int64_t>(x.size()));
+    f.wide(widened(x).data(), want.data(), static_cast<int64_t>(x.size()));
+    size_t worst = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (ulp_error(y[i], want[i]) > ulp_error(y[worst], want[worst])) worst = i;
+    }
+    CAPTURE(x[worst]);
+    CHECK(ulp_error(y[worst], want[worst]) <= f.limit);
+  }
+}
+
+TEST_CASE("kernels: elementary functions give the same bits on every instruction set") {
+  const Floats x = every_float(100003);
+  for (const Function& f : kFunctions) {
+    CAPTURE(f.name);
+    check_same_bits([&] {
+      Floats y(x.size());
+      f.narrow(x.data(), y.data(), static_cast<int64_t>(x.size()));
+      return y;
+    });
+  }
+}
+
+float at(void (*f)(const float*, float*, int64_t), float x) {
+  float y;
+  f(&x, &y, 1);
+  return y;
+}
+
+TEST_CASE("kernels: special values of the elementary functions") {
+  CHECK(at(exp, -kInfinity) == 0);
+  CHECK(at(exp, kInfinity) == kInfinity);
+  CHECK(at(exp, 0) == 1);
+  CHECK(at(exp, 88.8f) == kInfinity);
+  CHECK(at(exp, -103.9f) == 0x1p-149f);
+  CHECK(at(exp, -104.0f) == 0);
+  CHECK(at(log, 0) == -kInfinity);
+  CHECK(at(log, -0.0f) == -kInfinity);
+  CHECK(at(log, 1) == 0);
+  CHECK(at(log, kInfinity) == kInfinity);
+  CHECK(std::isnan(at(log, -1)));
+  CHECK(at(tanh, kInfinity) == 1);
+  CHECK(at(tanh, -kInfinity) == -1);
+  CHECK(std::signbit(at(tanh, -0.0f)));
+  CHECK(std::signbit(at(sin, -0.0f)));
+  CHECK(std::signbit(at(erf, -0.0f)));
+  CHECK(at(erf, -kInfinity) == -1);
+  CHECK(at(sigmoid, -kInfinity) == 0);
+  CHECK(at(sigmoid, kInfinity) == 1);
+  CHECK(at(gelu_tanh, kInfinity) == kInfinity);
+  CHECK(at(gelu_erf, kInfinity) == kInfinity);
+  CHECK(at(silu, kInfinity) == kInfinity);
+  CHECK(std::isnan(at(gelu_tanh, -kInfinity)));  // -inf * 0, as in torch
+  CHECK(std::isnan(at(gelu_erf, -kInfinity)));
+  CHECK(at(gelu_erf, -1e30f) == 0);
+  CHECK(at(silu, -1e30f) == 0);
+  CHECK(std::isnan(at(sin, kInfinity)));
+  CHECK(at(cos, 0) == 1);
+  for (const Function& f : kFunctions) {
+    CAPTURE(f.name);
+    CHECK(std::isnan(at(f.narrow, kNaN)));
+  }
+}
+
+TEST_CASE("kernels: pow is correctly rounded almost always and has C's special cases") {
+  const Floats bases = random_floats(500, 0.001f, 60.0f, 3);
+  for (const float exponent : {2.0f, 3.0f, 0.5f, -0.5f, -1.0f, -2.0f, 1.7f, -3.3f, 10.0f, 0.01f, 17.5f, 0.0f, 1.0f}) {
+    CAPTURE(exponent);
+    Floats y(bases.size());
+    pow(bases.data(), exponent, y.data(), 500);
+    for (size_t i = 0; i < y.size(); ++i) {
+      const double want = std::pow(static_cast<double>(bases[i]), static_cast<double>(exponent));
+      CHECK(ulp_error(y[i], want) <= (exponent == std::floor(exponent * 2) / 2 && std::fabs(exponent) <= 3 ? 1.6 : 0.5001));
+    }
+  }
+  const Floats specials = {0.0f,  -0.0f, 1.0f,      -1.0f,      0.5f, -0.5f,  2.0f,
+                           -2.0f, -8.0f, kInfinity, -kInfinity, kNaN, 1e-40f, 3e38f};
+  for (const float exponent :
+       {0.0f, 1.0f, 4.0f, 5.0f, -3.0f, -4.0f, 0.3f, -0.3f, 1e10f, -1e10f, 16777217.0f, kInfinity, -kInfinity, kNaN}) {
+    CAPTURE(exponent);
+    for (const float x : specials) {
+      CAPTURE(x);
+      float y;
+      pow(&x, exponent, &y, 1);
+      const double want = static_cast<double>(std::pow(x, exponent));
+      CHECK(ulp_error(y, want) <= 1);
+      if (!std::isnan(want)) CHECK(std::signbit(y) == std::signbit(want));
+    }
+  }
+  check_same_bits([&] {
+    Floats y(bases.size());
+    pow(bases.data(), 1.7f, y.data(), 500);
+    return y;
+  });
+}
+
+}  // namespace
+}  // namespace onestep::kernels
