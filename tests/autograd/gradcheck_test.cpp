@@ -89,6 +89,7 @@ TEST_CASE("gradcheck: inputs that need no gradient and zero-size inputs") {
   CHECK(nothing.derivatives == 0);
   const GradcheckResult empty_sum = gradcheck([](const Inputs& x) { return sum(x[0]); }, {leaf({0})});
   CHECK(empty_sum.passed);
+  CHECK(gradcheck([](const Inputs& x) { return mean(x[0]); }, {leaf({0})}).passed);  // NaN, but of no derivative
   // A result that does not depend on the input has gradient zero; one that does, but was not recorded, fails.
   CHECK(gradcheck([](const Inputs&) { return zeros({2}, DType::float64); }, {leaf({2})}).passed);
   CHECK_FALSE(gradcheck([](const Inputs& x) { return neg(x[0].detach()); }, {leaf({2})}).passed);

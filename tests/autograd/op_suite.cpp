@@ -33,6 +33,14 @@ Tensor upstream(const Tensor& value) {
   return grad;
 }
 
+/// backward() copies the gradient it is given into rows; here the rule of y's op gets `grad` itself.
+void backward_with(const Tensor& y, const Tensor& grad) {
+  const Tensor* const given = &grad;
+  const uint32_t version = grad.version();
+  record("given", y.detach(), {y}, {}, [given](const Backward&) -> Grads { return {*given}; }).backward(grad);
+  check<Error>(grad.version() == version, "its rule writes to the gradient that it is given");
+}
+
 bool same_bits(const Tensor& a, const Tensor& b, int64_t& place) {
   if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
   return dispatch(a.dtype(), [&]<class T>() {
@@ -225,6 +233,22 @@ std::string check_layouts(const OpSample& sample) {
   return {};
 }
 
+/// A rule sees the strides of what follows the op: a sum hands it an expanded gradient.
+std::string check_upstream_layouts(const OpSample& sample) {
+  if (!sample.differentiable) return {};
+  for (const Layout& layout : layouts()) {
+    for (DType dtype : {DType::float32, DType::float64}) {
+      const std::vector<Tensor> inputs = make_inputs(sample, draw_values(sample), dtype, true);
+      const Outcome strided = evaluate(sample, inputs, layout.apply);
+      for (Tensor input : inputs) input.zero_grad();
+      const Outcome rows = evaluate(sample, inputs, [&](const Tensor& x) { return layout.apply(x).contiguous().clone(); });
+      const std::string wrong = bit_difference(strided, rows);
+      if (!wrong.empty()) return text("a ", layout.name, " ", dtype, " upstream gradient: ", wrong);
+    }
+  }
+  return {};
+}
+
 /// Puts threads and instruction set back.
 struct MachineGuard {
   ~MachineGuard() {
@@ -256,10 +280,12 @@ std::string check_machines(const OpSample& sample) {
 
 }  // namespace
 
-Outcome evaluate(const OpSample& sample, const std::vector<Tensor>& inputs) {
+Outcome evaluate(const OpSample& sample, const std::vector<Tensor>& inputs,
+                 const std::function<Tensor(const Tensor&)>& relaid) {
   Outcome outcome{sample.forward(inputs), std::vector<Tensor>(inputs.size())};
   if (!outcome.value.requires_grad()) return outcome;
-  outcome.value.backward(upstream(outcome.value));
+  const Tensor grad = upstream(outcome.value);
+  backward_with(outcome.value, relaid ? relaid(grad) : grad);
   for (size_t i = 0; i < inputs.size(); ++i) outcome.grads[i] = inputs[i].grad();
   return outcome;
 }
@@ -293,6 +319,7 @@ const std::vector<SampleCheck>& sample_checks() {
       {"one tensor twice", check_repeated},
       {"gradients apart", check_separate},
       {"layouts", check_layouts},
+      {"upstream layouts", check_upstream_layouts},
       {"threads and instruction sets", check_machines},
   };
   return checks;
