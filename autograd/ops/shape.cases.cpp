@@ -216,7 +216,9 @@ const RegisterOpCases registered{
           "matrix", {3, 4}, {4, 3}, [](const Tensor& x) { return t(x); },
           [](const Place& place) { return swapped(place, 0, 1); }),
       rearranged(
-          "vector", {3}, {3}, [](const Tensor& x) { return t(x) * 1; }, same)},
+          "vector", {3}, {3}, [](const Tensor& x) { return t(x) * 1; }, same),
+      rearranged(
+          "empty", {0, 3}, {3, 0}, [](const Tensor& x) { return t(x); }, same)},
      {refused(
          "rank",
          [] {
@@ -281,7 +283,8 @@ const RegisterOpCases registered{
     {"expand",
      {expanded("columns", {3, 1}, {3, 4}, {3, 4}), expanded("new dims", {3, 1}, {2, 3, 4}, {2, 3, 4}),
       expanded("kept size", {3, 1}, {-1, 2}, {3, 2}), expanded("number", {}, {2, 3}, {2, 3}),
-      expanded("to nothing", {1, 3}, {0, 3}, {0, 3}), expanded("rank 6", {2, 1, 2}, {2, 1, 3, 2, 2, 2}, {2, 1, 3, 2, 2, 2})},
+      expanded("to nothing", {1, 3}, {0, 3}, {0, 3}), expanded("empty", {0, 1}, {2, 0, 3}, {2, 0, 3}),
+      expanded("rank 6", {2, 1, 2}, {2, 1, 3, 2, 2, 2}, {2, 1, 3, 2, 2, 2})},
      {refused(
           "size",
           [] {
@@ -314,7 +317,8 @@ const RegisterOpCases registered{
     {"narrow",
      {windowed("inside", {2, 5}, 1, 1, 3, 1, [](const Tensor& x) { return narrow(x, 1, 1, 3); }),
       windowed("from the end", {4, 2}, 0, 2, 1, 1, [](const Tensor& x) { return narrow(x, 0, -2, 1); }),
-      windowed("nothing", {2, 3}, 1, 0, 0, 1, [](const Tensor& x) { return narrow(x, 1, 3, 0); })},
+      windowed("nothing", {2, 3}, 1, 0, 0, 1, [](const Tensor& x) { return narrow(x, 1, 3, 0); }),
+      windowed("empty", {0, 3}, 1, 1, 2, 1, [](const Tensor& x) { return narrow(x, 1, 1, 2); })},
      {refused(
          "length", [] { narrow(x23(), 1, 2, 2); }, "narrow: 2 places from 2 are out of range for dim 1 of shape [2, 3]")}},
     {"split",
@@ -336,7 +340,8 @@ const RegisterOpCases registered{
     {"chunk",
      {part("equal", {2, 6}, 1, 3, 1, 2, 2, [](const Tensor& x) { return chunk(x, 3, 1); }),
       part("smaller last", {5, 2}, 0, 3, 2, 4, 1, [](const Tensor& x) { return chunk(x, 3); }),
-      part("fewer", {5, 2}, 0, 3, 1, 2, 2, [](const Tensor& x) { return chunk(x, 4); })},
+      part("fewer", {5, 2}, 0, 3, 1, 2, 2, [](const Tensor& x) { return chunk(x, 4); }),
+      part("empty", {0, 2}, 0, 1, 0, 0, 0, [](const Tensor& x) { return chunk(x, 3); })},
      {refused(
          "chunks", [] { chunk(x23(), 0); }, "chunk: chunks must be at least 1: got 0")}},
 };
