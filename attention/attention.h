@@ -18,7 +18,7 @@ class Attention : public nn::Layer {
   /// x [..., T, d_in] -> [..., T, d_out]. Throws ShapeError, saying what is expected, unless x has rank 2 or 3, d_in
   /// features and no more than context_length tokens; DTypeError unless x has the dtype of the parameters.
   Tensor forward(const Tensor& x) const final;
-  /// The same, and the attention weights to look at.
+  /// The same step by step, and the attention weights to look at.
   AttentionResult forward_with_weights(const Tensor& x) const;
 
   int64_t d_in() const { return d_in_; }

@@ -23,15 +23,11 @@ void CausalAttention::visit(nn::Visitor& visitor) {
 
 Tensor CausalAttention::attend(const Tensor& x, Tensor* weights) const {
   const int64_t T = x.size(-2);
-  const Tensor queries = W_query(x);                                              // [..., T, d_out]
-  const Tensor keys = W_key(x);                                                   // [..., T, d_out]
-  const Tensor values = W_value(x);                                               // [..., T, d_out]
-  const Tensor scores = matmul(queries, keys.transpose(-2, -1));                  // [..., T, T]
-  const Tensor future = mask.slice(0, 0, T).slice(1, 0, T);                       // [T, T]
-  Tensor attn_weights = masked_attention_weights(scores, future, keys.size(-1));  // [..., T, T]
-  attn_weights = dropout(attn_weights);                                           // [..., T, T]
-  if (weights) *weights = attn_weights;
-  return matmul(attn_weights, values);  // [..., T, d_out]
+  const Tensor queries = W_query(x);                                         // [..., T, d_out]
+  const Tensor keys = W_key(x);                                              // [..., T, d_out]
+  const Tensor values = W_value(x);                                          // [..., T, d_out]
+  const Tensor future = mask.slice(0, 0, T).slice(1, 0, T);                  // [T, T]
+  return masked_attention(queries, keys, values, future, dropout, weights);  // [..., T, d_out]
 }
 
 }  // namespace onestep::attention

@@ -17,4 +17,17 @@ Tensor masked_attention_weights(Tensor scores, const Tensor& mask, int64_t d_k) 
   return any(blind).item<bool>() ? masked_fill(weights, blind, 0.0) : weights;
 }
 
+Tensor masked_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, const Tensor& mask,
+                        const nn::Dropout& dropout, Tensor* weights) {
+  if (!weights) {
+    const double p = dropout.is_training() ? dropout.p() : 0.0;
+    return scaled_dot_product_attention(queries, keys, values,
+                                        {.mask = logical_not(mask), .dropout_p = p, .generator = &dropout.generator()});
+  }
+  const Tensor scores = matmul(queries, keys.transpose(-2, -1));                      // [..., T, S]
+  const Tensor attn_weights = masked_attention_weights(scores, mask, keys.size(-1));  // [..., T, S]
+  *weights = dropout(attn_weights);                                                   // [..., T, S]
+  return matmul(*weights, values);                                                    // [..., T, d_v]
+}
+
 }  // namespace onestep::attention

@@ -40,6 +40,10 @@ MultiHeadAttentionWrapper::MultiHeadAttentionWrapper(int64_t d_in, int64_t d_out
 Tensor MultiHeadAttentionWrapper::attend(const Tensor& x, Tensor* weights) const {
   std::vector<Tensor> contexts, head_weights;
   for (const CausalAttention& head : heads) {
+    if (!weights) {
+      contexts.push_back(head(x));  // [..., T, d_out]
+      continue;
+    }
     const AttentionResult result = head.forward_with_weights(x);
     contexts.push_back(result.context);      // [..., T, d_out]
     head_weights.push_back(result.weights);  // [..., T, T]
@@ -70,16 +74,12 @@ void MultiHeadAttention::visit(nn::Visitor& visitor) {
 
 Tensor MultiHeadAttention::attend(const Tensor& x, Tensor* weights) const {
   const int64_t T = x.size(-2);
-  const Tensor queries = split_heads(W_query(x), num_heads_);                  // [..., H, T, head_dim]
-  const Tensor keys = split_heads(W_key(x), num_heads_);                       // [..., H, T, head_dim]
-  const Tensor values = split_heads(W_value(x), num_heads_);                   // [..., H, T, head_dim]
-  const Tensor scores = matmul(queries, keys.transpose(-2, -1));               // [..., H, T, T]
-  const Tensor future = mask.slice(0, 0, T).slice(1, 0, T);                    // [T, T]
-  Tensor attn_weights = masked_attention_weights(scores, future, head_dim());  // [..., H, T, T]
-  attn_weights = dropout(attn_weights);                                        // [..., H, T, T]
-  if (weights) *weights = attn_weights;
-  const Tensor context = merge_heads(matmul(attn_weights, values));  // [..., T, d_out]
-  return out_proj(context);                                          // [..., T, d_out]
+  const Tensor queries = split_heads(W_query(x), num_heads_);                                // [..., H, T, head_dim]
+  const Tensor keys = split_heads(W_key(x), num_heads_);                                     // [..., H, T, head_dim]
+  const Tensor values = split_heads(W_value(x), num_heads_);                                 // [..., H, T, head_dim]
+  const Tensor future = mask.slice(0, 0, T).slice(1, 0, T);                                  // [T, T]
+  const Tensor context = masked_attention(queries, keys, values, future, dropout, weights);  // [..., H, T, head_dim]
+  return out_proj(merge_heads(context));                                                     // [..., T, d_out]
 }
 
 }  // namespace onestep::attention

@@ -15,6 +15,7 @@ class Dropout : public Layer {
   std::string extra_repr() const override { return "p=" + python_repr(p_) + ", inplace=False"; }
 
   double p() const { return p_; }
+  Generator& generator() const { return *generator_; }
 
  private:
   double p_;

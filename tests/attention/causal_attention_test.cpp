@@ -16,6 +16,7 @@ TEST_CASE("CausalAttention: the book's numbers from seed 123") {
   const Tensor context = attention(book_batch());
   CHECK(context.shape() == Shape{2, 6, 2});
   testing::check_close(context, testing::book_result("causal_attention"));
+  testing::check_close(attention.forward_with_weights(book_batch()).context, testing::book_result("causal_attention"));
 }
 
 TEST_CASE("CausalAttention: follows PyTorch with dropout") {
@@ -54,6 +55,13 @@ TEST_CASE("CausalAttention: the mask is a buffer that takes PyTorch's float mask
   fill_(attention.mask, false);
   attention.load_state_dict(state);
   CHECK(equal(attention.mask, causal_mask(4)));
+}
+
+TEST_CASE("CausalAttention: no tokens give no context") {
+  Generator generator(5);
+  const CausalAttention attention(3, 2, 4, 0.5, false, generator);
+  CHECK(attention(ones({2, 0, 3})).shape() == Shape{2, 0, 2});
+  CHECK(attention.forward_with_weights(ones({0, 3})).weights.shape() == Shape{0, 0});
 }
 
 TEST_CASE("CausalAttention: errors say what to do") {

@@ -1,5 +1,7 @@
 #include "attention/multi_head_attention.h"
 
+#include <limits>
+
 #include "attention/mask.h"
 #include "tests/attention/book.h"
 
@@ -34,6 +36,7 @@ TEST_CASE("MultiHeadAttentionWrapper: the book's numbers from seed 123") {
   const Tensor context = attention(book_batch());
   CHECK(context.shape() == Shape{2, 6, 4});
   check_close(context, book_result("mha_wrapper"));
+  check_close(attention.forward_with_weights(book_batch()).context, book_result("mha_wrapper"));
 }
 
 TEST_CASE("MultiHeadAttention: the book's numbers and gradients from seed 123") {
@@ -43,6 +46,7 @@ TEST_CASE("MultiHeadAttention: the book's numbers and gradients from seed 123") 
   const Tensor context = attention(book_batch());
   CHECK(context.shape() == Shape{2, 6, 2});
   check_close(context, book_result("mha"));
+  check_close(attention.forward_with_weights(book_batch()).context, book_result("mha"));
   sum(context * context).backward();
   const auto& grads = testing::golden("reference.json").at("seed_mha_gradients").at("grads");
   for (const auto& [name, parameter] : attention.named_parameters()) {
@@ -117,7 +121,23 @@ TEST_CASE("MultiHeadAttention: attention weights are causal and sum to 1 in eval
   CHECK(result.weights.shape() == Shape{2, 2, 6, 6});
   CHECK(allclose(sum(result.weights, {-1}), ones({2, 2, 6}), 1e-6, 1e-6));
   CHECK(equal(triu(result.weights, 1), zeros({2, 2, 6, 6})));
-  CHECK(equal(attention(book_batch()), result.context));
+}
+
+TEST_CASE("MultiHeadAttention: with and without weights the context and the draws are the same") {
+  Generator a(5), b(5);
+  MultiHeadAttention steps(3, 4, 8, 0.5, 2, true, a), fused(3, 4, 8, 0.5, 2, true, b);
+  for (const bool training : {true, false}) {
+    steps.train(training);
+    fused.train(training);
+    const AttentionResult result = steps.forward_with_weights(book_batch());
+    const Tensor context = fused(book_batch());
+    CHECK(allclose(context, result.context, 1e-6, 1e-7));
+    CHECK(a.state() == b.state());
+    sum(result.context * result.context).backward();
+    sum(context * context).backward();
+  }
+  for (size_t i = 0; i < steps.parameters().size(); ++i)
+    CHECK(allclose(steps.parameters()[i].grad(), fused.parameters()[i].grad(), 1e-5, 1e-6));
 }
 
 TEST_CASE("MultiHeadAttention: dropout draws in training only") {
@@ -141,11 +161,23 @@ TEST_CASE("MultiHeadAttention: fully masked rows give 0 context and finite gradi
   Tensor x = randn({1, 6, 3}, generator).requires_grad_();
   const AttentionResult result = attention.forward_with_weights(x);
   CHECK(equal(result.weights.select(2, 2), zeros({1, 2, 6})));
-  CHECK(equal(result.context.select(1, 2), zeros({1, 4})));
-  CHECK_FALSE(equal(result.context.select(1, 3), zeros({1, 4})));
-  sum(result.context * result.context).backward();
-  CHECK(all(isfinite(x.grad())).item<bool>());
-  for (const Tensor& parameter : attention.parameters()) CHECK(all(isfinite(parameter.grad())).item<bool>());
+  for (const Tensor& context : {result.context, attention(x)}) {
+    CHECK(equal(context.select(1, 2), zeros({1, 4})));
+    CHECK_FALSE(equal(context.select(1, 3), zeros({1, 4})));
+    attention.zero_grad();
+    sum(context * context).backward();
+    CHECK(all(isfinite(x.grad())).item<bool>());
+    for (const Tensor& parameter : attention.parameters()) CHECK(all(isfinite(parameter.grad())).item<bool>());
+  }
+}
+
+TEST_CASE("MultiHeadAttention: a masked token is not read whatever it holds") {
+  Generator generator(5);
+  MultiHeadAttention attention(3, 4, 6, 0.0, 2, true, generator);
+  const Tensor x = randn({2, 6, 3}, generator), broken = x.clone();
+  Tensor last = broken.select(1, 5);
+  fill_(last, std::numeric_limits<double>::quiet_NaN());
+  CHECK(equal(attention(broken).slice(1, 0, 5), attention(x).slice(1, 0, 5)));
 }
 
 TEST_CASE("MultiHeadAttention: float64 starts from the float32 parameters") {
