@@ -180,15 +180,22 @@ const json* member(const json& root, const Field& field) {
   return found == object.end() ? nullptr : &*found;
 }
 
-[[noreturn]] void fail_not_applying(const Field& field, const Config& config) {
+// A key of another kind is left out if it says what every other kind does anyway (0 dropout), or if it stands in the file and
+// --set asked for another kind; else it is refused.
+void check_left_out(const Field& field, const json& value, const Config& config) {
   std::string actual;
+  bool kind_was_set = false;
   for (const When& when : field.when) {
     const Field& selector = *find_field(when.path);
+    kind_was_set = kind_was_set || config.origin.sets.contains(selector.pointer());
     if (holds(selector.when, config)) {
       actual += (actual.empty() ? "" : " and ") + when.path + " = " + *std::get<std::string*>(value_of(selector, config));
     }
   }
-  fail<ConfigError>(config.origin.at(field.pointer()), ": does not apply to ", actual, " (only to ", describe(field.when), ")");
+  const bool neutral = !field.neutral.empty() && value == json::parse(field.neutral);
+  const bool from_file = config.origin.at(field.pointer()).starts_with(config.origin.file + ": ");
+  check<ConfigError>(neutral || (kind_was_set && from_file), config.origin.at(field.pointer()), ": does not apply to ", actual,
+                     " (only to ", describe(field.when), ")");
 }
 
 [[noreturn]] void fail_missing(const Field& field, const Config& config) {
@@ -210,8 +217,9 @@ void read_fields(const json& root, Config& config) {
   for (const Field& field : config_fields()) {
     const json* value = member(root, field);
     const bool applies = holds(field.when, config);
-    if (value != nullptr) {
-      if (!applies) fail_not_applying(field, config);
+    if (value != nullptr && !applies) {
+      check_left_out(field, *value, config);
+    } else if (value != nullptr) {
       std::visit(ReadValue{field, *value, config.origin}, field.value(config));
       given.insert(field.path);
     } else if (applies) {

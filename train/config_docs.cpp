@@ -83,7 +83,9 @@ ordered_json section_schema(const std::string& section) {
     if (field.section() != section) continue;
     schema["properties"][field.key()] = field_schema(field);
     if (!field.when.empty()) {
-      rules.push_back({{"if", condition(field.when)}, {"else", {{"properties", {{field.key(), false}}}}}});
+      const ordered_json elsewhere =
+          field.neutral.empty() ? ordered_json(false) : ordered_json{{"const", ordered_json::parse(field.neutral)}};
+      rules.push_back({{"if", condition(field.when)}, {"else", {{"properties", {{field.key(), elsewhere}}}}}});
     }
     if (!field.required.empty() && holds(field.required, Config())) {
       schema["required"].push_back(field.key());
@@ -96,7 +98,10 @@ ordered_json section_schema(const std::string& section) {
   return schema;
 }
 
-std::string applies_to(const Field& field) { return field.when.empty() ? "" : describe(field.when); }
+std::string applies_to(const Field& field) {
+  if (field.when.empty()) return "";
+  return describe(field.when) + (field.neutral.empty() ? "" : "; elsewhere " + field.neutral);
+}
 
 }  // namespace
 
@@ -131,7 +136,8 @@ std::string config_markdown() {
       "# Config keys\n\nMade from the table in `train/config_fields.cpp` by `onestep schema --markdown`. A run is one JSON "
       "file; "
       "`--set section.key=value` wins over it\n(null removes a key). Keys that start with `//` and `$schema` are comments. An "
-      "unknown or duplicate key, a wrong type, a value out of\nrange and a key that does not apply are refused.\n";
+      "unknown or duplicate key, a wrong type, a value out of\nrange and a key of another kind are refused; where --set "
+      "chooses a kind, the keys that the file has for its former kind are left out.\n";
   std::string open_section = "-";
   for (const Field& field : config_fields()) {
     if (field.section() != open_section) {

@@ -34,6 +34,7 @@ struct Field {
   std::vector<When> required;                            ///< has no default where one of them holds
   std::vector<std::pair<std::string, double>> defaults;  ///< value of the section's kind -> default
   std::string derived;                                   ///< what the default comes from, in words
+  std::string neutral;                                   ///< as JSON: where the field does not apply, it may say just this
   bool optional = false;                                 ///< a list or string that may be absent (empty)
   bool may_change = false;                               ///< on resume
 
@@ -49,6 +50,7 @@ struct Field {
   }
   Field& default_for(std::string kind, double number) { return defaults.push_back({std::move(kind), number}), *this; }
   Field& defaults_to(std::string words) { return derived = std::move(words), *this; }
+  Field& elsewhere_only(std::string json) { return neutral = std::move(json), *this; }
   Field& may_be_absent() { return optional = true, *this; }
   Field& changeable() { return may_change = true, *this; }
 

@@ -127,7 +127,7 @@ TEST_CASE("bad configs: model") {
           {R"({"attention": "self_v1", "num_heads": 4})",
            ": /model/num_heads: does not apply to model.attention = self_v1 (only to model.attention = multi_head_wrapper or "
            "multi_head)"},
-          {R"({"attention": "simplified", "qkv_bias": false})",
+          {R"({"attention": "simplified", "qkv_bias": true})",
            ": /model/qkv_bias: does not apply to model.attention = simplified (only to model.attention = self_v2, causal, "
            "multi_head_wrapper or multi_head)"},
           {R"({"attention": "self_v1", "qkv_bias": true})",
@@ -136,7 +136,7 @@ TEST_CASE("bad configs: model") {
           {R"({"attention": "self_v2", "dropout": 0.1})",
            ": /model/dropout: does not apply to model.attention = self_v2 (only to model.attention = causal, "
            "multi_head_wrapper or multi_head)"},
-          {R"({"attention": "causal", "num_heads": 1})",
+          {R"({"attention": "causal", "num_heads": 2})",
            ": /model/num_heads: does not apply to model.attention = causal (only to model.attention = multi_head_wrapper or "
            "multi_head)"},
           {R"({"d_model": 48, "num_heads": 5})", ": /model/num_heads: must divide d_model = 48: got 5"},

@@ -70,6 +70,13 @@ TEST_CASE("bad --set arguments") {
     CAPTURE(bad.sets.back());
     CHECK(refusal("{" + kTask + "}", bad.sets) == bad.message);
   }
+  CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": {"attention": "causal"}})", {"model.num_heads=2"}) ==
+        "--set model.num_heads=2: /model/num_heads: does not apply to model.attention = causal (only to model.attention = "
+        "multi_head_wrapper or multi_head)");
+  CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "optimizer": {"betas": [0.9, 0.99]}})",
+                {R"(optimizer={"kind": "sgd", "eps": 1})"}) ==
+        "--set optimizer={\"kind\": \"sgd\", \"eps\": 1}: /optimizer/eps: does not apply to optimizer.kind = sgd (only to "
+        "optimizer.kind = adam, adamw, rmsprop or adagrad)");
   CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": {"d_model": 7}})", {"seed=1"}) ==
         "run.json: /model/num_heads: must divide d_model = 7: got 4");
   CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": 3})", {"model.d_model=8"}) ==

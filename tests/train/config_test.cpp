@@ -143,12 +143,36 @@ TEST_CASE("config: --set wins over the file") {
   CHECK(with({"optimizer.kind=adam"}).optimizer.kind == "adam");
   CHECK(with({"optimizer.kind=\"adam\""}).optimizer.kind == "adam");
   CHECK(with({R"(model={"d_model": 8, "dropout": 0.5})"}).model == ModelConfig{"attention", "multi_head", 8, 4, 32, 0.5});
-  CHECK(with({"model.attention=self_v1", "model.num_heads=null"}).model.attention == "self_v1");
+  CHECK(with({"model.num_heads=null"}).model.num_heads == ModelConfig().num_heads);
   CHECK(with({"//note=anything"}) == with({}));
   CHECK(with({"data={\"task\": null, \"kind\": \"text\"}", "data.path=a=b"}).data.path == "a=b");
   // A key that takes a string takes any text, also one that would be JSON.
   CHECK(with({"data.kind=text", "data.task=null", "data.path=123"}).data.path == "123");
   CHECK(with({"data.kind=text", "data.task=null", "data.text=[\"x\"]"}).data.text == "[\"x\"]");
+}
+
+TEST_CASE("config: keys of the former kind are left out where --set chooses another") {
+  const std::string file =
+      R"({"model": {"num_heads": 8, "dropout": 0.5}, "data": {"kind": "task", "task": "copy", "vocab_size": 9},
+    "optimizer": {"betas": [0.5, 0.5], "eps": 1, "lr": 0.25}})";
+  const Config sgd = parse_config(file, "run.json", {"optimizer.kind=sgd"});
+  CHECK(sgd.optimizer.lr == 0.25);
+  CHECK(sgd.optimizer.betas == OptimizerConfig().betas);
+  CHECK(sgd.optimizer.eps == OptimizerConfig().eps);
+  const Config causal = parse_config(file, "run.json", {"model.attention=causal"});
+  CHECK(causal.model.num_heads == ModelConfig().num_heads);
+  CHECK(causal.model.dropout == 0.5);
+  const Config text = parse_config(file, "run.json", {"data={\"kind\": \"text\", \"path\": \"x\"}"});
+  CHECK(text.data.task == "");
+  CHECK(parse_config(resolved_json(text), "resolved") == text);
+}
+
+TEST_CASE("config: a key of another kind may say what every other kind does") {
+  const Config config = parse_config(
+      R"({"data": {"kind": "task", "task": "copy"},
+          "model": {"attention": "simplified", "num_heads": 1, "dropout": 0.0, "qkv_bias": false}})",
+      "run.json");
+  CHECK(config == parse_config(kTask, "run.json", {"model.attention=simplified"}));
 }
 
 TEST_CASE("config: the resolved config reads back to an equal one") {
