@@ -3,10 +3,12 @@
 #include <iostream>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "autograd/error.h"
 #include "autograd/kernels/parallel.h"
 #include "train/commands/commands.h"
+#include "train/suggest.h"
 
 namespace {
 
@@ -21,16 +23,37 @@ constexpr void (*kCommands[])(CLI::App&, commands::Action&) = {
 
 constexpr int kBadInput = 2;
 
+// The command that was called, or the program itself.
+const CLI::App& called(const CLI::App& app) {
+  const auto commands = app.get_subcommands();
+  return commands.empty() ? app : *commands[0];
+}
+
+// The one sentence for a word that belongs nowhere.
+std::string unknown_word(const CLI::App& app, const std::string& word, const std::string& hint) {
+  std::vector<std::string> known;
+  const bool option = word.starts_with('-'), command = !option && &called(app) == &app;
+  if (option) {
+    for (const CLI::App* level : {&app, &called(app)}) {
+      for (const auto* known_option : level->get_options()) known.push_back("--" + known_option->get_single_name());
+    }
+  } else if (command) {
+    for (const auto* subcommand : app.get_subcommands({})) known.push_back(subcommand->get_name());
+  }
+  const std::string meant = onestep::train::nearest(word, known);
+  return (option    ? "unknown option "
+          : command ? "unknown command "
+                    : "unexpected argument ") +
+         word + (meant.empty() ? hint : " (did you mean " + meant + "?)");
+}
+
 // The one sentence for a command line that cannot be read.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const auto called = app.get_subcommands();
-  const std::string hint = called.empty() ? " (see onestep --help)" : " (see onestep " + called[0]->get_name() + " --help)";
+  const bool no_command = &called(app) == &app;
+  const std::string hint = " (see onestep " + (no_command ? "" : called(app).get_name() + ' ') + "--help)";
   const auto extras = app.remaining(/*recurse=*/true);
-  if (!extras.empty()) {
-    const bool option = extras[0].starts_with('-');
-    return (option ? "unknown option " : called.empty() ? "unknown command " : "unexpected argument ") + extras[0] + hint;
-  }
-  if (called.empty() && error.get_name() == "RequiredError") return "no command given" + hint;
+  if (!extras.empty()) return unknown_word(app, extras[0], hint);
+  if (no_command && error.get_name() == "RequiredError") return "no command given" + hint;
   return error.what() + hint;
 }
 

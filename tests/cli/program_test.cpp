@@ -66,7 +66,10 @@ TEST_CASE("cli: version prints the instruction set and the threads in use") {
 
 TEST_CASE("cli: a command line that cannot be read is refused in one sentence") {
   expect_refused({}, "no command given (see onestep --help)");
-  expect_refused({"vresion"}, "unknown command vresion (see onestep --help)");
+  expect_refused({"vresion"}, "unknown command vresion (did you mean version?)");
+  expect_refused({"vers"}, "unknown command vers (did you mean version?)");
+  expect_refused({"dance"}, "unknown command dance (see onestep --help)");
+  expect_refused({"version", "--thread", "2"}, "unknown option --thread (did you mean --threads?)");
   expect_refused({"--fast", "version"}, "unknown option --fast (see onestep version --help)");
   expect_refused({"version", "--fast"}, "unknown option --fast (see onestep version --help)");
   expect_refused({"version", "x"}, "unexpected argument x (see onestep version --help)");
