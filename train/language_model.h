@@ -1,0 +1,44 @@
+#pragma once
+// Next-token models: token ids in, logits over the vocabulary out.
+#include <memory>
+
+#include "attention/factory.h"
+#include "nn/embedding.h"
+#include "nn/linear.h"
+#include "nn/module.h"
+#include "train/config.h"
+
+namespace onestep::train {
+
+/// A model over a vocabulary of V tokens that sees up to T of them at once.
+class LanguageModel : public nn::Module {
+ public:
+  LanguageModel(int64_t vocab_size, int64_t context_length) : vocab_size_(vocab_size), context_length_(context_length) {}
+  /// tokens, int64 [B, T'] with T' <= context_length -> logits [B, T', V]. Throws ShapeError on ids outside the vocabulary.
+  virtual Tensor forward(const Tensor& tokens) = 0;
+  int64_t vocab_size() const { return vocab_size_; }
+  int64_t context_length() const { return context_length_; }
+
+ private:
+  int64_t vocab_size_, context_length_;
+};
+
+/// One attention layer between embeddings and a head: logits = head(att(tok_emb[tokens] + pos_emb[0..T-1])). No residual, no norm.
+class AttentionLanguageModel : public LanguageModel {
+ public:
+  /// Draws the parameters from `generator` in the order tok_emb, pos_emb, att, head; dropout draws from it later.
+  AttentionLanguageModel(const ModelConfig& config, int64_t vocab_size, Generator& generator);
+  Tensor forward(const Tensor& tokens) override;
+  void visit(Visitor& visitor) override;
+  std::string type_name() const override { return "AttentionLanguageModel"; }
+
+ private:
+  nn::Embedding tok_emb_, pos_emb_;
+  std::unique_ptr<attention::Attention> att_;
+  nn::Linear head_;
+};
+
+/// The model a config describes.
+std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator);
+
+}  // namespace onestep::train

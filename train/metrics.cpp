@@ -1,0 +1,103 @@
+#include "train/metrics.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "autograd/error.h"
+
+namespace onestep::train {
+namespace {
+
+/// The shortest decimal that reads back to the same float32; null where JSON has no number.
+nlohmann::ordered_json number(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  const auto narrow = static_cast<float>(value);
+  if (static_cast<double>(narrow) != value) return value;
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, narrow).ptr;
+  double shortest = 0;
+  std::from_chars(text, end, shortest);
+  return shortest;
+}
+
+std::string duration(double seconds) {
+  const auto s = static_cast<int64_t>(std::max(0.0, std::round(seconds)));
+  std::ostringstream out;
+  if (s >= 3600) out << s / 3600 << "h ";
+  if (s >= 60) out << s % 3600 / 60 << "min ";
+  out << s % 60 << 's';
+  return out.str();
+}
+
+}  // namespace
+
+std::string grouped(double value, int digits) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(digits) << value;
+  std::string text = out.str();
+  const size_t point = std::min(text.find('.'), text.size());
+  for (auto i = static_cast<std::ptrdiff_t>(point) - 3; i > (text[0] == '-' ? 1 : 0); i -= 3)
+    text.insert(static_cast<size_t>(i), 1, ',');
+  return text;
+}
+
+MetricsFile::MetricsFile(const std::string& path) : path_(path), out_(path, std::ios::trunc) {
+  check<IoError>(out_.is_open(), path, ": cannot be opened for writing");
+}
+
+void MetricsFile::write(const StepMetrics& m) {
+  nlohmann::ordered_json line{{"step", m.step},
+                              {"loss", number(m.loss)},
+                              {"lr", number(m.lr)},
+                              {"grad_norm", number(m.grad_norm)},
+                              {"tokens_per_second", number(std::round(m.tokens_per_second))},
+                              {"seconds", number(std::round(m.seconds * 1e4) / 1e4)}};
+  if (m.val_loss) line["val_loss"] = number(*m.val_loss);
+  if (m.val_accuracy) line["val_accuracy"] = number(*m.val_accuracy);
+  out_ << line.dump() << '\n' << std::flush;
+  check<IoError>(out_.good(), path_, ": cannot be written (disk full?)");
+}
+
+Progress::Progress(int64_t total_steps, bool quiet) : total_steps_(total_steps), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+std::string Progress::line(const StepMetrics& m) const {
+  std::ostringstream out;
+  out << "step " << m.step + 1 << '/' << total_steps_ << std::fixed << std::setprecision(4) << "  loss " << m.loss;
+  if (m.val_loss) out << "  val_loss " << *m.val_loss;
+  if (m.val_accuracy) out << "  val_accuracy " << std::setprecision(2) << 100 * *m.val_accuracy << '%';
+  out << "  lr " << std::defaultfloat << std::setprecision(3) << m.lr << "  " << grouped(m.tokens_per_second) << " tokens/s";
+  if (m.step > first_step_) {
+    const double per_step = (m.seconds - first_seconds_) / static_cast<double>(m.step - first_step_);
+    out << "  " << duration(per_step * static_cast<double>(total_steps_ - m.step - 1)) << " left";
+  }
+  return out.str();
+}
+
+void Progress::show(const StepMetrics& m) {
+  if (first_step_ < 0) {
+    first_step_ = m.step;
+    first_seconds_ = m.seconds;
+  }
+  if (quiet_) return;
+  const auto now = Clock::now();
+  const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(1000);
+  const bool lasting = m.val_loss.has_value() || m.step + 1 == total_steps_;
+  if (!lasting && m.step != first_step_ && now - last_ < pause) return;
+  last_ = now;
+  std::cerr << (terminal_ ? "\r\x1b[K" : "") << line(m) << (terminal_ && !lasting ? "" : "\n") << std::flush;
+  open_line_ = terminal_ && !lasting;
+}
+
+void Progress::finish() {
+  if (open_line_) std::cerr << '\n';
+  open_line_ = false;
+}
+
+}  // namespace onestep::train

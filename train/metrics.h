@@ -1,0 +1,56 @@
+#pragma once
+// What a run writes while it trains: metrics.jsonl for programs, progress lines for people.
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace onestep::train {
+
+/// One training step as it is logged.
+struct StepMetrics {
+  int64_t step = 0;
+  double loss = 0;       ///< Before this step's update, the mean over micro-batches.
+  double lr = 0;
+  double grad_norm = 0;  ///< Before clipping.
+  double tokens_per_second = 0;
+  double seconds = 0;  ///< Since training began.
+  std::optional<double> val_loss = {}, val_accuracy = {};
+};
+
+/// Appends one JSON object a step to a file; float32 values keep the digits that read back to the same bits. Throws IoError.
+class MetricsFile {
+ public:
+  explicit MetricsFile(const std::string& path);
+  void write(const StepMetrics& metrics);
+
+ private:
+  std::string path_;
+  std::ofstream out_;
+};
+
+/// Progress on stderr: on a terminal one line that renews itself, elsewhere a plain line now and then.
+class Progress {
+ public:
+  Progress(int64_t total_steps, bool quiet);
+  /// Shows a step; validation results always get a line of their own.
+  void show(const StepMetrics& metrics);
+  /// Leaves the terminal on a fresh line.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string line(const StepMetrics& metrics) const;
+
+  int64_t total_steps_;
+  bool quiet_, terminal_, open_line_ = false;
+  Clock::time_point last_{};
+  int64_t first_step_ = -1;
+  double first_seconds_ = 0;
+};
+
+/// `12,345` with `digits` decimals: a number for people.
+std::string grouped(double value, int digits = 0);
+
+}  // namespace onestep::train
