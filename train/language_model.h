@@ -15,7 +15,7 @@ class LanguageModel : public nn::Module {
  public:
   LanguageModel(int64_t vocab_size, int64_t context_length) : vocab_size_(vocab_size), context_length_(context_length) {}
   /// tokens, int64 [B, T'] with T' <= context_length -> logits [B, T', V]. Throws ShapeError on ids outside the vocabulary.
-  virtual Tensor forward(const Tensor& tokens) = 0;
+  virtual Tensor forward(const Tensor& tokens) const = 0;
   int64_t vocab_size() const { return vocab_size_; }
   int64_t context_length() const { return context_length_; }
 
@@ -28,9 +28,9 @@ class AttentionLanguageModel : public LanguageModel {
  public:
   /// Draws the parameters from `generator` in the order tok_emb, pos_emb, att, head; dropout draws from it later.
   AttentionLanguageModel(const ModelConfig& config, int64_t vocab_size, Generator& generator);
-  Tensor forward(const Tensor& tokens) override;
-  void visit(Visitor& visitor) override;
-  std::string type_name() const override { return "AttentionLanguageModel"; }
+  Tensor forward(const Tensor& tokens) const override;
+  void visit(nn::Visitor& visitor) override;
+  std::string name() const override { return "AttentionLanguageModel"; }
 
  private:
   nn::Embedding tok_emb_, pos_emb_;

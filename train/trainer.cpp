@@ -1,0 +1,95 @@
+#include "train/trainer.h"
+
+#include <cmath>
+#include <limits>
+
+#include "autograd/ops.h"
+#include "train/schedule.h"
+
+namespace onestep::train {
+namespace {
+
+std::vector<ParameterGroup> parameter_groups(const OptimizerConfig& config, const nn::Module& model) {
+  ParameterGroup decayed{{}, config.weight_decay}, others{{}, 0.0};
+  for (const Tensor& parameter : model.parameters()) {
+    const bool decays = config.decay != "matrices" || parameter.dim() >= 2;
+    (decays ? decayed : others).parameters.push_back(parameter);
+  }
+  return {decayed, others};
+}
+
+Tensor input_tensor(const Batch& batch) { return from_values(batch.inputs, {batch.batch, batch.length}); }
+Tensor target_tensor(const Batch& batch) { return from_values(batch.targets, {batch.batch, batch.length}); }
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model) {
+  const auto groups = parameter_groups(config, model);
+  if (config.kind == "sgd")
+    return std::make_unique<Sgd>(groups, Sgd::Options{config.lr, config.momentum, config.dampening, config.nesterov});
+  if (config.kind == "rmsprop") return std::make_unique<RmsProp>(groups, RmsProp::Options{config.lr, config.alpha, config.eps});
+  if (config.kind == "adagrad") return std::make_unique<Adagrad>(groups, Adagrad::Options{config.lr, config.eps});
+  check<ConfigError>(config.kind == "adam" || config.kind == "adamw", "optimizer.kind: ", config.kind,
+                     " is not an optimizer (known: sgd, adam, adamw, rmsprop, adagrad)");
+  return std::make_unique<Adam>(groups, Adam::Options{config.lr, config.betas[0], config.betas[1], config.eps,
+                                                      config.kind == "adamw", config.amsgrad});
+}
+
+Evaluation evaluate(LanguageModel& model, const std::vector<Batch>& batches) {
+  const NoGradGuard no_grad;
+  const bool was_training = model.is_training();
+  model.eval();
+  Evaluation result;
+  double right = 0;
+  for (const Batch& batch : batches) {
+    const Tensor logits = model.forward(input_tensor(batch));  // [B, T, V]
+    result.loss += cross_entropy(logits, target_tensor(batch), {.reduction = Reduction::sum}).item();
+    const std::vector<int64_t> predicted = argmax(logits, -1).to_vector<int64_t>();
+    for (size_t i = 0; i < predicted.size(); ++i) {
+      if (batch.targets[i] == kIgnored) continue;
+      ++result.tokens;
+      right += predicted[i] == batch.targets[i];
+    }
+  }
+  model.train(was_training);
+  result.loss /= static_cast<double>(result.tokens);
+  result.accuracy = right / static_cast<double>(result.tokens);
+  return result;
+}
+
+Trainer::Trainer(const Config& config)
+    : config_(config), generator_(config.seed), data_(make_dataset(config)) {
+  generator_.set_dialect(config.model.rng_dialect == "torch" ? RngDialect::torch : RngDialect::torch_mkl);
+  model_ = make_language_model(config.model, data_->vocab_size(), generator_);
+  model_->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
+  optimizer_ = make_optimizer(config.optimizer, *model_);
+}
+
+double Trainer::micro_batch() {
+  const Batch batch = data_->training_batch(generator_);
+  tokens_per_step_ += batch.batch * batch.length;
+  const Tensor loss = cross_entropy(model_->forward(input_tensor(batch)), target_tensor(batch));
+  const auto parts = config_.train.grad_accumulation;
+  (parts == 1 ? loss : loss / parts).backward();
+  return loss.item() / static_cast<double>(parts);
+}
+
+StepMetrics Trainer::step() {
+  optimizer_->zero_grad();
+  optimizer_->set_lr(learning_rate(config_.schedule, config_.optimizer.lr, steps_done_));
+  StepMetrics metrics{.step = steps_done_, .lr = optimizer_->lr()};
+  tokens_per_step_ = 0;
+  for (int64_t i = 0; i < config_.train.grad_accumulation; ++i) metrics.loss += micro_batch();
+  const double limit = config_.train.grad_clip > 0 ? config_.train.grad_clip : std::numeric_limits<double>::infinity();
+  metrics.grad_norm = clip_grad_norm_(model_->parameters(), limit);
+  check<GradError>(std::isfinite(metrics.loss) && std::isfinite(metrics.grad_norm), "train: diverged at step ", steps_done_,
+                   ": loss ", metrics.loss, ", gradient norm ", metrics.grad_norm,
+                   " (lower optimizer.lr, or set train.grad_clip)");
+  optimizer_->step();
+  ++steps_done_;
+  return metrics;
+}
+
+Evaluation Trainer::evaluate() { return train::evaluate(*model_, data_->evaluation_batches(config_.train.eval_batches)); }
+
+}  // namespace onestep::train

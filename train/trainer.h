@@ -1,0 +1,59 @@
+#pragma once
+// The training loop: one seed, one config, one step at a time.
+#include <memory>
+
+#include "train/config.h"
+#include "train/data.h"
+#include "train/language_model.h"
+#include "train/metrics.h"
+#include "train/optimizer.h"
+
+namespace onestep::train {
+
+/// The optimizer a config describes, over the parameters of `model` (with decay "matrices", only tensors of two or more dims are
+/// decayed).
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model);
+
+struct Evaluation {
+  double loss = 0;      ///< Mean cross entropy in nats a scored token.
+  double accuracy = 0;  ///< Share of scored tokens whose most likely prediction is right.
+  int64_t tokens = 0;   ///< Scored tokens.
+};
+
+/// Loss and accuracy of `model` over batches, without dropout and without recording.
+Evaluation evaluate(LanguageModel& model, const std::vector<Batch>& batches);
+
+/// Owns everything a run needs: data, model, optimizer and the one generator from which parameters, batches and dropout draw.
+class Trainer {
+ public:
+  /// Reads the data and draws the initial parameters. Throws ConfigError or IoError.
+  explicit Trainer(const Config& config);
+
+  /// One update: `grad_accumulation` micro-batches, their mean loss, clipping, the optimizer. Throws GradError when the loss or
+  /// the gradient norm is not finite; the parameters are then those before the step.
+  StepMetrics step();
+  /// Loss and accuracy on held-out data; never changes the run.
+  Evaluation evaluate();
+
+  const Config& config() const { return config_; }
+  LanguageModel& model() { return *model_; }
+  Dataset& data() { return *data_; }
+  Optimizer& optimizer() { return *optimizer_; }
+  Generator& generator() { return generator_; }
+  /// Updates done so far.
+  int64_t steps_done() const { return steps_done_; }
+  /// Input tokens a step sees.
+  int64_t tokens_per_step() const { return tokens_per_step_; }
+
+ private:
+  double micro_batch();
+
+  Config config_;
+  Generator generator_;
+  std::unique_ptr<Dataset> data_;
+  std::unique_ptr<LanguageModel> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  int64_t steps_done_ = 0, tokens_per_step_ = 0;
+};
+
+}  // namespace onestep::train
