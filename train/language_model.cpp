@@ -5,8 +5,8 @@
 namespace onestep::train {
 namespace {
 
-attention::AttentionConfig attention_config(const ModelConfig& config) {
-  attention::AttentionConfig a;
+attention::AttentionOptions attention_options(const ModelConfig& config) {
+  attention::AttentionOptions a;
   a.d_in = a.d_out = config.d_model;
   a.context_length = config.context_length;
   a.num_heads = config.num_heads;
@@ -21,7 +21,7 @@ AttentionLanguageModel::AttentionLanguageModel(const ModelConfig& config, int64_
     : LanguageModel(vocab_size, config.context_length),
       tok_emb_(vocab_size, config.d_model, generator),
       pos_emb_(config.context_length, config.d_model, generator),
-      att_(attention::make_attention(config.attention, attention_config(config), generator)),
+      att_(attention::make_attention(config.attention, attention_options(config), generator)),
       head_(config.d_model, vocab_size, true, generator) {}
 
 Tensor AttentionLanguageModel::forward(const Tensor& tokens) const {
