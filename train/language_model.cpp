@@ -27,9 +27,9 @@ AttentionLanguageModel::AttentionLanguageModel(const ModelConfig& config, int64_
 Tensor AttentionLanguageModel::forward(const Tensor& tokens) const {
   check<ShapeError>(tokens.dim() == 2 && tokens.size(1) <= context_length(), "language model: tokens of shape ", tokens.shape(),
                     " (needs [B, T] with T up to the context length of ", context_length(), ")");
-  const Tensor positions = arange(tokens.size(1));                             // [T]
-  const Tensor x = tok_emb_.forward(tokens) + pos_emb_.forward(positions);     // [B, T, d]
-  return head_.forward(att_->forward(x));                                      // [B, T, V]
+  const Tensor positions = arange(tokens.size(1));                          // [T]
+  const Tensor x = tok_emb_.forward(tokens) + pos_emb_.forward(positions);  // [B, T, d]
+  return head_.forward(att_->forward(x));                                   // [B, T, V]
 }
 
 void AttentionLanguageModel::visit(nn::Visitor& visitor) {

@@ -23,7 +23,8 @@ class LanguageModel : public nn::Module {
   int64_t vocab_size_, context_length_;
 };
 
-/// One attention layer between embeddings and a head: logits = head(att(tok_emb[tokens] + pos_emb[0..T-1])). No residual, no norm.
+/// One attention layer between embeddings and a head: logits = head(att(tok_emb[tokens] + pos_emb[0..T-1])). No residual, no
+/// norm.
 class AttentionLanguageModel : public LanguageModel {
  public:
   /// Draws the parameters from `generator` in the order tok_emb, pos_emb, att, head; dropout draws from it later.

@@ -65,7 +65,8 @@ void MetricsFile::write(const StepMetrics& m) {
   check<IoError>(out_.good(), path_, ": cannot be written (disk full?)");
 }
 
-Progress::Progress(int64_t total_steps, bool quiet) : total_steps_(total_steps), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(int64_t total_steps, bool quiet)
+    : total_steps_(total_steps), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 std::string Progress::line(const StepMetrics& m) const {
   std::ostringstream out;

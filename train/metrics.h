@@ -11,7 +11,7 @@ namespace onestep::train {
 /// One training step as it is logged.
 struct StepMetrics {
   int64_t step = 0;
-  double loss = 0;       ///< Before this step's update, the mean over micro-batches.
+  double loss = 0;  ///< Before this step's update, the mean over micro-batches.
   double lr = 0;
   double grad_norm = 0;  ///< Before clipping.
   double tokens_per_second = 0;

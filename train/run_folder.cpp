@@ -67,7 +67,8 @@ void save_checkpoint(const fs::path& run, int64_t step, const nn::Module& model,
 
 fs::path latest_checkpoint(const fs::path& run) {
   const std::vector<Checkpoint> all = checkpoints(run);
-  check<IoError>(!all.empty(), run.string(), ": holds no checkpoint (train it first: onestep train CONFIG --out ", run.string(), ")");
+  check<IoError>(!all.empty(), run.string(), ": holds no checkpoint (train it first: onestep train CONFIG --out ", run.string(),
+                 ")");
   return all.back().path;
 }
 
@@ -75,6 +76,11 @@ Config load_run_config(const fs::path& run) {
   const fs::path config = run / "config.json";
   check<IoError>(fs::is_regular_file(config), run.string(), ": is not the folder of a run (it has no config.json)");
   return load_config(config.string());
+}
+
+std::shared_ptr<const Tokenizer> load_run_tokenizer(const fs::path& run) {
+  const fs::path path = run / "tokenizer.json";
+  return fs::exists(path) ? load_tokenizer(path.string()) : nullptr;
 }
 
 }  // namespace onestep::train

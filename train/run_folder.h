@@ -1,10 +1,11 @@
 #pragma once
 // The folder of a run: resolved config, metrics, tokenizer and checkpoints.
 #include <filesystem>
+#include <memory>
 #include <string>
 
+#include "nn/module.h"
 #include "train/config.h"
-#include "train/language_model.h"
 #include "train/tokenizer.h"
 
 namespace onestep::train {
@@ -21,5 +22,8 @@ std::filesystem::path latest_checkpoint(const std::filesystem::path& run);
 
 /// The config a run was trained with; throws IoError naming the folder if it is no run.
 Config load_run_config(const std::filesystem::path& run);
+
+/// The tokenizer a run was trained with; null for a run without text.
+std::shared_ptr<const Tokenizer> load_run_tokenizer(const std::filesystem::path& run);
 
 }  // namespace onestep::train

@@ -27,7 +27,8 @@ constexpr std::array<std::pair<std::string_view, DType>, 4> kDTypes{
 /// An open file descriptor that is closed at the end of its scope.
 class File {
  public:
-  File(const std::string& path, int flags, const char* purpose) : path_(path), fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+  File(const std::string& path, int flags, const char* purpose)
+      : path_(path), fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
     check<IoError>(fd_ >= 0, path, ": cannot be opened for ", purpose, ": ", std::strerror(errno));
   }
   ~File() {
@@ -112,8 +113,8 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
   check<IoError>(offsets.is_array() && offsets.size() == 2, place, ": data_offsets must be [begin, end]");
   entry.begin = count_value(offsets[0], place + ": data_offsets");
   entry.end = count_value(offsets[1], place + ": data_offsets");
-  check<IoError>(entry.begin <= entry.end && entry.end <= data_bytes, place, ": data_offsets ", brief(offsets), " are not within the ",
-                 data_bytes, " bytes of data");
+  check<IoError>(entry.begin <= entry.end && entry.end <= data_bytes, place, ": data_offsets ", brief(offsets),
+                 " are not within the ", data_bytes, " bytes of data");
   check<IoError>(entry.end - entry.begin == bytes, place, ": data_offsets ", brief(offsets), " hold ", entry.end - entry.begin,
                  " bytes, its shape and dtype need ", bytes);
   return entry;
@@ -122,13 +123,12 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
 std::vector<Entry> read_entries(const nlohmann::json& header, const std::string& path, uint64_t data_bytes) {
   std::vector<Entry> entries;
   for (const auto& [name, value] : header.items())
-    if (name != "__metadata__") entries.push_back(read_entry(name, value, path + ": tensor " + quoted(name), data_bytes));
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-  });
+    if (name != "__metadata__") entries.push_back(read_entry(name, value, path + ": tensor " + quote(name), data_bytes));
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
   uint64_t next = 0;
   for (const Entry& entry : entries) {
-    check<IoError>(entry.begin == next, path, ": tensor ", quoted(entry.name), ": begins at byte ", entry.begin,
+    check<IoError>(entry.begin == next, path, ": tensor ", quote(entry.name), ": begins at byte ", entry.begin,
                    " of the data where byte ", next, " is due (no holes, no overlaps)");
     next = entry.end;
   }
@@ -142,7 +142,7 @@ std::map<std::string, std::string> read_metadata(const nlohmann::json& header, c
   if (found == header.end()) return metadata;
   check<IoError>(found->is_object(), path, ": __metadata__ must be an object of strings");
   for (const auto& [key, value] : found->items()) {
-    check<IoError>(value.is_string(), path, ": __metadata__ ", quoted(key), " must be a string");
+    check<IoError>(value.is_string(), path, ": __metadata__ ", quote(key), " must be a string");
     metadata[key] = value.get<std::string>();
   }
   return metadata;
@@ -153,10 +153,11 @@ std::string header_text(const NamedTensors& tensors, const std::map<std::string,
   if (!metadata.empty()) header["__metadata__"] = metadata;
   int64_t begin = 0;
   for (const auto& [name, tensor] : tensors) {
-    const auto dtype = std::find_if(kDTypes.begin(), kDTypes.end(), [&](const auto& d) { return d.second == tensor.dtype(); })->first;
+    const auto dtype =
+        std::find_if(kDTypes.begin(), kDTypes.end(), [&](const auto& d) { return d.second == tensor.dtype(); })->first;
     const int64_t end = begin + tensor.numel() * size_of(tensor.dtype());
     const std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
-    check<IoError>(!header.contains(name), "write_safetensors: two tensors are called ", quoted(name));
+    check<IoError>(!header.contains(name), "write_safetensors: two tensors are called ", quote(name));
     header[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {begin, end}}};
     begin = end;
   }
@@ -167,7 +168,8 @@ std::string header_text(const NamedTensors& tensors, const std::map<std::string,
 
 }  // namespace
 
-void write_safetensors(const std::string& path, const NamedTensors& tensors, const std::map<std::string, std::string>& metadata) {
+void write_safetensors(const std::string& path, const NamedTensors& tensors,
+                       const std::map<std::string, std::string>& metadata) {
   const std::string header = header_text(tensors, metadata);
   const uint64_t length = header.size();
   File file(path, O_WRONLY | O_CREAT | O_TRUNC, "writing");
@@ -187,8 +189,8 @@ TensorFile read_safetensors(const std::string& path) {
   uint64_t length = 0;
   check<IoError>(size >= sizeof length, path, ": ", size, " bytes are too few for a safetensors file");
   file.read(&length, sizeof length);
-  check<IoError>(length <= kMaxHeader && length <= size - sizeof length, path, ": its header claims ", length, " bytes, the file has ",
-                 size - sizeof length, " left (and ", kMaxHeader, " is the limit)");
+  check<IoError>(length <= kMaxHeader && length <= size - sizeof length, path, ": its header claims ", length,
+                 " bytes, the file has ", size - sizeof length, " left (and ", kMaxHeader, " is the limit)");
   std::string text(length, '\0');
   file.read(text.data(), text.size());
   check<IoError>(text.starts_with('{'), path, ": its header does not begin with {");
@@ -203,7 +205,7 @@ TensorFile read_safetensors(const std::string& path) {
       if constexpr (std::is_same_v<T, bool>) {
         const auto* bytes = reinterpret_cast<const unsigned char*>(tensor.data<bool>());
         check<IoError>(std::all_of(bytes, bytes + tensor.numel(), [](unsigned char b) { return b <= 1; }), path, ": tensor ",
-                       quoted(entry.name), ": a BOOL byte is neither 0 nor 1");
+                       quote(entry.name), ": a BOOL byte is neither 0 nor 1");
       }
     });
     result.tensors.emplace_back(entry.name, tensor);

@@ -18,10 +18,11 @@ struct TensorFile {
 };
 
 /// Writes the tensors to `path` (replaced if there) and waits until the bytes are on the disk. Throws IoError.
-void write_safetensors(const std::string& path, const NamedTensors& tensors, const std::map<std::string, std::string>& metadata = {});
+void write_safetensors(const std::string& path, const NamedTensors& tensors,
+                       const std::map<std::string, std::string>& metadata = {});
 
-/// Reads a file of F32, F64, I64 and BOOL tensors of rank up to 6. Throws IoError, naming the file, the tensor and the rule, for
-/// anything the format does not allow; nothing is allocated that the file does not hold.
+/// Reads a file of F32, F64, I64 and BOOL tensors of rank up to 6. Throws IoError, naming the file, the tensor and the rule,
+/// for anything the format does not allow; nothing is allocated that the file does not hold.
 TensorFile read_safetensors(const std::string& path);
 
 }  // namespace onestep::train

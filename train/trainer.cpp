@@ -31,24 +31,25 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const n
   if (config.kind == "adagrad") return std::make_unique<Adagrad>(groups, Adagrad::Options{config.lr, config.eps});
   check<ConfigError>(config.kind == "adam" || config.kind == "adamw", "optimizer.kind: ", config.kind,
                      " is not an optimizer (known: sgd, adam, adamw, rmsprop, adagrad)");
-  return std::make_unique<Adam>(groups, Adam::Options{config.lr, config.betas[0], config.betas[1], config.eps,
-                                                      config.kind == "adamw", config.amsgrad});
+  return std::make_unique<Adam>(
+      groups, Adam::Options{config.lr, config.betas[0], config.betas[1], config.eps, config.kind == "adamw", config.amsgrad});
 }
 
-Evaluation evaluate(LanguageModel& model, const std::vector<Batch>& batches) {
+Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator) {
   const NoGradGuard no_grad;
   const bool was_training = model.is_training();
   model.eval();
   Evaluation result;
   double right = 0;
-  for (const Batch& batch : batches) {
+  for (int64_t i = 0; i < batches; ++i) {
+    const Batch batch = data.eval_batch(batch_size, generator);
     const Tensor logits = model.forward(input_tensor(batch));  // [B, T, V]
     result.loss += cross_entropy(logits, target_tensor(batch), {.reduction = Reduction::sum}).item();
     const std::vector<int64_t> predicted = argmax(logits, -1).to_vector<int64_t>();
-    for (size_t i = 0; i < predicted.size(); ++i) {
-      if (batch.targets[i] == kIgnored) continue;
+    for (size_t j = 0; j < predicted.size(); ++j) {
+      if (batch.targets[j] == kIgnoreIndex) continue;
       ++result.tokens;
-      right += predicted[i] == batch.targets[i];
+      right += predicted[j] == batch.targets[j];
     }
   }
   model.train(was_training);
@@ -57,17 +58,17 @@ Evaluation evaluate(LanguageModel& model, const std::vector<Batch>& batches) {
   return result;
 }
 
-Trainer::Trainer(const Config& config)
-    : config_(config), generator_(config.seed), data_(make_dataset(config)) {
-  generator_.set_dialect(config.model.rng_dialect == "torch" ? RngDialect::torch : RngDialect::torch_mkl);
+Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer)
+    : config_(config),
+      generator_(config.seed, config.model.rng_dialect == "torch" ? RngDialect::torch : RngDialect::torch_mkl),
+      data_(make_data(config, std::move(tokenizer))) {
   model_ = make_language_model(config.model, data_->vocab_size(), generator_);
   model_->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
   optimizer_ = make_optimizer(config.optimizer, *model_);
 }
 
 double Trainer::micro_batch() {
-  const Batch batch = data_->training_batch(generator_);
-  tokens_per_step_ += batch.batch * batch.length;
+  const Batch batch = data_->train_batch(config_.train.batch_size, generator_);
   const Tensor loss = cross_entropy(model_->forward(input_tensor(batch)), target_tensor(batch));
   const auto parts = config_.train.grad_accumulation;
   (parts == 1 ? loss : loss / parts).backward();
@@ -78,7 +79,6 @@ StepMetrics Trainer::step() {
   optimizer_->zero_grad();
   optimizer_->set_lr(learning_rate(config_.schedule, config_.optimizer.lr, steps_done_));
   StepMetrics metrics{.step = steps_done_, .lr = optimizer_->lr()};
-  tokens_per_step_ = 0;
   for (int64_t i = 0; i < config_.train.grad_accumulation; ++i) metrics.loss += micro_batch();
   const double limit = config_.train.grad_clip > 0 ? config_.train.grad_clip : std::numeric_limits<double>::infinity();
   metrics.grad_norm = clip_grad_norm_(model_->parameters(), limit);
@@ -90,6 +90,9 @@ StepMetrics Trainer::step() {
   return metrics;
 }
 
-Evaluation Trainer::evaluate() { return train::evaluate(*model_, data_->evaluation_batches(config_.train.eval_batches)); }
+Evaluation Trainer::evaluate() {
+  // A stream of its own, the same at every evaluation: looking at a run never changes it, and its figures can be compared.
+  return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, Generator(config_.seed + 1));
+}
 
 }  // namespace onestep::train

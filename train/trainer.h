@@ -10,8 +10,8 @@
 
 namespace onestep::train {
 
-/// The optimizer a config describes, over the parameters of `model` (with decay "matrices", only tensors of two or more dims are
-/// decayed).
+/// The optimizer a config describes, over the parameters of `model` (with decay "matrices", only tensors of two or more dims
+/// are decayed).
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model);
 
 struct Evaluation {
@@ -20,14 +20,15 @@ struct Evaluation {
   int64_t tokens = 0;   ///< Scored tokens.
 };
 
-/// Loss and accuracy of `model` over batches, without dropout and without recording.
-Evaluation evaluate(LanguageModel& model, const std::vector<Batch>& batches);
+/// Loss and accuracy of `model` over held-out batches drawn from `generator`, without dropout and without recording.
+Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator);
 
 /// Owns everything a run needs: data, model, optimizer and the one generator from which parameters, batches and dropout draw.
 class Trainer {
  public:
-  /// Reads the data and draws the initial parameters. Throws ConfigError or IoError.
-  explicit Trainer(const Config& config);
+  /// Reads the data and draws the initial parameters; text is read with a run's own tokenizer where one is given. Throws
+  /// ConfigError or IoError.
+  explicit Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
 
   /// One update: `grad_accumulation` micro-batches, their mean loss, clipping, the optimizer. Throws GradError when the loss or
   /// the gradient norm is not finite; the parameters are then those before the step.
@@ -37,23 +38,23 @@ class Trainer {
 
   const Config& config() const { return config_; }
   LanguageModel& model() { return *model_; }
-  Dataset& data() { return *data_; }
+  const Data& data() const { return *data_; }
   Optimizer& optimizer() { return *optimizer_; }
   Generator& generator() { return generator_; }
   /// Updates done so far.
   int64_t steps_done() const { return steps_done_; }
   /// Input tokens a step sees.
-  int64_t tokens_per_step() const { return tokens_per_step_; }
+  int64_t tokens_per_step() const { return config_.train.grad_accumulation * config_.train.batch_size * data_->length(); }
 
  private:
   double micro_batch();
 
   Config config_;
   Generator generator_;
-  std::unique_ptr<Dataset> data_;
+  std::unique_ptr<Data> data_;
   std::unique_ptr<LanguageModel> model_;
   std::unique_ptr<Optimizer> optimizer_;
-  int64_t steps_done_ = 0, tokens_per_step_ = 0;
+  int64_t steps_done_ = 0;
 };
 
 }  // namespace onestep::train

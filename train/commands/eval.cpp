@@ -11,7 +11,7 @@ namespace onestep::train::commands {
 namespace {
 
 int evaluate_run(const std::string& run) {
-  Trainer trainer(load_run_config(run));
+  Trainer trainer(load_run_config(run), load_run_tokenizer(run));
   const auto checkpoint = latest_checkpoint(run);
   const std::string file = (checkpoint / "model.safetensors").string();
   try {
@@ -24,7 +24,7 @@ int evaluate_run(const std::string& run) {
             << "loss         " << grouped(result.loss, 4) << '\n'
             << "perplexity   " << grouped(std::exp(result.loss), 4) << '\n'
             << "accuracy     " << grouped(100 * result.accuracy, 2) << " % of " << grouped(static_cast<double>(result.tokens))
-            << " held-out predictions\n";
+            << " predictions on " << trainer.data().evaluates_on() << '\n';
   return 0;
 }
 

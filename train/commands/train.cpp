@@ -27,26 +27,33 @@ double peak_memory_mib() {
 
 std::string percent(double share) { return grouped(100 * share, 2) + " %"; }
 
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream out(path, std::ios::trunc);
+  out << text;
+  check<IoError>(out.flush().good(), path.string(), ": cannot be written");
+}
+
 /// Makes the run folder new: its config and vocabulary are written, the results of an earlier run of that name removed.
-void prepare_folder(const std::filesystem::path& run, Trainer& trainer) {
+void prepare_folder(const std::filesystem::path& run, const Trainer& trainer) {
   std::error_code error;
   std::filesystem::create_directories(run, error);
   check<IoError>(!error, run.string(), ": cannot be made: ", error.message());
   std::filesystem::remove_all(run / "checkpoints", error);
-  std::ofstream config(run / "config.json");
-  config << resolved_json(trainer.config());
-  check<IoError>(config.flush().good(), (run / "config.json").string(), ": cannot be written");
-  trainer.data().save_tokenizer((run / "tokenizer.json").string());
+  write_text(run / "config.json", resolved_json(trainer.config()));
+  std::filesystem::remove(run / "tokenizer.json", error);
+  if (const Tokenizer* tokenizer = trainer.data().tokenizer()) write_text(run / "tokenizer.json", tokenizer->to_json());
 }
 
 void print_summary(const Trainer& trainer, const StepMetrics& last, const Evaluation& evaluation, double tokens_per_second,
-                   const std::filesystem::path& run, const Dataset& data) {
-  std::cout << "steps        " << grouped(static_cast<double>(trainer.steps_done())) << " in " << grouped(last.seconds, 1) << " s\n"
+                   const std::filesystem::path& run) {
+  std::cout << "steps        " << grouped(static_cast<double>(trainer.steps_done())) << " in " << grouped(last.seconds, 1)
+            << " s\n"
             << "train loss   " << grouped(last.loss, 4) << '\n'
             << "val loss     " << grouped(evaluation.loss, 4) << '\n'
             << "val accuracy " << percent(evaluation.accuracy) << " of " << grouped(static_cast<double>(evaluation.tokens))
-            << " held-out predictions\n";
-  if (const auto entropy = data.bigram_entropy()) std::cout << "bigrams      " << grouped(*entropy, 4) << " nats a token (entropy of the data)\n";
+            << " predictions on " << trainer.data().evaluates_on() << '\n';
+  if (const auto entropy = trainer.data().bigram_entropy())
+    std::cout << "bigrams      " << grouped(*entropy, 4) << " nats a token (entropy of the data)\n";
   std::cout << "speed        " << grouped(tokens_per_second) << " tokens/s\n"
             << "peak memory  " << grouped(peak_memory_mib()) << " MiB\n"
             << "run folder   " << run.string() << '\n';
@@ -55,17 +62,20 @@ void print_summary(const Trainer& trainer, const StepMetrics& last, const Evalua
 int run_training(const Options& options) {
   const Config config = load_config(options.config, options.sets);
   Trainer trainer(config);
-  const std::filesystem::path run = options.out.empty() ? default_run_folder(options.config) : std::filesystem::path(options.out);
+  const std::filesystem::path run =
+      options.out.empty() ? default_run_folder(options.config) : std::filesystem::path(options.out);
   prepare_folder(run, trainer);
   MetricsFile file((run / "metrics.jsonl").string());
   const TrainConfig& plan = config.train;
   if (!options.quiet)
-    std::cerr << "training " << grouped(static_cast<double>(trainer.model().num_parameters())) << " parameters for "
-              << grouped(static_cast<double>(plan.steps)) << " steps of " << grouped(static_cast<double>(trainer.tokens_per_step()))
-              << " tokens\n";
+    std::cerr << trainer.data().describe() << "\ntraining " << grouped(static_cast<double>(trainer.model().num_parameters()))
+              << " parameters for " << grouped(static_cast<double>(plan.steps)) << " steps of "
+              << grouped(static_cast<double>(trainer.tokens_per_step())) << " tokens\n";
 
   using Clock = std::chrono::steady_clock;
-  const auto seconds_since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const auto seconds_since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
   Progress progress(plan.steps, options.quiet);
   StepMetrics metrics;
   Evaluation evaluation;
@@ -93,7 +103,7 @@ int run_training(const Options& options) {
   }
   progress.finish();
   const double tokens = static_cast<double>(trainer.tokens_per_step() * plan.steps);
-  print_summary(trainer, metrics, evaluation, tokens / training_seconds, run, trainer.data());
+  print_summary(trainer, metrics, evaluation, tokens / training_seconds, run);
   return 0;
 }
 
