@@ -13,6 +13,10 @@ namespace onestep::train::commands {
 using Action = std::function<int()>;
 
 /// Each adds its subcommand to `app`; when it is the one called, it puts its work into `action`.
+void add_train(CLI::App& app, Action& action);
+void add_eval(CLI::App& app, Action& action);
+void add_inspect(CLI::App& app, Action& action);
+void add_schema(CLI::App& app, Action& action);
 void add_version(CLI::App& app, Action& action);
 
 }  // namespace onestep::train::commands
