@@ -19,7 +19,12 @@ std::vector<ParameterGroup> parameter_groups(const OptimizerConfig& config, cons
 }
 
 Tensor input_tensor(const Batch& batch) { return from_values(batch.inputs, {batch.batch, batch.length}); }
-Tensor target_tensor(const Batch& batch) { return from_values(batch.targets, {batch.batch, batch.length}); }
+
+/// Cross entropy of logits [B, T, V] over the targets that count.
+Tensor batch_loss(const Tensor& logits, const Batch& batch, Reduction reduction) {
+  const Tensor targets = from_values(batch.targets, {batch.batch * batch.length});  // [B T]
+  return cross_entropy(logits.flatten(0, 1), targets, {.reduction = reduction, .ignore_index = kIgnoreIndex});
+}
 
 }  // namespace
 
@@ -44,7 +49,7 @@ Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int
   for (int64_t i = 0; i < batches; ++i) {
     const Batch batch = data.eval_batch(batch_size, generator);
     const Tensor logits = model.forward(input_tensor(batch));  // [B, T, V]
-    result.loss += cross_entropy(logits, target_tensor(batch), {.reduction = Reduction::sum}).item();
+    result.loss += batch_loss(logits, batch, Reduction::sum).item();
     const std::vector<int64_t> predicted = argmax(logits, -1).to_vector<int64_t>();
     for (size_t j = 0; j < predicted.size(); ++j) {
       if (batch.targets[j] == kIgnoreIndex) continue;
@@ -69,7 +74,7 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
 
 double Trainer::micro_batch() {
   const Batch batch = data_->train_batch(config_.train.batch_size, generator_);
-  const Tensor loss = cross_entropy(model_->forward(input_tensor(batch)), target_tensor(batch));
+  const Tensor loss = batch_loss(model_->forward(input_tensor(batch)), batch, Reduction::mean);
   const auto parts = config_.train.grad_accumulation;
   (parts == 1 ? loss : loss / parts).backward();
   return loss.item() / static_cast<double>(parts);
