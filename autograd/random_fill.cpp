@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "autograd/error.h"
+#include "autograd/kernels/kernels.h"
 
 namespace onestep {
 namespace {
@@ -53,85 +53,29 @@ void for_each_uniform(Generator& g, size_t n, Use use) {
     for_each_u64(g, n, [&](size_t i, uint64_t word) { use(i, to_d53(word)); });
 }
 
-// a x + b, rounded as the generator says.
+// kernels::box_muller as PyTorch computes it in float32 without AVX2. Only the last step is fused.
+void baseline_box_muller(std::span<float> d, float mean, float std) {
+  for (size_t i = 0; i < d.size(); i += i % 16 == 7 ? 9 : 1) {
+    const float r = std::sqrt(-2.0f * std::log(1.0f - d[i]));
+    const float t = static_cast<float>(2.0 * std::numbers::pi * static_cast<double>(d[i + 8]));
+    d[i] = std::fma(r * std::cos(t), std, mean);
+    d[i + 8] = std::fma(r * std::sin(t), std, mean);
+  }
+}
+
+// Draws uniforms in [0, 1) of T's own kind.
 template <class T>
-T affine(T x, T a, T b, RngRounding rounding) {
-  return rounding == RngRounding::fused ? std::fma(x, a, b) : x * a + b;
+void draw_uniforms(std::span<T> out, Generator& g) {
+  for_each_uniform<T>(g, out.size(), [=](size_t i, T u) { out[i] = u; });
 }
 
-// log(x) for x in [2^-24, 1] by the polynomial of Cephes' logf (Stephen L. Moshier): x = 2^e m with m in [sqrt(1/2),
-// sqrt(2)), log(m) = y + y^3 P(y) - y^2 / 2 for y = m - 1, and log(2) in two parts. Each fused step is PyTorch's.
-float log_cephes(float x) {
-  const uint32_t bits = std::bit_cast<uint32_t>(x);
-  float e = static_cast<float>(static_cast<int32_t>(bits >> 23) - 126);
-  const float m = std::bit_cast<float>((bits & 0x007fffff) | 0x3f000000);  // in [1/2, 1)
-  const bool small = m < std::numbers::sqrt2_v<float> / 2;
-  e -= small ? 1.0f : 0.0f;
-  const float y = (m - 1.0f) + (small ? m : 0.0f), y2 = y * y;
-  float p = 7.0376836292e-2f;
-  p = std::fma(p, y, -1.1514610310e-1f);
-  p = std::fma(p, y, 1.1676998740e-1f);
-  p = std::fma(p, y, -1.2420140846e-1f);
-  p = std::fma(p, y, 1.4249322787e-1f);
-  p = std::fma(p, y, -1.6668057665e-1f);
-  p = std::fma(p, y, 2.0000714765e-1f);
-  p = std::fma(p, y, -2.4999993993e-1f);
-  p = std::fma(p, y, 3.3333331174e-1f);
-  p = std::fma(p * y, y2, e * -2.12194440e-4f);
-  p = std::fma(y2, -0.5f, p);
-  return std::fma(e, 0.693359375f, y + p);
-}
-
-// sin(x) and cos(x) for x in [0, 2 pi] by the polynomials of Cephes' sinf and cosf (Stephen L. Moshier): x minus the nearest
-// even multiple j of pi / 4 (in three parts), then sine or cosine of the rest by j. Each fused step is PyTorch's.
-std::pair<float, float> sincos_cephes(float x) {
-  const int32_t j = (static_cast<int32_t>(x * (4 * std::numbers::inv_pi_v<float>)) + 1) & ~1;
-  const float octant = static_cast<float>(j);
-  x = std::fma(octant, -0.78515625f, x);
-  x = std::fma(octant, -2.4187564849853515625e-4f, x);
-  x = std::fma(octant, -3.77489497744594108e-8f, x);
-  const float x2 = x * x;
-  float c = 2.443315711809948e-5f;
-  c = std::fma(c, x2, -1.388731625493765e-3f);
-  c = std::fma(c, x2, 4.166664568298827e-2f);
-  c = std::fma(c * x2, x2, -(x2 * 0.5f)) + 1.0f;
-  float s = -1.9515295891e-4f;
-  s = std::fma(s, x2, 8.3321608736e-3f);
-  s = std::fma(s, x2, -1.6666654611e-1f);
-  s = std::fma(s * x2, x, x);
-  const bool swap = (j & 2) != 0, negative_sin = (j & 4) != 0, negative_cos = ((j + 2) & 4) != 0;
-  const float sin = swap ? c : s, cos = swap ? s : c;
-  return {negative_sin ? -sin : sin, negative_cos ? -cos : cos};
-}
-
-struct Polar {
-  float radius, sin, cos;
-};
-// sqrt(-2 log u1) and the angle 2 pi u2 in single precision.
-Polar polar(float u1, float u2, RngRounding rounding) {
-  if (rounding == RngRounding::fused) {
-    const auto [sin, cos] = sincos_cephes(2.0f * std::numbers::pi_v<float> * u2);
-    return {std::sqrt(-2.0f * log_cephes(u1)), sin, cos};
+// Turns uniforms into normals, in blocks of 16.
+template <class T>
+void to_normals(std::span<T> d, T mean, T std, RngRounding rounding) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (rounding == RngRounding::separate) return baseline_box_muller(d, mean, std);
   }
-  const float theta = static_cast<float>(2.0 * std::numbers::pi * static_cast<double>(u2));
-  return {std::sqrt(-2.0f * std::log(u1)), std::sin(theta), std::cos(theta)};
-}
-
-// Turns 16 uniforms into 16 normals: values j and j + 8 are the cosine and sine half of one Box-Muller pair. The last step
-// is fused whatever the rounding.
-void box_muller(float* d, float mean, float std, RngRounding rounding) {
-  for (int j = 0; j < 8; ++j) {
-    const auto [radius, sin, cos] = polar(1.0f - d[j], d[j + 8], rounding);
-    d[j] = std::fma(radius * cos, std, mean);
-    d[j + 8] = std::fma(radius * sin, std, mean);
-  }
-}
-void box_muller(double* d, double mean, double std, RngRounding /*no difference in double*/) {
-  for (int j = 0; j < 8; ++j) {
-    const double radius = std::sqrt(-2.0 * std::log(1.0 - d[j])), theta = 2.0 * std::numbers::pi * d[j + 8];
-    d[j] = std::fma(radius * std::cos(theta), std, mean);
-    d[j + 8] = std::fma(radius * std::sin(theta), std, mean);
-  }
+  kernels::box_muller(d.data(), static_cast<int64_t>(d.size()), mean, std);
 }
 
 // MKL's MCG31m1 stream: x <- 1132489760 x mod (2^31 - 1); the seed itself (0 becomes 1) is the first value. `p` is compared
@@ -203,28 +147,34 @@ void fill_uniform(std::span<T> out, double from, double to, Generator& g) {
   check<ConfigError>(from <= to, "uniform: the range must not be empty: from ", from, " to ", to);
   check<ConfigError>(std::isfinite(low) && std::isfinite(high) && std::isfinite(width),
                      "uniform: the range must be finite: from ", from, " to ", to);
-  const RngRounding rounding = g.rounding();
-  for_each_uniform<T>(g, out.size(), [=](size_t i, T u) {
-    const T value = affine(u, width, low, rounding);
-    out[i] = value == high ? low : value;
-  });
+  draw_uniforms(out, g);
+  if (low == 0 && high == 1) return;
+  if (g.rounding() == RngRounding::fused) return kernels::uniform(out.data(), static_cast<int64_t>(out.size()), low, high);
+  for (T& value : out) {
+    value = value * width + low;
+    if (value == high) value = low;
+  }
 }
 
 template <class T>
 void fill_normal(std::span<T> out, double mean, double std, Generator& g) {
   check<ConfigError>(std >= 0, "normal: the standard deviation must be >= 0: got ", std);
-  if (out.size() < 16) {
-    for (T& value : out) value = static_cast<T>(affine(g.normal(), std, mean, g.rounding()));
+  const size_t n = out.size();
+  const RngRounding rounding = g.rounding();
+  if (n < 16) {
+    for (T& value : out) {
+      const double z = g.normal();
+      value = static_cast<T>(rounding == RngRounding::fused ? std::fma(z, std, mean) : z * std + mean);
+    }
     return;
   }
-  const auto draw_normals = [&](std::span<T> blocks) {
-    for_each_uniform<T>(g, blocks.size(), [=](size_t i, T u) { blocks[i] = u; });
-    for (size_t i = 0; i + 16 <= blocks.size(); i += 16) {
-      box_muller(blocks.data() + i, static_cast<T>(mean), static_cast<T>(std), g.rounding());
-    }
-  };
-  draw_normals(out);
-  if (out.size() % 16 != 0) draw_normals(out.last(16));
+  const T center = static_cast<T>(mean), scale = static_cast<T>(std);
+  draw_uniforms(out, g);
+  to_normals(out.first(n - n % 16), center, scale, rounding);
+  if (n % 16 == 0) return;
+  const std::span<T> last = out.last(16);
+  draw_uniforms(last, g);
+  to_normals(last, center, scale, rounding);
 }
 
 template <class T>

@@ -188,6 +188,17 @@ void sgd_step(T* p, const T* g, T* buffer, int64_t n, const SgdOptions& options)
                [&](int64_t i, int64_t end) { table<T>().sgd_step(p + i, g + i, buffer ? buffer + i : nullptr, end - i, s); });
 }
 
+template <class T>
+void uniform(T* y, int64_t n, T low, T high) {
+  parallel_for(n, kCheap, [=](int64_t i, int64_t end) { table<T>().uniform(y + i, end - i, low, high); });
+}
+
+template <class T>
+void box_muller(T* d, int64_t n, T mean, T std) {
+  parallel_for(n / 16, 64 * kTranscendental,
+               [=](int64_t i, int64_t end) { table<T>().box_muller(d + 16 * i, 16 * (end - i), mean, std); });
+}
+
 #define ONESTEP_INSTANTIATE(T)                                                                                \
   template void pow(const T*, T, T*, int64_t);                                                                \
   template T sum(const T*, int64_t);                                                                          \
@@ -199,6 +210,8 @@ void sgd_step(T* p, const T* g, T* buffer, int64_t n, const SgdOptions& options)
   template void layer_norm_rows(const T*, const T*, const T*, T, T*, T*, T*, int64_t, int64_t);               \
   template void layer_norm_grad_rows(const T*, const T*, const T*, const T*, const T*, T*, int64_t, int64_t); \
   template void layer_norm_param_grad(const T*, const T*, const T*, const T*, T*, T*, int64_t, int64_t);      \
+  template void uniform(T*, int64_t, T, T);                                                                   \
+  template void box_muller(T*, int64_t, T, T);                                                                \
   template void adam_step(T*, const T*, T*, T*, int64_t, const AdamOptions&);                                 \
   template void sgd_step(T*, const T*, T*, int64_t, const SgdOptions&);
 ONESTEP_INSTANTIATE(float)

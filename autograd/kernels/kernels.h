@@ -158,4 +158,16 @@ struct SgdOptions {
 template <class T>
 void sgd_step(T* p, const T* g, T* buffer, int64_t n, const SgdOptions& options);
 
+// --- random fills ------------------------------------------------------------------------------------------------------
+
+/// Uniforms in [0, 1) to [low, high): y[i] = y[i] (high - low) + low, fused; a result equal to high becomes low.
+template <class T>
+void uniform(T* y, int64_t n, T low, T high);
+
+/// Uniforms in [0, 1) to normals, in blocks of 16 (n is a multiple): for j < 8, with r = sqrt(-2 log(1 - d[j])) and
+/// t = 2 pi d[j + 8], d[j] = r cos(t) std + mean and d[j + 8] = r sin(t) std + mean, fused. The bits are those of
+/// torch.Tensor.normal_ on a CPU with AVX2.
+template <class T>
+void box_muller(T* d, int64_t n, T mean, T std);
+
 }  // namespace onestep::kernels

@@ -218,6 +218,23 @@ void sgd_step(double* p, const double* g, double* buffer, int64_t n, const SgdSc
   }
 }
 
+void uniform(double* y, int64_t n, double low, double high) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double v = std::fma(y[i], high - low, low);
+    y[i] = v == high ? low : v;
+  }
+}
+
+void box_muller(double* d, int64_t n, double mean, double std) {
+  for (int64_t i = 0; i < n; i += 16) {
+    for (double* u = d + i; u < d + i + 8; ++u) {
+      const double r = std::sqrt(-2.0 * std::log(1.0 - u[0])), t = 2.0 * std::numbers::pi * u[8];
+      u[0] = std::fma(r * std::cos(t), std, mean);
+      u[8] = std::fma(r * std::sin(t), std, mean);
+    }
+  }
+}
+
 constexpr Table<double> kTable = {
     .exp = map<[](double x) { return std::exp(x); }>,
     .log = map<[](double x) { return std::log(x); }>,
@@ -257,6 +274,8 @@ constexpr Table<double> kTable = {
     .layer_norm_param_grad = layer_norm_param_grad,
     .gemm_workspace = gemm_workspace,
     .gemm = gemm,
+    .uniform = uniform,
+    .box_muller = box_muller,
     .adam_step = adam_step,
     .sgd_step = sgd_step,
 };

@@ -7,11 +7,12 @@ namespace {
 
 using Fill = void (*)(Table<float>&);
 
-Table<float> filled(Fill maps, Fill rows, Fill gemm) {
+Table<float> filled(Fill maps, Fill rows, Fill gemm, Fill random) {
   Table<float> t;
   maps(t);
   rows(t);
   gemm(t);
+  random(t);
   return t;
 }
 
@@ -28,16 +29,16 @@ const Table<float>& table() {
   switch (active_isa()) {
 #ifdef ONESTEP_X86
     case Isa::avx512: {
-      static const Table<float> t = filled(avx512::fill_maps, avx512::fill_rows, avx512::fill_gemm);
+      static const Table<float> t = filled(avx512::fill_maps, avx512::fill_rows, avx512::fill_gemm, avx512::fill_random);
       return t;
     }
     case Isa::avx2: {
-      static const Table<float> t = filled(avx2::fill_maps, avx2::fill_rows, avx2::fill_gemm);
+      static const Table<float> t = filled(avx2::fill_maps, avx2::fill_rows, avx2::fill_gemm, avx2::fill_random);
       return t;
     }
 #endif
     default: {
-      static const Table<float> t = filled(generic::fill_maps, generic::fill_rows, generic::fill_gemm);
+      static const Table<float> t = filled(generic::fill_maps, generic::fill_rows, generic::fill_gemm, generic::fill_random);
       return t;
     }
   }

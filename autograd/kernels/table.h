@@ -57,6 +57,9 @@ struct Table {
   void (*gemm)(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
                T* c, int64_t ldc, bool accumulate, T* workspace);
 
+  void (*uniform)(T* y, int64_t n, T low, T high);
+  void (*box_muller)(T* d, int64_t n, T mean, T std);
+
   void (*adam_step)(T* p, const T* g, T* m, T* v, int64_t n, const AdamScalars<T>& s);
   void (*sgd_step)(T* p, const T* g, T* buffer, int64_t n, const SgdScalars<T>& s);
 };
@@ -69,11 +72,12 @@ template <class T>
 const Table<T>& table();
 
 // Each *.isa.cpp fills its part of a table, once per instruction set.
-#define ONESTEP_DECLARE_FILLS(ISA)     \
-  namespace ISA {                      \
-  void fill_maps(Table<float>& table); \
-  void fill_rows(Table<float>& table); \
-  void fill_gemm(Table<float>& table); \
+#define ONESTEP_DECLARE_FILLS(ISA)       \
+  namespace ISA {                        \
+  void fill_maps(Table<float>& table);   \
+  void fill_rows(Table<float>& table);   \
+  void fill_gemm(Table<float>& table);   \
+  void fill_random(Table<float>& table); \
   }
 ONESTEP_DECLARE_FILLS(generic)
 ONESTEP_DECLARE_FILLS(avx2)
