@@ -1,9 +1,11 @@
-// Scaled dot-product attention as one op (Vaswani et al. 2017). It works through tiles of the [T, S] weights that hold no
-// masked place: a masked key or value is never read, whatever it holds. The weights are kept for the backward pass.
+// Scaled dot-product attention as one op (Vaswani et al. 2017): by blocks of queries, up to the last key that one of them
+// sees. What is masked never reaches a result, whatever it holds: masked scores are overwritten, and where keys or values are
+// not all finite a query meets only those that it sees. The weights are kept for the backward pass.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "autograd/kernels/kernels.h"
 #include "autograd/ops/matrices.h"
@@ -13,7 +15,7 @@ namespace onestep {
 namespace {
 
 constexpr const char* kOp = "scaled_dot_product_attention";
-constexpr int64_t kQueries = 32;  // in a block; also the rows of a tile
+constexpr int64_t kQueries = 64;  // in a block
 
 /// Which keys a query sees: all, the first i + 1 with `causal`, or those where the mask is true.
 struct Visible {
@@ -22,35 +24,24 @@ struct Visible {
   const bool* mask;
   int64_t row_stride, key_stride;
 
-  bool at(int64_t i, int64_t j) const { return mask[i * row_stride + j * key_stride]; }
-  /// Keys up to the last visible one.
+  bool at(int64_t i, int64_t j) const { return mask ? mask[i * row_stride + j * key_stride] : !causal || j <= i; }
+  /// Keys up to the last one that query i sees.
   int64_t end(int64_t i) const {
     int64_t j = causal ? std::min(i + 1, keys) : keys;
     while (mask && j > 0 && !at(i, j - 1)) --j;
     return j;
   }
-  /// Visible keys before the first masked one.
-  int64_t leading(int64_t i) const {
-    if (!mask) return end(i);
-    int64_t j = 0;
-    while (j < keys && at(i, j)) ++j;
-    return j;
+  /// Keys up to the last one that a query of [begin, stop) sees.
+  int64_t end(int64_t begin, int64_t stop) const {
+    int64_t last = 0;
+    for (int64_t i = begin; i < stop; ++i) last = std::max(last, end(i));
+    return last;
   }
-  /// Calls tile(i, rows, j, cols) so that the visible places of the queries [begin, stop) are covered once: one tile of the
-  /// leading keys that all of them see, then the runs that are left in each row.
-  template <class F>
-  void for_each_tile(int64_t begin, int64_t stop, F tile) const {
-    int64_t shared = keys;
-    for (int64_t i = begin; i < stop; ++i) shared = std::min(shared, leading(i));
-    if (shared > 0) tile(begin, stop - begin, int64_t{0}, shared);
-    for (int64_t i = begin; i < stop; ++i) {
-      const int64_t last = end(i);
-      for (int64_t j = shared, from; j < last; ++j) {
-        if (mask && !at(i, j)) continue;
-        for (from = j; j < last && (!mask || at(i, j));) ++j;
-        tile(i, int64_t{1}, from, j - from);
-      }
-    }
+  /// row[j] = value for the masked keys before the end of query i.
+  template <class T>
+  void fill_masked(int64_t i, T* row, T value) const {
+    for (int64_t j = 0, last = mask ? end(i) : 0; j < last; ++j)
+      if (!at(i, j)) row[j] = value;
   }
 };
 
@@ -133,32 +124,54 @@ struct Inputs {
   const bool* keep;
 };
 
-/// Weights p = softmax(scale q k^T) of the queries [begin, stop) of one head, and y += dropout(p) v. Rows of `p` and `dropped`
-/// count from `begin`.
+/// A block of queries [begin, stop) of one head, the keys [0, end) that they see, and scratch memory. Arrays of weights have
+/// rows of `keys` elements, of which the first `end` are used; masked ones are 0.
 template <class T>
-void forward_block(const Inputs<T>& in, int64_t head, int64_t begin, int64_t stop, T* p, T* dropped, const Rows<T>& y) {
-  const Visible visible = in.visible(head);
+struct Block {
+  int64_t head, begin, stop, end;
+  bool finite;  ///< No NaN or infinity in the operand of add_weighted.
+  T *dropped, *ds, *copy;
+};
+
+/// y += w x for the queries of a block. Where x is not finite each query meets a copy without the keys that it does not see,
+/// because 0 * NaN is NaN; the bits are the same either way.
+template <class T>
+void add_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y) {
+  const int64_t keys = in.p.keys;
+  if (b.finite)
+    return kernels::gemm(false, false, b.stop - b.begin, n, b.end, w, keys, x.at(b.head, 0), x.ld, y.at(b.head, b.begin), y.ld,
+                         true);
+  const Visible visible = in.visible(b.head);
+  for (int64_t i = b.begin; i < b.stop; ++i, w += keys) {
+    const int64_t end = visible.end(i);
+    for (int64_t j = 0; j < end; ++j) {
+      if (visible.at(i, j))
+        std::copy_n(x.at(b.head, j), n, b.copy + j * n);
+      else
+        std::fill_n(b.copy + j * n, n, T(0));
+    }
+    kernels::gemm(false, false, 1, n, end, w, keys, b.copy, n, y.at(b.head, i), y.ld, true);
+  }
+}
+
+/// p = softmax(scale q k^T), y += dropout(p) v
+template <class T>
+void forward_block(const Inputs<T>& in, const Block<T>& b, T* p, const Rows<T>& y) {
+  const Visible visible = in.visible(b.head);
   const int64_t keys = in.p.keys;
   const T scale = static_cast<T>(in.p.scale);
-  for (int64_t i = begin; i < stop; ++i)
-    std::fill_n(p + (i - begin) * keys, visible.end(i), -std::numeric_limits<T>::infinity());
-  visible.for_each_tile(begin, stop, [&](int64_t i, int64_t rows, int64_t j, int64_t cols) {
-    T* tile = p + (i - begin) * keys + j;
-    kernels::gemm(false, true, rows, cols, in.p.features, in.q.at(head, i), in.q.ld, in.k.at(head, j), in.k.ld, tile, keys,
-                  false);
-    for (int64_t r = 0; r < rows; ++r) kernels::mul(tile + r * keys, 1, &scale, 0, tile + r * keys, cols);
-  });
-  for (int64_t i = begin; i < stop; ++i) {
-    T* row = p + (i - begin) * keys;
+  kernels::gemm(false, true, b.stop - b.begin, b.end, in.p.features, in.q.at(b.head, b.begin), in.q.ld, in.k.at(b.head, 0),
+                in.k.ld, p, keys, false);
+  for (int64_t i = b.begin; i < b.stop; ++i) {
+    T* row = p + (i - b.begin) * keys;
     const int64_t end = visible.end(i);
+    kernels::mul(row, 1, &scale, 0, row, end);
+    visible.fill_masked(i, row, -std::numeric_limits<T>::infinity());
     if (end > 0) kernels::softmax_rows(row, row, 1, end);
-    if (in.keep) in.drop(head, i, end, row, dropped + (i - begin) * keys);
+    std::fill(row + end, row + b.end, T(0));
+    if (in.keep) in.drop(b.head, i, b.end, row, b.dropped + (i - b.begin) * keys);
   }
-  const T* weights = in.keep ? dropped : p;
-  visible.for_each_tile(begin, stop, [&](int64_t i, int64_t rows, int64_t j, int64_t cols) {
-    kernels::gemm(false, false, rows, in.p.value_features, cols, weights + (i - begin) * keys + j, keys, in.v.at(head, j),
-                  in.v.ld, y.at(head, i), y.ld, true);
-  });
+  add_weighted(in, b, in.keep ? b.dropped : p, in.v, in.p.value_features, y);
 }
 
 /// The gradients that are wanted: rows of dq, dk and dv, or none.
@@ -167,60 +180,73 @@ struct Wanted {
   Rows<T> dq, dk, dv;
 };
 
-/// With w = dropout(p): dv += w^T dy, dp = dropout(dy v^T), ds = scale p (dp - sum(p dp)), dq += ds k, dk += ds^T q, for the
-/// queries [begin, stop) of one head. `dp` and `dropped` are scratch rows that count from `begin`, as p does.
+/// With w = dropout(p): dv += w^T dy, dp = dropout(dy v^T), ds = scale p (dp - sum(p dp)), dq += ds k, dk += ds^T q
 template <class T>
-void backward_block(const Inputs<T>& in, int64_t head, int64_t begin, int64_t stop, const T* p, const Rows<const T>& dy, T* dp,
-                    T* dropped, const Wanted<T>& to) {
-  const Visible visible = in.visible(head);
-  const int64_t keys = in.p.keys;
-  const T scale = static_cast<T>(in.p.scale);
-  const auto place = [=](int64_t i, int64_t j) { return (i - begin) * keys + j; };
-  for (int64_t i = begin; i < stop; ++i) {
-    std::fill_n(dp + place(i, 0), visible.end(i), T(0));
-    if (in.keep) in.drop(head, i, visible.end(i), p + place(i, 0), dropped + place(i, 0));
+void backward_block(const Inputs<T>& in, const Block<T>& b, const T* p, const Rows<const T>& dy, const Wanted<T>& to) {
+  const Visible visible = in.visible(b.head);
+  const int64_t keys = in.p.keys, rows = b.stop - b.begin;
+  const T* from = dy.at(b.head, b.begin);
+  if (to.dv) {
+    for (int64_t r = 0; in.keep && r < rows; ++r) in.drop(b.head, b.begin + r, b.end, p + r * keys, b.dropped + r * keys);
+    kernels::gemm(true, false, b.end, in.p.value_features, rows, in.keep ? b.dropped : p, keys, from, dy.ld,
+                  to.dv.at(b.head, 0), to.dv.ld, true);
   }
-  const T* weights = in.keep ? dropped : p;
-  visible.for_each_tile(begin, stop, [&](int64_t i, int64_t rows, int64_t j, int64_t cols) {
-    if (to.dv)
-      kernels::gemm(true, false, cols, in.p.value_features, rows, weights + place(i, j), keys, dy.at(head, i), dy.ld,
-                    to.dv.at(head, j), to.dv.ld, true);
-    if (to.dq || to.dk)
-      kernels::gemm(false, true, rows, cols, in.p.value_features, dy.at(head, i), dy.ld, in.v.at(head, j), in.v.ld,
-                    dp + place(i, j), keys, false);
-  });
   if (!to.dq && !to.dk) return;
-  for (int64_t i = begin; i < stop; ++i) {
-    T* row = dp + place(i, 0);
+  T* const ds = b.ds;
+  kernels::gemm(false, true, rows, b.end, in.p.value_features, from, dy.ld, in.v.at(b.head, 0), in.v.ld, ds, keys, false);
+  const T scale = static_cast<T>(in.p.scale);
+  for (int64_t i = b.begin; i < b.stop; ++i) {
+    T* row = ds + (i - b.begin) * keys;
     const int64_t end = visible.end(i);
-    if (in.keep) in.drop(head, i, end, row, row);
-    if (end > 0) kernels::softmax_grad_rows(p + place(i, 0), row, row, 1, end);
+    visible.fill_masked(i, row, T(0));
+    if (in.keep) in.drop(b.head, i, end, row, row);
+    if (end > 0) kernels::softmax_grad_rows(p + (i - b.begin) * keys, row, row, 1, end);
     kernels::mul(row, 1, &scale, 0, row, end);
+    std::fill(row + end, row + b.end, T(0));
   }
-  visible.for_each_tile(begin, stop, [&](int64_t i, int64_t rows, int64_t j, int64_t cols) {
-    if (to.dq)
-      kernels::gemm(false, false, rows, in.p.features, cols, dp + place(i, j), keys, in.k.at(head, j), in.k.ld,
-                    to.dq.at(head, i), to.dq.ld, true);
-    if (to.dk)
-      kernels::gemm(true, false, cols, in.p.features, rows, dp + place(i, j), keys, in.q.at(head, i), in.q.ld,
-                    to.dk.at(head, j), to.dk.ld, true);
-  });
+  if (to.dq) add_weighted(in, b, ds, in.k, in.p.features, to.dq);
+  if (to.dk)
+    kernels::gemm(true, false, b.end, in.p.features, rows, ds, keys, in.q.at(b.head, b.begin), in.q.ld, to.dk.at(b.head, 0),
+                  to.dk.ld, true);
 }
 
-/// Calls block(head, begin, stop, scratch) for the blocks of queries of every head, in order within a head: heads go to
-/// threads. `scratch` has room for `buffers` blocks of weights.
-template <class T, class F>
-void for_each_block(const Plan& p, int64_t buffers, F block) {
-  const int64_t size = buffers * std::min(kQueries, p.queries) * p.keys;
+/// False if [heads, keys, n] holds a NaN or an infinity: the sum of a head is not finite then.
+template <class T>
+bool is_finite(const Rows<const T>& x, int64_t heads, int64_t keys, int64_t n) {
+  std::vector<T, memory::Allocator<T>> totals(static_cast<size_t>(heads));
+  T* const total = totals.data();
+  kernels::parallel_for(heads, 0.1 * static_cast<double>(keys * (n + 50)), [&, total](int64_t head, int64_t stop) {
+    for (; head < stop; ++head)
+      for (int64_t j = 0; j < keys; ++j) total[head] += kernels::sum(x.at(head, j), n);
+  });
+  return std::all_of(totals.begin(), totals.end(), [](T t) { return std::isfinite(t); });
+}
+
+/// Calls run(block, weights of the block) for the blocks of every head, in order within a head; heads go to threads. `weighted`
+/// [keys, n] is the operand of add_weighted; `buffers` blocks of weights are scratch memory, dropped weights first.
+template <class T, class P, class F>
+void for_each_block(const Inputs<T>& in, P* weights, const Rows<const T>& weighted, int64_t n, int64_t buffers, F run) {
+  const Plan& p = in.p;
+  const bool finite = is_finite(weighted, p.heads, p.keys, n);
+  const int64_t rows = std::min(kQueries, p.queries) * p.keys, size = buffers * rows + (finite ? 0 : p.keys * n);
   Tensor scratch = empty({p.heads, size}, dtype_of<T>());
-  T* memory = scratch.mutable_data<T>();
-  const double cost = 0.2 * static_cast<double>(p.queries * p.keys * (p.features + p.value_features + 8));
-  kernels::parallel_for(p.heads, cost, [&](int64_t head, int64_t end) {
-    for (; head < end; ++head)
-      for (int64_t i = 0; i < p.queries; i += kQueries) block(head, i, std::min(i + kQueries, p.queries), memory + head * size);
+  T* const first = scratch.mutable_data<T>();
+  const double cost = 0.1 * static_cast<double>(p.queries * p.keys * (p.features + p.value_features + 16));
+  kernels::parallel_for(p.heads, cost, [&](int64_t head, int64_t stop) {
+    for (; head < stop; ++head) {
+      T* const dropped = first + head * size;
+      const Visible visible = in.visible(head);
+      for (int64_t i = 0; i < p.queries; i += kQueries) {
+        const int64_t last = std::min(i + kQueries, p.queries);
+        const Block<T> block{
+            head, i, last, visible.end(i, last), finite, dropped, dropped + (in.keep ? rows : 0), dropped + buffers * rows};
+        if (block.end > 0) run(block, weights + (head * p.queries + i) * p.keys);
+      }
+    }
   });
 }
 
+/// Writes the weights and returns the values that they pick.
 Tensor attend(const Plan& p, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const Tensor& keep,
               Tensor& weights) {
   Shape shape = q.shape();
@@ -229,16 +255,14 @@ Tensor attend(const Plan& p, const Tensor& q, const Tensor& k, const Tensor& v, 
   dispatch_floating(q.dtype(), kOp, [&]<class T>() {
     const Inputs<T> in(p, q, k, v, mask, keep);
     const Rows<T> to = writable<T>(y, ops::batch_dims(shape));
-    T* first = weights.mutable_data<T>();
-    for_each_block<T>(p, keep.defined() ? 1 : 0, [&](int64_t head, int64_t begin, int64_t stop, T* scratch) {
-      forward_block(in, head, begin, stop, first + (head * p.queries + begin) * p.keys, scratch, to);
-    });
+    for_each_block(in, weights.mutable_data<T>(), in.v, p.value_features, in.keep ? 1 : 0,
+                   [&](const Block<T>& block, T* rows) { forward_block(in, block, rows, to); });
   });
   return y;
 }
 
 Grads attend_grads(const Plan& p, const Backward& b) {
-  const Tensor &q = b.saved(0), &k = b.saved(1), &v = b.saved(2), &weights = b.saved(3), dy = unit_rows(b.grad());
+  const Tensor &q = b.saved(0), &k = b.saved(1), &v = b.saved(2), dy = unit_rows(b.grad());
   Grads grads(3);
   for (size_t i = 0; i < 3; ++i)
     if (b.needs(i)) grads[i] = token_major(b.input_shape(i), dy.dtype());
@@ -247,10 +271,8 @@ Grads attend_grads(const Plan& p, const Backward& b) {
     const Inputs<T> in(p, q, k, v, b.saved(4), b.saved(5));
     const Rows<const T> from = readable<T>(dy, batch);
     const Wanted<T> to{writable<T>(grads[0], batch), writable<T>(grads[1], batch), writable<T>(grads[2], batch)};
-    for_each_block<T>(p, 2, [&](int64_t head, int64_t begin, int64_t stop, T* scratch) {
-      const T* rows = weights.data<T>() + (head * p.queries + begin) * p.keys;
-      backward_block(in, head, begin, stop, rows, from, scratch, scratch + std::min(kQueries, p.queries) * p.keys, to);
-    });
+    for_each_block(in, b.saved(3).data<T>(), in.k, p.features, in.keep ? 2 : 1,
+                   [&](const Block<T>& block, const T* rows) { backward_block(in, block, rows, from, to); });
   });
   return grads;
 }
