@@ -31,15 +31,24 @@ std::set<std::string> matches(const std::string& text, const char* pattern) {
 
 }  // namespace
 
-TEST_CASE("readme: the example prints what the README says") {
+TEST_CASE("readme: the example prints what the README says on every instruction set and number of threads") {
   const std::string readme = read("README.md");
   const std::string open = "```text\n";
   const size_t begin = readme.find(open, readme.find("```cpp\n"));
   REQUIRE(begin != std::string::npos);
   const size_t end = readme.find("```\n", begin + open.size());
-  const ProcessResult result = run_process({ONESTEP_BINARY_DIR "/tests/readme_example"});
-  CHECK(result.status == 0);
-  CHECK(result.out == readme.substr(begin + open.size(), end - begin - open.size()));
+  const std::string expected = readme.substr(begin + open.size(), end - begin - open.size());
+  for (const char* isa : {"", "generic"}) {
+    for (const char* threads : {"1", "2", "7"}) {
+      CAPTURE(isa);
+      CAPTURE(threads);
+      const ProcessResult result = run_process({ONESTEP_BINARY_DIR "/tests/readme_example"},
+                                               {.environment = {{"ONESTEP_ISA", isa}, {"OMP_NUM_THREADS", threads}}});
+      CHECK(result.status == 0);
+      CHECK(result.err == "");
+      CHECK(result.out == expected);
+    }
+  }
 }
 
 TEST_CASE("readme: the table lists the commands of the program") {
