@@ -65,4 +65,8 @@ std::vector<Tensor> make_inputs(const OpSample& sample, const std::vector<Values
   return inputs;
 }
 
+GradcheckResult gradcheck(const OpSample& sample, const GradcheckOptions& options) {
+  return gradcheck(sample.forward, make_inputs(sample, draw_values(sample), DType::float64, true), options);
+}
+
 }  // namespace onestep

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/gradcheck.h"
 #include "autograd/ops.h"
 
 namespace onestep {
@@ -62,6 +63,9 @@ std::vector<Values> draw_values(const OpSample& sample, int64_t seed = 0);
 /// The drawn values as contiguous tensors; floating inputs get dtype `floating` and, if asked, require grad.
 std::vector<Tensor> make_inputs(const OpSample& sample, const std::vector<Values>& values, DType floating,
                                 bool requires_grad = false);
+
+/// Compares the gradients of all floating inputs with finite differences, in float64.
+GradcheckResult gradcheck(const OpSample& sample, const GradcheckOptions& options = {});
 
 /// Registers cases at start-up: `const RegisterOpCases registered{{"softmax", {...}, {...}}};`
 struct RegisterOpCases {
