@@ -12,10 +12,12 @@
 namespace onestep::nn {
 
 struct ModuleCase {
-  std::string module;                                                 // The type's name.
-  std::string label;                                                  // What is special about this sample; may be empty.
-  std::function<std::unique_ptr<Layer>(Generator& generator)> build;  // Draws its initial values and masks from `generator`.
-  std::function<Tensor(Generator& generator)> input;  // x, drawn from `generator`; a floating one is checked too.
+  std::string module;  ///< The type's name.
+  std::string label;   ///< What is special about this sample; may be empty.
+  /// Draws the initial values and, later, the dropout masks from `generator`.
+  std::function<std::unique_ptr<Layer>(Generator& generator)> build;
+  /// Draws x from `generator`; a floating one is checked too.
+  std::function<Tensor(Generator& generator)> input;
 };
 
 /// All registered cases, sorted by module and label.
