@@ -11,17 +11,18 @@
 
 using namespace onestep;
 using namespace onestep::train;
+using nlohmann::json;
 using onestep::testing::golden;
 using onestep::testing::number;
 using onestep::testing::numbers;
-using nlohmann::json;
 
 namespace {
 
 template <class T>
 Tensor tensor_of(const json& values) {
   Shape shape;
-  for (const json* level = &values; level->is_array(); level = &level->front()) shape.push_back(static_cast<int64_t>(level->size()));
+  for (const json* level = &values; level->is_array(); level = &level->front())
+    shape.push_back(static_cast<int64_t>(level->size()));
   return from_values(numbers<T>(values), shape);
 }
 
@@ -44,7 +45,9 @@ std::unique_ptr<Optimizer> make(const json& run, const std::vector<Tensor>& para
   if (kind == "RMSprop") return std::make_unique<RmsProp>(groups, RmsProp::Options{.lr = o.value("lr", 1e-2)});
   if (kind == "Adagrad") return std::make_unique<Adagrad>(groups, Adagrad::Options{.lr = o.value("lr", 1e-2)});
   REQUIRE((kind == "Adam" || kind == "AdamW"));
-  Adam::Options options{.lr = o.value("lr", 1e-3), .eps = o.value("eps", 1e-8), .decoupled = kind == "AdamW",
+  Adam::Options options{.lr = o.value("lr", 1e-3),
+                        .eps = o.value("eps", 1e-8),
+                        .decoupled = kind == "AdamW",
                         .amsgrad = o.value("amsgrad", false)};
   if (o.contains("betas")) {
     options.beta1 = o["betas"][0];
@@ -120,8 +123,8 @@ TEST_CASE("clip_grad_norm_ with an infinite limit only measures") {
 }
 
 TEST_CASE("an optimizer refuses what is not a parameter and skips what has no gradient") {
-  CHECK_THROWS_WITH_AS(Sgd({{{zeros({2})}}}, {}), "optimizer: a tensor of shape [2] is not a parameter (needs a leaf with requires_grad_())",
-                       GradError);
+  CHECK_THROWS_WITH_AS(Sgd({{{zeros({2})}}}, {}),
+                       "optimizer: a tensor of shape [2] is not a parameter (needs a leaf with requires_grad_())", GradError);
   Tensor used = ones({1}).requires_grad_(), unused = ones({1}).requires_grad_();
   Sgd sgd({{{used, unused}}}, {.lr = 0.5});
   sum(used).backward();
