@@ -54,7 +54,7 @@ void zip(const float* a, int64_t a_step, const float* b, int64_t b_step, float* 
   map(b, y, n, [=](Vec v) { return f(a0, b_step != 0 ? v : b0); });
 }
 
-/// The same order of roundings as torch's single-tensor Adam and AdamW: lerp_, mul_ + addcmul_, sqrt / + add, addcdiv_.
+/// The same order of roundings as torch's single-tensor Adam and AdamW: lerp_, mul_ + fused addcmul_, sqrt / + add, addcdiv_.
 ONESTEP_FLATTEN void adam_step(float* p, const float* g, float* m, float* v, int64_t n, const AdamScalars<float>& s) {
   for (int64_t i = 0; i < n; i += kLanes) {
     const int64_t count = n - i < kLanes ? n - i : kLanes;
@@ -62,7 +62,7 @@ ONESTEP_FLATTEN void adam_step(float* p, const float* g, float* m, float* v, int
     const Vec grad = s.decoupled ? raw : fma(splat(s.weight_decay), weight, raw);
     const Vec old_m = load_upto(m + i, count);
     const Vec new_m = fma(splat(s.one_minus_beta1), grad - old_m, old_m);
-    const Vec new_v = load_upto(v + i, count) * splat(s.beta2) + splat(s.one_minus_beta2) * grad * grad;
+    const Vec new_v = fma(splat(s.one_minus_beta2) * grad, grad, load_upto(v + i, count) * splat(s.beta2));
     const Vec denominator = sqrt(new_v) / splat(s.sqrt_correction2) + splat(s.eps);
     const Vec shrunk = s.decoupled ? weight * splat(s.shrink) : weight;
     store_upto(m + i, new_m, count);

@@ -1,6 +1,7 @@
 // Whole training runs against PyTorch 2.13.0's (tests/goldens/reference.json: training), through configs.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -73,11 +74,15 @@ void check_run(const json& run, const std::string& precision, double rtol, doubl
   check_initial_parameters(run, trainer.model().named_parameters());
   if (number(run["config"]["dropout"]) == 0) check_start(run, trainer, precision, rtol, atol);
   const json& losses = run[precision + "_losses"];
+  // A row's float32 loss is log(1 + s) for s in steps of 2^-23. Once the loss is below 2^-23 / rows / 5e-6 (steps 40 to 49 of
+  // small_lr_1e-2) one such step in one row is more than 5e-6 of the mean: PyTorch 2.13 itself differs by it between machines.
+  const double rows = static_cast<double>(run["inputs"].size() * run["inputs"][0].size());
+  const double row_step = precision == "f32" ? 0x1p-23 / rows : 0.0;
   const json& norms = run[precision + "_grad_norms"];
   for (size_t step = 0; step < losses.size(); ++step) {
     CAPTURE(step);
     const StepMetrics metrics = trainer.step();
-    check_close(metrics.loss, losses[step], rtol);
+    CHECK(std::abs(metrics.loss - number(losses[step])) <= std::max(rtol * number(losses[step]), 1.01 * row_step));
     if (step < norms.size()) check_close(metrics.grad_norm, norms[step], 4 * rtol);
   }
   check_close(trainer.evaluate().loss, run[precision + "_final_eval_loss"], rtol);
