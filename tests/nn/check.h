@@ -30,7 +30,7 @@ inline void check_same(const Tensor& actual, const nlohmann::json& expected) {
 /// Repeats what tests/goldens/modules.py did with seed 7: x, the module, a training pass with gradients, an evaluation pass.
 /// `build(Generator&)` returns a unique_ptr to the module.
 template <class Build>
-void check_against_pytorch(const char* name, Build build) {
+void check_against_pytorch(const std::string& name, Build build) {
   CAPTURE(name);
   const auto& wanted = golden("modules.json").at("runs").at(name);
   Generator generator(7);
