@@ -1,6 +1,8 @@
 #pragma once
 // What the op files share: plain-value helpers that record nothing.
+#include <limits>
 #include <string_view>
+#include <type_traits>
 
 #include "autograd/ops.h"
 
@@ -23,8 +25,24 @@ inline Shape inverse_order(const Shape& order) {
   return inverse;
 }
 
+/// `v` as T. To bool: true unless 0. A float outside int64 (or NaN) becomes the smallest int64, as x86 converts it.
+template <class T, class V>
+T convert(V v) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return v != V(0);
+  } else if constexpr (std::is_same_v<T, int64_t> && std::is_floating_point_v<V>) {
+    return v >= V(-0x1p63) && v < V(0x1p63) ? static_cast<T>(v) : std::numeric_limits<T>::min();
+  } else {
+    return static_cast<T>(v);
+  }
+}
+
 /// A view of x's storage without graph.
 Tensor view_of(const Tensor& x, const Shape& shape, const Shape& strides, int64_t offset);
+
+/// Writes the elements of `source` into `target` (same shape, any strides; shared memory only in the same
+/// arrangement), converted; not recorded.
+void copy_values(Tensor& target, const Tensor& source);
 
 /// x itself if its rows are in order, else a row-major copy; not recorded.
 Tensor contiguous_values(const Tensor& x);

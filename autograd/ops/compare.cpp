@@ -100,7 +100,7 @@ bool equal(const Tensor& a, const Tensor& b) {
 }
 
 bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
-  check<DTypeError>(a.dtype() == b.dtype(), "allclose: dtypes differ: ", a.dtype(), " and ", b.dtype());
+  ops::check_same_dtype("allclose", a, b);
   const NoGradGuard no_grad;
   const Tensor x = to(a, DType::float64), y = to(b, DType::float64);
   return !contains(compare("allclose", x, y,

@@ -1,8 +1,82 @@
 // Plain copies and views that the op files build on.
+#include <algorithm>
+#include <cstring>
+
 #include "autograd/ops/common.h"
 #include "autograd/ops/strided.h"
 
 namespace onestep::ops {
+namespace {
+
+/// A dim other than the last along which `source` is contiguous while its last dim jumps, so that copying row by row would
+/// touch a new cache line for every element; -1 if there is none.
+int crossing_dim(const Shape& shape, const Shape& source) {
+  const int last = shape.rank() - 1;
+  if (last < 1 || shape[last] == 1 || source[last] <= 1) return -1;
+  for (int i = 0; i < last; ++i)
+    if (shape[i] > 1 && source[i] == 1) return i;
+  return -1;
+}
+
+/// to[r * step + c] = from[r + c * stride] for a matrix [rows, cols], in tiles that read and write whole cache lines.
+template <class T, class S>
+void transpose_into(T* to, int64_t step, const S* from, int64_t stride, int64_t rows, int64_t cols) {
+  constexpr int64_t side = 16;
+  kernels::parallel_for((rows + side - 1) / side, kLoopCost * static_cast<double>(side * cols), [=](int64_t tile, int64_t end) {
+    T block[side][side];
+    for (; tile < end; ++tile) {
+      const int64_t r = tile * side, height = std::min(rows - r, side);
+      for (int64_t c = 0; c < cols; c += side) {
+        const int64_t width = std::min(cols - c, side);
+        for (int64_t j = 0; j < width; ++j)
+          for (int64_t i = 0; i < height; ++i) block[i][j] = convert<T>(from[r + i + (c + j) * stride]);
+        for (int64_t i = 0; i < height; ++i) std::copy_n(block[i], width, to + (r + i) * step + c);
+      }
+    }
+  });
+}
+
+/// Copies a tensor whose dim `d` crosses its last one, the target's last stride being 1.
+template <class T, class S>
+void copy_crossing(int d, Shape shape, T* to, Shape target, const S* from, Shape source) {
+  const int last = shape.rank() - 1;
+  const int64_t rows = shape[d], cols = shape[last], step = target[d], stride = source[last];
+  for (Shape* s : {&shape, &target, &source}) {
+    s->erase(last);
+    s->erase(d);
+  }
+  for_each_row<2>(shape, {target, source}, [=](const auto& at, int64_t n, const auto& steps) {
+    for (int64_t i = 0; i < n; ++i)
+      transpose_into(to + at[0] + i * steps[0], step, from + at[1] + i * steps[1], stride, rows, cols);
+  });
+}
+
+template <class T, class S>
+void copy_row(T* to, int64_t step, const S* from, int64_t stride, int64_t n) {
+  kernels::parallel_for(n, kLoopCost, [=](int64_t i, int64_t end) {
+    if (std::is_same_v<T, S> && step == 1 && stride == 1)
+      std::memmove(to + i, from + i, static_cast<size_t>(end - i) * sizeof(T));
+    else
+      for (; i < end; ++i) to[i * step] = convert<T>(from[i * stride]);
+  });
+}
+
+}  // namespace
+
+void copy_values(Tensor& target, const Tensor& source) {
+  const Shape& shape = target.shape();
+  const int crossing = target.is_contiguous() && shape.numel() > 0 ? crossing_dim(shape, source.strides()) : -1;
+  dispatch(target.dtype(), [&]<class T>() {
+    dispatch(source.dtype(), [&]<class S>() {
+      T* to = target.mutable_data<T>();
+      const S* from = source.data<S>();
+      if (crossing >= 0) return copy_crossing(crossing, shape, to, target.strides(), from, source.strides());
+      for_each_row<2>(shape, {target.strides(), source.strides()}, [=](const auto& at, int64_t n, const auto& steps) {
+        copy_row(to + at[0], steps[0], from + at[1], steps[1], n);
+      });
+    });
+  });
+}
 
 Tensor view_of(const Tensor& x, const Shape& shape, const Shape& strides, int64_t offset) {
   Tensor view(x.impl().storage, x.dtype(), shape, strides, offset);
@@ -13,15 +87,7 @@ Tensor view_of(const Tensor& x, const Shape& shape, const Shape& strides, int64_
 Tensor contiguous_values(const Tensor& x) {
   if (x.is_contiguous()) return x.detach();
   Tensor y = empty(x.shape(), x.dtype());
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* from = x.data<T>();
-    T* to = y.mutable_data<T>();
-    for_each_row<2>(x.shape(), {x.strides(), y.strides()}, [=](const auto& offsets, int64_t n, const auto& steps) {
-      const T* source = from + offsets[0];
-      T* target = to + offsets[1];
-      for (int64_t j = 0; j < n; ++j) target[j * steps[1]] = source[j * steps[0]];
-    });
-  });
+  copy_values(y, x);
   return y;
 }
 

@@ -20,18 +20,6 @@ DType promote(const Tensor& a, Scalar b);
 /// The dtype of a floating function of `dtype`: integers and bools become float32.
 constexpr DType floating(DType dtype) { return is_floating(dtype) ? dtype : DType::float32; }
 
-/// `v` as T. To bool: true unless 0. A float outside int64 (or NaN) becomes the smallest int64, as x86 converts it.
-template <class T, class V>
-T convert(V v) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return v != V(0);
-  } else if constexpr (std::is_same_v<T, int64_t> && std::is_floating_point_v<V>) {
-    return v >= V(-0x1p63) && v < V(0x1p63) ? static_cast<T>(v) : std::numeric_limits<T>::min();
-  } else {
-    return static_cast<T>(v);
-  }
-}
-
 // Sums, differences and products: int64 wraps around as in PyTorch (by way of uint64, where that is defined), bool is "or"
 // and "and".
 template <class T>
@@ -55,9 +43,6 @@ T times(T a, T b) {
   else
     return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
-
-/// Rough nanoseconds that one element of a plain loop takes.
-inline constexpr double kLoopCost = 0.4;
 
 /// A row function from a formula: y[i] = f(x[i]), or y[i] = f(a[i], b[i]).
 template <class F>

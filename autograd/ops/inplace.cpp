@@ -1,6 +1,4 @@
 // Conversion between dtypes and the ops that write into their first operand.
-#include <cstring>
-
 #include "autograd/ops/elementwise.h"
 
 namespace onestep {
@@ -19,25 +17,8 @@ Tensor readable_beside(const Tensor& x, const Tensor& source) {
   const bool same = source.offset() == x.offset() && source.strides() == x.strides() && source.shape() == x.shape();
   if (same) return source;
   Tensor copy = empty(source.shape(), source.dtype());
-  return copy_(copy, source);
-}
-
-/// x[i] = source[i] with conversion, `source` seen in x's shape.
-template <class X, class S>
-void copy_values(Tensor& x, const Tensor& source, const Shape& source_strides) {
-  const S* from = source.data<S>();
-  X* to = x.mutable_data<X>();
-  ops::for_each_row<2>(x.shape(), {x.strides(), source_strides}, [=](const auto& at, int64_t n, const auto& steps) {
-    X* target = to + at[0];
-    const S* origin = from + at[1];
-    const int64_t s0 = steps[0], s1 = steps[1];
-    kernels::parallel_for(n, ops::kLoopCost, [=](int64_t i, int64_t end) {
-      if (std::is_same_v<X, S> && s0 == 1 && s1 == 1)
-        std::memmove(target + i, origin + i, static_cast<size_t>(end - i) * sizeof(X));
-      else
-        for (; i < end; ++i) target[i * s0] = ops::convert<X>(origin[i * s1]);
-    });
-  });
+  ops::copy_values(copy, source);
+  return copy;
 }
 
 /// x = f(x) for every element, x of any strides.
@@ -64,10 +45,7 @@ void check_result_dtype(const char* op, const Tensor& x, DType result) {
 Tensor to(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   Tensor y = empty(x.shape(), dtype);
-  {
-    const NoGradGuard no_grad;
-    copy_(y, x);
-  }
+  ops::copy_values(y, x);
   if (!is_floating(dtype)) return y;
   return record("to", y, {x}, {}, [from = x.dtype()](const Backward& b) -> Grads { return {to(b.grad(), from)}; });
 }
@@ -83,10 +61,7 @@ Tensor& copy_(Tensor& x, const Tensor& source) {
     return assign_in_place("copy_", x, result);
   }
   check_writable("copy_", x);
-  const Tensor readable = readable_beside(x, values);
-  dispatch(x.dtype(), [&]<class X>() {
-    dispatch(source.dtype(), [&]<class S>() { copy_values<X, S>(x, readable, readable.strides()); });
-  });
+  ops::copy_values(x, readable_beside(x, values));
   return x;
 }
 

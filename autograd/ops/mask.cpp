@@ -1,4 +1,6 @@
 // Choosing elements by a mask or by their place in a matrix.
+#include <bit>
+
 #include "autograd/ops/elementwise.h"
 
 namespace onestep {
@@ -9,6 +11,25 @@ void check_mask(const char* op, const Tensor& mask) {
                     " (compare it with something, e.g. ne(mask, 0))");
 }
 
+/// condition ? a : b without a branch: masks are often random, and a mispredicted branch costs more than the selection.
+template <class T>
+T select_value(bool condition, T a, T b) {
+  using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint8_t>>;
+  const Bits all = static_cast<Bits>(-static_cast<int64_t>(condition));
+  return std::bit_cast<T>(
+      static_cast<Bits>((std::bit_cast<Bits>(a) & all) | (std::bit_cast<Bits>(b) & static_cast<Bits>(~all))));
+}
+
+template <class T>
+void choose_row(const bool* test, int64_t test_step, const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
+  kernels::parallel_for(n, ops::kLoopCost, [=](int64_t i, int64_t end) {
+    if (test_step == 1 && a_step == 1 && b_step == 1)
+      for (; i < end; ++i) y[i] = select_value(test[i], a[i], b[i]);
+    else
+      for (; i < end; ++i) y[i] = select_value(test[i * test_step], a[i * a_step], b[i * b_step]);
+  });
+}
+
 /// condition ? a : b elementwise, a and b of one dtype.
 Tensor choose(const Tensor& condition, const Tensor& a, const Tensor& b, const Shape& shape) {
   Tensor y = empty(shape, a.dtype());
@@ -16,16 +37,11 @@ Tensor choose(const Tensor& condition, const Tensor& a, const Tensor& b, const S
     const bool* test = condition.data<bool>();
     const T *left = a.data<T>(), *right = b.data<T>();
     T* to = y.mutable_data<T>();
-    ops::for_each_row<4>(shape,
-                         {ops::broadcast_strides(condition, shape), ops::broadcast_strides(a, shape),
-                          ops::broadcast_strides(b, shape), y.strides()},
-                         [=](const auto& at, int64_t n, const auto& steps) {
-                           kernels::parallel_for(n, ops::kLoopCost, [=](int64_t i, int64_t end) {
-                             for (; i < end; ++i)
-                               to[at[3] + i] =
-                                   test[at[0] + i * steps[0]] ? left[at[1] + i * steps[1]] : right[at[2] + i * steps[2]];
-                           });
-                         });
+    const std::array<Shape, 4> strides = {ops::broadcast_strides(condition, shape), ops::broadcast_strides(a, shape),
+                                          ops::broadcast_strides(b, shape), y.strides()};
+    ops::for_each_row<4>(shape, strides, [=](const auto& at, int64_t n, const auto& steps) {
+      choose_row(test + at[0], steps[0], left + at[1], steps[1], right + at[2], steps[2], to + at[3], n);
+    });
   });
   return y;
 }
@@ -72,7 +88,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   Tensor y = empty(broadcast_shapes("masked_fill", x.shape(), mask.shape()), x.dtype());
   dispatch(x.dtype(), [&]<class T>() {
     const T filled = ops::convert<T>(value.value);
-    ops::zip_into<T, bool, T>(y, x, mask, ops::Loop{[filled](T v, bool masked) { return masked ? filled : v; }});
+    ops::zip_into<T, bool, T>(y, x, mask, ops::Loop{[filled](T v, bool masked) { return select_value(masked, filled, v); }});
   });
   return record("masked_fill", y, {x}, {mask}, [](const Backward& back) -> Grads {
     return {ops::sum_to(masked_fill(back.grad(), back.saved(0), 0), back.input_shape(0))};  // dx = mask ? 0 : dy

@@ -96,10 +96,6 @@ int64_t count_of(const Shape& shape, const Shape& dims) {
   return count;
 }
 
-void check_floating(const char* op, const Tensor& x) {
-  check<DTypeError>(x.is_floating(), op, ": needs a floating dtype: got ", x.dtype(), " (convert with x.to(DType::float32))");
-}
-
 Tensor deviations(const Tensor& x, const Shape& dims) { return sub(x, mean(x, dims, true)); }
 
 /// v is larger than w, NaN being the largest of all.
@@ -207,7 +203,7 @@ Tensor sum(const Tensor& input, const Shape& wanted, bool keepdim) {
 Tensor mean(const Tensor& x) { return mean(x, {}); }
 
 Tensor mean(const Tensor& x, const Shape& wanted, bool keepdim) {
-  check_floating("mean", x);
+  ops::check_floating("mean", x);
   const Shape dims = normalize_dims("mean", wanted, x.dim());
   const auto n = static_cast<double>(count_of(x.shape(), dims));
   Tensor y = without_dims(sum_values(x, dims), x.shape(), dims, keepdim);
@@ -219,7 +215,7 @@ Tensor mean(const Tensor& x, const Shape& wanted, bool keepdim) {
 }
 
 Tensor var(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdim) {
-  check_floating("var", x);
+  ops::check_floating("var", x);
   const Shape dims = normalize_dims("var", wanted, x.dim());
   const int64_t n = count_of(x.shape(), dims);
   Tensor y;

@@ -237,7 +237,13 @@ const RegisterOpCases registered{
       refused(
           "missing", [] { permute(x23(), {0}); }, "permute: dims [0] for a tensor of shape [2, 3] (name each dim once)")}},
     {"contiguous",
-     {of_transposed([](const Tensor& x) { return contiguous(x); }),
+     {rearranged(
+          "large transposed", {300, 250}, {250, 300}, [](const Tensor& x) { return contiguous(transpose(x, 0, 1)); },
+          [](const Place& place) { return swapped(place, 0, 1); }),
+      rearranged(
+          "heads and back", {2, 20, 3, 5}, {2, 5, 3, 20}, [](const Tensor& x) { return contiguous(transpose(x, 1, 3)); },
+          [](const Place& place) { return swapped(place, 1, 3); }),
+      of_transposed([](const Tensor& x) { return contiguous(x); }),
       rearranged(
           "rows", {2, 3}, {2, 3}, [](const Tensor& x) { return contiguous(x) * 1; }, same),
       rearranged(

@@ -123,10 +123,7 @@ Tensor t(const Tensor& x) {
 
 Tensor clone(const Tensor& x) {
   Tensor y = empty(x.shape(), x.dtype());
-  {
-    const NoGradGuard no_grad;
-    copy_(y, x);
-  }
+  ops::copy_values(y, x);
   return record("clone", y, {x}, {}, [](const Backward& b) -> Grads { return {b.grad()}; });
 }
 

@@ -8,8 +8,8 @@
 
 namespace onestep::ops {
 
-/// Elements below which a loop over rows stays on one thread.
-inline constexpr int64_t kParallelElements = 32768;
+/// Rough nanoseconds that one element of a plain loop takes.
+inline constexpr double kLoopCost = 0.4;
 
 /// A shape with the strides of N operands, merged as far as all of them allow. The last dim is the row.
 template <size_t N>
@@ -58,9 +58,9 @@ void for_each_row(const Shape& shape, const std::array<Shape, N>& strides, F f) 
   const int64_t length = merged.sizes.back(), rows = merged.sizes.numel() / length;
   std::array<int64_t, N> steps;
   for (size_t k = 0; k < N; ++k) steps[k] = merged.strides[k].back();
-  const bool parallel = rows > 1 && rows * length >= kParallelElements;
-#pragma omp parallel for schedule(static) num_threads(kernels::num_threads()) if (parallel)
-  for (int64_t row = 0; row < rows; ++row) f(merged.row_offsets(row), length, steps);
+  kernels::parallel_for(rows, kLoopCost * static_cast<double>(length), [&](int64_t row, int64_t end) {
+    for (; row < end; ++row) f(merged.row_offsets(row), length, steps);
+  });
 }
 
 }  // namespace onestep::ops
