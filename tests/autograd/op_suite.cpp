@@ -122,9 +122,7 @@ std::string check_inputs_kept(const OpSample& sample) {
 
 // ---- gradients
 
-std::string check_gradients(const OpSample& sample) {
-  return sample.differentiable ? gradcheck(sample).message : "";
-}
+std::string check_gradients(const OpSample& sample) { return sample.differentiable ? gradcheck(sample).message : ""; }
 
 std::string check_float32_gradients(const OpSample& sample) {
   if (!sample.differentiable) return {};
@@ -175,6 +173,8 @@ std::string check_repeated(const OpSample& sample) {
       shared[j] = shared[i];
       const Outcome once = evaluate(sample, shared);
       std::string wrong = difference(once.value, twice.value, 0, 0);
+      for (size_t k : {i, j})
+        if (!twice.grads[k].defined()) return text("no gradient of input ", k);
       if (wrong.empty()) wrong = difference(once.grads[i], add(twice.grads[i], twice.grads[j]), 1e-12, 1e-13);
       if (!wrong.empty()) return text("one tensor as inputs ", i, " and ", j, ": ", wrong);
     }
