@@ -87,9 +87,9 @@ StepMetrics Trainer::step() {
   for (int64_t i = 0; i < config_.train.grad_accumulation; ++i) metrics.loss += micro_batch();
   const double limit = config_.train.grad_clip > 0 ? config_.train.grad_clip : std::numeric_limits<double>::infinity();
   metrics.grad_norm = clip_grad_norm_(model_->parameters(), limit);
-  check<GradError>(std::isfinite(metrics.loss) && std::isfinite(metrics.grad_norm), "train: diverged at step ", steps_done_,
-                   ": loss ", metrics.loss, ", gradient norm ", metrics.grad_norm,
-                   " (lower optimizer.lr, or set train.grad_clip)");
+  check<DivergedError>(std::isfinite(metrics.loss) && std::isfinite(metrics.grad_norm), "train: diverged at step ", steps_done_,
+                       ": loss ", metrics.loss, ", gradient norm ", metrics.grad_norm,
+                       " (lower optimizer.lr, or set train.grad_clip)");
   optimizer_->step();
   ++steps_done_;
   return metrics;

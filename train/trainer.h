@@ -14,6 +14,11 @@ namespace onestep::train {
 /// are decayed).
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model);
 
+/// A loss or gradient norm that is no finite number.
+struct DivergedError : Error {
+  using Error::Error;
+};
+
 struct Evaluation {
   double loss = 0;      ///< Mean cross entropy in nats a scored token.
   double accuracy = 0;  ///< Share of scored tokens whose most likely prediction is right.
@@ -30,8 +35,8 @@ class Trainer {
   /// ConfigError or IoError.
   explicit Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
 
-  /// One update: `grad_accumulation` micro-batches, their mean loss, clipping, the optimizer. Throws GradError when the loss or
-  /// the gradient norm is not finite; the parameters are then those before the step.
+  /// One update: `grad_accumulation` micro-batches, their mean loss, clipping, the optimizer. Throws DivergedError when the
+  /// loss or the gradient norm is not finite; the parameters are then those before the step.
   StepMetrics step();
   /// Loss and accuracy on held-out data; never changes the run.
   Evaluation evaluate();

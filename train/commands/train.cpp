@@ -1,6 +1,8 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -12,10 +14,31 @@
 namespace onestep::train::commands {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct Options {
   std::string config, out;
   std::vector<std::string> sets;
   bool quiet = false;
+};
+
+constexpr int kDiverged = 1, kInterrupted = 130;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// The first SIGINT or SIGTERM finishes the step and saves; a second one ends the program at once.
+void on_signal(int signal) {
+  interrupted = 1;
+  std::signal(signal, SIG_DFL);
+}
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
 };
 
 /// The most memory this process had in use, in MiB.
@@ -25,86 +48,95 @@ double peak_memory_mib() {
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
 }
 
-std::string percent(double share) { return grouped(100 * share, 2) + " %"; }
+std::string count(int64_t n) { return grouped(static_cast<double>(n)); }
 
-void write_text(const std::filesystem::path& path, const std::string& text) {
+void write_text(const fs::path& path, const std::string& text) {
   std::ofstream out(path, std::ios::trunc);
   out << text;
   check<IoError>(out.flush().good(), path.string(), ": cannot be written");
 }
 
 /// Makes the run folder new: its config and vocabulary are written, the results of an earlier run of that name removed.
-void prepare_folder(const std::filesystem::path& run, const Trainer& trainer) {
+void prepare_folder(const fs::path& run, const Trainer& trainer) {
   std::error_code error;
-  std::filesystem::create_directories(run, error);
+  fs::create_directories(run, error);
   check<IoError>(!error, run.string(), ": cannot be made: ", error.message());
-  std::filesystem::remove_all(run / "checkpoints", error);
+  fs::remove_all(run / "checkpoints", error);
+  fs::remove(run / "tokenizer.json", error);
   write_text(run / "config.json", resolved_json(trainer.config()));
-  std::filesystem::remove(run / "tokenizer.json", error);
   if (const Tokenizer* tokenizer = trainer.data().tokenizer()) write_text(run / "tokenizer.json", tokenizer->to_json());
 }
 
-void print_summary(const Trainer& trainer, const StepMetrics& last, const Evaluation& evaluation, double tokens_per_second,
-                   const std::filesystem::path& run) {
-  std::cout << "steps        " << grouped(static_cast<double>(trainer.steps_done())) << " in " << grouped(last.seconds, 1)
-            << " s\n"
-            << "train loss   " << grouped(last.loss, 4) << '\n'
-            << "val loss     " << grouped(evaluation.loss, 4) << '\n'
-            << "val accuracy " << percent(evaluation.accuracy) << " of " << grouped(static_cast<double>(evaluation.tokens))
+struct Outcome {
+  StepMetrics last;
+  Evaluation evaluation;
+  double step_seconds = 0;  ///< Spent in training steps, without evaluation and saving.
+};
+
+/// Trains to the last step or the first signal, which both are evaluated and saved.
+Outcome train_steps(Trainer& trainer, const fs::path& run, bool quiet) {
+  const TrainConfig& plan = trainer.config().train;
+  MetricsFile file((run / "metrics.jsonl").string());
+  Progress progress(plan.steps, quiet);
+  Outcome outcome;
+  const Stopwatch total;
+  for (bool last = false; !last;) {
+    const Stopwatch watch;
+    StepMetrics metrics = trainer.step();
+    const double seconds = watch.seconds();
+    outcome.step_seconds += seconds;
+    metrics.tokens_per_second = static_cast<double>(trainer.tokens_per_step()) / seconds;
+    const int64_t done = trainer.steps_done();
+    last = done == plan.steps || interrupted != 0;
+    if (last || (plan.eval_every > 0 && done % plan.eval_every == 0)) {
+      outcome.evaluation = trainer.evaluate();
+      metrics.val_loss = outcome.evaluation.loss;
+      metrics.val_accuracy = outcome.evaluation.accuracy;
+    }
+    metrics.seconds = total.seconds();
+    if (last || metrics.val_loss || metrics.step % plan.log_every == 0) {
+      file.write(metrics);
+      progress.show(metrics);
+    }
+    if (last || (plan.checkpoint_every > 0 && done % plan.checkpoint_every == 0))
+      save_checkpoint(run, done, trainer.model(), plan.keep_checkpoints);
+    outcome.last = metrics;
+  }
+  progress.finish();
+  return outcome;
+}
+
+void print_summary(const Trainer& trainer, const Outcome& outcome, const fs::path& run) {
+  const auto tokens = static_cast<double>(trainer.tokens_per_step() * trainer.steps_done());
+  std::cout << "steps        " << count(trainer.steps_done()) << " in " << grouped(outcome.last.seconds, 1) << " s\n"
+            << "train loss   " << grouped(outcome.last.loss, 4) << '\n'
+            << "val loss     " << grouped(outcome.evaluation.loss, 4) << '\n'
+            << "val accuracy " << grouped(100 * outcome.evaluation.accuracy, 2) << " % of " << count(outcome.evaluation.tokens)
             << " predictions on " << trainer.data().evaluates_on() << '\n';
   if (const auto entropy = trainer.data().bigram_entropy())
-    std::cout << "bigrams      " << grouped(*entropy, 4) << " nats a token (entropy of the data)\n";
-  std::cout << "speed        " << grouped(tokens_per_second) << " tokens/s\n"
+    std::cout << "bigrams      " << grouped(*entropy, 4) << " nats a token (the best loss that looks back one token only)\n";
+  std::cout << "speed        " << grouped(tokens / outcome.step_seconds) << " tokens/s\n"
             << "peak memory  " << grouped(peak_memory_mib()) << " MiB\n"
             << "run folder   " << run.string() << '\n';
 }
 
 int run_training(const Options& options) {
-  const Config config = load_config(options.config, options.sets);
-  Trainer trainer(config);
-  const std::filesystem::path run =
-      options.out.empty() ? default_run_folder(options.config) : std::filesystem::path(options.out);
+  Trainer trainer(load_config(options.config, options.sets));
+  const fs::path run = options.out.empty() ? default_run_folder(options.config) : fs::path(options.out);
   prepare_folder(run, trainer);
-  MetricsFile file((run / "metrics.jsonl").string());
-  const TrainConfig& plan = config.train;
   if (!options.quiet)
-    std::cerr << trainer.data().describe() << "\ntraining " << grouped(static_cast<double>(trainer.model().num_parameters()))
-              << " parameters for " << grouped(static_cast<double>(plan.steps)) << " steps of "
-              << grouped(static_cast<double>(trainer.tokens_per_step())) << " tokens\n";
-
-  using Clock = std::chrono::steady_clock;
-  const auto seconds_since = [](Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
-  Progress progress(plan.steps, options.quiet);
-  StepMetrics metrics;
-  Evaluation evaluation;
-  double training_seconds = 0;  // without evaluation and saving
-  const auto start = Clock::now();
-  for (int64_t step = 0; step < plan.steps; ++step) {
-    const auto step_start = Clock::now();
-    metrics = trainer.step();
-    const double step_seconds = seconds_since(step_start);
-    training_seconds += step_seconds;
-    metrics.tokens_per_second = static_cast<double>(trainer.tokens_per_step()) / step_seconds;
-    const bool last = step + 1 == plan.steps;
-    if (last || (plan.eval_every > 0 && (step + 1) % plan.eval_every == 0)) {
-      evaluation = trainer.evaluate();
-      metrics.val_loss = evaluation.loss;
-      metrics.val_accuracy = evaluation.accuracy;
-    }
-    metrics.seconds = seconds_since(start);
-    if (last || metrics.val_loss || step % plan.log_every == 0) {
-      file.write(metrics);
-      progress.show(metrics);
-    }
-    if (last || (plan.checkpoint_every > 0 && (step + 1) % plan.checkpoint_every == 0))
-      save_checkpoint(run, step + 1, trainer.model(), plan.keep_checkpoints);
+    std::cerr << trainer.data().describe() << "\ntraining " << count(trainer.model().num_parameters()) << " parameters for "
+              << count(trainer.config().train.steps) << " steps of " << count(trainer.tokens_per_step()) << " tokens\n";
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  try {
+    const Outcome outcome = train_steps(trainer, run, options.quiet);
+    print_summary(trainer, outcome, run);
+  } catch (const DivergedError& error) {
+    std::cerr << "onestep: " << error.what() << '\n';
+    return kDiverged;
   }
-  progress.finish();
-  const double tokens = static_cast<double>(trainer.tokens_per_step() * plan.steps);
-  print_summary(trainer, metrics, evaluation, tokens / training_seconds, run);
-  return 0;
+  return interrupted != 0 ? kInterrupted : 0;
 }
 
 }  // namespace

@@ -1,0 +1,124 @@
+// Training from outside: what a user sees of `train`, `eval`, `inspect` and `schema`.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "tests/process.h"
+#include "train/safetensors.h"
+
+using onestep::testing::Process;
+using onestep::testing::ProcessResult;
+using onestep::testing::run_onestep;
+using onestep::testing::TemporaryFolder;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string read(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::vector<nlohmann::json> metrics(const fs::path& run) {
+  std::vector<nlohmann::json> lines;
+  std::ifstream in(run / "metrics.jsonl");
+  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+const std::string kConfig = ONESTEP_SOURCE_DIR "/configs/next_token.json";
+
+}  // namespace
+
+TEST_CASE("cli: the toy task is learnt to at least 99 percent held-out accuracy and the run folder says so") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run";
+  const ProcessResult result = run_onestep({"train", kConfig, "--out", run.string(), "--set", "train.steps=150"});
+  CHECK(result.status == 0);
+  for (const char* part : {"steps        150 in ", "train loss ", "val accuracy ", " tokens/s\n", "peak memory ", " MiB\n"})
+    CHECK(contains(result.out, part));
+  CHECK(contains(result.out, "run folder   " + run.string() + "\n"));
+  CHECK(contains(result.err, "step 1/150"));
+  CHECK(contains(result.err, "val_accuracy"));
+  const auto lines = metrics(run);
+  REQUIRE(lines.size() >= 15);
+  CHECK(lines.back()["step"] == 149);
+  CHECK(lines.back()["val_accuracy"].get<double>() >= 0.99);
+  for (const char* key : {"loss", "lr", "grad_norm", "tokens_per_second", "seconds"}) CHECK(lines[0].contains(key));
+  CHECK(nlohmann::json::parse(read(run / "config.json"))["train"]["steps"] == 150);
+  CHECK(fs::exists(run / "checkpoints/step-150/model.safetensors"));
+
+  const ProcessResult eval = run_onestep({"eval", run.string()});
+  CHECK(eval.status == 0);
+  CHECK(contains(eval.out, "accuracy     100.00 % of 8,192 predictions on held-out sequences"));
+  const ProcessResult inspect = run_onestep({"inspect", (run / "checkpoints/step-150/model.safetensors").string()});
+  CHECK(inspect.status == 0);
+  CHECK(contains(inspect.out, "att.W_query.weight"));
+}
+
+TEST_CASE("cli: a quiet run prints nothing but its results, and the same config gives the same bits on one or three threads") {
+  const TemporaryFolder folder;
+  std::vector<std::string> models;
+  for (const char* threads : {"1", "3"}) {
+    const fs::path run = folder.path() / threads;
+    const ProcessResult result = run_onestep({"train", kConfig, "--out", run.string(), "--quiet", "--threads", threads, "--set",
+                                              "train.steps=50", "--set", "model.dropout=0.1"});
+    CHECK(result.status == 0);
+    CHECK(result.err == "");
+    models.push_back(read(run / "checkpoints/step-50/model.safetensors"));
+  }
+  CHECK(models[0].size() > 90'000);
+  CHECK(models[0] == models[1]);
+}
+
+TEST_CASE("cli: SIGINT finishes the step and saves it, with exit status 130") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run";
+  const Process training({ONESTEP_BINARY_DIR "/onestep", "train", kConfig, "--out", run.string(), "--set",
+                          "train.steps=1000000", "--set", "train.log_every=1"});
+  while (metrics(run).size() < 3) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ::kill(training.pid(), SIGINT);
+  const ProcessResult result = training.wait();
+  CHECK(result.status == 130);
+  CHECK(contains(result.out, "run folder "));
+  const auto steps = metrics(run).back()["step"].get<int64_t>() + 1;
+  const fs::path checkpoint = run / "checkpoints" / ("step-" + std::to_string(steps));
+  CHECK(onestep::train::read_safetensors((checkpoint / "model.safetensors").string()).tensors.size() >= 9);
+}
+
+TEST_CASE("cli: a diverging run ends with status 1 and says what to do") {
+  const TemporaryFolder folder;
+  const ProcessResult result = run_onestep({"train", kConfig, "--out", (folder.path() / "run").string(), "--quiet", "--set",
+                                            R"(optimizer={"kind": "sgd", "lr": 1e30})"});
+  CHECK(result.status == 1);
+  CHECK(contains(result.err, "onestep: train: diverged at step "));
+  CHECK(contains(result.err, "(lower optimizer.lr, or set train.grad_clip)"));
+}
+
+TEST_CASE("cli: what is no run, config or checkpoint is refused with its name") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path().string();
+  const ProcessResult eval = run_onestep({"eval", path});
+  CHECK(eval.status == 2);
+  CHECK(eval.err == "onestep: " + path + ": is not the folder of a run (it has no config.json)\n");
+  const ProcessResult missing = run_onestep({"train", path + "/none.json"});
+  CHECK(missing.status == 2);
+  CHECK(contains(missing.err, path + "/none.json"));
+  CHECK(run_onestep({"inspect", path + "/none.safetensors"}).status == 2);
+}
+
+TEST_CASE("cli: schema prints configs/schema.json and inspect a config's values and model") {
+  CHECK(run_onestep({"schema"}).out == read(ONESTEP_SOURCE_DIR "/configs/schema.json"));
+  const ProcessResult inspect = run_onestep({"inspect", kConfig});
+  CHECK(inspect.status == 0);
+  for (const char* part : {"\"grad_accumulation\": 1", "(att): MultiHeadAttention(", "tok_emb.weight", "tensors, "})
+    CHECK(contains(inspect.out, part));
+}
