@@ -76,7 +76,10 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 1024).description(""));
   commands::Action action;
   for (const auto add : kCommands) add(app, action);
-  for (auto* command : app.get_subcommands({})) command->footer("Every command also takes --threads N.");
+  for (auto* command : app.get_subcommands({})) {
+    const std::string footer = command->get_footer();
+    command->footer("Every command also takes --threads N." + (footer.empty() ? "" : "\n\n" + footer));
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -1,4 +1,5 @@
 #include <iostream>
+#include <memory>
 
 #include "train/commands/commands.h"
 #include "train/config.h"
@@ -6,9 +7,12 @@
 namespace onestep::train::commands {
 
 void add_schema(CLI::App& app, Action& action) {
-  app.add_subcommand("schema", "Print the JSON Schema of the config file")->callback([&action] {
-    action = [] {
-      std::cout << schema_json();
+  const auto markdown = std::make_shared<bool>(false);
+  auto* command = app.add_subcommand("schema", "Print the JSON Schema of the config file");
+  command->add_flag("--markdown", *markdown, "Print the keys as a page instead (docs/config.md)");
+  command->callback([&action, markdown] {
+    action = [markdown] {
+      std::cout << (*markdown ? config_markdown() : schema_json());
       return 0;
     };
   });
