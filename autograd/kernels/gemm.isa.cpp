@@ -21,7 +21,7 @@ constexpr int kRows = 4, kVecs = 1;
 #endif
 constexpr int64_t kCols = kVecs * kLanes;
 constexpr int64_t kPackedRows = (kRows + 7) / 8 * 8;
-constexpr int64_t kBlockN = 256;
+constexpr int64_t kBlockN = 384;
 
 /// Packing costs more than it brings where b is read by so few rows or has so few elements, and a by so few columns.
 constexpr int64_t kFewRows = 2 * kRows, kSmallB = 4096, kFewCols = 2 * kCols;
