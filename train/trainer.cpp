@@ -97,7 +97,7 @@ StepMetrics Trainer::step() {
 
 Evaluation Trainer::evaluate() {
   // A stream of its own, the same at every evaluation: looking at a run never changes it, and its figures can be compared.
-  return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, Generator(config_.seed + 1));
+  return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, Generator(config_.seed ^ 1));
 }
 
 }  // namespace onestep::train
