@@ -81,8 +81,9 @@ ONESTEP_INLINE float sum_exp(const float* x, float m, float* y, int64_t n) {
 
 ONESTEP_FLATTEN void softmax_rows(const float* x, float* y, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
-    const Vec total = splat(sum_exp(x, max_ignoring_nan(x, cols), y, cols));
-    map(y, y, cols, [=](Vec e) { return e / total; });
+    // Times the reciprocal, as PyTorch: a division would round some of the book's digits otherwise.
+    const Vec scale = splat(1.0f / sum_exp(x, max_ignoring_nan(x, cols), y, cols));
+    map(y, y, cols, [=](Vec e) { return e * scale; });
   }
 }
 
