@@ -21,7 +21,7 @@ namespace commands = onestep::train::commands;
 
 // In the order of `onestep --help`.
 constexpr void (*kCommands[])(CLI::App&, commands::Action&) = {
-    commands::add_train,   commands::add_eval,   commands::add_gradcheck,
+    commands::add_train,   commands::add_eval,   commands::add_book,    commands::add_gradcheck,
     commands::add_inspect, commands::add_schema, commands::add_version,
 };
 

@@ -19,5 +19,6 @@ void add_inspect(CLI::App& app, Action& action);
 void add_schema(CLI::App& app, Action& action);
 void add_version(CLI::App& app, Action& action);
 void add_gradcheck(CLI::App& app, Action& action);
+void add_book(CLI::App& app, Action& action);
 
 }  // namespace onestep::train::commands

@@ -1,0 +1,71 @@
+// `onestep book` from outside.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "autograd/kernels/isa.h"
+#include "book/chapter.h"
+#include "tests/process.h"
+
+namespace onestep::testing {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("cli book: the whole chapter and one section") {
+  const ProcessResult all = run_onestep({"book"});
+  CHECK(all.status == 0);
+  CHECK(all.err == "");
+  for (const book::Section& section : book::sections())
+    CHECK_MESSAGE(contains(all.out, std::string(section.number) + "  " + section.title + "\n---"), section.number);
+  const std::string simplified = run_onestep({"book", "3.3"}).out;
+  CHECK(all.out.starts_with(simplified));
+  CHECK(contains(simplified,
+                 "const auto scores = naive_scores(query, inputs);\n"
+                 "tensor([0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865])\n"));
+  CHECK(contains(simplified, "\n3.3.2  "));
+  CHECK(!contains(simplified, "\n3.4.1  "));
+}
+
+TEST_CASE("cli book: the list of sections") {
+  CHECK(run_onestep({"book", "3.3", "--list"}).out ==
+        "3.3.1  simplified self-attention: one query\n"
+        "3.3.2  simplified self-attention: all queries at once\n");
+}
+
+TEST_CASE("cli book: dropout masks of both dialects or of one") {
+  const std::string torch = "tensor([[2., 2., 0., 2., 2., 0.]", mkl = "tensor([[2., 2., 2., 2., 2., 2.]";
+  const auto shows = [](std::vector<std::string> arguments, const std::string& mask) {
+    arguments.insert(arguments.begin(), {"book", "3.5.2"});
+    return contains(run_onestep(arguments).out, mask);
+  };
+  CHECK(shows({}, torch));
+  CHECK(shows({}, mkl));
+  CHECK(shows({"--dialect", "torch"}, torch));
+  CHECK(!shows({"--dialect", "torch"}, mkl));
+  CHECK(!shows({"--dialect", "torch-mkl"}, torch));
+  CHECK(shows({"--dialect", "torch-mkl"}, mkl));
+}
+
+TEST_CASE("cli book: every digit agrees on every instruction set") {
+  for (const auto isa : {kernels::Isa::generic, kernels::Isa::avx2, kernels::Isa::avx512}) {
+    if (!kernels::isa_supported(isa)) continue;
+    const ProcessResult result = run_onestep({"book", "--check"}, {.environment = {{"ONESTEP_ISA", kernels::name(isa)}}});
+    CHECK(result.status == 0);
+    CHECK_MESSAGE(result.out.ends_with(" numbers: every digit agrees\n"), result.out);
+  }
+  CHECK(run_onestep({"book", "3.5.2", "--check", "--dialect", "torch"}).status == 0);
+}
+
+TEST_CASE("cli book: unknown sections and dialects are refused") {
+  const ProcessResult section = run_onestep({"book", "9.9"});
+  CHECK(section.status == 2);
+  CHECK(section.out == "");
+  CHECK(section.err.starts_with("onestep: book: there is no section 9.9 ("));
+  const ProcessResult dialect = run_onestep({"book", "--dialect", "mkl"});
+  CHECK(dialect.status == 2);
+  CHECK(dialect.err == "onestep: book: --dialect must be torch or torch-mkl: got mkl\n");
+}
+
+}  // namespace
+}  // namespace onestep::testing

@@ -1,0 +1,66 @@
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "book/chapter.h"
+#include "train/commands/commands.h"
+#include "train/suggest.h"
+
+namespace onestep::train::commands {
+namespace {
+
+struct BookOptions {
+  std::string section, dialect;
+  bool list = false, check = false;
+};
+
+std::optional<RngDialect> parse_dialect(const std::string& text) {
+  if (text.empty()) return {};
+  for (const RngDialect dialect : {RngDialect::torch, RngDialect::torch_mkl})
+    if (text == book::name(dialect)) return dialect;
+  fail<ConfigError>("book: --dialect must be torch or torch-mkl: got ", text);
+}
+
+std::vector<book::Section> chosen_sections(const std::string& number) {
+  std::vector<book::Section> chosen = book::find_sections(number);
+  if (!chosen.empty()) return chosen;
+  std::vector<std::string> numbers;
+  for (const book::Section& section : book::sections()) numbers.push_back(section.number);
+  const std::string near = nearest(number, numbers);
+  fail<ConfigError>("book: there is no section ", number,
+                    near.empty() ? " (onestep book --list shows them)" : " (did you mean " + near + "?)");
+}
+
+int list(const std::vector<book::Section>& chosen) {
+  for (const book::Section& section : chosen) std::cout << section.number << "  " << section.title << '\n';
+  return 0;
+}
+
+int run(const BookOptions& options) {
+  const std::optional<RngDialect> dialect = parse_dialect(options.dialect);
+  const std::vector<book::Section> chosen = chosen_sections(options.section);
+  if (options.list) return list(chosen);
+  const std::vector<book::Result> results = book::compute(chosen, dialect);
+  if (options.check) return book::check(std::cout, results) ? 0 : 1;
+  book::print(std::cout, results);
+  return 0;
+}
+
+}  // namespace
+
+void add_book(CLI::App& app, Action& action) {
+  auto* command =
+      app.add_subcommand("book", "Print the results of the book's attention chapter, each with the line that computed it");
+  const auto options = std::make_shared<BookOptions>();
+  command->add_option("SECTION", options->section, "Only this section and those below it, such as 3.5 (default: all)");
+  command->add_flag("--list", options->list, "List the sections");
+  command
+      ->add_option("--dialect", options->dialect,
+                   "Dropout masks: torch (PyTorch 2.7 and later) or torch-mkl (older, on Intel CPUs; default: both)")
+      ->type_name("NAME");
+  command->add_flag("--check", options->check, "Compare with the printed digits; exit status 1 at the first that differs");
+  command->callback([&action, options] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace onestep::train::commands
