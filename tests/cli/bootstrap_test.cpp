@@ -59,15 +59,16 @@ constexpr const char* kDpkgQuery =
 class Machine {
  public:
   Machine() {
-    for (const char* folder : {"bin", "elsewhere", "checkout/autograd/kernels", "checkout/nn", "checkout/attention",
-                               "checkout/train", "checkout/cmake"})
+    for (const char* folder :
+         {"bin", "elsewhere", "checkout/cmake", "checkout/autograd/kernels", "checkout/nn", "checkout/tests"})
       fs::create_directories(path() / folder);
     for (const char* tool : {"bash", "cat",   "chmod",    "cp", "env", "find", "flock", "grep", "head", "mkdir",
                              "mv",   "nproc", "readlink", "rm", "sed", "sh",   "sort",  "tail", "tee",  "touch"})
       fs::create_symlink(which(tool), path() / "bin" / tool);
     fs::copy_file(fs::path(ONESTEP_SOURCE_DIR) / "onestep", checkout() / "onestep");
-    for (const char* file :
-         {"checkout/CMakeLists.txt", "checkout/autograd/tensor.cpp", "checkout/autograd/kernels/gemm.cpp", "log", "packages"})
+    for (const char* file : {"checkout/CMakeLists.txt", "checkout/autograd/CMakeLists.txt", "checkout/nn/CMakeLists.txt",
+                             "checkout/tests/CMakeLists.txt", "checkout/autograd/tensor.cpp",
+                             "checkout/autograd/kernels/gemm.cpp", "log", "packages"})
       write(file, "");
     write("cmake-version", "3.25.1\n");
     script("cmake", kCMake);
@@ -171,7 +172,9 @@ TEST_CASE("bootstrap: a second call runs the program at once until a source chan
   CHECK(machine.run({"version"}).status == 0);
   CHECK(machine.take_log() == machine.build_call(" --target onestep"));
 
+  fs::create_directories(machine.checkout() / "runs/copy");
   machine.write("checkout/README.md", "not a source");
+  machine.write("checkout/tests/linear_test.cpp", "not a source of the program");
   CHECK(machine.run({"version"}).err == "");
   CHECK(machine.take_log() == "");
 }
