@@ -49,7 +49,7 @@ Tensor from_values(const std::vector<T>& values, const Shape& shape) {
 }
 Tensor zeros(const Shape& shape, DType dtype = DType::float32);
 Tensor ones(const Shape& shape, DType dtype = DType::float32);
-/// Every element `value`; without a dtype int64 for an integer value and float32 otherwise, as torch.full.
+/// Every element `value`; without a dtype that of the value (bool, int64 or float32), as torch.full.
 Tensor full(const Shape& shape, Scalar value);
 Tensor full(const Shape& shape, Scalar value, DType dtype);
 Tensor zeros_like(const Tensor& x);
@@ -69,7 +69,7 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, Generator& generat
 /// A random permutation of 0 .. n-1 (torch.randperm).
 Tensor randperm(int64_t n, Generator& generator = default_generator());
 
-// ---- elementwise with broadcasting (ops/elementwise.cpp) -----------------------------------------------------------------
+// ---- elementwise with broadcasting (ops/arithmetic.cpp, ops/math.cpp) ----------------------------------------------------
 // Dtypes meet as in PyTorch: bool < int64 < float32 < float64, and a rank-0 tensor or a number does not widen within its kind.
 
 Tensor add(const Tensor& a, const Tensor& b);
@@ -117,7 +117,7 @@ Tensor silu(const Tensor& x);
 /// A copy in another dtype; to float it is differentiable (the gradient comes back in x's dtype). To int64 truncates.
 Tensor to(const Tensor& x, DType dtype);
 
-// In place: versioned; a leaf that requires grad needs a NoGradGuard. The second operand broadcasts to x.
+// In place (ops/inplace.cpp): versioned; a leaf that requires grad needs a NoGradGuard. The second operand broadcasts to x.
 Tensor& add_(Tensor& x, const Tensor& y);
 Tensor& mul_(Tensor& x, Scalar factor);
 Tensor& fill_(Tensor& x, Scalar value);

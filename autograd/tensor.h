@@ -27,12 +27,18 @@ struct Storage {
   uint32_t leaves = 0;   ///< Leaves that require grad and live here: no recorded op may write to their values.
 };
 
-/// A number argument that remembers whether it was written as an integer, as PyTorch does (`x + 2` keeps int64).
+/// A number argument that remembers its kind, as in PyTorch: `x + 2` keeps int64, `x + 2.0` makes it float32.
 struct Scalar {
   template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-  Scalar(T v) : value(static_cast<double>(v)), integral(std::is_integral_v<T>) {}
+  Scalar(T v)
+      : value(static_cast<double>(v)),
+        integer(std::is_integral_v<T> ? static_cast<int64_t>(v) : 0),
+        dtype(std::is_same_v<T, bool> ? DType::boolean
+              : std::is_integral_v<T> ? DType::int64
+                                      : DType::float32) {}
   double value;
-  bool integral;
+  int64_t integer;  ///< The exact value, unless `dtype` is float32.
+  DType dtype;      ///< boolean, int64 or (any floating number) float32.
 };
 
 /// An n-dimensional array of float32, float64, int64 or bool (rank 0 to 6) that records what is computed from it.

@@ -128,7 +128,7 @@ const RegisterOpCases registered{
                  "number first", kMatrix, [](const Tensor& x) { return 2.5 - x; }, [](double x) { return 2.5 - x; })}),
      {shapes_differ("sub", sub),
       {"bool", [] { sub(zeros({2}, DType::boolean), zeros({2}, DType::boolean)); },
-       "sub: two bool tensors (use logical_xor)"}}},
+       "sub: has no meaning for bool operands (use logical_xor)"}}},
     {"mul",
      joined(pairs(kMul, product_of, any, any),
             {pair("special values", kSigns, kOthers, kMul, product_of, false),
@@ -152,7 +152,7 @@ const RegisterOpCases registered{
       with_number("empty", {{0, 2}}, neg, [](double x) { return -x; }),
       with_number(
           "int64", kIntegers, neg, [](double x) { return -x; }, false)},
-     {{"bool", [] { neg(zeros({2}, DType::boolean)); }, "neg: a bool tensor (use logical_not)"}}},
+     {{"bool", [] { neg(zeros({2}, DType::boolean)); }, "neg: has no meaning for bool operands (use logical_not)"}}},
     {"pow",
      joined(pairs(
                 kPow, [](double a, double b) { return std::pow(a, b); }, positive, any, false),
@@ -173,7 +173,7 @@ const RegisterOpCases registered{
       {"negative power of int64", [] { pow(ones({2}, DType::int64), -1); },
        "pow: an int64 tensor to the negative integer power -1 (convert with x.to(DType::float32))"},
       {"bool", [] { pow(ones({2}, DType::boolean), ones({2}, DType::boolean)); },
-       "pow: two bool tensors (convert with x.to(DType::int64))"}}},
+       "pow: has no meaning for bool operands (convert with x.to(DType::int64))"}}},
     {"maximum",
      joined(pairs(maximum, larger, not_half, half), {pair("special values", kSigns, kOthers, maximum, larger, false)}),
      {shapes_differ("maximum", maximum)}},

@@ -15,13 +15,29 @@ std::pair<Tensor, Tensor> meet(const Tensor& a, const Tensor& b) {
   return {to(a, dtype), to(b, dtype)};
 }
 
+void check_not_bool(const char* op, const Tensor& x, const char* instead) {
+  check<DTypeError>(x.dtype() != DType::boolean, op, ": has no meaning for bool operands (", instead, ")");
+}
+
 Tensor saved_if(bool needed, const Tensor& x) { return needed ? x : Tensor(); }
 
 constexpr ops::KernelOrLoop kAdd{[](auto... p) { kernels::add(p...); }, [](auto a, auto b) { return ops::plus(a, b); }};
 constexpr ops::KernelOrLoop kSub{[](auto... p) { kernels::sub(p...); }, [](auto a, auto b) { return ops::minus(a, b); }};
 constexpr ops::KernelOrLoop kMul{[](auto... p) { kernels::mul(p...); }, [](auto a, auto b) { return ops::times(a, b); }};
+/// kernels::div; its callers bring floating operands only.
+constexpr ops::KernelOrLoop kDiv{[](auto... p) { kernels::div(p...); }, [](auto a, auto) { return a; }};
 constexpr ops::KernelOrLoop kMaximum{[](auto... p) { kernels::maximum(p...); }, [](auto a, auto b) { return a > b ? a : b; }};
 constexpr ops::KernelOrLoop kMinimum{[](auto... p) { kernels::minimum(p...); }, [](auto a, auto b) { return a < b ? a : b; }};
+
+/// d(a/b)/db: -dy (a/b) / b
+Tensor quotient_grad(const Tensor& dy, const Tensor& quotient, const Tensor& b) {
+  return ops::chain(dy, div(quotient, b), [](auto g, auto v) { return -g * v; });
+}
+
+/// The part of the gradient that goes to `self`: all where it won, half in a tie, nothing where it lost.
+Tensor winner_grad(const Tensor& dy, const Tensor& self, const Tensor& other, const Tensor& lost) {
+  return masked_fill(where(eq(self, other), mul(dy, 0.5), dy), lost, 0);
+}
 
 /// base^exponent in wrapping integers; a negative exponent truncates the fraction towards 0 (torch.pow).
 int64_t integer_power(int64_t base, int64_t exponent) {
@@ -44,16 +60,13 @@ constexpr ops::KernelOrLoop kPow{[]<class T>(const T* a, int64_t a_step, const T
 template <class Row>
 Tensor map_number(const Tensor& x, Scalar number, const Row& row, bool number_first = false) {
   return ops::map(x, [&]<class T>(const T* from, T* to, int64_t n) {
-    const T value = ops::convert<T>(number.value);
+    const T value = ops::element<T>(number);
     if (number_first)
       row(&value, 0, from, 1, to, n);
     else
       row(from, 1, &value, 0, to, n);
   });
 }
-
-/// kernels::div; its callers bring floating operands only.
-constexpr ops::KernelOrLoop kDiv{[](auto... p) { kernels::div(p...); }, [](auto a, auto) { return a; }};
 
 }  // namespace
 
@@ -67,7 +80,7 @@ DType ops::promote(const Tensor& a, const Tensor& b) {
 
 DType ops::promote(const Tensor& a, Scalar b) {
   if (a.is_floating()) return a.dtype();
-  return b.integral ? DType::int64 : DType::float32;
+  return b.dtype == DType::float32 || a.dtype() == DType::boolean ? b.dtype : a.dtype();
 }
 
 Tensor add(const Tensor& a, const Tensor& b) {
@@ -85,19 +98,22 @@ Tensor add(const Tensor& a, Scalar b) {
 
 Tensor sub(const Tensor& a, const Tensor& b) {
   const auto [x, y] = meet(a, b);
-  check<DTypeError>(x.dtype() != DType::boolean, "sub: two bool tensors (use logical_xor)");
+  check_not_bool("sub", x, "use logical_xor");
   return record("sub", ops::zip("sub", x, y, kSub), {x, y}, {}, [](const Backward& back) -> Grads {
-    return {grad_of(back, 0, [&] { return back.grad(); }), grad_of(back, 1, [&] { return neg(back.grad()); })};
+    return {grad_of(back, 0, [&] { return back.grad(); }),
+            grad_of(back, 1, [&] { return neg(ops::sum_to(back.grad(), back.input_shape(1))); })};
   });
 }
 
 Tensor sub(const Tensor& a, Scalar b) {
   const Tensor x = to(a, ops::promote(a, b));
+  check_not_bool("sub", x, "use logical_xor");
   return record("sub", map_number(x, b, kSub), {x}, {}, [](const Backward& back) -> Grads { return {back.grad()}; });
 }
 
 Tensor operator-(Scalar a, const Tensor& b) {
   const Tensor x = to(b, ops::promote(b, a));
+  check_not_bool("sub", x, "use logical_xor");
   return record("sub", map_number(x, a, kSub, true), {x}, {}, [](const Backward& back) -> Grads { return {neg(back.grad())}; });
 }
 
@@ -119,8 +135,8 @@ Tensor div(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::floating(ops::promote(a, b));
   const Tensor x = to(a, dtype), y = to(b, dtype), quotient = ops::zip("div", x, y, kDiv);
   return record("div", quotient, {x, y}, {y, saved_if(y.requires_grad(), quotient)}, [](const Backward& back) -> Grads {
-    return {grad_of(back, 0, [&] { return div(back.grad(), back.saved(0)); }),                            // da = dy / b
-            grad_of(back, 1, [&] { return neg(mul(back.grad(), div(back.saved(1), back.saved(0)))); })};  // db = -dy (a/b) / b
+    return {grad_of(back, 0, [&] { return div(back.grad(), back.saved(0)); }),  // da = dy / b
+            grad_of(back, 1, [&] { return quotient_grad(back.grad(), back.saved(1), back.saved(0)); })};
   });
 }
 
@@ -131,19 +147,19 @@ Tensor div(const Tensor& a, Scalar b) {
 
 Tensor operator/(Scalar a, const Tensor& b) {
   const Tensor x = to(b, ops::floating(b.dtype())), y = map_number(x, a, kDiv, true);
-  return record("div", y, {x}, {x, y}, [](const Backward& back) -> Grads {
-    return {neg(mul(back.grad(), div(back.saved(1), back.saved(0))))};  // dx = -dy (a/x) / x
-  });
+  return record("div", y, {x}, {x, y},
+                [](const Backward& back) -> Grads { return {quotient_grad(back.grad(), back.saved(1), back.saved(0))}; });
 }
 
 Tensor neg(const Tensor& x) {
-  check<DTypeError>(x.dtype() != DType::boolean, "neg: a bool tensor (use logical_not)");
-  return record("neg", map_number(x, 0, kSub, true), {x}, {}, [](const Backward& back) -> Grads { return {neg(back.grad())}; });
+  check_not_bool("neg", x, "use logical_not");
+  return record("neg", map_number(x, -1, kMul), {x}, {}, [](const Backward& back) -> Grads { return {neg(back.grad())}; });
 }
 
 Tensor pow(const Tensor& base, Scalar exponent) {
   const Tensor x = to(base, ops::promote(base, exponent));
   const double p = exponent.value;
+  check_not_bool("pow", x, "convert with x.to(DType::int64)");
   check<DTypeError>(x.is_floating() || p >= 0, "pow: an int64 tensor to the negative integer power ", p,
                     " (convert with x.to(DType::float32))");
   const Tensor y = map_number(x, exponent, kPow);
@@ -156,7 +172,7 @@ Tensor pow(const Tensor& base, Scalar exponent) {
 
 Tensor pow(const Tensor& base, const Tensor& exponent) {
   const auto [x, p] = meet(base, exponent);
-  check<DTypeError>(x.dtype() != DType::boolean, "pow: two bool tensors (convert with x.to(DType::int64))");
+  check_not_bool("pow", x, "convert with x.to(DType::int64)");
   const Tensor y = ops::zip("pow", x, p, kPow);
   return record("pow", y, {x, p}, {x, p, y}, [](const Backward& back) -> Grads {
     const Tensor &dy = back.grad(), &u = back.saved(0), &v = back.saved(1), &w = back.saved(2);
@@ -164,15 +180,6 @@ Tensor pow(const Tensor& base, const Tensor& exponent) {
             grad_of(back, 1, [&] { return masked_fill(dy * (w * log(u)), logical_and(eq(u, 0), ge(v, 0)), 0); })};
   });  // du = dy v u^(v-1), dv = dy u^v log(u)
 }
-
-namespace {
-
-/// The part of the gradient that goes to `self`: all where it won, half in a tie, nothing where it lost.
-Tensor winner_grad(const Tensor& dy, const Tensor& self, const Tensor& other, const Tensor& lost) {
-  return masked_fill(where(eq(self, other), mul(dy, 0.5), dy), lost, 0);
-}
-
-}  // namespace
 
 Tensor maximum(const Tensor& a, const Tensor& b) {
   const auto [x, y] = meet(a, b);

@@ -37,6 +37,15 @@ T convert(V v) {
   }
 }
 
+/// A number as an element of type T.
+template <class T>
+T element(Scalar number) {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (number.dtype != DType::float32) return number.integer;
+  }
+  return convert<T>(number.value);
+}
+
 /// A view of x's storage without graph.
 Tensor view_of(const Tensor& x, const Shape& shape, const Shape& strides, int64_t offset);
 

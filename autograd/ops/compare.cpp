@@ -31,7 +31,7 @@ Tensor compare(const Tensor& a, Scalar b, const F& f) {
   const Tensor x = to(a, ops::promote(a, b));
   Tensor result = empty(x.shape(), DType::boolean);
   dispatch(x.dtype(), [&]<class T>() {
-    const T value = ops::convert<T>(b.value);
+    const T value = ops::element<T>(b);
     ops::map_into<T, bool>(result, x, ops::Loop{[&](T v) { return f(v, value); }});
   });
   return result;

@@ -152,6 +152,9 @@ const RegisterOpCases registered{
                  [] {
                    return full({1, 1}, 7, f64);
                  })),
+      made("true", {2}, {1, 1}, typed(boolean, [] { return full(2, true); })),
+      made("large integer", {1}, {1},
+           [] { return eq(full(1, (int64_t{1} << 62) + 1) - (int64_t{1} << 62), 1).to(DType::int64); }),
       made("bool", {2}, {1, 1}, typed(boolean, [] { return full(2, 3, boolean); }))},
      {}},
     {"zeros_like", alikes(zeros_like, 0), {}},

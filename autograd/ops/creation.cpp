@@ -57,7 +57,7 @@ Tensor full(const Shape& shape, Scalar value, DType dtype) {
   return fill_(y, value);
 }
 
-Tensor full(const Shape& shape, Scalar value) { return full(shape, value, value.integral ? DType::int64 : DType::float32); }
+Tensor full(const Shape& shape, Scalar value) { return full(shape, value, value.dtype); }
 Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
 Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
@@ -72,10 +72,13 @@ Tensor arange(Scalar start, Scalar end, Scalar step) {
   const double count = std::max(0.0, std::ceil((end.value - start.value) / step.value));
   check<ShapeError>(count < 0x1p59, "arange: too many elements: ", count);
   const auto n = static_cast<int64_t>(count);
-  Tensor y = empty(n, start.integral && end.integral && step.integral ? DType::int64 : DType::float32);
+  const bool floating = start.dtype == DType::float32 || end.dtype == DType::float32 || step.dtype == DType::float32;
+  Tensor y = empty(n, floating ? DType::float32 : DType::int64);
   dispatch(y.dtype(), [&]<class T>() {
     T* to = y.mutable_data<T>();
-    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(start.value + static_cast<double>(i) * step.value);
+    for (int64_t i = 0; i < n; ++i)
+      to[i] = floating ? static_cast<T>(start.value + static_cast<double>(i) * step.value)
+                       : static_cast<T>(start.integer + i * step.integer);
   });
   return y;
 }

@@ -71,7 +71,8 @@ Tensor& fill_(Tensor& x, Scalar value) {
         record("fill_", full_like(x, value), {x}, {}, [](const Backward& b) -> Grads { return {zeros_like(b.grad())}; });
     return assign_in_place("fill_", x, result);
   }
-  dispatch(x.dtype(), [&]<class T>() { update<T>(x, [v = ops::convert<T>(value.value)](T) { return v; }); });
+  check_writable("fill_", x);
+  dispatch(x.dtype(), [&]<class T>() { update<T>(x, [v = ops::element<T>(value)](T) { return v; }); });
   return x;
 }
 
@@ -101,7 +102,7 @@ Tensor& mul_(Tensor& x, Scalar factor) {
   check_result_dtype("mul_", x, ops::promote(x, factor));
   if (detail::should_record({x})) return assign_in_place("mul_", x, mul(x, factor));
   check_writable("mul_", x);
-  dispatch(x.dtype(), [&]<class T>() { update<T>(x, [v = ops::convert<T>(factor.value)](T u) { return ops::times(u, v); }); });
+  dispatch(x.dtype(), [&]<class T>() { update<T>(x, [v = ops::element<T>(factor)](T u) { return ops::times(u, v); }); });
   return x;
 }
 

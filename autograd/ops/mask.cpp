@@ -67,6 +67,14 @@ Tensor keep_band(const char* op, const Tensor& x, int64_t low, int64_t high) {
   return y;
 }
 
+/// y = mask ? value : x, y contiguous and of the broadcast shape; y may be x.
+void fill_masked(Tensor& y, const Tensor& x, const Tensor& mask, Scalar value) {
+  dispatch(x.dtype(), [&]<class T>() {
+    const T filled = ops::element<T>(value);
+    ops::zip_into<T, bool, T>(y, x, mask, ops::Loop{[filled](T v, bool masked) { return select_value(masked, filled, v); }});
+  });
+}
+
 constexpr int64_t kFar = int64_t{1} << 62;
 
 }  // namespace
@@ -86,10 +94,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   check_mask("masked_fill", mask);
   Tensor y = empty(broadcast_shapes("masked_fill", x.shape(), mask.shape()), x.dtype());
-  dispatch(x.dtype(), [&]<class T>() {
-    const T filled = ops::convert<T>(value.value);
-    ops::zip_into<T, bool, T>(y, x, mask, ops::Loop{[filled](T v, bool masked) { return select_value(masked, filled, v); }});
-  });
+  fill_masked(y, x, mask, value);
   return record("masked_fill", y, {x}, {mask}, [](const Backward& back) -> Grads {
     return {ops::sum_to(masked_fill(back.grad(), back.saved(0), 0), back.input_shape(0))};  // dx = mask ? 0 : dy
   });
@@ -99,7 +104,9 @@ Tensor& masked_fill_(Tensor& x, const Tensor& mask, Scalar value) {
   check_mask("masked_fill_", mask);
   const Tensor seen = ops::expand_values("masked_fill_", mask, x.shape());
   if (detail::should_record({x})) return assign_in_place("masked_fill_", x, masked_fill(x, mask, value));
-  return copy_(x, masked_fill(x, seen, value));
+  if (!x.is_contiguous() || x.shares_storage(mask)) return copy_(x, masked_fill(x, mask, value));
+  fill_masked(x, x, seen, value);
+  return x;
 }
 
 Tensor tril(const Tensor& x, int64_t diagonal) {

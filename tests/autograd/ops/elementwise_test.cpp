@@ -67,6 +67,8 @@ TEST_CASE("elementwise: two tensors meet in PyTorch's dtype") {
 TEST_CASE("elementwise: a number widens only to its kind") {
   CHECK((ones(2, b8) + 1).dtype() == i64);
   CHECK((ones(2, b8) * 1.5).dtype() == f32);
+  CHECK((ones(2, b8) + true).dtype() == b8);
+  CHECK((ones(2, i64) + true).dtype() == i64);
   CHECK((ones(2, i64) + 1).dtype() == i64);
   CHECK((2 - ones(2, i64)).dtype() == i64);
   CHECK((ones(2, i64) - 0.5).dtype() == f32);
