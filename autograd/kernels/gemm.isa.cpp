@@ -2,10 +2,11 @@
 //
 //   for each block of kBlockK along k               (order is part of the bits: kernels.h)
 //     for each block of kBlockN columns             its part of b is packed: it stays in the L2 cache
-//       for each panel of kRows rows                its part of a is packed: it stays in the L1 cache
-//         for each panel of kCols columns           a tile of c, in registers over the whole block of k
+//       for each panel of at most kRows rows        its part of a is packed: it stays in the L1 cache
+//         for each group of vectors of columns      a tile of c, in registers over the whole block of k
 //
-// The tile's inner step is an outer product: kRows numbers of a, each times a row of kCols numbers of b.
+// The tile's inner step is an outer product: some numbers of a, each times some vectors of b. Panels of few rows take more
+// vectors, so that there are always enough sums under way to hide the latency of an fma.
 #include "autograd/kernels/gemm_pack.h"
 #include "autograd/kernels/table.h"
 
@@ -13,24 +14,31 @@ namespace onestep::kernels {
 namespace {
 
 #if defined(ONESTEP_ISA_avx512)
-constexpr int kRows = 14, kVecs = 2;  // 28 accumulators, 2 registers of b, of 32
+constexpr int kRows = 14, kSums = 28;  // of 32 registers 28 hold sums, 2 b
 #elif defined(ONESTEP_ISA_avx2)
-constexpr int kRows = 6, kVecs = 1;  // 12 accumulators, 2 registers of b, 1 of a, of 16
+constexpr int kRows = 6, kSums = 6;  // of 16 registers 12 hold sums, 2 b, 1 a
 #else
-constexpr int kRows = 4, kVecs = 1;
+constexpr int kRows = 4, kSums = 4;
 #endif
-constexpr int64_t kCols = kVecs * kLanes;
+constexpr int kMaxVecs = 4;
+constexpr int vecs_for(int rows) { return kSums / rows < kMaxVecs ? kSums / rows : kMaxVecs; }
+
 constexpr int64_t kPackedRows = (kRows + 7) / 8 * 8;
 constexpr int64_t kBlockN = 384;
 
 /// Packing costs more than it brings where b is read by so few rows or has so few elements, and a by so few columns.
-constexpr int64_t kFewRows = 2 * kRows, kSmallB = 4096, kFewCols = 2 * kCols;
+constexpr int64_t kFewRows = 2 * kRows, kSmallB = 4096, kFewCols = 32;
 
-/// c[r, 0:cols] = or += the sum over p < depth of a(r, p) b(p, 0:cols), for ROWS rows; cols <= 16 VECS. EDGE: columns from
-/// `cols` on are not there.
+/// Where a tile reads b: vector v of step p along k is at data + p * step + v * vec.
+struct Vectors {
+  const float* data;
+  int64_t step, vec;
+};
+
+/// c[r, 0:cols] = or += the sum over p < depth of a(r, p) b(p, 0:cols), for ROWS rows; 16 (VECS - 1) < cols <= 16 VECS.
+/// EDGE: columns of b from `cols` on are not there.
 template <int ROWS, int VECS, bool EDGE>
-ONESTEP_INLINE void tile(int64_t depth, Operand a, const float* b, int64_t b_step, float* c, int64_t ldc, int64_t cols,
-                         bool add) {
+ONESTEP_INLINE void tile(int64_t depth, Operand a, Vectors b, float* c, int64_t ldc, int64_t cols, bool add) {
   constexpr int64_t kLast = (VECS - 1) * kLanes;
   Vec total[ROWS][VECS];
 #pragma GCC unroll 16
@@ -44,7 +52,7 @@ ONESTEP_INLINE void tile(int64_t depth, Operand a, const float* b, int64_t b_ste
     Vec row[VECS];
 #pragma GCC unroll 16
     for (int v = 0; v < VECS; ++v) {
-      row[v] = EDGE && v == VECS - 1 ? load_first(b + v * kLanes, last) : load(b + v * kLanes);
+      row[v] = EDGE && v == VECS - 1 ? load_first(b.data + v * b.vec, last) : load(b.data + v * b.vec);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < ROWS; ++r) {
@@ -53,7 +61,7 @@ ONESTEP_INLINE void tile(int64_t depth, Operand a, const float* b, int64_t b_ste
       for (int v = 0; v < VECS; ++v) total[r][v] = fma(scalar, row[v], total[r][v]);
     }
     a.data += a.inner;
-    b += b_step;
+    b.data += b.step;
   }
 #pragma GCC unroll 16
   for (int r = 0; r < ROWS; ++r) {
@@ -69,31 +77,29 @@ ONESTEP_INLINE void tile(int64_t depth, Operand a, const float* b, int64_t b_ste
   }
 }
 
-using Tile = void (*)(int64_t depth, const Operand& a, const float* b, int64_t b_step, float* c, int64_t ldc, int64_t cols,
-                      bool add);
+using Tile = void (*)(int64_t depth, const Operand& a, const Vectors& b, float* c, int64_t ldc, int64_t cols, bool add);
 
 template <int ROWS, int VECS>
-void packed_tile(int64_t depth, const Operand& a, const float* b, int64_t, float* c, int64_t ldc, int64_t cols, bool add) {
-  tile<ROWS, VECS, false>(depth, {a.data, 1, kPackedRows}, b, kCols, c, ldc, cols, add);
+void packed_tile(int64_t depth, const Operand& a, const Vectors& b, float* c, int64_t ldc, int64_t cols, bool add) {
+  tile<ROWS, VECS, false>(depth, {a.data, 1, kPackedRows}, {b.data, kLanes, b.vec}, c, ldc, cols, add);
 }
 template <int ROWS, int VECS, bool EDGE>
-void in_place_tile(int64_t depth, const Operand& a, const float* b, int64_t b_step, float* c, int64_t ldc, int64_t cols,
-                   bool add) {
-  tile<ROWS, VECS, EDGE>(depth, a, b, b_step, c, ldc, cols, add);
+void in_place_tile(int64_t depth, const Operand& a, const Vectors& b, float* c, int64_t ldc, int64_t cols, bool add) {
+  tile<ROWS, VECS, EDGE>(depth, a, b, c, ldc, cols, add);
 }
 
 /// [rows - 1][vecs - 1]: for packed a and b (their steps are constants), for others, and for a last vector that ends early.
 struct Tiles {
-  Tile packed[kRows][kVecs], in_place[kRows][kVecs], in_place_edge[kRows][kVecs];
+  Tile packed[kRows][kMaxVecs], in_place[kRows][kMaxVecs], in_place_edge[kRows][kMaxVecs];
 };
 
-template <int ROWS = kRows, int VECS = kVecs>
+template <int ROWS = kRows, int VECS = vecs_for(kRows)>
 constexpr void fill(Tiles& t) {
   t.packed[ROWS - 1][VECS - 1] = packed_tile<ROWS, VECS>;
   t.in_place[ROWS - 1][VECS - 1] = in_place_tile<ROWS, VECS, false>;
   t.in_place_edge[ROWS - 1][VECS - 1] = in_place_tile<ROWS, VECS, true>;
   if constexpr (VECS > 1) fill<ROWS, VECS - 1>(t);
-  if constexpr (VECS == 1 && ROWS > 1) fill<ROWS - 1, kVecs>(t);
+  if constexpr (VECS == 1 && ROWS > 1) fill<ROWS - 1, vecs_for(ROWS - 1)>(t);
 }
 
 constexpr Tiles kTiles = [] {
@@ -108,16 +114,17 @@ constexpr int64_t panels(int64_t n, int64_t width) { return (n + width - 1) / wi
 constexpr int64_t kPackedA = kPackedRows * kBlockK + kLanes;
 
 int64_t gemm_workspace(int64_t, int64_t n, int64_t k) {
-  return kPackedA + panels(smaller(n, kBlockN), kCols) * kCols * smaller(k, kBlockK) + kLanes;
+  return kPackedA + panels(smaller(n, kBlockN), kLanes) * kLanes * smaller(k, kBlockK) + kLanes;
 }
 
-/// Panels of kCols columns, each [depth, kCols]; a few steps of k for all panels at a time, along the rows of b.
+/// Vectors of columns, each [depth, 16]. b is read along its rows: all of k at once where that lies in a row, else a few
+/// steps of k for all columns.
 void pack_b(Operand b, int64_t cols, int64_t depth, float* to) {
-  constexpr int64_t kSteps = 16;
-  for (int64_t p = 0; p < depth; p += kSteps) {
-    for (int64_t j = 0; j < cols; j += kCols) {
+  const int64_t steps = b.inner == 1 ? depth : 16;
+  for (int64_t p = 0; p < depth; p += steps) {
+    for (int64_t j = 0; j < cols; j += kLanes) {
       const Operand block = {b.data + j * b.outer + p * b.inner, b.outer, b.inner};
-      pack(block, smaller(kCols, cols - j), smaller(kSteps, depth - p), to + j * depth + p * kCols, kCols);
+      pack(block, smaller(kLanes, cols - j), smaller(steps, depth - p), to + j * depth + p * kLanes, kLanes);
     }
   }
 }
@@ -141,11 +148,14 @@ void multiply(const Block& x, float* packed_a, float* packed_b) {
       pack(a, rows, x.depth, packed_a, kPackedRows);
       a.data = packed_a;
     }
-    for (int64_t j = 0; j < x.cols; j += kCols) {
-      const int64_t cols = smaller(kCols, x.cols - j), vecs = panels(cols, kLanes);
-      const float* b = x.pack_b ? packed_b + j * x.depth : x.b.data + j;
-      const auto& tiles = x.pack_a ? kTiles.packed : x.pack_b || cols == vecs * kLanes ? kTiles.in_place : kTiles.in_place_edge;
-      tiles[rows - 1][vecs - 1](x.depth, a, b, x.pack_b ? kCols : x.b.inner, x.c + i * x.ldc + j, x.ldc, cols, x.add);
+    const int64_t width = kLanes * vecs_for(static_cast<int>(rows));
+    for (int64_t j = 0; j < x.cols; j += width) {
+      const int64_t cols = smaller(width, x.cols - j), vecs = panels(cols, kLanes);
+      const Vectors b =
+          x.pack_b ? Vectors{packed_b + j * x.depth, kLanes, kLanes * x.depth} : Vectors{x.b.data + j, x.b.inner, kLanes};
+      const bool edge = !x.pack_b && cols % kLanes != 0;
+      const auto& tiles = x.pack_a ? kTiles.packed : edge ? kTiles.in_place_edge : kTiles.in_place;
+      tiles[rows - 1][vecs - 1](x.depth, a, b, x.c + i * x.ldc + j, x.ldc, cols, x.add);
     }
   }
 }

@@ -171,20 +171,34 @@ ONESTEP_FLATTEN void layer_norm_grad_rows(const float* x, const float* weight, c
 
 // --- sums over rows ----------------------------------------------------------------------------------------------------
 
-/// y[c] = the sum over r of term(r, c, count), a vector of columns at a time.
+/// y[c] = the sum over r of term(r, c, count) for VECS vectors of columns.
+template <int VECS, class F>
+ONESTEP_INLINE void sum_block_over_rows(float* y, int64_t rows, int64_t c, int64_t count, F term) {
+  Vec total[VECS];
+#pragma GCC unroll 4
+  for (Vec& t : total) t = splat(0.0f);
+  for (int64_t r0 = 0; r0 < rows; r0 += kChunk) {
+    const int64_t end = rows - r0 < kChunk ? rows : r0 + kChunk;
+    Vec part[VECS];
+#pragma GCC unroll 4
+    for (Vec& t : part) t = splat(0.0f);
+    for (int64_t r = r0; r < end; ++r) {
+#pragma GCC unroll 4
+      for (int v = 0; v < VECS; ++v) part[v] = term(part[v], r, c + v * kLanes, count);
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < VECS; ++v) total[v] = total[v] + part[v];
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < VECS; ++v) store_upto(y + c + v * kLanes, total[v], count);
+}
+
+/// The same for all columns: four vectors at a time, so that a row is read in longer pieces.
 template <class F>
 ONESTEP_INLINE void sum_over_rows(float* y, int64_t rows, int64_t cols, F term) {
-  over_row(0, cols, splat(0.0f), [=](Vec unused, int64_t c, int64_t count) {
-    Vec total = splat(0.0f);
-    for (int64_t r0 = 0; r0 < rows; r0 += kChunk) {
-      const int64_t end = rows - r0 < kChunk ? rows : r0 + kChunk;
-      Vec part = splat(0.0f);
-      for (int64_t r = r0; r < end; ++r) part = term(part, r, c, count);
-      total = total + part;
-    }
-    store_upto(y + c, total, count);
-    return unused;
-  });
+  int64_t c = 0;
+  for (; c + 4 * kLanes <= cols; c += 4 * kLanes) sum_block_over_rows<4>(y, rows, c, kLanes, term);
+  for (; c < cols; c += kLanes) sum_block_over_rows<1>(y, rows, c, cols - c < kLanes ? cols - c : kLanes, term);
 }
 
 ONESTEP_FLATTEN void sum_rows(const float* x, float* y, int64_t rows, int64_t cols, int64_t ld) {
