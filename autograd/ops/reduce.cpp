@@ -145,33 +145,53 @@ void max_blocks(const T* x, T* y, const Blocks& b) {
       const T* from = x + o * b.reduced * b.inner;
       T* to = y + o * b.inner;
       std::copy_n(from, b.inner, to);
-      for (int64_t r = 1; r < b.reduced; ++r)
-        for (int64_t i = 0; i < b.inner; ++i)
-          if (above(from[r * b.inner + i], to[i])) to[i] = from[r * b.inner + i];
+      if constexpr (std::is_floating_point_v<T>) {
+        if (b.inner == 1) *to = kernels::max(from, b.reduced);
+        for (int64_t r = 1; b.inner > 1 && r < b.reduced; ++r) kernels::maximum(to, 1, from + r * b.inner, 1, to, b.inner);
+      } else {
+        for (int64_t r = 1; r < b.reduced; ++r)
+          for (int64_t i = 0; i < b.inner; ++i) to[i] = std::max(to[i], from[r * b.inner + i]);
+      }
     }
   });
+}
+
+/// A running sum down `columns` neighbouring columns of `rows` rows; the distance between rows is negative to go up.
+template <class T, int64_t columns>
+void running_sum(const T* x, T* y, int64_t rows, int64_t distance, int64_t used = columns) {
+  using Sum = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+  std::array<Sum, columns> totals{};
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t i = 0; i < used; ++i) {
+      Sum& total = totals[static_cast<size_t>(i)];
+      total = ops::plus(total, static_cast<Sum>(x[r * distance + i]));
+      y[r * distance + i] = static_cast<T>(total);
+    }
+  }
 }
 
 /// y_i = x_0 + ... + x_i along dim `d`, or from the end with `reverse`; float32 sums in double, as torch.cumsum.
 Tensor cumsum_values(const Tensor& x, int d, bool reverse) {
   const Tensor rows = ops::contiguous_values(x);
   Tensor y = empty(x.shape(), x.dtype());
+  if (x.numel() == 0) return y;
   const Blocks b = blocks_of(x.shape(), d, d);
   dispatch(x.dtype(), [&]<class T>() {
-    using Sum = std::conditional_t<std::is_floating_point_v<T>, double, T>;
     const T* from = rows.data<T>();
     T* to = y.mutable_data<T>();
-    kernels::parallel_for(b.outer * b.inner, 1.0 * static_cast<double>(b.reduced), [=](int64_t line, int64_t end) {
-      for (; line < end; ++line) {
-        const int64_t start = line / b.inner * b.reduced * b.inner + line % b.inner;
-        Sum total = 0;
-        for (int64_t r = 0; r < b.reduced; ++r) {
-          const int64_t place = start + (reverse ? b.reduced - 1 - r : r) * b.inner;
-          total = ops::plus(total, static_cast<Sum>(from[place]));
-          to[place] = static_cast<T>(total);
-        }
-      }
-    });
+    constexpr int64_t width = 64;
+    const int64_t groups = (b.inner + width - 1) / width, distance = reverse ? -b.inner : b.inner;
+    kernels::parallel_for(
+        b.outer * groups, static_cast<double>(b.reduced * std::min(b.inner, width)), [=](int64_t g, int64_t end) {
+          for (; g < end; ++g) {
+            const int64_t column = g % groups * width, first = g / groups * b.reduced + (reverse ? b.reduced - 1 : 0);
+            const int64_t place = first * b.inner + column, columns = std::min(b.inner - column, width);
+            if (columns == 1)
+              running_sum<T, 1>(from + place, to + place, b.reduced, distance);
+            else
+              running_sum<T, width>(from + place, to + place, b.reduced, distance, columns);
+          }
+        });
   });
   return y;
 }
