@@ -174,7 +174,7 @@ std::vector<Field> train_fields() {
   using T = TrainConfig;
   constexpr auto in = &Config::train;
   return {
-      field("train.steps", in, &T::steps, "parameter updates").range(0, kMaxSteps).changeable(),
+      field("train.steps", in, &T::steps, "parameter updates").range(1, kMaxSteps).changeable(),
       field("train.batch_size", in, &T::batch_size, "sequences a micro-batch")
           .range(1, kMaxLength)
           .defaults_to("12, or the number of window_starts"),

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <new>
@@ -83,7 +84,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    return app.exit(help);  // prints what was asked for: help or version
+    action = [&app, help] { return app.exit(help); };  // prints what was asked for: help or version
   } catch (const CLI::ParseError& error) {
     throw ConfigError(usage_error(app, error));
   }
@@ -106,6 +107,7 @@ void limit_spinning(char** argv) {
 
 int main(int argc, char** argv) {
   limit_spinning(argv);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of the write, with its one sentence
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {

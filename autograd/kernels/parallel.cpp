@@ -28,8 +28,18 @@ int physical_cores() {
   return cores.empty() ? omp_get_num_procs() : static_cast<int>(cores.size());
 }
 
+constexpr int kMaxThreads = 1024;
+
+int initial_threads() {
+  if (!std::getenv("OMP_NUM_THREADS")) return physical_cores();
+  const int threads = omp_get_max_threads();
+  check<ConfigError>(threads <= kMaxThreads, "OMP_NUM_THREADS: the number of threads must be from 1 to ", kMaxThreads, ": got ",
+                     threads);
+  return threads;
+}
+
 int& current() {
-  static int threads = std::getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : physical_cores();
+  static int threads = initial_threads();
   return threads;
 }
 
@@ -38,7 +48,8 @@ int& current() {
 int num_threads() { return current(); }
 
 void set_num_threads(int n) {
-  check<ConfigError>(n >= 1 && n <= 1024, "set_num_threads: the number of threads must be from 1 to 1024: ", n);
+  check<ConfigError>(n >= 1 && n <= kMaxThreads, "set_num_threads: the number of threads must be from 1 to ", kMaxThreads, ": ",
+                     n);
   current() = n;
 }
 

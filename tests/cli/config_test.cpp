@@ -55,7 +55,7 @@ TEST_CASE("cli: a config that cannot be used ends in one sentence and status 2")
       {{folder}, folder.string() + ": is a directory, not a file"},
       {{text}, "no/such/text: cannot be opened: no such file"},
       {{good, "--set", "train.steps=many"},
-       "--set train.steps=many: /train/steps: must be a whole number from 0 to 1000000000000: got \"many\""},
+       "--set train.steps=many: /train/steps: must be a whole number from 1 to 1000000000000: got \"many\""},
       {{good, "--set", "optimizer.lr=1e999"},
        "--set optimizer.lr=1e999: /optimizer/lr: must be a number of at least 0: got \"1e999\""},
   };

@@ -35,6 +35,7 @@ std::vector<nlohmann::json> metrics(const fs::path& run) {
 }
 
 const std::string kConfig = ONESTEP_SOURCE_DIR "/configs/next_token.json";
+const std::string kSentence = ONESTEP_SOURCE_DIR "/configs/sentence.json";
 
 }  // namespace
 
@@ -101,6 +102,39 @@ TEST_CASE("cli: a diverging run ends with status 1 and says what to do") {
   CHECK(result.status == 1);
   CHECK(contains(result.err, "onestep: train: diverged at step "));
   CHECK(contains(result.err, "(lower optimizer.lr, or set train.grad_clip)"));
+}
+
+TEST_CASE("cli: an update that leaves no finite model is divergence, and nothing of the earlier run is lost") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", previous = folder.path() / "run.previous";
+  const std::vector<std::string> good{"train", kSentence, "--out", run.string() + "/", "--quiet", "--set", "train.steps=1"};
+  CHECK(run_onestep(good).status == 0);
+  const std::string model = read(run / "checkpoints/step-1/model.safetensors");
+  std::vector<std::string> bad = good;
+  bad.insert(bad.end(), {"--set", "optimizer.lr=1e30"});
+  const ProcessResult result = run_onestep(bad);
+  CHECK(result.status == 1);
+  CHECK(contains(result.err, "onestep: train: diverged at step 0: validation loss nan"));
+  CHECK(read(previous / "checkpoints/step-1/model.safetensors") == model);
+  CHECK_FALSE(fs::exists(run / "checkpoints"));
+}
+
+TEST_CASE("cli: a folder that is not a run is never touched") {
+  const TemporaryFolder folder;
+  const fs::path mine = folder.path() / "mine";
+  fs::create_directories(mine / "checkpoints");
+  std::ofstream(mine / "checkpoints/notes.txt") << "keep";
+  const ProcessResult result = run_onestep({"train", kSentence, "--out", mine.string(), "--set", "train.steps=1"});
+  CHECK(result.status == 2);
+  CHECK(result.err ==
+        "onestep: " + mine.string() + ": is there already and not the folder of a run (name another with --out)\n");
+  CHECK(read(mine / "checkpoints/notes.txt") == "keep");
+}
+
+TEST_CASE("cli: too many threads in the environment are refused") {
+  const ProcessResult result = run_onestep({"version"}, {.environment = {{"OMP_NUM_THREADS", "99999999"}}});
+  CHECK(result.status == 2);
+  CHECK(result.err == "onestep: OMP_NUM_THREADS: the number of threads must be from 1 to 1024: got 99999999\n");
 }
 
 TEST_CASE("cli: what is no run, config or checkpoint is refused with its name") {

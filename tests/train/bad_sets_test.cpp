@@ -57,14 +57,14 @@ TEST_CASE("bad --set arguments") {
       {{"optimizer.betas=[0.9,2]"},
        "--set optimizer.betas=[0.9,2]: /optimizer/betas/1: must be a number from 0 to below 1: got 2"},
       {{R"(train={"steps": -1})"},
-       R"(--set train={"steps": -1}: /train/steps: must be a whole number from 0 to 1000000000000: got -1)"},
+       R"(--set train={"steps": -1}: /train/steps: must be a whole number from 1 to 1000000000000: got -1)"},
       {{"data=null"}, "run.json: /data/kind: missing: must be tokens, text or task"},
       {{"data.task=copi"},
        "--set data.task=copi: /data/task: must be copy, reverse, sort or modular_addition: got \"copi\" (did you mean copy?)"},
       {{"x=1"}, "--set x=1: /x: unknown key (known here: seed, model, data, optimizer, schedule, train)"},
       {{R"(model.d_model={"a": 1})"},
        R"(--set model.d_model={"a": 1}: /model/d_model: must be a whole number from 1 to 65536: got {"a":1})"},
-      {{"train.steps=true"}, "--set train.steps=true: /train/steps: must be a whole number from 0 to 1000000000000: got true"},
+      {{"train.steps=true"}, "--set train.steps=true: /train/steps: must be a whole number from 1 to 1000000000000: got true"},
   };
   for (const BadSets& bad : cases) {
     CAPTURE(bad.sets.back());

@@ -20,6 +20,10 @@ int evaluate_run(const std::string& run) {
     throw IoError(file + ": does not fit the run's config: " + error.what());
   }
   const Evaluation result = trainer.evaluate();
+  if (!std::isfinite(result.loss)) {
+    std::cerr << "onestep: " << file << ": its loss is not finite: the model has diverged or the file was damaged\n";
+    return 1;
+  }
   std::cout << "checkpoint   " << checkpoint.string() << '\n'
             << "loss         " << grouped(result.loss, 4) << '\n'
             << "perplexity   " << grouped(std::exp(result.loss), 4) << '\n'

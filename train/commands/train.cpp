@@ -1,6 +1,7 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -27,9 +28,10 @@ constexpr int kDiverged = 1, kInterrupted = 130;
 volatile std::sig_atomic_t interrupted = 0;
 
 /// The first SIGINT or SIGTERM finishes the step and saves; a second one ends the program at once.
-void on_signal(int signal) {
+void on_signal(int) {
   interrupted = 1;
-  std::signal(signal, SIG_DFL);
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
 }
 
 class Stopwatch {
@@ -56,13 +58,27 @@ void write_text(const fs::path& path, const std::string& text) {
   check<IoError>(out.flush().good(), path.string(), ": cannot be written");
 }
 
-/// Makes the run folder new: its config and vocabulary are written, the results of an earlier run of that name removed.
+bool is_run(const fs::path& folder) { return fs::is_regular_file(folder / "config.json"); }
+
+/// Moves an earlier run of that name to NAME.previous (the one before it goes). Refuses to touch what is not a run.
+void set_aside(const fs::path& run) {
+  const fs::path previous = run.string() + ".previous";
+  std::error_code error;
+  if (!fs::exists(run) || (fs::is_directory(run) && fs::is_empty(run, error))) return;
+  check<IoError>(is_run(run), run.string(), ": is there already and not the folder of a run (name another with --out)");
+  check<IoError>(!fs::exists(previous) || is_run(previous), previous.string(), ": is not the folder of a run, so the earlier ",
+                 run.string(), " cannot be kept there (move one of them away)");
+  fs::remove_all(previous, error);
+  fs::rename(run, previous, error);
+  check<IoError>(!error, run.string(), ": the earlier run cannot be moved to ", previous.string(), ": ", error.message());
+}
+
+/// Makes the run folder new, with its config and vocabulary; an earlier run of that name is set aside.
 void prepare_folder(const fs::path& run, const Trainer& trainer) {
+  set_aside(run);
   std::error_code error;
   fs::create_directories(run, error);
   check<IoError>(!error, run.string(), ": cannot be made: ", error.message());
-  fs::remove_all(run / "checkpoints", error);
-  fs::remove(run / "tokenizer.json", error);
   write_text(run / "config.json", resolved_json(trainer.config()));
   if (const Tokenizer* tokenizer = trainer.data().tokenizer()) write_text(run / "tokenizer.json", tokenizer->to_json());
 }
@@ -90,6 +106,8 @@ Outcome train_steps(Trainer& trainer, const fs::path& run, bool quiet) {
     last = done == plan.steps || interrupted != 0;
     if (last || (plan.eval_every > 0 && done % plan.eval_every == 0)) {
       outcome.evaluation = trainer.evaluate();
+      check<DivergedError>(std::isfinite(outcome.evaluation.loss), "train: diverged at step ", metrics.step,
+                           ": validation loss ", outcome.evaluation.loss, " (lower optimizer.lr, or set train.grad_clip)");
       metrics.val_loss = outcome.evaluation.loss;
       metrics.val_accuracy = outcome.evaluation.accuracy;
     }
@@ -122,7 +140,8 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const fs::pat
 
 int run_training(const Options& options) {
   Trainer trainer(load_config(options.config, options.sets));
-  const fs::path run = options.out.empty() ? default_run_folder(options.config) : fs::path(options.out);
+  fs::path run = options.out.empty() ? default_run_folder(options.config) : fs::path(options.out).lexically_normal();
+  if (run.filename().empty()) run = run.parent_path();  // `--out runs/x/`
   prepare_folder(run, trainer);
   if (!options.quiet)
     std::cerr << trainer.data().describe() << "\ntraining " << count(trainer.model().num_parameters()) << " parameters for "
