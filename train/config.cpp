@@ -231,7 +231,7 @@ void read_fields(const json& root, Config& config) {
     config.train.batch_size = static_cast<int64_t>(config.data.window_starts.size());
   }
   if (!given.contains("schedule.decay_steps") && config.schedule.kind != "constant") {
-    config.schedule.decay_steps = std::max(config.train.steps, int64_t{1});
+    config.schedule.decay_steps = config.train.steps;
   }
   if (config.optimizer.decay == "auto") config.optimizer.decay = config.model.kind == "attention" ? "all" : "matrices";
 }
