@@ -66,14 +66,15 @@ double median(std::vector<double> x) {
   return x[x.size() / 2];
 }
 
-/// Median seconds of each contestant, which take turns. A pause lets the threads of the one before fall asleep.
+/// Median seconds of each contestant, which take turns. A pause lets the threads of the one before fall asleep: OpenBLAS's keep
+/// a core busy for 2^26 cycles after a product.
 std::vector<double> take_turns(const std::vector<std::function<void()>>& contestants, double flops, int rounds) {
   std::vector<std::vector<double>> seconds(contestants.size());
-  const int calls = std::max(1, static_cast<int>(2e8 / flops));
+  const int calls = std::max(1, static_cast<int>(2e9 / flops));
   for (int round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < contestants.size(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      contestants[i]();
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      seconds_per_call(contestants[i], (calls + 1) / 2);  // until its threads are awake and on cores of their own
       seconds[i].push_back(seconds_per_call(contestants[i], calls));
     }
   }
