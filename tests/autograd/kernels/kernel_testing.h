@@ -102,7 +102,7 @@ inline std::vector<int64_t> sizes() {
   std::vector<int64_t> n(71);
   for (size_t i = 0; i < n.size(); ++i) n[i] = static_cast<int64_t>(i);
   n.push_back(1000);
-  n.push_back(120001);
+  n.push_back(300001);
   return n;
 }
 
