@@ -4,6 +4,14 @@
 #include <limits>
 
 namespace onestep::attention {
+namespace {
+
+/// Options of the one-op attention that drops weights as `dropout` does.
+onestep::AttentionOptions with_dropout(const nn::Dropout& dropout) {
+  return {.dropout_p = dropout.is_training() ? dropout.p() : 0.0, .generator = &dropout.generator()};
+}
+
+}  // namespace
 
 Tensor causal_mask(int64_t context_length) {
   return triu(ones({context_length, context_length}, DType::boolean), /*diagonal=*/1);
@@ -20,14 +28,22 @@ Tensor masked_attention_weights(Tensor scores, const Tensor& mask, int64_t d_k) 
 Tensor masked_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, const Tensor& mask,
                         const nn::Dropout& dropout, Tensor* weights) {
   if (!weights) {
-    const double p = dropout.is_training() ? dropout.p() : 0.0;
-    return scaled_dot_product_attention(queries, keys, values,
-                                        {.mask = logical_not(mask), .dropout_p = p, .generator = &dropout.generator()});
+    onestep::AttentionOptions options = with_dropout(dropout);
+    options.mask = logical_not(mask);
+    return scaled_dot_product_attention(queries, keys, values, options);
   }
   const Tensor scores = matmul(queries, keys.transpose(-2, -1));                      // [..., T, S]
   const Tensor attn_weights = masked_attention_weights(scores, mask, keys.size(-1));  // [..., T, S]
   *weights = dropout(attn_weights);                                                   // [..., T, S]
   return matmul(*weights, values);                                                    // [..., T, d_v]
+}
+
+Tensor causal_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, const nn::Dropout& dropout,
+                        Tensor* weights) {
+  if (weights) return masked_attention(queries, keys, values, causal_mask(queries.size(-2)), dropout, weights);
+  onestep::AttentionOptions options = with_dropout(dropout);
+  options.is_causal = true;
+  return scaled_dot_product_attention(queries, keys, values, options);
 }
 
 }  // namespace onestep::attention

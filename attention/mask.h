@@ -19,4 +19,9 @@ Tensor masked_attention_weights(Tensor scores, const Tensor& mask, int64_t d_k);
 Tensor masked_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, const Tensor& mask,
                         const nn::Dropout& dropout, Tensor* weights = nullptr);
 
+/// masked_attention where a query sees itself and the tokens before it: queries [..., T, d_k], keys [..., T, d_k], values
+/// [..., T, d_v] -> [..., T, d_v]. Without weights no [T, T] mask is made.
+Tensor causal_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, const nn::Dropout& dropout,
+                        Tensor* weights = nullptr);
+
 }  // namespace onestep::attention

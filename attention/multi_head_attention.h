@@ -1,5 +1,6 @@
 #pragma once
 #include "attention/causal_attention.h"
+#include "attention/heads.h"
 #include "nn/module_list.h"
 
 namespace onestep::attention {
@@ -47,11 +48,5 @@ class MultiHeadAttention : public Attention {
 
   int64_t num_heads_;
 };
-
-/// Cuts the features into heads: [..., T, d_out] -> [..., H, T, d_out / H]. The view comes first and the transpose after it: a
-/// view alone would mix tokens and heads.
-Tensor split_heads(const Tensor& x, int64_t num_heads);
-/// Puts the heads of each token side by side again: [..., H, T, head_dim] -> [..., T, H * head_dim].
-Tensor merge_heads(const Tensor& x);
 
 }  // namespace onestep::attention

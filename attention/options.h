@@ -1,0 +1,17 @@
+#pragma once
+#include <cstdint>
+
+namespace onestep::attention {
+
+/// What the attention types are built from. A type without dropout or query/key/value bias takes only 0 and false.
+struct AttentionOptions {
+  int64_t d_in = 0;
+  int64_t d_out = 0;           ///< Width of the result, also of multi_head_wrapper, whose heads get d_out / num_heads each.
+  int64_t context_length = 0;  ///< Of the causal types; the others take any number of tokens.
+  int64_t num_heads = 1;       ///< Of the multi-head types; the others have one head.
+  double dropout = 0.0;        ///< On the attention weights.
+  bool qkv_bias = false;       ///< Whether the query, key and value projections have a bias.
+  bool out_bias = true;        ///< Whether the output projection of fused_qkv has a bias; the other types have no choice.
+};
+
+}  // namespace onestep::attention

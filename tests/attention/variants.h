@@ -1,0 +1,35 @@
+#pragma once
+// Variants of multi-head attention that compute what MultiHeadAttention computes, built with its weights.
+#include "attention/causal_self_attention.h"
+#include "attention/multi_head_attention.h"
+
+namespace onestep::testing {
+
+/// `name` of a module's state.
+inline Tensor state_of(const nn::Module& module, const std::string& name) {
+  for (const auto& [key, tensor] : module.state_dict())
+    if (key == name) return tensor;
+  fail<ConfigError>("state_of: no ", name);
+}
+
+/// Fused QKV: the three projections' rows below each other.
+inline std::unique_ptr<attention::CausalSelfAttention> fused_qkv(const attention::MultiHeadAttention& from, bool qkv_bias) {
+  auto variant =
+      std::make_unique<attention::CausalSelfAttention>(attention::AttentionOptions{.d_in = from.d_in(),
+                                                                                   .d_out = from.d_out(),
+                                                                                   .context_length = *from.context_length(),
+                                                                                   .num_heads = from.num_heads(),
+                                                                                   .dropout = from.dropout.p(),
+                                                                                   .qkv_bias = qkv_bias},
+                                                       from.dropout.generator());
+  nn::NamedTensors state = {{"c_proj.weight", from.out_proj.weight}, {"c_proj.bias", from.out_proj.bias}};
+  const auto joined = [&](const std::string& field) {
+    return cat({state_of(from, "W_query." + field), state_of(from, "W_key." + field), state_of(from, "W_value." + field)});
+  };
+  state.emplace_back("c_attn.weight", joined("weight"));
+  if (qkv_bias) state.emplace_back("c_attn.bias", joined("bias"));
+  variant->load_state_dict(state);
+  return variant;
+}
+
+}  // namespace onestep::testing
