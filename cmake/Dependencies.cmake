@@ -6,10 +6,14 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 FetchContent_Declare(nlohmann_json
   URL https://github.com/nlohmann/json/releases/download/v3.11.2/json.tar.xz
   FIND_PACKAGE_ARGS 3.11)
-FetchContent_Declare(CLI11
-  GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.3.2 GIT_SHALLOW ON
-  FIND_PACKAGE_ARGS)
-FetchContent_MakeAvailable(nlohmann_json CLI11)
+FetchContent_MakeAvailable(nlohmann_json)
+
+if(ONESTEP_PROGRAM)
+  FetchContent_Declare(CLI11
+    GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.3.2 GIT_SHALLOW ON
+    FIND_PACKAGE_ARGS)
+  FetchContent_MakeAvailable(CLI11)
+endif()
 
 if(ONESTEP_TESTS)
   FetchContent_Declare(doctest

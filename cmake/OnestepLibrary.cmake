@@ -4,6 +4,7 @@
 function(onestep_target_rules target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   # Fused multiply-adds are written where they are meant: the same bits on every machine.
   target_compile_options(${target} PRIVATE -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
   target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
@@ -24,8 +25,8 @@ function(onestep_library name)
   list(FILTER sources EXCLUDE REGEX "(\\.cases\\.cpp|\\.isa\\.cpp|/main\\.cpp|/commands/[^/]*)$")
   add_library(onestep_${name} ${sources})
   add_library(onestep::${name} ALIAS onestep_${name})
+  set_target_properties(onestep_${name} PROPERTIES EXPORT_NAME ${name})
   onestep_target_rules(onestep_${name})
-  target_include_directories(onestep_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-                                                    $<INSTALL_INTERFACE:include/onestep>)
+  target_include_directories(onestep_${name} INTERFACE $<BUILD_INTERFACE:${ONESTEP_INCLUDE_DIR}>)
   target_link_libraries(onestep_${name} PUBLIC ${ARG_DEPENDS})
 endfunction()

@@ -1,0 +1,24 @@
+# `cmake --install`: the program (where it is built), the libraries, their headers, the CMake package and a pkg-config file.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+if(ONESTEP_PROGRAM)
+  install(TARGETS onestep)
+endif()
+install(TARGETS onestep_autograd onestep_nn onestep_attention onestep_train onestep_all EXPORT onestepTargets
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${ONESTEP_INCLUDE_DIR}/onestep DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# find_package(onestep): before 1.0 a new minor version may change anything.
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/onestep)
+set(package_files ${PROJECT_BINARY_DIR}/onestepConfig.cmake ${PROJECT_BINARY_DIR}/onestepConfigVersion.cmake)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/onestepConfig.cmake.in ${PROJECT_BINARY_DIR}/onestepConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/onestepConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(EXPORT onestepTargets NAMESPACE onestep:: DESTINATION ${package_dir})
+install(FILES ${package_files} DESTINATION ${package_dir})
+
+# pkg-config finds the prefix from where its file stands, wherever that was moved.
+file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/onestep.pc.in ${PROJECT_BINARY_DIR}/onestep.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/onestep.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

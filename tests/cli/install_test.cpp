@@ -1,0 +1,142 @@
+// The library as others use it: installed, and as a folder of their project.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/process.h"
+
+namespace fs = std::filesystem;
+using onestep::testing::ProcessResult;
+using onestep::testing::run_process;
+using onestep::testing::TemporaryFolder;
+
+namespace {
+
+const std::string kSource = ONESTEP_SOURCE_DIR;
+const std::string kConsumerPrints = "own module.h\n0.4583\n0.0477\n";
+const std::string kLayerPrints = "tensor([[ 1.2847, -0.5979]], grad_fn=<LinearBackward0>)\n";
+
+/// The stdout of a program that must succeed.
+std::string output_of(const std::vector<std::string>& command) {
+  const ProcessResult result = run_process(command);
+  REQUIRE_MESSAGE(result.status == 0, command[0], ": ", result.out, result.err);
+  return result.out;
+}
+
+/// Installs what is built. The folder is moved afterwards: nothing may depend on where it was.
+std::string install(const TemporaryFolder& folder) {
+  const fs::path first = folder.path() / "first", prefix = folder.path() / "moved here";
+  output_of({"cmake", "--install", ONESTEP_BINARY_DIR, "--prefix", first});
+  fs::rename(first, prefix);
+  return prefix;
+}
+
+/// Configures tests/consumer.
+std::string configure_consumer(const TemporaryFolder& folder, const std::string& setting) {
+  const std::string build = folder.path() / "build";
+  output_of({"cmake", "-S", kSource + "/tests/consumer", "-B", build, "-G", ONESTEP_GENERATOR,
+             "-DCMAKE_CXX_COMPILER=" ONESTEP_CXX_COMPILER, setting});
+  return build;
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("install: a project finds the package and runs with all layers or one") {
+  const TemporaryFolder folder;
+  const std::string prefix = install(folder);
+  const std::string build = configure_consumer(folder, "-DCMAKE_PREFIX_PATH=" + prefix);
+  output_of({"cmake", "--build", build, "--target", "consumer", "layer"});
+  CHECK(output_of({build + "/consumer"}) == kConsumerPrints);
+  CHECK(output_of({build + "/layer"}) == kLayerPrints);
+  CHECK(output_of({prefix + "/bin/onestep", "--version"}) == output_of({ONESTEP_BINARY_DIR "/onestep", "--version"}));
+}
+
+TEST_CASE("install: the package refuses another minor version and unknown components") {
+  const TemporaryFolder folder;
+  const std::string prefix = install(folder);
+  const auto find = [&](const std::string& what) {
+    std::ofstream(folder.path() / "CMakeLists.txt") << "cmake_minimum_required(VERSION 3.24)\nproject(finds LANGUAGES CXX)\n"
+                                                    << "find_package(onestep " << what << " REQUIRED)\n";
+    return run_process({"cmake", "-S", folder.path(), "-B", folder.path() / "finds", "-G", ONESTEP_GENERATOR,
+                        "-DCMAKE_CXX_COMPILER=" ONESTEP_CXX_COMPILER, "-DCMAKE_PREFIX_PATH=" + prefix});
+  };
+  CHECK(find("0.1 COMPONENTS autograd nn attention train").status == 0);
+  CHECK(contains(find("99.0").err, "requested version"));
+  CHECK(contains(find("COMPONENTS vision").err, "there is no onestep::vision"));
+}
+
+TEST_CASE("install: as a folder of a project it offers the libraries and their headers only") {
+  const TemporaryFolder folder;
+  const std::string prefix = install(folder), build = configure_consumer(folder, "-DONESTEP_SOURCE=" + kSource);
+  const std::string targets = output_of({"cmake", "--build", build, "--target", "help"});
+  CHECK(contains(targets, "onestep_train"));
+  CHECK(!contains(targets, "onestep_tests"));
+  CHECK(!contains(targets, "onestep_book"));
+  output_of({"cmake", "--build", build, "--target", "consumer_objects"});
+  // Linked with the libraries that are built already: building them again takes minutes.
+  const std::string program = folder.path() / "program", object = build + "/CMakeFiles/consumer_objects.dir/consumer.cpp.o";
+  const std::string link = ONESTEP_CXX_COMPILER
+      " -o \"$1\" \"$2\" -L\"$3/lib\" -lonestep_train -lonestep_attention "
+      "-lonestep_nn -lonestep_autograd " ONESTEP_LINK_FLAGS;
+  output_of({"sh", "-c", link, "sh", program, object, prefix});
+  CHECK(output_of({program}) == kConsumerPrints);
+}
+
+TEST_CASE("install: pkg-config finds the library") {
+  if (run_process({"pkg-config", "--version"}).status != 0) return;
+  const TemporaryFolder folder;
+  const std::string prefix = install(folder), program = folder.path() / "layer";
+  const std::string compile = "eval \"set -- $(pkg-config --cflags --libs onestep)\"; " ONESTEP_CXX_COMPILER
+                              " -std=c++20 -o \"$PROGRAM\" \"$SOURCE\" \"$@\" " ONESTEP_LINK_FLAGS;
+  const ProcessResult result =
+      run_process({"sh", "-c", compile}, {.environment = {{"PKG_CONFIG_PATH", prefix + "/lib/pkgconfig"},
+                                                          {"PROGRAM", program},
+                                                          {"SOURCE", kSource + "/tests/consumer/layer.cpp"}}});
+  REQUIRE_MESSAGE(result.status == 0, result.err);
+  CHECK(output_of({program}) == kLayerPrints);
+}
+
+TEST_CASE("install: no file knows where it was built") {
+  const TemporaryFolder folder;
+  const fs::path prefix = install(folder);
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(prefix)) {
+    const std::string extension = entry.path().extension();
+    if (extension != ".h" && extension != ".cmake" && extension != ".pc") continue;
+    const std::string text = read(entry.path());
+    CHECK_MESSAGE(!contains(text, kSource), entry.path());
+    CHECK_MESSAGE(!contains(text, ONESTEP_BINARY_DIR), entry.path());
+    CHECK_MESSAGE(!contains(text, "nlohmann"), entry.path());
+    ++files;
+  }
+  CHECK(files > 30);
+}
+
+TEST_CASE("install: each layer's headers are there and in the umbrella header") {
+  const TemporaryFolder folder;
+  const fs::path include = fs::path(install(folder)) / "include/onestep";
+  const std::string umbrella = read(include / "onestep.h");
+  int headers = 0;
+  for (const std::string layer : {"autograd", "nn", "attention", "train"}) {
+    for (const auto& entry : fs::directory_iterator(fs::path(kSource) / layer)) {
+      const std::string name = entry.path().filename();
+      if (!name.ends_with(".h")) continue;
+      const bool internal = name.ends_with("_case.h") || contains(read(entry.path()), "#include <nlohmann/");
+      CAPTURE(layer);
+      CAPTURE(name);
+      CHECK(fs::exists(include / layer / name) == !internal);
+      CHECK(contains(umbrella, "\"onestep/" + layer + '/' + name + "\"\n") == !internal);
+      ++headers;
+    }
+  }
+  CHECK(headers > 30);
+}
