@@ -1,6 +1,7 @@
 #pragma once
 #include <string_view>
 
+#include "nn/linear.h"
 #include "nn/sequential.h"
 
 namespace onestep::nn {
@@ -18,6 +19,21 @@ class FeedForward : public Layer {
   void visit(Visitor& visitor) override { visitor.child("layers", layers); }
 
   Sequential layers;
+};
+
+/// A feed-forward layer with a gate: down_proj(silu(gate_proj(x)) * up_proj(x)): [..., d_model] -> [..., d_ff] -> [...,
+/// d_model] (Shazeer 2020). With d_ff = 8/3 d_model it has as many weights as a FeedForward of expansion 4.
+class SwiGLU : public Layer {
+ public:
+  /// Draws gate_proj, up_proj, down_proj. Throws ShapeError on a negative size.
+  SwiGLU(int64_t d_model, int64_t d_ff, bool bias = false, Generator& generator = default_generator());
+
+  Tensor forward(const Tensor& x) const override { return down_proj(silu(gate_proj(x)) * up_proj(x)); }
+  std::string name() const override { return "SwiGLU"; }
+  void visit(Visitor& visitor) override;
+
+  Linear gate_proj, up_proj;  // [d_model] -> [d_ff]
+  Linear down_proj;           // [d_ff] -> [d_model]
 };
 
 }  // namespace onestep::nn

@@ -1,7 +1,5 @@
 #include "nn/layer_norm.h"
 
-#include <sstream>
-
 namespace onestep::nn {
 
 LayerNorm::LayerNorm(const Shape& normalized_shape, double eps, bool elementwise_affine, bool with_bias)
@@ -12,12 +10,8 @@ LayerNorm::LayerNorm(const Shape& normalized_shape, double eps, bool elementwise
 }
 
 std::string LayerNorm::extra_repr() const {
-  std::ostringstream text;
-  text << "(";
-  for (int i = 0; i < normalized_shape_.rank(); ++i) text << (i > 0 ? ", " : "") << normalized_shape_[i];
-  text << (normalized_shape_.rank() == 1 ? ",)" : ")") << ", eps=" << python_repr(eps_)
-       << ", elementwise_affine=" << python_repr(weight.defined()) << ", bias=" << python_repr(bias.defined());
-  return text.str();
+  return python_repr(normalized_shape_) + ", eps=" + python_repr(eps_) +
+         ", elementwise_affine=" + python_repr(weight.defined()) + ", bias=" + python_repr(bias.defined());
 }
 
 void LayerNorm::visit(Visitor& visitor) {

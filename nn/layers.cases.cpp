@@ -6,6 +6,7 @@
 #include "nn/layer_norm.h"
 #include "nn/linear.h"
 #include "nn/module_case.h"
+#include "nn/rms_norm.h"
 
 namespace onestep::nn {
 namespace {
@@ -41,6 +42,10 @@ auto feed_forward_case(const char* activation) {
   return [activation](Generator& g) -> std::unique_ptr<Layer> { return std::make_unique<FeedForward>(3, 4, activation, g); };
 }
 
+auto swiglu_case(bool bias) {
+  return [bias](Generator& g) -> std::unique_ptr<Layer> { return std::make_unique<SwiGLU>(3, 5, bias, g); };
+}
+
 Tensor indices(Generator& generator) { return randint(0, 7, {2, 5}, generator); }
 
 std::unique_ptr<Layer> make_dropout(Generator& generator) { return std::make_unique<Dropout>(0.4, generator); }
@@ -58,6 +63,9 @@ const RegisterModuleCases registered{
     {"LayerNorm", "", make<LayerNorm>(Shape{4}), normal({3, 4})},
     {"LayerNorm", "two dims without bias", make<LayerNorm>(Shape{3, 4}, 1e-3, true, false), normal({2, 3, 4})},
     {"LayerNorm", "without parameters", make<LayerNorm>(Shape{4}, 1e-5, false), normal({3, 4})},
+    {"RMSNorm", "", make<RMSNorm>(Shape{4}), normal({3, 4})},
+    {"RMSNorm", "two dims", make<RMSNorm>(Shape{3, 4}, 1e-3), normal({2, 3, 4})},
+    {"RMSNorm", "without parameters", make<RMSNorm>(Shape{4}, 1e-5, false), normal({3, 4})},
     {"Dropout", "", make_dropout, normal({4, 6})},
     {"Dropout", "in evaluation", make_evaluated_dropout, normal({4, 6})},
     {"ReLU", "", make<ReLU>(), normal({3, 5})},
@@ -70,6 +78,8 @@ const RegisterModuleCases registered{
     {"Sequential", "empty", make<Sequential>(), normal({3, 4})},
     {"FeedForward", "", feed_forward_case("gelu"), normal({2, 2, 3})},
     {"FeedForward", "relu", feed_forward_case("relu"), normal({4, 3})},
+    {"SwiGLU", "", swiglu_case(false), normal({2, 2, 3})},
+    {"SwiGLU", "bias", swiglu_case(true), normal({4, 3})},
 };
 
 }  // namespace

@@ -183,6 +183,14 @@ std::string python_repr(double value) {
   return text.find_first_of(".n") == std::string::npos ? text + ".0" : text;  // nan and inf stay
 }
 
+std::string python_repr(const Shape& shape) {
+  std::ostringstream text;
+  text << "(";
+  for (int i = 0; i < shape.rank(); ++i) text << (i > 0 ? ", " : "") << shape[i];
+  text << (shape.rank() == 1 ? ",)" : ")");
+  return text.str();
+}
+
 std::string indented(const std::string& text) {
   std::string result;
   for (const char c : text) {

@@ -110,6 +110,8 @@ std::ostream& operator<<(std::ostream& out, const Module& module);
 const char* python_repr(bool value);
 /// The shortest decimals that read back to the same double, as Python prints them: `0.1`, `1e-05`, `0.0`.
 std::string python_repr(double value);
+/// The sizes as a Python tuple: `(2, 4)`, `(4,)`.
+std::string python_repr(const Shape& shape);
 /// `text` with two spaces after each line break.
 std::string indented(const std::string& text);
 

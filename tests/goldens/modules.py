@@ -86,6 +86,17 @@ class FeedForward(nn.Module):
         return self.layers(x)
 
 
+class SwiGLU(nn.Module):
+    def __init__(self, d, d_ff):
+        super().__init__()
+        self.gate_proj = nn.Linear(d, d_ff, bias=False)
+        self.up_proj = nn.Linear(d, d_ff, bias=False)
+        self.down_proj = nn.Linear(d_ff, d, bias=False)
+
+    def forward(self, x):
+        return self.down_proj(nn.functional.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
 def flat(t):
     return [float("%.9g" % v) for v in t.detach().flatten().tolist()]
 
@@ -97,7 +108,9 @@ BUILD = {
     "MultiHeadAttentionWrapper": lambda: MultiHeadAttentionWrapper(5, 2, 7, 0.3, 3, False),
     "MultiHeadAttention": lambda: MultiHeadAttention(5, 8, 7, 0.25, 4, True),
     "FeedForward": lambda: FeedForward(5),
+    "SwiGLU": lambda: SwiGLU(5, 7),
     "LayerNorm": lambda: nn.LayerNorm(5),
+    "RMSNorm": lambda: nn.RMSNorm(5),
     "Linear": lambda: nn.Linear(5, 3),
 }
 
@@ -125,6 +138,7 @@ PRINTED = {
     "LayerNorm": nn.LayerNorm(4),
     "LayerNorm without bias": nn.LayerNorm((2, 4), eps=0.001, bias=False),
     "LayerNorm plain": nn.LayerNorm(4, elementwise_affine=False),
+    "RMSNorm plain": nn.RMSNorm((2, 4), eps=1e-5, elementwise_affine=False),
     "GELU": nn.GELU(),
     "GELU tanh": nn.GELU("tanh"),
     "ReLU": nn.ReLU(),
