@@ -33,10 +33,10 @@ std::string install(const TemporaryFolder& folder) {
   return prefix;
 }
 
-/// Configures tests/consumer.
-std::string configure_consumer(const TemporaryFolder& folder, const std::string& setting) {
+/// Configures the project in a folder of the sources and returns its build folder.
+std::string configure(const std::string& project, const TemporaryFolder& folder, const std::string& setting) {
   const std::string build = folder.path() / "build";
-  output_of({"cmake", "-S", kSource + "/tests/consumer", "-B", build, "-G", ONESTEP_GENERATOR,
+  output_of({"cmake", "-S", kSource + project, "-B", build, "-G", ONESTEP_GENERATOR,
              "-DCMAKE_CXX_COMPILER=" ONESTEP_CXX_COMPILER, setting});
   return build;
 }
@@ -53,11 +53,18 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 TEST_CASE("install: a project finds the package and runs with all layers or one") {
   const TemporaryFolder folder;
   const std::string prefix = install(folder);
-  const std::string build = configure_consumer(folder, "-DCMAKE_PREFIX_PATH=" + prefix);
+  const std::string build = configure("/tests/consumer", folder, "-DCMAKE_PREFIX_PATH=" + prefix);
   output_of({"cmake", "--build", build, "--target", "consumer", "layer"});
   CHECK(output_of({build + "/consumer"}) == kConsumerPrints);
   CHECK(output_of({build + "/layer"}) == kLayerPrints);
   CHECK(output_of({prefix + "/bin/onestep", "--version"}) == output_of({ONESTEP_BINARY_DIR "/onestep", "--version"}));
+}
+
+TEST_CASE("install: the examples are a project that builds with it") {
+  const TemporaryFolder folder;
+  const std::string build = configure("/examples", folder, "-DCMAKE_PREFIX_PATH=" + install(folder));
+  output_of({"cmake", "--build", build, "--target", "example_01_one_query"});
+  CHECK(output_of({build + "/01_one_query"}) == read(kSource + "/examples/expected/01_one_query.txt"));
 }
 
 TEST_CASE("install: the package refuses another minor version and unknown components") {
@@ -76,7 +83,7 @@ TEST_CASE("install: the package refuses another minor version and unknown compon
 
 TEST_CASE("install: as a folder of a project it offers the libraries and their headers only") {
   const TemporaryFolder folder;
-  const std::string prefix = install(folder), build = configure_consumer(folder, "-DONESTEP_SOURCE=" + kSource);
+  const std::string prefix = install(folder), build = configure("/tests/consumer", folder, "-DONESTEP_SOURCE=" + kSource);
   const std::string targets = output_of({"cmake", "--build", build, "--target", "help"});
   CHECK(contains(targets, "onestep_train"));
   CHECK(!contains(targets, "onestep_tests"));
