@@ -53,7 +53,8 @@ Cache& cache() {
 
 void* system_allocate(size_t bytes) {
   void* block = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-  check<Error>(block != nullptr, "memory: the system has no block of ", bytes, " bytes left");
+  check<Error>(block != nullptr, "memory: the system has no block of ", bytes,
+               " bytes left (a smaller model, batch or context needs less)");
   return block;
 }
 

@@ -40,16 +40,18 @@ void merge(json& target, json value, const std::string& pointer, const std::stri
   }
 }
 
-// The value of `a.b=value`: JSON if it is, else (and wherever the key takes a string) the text as it stands.
+// The value of `a.b=value`: JSON if it is, else (and wherever the key takes a string) the text as it stands. A section
+// has no string value: text that begins as an object and is none is a mistake in it.
 json set_value(const std::string& path, const std::string& text, const std::string& argument) {
+  const Field* field = find_field(path);
+  const bool takes_text = field != nullptr && std::holds_alternative<std::string*>(default_value(*field));
   json value;
   try {
     value = parse_json<ConfigError>(text, argument);
   } catch (const ConfigError&) {
+    if (field == nullptr && text.starts_with('{')) throw;
     value = text;
   }
-  const Field* field = find_field(path);
-  const bool takes_text = field != nullptr && std::holds_alternative<std::string*>(default_value(*field));
   return takes_text && !value.is_string() && !value.is_null() ? json(text) : value;
 }
 

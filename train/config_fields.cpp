@@ -326,7 +326,7 @@ struct ExpectedWords {
   const Field& field;
   std::string operator()(const bool*) const { return "true or false"; }
   std::string operator()(const int64_t*) const {
-    return "a whole number" + (std::isinf(field.low) ? " of 64 bits" : range_words(field));
+    return "a whole number" + (std::isinf(field.low) ? " from -2^63 to 2^63 - 1" : range_words(field));
   }
   std::string operator()(const double*) const { return "a number" + range_words(field); }
   std::string operator()(const std::string*) const {

@@ -28,9 +28,9 @@ class TokenData : public Data {
                        ": too few tokens to train on: ", train_count_, " of ", count(),
                        ", one window takes context_length + 1 = ", length_ + 1);
     const int64_t rest = count() - train_count_;
-    check<ConfigError>(config.data.val_fraction == 0 || rest > length_, config.origin.at("/data/val_fraction"), ": leaves ",
-                       rest, " tokens for validation, one window takes context_length + 1 = ", length_ + 1,
-                       " (0 evaluates on the training data)");
+    check<ConfigError>(config.data.val_fraction == 0 || rest > length_, config.origin.at("/data/val_fraction"),
+                       ": leaves too few tokens for validation: ", rest,
+                       ", one window takes context_length + 1 = ", length_ + 1, " (0 evaluates on the training data)");
     evaluates_on_training_ = config.data.val_fraction == 0;
   }
 

@@ -106,9 +106,10 @@ void limit_spinning(char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  limit_spinning(argv);
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of the write, with its one sentence
   try {
+    onestep::kernels::num_threads();  // refuses a wrong OMP_NUM_THREADS
+    limit_spinning(argv);
     return run(argc, argv);
   } catch (const std::bad_alloc&) {
     std::cerr << "onestep: out of memory (try a smaller model, batch or context)\n";

@@ -2,7 +2,9 @@
 
 #include <sched.h>
 
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <set>
 #include <string>
@@ -31,10 +33,14 @@ int physical_cores() {
 constexpr int kMaxThreads = 1024;
 
 int initial_threads() {
-  if (!std::getenv("OMP_NUM_THREADS")) return physical_cores();
-  const int threads = omp_get_max_threads();
-  check<ConfigError>(threads <= kMaxThreads, "OMP_NUM_THREADS: the number of threads must be from 1 to ", kMaxThreads, ": got ",
-                     threads);
+  const char* const text = std::getenv("OMP_NUM_THREADS");
+  if (text == nullptr) return physical_cores();
+  int threads = 0;
+  const char* const last = text + std::strlen(text);
+  const auto [end, error] = std::from_chars(text, last, threads);
+  const bool whole = end == last || *end == ',';  // `4,2` is for nested regions, of which there are none
+  check<ConfigError>(error == std::errc() && whole && threads >= 1 && threads <= kMaxThreads,
+                     "OMP_NUM_THREADS: the number of threads must be from 1 to ", kMaxThreads, ": got ", text);
   return threads;
 }
 

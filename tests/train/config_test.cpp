@@ -148,6 +148,15 @@ TEST_CASE("config: --set wins over the file") {
   // A key that takes a string takes any text, also one that would be JSON.
   CHECK(with({"data.kind=text", "data.task=null", "data.path=123"}).data.path == "123");
   CHECK(with({"data.kind=text", "data.task=null", "data.text=[\"x\"]"}).data.text == "[\"x\"]");
+  CHECK(with({"data.kind=text", "data.task=null", "data.path=1e400"}).data.path == "1e400");
+  CHECK_THROWS_WITH_AS(with({"model.d_model=1e400"}),
+                       "--set model.d_model=1e400: /model/d_model: must be a whole number from 1 to 65536: got \"1e400\"",
+                       ConfigError);
+  CHECK_THROWS_WITH_AS(with({"model={\"d_model\": 8, \"d_model\": 9}"}),
+                       "--set model={\"d_model\": 8, \"d_model\": 9}: /d_model: duplicate key", ConfigError);
+  CHECK_THROWS_WITH_AS(with({"model.d_model=wide"}),
+                       "--set model.d_model=wide: /model/d_model: must be a whole number from 1 to 65536: got \"wide\"",
+                       ConfigError);
 }
 
 TEST_CASE("config: keys of the former kind are left out where --set chooses another") {

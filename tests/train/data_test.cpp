@@ -164,7 +164,8 @@ TEST_CASE("data: text inline, from a file and from several files") {
   CHECK(refusal([&] { text_of(R"("text": "   ", "tokenizer": "word")"); }) ==
         "run.json: /data: tokenizer: the vocabulary is empty (the text holds no word)");
   CHECK(refusal([&] { data_of(base + R"("text": "abcdefghij"}})", {"data.val_fraction=0.1"}); }) ==
-        "--set data.val_fraction=0.1: /data/val_fraction: leaves 1 tokens for validation, one window takes context_length + 1 "
+        "--set data.val_fraction=0.1: /data/val_fraction: leaves too few tokens for validation: 1, one window takes "
+        "context_length + 1 "
         "= 3 "
         "(0 evaluates on the training data)");
   std::filesystem::remove_all(folder);
