@@ -1,5 +1,4 @@
 // Module cases of attention/.
-#include "attention/causal_self_attention.h"
 #include "attention/factory.h"
 #include "attention/multi_head_attention.h"
 #include "attention/self_attention.h"
@@ -15,14 +14,6 @@ auto make(const char* kind, AttentionOptions options) {
   options.d_in = 4;
   options.context_length = 6;
   return [=](Generator& generator) -> std::unique_ptr<Layer> { return make_attention(kind, options, generator); };
-}
-
-/// CausalSelfAttention with these options.
-auto make_self(AttentionOptions options) {
-  options.d_in = 4;
-  options.context_length = 6;
-  return
-      [=](Generator& generator) -> std::unique_ptr<Layer> { return std::make_unique<CausalSelfAttention>(options, generator); };
 }
 
 auto tokens(const Shape& shape) {
@@ -60,9 +51,12 @@ const nn::RegisterModuleCases registered{
     {"MultiHeadAttention", "bias and one text", make("multi_head", {.d_out = 4, .num_heads = 2, .qkv_bias = true}), kText},
     {"MultiHeadAttention", "dropout", make("multi_head", {.d_out = 4, .num_heads = 2, .dropout = 0.3}), kBatch},
     {"MultiHeadAttention", "fully masked rows", make_blind_rows, kBatch},
-    {"CausalSelfAttention", "", make_self({.d_out = 6, .num_heads = 3, .out_bias = false}), kBatch},
-    {"CausalSelfAttention", "bias and one text", make_self({.d_out = 4, .num_heads = 2, .qkv_bias = true}), kText},
-    {"CausalSelfAttention", "dropout", make_self({.d_out = 4, .num_heads = 2, .dropout = 0.3}), kBatch},
+    {"MultiHeadAttentionEinsum", "", make("einsum", {.d_out = 6, .num_heads = 3}), kBatch},
+    {"MultiHeadAttentionEinsum", "bias and one text", make("einsum", {.d_out = 4, .num_heads = 2, .qkv_bias = true}), kText},
+    {"MultiHeadAttentionEinsum", "dropout", make("einsum", {.d_out = 4, .num_heads = 2, .dropout = 0.3}), kBatch},
+    {"CausalSelfAttention", "", make("fused_qkv", {.d_out = 6, .num_heads = 3, .out_bias = false}), kBatch},
+    {"CausalSelfAttention", "bias and one text", make("fused_qkv", {.d_out = 4, .num_heads = 2, .qkv_bias = true}), kText},
+    {"CausalSelfAttention", "dropout", make("fused_qkv", {.d_out = 4, .num_heads = 2, .dropout = 0.3}), kBatch},
 };
 
 }  // namespace

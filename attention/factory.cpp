@@ -4,6 +4,8 @@
 #include <sstream>
 
 #include "attention/causal_attention.h"
+#include "attention/causal_self_attention.h"
+#include "attention/einsum_attention.h"
 #include "attention/multi_head_attention.h"
 #include "attention/self_attention.h"
 
@@ -49,6 +51,13 @@ Built build_multi_head(const Options& o, Generator& generator) {
   return std::make_unique<MultiHeadAttention>(o.d_in, o.d_out, o.context_length, o.dropout, o.num_heads, o.qkv_bias, generator);
 }
 
+Built build_einsum(const Options& o, Generator& generator) {
+  return std::make_unique<MultiHeadAttentionEinsum>(o.d_in, o.d_out, o.context_length, o.dropout, o.num_heads, o.qkv_bias,
+                                                    generator);
+}
+
+Built build_fused_qkv(const Options& o, Generator& generator) { return std::make_unique<CausalSelfAttention>(o, generator); }
+
 constexpr std::array kKinds = {
     Kind{"simplified", false, false, build_simplified},
     Kind{"self_v1", false, false, build_self_v1},
@@ -56,6 +65,8 @@ constexpr std::array kKinds = {
     Kind{"causal", true, true, build_causal},
     Kind{"multi_head_wrapper", true, true, build_multi_head_wrapper},
     Kind{"multi_head", true, true, build_multi_head},
+    Kind{"einsum", true, true, build_einsum},
+    Kind{"fused_qkv", true, true, build_fused_qkv},
 };
 
 constexpr auto kNames = [] {
@@ -81,6 +92,8 @@ std::unique_ptr<Attention> make_attention(std::string_view name, const Attention
   check<ConfigError>(kind.has_dropout || options.dropout == 0, "make_attention: ", name, " has no dropout: got ",
                      options.dropout, " (set it to 0)");
   check<ConfigError>(kind.has_qkv_bias || !options.qkv_bias, "make_attention: ", name, " has no bias: got qkv_bias=true");
+  check<ConfigError>(kind.build == build_fused_qkv || options.out_bias, "make_attention: ", name,
+                     " has no output projection without bias: got out_bias=false");
   return kind.build(options, generator);
 }
 

@@ -9,7 +9,7 @@
 namespace onestep::attention {
 
 /// The names that make_attention knows, from simple to complete: simplified, self_v1, self_v2, causal, multi_head_wrapper,
-/// multi_head.
+/// multi_head, einsum, fused_qkv.
 std::span<const std::string_view> attention_kinds();
 
 /// Builds an attention type by name. Throws ConfigError on an unknown name and on an option that the type does not have, and

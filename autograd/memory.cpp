@@ -105,4 +105,10 @@ Stats stats() noexcept {
   return c.stats;
 }
 
+void reset_peak() noexcept {
+  Cache& c = cache();
+  const std::lock_guard lock(c.mutex);
+  c.stats.peak_bytes = c.stats.live_bytes;
+}
+
 }  // namespace onestep::memory

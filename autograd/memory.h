@@ -19,6 +19,8 @@ struct Stats {
   int64_t system_allocations = 0;  ///< How often the system was asked for a block.
 };
 Stats stats() noexcept;
+/// Counts the peak anew, from what is in use now (torch.cuda.reset_peak_memory_stats).
+void reset_peak() noexcept;
 
 /// A standard allocator over the cache, for the small objects of the graph.
 template <class T>

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/generator.h"
@@ -188,6 +189,12 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor dot(const Tensor& a, const Tensor& b);
 /// x W^T + b: x [..., in], weight [out, in], bias [out] or undefined -> [..., out] (torch.nn.functional.linear).
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// Sum of products over named dims (torch.einsum, ops/einsum.cpp): every operand names its dims by letters, elements whose
+/// letters agree are multiplied, and letters that the result lacks are summed over: einsum("bthd,bshd->bhts", {q, k}) gives
+/// [B, T, H, d] x [B, S, H, d] -> [B, H, T, S]. `...` stands for any dims in front, which broadcast; a letter twice in an operand
+/// is its diagonal; without `->` the result has the letters that occur once, in alphabetical order. Throws ConfigError on an
+/// equation that cannot be read, ShapeError on sizes that do not fit.
+Tensor einsum(std::string_view equation, TensorList operands);
 
 // ---- softmax family (ops/softmax.cpp) ------------------------------------------------------------------------------------
 

@@ -1,11 +1,9 @@
 // GFLOP/s of the float32 matrix product beside OpenBLAS, in one run: the two take turns on each shape, and the table gives
 // the medians. Usage: matmul [rounds] [threads...]
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -13,6 +11,7 @@
 
 #include "autograd/error.h"
 #include "autograd/kernels/kernels.h"
+#include "bench/measure.h"
 
 #ifdef ONESTEP_OPENBLAS
 extern "C" {  // cblas.h, declared here since its place differs between distributions
@@ -26,7 +25,7 @@ char* openblas_get_corename();
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using onestep::bench::cpu_name, onestep::bench::take_turns;
 
 struct Shape {
   int m, n, k;
@@ -52,43 +51,6 @@ std::vector<Shape> shapes() {
     all.push_back(s);
   }
   return all;
-}
-
-/// Seconds of one call, from as many as take about 5 ms.
-double seconds_per_call(const std::function<void()>& call, int calls) {
-  const auto start = Clock::now();
-  for (int i = 0; i < calls; ++i) call();
-  return std::chrono::duration<double>(Clock::now() - start).count() / calls;
-}
-
-double median(std::vector<double> x) {
-  std::sort(x.begin(), x.end());
-  return x[x.size() / 2];
-}
-
-/// Median seconds of each contestant, which take turns. A pause lets the threads of the one before fall asleep: OpenBLAS's keep
-/// a core busy for 2^26 cycles after a product.
-std::vector<double> take_turns(const std::vector<std::function<void()>>& contestants, double flops, int rounds) {
-  std::vector<std::vector<double>> seconds(contestants.size());
-  const int calls = std::max(1, static_cast<int>(2e9 / flops));
-  for (int round = 0; round < rounds; ++round) {
-    for (size_t i = 0; i < contestants.size(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(60));
-      seconds_per_call(contestants[i], (calls + 1) / 2);  // until its threads are awake and on cores of their own
-      seconds[i].push_back(seconds_per_call(contestants[i], calls));
-    }
-  }
-  std::vector<double> medians;
-  for (const auto& s : seconds) medians.push_back(median(s));
-  return medians;
-}
-
-std::string cpu_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown CPU";
 }
 
 std::vector<float> numbers(int rows, int cols) {
@@ -120,7 +82,7 @@ void print_table(int threads, int rounds) {
                   b.data(), ldb, 0.0f, c.data(), s.n);
     });
 #endif
-    const std::vector<double> seconds = take_turns(contestants, s.flops(), rounds);
+    const std::vector<double> seconds = take_turns(contestants, std::max(1, static_cast<int>(2e9 / s.flops())), rounds);
     std::printf("%-6s %6d %6d %6d %12.1f", s.layout().c_str(), s.m, s.n, s.k, s.flops() / seconds[0] * 1e-9);
     if (seconds.size() > 1) {
       std::printf(" %12.1f %8.2f", s.flops() / seconds[1] * 1e-9, seconds[1] / seconds[0]);

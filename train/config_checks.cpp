@@ -9,9 +9,9 @@ namespace {
 
 void check_model(const Config& config) {
   const ModelConfig& model = config.model;
-  const bool has_heads = model.attention == "multi_head" || model.attention == "multi_head_wrapper";
-  check<ConfigError>(!has_heads || model.d_model % model.num_heads == 0, config.origin.at("/model/num_heads"),
-                     ": must divide d_model = ", model.d_model, ": got ", model.num_heads);
+  check<ConfigError>(!holds(find_field("model.num_heads")->when, config) || model.d_model % model.num_heads == 0,
+                     config.origin.at("/model/num_heads"), ": must divide d_model = ", model.d_model, ": got ",
+                     model.num_heads);
 }
 
 void check_tokens(const Config& config) {

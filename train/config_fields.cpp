@@ -48,15 +48,15 @@ std::vector<Field> model_fields() {
       field("model.d_model", in, &M::d_model, "width of the embeddings and of the attention's output").range(1, kMaxWidth),
       field("model.num_heads", in, &M::num_heads, "attention heads; must divide d_model")
           .range(1, kMaxWidth)
-          .only(type, {"multi_head_wrapper", "multi_head"})
+          .only(type, {"multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
           .elsewhere_only("1"),
       field("model.context_length", in, &M::context_length, "longest sequence, in tokens").range(1, kMaxLength),
       field("model.dropout", in, &M::dropout, "probability that an attention weight is dropped in training")
           .range(0, 1)
-          .only(type, {"causal", "multi_head_wrapper", "multi_head"})
+          .only(type, {"causal", "multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
           .elsewhere_only("0"),
       field("model.qkv_bias", in, &M::qkv_bias, "whether the query, key and value projections have a bias")
-          .only(type, {"self_v2", "causal", "multi_head_wrapper", "multi_head"})
+          .only(type, {"self_v2", "causal", "multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
           .elsewhere_only("false"),
       field("model.rng_dialect", in, &M::rng_dialect,
             "whose dropout masks: torch (2.7 and later, and all CPUs but Intel's) or torch-mkl (older, on Intel CPUs)")

@@ -11,8 +11,9 @@ using testing::error_of;
 const AttentionOptions kOptions = {.d_in = 4, .d_out = 4, .context_length = 6, .num_heads = 2};
 
 TEST_CASE("factory: every kind builds and gives d_out features") {
-  const std::vector<std::string> types = {"SimplifiedSelfAttention", "SelfAttention_v1",          "SelfAttention_v2",
-                                          "CausalAttention",         "MultiHeadAttentionWrapper", "MultiHeadAttention"};
+  const std::vector<std::string> types = {"SimplifiedSelfAttention",  "SelfAttention_v1",          "SelfAttention_v2",
+                                          "CausalAttention",          "MultiHeadAttentionWrapper", "MultiHeadAttention",
+                                          "MultiHeadAttentionEinsum", "CausalSelfAttention"};
   std::vector<std::string> built;
   Generator generator(1);
   for (const std::string_view kind : attention_kinds()) {
@@ -39,9 +40,10 @@ TEST_CASE("factory: errors name the kind and the option") {
   const auto error = [&](std::string_view kind, const AttentionOptions& options) {
     return error_of<Error>([&] { make_attention(kind, options, generator); });
   };
-  CHECK(error("multihead", kOptions) ==
-        "make_attention: unknown attention: \"multihead\" (simplified, self_v1, self_v2, causal, multi_head_wrapper or "
-        "multi_head)");
+  CHECK(
+      error("multihead", kOptions) ==
+      "make_attention: unknown attention: \"multihead\" (simplified, self_v1, self_v2, causal, multi_head_wrapper, multi_head, "
+      "einsum or fused_qkv)");
   AttentionOptions options = kOptions;
   options.d_out = 6;
   CHECK(error("simplified", options) == "make_attention: simplified has no weights, so d_out must be d_in: d_in=4, d_out=6");
@@ -52,6 +54,9 @@ TEST_CASE("factory: errors name the kind and the option") {
   options = kOptions;
   options.dropout = 0.1;
   CHECK(error("self_v2", options) == "make_attention: self_v2 has no dropout: got 0.1 (set it to 0)");
+  options = kOptions;
+  options.out_bias = false;
+  CHECK(error("einsum", options) == "make_attention: einsum has no output projection without bias: got out_bias=false");
   options = kOptions;
   options.qkv_bias = true;
   CHECK(error("self_v1", options) == "make_attention: self_v1 has no bias: got qkv_bias=true");

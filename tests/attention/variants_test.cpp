@@ -6,6 +6,7 @@
 namespace onestep::attention {
 namespace {
 
+using testing::einsum_style;
 using testing::fused_qkv;
 
 struct Size {
@@ -50,17 +51,58 @@ TEST_CASE("variants: fused QKV is MultiHeadAttention with its projections below 
   }
 }
 
-TEST_CASE("variants: with dropout fused QKV draws what MultiHeadAttention draws") {
+TEST_CASE("variants: einsum style is MultiHeadAttention with the heads as a dim") {
+  for (const Size& s : kSizes) {
+    Generator generator(5);
+    MultiHeadAttention split(s.d_in, s.d_out, s.tokens, 0.0, s.heads, s.qkv_bias, generator);
+    const auto named = einsum_style(split, s.qkv_bias);
+    Tensor x = randn({s.batch, s.tokens, s.d_in}, generator).requires_grad_();
+    const AttentionResult want = run(split, x);
+    const Tensor dx = x.grad();
+    const AttentionResult got = run(*named, x);
+    CHECK(same(got.context, want.context));
+    CHECK(same(got.weights, want.weights));
+    CHECK(same(x.grad(), dx));
+    const auto flat = [](const Tensor& parameter) { return parameter.grad().flatten(); };
+    CHECK(same(flat(named->W_out), flat(split.out_proj.weight)));
+    CHECK(same(named->b_out.grad(), split.out_proj.bias.grad()));
+    CHECK(same(flat(named->W_query), flat(split.W_query.weight)));
+    CHECK(same(flat(named->W_key), flat(split.W_key.weight)));
+    CHECK(same(flat(named->W_value), flat(split.W_value.weight)));
+    if (!s.qkv_bias) continue;
+    CHECK(same(flat(named->b_query), flat(split.W_query.bias)));
+    CHECK(allclose(flat(named->b_key), flat(split.W_key.bias), 0, 1e-5));  // 0: a shift of all keys changes no weight
+    CHECK(same(flat(named->b_value), flat(split.W_value.bias)));
+  }
+}
+
+TEST_CASE("variants: einsum style starts from the values of MultiHeadAttention") {
+  Generator a(123), b(123);
+  const MultiHeadAttention split(3, 4, 6, 0.0, 2, true, a);
+  const MultiHeadAttentionEinsum named(3, 4, 6, 0.0, 2, true, b);
+  CHECK(equal(named.W_query.flatten(), split.W_query.weight.flatten()));
+  CHECK(equal(named.b_value.flatten(), split.W_value.bias.flatten()));
+  CHECK(equal(named.W_out.flatten(), split.out_proj.weight.flatten()));
+  CHECK(equal(named.b_out, split.out_proj.bias));
+  CHECK(a.state() == b.state());
+  CHECK(named.num_heads() == 2);
+  CHECK(named.head_dim() == 2);
+}
+
+TEST_CASE("variants: with dropout each draws what MultiHeadAttention draws") {
   Generator generator(5);
   MultiHeadAttention split(4, 6, 5, 0.4, 3, true, generator);
   const auto fused = fused_qkv(split, true);
+  const auto named = einsum_style(split, true);
   const Tensor x = randn({2, 5, 4}, generator);
   const std::string state = generator.state();
   const Tensor want = split(x);
-  generator.set_state(state);
-  CHECK(same((*fused)(x), want));
-  generator.set_state(state);
-  CHECK(same(fused->forward_with_weights(x).context, want));
+  for (const Attention* variant : std::initializer_list<const Attention*>{fused.get(), named.get()}) {
+    generator.set_state(state);
+    CHECK(same((*variant)(x), want));
+    generator.set_state(state);
+    CHECK(same(variant->forward_with_weights(x).context, want));
+  }
 }
 
 TEST_CASE("CausalSelfAttention: GPT-2's names, optional biases and errors") {

@@ -50,6 +50,15 @@ TEST_CASE("memory: live and peak bytes are counted in size classes") {
   CHECK(memory::stats().peak_bytes >= before.peak_bytes);
 }
 
+TEST_CASE("memory: the peak can be counted anew") {
+  memory::deallocate(memory::allocate(1 << 20), 1 << 20);
+  memory::reset_peak();
+  const Stats before = memory::stats();
+  CHECK(before.peak_bytes == before.live_bytes);
+  memory::deallocate(memory::allocate(1000), 1000);
+  CHECK(memory::stats().peak_bytes == before.live_bytes + 1024);
+}
+
 TEST_CASE("memory: a size class wastes at most a quarter") {
   for (size_t bytes = 64; bytes < (size_t{1} << 22); bytes += bytes / 3 + 1) {
     const int64_t before = memory::stats().live_bytes;

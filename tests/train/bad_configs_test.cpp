@@ -115,30 +115,38 @@ TEST_CASE("bad configs: model") {
           {R"({"kind": "gtp"})", R"(: /model/kind: must be attention: got "gtp")"},
           {R"({"kind": 3})", ": /model/kind: must be attention: got 3"},
           {R"({"attention": "multi_heads"})",
-           ": /model/attention: must be simplified, self_v1, self_v2, causal, multi_head_wrapper or multi_head: got "
+           ": /model/attention: must be simplified, self_v1, self_v2, causal, multi_head_wrapper, multi_head, "
+           "einsum or fused_qkv: got "
            "\"multi_heads\" (did you mean multi_head?)"},
           {R"({"attention": "flash"})",
-           ": /model/attention: must be simplified, self_v1, self_v2, causal, multi_head_wrapper or multi_head: got \"flash\""},
+           ": /model/attention: must be simplified, self_v1, self_v2, causal, multi_head_wrapper, multi_head, "
+           "einsum or fused_qkv: got \"flash\""},
           {R"({"attention": "Causal"})",
-           ": /model/attention: must be simplified, self_v1, self_v2, causal, multi_head_wrapper or multi_head: got \"Causal\" "
+           ": /model/attention: must be simplified, self_v1, self_v2, causal, multi_head_wrapper, multi_head, "
+           "einsum or fused_qkv: got \"Causal\" "
            "(did you mean causal?)"},
           {R"({"rng_dialect": "torch_mkl"})",
            R"(: /model/rng_dialect: must be torch or torch-mkl: got "torch_mkl" (did you mean torch-mkl?))"},
           {R"({"attention": "self_v1", "num_heads": 4})",
-           ": /model/num_heads: does not apply to model.attention = self_v1 (only to model.attention = multi_head_wrapper or "
-           "multi_head)"},
+           ": /model/num_heads: does not apply to model.attention = self_v1 (only to model.attention = multi_head_wrapper, "
+           "multi_head, "
+           "einsum or fused_qkv)"},
           {R"({"attention": "simplified", "qkv_bias": true})",
            ": /model/qkv_bias: does not apply to model.attention = simplified (only to model.attention = self_v2, causal, "
-           "multi_head_wrapper or multi_head)"},
+           "multi_head_wrapper, multi_head, "
+           "einsum or fused_qkv)"},
           {R"({"attention": "self_v1", "qkv_bias": true})",
            ": /model/qkv_bias: does not apply to model.attention = self_v1 (only to model.attention = self_v2, causal, "
-           "multi_head_wrapper or multi_head)"},
+           "multi_head_wrapper, multi_head, "
+           "einsum or fused_qkv)"},
           {R"({"attention": "self_v2", "dropout": 0.1})",
            ": /model/dropout: does not apply to model.attention = self_v2 (only to model.attention = causal, "
-           "multi_head_wrapper or multi_head)"},
+           "multi_head_wrapper, multi_head, "
+           "einsum or fused_qkv)"},
           {R"({"attention": "causal", "num_heads": 2})",
-           ": /model/num_heads: does not apply to model.attention = causal (only to model.attention = multi_head_wrapper or "
-           "multi_head)"},
+           ": /model/num_heads: does not apply to model.attention = causal (only to model.attention = multi_head_wrapper, "
+           "multi_head, "
+           "einsum or fused_qkv)"},
           {R"({"d_model": 48, "num_heads": 5})", ": /model/num_heads: must divide d_model = 48: got 5"},
           {R"({"attention": "multi_head_wrapper", "d_model": 3, "num_heads": 2})",
            ": /model/num_heads: must divide d_model = 3: got 2"},

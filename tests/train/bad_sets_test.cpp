@@ -37,7 +37,8 @@ TEST_CASE("bad --set arguments") {
       {{"model.num_heads=3"}, "--set model.num_heads=3: /model/num_heads: must divide d_model = 64: got 3"},
       {{"model.attention=causal", "model.num_heads=2"},
        "--set model.num_heads=2: /model/num_heads: does not apply to model.attention = causal (only to model.attention = "
-       "multi_head_wrapper or multi_head)"},
+       "multi_head_wrapper, multi_head, "
+       "einsum or fused_qkv)"},
       {{"seed"}, "--set seed: has no = (write --set section.key=value)"},
       {{"=3"}, "--set =3: part of the key is empty (write --set section.key=value)"},
       {{"model.=3"}, "--set model.=3: part of the key is empty (write --set section.key=value)"},
@@ -47,8 +48,9 @@ TEST_CASE("bad --set arguments") {
       {{"model.d_model.x=3"},
        R"(--set model.d_model.x=3: /model/d_model: must be a whole number from 1 to 65536: got {"x":3})"},
       {{"model.attention.x=3"},
-       "--set model.attention.x=3: /model/attention: must be simplified, self_v1, self_v2, causal, multi_head_wrapper or "
-       "multi_head: got {\"x\":3}"},
+       "--set model.attention.x=3: /model/attention: must be simplified, self_v1, self_v2, causal, multi_head_wrapper, "
+       "multi_head, "
+       "einsum or fused_qkv: got {\"x\":3}"},
       {{"optimizer.lr=nan"}, R"(--set optimizer.lr=nan: /optimizer/lr: must be a number of at least 0: got "nan")"},
       {{"optimizer.lr=1e999"}, R"(--set optimizer.lr=1e999: /optimizer/lr: must be a number of at least 0: got "1e999")"},
       {{"optimizer.lr="}, R"(--set optimizer.lr=: /optimizer/lr: must be a number of at least 0: got "")"},
@@ -72,7 +74,8 @@ TEST_CASE("bad --set arguments") {
   }
   CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": {"attention": "causal"}})", {"model.num_heads=2"}) ==
         "--set model.num_heads=2: /model/num_heads: does not apply to model.attention = causal (only to model.attention = "
-        "multi_head_wrapper or multi_head)");
+        "multi_head_wrapper, multi_head, "
+        "einsum or fused_qkv)");
   CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "optimizer": {"betas": [0.9, 0.99]}})",
                 {R"(optimizer={"kind": "sgd", "eps": 1})"}) ==
         "--set optimizer={\"kind\": \"sgd\", \"eps\": 1}: /optimizer/eps: does not apply to optimizer.kind = sgd (only to "

@@ -198,7 +198,8 @@ TEST_CASE("config: the resolved config reads back to an equal one") {
 
 TEST_CASE("config: the resolved config writes every key that applies and no other") {
   for (const char* kind : {"sgd", "adam", "adamw", "rmsprop", "adagrad"}) {
-    for (const char* attention : {"simplified", "self_v1", "self_v2", "causal", "multi_head_wrapper", "multi_head"}) {
+    for (const char* attention :
+         {"simplified", "self_v1", "self_v2", "causal", "multi_head_wrapper", "multi_head", "einsum", "fused_qkv"}) {
       const Config config =
           parse_config(kTask, "run.json", {std::string("optimizer.kind=") + kind, std::string("model.attention=") + attention});
       const std::string resolved = resolved_json(config);

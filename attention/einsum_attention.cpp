@@ -1,0 +1,65 @@
+#include "attention/einsum_attention.h"
+
+#include "attention/heads.h"
+#include "attention/mask.h"
+#include "nn/linear.h"
+
+namespace onestep::attention {
+namespace {
+
+/// Draws a Linear layer and leaves its parameters in these shapes.
+void draw(Tensor& weight, const Shape& weight_shape, Tensor& bias, const Shape& bias_shape, int64_t d_in, int64_t d_out,
+          bool with_bias, Generator& generator) {
+  const nn::Linear linear(d_in, d_out, with_bias, generator);
+  weight = linear.weight.detach().view(weight_shape).requires_grad_();
+  if (with_bias) bias = linear.bias.detach().view(bias_shape).requires_grad_();
+}
+
+/// x W^T + b for every head: [..., T, d_in] -> [..., H, T, head_dim]
+Tensor projected(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Tensor heads = einsum("...td,hkd->...htk", {x, weight});
+  return bias.defined() ? heads + bias : heads;
+}
+
+}  // namespace
+
+MultiHeadAttentionEinsum::MultiHeadAttentionEinsum(int64_t d_in, int64_t d_out, int64_t context_length, double dropout_p,
+                                                   int64_t num_heads, bool qkv_bias, Generator& generator)
+    : Attention(d_in, shared_width("MultiHeadAttentionEinsum", d_out, num_heads), context_length),
+      dropout(dropout_p, generator),
+      mask(causal_mask(context_length)) {
+  const int64_t head_dim = d_out / num_heads;
+  const Shape weight = {num_heads, head_dim, d_in}, bias = {num_heads, 1, head_dim};
+  draw(W_query, weight, b_query, bias, d_in, d_out, qkv_bias, generator);
+  draw(W_key, weight, b_key, bias, d_in, d_out, qkv_bias, generator);
+  draw(W_value, weight, b_value, bias, d_in, d_out, qkv_bias, generator);
+  draw(W_out, {d_out, num_heads, head_dim}, b_out, {d_out}, d_out, d_out, /*with_bias=*/true, generator);
+}
+
+void MultiHeadAttentionEinsum::visit(nn::Visitor& visitor) {
+  visitor.parameter("W_query", W_query);
+  visitor.parameter("b_query", b_query);
+  visitor.parameter("W_key", W_key);
+  visitor.parameter("b_key", b_key);
+  visitor.parameter("W_value", W_value);
+  visitor.parameter("b_value", b_value);
+  visitor.parameter("W_out", W_out);
+  visitor.parameter("b_out", b_out);
+  visitor.buffer("mask", mask);
+  visitor.child("dropout", dropout);
+}
+
+Tensor MultiHeadAttentionEinsum::attend(const Tensor& x, Tensor* weights) const {
+  const int64_t T = x.size(-2);
+  const Tensor queries = projected(x, W_query, b_query);                                      // [..., H, T, head_dim]
+  const Tensor keys = projected(x, W_key, b_key);                                             // [..., H, T, head_dim]
+  const Tensor values = projected(x, W_value, b_value);                                       // [..., H, T, head_dim]
+  const Tensor scores = einsum("...hqk,...hsk->...hqs", {queries, keys});                     // [..., H, T, T]
+  const Tensor future = mask.slice(0, 0, T).slice(1, 0, T);                                   // [T, T]
+  const Tensor attn_weights = dropout(masked_attention_weights(scores, future, head_dim()));  // [..., H, T, T]
+  if (weights) *weights = attn_weights;
+  const Tensor context = einsum("...hqs,...hsk->...hqk", {attn_weights, values});  // [..., H, T, head_dim]
+  return einsum("...hqk,ohk->...qo", {context, W_out}) + b_out;                    // [..., T, d_out]
+}
+
+}  // namespace onestep::attention

@@ -1,0 +1,50 @@
+#pragma once
+// Measuring beside others: contestants take turns, and medians count.
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace onestep::bench {
+
+/// Seconds of one call, out of `calls`.
+inline double seconds_per_call(const std::function<void()>& call, int calls) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  for (int i = 0; i < calls; ++i) call();
+  return std::chrono::duration<double>(Clock::now() - start).count() / calls;
+}
+
+inline double median(std::vector<double> x) {
+  std::sort(x.begin(), x.end());
+  return x[x.size() / 2];
+}
+
+/// Median seconds of each contestant, which take turns. A pause lets the threads of the one before fall asleep: OpenBLAS's keep
+/// a core busy for 2^26 cycles after a product.
+inline std::vector<double> take_turns(const std::vector<std::function<void()>>& contestants, int calls, int rounds) {
+  std::vector<std::vector<double>> seconds(contestants.size());
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t i = 0; i < contestants.size(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      seconds_per_call(contestants[i], (calls + 1) / 2);  // until its threads are awake and on cores of their own
+      seconds[i].push_back(seconds_per_call(contestants[i], calls));
+    }
+  }
+  std::vector<double> medians;
+  for (const auto& s : seconds) medians.push_back(median(s));
+  return medians;
+}
+
+inline std::string cpu_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "unknown CPU";
+}
+
+}  // namespace onestep::bench
