@@ -1,9 +1,12 @@
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "book/chapter.h"
+#include "book/pictures.h"
 #include "train/commands/commands.h"
 #include "train/suggest.h"
 
@@ -11,7 +14,7 @@ namespace onestep::train::commands {
 namespace {
 
 struct BookOptions {
-  std::string section, dialect;
+  std::string section, dialect, svg;
   bool list = false, check = false;
 };
 
@@ -37,7 +40,22 @@ int list(const std::vector<book::Section>& chosen) {
   return 0;
 }
 
+/// Writes the pictures into `folder`, which is made if need be.
+int write_pictures(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  check<IoError>(!error, folder.string(), ": cannot be made: ", error.message());
+  for (const book::Picture& picture : book::pictures()) {
+    const std::filesystem::path path = folder / (picture.name + ".svg");
+    std::ofstream out(path);
+    check<IoError>(static_cast<bool>(out << picture.svg << std::flush), path.string(), ": cannot be written");
+    std::cout << path.string() << '\n';
+  }
+  return 0;
+}
+
 int run(const BookOptions& options) {
+  if (!options.svg.empty()) return write_pictures(options.svg);
   const std::optional<RngDialect> dialect = parse_dialect(options.dialect);
   const std::vector<book::Section> chosen = chosen_sections(options.section);
   if (options.list) return list(chosen);
@@ -60,6 +78,7 @@ void add_book(CLI::App& app, Action& action) {
                    "Dropout masks: torch (PyTorch 2.7 and later) or torch-mkl (older, on Intel CPUs; default: both)")
       ->type_name("NAME");
   command->add_flag("--check", options->check, "Compare with the printed digits; exit status 1 at the first that differs");
+  command->add_option("--svg", options->svg, "Write the pictures of docs/attention.md into a folder")->type_name("FOLDER");
   command->callback([&action, options] { action = [options] { return run(*options); }; });
 }
 
