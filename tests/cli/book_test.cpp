@@ -57,6 +57,22 @@ TEST_CASE("cli book: every digit agrees on every instruction set") {
   CHECK(run_onestep({"book", "3.5.2", "--check", "--dialect", "torch"}).status == 0);
 }
 
+TEST_CASE("cli book: a digit that differs is named and the exit status is 1") {
+  const auto misprinted = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), ONESTEP_BINARY_DIR "/tests/onestep_misprinted");
+    return run_process(arguments);
+  };
+  for (const char* section : {"3", "3.4", "3.4.2"}) {
+    const ProcessResult result = misprinted({"book", section, "--check"});
+    CHECK(result.status == 1);
+    CHECK(result.err == "");
+    CHECK_MESSAGE(result.out.starts_with("qkv_context_2: element 0: expected 0.3062, got 0.3061 from const auto "), result.out);
+  }
+  CHECK(misprinted({"book", "--check"}).status == 1);
+  CHECK(misprinted({"book", "--check", "3.5"}).status == 0);
+  CHECK(misprinted({"book"}).out == run_onestep({"book"}).out);
+}
+
 TEST_CASE("cli book: unknown sections and dialects are refused") {
   const ProcessResult section = run_onestep({"book", "9.9"});
   CHECK(section.status == 2);
