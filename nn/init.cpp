@@ -3,6 +3,7 @@
 #include <cmath>
 #include <span>
 
+#include "autograd/ops.h"
 #include "autograd/random_fill.h"
 
 namespace onestep::nn::init {
@@ -25,6 +26,11 @@ void uniform_(Tensor& tensor, double from, double to, Generator& generator) {
 
 void normal_(Tensor& tensor, double mean, double std, Generator& generator) {
   fill_values("normal_", tensor, [&]<class T>(std::span<T> values) { fill_normal<T>(values, mean, std, generator); });
+}
+
+void zeros_(Tensor& tensor) {
+  NoGradGuard no_grad;
+  fill_(tensor, 0);
 }
 
 void kaiming_uniform_(Tensor& weight, double a, Generator& generator) {

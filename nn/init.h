@@ -9,6 +9,8 @@ namespace onestep::nn::init {
 void uniform_(Tensor& tensor, double from = 0.0, double to = 1.0, Generator& generator = default_generator());
 /// Normal with the given mean and standard deviation.
 void normal_(Tensor& tensor, double mean = 0.0, double std = 1.0, Generator& generator = default_generator());
+/// Zero everywhere.
+void zeros_(Tensor& tensor);
 /// Uniform within +-sqrt(3) gain / sqrt(fan_in), gain = sqrt(2 / (1 + a^2)), for a weight [out, in]: fan_in = in (He et al.
 /// 2015; torch.nn.init.kaiming_uniform_ for a leaky ReLU of slope a). Throws ShapeError below rank 2.
 void kaiming_uniform_(Tensor& weight, double a = 0.0, Generator& generator = default_generator());

@@ -188,11 +188,11 @@ void check_left_out(const Field& field, const json& value, const Config& config)
   std::string actual;
   bool kind_was_set = false;
   for (const When& when : field.when) {
-    const Field& selector = *find_field(when.path);
-    kind_was_set = kind_was_set || config.origin.sets.contains(selector.pointer());
-    if (holds(selector.when, config)) {
-      actual += (actual.empty() ? "" : " and ") + when.path + " = " + *std::get<std::string*>(value_of(selector, config));
-    }
+    const Field* selector = find_field(when.path);
+    while (!holds(selector->when, config)) selector = find_field(selector->when.front().path);
+    kind_was_set = kind_was_set || config.origin.sets.contains(selector->pointer());
+    const std::string choice = selector->path + " = " + *std::get<std::string*>(value_of(*selector, config));
+    if (actual.find(choice) == std::string::npos) actual += (actual.empty() ? "" : " and ") + choice;
   }
   const bool neutral = !field.neutral.empty() && value == json::parse(field.neutral);
   const bool from_file = config.origin.at(field.pointer()).starts_with(config.origin.file + ": ");
@@ -234,6 +234,10 @@ void read_fields(const json& root, Config& config) {
   }
   if (!given.contains("schedule.decay_steps") && config.schedule.kind != "constant") {
     config.schedule.decay_steps = config.train.steps;
+  }
+  if (!given.contains("model.d_ff") && config.model.kind == "gpt") {
+    const int64_t d = config.model.d_model;
+    config.model.d_ff = config.model.activation == "swiglu" ? (d + 2) / 3 * 8 : 4 * d;
   }
   if (config.optimizer.decay == "auto") config.optimizer.decay = config.model.kind == "attention" ? "all" : "matrices";
 }

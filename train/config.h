@@ -9,15 +9,22 @@
 
 namespace onestep::train {
 
-/// The network: logits = head(attention(tok_emb[idx] + pos_emb[0..T-1])).
+/// The network: one attention layer between embeddings and a head, or a GPT.
 struct ModelConfig {
-  std::string kind = "attention";
+  std::string kind = "attention";        ///< attention, gpt
   std::string attention = "multi_head";  ///< one of attention::attention_kinds()
   int64_t d_model = 64;
   int64_t num_heads = 4;
   int64_t context_length = 32;
   double dropout = 0.0;
   bool qkv_bias = false;
+  int64_t num_layers = 4;                ///< gpt, as all that follow
+  int64_t d_ff = 0;                      ///< 4 d_model, with swiglu 8/3 d_model, unless given
+  std::string activation = "gelu_tanh";  ///< gelu_tanh, gelu, relu, silu, swiglu
+  std::string norm = "layer_norm";       ///< layer_norm, rms_norm
+  double norm_eps = 1e-5;
+  bool bias = true;
+  bool tie_weights = true;
   std::string rng_dialect = "torch";  ///< whose dropout masks: torch, torch-mkl
   bool operator==(const ModelConfig&) const = default;
 };

@@ -55,7 +55,7 @@ ordered_json field_schema(const Field& field) {
   return schema;
 }
 
-// Holds where one of the conditions does; they speak of keys of the same section.
+// Holds where one of the conditions does; they speak of keys of the same section, which must apply themselves.
 ordered_json condition(const std::vector<When>& conditions) {
   ordered_json any = ordered_json::array();
   for (const When& when : conditions) {
@@ -64,6 +64,7 @@ ordered_json condition(const std::vector<When>& conditions) {
     ordered_json one{{"properties", {{selector.key(), {{"enum", when.values}}}}}};
     const bool by_default = std::find(when.values.begin(), when.values.end(), standard) != when.values.end();
     if (!by_default) one["required"] = {selector.key()};
+    if (!selector.when.empty()) one["allOf"] = {condition(selector.when)};
     any.push_back(std::move(one));
   }
   return {{"anyOf", std::move(any)}};

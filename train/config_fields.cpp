@@ -1,10 +1,6 @@
 #include "train/config_fields.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <type_traits>
 
 #include "attention/factory.h"
 
@@ -37,27 +33,53 @@ std::vector<Field> top_fields() {
 std::vector<Field> model_fields() {
   using M = ModelConfig;
   constexpr auto in = &Config::model;
-  const std::string type = "model.attention";
+  const std::string kind = "model.kind", type = "model.attention";
   const auto kinds = attention::attention_kinds();
   return {
-      field("model.kind", in, &M::kind,
-            "the network around the attention: logits = head(attention(token + position embedding))")
-          .one_of({"attention"}),
+      field(kind, in, &M::kind,
+            "attention: one layer between embeddings and a head, head(attention(token + position embedding)); gpt: GPT-2's "
+            "blocks "
+            "of attention and feed-forward layer on a residual stream")
+          .one_of({"attention", "gpt"}),
       field(type, in, &M::attention, "type of attention, by the name the chapter gives it")
-          .one_of({kinds.begin(), kinds.end()}),
-      field("model.d_model", in, &M::d_model, "width of the embeddings and of the attention's output").range(1, kMaxWidth),
+          .one_of({kinds.begin(), kinds.end()})
+          .only(kind, {"attention"}),
+      field("model.d_model", in, &M::d_model, "width of the embeddings and of every layer's output").range(1, kMaxWidth),
       field("model.num_heads", in, &M::num_heads, "attention heads; must divide d_model")
           .range(1, kMaxWidth)
           .only(type, {"multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
+          .only(kind, {"gpt"})
           .elsewhere_only("1"),
       field("model.context_length", in, &M::context_length, "longest sequence, in tokens").range(1, kMaxLength),
-      field("model.dropout", in, &M::dropout, "probability that an attention weight is dropped in training")
+      field("model.dropout", in, &M::dropout,
+            "probability that an attention weight is dropped in training; gpt: also an element of the embeddings and of what a "
+            "block adds")
           .range(0, 1)
           .only(type, {"causal", "multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
+          .only(kind, {"gpt"})
           .elsewhere_only("0"),
       field("model.qkv_bias", in, &M::qkv_bias, "whether the query, key and value projections have a bias")
           .only(type, {"self_v2", "causal", "multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
           .elsewhere_only("false"),
+      field("model.num_layers", in, &M::num_layers, "blocks").range(1, 1000).only(kind, {"gpt"}),
+      field("model.d_ff", in, &M::d_ff, "hidden width of the feed-forward layers")
+          .range(1, 16 * kMaxWidth)
+          .only(kind, {"gpt"})
+          .defaults_to("4 d_model; for activation swiglu 8/3 d_model, rounded up to a multiple of 8"),
+      field("model.activation", in, &M::activation,
+            "of the feed-forward layers; gelu_tanh is GPT-2's, gelu takes erf; swiglu is silu with a gate, of three matrices")
+          .one_of({"gelu_tanh", "gelu", "relu", "silu", "swiglu"})
+          .only(kind, {"gpt"}),
+      field("model.norm", in, &M::norm, "what stands before attention, feed-forward layer and head")
+          .one_of({"layer_norm", "rms_norm"})
+          .only(kind, {"gpt"}),
+      field("model.norm_eps", in, &M::norm_eps, "added to the variance or the mean square in the norms")
+          .at_least(0)
+          .only(kind, {"gpt"}),
+      field("model.bias", in, &M::bias, "whether linear layers and layer norms have a bias (the head has none)")
+          .only(kind, {"gpt"}),
+      field("model.tie_weights", in, &M::tie_weights, "whether the head's weight is that of the token embedding")
+          .only(kind, {"gpt"}),
       field("model.rng_dialect", in, &M::rng_dialect,
             "whose dropout masks: torch (2.7 and later, and all CPUs but Intel's) or torch-mkl (older, on Intel CPUs)")
           .one_of({"torch", "torch-mkl"}),
@@ -199,14 +221,6 @@ std::vector<Field> train_fields() {
   };
 }
 
-std::string list_json(const std::vector<std::string>& items) {
-  std::string out = "[";
-  for (const std::string& item : items) out += (out.size() > 1 ? ", " : "") + item;
-  return out + "]";
-}
-
-std::string json_string(const std::string& text) { return nlohmann::json(text).dump(); }
-
 }  // namespace
 
 const std::vector<Field>& config_fields() {
@@ -254,109 +268,10 @@ FieldValue default_value(const Field& field) {
 
 bool holds(const std::vector<When>& conditions, const Config& config) {
   return conditions.empty() || std::any_of(conditions.begin(), conditions.end(), [&](const When& when) {
-           const std::string& value = *std::get<std::string*>(value_of(*find_field(when.path), config));
-           return std::find(when.values.begin(), when.values.end(), value) != when.values.end();
+           const Field& selector = *find_field(when.path);
+           const std::string& value = *std::get<std::string*>(value_of(selector, config));
+           return std::find(when.values.begin(), when.values.end(), value) != when.values.end() && holds(selector.when, config);
          });
-}
-
-std::string to_json(double value) {
-  const bool plain = value == 0 || (std::abs(value) >= 1e-5 && std::abs(value) < 1e15);
-  char digits[64];
-  const auto end =
-      std::to_chars(digits, digits + sizeof digits, value, plain ? std::chars_format::fixed : std::chars_format::scientific)
-          .ptr;
-  const std::string text(digits, end);
-  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
-}
-
-std::string to_json(const FieldValue& value) {
-  return std::visit(
-      [](const auto* pointer) -> std::string {
-        using T = std::remove_cvref_t<decltype(*pointer)>;
-        if constexpr (std::is_same_v<T, bool>) {
-          return *pointer ? "true" : "false";
-        } else if constexpr (std::is_same_v<T, int64_t>) {
-          return std::to_string(*pointer);
-        } else if constexpr (std::is_same_v<T, double>) {
-          return to_json(*pointer);
-        } else if constexpr (std::is_same_v<T, std::string>) {
-          return json_string(*pointer);
-        } else {
-          std::vector<std::string> items;
-          for (const auto& item : *pointer) {
-            if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-              items.push_back(json_string(item));
-            } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
-              items.push_back(std::to_string(item));
-            } else {
-              items.push_back(to_json(item));
-            }
-          }
-          return list_json(items);
-        }
-      },
-      value);
-}
-
-std::string join_or(const std::vector<std::string>& words) {
-  std::string out;
-  for (size_t i = 0; i < words.size(); ++i) out += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
-  return out;
-}
-
-std::string describe(const std::vector<When>& conditions) {
-  std::string out;
-  for (const When& when : conditions) out += (out.empty() ? "" : "; or ") + when.path + " = " + join_or(when.values);
-  return out;
-}
-
-namespace {
-
-// ` from 1 to 9`, ` of at least 0`, or nothing.
-std::string range_words(const Field& field) {
-  const auto number = [](double value) {
-    return std::abs(value) < 1e15 && value == std::floor(value) ? std::to_string(static_cast<int64_t>(value)) : to_json(value);
-  };
-  if (std::isinf(field.low)) return "";
-  if (std::isinf(field.high)) return " of at least " + number(field.low);
-  return " from " + number(field.low) + (field.below_high ? " to below " : " to ") + number(field.high);
-}
-
-struct ExpectedWords {
-  const Field& field;
-  std::string operator()(const bool*) const { return "true or false"; }
-  std::string operator()(const int64_t*) const {
-    return "a whole number" + (std::isinf(field.low) ? " from -2^63 to 2^63 - 1" : range_words(field));
-  }
-  std::string operator()(const double*) const { return "a number" + range_words(field); }
-  std::string operator()(const std::string*) const {
-    return field.choices.empty() ? "a string that is not empty" : join_or(field.choices);
-  }
-  std::string operator()(const std::array<double, 2>*) const { return "a list of two numbers" + range_words(field); }
-  std::string operator()(const std::vector<int64_t>*) const { return "a list of whole numbers, not empty"; }
-  std::string operator()(const std::vector<std::string>*) const { return "a list of strings, not empty"; }
-};
-
-struct ExpectedItemWords {
-  const Field& field;
-  std::string operator()(const std::array<double, 2>*) const { return "a number" + range_words(field); }
-  std::string operator()(const std::vector<int64_t>*) const { return "a whole number" + range_words(field); }
-  std::string operator()(const auto*) const { return "a string that is not empty"; }
-};
-
-}  // namespace
-
-std::string expected(const Field& field) { return std::visit(ExpectedWords{field}, default_value(field)); }
-
-std::string expected_item(const Field& field) { return std::visit(ExpectedItemWords{field}, default_value(field)); }
-
-std::string default_words(const Field& field) {
-  if (!field.required.empty()) return holds(field.required, Config()) ? "required" : "required for " + describe(field.required);
-  if (field.optional) return "none";
-  if (!field.derived.empty()) return field.derived;
-  std::string out = to_json(default_value(field));
-  for (const auto& [kind, number] : field.defaults) out += "; for " + kind + " " + to_json(number);
-  return out;
 }
 
 }  // namespace onestep::train

@@ -17,7 +17,7 @@ namespace onestep::train {
 using FieldValue = std::variant<bool*, int64_t*, double*, std::string*, std::array<double, 2>*, std::vector<int64_t>*,
                                 std::vector<std::string>*>;
 
-/// Holds where the field `path` has one of `values`.
+/// Holds where the field `path` applies and has one of `values`.
 struct When {
   std::string path;
   std::vector<std::string> values;

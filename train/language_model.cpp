@@ -1,6 +1,7 @@
 #include "train/language_model.h"
 
 #include "autograd/ops.h"
+#include "train/gpt.h"
 
 namespace onestep::train {
 namespace {
@@ -17,6 +18,11 @@ attention::AttentionOptions attention_options(const ModelConfig& config) {
 
 }  // namespace
 
+void LanguageModel::check_tokens(const Tensor& tokens) const {
+  check<ShapeError>(tokens.dim() == 2 && tokens.size(1) <= context_length(), "language model: tokens of shape ", tokens.shape(),
+                    " (needs [B, T] with T up to the context length of ", context_length(), ")");
+}
+
 AttentionLanguageModel::AttentionLanguageModel(const ModelConfig& config, int64_t vocab_size, Generator& generator)
     : LanguageModel(vocab_size, config.context_length),
       tok_emb_(vocab_size, config.d_model, generator),
@@ -25,11 +31,10 @@ AttentionLanguageModel::AttentionLanguageModel(const ModelConfig& config, int64_
       head_(config.d_model, vocab_size, true, generator) {}
 
 Tensor AttentionLanguageModel::forward(const Tensor& tokens) const {
-  check<ShapeError>(tokens.dim() == 2 && tokens.size(1) <= context_length(), "language model: tokens of shape ", tokens.shape(),
-                    " (needs [B, T] with T up to the context length of ", context_length(), ")");
-  const Tensor positions = arange(tokens.size(1));                          // [T]
-  const Tensor x = tok_emb_.forward(tokens) + pos_emb_.forward(positions);  // [B, T, d]
-  return head_.forward(att_->forward(x));                                   // [B, T, V]
+  check_tokens(tokens);
+  const Tensor positions = arange(tokens.size(1));          // [T]
+  const Tensor x = tok_emb_(tokens) + pos_emb_(positions);  // [B, T, d]
+  return head_((*att_)(x));                                 // [B, T, V]
 }
 
 void AttentionLanguageModel::visit(nn::Visitor& visitor) {
@@ -40,7 +45,8 @@ void AttentionLanguageModel::visit(nn::Visitor& visitor) {
 }
 
 std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator) {
-  check<ConfigError>(config.kind == "attention", "model.kind: ", config.kind, " is not a model (known: attention)");
+  if (config.kind == "gpt") return std::make_unique<Gpt>(config, vocab_size, generator);
+  check<ConfigError>(config.kind == "attention", "model.kind: ", config.kind, " is not a model (known: attention, gpt)");
   return std::make_unique<AttentionLanguageModel>(config, vocab_size, generator);
 }
 

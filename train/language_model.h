@@ -19,6 +19,10 @@ class LanguageModel : public nn::Module {
   int64_t vocab_size() const { return vocab_size_; }
   int64_t context_length() const { return context_length_; }
 
+ protected:
+  /// Throws ShapeError unless tokens are [B, T'] with T' <= context_length.
+  void check_tokens(const Tensor& tokens) const;
+
  private:
   int64_t vocab_size_, context_length_;
 };

@@ -17,6 +17,9 @@ struct BadConfig {
   std::string message;  // after `run.json`
 };
 
+const std::string kModelKeys =
+    "(known here: kind, attention, d_model, num_heads, context_length, dropout, qkv_bias, num_layers, d_ff, activation, norm, "
+    "norm_eps, bias, tie_weights, rng_dialect)";
 const std::string kTask = R"("data": {"kind": "task", "task": "copy"})";
 
 // The sentence with which a config is refused; empty if it is not.
@@ -79,22 +82,13 @@ TEST_CASE("bad configs: model") {
           {R"({"num_head": 4})", ": /model/num_head: unknown key (did you mean num_heads?)"},
           {R"({"n_heads": 4})", ": /model/n_heads: unknown key (did you mean num_heads?)"},
           {R"({"dmodel": 4})", ": /model/dmodel: unknown key (did you mean d_model?)"},
-          {R"({"bias": true})",
-           ": /model/bias: unknown key (known here: kind, attention, d_model, num_heads, context_length, dropout, qkv_bias, "
-           "rng_dialect)"},
-          {R"({"": 1})",
-           ": /model/: unknown key (known here: kind, attention, d_model, num_heads, context_length, dropout, qkv_bias, "
-           "rng_dialect)"},
+          {R"({"bias": true})", ": /model/bias: does not apply to model.kind = attention (only to model.kind = gpt)"},
+          {R"({"": 1})", ": /model/: unknown key " + kModelKeys},
           {R"({"context length": 1})", ": /model/context length: unknown key (did you mean context_length?)"},
-          {R"({"a/b~c": 1})",
-           ": /model/a~1b~0c: unknown key (known here: kind, attention, d_model, num_heads, context_length, dropout, qkv_bias, "
-           "rng_dialect)"},
-          {R"({"line\nbreak": 1})",
-           ": /model/line\\nbreak: unknown key (known here: kind, attention, d_model, num_heads, context_length, dropout, "
-           "qkv_bias, rng_dialect)"},
+          {R"({"a/b~c": 1})", ": /model/a~1b~0c: unknown key " + kModelKeys},
+          {R"({"line\nbreak": 1})", ": /model/line\\nbreak: unknown key " + kModelKeys},
           {"{\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\": 1}",
-           ": /model/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...: unknown key (known here: kind, "
-           "attention, d_model, num_heads, context_length, dropout, qkv_bias, rng_dialect)"},
+           ": /model/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...: unknown key " + kModelKeys},
           {R"({"d_model": "48"})", R"(: /model/d_model: must be a whole number from 1 to 65536: got "48")"},
           {R"({"d_model": 0})", ": /model/d_model: must be a whole number from 1 to 65536: got 0"},
           {R"({"d_model": -4})", ": /model/d_model: must be a whole number from 1 to 65536: got -4"},
@@ -112,8 +106,8 @@ TEST_CASE("bad configs: model") {
           {R"({"dropout": "0.1"})", R"(: /model/dropout: must be a number from 0 to 1: got "0.1")"},
           {R"({"qkv_bias": 1})", ": /model/qkv_bias: must be true or false: got 1"},
           {R"({"qkv_bias": "true"})", R"(: /model/qkv_bias: must be true or false: got "true")"},
-          {R"({"kind": "gtp"})", R"(: /model/kind: must be attention: got "gtp")"},
-          {R"({"kind": 3})", ": /model/kind: must be attention: got 3"},
+          {R"({"kind": "gtp"})", R"(: /model/kind: must be attention or gpt: got "gtp" (did you mean gpt?))"},
+          {R"({"kind": 3})", ": /model/kind: must be attention or gpt: got 3"},
           {R"({"attention": "multi_heads"})",
            ": /model/attention: must be simplified, self_v1, self_v2, causal, multi_head_wrapper, multi_head, "
            "einsum or fused_qkv: got "
@@ -128,9 +122,9 @@ TEST_CASE("bad configs: model") {
           {R"({"rng_dialect": "torch_mkl"})",
            R"(: /model/rng_dialect: must be torch or torch-mkl: got "torch_mkl" (did you mean torch-mkl?))"},
           {R"({"attention": "self_v1", "num_heads": 4})",
-           ": /model/num_heads: does not apply to model.attention = self_v1 (only to model.attention = multi_head_wrapper, "
-           "multi_head, "
-           "einsum or fused_qkv)"},
+           ": /model/num_heads: does not apply to model.attention = self_v1 and model.kind = attention (only to "
+           "model.attention = "
+           "multi_head_wrapper, multi_head, einsum or fused_qkv; or model.kind = gpt)"},
           {R"({"attention": "simplified", "qkv_bias": true})",
            ": /model/qkv_bias: does not apply to model.attention = simplified (only to model.attention = self_v2, causal, "
            "multi_head_wrapper, multi_head, "
@@ -140,13 +134,22 @@ TEST_CASE("bad configs: model") {
            "multi_head_wrapper, multi_head, "
            "einsum or fused_qkv)"},
           {R"({"attention": "self_v2", "dropout": 0.1})",
-           ": /model/dropout: does not apply to model.attention = self_v2 (only to model.attention = causal, "
-           "multi_head_wrapper, multi_head, "
-           "einsum or fused_qkv)"},
+           ": /model/dropout: does not apply to model.attention = self_v2 and model.kind = attention (only to model.attention "
+           "= causal, "
+           "multi_head_wrapper, multi_head, einsum or fused_qkv; or model.kind = gpt)"},
           {R"({"attention": "causal", "num_heads": 2})",
-           ": /model/num_heads: does not apply to model.attention = causal (only to model.attention = multi_head_wrapper, "
-           "multi_head, "
-           "einsum or fused_qkv)"},
+           ": /model/num_heads: does not apply to model.attention = causal and model.kind = attention (only to model.attention "
+           "= "
+           "multi_head_wrapper, multi_head, einsum or fused_qkv; or model.kind = gpt)"},
+          {R"({"kind": "gpt", "attention": "causal"})",
+           ": /model/attention: does not apply to model.kind = gpt (only to model.kind = attention)"},
+          {R"({"kind": "gpt", "qkv_bias": true})",
+           ": /model/qkv_bias: does not apply to model.kind = gpt (only to model.attention = self_v2, causal, "
+           "multi_head_wrapper, multi_head, einsum or fused_qkv)"},
+          {R"({"kind": "gpt", "num_layers": 0})", ": /model/num_layers: must be a whole number from 1 to 1000: got 0"},
+          {R"({"kind": "gpt", "activation": "gelu_tan"})",
+           ": /model/activation: must be gelu_tanh, gelu, relu, silu or swiglu: got \"gelu_tan\" (did you mean gelu_tanh?)"},
+          {R"({"kind": "gpt", "d_model": 48, "num_heads": 5})", ": /model/num_heads: must divide d_model = 48: got 5"},
           {R"({"d_model": 48, "num_heads": 5})", ": /model/num_heads: must divide d_model = 48: got 5"},
           {R"({"attention": "multi_head_wrapper", "d_model": 3, "num_heads": 2})",
            ": /model/num_heads: must divide d_model = 3: got 2"},

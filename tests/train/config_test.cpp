@@ -66,7 +66,12 @@ TEST_CASE("config: every key is read into its own field") {
               "eval_batches": 5, "log_every": 6, "checkpoint_every": 7, "keep_checkpoints": 8}})",
                                      "run.json");
   CHECK(config.seed == -5);
-  CHECK(config.model == ModelConfig{"attention", "causal", 6, 4, 3, 0.25, true, "torch-mkl"});
+  CHECK(config.model == ModelConfig{.attention = "causal",
+                                    .d_model = 6,
+                                    .context_length = 3,
+                                    .dropout = 0.25,
+                                    .qkv_bias = true,
+                                    .rng_dialect = "torch-mkl"});
   CHECK(config.data.tokens == std::vector<int64_t>{0, 3, 1, 1, 2, 3});
   CHECK(config.data.vocab_size == 4);
   CHECK(config.data.window_starts == std::vector<int64_t>{0, 2});
@@ -262,6 +267,20 @@ TEST_CASE("config: the resolved text") {
   }
 }
 )");
+}
+
+TEST_CASE("config: a GPT's keys have defaults that follow from others") {
+  const auto gpt = [](std::vector<std::string> sets) {
+    sets.insert(sets.begin(), {"model.kind=gpt", "model.d_model=100"});
+    return parse_config(kTask, "run.json", sets);
+  };
+  CHECK(gpt({}).model.d_ff == 400);
+  CHECK(gpt({"model.activation=swiglu"}).model.d_ff == 272);
+  CHECK(gpt({"model.d_ff=7"}).model.d_ff == 7);
+  CHECK(gpt({}).optimizer.decay == "matrices");
+  const Config rms = gpt({"model.norm=rms_norm", "model.tie_weights=false", "model.bias=false", "model.num_layers=3"});
+  CHECK(parse_config(resolved_json(rms), "run.json") == rms);
+  CHECK(resolved_json(rms).find("qkv_bias") == std::string::npos);
 }
 
 TEST_CASE("config: numbers are written with digits that read back to the same bits") {

@@ -1,0 +1,133 @@
+#include "train/gpt.h"
+
+#include <cmath>
+
+#include "nn/activation.h"
+#include "nn/feed_forward.h"
+#include "nn/init.h"
+#include "nn/layer_norm.h"
+#include "nn/rms_norm.h"
+
+namespace onestep::train {
+namespace {
+
+std::unique_ptr<nn::Layer> make_norm(const ModelConfig& config) {
+  if (config.norm == "rms_norm") return std::make_unique<nn::RMSNorm>(config.d_model, config.norm_eps);
+  return std::make_unique<nn::LayerNorm>(config.d_model, config.norm_eps, /*elementwise_affine=*/true, config.bias);
+}
+
+std::unique_ptr<nn::Layer> make_mlp(const ModelConfig& config, Generator& generator) {
+  if (config.activation == "swiglu") return std::make_unique<nn::SwiGLU>(config.d_model, config.d_ff, config.bias, generator);
+  return std::make_unique<Mlp>(config, generator);
+}
+
+attention::AttentionOptions attention_options(const ModelConfig& config) {
+  attention::AttentionOptions a;
+  a.d_in = a.d_out = config.d_model;
+  a.context_length = config.context_length;
+  a.num_heads = config.num_heads;
+  a.dropout = config.dropout;
+  a.qkv_bias = a.out_bias = config.bias;
+  return a;
+}
+
+const ModelConfig& checked(const ModelConfig& config) {
+  check<ConfigError>(config.kind == "gpt" && config.num_layers > 0 && config.d_ff > 0,
+                     "gpt: needs a config of kind gpt with num_layers and d_ff: got kind ", config.kind, ", num_layers ",
+                     config.num_layers, ", d_ff ", config.d_ff, " (check_config completes one)");
+  return config;
+}
+
+/// Whether the result of this Linear is added to the residual stream.
+bool is_residual_projection(const std::string& parameter) {
+  return parameter.ends_with("c_proj.weight") || parameter.ends_with("down_proj.weight");
+}
+
+}  // namespace
+
+Mlp::Mlp(const ModelConfig& config, Generator& generator)
+    : c_fc(config.d_model, config.d_ff, config.bias, generator),
+      act(nn::make_activation(config.activation)),
+      c_proj(config.d_ff, config.d_model, config.bias, generator) {}
+
+void Mlp::visit(nn::Visitor& visitor) {
+  visitor.child("c_fc", c_fc);
+  visitor.child("act", *act);
+  visitor.child("c_proj", c_proj);
+}
+
+GptBlock::GptBlock(const ModelConfig& config, Generator& generator)
+    : ln_1(make_norm(config)),
+      attn(attention_options(config), generator),
+      ln_2(make_norm(config)),
+      mlp(make_mlp(config, generator)),
+      dropout(config.dropout, generator) {}
+
+Tensor GptBlock::forward(const Tensor& x) const {
+  const Tensor y = x + dropout(attn((*ln_1)(x)));  // [B, T, d_model]
+  return y + dropout((*mlp)((*ln_2)(y)));          // [B, T, d_model]
+}
+
+void GptBlock::visit(nn::Visitor& visitor) {
+  visitor.child("ln_1", *ln_1);
+  visitor.child("attn", attn);
+  visitor.child("ln_2", *ln_2);
+  visitor.child("mlp", *mlp);
+  visitor.child("dropout", dropout);
+}
+
+Transformer::Transformer(const ModelConfig& config, int64_t vocab_size, Generator& generator)
+    : wte(vocab_size, config.d_model, generator),
+      wpe(config.context_length, config.d_model, generator),
+      drop(config.dropout, generator) {
+  for (int64_t i = 0; i < config.num_layers; ++i) h.emplace_back(config, generator);
+  ln_f = make_norm(config);
+}
+
+Tensor Transformer::forward(const Tensor& tokens) const {
+  Tensor x = drop(wte(tokens) + wpe(arange(tokens.size(-1))));  // [B, T, d_model]
+  for (const GptBlock& block : h) x = block(x);                 // [B, T, d_model]
+  return (*ln_f)(x);                                            // [B, T, d_model]
+}
+
+void Transformer::visit(nn::Visitor& visitor) {
+  visitor.child("wte", wte);
+  visitor.child("wpe", wpe);
+  visitor.child("drop", drop);
+  visitor.child("h", h);
+  visitor.child("ln_f", *ln_f);
+}
+
+Gpt::Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator)
+    : LanguageModel(vocab_size, config.context_length),
+      transformer(checked(config), vocab_size, generator),
+      lm_head(config.d_model, vocab_size, /*bias=*/false, generator),
+      tied_(config.tie_weights) {
+  if (tied_) transformer.wte.weight = lm_head.weight;
+  draw_weights(config.num_layers, generator);
+}
+
+void Gpt::draw_weights(int64_t num_layers, Generator& generator) {
+  constexpr double kStd = 0.02;
+  const nn::NamedTensors parameters = named_parameters();
+  for (auto [name, parameter] : parameters) {
+    if (parameter.dim() == 2) nn::init::normal_(parameter, 0.0, kStd, generator);
+    if (name.ends_with(".bias")) nn::init::zeros_(parameter);
+  }
+  if (tied_) nn::init::normal_(lm_head.weight, 0.0, kStd, generator);  // drawn as wte and once more as the head
+  const double residual_std = kStd / std::sqrt(2.0 * static_cast<double>(num_layers));
+  for (auto [name, parameter] : parameters)
+    if (is_residual_projection(name)) nn::init::normal_(parameter, 0.0, residual_std, generator);
+}
+
+Tensor Gpt::forward(const Tensor& tokens) const {
+  check_tokens(tokens);
+  return lm_head(transformer(tokens));  // [B, T, V]
+}
+
+void Gpt::visit(nn::Visitor& visitor) {
+  visitor.child("transformer", transformer);
+  if (!tied_) visitor.child("lm_head", lm_head);
+}
+
+}  // namespace onestep::train
