@@ -72,9 +72,13 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
   optimizer_ = make_optimizer(config.optimizer, *model_);
 }
 
-double Trainer::micro_batch() {
+Tensor Trainer::next_loss() {
   const Batch batch = data_->train_batch(config_.train.batch_size, generator_);
-  const Tensor loss = batch_loss(model_->forward(input_tensor(batch)), batch, Reduction::mean);
+  return batch_loss(model_->forward(input_tensor(batch)), batch, Reduction::mean);
+}
+
+double Trainer::micro_batch() {
+  const Tensor loss = next_loss();
   const auto parts = config_.train.grad_accumulation;
   (parts == 1 ? loss : loss / parts).backward();
   return loss.item() / static_cast<double>(parts);

@@ -38,6 +38,8 @@ class Trainer {
   /// One update: `grad_accumulation` micro-batches, their mean loss, clipping, the optimizer. Throws DivergedError when the
   /// loss or the gradient norm is not finite; the parameters are then those before the step.
   StepMetrics step();
+  /// The loss of the next micro-batch as a recorded tensor: mean cross entropy over the targets that count, [].
+  Tensor next_loss();
   /// Loss and accuracy on held-out data; never changes the run.
   Evaluation evaluate();
 

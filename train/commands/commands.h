@@ -16,6 +16,8 @@ using Action = std::function<int()>;
 void add_train(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
+void add_graph(CLI::App& app, Action& action);
+void add_export_csv(CLI::App& app, Action& action);
 void add_schema(CLI::App& app, Action& action);
 void add_version(CLI::App& app, Action& action);
 void add_gradcheck(CLI::App& app, Action& action);

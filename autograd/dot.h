@@ -1,0 +1,16 @@
+#pragma once
+// The recorded graph as text that Graphviz draws.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/tensor.h"
+
+namespace onestep {
+
+/// The graph that `result` was computed by, in the DOT language: a box a leaf, an ellipse an op, each with the shape of its
+/// values, arrows from inputs to results. Leaves found in `names` (as Module::named_parameters() gives them) show their name.
+/// Equal graphs give equal text. Throws GradError if `result` does not require grad: nothing was recorded then.
+std::string to_dot(const Tensor& result, const std::vector<std::pair<std::string, Tensor>>& names = {});
+
+}  // namespace onestep

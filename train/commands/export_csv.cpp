@@ -1,0 +1,78 @@
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "autograd/error.h"
+#include "train/commands/commands.h"
+#include "train/files.h"
+#include "train/json_reader.h"
+
+namespace onestep::train::commands {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMaxMetricsBytes = int64_t{1} << 30;
+
+/// The objects of a metrics.jsonl, one a line.
+std::vector<json> read_metrics(const std::string& path) {
+  std::istringstream lines(read_file(path, kMaxMetricsBytes));
+  std::vector<json> rows;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string place = path + ": line " + std::to_string(rows.size() + 1);
+    rows.push_back(parse_json<IoError>(line, place));
+    check<IoError>(rows.back().is_object(), place, ": must be an object: got ", brief(rows.back()));
+    for (const auto& [key, value] : rows.back().items())
+      check<IoError>(value.is_number() || value.is_null(), place, ": ", json_pointer("", key), ": must be a number: got ",
+                     brief(value));
+  }
+  return rows;
+}
+
+/// Every key, those of a training step first and in their usual order.
+std::vector<std::string> columns(const std::vector<json>& rows) {
+  std::vector<std::string> names{"step", "loss", "lr", "grad_norm", "tokens_per_second", "seconds", "val_loss", "val_accuracy"};
+  for (const json& row : rows) {
+    for (const auto& [key, value] : row.items()) {
+      if (std::find(names.begin(), names.end(), key) == names.end()) names.push_back(key);
+    }
+  }
+  return names;
+}
+
+/// A field of RFC 4180.
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+int print_csv(const std::string& run) {
+  const std::vector<json> rows = read_metrics((std::filesystem::path(run) / "metrics.jsonl").string());
+  const std::vector<std::string> names = columns(rows);
+  for (size_t i = 0; i < names.size(); ++i) std::cout << (i == 0 ? "" : ",") << field(names[i]);
+  std::cout << '\n';
+  for (const json& row : rows) {
+    for (size_t i = 0; i < names.size(); ++i) {
+      const auto found = row.find(names[i]);
+      std::cout << (i == 0 ? "" : ",") << (found == row.end() || found->is_null() ? "" : found->dump());
+    }
+    std::cout << '\n';
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_export_csv(CLI::App& app, Action& action) {
+  auto run = std::make_shared<std::string>();
+  auto* command = app.add_subcommand("export-csv", "The metrics of a run as comma-separated values");
+  command->add_option("RUN", *run, "The run folder")->required();
+  command->callback([run, &action] { action = [run] { return print_csv(*run); }; });
+}
+
+}  // namespace onestep::train::commands
