@@ -56,6 +56,13 @@ const nn::RegisterModuleCases registered{
     {"MultiHeadAttentionEinsum", "dropout", make("einsum", {.d_out = 4, .num_heads = 2, .dropout = 0.3}), kBatch},
     {"CausalSelfAttention", "", make("fused_qkv", {.d_out = 6, .num_heads = 3, .out_bias = false}), kBatch},
     {"CausalSelfAttention", "bias and one text", make("fused_qkv", {.d_out = 4, .num_heads = 2, .qkv_bias = true}), kText},
+    {"CausalSelfAttention", "grouped queries", make("fused_qkv", {.d_out = 8, .num_heads = 4, .num_kv_heads = 2}), kBatch},
+    {"CausalSelfAttention", "one head of keys and values with dropout",
+     make("fused_qkv", {.d_out = 6, .num_heads = 3, .dropout = 0.3, .num_kv_heads = 1}), kText},
+    {"CausalSelfAttention", "window", make("fused_qkv", {.d_out = 4, .num_heads = 2, .window = 2}), kBatch},
+    {"CausalSelfAttention", "rope", make("fused_qkv", {.d_out = 8, .num_heads = 2, .rope = true}), kBatch},
+    {"CausalSelfAttention", "all options",
+     make("fused_qkv", {.d_out = 8, .num_heads = 4, .qkv_bias = true, .num_kv_heads = 2, .window = 3, .rope = true}), kBatch},
     {"CausalSelfAttention", "dropout", make("fused_qkv", {.d_out = 4, .num_heads = 2, .dropout = 0.3}), kBatch},
 };
 

@@ -10,21 +10,28 @@ Attention::Attention(int64_t d_in, int64_t d_out, std::optional<int64_t> context
 }
 
 Tensor Attention::forward(const Tensor& x) const {
-  check_input(x);
-  return attend(x, nullptr);
+  check_input(x, 0);
+  return attend(x, nullptr, nullptr);
+}
+
+Tensor Attention::forward_cached(const Tensor& x, KvCache& cache) const {
+  check_input(x, cache.length());
+  const NoGradGuard no_grad;
+  return attend(x, nullptr, &cache);
 }
 
 AttentionResult Attention::forward_with_weights(const Tensor& x) const {
-  check_input(x);
+  check_input(x, 0);
   AttentionResult result;
-  result.context = attend(x, &result.weights);
+  result.context = attend(x, &result.weights, nullptr);
   return result;
 }
 
-void Attention::check_input(const Tensor& x) const {
+void Attention::check_input(const Tensor& x, int64_t cached) const {
   check<ShapeError>((x.dim() == 2 || x.dim() == 3) && x.size(-1) == d_in_, name(), ": x must be [T, ", d_in_, "] or [B, T, ",
                     d_in_, "]: got ", x.shape());
-  check<ShapeError>(!context_length_ || x.size(-2) <= *context_length_, name(), ": too many tokens: ", x.size(-2), " in x ",
+  check<ShapeError>(!context_length_ || cached + x.size(-2) <= *context_length_, name(),
+                    ": too many tokens: ", cached + x.size(-2), cached > 0 ? " with those in the cache and " : " in ", "x ",
                     x.shape(), " for context_length ", context_length_.value_or(0), " (cut x, or build it with a larger one)");
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 
+#include "attention/kv_cache.h"
 #include "nn/module.h"
 
 namespace onestep::attention {
@@ -21,6 +22,11 @@ class Attention : public nn::Layer {
   /// The same step by step, and the attention weights to look at.
   AttentionResult forward_with_weights(const Tensor& x) const;
 
+  /// The same for the n tokens x [..., n, d_in] that follow those in `cache`, which takes them up -> [..., n, d_out]: the last
+  /// n rows of forward(all tokens), bit for bit, without computing the others anew. (In a type that is not causal the others
+  /// would change.) Not recorded. Throws as forward does, for all tokens together.
+  Tensor forward_cached(const Tensor& x, KvCache& cache) const;
+
   int64_t d_in() const { return d_in_; }
   int64_t d_out() const { return d_out_; }  ///< Width of the result, over all heads.
   /// The largest number of tokens, if there is a limit.
@@ -29,11 +35,12 @@ class Attention : public nn::Layer {
  protected:
   /// Throws ShapeError unless all sizes are positive.
   Attention(int64_t d_in, int64_t d_out, std::optional<int64_t> context_length = {});
-  /// The computation on a checked x. Stores the attention weights in `*weights` unless it is null.
-  virtual Tensor attend(const Tensor& x, Tensor* weights) const = 0;
+  /// The computation on a checked x. Stores the attention weights in `*weights` unless it is null; x follows the tokens in
+  /// `*cache` unless it is null.
+  virtual Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const = 0;
 
  private:
-  void check_input(const Tensor& x) const;
+  void check_input(const Tensor& x, int64_t cached) const;
 
   int64_t d_in_, d_out_;
   std::optional<int64_t> context_length_;

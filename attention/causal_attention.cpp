@@ -21,12 +21,10 @@ void CausalAttention::visit(nn::Visitor& visitor) {
   visitor.child("dropout", dropout);
 }
 
-Tensor CausalAttention::attend(const Tensor& x, Tensor* weights) const {
-  const int64_t T = x.size(-2);
+Tensor CausalAttention::attend(const Tensor& x, Tensor* weights, KvCache* cache) const {
   const Tensor queries = W_query(x);                                         // [..., T, d_out]
-  const Tensor keys = W_key(x);                                              // [..., T, d_out]
-  const Tensor values = W_value(x);                                          // [..., T, d_out]
-  const Tensor future = mask.slice(0, 0, T).slice(1, 0, T);                  // [T, T]
+  const auto [keys, values] = with_cached(cache, W_key(x), W_value(x));      // [..., S, d_out], S = T if none are cached
+  const Tensor future = last_rows(mask, x.size(-2), keys.size(-2));          // [T, S]
   return masked_attention(queries, keys, values, future, dropout, weights);  // [..., T, d_out]
 }
 

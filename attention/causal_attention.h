@@ -22,7 +22,7 @@ class CausalAttention : public Attention {
   Tensor mask;                         // bool [context_length, context_length], true where a key comes after the query
 
  private:
-  Tensor attend(const Tensor& x, Tensor* weights) const override;
+  Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const override;
 };
 
 }  // namespace onestep::attention

@@ -1,16 +1,41 @@
 #include "attention/causal_self_attention.h"
 
+#include <cmath>
+
 #include "attention/heads.h"
 #include "attention/mask.h"
 
 namespace onestep::attention {
+namespace {
+
+constexpr const char* kName = "CausalSelfAttention";
+
+/// Completes and checks the options, before any layer draws its initial values.
+AttentionOptions checked(AttentionOptions o) {
+  shared_width(kName, o.d_out, o.num_heads);
+  if (o.num_kv_heads == 0) o.num_kv_heads = o.num_heads;
+  check<ShapeError>(o.num_kv_heads > 0 && o.num_heads % o.num_kv_heads == 0, kName,
+                    ": num_heads must be divisible by num_kv_heads: num_heads=", o.num_heads,
+                    ", num_kv_heads=", o.num_kv_heads);
+  check<ConfigError>(o.window >= 0, kName, ": window cannot be negative: got ", o.window);
+  check<ShapeError>(!o.rope || o.d_out / o.num_heads % 2 == 0, kName, ": rope needs heads of even width: got ",
+                    o.d_out / o.num_heads, " features a head");
+  check<ConfigError>(o.rope_theta >= 1 && std::isfinite(o.rope_theta), kName, ": rope_theta must be at least 1: got ",
+                     o.rope_theta);
+  return o;
+}
+
+/// Width of queries, keys and values side by side.
+int64_t qkv_width(const AttentionOptions& o) { return o.d_out + 2 * (o.d_out / o.num_heads * o.num_kv_heads); }
+
+}  // namespace
 
 CausalSelfAttention::CausalSelfAttention(const AttentionOptions& o, Generator& generator)
-    : Attention(o.d_in, shared_width("CausalSelfAttention", o.d_out, o.num_heads), o.context_length),
-      c_attn(o.d_in, 3 * o.d_out, o.qkv_bias, generator),
+    : Attention(o.d_in, checked(o).d_out, o.context_length),
+      c_attn(o.d_in, qkv_width(checked(o)), o.qkv_bias, generator),
       c_proj(o.d_out, o.d_out, o.out_bias, generator),
       dropout(o.dropout, generator),
-      num_heads_(o.num_heads) {}
+      options_(checked(o)) {}
 
 void CausalSelfAttention::visit(nn::Visitor& visitor) {
   visitor.child("c_attn", c_attn);
@@ -18,13 +43,22 @@ void CausalSelfAttention::visit(nn::Visitor& visitor) {
   visitor.child("dropout", dropout);
 }
 
-Tensor CausalSelfAttention::attend(const Tensor& x, Tensor* weights) const {
-  const std::vector<Tensor> qkv = split(c_attn(x), d_out(), -1);                     // 3 x [..., T, d_out]
-  const Tensor queries = split_heads(qkv[0], num_heads_);                            // [..., H, T, head_dim]
-  const Tensor keys = split_heads(qkv[1], num_heads_);                               // [..., H, T, head_dim]
-  const Tensor values = split_heads(qkv[2], num_heads_);                             // [..., H, T, head_dim]
-  const Tensor context = causal_attention(queries, keys, values, dropout, weights);  // [..., H, T, head_dim]
-  return c_proj(merge_heads(context));                                               // [..., T, d_out]
+Tensor CausalSelfAttention::attend(const Tensor& x, Tensor* weights, KvCache* cache) const {
+  const AttentionOptions& o = options_;
+  const int64_t kv_width = head_dim() * o.num_kv_heads;
+  const std::vector<Tensor> qkv =
+      split(c_attn(x), std::vector{d_out(), kv_width, kv_width}, -1);  // [..., T, d_out], 2 x [..., T, H_kv * head_dim]
+  Tensor queries = split_heads(qkv[0], o.num_heads);                   // [..., H, T, head_dim]
+  Tensor new_keys = split_heads(qkv[1], o.num_kv_heads);               // [..., H_kv, T, head_dim]
+  const Tensor new_values = split_heads(qkv[2], o.num_kv_heads);       // [..., H_kv, T, head_dim]
+  if (o.rope) {
+    const int64_t position = cache ? cache->length() : 0;
+    queries = rotary_embedding(queries, position, o.rope_theta);
+    new_keys = rotary_embedding(new_keys, position, o.rope_theta);
+  }
+  const auto [keys, values] = with_cached(cache, new_keys, new_values);                        // [..., H_kv, S, head_dim]
+  const Tensor context = causal_attention(queries, keys, values, o.window, dropout, weights);  // [..., H, T, head_dim]
+  return c_proj(merge_heads(context));                                                         // [..., T, d_out]
 }
 
 }  // namespace onestep::attention

@@ -49,14 +49,14 @@ void MultiHeadAttentionEinsum::visit(nn::Visitor& visitor) {
   visitor.child("dropout", dropout);
 }
 
-Tensor MultiHeadAttentionEinsum::attend(const Tensor& x, Tensor* weights) const {
-  const int64_t T = x.size(-2);
-  const Tensor queries = projected(x, W_query, b_query);                                      // [..., H, T, head_dim]
-  const Tensor keys = projected(x, W_key, b_key);                                             // [..., H, T, head_dim]
-  const Tensor values = projected(x, W_value, b_value);                                       // [..., H, T, head_dim]
-  const Tensor scores = einsum("...hqk,...hsk->...hqs", {queries, keys});                     // [..., H, T, T]
-  const Tensor future = mask.slice(0, 0, T).slice(1, 0, T);                                   // [T, T]
-  const Tensor attn_weights = dropout(masked_attention_weights(scores, future, head_dim()));  // [..., H, T, T]
+Tensor MultiHeadAttentionEinsum::attend(const Tensor& x, Tensor* weights, KvCache* cache) const {
+  const Tensor queries = projected(x, W_query, b_query);                   // [..., H, T, head_dim]
+  const Tensor new_keys = projected(x, W_key, b_key);                      // [..., H, T, head_dim]
+  const Tensor new_values = projected(x, W_value, b_value);                // [..., H, T, head_dim]
+  const auto [keys, values] = with_cached(cache, new_keys, new_values);    // [..., H, S, head_dim], S = T if none are cached
+  const Tensor scores = einsum("...hqk,...hsk->...hqs", {queries, keys});  // [..., H, T, S]
+  const Tensor future = last_rows(mask, x.size(-2), keys.size(-2));        // [T, S]
+  const Tensor attn_weights = dropout(masked_attention_weights(scores, future, head_dim()));  // [..., H, T, S]
   if (weights) *weights = attn_weights;
   const Tensor context = einsum("...hqs,...hsk->...hqk", {attn_weights, values});  // [..., H, T, head_dim]
   return einsum("...hqk,ohk->...qo", {context, W_out}) + b_out;                    // [..., T, d_out]

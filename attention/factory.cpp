@@ -92,8 +92,11 @@ std::unique_ptr<Attention> make_attention(std::string_view name, const Attention
   check<ConfigError>(kind.has_dropout || options.dropout == 0, "make_attention: ", name, " has no dropout: got ",
                      options.dropout, " (set it to 0)");
   check<ConfigError>(kind.has_qkv_bias || !options.qkv_bias, "make_attention: ", name, " has no bias: got qkv_bias=true");
-  check<ConfigError>(kind.build == build_fused_qkv || options.out_bias, "make_attention: ", name,
-                     " has no output projection without bias: got out_bias=false");
+  const Options defaults;
+  check<ConfigError>(kind.build == build_fused_qkv ||
+                         (options.out_bias == defaults.out_bias && options.num_kv_heads == defaults.num_kv_heads &&
+                          options.window == defaults.window && options.rope == defaults.rope),
+                     "make_attention: out_bias, num_kv_heads, window and rope belong to fused_qkv: got them for ", name);
   return kind.build(options, generator);
 }
 

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "attention/heads.h"
+
 namespace onestep::attention {
 namespace {
 
@@ -16,6 +18,13 @@ onestep::AttentionOptions with_dropout(const nn::Dropout& dropout) {
 Tensor causal_mask(int64_t context_length) {
   return triu(ones({context_length, context_length}, DType::boolean), /*diagonal=*/1);
 }
+
+Tensor sliding_window_mask(int64_t context_length, int64_t window) {
+  const Tensor future = causal_mask(context_length);
+  return window == 0 ? future : logical_or(future, tril(ones({context_length, context_length}, DType::boolean), -window));
+}
+
+Tensor last_rows(const Tensor& mask, int64_t T, int64_t S) { return mask.slice(0, S - T, S).slice(1, 0, S); }
 
 Tensor masked_attention_weights(Tensor scores, const Tensor& mask, int64_t d_k) {
   masked_fill_(scores, mask, -std::numeric_limits<double>::infinity());
@@ -38,11 +47,18 @@ Tensor masked_attention(const Tensor& queries, const Tensor& keys, const Tensor&
   return matmul(*weights, values);                                                    // [..., T, d_v]
 }
 
-Tensor causal_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, const nn::Dropout& dropout,
-                        Tensor* weights) {
-  if (weights) return masked_attention(queries, keys, values, causal_mask(queries.size(-2)), dropout, weights);
+Tensor causal_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, int64_t window,
+                        const nn::Dropout& dropout, Tensor* weights) {
+  const int64_t T = queries.size(-2), S = keys.size(-2), group = queries.size(-3) / keys.size(-3);
+  if (weights) {
+    const Tensor mask = last_rows(sliding_window_mask(S, window), T, S);
+    return masked_attention(queries, repeat_heads(keys, group), repeat_heads(values, group), mask, dropout, weights);
+  }
   onestep::AttentionOptions options = with_dropout(dropout);
   options.is_causal = true;
+  options.query_offset = S - T;
+  options.window = window;
+  options.enable_gqa = group > 1;
   return scaled_dot_product_attention(queries, keys, values, options);
 }
 

@@ -8,6 +8,12 @@ namespace onestep::attention {
 /// True above the diagonal, where the key comes after the query: [T, T].
 Tensor causal_mask(int64_t context_length);
 
+/// The same where a token also loses sight of those `window` or more tokens before it; window = 0 is no limit.
+Tensor sliding_window_mask(int64_t context_length, int64_t window);
+
+/// The rows of `mask` for the last T of S tokens: [T, S].
+Tensor last_rows(const Tensor& mask, int64_t T, int64_t S);
+
 /// The attention weights softmax(scores / sqrt(d_k)) over the keys that `mask` leaves: scores [..., T, S] = queries times
 /// keys, mask [T, S] -> [..., T, S]. A query whose keys are all masked gets weights 0 and gradient 0.
 /// Overwrites `scores` with -inf where masked.
@@ -19,9 +25,10 @@ Tensor masked_attention_weights(Tensor scores, const Tensor& mask, int64_t d_k);
 Tensor masked_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, const Tensor& mask,
                         const nn::Dropout& dropout, Tensor* weights = nullptr);
 
-/// masked_attention where a query sees itself and the tokens before it: queries [..., T, d_k], keys [..., T, d_k], values
-/// [..., T, d_v] -> [..., T, d_v]. Without weights no [T, T] mask is made.
-Tensor causal_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, const nn::Dropout& dropout,
-                        Tensor* weights = nullptr);
+/// masked_attention where a query sees itself and the tokens before it, at most `window` in all unless it is 0. The T queries
+/// [..., H, T, d_k] are those of the last of S tokens, of which keys [..., H_kv, S, d_k] and values [..., H_kv, S, d_v] are
+/// there; H / H_kv heads share one of keys and values -> [..., H, T, d_v]. Without weights no [T, S] mask or weights are made.
+Tensor causal_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, int64_t window,
+                        const nn::Dropout& dropout, Tensor* weights = nullptr);
 
 }  // namespace onestep::attention

@@ -10,11 +10,12 @@ MultiHeadAttentionWrapper::MultiHeadAttentionWrapper(int64_t d_in, int64_t d_out
   for (int64_t i = 0; i < num_heads; ++i) heads.emplace_back(d_in, d_out, context_length, dropout, qkv_bias, generator);
 }
 
-Tensor MultiHeadAttentionWrapper::attend(const Tensor& x, Tensor* weights) const {
+Tensor MultiHeadAttentionWrapper::attend(const Tensor& x, Tensor* weights, KvCache* cache) const {
   std::vector<Tensor> contexts, head_weights;
-  for (const CausalAttention& head : heads) {
+  for (int64_t i = 0; i < heads.size(); ++i) {
+    const CausalAttention& head = heads[i];
     if (!weights) {
-      contexts.push_back(head(x));  // [..., T, d_out]
+      contexts.push_back(cache ? head.forward_cached(x, cache->head(static_cast<size_t>(i))) : head(x));  // [..., T, d_out]
       continue;
     }
     const AttentionResult result = head.forward_with_weights(x);
@@ -45,12 +46,12 @@ void MultiHeadAttention::visit(nn::Visitor& visitor) {
   visitor.child("dropout", dropout);
 }
 
-Tensor MultiHeadAttention::attend(const Tensor& x, Tensor* weights) const {
-  const int64_t T = x.size(-2);
+Tensor MultiHeadAttention::attend(const Tensor& x, Tensor* weights, KvCache* cache) const {
   const Tensor queries = split_heads(W_query(x), num_heads_);                                // [..., H, T, head_dim]
-  const Tensor keys = split_heads(W_key(x), num_heads_);                                     // [..., H, T, head_dim]
-  const Tensor values = split_heads(W_value(x), num_heads_);                                 // [..., H, T, head_dim]
-  const Tensor future = mask.slice(0, 0, T).slice(1, 0, T);                                  // [T, T]
+  const Tensor new_keys = split_heads(W_key(x), num_heads_);                                 // [..., H, T, head_dim]
+  const Tensor new_values = split_heads(W_value(x), num_heads_);                             // [..., H, T, head_dim]
+  const auto [keys, values] = with_cached(cache, new_keys, new_values);                      // [..., H, S, head_dim]
+  const Tensor future = last_rows(mask, x.size(-2), keys.size(-2));                          // [T, S]
   const Tensor context = masked_attention(queries, keys, values, future, dropout, weights);  // [..., H, T, head_dim]
   return out_proj(merge_heads(context));                                                     // [..., T, d_out]
 }

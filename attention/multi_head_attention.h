@@ -19,7 +19,7 @@ class MultiHeadAttentionWrapper : public Attention {
   nn::ModuleList<CausalAttention> heads;
 
  private:
-  Tensor attend(const Tensor& x, Tensor* weights) const override;
+  Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const override;
 };
 
 /// All heads in one: a single projection each for queries, keys and values, split into heads of d_out / num_heads features, and
@@ -44,7 +44,7 @@ class MultiHeadAttention : public Attention {
   Tensor mask;                         // bool [context_length, context_length], true where a key comes after the query
 
  private:
-  Tensor attend(const Tensor& x, Tensor* weights) const override;
+  Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const override;
 
   int64_t num_heads_;
 };

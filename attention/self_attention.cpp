@@ -26,11 +26,12 @@ Tensor naive_context(const Tensor& weights, const Tensor& x) {
   return context;
 }
 
-Tensor SimplifiedSelfAttention::attend(const Tensor& x, Tensor* weights) const {
-  const Tensor scores = matmul(x, x.transpose(-2, -1));  // [..., T, T]
-  const Tensor attn_weights = softmax(scores, -1);       // [..., T, T]
+Tensor SimplifiedSelfAttention::attend(const Tensor& x, Tensor* weights, KvCache* cache) const {
+  const Tensor keys = with_cached(cache, x, x).first;       // [..., S, d_in], S = T unless there are cached tokens
+  const Tensor scores = matmul(x, keys.transpose(-2, -1));  // [..., T, S]
+  const Tensor attn_weights = softmax(scores, -1);          // [..., T, S]
   if (weights) *weights = attn_weights;
-  return matmul(attn_weights, x);  // [..., T, d_in]
+  return matmul(attn_weights, keys);  // [..., T, d_in]
 }
 
 SelfAttention_v1::SelfAttention_v1(int64_t d_in, int64_t d_out, Generator& generator)
@@ -45,13 +46,13 @@ void SelfAttention_v1::visit(nn::Visitor& visitor) {
   visitor.parameter("W_value", W_value);
 }
 
-Tensor SelfAttention_v1::attend(const Tensor& x, Tensor* weights) const {
-  const Tensor queries = matmul(x, W_query);                      // [..., T, d_out]
-  const Tensor keys = matmul(x, W_key);                           // [..., T, d_out]
-  const Tensor values = matmul(x, W_value);                       // [..., T, d_out]
-  const Tensor scores = matmul(queries, keys.transpose(-2, -1));  // [..., T, T]
+Tensor SelfAttention_v1::attend(const Tensor& x, Tensor* weights, KvCache* cache) const {
+  const Tensor queries = matmul(x, W_query);  // [..., T, d_out]
+  const auto [keys, values] =
+      with_cached(cache, matmul(x, W_key), matmul(x, W_value));   // [..., S, d_out], S = T if none are cached
+  const Tensor scores = matmul(queries, keys.transpose(-2, -1));  // [..., T, S]
   const double d_k = static_cast<double>(keys.size(-1));
-  const Tensor attn_weights = softmax(scores / std::sqrt(d_k), -1);  // [..., T, T]
+  const Tensor attn_weights = softmax(scores / std::sqrt(d_k), -1);  // [..., T, S]
   if (weights) *weights = attn_weights;
   return matmul(attn_weights, values);  // [..., T, d_out]
 }
@@ -68,13 +69,12 @@ void SelfAttention_v2::visit(nn::Visitor& visitor) {
   visitor.child("W_value", W_value);
 }
 
-Tensor SelfAttention_v2::attend(const Tensor& x, Tensor* weights) const {
-  const Tensor queries = W_query(x);                              // [..., T, d_out]
-  const Tensor keys = W_key(x);                                   // [..., T, d_out]
-  const Tensor values = W_value(x);                               // [..., T, d_out]
-  const Tensor scores = matmul(queries, keys.transpose(-2, -1));  // [..., T, T]
+Tensor SelfAttention_v2::attend(const Tensor& x, Tensor* weights, KvCache* cache) const {
+  const Tensor queries = W_query(x);                                     // [..., T, d_out]
+  const auto [keys, values] = with_cached(cache, W_key(x), W_value(x));  // [..., S, d_out], S = T if none are cached
+  const Tensor scores = matmul(queries, keys.transpose(-2, -1));         // [..., T, S]
   const double d_k = static_cast<double>(keys.size(-1));
-  const Tensor attn_weights = softmax(scores / std::sqrt(d_k), -1);  // [..., T, T]
+  const Tensor attn_weights = softmax(scores / std::sqrt(d_k), -1);  // [..., T, S]
   if (weights) *weights = attn_weights;
   return matmul(attn_weights, values);  // [..., T, d_out]
 }

@@ -28,7 +28,7 @@ class SimplifiedSelfAttention : public Attention {
   std::string name() const override { return "SimplifiedSelfAttention"; }
 
  private:
-  Tensor attend(const Tensor& x, Tensor* weights) const override;
+  Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const override;
 };
 
 /// softmax(Q K^T / sqrt(d_out)) V with Q = x W_query, K = x W_key, V = x W_value (Vaswani et al. 2017, section 3.2.1).
@@ -43,7 +43,7 @@ class SelfAttention_v1 : public Attention {
   Tensor W_query, W_key, W_value;  // [d_in, d_out]
 
  private:
-  Tensor attend(const Tensor& x, Tensor* weights) const override;
+  Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const override;
 };
 
 /// As v1, with Linear layers: their weights are [d_out, d_in], start in a better range, and may have a bias.
@@ -58,7 +58,7 @@ class SelfAttention_v2 : public Attention {
   nn::Linear W_query, W_key, W_value;  // [d_in] -> [d_out]
 
  private:
-  Tensor attend(const Tensor& x, Tensor* weights) const override;
+  Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const override;
 };
 
 }  // namespace onestep::attention

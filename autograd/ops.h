@@ -297,13 +297,23 @@ Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduct
 struct AttentionOptions {
   Tensor mask = {};                  ///< bool, broadcast to [..., T, S]: true = may attend. Not together with is_causal.
   bool is_causal = false;            ///< Query i sees keys 0..i (aligned top left, as in PyTorch).
+  int64_t query_offset = 0;          ///< With is_causal: query i stands at position query_offset + i (keys remembered before it).
+  int64_t window = 0;                ///< With is_causal: only the last `window` keys up to its own position; 0 = all of them.
+  bool enable_gqa = false;           ///< Groups of H / H_kv neighbouring heads of q [..., H, T, d] share a head of k and v
+                                     ///< [..., H_kv, S, d] (Ainslie et al. 2023).
   std::optional<double> scale = {};  ///< Default 1 / sqrt(d).
   double dropout_p = 0.0;            ///< On the attention weights; draws from `generator`.
   Generator* generator = nullptr;    ///< Default: default_generator().
 };
 /// softmax(q k^T * scale, masked) v: q [..., T, d], k [..., S, d], v [..., S, e] -> [..., T, e]. A fully masked row gives 0 and
-/// gradient 0 (Vaswani et al. 2017; torch.nn.functional.scaled_dot_product_attention).
+/// gradient 0. The weights [T, S] are never all in memory (Vaswani et al. 2017; Dao et al. 2022;
+/// torch.nn.functional.scaled_dot_product_attention).
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+
+/// Rotary position embedding of x [..., T, d], d even: the pair (x_i, x_{i + d/2}) of token t is turned by the angle
+/// (first_position + t) theta^(-2i/d). Pairs are half a row apart as in GPT-NeoX and LLaMA, not neighbours as in the paper
+/// (Su et al. 2021). ops/rotary.cpp
+Tensor rotary_embedding(const Tensor& x, int64_t first_position = 0, double theta = 10000.0);
 
 // ---- operators -----------------------------------------------------------------------------------------------------------
 

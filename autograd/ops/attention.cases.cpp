@@ -11,9 +11,9 @@ namespace {
 
 constexpr uint32_t kSeed = 123;
 
-/// Sizes of a case: q [heads, T, d], k [heads, S, d], v [heads, S, e], whatever the batch dims are called.
+/// Sizes of a case: q [heads, T, d], k [heads / group, S, d], v [heads / group, S, e], whatever the batch dims are called.
 struct Sizes {
-  int64_t heads, queries, keys, features, value_features;
+  int64_t heads, queries, keys, features, value_features, group = 1;
 };
 
 /// attends(head, i, j) says which key a query sees; `factor` holds what dropout multiplies each weight by.
@@ -31,7 +31,7 @@ Values naive(const Sizes& s, const std::vector<Values>& in, const Shape& out, do
         if (!attends(h, i, j)) continue;
         double score = 0;
         for (int64_t c = 0; c < s.features; ++c)
-          score += q[(h * s.queries + i) * s.features + c] * k[(h * s.keys + j) * s.features + c];
+          score += q[(h * s.queries + i) * s.features + c] * k[(h / s.group * s.keys + j) * s.features + c];
         total += weights[static_cast<size_t>(j)] = std::exp(score * scale);
       }
       for (int64_t j = 0; j < s.keys; ++j) {
@@ -39,14 +39,21 @@ Values naive(const Sizes& s, const std::vector<Values>& in, const Shape& out, do
         const auto place = static_cast<size_t>((h * s.queries + i) * s.keys + j);
         const double weight = weights[static_cast<size_t>(j)] / total * (factor.empty() ? 1 : factor[place]);
         for (int64_t c = 0; c < s.value_features; ++c)
-          y[(h * s.queries + i) * s.value_features + c] += weight * v[(h * s.keys + j) * s.value_features + c];
+          y[(h * s.queries + i) * s.value_features + c] += weight * v[(h / s.group * s.keys + j) * s.value_features + c];
       }
     }
   return y;
 }
 
 bool everything(int64_t, int64_t, int64_t) { return true; }
-bool causal(int64_t, int64_t i, int64_t j) { return j <= i; }
+
+/// What is_causal, query_offset and window leave.
+Attends attends_of(const AttentionOptions& o) {
+  if (!o.is_causal) return everything;
+  return [offset = o.query_offset, window = o.window](int64_t, int64_t i, int64_t j) {
+    return j <= i + offset && (window == 0 || j > i + offset - window);
+  };
+}
 
 Shape with_batch(Shape batch, int64_t rows, int64_t cols) {
   batch.push_back(rows);
@@ -68,10 +75,12 @@ std::vector<double> dropout_factors(int64_t n, double p) {
 
 OpSample sample_of(const std::string& label, const Shape& batch, Sizes s, const AttentionOptions& options = {}) {
   s.heads = batch.numel();
+  Shape kv_batch = batch;
+  if (s.group > 1) kv_batch[batch.rank() - 1] /= s.group;
   return {label,
           {{with_batch(batch, s.queries, s.features)},
-           {with_batch(batch, s.keys, s.features)},
-           {with_batch(batch, s.keys, s.value_features)}},
+           {with_batch(kv_batch, s.keys, s.features)},
+           {with_batch(kv_batch, s.keys, s.value_features)}},
           [options](const std::vector<Tensor>& in) {
             Generator generator(kSeed);
             AttentionOptions o = options;
@@ -80,7 +89,7 @@ OpSample sample_of(const std::string& label, const Shape& batch, Sizes s, const 
           },
           [=](const std::vector<Values>& in) {
             const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(s.features)));
-            return naive(s, in, with_batch(batch, s.queries, s.value_features), scale, options.is_causal ? causal : everything,
+            return naive(s, in, with_batch(batch, s.queries, s.value_features), scale, attends_of(options),
                          dropout_factors(s.heads * s.queries * s.keys, options.dropout_p));
           }};
 }
@@ -139,6 +148,17 @@ const RegisterOpCases registered{
       sample_of("negative scale", {2}, {0, 3, 3, 2, 2}, {.is_causal = true, .scale = -1.5}),
       sample_of("dropout", {2, 2}, {0, 4, 4, 3, 3}, {.dropout_p = 0.4}),
       sample_of("causal with dropout", {2, 2}, {0, 4, 4, 3, 3}, {.is_causal = true, .dropout_p = 0.4}),
+      sample_of("later queries", {2}, {0, 2, 5, 3, 2}, {.is_causal = true, .query_offset = 3}),
+      sample_of("one later query", {2}, {0, 1, 5, 3, 2}, {.is_causal = true, .query_offset = 4}),
+      sample_of("window", {2}, {0, 6, 6, 3, 2}, {.is_causal = true, .window = 3}),
+      sample_of("window of one", {1}, {0, 4, 4, 3, 2}, {.is_causal = true, .window = 1}),
+      sample_of("window of later queries with dropout", {2}, {0, 3, 7, 3, 2},
+                {.is_causal = true, .query_offset = 4, .window = 2, .dropout_p = 0.3}),
+      sample_of("window behind the keys", {1}, {0, 6, 3, 2, 2}, {.is_causal = true, .window = 2}),
+      sample_of("shared keys and values", {2, 4}, {0, 3, 3, 3, 2, 2}, {.enable_gqa = true}),
+      sample_of("one head of keys and values", {1, 3}, {0, 4, 4, 3, 2, 3},
+                {.is_causal = true, .window = 3, .enable_gqa = true, .dropout_p = 0.3}),
+      sample_of("groups of one", {2, 2}, {0, 3, 3, 3, 2}, {.enable_gqa = true}),
       sample_of("rank 6", {1, 2, 1, 2}, {0, 2, 3, 2, 1}),
       sample_of("no batch", {0, 2}, {0, 3, 3, 2, 2}),
       sample_of("no queries", {2}, {0, 0, 3, 2, 2}),
@@ -181,6 +201,23 @@ const RegisterOpCases registered{
                                       {.mask = ones({2, 2}, DType::boolean), .is_causal = true});
        },
        "scaled_dot_product_attention: takes a mask or is_causal, not both"},
+      {"groups",
+       [] {
+         scaled_dot_product_attention(zeros({3, 4, 2}), zeros({2, 4, 2}), zeros({2, 4, 2}), {.enable_gqa = true});
+       },
+       "scaled_dot_product_attention: enable_gqa needs heads of the query [..., H, T, d] that are a multiple of those of key "
+       "and "
+       "value: got [3, 4, 2], [2, 4, 2] and [2, 4, 2]"},
+      {"window without causal",
+       [] {
+         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.window = 2});
+       },
+       "scaled_dot_product_attention: window and query_offset go with is_causal: got window=2, query_offset=0"},
+      {"negative window",
+       [] {
+         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.is_causal = true, .window = -1});
+       },
+       "scaled_dot_product_attention: window and query_offset cannot be negative: got -1 and 0"},
       {"mask dtype",
        [] {
          scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.mask = ones({2, 2})});

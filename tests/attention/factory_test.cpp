@@ -56,7 +56,8 @@ TEST_CASE("factory: errors name the kind and the option") {
   CHECK(error("self_v2", options) == "make_attention: self_v2 has no dropout: got 0.1 (set it to 0)");
   options = kOptions;
   options.out_bias = false;
-  CHECK(error("einsum", options) == "make_attention: einsum has no output projection without bias: got out_bias=false");
+  CHECK(error("einsum", options) ==
+        "make_attention: out_bias, num_kv_heads, window and rope belong to fused_qkv: got them for einsum");
   options = kOptions;
   options.qkv_bias = true;
   CHECK(error("self_v1", options) == "make_attention: self_v1 has no bias: got qkv_bias=true");

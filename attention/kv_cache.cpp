@@ -1,0 +1,57 @@
+#include "attention/kv_cache.h"
+
+namespace onestep::attention {
+namespace {
+
+constexpr int64_t kFirstCapacity = 16;
+
+/// `stored` with room for `needed` tokens, the first `used` of which are kept; of the shape of `added` but for the tokens.
+void reserve(Tensor& stored, const Tensor& added, int64_t used, int64_t needed) {
+  if (stored.defined() && stored.size(-2) >= needed) return;
+  int64_t capacity = stored.defined() ? stored.size(-2) : kFirstCapacity;
+  while (capacity < needed) capacity *= 2;
+  Shape shape = added.shape();
+  shape[shape.rank() - 2] = capacity;
+  Tensor larger = empty(shape, added.dtype());
+  if (used > 0) {
+    Tensor kept = narrow(larger, -2, 0, used);
+    copy_(kept, narrow(stored, -2, 0, used));
+  }
+  stored = larger;
+}
+
+/// Writes the tokens `added` behind the first `used` ones and returns them all.
+Tensor extended(Tensor& stored, const Tensor& added, int64_t used) {
+  const int64_t count = added.size(-2);
+  Shape expected = added.shape();
+  if (used > 0) {
+    expected = stored.shape();
+    expected[expected.rank() - 2] = count;
+  }
+  check<ShapeError>(added.shape() == expected, "KvCache: new tokens of shape ", added.shape(),
+                    " do not fit those before: needs ", expected, " (clear() it for other texts)");
+  reserve(stored, added, used, used + count);
+  Tensor place = narrow(stored, -2, used, count);
+  copy_(place, added);
+  return narrow(stored, -2, 0, used + count);
+}
+
+}  // namespace
+
+std::pair<Tensor, Tensor> KvCache::append(const Tensor& keys, const Tensor& values) {
+  const NoGradGuard no_grad;
+  const Tensor all_keys = extended(keys_, keys, length_), all_values = extended(values_, values, length_);
+  length_ += keys.size(-2);
+  return {all_keys, all_values};
+}
+
+KvCache& KvCache::head(size_t i) {
+  if (heads_.size() <= i) heads_.resize(i + 1);
+  return heads_[i];
+}
+
+std::pair<Tensor, Tensor> with_cached(KvCache* cache, const Tensor& keys, const Tensor& values) {
+  return cache ? cache->append(keys, values) : std::pair{keys, values};
+}
+
+}  // namespace onestep::attention

@@ -1,0 +1,57 @@
+#include <cmath>
+
+#include "autograd/op_case.h"
+
+namespace onestep {
+namespace {
+
+OpSample sample_of(const std::string& label, const Shape& shape, int64_t first_position = 0, double theta = 10000.0) {
+  return {label,
+          {{shape}},
+          [=](const std::vector<Tensor>& in) { return rotary_embedding(in[0], first_position, theta); },
+          [=](const std::vector<Values>& in) {
+            const Values& x = in[0];
+            const int64_t tokens = shape[shape.rank() - 2], d = shape.back(), half = d / 2;
+            Values y(shape);
+            for (int64_t row = 0; row < (d > 0 ? shape.numel() / d : 0); ++row)
+              for (int64_t i = 0; i < half; ++i) {
+                const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(d);
+                const double angle = static_cast<double>(first_position + row % tokens) * std::pow(theta, exponent);
+                const double a = x[row * d + i], b = x[row * d + half + i];
+                y[row * d + i] = a * std::cos(angle) - b * std::sin(angle);
+                y[row * d + half + i] = a * std::sin(angle) + b * std::cos(angle);
+              }
+            return y;
+          }};
+}
+
+const RegisterOpCases registered{
+    {"rotary_embedding",
+     {sample_of("heads", {2, 3, 5, 4}), sample_of("one matrix", {40, 6}), sample_of("later positions", {3, 8}, 1000),
+      sample_of("another theta", {7, 10}, 3, 500.0), sample_of("one pair", {5, 2}), sample_of("far away", {2, 4}, 10000),
+      sample_of("no tokens", {2, 0, 4}), sample_of("no features", {3, 0})},
+     {{"odd",
+       [] {
+         rotary_embedding(zeros({2, 3}));
+       },
+       "rotary_embedding: needs [..., tokens, features] with an even number of features: got [2, 3]"},
+      {"vector", [] { rotary_embedding(zeros(4)); },
+       "rotary_embedding: needs [..., tokens, features] with an even number of features: got [4]"},
+      {"integers",
+       [] {
+         rotary_embedding(zeros({2, 4}, DType::int64));
+       },
+       "rotary_embedding: needs a floating dtype: got int64 (convert with x.to(DType::float32))"},
+      {"position",
+       [] {
+         rotary_embedding(zeros({2, 4}), -1);
+       },
+       "rotary_embedding: first_position cannot be negative: got -1"},
+      {"theta",
+       [] {
+         rotary_embedding(zeros({2, 4}), 0, 0.5);
+       },
+       "rotary_embedding: theta must be at least 1: got 0.5"}}}};
+
+}  // namespace
+}  // namespace onestep

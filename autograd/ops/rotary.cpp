@@ -1,0 +1,85 @@
+// Rotary position embedding (Su et al. 2021). A rotation's gradient is the rotation back.
+#include <cmath>
+#include <vector>
+
+#include "autograd/kernels/kernels.h"
+#include "autograd/memory.h"
+#include "autograd/ops/common.h"
+
+namespace onestep {
+namespace {
+
+constexpr const char* kOp = "rotary_embedding";
+
+/// theta^(-1/n) for theta >= 1 by bisection: products and comparisons only, so that every machine gets the same bits.
+double inverse_root(double theta, int64_t n) {
+  double low = 0, high = 1;
+  for (int i = 0; i < 80; ++i) {
+    const double middle = (low + high) / 2;
+    double power = 1;
+    for (int64_t k = 0; k < n && power * theta > 1; ++k) power *= middle;
+    (power * theta > 1 ? high : low) = middle;
+  }
+  return high;
+}
+
+/// cos and sin of position theta^(-2i/d) for i < d/2: [T, d/2] each, angles in double and brought near 0 before they are
+/// rounded.
+template <class T>
+struct Turns {
+  Turns(int64_t tokens, int64_t half, int64_t first_position, double theta)
+      : cos(static_cast<size_t>(tokens * half)), sin(cos.size()) {
+    constexpr double kTurn = 6.283185307179586;
+    const double ratio = inverse_root(theta, half);
+    double frequency = 1;
+    for (int64_t i = 0; i < half; ++i, frequency *= ratio)
+      for (int64_t t = 0; t < tokens; ++t) {
+        const double angle = static_cast<double>(first_position + t) * frequency;
+        cos[static_cast<size_t>(t * half + i)] = static_cast<T>(angle - kTurn * std::nearbyint(angle / kTurn));
+      }
+    const auto n = static_cast<int64_t>(cos.size());
+    kernels::sin(cos.data(), sin.data(), n);
+    kernels::cos(cos.data(), cos.data(), n);
+  }
+  std::vector<T, memory::Allocator<T>> cos, sin;
+};
+
+/// x turned by `sign` times its angles.
+Tensor turned(const Tensor& x, int64_t first_position, double theta, int sign) {
+  const Tensor from = ops::contiguous_values(x);
+  Tensor y = empty(x.shape(), x.dtype());
+  const int64_t tokens = x.size(-2), half = x.size(-1) / 2;
+  if (y.numel() == 0) return y;
+  dispatch_floating(x.dtype(), kOp, [&]<class T>() {
+    const Turns<T> turns(tokens, half, first_position, theta);
+    const T* const in = from.data<T>();
+    T* const out = y.mutable_data<T>();
+    kernels::parallel_for(y.numel() / (2 * half), static_cast<double>(half), [&, in, out](int64_t row, int64_t end) {
+      for (; row < end; ++row) {
+        const T *a = in + row * 2 * half, *b = a + half;
+        const T *cos = turns.cos.data() + row % tokens * half, *sin = turns.sin.data() + row % tokens * half;
+        T *c = out + row * 2 * half, *d = c + half;
+        for (int64_t i = 0; i < half; ++i) {
+          const T s = sign > 0 ? sin[i] : -sin[i];
+          c[i] = a[i] * cos[i] - b[i] * s;
+          d[i] = b[i] * cos[i] + a[i] * s;
+        }
+      }
+    });
+  });
+  return y;
+}
+
+}  // namespace
+
+Tensor rotary_embedding(const Tensor& x, int64_t first_position, double theta) {
+  ops::check_floating(kOp, x);
+  check<ShapeError>(x.dim() >= 2 && x.size(-1) % 2 == 0, kOp,
+                    ": needs [..., tokens, features] with an even number of features: got ", x.shape());
+  check<ConfigError>(first_position >= 0, kOp, ": first_position cannot be negative: got ", first_position);
+  check<ConfigError>(theta >= 1 && std::isfinite(theta), kOp, ": theta must be at least 1: got ", theta);
+  return record(kOp, turned(x, first_position, theta, 1), {x}, {},
+                [=](const Backward& b) -> Grads { return {turned(b.grad(), first_position, theta, -1)}; });
+}
+
+}  // namespace onestep

@@ -1,0 +1,88 @@
+// forward_cached: the same bits as forward on all tokens, for every type and option.
+#include "attention/kv_cache.h"
+
+#include "attention/factory.h"
+#include "tests/nn/check.h"
+
+namespace onestep::attention {
+namespace {
+
+using testing::error_of;
+
+constexpr int64_t kTokens = 300;  // beyond one block of queries, of keys and of the cache's first capacity
+
+/// Feeds x [..., T, d] in pieces and compares the rows of each with those of forward(all so far).
+void check_cached(const Attention& attention, const Tensor& x, const std::vector<int64_t>& pieces) {
+  KvCache cache;
+  int64_t first = 0;
+  for (const int64_t count : pieces) {
+    const Tensor got = attention.forward_cached(x.slice(-2, first, first + count), cache);
+    first += count;
+    CHECK(cache.length() == first);
+    const Tensor want = attention(x.slice(-2, 0, first)).slice(-2, first - count, first);
+    CHECK(equal(got, want.detach()));
+  }
+}
+
+void check_kind(const char* kind, AttentionOptions options) {
+  CAPTURE(kind);
+  options.d_in = 8;
+  options.context_length = kTokens;
+  Generator generator(3);
+  const auto attention = make_attention(kind, options, generator);
+  attention->eval();
+  for (const Shape& shape : {Shape{kTokens, 8}, Shape{2, kTokens, 8}})
+    check_cached(*attention, randn(shape, generator), {1, 1, 5, 10, 1, 60, 1, 177, 1, 1, 42});
+}
+
+TEST_CASE("KvCache: every type gives the same bits with and without it") {
+  for (const std::string_view kind : attention_kinds()) {
+    const bool several = kind != "simplified" && kind != "self_v1" && kind != "self_v2" && kind != "causal";
+    check_kind(std::string(kind).c_str(), {.d_out = 8, .num_heads = several ? 4 : 1});
+  }
+}
+
+TEST_CASE("KvCache: every option gives the same bits with and without it") {
+  check_kind("fused_qkv", {.d_out = 8, .num_heads = 4, .num_kv_heads = 2});
+  check_kind("fused_qkv", {.d_out = 8, .num_heads = 4, .num_kv_heads = 1});
+  check_kind("fused_qkv", {.d_out = 8, .num_heads = 2, .window = 70});
+  check_kind("fused_qkv", {.d_out = 8, .num_heads = 2, .rope = true});
+  check_kind("fused_qkv",
+             {.d_out = 8, .num_heads = 4, .dropout = 0.5, .qkv_bias = true, .num_kv_heads = 2, .window = 30, .rope = true});
+}
+
+TEST_CASE("KvCache: it holds what it was given, over every growth") {
+  Generator generator(1);
+  const Tensor keys = randn({2, 50, 3}, generator), values = randn({2, 50, 4}, generator);
+  KvCache cache;
+  for (int64_t i = 0; i < 50; i += 5) {
+    const auto [all_keys, all_values] = cache.append(keys.slice(1, i, i + 5), values.slice(1, i, i + 5));
+    CHECK(equal(all_keys, keys.slice(1, 0, i + 5)));
+    CHECK(equal(all_values, values.slice(1, 0, i + 5)));
+  }
+  cache.clear();
+  CHECK(cache.length() == 0);
+  CHECK(equal(cache.append(values, keys).first, values));
+}
+
+TEST_CASE("KvCache: what does not fit is refused") {
+  Generator generator(1);
+  KvCache cache;
+  const auto attention = make_attention("multi_head", {.d_in = 4, .d_out = 4, .context_length = 6, .num_heads = 2}, generator);
+  attention->forward_cached(ones({2, 4, 4}), cache);
+  CHECK(
+      error_of<ShapeError>([&] {
+        attention->forward_cached(ones({2, 3, 4}), cache);
+      }) ==
+      "MultiHeadAttention: too many tokens: 7 with those in the cache and x [2, 3, 4] for context_length 6 (cut x, or build it "
+      "with a larger one)");
+  CHECK(error_of<ShapeError>([&] {
+          attention->forward_cached(ones({1, 1, 4}), cache);
+        }) ==
+        "KvCache: new tokens of shape [1, 2, 1, 2] do not fit those before: needs [2, 2, 1, 2] (clear() it for other texts)");
+  CHECK(cache.length() == 4);
+  CHECK_FALSE(attention->forward_cached(ones({2, 2, 4}), cache).requires_grad());
+}
+
+}  // namespace
+}  // namespace onestep::attention

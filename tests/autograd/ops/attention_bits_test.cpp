@@ -1,0 +1,66 @@
+// What a query sees decides its row, bit for bit, and not the queries and keys that are computed along with it.
+#include <doctest/doctest.h>
+
+#include "autograd/memory.h"
+#include "autograd/ops.h"
+
+namespace onestep {
+namespace {
+
+constexpr int64_t kTokens = 700;  // several blocks of queries and of keys
+
+Tensor heads(int64_t count, Generator& generator) { return randn({2, count, kTokens, 8}, generator); }
+
+TEST_CASE("scaled_dot_product_attention: each query alone gives the bits of all together") {
+  Generator generator(1);
+  const Tensor q = heads(4, generator), k = heads(2, generator), v = heads(2, generator);
+  for (const int64_t window : {0, 1, 100, 300}) {
+    CAPTURE(window);
+    const Tensor all = scaled_dot_product_attention(q, k, v, {.is_causal = true, .window = window, .enable_gqa = true});
+    for (const int64_t i : {0, 63, 64, 255, 256, 299, 300, 356, 400, 555, 699}) {
+      CAPTURE(i);
+      const Tensor one =
+          scaled_dot_product_attention(q.slice(2, i, i + 1), k.slice(2, 0, i + 1), v.slice(2, 0, i + 1),
+                                       {.is_causal = true, .query_offset = i, .window = window, .enable_gqa = true});
+      CHECK(equal(one, all.slice(2, i, i + 1)));
+    }
+    const Tensor some =
+        scaled_dot_product_attention(q.slice(2, 290, 500), k.slice(2, 0, 500), v.slice(2, 0, 500),
+                                     {.is_causal = true, .query_offset = 290, .window = window, .enable_gqa = true});
+    CHECK(equal(some, all.slice(2, 290, 500)));
+  }
+}
+
+TEST_CASE("scaled_dot_product_attention: shared heads are repeated heads, bit for bit") {
+  Generator generator(2);
+  Tensor q = heads(4, generator).requires_grad_(), k = heads(2, generator).requires_grad_();
+  Tensor v = heads(2, generator).requires_grad_();
+  const auto repeated = [](const Tensor& x) { return x.unsqueeze(2).expand({2, 2, 2, kTokens, 8}).flatten(1, 2); };
+  const Tensor shared = scaled_dot_product_attention(q, k, v, {.is_causal = true, .enable_gqa = true});
+  const Tensor full = scaled_dot_product_attention(q, repeated(k), repeated(v), {.is_causal = true});
+  CHECK(equal(shared, full));
+  const Tensor dy = heads(4, generator);
+  shared.backward(dy);
+  const Tensor dq = q.grad(), dk = k.grad(), dv = v.grad();
+  for (Tensor* x : {&q, &k, &v}) x->zero_grad();
+  full.backward(dy);
+  CHECK(equal(q.grad(), dq));
+  CHECK(allclose(k.grad(), dk, 1e-5, 1e-5));
+  CHECK(allclose(v.grad(), dv, 1e-5, 1e-5));
+}
+
+TEST_CASE("scaled_dot_product_attention: memory grows with the number of tokens and not with its square") {
+  const auto peak = [](int64_t tokens) {
+    Generator generator(3);
+    Tensor x = randn({8, tokens, 16}, generator).requires_grad_();
+    memory::reset_peak();
+    const int64_t before = memory::stats().live_bytes;
+    sum(scaled_dot_product_attention(x, x, x, {.is_causal = true})).backward();
+    return memory::stats().peak_bytes - before;
+  };
+  CHECK(peak(4096) < 2.5 * static_cast<double>(peak(2048)));
+  CHECK(peak(4096) < 8 * 4096 * 4096);  // a byte a weight
+}
+
+}  // namespace
+}  // namespace onestep
