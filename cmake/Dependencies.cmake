@@ -6,7 +6,17 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 FetchContent_Declare(nlohmann_json
   URL https://github.com/nlohmann/json/releases/download/v3.11.2/json.tar.xz
   FIND_PACKAGE_ARGS 3.11)
-FetchContent_MakeAvailable(nlohmann_json)
+set(PCRE2_SUPPORT_JIT ON CACHE BOOL "" FORCE)  # these count only where PCRE2 itself is built
+set(PCRE2_BUILD_PCRE2GREP OFF CACHE BOOL "" FORCE)
+set(PCRE2_BUILD_TESTS OFF CACHE BOOL "" FORCE)
+FetchContent_Declare(PCRE2
+  GIT_REPOSITORY https://github.com/PCRE2Project/pcre2.git GIT_TAG pcre2-10.42 GIT_SHALLOW ON
+  FIND_PACKAGE_ARGS)
+FetchContent_MakeAvailable(nlohmann_json PCRE2)
+if(NOT TARGET PCRE2::8BIT)
+  target_include_directories(pcre2-8-static INTERFACE $<BUILD_INTERFACE:${pcre2_BINARY_DIR}>)  # pcre2.h is generated there
+  add_library(PCRE2::8BIT ALIAS pcre2-8-static)
+endif()
 
 if(ONESTEP_PROGRAM)
   FetchContent_Declare(CLI11

@@ -11,7 +11,8 @@ install(DIRECTORY ${ONESTEP_INCLUDE_DIR}/onestep DESTINATION ${CMAKE_INSTALL_INC
 
 # find_package(onestep): before 1.0 a new minor version may change anything.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/onestep)
-set(package_files ${PROJECT_BINARY_DIR}/onestepConfig.cmake ${PROJECT_BINARY_DIR}/onestepConfigVersion.cmake)
+set(package_files ${PROJECT_BINARY_DIR}/onestepConfig.cmake ${PROJECT_BINARY_DIR}/onestepConfigVersion.cmake
+                  ${PROJECT_SOURCE_DIR}/cmake/FindPCRE2.cmake)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/onestepConfig.cmake.in ${PROJECT_BINARY_DIR}/onestepConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/onestepConfigVersion.cmake COMPATIBILITY SameMinorVersion)

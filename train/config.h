@@ -39,7 +39,8 @@ struct DataConfig {
   std::string path;                    ///< text: one file,
   std::vector<std::string> paths;      ///< or several, globs allowed,
   std::string text;                    ///< or the text itself
-  std::string tokenizer = "char";      ///< char, byte, word
+  std::string tokenizer = "char";      ///< char, byte, word, bpe
+  std::string tokenizer_path;          ///< bpe: the folder of its vocabulary
   int64_t length = 8;                  ///< copy, reverse, sort: symbols before they are repeated
   int64_t modulus = 97;                ///< modular_addition
   double val_fraction = 0.1;           ///< share kept from training; 0 for kind tokens unless given

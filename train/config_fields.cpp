@@ -123,9 +123,15 @@ std::vector<Field> data_fields() {
           .may_be_absent(),
       field("data.text", in, &D::text, "the text itself").only(kind, {"text"}).may_be_absent(),
       field("data.tokenizer", in, &D::tokenizer,
-            "what a token is: a Unicode code point, a byte (256 ids), or a word (punctuation stands alone)")
-          .one_of({"char", "byte", "word"})
+            "what a token is: a Unicode code point, a byte (256 ids), a word (punctuation stands alone), or a piece of GPT-2's "
+            "byte-pair encoding")
+          .one_of({"char", "byte", "word", "bpe"})
           .only(kind, {"text"}),
+      field("data.tokenizer_path", in, &D::tokenizer_path,
+            "folder with vocab.json and merges.txt (or encoder.json and vocab.bpe): GPT-2's, or one that `onestep tokenizer "
+            "train` has written")
+          .only("data.tokenizer", {"bpe"})
+          .needed("data.tokenizer", {"bpe"}),
       field("data.length", in, &D::length, "random symbols a sequence; it is 2 length long, a window 2 length - 1")
           .range(1, kMaxLength / 2)
           .only(task, {"copy", "reverse", "sort"}),

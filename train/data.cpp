@@ -7,6 +7,7 @@
 
 #include "autograd/error.h"
 #include "autograd/random_fill.h"
+#include "train/bpe_tokenizer.h"
 #include "train/task.h"
 #include "train/text_files.h"
 
@@ -90,6 +91,8 @@ std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const
   const std::string text = read_text(config);
   std::vector<int64_t> ids;
   try {
+    if (!tokenizer && config.data.tokenizer == "bpe")
+      tokenizer = std::make_shared<BpeTokenizer>(read_bpe_folder(config.data.tokenizer_path));
     if (!tokenizer) tokenizer = make_tokenizer(config.data.tokenizer, text);
     ids = tokenizer->encode(text);
   } catch (const ConfigError& error) {

@@ -27,6 +27,8 @@ nlohmann::ordered_json number(double value) {
   return shortest;
 }
 
+}  // namespace
+
 std::string duration(double seconds) {
   const auto s = static_cast<int64_t>(std::max(0.0, std::round(seconds)));
   std::ostringstream out;
@@ -35,8 +37,6 @@ std::string duration(double seconds) {
   out << s % 60 << 's';
   return out.str();
 }
-
-}  // namespace
 
 std::string grouped(double value, int digits) {
   std::ostringstream out;

@@ -50,6 +50,9 @@ class Progress {
   double first_seconds_ = 0;
 };
 
+/// `1h 2min 3s`: a time for people.
+std::string duration(double seconds);
+
 /// `12,345` with `digits` decimals: a number for people.
 std::string grouped(double value, int digits = 0);
 

@@ -49,10 +49,11 @@ std::string read_text(const Config& config) {
   std::string text;
   for (const std::string& file : list_files(config)) {
     const std::string part = read_file(file, kMaxTextBytes - static_cast<int64_t>(text.size()));
-    const size_t invalid = config.data.tokenizer == "byte" ? std::string::npos : find_invalid_utf8(part);
+    const bool any_bytes = config.data.tokenizer == "byte" || config.data.tokenizer == "bpe";
+    const size_t invalid = any_bytes ? std::string::npos : find_invalid_utf8(part);
     check<IoError>(invalid == std::string::npos, file, ": not UTF-8: byte ",
                    quote(std::string_view(part).substr(std::min(invalid, part.size()), 1)), " at offset ", invalid,
-                   " (data.tokenizer = byte takes any bytes)");
+                   " (data.tokenizer = byte or bpe takes any bytes)");
     text += part;
   }
   return text;

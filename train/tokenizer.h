@@ -1,30 +1,50 @@
 #pragma once
-// Text to token ids and back. The vocabulary comes from the data and travels with the run.
+// Text to token ids and back. The vocabulary travels with the run.
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "autograd/error.h"
+
 namespace onestep::train {
+
+/// A stretch of a text that may go on.
+struct TextPart {
+  std::string_view text;
+  bool last = true;    ///< nothing follows
+  int64_t offset = 0;  ///< of its first byte in the whole text
+};
+
+/// Text that a tokenizer has no ids for. what() is `encode: offset N: PROBLEM`.
+struct EncodeError : ConfigError {
+  EncodeError(int64_t offset_in_text, const std::string& the_problem);
+  int64_t offset;  ///< in bytes
+  std::string problem;
+};
 
 /// What a tokenizer does, whatever its kind.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// The name in the config: char, byte, word.
+  /// The name in the config: char, byte, word, bpe.
   virtual std::string kind() const = 0;
   /// Ids are 0 .. vocab_size() - 1.
   virtual int64_t vocab_size() const = 0;
-  /// Ids of the text. Throws ConfigError naming a symbol outside the vocabulary and its position, or a byte that is no UTF-8.
-  virtual std::vector<int64_t> encode(std::string_view text) const = 0;
+  /// Appends the ids of the part as far as they are certain whatever follows, and of all of it if it is the last; returns the
+  /// bytes taken. A text that comes in parts, each beginning with what was left of the one before, gets the ids of the whole.
+  /// Throws EncodeError. Not for several threads at a time.
+  virtual size_t encode_part(const TextPart& part, std::vector<int64_t>& ids) const = 0;
   /// The text of the ids. Throws ConfigError for an id that is none.
   virtual std::string decode(std::span<const int64_t> ids) const = 0;
   /// `tokenizer.json` of a run: what load_tokenizer reads.
   virtual std::string to_json() const = 0;
+
+  /// Ids of the whole text. Throws EncodeError naming a symbol outside the vocabulary, or a byte that is no UTF-8, and where.
+  std::vector<int64_t> encode(std::string_view text) const;
 };
 
 /// One id a byte, 256 in all; any text goes in, and any bytes come out.
@@ -32,38 +52,21 @@ class ByteTokenizer : public Tokenizer {
  public:
   std::string kind() const override { return "byte"; }
   int64_t vocab_size() const override { return 256; }
-  std::vector<int64_t> encode(std::string_view text) const override;
+  size_t encode_part(const TextPart& part, std::vector<int64_t>& ids) const override;
   std::string decode(std::span<const int64_t> ids) const override;
   std::string to_json() const override;
 };
 
-/// One id a symbol of a sorted vocabulary (by bytes, which for UTF-8 is by code point). Kind `char`: a symbol is a Unicode code
-/// point, and decode(encode(text)) == text. Kind `word`: text is split at ASCII white space; an ASCII punctuation mark is a
-/// symbol of its own, but ' and - between two letters or digits belong to the word; case is kept. White space is not:
-/// decode() puts one space between words, none before .,:;?!)]} and none after ([{, so encode(decode(ids)) == ids.
-class VocabularyTokenizer : public Tokenizer {
- public:
-  /// The vocabulary is every symbol of the text. Throws ConfigError if the text is empty or no UTF-8.
-  static VocabularyTokenizer from_text(const std::string& kind, std::string_view text);
-  /// Throws ConfigError unless the vocabulary is sorted, without repetition, and of symbols of the kind.
-  VocabularyTokenizer(std::string kind, std::vector<std::string> vocabulary);
+/// Throws ConfigError, naming the id, unless it is one of the vocabulary.
+void check_id(int64_t id, int64_t vocab_size);
 
-  std::string kind() const override { return kind_; }
-  int64_t vocab_size() const override { return static_cast<int64_t>(vocabulary_.size()); }
-  std::vector<int64_t> encode(std::string_view text) const override;
-  std::string decode(std::span<const int64_t> ids) const override;
-  std::string to_json() const override;
-
- private:
-  std::string kind_;
-  std::vector<std::string> vocabulary_;
-  std::unordered_map<std::string, int64_t> ids_;
-};
-
-/// Makes the tokenizer that data.tokenizer names, with the vocabulary of the text. Throws ConfigError.
+/// Makes a tokenizer of kind char, byte or word with the vocabulary of the text. Throws ConfigError.
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text);
 
 /// Reads a `tokenizer.json` of at most 64 MiB. Throws IoError if it is not what to_json() writes.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
+
+/// load_tokenizer on text; `source` stands for the file name in messages.
+std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view json, const std::string& source);
 
 }  // namespace onestep::train

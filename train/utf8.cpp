@@ -37,6 +37,14 @@ uint32_t code_point(std::string_view symbol) {
   return code;
 }
 
+std::string to_utf8(uint32_t code) {
+  const auto tail = [&](int shift) { return static_cast<char>(0x80 | ((code >> shift) & 0x3F)); };
+  if (code < 0x80) return {static_cast<char>(code)};
+  if (code < 0x800) return {static_cast<char>(0xC0 | code >> 6), tail(0)};
+  if (code < 0x10000) return {static_cast<char>(0xE0 | code >> 12), tail(6), tail(0)};
+  return {static_cast<char>(0xF0 | code >> 18), tail(12), tail(6), tail(0)};
+}
+
 namespace {
 
 std::string escape(std::string_view text, bool between_quotes) {

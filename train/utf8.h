@@ -16,6 +16,9 @@ size_t find_invalid_utf8(std::string_view text);
 /// The code point of one whole well-formed sequence: "é" -> 0xE9.
 uint32_t code_point(std::string_view symbol);
 
+/// The sequence of a code point up to U+10FFFF: 0xE9 -> "é".
+std::string to_utf8(uint32_t code);
+
 /// For messages: the text with controls and broken bytes escaped, cut after about 60 bytes.
 std::string printable(std::string_view text);
 

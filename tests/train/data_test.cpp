@@ -154,7 +154,7 @@ TEST_CASE("data: text inline, from a file and from several files") {
   CHECK(text_of(path_of("bad.bin") + R"(, "tokenizer": "byte")") == "3 tokens (byte), vocabulary 256 2 byte");
 
   CHECK(refusal([&] { text_of(path_of("bad.bin")); }) ==
-        where + "/bad.bin: not UTF-8: byte \"\\xff\" at offset 2 (data.tokenizer = byte takes any bytes)");
+        where + "/bad.bin: not UTF-8: byte \"\\xff\" at offset 2 (data.tokenizer = byte or bpe takes any bytes)");
   CHECK(refusal([&] { text_of(path_of("none")); }) == where + "/none: cannot be opened: no such file");
   CHECK(refusal([&] { text_of(path_of("")); }) == where + "/: is a directory, not a file");
   CHECK(refusal([&] { text_of(R"("paths": ["*.none", "b"])"); }) ==
@@ -179,7 +179,7 @@ TEST_CASE("data: a text is encoded with the tokenizer of the run if there is one
   CHECK(make_data(config, tokenizer)->train_batch(1, g).inputs == Ids{0});
   CHECK(make_data(config, tokenizer)->vocab_size() == 5);
   CHECK(refusal([&] { make_data(config, make_tokenizer("char", "b")); }) ==
-        "run.json: /data: encode: char \"a\" (U+0061) at position 0 is not in the vocabulary of 1");
+        "run.json: /data: encode: offset 0: char \"a\" (U+0061) is not in the vocabulary of 1");
 }
 
 TEST_CASE("tasks: sequences are a prompt and its answer and only the answer counts") {

@@ -27,19 +27,11 @@ std::string refusal(const std::function<void()>& action) {
   return "";
 }
 
-std::string utf8(uint32_t code) {
-  if (code < 0x80) return {static_cast<char>(code)};
-  const auto tail = [&](int shift) { return static_cast<char>(0x80 | ((code >> shift) & 0x3F)); };
-  if (code < 0x800) return {static_cast<char>(0xC0 | code >> 6), tail(0)};
-  if (code < 0x10000) return {static_cast<char>(0xE0 | code >> 12), tail(6), tail(0)};
-  return {static_cast<char>(0xF0 | code >> 18), tail(12), tail(6), tail(0)};
-}
-
 }  // namespace
 
 TEST_CASE("utf8: every code point is one sequence and nothing else is") {
   for (uint32_t code = 0; code < 0x110000; ++code) {
-    const std::string symbol = utf8(code);
+    const std::string symbol = to_utf8(code);
     const bool valid = code < 0xD800 || code > 0xDFFF;  // surrogates are not characters
     if (utf8_length(symbol, 0) != (valid ? symbol.size() : 0)) FAIL(code);
     if (valid && code_point(symbol) != code) FAIL(code);
@@ -70,7 +62,7 @@ TEST_CASE("char tokenizer: any text comes back") {
     std::string text;
     for (int i = 0; i < 50; ++i) {
       const uint32_t code = g.u32() % (trial % 2 ? 0x110000 : 0x180);
-      text += utf8(code >= 0xD800 && code <= 0xDFFF ? 'x' : code);
+      text += to_utf8(code >= 0xD800 && code <= 0xDFFF ? 'x' : code);
     }
     const auto tokenizer = make_tokenizer("char", text);
     CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
@@ -115,13 +107,13 @@ TEST_CASE("word tokenizer: decoded ids are encoded to the same ids") {
 
 TEST_CASE("tokenizers: refusals name the symbol and the place") {
   const auto chars = make_tokenizer("char", "abc"), words = make_tokenizer("word", "one two");
-  CHECK(refusal([&] { chars->encode("abé"); }) == "encode: char \"é\" (U+00E9) at position 2 is not in the vocabulary of 3");
-  CHECK(refusal([&] { chars->encode("\nab"); }) == "encode: char \"\\n\" (U+000A) at position 0 is not in the vocabulary of 3");
-  CHECK(refusal([&] { words->encode("one  three"); }) == "encode: word \"three\" at position 1 is not in the vocabulary of 2");
+  CHECK(refusal([&] { chars->encode("abé"); }) == "encode: offset 2: char \"é\" (U+00E9) is not in the vocabulary of 3");
+  CHECK(refusal([&] { chars->encode("\nab"); }) == "encode: offset 0: char \"\\n\" (U+000A) is not in the vocabulary of 3");
+  CHECK(refusal([&] { words->encode("one  three"); }) == "encode: offset 5: word \"three\" is not in the vocabulary of 2");
   CHECK(refusal([&] { chars->encode("a\xff"); }) ==
-        "tokenizer: the text is not UTF-8: byte \"\\xff\" at offset 1 (tokenizer byte takes any bytes)");
+        "encode: offset 1: not UTF-8: byte \"\\xff\" (data.tokenizer = byte or bpe takes any bytes)");
   CHECK(refusal([&] { make_tokenizer("word", "a\xff"); }) ==
-        "tokenizer: the text is not UTF-8: byte \"\\xff\" at offset 1 (tokenizer byte takes any bytes)");
+        "encode: offset 1: not UTF-8: byte \"\\xff\" (data.tokenizer = byte or bpe takes any bytes)");
   CHECK(refusal([&] { chars->decode(Ids{0, 3}); }) == "decode: token id must be from 0 to 2: got 3");
   CHECK(refusal([&] { chars->decode(Ids{-1}); }) == "decode: token id must be from 0 to 2: got -1");
   CHECK(refusal([&] { make_tokenizer("byte", "")->decode(Ids{256}); }) == "decode: token id must be from 0 to 255: got 256");
@@ -147,9 +139,10 @@ TEST_CASE("tokenizer.json: what is written is read back and anything else is ref
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"", ": is empty"},
       {"[]", ": must be an object: got []"},
-      {"{}", ": /kind: missing: must be char, byte or word"},
-      {R"({"kind": "bpe"})", R"(: /kind: must be char, byte or word: got "bpe")"},
-      {R"({"kind": 3})", ": /kind: must be char, byte or word: got 3"},
+      {"{}", ": /kind: missing: must be char, byte, word or bpe"},
+      {R"({"kind": "none"})", R"(: /kind: must be char, byte, word or bpe: got "none")"},
+      {R"({"kind": "bpe"})", ": /vocab: missing (a tokenizer of kind bpe has vocab and merges)"},
+      {R"({"kind": 3})", ": /kind: must be char, byte, word or bpe: got 3"},
       {R"({"kind": "char"})", ": /vocabulary: missing: must be a list of strings"},
       {R"({"kind": "byte", "vocabulary": ["a"]})", ": /vocabulary: unknown key"},
       {R"({"kind": "char", "vocabulary": ["a"], "size": 1})", ": /size: unknown key"},
