@@ -4,6 +4,9 @@ include(CMakePackageConfigHelpers)
 
 if(ONESTEP_PROGRAM)
   install(TARGETS onestep)
+  install(FILES ${PROJECT_BINARY_DIR}/onestep.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+  install(FILES ${PROJECT_BINARY_DIR}/onestep.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+          RENAME onestep OPTIONAL)
 endif()
 install(TARGETS onestep_autograd onestep_nn onestep_attention onestep_train onestep_all EXPORT onestepTargets
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

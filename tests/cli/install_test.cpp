@@ -57,6 +57,9 @@ TEST_CASE("install: a project finds the package and runs with all layers or one"
   output_of({"cmake", "--build", build, "--target", "consumer", "layer"});
   CHECK(output_of({build + "/consumer"}) == kConsumerPrints);
   CHECK(output_of({build + "/layer"}) == kLayerPrints);
+  CHECK(read(prefix + "/share/man/man1/onestep.1") == output_of({ONESTEP_BINARY_DIR "/onestep", "man"}));
+  CHECK(read(prefix + "/share/bash-completion/completions/onestep") ==
+        output_of({ONESTEP_BINARY_DIR "/onestep", "completion"}));
   CHECK(output_of({prefix + "/bin/onestep", "--version"}) == output_of({ONESTEP_BINARY_DIR "/onestep", "--version"}));
 }
 

@@ -76,7 +76,7 @@ void add_book(CLI::App& app, Action& action) {
   command
       ->add_option("--dialect", options->dialect,
                    "Dropout masks: torch (PyTorch 2.7 and later) or torch-mkl (older, on Intel CPUs; default: both)")
-      ->type_name("NAME");
+      ->type_name("torch|torch-mkl");
   command->add_flag("--check", options->check, "Compare with the printed digits; exit status 1 at the first that differs");
   command->add_option("--svg", options->svg, "Write the pictures of docs/attention.md into a folder")->type_name("FOLDER");
   command->callback([&action, options] { action = [options] { return run(*options); }; });

@@ -19,6 +19,8 @@ void add_inspect(CLI::App& app, Action& action);
 void add_graph(CLI::App& app, Action& action);
 void add_export_csv(CLI::App& app, Action& action);
 void add_schema(CLI::App& app, Action& action);
+void add_completion(CLI::App& app, Action& action);
+void add_man(CLI::App& app, Action& action);
 void add_version(CLI::App& app, Action& action);
 void add_gradcheck(CLI::App& app, Action& action);
 void add_book(CLI::App& app, Action& action);
