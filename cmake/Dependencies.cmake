@@ -25,6 +25,16 @@ if(ONESTEP_PROGRAM)
   FetchContent_MakeAvailable(CLI11)
 endif()
 
+# xxHash is one header (Debian: libxxhash-dev), used inline; Debian has no CMake package of it.
+find_path(XXHASH_INCLUDE_DIR xxhash.h)
+if(NOT XXHASH_INCLUDE_DIR)
+  FetchContent_Declare(xxhash
+    GIT_REPOSITORY https://github.com/Cyan4973/xxHash.git GIT_TAG v0.8.1 GIT_SHALLOW ON
+    SOURCE_SUBDIR none)  # only the header: nothing to build
+  FetchContent_MakeAvailable(xxhash)
+  set(XXHASH_INCLUDE_DIR ${xxhash_SOURCE_DIR})
+endif()
+
 if(ONESTEP_TESTS)
   FetchContent_Declare(doctest
     GIT_REPOSITORY https://github.com/doctest/doctest.git GIT_TAG v2.4.9 GIT_SHALLOW ON

@@ -8,6 +8,7 @@
 #include "autograd/error.h"
 #include "autograd/random_fill.h"
 #include "train/bpe_tokenizer.h"
+#include "train/hash.h"
 #include "train/task.h"
 #include "train/text_files.h"
 
@@ -47,6 +48,10 @@ class TokenData : public Data {
   }
 
   std::string evaluates_on() const override { return evaluates_on_training_ ? "training tokens" : "validation tokens"; }
+
+  std::string hash() const override {
+    return hash_of({reinterpret_cast<const char*>(tokens_.data()), tokens_.size() * sizeof tokens_[0]});
+  }
 
   std::string describe() const override {
     std::string out = std::to_string(count()) + " tokens";

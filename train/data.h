@@ -37,6 +37,8 @@ class Data {
   virtual Batch eval_batch(int64_t batch_size, Generator& g) const = 0;
   /// What eval_batch draws from, in words: `validation tokens`, `held-out sequences`, `training tokens`.
   virtual std::string evaluates_on() const = 0;
+  /// XXH3-128 of the tokens: a run goes on with the data it was started with. Empty for data that is generated.
+  virtual std::string hash() const { return {}; }
   /// One line for people: how much there is of it.
   virtual std::string describe() const = 0;
   /// The tokenizer of a text, else nullptr.

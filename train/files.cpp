@@ -6,34 +6,52 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "autograd/error.h"
 
 namespace onestep::train {
 namespace {
 
-struct FileDescriptor {
-  explicit FileDescriptor(int descriptor) : fd(descriptor) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor() {
-    if (fd >= 0) close(fd);
+namespace fs = std::filesystem;
+
+/// Refuses names that the system would cut short or take for the working directory, then opens.
+int open_file(const std::string& path, int flags) {
+  check<IoError>(!path.empty(), "the name of the file is empty");
+  check<IoError>(path.find('\0') == std::string::npos, "the name of the file holds a NUL byte");
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY, 0644);
+  check<IoError>(fd >= 0, path, ": cannot be opened: ", error_reason(errno));
+  return fd;
+}
+
+/// Deletes a file at the end of its scope unless it was kept.
+struct Unfinished {
+  fs::path path;
+  bool keep = false;
+  ~Unfinished() {
+    std::error_code ignored;
+    if (!keep) fs::remove(path, ignored);
   }
-  int fd;
 };
 
-std::string reason(int error) {
+}  // namespace
+
+std::string error_reason(int error) {
   switch (error) {
     case ENOENT:
       return "no such file";
     case EACCES:
       return "permission denied";
+    case ENOSPC:
+      return "the disk is full";
+    case EDQUOT:
+      return "the disk quota is used up";
+    case EFBIG:
+      return "the file would be larger than the system allows";
     default:
       return std::strerror(error);
   }
 }
-
-}  // namespace
 
 std::string format_bytes(int64_t bytes) {
   const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
@@ -42,31 +60,122 @@ std::string format_bytes(int64_t bytes) {
   return std::to_string(bytes) + " " + units[unit];
 }
 
-std::string read_file(const std::string& path, int64_t max_bytes) {
-  check<IoError>(!path.empty(), "the name of the file is empty");
-  check<IoError>(path.find('\0') == std::string::npos, "the name of the file holds a NUL byte");
-  // O_NONBLOCK: opening a pipe must not wait for its writer.
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  check<IoError>(file.fd >= 0, path, ": cannot be opened: ", reason(errno));
-  struct stat status {};
-  check<IoError>(fstat(file.fd, &status) == 0, path, ": cannot be examined: ", reason(errno));
-  check<IoError>(!S_ISDIR(status.st_mode), path, ": is a directory, not a file");
-  check<IoError>(S_ISREG(status.st_mode), path, ": is not a regular file (a pipe, socket or device)");
-  check<IoError>(status.st_size <= max_bytes, path, ": too large: ", format_bytes(status.st_size), ", at most ",
-                 format_bytes(max_bytes), " are read");
+// ---- reading
 
-  std::string bytes;
-  bytes.reserve(static_cast<size_t>(status.st_size));
-  char buffer[1 << 16];
+// O_NONBLOCK: opening a pipe must not wait for its writer.
+InputFile::InputFile(const std::string& path) : path_(path), fd_(open_file(path, O_RDONLY | O_NONBLOCK)) {
+  struct stat status {};
+  const bool known = ::fstat(fd_, &status) == 0, regular = known && S_ISREG(status.st_mode);
+  if (!regular) {
+    const int error = errno;
+    ::close(fd_);  // no destructor runs for an object that never came to be
+    check<IoError>(known, path, ": cannot be examined: ", error_reason(error));
+    check<IoError>(!S_ISDIR(status.st_mode), path, ": is a directory, not a file");
+    fail<IoError>(path, ": is not a regular file (a pipe, socket or device)");
+  }
+  size_ = static_cast<uint64_t>(status.st_size);
+}
+
+InputFile::~InputFile() { ::close(fd_); }
+
+size_t InputFile::read_some(void* to, size_t count) {
   while (true) {
-    const ssize_t count = read(file.fd, buffer, sizeof buffer);
-    if (count < 0 && errno == EINTR) continue;
-    check<IoError>(count >= 0, path, ": cannot be read: ", reason(errno));
-    if (count == 0) return bytes;
-    bytes.append(buffer, static_cast<size_t>(count));
+    const ssize_t got = ::read(fd_, to, count);
+    if (got < 0 && errno == EINTR) continue;
+    check<IoError>(got >= 0, path_, ": cannot be read: ", error_reason(errno));
+    return static_cast<size_t>(got);
+  }
+}
+
+void InputFile::read(void* to, size_t count) {
+  for (auto* place = static_cast<char*>(to); count > 0;) {
+    const size_t got = read_some(place, count);
+    check<IoError>(got > 0, path_, ": cannot be read: it ended early");
+    place += got;
+    count -= got;
+  }
+}
+
+std::string read_file(const std::string& path, int64_t max_bytes) {
+  InputFile file(path);
+  const auto size = static_cast<int64_t>(file.size());
+  check<IoError>(size <= max_bytes, path, ": too large: ", format_bytes(size), ", at most ", format_bytes(max_bytes),
+                 " are read");
+  std::string bytes;
+  bytes.reserve(file.size());
+  char buffer[1 << 16];
+  while (const size_t count = file.read_some(buffer, sizeof buffer)) {
+    bytes.append(buffer, count);
     check<IoError>(static_cast<int64_t>(bytes.size()) <= max_bytes, path, ": grew beyond ", format_bytes(max_bytes),
                    " while it was read");
   }
+  return bytes;
+}
+
+FileStamp stamp_file(const std::string& path) {
+  InputFile file(path);
+  Hasher hasher;
+  uint64_t bytes = 0;
+  char buffer[1 << 16];
+  while (const size_t count = file.read_some(buffer, sizeof buffer)) {
+    hasher.update(buffer, count);
+    bytes += count;
+  }
+  return {bytes, hasher.hex()};
+}
+
+// ---- writing
+
+OutputFile::OutputFile(const std::string& path, Mode mode)
+    : path_(path), fd_(open_file(path, O_WRONLY | O_CREAT | (mode == Mode::append ? O_APPEND : O_TRUNC))) {}
+
+OutputFile::~OutputFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void OutputFile::write(const void* bytes, size_t count) {
+  hasher_.update(bytes, count);
+  bytes_ += count;
+  for (const auto* place = static_cast<const char*>(bytes); count > 0;) {
+    const ssize_t put = ::write(fd_, place, count);
+    if (put < 0 && errno == EINTR) continue;
+    check<IoError>(put >= 0, path_, ": cannot be written: ", error_reason(errno));
+    place += put;
+    count -= static_cast<size_t>(put);
+  }
+}
+
+void OutputFile::sync() { check<IoError>(::fsync(fd_) == 0, path_, ": cannot be written: ", error_reason(errno)); }
+
+FileStamp OutputFile::finish() {
+  sync();
+  check<IoError>(::close(std::exchange(fd_, -1)) == 0, path_, ": cannot be written: ", error_reason(errno));
+  return {bytes_, hasher_.hex()};
+}
+
+fs::path temporary_path(const fs::path& path) {
+  std::string name = path.filename().string() + ".tmp";
+  name.insert(0, 1, '.');
+  return path.parent_path() / name;
+}
+
+void write_file(const fs::path& path, std::string_view text) {
+  Unfinished temporary{temporary_path(path)};
+  OutputFile file(temporary.path.string());
+  file.write(text);
+  file.finish();
+  std::error_code error;
+  fs::rename(temporary.path, path, error);
+  check<IoError>(!error, path.string(), ": cannot be written: ", error_reason(error.value()));
+  temporary.keep = true;
+  sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+void sync_folder(const fs::path& folder) {
+  const int fd = open_file(folder.string(), O_RDONLY | O_DIRECTORY);
+  const int error = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  check<IoError>(error == 0, folder.string(), ": cannot be written: ", error_reason(error));
 }
 
 }  // namespace onestep::train

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -25,6 +27,36 @@ nlohmann::ordered_json number(double value) {
   double shortest = 0;
   std::from_chars(text, end, shortest);
   return shortest;
+}
+
+/// The step of a line as MetricsFile writes it; none for any other line.
+std::optional<int64_t> step_of(std::string_view line) {
+  constexpr std::string_view kBegin = R"({"step":)";
+  if (!line.starts_with(kBegin) || !line.ends_with('}')) return std::nullopt;
+  int64_t step = -1;
+  std::from_chars(line.data() + kBegin.size(), line.data() + line.size(), step);
+  return step >= 0 ? std::optional(step) : std::nullopt;
+}
+
+/// Cuts the file off after the last line of a step before `first_step`.
+std::string cut_off(const std::string& path, int64_t first_step) {
+  std::ifstream in(path);
+  int64_t bytes = 0, kept = 0, previous = -1, number = 0, foreign = 0;
+  for (std::string line; std::getline(in, line) && !in.eof();) {  // a line without its end does not count
+    bytes += static_cast<int64_t>(line.size()) + 1;
+    ++number;
+    const auto step = step_of(line);
+    const bool ours = step && *step > previous;
+    if (!ours && foreign == 0) foreign = number;
+    if (!ours || *step >= first_step) continue;
+    check<IoError>(foreign == 0, path, ":", foreign, ": is not the line of a step (mend or move the file to go on)");
+    previous = *step;
+    kept = bytes;
+  }
+  std::error_code error;
+  if (in.is_open()) std::filesystem::resize_file(path, static_cast<uint64_t>(kept), error);
+  check<IoError>(!error, path, ": cannot be cut off: ", error_reason(error.value()));
+  return path;
 }
 
 }  // namespace
@@ -48,9 +80,8 @@ std::string grouped(double value, int digits) {
   return text;
 }
 
-MetricsFile::MetricsFile(const std::string& path) : path_(path), out_(path, std::ios::trunc) {
-  check<IoError>(out_.is_open(), path, ": cannot be opened for writing");
-}
+MetricsFile::MetricsFile(const std::string& path, int64_t first_step)
+    : out_(cut_off(path, first_step), OutputFile::Mode::append) {}
 
 void MetricsFile::write(const StepMetrics& m) {
   nlohmann::ordered_json line{{"step", m.step},
@@ -61,8 +92,7 @@ void MetricsFile::write(const StepMetrics& m) {
                               {"seconds", number(std::round(m.seconds * 1e4) / 1e4)}};
   if (m.val_loss) line["val_loss"] = number(*m.val_loss);
   if (m.val_accuracy) line["val_accuracy"] = number(*m.val_accuracy);
-  out_ << line.dump() << '\n' << std::flush;
-  check<IoError>(out_.good(), path_, ": cannot be written (disk full?)");
+  out_.write(line.dump() + '\n');
 }
 
 Progress::Progress(int64_t total_steps, bool quiet)

@@ -2,9 +2,10 @@
 // What a run writes while it trains: metrics.jsonl for programs, progress lines for people.
 #include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string>
+
+#include "train/files.h"
 
 namespace onestep::train {
 
@@ -19,15 +20,18 @@ struct StepMetrics {
   std::optional<double> val_loss = {}, val_accuracy = {};
 };
 
-/// Appends one JSON object a step to a file; float32 values keep the digits that read back to the same bits. Throws IoError.
+/// One JSON object a step in a file; float32 values keep the digits that read back to the same bits. Throws IoError.
 class MetricsFile {
  public:
-  explicit MetricsFile(const std::string& path);
+  /// Goes on after the lines of the steps before `first_step`; later ones (of a run that was killed) and half a line at the end
+  /// are cut off. A line before them that is none of ours is refused.
+  MetricsFile(const std::string& path, int64_t first_step);
   void write(const StepMetrics& metrics);
+  /// Waits until the lines are on the disk.
+  void sync() { out_.sync(); }
 
  private:
-  std::string path_;
-  std::ofstream out_;
+  OutputFile out_;
 };
 
 /// Progress on stderr: on a terminal one line that renews itself, elsewhere a plain line now and then.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "autograd/kernels/kernels.h"
@@ -40,6 +41,52 @@ void Optimizer::step() {
 
 void Optimizer::zero_grad() {
   for (Slot& slot : slots_) slot.parameter.zero_grad();
+}
+
+const std::string& Optimizer::name_of(const Tensor& parameter, const nn::NamedTensors& parameters) {
+  const auto same = [&](const auto& named) { return &named.second.impl() == &parameter.impl(); };
+  const auto found = std::find_if(parameters.begin(), parameters.end(), same);
+  check<ConfigError>(found != parameters.end(), "optimizer: a parameter of shape ", parameter.shape(), " has no name");
+  return found->first;
+}
+
+nn::NamedTensors Optimizer::state_dict(const nn::NamedTensors& parameters) const {
+  nn::NamedTensors state;
+  for (const Slot& slot : slots_) {
+    const std::string prefix = name_of(slot.parameter, parameters) + ".";
+    state.emplace_back(prefix + "step", from_values(std::vector<int64_t>{slot.step}, {}));
+    for (size_t i = 0; i < state_names_.size(); ++i) state.emplace_back(prefix + std::string(state_names_[i]), slot.state[i]);
+  }
+  return state;
+}
+
+void Optimizer::load_state_dict(const nn::NamedTensors& parameters, const nn::NamedTensors& state) {
+  std::map<std::string, Tensor> given(state.begin(), state.end());
+  const auto take = [&given](const std::string& name, const Shape& shape, DType dtype) {
+    const auto found = given.find(name);
+    check<ConfigError>(found != given.end(), "optimizer: the state ", name, " is missing");
+    const Tensor tensor = found->second;
+    given.erase(found);
+    check<ConfigError>(tensor.shape() == shape && tensor.dtype() == dtype, "optimizer: the state ", name, " is ",
+                       tensor.dtype(), ' ', tensor.shape(), ", must be ", dtype, ' ', shape);
+    return tensor;
+  };
+  std::vector<int64_t> steps;
+  std::vector<std::pair<Tensor, Tensor>> copies;
+  for (const Slot& slot : slots_) {
+    const std::string prefix = name_of(slot.parameter, parameters) + ".";
+    steps.push_back(take(prefix + "step", {}, DType::int64).item<int64_t>());
+    check<ConfigError>(steps.back() >= 0, "optimizer: the state ", prefix, "step is negative: ", steps.back());
+    for (size_t i = 0; i < state_names_.size(); ++i) {
+      const Tensor& own = slot.state[i];
+      copies.emplace_back(own, take(prefix + std::string(state_names_[i]), own.shape(), own.dtype()));
+    }
+  }
+  check<ConfigError>(given.empty(), "optimizer: the state ", given.empty() ? "" : given.begin()->first,
+                     " belongs to no parameter");
+  const NoGradGuard no_grad;
+  for (size_t i = 0; i < slots_.size(); ++i) slots_[i].step = steps[i];
+  for (auto& [own, saved] : copies) copy_(own, saved);
 }
 
 // ---- SGD

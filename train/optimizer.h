@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "autograd/tensor.h"
+#include "nn/module.h"
 
 namespace onestep::train {
 
@@ -28,6 +28,12 @@ class Optimizer {
   void step();
   /// Forgets all gradients.
   void zero_grad();
+  /// What all parameters remember, as `PARAMETER.step` (int64, []) and `PARAMETER.exp_avg` and so on (the parameter's shape);
+  /// `parameters` gives the names. Handles, which see later steps.
+  nn::NamedTensors state_dict(const nn::NamedTensors& parameters) const;
+  /// Goes on from what state_dict() gave, to the bit. Throws ConfigError naming what is missing, left over or of another shape
+  /// or dtype; nothing is changed then.
+  void load_state_dict(const nn::NamedTensors& parameters, const nn::NamedTensors& state);
   double lr() const { return lr_; }
   void set_lr(double lr) { lr_ = lr; }
 
@@ -45,6 +51,7 @@ class Optimizer {
  private:
   /// One update; slot.step already counts it, grad is contiguous.
   virtual void update(Slot& slot, const Tensor& grad) = 0;
+  static const std::string& name_of(const Tensor& parameter, const nn::NamedTensors& parameters);
 
   std::vector<Slot> slots_;
   std::vector<std::string_view> state_names_;

@@ -1,13 +1,15 @@
 #include "train/run_folder.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <vector>
+#include <cerrno>
+#include <utility>
 
-#include "train/safetensors.h"
+#include "autograd/error.h"
+#include "train/files.h"
 
 namespace onestep::train {
 
@@ -15,67 +17,86 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Checkpoint {
-  int64_t step;
-  fs::path path;
-};
+bool is_run(const fs::path& folder) { return fs::is_regular_file(folder / "config.json"); }
 
-/// The step-N folders, oldest first.
-std::vector<Checkpoint> checkpoints(const fs::path& run) {
-  std::vector<Checkpoint> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(run / "checkpoints", error)) {
-    const std::string name = entry.path().filename().string();
-    int64_t step = 0;
-    if (!name.starts_with("step-")) continue;
-    const auto [end, code] = std::from_chars(name.data() + 5, name.data() + name.size(), step);
-    if (code == std::errc() && end == name.data() + name.size()) found.push_back({step, entry.path()});
-  }
-  std::sort(found.begin(), found.end(), [](const Checkpoint& a, const Checkpoint& b) { return a.step < b.step; });
-  return found;
+/// Nothing is in the folder but what a start that was killed may have left.
+bool is_unused(const fs::path& folder) {
+  const auto entries = fs::directory_iterator(folder);
+  return std::all_of(begin(entries), end(entries), [](const auto& e) { return e.path().filename() == ".config.json.tmp"; });
 }
 
-/// Makes the entries of a folder (new files, renames) durable.
-void sync_folder(const fs::path& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = fd >= 0 && ::fsync(fd) == 0;
-  if (fd >= 0) ::close(fd);
-  check<IoError>(synced, folder.string(), ": cannot be written to the disk");
+/// Moves an earlier run of that name to NAME.previous (the one before it goes). Refuses to touch what is not a run.
+void set_aside(const fs::path& run) {
+  const fs::path previous = run.string() + ".previous";
+  if (!fs::exists(run) || (fs::is_directory(run) && is_unused(run))) return;
+  check<IoError>(is_run(run), run.string(), ": is there already and not the folder of a run (name another with --out)");
+  check<IoError>(!fs::exists(previous) || is_run(previous), previous.string(), ": is not the folder of a run, so the earlier ",
+                 run.string(), " cannot be kept there (move one of them away)");
+  const RunLock lock(run);
+  std::error_code error;
+  if (fs::exists(previous)) {
+    const RunLock previous_lock(previous);
+    fs::remove_all(previous, error);
+  }
+  fs::rename(run, previous, error);
+  check<IoError>(!error, run.string(), ": the earlier run cannot be moved to ", previous.string(), ": ",
+                 error_reason(error.value()));
 }
 
 }  // namespace
 
 fs::path default_run_folder(const std::string& config_path) { return fs::path("runs") / fs::path(config_path).stem(); }
 
-void save_checkpoint(const fs::path& run, int64_t step, const nn::Module& model, int64_t keep) {
-  const fs::path parent = run / "checkpoints", final = parent / ("step-" + std::to_string(step));
-  const fs::path temporary = parent / (".step-" + std::to_string(step) + ".tmp");
+fs::path run_path(const std::string& name) {
+  check<ConfigError>(!name.empty(), "the name of the run folder is empty");
+  const fs::path path = fs::path(name).lexically_normal();
+  return path.filename().empty() ? path.parent_path() : path;
+}
+
+// The lock is on the folder itself: it leaves no file behind, moves with the folder, and ends with the process.
+RunLock::RunLock(const fs::path& run) : fd_(::open(run.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  check<IoError>(fd_ >= 0, run.string(), ": cannot be opened: ", error_reason(errno));
+  if (::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;  // some file systems have no locks
+  ::close(fd_);
+  fail<IoError>(run.string(), ": another process is training this run");
+}
+
+RunLock::~RunLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+RunLock::RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+RunLock create_run(const fs::path& run, const Config& config, const Tokenizer* tokenizer) {
+  set_aside(run);
   std::error_code error;
-  fs::create_directories(parent, error);
-  fs::remove_all(temporary, error);
-  fs::create_directory(temporary, error);
-  check<IoError>(!error, temporary.string(), ": cannot be made: ", error.message());
-  write_safetensors((temporary / "model.safetensors").string(), model.state_dict());
-  sync_folder(temporary);
-  fs::remove_all(final, error);
-  fs::rename(temporary, final, error);
-  check<IoError>(!error, final.string(), ": cannot be written: ", error.message());
-  sync_folder(parent);
-  const std::vector<Checkpoint> all = checkpoints(run);
-  for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i) fs::remove_all(all[i].path, error);
+  fs::create_directories(run, error);
+  check<IoError>(!error, run.string(), ": cannot be made: ", error_reason(error.value()));
+  RunLock lock(run);
+  check<IoError>(is_unused(run), run.string(), ": another process has begun a run of this name");
+  write_run_config(run, config, tokenizer);
+  return lock;
 }
 
-fs::path latest_checkpoint(const fs::path& run) {
-  const std::vector<Checkpoint> all = checkpoints(run);
-  check<IoError>(!all.empty(), run.string(), ": holds no checkpoint (train it first: onestep train CONFIG --out ", run.string(),
-                 ")");
-  return all.back().path;
+void write_run_config(const fs::path& run, const Config& config, const Tokenizer* tokenizer) {
+  const auto write_new = [&](const char* name, const std::string& text) {
+    std::error_code error;
+    const fs::path path = run / name;
+    const bool same_size = fs::file_size(path, error) == text.size() && !error;
+    if (!same_size || read_file(path.string(), static_cast<int64_t>(text.size())) != text) write_file(path, text);
+  };
+  write_new("config.json", resolved_json(config));  // makes the folder a run
+  if (tokenizer != nullptr) write_new("tokenizer.json", tokenizer->to_json());
 }
 
-Config load_run_config(const fs::path& run) {
-  const fs::path config = run / "config.json";
-  check<IoError>(fs::is_regular_file(config), run.string(), ": is not the folder of a run (it has no config.json)");
-  return load_config(config.string());
+Config load_run_config(const fs::path& run, const std::vector<std::string>& sets) {
+  const std::string path = (run / "config.json").string();
+  check<IoError>(is_run(run), run.string(), ": is not the folder of a run (it has no config.json)");
+  const Config started = load_config(path);
+  if (sets.empty()) return started;
+  const Config config = load_config(path, sets);
+  check_resumable(started, config);
+  return config;
 }
 
 std::shared_ptr<const Tokenizer> load_run_tokenizer(const fs::path& run) {

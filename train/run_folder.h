@@ -1,10 +1,9 @@
 #pragma once
-// The folder of a run: resolved config, metrics, tokenizer and checkpoints.
+// The folder of a run: resolved config, metrics, tokenizer and checkpoints (docs/formats.md).
 #include <filesystem>
 #include <memory>
 #include <string>
 
-#include "nn/module.h"
 #include "train/config.h"
 #include "train/tokenizer.h"
 
@@ -13,15 +12,32 @@ namespace onestep::train {
 /// Where `onestep train CONFIG` writes: runs/NAME, NAME being the config's file name without its extension.
 std::filesystem::path default_run_folder(const std::string& config_path);
 
-/// Writes checkpoints/step-N/model.safetensors with PyTorch's parameter names: into a temporary folder beside it, then renamed,
-/// so that a checkpoint is there whole or not at all. Keeps the newest `keep` ones. Throws IoError.
-void save_checkpoint(const std::filesystem::path& run, int64_t step, const nn::Module& model, int64_t keep);
+/// The folder that a command line names, without a slash at its end. Throws ConfigError for an empty name.
+std::filesystem::path run_path(const std::string& name);
 
-/// The folder of the newest checkpoint; throws IoError when there is none.
-std::filesystem::path latest_checkpoint(const std::filesystem::path& run);
+/// A run's folder in the hands of the one process that may write to it, until that process ends, however it ends.
+class RunLock {
+ public:
+  /// Throws IoError if another process holds the folder, or there is none.
+  explicit RunLock(const std::filesystem::path& run);
+  ~RunLock();
+  RunLock(RunLock&& other) noexcept;
+  RunLock& operator=(RunLock&&) = delete;
 
-/// The config a run was trained with; throws IoError naming the folder if it is no run.
-Config load_run_config(const std::filesystem::path& run);
+ private:
+  int fd_;
+};
+
+/// Makes the folder of a new run with its config and its tokenizer (null for none). An earlier run of that name becomes
+/// NAME.previous. Throws IoError, also for a folder that is there and no run.
+RunLock create_run(const std::filesystem::path& run, const Config& config, const Tokenizer* tokenizer);
+
+/// Writes config.json, and tokenizer.json if the run has one, where they differ from what is there.
+void write_run_config(const std::filesystem::path& run, const Config& config, const Tokenizer* tokenizer);
+
+/// The config a run was trained with, changed by `sets` where it may change when the run goes on; throws ConfigError naming
+/// another key, IoError naming the folder if it is no run.
+Config load_run_config(const std::filesystem::path& run, const std::vector<std::string>& sets = {});
 
 /// The tokenizer a run was trained with; null for a run without text.
 std::shared_ptr<const Tokenizer> load_run_tokenizer(const std::filesystem::path& run);

@@ -1,14 +1,8 @@
 #include "train/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
@@ -23,52 +17,6 @@ static_assert(std::endian::native == std::endian::little, "safetensors holds lit
 constexpr uint64_t kMaxHeader = 100'000'000;
 constexpr std::array<std::pair<std::string_view, DType>, 4> kDTypes{
     {{"F32", DType::float32}, {"F64", DType::float64}, {"I64", DType::int64}, {"BOOL", DType::boolean}}};
-
-/// An open file descriptor that is closed at the end of its scope.
-class File {
- public:
-  File(const std::string& path, int flags, const char* purpose)
-      : path_(path), fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    check<IoError>(fd_ >= 0, path, ": cannot be opened for ", purpose, ": ", std::strerror(errno));
-  }
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  uint64_t size() const {
-    struct stat info {};
-    check<IoError>(::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode), path_, ": is not a regular file");
-    return static_cast<uint64_t>(info.st_size);
-  }
-  void read(void* to, size_t bytes) {
-    for (auto* place = static_cast<char*>(to); bytes > 0;) {
-      const ssize_t got = ::read(fd_, place, bytes);
-      if (got < 0 && errno == EINTR) continue;
-      check<IoError>(got > 0, path_, ": cannot be read: ", got < 0 ? std::strerror(errno) : "it ended early");
-      place += got;
-      bytes -= static_cast<size_t>(got);
-    }
-  }
-  void write(const void* from, size_t bytes) {
-    for (const auto* place = static_cast<const char*>(from); bytes > 0;) {
-      const ssize_t put = ::write(fd_, place, bytes);
-      if (put < 0 && errno == EINTR) continue;
-      check<IoError>(put >= 0, path_, ": cannot be written: ", std::strerror(errno));
-      place += put;
-      bytes -= static_cast<size_t>(put);
-    }
-  }
-  void finish() {
-    check<IoError>(::fsync(fd_) == 0, path_, ": cannot be written: ", std::strerror(errno));
-    check<IoError>(::close(std::exchange(fd_, -1)) == 0, path_, ": cannot be written: ", std::strerror(errno));
-  }
-
- private:
-  std::string path_;
-  int fd_;
-};
 
 /// One tensor of a checked header.
 struct Entry {
@@ -168,23 +116,23 @@ std::string header_text(const NamedTensors& tensors, const std::map<std::string,
 
 }  // namespace
 
-void write_safetensors(const std::string& path, const NamedTensors& tensors,
-                       const std::map<std::string, std::string>& metadata) {
+FileStamp write_safetensors(const std::string& path, const NamedTensors& tensors,
+                            const std::map<std::string, std::string>& metadata) {
   const std::string header = header_text(tensors, metadata);
   const uint64_t length = header.size();
-  File file(path, O_WRONLY | O_CREAT | O_TRUNC, "writing");
+  OutputFile file(path);
   file.write(&length, sizeof length);
-  file.write(header.data(), header.size());
+  file.write(header);
   for (const auto& [name, tensor] : tensors) {
     const NoGradGuard no_grad;
     const Tensor rows = contiguous(tensor);
     dispatch(rows.dtype(), [&]<class T>() { file.write(rows.data<T>(), static_cast<size_t>(rows.numel()) * sizeof(T)); });
   }
-  file.finish();
+  return file.finish();
 }
 
 TensorFile read_safetensors(const std::string& path) {
-  File file(path, O_RDONLY | O_NONBLOCK, "reading");  // does not wait on a pipe; size() then refuses it
+  InputFile file(path);
   const uint64_t size = file.size();
   uint64_t length = 0;
   check<IoError>(size >= sizeof length, path, ": ", size, " bytes are too few for a safetensors file");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/tensor.h"
+#include "train/files.h"
 
 namespace onestep::train {
 
@@ -18,8 +19,8 @@ struct TensorFile {
 };
 
 /// Writes the tensors to `path` (replaced if there) and waits until the bytes are on the disk. Throws IoError.
-void write_safetensors(const std::string& path, const NamedTensors& tensors,
-                       const std::map<std::string, std::string>& metadata = {});
+FileStamp write_safetensors(const std::string& path, const NamedTensors& tensors,
+                            const std::map<std::string, std::string>& metadata = {});
 
 /// Reads a file of F32, F64, I64 and BOOL tensors of rank up to 6. Throws IoError, naming the file, the tensor and the rule,
 /// for anything the format does not allow; nothing is allocated that the file does not hold.

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -26,6 +27,28 @@ Tensor batch_loss(const Tensor& logits, const Batch& batch, Reduction reduction)
   return cross_entropy(logits.flatten(0, 1), targets, {.reduction = reduction, .ignore_index = kIgnoreIndex});
 }
 
+/// Without dropout until the end of its scope.
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(nn::Module& model) : model_(model), was_training_(model.is_training()) { model.eval(); }
+  ~EvaluationMode() { model_.train(was_training_); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  nn::Module& model_;
+  bool was_training_;
+};
+
+/// load_state_dict() converts; here that would change bits.
+void check_dtypes(const nn::NamedTensors& own, const nn::NamedTensors& saved) {
+  for (const auto& [name, tensor] : saved) {
+    const auto same = std::find_if(own.begin(), own.end(), [&, &key = name](const auto& named) { return named.first == key; });
+    check<ConfigError>(same == own.end() || same->second.dtype() == tensor.dtype(), "model: ", name, " is ", tensor.dtype(),
+                       ", must be ", same == own.end() ? tensor.dtype() : same->second.dtype());
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model) {
@@ -40,13 +63,14 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const n
       groups, Adam::Options{config.lr, config.betas[0], config.betas[1], config.eps, config.kind == "adamw", config.amsgrad});
 }
 
-Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator) {
+Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator,
+                    const Stopped& stopped) {
   const NoGradGuard no_grad;
-  const bool was_training = model.is_training();
-  model.eval();
+  const EvaluationMode mode(model);
   Evaluation result;
   double right = 0;
   for (int64_t i = 0; i < batches; ++i) {
+    check<InterruptedError>(!stopped || !stopped(), "evaluation: interrupted");
     const Batch batch = data.eval_batch(batch_size, generator);
     const Tensor logits = model.forward(input_tensor(batch));  // [B, T, V]
     result.loss += batch_loss(logits, batch, Reduction::sum).item();
@@ -57,7 +81,6 @@ Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int
       right += predicted[j] == batch.targets[j];
     }
   }
-  model.train(was_training);
   result.loss /= static_cast<double>(result.tokens);
   result.accuracy = right / static_cast<double>(result.tokens);
   return result;
@@ -99,9 +122,37 @@ StepMetrics Trainer::step() {
   return metrics;
 }
 
-Evaluation Trainer::evaluate() {
+Evaluation Trainer::evaluate(const Stopped& stopped) {
   // A stream of its own, the same at every evaluation: looking at a run never changes it, and its figures can be compared.
-  return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, Generator(config_.seed ^ 1));
+  return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, Generator(config_.seed ^ 1),
+                         stopped);
+}
+
+const std::string& Trainer::data_hash() {
+  if (!data_hash_) data_hash_ = data_->hash();
+  return *data_hash_;
+}
+
+TrainerState Trainer::state() {
+  return {.step = steps_done_,
+          .sequences = steps_done_ * sequences_per_step(),
+          .data_hash = data_hash(),
+          .generator = generator_.state(),
+          .model = model_->state_dict(),
+          .optimizer = optimizer_->state_dict(model_->named_parameters())};
+}
+
+void Trainer::load_state(const TrainerState& state) {
+  check<ConfigError>(state.data_hash == data_hash(), "the data is not what the run was started with: its hash is ", data_hash(),
+                     ", was ", state.data_hash, " (bring back the data, or start a new run)");
+  check<ConfigError>(state.sequences / sequences_per_step() == state.step && state.sequences % sequences_per_step() == 0,
+                     "after ", state.step, " steps of ", sequences_per_step(), " sequences it claims to have seen ",
+                     state.sequences);
+  check_dtypes(model_->state_dict(), state.model);
+  generator_.set_state(state.generator);
+  model_->load_state_dict(state.model);
+  optimizer_->load_state_dict(model_->named_parameters(), state.optimizer);
+  steps_done_ = state.step;
 }
 
 }  // namespace onestep::train

@@ -1,6 +1,8 @@
 #pragma once
 // The training loop: one seed, one config, one step at a time.
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "train/config.h"
 #include "train/data.h"
@@ -19,14 +21,34 @@ struct DivergedError : Error {
   using Error::Error;
 };
 
+/// Somebody asked to stop.
+struct InterruptedError : Error {
+  using Error::Error;
+};
+
 struct Evaluation {
   double loss = 0;      ///< Mean cross entropy in nats a scored token.
   double accuracy = 0;  ///< Share of scored tokens whose most likely prediction is right.
   int64_t tokens = 0;   ///< Scored tokens.
 };
 
-/// Loss and accuracy of `model` over held-out batches drawn from `generator`, without dropout and without recording.
-Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator);
+/// Says whether to stop what takes long.
+using Stopped = std::function<bool()>;
+
+/// Loss and accuracy of `model` over held-out batches drawn from `generator`, without dropout and without recording. Throws
+/// InterruptedError when `stopped` says so between two batches.
+Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator,
+                    const Stopped& stopped = {});
+
+/// All that training changes: with it a trainer of the same config goes on as if it had never stopped.
+struct TrainerState {
+  int64_t step = 0;            ///< Updates done.
+  int64_t sequences = 0;       ///< Training sequences seen: how far the generator has drawn from the data.
+  std::string data_hash;       ///< Data::hash().
+  std::string generator;       ///< Generator::state().
+  nn::NamedTensors model;      ///< state_dict() of the model
+  nn::NamedTensors optimizer;  ///< and of the optimizer.
+};
 
 /// Owns everything a run needs: data, model, optimizer and the one generator from which parameters, batches and dropout draw.
 class Trainer {
@@ -40,8 +62,12 @@ class Trainer {
   StepMetrics step();
   /// The loss of the next micro-batch as a recorded tensor: mean cross entropy over the targets that count, [].
   Tensor next_loss();
-  /// Loss and accuracy on held-out data; never changes the run.
-  Evaluation evaluate();
+  /// Loss and accuracy on held-out data; never changes the run. Throws InterruptedError when `stopped` says so.
+  Evaluation evaluate(const Stopped& stopped = {});
+  /// Where training stands. The tensors are handles: save them before the next step.
+  TrainerState state();
+  /// Goes on from `state`, to the bit. Throws Error naming what does not fit this trainer, whose state is undefined then.
+  void load_state(const TrainerState& state);
 
   const Config& config() const { return config_; }
   LanguageModel& model() { return *model_; }
@@ -51,14 +77,17 @@ class Trainer {
   /// Updates done so far.
   int64_t steps_done() const { return steps_done_; }
   /// Input tokens a step sees.
-  int64_t tokens_per_step() const { return config_.train.grad_accumulation * config_.train.batch_size * data_->length(); }
+  int64_t tokens_per_step() const { return sequences_per_step() * data_->length(); }
 
  private:
   double micro_batch();
+  const std::string& data_hash();
+  int64_t sequences_per_step() const { return config_.train.grad_accumulation * config_.train.batch_size; }
 
   Config config_;
   Generator generator_;
   std::unique_ptr<Data> data_;
+  std::optional<std::string> data_hash_;  // once it was needed
   std::unique_ptr<LanguageModel> model_;
   std::unique_ptr<Optimizer> optimizer_;
   int64_t steps_done_ = 0;

@@ -15,7 +15,7 @@ using onestep::testing::run_process;
 
 namespace {
 
-const std::string kAllPackages = "g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libpcre2-dev";
+const std::string kAllPackages = "g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libpcre2-dev libxxhash-dev";
 
 // "Installing" cmake puts it into the folder of programs; the other stand-ins only have to be there.
 constexpr const char* kCMake = R"sh(
@@ -191,7 +191,7 @@ TEST_CASE("bootstrap: without root or sudo it says what to install") {
   CHECK(result.err == sentence + kAllPackages + "\n");
 
   machine.script("bin/sudo", "exit 1");  // asks for a password
-  machine.write("packages", "nlohmann-json3-dev\nlibpcre2-dev\n");
+  machine.write("packages", "nlohmann-json3-dev\nlibpcre2-dev\nlibxxhash-dev\n");
   machine.install_tools();
   CHECK(machine.run({"version"}).err == sentence + "libcli11-dev\n");
   CHECK(machine.run({"test"}).err == sentence + "libcli11-dev doctest-dev\n");

@@ -2,20 +2,27 @@
 #include <iostream>
 #include <memory>
 
+#include "train/checkpoint.h"
 #include "train/commands/commands.h"
 #include "train/run_folder.h"
-#include "train/safetensors.h"
 #include "train/trainer.h"
 
 namespace onestep::train::commands {
 namespace {
 
-int evaluate_run(const std::string& run) {
-  Trainer trainer(load_run_config(run), load_run_tokenizer(run));
-  const auto checkpoint = latest_checkpoint(run);
-  const std::string file = (checkpoint / "model.safetensors").string();
+struct Options {
+  std::string run, checkpoint = "last";
+};
+
+int evaluate_run(const Options& options) {
+  const std::filesystem::path run = run_path(options.run);
+  const Config config = load_run_config(run);
+  const FoundCheckpoint found = find_checkpoint(run, options.checkpoint);
+  for (const auto& [_, reason] : found.damaged) std::cerr << "onestep: " << reason << " (an older checkpoint is taken)\n";
+  Trainer trainer(config, load_run_tokenizer(run));
+  const std::string file = (found.folder / "model.safetensors").string();
   try {
-    trainer.model().load_state_dict(read_safetensors(file).tensors);
+    trainer.model().load_state_dict(found.checkpoint.trainer.model);
   } catch (const ConfigError& error) {
     throw IoError(file + ": does not fit the run's config: " + error.what());
   }
@@ -24,7 +31,7 @@ int evaluate_run(const std::string& run) {
     std::cerr << "onestep: " << file << ": its loss is not finite: the model has diverged or the file was damaged\n";
     return 1;
   }
-  std::cout << "checkpoint   " << checkpoint.string() << '\n'
+  std::cout << "checkpoint   " << found.folder.string() << '\n'
             << "loss         " << grouped(result.loss, 4) << '\n'
             << "perplexity   " << grouped(std::exp(result.loss), 4) << '\n'
             << "accuracy     " << grouped(100 * result.accuracy, 2) << " % of " << grouped(static_cast<double>(result.tokens))
@@ -35,10 +42,12 @@ int evaluate_run(const std::string& run) {
 }  // namespace
 
 void add_eval(CLI::App& app, Action& action) {
-  auto run = std::make_shared<std::string>();
+  auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("eval", "Loss, perplexity and accuracy of a trained run on its held-out data");
-  command->add_option("RUN", *run, "The run folder")->required();
-  command->callback([run, &action] { action = [run] { return evaluate_run(*run); }; });
+  command->add_option("RUN", options->run, "The run folder")->required();
+  command->add_option("--checkpoint", options->checkpoint, "last (default), best (by validation loss) or step-N")
+      ->type_name("WHICH");
+  command->callback([options, &action] { action = [options] { return evaluate_run(*options); }; });
 }
 
 }  // namespace onestep::train::commands

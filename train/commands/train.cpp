@@ -1,15 +1,13 @@
 #include <sys/resource.h>
 
-#include <chrono>
-#include <cmath>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 
 #include "train/commands/commands.h"
 #include "train/run_folder.h"
+#include "train/run_loop.h"
 #include "train/trainer.h"
 
 namespace onestep::train::commands {
@@ -18,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string config, out;
+  std::string config, out, resume;
   std::vector<std::string> sets;
   bool quiet = false;
 };
@@ -34,15 +32,6 @@ void on_signal(int) {
   std::signal(SIGTERM, SIG_DFL);
 }
 
-class Stopwatch {
- public:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-};
-
 /// The most memory this process had in use, in MiB.
 double peak_memory_mib() {
   rusage usage{};
@@ -52,110 +41,83 @@ double peak_memory_mib() {
 
 std::string count(int64_t n) { return grouped(static_cast<double>(n)); }
 
-void write_text(const fs::path& path, const std::string& text) {
-  std::ofstream out(path, std::ios::trunc);
-  out << text;
-  check<IoError>(out.flush().good(), path.string(), ": cannot be written");
-}
-
-bool is_run(const fs::path& folder) { return fs::is_regular_file(folder / "config.json"); }
-
-/// Moves an earlier run of that name to NAME.previous (the one before it goes). Refuses to touch what is not a run.
-void set_aside(const fs::path& run) {
-  const fs::path previous = run.string() + ".previous";
-  std::error_code error;
-  if (!fs::exists(run) || (fs::is_directory(run) && fs::is_empty(run, error))) return;
-  check<IoError>(is_run(run), run.string(), ": is there already and not the folder of a run (name another with --out)");
-  check<IoError>(!fs::exists(previous) || is_run(previous), previous.string(), ": is not the folder of a run, so the earlier ",
-                 run.string(), " cannot be kept there (move one of them away)");
-  fs::remove_all(previous, error);
-  fs::rename(run, previous, error);
-  check<IoError>(!error, run.string(), ": the earlier run cannot be moved to ", previous.string(), ": ", error.message());
-}
-
-/// Makes the run folder new, with its config and vocabulary; an earlier run of that name is set aside.
-void prepare_folder(const fs::path& run, const Trainer& trainer) {
-  set_aside(run);
-  std::error_code error;
-  fs::create_directories(run, error);
-  check<IoError>(!error, run.string(), ": cannot be made: ", error.message());
-  write_text(run / "config.json", resolved_json(trainer.config()));
-  if (const Tokenizer* tokenizer = trainer.data().tokenizer()) write_text(run / "tokenizer.json", tokenizer->to_json());
-}
-
-struct Outcome {
-  StepMetrics last;
-  Evaluation evaluation;
-  double step_seconds = 0;  ///< Spent in training steps, without evaluation and saving.
-};
-
-/// Trains to the last step or the first signal, which both are evaluated and saved.
-Outcome train_steps(Trainer& trainer, const fs::path& run, bool quiet) {
-  const TrainConfig& plan = trainer.config().train;
-  MetricsFile file((run / "metrics.jsonl").string());
-  Progress progress(plan.steps, quiet);
-  Outcome outcome;
-  const Stopwatch total;
-  for (bool last = false; !last;) {
-    const Stopwatch watch;
-    StepMetrics metrics = trainer.step();
-    const double seconds = watch.seconds();
-    outcome.step_seconds += seconds;
-    metrics.tokens_per_second = static_cast<double>(trainer.tokens_per_step()) / seconds;
-    const int64_t done = trainer.steps_done();
-    last = done == plan.steps || interrupted != 0;
-    if (last || (plan.eval_every > 0 && done % plan.eval_every == 0)) {
-      outcome.evaluation = trainer.evaluate();
-      check<DivergedError>(std::isfinite(outcome.evaluation.loss), "train: diverged at step ", metrics.step,
-                           ": validation loss ", outcome.evaluation.loss, " (lower optimizer.lr, or set train.grad_clip)");
-      metrics.val_loss = outcome.evaluation.loss;
-      metrics.val_accuracy = outcome.evaluation.accuracy;
-    }
-    metrics.seconds = total.seconds();
-    if (last || metrics.val_loss || metrics.step % plan.log_every == 0) {
-      file.write(metrics);
-      progress.show(metrics);
-    }
-    if (last || (plan.checkpoint_every > 0 && done % plan.checkpoint_every == 0))
-      save_checkpoint(run, done, trainer.model(), plan.keep_checkpoints);
-    outcome.last = metrics;
-  }
-  progress.finish();
-  return outcome;
-}
-
 void print_summary(const Trainer& trainer, const Outcome& outcome, const fs::path& run) {
-  const auto tokens = static_cast<double>(trainer.tokens_per_step() * trainer.steps_done());
-  std::cout << "steps        " << count(trainer.steps_done()) << " in " << grouped(outcome.last.seconds, 1) << " s\n"
-            << "train loss   " << grouped(outcome.last.loss, 4) << '\n'
-            << "val loss     " << grouped(outcome.evaluation.loss, 4) << '\n'
-            << "val accuracy " << grouped(100 * outcome.evaluation.accuracy, 2) << " % of " << count(outcome.evaluation.tokens)
-            << " predictions on " << trainer.data().evaluates_on() << '\n';
+  std::cout << "steps        " << count(trainer.steps_done()) << " in " << grouped(outcome.last->seconds, 1) << " s\n"
+            << "train loss   " << grouped(outcome.last->loss, 4) << '\n';
+  if (const auto& evaluation = outcome.evaluation)
+    std::cout << "val loss     " << grouped(evaluation->loss, 4) << '\n'
+              << "val accuracy " << grouped(100 * evaluation->accuracy, 2) << " % of " << count(evaluation->tokens)
+              << " predictions on " << trainer.data().evaluates_on() << '\n';
   if (const auto entropy = trainer.data().bigram_entropy())
     std::cout << "bigrams      " << grouped(*entropy, 4) << " nats a token (the best loss that looks back one token only)\n";
-  std::cout << "speed        " << grouped(tokens / outcome.step_seconds) << " tokens/s\n"
-            << "peak memory  " << grouped(peak_memory_mib()) << " MiB\n"
+  if (outcome.steps > 0)
+    std::cout << "speed        "
+              << grouped(static_cast<double>(trainer.tokens_per_step() * outcome.steps) / outcome.step_seconds)
+              << " tokens/s\n";
+  std::cout << "peak memory  " << grouped(peak_memory_mib()) << " MiB\n"
             << "run folder   " << run.string() << '\n';
 }
 
-int run_training(const Options& options) {
-  Trainer trainer(load_config(options.config, options.sets));
-  fs::path run = options.out.empty() ? default_run_folder(options.config) : fs::path(options.out).lexically_normal();
-  if (run.filename().empty()) run = run.parent_path();  // `--out runs/x/`
-  prepare_folder(run, trainer);
-  if (!options.quiet)
+/// Trains from where `trainer` and `state` stand.
+int train_run(Trainer& trainer, const fs::path& run, RunState state, bool quiet) {
+  if (!quiet)
     std::cerr << trainer.data().describe() << "\ntraining " << count(trainer.model().num_parameters()) << " parameters for "
-              << count(trainer.config().train.steps) << " steps of " << count(trainer.tokens_per_step()) << " tokens\n";
+              << count(trainer.config().train.steps - trainer.steps_done()) << " steps of " << count(trainer.tokens_per_step())
+              << " tokens\n";
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   try {
-    const Outcome outcome = train_steps(trainer, run, options.quiet);
+    const Outcome outcome = run_steps(
+        trainer, run, std::move(state), [] { return interrupted != 0; }, quiet);
     print_summary(trainer, outcome, run);
+    return outcome.interrupted ? kInterrupted : 0;
   } catch (const DivergedError& error) {
     std::cerr << "onestep: " << error.what() << '\n';
     return kDiverged;
   }
-  return interrupted != 0 ? kInterrupted : 0;
+}
+
+int start_run(const Options& options) {
+  Trainer trainer(load_config(options.config, options.sets));
+  const fs::path run = options.out.empty() ? default_run_folder(options.config) : run_path(options.out);
+  const RunLock lock = create_run(run, trainer.config(), trainer.data().tokenizer());
+  return train_run(trainer, run, {}, options.quiet);
+}
+
+/// Takes the newest whole checkpoint; says which, and which newer ones are of no use.
+RunState load_newest(Trainer& trainer, const fs::path& run, bool quiet) {
+  const std::optional<FoundCheckpoint> found = newest_checkpoint(run);
+  if (!found) {
+    if (!quiet) std::cerr << run.string() << ": holds no checkpoint yet: starting from the first step\n";
+    return {};
+  }
+  try {
+    trainer.load_state(found->checkpoint.trainer);
+  } catch (const Error& error) {
+    throw IoError(found->folder.string() + ": cannot be resumed: " + error.what());
+  }
+  for (const auto& [folder, reason] : found->damaged) {
+    set_checkpoint_aside(folder);
+    std::cerr << "onestep: " << reason << " (kept as " << folder.filename().string() << ".damaged)\n";
+  }
+  if (!quiet || !found->damaged.empty()) std::cerr << "resuming from " << found->folder.string() << '\n';
+  return found->checkpoint.run;
+}
+
+int resume_run(const Options& options) {
+  const fs::path run = run_path(options.resume);
+  const RunLock lock(run);
+  Trainer trainer(load_run_config(run, options.sets), load_run_tokenizer(run));
+  const RunState state = load_newest(trainer, run, options.quiet);
+  const int64_t steps = trainer.config().train.steps, done = trainer.steps_done();
+  check<ConfigError>(done <= steps, trainer.config().origin.at("/train/steps"), ": must be at least ", done,
+                     ", the steps already done: got ", steps);
+  write_run_config(run, trainer.config(), trainer.data().tokenizer());
+  if (done == steps && !state.unfinished) {
+    std::cerr << run.string() << ": all " << count(steps) << " steps are done (train further with --set train.steps=N)\n";
+    return 0;
+  }
+  return train_run(trainer, run, state, options.quiet);
 }
 
 }  // namespace
@@ -163,14 +125,26 @@ int run_training(const Options& options) {
 void add_train(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("train", "Train a model as a config file says");
-  command->add_option("CONFIG", options->config, "The config file")->required();
+  auto* config = command->add_option("CONFIG", options->config, "The config file of a new run");
   command->add_option("--set", options->sets, "Override a config value: --set optimizer.lr=0.01 (repeatable)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--out", options->out, "Run folder (default: runs/<config name>)")->type_name("RUN");
+  auto* out = command->add_option("--out", options->out, "Run folder (default: runs/<config name>)")->type_name("RUN");
+  auto* resume =
+      command
+          ->add_option(
+              "--resume", options->resume,
+              "Go on with an interrupted or finished run, with its own config; --set may change what docs/config.md says "
+              "may change")
+          ->type_name("RUN")
+          ->excludes(config)
+          ->excludes(out);
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->footer(config_help());
-  command->callback([options, &action] { action = [options] { return run_training(*options); }; });
+  command->callback([options, config, resume, &action] {
+    check<ConfigError>(*config || *resume, "train: needs a CONFIG, or --resume RUN (see onestep train --help)");
+    action = [options, resumes = bool(*resume)] { return resumes ? resume_run(*options) : start_run(*options); };
+  });
 }
 
 }  // namespace onestep::train::commands

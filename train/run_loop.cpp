@@ -1,0 +1,111 @@
+#include "train/run_loop.h"
+
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+namespace onestep::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+class RunLoop {
+ public:
+  RunLoop(Trainer& trainer, const fs::path& folder, RunState state, const Stopped& stopped, bool quiet)
+      : trainer_(trainer),
+        plan_(trainer.config().train),
+        folder_(folder),
+        state_(std::move(state)),
+        stopped_(stopped),
+        metrics_file_((folder / "metrics.jsonl").string(), first_unlogged()),
+        progress_(plan_.steps, quiet),
+        seconds_before_(state_.seconds) {}
+
+  Outcome run() {
+    if (state_.unfinished) finish_step(*std::exchange(state_.unfinished, std::nullopt));
+    while (!outcome_.interrupted && trainer_.steps_done() < plan_.steps) finish_step(step());
+    progress_.finish();
+    return outcome_;
+  }
+
+ private:
+  int64_t first_unlogged() const { return state_.unfinished ? state_.unfinished->step : trainer_.steps_done(); }
+  bool is_due(int64_t every) const { return every > 0 && trainer_.steps_done() % every == 0; }
+
+  StepMetrics step() {
+    const Stopwatch watch;
+    StepMetrics metrics = trainer_.step();
+    const double seconds = watch.seconds();
+    ++outcome_.steps;
+    outcome_.step_seconds += seconds;
+    metrics.tokens_per_second = static_cast<double>(trainer_.tokens_per_step()) / seconds;
+    return metrics;
+  }
+
+  /// Whether the validation loss is the best so far.
+  bool evaluate(StepMetrics& metrics) {
+    const Evaluation evaluation = trainer_.evaluate(stopped_);
+    check<DivergedError>(std::isfinite(evaluation.loss), "train: diverged at step ", metrics.step, ": validation loss ",
+                         evaluation.loss, " (lower optimizer.lr, or set train.grad_clip)");
+    outcome_.evaluation = evaluation;
+    metrics.val_loss = evaluation.loss;
+    metrics.val_accuracy = evaluation.accuracy;
+    if (state_.best && state_.best->val_loss <= evaluation.loss) return false;
+    state_.best = {trainer_.steps_done(), evaluation.loss};
+    return true;
+  }
+
+  /// All that follows a step: evaluation, log and checkpoint, each when it is due.
+  void finish_step(StepMetrics metrics) {
+    const bool last = trainer_.steps_done() == plan_.steps;
+    bool best = false;
+    try {
+      if (last || is_due(plan_.eval_every)) best = evaluate(metrics);
+    } catch (const InterruptedError&) {
+      outcome_.interrupted = true;
+    }
+    state_.seconds = metrics.seconds = seconds_before_ + total_.seconds();
+    outcome_.last = metrics;
+    if (outcome_.interrupted) state_.unfinished = metrics;
+    outcome_.interrupted |= stopped_();
+    if (!state_.unfinished && (metrics.val_loss || metrics.step % plan_.log_every == 0)) {
+      metrics_file_.write(metrics);
+      progress_.show(metrics);
+    }
+    if (last || best || outcome_.interrupted || is_due(plan_.checkpoint_every)) save();
+  }
+
+  /// The lines of all steps before a checkpoint are on the disk before it is.
+  void save() {
+    metrics_file_.sync();
+    save_checkpoint(folder_, {trainer_.state(), state_}, plan_.keep_checkpoints);
+  }
+
+  Trainer& trainer_;
+  const TrainConfig& plan_;
+  const fs::path& folder_;
+  RunState state_;
+  const Stopped& stopped_;
+  MetricsFile metrics_file_;
+  Progress progress_;
+  Outcome outcome_;
+  const double seconds_before_;
+  const Stopwatch total_;
+};
+
+}  // namespace
+
+Outcome run_steps(Trainer& trainer, const fs::path& folder, RunState state, const Stopped& stopped, bool quiet) {
+  return RunLoop(trainer, folder, std::move(state), stopped, quiet).run();
+}
+
+}  // namespace onestep::train

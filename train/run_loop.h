@@ -1,0 +1,26 @@
+#pragma once
+// What happens around the steps of a run: evaluation, metrics, checkpoints, interrupts.
+#include <filesystem>
+#include <optional>
+
+#include "train/checkpoint.h"
+#include "train/metrics.h"
+#include "train/trainer.h"
+
+namespace onestep::train {
+
+/// What a run did in this process.
+struct Outcome {
+  std::optional<StepMetrics> last = {};       ///< Its last step.
+  std::optional<Evaluation> evaluation = {};  ///< Its last evaluation.
+  int64_t steps = 0;
+  double step_seconds = 0;  ///< Spent in training steps, without evaluation and saving.
+  bool interrupted = false;
+};
+
+/// Trains from where `trainer` and `state` stand to train.steps, keeping metrics.jsonl and checkpoints/ in `folder`. When
+/// `stopped` says so, it saves after the step and returns; an evaluation is then left for the resumed run. Throws DivergedError
+/// when loss, gradients, parameters or validation loss are not finite: nothing of that is saved. Throws IoError.
+Outcome run_steps(Trainer& trainer, const std::filesystem::path& folder, RunState state, const Stopped& stopped, bool quiet);
+
+}  // namespace onestep::train
