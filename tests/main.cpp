@@ -2,8 +2,11 @@
 #include <doctest/doctest.h>
 
 #include "tests/autograd/op_suite.h"
+#include "tests/process.h"
 
 int main(int argc, char** argv) {
-  onestep::testing::register_op_tests();  // after all op cases have registered themselves
+  onestep::testing::register_op_tests();                // after all op cases have registered themselves
+  const onestep::testing::TemporaryFolder token_files;  // not those of the user
+  ::setenv("ONESTEP_CACHE", (token_files.path() / "tokens").c_str(), 1);
   return doctest::Context(argc, argv).run();
 }

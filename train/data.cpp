@@ -8,9 +8,9 @@
 #include "autograd/error.h"
 #include "autograd/random_fill.h"
 #include "train/bpe_tokenizer.h"
-#include "train/hash.h"
 #include "train/task.h"
 #include "train/text_files.h"
+#include "train/token_cache.h"
 
 namespace onestep::train {
 namespace {
@@ -18,7 +18,8 @@ namespace {
 // A stream of tokens cut into windows: kinds `tokens` and `text`.
 class TokenData : public Data {
  public:
-  TokenData(const Config& config, std::vector<int32_t> tokens, int64_t vocab_size, std::shared_ptr<const Tokenizer> tokenizer)
+  TokenData(const Config& config, std::shared_ptr<const Tokens> tokens, int64_t vocab_size,
+            std::shared_ptr<const Tokenizer> tokenizer)
       : tokens_(std::move(tokens)),
         vocab_size_(vocab_size),
         length_(config.model.context_length),
@@ -49,9 +50,7 @@ class TokenData : public Data {
 
   std::string evaluates_on() const override { return evaluates_on_training_ ? "training tokens" : "validation tokens"; }
 
-  std::string hash() const override {
-    return hash_of({reinterpret_cast<const char*>(tokens_.data()), tokens_.size() * sizeof tokens_[0]});
-  }
+  std::string hash() const override { return tokens_->hash(); }
 
   std::string describe() const override {
     std::string out = std::to_string(count()) + " tokens";
@@ -61,10 +60,13 @@ class TokenData : public Data {
   }
 
   const Tokenizer* tokenizer() const override { return tokenizer_.get(); }
-  std::optional<double> bigram_entropy() const override { return train::bigram_entropy(tokens_); }
+  std::optional<double> bigram_entropy() const override {
+    constexpr int64_t kMostCounted = 1 << 22;  // counting more takes time and memory that grow with the text
+    return count() > kMostCounted ? std::nullopt : std::optional(train::bigram_entropy(*tokens_));
+  }
 
  private:
-  int64_t count() const { return static_cast<int64_t>(tokens_.size()); }
+  int64_t count() const { return tokens_->size(); }
 
   // Windows of tokens begin .. end - 1, as nanoGPT draws them: begin + randint(end - begin - length).
   Batch random_windows(int64_t begin, int64_t end, int64_t batch_size, Generator& g) const {
@@ -75,58 +77,69 @@ class TokenData : public Data {
 
   Batch windows(const std::vector<int64_t>& starts) const {
     Batch batch{{}, {}, static_cast<int64_t>(starts.size()), length_};
-    batch.inputs.reserve(starts.size() * static_cast<size_t>(length_));
-    batch.targets.reserve(batch.inputs.capacity());
+    std::vector<int64_t> window;
     for (const int64_t start : starts) {
-      const auto first = tokens_.begin() + start;
-      batch.inputs.insert(batch.inputs.end(), first, first + length_);
-      batch.targets.insert(batch.targets.end(), first + 1, first + 1 + length_);
+      window.clear();
+      tokens_->read(start, length_ + 1, window);
+      batch.inputs.insert(batch.inputs.end(), window.begin(), window.end() - 1);
+      batch.targets.insert(batch.targets.end(), window.begin() + 1, window.end());
     }
     return batch;
   }
 
-  std::vector<int32_t> tokens_;
+  std::shared_ptr<const Tokens> tokens_;
   int64_t vocab_size_, length_, train_count_;
   bool evaluates_on_training_;
   std::vector<int64_t> window_starts_;
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
 
-std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer) {
-  const std::string text = read_text(config);
-  std::vector<int64_t> ids;
+std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
+  const DataConfig& data = config.data;
+  if (!tokenizer && data.tokenizer == "bpe") tokenizer = std::make_shared<BpeTokenizer>(read_bpe_folder(data.tokenizer_path));
+  const std::vector<std::string> files = data.text.empty() ? text_files(config) : std::vector<std::string>{};
+  std::shared_ptr<const Tokens> tokens;
   try {
-    if (!tokenizer && config.data.tokenizer == "bpe")
-      tokenizer = std::make_shared<BpeTokenizer>(read_bpe_folder(config.data.tokenizer_path));
-    if (!tokenizer) tokenizer = make_tokenizer(config.data.tokenizer, text);
-    ids = tokenizer->encode(text);
+    if (!files.empty()) {
+      TokenisedText text = tokenise_files(files, data.tokenizer, tokenizer, quiet);
+      tokens = text.tokens;
+      tokenizer = text.tokenizer;
+    } else {
+      if (!tokenizer) tokenizer = make_tokenizer(data.tokenizer, data.text);
+      tokens = std::make_shared<TokenList>(tokenizer->encode(data.text));
+    }
   } catch (const ConfigError& error) {
     fail<ConfigError>(config.origin.at("/data"), ": ", error.what());
   }
-  return std::make_unique<TokenData>(config, std::vector<int32_t>(ids.begin(), ids.end()), tokenizer->vocab_size(), tokenizer);
+  return std::make_unique<TokenData>(config, tokens, tokenizer->vocab_size(), tokenizer);
 }
 
 }  // namespace
 
-std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer) {
+std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
   const DataConfig& data = config.data;
   if (data.kind == "task") return std::make_unique<TaskData>(config);
-  if (data.kind == "text") return make_text_data(config, std::move(tokenizer));
+  if (data.kind == "text") return make_text_data(config, std::move(tokenizer), quiet);
   check<ConfigError>(data.kind == "tokens", config.origin.at("/data/kind"), ": must be tokens, text or task: got ", data.kind);
-  return std::make_unique<TokenData>(config, std::vector<int32_t>(data.tokens.begin(), data.tokens.end()), data.vocab_size,
-                                     nullptr);
+  return std::make_unique<TokenData>(config, std::make_shared<TokenList>(data.tokens), data.vocab_size, nullptr);
 }
 
 int64_t training_tokens(int64_t count, double val_fraction) {
   return static_cast<int64_t>(std::floor((1 - val_fraction) * static_cast<double>(count)));
 }
 
-double bigram_entropy(std::span<const int32_t> tokens) {
+double bigram_entropy(const Tokens& tokens) {
+  constexpr int64_t kBlock = 1 << 16;
   std::unordered_map<uint64_t, int64_t> pairs;
-  std::unordered_map<int32_t, int64_t> firsts;
-  for (size_t i = 0; i + 1 < tokens.size(); ++i) {
-    ++pairs[static_cast<uint64_t>(tokens[i]) << 32 | static_cast<uint32_t>(tokens[i + 1])];
-    ++firsts[tokens[i]];
+  std::unordered_map<int64_t, int64_t> firsts;
+  std::vector<int64_t> ids;
+  for (int64_t begin = 0; begin + 1 < tokens.size(); begin += kBlock) {
+    ids.clear();
+    tokens.read(begin, std::min(kBlock + 1, tokens.size() - begin), ids);  // the last one is the next block's first
+    for (size_t i = 0; i + 1 < ids.size(); ++i) {
+      ++pairs[static_cast<uint64_t>(ids[i]) << 32 | static_cast<uint64_t>(ids[i + 1])];
+      ++firsts[ids[i]];
+    }
   }
   // Sorted, so that the sum does not depend on the map's order.
   std::vector<std::pair<uint64_t, int64_t>> counts(pairs.begin(), pairs.end());
@@ -134,7 +147,7 @@ double bigram_entropy(std::span<const int32_t> tokens) {
   double entropy = 0;
   for (const auto& [pair, count] : counts) {
     const auto n = static_cast<double>(count);
-    entropy -= n * std::log(n / static_cast<double>(firsts[static_cast<int32_t>(pair >> 32)]));
+    entropy -= n * std::log(n / static_cast<double>(firsts[static_cast<int64_t>(pair >> 32)]));
   }
   return counts.empty() ? 0.0 : entropy / static_cast<double>(tokens.size() - 1);
 }

@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "autograd/generator.h"
 #include "train/config.h"
+#include "train/token_file.h"
 #include "train/tokenizer.h"
 
 namespace onestep::train {
@@ -43,18 +43,20 @@ class Data {
   virtual std::string describe() const = 0;
   /// The tokenizer of a text, else nullptr.
   virtual const Tokenizer* tokenizer() const { return nullptr; }
-  /// Mean loss in nats of the best predictor that sees one token only (bigram_entropy of all tokens); none for a task.
+  /// Mean loss in nats of the best predictor that sees one token only (bigram_entropy of all tokens); none for a task or for
+  /// more than 4 M tokens.
   virtual std::optional<double> bigram_entropy() const { return std::nullopt; }
 };
 
 /// Makes what config.data describes. Text is encoded by `tokenizer` (a run's own) or, without one, by a new one from its
 /// symbols. Throws IoError for a file that cannot be read and ConfigError for data that does not fit the rest of the config.
-std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
+/// Text files are tokenised once (token_cache.h), with progress on stderr unless `quiet`.
+std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr, bool quiet = true);
 
 /// floor((1 - val_fraction) count): how many of `count` tokens are for training; they come first.
 int64_t training_tokens(int64_t count, double val_fraction);
 
 /// H(next | token) = - sum over pairs p(a, b) log p(b | a), in nats, from the counts of neighbours.
-double bigram_entropy(std::span<const int32_t> tokens);
+double bigram_entropy(const Tokens& tokens);
 
 }  // namespace onestep::train

@@ -145,6 +145,11 @@ void OutputFile::write(const void* bytes, size_t count) {
   }
 }
 
+void OutputFile::overwrite(uint64_t at, const void* bytes, size_t count) {
+  const ssize_t put = ::pwrite(fd_, bytes, count, static_cast<off_t>(at));
+  check<IoError>(put == static_cast<ssize_t>(count), path_, ": cannot be written: ", error_reason(put < 0 ? errno : ENOSPC));
+}
+
 void OutputFile::sync() { check<IoError>(::fsync(fd_) == 0, path_, ": cannot be written: ", error_reason(errno)); }
 
 FileStamp OutputFile::finish() {

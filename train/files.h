@@ -49,6 +49,8 @@ class OutputFile {
 
   void write(const void* bytes, size_t count);
   void write(std::string_view text) { write(text.data(), text.size()); }
+  /// Replaces bytes that were written before; the stamp is still that of the former ones.
+  void overwrite(uint64_t at, const void* bytes, size_t count);
   /// Waits until the bytes are on the disk.
   void sync();
   /// sync(), then close; the stamp of all bytes written here.

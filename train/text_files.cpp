@@ -1,19 +1,18 @@
 #include "train/text_files.h"
 
 #include <glob.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
-#include <vector>
 
 #include "autograd/error.h"
-#include "train/files.h"
+#include "train/hash.h"
 #include "train/utf8.h"
 
 namespace onestep::train {
 namespace {
-
-constexpr int64_t kMaxTextBytes = int64_t{4} << 30;
 
 // The files that match, sorted by bytes whatever the locale.
 std::vector<std::string> matching_files(const std::string& pattern) {
@@ -25,7 +24,9 @@ std::vector<std::string> matching_files(const std::string& pattern) {
   return names;
 }
 
-std::vector<std::string> list_files(const Config& config) {
+}  // namespace
+
+std::vector<std::string> text_files(const Config& config) {
   if (!config.data.path.empty()) return {config.data.path};
   std::vector<std::string> files;
   std::set<std::string> seen;
@@ -42,21 +43,53 @@ std::vector<std::string> list_files(const Config& config) {
   return files;
 }
 
+namespace {
+
+// Names, sizes, times and inodes of the files; `ends` gets where each ends in the whole text.
+std::string stamp_of(const std::vector<std::string>& files, std::vector<int64_t>& ends) {
+  Hasher hasher;
+  int64_t end = 0;
+  for (const std::string& file : files) {
+    struct stat status {};
+    check<IoError>(::stat(file.c_str(), &status) == 0, file, ": cannot be examined: ", error_reason(errno));
+    const int64_t facts[] = {status.st_size,
+                             static_cast<int64_t>(status.st_ino),
+                             static_cast<int64_t>(status.st_dev),
+                             status.st_mtim.tv_sec,
+                             status.st_mtim.tv_nsec,
+                             status.st_ctim.tv_sec,
+                             status.st_ctim.tv_nsec};
+    hasher.update(file.c_str(), file.size() + 1);
+    hasher.update(facts, sizeof facts);
+    ends.push_back(end += status.st_size);
+  }
+  return hasher.hex();
+}
+
 }  // namespace
 
-std::string read_text(const Config& config) {
-  if (!config.data.text.empty()) return config.data.text;
-  std::string text;
-  for (const std::string& file : list_files(config)) {
-    const std::string part = read_file(file, kMaxTextBytes - static_cast<int64_t>(text.size()));
-    const bool any_bytes = config.data.tokenizer == "byte" || config.data.tokenizer == "bpe";
-    const size_t invalid = any_bytes ? std::string::npos : find_invalid_utf8(part);
-    check<IoError>(invalid == std::string::npos, file, ": not UTF-8: byte ",
-                   quote(std::string_view(part).substr(std::min(invalid, part.size()), 1)), " at offset ", invalid,
-                   " (data.tokenizer = byte or bpe takes any bytes)");
-    text += part;
+TextReader::TextReader(std::vector<std::string> files) : files_(std::move(files)), starts_{0} {
+  for (const std::string& file : files_) InputFile checked(file);
+  stamp_ = stamp_of(files_, starts_);
+}
+
+size_t TextReader::read(char* to, size_t count) {
+  while (next_ < files_.size()) {
+    if (!open_) open_ = std::make_unique<InputFile>(files_[next_]);
+    if (const size_t got = open_->read_some(to, count)) return got;
+    open_.reset();
+    ++next_;
   }
-  return text;
+  std::vector<int64_t> ends;
+  check<IoError>(stamp_of(files_, ends) == stamp_, files_.size() == 1 ? files_[0] : files_[0] + " or another file of the text",
+                 ": changed while it was read");
+  return 0;
+}
+
+std::string TextReader::place(int64_t offset) const {
+  size_t file = 0;
+  while (file + 1 < files_.size() && offset >= starts_[file + 1]) ++file;
+  return files_[file] + ": offset " + std::to_string(offset - starts_[file]);
 }
 
 }  // namespace onestep::train

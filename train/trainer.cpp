@@ -49,6 +49,32 @@ void check_dtypes(const nn::NamedTensors& own, const nn::NamedTensors& saved) {
   }
 }
 
+/// Adds one batch's losses, right predictions (in `accuracy`), tokens and text.
+void add_batch(LanguageModel& model, const Batch& batch, const Tokenizer* tokenizer, Evaluation& sums) {
+  const Tensor logits = model.forward(input_tensor(batch));  // [B, T, V]
+  sums.loss += batch_loss(logits, batch, Reduction::sum).item();
+  const std::vector<int64_t> predicted = argmax(logits, -1).to_vector<int64_t>();
+  for (size_t j = 0; j < predicted.size(); ++j) {
+    if (batch.targets[j] == kIgnoreIndex) continue;
+    ++sums.tokens;
+    sums.accuracy += predicted[j] == batch.targets[j];
+  }
+  if (tokenizer == nullptr) return;
+  for (int64_t row = 0; row < batch.batch; ++row) {
+    const std::span targets(batch.targets.data() + row * batch.length, static_cast<size_t>(batch.length));
+    const std::string text = tokenizer->decode(targets);
+    sums.bytes += static_cast<int64_t>(text.size());
+    sums.characters +=
+        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u; });
+  }
+}
+
+Evaluation means(Evaluation sums) {
+  sums.loss /= static_cast<double>(sums.tokens);
+  sums.accuracy /= static_cast<double>(sums.tokens);
+  return sums;
+}
+
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model) {
@@ -67,29 +93,37 @@ Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int
                     const Stopped& stopped) {
   const NoGradGuard no_grad;
   const EvaluationMode mode(model);
-  Evaluation result;
-  double right = 0;
+  Evaluation sums;
   for (int64_t i = 0; i < batches; ++i) {
     check<InterruptedError>(!stopped || !stopped(), "evaluation: interrupted");
-    const Batch batch = data.eval_batch(batch_size, generator);
-    const Tensor logits = model.forward(input_tensor(batch));  // [B, T, V]
-    result.loss += batch_loss(logits, batch, Reduction::sum).item();
-    const std::vector<int64_t> predicted = argmax(logits, -1).to_vector<int64_t>();
-    for (size_t j = 0; j < predicted.size(); ++j) {
-      if (batch.targets[j] == kIgnoreIndex) continue;
-      ++result.tokens;
-      right += predicted[j] == batch.targets[j];
-    }
+    add_batch(model, data.eval_batch(batch_size, generator), data.tokenizer(), sums);
   }
-  result.loss /= static_cast<double>(result.tokens);
-  result.accuracy = right / static_cast<double>(result.tokens);
-  return result;
+  return means(sums);
 }
 
-Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer)
+Evaluation evaluate_all(LanguageModel& model, const Tokens& tokens, const Tokenizer& tokenizer, int64_t batch_size,
+                        const std::function<void(int64_t)>& show) {
+  const int64_t scored = tokens.size() - 1, longest = model.context_length();
+  check<ConfigError>(scored > 0, "evaluation: a text needs at least 2 tokens: got ", tokens.size());
+  const NoGradGuard no_grad;
+  const EvaluationMode mode(model);
+  Evaluation sums;
+  for (int64_t begin = 0; begin < scored;) {
+    const int64_t whole = (scored - begin) / longest;  // windows; after them comes a shorter one
+    const int64_t rows = std::max<int64_t>(std::min(whole, batch_size), 1), length = std::min(longest, scored - begin);
+    std::vector<int64_t> ids;
+    tokens.read(begin, rows * length + 1, ids);
+    add_batch(model, {{ids.begin(), ids.end() - 1}, {ids.begin() + 1, ids.end()}, rows, length}, &tokenizer, sums);
+    begin += rows * length;
+    if (show) show(begin);
+  }
+  return means(sums);
+}
+
+Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet)
     : config_(config),
       generator_(config.seed, config.model.rng_dialect == "torch" ? RngDialect::torch : RngDialect::torch_mkl),
-      data_(make_data(config, std::move(tokenizer))) {
+      data_(make_data(config, std::move(tokenizer), quiet)) {
   model_ = make_language_model(config.model, data_->vocab_size(), generator_);
   model_->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
   optimizer_ = make_optimizer(config.optimizer, *model_);

@@ -2,6 +2,7 @@
 // The training loop: one seed, one config, one step at a time.
 #include <functional>
 #include <memory>
+#include <numbers>
 #include <string>
 
 #include "train/config.h"
@@ -27,9 +28,19 @@ struct InterruptedError : Error {
 };
 
 struct Evaluation {
-  double loss = 0;      ///< Mean cross entropy in nats a scored token.
-  double accuracy = 0;  ///< Share of scored tokens whose most likely prediction is right.
-  int64_t tokens = 0;   ///< Scored tokens.
+  double loss = 0;                    ///< Mean cross entropy in nats a scored token.
+  double accuracy = 0;                ///< Share of scored tokens whose most likely prediction is right.
+  int64_t tokens = 0;                 ///< Scored tokens.
+  int64_t bytes = 0, characters = 0;  ///< Of the text that the scored tokens stand for; 0 where there is no tokenizer.
+
+  /// log2 e sum of the losses / characters: comparable between tokenizers, as the loss is not.
+  double bits_per_character() const { return bits_per(characters); }
+  double bits_per_byte() const { return bits_per(bytes); }
+
+ private:
+  double bits_per(int64_t units) const {
+    return loss * std::numbers::log2e * static_cast<double>(tokens) / static_cast<double>(units);
+  }
 };
 
 /// Says whether to stop what takes long.
@@ -39,6 +50,11 @@ using Stopped = std::function<bool()>;
 /// InterruptedError when `stopped` says so between two batches.
 Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator,
                     const Stopped& stopped = {});
+
+/// Loss and accuracy of `model` on every token but the first of a text, in windows of its context length one after the other,
+/// so that a token sees only those before it in its window. Throws ConfigError for a text of fewer than two tokens.
+Evaluation evaluate_all(LanguageModel& model, const Tokens& tokens, const Tokenizer& tokenizer, int64_t batch_size,
+                        const std::function<void(int64_t)>& show = {});
 
 /// All that training changes: with it a trainer of the same config goes on as if it had never stopped.
 struct TrainerState {
@@ -53,9 +69,9 @@ struct TrainerState {
 /// Owns everything a run needs: data, model, optimizer and the one generator from which parameters, batches and dropout draw.
 class Trainer {
  public:
-  /// Reads the data and draws the initial parameters; text is read with a run's own tokenizer where one is given. Throws
-  /// ConfigError or IoError.
-  explicit Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
+  /// Reads the data and draws the initial parameters; text is read with a run's own tokenizer where one is given, with
+  /// progress on stderr unless `quiet`. Throws ConfigError or IoError.
+  explicit Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr, bool quiet = true);
 
   /// One update: `grad_accumulation` micro-batches, their mean loss, clipping, the optimizer. Throws DivergedError when the
   /// loss or the gradient norm is not finite; the parameters are then those before the step.

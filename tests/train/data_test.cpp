@@ -154,7 +154,7 @@ TEST_CASE("data: text inline, from a file and from several files") {
   CHECK(text_of(path_of("bad.bin") + R"(, "tokenizer": "byte")") == "3 tokens (byte), vocabulary 256 2 byte");
 
   CHECK(refusal([&] { text_of(path_of("bad.bin")); }) ==
-        where + "/bad.bin: not UTF-8: byte \"\\xff\" at offset 2 (data.tokenizer = byte or bpe takes any bytes)");
+        where + "/bad.bin: offset 2: not UTF-8: byte \"\\xff\" (data.tokenizer = byte or bpe takes any bytes)");
   CHECK(refusal([&] { text_of(path_of("none")); }) == where + "/none: cannot be opened: no such file");
   CHECK(refusal([&] { text_of(path_of("")); }) == where + "/: is a directory, not a file");
   CHECK(refusal([&] { text_of(R"("paths": ["*.none", "b"])"); }) ==
@@ -276,13 +276,13 @@ TEST_CASE("tasks: the generator alone decides the batch") {
 }
 
 TEST_CASE("bigram_entropy: nats a token when the last one is known") {
-  const std::vector<int32_t> cycle{0, 1, 2, 0, 1, 2, 0};
+  const TokenList cycle(Ids{0, 1, 2, 0, 1, 2, 0});
   CHECK(bigram_entropy(cycle) == 0.0);
   // After 0: 1 or 2 at even odds; after 1 and 2: always 0.
-  const std::vector<int32_t> coin{0, 1, 0, 2, 0, 1, 0, 2, 0};
+  const TokenList coin(Ids{0, 1, 0, 2, 0, 1, 0, 2, 0});
   CHECK(bigram_entropy(coin) == doctest::Approx(0.5 * std::log(2.0)).epsilon(1e-12));
-  CHECK(bigram_entropy(std::vector<int32_t>{3}) == 0.0);
-  CHECK(bigram_entropy({}) == 0.0);
+  CHECK(bigram_entropy(TokenList(Ids{3})) == 0.0);
+  CHECK(bigram_entropy(TokenList(Ids{})) == 0.0);
 }
 
 TEST_CASE("data: the ready configs make batches") {

@@ -24,5 +24,6 @@ void add_man(CLI::App& app, Action& action);
 void add_version(CLI::App& app, Action& action);
 void add_gradcheck(CLI::App& app, Action& action);
 void add_book(CLI::App& app, Action& action);
+void add_tokenizer(CLI::App& app, Action& action);
 
 }  // namespace onestep::train::commands

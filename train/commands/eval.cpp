@@ -4,29 +4,63 @@
 
 #include "train/checkpoint.h"
 #include "train/commands/commands.h"
+#include "train/long_work.h"
 #include "train/run_folder.h"
+#include "train/token_cache.h"
 #include "train/trainer.h"
 
 namespace onestep::train::commands {
 namespace {
 
 struct Options {
-  std::string run, checkpoint = "last";
+  std::string run, checkpoint = "last", data;
+  bool quiet = false;
 };
+
+struct Result {
+  Evaluation figures;
+  std::string on;  ///< what was evaluated, in words
+};
+
+void load(LanguageModel& model, const FoundCheckpoint& found) {
+  try {
+    model.load_state_dict(found.checkpoint.trainer.model);
+  } catch (const ConfigError& error) {
+    throw IoError((found.folder / "model.safetensors").string() + ": does not fit the run's config: " + error.what());
+  }
+}
+
+/// On the run's own held-out data.
+Result evaluate_held_out(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, const FoundCheckpoint& found,
+                         bool quiet) {
+  Trainer trainer(config, std::move(tokenizer), quiet);
+  load(trainer.model(), found);
+  return {trainer.evaluate(), trainer.data().evaluates_on()};
+}
+
+/// On all of another text. The text that the run was trained on need not be there any more.
+Result evaluate_text(const Config& config, const std::shared_ptr<const Tokenizer>& tokenizer, const FoundCheckpoint& found,
+                     const Options& options) {
+  check<ConfigError>(tokenizer != nullptr, options.run, ": was not trained on text, so --data cannot be evaluated");
+  const TokenisedText text = tokenise_files({options.data}, tokenizer->kind(), tokenizer, options.quiet);
+  Generator generator(config.seed);
+  const auto model = make_language_model(config.model, tokenizer->vocab_size(), generator);
+  model->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
+  load(*model, found);
+  LongWork progress("evaluating " + options.data, text.tokens->size(), "tokens", options.quiet);
+  return {evaluate_all(*model, *text.tokens, *tokenizer, config.train.batch_size, [&](int64_t done) { progress.show(done); }),
+          options.data};
+}
 
 int evaluate_run(const Options& options) {
   const std::filesystem::path run = run_path(options.run);
   const Config config = load_run_config(run);
   const FoundCheckpoint found = find_checkpoint(run, options.checkpoint);
   for (const auto& [_, reason] : found.damaged) std::cerr << "onestep: " << reason << " (an older checkpoint is taken)\n";
-  Trainer trainer(config, load_run_tokenizer(run));
+  const auto tokenizer = load_run_tokenizer(run);
+  const auto [result, on] = options.data.empty() ? evaluate_held_out(config, tokenizer, found, options.quiet)
+                                                 : evaluate_text(config, tokenizer, found, options);
   const std::string file = (found.folder / "model.safetensors").string();
-  try {
-    trainer.model().load_state_dict(found.checkpoint.trainer.model);
-  } catch (const ConfigError& error) {
-    throw IoError(file + ": does not fit the run's config: " + error.what());
-  }
-  const Evaluation result = trainer.evaluate();
   if (!std::isfinite(result.loss)) {
     std::cerr << "onestep: " << file << ": its loss is not finite: the model has diverged or the file was damaged\n";
     return 1;
@@ -35,7 +69,10 @@ int evaluate_run(const Options& options) {
             << "loss         " << grouped(result.loss, 4) << '\n'
             << "perplexity   " << grouped(std::exp(result.loss), 4) << '\n'
             << "accuracy     " << grouped(100 * result.accuracy, 2) << " % of " << grouped(static_cast<double>(result.tokens))
-            << " predictions on " << trainer.data().evaluates_on() << '\n';
+            << " predictions on " << on << '\n';
+  if (result.characters > 0)
+    std::cout << "bits/char    " << grouped(result.bits_per_character(), 4) << "\nbits/byte    "
+              << grouped(result.bits_per_byte(), 4) << '\n';
   return 0;
 }
 
@@ -43,10 +80,14 @@ int evaluate_run(const Options& options) {
 
 void add_eval(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
-  auto* command = app.add_subcommand("eval", "Loss, perplexity and accuracy of a trained run on its held-out data");
+  auto* command = app.add_subcommand(
+      "eval", "Loss, perplexity, accuracy and bits per character of a trained run on its held-out data or another text");
   command->add_option("RUN", options->run, "The run folder")->required();
   command->add_option("--checkpoint", options->checkpoint, "last (default), best (by validation loss) or step-N")
       ->type_name("WHICH");
+  command->add_option("--data", options->data, "Evaluate all of this text instead, with the run's tokenizer")
+      ->type_name("FILE");
+  command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->callback([options, &action] { action = [options] { return evaluate_run(*options); }; });
 }
 

@@ -78,7 +78,7 @@ int train_run(Trainer& trainer, const fs::path& run, RunState state, bool quiet)
 }
 
 int start_run(const Options& options) {
-  Trainer trainer(load_config(options.config, options.sets));
+  Trainer trainer(load_config(options.config, options.sets), nullptr, options.quiet);
   const fs::path run = options.out.empty() ? default_run_folder(options.config) : run_path(options.out);
   const RunLock lock = create_run(run, trainer.config(), trainer.data().tokenizer());
   return train_run(trainer, run, {}, options.quiet);
@@ -107,7 +107,7 @@ RunState load_newest(Trainer& trainer, const fs::path& run, bool quiet) {
 int resume_run(const Options& options) {
   const fs::path run = run_path(options.resume);
   const RunLock lock(run);
-  Trainer trainer(load_run_config(run, options.sets), load_run_tokenizer(run));
+  Trainer trainer(load_run_config(run, options.sets), load_run_tokenizer(run), options.quiet);
   const RunState state = load_newest(trainer, run, options.quiet);
   const int64_t steps = trainer.config().train.steps, done = trainer.steps_done();
   check<ConfigError>(done <= steps, trainer.config().origin.at("/train/steps"), ": must be at least ", done,

@@ -1,0 +1,166 @@
+#include <charconv>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "train/bpe_tokenizer.h"
+#include "train/bpe_trainer.h"
+#include "train/commands/commands.h"
+#include "train/files.h"
+#include "train/long_work.h"
+#include "train/metrics.h"
+#include "train/text_parts.h"
+#include "train/utf8.h"
+
+namespace onestep::train::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> texts;
+  std::string tokenizer, file, out, format = "lines";
+  int64_t vocab_size = 0;
+  bool quiet = false;
+};
+
+// Reads a file, or standard input for "-" and no name.
+ReadBytes reader(const std::string& name, std::shared_ptr<InputFile> file = nullptr) {
+  if (name.empty() || name == "-")
+    return [](char* to, size_t count) {
+      std::cin.read(to, static_cast<std::streamsize>(count));
+      return static_cast<size_t>(std::cin.gcount());
+    };
+  if (!file) file = std::make_shared<InputFile>(name);
+  return [file](char* to, size_t count) { return file->read_some(to, count); };
+}
+
+// The tokenizer of a run, or of a folder with GPT-2's files.
+std::unique_ptr<Tokenizer> open_tokenizer(const std::string& where) {
+  const fs::path json = fs::path(where) / "tokenizer.json";
+  const bool gpt2 = fs::exists(fs::path(where) / "vocab.json") || fs::exists(fs::path(where) / "encoder.json");
+  if (!gpt2 && fs::exists(json)) return load_tokenizer(json.string());
+  check<IoError>(gpt2, where, ": holds no tokenizer (neither tokenizer.json of a run, nor vocab.json and merges.txt)");
+  return std::make_unique<BpeTokenizer>(read_bpe_folder(where));
+}
+
+int encode(const Options& options) {
+  const auto tokenizer = open_tokenizer(options.tokenizer);
+  const bool json = options.format == "json";
+  bool first = true;
+  if (json) std::cout << '[';
+  std::vector<int64_t> ids;
+  for_each_part(reader(options.file), [&](const TextPart& part) {
+    ids.clear();
+    const size_t taken = tokenizer->encode_part(part, ids);
+    std::string text;
+    for (const int64_t id : ids) {
+      if (json && !first) text += ", ";
+      text += std::to_string(id);
+      if (!json) text += '\n';
+      first = false;
+    }
+    std::cout << text;
+    return taken;
+  });
+  if (json) std::cout << "]\n";
+  return 0;
+}
+
+bool separates(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == ',' || c == '[' || c == ']'; }
+
+// Ids separated by white space, commas or brackets: what encode prints.
+std::vector<int64_t> parse_ids(std::string_view text) {
+  std::vector<int64_t> ids;
+  for (size_t at = 0; at < text.size();) {
+    if (separates(text[at])) {
+      ++at;
+      continue;
+    }
+    size_t end = at;
+    while (end < text.size() && !separates(text[end])) ++end;
+    const std::string_view word = text.substr(at, end - at);
+    int64_t id = 0;
+    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    check<ConfigError>(error == std::errc() && stop == word.data() + word.size(), "decode: not a token id: ", quote(word));
+    ids.push_back(id);
+    at = end;
+  }
+  return ids;
+}
+
+int decode(const Options& options) {
+  const auto tokenizer = open_tokenizer(options.tokenizer);
+  if (tokenizer->kind() == "word") {  // whether a space is due depends on the word before
+    std::string text;
+    for_each_part(reader(options.file), [&](const TextPart& part) { return text.append(part.text), part.text.size(); });
+    std::cout << tokenizer->decode(parse_ids(text));
+    return 0;
+  }
+  for_each_part(reader(options.file), [&](const TextPart& part) {
+    size_t certain = part.text.size();
+    while (!part.last && certain > 0 && !separates(part.text[certain - 1])) --certain;
+    std::cout << tokenizer->decode(parse_ids(part.text.substr(0, certain)));
+    return certain;
+  });
+  return 0;
+}
+
+int train(const Options& options) {
+  BpeTrainer trainer;
+  for (const std::string& name : options.texts) {
+    const auto file = name == "-" ? nullptr : std::make_shared<InputFile>(name);
+    LongWork progress("reading " + name, file ? static_cast<int64_t>(file->size()) : 0, "bytes", options.quiet);
+    for_each_part(reader(name, file), [&](const TextPart& part) {
+      progress.show(part.offset);
+      return trainer.add(part);
+    });
+  }
+  LongWork progress("learning merges", options.vocab_size, "tokens", options.quiet);
+  const BpeVocabulary vocabulary = trainer.train(options.vocab_size, [&](int64_t merges) { progress.show(256 + merges); });
+  std::error_code error;
+  fs::create_directories(options.out, error);
+  check<IoError>(!error, options.out, ": cannot be made: ", error.message());
+  write_file(fs::path(options.out) / "vocab.json", vocab_json_text(vocabulary));
+  write_file(fs::path(options.out) / "merges.txt", merges_text(vocabulary));
+  const auto size = static_cast<int64_t>(vocabulary.tokens.size());
+  std::cout << "tokens       " << grouped(static_cast<double>(size))
+            << (size < options.vocab_size ? " (no other pair occurs twice)" : "") << '\n'
+            << "longest      "
+            << quote(*std::max_element(vocabulary.tokens.begin(), vocabulary.tokens.end(),
+                                       [](const auto& a, const auto& b) { return a.size() < b.size(); }))
+            << "\nfolder       " << options.out << '\n';
+  return 0;
+}
+
+}  // namespace
+
+void add_tokenizer(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("tokenizer", "Learn a byte-pair encoding, or turn text into token ids and back");
+  command->require_subcommand(1);
+
+  auto* learn = command->add_subcommand("train", "Learn a byte-pair encoding from text; writes vocab.json and merges.txt");
+  learn->add_option("TEXT", options->texts, "Text files (- for standard input)")->required();
+  learn->add_option("--vocab-size", options->vocab_size, "Tokens: 256 bytes, merges, <|endoftext|>")
+      ->type_name("N")
+      ->required();
+  learn->add_option("--out", options->out, "The folder to write to")->type_name("DIR")->required();
+  learn->add_flag("--quiet", options->quiet, "No progress on stderr");
+  learn->callback([&action, options] { action = [options] { return train(*options); }; });
+
+  const auto add_codec = [&](const char* name, const char* what, const char* file, int (*run)(const Options&)) {
+    auto* codec = command->add_subcommand(name, what);
+    codec->add_option("TOKENIZER", options->tokenizer, "A run, or a folder with vocab.json and merges.txt")->required();
+    codec->add_option("FILE", options->file, file);
+    codec->callback([&action, options, run] { action = [options, run] { return run(*options); }; });
+    return codec;
+  };
+  auto* to_ids = add_codec("encode", "The token ids of a text", "The text (default: standard input)", encode);
+  to_ids->add_option("--format", options->format, "lines (an id a line) or json (default: lines)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"lines", "json"}).description(""));
+  add_codec("decode", "The text of token ids, byte for byte", "The ids (default: standard input)", decode);
+}
+
+}  // namespace onestep::train::commands
