@@ -92,7 +92,7 @@ std::string cell(int x, int y, double value, double largest, const std::string& 
   }
   std::ostringstream out;
   out << "<rect x=\"" << x << "\" y=\"" << y << "\" width=\"" << kCellWidth - 2 << "\" height=\"" << kCellHeight - 2
-      << "\" rx=\"3\" fill=\"" << fill << "\"/>\n";
+      << R"(" rx="3" fill=")" << fill << "\"/>\n";
   out << text_at(x + kCellWidth / 2 - 1, y + kCellHeight / 2 + 3, "middle", "fill=\"" + ink + "\"", text);
   return out.str();
 }
@@ -150,9 +150,9 @@ std::string heat_maps_svg(const std::vector<HeatMap>& panels, const std::string&
   }
   height += 2 * kMargin;
   std::ostringstream out;
-  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << width << "\" height=\"" << height << "\" viewBox=\"0 0 "
+  out << R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" << width << "\" height=\"" << height << "\" viewBox=\"0 0 "
       << width << ' ' << height << "\" role=\"img\">\n<title>" << escaped(description) << "</title>\n"
-      << kStyle << "<rect class=\"card\" x=\"0.5\" y=\"0.5\" width=\"" << width - 1 << "\" height=\"" << height - 1
+      << kStyle << R"(<rect class="card" x="0.5" y="0.5" width=")" << width - 1 << "\" height=\"" << height - 1
       << "\" rx=\"8\"/>\n";
   int left = kMargin;
   for (const HeatMap& map : panels) {

@@ -72,8 +72,9 @@ HeatMap features_map(const std::string& title, const Tensor& indices, const Labe
   Labels texts;
   std::vector<double> words;
   for (const int64_t i : indices.to_vector<int64_t>()) {
-    words.push_back(static_cast<double>(i / 4) + 0.5);
-    texts.push_back(std::to_string(i / 4 + 1) + std::string(1, static_cast<char>('a' + i % 4)));
+    const int64_t word = i / 4;
+    words.push_back(static_cast<double>(word) + 0.5);
+    texts.push_back(std::to_string(word + 1) + std::string(1, static_cast<char>('a' + i % 4)));
   }
   return {.title = title, .values = from_values(words, indices.shape()), .rows = rows, .texts = texts, .largest = 2.5};
 }

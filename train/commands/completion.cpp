@@ -59,8 +59,7 @@ std::string completer(const std::string& kind) {
   if (kind == "KEY=VALUE") return "_onestep_keys";
   if (kind == "SECTION") {
     std::vector<std::string> list;
-    for (const book::Section& section : book::sections())
-      list.push_back(std::string(section.number, std::strcspn(section.number, " ")));
+    for (const book::Section& section : book::sections()) list.emplace_back(section.number, std::strcspn(section.number, " "));
     return words(joined(list));
   }
   std::string alternatives = kind;
@@ -86,7 +85,7 @@ Level level_of(const CLI::App& app, const std::string& name) {
     const std::string option_name = "--" + option->get_lnames().front();
     level.options.push_back(option_name);
     if (option->get_items_expected_max() > 0)
-      level.after_option += "    " + name + ":" + option_name + ") " + completer(option->get_type_name()) + " ;;\n";
+      level.after_option.append("    " + name).append(":" + option_name + ") " + completer(option->get_type_name()) + " ;;\n");
   }
   return level;
 }
@@ -97,7 +96,7 @@ int print_completion(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     commands.push_back(command->get_name());
     levels.push_back(level_of(*command, command->get_name()));
-    levels.back().options.push_back("--threads");
+    levels.back().options.emplace_back("--threads");
   }
   levels.push_back(level_of(app, ""));
   levels.back().argument = words(joined(commands));
