@@ -54,6 +54,11 @@ std::string file_of(const Ids& ids, const Tokenizer& tokenizer, const fs::path& 
   return read(path);
 }
 
+std::string with_byte(std::string bytes, size_t offset, char value) {
+  bytes[offset] = value;
+  return bytes;
+}
+
 // Puts `value` at `offset` and makes the header's own hash fit again.
 template <class T>
 std::string with(std::string bytes, size_t offset, T value) {
@@ -124,7 +129,7 @@ TEST_CASE("token file: anything else is refused in one sentence") {
   CHECK(open(good.substr(0, 143)) == path + ": 143 bytes are too few for a token file" + hint);
   CHECK(open(std::string(200, '\0')) == path + ": is not a token file" + hint);
   CHECK(open(with(good, 8, uint32_t{2})) == path + ": is a token file of version 2, known is 1" + hint);
-  CHECK(open(std::string(good).replace(16, 1, "\x09")) == path + ": its header is damaged" + hint);
+  CHECK(open(with_byte(good, 16, '\x09')) == path + ": its header is damaged" + hint);
   CHECK(open(with(good, 12, uint32_t{4})) == path + ": 4 bytes an id do not fit its vocabulary of 256" + hint);
   CHECK(open(with(good, 16, uint64_t{4})) == path + ": holds 6 bytes of ids, its header says 4 ids of 2 bytes" + hint);
   CHECK(open(with(good, 16, uint64_t{1} << 63)) ==
@@ -132,7 +137,7 @@ TEST_CASE("token file: anything else is refused in one sentence") {
   CHECK(open(with(good, 24, uint64_t{0})) == path + ": its vocabulary size must be from 1 to 16777216: got 0" + hint);
   CHECK(open(with(good, 32, ~uint64_t{0})) ==
         path + ": its tokenizer of 18446744073709551615 bytes is not within its 198 bytes" + hint);
-  CHECK(open(std::string(good).replace(145, 1, "x")) == path + ": its tokenizer is damaged" + hint);
+  CHECK(open(with_byte(good, 145, 'x')) == path + ": its tokenizer is damaged" + hint);
   CHECK(open(good.substr(0, good.size() - 1)) == path + ": holds 5 bytes of ids, its header says 3 ids of 2 bytes" + hint);
   CHECK(open(good + "xx") == path + ": holds 8 bytes of ids, its header says 3 ids of 2 bytes" + hint);
   CHECK(open(with(good, 24, uint64_t{3})) == path + ": token 2 is 3, its vocabulary has 3 (delete the file: it is made anew)");
