@@ -150,11 +150,15 @@ void OutputFile::overwrite(uint64_t at, const void* bytes, size_t count) {
   check<IoError>(put == static_cast<ssize_t>(count), path_, ": cannot be written: ", error_reason(put < 0 ? errno : ENOSPC));
 }
 
-void OutputFile::sync() { check<IoError>(::fsync(fd_) == 0, path_, ": cannot be written: ", error_reason(errno)); }
+void OutputFile::sync() {
+  const bool done = ::fsync(fd_) == 0;  // before errno is read: arguments have no order
+  check<IoError>(done, path_, ": cannot be written: ", error_reason(errno));
+}
 
 FileStamp OutputFile::finish() {
   sync();
-  check<IoError>(::close(std::exchange(fd_, -1)) == 0, path_, ": cannot be written: ", error_reason(errno));
+  const bool closed = ::close(std::exchange(fd_, -1)) == 0;
+  check<IoError>(closed, path_, ": cannot be written: ", error_reason(errno));
   return {bytes_, hasher_.hex()};
 }
 
