@@ -85,6 +85,15 @@ TEST_CASE("completion: bash offers files or folders or sections where they belon
   CHECK(offered({"version", ""}) == Words{});
 }
 
+TEST_CASE("completion: bash offers the second words of a command and what belongs to them") {
+  CHECK(offered({"tokenizer", ""}) == Words{"train", "encode", "decode"});
+  CHECK(offered({"tokenizer", "train", "READ"}) == Words{"README.md"});
+  CHECK(offered({"tokenizer", "train", "--"}) == Words{"--help", "--vocab-size", "--out", "--quiet", "--threads"});
+  CHECK(offered({"tokenizer", "train", "x", "--out", "attent"}) == Words{"attention"});
+  CHECK(offered({"tokenizer", "encode", "attent"}) == Words{"attention"});
+  CHECK(offered({"tokenizer", "encode", "x", "--format", "j"}) == Words{"json"});
+}
+
 TEST_CASE("man: the page has every command and option and is good roff") {
   const ProcessResult page = run_onestep({"man"});
   CHECK(page.status == 0);
@@ -96,6 +105,8 @@ TEST_CASE("man: the page has every command and option and is good roff") {
     for (const std::string& option : options(command))
       CHECK_MESSAGE(contains("\\fB" + std::regex_replace(option, std::regex("-"), "\\-") + "\\fR"), option);
   }
+  CHECK(contains(".SS onestep tokenizer encode\n"));
+  CHECK(contains("\\fB\\-\\-vocab\\-size\\fR"));
   for (const char* section :
        {"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"})
     CHECK_MESSAGE(contains(std::string(".SH ") + section + '\n'), section);

@@ -5,12 +5,18 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <vector>
 
 namespace onestep::train::commands {
 
 /// What runs once the whole command line is read; the result is the exit status (0 done, 1 a check failed or training
 /// diverged, 130 interrupted). Bad input is a thrown Error, which becomes one sentence and exit status 2.
 using Action = std::function<int()>;
+
+/// The subcommands of a level in the order in which they were added, whether called or not.
+inline std::vector<const CLI::App*> all_subcommands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
 
 /// Each adds its subcommand to `app`; when it is the one called, it puts its work into `action`.
 void add_train(CLI::App& app, Action& action);

@@ -31,6 +31,9 @@ _onestep() {
   for ((i = 1; i < COMP_CWORD; ++i)); do
     if [[ " $_onestep_commands " == *" ${COMP_WORDS[i]} "* ]]; then
       command=${COMP_WORDS[i]}
+      if ((i + 1 < COMP_CWORD)) && [[ $_onestep_second_words == *"|$command ${COMP_WORDS[i + 1]}|"* ]]; then
+        command+=" ${COMP_WORDS[i + 1]}"
+      fi
       break
     fi
   done
@@ -54,8 +57,8 @@ std::string words(const std::string& list) { return "_onestep_words '" + list + 
 
 /// The call that completes a value of this kind: files, folders, config keys, the alternatives of `a|b`, or nothing.
 std::string completer(const std::string& kind) {
-  if (kind == "CONFIG" || kind == "FILE") return "_onestep_files";
-  if (kind == "RUN" || kind == "FOLDER") return "_onestep_folders";
+  if (kind == "CONFIG" || kind == "FILE" || kind == "TEXT") return "_onestep_files";
+  if (kind == "RUN" || kind == "FOLDER" || kind == "TOKENIZER") return "_onestep_folders";
   if (kind == "KEY=VALUE") return "_onestep_keys";
   if (kind == "SECTION") {
     std::vector<std::string> list;
@@ -79,13 +82,14 @@ Level level_of(const CLI::App& app, const std::string& name) {
   Level level{name, {}};
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
-      level.argument = completer(option->get_name());
+      if (level.argument == ":") level.argument = completer(option->get_name());  // the first one: the others come later
       continue;
     }
     const std::string option_name = "--" + option->get_lnames().front();
     level.options.push_back(option_name);
     if (option->get_items_expected_max() > 0)
-      level.after_option.append("    " + name).append(":" + option_name + ") " + completer(option->get_type_name()) + " ;;\n");
+      level.after_option.append("    '" + name)
+          .append("':" + option_name + ") " + completer(option->get_type_name()) + " ;;\n");
   }
   return level;
 }
@@ -93,17 +97,28 @@ Level level_of(const CLI::App& app, const std::string& name) {
 int print_completion(const CLI::App& app) {
   std::vector<std::string> commands;
   std::vector<Level> levels;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    commands.push_back(command->get_name());
-    levels.push_back(level_of(*command, command->get_name()));
-    levels.back().options.emplace_back("--threads");
+  std::string second_words;
+  for (const CLI::App* command : all_subcommands(app)) {
+    const std::string name = command->get_name();
+    commands.push_back(name);
+    levels.push_back(level_of(*command, name));
+    std::vector<std::string> seconds;
+    for (const CLI::App* second : all_subcommands(*command)) {
+      seconds.push_back(second->get_name());
+      levels.push_back(level_of(*second, name + ' ' + second->get_name()));
+      second_words += '|' + levels.back().name + '|';
+    }
+    const auto first = levels.end() - 1 - static_cast<std::ptrdiff_t>(seconds.size());
+    if (!seconds.empty()) first->argument = words(joined(seconds));
   }
+  for (Level& level : levels) level.options.emplace_back("--threads");
   levels.push_back(level_of(app, ""));
   levels.back().argument = words(joined(commands));
 
   std::string keys;
   for (const Field& field : config_fields()) keys += (keys.empty() ? "" : " ") + field.path + '=';
-  std::cout << kHelpers << "_onestep_commands='" << joined(commands) << "'\n_onestep_all_keys='" << keys << "'\n\n"
+  std::cout << kHelpers << "_onestep_commands='" << joined(commands) << "'\n_onestep_second_words='" << second_words
+            << "'\n_onestep_all_keys='" << keys << "'\n\n"
             << "_onestep_after_option() {\n  case $1:$2 in\n";
   for (const Level& level : levels) std::cout << level.after_option;
   std::cout << "    *:--threads) : ;;\n    *) return 1 ;;\n  esac\n}\n\n_onestep_option() {\n  case $1 in\n";

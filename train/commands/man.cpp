@@ -27,6 +27,9 @@ threads to use where \-\-threads is not given
 .TP
 .B ONESTEP_ISA
 forces an instruction set: generic, avx2 or avx512. Neither changes a bit of a result.
+.TP
+.B ONESTEP_CACHE
+folder for the tokens of texts; without it $XDG_CACHE_HOME/onestep or ~/.cache/onestep
 .SH FILES
 .TP
 .I runs/NAME/config.json
@@ -43,6 +46,7 @@ the parameters under their PyTorch names
 onestep train configs/next_token.json
 onestep train configs/text.json \-\-set data.path=FILE \-\-set model.num_heads=4 \-\-out runs/four_heads
 onestep eval runs/four_heads
+onestep tokenizer train FILE \-\-vocab\-size 4096 \-\-out bpe
 onestep book 3.5
 .fi
 )";
@@ -89,6 +93,16 @@ void print_text(const std::string& text) {
   }
 }
 
+/// A command's paragraph; those of its own subcommands follow.
+void print_command(const CLI::App& command, const std::string& name) {
+  std::cout << ".SS " << roff(name) << '\n';
+  print_text(command.get_description());
+  print_options(command);
+  std::cout << ".PP\n";
+  print_text(command.get_footer());
+  for (const CLI::App* second : all_subcommands(command)) print_command(*second, name + ' ' + second->get_name());
+}
+
 int print_man(const CLI::App& app) {
   std::cout << ".TH ONESTEP 1 \"\" \"onestep " ONESTEP_VERSION "\" \"User Commands\"\n"
             << ".SH NAME\nonestep \\- train attention models and look inside\n"
@@ -97,13 +111,7 @@ int print_man(const CLI::App& app) {
   std::cout << ".SH OPTIONS\n";
   print_options(app);
   std::cout << ".SH COMMANDS\n";
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    std::cout << ".SS onestep " << roff(command->get_name()) << '\n';
-    print_text(command->get_description());
-    print_options(*command);
-    std::cout << ".PP\n";
-    print_text(command->get_footer());
-  }
+  for (const CLI::App* command : all_subcommands(app)) print_command(*command, "onestep " + command->get_name());
   std::cout << kEnd;
   return 0;
 }

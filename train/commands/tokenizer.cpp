@@ -145,7 +145,7 @@ void add_tokenizer(CLI::App& app, Action& action) {
   learn->add_option("--vocab-size", options->vocab_size, "Tokens: 256 bytes, merges, <|endoftext|>")
       ->type_name("N")
       ->required();
-  learn->add_option("--out", options->out, "The folder to write to")->type_name("DIR")->required();
+  learn->add_option("--out", options->out, "The folder to write to")->type_name("FOLDER")->required();
   learn->add_flag("--quiet", options->quiet, "No progress on stderr");
   learn->callback([&action, options] { action = [options] { return train(*options); }; });
 
@@ -158,7 +158,7 @@ void add_tokenizer(CLI::App& app, Action& action) {
   };
   auto* to_ids = add_codec("encode", "The token ids of a text", "The text (default: standard input)", encode);
   to_ids->add_option("--format", options->format, "lines (an id a line) or json (default: lines)")
-      ->type_name("NAME")
+      ->type_name("lines|json")
       ->check(CLI::IsMember({"lines", "json"}).description(""));
   add_codec("decode", "The text of token ids, byte for byte", "The ids (default: standard input)", decode);
 }
