@@ -251,7 +251,7 @@ TEST_CASE("bad configs: data") {
       {
           {R"({"kind": "task", "task": "copy", "file": "x"})",
            ": /data/file: unknown key (known here: kind, task, tokens, vocab_size, window_starts, path, paths, text, "
-           "tokenizer, length, modulus, val_fraction)"},
+           "tokenizer, tokenizer_path, length, modulus, val_fraction)"},
           {R"({"kind": "txt"})", R"(: /data/kind: must be tokens, text or task: got "txt" (did you mean text?))"},
           {R"({"kind": ""})", R"(: /data/kind: must be tokens, text or task: got "")"},
           {R"({"kind": "tokens", "tokens": []})", ": /data/tokens: must be a list of whole numbers, not empty: got []"},
@@ -270,7 +270,7 @@ TEST_CASE("bad configs: data") {
           {R"({"kind": "text", "paths": []})", ": /data/paths: must be a list of strings, not empty: got []"},
           {R"({"kind": "text", "paths": ["a", ""]})", R"(: /data/paths/1: must be a string that is not empty: got "")"},
           {R"({"kind": "text", "path": "a", "tokenizer": "chars"})",
-           R"(: /data/tokenizer: must be char, byte or word: got "chars" (did you mean char?))"},
+           R"(: /data/tokenizer: must be char, byte, word or bpe: got "chars" (did you mean char?))"},
           {R"({"kind": "text", "path": "a", "val_fraction": 1})",
            ": /data/val_fraction: must be a number from 0 to below 1: got 1"},
           {R"({"kind": "text", "path": "a", "val_fraction": -0.1})",

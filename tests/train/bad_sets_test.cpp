@@ -36,9 +36,9 @@ TEST_CASE("bad --set arguments") {
       {{"model.d_modell=4"}, "--set model.d_modell=4: /model/d_modell: unknown key (did you mean d_model?)"},
       {{"model.num_heads=3"}, "--set model.num_heads=3: /model/num_heads: must divide d_model = 64: got 3"},
       {{"model.attention=causal", "model.num_heads=2"},
-       "--set model.num_heads=2: /model/num_heads: does not apply to model.attention = causal (only to model.attention = "
-       "multi_head_wrapper, multi_head, "
-       "einsum or fused_qkv)"},
+       "--set model.num_heads=2: /model/num_heads: does not apply to model.attention = causal and model.kind = attention (only "
+       "to model.attention = "
+       "multi_head_wrapper, multi_head, einsum or fused_qkv; or model.kind = gpt)"},
       {{"seed"}, "--set seed: has no = (write --set section.key=value)"},
       {{"=3"}, "--set =3: part of the key is empty (write --set section.key=value)"},
       {{"model.=3"}, "--set model.=3: part of the key is empty (write --set section.key=value)"},
@@ -73,9 +73,9 @@ TEST_CASE("bad --set arguments") {
     CHECK(refusal("{" + kTask + "}", bad.sets) == bad.message);
   }
   CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": {"attention": "causal"}})", {"model.num_heads=2"}) ==
-        "--set model.num_heads=2: /model/num_heads: does not apply to model.attention = causal (only to model.attention = "
-        "multi_head_wrapper, multi_head, "
-        "einsum or fused_qkv)");
+        "--set model.num_heads=2: /model/num_heads: does not apply to model.attention = causal and model.kind = attention "
+        "(only to model.attention = "
+        "multi_head_wrapper, multi_head, einsum or fused_qkv; or model.kind = gpt)");
   CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "optimizer": {"betas": [0.9, 0.99]}})",
                 {R"(optimizer={"kind": "sgd", "eps": 1})"}) ==
         "--set optimizer={\"kind\": \"sgd\", \"eps\": 1}: /optimizer/eps: does not apply to optimizer.kind = sgd (only to "
