@@ -1,5 +1,7 @@
 #include "attention/attention.h"
 
+#include "attention/weights_recorder.h"
+
 namespace onestep::attention {
 
 Attention::Attention(int64_t d_in, int64_t d_out, std::optional<int64_t> context_length)
@@ -10,6 +12,11 @@ Attention::Attention(int64_t d_in, int64_t d_out, std::optional<int64_t> context
 }
 
 Tensor Attention::forward(const Tensor& x) const {
+  if (WeightsRecorder* const recorder = WeightsRecorder::active()) {
+    const AttentionResult result = forward_with_weights(x);
+    recorder->add(result.weights);
+    return result.context;
+  }
   check_input(x, 0);
   return attend(x, nullptr, nullptr);
 }

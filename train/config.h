@@ -84,6 +84,7 @@ struct TrainConfig {
   int64_t log_every = 1;
   int64_t checkpoint_every = 0;  ///< steps; 0: at the end only
   int64_t keep_checkpoints = 2;
+  bool tensorboard = false;
   bool operator==(const TrainConfig&) const = default;
 };
 

@@ -222,6 +222,9 @@ std::vector<Field> train_fields() {
             "steps between checkpoints; 0 is at the end and after the best evaluations only")
           .range(0, kMaxSteps)
           .changeable(),
+      field("train.tensorboard", in, &T::tensorboard,
+            "whether the metrics also go to RUN/tensorboard, where TensorBoard reads them")
+          .changeable(),
       field("train.keep_checkpoints", in, &T::keep_checkpoints,
             "newest checkpoints that are kept, beside the best by validation loss")
           .range(1, kMaxLength)

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "train/event_file.h"
+
 namespace onestep::train {
 namespace {
 
@@ -28,7 +30,11 @@ class RunLoop {
         stopped_(stopped),
         metrics_file_((folder / "metrics.jsonl").string(), first_unlogged()),
         progress_(plan_.steps, quiet),
-        seconds_before_(state_.seconds) {}
+        seconds_before_(state_.seconds) {
+    if (!plan_.tensorboard) return;
+    event_file_.emplace((folder / "tensorboard").string(), first_unlogged());
+    event_file_->text("config", first_unlogged(), "```json\n" + resolved_json(trainer.config()) + "```");
+  }
 
   Outcome run() {
     if (state_.unfinished) finish_step(*std::exchange(state_.unfinished, std::nullopt));
@@ -79,9 +85,21 @@ class RunLoop {
     outcome_.interrupted |= stopped_();
     if (!state_.unfinished && (metrics.val_loss || metrics.step % plan_.log_every == 0)) {
       metrics_file_.write(metrics);
+      if (event_file_) write_events(metrics);
       progress_.show(metrics);
     }
     if (last || best || outcome_.interrupted || is_due(plan_.checkpoint_every)) save();
+  }
+
+  /// The curves that TensorBoard shows.
+  void write_events(const StepMetrics& metrics) {
+    event_file_->scalar("loss/train", metrics.step, metrics.loss);
+    if (metrics.val_loss) event_file_->scalar("loss/validation", metrics.step, *metrics.val_loss);
+    if (metrics.val_accuracy) event_file_->scalar("accuracy/validation", metrics.step, *metrics.val_accuracy);
+    event_file_->scalar("lr", metrics.step, metrics.lr);
+    event_file_->scalar("grad_norm", metrics.step, metrics.grad_norm);
+    event_file_->scalar("tokens_per_second", metrics.step, metrics.tokens_per_second);
+    event_file_->flush();
   }
 
   /// The lines of all steps before a checkpoint are on the disk before it is.
@@ -96,6 +114,7 @@ class RunLoop {
   RunState state_;
   const Stopped& stopped_;
   MetricsFile metrics_file_;
+  std::optional<EventFile> event_file_;
   Progress progress_;
   Outcome outcome_;
   const double seconds_before_;

@@ -263,6 +263,7 @@ TEST_CASE("config: the resolved text") {
     "eval_batches": 20,
     "log_every": 1,
     "checkpoint_every": 0,
+    "tensorboard": false,
     "keep_checkpoints": 2
   }
 }

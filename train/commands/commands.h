@@ -23,6 +23,7 @@ void add_train(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_graph(CLI::App& app, Action& action);
+void add_report(CLI::App& app, Action& action);
 void add_export_csv(CLI::App& app, Action& action);
 void add_schema(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);

@@ -1,36 +1,15 @@
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "autograd/error.h"
 #include "train/commands/commands.h"
-#include "train/files.h"
-#include "train/json_reader.h"
+#include "train/metrics_json.h"
 
 namespace onestep::train::commands {
 namespace {
 
 using nlohmann::json;
-
-constexpr int64_t kMaxMetricsBytes = int64_t{1} << 30;
-
-/// The objects of a metrics.jsonl, one a line.
-std::vector<json> read_metrics(const std::string& path) {
-  std::istringstream lines(read_file(path, kMaxMetricsBytes));
-  std::vector<json> rows;
-  for (std::string line; std::getline(lines, line);) {
-    const std::string place = path + ": line " + std::to_string(rows.size() + 1);
-    rows.push_back(parse_json<IoError>(line, place));
-    check<IoError>(rows.back().is_object(), place, ": must be an object: got ", brief(rows.back()));
-    for (const auto& [key, value] : rows.back().items())
-      check<IoError>(value.is_number() || value.is_null(), place, ": ", json_pointer("", key), ": must be a number: got ",
-                     brief(value));
-  }
-  return rows;
-}
 
 /// Every key, those of a training step first and in their usual order.
 std::vector<std::string> columns(const std::vector<json>& rows) {
@@ -52,7 +31,7 @@ std::string field(const std::string& text) {
 }
 
 int print_csv(const std::string& run) {
-  const std::vector<json> rows = read_metrics((std::filesystem::path(run) / "metrics.jsonl").string());
+  const std::vector<json> rows = read_metrics(run);
   const std::vector<std::string> names = columns(rows);
   for (size_t i = 0; i < names.size(); ++i) std::cout << (i == 0 ? "" : ",") << field(names[i]);
   std::cout << '\n';

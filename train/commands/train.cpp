@@ -1,11 +1,13 @@
-#include <sys/resource.h>
-
 #include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "train/commands/commands.h"
+#include "train/files.h"
+#include "train/machine.h"
+#include "train/report.h"
 #include "train/run_folder.h"
 #include "train/run_loop.h"
 #include "train/trainer.h"
@@ -32,13 +34,6 @@ void on_signal(int) {
   std::signal(SIGTERM, SIG_DFL);
 }
 
-/// The most memory this process had in use, in MiB.
-double peak_memory_mib() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024.0;
-}
-
 std::string count(int64_t n) { return grouped(static_cast<double>(n)); }
 
 void print_summary(const Trainer& trainer, const Outcome& outcome, const fs::path& run) {
@@ -58,6 +53,16 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const fs::pat
             << "run folder   " << run.string() << '\n';
 }
 
+/// What the metrics do not say, for the report: summary.json.
+void write_summary(Trainer& trainer, const fs::path& run) {
+  write_file(run / "summary.json", nlohmann::ordered_json{{"parameters", count(trainer.model().num_parameters())},
+                                                          {"peak memory", grouped(peak_memory_mib()) + " MiB"},
+                                                          {"machine", describe_machine()},
+                                                          {"version", "onestep " ONESTEP_VERSION}}
+                                           .dump(2) +
+                                       "\n");
+}
+
 /// Trains from where `trainer` and `state` stand.
 int train_run(Trainer& trainer, const fs::path& run, RunState state, bool quiet) {
   if (!quiet)
@@ -69,6 +74,8 @@ int train_run(Trainer& trainer, const fs::path& run, RunState state, bool quiet)
   try {
     const Outcome outcome = run_steps(
         trainer, run, std::move(state), [] { return interrupted != 0; }, quiet);
+    write_summary(trainer, run);
+    write_file(run / "report.html", report_html({read_report_run(run, &trainer)}));
     print_summary(trainer, outcome, run);
     return outcome.interrupted ? kInterrupted : 0;
   } catch (const DivergedError& error) {

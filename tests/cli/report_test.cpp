@@ -1,0 +1,132 @@
+// `onestep report` from outside, and its page in a browser.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/process.h"
+
+namespace fs = std::filesystem;
+using namespace onestep::testing;
+
+namespace {
+
+const std::string kSentence = ONESTEP_SOURCE_DIR "/configs/sentence.json";
+
+std::string read(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+void train(const fs::path& run, const std::string& seed) {
+  const ProcessResult result =
+      run_onestep({"train", kSentence, "--out", run.string(), "--quiet", "--set", "train.steps=30", "--set",
+                   "train.eval_every=10", "--set", "train.log_every=1", "--set", "seed=" + seed});
+  REQUIRE(result.status == 0);
+}
+
+// Uses the page as a reader would and leaves what was seen in the title, for --dump-dom to print.
+constexpr const char* kReader = R"(<script>
+const errors = [];
+addEventListener("error", (event) => errors.push(event.message));
+const over = (what) => {
+  const box = what.getBoundingClientRect();
+  what.dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + box.width / 2, clientY: box.top + box.height / 2}));
+};
+const seen = {};
+const loss = () => document.querySelector("figure[data-title=loss] svg");
+seen.points = [...loss().querySelectorAll("path.curve")].map((path) => path.dataset.points).join(" ");
+over(loss());
+seen.hover = document.getElementById("tip").textContent.replaceAll("\n", "; ");
+const linear = loss().querySelector("path.curve").getAttribute("d");
+document.getElementById("log").click();
+seen.log = loss().querySelector("path.curve").getAttribute("d") !== linear;
+document.getElementById("smoothing").value = 0;
+document.getElementById("smoothing").dispatchEvent(new Event("input"));
+seen.curves = loss().querySelectorAll("path.curve").length;
+over(document.querySelector(".heads canvas"));
+seen.map = document.getElementById("tip").textContent;
+seen.heads = document.querySelectorAll(".heads canvas").length;
+seen.wide = document.documentElement.scrollWidth > innerWidth;
+document.title = JSON.stringify({...seen, errors});
+</script>)";
+
+std::string browser() {
+  for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
+    if (run_process({name, "--version"}).status == 0) return name;
+  }
+  return "";
+}
+
+// The title that the page has in the end; a console message would be in `*log`.
+std::string title_in_browser(const fs::path& page, const fs::path& profile, const std::string& size, std::string* log) {
+  const ProcessResult result = run_process(
+      {browser(), "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + profile.string(), "--window-size=" + size,
+       "--enable-logging=stderr", "--log-level=0", "--virtual-time-budget=3000", "--dump-dom", "file://" + page.string()});
+  for (size_t at = 0; (at = result.err.find("CONSOLE", at)) != std::string::npos; ++at)
+    *log += result.err.substr(at, result.err.find('\n', at) - at) + '\n';
+  const size_t begin = result.out.find("<title>") + 7;
+  return result.out.substr(begin, result.out.find("</title>") - begin);
+}
+
+}  // namespace
+
+TEST_CASE("cli: report writes one page that needs nothing else") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "first";
+  train(run, "1");
+  CHECK(fs::exists(run / "report.html"));  // written by the training itself
+  fs::remove(run / "report.html");
+  const ProcessResult result = run_onestep({"report", run.string()});
+  CHECK(result.status == 0);
+  CHECK(result.err == "");
+  CHECK(result.out == (run / "report.html").string() + "\n");
+  const std::string page = read(run / "report.html");
+  CHECK(page.starts_with("<!doctype html>"));
+  CHECK(contains(page, R"("name":"first")"));
+  CHECK(contains(page, R"("name":"att.W_query.weight","shape":)"));
+  CHECK(contains(page, R"("tokens":["Your","journey","starts","with","one"])"));
+  for (const char* outside : {"https:", "src=", "@import", "url(", "fetch("}) CHECK_FALSE(contains(page, outside));
+  CHECK(page.find("http:") == page.rfind("http:"));  // the name of SVG's namespace
+}
+
+TEST_CASE("cli: report refuses what is no run and leaves out what is gone") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run";
+  CHECK(run_onestep({"report", run.string()}).status == 2);
+  train(run, "1");
+  fs::remove_all(run / "checkpoints");
+  const ProcessResult result = run_onestep({"report", run.string(), "--out", (folder.path() / "page.html").string()});
+  CHECK(result.status == 0);
+  CHECK(result.err.starts_with("onestep: report: without parameters and attention: "));
+  CHECK(contains(read(folder.path() / "page.html"), R"("attention":null)"));
+}
+
+TEST_CASE("cli: the report of two runs works in a browser on a desk and on a phone") {
+  if (browser().empty()) {
+    MESSAGE("Chromium is not installed: the page was not opened");
+    return;
+  }
+  const TemporaryFolder folder;
+  const std::string page = (folder.path() / "page.html").string();
+  train(folder.path() / "a", "1");
+  train(folder.path() / "b", "2");
+  REQUIRE(run_onestep({"report", (folder.path() / "a").string(), (folder.path() / "b").string(), "--out", page}).status == 0);
+  std::ofstream(page, std::ios::app) << kReader;
+  for (const char* size : {"1200,900", "390,800"}) {
+    CAPTURE(size);
+    std::string log;
+    const std::string title = title_in_browser(page, folder.path() / "profile", size, &log);
+    CAPTURE(title);
+    CHECK(log == "");
+    CHECK(contains(title, R"("points":"30 30 3 30 30 3")"));  // of each run: loss, smoothed, validation
+    CHECK(contains(title, R"("hover":"a loss: )"));
+    CHECK(contains(title, "; b validation: "));
+    CHECK(contains(title, R"("log":true,"curves":4)"));
+    CHECK(contains(title, " looks at "));
+    CHECK(contains(title, R"("wide":false,"errors":[])"));
+  }
+}

@@ -1,0 +1,29 @@
+#include "train/metrics_json.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "autograd/error.h"
+#include "train/files.h"
+#include "train/json_reader.h"
+
+namespace onestep::train {
+
+std::vector<nlohmann::json> read_metrics(const std::string& run) {
+  constexpr int64_t kMaxBytes = int64_t{1} << 30;
+  const std::string path = (std::filesystem::path(run) / "metrics.jsonl").string();
+  std::istringstream lines(read_file(path, kMaxBytes));
+  std::vector<nlohmann::json> rows;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string place = path + ": line " + std::to_string(rows.size() + 1);
+    rows.push_back(parse_json<IoError>(line, place));
+    check<IoError>(rows.back().is_object(), place, ": must be an object: got ", brief(rows.back()));
+    for (const auto& [key, value] : rows.back().items())
+      check<IoError>(value.is_number() || value.is_null(), place, ": ", json_pointer("", key), ": must be a number: got ",
+                     brief(value));
+  }
+  return rows;
+}
+
+}  // namespace onestep::train

@@ -1,0 +1,37 @@
+#pragma once
+// The page that shows a run, or several beside each other: one HTML file that needs nothing else.
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/trainer.h"
+
+namespace onestep::train {
+
+/// Who looked at whom in one text.
+struct AttentionMaps {
+  std::vector<std::string> tokens;                     ///< T of them, as people read them.
+  std::vector<std::pair<std::string, Tensor>> layers;  ///< Name and weights [H, T, T]: row = query, column = key.
+};
+
+/// What the page tells of one run.
+struct ReportRun {
+  std::string name = {};
+  std::vector<std::pair<std::string, std::string>> facts = {};  ///< Figures for the head of the page, in order.
+  std::string metrics = {};                                     ///< The steps of metrics.jsonl as one JSON list.
+  nn::NamedTensors parameters = {};
+  std::string config = {};  ///< The text of config.json.
+  std::optional<AttentionMaps> attention = {};
+  std::vector<std::string> samples = {};
+};
+
+/// Reads a run folder, config and metrics; parameters and the attention on one sample of what it is evaluated on are those of
+/// `trainer`, left out where it is null. Throws IoError.
+ReportRun read_report_run(const std::filesystem::path& run, Trainer* trainer);
+
+/// The page for one run or several.
+std::string report_html(const std::vector<ReportRun>& runs);
+
+}  // namespace onestep::train

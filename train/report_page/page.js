@@ -1,0 +1,264 @@
+"use strict";
+// Draws the page from the JSON in #data: {runs: [{name, facts, metrics, parameters, config, attention, samples}]}.
+const runs = JSON.parse(document.getElementById("data").textContent).runs;
+const find = (id) => document.getElementById(id);
+const color = (run) => `var(--run-${run % 6})`;
+const known = (value) => value !== null && value !== undefined;
+
+function element(parent, name, attributes = {}, text = "") {
+  const svg = ["svg", "path", "line", "text", "circle", "g"].includes(name);
+  const made = svg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== "") made.textContent = text;
+  parent.append(made);
+  return made;
+}
+
+function number(value) {
+  if (!known(value)) return "none";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toExponential(2);
+  return value.toLocaleString("en", { maximumFractionDigits: size >= 1000 ? 0 : 4 });
+}
+
+const tip = find("tip");
+function showTip(event, text) {
+  tip.textContent = text;
+  tip.hidden = false;
+  const box = tip.getBoundingClientRect();
+  tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 4)) + "px";
+  tip.style.top = Math.max(4, Math.min(event.clientY + 14, innerHeight - box.height - 4)) + "px";
+}
+const hideTip = () => { tip.hidden = true; };
+
+// ---- curves
+
+/** [[step, value], ...] of one key of metrics.jsonl. */
+const points = (run, key) => run.metrics.filter((row) => known(row[key])).map((row) => [row.step, row[key]]);
+
+/** The exponential moving average of the values, its first ones corrected for their missing past. */
+function smoothed(curve, share) {
+  let mean = 0, weight = 0;
+  return curve.map(([step, value]) => {
+    mean = share * mean + (1 - share) * value;
+    weight = share * weight + (1 - share);
+    return [step, mean / weight];
+  });
+}
+
+/** About `count` round numbers over a range; powers of ten on a logarithmic axis that spans some. */
+function ticks(low, high, count, log) {
+  if (log && high / low > 30) {
+    const found = [];
+    for (let e = Math.ceil(Math.log10(low)); 10 ** e <= high; ++e) found.push(10 ** e);
+    return found;
+  }
+  const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough);
+  const found = [];
+  for (let i = Math.ceil(low / step); i * step <= high * (1 + 1e-12); ++i) found.push(i * step);
+  return found;
+}
+
+function range(values, log) {
+  let low = Infinity, high = -Infinity;
+  for (const value of values) {
+    if (log && value <= 0) continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  if (low > high) return log ? [0.1, 1] : [0, 1];
+  if (low === high) return log ? [low / 2, high * 2] : [low - 0.5, high + 0.5];
+  return [low, high];
+}
+
+const kWidth = 520, kHeight = 260, kLeft = 62, kRight = 10, kTop = 8, kBottom = 24;
+
+/** Draws curves {run, label, points, kind} into a figure; hovering shows the values at the nearest step. */
+function chart(figure, curves, log) {
+  figure.querySelector("svg")?.remove();
+  const svg = element(figure, "svg", { viewBox: `0 0 ${kWidth} ${kHeight}`, role: "img" });
+  const [left, right] = range(curves.flatMap((curve) => curve.points.map((p) => p[0])), false);
+  const [low, high] = range(curves.flatMap((curve) => curve.points.map((p) => p[1])), log);
+  const scale = log ? Math.log : (value) => value;
+  const x = (step) => kLeft + (step - left) / (right - left) * (kWidth - kLeft - kRight);
+  const y = (value) => kHeight - kBottom - (scale(value) - scale(low)) / (scale(high) - scale(low)) * (kHeight - kTop - kBottom);
+
+  for (const value of ticks(low, high, 5, log)) {
+    element(svg, "line", { class: "grid", x1: kLeft, x2: kWidth - kRight, y1: y(value), y2: y(value) });
+    element(svg, "text", { x: kLeft - 6, y: y(value) + 4, "text-anchor": "end" }, number(value));
+  }
+  for (const step of ticks(left, right, 5, false)) {
+    element(svg, "text", { x: x(step), y: kHeight - 6, "text-anchor": "middle" }, number(step));
+  }
+  for (const curve of curves) {
+    const drawn = curve.points.filter((p) => !log || p[1] > 0);
+    const path = drawn.map((p, i) => `${i === 0 ? "M" : "L"}${x(p[0]).toFixed(2)},${y(p[1]).toFixed(2)}`).join("");
+    element(svg, "path", { class: `curve ${curve.kind}`, stroke: color(curve.run), d: path, "data-points": drawn.length });
+    if (curve.kind !== "validation" && drawn.length > 1) continue;
+    for (const p of drawn) element(svg, "circle", { cx: x(p[0]), cy: y(p[1]), r: 2.5, fill: color(curve.run) });
+  }
+  const cursor = element(svg, "line", { class: "grid", y1: kTop, y2: kHeight - kBottom, visibility: "hidden" });
+  svg.onpointermove = (event) => {
+    const box = svg.getBoundingClientRect();
+    const step = left + ((event.clientX - box.left) / box.width * kWidth - kLeft) / (kWidth - kLeft - kRight) * (right - left);
+    const hits = curves.filter((curve) => curve.points.length > 0).map((curve) => [curve, nearest(curve.points, step)]);
+    if (hits.length === 0) return;
+    const place = x(hits[0][1][0]);
+    for (const end of ["x1", "x2"]) cursor.setAttribute(end, place);
+    cursor.setAttribute("visibility", "visible");
+    showTip(event, hits.map(([curve, p]) => `${curve.label}: ${number(p[1])} at step ${number(p[0])}`).join("\n"));
+  };
+  svg.onpointerleave = () => { hideTip(); cursor.setAttribute("visibility", "hidden"); };
+}
+
+/** The point whose step is closest; points ascend in step. */
+function nearest(curve, step) {
+  let low = 0, high = curve.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (curve[middle][0] < step) low = middle + 1; else high = middle;
+  }
+  return low > 0 && step - curve[low - 1][0] < curve[low][0] - step ? curve[low - 1] : curve[low];
+}
+
+const label = (run, what) => (runs.length > 1 ? `${runs[run].name} ${what}` : what);
+
+function lossCurves(share) {
+  return runs.flatMap((run, i) => {
+    const train = points(run, "loss");
+    return [
+      { run: i, label: label(i, "loss"), points: train, kind: share > 0 ? "raw" : "train" },
+      ...(share > 0 ? [{ run: i, label: label(i, "smoothed"), points: smoothed(train, share), kind: "train" }] : []),
+      { run: i, label: label(i, "validation"), points: points(run, "val_loss"), kind: "validation" },
+    ];
+  });
+}
+
+const charts = [
+  { title: "loss", note: "faint: each step; line: smoothed; dashed: validation", curves: lossCurves, canBeLog: true },
+  ...[["lr", "learning rate"], ["grad_norm", "gradient norm"], ["tokens_per_second", "tokens per second"],
+      ["val_accuracy", "validation accuracy"]].map(([key, title]) => ({
+    title,
+    note: "",
+    curves: () => runs.map((run, i) => ({ run: i, label: label(i, title), points: points(run, key), kind: "train" })),
+  })),
+].filter((entry) => entry.curves(0).some((curve) => curve.points.length > 0));
+
+function drawCharts() {
+  const share = Number(find("smoothing").value);
+  find("smoothing-value").textContent = share.toFixed(2);
+  for (const entry of charts) chart(entry.figure, entry.curves(share), Boolean(entry.canBeLog) && find("log").checked);
+}
+
+// ---- attention
+
+/** One head's weights [T, T] as a picture of T x T cells; hovering names the two tokens and the weight. */
+function heatMap(parent, title, weights, tokens) {
+  const figure = element(parent, "figure");
+  element(figure, "figcaption", {}, title);
+  const size = weights.length;
+  const canvas = element(figure, "canvas", { width: size, height: size });
+  const paint = canvas.getContext("2d");
+  const heat = getComputedStyle(document.documentElement).getPropertyValue("--heat");
+  weights.forEach((row, i) => row.forEach((weight, j) => {
+    paint.fillStyle = `rgba(${heat}, ${Math.sqrt(weight)})`;
+    paint.fillRect(j, i, 1, 1);
+  }));
+  canvas.onpointermove = (event) => {
+    const box = canvas.getBoundingClientRect();
+    const clamp = (place) => Math.max(0, Math.min(size - 1, Math.floor(place * size)));
+    const i = clamp((event.clientY - box.top) / box.height), j = clamp((event.clientX - box.left) / box.width);
+    showTip(event, `${JSON.stringify(tokens[i])} (${i}) looks at ${JSON.stringify(tokens[j])} (${j}): ${number(weights[i][j] ?? 0)}`);
+  };
+  canvas.onpointerleave = hideTip;
+}
+
+function drawAttention(section) {
+  const shown = runs.filter((run) => run.attention);
+  if (shown.length === 0) return;
+  element(section, "h2", {}, "Attention");
+  const controls = element(section, "div", { class: "controls" });
+  const choice = element(controls, "select", { id: "layer", "aria-label": "layer" });
+  for (const run of shown) {
+    run.attention.layers.forEach((layer, i) =>
+      element(choice, "option", { value: `${runs.indexOf(run)} ${i}` }, runs.length > 1 ? `${run.name}: ${layer.name}` : layer.name));
+  }
+  element(controls, "span", {}, "rows look, columns are looked at; the darker, the more");
+  const heads = element(section, "div", { class: "heads" });
+  choice.onchange = () => {
+    heads.replaceChildren();
+    const [run, layer] = choice.value.split(" ").map(Number);
+    const { tokens, layers } = runs[run].attention;
+    layers[layer].heads.forEach((weights, i) => heatMap(heads, `head ${i}`, weights, tokens));
+  };
+  choice.onchange();
+}
+
+// ---- tables and texts
+
+function drawSummary(section) {
+  runs.forEach((run, i) => run.facts.forEach(([name, value]) => {
+    const card = element(section, "div", runs.length > 1 ? { style: `border-color: ${color(i)}` } : {});
+    element(card, "small", {}, name);
+    element(card, "b", {}, value);
+  }));
+}
+
+function drawSamples(section) {
+  runs.filter((run) => run.samples.length > 0).forEach((run) => {
+    element(section, "h2", {}, label(runs.indexOf(run), "samples"));
+    run.samples.forEach((sample) => element(section, "pre", {}, sample));
+  });
+}
+
+function drawParameters(section) {
+  runs.forEach((run, i) => {
+    const total = run.parameters.reduce((sum, p) => sum + p.count, 0);
+    const fold = element(section, "details", runs.length === 1 && run.parameters.length < 30 ? { open: "" } : {});
+    element(fold, "summary", {}, label(i, `${total.toLocaleString("en")} parameters`));
+    const table = element(element(fold, "div", { class: "scroll" }), "table");
+    const head = element(table, "tr");
+    for (const [title, kind] of [["name", ""], ["shape", ""], ["elements", "number"]]) element(head, "th", { class: kind }, title);
+    for (const p of run.parameters) {
+      const row = element(table, "tr");
+      element(row, "td", {}, p.name);
+      element(row, "td", {}, `[${p.shape.join(", ")}]`);
+      element(row, "td", { class: "number" }, p.count.toLocaleString("en"));
+    }
+  });
+}
+
+function drawConfigs(section) {
+  runs.forEach((run, i) => {
+    const fold = element(section, "details");
+    element(fold, "summary", {}, label(i, "config"));
+    element(fold, "pre", {}, run.config);
+  });
+}
+
+find("title").textContent = runs.map((run) => run.name).join(" and ");
+document.title = `${find("title").textContent} - onestep`;
+if (runs.length > 1) {
+  runs.forEach((run, i) => {
+    const entry = element(find("legend"), "span");
+    element(entry, "i", { style: `background: ${color(i)}` });
+    entry.append(run.name);
+  });
+}
+drawSummary(find("summary"));
+for (const entry of charts) {
+  entry.figure = element(find("charts"), "figure", { "data-title": entry.title });
+  const caption = element(entry.figure, "figcaption", {}, entry.title);
+  if (entry.note) element(caption, "small", {}, ` (${entry.note})`);
+}
+find("log").onchange = find("smoothing").oninput = drawCharts;
+drawCharts();
+drawAttention(find("attention"));
+matchMedia("(prefers-color-scheme: dark)").onchange = () => {
+  find("attention").replaceChildren();
+  drawAttention(find("attention"));
+};
+drawSamples(find("samples"));
+drawParameters(find("parameters"));
+drawConfigs(find("config"));
