@@ -286,7 +286,7 @@ TEST_CASE("bigram_entropy: nats a token when the last one is known") {
 }
 
 TEST_CASE("data: the ready configs make batches") {
-  for (const char* name : {"next_token", "sentence", "own_docs", "text"}) {
+  for (const char* name : {"next_token", "sentence", "own_docs", "text", "shakespeare_char", "shakespeare"}) {
     CAPTURE(name);
     const Config config = load_config(std::string(ONESTEP_SOURCE_DIR "/configs/") + name + ".json");
     const auto data = make_data(config);
