@@ -25,6 +25,10 @@ struct ModelConfig {
   double norm_eps = 1e-5;
   bool bias = true;
   bool tie_weights = true;
+  int64_t num_kv_heads = 0;  ///< gpt and fused_qkv, as all that follow; num_heads unless given
+  int64_t window = 0;
+  bool rope = false;
+  double rope_theta = 10000.0;
   std::string rng_dialect = "torch";  ///< whose dropout masks: torch, torch-mkl
   bool operator==(const ModelConfig&) const = default;
 };

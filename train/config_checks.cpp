@@ -12,6 +12,11 @@ void check_model(const Config& config) {
   check<ConfigError>(!holds(find_field("model.num_heads")->when, config) || model.d_model % model.num_heads == 0,
                      config.origin.at("/model/num_heads"), ": must divide d_model = ", model.d_model, ": got ",
                      model.num_heads);
+  if (!holds(find_field("model.num_kv_heads")->when, config)) return;
+  check<ConfigError>(model.num_heads % model.num_kv_heads == 0, config.origin.at("/model/num_kv_heads"),
+                     ": must divide num_heads = ", model.num_heads, ": got ", model.num_kv_heads);
+  check<ConfigError>(!model.rope || model.d_model / model.num_heads % 2 == 0, config.origin.at("/model/rope"),
+                     ": needs heads of even width: got d_model / num_heads = ", model.d_model / model.num_heads);
 }
 
 void check_tokens(const Config& config) {

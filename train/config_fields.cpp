@@ -80,6 +80,25 @@ std::vector<Field> model_fields() {
           .only(kind, {"gpt"}),
       field("model.tie_weights", in, &M::tie_weights, "whether the head's weight is that of the token embedding")
           .only(kind, {"gpt"}),
+      field("model.num_kv_heads", in, &M::num_kv_heads,
+            "heads of keys and values (grouped-query attention); must divide num_heads")
+          .range(1, kMaxWidth)
+          .only(type, {"fused_qkv"})
+          .only(kind, {"gpt"})
+          .defaults_to("num_heads"),
+      field("model.window", in, &M::window,
+            "sliding-window attention: a token sees itself and the window - 1 tokens before it; 0 is all before it")
+          .range(0, kMaxLength)
+          .only(type, {"fused_qkv"})
+          .only(kind, {"gpt"}),
+      field("model.rope", in, &M::rope,
+            "rotary position embedding of queries and keys, in the convention of GPT-NeoX and LLaMA; a gpt then has no other")
+          .only(type, {"fused_qkv"})
+          .only(kind, {"gpt"}),
+      field("model.rope_theta", in, &M::rope_theta, "base of the rotation's wave lengths")
+          .range(1, 1e12)
+          .only(type, {"fused_qkv"})
+          .only(kind, {"gpt"}),
       field("model.rng_dialect", in, &M::rng_dialect,
             "whose dropout masks: torch (2.7 and later, and all CPUs but Intel's) or torch-mkl (older, on Intel CPUs)")
           .one_of({"torch", "torch-mkl"}),

@@ -28,6 +28,7 @@ attention::AttentionOptions attention_options(const ModelConfig& config) {
   a.num_heads = config.num_heads;
   a.dropout = config.dropout;
   a.qkv_bias = a.out_bias = config.bias;
+  set_variants(a, config);
   return a;
 }
 
@@ -63,9 +64,15 @@ GptBlock::GptBlock(const ModelConfig& config, Generator& generator)
       mlp(make_mlp(config, generator)),
       dropout(config.dropout, generator) {}
 
-Tensor GptBlock::forward(const Tensor& x) const {
-  const Tensor y = x + dropout(attn((*ln_1)(x)));  // [B, T, d_model]
-  return y + dropout((*mlp)((*ln_2)(y)));          // [B, T, d_model]
+Tensor GptBlock::forward(const Tensor& x) const { return with_attended(x, attn((*ln_1)(x))); }
+
+Tensor GptBlock::forward_cached(const Tensor& x, attention::KvCache& cache) const {
+  return with_attended(x, attn.forward_cached((*ln_1)(x), cache));
+}
+
+Tensor GptBlock::with_attended(const Tensor& x, const Tensor& attended) const {
+  const Tensor y = x + dropout(attended);  // [B, T, d_model]
+  return y + dropout((*mlp)((*ln_2)(y)));  // [B, T, d_model]
 }
 
 void GptBlock::visit(nn::Visitor& visitor) {
@@ -77,22 +84,32 @@ void GptBlock::visit(nn::Visitor& visitor) {
 }
 
 Transformer::Transformer(const ModelConfig& config, int64_t vocab_size, Generator& generator)
-    : wte(vocab_size, config.d_model, generator),
-      wpe(config.context_length, config.d_model, generator),
-      drop(config.dropout, generator) {
+    : wte(vocab_size, config.d_model, generator), drop(config.dropout, generator) {
+  if (!config.rope) wpe.emplace(config.context_length, config.d_model, generator);
   for (int64_t i = 0; i < config.num_layers; ++i) h.emplace_back(config, generator);
   ln_f = make_norm(config);
 }
 
 Tensor Transformer::forward(const Tensor& tokens) const {
-  Tensor x = drop(wte(tokens) + wpe(arange(tokens.size(-1))));  // [B, T, d_model]
-  for (const GptBlock& block : h) x = block(x);                 // [B, T, d_model]
-  return (*ln_f)(x);                                            // [B, T, d_model]
+  Tensor x = embedded(tokens, 0);                // [B, T, d_model]
+  for (const GptBlock& block : h) x = block(x);  // [B, T, d_model]
+  return (*ln_f)(x);                             // [B, T, d_model]
+}
+
+Tensor Transformer::forward_cached(const Tensor& tokens, ModelCache& cache) const {
+  Tensor x = embedded(tokens, cache[0].length());                                                    // [B, n, d_model]
+  for (int64_t i = 0; i < h.size(); ++i) x = h[i].forward_cached(x, cache[static_cast<size_t>(i)]);  // [B, n, d_model]
+  return (*ln_f)(x);                                                                                 // [B, n, d_model]
+}
+
+Tensor Transformer::embedded(const Tensor& tokens, int64_t first) const {
+  const Tensor x = wte(tokens);
+  return drop(wpe ? x + (*wpe)(arange(first, first + tokens.size(-1))) : x);
 }
 
 void Transformer::visit(nn::Visitor& visitor) {
   visitor.child("wte", wte);
-  visitor.child("wpe", wpe);
+  if (wpe) visitor.child("wpe", *wpe);
   visitor.child("drop", drop);
   visitor.child("h", h);
   visitor.child("ln_f", *ln_f);
@@ -123,6 +140,12 @@ void Gpt::draw_weights(int64_t num_layers, Generator& generator) {
 Tensor Gpt::forward(const Tensor& tokens) const {
   check_tokens(tokens);
   return lm_head(transformer(tokens));  // [B, T, V]
+}
+
+Tensor Gpt::next_logits(const Tensor& tokens, ModelCache& cache) const {
+  const NoGradGuard no_grad;
+  start_reading(tokens, cache, transformer.h.size());
+  return lm_head(transformer.forward_cached(tokens, cache).select(1, -1));  // [B, V]
 }
 
 void Gpt::visit(nn::Visitor& visitor) {

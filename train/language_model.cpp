@@ -13,14 +13,31 @@ attention::AttentionOptions attention_options(const ModelConfig& config) {
   a.num_heads = config.num_heads;
   a.dropout = config.dropout;
   a.qkv_bias = config.qkv_bias;
+  set_variants(a, config);
   return a;
 }
 
 }  // namespace
 
-void LanguageModel::check_tokens(const Tensor& tokens) const {
-  check<ShapeError>(tokens.dim() == 2 && tokens.size(1) <= context_length(), "language model: tokens of shape ", tokens.shape(),
+void set_variants(attention::AttentionOptions& options, const ModelConfig& config) {
+  options.num_kv_heads = config.num_kv_heads;
+  options.window = config.window;
+  options.rope = config.rope;
+  options.rope_theta = config.rope_theta;
+}
+
+void LanguageModel::check_tokens(const Tensor& tokens, int64_t already_read) const {
+  check<ShapeError>(tokens.dim() == 2 && already_read + tokens.size(1) <= context_length(), "language model: tokens of shape ",
+                    tokens.shape(), already_read > 0 ? " after " + std::to_string(already_read) + " others" : "",
                     " (needs [B, T] with T up to the context length of ", context_length(), ")");
+}
+
+int64_t LanguageModel::start_reading(const Tensor& tokens, ModelCache& cache, int64_t layers) const {
+  cache.resize(static_cast<size_t>(layers));
+  const int64_t already_read = cache.empty() ? 0 : cache[0].length();
+  check_tokens(tokens, already_read);
+  check<ShapeError>(tokens.size(1) > 0, "language model: no tokens: ", tokens.shape());
+  return already_read;
 }
 
 AttentionLanguageModel::AttentionLanguageModel(const ModelConfig& config, int64_t vocab_size, Generator& generator)
@@ -30,11 +47,20 @@ AttentionLanguageModel::AttentionLanguageModel(const ModelConfig& config, int64_
       att_(attention::make_attention(config.attention, attention_options(config), generator)),
       head_(config.d_model, vocab_size, true, generator) {}
 
+Tensor AttentionLanguageModel::embedded(const Tensor& tokens, int64_t first) const {
+  return tok_emb_(tokens) + pos_emb_(arange(first, first + tokens.size(1)));
+}
+
 Tensor AttentionLanguageModel::forward(const Tensor& tokens) const {
   check_tokens(tokens);
-  const Tensor positions = arange(tokens.size(1));          // [T]
-  const Tensor x = tok_emb_(tokens) + pos_emb_(positions);  // [B, T, d]
-  return head_((*att_)(x));                                 // [B, T, V]
+  return head_((*att_)(embedded(tokens, 0)));  // [B, T, V]
+}
+
+Tensor AttentionLanguageModel::next_logits(const Tensor& tokens, ModelCache& cache) const {
+  const NoGradGuard no_grad;
+  const int64_t first = start_reading(tokens, cache, 1);
+  const Tensor context = att_->forward_cached(embedded(tokens, first), cache[0]);  // [B, n, d]
+  return head_(context.select(1, -1));                                             // [B, V]
 }
 
 void AttentionLanguageModel::visit(nn::Visitor& visitor) {

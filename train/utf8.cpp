@@ -1,5 +1,7 @@
 #include "train/utf8.h"
 
+#include <algorithm>
+
 namespace onestep::train {
 
 size_t utf8_length(std::string_view text, size_t at) {
@@ -28,6 +30,40 @@ size_t find_invalid_utf8(std::string_view text) {
     at += length;
   }
   return std::string_view::npos;
+}
+
+namespace {
+
+constexpr const char* kReplacement = "\xEF\xBF\xBD";
+
+/// Whether `bytes`, which are no whole character, are the beginning of one.
+bool is_beginning(const std::string& bytes) {
+  const auto lead = static_cast<unsigned char>(bytes[0]);
+  if (bytes.size() == 1) return lead >= 0xC2 && lead <= 0xF4;
+  return utf8_length(bytes + "\x80\x80", 0) > bytes.size();  // any continuation goes from the third byte on
+}
+
+}  // namespace
+
+std::string Utf8Stream::add(std::string_view bytes) {
+  rest_ += bytes;
+  std::string whole;
+  size_t at = 0;
+  while (at < rest_.size()) {
+    const size_t length = utf8_length(rest_, at);
+    if (length == 0 && is_beginning(rest_.substr(at))) break;
+    whole += length > 0 ? rest_.substr(at, length) : kReplacement;
+    at += std::max<size_t>(length, 1);
+  }
+  rest_.erase(0, at);
+  return whole;
+}
+
+std::string Utf8Stream::finish() {
+  std::string replaced;
+  for (size_t i = 0; i < rest_.size(); ++i) replaced += kReplacement;
+  rest_.clear();
+  return replaced;
 }
 
 uint32_t code_point(std::string_view symbol) {

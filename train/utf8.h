@@ -19,6 +19,18 @@ uint32_t code_point(std::string_view symbol);
 /// The sequence of a code point up to U+10FFFF: 0xE9 -> "é".
 std::string to_utf8(uint32_t code);
 
+/// Text that arrives in pieces of bytes, given back in whole characters. What cannot become one is U+FFFD, byte by byte.
+class Utf8Stream {
+ public:
+  /// Takes further bytes; returns the characters that are now complete.
+  std::string add(std::string_view bytes);
+  /// What an unfinished character at the end becomes.
+  std::string finish();
+
+ private:
+  std::string rest_;
+};
+
 /// For messages: the text with controls and broken bytes escaped, cut after about 60 bytes.
 std::string printable(std::string_view text);
 

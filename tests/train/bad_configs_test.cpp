@@ -19,7 +19,7 @@ struct BadConfig {
 
 const std::string kModelKeys =
     "(known here: kind, attention, d_model, num_heads, context_length, dropout, qkv_bias, num_layers, d_ff, activation, norm, "
-    "norm_eps, bias, tie_weights, rng_dialect)";
+    "norm_eps, bias, tie_weights, num_kv_heads, window, rope, rope_theta, rng_dialect)";
 const std::string kTask = R"("data": {"kind": "task", "task": "copy"})";
 
 // The sentence with which a config is refused; empty if it is not.
@@ -154,6 +154,14 @@ TEST_CASE("bad configs: model") {
           {R"({"attention": "multi_head_wrapper", "d_model": 3, "num_heads": 2})",
            ": /model/num_heads: must divide d_model = 3: got 2"},
           {R"({"d_model": 2})", ": /model/num_heads: must divide d_model = 2: got 4"},
+          {R"({"kind": "gpt", "num_kv_heads": 3})", ": /model/num_kv_heads: must divide num_heads = 4: got 3"},
+          {R"({"attention": "fused_qkv", "d_model": 12, "rope": true})",
+           ": /model/rope: needs heads of even width: got d_model / num_heads = 3"},
+          {R"({"window": 3})",
+           ": /model/window: does not apply to model.attention = multi_head and model.kind = attention (only to "
+           "model.attention = "
+           "fused_qkv; or model.kind = gpt)"},
+          {R"({"kind": "gpt", "rope_theta": 0.5})", ": /model/rope_theta: must be a number from 1 to 1000000000000: got 0.5"},
           {R"({"context_length": 14})", ": /model/context_length: must be at least 15, the window of task copy: got 14"},
       });
 }

@@ -29,6 +29,28 @@ std::string refusal(const std::function<void()>& action) {
 
 }  // namespace
 
+TEST_CASE("utf8: a stream gives back whole characters however they arrive") {
+  const std::string text = "a\u00e9\u20ac\U0001f600z", bad =
+                                                           "\xff"
+                                                           "b\xe2\x82"
+                                                           "c\xed\xa0\x80\xf0\x9f";
+  const std::string mark = "\xef\xbf\xbd";
+  for (size_t piece = 1; piece <= 5; ++piece) {
+    Utf8Stream stream, broken;
+    std::string got, replaced;
+    for (size_t at = 0; at < text.size(); at += piece) {
+      got += stream.add(std::string_view(text).substr(at, piece));
+      CHECK(find_invalid_utf8(got) == std::string::npos);
+    }
+    CHECK(got == text);
+    CHECK(stream.finish() == "");
+    for (size_t at = 0; at < bad.size(); at += piece) replaced += broken.add(std::string_view(bad).substr(at, piece));
+    CHECK(replaced == mark + "b" + mark + mark + "c" + mark + mark + mark);
+    CHECK(broken.finish() == mark + mark);
+    CHECK(broken.finish() == "");
+  }
+}
+
 TEST_CASE("utf8: every code point is one sequence and nothing else is") {
   for (uint32_t code = 0; code < 0x110000; ++code) {
     const std::string symbol = to_utf8(code);

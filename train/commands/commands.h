@@ -21,6 +21,7 @@ inline std::vector<const CLI::App*> all_subcommands(const CLI::App& app) {
 /// Each adds its subcommand to `app`; when it is the one called, it puts its work into `action`.
 void add_train(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
+void add_generate(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_graph(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);

@@ -1,0 +1,124 @@
+// `onestep generate` from outside.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/process.h"
+
+using onestep::testing::ProcessResult;
+using onestep::testing::run_onestep;
+using onestep::testing::TemporaryFolder;
+
+namespace {
+
+const std::string kConfigs = ONESTEP_SOURCE_DIR "/configs/";
+
+/// A run of a config, trained for so many steps.
+std::string trained(const TemporaryFolder& folder, const std::string& config, const std::vector<std::string>& sets) {
+  const std::string run = (folder.path() / config).string();
+  std::vector<std::string> command = {"train", kConfigs + config + ".json", "--out", run, "--quiet"};
+  for (const std::string& set : sets) command.insert(command.end(), {"--set", set});
+  REQUIRE(run_onestep(command).status == 0);
+  return run;
+}
+
+/// What `generate` prints with these further arguments.
+std::string generated(const std::string& run, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"generate", run});
+  const ProcessResult result = run_onestep(arguments);
+  CHECK(result.status == 0);
+  CHECK(result.err == "");
+  return result.out;
+}
+
+std::vector<nlohmann::json> lines_of(const std::string& text) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("cli: generate continues a text that the model has learnt") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "sentence", {});
+  const std::vector<std::string> greedy = {"--prompt", "Your journey", "--tokens", "4", "--temperature", "0"};
+  CHECK(generated(run, greedy) == "Your journey starts with one step\n");
+
+  std::vector<std::string> json = greedy;
+  json.insert(json.end(), {"--format", "json", "--samples", "2"});
+  const auto lines = lines_of(generated(run, json));
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0] == lines[1]);
+  CHECK(lines[0]["text"] == " starts with one step");
+  CHECK(lines[0]["ids"].size() == 4);
+  REQUIRE(lines[0]["logprobs"].size() == 4);
+  for (const double logprob : lines[0]["logprobs"]) CHECK((-0.3 < logprob && logprob <= 0));
+  CHECK(lines[0].size() == 3);
+
+  const auto sampled = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"--prompt", "one",     "--tokens", "30",      "--temperature",
+                                    "3",        "--top-k", "5",        "--top-p", "0.9"};
+    all.insert(all.end(), more.begin(), more.end());
+    return generated(run, all);
+  };
+  const std::string first = sampled({"--seed", "1", "--samples", "2"});
+  CHECK(first.find("\n---------------\none ") != std::string::npos);
+  CHECK(sampled({"--seed", "1", "--samples", "2", "--no-cache"}) == first);
+  CHECK(sampled({"--seed", "2", "--samples", "2"}) != first);
+  CHECK(first.starts_with(sampled({"--seed", "1"})));
+}
+
+TEST_CASE("cli: generate continues ids where there is no text") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "next_token",
+                                  {"train.steps=2", "schedule.warmup_steps=1", "model.attention=fused_qkv", "model.rope=true"});
+  const std::string text = generated(run, {"--prompt-ids", "3,1,15", "--tokens", "40", "--seed", "7"});
+  CHECK(text.starts_with("3 1 15 "));
+  const auto line =
+      lines_of(generated(run, {"--prompt-ids", "3,1,15", "--tokens", "40", "--seed", "7", "--format", "json"}))[0];
+  std::ostringstream joined;
+  joined << "3 1 15";
+  for (const int64_t id : line["ids"]) joined << ' ' << id;
+  CHECK(text == joined.str() + "\n");
+  CHECK(line["text"].is_null());
+
+  const auto refused = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"generate", run});
+    const ProcessResult result = run_onestep(arguments);
+    CHECK(result.status == 2);
+    CHECK(result.out == "");
+    return result.err;
+  };
+  CHECK(refused({"--prompt-ids", "1"}) == "onestep: --tokens is required (see onestep generate --help)\n");
+  CHECK(refused({"--tokens", "3"}) == "onestep: generate: needs either --prompt or --prompt-ids\n");
+  CHECK(refused({"--tokens", "3", "--prompt", "a", "--prompt-ids", "1"}) ==
+        "onestep: generate: needs either --prompt or --prompt-ids\n");
+  CHECK(refused({"--tokens", "3", "--prompt", "a"}) ==
+        "onestep: --prompt: " + run + " was trained on ids and has no tokenizer (use --prompt-ids)\n");
+  CHECK(refused({"--tokens", "3", "--prompt-ids", "1,x"}) == "onestep: --prompt-ids: must be ids with commas: got \"1,x\"\n");
+  CHECK(refused({"--tokens", "3", "--prompt-ids", "1,"}) == "onestep: --prompt-ids: must be ids with commas: got \"1,\"\n");
+  CHECK(refused({"--tokens", "3", "--prompt-ids", "1,32"}) ==
+        "onestep: generate: the prompt has no token 32: ids are from 0 to 31\n");
+  CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--top-p", "2"}) ==
+        "onestep: generate: top_p must be above 0 and at most 1: got 2\n");
+  CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--temperature", "-1"}) ==
+        "onestep: generate: temperature must be at least 0: got -1\n");
+  CHECK(refused({"--tokens", "0", "--prompt-ids", "1"}) ==
+        "onestep: --tokens: Value 0 not in range 1 to 1099511627776 (see onestep generate --help)\n");
+  CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--format", "xml"}).starts_with("onestep: --format: xml not in {"));
+}
+
+TEST_CASE("cli: generate refuses what is no run and a text outside the vocabulary") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path().string();
+  CHECK(run_onestep({"generate", path, "--prompt", "a", "--tokens", "1"}).err ==
+        "onestep: " + path + ": is not the folder of a run (it has no config.json)\n");
+  const std::string run = trained(folder, "sentence", {"train.steps=1"});
+  const ProcessResult result = run_onestep({"generate", run, "--prompt", "Your trip", "--tokens", "1"});
+  CHECK(result.status == 2);
+  CHECK(result.err.starts_with("onestep: --prompt: "));
+  CHECK(result.err.find("trip") != std::string::npos);
+}

@@ -1,0 +1,189 @@
+#include "train/generate.h"
+
+#include <charconv>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "train/checkpoint.h"
+#include "train/commands/commands.h"
+#include "train/run_folder.h"
+#include "train/trainer.h"
+#include "train/utf8.h"
+
+namespace onestep::train::commands {
+namespace {
+
+struct Options {
+  std::string run, checkpoint = "last", prompt, prompt_ids, format = "text";
+  bool no_cache = false;
+  int64_t seed = 0, samples = 1;
+  GenerateOptions generate;
+};
+
+/// A trained run: its model, and its tokenizer unless it was trained on ids.
+struct LoadedRun {
+  Generator generator;  // of the initial values, which are then overwritten, and of dropout, which is off
+  std::unique_ptr<LanguageModel> model;
+  std::shared_ptr<const Tokenizer> tokenizer;
+};
+
+/// Rows of the token embedding among the tensors of a model.
+int64_t vocabulary(const nn::NamedTensors& state, const std::string& file) {
+  for (const auto& [name, tensor] : state)
+    if ((name == "tok_emb.weight" || name == "transformer.wte.weight") && tensor.dim() == 2) return tensor.size(0);
+  fail<IoError>(file, ": has no token embedding (tok_emb.weight or transformer.wte.weight)");
+}
+
+std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& which) {
+  auto loaded = std::make_unique<LoadedRun>();
+  const std::filesystem::path run = run_path(name);
+  const Config config = load_run_config(run);
+  const FoundCheckpoint found = find_checkpoint(run, which);
+  for (const auto& [_, reason] : found.damaged) std::cerr << "onestep: " << reason << " (an older checkpoint is taken)\n";
+  const std::string file = (found.folder / "model.safetensors").string();
+  const nn::NamedTensors& state = found.checkpoint.trainer.model;
+  loaded->tokenizer = load_run_tokenizer(run);
+  loaded->model = make_language_model(config.model, vocabulary(state, file), loaded->generator);
+  loaded->model->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
+  try {
+    loaded->model->load_state_dict(state);
+  } catch (const ConfigError& error) {
+    throw IoError(file + ": does not fit the run's config: " + error.what());
+  }
+  return loaded;
+}
+
+/// `1,2,3`
+std::vector<int64_t> parse_ids(const std::string& list) {
+  std::vector<int64_t> ids;
+  for (const char *at = list.data(), *end = at + list.size(); at <= end;) {
+    int64_t id = 0;
+    const auto [behind, error] = std::from_chars(at, end, id);
+    check<ConfigError>(error == std::errc() && (behind == end || *behind == ','), "--prompt-ids: must be ids with commas: got ",
+                       quote(list));
+    ids.push_back(id);
+    at = behind + 1;
+  }
+  return ids;
+}
+
+std::vector<int64_t> prompt_of(const Options& options, const LoadedRun& run) {
+  check<ConfigError>(options.prompt.empty() != options.prompt_ids.empty(), "generate: needs either --prompt or --prompt-ids");
+  if (!options.prompt_ids.empty()) return parse_ids(options.prompt_ids);
+  check<ConfigError>(run.tokenizer != nullptr, "--prompt: ", options.run,
+                     " was trained on ids and has no tokenizer (use --prompt-ids)");
+  try {
+    return run.tokenizer->encode(options.prompt);
+  } catch (const ConfigError& error) {
+    throw ConfigError(std::string("--prompt: ") + error.what());
+  }
+}
+
+/// Tokens as text: in the words of the tokenizer, else their ids.
+class TokenText {
+ public:
+  explicit TokenText(const Tokenizer* tokenizer) : tokenizer_(tokenizer) {}
+
+  /// What the text grows by with this token; whole characters only.
+  std::string add(int64_t id) {
+    std::string piece;
+    if (tokenizer_) {
+      // What a word adds depends on the one before it: a space or none.
+      const std::vector<int64_t> both = {last_.value_or(id), id};
+      piece = last_ ? tokenizer_->decode(both).substr(tokenizer_->decode(std::span(both).first(1)).size())
+                    : tokenizer_->decode(std::span(both).last(1));
+    } else {
+      piece = (last_ ? " " : "") + std::to_string(id);
+    }
+    last_ = id;
+    return stream_.add(piece);
+  }
+  std::string finish() { return stream_.finish(); }
+
+ private:
+  const Tokenizer* tokenizer_;
+  std::optional<int64_t> last_;
+  Utf8Stream stream_;
+};
+
+/// The prompt, and the tokens as they come.
+void print_text(LoadedRun& run, const std::vector<int64_t>& prompt, const Options& options, Generator& generator) {
+  TokenText text(run.tokenizer.get());
+  for (const int64_t id : prompt) std::cout << text.add(id);
+  std::cout << std::flush;
+  generate(*run.model, prompt, options.generate, generator, [&](int64_t id) { std::cout << text.add(id) << std::flush; });
+  std::cout << text.finish() << '\n';
+}
+
+/// One line of JSON for what was generated.
+void print_json(LoadedRun& run, const std::vector<int64_t>& prompt, const Options& options, Generator& generator) {
+  const Generated result = generate(*run.model, prompt, options.generate, generator);
+  nlohmann::ordered_json line = {{"ids", result.ids}, {"text", nullptr}, {"logprobs", result.logprobs}};
+  if (run.tokenizer) {
+    TokenText text(run.tokenizer.get());
+    text.add(prompt.back());
+    std::string generated;
+    for (const int64_t id : result.ids) generated += text.add(id);
+    line["text"] = generated + text.finish();
+  }
+  std::cout << line.dump() << std::endl;
+}
+
+int run_generate(Options& options) {
+  check_sampling(options.generate.sampling);
+  options.generate.cache = !options.no_cache;
+  const std::unique_ptr<LoadedRun> run = load_run(options.run, options.checkpoint);
+  const std::vector<int64_t> prompt = prompt_of(options, *run);
+  Generator generator(options.seed);
+  const bool json = options.format == "json";
+  try {
+    for (int64_t i = 0; i < options.samples; ++i) {
+      if (i > 0 && !json) std::cout << "---------------\n";
+      (json ? print_json : print_text)(*run, prompt, options, generator);
+    }
+  } catch (const DivergedError& error) {
+    std::cerr << "onestep: " << options.run << ": " << error.what() << '\n';
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("generate", "Continue a text with a trained run");
+  SamplingOptions& sampling = options->generate.sampling;
+  const auto number = [&](const std::string& name, auto& value, const std::string& doc) {
+    return command->add_option(name, value, doc)->type_name("N");
+  };
+  command->add_option("RUN", options->run, "The run folder")->required();
+  command->add_option("--prompt", options->prompt, "The text to continue")->type_name("TEXT");
+  command->add_option("--prompt-ids", options->prompt_ids, "The token ids to continue: 1,2,3")->type_name("IDS");
+  number("--tokens", options->generate.tokens, "Tokens to generate")
+      ->required()
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40).description(""));
+  number("--temperature", sampling.temperature, "Logits are divided by it; 0 takes the most likely token (default: 1)");
+  number("--top-k", sampling.top_k, "Only the N most likely tokens (default: all)");
+  number("--top-p", sampling.top_p, "Only the most likely tokens whose probabilities add up to N (default: 1)");
+  number("--seed", options->seed, "Seed of the draws (default: 0)");
+  number("--samples", options->samples, "How many continuations, one after the other (default: 1)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40).description(""));
+  command->add_option("--checkpoint", options->checkpoint, "last (default), best (by validation loss) or step-N")
+      ->type_name("WHICH");
+  command->add_flag("--no-cache", options->no_cache, "Run the whole context for every token: slower, the same result");
+  command
+      ->add_option("--format", options->format, "text (the prompt and what follows, as it comes) or json (one line a sample)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"text", "json"}).description(""));
+  command->footer(
+      "The model sees the last context_length tokens: once they are full the window slides by one token, and all of it is run "
+      "anew.\njson: {\"ids\": [...], \"text\": \"...\", \"logprobs\": [...]} of the generated tokens; logprobs are those of "
+      "the "
+      "model\nas it is, whatever the temperature.");
+  command->callback([options, &action] { action = [options] { return run_generate(*options); }; });
+}
+
+}  // namespace onestep::train::commands
