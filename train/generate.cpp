@@ -37,13 +37,6 @@ Tensor beyond_top_p(const Tensor& probabilities, double p) {
   return beyond;
 }
 
-void check_prompt(const LanguageModel& model, std::span<const int64_t> prompt) {
-  check<ConfigError>(!prompt.empty(), "generate: the prompt is empty (it takes at least one token to continue)");
-  for (const int64_t id : prompt)
-    check<ConfigError>(0 <= id && id < model.vocab_size(), "generate: the prompt has no token ", id, ": ids are from 0 to ",
-                       model.vocab_size() - 1);
-}
-
 /// Reads a growing text: logits after all of it.
 class Reader {
  public:
@@ -73,6 +66,13 @@ class Reader {
 };
 
 }  // namespace
+
+void check_prompt(const LanguageModel& model, std::span<const int64_t> prompt) {
+  check<ConfigError>(!prompt.empty(), "generate: the prompt is empty (it takes at least one token to continue)");
+  for (const int64_t id : prompt)
+    check<ConfigError>(0 <= id && id < model.vocab_size(), "generate: the prompt has no token ", id, ": ids are from 0 to ",
+                       model.vocab_size() - 1);
+}
 
 void check_sampling(const SamplingOptions& o) {
   check<ConfigError>(o.temperature >= 0 && std::isfinite(o.temperature), "generate: temperature must be at least 0: got ",

@@ -4,9 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
-#include "train/report_page.h"
 
 namespace onestep::train {
+
+// report_page/page.html, style.css and page.js, in the source that CMake makes of page.cpp.in.
+extern const char* const kReportPage;
+extern const char* const kReportStyle;
+extern const char* const kReportScript;
+
 namespace {
 
 using nlohmann::ordered_json;

@@ -136,6 +136,7 @@ int run_generate(Options& options) {
   options.generate.cache = !options.no_cache;
   const std::unique_ptr<LoadedRun> run = load_run(options.run, options.checkpoint);
   const std::vector<int64_t> prompt = prompt_of(options, *run);
+  check_prompt(*run->model, prompt);  // before any of it is printed
   Generator generator(options.seed);
   const bool json = options.format == "json";
   try {
