@@ -99,7 +99,7 @@ template std::vector<bool> Tensor::to_vector<bool>() const;
 Tensor& Tensor::requires_grad_(bool on) {
   if (on == requires_grad()) return *this;
   check<DTypeError>(!on || is_floating(), "requires_grad_: only floating tensors collect gradients: got ", dtype());
-  check<GradError>(on || is_leaf(), "requires_grad_: the result of ", impl().node->name,
+  check<GradError>(on || is_leaf(), "requires_grad_: the result of ", on ? "" : impl().node->name,
                    " cannot stop requiring grad (use detach())");
   if (on)
     detail::set_node(*this, std::allocate_shared<Node>(memory::Allocator<Node>(), "leaf", *this));

@@ -21,14 +21,14 @@ Tensor readable_beside(const Tensor& x, const Tensor& source) {
   return copy;
 }
 
-/// x = f(x) for every element, x of any strides.
+/// f(element) for every element, to be changed, x of any strides.
 template <class T, class F>
 void update(Tensor& x, const F& f) {
   T* to = x.mutable_data<T>();
   ops::for_each_row<1>(x.shape(), {x.strides()}, [&](const auto& at, int64_t n, const auto& steps) {
     T* row = to + at[0];
     kernels::parallel_for(n, ops::kLoopCost, [=, step = steps[0]](int64_t i, int64_t end) {
-      for (; i < end; ++i) row[i * step] = f(row[i * step]);
+      for (; i < end; ++i) f(row[i * step]);
     });
   });
 }
@@ -72,7 +72,7 @@ Tensor& fill_(Tensor& x, Scalar value) {
     return assign_in_place("fill_", x, result);
   }
   check_writable("fill_", x);
-  dispatch(x.dtype(), [&]<class T>() { update<T>(x, [v = ops::element<T>(value)](T) { return v; }); });
+  dispatch(x.dtype(), [&]<class T>() { update<T>(x, [v = ops::element<T>(value)](T& element) { element = v; }); });
   return x;
 }
 
@@ -102,7 +102,8 @@ Tensor& mul_(Tensor& x, Scalar factor) {
   check_result_dtype("mul_", x, ops::promote(x, factor));
   if (detail::should_record({x})) return assign_in_place("mul_", x, mul(x, factor));
   check_writable("mul_", x);
-  dispatch(x.dtype(), [&]<class T>() { update<T>(x, [v = ops::element<T>(factor)](T u) { return ops::times(u, v); }); });
+  dispatch(x.dtype(),
+           [&]<class T>() { update<T>(x, [v = ops::element<T>(factor)](T& element) { element = ops::times(element, v); }); });
   return x;
 }
 
