@@ -42,7 +42,7 @@ Place swapped(Place place, size_t a, size_t b) {
 OpSample transposed(const char* label, const Shape& shape, int64_t a, int64_t b) {
   Shape result = shape;
   const int rank = shape.rank();
-  const auto i = static_cast<int>(a < 0 ? a + rank : a), j = static_cast<int>(b < 0 ? b + rank : b);
+  const auto i = static_cast<int>(a < 0 ? a + std::max(rank, 1) : a), j = static_cast<int>(b < 0 ? b + std::max(rank, 1) : b);
   if (rank > 0) std::swap(result[i], result[j]);
   return rearranged(
       label, shape, result, [a, b](const Tensor& x) { return transpose(x, a, b); },
