@@ -190,6 +190,14 @@ FoundCheckpoint find_checkpoint(const fs::path& run, const std::string& which, C
   return at_step(best->step);
 }
 
+void load_model(nn::Module& model, const FoundCheckpoint& found) {
+  try {
+    model.load_state_dict(found.checkpoint.trainer.model);
+  } catch (const ConfigError& error) {
+    throw IoError((found.folder / kModel).string() + ": does not fit the run's config: " + error.what());
+  }
+}
+
 void set_checkpoint_aside(const fs::path& folder) {
   const fs::path aside = folder.string() + ".damaged";
   std::error_code ignored;

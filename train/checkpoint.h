@@ -64,6 +64,9 @@ std::optional<FoundCheckpoint> newest_checkpoint(const std::filesystem::path& ru
 FoundCheckpoint find_checkpoint(const std::filesystem::path& run, const std::string& which,
                                 CheckpointParts parts = CheckpointParts::model);
 
+/// Gives `model` the parameters of a checkpoint; throws IoError naming its file if they do not fit.
+void load_model(nn::Module& model, const FoundCheckpoint& found);
+
 /// Takes what cannot be used out of the way: `step-N` becomes `step-N.damaged`.
 void set_checkpoint_aside(const std::filesystem::path& folder);
 

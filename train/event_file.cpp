@@ -44,6 +44,13 @@ double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+std::string new_file(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  check<IoError>(!error, folder, ": cannot be made: ", error_reason(error.value()));
+  return folder + "/events.out.tfevents." + std::to_string(static_cast<int64_t>(seconds_since_1970())) + ".onestep";
+}
+
 constexpr uint32_t reflected_table_entry(uint32_t byte) {
   uint32_t crc = byte;
   for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82F63B78u : 0);
@@ -63,13 +70,7 @@ uint32_t crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-EventFile::EventFile(const std::string& folder, int64_t first_step) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  check<IoError>(!error, folder, ": cannot be made: ", error.message());
-  path_ = folder + "/events.out.tfevents." + std::to_string(static_cast<int64_t>(seconds_since_1970())) + ".onestep";
-  out_.open(path_, std::ios::binary | std::ios::app);
-  check<IoError>(out_.is_open(), path_, ": cannot be opened for writing");
+EventFile::EventFile(const std::string& folder, int64_t first_step) : out_(new_file(folder), OutputFile::Mode::append) {
   write_event(bytes_field(3, "brain.Event:2"));                             // Event.file_version
   write_event(int_field(2, first_step) + bytes_field(7, int_field(1, 1)));  // Event.session_log: SessionLog.START
 }
@@ -87,8 +88,6 @@ void EventFile::text(std::string_view tag, int64_t step, std::string_view text) 
   write_summary(step, bytes_field(1, tag) + bytes_field(8, tensor) + bytes_field(9, metadata));
 }
 
-void EventFile::flush() { check<IoError>(out_.flush().good(), path_, ": cannot be written (disk full?)"); }
-
 // Event: wall_time = 1, step = 2, summary = 5 (tensorflow/core/util/event.proto).
 void EventFile::write_summary(int64_t step, const std::string& value) {
   write_event(int_field(2, step) + bytes_field(5, bytes_field(1, value)));
@@ -96,8 +95,7 @@ void EventFile::write_summary(int64_t step, const std::string& value) {
 
 void EventFile::write_event(const std::string& fields) {
   const std::string event = double_field(1, seconds_since_1970()) + fields, length = little_endian(event.size(), 8);
-  out_ << length << little_endian(masked_crc(length), 4) << event << little_endian(masked_crc(event), 4);
-  check<IoError>(out_.good(), path_, ": cannot be written (disk full?)");
+  out_.write(length + little_endian(masked_crc(length), 4) + event + little_endian(masked_crc(event), 4));
 }
 
 }  // namespace onestep::train

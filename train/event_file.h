@@ -1,9 +1,10 @@
 #pragma once
 // TensorBoard's event files: scalars and texts over the steps of a run.
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <string_view>
+
+#include "train/files.h"
 
 namespace onestep::train {
 
@@ -18,15 +19,12 @@ class EventFile {
   void scalar(std::string_view tag, int64_t step, double value);
   /// One text, shown as Markdown. Throws IoError.
   void text(std::string_view tag, int64_t step, std::string_view text);
-  /// Hands what was added to the system. Throws IoError.
-  void flush();
 
  private:
   void write_event(const std::string& fields);
   void write_summary(int64_t step, const std::string& value);
 
-  std::string path_;
-  std::ofstream out_;
+  OutputFile out_;
 };
 
 /// CRC-32C (Castagnoli; RFC 3720, appendix B.4) of the bytes.

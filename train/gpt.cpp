@@ -21,14 +21,9 @@ std::unique_ptr<nn::Layer> make_mlp(const ModelConfig& config, Generator& genera
   return std::make_unique<Mlp>(config, generator);
 }
 
-attention::AttentionOptions attention_options(const ModelConfig& config) {
-  attention::AttentionOptions a;
-  a.d_in = a.d_out = config.d_model;
-  a.context_length = config.context_length;
-  a.num_heads = config.num_heads;
-  a.dropout = config.dropout;
+attention::AttentionOptions block_attention_options(const ModelConfig& config) {
+  attention::AttentionOptions a = attention_options(config);
   a.qkv_bias = a.out_bias = config.bias;
-  set_variants(a, config);
   return a;
 }
 
@@ -59,7 +54,7 @@ void Mlp::visit(nn::Visitor& visitor) {
 
 GptBlock::GptBlock(const ModelConfig& config, Generator& generator)
     : ln_1(make_norm(config)),
-      attn(attention_options(config), generator),
+      attn(block_attention_options(config), generator),
       ln_2(make_norm(config)),
       mlp(make_mlp(config, generator)),
       dropout(config.dropout, generator) {}

@@ -4,7 +4,6 @@
 #include "train/gpt.h"
 
 namespace onestep::train {
-namespace {
 
 attention::AttentionOptions attention_options(const ModelConfig& config) {
   attention::AttentionOptions a;
@@ -13,17 +12,11 @@ attention::AttentionOptions attention_options(const ModelConfig& config) {
   a.num_heads = config.num_heads;
   a.dropout = config.dropout;
   a.qkv_bias = config.qkv_bias;
-  set_variants(a, config);
+  a.num_kv_heads = config.num_kv_heads;
+  a.window = config.window;
+  a.rope = config.rope;
+  a.rope_theta = config.rope_theta;
   return a;
-}
-
-}  // namespace
-
-void set_variants(attention::AttentionOptions& options, const ModelConfig& config) {
-  options.num_kv_heads = config.num_kv_heads;
-  options.window = config.window;
-  options.rope = config.rope;
-  options.rope_theta = config.rope_theta;
 }
 
 void LanguageModel::check_tokens(const Tensor& tokens, int64_t already_read) const {

@@ -58,8 +58,8 @@ class AttentionLanguageModel : public LanguageModel {
   nn::Linear head_;
 };
 
-/// Copies what CausalSelfAttention has beyond GPT-2: grouped queries, window, rotary position embedding.
-void set_variants(attention::AttentionOptions& options, const ModelConfig& config);
+/// What the attention layers of a model are built from. Biases are those of kind attention.
+attention::AttentionOptions attention_options(const ModelConfig& config);
 
 /// The model a config describes.
 std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator);

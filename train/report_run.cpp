@@ -84,16 +84,14 @@ std::vector<std::string> token_names(const std::vector<int64_t>& ids, const Toke
 
 /// The weights of every attention layer for the beginning of one sample.
 AttentionMaps attention_maps(Trainer& trainer) {
-  Generator generator(trainer.config().seed ^ 1);  // the samples of evaluations
+  Generator generator = trainer.evaluation_generator();
   const Batch batch = trainer.data().eval_batch(1, generator);
   const auto tokens = static_cast<std::ptrdiff_t>(std::min(batch.length, kMaxMapTokens));
   const std::vector<int64_t> ids(batch.inputs.begin(), batch.inputs.begin() + tokens);
   const NoGradGuard no_grad;
-  const bool was_training = trainer.model().is_training();
-  trainer.model().eval();
+  const EvaluationMode mode(trainer.model());
   const attention::WeightsRecorder recorder;
   trainer.model().forward(from_values(ids, {1, static_cast<int64_t>(tokens)}));
-  trainer.model().train(was_training);
   AttentionMaps maps{token_names(ids, trainer.data().tokenizer()), {}};
   for (const Tensor& weights : recorder.weights())  // [1, T, T] or [1, H, T, T]
     maps.layers.emplace_back("layer " + std::to_string(maps.layers.size()),

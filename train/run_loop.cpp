@@ -99,7 +99,6 @@ class RunLoop {
     event_file_->scalar("lr", metrics.step, metrics.lr);
     event_file_->scalar("grad_norm", metrics.step, metrics.grad_norm);
     event_file_->scalar("tokens_per_second", metrics.step, metrics.tokens_per_second);
-    event_file_->flush();
   }
 
   /// The lines of all steps before a checkpoint are on the disk before it is.

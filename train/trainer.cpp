@@ -27,19 +27,6 @@ Tensor batch_loss(const Tensor& logits, const Batch& batch, Reduction reduction)
   return cross_entropy(logits.flatten(0, 1), targets, {.reduction = reduction, .ignore_index = kIgnoreIndex});
 }
 
-/// Without dropout until the end of its scope.
-class EvaluationMode {
- public:
-  explicit EvaluationMode(nn::Module& model) : model_(model), was_training_(model.is_training()) { model.eval(); }
-  ~EvaluationMode() { model_.train(was_training_); }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  nn::Module& model_;
-  bool was_training_;
-};
-
 /// load_state_dict() converts; here that would change bits.
 void check_dtypes(const nn::NamedTensors& own, const nn::NamedTensors& saved) {
   for (const auto& [name, tensor] : saved) {
@@ -157,8 +144,7 @@ StepMetrics Trainer::step() {
 }
 
 Evaluation Trainer::evaluate(const Stopped& stopped) {
-  // A stream of its own, the same at every evaluation: looking at a run never changes it, and its figures can be compared.
-  return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, Generator(config_.seed ^ 1),
+  return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, evaluation_generator(),
                          stopped);
 }
 

@@ -43,6 +43,19 @@ struct Evaluation {
   }
 };
 
+/// Puts a model into evaluation mode (no dropout) until the end of its scope.
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(nn::Module& model) : model_(model), was_training_(model.is_training()) { model.eval(); }
+  ~EvaluationMode() { model_.train(was_training_); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  nn::Module& model_;
+  bool was_training_;
+};
+
 /// Says whether to stop what takes long.
 using Stopped = std::function<bool()>;
 
@@ -80,6 +93,8 @@ class Trainer {
   Tensor next_loss();
   /// Loss and accuracy on held-out data; never changes the run. Throws InterruptedError when `stopped` says so.
   Evaluation evaluate(const Stopped& stopped = {});
+  /// The stream evaluations draw from, the same every time: looking at a run never changes it, and figures can be compared.
+  Generator evaluation_generator() const { return Generator(config_.seed ^ 1); }
   /// Where training stands. The tensors are handles: save them before the next step.
   TrainerState state();
   /// Goes on from `state`, to the bit. Throws Error naming what does not fit this trainer, whose state is undefined then.

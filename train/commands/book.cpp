@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -8,6 +7,7 @@
 #include "book/chapter.h"
 #include "book/pictures.h"
 #include "train/commands/commands.h"
+#include "train/files.h"
 #include "train/suggest.h"
 
 namespace onestep::train::commands {
@@ -47,8 +47,7 @@ int write_pictures(const std::filesystem::path& folder) {
   check<IoError>(!error, folder.string(), ": cannot be made: ", error.message());
   for (const book::Picture& picture : book::pictures()) {
     const std::filesystem::path path = folder / (picture.name + ".svg");
-    std::ofstream out(path);
-    check<IoError>(static_cast<bool>(out << picture.svg << std::flush), path.string(), ": cannot be written");
+    write_file(path, picture.svg);
     std::cout << path.string() << '\n';
   }
   return 0;

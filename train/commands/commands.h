@@ -18,6 +18,13 @@ inline std::vector<const CLI::App*> all_subcommands(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
+/// Adds `--set KEY=VALUE`, repeatable, which overrides values of the config; `example` is one.
+inline void add_set_option(CLI::App& command, std::vector<std::string>& sets, const std::string& example) {
+  command.add_option("--set", sets, "Override a config value: --set " + example + " (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
 /// Each adds its subcommand to `app`; when it is the one called, it puts its work into `action`.
 void add_train(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);

@@ -2,8 +2,8 @@
 #include <iostream>
 #include <memory>
 
-#include "train/checkpoint.h"
 #include "train/commands/commands.h"
+#include "train/commands/trained_run.h"
 #include "train/long_work.h"
 #include "train/run_folder.h"
 #include "train/token_cache.h"
@@ -22,19 +22,11 @@ struct Result {
   std::string on;  ///< what was evaluated, in words
 };
 
-void load(LanguageModel& model, const FoundCheckpoint& found) {
-  try {
-    model.load_state_dict(found.checkpoint.trainer.model);
-  } catch (const ConfigError& error) {
-    throw IoError((found.folder / "model.safetensors").string() + ": does not fit the run's config: " + error.what());
-  }
-}
-
 /// On the run's own held-out data.
 Result evaluate_held_out(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, const FoundCheckpoint& found,
                          bool quiet) {
   Trainer trainer(config, std::move(tokenizer), quiet);
-  load(trainer.model(), found);
+  load_model(trainer.model(), found);
   return {trainer.evaluate(), trainer.data().evaluates_on()};
 }
 
@@ -44,9 +36,7 @@ Result evaluate_text(const Config& config, const std::shared_ptr<const Tokenizer
   check<ConfigError>(tokenizer != nullptr, options.run, ": was not trained on text, so --data cannot be evaluated");
   const TokenisedText text = tokenise_files({options.data}, tokenizer->kind(), tokenizer, options.quiet);
   Generator generator(config.seed);
-  const auto model = make_language_model(config.model, tokenizer->vocab_size(), generator);
-  model->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
-  load(*model, found);
+  const auto model = make_trained_model(config, tokenizer->vocab_size(), found, generator);
   LongWork progress("evaluating " + options.data, text.tokens->size(), "tokens", options.quiet);
   return {evaluate_all(*model, *text.tokens, *tokenizer, config.train.batch_size, [&](int64_t done) { progress.show(done); }),
           options.data};
@@ -55,8 +45,7 @@ Result evaluate_text(const Config& config, const std::shared_ptr<const Tokenizer
 int evaluate_run(const Options& options) {
   const std::filesystem::path run = run_path(options.run);
   const Config config = load_run_config(run);
-  const FoundCheckpoint found = find_checkpoint(run, options.checkpoint);
-  for (const auto& [_, reason] : found.damaged) std::cerr << "onestep: " << reason << " (an older checkpoint is taken)\n";
+  const FoundCheckpoint found = choose_checkpoint(run, options.checkpoint);
   const auto tokenizer = load_run_tokenizer(run);
   const auto [result, on] = options.data.empty() ? evaluate_held_out(config, tokenizer, found, options.quiet)
                                                  : evaluate_text(config, tokenizer, found, options);
@@ -83,8 +72,7 @@ void add_eval(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "eval", "Loss, perplexity, accuracy and bits per character of a trained run on its held-out data or another text");
   command->add_option("RUN", options->run, "The run folder")->required();
-  command->add_option("--checkpoint", options->checkpoint, "last (default), best (by validation loss) or step-N")
-      ->type_name("WHICH");
+  add_checkpoint_option(*command, options->checkpoint);
   command->add_option("--data", options->data, "Evaluate all of this text instead, with the run's tokenizer")
       ->type_name("FILE");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "train/checkpoint.h"
 #include "train/commands/commands.h"
+#include "train/commands/trained_run.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
 #include "train/utf8.h"
@@ -29,29 +29,21 @@ struct LoadedRun {
   std::shared_ptr<const Tokenizer> tokenizer;
 };
 
-/// Rows of the token embedding among the tensors of a model.
-int64_t vocabulary(const nn::NamedTensors& state, const std::string& file) {
-  for (const auto& [name, tensor] : state)
+/// Rows of the token embedding in a checkpoint.
+int64_t vocabulary(const FoundCheckpoint& found) {
+  for (const auto& [name, tensor] : found.checkpoint.trainer.model)
     if ((name == "tok_emb.weight" || name == "transformer.wte.weight") && tensor.dim() == 2) return tensor.size(0);
-  fail<IoError>(file, ": has no token embedding (tok_emb.weight or transformer.wte.weight)");
+  fail<IoError>((found.folder / "model.safetensors").string(),
+                ": has no token embedding (tok_emb.weight or transformer.wte.weight)");
 }
 
 std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& which) {
   auto loaded = std::make_unique<LoadedRun>();
   const std::filesystem::path run = run_path(name);
   const Config config = load_run_config(run);
-  const FoundCheckpoint found = find_checkpoint(run, which);
-  for (const auto& [_, reason] : found.damaged) std::cerr << "onestep: " << reason << " (an older checkpoint is taken)\n";
-  const std::string file = (found.folder / "model.safetensors").string();
-  const nn::NamedTensors& state = found.checkpoint.trainer.model;
+  const FoundCheckpoint found = choose_checkpoint(run, which);
   loaded->tokenizer = load_run_tokenizer(run);
-  loaded->model = make_language_model(config.model, vocabulary(state, file), loaded->generator);
-  loaded->model->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
-  try {
-    loaded->model->load_state_dict(state);
-  } catch (const ConfigError& error) {
-    throw IoError(file + ": does not fit the run's config: " + error.what());
-  }
+  loaded->model = make_trained_model(config, vocabulary(found), found, loaded->generator);
   return loaded;
 }
 
@@ -172,8 +164,7 @@ void add_generate(CLI::App& app, Action& action) {
   number("--seed", options->seed, "Seed of the draws (default: 0)");
   number("--samples", options->samples, "How many continuations, one after the other (default: 1)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40).description(""));
-  command->add_option("--checkpoint", options->checkpoint, "last (default), best (by validation loss) or step-N")
-      ->type_name("WHICH");
+  add_checkpoint_option(*command, options->checkpoint);
   command->add_flag("--no-cache", options->no_cache, "Run the whole context for every token: slower, the same result");
   command
       ->add_option("--format", options->format, "text (the prompt and what follows, as it comes) or json (one line a sample)")

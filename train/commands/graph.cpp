@@ -25,9 +25,7 @@ void add_graph(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("graph", "The recorded graph of a config's loss, for Graphviz");
   command->add_option("CONFIG", options->config, "The config file")->required();
-  command->add_option("--set", options->sets, "Override a config value: --set model.attention=causal (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(*command, options->sets, "model.attention=causal");
   command->footer("A picture: onestep graph CONFIG | dot -Tsvg > graph.svg (dot comes with Graphviz).");
   command->callback([options, &action] { action = [options] { return draw_graph(*options); }; });
 }

@@ -56,9 +56,7 @@ void add_inspect(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("inspect", "What a config or a safetensors file holds");
   command->add_option("FILE", options->file, "A config (its values and its model) or a .safetensors file")->required();
-  command->add_option("--set", options->sets, "Override a config value: --set model.d_model=64 (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(*command, options->sets, "model.d_model=64");
   command->callback([options, &action] {
     action = [options] {
       return options->file.ends_with(".safetensors") ? inspect_tensor_file(options->file)

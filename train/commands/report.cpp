@@ -4,8 +4,8 @@
 #include <iostream>
 #include <memory>
 
-#include "train/checkpoint.h"
 #include "train/commands/commands.h"
+#include "train/commands/trained_run.h"
 #include "train/files.h"
 #include "train/run_folder.h"
 
@@ -21,7 +21,7 @@ struct Options {
 std::unique_ptr<Trainer> load_trained(const std::filesystem::path& run, const Config& config) {
   try {
     auto trainer = std::make_unique<Trainer>(config, load_run_tokenizer(run));
-    trainer->model().load_state_dict(find_checkpoint(run, "last").checkpoint.trainer.model);
+    load_model(trainer->model(), choose_checkpoint(run, "last"));
     return trainer;
   } catch (const Error& error) {
     std::cerr << "onestep: report: without parameters and attention: " << error.what() << '\n';

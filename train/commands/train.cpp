@@ -133,9 +133,7 @@ void add_train(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("train", "Train a model as a config file says");
   auto* config = command->add_option("CONFIG", options->config, "The config file of a new run");
-  command->add_option("--set", options->sets, "Override a config value: --set optimizer.lr=0.01 (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(*command, options->sets, "optimizer.lr=0.01");
   auto* out = command->add_option("--out", options->out, "Run folder (default: runs/<config name>)")->type_name("RUN");
   auto* resume =
       command

@@ -1,0 +1,23 @@
+#pragma once
+// What the commands on trained runs share: choosing a checkpoint and building its model.
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "train/checkpoint.h"
+
+namespace onestep::train::commands {
+
+/// Adds `--checkpoint last, best or step-N`; `which` holds the default.
+void add_checkpoint_option(CLI::App& command, std::string& which);
+
+/// find_checkpoint; says on stderr which newer ones are damaged.
+FoundCheckpoint choose_checkpoint(const std::filesystem::path& run, const std::string& which);
+
+/// The model of a config with the parameters of a checkpoint, without its data. `generator` must outlive it. Throws IoError.
+std::unique_ptr<LanguageModel> make_trained_model(const Config& config, int64_t vocab_size, const FoundCheckpoint& found,
+                                                  Generator& generator);
+
+}  // namespace onestep::train::commands
