@@ -3,6 +3,7 @@
 #include <atomic>
 #include <vector>
 
+#include "autograd/anomaly.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
@@ -61,6 +62,7 @@ void run_rule(Node& node, const Tensor& grad, bool retain_graph) {
   for (size_t i = 0; i < grads.size(); ++i) {
     if (!node.inputs[i] || !grads[i].defined()) continue;
     check_gradient(node, i, grads[i]);
+    if (AnomalyGuard* guard = AnomalyGuard::active()) guard->check_gradient(node, i, grads[i]);
     accumulate(node.inputs[i]->pending, std::move(grads[i]));
   }
   if (!retain_graph && !node.saved.empty()) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "autograd/anomaly.h"
 #include "autograd/memory.h"
 #include "autograd/ops.h"
 
@@ -73,6 +74,7 @@ std::shared_ptr<Node> make_node(const char* name, const Tensor& out, TensorList 
   node->saved.reserve(saved.size());
   for (const Tensor& tensor : saved)
     node->saved.push_back(tensor.defined() ? Node::Saved{tensor.detach(), tensor.version()} : Node::Saved{});
+  if (AnomalyGuard* guard = AnomalyGuard::active()) guard->check_result(*node, out);
   return node;
 }
 

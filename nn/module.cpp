@@ -4,6 +4,7 @@
 #include <map>
 #include <ostream>
 #include <set>
+#include <utility>
 
 namespace onestep::nn {
 namespace {
@@ -74,6 +75,15 @@ int64_t Module::num_parameters() const {
   int64_t count = 0;
   for (const Tensor& parameter : parameters()) count += parameter.numel();
   return count;
+}
+
+std::string Module::path_to(const Module& inner) const {
+  std::string path;
+  walk([&](const std::string& prefix, const Visitor& fields) {
+    for (const auto& [name, child] : fields.children())
+      if (child == &inner) path = prefix + name;
+  });
+  return path;
 }
 
 void Module::zero_grad() {
@@ -166,6 +176,16 @@ std::string Module::repr() const {
   text << ")";
   return text.str();
 }
+
+namespace {
+thread_local const Module* running_module = nullptr;
+}  // namespace
+
+RunningModule::RunningModule(const Module& module) : outer_(std::exchange(running_module, &module)) {}
+
+RunningModule::~RunningModule() { running_module = outer_; }
+
+const Module* RunningModule::current() { return running_module; }
 
 std::ostream& operator<<(std::ostream& out, const Module& module) { return out << module.repr(); }
 

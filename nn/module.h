@@ -68,6 +68,8 @@ class Module {
   std::vector<Tensor> parameters() const;
   /// Number of elements of all parameters.
   int64_t num_parameters() const;
+  /// The dotted name of a module below this one (`h.0.attn`); empty if it is not there.
+  std::string path_to(const Module& inner) const;
   /// Forgets the gradient of every parameter.
   void zero_grad();
 
@@ -97,11 +99,28 @@ class Module {
   bool training_ = true;
 };
 
+/// The module whose forward runs on this thread, while the scope lives.
+class RunningModule {
+ public:
+  explicit RunningModule(const Module& module);
+  ~RunningModule();
+  RunningModule(const RunningModule&) = delete;
+  RunningModule& operator=(const RunningModule&) = delete;
+  /// The innermost one, or nullptr.
+  static const Module* current();
+
+ private:
+  const Module* outer_;
+};
+
 /// A module that maps one tensor to one tensor.
 class Layer : public Module {
  public:
   virtual Tensor forward(const Tensor& x) const = 0;
-  Tensor operator()(const Tensor& x) const { return forward(x); }
+  Tensor operator()(const Tensor& x) const {
+    const RunningModule running(*this);
+    return forward(x);
+  }
 };
 
 std::ostream& operator<<(std::ostream& out, const Module& module);

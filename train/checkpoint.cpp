@@ -194,7 +194,7 @@ void load_model(nn::Module& model, const FoundCheckpoint& found) {
   try {
     model.load_state_dict(found.checkpoint.trainer.model);
   } catch (const ConfigError& error) {
-    throw IoError((found.folder / kModel).string() + ": does not fit the run's config: " + error.what());
+    throw IoError((found.folder / kModel).string() + ": does not fit the config: " + error.what());
   }
 }
 

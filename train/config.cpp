@@ -232,8 +232,12 @@ void read_fields(const json& root, Config& config) {
   if (!given.contains("train.batch_size") && !config.data.window_starts.empty()) {
     config.train.batch_size = static_cast<int64_t>(config.data.window_starts.size());
   }
-  if (!given.contains("schedule.decay_steps") && config.schedule.kind != "constant") {
-    config.schedule.decay_steps = config.train.steps;
+  ScheduleConfig& schedule = config.schedule;
+  if (!given.contains("schedule.decay_steps") && holds(find_field("schedule.decay_steps")->when, config)) {
+    schedule.decay_steps = config.train.steps;
+  }
+  if (!given.contains("schedule.decay_start") && schedule.kind == "wsd") {
+    schedule.decay_start = std::max(schedule.warmup_steps, schedule.decay_steps - schedule.decay_steps / 10);
   }
   if (!given.contains("model.d_ff") && config.model.kind == "gpt") {
     const int64_t d = config.model.d_model;

@@ -25,6 +25,7 @@ struct ModelConfig {
   double norm_eps = 1e-5;
   bool bias = true;
   bool tie_weights = true;
+  int64_t vocab_size = 0;    ///< both kinds; 0: as many as the data has
   int64_t num_kv_heads = 0;  ///< gpt and fused_qkv, as all that follow; num_heads unless given
   int64_t window = 0;
   bool rope = false;
@@ -35,7 +36,7 @@ struct ModelConfig {
 
 /// What is learned: token ids in the file, a text, or sequences generated for a task.
 struct DataConfig {
-  std::string kind;                    ///< tokens, text, task
+  std::string kind;                    ///< tokens, text, task, none
   std::string task;                    ///< copy, reverse, sort, modular_addition
   std::vector<int64_t> tokens;         ///< kind tokens: the ids themselves
   int64_t vocab_size = 16;             ///< tokens, and the tasks on sequences: ids are 0 .. vocab_size - 1
@@ -69,10 +70,13 @@ struct OptimizerConfig {
 
 /// The learning rate over the steps; lr is its peak.
 struct ScheduleConfig {
-  std::string kind = "constant";  ///< constant, linear, cosine
+  std::string kind = "constant";  ///< constant, linear, cosine, wsd, step
   int64_t warmup_steps = 0;
   int64_t decay_steps = 0;  ///< train.steps unless given
+  int64_t decay_start = 0;  ///< wsd: nine tenths of decay_steps unless given
   double min_lr = 0.0;
+  int64_t step_size = 1000;  ///< step
+  double gamma = 0.1;        ///< step
   bool operator==(const ScheduleConfig&) const = default;
 };
 
@@ -83,7 +87,10 @@ struct TrainConfig {
   int64_t grad_accumulation = 1;
   double grad_clip = 0.0;  ///< largest norm of all gradients together; 0: no clipping
   std::string dtype = "float32";
-  int64_t eval_every = 0;  ///< steps; 0: at the end only
+  std::string init_from;            ///< a run; empty: random parameters
+  int64_t early_stop_patience = 0;  ///< evaluations; 0: never
+  bool anomaly = true;              ///< after divergence: find the op
+  int64_t eval_every = 0;           ///< steps; 0: at the end only
   int64_t eval_batches = 20;
   int64_t log_every = 1;
   int64_t checkpoint_every = 0;  ///< steps; 0: at the end only

@@ -19,6 +19,11 @@ void check_model(const Config& config) {
                      ": needs heads of even width: got d_model / num_heads = ", model.d_model / model.num_heads);
 }
 
+void check_no_data(const Config& config) {
+  check<ConfigError>(config.model.vocab_size > 0, config.origin.at("/model/vocab_size"),
+                     ": must be at least 1 where data.kind is none: got 0");
+}
+
 void check_tokens(const Config& config) {
   const DataConfig& data = config.data;
   const int64_t count = static_cast<int64_t>(data.tokens.size()), length = config.model.context_length;
@@ -62,15 +67,25 @@ void check_task(const Config& config) {
                      ": must be at least 2 for a task: got ", data.vocab_size);
 }
 
+void check_train(const Config& config) {
+  check<ConfigError>(config.train.early_stop_patience == 0 || config.train.eval_every > 0,
+                     config.origin.at("/train/early_stop_patience"), ": needs eval_every above 0: got ",
+                     config.train.early_stop_patience);
+}
+
 void check_optimizer(const Config& config) {
   const OptimizerConfig& optimizer = config.optimizer;
   check<ConfigError>(!(optimizer.kind == "sgd" && optimizer.nesterov) || (optimizer.momentum > 0 && optimizer.dampening == 0),
                      config.origin.at("/optimizer/nesterov"), ": needs momentum above 0 and dampening 0: got momentum ",
                      to_json(optimizer.momentum), ", dampening ", to_json(optimizer.dampening));
   const ScheduleConfig& schedule = config.schedule;
-  if (schedule.kind == "constant") return;
+  if (!holds(find_field("schedule.decay_steps")->when, config)) return;
   check<ConfigError>(schedule.warmup_steps <= schedule.decay_steps, config.origin.at("/schedule/warmup_steps"),
                      ": must be at most decay_steps = ", schedule.decay_steps, ": got ", schedule.warmup_steps);
+  check<ConfigError>(
+      schedule.kind != "wsd" || (schedule.warmup_steps <= schedule.decay_start && schedule.decay_start <= schedule.decay_steps),
+      config.origin.at("/schedule/decay_start"), ": must be from warmup_steps = ", schedule.warmup_steps,
+      " to decay_steps = ", schedule.decay_steps, ": got ", schedule.decay_start);
   check<ConfigError>(schedule.min_lr <= optimizer.lr, config.origin.at("/schedule/min_lr"),
                      ": must be at most optimizer.lr = ", to_json(optimizer.lr), ": got ", to_json(schedule.min_lr));
 }
@@ -79,10 +94,12 @@ void check_optimizer(const Config& config) {
 
 void check_between_fields(const Config& config) {
   check_model(config);
+  if (config.data.kind == "none") check_no_data(config);
   if (config.data.kind == "tokens") check_tokens(config);
   if (config.data.kind == "text") check_text(config);
   if (config.data.kind == "task") check_task(config);
   check_optimizer(config);
+  check_train(config);
 }
 
 }  // namespace onestep::train

@@ -61,6 +61,9 @@ std::vector<Field> model_fields() {
       field("model.qkv_bias", in, &M::qkv_bias, "whether the query, key and value projections have a bias")
           .only(type, {"self_v2", "causal", "multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
           .elsewhere_only("false"),
+      field("model.vocab_size", in, &M::vocab_size,
+            "tokens that the model knows, at least as many as the data has; 0 is as many")
+          .range(0, kMaxVocab),
       field("model.num_layers", in, &M::num_layers, "blocks").range(1, 1000).only(kind, {"gpt"}),
       field("model.d_ff", in, &M::d_ff, "hidden width of the feed-forward layers")
           .range(1, 16 * kMaxWidth)
@@ -110,8 +113,11 @@ std::vector<Field> data_fields() {
   constexpr auto in = &Config::data;
   const std::string kind = "data.kind", task = "data.task";
   return {
-      field(kind, in, &D::kind, "what is learned: ids written in this file, a text, or sequences generated for a task")
-          .one_of({"tokens", "text", "task"})
+      field(kind, in, &D::kind,
+            "what is learned: ids written in this file, a text, sequences generated for a task, or none: an imported model "
+            "that has "
+            "not been trained here")
+          .one_of({"tokens", "text", "task", "none"})
           .needed(kind, {""}),
       field(task, in, &D::task,
             "copy, reverse, sort: random symbols, then the same ones copied, reversed or sorted; modular_addition: a, b, =, a "
@@ -206,14 +212,24 @@ std::vector<Field> schedule_fields() {
   const std::string kind = "schedule.kind";
   return {
       field(kind, in, &S::kind,
-            "the learning rate after the warm-up: lr throughout, or down to min_lr in a line or half a cosine")
-          .one_of({"constant", "linear", "cosine"}),
+            "the learning rate after the warm-up: constant is lr throughout; linear and cosine go down to min_lr in a line or "
+            "half "
+            "a cosine; wsd (warm-up, stable, decay) stays at lr and goes down in a line at the end; step multiplies by gamma "
+            "every "
+            "step_size steps")
+          .one_of({"constant", "linear", "cosine", "wsd", "step"}),
       field("schedule.warmup_steps", in, &S::warmup_steps, "steps of linear rise to lr").range(0, kMaxSteps),
       field("schedule.decay_steps", in, &S::decay_steps, "step from which on min_lr is used")
           .range(1, kMaxSteps)
-          .only(kind, {"linear", "cosine"})
+          .only(kind, {"linear", "cosine", "wsd"})
           .defaults_to("train.steps"),
-      field("schedule.min_lr", in, &S::min_lr, "learning rate at the end").at_least(0).only(kind, {"linear", "cosine"}),
+      field("schedule.decay_start", in, &S::decay_start, "step at which the learning rate begins to fall")
+          .range(0, kMaxSteps)
+          .only(kind, {"wsd"})
+          .defaults_to("nine tenths of decay_steps, or the end of the warm-up"),
+      field("schedule.min_lr", in, &S::min_lr, "learning rate at the end").at_least(0).only(kind, {"linear", "cosine", "wsd"}),
+      field("schedule.step_size", in, &S::step_size, "steps between two falls").range(1, kMaxSteps).only(kind, {"step"}),
+      field("schedule.gamma", in, &S::gamma, "factor of each fall").at_least(0).only(kind, {"step"}),
   };
 }
 
@@ -232,6 +248,18 @@ std::vector<Field> train_fields() {
       field("train.dtype", in, &T::dtype,
             "element type of parameters and arithmetic; float64 starts from the float32 parameters")
           .one_of({"float32", "float64"}),
+      field("train.early_stop_patience", in, &T::early_stop_patience,
+            "evaluations without a better validation loss after which the run ends; 0 is never. Needs eval_every")
+          .range(0, kMaxSteps)
+          .changeable(),
+      field("train.anomaly", in, &T::anomaly,
+            "when the loss or the gradient norm is not finite, repeat the step with every op checked and name the first op and "
+            "module that is to blame")
+          .changeable(),
+      field("train.init_from", in, &T::init_from,
+            "a run, trained or imported, whose newest checkpoint gives the parameters to start from; the model section must be "
+            "that of the run, dropout apart, and a text is read with its tokenizer")
+          .may_be_absent(),
       field("train.eval_every", in, &T::eval_every, "steps between evaluations; 0 is at the end only")
           .range(0, kMaxSteps)
           .changeable(),

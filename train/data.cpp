@@ -94,6 +94,29 @@ class TokenData : public Data {
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
 
+// Kind `none`: only the vocabulary of the model.
+class NoData : public Data {
+ public:
+  explicit NoData(const Config& config)
+      : vocab_size_(config.model.vocab_size), length_(config.model.context_length), place_(config.origin.at("/data/kind")) {}
+
+  int64_t vocab_size() const override { return vocab_size_; }
+  int64_t length() const override { return length_; }
+  Batch train_batch(int64_t, Generator&) const override { refuse(); }
+  Batch eval_batch(int64_t, Generator&) const override { refuse(); }
+  std::string evaluates_on() const override { return "nothing"; }
+  std::string describe() const override { return "no data"; }
+
+ private:
+  [[noreturn]] void refuse() const {
+    fail<ConfigError>(place_,
+                      ": none: there is nothing to train or evaluate on (give --set data.kind=text --set data.path=FILE)");
+  }
+
+  int64_t vocab_size_, length_;
+  std::string place_;
+};
+
 std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
   const DataConfig& data = config.data;
   if (!tokenizer && data.tokenizer == "bpe") tokenizer = std::make_shared<BpeTokenizer>(read_bpe_folder(data.tokenizer_path));
@@ -118,9 +141,11 @@ std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const
 
 std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
   const DataConfig& data = config.data;
+  if (data.kind == "none") return std::make_unique<NoData>(config);
   if (data.kind == "task") return std::make_unique<TaskData>(config);
   if (data.kind == "text") return make_text_data(config, std::move(tokenizer), quiet);
-  check<ConfigError>(data.kind == "tokens", config.origin.at("/data/kind"), ": must be tokens, text or task: got ", data.kind);
+  check<ConfigError>(data.kind == "tokens", config.origin.at("/data/kind"), ": must be tokens, text, task or none: got ",
+                     data.kind);
   return std::make_unique<TokenData>(config, std::make_shared<TokenList>(data.tokens), data.vocab_size, nullptr);
 }
 

@@ -38,13 +38,15 @@ class RunLoop {
 
   Outcome run() {
     if (state_.unfinished) finish_step(*std::exchange(state_.unfinished, std::nullopt));
-    while (!outcome_.interrupted && trainer_.steps_done() < plan_.steps) finish_step(step());
+    while (!outcome_.interrupted && trainer_.steps_done() < plan_.steps && !stops_early()) finish_step(step());
+    outcome_.stopped_early = trainer_.steps_done() < plan_.steps && stops_early();
     progress_.finish();
     return outcome_;
   }
 
  private:
   int64_t first_unlogged() const { return state_.unfinished ? state_.unfinished->step : trainer_.steps_done(); }
+  bool stops_early() const { return train::stops_early(plan_, trainer_.steps_done(), state_); }
   bool is_due(int64_t every) const { return every > 0 && trainer_.steps_done() % every == 0; }
 
   StepMetrics step() {
@@ -88,7 +90,7 @@ class RunLoop {
       if (event_file_) write_events(metrics);
       progress_.show(metrics);
     }
-    if (last || best || outcome_.interrupted || is_due(plan_.checkpoint_every)) save();
+    if (last || best || stops_early() || outcome_.interrupted || is_due(plan_.checkpoint_every)) save();
   }
 
   /// The curves that TensorBoard shows.
@@ -121,6 +123,12 @@ class RunLoop {
 };
 
 }  // namespace
+
+bool stops_early(const TrainConfig& plan, int64_t steps_done, const RunState& state) {
+  const bool wanted = plan.early_stop_patience > 0 && plan.eval_every > 0;
+  return wanted && state.best && !state.unfinished &&
+         (steps_done - state.best->step) / plan.eval_every >= plan.early_stop_patience;
+}
 
 Outcome run_steps(Trainer& trainer, const fs::path& folder, RunState state, const Stopped& stopped, bool quiet) {
   return RunLoop(trainer, folder, std::move(state), stopped, quiet).run();

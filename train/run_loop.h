@@ -16,11 +16,16 @@ struct Outcome {
   int64_t steps = 0;
   double step_seconds = 0;  ///< Spent in training steps, without evaluation and saving.
   bool interrupted = false;
+  bool stopped_early = false;
 };
 
-/// Trains from where `trainer` and `state` stand to train.steps, keeping metrics.jsonl and checkpoints/ in `folder`. When
-/// `stopped` says so, it saves after the step and returns; an evaluation is then left for the resumed run. Throws DivergedError
-/// when loss, gradients, parameters or validation loss are not finite: nothing of that is saved. Throws IoError.
+/// Whether the last train.early_stop_patience evaluations found no better validation loss: the run then ends.
+bool stops_early(const TrainConfig& plan, int64_t steps_done, const RunState& state);
+
+/// Trains from where `trainer` and `state` stand to train.steps, or until it stops_early(), keeping metrics.jsonl and
+/// checkpoints/ in `folder`. When `stopped` says so, it saves after the step and returns; an evaluation is then left for the
+/// resumed run. Throws DivergedError when loss, gradients, parameters or validation loss are not finite: nothing of that is
+/// saved. Throws IoError.
 Outcome run_steps(Trainer& trainer, const std::filesystem::path& folder, RunState state, const Stopped& stopped, bool quiet);
 
 }  // namespace onestep::train

@@ -4,15 +4,30 @@
 #include <numbers>
 
 namespace onestep::train {
+namespace {
+
+/// The share of the way from `begin` to `end` that is done at `step`.
+double progress(int64_t step, int64_t begin, int64_t end) {
+  return static_cast<double>(step - begin) / static_cast<double>(end - begin);
+}
+
+/// How much of lr - min_lr is left at a step between warm-up and the end of the decay.
+double rest(const ScheduleConfig& schedule, int64_t step) {
+  if (schedule.kind == "wsd")
+    return step < schedule.decay_start ? 1 : 1 - progress(step, schedule.decay_start, schedule.decay_steps);
+  const double done = progress(step, schedule.warmup_steps, schedule.decay_steps);
+  return schedule.kind == "linear" ? 1 - done : 0.5 * (1 + std::cos(std::numbers::pi * done));
+}
+
+}  // namespace
 
 double learning_rate(const ScheduleConfig& schedule, double lr, int64_t step) {
-  const auto t = static_cast<double>(step), warmup = static_cast<double>(schedule.warmup_steps);
-  if (step < schedule.warmup_steps) return lr * (t + 1) / (warmup + 1);
+  const int64_t warmup = schedule.warmup_steps;
+  if (step < warmup) return lr * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
   if (schedule.kind == "constant") return lr;
+  if (schedule.kind == "step") return lr * std::pow(schedule.gamma, static_cast<double>((step - warmup) / schedule.step_size));
   if (step >= schedule.decay_steps) return schedule.min_lr;
-  const double progress = (t - warmup) / (static_cast<double>(schedule.decay_steps) - warmup);
-  const double rest = schedule.kind == "linear" ? 1 - progress : 0.5 * (1 + std::cos(std::numbers::pi * progress));
-  return schedule.min_lr + rest * (lr - schedule.min_lr);
+  return schedule.min_lr + rest(schedule, step) * (lr - schedule.min_lr);
 }
 
 }  // namespace onestep::train

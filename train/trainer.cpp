@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/anomaly.h"
 #include "autograd/ops.h"
 #include "train/schedule.h"
 
@@ -62,6 +63,12 @@ Evaluation means(Evaluation sums) {
   return sums;
 }
 
+void check_vocabulary(const Config& config, const Data& data) {
+  const int64_t own = config.model.vocab_size, needed = data.vocab_size();
+  check<ConfigError>(own == 0 || own >= needed, config.origin.at("/model/vocab_size"), ": must be at least ", needed,
+                     ", the vocabulary of the data: got ", own);
+}
+
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model) {
@@ -111,6 +118,7 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
     : config_(config),
       generator_(config.seed, config.model.rng_dialect == "torch" ? RngDialect::torch : RngDialect::torch_mkl),
       data_(make_data(config, std::move(tokenizer), quiet)) {
+  check_vocabulary(config, *data_);
   model_ = make_language_model(config.model, data_->vocab_size(), generator_);
   model_->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
   optimizer_ = make_optimizer(config.optimizer, *model_);
@@ -128,16 +136,37 @@ double Trainer::micro_batch() {
   return loss.item() / static_cast<double>(parts);
 }
 
+std::string Trainer::find_anomaly(const Generator& before) {
+  for (const auto& [name, parameter] : model_->named_parameters())
+    if (!all_finite(parameter)) return "the parameter " + name + " is not finite after the step before";
+  optimizer_->zero_grad();
+  generator_ = before;
+  const AnomalyGuard guard([this]() -> std::string {
+    const nn::Module* running = nn::RunningModule::current();
+    return running == nullptr ? "the loss" : model_->path_to(*running);
+  });
+  try {
+    for (int64_t i = 0; i < config_.train.grad_accumulation; ++i) micro_batch();
+  } catch (const NonFiniteError& error) {
+    return error.what();
+  }
+  return "every result is finite, a sum over them is not";
+}
+
 StepMetrics Trainer::step() {
+  const Generator before = generator_;
   optimizer_->zero_grad();
   optimizer_->set_lr(learning_rate(config_.schedule, config_.optimizer.lr, steps_done_));
   StepMetrics metrics{.step = steps_done_, .lr = optimizer_->lr()};
   for (int64_t i = 0; i < config_.train.grad_accumulation; ++i) metrics.loss += micro_batch();
   const double limit = config_.train.grad_clip > 0 ? config_.train.grad_clip : std::numeric_limits<double>::infinity();
   metrics.grad_norm = clip_grad_norm_(model_->parameters(), limit);
-  check<DivergedError>(std::isfinite(metrics.loss) && std::isfinite(metrics.grad_norm), "train: diverged at step ", steps_done_,
-                       ": loss ", metrics.loss, ", gradient norm ", metrics.grad_norm,
-                       " (lower optimizer.lr, or set train.grad_clip)");
+  if (!std::isfinite(metrics.loss) || !std::isfinite(metrics.grad_norm)) {
+    // Neither is below 0: abs() takes the sign from a NaN.
+    const std::string anomaly = config_.train.anomaly ? "; " + find_anomaly(before) : "";
+    fail<DivergedError>("train: diverged at step ", steps_done_, ": loss ", std::abs(metrics.loss), ", gradient norm ",
+                        std::abs(metrics.grad_norm), anomaly, " (lower optimizer.lr, or set train.grad_clip)");
+  }
   optimizer_->step();
   ++steps_done_;
   return metrics;

@@ -114,6 +114,8 @@ class Trainer {
   double micro_batch();
   const std::string& data_hash();
   int64_t sequences_per_step() const { return config_.train.grad_accumulation * config_.train.batch_size; }
+  /// Repeats the step that began with the generator at `before`, with every op checked: where numbers stop being finite.
+  std::string find_anomaly(const Generator& before);
 
   Config config_;
   Generator generator_;

@@ -18,7 +18,8 @@ struct BadConfig {
 };
 
 const std::string kModelKeys =
-    "(known here: kind, attention, d_model, num_heads, context_length, dropout, qkv_bias, num_layers, d_ff, activation, norm, "
+    "(known here: kind, attention, d_model, num_heads, context_length, dropout, qkv_bias, vocab_size, num_layers, d_ff, "
+    "activation, norm, "
     "norm_eps, bias, tie_weights, num_kv_heads, window, rope, rope_theta, rng_dialect)";
 const std::string kTask = R"("data": {"kind": "task", "task": "copy"})";
 
@@ -61,7 +62,7 @@ TEST_CASE("bad configs: objects and keys") {
       {"3", ": must be an object: got 3"},
       {"null", ": must be an object: got null"},
       {R"("configs/x.json")", R"(: must be an object: got "configs/x.json")"},
-      {"{}", ": /data/kind: missing: must be tokens, text or task"},
+      {"{}", ": /data/kind: missing: must be tokens, text, task or none"},
       {R"({"data": {"kind": "task", "task": "copy"}, "model": []})", ": /model: must be an object: got []"},
       {R"({"data": {"kind": "task", "task": "copy"}, "train": 5})", ": /train: must be an object: got 5"},
       {R"({"data": {"kind": "task", "task": "copy"}, "optimizer": "adam"})", R"(: /optimizer: must be an object: got "adam")"},
@@ -213,18 +214,25 @@ TEST_CASE("bad configs: schedule") {
       {
           {R"({"min_lrr": 0.1})", ": /schedule/min_lrr: unknown key (did you mean min_lr?)"},
           {R"({"kind": "cosin"})",
-           R"(: /schedule/kind: must be constant, linear or cosine: got "cosin" (did you mean cosine?))"},
+           R"(: /schedule/kind: must be constant, linear, cosine, wsd or step: got "cosin" (did you mean cosine?))"},
           {R"({"kind": "cosine", "decay_steps": 0})",
            ": /schedule/decay_steps: must be a whole number from 1 to 1000000000000: got 0"},
           {R"({"warmup_steps": -1})", ": /schedule/warmup_steps: must be a whole number from 0 to 1000000000000: got -1"},
           {R"({"kind": "cosine", "warmup_steps": 1.5})",
            ": /schedule/warmup_steps: must be a whole number from 0 to 1000000000000: got 1.5"},
           {R"({"kind": "constant", "min_lr": 1e-4})",
-           ": /schedule/min_lr: does not apply to schedule.kind = constant (only to schedule.kind = linear or cosine)"},
+           ": /schedule/min_lr: does not apply to schedule.kind = constant (only to schedule.kind = linear, cosine or wsd)"},
           {R"({"decay_steps": 10})",
-           ": /schedule/decay_steps: does not apply to schedule.kind = constant (only to schedule.kind = linear or cosine)"},
+           ": /schedule/decay_steps: does not apply to schedule.kind = constant (only to schedule.kind = linear, cosine or "
+           "wsd)"},
           {R"({"kind": "linear", "warmup_steps": 20, "decay_steps": 10})",
            ": /schedule/warmup_steps: must be at most decay_steps = 10: got 20"},
+          {R"({"kind": "wsd", "warmup_steps": 5, "decay_steps": 10, "decay_start": 11})",
+           ": /schedule/decay_start: must be from warmup_steps = 5 to decay_steps = 10: got 11"},
+          {R"({"kind": "step", "min_lr": 0})",
+           ": /schedule/min_lr: does not apply to schedule.kind = step (only to schedule.kind = linear, cosine or wsd)"},
+          {R"({"kind": "step", "step_size": 0})",
+           ": /schedule/step_size: must be a whole number from 1 to 1000000000000: got 0"},
           {R"({"kind": "cosine", "min_lr": 0.1})", ": /schedule/min_lr: must be at most optimizer.lr = 0.001: got 0.1"},
       });
 }
@@ -260,8 +268,8 @@ TEST_CASE("bad configs: data") {
           {R"({"kind": "task", "task": "copy", "file": "x"})",
            ": /data/file: unknown key (known here: kind, task, tokens, vocab_size, window_starts, path, paths, text, "
            "tokenizer, tokenizer_path, length, modulus, val_fraction)"},
-          {R"({"kind": "txt"})", R"(: /data/kind: must be tokens, text or task: got "txt" (did you mean text?))"},
-          {R"({"kind": ""})", R"(: /data/kind: must be tokens, text or task: got "")"},
+          {R"({"kind": "txt"})", R"(: /data/kind: must be tokens, text, task or none: got "txt" (did you mean text?))"},
+          {R"({"kind": ""})", R"(: /data/kind: must be tokens, text, task or none: got "")"},
           {R"({"kind": "tokens", "tokens": []})", ": /data/tokens: must be a list of whole numbers, not empty: got []"},
           {R"({"kind": "tokens", "tokens": "0 1 2"})",
            R"(: /data/tokens: must be a list of whole numbers, not empty: got "0 1 2")"},
@@ -291,8 +299,8 @@ TEST_CASE("bad configs: data") {
            ": /data/modulus: must be a whole number from 2 to 65536: got 1"},
           {R"({"kind": "task", "task": "copy", "vocab_size": 0})",
            ": /data/vocab_size: must be a whole number from 1 to 16777216: got 0"},
-          {"{}", ": /data/kind: missing: must be tokens, text or task"},
-          {R"({"task": "copy"})", ": /data/kind: missing: must be tokens, text or task"},
+          {"{}", ": /data/kind: missing: must be tokens, text, task or none"},
+          {R"({"task": "copy"})", ": /data/kind: missing: must be tokens, text, task or none"},
           {R"({"kind": "task"})",
            ": /data/task: missing: must be copy, reverse, sort or modular_addition (needed for data.kind = task)"},
           {R"({"kind": "tokens"})",
@@ -355,7 +363,7 @@ TEST_CASE("bad configs: top level and keys that must fit together") {
       {"{\"data\": {\"kind\": \"tokens\", \"tokens\": [0, 3, 1, 2, 0, 4], \"vocab_size\": 5, \"window_starts\": 0}, \"model\": "
        "{\"context_length\": 4}}",
        ": /data/window_starts: must be a list of whole numbers, not empty: got 0"},
-      {"{}", ": /data/kind: missing: must be tokens, text or task"},
+      {"{}", ": /data/kind: missing: must be tokens, text, task or none"},
       {R"({"data": {"kind": "task", "task": "modular_addition"}, "model": {"context_length": 2}})",
        ": /model/context_length: must be at least 3, the window of task modular_addition: got 2"},
       {"{\"data\": {\"kind\": \"tokens\", \"tokens\": [0, 3, 7, 2, 0, 4], \"vocab_size\": 5}, \"model\": {\"context_length\": "

@@ -90,6 +90,9 @@ TEST_CASE("bad json: depth and length do no harm") {
   std::string path;
   for (int i = 0; i < 1000; ++i) path += "a.";
   CHECK(refusal("{" + kTask + "}", {path + "b=1"}).ends_with(": no key is that deep (write --set section.key=value)"));
-  CHECK(refusal("{" + kTask + ", \"model\": {\"" + std::string(500000, 'd') + "\": 1}}").size() < 300);
+  const auto unknown_key = [](std::size_t length) {
+    return refusal("{" + kTask + ", \"model\": {\"" + std::string(length, 'd') + "\": 1}}");
+  };
+  CHECK(unknown_key(500000) == unknown_key(1000));
   CHECK(refusal("{" + kTask + ", \"seed\": \"" + std::string(500000, '1') + "\"}").size() < 300);
 }

@@ -60,7 +60,7 @@ TEST_CASE("bad --set arguments") {
        "--set optimizer.betas=[0.9,2]: /optimizer/betas/1: must be a number from 0 to below 1: got 2"},
       {{R"(train={"steps": -1})"},
        R"(--set train={"steps": -1}: /train/steps: must be a whole number from 1 to 1000000000000: got -1)"},
-      {{"data=null"}, "run.json: /data/kind: missing: must be tokens, text or task"},
+      {{"data=null"}, "run.json: /data/kind: missing: must be tokens, text, task or none"},
       {{"data.task=copi"},
        "--set data.task=copi: /data/task: must be copy, reverse, sort or modular_addition: got \"copi\" (did you mean copy?)"},
       {{"x=1"}, "--set x=1: /x: unknown key (known here: seed, model, data, optimizer, schedule, train)"},

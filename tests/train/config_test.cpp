@@ -83,8 +83,18 @@ TEST_CASE("config: every key is read into its own field") {
   CHECK(config.optimizer.weight_decay == 0.1);
   CHECK(config.optimizer.decay == "matrices");
   CHECK(config.optimizer.amsgrad);
-  CHECK(config.schedule == ScheduleConfig{"linear", 2, 9, 0.125});
-  CHECK(config.train == TrainConfig{10, 2, 3, 1.0, "float64", 4, 5, 6, 7, 8});
+  CHECK(config.schedule == ScheduleConfig{.kind = "linear", .warmup_steps = 2, .decay_steps = 9, .min_lr = 0.125});
+  CHECK(config.train == TrainConfig{.steps = 10,
+                                    .batch_size = 2,
+                                    .grad_accumulation = 3,
+                                    .grad_clip = 1.0,
+                                    .dtype = "float64",
+                                    .init_from = "",
+                                    .eval_every = 4,
+                                    .eval_batches = 5,
+                                    .log_every = 6,
+                                    .checkpoint_every = 7,
+                                    .keep_checkpoints = 8});
 }
 
 TEST_CASE("config: keys of the other kinds of data and optimizers are read") {
@@ -232,6 +242,7 @@ TEST_CASE("config: the resolved text") {
     "d_model": 4,
     "context_length": 2,
     "qkv_bias": false,
+    "vocab_size": 0,
     "rng_dialect": "torch"
   },
   "data": {
@@ -259,6 +270,8 @@ TEST_CASE("config: the resolved text") {
     "grad_accumulation": 1,
     "grad_clip": 0.30000000000000004,
     "dtype": "float32",
+    "early_stop_patience": 0,
+    "anomaly": true,
     "eval_every": 0,
     "eval_batches": 20,
     "log_every": 1,
@@ -284,6 +297,18 @@ TEST_CASE("config: a GPT's keys have defaults that follow from others") {
   CHECK(resolved_json(rms).find("qkv_bias") == std::string::npos);
 }
 
+TEST_CASE("config: a schedule's steps follow from those of the run") {
+  const auto wsd = [](std::vector<std::string> sets) {
+    sets.insert(sets.begin(), {"schedule.kind=wsd", "train.steps=200"});
+    return parse_config(kTask, "run.json", sets).schedule;
+  };
+  CHECK(wsd({}).decay_steps == 200);
+  CHECK(wsd({}).decay_start == 180);
+  CHECK(wsd({"schedule.warmup_steps=190"}).decay_start == 190);
+  CHECK(wsd({"schedule.decay_steps=100", "schedule.decay_start=7"}).decay_start == 7);
+  CHECK(parse_config(kTask, "run.json", {"schedule.kind=step", "train.steps=200"}).schedule.decay_steps == 0);
+}
+
 TEST_CASE("config: numbers are written with digits that read back to the same bits") {
   for (const double x : {0.1, 1.0 / 3, 1e-8, 5e-324, 1.7976931348623157e308, 123456789.0, 0.30000000000000004, 2e-5, 1e22}) {
     CHECK(std::strtod(to_json(x).c_str(), nullptr) == x);
@@ -299,7 +324,7 @@ TEST_CASE("config: a config made in C++ is checked like one that was read") {
   config.optimizer.lr = -1;
   CHECK(message([&] { check_config(config); }) == "run.json: /optimizer/lr: must be a number of at least 0: got -1.0");
   Config made;
-  CHECK(message([&] { check_config(made); }) == R"(config: /data/kind: must be tokens, text or task: got "")");
+  CHECK(message([&] { check_config(made); }) == R"(config: /data/kind: must be tokens, text, task or none: got "")");
 }
 
 TEST_CASE("config: only what leaves the run so far as it is may change on resume") {

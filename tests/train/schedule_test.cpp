@@ -30,3 +30,22 @@ TEST_CASE("a cosine schedule is nanoGPT's") {
   CHECK(learning_rate(schedule, 1e-3, 20) == doctest::Approx(5.5e-4));
   CHECK(learning_rate(schedule, 1e-3, 30) == 1e-4);
 }
+
+TEST_CASE("a wsd schedule is stable and falls in a straight line at the end") {
+  const ScheduleConfig schedule{.kind = "wsd", .warmup_steps = 4, .decay_steps = 30, .decay_start = 20, .min_lr = 0.1};
+  CHECK(learning_rate(schedule, 1.1, 0) == doctest::Approx(0.22));
+  CHECK(learning_rate(schedule, 1.1, 4) == doctest::Approx(1.1));
+  CHECK(learning_rate(schedule, 1.1, 20) == doctest::Approx(1.1));
+  CHECK(learning_rate(schedule, 1.1, 25) == doctest::Approx(0.6));
+  CHECK(learning_rate(schedule, 1.1, 30) == 0.1);
+  CHECK(learning_rate({.kind = "wsd", .decay_steps = 5, .decay_start = 5, .min_lr = 0.1}, 1.0, 5) == 0.1);
+}
+
+TEST_CASE("a step schedule is multiplied by gamma every step_size steps after the warm-up") {
+  const ScheduleConfig schedule{.kind = "step", .warmup_steps = 2, .step_size = 10, .gamma = 0.5};
+  CHECK(learning_rate(schedule, 0.3, 1) == doctest::Approx(0.2));
+  CHECK(learning_rate(schedule, 0.3, 2) == 0.3);
+  CHECK(learning_rate(schedule, 0.3, 11) == 0.3);
+  CHECK(learning_rate(schedule, 0.3, 12) == 0.15);
+  CHECK(learning_rate(schedule, 0.3, 32) == 0.0375);
+}

@@ -29,6 +29,8 @@ inline void add_set_option(CLI::App& command, std::vector<std::string>& sets, co
 void add_train(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_generate(CLI::App& app, Action& action);
+void add_import(CLI::App& app, Action& action);
+void add_export(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_graph(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);

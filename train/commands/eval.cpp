@@ -49,9 +49,9 @@ int evaluate_run(const Options& options) {
   const auto tokenizer = load_run_tokenizer(run);
   const auto [result, on] = options.data.empty() ? evaluate_held_out(config, tokenizer, found, options.quiet)
                                                  : evaluate_text(config, tokenizer, found, options);
-  const std::string file = (found.folder / "model.safetensors").string();
   if (!std::isfinite(result.loss)) {
-    std::cerr << "onestep: " << file << ": its loss is not finite: the model has diverged or the file was damaged\n";
+    std::cerr << "onestep: " << found.folder.string()
+              << ": its loss is not finite: the model has diverged or the file was damaged\n";
     return 1;
   }
   std::cout << "checkpoint   " << found.folder.string() << '\n'

@@ -43,6 +43,9 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const fs::pat
     std::cout << "val loss     " << grouped(evaluation->loss, 4) << '\n'
               << "val accuracy " << grouped(100 * evaluation->accuracy, 2) << " % of " << count(evaluation->tokens)
               << " predictions on " << trainer.data().evaluates_on() << '\n';
+  if (outcome.stopped_early)
+    std::cout << "stopped      early: no better val loss in " << count(trainer.config().train.early_stop_patience)
+              << " evaluations (the best checkpoint is kept: eval --checkpoint best)\n";
   if (const auto entropy = trainer.data().bigram_entropy())
     std::cout << "bigrams      " << grouped(*entropy, 4) << " nats a token (the best loss that looks back one token only)\n";
   if (outcome.steps > 0)
@@ -84,8 +87,25 @@ int train_run(Trainer& trainer, const fs::path& run, RunState state, bool quiet)
   }
 }
 
+/// The trainer of a new run, which starts from random parameters or from those of the run train.init_from.
+std::unique_ptr<Trainer> make_trainer(const Config& config, bool quiet) {
+  check<ConfigError>(config.data.kind != "none", config.origin.at("/data/kind"),
+                     ": none: there is nothing to train on (give --set data.kind=text --set data.path=FILE)");
+  if (config.train.init_from.empty()) return std::make_unique<Trainer>(config, nullptr, quiet);
+  const fs::path from = run_path(config.train.init_from);
+  const FoundCheckpoint found = find_checkpoint(from, "last");
+  const auto tokenizer = config.data.kind == "text" ? load_run_tokenizer(from) : nullptr;
+  check<ConfigError>(tokenizer == nullptr || tokenizer->kind() == config.data.tokenizer, config.origin.at("/data/tokenizer"),
+                     ": must be ", tokenizer == nullptr ? "" : tokenizer->kind(), ", that of ", from.string(), ": got ",
+                     config.data.tokenizer);
+  auto trainer = std::make_unique<Trainer>(config, tokenizer, quiet);
+  load_model(trainer->model(), found);
+  return trainer;
+}
+
 int start_run(const Options& options) {
-  Trainer trainer(load_config(options.config, options.sets), nullptr, options.quiet);
+  const std::unique_ptr<Trainer> made = make_trainer(load_config(options.config, options.sets), options.quiet);
+  Trainer& trainer = *made;
   const fs::path run = options.out.empty() ? default_run_folder(options.config) : run_path(options.out);
   const RunLock lock = create_run(run, trainer.config(), trainer.data().tokenizer());
   return train_run(trainer, run, {}, options.quiet);
@@ -122,6 +142,11 @@ int resume_run(const Options& options) {
   write_run_config(run, trainer.config(), trainer.data().tokenizer());
   if (done == steps && !state.unfinished) {
     std::cerr << run.string() << ": all " << count(steps) << " steps are done (train further with --set train.steps=N)\n";
+    return 0;
+  }
+  if (stops_early(trainer.config().train, done, state)) {
+    std::cerr << run.string() << ": was stopped early after " << count(done)
+              << " steps (train further with --set train.early_stop_patience=0)\n";
     return 0;
   }
   return train_run(trainer, run, state, options.quiet);

@@ -1,0 +1,41 @@
+#include <iostream>
+#include <memory>
+
+#include "train/commands/commands.h"
+#include "train/commands/trained_run.h"
+#include "train/gpt2_files.h"
+#include "train/run_folder.h"
+
+namespace onestep::train::commands {
+namespace {
+
+struct Options {
+  std::string run, folder, checkpoint = "last";
+};
+
+int export_gpt2(const Options& options) {
+  const std::filesystem::path run = run_path(options.run), folder = run_path(options.folder);
+  const Config config = load_run_config(run);
+  check<ConfigError>(config.model.kind == "gpt", (run / "config.json").string(), ": /model/kind: is ", config.model.kind,
+                     ": only gpt can be exported as a GPT-2");
+  const FoundCheckpoint found = choose_checkpoint(run, options.checkpoint);
+  Gpt2 gpt2{config.model, found.checkpoint.trainer.model};
+  for (const auto& [name, tensor] : gpt2.state)
+    if (name == "transformer.wte.weight") gpt2.model.vocab_size = tensor.size(0);  // the config leaves it to the data
+  write_gpt2(folder, gpt2);
+  std::cout << "checkpoint   " << found.folder.string() << '\n' << "written to   " << folder.string() << '\n';
+  return 0;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("export", "Write a run's GPT as GPT2LMHeadModel.from_pretrained reads it");
+  command->add_option("RUN", options->run, "The run folder")->required();
+  command->add_option("DIR", options->folder, "The folder to write config.json and model.safetensors into")->required();
+  add_checkpoint_option(*command, options->checkpoint);
+  command->callback([options, &action] { action = [options] { return export_gpt2(*options); }; });
+}
+
+}  // namespace onestep::train::commands
