@@ -5,6 +5,7 @@
 #include <map>
 
 #include "autograd/error.h"
+#include "tests/paths.h"
 
 namespace onestep::testing {
 

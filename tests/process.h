@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/paths.h"
+
 namespace onestep::testing {
 
 /// How a program ended; `status` is its exit status, or 128 + the signal that ended it.

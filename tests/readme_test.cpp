@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "tests/paths.h"
 #include "tests/process.h"
 
 namespace fs = std::filesystem;

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "autograd/op_case.h"
+#include "tests/paths.h"
 
 namespace onestep {
 namespace {

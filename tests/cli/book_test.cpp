@@ -5,6 +5,7 @@
 
 #include "autograd/kernels/isa.h"
 #include "book/chapter.h"
+#include "tests/paths.h"
 #include "tests/process.h"
 
 namespace onestep::testing {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/paths.h"
 #include "tests/process.h"
 
 namespace fs = std::filesystem;

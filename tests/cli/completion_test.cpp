@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/paths.h"
 #include "tests/process.h"
 #include "train/config_fields.h"
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/paths.h"
 #include "tests/process.h"
 
 using onestep::testing::ProcessResult;

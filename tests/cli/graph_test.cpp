@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/paths.h"
 #include "tests/process.h"
 
 using namespace onestep::testing;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/paths.h"
 #include "tests/process.h"
 #include "train/safetensors.h"
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/paths.h"
 #include "tests/process.h"
 
 namespace fs = std::filesystem;

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 
+#include "tests/paths.h"
 #include "tests/process.h"
 
 using onestep::testing::Process;

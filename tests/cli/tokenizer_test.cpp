@@ -8,6 +8,7 @@
 #include <regex>
 #include <sstream>
 
+#include "tests/paths.h"
 #include "tests/process.h"
 #include "train/bpe_tokenizer.h"
 

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <thread>
 
+#include "tests/paths.h"
 #include "tests/process.h"
 #include "train/safetensors.h"
 

@@ -13,6 +13,7 @@
 #include "autograd/ops.h"
 #include "book/heat_map.h"
 #include "book/pictures.h"
+#include "tests/paths.h"
 #include "tests/process.h"
 
 namespace onestep::testing {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "book/chapter.h"
+#include "tests/paths.h"
 #include "tests/process.h"
 
 namespace onestep::testing {

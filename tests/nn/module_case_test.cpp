@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tests/nn/check.h"
+#include "tests/paths.h"
 
 namespace onestep::nn {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/goldens.h"
+#include "tests/paths.h"
 #include "train/bpe_tokenizer.h"
 #include "train/utf8.h"
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "autograd/error.h"
+#include "tests/paths.h"
 #include "train/config_fields.h"
 #include "train/files.h"
 

@@ -14,6 +14,7 @@
 #include "autograd/error.h"
 #include "autograd/random_fill.h"
 #include "tests/goldens.h"
+#include "tests/paths.h"
 
 using namespace onestep::train;
 using onestep::Generator;

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "tests/goldens.h"
+#include "tests/paths.h"
 #include "tests/process.h"
 #include "train/gpt.h"
 #include "train/safetensors.h"

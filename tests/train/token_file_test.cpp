@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograd/generator.h"
+#include "tests/paths.h"
 #include "tests/process.h"
 #include "train/bpe_tokenizer.h"
 #include "train/token_cache.h"
