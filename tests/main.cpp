@@ -1,6 +1,9 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "tests/autograd/op_suite.h"
 #include "tests/process.h"
 
@@ -8,5 +11,8 @@ int main(int argc, char** argv) {
   onestep::testing::register_op_tests();                // after all op cases have registered themselves
   const onestep::testing::TemporaryFolder token_files;  // not those of the user
   ::setenv("ONESTEP_CACHE", (token_files.path() / "tokens").c_str(), 1);
-  return doctest::Context(argc, argv).run();
+  doctest::Context context(argc, argv);
+  const auto asks = [](std::string_view argument) { return argument.find("nightly:") != argument.npos; };
+  if (std::none_of(argv, argv + argc, asks)) context.addFilter("test-case-exclude", "nightly:*");  // hours
+  return context.run();
 }
