@@ -26,6 +26,17 @@ case $1 in
     echo "cmake $*" >>"$FAKE/log"
     echo "[1/1] Compiling"
     [ ! -e "$FAKE/broken" ] || { echo "x.cpp:1: error: broken"; exit 1; }
+    for target; do :; done
+    case $target in
+    exercise_runner) exit ;;
+    exercise_*)
+      mkdir -p "$2/exercises"
+      [ ! -e "$FAKE/no-link" ] || { echo "collect2: error: ld returned 1 exit status"; exit 1; }
+      [ ! -e "$FAKE/typo" ] || { echo "long command"; echo "x.cpp:1:2: error: typo"; echo "  1 | retur"; exit 1; }
+      printf '#!/bin/sh\necho "checks of $0"; exit "$(cat "$FAKE/exercise-status")"\n' >"$2/exercises/$target"
+      chmod +x "$2/exercises/$target"
+      exit ;;
+    esac
     printf '#!/bin/sh\necho "program in $PWD:"; for a; do echo "<$a>"; done\n' >"$2/onestep"
     chmod +x "$2/onestep" ;;
   *)
@@ -251,6 +262,71 @@ TEST_CASE("bootstrap: test builds everything and ends with the status of ctest")
                         (machine.checkout() / "build/release").string() + " --output-on-failure --no-tests=error --parallel "));
   CHECK(log.ends_with(" -R soft max\n"));
   CHECK(machine.run({"version"}).err == "");  // the program is built too
+}
+
+TEST_CASE("bootstrap: exercise builds and checks one exercise and remembers that it is solved") {
+  Machine machine;
+  machine.install_tools();
+  for (const char* name : {"02_second", "10_last"}) {
+    fs::create_directories(machine.checkout() / "exercises");
+    machine.write(std::string("checkout/exercises/") + name + ".cpp", "// Exercise: some title\n");
+  }
+  const std::string list =
+      "02          exercises/02_second.cpp: some title\n10          exercises/10_last.cpp: some title\n\n"
+      "Open exercises/02_second.cpp, fill in the GAP, then: ./onestep exercise 2\n";
+  CHECK(machine.run({"exercise"}).out == list);
+  CHECK(machine.take_log() == "");  // nothing is built to see a list
+
+  machine.write("exercise-status", "1");
+  const std::string program = (machine.checkout() / "build/release/exercises/exercise_02_second").string();
+  ProcessResult result = machine.run({"exercise", "2"});
+  CHECK(result.status == 1);
+  CHECK(result.out == "checks of " + program + '\n');
+  CHECK(contains(result.err, "onestep: building the checks of exercise 2 ...\n"));
+  CHECK(machine.take_log() == machine.configure_call() + machine.build_call(" --target check_02_second exercise_runner") +
+                                  machine.build_call(" --target exercise_02_second"));
+  CHECK(machine.run({"exercise"}).out == list);
+
+  machine.write("exercise-status", "0");
+  for (const char* word : {"2", "02", "02_second", "exercises/02_second.cpp"}) {
+    result = machine.run({"exercise", word});
+    CHECK(result.status == 0);
+    CHECK(result.out ==
+          "checks of " + program + "\nOpen exercises/10_last.cpp, fill in the GAP, then: ./onestep exercise 10\n");
+  }
+  CHECK(contains(machine.run({"exercise"}).out, "02  solved  exercises/02_second.cpp"));
+  CHECK(machine.run({"exercise", "10"}).out.ends_with("\nAll solved.\n"));
+  fs::last_write_time(machine.checkout() / "exercises/02_second.cpp",
+                      fs::file_time_type::clock::now() + std::chrono::seconds(5));
+  CHECK(machine.run({"exercise"}).out.starts_with("02          "));
+}
+
+TEST_CASE("bootstrap: an exercise that does not compile is refused with the first error") {
+  Machine machine;
+  machine.install_tools();
+  fs::create_directories(machine.checkout() / "exercises");
+  machine.write("checkout/exercises/02_second.cpp", "// Exercise: some title\n");
+  machine.write("typo", "");
+  const std::string log = (machine.checkout() / "build/exercise.log").string();
+  ProcessResult result = machine.run({"exercise", "2"});
+  CHECK(result.status == 1);
+  CHECK(result.out == "");
+  CHECK(
+      result.err.ends_with("...\nx.cpp:1:2: error: typo\n  1 | retur\nonestep: exercises/02_second.cpp does not compile; the "
+                           "first error is above (all of them: " +
+                           log + ")\n"));
+  machine.write("no-link", "");
+  result = machine.run({"exercise", "2"});
+  CHECK(result.status == 1);
+  CHECK(contains(result.err,
+                 "exercises/02_second.cpp does not fit the checks: keep the functions of exercises/tasks.h as they "
+                 "are declared"));
+  for (const char* word : {"3", "0", "second", "--help", ""}) {
+    result = machine.run({"exercise", word});
+    CHECK(result.status == 2);
+    CHECK(result.out == "");
+    CHECK(result.err.starts_with(*word == '-' ? "onestep: usage: ./onestep exercise [N]" : "onestep: there is no exercise "));
+  }
 }
 
 TEST_CASE("bootstrap: works through a symbolic link and after the checkout has moved") {
