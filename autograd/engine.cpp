@@ -6,6 +6,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "autograd/profiler.h"
 
 namespace onestep {
 namespace {
@@ -55,8 +56,18 @@ void check_gradient(const Node& node, size_t i, const Tensor& grad) {
                    " for an input of dtype ", input.dtype);
 }
 
+void profile(const Node& node, const Tensor& grad, const Grads& grads) {
+  Profiler* const profiler = Profiler::active();
+  if (!profiler) return;
+  double bytes = bytes_of(grad);
+  for (const Node::Saved& saved : node.saved) bytes += bytes_of(saved.tensor);
+  for (const Tensor& g : grads) bytes += bytes_of(g);
+  profiler->mark(std::string(node.name) + " backward", bytes);
+}
+
 void run_rule(Node& node, const Tensor& grad, bool retain_graph) {
   Grads grads = node.rule(Backward(node, grad));
+  profile(node, grad, grads);
   check<GradError>(grads.size() == node.inputs.size(), node.name, ": its rule returned ", grads.size(), " gradients for ",
                    node.inputs.size(), " inputs");
   for (size_t i = 0; i < grads.size(); ++i) {
@@ -65,6 +76,7 @@ void run_rule(Node& node, const Tensor& grad, bool retain_graph) {
     if (AnomalyGuard* guard = AnomalyGuard::active()) guard->check_gradient(node, i, grads[i]);
     accumulate(node.inputs[i]->pending, std::move(grads[i]));
   }
+  profile_mark("sums of gradients");
   if (!retain_graph && !node.saved.empty()) {
     node.saved.clear();
     node.released = true;

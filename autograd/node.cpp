@@ -7,6 +7,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/memory.h"
 #include "autograd/ops.h"
+#include "autograd/profiler.h"
 
 namespace onestep {
 namespace {
@@ -53,8 +54,19 @@ bool should_record(TensorList inputs) {
          std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.defined() && t.requires_grad(); });
 }
 
-void check_history(const char* name, TensorList inputs) {
-  if (!grad_enabled()) return;
+namespace {
+void profile(const char* name, const Tensor& out, TensorList inputs) {
+  Profiler* const profiler = Profiler::active();
+  if (!profiler) return;
+  double bytes = bytes_of(out);
+  for (const Tensor& input : inputs) bytes += bytes_of(input);
+  profiler->mark(name, bytes);
+}
+}  // namespace
+
+void enter(const char* name, const Tensor& out, TensorList inputs) {
+  if (!grad_enabled()) return;  // an op within a backward rule belongs to it
+  profile(name, out, inputs);
   for (const Tensor& input : inputs) {
     if (!input.defined()) continue;
     const Tensor::Impl& impl = input.impl();

@@ -106,8 +106,9 @@ class Backward {
 
 namespace detail {
 bool should_record(TensorList inputs);
-/// Throws GradError on an input whose memory holds values with a gradient that it cannot pass on.
-void check_history(const char* name, TensorList inputs);
+/// Charges the op's time where there is a profiler. Throws GradError on an input whose memory holds values with a gradient that
+/// it cannot pass on.
+void enter(const char* name, const Tensor& out, TensorList inputs);
 std::shared_ptr<Node> make_node(const char* name, const Tensor& out, TensorList inputs, TensorList saved);
 void set_node(Tensor& tensor, std::shared_ptr<Node> node);
 }  // namespace detail
@@ -117,7 +118,7 @@ void set_node(Tensor& tensor, std::shared_ptr<Node> node);
 /// when no input requires grad or under NoGradGuard.
 template <BackwardRule F>
 Tensor record(const char* name, Tensor out, TensorList inputs, TensorList saved, F rule) {
-  detail::check_history(name, inputs);
+  detail::enter(name, out, inputs);
   if (!detail::should_record(inputs)) return out;
   std::shared_ptr<Node> node = detail::make_node(name, out, inputs, saved);
   node->rule = Rule(rule);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "autograd/profiler.h"
 #include "train/event_file.h"
 
 namespace onestep::train {
@@ -50,6 +51,7 @@ class RunLoop {
   bool is_due(int64_t every) const { return every > 0 && trainer_.steps_done() % every == 0; }
 
   StepMetrics step() {
+    profile_mark("log and checkpoints");
     const Stopwatch watch;
     StepMetrics metrics = trainer_.step();
     const double seconds = watch.seconds();
@@ -62,6 +64,7 @@ class RunLoop {
   /// Whether the validation loss is the best so far.
   bool evaluate(StepMetrics& metrics) {
     const Evaluation evaluation = trainer_.evaluate(stopped_);
+    profile_mark("evaluation");
     check<DivergedError>(std::isfinite(evaluation.loss), "train: diverged at step ", metrics.step, ": validation loss ",
                          evaluation.loss, " (lower optimizer.lr, or set train.grad_clip)");
     outcome_.evaluation = evaluation;

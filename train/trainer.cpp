@@ -6,6 +6,7 @@
 
 #include "autograd/anomaly.h"
 #include "autograd/ops.h"
+#include "autograd/profiler.h"
 #include "train/schedule.h"
 
 namespace onestep::train {
@@ -126,6 +127,7 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
 
 Tensor Trainer::next_loss() {
   const Batch batch = data_->train_batch(config_.train.batch_size, generator_);
+  profile_mark("batch");
   return batch_loss(model_->forward(input_tensor(batch)), batch, Reduction::mean);
 }
 
@@ -161,6 +163,7 @@ StepMetrics Trainer::step() {
   for (int64_t i = 0; i < config_.train.grad_accumulation; ++i) metrics.loss += micro_batch();
   const double limit = config_.train.grad_clip > 0 ? config_.train.grad_clip : std::numeric_limits<double>::infinity();
   metrics.grad_norm = clip_grad_norm_(model_->parameters(), limit);
+  profile_mark("gradient norm");
   if (!std::isfinite(metrics.loss) || !std::isfinite(metrics.grad_norm)) {
     // Neither is below 0: abs() takes the sign from a NaN.
     const std::string anomaly = config_.train.anomaly ? "; " + find_anomaly(before) : "";
@@ -168,6 +171,7 @@ StepMetrics Trainer::step() {
                         std::abs(metrics.grad_norm), anomaly, " (lower optimizer.lr, or set train.grad_clip)");
   }
   optimizer_->step();
+  profile_mark("optimizer");
   ++steps_done_;
   return metrics;
 }

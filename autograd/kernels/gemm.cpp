@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#include "autograd/kernels/flops.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/kernels/table.h"
 
@@ -55,10 +56,12 @@ struct Product {
   }
 };
 
-/// Rough nanoseconds of a product of this size.
-double cost(int64_t m, int64_t n, int64_t k) {
-  return 0.04 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+double flops(int64_t m, int64_t n, int64_t k) {
+  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
 }
+
+/// Rough nanoseconds of a product of this size.
+double cost(int64_t m, int64_t n, int64_t k) { return 0.02 * flops(m, n, k); }
 
 struct Grid {
   int64_t rows, cols;
@@ -85,6 +88,7 @@ template <class T>
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
           int64_t ldc, bool accumulate) {
   if (m <= 0 || n <= 0) return;
+  add_flops(flops(m, n, k));
   const Product<T> product = {trans_a, trans_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate};
   const int64_t size = padded(table<T>().gemm_workspace(m, n, k));
   const int threads = threads_for(m * ((n + 15) / 16), cost(m, n, k));
@@ -111,6 +115,7 @@ void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t 
     }
     return;
   }
+  add_flops(flops(m, n, k) * static_cast<double>(batch));
   const int64_t size = padded(table<T>().gemm_workspace(m, n, k));
   T* const memory = workspace<T>(size * threads);
 #pragma omp parallel num_threads(threads)

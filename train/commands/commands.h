@@ -42,5 +42,6 @@ void add_version(CLI::App& app, Action& action);
 void add_gradcheck(CLI::App& app, Action& action);
 void add_book(CLI::App& app, Action& action);
 void add_tokenizer(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
 
 }  // namespace onestep::train::commands

@@ -3,7 +3,9 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "autograd/profiler.h"
 #include "train/commands/commands.h"
 #include "train/files.h"
 #include "train/machine.h"
@@ -20,7 +22,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string config, out, resume;
   std::vector<std::string> sets;
-  bool quiet = false;
+  bool quiet = false, profile = false;
 };
 
 constexpr int kDiverged = 1, kInterrupted = 130;
@@ -67,19 +69,23 @@ void write_summary(Trainer& trainer, const fs::path& run) {
 }
 
 /// Trains from where `trainer` and `state` stand.
-int train_run(Trainer& trainer, const fs::path& run, RunState state, bool quiet) {
-  if (!quiet)
+int train_run(Trainer& trainer, const fs::path& run, RunState state, const Options& options) {
+  if (!options.quiet)
     std::cerr << trainer.data().describe() << "\ntraining " << count(trainer.model().num_parameters()) << " parameters for "
               << count(trainer.config().train.steps - trainer.steps_done()) << " steps of " << count(trainer.tokens_per_step())
               << " tokens\n";
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  std::optional<Profiler> profiler;
+  if (options.profile) profiler.emplace();
   try {
     const Outcome outcome = run_steps(
-        trainer, run, std::move(state), [] { return interrupted != 0; }, quiet);
+        trainer, run, std::move(state), [] { return interrupted != 0; }, options.quiet);
+    const std::string profile = profiler ? '\n' + profile_table(profiler->entries()) : "";
     write_summary(trainer, run);
     write_file(run / "report.html", report_html({read_report_run(run, &trainer)}));
     print_summary(trainer, outcome, run);
+    std::cout << profile;
     return outcome.interrupted ? kInterrupted : 0;
   } catch (const DivergedError& error) {
     std::cerr << "onestep: " << error.what() << '\n';
@@ -108,7 +114,7 @@ int start_run(const Options& options) {
   Trainer& trainer = *made;
   const fs::path run = options.out.empty() ? default_run_folder(options.config) : run_path(options.out);
   const RunLock lock = create_run(run, trainer.config(), trainer.data().tokenizer());
-  return train_run(trainer, run, {}, options.quiet);
+  return train_run(trainer, run, {}, options);
 }
 
 /// Takes the newest whole checkpoint; says which, and which newer ones are of no use.
@@ -149,7 +155,7 @@ int resume_run(const Options& options) {
               << " steps (train further with --set train.early_stop_patience=0)\n";
     return 0;
   }
-  return train_run(trainer, run, state, options.quiet);
+  return train_run(trainer, run, state, options);
 }
 
 }  // namespace
@@ -170,6 +176,7 @@ void add_train(CLI::App& app, Action& action) {
           ->excludes(config)
           ->excludes(out);
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
+  command->add_flag("--profile", options->profile, "At the end, what each op took: time, share, GFLOP/s, bytes a second");
   command->footer(config_help());
   command->callback([options, config, resume, &action] {
     check<ConfigError>(*config || *resume, "train: needs a CONFIG, or --resume RUN (see onestep train --help)");

@@ -1,0 +1,144 @@
+#include "bench/workloads.h"
+
+#include "attention/causal_self_attention.h"
+#include "autograd/kernels/kernels.h"
+#include "autograd/memory.h"
+#include "autograd/profiler.h"
+#include "bench/header.h"
+#include "train/generate.h"
+#include "train/trainer.h"
+
+namespace onestep::bench {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json header(const std::string& bench, const GptShape& m) {
+  json result = bench::header(bench);
+  result.update({{"layers", m.layers}, {"heads", m.heads}, {"embd", m.embd}, {"ctx", m.ctx}, {"vocab", m.vocab}});
+  result["bias"] = m.bias;
+  return result;
+}
+
+train::Config gpt_config(const GptShape& m) {
+  json config = {{"model",
+                  {{"kind", "gpt"},
+                   {"num_layers", m.layers},
+                   {"num_heads", m.heads},
+                   {"d_model", m.embd},
+                   {"context_length", m.ctx},
+                   {"dropout", 0},
+                   {"bias", m.bias}}},
+                 {"data", {{"kind", "tokens"}, {"vocab_size", m.vocab}}},
+                 {"optimizer", {{"kind", "adamw"}, {"lr", 3e-4}, {"betas", {0.9, 0.95}}, {"weight_decay", 0.1}}}};
+  Generator generator(0);
+  const Tensor ids = randint(0, m.vocab, {64 * (m.ctx + 1)}, generator);
+  config["data"]["tokens"] = std::vector<int64_t>(ids.data<int64_t>(), ids.data<int64_t>() + ids.numel());
+  return train::parse_config(config.dump(), "bench");
+}
+
+/// Milliseconds and GFLOP/s of every op in a step.
+json profile_of(train::Trainer& trainer, int steps) {
+  const Profiler profiler;
+  for (int i = 0; i < steps; ++i) trainer.step();
+  json ops = json::object();
+  for (const auto& e : profiler.entries())
+    ops[e.name] = {{"calls", e.calls / steps}, {"ms", 1e3 * e.seconds / steps}, {"gflops", 1e-9 * e.flops / e.seconds}};
+  return ops;
+}
+
+Tensor random(const Shape& shape) {
+  static Generator generator(1);
+  return randn(shape, generator);
+}
+
+}  // namespace
+
+json bench_step(const StepWork& work, double seconds) {
+  train::Config config = gpt_config(work.model);
+  config.model.activation = work.gelu == "tanh" ? "gelu_tanh" : "gelu";
+  config.optimizer.decay = "matrices";
+  config.train.batch_size = work.batch;
+  train::Trainer trainer(config);
+  const double loss = trainer.step().loss, first = process_age();
+  const int64_t before = memory::stats().system_allocations;
+  const Timing t =
+      time_calls([&] { trainer.step(); },
+                 {.warmup = 3, .min_reps = std::min<int64_t>(work.steps, 3), .max_reps = work.steps, .seconds = seconds});
+  json result = header("gpt_step", work.model);
+  result.update({{"batch", work.batch}, {"gelu", work.gelu}, {"params", trainer.model().num_parameters()}});
+  result["tokens_per_s"] = static_cast<double>(work.batch * work.model.ctx) / t.median_ms * 1e3;
+  result["loss0"] = loss;
+  result["system_allocations_after_first_step"] = memory::stats().system_allocations - before;
+  if (work.profile) result["profile"] = profile_of(trainer, 5);
+  return report(std::move(result), t, first);
+}
+
+json bench_attention(const AttentionWork& w, double seconds) {
+  Generator generator(0);
+  const attention::CausalSelfAttention module(
+      {.d_in = w.C, .d_out = w.C, .context_length = w.T, .num_heads = w.H, .qkv_bias = true, .out_bias = true}, generator);
+  const Tensor x = random({w.B, w.T, w.C}).requires_grad_(w.backward), dy = random({w.B, w.T, w.C});
+  std::vector<Tensor> leaves = module.parameters();
+  leaves.push_back(x);
+  const auto call = [&] {
+    if (!w.backward) {
+      const NoGradGuard no_grad;
+      module.forward(x);
+      return;
+    }
+    for (Tensor& leaf : leaves) leaf.zero_grad();
+    module.forward(x).backward(dy);
+  };
+  call();
+  const double first = process_age();
+  json result = header("attention");
+  result.update({{"mode", w.backward ? "fwdbwd" : "fwd"}, {"B", w.B}, {"T", w.T}, {"C", w.C}, {"H", w.H}});
+  return report(std::move(result), time_calls(call, {.warmup = 1, .seconds = seconds}), first);
+}
+
+json bench_matmul(const MatmulWork& w, double seconds) {
+  check<ConfigError>(w.op == "NN" || w.op == "NT" || w.op == "TN", "bench matmul: --op must be NN, NT or TN: got ", w.op);
+  const bool trans_a = w.op[0] == 'T', trans_b = w.op[1] == 'T';
+  const Tensor a = random({w.batch, w.m, w.k}), b = random({w.batch, w.k, w.n});
+  Tensor c = zeros({w.batch, w.m, w.n});
+  std::vector<int64_t> a_at, b_at, c_at;
+  for (int64_t i = 0; i < w.batch; ++i) {
+    a_at.push_back(i * w.m * w.k);
+    b_at.push_back(i * w.k * w.n);
+    c_at.push_back(i * w.m * w.n);
+  }
+  const auto call = [&] {
+    kernels::gemm_batched(w.batch, trans_a, trans_b, w.m, w.n, w.k, a.data<float>(), trans_a ? w.m : w.k, a_at.data(),
+                          b.data<float>(), trans_b ? w.k : w.n, b_at.data(), c.mutable_data<float>(), w.n, c_at.data(), false);
+  };
+  call();
+  const double first = process_age();
+  const Timing t = time_calls(call, {.warmup = 5, .seconds = seconds});
+  json result = header("matmul");
+  result.update({{"op", w.op}, {"m", w.m}, {"n", w.n}, {"k", w.k}, {"batch", w.batch}});
+  result["gflops"] = 2e-6 * static_cast<double>(w.batch * w.m * w.n * w.k) / t.median_ms;
+  return report(std::move(result), t, first);
+}
+
+json bench_generate(const GenerateWork& work, double seconds) {
+  check<ConfigError>(work.prompt + work.tokens <= work.model.ctx, "bench generate: --prompt and --tokens must fit into --ctx ",
+                     work.model.ctx, ": got ", work.prompt + work.tokens);
+  Generator generator(0);
+  const auto model = train::make_language_model(gpt_config(work.model).model, work.model.vocab, generator);
+  const Tensor ids = randint(0, work.model.vocab, {work.prompt}, generator);
+  const std::span<const int64_t> prompt(ids.data<int64_t>(), static_cast<size_t>(work.prompt));
+  const auto run = [&](int64_t tokens) {
+    train::generate(*model, prompt, {.tokens = tokens, .sampling = {.temperature = 0}}, generator);
+  };
+  run(2);
+  const double first = process_age();
+  const Timing t = time_calls([&] { run(work.tokens); }, {.warmup = 1, .min_reps = 3, .seconds = seconds});
+  json result = header("gpt_infer", work.model);
+  result.update({{"prompt", work.prompt}, {"tokens", work.tokens}});
+  result["tokens_per_s"] = static_cast<double>(work.tokens) / t.median_ms * 1e3;
+  result["ms_per_token"] = t.median_ms / static_cast<double>(work.tokens);
+  return report(std::move(result), t, first);
+}
+
+}  // namespace onestep::bench

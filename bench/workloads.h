@@ -1,0 +1,53 @@
+#pragma once
+// What `onestep bench` times: pieces of work that other frameworks can be given, too. Each returns one JSON object with the
+// keys that scripts for those frameworks print.
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bench/measure.h"
+
+namespace onestep::bench {
+
+/// A GPT of nanoGPT's shape.
+struct GptShape {
+  int64_t layers = 4, heads = 4, embd = 128, ctx = 64, vocab = 65;
+  bool bias = false;
+};
+
+/// One training step of the trainer (batch, forward, backward, gradient norm, AdamW) on random tokens.
+struct StepWork {
+  GptShape model;
+  int64_t batch = 12, steps = 50;
+  std::string gelu = "erf";  ///< erf, tanh
+  bool profile = false;      ///< Whether the result has where the time of a step goes.
+};
+nlohmann::ordered_json bench_step(const StepWork& work, double seconds);
+
+/// Causal multi-head self-attention with fused QKV and biases: forward, or forward and backward to input and parameters.
+struct AttentionWork {
+  int64_t B = 12, T = 64, C = 128, H = 4;
+  bool backward = true;
+};
+nlohmann::ordered_json bench_attention(const AttentionWork& work, double seconds);
+
+/// c = op(a) op(b), `batch` times: NN, NT (b stored [n, k]) or TN (a stored [k, m]).
+struct MatmulWork {
+  int64_t m = 512, n = 512, k = 512, batch = 1;
+  std::string op = "NN";
+};
+nlohmann::ordered_json bench_matmul(const MatmulWork& work, double seconds);
+
+/// Small graphs, where a framework's own work counts: mlp (a step of a 2-16-16-1 tanh MLP on 32 points), mha (forward and
+/// backward of attention as the book has it), scalarops (100 recorded scalar ops and their gradients), addchain (100 additions
+/// of 4 elements), backward (a chain of a million ops).
+nlohmann::ordered_json bench_small(const std::string& which, double seconds);
+
+/// Greedy generation with a cache, one sequence.
+struct GenerateWork {
+  GptShape model{.layers = 6, .heads = 6, .embd = 384, .ctx = 256, .vocab = 65, .bias = true};
+  int64_t prompt = 1, tokens = 128;
+};
+nlohmann::ordered_json bench_generate(const GenerateWork& work, double seconds);
+
+}  // namespace onestep::bench

@@ -1,0 +1,64 @@
+// `onestep bench`: what it prints, not how long anything takes.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/process.h"
+
+using nlohmann::json;
+using onestep::testing::ProcessResult;
+using onestep::testing::run_onestep;
+
+namespace {
+
+json bench(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "bench");
+  for (const char* more : {"--json", "--budget", "0.001"}) arguments.emplace_back(more);
+  const ProcessResult result = run_onestep(arguments);
+  CHECK_MESSAGE(result.status == 0, result.err);
+  CHECK(result.err == "");
+  const json figures = json::parse(result.out);
+  for (const char* key : {"median_ms", "min_ms", "p90_ms", "reps", "peak_rss_mib"}) CHECK_MESSAGE(figures.at(key) > 0, key);
+  CHECK(figures.contains("process_s_at_first_result"));
+  CHECK(figures.at("framework") == "onestep");
+  return figures;
+}
+
+}  // namespace
+
+TEST_CASE("bench: a training step is the trainer's and asks the system for no memory") {
+  const json figures = bench({"step", "--layers", "1", "--heads", "2", "--embd", "8", "--ctx", "4", "--batch", "2", "--vocab",
+                              "5", "--steps", "3", "--profile", "--threads", "1"});
+  CHECK(figures["bench"] == "gpt_step");
+  CHECK(figures["threads"] == 1);
+  CHECK(figures["params"] == 5 * 8 + 4 * 8 + 12 * 8 * 8 + 3 * 8);
+  CHECK(figures["loss0"].get<double>() == doctest::Approx(1.61).epsilon(0.05));  // log 5
+  CHECK(figures["system_allocations_after_first_step"] == 0);
+  CHECK(figures["profile"].at("linear").at("calls") == 5);
+  CHECK(figures["profile"].at("optimizer").at("calls") == 1);
+}
+
+TEST_CASE("bench: attention matmul and generation") {
+  for (const char* mode : {"fwd", "fwdbwd"})
+    CHECK(bench({"attention", "--B", "1", "--T", "8", "--C", "8", "--H", "2", "--mode", mode})["mode"] == mode);
+  for (const char* op : {"NN", "NT", "TN"})
+    CHECK(bench({"matmul", "--m", "5", "--n", "7", "--k", "3", "--op", op, "--batch", "2"})["gflops"] > 0);
+  CHECK(bench({"generate", "--layers", "1", "--heads", "1", "--embd", "8", "--ctx", "8", "--tokens", "7"})["tokens_per_s"] > 0);
+}
+
+TEST_CASE("bench: small graphs") {
+  for (const char* which : {"mlp", "mha", "scalarops", "addchain", "recorded"})
+    CHECK(bench({"small", "--case", which})["case"] == which);
+}
+
+TEST_CASE("bench: refusals") {
+  const auto refusal = [](const std::vector<std::string>& arguments) {
+    const ProcessResult result = run_onestep(arguments);
+    CHECK(result.status == 2);
+    return result.err;
+  };
+  CHECK(refusal({"bench", "generate", "--ctx", "8", "--tokens", "8"}) ==
+        "onestep: bench generate: --prompt and --tokens must fit into --ctx 8: got 9\n");
+  CHECK(refusal({"bench", "matmul", "--op", "TT"}).find("--op") != std::string::npos);
+  CHECK(refusal({"bench"}) != "");
+}

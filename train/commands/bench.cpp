@@ -1,0 +1,117 @@
+#include <iostream>
+#include <memory>
+
+#include "bench/workloads.h"
+#include "train/commands/commands.h"
+#include "train/metrics.h"
+
+namespace onestep::train::commands {
+namespace {
+
+using Result = nlohmann::ordered_json;
+
+struct Options {
+  bench::StepWork step;
+  bench::AttentionWork attention;
+  bench::MatmulWork matmul;
+  bench::GenerateWork generate;
+  std::string small = "mlp", mode = "fwdbwd";
+  double seconds = 2;
+  bool json = false;
+};
+
+void print(const Result& result, bool json) {
+  if (json) {
+    std::cout << result.dump() << '\n';
+    return;
+  }
+  for (const auto& [key, value] : result.items()) {
+    std::cout << key << std::string(key.size() < 36 ? 36 - key.size() : 1, ' ')
+              << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+  }
+}
+
+void add_count(CLI::App& command, const std::string& name, int64_t& value, const std::string& what) {
+  command.add_option("--" + name, value, what)
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31).description(""));
+}
+
+void add_shape(CLI::App& command, bench::GptShape& shape) {
+  add_count(command, "layers", shape.layers, "Blocks");
+  add_count(command, "heads", shape.heads, "Attention heads a block");
+  add_count(command, "embd", shape.embd, "Width of the model");
+  add_count(command, "ctx", shape.ctx, "Context length in tokens");
+  add_count(command, "vocab", shape.vocab, "Tokens in the vocabulary");
+  command.add_option("--bias", shape.bias, "Whether layers have biases")->type_name("0|1")->capture_default_str();
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("bench", "Time a training step, attention, matmul, small graphs or generation here");
+  command->require_subcommand(1);
+  const auto add = [&](const char* name, const char* what, const std::function<Result(Options&)>& run) {
+    auto* work = command->add_subcommand(name, what);
+    work->add_option("--budget", options->seconds, "Seconds to spend on timing")->type_name("S")->capture_default_str();
+    work->add_flag("--json", options->json, "One line of JSON with the keys that the scripts of bench/peers print");
+    work->callback([&action, options, run] {
+      action = [options, run] {
+        print(run(*options), options->json);
+        return 0;
+      };
+    });
+    return work;
+  };
+
+  auto* step = add("step", "A training step of a GPT: forward, backward, AdamW",
+                   [](Options& o) { return bench::bench_step(o.step, o.seconds); });
+  add_shape(*step, options->step.model);
+  add_count(*step, "batch", options->step.batch, "Sequences a step");
+  add_count(*step, "steps", options->step.steps, "Steps at most");
+  step->add_option("--gelu", options->step.gelu, "erf or tanh")
+      ->type_name("KIND")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"erf", "tanh"}).description(""));
+  step->add_flag("--profile", options->step.profile, "Also what each op of a step takes");
+
+  auto* attention = add("attention", "Causal multi-head self-attention with its projections", [](Options& o) {
+    o.attention.backward = o.mode == "fwdbwd";
+    return bench::bench_attention(o.attention, o.seconds);
+  });
+  add_count(*attention, "B", options->attention.B, "Sequences");
+  add_count(*attention, "T", options->attention.T, "Tokens a sequence");
+  add_count(*attention, "C", options->attention.C, "Width");
+  add_count(*attention, "H", options->attention.H, "Heads");
+  attention->add_option("--mode", options->mode, "fwd or fwdbwd")
+      ->type_name("MODE")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"fwd", "fwdbwd"}).description(""));
+
+  auto* matmul = add("matmul", "One matrix product", [](Options& o) { return bench::bench_matmul(o.matmul, o.seconds); });
+  add_count(*matmul, "m", options->matmul.m, "Rows of the result");
+  add_count(*matmul, "n", options->matmul.n, "Columns of the result");
+  add_count(*matmul, "k", options->matmul.k, "Terms of a sum");
+  add_count(*matmul, "batch", options->matmul.batch, "Products");
+  matmul->add_option("--op", options->matmul.op, "NN, NT (the second operand is stored transposed) or TN (the first is)")
+      ->type_name("OP")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"NN", "NT", "TN"}).description(""));
+
+  auto* small = add("small", "Graphs so small that the engine's own work counts",
+                    [](Options& o) { return bench::bench_small(o.small, o.seconds); });
+  small->add_option("--case", options->small, "mlp, mha, scalarops, addchain, recorded or backward")
+      ->type_name("CASE")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"mlp", "mha", "scalarops", "addchain", "recorded", "backward"}).description(""));
+
+  auto* generate = add("generate", "Greedy generation with a cache, one sequence",
+                       [](Options& o) { return bench::bench_generate(o.generate, o.seconds); });
+  add_shape(*generate, options->generate.model);
+  add_count(*generate, "prompt", options->generate.prompt, "Tokens of the prompt");
+  add_count(*generate, "tokens", options->generate.tokens, "Tokens to generate");
+}
+
+}  // namespace onestep::train::commands
