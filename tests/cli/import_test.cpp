@@ -52,6 +52,20 @@ TEST_CASE("cli: a GPT-2 is imported and exported to the same bytes") {
   CHECK(contains(eval.err, ": /data/kind: none: there is nothing to train or evaluate on"));
 }
 
+TEST_CASE("cli: an imported GPT-2 generates with a cache as without") {
+  const TemporaryFolder folder;
+  const std::string run = (folder.path() / "run").string();
+  CHECK(run_onestep({"import", kGpt2, "--out", run}).status == 0);
+  const std::vector<std::string> generate{"generate",      run, "--prompt-ids", "1,2,3", "--tokens", "40",
+                                          "--temperature", "0", "--format",     "json"};
+  std::vector<std::string> plain = generate;
+  plain.emplace_back("--no-cache");
+  const ProcessResult cached = run_onestep(generate);
+  CHECK(cached.status == 0);
+  CHECK(nlohmann::json::parse(cached.out)["ids"].size() == 40);
+  CHECK(run_onestep(plain).out == cached.out);
+}
+
 TEST_CASE("cli: an imported GPT-2 is trained further from its own weights") {
   const TemporaryFolder folder;
   const fs::path run = folder.path() / "run", tuned = folder.path() / "tuned";
