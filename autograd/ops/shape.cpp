@@ -196,7 +196,16 @@ Tensor select(const Tensor& x, int64_t dim, int64_t index) {
   check<ShapeError>(-size <= index && index < size, "select: index ", index, " is out of range for dim ", dim, " of shape ",
                     x.shape());
   const int64_t place = index < 0 ? index + size : index;
-  return squeeze(slice(x, d, place, place + 1), d);
+  Shape shape = x.shape(), strides = x.strides();
+  shape.erase(d);
+  strides.erase(d);
+  return record("select", view_of(x, shape, strides, x.offset() + (x.numel() == 0 ? 0 : place * x.strides()[d])), {x}, {},
+                [d, place](const Backward& b) -> Grads {
+                  const Tensor dx = zeros(b.input_shape(0), b.grad().dtype());
+                  Tensor window = select(dx, d, place);
+                  copy_(window, b.grad());
+                  return {dx};
+                });
 }
 
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {

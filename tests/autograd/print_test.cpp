@@ -38,6 +38,8 @@ Tensor made_by(const std::string& op, Tensor x) {
       {"softmax", [&] { return softmax(x, -1); }},
       {"log_softmax", [&] { return log_softmax(x, -1); }},
       {"transpose", [&] { return transpose(x, 0, 1); }},
+      {"select", [&] { return x[0]; }},
+      {"slice", [&] { return slice(x, 0, 0, 1); }},
       {"masked_fill_",
        [&] {
          Tensor y = clone(x);

@@ -30,6 +30,8 @@ def case(shape, values, dtype=torch.float32, op=""):
         "softmax": lambda: torch.softmax(x, -1),
         "log_softmax": lambda: torch.log_softmax(x, -1),
         "transpose": lambda: x.transpose(0, 1),
+        "select": lambda: x[0],
+        "slice": lambda: x[0:1],
         "masked_fill_": lambda: x.clone().masked_fill_(x > 0, 0.0),
         "detach": lambda: x.detach(),
     }[op]()
@@ -117,6 +119,9 @@ case([2, 3], [0.1, 0.2, 0.9], op="log_softmax")
 case([2, 3], [0.1, 0.2, 0.9], op="transpose")
 case([2, 3], [0.1, -0.2, 0.9], f64, op="masked_fill_")
 case([2, 3], [0.1, -0.2, 0.9], op="detach")
+case([2, 3], [0.1, 0.2, 0.9], op="select")
+case([3], [0.1, 0.2, 0.9], op="select")
+case([2, 3], [0.1, 0.2, 0.9], op="slice")
 case([6], [0.1, -0.2, 0.9], op="neg")
 case([7], [0.1, -0.2, 0.9], op="neg")
 case([8], [0.1, -0.2, 0.9], f64, op="exp")
