@@ -1,0 +1,54 @@
+// docs/adding_an_op.md: CMakeLists.txt builds its three files; the commands that it names print what it says.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/paths.h"
+#include "tests/process.h"
+
+namespace onestep::testing {
+namespace {
+
+const std::string kBuilt = ONESTEP_BINARY_DIR "/tests/docs/";
+
+/// What the page shows as printed, block by block.
+std::vector<std::string> printed_blocks() {
+  std::ifstream page(ONESTEP_SOURCE_DIR "/docs/adding_an_op.md");
+  std::vector<std::string> blocks;
+  bool inside = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("```")) {
+      inside = line == "```text";
+      if (inside) blocks.emplace_back();
+    } else if (inside) {
+      blocks.back() += line + '\n';
+    }
+  }
+  return blocks;
+}
+
+TEST_CASE("adding an op: gradcheck prints what the page says of the rule and of the mistaken one") {
+  const std::vector<std::string> blocks = printed_blocks();
+  REQUIRE(blocks.size() == 2);
+  const ProcessResult right = run_process({kBuilt + "onestep_with_addcmul", "gradcheck", "--op", "addcmul"});
+  CHECK(right.status == 0);
+  CHECK(right.out == blocks[0]);
+  const ProcessResult mistaken = run_process({kBuilt + "onestep_with_mistaken", "gradcheck", "--op", "addcmul"});
+  CHECK(mistaken.status == 1);
+  CHECK(mistaken.out == blocks[1]);
+}
+
+TEST_CASE("adding an op: the suite passes with the page's three files and misses the third one") {
+  const std::string cases = "-tc=op suite: addcmul,op cases*";
+  const ProcessResult whole = run_process({kBuilt + "suite_with_addcmul", cases});
+  CHECK_MESSAGE(whole.status == 0, whole.out);
+  CHECK(whole.out.find("4 passed | 0 failed") != std::string::npos);
+  const ProcessResult lacking = run_process({kBuilt + "suite_without_cases", cases});
+  CHECK(lacking.status == 1);
+  CHECK(lacking.out.find("logged: op := addcmul") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace onestep::testing
