@@ -317,4 +317,25 @@ void check_resumable(const Config& started, const Config& now) {
   }
 }
 
+std::map<std::string, std::string> fixed_values(const Config& config) {
+  constexpr size_t kLongest = 64;
+  std::map<std::string, std::string> values;
+  for (const Field& field : config_fields()) {
+    if (field.may_change || !holds(field.when, config)) continue;
+    const std::string value = to_json(value_of(field, config));
+    values[field.path] = value.size() <= kLongest ? value : "xxh3_128 " + hash_of(value);
+  }
+  return values;
+}
+
+void check_trained_with(const std::map<std::string, std::string>& values, const Config& config, const std::string& section) {
+  const auto now = fixed_values(config);
+  for (const Field& field : config_fields()) {
+    const auto before = values.find(field.path), after = now.find(field.path);
+    if (before == values.end() || after == now.end() || (!section.empty() && field.section() != section)) continue;
+    check<ConfigError>(before->second == after->second, config.origin.at(field.pointer()), ": is ", after->second,
+                       ", the checkpoint was trained with ", before->second, " (put it back, or train a new run)");
+  }
+}
+
 }  // namespace onestep::train

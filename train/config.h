@@ -141,6 +141,14 @@ std::string resolved_json(const Config& config);
 /// go on with, unless it is one that cannot change what was trained so far (steps, logging, evaluation, checkpoints).
 void check_resumable(const Config& started, const Config& now);
 
+/// The keys on which what a run has learned depends (all but those that may change when it goes on) and their values as JSON,
+/// long ones as their hash: what a checkpoint remembers of its config.
+std::map<std::string, std::string> fixed_values(const Config& config);
+
+/// Throws ConfigError naming the first key of the section (all sections for "") whose value is not that of fixed_values() when
+/// the checkpoint was made: config.json was changed by hand.
+void check_trained_with(const std::map<std::string, std::string>& values, const Config& config, const std::string& section);
+
 /// JSON Schema (draft 2020-12) of the config file: configs/schema.json.
 std::string schema_json();
 

@@ -142,10 +142,12 @@ std::vector<Field> data_fields() {
           .may_be_absent(),
       field("data.path", in, &D::path, "a UTF-8 text file, relative to the working directory")
           .only(kind, {"text"})
-          .may_be_absent(),
+          .may_be_absent()
+          .changeable(),
       field("data.paths", in, &D::paths, "several text files in this order; `*`, `?` and `[...]` match file names, sorted")
           .only(kind, {"text"})
-          .may_be_absent(),
+          .may_be_absent()
+          .changeable(),
       field("data.text", in, &D::text, "the text itself").only(kind, {"text"}).may_be_absent(),
       field("data.tokenizer", in, &D::tokenizer,
             "what a token is: a Unicode code point, a byte (256 ids), a word (punctuation stands alone), or a piece of GPT-2's "
@@ -156,7 +158,8 @@ std::vector<Field> data_fields() {
             "folder with vocab.json and merges.txt (or encoder.json and vocab.bpe): GPT-2's, or one that `onestep tokenizer "
             "train` has written")
           .only("data.tokenizer", {"bpe"})
-          .needed("data.tokenizer", {"bpe"}),
+          .needed("data.tokenizer", {"bpe"})
+          .changeable(),
       field("data.length", in, &D::length, "random symbols a sequence; it is 2 length long, a window 2 length - 1")
           .range(1, kMaxLength / 2)
           .only(task, {"copy", "reverse", "sort"}),

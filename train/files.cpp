@@ -24,6 +24,31 @@ int open_file(const std::string& path, int flags) {
   return fd;
 }
 
+void check_regular(const std::string& path, mode_t mode) {
+  check<IoError>(!S_ISDIR(mode), path, ": is a directory, not a file");
+  check<IoError>(S_ISREG(mode), path, ": is not a regular file (a pipe, socket or device)");
+}
+
+struct OpenFile {
+  int fd;
+  uint64_t size;
+};
+
+/// Opens a regular file and nothing else. O_NONBLOCK: opening a pipe must not wait for its other end.
+OpenFile open_regular(const std::string& path, int flags) {
+  const int fd = open_file(path, flags | O_NONBLOCK);
+  struct stat status {};
+  try {
+    const bool known = ::fstat(fd, &status) == 0;
+    check<IoError>(known, path, ": cannot be examined: ", error_reason(errno));
+    check_regular(path, status.st_mode);
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
+  return {fd, static_cast<uint64_t>(status.st_size)};
+}
+
 /// Deletes a file at the end of its scope unless it was kept.
 struct Unfinished {
   fs::path path;
@@ -62,18 +87,10 @@ std::string format_bytes(int64_t bytes) {
 
 // ---- reading
 
-// O_NONBLOCK: opening a pipe must not wait for its writer.
-InputFile::InputFile(const std::string& path) : path_(path), fd_(open_file(path, O_RDONLY | O_NONBLOCK)) {
-  struct stat status {};
-  const bool known = ::fstat(fd_, &status) == 0, regular = known && S_ISREG(status.st_mode);
-  if (!regular) {
-    const int error = errno;
-    ::close(fd_);  // no destructor runs for an object that never came to be
-    check<IoError>(known, path, ": cannot be examined: ", error_reason(error));
-    check<IoError>(!S_ISDIR(status.st_mode), path, ": is a directory, not a file");
-    fail<IoError>(path, ": is not a regular file (a pipe, socket or device)");
-  }
-  size_ = static_cast<uint64_t>(status.st_size);
+InputFile::InputFile(const std::string& path) : path_(path) {
+  const OpenFile file = open_regular(path, O_RDONLY);
+  fd_ = file.fd;
+  size_ = file.size;
 }
 
 InputFile::~InputFile() { ::close(fd_); }
@@ -127,7 +144,7 @@ FileStamp stamp_file(const std::string& path) {
 // ---- writing
 
 OutputFile::OutputFile(const std::string& path, Mode mode)
-    : path_(path), fd_(open_file(path, O_WRONLY | O_CREAT | (mode == Mode::append ? O_APPEND : O_TRUNC))) {}
+    : path_(path), fd_(open_regular(path, O_WRONLY | O_CREAT | (mode == Mode::append ? O_APPEND : O_TRUNC)).fd) {}
 
 OutputFile::~OutputFile() {
   if (fd_ >= 0) ::close(fd_);
@@ -169,6 +186,8 @@ fs::path temporary_path(const fs::path& path) {
 }
 
 void write_file(const fs::path& path, std::string_view text) {
+  struct stat former {};  // a device must not be replaced by a file
+  if (::stat(path.c_str(), &former) == 0) check_regular(path.string(), former.st_mode);
   Unfinished temporary{temporary_path(path)};
   OutputFile file(temporary.path.string());
   file.write(text);

@@ -27,7 +27,7 @@ class InputFile {
 
  private:
   std::string path_;
-  int fd_;
+  int fd_ = -1;
   uint64_t size_ = 0;
 };
 
@@ -38,7 +38,7 @@ struct FileStamp {
   bool operator==(const FileStamp&) const = default;
 };
 
-/// A file being written, which hashes its bytes on the way. Throws IoError.
+/// A regular file being written, which hashes its bytes on the way. Throws IoError, also for a directory, pipe or device.
 class OutputFile {
  public:
   enum class Mode { replace, append };
@@ -69,7 +69,8 @@ std::string read_file(const std::string& path, int64_t max_bytes);
 /// The stamp of a file, read in pieces.
 FileStamp stamp_file(const std::string& path);
 
-/// Replaces `path` by a file of this text, durably: whenever the machine stops, the old or the new file is there, whole.
+/// Replaces `path`, a regular file or nothing, by a file of this text, durably: whenever the machine stops, the old or the new
+/// file is there, whole.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
 /// `.NAME.tmp` in the folder of `path`: where what will be called NAME is made.

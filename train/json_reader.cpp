@@ -15,6 +15,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t kMaxTree = size_t{48} << 20;  // bytes: a value takes up to 16 times its text
+
 // Builds the tree with an explicit stack and stops at the first thing that is wrong, which it keeps in `error`.
 class StrictHandler : public nlohmann::json_sax<json> {
  public:
@@ -56,7 +58,14 @@ class StrictHandler : public nlohmann::json_sax<json> {
     std::string key;  // the object's member being read
   };
 
+  // The value's place in the tree, or nullptr if that would grow too large.
   json* add(json value) {
+    memory_ += value.is_string() ? 64 + value.get_ref<const std::string&>().size() : value.is_structured() ? 96 : 32;
+    if (!open_.empty()) memory_ += open_.back().key.empty() ? 0 : 96 + open_.back().key.size();
+    if (memory_ > kMaxTree) {
+      error = "too many values: they would take more than " + format_bytes(kMaxTree) + " of memory";
+      return nullptr;
+    }
     if (open_.empty()) return &(root = std::move(value));
     json& container = *open_.back().container;
     if (container.is_array()) {
@@ -71,8 +80,9 @@ class StrictHandler : public nlohmann::json_sax<json> {
       error = "nested more than " + std::to_string(kMaxJsonDepth) + " levels deep";
       return false;
     }
-    open_.push_back({add(std::move(container)), ""});
-    return true;
+    json* const place = add(std::move(container));
+    if (place != nullptr) open_.push_back({place, ""});
+    return place != nullptr;
   }
 
   bool close() {
@@ -91,6 +101,7 @@ class StrictHandler : public nlohmann::json_sax<json> {
   }
 
   std::vector<Level> open_;
+  size_t memory_ = 0;  // that the tree takes, roughly
 };
 
 // "LINE:COLUMN" of the byte at `offset`, both from 1; columns count characters.

@@ -13,7 +13,7 @@ inline constexpr int kMaxJsonDepth = 64;
 
 /// Parses one JSON value (RFC 8259). Refused with `E` (ConfigError or IoError): text that is not UTF-8 or holds a NUL byte, any
 /// syntax error (`SOURCE:LINE:COLUMN: ...`), a number no double can hold, a key twice in one object, more than kMaxJsonDepth
-/// levels (`SOURCE: /pointer: ...`).
+/// levels, values that would take more than 48 MiB of memory (`SOURCE: /pointer: ...`).
 template <class E>
 nlohmann::json parse_json(std::string_view text, const std::string& source);
 

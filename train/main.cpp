@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string>
@@ -12,7 +13,9 @@
 #include "autograd/error.h"
 #include "autograd/kernels/parallel.h"
 #include "train/commands/commands.h"
+#include "train/files.h"
 #include "train/suggest.h"
+#include "train/utf8.h"
 
 namespace {
 
@@ -96,6 +99,9 @@ int run(int argc, char** argv) {
   return status;
 }
 
+// Names and values in a message may come from a file: they must not do anything to the terminal.
+void complain(const std::string& message) { std::cerr << "onestep: " << onestep::train::escaped(message) << '\n'; }
+
 // By default libgomp's threads spin for milliseconds after each parallel region: on a machine that is also busy with something
 // else a training step then takes 15 times as long. Unless the user has decided otherwise they go to sleep soon. The library
 // reads this when it is loaded, hence a fresh start; where that fails the program goes on as it is.
@@ -114,9 +120,11 @@ int main(int argc, char** argv) {
     limit_spinning(argv);
     return run(argc, argv);
   } catch (const std::bad_alloc&) {
-    std::cerr << "onestep: out of memory (try a smaller model, batch or context)\n";
+    complain("out of memory (try a smaller model, batch or context)");
+  } catch (const std::filesystem::filesystem_error& error) {
+    complain(error.path1().string() + ": " + onestep::train::error_reason(error.code().value()));
   } catch (const std::exception& error) {
-    std::cerr << "onestep: " << error.what() << '\n';
+    complain(error.what());
   }
   return kBadInput;
 }

@@ -40,6 +40,7 @@ std::optional<int64_t> step_of(std::string_view line) {
 
 /// Cuts the file off after the last line of a step before `first_step`.
 std::string cut_off(const std::string& path, int64_t first_step) {
+  if (std::filesystem::exists(path)) const InputFile regular(path);  // a stream would wait for a pipe's writer
   std::ifstream in(path);
   int64_t bytes = 0, kept = 0, previous = -1, number = 0, foreign = 0;
   for (std::string line; std::getline(in, line) && !in.eof();) {  // a line without its end does not count

@@ -102,7 +102,7 @@ std::string header_text(const NamedTensors& tensors, const std::map<std::string,
   int64_t begin = 0;
   for (const auto& [name, tensor] : tensors) {
     const auto dtype =
-        std::find_if(kDTypes.begin(), kDTypes.end(), [&](const auto& d) { return d.second == tensor.dtype(); })->first;
+        std::find_if(kDTypes.begin(), kDTypes.end(), [&t = tensor](const auto& d) { return d.second == t.dtype(); })->first;
     const int64_t end = begin + tensor.numel() * size_of(tensor.dtype());
     const std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
     check<IoError>(!header.contains(name), "write_safetensors: two tensors are called ", quote(name));

@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char* kFormat = "onestep checkpoint 1";
+constexpr const char* kFormat = "onestep checkpoint 2";
 constexpr int64_t kMaxBytes = 1 << 16;  // the generator's state takes 5 KB of it
 
 /// The end of the file: the hash of all before it.
@@ -94,6 +94,13 @@ std::optional<StepMetrics> read_unfinished(const Field& field, int64_t step) {
   return metrics;
 }
 
+std::map<std::string, std::string> read_config(const Field& field) {
+  field.require(field.value.is_object(), "must be an object: got ", brief(field.value));
+  std::map<std::string, std::string> values;
+  for (const auto& [key, _] : field.value.items()) values[key] = field[key].text();
+  return values;
+}
+
 FileStamps read_stamps(const Field& field) {
   field.require(field.value.is_object(), "must be an object: got ", brief(field.value));
   FileStamps files;
@@ -124,6 +131,7 @@ std::string state_json(const Checkpoint& checkpoint, const FileStamps& files) {
   const ordered_json state{{"format", kFormat},
                            {"step", trainer.step},
                            {"seconds", checkpoint.run.seconds},
+                           {"config", trainer.config},
                            {"data", {{"sequences", trainer.sequences}, {"xxh3_128", trainer.data_hash}}},
                            {"generator", trainer.generator},
                            {"best", to_json(checkpoint.run.best)},
@@ -139,12 +147,13 @@ StateFile read_state_file(const std::string& path) {
   const Field state{root, path};
   state.require(root.is_object() && root.contains("format") && root["format"] == kFormat, "is not of the format ",
                 quote(kFormat));
-  state.check_keys({"format", "step", "seconds", "data", "generator", "best", "unfinished", "files", "xxh3_128"});
+  state.check_keys({"format", "step", "seconds", "config", "data", "generator", "best", "unfinished", "files", "xxh3_128"});
   const Field data = state["data"];
   data.check_keys({"sequences", "xxh3_128"});
   StateFile file;
   TrainerState& trainer = file.checkpoint.trainer;
   trainer.step = state["step"].count();
+  trainer.config = read_config(state["config"]);
   trainer.sequences = data["sequences"].count();
   trainer.data_hash = data["xxh3_128"].text().empty() ? "" : data["xxh3_128"].hash();
   trainer.generator = state["generator"].text();

@@ -69,7 +69,11 @@ std::shared_ptr<const Tokenizer> vocabulary_of(const std::vector<std::string>& f
                                                const std::string& stamp) {
   VocabularyBuilder builder(kind);
   read_text(files, "reading the vocabulary of", quiet, stamp, [&](const TextPart& part) { return builder.add(part); });
-  return builder.finish();
+  try {
+    return builder.finish();
+  } catch (const ConfigError& error) {
+    fail<ConfigError>(files[0], ": ", error.what());
+  }
 }
 
 void write_tokens(const fs::path& path, const std::vector<std::string>& files, const Tokenizer& tokenizer, bool quiet,
@@ -118,7 +122,9 @@ fs::path token_cache_folder() {
 
 TokenisedText tokenise_files(const std::vector<std::string>& files, const std::string& kind,
                              std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
-  const std::string stamp = TextReader(files).stamp();
+  const TextReader text(files);
+  check<IoError>(text.bytes() > 0, files[0], files.size() == 1 ? "" : " and all other files of the text", ": is empty");
+  const std::string& stamp = text.stamp();
   if (!tokenizer && kind == "byte") tokenizer = std::make_shared<ByteTokenizer>();
   const std::string hash = tokenizer ? hash_of(tokenizer->to_json()) : "";
   const fs::path folder = token_cache_folder();

@@ -189,6 +189,7 @@ const std::string& Trainer::data_hash() {
 TrainerState Trainer::state() {
   return {.step = steps_done_,
           .sequences = steps_done_ * sequences_per_step(),
+          .config = fixed_values(config_),
           .data_hash = data_hash(),
           .generator = generator_.state(),
           .model = model_->state_dict(),
@@ -196,6 +197,7 @@ TrainerState Trainer::state() {
 }
 
 void Trainer::load_state(const TrainerState& state) {
+  check_trained_with(state.config, config_, "");
   check<ConfigError>(state.data_hash == data_hash(), "the data is not what the run was started with: its hash is ", data_hash(),
                      ", was ", state.data_hash, " (bring back the data, or start a new run)");
   check<ConfigError>(state.sequences / sequences_per_step() == state.step && state.sequences % sequences_per_step() == 0,

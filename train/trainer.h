@@ -71,12 +71,13 @@ Evaluation evaluate_all(LanguageModel& model, const Tokens& tokens, const Tokeni
 
 /// All that training changes: with it a trainer of the same config goes on as if it had never stopped.
 struct TrainerState {
-  int64_t step = 0;            ///< Updates done.
-  int64_t sequences = 0;       ///< Training sequences seen: how far the generator has drawn from the data.
-  std::string data_hash;       ///< Data::hash().
-  std::string generator;       ///< Generator::state().
-  nn::NamedTensors model;      ///< state_dict() of the model
-  nn::NamedTensors optimizer;  ///< and of the optimizer.
+  int64_t step = 0;                           ///< Updates done.
+  int64_t sequences = 0;                      ///< Training sequences seen: how far the generator has drawn from the data.
+  std::map<std::string, std::string> config;  ///< fixed_values() of the config.
+  std::string data_hash;                      ///< Data::hash().
+  std::string generator;                      ///< Generator::state().
+  nn::NamedTensors model;                     ///< state_dict() of the model
+  nn::NamedTensors optimizer;                 ///< and of the optimizer.
 };
 
 /// Owns everything a run needs: data, model, optimizer and the one generator from which parameters, batches and dropout draw.

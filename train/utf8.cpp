@@ -83,12 +83,13 @@ std::string to_utf8(uint32_t code) {
 
 namespace {
 
-std::string escape(std::string_view text, bool between_quotes) {
-  constexpr size_t kLongest = 60;
+constexpr size_t kLongest = 60;
+
+std::string escape(std::string_view text, bool between_quotes, size_t longest = kLongest) {
   constexpr char kHex[] = "0123456789abcdef";
   std::string out;
   for (size_t at = 0; at < text.size();) {
-    if (at >= kLongest) return out + "...";
+    if (at >= longest) return out + "...";
     const size_t length = utf8_length(text, at);
     const auto byte = static_cast<unsigned char>(text[at]);
     if (between_quotes && (text[at] == '"' || text[at] == '\\')) {
@@ -99,8 +100,8 @@ std::string escape(std::string_view text, bool between_quotes) {
       out += "\\t";
     } else if (length == 0) {
       out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-    } else if (byte < 0x20 || byte == 0x7F) {
-      out += {'\\', 'u', '0', '0', kHex[byte >> 4], kHex[byte & 15]};
+    } else if (const uint32_t code = code_point(text.substr(at, length)); code < 0x20 || (code >= 0x7F && code < 0xA0)) {
+      out += {'\\', 'u', '0', '0', kHex[code >> 4], kHex[code & 15]};
     } else {
       out += text.substr(at, length);
     }
@@ -110,6 +111,8 @@ std::string escape(std::string_view text, bool between_quotes) {
 }
 
 }  // namespace
+
+std::string escaped(std::string_view text) { return escape(text, false, std::string_view::npos); }
 
 std::string printable(std::string_view text) { return escape(text, false); }
 

@@ -31,7 +31,10 @@ class Utf8Stream {
   std::string rest_;
 };
 
-/// For messages: the text with controls and broken bytes escaped, cut after about 60 bytes.
+/// For the terminal: the text with controls and broken bytes escaped, so that it does nothing there but stand on one line.
+std::string escaped(std::string_view text);
+
+/// For messages: the same, cut after about 60 bytes.
 std::string printable(std::string_view text);
 
 /// The same in quotes, with those of the text escaped, too.

@@ -1,135 +1,23 @@
 // A run that is killed, interrupted or refused a write ends, once resumed, with the bits of one that never stopped.
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/file.h>
 
 #include <algorithm>
-#include <chrono>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
-#include <thread>
 
-#include "tests/paths.h"
-#include "tests/process.h"
+#include "tests/cli/stopped_run.h"
 
-using onestep::testing::Process;
-using onestep::testing::ProcessResult;
-using onestep::testing::run_onestep;
-using onestep::testing::run_process;
-using onestep::testing::TemporaryFolder;
-namespace fs = std::filesystem;
-using nlohmann::json;
+using namespace onestep::testing;
 
 namespace {
 
-const std::string kProgram = ONESTEP_BINARY_DIR "/onestep";
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::string read(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
-std::vector<std::string> metrics_lines(const fs::path& run) {
-  std::vector<std::string> lines;
-  std::ifstream in(run / "metrics.jsonl");
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
-/// All of the metrics but the times.
-std::vector<json> metrics(const fs::path& run) {
-  std::vector<json> lines;
-  for (const std::string& line : metrics_lines(run)) {
-    lines.push_back(json::parse(line));
-    lines.back().erase("seconds");
-    lines.back().erase("tokens_per_second");
-  }
-  return lines;
-}
-
-/// A run that is stopped again and again, and in the end compared with one that never was.
-class StoppedRun {
- public:
-  explicit StoppedRun(const std::string& config) { std::ofstream(folder_.path() / "config.json") << config; }
-
-  fs::path path() const { return folder_.path() / "run"; }
-  size_t lines() const { return metrics_lines(path()).size(); }
-
-  /// Starts the run, or resumes it, for a million steps, and stops it once it has logged `lines` lines.
-  ProcessResult stop_with(int signal, size_t lines, std::chrono::microseconds later = {}) const {
-    const bool resume = fs::exists(path() / "config.json");
-    std::vector<std::string> command =
-        resume ? train({"--resume", path().string()}) : train({config(), "--out", path().string()});
-    const Process training(set(command, {"train.steps=1000000"}));
-    while ((this->lines() < lines || !fs::exists(path() / "metrics.jsonl")) && !has_ended(training.pid()))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    std::this_thread::sleep_for(later);
-    ::kill(training.pid(), signal);
-    return training.wait();
-  }
-
-  /// Some steps further both end with the same bits and the same metrics.
-  void check_ends_as_uninterrupted(std::vector<std::string> sets = {}) const {
-    const size_t steps = lines() + 25;
-    sets.push_back("train.steps=" + std::to_string(steps));
-    const ProcessResult resumed = run_process(set(train({"--resume", path().string()}), sets));
-    CHECK(resumed.status == 0);
-    CHECK(resumed.err == "");
-    const fs::path whole = folder_.path() / "whole";
-    CHECK(run_process(set(train({config(), "--out", whole.string()}), sets)).status == 0);
-    check_same_checkpoint(whole, path(), steps);
-    CHECK(metrics(whole).size() == steps);
-    CHECK(metrics(whole) == metrics(path()));
-  }
-
-  static void check_same_checkpoint(const fs::path& a, const fs::path& b, size_t step) {
-    const std::string folder = "checkpoints/step-" + std::to_string(step);
-    for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
-      REQUIRE(fs::exists(a / folder / name));
-      CHECK_MESSAGE(read(a / folder / name) == read(b / folder / name), name);
-    }
-    const json one = json::parse(read(a / folder / "state.json")), other = json::parse(read(b / folder / "state.json"));
-    for (const char* key : {"step", "data", "generator", "best", "unfinished"}) CHECK_MESSAGE(one[key] == other[key], key);
-  }
-
- private:
-  static bool has_ended(pid_t pid) {
-    siginfo_t info{};
-    ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
-    return info.si_pid == pid;
-  }
-  static std::vector<std::string> train(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {kProgram, "train", "--quiet"});
-    return arguments;
-  }
-  static std::vector<std::string> set(std::vector<std::string> command, const std::vector<std::string>& sets) {
-    for (const std::string& one : sets) command.insert(command.end(), {"--set", one});
-    return command;
-  }
-  std::string config() const { return (folder_.path() / "config.json").string(); }
-
-  TemporaryFolder folder_;
-};
-
-const std::string kText =
-    R"("data": {"kind": "text", "text": "the quick brown fox jumps over the lazy dog and then goes home"})";
-const std::string kModel = R"("model": {"d_model": 16, "num_heads": 2, "context_length": 5, "dropout": 0.2})";
-const std::string kTrain = R"("train": {"batch_size": 4, "grad_accumulation": 2, "grad_clip": 0.5, "eval_every": 20,
-    "eval_batches": 2, "checkpoint_every": 5})";
-
-}  // namespace
-
-TEST_CASE("resume: a run killed at twenty random points ends with the bits of one that was not") {
+/// A run that saves every few steps, killed so many times at random moments of training and saving.
+void check_kills(int kills) {
   const StoppedRun run("{" + kModel + ", " + kText + ", " + kTrain +
                        R"(, "schedule": {"kind": "cosine", "warmup_steps": 20, "decay_steps": 150}})");
   std::mt19937 random(1);
-  for (int kills = 0; kills < 20; ++kills) {
+  for (int kill = 0; kill < kills; ++kill) {
     const ProcessResult result =
         run.stop_with(SIGKILL, run.lines() + random() % 11, std::chrono::microseconds(random() % 3000));
     CHECK(result.status == 128 + SIGKILL);
@@ -137,6 +25,12 @@ TEST_CASE("resume: a run killed at twenty random points ends with the bits of on
   }
   run.check_ends_as_uninterrupted();
 }
+
+}  // namespace
+
+TEST_CASE("resume: a run killed at twenty random points ends with the bits of one that was not") { check_kills(20); }
+
+TEST_CASE("nightly: a run killed at 250 random points ends with the bits of one that was not") { check_kills(250); }
 
 TEST_CASE("resume: SIGINT saves and exits 130 and the run goes on to the bit for models and data and optimizers of all kinds") {
   const std::string sgd = "{" + kModel + ", " + kText + ", " + kTrain + R"(, "optimizer": {"kind": "sgd", "momentum": 0.9}})";
@@ -193,6 +87,45 @@ TEST_CASE("resume: what may not change is refused by name and so are two process
   CHECK(contains(run_onestep({"train"}).err, "onestep: train: needs a CONFIG, or --resume RUN"));
 }
 
+TEST_CASE("resume: a config that was edited by hand is refused by key and a text may move") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", text = folder.path() / "a.txt", moved = folder.path() / "b.txt";
+  std::ofstream(text) << "the quick brown fox jumps over the lazy dog and then goes home";
+  std::ofstream(folder.path() / "c.txt") << "the quick brown fox jumps over the lazy dog and then runs home";
+  std::ofstream(folder.path() / "config.json")
+      << "{" + kModel + R"(, "data": {"kind": "text", "path": ")" + text.string() + R"("}, "train": {"steps": 2}})";
+  const ProcessOptions cache{.environment = {{"ONESTEP_CACHE", (folder.path() / "cache").string()}}};
+  REQUIRE(run_onestep({"train", (folder.path() / "config.json").string(), "--quiet", "--out", run.string()}, cache).status ==
+          0);
+  const std::string config = (run / "config.json").string(), good = read(config);
+  const auto with = [&](const std::string& from, const std::string& to, std::vector<std::string> command) {
+    std::string edited = good;
+    REQUIRE(contains(edited, from));
+    std::ofstream(config) << edited.replace(edited.find(from), from.size(), to);
+    const ProcessResult result = run_onestep(command, cache);
+    std::ofstream(config) << good;
+    return result;
+  };
+  const std::vector<std::string> resume{"train", "--resume", run.string(), "--quiet", "--set", "train.steps=4"};
+  const ProcessResult seed = with("\"seed\": 123", "\"seed\": 124", resume);
+  CHECK(seed.status == 2);
+  CHECK(seed.err == "onestep: " + (run / "checkpoints/step-2").string() + ": cannot be resumed: " + config +
+                        ": /seed: is 124, the checkpoint was trained with 123 (put it back, or train a new run)\n");
+  const ProcessResult heads = with("\"num_heads\": 2", "\"num_heads\": 4", {"eval", run.string()});
+  CHECK(heads.status == 2);
+  CHECK(heads.err == "onestep: " + config +
+                         ": /model/num_heads: is 4, the checkpoint was trained with 2 (put it back, or train a new run)\n");
+  fs::rename(text, moved);
+  const ProcessResult gone = run_onestep(resume, cache);
+  CHECK(gone.status == 2);
+  CHECK(gone.err == "onestep: " + text.string() + ": cannot be opened: no such file\n");
+  CHECK(contains(with("a.txt", "c.txt", resume).err, ": cannot be resumed: the data is not what the run was started with"));
+  CHECK(with("a.txt", "b.txt", resume).status == 0);
+  std::vector<std::string> given = resume;
+  given.insert(given.end(), {"--set", "data.path=" + moved.string()});
+  CHECK(run_onestep(given, cache).status == 0);
+}
+
 TEST_CASE("resume: a damaged checkpoint is passed over aloud and kept aside") {
   const StoppedRun run("{" + kModel + ", " + kText + ", " + kTrain + "}");
   CHECK(run.stop_with(SIGINT, 20).status == 130);
@@ -216,44 +149,3 @@ TEST_CASE("resume: a damaged checkpoint is passed over aloud and kept aside") {
   CHECK(resumed.err == reason + "kept as " + newest.filename().string() + ".damaged)\nresuming from " + older.string() + "\n");
   CHECK(fs::exists(newest.string() + ".damaged/optimizer.safetensors"));
 }
-
-#ifdef ONESTEP_FAILING_IO  // a sanitizer's library wants to be the first one
-
-TEST_CASE("resume: every call that writes may fail or be the last and no checkpoint is lost") {
-  const TemporaryFolder folder;
-  const fs::path start = folder.path() / "start", whole = folder.path() / "whole", run = folder.path() / "failing-run";
-  std::ofstream(folder.path() / "config.json")
-      << R"({"model": {"attention": "simplified", "d_model": 2, "context_length": 2}, "optimizer": {"kind": "sgd"},
-             "data": {"kind": "tokens", "tokens": [0, 1, 0, 1], "vocab_size": 2}, "train": {"steps": 1, "eval_every": 1, "keep_checkpoints": 1}})";
-  const std::string config = (folder.path() / "config.json").string(), two = "train.steps=2";
-  REQUIRE(run_onestep({"train", config, "--quiet", "--out", start.string()}).status == 0);
-  REQUIRE(run_onestep({"train", config, "--quiet", "--out", whole.string(), "--set", two}).status == 0);
-  const std::vector<std::string> resume{"train", "--resume", run.string(), "--quiet", "--set", two};
-  for (const std::string error : {"5", "28", "kill"}) {  // EIO, ENOSPC
-    int calls = 0;
-    for (bool reached = true; reached; ++calls) {
-      CAPTURE(error);
-      CAPTURE(calls);
-      fs::remove_all(run);
-      fs::copy(start, run, fs::copy_options::recursive);
-      const ProcessResult failed = run_onestep(resume, {.environment = {{"LD_PRELOAD", ONESTEP_FAILING_IO},
-                                                                        {"FAIL_UNDER", run.filename().string()},
-                                                                        {"FAIL_AT", std::to_string(calls + 1)},
-                                                                        {"FAIL_ERROR", error}}});
-      reached = failed.status != 0;
-      if (reached) CHECK(failed.status == (error == "kill" ? 128 + SIGKILL : 2));
-      if (reached && error != "kill") {
-        CHECK(failed.err.starts_with("onestep: "));
-        CHECK(std::count(failed.err.begin(), failed.err.end(), '\n') == 1);
-        CHECK(contains(failed.err, error == "28" ? "the disk is full" : "Input/output error"));
-        for (const auto& entry : fs::directory_iterator(run / "checkpoints")) CHECK(entry.path().filename().string()[0] != '.');
-      }
-      CHECK(run_onestep(resume).status == 0);
-      StoppedRun::check_same_checkpoint(whole, run, 2);
-      CHECK(metrics(whole) == metrics(run));
-    }
-    CHECK(calls > 30);
-  }
-}
-
-#endif

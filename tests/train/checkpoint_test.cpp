@@ -3,12 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <sstream>
 
 #include "autograd/ops.h"
 #include "tests/process.h"
+#include "tests/train/memory_limit.h"
 #include "train/safetensors.h"
 
 using namespace onestep;
@@ -157,16 +160,20 @@ TEST_CASE("checkpoint: the newest and the best are kept and leftovers go") {
                        ConfigError);
 }
 
-TEST_CASE("checkpoint: every truncation and every flipped bit of every file is refused with its name") {
+TEST_CASE("checkpoint: every truncation and every flipped bit of every file is refused with its name in bounded memory") {
   const TemporaryFolder run;
-  Config config = parse_config(R"({"model": {"attention": "self_v1", "d_model": 2, "context_length": 2}, "train": {"steps": 9},
-      "data": {"kind": "tokens", "tokens": [0, 1, 0, 1], "vocab_size": 2}, "optimizer": {"kind": "sgd"}})",
-                               "test");
+  Config config =
+      parse_config(R"({"model": {"attention": "simplified", "d_model": 1, "context_length": 2}, "train": {"steps": 9},
+      "data": {"kind": "tokens", "tokens": [0, 1, 0, 1], "vocab_size": 2}, "optimizer": {"kind": "sgd", "momentum": 0.5}})",
+                   "test");
   Trainer trainer(config);
   trainer.step();
   save_checkpoint(run.path(), {trainer.state(), {}}, 1);
   const fs::path folder = run.path() / "checkpoints/step-1";
   REQUIRE(refusal(folder) == "");
+  uint64_t largest = 0;
+  for (const char* name : kFiles) largest = std::max(largest, uint64_t{fs::file_size(folder / name)});
+  const onestep::testing::MemoryLimit limit(onestep::testing::memory_for(largest));
   int64_t believed = 0, unnamed = 0;
   const auto try_it = [&](const fs::path& path) {
     const std::string message = refusal(folder);
@@ -197,6 +204,18 @@ TEST_CASE("checkpoint: every truncation and every flipped bit of every file is r
   CHECK(believed == 0);
   CHECK(unnamed == 0);
   CHECK(refusal(folder) == "");
+}
+
+TEST_CASE("checkpoint: the tests' limit of memory is one") {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
+  const onestep::testing::MemoryLimit limit(onestep::testing::memory_for(0));
+  const auto allocate = [](size_t mib) {
+    const auto block = std::make_unique<char[]>(mib << 20);
+    return block[mib];
+  };
+  CHECK(allocate(48) == 0);
+  CHECK_THROWS_AS(allocate(80), std::bad_alloc);
+#endif
 }
 
 TEST_CASE("checkpoint: the newest whole one is found behind damaged ones") {
@@ -256,6 +275,8 @@ TEST_CASE("trainer: a state that does not fit is refused by name") {
       CHECK(std::string(error.what()).find(message) != std::string::npos);
     }
   };
+  refused([](TrainerState& s) { s.config["model.dropout"] = "0.5"; },
+          "test: /model/dropout: is 0.2, the checkpoint was trained with 0.5 (put it back, or train a new run)");
   refused([](TrainerState& s) { s.data_hash = "1"; }, "the data is not what the run was started with: its hash is ");
   refused([](TrainerState& s) { ++s.sequences; }, "after 1 steps of 3 sequences it claims to have seen 4");
   refused([](TrainerState& s) { s.generator = "?"; }, "Generator::set_state: ");

@@ -18,6 +18,7 @@ std::string good_text() {
   Checkpoint checkpoint;
   checkpoint.trainer.step = 3;
   checkpoint.trainer.sequences = 36;
+  checkpoint.trainer.config = {{"seed", "7"}, {"model.d_model", "8"}};
   checkpoint.trainer.data_hash = hash_of("data");
   checkpoint.trainer.generator = "mt19937";
   checkpoint.run.seconds = 0.1;
@@ -59,6 +60,7 @@ TEST_CASE("state file: what is written is read back") {
   const StateFile state = read_state_file(path);
   CHECK(state.checkpoint.trainer.step == 3);
   CHECK(state.checkpoint.trainer.sequences == 36);
+  CHECK(state.checkpoint.trainer.config == std::map<std::string, std::string>{{"seed", "7"}, {"model.d_model", "8"}});
   CHECK(state.checkpoint.trainer.data_hash == hash_of("data"));
   CHECK(state.checkpoint.trainer.generator == "mt19937");
   CHECK(state.checkpoint.run.seconds == 0.1);
@@ -73,7 +75,7 @@ TEST_CASE("state file: a crafted one is refused with the field and the rule") {
     CAPTURE(to);
     CHECK(refusal(crafted(from, to)) == message);
   };
-  refused("checkpoint 1", "checkpoint 2", ": is not of the format \"onestep checkpoint 1\"");
+  refused("checkpoint 2", "checkpoint 1", ": is not of the format \"onestep checkpoint 2\"");
   refused("\"step\": 3", "\"step\": -1", ": /step: must be a whole number from 0: got -1");
   refused("\"step\": 3", "\"step\": 3.0", ": /step: must be a whole number from 0: got 3.0");
   refused("\"step\": 3", "\"step\": 18446744073709551615", ": /step: must be a whole number from 0: got 18446744073709551615");

@@ -45,7 +45,7 @@ Result evaluate_text(const Config& config, const std::shared_ptr<const Tokenizer
 int evaluate_run(const Options& options) {
   const std::filesystem::path run = run_path(options.run);
   const Config config = load_run_config(run);
-  const FoundCheckpoint found = choose_checkpoint(run, options.checkpoint);
+  const FoundCheckpoint found = choose_checkpoint(run, config, options.checkpoint);
   const auto tokenizer = load_run_tokenizer(run);
   const auto [result, on] = options.data.empty() ? evaluate_held_out(config, tokenizer, found, options.quiet)
                                                  : evaluate_text(config, tokenizer, found, options);

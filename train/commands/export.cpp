@@ -18,7 +18,7 @@ int export_gpt2(const Options& options) {
   const Config config = load_run_config(run);
   check<ConfigError>(config.model.kind == "gpt", (run / "config.json").string(), ": /model/kind: is ", config.model.kind,
                      ": only gpt can be exported as a GPT-2");
-  const FoundCheckpoint found = choose_checkpoint(run, options.checkpoint);
+  const FoundCheckpoint found = choose_checkpoint(run, config, options.checkpoint);
   Gpt2 gpt2{config.model, found.checkpoint.trainer.model};
   for (const auto& [name, tensor] : gpt2.state)
     if (name == "transformer.wte.weight") gpt2.model.vocab_size = tensor.size(0);  // the config leaves it to the data

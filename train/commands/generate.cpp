@@ -41,7 +41,7 @@ std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& 
   auto loaded = std::make_unique<LoadedRun>();
   const std::filesystem::path run = run_path(name);
   const Config config = load_run_config(run);
-  const FoundCheckpoint found = choose_checkpoint(run, which);
+  const FoundCheckpoint found = choose_checkpoint(run, config, which);
   loaded->tokenizer = load_run_tokenizer(run);
   loaded->model = make_trained_model(config, vocabulary(found), found, loaded->generator);
   return loaded;

@@ -40,6 +40,7 @@ int import_gpt2(const Options& options) {
   const std::unique_ptr<BpeTokenizer> tokenizer = read_tokenizer(folder, config.model.vocab_size);
   const RunLock lock = create_run(run, config, tokenizer.get());
   Checkpoint checkpoint;
+  checkpoint.trainer.config = fixed_values(config);
   checkpoint.trainer.generator = Generator(config.seed).state();
   checkpoint.trainer.model = std::move(gpt2.state);
   save_checkpoint(run, checkpoint, config.train.keep_checkpoints);

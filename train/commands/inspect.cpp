@@ -6,6 +6,7 @@
 #include "train/commands/commands.h"
 #include "train/safetensors.h"
 #include "train/trainer.h"
+#include "train/utf8.h"
 
 namespace onestep::train::commands {
 namespace {
@@ -19,11 +20,12 @@ std::string shape_text(const Shape& shape) {
 /// A line a tensor and their total.
 void print_tensors(const NamedTensors& tensors) {
   size_t width = 4;
-  for (const auto& [name, tensor] : tensors) width = std::max(width, name.size());
+  for (const auto& [name, tensor] : tensors) width = std::max(width, escaped(name).size());
   int64_t elements = 0, bytes = 0;
   for (const auto& [name, tensor] : tensors) {
-    std::cout << std::left << std::setw(static_cast<int>(width) + 2) << name << std::setw(18) << shape_text(tensor.shape())
-              << std::setw(10) << tensor.dtype() << grouped(static_cast<double>(tensor.numel())) << '\n';
+    std::cout << std::left << std::setw(static_cast<int>(width) + 2) << escaped(name) << std::setw(18)
+              << shape_text(tensor.shape()) << std::setw(10) << tensor.dtype() << grouped(static_cast<double>(tensor.numel()))
+              << '\n';
     elements += tensor.numel();
     bytes += tensor.numel() * size_of(tensor.dtype());
   }
@@ -33,7 +35,7 @@ void print_tensors(const NamedTensors& tensors) {
 
 int inspect_tensor_file(const std::string& path) {
   const TensorFile file = read_safetensors(path);
-  for (const auto& [key, value] : file.metadata) std::cout << key << ": " << value << '\n';
+  for (const auto& [key, value] : file.metadata) std::cout << escaped(key) << ": " << escaped(value) << '\n';
   print_tensors(file.tensors);
   return 0;
 }

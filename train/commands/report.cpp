@@ -8,6 +8,7 @@
 #include "train/commands/trained_run.h"
 #include "train/files.h"
 #include "train/run_folder.h"
+#include "train/utf8.h"
 
 namespace onestep::train::commands {
 namespace {
@@ -21,10 +22,10 @@ struct Options {
 std::unique_ptr<Trainer> load_trained(const std::filesystem::path& run, const Config& config) {
   try {
     auto trainer = std::make_unique<Trainer>(config, load_run_tokenizer(run));
-    load_model(trainer->model(), choose_checkpoint(run, "last"));
+    load_model(trainer->model(), choose_checkpoint(run, config, "last"));
     return trainer;
   } catch (const Error& error) {
-    std::cerr << "onestep: report: without parameters and attention: " << error.what() << '\n';
+    std::cerr << "onestep: report: without parameters and attention: " << escaped(error.what()) << '\n';
     return nullptr;
   }
 }

@@ -13,6 +13,7 @@
 #include "train/run_folder.h"
 #include "train/run_loop.h"
 #include "train/trainer.h"
+#include "train/utf8.h"
 
 namespace onestep::train::commands {
 namespace {
@@ -131,7 +132,7 @@ RunState load_newest(Trainer& trainer, const fs::path& run, bool quiet) {
   }
   for (const auto& [folder, reason] : found->damaged) {
     set_checkpoint_aside(folder);
-    std::cerr << "onestep: " << reason << " (kept as " << folder.filename().string() << ".damaged)\n";
+    std::cerr << "onestep: " << escaped(reason) << " (kept as " << folder.filename().string() << ".damaged)\n";
   }
   if (!quiet || !found->damaged.empty()) std::cerr << "resuming from " << found->folder.string() << '\n';
   return found->checkpoint.run;

@@ -2,15 +2,19 @@
 
 #include <iostream>
 
+#include "train/utf8.h"
+
 namespace onestep::train::commands {
 
 void add_checkpoint_option(CLI::App& command, std::string& which) {
   command.add_option("--checkpoint", which, "last (default), best (by validation loss) or step-N")->type_name("WHICH");
 }
 
-FoundCheckpoint choose_checkpoint(const std::filesystem::path& run, const std::string& which) {
+FoundCheckpoint choose_checkpoint(const std::filesystem::path& run, const Config& config, const std::string& which) {
   FoundCheckpoint found = find_checkpoint(run, which);
-  for (const auto& [_, reason] : found.damaged) std::cerr << "onestep: " << reason << " (an older checkpoint is taken)\n";
+  for (const auto& [_, reason] : found.damaged)
+    std::cerr << "onestep: " << escaped(reason) << " (an older checkpoint is taken)\n";
+  check_trained_with(found.checkpoint.trainer.config, config, "model");
   return found;
 }
 
