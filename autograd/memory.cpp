@@ -1,5 +1,7 @@
 #include "autograd/memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -13,6 +15,7 @@ namespace onestep::memory {
 namespace {
 
 constexpr size_t kAlignment = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
 
 // Under AddressSanitizer every block comes from the system with its exact size, so that an overrun is seen.
 #if defined(__SANITIZE_ADDRESS__)
@@ -51,8 +54,14 @@ Cache& cache() {
   return *instance;
 }
 
+/// Blocks that can hold huge pages ask for them: a product that reads down the columns of a large matrix needs a page a row,
+/// more than the processor's page table cache holds at 4 KiB each.
 void* system_allocate(size_t bytes) {
-  void* block = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  const size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
+  void* block = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+#ifdef MADV_HUGEPAGE
+  if (block && alignment == kHugePage) madvise(block, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a hint: may fail
+#endif
   check<Error>(block != nullptr, "memory: the system has no block of ", bytes,
                " bytes left (a smaller model, batch or context needs less)");
   return block;

@@ -2,11 +2,13 @@
 //
 //   for each block of kBlockK along k               (order is part of the bits: kernels.h)
 //     for each block of kBlockN columns             its part of b is packed: it stays in the L2 cache
-//       for each panel of at most kRows rows        its part of a is packed: it stays in the L1 cache
-//         for each group of vectors of columns      a tile of c, in registers over the whole block of k
+//       for each panel of kPanelTiles x kRows rows    its part of a is packed, too
+//         for each panel of kRegs registers of columns: it stays in the L1 cache
+//           for each kRows rows                       a tile of c, in registers over the block of k
 //
-// The tile's inner step is an outer product: some numbers of a, each times some vectors of b. Panels of few rows take more
-// vectors, so that there are always enough sums under way to hide the latency of an fma.
+// The tile's inner step is an outer product: some numbers of a, each times some registers of b. It wants many sums under way,
+// to hide the latency of an fma, and few instructions that are none: 4 x 24 takes 7 loads for 12 of them (6 x 16 takes 8, which is felt
+// where another program shares the core).
 #include "autograd/kernels/gemm_pack.h"
 #include "autograd/kernels/table.h"
 
@@ -14,92 +16,99 @@ namespace onestep::kernels {
 namespace {
 
 #if defined(ONESTEP_ISA_avx512)
-constexpr int kRows = 14, kSums = 28;  // of 32 registers 28 hold sums, 2 b
+constexpr int kRows = 14, kRegs = 2, kMaxRegs = 4, kPanelTiles = 1;  // of 32 registers 28 hold sums, 2 b
 #elif defined(ONESTEP_ISA_avx2)
-constexpr int kRows = 6, kSums = 6;  // of 16 registers 12 hold sums, 2 b, 1 a
+constexpr int kRows = 4, kRegs = 3, kMaxRegs = 8, kPanelTiles = 8;  // of 16 registers 12 hold sums, 3 b, 1 a
 #else
-constexpr int kRows = 4, kSums = 4;
+constexpr int kRows = 4, kRegs = 1, kMaxRegs = 4, kPanelTiles = 2;
 #endif
-constexpr int kMaxVecs = 4;
-constexpr int vecs_for(int rows) { return kSums / rows < kMaxVecs ? kSums / rows : kMaxVecs; }
+/// Registers of columns that a tile of few rows takes where it reads b in place.
+constexpr int regs_for(int rows) { return kRows * kRegs / rows < kMaxRegs ? kRows * kRegs / rows : kMaxRegs; }
 
-constexpr int64_t kPackedRows = (kRows + 7) / 8 * 8;
+constexpr int kUnroll = 4;  // steps along k
+
+constexpr int64_t kPackedRows = kRows <= 4 ? 4 : 16;
 constexpr int64_t kBlockN = 384;
 
 /// Packing costs more than it brings where b is read by so few rows or has so few elements, and a by so few columns.
-constexpr int64_t kFewRows = 2 * kRows, kSmallB = 4096, kFewCols = 32;
+constexpr int64_t kFewRows = 12, kSmallB = 4096, kFewCols = 32;
 
-/// Where a tile reads b: vector v of step p along k is at data + p * step + v * vec.
-struct Vectors {
+/// Where a tile reads b: the columns of step p along k start at data + p * step.
+struct Columns {
   const float* data;
-  int64_t step, vec;
+  int64_t step;
 };
 
-/// c[r, 0:cols] = or += the sum over p < depth of a(r, p) b(p, 0:cols), for ROWS rows; 16 (VECS - 1) < cols <= 16 VECS.
+/// c[r, 0:cols] = or += the sum over p < depth of a(r, p) b(p, 0:cols), for ROWS rows; REGS - 1 registers < cols <= REGS.
 /// EDGE: columns of b from `cols` on are not there.
-template <int ROWS, int VECS, bool EDGE>
-ONESTEP_INLINE void tile(int64_t depth, Operand a, Vectors b, float* c, int64_t ldc, int64_t cols, bool add) {
-  constexpr int64_t kLast = (VECS - 1) * kLanes;
-  Vec total[ROWS][VECS];
+template <int ROWS, int REGS, bool EDGE>
+ONESTEP_INLINE void tile(int64_t depth, Operand a, Columns b, float* c, int64_t ldc, int64_t cols, bool add) {
+  Reg total[ROWS][REGS];
 #pragma GCC unroll 16
   for (int r = 0; r < ROWS; ++r) {
 #pragma GCC unroll 16
-    for (int v = 0; v < VECS; ++v) total[r][v] = splat(0.0f);
+    for (int v = 0; v < REGS; ++v) total[r][v] = splat_reg(0.0f);
     __builtin_prefetch(c + r * ldc, 1);
+    __builtin_prefetch(c + r * ldc + cols - 1, 1);
   }
-  const int64_t last = cols - kLast;
-  for (int64_t p = 0; p < depth; ++p) {
-    Vec row[VECS];
+  const int64_t last = cols - (REGS - 1) * kRegLanes;
+  const auto step = [&](const float* a_step, const float* b_step) {
+    Reg row[REGS];
 #pragma GCC unroll 16
-    for (int v = 0; v < VECS; ++v) {
-      row[v] = EDGE && v == VECS - 1 ? load_first(b.data + v * b.vec, last) : load(b.data + v * b.vec);
+    for (int v = 0; v < REGS; ++v) {
+      const float* from = b_step + v * kRegLanes;
+      row[v] = EDGE && v == REGS - 1 ? load_reg_first(from, last) : load_reg(from);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < ROWS; ++r) {
-      const Vec scalar = splat(a.data[r * a.outer]);
+      const Reg scalar = splat_reg(a_step[r * a.outer]);
 #pragma GCC unroll 16
-      for (int v = 0; v < VECS; ++v) total[r][v] = fma(scalar, row[v], total[r][v]);
+      for (int v = 0; v < REGS; ++v) total[r][v] = fma(scalar, row[v], total[r][v]);
     }
-    a.data += a.inner;
-    b.data += b.step;
+  };
+  for (int64_t left = depth / kUnroll; left > 0; --left, a.data += kUnroll * a.inner, b.data += kUnroll * b.step) {
+#pragma GCC unroll 16
+    for (int u = 0; u < kUnroll; ++u) step(a.data + u * a.inner, b.data + u * b.step);
   }
+  for (int64_t left = depth % kUnroll; left > 0; --left, a.data += a.inner, b.data += b.step) step(a.data, b.data);
 #pragma GCC unroll 16
   for (int r = 0; r < ROWS; ++r) {
 #pragma GCC unroll 16
-    for (int v = 0; v < VECS; ++v) {
-      float* to = c + r * ldc + v * kLanes;
-      if (v == VECS - 1 && last < kLanes) {
-        store_first(to, add ? load_first(to, last) + total[r][v] : total[r][v], last);
+    for (int v = 0; v < REGS; ++v) {
+      float* to = c + r * ldc + v * kRegLanes;
+      if (v == REGS - 1 && last < kRegLanes) {
+        store_reg_first(to, add ? load_reg_first(to, last) + total[r][v] : total[r][v], last);
       } else {
-        store(to, add ? load(to) + total[r][v] : total[r][v]);
+        store_reg(to, add ? load_reg(to) + total[r][v] : total[r][v]);
       }
     }
   }
 }
 
-using Tile = void (*)(int64_t depth, const Operand& a, const Vectors& b, float* c, int64_t ldc, int64_t cols, bool add);
+using Tile = void (*)(int64_t depth, const Operand& a, const Columns& b, float* c, int64_t ldc, int64_t cols, bool add);
 
-template <int ROWS, int VECS>
-void packed_tile(int64_t depth, const Operand& a, const Vectors& b, float* c, int64_t ldc, int64_t cols, bool add) {
-  tile<ROWS, VECS, false>(depth, {a.data, 1, kPackedRows}, {b.data, kLanes, b.vec}, c, ldc, cols, add);
+template <int ROWS, int REGS>
+void packed_tile(int64_t depth, const Operand& a, const Columns& b, float* c, int64_t ldc, int64_t cols, bool add) {
+  tile<ROWS, REGS, false>(depth, {a.data, 1, kPackedRows}, {b.data, REGS * kRegLanes}, c, ldc, cols, add);
 }
-template <int ROWS, int VECS, bool EDGE>
-void in_place_tile(int64_t depth, const Operand& a, const Vectors& b, float* c, int64_t ldc, int64_t cols, bool add) {
-  tile<ROWS, VECS, EDGE>(depth, a, b, c, ldc, cols, add);
+template <int ROWS, int REGS, bool EDGE>
+void in_place_tile(int64_t depth, const Operand& a, const Columns& b, float* c, int64_t ldc, int64_t cols, bool add) {
+  tile<ROWS, REGS, EDGE>(depth, a, b, c, ldc, cols, add);
 }
 
-/// [rows - 1][vecs - 1]: for packed a and b (their steps are constants), for others, and for a last vector that ends early.
+/// [rows - 1][registers - 1]: for packed a and b (their steps are constants), for others, and for a last register that ends
+/// early.
 struct Tiles {
-  Tile packed[kRows][kMaxVecs], in_place[kRows][kMaxVecs], in_place_edge[kRows][kMaxVecs];
+  Tile packed[kRows][kMaxRegs], in_place[kRows][kMaxRegs], in_place_edge[kRows][kMaxRegs];
 };
 
-template <int ROWS = kRows, int VECS = vecs_for(kRows)>
+template <int ROWS = kRows, int REGS = regs_for(kRows)>
 constexpr void fill(Tiles& t) {
-  t.packed[ROWS - 1][VECS - 1] = packed_tile<ROWS, VECS>;
-  t.in_place[ROWS - 1][VECS - 1] = in_place_tile<ROWS, VECS, false>;
-  t.in_place_edge[ROWS - 1][VECS - 1] = in_place_tile<ROWS, VECS, true>;
-  if constexpr (VECS > 1) fill<ROWS, VECS - 1>(t);
-  if constexpr (VECS == 1 && ROWS > 1) fill<ROWS - 1, vecs_for(ROWS - 1)>(t);
+  if constexpr (REGS <= kRegs) t.packed[ROWS - 1][REGS - 1] = packed_tile<ROWS, REGS>;
+  t.in_place[ROWS - 1][REGS - 1] = in_place_tile<ROWS, REGS, false>;
+  t.in_place_edge[ROWS - 1][REGS - 1] = in_place_tile<ROWS, REGS, true>;
+  if constexpr (REGS > 1) fill<ROWS, REGS - 1>(t);
+  if constexpr (REGS == 1 && ROWS > 1) fill<ROWS - 1, regs_for(ROWS - 1)>(t);
 }
 
 constexpr Tiles kTiles = [] {
@@ -111,20 +120,27 @@ constexpr Tiles kTiles = [] {
 constexpr int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 constexpr int64_t panels(int64_t n, int64_t width) { return (n + width - 1) / width; }
 
-constexpr int64_t kPackedA = kPackedRows * kBlockK + kLanes;
-
-int64_t gemm_workspace(int64_t, int64_t n, int64_t k) {
-  return kPackedA + panels(smaller(n, kBlockN), kLanes) * kLanes * smaller(k, kBlockK) + kLanes;
+/// Registers of the next panel of packed columns: one alone would have too few sums under way.
+int64_t regs_of_panel(int64_t cols) {
+  const int64_t left = panels(cols, kRegLanes);
+  return kRegs > 2 && left == kRegs + 1 ? kRegs - 1 : smaller(left, kRegs);
 }
 
-/// Vectors of columns, each [depth, 16]. b is read along its rows: all of k at once where that lies in a row, else a few
+constexpr int64_t kPackedA = kPanelTiles * kPackedRows * kBlockK;
+
+int64_t gemm_workspace(int64_t, int64_t n, int64_t k) {
+  return kPackedA + panels(smaller(n, kBlockN), kRegLanes) * kRegLanes * smaller(k, kBlockK);
+}
+
+/// Panels of columns, each [depth, width]. b is read along its rows: all of k at once where that lies in a row, else a few
 /// steps of k for all columns.
 void pack_b(Operand b, int64_t cols, int64_t depth, float* to) {
   const int64_t steps = b.inner == 1 ? depth : 16;
   for (int64_t p = 0; p < depth; p += steps) {
-    for (int64_t j = 0; j < cols; j += kLanes) {
+    for (int64_t j = 0, width; j < cols; j += width) {
+      width = regs_of_panel(cols - j) * kRegLanes;
       const Operand block = {b.data + j * b.outer + p * b.inner, b.outer, b.inner};
-      pack(block, smaller(kLanes, cols - j), smaller(steps, depth - p), to + j * depth + p * kLanes, kLanes);
+      pack(block, smaller(width, cols - j), smaller(steps, depth - p), to + j * depth + p * width, width);
     }
   }
 }
@@ -138,25 +154,43 @@ struct Block {
   bool pack_a, pack_b, add;
 };
 
+/// The rows of at most kPanelTiles tiles: tile i has those from first[i] to first[i + 1], at most `tallest`.
+struct Panel {
+  int64_t tiles, tallest, first[kPanelTiles + 1];
+
+  int64_t height(int64_t i) const { return first[i + 1] - first[i]; }
+};
+
+/// All columns of a panel.
+void multiply_panel(const Block& x, const Panel& panel, float* packed_a, const float* packed_b) {
+  Operand a[kPanelTiles];
+  for (int64_t i = 0; i < panel.tiles; ++i) {
+    a[i] = {x.a.data + panel.first[i] * x.a.outer, x.a.outer, x.a.inner};
+    if (!x.pack_a) continue;
+    float* const to = packed_a + i * x.depth * kPackedRows;
+    pack(a[i], panel.height(i), x.depth, to, kPackedRows);
+    a[i] = {to, 1, kPackedRows};
+  }
+  for (int64_t j = 0, cols; j < x.cols; j += cols) {
+    const int64_t most = x.pack_b ? regs_of_panel(x.cols - j) : regs_for(static_cast<int>(panel.tallest));
+    cols = smaller(most * kRegLanes, x.cols - j);
+    const int64_t regs = panels(cols, kRegLanes);
+    const Columns b = x.pack_b ? Columns{packed_b + j * x.depth, regs * kRegLanes} : Columns{x.b.data + j, x.b.inner};
+    const bool edge = !x.pack_b && cols % kRegLanes != 0;
+    const auto& tiles = x.pack_a ? kTiles.packed : edge ? kTiles.in_place_edge : kTiles.in_place;
+    for (int64_t i = 0; i < panel.tiles; ++i) {
+      tiles[panel.height(i) - 1][regs - 1](x.depth, a[i], b, x.c + panel.first[i] * x.ldc + j, x.ldc, cols, x.add);
+    }
+  }
+}
+
 void multiply(const Block& x, float* packed_a, float* packed_b) {
   if (x.pack_b) pack_b(x.b, x.cols, x.depth, packed_b);
-  const int64_t row_panels = panels(x.rows, kRows);
-  for (int64_t panel = 0; panel < row_panels; ++panel) {  // of equal height, as far as possible
-    const int64_t i = x.rows * panel / row_panels, rows = x.rows * (panel + 1) / row_panels - i;
-    Operand a = {x.a.data + i * x.a.outer, x.a.outer, x.a.inner};
-    if (x.pack_a) {
-      pack(a, rows, x.depth, packed_a, kPackedRows);
-      a.data = packed_a;
-    }
-    const int64_t width = kLanes * vecs_for(static_cast<int>(rows));
-    for (int64_t j = 0; j < x.cols; j += width) {
-      const int64_t cols = smaller(width, x.cols - j), vecs = panels(cols, kLanes);
-      const Vectors b =
-          x.pack_b ? Vectors{packed_b + j * x.depth, kLanes, kLanes * x.depth} : Vectors{x.b.data + j, x.b.inner, kLanes};
-      const bool edge = !x.pack_b && cols % kLanes != 0;
-      const auto& tiles = x.pack_a ? kTiles.packed : edge ? kTiles.in_place_edge : kTiles.in_place;
-      tiles[rows - 1][vecs - 1](x.depth, a, b, x.c + i * x.ldc + j, x.ldc, cols, x.add);
-    }
+  const int64_t tiles = panels(x.rows, kRows);
+  for (int64_t t = 0; t < tiles; t += kPanelTiles) {
+    Panel panel = {smaller(kPanelTiles, tiles - t), panels(x.rows, tiles), {}};
+    for (int64_t i = 0; i <= panel.tiles; ++i) panel.first[i] = x.rows * (t + i) / tiles;  // equal heights, or nearly so
+    multiply_panel(x, panel, packed_a, packed_b);
   }
 }
 

@@ -13,36 +13,45 @@ struct Operand {
   int64_t outer, inner;
 };
 
-/// to[p * width + o] = x(o, p) for o < count <= width and p < depth, where k is contiguous: 8 x 8 transposes. Places from
+/// to[p * width + o] = x(o, p) for o < count <= width and p < depth, where k is contiguous: SIDE x 8 transposes. Places from
 /// count on are filled with copies of x(0, p): the tile reads them only to throw the result away.
-inline void pack_transposed(Operand x, int64_t count, int64_t depth, float* to, int64_t width) {
-  for (int64_t o0 = 0; o0 < width; o0 += 8) {
-    const float* rows[8];
-    for (int64_t o = 0; o < 8; ++o) rows[o] = x.data + (o0 + o < count ? o0 + o : 0) * x.outer;
+template <int SIDE>
+void pack_transposed(Operand x, int64_t count, int64_t depth, float* to, int64_t width) {
+  for (int64_t o0 = 0; o0 < width; o0 += SIDE) {
+    const float* rows[SIDE];
+    for (int64_t o = 0; o < SIDE; ++o) rows[o] = x.data + (o0 + o < count ? o0 + o : 0) * x.outer;
     int64_t p = 0;
     for (; p + 8 <= depth; p += 8) {
-      transpose_8x8(rows, to + p * width + o0, width);
+      transpose(rows, to + p * width + o0, width);
       for (const float*& row : rows) row += 8;
     }
     for (; p < depth; ++p) {
-      for (int o = 0; o < 8; ++o) to[p * width + o0 + o] = *rows[o]++;
+      for (int o = 0; o < SIDE; ++o) to[p * width + o0 + o] = *rows[o]++;
     }
   }
 }
 
-/// The same where k is strided and o contiguous; places from count on get 0. Writes up to 15 floats beyond the end.
+/// The same where k is strided and o contiguous; places from count on get 0.
 inline void pack_copied(Operand x, int64_t count, int64_t depth, float* to, int64_t width) {
   for (int64_t p = 0; p < depth; ++p) {
     const float* from = x.data + p * x.inner;
-    for (int64_t o = 0; o < width; o += kLanes) {
+    if (width == 4) {
+      if (count == 4)
+        __builtin_memcpy(to + p * 4, from, 4 * sizeof(float));
+      else
+        for (int64_t o = 0; o < 4; ++o) to[p * 4 + o] = o < count ? from[o] : 0.0f;
+      continue;
+    }
+    for (int64_t o = 0; o < width; o += kRegLanes) {
       const int64_t left = count - o;
-      store(to + p * width + o, left >= kLanes ? load(from + o) : load_first(from + o, left > 0 ? left : 0));
+      store_reg(to + p * width + o, left >= kRegLanes ? load_reg(from + o) : load_reg_first(from + o, left > 0 ? left : 0));
     }
   }
 }
 
 inline void pack(Operand x, int64_t count, int64_t depth, float* to, int64_t width) {
-  x.inner == 1 ? pack_transposed(x, count, depth, to, width) : pack_copied(x, count, depth, to, width);
+  if (x.inner != 1) return pack_copied(x, count, depth, to, width);
+  width == 4 ? pack_transposed<4>(x, count, depth, to, width) : pack_transposed<8>(x, count, depth, to, width);
 }
 
 }  // namespace

@@ -26,6 +26,18 @@ namespace {
 constexpr int64_t kLanes = 16;
 constexpr float kInf = __builtin_inff();
 
+// Reg: one register of floats, whatever its size. For matrix products: they want as many sums under way as there are registers,
+// and their bits do not depend on how many columns go together.
+#ifndef ONESTEP_ISA_avx2
+using Reg = Vec;
+constexpr int64_t kRegLanes = kLanes;
+ONESTEP_INLINE Reg splat_reg(float x) { return splat(x); }
+ONESTEP_INLINE Reg load_reg(const float* p) { return load(p); }
+ONESTEP_INLINE Reg load_reg_first(const float* p, int64_t n) { return load_first(p, n); }
+ONESTEP_INLINE void store_reg(float* p, Reg x) { store(p, x); }
+ONESTEP_INLINE void store_reg_first(float* p, Reg x, int64_t n) { store_first(p, x, n); }
+#endif
+
 ONESTEP_INLINE Vec abs(Vec x) { return as_float(bits(x) & splat(0x7fffffff)); }
 /// |magnitude| with the sign of `sign`, for magnitude >= 0.
 ONESTEP_INLINE Vec with_sign_of(Vec magnitude, Vec sign) { return as_float(bits(magnitude) | (bits(sign) & splat(INT32_MIN))); }

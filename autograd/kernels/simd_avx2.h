@@ -35,18 +35,12 @@ ONESTEP_INLINE Vec load_first(const float* p, int64_t n) {
   const Mask m = first_lanes(n);
   return {_mm256_maskload_ps(p, _mm256_castps_si256(m.lo)), _mm256_maskload_ps(p + 8, _mm256_castps_si256(m.hi))};
 }
-/// In pieces of 8, 4, 2 and 1: masked stores are slow on AMD.
-ONESTEP_INLINE void store_first(float* p, Vec x, int64_t n) {
-  __m256 eight = x.lo;
-  if (n & 8) {
-    _mm256_storeu_ps(p, eight);
-    eight = x.hi;
-    p += 8;
-  }
-  __m128 four = _mm256_castps256_ps128(eight);
+/// The first n < 8 of 8 lanes, in pieces of 4, 2 and 1: masked stores are slow on AMD.
+ONESTEP_INLINE void store_first(float* p, __m256 x, int64_t n) {
+  __m128 four = _mm256_castps256_ps128(x);
   if (n & 4) {
     _mm_storeu_ps(p, four);
-    four = _mm256_extractf128_ps(eight, 1);
+    four = _mm256_extractf128_ps(x, 1);
     p += 4;
   }
   if (n & 2) {
@@ -55,6 +49,11 @@ ONESTEP_INLINE void store_first(float* p, Vec x, int64_t n) {
     p += 2;
   }
   if (n & 1) _mm_store_ss(p, four);
+}
+ONESTEP_INLINE void store_first(float* p, Vec x, int64_t n) {
+  if (n < 8) return store_first(p, x.lo, n);
+  _mm256_storeu_ps(p, x.lo);
+  store_first(p + 8, x.hi, n & 7);
 }
 
 ONESTEP_INLINE Vec operator+(Vec a, Vec b) { return {_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)}; }
@@ -107,6 +106,21 @@ template <int N>
 ONESTEP_INLINE IVec shift_right(IVec x) {
   return {_mm256_srai_epi32(x.lo, N), _mm256_srai_epi32(x.hi, N)};
 }
+
+/// See simd.h.
+struct Reg {
+  __m256 v;
+};
+constexpr int64_t kRegLanes = 8;
+ONESTEP_INLINE Reg splat_reg(float x) { return {_mm256_set1_ps(x)}; }
+ONESTEP_INLINE Reg load_reg(const float* p) { return {_mm256_loadu_ps(p)}; }
+ONESTEP_INLINE Reg load_reg_first(const float* p, int64_t n) {
+  return {_mm256_maskload_ps(p, _mm256_castps_si256(first_lanes(n).lo))};
+}
+ONESTEP_INLINE void store_reg(float* p, Reg x) { _mm256_storeu_ps(p, x.v); }
+ONESTEP_INLINE void store_reg_first(float* p, Reg x, int64_t n) { store_first(p, x.v, n); }
+ONESTEP_INLINE Reg operator+(Reg a, Reg b) { return {_mm256_add_ps(a.v, b.v)}; }
+ONESTEP_INLINE Reg fma(Reg a, Reg b, Reg c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
 
 ONESTEP_INLINE __m256 lower_half(Vec x) { return x.lo; }
 ONESTEP_INLINE __m256 upper_half(Vec x) { return x.hi; }

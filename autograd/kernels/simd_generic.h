@@ -160,9 +160,10 @@ ONESTEP_INLINE float max(Vec x) {
   return fold(x, [](float a, float b) { return a > b ? a : b; });
 }
 
-/// to[c * to_step + r] = rows[r][c] for r, c < 8.
-ONESTEP_INLINE void transpose_8x8(const float* const (&rows)[8], float* to, int64_t to_step) {
-  for (int r = 0; r < 8; ++r) {
+/// to[c * to_step + r] = rows[r][c] for r < ROWS, c < 8.
+template <int ROWS>
+ONESTEP_INLINE void transpose(const float* const (&rows)[ROWS], float* to, int64_t to_step) {
+  for (int r = 0; r < ROWS; ++r) {
     for (int c = 0; c < 8; ++c) to[c * to_step + r] = rows[r][c];
   }
 }

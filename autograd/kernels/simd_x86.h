@@ -23,7 +23,7 @@ ONESTEP_INLINE float max(Vec x) {
 }
 
 /// to[c * to_step + r] = rows[r][c] for r, c < 8.
-ONESTEP_INLINE void transpose_8x8(const float* const (&rows)[8], float* to, int64_t to_step) {
+ONESTEP_INLINE void transpose(const float* const (&rows)[8], float* to, int64_t to_step) {
   __m256 t[8], u[8];
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {  // rows i and i + 4 in the two halves, columns 0-3 and 4-7
@@ -41,6 +41,24 @@ ONESTEP_INLINE void transpose_8x8(const float* const (&rows)[8], float* to, int6
     _mm256_storeu_ps(to + (i + 1) * to_step, _mm256_shuffle_ps(u[i], u[i + 2], 0xee));
     _mm256_storeu_ps(to + (i + 2) * to_step, _mm256_shuffle_ps(u[i + 1], u[i + 3], 0x44));
     _mm256_storeu_ps(to + (i + 3) * to_step, _mm256_shuffle_ps(u[i + 1], u[i + 3], 0xee));
+  }
+}
+
+/// to[c * to_step + r] = rows[r][c] for r < 4, c < 8.
+ONESTEP_INLINE void transpose(const float* const (&rows)[4], float* to, int64_t to_step) {
+  __m256 t[4];  // columns 0-3 and 4-7 in the two halves
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    const __m256 a = _mm256_loadu_ps(rows[2 * i]), b = _mm256_loadu_ps(rows[2 * i + 1]);
+    t[2 * i] = _mm256_unpacklo_ps(a, b);
+    t[2 * i + 1] = _mm256_unpackhi_ps(a, b);
+  }
+  const __m256 columns[4] = {_mm256_shuffle_ps(t[0], t[2], 0x44), _mm256_shuffle_ps(t[0], t[2], 0xee),
+                             _mm256_shuffle_ps(t[1], t[3], 0x44), _mm256_shuffle_ps(t[1], t[3], 0xee)};
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    _mm_storeu_ps(to + i * to_step, _mm256_castps256_ps128(columns[i]));
+    _mm_storeu_ps(to + (i + 4) * to_step, _mm256_extractf128_ps(columns[i], 1));
   }
 }
 
