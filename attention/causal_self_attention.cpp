@@ -45,12 +45,15 @@ void CausalSelfAttention::visit(nn::Visitor& visitor) {
 
 Tensor CausalSelfAttention::attend(const Tensor& x, Tensor* weights, KvCache* cache) const {
   const AttentionOptions& o = options_;
+  const Tensor packed = c_attn(x);  // [..., T, d_out + 2 * H_kv * head_dim]
+  if (!o.rope && !weights && !cache)
+    return c_proj(packed_causal_attention(packed, o.num_heads, o.num_kv_heads, o.window, dropout));  // [..., T, d_out]
   const int64_t kv_width = head_dim() * o.num_kv_heads;
   const std::vector<Tensor> qkv =
-      split(c_attn(x), std::vector{d_out(), kv_width, kv_width}, -1);  // [..., T, d_out], 2 x [..., T, H_kv * head_dim]
-  Tensor queries = split_heads(qkv[0], o.num_heads);                   // [..., H, T, head_dim]
-  Tensor new_keys = split_heads(qkv[1], o.num_kv_heads);               // [..., H_kv, T, head_dim]
-  const Tensor new_values = split_heads(qkv[2], o.num_kv_heads);       // [..., H_kv, T, head_dim]
+      split(packed, std::vector{d_out(), kv_width, kv_width}, -1);  // [..., T, d_out], 2 x [..., T, H_kv * head_dim]
+  Tensor queries = split_heads(qkv[0], o.num_heads);                // [..., H, T, head_dim]
+  Tensor new_keys = split_heads(qkv[1], o.num_kv_heads);            // [..., H_kv, T, head_dim]
+  const Tensor new_values = split_heads(qkv[2], o.num_kv_heads);    // [..., H_kv, T, head_dim]
   if (o.rope) {
     const int64_t position = cache ? cache->length() : 0;
     queries = rotary_embedding(queries, position, o.rope_theta);

@@ -62,4 +62,12 @@ Tensor causal_attention(const Tensor& queries, const Tensor& keys, const Tensor&
   return scaled_dot_product_attention(queries, keys, values, options);
 }
 
+Tensor packed_causal_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, int64_t window,
+                               const nn::Dropout& dropout) {
+  onestep::AttentionOptions options = with_dropout(dropout);
+  options.is_causal = true;
+  options.window = window;
+  return packed_attention(qkv, num_heads, num_kv_heads, options);
+}
+
 }  // namespace onestep::attention

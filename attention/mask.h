@@ -31,4 +31,9 @@ Tensor masked_attention(const Tensor& queries, const Tensor& keys, const Tensor&
 Tensor causal_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, int64_t window,
                         const nn::Dropout& dropout, Tensor* weights = nullptr);
 
+/// causal_attention of heads that lie side by side, [..., T, (H + 2 H_kv) d_k] -> [..., T, H d_k], without weights: the same
+/// bits as splitting and merging, with one gradient.
+Tensor packed_causal_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, int64_t window,
+                               const nn::Dropout& dropout);
+
 }  // namespace onestep::attention

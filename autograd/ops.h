@@ -309,6 +309,10 @@ struct AttentionOptions {
 /// gradient 0. The weights [T, S] are never all in memory (Vaswani et al. 2017; Dao et al. 2022;
 /// torch.nn.functional.scaled_dot_product_attention).
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+/// scaled_dot_product_attention of heads that lie side by side, as one projection makes them, and its result likewise:
+/// [..., T, (H + 2 H_kv) d] -> [..., T, H d]; groups of H / H_kv heads of the query share one of key and value. The bits are those
+/// of splitting, attending and merging; the gradient is written as one tensor.
+Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options = {});
 
 /// Rotary position embedding of x [..., T, d], d even: the pair (x_i, x_{i + d/2}) of token t is turned by the angle
 /// (first_position + t) theta^(-2i/d). Pairs are half a row apart as in GPT-NeoX and LLaMA, not neighbours as in the paper

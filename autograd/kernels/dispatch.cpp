@@ -34,18 +34,18 @@ ONESTEP_MAP(gelu_tanh, kTranscendental)
 ONESTEP_MAP(gelu_erf, kTranscendental)
 #undef ONESTEP_MAP
 
-#define ONESTEP_MAP_GRAD(NAME)                                                                                          \
-  template <class T>                                                                                                    \
-  void NAME(const T* x, const T* dy, T* dx, int64_t n) {                                                                \
-    parallel_for(n, kTranscendental, [=](int64_t i, int64_t end) { table<T>().NAME(x + i, dy + i, dx + i, end - i); }); \
-  }                                                                                                                     \
-  template void NAME(const float*, const float*, float*, int64_t);                                                      \
-  template void NAME(const double*, const double*, double*, int64_t);
+#define ONESTEP_MAP_WITH_SLOPE(NAME)                                                                                          \
+  template <class T>                                                                                                          \
+  void NAME(const T* x, T* y, T* slope, int64_t n) {                                                                          \
+    parallel_for(n, 2 * kTranscendental, [=](int64_t i, int64_t end) { table<T>().NAME(x + i, y + i, slope + i, end - i); }); \
+  }                                                                                                                           \
+  template void NAME(const float*, float*, float*, int64_t);                                                                  \
+  template void NAME(const double*, double*, double*, int64_t);
 
-ONESTEP_MAP_GRAD(silu_grad)
-ONESTEP_MAP_GRAD(gelu_tanh_grad)
-ONESTEP_MAP_GRAD(gelu_erf_grad)
-#undef ONESTEP_MAP_GRAD
+ONESTEP_MAP_WITH_SLOPE(silu_with_slope)
+ONESTEP_MAP_WITH_SLOPE(gelu_tanh_with_slope)
+ONESTEP_MAP_WITH_SLOPE(gelu_erf_with_slope)
+#undef ONESTEP_MAP_WITH_SLOPE
 
 #define ONESTEP_ZIP(NAME)                                                              \
   template <class T>                                                                   \
@@ -91,6 +91,15 @@ ONESTEP_ROWS(logsumexp_rows, 1)
 ONESTEP_ROWS_GRAD(softmax_grad_rows)
 ONESTEP_ROWS_GRAD(log_softmax_grad_rows)
 #undef ONESTEP_ROWS_GRAD
+
+template <class T>
+void softmax_spans(T* x, int64_t ld, const Span* spans, int64_t rows, T scale, Span block) {
+  table<T>().softmax_spans(x, ld, spans, rows, scale, block);
+}
+template <class T>
+void softmax_grad_spans(const T* y, T* dx, int64_t ld, const Span* spans, int64_t rows, T scale, Span block) {
+  table<T>().softmax_grad_spans(y, dx, ld, spans, rows, scale, block);
+}
 
 template <class T>
 void pow(const T* x, T exponent, T* y, int64_t n) {
@@ -207,6 +216,8 @@ void box_muller(T* d, int64_t n, T mean, T std) {
   template T max(const T*, int64_t);                                                                          \
   template int64_t argmax(const T*, int64_t);                                                                 \
   template void sum_rows(const T*, T*, int64_t, int64_t);                                                     \
+  template void softmax_spans(T*, int64_t, const Span*, int64_t, T, Span);                                    \
+  template void softmax_grad_spans(const T*, T*, int64_t, const Span*, int64_t, T, Span);                     \
   template void layer_norm_rows(const T*, const T*, const T*, T, T*, T*, T*, int64_t, int64_t);               \
   template void layer_norm_grad_rows(const T*, const T*, const T*, const T*, const T*, T*, int64_t, int64_t); \
   template void layer_norm_param_grad(const T*, const T*, const T*, const T*, T*, T*, int64_t, int64_t);      \

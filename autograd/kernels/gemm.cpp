@@ -1,5 +1,5 @@
-// Threads over the serial product of the table in use: c is cut into a grid of rectangles, one a thread, each with its own
-// memory for packing. An element of c does not depend on the rectangle it falls into.
+// Threads over the serial product of the table in use: c is cut into a grid of rectangles; each thread has its own memory for
+// packing. An element of c does not depend on the rectangle it falls into.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -67,7 +67,10 @@ struct Grid {
   int64_t rows, cols;
 };
 
-/// Cuts [m, n] so that a part reads as little of a and b as possible; whole vectors of columns.
+constexpr int64_t kRowsOfPart = 128;  // at least, where parts are cut finer than threads ask for: each packs its part of b anew
+
+/// Cuts [m, n] so that a part reads as little of a and b as possible; whole vectors of columns. Where there are many rows, four
+/// parts a thread, taken as threads come free: a core that another program uses as well then does less of them.
 Grid grid_for(int threads, int64_t m, int64_t n) {
   Grid best = {threads, 1};
   int64_t least = INT64_MAX;
@@ -79,6 +82,7 @@ Grid grid_for(int threads, int64_t m, int64_t n) {
     best = {rows, cols};
     least = reads;
   }
+  for (int i = 0; i < 2 && m / (2 * best.rows) >= kRowsOfPart; ++i) best.rows *= 2;
   return best;
 }
 
@@ -95,12 +99,11 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* 
   T* const memory = workspace<T>(size * threads);
   if (threads == 1) return product.run(0, m, 0, n, memory);
   const Grid grid = grid_for(threads, m, n);
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t t = 0; t < grid.rows * grid.cols; ++t) {
-    const int64_t row = t / grid.cols, col = t % grid.cols, vectors = (n + 15) / 16;
+  parallel_pieces(threads, grid.rows * grid.cols, [=](int64_t part, int thread) {
+    const int64_t row = part / grid.cols, col = part % grid.cols, vectors = (n + 15) / 16;
     product.run(m * row / grid.rows, m * (row + 1) / grid.rows, 16 * (vectors * col / grid.cols),
-                std::min(n, 16 * (vectors * (col + 1) / grid.cols)), memory + t * size);
-  }
+                std::min(n, 16 * (vectors * (col + 1) / grid.cols)), memory + thread * size);
+  });
 }
 
 template <class T>
@@ -118,16 +121,11 @@ void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t 
   add_flops(flops(m, n, k) * static_cast<double>(batch));
   const int64_t size = padded(table<T>().gemm_workspace(m, n, k));
   T* const memory = workspace<T>(size * threads);
-#pragma omp parallel num_threads(threads)
-  {
-    T* const mine = memory + omp_get_thread_num() * size;
-#pragma omp for schedule(static)
-    for (int64_t i = 0; i < batch; ++i) {
-      const Product<T> product = {trans_a, trans_b,          m,   n,         k, a + a_offsets[i], lda, b + b_offsets[i],
-                                  ldb,     c + c_offsets[i], ldc, accumulate};
-      product.run(0, m, 0, n, mine);
-    }
-  }
+  parallel_pieces(threads, batch, [=](int64_t i, int thread) {
+    const Product<T> product = {trans_a, trans_b,          m,   n,         k, a + a_offsets[i], lda, b + b_offsets[i],
+                                ldb,     c + c_offsets[i], ldc, accumulate};
+    product.run(0, m, 0, n, memory + thread * size);
+  });
 }
 
 #define ONESTEP_INSTANTIATE(T)                                                                                            \

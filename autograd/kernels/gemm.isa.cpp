@@ -7,8 +7,8 @@
 //           for each kRows rows                       a tile of c, in registers over the block of k
 //
 // The tile's inner step is an outer product: some numbers of a, each times some registers of b. It wants many sums under way,
-// to hide the latency of an fma, and few instructions that are none: 4 x 24 takes 7 loads for 12 of them (6 x 16 takes 8, which is felt
-// where another program shares the core).
+// to hide the latency of an fma, and few instructions that are none: 4 x 24 takes 7 loads for 12 of them (6 x 16 takes 8, which
+// is felt where another program shares the core).
 #include "autograd/kernels/gemm_pack.h"
 #include "autograd/kernels/table.h"
 

@@ -7,6 +7,7 @@
 
 #include "autograd/kernels/isa.h"
 #include "autograd/kernels/parallel.h"
+#include "autograd/kernels/span.h"
 
 namespace onestep::kernels {
 
@@ -45,13 +46,13 @@ void gelu_erf(const T* x, T* y, int64_t n);
 template <class T>
 void pow(const T* x, T exponent, T* y, int64_t n);
 
-/// dx[i] = dy[i] f'(x[i])
+/// y[i] = f(x[i]) and slope[i] = f'(x[i]), which share much of their work: the backward pass only has to multiply.
 template <class T>
-void silu_grad(const T* x, const T* dy, T* dx, int64_t n);
+void silu_with_slope(const T* x, T* y, T* slope, int64_t n);
 template <class T>
-void gelu_tanh_grad(const T* x, const T* dy, T* dx, int64_t n);
+void gelu_tanh_with_slope(const T* x, T* y, T* slope, int64_t n);
 template <class T>
-void gelu_erf_grad(const T* x, const T* dy, T* dx, int64_t n);
+void gelu_erf_with_slope(const T* x, T* y, T* slope, int64_t n);
 
 /// y[i] = a[i * a_step] op b[i * b_step]; a step is 1, or 0 for a scalar operand.
 template <class T>
@@ -96,6 +97,13 @@ void softmax_rows(const T* x, T* y, int64_t rows, int64_t cols);
 /// dx = y (dy - sum(y dy)) per row, y the softmax.
 template <class T>
 void softmax_grad_rows(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols);
+/// x = softmax(scale x) in place on every row's own span, and 0 in the rest of `block`: the weights of queries that see
+/// different keys. A serial kernel: who calls it has split the queries.
+template <class T>
+void softmax_spans(T* x, int64_t ld, const Span* spans, int64_t rows, T scale, Span block);
+/// dx = scale y (dx - sum(y dx)) in place on every row's span, and 0 in the rest of `block`.
+template <class T>
+void softmax_grad_spans(const T* y, T* dx, int64_t ld, const Span* spans, int64_t rows, T scale, Span block);
 /// y = x - logsumexp(x) per row.
 template <class T>
 void log_softmax_rows(const T* x, T* y, int64_t rows, int64_t cols);

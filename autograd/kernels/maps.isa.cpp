@@ -19,7 +19,7 @@ ONESTEP_FLATTEN void pow(const float* x, float exponent, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = scalar_pow(x[i], exponent);
 }
 
-/// dy s (1 + x (1 - s)) with s = sigmoid(x)
+/// s (1 + x (1 - s)) with s = sigmoid(x)
 ONESTEP_INLINE Vec silu_slope(Vec x) {
   const Vec s = sigmoid(x);
   return s * fma(x, splat(1.0f) - s, splat(1.0f));
@@ -90,9 +90,14 @@ template <auto F>
 ONESTEP_FLATTEN void map_with(const float* x, float* y, int64_t n) {
   map(x, y, n, F);
 }
-template <auto SLOPE>
-ONESTEP_FLATTEN void grad_with(const float* x, const float* dy, float* dx, int64_t n) {
-  map2(x, dy, dx, n, [](Vec v, Vec d) { return d * SLOPE(v); });
+template <auto F, auto SLOPE>
+ONESTEP_FLATTEN void map_with_slope(const float* x, float* y, float* slope, int64_t n) {
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int64_t count = n - i < kLanes ? n - i : kLanes;
+    const Vec v = load_upto(x + i, count);
+    store_upto(slope + i, SLOPE(v), count);
+    store_upto(y + i, F(v), count);
+  }
 }
 template <auto F>
 ONESTEP_FLATTEN void zip_with(const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n) {
@@ -117,9 +122,9 @@ void fill_maps(Table<float>& t) {
   t.gelu_tanh = map_with<[](Vec x) { return gelu_tanh(x); }>;
   t.gelu_erf = map_with<[](Vec x) { return gelu_erf(x); }>;
   t.pow = pow;
-  t.silu_grad = grad_with<[](Vec x) { return silu_slope(x); }>;
-  t.gelu_tanh_grad = grad_with<[](Vec x) { return gelu_tanh_slope(x); }>;
-  t.gelu_erf_grad = grad_with<[](Vec x) { return gelu_erf_slope(x); }>;
+  t.silu_with_slope = map_with_slope<[](Vec x) { return silu(x); }, [](Vec x) { return silu_slope(x); }>;
+  t.gelu_tanh_with_slope = map_with_slope<[](Vec x) { return gelu_tanh(x); }, [](Vec x) { return gelu_tanh_slope(x); }>;
+  t.gelu_erf_with_slope = map_with_slope<[](Vec x) { return gelu_erf(x); }, [](Vec x) { return gelu_erf_slope(x); }>;
   t.add = zip_with<[](Vec a, Vec b) { return a + b; }>;
   t.sub = zip_with<[](Vec a, Vec b) { return a - b; }>;
   t.mul = zip_with<[](Vec a, Vec b) { return a * b; }>;

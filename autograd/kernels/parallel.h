@@ -43,4 +43,16 @@ void parallel_for(int64_t n, double cost, const F& f) {
   }
 }
 
+/// Calls f(i, t) for i < n in any order, with t < threads the thread that does it: a thread takes the next piece when it is
+/// done with one, so that a core that another program uses as well does fewer. For few large pieces; else as parallel_for.
+template <class F>
+void parallel_pieces(int threads, int64_t n, const F& f) {
+  if (threads == 1) {
+    for (int64_t i = 0; i < n; ++i) f(i, 0);
+    return;
+  }
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+  for (int64_t i = 0; i < n; ++i) f(i, omp_get_thread_num());
+}
+
 }  // namespace onestep::kernels

@@ -31,23 +31,30 @@ void pow(const double* x, double exponent, double* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = std::pow(x[i], exponent);
 }
 
-void silu_grad(const double* x, const double* dy, double* dx, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    const double s = sigmoid_of(x[i]);
-    dx[i] = dy[i] * s * (1 + x[i] * (1 - s));
-  }
+double silu(double x) { return x * sigmoid_of(x); }
+double silu_slope(double x) {
+  const double s = sigmoid_of(x);
+  return s * (1 + x * (1 - s));
 }
 
-void gelu_tanh_grad(const double* x, const double* dy, double* dx, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    const double s = sigmoid_of(2 * gelu_inner(x[i])), slope = 2 * kSqrt2OverPi * (1 + 3 * 0.044715 * x[i] * x[i]);
-    dx[i] = dy[i] * (s + x[i] * s * (1 - s) * slope);
-  }
+double gelu_tanh(double x) { return x * sigmoid_of(2 * gelu_inner(x)); }  // (1 + tanh u) / 2 = sigmoid(2u)
+double gelu_tanh_slope(double x) {
+  const double s = sigmoid_of(2 * gelu_inner(x));
+  return s + x * s * (1 - s) * 2 * kSqrt2OverPi * (1 + 3 * 0.044715 * x * x);
 }
 
-void gelu_erf_grad(const double* x, const double* dy, double* dx, int64_t n) {
+double gelu_erf(double x) { return x * normal_cdf(x); }
+double gelu_erf_slope(double x) {
   constexpr double inv_sqrt_2pi = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-  for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * (normal_cdf(x[i]) + x[i] * inv_sqrt_2pi * std::exp(x[i] * x[i] / -2));
+  return normal_cdf(x) + x * inv_sqrt_2pi * std::exp(x * x / -2);
+}
+
+template <double (*F)(double), double (*SLOPE)(double)>
+void with_slope(const double* x, double* y, double* slope, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    slope[i] = SLOPE(x[i]);
+    y[i] = F(x[i]);
+  }
 }
 
 double larger(double u, double v) { return u != u || u > v ? u : v; }
@@ -115,6 +122,22 @@ void logsumexp_rows(const double* x, double* y, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r, x += cols) {
     const double largest = max(x, cols), m = std::isinf(largest) ? 0 : largest;  // as torch: inf - inf would be NaN
     y[r] = m + log_sum_exp(x, m, cols);
+  }
+}
+
+void softmax_spans(double* x, int64_t ld, const Span* spans, int64_t rows, double scale, Span block) {
+  for (int64_t r = 0; r < rows; ++r, x += ld) {
+    const auto [begin, end] = spans[r];
+    for (int64_t c = block.begin; c < block.end; ++c) x[c] = c >= begin && c < end ? x[c] * scale : 0;
+    if (end > begin) softmax_rows(x + begin, x + begin, 1, end - begin);
+  }
+}
+
+void softmax_grad_spans(const double* y, double* dx, int64_t ld, const Span* spans, int64_t rows, double scale, Span block) {
+  for (int64_t r = 0; r < rows; ++r, y += ld, dx += ld) {
+    const auto [begin, end] = spans[r];
+    if (end > begin) softmax_grad_rows(y + begin, dx + begin, dx + begin, 1, end - begin);
+    for (int64_t c = block.begin; c < block.end; ++c) dx[c] = c >= begin && c < end ? dx[c] * scale : 0;
   }
 }
 
@@ -245,13 +268,13 @@ constexpr Table<double> kTable = {
     .tanh = map<[](double x) { return std::tanh(x); }>,
     .erf = map<[](double x) { return std::erf(x); }>,
     .sigmoid = map<[](double x) { return sigmoid_of(x); }>,
-    .silu = map<[](double x) { return x * sigmoid_of(x); }>,
-    .gelu_tanh = map<[](double x) { return x * sigmoid_of(2 * gelu_inner(x)); }>,  // (1 + tanh u) / 2 = sigmoid(2u)
-    .gelu_erf = map<[](double x) { return x * normal_cdf(x); }>,
+    .silu = map<silu>,
+    .gelu_tanh = map<gelu_tanh>,
+    .gelu_erf = map<gelu_erf>,
     .pow = pow,
-    .silu_grad = silu_grad,
-    .gelu_tanh_grad = gelu_tanh_grad,
-    .gelu_erf_grad = gelu_erf_grad,
+    .silu_with_slope = with_slope<silu, silu_slope>,
+    .gelu_tanh_with_slope = with_slope<gelu_tanh, gelu_tanh_slope>,
+    .gelu_erf_with_slope = with_slope<gelu_erf, gelu_erf_slope>,
     .add = zip<[](double a, double b) { return a + b; }>,
     .sub = zip<[](double a, double b) { return a - b; }>,
     .mul = zip<[](double a, double b) { return a * b; }>,
@@ -269,6 +292,8 @@ constexpr Table<double> kTable = {
     .logsumexp_rows = logsumexp_rows,
     .softmax_grad_rows = softmax_grad_rows,
     .log_softmax_grad_rows = log_softmax_grad_rows,
+    .softmax_spans = softmax_spans,
+    .softmax_grad_spans = softmax_grad_spans,
     .layer_norm_rows = layer_norm_rows,
     .layer_norm_grad_rows = layer_norm_grad_rows,
     .layer_norm_param_grad = layer_norm_param_grad,

@@ -94,6 +94,35 @@ ONESTEP_FLATTEN void softmax_grad_rows(const float* y, const float* dy, float* d
   }
 }
 
+/// f(row, span) for every row, and 0 around its span.
+template <class F>
+ONESTEP_INLINE void over_spans(float* x, int64_t ld, const Span* spans, int64_t rows, Span block, F f) {
+  const auto zero = [](float* to, int64_t n) { map(to, to, n, [](Vec) { return splat(0.0f); }); };
+  for (int64_t r = 0; r < rows; ++r, x += ld) {
+    const Span span = spans[r];
+    zero(x + block.begin, span.begin - block.begin);
+    if (span.end > span.begin) f(r, span, x + span.begin);
+    zero(x + span.end, block.end - span.end);
+  }
+}
+
+ONESTEP_FLATTEN void softmax_spans(float* x, int64_t ld, const Span* spans, int64_t rows, float scale, Span block) {
+  over_spans(x, ld, spans, rows, block, [=](int64_t, Span span, float* row) {
+    map(row, row, span.end - span.begin, [=](Vec v) { return v * splat(scale); });
+    softmax_rows(row, row, 1, span.end - span.begin);
+  });
+}
+
+ONESTEP_FLATTEN void softmax_grad_spans(const float* y, float* dx, int64_t ld, const Span* spans, int64_t rows, float scale,
+                                        Span block) {
+  over_spans(dx, ld, spans, rows, block, [=](int64_t r, Span span, float* row) {
+    const float* const weights = y + r * ld + span.begin;
+    const int64_t n = span.end - span.begin;
+    const Vec mean = splat(dot(weights, row, n));
+    map2(weights, row, row, n, [=](Vec p, Vec d) { return p * (d - mean) * splat(scale); });
+  });
+}
+
 ONESTEP_INLINE float log_sum_exp(const float* x, float m, int64_t n) {
   float rest[kLanes];
   store(rest, log(splat(sum_exp(x, m, nullptr, n))));
@@ -232,6 +261,8 @@ void fill_rows(Table<float>& t) {
   t.logsumexp_rows = logsumexp_rows;
   t.softmax_grad_rows = softmax_grad_rows;
   t.log_softmax_grad_rows = log_softmax_grad_rows;
+  t.softmax_spans = softmax_spans;
+  t.softmax_grad_spans = softmax_grad_spans;
   t.layer_norm_rows = layer_norm_rows;
   t.layer_norm_grad_rows = layer_norm_grad_rows;
   t.layer_norm_param_grad = layer_norm_param_grad;

@@ -3,6 +3,8 @@
 // compiled per instruction set, so nothing here may be an inline function: the linker could keep the AVX-512 copy.
 #include <cstdint>
 
+#include "autograd/kernels/span.h"
+
 namespace onestep::kernels {
 
 /// Products are summed in k-blocks of this size on every instruction set: it is part of the result's bits.
@@ -26,14 +28,14 @@ struct SgdScalars {
 template <class T>
 struct Table {
   using Map = void (*)(const T* x, T* y, int64_t n);
-  using MapGrad = void (*)(const T* x, const T* dy, T* dx, int64_t n);
+  using MapWithSlope = void (*)(const T* x, T* y, T* slope, int64_t n);
   using Zip = void (*)(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
   using Rows = void (*)(const T* x, T* y, int64_t rows, int64_t cols);
   using RowsGrad = void (*)(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols);
 
   Map exp, log, sqrt, rsqrt, sin, cos, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf;
   void (*pow)(const T* x, T exponent, T* y, int64_t n);
-  MapGrad silu_grad, gelu_tanh_grad, gelu_erf_grad;
+  MapWithSlope silu_with_slope, gelu_tanh_with_slope, gelu_erf_with_slope;
   Zip add, sub, mul, div, maximum, minimum;
 
   T (*sum)(const T* x, int64_t n);
@@ -45,6 +47,8 @@ struct Table {
   void (*sum_rows)(const T* x, T* y, int64_t rows, int64_t cols, int64_t ld);
   Rows softmax_rows, log_softmax_rows, logsumexp_rows;
   RowsGrad softmax_grad_rows, log_softmax_grad_rows;
+  void (*softmax_spans)(T* x, int64_t ld, const Span* spans, int64_t rows, T scale, Span block);
+  void (*softmax_grad_spans)(const T* y, T* dx, int64_t ld, const Span* spans, int64_t rows, T scale, Span block);
   void (*layer_norm_rows)(const T* x, const T* weight, const T* bias, T eps, T* y, T* mean, T* rstd, int64_t rows,
                           int64_t cols);
   void (*layer_norm_grad_rows)(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, int64_t rows,

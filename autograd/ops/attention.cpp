@@ -1,16 +1,8 @@
-// Scaled dot-product attention as one op (Vaswani et al. 2017): by blocks of queries, from the first to the last key that one
-// of them sees. What is masked never reaches a result, whatever it holds: masked scores are overwritten, and where keys or
-// values are not all finite a query meets only those that it sees. The [T, S] weights are never all there at once: the backward
-// pass computes those of a block anew, with the same bits (Dao et al. 2022). Only dropout's mask, drawn in one go, has a byte a
-// weight.
-#include <algorithm>
-#include <atomic>
+// Scaled dot-product attention as one op (Vaswani et al. 2017), of queries, keys and values that lie apart or side by side.
 #include <cmath>
-#include <limits>
 #include <span>
-#include <vector>
 
-#include "autograd/kernels/kernels.h"
+#include "autograd/ops/attention_blocks.h"
 #include "autograd/ops/matrices.h"
 #include "autograd/random_fill.h"
 
@@ -18,287 +10,16 @@ namespace onestep {
 namespace {
 
 constexpr const char* kOp = "scaled_dot_product_attention";
-constexpr int64_t kQueries = 64;  // in a block
-constexpr int64_t kKeys = 256;  // the product's k-block: a block of queries starts at a multiple of it, so that every sum over
-                                // keys is cut at the same places whatever queries are computed together
 
-/// Which keys a query sees: all; with `causal` those up to its own position, or the last `window` of them; or those where the
-/// mask is true.
-struct Visible {
-  int64_t keys;
-  bool causal;
-  int64_t offset, window;
-  const bool* mask;
-  int64_t row_stride, key_stride;
-
-  /// The first key that query i sees.
-  int64_t begin(int64_t i) const { return causal && window > 0 ? std::clamp<int64_t>(i + offset + 1 - window, 0, end(i)) : 0; }
-  /// Behind the last one.
-  int64_t end(int64_t i) const {
-    int64_t j = causal ? std::min(i + offset + 1, keys) : keys;
-    while (mask && j > 0 && !at(i, j - 1)) --j;
-    return j;
-  }
-  /// Behind the last one that a query of [first, stop) sees.
-  int64_t end(int64_t first, int64_t stop) const {
-    int64_t last = 0;
-    for (int64_t i = first; i < stop; ++i) last = std::max(last, end(i));
-    return last;
-  }
-  /// Whether query i sees key j, between begin(i) and end(i).
-  bool at(int64_t i, int64_t j) const { return !mask || mask[i * row_stride + j * key_stride]; }
-  /// row[j] = value for the masked keys among those.
-  template <class T>
-  void fill_masked(int64_t i, T* row, T value) const {
-    for (int64_t j = 0, last = mask ? end(i) : 0; j < last; ++j)
-      if (!at(i, j)) row[j] = value;
-  }
-};
-
-/// The rows of a batch of matrices, written where they lie. An undefined tensor gives none.
-template <class T>
-class Rows {
- public:
-  Rows(const Tensor& x, T* data, const Shape& batch) : data_(data) {
-    if (!data) return;
-    ld = x.strides()[x.dim() - 2];
-    starts_ = ops::batch_starts(x, batch);
-  }
-  explicit operator bool() const { return data_ != nullptr; }
-  T* at(int64_t head, int64_t i) const { return data_ + starts_[static_cast<size_t>(head)] + i * ld; }
-
-  int64_t ld = 0;
-
- private:
-  T* data_;
-  ops::Offsets starts_;
-};
-
-template <class T>
-Rows<const T> readable(const Tensor& x, const Shape& batch) {
-  return {x, x.defined() ? x.data<T>() : nullptr, batch};
-}
-template <class T>
-Rows<T> writable(Tensor& x, const Shape& batch) {
-  return {x, x.defined() ? x.mutable_data<T>() : nullptr, batch};
-}
-
-/// x itself if the elements of a row are neighbours, else a copy.
-Tensor unit_rows(const Tensor& x) {
-  return x.shape().back() <= 1 || x.strides()[x.dim() - 1] == 1 ? x.detach() : ops::contiguous_values(x);
-}
-
-/// Zeros [..., H, T, d] stored as [..., T, H, d]: merging the heads is then a view.
-Tensor token_major(Shape shape, DType dtype) {
-  const int rank = shape.rank();
-  if (rank < 4) return zeros(shape, dtype);
-  std::swap(shape[rank - 3], shape[rank - 2]);
-  return transpose(zeros(shape, dtype), -3, -2);
-}
-
-/// Sizes and options of one call; `group` neighbouring heads of the query share one head of key and value.
-struct Plan {
-  int64_t heads, group, queries, keys, features, value_features;
-  double scale, dropout_p;
-  bool causal;
-  int64_t offset, window;
-};
-
-/// What forward and backward read. `keep` is the dropout mask [heads, queries, keys], or null.
-template <class T>
-struct Inputs {
-  Inputs(const Plan& plan, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& visible_keys,
-         const Tensor& kept)
-      : p(plan), mask(visible_keys), keep(kept.defined() ? kept.data<bool>() : nullptr) {
-    const Shape batch = ops::batch_dims(query.shape()), key_batch = ops::batch_dims(key.shape());
-    q = readable<T>(query, batch);
-    k = readable<T>(key, key_batch);
-    v = readable<T>(value, key_batch);
-    if (mask.defined()) mask_starts = ops::batch_starts(mask, batch);
-  }
-  Visible visible(int64_t head) const {
-    if (!mask.defined()) return {p.keys, p.causal, p.offset, p.window, nullptr, 0, 0};
-    const bool* first = mask.data<bool>() + mask_starts[static_cast<size_t>(head)];
-    return {p.keys, false, 0, 0, first, mask.strides()[mask.dim() - 2], mask.strides()[mask.dim() - 1]};
-  }
-  /// False if every query sees all keys.
-  bool hides() const { return mask.defined() || (p.causal && (p.queries > 1 || p.offset + 1 < p.keys || p.window > 0)); }
-  /// to = from times the dropout factor, for the weights [begin, end) of a query.
-  void drop(int64_t head, int64_t i, int64_t begin, int64_t end, const T* from, T* to) const {
-    const bool* kept = keep + (head * p.queries + i) * p.keys;
-    const T factor = dropout_scale<T>(p.dropout_p);
-    for (int64_t j = begin; j < end; ++j) to[j] = from[j] * (kept[j] ? factor : T(0));
-  }
-
-  Plan p;
-  Rows<const T> q{{}, nullptr, {}}, k = q, v = q;
-  Tensor mask;
-  ops::Offsets mask_starts;
-  const bool* keep;
-};
-
-/// A block of queries [first, stop) of one head, the keys [begin, end) among which are those that they see, and scratch memory.
-/// Arrays of weights have rows of `keys` elements, of which [begin, end) are used; masked ones are 0.
-template <class T>
-struct Block {
-  int64_t head, kv_head, first, stop, begin, end;
-  bool finite;  ///< No NaN or infinity in the operand of add_weighted.
-  T *weights, *dropped, *ds, *copy;
-};
-
-/// y += w x for the queries of a block. Where x is not finite each query meets a copy without the keys that it does not see,
-/// because 0 * NaN is NaN; the bits are the same either way.
-template <class T>
-void add_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y) {
-  const int64_t keys = in.p.keys;
-  w += b.begin;
-  if (b.finite)
-    return kernels::gemm(false, false, b.stop - b.first, n, b.end - b.begin, w, keys, x.at(b.kv_head, b.begin), x.ld,
-                         y.at(b.head, b.first), y.ld, true);
-  const Visible visible = in.visible(b.head);
-  for (int64_t i = b.first; i < b.stop; ++i, w += keys) {
-    const int64_t begin = visible.begin(i), end = visible.end(i);
-    for (int64_t j = b.begin; j < end; ++j) {
-      T* const row = b.copy + (j - b.begin) * n;
-      if (j >= begin && visible.at(i, j))
-        std::copy_n(x.at(b.kv_head, j), n, row);
-      else
-        std::fill_n(row, n, T(0));
-    }
-    if (end > b.begin) kernels::gemm(false, false, 1, n, end - b.begin, w, keys, b.copy, n, y.at(b.head, i), y.ld, true);
-  }
-}
-
-/// softmax(scale q k^T), and in b.dropped what dropout leaves of it
-template <class T>
-void weigh(const Inputs<T>& in, const Block<T>& b) {
-  const Visible visible = in.visible(b.head);
-  const int64_t keys = in.p.keys;
-  const T scale = static_cast<T>(in.p.scale);
-  kernels::gemm(false, true, b.stop - b.first, b.end - b.begin, in.p.features, in.q.at(b.head, b.first), in.q.ld,
-                in.k.at(b.kv_head, b.begin), in.k.ld, b.weights + b.begin, keys, false);
-  for (int64_t i = b.first; i < b.stop; ++i) {
-    T* row = b.weights + (i - b.first) * keys;
-    const int64_t begin = visible.begin(i), end = visible.end(i);
-    std::fill(row + b.begin, row + begin, T(0));
-    kernels::mul(row + begin, 1, &scale, 0, row + begin, end - begin);
-    visible.fill_masked(i, row, -std::numeric_limits<T>::infinity());
-    if (end > begin) kernels::softmax_rows(row + begin, row + begin, 1, end - begin);
-    std::fill(row + end, row + b.end, T(0));
-    if (in.keep) in.drop(b.head, i, b.begin, b.end, row, b.dropped + (i - b.first) * keys);
-  }
-}
-
-/// The gradients that are wanted: rows of dq, dk and dv, or none.
-template <class T>
-struct Wanted {
-  Rows<T> dq, dk, dv;
-};
-
-/// With p the weights and w = dropout(p): dv += w^T dy, dp = dropout(dy v^T), ds = scale p (dp - sum(p dp)), dq += ds k,
-/// dk += ds^T q
-template <class T>
-void backward_block(const Inputs<T>& in, const Block<T>& b, const Rows<const T>& dy, const Wanted<T>& to) {
-  const Visible visible = in.visible(b.head);
-  const int64_t keys = in.p.keys, rows = b.stop - b.first, columns = b.end - b.begin;
-  const T *from = dy.at(b.head, b.first), *w = in.keep ? b.dropped : b.weights;
-  weigh(in, b);
-  if (to.dv)
-    kernels::gemm(true, false, columns, in.p.value_features, rows, w + b.begin, keys, from, dy.ld, to.dv.at(b.kv_head, b.begin),
-                  to.dv.ld, true);
-  if (!to.dq && !to.dk) return;
-  T* const ds = b.ds;
-  kernels::gemm(false, true, rows, columns, in.p.value_features, from, dy.ld, in.v.at(b.kv_head, b.begin), in.v.ld,
-                ds + b.begin, keys, false);
-  const T scale = static_cast<T>(in.p.scale);
-  for (int64_t i = b.first; i < b.stop; ++i) {
-    T* row = ds + (i - b.first) * keys;
-    const int64_t begin = visible.begin(i), end = visible.end(i);
-    std::fill(row + b.begin, row + begin, T(0));
-    visible.fill_masked(i, row, T(0));
-    if (in.keep) in.drop(b.head, i, begin, end, row, row);
-    const T* const p = b.weights + (i - b.first) * keys;
-    if (end > begin) kernels::softmax_grad_rows(p + begin, row + begin, row + begin, 1, end - begin);
-    kernels::mul(row + begin, 1, &scale, 0, row + begin, end - begin);
-    std::fill(row + end, row + b.end, T(0));
-  }
-  if (to.dq) add_weighted(in, b, ds, in.k, in.p.features, to.dq);
-  if (to.dk)
-    kernels::gemm(true, false, columns, in.p.features, rows, ds + b.begin, keys, in.q.at(b.head, b.first), in.q.ld,
-                  to.dk.at(b.kv_head, b.begin), to.dk.ld, true);
-}
-
-/// False if [heads, keys, n] holds a NaN or an infinity: the sum of a head is not finite then.
-template <class T>
-bool is_finite(const Rows<const T>& x, int64_t heads, int64_t keys, int64_t n) {
-  std::vector<T, memory::Allocator<T>> totals(static_cast<size_t>(heads));
-  T* const total = totals.data();
-  kernels::parallel_for(heads, 0.1 * static_cast<double>(keys * (n + 50)), [&, total](int64_t head, int64_t stop) {
-    for (; head < stop; ++head)
-      for (int64_t j = 0; j < keys; ++j) total[head] += kernels::sum(x.at(head, j), n);
-  });
-  return std::all_of(totals.begin(), totals.end(), [](T t) { return std::isfinite(t); });
-}
-
-/// Calls run(block) for the blocks of every head, in order; the heads that share a key and value head go to one thread, in
-/// order. `weighted` [keys, n] is the operand of add_weighted; `buffers` blocks of weights are scratch memory.
-template <class T, class F>
-void for_each_block(const Inputs<T>& in, const Rows<const T>& weighted, int64_t n, int64_t buffers, F run) {
-  const Plan& p = in.p;
-  if (p.heads == 0) return;
-  const int64_t kv_heads = p.heads / p.group, slots = std::min<int64_t>(kv_heads, kernels::num_threads());
-  const bool finite = !in.hides() || is_finite(weighted, kv_heads, p.keys, n);
-  const int64_t rows = std::min(kQueries, p.queries) * p.keys, size = buffers * rows + (finite ? 0 : p.keys * n);
-  Tensor scratch = empty({slots, size}, dtype_of<T>());
-  T* const memory = scratch.mutable_data<T>();
-  std::atomic<int64_t> next_slot{0};
-  const auto run_head = [&](int64_t head, T* buffer) {
-    const Visible visible = in.visible(head);
-    for (int64_t i = 0; i < p.queries; i += kQueries) {
-      const int64_t last = std::min(i + kQueries, p.queries), end = visible.end(i, last);
-      const int64_t begin = std::min(visible.begin(i), end) / kKeys * kKeys;
-      T* const dropped = buffer + (in.keep ? rows : 0);
-      if (end > 0)
-        run(Block<T>{head, head / p.group, i, last, begin, end, finite, buffer, dropped, dropped + rows,
-                     buffer + buffers * rows});
-    }
-  };
-  const double cost = 0.1 * static_cast<double>(p.group * p.queries * p.keys * (p.features + p.value_features + 16));
-  kernels::parallel_for(kv_heads, cost, [&](int64_t kv_head, int64_t stop) {
-    T* const buffer = memory + next_slot++ * size;
-    for (int64_t head = kv_head * p.group; head < stop * p.group; ++head) run_head(head, buffer);
-  });
-}
-
-/// y = dropout(softmax(scale q k^T)) v
-Tensor attend(const Plan& p, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const Tensor& keep) {
-  Shape shape = q.shape();
-  shape[shape.rank() - 1] = p.value_features;
-  Tensor y = token_major(shape, q.dtype());
-  dispatch_floating(q.dtype(), kOp, [&]<class T>() {
-    const Inputs<T> in(p, q, k, v, mask, keep);
-    const Rows<T> to = writable<T>(y, ops::batch_dims(shape));
-    for_each_block(in, in.v, p.value_features, in.keep ? 2 : 1, [&](const Block<T>& block) {
-      weigh(in, block);
-      add_weighted(in, block, in.keep ? block.dropped : block.weights, in.v, p.value_features, to);
-    });
-  });
-  return y;
-}
-
-Grads attend_grads(const Plan& p, const Backward& b) {
-  const Tensor &q = b.saved(0), &k = b.saved(1), &v = b.saved(2), dy = unit_rows(b.grad());
-  Grads grads(3);
-  for (size_t i = 0; i < 3; ++i)
-    if (b.needs(i)) grads[i] = token_major(b.input_shape(i), dy.dtype());
-  dispatch_floating(dy.dtype(), kOp, [&]<class T>() {
-    const Shape batch = ops::batch_dims(q.shape()), key_batch = ops::batch_dims(k.shape());
-    const Inputs<T> in(p, q, k, v, b.saved(3), b.saved(4));
-    const Rows<const T> from = readable<T>(dy, batch);
-    const Wanted<T> to{writable<T>(grads[0], batch), writable<T>(grads[1], key_batch), writable<T>(grads[2], key_batch)};
-    for_each_block(in, in.k, p.features, in.keep ? 3 : 2, [&](const Block<T>& block) { backward_block(in, block, from, to); });
-  });
-  return grads;
+void check_options(const char* op, const AttentionOptions& o) {
+  check<ConfigError>(o.is_causal || (o.window == 0 && o.query_offset == 0), op,
+                     ": window and query_offset go with is_causal: got window=", o.window, ", query_offset=", o.query_offset);
+  check<ConfigError>(o.window >= 0 && o.query_offset >= 0, op, ": window and query_offset cannot be negative: got ", o.window,
+                     " and ", o.query_offset);
+  check<ConfigError>(0 <= o.dropout_p && o.dropout_p <= 1, op, ": dropout_p must lie in [0, 1]: got ", o.dropout_p);
+  if (!o.mask.defined()) return;
+  check<ConfigError>(!o.is_causal, op, ": takes a mask or is_causal, not both");
+  check<DTypeError>(o.mask.dtype() == DType::boolean, op, ": the mask must be bool (true = may attend): got ", o.mask.dtype());
 }
 
 void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& o) {
@@ -309,14 +30,7 @@ void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const At
   }
   check<ShapeError>(q.size(-1) == k.size(-1), kOp, ": query and key features differ: ", q.shape(), " and ", k.shape());
   check<ShapeError>(k.size(-2) == v.size(-2), kOp, ": key and value tokens differ: ", k.shape(), " and ", v.shape());
-  check<ConfigError>(o.is_causal || (o.window == 0 && o.query_offset == 0), kOp,
-                     ": window and query_offset go with is_causal: got window=", o.window, ", query_offset=", o.query_offset);
-  check<ConfigError>(o.window >= 0 && o.query_offset >= 0, kOp, ": window and query_offset cannot be negative: got ", o.window,
-                     " and ", o.query_offset);
-  check<ConfigError>(0 <= o.dropout_p && o.dropout_p <= 1, kOp, ": dropout_p must lie in [0, 1]: got ", o.dropout_p);
-  if (!o.mask.defined()) return;
-  check<ConfigError>(!o.is_causal, kOp, ": takes a mask or is_causal, not both");
-  check<DTypeError>(o.mask.dtype() == DType::boolean, kOp, ": the mask must be bool (true = may attend): got ", o.mask.dtype());
+  check_options(kOp, o);
 }
 
 /// x with the batch dims in front of its last two.
@@ -338,6 +52,66 @@ int64_t group_size(const Tensor& q, const Tensor& k, const Tensor& v, const Atte
   return heads / kv_heads;
 }
 
+/// x itself if the elements of a row are neighbours, else a copy.
+Tensor unit_rows(const Tensor& x) {
+  return x.shape().back() <= 1 || x.strides()[x.dim() - 1] == 1 ? x.detach() : ops::contiguous_values(x);
+}
+
+/// [..., H, T, d] stored as [..., T, H, d]: merging the heads is then a view.
+Tensor token_major(Shape shape, DType dtype) {
+  const int rank = shape.rank();
+  if (rank < 4) return empty(shape, dtype);
+  std::swap(shape[rank - 3], shape[rank - 2]);
+  return transpose(empty(shape, dtype), -3, -2);
+}
+
+/// For queries, keys and values whose batch dims are `batch`, or `batch` with groups of heads as one.
+ops::AttentionPlan plan_for(const Shape& batch, int64_t group, const Tensor& q, const Tensor& k, const Tensor& v,
+                            const AttentionOptions& o) {
+  const double scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(q.size(-1), 1))));
+  return {batch.numel(), group,       q.size(-2),  k.size(-2),     q.size(-1), v.size(-1),
+          scale,         o.dropout_p, o.is_causal, o.query_offset, o.window};
+}
+
+/// [..., T, S]
+Shape weights_shape(Shape batch, const ops::AttentionPlan& plan) {
+  batch.push_back(plan.queries);
+  batch.push_back(plan.keys);
+  return batch;
+}
+
+/// The mask for every head, or none.
+Tensor expanded_mask(const char* op, const Shape& shape, const Tensor& mask) {
+  return mask.defined() ? ops::expand_values(op, mask, shape) : Tensor();
+}
+
+/// What dropout leaves of the weights, or none: drawn in one go, so that it does not depend on the blocks.
+Tensor dropout_mask(const Shape& shape, const AttentionOptions& options) {
+  if (options.dropout_p == 0 || shape.numel() == 0) return {};
+  Tensor keep = empty(shape, DType::boolean);
+  fill_dropout_mask(std::span(keep.mutable_data<bool>(), static_cast<size_t>(keep.numel())), options.dropout_p,
+                    options.generator ? *options.generator : default_generator());
+  return keep;
+}
+
+/// Heads of queries, keys and values side by side in rows [..., T, (H + 2 H_kv) d].
+struct Packed {
+  int64_t heads, kv_heads, features;
+
+  /// `count` heads from the given one on: [..., T, width] -> [..., count, T, d], a view.
+  Tensor part(const Tensor& x, int64_t first, int64_t count) const {
+    Shape shape = x.shape(), strides = x.strides();
+    const int last = shape.rank() - 1;
+    shape[last] = features;
+    shape.insert(last - 1, count);
+    strides.insert(last - 1, features);
+    return ops::view_of(x, shape, strides, x.offset() + first * features);
+  }
+  Tensor queries(const Tensor& x) const { return part(x, 0, heads); }
+  Tensor keys(const Tensor& x) const { return part(x, heads, kv_heads); }
+  Tensor values(const Tensor& x) const { return part(x, heads + kv_heads, kv_heads); }
+};
+
 }  // namespace
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
@@ -352,23 +126,52 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   Shape batch = key_batch;
   if (group > 1) batch[batch.rank() - 1] *= group;
   const Tensor query = with_batch(q, batch), key = with_batch(k, key_batch), value = with_batch(v, key_batch);
-  const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(q.size(-1), 1))));
-  const Plan plan{batch.numel(), group, q.size(-2),        k.size(-2),        q.size(-1),
-                  v.size(-1),    scale, options.dropout_p, options.is_causal, options.query_offset,
-                  options.window};
-  Shape shape = batch;
-  shape.push_back(plan.queries);
-  shape.push_back(plan.keys);
-  const Tensor mask = options.mask.defined() ? ops::expand_values(kOp, options.mask, shape) : Tensor();
-  Tensor keep;
-  if (plan.dropout_p > 0 && shape.numel() > 0) {
-    keep = empty(shape, DType::boolean);
-    fill_dropout_mask(std::span(keep.mutable_data<bool>(), static_cast<size_t>(keep.numel())), plan.dropout_p,
-                      options.generator ? *options.generator : default_generator());
-  }
-  const Tensor from_q = unit_rows(query), from_k = unit_rows(key), from_v = unit_rows(value);
-  return record(kOp, attend(plan, from_q, from_k, from_v, mask, keep), {query, key, value},
-                {from_q, from_k, from_v, mask, keep}, [plan](const Backward& b) { return attend_grads(plan, b); });
+  const ops::AttentionPlan plan = plan_for(batch, group, q, k, v, options);
+  const Shape weights = weights_shape(batch, plan);
+  const ops::AttentionOperands x = {unit_rows(query), unit_rows(key), unit_rows(value),
+                                    expanded_mask(kOp, weights, options.mask), dropout_mask(weights, options)};
+  batch.push_back(plan.queries);
+  batch.push_back(plan.value_features);
+  Tensor y = token_major(batch, q.dtype());
+  ops::attend(plan, x, y);
+  return record(kOp, y, {query, key, value}, {x.q, x.k, x.v, x.mask, x.keep}, [plan](const Backward& b) -> Grads {
+    ops::AttentionGrads grads;
+    if (b.needs(0)) grads.q = token_major(b.input_shape(0), b.grad().dtype());
+    if (b.needs(1)) grads.k = token_major(b.input_shape(1), b.grad().dtype());
+    if (b.needs(2)) grads.v = token_major(b.input_shape(2), b.grad().dtype());
+    ops::attend_backward(plan, {b.saved(0), b.saved(1), b.saved(2), b.saved(3), b.saved(4)}, unit_rows(b.grad()), grads);
+    return {grads.q, grads.k, grads.v};
+  });
+}
+
+Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options) {
+  constexpr const char* op = "packed_attention";
+  ops::check_floating(op, qkv);
+  check_options(op, options);
+  const int64_t parts = num_heads + 2 * num_kv_heads;
+  check<ShapeError>(
+      qkv.dim() >= 2 && num_heads > 0 && num_kv_heads > 0 && num_heads % num_kv_heads == 0 && qkv.size(-1) % parts == 0, op,
+      ": needs [..., T, (H + 2 H_kv) d] with H a multiple of H_kv: got ", qkv.shape(), " for H=", num_heads,
+      " and H_kv=", num_kv_heads);
+  const Tensor x = unit_rows(qkv);
+  const Packed heads = {num_heads, num_kv_heads, qkv.size(-1) / parts};
+  const Tensor q = heads.queries(x), k = heads.keys(x), v = heads.values(x);
+  const Shape batch = ops::batch_dims(q.shape());
+  const ops::AttentionPlan plan = plan_for(batch, num_heads / num_kv_heads, q, k, v, options);
+  const Shape weights = weights_shape(batch, plan);
+  const Tensor mask = expanded_mask(op, weights, options.mask), keep = dropout_mask(weights, options);
+  Shape shape = qkv.shape();
+  shape[shape.rank() - 1] = num_heads * heads.features;
+  Tensor y = empty(shape, x.dtype()), y_heads = heads.queries(y);
+  ops::attend(plan, {q, k, v, mask, keep}, y_heads);
+  return record(op, y, {qkv}, {x, mask, keep}, [plan, heads](const Backward& b) -> Grads {
+    const Tensor &saved = b.saved(0), dy = unit_rows(b.grad());
+    Tensor dqkv = empty(b.input_shape(0), dy.dtype());
+    ops::AttentionGrads grads = {heads.queries(dqkv), heads.keys(dqkv), heads.values(dqkv)};
+    ops::attend_backward(plan, {heads.queries(saved), heads.keys(saved), heads.values(saved), b.saved(1), b.saved(2)},
+                         heads.queries(dy), grads);
+    return {dqkv};
+  });
 }
 
 }  // namespace onestep

@@ -9,14 +9,15 @@ namespace {
 
 Tensor as_floating(const Tensor& x) { return to(x, ops::floating(x.dtype())); }
 
-/// dx = kernel(x, dy) for the activations whose derivative is a kernel.
-template <class K>
-Tensor kernel_grad(const Tensor& x, const Tensor& dy, const K& kernel) {
-  const Tensor rows = contiguous(x), grad = contiguous(dy);
-  Tensor dx = empty(x.shape(), x.dtype());
-  dispatch_floating(x.dtype(), "backward",
-                    [&]<class T>() { kernel(rows.data<T>(), grad.data<T>(), dx.mutable_data<T>(), x.numel()); });
-  return dx;
+/// An activation whose kernel gives its slope, too: dx = dy slope.
+template <class F, class WithSlope>
+Tensor activation(const char* op, const Tensor& x, const F& f, const WithSlope& with_slope) {
+  if (!detail::should_record({x})) return ops::map_floating(op, x, f);
+  const Tensor from = ops::contiguous_values(x);
+  Tensor y = empty(x.shape(), x.dtype()), slope = empty(x.shape(), x.dtype());
+  dispatch_floating(x.dtype(), op,
+                    [&]<class T>() { with_slope(from.data<T>(), y.mutable_data<T>(), slope.mutable_data<T>(), x.numel()); });
+  return record(op, y, {x}, {slope}, [](const Backward& b) -> Grads { return {mul(b.grad(), b.saved(0))}; });
 }
 
 }  // namespace
@@ -89,23 +90,16 @@ Tensor relu(const Tensor& x) {
 }
 
 Tensor gelu(const Tensor& x, GeluApproximation approximate) {
-  if (approximate == GeluApproximation::tanh) {
-    const Tensor y = ops::map_floating("gelu", x, [](auto... p) { kernels::gelu_tanh(p...); });
-    return record("gelu", y, {x}, {x}, [](const Backward& b) -> Grads {
-      return {kernel_grad(b.saved(0), b.grad(), [](auto... p) { kernels::gelu_tanh_grad(p...); })};
-    });
-  }
-  const Tensor y = ops::map_floating("gelu", x, [](auto... p) { kernels::gelu_erf(p...); });
-  return record("gelu", y, {x}, {x}, [](const Backward& b) -> Grads {
-    return {kernel_grad(b.saved(0), b.grad(), [](auto... p) { kernels::gelu_erf_grad(p...); })};
-  });
+  if (approximate == GeluApproximation::tanh)
+    return activation(
+        "gelu", x, [](auto... p) { kernels::gelu_tanh(p...); }, [](auto... p) { kernels::gelu_tanh_with_slope(p...); });
+  return activation(
+      "gelu", x, [](auto... p) { kernels::gelu_erf(p...); }, [](auto... p) { kernels::gelu_erf_with_slope(p...); });
 }
 
 Tensor silu(const Tensor& x) {
-  const Tensor y = ops::map_floating("silu", x, [](auto... p) { kernels::silu(p...); });
-  return record("silu", y, {x}, {x}, [](const Backward& b) -> Grads {
-    return {kernel_grad(b.saved(0), b.grad(), [](auto... p) { kernels::silu_grad(p...); })};
-  });
+  return activation(
+      "silu", x, [](auto... p) { kernels::silu(p...); }, [](auto... p) { kernels::silu_with_slope(p...); });
 }
 
 }  // namespace onestep

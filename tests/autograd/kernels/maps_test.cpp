@@ -50,35 +50,39 @@ TEST_CASE("kernels: maps agree with the double loops at every size") {
   }
 }
 
-struct MapGrad {
+struct MapWithSlope {
   std::string name;
-  void (*narrow)(const float*, const float*, float*, int64_t);
-  void (*wide)(const double*, const double*, double*, int64_t);
+  void (*narrow)(const float*, float*, float*, int64_t);
+  void (*wide)(const double*, double*, double*, int64_t);
+  void (*alone)(const float*, float*, int64_t);
 };
-const MapGrad kMapGrads[] = {
-    {"silu", silu_grad, silu_grad}, {"gelu tanh", gelu_tanh_grad, gelu_tanh_grad}, {"gelu", gelu_erf_grad, gelu_erf_grad}};
+const MapWithSlope kMapsWithSlope[] = {{"silu", silu_with_slope, silu_with_slope, silu},
+                                       {"gelu tanh", gelu_tanh_with_slope, gelu_tanh_with_slope, gelu_tanh},
+                                       {"gelu", gelu_erf_with_slope, gelu_erf_with_slope, gelu_erf}};
 
-TEST_CASE("kernels: activation gradients agree with the double loops") {
-  for (const MapGrad& grad : kMapGrads) {
-    CAPTURE(grad.name);
+TEST_CASE("kernels: slopes of activations agree with the double loops and values with those of the map alone") {
+  for (const MapWithSlope& map : kMapsWithSlope) {
+    CAPTURE(map.name);
     for (const int64_t n : sizes()) {
       CAPTURE(n);
-      const Floats x = random_floats(n, -8, 8), dy = random_floats(n, -2, 2, 5);
-      Floats dx(x.size());
-      Doubles want(x.size());
-      grad.narrow(x.data(), dy.data(), dx.data(), n);
-      grad.wide(widened(x).data(), widened(dy).data(), want.data(), n);
-      check_close(dx, want, 1e-6, 5e-7);
+      const Floats x = random_floats(n, -8, 8);
+      Floats y(x.size()), slope(x.size()), alone(x.size());
+      Doubles wide_y(x.size()), want(x.size());
+      map.narrow(x.data(), y.data(), slope.data(), n);
+      map.wide(widened(x).data(), wide_y.data(), want.data(), n);
+      map.alone(x.data(), alone.data(), n);
+      CHECK(y == alone);
+      check_close(slope, want, 1e-6, 5e-7);
     }
-    const Floats far = {-1e30f, -200.0f, -14.0f, 14.0f, 200.0f, 1e30f}, ones(6, 1.0f);
-    Floats dx(6);
-    grad.narrow(far.data(), ones.data(), dx.data(), 6);
-    check_close(dx, {0, 0, 0, 1, 1, 1}, 0, 2e-5);
+    const Floats far = {-1e30f, -200.0f, -14.0f, 14.0f, 200.0f, 1e30f};
+    Floats y(6), slope(6);
+    map.narrow(far.data(), y.data(), slope.data(), 6);
+    check_close(slope, {0, 0, 0, 1, 1, 1}, 0, 2e-5);
     check_same_bits([&] {
       const Floats x = random_floats(100003, -20, 20);
-      Floats y(x.size());
-      grad.narrow(x.data(), x.data(), y.data(), 100003);
-      return y;
+      Floats values(x.size()), slopes(x.size());
+      map.narrow(x.data(), values.data(), slopes.data(), 100003);
+      return slopes;
     });
   }
 }

@@ -140,6 +140,42 @@ TEST_CASE("kernels: softmax gradients agree with the double loops at every width
   }
 }
 
+TEST_CASE("kernels: softmax on spans is softmax on each row's part and 0 elsewhere") {
+  constexpr int64_t rows = 6, ld = 50;
+  const Span spans[rows] = {{0, 41}, {0, 1}, {3, 3}, {7, 40}, {8, 24}, {40, 41}}, block = {0, 41};
+  const Floats scores = random_floats(rows * ld, -4, 4), dy = random_floats(rows * ld, -1, 1, 5);
+  Floats weights = scores, dx = dy;
+  softmax_spans(weights.data(), ld, spans, rows, -0.75f, block);
+  softmax_grad_spans(weights.data(), dx.data(), ld, spans, rows, -0.75f, block);
+  Floats want = scores, want_dx = dy;
+  for (int64_t r = 0; r < rows; ++r) {
+    float *const row = want.data() + r * ld, *const grad = want_dx.data() + r * ld;
+    const auto [begin, end] = spans[r];
+    for (int64_t c = begin; c < end; ++c) row[c] *= -0.75f;
+    if (end > begin) {
+      softmax_rows(row + begin, row + begin, 1, end - begin);
+      softmax_grad_rows(row + begin, grad + begin, grad + begin, 1, end - begin);
+    }
+    for (int64_t c = block.begin; c < block.end; ++c) {
+      const bool inside = c >= begin && c < end;
+      if (!inside) row[c] = 0;
+      grad[c] = inside ? grad[c] * -0.75f : 0;
+    }
+  }
+  CHECK(weights == want);
+  CHECK(dx == want_dx);
+  Doubles wide = widened(scores), wide_dx = widened(dy);
+  softmax_spans(wide.data(), ld, spans, rows, -0.75, block);
+  softmax_grad_spans(wide.data(), wide_dx.data(), ld, spans, rows, -0.75, block);
+  check_close(weights, wide, 2e-6, 1e-6);
+  check_close(dx, wide_dx, 2e-6, 2e-6);
+  check_same_bits([&] {
+    Floats again = scores;
+    softmax_spans(again.data(), ld, spans, rows, -0.75f, block);
+    return again;
+  });
+}
+
 /// Everything layer norm computes, one after the other.
 template <class T>
 std::vector<T> layer_norm_all(const std::vector<T>& x, const std::vector<T>& dy, const T* weight, const T* bias, int64_t rows,

@@ -49,6 +49,31 @@ TEST_CASE("scaled_dot_product_attention: shared heads are repeated heads, bit fo
   CHECK(allclose(v.grad(), dv, 1e-5, 1e-5));
 }
 
+TEST_CASE("packed_attention: the bits of splitting and merging the heads") {
+  Generator generator(4);
+  for (const double dropout_p : {0.0, 0.25}) {
+    CAPTURE(dropout_p);
+    Tensor qkv = randn({2, 300, (4 + 2 * 2) * 8}, generator).requires_grad_();
+    const Tensor dy = randn({2, 300, 4 * 8}, generator);
+    AttentionOptions options = {.is_causal = true, .window = 200, .enable_gqa = true, .dropout_p = dropout_p};
+    Generator first(5), second(5);
+    options.generator = &first;
+    const Tensor y = packed_attention(qkv, 4, 2, options);
+    y.backward(dy);
+    const Tensor dqkv = qkv.grad();
+    qkv.zero_grad();
+    const auto heads = [&](int64_t begin, int64_t count) {
+      return qkv.slice(2, begin * 8, (begin + count) * 8).view({2, 300, count, 8}).transpose(1, 2);
+    };
+    options.generator = &second;
+    const Tensor apart = scaled_dot_product_attention(heads(0, 4), heads(4, 2), heads(6, 2), options);
+    const Tensor merged = apart.transpose(1, 2).flatten(2, 3);
+    CHECK(equal(y, merged));
+    merged.backward(dy);
+    CHECK(equal(qkv.grad(), dqkv));
+  }
+}
+
 TEST_CASE("scaled_dot_product_attention: memory grows with the number of tokens and not with its square") {
   const auto peak = [](int64_t tokens) {
     Generator generator(3);

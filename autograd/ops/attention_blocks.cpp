@@ -1,0 +1,286 @@
+// Attention by blocks of queries, from the first to the last key that one of them sees. What is masked never reaches a result,
+// whatever it holds: masked scores are overwritten, and where keys or values are not all finite a query meets only those that
+// it sees. The [T, S] weights are never all there at once: the backward pass computes those of a block anew, with the same bits
+// (Dao et al. 2022).
+#include "autograd/ops/attention_blocks.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "autograd/kernels/kernels.h"
+#include "autograd/ops/matrices.h"
+#include "autograd/random_fill.h"
+
+namespace onestep::ops {
+namespace {
+
+constexpr const char* kOp = "scaled_dot_product_attention";
+constexpr int64_t kQueries = 64;  // in a block
+constexpr int64_t kKeys = 256;  // the product's k-block: a block of queries starts at a multiple of it, so that every sum over
+                                // keys is cut at the same places whatever queries are computed together
+
+/// Which keys a query sees: all; with `causal` those up to its own position, or the last `window` of them; or those where the
+/// mask is true.
+struct Visible {
+  int64_t keys;
+  bool causal;
+  int64_t offset, window;
+  const bool* mask;
+  int64_t row_stride, key_stride;
+
+  /// The first key that query i sees.
+  int64_t begin(int64_t i) const { return causal && window > 0 ? std::clamp<int64_t>(i + offset + 1 - window, 0, end(i)) : 0; }
+  /// Behind the last one.
+  int64_t end(int64_t i) const {
+    int64_t j = causal ? std::min(i + offset + 1, keys) : keys;
+    while (mask && j > 0 && !at(i, j - 1)) --j;
+    return j;
+  }
+  /// Behind the last one that a query of [first, stop) sees.
+  int64_t end(int64_t first, int64_t stop) const {
+    int64_t last = 0;
+    for (int64_t i = first; i < stop; ++i) last = std::max(last, end(i));
+    return last;
+  }
+  /// Whether query i sees key j, between begin(i) and end(i).
+  bool at(int64_t i, int64_t j) const { return !mask || mask[i * row_stride + j * key_stride]; }
+  /// row[j] = value for the masked keys among those.
+  template <class T>
+  void fill_masked(int64_t i, T* row, T value) const {
+    for (int64_t j = 0, last = mask ? end(i) : 0; j < last; ++j)
+      if (!at(i, j)) row[j] = value;
+  }
+  std::array<kernels::Span, kQueries> spans(int64_t first, int64_t stop) const {
+    std::array<kernels::Span, kQueries> s;
+    for (int64_t i = first; i < stop; ++i) s[static_cast<size_t>(i - first)] = {begin(i), end(i)};
+    return s;
+  }
+};
+
+/// The rows of a batch of matrices, written where they lie. An undefined tensor gives none.
+template <class T>
+class Rows {
+ public:
+  Rows(const Tensor& x, T* data, const Shape& batch) : data_(data) {
+    if (!data) return;
+    ld = x.strides()[x.dim() - 2];
+    starts_ = batch_starts(x, batch);
+  }
+  explicit operator bool() const { return data_ != nullptr; }
+  T* at(int64_t head, int64_t i) const { return data_ + starts_[static_cast<size_t>(head)] + i * ld; }
+  void clear(int64_t head, int64_t rows, int64_t n) const {
+    for (int64_t i = 0; i < rows; ++i) std::fill_n(at(head, i), n, T(0));
+  }
+
+  int64_t ld = 0;
+
+ private:
+  T* data_;
+  Offsets starts_;
+};
+
+template <class T>
+Rows<const T> readable(const Tensor& x, const Shape& batch) {
+  return {x, x.defined() ? x.data<T>() : nullptr, batch};
+}
+template <class T>
+Rows<T> writable(Tensor& x, const Shape& batch) {
+  return {x, x.defined() ? x.mutable_data<T>() : nullptr, batch};
+}
+
+/// What forward and backward read. `keep` is the dropout mask [heads, queries, keys], or null.
+template <class T>
+struct Inputs {
+  Inputs(const AttentionPlan& plan, const AttentionOperands& x)
+      : p(plan), mask(x.mask), keep(x.keep.defined() ? x.keep.data<bool>() : nullptr) {
+    const Shape batch = batch_dims(x.q.shape()), key_batch = batch_dims(x.k.shape());
+    q = readable<T>(x.q, batch);
+    k = readable<T>(x.k, key_batch);
+    v = readable<T>(x.v, key_batch);
+    if (mask.defined()) mask_starts = batch_starts(mask, batch);
+  }
+  Visible visible(int64_t head) const {
+    if (!mask.defined()) return {p.keys, p.causal, p.offset, p.window, nullptr, 0, 0};
+    const bool* first = mask.data<bool>() + mask_starts[static_cast<size_t>(head)];
+    return {p.keys, false, 0, 0, first, mask.strides()[mask.dim() - 2], mask.strides()[mask.dim() - 1]};
+  }
+  /// False if every query sees all keys.
+  bool hides() const { return mask.defined() || (p.causal && (p.queries > 1 || p.offset + 1 < p.keys || p.window > 0)); }
+  /// to = from times the dropout factor, for the weights [begin, end) of a query.
+  void drop(int64_t head, int64_t i, int64_t begin, int64_t end, const T* from, T* to) const {
+    const bool* kept = keep + (head * p.queries + i) * p.keys;
+    const T factor = dropout_scale<T>(p.dropout_p);
+    for (int64_t j = begin; j < end; ++j) to[j] = from[j] * (kept[j] ? factor : T(0));
+  }
+
+  AttentionPlan p;
+  Rows<const T> q{{}, nullptr, {}}, k = q, v = q;
+  Tensor mask;
+  Offsets mask_starts;
+  const bool* keep;
+};
+
+/// A block of queries [first, stop) of one head, the keys [begin, end) among which are those that they see, and scratch memory.
+/// Arrays of weights have rows of `keys` elements, of which [begin, end) are used; masked ones are 0.
+template <class T>
+struct Block {
+  int64_t head, kv_head, first, stop, begin, end;
+  bool finite;  ///< No NaN or infinity in the operand of write_weighted.
+  T *weights, *dropped, *ds, *copy;
+};
+
+/// y = w x for the queries of a block. Where x is not finite each query meets a copy without the keys that it does not see,
+/// because 0 * NaN is NaN; the bits are the same either way.
+template <class T>
+void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y) {
+  const int64_t keys = in.p.keys;
+  w += b.begin;
+  if (b.finite)
+    return kernels::gemm(false, false, b.stop - b.first, n, b.end - b.begin, w, keys, x.at(b.kv_head, b.begin), x.ld,
+                         y.at(b.head, b.first), y.ld, false);
+  const Visible visible = in.visible(b.head);
+  for (int64_t i = b.first; i < b.stop; ++i, w += keys) {
+    const int64_t begin = visible.begin(i), end = visible.end(i);
+    for (int64_t j = b.begin; j < end; ++j) {
+      T* const row = b.copy + (j - b.begin) * n;
+      if (j >= begin && visible.at(i, j))
+        std::copy_n(x.at(b.kv_head, j), n, row);
+      else
+        std::fill_n(row, n, T(0));
+    }
+    kernels::gemm(false, false, 1, n, std::max<int64_t>(end - b.begin, 0), w, keys, b.copy, n, y.at(b.head, i), y.ld, false);
+  }
+}
+
+/// softmax(scale q k^T), and in b.dropped what dropout leaves of it
+template <class T>
+void weigh(const Inputs<T>& in, const Block<T>& b) {
+  const Visible visible = in.visible(b.head);
+  const int64_t keys = in.p.keys, rows = b.stop - b.first;
+  T scale = static_cast<T>(in.p.scale);
+  kernels::gemm(false, true, rows, b.end - b.begin, in.p.features, in.q.at(b.head, b.first), in.q.ld,
+                in.k.at(b.kv_head, b.begin), in.k.ld, b.weights + b.begin, keys, false);
+  if (visible.mask) {  // -inf is set after scaling: the scale may be negative
+    for (int64_t i = b.first; i < b.stop; ++i) {
+      T* const row = b.weights + (i - b.first) * keys;
+      kernels::mul(row, 1, &scale, 0, row, b.end);
+      visible.fill_masked(i, row, -std::numeric_limits<T>::infinity());
+    }
+    scale = 1;
+  }
+  kernels::softmax_spans(b.weights, keys, visible.spans(b.first, b.stop).data(), rows, scale, {b.begin, b.end});
+  for (int64_t i = b.first; in.keep && i < b.stop; ++i)
+    in.drop(b.head, i, b.begin, b.end, b.weights + (i - b.first) * keys, b.dropped + (i - b.first) * keys);
+}
+
+/// The gradients that are wanted: rows of dq, dk and dv, or none.
+template <class T>
+struct Wanted {
+  Rows<T> dq, dk, dv;
+};
+
+/// With p the weights and w = dropout(p): dv += w^T dy, dp = dropout(dy v^T), ds = scale p (dp - sum(p dp)), dq += ds k,
+/// dk += ds^T q
+template <class T>
+void backward_block(const Inputs<T>& in, const Block<T>& b, const Rows<const T>& dy, const Wanted<T>& to) {
+  const Visible visible = in.visible(b.head);
+  const int64_t keys = in.p.keys, rows = b.stop - b.first, columns = b.end - b.begin;
+  const T *from = dy.at(b.head, b.first), *w = in.keep ? b.dropped : b.weights;
+  if (b.head % in.p.group == 0 && b.first == 0) {  // the first block of those that add to this head's
+    if (to.dk) to.dk.clear(b.kv_head, keys, in.p.features);
+    if (to.dv) to.dv.clear(b.kv_head, keys, in.p.value_features);
+  }
+  weigh(in, b);
+  if (to.dv)
+    kernels::gemm(true, false, columns, in.p.value_features, rows, w + b.begin, keys, from, dy.ld, to.dv.at(b.kv_head, b.begin),
+                  to.dv.ld, true);
+  if (!to.dq && !to.dk) return;
+  T* const ds = b.ds;
+  kernels::gemm(false, true, rows, columns, in.p.value_features, from, dy.ld, in.v.at(b.kv_head, b.begin), in.v.ld,
+                ds + b.begin, keys, false);
+  for (int64_t i = b.first; i < b.stop; ++i) {
+    T* const row = ds + (i - b.first) * keys;
+    visible.fill_masked(i, row, T(0));
+    if (in.keep) in.drop(b.head, i, visible.begin(i), visible.end(i), row, row);
+  }
+  kernels::softmax_grad_spans(b.weights, ds, keys, visible.spans(b.first, b.stop).data(), rows, static_cast<T>(in.p.scale),
+                              {b.begin, b.end});
+  if (to.dq) write_weighted(in, b, ds, in.k, in.p.features, to.dq);
+  if (to.dk)
+    kernels::gemm(true, false, columns, in.p.features, rows, ds + b.begin, keys, in.q.at(b.head, b.first), in.q.ld,
+                  to.dk.at(b.kv_head, b.begin), to.dk.ld, true);
+}
+
+/// False if [heads, keys, n] holds a NaN or an infinity: the sum of a head is not finite then.
+template <class T>
+bool is_finite(const Rows<const T>& x, int64_t heads, int64_t keys, int64_t n) {
+  std::vector<T, memory::Allocator<T>> totals(static_cast<size_t>(heads));
+  T* const total = totals.data();
+  kernels::parallel_for(heads, 0.1 * static_cast<double>(keys * (n + 50)), [&, total](int64_t head, int64_t stop) {
+    for (; head < stop; ++head)
+      for (int64_t j = 0; j < keys; ++j) total[head] += kernels::sum(x.at(head, j), n);
+  });
+  return std::all_of(totals.begin(), totals.end(), [](T t) { return std::isfinite(t); });
+}
+
+/// Calls run(block) for the blocks of every head, in order, those that see no key included; the heads that share a key and
+/// value head go to one thread, in order. `weighted` [keys, n] is the operand of write_weighted; `buffers` blocks of weights
+/// are scratch memory.
+template <class T, class F>
+void for_each_block(const Inputs<T>& in, const Rows<const T>& weighted, int64_t n, int64_t buffers, F run) {
+  const AttentionPlan& p = in.p;
+  if (p.heads == 0) return;
+  const int64_t kv_heads = p.heads / p.group;
+  const double cost = 0.1 * static_cast<double>(p.group * p.queries * p.keys * (p.features + p.value_features + 16));
+  const int threads = kernels::threads_for(kv_heads, cost * static_cast<double>(kv_heads));
+  const bool finite = !in.hides() || is_finite(weighted, kv_heads, p.keys, n);
+  const int64_t rows = std::min(kQueries, p.queries) * p.keys, size = buffers * rows + (finite ? 0 : p.keys * n);
+  Tensor scratch = empty({threads, size}, dtype_of<T>());
+  T* const memory = scratch.mutable_data<T>();
+  const auto run_head = [&](int64_t head, T* buffer) {
+    const Visible visible = in.visible(head);
+    T* const dropped = buffer + (in.keep ? rows : 0);
+    for (int64_t i = 0; i < p.queries; i += kQueries) {
+      const int64_t last = std::min(i + kQueries, p.queries), end = visible.end(i, last);
+      const int64_t begin = std::min(visible.begin(i), end) / kKeys * kKeys;
+      run(Block<T>{head, head / p.group, i, last, begin, end, finite, buffer, dropped, dropped + rows,
+                   buffer + buffers * rows});
+    }
+  };
+  kernels::parallel_pieces(threads, kv_heads, [&](int64_t kv_head, int thread) {
+    for (int64_t i = 0; i < p.group; ++i) run_head(kv_head * p.group + i, memory + thread * size);
+  });
+}
+
+}  // namespace
+
+void attend(const AttentionPlan& p, const AttentionOperands& x, Tensor& y) {
+  dispatch_floating(y.dtype(), kOp, [&]<class T>() {
+    const Inputs<T> in(p, x);
+    const Rows<T> to = writable<T>(y, batch_dims(y.shape()));
+    for_each_block(in, in.v, p.value_features, in.keep ? 2 : 1, [&](const Block<T>& block) {
+      weigh(in, block);
+      write_weighted(in, block, in.keep ? block.dropped : block.weights, in.v, p.value_features, to);
+    });
+  });
+}
+
+void attend_backward(const AttentionPlan& p, const AttentionOperands& x, const Tensor& dy, AttentionGrads& grads) {
+  dispatch_floating(dy.dtype(), kOp, [&]<class T>() {
+    const Shape batch = batch_dims(x.q.shape()), key_batch = batch_dims(x.k.shape());
+    const Inputs<T> in(p, x);
+    const Rows<const T> from = readable<T>(dy, batch);
+    const Wanted<T> to{writable<T>(grads.q, batch), writable<T>(grads.k, key_batch), writable<T>(grads.v, key_batch)};
+    for_each_block(in, in.k, p.features, in.keep ? 3 : 2, [&](const Block<T>& block) { backward_block(in, block, from, to); });
+    if (p.queries > 0) return;
+    for (int64_t head = 0; head < p.heads / p.group; ++head) {
+      if (to.dk) to.dk.clear(head, p.keys, p.features);
+      if (to.dv) to.dv.clear(head, p.keys, p.value_features);
+    }
+  });
+}
+
+}  // namespace onestep::ops

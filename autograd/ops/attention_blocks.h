@@ -1,0 +1,32 @@
+#pragma once
+// The work of scaled_dot_product_attention on tensors whose shapes are checked and whose batch dims are the same.
+#include "autograd/tensor.h"
+
+namespace onestep::ops {
+
+/// Sizes and options of one call; `group` neighbouring heads of the query share one head of key and value.
+struct AttentionPlan {
+  int64_t heads, group, queries, keys, features, value_features;
+  double scale, dropout_p;
+  bool causal;
+  int64_t offset, window;
+};
+
+/// q [..., T, d], k [..., S, d] and v [..., S, e], the elements of a row next to each other; mask [..., T, S] (true = may
+/// attend) and keep [..., T, S] (what dropout leaves), or undefined.
+struct AttentionOperands {
+  Tensor q, k, v, mask, keep;
+};
+
+/// y = dropout(softmax(scale q k^T)) v, every element written: [..., T, e]
+void attend(const AttentionPlan& plan, const AttentionOperands& operands, Tensor& y);
+
+/// Tensors of the shapes of q, k and v; undefined where the gradient is not wanted.
+struct AttentionGrads {
+  Tensor q, k, v;
+};
+
+/// Writes the gradients for dy [..., T, e], every element.
+void attend_backward(const AttentionPlan& plan, const AttentionOperands& operands, const Tensor& dy, AttentionGrads& grads);
+
+}  // namespace onestep::ops
