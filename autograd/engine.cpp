@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autograd/anomaly.h"
+#include "autograd/kernels/kernels.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
 #include "autograd/profiler.h"
@@ -13,27 +14,35 @@ namespace {
 
 std::atomic<uint64_t> pass_counter{0};
 
-/// Every node reachable from `root`, in descending creation order: each op comes before its inputs.
+/// Every node reachable from `root`: ops in descending creation order, so that each comes before its inputs, then leaves.
 std::vector<Node*> reachable(Node* root) {
   const uint64_t pass = ++pass_counter;
-  std::vector<Node*> nodes{root};
+  std::vector<Node*> nodes, leaves;
+  (root->is_leaf() ? leaves : nodes).push_back(root);
   root->visit = pass;
   for (size_t i = 0; i < nodes.size(); ++i) {
     for (const auto& input : nodes[i]->inputs) {
       if (!input || input->visit == pass) continue;
       input->visit = pass;
-      nodes.push_back(input.get());
+      (input->is_leaf() ? leaves : nodes).push_back(input.get());
     }
   }
   const auto newest_first = [](const Node* a, const Node* b) { return a->sequence > b->sequence; };
   if (!std::is_sorted(nodes.begin(), nodes.end(), newest_first)) std::sort(nodes.begin(), nodes.end(), newest_first);
+  nodes.insert(nodes.end(), leaves.begin(), leaves.end());
   return nodes;
 }
 
-/// sum += addend, in place when nobody else sees `sum`.
+/// sum += addend, in place when nobody else sees `sum`. Straight to the kernel where it can: a leaf that a long chain uses
+/// again and again would spend most of its time in add_'s checks.
 void accumulate(Tensor& sum, Tensor addend) {
   if (!sum.defined())
     sum = std::move(addend);
+  else if (sum.is_unique() && sum.is_contiguous() && addend.is_contiguous())
+    dispatch_floating(sum.dtype(), "backward", [&]<class T>() {
+      T* const to = sum.mutable_data<T>();
+      kernels::add(to, 1, addend.data<T>(), 1, to, sum.numel());
+    });
   else if (sum.is_unique() && sum.is_contiguous())
     add_(sum, addend);
   else

@@ -10,7 +10,7 @@ namespace onestep::memory {
 void* allocate(size_t bytes);
 /// Gives back a block of `allocate(bytes)`.
 void deallocate(void* block, size_t bytes) noexcept;
-/// Returns every cached free block to the system.
+/// Returns the cached free blocks above 1 KiB to the system (smaller ones are parts of larger blocks).
 void release_cached() noexcept;
 
 struct Stats {

@@ -1,6 +1,7 @@
 #include "bench/workloads.h"
 
 #include "attention/causal_self_attention.h"
+#include "autograd/kernels/flops.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/memory.h"
 #include "autograd/profiler.h"
@@ -47,6 +48,15 @@ json profile_of(train::Trainer& trainer, int steps) {
   return ops;
 }
 
+/// The floating-point operations of products in one call.
+double flops_of(const std::function<void()>& call) {
+  kernels::count_flops(true);
+  const double before = kernels::counted_flops();
+  call();
+  kernels::count_flops(false);
+  return kernels::counted_flops() - before;
+}
+
 Tensor random(const Shape& shape) {
   static Generator generator(1);
   return randn(shape, generator);
@@ -69,6 +79,7 @@ json bench_step(const StepWork& work, double seconds) {
   result.update({{"batch", work.batch}, {"gelu", work.gelu}, {"params", trainer.model().num_parameters()}});
   result["tokens_per_s"] = static_cast<double>(work.batch * work.model.ctx) / t.median_ms * 1e3;
   result["loss0"] = loss;
+  result["gflop"] = 1e-9 * flops_of([&] { trainer.step(); });
   result["system_allocations_after_first_step"] = memory::stats().system_allocations - before;
   if (work.profile) result["profile"] = profile_of(trainer, 5);
   return report(std::move(result), t, first);
@@ -94,6 +105,7 @@ json bench_attention(const AttentionWork& w, double seconds) {
   const double first = process_age();
   json result = header("attention");
   result.update({{"mode", w.backward ? "fwdbwd" : "fwd"}, {"B", w.B}, {"T", w.T}, {"C", w.C}, {"H", w.H}});
+  result["gflop"] = 1e-9 * flops_of(call);
   return report(std::move(result), time_calls(call, {.warmup = 1, .seconds = seconds}), first);
 }
 
@@ -117,6 +129,7 @@ json bench_matmul(const MatmulWork& w, double seconds) {
   const Timing t = time_calls(call, {.warmup = 5, .seconds = seconds});
   json result = header("matmul");
   result.update({{"op", w.op}, {"m", w.m}, {"n", w.n}, {"k", w.k}, {"batch", w.batch}});
+  result["gflop"] = 2e-9 * static_cast<double>(w.batch * w.m * w.n * w.k);
   result["gflops"] = 2e-6 * static_cast<double>(w.batch * w.m * w.n * w.k) / t.median_ms;
   return report(std::move(result), t, first);
 }
@@ -137,6 +150,7 @@ json bench_generate(const GenerateWork& work, double seconds) {
   json result = header("gpt_infer", work.model);
   result.update({{"prompt", work.prompt}, {"tokens", work.tokens}});
   result["tokens_per_s"] = static_cast<double>(work.tokens) / t.median_ms * 1e3;
+  result["parameter_bytes"] = 4 * model->num_parameters();
   result["ms_per_token"] = t.median_ms / static_cast<double>(work.tokens);
   return report(std::move(result), t, first);
 }

@@ -50,4 +50,8 @@ struct GenerateWork {
 };
 nlohmann::ordered_json bench_generate(const GenerateWork& work, double seconds);
 
+/// What no program can beat here: `gflops` of fused multiply-adds on registers with the instruction set in use, and `gb_per_s`
+/// read from memory, by all threads.
+nlohmann::ordered_json bench_limits(double seconds);
+
 }  // namespace onestep::bench

@@ -107,7 +107,7 @@ void complain(const std::string& message) { std::cerr << "onestep: " << onestep:
 // reads this when it is loaded, hence a fresh start; where that fails the program goes on as it is.
 void limit_spinning(char** argv) {
   if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  ::setenv("GOMP_SPINCOUNT", "2000", 1);
+  ::setenv("GOMP_SPINCOUNT", "30000", 1);
   ::execv("/proc/self/exe", argv);
 }
 

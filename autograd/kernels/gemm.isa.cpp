@@ -31,7 +31,7 @@ constexpr int64_t kPackedRows = kRows <= 4 ? 4 : 16;
 constexpr int64_t kBlockN = 384;
 
 /// Packing costs more than it brings where b is read by so few rows or has so few elements, and a by so few columns.
-constexpr int64_t kFewRows = 12, kSmallB = 4096, kFewCols = 32;
+constexpr int64_t kFewRows = 12, kSmallB = 4096, kFewCols = 96;
 
 /// Where a tile reads b: the columns of step p along k start at data + p * step.
 struct Columns {

@@ -107,6 +107,9 @@ void add_bench(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->check(CLI::IsMember({"mlp", "mha", "scalarops", "addchain", "recorded", "backward"}).description(""));
 
+  add("limits", "What the machine allows: multiply-adds on registers and bytes read from memory, a second",
+      [](Options& o) { return bench::bench_limits(o.seconds); });
+
   auto* generate = add("generate", "Greedy generation with a cache, one sequence",
                        [](Options& o) { return bench::bench_generate(o.generate, o.seconds); });
   add_shape(*generate, options->generate.model);

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Times onestep and its peers in turn (A B C A B C ...) and compares medians.
+
+    bench/compare.py                      everything: about half an hour
+    bench/compare.py step attention       some of it
+    bench/compare.py --svg FILE --json FILE
+
+Peers that are not installed are left out of the table, and the last line names them. `limit` is what the products of the work
+would take if every core did nothing but multiply and add (for generation: if the weights were read at the speed of memory).
+"""
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PEERS = {"step": ["torch", "torch_compile", "jax"], "attention": ["torch_sdpa", "torch_naive", "jax"],
+         "matmul": ["onednn", "openblas", "torch"], "small": ["torch", "jax"], "generate": ["torch", "jax"]}
+GPT2 = "--layers 12 --heads 12 --embd 768 --vocab 50257"
+SQUARES = [f"--m {n} --n {n} --k {n}" for n in (64, 128, 256, 512, 1024, 2048)]
+SHAPES = [f"--m {m} --n {n} --k {k}" for m, n, k in
+          ((768, 768, 384), (1024, 384, 1536), (1024, 1536, 384), (2048, 1152, 384), (256, 3072, 768), (256, 50304, 768),
+           (256, 65, 384))]
+WORK = {
+    "step": {"(a) L4 H4 C128 T64 B12": "--layers 4 --heads 4 --embd 128 --ctx 64 --batch 12",
+             "(b) L6 H6 C384 T256 B8": "--layers 6 --heads 6 --embd 384 --ctx 256 --batch 8",
+             "(c) GPT-2 124M T256 B1": f"{GPT2} --ctx 256 --batch 1"},
+    "attention": {f"{mode} B{b} T{t} C{c} H{h}": f"--B {b} --T {t} --C {c} --H {h} --mode {mode}"
+                  for b, t, c, h in ((12, 64, 128, 4), (8, 256, 384, 6), (4, 1024, 768, 12), (1, 4096, 512, 8))
+                  for mode in ("fwd", "fwdbwd")},
+    "matmul": {f"{op} {flags.replace('--m ', '').replace(' --n ', 'x').replace(' --k ', 'x')}": f"{flags} --op {op}"
+               for flags in SQUARES + SHAPES for op in ("NN", "NT", "TN")}
+              | {"NN 48 x 256x64x256": "--m 256 --n 64 --k 256 --batch 48"}
+              | {f"NT {m}x3072x768": f"--m {m} --n 3072 --k 768 --op NT" for m in (1, 8)},
+    "small": {"MLP step": "--case mlp", "attention, book size": "--case mha", "100 scalar ops": "--case scalarops"},
+    "generate": {"(b) L6 H6 C384": "--layers 6 --heads 6 --embd 384 --ctx 256 --bias 1 --tokens 128",
+                 "(c) GPT-2 124M": f"{GPT2} --ctx 256 --bias 1 --tokens 32"},
+}
+
+
+def run(command, threads):
+    """The JSON that a command prints, or None if it cannot run here."""
+    environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    return json.loads(lines[-1]) if done.returncode == 0 and lines else None
+
+
+def contestants(kind, flags, options):
+    """Name -> command, ours first."""
+    budget = ["--budget", str(options.budget)]
+    ours = [options.onestep, "bench", kind, *flags.split(), *budget, "--json"]
+    peers = {name: [sys.executable, str(HERE / "peers" / f"{kind}.py"), "--framework", name, *flags.split(), *budget, "--threads",
+                    str(options.threads)] for name in PEERS[kind]}
+    return {"onestep": ours, **peers}
+
+
+def compare(kind, label, flags, options, limits):
+    """All contestants in turn, `rounds` times: one row of the table."""
+    results = {}
+    for _ in range(options.rounds):
+        for name, command in contestants(kind, flags, options).items():
+            result = run(command, options.threads)
+            if result:
+                results.setdefault(name, []).append(result)
+    if "onestep" not in results:
+        raise SystemExit(f"compare.py: {options.onestep} bench {kind} {flags} failed (build it, or give --onestep)")
+    ms = {name: statistics.median(r["median_ms"] for r in rs) for name, rs in results.items()}
+    ours = results["onestep"][0]
+    limit = 1e3 * ours["gflop"] / limits["gflops"] if "gflop" in ours else None
+    if kind == "generate":
+        limit = 1e-6 * ours["parameter_bytes"] * ours["tokens"] / limits["gb_per_s"]
+    fastest = min((name for name in ms if name != "onestep"), key=ms.get, default=None)
+    return {"kind": kind, "work": label, "ms": ms, "fastest_peer": fastest,
+            "ratio": ms[fastest] / ms["onestep"] if fastest else None, "limit_ms": limit,
+            "rss_mib": {name: max(r["peak_rss_mib"] for r in rs) for name, rs in results.items()},
+            "first_s": {name: min(r["process_s_at_first_result"] for r in rs) for name, rs in results.items()}}
+
+
+def number(x):
+    return "-" if x is None else f"{x:.3g}" if x < 100 else f"{x:,.0f}"
+
+
+def table(kind, rows):
+    """Markdown: milliseconds, ratio to the fastest peer, limit, peak memory."""
+    names = ["onestep", *PEERS[kind]]
+    lines = [f"| {kind} [ms] | " + " | ".join(names) + " | ratio | limit | MiB, ours / least |",
+             "|---|" + "---:|" * (len(names) + 3)]
+    for row in rows:
+        peers = [v for k, v in row["rss_mib"].items() if k != "onestep"]
+        memory = f"{number(row['rss_mib']['onestep'])} / {number(min(peers))}" if peers else "-"
+        lines.append(f"| {row['work']} | " + " | ".join(number(row["ms"].get(name)) for name in names)
+                     + f" | {number(row['ratio'])} | {number(row['limit_ms'])} | {memory} |")
+    ratios = [row["ratio"] for row in rows if row["ratio"]]
+    if len(ratios) > 1:
+        lines.append(f"\nGeometric mean of the ratios: {math.exp(statistics.mean(map(math.log, ratios))):.2f}")
+    return "\n".join(lines)
+
+
+def picture(rows, title):
+    """SVG: a bar for every ratio to the fastest peer, and a line at 1."""
+    width, height, left, scale = 720, 24, 250, 130
+    bars = [row for row in rows if row["ratio"]]
+    total = 60 + height * len(bars)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{total}" viewBox="0 0 {width} {total}" '
+           'font-family="sans-serif" font-size="13">', f'<rect width="{width}" height="{total}" fill="#ffffff"/>',
+           f'<text x="12" y="22" font-size="15" font-weight="bold">{title}</text>']
+    for i, row in enumerate(bars):
+        y = 38 + height * i
+        length = min(scale * row["ratio"], width - left - 110)
+        colour = "#2a7f4f" if row["ratio"] >= 1 else "#b06a2a"
+        out += [f'<text x="{left - 8}" y="{y + 13}" text-anchor="end">{row["kind"]} {row["work"]}</text>',
+                f'<rect x="{left}" y="{y}" width="{length:.1f}" height="16" fill="{colour}"/>',
+                f'<text x="{left + length + 6:.1f}" y="{y + 13}">{row["ratio"]:.2f} x {row["fastest_peer"]}</text>']
+    out += [f'<line x1="{left + scale}" y1="32" x2="{left + scale}" y2="{total - 20}" stroke="#444444" stroke-dasharray="4 3"/>',
+            "</svg>"]
+    return "\n".join(out) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(WORK)} (default: all)")
+    parser.add_argument("--onestep", default=str(HERE.parent / "build" / "release" / "onestep"), help="the program to time")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3, help="how often everyone has a turn")
+    parser.add_argument("--budget", type=float, default=2.0, help="seconds of timing a turn")
+    parser.add_argument("--only", default="", help="only work whose label contains this")
+    parser.add_argument("--json", help="file for all figures")
+    parser.add_argument("--svg", help="file for the picture of the ratios")
+    options = parser.parse_args()
+    unknown = set(options.kinds) - set(WORK)
+    if unknown:
+        parser.error(f"unknown kind {', '.join(sorted(unknown))} (one of {', '.join(WORK)})")
+    limits = run([options.onestep, "bench", "limits", "--json", "--budget", "2"], options.threads)
+    if not limits:
+        raise SystemExit(f"compare.py: {options.onestep} bench limits failed (build it, or give --onestep)")
+    about = f"{limits['cpu']}, {limits['isa']}, {options.threads} thread{'s' * (options.threads > 1)}"
+    print(f"{about}: {limits['gflops']:.0f} GFLOP/s of multiply-adds, {limits['gb_per_s']:.1f} GB/s read. "
+          f"Medians of {options.rounds} turns; ratio = fastest peer / onestep.\n", flush=True)
+    rows = []
+    for kind in options.kinds or WORK:
+        chosen = [compare(kind, label, flags, options, limits) for label, flags in WORK[kind].items() if options.only in label]
+        rows += chosen
+        if chosen:
+            print(table(kind, chosen) + "\n", flush=True)
+    missing = {f"{row['kind']}: {name}" for row in rows for name in PEERS[row["kind"]] if name not in row["ms"]}
+    if missing:
+        print("Not here or not able: " + ", ".join(sorted(missing)))
+    if options.json:
+        Path(options.json).write_text(json.dumps({"limits": limits, "rows": rows}, indent=1) + "\n")
+    if options.svg:
+        Path(options.svg).write_text(picture(rows, f"Speed beside the fastest peer ({about})"))
+
+
+if __name__ == "__main__":
+    main()

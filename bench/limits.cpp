@@ -1,0 +1,100 @@
+// What the machine itself allows: fused multiply-adds on registers, and numbers read from memory.
+#include <omp.h>
+
+#include <vector>
+
+#include "autograd/kernels/isa.h"
+#include "autograd/kernels/kernels.h"
+#include "bench/header.h"
+#include "bench/workloads.h"
+
+#if defined(__x86_64__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"  // gcc 12's own header (GCC bug 105593)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#endif
+
+namespace onestep::bench {
+namespace {
+
+constexpr int64_t kSteps = 1 << 18;
+constexpr int kChains = 12;  // enough to hide the latency of an fma
+
+/// Independent chains of y = y a + b in registers; returns the floating-point operations done.
+double chains_generic() {
+  float y[4 * kChains] = {};
+  for (int64_t i = 0; i < kSteps; ++i)
+    for (float& one : y) one = one * 0.999f + 0.001f;
+  volatile float sink = y[0];
+  static_cast<void>(sink);
+  return 2.0 * 4 * kChains * kSteps;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,fma"))) double chains_avx2() {
+  __m256 y[kChains], a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
+#pragma GCC unroll 12
+  for (__m256& one : y) one = a;
+  for (int64_t i = 0; i < kSteps; ++i) {
+#pragma GCC unroll 12
+    for (__m256& one : y) asm volatile("vfmadd231ps %1, %2, %0" : "+x"(one) : "x"(a), "x"(b));
+  }
+  return 2.0 * 8 * kChains * kSteps;
+}
+
+__attribute__((target("avx512f"))) double chains_avx512() {
+  __m512 y[kChains], a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
+#pragma GCC unroll 12
+  for (__m512& one : y) one = a;
+  for (int64_t i = 0; i < kSteps; ++i) {
+#pragma GCC unroll 12
+    for (__m512& one : y) asm volatile("vfmadd231ps %1, %2, %0" : "+v"(one) : "v"(a), "v"(b));
+  }
+  return 2.0 * 16 * kChains * kSteps;
+}
+#endif
+
+double chains() {
+#if defined(__x86_64__)
+  if (kernels::active_isa() == kernels::Isa::avx512) return chains_avx512();
+  if (kernels::active_isa() == kernels::Isa::avx2) return chains_avx2();
+#endif
+  return chains_generic();
+}
+
+}  // namespace
+
+nlohmann::ordered_json bench_limits(double seconds) {
+  const int threads = kernels::num_threads();
+  double operations = 0;
+  const auto multiply_add = [&] {
+    double total = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : total)
+    total += chains();
+    operations = total;
+  };
+  multiply_add();
+  const double first = process_age();
+  const Timing arithmetic = time_calls(multiply_add, {.seconds = seconds / 2});
+
+  const std::vector<float> numbers(size_t{1} << 26, 1.0f);  // 256 MiB: more than any cache
+  const auto size = static_cast<int64_t>(numbers.size());
+  std::vector<float> sums(static_cast<size_t>(threads) * 64);
+  const Timing reading = time_calls(
+      [&] {
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int t = 0; t < threads; ++t)
+          sums[static_cast<size_t>(t) * 64] =
+              kernels::sum(numbers.data() + size * t / threads, size * (t + 1) / threads - size * t / threads);
+      },
+      {.seconds = seconds / 2});
+  auto result = header("limits");
+  result["gflops"] = 1e-6 * operations / arithmetic.median_ms;
+  result["best_gflops"] = 1e-6 * operations / arithmetic.min_ms;
+  result["gb_per_s"] = 4e-6 * static_cast<double>(size) / reading.median_ms;
+  return report(std::move(result), arithmetic, first);
+}
+
+}  // namespace onestep::bench

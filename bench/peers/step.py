@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""One training step of a GPT (forward, backward, AdamW) in PyTorch or JAX: the flags of `onestep bench step`."""
+from common import arguments, report
+
+args = arguments(__doc__, ["torch", "torch_compile", "jax"],
+                 [("layers", 4), ("heads", 4), ("embd", 128), ("ctx", 64), ("batch", 12), ("vocab", 65), ("bias", 0)])
+LR, BETA1, BETA2, EPS, DECAY = 3e-4, 0.9, 0.95, 1e-8, 0.1
+
+import numpy as np
+
+batches = np.random.default_rng(0).integers(0, args.vocab, size=(8, args.batch, args.ctx + 1))
+steps = 0
+
+
+def next_batch():
+    global steps
+    steps += 1
+    ids = batches[steps % len(batches)]
+    return ids[:, :-1], ids[:, 1:]
+
+
+def torch_step():
+    import torch
+    from torch.nn import functional as F
+
+    from gpt_torch import Gpt
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(0)
+    model = Gpt(args.layers, args.heads, args.embd, args.ctx, args.vocab, bool(args.bias))
+    matrices = [p for p in model.parameters() if p.dim() >= 2]
+    vectors = [p for p in model.parameters() if p.dim() < 2]
+    optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": DECAY}, {"params": vectors, "weight_decay": 0.0}],
+                                  lr=LR, betas=(BETA1, BETA2), eps=EPS, fused=True)
+    run = torch.compile(model) if args.framework == "torch_compile" else model
+
+    def step():
+        ids, targets = (torch.from_numpy(x) for x in next_batch())
+        loss = F.cross_entropy(run(ids).view(-1, args.vocab), targets.reshape(-1))
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def jax_step():
+    import jax
+    import jax.numpy as jnp
+
+    import gpt_jax
+
+    def loss_of(p, ids, targets):
+        rows = gpt_jax.logits(p, ids, args.heads)
+        chosen = jnp.take_along_axis(rows, targets.reshape(-1, 1), -1)[:, 0]
+        return (jax.nn.logsumexp(rows, -1) - chosen).mean()
+
+    def update(p, m, v, t, ids, targets):
+        loss, grads = jax.value_and_grad(loss_of)(p, ids, targets)
+        m = jax.tree.map(lambda m, g: BETA1 * m + (1 - BETA1) * g, m, grads)
+        v = jax.tree.map(lambda v, g: BETA2 * v + (1 - BETA2) * g * g, v, grads)
+
+        def moved(p, m, v):
+            p = p * (1 - LR * DECAY) if p.ndim >= 2 else p
+            return p - LR * (m / (1 - BETA1**t)) / (jnp.sqrt(v / (1 - BETA2**t)) + EPS)
+
+        return jax.tree.map(moved, p, m, v), m, v, t + 1, loss
+
+    compiled = jax.jit(update, donate_argnums=(0, 1, 2))
+    p = gpt_jax.parameters(args.layers, args.embd, args.ctx, args.vocab, bool(args.bias))
+    state = [p, jax.tree.map(jnp.zeros_like, p), jax.tree.map(jnp.zeros_like, p), jnp.float32(1)]
+
+    def step():
+        ids, targets = (x.astype(np.int32) for x in next_batch())
+        *state[:], loss = compiled(*state, ids, targets)
+        return float(loss)
+
+    return step
+
+
+step = jax_step() if args.framework == "jax" else torch_step()
+report("gpt_step", args, step, min_reps=3, tokens_per_s=lambda ms: 1e3 * args.batch * args.ctx / ms)
