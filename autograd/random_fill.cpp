@@ -12,6 +12,7 @@
 
 #include "autograd/error.h"
 #include "autograd/kernels/kernels.h"
+#include "autograd/portable_math.h"
 
 namespace onestep {
 namespace {
@@ -181,7 +182,12 @@ template <class T>
 void fill_exponential(std::span<T> out, double rate, Generator& g) {
   check<ConfigError>(rate > 0, "exponential: the rate must be > 0: got ", rate);
   const double scale = -1.0 / rate;
-  for_each_uniform<double>(g, out.size(), [=](size_t i, double u) { out[i] = static_cast<T>(scale * std::log1p(-u)); });
+  for_each_uniform<double>(g, out.size(), [=](size_t i, double u) {
+    if constexpr (std::is_same_v<T, float>)
+      out[i] = static_cast<T>(scale * portable::log(1.0 - u));
+    else
+      out[i] = scale * std::log1p(-u);  // PyTorch's own bits
+  });
 }
 
 void fill_randint(std::span<int64_t> out, int64_t low, int64_t high, Generator& g) {

@@ -12,10 +12,10 @@ function(onestep_target_rules target)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
   if(ONESTEP_SANITIZE)
-    target_compile_options(${target} PUBLIC -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+    target_compile_options(${target} PUBLIC -fsanitize=${ONESTEP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${ONESTEP_SANITIZE})
     # With sanitizers GCC sees uninitialised values in std::regex where there are none (its manual warns of that).
-    target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   endif()
 endfunction()
 

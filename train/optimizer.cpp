@@ -7,6 +7,7 @@
 
 #include "autograd/kernels/kernels.h"
 #include "autograd/ops.h"
+#include "autograd/portable_math.h"
 
 namespace onestep::train {
 namespace {
@@ -122,9 +123,8 @@ namespace {
 /// One AMSGrad update (Reddi et al. 2018): Adam with `largest`, the maximum of v so far, in the denominator.
 template <class T>
 void amsgrad_step(T* p, const T* g, T* m, T* v, T* largest, int64_t n, const kernels::AdamOptions& o) {
-  const auto t = static_cast<double>(o.step);
-  const auto root = static_cast<T>(std::sqrt(1 - std::pow(o.beta2, t))),
-             rate = static_cast<T>(o.lr / (1 - std::pow(o.beta1, t)));
+  const auto root = static_cast<T>(std::sqrt(1 - portable::pown(o.beta2, o.step))),
+             rate = static_cast<T>(o.lr / (1 - portable::pown(o.beta1, o.step)));
   const auto b2 = static_cast<T>(o.beta2), rest1 = static_cast<T>(1 - o.beta1), rest2 = static_cast<T>(1 - o.beta2);
   const auto eps = static_cast<T>(o.eps), decay = static_cast<T>(o.weight_decay),
              shrink = static_cast<T>(1 - o.lr * o.weight_decay);
@@ -213,8 +213,9 @@ double chunk_power_sum(const T* g, int64_t n, double power) {
   if (power == 2.0) return static_cast<double>(kernels::sum_squares(g, n));
   double total = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const double a = std::abs(static_cast<double>(g[i]));
-    total = fold(total, power == 1.0 || std::isinf(power) ? a : std::pow(a, power), power);
+    T a = std::abs(g[i]);
+    if (power != 1.0 && !std::isinf(power)) kernels::pow(&a, static_cast<T>(power), &a, 1);
+    total = fold(total, static_cast<double>(a), power);
   }
   return total;
 }
@@ -249,7 +250,7 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
     total = fold(total, part, norm_type);
   }
   const bool is_norm = std::isinf(norm_type) || norm_type == 1.0;
-  const double norm = is_norm ? total : norm_type == 2.0 ? std::sqrt(total) : std::pow(total, 1.0 / norm_type);
+  const double norm = is_norm ? total : norm_type == 2.0 ? std::sqrt(total) : portable::pow(total, 1.0 / norm_type);
   const double factor = max_norm / (norm + 1e-6);
   if (factor < 1.0) {
     for (const Tensor& parameter : parameters) {

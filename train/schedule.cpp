@@ -1,7 +1,8 @@
 #include "train/schedule.h"
 
-#include <cmath>
 #include <numbers>
+
+#include "autograd/portable_math.h"
 
 namespace onestep::train {
 namespace {
@@ -16,7 +17,7 @@ double rest(const ScheduleConfig& schedule, int64_t step) {
   if (schedule.kind == "wsd")
     return step < schedule.decay_start ? 1 : 1 - progress(step, schedule.decay_start, schedule.decay_steps);
   const double done = progress(step, schedule.warmup_steps, schedule.decay_steps);
-  return schedule.kind == "linear" ? 1 - done : 0.5 * (1 + std::cos(std::numbers::pi * done));
+  return schedule.kind == "linear" ? 1 - done : 0.5 * (1 + portable::cos(std::numbers::pi * done));
 }
 
 }  // namespace
@@ -25,7 +26,7 @@ double learning_rate(const ScheduleConfig& schedule, double lr, int64_t step) {
   const int64_t warmup = schedule.warmup_steps;
   if (step < warmup) return lr * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
   if (schedule.kind == "constant") return lr;
-  if (schedule.kind == "step") return lr * std::pow(schedule.gamma, static_cast<double>((step - warmup) / schedule.step_size));
+  if (schedule.kind == "step") return lr * portable::pown(schedule.gamma, (step - warmup) / schedule.step_size);
   if (step >= schedule.decay_steps) return schedule.min_lr;
   return schedule.min_lr + rest(schedule, step) * (lr - schedule.min_lr);
 }

@@ -3,6 +3,7 @@
 
 #include "autograd/kernels/kernels.h"
 #include "autograd/kernels/table.h"
+#include "autograd/portable_math.h"
 
 namespace onestep::kernels {
 namespace {
@@ -167,8 +168,8 @@ void layer_norm_param_grad(const T* x, const T* mean, const T* rstd, const T* dy
 template <class T>
 void adam_step(T* p, const T* g, T* m, T* v, int64_t n, const AdamOptions& options) {
   const AdamOptions& o = options;
-  const double correction1 = 1 - std::pow(o.beta1, static_cast<double>(o.step));
-  const double correction2 = 1 - std::pow(o.beta2, static_cast<double>(o.step));
+  const double correction1 = 1 - portable::pown(o.beta1, o.step);
+  const double correction2 = 1 - portable::pown(o.beta2, o.step);
   const AdamScalars<T> s = {
       .shrink = static_cast<T>(1 - o.lr * o.weight_decay),
       .weight_decay = static_cast<T>(o.weight_decay),

@@ -49,8 +49,8 @@ inline double ulp_error(float got, double want) {
   if (std::isnan(want)) return std::isnan(got) ? 0 : 1e30;
   const float rounded = static_cast<float>(want);
   if (std::isinf(rounded) || std::isinf(got)) return got == rounded ? 0 : 1e30;
-  const int exponent = std::max(rounded == 0 ? -126 : std::ilogb(rounded), -126);
-  return std::fabs(static_cast<double>(got) - want) / std::ldexp(1.0, exponent - 23);
+  const uint32_t exponent = std::max(std::bit_cast<uint32_t>(rounded) >> 23 & 0xff, 1u);  // 0 and subnormals share that of 1
+  return std::fabs(static_cast<double>(got) - want) / std::bit_cast<double>(uint64_t{exponent + 1023 - 150} << 52);
 }
 
 /// Index of the first element whose bits differ (any NaN equals any other), -1 for none.

@@ -16,16 +16,16 @@ struct Function {
 };
 
 const Function kFunctions[] = {
-    {"exp", exp, exp, 1.0},
-    {"log", log, log, 0.8},
-    {"tanh", tanh, tanh, 1.4},
-    {"erf", erf, erf, 1.3},
-    {"sigmoid", sigmoid, sigmoid, 1.1},
-    {"silu", silu, silu, 1.1},
-    {"gelu_tanh", gelu_tanh, gelu_tanh, 1.2},
-    {"gelu_erf", gelu_erf, gelu_erf, 1.5},
-    {"sin", sin, sin, 1.7},
-    {"cos", cos, cos, 1.7},
+    {"exp", exp, exp, 1.01},
+    {"log", log, log, 0.84},
+    {"tanh", tanh, tanh, 1.34},
+    {"erf", erf, erf, 1.14},
+    {"sigmoid", sigmoid, sigmoid, 1.0},
+    {"silu", silu, silu, 1.12},
+    {"gelu_tanh", gelu_tanh, gelu_tanh, 1.34},
+    {"gelu_erf", gelu_erf, gelu_erf, 1.52},
+    {"sin", sin, sin, 1.59},
+    {"cos", cos, cos, 1.59},
     {"sqrt", sqrt, sqrt, 0.5},
     {"rsqrt", rsqrt, rsqrt, 1.5},
 };
@@ -75,26 +75,34 @@ TEST_CASE("kernels: elementary functions are within their ulp limits") {
   }
 }
 
-TEST_CASE("nightly: elementary functions over all floats are within their limits and the same bits on every instruction set") {
+/// The worst error over all floats; REQUIREs that every instruction set has the same bits.
+Worst exhaust(const Function& f) {
   constexpr uint64_t count = uint64_t{1} << 22;
   const Settings restore;
-  for (const Function& f : kFunctions) {
-    CAPTURE(f.name);
-    Worst worst;
-    for (uint64_t first = 0; first < kBitPatterns; first += count) {
-      const Floats x = floats_of(first, first + count, 1);
-      set_isa(Isa::generic);
-      const Floats y = values_of(f, x);
-      for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-        if (!isa_supported(isa)) continue;
-        set_isa(isa);
-        REQUIRE(first_difference(values_of(f, x), y) == -1);
-      }
-      const Worst here = worst_error(f, x, y);
-      if (here.error > worst.error) worst = here;
+  Worst worst;
+  for (uint64_t first = 0; first < kBitPatterns; first += count) {
+    const Floats x = floats_of(first, first + count, 1);
+    set_isa(Isa::generic);
+    const Floats y = values_of(f, x);
+    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+      if (!isa_supported(isa)) continue;
+      set_isa(isa);
+      REQUIRE(first_difference(values_of(f, x), y) == -1);
     }
-    std::printf("%-10s worst %.3f ulp at %a\n", f.name.c_str(), worst.error, static_cast<double>(worst.x));
-    CHECK(worst.error <= f.limit);
+    const Worst here = worst_error(f, x, y);
+    if (here.error > worst.error) worst = here;
+  }
+  return worst;
+}
+
+TEST_CASE("nightly: elementary functions over all floats are within their limits and the same on every instruction set") {
+  for (const Function& f : kFunctions) {
+    SUBCASE(f.name.c_str()) {
+      const Worst worst = exhaust(f);
+      std::printf("%-10s worst %.4f ulp at %a\n", f.name.c_str(), worst.error, static_cast<double>(worst.x));
+      std::fflush(stdout);
+      CHECK(worst.error <= f.limit);
+    }
   }
 }
 

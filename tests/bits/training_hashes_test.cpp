@@ -1,0 +1,29 @@
+// One config and one seed give one hash, whatever computes it; the long form is in tests/CMakeLists.txt.
+#include "tests/bits/training_hashes.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/autograd/kernels/kernel_testing.h"
+
+using namespace onestep;
+using onestep::testing::differing_hashes;
+
+TEST_CASE("bits: 25 steps end with the known hashes on every instruction set") {
+  const kernels::testing::Settings restore;
+  kernels::set_num_threads(3);
+  for (const kernels::Isa isa : {kernels::Isa::generic, kernels::Isa::avx2, kernels::Isa::avx512}) {
+    if (!kernels::isa_supported(isa)) continue;
+    kernels::set_isa(isa);
+    CAPTURE(std::string(kernels::name(isa)));
+    CHECK(differing_hashes(25) == "");
+  }
+}
+
+TEST_CASE("bits: 500 steps end with the known hashes for any number of threads") {
+  const kernels::testing::Settings restore;
+  for (const int threads : {1, 2, 3, 4, 8}) {
+    kernels::set_num_threads(threads);
+    CAPTURE(threads);
+    CHECK(differing_hashes(500) == "");
+  }
+}
