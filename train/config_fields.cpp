@@ -273,7 +273,7 @@ std::vector<Field> train_fields() {
           .range(0, kMaxSteps)
           .changeable(),
       field("train.tensorboard", in, &T::tensorboard,
-            "whether the metrics also go to RUN/tensorboard, where TensorBoard reads them")
+            "whether the metrics, and with an evaluation a sample of what the model writes, also go to RUN/tensorboard")
           .changeable(),
       field("train.keep_checkpoints", in, &T::keep_checkpoints,
             "newest checkpoints that are kept, beside the best by validation loss")

@@ -182,8 +182,8 @@ bool is_mask(const std::string& name) { return name.ends_with(".attn.bias") || n
 using TensorMap = std::map<std::string, Tensor>;
 
 /// The file's tensors under the full names, without masks and without a tied head that repeats the embedding.
-TensorMap read_tensors(const std::string& path, const ModelConfig& model) {
-  const nn::NamedTensors tensors = read_safetensors(path).tensors;
+TensorMap read_tensors(const std::string& path, const ModelConfig& model, bool quiet) {
+  const nn::NamedTensors tensors = read_safetensors(path, quiet).tensors;
   const bool prefixed =
       std::any_of(tensors.begin(), tensors.end(), [](const auto& named) { return named.first.starts_with(kPrefix); });
   TensorMap found;
@@ -216,13 +216,13 @@ Tensor take(TensorMap& tensors, const Expected& expected, const std::string& pat
 
 }  // namespace
 
-Gpt2 read_gpt2(const fs::path& folder) {
+Gpt2 read_gpt2(const fs::path& folder, bool quiet) {
   check<IoError>(fs::is_directory(folder), folder.string(),
                  ": is not a folder (needs one with config.json and model.safetensors)");
   const NoGradGuard no_grad;
   Gpt2 gpt2{read_config((folder / kConfig).string()), {}};
   const std::string path = (folder / kModel).string();
-  TensorMap tensors = read_tensors(path, gpt2.model);
+  TensorMap tensors = read_tensors(path, gpt2.model, quiet);
   for (const Expected& expected : expected_tensors(gpt2.model))
     gpt2.state.emplace_back(expected.name, take(tensors, expected, path));
   check<IoError>(tensors.empty(), path, ": tensor \"", tensors.empty() ? "" : tensors.begin()->first,

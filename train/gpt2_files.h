@@ -13,10 +13,10 @@ struct Gpt2 {
   nn::NamedTensors state;
 };
 
-/// Reads a GPT2LMHeadModel (or a GPT2Model, whose names lack `transformer.`) from its folder. Throws IoError, naming the file
-/// and the key or tensor, for anything that is missing, unknown, of another shape or dtype, or that our model does not have; no
-/// tensor is made that the file does not hold.
-Gpt2 read_gpt2(const std::filesystem::path& folder);
+/// Reads a GPT2LMHeadModel (or a GPT2Model, whose names lack the prefix transformer) from its folder. Throws IoError, naming
+/// the file and the key or tensor, for anything that is missing, unknown, of another shape or dtype, or that our model does not
+/// have; no tensor is made that the file does not hold. Progress goes to stderr unless `quiet`.
+Gpt2 read_gpt2(const std::filesystem::path& folder, bool quiet = true);
 
 /// Writes the folder that GPT2LMHeadModel.from_pretrained reads; biases that the model lacks are written as zeros. Throws
 /// ConfigError for a model that is no GPT-2 (naming the key of the config) and IoError for files that cannot be written.

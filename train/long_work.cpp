@@ -1,31 +1,22 @@
 #include "train/long_work.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <iostream>
 
 #include "train/metrics.h"
 
 namespace onestep::train {
 
 LongWork::LongWork(std::string what, int64_t total, std::string unit, bool quiet)
-    : what_(std::move(what)), unit_(std::move(unit)), total_(total), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
-
-LongWork::~LongWork() {
-  if (open_line_) std::cerr << "\r\x1b[K" << std::flush;
-}
+    : what_(std::move(what)), unit_(std::move(unit)), total_(total), quiet_(quiet) {}
 
 void LongWork::show(int64_t done) {
   const auto now = Clock::now();
   if (quiet_ || now < next_ || total_ <= 0 || done <= 0) return;
-  next_ = now + (terminal_ ? std::chrono::milliseconds(200) : std::chrono::milliseconds(5000));
+  next_ = now + (line_.is_terminal() ? std::chrono::milliseconds(200) : std::chrono::milliseconds(5000));
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total_));
-  std::cerr << (terminal_ ? "\r\x1b[K" : "") << what_ << ": " << grouped(100 * share) << "% of "
-            << grouped(static_cast<double>(total_)) << ' ' << unit_ << ", " << duration(seconds / share - seconds) << " left"
-            << (terminal_ ? "" : "\n") << std::flush;
-  open_line_ = terminal_;
+  line_.show({what_ + ": " + grouped(100 * share) + "% of " + grouped(static_cast<double>(total_)) + ' ' + unit_ + ", " +
+              duration(seconds / share - seconds) + " left"});
 }
 
 }  // namespace onestep::train

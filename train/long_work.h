@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "train/live_line.h"
+
 namespace onestep::train {
 
 /// Says nothing in the first second; then a line that renews itself on a terminal, elsewhere a plain line every five seconds.
@@ -11,10 +13,6 @@ class LongWork {
  public:
   /// `total` counts units of `unit`.
   LongWork(std::string what, int64_t total, std::string unit, bool quiet);
-  ~LongWork();
-  LongWork(const LongWork&) = delete;
-  LongWork& operator=(const LongWork&) = delete;
-
   /// `done` of the total are done.
   void show(int64_t done);
 
@@ -23,7 +21,8 @@ class LongWork {
 
   std::string what_, unit_;
   int64_t total_;
-  bool quiet_, terminal_, open_line_ = false;
+  bool quiet_;
+  LiveLine line_;
   Clock::time_point start_ = Clock::now(), next_ = start_ + std::chrono::seconds(1);
 };
 

@@ -1,6 +1,7 @@
 #include "train/machine.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -25,6 +26,12 @@ std::string describe_machine() {
   const int threads = kernels::num_threads();
   return processor_name() + ", " + std::string(kernels::name(kernels::active_isa())) + ", " + std::to_string(threads) +
          (threads == 1 ? " thread" : " threads");
+}
+
+double memory_mib() {
+  int64_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return static_cast<double>(resident * ::sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
 double peak_memory_mib() {

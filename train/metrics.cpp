@@ -1,14 +1,11 @@
 #include "train/metrics.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -94,42 +91,6 @@ void MetricsFile::write(const StepMetrics& m) {
   if (m.val_loss) line["val_loss"] = number(*m.val_loss);
   if (m.val_accuracy) line["val_accuracy"] = number(*m.val_accuracy);
   out_.write(line.dump() + '\n');
-}
-
-Progress::Progress(int64_t total_steps, bool quiet)
-    : total_steps_(total_steps), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
-
-std::string Progress::line(const StepMetrics& m) const {
-  std::ostringstream out;
-  out << "step " << m.step + 1 << '/' << total_steps_ << std::fixed << std::setprecision(4) << "  loss " << m.loss;
-  if (m.val_loss) out << "  val_loss " << *m.val_loss;
-  if (m.val_accuracy) out << "  val_accuracy " << std::setprecision(2) << 100 * *m.val_accuracy << '%';
-  out << "  lr " << std::defaultfloat << std::setprecision(3) << m.lr << "  " << grouped(m.tokens_per_second) << " tokens/s";
-  if (m.step > first_step_) {
-    const double per_step = (m.seconds - first_seconds_) / static_cast<double>(m.step - first_step_);
-    out << "  " << duration(per_step * static_cast<double>(total_steps_ - m.step - 1)) << " left";
-  }
-  return out.str();
-}
-
-void Progress::show(const StepMetrics& m) {
-  if (first_step_ < 0) {
-    first_step_ = m.step;
-    first_seconds_ = m.seconds;
-  }
-  if (quiet_) return;
-  const auto now = Clock::now();
-  const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(1000);
-  const bool lasting = m.val_loss.has_value() || m.step + 1 == total_steps_;
-  if (!lasting && m.step != first_step_ && now - last_ < pause) return;
-  last_ = now;
-  std::cerr << (terminal_ ? "\r\x1b[K" : "") << line(m) << (terminal_ && !lasting ? "" : "\n") << std::flush;
-  open_line_ = terminal_ && !lasting;
-}
-
-void Progress::finish() {
-  if (open_line_) std::cerr << '\n';
-  open_line_ = false;
 }
 
 }  // namespace onestep::train

@@ -1,6 +1,5 @@
 #pragma once
-// What a run writes while it trains: metrics.jsonl for programs, progress lines for people.
-#include <chrono>
+// The figures of a training step, and metrics.jsonl, which keeps them.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,26 +31,6 @@ class MetricsFile {
 
  private:
   OutputFile out_;
-};
-
-/// Progress on stderr: on a terminal one line that renews itself, elsewhere a plain line now and then.
-class Progress {
- public:
-  Progress(int64_t total_steps, bool quiet);
-  /// Shows a step; validation results always get a line of their own.
-  void show(const StepMetrics& metrics);
-  /// Leaves the terminal on a fresh line.
-  void finish();
-
- private:
-  using Clock = std::chrono::steady_clock;
-  std::string line(const StepMetrics& metrics) const;
-
-  int64_t total_steps_;
-  bool quiet_, terminal_, open_line_ = false;
-  Clock::time_point last_{};
-  int64_t first_step_ = -1;
-  double first_seconds_ = 0;
 };
 
 /// `1h 2min 3s`: a time for people.

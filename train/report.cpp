@@ -34,11 +34,13 @@ ordered_json heads_json(const Tensor& weights) {
 }
 
 ordered_json run_json(const ReportRun& run) {
-  ordered_json parameters = ordered_json::array(), attention = nullptr;
+  ordered_json parameters = ordered_json::array(), samples = ordered_json::array(), attention = nullptr;
   for (const auto& [name, tensor] : run.parameters) {
     std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
     parameters.push_back({{"name", name}, {"shape", shape}, {"count", tensor.numel()}});
   }
+  for (const auto& [prompt, continuation] : run.samples)
+    samples.push_back({{"prompt", prompt}, {"continuation", continuation}});
   if (run.attention) {
     attention = {{"tokens", run.attention->tokens}, {"layers", ordered_json::array()}};
     for (const auto& [name, weights] : run.attention->layers)
@@ -46,7 +48,7 @@ ordered_json run_json(const ReportRun& run) {
   }
   return {{"name", run.name},         {"facts", run.facts},   {"metrics", ordered_json::parse(run.metrics)},
           {"parameters", parameters}, {"config", run.config}, {"attention", attention},
-          {"samples", run.samples}};
+          {"samples", samples}};
 }
 
 /// JSON that can stand in a script element: `<` could end it.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "train/samples.h"
 #include "train/trainer.h"
 
 namespace onestep::train {
@@ -24,11 +25,11 @@ struct ReportRun {
   nn::NamedTensors parameters = {};
   std::string config = {};  ///< The text of config.json.
   std::optional<AttentionMaps> attention = {};
-  std::vector<std::string> samples = {};
+  std::vector<Sample> samples = {};
 };
 
-/// Reads a run folder, config and metrics; parameters and the attention on one sample of what it is evaluated on are those of
-/// `trainer`, left out where it is null. Throws IoError.
+/// Reads a run folder, config and metrics; parameters, the attention on one sample of what it is evaluated on and continuations
+/// of such samples are those of `trainer`, left out where it is null. Throws IoError.
 ReportRun read_report_run(const std::filesystem::path& run, Trainer* trainer);
 
 /// The page for one run or several.

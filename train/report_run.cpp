@@ -20,6 +20,7 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 
 constexpr size_t kMaxRows = 5000;      // steps drawn
 constexpr int64_t kMaxMapTokens = 48;  // tokens of an attention map
+constexpr int64_t kSamples = 2;
 constexpr int64_t kMaxConfigBytes = 1 << 20;
 
 /// At most about kMaxRows rows: every n-th, and all with a validation loss.
@@ -111,6 +112,7 @@ ReportRun read_report_run(const fs::path& run, Trainer* trainer) {
   if (trainer != nullptr) {
     report.parameters = trainer->model().named_parameters();
     report.attention = attention_maps(*trainer);
+    report.samples = write_samples(*trainer, kSamples);
   }
   return report;
 }

@@ -6,6 +6,9 @@
 
 #include "autograd/profiler.h"
 #include "train/event_file.h"
+#include "train/long_work.h"
+#include "train/progress.h"
+#include "train/samples.h"
 
 namespace onestep::train {
 namespace {
@@ -21,6 +24,13 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
+/// Markdown for a text as it stands.
+std::string indented(const std::string& text) {
+  std::string out = "    ";
+  for (const char c : text) out += c == '\n' ? "\n    " : std::string(1, c);
+  return out;
+}
+
 class RunLoop {
  public:
   RunLoop(Trainer& trainer, const fs::path& folder, RunState state, const Stopped& stopped, bool quiet)
@@ -29,6 +39,7 @@ class RunLoop {
         folder_(folder),
         state_(std::move(state)),
         stopped_(stopped),
+        quiet_(quiet),
         metrics_file_((folder / "metrics.jsonl").string(), first_unlogged()),
         progress_(plan_.steps, quiet),
         seconds_before_(state_.seconds) {
@@ -41,7 +52,6 @@ class RunLoop {
     if (state_.unfinished) finish_step(*std::exchange(state_.unfinished, std::nullopt));
     while (!outcome_.interrupted && trainer_.steps_done() < plan_.steps && !stops_early()) finish_step(step());
     outcome_.stopped_early = trainer_.steps_done() < plan_.steps && stops_early();
-    progress_.finish();
     return outcome_;
   }
 
@@ -63,7 +73,9 @@ class RunLoop {
 
   /// Whether the validation loss is the best so far.
   bool evaluate(StepMetrics& metrics) {
-    const Evaluation evaluation = trainer_.evaluate(stopped_);
+    LongWork progress("evaluating", plan_.eval_batches, "batches", quiet_);
+    int64_t done = 0;
+    const Evaluation evaluation = trainer_.evaluate([&] { return progress.show(done++), stopped_(); });
     profile_mark("evaluation");
     check<DivergedError>(std::isfinite(evaluation.loss), "train: diverged at step ", metrics.step, ": validation loss ",
                          evaluation.loss, " (lower optimizer.lr, or set train.grad_clip)");
@@ -96,7 +108,7 @@ class RunLoop {
     if (last || best || stops_early() || outcome_.interrupted || is_due(plan_.checkpoint_every)) save();
   }
 
-  /// The curves that TensorBoard shows.
+  /// The curves that TensorBoard shows, and with an evaluation a sample of what the model writes.
   void write_events(const StepMetrics& metrics) {
     event_file_->scalar("loss/train", metrics.step, metrics.loss);
     if (metrics.val_loss) event_file_->scalar("loss/validation", metrics.step, *metrics.val_loss);
@@ -104,6 +116,9 @@ class RunLoop {
     event_file_->scalar("lr", metrics.step, metrics.lr);
     event_file_->scalar("grad_norm", metrics.step, metrics.grad_norm);
     event_file_->scalar("tokens_per_second", metrics.step, metrics.tokens_per_second);
+    if (!metrics.val_loss) return;
+    for (const auto& [prompt, continuation] : write_samples(trainer_, 1))
+      event_file_->text("sample", metrics.step, indented(prompt + continuation));
   }
 
   /// The lines of all steps before a checkpoint are on the disk before it is.
@@ -117,6 +132,7 @@ class RunLoop {
   const fs::path& folder_;
   RunState state_;
   const Stopped& stopped_;
+  const bool quiet_;
   MetricsFile metrics_file_;
   std::optional<EventFile> event_file_;
   Progress progress_;

@@ -7,6 +7,7 @@
 
 #include "autograd/ops.h"
 #include "train/json_reader.h"
+#include "train/long_work.h"
 #include "train/utf8.h"
 
 namespace onestep::train {
@@ -131,7 +132,7 @@ FileStamp write_safetensors(const std::string& path, const NamedTensors& tensors
   return file.finish();
 }
 
-TensorFile read_safetensors(const std::string& path) {
+TensorFile read_safetensors(const std::string& path, bool quiet) {
   InputFile file(path);
   const uint64_t size = file.size();
   uint64_t length = 0;
@@ -143,6 +144,7 @@ TensorFile read_safetensors(const std::string& path) {
   file.read(text.data(), text.size());
   check<IoError>(text.starts_with('{'), path, ": its header does not begin with {");
   const nlohmann::json header = parse_json<IoError>(text, path);
+  LongWork progress("reading " + path, static_cast<int64_t>(size), "bytes", quiet);
   TensorFile result;
   result.metadata = read_metadata(header, path);
   for (const Entry& entry : read_entries(header, path, size - sizeof length - length)) {
@@ -157,6 +159,7 @@ TensorFile read_safetensors(const std::string& path) {
       }
     });
     result.tensors.emplace_back(entry.name, tensor);
+    progress.show(static_cast<int64_t>(entry.end));
   }
   return result;
 }

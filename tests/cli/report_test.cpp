@@ -51,6 +51,7 @@ seen.curves = loss().querySelectorAll("path.curve").length;
 over(document.querySelector(".heads canvas"));
 seen.map = document.getElementById("tip").textContent;
 seen.heads = document.querySelectorAll(".heads canvas").length;
+seen.samples = [...document.querySelectorAll(".sample b")].map((prompt) => prompt.textContent).join("|");
 seen.wide = document.documentElement.scrollWidth > innerWidth;
 document.title = JSON.stringify({...seen, errors});
 </script>)";
@@ -90,8 +91,23 @@ TEST_CASE("cli: report writes one page that needs nothing else") {
   CHECK(contains(page, R"("name":"first")"));
   CHECK(contains(page, R"("name":"att.W_query.weight","shape":)"));
   CHECK(contains(page, R"("tokens":["Your","journey","starts","with","one"])"));
+  CHECK(contains(page, R"("samples":[{"prompt":"Your journey","continuation":" )"));
   for (const char* outside : {"https:", "src=", "@import", "url(", "fetch("}) CHECK_FALSE(contains(page, outside));
   CHECK(page.find("http:") == page.rfind("http:"));  // the name of SVG's namespace
+}
+
+TEST_CASE("cli: a run with train.tensorboard writes its curves and samples of its text there") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run";
+  REQUIRE(run_onestep({"train", kSentence, "--out", run.string(), "--quiet", "--set", "train.steps=10", "--set",
+                       "train.tensorboard=true"})
+              .status == 0);
+  std::string events;
+  for (const auto& file : fs::directory_iterator(run / "tensorboard")) events += read(file.path());
+  for (const char* tag : {"loss/train", "loss/validation", "lr", "grad_norm", "tokens_per_second", "config"})
+    CHECK_MESSAGE(contains(events, tag), tag);
+  CHECK(contains(events, "sample"));
+  CHECK(contains(events, "    Your journey "));
 }
 
 TEST_CASE("cli: report refuses what is no run and leaves out what is gone") {
@@ -128,6 +144,7 @@ TEST_CASE("cli: the report of two runs works in a browser on a desk and on a pho
     CHECK(contains(title, "; b validation: "));
     CHECK(contains(title, R"("log":true,"curves":4)"));
     CHECK(contains(title, " looks at "));
+    CHECK(contains(title, R"("samples":"Your journey|Your journey|)"));  // the beginning of what it is evaluated on
     CHECK(contains(title, R"("wide":false,"errors":[])"));
   }
 }

@@ -161,7 +161,8 @@ TEST_CASE("data: text inline, from a file and from several files") {
   CHECK(refusal([&] { text_of(R"("paths": ["*.none", "b"])"); }) ==
         "run.json: /data/paths/0: no file matches: \"*.none\" (paths are relative to the working directory)");
   CHECK(refusal([&] { text_of(R"("text": "ab")"); }) ==
-        "run.json: /data: too few tokens to train on: 2 of 2, one window takes context_length + 1 = 3");
+        "run.json: /data: too few tokens to train on: 2 of 2, one window takes context_length + 1 = 3 (a longer text, or a "
+        "smaller model.context_length)");
   CHECK(refusal([&] { text_of(R"("text": "   ", "tokenizer": "word")"); }) ==
         "run.json: /data: tokenizer: the vocabulary is empty (the text holds no word)");
   CHECK(refusal([&] { data_of(base + R"("text": "abcdefghij"}})", {"data.val_fraction=0.1"}); }) ==

@@ -27,7 +27,9 @@ Result evaluate_held_out(const Config& config, std::shared_ptr<const Tokenizer> 
                          bool quiet) {
   Trainer trainer(config, std::move(tokenizer), quiet);
   load_model(trainer.model(), found);
-  return {trainer.evaluate(), trainer.data().evaluates_on()};
+  LongWork progress("evaluating", config.train.eval_batches, "batches", quiet);
+  int64_t done = 0;
+  return {trainer.evaluate([&] { return progress.show(done++), false; }), trainer.data().evaluates_on()};
 }
 
 /// On all of another text. The text that the run was trained on need not be there any more.

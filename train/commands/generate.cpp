@@ -1,6 +1,9 @@
 #include "train/generate.h"
 
+#include <unistd.h>
+
 #include <charconv>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,6 +11,7 @@
 
 #include "train/commands/commands.h"
 #include "train/commands/trained_run.h"
+#include "train/long_work.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
 #include "train/utf8.h"
@@ -17,7 +21,7 @@ namespace {
 
 struct Options {
   std::string run, checkpoint = "last", prompt, prompt_ids, format = "text";
-  bool no_cache = false;
+  bool no_cache = false, quiet = false;
   int64_t seed = 0, samples = 1;
   GenerateOptions generate;
 };
@@ -100,18 +104,30 @@ class TokenText {
   Utf8Stream stream_;
 };
 
+/// generate() with progress on stderr, unless `on_token` lets the user see it.
+Generated generate_shown(LoadedRun& run, const std::vector<int64_t>& prompt, const Options& options, Generator& generator,
+                         bool visible, const std::function<void(int64_t)>& on_token) {
+  LongWork progress("generating", options.generate.tokens, "tokens", options.quiet || visible);
+  int64_t done = 0;
+  return generate(*run.model, prompt, options.generate, generator, [&](int64_t id) {
+    on_token(id);
+    progress.show(++done);
+  });
+}
+
 /// The prompt, and the tokens as they come.
 void print_text(LoadedRun& run, const std::vector<int64_t>& prompt, const Options& options, Generator& generator) {
   TokenText text(run.tokenizer.get());
   for (const int64_t id : prompt) std::cout << text.add(id);
   std::cout << std::flush;
-  generate(*run.model, prompt, options.generate, generator, [&](int64_t id) { std::cout << text.add(id) << std::flush; });
+  generate_shown(run, prompt, options, generator, ::isatty(STDOUT_FILENO) == 1,
+                 [&](int64_t id) { std::cout << text.add(id) << std::flush; });
   std::cout << text.finish() << '\n';
 }
 
 /// One line of JSON for what was generated.
 void print_json(LoadedRun& run, const std::vector<int64_t>& prompt, const Options& options, Generator& generator) {
-  const Generated result = generate(*run.model, prompt, options.generate, generator);
+  const Generated result = generate_shown(run, prompt, options, generator, false, [](int64_t) {});
   nlohmann::ordered_json line = {{"ids", result.ids}, {"text", nullptr}, {"logprobs", result.logprobs}};
   if (run.tokenizer) {
     TokenText text(run.tokenizer.get());
@@ -165,6 +181,7 @@ void add_generate(CLI::App& app, Action& action) {
   number("--samples", options->samples, "How many continuations, one after the other (default: 1)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40).description(""));
   add_checkpoint_option(*command, options->checkpoint);
+  command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->add_flag("--no-cache", options->no_cache, "Run the whole context for every token: slower, the same result");
   command
       ->add_option("--format", options->format, "text (the prompt and what follows, as it comes) or json (one line a sample)")

@@ -15,6 +15,7 @@ namespace {
 
 struct Options {
   std::string folder, out;
+  bool quiet = false;
 };
 
 /// The tokenizer beside the model, if there is one.
@@ -29,7 +30,7 @@ std::unique_ptr<BpeTokenizer> read_tokenizer(const std::filesystem::path& folder
 int import_gpt2(const Options& options) {
   const std::filesystem::path folder = run_path(options.folder);
   const std::filesystem::path run = options.out.empty() ? default_run_folder(folder.string()) : run_path(options.out);
-  Gpt2 gpt2 = read_gpt2(folder);
+  Gpt2 gpt2 = read_gpt2(folder, options.quiet);
   Config config;
   config.model = gpt2.model;
   config.data.kind = "none";
@@ -57,6 +58,7 @@ void add_import(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("import", "Make a run of a GPT-2 in the files of Hugging Face's transformers");
   command->add_option("DIR", options->folder, "The folder with config.json and model.safetensors")->required();
   command->add_option("--out", options->out, "Run folder (default: runs/<folder name>)")->type_name("RUN");
+  command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->callback([options, &action] { action = [options] { return import_gpt2(*options); }; });
 }
 

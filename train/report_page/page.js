@@ -207,8 +207,13 @@ function drawSummary(section) {
 
 function drawSamples(section) {
   runs.filter((run) => run.samples.length > 0).forEach((run) => {
-    element(section, "h2", {}, label(runs.indexOf(run), "samples"));
-    run.samples.forEach((sample) => element(section, "pre", {}, sample));
+    element(section, "h2", {}, label(runs.indexOf(run), "Samples"));
+    element(section, "p", { class: "note" }, "bold: from the validation data; then what the model goes on with");
+    for (const { prompt, continuation } of run.samples) {
+      const text = element(section, "pre", { class: "sample" });
+      element(text, "b", {}, prompt);
+      text.append(continuation);
+    }
   });
 }
 
