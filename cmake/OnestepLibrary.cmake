@@ -19,15 +19,20 @@ function(onestep_target_rules target)
   endif()
 endfunction()
 
-# onestep_library(NAME [DEPENDS ...]): builds every .cpp of the current folder (op cases, per-ISA kernels and the program
-# have their own targets) as onestep_NAME, alias onestep::NAME.
+# onestep_library(NAME [STATIC] [DEPENDS ...]): builds every .cpp of the current folder (op cases, per-ISA kernels and the program
+# have their own targets) as onestep_NAME, alias onestep::NAME. STATIC: a part of the program that is not installed, whatever
+# BUILD_SHARED_LIBS says.
 function(onestep_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "STATIC" "" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "(\\.cases\\.cpp|\\.isa\\.cpp|/main\\.cpp|/commands/[^/]*|/programs/[^/]*)$")
-  add_library(onestep_${name} ${sources})
+  set(kind)
+  if(ARG_STATIC)
+    set(kind STATIC)
+  endif()
+  add_library(onestep_${name} ${kind} ${sources})
   add_library(onestep::${name} ALIAS onestep_${name})
-  set_target_properties(onestep_${name} PROPERTIES EXPORT_NAME ${name})
+  set_target_properties(onestep_${name} PROPERTIES EXPORT_NAME ${name} DEFINE_SYMBOL "")  # shared or not: the same flags
   onestep_target_rules(onestep_${name})
   target_include_directories(onestep_${name} INTERFACE $<BUILD_INTERFACE:${ONESTEP_INCLUDE_DIR}>)
   target_link_libraries(onestep_${name} PUBLIC ${ARG_DEPENDS})
