@@ -13,9 +13,9 @@ namespace onestep::train {
 /// A longer word is cut after this many bytes, at a code point, so that memory stays bounded whatever the text is.
 inline constexpr size_t kLongestWord = size_t{1} << 20;
 
-/// Length in bytes of the first word of valid UTF-8 that is not empty: what the pattern
-/// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+` matches there, \s being Unicode's White_Space.
-/// [GPT-2, src/encoder.py]
+// The pattern of GPT-2's src/encoder.py, with Unicode's White_Space for \s:
+//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+/// Length in bytes of the first word of valid UTF-8 that is not empty: what that pattern matches there.
 size_t word_length_gpt2(std::string_view text);
 
 /// Takes a word, and the index of the special token that it is, or -1.
