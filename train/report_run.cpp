@@ -112,7 +112,10 @@ ReportRun read_report_run(const fs::path& run, Trainer* trainer) {
   if (trainer != nullptr) {
     report.parameters = trainer->model().named_parameters();
     report.attention = attention_maps(*trainer);
-    report.samples = write_samples(*trainer, kSamples);
+    try {
+      report.samples = write_samples(*trainer, kSamples);
+    } catch (const DivergedError&) {  // what else there is to see is shown all the same
+    }
   }
   return report;
 }

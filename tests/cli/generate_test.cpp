@@ -26,7 +26,7 @@ std::string trained(const TemporaryFolder& folder, const std::string& config, co
 
 /// What `generate` prints with these further arguments.
 std::string generated(const std::string& run, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {"generate", run});
+  arguments.insert(arguments.begin(), {"generate", run, "--quiet"});
   const ProcessResult result = run_onestep(arguments);
   CHECK(result.status == 0);
   CHECK(result.err == "");

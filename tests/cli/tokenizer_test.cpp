@@ -107,7 +107,7 @@ TEST_CASE("cli: a run trains with bpe and evaluates on another text though its o
 
   fs::remove(text);
   CHECK(run_onestep({"eval", run.string()}).status == 2);
-  const ProcessResult on_other = run_onestep({"eval", run.string(), "--data", other});
+  const ProcessResult on_other = run_onestep({"eval", run.string(), "--data", other, "--quiet"});
   CHECK(on_other.err == "");
   REQUIRE(on_other.status == 0);
   const onestep::train::BpeTokenizer tokenizer(onestep::train::read_bpe_folder(kBpe));
