@@ -45,7 +45,10 @@ WORK = {
 def run(command, threads):
     """The JSON that a command prints, or None if it cannot run here."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     return json.loads(lines[-1]) if done.returncode == 0 and lines else None
 

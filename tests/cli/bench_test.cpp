@@ -1,6 +1,8 @@
 // `onestep bench`: what it prints, not how long anything takes.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/process.h"
@@ -8,6 +10,8 @@
 using nlohmann::json;
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;
+using onestep::testing::run_process;
+using onestep::testing::TemporaryFolder;
 
 namespace {
 
@@ -49,6 +53,35 @@ TEST_CASE("bench: attention matmul and generation") {
 TEST_CASE("bench: small graphs") {
   for (const char* which : {"mlp", "mha", "scalarops", "addchain", "recorded"})
     CHECK(bench({"small", "--case", which})["case"] == which);
+}
+
+TEST_CASE("bench: limits of the machine") { CHECK(bench({"limits"})["gb_per_s"] > 0); }
+
+TEST_CASE("bench: compare.py makes a table of who is there and a picture") {
+  const std::string script = ONESTEP_SOURCE_DIR "/bench/compare.py";
+  const TemporaryFolder folder;
+  const auto compare = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> command = {"python3", script, "--onestep", ONESTEP_BINARY_DIR "/onestep"};
+    command.insert(command.end(), more.begin(), more.end());
+    return run_process(command);
+  };
+  const ProcessResult help = compare({"--help"});
+  if (help.status == 127) {
+    MESSAGE("python3 is not installed: not run");
+    return;
+  }
+  const std::string figures = (folder.path() / "figures.json").string(), picture = (folder.path() / "ratios.svg").string();
+  const ProcessResult result =
+      compare({"small", "--only", "MLP", "--rounds", "1", "--budget", "0.001", "--json", figures, "--svg", picture});
+  CHECK_MESSAGE(result.status == 0, result.err);
+  CHECK(result.out.find("| MLP step | ") != std::string::npos);
+  const json rows = json::parse(std::ifstream(figures))["rows"];
+  CHECK(rows.size() == 1);
+  CHECK(rows[0]["ms"]["onestep"] > 0);
+  CHECK(std::filesystem::file_size(picture) > 300);
+  CHECK(compare({"nothing"}).status == 2);
+  CHECK(run_process({"python3", script, "--onestep", "/nowhere"}).err.find("/nowhere bench limits failed") !=
+        std::string::npos);
 }
 
 TEST_CASE("bench: refusals") {
