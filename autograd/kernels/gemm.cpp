@@ -45,6 +45,7 @@ struct Product {
   int64_t lda;
   const T* b;
   int64_t ldb;
+  const T* packed;  // all of op(b), or null
   T* c;
   int64_t ldc;
   bool accumulate;
@@ -52,7 +53,7 @@ struct Product {
   /// Rows [i, i_end) and columns [j, j_end) of it.
   void run(int64_t i, int64_t i_end, int64_t j, int64_t j_end, T* memory) const {
     table<T>().gemm(trans_a, trans_b, i_end - i, j_end - j, k, trans_a ? a + i : a + i * lda, lda,
-                    trans_b ? b + j * ldb : b + j, ldb, c + i * ldc + j, ldc, accumulate, memory);
+                    trans_b ? b + j * ldb : b + j, ldb, packed, c + i * ldc + j, ldc, accumulate, memory);
   }
 };
 
@@ -67,7 +68,10 @@ struct Grid {
   int64_t rows, cols;
 };
 
-constexpr int64_t kRowsOfPart = 128;  // at least, where parts are cut finer than threads ask for: each packs its part of b anew
+constexpr int64_t kRowsOfPart = 128;  // at least, where parts are cut finer than threads ask for
+
+/// Elements of b up to which it is packed once for all threads: one that is larger goes by columns, or each packs its blocks.
+constexpr int64_t kMostShared = int64_t{1} << 22;
 
 /// Cuts [m, n] so that a part reads as little of a and b as possible; whole vectors of columns. Where there are many rows, four
 /// parts a thread, taken as threads come free: a core that another program uses as well then does less of them.
@@ -93,12 +97,20 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* 
           int64_t ldc, bool accumulate) {
   if (m <= 0 || n <= 0) return;
   add_flops(flops(m, n, k));
-  const Product<T> product = {trans_a, trans_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate};
-  const int64_t size = padded(table<T>().gemm_workspace(m, n, k));
+  Product<T> product = {trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate};
+  const int64_t size = padded(table<T>().gemm_workspace(n, k));
   const int threads = threads_for(m * ((n + 15) / 16), cost(m, n, k));
-  T* const memory = workspace<T>(size * threads);
-  if (threads == 1) return product.run(0, m, 0, n, memory);
+  if (threads == 1) return product.run(0, m, 0, n, workspace<T>(size));
   const Grid grid = grid_for(threads, m, n);
+  const int64_t shared = grid.cols == 1 && m >= 2 * kRowsOfPart ? padded(table<T>().packed_size(n, k)) : 0;
+  const bool share = shared > 0 && shared <= kMostShared;
+  T* const memory = workspace<T>(size * threads + (share ? shared : 0));
+  if (share) {
+    T* const packed = memory + size * threads;
+    parallel_pieces(threads, table<T>().pack_pieces(n, k),
+                    [=](int64_t piece, int) { table<T>().pack(trans_b, n, k, b, ldb, packed, piece); });
+    product.packed = packed;
+  }
   parallel_pieces(threads, grid.rows * grid.cols, [=](int64_t part, int thread) {
     const int64_t row = part / grid.cols, col = part % grid.cols, vectors = (n + 15) / 16;
     product.run(m * row / grid.rows, m * (row + 1) / grid.rows, 16 * (vectors * col / grid.cols),
@@ -119,11 +131,11 @@ void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t 
     return;
   }
   add_flops(flops(m, n, k) * static_cast<double>(batch));
-  const int64_t size = padded(table<T>().gemm_workspace(m, n, k));
+  const int64_t size = padded(table<T>().gemm_workspace(n, k));
   T* const memory = workspace<T>(size * threads);
   parallel_pieces(threads, batch, [=](int64_t i, int thread) {
-    const Product<T> product = {trans_a, trans_b,          m,   n,         k, a + a_offsets[i], lda, b + b_offsets[i],
-                                ldb,     c + c_offsets[i], ldc, accumulate};
+    const Product<T> product = {trans_a, trans_b,          m,   n,         k, a + a_offsets[i], lda, b + b_offsets[i], ldb,
+                                nullptr, c + c_offsets[i], ldc, accumulate};
     product.run(0, m, 0, n, memory + thread * size);
   });
 }

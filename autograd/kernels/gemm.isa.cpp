@@ -128,16 +128,16 @@ int64_t regs_of_panel(int64_t cols) {
 
 constexpr int64_t kPackedA = kPanelTiles * kPackedRows * kBlockK;
 
-int64_t gemm_workspace(int64_t, int64_t n, int64_t k) {
+int64_t gemm_workspace(int64_t n, int64_t k) {
   return kPackedA + panels(smaller(n, kBlockN), kRegLanes) * kRegLanes * smaller(k, kBlockK);
 }
 
-/// Panels of columns, each [depth, width]. b is read along its rows: all of k at once where that lies in a row, else a few
-/// steps of k for all columns.
-void pack_b(Operand b, int64_t cols, int64_t depth, float* to) {
+/// The columns [j, end) of panels of `cols` columns, each [depth, width]. b is read along its rows: all of k at once where that
+/// lies in a row, else a few steps of k for all columns.
+void pack_b(Operand b, int64_t cols, int64_t depth, float* to, int64_t first, int64_t end) {
   const int64_t steps = b.inner == 1 ? depth : 16;
   for (int64_t p = 0; p < depth; p += steps) {
-    for (int64_t j = 0, width; j < cols; j += width) {
+    for (int64_t j = first, width; j < end; j += width) {
       width = regs_of_panel(cols - j) * kRegLanes;
       const Operand block = {b.data + j * b.outer + p * b.inner, b.outer, b.inner};
       pack(block, smaller(width, cols - j), smaller(steps, depth - p), to + j * depth + p * width, width);
@@ -145,9 +145,35 @@ void pack_b(Operand b, int64_t cols, int64_t depth, float* to) {
   }
 }
 
+/// All of op(b) packed: block by block of k, in each the blocks of kBlockN columns, so that a block is where this says.
+int64_t padded(int64_t n) { return panels(n, kRegLanes) * kRegLanes; }
+int64_t packed_size(int64_t n, int64_t k) { return padded(n) * k; }
+const float* packed_block(const float* packed, int64_t n, int64_t k, int64_t p, int64_t j) {
+  return packed + p * padded(n) + j * smaller(kBlockK, k - p);
+}
+
+/// Columns of a piece of packing: whole panels on every instruction set, unless one register were left over.
+constexpr int64_t kPieceCols = 96;
+int64_t pieces_of_block(int64_t cols) { return cols > kRegLanes ? panels(cols - kRegLanes, kPieceCols) : 1; }
+int64_t pieces_across(int64_t n) {
+  return n / kBlockN * pieces_of_block(kBlockN) + (n % kBlockN > 0 ? pieces_of_block(n % kBlockN) : 0);
+}
+int64_t pack_pieces(int64_t n, int64_t k) { return panels(k, kBlockK) * pieces_across(n); }
+
+void pack_piece(bool trans_b, int64_t n, int64_t k, const float* b, int64_t ldb, float* to, int64_t piece) {
+  const Operand op_b = trans_b ? Operand{b, ldb, 1} : Operand{b, 1, ldb};
+  const int64_t p = piece / pieces_across(n) * kBlockK, across = piece % pieces_across(n);
+  const int64_t j = across / pieces_of_block(kBlockN) * kBlockN, cols = smaller(kBlockN, n - j);
+  const int64_t i = across % pieces_of_block(kBlockN), end = i + 1 == pieces_of_block(cols) ? cols : (i + 1) * kPieceCols;
+  const int64_t depth = smaller(kBlockK, k - p);
+  pack_b({op_b.data + p * op_b.inner + j * op_b.outer, op_b.outer, op_b.inner}, cols, depth, to + p * padded(n) + j * depth,
+         i * kPieceCols, end);
+}
+
 /// One block along k, all rows and `cols` columns of it.
 struct Block {
   Operand a, b;
+  const float* packed;  // b, if it is already packed
   int64_t rows, cols, depth;
   float* c;
   int64_t ldc;
@@ -185,24 +211,25 @@ void multiply_panel(const Block& x, const Panel& panel, float* packed_a, const f
 }
 
 void multiply(const Block& x, float* packed_a, float* packed_b) {
-  if (x.pack_b) pack_b(x.b, x.cols, x.depth, packed_b);
+  if (x.pack_b && !x.packed) pack_b(x.b, x.cols, x.depth, packed_b, 0, x.cols);
   const int64_t tiles = panels(x.rows, kRows);
   for (int64_t t = 0; t < tiles; t += kPanelTiles) {
     Panel panel = {smaller(kPanelTiles, tiles - t), panels(x.rows, tiles), {}};
     for (int64_t i = 0; i <= panel.tiles; ++i) panel.first[i] = x.rows * (t + i) / tiles;  // equal heights, or nearly so
-    multiply_panel(x, panel, packed_a, packed_b);
+    multiply_panel(x, panel, packed_a, x.packed ? x.packed : packed_b);
   }
 }
 
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
-          float* c, int64_t ldc, bool accumulate, float* workspace) {
+          const float* packed, float* c, int64_t ldc, bool accumulate, float* workspace) {
   const Operand op_a = trans_a ? Operand{a, 1, lda} : Operand{a, lda, 1};
   const Operand op_b = trans_b ? Operand{b, ldb, 1} : Operand{b, 1, ldb};
-  const bool pack_b = trans_b || (m > kFewRows && n * k > kSmallB), pack_a = pack_b && n > kFewCols;
+  const bool pack_b = packed || trans_b || (m > kFewRows && n * k > kSmallB), pack_a = pack_b && n > kFewCols;
   for (int64_t p = 0; p < k; p += kBlockK) {
     for (int64_t j = 0; j < n; j += kBlockN) {
       multiply({.a = {a + p * op_a.inner, op_a.outer, op_a.inner},
                 .b = {b + p * op_b.inner + j * op_b.outer, op_b.outer, op_b.inner},
+                .packed = packed ? packed_block(packed, n, k, p, j) : nullptr,
                 .rows = m,
                 .cols = smaller(kBlockN, n - j),
                 .depth = smaller(kBlockK, k - p),
@@ -224,6 +251,9 @@ namespace ONESTEP_ISA_NAME {
 
 void fill_gemm(Table<float>& t) {
   t.gemm_workspace = gemm_workspace;
+  t.packed_size = packed_size;
+  t.pack_pieces = pack_pieces;
+  t.pack = pack_piece;
   t.gemm = gemm;
 }
 

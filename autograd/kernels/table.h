@@ -56,10 +56,15 @@ struct Table {
   void (*layer_norm_param_grad)(const T* x, const T* mean, const T* rstd, const T* dy, T* dweight, T* dbias, int64_t rows,
                                 int64_t cols, int64_t ld);
 
-  /// Elements of scratch memory (64-byte aligned) that gemm needs.
-  int64_t (*gemm_workspace)(int64_t m, int64_t n, int64_t k);
+  /// Elements of scratch memory (64-byte aligned) that gemm needs, and that all of op(b) takes when packed.
+  int64_t (*gemm_workspace)(int64_t n, int64_t k);
+  int64_t (*packed_size)(int64_t n, int64_t k);
+  /// Packs op(b) [k, n] for gemm: piece i of pack_pieces(n, k).
+  int64_t (*pack_pieces)(int64_t n, int64_t k);
+  void (*pack)(bool trans_b, int64_t n, int64_t k, const T* b, int64_t ldb, T* to, int64_t piece);
+  /// With `packed`, op(b) is there and b is not read.
   void (*gemm)(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
-               T* c, int64_t ldc, bool accumulate, T* workspace);
+               const T* packed, T* c, int64_t ldc, bool accumulate, T* workspace);
 
   void (*uniform)(T* y, int64_t n, T low, T high);
   void (*box_muller)(T* d, int64_t n, T mean, T std);

@@ -113,6 +113,25 @@ TEST_CASE("kernels: gemm gives the same bits for every instruction set and numbe
   }
 }
 
+TEST_CASE("kernels: gemm packs the right side once for all threads whatever its width") {
+  for (const bool trans_b : {false, true}) {
+    for (const int64_t n : {7, 8, 9, 32, 96, 97, 104, 105, 112, 128, 383, 384, 385, 392, 393, 480, 488, 500}) {
+      const Case c{false, trans_b, 270, n, 260, 2};
+      const Floats a = left(c), b = right(c), old = matrix(c.m, c.n, c.ldc(), 3);
+      const auto run = [&](int threads) {
+        set_num_threads(threads);
+        return product(c, a, b, old);
+      };
+      CAPTURE(trans_b);
+      CAPTURE(n);
+      const Settings restore;
+      const Floats alone = run(1);
+      CHECK(first_difference(run(2), alone) == -1);
+      CHECK(first_difference(run(3), alone) == -1);
+    }
+  }
+}
+
 TEST_CASE("kernels: a row of a product does not depend on the others") {
   const Case all{false, true, 67, 150, 400};
   const Floats a = left(all), b = right(all), c = product(all, a, b, Floats(67 * 150));
