@@ -13,7 +13,9 @@ namespace {
 
 using Cases = std::vector<Hostile>;
 
-void expect_refused(const Cases& files) { testing::expect_refused(files, train::read_safetensors); }
+void expect_refused(const Cases& files) {
+  testing::expect_refused(files, [](const std::string& path) { train::read_safetensors(path); });
+}
 
 /// A file of this header and so many zero bytes of data; `claimed` replaces the header's length.
 std::string file_of(const std::string& header, size_t data_bytes = 0, std::optional<uint64_t> claimed = {}) {
