@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <limits>
 
 #include "autograd/anomaly.h"
 #include "autograd/ops.h"
 #include "autograd/profiler.h"
+#include "train/memory_need.h"
 #include "train/schedule.h"
+#include "train/utf8.h"
 
 namespace onestep::train {
 namespace {
@@ -120,6 +123,9 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
       generator_(config.seed, config.model.rng_dialect == "torch" ? RngDialect::torch : RngDialect::torch_mkl),
       data_(make_data(config, std::move(tokenizer), quiet)) {
   check_vocabulary(config, *data_);
+  const MemoryNeed need = memory_need(config, data_->vocab_size(), data_->length());
+  const std::string warning = check_memory(config, need, available_memory());
+  if (!warning.empty() && !quiet) std::cerr << "warning: " << escaped(warning) << '\n';
   model_ = make_language_model(config.model, data_->vocab_size(), generator_);
   model_->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
   optimizer_ = make_optimizer(config.optimizer, *model_);

@@ -6,8 +6,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <latch>
 #include <set>
 #include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "autograd/error.h"
 
@@ -32,6 +36,21 @@ int physical_cores() {
 
 constexpr int kMaxThreads = 1024;
 
+/// Starts as many threads at once, once: OpenMP ends the program when it cannot.
+void check_threads_start(int threads) {
+  if (threads <= omp_get_num_procs()) return;
+  std::vector<std::jthread> started;
+  std::latch all(1);
+  try {
+    while (static_cast<int>(started.size()) + 1 < threads) started.emplace_back([&all] { all.wait(); });
+  } catch (const std::system_error& error) {
+    all.count_down();
+    fail<ConfigError>("threads: the system lets ", started.size() + 1, " run at once, not ", threads, ": ",
+                      error.code().message(), " (set --threads or OMP_NUM_THREADS)");
+  }
+  all.count_down();
+}
+
 int initial_threads() {
   const char* const text = std::getenv("OMP_NUM_THREADS");
   if (text == nullptr) return physical_cores();
@@ -41,6 +60,7 @@ int initial_threads() {
   const bool whole = end == last || *end == ',';  // `4,2` is for nested regions, of which there are none
   check<ConfigError>(error == std::errc() && whole && threads >= 1 && threads <= kMaxThreads,
                      "OMP_NUM_THREADS: the number of threads must be from 1 to ", kMaxThreads, ": got ", text);
+  check_threads_start(threads);
   return threads;
 }
 
@@ -56,6 +76,7 @@ int num_threads() { return current(); }
 void set_num_threads(int n) {
   check<ConfigError>(n >= 1 && n <= kMaxThreads, "set_num_threads: the number of threads must be from 1 to ", kMaxThreads, ": ",
                      n);
+  check_threads_start(n);
   current() = n;
 }
 

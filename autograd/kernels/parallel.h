@@ -9,7 +9,7 @@ namespace onestep::kernels {
 /// Threads a parallel region uses: `OMP_NUM_THREADS` if set, else the number of physical cores this process may run on.
 int num_threads();
 
-/// Sets the number of threads. Throws ConfigError unless 1 <= n <= 1024.
+/// Sets the number of threads. Throws ConfigError unless 1 <= n <= 1024 and the system lets so many run.
 void set_num_threads(int n);
 
 /// Work (in rough nanoseconds) below which a second thread costs more than it brings: starting a parallel region takes 1 us

@@ -339,3 +339,30 @@ TEST_CASE("hostile: a run whose files were replaced") {
   refused({"export-csv", "{}"}, "/metrics.jsonl", "bytes", R"(: line 1:1:1: not UTF-8: "\xff")");
   refused({"report", "{}"}, "/summary.json", "fifo", kPipe);
 }
+
+TEST_CASE("hostile: more memory and more threads than there are get one sentence before training starts") {
+  const Place place;
+  place.write("huge.json",
+              R"({"model": {"kind": "gpt", "num_layers": 1000, "num_heads": 64, "d_model": 65536, "context_length": 5},
+                               "data": {"kind": "text", "text": "the quick brown fox jumps over the lazy dog and then goes home"}})");
+  const ProcessResult huge = Place::run({"train", place.path("huge.json"), "--out", place.path("out")});
+  CHECK(huge.status == 2);
+  CHECK(huge.err.starts_with("onestep: " + place.path("huge.json") + ": training needs about "));
+  CHECK(huge.err.ends_with(" MiB left (a smaller model, batch_size or context_length needs less)\n"));
+  CHECK_FALSE(fs::exists(place.path("out")));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)  // they take terabytes themselves
+  const auto limited = [&](const std::string& kib, Strings arguments) {
+    arguments.insert(arguments.begin(),
+                     {"sh", "-c", "ulimit -v " + kib + "; exec \"$0\" \"$@\"", ONESTEP_BINARY_DIR "/onestep"});
+    return run_process(arguments, {.environment = {{"GOMP_SPINCOUNT", "1000"}}});
+  };
+  const ProcessResult threads = limited("1000000", {"--threads", "1000", "eval", place.path("run")});
+  CHECK(threads.status == 2);
+  CHECK(threads.err.starts_with("onestep: threads: the system lets "));
+  CHECK(threads.err.ends_with(" run at once, not 1000: Resource temporarily unavailable (set --threads or OMP_NUM_THREADS)\n"));
+  const ProcessResult batch =
+      limited("1000000", {"train", place.path("config.json"), "--set", "train.batch_size=1000000", "--out", place.path("out")});
+  CHECK(batch.status == 2);
+  CHECK(batch.err.starts_with("onestep: " + place.path("config.json") + ": training needs about "));
+#endif
+}

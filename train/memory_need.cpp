@@ -1,0 +1,166 @@
+#include "train/memory_need.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "autograd/error.h"
+#include "train/metrics.h"
+
+namespace onestep::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Counts are doubles: a config may ask for more than 64 bits can count.
+
+/// Width of queries, keys and values side by side.
+double qkv_width(const ModelConfig& m) {
+  const auto d = static_cast<double>(m.d_model), heads = static_cast<double>(m.num_heads);
+  return d + 2 * d / heads * static_cast<double>(m.num_kv_heads > 0 ? m.num_kv_heads : m.num_heads);
+}
+
+double linear(double in, double out, bool bias) { return in * out + (bias ? out : 0); }
+
+double fused_attention_parameters(const ModelConfig& m, bool qkv_bias, bool out_bias) {
+  const auto d = static_cast<double>(m.d_model);
+  return linear(d, qkv_width(m), qkv_bias) + linear(d, d, out_bias);
+}
+
+double attention_parameters(const ModelConfig& m) {
+  const auto d = static_cast<double>(m.d_model);
+  if (m.attention == "simplified") return 0;
+  if (m.attention == "self_v1") return 3 * d * d;
+  if (m.attention == "fused_qkv") return fused_attention_parameters(m, m.qkv_bias, true);
+  const bool projects = m.attention == "multi_head" || m.attention == "einsum";
+  return 3 * linear(d, d, m.qkv_bias) + (projects ? linear(d, d, true) : 0);
+}
+
+double block_parameters(const ModelConfig& m) {
+  const auto d = static_cast<double>(m.d_model), ff = static_cast<double>(m.d_ff);
+  const double norm = m.norm == "layer_norm" && m.bias ? 2 * d : d;
+  const double mlp = linear(d, ff, m.bias) * (m.activation == "swiglu" ? 2 : 1) + linear(ff, d, m.bias);
+  return 2 * norm + fused_attention_parameters(m, m.bias, m.bias) + mlp;
+}
+
+double parameters(const ModelConfig& m, double vocabulary) {
+  const auto d = static_cast<double>(m.d_model), context = static_cast<double>(m.context_length);
+  if (m.kind == "attention") return vocabulary * d + context * d + attention_parameters(m) + linear(d, vocabulary, true);
+  const double norm = m.norm == "layer_norm" && m.bias ? 2 * d : d;
+  return vocabulary * d * (m.tie_weights ? 1 : 2) + (m.rope ? 0 : context * d) +
+         static_cast<double>(m.num_layers) * block_parameters(m) + norm;
+}
+
+/// Tensors of the parameters' size that the optimizer keeps.
+int optimizer_slots(const OptimizerConfig& o) {
+  if (o.kind == "sgd") return o.momentum != 0 ? 1 : 0;
+  if (o.kind == "adam" || o.kind == "adamw") return o.amsgrad ? 3 : 2;
+  return 1;
+}
+
+/// Elements a token that one attention layer of the chapter keeps: its projections and, where they are formed, weights.
+double attention_activations(const ModelConfig& m, double length) {
+  const auto d = static_cast<double>(m.d_model);
+  const bool forms_weights = m.attention == "simplified" || m.attention.starts_with("self_");
+  return forms_weights ? 4 * d + 3 * length : 8 * d;
+}
+
+/// Elements a token that a block keeps: what its two norms, four projections, attention and activation had or gave.
+double block_activations(const ModelConfig& m) {
+  const auto d = static_cast<double>(m.d_model), ff = static_cast<double>(m.d_ff);
+  return 7 * d + 2 * qkv_width(m) + (m.activation == "swiglu" ? 4 : 2) * ff;
+}
+
+/// Bytes a token: a byte for each decision of dropout.
+double dropout_bytes(const ModelConfig& m, double length) {
+  if (m.dropout == 0) return 0;
+  const double weights = static_cast<double>(m.num_heads) * length;
+  if (m.kind == "attention") return weights;
+  return static_cast<double>(m.num_layers) * (weights + 2 * static_cast<double>(m.d_model));
+}
+
+std::string mebibytes(double bytes) { return grouped(bytes / (1 << 20)) + " MiB"; }
+
+double number_in(const fs::path& file) {  // "max" and no file at all are no limit
+  double value = 0;
+  return std::ifstream(file) >> value ? value : std::numeric_limits<double>::infinity();
+}
+
+/// The number of the line that begins with `key`; 0 if there is none.
+double value_of(const fs::path& file, const std::string& key) {
+  std::ifstream in(file);
+  double value = 0;
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(key)) std::istringstream(line.substr(key.size())) >> value;
+  return value;
+}
+
+/// What this group and those above it leave; pages of files can be given back.
+double cgroup_left(const fs::path& root) {
+  double left = std::numeric_limits<double>::infinity();
+  std::ifstream groups(root / "proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const bool v2 = line.starts_with("0::/");
+    if (!v2 && line.find(":memory:/") == std::string::npos) continue;
+    const fs::path mount = root / (v2 ? "sys/fs/cgroup" : "sys/fs/cgroup/memory");
+    fs::path group = fs::path(line.substr(line.rfind(':') + 1)).relative_path();
+    while (true) {
+      const fs::path folder = mount / group;
+      const double most = number_in(folder / (v2 ? "memory.max" : "memory.limit_in_bytes"));
+      const double used = number_in(folder / (v2 ? "memory.current" : "memory.usage_in_bytes"));
+      const double files = value_of(folder / "memory.stat", "inactive_file ");
+      if (std::isfinite(most) && std::isfinite(used)) left = std::min(left, std::max(most - used + files, 0.0));
+      if (group.empty()) break;
+      group = group.parent_path();
+    }
+  }
+  return left;
+}
+
+double rlimit_left(const fs::path& root) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::numeric_limits<double>::infinity();
+  return std::max(static_cast<double>(limit.rlim_cur) - 1024 * value_of(root / "proc/self/status", "VmSize:"), 0.0);
+}
+
+}  // namespace
+
+MemoryNeed memory_need(const Config& config, int64_t vocab_size, int64_t length) {
+  const ModelConfig& m = config.model;
+  const auto vocabulary = static_cast<double>(std::max(vocab_size, m.vocab_size)), row = static_cast<double>(length),
+             d = static_cast<double>(m.d_model), tokens = static_cast<double>(config.train.batch_size) * row;
+  const double element = config.train.dtype == "float64" ? 8 : 4, count = parameters(m, vocabulary);
+  const double layers =
+      m.kind == "attention" ? attention_activations(m, row) : static_cast<double>(m.num_layers) * block_activations(m) + 2 * d;
+  MemoryNeed need;
+  need.parameters = static_cast<int64_t>(std::min(count, 9e18));
+  need.parameter_bytes = need.gradient_bytes = count * element;
+  need.optimizer_bytes = count * element * optimizer_slots(config.optimizer);
+  need.activation_bytes = tokens * ((layers + 2 * d + 2 * vocabulary) * element + dropout_bytes(m, row));
+  return need;
+}
+
+int64_t available_memory(const fs::path& root) {
+  const fs::path meminfo = root / "proc/meminfo";
+  const double system = 1024 * (value_of(meminfo, "MemAvailable:") + value_of(meminfo, "SwapFree:"));
+  const double most = system > 0 ? system : std::numeric_limits<double>::infinity();
+  return static_cast<int64_t>(std::min({most, cgroup_left(root), rlimit_left(root), 9e18}));
+}
+
+std::string check_memory(const Config& config, const MemoryNeed& need, int64_t available) {
+  const auto left = static_cast<double>(available);
+  if (need.total() <= 0.9 * left) return "";
+  std::ostringstream text;
+  text << "training needs about " << mebibytes(need.total()) << " (parameters " << mebibytes(need.parameter_bytes)
+       << ", gradients " << mebibytes(need.gradient_bytes) << ", optimizer " << mebibytes(need.optimizer_bytes)
+       << ", activations " << mebibytes(need.activation_bytes) << "), there are " << mebibytes(left)
+       << " left (a smaller model, batch_size or context_length needs less)";
+  check<ConfigError>(need.total() <= 1.25 * left, config.origin.file, ": ", text.str());
+  return config.origin.file + ": " + text.str();
+}
+
+}  // namespace onestep::train

@@ -1,0 +1,30 @@
+#pragma once
+// The memory that training will take, from the config alone, and the memory that there is.
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "train/config.h"
+
+namespace onestep::train {
+
+/// Bytes; parameters and what is kept beside each are counted, activations are estimated.
+struct MemoryNeed {
+  int64_t parameters = 0;  ///< How many there are.
+  double parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;
+  double activation_bytes = 0;  ///< What one micro-batch keeps for its backward pass, with the gradients of the logits.
+  double total() const { return parameter_bytes + gradient_bytes + optimizer_bytes + activation_bytes; }
+};
+
+/// What training on batches of rows of `length` tokens will need, for `vocab_size` tokens or model.vocab_size if that is more.
+MemoryNeed memory_need(const Config& config, int64_t vocab_size, int64_t length);
+
+/// The least of what the system can give, what the control group of this process leaves (Linux, cgroup v1 and v2) and what its
+/// limits leave (RLIMIT_AS). `root` has proc/ and sys/.
+int64_t available_memory(const std::filesystem::path& root = "/");
+
+/// Throws ConfigError with the numbers if training needs more than a quarter above `available`; what there is to say if it
+/// needs nearly all of it or somewhat more, else "".
+std::string check_memory(const Config& config, const MemoryNeed& need, int64_t available);
+
+}  // namespace onestep::train
