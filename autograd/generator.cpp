@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kShift = 397;  // mt19937's middle word
 
 // One step of the recurrence: the top bit of `u` and the low bits of `v`, times the matrix of mt19937.
-uint32_t twist(uint32_t u, uint32_t v) {
+uint32_t twisted(uint32_t u, uint32_t v) {
   const uint32_t mixed = (u & 0x80000000) | (v & 0x7fffffff);
   return (mixed >> 1) ^ ((0 - (v & 1)) & 0x9908b0df);
 }
@@ -50,11 +50,16 @@ Generator& Generator::manual_seed(int64_t seed) {
 }
 
 // Three loops without wrap-around, so that the compiler can vectorise them: the nearest dependence is 227 words back.
-void Generator::refill() {
+void Generator::twist() {
   uint32_t* w = words_.data();
-  for (uint32_t i = 0; i < kWords - kShift; ++i) w[i] = w[i + kShift] ^ twist(w[i], w[i + 1]);
-  for (uint32_t i = kWords - kShift; i < kWords - 1; ++i) w[i] = w[i - (kWords - kShift)] ^ twist(w[i], w[i + 1]);
-  w[kWords - 1] = w[kShift - 1] ^ twist(w[kWords - 1], w[0]);
+  for (uint32_t i = 0; i < kWords - kShift; ++i) w[i] = w[i + kShift] ^ twisted(w[i], w[i + 1]);
+  for (uint32_t i = kWords - kShift; i < kWords - 1; ++i) w[i] = w[i - (kWords - kShift)] ^ twisted(w[i], w[i + 1]);
+  w[kWords - 1] = w[kShift - 1] ^ twisted(w[kWords - 1], w[0]);
+  ++refills_;
+}
+
+void Generator::refill() {
+  twist();
   temper();
   position_ = 0;
 }
@@ -89,6 +94,16 @@ void Generator::draw(std::span<uint32_t> out) {
     position_ += static_cast<uint32_t>(n);
     out = out.subspan(n);
   }
+}
+
+void Generator::discard(uint64_t words) {
+  const uint64_t left = kWords - position_, taken = std::min(words, left);
+  position_ += static_cast<uint32_t>(taken);
+  words -= taken;
+  for (; words > kWords; words -= kWords) twist();
+  if (words == 0) return;
+  refill();
+  position_ = static_cast<uint32_t>(words);
 }
 
 std::string Generator::state() const {

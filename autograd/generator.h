@@ -63,6 +63,10 @@ class Generator {
 
   /// The next out.size() words: as that many u32(), faster.
   void draw(std::span<uint32_t> out);
+  /// Passes over the next `words` words, as std::mt19937::discard.
+  void discard(uint64_t words);
+  /// The difference of two says how many words were drawn between them, unless the stream was restarted.
+  uint64_t drawn() const { return refills_ * kWords + position_; }
 
   /// The position in the stream as one line of printable ASCII, without dialect and rounding.
   std::string state() const;
@@ -72,11 +76,13 @@ class Generator {
  private:
   static constexpr uint32_t kWords = 624;
   void refill();
+  void twist();
   void temper();
 
   std::array<uint32_t, kWords> words_{};    // the recurrence
   std::array<uint32_t, kWords> outputs_{};  // words_, tempered: what u32() returns
   uint32_t position_ = kWords;              // next of outputs_; kWords asks for a refill
+  uint64_t refills_ = 0;
   std::optional<double> cached_normal_;
   int64_t seed_ = kDefaultSeed;
   RngDialect dialect_;

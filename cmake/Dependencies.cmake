@@ -19,6 +19,9 @@ if(NOT TARGET PCRE2::8BIT)
 endif()
 
 if(ONESTEP_PROGRAM)
+  if(ONESTEP_MPI)
+    find_package(MPI COMPONENTS CXX)
+  endif()
   FetchContent_Declare(CLI11
     GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.3.2 GIT_SHALLOW ON
     FIND_PACKAGE_ARGS)

@@ -34,13 +34,16 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"train/main.cpp", {"autograd/error.h", "autograd/kernels", "train", "train/commands"}},
     {"bench", {"autograd/kernels", "autograd", "nn", "attention", "train", "bench"}},
     {"bench/programs", {"autograd/kernels", "autograd", "nn", "attention", "bench"}},
-    {"train/commands", {"autograd/kernels", "autograd", "nn", "attention", "bench", "book", "train", "train/commands"}},
+    {"train/mpi", {"autograd/kernels", "train", "train/mpi"}},
+    {"train/commands",
+     {"autograd/kernels", "autograd", "nn", "attention", "bench", "book", "train", "train/commands", "train/mpi"}},
 };
 
 // Libraries that stay in one place.
 const std::map<std::string, std::set<std::string>> kLibraries = {
     {"nlohmann/", {"bench", "train", "train/commands"}},
     {"CLI/", {"train/commands"}},
+    {"mpi.h", {"train/mpi"}},
     {"doctest/", {}},
 };
 

@@ -264,7 +264,7 @@ std::string ConfigOrigin::at(const std::string& pointer) const {
 
 bool operator==(const Config& a, const Config& b) {
   return a.seed == b.seed && a.model == b.model && a.data == b.data && a.optimizer == b.optimizer && a.schedule == b.schedule &&
-         a.train == b.train;
+         a.train == b.train && a.distributed == b.distributed;
 }
 
 Config parse_config(const std::string& text, const std::string& source, const std::vector<std::string>& sets) {

@@ -41,6 +41,7 @@ struct DataConfig {
   std::vector<int64_t> tokens;         ///< kind tokens: the ids themselves
   int64_t vocab_size = 16;             ///< tokens, and the tasks on sequences: ids are 0 .. vocab_size - 1
   std::vector<int64_t> window_starts;  ///< tokens: one fixed batch; empty: random windows
+  int64_t ignore_index = -100;         ///< tokens: the id of targets that do not count; -100: none
   std::string path;                    ///< text: one file,
   std::vector<std::string> paths;      ///< or several, globs allowed,
   std::string text;                    ///< or the text itself
@@ -99,6 +100,13 @@ struct TrainConfig {
   bool operator==(const TrainConfig&) const = default;
 };
 
+/// How the ranks of a run work together (docs/distributed.md).
+struct DistributedConfig {
+  int64_t bucket_mb = 25;
+  double timeout = 600;  ///< seconds
+  bool operator==(const DistributedConfig&) const = default;
+};
+
 /// Where each value came from, for messages. No part of the run.
 struct ConfigOrigin {
   std::string file = "config";              ///< or what stands for it
@@ -115,6 +123,7 @@ struct Config {
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   TrainConfig train;
+  DistributedConfig distributed;
   ConfigOrigin origin;
 };
 

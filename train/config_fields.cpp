@@ -140,6 +140,10 @@ std::vector<Field> data_fields() {
           .at_least(0)
           .only(kind, {"tokens"})
           .may_be_absent(),
+      field("data.ignore_index", in, &D::ignore_index,
+            "id that counts in neither loss nor accuracy where it is the target, as of padding; -100 is none")
+          .range(-100, kMaxVocab - 1)
+          .only(kind, {"tokens"}),
       field("data.path", in, &D::path, "a UTF-8 text file, relative to the working directory")
           .only(kind, {"text"})
           .may_be_absent()
@@ -282,12 +286,24 @@ std::vector<Field> train_fields() {
   };
 }
 
+std::vector<Field> distributed_fields() {
+  using D = DistributedConfig;
+  constexpr auto in = &Config::distributed;
+  return {
+      field("distributed.bucket_mb", in, &D::bucket_mb, "MiB of gradients that travel at a time").range(1, 1024).changeable(),
+      field("distributed.timeout", in, &D::timeout, "seconds without an answer after which a rank is taken to hang")
+          .range(0.1, 1e6)
+          .changeable(),
+  };
+}
+
 }  // namespace
 
 const std::vector<Field>& config_fields() {
   static const std::vector<Field> fields = [] {
     std::vector<Field> all;
-    for (auto section : {top_fields, model_fields, data_fields, optimizer_fields, schedule_fields, train_fields}) {
+    for (auto section :
+         {top_fields, model_fields, data_fields, optimizer_fields, schedule_fields, train_fields, distributed_fields}) {
       for (Field& row : section()) all.push_back(std::move(row));
     }
     return all;
@@ -296,7 +312,7 @@ const std::vector<Field>& config_fields() {
 }
 
 const std::vector<std::string>& config_sections() {
-  static const std::vector<std::string> sections{"model", "data", "optimizer", "schedule", "train"};
+  static const std::vector<std::string> sections{"model", "data", "optimizer", "schedule", "train", "distributed"};
   return sections;
 }
 

@@ -24,6 +24,7 @@ class TokenData : public Data {
         vocab_size_(vocab_size),
         length_(config.model.context_length),
         window_starts_(config.data.window_starts),
+        ignore_index_(config.data.ignore_index),
         tokenizer_(std::move(tokenizer)) {
     train_count_ = training_tokens(count(), config.data.val_fraction);
     const std::string where = config.data.kind == "text" ? "/data" : "/data/tokens";
@@ -85,6 +86,7 @@ class TokenData : public Data {
       batch.inputs.insert(batch.inputs.end(), window.begin(), window.end() - 1);
       batch.targets.insert(batch.targets.end(), window.begin() + 1, window.end());
     }
+    std::replace(batch.targets.begin(), batch.targets.end(), ignore_index_, kIgnoreIndex);
     return batch;
   }
 
@@ -92,6 +94,7 @@ class TokenData : public Data {
   int64_t vocab_size_, length_, train_count_;
   bool evaluates_on_training_;
   std::vector<int64_t> window_starts_;
+  int64_t ignore_index_;
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 // Batches of token ids: from a list, from text, or generated for a task (task.h).
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +21,11 @@ inline constexpr int64_t kIgnoreIndex = -100;
 struct Batch {
   std::vector<int64_t> inputs, targets;
   int64_t batch = 0, length = 0;
+
+  /// Targets that count.
+  int64_t counted() const {
+    return static_cast<int64_t>(targets.size()) - std::count(targets.begin(), targets.end(), kIgnoreIndex);
+  }
 };
 
 /// Where a run's batches come from. Every draw is from the generator that is passed in: training uses the run's, evaluation one
@@ -31,6 +37,8 @@ class Data {
   virtual int64_t vocab_size() const = 0;
   /// Tokens a row of every batch, at most model.context_length.
   virtual int64_t length() const = 0;
+  /// Targets a row that count, at most.
+  virtual int64_t targets() const { return length(); }
   /// One micro-batch to train on.
   virtual Batch train_batch(int64_t batch_size, Generator& g) const = 0;
   /// One batch of what training never sees; of the training data if nothing was kept from it (see evaluates_on).

@@ -62,6 +62,19 @@ nn::NamedTensors Optimizer::state_dict(const nn::NamedTensors& parameters) const
 }
 
 void Optimizer::load_state_dict(const nn::NamedTensors& parameters, const nn::NamedTensors& state) {
+  nn::NamedTensors own;
+  for (const Slot& slot : slots_) own.emplace_back(name_of(slot.parameter, parameters), slot.parameter);
+  const std::vector<ParameterState> read = read_optimizer_state(own, state_names_, state);
+  const NoGradGuard no_grad;
+  for (size_t s = 0; s < slots_.size(); ++s) {
+    slots_[s].step = read[s].step;
+    for (size_t i = 0; i < state_names_.size(); ++i) copy_(slots_[s].state[i], read[s].tensors[i]);
+  }
+}
+
+std::vector<ParameterState> read_optimizer_state(const nn::NamedTensors& parameters,
+                                                 const std::vector<std::string_view>& state_names,
+                                                 const nn::NamedTensors& state) {
   std::map<std::string, Tensor> given(state.begin(), state.end());
   const auto take = [&given](const std::string& name, const Shape& shape, DType dtype) {
     const auto found = given.find(name);
@@ -72,22 +85,16 @@ void Optimizer::load_state_dict(const nn::NamedTensors& parameters, const nn::Na
                        tensor.dtype(), ' ', tensor.shape(), ", must be ", dtype, ' ', shape);
     return tensor;
   };
-  std::vector<int64_t> steps;
-  std::vector<std::pair<Tensor, Tensor>> copies;
-  for (const Slot& slot : slots_) {
-    const std::string prefix = name_of(slot.parameter, parameters) + ".";
-    steps.push_back(take(prefix + "step", {}, DType::int64).item<int64_t>());
-    check<ConfigError>(steps.back() >= 0, "optimizer: the state ", prefix, "step is negative: ", steps.back());
-    for (size_t i = 0; i < state_names_.size(); ++i) {
-      const Tensor& own = slot.state[i];
-      copies.emplace_back(own, take(prefix + std::string(state_names_[i]), own.shape(), own.dtype()));
-    }
+  std::vector<ParameterState> read;
+  for (const auto& [name, parameter] : parameters) {
+    ParameterState& own = read.emplace_back(ParameterState{take(name + ".step", {}, DType::int64).item<int64_t>(), {}});
+    check<ConfigError>(own.step >= 0, "optimizer: the state ", name, ".step is negative: ", own.step);
+    for (const std::string_view tensor : state_names)
+      own.tensors.push_back(take(name + "." + std::string(tensor), parameter.shape(), parameter.dtype()));
   }
   check<ConfigError>(given.empty(), "optimizer: the state ", given.empty() ? "" : given.begin()->first,
                      " belongs to no parameter");
-  const NoGradGuard no_grad;
-  for (size_t i = 0; i < slots_.size(); ++i) slots_[i].step = steps[i];
-  for (auto& [own, saved] : copies) copy_(own, saved);
+  return read;
 }
 
 // ---- SGD
@@ -220,38 +227,45 @@ double chunk_power_sum(const T* g, int64_t n, double power) {
   return total;
 }
 
-/// Chunks of one size whatever the number of threads, folded in order in double.
-template <class T>
-double power_sum(const T* g, int64_t n, double power) {
-  constexpr int64_t kChunk = 65536;
-  std::vector<double> parts(static_cast<size_t>((n + kChunk - 1) / kChunk));
-  kernels::parallel_for(
-      static_cast<int64_t>(parts.size()), static_cast<double>(std::min(n, kChunk)), [&](int64_t begin, int64_t end) {
-        for (int64_t c = begin; c < end; ++c)
-          parts[static_cast<size_t>(c)] = chunk_power_sum(g + c * kChunk, std::min(kChunk, n - c * kChunk), power);
-      });
-  double total = 0;
-  for (double part : parts) total = fold(total, part, power);
-  return total;
+/// Chunks of one size whatever the number of threads; to be folded in order in double.
+std::vector<double> power_sums(const Tensor& parameter, double power) {
+  const int64_t n = parameter.numel();
+  std::vector<double> parts(static_cast<size_t>((n + kNormChunk - 1) / kNormChunk));
+  if (!parameter.grad().defined()) return parts;
+  const Tensor grad = contiguous(parameter.grad());
+  dispatch_floating(grad.dtype(), "clip_grad_norm_", [&]<class T>() {
+    const T* g = grad.data<T>();
+    kernels::parallel_for(static_cast<int64_t>(parts.size()), static_cast<double>(std::min(n, kNormChunk)),
+                          [&](int64_t begin, int64_t end) {
+                            for (int64_t c = begin; c < end; ++c)
+                              parts[static_cast<size_t>(c)] =
+                                  chunk_power_sum(g + c * kNormChunk, std::min(kNormChunk, n - c * kNormChunk), power);
+                          });
+  });
+  return parts;
 }
 
 }  // namespace
+
+std::vector<double> squared_sums(const Tensor& parameter) {
+  const NoGradGuard no_grad;
+  return power_sums(parameter, 2.0);
+}
+
+double clip_factor(double max_norm, double norm) { return max_norm / (norm + 1e-6); }
 
 double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type) {
   check<ConfigError>(norm_type > 0, "clip_grad_norm_: norm_type must be positive: got ", norm_type);
   const NoGradGuard no_grad;
   double total = 0;
   for (const Tensor& parameter : parameters) {
-    const Tensor grad = parameter.grad();
-    if (!grad.defined()) continue;
-    const Tensor rows = contiguous(grad);
-    const double part = dispatch_floating(rows.dtype(), "clip_grad_norm_",
-                                          [&]<class T>() { return power_sum(rows.data<T>(), rows.numel(), norm_type); });
-    total = fold(total, part, norm_type);
+    double sum = 0;
+    for (const double part : power_sums(parameter, norm_type)) sum = fold(sum, part, norm_type);
+    total = fold(total, sum, norm_type);
   }
   const bool is_norm = std::isinf(norm_type) || norm_type == 1.0;
   const double norm = is_norm ? total : norm_type == 2.0 ? std::sqrt(total) : portable::pow(total, 1.0 / norm_type);
-  const double factor = max_norm / (norm + 1e-6);
+  const double factor = clip_factor(max_norm, norm);
   if (factor < 1.0) {
     for (const Tensor& parameter : parameters) {
       Tensor grad = parameter.grad();

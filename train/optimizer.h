@@ -58,6 +58,18 @@ class Optimizer {
   double lr_;
 };
 
+/// What an optimizer remembers about one parameter.
+struct ParameterState {
+  int64_t step = 0;
+  std::vector<Tensor> tensors;  ///< In the order of state_names().
+};
+
+/// Finds in `state`, an optimizer's state_dict(), what it remembers about each parameter. Throws ConfigError naming what is
+/// missing, left over or of another shape or dtype.
+std::vector<ParameterState> read_optimizer_state(const nn::NamedTensors& parameters,
+                                                 const std::vector<std::string_view>& state_names,
+                                                 const nn::NamedTensors& state);
+
 /// b = momentum b + (1 - dampening) g (first step: b = g); p -= lr b, or lr (g + momentum b) with Nesterov; weight decay is
 /// added to g (torch.optim.SGD).
 class Sgd : public Optimizer {
@@ -114,6 +126,16 @@ class Adagrad : public Optimizer {
   void update(Slot& slot, const Tensor& grad) override;
   Options options_;
 };
+
+/// So many elements of a gradient are summed together: a part that begins at a multiple can be summed elsewhere.
+inline constexpr int64_t kNormChunk = 65536;
+
+/// sum g^2 of every kNormChunk elements of a parameter's gradient, in order; zeros where it has none. clip_grad_norm_ adds
+/// those of a parameter in order, then the parameters.
+std::vector<double> squared_sums(const Tensor& parameter);
+
+/// What clip_grad_norm_ multiplies gradients of this norm by, unless it is 1 or more.
+double clip_factor(double max_norm, double norm);
 
 /// Scales all gradients by min(1, max_norm / (norm + 1e-6)), norm = (sum |g|^norm_type)^(1 / norm_type) over all of them, and
 /// returns the norm before (torch.nn.utils.clip_grad_norm_). A max_norm of infinity only measures. The order of summation is

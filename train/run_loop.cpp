@@ -40,9 +40,10 @@ class RunLoop {
         state_(std::move(state)),
         stopped_(stopped),
         quiet_(quiet),
-        metrics_file_((folder / "metrics.jsonl").string(), first_unlogged()),
         progress_(plan_.steps, quiet),
         seconds_before_(state_.seconds) {
+    if (!trainer.communicator().is_root()) return;
+    metrics_file_.emplace((folder / "metrics.jsonl").string(), first_unlogged());
     if (!plan_.tensorboard) return;
     event_file_.emplace((folder / "tensorboard").string(), first_unlogged());
     event_file_->text("config", first_unlogged(), "```json\n" + resolved_json(trainer.config()) + "```");
@@ -62,9 +63,11 @@ class RunLoop {
 
   StepMetrics step() {
     profile_mark("log and checkpoints");
+    const Communicator::Traffic before = trainer_.communicator().traffic();
     const Stopwatch watch;
     StepMetrics metrics = trainer_.step();
     const double seconds = watch.seconds();
+    outcome_.traffic += trainer_.communicator().traffic() - before;
     ++outcome_.steps;
     outcome_.step_seconds += seconds;
     metrics.tokens_per_second = static_cast<double>(trainer_.tokens_per_step()) / seconds;
@@ -99,9 +102,9 @@ class RunLoop {
     state_.seconds = metrics.seconds = seconds_before_ + total_.seconds();
     outcome_.last = metrics;
     if (outcome_.interrupted) state_.unfinished = metrics;
-    outcome_.interrupted |= stopped_();
-    if (!state_.unfinished && (metrics.val_loss || metrics.step % plan_.log_every == 0)) {
-      metrics_file_.write(metrics);
+    outcome_.interrupted |= trainer_.communicator().any(stopped_());
+    if (metrics_file_ && !state_.unfinished && (metrics.val_loss || metrics.step % plan_.log_every == 0)) {
+      metrics_file_->write(metrics);
       if (event_file_) write_events(metrics);
       progress_.show(metrics);
     }
@@ -123,8 +126,10 @@ class RunLoop {
 
   /// The lines of all steps before a checkpoint are on the disk before it is.
   void save() {
-    metrics_file_.sync();
-    save_checkpoint(folder_, {trainer_.state(), state_}, plan_.keep_checkpoints);
+    const Checkpoint checkpoint{trainer_.state(), state_};
+    if (!metrics_file_) return;
+    metrics_file_->sync();
+    save_checkpoint(folder_, checkpoint, plan_.keep_checkpoints);
   }
 
   Trainer& trainer_;
@@ -133,7 +138,7 @@ class RunLoop {
   RunState state_;
   const Stopped& stopped_;
   const bool quiet_;
-  MetricsFile metrics_file_;
+  std::optional<MetricsFile> metrics_file_;  // the root's, as all that is written
   std::optional<EventFile> event_file_;
   Progress progress_;
   Outcome outcome_;

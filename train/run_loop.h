@@ -14,7 +14,8 @@ struct Outcome {
   std::optional<StepMetrics> last = {};       ///< Its last step.
   std::optional<Evaluation> evaluation = {};  ///< Its last evaluation.
   int64_t steps = 0;
-  double step_seconds = 0;  ///< Spent in training steps, without evaluation and saving.
+  double step_seconds = 0;             ///< Spent in training steps, without evaluation and saving,
+  Communicator::Traffic traffic = {};  ///< and what this rank sent and waited for in them.
   bool interrupted = false;
   bool stopped_early = false;
 };
@@ -25,7 +26,7 @@ bool stops_early(const TrainConfig& plan, int64_t steps_done, const RunState& st
 /// Trains from where `trainer` and `state` stand to train.steps, or until it stops_early(), keeping metrics.jsonl and
 /// checkpoints/ in `folder`. When `stopped` says so, it saves after the step and returns; an evaluation is then left for the
 /// resumed run. Throws DivergedError when loss, gradients, parameters or validation loss are not finite: nothing of that is
-/// saved. Throws IoError.
+/// saved. Throws IoError. Of several ranks the root alone writes.
 Outcome run_steps(Trainer& trainer, const std::filesystem::path& folder, RunState state, const Stopped& stopped, bool quiet);
 
 }  // namespace onestep::train

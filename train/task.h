@@ -16,6 +16,7 @@ class TaskData : public Data {
 
   int64_t vocab_size() const override;
   int64_t length() const override { return prompt_size() + answer_size() - 1; }
+  int64_t targets() const override { return answer_size(); }
   Batch train_batch(int64_t batch_size, Generator& g) const override { return batch(batch_size, false, g); }
   Batch eval_batch(int64_t batch_size, Generator& g) const override { return batch(batch_size, true, g); }
   std::string evaluates_on() const override { return "held-out sequences"; }

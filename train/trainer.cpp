@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <numeric>
 
 #include "autograd/anomaly.h"
 #include "autograd/ops.h"
@@ -76,7 +77,10 @@ void check_vocabulary(const Config& config, const Data& data) {
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model) {
-  const auto groups = parameter_groups(config, model);
+  return make_optimizer(config, parameter_groups(config, model));
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const std::vector<ParameterGroup>& groups) {
   if (config.kind == "sgd")
     return std::make_unique<Sgd>(groups, Sgd::Options{config.lr, config.momentum, config.dampening, config.nesterov});
   if (config.kind == "rmsprop") return std::make_unique<RmsProp>(groups, RmsProp::Options{config.lr, config.alpha, config.eps});
@@ -88,13 +92,34 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const n
 }
 
 Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator,
-                    const Stopped& stopped) {
+                    const Stopped& stopped, Communicator* ranks) {
   const NoGradGuard no_grad;
   const EvaluationMode mode(model);
+  Communicator alone;
+  Communicator& communicator = ranks == nullptr ? alone : *ranks;
+  const int64_t size = communicator.size();
+  std::vector<double> mine;  // five sums a batch
+  bool interrupted = false;
+  for (int64_t i = 0; i < batches && !interrupted; ++i) {
+    interrupted = stopped && stopped();
+    const Batch batch = data.eval_batch(batch_size, generator);
+    if (interrupted || i % size != communicator.rank()) continue;
+    Evaluation one;
+    add_batch(model, batch, data.tokenizer(), one);
+    for (const double sum : {one.loss, one.accuracy, static_cast<double>(one.tokens), static_cast<double>(one.bytes),
+                             static_cast<double>(one.characters)})
+      mine.push_back(sum);
+  }
+  check<InterruptedError>(!communicator.any(interrupted), "evaluation: interrupted");
+  const std::vector<std::vector<double>> all = communicator.all_gather(mine);
   Evaluation sums;
   for (int64_t i = 0; i < batches; ++i) {
-    check<InterruptedError>(!stopped || !stopped(), "evaluation: interrupted");
-    add_batch(model, data.eval_batch(batch_size, generator), data.tokenizer(), sums);
+    const double* one = all[static_cast<size_t>(i % size)].data() + i / size * 5;
+    sums.loss += one[0];
+    sums.accuracy += one[1];
+    sums.tokens += static_cast<int64_t>(one[2]);
+    sums.bytes += static_cast<int64_t>(one[3]);
+    sums.characters += static_cast<int64_t>(one[4]);
   }
   return means(sums);
 }
@@ -118,7 +143,8 @@ Evaluation evaluate_all(LanguageModel& model, const Tokens& tokens, const Tokeni
   return means(sums);
 }
 
-Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet)
+Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet,
+                 std::shared_ptr<Communicator> communicator)
     : config_(config),
       generator_(config.seed, config.model.rng_dialect == "torch" ? RngDialect::torch : RngDialect::torch_mkl),
       data_(make_data(config, std::move(tokenizer), quiet)) {
@@ -126,35 +152,86 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
   const MemoryNeed need = memory_need(config, data_->vocab_size(), data_->length());
   const std::string warning = check_memory(config, need, available_memory());
   if (!warning.empty() && !quiet) std::cerr << "warning: " << escaped(warning) << '\n';
+  check<ConfigError>(config.train.grad_accumulation >= communicator->size(), config.origin.at("/train/grad_accumulation"),
+                     ": must be at least ", communicator->size(), ", the number of ranks that share the micro-batches: got ",
+                     config.train.grad_accumulation);
   model_ = make_language_model(config.model, data_->vocab_size(), generator_);
   model_->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
-  optimizer_ = make_optimizer(config.optimizer, *model_);
+  communicator->set_timeout(config.distributed.timeout);
+  replicas_ = std::make_unique<DataParallel>(std::move(communicator), *model_, parameter_groups(config.optimizer, *model_),
+                                             config.distributed.bucket_mb << 20);
+  optimizer_ = make_optimizer(config.optimizer, replicas_->owned_groups());
 }
 
-Tensor Trainer::next_loss() {
-  const Batch batch = data_->train_batch(config_.train.batch_size, generator_);
+Tensor Trainer::loss_of(const Batch& batch) {
   profile_mark("batch");
   return batch_loss(model_->forward(input_tensor(batch)), batch, Reduction::mean);
 }
 
-double Trainer::micro_batch() {
-  const Tensor loss = next_loss();
-  const auto parts = config_.train.grad_accumulation;
+Tensor Trainer::next_loss() { return loss_of(next_batch()); }
+
+/// Weighted as if every micro-batch of the step had all its targets count; where some do not, step() mends it.
+double Trainer::micro_batch(const Batch& batch) {
+  const Tensor loss = loss_of(batch);
+  const double counted = static_cast<double>(batch.counted()), whole = static_cast<double>(data_->targets() * batch.batch);
+  if (counted == 0) return 0;
+  const double parts = static_cast<double>(config_.train.grad_accumulation) * whole / counted;
   (parts == 1 ? loss : loss / parts).backward();
-  return loss.item() / static_cast<double>(parts);
+  return loss.item();
+}
+
+/// Draws what the forward pass of a micro-batch draws.
+void Trainer::skip_forward() {
+  if (!forward_draws_) {
+    const NoGradGuard no_grad;
+    const Generator before = generator_;
+    const Batch batch = next_batch();
+    const uint64_t start = generator_.drawn();
+    model_->forward(input_tensor(batch));
+    forward_draws_ = generator_.drawn() - start;
+    generator_ = before;
+  }
+  generator_.discard(*forward_draws_);
+}
+
+/// The mean loss of the step's micro-batches, whose gradient is summed; rank r computes every micro-batch r of size().
+double Trainer::micro_batches() {
+  const int64_t count = config_.train.grad_accumulation, size = communicator().size(), rank = communicator().rank();
+  std::vector<double> counted, mine;
+  for (int64_t round = 0; round < count; round += size) {
+    std::vector<bool> contributes(static_cast<size_t>(size), false);
+    for (int64_t i = round; i < std::min(round + size, count); ++i) {
+      const Batch batch = next_batch();
+      counted.push_back(static_cast<double>(batch.counted()));
+      contributes[static_cast<size_t>(i - round)] = batch.counted() > 0;
+      if (i - round == rank)
+        mine.push_back(micro_batch(batch));
+      else
+        skip_forward();
+    }
+    replicas_->reduce_gradients(contributes);
+  }
+  const std::vector<std::vector<double>> losses = communicator().all_gather(mine);
+  const double tokens = std::accumulate(counted.begin(), counted.end(), 0.0);
+  const auto whole = static_cast<double>(sequences_per_step() * data_->targets());
+  if (tokens != whole) replicas_->scale_gradients(whole / tokens);
+  double loss = 0;
+  for (int64_t i = 0; i < count; ++i)
+    loss += losses[static_cast<size_t>(i % size)][static_cast<size_t>(i / size)] / (tokens / counted[static_cast<size_t>(i)]);
+  return loss;
 }
 
 std::string Trainer::find_anomaly(const Generator& before) {
   for (const auto& [name, parameter] : model_->named_parameters())
     if (!all_finite(parameter)) return "the parameter " + name + " is not finite after the step before";
-  optimizer_->zero_grad();
+  replicas_->zero_grad();
   generator_ = before;
   const AnomalyGuard guard([this]() -> std::string {
     const nn::Module* running = nn::RunningModule::current();
     return running == nullptr ? "the loss" : model_->path_to(*running);
   });
   try {
-    for (int64_t i = 0; i < config_.train.grad_accumulation; ++i) micro_batch();
+    for (int64_t i = 0; i < config_.train.grad_accumulation; ++i) micro_batch(next_batch());
   } catch (const NonFiniteError& error) {
     return error.what();
   }
@@ -163,12 +240,12 @@ std::string Trainer::find_anomaly(const Generator& before) {
 
 StepMetrics Trainer::step() {
   const Generator before = generator_;
-  optimizer_->zero_grad();
+  replicas_->zero_grad();
   optimizer_->set_lr(learning_rate(config_.schedule, config_.optimizer.lr, steps_done_));
   StepMetrics metrics{.step = steps_done_, .lr = optimizer_->lr()};
-  for (int64_t i = 0; i < config_.train.grad_accumulation; ++i) metrics.loss += micro_batch();
+  metrics.loss = micro_batches();
   const double limit = config_.train.grad_clip > 0 ? config_.train.grad_clip : std::numeric_limits<double>::infinity();
-  metrics.grad_norm = clip_grad_norm_(model_->parameters(), limit);
+  metrics.grad_norm = replicas_->clip_grad_norm_(limit);
   profile_mark("gradient norm");
   if (!std::isfinite(metrics.loss) || !std::isfinite(metrics.grad_norm)) {
     // Neither is below 0: abs() takes the sign from a NaN.
@@ -178,13 +255,15 @@ StepMetrics Trainer::step() {
   }
   optimizer_->step();
   profile_mark("optimizer");
+  replicas_->gather_parameters();
+  profile_mark("exchange");
   ++steps_done_;
   return metrics;
 }
 
 Evaluation Trainer::evaluate(const Stopped& stopped) {
-  return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, evaluation_generator(),
-                         stopped);
+  return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, evaluation_generator(), stopped,
+                         &communicator());
 }
 
 const std::string& Trainer::data_hash() {
@@ -199,21 +278,25 @@ TrainerState Trainer::state() {
           .data_hash = data_hash(),
           .generator = generator_.state(),
           .model = model_->state_dict(),
-          .optimizer = optimizer_->state_dict(model_->named_parameters())};
+          .optimizer = replicas_->optimizer_state(*optimizer_, steps_done_)};
 }
 
 void Trainer::load_state(const TrainerState& state) {
-  check_trained_with(state.config, config_, "");
-  check<ConfigError>(state.data_hash == data_hash(), "the data is not what the run was started with: its hash is ", data_hash(),
-                     ", was ", state.data_hash, " (bring back the data, or start a new run)");
-  check<ConfigError>(state.sequences / sequences_per_step() == state.step && state.sequences % sequences_per_step() == 0,
-                     "after ", state.step, " steps of ", sequences_per_step(), " sequences it claims to have seen ",
-                     state.sequences);
-  check_dtypes(model_->state_dict(), state.model);
-  generator_.set_state(state.generator);
-  model_->load_state_dict(state.model);
-  optimizer_->load_state_dict(model_->named_parameters(), state.optimizer);
-  steps_done_ = state.step;
+  communicator().on_root([&] {
+    check_trained_with(state.config, config_, "");
+    check<ConfigError>(state.data_hash == data_hash(), "the data is not what the run was started with: its hash is ",
+                       data_hash(), ", was ", state.data_hash, " (bring back the data, or start a new run)");
+    check<ConfigError>(state.sequences / sequences_per_step() == state.step && state.sequences % sequences_per_step() == 0,
+                       "after ", state.step, " steps of ", sequences_per_step(), " sequences it claims to have seen ",
+                       state.sequences);
+    check_dtypes(model_->state_dict(), state.model);
+    generator_.set_state(state.generator);
+    model_->load_state_dict(state.model);
+  });
+  generator_.set_state(communicator().broadcast(generator_.state()));
+  steps_done_ = std::stoll(communicator().broadcast(std::to_string(state.step)));
+  replicas_->broadcast(model_->state_dict());
+  replicas_->load_optimizer_state(*optimizer_, state.optimizer, steps_done_);
 }
 
 }  // namespace onestep::train

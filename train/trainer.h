@@ -7,6 +7,7 @@
 
 #include "train/config.h"
 #include "train/data.h"
+#include "train/data_parallel.h"
 #include "train/language_model.h"
 #include "train/metrics.h"
 #include "train/optimizer.h"
@@ -16,6 +17,8 @@ namespace onestep::train {
 /// The optimizer a config describes, over the parameters of `model` (with decay "matrices", only tensors of two or more dims
 /// are decayed).
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model);
+/// The same over these groups.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const std::vector<ParameterGroup>& groups);
 
 /// A loss or gradient norm that is no finite number.
 struct DivergedError : Error {
@@ -60,16 +63,17 @@ class EvaluationMode {
 using Stopped = std::function<bool()>;
 
 /// Loss and accuracy of `model` over held-out batches drawn from `generator`, without dropout and without recording. Throws
-/// InterruptedError when `stopped` says so between two batches.
+/// InterruptedError when `stopped` says so between two batches. Ranks share the batches; the sums do not depend on their
+/// number.
 Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator,
-                    const Stopped& stopped = {});
+                    const Stopped& stopped = {}, Communicator* ranks = nullptr);
 
 /// Loss and accuracy of `model` on every token but the first of a text, in windows of its context length one after the other,
 /// so that a token sees only those before it in its window. Throws ConfigError for a text of fewer than two tokens.
 Evaluation evaluate_all(LanguageModel& model, const Tokens& tokens, const Tokenizer& tokenizer, int64_t batch_size,
                         const std::function<void(int64_t)>& show = {});
 
-/// All that training changes: with it a trainer of the same config goes on as if it had never stopped.
+/// All that training changes: with it a trainer of the same config goes on as if it had never stopped, on any number of ranks.
 struct TrainerState {
   int64_t step = 0;                           ///< Updates done.
   int64_t sequences = 0;                      ///< Training sequences seen: how far the generator has drawn from the data.
@@ -81,14 +85,18 @@ struct TrainerState {
 };
 
 /// Owns everything a run needs: data, model, optimizer and the one generator from which parameters, batches and dropout draw.
+/// Of several ranks each has one; step(), evaluate(), state() and load_state() are then collective.
 class Trainer {
  public:
   /// Reads the data and draws the initial parameters; text is read with a run's own tokenizer where one is given, with
   /// progress on stderr unless `quiet`. Throws ConfigError or IoError.
-  explicit Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr, bool quiet = true);
+  explicit Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr, bool quiet = true,
+                   std::shared_ptr<Communicator> communicator = std::make_shared<Communicator>());
 
-  /// One update: `grad_accumulation` micro-batches, their mean loss, clipping, the optimizer. Throws DivergedError when the
-  /// loss or the gradient norm is not finite; the parameters are then those before the step.
+  /// One update: `grad_accumulation` micro-batches, their loss (mean over all targets that count), clipping, the optimizer.
+  /// Several ranks deal the micro-batches; each draws what the others draw, so that the step's bits do not depend on their
+  /// number. Throws DivergedError when the loss or the gradient norm is not finite; the parameters are then those before the
+  /// step.
   StepMetrics step();
   /// The loss of the next micro-batch as a recorded tensor: mean cross entropy over the targets that count, [].
   Tensor next_loss();
@@ -96,9 +104,10 @@ class Trainer {
   Evaluation evaluate(const Stopped& stopped = {});
   /// The stream evaluations draw from, the same every time: looking at a run never changes it, and figures can be compared.
   Generator evaluation_generator() const { return Generator(config_.seed ^ 1); }
-  /// Where training stands. The tensors are handles: save them before the next step.
+  /// Where training stands. The tensors are handles: save them before the next step. Only the root has the optimizer's.
   TrainerState state();
-  /// Goes on from `state`, to the bit. Throws Error naming what does not fit this trainer, whose state is undefined then.
+  /// Goes on from the root's `state`, to the bit. Throws Error naming what does not fit this trainer, whose state is undefined
+  /// then.
   void load_state(const TrainerState& state);
 
   const Config& config() const { return config_; }
@@ -106,14 +115,20 @@ class Trainer {
   const Data& data() const { return *data_; }
   Optimizer& optimizer() { return *optimizer_; }
   Generator& generator() { return generator_; }
+  Communicator& communicator() { return replicas_->communicator(); }
+  /// Data::hash(), computed once.
+  const std::string& data_hash();
   /// Updates done so far.
   int64_t steps_done() const { return steps_done_; }
   /// Input tokens a step sees.
   int64_t tokens_per_step() const { return sequences_per_step() * data_->length(); }
 
  private:
-  double micro_batch();
-  const std::string& data_hash();
+  Batch next_batch() { return data_->train_batch(config_.train.batch_size, generator_); }
+  Tensor loss_of(const Batch& batch);
+  double micro_batch(const Batch& batch);
+  void skip_forward();
+  double micro_batches();
   int64_t sequences_per_step() const { return config_.train.grad_accumulation * config_.train.batch_size; }
   /// Repeats the step that began with the generator at `before`, with every op checked: where numbers stop being finite.
   std::string find_anomaly(const Generator& before);
@@ -123,7 +138,9 @@ class Trainer {
   std::unique_ptr<Data> data_;
   std::optional<std::string> data_hash_;  // once it was needed
   std::unique_ptr<LanguageModel> model_;
+  std::unique_ptr<DataParallel> replicas_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<uint64_t> forward_draws_;  // words that a forward pass takes from the generator, once it was needed
   int64_t steps_done_ = 0;
 };
 

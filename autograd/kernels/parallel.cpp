@@ -69,15 +69,20 @@ int& current() {
   return threads;
 }
 
+bool was_set = false;
+
 }  // namespace
 
 int num_threads() { return current(); }
+
+bool num_threads_is_set() { return was_set || std::getenv("OMP_NUM_THREADS") != nullptr; }
 
 void set_num_threads(int n) {
   check<ConfigError>(n >= 1 && n <= kMaxThreads, "set_num_threads: the number of threads must be from 1 to ", kMaxThreads, ": ",
                      n);
   check_threads_start(n);
   current() = n;
+  was_set = true;
 }
 
 }  // namespace onestep::kernels

@@ -9,6 +9,9 @@ namespace onestep::kernels {
 /// Threads a parallel region uses: `OMP_NUM_THREADS` if set, else the number of physical cores this process may run on.
 int num_threads();
 
+/// Whether `OMP_NUM_THREADS` or set_num_threads() has said how many.
+bool num_threads_is_set();
+
 /// Sets the number of threads. Throws ConfigError unless 1 <= n <= 1024 and the system lets so many run.
 void set_num_threads(int n);
 

@@ -35,6 +35,22 @@ TEST_CASE("generator: a bulk draw equals single draws from any position") {
   }
 }
 
+TEST_CASE("generator: discard passes over as many words as it says and drawn counts them") {
+  for (const uint64_t before : {0u, 1u, 623u, 624u, 1000u})
+    for (const uint64_t words : {0u, 1u, 300u, 623u, 624u, 625u, 1248u, 5000u}) {
+      CAPTURE(before);
+      CAPTURE(words);
+      Generator drawn(7), discarded(7);
+      for (uint64_t i = 0; i < before; ++i) CHECK(drawn.u32() == discarded.u32());
+      const uint64_t start = drawn.drawn();
+      for (uint64_t i = 0; i < words; ++i) drawn.u32();
+      discarded.discard(words);
+      CHECK(drawn.drawn() - start == words);
+      CHECK(discarded.drawn() == drawn.drawn());
+      for (int i = 0; i < 1000; ++i) CHECK(drawn.u32() == discarded.u32());
+    }
+}
+
 TEST_CASE("generator: fills longer than a chunk equal single draws also from an odd position") {
   Generator bulk(7);
   bulk.u32();

@@ -206,7 +206,7 @@ TEST_CASE("bootstrap: without root or sudo it says what to install") {
   machine.write("packages", "nlohmann-json3-dev\nlibpcre2-dev\nlibxxhash-dev\n");
   machine.install_tools();
   CHECK(machine.run({"version"}).err == sentence + "libcli11-dev\n");
-  CHECK(machine.run({"test"}).err == sentence + "libcli11-dev doctest-dev graphviz\n");
+  CHECK(machine.run({"test"}).err == sentence + "libcli11-dev doctest-dev graphviz libopenmpi-dev openmpi-bin\n");
   CHECK(machine.take_log() == "");
 
   machine.script("bin/sudo", "shift; [ \"$1\" = true ] || exec \"$@\"");

@@ -266,7 +266,7 @@ TEST_CASE("bad configs: data") {
       "data",
       {
           {R"({"kind": "task", "task": "copy", "file": "x"})",
-           ": /data/file: unknown key (known here: kind, task, tokens, vocab_size, window_starts, path, paths, text, "
+           ": /data/file: unknown key (known here: kind, task, tokens, vocab_size, window_starts, ignore_index, path, paths, text, "
            "tokenizer, tokenizer_path, length, modulus, val_fraction)"},
           {R"({"kind": "txt"})", R"(: /data/kind: must be tokens, text, task or none: got "txt" (did you mean text?))"},
           {R"({"kind": ""})", R"(: /data/kind: must be tokens, text, task or none: got "")"},
@@ -342,7 +342,7 @@ TEST_CASE("bad configs: top level and keys that must fit together") {
       {R"({"data": {"kind": "task", "task": "copy"}, "modle": {}})", ": /modle: unknown key (did you mean model?)"},
       {R"({"data": {"kind": "task", "task": "copy"}, "lr": 0.1})", ": /lr: unknown key (did you mean /optimizer/lr?)"},
       {R"({"data": {"kind": "task", "task": "copy"}, "epochs": 3})",
-       ": /epochs: unknown key (known here: seed, model, data, optimizer, schedule, train)"},
+       ": /epochs: unknown key (known here: seed, model, data, optimizer, schedule, train, distributed)"},
       {R"({"data": {"kind": "task", "task": "copy"}, "Seed": 3})", ": /Seed: unknown key (did you mean seed?)"},
       {R"({"data": {"kind": "task", "task": "copy"}, "seed": "7"})",
        R"(: /seed: must be a whole number from -2^63 to 2^63 - 1: got "7")"},

@@ -63,7 +63,7 @@ TEST_CASE("bad --set arguments") {
       {{"data=null"}, "run.json: /data/kind: missing: must be tokens, text, task or none"},
       {{"data.task=copi"},
        "--set data.task=copi: /data/task: must be copy, reverse, sort or modular_addition: got \"copi\" (did you mean copy?)"},
-      {{"x=1"}, "--set x=1: /x: unknown key (known here: seed, model, data, optimizer, schedule, train)"},
+      {{"x=1"}, "--set x=1: /x: unknown key (known here: seed, model, data, optimizer, schedule, train, distributed)"},
       {{R"(model.d_model={"a": 1})"},
        R"(--set model.d_model={"a": 1}: /model/d_model: must be a whole number from 1 to 65536: got {"a":1})"},
       {{"train.steps=true"}, "--set train.steps=true: /train/steps: must be a whole number from 1 to 1000000000000: got true"},

@@ -59,12 +59,14 @@ TEST_CASE("config: every key is read into its own field") {
     "seed": -5,
     "model": {"kind": "attention", "attention": "causal", "d_model": 6, "context_length": 3, "dropout": 0.25, "qkv_bias": true,
               "rng_dialect": "torch-mkl"},
-    "data": {"kind": "tokens", "tokens": [0, 3, 1, 1, 2, 3], "vocab_size": 4, "window_starts": [0, 2], "val_fraction": 0.5},
+    "data": {"kind": "tokens", "tokens": [0, 3, 1, 1, 2, 3], "vocab_size": 4, "window_starts": [0, 2], "val_fraction": 0.5,
+             "ignore_index": 1},
     "optimizer": {"kind": "adam", "lr": 0.5, "betas": [0.8, 0.95], "eps": 1e-4, "weight_decay": 0.1, "decay": "matrices",
                   "amsgrad": true},
     "schedule": {"kind": "linear", "warmup_steps": 2, "decay_steps": 9, "min_lr": 0.125},
     "train": {"steps": 1e1, "batch_size": 2, "grad_accumulation": 3, "grad_clip": 1, "dtype": "float64", "eval_every": 4,
-              "eval_batches": 5, "log_every": 6, "checkpoint_every": 7, "keep_checkpoints": 8}})",
+              "eval_batches": 5, "log_every": 6, "checkpoint_every": 7, "keep_checkpoints": 8},
+    "distributed": {"bucket_mb": 3, "timeout": 4.5}})",
                                      "run.json");
   CHECK(config.seed == -5);
   CHECK(config.model == ModelConfig{.attention = "causal",
@@ -77,6 +79,8 @@ TEST_CASE("config: every key is read into its own field") {
   CHECK(config.data.vocab_size == 4);
   CHECK(config.data.window_starts == std::vector<int64_t>{0, 2});
   CHECK(config.data.val_fraction == 0.5);
+  CHECK(config.data.ignore_index == 1);
+  CHECK(config.distributed == DistributedConfig{.bucket_mb = 3, .timeout = 4.5});
   CHECK(config.optimizer.kind == "adam");
   CHECK(config.optimizer.lr == 0.5);
   CHECK(config.optimizer.betas == std::array<double, 2>{0.8, 0.95});
@@ -279,6 +283,10 @@ TEST_CASE("config: the resolved text") {
     "checkpoint_every": 0,
     "tensorboard": false,
     "keep_checkpoints": 2
+  },
+  "distributed": {
+    "bucket_mb": 25,
+    "timeout": 600.0
   }
 }
 )");

@@ -5,10 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "autograd/kernels/parallel.h"
+#include "autograd/memory.h"
 #include "autograd/profiler.h"
 #include "train/commands/commands.h"
 #include "train/files.h"
 #include "train/machine.h"
+#include "train/mpi/ranks.h"
 #include "train/report.h"
 #include "train/run_folder.h"
 #include "train/run_loop.h"
@@ -39,7 +42,31 @@ void on_signal(int) {
 
 std::string count(int64_t n) { return grouped(static_cast<double>(n)); }
 
-void print_summary(const Trainer& trainer, const Outcome& outcome, const fs::path& run) {
+/// The most memory that a rank had in use, in MiB.
+struct Peak {
+  double all, tensors;
+};
+
+void print_peaks(const std::vector<Peak>& peaks) {
+  std::cout << "peak memory  ";
+  for (size_t r = 0; r < peaks.size(); ++r) std::cout << (r == 0 ? "" : ", ") << grouped(peaks[r].all);
+  std::cout << " MiB";
+  if (peaks.size() > 1) {
+    std::cout << " (by rank; tensors ";
+    for (size_t r = 0; r < peaks.size(); ++r) std::cout << (r == 0 ? "" : ", ") << grouped(peaks[r].tensors, 2);
+    std::cout << ')';
+  }
+  std::cout << '\n';
+}
+
+std::vector<Peak> gather_peaks(Communicator& ranks) {
+  std::vector<Peak> peaks;
+  const double tensors = static_cast<double>(memory::stats().peak_bytes) / 1048576.0;
+  for (const auto& numbers : ranks.all_gather({peak_memory_mib(), tensors})) peaks.push_back({numbers[0], numbers[1]});
+  return peaks;
+}
+
+void print_summary(const Trainer& trainer, const Outcome& outcome, const std::vector<Peak>& peaks, const fs::path& run) {
   std::cout << "steps        " << count(trainer.steps_done()) << " in " << grouped(outcome.last->seconds, 1) << " s\n"
             << "train loss   " << grouped(outcome.last->loss, 4) << '\n';
   if (const auto& evaluation = outcome.evaluation)
@@ -55,8 +82,11 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const fs::pat
     std::cout << "speed        "
               << grouped(static_cast<double>(trainer.tokens_per_step() * outcome.steps) / outcome.step_seconds)
               << " tokens/s\n";
-  std::cout << "peak memory  " << grouped(peak_memory_mib()) << " MiB\n"
-            << "run folder   " << run.string() << '\n';
+  if (outcome.steps > 0 && peaks.size() > 1)
+    std::cout << "exchange     " << grouped(100 * outcome.traffic.seconds / outcome.step_seconds, 1) << " % of the time; "
+              << count(outcome.traffic.bytes / outcome.steps) << " bytes a step sent by rank 0\n";
+  print_peaks(peaks);
+  std::cout << "run folder   " << run.string() << '\n';
 }
 
 /// What the metrics do not say, for the report: summary.json.
@@ -71,65 +101,96 @@ void write_summary(Trainer& trainer, const fs::path& run) {
 
 /// Trains from where `trainer` and `state` stand.
 int train_run(Trainer& trainer, const fs::path& run, RunState state, const Options& options) {
-  if (!options.quiet)
+  Communicator& ranks = trainer.communicator();
+  const bool quiet = options.quiet || !ranks.is_root();
+  if (!quiet) {
     std::cerr << trainer.data().describe() << "\ntraining " << count(trainer.model().num_parameters()) << " parameters for "
               << count(trainer.config().train.steps - trainer.steps_done()) << " steps of " << count(trainer.tokens_per_step())
               << " tokens\n";
+    if (ranks.size() > 1) std::cerr << ranks.size() << " ranks of " << kernels::num_threads() << " threads share a step\n";
+  }
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   std::optional<Profiler> profiler;
-  if (options.profile) profiler.emplace();
-  try {
-    const Outcome outcome = run_steps(
-        trainer, run, std::move(state), [] { return interrupted != 0; }, options.quiet);
-    const std::string profile = profiler ? '\n' + profile_table(profiler->entries()) : "";
+  if (options.profile && ranks.is_root()) profiler.emplace();
+  const Outcome outcome = run_steps(
+      trainer, run, std::move(state), [] { return interrupted != 0; }, quiet);
+  const std::string profile = profiler ? '\n' + profile_table(profiler->entries()) : "";
+  const std::vector<Peak> peaks = gather_peaks(ranks);
+  if (ranks.is_root()) {
     write_summary(trainer, run);
     write_file(run / "report.html", report_html({read_report_run(run, &trainer)}));
-    print_summary(trainer, outcome, run);
+    print_summary(trainer, outcome, peaks, run);
     std::cout << profile;
-    return outcome.interrupted ? kInterrupted : 0;
-  } catch (const DivergedError& error) {
-    std::cerr << "onestep: " << error.what() << '\n';
-    return kDiverged;
   }
+  return outcome.interrupted ? kInterrupted : 0;
 }
 
 /// The trainer of a new run, which starts from random parameters or from those of the run train.init_from.
-std::unique_ptr<Trainer> make_trainer(const Config& config, bool quiet) {
+std::unique_ptr<Trainer> make_trainer(const Options& options, const std::shared_ptr<Communicator>& ranks) {
+  const Config config = load_config(options.config, options.sets);
+  const bool quiet = options.quiet || !ranks->is_root();
   check<ConfigError>(config.data.kind != "none", config.origin.at("/data/kind"),
                      ": none: there is nothing to train on (give --set data.kind=text --set data.path=FILE)");
-  if (config.train.init_from.empty()) return std::make_unique<Trainer>(config, nullptr, quiet);
+  if (config.train.init_from.empty()) return std::make_unique<Trainer>(config, nullptr, quiet, ranks);
   const fs::path from = run_path(config.train.init_from);
   const FoundCheckpoint found = find_checkpoint(from, "last");
   const auto tokenizer = config.data.kind == "text" ? load_run_tokenizer(from) : nullptr;
   check<ConfigError>(tokenizer == nullptr || tokenizer->kind() == config.data.tokenizer, config.origin.at("/data/tokenizer"),
                      ": must be ", tokenizer == nullptr ? "" : tokenizer->kind(), ", that of ", from.string(), ": got ",
                      config.data.tokenizer);
-  auto trainer = std::make_unique<Trainer>(config, tokenizer, quiet);
+  auto trainer = std::make_unique<Trainer>(config, tokenizer, quiet, ranks);
   load_model(trainer->model(), found);
   return trainer;
 }
 
-int start_run(const Options& options) {
-  const std::unique_ptr<Trainer> made = make_trainer(load_config(options.config, options.sets), options.quiet);
+/// Ranks that differ in what the steps depend on would train nonsense: refuses them, naming what differs.
+void check_same_everywhere(Trainer& trainer) {
+  Communicator& ranks = trainer.communicator();
+  if (ranks.size() == 1) return;
+  const std::pair<const char*, std::string> all[] = {
+      {"program (version and file)", ONESTEP_VERSION " " + stamp_file("/proc/self/exe").hash},
+      {"config", hash_of(resolved_json(trainer.config()))},
+      {"data", trainer.data_hash()},
+  };
+  for (const auto& [what, mine] : all) {
+    const std::vector<std::string> theirs = ranks.gather_text(mine);
+    for (size_t r = 0; r < theirs.size(); ++r)
+      ranks.on_root([&, what = what] {
+        check<ConfigError>(theirs[r] == theirs[0], "the ranks differ: rank ", r, " has another ", what,
+                           " than rank 0: ", theirs[r], ", not ", theirs[0]);
+      });
+  }
+}
+
+int start_run(const Options& options, const std::shared_ptr<Communicator>& ranks) {
+  std::unique_ptr<Trainer> made;
+  ranks->on_all([&] { made = make_trainer(options, ranks); });
   Trainer& trainer = *made;
+  check_same_everywhere(trainer);
   const fs::path run = options.out.empty() ? default_run_folder(options.config) : run_path(options.out);
-  const RunLock lock = create_run(run, trainer.config(), trainer.data().tokenizer());
+  std::optional<RunLock> lock;
+  ranks->on_root([&] { lock.emplace(create_run(run, trainer.config(), trainer.data().tokenizer())); });
   return train_run(trainer, run, {}, options);
 }
 
 /// Takes the newest whole checkpoint; says which, and which newer ones are of no use.
 RunState load_newest(Trainer& trainer, const fs::path& run, bool quiet) {
-  const std::optional<FoundCheckpoint> found = newest_checkpoint(run);
-  if (!found) {
+  Communicator& ranks = trainer.communicator();
+  std::optional<FoundCheckpoint> found;
+  ranks.on_root([&] { found = newest_checkpoint(run); });
+  if (!ranks.any(found.has_value())) {
     if (!quiet) std::cerr << run.string() << ": holds no checkpoint yet: starting from the first step\n";
     return {};
   }
   try {
-    trainer.load_state(found->checkpoint.trainer);
+    trainer.load_state(found ? found->checkpoint.trainer : TrainerState());
+  } catch (const SharedError&) {
+    throw;
   } catch (const Error& error) {
     throw IoError(found->folder.string() + ": cannot be resumed: " + error.what());
   }
+  if (!found) return {};
   for (const auto& [folder, reason] : found->damaged) {
     set_checkpoint_aside(folder);
     std::cerr << "onestep: " << escaped(reason) << " (kept as " << folder.filename().string() << ".damaged)\n";
@@ -138,25 +199,58 @@ RunState load_newest(Trainer& trainer, const fs::path& run, bool quiet) {
   return found->checkpoint.run;
 }
 
-int resume_run(const Options& options) {
-  const fs::path run = run_path(options.resume);
-  const RunLock lock(run);
-  Trainer trainer(load_run_config(run, options.sets), load_run_tokenizer(run), options.quiet);
-  const RunState state = load_newest(trainer, run, options.quiet);
+/// Says why there is nothing to do for a run that stands at `state`, if so.
+bool is_done(const Trainer& trainer, const RunState& state, const fs::path& run) {
   const int64_t steps = trainer.config().train.steps, done = trainer.steps_done();
   check<ConfigError>(done <= steps, trainer.config().origin.at("/train/steps"), ": must be at least ", done,
                      ", the steps already done: got ", steps);
-  write_run_config(run, trainer.config(), trainer.data().tokenizer());
   if (done == steps && !state.unfinished) {
     std::cerr << run.string() << ": all " << count(steps) << " steps are done (train further with --set train.steps=N)\n";
-    return 0;
+    return true;
   }
   if (stops_early(trainer.config().train, done, state)) {
     std::cerr << run.string() << ": was stopped early after " << count(done)
               << " steps (train further with --set train.early_stop_patience=0)\n";
-    return 0;
+    return true;
   }
-  return train_run(trainer, run, state, options);
+  return false;
+}
+
+/// The root's state, everywhere.
+RunState broadcast_state(Communicator& ranks, RunState state) {
+  static_assert(std::is_trivially_copyable_v<RunState>);
+  ranks.broadcast(std::as_writable_bytes(std::span(&state, 1)));
+  return state;
+}
+
+int resume_run(const Options& options, const std::shared_ptr<Communicator>& ranks) {
+  const fs::path run = run_path(options.resume);
+  const bool quiet = options.quiet || !ranks->is_root();
+  std::optional<RunLock> lock;
+  std::unique_ptr<Trainer> made;
+  ranks->on_root([&] { lock.emplace(run); });
+  ranks->on_all(
+      [&] { made = std::make_unique<Trainer>(load_run_config(run, options.sets), load_run_tokenizer(run), quiet, ranks); });
+  Trainer& trainer = *made;
+  check_same_everywhere(trainer);
+  RunState state = broadcast_state(*ranks, load_newest(trainer, run, quiet));
+  bool done = false;
+  ranks->on_root([&] {
+    done = is_done(trainer, state, run);
+    write_run_config(run, trainer.config(), trainer.data().tokenizer());
+  });
+  return ranks->any(done) ? 0 : train_run(trainer, run, std::move(state), options);
+}
+
+int run_training(const Options& options, bool resumes) {
+  try {
+    return run_ranks([&](const std::shared_ptr<Communicator>& ranks) {
+      return resumes ? resume_run(options, ranks) : start_run(options, ranks);
+    });
+  } catch (const DivergedError& error) {
+    std::cerr << "onestep: " << error.what() << '\n';
+    return kDiverged;
+  }
 }
 
 }  // namespace
@@ -181,7 +275,7 @@ void add_train(CLI::App& app, Action& action) {
   command->footer(config_help());
   command->callback([options, config, resume, &action] {
     check<ConfigError>(*config || *resume, "train: needs a CONFIG, or --resume RUN (see onestep train --help)");
-    action = [options, resumes = bool(*resume)] { return resumes ? resume_run(*options) : start_run(*options); };
+    action = [options, resumes = bool(*resume)] { return run_training(*options, resumes); };
   });
 }
 

@@ -5,6 +5,7 @@
 #include "autograd/kernels/isa.h"
 #include "autograd/kernels/parallel.h"
 #include "train/commands/commands.h"
+#include "train/mpi/ranks.h"
 
 namespace onestep::train::commands {
 namespace {
@@ -27,7 +28,8 @@ int print_version() {
   }
   std::cout << ")\n"
             << "threads: " << kernels::num_threads() << '\n'
-            << "OpenMP: " << _OPENMP << '\n';
+            << "OpenMP: " << _OPENMP << '\n'
+            << "MPI: " << mpi_version() << '\n';
   return 0;
 }
 

@@ -1,0 +1,146 @@
+// Runs of several ranks: the same bits for any number of them.
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "tests/cli/ranks.h"
+
+using namespace onestep::testing;
+
+namespace {
+
+void check_refused(const std::vector<Arguments>& groups, const std::string& sentence) {
+  const ProcessResult result = mpirun(groups);
+  CHECK(result.status == 2);
+  CHECK(result.out == "");
+  CHECK_MESSAGE(contains(result.err, "onestep: " + sentence), result.err);
+  CHECK(result.err.find("onestep: ") == result.err.rfind("onestep: "));  // said once
+}
+
+}  // namespace
+
+TEST_CASE("distributed: one to four ranks end with the bits of a run without MPI") {
+  if (skips()) return;
+  const RankRuns runs;
+  run_alone(runs.start("alone"));
+  for (int count = 1; count <= 4; ++count) {
+    CAPTURE(count);
+    const std::string name = "ranks-" + std::to_string(count);
+    const ProcessResult result = mpirun({ranks(count, runs.start(name))});
+    REQUIRE_MESSAGE(result.status == 0, result.err);
+    check_same_checkpoint(runs.path("alone"), runs.path(name), 200);
+    CHECK(metrics(runs.path("alone")) == metrics(runs.path(name)));
+  }
+}
+
+TEST_CASE("distributed: parameters larger than a bucket are cut over the ranks") {
+  if (skips()) return;
+  const RankRuns runs;
+  const Arguments large{"data.vocab_size=30000", "train.steps=5", "distributed.bucket_mb=1"};
+  run_alone(set(runs.start("alone"), large));
+  for (const int count : {2, 3}) {
+    const std::string name = "ranks-" + std::to_string(count);
+    const ProcessResult result = mpirun({ranks(count, set(runs.start(name), large))});
+    REQUIRE_MESSAGE(result.status == 0, result.err);
+    check_same_checkpoint(runs.path("alone"), runs.path(name), 5);
+  }
+}
+
+TEST_CASE("distributed: optimizers without and with state and float64 have the same bits on three ranks") {
+  if (skips()) return;
+  for (const std::string optimizer : {R"({"kind": "sgd"})", R"({"kind": "sgd", "momentum": 0.9})", R"({"kind": "rmsprop"})",
+                                      R"({"kind": "adam", "amsgrad": true})"}) {
+    CAPTURE(optimizer);
+    const RankRuns runs(
+        R"({"model": {"d_model": 12, "context_length": 7}, "data": {"kind": "task", "task": "sort", "vocab_size": 6,
+                    "length": 4}, "train": {"grad_accumulation": 4, "batch_size": 2, "steps": 20, "dtype": "float64"},
+                    "optimizer": )" +
+        optimizer + "}");
+    run_alone(runs.start("alone"));
+    const ProcessResult result = mpirun({ranks(3, runs.start("ranks"))});
+    REQUIRE_MESSAGE(result.status == 0, result.err);
+    check_same_checkpoint(runs.path("alone"), runs.path("ranks"), 20);
+  }
+}
+
+TEST_CASE("distributed: a run goes on with another number of ranks to the bit") {
+  if (skips()) return;
+  const RankRuns runs;
+  run_alone(runs.start("alone"));
+  REQUIRE(mpirun({ranks(2, set(runs.start("ranks"), {"train.steps=40"}))}).status == 0);
+  REQUIRE(mpirun({ranks(3, set(runs.resume("ranks"), {"train.steps=90"}))}).status == 0);
+  run_alone(set(runs.resume("ranks"), {"train.steps=130"}));
+  REQUIRE(mpirun({ranks(4, set(runs.resume("ranks"), {"train.steps=200"}))}).status == 0);
+  check_same_checkpoint(runs.path("alone"), runs.path("ranks"), 200);
+  const ProcessResult done = mpirun({ranks(2, runs.resume("ranks"))});
+  CHECK(done.status == 0);
+  CHECK(contains(done.err, "all 200 steps are done"));
+}
+
+TEST_CASE("distributed: rank 0 alone writes") {
+  if (skips()) return;
+  const RankRuns runs;
+  for (const char* name : {"root", "other"}) fs::create_directories(runs.path(name));
+  const Arguments train{kProgram, "train", runs.path("config.json").string(), "--out", "run", "--set", "train.steps=20"};
+  Arguments root{"-wdir", runs.path("root").string(), "-n", "1"}, other{"-wdir", runs.path("other").string(), "-n", "1"};
+  root.insert(root.end(), train.begin(), train.end());
+  other.insert(other.end(), train.begin(), train.end());
+  const ProcessResult result = mpirun({root, other});
+  CHECK(result.status == 0);
+  CHECK(result.out.find("train loss") == result.out.rfind("train loss"));
+  CHECK(contains(result.err, "2 ranks of "));
+  CHECK(contains(result.out, " bytes a step sent by rank 0\n"));
+  CHECK(contains(result.out, " MiB (by rank; tensors "));
+  CHECK(fs::exists(runs.path("root") / "run/report.html"));
+  CHECK(fs::is_empty(runs.path("other")));
+}
+
+TEST_CASE("distributed: ranks that differ are refused by what differs") {
+  if (skips()) return;
+  const RankRuns runs;
+  const std::string differ = "the ranks differ: rank 1 has another ";
+  check_refused({ranks(1, runs.start("run")), ranks(1, set(runs.start("run"), {"optimizer.lr=1"}))},
+                differ + "config than rank 0");
+
+  const fs::path copy = runs.path("onestep");
+  fs::copy_file(kProgram, copy);
+  std::ofstream(copy, std::ios::app) << "another";
+  Arguments other = runs.start("run");
+  other[0] = copy.string();
+  check_refused({ranks(1, runs.start("run")), ranks(1, other)}, differ + "program (version and file) than rank 0");
+
+  const RankRuns texts(R"({"model": {"d_model": 4, "context_length": 2}, "train": {"grad_accumulation": 2},
+                       "data": {"kind": "text", "path": "text", "tokenizer": "byte"}})");
+  std::vector<Arguments> groups;
+  for (const char* name : {"root", "other"}) {
+    fs::create_directories(texts.path(name));
+    std::ofstream(texts.path(name) / "text") << "the text of the " << name << ", long enough";
+    groups.push_back({"-wdir", texts.path(name).string(), "-n", "1"});
+    const Arguments train = texts.start("run");
+    groups.back().insert(groups.back().end(), train.begin(), train.end());
+  }
+  check_refused(groups, differ + "data than rank 0");
+  fs::remove(texts.path("other") / "text");
+  check_refused(groups, "rank 1: ");
+  for (const RankRuns* tried : {&runs, &texts}) CHECK(!fs::exists(tried->path("run")));
+}
+
+TEST_CASE("distributed: ranks in network namespaces of their own have the same bits") {
+  const ProcessResult result = run_process({ONESTEP_SOURCE_DIR "/tests/distributed/namespaces.sh", kProgram});
+  CHECK_MESSAGE(result.status == 0, result.out, result.err);
+  if (contains(result.out, "skipped: "))
+    MESSAGE(result.out);
+  else
+    CHECK_MESSAGE(contains(result.out, ": the bits of one process; "), result.out);
+}
+
+TEST_CASE("distributed: what is wrong for all ranks is said once") {
+  if (skips()) return;
+  const RankRuns runs;
+  check_refused({ranks(3, set(runs.start("run"), {"train.grad_accumulation=2"}))},
+                "--set train.grad_accumulation=2: /train/grad_accumulation: must be at least 3, the number of ranks");
+  const ProcessResult diverged = mpirun({ranks(2, set(runs.start("run"), {"optimizer.kind=sgd", "optimizer.lr=1e30"}))});
+  CHECK(diverged.status == 1);
+  CHECK(contains(diverged.err, "onestep: train: diverged at step "));
+  CHECK(diverged.err.find("diverged") == diverged.err.rfind("diverged"));
+}

@@ -1,0 +1,76 @@
+#pragma once
+// Runs of several ranks under mpirun.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/cli/stopped_run.h"
+#include "tests/paths.h"
+#include "tests/process.h"
+
+namespace onestep::testing {
+
+using Arguments = std::vector<std::string>;
+
+/// Dropout, clipping, evaluation, and padding that leaves some windows hardly a target.
+inline const std::string kConfig = R"({
+  "seed": 5,
+  "model": {"kind": "gpt", "d_model": 16, "num_heads": 4, "num_layers": 2, "context_length": 8, "dropout": 0.1},
+  "data": {"kind": "tokens", "vocab_size": 17, "ignore_index": 3, "val_fraction": 0.3,
+           "tokens": [7, 4, 1, 8, 9, 9, 5, 11, 15, 14, 9, 14, 0, 2, 13, 4, 6, 3, 3, 3, 3, 3, 3, 3, 3, 3, 8, 0, 3, 1, 12, 3, 5,
+                      6, 16, 6, 11, 7, 3, 9, 7, 4, 1, 8, 9, 9, 5, 11, 15, 14, 9, 14, 0, 2, 13, 4, 6, 3, 0, 7, 8, 8, 4, 10]},
+  "optimizer": {"kind": "adamw", "lr": 0.003},
+  "train": {"steps": 200, "batch_size": 1, "grad_accumulation": 5, "grad_clip": 0.5, "eval_every": 50, "eval_batches": 5}
+})";
+
+/// Says why in one line where ranks cannot be tried.
+inline bool skips() {
+  const bool built = !contains(run_onestep({"version"}).out, "MPI: not built in");
+  if (built && run_process({"mpirun", "--version"}).status == 0) return false;
+  MESSAGE("skipped: ", built ? "there is no mpirun" : "the program was built without MPI");
+  return true;
+}
+
+/// A config in a folder, and runs of it.
+class RankRuns {
+ public:
+  explicit RankRuns(const std::string& config = kConfig) { std::ofstream(folder_.path() / "config.json") << config; }
+
+  fs::path path(const std::string& name) const { return folder_.path() / name; }
+  Arguments start(const std::string& name) const {
+    return {kProgram, "train", path("config.json").string(), "--quiet", "--out", path(name).string()};
+  }
+  Arguments resume(const std::string& name) const { return {kProgram, "train", "--resume", path(name).string(), "--quiet"}; }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+inline Arguments set(Arguments command, const Arguments& sets) {
+  for (const std::string& one : sets) command.insert(command.end(), {"--set", one});
+  return command;
+}
+
+inline Arguments ranks(int count, const Arguments& command) {
+  Arguments all{"-n", std::to_string(count)};
+  all.insert(all.end(), command.begin(), command.end());
+  return all;
+}
+
+/// mpirun with one or several groups of ranks, as many as there are, wherever the tests run. Open MPI itself leaks.
+inline Process start_mpirun(const std::vector<Arguments>& groups) {
+  Arguments command{"mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none"};
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (i > 0) command.push_back(":");
+    command.insert(command.end(), groups[i].begin(), groups[i].end());
+  }
+  return Process(command, {.environment = {{"ASAN_OPTIONS", "detect_leaks=0"}}});
+}
+
+inline ProcessResult mpirun(const std::vector<Arguments>& groups) { return start_mpirun(groups).wait(); }
+
+inline void run_alone(const Arguments& command) { REQUIRE(run_process(command).status == 0); }
+
+}  // namespace onestep::testing

@@ -1,0 +1,40 @@
+// What a step is, beyond the goldens' one micro-batch: token weights over micro-batches.
+#include "train/trainer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace onestep;
+using namespace onestep::train;
+
+namespace {
+
+/// Sequences in which every 3 is padding: the windows have from none to all of their targets left.
+Trainer trainer_of(int64_t batch_size, int64_t grad_accumulation,
+                   const std::string& optimizer = R"({"kind": "sgd", "lr": 0.1})") {
+  return Trainer(parse_config(R"({"model": {"d_model": 8, "context_length": 4}, "train": {"dtype": "float64", "batch_size": )" +
+                                  std::to_string(batch_size) + R"(, "grad_accumulation": )" +
+                                  std::to_string(grad_accumulation) +
+                                  R"(}, "data": {"kind": "tokens", "vocab_size": 7, "ignore_index": 3,
+                                  "tokens": [1, 5, 2, 6, 3, 3, 3, 3, 3, 3, 3, 0, 4, 3, 1, 2, 6, 3, 3, 5]}, "optimizer": )" +
+                                  optimizer + "}",
+                              "run.json"));
+}
+
+}  // namespace
+
+TEST_CASE("trainer: micro-batches of uneven token counts make the step of one batch") {
+  Trainer whole = trainer_of(8, 1), parts = trainer_of(1, 8);
+  for (int step = 0; step < 20; ++step) {
+    CAPTURE(step);
+    const StepMetrics one = whole.step(), sum = parts.step();
+    CHECK(std::abs(one.loss - sum.loss) <= 1e-12);
+    CHECK(std::abs(one.grad_norm - sum.grad_norm) <= 1e-12);
+  }
+  const nn::NamedTensors expected = whole.model().named_parameters(), actual = parts.model().named_parameters();
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto a = expected[i].second.to_vector<double>(), b = actual[i].second.to_vector<double>();
+    for (size_t j = 0; j < a.size(); ++j) CHECK(std::abs(a[j] - b[j]) <= 1e-12);
+  }
+}

@@ -1,0 +1,75 @@
+#pragma once
+// Ranks: processes that train one model together. This is the form for a single process; train/mpi/ has the one for several.
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/error.h"
+
+namespace onestep::train {
+
+/// What failed on another rank, which says so.
+struct SharedError : Error {
+  using Error::Error;
+};
+
+/// How ranks talk. Every function but rank() and size() is collective: all ranks call it, in the same order. Throws Error
+/// naming the rank that does not answer.
+class Communicator {
+ public:
+  Communicator() = default;
+  virtual ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  /// 0 .. size() - 1. Rank 0, the root, alone writes logs and checkpoints.
+  virtual int rank() const { return 0; }
+  virtual int size() const { return 1; }
+  bool is_root() const { return rank() == 0; }
+
+  using Outgoing = std::vector<std::span<const std::byte>>;  ///< By rank.
+  using Incoming = std::vector<std::span<std::byte>>;
+  /// Sends to[r] to every other rank r and fills from[r] with what it sent here; both know the sizes, 0 is no message.
+  void exchange(const Outgoing& to, const Incoming& from);
+
+  /// What every rank gave, by rank.
+  std::vector<std::string> gather_text(const std::string& mine);
+  /// The numbers that every rank gave, by rank.
+  std::vector<std::vector<double>> all_gather(const std::vector<double>& mine);
+  /// Whether any rank says so.
+  bool any(bool mine);
+  /// The root's text, everywhere.
+  std::string broadcast(const std::string& roots);
+  /// The root's bytes, everywhere.
+  void broadcast(std::span<std::byte> bytes);
+  /// Does `work` on the root alone; an Error there ends it everywhere, as SharedError on the other ranks.
+  void on_root(const std::function<void()>& work);
+  /// Does `work` on all ranks; an Error anywhere ends it everywhere. The root throws it, naming the rank unless all failed
+  /// alike; the others throw SharedError.
+  void on_all(const std::function<void()>& work);
+
+  /// Sent and waited for so far.
+  struct Traffic {
+    int64_t bytes = 0;
+    double seconds = 0;
+    Traffic operator-(const Traffic& before) const { return {bytes - before.bytes, seconds - before.seconds}; }
+    void operator+=(const Traffic& more) { bytes += more.bytes, seconds += more.seconds; }
+  };
+  const Traffic& traffic() const { return traffic_; }
+  /// After so many seconds without an answer a rank is taken to hang.
+  void set_timeout(double seconds) { timeout_ = seconds; }
+
+ protected:
+  double timeout() const { return timeout_; }
+  Traffic traffic_;
+
+ private:
+  virtual void transfer(const Outgoing&, const Incoming&) {}
+  double timeout_ = 600;
+};
+
+}  // namespace onestep::train

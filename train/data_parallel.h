@@ -1,0 +1,74 @@
+#pragma once
+// Data-parallel training: every rank has the whole model and computes some of a step's micro-batches; each owns a slice of the
+// parameters, whose gradient it sums and which it updates.
+#include <memory>
+#include <vector>
+
+#include "train/communicator.h"
+#include "train/optimizer.h"
+#include "train/parameter_shards.h"
+
+namespace onestep::train {
+
+/// The gradients, optimizer state and parameters of the ranks of one run. A single process owns everything and sends nothing.
+class DataParallel {
+ public:
+  /// `groups` are all parameters of `model`, in the order of the optimizer; `bucket_bytes` travel at a time.
+  DataParallel(std::shared_ptr<Communicator> communicator, const nn::Module& model, std::vector<ParameterGroup> groups,
+               int64_t bucket_bytes);
+
+  /// The groups, with the part of each parameter that this rank owns in place of the parameter: what its optimizer updates.
+  std::vector<ParameterGroup> owned_groups() const;
+
+  /// Forgets all gradients.
+  void zero_grad();
+  /// Adds the gradients of one micro-batch of every rank that `contributes`, in the order of ranks, and clears them. The sum of
+  /// a step is thus that of its micro-batches in their order, one by one, whatever the number of ranks.
+  void reduce_gradients(const std::vector<bool>& contributes);
+  /// Multiplies the summed gradient.
+  void scale_gradients(double factor);
+  /// train::clip_grad_norm_ on the summed gradient of all parameters: the same bits.
+  double clip_grad_norm_(double max_norm);
+  /// Gives every rank what the owners have updated.
+  void gather_parameters();
+
+  /// Optimizer::state_dict() of all ranks together, on the root; elsewhere empty.
+  nn::NamedTensors optimizer_state(const Optimizer& optimizer, int64_t steps) const;
+  /// Gives every rank its part of the root's state after so many steps. Throws ConfigError as Optimizer::load_state_dict does.
+  void load_optimizer_state(Optimizer& optimizer, const nn::NamedTensors& state, int64_t steps);
+  /// Gives every rank the root's tensors.
+  void broadcast(const nn::NamedTensors& tensors);
+
+  Communicator& communicator() const { return *communicator_; }
+
+ private:
+  /// A piece that this rank owns, as a leaf of its own that sees the parameter's elements.
+  struct Shard {
+    ParameterPiece piece;
+    Tensor tensor;
+  };
+  void make_shards();
+  void reduce_bucket(size_t bucket, const std::vector<Tensor>& grads, const std::vector<bool>& contributes);
+  void set_shard_gradients();
+  double grad_norm() const;
+  size_t index_of(const Tensor& parameter) const;
+  nn::NamedTensors in_groups() const;
+  std::vector<ParameterPiece> pieces_of(size_t parameter) const;
+  template <class Slots>
+  auto& slot_of(Slots& slots, const ParameterPiece& piece) const;
+  Tensor gather_state(const Optimizer& optimizer, size_t parameter, size_t state) const;
+  void scatter_state(Optimizer& optimizer, size_t parameter, size_t state, const Tensor& full);
+  size_t rank() const { return static_cast<size_t>(communicator_->rank()); }
+  size_t ranks() const { return static_cast<size_t>(communicator_->size()); }
+  bool alone() const { return ranks() == 1; }
+
+  std::shared_ptr<Communicator> communicator_;
+  nn::NamedTensors parameters_;
+  std::vector<ParameterGroup> groups_;
+  std::vector<Bucket> buckets_;
+  std::vector<Tensor>
+      sums_;  // by bucket: the summed gradient of the own pieces, one after the other; undefined before the first
+  std::vector<Shard> shards_;  // in the order of the buckets; a single process: the parameters themselves
+};
+
+}  // namespace onestep::train

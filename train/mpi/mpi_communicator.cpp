@@ -1,0 +1,153 @@
+#include "train/mpi/mpi_communicator.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string_view>
+#include <thread>
+
+#include "autograd/kernels/parallel.h"
+
+namespace onestep::train {
+namespace {
+
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char reason[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, reason, &length);
+  fail<Error>("distributed: ", call, " failed: ", std::string(reason, static_cast<size_t>(length)));
+}
+
+int count_of(size_t bytes) {
+  check<Error>(bytes <= INT_MAX, "distributed: a message of ", bytes, " bytes is too long");
+  return static_cast<int>(bytes);
+}
+
+/// Sleeps longer the longer it has waited: a rank that waits leaves the core to those that compute.
+class Patience {
+ public:
+  explicit Patience(double seconds) : left_(seconds) {}
+  /// False when time is up. Time in which this process was stopped, too, does not count.
+  bool wait() {
+    const auto now = Clock::now();
+    const double passed = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    left_ -= std::min(passed, 0.1);
+    waited_ += passed;
+    if (waited_ > 50e-6) std::this_thread::sleep_for(std::chrono::microseconds(waited_ > 5e-3 ? 500 : 20));
+    return left_ > 0;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double left_, waited_ = 0;
+  Clock::time_point last_ = Clock::now();
+};
+
+/// MPI starts and ends together with all ranks and knows no timeout: one that waits too long for the others ends the job.
+class StartAndEndAlarm {
+ public:
+  StartAndEndAlarm() {
+    std::signal(SIGALRM, [](int) {
+      constexpr std::string_view kMessage = "onestep: distributed: the other ranks do not start or end (do some hang?)\n";
+      [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+      ::_exit(2);
+    });
+    ::alarm(600);
+  }
+  ~StartAndEndAlarm() { ::alarm(0); }
+  StartAndEndAlarm(const StartAndEndAlarm&) = delete;
+  StartAndEndAlarm& operator=(const StartAndEndAlarm&) = delete;
+};
+
+std::string join_ranks(const std::set<int>& ranks) {
+  std::string out;
+  for (const int rank : ranks) out += (out.empty() ? "" : ", ") + std::to_string(rank);
+  return (ranks.size() == 1 ? "rank " : "ranks ") + out;
+}
+
+}  // namespace
+
+MpiCommunicator::MpiCommunicator() {
+  const StartAndEndAlarm alarm;
+  int provided = 0;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+}
+
+MpiCommunicator::~MpiCommunicator() {
+  const StartAndEndAlarm alarm;
+  MPI_Finalize();
+}
+
+void MpiCommunicator::abort(int status) {
+  MPI_Abort(MPI_COMM_WORLD, status);
+  std::_Exit(status);
+}
+
+void MpiCommunicator::share_cores() {
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  if (sched_getaffinity(0, sizeof own, &own) != 0) CPU_SET(0, &own);
+  char machine[MPI_MAX_PROCESSOR_NAME] = "";
+  int length = 0;
+  check_mpi(MPI_Get_processor_name(machine, &length), "MPI_Get_processor_name");
+  const std::vector<std::string> machines = gather_text(machine);
+  const std::vector<std::string> cores = gather_text({reinterpret_cast<const char*>(&own), sizeof own});
+  int sharing = 0;
+  for (size_t r = 0; r < cores.size(); ++r) {
+    cpu_set_t common;
+    std::memcpy(&common, cores[r].data(), sizeof common);
+    CPU_AND(&common, &common, &own);
+    sharing += machines[r] == machine && CPU_COUNT(&common) > 0;
+  }
+  kernels::set_num_threads(std::max(1, kernels::num_threads() / sharing));
+}
+
+void MpiCommunicator::transfer(const Outgoing& to, const Incoming& from) {
+  constexpr int kTag = 0;
+  std::vector<MPI_Request> requests;
+  std::vector<int> peers;
+  const auto others = [&](const auto& messages, auto&& start) {
+    for (int r = 0; r < size_; ++r) {
+      const auto& message = messages[static_cast<size_t>(r)];
+      if (r == rank_ || message.empty()) continue;
+      start(message, r, &requests.emplace_back(MPI_REQUEST_NULL));
+      peers.push_back(r);
+    }
+  };
+  others(from, [&](std::span<std::byte> message, int r, MPI_Request* request) {
+    check_mpi(MPI_Irecv(message.data(), count_of(message.size()), MPI_BYTE, r, kTag, MPI_COMM_WORLD, request), "MPI_Irecv");
+  });
+  others(to, [&](std::span<const std::byte> message, int r, MPI_Request* request) {
+    check_mpi(MPI_Isend(message.data(), count_of(message.size()), MPI_BYTE, r, kTag, MPI_COMM_WORLD, request), "MPI_Isend");
+  });
+  wait(requests, peers);
+}
+
+void MpiCommunicator::wait(std::vector<MPI_Request>& requests, const std::vector<int>& peers) {
+  Patience patience(timeout());
+  for (int done = 0; done == 0;) {
+    check_mpi(MPI_Testall(count_of(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    if (done != 0 || patience.wait()) continue;
+    std::set<int> silent;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      int complete = 0;
+      if (requests[i] != MPI_REQUEST_NULL) MPI_Request_get_status(requests[i], &complete, MPI_STATUS_IGNORE);
+      if (requests[i] != MPI_REQUEST_NULL && complete == 0) silent.insert(peers[i]);
+    }
+    fail<Error>("distributed: no answer from ", join_ranks(silent), " for ", timeout(),
+                " s (does it hang? otherwise raise distributed.timeout)");
+  }
+}
+
+}  // namespace onestep::train

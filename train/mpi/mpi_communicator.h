@@ -1,0 +1,34 @@
+#pragma once
+// The Communicator over MPI's point-to-point messages.
+#include <mpi.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "train/communicator.h"
+
+namespace onestep::train {
+
+/// Ranks of MPI_COMM_WORLD. MPI is initialised while it lives; where the program cannot go on, abort() ends all ranks.
+class MpiCommunicator : public Communicator {
+ public:
+  MpiCommunicator();
+  ~MpiCommunicator() override;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  /// Gives this rank its share of the cores that it and others of the same machine may run on.
+  void share_cores();
+  [[noreturn]] void abort(int status);
+
+ private:
+  void transfer(const Outgoing& to, const Incoming& from) override;
+  /// Waits for all requests; `peers` are the ranks at their other ends.
+  void wait(std::vector<MPI_Request>& requests, const std::vector<int>& peers);
+
+  int rank_ = 0, size_ = 1;
+};
+
+}  // namespace onestep::train

@@ -1,0 +1,79 @@
+#include "train/mpi/ranks.h"
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "autograd/kernels/parallel.h"
+#include "train/trainer.h"
+#ifdef ONESTEP_MPI
+#include "train/mpi/mpi_communicator.h"
+#endif
+
+namespace onestep::train {
+
+#ifdef ONESTEP_MPI
+
+namespace {
+
+constexpr int kDiverged = 1, kBadInput = 2;
+
+/// Whether a launcher has set what it sets for the ranks it starts: Open MPI, PMIx (Slurm), PMI (MPICH, Intel MPI).
+bool is_launched() {
+  return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr ||
+         std::getenv("PMI_RANK") != nullptr;
+}
+
+/// Ends all ranks: they may be waiting for this one.
+[[noreturn]] void fail_all(MpiCommunicator& ranks, const std::string& reason, int status) {
+  const std::string who = ranks.is_root() ? "" : "rank " + std::to_string(ranks.rank()) + ": ";
+  std::cerr << "onestep: " + who + reason + '\n' << std::flush;  // in one piece: other ranks may be speaking, too
+  ranks.abort(status);
+}
+
+}  // namespace
+
+std::string mpi_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string version(text, static_cast<size_t>(length));
+  return version.substr(0, version.find_first_of(",\n"));
+}
+
+int run_ranks(const std::function<int(std::shared_ptr<Communicator>)>& work) {
+  if (!is_launched()) return work(std::make_shared<Communicator>());
+  const auto ranks = std::make_shared<MpiCommunicator>();
+  try {
+    if (!kernels::num_threads_is_set()) ranks->share_cores();
+    const int status = work(ranks);
+    check<IoError>(bool(std::cout.flush()), "stdout: cannot be written (disk full or closed?)");
+    return status;
+  } catch (const SharedError&) {  // said by the rank it comes from, which ends all
+    return kBadInput;
+  } catch (const DivergedError& error) {
+    if (!ranks->is_root()) return kDiverged;  // as all others
+    fail_all(*ranks, error.what(), kDiverged);
+  } catch (const std::bad_alloc&) {
+    fail_all(*ranks, "out of memory (try a smaller model, batch or context)", kBadInput);
+  } catch (const std::exception& error) {
+    fail_all(*ranks, error.what(), kBadInput);
+  }
+}
+
+#else
+
+std::string mpi_version() { return "not built in"; }
+
+int run_ranks(const std::function<int(std::shared_ptr<Communicator>)>& work) {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* ranks = std::getenv(name);
+    check<ConfigError>(ranks == nullptr || std::string(ranks) == "1", "started as one of ", ranks == nullptr ? "" : ranks,
+                       " MPI ranks, but built without MPI (install an MPI such as libopenmpi-dev and build again)");
+  }
+  return work(std::make_shared<Communicator>());
+}
+
+#endif
+
+}  // namespace onestep::train
