@@ -17,6 +17,9 @@ function(onestep_target_rules target)
     # With sanitizers GCC sees uninitialised values in std::regex where there are none (its manual warns of that).
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   endif()
+  if(ONESTEP_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)  # counts the branches that an input takes
+  endif()
 endfunction()
 
 # onestep_library(NAME [STATIC] [DEPENDS ...]): builds every .cpp of the current folder (op cases, per-ISA kernels and the program

@@ -1,0 +1,18 @@
+// config.json and model.safetensors of a GPT-2 from outside, separated by a NUL byte. Refused with IoError, or read.
+#include "train/gpt2_files.h"
+
+#include "autograd/error.h"
+#include "autograd/ops.h"
+#include "tests/fuzz/input.h"
+
+using namespace onestep;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const fuzz::MemoryFolder folder("config.json", "model.safetensors");
+  folder.fill(fuzz::text_of(data, size));
+  try {
+    train::read_gpt2(folder.path());
+  } catch (const IoError&) {
+  }
+  return 0;
+}
