@@ -106,7 +106,7 @@ def table(kind, rows):
 
 def picture(rows, title):
     """SVG: a bar for every ratio to the fastest peer, and a line at 1."""
-    width, height, left, scale = 720, 24, 250, 130
+    width, height, left, scale = 760, 24, 290, 110
     bars = [row for row in rows if row["ratio"]]
     total = 60 + height * len(bars)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{total}" viewBox="0 0 {width} {total}" '
