@@ -9,6 +9,7 @@
 // The tile's inner step is an outer product: some numbers of a, each times some registers of b. It wants many sums under way,
 // to hide the latency of an fma, and few instructions that are none: 4 x 24 takes 7 loads for 12 of them (6 x 16 takes 8, which
 // is felt where another program shares the core).
+#include "autograd/kernels/gemm_few_rows.h"
 #include "autograd/kernels/gemm_pack.h"
 #include "autograd/kernels/table.h"
 
@@ -224,6 +225,7 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const flo
           const float* packed, float* c, int64_t ldc, bool accumulate, float* workspace) {
   const Operand op_a = trans_a ? Operand{a, 1, lda} : Operand{a, lda, 1};
   const Operand op_b = trans_b ? Operand{b, ldb, 1} : Operand{b, 1, ldb};
+  if (trans_b && m <= kMostDirectRows && k > 0) return few_rows(m, n, k, op_a, b, ldb, c, ldc, accumulate);
   const bool pack_b = packed || trans_b || (m > kFewRows && n * k > kSmallB), pack_a = pack_b && n > kFewCols;
   for (int64_t p = 0; p < k; p += kBlockK) {
     for (int64_t j = 0; j < n; j += kBlockN) {

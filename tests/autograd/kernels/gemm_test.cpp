@@ -70,7 +70,7 @@ TEST_CASE("kernels: gemm keeps its promise for small shapes and every layout") {
     CAPTURE(std::string(name(isa)));
     for (const bool trans_a : {false, true}) {
       for (const bool trans_b : {false, true}) {
-        for (const int64_t m : {1, 2, 5, 6, 7, 13, 29}) {
+        for (const int64_t m : {1, 2, 5, 6, 7, 8, 9, 13, 29}) {
           for (const int64_t n : {1, 3, 8, 15, 16, 17, 31, 33, 50}) {
             for (const int64_t k : {0, 1, 2, 7, 8, 9, 40}) {
               check_promise({trans_a, trans_b, m, n, k});
