@@ -75,7 +75,7 @@ void profile(const Node& node, const Tensor& grad, const Grads& grads) {
 }
 
 void run_rule(Node& node, const Tensor& grad, bool retain_graph) {
-  Grads grads = node.rule(Backward(node, grad));
+  Grads grads = node.rule(node, Backward(node, grad));
   profile(node, grad, grads);
   check<GradError>(grads.size() == node.inputs.size(), node.name, ": its rule returned ", grads.size(), " gradients for ",
                    node.inputs.size(), " inputs");

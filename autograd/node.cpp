@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "autograd/anomaly.h"
-#include "autograd/memory.h"
 #include "autograd/ops.h"
 #include "autograd/profiler.h"
 
@@ -77,17 +76,15 @@ void enter(const char* name, const Tensor& out, TensorList inputs) {
   }
 }
 
-std::shared_ptr<Node> make_node(const char* name, const Tensor& out, TensorList inputs, TensorList saved) {
-  auto node = std::allocate_shared<Node>(memory::Allocator<Node>(), name, out);
-  node->inputs.reserve(inputs.size());
+void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved) {
+  node.inputs.reserve(inputs.size());
   for (const Tensor& input : inputs) {
-    node->inputs.push_back(input.defined() ? input.impl().node : nullptr);
+    node.inputs.push_back(input.defined() ? input.impl().node : nullptr);
   }
-  node->saved.reserve(saved.size());
+  node.saved.reserve(saved.size());
   for (const Tensor& tensor : saved)
-    node->saved.push_back(tensor.defined() ? Node::Saved{tensor.detach(), tensor.version()} : Node::Saved{});
-  if (AnomalyGuard* guard = AnomalyGuard::active()) guard->check_result(*node, out);
-  return node;
+    node.saved.push_back(tensor.defined() ? Node::Saved{tensor.detach(), tensor.version()} : Node::Saved{});
+  if (AnomalyGuard* guard = AnomalyGuard::active()) guard->check_result(node, out);
 }
 
 void set_node(Tensor& tensor, std::shared_ptr<Node> node) {

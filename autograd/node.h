@@ -1,11 +1,11 @@
 #pragma once
 // The recorded graph: nodes, what a backward rule sees, and `record`, the one function through which an op enters the graph.
-#include <array>
 #include <cstddef>
 #include <memory>
-#include <new>
+#include <type_traits>
 #include <vector>
 
+#include "autograd/memory.h"
 #include "autograd/tensor.h"
 
 namespace onestep {
@@ -29,33 +29,11 @@ class TensorList {
 
 /// What may be a backward rule: `Grads rule(const Backward&)` over a few plain values, without destructor. A rule that could
 /// own a Tensor could keep its own output alive, a cycle that is never freed: tensors go into `saved`.
-inline constexpr size_t kRuleCapacity = 192;
 template <class F>
-concept BackwardRule = std::is_trivially_destructible_v<F> && std::is_invocable_r_v<Grads, const F&, const Backward&> &&
-                           sizeof(F) <= kRuleCapacity
-                       && alignof(F) <= alignof(std::max_align_t);
+concept BackwardRule = std::is_trivially_destructible_v<F> && std::is_invocable_r_v<Grads, const F&, const Backward&>;
 
-/// A backward rule, stored in place.
-class Rule {
- public:
-  Rule() = default;
-  template <BackwardRule F>
-  explicit Rule(F f)
-      : call_([](const std::byte* place, const Backward& b) -> Grads {
-          return (*std::launder(reinterpret_cast<const F*>(place)))(b);
-        }) {
-    new (place_.data()) F(f);
-  }
-  explicit operator bool() const { return call_ != nullptr; }
-  Grads operator()(const Backward& b) const { return call_(place_.data(), b); }
-
- private:
-  Grads (*call_)(const std::byte*, const Backward&) = nullptr;
-  alignas(std::max_align_t) std::array<std::byte, kRuleCapacity> place_;
-};
-
-/// One recorded op, or (without a rule) a leaf that collects a gradient. Edges hold nodes, not tensors: the values of an
-/// intermediate result are freed as soon as nobody needs them.
+/// A leaf that collects a gradient, or the part of a recorded op (RecordedOp below) that does not depend on its rule. Edges
+/// hold nodes, not tensors: the values of an intermediate result are freed as soon as nobody needs them.
 class Node {
  public:
   struct Saved {
@@ -68,7 +46,7 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  bool is_leaf() const { return !rule; }
+  bool is_leaf() const { return rule == nullptr; }
   /// How many nodes exist: a test that graphs are freed.
   static int64_t alive();
 
@@ -78,12 +56,24 @@ class Node {
   DType dtype;
   std::vector<std::shared_ptr<Node>> inputs;  ///< Null where an input needs no gradient.
   std::vector<Saved> saved;
-  Rule rule;
+  Grads (*rule)(const Node& self, const Backward& b) = nullptr;
   Tensor grad;         ///< Collected gradient: of a leaf, or of an op after retain_grad().
   Tensor pending;      ///< Gradient that arrived so far in the running backward pass.
   uint64_t visit = 0;  ///< The backward pass that last reached this node.
   bool retains_grad = false;
   bool released = false;
+};
+
+/// A recorded op with its backward rule.
+template <BackwardRule F>
+class RecordedOp : public Node {
+ public:
+  RecordedOp(const char* op_name, const Tensor& output, F f) : Node(op_name, output), f_(f) {
+    rule = [](const Node& self, const Backward& b) -> Grads { return static_cast<const RecordedOp&>(self).f_(b); };
+  }
+
+ private:
+  F f_;
 };
 
 /// What a backward rule sees.
@@ -109,7 +99,8 @@ bool should_record(TensorList inputs);
 /// Charges the op's time where there is a profiler. Throws GradError on an input whose memory holds values with a gradient that
 /// it cannot pass on.
 void enter(const char* name, const Tensor& out, TensorList inputs);
-std::shared_ptr<Node> make_node(const char* name, const Tensor& out, TensorList inputs, TensorList saved);
+/// Ties a new node, whose result is `out`, to the graph: its edges and what it saves.
+void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved);
 void set_node(Tensor& tensor, std::shared_ptr<Node> node);
 }  // namespace detail
 
@@ -120,8 +111,8 @@ template <BackwardRule F>
 Tensor record(const char* name, Tensor out, TensorList inputs, TensorList saved, F rule) {
   detail::enter(name, out, inputs);
   if (!detail::should_record(inputs)) return out;
-  std::shared_ptr<Node> node = detail::make_node(name, out, inputs, saved);
-  node->rule = Rule(rule);
+  auto node = std::allocate_shared<RecordedOp<F>>(memory::Allocator<RecordedOp<F>>(), name, out, rule);
+  detail::connect(*node, out, inputs, saved);
   detail::set_node(out, std::move(node));
   return out;
 }

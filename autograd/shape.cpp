@@ -30,14 +30,6 @@ void Shape::erase(int position) {
   --rank_;
 }
 
-int64_t Shape::numel() const {
-  int64_t count = 1;
-  for (int64_t size : *this) count *= size;
-  return count;
-}
-
-bool Shape::operator==(const Shape& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
-
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   out << '[';
   for (int i = 0; i < shape.rank(); ++i) out << (i ? ", " : "") << shape[i];

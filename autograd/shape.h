@@ -38,8 +38,18 @@ class Shape {
   void erase(int position);
 
   /// Number of elements: the product of all entries (1 for rank 0).
-  int64_t numel() const;
-  bool operator==(const Shape& other) const;
+  int64_t numel() const {
+    int64_t count = 1;
+    for (const int64_t size : *this) count *= size;
+    return count;
+  }
+  bool operator==(const Shape& other) const {
+    if (rank_ != other.rank_) return false;
+    for (int i = 0; i < rank_; ++i) {
+      if ((*this)[i] != other[i]) return false;
+    }
+    return true;
+  }
 
  private:
   Shape(const int64_t* values, size_t count);

@@ -38,26 +38,6 @@ Tensor empty(const Shape& shape, DType dtype) {
   return Tensor(std::move(storage), dtype, shape, contiguous_strides(shape), 0);
 }
 
-const Tensor::Impl& Tensor::impl() const {
-  check<Error>(impl_ != nullptr, "tensor: an undefined (default-constructed) Tensor was used");
-  return *impl_;
-}
-Tensor::Impl& Tensor::impl() { return const_cast<Impl&>(std::as_const(*this).impl()); }
-
-bool Tensor::is_contiguous() const {
-  if (numel() == 0) return true;
-  int64_t step = 1;
-  for (int i = dim() - 1; i >= 0; --i) {
-    if (shape()[i] != 1 && strides()[i] != step) return false;
-    step *= shape()[i];
-  }
-  return true;
-}
-
-void Tensor::check_type(DType wanted) const {
-  check<DTypeError>(dtype() == wanted, "data: asked for ", wanted, " of a tensor of dtype ", dtype(), " (convert with to())");
-}
-
 void Tensor::begin_write(const char* op) {
   check<GradError>(!(requires_grad() && grad_enabled()), op, ": a tensor of shape ", shape(),
                    " that requires grad cannot be written to while recording (wrap the write in NoGradGuard)");

@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograd/dtype.h"
@@ -150,8 +151,11 @@ class Tensor {
   Tensor& masked_fill_(const Tensor& mask, Scalar value);
 
   // ---- for the engine and the ops
-  const Impl& impl() const;
-  Impl& impl();
+  const Impl& impl() const {
+    check<Error>(impl_ != nullptr, "tensor: an undefined (default-constructed) Tensor was used");
+    return *impl_;
+  }
+  Impl& impl() { return const_cast<Impl&>(std::as_const(*this).impl()); }
   /// Counts a write; throws naming `op` on a tensor that requires grad while recording (GradError) and on an expanded one,
   /// whose elements share memory (ShapeError).
   void begin_write(const char* op);
@@ -159,11 +163,23 @@ class Tensor {
   bool is_unique() const { return impl_.use_count() == 1 && impl_->storage.use_count() == 1; }
 
  private:
-  void check_type(DType wanted) const;
+  void check_type(DType wanted) const {
+    check<DTypeError>(dtype() == wanted, "data: asked for ", wanted, " of a tensor of dtype ", dtype(), " (convert with to())");
+  }
   int64_t element_offset(const Shape& index) const;
 
   std::shared_ptr<Impl> impl_;
 };
+
+inline bool Tensor::is_contiguous() const {
+  const Impl& i = impl();
+  int64_t step = 1;
+  for (int d = i.shape.rank() - 1; d >= 0; --d) {
+    if (i.shape[d] != 1 && i.strides[d] != step) return i.shape.numel() == 0;
+    step *= i.shape[d];
+  }
+  return true;
+}
 
 /// An uninitialised contiguous tensor. Throws ShapeError on a negative or too large size.
 Tensor empty(const Shape& shape, DType dtype = DType::float32);

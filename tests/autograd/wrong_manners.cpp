@@ -65,8 +65,9 @@ std::vector<WrongRule> wrong_results() {
          Tensor y = -in[0].detach();
          if (!wrong && !detail::should_record({in[0]})) return y;
          if (!in[0].requires_grad()) return y;
-         std::shared_ptr<Node> node = detail::make_node("neg", y, {in[0]}, {});
-         node->rule = Rule([](const Backward& b) -> Grads { return {-b.grad()}; });
+         const auto rule = [](const Backward& b) -> Grads { return {-b.grad()}; };
+         auto node = std::make_shared<RecordedOp<decltype(rule)>>("neg", y, rule);
+         detail::connect(*node, y, {in[0]}, {});
          detail::set_node(y, node);
          return y;
        }},
