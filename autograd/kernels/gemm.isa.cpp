@@ -31,8 +31,9 @@ constexpr int kUnroll = 4;  // steps along k
 constexpr int64_t kPackedRows = kRows <= 4 ? 4 : 16;
 constexpr int64_t kBlockN = 384;
 
-/// Packing costs more than it brings where b is read by so few rows or has so few elements, and a by so few columns.
-constexpr int64_t kFewRows = 12, kSmallB = 4096, kFewCols = 96;
+/// Packing costs more than it brings where b is read by so few rows or has so few elements, and a by so few columns (fewer do
+/// where a tile would read down the columns of a).
+constexpr int64_t kFewRows = 12, kSmallB = 1000, kFewCols = 96, kFewColsTransposed = 48;
 
 /// Where a tile reads b: the columns of step p along k start at data + p * step.
 struct Columns {
@@ -226,7 +227,8 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const flo
   const Operand op_a = trans_a ? Operand{a, 1, lda} : Operand{a, lda, 1};
   const Operand op_b = trans_b ? Operand{b, ldb, 1} : Operand{b, 1, ldb};
   if (trans_b && m <= kMostDirectRows && k > 0) return few_rows(m, n, k, op_a, b, ldb, c, ldc, accumulate);
-  const bool pack_b = packed || trans_b || (m > kFewRows && n * k > kSmallB), pack_a = pack_b && n > kFewCols;
+  const bool pack_b = packed || trans_b || (m > kFewRows && n * k > kSmallB),
+             pack_a = pack_b && n > (trans_a ? kFewColsTransposed : kFewCols);
   for (int64_t p = 0; p < k; p += kBlockK) {
     for (int64_t j = 0; j < n; j += kBlockN) {
       multiply({.a = {a + p * op_a.inner, op_a.outer, op_a.inner},

@@ -18,7 +18,7 @@ namespace onestep::ops {
 namespace {
 
 constexpr const char* kOp = "scaled_dot_product_attention";
-constexpr int64_t kQueries = 64;  // in a block
+constexpr int64_t kQueries = 128;  // in a block
 constexpr int64_t kKeys = 256;  // the product's k-block: a block of queries starts at a multiple of it, so that every sum over
                                 // keys is cut at the same places whatever queries are computed together
 
@@ -117,6 +117,8 @@ struct Inputs {
   }
 
   AttentionPlan p;
+  /// Between rows of weights: not a multiple of 256 bytes, or a column of them would lie in few places of the caches.
+  int64_t ld = p.keys + 16 * (p.keys % 64 == 0);
   Rows<const T> q{{}, nullptr, {}}, k = q, v = q;
   Tensor mask;
   Offsets mask_starts;
@@ -124,7 +126,7 @@ struct Inputs {
 };
 
 /// A block of queries [first, stop) of one head, the keys [begin, end) among which are those that they see, and scratch memory.
-/// Arrays of weights have rows of `keys` elements, of which [begin, end) are used; masked ones are 0.
+/// Arrays of weights have rows of `ld` elements, of which [begin, end) are used; masked ones are 0.
 template <class T>
 struct Block {
   int64_t head, kv_head, first, stop, begin, end;
@@ -136,13 +138,12 @@ struct Block {
 /// because 0 * NaN is NaN; the bits are the same either way.
 template <class T>
 void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y) {
-  const int64_t keys = in.p.keys;
   w += b.begin;
   if (b.finite)
-    return kernels::gemm(false, false, b.stop - b.first, n, b.end - b.begin, w, keys, x.at(b.kv_head, b.begin), x.ld,
+    return kernels::gemm(false, false, b.stop - b.first, n, b.end - b.begin, w, in.ld, x.at(b.kv_head, b.begin), x.ld,
                          y.at(b.head, b.first), y.ld, false);
   const Visible visible = in.visible(b.head);
-  for (int64_t i = b.first; i < b.stop; ++i, w += keys) {
+  for (int64_t i = b.first; i < b.stop; ++i, w += in.ld) {
     const int64_t begin = visible.begin(i), end = visible.end(i);
     for (int64_t j = b.begin; j < end; ++j) {
       T* const row = b.copy + (j - b.begin) * n;
@@ -151,7 +152,7 @@ void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Ro
       else
         std::fill_n(row, n, T(0));
     }
-    kernels::gemm(false, false, 1, n, std::max<int64_t>(end - b.begin, 0), w, keys, b.copy, n, y.at(b.head, i), y.ld, false);
+    kernels::gemm(false, false, 1, n, std::max<int64_t>(end - b.begin, 0), w, in.ld, b.copy, n, y.at(b.head, i), y.ld, false);
   }
 }
 
@@ -159,21 +160,21 @@ void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Ro
 template <class T>
 void weigh(const Inputs<T>& in, const Block<T>& b) {
   const Visible visible = in.visible(b.head);
-  const int64_t keys = in.p.keys, rows = b.stop - b.first;
+  const int64_t rows = b.stop - b.first;
   T scale = static_cast<T>(in.p.scale);
   kernels::gemm(false, true, rows, b.end - b.begin, in.p.features, in.q.at(b.head, b.first), in.q.ld,
-                in.k.at(b.kv_head, b.begin), in.k.ld, b.weights + b.begin, keys, false);
+                in.k.at(b.kv_head, b.begin), in.k.ld, b.weights + b.begin, in.ld, false);
   if (visible.mask) {  // -inf is set after scaling: the scale may be negative
     for (int64_t i = b.first; i < b.stop; ++i) {
-      T* const row = b.weights + (i - b.first) * keys;
+      T* const row = b.weights + (i - b.first) * in.ld;
       kernels::mul(row, 1, &scale, 0, row, b.end);
       visible.fill_masked(i, row, -std::numeric_limits<T>::infinity());
     }
     scale = 1;
   }
-  kernels::softmax_spans(b.weights, keys, visible.spans(b.first, b.stop).data(), rows, scale, {b.begin, b.end});
+  kernels::softmax_spans(b.weights, in.ld, visible.spans(b.first, b.stop).data(), rows, scale, {b.begin, b.end});
   for (int64_t i = b.first; in.keep && i < b.stop; ++i)
-    in.drop(b.head, i, b.begin, b.end, b.weights + (i - b.first) * keys, b.dropped + (i - b.first) * keys);
+    in.drop(b.head, i, b.begin, b.end, b.weights + (i - b.first) * in.ld, b.dropped + (i - b.first) * in.ld);
 }
 
 /// The gradients that are wanted: rows of dq, dk and dv, or none.
@@ -195,22 +196,22 @@ void backward_block(const Inputs<T>& in, const Block<T>& b, const Rows<const T>&
   }
   weigh(in, b);
   if (to.dv)
-    kernels::gemm(true, false, columns, in.p.value_features, rows, w + b.begin, keys, from, dy.ld, to.dv.at(b.kv_head, b.begin),
-                  to.dv.ld, true);
+    kernels::gemm(true, false, columns, in.p.value_features, rows, w + b.begin, in.ld, from, dy.ld,
+                  to.dv.at(b.kv_head, b.begin), to.dv.ld, true);
   if (!to.dq && !to.dk) return;
   T* const ds = b.ds;
   kernels::gemm(false, true, rows, columns, in.p.value_features, from, dy.ld, in.v.at(b.kv_head, b.begin), in.v.ld,
-                ds + b.begin, keys, false);
+                ds + b.begin, in.ld, false);
   for (int64_t i = b.first; i < b.stop; ++i) {
-    T* const row = ds + (i - b.first) * keys;
+    T* const row = ds + (i - b.first) * in.ld;
     visible.fill_masked(i, row, T(0));
     if (in.keep) in.drop(b.head, i, visible.begin(i), visible.end(i), row, row);
   }
-  kernels::softmax_grad_spans(b.weights, ds, keys, visible.spans(b.first, b.stop).data(), rows, static_cast<T>(in.p.scale),
+  kernels::softmax_grad_spans(b.weights, ds, in.ld, visible.spans(b.first, b.stop).data(), rows, static_cast<T>(in.p.scale),
                               {b.begin, b.end});
   if (to.dq) write_weighted(in, b, ds, in.k, in.p.features, to.dq);
   if (to.dk)
-    kernels::gemm(true, false, columns, in.p.features, rows, ds + b.begin, keys, in.q.at(b.head, b.first), in.q.ld,
+    kernels::gemm(true, false, columns, in.p.features, rows, ds + b.begin, in.ld, in.q.at(b.head, b.first), in.q.ld,
                   to.dk.at(b.kv_head, b.begin), to.dk.ld, true);
 }
 
@@ -237,7 +238,7 @@ void for_each_block(const Inputs<T>& in, const Rows<const T>& weighted, int64_t 
   const double cost = 0.1 * static_cast<double>(p.group * p.queries * p.keys * (p.features + p.value_features + 16));
   const int threads = kernels::threads_for(kv_heads, cost * static_cast<double>(kv_heads));
   const bool finite = !in.hides() || is_finite(weighted, kv_heads, p.keys, n);
-  const int64_t rows = std::min(kQueries, p.queries) * p.keys, size = buffers * rows + (finite ? 0 : p.keys * n);
+  const int64_t rows = std::min(kQueries, p.queries) * in.ld, size = buffers * rows + (finite ? 0 : p.keys * n);
   Tensor scratch = empty({threads, size}, dtype_of<T>());
   T* const memory = scratch.mutable_data<T>();
   const auto run_head = [&](int64_t head, T* buffer) {

@@ -10,7 +10,7 @@
 namespace onestep {
 namespace {
 
-constexpr int64_t kQueries = 70, kKeys = 90;  // more than two blocks of queries
+constexpr int64_t kQueries = 140, kKeys = 160;  // more than one block of queries
 
 struct Leaves {
   explicit Leaves(uint32_t seed) {
