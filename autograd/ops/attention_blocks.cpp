@@ -251,8 +251,11 @@ void for_each_block(const Inputs<T>& in, const Rows<const T>& weighted, int64_t 
                    buffer + buffers * rows});
     }
   };
-  kernels::parallel_pieces(threads, kv_heads, [&](int64_t kv_head, int thread) {
-    for (int64_t i = 0; i < p.group; ++i) run_head(kv_head * p.group + i, memory + thread * size);
+  // Neighbouring heads, whose rows share cache lines, stay on one thread: four pieces a thread, taken as threads come free.
+  const int64_t pieces = std::min<int64_t>(4 * threads, kv_heads);
+  kernels::parallel_pieces(threads, pieces, [&](int64_t piece, int thread) {
+    for (int64_t head = kv_heads * piece / pieces * p.group; head < kv_heads * (piece + 1) / pieces * p.group; ++head)
+      run_head(head, memory + thread * size);
   });
 }
 
