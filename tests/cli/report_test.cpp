@@ -39,6 +39,7 @@ const over = (what) => {
 };
 const seen = {};
 const loss = () => document.querySelector("figure[data-title=loss] svg");
+seen.summary = [...document.querySelectorAll("#summary th")].map((run) => run.textContent).join("|");
 seen.points = [...loss().querySelectorAll("path.curve")].map((path) => path.dataset.points).join(" ");
 over(loss());
 seen.hover = document.getElementById("tip").textContent.replaceAll("\n", "; ");
@@ -139,6 +140,7 @@ TEST_CASE("cli: the report of two runs works in a browser on a desk and on a pho
     const std::string title = title_in_browser(page, folder.path() / "profile", size, &log);
     CAPTURE(title);
     CHECK(log == "");
+    CHECK(contains(title, R"("summary":"|a|b")"));
     CHECK(contains(title, R"("points":"30 30 3 30 30 3")"));  // of each run: loss, smoothed, validation
     CHECK(contains(title, R"("hover":"a loss: )"));
     CHECK(contains(title, "; b validation: "));

@@ -184,7 +184,7 @@ function drawAttention(section) {
     run.attention.layers.forEach((layer, i) =>
       element(choice, "option", { value: `${runs.indexOf(run)} ${i}` }, runs.length > 1 ? `${run.name}: ${layer.name}` : layer.name));
   }
-  element(controls, "span", {}, "rows look, columns are looked at; the darker, the more");
+  element(controls, "span", {}, "rows look, columns are looked at; the stronger the color, the more");
   const heads = element(section, "div", { class: "heads" });
   choice.onchange = () => {
     heads.replaceChildren();
@@ -197,12 +197,26 @@ function drawAttention(section) {
 
 // ---- tables and texts
 
+/** Cards for one run; a table with a column a run to compare several. */
 function drawSummary(section) {
-  runs.forEach((run, i) => run.facts.forEach(([name, value]) => {
-    const card = element(section, "div", runs.length > 1 ? { style: `border-color: ${color(i)}` } : {});
-    element(card, "small", {}, name);
-    element(card, "b", {}, value);
-  }));
+  if (runs.length === 1) {
+    const cards = element(section, "div", { class: "cards" });
+    for (const [name, value] of runs[0].facts) {
+      const card = element(cards, "div");
+      element(card, "small", {}, name);
+      element(card, "b", {}, value);
+    }
+    return;
+  }
+  const table = element(element(section, "div", { class: "scroll" }), "table");
+  const head = element(table, "tr");
+  element(head, "th");
+  runs.forEach((run, i) => element(head, "th", { style: `border-color: ${color(i)}` }, run.name));
+  for (const name of new Set(runs.flatMap((run) => run.facts.map((fact) => fact[0])))) {
+    const row = element(table, "tr");
+    element(row, "td", { class: "note" }, name);
+    for (const run of runs) element(row, "td", {}, run.facts.find((fact) => fact[0] === name)?.[1] ?? "");
+  }
 }
 
 function drawSamples(section) {
