@@ -33,22 +33,29 @@ constexpr void (*kCommands[])(CLI::App&, commands::Action&) = {
 
 constexpr int kBadInput = 2;
 
-// The command that was called, or the program itself.
-const CLI::App& called(const CLI::App& app) {
-  const auto commands = app.get_subcommands();
-  return commands.empty() ? app : *commands[0];
+// The program and the commands that were called: `onestep`, `onestep tokenizer`, `onestep tokenizer train`.
+std::vector<const CLI::App*> called(const CLI::App& app) {
+  std::vector<const CLI::App*> levels{&app};
+  for (auto next = app.get_subcommands(); !next.empty(); next = next[0]->get_subcommands()) levels.push_back(next[0]);
+  return levels;
+}
+
+std::vector<std::string> commands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
 }
 
 // The one sentence for a word that belongs nowhere.
 std::string unknown_word(const CLI::App& app, const std::string& word, const std::string& hint) {
-  std::vector<std::string> known;
-  const bool option = word.starts_with('-'), command = !option && &called(app) == &app;
+  const auto levels = called(app);
+  std::vector<std::string> known = commands_of(*levels.back());
+  const bool option = word.starts_with('-'), command = !option && !known.empty();
   if (option) {
-    for (const CLI::App* level : {&app, &called(app)}) {
+    known.clear();
+    for (const CLI::App* level : levels) {
       for (const auto* known_option : level->get_options()) known.push_back("--" + known_option->get_single_name());
     }
-  } else if (command) {
-    for (const auto* subcommand : app.get_subcommands({})) known.push_back(subcommand->get_name());
   }
   const std::string meant = onestep::train::nearest(word, known);
   return (option    ? "unknown option "
@@ -59,12 +66,18 @@ std::string unknown_word(const CLI::App& app, const std::string& word, const std
 
 // The one sentence for a command line that cannot be read.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const bool no_command = &called(app) == &app;
-  const std::string hint = " (see onestep " + (no_command ? "" : called(app).get_name() + ' ') + "--help)";
+  const auto levels = called(app);
+  std::string hint = " (see ";
+  for (const CLI::App* level : levels) hint += level->get_name() + ' ';
+  hint += "--help)";
   const auto extras = app.remaining(/*recurse=*/true);
   if (!extras.empty()) return unknown_word(app, extras[0], hint);
-  if (no_command && error.get_name() == "RequiredError") return "no command given" + hint;
-  return error.what() + hint;
+  const std::vector<std::string> commands = commands_of(*levels.back());
+  if (commands.empty() || error.get_name() != "RequiredError") return error.what() + hint;
+  if (levels.size() == 1) return "no command given" + hint;
+  std::string needed = levels.back()->get_name() + ": needs one of";
+  for (const std::string& name : commands) needed += (name == commands[0] ? " " : ", ") + name;
+  return needed + hint;
 }
 
 int run(int argc, char** argv) {

@@ -82,7 +82,7 @@ TEST_CASE("cli: tokenizer says in one sentence what is wrong") {
   CHECK(refusal({"decode", kBpe, path + "/ids"}) == "onestep: decode: not a token id: \"x\"\n");
   write(path + "/ids", "[99999]");
   CHECK(refusal({"decode", kBpe, path + "/ids"}) == "onestep: decode: token id must be from 0 to 999: got 99999\n");
-  CHECK(contains(refusal({}), "subcommand is required"));
+  CHECK(refusal({}).starts_with("onestep: tokenizer: needs one of train, encode, decode ("));
 }
 
 TEST_CASE("cli: a run trains with bpe and evaluates on another text though its own is gone") {
