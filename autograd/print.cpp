@@ -5,6 +5,8 @@
 #include <ostream>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autograd/node.h"
@@ -138,15 +140,30 @@ class Writer {
   size_t next_ = 0;
 };
 
+/// What PyTorch's print calls the op that made a tensor, and the number of its overload: sum over dims -> {"sum", 1}
+std::pair<std::string_view, int> pytorch_op(const Node& node) {
+  const std::string_view op = node.name;
+  if (op == "matmul") return {node.shape.rank() == 2 ? "mm" : "bmm", 0};
+  if (op == "linear") return {node.inputs[2] ? "addmm" : "mm", 0};
+  if (op == "sum" || op == "mean") return {op, node.shape.empty() ? 0 : 1};
+  if (op == "pow") return {op, node.inputs.size() == 2 ? 1 : 0};
+  if (op == "cross_entropy") return {"nll_loss", 0};
+  if (op == "layer_norm") return {"native_layer_norm", 0};
+  if (op == "reshape") return {"view", 0};
+  if (op == "to") return {"to_copy", 0};
+  return {op, 0};
+}
+
 /// masked_fill_ -> MaskedFillBackward0
-std::string grad_fn(std::string_view op) {
+std::string grad_fn(const Node& node) {
+  const auto [op, overload] = pytorch_op(node);
   std::string name;
   bool upper = true;
   for (char c : op) {
     if (c != '_') name += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
     upper = c == '_';
   }
-  return "grad_fn=<" + name + "Backward0>";
+  return "grad_fn=<" + name + "Backward" + std::to_string(overload) + ">";
 }
 
 std::vector<std::string> suffixes(const Tensor& x) {
@@ -160,7 +177,7 @@ std::vector<std::string> suffixes(const Tensor& x) {
   if (x.dtype() == DType::float64 || (is_empty && x.dtype() != DType::float32))
     parts.push_back("dtype=torch." + std::string(name(x.dtype())));
   if (!x.is_leaf())
-    parts.push_back(grad_fn(x.impl().node->name));
+    parts.push_back(grad_fn(*x.impl().node));
   else if (x.requires_grad())
     parts.push_back("requires_grad=True");
   return parts;

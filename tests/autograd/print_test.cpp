@@ -46,6 +46,19 @@ Tensor made_by(const std::string& op, Tensor x) {
          return masked_fill_(y, gt(x, 0), 0);
        }},
       {"detach", [&] { return x.detach(); }},
+      {"matmul", [&] { return matmul(x, x.t()); }},
+      {"linear", [&] { return linear(x, x); }},
+      {"linear with bias", [&] { return linear(x, x, x.select(1, 0)); }},
+      {"layer_norm", [&] { return layer_norm(x, x.shape().back()); }},
+      {"cross_entropy", [&] { return cross_entropy(x, zeros(x.shape()[0], DType::int64)); }},
+      {"reshape", [&] { return reshape(x, {-1}); }},
+      {"to", [&] { return to(x, DType::float64); }},
+      {"sum", [&] { return sum(x); }},
+      {"sum over dim", [&] { return sum(x, {0}); }},
+      {"mean", [&] { return mean(x); }},
+      {"mean over dim", [&] { return mean(x, {0}); }},
+      {"pow", [&] { return pow(x, 2); }},
+      {"pow of tensors", [&] { return pow(x, x); }},
   };
   return makers.at(op)();
 }

@@ -17,7 +17,7 @@ namespace {
 
 const std::string kSource = ONESTEP_SOURCE_DIR;
 const std::string kConsumerPrints = "own module.h\n0.4583\n0.0477\n";
-const std::string kLayerPrints = "tensor([[ 1.2847, -0.5979]], grad_fn=<LinearBackward0>)\n";
+const std::string kLayerPrints = "tensor([[ 1.2847, -0.5979]], grad_fn=<MmBackward0>)\n";
 
 /// The stdout of a program that must succeed.
 std::string output_of(const std::vector<std::string>& command) {

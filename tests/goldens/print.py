@@ -34,6 +34,19 @@ def case(shape, values, dtype=torch.float32, op=""):
         "slice": lambda: x[0:1],
         "masked_fill_": lambda: x.clone().masked_fill_(x > 0, 0.0),
         "detach": lambda: x.detach(),
+        "matmul": lambda: x @ x.t(),
+        "linear": lambda: torch.nn.functional.linear(x, x),
+        "linear with bias": lambda: torch.nn.functional.linear(x, x, x[:, 0]),
+        "layer_norm": lambda: torch.nn.functional.layer_norm(x, (x.shape[-1],)),
+        "cross_entropy": lambda: torch.nn.functional.cross_entropy(x, torch.zeros(len(x), dtype=torch.int64)),
+        "reshape": lambda: x.reshape(-1),
+        "to": lambda: x.to(torch.float64),
+        "sum": lambda: x.sum(),
+        "sum over dim": lambda: x.sum(0),
+        "mean": lambda: x.mean(),
+        "mean over dim": lambda: x.mean(0),
+        "pow": lambda: x**2,
+        "pow of tensors": lambda: x**x,
     }[op]()
     name = str(dtype).replace("torch.", "")
     CASES.append({"dtype": name, "shape": list(shape), "values": [listed(v) for v in values], "op": op, "text": str(y)})
@@ -125,6 +138,9 @@ case([2, 3], [0.1, 0.2, 0.9], op="slice")
 case([6], [0.1, -0.2, 0.9], op="neg")
 case([7], [0.1, -0.2, 0.9], op="neg")
 case([8], [0.1, -0.2, 0.9], f64, op="exp")
+for op in ["matmul", "linear", "linear with bias", "layer_norm", "cross_entropy", "reshape", "to", "sum", "sum over dim", "mean",
+           "mean over dim", "pow", "pow of tensors"]:
+    case([2, 3], [0.1, 0.2, 0.9, 0.4], op=op)
 for n in range(3, 9):
     case([n], [0.1, 0.2], f64, op="leaf")
     case([n, 2], [10.1, 0.2], f64, op="neg")
