@@ -35,7 +35,8 @@ function(onestep_library name)
   endif()
   add_library(onestep_${name} ${kind} ${sources})
   add_library(onestep::${name} ALIAS onestep_${name})
-  set_target_properties(onestep_${name} PROPERTIES EXPORT_NAME ${name} DEFINE_SYMBOL "")  # shared or not: the same flags
+  set_target_properties(onestep_${name} PROPERTIES EXPORT_NAME ${name} DEFINE_SYMBOL ""  # shared or not: the same flags
+                        VERSION ${onestep_VERSION} SOVERSION ${onestep_VERSION_MAJOR}.${onestep_VERSION_MINOR})
   onestep_target_rules(onestep_${name})
   target_include_directories(onestep_${name} INTERFACE $<BUILD_INTERFACE:${ONESTEP_INCLUDE_DIR}>)
   target_link_libraries(onestep_${name} PUBLIC ${ARG_DEPENDS})

@@ -213,6 +213,8 @@ TEST_CASE("bootstrap: without root or sudo it says what to install") {
   result = machine.run({"version"});
   CHECK(result.status == 0);
   CHECK(contains(machine.take_log(), "install -y --no-install-recommends libcli11-dev\n"));
+  CHECK(machine.run({"test"}).out == "tests\n");  // what the tests can do without is installed only where that is possible
+  CHECK(contains(machine.take_log(), " doctest-dev graphviz libopenmpi-dev openmpi-bin clang-tidy doxygen\n"));
 }
 
 TEST_CASE("bootstrap: other systems need a compiler and a new enough CMake") {
@@ -359,7 +361,7 @@ TEST_CASE("bootstrap: calls at the same time build once") {
 }
 
 TEST_CASE("bootstrap: the shell scripts parse") {
-  for (const char* file : {"onestep", ".ci/run"}) {
+  for (const char* file : {"onestep", ".ci/run", "tests/tidy.sh", "tests/docs/reference.sh"}) {
     CAPTURE(file);
     CHECK(run_process({"bash", "-n", ONESTEP_SOURCE_DIR + std::string("/") + file}).status == 0);
   }

@@ -34,11 +34,11 @@ std::string install(const TemporaryFolder& folder) {
   return prefix;
 }
 
-/// Configures the project in a folder of the sources and returns its build folder.
+/// Configures a project and returns its build folder.
 std::string configure(const std::string& project, const TemporaryFolder& folder, const std::string& setting) {
   const std::string build = folder.path() / "build";
-  output_of({"cmake", "-S", kSource + project, "-B", build, "-G", ONESTEP_GENERATOR,
-             "-DCMAKE_CXX_COMPILER=" ONESTEP_CXX_COMPILER, setting});
+  output_of(
+      {"cmake", "-S", project, "-B", build, "-G", ONESTEP_GENERATOR, "-DCMAKE_CXX_COMPILER=" ONESTEP_CXX_COMPILER, setting});
   return build;
 }
 
@@ -54,7 +54,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 TEST_CASE("install: a project finds the package and runs with all layers or one") {
   const TemporaryFolder folder;
   const std::string prefix = install(folder);
-  const std::string build = configure("/tests/consumer", folder, "-DCMAKE_PREFIX_PATH=" + prefix);
+  const std::string build = configure(kSource + "/tests/consumer", folder, "-DCMAKE_PREFIX_PATH=" + prefix);
   output_of({"cmake", "--build", build, "--target", "consumer", "layer"});
   CHECK(output_of({build + "/consumer"}) == kConsumerPrints);
   CHECK(output_of({build + "/layer"}) == kLayerPrints);
@@ -66,9 +66,27 @@ TEST_CASE("install: a project finds the package and runs with all layers or one"
 
 TEST_CASE("install: the examples are a project that builds with it") {
   const TemporaryFolder folder;
-  const std::string build = configure("/examples", folder, "-DCMAKE_PREFIX_PATH=" + install(folder));
+  const std::string build = configure(kSource + "/examples", folder, "-DCMAKE_PREFIX_PATH=" + install(folder));
   output_of({"cmake", "--build", build, "--target", "example_01_one_query"});
   CHECK(output_of({build + "/01_one_query"}) == read(kSource + "/examples/expected/01_one_query.txt"));
+}
+
+TEST_CASE("install: the CMake lines of the README build its example") {
+  const TemporaryFolder folder;
+  const std::string prefix = install(folder), readme = read(kSource + "/README.md");
+  const auto block = [&](const std::string& language) {
+    const size_t begin = readme.find("```" + language + '\n') + language.size() + 4;
+    return readme.substr(begin, readme.find("```\n", begin) - begin);
+  };
+  const fs::path project = folder.path() / "project";
+  fs::create_directory(project);
+  std::ofstream(project / "program.cpp") << block("cpp");
+  std::ofstream(project / "CMakeLists.txt") << "cmake_minimum_required(VERSION 3.24)\nproject(readme LANGUAGES CXX)\n"
+                                            << "add_executable(program program.cpp)\n"
+                                            << block("cmake");
+  const std::string build = configure(project, folder, "-DCMAKE_PREFIX_PATH=" + prefix);
+  output_of({"cmake", "--build", build});
+  CHECK(output_of({build + "/program"}) == block("text"));
 }
 
 TEST_CASE("install: the package refuses another minor version and unknown components") {
@@ -87,7 +105,8 @@ TEST_CASE("install: the package refuses another minor version and unknown compon
 
 TEST_CASE("install: as a folder of a project it offers the libraries and their headers only") {
   const TemporaryFolder folder;
-  const std::string prefix = install(folder), build = configure("/tests/consumer", folder, "-DONESTEP_SOURCE=" + kSource);
+  const std::string prefix = install(folder),
+                    build = configure(kSource + "/tests/consumer", folder, "-DONESTEP_SOURCE=" + kSource);
   const std::string targets = output_of({"cmake", "--build", build, "--target", "help"});
   CHECK(contains(targets, "onestep_train"));
   CHECK(!contains(targets, "onestep_tests"));
