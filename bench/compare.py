@@ -18,8 +18,9 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PEERS = {"step": ["torch", "torch_compile", "jax"], "attention": ["torch_sdpa", "torch_naive", "jax"],
+PEERS = {"step": ["torch", "torch_compile", "jax"], "scaling": ["torch"], "attention": ["torch_sdpa", "torch_naive", "jax"],
          "matmul": ["onednn", "openblas", "torch"], "small": ["torch", "jax"], "generate": ["torch", "jax"]}
+MODEL_B = "--heads 6 --embd 384 --ctx 256"
 GPT2 = "--layers 12 --heads 12 --embd 768 --vocab 50257"
 SQUARES = [f"--m {n} --n {n} --k {n}" for n in (64, 128, 256, 512, 1024, 2048)]
 SHAPES = [f"--m {m} --n {n} --k {k}" for m, n, k in
@@ -27,8 +28,11 @@ SHAPES = [f"--m {m} --n {n} --k {k}" for m, n, k in
            (256, 65, 384))]
 WORK = {
     "step": {"(a) L4 H4 C128 T64 B12": "--layers 4 --heads 4 --embd 128 --ctx 64 --batch 12",
-             "(b) L6 H6 C384 T256 B8": "--layers 6 --heads 6 --embd 384 --ctx 256 --batch 8",
+             "(b) L6 H6 C384 T256 B8": f"{MODEL_B} --layers 6 --batch 8",
              "(c) GPT-2 124M T256 B1": f"{GPT2} --ctx 256 --batch 1"},
+    "scaling": {f"(b), threads: {threads}": f"{MODEL_B} --layers 6 --batch 8 --threads {threads}" for threads in (1, 2)}
+               | {f"(b), batch: {batch}": f"{MODEL_B} --layers 6 --batch {batch}" for batch in (1, 2, 4, 8)}
+               | {f"(b), layers: {layers}": f"{MODEL_B} --layers {layers} --batch 8" for layers in (1, 2, 4, 6)},
     "attention": {f"{mode} B{b} T{t} C{c} H{h}": f"--B {b} --T {t} --C {c} --H {h} --mode {mode}"
                   for b, t, c, h in ((12, 64, 128, 4), (8, 256, 384, 6), (4, 1024, 768, 12), (1, 4096, 512, 8))
                   for mode in ("fwd", "fwdbwd")},
@@ -42,11 +46,10 @@ WORK = {
 }
 
 
-def run(command, threads):
+def run(command):
     """The JSON that a command prints, or None if it cannot run here."""
-    environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
         return None
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
@@ -56,9 +59,12 @@ def run(command, threads):
 def contestants(kind, flags, options):
     """Name -> command, ours first."""
     budget = ["--budget", str(options.budget)]
-    ours = [options.onestep, "bench", kind, *flags.split(), *budget, "--json"]
-    peers = {name: [sys.executable, str(HERE / "peers" / f"{kind}.py"), "--framework", name, *flags.split(), *budget, "--threads",
-                    str(options.threads)] for name in PEERS[kind]}
+    program = "step" if kind == "scaling" else kind
+    if "--threads" not in flags:
+        flags += f" --threads {options.threads}"
+    ours = [options.onestep, "bench", program, *flags.split(), *budget, "--json"]
+    peers = {name: [sys.executable, str(HERE / "peers" / f"{program}.py"), "--framework", name, *flags.split(), *budget]
+             for name in PEERS[kind]}
     return {"onestep": ours, **peers}
 
 
@@ -67,7 +73,7 @@ def compare(kind, label, flags, options, limits):
     results = {}
     for _ in range(options.rounds):
         for name, command in contestants(kind, flags, options).items():
-            result = run(command, options.threads)
+            result = run(command)
             if result:
                 results.setdefault(name, []).append(result)
     if "onestep" not in results:
@@ -138,7 +144,7 @@ def main():
     unknown = set(options.kinds) - set(WORK)
     if unknown:
         parser.error(f"unknown kind {', '.join(sorted(unknown))} (one of {', '.join(WORK)})")
-    limits = run([options.onestep, "bench", "limits", "--json", "--budget", "2"], options.threads)
+    limits = run([options.onestep, "bench", "limits", "--json", "--budget", "2", "--threads", str(options.threads)])
     if not limits:
         raise SystemExit(f"compare.py: {options.onestep} bench limits failed (build it, or give --onestep)")
     about = f"{limits['cpu']}, {limits['isa']}, {options.threads} thread{'s' * (options.threads > 1)}"
