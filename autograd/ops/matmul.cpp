@@ -1,5 +1,7 @@
 // Matrix products. gemm reads the operands where they lie, by their strides: a transposed matrix or a head-split view
 // [B, H, T, d] with row stride C costs no copy.
+#include <utility>
+
 #include "autograd/kernels/kernels.h"
 #include "autograd/ops/matrices.h"
 #include "autograd/ops/strided.h"
@@ -18,6 +20,15 @@ Tensor stacked(const Tensor& x) {
   const ops::MergedDims<1> merged(leading, {strides});
   if (merged.sizes.rank() > 1) return {};
   return ops::view_of(x, {merged.sizes[0], x.shape().back()}, {merged.strides[0][0], x.strides().back()}, x.offset());
+}
+
+/// [..., m, k] -> [..., k, m], a view without graph
+Tensor transposed(const Tensor& x) {
+  Shape shape = x.shape(), strides = x.strides();
+  const int last = x.dim() - 1;
+  std::swap(shape[last - 1], shape[last]);
+  std::swap(strides[last - 1], strides[last]);
+  return ops::view_of(x, shape, strides, x.offset());
 }
 
 /// [..., k] -> [rows, k]
@@ -108,14 +119,13 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   return record("matmul", product("matmul", a, b), {a, b}, {b.requires_grad() ? a : Tensor(), a.requires_grad() ? b : Tensor()},
                 [](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims
                   Tensor da, db;
-                  if (g.needs(0))
-                    da = ops::sum_to(product("matmul", g.grad(), transpose(g.saved(1), -2, -1)), g.input_shape(0));
+                  if (g.needs(0)) da = ops::sum_to(product("matmul", g.grad(), transposed(g.saved(1))), g.input_shape(0));
                   if (g.needs(1)) {
                     const Shape& shape = g.input_shape(1);
                     if (shape.rank() == 2)
-                      db = product("matmul", transpose(as_rows(g.saved(0)), 0, 1), as_rows(g.grad()));
+                      db = product("matmul", transposed(as_rows(g.saved(0))), as_rows(g.grad()));
                     else
-                      db = ops::sum_to(product("matmul", transpose(g.saved(0), -2, -1), g.grad()), shape);
+                      db = ops::sum_to(product("matmul", transposed(g.saved(0)), g.grad()), shape);
                   }
                   return {da, db};
                 });
@@ -183,13 +193,13 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_linear(x, weight, bias);
   if (x.dim() == 1) return squeeze(linear(unsqueeze(x, 0), weight, bias), 0);
-  Tensor y = product("linear", x, transpose(weight.detach(), 0, 1));
+  Tensor y = product("linear", x, transposed(weight));
   if (bias.defined()) add_bias(y, bias);
   return record("linear", y, {x, weight, bias}, {weight.requires_grad() ? x : Tensor(), x.requires_grad() ? weight : Tensor()},
                 [](const Backward& b) -> Grads {  // dx = dy W, dW = dy^T x over all rows, db = sum of the rows of dy
                   Tensor dx, dw, db;
                   if (b.needs(0)) dx = product("linear", b.grad(), b.saved(1));
-                  if (b.needs(1)) dw = product("linear", transpose(as_rows(b.grad()), 0, 1), as_rows(b.saved(0)));
+                  if (b.needs(1)) dw = product("linear", transposed(as_rows(b.grad())), as_rows(b.saved(0)));
                   if (b.needs(2)) db = sum_of_rows(b.grad());
                   return {dx, dw, db};
                 });

@@ -17,8 +17,8 @@ struct Matrices {
 /// x [..., m, k] where it lies if its rows or columns have unit stride, else a row-major copy.
 inline Matrices matrices(const Tensor& x) {
   const int rows = x.dim() - 2, cols = x.dim() - 1;
-  if (x.shape()[cols] <= 1 || x.strides()[cols] == 1) return {x.detach(), false, x.strides()[rows]};
-  if (x.shape()[rows] <= 1 || x.strides()[rows] == 1) return {x.detach(), true, x.strides()[cols]};
+  if (x.shape()[cols] <= 1 || x.strides()[cols] == 1) return {x, false, x.strides()[rows]};
+  if (x.shape()[rows] <= 1 || x.strides()[rows] == 1) return {x, true, x.strides()[cols]};
   return {contiguous_values(x), false, x.shape()[cols]};
 }
 
