@@ -134,6 +134,17 @@ TEST_CASE("distributed: ranks in network namespaces of their own have the same b
     CHECK_MESSAGE(contains(result.out, ": the bits of one process; "), result.out);
 }
 
+TEST_CASE("distributed: the page's table of machines is what its script prints") {
+  const std::string page = read(ONESTEP_SOURCE_DIR "/docs/distributed.md"), script = "`bench/machines.sh ";
+  const size_t begin = page.find(script) + script.size();
+  REQUIRE(begin != std::string::npos + script.size());
+  const std::string speed = page.substr(begin, page.find('`', begin) - begin);
+  const ProcessResult result = run_process({ONESTEP_SOURCE_DIR "/bench/machines.sh", speed});
+  CHECK(result.status == 0);
+  CHECK(result.out.starts_with("| machines |"));
+  CHECK(contains(page, result.out));
+}
+
 TEST_CASE("distributed: what is wrong for all ranks is said once") {
   if (skips()) return;
   const RankRuns runs;
