@@ -1,9 +1,11 @@
 // The backward pass: one iteration over the reachable nodes, newest first.
 #include <algorithm>
 #include <atomic>
+#include <unordered_map>
 #include <vector>
 
 #include "autograd/anomaly.h"
+#include "autograd/grad_hook.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
@@ -92,6 +94,38 @@ void run_rule(Node& node, const Tensor& grad, bool retain_graph) {
   }
 }
 
+/// Visits one node: collects the gradient that arrived, runs the op's rule.
+void visit(Node& node, bool retain_graph) {
+  if (!node.pending.defined()) return;  // its op's rule had no gradient to give
+  const Tensor grad = std::move(node.pending);
+  node.pending = Tensor();
+  if (node.is_leaf() || node.retains_grad) collect(node, grad, node.is_leaf() && grad.is_unique());
+  if (!node.is_leaf()) run_rule(node, grad, retain_graph);
+}
+
+/// For a GradHook: the leaves, which come last in a pass, visited as soon as no op is left that uses them.
+class EarlyLeaves {
+ public:
+  explicit EarlyLeaves(const std::vector<Node*>& nodes) {
+    if (!hook_) return;
+    for (const Node* node : nodes)
+      for (const auto& input : node->inputs)
+        if (input && input->is_leaf()) ++uses_[input.get()];
+  }
+  void passed(const Node& op) {
+    if (!hook_) return;
+    for (const auto& input : op.inputs) {
+      if (!input || !input->is_leaf() || --uses_[input.get()] > 0 || !input->pending.defined()) continue;
+      visit(*input, /*retain_graph=*/false);
+      hook_->ready(*input);
+    }
+  }
+
+ private:
+  const GradHook* hook_ = GradHook::active();
+  std::unordered_map<const Node*, int64_t> uses_;
+};
+
 /// Leaves no half-summed gradient behind when a rule throws.
 struct PendingGuard {
   const std::vector<Node*>& nodes;
@@ -115,12 +149,10 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
   const std::vector<Node*> nodes = reachable(impl().node.get());
   const PendingGuard guard{nodes};
   nodes.front()->pending = gradient.defined() ? seed.clone() : seed;
+  EarlyLeaves leaves(nodes);
   for (Node* node : nodes) {
-    if (!node->pending.defined()) continue;  // its op's rule had no gradient to give
-    const Tensor grad = std::move(node->pending);
-    node->pending = Tensor();
-    if (node->is_leaf() || node->retains_grad) collect(*node, grad, node->is_leaf() && grad.is_unique());
-    if (!node->is_leaf()) run_rule(*node, grad, retain_graph);
+    visit(*node, retain_graph);
+    leaves.passed(*node);
   }
 }
 

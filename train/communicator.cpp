@@ -14,13 +14,17 @@ std::span<const std::byte> bytes_of(const T& values) {
 
 }  // namespace
 
-void Communicator::exchange(const Outgoing& to, const Incoming& from) {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
-  transfer(to, from);
-  traffic_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+std::unique_ptr<Communicator::Transfer> Communicator::start(const Outgoing& to, const Incoming& from) {
   for (size_t r = 0; r < to.size(); ++r)
     if (static_cast<int>(r) != rank()) traffic_.bytes += static_cast<int64_t>(to[r].size());
+  return transfer(to, from);
+}
+
+void Communicator::wait(Transfer& transfer) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  transfer.wait();
+  traffic_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 std::vector<std::string> Communicator::gather_text(const std::string& mine) {

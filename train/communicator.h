@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,8 +34,22 @@ class Communicator {
 
   using Outgoing = std::vector<std::span<const std::byte>>;  ///< By rank.
   using Incoming = std::vector<std::span<std::byte>>;
-  /// Sends to[r] to every other rank r and fills from[r] with what it sent here; both know the sizes, 0 is no message.
-  void exchange(const Outgoing& to, const Incoming& from);
+  /// Messages on their way.
+  class Transfer {
+   public:
+    virtual ~Transfer() = default;
+    /// Lets them go on without waiting for them.
+    virtual void progress() {}
+    /// Returns when all have been sent and received.
+    virtual void wait() {}
+  };
+  /// Starts to send to[r] to every other rank r and to fill from[r] with what it sends here; both know the sizes, 0 is no
+  /// message. All of it must stay where it is until it has been waited for.
+  std::unique_ptr<Transfer> start(const Outgoing& to, const Incoming& from);
+  /// Waits for what was started.
+  void wait(Transfer& transfer);
+  /// Starts a transfer and waits for it.
+  void exchange(const Outgoing& to, const Incoming& from) { wait(*start(to, from)); }
 
   /// What every rank gave, by rank.
   std::vector<std::string> gather_text(const std::string& mine);
@@ -68,7 +83,7 @@ class Communicator {
   Traffic traffic_;
 
  private:
-  virtual void transfer(const Outgoing&, const Incoming&) {}
+  virtual std::unique_ptr<Transfer> transfer(const Outgoing&, const Incoming&) { return std::make_unique<Transfer>(); }
   double timeout_ = 600;
 };
 

@@ -102,6 +102,7 @@ struct TrainConfig {
 
 /// How the ranks of a run work together (docs/distributed.md).
 struct DistributedConfig {
+  std::string reduce = "exact";  ///< or "allreduce"
   int64_t bucket_mb = 25;
   double timeout = 600;  ///< seconds
   bool operator==(const DistributedConfig&) const = default;

@@ -290,6 +290,12 @@ std::vector<Field> distributed_fields() {
   using D = DistributedConfig;
   constexpr auto in = &Config::distributed;
   return {
+      field(
+          "distributed.reduce", in, &D::reduce,
+          "exact adds the gradients of all micro-batches in their order, so that the number of ranks changes no bit; allreduce "
+          "sends only the sum of each rank's own, which is faster and depends on the number of ranks")
+          .one_of({"exact", "allreduce"})
+          .changeable(),
       field("distributed.bucket_mb", in, &D::bucket_mb, "MiB of gradients that travel at a time").range(1, 1024).changeable(),
       field("distributed.timeout", in, &D::timeout, "seconds without an answer after which a rank is taken to hang")
           .range(0.1, 1e6)

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "autograd/grad_hook.h"
 #include "autograd/ops.h"
 
 namespace onestep::train {
@@ -79,9 +80,19 @@ std::vector<ParameterGroup> DataParallel::owned_groups() const {
   return owned;
 }
 
-size_t DataParallel::index_of(const Tensor& parameter) const {
-  const auto same = [&](const auto& named) { return &named.second.impl() == &parameter.impl(); };
+size_t DataParallel::index_of(const Tensor& parameter) const { return index_of(*parameter.impl().node); }
+
+size_t DataParallel::index_of(const Node& leaf) const {
+  const auto same = [&](const auto& named) { return named.second.impl().node.get() == &leaf; };
   return static_cast<size_t>(std::find_if(parameters_.begin(), parameters_.end(), same) - parameters_.begin());
+}
+
+std::vector<size_t> DataParallel::buckets_of(size_t parameter) const {
+  std::vector<size_t> buckets;
+  for (size_t b = 0; b < buckets_.size(); ++b)
+    if (std::any_of(buckets_[b].begin(), buckets_[b].end(), [=](const auto& piece) { return piece.parameter == parameter; }))
+      buckets.push_back(b);
+  return buckets;
 }
 
 // ---- gradients
@@ -92,47 +103,66 @@ void DataParallel::zero_grad() {
   std::fill(sums_.begin(), sums_.end(), Tensor());
 }
 
-void DataParallel::reduce_gradients(const std::vector<bool>& contributes) {
-  if (alone()) return;  // backward() adds to the gradients in the same order
-  const NoGradGuard no_grad;
-  std::vector<Tensor> grads;
-  for (auto& [name, parameter] : parameters_) {
-    if (!contributes[rank()]) break;
-    check<GradError>(parameter.grad().defined(), "distributed: the parameter ", name, " has no gradient");
-    grads.push_back(contiguous(parameter.grad()));
-    parameter.zero_grad();
+void DataParallel::reduce_gradients(const std::vector<bool>& contributes, const std::function<void()>& backward) {
+  if (alone()) return backward();                 // which adds to the gradients in the same order
+  std::vector<int64_t> missing(buckets_.size());  // gradients that are not ready, by bucket
+  for (size_t p = 0; p < parameters_.size(); ++p)
+    for (const size_t bucket : buckets_of(p)) ++missing[bucket];
+  std::vector<Journey> journeys;  // in the order of buckets, on every rank
+  const auto send_ready = [&] {
+    while (journeys.size() < buckets_.size() && missing[journeys.size()] == 0)
+      journeys.push_back(send_bucket(buckets_[journeys.size()], contributes));
+    for (Journey& journey : journeys) journey.transfer->progress();
+  };
+  {
+    const GradHook hook([&](const Node& leaf) {
+      for (const size_t bucket : buckets_of(index_of(leaf))) --missing[bucket];
+      send_ready();
+    });
+    backward();
   }
-  for (size_t b = 0; b < buckets_.size(); ++b) reduce_bucket(b, grads, contributes);
+  std::fill(missing.begin(), missing.end(), 0);
+  send_ready();
+  for (size_t b = 0; b < buckets_.size(); ++b) add_bucket(b, std::move(journeys[b]));
+  for (auto& [_, parameter] : parameters_) parameter.zero_grad();
   set_shard_gradients();
 }
 
-void DataParallel::reduce_bucket(size_t bucket, const std::vector<Tensor>& grads, const std::vector<bool>& contributes) {
-  const std::vector<int64_t> starts = run_starts(buckets_[bucket], ranks());
+DataParallel::Journey DataParallel::send_bucket(const Bucket& bucket, const std::vector<bool>& contributes) {
+  const NoGradGuard no_grad;
+  const std::vector<int64_t> starts = run_starts(bucket, ranks());
   const DType dtype = parameters_.front().second.dtype();
   const int64_t owned = starts[rank() + 1] - starts[rank()];
-  Tensor mine;
+  Journey journey;
   if (contributes[rank()]) {
-    mine = empty({starts.back()}, dtype);
+    journey.mine = zeros({starts.back()}, dtype);  // which is the gradient where no target counts
     int64_t place = 0;
-    for (const ParameterPiece& piece : buckets_[bucket]) {
-      copy_elements(mine, place, grads[piece.parameter], piece.begin, piece.size());
+    for (const ParameterPiece& piece : bucket) {
+      const Tensor grad = parameters_[piece.parameter].second.grad();
+      if (grad.defined()) copy_elements(journey.mine, place, contiguous(grad), piece.begin, piece.size());
       place += piece.size();
     }
   }
-  std::vector<Tensor> parts(ranks());
+  journey.parts.resize(ranks());
   Communicator::Outgoing to(ranks());
   Communicator::Incoming from(ranks());
   for (size_t r = 0; r < ranks(); ++r) {
     if (r == rank()) continue;
-    if (mine.defined()) to[r] = bytes_of(mine, starts[r], starts[r + 1] - starts[r]);
+    if (journey.mine.defined()) to[r] = bytes_of(journey.mine, starts[r], starts[r + 1] - starts[r]);
     if (!contributes[r]) continue;
-    parts[r] = empty({owned}, dtype);
-    from[r] = writable_bytes_of(parts[r], 0, owned);
+    journey.parts[r] = empty({owned}, dtype);
+    from[r] = writable_bytes_of(journey.parts[r], 0, owned);
   }
-  communicator_->exchange(to, from);
-  if (mine.defined()) parts[rank()] = mine.slice(0, starts[rank()], starts[rank() + 1]);
+  if (journey.mine.defined()) journey.parts[rank()] = journey.mine.slice(0, starts[rank()], starts[rank() + 1]);
+  journey.transfer = communicator_->start(to, from);
+  return journey;
+}
+
+void DataParallel::add_bucket(size_t bucket, Journey journey) {
+  const NoGradGuard no_grad;
+  communicator_->wait(*journey.transfer);
   Tensor& sum = sums_[bucket];
-  for (const Tensor& part : parts) {
+  for (const Tensor& part : journey.parts) {
     if (!part.defined()) continue;
     if (sum.defined())
       add_(sum, part);

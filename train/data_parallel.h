@@ -1,6 +1,7 @@
 #pragma once
 // Data-parallel training: every rank has the whole model and computes some of a step's micro-batches; each owns a slice of the
 // parameters, whose gradient it sums and which it updates.
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -22,9 +23,10 @@ class DataParallel {
 
   /// Forgets all gradients.
   void zero_grad();
-  /// Adds the gradients of one micro-batch of every rank that `contributes`, in the order of ranks, and clears them. The sum of
-  /// a step is thus that of its micro-batches in their order, one by one, whatever the number of ranks.
-  void reduce_gradients(const std::vector<bool>& contributes);
+  /// Does `backward` and adds the gradients of every rank that `contributes`, in the order of ranks, and clears them; buckets
+  /// travel while the backward pass goes on. Called for one micro-batch of every rank at a time, it gives the sum of a step's
+  /// micro-batches in their order, one by one, whatever the number of ranks.
+  void reduce_gradients(const std::vector<bool>& contributes, const std::function<void()>& backward);
   /// Multiplies the summed gradient.
   void scale_gradients(double factor);
   /// train::clip_grad_norm_ on the summed gradient of all parameters: the same bits.
@@ -48,10 +50,19 @@ class DataParallel {
     Tensor tensor;
   };
   void make_shards();
-  void reduce_bucket(size_t bucket, const std::vector<Tensor>& grads, const std::vector<bool>& contributes);
+  /// A bucket on its way: the own gradient, and what the others send of the part that this rank owns.
+  struct Journey {
+    Tensor mine;
+    std::vector<Tensor> parts;
+    std::unique_ptr<Communicator::Transfer> transfer;
+  };
+  Journey send_bucket(const Bucket& bucket, const std::vector<bool>& contributes);
+  void add_bucket(size_t bucket, Journey journey);
   void set_shard_gradients();
   double grad_norm() const;
   size_t index_of(const Tensor& parameter) const;
+  size_t index_of(const Node& leaf) const;
+  std::vector<size_t> buckets_of(size_t parameter) const;
   nn::NamedTensors in_groups() const;
   std::vector<ParameterPiece> pieces_of(size_t parameter) const;
   template <class Slots>

@@ -197,19 +197,35 @@ void Trainer::skip_forward() {
 /// The mean loss of the step's micro-batches, whose gradient is summed; rank r computes every micro-batch r of size().
 double Trainer::micro_batches() {
   const int64_t count = config_.train.grad_accumulation, size = communicator().size(), rank = communicator().rank();
+  const bool exact = config_.distributed.reduce == "exact";
+  const std::vector<bool> everyone(static_cast<size_t>(size), true);
   std::vector<double> counted, mine;
   for (int64_t round = 0; round < count; round += size) {
     std::vector<bool> contributes(static_cast<size_t>(size), false);
+    std::optional<Batch> own;
+    Generator own_draws = generator_;
     for (int64_t i = round; i < std::min(round + size, count); ++i) {
-      const Batch batch = next_batch();
+      Batch batch = next_batch();
       counted.push_back(static_cast<double>(batch.counted()));
       contributes[static_cast<size_t>(i - round)] = batch.counted() > 0;
-      if (i - round == rank)
-        mine.push_back(micro_batch(batch));
-      else
-        skip_forward();
+      if (i - round == rank) {
+        own = std::move(batch);
+        own_draws = generator_;
+      }
+      if (size > 1) skip_forward();
     }
-    replicas_->reduce_gradients(contributes);
+    Generator next_draws = std::exchange(generator_, own_draws);
+    const auto compute = [&] {
+      if (own) mine.push_back(micro_batch(*own));
+    };
+    const bool last = round + rank + size >= count;
+    if (exact)
+      replicas_->reduce_gradients(contributes, compute);
+    else if (own && last)
+      replicas_->reduce_gradients(everyone, compute);
+    else
+      compute();
+    if (size > 1) generator_ = std::move(next_draws);
   }
   const std::vector<std::vector<double>> losses = communicator().all_gather(mine);
   const double tokens = std::accumulate(counted.begin(), counted.end(), 0.0);

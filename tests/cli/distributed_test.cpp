@@ -63,6 +63,24 @@ TEST_CASE("distributed: optimizers without and with state and float64 have the s
   }
 }
 
+TEST_CASE("distributed: allreduce is the exact run for one rank and close to it and repeatable for more") {
+  if (skips()) return;
+  const RankRuns runs;
+  const Arguments allreduce{"distributed.reduce=allreduce", "train.steps=30", "model.dropout=0.0"};
+  run_alone(set(runs.start("alone"), {"train.steps=30", "model.dropout=0.0"}));
+  REQUIRE(mpirun({ranks(1, set(runs.start("one"), allreduce))}).status == 0);
+  check_same_checkpoint(runs.path("alone"), runs.path("one"), 30);
+  for (const char* name : {"three", "again"}) {
+    const ProcessResult result = mpirun({ranks(3, set(runs.start(name), allreduce))});
+    REQUIRE_MESSAGE(result.status == 0, result.err);
+  }
+  check_same_checkpoint(runs.path("three"), runs.path("again"), 30);
+  const auto exact = metrics(runs.path("alone")), close = metrics(runs.path("three"));
+  REQUIRE(exact.size() == close.size());
+  for (size_t i = 0; i < exact.size(); ++i)
+    CHECK(close[i]["loss"].get<double>() == doctest::Approx(exact[i]["loss"].get<double>()).epsilon(1e-4));
+}
+
 TEST_CASE("distributed: a run goes on with another number of ranks to the bit") {
   if (skips()) return;
   const RankRuns runs;

@@ -28,7 +28,17 @@ class ThreadCommunicator : public Communicator {
   int size() const override { return size_; }
 
  private:
-  void transfer(const Outgoing& to, const Incoming& from) override {
+  struct Receipt : Transfer {
+    Receipt(ThreadCommunicator& r, const Incoming& messages) : ranks(r), from(messages) {}
+    void wait() override {
+      for (int r = 0; r < ranks.size_; ++r)
+        if (r != ranks.rank_ && !from[static_cast<size_t>(r)].empty()) ranks.receive(r, from[static_cast<size_t>(r)]);
+    }
+    ThreadCommunicator& ranks;
+    Incoming from;
+  };
+
+  std::unique_ptr<Transfer> transfer(const Outgoing& to, const Incoming& from) override {
     for (int r = 0; r < size_; ++r) {
       const auto& message = to[static_cast<size_t>(r)];
       if (r == rank_ || message.empty()) continue;
@@ -36,16 +46,16 @@ class ThreadCommunicator : public Communicator {
       mail_.boxes[{rank_, r}].emplace_back(message.begin(), message.end());
       mail_.arrived.notify_all();
     }
-    for (int r = 0; r < size_; ++r) {
-      const auto& message = from[static_cast<size_t>(r)];
-      if (r == rank_ || message.empty()) continue;
-      std::unique_lock lock(mail_.mutex);
-      auto& box = mail_.boxes[{r, rank_}];
-      mail_.arrived.wait(lock, [&] { return !box.empty(); });
-      onestep::check<onestep::Error>(box.front().size() == message.size(), "a message of another size");
-      std::copy(box.front().begin(), box.front().end(), message.begin());
-      box.pop_front();
-    }
+    return std::make_unique<Receipt>(*this, from);
+  }
+
+  void receive(int sender, std::span<std::byte> message) {
+    std::unique_lock lock(mail_.mutex);
+    auto& box = mail_.boxes[{sender, rank_}];
+    mail_.arrived.wait(lock, [&] { return !box.empty(); });
+    onestep::check<onestep::Error>(box.front().size() == message.size(), "a message of another size");
+    std::copy(box.front().begin(), box.front().end(), message.begin());
+    box.pop_front();
   }
 
   int rank_, size_;

@@ -66,7 +66,7 @@ TEST_CASE("config: every key is read into its own field") {
     "schedule": {"kind": "linear", "warmup_steps": 2, "decay_steps": 9, "min_lr": 0.125},
     "train": {"steps": 1e1, "batch_size": 2, "grad_accumulation": 3, "grad_clip": 1, "dtype": "float64", "eval_every": 4,
               "eval_batches": 5, "log_every": 6, "checkpoint_every": 7, "keep_checkpoints": 8},
-    "distributed": {"bucket_mb": 3, "timeout": 4.5}})",
+    "distributed": {"reduce": "allreduce", "bucket_mb": 3, "timeout": 4.5}})",
                                      "run.json");
   CHECK(config.seed == -5);
   CHECK(config.model == ModelConfig{.attention = "causal",
@@ -80,7 +80,7 @@ TEST_CASE("config: every key is read into its own field") {
   CHECK(config.data.window_starts == std::vector<int64_t>{0, 2});
   CHECK(config.data.val_fraction == 0.5);
   CHECK(config.data.ignore_index == 1);
-  CHECK(config.distributed == DistributedConfig{.bucket_mb = 3, .timeout = 4.5});
+  CHECK(config.distributed == DistributedConfig{.reduce = "allreduce", .bucket_mb = 3, .timeout = 4.5});
   CHECK(config.optimizer.kind == "adam");
   CHECK(config.optimizer.lr == 0.5);
   CHECK(config.optimizer.betas == std::array<double, 2>{0.8, 0.95});
@@ -285,6 +285,7 @@ TEST_CASE("config: the resolved text") {
     "keep_checkpoints": 2
   },
   "distributed": {
+    "reduce": "exact",
     "bucket_mb": 25,
     "timeout": 600.0
   }

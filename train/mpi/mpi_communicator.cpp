@@ -73,6 +73,45 @@ std::string join_ranks(const std::set<int>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + out;
 }
 
+/// Requests and the ranks at their other ends.
+class MpiTransfer : public Communicator::Transfer {
+ public:
+  explicit MpiTransfer(double timeout) : timeout_(timeout) {}
+  MPI_Request* add(int peer) {
+    peers_.push_back(peer);
+    return &requests_.emplace_back(MPI_REQUEST_NULL);
+  }
+  void progress() override { test(); }
+  void wait() override {
+    Patience patience(timeout_);
+    while (!test()) {
+      if (patience.wait()) continue;
+      fail<Error>("distributed: no answer from ", silent(), " for ", timeout_,
+                  " s (does it hang? otherwise raise distributed.timeout)");
+    }
+  }
+
+ private:
+  bool test() {
+    int done = 0;
+    check_mpi(MPI_Testall(count_of(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    return done != 0;
+  }
+  std::string silent() const {
+    std::set<int> ranks;
+    for (size_t i = 0; i < requests_.size(); ++i) {
+      int complete = 0;
+      if (requests_[i] != MPI_REQUEST_NULL) MPI_Request_get_status(requests_[i], &complete, MPI_STATUS_IGNORE);
+      if (requests_[i] != MPI_REQUEST_NULL && complete == 0) ranks.insert(peers_[i]);
+    }
+    return join_ranks(ranks);
+  }
+
+  double timeout_;
+  std::vector<MPI_Request> requests_;
+  std::vector<int> peers_;
+};
+
 }  // namespace
 
 MpiCommunicator::MpiCommunicator() {
@@ -113,41 +152,22 @@ void MpiCommunicator::share_cores() {
   kernels::set_num_threads(std::max(1, kernels::num_threads() / sharing));
 }
 
-void MpiCommunicator::transfer(const Outgoing& to, const Incoming& from) {
+std::unique_ptr<Communicator::Transfer> MpiCommunicator::transfer(const Outgoing& to, const Incoming& from) {
   constexpr int kTag = 0;
-  std::vector<MPI_Request> requests;
-  std::vector<int> peers;
-  const auto others = [&](const auto& messages, auto&& start) {
-    for (int r = 0; r < size_; ++r) {
-      const auto& message = messages[static_cast<size_t>(r)];
-      if (r == rank_ || message.empty()) continue;
-      start(message, r, &requests.emplace_back(MPI_REQUEST_NULL));
-      peers.push_back(r);
-    }
-  };
-  others(from, [&](std::span<std::byte> message, int r, MPI_Request* request) {
-    check_mpi(MPI_Irecv(message.data(), count_of(message.size()), MPI_BYTE, r, kTag, MPI_COMM_WORLD, request), "MPI_Irecv");
-  });
-  others(to, [&](std::span<const std::byte> message, int r, MPI_Request* request) {
-    check_mpi(MPI_Isend(message.data(), count_of(message.size()), MPI_BYTE, r, kTag, MPI_COMM_WORLD, request), "MPI_Isend");
-  });
-  wait(requests, peers);
-}
-
-void MpiCommunicator::wait(std::vector<MPI_Request>& requests, const std::vector<int>& peers) {
-  Patience patience(timeout());
-  for (int done = 0; done == 0;) {
-    check_mpi(MPI_Testall(count_of(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
-    if (done != 0 || patience.wait()) continue;
-    std::set<int> silent;
-    for (size_t i = 0; i < requests.size(); ++i) {
-      int complete = 0;
-      if (requests[i] != MPI_REQUEST_NULL) MPI_Request_get_status(requests[i], &complete, MPI_STATUS_IGNORE);
-      if (requests[i] != MPI_REQUEST_NULL && complete == 0) silent.insert(peers[i]);
-    }
-    fail<Error>("distributed: no answer from ", join_ranks(silent), " for ", timeout(),
-                " s (does it hang? otherwise raise distributed.timeout)");
+  auto started = std::make_unique<MpiTransfer>(timeout());
+  for (int r = 0; r < size_; ++r) {
+    const std::span<std::byte> message = from[static_cast<size_t>(r)];
+    if (r == rank_ || message.empty()) continue;
+    check_mpi(MPI_Irecv(message.data(), count_of(message.size()), MPI_BYTE, r, kTag, MPI_COMM_WORLD, started->add(r)),
+              "MPI_Irecv");
   }
+  for (int r = 0; r < size_; ++r) {
+    const std::span<const std::byte> message = to[static_cast<size_t>(r)];
+    if (r == rank_ || message.empty()) continue;
+    check_mpi(MPI_Isend(message.data(), count_of(message.size()), MPI_BYTE, r, kTag, MPI_COMM_WORLD, started->add(r)),
+              "MPI_Isend");
+  }
+  return started;
 }
 
 }  // namespace onestep::train

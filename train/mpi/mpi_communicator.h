@@ -24,9 +24,7 @@ class MpiCommunicator : public Communicator {
   [[noreturn]] void abort(int status);
 
  private:
-  void transfer(const Outgoing& to, const Incoming& from) override;
-  /// Waits for all requests; `peers` are the ranks at their other ends.
-  void wait(std::vector<MPI_Request>& requests, const std::vector<int>& peers);
+  std::unique_ptr<Transfer> transfer(const Outgoing& to, const Incoming& from) override;
 
   int rank_ = 0, size_ = 1;
 };
