@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the ranks of one machine make of its cores: tokens/s, efficiency, share of time spent exchanging and bytes sent a step, for
-# the character GPT of configs/shakespeare_char.json. The best of so many runs each, taken in turns.
+# the character GPT of configs/shakespeare_char.json. The median of so many runs each, taken in turns.
 # bench/scaling.sh [STEPS] [RUNS]      (default: 30 steps, 3 runs)
 set -euo pipefail
 

@@ -38,8 +38,8 @@ class Communicator {
   class Transfer {
    public:
     virtual ~Transfer() = default;
-    /// Lets them go on without waiting for them.
-    virtual void progress() {}
+    /// Lets them go on without waiting for them. Whether all have been sent and received.
+    virtual bool progress() { return true; }
     /// Returns when all have been sent and received.
     virtual void wait() {}
   };

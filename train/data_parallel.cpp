@@ -112,7 +112,8 @@ void DataParallel::reduce_gradients(const std::vector<bool>& contributes, const 
   const auto send_ready = [&] {
     while (journeys.size() < buckets_.size() && missing[journeys.size()] == 0)
       journeys.push_back(send_bucket(buckets_[journeys.size()], contributes));
-    for (Journey& journey : journeys) journey.transfer->progress();
+    for (size_t b = 0; b < journeys.size(); ++b)
+      if (journeys[b].transfer && journeys[b].transfer->progress()) add_bucket(b, journeys[b]);
   };
   {
     const GradHook hook([&](const Node& leaf) {
@@ -121,10 +122,10 @@ void DataParallel::reduce_gradients(const std::vector<bool>& contributes, const 
     });
     backward();
   }
-  std::fill(missing.begin(), missing.end(), 0);
+  std::fill(missing.begin(), missing.end(), 0);  // where no target counts there was no backward pass
   send_ready();
-  for (size_t b = 0; b < buckets_.size(); ++b) add_bucket(b, std::move(journeys[b]));
-  for (auto& [_, parameter] : parameters_) parameter.zero_grad();
+  for (size_t b = 0; b < buckets_.size(); ++b)
+    if (journeys[b].transfer) add_bucket(b, journeys[b]);
   set_shard_gradients();
 }
 
@@ -138,9 +139,11 @@ DataParallel::Journey DataParallel::send_bucket(const Bucket& bucket, const std:
     journey.mine = zeros({starts.back()}, dtype);  // which is the gradient where no target counts
     int64_t place = 0;
     for (const ParameterPiece& piece : bucket) {
-      const Tensor grad = parameters_[piece.parameter].second.grad();
-      if (grad.defined()) copy_elements(journey.mine, place, contiguous(grad), piece.begin, piece.size());
+      Tensor& parameter = parameters_[piece.parameter].second;
+      if (parameter.grad().defined())
+        copy_elements(journey.mine, place, contiguous(parameter.grad()), piece.begin, piece.size());
       place += piece.size();
+      if (piece.end == parameter.numel()) parameter.zero_grad();  // its last piece
     }
   }
   journey.parts.resize(ranks());
@@ -158,7 +161,7 @@ DataParallel::Journey DataParallel::send_bucket(const Bucket& bucket, const std:
   return journey;
 }
 
-void DataParallel::add_bucket(size_t bucket, Journey journey) {
+void DataParallel::add_bucket(size_t bucket, Journey& journey) {
   const NoGradGuard no_grad;
   communicator_->wait(*journey.transfer);
   Tensor& sum = sums_[bucket];
@@ -169,6 +172,7 @@ void DataParallel::add_bucket(size_t bucket, Journey journey) {
     else
       sum = part.clone();
   }
+  journey = {};
 }
 
 void DataParallel::set_shard_gradients() {

@@ -23,9 +23,9 @@ class DataParallel {
 
   /// Forgets all gradients.
   void zero_grad();
-  /// Does `backward` and adds the gradients of every rank that `contributes`, in the order of ranks, and clears them; buckets
-  /// travel while the backward pass goes on. Called for one micro-batch of every rank at a time, it gives the sum of a step's
-  /// micro-batches in their order, one by one, whatever the number of ranks.
+  /// Does `backward` and adds the gradients of every rank that `contributes`, in the order of ranks. Buckets travel while the
+  /// backward pass goes on, and a gradient is forgotten as soon as it has been sent. Called for one micro-batch of every rank
+  /// at a time, it gives the sum of a step's micro-batches in their order, one by one, whatever the number of ranks.
   void reduce_gradients(const std::vector<bool>& contributes, const std::function<void()>& backward);
   /// Multiplies the summed gradient.
   void scale_gradients(double factor);
@@ -50,14 +50,14 @@ class DataParallel {
     Tensor tensor;
   };
   void make_shards();
-  /// A bucket on its way: the own gradient, and what the others send of the part that this rank owns.
+  /// A bucket on its way, until it is added: the own gradient, and what the others send of the part that this rank owns.
   struct Journey {
     Tensor mine;
     std::vector<Tensor> parts;
     std::unique_ptr<Communicator::Transfer> transfer;
   };
   Journey send_bucket(const Bucket& bucket, const std::vector<bool>& contributes);
-  void add_bucket(size_t bucket, Journey journey);
+  void add_bucket(size_t bucket, Journey& journey);
   void set_shard_gradients();
   double grad_norm() const;
   size_t index_of(const Tensor& parameter) const;
@@ -77,8 +77,7 @@ class DataParallel {
   nn::NamedTensors parameters_;
   std::vector<ParameterGroup> groups_;
   std::vector<Bucket> buckets_;
-  std::vector<Tensor>
-      sums_;  // by bucket: the summed gradient of the own pieces, one after the other; undefined before the first
+  std::vector<Tensor> sums_;   // by bucket: the summed gradient of the own pieces, one after the other, once there is one
   std::vector<Shard> shards_;  // in the order of the buckets; a single process: the parameters themselves
 };
 

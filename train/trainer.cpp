@@ -218,11 +218,9 @@ double Trainer::micro_batches() {
     const auto compute = [&] {
       if (own) mine.push_back(micro_batch(*own));
     };
-    const bool last = round + rank + size >= count;
-    if (exact)
-      replicas_->reduce_gradients(contributes, compute);
-    else if (own && last)
-      replicas_->reduce_gradients(everyone, compute);
+    const bool last = own && round + rank + size >= count;  // of this rank
+    if (exact || last)
+      replicas_->reduce_gradients(exact ? contributes : everyone, compute);
     else
       compute();
     if (size > 1) generator_ = std::move(next_draws);

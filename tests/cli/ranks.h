@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,16 @@ inline Process start_mpirun(const std::vector<Arguments>& groups) {
 }
 
 inline ProcessResult mpirun(const std::vector<Arguments>& groups) { return start_mpirun(groups).wait(); }
+
+/// The most memory that each rank's tensors had in use, in MiB, as the summary at the end says.
+inline std::vector<double> tensor_peaks(const ProcessResult& run) {
+  const size_t begin = run.out.find(" MiB, tensors ");
+  REQUIRE_MESSAGE(begin != std::string::npos, run.out);
+  std::istringstream numbers(run.out.substr(begin + 14));
+  std::vector<double> peaks;
+  for (double peak = 0; numbers >> peak; numbers.ignore(1, ',')) peaks.push_back(peak);
+  return peaks;
+}
 
 inline void run_alone(const Arguments& command) { REQUIRE(run_process(command).status == 0); }
 

@@ -3,85 +3,12 @@
 
 #include <doctest/doctest.h>
 
-#include <condition_variable>
-#include <deque>
-#include <functional>
-#include <map>
-#include <mutex>
-#include <thread>
+#include "tests/train/thread_ranks.h"
 
 using namespace onestep::train;
+using onestep::testing::run_ranks;
 
 namespace {
-
-/// Messages on their way, by sender and receiver.
-struct Mail {
-  std::mutex mutex;
-  std::condition_variable arrived;
-  std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> boxes;
-};
-
-class ThreadCommunicator : public Communicator {
- public:
-  ThreadCommunicator(int rank, int size, Mail& mail) : rank_(rank), size_(size), mail_(mail) {}
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-
- private:
-  struct Receipt : Transfer {
-    Receipt(ThreadCommunicator& r, const Incoming& messages) : ranks(r), from(messages) {}
-    void wait() override {
-      for (int r = 0; r < ranks.size_; ++r)
-        if (r != ranks.rank_ && !from[static_cast<size_t>(r)].empty()) ranks.receive(r, from[static_cast<size_t>(r)]);
-    }
-    ThreadCommunicator& ranks;
-    Incoming from;
-  };
-
-  std::unique_ptr<Transfer> transfer(const Outgoing& to, const Incoming& from) override {
-    for (int r = 0; r < size_; ++r) {
-      const auto& message = to[static_cast<size_t>(r)];
-      if (r == rank_ || message.empty()) continue;
-      const std::lock_guard lock(mail_.mutex);
-      mail_.boxes[{rank_, r}].emplace_back(message.begin(), message.end());
-      mail_.arrived.notify_all();
-    }
-    return std::make_unique<Receipt>(*this, from);
-  }
-
-  void receive(int sender, std::span<std::byte> message) {
-    std::unique_lock lock(mail_.mutex);
-    auto& box = mail_.boxes[{sender, rank_}];
-    mail_.arrived.wait(lock, [&] { return !box.empty(); });
-    onestep::check<onestep::Error>(box.front().size() == message.size(), "a message of another size");
-    std::copy(box.front().begin(), box.front().end(), message.begin());
-    box.pop_front();
-  }
-
-  int rank_, size_;
-  Mail& mail_;
-};
-
-/// Runs `work` on so many ranks; what each threw, "" for nothing.
-std::vector<std::string> run_ranks(int size, const std::function<void(Communicator&)>& work) {
-  Mail mail;
-  std::vector<std::string> failures(static_cast<size_t>(size));
-  std::vector<std::thread> threads;
-  for (int r = 0; r < size; ++r) {
-    threads.emplace_back([&, r] {
-      ThreadCommunicator ranks(r, size, mail);
-      try {
-        work(ranks);
-      } catch (const SharedError& error) {
-        failures[static_cast<size_t>(r)] = std::string("shared: ") + error.what();
-      } catch (const onestep::Error& error) {
-        failures[static_cast<size_t>(r)] = error.what();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return failures;
-}
 
 using Texts = std::vector<std::string>;
 

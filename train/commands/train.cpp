@@ -42,7 +42,7 @@ void on_signal(int) {
 
 std::string count(int64_t n) { return grouped(static_cast<double>(n)); }
 
-/// The most memory that a rank had in use, in MiB.
+/// The most memory that a rank had in use, and its tensors alone, in MiB.
 struct Peak {
   double all, tensors;
 };
@@ -50,13 +50,16 @@ struct Peak {
 void print_peaks(const std::vector<Peak>& peaks) {
   std::cout << "peak memory  ";
   for (size_t r = 0; r < peaks.size(); ++r) std::cout << (r == 0 ? "" : ", ") << grouped(peaks[r].all);
-  std::cout << " MiB";
-  if (peaks.size() > 1) {
-    std::cout << " (by rank; tensors ";
-    for (size_t r = 0; r < peaks.size(); ++r) std::cout << (r == 0 ? "" : ", ") << grouped(peaks[r].tensors, 2);
-    std::cout << ')';
-  }
-  std::cout << '\n';
+  std::cout << " MiB, tensors ";
+  for (size_t r = 0; r < peaks.size(); ++r) std::cout << (r == 0 ? "" : ", ") << grouped(peaks[r].tensors, 2);
+  std::cout << " MiB\n";
+}
+
+void print_ranks(const DistributedConfig& config, int ranks) {
+  std::cerr << ranks << " ranks with " << kernels::num_threads() << (kernels::num_threads() == 1 ? " thread" : " threads")
+            << " each share a step";
+  if (config.reduce == "allreduce") std::cerr << "; distributed.reduce is allreduce: another number of ranks gives other bits";
+  std::cerr << '\n';
 }
 
 std::vector<Peak> gather_peaks(Communicator& ranks) {
@@ -107,7 +110,7 @@ int train_run(Trainer& trainer, const fs::path& run, RunState state, const Optio
     std::cerr << trainer.data().describe() << "\ntraining " << count(trainer.model().num_parameters()) << " parameters for "
               << count(trainer.config().train.steps - trainer.steps_done()) << " steps of " << count(trainer.tokens_per_step())
               << " tokens\n";
-    if (ranks.size() > 1) std::cerr << ranks.size() << " ranks of " << kernels::num_threads() << " threads share a step\n";
+    if (ranks.size() > 1) print_ranks(trainer.config().distributed, ranks.size());
   }
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);

@@ -1,10 +1,12 @@
 #include "train/mpi/mpi_communicator.h"
 
 #include <sched.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -54,17 +56,28 @@ class Patience {
 /// MPI starts and ends together with all ranks and knows no timeout: one that waits too long for the others ends the job.
 class StartAndEndAlarm {
  public:
-  StartAndEndAlarm() {
+  explicit StartAndEndAlarm(double timeout) {
+    seconds_left = static_cast<std::sig_atomic_t>(std::ceil(timeout));
     std::signal(SIGALRM, [](int) {
-      constexpr std::string_view kMessage = "onestep: distributed: the other ranks do not start or end (do some hang?)\n";
+      seconds_left = seconds_left - 1;  // while this process was stopped, too, one tick at most came
+      if (seconds_left > 0) return;
+      constexpr std::string_view kMessage =
+          "onestep: distributed: the other ranks do not start or end (does one hang? otherwise raise distributed.timeout)\n";
       [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
       ::_exit(2);
     });
-    ::alarm(600);
+    tick_every(1);
   }
-  ~StartAndEndAlarm() { ::alarm(0); }
+  ~StartAndEndAlarm() { tick_every(0); }
   StartAndEndAlarm(const StartAndEndAlarm&) = delete;
   StartAndEndAlarm& operator=(const StartAndEndAlarm&) = delete;
+
+ private:
+  static void tick_every(time_t seconds) {
+    const itimerval timer{{seconds, 0}, {seconds, 0}};
+    ::setitimer(ITIMER_REAL, &timer, nullptr);
+  }
+  static inline volatile std::sig_atomic_t seconds_left = 0;
 };
 
 std::string join_ranks(const std::set<int>& ranks) {
@@ -81,7 +94,7 @@ class MpiTransfer : public Communicator::Transfer {
     peers_.push_back(peer);
     return &requests_.emplace_back(MPI_REQUEST_NULL);
   }
-  void progress() override { test(); }
+  bool progress() override { return test(); }
   void wait() override {
     Patience patience(timeout_);
     while (!test()) {
@@ -115,7 +128,7 @@ class MpiTransfer : public Communicator::Transfer {
 }  // namespace
 
 MpiCommunicator::MpiCommunicator() {
-  const StartAndEndAlarm alarm;
+  const StartAndEndAlarm alarm(timeout());
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -124,7 +137,7 @@ MpiCommunicator::MpiCommunicator() {
 }
 
 MpiCommunicator::~MpiCommunicator() {
-  const StartAndEndAlarm alarm;
+  const StartAndEndAlarm alarm(timeout());
   MPI_Finalize();
 }
 

@@ -12,6 +12,17 @@
 
 namespace onestep::train {
 
+namespace {
+
+/// The processes that mpirun says it has started together; 0 where it does not say.
+int launched_ranks() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    if (const char* ranks = std::getenv(name)) return std::atoi(ranks);
+  return 0;
+}
+
+}  // namespace
+
 #ifdef ONESTEP_MPI
 
 namespace {
@@ -45,6 +56,9 @@ int run_ranks(const std::function<int(std::shared_ptr<Communicator>)>& work) {
   if (!is_launched()) return work(std::make_shared<Communicator>());
   const auto ranks = std::make_shared<MpiCommunicator>();
   try {
+    const int launched = launched_ranks();
+    check<ConfigError>(launched == 0 || launched == ranks->size(), "started as one of ", launched, " MPI ranks, of which ",
+                       mpi_version(), " sees ", ranks->size(), " (use the mpirun of the MPI that the program was built with)");
     if (!kernels::num_threads_is_set()) ranks->share_cores();
     const int status = work(ranks);
     check<IoError>(bool(std::cout.flush()), "stdout: cannot be written (disk full or closed?)");
@@ -66,11 +80,8 @@ int run_ranks(const std::function<int(std::shared_ptr<Communicator>)>& work) {
 std::string mpi_version() { return "not built in"; }
 
 int run_ranks(const std::function<int(std::shared_ptr<Communicator>)>& work) {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    const char* ranks = std::getenv(name);
-    check<ConfigError>(ranks == nullptr || std::string(ranks) == "1", "started as one of ", ranks == nullptr ? "" : ranks,
-                       " MPI ranks, but built without MPI (install an MPI such as libopenmpi-dev and build again)");
-  }
+  check<ConfigError>(launched_ranks() <= 1, "started as one of ", launched_ranks(),
+                     " MPI ranks, but built without MPI (install an MPI such as libopenmpi-dev and build again)");
   return work(std::make_shared<Communicator>());
 }
 
