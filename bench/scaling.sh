@@ -13,10 +13,10 @@ trap 'rm -rf -- "$folder"' EXIT
 cd -- "$root"
 
 # Appends "tokens/s share-of-exchange bytes" of one run to the file NAME.
-measure() { # measure NAME RANKS THREADS
+measure() { # measure NAME RANKS THREADS [REDUCE]
   mpirun --oversubscribe --allow-run-as-root --bind-to none -n "$2" "$program" train configs/shakespeare_char.json \
     --out "$folder/run" --quiet --threads "$3" --set train.grad_accumulation=4 --set train.steps="$steps" \
-    --set train.eval_every=0 --set train.eval_batches=1 2>"$folder/errors" |
+    --set train.eval_every=0 --set train.eval_batches=1 --set distributed.reduce="${4:-exact}" 2>"$folder/errors" |
     awk '/^speed/ { gsub(",", ""); speed = $2 } /^exchange/ { gsub(",", ""); share = $2; bytes = $7 }
          END { print speed, share + 0, bytes + 0 }' >>"$folder/$1"
 }
@@ -24,15 +24,18 @@ for ((i = 0; i < runs; ++i)); do
   measure one-thread 1 1
   measure two-threads 1 2
   measure two-ranks 2 1
+  measure allreduce 2 1 allreduce
 done
 
-base=$(sort -n "$folder/one-thread" | tail -n 1 | cut -d ' ' -f 1)
+median() { sort -n "$folder/$1" | sed -n "$(((runs + 1) / 2))p"; } # median NAME
+base=$(median one-thread | cut -d ' ' -f 1)
 echo "| ranks x threads | tokens/s | efficiency | exchange | bytes a step sent by a rank |"
 echo "|---|---|---|---|---|"
-row() { # row TITLE NAME
-  sort -n "$folder/$2" | tail -n 1 | awk -v title="$1" -v base="$base" -v cores="$3" \
+row() { # row TITLE NAME CORES
+  median "$2" | awk -v title="$1" -v base="$base" -v cores="$3" \
     '{ printf "| %s | %d | %.0f %% | %.1f %% | %d |\n", title, $1, 100 * $1 / base / cores, $2, $3 }'
 }
 row "1 x 1" one-thread 1
 row "1 x 2" two-threads 2
 row "2 x 1" two-ranks 2
+row "2 x 1, allreduce" allreduce 2
