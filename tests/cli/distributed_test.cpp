@@ -1,7 +1,10 @@
 // Runs of several ranks: the same bits for any number of them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include "tests/cli/ranks.h"
 
@@ -110,6 +113,8 @@ TEST_CASE("distributed: rank 0 alone writes") {
   CHECK(result.status == 0);
   CHECK(result.out.find("train loss") == result.out.rfind("train loss"));
   CHECK(contains(result.err, "2 ranks with "));
+  if (std::getenv("OMP_NUM_THREADS") == nullptr)
+    CHECK(contains(result.err, "with " + std::to_string(std::max(1u, std::thread::hardware_concurrency() / 2)) + " thread"));
   CHECK(contains(result.out, " bytes a step sent by rank 0\n"));
   CHECK(tensor_peaks(result).size() == 2);
   CHECK(fs::exists(runs.path("root") / "run/report.html"));
