@@ -21,7 +21,7 @@ fi
 omp=$(dirname -- "$("${CXX:-c++}" -print-file-name=include/omp.h)")
 check() { # check FILE... -- the arguments of clang-tidy are in the array `options`
   echo "tidy: $# files"
-  printf '%s\0' "$@" | xargs -0 -I{} -P "$(nproc)" "$tidy" --quiet {} "${options[@]}" || {
+  printf '%s\0' "$@" | xargs -0 -I{} -P "$(nproc)" "$tidy" --config-file=.clang-tidy --quiet {} "${options[@]}" || {
     echo "tidy: see above; .clang-tidy says which checks are off and why"
     exit 1
   }
