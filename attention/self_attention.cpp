@@ -51,7 +51,7 @@ Tensor SelfAttention_v1::attend(const Tensor& x, Tensor* weights, KvCache* cache
   const auto [keys, values] =
       with_cached(cache, matmul(x, W_key), matmul(x, W_value));   // [..., S, d_out], S = T if none are cached
   const Tensor scores = matmul(queries, keys.transpose(-2, -1));  // [..., T, S]
-  const double d_k = static_cast<double>(keys.size(-1));
+  const auto d_k = static_cast<double>(keys.size(-1));
   const Tensor attn_weights = softmax(scores / std::sqrt(d_k), -1);  // [..., T, S]
   if (weights) *weights = attn_weights;
   return matmul(attn_weights, values);  // [..., T, d_out]
@@ -73,7 +73,7 @@ Tensor SelfAttention_v2::attend(const Tensor& x, Tensor* weights, KvCache* cache
   const Tensor queries = W_query(x);                                     // [..., T, d_out]
   const auto [keys, values] = with_cached(cache, W_key(x), W_value(x));  // [..., S, d_out], S = T if none are cached
   const Tensor scores = matmul(queries, keys.transpose(-2, -1));         // [..., T, S]
-  const double d_k = static_cast<double>(keys.size(-1));
+  const auto d_k = static_cast<double>(keys.size(-1));
   const Tensor attn_weights = softmax(scores / std::sqrt(d_k), -1);  // [..., T, S]
   if (weights) *weights = attn_weights;
   return matmul(attn_weights, values);  // [..., T, d_out]

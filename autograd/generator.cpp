@@ -137,7 +137,7 @@ void Generator::set_state(std::string_view state) {
     restored.cached_normal_ = std::bit_cast<double>(parse_hex(normal, 16, "the cached normal"));
     check<Error>(std::isfinite(*restored.cached_normal_), "Generator::set_state: the cached normal is not finite");
   }
-  check<Error>(state.size() == kWords * kWordDigits, "Generator::set_state: needs ", kWords * kWordDigits,
+  check<Error>(state.size() == size_t{kWords} * kWordDigits, "Generator::set_state: needs ", kWords * kWordDigits,
                " digits of words: got ", state.size());
   for (uint32_t& word : restored.words_) {
     word = static_cast<uint32_t>(parse_hex(state.substr(0, kWordDigits), kWordDigits, "a word"));

@@ -56,8 +56,8 @@ struct LogParts {
 LogParts log_parts(double x) {
   const bool subnormal = x < std::numeric_limits<double>::min();
   const int64_t u = std::bit_cast<int64_t>(subnormal ? x * 0x1p54 : x) - 0x3fe6a09e667f3bcd;  // minus the bits of sqrt(1/2)
-  const double exponent = static_cast<double>((u >> 52) - (subnormal ? 54 : 0));
-  const double m = std::bit_cast<double>((u & 0xfffffffffffff) + 0x3fe6a09e667f3bcd);  // in [sqrt(1/2), sqrt(2))
+  const auto exponent = static_cast<double>((u >> 52) - (subnormal ? 54 : 0));
+  const auto m = std::bit_cast<double>((u & 0xfffffffffffff) + 0x3fe6a09e667f3bcd);  // in [sqrt(1/2), sqrt(2))
   const Pair sum = two_sum(m, 1);
   const double s = (m - 1) / sum.high;
   return {exponent, {s, (std::fma(-s, sum.high, m - 1) - s * sum.low) / sum.high}};

@@ -58,7 +58,7 @@ void for_each_uniform(Generator& g, size_t n, Use use) {
 void baseline_box_muller(std::span<float> d, float mean, float std) {
   for (size_t i = 0; i < d.size(); i += i % 16 == 7 ? 9 : 1) {
     const float r = std::sqrt(-2.0f * std::log(1.0f - d[i]));
-    const float t = static_cast<float>(2.0 * std::numbers::pi * static_cast<double>(d[i + 8]));
+    const auto t = static_cast<float>(2.0 * std::numbers::pi * static_cast<double>(d[i + 8]));
     d[i] = std::fma(r * std::cos(t), std, mean);
     d[i + 8] = std::fma(r * std::sin(t), std, mean);
   }
@@ -194,7 +194,7 @@ void fill_randint(std::span<int64_t> out, int64_t low, int64_t high, Generator& 
   check<ConfigError>(low < high, "randint: low must be below high: low ", low, " high ", high);
   const uint64_t start = static_cast<uint64_t>(low), range = static_cast<uint64_t>(high) - start;
   if (range < uint64_t{1} << 28) {
-    const uint32_t small = static_cast<uint32_t>(range);
+    const auto small = static_cast<uint32_t>(range);
     for_each_u32(g, out.size(), [=](size_t i, uint32_t r) { out[i] = static_cast<int64_t>(r % small + start); });
   } else {
     for_each_u64(g, out.size(), [=](size_t i, uint64_t r) { out[i] = static_cast<int64_t>(r % range + start); });
@@ -210,7 +210,7 @@ void fill_random(std::span<T> out, Generator& g) {
   } else if constexpr (sizeof(T) == 8) {
     for_each_u64(g, out.size(), [=](size_t i, uint64_t r) { out[i] = static_cast<T>(r & (~uint64_t{0} >> 1)); });
   } else {
-    constexpr uint32_t mask = static_cast<uint32_t>(std::numeric_limits<T>::max());
+    constexpr auto mask = static_cast<uint32_t>(std::numeric_limits<T>::max());
     for_each_u32(g, out.size(), [=](size_t i, uint32_t r) { out[i] = static_cast<T>(r & mask); });
   }
 }
@@ -230,7 +230,7 @@ void fill_bernoulli(std::span<bool> out, double p, Generator& g) {
   if (out.empty()) return;
   if (g.dialect() == RngDialect::torch_mkl) return mkl_bernoulli(out, p, g.u32());
   // k 2^-53 < p for an integer k is k < ceil(p 2^53): exact, and an integer comparison.
-  const uint64_t threshold = static_cast<uint64_t>(std::ceil(p * 0x1p53));
+  const auto threshold = static_cast<uint64_t>(std::ceil(p * 0x1p53));
   for_each_u64(g, out.size(), [=](size_t i, uint64_t word) { out[i] = low53(word) < threshold; });
 }
 
@@ -259,7 +259,7 @@ template <class T>
 void multinomial(std::span<const T> weights, int64_t rows, int64_t num_samples, bool replacement, std::span<int64_t> out,
                  Generator& g) {
   check<ConfigError>(num_samples >= 1, "multinomial: needs at least one sample: got ", num_samples);
-  const size_t row_count = static_cast<size_t>(rows), samples = static_cast<size_t>(num_samples);
+  const auto row_count = static_cast<size_t>(rows), samples = static_cast<size_t>(num_samples);
   check<ShapeError>(rows > 0
                         ? weights.size() % row_count == 0 && out.size() % row_count == 0 && out.size() / row_count == samples
                         : rows == 0 && weights.empty() && out.empty(),

@@ -28,7 +28,7 @@ void Communicator::wait(Transfer& transfer) {
 }
 
 std::vector<std::string> Communicator::gather_text(const std::string& mine) {
-  const size_t ranks = static_cast<size_t>(size()), self = static_cast<size_t>(rank());
+  const auto ranks = static_cast<size_t>(size()), self = static_cast<size_t>(rank());
   std::vector<uint64_t> sizes(ranks);
   sizes[self] = mine.size();
   Incoming from;

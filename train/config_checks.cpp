@@ -40,7 +40,7 @@ void check_tokens(const Config& config) {
                        ": must be from 0 to ", count - length - 1, ", so that context_length + 1 = ", length + 1, " of the ",
                        count, " tokens follow: got ", data.window_starts[i]);
   }
-  const int64_t windows = static_cast<int64_t>(data.window_starts.size());
+  const auto windows = static_cast<int64_t>(data.window_starts.size());
   check<ConfigError>(windows == 0 || config.train.batch_size == windows, config.origin.at("/train/batch_size"),
                      ": must be the number of data.window_starts = ", windows, ": got ", config.train.batch_size,
                      " (leave it out)");

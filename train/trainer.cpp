@@ -173,7 +173,7 @@ Tensor Trainer::next_loss() { return loss_of(next_batch()); }
 /// Weighted as if every micro-batch of the step had all its targets count; where some do not, step() mends it.
 double Trainer::micro_batch(const Batch& batch) {
   const Tensor loss = loss_of(batch);
-  const double counted = static_cast<double>(batch.counted()), whole = static_cast<double>(data_->targets() * batch.batch);
+  const auto counted = static_cast<double>(batch.counted()), whole = static_cast<double>(data_->targets() * batch.batch);
   if (counted == 0) return 0;
   const double parts = static_cast<double>(config_.train.grad_accumulation) * whole / counted;
   (parts == 1 ? loss : loss / parts).backward();
