@@ -126,6 +126,16 @@ class EarlyLeaves {
   std::unordered_map<const Node*, int64_t> uses_;
 };
 
+/// Asks for what the rule of a node whose turn comes soon will read: a long chain is larger than any cache.
+void prefetch(const Node& node) {
+  constexpr size_t kCacheLine = 64;
+  for (const Node::Saved& saved : node.saved) {
+    if (!saved.tensor.defined()) continue;
+    const auto* const first = reinterpret_cast<const std::byte*>(&saved.tensor.impl());
+    for (size_t at = 0; at < sizeof(Tensor::Impl); at += kCacheLine) __builtin_prefetch(first + at);
+  }
+}
+
 /// Leaves no half-summed gradient behind when a rule throws.
 struct PendingGuard {
   const std::vector<Node*>& nodes;
@@ -150,9 +160,11 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
   const PendingGuard guard{nodes};
   nodes.front()->pending = gradient.defined() ? seed.clone() : seed;
   EarlyLeaves leaves(nodes);
-  for (Node* node : nodes) {
-    visit(*node, retain_graph);
-    leaves.passed(*node);
+  constexpr size_t kAhead = 4;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (i + kAhead < nodes.size()) prefetch(*nodes[i + kAhead]);
+    visit(*nodes[i], retain_graph);
+    leaves.passed(*nodes[i]);
   }
 }
 
