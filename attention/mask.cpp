@@ -13,6 +13,9 @@ onestep::AttentionOptions with_dropout(const nn::Dropout& dropout) {
   return {.dropout_p = dropout.is_training() ? dropout.p() : 0.0, .generator = &dropout.generator()};
 }
 
+/// True too seldom where the sum overflows.
+bool all_finite(const Tensor& x) { return std::isfinite(sum(x.detach()).item<double>()); }
+
 }  // namespace
 
 Tensor causal_mask(int64_t context_length) {
@@ -25,6 +28,15 @@ Tensor sliding_window_mask(int64_t context_length, int64_t window) {
 }
 
 Tensor last_rows(const Tensor& mask, int64_t T, int64_t S) { return mask.slice(0, S - T, S).slice(1, 0, S); }
+
+Tensor visible_product(const Tensor& left, const Tensor& right, const Tensor& mask,
+                       Tensor (*product)(const Tensor& left, const Tensor& right)) {
+  if (all_finite(left) && all_finite(right)) return product(left, right);
+  std::vector<Tensor> rows;
+  for (int64_t t = 0; t < mask.size(0); ++t)
+    rows.push_back(product(narrow(left, -2, t, 1), masked_fill(right, mask[t].unsqueeze(-1), 0.0)));
+  return cat(rows, -2);
+}
 
 Tensor masked_attention_weights(Tensor scores, const Tensor& mask, int64_t d_k) {
   masked_fill_(scores, mask, -std::numeric_limits<double>::infinity());
@@ -41,10 +53,11 @@ Tensor masked_attention(const Tensor& queries, const Tensor& keys, const Tensor&
     options.mask = logical_not(mask);
     return scaled_dot_product_attention(queries, keys, values, options);
   }
-  const Tensor scores = matmul(queries, keys.transpose(-2, -1));                      // [..., T, S]
+  const auto q_times_k = [](const Tensor& q, const Tensor& k) { return matmul(q, k.transpose(-2, -1)); };
+  const Tensor scores = visible_product(queries, keys, mask, q_times_k);              // [..., T, S]
   const Tensor attn_weights = masked_attention_weights(scores, mask, keys.size(-1));  // [..., T, S]
   *weights = dropout(attn_weights);                                                   // [..., T, S]
-  return matmul(*weights, values);                                                    // [..., T, d_v]
+  return visible_product(*weights, values, mask, matmul);                             // [..., T, d_v]
 }
 
 Tensor causal_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, int64_t window,

@@ -14,6 +14,12 @@ Tensor sliding_window_mask(int64_t context_length, int64_t window);
 /// The rows of `mask` for the last T of S tokens: [T, S].
 Tensor last_rows(const Tensor& mask, int64_t T, int64_t S);
 
+/// product(left, right), in which row t of `left` [..., T, n] meets only the rows of `right` [..., S, m] that `mask` [T, S]
+/// leaves it. That the masked weights and gradients are 0 is not enough: 0 x NaN is NaN. So where either is not finite, row by
+/// row against a copy of `right` with zeros: the bits of the whole product, its gradients to rounding.
+Tensor visible_product(const Tensor& left, const Tensor& right, const Tensor& mask,
+                       Tensor (*product)(const Tensor& left, const Tensor& right));
+
 /// The attention weights softmax(scores / sqrt(d_k)) over the keys that `mask` leaves: scores [..., T, S] = queries times
 /// keys, mask [T, S] -> [..., T, S]. A query whose keys are all masked gets weights 0 and gradient 0.
 /// Overwrites `scores` with -inf where masked.
@@ -21,7 +27,7 @@ Tensor masked_attention_weights(Tensor scores, const Tensor& mask, int64_t d_k);
 
 /// The context dropout(softmax(Q K^T / sqrt(d_k))) V over the keys that `mask` leaves: queries [..., T, d_k], keys
 /// [..., S, d_k], values [..., S, d_v], mask [T, S] -> [..., T, d_v]. If the weights [..., T, S] are wanted too, it goes step
-/// by step; if not, in one op, which is equal to rounding and never reads a masked key or value.
+/// by step; if not, in one op, which is equal to rounding. A masked key or value is never read, whatever it holds.
 Tensor masked_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, const Tensor& mask,
                         const nn::Dropout& dropout, Tensor* weights = nullptr);
 

@@ -99,18 +99,17 @@ std::vector<std::string> known_keys(const std::string& section) {
 
 void check_keys(const json& root, const ConfigOrigin& origin) {
   check<ConfigError>(root.is_object(), origin.file, ": must be an object: got ", brief(root));
-  for (const auto& [key, value] : root.items()) {
-    if (is_comment(key)) continue;
-    const auto keys = known_keys("");
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) fail_unknown("", key, origin);
-  }
+  const auto check_members = [&origin](const json& object, const std::string& section) {
+    const std::vector<std::string> keys = known_keys(section);
+    for (const auto& [key, value] : object.items()) {
+      if (!is_comment(key) && std::find(keys.begin(), keys.end(), key) == keys.end()) fail_unknown(section, key, origin);
+    }
+  };
+  check_members(root, "");
   for (const std::string& section : config_sections()) {
     if (!root.contains(section)) continue;
     check<ConfigError>(root[section].is_object(), origin.at("/" + section), ": must be an object: got ", brief(root[section]));
-    const auto keys = known_keys(section);
-    for (const auto& [key, value] : root[section].items()) {
-      if (!is_comment(key) && std::find(keys.begin(), keys.end(), key) == keys.end()) fail_unknown(section, key, origin);
-    }
+    check_members(root[section], section);
   }
 }
 

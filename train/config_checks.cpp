@@ -27,18 +27,21 @@ void check_no_data(const Config& config) {
 void check_tokens(const Config& config) {
   const DataConfig& data = config.data;
   const int64_t count = static_cast<int64_t>(data.tokens.size()), length = config.model.context_length;
+  // There may be many tokens: where one stands is looked up for the wrong one alone.
   for (size_t i = 0; i < data.tokens.size(); ++i) {
-    check<ConfigError>(data.tokens[i] < data.vocab_size, config.origin.at("/data/tokens/" + std::to_string(i)),
-                       ": must be below vocab_size = ", data.vocab_size, ": got ", data.tokens[i]);
+    if (data.tokens[i] < data.vocab_size) continue;
+    fail<ConfigError>(config.origin.at("/data/tokens/" + std::to_string(i)), ": must be below vocab_size = ", data.vocab_size,
+                      ": got ", data.tokens[i]);
   }
   const int64_t usable = data.window_starts.empty() ? training_tokens(count, data.val_fraction) : count;
   check<ConfigError>(usable > length, config.origin.at("/data/tokens"),
                      ": too few for one window of context_length + 1 = ", length + 1, " tokens: got ", usable,
                      usable < count ? " for training, the others are for validation" : "");
   for (size_t i = 0; i < data.window_starts.size(); ++i) {
-    check<ConfigError>(data.window_starts[i] < count - length, config.origin.at("/data/window_starts/" + std::to_string(i)),
-                       ": must be from 0 to ", count - length - 1, ", so that context_length + 1 = ", length + 1, " of the ",
-                       count, " tokens follow: got ", data.window_starts[i]);
+    if (data.window_starts[i] < count - length) continue;
+    fail<ConfigError>(config.origin.at("/data/window_starts/" + std::to_string(i)), ": must be from 0 to ", count - length - 1,
+                      ", so that context_length + 1 = ", length + 1, " of the ", count, " tokens follow: got ",
+                      data.window_starts[i]);
   }
   const auto windows = static_cast<int64_t>(data.window_starts.size());
   check<ConfigError>(windows == 0 || config.train.batch_size == windows, config.origin.at("/train/batch_size"),

@@ -1,6 +1,8 @@
 #include "train/config_fields.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "attention/factory.h"
 
@@ -323,9 +325,13 @@ const std::vector<std::string>& config_sections() {
 }
 
 const Field* find_field(const std::string& path) {
-  const auto& fields = config_fields();
-  const auto found = std::find_if(fields.begin(), fields.end(), [&](const Field& row) { return row.path == path; });
-  return found == fields.end() ? nullptr : &*found;
+  static const std::map<std::string_view, const Field*> by_path = [] {
+    std::map<std::string_view, const Field*> all;
+    for (const Field& field : config_fields()) all.emplace(field.path, &field);
+    return all;
+  }();
+  const auto found = by_path.find(path);
+  return found == by_path.end() ? nullptr : found->second;
 }
 
 std::string Field::section() const {

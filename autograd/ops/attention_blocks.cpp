@@ -130,9 +130,15 @@ struct Inputs {
 template <class T>
 struct Block {
   int64_t head, kv_head, first, stop, begin, end;
-  bool finite;  ///< No NaN or infinity in the operand of write_weighted.
+  bool finite;  ///< No NaN or infinity in the operands of write_weighted and add_weighted.
   T *weights, *dropped, *ds, *copy;
 };
+
+/// 0 for what is masked in the rows [queries, keys] of a block, where one that sees a NaN may have become NaN as a whole.
+template <class T>
+void clear_masked(const Inputs<T>& in, const Block<T>& b, const Visible& visible, T* w) {
+  for (int64_t i = b.first; !b.finite && i < b.stop; ++i) visible.fill_masked(i, w + (i - b.first) * in.ld, T(0));
+}
 
 /// y = w x for the queries of a block. Where x is not finite each query meets a copy without the keys that it does not see,
 /// because 0 * NaN is NaN; the bits are the same either way.
@@ -156,6 +162,26 @@ void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Ro
   }
 }
 
+/// y += w^T x for the keys of a block, likewise.
+template <class T>
+void add_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y) {
+  const int64_t rows = b.stop - b.first;
+  if (b.finite)
+    return kernels::gemm(true, false, b.end - b.begin, n, rows, w + b.begin, in.ld, x.at(b.head, b.first), x.ld,
+                         y.at(b.kv_head, b.begin), y.ld, true);
+  const Visible visible = in.visible(b.head);
+  for (int64_t j = b.begin; j < b.end; ++j) {
+    for (int64_t i = b.first; i < b.stop; ++i) {
+      T* const row = b.copy + (i - b.first) * n;
+      if (j >= visible.begin(i) && j < visible.end(i) && visible.at(i, j))
+        std::copy_n(x.at(b.head, i), n, row);
+      else
+        std::fill_n(row, n, T(0));
+    }
+    kernels::gemm(true, false, 1, n, rows, w + j, in.ld, b.copy, n, y.at(b.kv_head, j), y.ld, true);
+  }
+}
+
 /// softmax(scale q k^T), and in b.dropped what dropout leaves of it
 template <class T>
 void weigh(const Inputs<T>& in, const Block<T>& b) {
@@ -173,6 +199,7 @@ void weigh(const Inputs<T>& in, const Block<T>& b) {
     scale = 1;
   }
   kernels::softmax_spans(b.weights, in.ld, visible.spans(b.first, b.stop).data(), rows, scale, {b.begin, b.end});
+  clear_masked(in, b, visible, b.weights);
   for (int64_t i = b.first; in.keep && i < b.stop; ++i)
     in.drop(b.head, i, b.begin, b.end, b.weights + (i - b.first) * in.ld, b.dropped + (i - b.first) * in.ld);
 }
@@ -195,9 +222,7 @@ void backward_block(const Inputs<T>& in, const Block<T>& b, const Rows<const T>&
     if (to.dv) to.dv.clear(b.kv_head, keys, in.p.value_features);
   }
   weigh(in, b);
-  if (to.dv)
-    kernels::gemm(true, false, columns, in.p.value_features, rows, w + b.begin, in.ld, from, dy.ld,
-                  to.dv.at(b.kv_head, b.begin), to.dv.ld, true);
+  if (to.dv) add_weighted(in, b, w, dy, in.p.value_features, to.dv);
   if (!to.dq && !to.dk) return;
   T* const ds = b.ds;
   kernels::gemm(false, true, rows, columns, in.p.value_features, from, dy.ld, in.v.at(b.kv_head, b.begin), in.v.ld,
@@ -209,36 +234,35 @@ void backward_block(const Inputs<T>& in, const Block<T>& b, const Rows<const T>&
   }
   kernels::softmax_grad_spans(b.weights, ds, in.ld, visible.spans(b.first, b.stop).data(), rows, static_cast<T>(in.p.scale),
                               {b.begin, b.end});
+  clear_masked(in, b, visible, ds);
   if (to.dq) write_weighted(in, b, ds, in.k, in.p.features, to.dq);
-  if (to.dk)
-    kernels::gemm(true, false, columns, in.p.features, rows, ds + b.begin, in.ld, in.q.at(b.head, b.first), in.q.ld,
-                  to.dk.at(b.kv_head, b.begin), to.dk.ld, true);
+  if (to.dk) add_weighted(in, b, ds, in.q, in.p.features, to.dk);
 }
 
-/// False if [heads, keys, n] holds a NaN or an infinity: the sum of a head is not finite then.
+/// False if [heads, rows, n] holds a NaN or an infinity: the sum of a head is not finite then.
 template <class T>
-bool is_finite(const Rows<const T>& x, int64_t heads, int64_t keys, int64_t n) {
+bool is_finite(const Rows<const T>& x, int64_t heads, int64_t rows, int64_t n) {
   std::vector<T, memory::Allocator<T>> totals(static_cast<size_t>(heads));
   T* const total = totals.data();
-  kernels::parallel_for(heads, 0.1 * static_cast<double>(keys * (n + 50)), [&, total](int64_t head, int64_t stop) {
+  kernels::parallel_for(heads, 0.1 * static_cast<double>(rows * (n + 50)), [&, total](int64_t head, int64_t stop) {
     for (; head < stop; ++head)
-      for (int64_t j = 0; j < keys; ++j) total[head] += kernels::sum(x.at(head, j), n);
+      for (int64_t j = 0; j < rows; ++j) total[head] += kernels::sum(x.at(head, j), n);
   });
   return std::all_of(totals.begin(), totals.end(), [](T t) { return std::isfinite(t); });
 }
 
 /// Calls run(block) for the blocks of every head, in order, those that see no key included; the heads that share a key and
-/// value head go to one thread, in order. `weighted` [keys, n] is the operand of write_weighted; `buffers` blocks of weights
-/// are scratch memory.
+/// value head go to one thread, in order. `finite` as in Block; `buffers` blocks of weights are scratch memory.
 template <class T, class F>
-void for_each_block(const Inputs<T>& in, const Rows<const T>& weighted, int64_t n, int64_t buffers, F run) {
+void for_each_block(const Inputs<T>& in, bool finite, int64_t buffers, F run) {
   const AttentionPlan& p = in.p;
   if (p.heads == 0) return;
   const int64_t kv_heads = p.heads / p.group;
   const double cost = 0.1 * static_cast<double>(p.group * p.queries * p.keys * (p.features + p.value_features + 16));
   const int threads = kernels::threads_for(kv_heads, cost * static_cast<double>(kv_heads));
-  const bool finite = !in.hides() || is_finite(weighted, kv_heads, p.keys, n);
-  const int64_t rows = std::min(kQueries, p.queries) * in.ld, size = buffers * rows + (finite ? 0 : p.keys * n);
+  const int64_t block = std::min(kQueries, p.queries), rows = block * in.ld;
+  const int64_t copied = finite ? 0 : std::max(block, p.keys) * std::max(p.features, p.value_features);
+  const int64_t size = buffers * rows + copied;
   Tensor scratch = empty({threads, size}, dtype_of<T>());
   T* const memory = scratch.mutable_data<T>();
   const auto run_head = [&](int64_t head, T* buffer) {
@@ -265,7 +289,8 @@ void attend(const AttentionPlan& p, const AttentionOperands& x, Tensor& y) {
   dispatch_floating(y.dtype(), kOp, [&]<class T>() {
     const Inputs<T> in(p, x);
     const Rows<T> to = writable<T>(y, batch_dims(y.shape()));
-    for_each_block(in, in.v, p.value_features, in.keep ? 2 : 1, [&](const Block<T>& block) {
+    const bool finite = !in.hides() || is_finite(in.v, p.heads / p.group, p.keys, p.value_features);
+    for_each_block(in, finite, in.keep ? 2 : 1, [&](const Block<T>& block) {
       weigh(in, block);
       write_weighted(in, block, in.keep ? block.dropped : block.weights, in.v, p.value_features, to);
     });
@@ -278,7 +303,10 @@ void attend_backward(const AttentionPlan& p, const AttentionOperands& x, const T
     const Inputs<T> in(p, x);
     const Rows<const T> from = readable<T>(dy, batch);
     const Wanted<T> to{writable<T>(grads.q, batch), writable<T>(grads.k, key_batch), writable<T>(grads.v, key_batch)};
-    for_each_block(in, in.k, p.features, in.keep ? 3 : 2, [&](const Block<T>& block) { backward_block(in, block, from, to); });
+    const bool finite = !in.hides() || (is_finite(in.k, p.heads / p.group, p.keys, p.features) &&
+                                        is_finite(in.q, p.heads, p.queries, p.features) &&
+                                        is_finite(from, p.heads, p.queries, p.value_features));
+    for_each_block(in, finite, in.keep ? 3 : 2, [&](const Block<T>& block) { backward_block(in, block, from, to); });
     if (p.queries > 0) return;
     for (int64_t head = 0; head < p.heads / p.group; ++head) {
       if (to.dk) to.dk.clear(head, p.keys, p.features);

@@ -1,14 +1,17 @@
-// No NaN comes from a mask, in any attention type, and none from a masked token where the fused op computes.
+// No NaN comes from a mask, in any attention type, and none from what is masked.
 #include <limits>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "attention/factory.h"
+#include "attention/mask.h"
 #include "tests/nn/check.h"
 
 namespace onestep::attention {
 namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
 
 struct Path {
   const char* kind;
@@ -44,11 +47,10 @@ std::vector<Tensor> masks(const Attention& module) {
 
 TEST_CASE("numerics: a NaN in a later token reaches no earlier one") {
   for (const Path& path : masking_paths()) {
-    if (std::string_view(path.kind) == "einsum") continue;  // shows every step: there a masked value meets a weight of 0
     CAPTURE(std::string(path.kind));
     CAPTURE(path.options.window);
     CAPTURE(path.options.num_kv_heads);
-    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    for (const double bad : {kNan, kInfinity}) {
       Generator generator(5);
       const auto module = make_attention(path.kind, path.options, generator);
       const Tensor x = randn({2, 40, 8}, generator), broken = x.clone();
@@ -56,8 +58,74 @@ TEST_CASE("numerics: a NaN in a later token reaches no earlier one") {
       const Tensor clean = (*module)(x), got = (*module)(broken);
       CHECK(equal(got.slice(1, 0, 30), clean.slice(1, 0, 30)));
       CHECK_FALSE(any(isfinite(got.slice(1, 30, 40))).item<bool>());
+      const AttentionResult clean_steps = module->forward_with_weights(x), steps = module->forward_with_weights(broken);
+      CHECK(equal(steps.context.slice(1, 0, 30), clean_steps.context.slice(1, 0, 30)));
+      CHECK(equal(narrow(steps.weights, -2, 0, 30), narrow(clean_steps.weights, -2, 0, 30)));
     }
   }
+}
+
+TEST_CASE("numerics: masked tokens that are NaN reach neither the others nor any gradient") {
+  // Nobody sees the last ten tokens, and they see nobody: padding.
+  std::set<std::string> tried;
+  for (const Path& path : masking_paths()) {
+    CAPTURE(std::string(path.kind));
+    for (const bool with_weights : {false, true}) {
+      CAPTURE(with_weights);
+      Generator generator(5);
+      const auto module = make_attention(path.kind, path.options, generator);
+      if (masks(*module).empty()) continue;
+      tried.insert(path.kind);
+      for (const Tensor& mask : masks(*module)) fill(mask.slice(0, 30, 40), 1);
+      const Tensor x = randn({2, 40, 8}, generator);
+      std::vector<Tensor> contexts, grads;
+      for (const double padding : {0.0, kNan}) {
+        Tensor leaf = x.clone();
+        fill(leaf.slice(1, 30, 40), padding);
+        leaf.requires_grad_();
+        const Tensor y = with_weights ? module->forward_with_weights(leaf).context : (*module)(leaf);
+        sum(y * y).backward();
+        contexts.push_back(y);
+        grads.push_back(leaf.grad());
+      }
+      CHECK(equal(contexts[0], contexts[1]));
+      CHECK(allclose(grads[1], grads[0], 1e-4, 1e-5));  // row by row they are summed in another order
+      CHECK(any(ne(grads[0].slice(1, 0, 30), 0.0)).item<bool>());
+    }
+  }
+  CHECK(tried == std::set<std::string>{"causal", "einsum", "multi_head", "multi_head_wrapper"});
+}
+
+TEST_CASE("numerics: what a mask hides is not read by any path nor by its gradients") {
+  Generator generator(7);
+  const Tensor q = randn({2, 2, 70, 8}, generator), k = randn({2, 2, 90, 8}, generator), v = randn({2, 2, 90, 8}, generator);
+  Tensor random_mask = lt(rand({70, 90}, generator), 0.5);  // true = hidden
+  fill(random_mask.slice(1, 20, 30), 1);                    // from all, and the last ones, too
+  fill(random_mask.slice(1, 80, 90), 1);
+  fill(random_mask[11], 1);  // sees nothing
+  const nn::Dropout none(0.0, generator), half(0.5, generator);
+  for (const nn::Dropout* dropout : {&none, &half})
+    for (const bool with_weights : {false, true}) {
+      CAPTURE(with_weights);
+      std::vector<std::vector<Tensor>> results;
+      for (const double hidden : {1.0, kNan, kInfinity}) {
+        Tensor query = q.clone(), key = k.clone(), value = v.clone(), weights;
+        fill(query.slice(2, 11, 12), hidden);
+        for (const int64_t from : {20, 80})
+          fill(key.slice(2, from, from + 10), hidden), fill(value.slice(2, from, from + 10), hidden);
+        for (Tensor* x : {&query, &key, &value}) x->requires_grad_();
+        generator.manual_seed(3);
+        const Tensor y = masked_attention(query, key, value, random_mask, *dropout, with_weights ? &weights : nullptr);
+        sum(y * y).backward();
+        results.push_back({y, query.grad(), key.grad(), value.grad()});
+      }
+      for (const size_t other : {1, 2}) {
+        CHECK(equal(results[other][0], results[0][0]));
+        for (size_t i = 1; i < results[0].size(); ++i)
+          CHECK((with_weights ? allclose(results[other][i], results[0][i], 1e-4, 1e-5)
+                              : equal(results[other][i], results[0][i])));
+      }
+    }
 }
 
 TEST_CASE("numerics: a NaN that left the window is not read") {

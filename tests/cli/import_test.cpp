@@ -104,11 +104,19 @@ TEST_CASE("cli: import and init_from refuse what does not fit with one sentence"
                         "is [61,16]\n");
   CHECK_FALSE(fs::exists(run));
   CHECK(run_onestep({"import", kGpt2, "--out", run.string()}).status == 0);
-  const ProcessResult other =
-      run_onestep({"train", (run / "config.json").string(), "--out", (folder.path() / "x").string(), "--set", "data.kind=task",
-                   "--set", "data.task=copy", "--set", "model.d_model=32", "--set", "train.init_from=" + run.string()});
-  CHECK(other.status == 2);
-  CHECK(contains(other.err, "model.safetensors: does not fit the config: load_state_dict: does not fit GPT: shapes differ: "));
+  const auto start_from_run = [&](const std::string& key) {
+    return run_onestep({"train", (run / "config.json").string(), "--out", (folder.path() / "x").string(), "--set",
+                        "data.kind=task", "--set", "data.task=copy", "--set", key, "--set", "train.init_from=" + run.string(),
+                        "--set", "train.steps=1"});
+  };
+  for (const std::string key : {"d_model=32", "num_heads=8", "activation=relu"}) {  // the last two with the same shapes
+    const ProcessResult other = start_from_run("model." + key);
+    CHECK(other.status == 2);
+    CHECK(contains(other.err, "onestep: " + run.string() + "/checkpoints/step-0: cannot be started from: --set model." + key +
+                                  ": /model/" + key.substr(0, key.find('=')) + ": is "));
+    CHECK(contains(other.err, ", the checkpoint was trained with "));
+  }
+  CHECK_FALSE(contains(start_from_run("model.dropout=0.3").err, "/model/"));
   const ProcessResult small =
       run_onestep({"train", (run / "config.json").string(), "--out", (folder.path() / "x").string(), "--set", "data.kind=task",
                    "--set", "data.task=copy", "--set", "data.vocab_size=62"});

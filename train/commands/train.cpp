@@ -129,6 +129,18 @@ int train_run(Trainer& trainer, const fs::path& run, RunState state, const Optio
   return outcome.interrupted ? kInterrupted : 0;
 }
 
+/// Refuses a model section with which the parameters would not mean what they do in the run they come from, though their shapes
+/// may be the same (num_heads). Dropout may be another; the size of the vocabulary may be left to the data: the shapes tell.
+void check_starts_from(const FoundCheckpoint& found, const Config& config) {
+  std::map<std::string, std::string> trained = found.checkpoint.trainer.config;
+  for (const char* const path : {"model.dropout", "model.rng_dialect", "model.vocab_size"}) trained.erase(path);
+  try {
+    check_trained_with(trained, config, "model");
+  } catch (const ConfigError& error) {
+    throw ConfigError(found.folder.string() + ": cannot be started from: " + error.what());
+  }
+}
+
 /// The trainer of a new run, which starts from random parameters or from those of the run train.init_from.
 std::unique_ptr<Trainer> make_trainer(const Options& options, const std::shared_ptr<Communicator>& ranks) {
   const Config config = load_config(options.config, options.sets);
@@ -138,6 +150,7 @@ std::unique_ptr<Trainer> make_trainer(const Options& options, const std::shared_
   if (config.train.init_from.empty()) return std::make_unique<Trainer>(config, nullptr, quiet, ranks);
   const fs::path from = run_path(config.train.init_from);
   const FoundCheckpoint found = find_checkpoint(from, "last");
+  check_starts_from(found, config);
   const auto tokenizer = config.data.kind == "text" ? load_run_tokenizer(from) : nullptr;
   check<ConfigError>(tokenizer == nullptr || tokenizer->kind() == config.data.tokenizer, config.origin.at("/data/tokenizer"),
                      ": must be ", tokenizer == nullptr ? "" : tokenizer->kind(), ", that of ", from.string(), ": got ",
