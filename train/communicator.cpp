@@ -78,6 +78,7 @@ void Communicator::on_root(const std::function<void()>& work) {
     reason = failure.what();
   }
   reason = broadcast(reason);
+  all_know_ = !reason.empty();
   if (error) std::rethrow_exception(error);
   check<SharedError>(reason.empty(), reason);
 }
@@ -93,7 +94,8 @@ void Communicator::on_all(const std::function<void()>& work) {
   }
   const std::vector<std::string> reasons = gather_text(reason);
   const auto failed = std::find_if(reasons.begin(), reasons.end(), [](const std::string& r) { return !r.empty(); });
-  if (failed == reasons.end()) return;
+  all_know_ = failed != reasons.end();
+  if (!all_know_) return;
   check<SharedError>(is_root(), *failed);
   if (error && std::count(reasons.begin(), reasons.end(), reason) == size()) std::rethrow_exception(error);
   throw Error("rank " + std::to_string(failed - reasons.begin()) + ": " + *failed);

@@ -66,6 +66,8 @@ class Communicator {
   /// Does `work` on all ranks; an Error anywhere ends it everywhere. The root throws it, naming the rank unless all failed
   /// alike; the others throw SharedError.
   void on_all(const std::function<void()>& work);
+  /// Whether on_root or on_all has ended in an error, so that no rank waits for another.
+  bool all_know() const { return all_know_; }
 
   /// Sent and waited for so far.
   struct Traffic {
@@ -85,6 +87,7 @@ class Communicator {
  private:
   virtual std::unique_ptr<Transfer> transfer(const Outgoing&, const Incoming&) { return std::make_unique<Transfer>(); }
   double timeout_ = 600;
+  bool all_know_ = false;
 };
 
 }  // namespace onestep::train

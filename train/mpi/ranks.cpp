@@ -35,11 +35,13 @@ bool is_launched() {
          std::getenv("PMI_RANK") != nullptr;
 }
 
-/// Ends all ranks: they may be waiting for this one.
-[[noreturn]] void fail_all(MpiCommunicator& ranks, const std::string& reason, int status) {
+/// Says why and ends all ranks with `status`: those that do not know may be waiting for this one. If all know, each ends by
+/// itself, which the launcher takes more calmly than an abort.
+int fail_all(MpiCommunicator& ranks, const std::string& reason, int status) {
   const std::string who = ranks.is_root() ? "" : "rank " + std::to_string(ranks.rank()) + ": ";
   std::cerr << "onestep: " + who + reason + '\n' << std::flush;  // in one piece: other ranks may be speaking, too
-  ranks.abort(status);
+  if (!ranks.all_know()) ranks.abort(status);
+  return status;
 }
 
 }  // namespace
@@ -63,15 +65,15 @@ int run_ranks(const std::function<int(std::shared_ptr<Communicator>)>& work) {
     const int status = work(ranks);
     check<IoError>(bool(std::cout.flush()), "stdout: cannot be written (disk full or closed?)");
     return status;
-  } catch (const SharedError&) {  // said by the rank it comes from, which ends all
+  } catch (const SharedError&) {  // said by the rank it comes from
     return kBadInput;
   } catch (const DivergedError& error) {
     if (!ranks->is_root()) return kDiverged;  // as all others
-    fail_all(*ranks, error.what(), kDiverged);
+    return fail_all(*ranks, error.what(), kDiverged);
   } catch (const std::bad_alloc&) {
-    fail_all(*ranks, "out of memory (try a smaller model, batch or context)", kBadInput);
+    return fail_all(*ranks, "out of memory (try a smaller model, batch or context)", kBadInput);
   } catch (const std::exception& error) {
-    fail_all(*ranks, error.what(), kBadInput);
+    return fail_all(*ranks, error.what(), kBadInput);
   }
 }
 
