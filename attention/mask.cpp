@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "attention/heads.h"
+#include "autograd/anomaly.h"
 
 namespace onestep::attention {
 namespace {
@@ -12,9 +13,6 @@ namespace {
 onestep::AttentionOptions with_dropout(const nn::Dropout& dropout) {
   return {.dropout_p = dropout.is_training() ? dropout.p() : 0.0, .generator = &dropout.generator()};
 }
-
-/// True too seldom where the sum overflows.
-bool all_finite(const Tensor& x) { return std::isfinite(sum(x.detach()).item<double>()); }
 
 }  // namespace
 

@@ -53,7 +53,8 @@ void LiveLine::show(const std::vector<std::string>& parts) {
   std::cerr << kClear << live_ << std::flush;
 }
 
-void LiveLine::print(const std::string& line) {
+void LiveLine::print(const std::vector<std::string>& parts) {
+  const std::string line = joined(parts, std::string::npos);
   if (terminal_) std::cerr << kClear;
   std::cerr << (styled_ ? "\x1b[1m" + line + "\x1b[0m" : line) << std::endl;
   live_.clear();

@@ -58,10 +58,7 @@ void Progress::show(const StepMetrics& m) {
   const auto now = Clock::now();
   if (!stays && m.step != first_step_ && !is_due(now)) return;
   last_ = now;
-  if (!stays) return line_.show(parts(m));
-  std::string line;
-  for (const std::string& part : parts(m)) line += (line.empty() ? "" : "  ") + part;
-  line_.print(line);
+  stays ? line_.print(parts(m)) : line_.show(parts(m));
 }
 
 }  // namespace onestep::train

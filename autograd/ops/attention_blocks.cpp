@@ -45,8 +45,10 @@ struct Visible {
     for (int64_t i = first; i < stop; ++i) last = std::max(last, end(i));
     return last;
   }
-  /// Whether query i sees key j, between begin(i) and end(i).
+  /// Whether the mask, if there is one, leaves key j to query i.
   bool at(int64_t i, int64_t j) const { return !mask || mask[i * row_stride + j * key_stride]; }
+  /// Whether query i sees key j.
+  bool sees(int64_t i, int64_t j) const { return mask ? at(i, j) : begin(i) <= j && j < end(i); }
   /// row[j] = value for the masked keys among those.
   template <class T>
   void fill_masked(int64_t i, T* row, T value) const {
@@ -140,6 +142,15 @@ void clear_masked(const Inputs<T>& in, const Block<T>& b, const Visible& visible
   for (int64_t i = b.first; !b.finite && i < b.stop; ++i) visible.fill_masked(i, w + (i - b.first) * in.ld, T(0));
 }
 
+/// to = from [n], or 0 where that is not to be seen.
+template <class T>
+void copy_or_clear(bool seen, const T* from, int64_t n, T* to) {
+  if (seen)
+    std::copy_n(from, n, to);
+  else
+    std::fill_n(to, n, T(0));
+}
+
 /// y = w x for the queries of a block. Where x is not finite each query meets a copy without the keys that it does not see,
 /// because 0 * NaN is NaN; the bits are the same either way.
 template <class T>
@@ -150,14 +161,9 @@ void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Ro
                          y.at(b.head, b.first), y.ld, false);
   const Visible visible = in.visible(b.head);
   for (int64_t i = b.first; i < b.stop; ++i, w += in.ld) {
-    const int64_t begin = visible.begin(i), end = visible.end(i);
-    for (int64_t j = b.begin; j < end; ++j) {
-      T* const row = b.copy + (j - b.begin) * n;
-      if (j >= begin && visible.at(i, j))
-        std::copy_n(x.at(b.kv_head, j), n, row);
-      else
-        std::fill_n(row, n, T(0));
-    }
+    const int64_t end = visible.end(i);
+    for (int64_t j = b.begin; j < end; ++j)
+      copy_or_clear(visible.sees(i, j), x.at(b.kv_head, j), n, b.copy + (j - b.begin) * n);
     kernels::gemm(false, false, 1, n, std::max<int64_t>(end - b.begin, 0), w, in.ld, b.copy, n, y.at(b.head, i), y.ld, false);
   }
 }
@@ -171,13 +177,8 @@ void add_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows
                          y.at(b.kv_head, b.begin), y.ld, true);
   const Visible visible = in.visible(b.head);
   for (int64_t j = b.begin; j < b.end; ++j) {
-    for (int64_t i = b.first; i < b.stop; ++i) {
-      T* const row = b.copy + (i - b.first) * n;
-      if (j >= visible.begin(i) && j < visible.end(i) && visible.at(i, j))
-        std::copy_n(x.at(b.head, i), n, row);
-      else
-        std::fill_n(row, n, T(0));
-    }
+    for (int64_t i = b.first; i < b.stop; ++i)
+      copy_or_clear(visible.sees(i, j), x.at(b.head, i), n, b.copy + (i - b.first) * n);
     kernels::gemm(true, false, 1, n, rows, w + j, in.ld, b.copy, n, y.at(b.kv_head, j), y.ld, true);
   }
 }

@@ -171,11 +171,11 @@ void check_same_everywhere(Trainer& trainer) {
   };
   for (const auto& [what, mine] : all) {
     const std::vector<std::string> theirs = ranks.gather_text(mine);
-    for (size_t r = 0; r < theirs.size(); ++r)
-      ranks.on_root([&, what = what] {
+    ranks.on_root([&, what = what] {
+      for (size_t r = 0; r < theirs.size(); ++r)
         check<ConfigError>(theirs[r] == theirs[0], "the ranks differ: rank ", r, " has another ", what,
                            " than rank 0: ", theirs[r], ", not ", theirs[0]);
-      });
+    });
   }
 }
 
