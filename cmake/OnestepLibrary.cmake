@@ -17,6 +17,12 @@ function(onestep_target_rules target)
     # With sanitizers GCC sees uninitialised values in std::regex where there are none (its manual warns of that).
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   endif()
+  if(ONESTEP_COVERAGE)
+    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/(autograd|nn|attention)$")
+      target_compile_options(${target} PRIVATE --coverage -fprofile-update=atomic)
+    endif()
+    target_link_options(${target} PUBLIC --coverage)
+  endif()
   if(ONESTEP_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)  # counts the branches that an input takes
   endif()

@@ -70,6 +70,7 @@ int& current() {
 }
 
 bool was_set = false;
+double min_work = 16000;
 
 }  // namespace
 
@@ -84,5 +85,9 @@ void set_num_threads(int n) {
   current() = n;
   was_set = true;
 }
+
+double min_work_per_thread() { return min_work; }
+
+void set_min_work_per_thread(double nanoseconds) { min_work = nanoseconds; }
 
 }  // namespace onestep::kernels

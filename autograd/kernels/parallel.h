@@ -16,15 +16,17 @@ bool num_threads_is_set();
 void set_num_threads(int n);
 
 /// Work (in rough nanoseconds) below which a second thread costs more than it brings: starting a parallel region takes 1 us
-/// while the threads still spin, 35 us once they sleep.
-inline constexpr int64_t kMinWorkPerThread = 16000;
+/// while the threads still spin, 35 us once they sleep. 16000 but in tests, which set 0 so that small tensors are split, too.
+double min_work_per_thread();
+void set_min_work_per_thread(double nanoseconds);
 
 /// Threads worth using for `work` nanoseconds that split into at most `pieces`; 1 inside a parallel region.
 inline int threads_for(int64_t pieces, double work) {
-  if (pieces < 2 || work < 2.0 * kMinWorkPerThread || omp_in_parallel()) return 1;
+  const double least = min_work_per_thread();
+  if (pieces < 2 || work < 2 * least || omp_in_parallel()) return 1;
   int64_t threads = num_threads();
   if (threads > pieces) threads = pieces;
-  if (work < static_cast<double>(threads) * kMinWorkPerThread) threads = static_cast<int64_t>(work / kMinWorkPerThread);
+  if (work < static_cast<double>(threads) * least) threads = static_cast<int64_t>(work / least);
   return static_cast<int>(threads);
 }
 

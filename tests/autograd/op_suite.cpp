@@ -9,6 +9,7 @@
 #include "autograd/kernels/isa.h"
 #include "autograd/kernels/parallel.h"
 #include "autograd/node.h"
+#include "tests/autograd/kernels/kernel_testing.h"
 #include "tests/autograd/layouts.h"
 
 namespace onestep::testing {
@@ -245,18 +246,9 @@ std::string check_upstream_layouts(const OpSample& sample) {
   return {};
 }
 
-/// Puts threads and instruction set back.
-struct MachineGuard {
-  ~MachineGuard() {
-    kernels::set_num_threads(threads);
-    kernels::set_isa(isa);
-  }
-  const int threads = kernels::num_threads();
-  const kernels::Isa isa = kernels::active_isa();
-};
-
 std::string check_machines(const OpSample& sample) {
-  const MachineGuard guard;
+  const kernels::testing::Settings restore;
+  kernels::set_min_work_per_thread(0);  // small tensors are split, too
   for (DType dtype : {DType::float32, DType::float64}) {
     kernels::set_isa(kernels::Isa::generic);
     kernels::set_num_threads(1);

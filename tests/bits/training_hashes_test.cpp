@@ -19,6 +19,13 @@ TEST_CASE("bits: 25 steps end with the known hashes on every instruction set") {
   }
 }
 
+TEST_CASE("bits: 25 steps end with the known hashes where threads share the smallest work") {
+  const kernels::testing::Settings restore;
+  kernels::set_min_work_per_thread(0);
+  kernels::set_num_threads(4);
+  CHECK(differing_hashes(25) == "");
+}
+
 TEST_CASE("bits: 500 steps end with the known hashes for any number of threads") {
   const kernels::testing::Settings restore;
   for (const int threads : {1, 2, 3, 4, 8}) {

@@ -47,10 +47,15 @@ TEST_CASE("kernels: parallel_for covers the range once whatever the threads") {
 TEST_CASE("kernels: work inside a parallel region stays on its thread") {
   const Settings restore;
   set_num_threads(4);
+  set_min_work_per_thread(16000);
   CHECK(threads_for(100, 1e9) == 4);
   CHECK(threads_for(3, 1e9) == 3);
   CHECK(threads_for(1, 1e9) == 1);
   CHECK(threads_for(100, 1.0) == 1);
+  CHECK(threads_for(100, 33000) == 2);
+  set_min_work_per_thread(0);
+  CHECK(threads_for(100, 1.0) == 4);
+  CHECK(threads_for(1, 1.0) == 1);
   parallel_for(4, 1e6, [](int64_t, int64_t) {
     if (threads_for(100, 1e9) != 1) throw 1;  // ends the program: nothing may leave a parallel region
   });

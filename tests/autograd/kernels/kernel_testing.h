@@ -21,17 +21,19 @@ using Doubles = std::vector<double>;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-/// Restores instruction set and threads at the end of a test.
+/// Restores instruction set, threads and what is worth one at the end of a test.
 class Settings {
  public:
   ~Settings() {
     set_isa(isa_);
     set_num_threads(threads_);
+    set_min_work_per_thread(min_work_);
   }
 
  private:
   Isa isa_ = active_isa();
   int threads_ = num_threads();
+  double min_work_ = min_work_per_thread();
 };
 
 /// Uniform in [low, high).
@@ -64,10 +66,12 @@ inline int64_t first_difference(const Floats& a, const Floats& b) {
   return -1;
 }
 
-/// Checks that run() returns the same bits for every instruction set of this machine and 1 to 4 threads.
+/// Checks that run() returns the same bits for every instruction set of this machine and 1 to 4 threads, among which
+/// the smallest work is split.
 template <class F>
 void check_same_bits(F run) {
   const Settings restore;
+  set_min_work_per_thread(0);
   set_isa(Isa::generic);
   set_num_threads(1);
   const Floats want = run();
