@@ -1,0 +1,38 @@
+#pragma once
+#pragma GCC system_header
+// Stands in for the compiler's header where the avx512 kernels are built with ONESTEP_EMULATE_AVX512 (CMake): SIMDe computes
+// what an AVX-512 instruction does, so that the kernels run, and are tested, on a machine that has none.
+#include_next <immintrin.h>
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/x86/avx512.h>
+
+#define __m512 simde__m512
+#define __m512i simde__m512i
+
+// What SIMDe 0.7.4 lacks.
+inline simde__m512 emulated_load_first(simde__mmask16 mask, const float* p) {
+  simde__m512_private r;
+  for (int i = 0; i < 16; ++i) r.f32[i] = mask >> i & 1 ? p[i] : 0.0f;
+  return simde__m512_from_private(r);
+}
+inline void emulated_store_first(float* p, simde__mmask16 mask, simde__m512 x) {
+  const simde__m512_private a = simde__m512_to_private(x);
+  for (int i = 0; i < 16; ++i)
+    if (mask >> i & 1) p[i] = a.f32[i];
+}
+inline simde__m512 emulated_to_float(simde__m512i x) {
+  const simde__m512i_private a = simde__m512i_to_private(x);
+  simde__m512_private r;
+  for (int i = 0; i < 16; ++i) r.f32[i] = static_cast<float>(a.i32[i]);
+  return simde__m512_from_private(r);
+}
+inline simde__m512i emulated_shift_right(simde__m512i x, int n) {
+  simde__m512i_private a = simde__m512i_to_private(x);
+  for (int i = 0; i < 16; ++i) a.i32[i] >>= n;
+  return simde__m512i_from_private(a);
+}
+#define _mm512_maskz_loadu_ps(mask, p) emulated_load_first(mask, p)
+#define _mm512_mask_storeu_ps(p, mask, x) emulated_store_first(p, mask, x)
+#define _mm512_cvtepi32_ps(x) emulated_to_float(x)
+#define _mm512_srai_epi32(x, n) emulated_shift_right(x, n)
+#define _mm512_extractf32x8_ps(x, half) (simde__m512_to_private(x).m256[half])
