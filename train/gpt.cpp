@@ -39,6 +39,13 @@ bool is_residual_projection(const std::string& parameter) {
   return parameter.ends_with("c_proj.weight") || parameter.ends_with("down_proj.weight");
 }
 
+/// make(), passing over its draws: the values are drawn anew afterwards.
+template <class F>
+auto drawn_anew(F make) {
+  const nn::init::SkipDraws skip;
+  return make();
+}
+
 }  // namespace
 
 Mlp::Mlp(const ModelConfig& config, Generator& generator)
@@ -112,8 +119,8 @@ void Transformer::visit(nn::Visitor& visitor) {
 
 Gpt::Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator)
     : LanguageModel(vocab_size, config.context_length),
-      transformer(checked(config), vocab_size, generator),
-      lm_head(config.d_model, vocab_size, /*bias=*/false, generator),
+      transformer(drawn_anew([&] { return Transformer(checked(config), vocab_size, generator); })),
+      lm_head(drawn_anew([&] { return nn::Linear(config.d_model, vocab_size, /*bias=*/false, generator); })),
       tied_(config.tie_weights) {
   if (tied_) transformer.wte.weight = lm_head.weight;
   draw_weights(config.num_layers, generator);
@@ -123,7 +130,9 @@ void Gpt::draw_weights(int64_t num_layers, Generator& generator) {
   constexpr double kStd = 0.02;
   const nn::NamedTensors parameters = named_parameters();
   for (auto [name, parameter] : parameters) {
-    if (parameter.dim() == 2) nn::init::normal_(parameter, 0.0, kStd, generator);
+    const auto draw = [&, &weight = parameter] { nn::init::normal_(weight, 0.0, kStd, generator); };
+    const bool again = is_residual_projection(name) || (tied_ && name == "transformer.wte.weight");
+    if (parameter.dim() == 2) again ? drawn_anew(draw) : draw();
     if (name.ends_with(".bias")) nn::init::zeros_(parameter);
   }
   if (tied_) nn::init::normal_(lm_head.weight, 0.0, kStd, generator);  // drawn as wte and once more as the head

@@ -50,6 +50,30 @@ TEST_CASE("init: the row of padding_idx is zero and draws its numbers all the sa
   CHECK(error_of<ShapeError>([&] { Embedding(4, 3, a, 4); }) == "Embedding: padding_idx is outside the table: 4 of 4 rows");
 }
 
+TEST_CASE("init: SkipDraws leaves the values and ends the stream where it would have ended") {
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    for (const int64_t n : {1, 15, 16, 17, 32, 1000, 1007}) {
+      Generator drawing(3), skipping(3);
+      Tensor drawn = zeros({n}, dtype), skipped = zeros({n}, dtype);
+      const auto draw = [](Tensor& x, Generator& g) {
+        init::uniform_(x, -1, 1, g);
+        if (x.numel() >= 16) init::normal_(x, 0, 1, g);
+      };
+      draw(drawn, drawing);
+      {
+        const init::SkipDraws skip;
+        draw(skipped, skipping);
+      }
+      INFO("n = ", n);
+      CHECK(equal(skipped, zeros({n}, dtype)));
+      CHECK(skipping.drawn() == drawing.drawn());
+      CHECK(skipping.u32() == drawing.u32());
+      init::normal_(skipped, 0, 1, skipping);
+      CHECK(!equal(skipped, zeros({n}, dtype)));
+    }
+  }
+}
+
 TEST_CASE("init: bounds and moments") {
   Generator generator(11);
   Tensor weight = empty({200, 50}, DType::float64);
