@@ -32,6 +32,7 @@ uint64_t count_value(const nlohmann::json& value, const std::string& place) {
   return value.get<uint64_t>();
 }
 
+/// With `bytes` those of its elements. Refuses what check_sizes would refuse.
 Shape read_shape(const nlohmann::json& value, const std::string& place, uint64_t item_bytes, uint64_t& bytes) {
   check<IoError>(value.is_array(), place, ": shape must be a list of counts");
   check<IoError>(value.size() <= kMaxRank, place, ": rank ", value.size(), " is above the limit of ", kMaxRank);
@@ -41,7 +42,7 @@ Shape read_shape(const nlohmann::json& value, const std::string& place, uint64_t
   for (const auto& size : value) {
     const uint64_t n = count_value(size, place + ": shape");
     empty |= n == 0;
-    overflows |= n > INT64_MAX || __builtin_mul_overflow(bytes, std::max<uint64_t>(n, 1), &bytes);
+    overflows |= n > INT64_MAX || __builtin_mul_overflow(bytes, std::max<uint64_t>(n, 1), &bytes) || bytes > item_bytes << 59;
     shape.push_back(static_cast<int64_t>(n));
   }
   check<IoError>(!overflows, place, ": shape ", brief(value), " has more elements than can be counted");
