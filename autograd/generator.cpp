@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "autograd/error.h"
+#include "autograd/portable_math.h"
 
 namespace onestep {
 namespace {
@@ -81,9 +82,9 @@ double Generator::normal() {
     return z;
   }
   const double u1 = d53(), u2 = d53();
-  const double r = std::sqrt(-2.0 * std::log1p(-u2)), theta = 2.0 * std::numbers::pi * u1;
-  cached_normal_ = r * std::sin(theta);
-  return r * std::cos(theta);
+  const double r = std::sqrt(-2.0 * portable::log(1 - u2)), theta = 2.0 * std::numbers::pi * u1;  // 1 - u2 is exact
+  cached_normal_ = r * portable::sin(theta);
+  return r * portable::cos(theta);
 }
 
 void Generator::draw(std::span<uint32_t> out) {

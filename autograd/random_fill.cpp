@@ -70,6 +70,23 @@ void draw_uniforms(std::span<T> out, Generator& g) {
   for_each_uniform<T>(g, out.size(), [=](size_t i, T u) { out[i] = u; });
 }
 
+// Standard normals in double. For float64 they have PyTorch's own bits, which are those of the C library's functions; the
+// generator's own are portable, also the second half of a pair that it keeps for the next fill.
+template <class T>
+void draw_normals(std::span<double> z, Generator& g) {
+  for (size_t i = 0; i < z.size(); ++i) {
+    Generator before = g;
+    z[i] = g.normal();
+    if (std::is_same_v<T, float> || before.drawn() == g.drawn()) continue;
+    const double u1 = before.d53(), u2 = before.d53();
+    const double r = std::sqrt(-2.0 * std::log1p(-u2)), theta = 2.0 * std::numbers::pi * u1;
+    z[i] = r * std::cos(theta);
+    if (i + 1 == z.size()) return;
+    g.normal();
+    z[++i] = r * std::sin(theta);
+  }
+}
+
 // Turns uniforms into normals, in blocks of 16.
 template <class T>
 void to_normals(std::span<T> d, T mean, T std, RngRounding rounding) {
@@ -163,10 +180,11 @@ void fill_normal(std::span<T> out, double mean, double std, Generator& g) {
   const size_t n = out.size();
   const RngRounding rounding = g.rounding();
   if (n < 16) {
-    for (T& value : out) {
-      const double z = g.normal();
-      value = static_cast<T>(rounding == RngRounding::fused ? std::fma(z, std, mean) : z * std + mean);
-    }
+    std::array<double, 16> normals;
+    const std::span<double> z = std::span(normals).first(n);
+    draw_normals<T>(z, g);
+    for (size_t i = 0; i < n; ++i)
+      out[i] = static_cast<T>(rounding == RngRounding::fused ? std::fma(z[i], std, mean) : z[i] * std + mean);
     return;
   }
   const T center = static_cast<T>(mean), scale = static_cast<T>(std);

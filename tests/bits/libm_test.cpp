@@ -1,0 +1,105 @@
+// The C library's elementary functions differ between its versions: which sources call them, and that training does not.
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "tests/process.h"
+
+using onestep::testing::run_process;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Functions that IEEE 754 does not define to the bit (it does sqrt, fma, floor, ldexp ...). GCC makes one sincos of two calls.
+const std::regex kInexact(
+    "(exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sin|cos|sincos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|asinh|acosh|atanh|"
+    "erf|"
+    "erfc|lgamma|tgamma|cbrt|hypot)[fl]?(@.*)?|__.*_finite|_ZGV[a-z]N[0-9]+v.*");
+
+/// The sources that may call them, and what for. No float32 of a training run depends on any of them.
+const std::map<std::string, std::string> kCallers = {
+    {"autograd/kernels/reference.cpp", "the kernels of float64"},
+    {"autograd/random_fill.cpp",
+     "normals and exponentials in float64: PyTorch's own bits; RngRounding::separate, which no config sets"},
+    {"autograd/gradcheck.cpp", "the step of a difference in float64"},
+    {"train/data.cpp", "the entropy of bigrams, which is only shown"},
+    {"train/commands/eval.cpp", "the perplexity, which is only shown"},
+};
+
+/// The inexact functions that an object file does not hold itself.
+std::set<std::string> inexact_calls(const fs::path& object) {
+  std::set<std::string> calls;
+  std::istringstream lines(run_process({"nm", "-u", object.string()}).out);
+  for (std::string type, name; lines >> type >> name;)
+    if (std::regex_match(name, kInexact)) calls.insert(name);
+  return calls;
+}
+
+/// train/CMakeFiles/onestep_train.dir/gpt.cpp.o is train/gpt.cpp.
+std::string source_of(const fs::path& object, const std::string& folder) {
+  const std::string path = object.string();
+  const size_t begin = path.find(".dir/") + 5;
+  return folder + "/" + path.substr(begin, path.size() - begin - 2);
+}
+
+}  // namespace
+
+TEST_CASE("libm: what float32 training runs does not call it") {
+  if (run_process({"nm", "--version"}).status != 0) {
+    MESSAGE("skipped: there is no nm");
+    return;
+  }
+  std::set<std::string> callers;
+  int objects = 0;
+  for (const std::string folder : {"autograd", "nn", "attention", "train"}) {
+    for (const fs::directory_entry& entry :
+         fs::recursive_directory_iterator(fs::path(ONESTEP_BINARY_DIR) / folder / "CMakeFiles")) {
+      const fs::path& object = entry.path();
+      if (object.extension() != ".o" || object.string().ends_with(".cases.cpp.o")) continue;  // the tests' own references
+      const std::string source = source_of(object, folder);
+      if (!fs::exists(fs::path(ONESTEP_SOURCE_DIR) / source)) continue;  // left from before the source went
+      ++objects;
+      for (const std::string& call : inexact_calls(object)) {
+        CAPTURE(source);
+        CAPTURE(call);
+        CHECK(kCallers.contains(source));
+        callers.insert(source);
+      }
+    }
+  }
+  CHECK(objects > 100);
+  CHECK(callers.size() == kCallers.size());  // an entry that is no longer needed goes
+}
+
+#ifdef ONESTEP_NO_LIBM
+namespace {
+
+/// A program in which every call of such a function ends it with a line that names the function.
+onestep::testing::ProcessResult run_without_libm(const std::vector<std::string>& command) {
+  return run_process(command, {.environment = {{"LD_PRELOAD", ONESTEP_NO_LIBM}, {"GOMP_SPINCOUNT", "1000"}}});
+}
+
+}  // namespace
+
+TEST_CASE("libm: training runs where calling it ends the program") {
+  const onestep::testing::ProcessResult trained =
+      run_without_libm({ONESTEP_BINARY_DIR "/tests/training_hashes", "repeat", "25", "1"});
+  CHECK(trained.err == "");
+  CHECK(trained.status == 0);
+}
+
+TEST_CASE("libm: a perplexity cannot be shown where calling it ends the program") {
+  const onestep::testing::TemporaryFolder folder;
+  const std::string run = (folder.path() / "run").string();
+  REQUIRE(onestep::testing::run_onestep(
+              {"train", ONESTEP_SOURCE_DIR "/tests/configs/bits_gpt.json", "--quiet", "--set", "train.steps=1", "--out", run})
+              .status == 0);
+  const onestep::testing::ProcessResult evaluated = run_without_libm({ONESTEP_BINARY_DIR "/onestep", "eval", run});
+  CHECK(evaluated.err == "libm: exp\n");
+  CHECK(evaluated.status == 128 + SIGABRT);
+}
+#endif
