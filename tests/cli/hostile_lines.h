@@ -1,0 +1,53 @@
+#pragma once
+// Command lines that name what cannot be used: every command, every kind of thing that is no file or no run. hostile_test.cpp
+// runs and counts them.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/process.h"
+
+namespace onestep::testing {
+
+using Strings = std::vector<std::string>;
+
+/// A folder with a trained run and things that no command can use.
+class Place {
+ public:
+  Place();
+
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  void write(const std::string& name, const std::string& bytes) const;
+
+  /// The program; after 20 s it is as good as hanging (status 124).
+  static ProcessResult run(Strings arguments);
+
+ private:
+  TemporaryFolder folder_;
+};
+
+/// Arguments and the sentence that refuses them.
+struct CommandLine {
+  Strings arguments;
+  std::string sentence;
+  std::string replaced = "", by = "";  ///< A file of the run that is a link to another thing of the place then.
+};
+using CommandLines = std::vector<CommandLine>;
+
+inline const std::string kLong(5000, 'x');
+inline const std::string kNoFile = ": cannot be opened: no such file", kDirectory = ": is a directory, not a file",
+                         kPipe = ": is not a regular file (a pipe, socket or device)",
+                         kTooLong = ": cannot be opened: File name too long",
+                         kLoop = ": cannot be opened: Too many levels of symbolic links";
+
+CommandLines files_that_are_none(const Place& place);
+CommandLines configs_that_are_none(const Place& place);
+CommandLines runs_that_are_none(const Place& place);
+CommandLines other_arguments(const Place& place);
+CommandLines replaced_files(const Place& place);
+
+CommandLines option_values(const Place& place);
+CommandLines too_little_or_too_much(const Place& place);
+CommandLines values_of_keys(const Place& place);
+
+}  // namespace onestep::testing
