@@ -62,7 +62,7 @@ std::string profile_table(const std::vector<Profiler::Entry>& entries) {
     add("%-44s %9lld %11.2f %6.1f%%", e.name.c_str(), static_cast<long long>(e.calls), 1e3 * e.seconds,
         100 * e.seconds / total);
     e.flops > 0 ? add(" %9.1f", 1e-9 * e.flops / e.seconds) : add(" %9s", "");
-    e.bytes > 0 ? add(" %8.2f\n", 1e-9 * e.bytes / e.seconds) : add("\n");
+    e.bytes > 0 ? add(" %8.2f\n", 1e-9 * e.bytes / e.seconds) : add("%s", "\n");
   }
   return text;
 }

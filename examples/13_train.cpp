@@ -32,7 +32,7 @@ class SentenceModel : public nn::Module {
 };
 
 int main() {
-  const std::vector<std::string> vocabulary = {"Your", "journey", "starts", "with", "one", "step"};
+  const std::string vocabulary[] = {"Your", "journey", "starts", "with", "one", "step"};
   const Tensor ids = arange(6);                  // the sentence
   const Tensor seen = ids.slice(0, 0, 5);        // Your journey starts with one
   const Tensor to_predict = ids.slice(0, 1, 6);  //      journey starts with one step

@@ -1,8 +1,10 @@
 #pragma once
 // simd.h on AVX-512: one register, masks in mask registers.
 #pragma GCC diagnostic push
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wuninitialized"  // gcc 12's own header (GCC bug 105593)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 

@@ -50,7 +50,8 @@ TEST_CASE("MultiHeadAttention: the book's numbers and gradients from seed 123") 
   sum(context * context).backward();
   const auto& grads = testing::golden("reference.json").at("seed_mha_gradients").at("grads");
   for (const auto& [name, parameter] : attention.named_parameters()) {
-    CAPTURE(name);
+    const std::string& label = name;  // clang 14 captures no binding
+    CAPTURE(label);
     check_close(parameter.grad(), grads.at(name).at("values"));
   }
 }

@@ -119,7 +119,7 @@ TEST_CASE("numerics: what a mask hides is not read by any path nor by its gradie
         sum(y * y).backward();
         results.push_back({y, query.grad(), key.grad(), value.grad()});
       }
-      for (const size_t other : {1, 2}) {
+      for (const size_t other : {1u, 2u}) {
         CHECK(equal(results[other][0], results[0][0]));
         for (size_t i = 1; i < results[0].size(); ++i)
           CHECK((with_weights ? allclose(results[other][i], results[0][i], 1e-4, 1e-5)

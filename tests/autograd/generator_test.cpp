@@ -20,8 +20,8 @@ TEST_CASE("generator: the words are the standard library's mt19937") {
 }
 
 TEST_CASE("generator: a bulk draw equals single draws from any position") {
-  for (const size_t skip : {0, 1, 3, 623, 624, 625}) {
-    for (const size_t count : {0, 1, 2, 623, 624, 625, 1999}) {
+  for (const size_t skip : {0u, 1u, 3u, 623u, 624u, 625u}) {
+    for (const size_t count : {0u, 1u, 2u, 623u, 624u, 625u, 1999u}) {
       CAPTURE(skip);
       CAPTURE(count);
       Generator bulk(7);

@@ -67,7 +67,7 @@ TEST_CASE("random fills: uniform stays below the upper bound even where it round
 template <class T>
 std::vector<std::string> normal_hashes(RngRounding rounding) {
   std::vector<std::string> hashes;
-  for (const size_t n : {7, 1000, 1003}) {
+  for (const size_t n : {7u, 1000u, 1003u}) {
     Generator g(5, RngDialect::torch, rounding);
     std::vector<T> values(n);
     fill_normal<T>(values, 0.3, 1.7, g);

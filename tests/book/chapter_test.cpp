@@ -100,7 +100,8 @@ TEST_CASE("book: results are PyTorch's in full precision") {
   int compared = 0;
   for (const auto& [key, result] : testing::golden("reference.json").at("seed_results_full_precision").items()) {
     if (weights.contains(key)) continue;
-    CAPTURE(key);
+    const std::string& label = key;  // clang 14 captures no binding
+    CAPTURE(label);
     const bool mkl = key.ends_with(old_mask);
     std::string id = mkl ? key.substr(0, key.size() - old_mask.size()) : key;
     if (unrounded.contains(id)) id.insert(0, "corrected_");

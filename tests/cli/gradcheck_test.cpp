@@ -37,7 +37,7 @@ TEST_CASE("cli gradcheck: a line for every op and module") {
   std::map<std::string, bool> differentiable;  // an op may have several cases
   for (const OpCase& c : op_cases())
     for (const OpSample& sample : c.samples) differentiable[c.op] = differentiable[c.op] || sample.differentiable;
-  for (const auto& [op, listed] : differentiable) CHECK_MESSAGE(has_line(lines, "op", op) == listed, op);
+  for (const auto& op : differentiable) CHECK_MESSAGE(has_line(lines, "op", op.first) == op.second, op.first);
   for (const nn::ModuleCase& c : nn::module_cases()) CHECK_MESSAGE(has_line(lines, "module", c.module), c.module);
   const std::string count = std::to_string(lines.size() - 2);
   CHECK(lines.back() == count + " of " + count + " agree with finite differences (largest relative error allowed: 1.0e-06)");

@@ -46,7 +46,8 @@ void check_against_pytorch(const std::string& name, Build build) {
   check_close(y, wanted.at("y"));
   sum(y * y).backward();
   for (const auto& [key, parameter] : module->named_parameters()) {
-    CAPTURE(key);
+    const std::string& label = key;  // clang 14 captures no binding
+    CAPTURE(label);
     check_same(parameter, wanted.at("parameters").at(key));
     check_close(parameter.grad(), wanted.at("grads").at(key));
   }

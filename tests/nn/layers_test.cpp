@@ -59,7 +59,7 @@ TEST_CASE("layers: Dropout draws only in training and only for p between 0 and 1
   CHECK_FALSE(equal(half(x), x));
   CHECK(generator.state() != start);
   CHECK(error_of<ConfigError>([] { Dropout(1.5); }) == "Dropout: p must be between 0 and 1: got 1.5");
-  CHECK(error_of<ConfigError>([] { Dropout(std::numeric_limits<double>::quiet_NaN()); }) ==
+  CHECK(error_of<ConfigError>([] { Dropout{std::numeric_limits<double>::quiet_NaN()}; }) ==
         "Dropout: p must be between 0 and 1: got nan");
 }
 

@@ -107,7 +107,7 @@ TEST_CASE("gpt2 files: what is read is written back to the byte") {
   CHECK(read(folder.path() / "new/folder/model.safetensors") == read(kGolden / "model.safetensors"));
   const json written = json::parse(read(folder.path() / "new/folder/config.json"));
   const json original = json::parse(read(kGolden / "config.json"));
-  for (const auto& [key, value] : written.items()) CHECK_MESSAGE(original[key] == value, key);
+  for (const auto& item : written.items()) CHECK_MESSAGE(original[item.key()] == item.value(), item.key());
 }
 
 TEST_CASE("gpt2 files: names without the prefix and the masks and tied head of older files are read") {

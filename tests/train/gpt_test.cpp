@@ -157,7 +157,8 @@ class NaiveGpt {
 
 TEST_CASE("gpt: every variant computes what plain loops do") {
   for (const auto& [name, config] : variants()) {
-    CAPTURE(name);
+    const std::string& label = name;  // clang 14 captures no binding
+    CAPTURE(label);
     Generator generator(3);
     const std::unique_ptr<Gpt> model = make_gpt(config, generator);
     const std::vector<int64_t> tokens{3, 10, 0, 3, 7};
@@ -180,7 +181,8 @@ TEST_CASE("gpt: the gradients of every variant agree with finite differences") {
     std::unique_ptr<Gpt> model;
   };
   for (auto& [name, config] : variants()) {
-    CAPTURE(name);
+    const std::string& label = name;  // clang 14 captures no binding
+    CAPTURE(label);
     for (const double dropout : {0.0, 0.25}) {
       ModelConfig dropping = config;
       dropping.dropout = dropout;

@@ -46,7 +46,7 @@ TEST_CASE("hostile safetensors: the length of the header") {
                                                     " bytes, the file has 2 left (and 100000000 is the limit)"});
   for (size_t bytes = 0; bytes < 8; ++bytes)
     cases.push_back({std::string(bytes, 'x'), ": " + std::to_string(bytes) + " bytes are too few for a safetensors file"});
-  for (const uint64_t claimed : {0, 1}) {
+  for (const uint64_t claimed : {0u, 1u}) {
     cases.push_back({file_of("{}", 0, claimed), claimed == 0
                                                     ? ": its header does not begin with {"
                                                     : ":1:2: not JSON: unexpected end of input; expected string literal"});

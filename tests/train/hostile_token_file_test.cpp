@@ -56,7 +56,7 @@ TEST_CASE("hostile token file: every bit of header and tokenizer and every lengt
     try_it(bytes);
   }
   for (size_t length = 0; length < good.size(); ++length) try_it(good.substr(0, length));
-  for (const size_t more : {1, 2, 64, 4096}) try_it(good + std::string(more, '\0'));
+  for (const size_t more : {1u, 2u, 64u, 4096u}) try_it(good + std::string(more, '\0'));
   CHECK(believed == 0);
   CHECK(unnamed == 0);
   write_bytes(path, good);

@@ -50,7 +50,8 @@ TEST_CASE("safetensors: what is written is read back to the bit") {
   CHECK(file.metadata == std::map<std::string, std::string>{{"format", "pt"}});
   REQUIRE(file.tensors.size() == tensors.size());
   for (const auto& [name, tensor] : file.tensors) {
-    CAPTURE(name);
+    const std::string& label = name;  // clang 14 captures no binding
+    CAPTURE(label);
     const auto wanted =
         std::find_if(tensors.begin(), tensors.end(), [&, &key = name](const auto& t) { return t.first == key; });
     REQUIRE(wanted != tensors.end());

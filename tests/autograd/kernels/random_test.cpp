@@ -8,7 +8,7 @@ namespace {
 using namespace testing;
 
 TEST_CASE("kernels: random fills give the same bits for every instruction set and number of threads") {
-  for (const size_t n : {16, 17, 32, 48, 1000, 200003}) {
+  for (const size_t n : {16u, 17u, 32u, 48u, 1000u, 200003u}) {
     CAPTURE(n);
     check_same_bits([n] {
       Generator g(5);
