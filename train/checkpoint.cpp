@@ -92,12 +92,12 @@ void prune(const fs::path& run, int64_t keep, const std::optional<BestEvaluation
   }
 }
 
-void write_checkpoint(const fs::path& parent, const Checkpoint& checkpoint) {
+void write_checkpoint(const fs::path& parent, const Checkpoint& checkpoint, bool quiet) {
   const std::string name = folder_name(checkpoint.trainer.step);
   TemporaryFolder temporary(temporary_path(parent / name));
   FileStamps files;
-  files[kModel] = write_safetensors((temporary.path() / kModel).string(), checkpoint.trainer.model);
-  files[kOptimizer] = write_safetensors((temporary.path() / kOptimizer).string(), checkpoint.trainer.optimizer);
+  files[kModel] = write_safetensors((temporary.path() / kModel).string(), checkpoint.trainer.model, {}, quiet);
+  files[kOptimizer] = write_safetensors((temporary.path() / kOptimizer).string(), checkpoint.trainer.optimizer, {}, quiet);
   OutputFile state((temporary.path() / kState).string());
   state.write(state_json(checkpoint, files));
   state.finish();
@@ -121,7 +121,7 @@ NamedTensors read_tensors(const fs::path& path, const FileStamps& files) {
 
 }  // namespace
 
-void save_checkpoint(const fs::path& run, const Checkpoint& checkpoint, int64_t keep) {
+void save_checkpoint(const fs::path& run, const Checkpoint& checkpoint, int64_t keep, bool quiet) {
   check_finite(checkpoint.trainer);
   const fs::path parent = run / "checkpoints";
   try {
@@ -129,7 +129,7 @@ void save_checkpoint(const fs::path& run, const Checkpoint& checkpoint, int64_t 
     if (fs::create_directory(parent, error)) sync_folder(run);
     check<IoError>(!error, parent.string(), ": cannot be made: ", error_reason(error.value()));
     remove_leftovers(parent);
-    write_checkpoint(parent, checkpoint);
+    write_checkpoint(parent, checkpoint, quiet);
   } catch (const IoError& error) {
     fail<IoError>(error.what(), " (no checkpoint at step ", checkpoint.trainer.step, "; those before it are kept)");
   }

@@ -34,8 +34,9 @@ struct Checkpoint {
 
 /// Writes checkpoints/step-N: into a temporary folder beside it, all of it made durable, then renamed. Afterwards the newest
 /// `keep` and the best are kept. Throws DivergedError for a model that is not finite and IoError when anything cannot be
-/// written (a full disk); the older checkpoints are then all there, and nothing of the new one.
-void save_checkpoint(const std::filesystem::path& run, const Checkpoint& checkpoint, int64_t keep);
+/// written (a full disk); the older checkpoints are then all there, and nothing of the new one. Progress goes to stderr unless
+/// `quiet`.
+void save_checkpoint(const std::filesystem::path& run, const Checkpoint& checkpoint, int64_t keep, bool quiet = true);
 
 /// What of a checkpoint is read.
 enum class CheckpointParts { model, all };

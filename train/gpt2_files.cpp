@@ -230,7 +230,7 @@ Gpt2 read_gpt2(const fs::path& folder, bool quiet) {
   return gpt2;
 }
 
-void write_gpt2(const fs::path& folder, const Gpt2& gpt2) {
+void write_gpt2(const fs::path& folder, const Gpt2& gpt2, bool quiet) {
   const NoGradGuard no_grad;
   const std::string config = write_config(gpt2.model).dump(2) + "\n";
   const TensorMap state(gpt2.state.begin(), gpt2.state.end());
@@ -244,7 +244,7 @@ void write_gpt2(const fs::path& folder, const Gpt2& gpt2) {
   std::error_code error;
   fs::create_directories(folder, error);
   check<IoError>(!error, folder.string(), ": cannot be made: ", error.message());
-  write_safetensors((folder / kModel).string(), {tensors.begin(), tensors.end()}, {{"format", "pt"}});
+  write_safetensors((folder / kModel).string(), {tensors.begin(), tensors.end()}, {{"format", "pt"}}, quiet);
   write_file(folder / kConfig, config);
 }
 

@@ -20,6 +20,7 @@ Gpt2 read_gpt2(const std::filesystem::path& folder, bool quiet = true);
 
 /// Writes the folder that GPT2LMHeadModel.from_pretrained reads; biases that the model lacks are written as zeros. Throws
 /// ConfigError for a model that is no GPT-2 (naming the key of the config) and IoError for files that cannot be written.
-void write_gpt2(const std::filesystem::path& folder, const Gpt2& gpt2);
+/// Progress goes to stderr unless `quiet`.
+void write_gpt2(const std::filesystem::path& folder, const Gpt2& gpt2, bool quiet = true);
 
 }  // namespace onestep::train

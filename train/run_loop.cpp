@@ -129,7 +129,7 @@ class RunLoop {
     const Checkpoint checkpoint{trainer_.state(), state_};
     if (!metrics_file_) return;
     metrics_file_->sync();
-    save_checkpoint(folder_, checkpoint, plan_.keep_checkpoints);
+    save_checkpoint(folder_, checkpoint, plan_.keep_checkpoints, quiet_);
   }
 
   Trainer& trainer_;

@@ -119,9 +119,12 @@ std::string header_text(const NamedTensors& tensors, const std::map<std::string,
 }  // namespace
 
 FileStamp write_safetensors(const std::string& path, const NamedTensors& tensors,
-                            const std::map<std::string, std::string>& metadata) {
+                            const std::map<std::string, std::string>& metadata, bool quiet) {
   const std::string header = header_text(tensors, metadata);
   const uint64_t length = header.size();
+  int64_t bytes = 0, written = 0;
+  for (const auto& [name, tensor] : tensors) bytes += tensor.numel() * size_of(tensor.dtype());
+  LongWork progress("writing " + std::filesystem::path(path).filename().string(), bytes, "bytes", quiet);
   OutputFile file(path);
   file.write(&length, sizeof length);
   file.write(header);
@@ -129,6 +132,7 @@ FileStamp write_safetensors(const std::string& path, const NamedTensors& tensors
     const NoGradGuard no_grad;
     const Tensor rows = contiguous(tensor);
     dispatch(rows.dtype(), [&]<class T>() { file.write(rows.data<T>(), static_cast<size_t>(rows.numel()) * sizeof(T)); });
+    progress.show(written += rows.numel() * size_of(rows.dtype()));
   }
   return file.finish();
 }

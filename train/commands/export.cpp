@@ -11,6 +11,7 @@ namespace {
 
 struct Options {
   std::string run, folder, checkpoint = "last";
+  bool quiet = false;
 };
 
 int export_gpt2(const Options& options) {
@@ -22,7 +23,7 @@ int export_gpt2(const Options& options) {
   Gpt2 gpt2{config.model, found.checkpoint.trainer.model};
   for (const auto& [name, tensor] : gpt2.state)
     if (name == "transformer.wte.weight") gpt2.model.vocab_size = tensor.size(0);  // the config leaves it to the data
-  write_gpt2(folder, gpt2);
+  write_gpt2(folder, gpt2, options.quiet);
   std::cout << "checkpoint   " << found.folder.string() << '\n' << "written to   " << folder.string() << '\n';
   return 0;
 }
@@ -35,6 +36,7 @@ void add_export(CLI::App& app, Action& action) {
   command->add_option("RUN", options->run, "The run folder")->required();
   command->add_option("DIR", options->folder, "The folder to write config.json and model.safetensors into")->required();
   add_checkpoint_option(*command, options->checkpoint);
+  command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->callback([options, &action] { action = [options] { return export_gpt2(*options); }; });
 }
 
