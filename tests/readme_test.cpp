@@ -2,12 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 
+#include "tests/docs/command_lines.h"
 #include "tests/paths.h"
 #include "tests/process.h"
 
@@ -70,22 +71,12 @@ TEST_CASE("readme: links lead to files") {
   }
 }
 
-// In a folder with what the lines take for granted: this checkout's configs and texts, a text for FILE, a GPT-2. Trainings are
-// cut short; `test` and `exercise` build things, which other tests look at.
+// Trainings are cut short; `test` and `exercise` build things, which other tests look at.
 TEST_CASE("readme: its command lines run") {
-  const onestep::testing::TemporaryFolder folder;
-  for (const auto& entry : fs::directory_iterator(ONESTEP_SOURCE_DIR)) {
-    const std::string name = entry.path().filename();
-    if (name != "build" && name != "runs" && name != "onestep") fs::create_symlink(entry.path(), folder.path() / name);
-  }
-  fs::create_directory(folder.path() / "build");
-  fs::create_symlink(ONESTEP_BINARY_DIR, folder.path() / "build/release");
-  fs::create_symlink(ONESTEP_SOURCE_DIR "/tests/goldens/hf_gpt2", folder.path() / "gpt2");
-  std::ofstream text(folder.path() / "FILE");
-  for (int i = 0; i < 300; ++i) text << "Your journey starts with one step.\n";
-  text.close();
-
-  std::string script = R"sh(set -e
+  const onestep::testing::CheckoutFolder folder;
+  const std::string lines = onestep::testing::command_lines("README.md");
+  CHECK(std::count(lines.begin(), lines.end(), '\n') >= 16);
+  const ProcessResult result = folder.run(R"sh(
 onestep() {
   local few=()
   case $1 in
@@ -93,26 +84,11 @@ onestep() {
     train) [[ $2 == --resume ]] || few=(--set train.steps=2 --set train.eval_batches=1 --set train.eval_every=0 --set schedule.warmup_steps=0) ;;
   esac
   echo "onestep $*"
-  )sh" ONESTEP_BINARY_DIR R"sh(/onestep "$@" "${few[@]}"
+  build/release/onestep "$@" "${few[@]}"
 }
-)sh";
-  std::istringstream lines(read("README.md"));
-  bool inside = false;
-  int commands = 0;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("```")) {
-      inside = line == "```sh";
-      continue;
-    }
-    if (!inside) continue;
-    ++commands;
-    for (size_t at = 0; (at = line.find("./onestep ", at)) != std::string::npos;) line.erase(at, 2);
-    script += line + '\n';
-  }
-  CHECK(commands >= 16);
-  const ProcessResult result =
-      run_process({"bash", "-c", script}, {.directory = folder.path(), .environment = {{"HOME", folder.path()}}});
-  CHECK_MESSAGE(result.status == 0, script, result.out, result.err);
+)sh",
+                                          lines);
+  CHECK_MESSAGE(result.status == 0, lines, result.out, result.err);
   for (const char* made : {"runs/four_heads/report.html", "runs/mine/report.html", "bpe/merges.txt", ".local/bin/onestep"})
     CHECK_MESSAGE(fs::exists(folder.path() / made), made);
 }

@@ -1,4 +1,5 @@
-// docs/attention.md: its pictures are those that the program makes now, and its lines of C++ print what the page says.
+// docs/attention.md: its pictures are those that the program makes now. Its lines of C++ and those of
+// attention/README.md print what the pages say.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -68,14 +69,14 @@ TEST_CASE("attention page: the program writes the pictures into a new folder") {
 }
 
 TEST_CASE("attention page: its lines of C++ print what it says") {
-  std::istringstream page(read(kDocs / "attention.md"));
+  std::istringstream page(read(kDocs / "attention.md") + read(kDocs / "../attention/README.md"));
   std::string expected;
   bool inside = false;
   for (std::string line; std::getline(page, line);) {
     if (inside) expected += line + '\n';
     if (line.starts_with("```")) inside = line == "```text";
   }
-  CHECK(count(expected, "```\n") == 4);
+  CHECK(count(expected, "```\n") == 5);
   const ProcessResult result = run_process({ONESTEP_BINARY_DIR "/tests/attention_page"});
   CHECK(result.status == 0);
   CHECK(result.out == expected);

@@ -1,0 +1,61 @@
+// The command lines of the pages about several ranks and about speed, each on something small.
+#include "tests/cli/ranks.h"
+#include "tests/docs/command_lines.h"
+
+namespace onestep::testing {
+namespace {
+
+TEST_CASE("pages: the command lines about several ranks run") {
+  if (skips()) return;
+  const CheckoutFolder folder;
+  std::string config = kConfig;
+  config.replace(config.find("\"grad_accumulation\": 5"), 22, "\"grad_accumulation\": 8");  // a micro-batch for each rank
+  std::ofstream(folder.path() / "CONFIG") << config;
+  std::ofstream(folder.path() / "hosts") << "localhost slots=8\n";
+  fs::create_symlink("runs/CONFIG", folder.path() / "RUN");
+  const std::string lines = command_lines("docs/distributed.md");
+  const ProcessResult result = folder.run(R"sh(
+sudo() { echo "sudo $*"; }
+mpirun() {
+  local steps=2
+  [[ $* == *--resume* ]] && steps=4
+  ASAN_OPTIONS=detect_leaks=0 command mpirun --oversubscribe --allow-run-as-root --bind-to none "$@" \
+    --set train.steps=$steps
+}
+)sh",
+                                          lines);
+  CHECK(contains(lines, "mpirun -n 8 --hostfile hosts"));
+  CHECK_MESSAGE(result.status == 0, lines, result.out, result.err);
+  CHECK(contains(result.out, "sudo apt-get install libopenmpi-dev openmpi-bin"));
+  CHECK(contains(result.err, "resuming from RUN/checkpoints/step-2"));
+  CHECK(fs::exists(folder.path() / "RUN/checkpoints/step-4/model.safetensors"));
+}
+
+TEST_CASE("pages: the command lines about speed run") {
+  const CheckoutFolder folder;
+  std::ofstream(folder.path() / "CONFIG") << kConfig;
+  const std::string lines = command_lines("docs/performance.md");
+  const ProcessResult result = folder.run(R"sh(
+onestep() {
+  local few=()
+  case $1 in
+    bench) few=(--budget 0.001 --layers 1 --heads 2 --embd 8 --ctx 4) ;;
+    train) few=(--set train.steps=2) ;;
+  esac
+  build/release/onestep "$@" "${few[@]}"
+}
+compare() {
+  if command -v python3 >/dev/null; then
+    bench/compare.py small --only scalar --rounds 1 --budget 0.001 --onestep build/release/onestep "$@"
+  else
+    echo "skipped: python3 is not installed"
+  fi
+}
+)sh",
+                                          lines);
+  CHECK(contains(lines, "compare  "));
+  CHECK_MESSAGE(result.status == 0, lines, result.out, result.err);
+}
+
+}  // namespace
+}  // namespace onestep::testing
