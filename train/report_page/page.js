@@ -21,6 +21,9 @@ function number(value) {
   return value.toLocaleString("en", { maximumFractionDigits: size >= 1000 ? 0 : 4 });
 }
 
+/** A number beside an axis, where a phone has room for five characters: 100K. */
+const axisNumber = (value) => Math.abs(value) < 1e4 ? number(value) : value.toLocaleString("en", { notation: "compact" });
+
 const tip = find("tip");
 function showTip(event, text) {
   tip.textContent = text;
@@ -86,10 +89,10 @@ function chart(figure, curves, log) {
 
   for (const value of ticks(low, high, 5, log)) {
     element(svg, "line", { class: "grid", x1: kLeft, x2: kWidth - kRight, y1: y(value), y2: y(value) });
-    element(svg, "text", { x: kLeft - 6, y: y(value) + 4, "text-anchor": "end" }, number(value));
+    element(svg, "text", { x: kLeft - 6, y: y(value) + 4, "text-anchor": "end" }, axisNumber(value));
   }
   for (const step of ticks(left, right, 5, false)) {
-    element(svg, "text", { x: x(step), y: kHeight - 6, "text-anchor": "middle" }, number(step));
+    element(svg, "text", { x: x(step), y: kHeight - 6, "text-anchor": "middle" }, axisNumber(step));
   }
   for (const curve of curves) {
     const drawn = curve.points.filter((p) => !log || p[1] > 0);
