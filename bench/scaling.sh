@@ -7,15 +7,18 @@ set -euo pipefail
 
 root=$(readlink -f -- "${BASH_SOURCE[0]%/*}/..")
 readonly root program=$root/build/release/onestep steps=${1:-30} runs=${2:-3}
-command -v mpirun >/dev/null || { echo "bench/scaling.sh: there is no mpirun" >&2; exit 2; }
+mpi=$(mpirun --version 2>/dev/null) || { echo "bench/scaling.sh: there is no mpirun" >&2; exit 2; }
 [[ -x $program ]] || { echo "bench/scaling.sh: $program is missing (./onestep version builds it)" >&2; exit 2; }
+readonly mpi
+options=(--bind-to none)
+[[ $mpi != *"Open MPI"* ]] || options+=(--oversubscribe --allow-run-as-root)
 folder=$(mktemp -d)
 trap 'rm -rf -- "$folder"' EXIT
 cd -- "$root"
 
 # Appends "tokens/s share-of-exchange bytes" of one run to the file NAME.
 measure() { # measure NAME RANKS THREADS [REDUCE]
-  mpirun --oversubscribe --allow-run-as-root --bind-to none -n "$2" "$program" train configs/shakespeare_char.json \
+  mpirun "${options[@]}" -n "$2" "$program" train configs/shakespeare_char.json \
     --out "$folder/run" --quiet --threads "$3" --set train.grad_accumulation=4 --set train.steps="$steps" \
     --set train.eval_every=0 --set train.eval_batches=1 --set distributed.reduce="${4:-exact}" 2>"$folder/errors" |
     awk '/^speed/ { gsub(",", ""); speed = $2 } /^exchange/ { gsub(",", ""); share = $2; bytes = $7 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,13 +80,14 @@ std::string TokenList::hash() const {
 
 TokenFile::TokenFile(const std::string& path) : path_(path), map_bytes_(InputFile(path).size()) {
   check<IoError>(map_bytes_ > 0, path, ": is empty (delete it: it is made anew)");
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  check<IoError>(fd >= 0, path, ": cannot be opened: ", error_reason(errno));
-  map_ = ::mmap(nullptr, map_bytes_, PROT_READ, MAP_SHARED, fd, 0);
+  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  check<IoError>(file_ >= 0, path, ": cannot be opened: ", error_reason(errno));
+  map_ = ::mmap(nullptr, map_bytes_, PROT_READ, MAP_SHARED, file_, 0);
   const int error = errno;
-  ::close(fd);
+  if (map_ == MAP_FAILED) ::close(file_);
   check<IoError>(map_ != MAP_FAILED, path, ": cannot be mapped into memory: ", error_reason(error));
   try {
+    check_whole();
     const Header header = checked_header(path, map_, map_bytes_);
     const auto* bytes = static_cast<const std::byte*>(map_);
     tokenizer_json_ = {reinterpret_cast<const char*>(bytes + sizeof header), header.tokenizer_bytes};
@@ -99,15 +101,28 @@ TokenFile::TokenFile(const std::string& path) : path_(path), map_bytes_(InputFil
     vocab_size_ = static_cast<int64_t>(header.vocab_size);
     wide_ = header.id_bytes == 4;
   } catch (...) {
-    ::munmap(map_, map_bytes_);
+    close();
     throw;
   }
   ::madvise(map_, map_bytes_, MADV_RANDOM);  // windows lie anywhere: what is around them would be read for nothing
 }
 
-TokenFile::~TokenFile() { ::munmap(map_, map_bytes_); }
+TokenFile::~TokenFile() { close(); }
+
+void TokenFile::close() {
+  ::munmap(map_, map_bytes_);
+  ::close(file_);
+}
+
+/// Reading what a mapped file has lost would end the program by a signal.
+void TokenFile::check_whole() const {
+  struct stat now {};
+  check<IoError>(::fstat(file_, &now) == 0 && static_cast<size_t>(now.st_size) >= map_bytes_, path_,
+                 ": has been cut short while in use (delete the file: it is made anew)");
+}
 
 void TokenFile::read(int64_t begin, int64_t count, std::vector<int64_t>& out) const {
+  check_whole();
   const auto append = [&](const auto* ids) {
     for (int64_t i = begin; i < begin + count; ++i) {
       const int64_t id = ids[i];

@@ -54,8 +54,12 @@ class TokenFile : public Tokens {
   const std::string& source() const { return source_; }
 
  private:
+  void check_whole() const;
+  void close();
+
   std::string path_, tokenizer_hash_, tokens_hash_, source_;
   std::string_view tokenizer_json_;
+  int file_ = -1;
   void* map_ = nullptr;
   size_t map_bytes_ = 0;
   const std::byte* ids_ = nullptr;

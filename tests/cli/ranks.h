@@ -26,14 +26,6 @@ inline const std::string kConfig = R"({
   "train": {"steps": 200, "batch_size": 1, "grad_accumulation": 5, "grad_clip": 0.5, "eval_every": 50, "eval_batches": 5}
 })";
 
-/// Says why in one line where ranks cannot be tried.
-inline bool skips() {
-  const bool built = !contains(run_onestep({"version"}).out, "MPI: not built in");
-  if (built && run_process({"mpirun", "--version"}).status == 0) return false;
-  MESSAGE("skipped: ", built ? "there is no mpirun" : "the program was built without MPI");
-  return true;
-}
-
 /// A config in a folder, and runs of it.
 class RankRuns {
  public:
@@ -54,23 +46,46 @@ inline Arguments set(Arguments command, const Arguments& sets) {
   return command;
 }
 
-inline Arguments ranks(int count, const Arguments& command) {
-  Arguments all{"-n", std::to_string(count)};
-  all.insert(all.end(), command.begin(), command.end());
-  return all;
+inline Arguments operator+(Arguments first, const Arguments& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+inline Arguments ranks(int count, const Arguments& command) { return Arguments{"-n", std::to_string(count)} + command; }
+
+inline bool mpirun_is_open_mpi() {
+  static const bool is = contains(run_process({"mpirun", "--version"}).out, "Open MPI");
+  return is;
 }
 
 /// mpirun with one or several groups of ranks, as many as there are, wherever the tests run. Open MPI itself leaks.
 inline Process start_mpirun(const std::vector<Arguments>& groups) {
-  Arguments command{"mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none"};
+  Arguments command{"mpirun", "--bind-to", "none"};
+  if (mpirun_is_open_mpi()) command = command + Arguments{"--oversubscribe", "--allow-run-as-root"};
   for (size_t i = 0; i < groups.size(); ++i) {
     if (i > 0) command.push_back(":");
-    command.insert(command.end(), groups[i].begin(), groups[i].end());
+    command = command + groups[i];
   }
   return Process(command, {.environment = {{"ASAN_OPTIONS", "detect_leaks=0"}}});
 }
 
 inline ProcessResult mpirun(const std::vector<Arguments>& groups) { return start_mpirun(groups).wait(); }
+
+/// Says why in one line where ranks cannot be tried.
+inline bool skips() {
+  const std::string version = run_onestep({"version"}).out;
+  std::string reason;
+  if (contains(version, "MPI: not built in"))
+    reason = "the program was built without MPI";
+  else if (run_process({"mpirun", "--version"}).status != 0)
+    reason = "there is no mpirun";
+  else if (mpirun_is_open_mpi() != contains(version, "Open MPI"))
+    reason = "mpirun is that of another MPI";
+  else if (mpirun({ranks(2, {"true"})}).status != 0)
+    reason = "mpirun starts nothing here";
+  if (!reason.empty()) MESSAGE("skipped: ", reason);
+  return !reason.empty();
+}
 
 /// The most memory that each rank's tensors had in use, in MiB, as the summary at the end says.
 inline std::vector<double> tensor_peaks(const ProcessResult& run) {

@@ -56,6 +56,13 @@ inline void check_same_checkpoint(const fs::path& a, const fs::path& b, size_t s
   for (const char* key : {"step", "data", "generator", "best", "unfinished"}) CHECK_MESSAGE(one[key] == other[key], key);
 }
 
+/// Whether there is nothing left of this child but its status.
+inline bool has_ended(pid_t pid) {
+  siginfo_t info{};
+  ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
+  return info.si_pid == pid;
+}
+
 /// A run that is stopped again and again, and in the end compared with one that never was.
 class StoppedRun {
  public:
@@ -92,11 +99,6 @@ class StoppedRun {
   }
 
  private:
-  static bool has_ended(pid_t pid) {
-    siginfo_t info{};
-    ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
-    return info.si_pid == pid;
-  }
   static std::vector<std::string> train(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {kProgram, "train", "--quiet"});
     return arguments;

@@ -14,7 +14,8 @@ skip() {
   exit 0
 }
 for tool in ip tc mpirun unshare; do command -v "$tool" >/dev/null || skip "there is no $tool"; done
-"$program" version | grep -q '^MPI: not' && skip "the program was built without MPI"
+[[ $("$program" version) == *"MPI: Open MPI"* ]] || skip "the program was not built with Open MPI"
+[[ $(mpirun --version) == *"Open MPI"* ]] || skip "mpirun is that of another MPI"
 unshare --net --uts true 2>/dev/null || skip "network namespaces are not permitted here"
 
 folder=$(mktemp -d)

@@ -147,6 +147,16 @@ TEST_CASE("token file: anything else is refused in one sentence") {
   CHECK(refusal([&] { TokenFile{path}; }) == path + ": is a directory, not a file");
 }
 
+TEST_CASE("token file: one that is cut short while in use is refused") {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "t.tokens").string();
+  file_of(Ids(10000, 1), ByteTokenizer(), path);
+  const TokenFile file(path);
+  CHECK(all(file).size() == 10000);
+  fs::resize_file(path, 200);
+  CHECK(refusal([&] { all(file); }) == path + ": has been cut short while in use (delete the file: it is made anew)");
+}
+
 TEST_CASE("token cache: a text is tokenised once and again when it has changed") {
   const Cache cache;
   const TemporaryFolder folder;

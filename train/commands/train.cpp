@@ -258,11 +258,23 @@ int resume_run(const Options& options, const std::shared_ptr<Communicator>& rank
   return ranks->any(done) ? 0 : train_run(trainer, run, std::move(state), options);
 }
 
+/// For the start of the ranks. What is wrong with the config they say afterwards, together.
+double start_timeout(const Options& options, bool resumes) {
+  try {
+    const Config config =
+        resumes ? load_run_config(run_path(options.resume), options.sets) : load_config(options.config, options.sets);
+    return config.distributed.timeout;
+  } catch (const Error&) {
+    return DistributedConfig().timeout;
+  }
+}
+
 int run_training(const Options& options, bool resumes) {
   try {
-    return run_ranks([&](const std::shared_ptr<Communicator>& ranks) {
-      return resumes ? resume_run(options, ranks) : start_run(options, ranks);
-    });
+    return run_ranks([&] { return start_timeout(options, resumes); },
+                     [&](const std::shared_ptr<Communicator>& ranks) {
+                       return resumes ? resume_run(options, ranks) : start_run(options, ranks);
+                     });
   } catch (const DivergedError& error) {
     std::cerr << "onestep: " << error.what() << '\n';
     return kDiverged;

@@ -127,8 +127,9 @@ class MpiTransfer : public Communicator::Transfer {
 
 }  // namespace
 
-MpiCommunicator::MpiCommunicator() {
-  const StartAndEndAlarm alarm(timeout());
+MpiCommunicator::MpiCommunicator(double timeout) {
+  set_timeout(timeout);
+  const StartAndEndAlarm alarm(timeout);
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

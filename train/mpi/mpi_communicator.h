@@ -13,7 +13,8 @@ namespace onestep::train {
 /// Ranks of MPI_COMM_WORLD. MPI is initialised while it lives; where the program cannot go on, abort() ends all ranks.
 class MpiCommunicator : public Communicator {
  public:
-  MpiCommunicator();
+  /// Joins the other ranks, which must come within `timeout` seconds.
+  explicit MpiCommunicator(double timeout);
   ~MpiCommunicator() override;
 
   int rank() const override { return rank_; }

@@ -1,5 +1,6 @@
 #include "train/mpi/ranks.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -35,11 +36,16 @@ bool is_launched() {
          std::getenv("PMI_RANK") != nullptr;
 }
 
+/// In one piece: other ranks may be speaking, too.
+void say(const MpiCommunicator& ranks, const std::string& reason) {
+  const std::string who = ranks.is_root() ? "" : "rank " + std::to_string(ranks.rank()) + ": ";
+  std::cerr << "onestep: " + who + reason + '\n' << std::flush;
+}
+
 /// Says why and ends all ranks with `status`: those that do not know may be waiting for this one. If all know, each ends by
 /// itself, which the launcher takes more calmly than an abort.
 int fail_all(MpiCommunicator& ranks, const std::string& reason, int status) {
-  const std::string who = ranks.is_root() ? "" : "rank " + std::to_string(ranks.rank()) + ": ";
-  std::cerr << "onestep: " + who + reason + '\n' << std::flush;  // in one piece: other ranks may be speaking, too
+  say(ranks, reason);
   if (!ranks.all_know()) ranks.abort(status);
   return status;
 }
@@ -50,13 +56,15 @@ std::string mpi_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   MPI_Get_library_version(text, &length);
-  const std::string version(text, static_cast<size_t>(length));
-  return version.substr(0, version.find_first_of(",\n"));
+  std::string version(text, static_cast<size_t>(length));
+  version = version.substr(0, version.find_first_of(",\n"));
+  std::replace(version.begin(), version.end(), '\t', ' ');  // MPICH lines it up
+  return version;
 }
 
-int run_ranks(const std::function<int(std::shared_ptr<Communicator>)>& work) {
+int run_ranks(const std::function<double()>& timeout, const std::function<int(std::shared_ptr<Communicator>)>& work) {
   if (!is_launched()) return work(std::make_shared<Communicator>());
-  const auto ranks = std::make_shared<MpiCommunicator>();
+  const auto ranks = std::make_shared<MpiCommunicator>(timeout());
   try {
     const int launched = launched_ranks();
     check<ConfigError>(launched == 0 || launched == ranks->size(), "started as one of ", launched, " MPI ranks, of which ",
@@ -67,9 +75,9 @@ int run_ranks(const std::function<int(std::shared_ptr<Communicator>)>& work) {
     return status;
   } catch (const SharedError&) {  // said by the rank it comes from
     return kBadInput;
-  } catch (const DivergedError& error) {
-    if (!ranks->is_root()) return kDiverged;  // as all others
-    return fail_all(*ranks, error.what(), kDiverged);
+  } catch (const DivergedError& error) {  // on all ranks alike
+    if (ranks->is_root()) say(*ranks, error.what());
+    return kDiverged;
   } catch (const std::bad_alloc&) {
     return fail_all(*ranks, "out of memory (try a smaller model, batch or context)", kBadInput);
   } catch (const std::exception& error) {
@@ -81,7 +89,7 @@ int run_ranks(const std::function<int(std::shared_ptr<Communicator>)>& work) {
 
 std::string mpi_version() { return "not built in"; }
 
-int run_ranks(const std::function<int(std::shared_ptr<Communicator>)>& work) {
+int run_ranks(const std::function<double()>&, const std::function<int(std::shared_ptr<Communicator>)>& work) {
   check<ConfigError>(launched_ranks() <= 1, "started as one of ", launched_ranks(),
                      " MPI ranks, but built without MPI (install an MPI such as libopenmpi-dev and build again)");
   return work(std::make_shared<Communicator>());
