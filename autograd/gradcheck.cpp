@@ -91,7 +91,7 @@ class Checker {
   /// df/dt along x_i + t * direction at t = 0, for every output, by the formula in the header.
   Vector differences(size_t i, const Vector& start, const Vector& direction, double h) {
     const auto move = [&](double t) {
-      double* x = points_[i].mutable_data<double>();
+      auto* x = points_[i].mutable_data<double>();
       for (size_t k = 0; k < start.size(); ++k) x[k] = start[k] + t * direction[k];
     };
     const auto at = [&](double t) {
