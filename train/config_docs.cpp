@@ -64,7 +64,7 @@ ordered_json condition(const std::vector<When>& conditions) {
     ordered_json one{{"properties", {{selector.key(), {{"enum", when.values}}}}}};
     const bool by_default = std::find(when.values.begin(), when.values.end(), standard) != when.values.end();
     if (!by_default) one["required"] = {selector.key()};
-    if (!selector.when.empty()) one["allOf"] = {condition(selector.when)};
+    if (!selector.when.empty()) one["allOf"] = ordered_json::array({condition(selector.when)});  // a list, for clang, too
     any.push_back(std::move(one));
   }
   return {{"anyOf", std::move(any)}};
