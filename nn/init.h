@@ -9,6 +9,7 @@ namespace onestep::nn::init {
 void uniform_(Tensor& tensor, double from = 0.0, double to = 1.0, Generator& generator = default_generator());
 /// Normal with the given mean and standard deviation.
 void normal_(Tensor& tensor, double mean = 0.0, double std = 1.0, Generator& generator = default_generator());
+
 /// While one lives, on its thread, uniform_ and normal_ pass over the numbers that they would draw and leave the values as they
 /// are: for tensors whose values are drawn anew afterwards (torch.nn.utils.skip_init, but the generator ends where it would
 /// have).

@@ -52,9 +52,10 @@ bool isa_supported(Isa isa) {
     case Isa::avx512:
 #ifdef ONESTEP_EMULATE_AVX512
       return isa_supported(Isa::avx2);
-#endif
+#else
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vl") && isa_supported(Isa::avx2);
+#endif
 #endif
     case Isa::generic:
       return true;
