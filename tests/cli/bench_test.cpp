@@ -37,7 +37,9 @@ TEST_CASE("bench: a training step is the trainer's and asks the system for no me
   CHECK(figures["threads"] == 1);
   CHECK(figures["params"] == 5 * 8 + 4 * 8 + 12 * 8 * 8 + 3 * 8);
   CHECK(figures["loss0"].get<double>() == doctest::Approx(1.61).epsilon(0.05));  // log 5
+#if !defined(__SANITIZE_ADDRESS__)  // which is to see every tensor's memory: none is kept for the next
   CHECK(figures["system_allocations_after_first_step"] == 0);
+#endif
   CHECK(figures["profile"].at("linear").at("calls") == 5);
   CHECK(figures["profile"].at("optimizer").at("calls") == 1);
 }
