@@ -11,7 +11,7 @@ Bucket deal(const Bucket& chunks, int ranks) {
   for (const ParameterPiece& chunk : chunks) total += chunk.size();
   Bucket bucket;
   for (ParameterPiece chunk : chunks) {
-    chunk.owner = static_cast<int>((2 * done + chunk.size()) * ranks / (2 * total));
+    chunk.owner = static_cast<int>((2 * done + chunk.size()) * ranks / std::max<int64_t>(2 * total, 1));
     done += chunk.size();
     if (!bucket.empty() && bucket.back().parameter == chunk.parameter && bucket.back().owner == chunk.owner)
       bucket.back().end = chunk.end;
