@@ -70,7 +70,7 @@ struct Cache {
 };
 // Leaked on purpose: tensors with static storage duration may be freed after any destructor of ours has run.
 Cache& cache() {
-  static Cache* const instance = new Cache;
+  static auto* const instance = new Cache;
   return *instance;
 }
 

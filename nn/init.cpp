@@ -49,8 +49,8 @@ void zeros_(Tensor& tensor) {
 void kaiming_uniform_(Tensor& weight, double a, Generator& generator) {
   check<ShapeError>(weight.dim() >= 2, "kaiming_uniform_: needs a weight [out, in, ...]: got ", weight.shape());
   if (weight.numel() == 0) return;
-  const auto fan_in = static_cast<double>(weight.numel() / weight.size(0));
-  const double std = std::sqrt(2.0 / (1.0 + a * a)) / std::sqrt(fan_in);
+  const int64_t fan_in = weight.numel() / weight.size(0);
+  const double std = std::sqrt(2.0 / (1.0 + a * a)) / std::sqrt(static_cast<double>(fan_in));
   const double bound = std::sqrt(3.0) * std;
   uniform_(weight, -bound, bound, generator);
 }

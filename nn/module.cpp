@@ -145,7 +145,7 @@ LoadReport Module::load_state_dict(const NamedTensors& state, bool strict) {
     }
   }
   for (const auto& [key, _] : state)
-    if (given.count(key)) report.unexpected.push_back(key);
+    if (given.contains(key)) report.unexpected.push_back(key);
 
   std::vector<std::string> problems;
   if (strict && !report.missing.empty()) problems.push_back("missing keys " + joined(report.missing));

@@ -88,8 +88,9 @@ class Assembler {
   // One merge, `left right`.
   void add_merge(std::string_view line, const std::string& where) {
     const size_t space = line.find(' ');
-    check<IoError>(space != line.npos && space > 0 && space + 1 < line.size() && line.find(' ', space + 1) == line.npos, where,
-                   ": must be two symbols with one space between them: got ", quote(line));
+    check<IoError>(space != std::string_view::npos && space > 0 && space + 1 < line.size() &&
+                       line.find(' ', space + 1) == std::string_view::npos,
+                   where, ": must be two symbols with one space between them: got ", quote(line));
     const std::string left(line.substr(0, space)), right(line.substr(space + 1));
     const BpeMerge merge{find(left, where), find(right, where), find(left + right, where)};
     check<IoError>(pairs_.emplace(merge.left, merge.right).second, where, ": merges ", quote(line), " a second time");

@@ -37,7 +37,7 @@ void rename_folder(const fs::path& from, const fs::path& to) {
 /// A new folder that goes away with its owner unless it was renamed.
 class TemporaryFolder {
  public:
-  explicit TemporaryFolder(const fs::path& path) : path_(path) {
+  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {
     std::error_code error;
     fs::create_directory(path_, error);
     check<IoError>(!error, path_.string(), ": cannot be made: ", error_reason(error.value()));
@@ -153,6 +153,7 @@ std::vector<fs::path> checkpoint_folders(const fs::path& run) {
     if (const auto step = step_of(entry.path().filename().string())) found.emplace_back(*step, entry.path());
   std::sort(found.begin(), found.end());
   std::vector<fs::path> folders;
+  folders.reserve(found.size());
   for (auto& [_, folder] : found) folders.push_back(std::move(folder));
   return folders;
 }

@@ -31,7 +31,7 @@ void merge(json& target, json value, const std::string& pointer, const std::stri
   }
   check<ConfigError>(target.is_object() || target.is_null(), argument, ": ", pointer, " is not an object");
   if (target.is_null()) target = json::object();
-  for (auto& [key, member] : value.items()) {
+  for (const auto& [key, member] : value.items()) {
     if (member.is_null()) {
       target.erase(key);
     } else {
@@ -129,7 +129,7 @@ struct ReadValue {
   bool in_range(double number) const {
     return number >= field.low && (field.below_high ? number < field.high : number <= field.high);
   }
-  bool read(const json& from, bool& out) const { return from.is_boolean() && (out = from.get<bool>(), true); }
+  static bool read(const json& from, bool& out) { return from.is_boolean() && (out = from.get<bool>(), true); }
   bool read(const json& from, double& out) const { return from.is_number() && in_range(out = from.get<double>()); }
   bool read(const json& from, int64_t& out) const {
     if (from.is_number_float()) {  // 1e6 is as whole as 1000000

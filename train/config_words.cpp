@@ -22,7 +22,7 @@ std::string json_string(const std::string& text) { return nlohmann::json(text).d
 std::string to_json(double value) {
   const bool plain = value == 0 || (std::abs(value) >= 1e-5 && std::abs(value) < 1e15);
   char digits[64];
-  const auto end =
+  char* const end =
       std::to_chars(digits, digits + sizeof digits, value, plain ? std::chars_format::fixed : std::chars_format::scientific)
           .ptr;
   const std::string text(digits, end);

@@ -73,7 +73,8 @@ class Gpt2Config {
   std::string activation() const {
     const json* value = find("activation_function");
     if (value == nullptr) return "gelu_tanh";
-    const auto known = std::find_if(kActivations.begin(), kActivations.end(), [&](const auto& a) { return *value == a.first; });
+    const auto* const known =
+        std::find_if(kActivations.begin(), kActivations.end(), [&](const auto& a) { return *value == a.first; });
     check<IoError>(known != kActivations.end(), path_, ": /activation_function: must be gelu_new, gelu, relu or silu: got ",
                    brief(*value));
     return std::string(known->second);
@@ -116,7 +117,7 @@ ModelConfig read_config(const std::string& path) {
 }
 
 json write_config(const ModelConfig& model) {
-  const auto activation =
+  const auto* const activation =
       std::find_if(kActivations.begin(), kActivations.end(), [&](const auto& a) { return a.second == model.activation; });
   check<ConfigError>(model.kind == "gpt", "export: model.kind is ", model.kind, ": only gpt can be a GPT-2");
   check<ConfigError>(activation != kActivations.end(), "export: model.activation is ", model.activation,

@@ -20,6 +20,10 @@ constexpr size_t kMaxTree = size_t{48} << 20;  // bytes: a value takes up to 16 
 // Builds the tree with an explicit stack and stops at the first thing that is wrong, which it keeps in `error`.
 class StrictHandler : public nlohmann::json_sax<json> {
  public:
+  StrictHandler() = default;  // NOLINT(bugprone-exception-escape): json's own constructor says noexcept
+  StrictHandler(const StrictHandler&) = delete;  // it holds pointers into its own tree
+  StrictHandler& operator=(const StrictHandler&) = delete;
+
   json root;
   std::string error;    // what is wrong, with the JSON pointer of the place
   std::string syntax;   // the parser's own complaint, if it had one

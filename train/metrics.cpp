@@ -20,7 +20,7 @@ nlohmann::ordered_json number(double value) {
   const auto narrow = static_cast<float>(value);
   if (static_cast<double>(narrow) != value) return value;
   char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, narrow).ptr;
+  const char* const end = std::to_chars(text, text + sizeof text, narrow).ptr;
   double shortest = 0;
   std::from_chars(text, end, shortest);
   return shortest;

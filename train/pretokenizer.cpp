@@ -48,7 +48,8 @@ struct Special {
 Special next_special(std::string_view text, size_t at, const std::vector<std::string>& specials) {
   Special best{text.size(), 0, -1};
   if (specials.empty()) return best;
-  for (size_t place = text.find('<', at); place != text.npos && best.index < 0; place = text.find('<', place + 1)) {
+  for (size_t place = text.find('<', at); place != std::string_view::npos && best.index < 0;
+       place = text.find('<', place + 1)) {
     for (size_t i = 0; i < specials.size(); ++i) {
       if (specials[i].size() > best.length && text.substr(place).starts_with(specials[i]))
         best = {place, specials[i].size(), static_cast<int>(i)};

@@ -78,6 +78,7 @@ void add_summary(const fs::path& run, Facts& facts) {
 /// The tokens as people read them: text where there is a tokenizer, else the ids.
 std::vector<std::string> token_names(const std::vector<int64_t>& ids, const Tokenizer* tokenizer) {
   std::vector<std::string> names;
+  names.reserve(ids.size());
   for (const int64_t id : ids)
     names.push_back(tokenizer != nullptr ? printable(tokenizer->decode(std::vector{id})) : std::to_string(id));
   return names;

@@ -37,7 +37,7 @@ class RunLoop {
       : trainer_(trainer),
         plan_(trainer.config().train),
         folder_(folder),
-        state_(std::move(state)),
+        state_(state),
         stopped_(stopped),
         quiet_(quiet),
         progress_(plan_.steps, quiet),
@@ -155,7 +155,7 @@ bool stops_early(const TrainConfig& plan, int64_t steps_done, const RunState& st
 }
 
 Outcome run_steps(Trainer& trainer, const fs::path& folder, RunState state, const Stopped& stopped, bool quiet) {
-  return RunLoop(trainer, folder, std::move(state), stopped, quiet).run();
+  return RunLoop(trainer, folder, state, stopped, quiet).run();
 }
 
 }  // namespace onestep::train

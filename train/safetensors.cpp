@@ -54,7 +54,8 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
   const bool complete = value.is_object() && value.size() == 3 && value.contains("dtype") && value.contains("shape") &&
                         value.contains("data_offsets");
   check<IoError>(complete, place, ": needs exactly dtype, shape and data_offsets");
-  const auto known = std::find_if(kDTypes.begin(), kDTypes.end(), [&](const auto& d) { return value["dtype"] == d.first; });
+  const auto* const known =
+      std::find_if(kDTypes.begin(), kDTypes.end(), [&](const auto& d) { return value["dtype"] == d.first; });
   check<IoError>(known != kDTypes.end(), place, ": dtype ", brief(value["dtype"]), " is not one of F32, F64, I64, BOOL");
   Entry entry{name, known->second, {}, 0, 0};
   uint64_t bytes = 0;

@@ -20,12 +20,12 @@ constexpr int64_t kMaxBytes = 1 << 16;  // the generator's state takes 5 KB of i
 std::string trailer(std::string_view text) { return ",\n  \"xxh3_128\": \"" + hash_of(text) + "\"\n}\n"; }
 
 /// One value of the file and where it stands.
-struct Field {
+struct Entry {
   const json& value;
   const std::string& path;
   std::string pointer = {};
 
-  Field operator[](const std::string& key) const { return {value[key], path, json_pointer(pointer, key)}; }
+  Entry operator[](const std::string& key) const { return {value[key], path, json_pointer(pointer, key)}; }
   template <class... P>
   void require(bool ok, const P&... parts) const {
     check<IoError>(ok, path, ": ", pointer, pointer.empty() ? "" : ": ", parts...);
@@ -63,11 +63,11 @@ ordered_json to_json(const std::optional<BestEvaluation>& best) {
   return {{"step", best->step}, {"val_loss", best->val_loss}};
 }
 
-std::optional<BestEvaluation> read_best(const Field& field, int64_t step) {
-  if (field.value.is_null()) return std::nullopt;
-  field.check_keys({"step", "val_loss"});
-  const BestEvaluation best{field["step"].count(), field["val_loss"].number()};
-  field["step"].require(best.step <= step, "comes after the checkpoint's own step ", step, ": got ", best.step);
+std::optional<BestEvaluation> read_best(const Entry& entry, int64_t step) {
+  if (entry.value.is_null()) return std::nullopt;
+  entry.check_keys({"step", "val_loss"});
+  const BestEvaluation best{entry["step"].count(), entry["val_loss"].number()};
+  entry["step"].require(best.step <= step, "comes after the checkpoint's own step ", step, ": got ", best.step);
   return best;
 }
 
@@ -81,36 +81,36 @@ ordered_json to_json(const std::optional<StepMetrics>& m) {
           {"seconds", m->seconds}};
 }
 
-std::optional<StepMetrics> read_unfinished(const Field& field, int64_t step) {
-  if (field.value.is_null()) return std::nullopt;
-  field.check_keys({"step", "loss", "lr", "grad_norm", "tokens_per_second", "seconds"});
-  const StepMetrics metrics{.step = field["step"].count(),
-                            .loss = field["loss"].number(),
-                            .lr = field["lr"].number(),
-                            .grad_norm = field["grad_norm"].number(),
-                            .tokens_per_second = field["tokens_per_second"].number(),
-                            .seconds = field["seconds"].number()};
-  field["step"].require(metrics.step == step - 1, "is not the last step ", step - 1, ": got ", metrics.step);
+std::optional<StepMetrics> read_unfinished(const Entry& entry, int64_t step) {
+  if (entry.value.is_null()) return std::nullopt;
+  entry.check_keys({"step", "loss", "lr", "grad_norm", "tokens_per_second", "seconds"});
+  const StepMetrics metrics{.step = entry["step"].count(),
+                            .loss = entry["loss"].number(),
+                            .lr = entry["lr"].number(),
+                            .grad_norm = entry["grad_norm"].number(),
+                            .tokens_per_second = entry["tokens_per_second"].number(),
+                            .seconds = entry["seconds"].number()};
+  entry["step"].require(metrics.step == step - 1, "is not the last step ", step - 1, ": got ", metrics.step);
   return metrics;
 }
 
-std::map<std::string, std::string> read_config(const Field& field) {
-  field.require(field.value.is_object(), "must be an object: got ", brief(field.value));
+std::map<std::string, std::string> read_config(const Entry& entry) {
+  entry.require(entry.value.is_object(), "must be an object: got ", brief(entry.value));
   std::map<std::string, std::string> values;
-  for (const auto& [key, _] : field.value.items()) values[key] = field[key].text();
+  for (const auto& [key, _] : entry.value.items()) values[key] = entry[key].text();
   return values;
 }
 
-FileStamps read_stamps(const Field& field) {
-  field.require(field.value.is_object(), "must be an object: got ", brief(field.value));
+FileStamps read_stamps(const Entry& entry) {
+  entry.require(entry.value.is_object(), "must be an object: got ", brief(entry.value));
   FileStamps files;
-  for (const auto& [name, _] : field.value.items()) {
-    const Field file = field[name];
+  for (const auto& [name, _] : entry.value.items()) {
+    const Entry file = entry[name];
     file.require(name == "model.safetensors" || name == "optimizer.safetensors", "unknown file");
     file.check_keys({"bytes", "xxh3_128"});
     files[name] = {static_cast<uint64_t>(file["bytes"].count()), file["xxh3_128"].hash()};
   }
-  field.require(files.contains("model.safetensors"), "lacks \"model.safetensors\"");
+  entry.require(files.contains("model.safetensors"), "lacks \"model.safetensors\"");
   return files;
 }
 
@@ -144,11 +144,11 @@ std::string state_json(const Checkpoint& checkpoint, const FileStamps& files) {
 
 StateFile read_state_file(const std::string& path) {
   const json root = parse_whole(read_file(path, kMaxBytes), path);
-  const Field state{root, path};
+  const Entry state{root, path};
   state.require(root.is_object() && root.contains("format") && root["format"] == kFormat, "is not of the format ",
                 quote(kFormat));
   state.check_keys({"format", "step", "seconds", "config", "data", "generator", "best", "unfinished", "files", "xxh3_128"});
-  const Field data = state["data"];
+  const Entry data = state["data"];
   data.check_keys({"sequences", "xxh3_128"});
   StateFile file;
   TrainerState& trainer = file.checkpoint.trainer;

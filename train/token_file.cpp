@@ -134,8 +134,8 @@ void TokenFile::read(int64_t begin, int64_t count, std::vector<int64_t>& out) co
   wide_ ? append(reinterpret_cast<const uint32_t*>(ids_)) : append(reinterpret_cast<const uint16_t*>(ids_));
 }
 
-TokenFileWriter::TokenFileWriter(const std::string& path, const Tokenizer& tokenizer, const std::string& source)
-    : file_(path), source_(source), vocab_size_(static_cast<uint64_t>(tokenizer.vocab_size())) {
+TokenFileWriter::TokenFileWriter(const std::string& path, const Tokenizer& tokenizer, std::string source)
+    : file_(path), source_(std::move(source)), vocab_size_(static_cast<uint64_t>(tokenizer.vocab_size())) {
   const std::string json = tokenizer.to_json();
   tokenizer_hash_ = hash_of(json);
   tokenizer_bytes_ = json.size();

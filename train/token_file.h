@@ -70,7 +70,7 @@ class TokenFile : public Tokens {
 /// Writes a token file whose ids come bit by bit.
 class TokenFileWriter {
  public:
-  TokenFileWriter(const std::string& path, const Tokenizer& tokenizer, const std::string& source);
+  TokenFileWriter(const std::string& path, const Tokenizer& tokenizer, std::string source);
   void write(std::span<const int64_t> ids);
   /// Completes the header and waits until the file is on the disk.
   void finish();

@@ -223,7 +223,7 @@ double Trainer::micro_batches() {
       replicas_->reduce_gradients(exact ? contributes : everyone, compute);
     else
       compute();
-    if (size > 1) generator_ = std::move(next_draws);
+    if (size > 1) generator_ = next_draws;
   }
   const std::vector<std::vector<double>> losses = communicator().all_gather(mine);
   const double tokens = std::accumulate(counted.begin(), counted.end(), 0.0);

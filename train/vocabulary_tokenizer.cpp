@@ -113,7 +113,8 @@ std::string VocabularyTokenizer::decode(std::span<const int64_t> ids) const {
   for (const int64_t id : ids) {
     check_id(id, vocab_size());
     const std::string& symbol = vocabulary_[static_cast<size_t>(id)];
-    const bool touches = text.empty() || kOpens.find(text.back()) != kOpens.npos || kCloses.find(symbol[0]) != kCloses.npos;
+    const bool touches =
+        text.empty() || kOpens.find(text.back()) != std::string_view::npos || kCloses.find(symbol[0]) != std::string_view::npos;
     if (kind_ == "word" && !touches) text += ' ';
     text += symbol;
   }

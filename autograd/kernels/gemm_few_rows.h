@@ -7,7 +7,7 @@
 namespace onestep::kernels {
 namespace {
 
-constexpr int64_t kMostDirectRows = 8;
+inline constexpr int64_t kMostDirectRows = 8;
 
 /// block[p * kRegLanes + o] = rows[o][p] for p < depth <= 8, and all rows moved on by depth.
 ONESTEP_INLINE void take_block(const float* (&rows)[kRegLanes], int64_t depth, float* block) {

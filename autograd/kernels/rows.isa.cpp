@@ -156,7 +156,7 @@ ONESTEP_FLATTEN void logsumexp_rows(const float* x, float* y, int64_t rows, int6
 
 ONESTEP_FLATTEN void layer_norm_rows(const float* x, const float* weight, const float* bias, float eps, float* y, float* mean,
                                      float* rstd, int64_t rows, int64_t cols) {
-  const float n = static_cast<float>(cols);
+  const auto n = static_cast<float>(cols);
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
     mean[r] = row_sum(x, cols) / n;
     const Vec mu = splat(mean[r]);
@@ -178,7 +178,7 @@ ONESTEP_FLATTEN void layer_norm_rows(const float* x, const float* weight, const 
 
 ONESTEP_FLATTEN void layer_norm_grad_rows(const float* x, const float* weight, const float* mean, const float* rstd,
                                           const float* dy, float* dx, int64_t rows, int64_t cols) {
-  const float n = static_cast<float>(cols);
+  const auto n = static_cast<float>(cols);
   for (int64_t r = 0; r < rows; ++r, x += cols, dy += cols, dx += cols) {
     const Vec mu = splat(mean[r]), scale_by = splat(rstd[r]);
     const auto g_at = [=](int64_t i, int64_t count) {

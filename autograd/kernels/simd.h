@@ -23,14 +23,14 @@
 namespace onestep::kernels {
 namespace {
 
-constexpr int64_t kLanes = 16;
-constexpr float kInf = __builtin_inff();
+inline constexpr int64_t kLanes = 16;
+inline constexpr float kInf = __builtin_inff();
 
 // Reg: one register of floats, whatever its size. For matrix products: they want as many sums under way as there are registers,
 // and their bits do not depend on how many columns go together.
 #ifndef ONESTEP_ISA_avx2
 using Reg = Vec;
-constexpr int64_t kRegLanes = kLanes;
+inline constexpr int64_t kRegLanes = kLanes;
 ONESTEP_INLINE Reg splat_reg(float x) { return splat(x); }
 ONESTEP_INLINE Reg load_reg(const float* p) { return load(p); }
 ONESTEP_INLINE Reg load_reg_first(const float* p, int64_t n) { return load_first(p, n); }

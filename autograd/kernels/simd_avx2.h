@@ -111,7 +111,7 @@ ONESTEP_INLINE IVec shift_right(IVec x) {
 struct Reg {
   __m256 v;
 };
-constexpr int64_t kRegLanes = 8;
+inline constexpr int64_t kRegLanes = 8;
 ONESTEP_INLINE Reg splat_reg(float x) { return {_mm256_set1_ps(x)}; }
 ONESTEP_INLINE Reg load_reg(const float* p) { return {_mm256_loadu_ps(p)}; }
 ONESTEP_INLINE Reg load_reg_first(const float* p, int64_t n) {

@@ -92,7 +92,7 @@ ONESTEP_INLINE Mask unordered(Vec a, Vec b) {
 }
 ONESTEP_INLINE bool any(Mask m) {
   bool found = false;
-  for (int i = 0; i < 16; ++i) found |= m.v[i];
+  for (const auto lane : m.v) found |= lane;
   return found;
 }
 /// m ? a : b

@@ -48,7 +48,7 @@ ONESTEP_INLINE void transpose(const float* const (&rows)[8], float* to, int64_t 
 ONESTEP_INLINE void transpose(const float* const (&rows)[4], float* to, int64_t to_step) {
   __m256 t[4];  // columns 0-3 and 4-7 in the two halves
 #pragma GCC unroll 2
-  for (int i = 0; i < 2; ++i) {
+  for (int64_t i = 0; i < 2; ++i) {
     const __m256 a = _mm256_loadu_ps(rows[2 * i]), b = _mm256_loadu_ps(rows[2 * i + 1]);
     t[2 * i] = _mm256_unpacklo_ps(a, b);
     t[2 * i + 1] = _mm256_unpackhi_ps(a, b);

@@ -5,7 +5,7 @@
 namespace onestep::kernels {
 namespace {
 
-constexpr float kTrigNear = 32768.0f;
+inline constexpr float kTrigNear = 32768.0f;
 
 /// x = quadrant pi/2 + rest with |rest| <= pi/4; the quadrant counts modulo 4.
 struct Reduced {
@@ -19,7 +19,7 @@ inline Reduced reduce_far(float x) {
   __extension__ using Wide = unsigned __int128;
   constexpr uint32_t kTwoOverPi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
                                      0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
-  const uint32_t u = __builtin_bit_cast(uint32_t, x);
+  const auto u = __builtin_bit_cast(uint32_t, x);
   const int e = static_cast<int>(u >> 23 & 0xff) - 150;
   const int first = e + 30;  // of the window, in bits of the table, which has 32 bits before the point
   Wide window = 0;
@@ -29,9 +29,9 @@ inline Reduced reduce_far(float x) {
     window |= shift >= 0 ? word << shift : word >> -shift;
   }
   const Wide turns = window * ((u & 0x7fffff) | 0x800000);  // modulo 4, 126 bits behind the point
-  const uint64_t fraction = static_cast<uint64_t>(turns >> 62);
-  const int32_t quadrant = static_cast<int32_t>(turns >> 126) + static_cast<int32_t>(fraction >> 63);
-  const float rest = static_cast<float>(static_cast<double>(static_cast<int64_t>(fraction)) * 0x1.921fb54442d18p-64);
+  const auto fraction = static_cast<uint64_t>(turns >> 62);
+  const auto quadrant = static_cast<int32_t>(turns >> 126) + static_cast<int32_t>(fraction >> 63);
+  const auto rest = static_cast<float>(static_cast<double>(static_cast<int64_t>(fraction)) * 0x1.921fb54442d18p-64);
   return u >> 31 ? Reduced{-rest, -quadrant} : Reduced{rest, quadrant};
 }
 

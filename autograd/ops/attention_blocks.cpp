@@ -120,7 +120,7 @@ struct Inputs {
 
   AttentionPlan p;
   /// Between rows of weights: not a multiple of 256 bytes, or a column of them would lie in few places of the caches.
-  int64_t ld = p.keys + 16 * (p.keys % 64 == 0);
+  int64_t ld = p.keys + (p.keys % 64 == 0 ? 16 : 0);
   Rows<const T> q{{}, nullptr, {}}, k = q, v = q;
   Tensor mask;
   Offsets mask_starts;
@@ -191,7 +191,7 @@ void weigh(const Inputs<T>& in, const Block<T>& b) {
   T scale = static_cast<T>(in.p.scale);
   kernels::gemm(false, true, rows, b.end - b.begin, in.p.features, in.q.at(b.head, b.first), in.q.ld,
                 in.k.at(b.kv_head, b.begin), in.k.ld, b.weights + b.begin, in.ld, false);
-  if (visible.mask) {  // -inf is set after scaling: the scale may be negative
+  if (visible.mask != nullptr) {  // -inf is set after scaling: the scale may be negative
     for (int64_t i = b.first; i < b.stop; ++i) {
       T* const row = b.weights + (i - b.first) * in.ld;
       kernels::mul(row, 1, &scale, 0, row, b.end);
@@ -277,7 +277,7 @@ void for_each_block(const Inputs<T>& in, bool finite, int64_t buffers, F run) {
     }
   };
   // Neighbouring heads, whose rows share cache lines, stay on one thread: four pieces a thread, taken as threads come free.
-  const int64_t pieces = std::min<int64_t>(4 * threads, kv_heads);
+  const int64_t pieces = std::min(int64_t{4} * threads, kv_heads);
   kernels::parallel_pieces(threads, pieces, [&](int64_t piece, int thread) {
     for (int64_t head = kv_heads * piece / pieces * p.group; head < kv_heads * (piece + 1) / pieces * p.group; ++head)
       run_head(head, memory + thread * size);

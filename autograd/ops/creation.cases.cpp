@@ -5,7 +5,7 @@ namespace {
 
 /// A created tensor against its row-major values.
 template <class Op>
-OpSample made(const char* label, const Shape& shape, std::vector<double> values, Op op) {
+OpSample made(const char* label, const Shape& shape, const std::vector<double>& values, Op op) {
   return {label,
           {},
           [op](const std::vector<Tensor>&) { return op(); },

@@ -44,7 +44,7 @@ Tensor take(const Tensor& x, int dim, const Tensor& index) {
   const AroundDim around(x.shape(), dim);
   dispatch(x.dtype(), [&]<class T>() {
     const T* from = rows.data<T>();
-    const int64_t* picked = index.data<int64_t>();
+    const auto* picked = index.data<int64_t>();
     T* to = y.mutable_data<T>();
     const int64_t n = around.inner;
     kernels::parallel_for(y.numel() / std::max<int64_t>(n, 1), 5 + 0.2 * static_cast<double>(n), [=](int64_t i, int64_t end) {
@@ -63,7 +63,7 @@ Tensor add_taken(const Tensor& dy, const Shape& shape, int dim, const Tensor& in
   const int64_t blocks = (n + kColumns - 1) / kColumns;
   dispatch_floating(dy.dtype(), "index", [&]<class T>() {
     const T* from = rows.data<T>();
-    const int64_t* picked = index.data<int64_t>();
+    const auto* picked = index.data<int64_t>();
     T* to = dx.mutable_data<T>();
     const double cost = (2 + 0.3 * static_cast<double>(std::min(n, kColumns))) * static_cast<double>(count);
     kernels::parallel_for(around.outer * blocks, cost, [=](int64_t item, int64_t end) {
@@ -135,7 +135,7 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
     if (!shape.empty()) std::swap(shape[d], shape[shape.rank() - 1]);
     Tensor dx = zeros(shape, dy.dtype());
     dispatch_floating(dy.dtype(), "gather", [&]<class T>() {
-      const int64_t* index_data = picked.data<int64_t>();
+      const auto* index_data = picked.data<int64_t>();
       const T* from = dy.data<T>();
       T* to = dx.mutable_data<T>();
       ops::for_each_row<3>(picked.shape(), {picked.strides(), dy.strides(), without(dx.strides(), dx.dim() - 1)},
@@ -197,7 +197,7 @@ Tensor cat(TensorList tensors, int64_t dim) {
   }
   return record("cat", y, parts, {from_values(starts, Shape(static_cast<int64_t>(starts.size())))},
                 [d](const Backward& b) -> Grads {  // each input gets its window of dy
-                  const int64_t* from = b.saved(0).data<int64_t>();
+                  const auto* from = b.saved(0).data<int64_t>();
                   Grads grads(static_cast<size_t>(b.saved(0).numel() - 1));
                   for (size_t i = 0; i < grads.size(); ++i)
                     if (b.needs(i)) grads[i] = reshape(slice(b.grad(), d, from[i], from[i + 1]), b.input_shape(i));

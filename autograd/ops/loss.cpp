@@ -42,7 +42,7 @@ Targets checked_targets(const char* op, const Tensor& scores, const Tensor& targ
   check<ShapeError>(target.shape() == wanted, op, ": targets of shape ", target.shape(), " for scores of shape ",
                     scores.shape(), target.shape() == flattened ? " (the class dim is dim 1: flatten both to rows first)" : "");
   Targets targets{ops::contiguous_values(target)};
-  const int64_t* t = targets.values.data<int64_t>();
+  const auto* t = targets.values.data<int64_t>();
   for (int64_t i = 0; i < target.numel(); ++i) {
     if (t[i] == ignore_index) continue;
     check<ShapeError>(0 <= t[i] && t[i] < classes, op, ": target ", t[i], " at position ", i, " is out of range for ", classes,
@@ -120,7 +120,7 @@ template <class T>
 void cross_entropy_rows(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options, Tensor& stats,
                         Tensor& losses) {
   const T* x = logits.data<T>();
-  const int64_t* target = targets.data<int64_t>();
+  const auto* target = targets.data<int64_t>();
   T *stat = stats.mutable_data<T>(), *loss = losses.mutable_data<T>();
   const int64_t n = logits.shape().back();
   const T smooth = static_cast<T>(options.label_smoothing);
@@ -144,7 +144,7 @@ template <class T>
 void cross_entropy_grad_rows(const Tensor& logits, const Tensor& targets, const Tensor& stats, const RowGradients<T>& dloss,
                              const CrossEntropyOptions& options, Tensor& grad) {
   const T *x = logits.data<T>(), *stat = stats.data<T>();
-  const int64_t* target = targets.data<int64_t>();
+  const auto* target = targets.data<int64_t>();
   T* dx = grad.mutable_data<T>();
   const int64_t n = logits.shape().back();
   const T smooth = static_cast<T>(options.label_smoothing);

@@ -17,7 +17,7 @@ struct Domain {
 
 /// `op` against `f` on shapes of every kind, and on `special` values without gradients.
 template <class Op, class F>
-std::vector<OpSample> samples(Op op, F f, const Domain& domain, std::vector<double> special) {
+std::vector<OpSample> samples(Op op, F f, const Domain& domain, const std::vector<double>& special) {
   const auto forward = [op](const std::vector<Tensor>& in) { return op(in[0]); };
   const auto reference = [f](const std::vector<Values>& in) { return naive::map(in[0], f); };
   const std::pair<const char*, Shape> shapes[] = {{"matrix", {3, 4}},       {"number", {}},
@@ -27,7 +27,7 @@ std::vector<OpSample> samples(Op op, F f, const Domain& domain, std::vector<doub
   for (const auto& [label, shape] : shapes)
     all.push_back({label, {{shape, domain.low, domain.high, domain.avoid}}, forward, reference});
   const auto count = static_cast<int64_t>(special.size());
-  all.push_back({"special values", {{.shape = count, .values = std::move(special)}}, forward, reference, false});
+  all.push_back({"special values", {{.shape = count, .values = special}}, forward, reference, false});
   return all;
 }
 

@@ -16,8 +16,8 @@ double d53(std::mt19937& words) {
 }
 
 /// An op without inputs, called with a fresh generator.
-OpSample drawn(const std::string& label, std::function<Tensor(Generator&)> call,
-               std::function<Values(std::mt19937&)> reference) {
+OpSample drawn(const std::string& label, const std::function<Tensor(Generator&)>& call,
+               const std::function<Values(std::mt19937&)>& reference) {
   return {.label = label,
           .inputs = {},
           .forward =

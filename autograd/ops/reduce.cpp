@@ -45,7 +45,7 @@ T sum_row(const T* x, int64_t n) {
   if (n <= kLongRow) return kernels::sum(x, n);
   std::array<T, 64> sums;
   const auto chunks = static_cast<int64_t>(sums.size());
-  kernels::parallel_for(chunks, 0.2 * static_cast<double>(n / chunks), [&](int64_t c, int64_t end) {
+  kernels::parallel_for(chunks, 0.2 * static_cast<double>(n) / static_cast<double>(chunks), [&](int64_t c, int64_t end) {
     for (; c < end; ++c) {
       const int64_t first = n * c / chunks, last = n * (c + 1) / chunks;
       sums[static_cast<size_t>(c)] = kernels::sum(x + first, last - first);
@@ -117,7 +117,7 @@ Tensor argmax_values(const char* op, const Tensor& x, int d) {
   const Blocks b = blocks_of(x.shape(), d, d);
   dispatch(x.dtype(), [&]<class T>() {
     const T* from = rows.data<T>();
-    int64_t* to = index.mutable_data<int64_t>();
+    auto* to = index.mutable_data<int64_t>();
     kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {
       for (; o < end; ++o) {
         const T* block = from + o * b.reduced * b.inner;

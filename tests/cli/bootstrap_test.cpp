@@ -101,11 +101,14 @@ class Machine {
     script("bin/ctest", "echo \"ctest $*\" >>\"$FAKE/log\"; echo tests; exit 8");
   }
 
+  std::string ci;  // the variable CI of who calls
+
   Process start(std::vector<std::string> arguments, const std::string& through = "") const {
     arguments.insert(arguments.begin(), through.empty() ? (checkout() / "onestep").string() : through);
-    return Process(arguments,
-                   {.directory = path() / "elsewhere",
-                    .environment = {{"PATH", (path() / "bin").string()}, {"FAKE", path().string()}, {"CXX", "c++"}}});
+    return Process(
+        arguments,
+        {.directory = path() / "elsewhere",
+         .environment = {{"PATH", (path() / "bin").string()}, {"FAKE", path().string()}, {"CXX", "c++"}, {"CI", ci}}});
   }
   ProcessResult run(const std::vector<std::string>& arguments, const std::string& through = "") const {
     return start(arguments, through).wait();
@@ -215,6 +218,9 @@ TEST_CASE("bootstrap: without root or sudo it says what to install") {
   CHECK(contains(machine.take_log(), "install -y --no-install-recommends libcli11-dev\n"));
   CHECK(machine.run({"test"}).out == "tests\n");  // what the tests can do without is installed only where that is possible
   CHECK(contains(machine.take_log(), " doctest-dev graphviz libopenmpi-dev openmpi-bin clang-tidy doxygen\n"));
+  machine.ci = "1";
+  CHECK(machine.run({"test"}).out == "tests\n");
+  CHECK(contains(machine.take_log(), " clang libclang-rt-dev libomp-dev\n"));
 }
 
 TEST_CASE("bootstrap: other systems need a compiler and a new enough CMake") {
@@ -361,7 +367,7 @@ TEST_CASE("bootstrap: calls at the same time build once") {
 }
 
 TEST_CASE("bootstrap: the shell scripts parse") {
-  for (const char* file : {"onestep", ".ci/run", "tests/tidy.sh", "tests/docs/reference.sh"}) {
+  for (const char* file : {"onestep", ".ci/run", "tests/if_ci", "tests/fuzz/run", "tests/docs/reference.sh"}) {
     CAPTURE(file);
     CHECK(run_process({"bash", "-n", ONESTEP_SOURCE_DIR + std::string("/") + file}).status == 0);
   }

@@ -64,8 +64,9 @@ int check_gradients(const std::string& chosen, const GradcheckOptions& options) 
   check<ConfigError>(options.tolerance >= 0 && std::isfinite(options.tolerance),
                      "gradcheck: --tolerance: must be a number of at least 0: got ", options.tolerance);
   std::map<std::string, Line> lines = all_lines();
-  if (!chosen.empty() && !lines.count(chosen)) {
+  if (!chosen.empty() && !lines.contains(chosen)) {
     std::vector<std::string> names;
+    names.reserve(lines.size());
     for (const auto& [name, line] : lines) names.push_back(name);
     const std::string near = nearest(chosen, names);
     fail<ConfigError>("gradcheck: no differentiable op or module is called ", chosen,

@@ -117,7 +117,7 @@ int train_run(Trainer& trainer, const fs::path& run, RunState state, const Optio
   std::optional<Profiler> profiler;
   if (options.profile && ranks.is_root()) profiler.emplace();
   const Outcome outcome = run_steps(
-      trainer, run, std::move(state), [] { return interrupted != 0; }, quiet);
+      trainer, run, state, [] { return interrupted != 0; }, quiet);
   const std::string profile = profiler ? '\n' + profile_table(profiler->entries()) : "";
   const std::vector<Peak> peaks = gather_peaks(ranks);
   if (ranks.is_root()) {
@@ -255,7 +255,7 @@ int resume_run(const Options& options, const std::shared_ptr<Communicator>& rank
     done = is_done(trainer, state, run);
     write_run_config(run, trainer.config(), trainer.data().tokenizer());
   });
-  return ranks->any(done) ? 0 : train_run(trainer, run, std::move(state), options);
+  return ranks->any(done) ? 0 : train_run(trainer, run, state, options);
 }
 
 /// For the start of the ranks. What is wrong with the config they say afterwards, together.

@@ -22,7 +22,7 @@ class MpiCommunicator : public Communicator {
 
   /// Gives this rank its share of the cores that it and others of the same machine may run on.
   void share_cores();
-  [[noreturn]] void abort(int status);
+  [[noreturn]] static void abort(int status);
 
  private:
   std::unique_ptr<Transfer> transfer(const Outgoing& to, const Incoming& from) override;
