@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """clang-tidy with the checks of .clang-tidy on the sources of the library: tests/tidy.py BUILD [headers | FILE...]
 
-BUILD is a configured build folder. Without files all are checked, and all headers; `headers` checks those alone. Most of the time goes to the headers of others that
-each source includes, so sources are checked in groups, all included into one file. Exit status 1 with the findings, 77 where there is
-no clang-tidy.
+BUILD is a configured build folder. Without files all are checked, and all headers; `headers` checks those alone. Most of the time
+goes to the headers of others that each source includes, so sources are checked in groups, all included into one file. Exit status
+1 with the findings, 77 where there is no clang-tidy.
 """
 
 import json
@@ -87,7 +87,8 @@ def check(tidy, path, flags):
     command = [tidy, f"--config-file={ROOT}/.clang-tidy", "--quiet", "--checks=-bugprone-suspicious-include", str(path), "--", *flags,
                f"-idirafter{os.path.dirname(omp.strip())}"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    return run.stdout if run.returncode else "", "[clang-diagnostic-error]" not in run.stdout
+    findings = run.stdout or f"{path}: clang-tidy: status {run.returncode}: {run.stderr}"
+    return findings if run.returncode else "", "[clang-diagnostic-error]" not in run.stdout
 
 
 def check_group(tidy, folder, number, flags, sources):
