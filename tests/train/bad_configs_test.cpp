@@ -226,7 +226,8 @@ TEST_CASE("bad configs: schedule") {
            ": /schedule/decay_steps: does not apply to schedule.kind = constant (only to schedule.kind = linear, cosine or "
            "wsd)"},
           {R"({"kind": "linear", "warmup_steps": 20, "decay_steps": 10})",
-           ": /schedule/warmup_steps: must be at most decay_steps = 10: got 20"},
+           ": /schedule/warmup_steps: must be at most decay_steps = 10: got 20 (decay_steps is train.steps unless given; --set "
+           "schedule.warmup_steps=N)"},
           {R"({"kind": "wsd", "warmup_steps": 5, "decay_steps": 10, "decay_start": 11})",
            ": /schedule/decay_start: must be from warmup_steps = 5 to decay_steps = 10: got 11"},
           {R"({"kind": "step", "min_lr": 0})",
@@ -266,7 +267,8 @@ TEST_CASE("bad configs: data") {
       "data",
       {
           {R"({"kind": "task", "task": "copy", "file": "x"})",
-           ": /data/file: unknown key (known here: kind, task, tokens, vocab_size, window_starts, ignore_index, path, paths, text, "
+           ": /data/file: unknown key (known here: kind, task, tokens, vocab_size, window_starts, ignore_index, path, paths, "
+           "text, "
            "tokenizer, tokenizer_path, length, modulus, val_fraction)"},
           {R"({"kind": "txt"})", R"(: /data/kind: must be tokens, text, task or none: got "txt" (did you mean text?))"},
           {R"({"kind": ""})", R"(: /data/kind: must be tokens, text, task or none: got "")"},
@@ -384,6 +386,7 @@ TEST_CASE("bad configs: top level and keys that must fit together") {
        ": /train/batch_size: must be the number of data.window_starts = 2: got 3 (leave it out)"},
       {"{\"data\": {\"kind\": \"task\", \"task\": \"copy\"}, \"schedule\": {\"kind\": \"cosine\", \"warmup_steps\": 60}, "
        "\"train\": {\"steps\": 50}}",
-       ": /schedule/warmup_steps: must be at most decay_steps = 50: got 60"},
+       ": /schedule/warmup_steps: must be at most decay_steps = 50: got 60 (decay_steps is train.steps unless given; --set "
+       "schedule.warmup_steps=N)"},
   });
 }

@@ -1,9 +1,12 @@
+#include <unistd.h>
+
 #include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "autograd/kernels/parallel.h"
 #include "autograd/memory.h"
@@ -31,11 +34,14 @@ struct Options {
 
 constexpr int kDiverged = 1, kInterrupted = 130;
 
-volatile std::sig_atomic_t interrupted = 0;
+volatile std::sig_atomic_t interrupted = 0, silent = 0;
 
 /// The first SIGINT or SIGTERM finishes the step and saves; a second one ends the program at once.
 void on_signal(int) {
   interrupted = 1;
+  constexpr std::string_view kSentence =
+      "\nonestep: finishing the step and saving (a second signal ends the run at once, unsaved)\n";
+  if (silent == 0 && ::write(STDERR_FILENO, kSentence.data(), kSentence.size()) < 0) silent = 1;
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
 }
@@ -76,6 +82,9 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const std::ve
     std::cout << "val loss     " << grouped(evaluation->loss, 4) << '\n'
               << "val accuracy " << grouped(100 * evaluation->accuracy, 2) << " % of " << count(evaluation->tokens)
               << " predictions on " << trainer.data().evaluates_on() << '\n';
+  if (outcome.interrupted)
+    std::cout << "stopped      by a signal, after " << count(trainer.steps_done()) << " of "
+              << count(trainer.config().train.steps) << " steps, and saved: go on with train --resume " << run.string() << '\n';
   if (outcome.stopped_early)
     std::cout << "stopped      early: no better val loss in " << count(trainer.config().train.early_stop_patience)
               << " evaluations (the best checkpoint is kept: eval --checkpoint best)\n";
@@ -112,6 +121,7 @@ int train_run(Trainer& trainer, const fs::path& run, RunState state, const Optio
               << " tokens\n";
     if (ranks.size() > 1) print_ranks(trainer.config().distributed, ranks.size());
   }
+  silent = quiet ? 1 : 0;
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   std::optional<Profiler> profiler;
@@ -154,7 +164,10 @@ std::unique_ptr<Trainer> make_trainer(const Options& options, const std::shared_
   const auto tokenizer = config.data.kind == "text" ? load_run_tokenizer(from) : nullptr;
   check<ConfigError>(tokenizer == nullptr || tokenizer->kind() == config.data.tokenizer, config.origin.at("/data/tokenizer"),
                      ": must be ", tokenizer == nullptr ? "" : tokenizer->kind(), ", that of ", from.string(), ": got ",
-                     config.data.tokenizer);
+                     config.data.tokenizer,
+                     tokenizer != nullptr && tokenizer->kind() == "bpe"
+                         ? " (--set data.tokenizer=bpe --set data.tokenizer_path=FOLDER, that of its vocab.json)"
+                         : "");
   auto trainer = std::make_unique<Trainer>(config, tokenizer, quiet, ranks);
   load_model(trainer->model(), found);
   return trainer;
