@@ -188,6 +188,9 @@ fs::path temporary_path(const fs::path& path) {
 void write_file(const fs::path& path, std::string_view text) {
   struct stat former {};  // a device must not be replaced by a file
   if (::stat(path.c_str(), &former) == 0) check_regular(path.string(), former.st_mode);
+  const fs::path folder = path.parent_path();
+  check<IoError>(folder.empty() || ::access(folder.c_str(), F_OK) == 0, path.string(),
+                 ": cannot be written: there is no folder ", folder.string());
   Unfinished temporary{temporary_path(path)};
   OutputFile file(temporary.path.string());
   file.write(text);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <system_error>
 
 #include "autograd/error.h"
 #include "train/files.h"
@@ -13,6 +14,8 @@ namespace onestep::train {
 std::vector<nlohmann::json> read_metrics(const std::string& run) {
   constexpr int64_t kMaxBytes = int64_t{1} << 30;
   const std::string path = (std::filesystem::path(run) / "metrics.jsonl").string();
+  std::error_code error;
+  check<IoError>(std::filesystem::exists(path, error) || error, run, ": is not the folder of a run (it has no metrics.jsonl)");
   std::istringstream lines(read_file(path, kMaxBytes));
   std::vector<nlohmann::json> rows;
   for (std::string line; std::getline(lines, line);) {

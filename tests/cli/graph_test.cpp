@@ -56,5 +56,5 @@ TEST_CASE("cli: export-csv prints a run's metrics as a table") {
   CHECK(refused.out == "");
   CHECK(refused.err == "onestep: " + file + ": line 3: /step: must be a number: got \"two\"\n");
   CHECK(run_onestep({"export-csv", run + "/missing"}).err ==
-        "onestep: " + run + "/missing/metrics.jsonl: cannot be opened: no such file\n");
+        "onestep: " + run + "/missing: is not the folder of a run (it has no metrics.jsonl)\n");
 }

@@ -134,7 +134,8 @@ CommandLines other_arguments(const Place& place) {
         {{"tokenizer", "encode", place.path(name), place.path("text.txt")},
          place.path(name) + ": holds no tokenizer (neither tokenizer.json of a run, nor vocab.json and merges.txt)"});
   for (const char* name : {"none", "directory"})
-    lines.push_back({{"export-csv", place.path(name)}, place.path(name) + "/metrics.jsonl" + kNoFile});
+    lines.push_back(
+        {{"export-csv", place.path(name)}, place.path(name) + ": is not the folder of a run (it has no metrics.jsonl)"});
   for (const char* name : {"fifo", "text.txt", "bytes", "large"})
     lines.push_back({{"train", config, "--quiet", "--out", place.path(name)},
                      place.path(name) + ": is there already and not the folder of a run (name another with --out)"});
@@ -144,7 +145,8 @@ CommandLines other_arguments(const Place& place) {
   lines.push_back({{"report", run, "--out", fifo}, fifo + kPipe});
   lines.push_back({{"report", run, "--out", "/dev/null"}, "/dev/null" + kPipe});
   lines.push_back({{"report", run, "--out", place.path("directory")}, place.path("directory") + kDirectory});
-  lines.push_back({{"report", run, "--out", place.path("none/x.html")}, place.path("none/.x.html.tmp") + kNoFile});
+  lines.push_back({{"report", run, "--out", place.path("none/x.html")},
+                   place.path("none/x.html") + ": cannot be written: there is no folder " + place.path("none")});
   lines.push_back({{"book", "--svg", fifo}, fifo + ": cannot be made: Not a directory"});
   lines.push_back({{"tokenizer", "train", config, "--quiet", "--vocab-size", "300", "--out", fifo},
                    fifo + ": cannot be made: Not a directory"});
