@@ -6,6 +6,7 @@ goes to the headers of others that each source includes, so sources are checked 
 1 with the findings, 77 where there is no clang-tidy.
 """
 
+import functools
 import json
 import os
 import re
@@ -80,12 +81,17 @@ def all_headers():
     return {path: () for path in sorted(headers) if "/mpi/" not in path and "/kernels/" not in path}
 
 
+@functools.cache
+def omp_folder():
+    """The folder of omp.h, which is the compiler's own: clang may have none."""
+    found = subprocess.run([os.environ.get("CXX", "c++"), "-print-file-name=include/omp.h"], capture_output=True, text=True)
+    return os.path.dirname(found.stdout.strip())
+
+
 def check(tidy, path, flags):
     """(findings, whether the file compiles)"""
-    # omp.h is the compiler's own: clang may have none.
-    omp = subprocess.run([os.environ.get("CXX", "c++"), "-print-file-name=include/omp.h"], capture_output=True, text=True).stdout
     command = [tidy, f"--config-file={ROOT}/.clang-tidy", "--quiet", "--checks=-bugprone-suspicious-include", str(path), "--", *flags,
-               f"-idirafter{os.path.dirname(omp.strip())}"]
+               f"-idirafter{omp_folder()}"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     findings = run.stdout or f"{path}: clang-tidy: status {run.returncode}: {run.stderr}"
     return findings if run.returncode else "", "[clang-diagnostic-error]" not in run.stdout

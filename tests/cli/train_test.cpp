@@ -91,6 +91,7 @@ TEST_CASE("cli: SIGINT finishes the step and saves it, with exit status 130") {
   const ProcessResult result = training.wait();
   CHECK(result.status == 130);
   CHECK(contains(result.err, "\nonestep: finishing the step and saving (a second signal ends the run at once, unsaved)\n"));
+  CHECK(contains(result.out, "run folder "));
   CHECK(contains(result.out, " of 1,000,000 steps, and saved: go on with train --resume " + run.string() + "\n"));
   const auto steps = metrics(run).back()["step"].get<int64_t>() + 1;
   const fs::path checkpoint = run / "checkpoints" / ("step-" + std::to_string(steps));

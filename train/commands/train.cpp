@@ -41,7 +41,9 @@ void on_signal(int) {
   interrupted = 1;
   constexpr std::string_view kSentence =
       "\nonestep: finishing the step and saving (a second signal ends the run at once, unsaved)\n";
-  if (silent == 0 && ::write(STDERR_FILENO, kSentence.data(), kSentence.size()) < 0) silent = 1;
+  if (silent == 0) {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kSentence.data(), kSentence.size());
+  }
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
 }
