@@ -2,15 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "autograd/generator.h"
 
 namespace onestep {
 namespace {
 
-std::vector<OpCase>& registry() {
-  static std::vector<OpCase> cases;
-  return cases;
+std::vector<OpCases (*)()>& registry() {
+  static std::vector<OpCases (*)()> makers;
+  return makers;
+}
+
+OpCases make_all() {
+  OpCases all;
+  for (const auto make : registry()) std::ranges::move(make(), std::back_inserter(all));
+  std::ranges::sort(all, {}, &OpCase::op);
+  return all;
 }
 
 /// Half the width of the neighbourhood of a kink that no drawn value enters.
@@ -29,12 +37,12 @@ double draw(const InputSpec& spec, Generator& generator) {
 
 }  // namespace
 
-const std::vector<OpCase>& op_cases() { return registry(); }
-
-RegisterOpCases::RegisterOpCases(std::initializer_list<OpCase> cases) {
-  registry().insert(registry().end(), cases.begin(), cases.end());
-  std::sort(registry().begin(), registry().end(), [](const OpCase& a, const OpCase& b) { return a.op < b.op; });
+const OpCases& op_cases() {
+  static const OpCases cases = make_all();
+  return cases;
 }
+
+RegisterOpCases::RegisterOpCases(OpCases (*make)()) { registry().push_back(make); }
 
 std::vector<Values> draw_values(const OpSample& sample, int64_t seed) {
   Generator generator(seed);

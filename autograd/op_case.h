@@ -54,8 +54,10 @@ struct OpCase {
   std::vector<OpError> errors;
 };
 
-/// All registered cases, sorted by op.
-const std::vector<OpCase>& op_cases();
+using OpCases = std::vector<OpCase>;
+
+/// All registered cases, sorted by op; made by the first call.
+const OpCases& op_cases();
 
 /// The inputs of a sample, the same for every dtype under test: each value is exact in float32.
 std::vector<Values> draw_values(const OpSample& sample, int64_t seed = 0);
@@ -67,9 +69,10 @@ std::vector<Tensor> make_inputs(const OpSample& sample, const std::vector<Values
 /// Compares the gradients of all floating inputs with finite differences, in float64.
 GradcheckResult gradcheck(const OpSample& sample, const GradcheckOptions& options = {});
 
-/// Registers cases at start-up: `const RegisterOpCases registered{{"softmax", {...}, {...}}};`
+/// Registers what makes cases, at start-up: `const RegisterOpCases registered([] { return OpCases{{"softmax", {...}, {...}}};
+/// });`
 struct RegisterOpCases {
-  RegisterOpCases(std::initializer_list<OpCase> cases);
+  explicit RegisterOpCases(OpCases (*make)());
 };
 
 }  // namespace onestep

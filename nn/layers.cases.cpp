@@ -56,31 +56,33 @@ std::unique_ptr<Layer> make_evaluated_dropout(Generator& generator) {
   return dropout;
 }
 
-const RegisterModuleCases registered{
-    {"Linear", "", linear_case(true), normal({2, 5, 4})},
-    {"Linear", "without bias", linear_case(false), normal({5, 4})},
-    {"Embedding", "", make_embedding, indices},
-    {"LayerNorm", "", make<LayerNorm>(Shape{4}), normal({3, 4})},
-    {"LayerNorm", "two dims without bias", make<LayerNorm>(Shape{3, 4}, 1e-3, true, false), normal({2, 3, 4})},
-    {"LayerNorm", "without parameters", make<LayerNorm>(Shape{4}, 1e-5, false), normal({3, 4})},
-    {"RMSNorm", "", make<RMSNorm>(Shape{4}), normal({3, 4})},
-    {"RMSNorm", "two dims", make<RMSNorm>(Shape{3, 4}, 1e-3), normal({2, 3, 4})},
-    {"RMSNorm", "without parameters", make<RMSNorm>(Shape{4}, 1e-5, false), normal({3, 4})},
-    {"Dropout", "", make_dropout, normal({4, 6})},
-    {"Dropout", "in evaluation", make_evaluated_dropout, normal({4, 6})},
-    {"ReLU", "", make<ReLU>(), normal({3, 5})},
-    {"GELU", "", make<GELU>(), normal({3, 5})},
-    {"GELU", "tanh", make<GELU>(GeluApproximation::tanh), normal({3, 5})},
-    {"SiLU", "", make<SiLU>(), normal({3, 5})},
-    {"Tanh", "", make<Tanh>(), normal({3, 5})},
-    {"Sigmoid", "", make<Sigmoid>(), normal({3, 5})},
-    {"Sequential", "", make_sequential, normal({3, 4})},
-    {"Sequential", "empty", make<Sequential>(), normal({3, 4})},
-    {"FeedForward", "", feed_forward_case("gelu"), normal({2, 2, 3})},
-    {"FeedForward", "relu", feed_forward_case("relu"), normal({4, 3})},
-    {"SwiGLU", "", swiglu_case(false), normal({2, 2, 3})},
-    {"SwiGLU", "bias", swiglu_case(true), normal({4, 3})},
-};
+const RegisterModuleCases registered([] {
+  return ModuleCases{
+      {"Linear", "", linear_case(true), normal({2, 5, 4})},
+      {"Linear", "without bias", linear_case(false), normal({5, 4})},
+      {"Embedding", "", make_embedding, indices},
+      {"LayerNorm", "", make<LayerNorm>(Shape{4}), normal({3, 4})},
+      {"LayerNorm", "two dims without bias", make<LayerNorm>(Shape{3, 4}, 1e-3, true, false), normal({2, 3, 4})},
+      {"LayerNorm", "without parameters", make<LayerNorm>(Shape{4}, 1e-5, false), normal({3, 4})},
+      {"RMSNorm", "", make<RMSNorm>(Shape{4}), normal({3, 4})},
+      {"RMSNorm", "two dims", make<RMSNorm>(Shape{3, 4}, 1e-3), normal({2, 3, 4})},
+      {"RMSNorm", "without parameters", make<RMSNorm>(Shape{4}, 1e-5, false), normal({3, 4})},
+      {"Dropout", "", make_dropout, normal({4, 6})},
+      {"Dropout", "in evaluation", make_evaluated_dropout, normal({4, 6})},
+      {"ReLU", "", make<ReLU>(), normal({3, 5})},
+      {"GELU", "", make<GELU>(), normal({3, 5})},
+      {"GELU", "tanh", make<GELU>(GeluApproximation::tanh), normal({3, 5})},
+      {"SiLU", "", make<SiLU>(), normal({3, 5})},
+      {"Tanh", "", make<Tanh>(), normal({3, 5})},
+      {"Sigmoid", "", make<Sigmoid>(), normal({3, 5})},
+      {"Sequential", "", make_sequential, normal({3, 4})},
+      {"Sequential", "empty", make<Sequential>(), normal({3, 4})},
+      {"FeedForward", "", feed_forward_case("gelu"), normal({2, 2, 3})},
+      {"FeedForward", "relu", feed_forward_case("relu"), normal({4, 3})},
+      {"SwiGLU", "", swiglu_case(false), normal({2, 2, 3})},
+      {"SwiGLU", "bias", swiglu_case(true), normal({4, 3})},
+  };
+});
 
 }  // namespace
 }  // namespace onestep::nn

@@ -1,23 +1,32 @@
 #include "nn/module_case.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 namespace onestep::nn {
 namespace {
-std::vector<ModuleCase>& registry() {
-  static std::vector<ModuleCase> cases;
-  return cases;
+
+std::vector<ModuleCases (*)()>& registry() {
+  static std::vector<ModuleCases (*)()> makers;
+  return makers;
 }
+
+ModuleCases make_all() {
+  ModuleCases all;
+  for (const auto make : registry()) std::ranges::move(make(), std::back_inserter(all));
+  std::ranges::sort(all, {}, [](const ModuleCase& c) { return std::tie(c.module, c.label); });
+  return all;
+}
+
 }  // namespace
 
-const std::vector<ModuleCase>& module_cases() { return registry(); }
-
-RegisterModuleCases::RegisterModuleCases(std::initializer_list<ModuleCase> cases) {
-  registry().insert(registry().end(), cases.begin(), cases.end());
-  std::sort(registry().begin(), registry().end(),
-            [](const ModuleCase& a, const ModuleCase& b) { return std::tie(a.module, a.label) < std::tie(b.module, b.label); });
+const ModuleCases& module_cases() {
+  static const ModuleCases cases = make_all();
+  return cases;
 }
+
+RegisterModuleCases::RegisterModuleCases(ModuleCases (*make)()) { registry().push_back(make); }
 
 GradcheckResult gradcheck(const ModuleCase& module_case, const GradcheckOptions& options) {
   Generator generator(123);

@@ -20,16 +20,19 @@ struct ModuleCase {
   std::function<Tensor(Generator& generator)> input;
 };
 
-/// All registered cases, sorted by module and label.
-const std::vector<ModuleCase>& module_cases();
+using ModuleCases = std::vector<ModuleCase>;
+
+/// All registered cases, sorted by module and label; made by the first call.
+const ModuleCases& module_cases();
 
 /// Compares the gradients of x and of every parameter with finite differences, in float64. Every evaluation draws the same
 /// random numbers, so that dropout is a function.
 GradcheckResult gradcheck(const ModuleCase& module_case, const GradcheckOptions& options = {});
 
-/// Registers cases at start-up: `const RegisterModuleCases registered{{"Linear", "", build, input}};`
+/// Registers what makes cases, at start-up:
+/// `const RegisterModuleCases registered([] { return ModuleCases{{"Linear", "", build, input}}; });`
 struct RegisterModuleCases {
-  RegisterModuleCases(std::initializer_list<ModuleCase> cases);
+  explicit RegisterModuleCases(ModuleCases (*make)());
 };
 
 }  // namespace onestep::nn

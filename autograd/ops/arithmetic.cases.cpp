@@ -107,80 +107,82 @@ const InputSpec kIntegers = values({-3, 0, 4}, DType::int64);
 const InputSpec kSigns = values({-1, 0, 1, kInf, -kInf, kNan});
 const InputSpec kOthers = values({kNan, 0, kInf, 1, -1, 2});
 
-const RegisterOpCases registered{
-    {"add",
-     joined(
-         pairs(kAdd, sum_of, any, any),
-         {pair("large", any({300, 250}), any({250}), kAdd, sum_of),
-          pair("special values", kSigns, kOthers, kAdd, sum_of, false),
-          with_number(
-              "a number", kMatrix, [](const Tensor& x) { return x + 2.5; }, [](double x) { return x + 2.5; }),
-          with_number(
-              "number first", kMatrix, [](const Tensor& x) { return 2 + x; }, [](double x) { return 2 + x; }),
-          with_number(
-              "int64 and a number", kIntegers, [](const Tensor& x) { return x + 7; }, [](double x) { return x + 7; }, false)}),
-     {shapes_differ("add", add)}},
-    {"sub",
-     joined(pairs(kSub, difference_of, any, any),
-            {with_number(
-                 "a number", kMatrix, [](const Tensor& x) { return x - 2.5; }, [](double x) { return x - 2.5; }),
-             with_number(
-                 "number first", kMatrix, [](const Tensor& x) { return 2.5 - x; }, [](double x) { return 2.5 - x; })}),
-     {shapes_differ("sub", sub),
-      {"bool", [] { sub(zeros({2}, DType::boolean), zeros({2}, DType::boolean)); },
-       "sub: has no meaning for bool operands (use logical_xor)"}}},
-    {"mul",
-     joined(pairs(kMul, product_of, any, any),
-            {pair("special values", kSigns, kOthers, kMul, product_of, false),
-             with_number(
-                 "a number", kMatrix, [](const Tensor& x) { return x * 2.5; }, [](double x) { return x * 2.5; }),
-             with_number(
-                 "number first", kMatrix, [](const Tensor& x) { return -3 * x; }, [](double x) { return -3 * x; })}),
-     {shapes_differ("mul", mul)}},
-    {"div",
-     joined(pairs(kDiv, quotient_of, any, positive, false),
-            {pair("special values", kSigns, kOthers, kDiv, quotient_of, false),
-             with_number(
-                 "a number", kMatrix, [](const Tensor& x) { return x / 3; }, [](double x) { return x / 3; }),
-             with_number(
-                 "number first", positive({3, 4}), [](const Tensor& x) { return 3 / x; }, [](double x) { return 3 / x; })}),
-     {shapes_differ("div", div)}},
-    {"neg",
-     {with_number("matrix", kMatrix, neg, [](double x) { return -x; }),
-      with_number(
-          "operator", {{}}, [](const Tensor& x) { return -x; }, [](double x) { return -x; }),
-      with_number("empty", {{0, 2}}, neg, [](double x) { return -x; }),
-      with_number(
-          "int64", kIntegers, neg, [](double x) { return -x; }, false)},
-     {{"bool", [] { neg(zeros({2}, DType::boolean)); }, "neg: has no meaning for bool operands (use logical_not)"}}},
-    {"pow",
-     joined(pairs(
-                kPow, [](double a, double b) { return std::pow(a, b); }, positive, any, false),
-            {power("square", kMatrix, 2), power("cube", kMatrix, 3), power("square root", positive({3, 4}), 0.5),
-             power("inverse root", positive({3, 4}), -0.5), power("inverse", positive({3, 4}), -1),
-             power("inverse square", positive({3, 4}), -2), power("1.7", positive({3, 4}), 1.7), power("1", kMatrix, 1),
-             power("0", kMatrix, 0), power("a number", {{}}, 4), power("empty", {{3, 0}}, 2.5),
-             pair(
-                 "special values", values({0, 0, -8, -2, kInf, kNan, 1}), values({-1, 0, 1.5, 3, 0, 0, kNan}), kPow,
-                 [](double a, double b) { return std::pow(a, b); }, false),
-             pair(
-                 "int64", values({-2, -1, 0, 1, 2, 3}, DType::int64), values({3, -3, 0, -1, -2, 4}, DType::int64), kPow,
-                 [](double a, double b) { return std::trunc(std::pow(a, b)); }, false),
-             with_number(
-                 "int64 and a number", kIntegers, [](const Tensor& x) { return pow(x, 3); }, [](double x) { return x * x * x; },
-                 false)}),
-     {shapes_differ("pow", pow),
-      {"negative power of int64", [] { pow(ones({2}, DType::int64), -1); },
-       "pow: an int64 tensor to the negative integer power -1 (convert with x.to(DType::float32))"},
-      {"bool", [] { pow(ones({2}, DType::boolean), ones({2}, DType::boolean)); },
-       "pow: has no meaning for bool operands (convert with x.to(DType::int64))"}}},
-    {"maximum",
-     joined(pairs(maximum, larger, not_half, half), {pair("special values", kSigns, kOthers, maximum, larger, false)}),
-     {shapes_differ("maximum", maximum)}},
-    {"minimum",
-     joined(pairs(minimum, smaller, not_half, half), {pair("special values", kSigns, kOthers, minimum, smaller, false)}),
-     {shapes_differ("minimum", minimum)}},
-};
+const RegisterOpCases registered([] {
+  return OpCases{
+      {"add",
+       joined(pairs(kAdd, sum_of, any, any),
+              {pair("large", any({300, 250}), any({250}), kAdd, sum_of),
+               pair("special values", kSigns, kOthers, kAdd, sum_of, false),
+               with_number(
+                   "a number", kMatrix, [](const Tensor& x) { return x + 2.5; }, [](double x) { return x + 2.5; }),
+               with_number(
+                   "number first", kMatrix, [](const Tensor& x) { return 2 + x; }, [](double x) { return 2 + x; }),
+               with_number(
+                   "int64 and a number", kIntegers, [](const Tensor& x) { return x + 7; }, [](double x) { return x + 7; },
+                   false)}),
+       {shapes_differ("add", add)}},
+      {"sub",
+       joined(pairs(kSub, difference_of, any, any),
+              {with_number(
+                   "a number", kMatrix, [](const Tensor& x) { return x - 2.5; }, [](double x) { return x - 2.5; }),
+               with_number(
+                   "number first", kMatrix, [](const Tensor& x) { return 2.5 - x; }, [](double x) { return 2.5 - x; })}),
+       {shapes_differ("sub", sub),
+        {"bool", [] { sub(zeros({2}, DType::boolean), zeros({2}, DType::boolean)); },
+         "sub: has no meaning for bool operands (use logical_xor)"}}},
+      {"mul",
+       joined(pairs(kMul, product_of, any, any),
+              {pair("special values", kSigns, kOthers, kMul, product_of, false),
+               with_number(
+                   "a number", kMatrix, [](const Tensor& x) { return x * 2.5; }, [](double x) { return x * 2.5; }),
+               with_number(
+                   "number first", kMatrix, [](const Tensor& x) { return -3 * x; }, [](double x) { return -3 * x; })}),
+       {shapes_differ("mul", mul)}},
+      {"div",
+       joined(pairs(kDiv, quotient_of, any, positive, false),
+              {pair("special values", kSigns, kOthers, kDiv, quotient_of, false),
+               with_number(
+                   "a number", kMatrix, [](const Tensor& x) { return x / 3; }, [](double x) { return x / 3; }),
+               with_number(
+                   "number first", positive({3, 4}), [](const Tensor& x) { return 3 / x; }, [](double x) { return 3 / x; })}),
+       {shapes_differ("div", div)}},
+      {"neg",
+       {with_number("matrix", kMatrix, neg, [](double x) { return -x; }),
+        with_number(
+            "operator", {{}}, [](const Tensor& x) { return -x; }, [](double x) { return -x; }),
+        with_number("empty", {{0, 2}}, neg, [](double x) { return -x; }),
+        with_number(
+            "int64", kIntegers, neg, [](double x) { return -x; }, false)},
+       {{"bool", [] { neg(zeros({2}, DType::boolean)); }, "neg: has no meaning for bool operands (use logical_not)"}}},
+      {"pow",
+       joined(pairs(
+                  kPow, [](double a, double b) { return std::pow(a, b); }, positive, any, false),
+              {power("square", kMatrix, 2), power("cube", kMatrix, 3), power("square root", positive({3, 4}), 0.5),
+               power("inverse root", positive({3, 4}), -0.5), power("inverse", positive({3, 4}), -1),
+               power("inverse square", positive({3, 4}), -2), power("1.7", positive({3, 4}), 1.7), power("1", kMatrix, 1),
+               power("0", kMatrix, 0), power("a number", {{}}, 4), power("empty", {{3, 0}}, 2.5),
+               pair(
+                   "special values", values({0, 0, -8, -2, kInf, kNan, 1}), values({-1, 0, 1.5, 3, 0, 0, kNan}), kPow,
+                   [](double a, double b) { return std::pow(a, b); }, false),
+               pair(
+                   "int64", values({-2, -1, 0, 1, 2, 3}, DType::int64), values({3, -3, 0, -1, -2, 4}, DType::int64), kPow,
+                   [](double a, double b) { return std::trunc(std::pow(a, b)); }, false),
+               with_number(
+                   "int64 and a number", kIntegers, [](const Tensor& x) { return pow(x, 3); },
+                   [](double x) { return x * x * x; }, false)}),
+       {shapes_differ("pow", pow),
+        {"negative power of int64", [] { pow(ones({2}, DType::int64), -1); },
+         "pow: an int64 tensor to the negative integer power -1 (convert with x.to(DType::float32))"},
+        {"bool", [] { pow(ones({2}, DType::boolean), ones({2}, DType::boolean)); },
+         "pow: has no meaning for bool operands (convert with x.to(DType::int64))"}}},
+      {"maximum",
+       joined(pairs(maximum, larger, not_half, half), {pair("special values", kSigns, kOthers, maximum, larger, false)}),
+       {shapes_differ("maximum", maximum)}},
+      {"minimum",
+       joined(pairs(minimum, smaller, not_half, half), {pair("special values", kSigns, kOthers, minimum, smaller, false)}),
+       {shapes_differ("minimum", minimum)}},
+  };
+});
 
 }  // namespace
 }  // namespace onestep

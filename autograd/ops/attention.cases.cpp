@@ -136,104 +136,107 @@ OpSample broadcast_batch() {
 const std::vector<double> kDeadRow = {1, 0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1, 1, 1};
 const std::vector<double> kTwoMasks = {1, 1, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0};
 
-const RegisterOpCases registered{
-    {"scaled_dot_product_attention",
-     {sample_of("all keys", {1, 2}, {0, 4, 4, 3, 3}),
-      sample_of("matrices", {}, {0, 3, 5, 4, 2}),
-      sample_of("causal", {2, 2}, {0, 4, 4, 3, 3}, {.is_causal = true}),
-      sample_of("causal with more keys", {1}, {0, 2, 4, 3, 2}, {.is_causal = true}),
-      sample_of("causal with more queries", {1}, {0, 5, 2, 3, 2}, {.is_causal = true}),
-      sample_of("causal over two blocks of queries", {1}, {0, 37, 37, 2, 2}, {.is_causal = true}),
-      sample_of("scale", {2}, {0, 3, 3, 2, 2}, {.scale = 0.25}),
-      sample_of("negative scale", {2}, {0, 3, 3, 2, 2}, {.is_causal = true, .scale = -1.5}),
-      sample_of("dropout", {2, 2}, {0, 4, 4, 3, 3}, {.dropout_p = 0.4}),
-      sample_of("causal with dropout", {2, 2}, {0, 4, 4, 3, 3}, {.is_causal = true, .dropout_p = 0.4}),
-      sample_of("later queries", {2}, {0, 2, 5, 3, 2}, {.is_causal = true, .query_offset = 3}),
-      sample_of("one later query", {2}, {0, 1, 5, 3, 2}, {.is_causal = true, .query_offset = 4}),
-      sample_of("window", {2}, {0, 6, 6, 3, 2}, {.is_causal = true, .window = 3}),
-      sample_of("window of one", {1}, {0, 4, 4, 3, 2}, {.is_causal = true, .window = 1}),
-      sample_of("window of later queries with dropout", {2}, {0, 3, 7, 3, 2},
-                {.is_causal = true, .query_offset = 4, .window = 2, .dropout_p = 0.3}),
-      sample_of("window behind the keys", {1}, {0, 6, 3, 2, 2}, {.is_causal = true, .window = 2}),
-      sample_of("shared keys and values", {2, 4}, {0, 3, 3, 3, 2, 2}, {.enable_gqa = true}),
-      sample_of("one head of keys and values", {1, 3}, {0, 4, 4, 3, 2, 3},
-                {.is_causal = true, .window = 3, .enable_gqa = true, .dropout_p = 0.3}),
-      sample_of("groups of one", {2, 2}, {0, 3, 3, 3, 2}, {.enable_gqa = true}),
-      sample_of("rank 6", {1, 2, 1, 2}, {0, 2, 3, 2, 1}),
-      sample_of("no batch", {0, 2}, {0, 3, 3, 2, 2}),
-      sample_of("no queries", {2}, {0, 0, 3, 2, 2}),
-      sample_of("no keys", {2}, {0, 3, 0, 2, 2}),
-      masked("mask", {1, 1}, {0, 4, 4, 3, 3}, {4, 4}, {1, 1, 0, 1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 1, 1, 1}),
-      masked("a row without keys", {2, 1}, {0, 4, 4, 3, 3}, {4, 4}, kDeadRow),
-      masked("padding mask", {3}, {0, 2, 4, 3, 2}, {1, 4}, {0, 1, 1, 0}),
-      masked("a mask for each head", {2}, {0, 2, 3, 2, 2}, {2, 2, 3}, kTwoMasks),
-      masked("mask with dropout", {2, 1}, {0, 4, 4, 3, 3}, {4, 4}, kDeadRow, 0.3),
-      broadcast_batch()},
-     {{"rank",
-       [] {
-         scaled_dot_product_attention(zeros(3), zeros({2, 3}), zeros({2, 3}));
-       },
-       "scaled_dot_product_attention: needs [..., tokens, features]: got shape [3]"},
-      {"features",
-       [] {
-         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 4}), zeros({2, 3}));
-       },
-       "scaled_dot_product_attention: query and key features differ: [2, 3] and [2, 4]"},
-      {"tokens",
-       [] {
-         scaled_dot_product_attention(zeros({2, 3}), zeros({4, 3}), zeros({2, 3}));
-       },
-       "scaled_dot_product_attention: key and value tokens differ: [4, 3] and [2, 3]"},
-      {"batch",
-       [] {
-         scaled_dot_product_attention(zeros({2, 4, 3}), zeros({3, 4, 3}), zeros({3, 4, 3}));
-       },
-       "scaled_dot_product_attention: batch dims: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of "
-       "them would have to be 1)"},
-      {"dtypes",
-       [] {
-         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}, DType::float64));
-       },
-       "scaled_dot_product_attention: dtypes differ: float32 and float64 (convert one with to())"},
-      {"mask and causal",
-       [] {
-         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}),
-                                      {.mask = ones({2, 2}, DType::boolean), .is_causal = true});
-       },
-       "scaled_dot_product_attention: takes a mask or is_causal, not both"},
-      {"groups",
-       [] {
-         scaled_dot_product_attention(zeros({3, 4, 2}), zeros({2, 4, 2}), zeros({2, 4, 2}), {.enable_gqa = true});
-       },
-       "scaled_dot_product_attention: enable_gqa needs heads of the query [..., H, T, d] that are a multiple of those of key "
-       "and "
-       "value: got [3, 4, 2], [2, 4, 2] and [2, 4, 2]"},
-      {"window without causal",
-       [] {
-         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.window = 2});
-       },
-       "scaled_dot_product_attention: window and query_offset go with is_causal: got window=2, query_offset=0"},
-      {"negative window",
-       [] {
-         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.is_causal = true, .window = -1});
-       },
-       "scaled_dot_product_attention: window and query_offset cannot be negative: got -1 and 0"},
-      {"mask dtype",
-       [] {
-         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.mask = ones({2, 2})});
-       },
-       "scaled_dot_product_attention: the mask must be bool (true = may attend): got float32"},
-      {"mask shape",
-       [] {
-         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.mask = ones({3, 2}, DType::boolean)});
-       },
-       "scaled_dot_product_attention: shape [3, 2] does not broadcast to [2, 2] (from the right, each size must be 1 or "
-       "equal)"},
-      {"dropout",
-       [] {
-         scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.dropout_p = 2.0});
-       },
-       "scaled_dot_product_attention: dropout_p must lie in [0, 1]: got 2"}}}};
+const RegisterOpCases registered([] {
+  return OpCases{
+      {"scaled_dot_product_attention",
+       {sample_of("all keys", {1, 2}, {0, 4, 4, 3, 3}),
+        sample_of("matrices", {}, {0, 3, 5, 4, 2}),
+        sample_of("causal", {2, 2}, {0, 4, 4, 3, 3}, {.is_causal = true}),
+        sample_of("causal with more keys", {1}, {0, 2, 4, 3, 2}, {.is_causal = true}),
+        sample_of("causal with more queries", {1}, {0, 5, 2, 3, 2}, {.is_causal = true}),
+        sample_of("causal over two blocks of queries", {1}, {0, 37, 37, 2, 2}, {.is_causal = true}),
+        sample_of("scale", {2}, {0, 3, 3, 2, 2}, {.scale = 0.25}),
+        sample_of("negative scale", {2}, {0, 3, 3, 2, 2}, {.is_causal = true, .scale = -1.5}),
+        sample_of("dropout", {2, 2}, {0, 4, 4, 3, 3}, {.dropout_p = 0.4}),
+        sample_of("causal with dropout", {2, 2}, {0, 4, 4, 3, 3}, {.is_causal = true, .dropout_p = 0.4}),
+        sample_of("later queries", {2}, {0, 2, 5, 3, 2}, {.is_causal = true, .query_offset = 3}),
+        sample_of("one later query", {2}, {0, 1, 5, 3, 2}, {.is_causal = true, .query_offset = 4}),
+        sample_of("window", {2}, {0, 6, 6, 3, 2}, {.is_causal = true, .window = 3}),
+        sample_of("window of one", {1}, {0, 4, 4, 3, 2}, {.is_causal = true, .window = 1}),
+        sample_of("window of later queries with dropout", {2}, {0, 3, 7, 3, 2},
+                  {.is_causal = true, .query_offset = 4, .window = 2, .dropout_p = 0.3}),
+        sample_of("window behind the keys", {1}, {0, 6, 3, 2, 2}, {.is_causal = true, .window = 2}),
+        sample_of("shared keys and values", {2, 4}, {0, 3, 3, 3, 2, 2}, {.enable_gqa = true}),
+        sample_of("one head of keys and values", {1, 3}, {0, 4, 4, 3, 2, 3},
+                  {.is_causal = true, .window = 3, .enable_gqa = true, .dropout_p = 0.3}),
+        sample_of("groups of one", {2, 2}, {0, 3, 3, 3, 2}, {.enable_gqa = true}),
+        sample_of("rank 6", {1, 2, 1, 2}, {0, 2, 3, 2, 1}),
+        sample_of("no batch", {0, 2}, {0, 3, 3, 2, 2}),
+        sample_of("no queries", {2}, {0, 0, 3, 2, 2}),
+        sample_of("no keys", {2}, {0, 3, 0, 2, 2}),
+        masked("mask", {1, 1}, {0, 4, 4, 3, 3}, {4, 4}, {1, 1, 0, 1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 1, 1, 1}),
+        masked("a row without keys", {2, 1}, {0, 4, 4, 3, 3}, {4, 4}, kDeadRow),
+        masked("padding mask", {3}, {0, 2, 4, 3, 2}, {1, 4}, {0, 1, 1, 0}),
+        masked("a mask for each head", {2}, {0, 2, 3, 2, 2}, {2, 2, 3}, kTwoMasks),
+        masked("mask with dropout", {2, 1}, {0, 4, 4, 3, 3}, {4, 4}, kDeadRow, 0.3),
+        broadcast_batch()},
+       {{"rank",
+         [] {
+           scaled_dot_product_attention(zeros(3), zeros({2, 3}), zeros({2, 3}));
+         },
+         "scaled_dot_product_attention: needs [..., tokens, features]: got shape [3]"},
+        {"features",
+         [] {
+           scaled_dot_product_attention(zeros({2, 3}), zeros({2, 4}), zeros({2, 3}));
+         },
+         "scaled_dot_product_attention: query and key features differ: [2, 3] and [2, 4]"},
+        {"tokens",
+         [] {
+           scaled_dot_product_attention(zeros({2, 3}), zeros({4, 3}), zeros({2, 3}));
+         },
+         "scaled_dot_product_attention: key and value tokens differ: [4, 3] and [2, 3]"},
+        {"batch",
+         [] {
+           scaled_dot_product_attention(zeros({2, 4, 3}), zeros({3, 4, 3}), zeros({3, 4, 3}));
+         },
+         "scaled_dot_product_attention: batch dims: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one "
+         "of "
+         "them would have to be 1)"},
+        {"dtypes",
+         [] {
+           scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}, DType::float64));
+         },
+         "scaled_dot_product_attention: dtypes differ: float32 and float64 (convert one with to())"},
+        {"mask and causal",
+         [] {
+           scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}),
+                                        {.mask = ones({2, 2}, DType::boolean), .is_causal = true});
+         },
+         "scaled_dot_product_attention: takes a mask or is_causal, not both"},
+        {"groups",
+         [] {
+           scaled_dot_product_attention(zeros({3, 4, 2}), zeros({2, 4, 2}), zeros({2, 4, 2}), {.enable_gqa = true});
+         },
+         "scaled_dot_product_attention: enable_gqa needs heads of the query [..., H, T, d] that are a multiple of those of key "
+         "and "
+         "value: got [3, 4, 2], [2, 4, 2] and [2, 4, 2]"},
+        {"window without causal",
+         [] {
+           scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.window = 2});
+         },
+         "scaled_dot_product_attention: window and query_offset go with is_causal: got window=2, query_offset=0"},
+        {"negative window",
+         [] {
+           scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.is_causal = true, .window = -1});
+         },
+         "scaled_dot_product_attention: window and query_offset cannot be negative: got -1 and 0"},
+        {"mask dtype",
+         [] {
+           scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.mask = ones({2, 2})});
+         },
+         "scaled_dot_product_attention: the mask must be bool (true = may attend): got float32"},
+        {"mask shape",
+         [] {
+           scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.mask = ones({3, 2}, DType::boolean)});
+         },
+         "scaled_dot_product_attention: shape [3, 2] does not broadcast to [2, 2] (from the right, each size must be 1 or "
+         "equal)"},
+        {"dropout",
+         [] {
+           scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.dropout_p = 2.0});
+         },
+         "scaled_dot_product_attention: dropout_p must lie in [0, 1]: got 2"}}}};
+});
 
 }  // namespace
 }  // namespace onestep

@@ -55,125 +55,127 @@ OpError refused(const char* label, F call, const char* message) {
 
 constexpr DType f32 = DType::float32, f64 = DType::float64, i64 = DType::int64, boolean = DType::boolean;
 
-const RegisterOpCases registered{
-    {"tensor",
-     {made("matrix", {2, 2}, {1, 2, 3, 4.5},
-           typed(f32,
-                 [] {
-                   return tensor({{1, 2}, {3, 4.5}});
-                 })),
-      made("integers", {3}, {1, 2, 3},
-           typed(i64,
-                 [] {
-                   return tensor({1, 2, 3});
-                 })),
-      made("bools", {2}, {1, 0},
-           typed(boolean,
-                 [] {
-                   return tensor({true, false});
-                 })),
-      made("number", {}, {2.5}, typed(f32, [] { return tensor(2.5); })),
-      made("dtype", {2}, {1, 2},
-           typed(f64,
-                 [] {
-                   return tensor({1, 2}, f64);
-                 })),
-      made("cube", {1, 2, 1}, {7, 8},
-           typed(i64,
-                 [] {
-                   return tensor({{{7}, {8}}});
-                 }))},
-     {refused(
-         "ragged",
-         [] {
-           tensor({{1, 2}, {3}});
-         },
-         "tensor: rows differ in shape: [2] and [1]")}},
-    {"from_values",
-     {made("float32", {2, 2}, {1, 2, 3, 4},
-           typed(f32,
-                 [] {
-                   return from_values(std::vector<float>{1, 2, 3, 4}, {2, 2});
-                 })),
-      made("int64", {3}, {1, 2, 3},
-           typed(i64,
-                 [] {
-                   return from_values(std::vector<int64_t>{1, 2, 3}, 3);
-                 })),
-      made("empty", {0, 3}, {},
-           typed(f64,
-                 [] {
-                   return from_values(std::vector<double>{}, {0, 3});
-                 }))},
-     {refused(
-         "count",
-         [] {
-           from_values(std::vector<float>{1, 2, 3}, {2, 2});
-         },
-         "from_values: 3 values for shape [2, 2]")}},
-    {"zeros",
-     {made("matrix", {2, 2}, {0, 0, 0, 0},
-           typed(f32,
-                 [] {
-                   return zeros({2, 2});
-                 })),
-      made("dtype", {3}, {0, 0, 0}, typed(boolean, [] { return zeros(3, boolean); })),
-      made("empty", {0}, {}, typed(f32, [] { return zeros(0); })),
-      made("number", {}, {0}, typed(i64, [] { return zeros({}, i64); }))},
-     {refused(
-          "negative",
-          [] {
-            zeros({2, -1});
-          },
-          "zeros: negative size in [2, -1]"),
-      refused(
-          "too large",
-          [] {
-            zeros({int64_t{1} << 40, int64_t{1} << 40});
-          },
-          "zeros: too many elements: [1099511627776, 1099511627776]")}},
-    {"ones",
-     {made("matrix", {2, 2}, {1, 1, 1, 1},
-           typed(f32,
-                 [] {
-                   return ones({2, 2});
-                 })),
-      made("dtype", {1, 2}, {1, 1},
-           typed(i64,
-                 [] {
-                   return ones({1, 2}, i64);
-                 }))},
-     {}},
-    {"full",
-     {made("float", {2}, {2.5, 2.5}, typed(f32, [] { return full(2, 2.5); })),
-      made("integer", {2}, {7, 7}, typed(i64, [] { return full(2, 7); })),
-      made("dtype", {1, 1}, {7},
-           typed(f64,
-                 [] {
-                   return full({1, 1}, 7, f64);
-                 })),
-      made("true", {2}, {1, 1}, typed(boolean, [] { return full(2, true); })),
-      made("large integer", {1}, {1},
-           [] { return eq(full(1, (int64_t{1} << 62) + 1) - (int64_t{1} << 62), 1).to(DType::int64); }),
-      made("bool", {2}, {1, 1}, typed(boolean, [] { return full(2, 3, boolean); }))},
-     {}},
-    {"zeros_like", alikes(zeros_like, 0), {}},
-    {"ones_like", alikes(ones_like, 1), {}},
-    {"full_like", alikes([](const Tensor& x) { return full_like(x, -3); }, -3), {}},
-    {"arange",
-     {made("end", {4}, {0, 1, 2, 3}, typed(i64, [] { return arange(4); })),
-      made("start and end", {3}, {-1, 0, 1}, typed(i64, [] { return arange(-1, 2); })),
-      made("step", {3}, {5, 3, 1}, typed(i64, [] { return arange(5, 0, -2); })),
-      made("fractions", {4}, {0, 0.5, 1, 1.5}, typed(f32, [] { return arange(0, 2, 0.5); })),
-      made("nothing", {0}, {}, typed(i64, [] { return arange(3, 1); }))},
-     {refused(
-         "step", [] { arange(0, 3, 0); }, "arange: start 0, end 3, step 0 (needs finite numbers and a step that is not 0)")}},
-    {"eye",
-     {made("matrix", {2, 2}, {1, 0, 0, 1}, typed(f32, [] { return eye(2); })),
-      made("dtype", {1, 1}, {1}, typed(i64, [] { return eye(1, i64); })), made("empty", {0, 0}, {}, [] { return eye(0); })},
-     {refused(
-         "negative", [] { eye(-1); }, "zeros: negative size in [-1, -1]")}},
-};
+const RegisterOpCases registered([] {
+  return OpCases{
+      {"tensor",
+       {made("matrix", {2, 2}, {1, 2, 3, 4.5},
+             typed(f32,
+                   [] {
+                     return tensor({{1, 2}, {3, 4.5}});
+                   })),
+        made("integers", {3}, {1, 2, 3},
+             typed(i64,
+                   [] {
+                     return tensor({1, 2, 3});
+                   })),
+        made("bools", {2}, {1, 0},
+             typed(boolean,
+                   [] {
+                     return tensor({true, false});
+                   })),
+        made("number", {}, {2.5}, typed(f32, [] { return tensor(2.5); })),
+        made("dtype", {2}, {1, 2},
+             typed(f64,
+                   [] {
+                     return tensor({1, 2}, f64);
+                   })),
+        made("cube", {1, 2, 1}, {7, 8},
+             typed(i64,
+                   [] {
+                     return tensor({{{7}, {8}}});
+                   }))},
+       {refused(
+           "ragged",
+           [] {
+             tensor({{1, 2}, {3}});
+           },
+           "tensor: rows differ in shape: [2] and [1]")}},
+      {"from_values",
+       {made("float32", {2, 2}, {1, 2, 3, 4},
+             typed(f32,
+                   [] {
+                     return from_values(std::vector<float>{1, 2, 3, 4}, {2, 2});
+                   })),
+        made("int64", {3}, {1, 2, 3},
+             typed(i64,
+                   [] {
+                     return from_values(std::vector<int64_t>{1, 2, 3}, 3);
+                   })),
+        made("empty", {0, 3}, {},
+             typed(f64,
+                   [] {
+                     return from_values(std::vector<double>{}, {0, 3});
+                   }))},
+       {refused(
+           "count",
+           [] {
+             from_values(std::vector<float>{1, 2, 3}, {2, 2});
+           },
+           "from_values: 3 values for shape [2, 2]")}},
+      {"zeros",
+       {made("matrix", {2, 2}, {0, 0, 0, 0},
+             typed(f32,
+                   [] {
+                     return zeros({2, 2});
+                   })),
+        made("dtype", {3}, {0, 0, 0}, typed(boolean, [] { return zeros(3, boolean); })),
+        made("empty", {0}, {}, typed(f32, [] { return zeros(0); })),
+        made("number", {}, {0}, typed(i64, [] { return zeros({}, i64); }))},
+       {refused(
+            "negative",
+            [] {
+              zeros({2, -1});
+            },
+            "zeros: negative size in [2, -1]"),
+        refused(
+            "too large",
+            [] {
+              zeros({int64_t{1} << 40, int64_t{1} << 40});
+            },
+            "zeros: too many elements: [1099511627776, 1099511627776]")}},
+      {"ones",
+       {made("matrix", {2, 2}, {1, 1, 1, 1},
+             typed(f32,
+                   [] {
+                     return ones({2, 2});
+                   })),
+        made("dtype", {1, 2}, {1, 1},
+             typed(i64,
+                   [] {
+                     return ones({1, 2}, i64);
+                   }))},
+       {}},
+      {"full",
+       {made("float", {2}, {2.5, 2.5}, typed(f32, [] { return full(2, 2.5); })),
+        made("integer", {2}, {7, 7}, typed(i64, [] { return full(2, 7); })),
+        made("dtype", {1, 1}, {7},
+             typed(f64,
+                   [] {
+                     return full({1, 1}, 7, f64);
+                   })),
+        made("true", {2}, {1, 1}, typed(boolean, [] { return full(2, true); })),
+        made("large integer", {1}, {1},
+             [] { return eq(full(1, (int64_t{1} << 62) + 1) - (int64_t{1} << 62), 1).to(DType::int64); }),
+        made("bool", {2}, {1, 1}, typed(boolean, [] { return full(2, 3, boolean); }))},
+       {}},
+      {"zeros_like", alikes(zeros_like, 0), {}},
+      {"ones_like", alikes(ones_like, 1), {}},
+      {"full_like", alikes([](const Tensor& x) { return full_like(x, -3); }, -3), {}},
+      {"arange",
+       {made("end", {4}, {0, 1, 2, 3}, typed(i64, [] { return arange(4); })),
+        made("start and end", {3}, {-1, 0, 1}, typed(i64, [] { return arange(-1, 2); })),
+        made("step", {3}, {5, 3, 1}, typed(i64, [] { return arange(5, 0, -2); })),
+        made("fractions", {4}, {0, 0.5, 1, 1.5}, typed(f32, [] { return arange(0, 2, 0.5); })),
+        made("nothing", {0}, {}, typed(i64, [] { return arange(3, 1); }))},
+       {refused(
+           "step", [] { arange(0, 3, 0); }, "arange: start 0, end 3, step 0 (needs finite numbers and a step that is not 0)")}},
+      {"eye",
+       {made("matrix", {2, 2}, {1, 0, 0, 1}, typed(f32, [] { return eye(2); })),
+        made("dtype", {1, 1}, {1}, typed(i64, [] { return eye(1, i64); })), made("empty", {0, 0}, {}, [] { return eye(0); })},
+       {refused(
+           "negative", [] { eye(-1); }, "zeros: negative size in [-1, -1]")}},
+  };
+});
 
 }  // namespace
 }  // namespace onestep

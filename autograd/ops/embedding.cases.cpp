@@ -34,33 +34,34 @@ OpSample padded(int64_t padding_idx) {
           rows_of};
 }
 
-const RegisterOpCases registered{
-    {"embedding",
-     {picked("repeated rows", {2, 3}, {0, 2, 2, 4, 0, 2}, {5, 3}), picked("one row", {}, {3}, {5, 3}),
-      picked("wide rows", {4}, {1, 0, 1, 1}, {2, 70}), picked("rank 6", {1, 2, 1, 2, 1}, {0, 1, 1, 2}, {3, 2}),
-      picked("no index", {2, 0}, {}, {5, 3}), picked("no index into nothing", {0}, {}, {0, 3}),
-      picked("empty rows", {2}, {1, 0}, {3, 0}), padded(2), padded(-3)},
-     {{"index above",
-       [] {
-         embedding(tensor({{1, 5}}), zeros({5, 3}));
-       },
-       "embedding: index 5 is out of range for dim 0 of shape [5, 3]"},
-      {"negative index",
-       [] {
-         embedding(tensor({-1}), zeros({5, 3}));
-       },
-       "embedding: index -1 is out of range for dim 0 of shape [5, 3]"},
-      {"index dtype",
-       [] {
-         embedding(zeros(2), zeros({5, 3}));
-       },
-       "embedding: the index must be int64: got float32"},
-      {"weight rank", [] { embedding(tensor({1}), zeros(5)); }, "embedding: weight must be [V, d]: got [5]"},
-      {"padding_idx",
-       [] {
-         embedding(tensor({1}), zeros({5, 3}), 5);
-       },
-       "embedding: padding_idx 5 is out of range for weight [5, 3]"}}}};
+const RegisterOpCases registered([] {
+  return OpCases{{"embedding",
+                  {picked("repeated rows", {2, 3}, {0, 2, 2, 4, 0, 2}, {5, 3}), picked("one row", {}, {3}, {5, 3}),
+                   picked("wide rows", {4}, {1, 0, 1, 1}, {2, 70}), picked("rank 6", {1, 2, 1, 2, 1}, {0, 1, 1, 2}, {3, 2}),
+                   picked("no index", {2, 0}, {}, {5, 3}), picked("no index into nothing", {0}, {}, {0, 3}),
+                   picked("empty rows", {2}, {1, 0}, {3, 0}), padded(2), padded(-3)},
+                  {{"index above",
+                    [] {
+                      embedding(tensor({{1, 5}}), zeros({5, 3}));
+                    },
+                    "embedding: index 5 is out of range for dim 0 of shape [5, 3]"},
+                   {"negative index",
+                    [] {
+                      embedding(tensor({-1}), zeros({5, 3}));
+                    },
+                    "embedding: index -1 is out of range for dim 0 of shape [5, 3]"},
+                   {"index dtype",
+                    [] {
+                      embedding(zeros(2), zeros({5, 3}));
+                    },
+                    "embedding: the index must be int64: got float32"},
+                   {"weight rank", [] { embedding(tensor({1}), zeros(5)); }, "embedding: weight must be [V, d]: got [5]"},
+                   {"padding_idx",
+                    [] {
+                      embedding(tensor({1}), zeros({5, 3}), 5);
+                    },
+                    "embedding: padding_idx 5 is out of range for weight [5, 3]"}}}};
+});
 
 }  // namespace
 }  // namespace onestep

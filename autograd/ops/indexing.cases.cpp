@@ -83,134 +83,135 @@ OpSample stack_sample(const std::string& label, std::vector<InputSpec> inputs, i
           }};
 }
 
-const RegisterOpCases registered{
-    {"index_select",
-     {selected("rows", {4, 3}, 0, {2, 0, 2}),
-      selected("columns", {2, 5}, 1, {4, 4, 0, 1}),
-      selected("middle dim", {2, 3, 4}, 1, {1, 2}),
-      selected("wide rows", {3, 70}, 0, {1, 1}),
-      selected("a number", {}, 0, {0}),
-      selected("no index", {2, 3}, 1, {}),
-      selected("no rows", {0, 3}, 1, {2, 1}),
-      {"one index without a dim",
-       {{{2, 3}}, places({}, {1})},
-       [](const std::vector<Tensor>& in) { return index_select(in[0], 1, in[1]); },
-       [](const std::vector<Values>& in) {
-         Values y({2, 1});
-         y.data = {in[0][1], in[0][4]};
-         return y;
-       }}},
-     {{"index above",
-       [] {
-         index_select(zeros({2, 3}), 1, tensor({0, 3}));
-       },
-       "index_select: index 3 is out of range for dim 1 of shape [2, 3]"},
-      {"negative index",
-       [] {
-         index_select(zeros({2, 3}), 0, tensor({-1}));
-       },
-       "index_select: index -1 is out of range for dim 0 of shape [2, 3]"},
-      {"index rank",
-       [] {
-         index_select(zeros({2, 3}), 0, tensor({{0, 1}}));
-       },
-       "index_select: the index must be a vector: got shape [1, 2]"},
-      {"index dtype",
-       [] {
-         index_select(zeros({2, 3}), 0, zeros(1));
-       },
-       "index_select: the index must be int64: got float32"},
-      {"dim",
-       [] {
-         index_select(zeros({2, 3}), 2, tensor({0}));
-       },
-       "index_select: dim out of range: 2 (expected -2 to 1)"},
-      {"two places of a number",
-       [] {
-         index_select(zeros({}), 0, tensor({0, 0}));
-       },
-       "index_select: a rank-0 tensor takes one index: got 2"}}},
-    {"gather",
-     {gathered("along columns", {3, 4}, 1, {3, 2}, {0, 3, 1, 1, 2, 0}),
-      gathered("along rows", {3, 4}, 0, {2, 4}, {0, 1, 2, 0, 0, 1, 2, 2}),
-      gathered("fewer rows than the tensor", {3, 4}, 1, {2, 5}, {0, 0, 0, 1, 2, 3, 3, 2, 1, 1}),
-      gathered("one column", {3, 4}, 1, {3, 1}, {3, 0, 1}), gathered("a vector", {5}, 0, {3}, {4, 4, 0}),
-      gathered("a number", {}, 0, {}, {0}), gathered("no index", {3, 4}, 1, {3, 0}, {})},
-     {{"index above",
-       [] {
-         gather(zeros({2, 3}), 1, tensor({{0}, {3}}));
-       },
-       "gather: index 3 is out of range for dim 1 of shape [2, 3]"},
-      {"index rank",
-       [] {
-         gather(zeros({2, 3}), 1, tensor({0}));
-       },
-       "gather: index of shape [1] for a tensor of shape [2, 3] (both need the same number of dims)"},
-      {"index size",
-       [] {
-         gather(zeros({2, 3}), 1, zeros({3, 1}, DType::int64));
-       },
-       "gather: index of shape [3, 1] is larger than the tensor of shape [2, 3] at dim 0"},
-      {"index dtype",
-       [] {
-         gather(zeros({2, 3}), 1, zeros({2, 1}));
-       },
-       "gather: the index must be int64: got float32"}}},
-    {"cat",
-     {cat_sample("along dim 1", {{{2, 2}}, {{2, 3}}}, 1),
-      cat_sample("three along the last dim", {{{2, 2, 1}}, {{2, 2, 2}}, {{2, 2, 1}}}, -1),
-      cat_sample("one", {{{2, 3}}}, 0),
-      cat_sample("an empty part", {{{2, 3}}, {{0, 3}}, {{1, 3}}}, 0),
-      cat_sample("nothing at all", {{{2, 0}}, {{3, 0}}}, 0),
-      {"a vector without elements joins anything",
-       {{0}, {{2, 3}}},
-       [](const std::vector<Tensor>& in) { return cat(in, 1); },
-       [](const std::vector<Values>& in) { return in[1]; }},
-      {.label = "the widest dtype wins",
-       .inputs = {{{2}}, places(3, {1, 2, 3})},
-       .forward = [](const std::vector<Tensor>& in) { return cat(in, 0); },
-       .reference = [](const std::vector<Values>& in) { return joined(in, 0); }}},
-     {{"nothing", [] { cat(std::vector<Tensor>(), 0); }, "cat: needs at least one tensor"},
-      {"sizes",
-       [] {
-         cat({zeros({2, 3}), zeros({3, 4})}, 0);
-       },
-       "cat: shape [3, 4] does not join [2, 3] along dim 0 (all other sizes must be equal)"},
-      {"ranks",
-       [] {
-         cat({zeros({2, 3}), zeros(3)}, 1);
-       },
-       "cat: shape [3] does not join [2, 3] along dim 1 (all other sizes must be equal)"},
-      {"numbers",
-       [] {
-         cat({zeros({}), zeros({})}, 0);
-       },
-       "cat: a rank-0 tensor cannot be joined (use stack)"},
-      {"dim",
-       [] {
-         cat({zeros({2, 3})}, 2);
-       },
-       "cat: dim out of range: 2 (expected -2 to 1)"}}},
-    {"stack",
-     {stack_sample("in front", {{{2, 3}}, {{2, 3}}}, 0), stack_sample("behind", {{{2, 3}}, {{2, 3}}}, -1),
-      stack_sample("numbers", {{{}}, {{}}, {{}}}, 0), stack_sample("empty parts", {{{0, 3}}, {{0, 3}}}, 1),
-      stack_sample("to rank 6", {{{1, 2, 1, 2, 1}}, {{1, 2, 1, 2, 1}}}, 2)},
-     {{"nothing", [] { stack(std::vector<Tensor>(), 0); }, "stack: needs at least one tensor"},
-      {"shapes",
-       [] {
-         stack({zeros({2, 3}), zeros({3, 2})});
-       },
-       "stack: shapes differ: [2, 3] and [3, 2]"},
-      {"dim",
-       [] {
-         stack({zeros({2, 3})}, 3);
-       },
-       "stack: dim out of range: 3 (expected -3 to 2)"},
-      {"rank 7",
-       [] {
-         stack({zeros({1, 1, 1, 1, 1, 1})});
-       },
-       "shape: rank 7 is above the limit of 6"}}}};
+const RegisterOpCases registered([] {
+  return OpCases{{"index_select",
+                  {selected("rows", {4, 3}, 0, {2, 0, 2}),
+                   selected("columns", {2, 5}, 1, {4, 4, 0, 1}),
+                   selected("middle dim", {2, 3, 4}, 1, {1, 2}),
+                   selected("wide rows", {3, 70}, 0, {1, 1}),
+                   selected("a number", {}, 0, {0}),
+                   selected("no index", {2, 3}, 1, {}),
+                   selected("no rows", {0, 3}, 1, {2, 1}),
+                   {"one index without a dim",
+                    {{{2, 3}}, places({}, {1})},
+                    [](const std::vector<Tensor>& in) { return index_select(in[0], 1, in[1]); },
+                    [](const std::vector<Values>& in) {
+                      Values y({2, 1});
+                      y.data = {in[0][1], in[0][4]};
+                      return y;
+                    }}},
+                  {{"index above",
+                    [] {
+                      index_select(zeros({2, 3}), 1, tensor({0, 3}));
+                    },
+                    "index_select: index 3 is out of range for dim 1 of shape [2, 3]"},
+                   {"negative index",
+                    [] {
+                      index_select(zeros({2, 3}), 0, tensor({-1}));
+                    },
+                    "index_select: index -1 is out of range for dim 0 of shape [2, 3]"},
+                   {"index rank",
+                    [] {
+                      index_select(zeros({2, 3}), 0, tensor({{0, 1}}));
+                    },
+                    "index_select: the index must be a vector: got shape [1, 2]"},
+                   {"index dtype",
+                    [] {
+                      index_select(zeros({2, 3}), 0, zeros(1));
+                    },
+                    "index_select: the index must be int64: got float32"},
+                   {"dim",
+                    [] {
+                      index_select(zeros({2, 3}), 2, tensor({0}));
+                    },
+                    "index_select: dim out of range: 2 (expected -2 to 1)"},
+                   {"two places of a number",
+                    [] {
+                      index_select(zeros({}), 0, tensor({0, 0}));
+                    },
+                    "index_select: a rank-0 tensor takes one index: got 2"}}},
+                 {"gather",
+                  {gathered("along columns", {3, 4}, 1, {3, 2}, {0, 3, 1, 1, 2, 0}),
+                   gathered("along rows", {3, 4}, 0, {2, 4}, {0, 1, 2, 0, 0, 1, 2, 2}),
+                   gathered("fewer rows than the tensor", {3, 4}, 1, {2, 5}, {0, 0, 0, 1, 2, 3, 3, 2, 1, 1}),
+                   gathered("one column", {3, 4}, 1, {3, 1}, {3, 0, 1}), gathered("a vector", {5}, 0, {3}, {4, 4, 0}),
+                   gathered("a number", {}, 0, {}, {0}), gathered("no index", {3, 4}, 1, {3, 0}, {})},
+                  {{"index above",
+                    [] {
+                      gather(zeros({2, 3}), 1, tensor({{0}, {3}}));
+                    },
+                    "gather: index 3 is out of range for dim 1 of shape [2, 3]"},
+                   {"index rank",
+                    [] {
+                      gather(zeros({2, 3}), 1, tensor({0}));
+                    },
+                    "gather: index of shape [1] for a tensor of shape [2, 3] (both need the same number of dims)"},
+                   {"index size",
+                    [] {
+                      gather(zeros({2, 3}), 1, zeros({3, 1}, DType::int64));
+                    },
+                    "gather: index of shape [3, 1] is larger than the tensor of shape [2, 3] at dim 0"},
+                   {"index dtype",
+                    [] {
+                      gather(zeros({2, 3}), 1, zeros({2, 1}));
+                    },
+                    "gather: the index must be int64: got float32"}}},
+                 {"cat",
+                  {cat_sample("along dim 1", {{{2, 2}}, {{2, 3}}}, 1),
+                   cat_sample("three along the last dim", {{{2, 2, 1}}, {{2, 2, 2}}, {{2, 2, 1}}}, -1),
+                   cat_sample("one", {{{2, 3}}}, 0),
+                   cat_sample("an empty part", {{{2, 3}}, {{0, 3}}, {{1, 3}}}, 0),
+                   cat_sample("nothing at all", {{{2, 0}}, {{3, 0}}}, 0),
+                   {"a vector without elements joins anything",
+                    {{0}, {{2, 3}}},
+                    [](const std::vector<Tensor>& in) { return cat(in, 1); },
+                    [](const std::vector<Values>& in) { return in[1]; }},
+                   {.label = "the widest dtype wins",
+                    .inputs = {{{2}}, places(3, {1, 2, 3})},
+                    .forward = [](const std::vector<Tensor>& in) { return cat(in, 0); },
+                    .reference = [](const std::vector<Values>& in) { return joined(in, 0); }}},
+                  {{"nothing", [] { cat(std::vector<Tensor>(), 0); }, "cat: needs at least one tensor"},
+                   {"sizes",
+                    [] {
+                      cat({zeros({2, 3}), zeros({3, 4})}, 0);
+                    },
+                    "cat: shape [3, 4] does not join [2, 3] along dim 0 (all other sizes must be equal)"},
+                   {"ranks",
+                    [] {
+                      cat({zeros({2, 3}), zeros(3)}, 1);
+                    },
+                    "cat: shape [3] does not join [2, 3] along dim 1 (all other sizes must be equal)"},
+                   {"numbers",
+                    [] {
+                      cat({zeros({}), zeros({})}, 0);
+                    },
+                    "cat: a rank-0 tensor cannot be joined (use stack)"},
+                   {"dim",
+                    [] {
+                      cat({zeros({2, 3})}, 2);
+                    },
+                    "cat: dim out of range: 2 (expected -2 to 1)"}}},
+                 {"stack",
+                  {stack_sample("in front", {{{2, 3}}, {{2, 3}}}, 0), stack_sample("behind", {{{2, 3}}, {{2, 3}}}, -1),
+                   stack_sample("numbers", {{{}}, {{}}, {{}}}, 0), stack_sample("empty parts", {{{0, 3}}, {{0, 3}}}, 1),
+                   stack_sample("to rank 6", {{{1, 2, 1, 2, 1}}, {{1, 2, 1, 2, 1}}}, 2)},
+                  {{"nothing", [] { stack(std::vector<Tensor>(), 0); }, "stack: needs at least one tensor"},
+                   {"shapes",
+                    [] {
+                      stack({zeros({2, 3}), zeros({3, 2})});
+                    },
+                    "stack: shapes differ: [2, 3] and [3, 2]"},
+                   {"dim",
+                    [] {
+                      stack({zeros({2, 3})}, 3);
+                    },
+                    "stack: dim out of range: 3 (expected -3 to 2)"},
+                   {"rank 7",
+                    [] {
+                      stack({zeros({1, 1, 1, 1, 1, 1})});
+                    },
+                    "shape: rank 7 is above the limit of 6"}}}};
+});
 
 }  // namespace
 }  // namespace onestep

@@ -103,80 +103,82 @@ OpError refused(const char* label, F call, const char* message) {
   return {label, [call] { call(); }, message};
 }
 
-const RegisterOpCases registered{
-    {"to",
-     {converted("float64", {{3, 4}}, DType::float64, same, true), converted("number", {{}}, DType::float64, same, true),
-      converted("empty", {{0, 2}}, DType::float64, same, true),
-      converted("through float32", {{2, 3}}, DType::float32, rounded, false),
-      converted("bool", values({0, -0.0, 0.25, -3, kInf, kNan}), DType::boolean, truth, false),
-      converted("int64", values({1.75, -1.75, 0, 0x1p40, 0x1p80, -0x1p80, kInf, kNan}), DType::int64, to_int64, false),
-      converted("from bool", values({1, 0}, DType::boolean), DType::int64, same, false)},
-     {}},
-    {"add_",
-     in_place_pairs([](Tensor& x, const Tensor& y) { return add_(x, y); }, [](double a, double b) { return a + b; }),
-     {refused(
-          "larger addend",
-          [] {
-            Tensor x = zeros({3});
-            add_(x, zeros({2, 3}));
-          },
-          "add_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"),
-      refused(
-          "float into int64",
-          [] {
-            Tensor x = zeros({3}, DType::int64);
-            add_(x, zeros({3}));
-          },
-          "add_: a result of dtype float32 does not fit a tensor of dtype int64 (use the op without trailing _)"),
-      refused(
-          "expanded",
-          [] {
-            Tensor x = zeros({1}).expand({3});
-            add_(x, ones({3}));
-          },
-          "add_: the tensor of shape [3] with strides [0] shows one memory place as several elements (clone() it first)"),
-      refused(
-          "leaf",
-          [] {
-            Tensor x = zeros({3}).requires_grad_();
-            add_(x, ones({3}));
-          },
-          "add_: a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)")}},
-    {"mul_",
-     in_place_numbers([](Tensor& x) { return mul_(x, 3); }, [](double x) { return 3 * x; }),
-     {refused(
-          "fraction into int64",
-          [] {
-            Tensor x = zeros({3}, DType::int64);
-            mul_(x, 0.5);
-          },
-          "mul_: a result of dtype float32 does not fit a tensor of dtype int64 (use the op without trailing _)"),
-      refused(
-          "expanded",
-          [] {
-            Tensor x = ones({1, 2}).expand({3, 2});
-            mul_(x, 2);
-          },
-          "mul_: the tensor of shape [3, 2] with strides [0, 1] shows one memory place as several elements (clone() it "
-          "first)")}},
-    {"fill_", in_place_numbers([](Tensor& x) { return fill_(x, -2); }, [](double) { return -2; }), {}},
-    {"copy_",
-     in_place_pairs([](Tensor& x, const Tensor& y) { return copy_(x, y); }, [](double, double b) { return b; }),
-     {refused(
-          "larger source",
-          [] {
-            Tensor x = zeros({3});
-            copy_(x, zeros({2, 3}));
-          },
-          "copy_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"),
-      refused(
-          "expanded",
-          [] {
-            Tensor x = zeros({1}).expand({3});
-            copy_(x, ones({3}));
-          },
-          "copy_: the tensor of shape [3] with strides [0] shows one memory place as several elements (clone() it first)")}},
-};
+const RegisterOpCases registered([] {
+  return OpCases{
+      {"to",
+       {converted("float64", {{3, 4}}, DType::float64, same, true), converted("number", {{}}, DType::float64, same, true),
+        converted("empty", {{0, 2}}, DType::float64, same, true),
+        converted("through float32", {{2, 3}}, DType::float32, rounded, false),
+        converted("bool", values({0, -0.0, 0.25, -3, kInf, kNan}), DType::boolean, truth, false),
+        converted("int64", values({1.75, -1.75, 0, 0x1p40, 0x1p80, -0x1p80, kInf, kNan}), DType::int64, to_int64, false),
+        converted("from bool", values({1, 0}, DType::boolean), DType::int64, same, false)},
+       {}},
+      {"add_",
+       in_place_pairs([](Tensor& x, const Tensor& y) { return add_(x, y); }, [](double a, double b) { return a + b; }),
+       {refused(
+            "larger addend",
+            [] {
+              Tensor x = zeros({3});
+              add_(x, zeros({2, 3}));
+            },
+            "add_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"),
+        refused(
+            "float into int64",
+            [] {
+              Tensor x = zeros({3}, DType::int64);
+              add_(x, zeros({3}));
+            },
+            "add_: a result of dtype float32 does not fit a tensor of dtype int64 (use the op without trailing _)"),
+        refused(
+            "expanded",
+            [] {
+              Tensor x = zeros({1}).expand({3});
+              add_(x, ones({3}));
+            },
+            "add_: the tensor of shape [3] with strides [0] shows one memory place as several elements (clone() it first)"),
+        refused(
+            "leaf",
+            [] {
+              Tensor x = zeros({3}).requires_grad_();
+              add_(x, ones({3}));
+            },
+            "add_: a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)")}},
+      {"mul_",
+       in_place_numbers([](Tensor& x) { return mul_(x, 3); }, [](double x) { return 3 * x; }),
+       {refused(
+            "fraction into int64",
+            [] {
+              Tensor x = zeros({3}, DType::int64);
+              mul_(x, 0.5);
+            },
+            "mul_: a result of dtype float32 does not fit a tensor of dtype int64 (use the op without trailing _)"),
+        refused(
+            "expanded",
+            [] {
+              Tensor x = ones({1, 2}).expand({3, 2});
+              mul_(x, 2);
+            },
+            "mul_: the tensor of shape [3, 2] with strides [0, 1] shows one memory place as several elements (clone() it "
+            "first)")}},
+      {"fill_", in_place_numbers([](Tensor& x) { return fill_(x, -2); }, [](double) { return -2; }), {}},
+      {"copy_",
+       in_place_pairs([](Tensor& x, const Tensor& y) { return copy_(x, y); }, [](double, double b) { return b; }),
+       {refused(
+            "larger source",
+            [] {
+              Tensor x = zeros({3});
+              copy_(x, zeros({2, 3}));
+            },
+            "copy_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"),
+        refused(
+            "expanded",
+            [] {
+              Tensor x = zeros({1}).expand({3});
+              copy_(x, ones({3}));
+            },
+            "copy_: the tensor of shape [3] with strides [0] shows one memory place as several elements (clone() it first)")}},
+  };
+});
 
 }  // namespace
 }  // namespace onestep

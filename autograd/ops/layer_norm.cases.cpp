@@ -30,50 +30,52 @@ OpSample affine(const std::string& label, const Shape& shape, const Shape& last)
           normalized(last.numel(), 1e-5, true, true)};
 }
 
-const RegisterOpCases registered{{"layer_norm",
-                                  {affine("last dim", {2, 3, 4}, 4),
-                                   affine("last two dims", {2, 2, 3}, {2, 3}),
-                                   affine("a long row", {2, 67}, 67),
-                                   affine("rank 6", {1, 2, 1, 2, 1, 3}, {1, 3}),
-                                   affine("no rows", {0, 3}, 3),
-                                   affine("empty rows", {3, 0}, 0),
-                                   {"without weight and bias",
-                                    {{{3, 5}}},
-                                    [](const std::vector<Tensor>& in) { return layer_norm(in[0], 5); },
-                                    normalized(5, 1e-5, false, false)},
-                                   {"weight alone and a large eps",
-                                    {{{3, 5}}, {5}},
-                                    [](const std::vector<Tensor>& in) { return layer_norm(in[0], 5, in[1], {}, 0.5); },
-                                    normalized(5, 0.5, true, false)},
-                                   {"bias alone",
-                                    {{{3, 5}}, {5}},
-                                    [](const std::vector<Tensor>& in) { return layer_norm(in[0], 5, {}, in[1]); },
-                                    normalized(5, 1e-5, false, true)}},
-                                  {{"normalized_shape",
-                                    [] {
-                                      layer_norm(zeros({2, 3}), 2);
-                                    },
-                                    "layer_norm: normalized_shape [2] is not the end of shape [2, 3]"},
-                                   {"normalized_shape without dims",
-                                    [] {
-                                      layer_norm(zeros({2, 3}), Shape());
-                                    },
-                                    "layer_norm: normalized_shape [] is not the end of shape [2, 3]"},
-                                   {"weight shape",
-                                    [] {
-                                      layer_norm(zeros({2, 3}), 3, zeros(2));
-                                    },
-                                    "layer_norm: weight of shape [2] for normalized_shape [3]"},
-                                   {"bias shape",
-                                    [] {
-                                      layer_norm(zeros({2, 3}), 3, zeros(3), zeros({1, 3}));
-                                    },
-                                    "layer_norm: bias of shape [1, 3] for normalized_shape [3]"},
-                                   {"integers",
-                                    [] {
-                                      layer_norm(zeros({2, 3}, DType::int64), 3);
-                                    },
-                                    "layer_norm: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}}};
+const RegisterOpCases registered([] {
+  return OpCases{{"layer_norm",
+                  {affine("last dim", {2, 3, 4}, 4),
+                   affine("last two dims", {2, 2, 3}, {2, 3}),
+                   affine("a long row", {2, 67}, 67),
+                   affine("rank 6", {1, 2, 1, 2, 1, 3}, {1, 3}),
+                   affine("no rows", {0, 3}, 3),
+                   affine("empty rows", {3, 0}, 0),
+                   {"without weight and bias",
+                    {{{3, 5}}},
+                    [](const std::vector<Tensor>& in) { return layer_norm(in[0], 5); },
+                    normalized(5, 1e-5, false, false)},
+                   {"weight alone and a large eps",
+                    {{{3, 5}}, {5}},
+                    [](const std::vector<Tensor>& in) { return layer_norm(in[0], 5, in[1], {}, 0.5); },
+                    normalized(5, 0.5, true, false)},
+                   {"bias alone",
+                    {{{3, 5}}, {5}},
+                    [](const std::vector<Tensor>& in) { return layer_norm(in[0], 5, {}, in[1]); },
+                    normalized(5, 1e-5, false, true)}},
+                  {{"normalized_shape",
+                    [] {
+                      layer_norm(zeros({2, 3}), 2);
+                    },
+                    "layer_norm: normalized_shape [2] is not the end of shape [2, 3]"},
+                   {"normalized_shape without dims",
+                    [] {
+                      layer_norm(zeros({2, 3}), Shape());
+                    },
+                    "layer_norm: normalized_shape [] is not the end of shape [2, 3]"},
+                   {"weight shape",
+                    [] {
+                      layer_norm(zeros({2, 3}), 3, zeros(2));
+                    },
+                    "layer_norm: weight of shape [2] for normalized_shape [3]"},
+                   {"bias shape",
+                    [] {
+                      layer_norm(zeros({2, 3}), 3, zeros(3), zeros({1, 3}));
+                    },
+                    "layer_norm: bias of shape [1, 3] for normalized_shape [3]"},
+                   {"integers",
+                    [] {
+                      layer_norm(zeros({2, 3}, DType::int64), 3);
+                    },
+                    "layer_norm: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}}};
+});
 
 }  // namespace
 }  // namespace onestep

@@ -83,46 +83,48 @@ OpSample only_values(OpSample sample) {
   return sample;
 }
 
-const RegisterOpCases registered{
-    {"masked_fill",
-     {filled("same shape", {{3, 4}}, {3, 4}, 2.5), filled("causal", {{2, 4, 4}}, {4, 4}, -100),
-      only_values(filled("with -inf", {{2, 4, 4}}, {4, 4}, -kInf)), filled("mask of a column", {{3, 4}}, {3, 1}, 0),
-      filled("mask of higher rank", {{4}}, {2, 3, 4}, 1), filled("number", {{}}, {}, -1), filled("empty", {{0, 4}}, {4}, 1),
-      filled("rank 6", {{2, 1, 2, 2, 1, 3}}, {2, 1, 3}, 0.5), filled("long rows", {{2, 300}}, {2, 300}, 0),
-      only_values(filled("int64", {.shape = {2, 3}, .dtype = DType::int64}, {3}, 7))},
-     {wrong_mask("masked_fill", [](const Tensor& m) { return masked_fill(zeros({2}), m, 0); }),
-      {"shapes",
-       [] {
-         masked_fill(zeros({2, 3}), zeros({2}, DType::boolean), 0);
-       },
-       "masked_fill: shapes do not broadcast: [2, 3] and [2] (sizes 3 and 2 differ at dim -1; one of them would have to be "
-       "1)"}}},
-    {"masked_fill_",
-     {filled_in_place("same shape", {3, 4}, {3, 4}, false), filled_in_place("row", {2, 3, 4}, {4}, false),
-      filled_in_place("transposed", {3, 4}, {3, 4}, true), filled_in_place("empty", {2, 0}, {1, 1}, false),
-      filled_in_place("number", {}, {}, false)},
-     {wrong_mask("masked_fill_",
-                 [](const Tensor& m) {
-                   Tensor x = zeros({2});
-                   return masked_fill_(x, m, 0);
-                 }),
-      {"mask larger than the tensor",
-       [] {
-         Tensor x = zeros({3});
-         masked_fill_(x, zeros({2, 3}, DType::boolean), 0);
-       },
-       "masked_fill_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"}}},
-    {"where",
-     {chosen("same shape", {3, 4}, {{3, 4}}, {{3, 4}}), chosen("all broadcast", {4}, {{3, 1}}, {{2, 1, 1}}),
-      chosen("numbers", {2, 3}, {{}}, {{}}), chosen("condition is a number", {}, {{2, 3}}, {{2, 3}}),
-      chosen("empty", {0, 1}, {{2}}, {{}}), chosen("rank 6", {2, 1, 2, 1, 1, 3}, {{2, 2, 3}}, {{2, 1, 1, 1, 1, 1}})},
-     {{"condition dtype", [] { where(zeros({2}), zeros({2}), zeros({2})); },
-       "where: the mask must be bool: got float32 (compare it with something, e.g. ne(mask, 0))"},
-      {"shapes", [] { where(zeros({2}, DType::boolean), zeros({3}), zeros({})); },
-       "where: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of them would have to be 1)"}}},
-    triangles("tril", tril, true),
-    triangles("triu", triu, false),
-};
+const RegisterOpCases registered([] {
+  return OpCases{
+      {"masked_fill",
+       {filled("same shape", {{3, 4}}, {3, 4}, 2.5), filled("causal", {{2, 4, 4}}, {4, 4}, -100),
+        only_values(filled("with -inf", {{2, 4, 4}}, {4, 4}, -kInf)), filled("mask of a column", {{3, 4}}, {3, 1}, 0),
+        filled("mask of higher rank", {{4}}, {2, 3, 4}, 1), filled("number", {{}}, {}, -1), filled("empty", {{0, 4}}, {4}, 1),
+        filled("rank 6", {{2, 1, 2, 2, 1, 3}}, {2, 1, 3}, 0.5), filled("long rows", {{2, 300}}, {2, 300}, 0),
+        only_values(filled("int64", {.shape = {2, 3}, .dtype = DType::int64}, {3}, 7))},
+       {wrong_mask("masked_fill", [](const Tensor& m) { return masked_fill(zeros({2}), m, 0); }),
+        {"shapes",
+         [] {
+           masked_fill(zeros({2, 3}), zeros({2}, DType::boolean), 0);
+         },
+         "masked_fill: shapes do not broadcast: [2, 3] and [2] (sizes 3 and 2 differ at dim -1; one of them would have to be "
+         "1)"}}},
+      {"masked_fill_",
+       {filled_in_place("same shape", {3, 4}, {3, 4}, false), filled_in_place("row", {2, 3, 4}, {4}, false),
+        filled_in_place("transposed", {3, 4}, {3, 4}, true), filled_in_place("empty", {2, 0}, {1, 1}, false),
+        filled_in_place("number", {}, {}, false)},
+       {wrong_mask("masked_fill_",
+                   [](const Tensor& m) {
+                     Tensor x = zeros({2});
+                     return masked_fill_(x, m, 0);
+                   }),
+        {"mask larger than the tensor",
+         [] {
+           Tensor x = zeros({3});
+           masked_fill_(x, zeros({2, 3}, DType::boolean), 0);
+         },
+         "masked_fill_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"}}},
+      {"where",
+       {chosen("same shape", {3, 4}, {{3, 4}}, {{3, 4}}), chosen("all broadcast", {4}, {{3, 1}}, {{2, 1, 1}}),
+        chosen("numbers", {2, 3}, {{}}, {{}}), chosen("condition is a number", {}, {{2, 3}}, {{2, 3}}),
+        chosen("empty", {0, 1}, {{2}}, {{}}), chosen("rank 6", {2, 1, 2, 1, 1, 3}, {{2, 2, 3}}, {{2, 1, 1, 1, 1, 1}})},
+       {{"condition dtype", [] { where(zeros({2}), zeros({2}), zeros({2})); },
+         "where: the mask must be bool: got float32 (compare it with something, e.g. ne(mask, 0))"},
+        {"shapes", [] { where(zeros({2}, DType::boolean), zeros({3}), zeros({})); },
+         "where: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of them would have to be 1)"}}},
+      triangles("tril", tril, true),
+      triangles("triu", triu, false),
+  };
+});
 
 }  // namespace
 }  // namespace onestep

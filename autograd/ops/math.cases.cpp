@@ -80,37 +80,39 @@ constexpr const char* kInt = "needs a floating dtype: got int64 (convert with x.
 const std::vector<double> kOrdinary = {-100, -10, -1, 0, 1, 10, 100, kInf, -kInf, kNan};
 const std::vector<double> kNotNegative = {0, 1e-30, 1, 4, 1e30, kInf, kNan, -1};
 
-const RegisterOpCases registered{
-    {"exp",
-     joined(samples(function<exp>, libm<std::exp>, {}, {-80, -1, 0, 1, 80, kInf, -kInf, kNan}),
-            {large(function<exp>, libm<std::exp>)}),
-     {}},
-    {"log", samples(function<log>, libm<std::log>, {0.25, 3}, kNotNegative), {}},
-    {"sqrt", samples(function<sqrt>, libm<std::sqrt>, {0.25, 3}, kNotNegative), {}},
-    {"rsqrt",
-     samples(
-         function<rsqrt>, [](double x) { return 1 / std::sqrt(x); }, {0.25, 3}, kNotNegative),
-     {}},
-    {"sin", samples(function<sin>, libm<std::sin>, {-4, 4}, {-100, -1, 0, 1, 100, kInf, kNan}), {}},
-    {"cos", samples(function<cos>, libm<std::cos>, {-4, 4}, {-100, -1, 0, 1, 100, kInf, kNan}), {}},
-    {"tanh", joined(samples(function<tanh>, libm<std::tanh>, {}, kOrdinary), {large(function<tanh>, libm<std::tanh>)}), {}},
-    {"sigmoid", samples(function<sigmoid>, sigmoid_of, {}, kOrdinary), {}},
-    {"abs",
-     joined(samples(function<abs>, absolute, {-2, 2, {0}}, kOrdinary), {integers(function<abs>, absolute)}),
-     {refused("abs", abs, DType::boolean, kBool)}},
-    {"relu",
-     joined(samples(function<relu>, rectified, {-2, 2, {0}}, kOrdinary), {integers(function<relu>, rectified)}),
-     {refused("relu", relu, DType::boolean, kBool)}},
-    {"gelu",
-     samples(gelu_none, gelu_erf, {}, {-5, -1, 0, 1, 10, kInf, kNan}),
-     {refused("gelu", gelu_none, DType::int64, kInt)}},
-    {"gelu",
-     samples(gelu_approximate, gelu_tanh, {}, {-5, -1, 0, 1, 10, kInf, kNan}),
-     {refused("gelu", gelu_approximate, DType::int64, kInt)}},
-    {"silu",
-     samples(function<silu>, [](double x) { return x * sigmoid_of(x); }, {}, {-50, -1, 0, 1, 50, kInf, kNan}),
-     {refused("silu", silu, DType::int64, kInt)}},
-};
+const RegisterOpCases registered([] {
+  return OpCases{
+      {"exp",
+       joined(samples(function<exp>, libm<std::exp>, {}, {-80, -1, 0, 1, 80, kInf, -kInf, kNan}),
+              {large(function<exp>, libm<std::exp>)}),
+       {}},
+      {"log", samples(function<log>, libm<std::log>, {0.25, 3}, kNotNegative), {}},
+      {"sqrt", samples(function<sqrt>, libm<std::sqrt>, {0.25, 3}, kNotNegative), {}},
+      {"rsqrt",
+       samples(
+           function<rsqrt>, [](double x) { return 1 / std::sqrt(x); }, {0.25, 3}, kNotNegative),
+       {}},
+      {"sin", samples(function<sin>, libm<std::sin>, {-4, 4}, {-100, -1, 0, 1, 100, kInf, kNan}), {}},
+      {"cos", samples(function<cos>, libm<std::cos>, {-4, 4}, {-100, -1, 0, 1, 100, kInf, kNan}), {}},
+      {"tanh", joined(samples(function<tanh>, libm<std::tanh>, {}, kOrdinary), {large(function<tanh>, libm<std::tanh>)}), {}},
+      {"sigmoid", samples(function<sigmoid>, sigmoid_of, {}, kOrdinary), {}},
+      {"abs",
+       joined(samples(function<abs>, absolute, {-2, 2, {0}}, kOrdinary), {integers(function<abs>, absolute)}),
+       {refused("abs", abs, DType::boolean, kBool)}},
+      {"relu",
+       joined(samples(function<relu>, rectified, {-2, 2, {0}}, kOrdinary), {integers(function<relu>, rectified)}),
+       {refused("relu", relu, DType::boolean, kBool)}},
+      {"gelu",
+       samples(gelu_none, gelu_erf, {}, {-5, -1, 0, 1, 10, kInf, kNan}),
+       {refused("gelu", gelu_none, DType::int64, kInt)}},
+      {"gelu",
+       samples(gelu_approximate, gelu_tanh, {}, {-5, -1, 0, 1, 10, kInf, kNan}),
+       {refused("gelu", gelu_approximate, DType::int64, kInt)}},
+      {"silu",
+       samples(function<silu>, [](double x) { return x * sigmoid_of(x); }, {}, {-50, -1, 0, 1, 50, kInf, kNan}),
+       {refused("silu", silu, DType::int64, kInt)}},
+  };
+});
 
 }  // namespace
 }  // namespace onestep

@@ -99,114 +99,117 @@ Values linear_reference(const std::vector<Values>& in) {
 
 Tensor call_linear(const std::vector<Tensor>& in) { return linear(in[0], in[1], in.size() > 2 ? in[2] : Tensor()); }
 
-const RegisterOpCases registered{
-    {"matmul",
-     {product("vector vector", {4}, {4}),
-      product("matrix vector", {3, 4}, {4}),
-      product("vector matrix", {4}, {4, 3}),
-      product("vector batch", {4}, {2, 4, 3}),
-      product("batch vector", {2, 3, 4}, {4}),
-      product("matrices", {3, 4}, {4, 5}),
-      product("one column", {5, 4}, {4, 1}),
-      product("one row", {1, 4}, {4, 5}),
-      product("batches", {2, 3, 4}, {2, 4, 2}),
-      product("one right side", {2, 3, 4}, {4, 2}),
-      product("one left side", {3, 4}, {2, 4, 2}),
-      product("one right side of rank 3", {2, 3, 4}, {1, 4, 2}),
-      product("both batches repeat", {2, 1, 3, 4}, {1, 3, 4, 2}),
-      product("rank 6", {2, 1, 2, 1, 2, 3}, {1, 2, 2, 2, 3, 2}),
-      product("rank 6 with one right side", {2, 1, 2, 1, 2, 3}, {3, 2}),
-      product("rows of the output are none", {0, 3}, {3, 2}),
-      product("columns of the output are none", {2, 3}, {3, 0}),
-      product("nothing to sum", {2, 0}, {0, 3}),
-      product("no batch", {0, 2, 3}, {3, 2}),
-      {"several k-blocks",
-       {{.shape = {3, 600}, .low = -0.1, .high = 0.1}, {.shape = {600, 2}, .low = -0.1, .high = 0.1}},
-       call_matmul,
-       matmul_reference},
-      {"transposed right side",
-       {{{3, 4}}, {{5, 4}}},
-       [](const std::vector<Tensor>& in) { return matmul(in[0], t(in[1])); },
-       [](const std::vector<Values>& in) {
-         return matmul_reference({in[0], transposed(in[1])});
-       }},
-      attention_scores(),
-      integers()},
-     {{"inner sizes",
-       [] {
-         matmul(zeros({2, 6, 3}), zeros({2, 3}));
-       },
-       "matmul: inner dimensions differ: [2, 6, 3] x [2, 3] (transpose the right side?)"},
-      {"inner sizes beyond repair",
-       [] {
-         matmul(zeros({2, 3}), zeros({4, 5}));
-       },
-       "matmul: inner dimensions differ: [2, 3] x [4, 5]"},
-      {"vector sizes", [] { matmul(zeros(2), zeros(3)); }, "matmul: inner dimensions differ: [2] x [3]"},
-      {"batch sizes",
-       [] {
-         matmul(zeros({2, 2, 3}), zeros({3, 3, 3}));
-       },
-       "matmul: batch dims: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of them would have to be "
-       "1)"},
-      {"a number",
-       [] {
-         matmul(zeros({}), zeros({2, 3}));
-       },
-       "matmul: needs at least one dim on both sides: [] x [2, 3] (use mul for numbers)"},
-      {"two dtypes",
-       [] {
-         matmul(zeros({2, 2}), zeros({2, 2}, DType::float64));
-       },
-       "matmul: dtypes differ: float32 and float64 (convert one with to())"},
-      {"bool",
-       [] {
-         matmul(zeros({2, 2}, DType::boolean), zeros({2, 2}, DType::boolean));
-       },
-       "matmul: does not take bool (convert with to())"}}},
-    {"dot",
-     {{"vectors", {{5}, {5}}, [](const std::vector<Tensor>& in) { return dot(in[0], in[1]); }, matmul_reference},
-      {"empty vectors", {{0}, {0}}, [](const std::vector<Tensor>& in) { return dot(in[0], in[1]); }, matmul_reference},
-      {.label = "int64",
-       .inputs = {{.shape = 4, .low = -9, .high = 10, .dtype = DType::int64},
-                  {.shape = 4, .low = -9, .high = 10, .dtype = DType::int64}},
-       .forward = [](const std::vector<Tensor>& in) { return dot(in[0], in[1]); },
-       .reference = matmul_reference,
-       .differentiable = false}},
-     {{"matrices",
-       [] {
-         dot(zeros({2, 3}), zeros({3, 2}));
-       },
-       "dot: needs two vectors: [2, 3] and [3, 2] (use matmul for matrices)"},
-      {"sizes", [] { dot(zeros(2), zeros(3)); }, "dot: sizes differ: [2] and [3]"}}},
-    {"linear",
-     {{"with bias", {{{2, 3, 4}}, {{5, 4}}, {5}}, call_linear, linear_reference},
-      {"without bias", {{{6, 4}}, {{5, 4}}}, call_linear, linear_reference},
-      {"one row", {{4}, {{5, 4}}, {5}}, call_linear, linear_reference},
-      {"rank 6", {{{1, 2, 1, 2, 2, 3}}, {{2, 3}}, {2}}, call_linear, linear_reference},
-      {"no rows", {{{0, 4}}, {{5, 4}}, {5}}, call_linear, linear_reference},
-      {"no input features", {{{3, 0}}, {{2, 0}}, {2}}, call_linear, linear_reference},
-      {"no output features", {{{3, 4}}, {{0, 4}}, {0}}, call_linear, linear_reference}},
-     {{"input features",
-       [] {
-         linear(zeros({2, 3}), zeros({5, 4}));
-       },
-       "linear: input [2, 3] does not fit weight [5, 4] (the last dim of the input must be 4)"},
-      {"weight rank",
-       [] {
-         linear(zeros({2, 3}), zeros(3));
-       },
-       "linear: weight must be [out, in]: got [3]"},
-      {"bias size",
-       [] {
-         linear(zeros({2, 3}), zeros({5, 3}), zeros(3));
-       },
-       "linear: bias [3] does not fit weight [5, 3] (needs [5])"},
-      {"bias dtype",
-       [] {
-         linear(zeros({2, 3}), zeros({5, 3}), zeros(5, DType::float64));
-       },
-       "linear: dtypes differ: float32 and float64 (convert one with to())"}}}};
+const RegisterOpCases registered([] {
+  return OpCases{
+      {"matmul",
+       {product("vector vector", {4}, {4}),
+        product("matrix vector", {3, 4}, {4}),
+        product("vector matrix", {4}, {4, 3}),
+        product("vector batch", {4}, {2, 4, 3}),
+        product("batch vector", {2, 3, 4}, {4}),
+        product("matrices", {3, 4}, {4, 5}),
+        product("one column", {5, 4}, {4, 1}),
+        product("one row", {1, 4}, {4, 5}),
+        product("batches", {2, 3, 4}, {2, 4, 2}),
+        product("one right side", {2, 3, 4}, {4, 2}),
+        product("one left side", {3, 4}, {2, 4, 2}),
+        product("one right side of rank 3", {2, 3, 4}, {1, 4, 2}),
+        product("both batches repeat", {2, 1, 3, 4}, {1, 3, 4, 2}),
+        product("rank 6", {2, 1, 2, 1, 2, 3}, {1, 2, 2, 2, 3, 2}),
+        product("rank 6 with one right side", {2, 1, 2, 1, 2, 3}, {3, 2}),
+        product("rows of the output are none", {0, 3}, {3, 2}),
+        product("columns of the output are none", {2, 3}, {3, 0}),
+        product("nothing to sum", {2, 0}, {0, 3}),
+        product("no batch", {0, 2, 3}, {3, 2}),
+        {"several k-blocks",
+         {{.shape = {3, 600}, .low = -0.1, .high = 0.1}, {.shape = {600, 2}, .low = -0.1, .high = 0.1}},
+         call_matmul,
+         matmul_reference},
+        {"transposed right side",
+         {{{3, 4}}, {{5, 4}}},
+         [](const std::vector<Tensor>& in) { return matmul(in[0], t(in[1])); },
+         [](const std::vector<Values>& in) {
+           return matmul_reference({in[0], transposed(in[1])});
+         }},
+        attention_scores(),
+        integers()},
+       {{"inner sizes",
+         [] {
+           matmul(zeros({2, 6, 3}), zeros({2, 3}));
+         },
+         "matmul: inner dimensions differ: [2, 6, 3] x [2, 3] (transpose the right side?)"},
+        {"inner sizes beyond repair",
+         [] {
+           matmul(zeros({2, 3}), zeros({4, 5}));
+         },
+         "matmul: inner dimensions differ: [2, 3] x [4, 5]"},
+        {"vector sizes", [] { matmul(zeros(2), zeros(3)); }, "matmul: inner dimensions differ: [2] x [3]"},
+        {"batch sizes",
+         [] {
+           matmul(zeros({2, 2, 3}), zeros({3, 3, 3}));
+         },
+         "matmul: batch dims: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of them would have to "
+         "be "
+         "1)"},
+        {"a number",
+         [] {
+           matmul(zeros({}), zeros({2, 3}));
+         },
+         "matmul: needs at least one dim on both sides: [] x [2, 3] (use mul for numbers)"},
+        {"two dtypes",
+         [] {
+           matmul(zeros({2, 2}), zeros({2, 2}, DType::float64));
+         },
+         "matmul: dtypes differ: float32 and float64 (convert one with to())"},
+        {"bool",
+         [] {
+           matmul(zeros({2, 2}, DType::boolean), zeros({2, 2}, DType::boolean));
+         },
+         "matmul: does not take bool (convert with to())"}}},
+      {"dot",
+       {{"vectors", {{5}, {5}}, [](const std::vector<Tensor>& in) { return dot(in[0], in[1]); }, matmul_reference},
+        {"empty vectors", {{0}, {0}}, [](const std::vector<Tensor>& in) { return dot(in[0], in[1]); }, matmul_reference},
+        {.label = "int64",
+         .inputs = {{.shape = 4, .low = -9, .high = 10, .dtype = DType::int64},
+                    {.shape = 4, .low = -9, .high = 10, .dtype = DType::int64}},
+         .forward = [](const std::vector<Tensor>& in) { return dot(in[0], in[1]); },
+         .reference = matmul_reference,
+         .differentiable = false}},
+       {{"matrices",
+         [] {
+           dot(zeros({2, 3}), zeros({3, 2}));
+         },
+         "dot: needs two vectors: [2, 3] and [3, 2] (use matmul for matrices)"},
+        {"sizes", [] { dot(zeros(2), zeros(3)); }, "dot: sizes differ: [2] and [3]"}}},
+      {"linear",
+       {{"with bias", {{{2, 3, 4}}, {{5, 4}}, {5}}, call_linear, linear_reference},
+        {"without bias", {{{6, 4}}, {{5, 4}}}, call_linear, linear_reference},
+        {"one row", {{4}, {{5, 4}}, {5}}, call_linear, linear_reference},
+        {"rank 6", {{{1, 2, 1, 2, 2, 3}}, {{2, 3}}, {2}}, call_linear, linear_reference},
+        {"no rows", {{{0, 4}}, {{5, 4}}, {5}}, call_linear, linear_reference},
+        {"no input features", {{{3, 0}}, {{2, 0}}, {2}}, call_linear, linear_reference},
+        {"no output features", {{{3, 4}}, {{0, 4}}, {0}}, call_linear, linear_reference}},
+       {{"input features",
+         [] {
+           linear(zeros({2, 3}), zeros({5, 4}));
+         },
+         "linear: input [2, 3] does not fit weight [5, 4] (the last dim of the input must be 4)"},
+        {"weight rank",
+         [] {
+           linear(zeros({2, 3}), zeros(3));
+         },
+         "linear: weight must be [out, in]: got [3]"},
+        {"bias size",
+         [] {
+           linear(zeros({2, 3}), zeros({5, 3}), zeros(3));
+         },
+         "linear: bias [3] does not fit weight [5, 3] (needs [5])"},
+        {"bias dtype",
+         [] {
+           linear(zeros({2, 3}), zeros({5, 3}), zeros(5, DType::float64));
+         },
+         "linear: dtypes differ: float32 and float64 (convert one with to())"}}}};
+});
 
 }  // namespace
 }  // namespace onestep

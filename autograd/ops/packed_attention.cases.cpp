@@ -62,35 +62,36 @@ OpSample sample_of(const std::string& label, const Sizes& s, const AttentionOpti
           [=](const std::vector<Values>& x) { return naive(s, x[0], out, options); }};
 }
 
-const RegisterOpCases registered{
-    {"packed_attention",
-     {sample_of("causal", {2, 5, 2, 2, 3}, {.is_causal = true}), sample_of("all keys", {1, 4, 3, 3, 2}, {}),
-      sample_of("one head", {2, 3, 1, 1, 2}, {.is_causal = true}),
-      sample_of("shared keys and values", {2, 4, 4, 2, 2}, {.is_causal = true}),
-      sample_of("one head of keys and values", {1, 4, 3, 1, 2}, {.is_causal = true}),
-      sample_of("window", {1, 6, 2, 2, 2}, {.is_causal = true, .window = 3}),
-      sample_of("scale", {1, 3, 2, 2, 2}, {.is_causal = true, .scale = -0.5}),
-      sample_of("dropout", {2, 4, 2, 1, 2}, {.is_causal = true, .dropout_p = 0.4}),
-      sample_of("two blocks of queries", {1, 67, 1, 1, 2}, {.is_causal = true}),
-      sample_of("no sequences", {0, 4, 2, 2, 2}, {.is_causal = true}),
-      sample_of("no tokens", {2, 0, 2, 2, 2}, {.is_causal = true})},
-     {{"width",
-       [] {
-         packed_attention(zeros({2, 7}), 1, 1);
-       },
-       "packed_attention: needs [..., T, (H + 2 H_kv) d] with H a multiple of H_kv: got [2, 7] "
-       "for H=1 and H_kv=1"},
-      {"groups",
-       [] {
-         packed_attention(zeros({2, 14}), 3, 2);
-       },
-       "packed_attention: needs [..., T, (H + 2 H_kv) d] with H a multiple of H_kv: got [2, 14] "
-       "for H=3 and H_kv=2"},
-      {"dropout",
-       [] {
-         packed_attention(zeros({2, 6}), 1, 1, {.dropout_p = -1.0});
-       },
-       "packed_attention: dropout_p must lie in [0, 1]: got -1"}}}};
+const RegisterOpCases registered([] {
+  return OpCases{{"packed_attention",
+                  {sample_of("causal", {2, 5, 2, 2, 3}, {.is_causal = true}), sample_of("all keys", {1, 4, 3, 3, 2}, {}),
+                   sample_of("one head", {2, 3, 1, 1, 2}, {.is_causal = true}),
+                   sample_of("shared keys and values", {2, 4, 4, 2, 2}, {.is_causal = true}),
+                   sample_of("one head of keys and values", {1, 4, 3, 1, 2}, {.is_causal = true}),
+                   sample_of("window", {1, 6, 2, 2, 2}, {.is_causal = true, .window = 3}),
+                   sample_of("scale", {1, 3, 2, 2, 2}, {.is_causal = true, .scale = -0.5}),
+                   sample_of("dropout", {2, 4, 2, 1, 2}, {.is_causal = true, .dropout_p = 0.4}),
+                   sample_of("two blocks of queries", {1, 67, 1, 1, 2}, {.is_causal = true}),
+                   sample_of("no sequences", {0, 4, 2, 2, 2}, {.is_causal = true}),
+                   sample_of("no tokens", {2, 0, 2, 2, 2}, {.is_causal = true})},
+                  {{"width",
+                    [] {
+                      packed_attention(zeros({2, 7}), 1, 1);
+                    },
+                    "packed_attention: needs [..., T, (H + 2 H_kv) d] with H a multiple of H_kv: got [2, 7] "
+                    "for H=1 and H_kv=1"},
+                   {"groups",
+                    [] {
+                      packed_attention(zeros({2, 14}), 3, 2);
+                    },
+                    "packed_attention: needs [..., T, (H + 2 H_kv) d] with H a multiple of H_kv: got [2, 14] "
+                    "for H=3 and H_kv=2"},
+                   {"dropout",
+                    [] {
+                      packed_attention(zeros({2, 6}), 1, 1, {.dropout_p = -1.0});
+                    },
+                    "packed_attention: dropout_p must lie in [0, 1]: got -1"}}}};
+});
 
 }  // namespace
 }  // namespace onestep

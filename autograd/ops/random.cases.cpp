@@ -76,74 +76,75 @@ Values shuffled(std::mt19937& words) {
   return y;
 }
 
-const RegisterOpCases registered{
-    {"rand",
-     {drawn(
-          "float64",
-          [](Generator& g) {
-            return rand({2, 3}, g, DType::float64);
-          },
-          [](std::mt19937& words) {
-            return filled({2, 3}, [&] { return d53(words); });
-          }),
-      drawn(
-          "float32",
-          [](Generator& g) {
-            return rand({2, 3}, g);
-          },
-          [](std::mt19937& words) {
-            return filled({2, 3}, [&] { return static_cast<double>(words() & 0xffffff) * 0x1p-24; });
-          }),
-      drawn(
-          "nothing",
-          [](Generator& g) {
-            return rand({0, 3}, g);
-          },
-          [](std::mt19937&) {
-            return Values({0, 3});
-          })},
-     {{"negative size",
-       [] {
-         rand({2, -1});
-       },
-       "empty: negative size in [2, -1]"},
-      {"integers", [] { rand(3, default_generator(), DType::int64); },
-       "rand: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
-    {"randn",
-     {drawn(
-          "few", [](Generator& g) { return randn(5, g, DType::float64); }, few_normals),
-      drawn(
-          "blocks of 16",
-          [](Generator& g) {
-            return randn({4, 5}, g, DType::float64);
-          },
-          many_normals)},
-     {{"bool", [] { randn(3, default_generator(), DType::boolean); },
-       "randn: needs a floating dtype: got bool (convert with x.to(DType::float32))"}}},
-    {"randint",
-     {drawn(
-          "small range",
-          [](Generator& g) {
-            return randint(-3, 7, {2, 3}, g);
-          },
-          [](std::mt19937& words) {
-            return filled({2, 3}, [&] { return static_cast<double>(words() % 10) - 3; });
-          }),
-      drawn(
-          "large range", [](Generator& g) { return randint(0, int64_t{1} << 30, 4, g); },
-          [](std::mt19937& words) {
-            return filled(4, [&] {
-              words();  // a power of two keeps the low bits of the low word
-              return static_cast<double>(words() % (uint32_t{1} << 30));
-            });
-          })},
-     {{"range", [] { randint(3, 3, 2); }, "randint: low must be below high: low 3 high 3"}}},
-    {"randperm",
-     {drawn(
-          "ten", [](Generator& g) { return randperm(10, g); }, shuffled),
-      drawn(
-          "none", [](Generator& g) { return randperm(0, g); }, [](std::mt19937&) { return Values(0); })},
-     {{"negative", [] { randperm(-1); }, "randperm: n must not be negative: -1"}}}};
+const RegisterOpCases registered([] {
+  return OpCases{{"rand",
+                  {drawn(
+                       "float64",
+                       [](Generator& g) {
+                         return rand({2, 3}, g, DType::float64);
+                       },
+                       [](std::mt19937& words) {
+                         return filled({2, 3}, [&] { return d53(words); });
+                       }),
+                   drawn(
+                       "float32",
+                       [](Generator& g) {
+                         return rand({2, 3}, g);
+                       },
+                       [](std::mt19937& words) {
+                         return filled({2, 3}, [&] { return static_cast<double>(words() & 0xffffff) * 0x1p-24; });
+                       }),
+                   drawn(
+                       "nothing",
+                       [](Generator& g) {
+                         return rand({0, 3}, g);
+                       },
+                       [](std::mt19937&) {
+                         return Values({0, 3});
+                       })},
+                  {{"negative size",
+                    [] {
+                      rand({2, -1});
+                    },
+                    "empty: negative size in [2, -1]"},
+                   {"integers", [] { rand(3, default_generator(), DType::int64); },
+                    "rand: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
+                 {"randn",
+                  {drawn(
+                       "few", [](Generator& g) { return randn(5, g, DType::float64); }, few_normals),
+                   drawn(
+                       "blocks of 16",
+                       [](Generator& g) {
+                         return randn({4, 5}, g, DType::float64);
+                       },
+                       many_normals)},
+                  {{"bool", [] { randn(3, default_generator(), DType::boolean); },
+                    "randn: needs a floating dtype: got bool (convert with x.to(DType::float32))"}}},
+                 {"randint",
+                  {drawn(
+                       "small range",
+                       [](Generator& g) {
+                         return randint(-3, 7, {2, 3}, g);
+                       },
+                       [](std::mt19937& words) {
+                         return filled({2, 3}, [&] { return static_cast<double>(words() % 10) - 3; });
+                       }),
+                   drawn(
+                       "large range", [](Generator& g) { return randint(0, int64_t{1} << 30, 4, g); },
+                       [](std::mt19937& words) {
+                         return filled(4, [&] {
+                           words();  // a power of two keeps the low bits of the low word
+                           return static_cast<double>(words() % (uint32_t{1} << 30));
+                         });
+                       })},
+                  {{"range", [] { randint(3, 3, 2); }, "randint: low must be below high: low 3 high 3"}}},
+                 {"randperm",
+                  {drawn(
+                       "ten", [](Generator& g) { return randperm(10, g); }, shuffled),
+                   drawn(
+                       "none", [](Generator& g) { return randperm(0, g); }, [](std::mt19937&) { return Values(0); })},
+                  {{"negative", [] { randperm(-1); }, "randperm: n must not be negative: -1"}}}};
+});
 
 }  // namespace
 }  // namespace onestep

@@ -140,72 +140,74 @@ OpSample with_bools() {
   return reduced("bool", {.shape = {3, 4}, .low = 0, .high = 2, .dtype = DType::boolean}, 1, false, kSum, sum_of, false);
 }
 
-const RegisterOpCases registered{
-    {"sum",
-     joined(over_dims(any, kSum, sum_of),
-            {reduced("over nothing", any({2, 0}), 1, false, kSum, sum_of),
-             reduced("int64", integers({3, 4}), 0, false, kSum, sum_of, false), with_bools(),
-             reduced("large", values({70000}, std::vector<double>(70000, 0.125)), {}, false, kSum, sum_of),
-             reduced("special values", kNans, 0, false, kSum, sum_of, false)}),
-     {out_of_range("sum", [](const Tensor& x) { sum(x, 2); }),
-      {"repeated dim",
-       [] {
-         sum(zeros({2, 3}), {0, -2});
-       },
-       "sum: dim -2 appears twice in [0, -2]"}}},
-    {"mean",
-     joined(over_dims(any, kMean, mean_of), {reduced("over nothing", any({2, 0}), 1, false, kMean, mean_of, false)}),
-     {{"int64", [] { mean(zeros({2}, DType::int64)); },
-       "mean: needs a floating dtype: got int64 (convert with x.to(DType::float32))"},
-      out_of_range("mean", [](const Tensor& x) { mean(x, 2); })}},
-    {"var",
-     joined(over_dims(any, kVar, var_of(0)), {reduced("unbiased", any({3, 5}), 1, false, kUnbiased, var_of(1)),
-                                              reduced("unbiased of all", any({3, 5}), {}, false, kUnbiased, var_of(1)),
-                                              reduced("of one element", any({3, 1}), 1, true, kUnbiased, var_of(1), false),
-                                              reduced("over nothing", any({2, 0}), 1, false, kVar, var_of(0), false)}),
-     {{"bool", [] { var(zeros({2}, DType::boolean)); },
-       "var: needs a floating dtype: got bool (convert with x.to(DType::float32))"},
-      out_of_range("var", [](const Tensor& x) { var(x, 2); })}},
-    {"amax",
-     joined(over_dims(distinct, kAmax, max_of), {reduced("ties", kTies, 1, false, kAmax, max_of, false),
-                                                 reduced("special values", kNans, 1, false, kAmax, max_of, false),
-                                                 reduced("int64", integers({3, 4}), 0, true, kAmax, max_of, false)}),
-     {{"over nothing",
-       [] {
-         amax(zeros({2, 0}), 1);
-       },
-       "amax: no elements to choose from in dims [1] of shape [2, 0]"}}},
-    {"max",
-     joined(over_dim(distinct, kMaxValues, max_of, true),
-            {reduced("of all", distinct({3, 4}), {}, false, kMaxOfAll, max_of),
-             reduced("of all int64", integers({3, 4}), {}, false, kMaxOfAll, max_of, false)}),
-     {{"nothing",
-       [] {
-         max(zeros({2, 0}));
-       },
-       "max: no elements to choose from in shape [2, 0]"},
-      {"over nothing",
-       [] {
-         max(zeros({2, 0}), 1);
-       },
-       "max: no elements to choose from in dims [1] of shape [2, 0]"},
-      out_of_range("max", [](const Tensor& x) { max(x, 2); })}},
-    {"max", over_dim(distinct, kMaxIndices, argmax_of, false), {}},
-    {"argmax",
-     joined(over_dim(any, kArgmax, argmax_of, false),
-            {reduced("of all", any({3, 4}), {}, false, kArgmaxOfAll, argmax_of, false),
-             reduced("ties", kTies, {}, false, kArgmaxOfAll, argmax_of, false),
-             reduced("special values", kNans, {}, false, kArgmaxOfAll, argmax_of, false),
-             reduced("int64", integers({30}), {}, false, kArgmaxOfAll, argmax_of, false)}),
-     {{"nothing", [] { argmax(zeros({0})); }, "argmax: no elements to choose from in dims [0] of shape [0]"},
-      out_of_range("argmax", [](const Tensor& x) { argmax(x, 2); })}},
-    {"cumsum",
-     {summed_up("vector", any({7}), 0), summed_up("first", any({4, 3}), 0), summed_up("middle", any({2, 3, 4}), 1),
-      summed_up("last", any({2, 3, 4}), -1), summed_up("number", any({}), 0), summed_up("empty", any({0, 3}), 0),
-      summed_up("no outputs", any({3, 0}), 0), summed_up("rank 6", any({2, 1, 3, 1, 2, 2}), 2),
-      summed_up("int64", integers({2, 5}), 1, false), summed_up("many lines", any({3, 500}), 0)},
-     {out_of_range("cumsum", [](const Tensor& x) { cumsum(x, 2); })}},
-};
+const RegisterOpCases registered([] {
+  return OpCases{
+      {"sum",
+       joined(over_dims(any, kSum, sum_of),
+              {reduced("over nothing", any({2, 0}), 1, false, kSum, sum_of),
+               reduced("int64", integers({3, 4}), 0, false, kSum, sum_of, false), with_bools(),
+               reduced("large", values({70000}, std::vector<double>(70000, 0.125)), {}, false, kSum, sum_of),
+               reduced("special values", kNans, 0, false, kSum, sum_of, false)}),
+       {out_of_range("sum", [](const Tensor& x) { sum(x, 2); }),
+        {"repeated dim",
+         [] {
+           sum(zeros({2, 3}), {0, -2});
+         },
+         "sum: dim -2 appears twice in [0, -2]"}}},
+      {"mean",
+       joined(over_dims(any, kMean, mean_of), {reduced("over nothing", any({2, 0}), 1, false, kMean, mean_of, false)}),
+       {{"int64", [] { mean(zeros({2}, DType::int64)); },
+         "mean: needs a floating dtype: got int64 (convert with x.to(DType::float32))"},
+        out_of_range("mean", [](const Tensor& x) { mean(x, 2); })}},
+      {"var",
+       joined(over_dims(any, kVar, var_of(0)), {reduced("unbiased", any({3, 5}), 1, false, kUnbiased, var_of(1)),
+                                                reduced("unbiased of all", any({3, 5}), {}, false, kUnbiased, var_of(1)),
+                                                reduced("of one element", any({3, 1}), 1, true, kUnbiased, var_of(1), false),
+                                                reduced("over nothing", any({2, 0}), 1, false, kVar, var_of(0), false)}),
+       {{"bool", [] { var(zeros({2}, DType::boolean)); },
+         "var: needs a floating dtype: got bool (convert with x.to(DType::float32))"},
+        out_of_range("var", [](const Tensor& x) { var(x, 2); })}},
+      {"amax",
+       joined(over_dims(distinct, kAmax, max_of), {reduced("ties", kTies, 1, false, kAmax, max_of, false),
+                                                   reduced("special values", kNans, 1, false, kAmax, max_of, false),
+                                                   reduced("int64", integers({3, 4}), 0, true, kAmax, max_of, false)}),
+       {{"over nothing",
+         [] {
+           amax(zeros({2, 0}), 1);
+         },
+         "amax: no elements to choose from in dims [1] of shape [2, 0]"}}},
+      {"max",
+       joined(over_dim(distinct, kMaxValues, max_of, true),
+              {reduced("of all", distinct({3, 4}), {}, false, kMaxOfAll, max_of),
+               reduced("of all int64", integers({3, 4}), {}, false, kMaxOfAll, max_of, false)}),
+       {{"nothing",
+         [] {
+           max(zeros({2, 0}));
+         },
+         "max: no elements to choose from in shape [2, 0]"},
+        {"over nothing",
+         [] {
+           max(zeros({2, 0}), 1);
+         },
+         "max: no elements to choose from in dims [1] of shape [2, 0]"},
+        out_of_range("max", [](const Tensor& x) { max(x, 2); })}},
+      {"max", over_dim(distinct, kMaxIndices, argmax_of, false), {}},
+      {"argmax",
+       joined(over_dim(any, kArgmax, argmax_of, false),
+              {reduced("of all", any({3, 4}), {}, false, kArgmaxOfAll, argmax_of, false),
+               reduced("ties", kTies, {}, false, kArgmaxOfAll, argmax_of, false),
+               reduced("special values", kNans, {}, false, kArgmaxOfAll, argmax_of, false),
+               reduced("int64", integers({30}), {}, false, kArgmaxOfAll, argmax_of, false)}),
+       {{"nothing", [] { argmax(zeros({0})); }, "argmax: no elements to choose from in dims [0] of shape [0]"},
+        out_of_range("argmax", [](const Tensor& x) { argmax(x, 2); })}},
+      {"cumsum",
+       {summed_up("vector", any({7}), 0), summed_up("first", any({4, 3}), 0), summed_up("middle", any({2, 3, 4}), 1),
+        summed_up("last", any({2, 3, 4}), -1), summed_up("number", any({}), 0), summed_up("empty", any({0, 3}), 0),
+        summed_up("no outputs", any({3, 0}), 0), summed_up("rank 6", any({2, 1, 3, 1, 2, 2}), 2),
+        summed_up("int64", integers({2, 5}), 1, false), summed_up("many lines", any({3, 500}), 0)},
+       {out_of_range("cumsum", [](const Tensor& x) { cumsum(x, 2); })}},
+  };
+});
 
 }  // namespace
 }  // namespace onestep

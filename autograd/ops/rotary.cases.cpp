@@ -25,33 +25,35 @@ OpSample sample_of(const std::string& label, const Shape& shape, int64_t first_p
           }};
 }
 
-const RegisterOpCases registered{
-    {"rotary_embedding",
-     {sample_of("heads", {2, 3, 5, 4}), sample_of("one matrix", {40, 6}), sample_of("later positions", {3, 8}, 1000),
-      sample_of("another theta", {7, 10}, 3, 500.0), sample_of("one pair", {5, 2}), sample_of("far away", {2, 4}, 10000),
-      sample_of("no tokens", {2, 0, 4}), sample_of("no features", {3, 0})},
-     {{"odd",
-       [] {
-         rotary_embedding(zeros({2, 3}));
-       },
-       "rotary_embedding: needs [..., tokens, features] with an even number of features: got [2, 3]"},
-      {"vector", [] { rotary_embedding(zeros(4)); },
-       "rotary_embedding: needs [..., tokens, features] with an even number of features: got [4]"},
-      {"integers",
-       [] {
-         rotary_embedding(zeros({2, 4}, DType::int64));
-       },
-       "rotary_embedding: needs a floating dtype: got int64 (convert with x.to(DType::float32))"},
-      {"position",
-       [] {
-         rotary_embedding(zeros({2, 4}), -1);
-       },
-       "rotary_embedding: first_position cannot be negative: got -1"},
-      {"theta",
-       [] {
-         rotary_embedding(zeros({2, 4}), 0, 0.5);
-       },
-       "rotary_embedding: theta must be at least 1: got 0.5"}}}};
+const RegisterOpCases registered([] {
+  return OpCases{
+      {"rotary_embedding",
+       {sample_of("heads", {2, 3, 5, 4}), sample_of("one matrix", {40, 6}), sample_of("later positions", {3, 8}, 1000),
+        sample_of("another theta", {7, 10}, 3, 500.0), sample_of("one pair", {5, 2}), sample_of("far away", {2, 4}, 10000),
+        sample_of("no tokens", {2, 0, 4}), sample_of("no features", {3, 0})},
+       {{"odd",
+         [] {
+           rotary_embedding(zeros({2, 3}));
+         },
+         "rotary_embedding: needs [..., tokens, features] with an even number of features: got [2, 3]"},
+        {"vector", [] { rotary_embedding(zeros(4)); },
+         "rotary_embedding: needs [..., tokens, features] with an even number of features: got [4]"},
+        {"integers",
+         [] {
+           rotary_embedding(zeros({2, 4}, DType::int64));
+         },
+         "rotary_embedding: needs a floating dtype: got int64 (convert with x.to(DType::float32))"},
+        {"position",
+         [] {
+           rotary_embedding(zeros({2, 4}), -1);
+         },
+         "rotary_embedding: first_position cannot be negative: got -1"},
+        {"theta",
+         [] {
+           rotary_embedding(zeros({2, 4}), 0, 0.5);
+         },
+         "rotary_embedding: theta must be at least 1: got 0.5"}}}};
+});
 
 }  // namespace
 }  // namespace onestep

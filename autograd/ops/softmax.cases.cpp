@@ -82,102 +82,104 @@ OpSample logsumexp_sample(const std::string& label, const Shape& shape, const Sh
 
 InputSpec given(const Shape& shape, std::vector<double> values) { return {.shape = shape, .values = std::move(values)}; }
 
-const RegisterOpCases registered{{"softmax",
-                                  {softmax_sample("last dim", {2, 3, 4}, -1),
-                                   softmax_sample("first dim", {2, 3, 4}, 0),
-                                   softmax_sample("middle dim", {2, 3, 4}, 1),
-                                   softmax_sample("a number", {}, 0),
-                                   softmax_sample("one column", {3, 1}, 1),
-                                   softmax_sample("a long row", {2, 67}, 1),
-                                   softmax_sample("rank 6", {2, 1, 2, 3, 1, 2}, 3),
-                                   softmax_sample("no rows", {0, 3}, 1),
-                                   softmax_sample("empty rows", {3, 0}, 1),
-                                   {.label = "widely spread and masked values",
-                                    .inputs = {given({2, 3}, {-1000, 1000, 999, -kInf, 2, 1})},
-                                    .forward = [](const std::vector<Tensor>& in) { return softmax(in[0], -1); },
-                                    .reference = along(-1, [](double x, double lse) { return std::exp(x - lse); }),
-                                    .differentiable = false},
-                                   {.label = "a row of -inf is nan",
-                                    .inputs = {given({2, 2}, {-kInf, -kInf, 1, 1})},
-                                    .forward = [](const std::vector<Tensor>& in) { return softmax(in[0], -1); },
-                                    .reference =
-                                        [](const std::vector<Values>&) {
-                                          Values y({2, 2});
-                                          y.data = {std::nan(""), std::nan(""), 0.5, 0.5};
-                                          return y;
-                                        },
-                                    .differentiable = false}},
-                                  {{"dim",
-                                    [] {
-                                      softmax(zeros({2, 3}), 2);
-                                    },
-                                    "softmax: dim out of range: 2 (expected -2 to 1)"},
-                                   {"integers",
-                                    [] {
-                                      softmax(zeros({2, 3}, DType::int64), 1);
-                                    },
-                                    "softmax: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
-                                 {"log_softmax",
-                                  {log_softmax_sample("last dim", {2, 3, 4}, -1),
-                                   log_softmax_sample("first dim", {2, 3, 4}, 0),
-                                   log_softmax_sample("middle dim", {2, 3, 4}, 1),
-                                   log_softmax_sample("a number", {}, -1),
-                                   log_softmax_sample("a long row", {2, 67}, 1),
-                                   log_softmax_sample("no rows", {0, 3}, 1),
-                                   log_softmax_sample("empty rows", {3, 0}, 1),
-                                   {.label = "widely spread values",
-                                    .inputs = {given({2, 3}, {-1000, 1000, 999, -50, 2, 1})},
-                                    .forward = [](const std::vector<Tensor>& in) { return log_softmax(in[0], -1); },
-                                    .reference = along(-1, [](double x, double lse) { return x - lse; }),
-                                    .differentiable = false}},
-                                  {{"dim",
-                                    [] {
-                                      log_softmax(zeros({2, 3}), -3);
-                                    },
-                                    "log_softmax: dim out of range: -3 (expected -2 to 1)"},
-                                   {"integers",
-                                    [] {
-                                      log_softmax(zeros({2, 3}, DType::int64), 1);
-                                    },
-                                    "log_softmax: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
-                                 {"logsumexp",
-                                  {logsumexp_sample("last dim", {2, 3, 4}, 2, false),
-                                   logsumexp_sample("first dim", {2, 3, 4}, 0, false),
-                                   logsumexp_sample("middle dim kept", {2, 3, 4}, 1, true),
-                                   logsumexp_sample("two dims", {2, 3, 4}, {0, 2}, false),
-                                   logsumexp_sample("all dims", {2, 3, 4}, {}, false),
-                                   logsumexp_sample("all dims kept", {3, 4}, {}, true),
-                                   logsumexp_sample("no rows", {0, 3}, 1, false),
-                                   {.label = "over nothing",
-                                    .inputs = {{{3, 0}}},
-                                    .forward = [](const std::vector<Tensor>& in) { return logsumexp(in[0], 1); },
-                                    .reference =
-                                        [](const std::vector<Values>&) {
-                                          Values y(3);
-                                          y.data = {-kInf, -kInf, -kInf};
-                                          return y;
-                                        },
-                                    .differentiable = false},
-                                   {.label = "widely spread values and a row of -inf",
-                                    .inputs = {given({2, 3}, {-1000, 1000, 999, -kInf, -kInf, -kInf})},
-                                    .forward = [](const std::vector<Tensor>& in) { return logsumexp(in[0], -1); },
-                                    .reference =
-                                        [](const std::vector<Values>&) {
-                                          Values y(2);
-                                          y.data = {1000 + std::log1p(std::exp(-1.0)), -kInf};
-                                          return y;
-                                        },
-                                    .differentiable = false}},
-                                  {{"dim",
-                                    [] {
-                                      logsumexp(zeros({2, 3}), 5);
-                                    },
-                                    "logsumexp: dim out of range: 5 (expected -2 to 1)"},
-                                   {"repeated dim",
-                                    [] {
-                                      logsumexp(zeros({2, 3}), {1, -1});
-                                    },
-                                    "logsumexp: dim -1 appears twice in [1, -1]"}}}};
+const RegisterOpCases registered([] {
+  return OpCases{{"softmax",
+                  {softmax_sample("last dim", {2, 3, 4}, -1),
+                   softmax_sample("first dim", {2, 3, 4}, 0),
+                   softmax_sample("middle dim", {2, 3, 4}, 1),
+                   softmax_sample("a number", {}, 0),
+                   softmax_sample("one column", {3, 1}, 1),
+                   softmax_sample("a long row", {2, 67}, 1),
+                   softmax_sample("rank 6", {2, 1, 2, 3, 1, 2}, 3),
+                   softmax_sample("no rows", {0, 3}, 1),
+                   softmax_sample("empty rows", {3, 0}, 1),
+                   {.label = "widely spread and masked values",
+                    .inputs = {given({2, 3}, {-1000, 1000, 999, -kInf, 2, 1})},
+                    .forward = [](const std::vector<Tensor>& in) { return softmax(in[0], -1); },
+                    .reference = along(-1, [](double x, double lse) { return std::exp(x - lse); }),
+                    .differentiable = false},
+                   {.label = "a row of -inf is nan",
+                    .inputs = {given({2, 2}, {-kInf, -kInf, 1, 1})},
+                    .forward = [](const std::vector<Tensor>& in) { return softmax(in[0], -1); },
+                    .reference =
+                        [](const std::vector<Values>&) {
+                          Values y({2, 2});
+                          y.data = {std::nan(""), std::nan(""), 0.5, 0.5};
+                          return y;
+                        },
+                    .differentiable = false}},
+                  {{"dim",
+                    [] {
+                      softmax(zeros({2, 3}), 2);
+                    },
+                    "softmax: dim out of range: 2 (expected -2 to 1)"},
+                   {"integers",
+                    [] {
+                      softmax(zeros({2, 3}, DType::int64), 1);
+                    },
+                    "softmax: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
+                 {"log_softmax",
+                  {log_softmax_sample("last dim", {2, 3, 4}, -1),
+                   log_softmax_sample("first dim", {2, 3, 4}, 0),
+                   log_softmax_sample("middle dim", {2, 3, 4}, 1),
+                   log_softmax_sample("a number", {}, -1),
+                   log_softmax_sample("a long row", {2, 67}, 1),
+                   log_softmax_sample("no rows", {0, 3}, 1),
+                   log_softmax_sample("empty rows", {3, 0}, 1),
+                   {.label = "widely spread values",
+                    .inputs = {given({2, 3}, {-1000, 1000, 999, -50, 2, 1})},
+                    .forward = [](const std::vector<Tensor>& in) { return log_softmax(in[0], -1); },
+                    .reference = along(-1, [](double x, double lse) { return x - lse; }),
+                    .differentiable = false}},
+                  {{"dim",
+                    [] {
+                      log_softmax(zeros({2, 3}), -3);
+                    },
+                    "log_softmax: dim out of range: -3 (expected -2 to 1)"},
+                   {"integers",
+                    [] {
+                      log_softmax(zeros({2, 3}, DType::int64), 1);
+                    },
+                    "log_softmax: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
+                 {"logsumexp",
+                  {logsumexp_sample("last dim", {2, 3, 4}, 2, false),
+                   logsumexp_sample("first dim", {2, 3, 4}, 0, false),
+                   logsumexp_sample("middle dim kept", {2, 3, 4}, 1, true),
+                   logsumexp_sample("two dims", {2, 3, 4}, {0, 2}, false),
+                   logsumexp_sample("all dims", {2, 3, 4}, {}, false),
+                   logsumexp_sample("all dims kept", {3, 4}, {}, true),
+                   logsumexp_sample("no rows", {0, 3}, 1, false),
+                   {.label = "over nothing",
+                    .inputs = {{{3, 0}}},
+                    .forward = [](const std::vector<Tensor>& in) { return logsumexp(in[0], 1); },
+                    .reference =
+                        [](const std::vector<Values>&) {
+                          Values y(3);
+                          y.data = {-kInf, -kInf, -kInf};
+                          return y;
+                        },
+                    .differentiable = false},
+                   {.label = "widely spread values and a row of -inf",
+                    .inputs = {given({2, 3}, {-1000, 1000, 999, -kInf, -kInf, -kInf})},
+                    .forward = [](const std::vector<Tensor>& in) { return logsumexp(in[0], -1); },
+                    .reference =
+                        [](const std::vector<Values>&) {
+                          Values y(2);
+                          y.data = {1000 + std::log1p(std::exp(-1.0)), -kInf};
+                          return y;
+                        },
+                    .differentiable = false}},
+                  {{"dim",
+                    [] {
+                      logsumexp(zeros({2, 3}), 5);
+                    },
+                    "logsumexp: dim out of range: 5 (expected -2 to 1)"},
+                   {"repeated dim",
+                    [] {
+                      logsumexp(zeros({2, 3}), {1, -1});
+                    },
+                    "logsumexp: dim -1 appears twice in [1, -1]"}}}};
+});
 
 }  // namespace
 }  // namespace onestep

@@ -72,6 +72,36 @@ TEST_CASE("hostile: there are more than 400 command lines") {
   CHECK(lines > 400);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)  // they take terabytes themselves
+#define LIMITED_MEMORY
+namespace {
+
+// The program where no more than `kib` KiB of addresses are to be had.
+ProcessResult limited(int kib, const Strings& arguments) {
+  Strings command{"sh", "-c", "ulimit -v " + std::to_string(kib) + "; exec \"$0\" \"$@\"", ONESTEP_BINARY_DIR "/onestep"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return run_process(command, {.environment = {{"GOMP_SPINCOUNT", "1000"}}});
+}
+
+}  // namespace
+
+TEST_CASE("hostile: too little memory to start in") {
+  int started = 0;
+  bool loading = false;  // with less the system ends what it could not even begin to load
+  for (int kib = 4000; started < 8 && kib < 1'000'000; kib += 250) {
+    CAPTURE(kib);
+    const ProcessResult result = limited(kib, {"version"});
+    loading = loading || result.status == 127;  // the system's loader could not go on, and said so
+    started += result.status == 0;
+    if (loading && result.status != 127 && result.status != 0) {
+      CHECK(result.status == 2);
+      CHECK(result.err == "onestep: out of memory (try a smaller model, batch or context)\n");
+    }
+  }
+  CHECK(started == 8);
+}
+#endif
+
 TEST_CASE("hostile: more memory and more threads than there are get one sentence before training starts") {
   const Place place;
   place.write("huge.json",
@@ -82,18 +112,13 @@ TEST_CASE("hostile: more memory and more threads than there are get one sentence
   CHECK(huge.err.starts_with("onestep: " + place.path("huge.json") + ": training needs about "));
   CHECK(huge.err.ends_with(" MiB left (a smaller model, batch_size or context_length needs less)\n"));
   CHECK_FALSE(fs::exists(place.path("out")));
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)  // they take terabytes themselves
-  const auto limited = [&](const std::string& kib, Strings arguments) {
-    arguments.insert(arguments.begin(),
-                     {"sh", "-c", "ulimit -v " + kib + "; exec \"$0\" \"$@\"", ONESTEP_BINARY_DIR "/onestep"});
-    return run_process(arguments, {.environment = {{"GOMP_SPINCOUNT", "1000"}}});
-  };
-  const ProcessResult threads = limited("1000000", {"--threads", "1000", "eval", place.path("run")});
+#ifdef LIMITED_MEMORY
+  const ProcessResult threads = limited(1000000, {"--threads", "1000", "eval", place.path("run")});
   CHECK(threads.status == 2);
   CHECK(threads.err.starts_with("onestep: threads: the system lets "));
   CHECK(threads.err.ends_with(" run at once, not 1000: Resource temporarily unavailable (set --threads or OMP_NUM_THREADS)\n"));
   const ProcessResult batch =
-      limited("1000000", {"train", place.path("config.json"), "--set", "train.batch_size=1000000", "--out", place.path("out")});
+      limited(1000000, {"train", place.path("config.json"), "--set", "train.batch_size=1000000", "--out", place.path("out")});
   CHECK(batch.status == 2);
   CHECK(batch.err.starts_with("onestep: " + place.path("config.json") + ": training needs about "));
 #endif
