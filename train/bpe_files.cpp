@@ -226,6 +226,11 @@ std::string merges_text(const BpeVocabulary& vocabulary) {
   return out;
 }
 
+void write_bpe_folder(const std::string& folder, const BpeVocabulary& vocabulary) {
+  write_file(std::filesystem::path(folder) / "vocab.json", vocab_json_text(vocabulary));
+  write_file(std::filesystem::path(folder) / "merges.txt", merges_text(vocabulary));
+}
+
 std::string bpe_to_json(const BpeVocabulary& vocabulary) {
   std::string out = R"({"kind": "bpe", "vocab": )" + vocab_json_text(vocabulary) + R"(, "merges": [)";
   for (size_t i = 0; i < vocabulary.merges.size(); ++i)

@@ -36,4 +36,7 @@ std::string bpe_to_json(const BpeVocabulary& vocabulary);
 std::string vocab_json_text(const BpeVocabulary& vocabulary);
 std::string merges_text(const BpeVocabulary& vocabulary);
 
+/// Writes the two into the folder, which is there. Throws IoError.
+void write_bpe_folder(const std::string& folder, const BpeVocabulary& vocabulary);
+
 }  // namespace onestep::train

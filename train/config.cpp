@@ -214,7 +214,7 @@ void set_kind_default(const Field& field, Config& config) {
 }
 
 void read_fields(const json& root, Config& config) {
-  std::set<std::string> given;
+  std::set<std::string>& given = config.origin.given;
   for (const Field& field : config_fields()) {
     const json* value = member(root, field);
     const bool applies = holds(field.when, config);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,7 @@ struct DistributedConfig {
 struct ConfigOrigin {
   std::string file = "config";              ///< or what stands for it
   std::map<std::string, std::string> sets;  ///< JSON pointer -> `--set a.b=value`
+  std::set<std::string> given;              ///< `a.b` of the keys that are no defaults
 
   /// `configs/x.json: /model/d_model`, or `--set model.d_model=3: /model/d_model` where the command line gave it.
   std::string at(const std::string& pointer) const;

@@ -162,7 +162,7 @@ std::vector<Field> data_fields() {
           .only(kind, {"text"}),
       field("data.tokenizer_path", in, &D::tokenizer_path,
             "folder with vocab.json and merges.txt (or encoder.json and vocab.bpe): GPT-2's, or one that `onestep tokenizer "
-            "train` has written")
+            "train` has written; or a run with such a tokenizer")
           .only("data.tokenizer", {"bpe"})
           .needed("data.tokenizer", {"bpe"})
           .changeable(),
@@ -267,7 +267,7 @@ std::vector<Field> train_fields() {
           .changeable(),
       field("train.init_from", in, &T::init_from,
             "a run, trained or imported, whose newest checkpoint gives the parameters to start from; the model section must be "
-            "that of the run, dropout apart, and a text is read with its tokenizer")
+            "that of the run, dropout apart, and a text is read with its tokenizer: data.tokenizer may be left out")
           .may_be_absent(),
       field("train.eval_every", in, &T::eval_every, "steps between evaluations; 0 is at the end only")
           .range(0, kMaxSteps)

@@ -123,7 +123,11 @@ class NoData : public Data {
 
 std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
   const DataConfig& data = config.data;
-  if (!tokenizer && data.tokenizer == "bpe") tokenizer = std::make_shared<BpeTokenizer>(read_bpe_folder(data.tokenizer_path));
+  if (!tokenizer && data.tokenizer == "bpe") {
+    tokenizer = open_tokenizer(data.tokenizer_path);
+    check<ConfigError>(tokenizer->kind() == "bpe", config.origin.at("/data/tokenizer_path"),
+                       ": must have a tokenizer of kind bpe: ", data.tokenizer_path, " has one of kind ", tokenizer->kind());
+  }
   const std::vector<std::string> files = data.text.empty() ? text_files(config) : std::vector<std::string>{};
   std::shared_ptr<const Tokens> tokens;
   try {

@@ -1,5 +1,6 @@
 #include "train/tokenizer.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "train/bpe_json.h"
@@ -102,6 +103,15 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
   const std::string text = read_file(path, kMaxTokenizerBytes);
   check<IoError>(!text.empty(), path, ": is empty");
   return parse_tokenizer(text, path);
+}
+
+std::unique_ptr<Tokenizer> open_tokenizer(const std::string& folder) {
+  const std::filesystem::path at = folder, of_run = at / "tokenizer.json";
+  const bool gpt2 = std::filesystem::exists(at / "vocab.json") || std::filesystem::exists(at / "encoder.json");
+  if (gpt2) return std::make_unique<BpeTokenizer>(read_bpe_folder(folder));
+  check<IoError>(std::filesystem::exists(of_run), folder,
+                 ": holds no tokenizer (neither tokenizer.json of a run, nor vocab.json and merges.txt)");
+  return load_tokenizer(of_run.string());
 }
 
 }  // namespace onestep::train

@@ -66,6 +66,10 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_v
 /// Reads a `tokenizer.json` of at most 64 MiB. Throws IoError if it is not what to_json() writes.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 
+/// The tokenizer of a folder: `tokenizer.json` of a run, or GPT-2's vocab.json and merges.txt (encoder.json and vocab.bpe),
+/// which win where both are there. Throws IoError.
+std::unique_ptr<Tokenizer> open_tokenizer(const std::string& folder);
+
 /// load_tokenizer on text; `source` stands for the file name in messages.
 std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view json, const std::string& source);
 

@@ -112,6 +112,17 @@ TEST_CASE("cli: generate continues ids where there is no text") {
   CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--format", "xml"}).starts_with("onestep: --format: xml not in {"));
 }
 
+TEST_CASE("cli: generate writes the ids that the tokenizer does not have as <id>") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "sentence", {"train.steps=1", "model.vocab_size=500"});  // of six words
+  const std::string text = generated(run, {"--prompt", "Your journey", "--tokens", "20"});
+  CHECK(text.starts_with("Your journey"));
+  CHECK(text.find('<') != std::string::npos);
+  const auto line = lines_of(generated(run, {"--prompt", "Your journey", "--tokens", "20", "--format", "json"})).at(0);
+  CHECK("Your journey" + line["text"].get<std::string>() + "\n" == text);
+  for (const int64_t id : line["ids"]) CHECK((id < 6 || text.find('<' + std::to_string(id) + '>') != std::string::npos));
+}
+
 TEST_CASE("cli: generate refuses what is no run and a text outside the vocabulary") {
   const TemporaryFolder folder;
   const std::string path = folder.path().string();

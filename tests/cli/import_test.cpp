@@ -144,3 +144,45 @@ TEST_CASE("cli: a run without progress stops early and keeps its best checkpoint
             .status == 0);
   CHECK(fs::exists(run / "checkpoints/step-12"));
 }
+
+TEST_CASE("cli: a run's byte-pair encoding goes with it into a run that trains it further, and into an export") {
+  const TemporaryFolder folder;
+  const auto path = [&](const char* name) { return (folder.path() / name).string(); };
+  const std::string bpe = ONESTEP_SOURCE_DIR "/tests/goldens/bpe", text = ONESTEP_SOURCE_DIR "/README.md";
+  const auto train = [&](const std::string& out, std::vector<std::string> sets) {
+    std::vector<std::string> command{"train", ONESTEP_SOURCE_DIR "/configs/text.json", "--quiet", "--out", out};
+    sets.insert(sets.end(), {"data.path=" + text, "train.steps=2", "model.kind=gpt", "model.num_layers=1", "model.d_model=8",
+                             "model.num_heads=2", "schedule.kind=constant", "schedule.warmup_steps=0"});
+    for (const std::string& set : sets) command.insert(command.end(), {"--set", set});
+    return run_onestep(command);
+  };
+  const auto same_tokenizer = [&](const char* file) {
+    return fs::exists(folder.path() / file) && read(folder.path() / file) == read(folder.path() / "first/tokenizer.json");
+  };
+  CHECK(train(path("first"), {"data.tokenizer=bpe", "data.tokenizer_path=" + bpe}).status == 0);
+
+  CHECK(train(path("second"), {"train.init_from=" + path("first"), "data.tokenizer=null"}).status == 0);
+  CHECK(same_tokenizer("second/tokenizer.json"));
+  CHECK(run_onestep({"train", "--resume", path("second"), "--set", "train.steps=3"}).status == 0);
+  const ProcessResult other = train(path("x"), {"train.init_from=" + path("first"), "data.tokenizer=byte"});
+  CHECK(other.status == 2);
+  CHECK(other.err == "onestep: --set data.tokenizer=byte: /data/tokenizer: must be bpe, that of " + path("first") +
+                         ": got byte (leave it out)\n");
+
+  CHECK(train(path("third"), {"data.tokenizer=bpe", "data.tokenizer_path=" + path("first")}).status == 0);
+  CHECK(same_tokenizer("third/tokenizer.json"));
+  CHECK(train(path("bytes"), {"data.tokenizer=byte"}).status == 0);
+  const ProcessResult bytes = train(path("x"), {"data.tokenizer=bpe", "data.tokenizer_path=" + path("bytes")});
+  CHECK(bytes.status == 2);
+  CHECK(
+      contains(bytes.err, ": /data/tokenizer_path: must have a tokenizer of kind bpe: " + path("bytes") + " has one of kind"));
+
+  const ProcessResult exported = run_onestep({"export", path("second"), path("out")});
+  CHECK(exported.status == 0);
+  CHECK(contains(exported.out, "tokenizer    bpe, in vocab.json and merges.txt\n"));
+  CHECK(run_onestep({"import", path("out"), "--out", path("back")}).status == 0);
+  CHECK(same_tokenizer("back/tokenizer.json"));
+  const ProcessResult none = run_onestep({"export", path("bytes"), path("out2")});
+  CHECK(contains(none.out, "tokenizer    byte: not written (GPT-2's files are for bpe)\n"));
+  CHECK_FALSE(fs::exists(folder.path() / "out2/vocab.json"));
+}

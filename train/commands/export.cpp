@@ -1,6 +1,7 @@
 #include <iostream>
 #include <memory>
 
+#include "train/bpe_tokenizer.h"
 #include "train/commands/commands.h"
 #include "train/commands/trained_run.h"
 #include "train/gpt2_files.h"
@@ -24,7 +25,16 @@ int export_gpt2(const Options& options) {
   for (const auto& [name, tensor] : gpt2.state)
     if (name == "transformer.wte.weight") gpt2.model.vocab_size = tensor.size(0);  // the config leaves it to the data
   write_gpt2(folder, gpt2, options.quiet);
-  std::cout << "checkpoint   " << found.folder.string() << '\n' << "written to   " << folder.string() << '\n';
+  const auto tokenizer = load_run_tokenizer(run);
+  const auto* const bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get());
+  if (bpe != nullptr) write_bpe_folder(folder, bpe->vocabulary());
+  std::cout << "tokenizer    "
+            << (bpe != nullptr         ? "bpe, in vocab.json and merges.txt"
+                : tokenizer != nullptr ? tokenizer->kind() + ": not written (GPT-2's files are for bpe)"
+                                       : "none")
+            << '\n'
+            << "checkpoint   " << found.folder.string() << '\n'
+            << "written to   " << folder.string() << '\n';
   return 0;
 }
 
@@ -34,7 +44,10 @@ void add_export(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("export", "Write a run's GPT as GPT2LMHeadModel.from_pretrained reads it");
   command->add_option("RUN", options->run, "The run folder")->required();
-  command->add_option("DIR", options->folder, "The folder to write config.json and model.safetensors into")->required();
+  command
+      ->add_option("DIR", options->folder,
+                   "The folder to write config.json and model.safetensors into, and the vocab.json and merges.txt of a bpe run")
+      ->required();
   add_checkpoint_option(*command, options->checkpoint);
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->callback([options, &action] { action = [options] { return export_gpt2(*options); }; });

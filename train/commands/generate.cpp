@@ -77,7 +77,7 @@ std::vector<int64_t> prompt_of(const Options& options, const LoadedRun& run) {
   }
 }
 
-/// Tokens as text: in the words of the tokenizer, else their ids.
+/// Tokens as text: in the words of the tokenizer, else their ids; `<58>` for an id that the tokenizer does not have.
 class TokenText {
  public:
   explicit TokenText(const Tokenizer* tokenizer) : tokenizer_(tokenizer) {}
@@ -85,6 +85,10 @@ class TokenText {
   /// What the text grows by with this token; whole characters only.
   std::string add(int64_t id) {
     std::string piece;
+    if (tokenizer_ && id >= tokenizer_->vocab_size()) {  // a model may know more tokens than the data
+      last_.reset();
+      return stream_.add('<' + std::to_string(id) + '>');
+    }
     if (tokenizer_) {
       // What a word adds depends on the one before it: a space or none.
       const std::vector<int64_t> both = {last_.value_or(id), id};

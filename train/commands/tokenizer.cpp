@@ -35,15 +35,6 @@ ReadBytes reader(const std::string& name, std::shared_ptr<InputFile> file = null
   return [file](char* to, size_t count) { return file->read_some(to, count); };
 }
 
-// The tokenizer of a run, or of a folder with GPT-2's files.
-std::unique_ptr<Tokenizer> open_tokenizer(const std::string& where) {
-  const fs::path json = fs::path(where) / "tokenizer.json";
-  const bool gpt2 = fs::exists(fs::path(where) / "vocab.json") || fs::exists(fs::path(where) / "encoder.json");
-  if (!gpt2 && fs::exists(json)) return load_tokenizer(json.string());
-  check<IoError>(gpt2, where, ": holds no tokenizer (neither tokenizer.json of a run, nor vocab.json and merges.txt)");
-  return std::make_unique<BpeTokenizer>(read_bpe_folder(where));
-}
-
 int encode(const Options& options) {
   const auto tokenizer = open_tokenizer(options.tokenizer);
   const bool json = options.format == "json";
@@ -121,8 +112,7 @@ int train(const Options& options) {
   std::error_code error;
   fs::create_directories(options.out, error);
   check<IoError>(!error, options.out, ": cannot be made: ", error.message());
-  write_file(fs::path(options.out) / "vocab.json", vocab_json_text(vocabulary));
-  write_file(fs::path(options.out) / "merges.txt", merges_text(vocabulary));
+  write_bpe_folder(options.out, vocabulary);
   const auto size = static_cast<int64_t>(vocabulary.tokens.size());
   std::cout << "tokens       " << grouped(static_cast<double>(size))
             << (size < options.vocab_size ? " (no other pair occurs twice)" : "") << '\n'

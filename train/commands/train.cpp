@@ -153,9 +153,18 @@ void check_starts_from(const FoundCheckpoint& found, const Config& config) {
   }
 }
 
+/// The text is read with the tokenizer of the run that it trains further; refuses a config that names another.
+void take_tokenizer(DataConfig& data, const Tokenizer& tokenizer, const ConfigOrigin& origin, const fs::path& from) {
+  const std::string kind = tokenizer.kind();
+  check<ConfigError>(!origin.given.contains("data.tokenizer") || data.tokenizer == kind, origin.at("/data/tokenizer"),
+                     ": must be ", kind, ", that of ", from.string(), ": got ", data.tokenizer, " (leave it out)");
+  data.tokenizer = kind;
+  if (kind == "bpe" && data.tokenizer_path.empty()) data.tokenizer_path = from.string();
+}
+
 /// The trainer of a new run, which starts from random parameters or from those of the run train.init_from.
 std::unique_ptr<Trainer> make_trainer(const Options& options, const std::shared_ptr<Communicator>& ranks) {
-  const Config config = load_config(options.config, options.sets);
+  Config config = load_config(options.config, options.sets);
   const bool quiet = options.quiet || !ranks->is_root();
   check<ConfigError>(config.data.kind != "none", config.origin.at("/data/kind"),
                      ": none: there is nothing to train on (give --set data.kind=text --set data.path=FILE)");
@@ -164,12 +173,7 @@ std::unique_ptr<Trainer> make_trainer(const Options& options, const std::shared_
   const FoundCheckpoint found = find_checkpoint(from, "last");
   check_starts_from(found, config);
   const auto tokenizer = config.data.kind == "text" ? load_run_tokenizer(from) : nullptr;
-  check<ConfigError>(tokenizer == nullptr || tokenizer->kind() == config.data.tokenizer, config.origin.at("/data/tokenizer"),
-                     ": must be ", tokenizer == nullptr ? "" : tokenizer->kind(), ", that of ", from.string(), ": got ",
-                     config.data.tokenizer,
-                     tokenizer != nullptr && tokenizer->kind() == "bpe"
-                         ? " (--set data.tokenizer=bpe --set data.tokenizer_path=FOLDER, that of its vocab.json)"
-                         : "");
+  if (tokenizer != nullptr) take_tokenizer(config.data, *tokenizer, config.origin, from);
   auto trainer = std::make_unique<Trainer>(config, tokenizer, quiet, ranks);
   load_model(trainer->model(), found);
   return trainer;
