@@ -57,7 +57,7 @@ TEST_CASE("readme: the example prints what the README says on every instruction 
 TEST_CASE("readme: the table lists the commands of the program") {
   const std::set<std::string> table = matches(read("README.md"), R"(^\| `([a-z-]+)[^|]*\|)");
   const std::string help = run_onestep({"--help"}).out;
-  CHECK(table == matches(help.substr(help.find("Subcommands:")), "^  ([a-z-]+) "));
+  CHECK(table == matches(help.substr(help.find("\nCommands:")), "^  ([a-z-]+) "));
 }
 
 TEST_CASE("readme: links lead to files") {

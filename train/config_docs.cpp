@@ -125,7 +125,8 @@ std::string schema_json() {
 std::string config_help() {
   std::string out = "Keys of the config file (on the command line: --set section.key=value)\n";
   for (const Field& field : config_fields()) {
-    out += "\n" + field.path + ": " + expected(field) + "; default: " + default_words(field) + "\n";
+    out += "\n" + field.path + ": " + expected(field);
+    out += (default_words(field).starts_with("required") ? "; " : "; default: ") + default_words(field) + "\n";
     if (!field.when.empty()) out += "    only for " + applies_to(field) + "\n";
     out += "    " + field.doc + (field.may_change ? " (may change on resume)" : "") + "\n";
   }

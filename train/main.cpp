@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "autograd/error.h"
 #include "autograd/kernels/parallel.h"
 #include "train/commands/commands.h"
+#include "train/commands/help.h"
 #include "train/files.h"
 #include "train/suggest.h"
 #include "train/utf8.h"
@@ -28,7 +30,7 @@ constexpr void (*kCommands[])(CLI::App&, commands::Action&) = {
     commands::add_train,  commands::add_eval,       commands::add_generate,  commands::add_tokenizer, commands::add_import,
     commands::add_export, commands::add_book,       commands::add_gradcheck, commands::add_inspect,   commands::add_graph,
     commands::add_report, commands::add_export_csv, commands::add_bench,     commands::add_schema,    commands::add_completion,
-    commands::add_man,    commands::add_version,
+    commands::add_man,    commands::add_help,       commands::add_version,
 };
 
 constexpr int kBadInput = 2;
@@ -84,8 +86,9 @@ int run(int argc, char** argv) {
   CLI::App app{
       "Understand attention and train small language models on the CPU you have.\n"
       "Results go to stdout, progress to stderr. Exit status: 0 done, 1 a check failed or training diverged,\n"
-      "2 bad input, 130 interrupted after saving.",
+      "2 bad input, 130 interrupted (training finishes its step and saves first; a second signal ends it at once).",
       "onestep"};
+  app.formatter(std::make_shared<commands::HelpFormatter>());
   app.require_subcommand(1);
   app.fallthrough();  // `--threads` may stand before or after the command
   app.set_version_flag("--version", "onestep " ONESTEP_VERSION);
@@ -96,9 +99,13 @@ int run(int argc, char** argv) {
   commands::Action action;
   for (const auto add : kCommands) add(app, action);
   for (auto* command : app.get_subcommands({})) {
-    const std::string footer = command->get_footer();
-    command->footer("Every command also takes --threads N." + (footer.empty() ? "" : "\n\n" + footer));
+    command->group("Commands");
+    for (auto* second : command->get_subcommands({})) second->group("Commands");
   }
+  app.footer(  // last: a command would begin with it
+
+      "`onestep COMMAND --help` has the options of a command, `onestep man | man -l -` all of this. In a checkout ./onestep\n"
+      "builds what is needed first, and also knows: ./onestep test (the whole test suite), ./onestep exercise [N].");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

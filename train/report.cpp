@@ -46,8 +46,13 @@ ordered_json run_json(const ReportRun& run) {
     for (const auto& [name, weights] : run.attention->layers)
       attention["layers"].push_back({{"name", name}, {"heads", heads_json(weights)}});
   }
-  return {{"name", run.name},         {"facts", run.facts},   {"metrics", ordered_json::parse(run.metrics)},
-          {"parameters", parameters}, {"config", run.config}, {"attention", attention},
+  return {{"name", run.name},
+          {"facts", run.facts},
+          {"metrics", ordered_json::parse(run.metrics)},
+          {"evaluated_on", run.evaluated_on},
+          {"parameters", parameters},
+          {"config", run.config},
+          {"attention", attention},
           {"samples", samples}};
 }
 

@@ -26,6 +26,7 @@ struct ReportRun {
   std::string config = {};  ///< The text of config.json.
   std::optional<AttentionMaps> attention = {};
   std::vector<Sample> samples = {};
+  std::string evaluated_on = "validation data";  ///< Data::evaluates_on()
 };
 
 /// Reads a run folder, config and metrics; parameters, the attention on one sample of what it is evaluated on and continuations

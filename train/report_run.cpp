@@ -42,19 +42,21 @@ std::vector<double> column(const std::vector<json>& rows, const char* key) {
   return values;
 }
 
-/// What metrics.jsonl says of the run as a whole.
-Facts metric_facts(const std::vector<json>& rows) {
+/// What metrics.jsonl says of the run as a whole, of which so many steps are known to be done; `evaluation` is what its
+/// val_loss is called.
+Facts metric_facts(const std::vector<json>& rows, int64_t steps_done, const std::string& evaluation) {
   Facts facts;
-  const auto last = [&](const char* name, const char* key, double factor, int digits, const std::string& unit) {
+  const auto last = [&](const std::string& name, const char* key, double factor, int digits, const std::string& unit) {
     const std::vector<double> values = column(rows, key);
     if (!values.empty()) facts.emplace_back(name, grouped(factor * values.back(), digits) + unit);
   };
-  if (const auto steps = column(rows, "step"); !steps.empty()) facts.emplace_back("steps", grouped(steps.back() + 1));
+  if (const auto steps = column(rows, "step"); !steps.empty())
+    facts.emplace_back("steps", grouped(std::max(steps.back() + 1, static_cast<double>(steps_done))));
   last("training loss", "loss", 1, 4, "");
-  last("validation loss", "val_loss", 1, 4, "");
+  last(evaluation + " loss", "val_loss", 1, 4, "");
   if (const auto losses = column(rows, "val_loss"); !losses.empty())
-    facts.emplace_back("best validation loss", grouped(*std::min_element(losses.begin(), losses.end()), 4));
-  last("validation accuracy", "val_accuracy", 100, 2, " %");
+    facts.emplace_back("best " + evaluation + " loss", grouped(*std::min_element(losses.begin(), losses.end()), 4));
+  last(evaluation + " accuracy", "val_accuracy", 100, 2, " %");
   last("time", "seconds", 1, 1, " s");
   if (auto speeds = column(rows, "tokens_per_second"); !speeds.empty()) {
     std::nth_element(speeds.begin(), speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2), speeds.end());
@@ -106,7 +108,9 @@ AttentionMaps attention_maps(Trainer& trainer) {
 ReportRun read_report_run(const fs::path& run, Trainer* trainer) {
   ReportRun report{.name = run.filename().string()};
   const std::vector<json> rows = read_metrics(run.string());
-  report.facts = metric_facts(rows);
+  if (trainer != nullptr) report.evaluated_on = trainer->data().evaluates_on();
+  report.facts = metric_facts(rows, trainer != nullptr ? trainer->steps_done() : 0,
+                              report.evaluated_on.starts_with("training") ? "evaluation" : "validation");
   add_summary(run, report.facts);
   report.metrics = thinned(rows).dump();
   report.config = read_file((run / "config.json").string(), kMaxConfigBytes);

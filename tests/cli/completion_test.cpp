@@ -42,7 +42,7 @@ Words matches(const std::string& text, const char* pattern) {
 
 Words commands() {
   const std::string help = run_onestep({"--help"}).out;
-  return matches(help.substr(help.find("Subcommands:")), "^  ([a-z-]+) ");
+  return matches(help.substr(help.find("\nCommands:")), "^  ([a-z-]+) ");
 }
 
 /// The long options of `onestep COMMAND --help`.

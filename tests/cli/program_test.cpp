@@ -38,7 +38,7 @@ TEST_CASE("cli: help goes to stdout and lists the commands") {
 
 TEST_CASE("cli: every listed command has its own help") {
   const std::string help = run_onestep({"--help"}).out;
-  size_t at = help.find("Subcommands:\n") + sizeof "Subcommands:\n" - 1;
+  size_t at = help.find("\nCommands:\n") + sizeof "\nCommands:\n" - 1;
   int commands = 0;
   for (; at < help.size() && help.compare(at, 2, "  ") == 0; at = help.find('\n', at) + 1) {
     if (help[at + 2] == ' ') continue;  // a wrapped description
@@ -49,9 +49,14 @@ TEST_CASE("cli: every listed command has its own help") {
     CHECK(result.err == "");
     CHECK(contains(result.out, "Usage: onestep " + name));
     CHECK(contains(result.out, "--threads N"));
+    CHECK(run_onestep({"help", name}).out == result.out);
     ++commands;
   }
-  CHECK(commands >= 1);
+  CHECK(commands >= 18);
+  CHECK(run_onestep({"help"}).out == help);
+  CHECK(run_onestep({"help", "bench", "step"}).out == run_onestep({"bench", "step", "--help"}).out);
+  expect_refused({"help", "trian"}, "help: unknown command trian (did you mean train?)");
+  expect_refused({"help", "bench", "x"}, "help: unknown command x (see onestep bench --help)");
 }
 
 TEST_CASE("cli: version prints the instruction set and the threads in use") {

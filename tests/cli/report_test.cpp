@@ -49,6 +49,11 @@ seen.log = loss().querySelector("path.curve").getAttribute("d") !== linear;
 document.getElementById("smoothing").value = 0;
 document.getElementById("smoothing").dispatchEvent(new Event("input"));
 seen.curves = loss().querySelectorAll("path.curve").length;
+const numbers = (title, axis) =>
+  [...document.querySelectorAll(`figure[data-title="${title}"] text[text-anchor=${axis}]`)].map((text) => text.textContent);
+seen.steps = numbers("loss", "middle");
+seen.lr = numbers("learning rate", "end");
+seen.accuracy = numbers("accuracy", "end").every((text) => 0 <= Number(text) && Number(text) <= 1);
 over(document.querySelector(".heads canvas"));
 seen.map = document.getElementById("tip").textContent;
 seen.heads = document.querySelectorAll(".heads canvas").length;
@@ -143,8 +148,9 @@ TEST_CASE("cli: the report of two runs works in a browser on a desk and on a pho
     CHECK(contains(title, R"("summary":"|a|b")"));
     CHECK(contains(title, R"("points":"30 30 3 30 30 3")"));  // of each run: loss, smoothed, validation
     CHECK(contains(title, R"("hover":"a loss: )"));
-    CHECK(contains(title, "; b validation: "));
+    CHECK(contains(title, "; b evaluation on training tokens: "));
     CHECK(contains(title, R"("log":true,"curves":4)"));
+    CHECK(contains(title, R"("steps":["0","10","20"],"lr":["0","0.005","0.01","0.015","0.02"],"accuracy":true)"));
     CHECK(contains(title, " looks at "));
     CHECK(contains(title, R"("samples":"Your journey|Your journey|)"));  // the beginning of what it is evaluated on
     CHECK(contains(title, R"("wide":false,"errors":[])"));

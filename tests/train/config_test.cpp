@@ -367,7 +367,8 @@ TEST_CASE("config: every key has a row in help and a default that its own row al
   const std::string help = config_help();
   for (const Field& field : config_fields()) {
     CAPTURE(field.path);
-    CHECK(help.find("\n" + field.path + ": " + expected(field) + "; default: ") != std::string::npos);
+    CHECK(help.find("\n" + field.path + ": " + expected(field) + (field.required.empty() ? "; default: " : "; required")) !=
+          std::string::npos);
     CHECK(find_field(field.path) == &field);
     CHECK(!field.doc.empty());
     if (!field.choices.empty() && field.required.empty()) {

@@ -20,7 +20,7 @@ inline std::vector<const CLI::App*> all_subcommands(const CLI::App& app) {
 
 /// Adds `--set KEY=VALUE`, repeatable, which overrides values of the config; `example` is one.
 inline void add_set_option(CLI::App& command, std::vector<std::string>& sets, const std::string& example) {
-  command.add_option("--set", sets, "Override a config value: --set " + example + " (repeatable)")
+  command.add_option("--set", sets, "Override a config value: --set " + example)
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }
@@ -38,6 +38,7 @@ void add_export_csv(CLI::App& app, Action& action);
 void add_schema(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);
 void add_man(CLI::App& app, Action& action);
+void add_help(CLI::App& app, Action& action);
 void add_version(CLI::App& app, Action& action);
 void add_gradcheck(CLI::App& app, Action& action);
 void add_book(CLI::App& app, Action& action);

@@ -173,7 +173,7 @@ void add_generate(CLI::App& app, Action& action) {
     return command->add_option(name, value, doc)->type_name("N");
   };
   command->add_option("RUN", options->run, "The run folder")->required();
-  command->add_option("--prompt", options->prompt, "The text to continue")->type_name("TEXT");
+  command->add_option("--prompt", options->prompt, "The text to continue; this or --prompt-ids is needed")->type_name("TEXT");
   command->add_option("--prompt-ids", options->prompt_ids, "The token ids to continue: 1,2,3")->type_name("IDS");
   number("--tokens", options->generate.tokens, "Tokens to generate")
       ->required()

@@ -1,8 +1,10 @@
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "train/commands/commands.h"
+#include "train/commands/help.h"
 
 namespace onestep::train::commands {
 namespace {
@@ -28,8 +30,15 @@ threads to use where \-\-threads is not given
 .B ONESTEP_ISA
 forces an instruction set: generic, avx2 or avx512. Neither changes a bit of a result.
 .TP
-.B ONESTEP_CACHE
-folder for the tokens of texts; without it $XDG_CACHE_HOME/onestep or ~/.cache/onestep
+.B ONESTEP_CACHE, XDG_CACHE_HOME
+tokens of texts are kept in $ONESTEP_CACHE, else in $XDG_CACHE_HOME/onestep, else in ~/.cache/onestep
+.TP
+.B NO_COLOR
+if set, nothing is written in colour
+.TP
+.B GOMP_SPINCOUNT, OMP_WAIT_POLICY
+how long an idle thread of OpenMP waits awake. If neither is set the program takes a GOMP_SPINCOUNT of 30000 (about 100 us), so that
+it is not slow where the cores have other work, too.
 .SH FILES
 .TP
 .I runs/NAME/config.json
@@ -41,6 +50,9 @@ val_accuracy
 .TP
 .I runs/NAME/checkpoints/step\-N/model.safetensors
 the parameters under their PyTorch names
+.TP
+.I runs/NAME/report.html
+a page about the run, to open in a browser
 .SH EXAMPLES
 .nf
 onestep train configs/next_token.json
@@ -48,7 +60,13 @@ onestep train configs/text.json \-\-set data.path=FILE \-\-set model.num_heads=4
 onestep eval runs/four_heads
 onestep tokenizer train FILE \-\-vocab\-size 4096 \-\-out bpe
 onestep book 3.5
+mpirun \-n 2 onestep train configs/next_token.json
 .fi
+.SH SEE ALSO
+.BR mpirun (1),
+.BR tensorboard (1),
+.BR dot (1),
+and the pages in the folder docs of the source: config.md has every key of the config file, formats.md every file of a run.
 )";
 
 /// Text as roff takes it: a backslash is printed, a dot or quote at the beginning of a line is no request.
@@ -76,27 +94,30 @@ std::string option_head(const CLI::Option& option) {
 void print_options(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_name() == "--help" && app.get_parent() != nullptr) continue;  // said once
-    std::cout << ".TP\n" << option_head(*option) << '\n' << roff(option->get_description()) << '\n';
+    std::cout << ".TP\n" << option_head(*option) << '\n' << roff(HelpFormatter().make_option_desc(option)) << '\n';
   }
 }
 
-/// Paragraphs; indented lines stay lines of their own.
+/// Paragraphs; each indented line is a line of its own, under the one before.
 void print_text(const std::string& text) {
   std::istringstream lines(text);
+  bool indented = false;
   for (std::string line; std::getline(lines, line);) {
+    const bool was_indented = std::exchange(indented, line.starts_with("    "));
+    if (indented != was_indented) std::cout << (indented ? ".RS 4\n" : ".RE\n");
     if (line.empty())
       std::cout << ".PP\n";
-    else if (line.starts_with("    "))
-      std::cout << ".br\n\\ \\ \\ \\ " << roff(line.substr(4)) << '\n';
     else
-      std::cout << roff(line) << '\n';
+      std::cout << (was_indented ? ".br\n" : "") << roff(indented ? line.substr(4) : line) << '\n';
   }
+  if (indented) std::cout << ".RE\n";
 }
 
 /// A command's paragraph; those of its own subcommands follow.
 void print_command(const CLI::App& command, const std::string& name) {
-  std::cout << ".SS " << roff(name) << '\n';
-  print_text(command.get_description());
+  const std::string usage = HelpFormatter().make_usage(&command, name);
+  std::cout << ".SS " << roff(name) << "\n.B " << roff(usage.substr(usage.find(": ") + 2)) << ".PP\n";
+  print_text(command.get_description() + '.');
   print_options(command);
   std::cout << ".PP\n";
   print_text(command.get_footer());

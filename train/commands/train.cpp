@@ -312,8 +312,8 @@ void add_train(CLI::App& app, Action& action) {
       command
           ->add_option(
               "--resume", options->resume,
-              "Go on with an interrupted or finished run, with its own config; --set may change what docs/config.md says "
-              "may change")
+              "Go on with an interrupted or finished run, with its own config: without CONFIG and --out; --set may change "
+              "what docs/config.md says may change")
           ->type_name("RUN")
           ->excludes(config)
           ->excludes(out);

@@ -1,5 +1,5 @@
 "use strict";
-// Draws the page from the JSON in #data: {runs: [{name, facts, metrics, parameters, config, attention, samples}]}.
+// Draws the page from the JSON in #data: {runs: [{name, facts, metrics, evaluated_on, parameters, config, attention, samples}]}.
 const runs = JSON.parse(document.getElementById("data").textContent).runs;
 const find = (id) => document.getElementById(id);
 const color = (run) => `var(--run-${run % 6})`;
@@ -49,14 +49,14 @@ function smoothed(curve, share) {
   });
 }
 
-/** About `count` round numbers over a range; powers of ten on a logarithmic axis that spans some. */
-function ticks(low, high, count, log) {
+/** About `count` round numbers, `least` or more apart, over a range; powers of ten on a logarithmic axis that spans some. */
+function ticks(low, high, count, log, least = 0) {
   if (log && high / low > 30) {
     const found = [];
     for (let e = Math.ceil(Math.log10(low)); 10 ** e <= high; ++e) found.push(10 ** e);
     return found;
   }
-  const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
+  const rough = Math.max(least, (high - low) / count), power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough);
   const found = [];
   for (let i = Math.ceil(low / step); i * step <= high * (1 + 1e-12); ++i) found.push(i * step);
@@ -71,18 +71,19 @@ function range(values, log) {
     high = Math.max(high, value);
   }
   if (low > high) return log ? [0.1, 1] : [0, 1];
-  if (low === high) return log ? [low / 2, high * 2] : [low - 0.5, high + 0.5];
-  return [low, high];
+  if (low < high) return [low, high];
+  if (log) return [low / 2, low * 2];
+  return low === 0 ? [0, 1] : [Math.min(0, 2 * low), Math.max(0, 2 * low)];
 }
 
 const kWidth = 520, kHeight = 260, kLeft = 62, kRight = 10, kTop = 8, kBottom = 24;
 
-/** Draws curves {run, label, points, kind} into a figure; hovering shows the values at the nearest step. */
-function chart(figure, curves, log) {
+/** Draws curves {run, label, points, kind} into a figure; hovering shows the values at the nearest step. None is above `most`. */
+function chart(figure, curves, log, most = Infinity) {
   figure.querySelector("svg")?.remove();
   const svg = element(figure, "svg", { viewBox: `0 0 ${kWidth} ${kHeight}`, role: "img" });
   const [left, right] = range(curves.flatMap((curve) => curve.points.map((p) => p[0])), false);
-  const [low, high] = range(curves.flatMap((curve) => curve.points.map((p) => p[1])), log);
+  const [low, top] = range(curves.flatMap((curve) => curve.points.map((p) => p[1])), log), high = Math.min(top, most);
   const scale = log ? Math.log : (value) => value;
   const x = (step) => kLeft + (step - left) / (right - left) * (kWidth - kLeft - kRight);
   const y = (value) => kHeight - kBottom - (scale(value) - scale(low)) / (scale(high) - scale(low)) * (kHeight - kTop - kBottom);
@@ -91,7 +92,7 @@ function chart(figure, curves, log) {
     element(svg, "line", { class: "grid", x1: kLeft, x2: kWidth - kRight, y1: y(value), y2: y(value) });
     element(svg, "text", { x: kLeft - 6, y: y(value) + 4, "text-anchor": "end" }, axisNumber(value));
   }
-  for (const step of ticks(left, right, 5, false)) {
+  for (const step of ticks(left, right, 5, false, 1)) {
     element(svg, "text", { x: x(step), y: kHeight - 6, "text-anchor": "middle" }, axisNumber(step));
   }
   for (const curve of curves) {
@@ -125,6 +126,9 @@ function nearest(curve, step) {
   return low > 0 && step - curve[low - 1][0] < curve[low][0] - step ? curve[low - 1] : curve[low];
 }
 
+/** Without validation data a run is evaluated on what it is trained on. */
+const evaluation = (run) => (run.evaluated_on.startsWith("training") ? `evaluation on ${run.evaluated_on}` : "validation");
+const evaluations = [...new Set(runs.map(evaluation))].join(" or ");
 const label = (run, what) => (runs.length > 1 ? `${runs[run].name} ${what}` : what);
 
 function lossCurves(share) {
@@ -133,17 +137,18 @@ function lossCurves(share) {
     return [
       { run: i, label: label(i, "loss"), points: train, kind: share > 0 ? "raw" : "train" },
       ...(share > 0 ? [{ run: i, label: label(i, "smoothed"), points: smoothed(train, share), kind: "train" }] : []),
-      { run: i, label: label(i, "validation"), points: points(run, "val_loss"), kind: "validation" },
+      { run: i, label: label(i, evaluation(run)), points: points(run, "val_loss"), kind: "validation" },
     ];
   });
 }
 
 const charts = [
-  { title: "loss", note: "faint: each step; line: smoothed; dashed: validation", curves: lossCurves, canBeLog: true },
+  { title: "loss", note: `faint: each step; line: smoothed; dashed: ${evaluations}`, curves: lossCurves, canBeLog: true },
   ...[["lr", "learning rate"], ["grad_norm", "gradient norm"], ["tokens_per_second", "tokens per second"],
-      ["val_accuracy", "validation accuracy"]].map(([key, title]) => ({
+      ["val_accuracy", "accuracy", 1, evaluations]].map(([key, title, most, note]) => ({
     title,
-    note: "",
+    note,
+    most,
     curves: () => runs.map((run, i) => ({ run: i, label: label(i, title), points: points(run, key), kind: "train" })),
   })),
 ].filter((entry) => entry.curves(0).some((curve) => curve.points.length > 0));
@@ -151,7 +156,7 @@ const charts = [
 function drawCharts() {
   const share = Number(find("smoothing").value);
   find("smoothing-value").textContent = share.toFixed(2);
-  for (const entry of charts) chart(entry.figure, entry.curves(share), Boolean(entry.canBeLog) && find("log").checked);
+  for (const entry of charts) chart(entry.figure, entry.curves(share), Boolean(entry.canBeLog) && find("log").checked, entry.most);
 }
 
 // ---- attention
@@ -225,7 +230,7 @@ function drawSummary(section) {
 function drawSamples(section) {
   runs.filter((run) => run.samples.length > 0).forEach((run) => {
     element(section, "h2", {}, label(runs.indexOf(run), "Samples"));
-    element(section, "p", { class: "note" }, "bold: from the validation data; then what the model goes on with");
+    element(section, "p", { class: "note" }, `bold: from the ${run.evaluated_on}; then what the model goes on with`);
     for (const { prompt, continuation } of run.samples) {
       const text = element(section, "pre", { class: "sample" });
       element(text, "b", {}, prompt);
