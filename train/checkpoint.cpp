@@ -7,6 +7,7 @@
 
 #include "train/safetensors.h"
 #include "train/state_file.h"
+#include "train/suggest.h"
 
 namespace onestep::train {
 
@@ -173,11 +174,21 @@ std::optional<FoundCheckpoint> newest_checkpoint(const fs::path& run, Checkpoint
                  damaged.size() > 1 ? " (and no older checkpoint is whole)" : " (and there is no older checkpoint)");
   return std::nullopt;
 }
+namespace {
+
+/// ` (there are step-50 and step-100)`
+std::string whole_list(const fs::path& run) {
+  std::vector<std::string> names;
+  for (const fs::path& folder : checkpoint_folders(run)) names.push_back(folder.filename().string());
+  return names.empty() ? "" : (names.size() == 1 ? " (there is " : " (there are ") + join(names, " and ") + ')';
+}
+
+}  // namespace
 
 FoundCheckpoint find_checkpoint(const fs::path& run, const std::string& which, CheckpointParts parts) {
   const auto at_step = [&](int64_t step) {
     const fs::path folder = run / "checkpoints" / folder_name(step);
-    check<IoError>(fs::is_directory(folder), folder.string(), ": there is no such checkpoint");
+    check<IoError>(fs::is_directory(folder), folder.string(), ": there is no such checkpoint", whole_list(run));
     return FoundCheckpoint{folder, load_checkpoint(folder, parts)};
   };
   if (const auto step = step_of(which)) return at_step(*step);

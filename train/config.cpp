@@ -89,9 +89,11 @@ std::vector<std::string> known_keys(const std::string& section) {
 [[noreturn]] void fail_unknown(const std::string& section, const std::string& key, const ConfigOrigin& origin) {
   const std::string pointer = json_pointer(section.empty() ? "" : "/" + section, key);
   const std::vector<std::string> known = known_keys(section);
+  const bool set = origin.at(pointer).starts_with("--set ");  // which separates names by dots
   std::string hint = nearest(key, known);
+  if (!hint.empty() && set && !section.empty()) hint = section + '.' + hint;
   for (const Field& field : config_fields()) {
-    if (hint.empty() && field.key() == key) hint = field.pointer();
+    if (hint.empty() && field.key() == key) hint = set ? field.path : field.pointer();
   }
   fail<ConfigError>(origin.at(pointer), ": unknown key (",
                     hint.empty() ? "known here: " + join(known, ", ") : "did you mean " + hint + "?", ")");

@@ -1,8 +1,11 @@
 // What a single key cannot tell: the checks between fields.
+#include <algorithm>
+
 #include "autograd/error.h"
 #include "train/config.h"
 #include "train/config_fields.h"
 #include "train/data.h"
+#include "train/suggest.h"
 
 namespace onestep::train {
 namespace {
@@ -51,11 +54,17 @@ void check_tokens(const Config& config) {
 
 void check_text(const Config& config) {
   const DataConfig& data = config.data;
-  const int given = !data.path.empty() + !data.paths.empty() + !data.text.empty();
-  check<ConfigError>(given == 1, config.origin.at("/data"), ": needs exactly one of path, paths and text: got ",
-                     given == 0   ? "none (--set data.path=FILE)"
-                     : given == 2 ? "two"
-                                  : "all three");
+  std::vector<std::string> given;
+  if (!data.path.empty()) given.emplace_back("path");
+  if (!data.paths.empty()) given.emplace_back("paths");
+  if (!data.text.empty()) given.emplace_back("text");
+  check<ConfigError>(!given.empty(), config.origin.at("/data"),
+                     ": needs exactly one of path, paths and text: got none (--set data.path=FILE)");
+  const auto from_file = std::find_if(given.begin(), given.end(),
+                                      [&](const std::string& key) { return !config.origin.sets.contains("/data/" + key); });
+  check<ConfigError>(given.size() == 1, config.origin.at("/data"), ": needs exactly one of path, paths and text: got ",
+                     join(given, " and "), " (take one out: --set data.", from_file == given.end() ? given.back() : *from_file,
+                     "=null)");
 }
 
 void check_task(const Config& config) {

@@ -66,6 +66,15 @@ std::string unknown_word(const CLI::App& app, const std::string& word, const std
          word + (meant.empty() ? hint : " (did you mean " + meant + "?)");
 }
 
+// CLI11 says `--out: 1 required RUN missing` or `--out: At Most 1 required but received 2`.
+std::string mismatch(const std::string& what) {
+  const std::string option = what.substr(0, what.find(": "));
+  const std::string required = "1 required ", missing = " missing";
+  if (what.find("received") != std::string::npos) return option + ": may be given only once";
+  const size_t name = what.find(required) + required.size();
+  return option + ": needs a value: " + option + ' ' + what.substr(name, what.rfind(missing) - name);
+}
+
 // The one sentence for a command line that cannot be read.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto levels = called(app);
@@ -75,6 +84,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto extras = app.remaining(/*recurse=*/true);
   if (!extras.empty()) return unknown_word(app, extras[0], hint);
   const std::vector<std::string> commands = commands_of(*levels.back());
+  if (error.get_name() == "ArgumentMismatch") return mismatch(error.what()) + hint;
   if (commands.empty() || error.get_name() != "RequiredError") return error.what() + hint;
   if (levels.size() == 1) return "no command given" + hint;
   std::string needed = levels.back()->get_name() + ": needs one of";
@@ -95,7 +105,7 @@ int run(int argc, char** argv) {
   int threads = 0;
   app.add_option("--threads", threads, "Threads to use (default: OMP_NUM_THREADS, else the physical cores)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""));
+      ->check(commands::whole_number(1, 1024));
   commands::Action action;
   for (const auto add : kCommands) add(app, action);
   for (auto* command : app.get_subcommands({})) {

@@ -108,8 +108,9 @@ TEST_CASE("cli: generate continues ids where there is no text") {
   CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--temperature", "-1"}) ==
         "onestep: generate: temperature must be at least 0: got -1\n");
   CHECK(refused({"--tokens", "0", "--prompt-ids", "1"}) ==
-        "onestep: --tokens: Value 0 not in range 1 to 1099511627776 (see onestep generate --help)\n");
-  CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--format", "xml"}).starts_with("onestep: --format: xml not in {"));
+        "onestep: --tokens: must be a whole number from 1 to 1099511627776: got 0 (see onestep generate --help)\n");
+  CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--format", "xml"})
+            .starts_with("onestep: --format: must be text or json: got xml ("));
 }
 
 TEST_CASE("cli: generate writes the ids that the tokenizer does not have as <id>") {

@@ -109,14 +109,10 @@ CommandLines runs_that_are_none(const Place& place) {
       std::replace(arguments.begin(), arguments.end(), std::string("{}"), place.path(name));
       lines.push_back({arguments, place.path(name) + reason});
     };
-    const bool locks = command[0] == "train";  // opens the folder first
     const std::string no_run = ": is not the folder of a run (it has no config.json)";
     refused("directory", no_run);
-    for (const char* name : {"none", "dangling"}) refused(name, locks ? kNoFile : no_run);
-    for (const char* name : {"fifo", "text.txt", "empty", "large"})
-      refused(name, locks ? ": cannot be opened: Not a directory" : no_run);
-    if (locks) refused(kLong, kTooLong);
-    if (!locks) refused(kLong, "/config.json: File name too long");
+    for (const char* name : {"none", "dangling", "fifo", "text.txt", "empty", "large"}) refused(name, no_run);
+    refused(kLong, "/config.json: File name too long");
   }
   return lines;
 }

@@ -22,7 +22,7 @@ CommandLines option_values(const Place& place) {
   };
   const std::string see = " (see onestep generate --help)";
   for (const char* count : {"0", "-1", "x", "1.5", "", "99999999999999999999", "1e3", "nan"}) {
-    const std::string range = "Value " + std::string(count) + " not in range 1 to 1099511627776" + see;
+    const std::string range = "must be a whole number from 1 to 1099511627776: got " + std::string(count) + see;
     generate({"--prompt", "dog", "--tokens", count}, "--tokens: " + range);
     generate({"--prompt", "dog", "--tokens", "1", "--samples", count}, "--samples: " + range);
   }
@@ -47,7 +47,7 @@ CommandLines option_values(const Place& place) {
   generate({"--tokens", "1"}, "generate: needs either --prompt or --prompt-ids");
   generate({"--prompt", "dog", "--prompt-ids", "1", "--tokens", "1"}, "generate: needs either --prompt or --prompt-ids");
   generate({"--prompt", "dog"}, "--tokens is required" + see);
-  generate({"--prompt", "dog", "--tokens", "1", "--format", "xml"}, "--format: xml not in {text,json}" + see);
+  generate({"--prompt", "dog", "--tokens", "1", "--format", "xml"}, "--format: must be text or json: got xml" + see);
   generate({"--prompt", "DOG", "--tokens", "1"},
            R"(--prompt: encode: offset 0: char "D" (U+0044) is not in the vocabulary of 27)");
   generate({"--prompt", "\xff", "--tokens", "1"},
@@ -57,7 +57,7 @@ CommandLines option_values(const Place& place) {
     generate({"--prompt", "dog", "--tokens", "1", "--checkpoint", which},
              "--checkpoint: must be last, best or step-N: got " + std::string(which));
   generate({"--prompt", "dog", "--tokens", "1", "--checkpoint", "step-7"},
-           run + "/checkpoints/step-7: there is no such checkpoint");
+           run + "/checkpoints/step-7: there is no such checkpoint (there is step-1)");
   return lines;
 }
 
@@ -86,12 +86,12 @@ CommandLines too_little_or_too_much(const Place& place) {
            {{"tokenizer", "train", config, "--vocab-size", "x", "--out", out},
             "Could not convert: --vocab-size = x (see onestep tokenizer train --help)"},
            {{"tokenizer", "encode", run, config, "--format", "xml"},
-            "--format: xml not in {lines,json} (see onestep tokenizer encode --help)"},
+            "--format: must be lines or json: got xml (see onestep tokenizer encode --help)"},
            {{"train"}, "train: needs a CONFIG, or --resume RUN (see onestep train --help)"},
            {{"train", config, config}, "unexpected argument " + config + " (see onestep train --help)"},
            {{"train", config, "--resume", run}, "CONFIG excludes --resume (see onestep train --help)"},
            {{"train", "--resume", run, "--out", out}, "--out excludes --resume (see onestep train --help)"},
-           {{"train", config, "--set"}, "--set: 1 required KEY=VALUE missing (see onestep train --help)"},
+           {{"train", config, "--set"}, "--set: needs a value: --set KEY=VALUE (see onestep train --help)"},
            {{"train", ""}, "the name of the file is empty"},
            {{"train", "--resume", ""}, "the name of the run folder is empty"},
            {{"eval", ""}, "the name of the run folder is empty"},
@@ -107,8 +107,9 @@ CommandLines too_little_or_too_much(const Place& place) {
                      "tokenizer train: vocab-size must be from 257 (the bytes and 1 special token) to 16777216: got " +
                          std::string(vocab)});
   for (const char* threads : {"0", "-1", "1025", "1e9", "", "x", "1.5", "99999999999999999999"})
-    lines.push_back({{"train", config, "--threads", threads},
-                     "--threads: Value " + std::string(threads) + " not in range 1 to 1024 (see onestep train --help)"});
+    lines.push_back(
+        {{"train", config, "--threads", threads},
+         "--threads: must be a whole number from 1 to 1024: got " + std::string(threads) + " (see onestep train --help)"});
   return lines;
 }
 

@@ -82,10 +82,10 @@ TEST_CASE("cli: a command line that cannot be read is refused in one sentence") 
   expect_refused({"bench", "stap"}, "unknown command stap (did you mean step?)");
   expect_refused({"bench", "step", "x"}, "unexpected argument x (see onestep bench step --help)");
   expect_refused({"version", "x"}, "unexpected argument x (see onestep version --help)");
-  expect_refused({"version", "--threads"}, "--threads: 1 required N missing (see onestep version --help)");
+  expect_refused({"version", "--threads"}, "--threads: needs a value: --threads N (see onestep version --help)");
   for (const char* threads : {"0", "-1", "1025", "x", "1.5", "99999999999999999999"}) {
-    expect_refused({"version", "--threads", threads},
-                   std::string("--threads: Value ") + threads + " not in range 1 to 1024 (see onestep version --help)");
+    expect_refused({"version", "--threads", threads}, std::string("--threads: must be a whole number from 1 to 1024: got ") +
+                                                          threads + " (see onestep version --help)");
   }
 }
 

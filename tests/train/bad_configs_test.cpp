@@ -326,9 +326,11 @@ TEST_CASE("bad configs: data") {
           {R"({"kind": "task", "task": "modular_addition", "vocab_size": 7})",
            ": /data/vocab_size: does not apply to data.kind = task and data.task = modular_addition (only to data.kind = "
            "tokens; or data.task = copy, reverse or sort)"},
-          {R"({"kind": "text", "path": "a", "text": "b"})", ": /data: needs exactly one of path, paths and text: got two"},
+          {R"({"kind": "text", "path": "a", "text": "b"})",
+           ": /data: needs exactly one of path, paths and text: got path and text (take one out: --set data.path=null)"},
           {R"({"kind": "text", "path": "a", "paths": ["c"], "text": "b"})",
-           ": /data: needs exactly one of path, paths and text: got all three"},
+           ": /data: needs exactly one of path, paths and text: got path and paths and text (take one out: --set "
+           "data.path=null)"},
           {R"({"kind": "task", "task": "copy", "tokenizer": "char"})",
            ": /data/tokenizer: does not apply to data.kind = task (only to data.kind = text)"},
           {R"({"kind": "task", "task": "copy", "length": 100})",

@@ -33,7 +33,8 @@ TEST_CASE("bad --set arguments") {
   };
   const std::vector<BadSets> cases = {
       {{"model.d_model=-4"}, "--set model.d_model=-4: /model/d_model: must be a whole number from 1 to 65536: got -4"},
-      {{"model.d_modell=4"}, "--set model.d_modell=4: /model/d_modell: unknown key (did you mean d_model?)"},
+      {{"model.d_modell=4"}, "--set model.d_modell=4: /model/d_modell: unknown key (did you mean model.d_model?)"},
+      {{"steps=3"}, "--set steps=3: /steps: unknown key (did you mean train.steps?)"},
       {{"model.num_heads=3"}, "--set model.num_heads=3: /model/num_heads: must divide d_model = 64: got 3"},
       {{"model.attention=causal", "model.num_heads=2"},
        "--set model.num_heads=2: /model/num_heads: does not apply to model.attention = causal and model.kind = attention (only "
@@ -72,6 +73,9 @@ TEST_CASE("bad --set arguments") {
     CAPTURE(bad.sets.back());
     CHECK(refusal("{" + kTask + "}", bad.sets) == bad.message);
   }
+  CHECK(refusal(R"({"data": {"kind": "text", "text": "a"}})", {"data.path=b"}) ==
+        "--set data.path=b: /data: needs exactly one of path, paths and text: got path and text (take one out: --set "
+        "data.text=null)");
   CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": {"attention": "causal"}})", {"model.num_heads=2"}) ==
         "--set model.num_heads=2: /model/num_heads: does not apply to model.attention = causal and model.kind = attention "
         "(only to model.attention = "

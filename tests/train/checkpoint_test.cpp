@@ -154,7 +154,8 @@ TEST_CASE("checkpoint: the newest and the best are kept and leftovers go") {
   CHECK(find_checkpoint(run.path(), "best").folder == parent / "step-2");
   CHECK(find_checkpoint(run.path(), "last").folder == parent / "step-5");
   CHECK(find_checkpoint(run.path(), "step-4").checkpoint.trainer.step == 4);
-  const std::string none = (parent / "step-3").string() + ": there is no such checkpoint";
+  const std::string none =
+      (parent / "step-3").string() + ": there is no such checkpoint (there are step-2 and step-4 and step-5)";
   CHECK_THROWS_WITH_AS(find_checkpoint(run.path(), "step-3"), none.c_str(), IoError);
   CHECK_THROWS_WITH_AS(find_checkpoint(run.path(), "step-04"), "--checkpoint: must be last, best or step-N: got step-04",
                        ConfigError);

@@ -32,10 +32,7 @@ void print(const Result& result, bool json) {
 }
 
 void add_count(CLI::App& command, const std::string& name, int64_t& value, const std::string& what) {
-  command.add_option("--" + name, value, what)
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31).description(""));
+  command.add_option("--" + name, value, what)->type_name("N")->capture_default_str()->check(whole_number(1, int64_t{1} << 31));
 }
 
 void add_shape(CLI::App& command, bench::GptShape& shape) {
@@ -74,7 +71,7 @@ void add_bench(CLI::App& app, Action& action) {
   step->add_option("--gelu", options->step.gelu, "erf or tanh")
       ->type_name("KIND")
       ->capture_default_str()
-      ->check(CLI::IsMember({"erf", "tanh"}).description(""));
+      ->check(one_of({"erf", "tanh"}));
   step->add_flag("--profile", options->step.profile, "Also what each op of a step takes");
 
   auto* attention = add("attention", "Causal multi-head self-attention with its projections", [](Options& o) {
@@ -88,7 +85,7 @@ void add_bench(CLI::App& app, Action& action) {
   attention->add_option("--mode", options->mode, "fwd or fwdbwd")
       ->type_name("MODE")
       ->capture_default_str()
-      ->check(CLI::IsMember({"fwd", "fwdbwd"}).description(""));
+      ->check(one_of({"fwd", "fwdbwd"}));
 
   auto* matmul = add("matmul", "One matrix product", [](Options& o) { return bench::bench_matmul(o.matmul, o.seconds); });
   add_count(*matmul, "m", options->matmul.m, "Rows of the result");
@@ -98,14 +95,14 @@ void add_bench(CLI::App& app, Action& action) {
   matmul->add_option("--op", options->matmul.op, "NN, NT (the second operand is stored transposed) or TN (the first is)")
       ->type_name("OP")
       ->capture_default_str()
-      ->check(CLI::IsMember({"NN", "NT", "TN"}).description(""));
+      ->check(one_of({"NN", "NT", "TN"}));
 
   auto* small = add("small", "Graphs so small that the engine's own work counts",
                     [](Options& o) { return bench::bench_small(o.small, o.seconds); });
   small->add_option("--case", options->small, "mlp, mha, scalarops, addchain, recorded or backward")
       ->type_name("CASE")
       ->capture_default_str()
-      ->check(CLI::IsMember({"mlp", "mha", "scalarops", "addchain", "recorded", "backward"}).description(""));
+      ->check(one_of({"mlp", "mha", "scalarops", "addchain", "recorded", "backward"}));
 
   add("limits", "What the machine allows: multiply-adds on registers and bytes read from memory, a second",
       [](Options& o) { return bench::bench_limits(o.seconds); });

@@ -4,7 +4,10 @@
 // To add one: write train/commands/NAME.cpp with `add_NAME`, declare it here and list it in train/main.cpp.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace onestep::train::commands {
@@ -23,6 +26,30 @@ inline void add_set_option(CLI::App& command, std::vector<std::string>& sets, co
   command.add_option("--set", sets, "Override a config value: --set " + example)
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+}
+
+/// Refuses an argument that is no whole number from `low` to `high`.
+inline CLI::Validator whole_number(int64_t low, int64_t high) {
+  return {[=](const std::string& text) {
+            int64_t value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool good = error == std::errc() && end == text.data() + text.size() && low <= value && value <= high;
+            return good
+                       ? ""
+                       : "must be a whole number from " + std::to_string(low) + " to " + std::to_string(high) + ": got " + text;
+          },
+          ""};
+}
+
+/// Refuses an argument that is none of the words.
+inline CLI::Validator one_of(const std::vector<std::string>& words) {
+  std::string list;
+  for (const std::string& word : words) list += (list.empty() ? "" : word == words.back() ? " or " : ", ") + word;
+  return {[=](const std::string& text) {
+            const bool good = std::find(words.begin(), words.end(), text) != words.end();
+            return good ? "" : "must be " + list + ": got " + text;
+          },
+          ""};
 }
 
 /// Each adds its subcommand to `app`; when it is the one called, it puts its work into `action`.

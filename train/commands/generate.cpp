@@ -175,22 +175,20 @@ void add_generate(CLI::App& app, Action& action) {
   command->add_option("RUN", options->run, "The run folder")->required();
   command->add_option("--prompt", options->prompt, "The text to continue; this or --prompt-ids is needed")->type_name("TEXT");
   command->add_option("--prompt-ids", options->prompt_ids, "The token ids to continue: 1,2,3")->type_name("IDS");
-  number("--tokens", options->generate.tokens, "Tokens to generate")
-      ->required()
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40).description(""));
+  number("--tokens", options->generate.tokens, "Tokens to generate")->required()->check(whole_number(1, int64_t{1} << 40));
   number("--temperature", sampling.temperature, "Logits are divided by it; 0 takes the most likely token (default: 1)");
   number("--top-k", sampling.top_k, "Only the N most likely tokens (default: all)");
   number("--top-p", sampling.top_p, "Only the most likely tokens whose probabilities add up to N (default: 1)");
   number("--seed", options->seed, "Seed of the draws (default: 0)");
   number("--samples", options->samples, "How many continuations, one after the other (default: 1)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40).description(""));
+      ->check(whole_number(1, int64_t{1} << 40));
   add_checkpoint_option(*command, options->checkpoint);
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->add_flag("--no-cache", options->no_cache, "Run the whole context for every token: slower, the same result");
   command
       ->add_option("--format", options->format, "text (the prompt and what follows, as it comes) or json (one line a sample)")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"text", "json"}).description(""));
+      ->check(one_of({"text", "json"}));
   command->footer(
       "The model sees the last context_length tokens: once they are full the window slides by one token, and all of it is run "
       "anew.\njson: {\"ids\": [...], \"text\": \"...\", \"logprobs\": [...]} of the generated tokens; logprobs are those of "

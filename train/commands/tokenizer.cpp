@@ -149,7 +149,7 @@ void add_tokenizer(CLI::App& app, Action& action) {
   auto* to_ids = add_codec("encode", "The token ids of a text", "The text (default: standard input)", encode);
   to_ids->add_option("--format", options->format, "lines (an id a line) or json (default: lines)")
       ->type_name("lines|json")
-      ->check(CLI::IsMember({"lines", "json"}).description(""));
+      ->check(one_of({"lines", "json"}));
   add_codec("decode", "The text of token ids, byte for byte", "The ids (default: standard input)", decode);
 }
 

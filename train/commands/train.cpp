@@ -91,7 +91,8 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const std::ve
     std::cout << "stopped      early: no better val loss in " << count(trainer.config().train.early_stop_patience)
               << " evaluations (the best checkpoint is kept: eval --checkpoint best)\n";
   if (const auto entropy = trainer.data().bigram_entropy())
-    std::cout << "bigrams      " << grouped(*entropy, 4) << " nats a token (the best loss that looks back one token only)\n";
+    std::cout << "bigrams      " << grouped(*entropy, 4)
+              << " nats a token (the least loss of a model that sees one token only)\n";
   if (outcome.steps > 0)
     std::cout << "speed        "
               << grouped(static_cast<double>(trainer.tokens_per_step() * outcome.steps) / outcome.step_seconds)
@@ -263,7 +264,10 @@ int resume_run(const Options& options, const std::shared_ptr<Communicator>& rank
   const bool quiet = options.quiet || !ranks->is_root();
   std::optional<RunLock> lock;
   std::unique_ptr<Trainer> made;
-  ranks->on_root([&] { lock.emplace(run); });
+  ranks->on_root([&] {
+    load_run_config(run);  // says so where there is no run
+    lock.emplace(run);
+  });
   ranks->on_all(
       [&] { made = std::make_unique<Trainer>(load_run_config(run, options.sets), load_run_tokenizer(run), quiet, ranks); });
   Trainer& trainer = *made;
