@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <utility>
 
 #include "autograd/anomaly.h"
@@ -22,7 +23,8 @@ Node::Node(const char* op_name, const Tensor& output)
 // Frees a chain of any length without recursion: nodes that only this one holds are taken apart on a work list.
 Node::~Node() {
   --alive_count;
-  std::vector<std::shared_ptr<Node>> work = std::move(inputs);
+  if (inputs.empty()) return;
+  std::vector<std::shared_ptr<Node>> work(std::move_iterator(inputs.begin()), std::move_iterator(inputs.end()));
   while (!work.empty()) {
     const std::shared_ptr<Node> node = std::move(work.back());
     work.pop_back();
@@ -79,11 +81,11 @@ void enter(const char* name, const Tensor& out, TensorList inputs) {
 void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved) {
   node.inputs.reserve(inputs.size());
   for (const Tensor& input : inputs) {
-    node.inputs.push_back(input.defined() ? input.impl().node : nullptr);
+    node.inputs.emplace_back(input.defined() ? input.impl().node : nullptr);
   }
   node.saved.reserve(saved.size());
   for (const Tensor& tensor : saved)
-    node.saved.push_back(tensor.defined() ? Node::Saved{tensor.detach(), tensor.version()} : Node::Saved{});
+    node.saved.emplace_back(tensor.defined() ? Node::Saved{tensor.detach(), tensor.version()} : Node::Saved{});
   if (AnomalyGuard* guard = AnomalyGuard::active()) guard->check_result(node, out);
 }
 

@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "autograd/memory.h"
+#include "autograd/small_vector.h"
 #include "autograd/tensor.h"
 
 namespace onestep {
 
 class Backward;
-using Grads = std::vector<Tensor>;
+using Grads = SmallVector<Tensor, 3>;
 
 /// A list of tensors for the length of one call: a braced list or a vector.
 class TensorList {
@@ -54,8 +55,8 @@ class Node {
   uint64_t sequence;  ///< Creation order: every input has a smaller number than its op.
   Shape shape;        ///< Of the output, hence of the gradient.
   DType dtype;
-  std::vector<std::shared_ptr<Node>> inputs;  ///< Null where an input needs no gradient.
-  std::vector<Saved> saved;
+  SmallVector<std::shared_ptr<Node>, 3> inputs;  ///< Null where an input needs no gradient.
+  SmallVector<Saved, 3> saved;
   Grads (*rule)(const Node& self, const Backward& b) = nullptr;
   Tensor grad;         ///< Collected gradient: of a leaf, or of an op after retain_grad().
   Tensor pending;      ///< Gradient that arrived so far in the running backward pass.
