@@ -1,7 +1,5 @@
 #include "autograd/memory.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "autograd/error.h"
+#include "autograd/kernels/aligned_block.h"
 
 namespace onestep::memory {
 namespace {
@@ -74,14 +73,8 @@ Cache& cache() {
   return *instance;
 }
 
-/// Blocks that can hold huge pages ask for them: a product that reads down the columns of a large matrix needs a page a row,
-/// more than the processor's page table cache holds at 4 KiB each.
 void* system_allocate(size_t bytes) {
-  const size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
-  void* block = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-#ifdef MADV_HUGEPAGE
-  if (block && alignment == kHugePage) madvise(block, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a hint: may fail
-#endif
+  void* const block = kernels::aligned_block(bytes);
   check<Error>(block != nullptr, "memory: the system has no block of ", bytes,
                " bytes left (a smaller model, batch or context needs less)");
   return block;

@@ -44,8 +44,8 @@ Case mha() {
   Generator g(0);
   auto module = std::make_shared<attention::MultiHeadAttention>(3, 2, 6, 0.0, 2, false, g);
   const Tensor x = randn({2, 6, 3}, g);
-  return {[module, x] {
-    module->zero_grad();
+  return {[module, parameters = module->parameters(), x]() mutable {
+    for (Tensor& parameter : parameters) parameter.zero_grad();
     sum(module->forward(x)).backward();
   }};
 }

@@ -137,8 +137,8 @@ void parallel_columns(int64_t rows, int64_t cols, const F& f) {
 }
 
 template <class T>
-void sum_rows(const T* x, T* y, int64_t rows, int64_t cols) {
-  parallel_columns(rows, cols, [=](int64_t c, int64_t end) { table<T>().sum_rows(x + c, y + c, rows, end - c, cols); });
+void sum_rows(const T* x, T* y, int64_t rows, int64_t cols, int64_t ld) {
+  parallel_columns(rows, cols, [=](int64_t c, int64_t end) { table<T>().sum_rows(x + c, y + c, rows, end - c, ld); });
 }
 
 template <class T>
@@ -216,7 +216,7 @@ void box_muller(T* d, int64_t n, T mean, T std) {
   template T dot(const T*, const T*, int64_t);                                                                \
   template T max(const T*, int64_t);                                                                          \
   template int64_t argmax(const T*, int64_t);                                                                 \
-  template void sum_rows(const T*, T*, int64_t, int64_t);                                                     \
+  template void sum_rows(const T*, T*, int64_t, int64_t, int64_t);                                            \
   template void softmax_spans(T*, int64_t, const Span*, int64_t, T, Span);                                    \
   template void softmax_grad_spans(const T*, T*, int64_t, const Span*, int64_t, T, Span);                     \
   template void layer_norm_rows(const T*, const T*, const T*, T, T*, T*, T*, int64_t, int64_t);               \

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#include "autograd/kernels/aligned_block.h"
 #include "autograd/kernels/flops.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/kernels/table.h"
@@ -24,9 +25,8 @@ T* workspace(int64_t n) {
   thread_local std::unique_ptr<T, Free> memory;
   thread_local int64_t size = 0;
   if (n > size) {
-    const auto bytes = static_cast<size_t>((n * static_cast<int64_t>(sizeof(T)) + kAlign - 1) / kAlign * kAlign);
     size = 0;
-    memory.reset(static_cast<T*>(std::aligned_alloc(kAlign, bytes)));
+    memory.reset(static_cast<T*>(aligned_block(static_cast<size_t>(n) * sizeof(T))));
     if (!memory) throw std::bad_alloc();
     size = n;
   }
@@ -45,7 +45,7 @@ struct Product {
   int64_t lda;
   const T* b;
   int64_t ldb;
-  const T* packed;  // all of op(b), or null
+  const Packed<T>* packed;  // all of op(b), or null
   T* c;
   int64_t ldc;
   bool accumulate;
@@ -107,17 +107,34 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* 
   const int64_t shared = grid.cols == 1 && m >= 2 * kRowsOfPart ? padded(table<T>().packed_size(n, k)) : 0;
   const bool share = shared > 0 && shared <= kMostShared;
   T* const memory = workspace<T>(size * threads + (share ? shared : 0));
+  T* const packed = memory + size * threads;
+  const Packed<T> all = {packed, n, k};
   if (share) {
-    T* const packed = memory + size * threads;
     parallel_pieces(threads, table<T>().pack_pieces(n, k),
                     [=](int64_t piece, int) { table<T>().pack(trans_b, n, k, b, ldb, packed, piece); });
-    product.packed = packed;
+    product.packed = &all;
   }
   parallel_pieces(threads, grid.rows * grid.cols, [=](int64_t part, int thread) {
     const int64_t row = part / grid.cols, col = part % grid.cols, vectors = (n + 15) / 16;
     product.run(m * row / grid.rows, m * (row + 1) / grid.rows, 16 * (vectors * col / grid.cols),
                 std::min(n, 16 * (vectors * (col + 1) / grid.cols)), memory + thread * size);
   });
+}
+
+template <class T>
+int64_t packed_size(int64_t n, int64_t k) {
+  return padded(table<T>().packed_size(n, k));
+}
+
+template <class T>
+void pack(bool trans_b, int64_t n, int64_t k, const T* b, int64_t ldb, T* to) {
+  for (int64_t piece = 0; piece < table<T>().pack_pieces(n, k); ++piece) table<T>().pack(trans_b, n, k, b, ldb, to, piece);
+}
+
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const Packed<T>& b, T* c, int64_t ldc) {
+  add_flops(flops(m, n, k));
+  table<T>().gemm(false, false, m, n, k, a, lda, nullptr, 0, &b, c, ldc, false, workspace<T>(table<T>().gemm_workspace(n, k)));
 }
 
 template <class T>
@@ -143,6 +160,9 @@ void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t 
 }
 
 #define ONESTEP_INSTANTIATE(T)                                                                                            \
+  template int64_t packed_size<T>(int64_t, int64_t);                                                                      \
+  template void pack(bool, int64_t, int64_t, const T*, int64_t, T*);                                                      \
+  template void gemm(int64_t, int64_t, int64_t, const T*, int64_t, const Packed<T>&, T*, int64_t);                        \
   template void gemm(bool, bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, bool);     \
   template void gemm_batched(int64_t, bool, bool, int64_t, int64_t, int64_t, const T*, int64_t, const int64_t*, const T*, \
                              int64_t, const int64_t*, T*, int64_t, const int64_t*, bool);

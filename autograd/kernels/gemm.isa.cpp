@@ -8,7 +8,7 @@
 //
 // The tile's inner step is an outer product: some numbers of a, each times some registers of b. It wants many sums under way,
 // to hide the latency of an fma, and few instructions that are none: 4 x 24 takes 7 loads for 12 of them (6 x 16 takes 8, which
-// is felt where another program shares the core).
+// is felt where another program shares the core). kUnroll such steps follow each other.
 #include "autograd/kernels/gemm_few_rows.h"
 #include "autograd/kernels/gemm_pack.h"
 #include "autograd/kernels/table.h"
@@ -17,16 +17,14 @@ namespace onestep::kernels {
 namespace {
 
 #if defined(ONESTEP_ISA_avx512)
-constexpr int kRows = 14, kRegs = 2, kMaxRegs = 4, kPanelTiles = 1;  // of 32 registers 28 hold sums, 2 b
+constexpr int kRows = 14, kRegs = 2, kMaxRegs = 4, kPanelTiles = 1, kUnroll = 4;  // of 32 registers 28 hold sums, 2 b
 #elif defined(ONESTEP_ISA_avx2)
-constexpr int kRows = 4, kRegs = 3, kMaxRegs = 8, kPanelTiles = 8;  // of 16 registers 12 hold sums, 3 b, 1 a
+constexpr int kRows = 4, kRegs = 3, kMaxRegs = 8, kPanelTiles = 8, kUnroll = 8;  // of 16 registers 12 hold sums, 3 b, 1 a
 #else
-constexpr int kRows = 4, kRegs = 1, kMaxRegs = 4, kPanelTiles = 2;
+constexpr int kRows = 4, kRegs = 1, kMaxRegs = 4, kPanelTiles = 2, kUnroll = 4;
 #endif
 /// Registers of columns that a tile of few rows takes where it reads b in place.
 constexpr int regs_for(int rows) { return kRows * kRegs / rows < kMaxRegs ? kRows * kRegs / rows : kMaxRegs; }
-
-constexpr int kUnroll = 4;  // steps along k
 
 constexpr int64_t kPackedRows = kRows <= 4 ? 4 : 16;
 constexpr int64_t kBlockN = 384;
@@ -66,6 +64,7 @@ ONESTEP_INLINE void tile(int64_t depth, Operand a, Columns b, float* c, int64_t 
       const Reg scalar = splat_reg(a_step[r * a.outer]);
 #pragma GCC unroll 16
       for (int v = 0; v < REGS; ++v) total[r][v] = fma(scalar, row[v], total[r][v]);
+      keep(scalar);  // or GCC sums into its register, runs out of them and reads b from the cache again and again
     }
   };
   for (int64_t left = depth / kUnroll; left > 0; --left, a.data += kUnroll * a.inner, b.data += kUnroll * b.step) {
@@ -150,8 +149,8 @@ void pack_b(Operand b, int64_t cols, int64_t depth, float* to, int64_t first, in
 /// All of op(b) packed: block by block of k, in each the blocks of kBlockN columns, so that a block is where this says.
 int64_t padded(int64_t n) { return panels(n, kRegLanes) * kRegLanes; }
 int64_t packed_size(int64_t n, int64_t k) { return padded(n) * k; }
-const float* packed_block(const float* packed, int64_t n, int64_t k, int64_t p, int64_t j) {
-  return packed + p * padded(n) + j * smaller(kBlockK, k - p);
+const float* packed_block(const Packed<float>& b, int64_t p, int64_t j) {
+  return b.data + p * padded(b.n) + j * smaller(kBlockK, b.k - p);
 }
 
 /// Columns of a piece of packing: whole panels on every instruction set, unless one register were left over.
@@ -175,7 +174,8 @@ void pack_piece(bool trans_b, int64_t n, int64_t k, const float* b, int64_t ldb,
 /// One block along k, all rows and `cols` columns of it.
 struct Block {
   Operand a, b;
-  const float* packed;  // b, if it is already packed
+  const float* packed;                // b, if it is already packed
+  int64_t packed_cols, packed_depth;  // of a block of it: at least cols and depth
   int64_t rows, cols, depth;
   float* c;
   int64_t ldc;
@@ -200,12 +200,12 @@ void multiply_panel(const Block& x, const Panel& panel, float* packed_a, const f
     a[i] = {to, 1, kPackedRows};
   }
   for (int64_t j = 0, cols; j < x.cols; j += cols) {
-    const int64_t most = x.pack_b ? regs_of_panel(x.cols - j) : regs_for(static_cast<int>(panel.tallest));
+    const int64_t most = x.pack_b ? regs_of_panel(x.packed_cols - j) : regs_for(static_cast<int>(panel.tallest));
     cols = smaller(most * kRegLanes, x.cols - j);
     const int64_t regs = panels(cols, kRegLanes);
-    const Columns b = x.pack_b ? Columns{packed_b + j * x.depth, regs * kRegLanes} : Columns{x.b.data + j, x.b.inner};
+    const Columns b = x.pack_b ? Columns{packed_b + j * x.packed_depth, most * kRegLanes} : Columns{x.b.data + j, x.b.inner};
     const bool edge = !x.pack_b && cols % kRegLanes != 0;
-    const auto& tiles = x.pack_a ? kTiles.packed : edge ? kTiles.in_place_edge : kTiles.in_place;
+    const auto& tiles = x.pack_a && regs == most ? kTiles.packed : edge ? kTiles.in_place_edge : kTiles.in_place;
     for (int64_t i = 0; i < panel.tiles; ++i) {
       tiles[panel.height(i) - 1][regs - 1](x.depth, a[i], b, x.c + panel.first[i] * x.ldc + j, x.ldc, cols, x.add);
     }
@@ -223,17 +223,19 @@ void multiply(const Block& x, float* packed_a, float* packed_b) {
 }
 
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
-          const float* packed, float* c, int64_t ldc, bool accumulate, float* workspace) {
+          const Packed<float>* packed, float* c, int64_t ldc, bool accumulate, float* workspace) {
   const Operand op_a = trans_a ? Operand{a, 1, lda} : Operand{a, lda, 1};
   const Operand op_b = trans_b ? Operand{b, ldb, 1} : Operand{b, 1, ldb};
-  if (trans_b && m <= kMostDirectRows && k > 0) return few_rows(m, n, k, op_a, b, ldb, c, ldc, accumulate);
+  if (trans_b && !packed && m <= kMostDirectRows && k > 0) return few_rows(m, n, k, op_a, b, ldb, c, ldc, accumulate);
   const bool pack_b = packed || trans_b || (m > kFewRows && n * k > kSmallB),
              pack_a = pack_b && n > (trans_a ? kFewColsTransposed : kFewCols);
   for (int64_t p = 0; p < k; p += kBlockK) {
     for (int64_t j = 0; j < n; j += kBlockN) {
       multiply({.a = {a + p * op_a.inner, op_a.outer, op_a.inner},
                 .b = {b + p * op_b.inner + j * op_b.outer, op_b.outer, op_b.inner},
-                .packed = packed ? packed_block(packed, n, k, p, j) : nullptr,
+                .packed = packed ? packed_block(*packed, p, j) : nullptr,
+                .packed_cols = smaller(kBlockN, (packed ? packed->n : n) - j),
+                .packed_depth = smaller(kBlockK, (packed ? packed->k : k) - p),
                 .rows = m,
                 .cols = smaller(kBlockN, n - j),
                 .depth = smaller(kBlockK, k - p),

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "autograd/kernels/isa.h"
+#include "autograd/kernels/packed.h"
 #include "autograd/kernels/parallel.h"
 #include "autograd/kernels/span.h"
 
@@ -87,9 +88,9 @@ int64_t argmax(const T* x, int64_t n);
 
 // --- rows: x is [rows, cols] -------------------------------------------------------------------------------------------
 
-/// y[c] = sum over r of x[r, c] (a bias gradient): [rows, cols] -> [cols]
+/// y[c] = sum over r of x[r, c] (a bias gradient): [rows, cols], rows ld apart -> [cols]
 template <class T>
-void sum_rows(const T* x, T* y, int64_t rows, int64_t cols);
+void sum_rows(const T* x, T* y, int64_t rows, int64_t cols, int64_t ld);
 
 /// y = exp(x - max) / sum(exp(x - max)) per row; a row of -inf gives NaN, as torch.softmax.
 template <class T>
@@ -135,6 +136,18 @@ void layer_norm_param_grad(const T* x, const T* mean, const T* rstd, const T* dy
 template <class T>
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
           int64_t ldc, bool accumulate);
+
+/// Elements that pack writes for op(b) [k, n]; 0 where products are not packed (double).
+template <class T>
+int64_t packed_size(int64_t n, int64_t k);
+
+/// Packs op(b) for products with several a. By the calling thread alone.
+template <class T>
+void pack(bool trans_b, int64_t n, int64_t k, const T* b, int64_t ldb, T* to);
+
+/// c = a b for the first k rows and n columns of b: [m, k] [k, n] -> [m, n]. By the calling thread alone.
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const Packed<T>& b, T* c, int64_t ldc);
 
 /// `batch` products at a + a_offsets[i], b + b_offsets[i], c + c_offsets[i] (in elements; inputs may repeat, outputs may
 /// not overlap), each with the bits that gemm gives.

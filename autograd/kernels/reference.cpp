@@ -204,7 +204,7 @@ void pack(bool, int64_t, int64_t, const double*, int64_t, double*, int64_t) {}
 
 /// Ascending k. Rows of b are walked along, or are dotted with rows of a when b is transposed.
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b,
-          int64_t ldb, const double*, double* c, int64_t ldc, bool accumulate, double*) {
+          int64_t ldb, const Packed<double>*, double* c, int64_t ldc, bool accumulate, double*) {
   const auto a_at = [=](int64_t i, int64_t p) { return trans_a ? a[p * lda + i] : a[i * lda + p]; };
   for (int64_t i = 0; i < m; ++i, c += ldc) {
     if (!accumulate) std::fill(c, c + n, 0.0);

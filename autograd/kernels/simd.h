@@ -36,6 +36,7 @@ ONESTEP_INLINE Reg load_reg(const float* p) { return load(p); }
 ONESTEP_INLINE Reg load_reg_first(const float* p, int64_t n) { return load_first(p, n); }
 ONESTEP_INLINE void store_reg(float* p, Reg x) { store(p, x); }
 ONESTEP_INLINE void store_reg_first(float* p, Reg x, int64_t n) { store_first(p, x, n); }
+ONESTEP_INLINE void keep(Reg) {}
 #endif
 
 ONESTEP_INLINE Vec abs(Vec x) { return as_float(bits(x) & splat(0x7fffffff)); }

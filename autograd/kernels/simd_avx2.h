@@ -121,6 +121,8 @@ ONESTEP_INLINE void store_reg(float* p, Reg x) { _mm256_storeu_ps(p, x.v); }
 ONESTEP_INLINE void store_reg_first(float* p, Reg x, int64_t n) { store_first(p, x.v, n); }
 ONESTEP_INLINE Reg operator+(Reg a, Reg b) { return {_mm256_add_ps(a.v, b.v)}; }
 ONESTEP_INLINE Reg fma(Reg a, Reg b, Reg c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
+/// Has x in a register up to here. No instruction.
+ONESTEP_INLINE void keep(Reg x) { asm("" : : "x"(x.v)); }
 
 ONESTEP_INLINE __m256 lower_half(Vec x) { return x.lo; }
 ONESTEP_INLINE __m256 upper_half(Vec x) { return x.hi; }

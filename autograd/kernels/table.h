@@ -3,6 +3,7 @@
 // compiled per instruction set, so nothing here may be an inline function: the linker could keep the AVX-512 copy.
 #include <cstdint>
 
+#include "autograd/kernels/packed.h"
 #include "autograd/kernels/span.h"
 
 namespace onestep::kernels {
@@ -62,9 +63,9 @@ struct Table {
   /// Packs op(b) [k, n] for gemm: piece i of pack_pieces(n, k).
   int64_t (*pack_pieces)(int64_t n, int64_t k);
   void (*pack)(bool trans_b, int64_t n, int64_t k, const T* b, int64_t ldb, T* to, int64_t piece);
-  /// With `packed`, op(b) is there and b is not read.
+  /// With `packed`, op(b) is its first k rows and n columns, and b is not read.
   void (*gemm)(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
-               const T* packed, T* c, int64_t ldc, bool accumulate, T* workspace);
+               const Packed<T>* packed, T* c, int64_t ldc, bool accumulate, T* workspace);
 
   void (*uniform)(T* y, int64_t n, T low, T high);
   void (*box_muller)(T* d, int64_t n, T mean, T std);

@@ -18,7 +18,8 @@ namespace onestep::ops {
 namespace {
 
 constexpr const char* kOp = "scaled_dot_product_attention";
-constexpr int64_t kQueries = 128;  // in a block
+constexpr int64_t kQueries = 128;    // in a block of the backward pass: the sums over queries are cut there
+constexpr int64_t kFewQueries = 32;  // in one of a long forward pass: fewer masked keys, and weights that stay in the L2 cache
 constexpr int64_t kKeys = 256;  // the product's k-block: a block of queries starts at a multiple of it, so that every sum over
                                 // keys is cut at the same places whatever queries are computed together
 
@@ -134,6 +135,7 @@ struct Block {
   int64_t head, kv_head, first, stop, begin, end;
   bool finite;  ///< No NaN or infinity in the operands of write_weighted and add_weighted.
   T *weights, *dropped, *ds, *copy;
+  const kernels::Packed<T>*keys = nullptr, *values = nullptr;  ///< k^T and v of the head, or none.
 };
 
 /// 0 for what is masked in the rows [queries, keys] of a block, where one that sees a NaN may have become NaN as a whole.
@@ -154,8 +156,10 @@ void copy_or_clear(bool seen, const T* from, int64_t n, T* to) {
 /// y = w x for the queries of a block. Where x is not finite each query meets a copy without the keys that it does not see,
 /// because 0 * NaN is NaN; the bits are the same either way.
 template <class T>
-void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y) {
+void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows<const T>& x,
+                    const kernels::Packed<T>* packed, int64_t n, const Rows<T>& y) {
   w += b.begin;
+  if (packed) return kernels::gemm(b.stop - b.first, n, b.end, w, in.ld, *packed, y.at(b.head, b.first), y.ld);
   if (b.finite)
     return kernels::gemm(false, false, b.stop - b.first, n, b.end - b.begin, w, in.ld, x.at(b.kv_head, b.begin), x.ld,
                          y.at(b.head, b.first), y.ld, false);
@@ -189,8 +193,12 @@ void weigh(const Inputs<T>& in, const Block<T>& b) {
   const Visible visible = in.visible(b.head);
   const int64_t rows = b.stop - b.first;
   T scale = static_cast<T>(in.p.scale);
-  kernels::gemm(false, true, rows, b.end - b.begin, in.p.features, in.q.at(b.head, b.first), in.q.ld,
-                in.k.at(b.kv_head, b.begin), in.k.ld, b.weights + b.begin, in.ld, false);
+  const T* const q = in.q.at(b.head, b.first);
+  if (b.keys)
+    kernels::gemm(rows, b.end, in.p.features, q, in.q.ld, *b.keys, b.weights, in.ld);
+  else
+    kernels::gemm(false, true, rows, b.end - b.begin, in.p.features, q, in.q.ld, in.k.at(b.kv_head, b.begin), in.k.ld,
+                  b.weights + b.begin, in.ld, false);
   if (visible.mask != nullptr) {  // -inf is set after scaling: the scale may be negative
     for (int64_t i = b.first; i < b.stop; ++i) {
       T* const row = b.weights + (i - b.first) * in.ld;
@@ -236,44 +244,55 @@ void backward_block(const Inputs<T>& in, const Block<T>& b, const Rows<const T>&
   kernels::softmax_grad_spans(b.weights, ds, in.ld, visible.spans(b.first, b.stop).data(), rows, static_cast<T>(in.p.scale),
                               {b.begin, b.end});
   clear_masked(in, b, visible, ds);
-  if (to.dq) write_weighted(in, b, ds, in.k, in.p.features, to.dq);
+  if (to.dq) write_weighted<T>(in, b, ds, in.k, nullptr, in.p.features, to.dq);
   if (to.dk) add_weighted(in, b, ds, in.q, in.p.features, to.dk);
 }
 
-/// False if [heads, rows, n] holds a NaN or an infinity: the sum of a head is not finite then.
+/// False if [heads, rows, n] holds a NaN or an infinity: the sum of a head's column is not finite then.
 template <class T>
 bool is_finite(const Rows<const T>& x, int64_t heads, int64_t rows, int64_t n) {
-  std::vector<T, memory::Allocator<T>> totals(static_cast<size_t>(heads));
+  std::vector<T, memory::Allocator<T>> totals(static_cast<size_t>(heads * n));
   T* const total = totals.data();
   kernels::parallel_for(heads, 0.1 * static_cast<double>(rows * (n + 50)), [&, total](int64_t head, int64_t stop) {
-    for (; head < stop; ++head)
-      for (int64_t j = 0; j < rows; ++j) total[head] += kernels::sum(x.at(head, j), n);
+    for (; rows > 0 && head < stop; ++head) kernels::sum_rows(x.at(head, 0), total + head * n, rows, n, x.ld);
   });
   return std::all_of(totals.begin(), totals.end(), [](T t) { return std::isfinite(t); });
 }
 
+int64_t whole_lines(int64_t elements) { return (elements + 15) / 16 * 16; }
+
 /// Calls run(block) for the blocks of every head, in order, those that see no key included; the heads that share a key and
-/// value head go to one thread, in order. `finite` as in Block; `buffers` blocks of weights are scratch memory.
+/// value head go to one thread, in order. `finite` as in Block; `buffers` blocks of weights are scratch memory. With `pack`
+/// keys and values are packed once a head, for blocks of few queries.
 template <class T, class F>
-void for_each_block(const Inputs<T>& in, bool finite, int64_t buffers, F run) {
+void for_each_block(const Inputs<T>& in, bool finite, int64_t buffers, bool pack, F run) {
   const AttentionPlan& p = in.p;
   if (p.heads == 0) return;
   const int64_t kv_heads = p.heads / p.group;
   const double cost = 0.1 * static_cast<double>(p.group * p.queries * p.keys * (p.features + p.value_features + 16));
   const int threads = kernels::threads_for(kv_heads, cost * static_cast<double>(kv_heads));
-  const int64_t block = std::min(kQueries, p.queries), rows = block * in.ld;
-  const int64_t copied = finite ? 0 : std::max(block, p.keys) * std::max(p.features, p.value_features);
-  const int64_t size = buffers * rows + copied;
+  const int64_t block = std::min(pack ? kFewQueries : kQueries, p.queries), rows = whole_lines(block * in.ld);
+  const int64_t copied = finite ? 0 : whole_lines(std::max(block, p.keys) * std::max(p.features, p.value_features));
+  const int64_t packed_k = pack ? kernels::packed_size<T>(p.keys, p.features) : 0;
+  const int64_t packed_v = pack ? kernels::packed_size<T>(p.value_features, p.keys) : 0;
+  const int64_t size = buffers * rows + copied + packed_k + packed_v;
   Tensor scratch = empty({threads, size}, dtype_of<T>());
   T* const memory = scratch.mutable_data<T>();
   const auto run_head = [&](int64_t head, T* buffer) {
+    const int64_t kv_head = head / p.group;
+    T *const dropped = buffer + (in.keep ? rows : 0), *const copy = buffer + buffers * rows;
+    T *const to_k = copy + copied, *const to_v = to_k + packed_k;
+    const kernels::Packed<T> keys = {to_k, p.keys, p.features}, values = {to_v, p.value_features, p.keys};
+    if (pack && head % p.group == 0) {
+      kernels::pack(true, p.keys, p.features, in.k.at(kv_head, 0), in.k.ld, to_k);
+      kernels::pack(false, p.value_features, p.keys, in.v.at(kv_head, 0), in.v.ld, to_v);
+    }
     const Visible visible = in.visible(head);
-    T* const dropped = buffer + (in.keep ? rows : 0);
-    for (int64_t i = 0; i < p.queries; i += kQueries) {
-      const int64_t last = std::min(i + kQueries, p.queries), end = visible.end(i, last);
+    for (int64_t i = 0; i < p.queries; i += block) {
+      const int64_t last = std::min(i + block, p.queries), end = visible.end(i, last);
       const int64_t begin = std::min(visible.begin(i), end) / kKeys * kKeys;
-      run(Block<T>{head, head / p.group, i, last, begin, end, finite, buffer, dropped, dropped + rows,
-                   buffer + buffers * rows});
+      run(Block<T>{head, kv_head, i, last, begin, end, finite, buffer, dropped, dropped + rows, copy, pack ? &keys : nullptr,
+                   pack ? &values : nullptr});
     }
   };
   // Neighbouring heads, whose rows share cache lines, stay on one thread: four pieces a thread, taken as threads come free.
@@ -291,9 +310,10 @@ void attend(const AttentionPlan& p, const AttentionOperands& x, Tensor& y) {
     const Inputs<T> in(p, x);
     const Rows<T> to = writable<T>(y, batch_dims(y.shape()));
     const bool finite = !in.hides() || is_finite(in.v, p.heads / p.group, p.keys, p.value_features);
-    for_each_block(in, finite, in.keep ? 2 : 1, [&](const Block<T>& block) {
+    const bool pack = finite && p.queries > kQueries && p.window == 0 && kernels::packed_size<T>(p.keys, p.features) > 0;
+    for_each_block(in, finite, in.keep ? 2 : 1, pack, [&](const Block<T>& block) {
       weigh(in, block);
-      write_weighted(in, block, in.keep ? block.dropped : block.weights, in.v, p.value_features, to);
+      write_weighted(in, block, in.keep ? block.dropped : block.weights, in.v, block.values, p.value_features, to);
     });
   });
 }
@@ -307,7 +327,8 @@ void attend_backward(const AttentionPlan& p, const AttentionOperands& x, const T
     const bool finite = !in.hides() || (is_finite(in.k, p.heads / p.group, p.keys, p.features) &&
                                         is_finite(in.q, p.heads, p.queries, p.features) &&
                                         is_finite(from, p.heads, p.queries, p.value_features));
-    for_each_block(in, finite, in.keep ? 3 : 2, [&](const Block<T>& block) { backward_block(in, block, from, to); });
+    for_each_block(in, finite, in.keep ? 3 : 2, /*pack=*/false,
+                   [&](const Block<T>& block) { backward_block(in, block, from, to); });
     if (p.queries > 0) return;
     for (int64_t head = 0; head < p.heads / p.group; ++head) {
       if (to.dk) to.dk.clear(head, p.keys, p.features);

@@ -172,7 +172,7 @@ Tensor sum_of_rows(const Tensor& x) {
   const Tensor rows = as_rows(ops::contiguous_values(x));
   Tensor y = empty(rows.shape()[1], x.dtype());
   dispatch_floating(x.dtype(), "linear", [&]<class T>() {
-    kernels::sum_rows(rows.data<T>(), y.mutable_data<T>(), rows.shape()[0], rows.shape()[1]);
+    kernels::sum_rows(rows.data<T>(), y.mutable_data<T>(), rows.shape()[0], rows.shape()[1], rows.shape()[1]);
   });
   return y;
 }

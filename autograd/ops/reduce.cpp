@@ -64,7 +64,7 @@ void sum_blocks(const T* x, T* y, const Blocks& b) {
         if (b.inner == 1)
           *to = sum_row(from, b.reduced);
         else
-          kernels::sum_rows(from, to, b.reduced, b.inner);
+          kernels::sum_rows(from, to, b.reduced, b.inner, b.inner);
       } else {
         std::fill_n(to, b.inner, T(0));
         for (int64_t r = 0; r < b.reduced; ++r)

@@ -132,6 +132,42 @@ TEST_CASE("kernels: gemm packs the right side once for all threads whatever its 
   }
 }
 
+struct Size {
+  int64_t m, n, k;
+};
+
+TEST_CASE("kernels: a product with a packed right side has the bits of gemm, for all of it or its first rows and columns") {
+  const Settings restore;
+  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
+    if (!isa_supported(isa)) continue;
+    set_isa(isa);
+    CAPTURE(std::string(name(isa)));
+    for (const bool trans_b : {false, true}) {
+      for (const Size& all : {Size{1, 1, 1}, {1, 33, 40}, {1, 100, 300}, {1, 410, 64}, {1, 64, 520}}) {
+        const Case whole = {.trans_a = false, .trans_b = trans_b, .m = 1, .n = all.n, .k = all.k, .extra = 3};
+        const Floats b = right(whole);
+        Floats memory(static_cast<size_t>(packed_size<float>(all.n, all.k)));
+        pack(trans_b, all.n, all.k, b.data(), whole.ldb(), memory.data());
+        for (const auto& [m, n, k] : {Size{1, all.n, all.k},
+                                      {7, all.n, all.k},
+                                      {32, all.n, all.k / 2},
+                                      {32, (all.n + 1) / 2, all.k},
+                                      {5, all.n - all.n / 3, all.k - all.k / 3}}) {
+          CAPTURE(m);
+          CAPTURE(n);
+          CAPTURE(k);
+          const Floats a = matrix(m, k, k + 3, 1);
+          const auto size = static_cast<size_t>(m * n);
+          Floats want(size), got(size);
+          gemm(false, trans_b, m, n, k, a.data(), k + 3, b.data(), whole.ldb(), want.data(), n, false);
+          gemm(m, n, k, a.data(), k + 3, Packed<float>{memory.data(), all.n, all.k}, got.data(), n);
+          CHECK(first_difference(got, want) == -1);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("kernels: a row of a product does not depend on the others") {
   const Case all{false, true, 67, 150, 400};
   const Floats a = left(all), b = right(all), c = product(all, a, b, Floats(67 * 150));

@@ -221,16 +221,22 @@ TEST_CASE("kernels: column sums agree with the double loops") {
       const Floats x = random_floats(rows * cols, -1, 1);
       Floats y(static_cast<size_t>(cols), 7.0f);
       Doubles want(y.size(), 7.0);
-      sum_rows(x.data(), y.data(), rows, cols);
-      sum_rows(widened(x).data(), want.data(), rows, cols);
+      sum_rows(x.data(), y.data(), rows, cols, cols);
+      sum_rows(widened(x).data(), want.data(), rows, cols, cols);
       check_close(y, want, 1e-6, 1e-4);
     }
   }
+  const Floats wide = random_floats(100 * 300, -1, 1);  // columns [40, 110) of it
+  Floats y(70);
+  Doubles want(y.size());
+  sum_rows(wide.data() + 40, y.data(), 100, 70, 300);
+  sum_rows(widened(wide).data() + 40, want.data(), 100, 70, 300);
+  check_close(y, want, 1e-6, 1e-4);
   check_same_bits([&] {
     const Floats x = random_floats(3000 * 333, -1, 1);
-    Floats y(333);
-    sum_rows(x.data(), y.data(), 3000, 333);
-    return y;
+    Floats sums(333);
+    sum_rows(x.data(), sums.data(), 3000, 333, 333);
+    return sums;
   });
 }
 

@@ -1,0 +1,23 @@
+#pragma once
+// Memory from the system for numbers.
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdlib>
+
+namespace onestep::kernels {
+
+/// A 64-byte aligned block of at least `bytes` bytes, for std::free; null if there is none. A block that can hold huge pages
+/// asks for them: a product that reads down the columns of a large matrix needs a page a row, more than the processor's page
+/// table cache holds at 4 KiB each.
+inline void* aligned_block(size_t bytes) {
+  constexpr size_t kLine = 64, kHugePage = size_t{2} << 20;
+  const size_t alignment = bytes < kHugePage ? kLine : kHugePage;
+  void* const block = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+#ifdef MADV_HUGEPAGE
+  if (block && alignment == kHugePage) madvise(block, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a hint: may fail
+#endif
+  return block;
+}
+
+}  // namespace onestep::kernels
