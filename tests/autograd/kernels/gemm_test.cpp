@@ -148,11 +148,12 @@ TEST_CASE("kernels: a product with a packed right side has the bits of gemm, for
         const Floats b = right(whole);
         Floats memory(static_cast<size_t>(packed_size<float>(all.n, all.k)));
         pack(trans_b, all.n, all.k, b.data(), whole.ldb(), memory.data());
-        for (const auto& [m, n, k] : {Size{1, all.n, all.k},
-                                      {7, all.n, all.k},
-                                      {32, all.n, all.k / 2},
-                                      {32, (all.n + 1) / 2, all.k},
-                                      {5, all.n - all.n / 3, all.k - all.k / 3}}) {
+        for (const Size& part : {Size{1, all.n, all.k},
+                                 {7, all.n, all.k},
+                                 {32, all.n, all.k / 2},
+                                 {32, (all.n + 1) / 2, all.k},
+                                 {5, all.n - all.n / 3, all.k - all.k / 3}}) {
+          const int64_t m = part.m, n = part.n, k = part.k;
           CAPTURE(m);
           CAPTURE(n);
           CAPTURE(k);
