@@ -16,7 +16,6 @@ namespace onestep::memory {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr size_t kHugePage = size_t{2} << 20;
 
 // Under AddressSanitizer every block comes from the system with its exact size, so that an overrun is seen.
 #if defined(__SANITIZE_ADDRESS__)
@@ -86,8 +85,8 @@ void* new_block(Cache& c, size_t bytes) {
     return system_allocate(bytes);
   }
   if (c.slab_left < bytes) {
-    c.slab = static_cast<std::byte*>(system_allocate(kHugePage));
-    c.slab_left = kHugePage;
+    c.slab = static_cast<std::byte*>(system_allocate(kernels::kHugePage));
+    c.slab_left = kernels::kHugePage;
     ++c.stats.system_allocations;
   }
   void* const block = c.slab;

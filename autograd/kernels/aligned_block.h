@@ -7,11 +7,13 @@
 
 namespace onestep::kernels {
 
+inline constexpr size_t kHugePage = size_t{2} << 20;
+
 /// A 64-byte aligned block of at least `bytes` bytes, for std::free; null if there is none. A block that can hold huge pages
 /// asks for them: a product that reads down the columns of a large matrix needs a page a row, more than the processor's page
 /// table cache holds at 4 KiB each.
 inline void* aligned_block(size_t bytes) {
-  constexpr size_t kLine = 64, kHugePage = size_t{2} << 20;
+  constexpr size_t kLine = 64;
   const size_t alignment = bytes < kHugePage ? kLine : kHugePage;
   void* const block = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 #ifdef MADV_HUGEPAGE

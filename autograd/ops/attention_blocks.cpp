@@ -18,7 +18,7 @@ namespace onestep::ops {
 namespace {
 
 constexpr const char* kOp = "scaled_dot_product_attention";
-constexpr int64_t kQueries = 128;    // in a block of the backward pass: the sums over queries are cut there
+constexpr int64_t kQueries = 128;    // in a block; the backward pass cuts its sums over queries there
 constexpr int64_t kFewQueries = 32;  // in one of a long forward pass: fewer masked keys, and weights that stay in the L2 cache
 constexpr int64_t kKeys = 256;  // the product's k-block: a block of queries starts at a multiple of it, so that every sum over
                                 // keys is cut at the same places whatever queries are computed together

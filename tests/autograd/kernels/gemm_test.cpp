@@ -63,11 +63,7 @@ void check_promise(const Case& c) {
 }
 
 TEST_CASE("kernels: gemm keeps its promise for small shapes and every layout") {
-  const Settings restore;
-  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
-    if (!isa_supported(isa)) continue;
-    set_isa(isa);
-    CAPTURE(std::string(name(isa)));
+  for_each_isa([&] {
     for (const bool trans_a : {false, true}) {
       for (const bool trans_b : {false, true}) {
         for (const int64_t m : {1, 2, 5, 6, 7, 8, 9, 13, 29}) {
@@ -80,15 +76,11 @@ TEST_CASE("kernels: gemm keeps its promise for small shapes and every layout") {
         }
       }
     }
-  }
+  });
 }
 
 TEST_CASE("kernels: gemm keeps its promise across blocks") {
-  const Settings restore;
-  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
-    if (!isa_supported(isa)) continue;
-    set_isa(isa);
-    CAPTURE(std::string(name(isa)));
+  for_each_isa([&] {
     for (const bool trans_a : {false, true}) {
       for (const bool trans_b : {false, true}) {
         check_promise({trans_a, trans_b, 70, 65, 255});
@@ -98,7 +90,7 @@ TEST_CASE("kernels: gemm keeps its promise across blocks") {
         check_promise({trans_a, trans_b, 1, 270, 300});
       }
     }
-  }
+  });
 }
 
 TEST_CASE("kernels: gemm gives the same bits for every instruction set and number of threads") {
@@ -137,11 +129,7 @@ struct Size {
 };
 
 TEST_CASE("kernels: a product with a packed right side has the bits of gemm, for all of it or its first rows and columns") {
-  const Settings restore;
-  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
-    if (!isa_supported(isa)) continue;
-    set_isa(isa);
-    CAPTURE(std::string(name(isa)));
+  for_each_isa([&] {
     for (const bool trans_b : {false, true}) {
       for (const Size& all : {Size{1, 1, 1}, {1, 33, 40}, {1, 100, 300}, {1, 410, 64}, {1, 64, 520}}) {
         const Case whole = {.trans_a = false, .trans_b = trans_b, .m = 1, .n = all.n, .k = all.k, .extra = 3};
@@ -166,7 +154,7 @@ TEST_CASE("kernels: a product with a packed right side has the bits of gemm, for
         }
       }
     }
-  }
+  });
 }
 
 TEST_CASE("kernels: a row of a product does not depend on the others") {

@@ -87,6 +87,18 @@ void check_same_bits(F run) {
   }
 }
 
+/// Calls f() with every instruction set that this machine has.
+template <class F>
+void for_each_isa(F f) {
+  const Settings restore;
+  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
+    if (!isa_supported(isa)) continue;
+    set_isa(isa);
+    CAPTURE(std::string(name(isa)));
+    f();
+  }
+}
+
 /// Checks |got - want| <= absolute + relative |want| element by element.
 inline void check_close(const Floats& got, const Doubles& want, double relative, double absolute) {
   REQUIRE(got.size() == want.size());

@@ -102,11 +102,7 @@ const Zip kZips[] = {
 };
 
 TEST_CASE("kernels: binary maps are exact with every step") {
-  const Settings restore;
-  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
-    if (!isa_supported(isa)) continue;
-    set_isa(isa);
-    CAPTURE(std::string(name(isa)));
+  for_each_isa([&] {
     for (const Zip& zip : kZips) {
       CAPTURE(zip.name);
       for (const int64_t n : sizes()) {
@@ -125,7 +121,7 @@ TEST_CASE("kernels: binary maps are exact with every step") {
         }
       }
     }
-  }
+  });
 }
 
 AdamOptions adam(bool decoupled) { return {1e-3, 0.9, 0.999, 1e-8, 0.01, 3, decoupled}; }
