@@ -187,17 +187,25 @@ struct Panel {
   int64_t tiles, tallest, first[kPanelTiles + 1];
 
   int64_t height(int64_t i) const { return first[i + 1] - first[i]; }
+  int64_t rows() const { return first[tiles] - first[0]; }
 };
+
+/// The panel's rows of a, tile by tile.
+void pack_panel(const Operand& a, const Panel& panel, int64_t depth, float* to) {
+  const Operand rows = {a.data + panel.first[0] * a.outer, a.outer, a.inner};
+  if (a.inner != 1 && kPackedRows == 4 && panel.rows() == 4 * panel.tiles) return pack_fours(rows, panel.tiles, depth, to);
+  for (int64_t i = 0; i < panel.tiles; ++i, to += depth * kPackedRows) {
+    pack({a.data + panel.first[i] * a.outer, a.outer, a.inner}, panel.height(i), depth, to, kPackedRows);
+  }
+}
 
 /// All columns of a panel.
 void multiply_panel(const Block& x, const Panel& panel, float* packed_a, const float* packed_b) {
   Operand a[kPanelTiles];
+  if (x.pack_a) pack_panel(x.a, panel, x.depth, packed_a);
   for (int64_t i = 0; i < panel.tiles; ++i) {
-    a[i] = {x.a.data + panel.first[i] * x.a.outer, x.a.outer, x.a.inner};
-    if (!x.pack_a) continue;
-    float* const to = packed_a + i * x.depth * kPackedRows;
-    pack(a[i], panel.height(i), x.depth, to, kPackedRows);
-    a[i] = {to, 1, kPackedRows};
+    a[i] = x.pack_a ? Operand{packed_a + i * x.depth * kPackedRows, 1, kPackedRows}
+                    : Operand{x.a.data + panel.first[i] * x.a.outer, x.a.outer, x.a.inner};
   }
   for (int64_t j = 0, cols; j < x.cols; j += cols) {
     const int64_t most = x.pack_b ? regs_of_panel(x.packed_cols - j) : regs_for(static_cast<int>(panel.tallest));

@@ -36,16 +36,24 @@ inline void pack_copied(Operand x, int64_t count, int64_t depth, float* to, int6
   for (int64_t p = 0; p < depth; ++p) {
     const float* from = x.data + p * x.inner;
     if (width == 4) {
-      if (count == 4)
-        __builtin_memcpy(to + p * 4, from, 4 * sizeof(float));
-      else
-        for (int64_t o = 0; o < 4; ++o) to[p * 4 + o] = o < count ? from[o] : 0.0f;
+      for (int64_t o = 0; o < 4; ++o) to[p * 4 + o] = o < count ? from[o] : 0.0f;
       continue;
     }
     for (int64_t o = 0; o < width; o += kRegLanes) {
       const int64_t left = count - o;
       store_reg(to + p * width + o, left >= kRegLanes ? load_reg(from + o) : load_reg_first(from + o, left > 0 ? left : 0));
     }
+  }
+}
+
+/// The same for `count` groups of four at once, one behind the other, each of width 4: it reads the rows of x, which may be far
+/// apart, once and in order, and asks for the next ones, which the hardware does not foresee.
+inline void pack_fours(Operand x, int64_t count, int64_t depth, float* to) {
+  for (int64_t p = 0; p < depth; ++p, to += 4) {
+    const float* from = x.data + p * x.inner;
+    __builtin_prefetch(from + 8 * x.inner);
+    __builtin_prefetch(from + 8 * x.inner + 4 * count - 1);
+    for (int64_t i = 0; i < count; ++i) __builtin_memcpy(to + i * depth * 4, from + i * 4, 4 * sizeof(float));
   }
 }
 

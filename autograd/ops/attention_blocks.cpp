@@ -19,7 +19,8 @@ namespace {
 
 constexpr const char* kOp = "scaled_dot_product_attention";
 constexpr int64_t kQueries = 128;    // in a block; the backward pass cuts its sums over queries there
-constexpr int64_t kFewQueries = 32;  // in one of a long forward pass: fewer masked keys, and weights that stay in the L2 cache
+constexpr int64_t kFewQueries = 24;  // whose weights are computed together if keys and values are packed: fewer masked keys,
+                                     // and weights that stay in the L2 cache
 constexpr int64_t kKeys = 256;  // the product's k-block: a block of queries starts at a multiple of it, so that every sum over
                                 // keys is cut at the same places whatever queries are computed together
 
@@ -128,14 +129,20 @@ struct Inputs {
   const bool* keep;
 };
 
-/// A block of queries [first, stop) of one head, the keys [begin, end) among which are those that they see, and scratch memory.
-/// Arrays of weights have rows of `ld` elements, of which [begin, end) are used; masked ones are 0.
+/// The keys and values of a head in the order in which products read them.
+template <class T>
+struct PackedHead {
+  kernels::Packed<T> k_transposed, v_transposed, k, v;
+};
+
+/// A block of queries [first, stop) of one head, the keys [begin, seen) among which are those that they see, and scratch
+/// memory. Arrays of weights have rows of `ld` elements, of which [begin, end) are used; masked ones are 0.
 template <class T>
 struct Block {
-  int64_t head, kv_head, first, stop, begin, end;
+  int64_t head, kv_head, first, stop, begin, seen, end;
   bool finite;  ///< No NaN or infinity in the operands of write_weighted and add_weighted.
   T *weights, *dropped, *ds, *copy;
-  const kernels::Packed<T>*keys = nullptr, *values = nullptr;  ///< k^T and v of the head, or none.
+  const PackedHead<T>* packed;  ///< Of which begin is 0, or none.
 };
 
 /// 0 for what is masked in the rows [queries, keys] of a block, where one that sees a NaN may have become NaN as a whole.
@@ -159,9 +166,9 @@ template <class T>
 void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows<const T>& x,
                     const kernels::Packed<T>* packed, int64_t n, const Rows<T>& y) {
   w += b.begin;
-  if (packed) return kernels::gemm(b.stop - b.first, n, b.end, w, in.ld, *packed, y.at(b.head, b.first), y.ld);
+  if (packed) return kernels::gemm(b.stop - b.first, n, b.seen, w, in.ld, *packed, y.at(b.head, b.first), y.ld);
   if (b.finite)
-    return kernels::gemm(false, false, b.stop - b.first, n, b.end - b.begin, w, in.ld, x.at(b.kv_head, b.begin), x.ld,
+    return kernels::gemm(false, false, b.stop - b.first, n, b.seen - b.begin, w, in.ld, x.at(b.kv_head, b.begin), x.ld,
                          y.at(b.head, b.first), y.ld, false);
   const Visible visible = in.visible(b.head);
   for (int64_t i = b.first; i < b.stop; ++i, w += in.ld) {
@@ -172,14 +179,21 @@ void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Ro
   }
 }
 
-/// y += w^T x for the keys of a block, likewise.
+/// y += w^T x for the keys of a block, likewise. A key's sum begins where a query may see it: before are zeros.
 template <class T>
 void add_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y) {
-  const int64_t rows = b.stop - b.first;
-  if (b.finite)
-    return kernels::gemm(true, false, b.end - b.begin, n, rows, w + b.begin, in.ld, x.at(b.head, b.first), x.ld,
-                         y.at(b.kv_head, b.begin), y.ld, true);
   const Visible visible = in.visible(b.head);
+  const int64_t rows = b.stop - b.first;
+  if (b.finite) {
+    for (int64_t i = 0, j = b.begin; i < rows; i += kFewQueries) {
+      const int64_t end = visible.end(b.first + i, b.first + std::min(i + kFewQueries, rows));
+      if (end > j)
+        kernels::gemm(true, false, end - j, n, rows - i, w + i * in.ld + j, in.ld, x.at(b.head, b.first + i), x.ld,
+                      y.at(b.kv_head, j), y.ld, true);
+      j = std::max(j, end);
+    }
+    return;
+  }
   for (int64_t j = b.begin; j < b.end; ++j) {
     for (int64_t i = b.first; i < b.stop; ++i)
       copy_or_clear(visible.sees(i, j), x.at(b.head, i), n, b.copy + (i - b.first) * n);
@@ -194,15 +208,15 @@ void weigh(const Inputs<T>& in, const Block<T>& b) {
   const int64_t rows = b.stop - b.first;
   T scale = static_cast<T>(in.p.scale);
   const T* const q = in.q.at(b.head, b.first);
-  if (b.keys)
-    kernels::gemm(rows, b.end, in.p.features, q, in.q.ld, *b.keys, b.weights, in.ld);
+  if (b.packed)
+    kernels::gemm(rows, b.seen, in.p.features, q, in.q.ld, b.packed->k_transposed, b.weights, in.ld);
   else
-    kernels::gemm(false, true, rows, b.end - b.begin, in.p.features, q, in.q.ld, in.k.at(b.kv_head, b.begin), in.k.ld,
+    kernels::gemm(false, true, rows, b.seen - b.begin, in.p.features, q, in.q.ld, in.k.at(b.kv_head, b.begin), in.k.ld,
                   b.weights + b.begin, in.ld, false);
   if (visible.mask != nullptr) {  // -inf is set after scaling: the scale may be negative
     for (int64_t i = b.first; i < b.stop; ++i) {
       T* const row = b.weights + (i - b.first) * in.ld;
-      kernels::mul(row, 1, &scale, 0, row, b.end);
+      kernels::mul(row, 1, &scale, 0, row, b.seen);
       visible.fill_masked(i, row, -std::numeric_limits<T>::infinity());
     }
     scale = 1;
@@ -219,23 +233,27 @@ struct Wanted {
   Rows<T> dq, dk, dv;
 };
 
-/// With p the weights and w = dropout(p): dv += w^T dy, dp = dropout(dy v^T), ds = scale p (dp - sum(p dp)), dq += ds k,
-/// dk += ds^T q
+/// The queries [first, stop) of a block.
 template <class T>
-void backward_block(const Inputs<T>& in, const Block<T>& b, const Rows<const T>& dy, const Wanted<T>& to) {
+Block<T> rows_of(const Inputs<T>& in, Block<T> b, int64_t first, int64_t stop) {
+  const int64_t skipped = (first - b.first) * in.ld;
+  b.weights += skipped, b.dropped += skipped, b.ds += skipped;
+  b.first = first, b.stop = stop, b.seen = in.visible(b.head).end(first, stop);
+  return b;
+}
+
+/// With p the weights: dp = dropout(dy v^T), ds = scale p (dp - sum(p dp))
+template <class T>
+void backward_weights(const Inputs<T>& in, const Block<T>& b, const Rows<const T>& dy) {
   const Visible visible = in.visible(b.head);
-  const int64_t keys = in.p.keys, rows = b.stop - b.first, columns = b.end - b.begin;
-  const T *from = dy.at(b.head, b.first), *w = in.keep ? b.dropped : b.weights;
-  if (b.head % in.p.group == 0 && b.first == 0) {  // the first block of those that add to this head's
-    if (to.dk) to.dk.clear(b.kv_head, keys, in.p.features);
-    if (to.dv) to.dv.clear(b.kv_head, keys, in.p.value_features);
-  }
-  weigh(in, b);
-  if (to.dv) add_weighted(in, b, w, dy, in.p.value_features, to.dv);
-  if (!to.dq && !to.dk) return;
+  const int64_t rows = b.stop - b.first;
+  const T* const from = dy.at(b.head, b.first);
   T* const ds = b.ds;
-  kernels::gemm(false, true, rows, columns, in.p.value_features, from, dy.ld, in.v.at(b.kv_head, b.begin), in.v.ld,
-                ds + b.begin, in.ld, false);
+  if (b.packed)
+    kernels::gemm(rows, b.seen, in.p.value_features, from, dy.ld, b.packed->v_transposed, ds, in.ld);
+  else
+    kernels::gemm(false, true, rows, b.seen - b.begin, in.p.value_features, from, dy.ld, in.v.at(b.kv_head, b.begin), in.v.ld,
+                  ds + b.begin, in.ld, false);
   for (int64_t i = b.first; i < b.stop; ++i) {
     T* const row = ds + (i - b.first) * in.ld;
     visible.fill_masked(i, row, T(0));
@@ -244,8 +262,24 @@ void backward_block(const Inputs<T>& in, const Block<T>& b, const Rows<const T>&
   kernels::softmax_grad_spans(b.weights, ds, in.ld, visible.spans(b.first, b.stop).data(), rows, static_cast<T>(in.p.scale),
                               {b.begin, b.end});
   clear_masked(in, b, visible, ds);
-  if (to.dq) write_weighted<T>(in, b, ds, in.k, nullptr, in.p.features, to.dq);
-  if (to.dk) add_weighted(in, b, ds, in.q, in.p.features, to.dk);
+}
+
+/// With w = dropout(p): dv += w^T dy, dq = ds k, dk += ds^T q
+template <class T>
+void backward_block(const Inputs<T>& in, const Block<T>& b, const Rows<const T>& dy, const Wanted<T>& to) {
+  if (b.head % in.p.group == 0 && b.first == 0) {  // the first block of those that add to this head's
+    if (to.dk) to.dk.clear(b.kv_head, in.p.keys, in.p.features);
+    if (to.dv) to.dv.clear(b.kv_head, in.p.keys, in.p.value_features);
+  }
+  const int64_t step = b.packed ? kFewQueries : kQueries;
+  for (int64_t i = b.first; i < b.stop; i += step) {
+    const Block<T> some = rows_of(in, b, i, std::min(i + step, b.stop));
+    weigh(in, some);
+    if (to.dq || to.dk) backward_weights(in, some, dy);
+    if (to.dq) write_weighted<T>(in, some, some.ds, in.k, b.packed ? &b.packed->k : nullptr, in.p.features, to.dq);
+  }
+  if (to.dv) add_weighted(in, b, in.keep ? b.dropped : b.weights, dy, in.p.value_features, to.dv);
+  if (to.dk) add_weighted(in, b, b.ds, in.q, in.p.features, to.dk);
 }
 
 /// False if [heads, rows, n] holds a NaN or an infinity: the sum of a head's column is not finite then.
@@ -259,47 +293,68 @@ bool is_finite(const Rows<const T>& x, int64_t heads, int64_t rows, int64_t n) {
   return std::all_of(totals.begin(), totals.end(), [](T t) { return std::isfinite(t); });
 }
 
+/// Of keys and values what the pass multiplies by: k^T and, forward, v; or v^T and k.
+template <class T>
+PackedHead<T> pack_head(const Inputs<T>& in, int64_t kv_head, bool backward, T* to) {
+  const auto take = [&](const Rows<const T>& x, bool transposed, int64_t n, int64_t k) {
+    kernels::pack(transposed, n, k, x.at(kv_head, 0), x.ld, to);
+    const kernels::Packed<T> packed = {to, n, k};
+    to += kernels::packed_size<T>(n, k);
+    return packed;
+  };
+  const AttentionPlan& p = in.p;
+  PackedHead<T> head = {.k_transposed = take(in.k, true, p.keys, p.features), .v_transposed = {}, .k = {}, .v = {}};
+  if (!backward) {
+    head.v = take(in.v, false, p.value_features, p.keys);
+  } else {
+    head.v_transposed = take(in.v, true, p.keys, p.value_features);
+    head.k = take(in.k, false, p.features, p.keys);
+  }
+  return head;
+}
+/// Elements that it writes.
+template <class T>
+int64_t packed_size(const Inputs<T>& in, bool backward) {
+  const AttentionPlan& p = in.p;
+  const auto size = kernels::packed_size<T>;
+  return size(p.keys, p.features) +
+         (backward ? size(p.keys, p.value_features) + size(p.features, p.keys) : size(p.value_features, p.keys));
+}
+
 int64_t whole_lines(int64_t elements) { return (elements + 15) / 16 * 16; }
 
 /// Calls run(block) for the blocks of every head, in order, those that see no key included; the heads that share a key and
-/// value head go to one thread, in order. `finite` as in Block; `buffers` blocks of weights are scratch memory. With `pack`
-/// keys and values are packed once a head, for blocks of few queries.
+/// value head go to one thread, in order. `finite` as in Block; `buffers` blocks of weights are scratch memory.
 template <class T, class F>
-void for_each_block(const Inputs<T>& in, bool finite, int64_t buffers, bool pack, F run) {
+void for_each_block(const Inputs<T>& in, bool finite, int64_t buffers, bool backward, F run) {
   const AttentionPlan& p = in.p;
   if (p.heads == 0) return;
   const int64_t kv_heads = p.heads / p.group;
   const double cost = 0.1 * static_cast<double>(p.group * p.queries * p.keys * (p.features + p.value_features + 16));
   const int threads = kernels::threads_for(kv_heads, cost * static_cast<double>(kv_heads));
-  const int64_t block = std::min(pack ? kFewQueries : kQueries, p.queries), rows = whole_lines(block * in.ld);
+  const bool pack = finite && p.queries > kFewQueries && p.window == 0 && kernels::packed_size<T>(p.keys, p.features) > 0;
+  const int64_t block = std::min(pack && !backward ? kFewQueries : kQueries, p.queries), rows = whole_lines(block * in.ld);
   const int64_t copied = finite ? 0 : whole_lines(std::max(block, p.keys) * std::max(p.features, p.value_features));
-  const int64_t packed_k = pack ? kernels::packed_size<T>(p.keys, p.features) : 0;
-  const int64_t packed_v = pack ? kernels::packed_size<T>(p.value_features, p.keys) : 0;
-  const int64_t size = buffers * rows + copied + packed_k + packed_v;
+  const int64_t size = buffers * rows + copied + (pack ? packed_size(in, backward) : 0);
   Tensor scratch = empty({threads, size}, dtype_of<T>());
   T* const memory = scratch.mutable_data<T>();
-  const auto run_head = [&](int64_t head, T* buffer) {
-    const int64_t kv_head = head / p.group;
+  const auto run_head = [&](int64_t head, T* buffer, const PackedHead<T>* packed) {
     T *const dropped = buffer + (in.keep ? rows : 0), *const copy = buffer + buffers * rows;
-    T *const to_k = copy + copied, *const to_v = to_k + packed_k;
-    const kernels::Packed<T> keys = {to_k, p.keys, p.features}, values = {to_v, p.value_features, p.keys};
-    if (pack && head % p.group == 0) {
-      kernels::pack(true, p.keys, p.features, in.k.at(kv_head, 0), in.k.ld, to_k);
-      kernels::pack(false, p.value_features, p.keys, in.v.at(kv_head, 0), in.v.ld, to_v);
-    }
     const Visible visible = in.visible(head);
     for (int64_t i = 0; i < p.queries; i += block) {
       const int64_t last = std::min(i + block, p.queries), end = visible.end(i, last);
       const int64_t begin = std::min(visible.begin(i), end) / kKeys * kKeys;
-      run(Block<T>{head, kv_head, i, last, begin, end, finite, buffer, dropped, dropped + rows, copy, pack ? &keys : nullptr,
-                   pack ? &values : nullptr});
+      run(Block<T>{head, head / p.group, i, last, begin, end, end, finite, buffer, dropped, dropped + rows, copy, packed});
     }
   };
   // Neighbouring heads, whose rows share cache lines, stay on one thread: four pieces a thread, taken as threads come free.
   const int64_t pieces = std::min(int64_t{4} * threads, kv_heads);
   kernels::parallel_pieces(threads, pieces, [&](int64_t piece, int thread) {
-    for (int64_t head = kv_heads * piece / pieces * p.group; head < kv_heads * (piece + 1) / pieces * p.group; ++head)
-      run_head(head, memory + thread * size);
+    T* const buffer = memory + thread * size;
+    for (int64_t kv_head = kv_heads * piece / pieces; kv_head < kv_heads * (piece + 1) / pieces; ++kv_head) {
+      const PackedHead<T> packed = pack ? pack_head(in, kv_head, backward, buffer + buffers * rows + copied) : PackedHead<T>{};
+      for (int64_t i = 0; i < p.group; ++i) run_head(kv_head * p.group + i, buffer, pack ? &packed : nullptr);
+    }
   });
 }
 
@@ -310,10 +365,10 @@ void attend(const AttentionPlan& p, const AttentionOperands& x, Tensor& y) {
     const Inputs<T> in(p, x);
     const Rows<T> to = writable<T>(y, batch_dims(y.shape()));
     const bool finite = !in.hides() || is_finite(in.v, p.heads / p.group, p.keys, p.value_features);
-    const bool pack = finite && p.queries > kQueries && p.window == 0 && kernels::packed_size<T>(p.keys, p.features) > 0;
-    for_each_block(in, finite, in.keep ? 2 : 1, pack, [&](const Block<T>& block) {
+    for_each_block(in, finite, in.keep ? 2 : 1, /*backward=*/false, [&](const Block<T>& block) {
       weigh(in, block);
-      write_weighted(in, block, in.keep ? block.dropped : block.weights, in.v, block.values, p.value_features, to);
+      write_weighted(in, block, in.keep ? block.dropped : block.weights, in.v, block.packed ? &block.packed->v : nullptr,
+                     p.value_features, to);
     });
   });
 }
@@ -327,7 +382,7 @@ void attend_backward(const AttentionPlan& p, const AttentionOperands& x, const T
     const bool finite = !in.hides() || (is_finite(in.k, p.heads / p.group, p.keys, p.features) &&
                                         is_finite(in.q, p.heads, p.queries, p.features) &&
                                         is_finite(from, p.heads, p.queries, p.value_features));
-    for_each_block(in, finite, in.keep ? 3 : 2, /*pack=*/false,
+    for_each_block(in, finite, in.keep ? 3 : 2, /*backward=*/true,
                    [&](const Block<T>& block) { backward_block(in, block, from, to); });
     if (p.queries > 0) return;
     for (int64_t head = 0; head < p.heads / p.group; ++head) {

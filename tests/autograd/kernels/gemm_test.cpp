@@ -83,6 +83,7 @@ TEST_CASE("kernels: gemm keeps its promise across blocks") {
   for_each_isa([&] {
     for (const bool trans_a : {false, true}) {
       for (const bool trans_b : {false, true}) {
+        check_promise({trans_a, trans_b, 64, 65, 130, 1});
         check_promise({trans_a, trans_b, 70, 65, 255});
         check_promise({trans_a, trans_b, 37, 300, 257, 1});
         check_promise({trans_a, trans_b, 3, 520, 600, 2, true});

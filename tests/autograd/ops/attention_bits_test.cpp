@@ -1,6 +1,8 @@
 // What a query sees decides its row, bit for bit, and not the queries and keys that are computed along with it.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "autograd/memory.h"
 #include "autograd/ops.h"
 
@@ -28,6 +30,37 @@ TEST_CASE("scaled_dot_product_attention: each query alone gives the bits of all 
         scaled_dot_product_attention(q.slice(2, 290, 500), k.slice(2, 0, 500), v.slice(2, 0, 500),
                                      {.is_causal = true, .query_offset = 290, .window = window, .enable_gqa = true});
     CHECK(equal(some, all.slice(2, 290, 500)));
+  }
+}
+
+TEST_CASE(
+    "scaled_dot_product_attention: each query alone gives the gradient of all together, 128 add up to keys' and values'") {
+  Generator generator(6);
+  const Tensor q = heads(2, generator), k = heads(2, generator), v = heads(2, generator), dy = heads(2, generator);
+  struct Gradients {
+    Tensor q, k, v;
+  };
+  for (const int64_t window : {0, 100}) {
+    CAPTURE(window);
+    const auto of_queries = [&](int64_t i, int64_t end) -> Gradients {
+      Tensor some = q.slice(2, i, end).contiguous().requires_grad_();
+      Tensor keys = k.clone().requires_grad_(), values = v.clone().requires_grad_();
+      scaled_dot_product_attention(some, keys.slice(2, 0, end), values.slice(2, 0, end),
+                                   {.is_causal = true, .query_offset = i, .window = window})
+          .backward(dy.slice(2, i, end));
+      return {some.grad(), keys.grad(), values.grad()};
+    };
+    const Gradients all = of_queries(0, kTokens);
+    for (const int64_t i : {0, 23, 24, 127, 128, 255, 256, 300, 699})
+      CHECK(equal(of_queries(i, i + 1).q, all.q.slice(2, i, i + 1)));
+    Tensor dk = zeros_like(k), dv = zeros_like(v);
+    for (int64_t i = 0; i < kTokens; i += 128) {
+      const Gradients block = of_queries(i, std::min(i + 128, kTokens));
+      dk = dk + block.k;
+      dv = dv + block.v;
+    }
+    CHECK(equal(dk, all.k));
+    CHECK(equal(dv, all.v));
   }
 }
 
