@@ -9,28 +9,27 @@ namespace {
 
 inline constexpr int64_t kMostDirectRows = 8;
 
-/// block[p * kRegLanes + o] = rows[o][p] for p < depth <= 8, and all rows moved on by depth.
-ONESTEP_INLINE void take_block(const float* (&rows)[kRegLanes], int64_t depth, float* block) {
+/// block[s * kRegLanes + o] = rows[o][p + s] for s < depth <= 8.
+ONESTEP_INLINE void take_block(const float* const (&rows)[kRegLanes], int64_t p, int64_t depth, float* block) {
   if (depth == 8) {
     for (int64_t o = 0; o < kRegLanes; o += 8) {
       const float* eight[8];
-      for (int64_t i = 0; i < 8; ++i) eight[i] = rows[o + i];
+      for (int64_t i = 0; i < 8; ++i) eight[i] = rows[o + i] + p;
       transpose(eight, block + o, kRegLanes);
     }
   } else {
-    for (int64_t p = 0; p < depth; ++p) {
-      for (int64_t o = 0; o < kRegLanes; ++o) block[p * kRegLanes + o] = rows[o][p];
+    for (int64_t s = 0; s < depth; ++s) {
+      for (int64_t o = 0; o < kRegLanes; ++o) block[s * kRegLanes + o] = rows[o][p + s];
     }
   }
-  for (const float*& row : rows) row += depth;
 }
 
 /// One register of columns of c for ROWS rows, over all of k. The rows of b pass through a block of 8 steps of k that stays in
 /// the L1 cache. Those of the next columns, `ahead` floats on, are asked for meanwhile: a row is too short for the hardware to
-/// foresee them.
+/// foresee them. Not inline: among all of gemm GCC would keep its pointers in memory.
 template <int ROWS>
-void few_rows_tile(int64_t k, Operand a, const float* (&rows)[kRegLanes], int64_t ahead, float* c, int64_t ldc, int64_t cols,
-                   bool accumulate) {
+[[gnu::noinline]] void few_rows_tile(int64_t k, Operand a, const float* const (&rows)[kRegLanes], int64_t ahead, float* c,
+                                     int64_t ldc, int64_t cols, bool accumulate) {
   alignas(64) float block[8 * kRegLanes];
   for (int64_t p0 = 0; p0 < k; p0 += kBlockK) {
     Reg total[ROWS];
@@ -40,9 +39,9 @@ void few_rows_tile(int64_t k, Operand a, const float* (&rows)[kRegLanes], int64_
     for (int64_t p = p0, depth; p < end; p += depth) {
       depth = end - p < 8 ? end - p : 8;
       if (p % 16 == 0) {  // a cache line of each
-        for (const float* row : rows) __builtin_prefetch(row + ahead);
+        for (const float* row : rows) __builtin_prefetch(row + p + ahead);
       }
-      take_block(rows, depth, block);
+      take_block(rows, p, depth, block);
       for (int64_t s = 0; s < depth; ++s) {
         const Reg column = load_reg(block + s * kRegLanes);
 #pragma GCC unroll 8

@@ -27,9 +27,9 @@ ONESTEP_INLINE void transpose(const float* const (&rows)[8], float* to, int64_t 
   __m256 t[8], u[8];
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {  // rows i and i + 4 in the two halves, columns 0-3 and 4-7
-    const __m256 a = _mm256_loadu_ps(rows[i]), b = _mm256_loadu_ps(rows[i + 4]);
-    t[i] = _mm256_permute2f128_ps(a, b, 0x20);
-    t[i + 4] = _mm256_permute2f128_ps(a, b, 0x31);
+    const float *a = rows[i], *b = rows[i + 4];
+    t[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(a)), _mm_loadu_ps(b), 1);
+    t[i + 4] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(a + 4)), _mm_loadu_ps(b + 4), 1);
   }
 #pragma GCC unroll 2
   for (int i = 0; i < 8; i += 4) {  // four 4x4 transposes, two at a time
