@@ -24,12 +24,11 @@ ONESTEP_INLINE void take_block(const float* const (&rows)[kRegLanes], int64_t p,
   }
 }
 
-/// One register of columns of c for ROWS rows, over all of k. The rows of b pass through a block of 8 steps of k that stays in
-/// the L1 cache. Those of the next columns, `ahead` floats on, are asked for meanwhile: a row is too short for the hardware to
-/// foresee them. Not inline: among all of gemm GCC would keep its pointers in memory.
+/// sum[r] = or += row r of op(a) times the transposes of kRegLanes rows of b, over all of k. These pass through a block of 8
+/// steps of k that stays in the L1 cache. Not inline: among all of gemm GCC would keep its pointers in memory.
 template <int ROWS>
-[[gnu::noinline]] void few_rows_tile(int64_t k, Operand a, const float* const (&rows)[kRegLanes], int64_t ahead, float* c,
-                                     int64_t ldc, int64_t cols, bool accumulate) {
+[[gnu::noinline]] void few_rows_tile(int64_t k, Operand a, const float* const (&rows)[kRegLanes], Reg (&sum)[ROWS],
+                                     bool accumulate) {
   alignas(64) float block[8 * kRegLanes];
   for (int64_t p0 = 0; p0 < k; p0 += kBlockK) {
     Reg total[ROWS];
@@ -38,9 +37,6 @@ template <int ROWS>
     const int64_t end = k - p0 < kBlockK ? k : p0 + kBlockK;
     for (int64_t p = p0, depth; p < end; p += depth) {
       depth = end - p < 8 ? end - p : 8;
-      if (p % 16 == 0) {  // a cache line of each
-        for (const float* row : rows) __builtin_prefetch(row + p + ahead);
-      }
       take_block(rows, p, depth, block);
       for (int64_t s = 0; s < depth; ++s) {
         const Reg column = load_reg(block + s * kRegLanes);
@@ -48,29 +44,32 @@ template <int ROWS>
         for (int r = 0; r < ROWS; ++r) total[r] = fma(splat_reg(a.data[r * a.outer + (p + s) * a.inner]), column, total[r]);
       }
     }
-    const bool add = accumulate || p0 > 0;
-    for (int r = 0; r < ROWS; ++r) {
-      float* const to = c + r * ldc;
-      if (cols == kRegLanes) {
-        store_reg(to, add ? load_reg(to) + total[r] : total[r]);
-      } else {
-        store_reg_first(to, add ? load_reg_first(to, cols) + total[r] : total[r], cols);
-      }
-    }
+    for (int r = 0; r < ROWS; ++r) sum[r] = accumulate || p0 > 0 ? sum[r] + total[r] : total[r];
   }
 }
 
-/// c [m, n] = or += op(a) b^T for 1 <= m <= ROWS.
+/// c [m, n] = or += op(a) b^T for 1 <= m <= ROWS. The columns of a tile lie n / kRegLanes apart: each lane reads its part of b
+/// from the first row to the last, which the hardware foresees, and several such streams get more out of the memory than one.
 template <int ROWS = static_cast<int>(kMostDirectRows)>
 void few_rows(int64_t m, int64_t n, int64_t k, Operand a, const float* b, int64_t ldb, float* c, int64_t ldc, bool accumulate) {
   if constexpr (ROWS > 1) {
     if (m < ROWS) return few_rows<ROWS - 1>(m, n, k, a, b, ldb, c, ldc, accumulate);
   }
-  for (int64_t j = 0; j < n; j += kRegLanes) {
-    const int64_t cols = n - j < kRegLanes ? n - j : kRegLanes;
+  const int64_t apart = (n + kRegLanes - 1) / kRegLanes;
+  for (int64_t j = 0; j < apart; ++j) {
     const float* rows[kRegLanes];
-    for (int64_t o = 0; o < kRegLanes; ++o) rows[o] = b + (j + (o < cols ? o : 0)) * ldb;
-    few_rows_tile<ROWS>(k, a, rows, kRegLanes * ldb, c + j, ldc, cols, accumulate);
+    float results[ROWS][kRegLanes] = {};
+    Reg sum[ROWS];
+    for (int64_t o = 0, column = j; o < kRegLanes; ++o, column += apart) {
+      rows[o] = b + (column < n ? column : j) * ldb;
+      for (int64_t r = 0; accumulate && column < n && r < ROWS; ++r) results[r][o] = c[r * ldc + column];
+    }
+    for (int r = 0; r < ROWS; ++r) sum[r] = load_reg(results[r]);
+    few_rows_tile<ROWS>(k, a, rows, sum, accumulate);
+    for (int r = 0; r < ROWS; ++r) store_reg(results[r], sum[r]);
+    for (int64_t o = 0, column = j; o < kRegLanes && column < n; ++o, column += apart) {
+      for (int64_t r = 0; r < ROWS; ++r) c[r * ldc + column] = results[r][o];
+    }
   }
 }
 
