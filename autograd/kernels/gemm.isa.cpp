@@ -192,8 +192,10 @@ struct Panel {
 
 /// The panel's rows of a, tile by tile.
 void pack_panel(const Operand& a, const Panel& panel, int64_t depth, float* to) {
-  const Operand rows = {a.data + panel.first[0] * a.outer, a.outer, a.inner};
-  if (a.inner != 1 && kPackedRows == 4 && panel.rows() == 4 * panel.tiles) return pack_fours(rows, panel.tiles, depth, to);
+  if constexpr (kPackedRows == 4) {
+    if (a.inner != 1 && panel.rows() == 4 * panel.tiles)
+      return pack_fours({a.data + panel.first[0], 1, a.inner}, panel.tiles, depth, to);
+  }
   for (int64_t i = 0; i < panel.tiles; ++i, to += depth * kPackedRows) {
     pack({a.data + panel.first[i] * a.outer, a.outer, a.inner}, panel.height(i), depth, to, kPackedRows);
   }
