@@ -48,6 +48,21 @@ template <int ROWS>
   }
 }
 
+/// Lanes o < count are from[o * apart], the others 0.
+ONESTEP_INLINE Reg load_apart(const float* from, int64_t apart, int64_t count) {
+  if (apart == 1) return count == kRegLanes ? load_reg(from) : load_reg_first(from, count);
+  float lanes[kRegLanes] = {};
+  for (int64_t o = 0; o < count; ++o) lanes[o] = from[o * apart];
+  return load_reg(lanes);
+}
+/// to[o * apart] = lane o of x for o < count.
+ONESTEP_INLINE void store_apart(float* to, int64_t apart, Reg x, int64_t count) {
+  if (apart == 1) return count == kRegLanes ? store_reg(to, x) : store_reg_first(to, x, count);
+  float lanes[kRegLanes];
+  store_reg(lanes, x);
+  for (int64_t o = 0; o < count; ++o) to[o * apart] = lanes[o];
+}
+
 /// c [m, n] = or += op(a) b^T for 1 <= m <= ROWS. The columns of a tile lie n / kRegLanes apart: each lane reads its part of b
 /// from the first row to the last, which the hardware foresees, and several such streams get more out of the memory than one.
 template <int ROWS = static_cast<int>(kMostDirectRows)>
@@ -58,18 +73,15 @@ void few_rows(int64_t m, int64_t n, int64_t k, Operand a, const float* b, int64_
   const int64_t apart = (n + kRegLanes - 1) / kRegLanes;
   for (int64_t j = 0; j < apart; ++j) {
     const float* rows[kRegLanes];
-    float results[ROWS][kRegLanes] = {};
-    Reg sum[ROWS];
+    int64_t cols = 0;
     for (int64_t o = 0, column = j; o < kRegLanes; ++o, column += apart) {
+      cols += column < n;
       rows[o] = b + (column < n ? column : j) * ldb;
-      for (int64_t r = 0; accumulate && column < n && r < ROWS; ++r) results[r][o] = c[r * ldc + column];
     }
-    for (int r = 0; r < ROWS; ++r) sum[r] = load_reg(results[r]);
+    Reg sum[ROWS];
+    for (int r = 0; accumulate && r < ROWS; ++r) sum[r] = load_apart(c + r * ldc + j, apart, cols);
     few_rows_tile<ROWS>(k, a, rows, sum, accumulate);
-    for (int r = 0; r < ROWS; ++r) store_reg(results[r], sum[r]);
-    for (int64_t o = 0, column = j; o < kRegLanes && column < n; ++o, column += apart) {
-      for (int64_t r = 0; r < ROWS; ++r) c[r * ldc + column] = results[r][o];
-    }
+    for (int r = 0; r < ROWS; ++r) store_apart(c + r * ldc + j, apart, sum[r], cols);
   }
 }
 

@@ -43,7 +43,8 @@ struct Visible {
   }
   /// Behind the last one that a query of [first, stop) sees.
   int64_t end(int64_t first, int64_t stop) const {
-    int64_t last = 0;
+    int64_t last = stop > first ? end(stop - 1) : 0;
+    if (!mask) return last;
     for (int64_t i = first; i < stop; ++i) last = std::max(last, end(i));
     return last;
   }
