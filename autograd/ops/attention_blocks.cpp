@@ -243,9 +243,11 @@ Block<T> rows_of(const Inputs<T>& in, Block<T> b, int64_t first, int64_t stop) {
   return b;
 }
 
-/// With p the weights: dp = dropout(dy v^T), ds = scale p (dp - sum(p dp))
+/// What is summed over keys, with p the weights: dp = dropout(dy v^T), ds = scale p (dp - sum(p dp)), dq = ds k
 template <class T>
-void backward_weights(const Inputs<T>& in, const Block<T>& b, const Rows<const T>& dy) {
+void backward_queries(const Inputs<T>& in, const Block<T>& b, const Rows<const T>& dy, const Wanted<T>& to) {
+  weigh(in, b);
+  if (!to.dq && !to.dk) return;
   const Visible visible = in.visible(b.head);
   const int64_t rows = b.stop - b.first;
   const T* const from = dy.at(b.head, b.first);
@@ -263,22 +265,19 @@ void backward_weights(const Inputs<T>& in, const Block<T>& b, const Rows<const T
   kernels::softmax_grad_spans(b.weights, ds, in.ld, visible.spans(b.first, b.stop).data(), rows, static_cast<T>(in.p.scale),
                               {b.begin, b.end});
   clear_masked(in, b, visible, ds);
+  if (to.dq) write_weighted<T>(in, b, ds, in.k, b.packed ? &b.packed->k : nullptr, in.p.features, to.dq);
 }
 
-/// With w = dropout(p): dv += w^T dy, dq = ds k, dk += ds^T q
+/// And what is summed over queries, with w = dropout(p): dv += w^T dy, dk += ds^T q
 template <class T>
 void backward_block(const Inputs<T>& in, const Block<T>& b, const Rows<const T>& dy, const Wanted<T>& to) {
   if (b.head % in.p.group == 0 && b.first == 0) {  // the first block of those that add to this head's
     if (to.dk) to.dk.clear(b.kv_head, in.p.keys, in.p.features);
     if (to.dv) to.dv.clear(b.kv_head, in.p.keys, in.p.value_features);
   }
-  const int64_t step = b.packed ? kFewQueries : kQueries;
-  for (int64_t i = b.first; i < b.stop; i += step) {
-    const Block<T> some = rows_of(in, b, i, std::min(i + step, b.stop));
-    weigh(in, some);
-    if (to.dq || to.dk) backward_weights(in, some, dy);
-    if (to.dq) write_weighted<T>(in, some, some.ds, in.k, b.packed ? &b.packed->k : nullptr, in.p.features, to.dq);
-  }
+  if (!b.packed) backward_queries(in, b, dy, to);
+  for (int64_t i = b.first; b.packed && i < b.stop; i += kFewQueries)
+    backward_queries(in, rows_of(in, b, i, std::min(i + kFewQueries, b.stop)), dy, to);
   if (to.dv) add_weighted(in, b, in.keep ? b.dropped : b.weights, dy, in.p.value_features, to.dv);
   if (to.dk) add_weighted(in, b, b.ds, in.q, in.p.features, to.dk);
 }
