@@ -43,9 +43,8 @@ struct Visible {
   }
   /// Behind the last one that a query of [first, stop) sees.
   int64_t end(int64_t first, int64_t stop) const {
-    int64_t last = stop > first ? end(stop - 1) : 0;
-    if (!mask) return last;
-    for (int64_t i = first; i < stop; ++i) last = std::max(last, end(i));
+    int64_t last = stop > first ? end(stop - 1) : 0;  // the last one sees most, unless there is a mask
+    for (int64_t i = first; mask && i + 1 < stop; ++i) last = std::max(last, end(i));
     return last;
   }
   /// Whether the mask, if there is one, leaves key j to query i.
@@ -161,6 +160,17 @@ void copy_or_clear(bool seen, const T* from, int64_t n, T* to) {
     std::fill_n(to, n, T(0));
 }
 
+/// y = a x^T for the queries and keys of a block, n features of each.
+template <class T>
+void write_products(const Inputs<T>& in, const Block<T>& b, const Rows<const T>& a, const Rows<const T>& x,
+                    const kernels::Packed<T>* packed, int64_t n, T* y) {
+  const int64_t rows = b.stop - b.first;
+  const T* const from = a.at(b.head, b.first);
+  y += b.begin;
+  if (packed) return kernels::gemm(rows, b.seen, n, from, a.ld, *packed, y, in.ld);
+  kernels::gemm(false, true, rows, b.seen - b.begin, n, from, a.ld, x.at(b.kv_head, b.begin), x.ld, y, in.ld, false);
+}
+
 /// y = w x for the queries of a block. Where x is not finite each query meets a copy without the keys that it does not see,
 /// because 0 * NaN is NaN; the bits are the same either way.
 template <class T>
@@ -208,12 +218,7 @@ void weigh(const Inputs<T>& in, const Block<T>& b) {
   const Visible visible = in.visible(b.head);
   const int64_t rows = b.stop - b.first;
   T scale = static_cast<T>(in.p.scale);
-  const T* const q = in.q.at(b.head, b.first);
-  if (b.packed)
-    kernels::gemm(rows, b.seen, in.p.features, q, in.q.ld, b.packed->k_transposed, b.weights, in.ld);
-  else
-    kernels::gemm(false, true, rows, b.seen - b.begin, in.p.features, q, in.q.ld, in.k.at(b.kv_head, b.begin), in.k.ld,
-                  b.weights + b.begin, in.ld, false);
+  write_products(in, b, in.q, in.k, b.packed ? &b.packed->k_transposed : nullptr, in.p.features, b.weights);
   if (visible.mask != nullptr) {  // -inf is set after scaling: the scale may be negative
     for (int64_t i = b.first; i < b.stop; ++i) {
       T* const row = b.weights + (i - b.first) * in.ld;
@@ -250,13 +255,8 @@ void backward_queries(const Inputs<T>& in, const Block<T>& b, const Rows<const T
   if (!to.dq && !to.dk) return;
   const Visible visible = in.visible(b.head);
   const int64_t rows = b.stop - b.first;
-  const T* const from = dy.at(b.head, b.first);
   T* const ds = b.ds;
-  if (b.packed)
-    kernels::gemm(rows, b.seen, in.p.value_features, from, dy.ld, b.packed->v_transposed, ds, in.ld);
-  else
-    kernels::gemm(false, true, rows, b.seen - b.begin, in.p.value_features, from, dy.ld, in.v.at(b.kv_head, b.begin), in.v.ld,
-                  ds + b.begin, in.ld, false);
+  write_products(in, b, dy, in.v, b.packed ? &b.packed->v_transposed : nullptr, in.p.value_features, ds);
   for (int64_t i = b.first; i < b.stop; ++i) {
     T* const row = ds + (i - b.first) * in.ld;
     visible.fill_masked(i, row, T(0));
