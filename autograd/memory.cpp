@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
@@ -29,19 +28,6 @@ constexpr bool kCache = true;
 #else
 constexpr bool kCache = true;
 #endif
-
-// Four classes a power of two (64, 80, 96, 112, 128, 160, ...): at most a quarter of a block is waste.
-struct SizeClass {
-  size_t index;
-  size_t bytes;
-};
-SizeClass size_class(size_t bytes) {
-  if (bytes <= kAlignment) return {0, kAlignment};
-  const auto octave = static_cast<size_t>(std::bit_width(bytes - 1)) - 1;  // 2^octave < bytes <= 2^(octave + 1)
-  const size_t quarter = size_t{1} << (octave - 2);
-  const size_t step = (bytes - (size_t{1} << octave) + quarter - 1) / quarter;  // 1 to 4
-  return {(octave - 6) * 4 + step, (size_t{1} << octave) + step * quarter};
-}
 
 /// A lock held for nanoseconds, by one thread nearly always: half the price of std::mutex, which an op on four numbers pays a
 /// dozen times.
@@ -100,7 +86,10 @@ void* new_block(Cache& c, size_t bytes) {
 
 void* allocate(size_t bytes) {
   check<Error>(bytes < (size_t{1} << 60), "memory: a block of ", bytes, " bytes is too large");
-  const SizeClass size = size_class(bytes);
+  return allocate(bytes, size_class(bytes));
+}
+
+void* allocate(size_t bytes, SizeClass size) {
   Cache& c = cache();
   const std::lock_guard lock(c.mutex);
   void* block = nullptr;
@@ -116,8 +105,9 @@ void* allocate(size_t bytes) {
   return block;
 }
 
-void deallocate(void* block, size_t bytes) noexcept {
-  const SizeClass size = size_class(bytes);
+void deallocate(void* block, size_t bytes) noexcept { deallocate(block, size_class(bytes)); }
+
+void deallocate(void* block, SizeClass size) noexcept {
   Cache& c = cache();
   const std::lock_guard lock(c.mutex);
   c.stats.live_bytes -= static_cast<int64_t>(size.bytes);

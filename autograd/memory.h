@@ -1,6 +1,7 @@
 #pragma once
 // Memory blocks for tensors and graph nodes: freed blocks go to a size-class cache, so that a training step in steady state
 // asks the system for nothing.
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -22,6 +23,23 @@ Stats stats() noexcept;
 /// Counts the peak anew, from what is in use now (torch.cuda.reset_peak_memory_stats).
 void reset_peak() noexcept;
 
+/// The class of a block: four a power of two (64, 80, 96, 112, 128, 160, ...), so that at most a quarter of it is waste.
+struct SizeClass {
+  size_t index, bytes;
+};
+constexpr SizeClass size_class(size_t bytes) {
+  constexpr size_t least = 64;
+  if (bytes <= least) return {0, least};
+  const auto octave = static_cast<size_t>(std::bit_width(bytes - 1)) - 1;  // 2^octave < bytes <= 2^(octave + 1)
+  const size_t quarter = size_t{1} << (octave - 2);
+  const size_t step = (bytes - (size_t{1} << octave) + quarter - 1) / quarter;  // 1 to 4
+  return {(octave - 6) * 4 + step, (size_t{1} << octave) + step * quarter};
+}
+
+/// allocate and deallocate where the class is known.
+void* allocate(size_t bytes, SizeClass size);
+void deallocate(void* block, SizeClass size) noexcept;
+
 /// A standard allocator over the cache, for the small objects of the graph.
 template <class T>
 struct Allocator {
@@ -29,9 +47,14 @@ struct Allocator {
   Allocator() = default;
   template <class U>
   Allocator(const Allocator<U>&) noexcept {}
-  T* allocate(size_t n) { return static_cast<T*>(memory::allocate(n * sizeof(T))); }
-  void deallocate(T* p, size_t n) noexcept { memory::deallocate(p, n * sizeof(T)); }
+  T* allocate(size_t n) {
+    return static_cast<T*>(n == 1 ? memory::allocate(sizeof(T), kOne) : memory::allocate(n * sizeof(T)));
+  }
+  void deallocate(T* p, size_t n) noexcept { n == 1 ? memory::deallocate(p, kOne) : memory::deallocate(p, n * sizeof(T)); }
   bool operator==(const Allocator&) const { return true; }
+
+ private:
+  static constexpr SizeClass kOne = size_class(sizeof(T));
 };
 
 }  // namespace onestep::memory

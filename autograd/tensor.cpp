@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "autograd/kernels/parallel.h"
 #include "autograd/memory.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
@@ -18,19 +19,15 @@ NoGradGuard::~NoGradGuard() { recording = previous_; }
 
 Storage::Storage(int64_t size, bool zeroed)
     : data(static_cast<std::byte*>(memory::allocate(static_cast<size_t>(size)))), bytes(size) {
-  if (zeroed) std::memset(data, 0, static_cast<size_t>(size));
+  if (zeroed)
+    kernels::parallel_for(size, /*cost=*/0.1, [this](int64_t begin, int64_t end) {
+      std::memset(data + begin, 0, static_cast<size_t>(end - begin));
+    });
 }
 Storage::~Storage() { memory::deallocate(data, static_cast<size_t>(bytes)); }
 
 Tensor::Tensor(std::shared_ptr<Storage> storage, DType dtype, const Shape& shape, const Shape& strides, int64_t offset)
-    : impl_(std::allocate_shared<Impl>(memory::Allocator<Impl>())) {
-  impl_->history = storage->history;
-  impl_->storage = std::move(storage);
-  impl_->shape = shape;
-  impl_->strides = strides;
-  impl_->offset = offset;
-  impl_->dtype = dtype;
-}
+    : impl_(std::allocate_shared<Impl>(memory::Allocator<Impl>(), std::move(storage), dtype, shape, strides, offset)) {}
 
 Tensor empty(const Shape& shape, DType dtype) {
   check_sizes("empty", shape);

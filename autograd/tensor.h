@@ -48,12 +48,15 @@ class Tensor {
  public:
   static constexpr uint32_t kDetached = UINT32_MAX;
   struct Impl {
+    Impl(std::shared_ptr<Storage> values, DType type, const Shape& sizes, const Shape& steps, int64_t first)
+        : storage(std::move(values)), shape(sizes), strides(steps), offset(first), dtype(type), history(storage->history) {}
+
     std::shared_ptr<Storage> storage;
     Shape shape, strides;
-    int64_t offset = 0;
-    DType dtype = DType::float32;
+    int64_t offset;
+    DType dtype;
     std::shared_ptr<Node> node;
-    uint32_t history = 0;  ///< What of Storage::history this tensor has seen; kDetached if it does not care.
+    uint32_t history;  ///< What of Storage::history this tensor has seen; kDetached if it does not care.
   };
 
   Tensor() = default;

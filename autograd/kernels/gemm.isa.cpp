@@ -224,10 +224,10 @@ void multiply_panel(const Block& x, const Panel& panel, float* packed_a, const f
 
 void multiply(const Block& x, float* packed_a, float* packed_b) {
   if (x.pack_b && !x.packed) pack_b(x.b, x.cols, x.depth, packed_b, 0, x.cols);
-  const int64_t tiles = panels(x.rows, kRows);
+  const int64_t tiles = panels(x.rows, kRows), height = x.rows / tiles, taller = x.rows % tiles;  // tiles one row taller
   for (int64_t t = 0; t < tiles; t += kPanelTiles) {
-    Panel panel = {smaller(kPanelTiles, tiles - t), panels(x.rows, tiles), {}};
-    for (int64_t i = 0; i <= panel.tiles; ++i) panel.first[i] = x.rows * (t + i) / tiles;  // equal heights, or nearly so
+    Panel panel = {smaller(kPanelTiles, tiles - t), height + (taller > 0), {}};
+    for (int64_t i = t; i <= t + panel.tiles; ++i) panel.first[i - t] = i * height + smaller(i, taller);
     multiply_panel(x, panel, packed_a, x.packed ? x.packed : packed_b);
   }
 }

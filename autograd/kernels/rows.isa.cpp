@@ -79,8 +79,19 @@ ONESTEP_INLINE float sum_exp(const float* x, float m, float* y, int64_t n) {
   });
 }
 
+/// softmax of the first n lanes with the bits of a row of n: short rows are many, and the loops over vectors take longer.
+ONESTEP_INLINE Vec softmax_lanes(Vec x, int64_t n) {
+  const Vec shown = keep_first(x, n, -kInf);
+  const Vec e = exp(shown - splat(max(max(shown, splat(-kInf)))));
+  return e * splat(1.0f / sum(keep_first(e, n, 0.0f)));
+}
+
 ONESTEP_FLATTEN void softmax_rows(const float* x, float* y, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
+    if (cols <= kLanes) {
+      store_upto(y, softmax_lanes(load_upto(x, cols), cols), cols);
+      continue;
+    }
     // Times the reciprocal, as PyTorch: a division would round some of the book's digits otherwise.
     const Vec scale = splat(1.0f / sum_exp(x, max_ignoring_nan(x, cols), y, cols));
     map(y, y, cols, [=](Vec e) { return e * scale; });
@@ -108,8 +119,10 @@ ONESTEP_INLINE void over_spans(float* x, int64_t ld, const Span* spans, int64_t 
 
 ONESTEP_FLATTEN void softmax_spans(float* x, int64_t ld, const Span* spans, int64_t rows, float scale, Span block) {
   over_spans(x, ld, spans, rows, block, [=](int64_t, Span span, float* row) {
-    map(row, row, span.end - span.begin, [=](Vec v) { return v * splat(scale); });
-    softmax_rows(row, row, 1, span.end - span.begin);
+    const int64_t n = span.end - span.begin;
+    if (n <= kLanes) return store_upto(row, softmax_lanes(load_upto(row, n) * splat(scale), n), n);
+    map(row, row, n, [=](Vec v) { return v * splat(scale); });
+    softmax_rows(row, row, 1, n);
   });
 }
 
@@ -118,6 +131,10 @@ ONESTEP_FLATTEN void softmax_grad_spans(const float* y, float* dx, int64_t ld, c
   over_spans(dx, ld, spans, rows, block, [=](int64_t r, Span span, float* row) {
     const float* const weights = y + r * ld + span.begin;
     const int64_t n = span.end - span.begin;
+    if (n <= kLanes) {
+      const Vec p = load_upto(weights, n), d = load_upto(row, n), mean = splat(sum(fma(p, d, splat(0.0f))));
+      return store_upto(row, p * (d - mean) * splat(scale), n);
+    }
     const Vec mean = splat(dot(weights, row, n));
     map2(weights, row, row, n, [=](Vec p, Vec d) { return p * (d - mean) * splat(scale); });
   });

@@ -1,5 +1,6 @@
 // Matrix products. gemm reads the operands where they lie, by their strides: a transposed matrix or a head-split view
 // [B, H, T, d] with row stride C costs no copy.
+#include <algorithm>
 #include <utility>
 
 #include "autograd/kernels/kernels.h"
@@ -33,9 +34,8 @@ Tensor transposed(const Tensor& x) {
 
 /// [..., k] -> [rows, k]
 Tensor as_rows(const Tensor& x) {
-  Shape leading = x.shape();
-  leading.erase(x.dim() - 1);
-  return reshape(x, {leading.numel(), x.shape().back()});
+  const int64_t k = x.shape().back(), rows = x.numel() / std::max<int64_t>(k, 1);
+  return x.is_contiguous() ? ops::view_of(x, {rows, k}, {k, 1}, x.offset()) : reshape(x, {rows, k});
 }
 
 /// What gemm_batched computes, for integers.

@@ -36,13 +36,14 @@ using Offsets = std::vector<int64_t, memory::Allocator<int64_t>>;
 inline Offsets batch_starts(const Tensor& x, const Shape& batch) {
   const int missing = batch.rank() + 2 - x.dim();
   Offsets starts(static_cast<size_t>(batch.numel()));
-  for (size_t i = 0; i < starts.size(); ++i) {
-    auto rest = static_cast<int64_t>(i);
-    for (int dim = batch.rank() - 1; dim >= missing; --dim) {
-      if (x.shape()[dim - missing] != 1) starts[i] += rest % batch[dim] * x.strides()[dim - missing];
-      rest /= batch[dim];
-    }
+  int64_t done = 1;  // those of the inner dims, which every place along the next one repeats
+  for (int dim = batch.rank() - 1; dim >= missing && !starts.empty(); --dim) {
+    const int64_t step = x.shape()[dim - missing] == 1 ? 0 : x.strides()[dim - missing];
+    for (int64_t i = done; i < done * batch[dim]; ++i)
+      starts[static_cast<size_t>(i)] = starts[static_cast<size_t>(i - done)] + step;
+    done *= batch[dim];
   }
+  for (int64_t i = done; i < batch.numel(); ++i) starts[static_cast<size_t>(i)] = starts[static_cast<size_t>(i - done)];
   return starts;
 }
 

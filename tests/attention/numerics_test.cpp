@@ -128,6 +128,29 @@ TEST_CASE("numerics: what a mask hides is not read by any path nor by its gradie
     }
 }
 
+TEST_CASE("numerics: a causal mask has the bits of the mask that hides and shows the same keys") {
+  Generator generator(9);
+  const nn::Dropout none(0.0, generator);
+  for (const int64_t T : {1, 6, 70}) {
+    const Tensor q = randn({2, T, 8}, generator), k = randn({2, 70, 8}, generator), v = randn({2, 70, 8}, generator);
+    Tensor one_more = last_rows(causal_mask(70), T, 70).clone(), one_less = one_more.clone();
+    fill(one_more[0].slice(0, 3, 4), 1);
+    fill(one_less[0].slice(0, 69, 70), 0);
+    for (const Tensor& mask : {last_rows(causal_mask(70), T, 70), one_more, one_less}) {
+      CAPTURE(T);
+      std::vector<std::vector<Tensor>> results;
+      for (const bool by_module : {false, true}) {
+        Tensor query = q.clone().requires_grad_(), key = k.clone().requires_grad_(), value = v.clone().requires_grad_();
+        const Tensor y = by_module ? masked_attention(query, key, value, mask, none)
+                                   : scaled_dot_product_attention(query, key, value, {.mask = logical_not(mask)});
+        sum(y * y).backward();
+        results.push_back({y.detach(), query.grad(), key.grad(), value.grad()});
+      }
+      for (size_t i = 0; i < results[0].size(); ++i) CHECK(equal(results[1][i], results[0][i]));
+    }
+  }
+}
+
 TEST_CASE("numerics: a NaN that left the window is not read") {
   Generator generator(5);
   const auto module =

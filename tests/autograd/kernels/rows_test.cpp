@@ -176,6 +176,23 @@ TEST_CASE("kernels: softmax on spans is softmax on each row's part and 0 elsewhe
   });
 }
 
+TEST_CASE("kernels: softmax of a short row is that of the row among masked neighbours") {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const auto same = [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+  for (int64_t cols = 1; cols <= 16; ++cols) {
+    for (const float first : {0.25f, -kInfinity, kInfinity, kNan}) {
+      CAPTURE(cols);
+      CAPTURE(first);
+      Floats row = random_floats(cols, -4, 4), masked(40, -kInfinity);
+      row[0] = first;
+      std::copy(row.begin(), row.end(), masked.begin());
+      softmax_rows(row.data(), row.data(), 1, cols);
+      softmax_rows(masked.data(), masked.data(), 1, 40);
+      CHECK(std::equal(row.begin(), row.end(), masked.begin(), same));
+    }
+  }
+}
+
 /// Everything layer norm computes, one after the other.
 template <class T>
 std::vector<T> layer_norm_all(const std::vector<T>& x, const std::vector<T>& dy, const T* weight, const T* bias, int64_t rows,
