@@ -126,20 +126,27 @@ class EarlyLeaves {
   std::unordered_map<const Node*, int64_t> uses_;
 };
 
-/// Asks for what the rule of a node whose turn comes soon will read: a long chain is larger than any cache.
-void prefetch(const Node& node) {
+/// In place always: to GCC a call that only prefetches does nothing, and it leaves it out.
+[[gnu::always_inline]] inline void prefetch(const void* object, size_t bytes) {
   constexpr size_t kCacheLine = 64;
-  for (const Node::Saved& saved : node.saved) {
-    if (!saved.tensor.defined()) continue;
-    const auto* const first = reinterpret_cast<const std::byte*>(&saved.tensor.impl());
-    for (size_t at = 0; at < sizeof(Tensor::Impl); at += kCacheLine) __builtin_prefetch(first + at);
-  }
+  for (size_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(static_cast<const std::byte*>(object) + at);
 }
 
-/// Leaves no half-summed gradient behind when a rule throws.
+/// Asks for the nodes whose turn comes soon and for what their rules will read: a long chain is larger than any cache.
+[[gnu::always_inline]] inline void prefetch_after(const std::vector<Node*>& nodes, size_t i) {
+  constexpr size_t kNode = 16, kSaved = 8;  // turns ahead
+  if (i + kNode < nodes.size()) prefetch(nodes[i + kNode], sizeof(Node));
+  if (i + kSaved >= nodes.size()) return;
+  for (const Node::Saved& saved : nodes[i + kSaved]->saved)
+    if (saved.tensor.defined()) prefetch(&saved.tensor.impl(), sizeof(Tensor::Impl));
+}
+
+/// Leaves no half-summed gradient behind when a rule throws. A pass that ends well has taken them all.
 struct PendingGuard {
   const std::vector<Node*>& nodes;
+  bool ended = false;
   ~PendingGuard() {
+    if (ended) return;
     for (Node* node : nodes) node->pending = Tensor();
   }
 };
@@ -157,15 +164,15 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
   check<DTypeError>(seed.dtype() == dtype(), "backward: gradient of dtype ", seed.dtype(), " for a tensor of dtype ", dtype());
 
   const std::vector<Node*> nodes = reachable(impl().node.get());
-  const PendingGuard guard{nodes};
+  PendingGuard guard{nodes};
   nodes.front()->pending = gradient.defined() ? seed.clone() : seed;
   EarlyLeaves leaves(nodes);
-  constexpr size_t kAhead = 4;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    if (i + kAhead < nodes.size()) prefetch(*nodes[i + kAhead]);
+    prefetch_after(nodes, i);
     visit(*nodes[i], retain_graph);
     leaves.passed(*nodes[i]);
   }
+  guard.ended = true;
 }
 
 }  // namespace onestep

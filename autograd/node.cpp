@@ -16,7 +16,7 @@ std::atomic<int64_t> alive_count{0};
 }  // namespace
 
 Node::Node(const char* op_name, const Tensor& output)
-    : name(op_name), sequence(next_sequence++), shape(output.shape()), dtype(output.dtype()) {
+    : sequence(next_sequence++), dtype(output.dtype()), shape(output.shape()), name(op_name) {
   ++alive_count;
 }
 
@@ -35,6 +35,12 @@ Node::~Node() {
 }
 
 int64_t Node::alive() { return alive_count; }
+
+Tensor* Backward::arrived(size_t i) const {
+  Tensor& sum = node_.inputs[i]->pending;
+  const bool takes = sum.defined() && sum.is_unique() && sum.is_contiguous() && sum.dtype() == grad_.dtype();
+  return takes && !AnomalyGuard::active() ? &sum : nullptr;  // a guard looks at what a rule returns
+}
 
 const Tensor& Backward::saved(size_t i) const {
   check<GradError>(!node_.released, node_.name,

@@ -51,18 +51,19 @@ class Node {
   /// How many nodes exist: a test that graphs are freed.
   static int64_t alive();
 
-  const char* name;
-  uint64_t sequence;  ///< Creation order: every input has a smaller number than its op.
-  Shape shape;        ///< Of the output, hence of the gradient.
-  DType dtype;
-  SmallVector<std::shared_ptr<Node>, 3> inputs;  ///< Null where an input needs no gradient.
-  SmallVector<Saved, 3> saved;
+  // What finding the nodes of a pass reads comes first, in few cache lines: a long chain is larger than any cache.
   Grads (*rule)(const Node& self, const Backward& b) = nullptr;
-  Tensor grad;         ///< Collected gradient: of a leaf, or of an op after retain_grad().
-  Tensor pending;      ///< Gradient that arrived so far in the running backward pass.
   uint64_t visit = 0;  ///< The backward pass that last reached this node.
+  uint64_t sequence;   ///< Creation order: every input has a smaller number than its op.
+  Tensor pending;      ///< Gradient that arrived so far in the running backward pass.
+  DType dtype;
   bool retains_grad = false;
   bool released = false;
+  SmallVector<std::shared_ptr<Node>, 3> inputs;  ///< Null where an input needs no gradient.
+  Shape shape;                                   ///< Of the output, hence of the gradient.
+  const char* name;
+  SmallVector<Saved, 3> saved;
+  Tensor grad;  ///< Collected gradient: of a leaf, or of an op after retain_grad().
 };
 
 /// A recorded op with its backward rule.
@@ -87,6 +88,9 @@ class Backward {
   bool needs(size_t i) const { return node_.inputs[i] != nullptr; }
   /// The shape of input `i`; only for inputs that need a gradient.
   const Shape& input_shape(size_t i) const { return node_.inputs[i]->shape; }
+  /// The gradient of input `i` so far, for a rule that adds to a part of it in place and then returns none; null where none
+  /// came yet or others may see it.
+  Tensor* arrived(size_t i) const;
   /// The saved tensor `i`; throws GradError if it was written to since, or if the graph was already used up.
   const Tensor& saved(size_t i) const;
 

@@ -1,7 +1,7 @@
 #pragma once
 // SmallVector: a vector that holds its first elements itself, as nearly all lists of the graph have one to three.
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <utility>
@@ -56,11 +56,11 @@ class SmallVector {
     std::destroy(begin(), end());
     release();
     data_ = larger;
-    capacity_ = capacity;
+    capacity_ = static_cast<uint32_t>(capacity);
   }
   template <class... Args>
   void emplace_back(Args&&... args) {
-    if (size_ == capacity_) reserve(2 * capacity_);
+    if (size_ == capacity_) reserve(size_t{2} * capacity_);
     std::construct_at(data_ + size_, std::forward<Args>(args)...);
     ++size_;
   }
@@ -77,7 +77,7 @@ class SmallVector {
 
   alignas(T) std::byte memory_[N * sizeof(T)];
   T* data_ = own();
-  size_t size_ = 0, capacity_ = N;
+  uint32_t size_ = 0, capacity_ = N;
 };
 
 }  // namespace onestep

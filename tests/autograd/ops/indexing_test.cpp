@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <optional>
+
 #include "autograd/ops.h"
 
 namespace onestep {
@@ -14,6 +16,23 @@ TEST_CASE("embedding: the padding row gives its value and takes no gradient") {
     y.backward(ones({2, 3, 3}));
     const Tensor times = unsqueeze(tensor({2.0, 0.0, 0.0, 0.0, 1.0}), 1);
     CHECK(equal(weight.grad(), contiguous(expand(times, {5, 3}))));
+  }
+}
+
+TEST_CASE("embedding: a table that a head shares has the bits of both gradients added up") {
+  const Tensor index = tensor({{3, 7, 3, 49}, {7, 3, 0, 8}}), dy = randn({2, 4, 50});
+  Tensor shared = randn({50, 3}).requires_grad_();
+  for (const std::optional<int64_t> padding :
+       {std::optional<int64_t>(), std::optional<int64_t>(7), std::optional<int64_t>(9)}) {
+    Tensor table = shared.detach().clone().requires_grad_(), head = shared.detach().clone().requires_grad_();
+    linear(embedding(index, table, padding), head).backward(dy);
+    shared.zero_grad();
+    const Tensor y = linear(embedding(index, shared, padding), shared);
+    y.backward(dy, /*retain_graph=*/true);
+    const Tensor want = add(head.grad(), table.grad());
+    CHECK(equal(shared.grad(), want));
+    y.backward(dy);
+    CHECK(equal(shared.grad(), add(want, want)));
   }
 }
 
