@@ -24,26 +24,37 @@ ONESTEP_INLINE void take_block(const float* const (&rows)[kRegLanes], int64_t p,
   }
 }
 
+/// Asks for the cache line of each row that comes 6 lines after p, the start of a line where rows are aligned.
+ONESTEP_INLINE void prefetch_rows(const float* const (&rows)[kRegLanes], int64_t p) {
+  constexpr int64_t kLine = 16, kAhead = 6 * kLine;
+  for (int64_t o = 0; o < kRegLanes && p % kLine == 0; ++o) __builtin_prefetch(rows[o] + p + kAhead);
+}
+
 /// sum[r] = or += row r of op(a) times the transposes of kRegLanes rows of b, over all of k. These pass through a block of 8
 /// steps of k that stays in the L1 cache. Not inline: among all of gemm GCC would keep its pointers in memory.
 template <int ROWS>
 [[gnu::noinline]] void few_rows_tile(int64_t k, Operand a, const float* const (&rows)[kRegLanes], Reg (&sum)[ROWS],
                                      bool accumulate) {
-  alignas(64) float block[8 * kRegLanes];
+  constexpr int64_t kSteps = 8;
+  alignas(64) float block[kSteps * kRegLanes];
   for (int64_t p0 = 0; p0 < k; p0 += kBlockK) {
     Reg total[ROWS];
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; ++r) total[r] = splat_reg(0.0f);
-    const int64_t end = k - p0 < kBlockK ? k : p0 + kBlockK;
-    for (int64_t p = p0, depth; p < end; p += depth) {
-      depth = end - p < 8 ? end - p : 8;
-      take_block(rows, p, depth, block);
-      for (int64_t s = 0; s < depth; ++s) {
-        const Reg column = load_reg(block + s * kRegLanes);
+    const auto step = [&](int64_t p, int64_t s) {
+      const Reg column = load_reg(block + s * kRegLanes);
 #pragma GCC unroll 8
-        for (int r = 0; r < ROWS; ++r) total[r] = fma(splat_reg(a.data[r * a.outer + (p + s) * a.inner]), column, total[r]);
-      }
+      for (int r = 0; r < ROWS; ++r) total[r] = fma(splat_reg(a.data[r * a.outer + (p + s) * a.inner]), column, total[r]);
+    };
+    const int64_t end = k - p0 < kBlockK ? k : p0 + kBlockK;
+    int64_t p = p0;
+    for (; p + kSteps <= end; p += kSteps) {
+      prefetch_rows(rows, p);
+      take_block(rows, p, kSteps, block);
+      for (int64_t s = 0; s < kSteps; ++s) step(p, s);
     }
+    if (p < end) take_block(rows, p, end - p, block);
+    for (int64_t s = 0; s < end - p; ++s) step(p, s);
     for (int r = 0; r < ROWS; ++r) sum[r] = accumulate || p0 > 0 ? sum[r] + total[r] : total[r];
   }
 }
@@ -70,7 +81,10 @@ void few_rows(int64_t m, int64_t n, int64_t k, Operand a, const float* b, int64_
   if constexpr (ROWS > 1) {
     if (m < ROWS) return few_rows<ROWS - 1>(m, n, k, a, b, ldb, c, ldc, accumulate);
   }
-  const int64_t apart = (n + kRegLanes - 1) / kRegLanes;
+  int64_t apart = (n + kRegLanes - 1) / kRegLanes;
+  // Multiples of 4 KiB apart the lanes would meet in the same few places of the L1 cache.
+  constexpr int64_t kSamePlaces = 1024, kLeast = 16;
+  if (apart >= kLeast && apart * ldb % kSamePlaces < kSamePlaces / 4) ++apart;
   for (int64_t j = 0; j < apart; ++j) {
     const float* rows[kRegLanes];
     int64_t cols = 0;
