@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -132,6 +133,21 @@ int run(int argc, char** argv) {
 // Names and values in a message may come from a file: they must not do anything to the terminal.
 void complain(const std::string& message) { std::cerr << "onestep: " << onestep::train::escaped(message) << '\n'; }
 
+constexpr const char* kOutOfMemory = "onestep: out of memory (try a smaller model, batch or context)\n";
+
+#if defined(__linux__)
+// Before the libraries start: libgomp ends a program that has no memory for it with words of its own.
+void need_memory_to_start() {
+  void* volatile block = std::malloc(size_t{64} << 10);
+  if (block == nullptr) {
+    const ssize_t written = ::write(STDERR_FILENO, kOutOfMemory, std::strlen(kOutOfMemory));
+    ::_exit(written < 0 ? 1 : kBadInput);
+  }
+  std::free(block);
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)() = need_memory_to_start;
+#endif
+
 // By default libgomp's threads spin for milliseconds after each parallel region: on a machine that is also busy with something
 // else a training step then takes 15 times as long. Unless the user has decided otherwise they go to sleep soon. The library
 // reads this when it is loaded, hence a fresh start; where that fails the program goes on as it is.
@@ -150,7 +166,7 @@ int main(int argc, char** argv) {
     limit_spinning(argv);
     return run(argc, argv);
   } catch (const std::bad_alloc&) {
-    complain("out of memory (try a smaller model, batch or context)");
+    std::cerr << kOutOfMemory;
   } catch (const std::filesystem::filesystem_error& error) {
     complain(error.path1().string() + ": " + onestep::train::error_reason(error.code().value()));
   } catch (const std::exception& error) {
