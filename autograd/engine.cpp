@@ -132,9 +132,11 @@ class EarlyLeaves {
   for (size_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(static_cast<const std::byte*>(object) + at);
 }
 
-/// Asks for the nodes whose turn comes soon and for what their rules will read: a long chain is larger than any cache.
+/// In a pass over more nodes than caches hold, asks for those whose turn comes soon and for what their rules will read.
 [[gnu::always_inline]] inline void prefetch_after(const std::vector<Node*>& nodes, size_t i) {
+  constexpr size_t kMany = 4096;
   constexpr size_t kNode = 16, kSaved = 8;  // turns ahead
+  if (nodes.size() < kMany) return;
   if (i + kNode < nodes.size()) prefetch(nodes[i + kNode], sizeof(Node));
   if (i + kSaved >= nodes.size()) return;
   for (const Node::Saved& saved : nodes[i + kSaved]->saved)
