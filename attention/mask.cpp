@@ -14,14 +14,15 @@ onestep::AttentionOptions with_dropout(const nn::Dropout& dropout) {
   return {.dropout_p = dropout.is_training() ? dropout.p() : 0.0, .generator = &dropout.generator()};
 }
 
-/// Whether `mask` [T, S] hides the future and nothing else from the queries of the last T of S tokens.
-bool is_causal(const Tensor& mask) {
-  const int64_t T = mask.size(0), S = mask.size(1), row = mask.strides()[0], step = mask.strides()[1];
+/// Whether `mask` hides the future and nothing else from T queries, those of the last T of S tokens.
+bool is_causal(const Tensor& mask, int64_t T, int64_t S) {
+  if (mask.shape() != Shape{T, S} || T > S) return false;
+  const int64_t row = mask.strides()[0], step = mask.strides()[1];
   const bool* const hidden = mask.data<bool>();
   for (int64_t t = 0; t < T; ++t)
     for (int64_t s = 0; s < S; ++s)
       if (hidden[t * row + s * step] != (s > t + S - T)) return false;
-  return T <= S;
+  return true;
 }
 
 }  // namespace
@@ -58,9 +59,10 @@ Tensor masked_attention(const Tensor& queries, const Tensor& keys, const Tensor&
                         const nn::Dropout& dropout, Tensor* weights) {
   if (!weights) {
     onestep::AttentionOptions options = with_dropout(dropout);
-    options.is_causal = is_causal(mask);  // the op then knows what is masked without looking
+    const int64_t T = queries.size(-2), S = keys.size(-2);
+    options.is_causal = is_causal(mask, T, S);  // the op then knows what is masked without looking
     if (options.is_causal)
-      options.query_offset = mask.size(1) - mask.size(0);
+      options.query_offset = S - T;
     else
       options.mask = logical_not(mask);
     return scaled_dot_product_attention(queries, keys, values, options);

@@ -140,8 +140,8 @@ constexpr const char* kOutOfMemory = "onestep: out of memory (try a smaller mode
 void need_memory_to_start() {
   void* volatile block = std::malloc(size_t{64} << 10);
   if (block == nullptr) {
-    const ssize_t written = ::write(STDERR_FILENO, kOutOfMemory, std::strlen(kOutOfMemory));
-    ::_exit(written < 0 ? 1 : kBadInput);
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kOutOfMemory, std::strlen(kOutOfMemory));
+    ::_exit(kBadInput);
   }
   std::free(block);
 }

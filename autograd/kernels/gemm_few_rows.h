@@ -27,7 +27,8 @@ ONESTEP_INLINE void take_block(const float* const (&rows)[kRegLanes], int64_t p,
 /// Asks for the cache line of each row that comes 6 lines after p, the start of a line where rows are aligned.
 ONESTEP_INLINE void prefetch_rows(const float* const (&rows)[kRegLanes], int64_t p) {
   constexpr int64_t kLine = 16, kAhead = 6 * kLine;
-  for (int64_t o = 0; o < kRegLanes && p % kLine == 0; ++o) __builtin_prefetch(rows[o] + p + kAhead);
+  if (p % kLine != 0) return;
+  for (int64_t o = 0; o < kRegLanes; ++o) __builtin_prefetch(rows[o] + p + kAhead);
 }
 
 /// sum[r] = or += row r of op(a) times the transposes of kRegLanes rows of b, over all of k. These pass through a block of 8

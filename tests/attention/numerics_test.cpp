@@ -136,7 +136,8 @@ TEST_CASE("numerics: a causal mask has the bits of the mask that hides and shows
     Tensor one_more = last_rows(causal_mask(70), T, 70).clone(), one_less = one_more.clone();
     fill(one_more[0].slice(0, 3, 4), 1);
     fill(one_less[0].slice(0, 69, 70), 0);
-    for (const Tensor& mask : {last_rows(causal_mask(70), T, 70), one_more, one_less}) {
+    const Tensor none_for_all = zeros({1, 1}, DType::boolean), by_batch = stack({one_more, one_less}, 0);
+    for (const Tensor& mask : {last_rows(causal_mask(70), T, 70), one_more, one_less, none_for_all, by_batch}) {
       CAPTURE(T);
       std::vector<std::vector<Tensor>> results;
       for (const bool by_module : {false, true}) {
