@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PEERS = {"step": ["torch", "torch_compile", "jax"], "scaling": ["torch"], "attention": ["torch_sdpa", "torch_naive", "jax"],
+PEERS = {"step": ["torch", "torch_compile", "jax", "llmc"], "scaling": ["torch"], "attention": ["torch_sdpa", "torch_naive", "jax"],
          "matmul": ["onednn", "openblas", "torch"], "small": ["torch", "jax"], "generate": ["torch", "jax"]}
 MODEL_B = "--heads 6 --embd 384 --ctx 256"
 GPT2 = "--layers 12 --heads 12 --embd 768 --vocab 50257"

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""One training step of a GPT (forward, backward, AdamW) in PyTorch or JAX: the flags of `onestep bench step`."""
+"""One training step of a GPT (forward, backward, AdamW) in PyTorch, JAX or llm.c: the flags of `onestep bench step`.
+
+llm.c is the C program train_gpt2.c, compiled as its Makefile does; LLMC names a checkout of it.
+"""
 from common import arguments, report
 
-args = arguments(__doc__, ["torch", "torch_compile", "jax"],
+args = arguments(__doc__, ["torch", "torch_compile", "jax", "llmc"],
                  [("layers", 4), ("heads", 4), ("embd", 128), ("ctx", 64), ("batch", 12), ("vocab", 65), ("bias", 0)])
 LR, BETA1, BETA2, EPS, DECAY = 3e-4, 0.9, 0.95, 1e-8, 0.1
 
@@ -78,5 +81,46 @@ def jax_step():
     return step
 
 
-step = jax_step() if args.framework == "jax" else torch_step()
+def llmc_checkpoint(path):
+    """A model of normal numbers as llm.c reads it: 256 numbers, then all tensors; the vocabulary is padded to 128s."""
+    layers, width, padded = args.layers, args.embd, -(-args.vocab // 128) * 128
+    a_layer = [width, width, 3 * width**2, 3 * width, width**2, width, width, width, 4 * width**2, 4 * width, 4 * width**2, width]
+    header = np.zeros(256, np.int32)
+    header[:8] = 20240326, 3, args.ctx, args.vocab, layers, args.heads, width, padded
+    count = (padded + args.ctx + 2) * width + layers * sum(a_layer)
+    with open(path, "wb") as file:
+        header.tofile(file)
+        (0.02 * np.random.default_rng(0).standard_normal(count, np.float32)).tofile(file)
+
+
+def llmc_step():
+    import ctypes
+    import os
+    import subprocess
+    import tempfile
+    source = os.environ.get("LLMC")
+    if not source:
+        raise SystemExit("step.py: set LLMC to a checkout of llm.c")
+    with tempfile.TemporaryDirectory() as folder:
+        library, checkpoint = f"{folder}/llmc.so", f"{folder}/model.bin"
+        subprocess.run(["cc", "-Ofast", "-march=native", "-fopenmp", "-DOMP", "-DTESTING", "-w", "-shared", "-fPIC", "-o", library,
+                        f"{source}/train_gpt2.c", "-lm"], check=True)
+        program = ctypes.CDLL(library)
+        llmc_checkpoint(checkpoint)
+        model = ctypes.create_string_buffer(1 << 14)  # its struct, which has some hundreds of bytes
+        program.gpt2_build_from_checkpoint(model, checkpoint.encode())
+
+    def step():
+        ids, targets = (np.ascontiguousarray(x, np.int32) for x in next_batch())
+        program.gpt2_forward(model, *(ctypes.c_void_p(x.ctypes.data) for x in (ids, targets)),
+                             *map(ctypes.c_size_t, ids.shape))
+        program.gpt2_zero_grad(model)
+        program.gpt2_backward(model)
+        program.gpt2_update(model, *map(ctypes.c_float, (LR, BETA1, BETA2, EPS, DECAY)), steps)
+
+    return step
+
+
+makers = {"jax": jax_step, "llmc": llmc_step}
+step = makers.get(args.framework, torch_step)()
 report("gpt_step", args, step, min_reps=3, tokens_per_s=lambda ms: 1e3 * args.batch * args.ctx / ms)
