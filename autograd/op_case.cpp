@@ -1,25 +1,11 @@
 #include "autograd/op_case.h"
 
-#include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "autograd/generator.h"
 
 namespace onestep {
 namespace {
-
-std::vector<OpCases (*)()>& registry() {
-  static std::vector<OpCases (*)()> makers;
-  return makers;
-}
-
-OpCases make_all() {
-  OpCases all;
-  for (const auto make : registry()) std::ranges::move(make(), std::back_inserter(all));
-  std::ranges::sort(all, {}, &OpCase::op);
-  return all;
-}
 
 /// Half the width of the neighbourhood of a kink that no drawn value enters.
 constexpr double kClearance = 0.05;
@@ -38,11 +24,9 @@ double draw(const InputSpec& spec, Generator& generator) {
 }  // namespace
 
 const OpCases& op_cases() {
-  static const OpCases cases = make_all();
+  static const OpCases cases = RegisterOpCases::make_all(&OpCase::op);
   return cases;
 }
-
-RegisterOpCases::RegisterOpCases(OpCases (*make)()) { registry().push_back(make); }
 
 std::vector<Values> draw_values(const OpSample& sample, int64_t seed) {
   Generator generator(seed);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/case_registry.h"
 #include "autograd/gradcheck.h"
 #include "autograd/ops.h"
 
@@ -69,10 +70,6 @@ std::vector<Tensor> make_inputs(const OpSample& sample, const std::vector<Values
 /// Compares the gradients of all floating inputs with finite differences, in float64.
 GradcheckResult gradcheck(const OpSample& sample, const GradcheckOptions& options = {});
 
-/// Registers what makes cases, at start-up: `const RegisterOpCases registered([] { return OpCases{{"softmax", {...}, {...}}};
-/// });`
-struct RegisterOpCases {
-  explicit RegisterOpCases(OpCases (*make)());
-};
+using RegisterOpCases = RegisterCases<OpCase>;
 
 }  // namespace onestep

@@ -1,32 +1,13 @@
 #include "nn/module_case.h"
 
-#include <algorithm>
-#include <iterator>
 #include <tuple>
 
 namespace onestep::nn {
-namespace {
-
-std::vector<ModuleCases (*)()>& registry() {
-  static std::vector<ModuleCases (*)()> makers;
-  return makers;
-}
-
-ModuleCases make_all() {
-  ModuleCases all;
-  for (const auto make : registry()) std::ranges::move(make(), std::back_inserter(all));
-  std::ranges::sort(all, {}, [](const ModuleCase& c) { return std::tie(c.module, c.label); });
-  return all;
-}
-
-}  // namespace
 
 const ModuleCases& module_cases() {
-  static const ModuleCases cases = make_all();
+  static const ModuleCases cases = RegisterModuleCases::make_all([](const ModuleCase& c) { return std::tie(c.module, c.label); });
   return cases;
 }
-
-RegisterModuleCases::RegisterModuleCases(ModuleCases (*make)()) { registry().push_back(make); }
 
 GradcheckResult gradcheck(const ModuleCase& module_case, const GradcheckOptions& options) {
   Generator generator(123);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/case_registry.h"
 #include "autograd/gradcheck.h"
 #include "nn/module.h"
 
@@ -29,10 +30,6 @@ const ModuleCases& module_cases();
 /// random numbers, so that dropout is a function.
 GradcheckResult gradcheck(const ModuleCase& module_case, const GradcheckOptions& options = {});
 
-/// Registers what makes cases, at start-up:
-/// `const RegisterModuleCases registered([] { return ModuleCases{{"Linear", "", build, input}}; });`
-struct RegisterModuleCases {
-  explicit RegisterModuleCases(ModuleCases (*make)());
-};
+using RegisterModuleCases = RegisterCases<ModuleCase>;
 
 }  // namespace onestep::nn
