@@ -43,16 +43,10 @@ std::vector<const CLI::App*> called(const CLI::App& app) {
   return levels;
 }
 
-std::vector<std::string> commands_of(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
-  return names;
-}
-
 // The one sentence for a word that belongs nowhere.
 std::string unknown_word(const CLI::App& app, const std::string& word, const std::string& hint) {
   const auto levels = called(app);
-  std::vector<std::string> known = commands_of(*levels.back());
+  std::vector<std::string> known = commands::command_names(*levels.back());
   const bool option = word.starts_with('-'), command = !option && !known.empty();
   if (option) {
     known.clear();
@@ -84,7 +78,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   hint += "--help)";
   const auto extras = app.remaining(/*recurse=*/true);
   if (!extras.empty()) return unknown_word(app, extras[0], hint);
-  const std::vector<std::string> commands = commands_of(*levels.back());
+  const std::vector<std::string> commands = commands::command_names(*levels.back());
   if (error.get_name() == "ArgumentMismatch") return mismatch(error.what()) + hint;
   if (commands.empty() || error.get_name() != "RequiredError") return error.what() + hint;
   if (levels.size() == 1) return "no command given" + hint;

@@ -21,6 +21,13 @@ inline std::vector<const CLI::App*> all_subcommands(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
+/// Their names.
+inline std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : all_subcommands(app)) names.push_back(command->get_name());
+  return names;
+}
+
 /// Adds `--set KEY=VALUE`, repeatable, which overrides values of the config; `example` is one.
 inline void add_set_option(CLI::App& command, std::vector<std::string>& sets, const std::string& example) {
   command.add_option("--set", sets, "Override a config value: --set " + example)

@@ -45,8 +45,7 @@ int print_help(const CLI::App& app, const std::vector<std::string>& names) {
   const CLI::App* level = &app;
   std::string name = app.get_name();
   for (const std::string& next : names) {
-    std::vector<std::string> known;
-    for (const CLI::App* command : all_subcommands(*level)) known.push_back(command->get_name());
+    const std::vector<std::string> known = command_names(*level);
     const auto found = std::find(known.begin(), known.end(), next);
     const std::string meant = nearest(next, known);
     check<ConfigError>(found != known.end(), "help: unknown command ", next,
