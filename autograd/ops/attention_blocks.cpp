@@ -117,7 +117,7 @@ struct Inputs {
   void drop(int64_t head, int64_t i, int64_t begin, int64_t end, const T* from, T* to) const {
     const bool* kept = keep + (head * p.queries + i) * p.keys;
     const T factor = dropout_scale<T>(p.dropout_p);
-    for (int64_t j = begin; j < end; ++j) to[j] = from[j] * (kept[j] ? factor : T(0));
+    for (int64_t j = begin; j < end; ++j) to[j] = from[j] * (static_cast<T>(kept[j]) * factor);
   }
 
   AttentionPlan p;

@@ -29,9 +29,19 @@ Shape memory_order(const Tensor& x) {
   return order;
 }
 
+/// x with its dims in this order: a view without an op of its own, which a profile would charge for dropout's work.
+Tensor permuted(const Tensor& x, const Shape& order) {
+  Shape shape, strides;
+  for (const int64_t dim : order) {
+    shape.push_back(x.shape()[static_cast<int>(dim)]);
+    strides.push_back(x.strides()[static_cast<int>(dim)]);
+  }
+  return ops::view_of(x, shape, strides, x.offset());
+}
+
 /// x times 1 / (1 - p) where `keep` is true and times 0 elsewhere; `keep` has x's dims in memory order.
 Tensor apply_mask(const Tensor& x, const Tensor& keep, const Shape& order, double p) {
-  const Tensor values = ops::contiguous_values(permute(x.detach(), order));
+  const Tensor values = ops::contiguous_values(permuted(x, order));
   Tensor y = empty(values.shape(), x.dtype());
   dispatch_floating(x.dtype(), "dropout", [&]<class T>() {
     const T* from = values.data<T>();
@@ -39,10 +49,10 @@ Tensor apply_mask(const Tensor& x, const Tensor& keep, const Shape& order, doubl
     T* to = y.mutable_data<T>();
     const T scale = dropout_scale<T>(p);
     kernels::parallel_for(y.numel(), 0.3, [=](int64_t i, int64_t end) {
-      for (; i < end; ++i) to[i] = from[i] * (kept[i] ? scale : T(0));
+      for (; i < end; ++i) to[i] = from[i] * (static_cast<T>(kept[i]) * scale);
     });
   });
-  return permute(y, ops::inverse_order(order));
+  return permuted(y, ops::inverse_order(order));
 }
 
 }  // namespace
@@ -52,7 +62,7 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
   if (!training || p == 0 || x.numel() == 0) return x;
   ops::check_floating("dropout", x);
   const Shape order = memory_order(x);
-  Tensor keep = empty(permute(x.detach(), order).shape(), DType::boolean);
+  Tensor keep = empty(permuted(x, order).shape(), DType::boolean);
   fill_dropout_mask(std::span(keep.mutable_data<bool>(), static_cast<size_t>(x.numel())), p, generator);
   return record("dropout", apply_mask(x, keep, order, p), {x}, {keep}, [order, p](const Backward& b) -> Grads {
     return {apply_mask(b.grad(), b.saved(0), order, p)};  // dx = dy scale where kept, else 0

@@ -40,6 +40,16 @@ TEST_CASE("profiler: every op forwards and backwards with its arithmetic and byt
   CHECK(std::count(table.begin(), table.end(), '\n') == std::ssize(entries) + 1);
 }
 
+TEST_CASE("profiler: dropout is charged for its own work") {
+  const Tensor x = transpose(ones({6, 40}).requires_grad_(), 0, 1);
+  Generator generator(1);
+  const Profiler profiler;
+  sum(dropout(x, 0.5, true, generator)).backward();
+  const auto entries = profiler.entries();
+  for (const char* name : {"dropout", "dropout backward"}) CHECK(find(entries, name));
+  for (const char* name : {"permute", "permute backward"}) CHECK_FALSE(find(entries, name));
+}
+
 TEST_CASE("profiler: ops without recording and outside its scope are not charged") {
   const Tensor a = ones({2, 2});
   {
