@@ -12,46 +12,74 @@
 
 #include "autograd/error.h"
 #include "autograd/kernels/kernels.h"
+#include "autograd/kernels/parallel.h"
 #include "autograd/portable_math.h"
 
 namespace onestep {
 namespace {
 
-constexpr size_t kChunk = 512;  // draws held on the stack between the generator and the loop that uses them
+constexpr size_t kPiece = 4096;  // elements; a multiple of the 16 that make a block of normals
 
-// Calls use(i, word_i) for i < n, a bulk draw at a time.
+// Calls use(begin, count, words) for the pieces of [0, n), `words_each` words an element. Words are drawn in order, by one
+// thread at a time; meanwhile the others use what they drew.
 template <class Use>
-void for_each_u32(Generator& g, size_t n, Use use) {
-  std::array<uint32_t, kChunk> words;
-  for (size_t begin = 0; begin < n; begin += kChunk) {
-    const size_t count = std::min(kChunk, n - begin);
-    g.draw({words.data(), count});
-    for (size_t i = 0; i < count; ++i) use(begin + i, words[i]);
-  }
+void for_each_piece(Generator& g, size_t n, size_t words_each, Use use) {
+  size_t drawn = 0;
+  const auto piece = [&](int64_t, int) {
+    size_t begin = 0, count = 0;
+    std::array<uint32_t, 2 * kPiece> words;
+#pragma omp critical(onestep_random_fill)
+    {
+      begin = drawn;
+      count = std::min(kPiece, n - begin);
+      g.draw({words.data(), words_each * count});
+      drawn += count;
+    }
+    use(begin, count, words.data());
+  };
+  const auto pieces = static_cast<int64_t>((n + kPiece - 1) / kPiece);
+  kernels::parallel_pieces(kernels::threads_for(pieces, 2.0 * static_cast<double>(n)), pieces, piece);
 }
 
-// Calls use(i, u64_i) for i < n.
+// Calls use(i, word_i) for i < n, pieces of them on several threads.
+template <class Use>
+void for_each_u32(Generator& g, size_t n, Use use) {
+  for_each_piece(g, n, 1, [&use](size_t begin, size_t count, const uint32_t* words) {
+    for (size_t i = 0; i < count; ++i) use(begin + i, words[i]);
+  });
+}
+
+// Calls use(i, u64_i) for i < n, pieces of them on several threads.
 template <class Use>
 void for_each_u64(Generator& g, size_t n, Use use) {
-  std::array<uint32_t, 2 * kChunk> words;
-  for (size_t begin = 0; begin < n; begin += kChunk) {
-    const size_t count = std::min(kChunk, n - begin);
-    g.draw({words.data(), 2 * count});
+  for_each_piece(g, n, 2, [&use](size_t begin, size_t count, const uint32_t* words) {
     for (size_t i = 0; i < count; ++i) use(begin + i, uint64_t{words[2 * i]} << 32 | words[2 * i + 1]);
-  }
+  });
 }
 
 constexpr uint64_t low53(uint64_t word) { return word & ((uint64_t{1} << 53) - 1); }
 double to_d53(uint64_t word) { return static_cast<double>(static_cast<int64_t>(low53(word))) * 0x1p-53; }
 float to_f24(uint32_t word) { return static_cast<float>(static_cast<int32_t>(word & 0xffffff)) * 0x1p-24f; }
 
+// The uniforms in [0, 1) of T's own kind that `count` elements' words make.
+template <class T>
+constexpr size_t kWordsEach = sizeof(T) / sizeof(uint32_t);
+template <class T, class Use>
+void use_uniforms(size_t count, const uint32_t* words, Use use) {
+  for (size_t i = 0; i < count; ++i) {
+    if constexpr (std::is_same_v<T, float>)
+      use(i, to_f24(words[i]));
+    else
+      use(i, to_d53(uint64_t{words[2 * i]} << 32 | words[2 * i + 1]));
+  }
+}
+
 // Calls use(i, u_i) for i < n with the uniforms of T's own kind.
 template <class T, class Use>
 void for_each_uniform(Generator& g, size_t n, Use use) {
-  if constexpr (std::is_same_v<T, float>)
-    for_each_u32(g, n, [&](size_t i, uint32_t word) { use(i, to_f24(word)); });
-  else
-    for_each_u64(g, n, [&](size_t i, uint64_t word) { use(i, to_d53(word)); });
+  for_each_piece(g, n, kWordsEach<T>, [&use](size_t begin, size_t count, const uint32_t* words) {
+    use_uniforms<T>(count, words, [&](size_t i, T u) { use(begin + i, u); });
+  });
 }
 
 // kernels::box_muller as PyTorch computes it in float32 without AVX2. Only the last step is fused.
@@ -192,8 +220,11 @@ void fill_normal(std::span<T> out, double mean, double std, Generator& g) {
     return;
   }
   const T center = static_cast<T>(mean), scale = static_cast<T>(std);
-  draw_uniforms(out, g);
-  to_normals(out.first(n - n % 16), center, scale, rounding);
+  for_each_piece(g, n, kWordsEach<T>, [=](size_t begin, size_t count, const uint32_t* words) {
+    const std::span<T> piece = out.subspan(begin, count);
+    use_uniforms<T>(count, words, [=](size_t i, T u) { piece[i] = u; });
+    to_normals(piece.first(count - count % 16), center, scale, rounding);
+  });
   if (n % 16 == 0) return;
   const std::span<T> last = out.last(16);
   draw_uniforms(last, g);

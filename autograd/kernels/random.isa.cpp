@@ -56,17 +56,18 @@ void box_muller(float* d, int64_t n, float mean, float std) {
   for (int64_t i = 0; i < n; i += 32) {
     const int64_t blocks = n - i < 32 ? 1 : 2;
     float u1[kLanes] = {}, u2[kLanes] = {};
-    for (int64_t j = 0; j < 8 * blocks; ++j) {
-      u1[j] = d[i + j + (j & 8)];
-      u2[j] = d[i + j + (j & 8) + 8];
+    constexpr int64_t kHalf = 8;
+    for (int64_t b = 0; b < blocks; ++b) {
+      __builtin_memcpy(u1 + b * kHalf, d + i + 2 * b * kHalf, sizeof u1 / 2);
+      __builtin_memcpy(u2 + b * kHalf, d + i + (2 * b + 1) * kHalf, sizeof u2 / 2);
     }
     const Vec radius = sqrt(splat(-2.0f) * log_cephes(splat(1.0f) - load(u1)));
     const SinCos angle = sincos_cephes(splat(6.28318530f) * load(u2));
     store(u1, fma(radius * angle.cos, splat(std), splat(mean)));
     store(u2, fma(radius * angle.sin, splat(std), splat(mean)));
-    for (int64_t j = 0; j < 8 * blocks; ++j) {
-      d[i + j + (j & 8)] = u1[j];
-      d[i + j + (j & 8) + 8] = u2[j];
+    for (int64_t b = 0; b < blocks; ++b) {
+      __builtin_memcpy(d + i + 2 * b * kHalf, u1 + b * kHalf, sizeof u1 / 2);
+      __builtin_memcpy(d + i + (2 * b + 1) * kHalf, u2 + b * kHalf, sizeof u2 / 2);
     }
   }
 }

@@ -8,10 +8,12 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "autograd/error.h"
+#include "tests/autograd/kernels/kernel_testing.h"
 #include "tests/goldens.h"
 
 namespace onestep {
@@ -129,6 +131,58 @@ TEST_CASE("random fills: bernoulli of probability 0 and 1 is certain") {
     fill_bernoulli(out, 0, g);
     CHECK(std::count(out.begin(), out.end(), true) == 0);
   }
+}
+
+// Both draws of n elements on one thread and on several must be the same and leave the generator at the same place.
+template <class T, class Fill>
+void check_same_on_any_threads(size_t n, Fill fill) {
+  const kernels::testing::Settings restore;
+  kernels::set_min_work_per_thread(0);
+  const auto drawn = [&](int threads, std::string& state) {
+    kernels::set_num_threads(threads);
+    Generator g(5);
+    g.u32();  // pieces do not start where the generator's own blocks of words do
+    auto values = std::make_unique<T[]>(n);
+    fill(std::span(values.get(), n), g);
+    state = g.state();
+    return std::vector<T>(values.get(), values.get() + n);
+  };
+  std::string want_state, state;
+  const std::vector<T> want = drawn(1, want_state);
+  for (const int threads : {2, 3, 8}) {
+    CAPTURE(threads);
+    const bool same = drawn(threads, state) == want;
+    CHECK(same);
+    CHECK(state == want_state);
+  }
+}
+
+TEST_CASE("random fills: the same on any number of threads") {
+  for (const size_t n : {4095, 4096, 4097, 8195, 100003}) {
+    CAPTURE(n);
+    check_same_on_any_threads<float>(n, [](std::span<float> x, Generator& g) { fill_normal(x, 0.5, 2.0, g); });
+    check_same_on_any_threads<double>(n, [](std::span<double> x, Generator& g) { fill_normal(x, 0.5, 2.0, g); });
+    check_same_on_any_threads<float>(n, [](std::span<float> x, Generator& g) { fill_uniform(x, -1.0, 3.0, g); });
+    check_same_on_any_threads<double>(n, [](std::span<double> x, Generator& g) { fill_exponential(x, 2.0, g); });
+    check_same_on_any_threads<int64_t>(n, [](std::span<int64_t> x, Generator& g) { fill_randint(x, -5, 90, g); });
+    check_same_on_any_threads<bool>(n, [](std::span<bool> x, Generator& g) { fill_dropout_mask(x, 0.3, g); });
+  }
+}
+
+TEST_CASE("random fills: pieces of a long fill continue one stream of words") {
+  const kernels::testing::Settings restore;
+  kernels::set_min_work_per_thread(0);
+  kernels::set_num_threads(3);
+  constexpr size_t kCount = 50001;
+  Generator g(9), words(9);
+  std::vector<float> uniforms(kCount);
+  fill_uniform<float>(uniforms, 0, 1, g);
+  size_t wrong = 0;
+  for (const float u : uniforms) wrong += u != words.f24();
+  const auto keep = std::make_unique<bool[]>(kCount);
+  fill_bernoulli({keep.get(), kCount}, 0.7, g);
+  for (size_t i = 0; i < kCount; ++i) wrong += keep[i] != (words.d53() < 0.7);
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("random fills: both dropout dialects keep the expected share") {
