@@ -49,11 +49,14 @@ void for_each_u32(Generator& g, size_t n, Use use) {
   });
 }
 
+// Element i of words that are drawn two an element, the first one high.
+constexpr uint64_t u64_of(const uint32_t* words, size_t i) { return uint64_t{words[2 * i]} << 32 | words[2 * i + 1]; }
+
 // Calls use(i, u64_i) for i < n, pieces of them on several threads.
 template <class Use>
 void for_each_u64(Generator& g, size_t n, Use use) {
   for_each_piece(g, n, 2, [&use](size_t begin, size_t count, const uint32_t* words) {
-    for (size_t i = 0; i < count; ++i) use(begin + i, uint64_t{words[2 * i]} << 32 | words[2 * i + 1]);
+    for (size_t i = 0; i < count; ++i) use(begin + i, u64_of(words, i));
   });
 }
 
@@ -70,7 +73,7 @@ void use_uniforms(size_t count, const uint32_t* words, Use use) {
     if constexpr (std::is_same_v<T, float>)
       use(i, to_f24(words[i]));
     else
-      use(i, to_d53(uint64_t{words[2 * i]} << 32 | words[2 * i + 1]));
+      use(i, to_d53(u64_of(words, i)));
   }
 }
 
