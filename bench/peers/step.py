@@ -98,13 +98,14 @@ def llmc_step():
     import os
     import subprocess
     import tempfile
-    source = os.environ.get("LLMC")
-    if not source:
-        raise SystemExit("step.py: set LLMC to a checkout of llm.c")
+    from pathlib import Path
+    source = Path(os.environ.get("LLMC", ""), "train_gpt2.c")
+    if not source.is_file():
+        raise SystemExit("step.py: set LLMC to a checkout of llm.c, the folder of train_gpt2.c")
     with tempfile.TemporaryDirectory() as folder:
         library, checkpoint = f"{folder}/llmc.so", f"{folder}/model.bin"
         subprocess.run(["cc", "-Ofast", "-march=native", "-fopenmp", "-DOMP", "-DTESTING", "-w", "-shared", "-fPIC", "-o", library,
-                        f"{source}/train_gpt2.c", "-lm"], check=True)
+                        source, "-lm"], check=True)
         program = ctypes.CDLL(library)
         llmc_checkpoint(checkpoint)
         model = ctypes.create_string_buffer(1 << 14)  # its struct, which has some hundreds of bytes
