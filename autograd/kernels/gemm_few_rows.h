@@ -28,7 +28,7 @@ ONESTEP_INLINE void take_block(const float* const (&rows)[kRegLanes], int64_t p,
 ONESTEP_INLINE void prefetch_rows(const float* const (&rows)[kRegLanes], int64_t p) {
   constexpr int64_t kLine = 16, kAhead = 6 * kLine;
   if (p % kLine != 0) return;
-  for (int64_t o = 0; o < kRegLanes; ++o) __builtin_prefetch(rows[o] + p + kAhead);
+  for (const float* const row : rows) __builtin_prefetch(row + p + kAhead);
 }
 
 /// sum[r] = or += row r of op(a) times the transposes of kRegLanes rows of b, over all of k. These pass through a block of 8
