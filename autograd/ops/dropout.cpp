@@ -29,19 +29,10 @@ Shape memory_order(const Tensor& x) {
   return order;
 }
 
-/// x with its dims in this order: a view without an op of its own, which a profile would charge for dropout's work.
-Tensor permuted(const Tensor& x, const Shape& order) {
-  Shape shape, strides;
-  for (const int64_t dim : order) {
-    shape.push_back(x.shape()[static_cast<int>(dim)]);
-    strides.push_back(x.strides()[static_cast<int>(dim)]);
-  }
-  return ops::view_of(x, shape, strides, x.offset());
-}
-
-/// x times 1 / (1 - p) where `keep` is true and times 0 elsewhere; `keep` has x's dims in memory order.
+/// x times 1 / (1 - p) where `keep` is true and times 0 elsewhere; `keep` has x's elements in memory order.
 Tensor apply_mask(const Tensor& x, const Tensor& keep, const Shape& order, double p) {
-  const Tensor values = ops::contiguous_values(permuted(x, order));
+  const NoGradGuard no_grad;  // a profile would charge the ops here for dropout's work
+  const Tensor values = ops::contiguous_values(permute(x, order));
   Tensor y = empty(values.shape(), x.dtype());
   dispatch_floating(x.dtype(), "dropout", [&]<class T>() {
     const T* from = values.data<T>();
@@ -52,7 +43,7 @@ Tensor apply_mask(const Tensor& x, const Tensor& keep, const Shape& order, doubl
       for (; i < end; ++i) to[i] = from[i] * (static_cast<T>(kept[i]) * scale);
     });
   });
-  return permuted(y, ops::inverse_order(order));
+  return permute(y, ops::inverse_order(order));
 }
 
 }  // namespace
@@ -62,7 +53,7 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
   if (!training || p == 0 || x.numel() == 0) return x;
   ops::check_floating("dropout", x);
   const Shape order = memory_order(x);
-  Tensor keep = empty(permuted(x, order).shape(), DType::boolean);
+  Tensor keep = empty({x.numel()}, DType::boolean);
   fill_dropout_mask(std::span(keep.mutable_data<bool>(), static_cast<size_t>(x.numel())), p, generator);
   return record("dropout", apply_mask(x, keep, order, p), {x}, {keep}, [order, p](const Backward& b) -> Grads {
     return {apply_mask(b.grad(), b.saved(0), order, p)};  // dx = dy scale where kept, else 0
