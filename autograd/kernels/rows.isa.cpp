@@ -47,10 +47,13 @@ ONESTEP_FLATTEN float dot(const float* a, const float* b, int64_t n) {
 
 ONESTEP_FLATTEN float sum_squares(const float* x, int64_t n) { return dot(x, x, n); }
 
-/// NaN is passed over, so the lanes can be compared with one instruction.
-ONESTEP_INLINE float max_ignoring_nan(const float* x, int64_t n) {
+constexpr auto kAsIs = [](Vec x) { return x; };
+
+/// max(f(x)). NaN is passed over, so the lanes can be compared with one instruction.
+template <class F>
+ONESTEP_INLINE float max_ignoring_nan(const float* x, int64_t n, F f) {
   return max(over_row(0, n, splat(-kInf), [=](Vec best, int64_t i, int64_t count) {
-    return max(keep_first(load_upto(x + i, count), count, -kInf), best);
+    return max(keep_first(f(load_upto(x + i, count)), count, -kInf), best);
   }));
 }
 
@@ -70,10 +73,11 @@ int64_t argmax(const float* x, int64_t n) {
 
 // --- softmax -----------------------------------------------------------------------------------------------------------
 
-/// sum(exp(x - m)); with y also y = exp(x - m).
-ONESTEP_INLINE float sum_exp(const float* x, float m, float* y, int64_t n) {
+/// sum(exp(f(x) - m)); with y also y = exp(f(x) - m).
+template <class F>
+ONESTEP_INLINE float sum_exp(const float* x, float m, float* y, int64_t n, F f) {
   return sum_row(n, [=](Vec total, int64_t i, int64_t count) {
-    const Vec e = exp(keep_first(load_upto(x + i, count), count, -kInf) - splat(m));
+    const Vec e = exp(keep_first(f(load_upto(x + i, count)) - splat(m), count, 0.0f));
     if (y) store_upto(y + i, e, count);
     return total + keep_first(e, count, 0.0f);
   });
@@ -81,21 +85,22 @@ ONESTEP_INLINE float sum_exp(const float* x, float m, float* y, int64_t n) {
 
 /// softmax of the first n lanes with the bits of a row of n: short rows are many, and the loops over vectors take longer.
 ONESTEP_INLINE Vec softmax_lanes(Vec x, int64_t n) {
-  const Vec shown = keep_first(x, n, -kInf);
-  const Vec e = exp(shown - splat(max(max(shown, splat(-kInf)))));
+  const float m = max(max(keep_first(x, n, -kInf), splat(-kInf)));
+  const Vec e = exp(keep_first(x - splat(m), n, 0.0f));
   return e * splat(1.0f / sum(keep_first(e, n, 0.0f)));
 }
 
+/// y = softmax(f(x)) of one row.
+template <class F>
+ONESTEP_INLINE void softmax_row(const float* x, float* y, int64_t n, F f) {
+  if (n <= kLanes) return store_upto(y, softmax_lanes(f(load_upto(x, n)), n), n);
+  // Times the reciprocal, as PyTorch: a division would round some of the book's digits otherwise.
+  const Vec scale = splat(1.0f / sum_exp(x, max_ignoring_nan(x, n, f), y, n, f));
+  map(y, y, n, [=](Vec e) { return e * scale; });
+}
+
 ONESTEP_FLATTEN void softmax_rows(const float* x, float* y, int64_t rows, int64_t cols) {
-  for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
-    if (cols <= kLanes) {
-      store_upto(y, softmax_lanes(load_upto(x, cols), cols), cols);
-      continue;
-    }
-    // Times the reciprocal, as PyTorch: a division would round some of the book's digits otherwise.
-    const Vec scale = splat(1.0f / sum_exp(x, max_ignoring_nan(x, cols), y, cols));
-    map(y, y, cols, [=](Vec e) { return e * scale; });
-  }
+  for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) softmax_row(x, y, cols, kAsIs);
 }
 
 ONESTEP_FLATTEN void softmax_grad_rows(const float* y, const float* dy, float* dx, int64_t rows, int64_t cols) {
@@ -119,10 +124,7 @@ ONESTEP_INLINE void over_spans(float* x, int64_t ld, const Span* spans, int64_t 
 
 ONESTEP_FLATTEN void softmax_spans(float* x, int64_t ld, const Span* spans, int64_t rows, float scale, Span block) {
   over_spans(x, ld, spans, rows, block, [=](int64_t, Span span, float* row) {
-    const int64_t n = span.end - span.begin;
-    if (n <= kLanes) return store_upto(row, softmax_lanes(load_upto(row, n) * splat(scale), n), n);
-    map(row, row, n, [=](Vec v) { return v * splat(scale); });
-    softmax_rows(row, row, 1, n);
+    softmax_row(row, row, span.end - span.begin, [=](Vec v) { return v * splat(scale); });
   });
 }
 
@@ -142,13 +144,13 @@ ONESTEP_FLATTEN void softmax_grad_spans(const float* y, float* dx, int64_t ld, c
 
 ONESTEP_INLINE float log_sum_exp(const float* x, float m, int64_t n) {
   float rest[kLanes];
-  store(rest, log(splat(sum_exp(x, m, nullptr, n))));
+  store(rest, log(splat(sum_exp(x, m, nullptr, n, kAsIs))));
   return rest[0];
 }
 
 ONESTEP_FLATTEN void log_softmax_rows(const float* x, float* y, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
-    const float m = max_ignoring_nan(x, cols);
+    const float m = max_ignoring_nan(x, cols, kAsIs);
     const Vec shift = splat(m), rest = splat(log_sum_exp(x, m, cols));
     map(x, y, cols, [=](Vec v) { return (v - shift) - rest; });
   }
@@ -163,7 +165,7 @@ ONESTEP_FLATTEN void log_softmax_grad_rows(const float* y, const float* dy, floa
 
 ONESTEP_FLATTEN void logsumexp_rows(const float* x, float* y, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r, x += cols) {
-    const float largest = max_ignoring_nan(x, cols);
+    const float largest = max_ignoring_nan(x, cols, kAsIs);
     const float m = __builtin_fabsf(largest) == kInf ? 0.0f : largest;  // as torch: inf - inf would be NaN
     y[r] = m + log_sum_exp(x, m, cols);
   }

@@ -79,6 +79,7 @@ ONESTEP_INLINE Mask operator<(Vec a, Vec b) { return compare<_CMP_LT_OQ>(a, b); 
 ONESTEP_INLINE Mask operator>(Vec a, Vec b) { return compare<_CMP_GT_OQ>(a, b); }
 ONESTEP_INLINE Mask operator==(Vec a, Vec b) { return compare<_CMP_EQ_OQ>(a, b); }
 ONESTEP_INLINE Mask unordered(Vec a, Vec b) { return compare<_CMP_UNORD_Q>(a, b); }
+ONESTEP_INLINE bool all(Mask m) { return _mm256_movemask_ps(_mm256_and_ps(m.lo, m.hi)) == 0xff; }
 ONESTEP_INLINE bool any(Mask m) { return _mm256_movemask_ps(_mm256_or_ps(m.lo, m.hi)) != 0; }
 /// m ? a : b
 ONESTEP_INLINE Vec select(Mask m, Vec a, Vec b) {

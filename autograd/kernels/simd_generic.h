@@ -90,6 +90,11 @@ ONESTEP_INLINE Mask operator==(Vec a, Vec b) {
 ONESTEP_INLINE Mask unordered(Vec a, Vec b) {
   return lanes<Mask>([&](int i) { return a.v[i] != a.v[i] || b.v[i] != b.v[i]; });
 }
+ONESTEP_INLINE bool all(Mask m) {
+  bool every = true;
+  for (const auto lane : m.v) every &= lane;
+  return every;
+}
 ONESTEP_INLINE bool any(Mask m) {
   bool found = false;
   for (const auto lane : m.v) found |= lane;

@@ -46,21 +46,35 @@ struct ExpParts {
   IVec exponent;
 };
 
-/// exp of x.high + x.low for |x| <= 170: x = n ln 2 + r with n whole, then a polynomial in r.
-ONESTEP_INLINE ExpParts exp_parts(Pair x) {
+/// x = n ln 2 + rest with n whole, for |x| <= 170.
+struct ReducedExp {
+  Vec rest;
+  IVec n;
+};
+ONESTEP_INLINE ReducedExp reduce_exp(Vec x) {
   constexpr float kLn2High = 0x1.62e43p-1f, kLn2Low = -0x1.05c61p-29f;  // n * kLn2High leaves x without rounding
-  constexpr float kExp[] = {0.49999994f, 0.166665211f, 0.041668389f, 0.00836872403f, 0.00138145837f};
-  const Rounded n = round_nearest(x.high * splat(0x1.715476p+0f));
-  const Vec r = fnma(n.value, splat(kLn2Low), fnma(n.value, splat(kLn2High), x.high)) + x.low;
-  return {quick_two_sum(splat(1.0f), fma(r * r, polynomial(r, kExp), r)), n.integer};
+  const Rounded n = round_nearest(x * splat(0x1.715476p+0f));
+  return {fnma(n.value, splat(kLn2Low), fnma(n.value, splat(kLn2High), x)), n.integer};
 }
-ONESTEP_INLINE ExpParts exp_parts(Vec x) { return exp_parts({x, splat(0.0f)}); }
+ONESTEP_INLINE ExpParts exp_parts(ReducedExp x) {
+  constexpr float kExp[] = {0.49999994f, 0.166665211f, 0.041668389f, 0.00836872403f, 0.00138145837f};
+  return {quick_two_sum(splat(1.0f), fma(x.rest * x.rest, polynomial(x.rest, kExp), x.rest)), x.n};
+}
+ONESTEP_INLINE ExpParts exp_parts(Vec x) { return exp_parts(reduce_exp(x)); }
+ONESTEP_INLINE ExpParts exp_parts(Pair x) {
+  const ReducedExp high = reduce_exp(x.high);
+  return exp_parts(ReducedExp{high.rest + x.low, high.n});
+}
 
 /// The pair times 2^n, for -252 <= n <= 254.
 ONESTEP_INLINE Pair scale(Pair x, IVec n) { return {scale(x.high, n), scale(x.low, n)}; }
 
 /// Overflows to inf, goes through the subnormals to 0.
 ONESTEP_INLINE Vec exp(Vec x) {
+  if (all(abs(x) < splat(86.0f))) {  // as nearly always: the power of two is added to the exponent
+    const ExpParts e = exp_parts(x);
+    return as_float(bits(e.mantissa.high) + shift_left<23>(e.exponent));
+  }
   const ExpParts e = exp_parts(clamp(x, -104.0f, 89.0f));
   const Vec mantissa = select(x < splat(-104.0f), splat(0.0f), e.mantissa.high);  // masked scores: rounding to 0 is slow
   return scale(mantissa, e.exponent);
