@@ -36,12 +36,23 @@ ONESTEP_INLINE Vec gelu_tanh_slope(Vec x) {
   return fma(near * fma(splat(k3C3) * near, near, splat(kC1)), upper * lower, s);
 }
 
-/// Phi(x) + x exp(-x^2/2) / sqrt(2 pi)
-ONESTEP_INLINE Vec gelu_erf_slope(Vec x) {
+/// Phi(x) + x exp(-x^2/2) / sqrt(2 pi) with the normal_parts of |x|
+template <class SCALE>
+ONESTEP_INLINE Vec gelu_erf_slope(Vec x, const NormalParts& n, SCALE scale_by) {
+  const Vec tail = scale_by(times_tail(splat(1.0f), n), n.exponent), gauss = scale_by(n.gauss.high, n.exponent);
+  return fma(x * splat(0x1.988454p-2f), gauss, select(x < splat(0.0f), tail, splat(1.0f) - tail));
+}
+
+struct ValueAndSlope {
+  Vec value, slope;
+};
+ONESTEP_INLINE ValueAndSlope gelu_erf_and_slope(Vec x) {
+  if (all_normal(x)) {
+    const NormalParts n = normal_parts(abs(x));
+    return {gelu_erf(x, x, n, kScaleNormal), gelu_erf_slope(x, n, kScaleNormal)};
+  }
   const Vec near = clamp(x, -15.0f, 15.0f);
-  const NormalParts n = normal_parts(abs(near));
-  const Vec tail = scale(times_tail(splat(1.0f), n), n.exponent), gauss = scale(n.gauss.high, n.exponent);
-  return fma(near * splat(0x1.988454p-2f), gauss, select(x < splat(0.0f), tail, splat(1.0f) - tail));
+  return {gelu_erf(x), gelu_erf_slope(near, normal_parts(abs(near)), kScale)};
 }
 
 /// y[i] = f(a[i or 0], b[i or 0])
@@ -90,13 +101,13 @@ template <auto F>
 ONESTEP_FLATTEN void map_with(const float* x, float* y, int64_t n) {
   map(x, y, n, F);
 }
-template <auto F, auto SLOPE>
+template <auto F>
 ONESTEP_FLATTEN void map_with_slope(const float* x, float* y, float* slope, int64_t n) {
   for (int64_t i = 0; i < n; i += kLanes) {
     const int64_t count = n - i < kLanes ? n - i : kLanes;
-    const Vec v = load_upto(x + i, count);
-    store_upto(slope + i, SLOPE(v), count);
-    store_upto(y + i, F(v), count);
+    const ValueAndSlope f = F(load_upto(x + i, count));
+    store_upto(slope + i, f.slope, count);
+    store_upto(y + i, f.value, count);
   }
 }
 template <auto F>
@@ -122,9 +133,9 @@ void fill_maps(Table<float>& t) {
   t.gelu_tanh = map_with<[](Vec x) { return gelu_tanh(x); }>;
   t.gelu_erf = map_with<[](Vec x) { return gelu_erf(x); }>;
   t.pow = pow;
-  t.silu_with_slope = map_with_slope<[](Vec x) { return silu(x); }, [](Vec x) { return silu_slope(x); }>;
-  t.gelu_tanh_with_slope = map_with_slope<[](Vec x) { return gelu_tanh(x); }, [](Vec x) { return gelu_tanh_slope(x); }>;
-  t.gelu_erf_with_slope = map_with_slope<[](Vec x) { return gelu_erf(x); }, [](Vec x) { return gelu_erf_slope(x); }>;
+  t.silu_with_slope = map_with_slope<[](Vec x) { return ValueAndSlope{silu(x), silu_slope(x)}; }>;
+  t.gelu_tanh_with_slope = map_with_slope<[](Vec x) { return ValueAndSlope{gelu_tanh(x), gelu_tanh_slope(x)}; }>;
+  t.gelu_erf_with_slope = map_with_slope<[](Vec x) { return gelu_erf_and_slope(x); }>;
   t.add = zip_with<[](Vec a, Vec b) { return a + b; }>;
   t.sub = zip_with<[](Vec a, Vec b) { return a - b; }>;
   t.mul = zip_with<[](Vec a, Vec b) { return a * b; }>;

@@ -69,11 +69,17 @@ ONESTEP_INLINE ExpParts exp_parts(Pair x) {
 /// The pair times 2^n, for -252 <= n <= 254.
 ONESTEP_INLINE Pair scale(Pair x, IVec n) { return {scale(x.high, n), scale(x.low, n)}; }
 
+/// x 2^n for finite x where n is 0 or neither x nor the result is subnormal: n is added to the exponent.
+ONESTEP_INLINE Vec scale_normal(Vec x, IVec n) { return as_float(bits(x) + shift_left<23>(n)); }
+
+constexpr auto kScale = [](Vec x, IVec n) { return scale(x, n); };
+constexpr auto kScaleNormal = [](Vec x, IVec n) { return scale_normal(x, n); };
+
 /// Overflows to inf, goes through the subnormals to 0.
 ONESTEP_INLINE Vec exp(Vec x) {
-  if (all(abs(x) < splat(86.0f))) {  // as nearly always: the power of two is added to the exponent
+  if (all(abs(x) < splat(86.0f))) {  // as nearly always
     const ExpParts e = exp_parts(x);
-    return as_float(bits(e.mantissa.high) + shift_left<23>(e.exponent));
+    return scale_normal(e.mantissa.high, e.exponent);
   }
   const ExpParts e = exp_parts(clamp(x, -104.0f, 89.0f));
   const Vec mantissa = select(x < splat(-104.0f), splat(0.0f), e.mantissa.high);  // masked scores: rounding to 0 is slow
@@ -176,14 +182,19 @@ ONESTEP_INLINE Vec times_tail(Vec factor, const NormalParts& n) {
   return divide(above, n.sum);
 }
 
-/// x Phi(x): for x < 0 the power of two comes last, as in times_sigmoid.
+/// Whether nothing in x Phi(x) and its slope is subnormal, as nearly always.
+ONESTEP_INLINE bool all_normal(Vec x) { return all(abs(x) < splat(12.0f)); }
+
+/// x Phi(x) with the normal_parts of |near|: for x < 0 the power of two comes last, as in times_sigmoid.
+template <class SCALE>
+ONESTEP_INLINE Vec gelu_erf(Vec x, Vec near, const NormalParts& n, SCALE scale_by) {
+  const Mask negative = near < splat(0.0f);
+  const Vec tail = scale_by(times_tail(select(negative, x, splat(1.0f)), n), n.exponent);
+  return select(negative, tail, fnma(x, tail, x));
+}
 ONESTEP_INLINE Vec gelu_erf(Vec x) {
-  return gated(x, 15.0f, [](Vec factor, Vec near) {
-    const NormalParts n = normal_parts(abs(near));
-    const Mask negative = near < splat(0.0f);
-    const Vec tail = scale(times_tail(select(negative, factor, splat(1.0f)), n), n.exponent);
-    return select(negative, tail, fnma(factor, tail, factor));
-  });
+  if (all_normal(x)) return gelu_erf(x, x, normal_parts(abs(x)), kScaleNormal);
+  return gated(x, 15.0f, [](Vec factor, Vec near) { return gelu_erf(factor, near, normal_parts(abs(near)), kScale); });
 }
 
 /// An odd polynomial near 0, else 1 - 2 Phi(-sqrt(2) |x|).
