@@ -143,7 +143,9 @@ std::vector<Field> data_fields() {
           .only(kind, {"tokens"})
           .may_be_absent(),
       field("data.ignore_index", in, &D::ignore_index,
-            "id that counts in neither loss nor accuracy where it is the target, as of padding; -100 is none")
+            "id that counts in neither loss nor accuracy where it is the target, as of padding; a step in which no target "
+            "counts is "
+            "drawn anew; -100 is none")
           .range(-100, kMaxVocab - 1)
           .only(kind, {"tokens"}),
       field("data.path", in, &D::path, "a UTF-8 text file, relative to the working directory")

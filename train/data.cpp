@@ -37,6 +37,7 @@ class TokenData : public Data {
                        ": leaves too few tokens for validation: ", rest,
                        ", one window takes context_length + 1 = ", length_ + 1, " (0 evaluates on the training data)");
     evaluates_on_training_ = config.data.val_fraction == 0;
+    if (ignore_index_ != kIgnoreIndex) check_targets(config.origin.at("/data/ignore_index"));
   }
 
   int64_t vocab_size() const override { return vocab_size_; }
@@ -46,8 +47,12 @@ class TokenData : public Data {
     return window_starts_.empty() ? random_windows(0, train_count_, batch_size, g) : windows(window_starts_);
   }
 
+  // Without a target that counts there is no mean loss: such windows are drawn again. Some have one (check_targets).
   Batch eval_batch(int64_t batch_size, Generator& g) const override {
-    return evaluates_on_training_ ? train_batch(batch_size, g) : random_windows(train_count_, count(), batch_size, g);
+    Batch batch;
+    do batch = evaluates_on_training_ ? train_batch(batch_size, g) : random_windows(train_count_, count(), batch_size, g);
+    while (batch.counted() == 0);
+    return batch;
   }
 
   std::string evaluates_on() const override { return evaluates_on_training_ ? "training tokens" : "validation tokens"; }
@@ -69,6 +74,21 @@ class TokenData : public Data {
 
  private:
   int64_t count() const { return tokens_->size(); }
+
+  // Whether one of the tokens begin .. end - 1 counts as a target.
+  bool any_counts(int64_t begin, int64_t end) const {
+    std::vector<int64_t> ids;
+    tokens_->read(begin, end - begin, ids);
+    return std::any_of(ids.begin(), ids.end(), [this](int64_t id) { return id != ignore_index_; });
+  }
+
+  void check_targets(const std::string& place) const {
+    const bool trains = window_starts_.empty() ? any_counts(1, train_count_) : windows(window_starts_).counted() > 0;
+    check<ConfigError>(trains, place, ": must leave a target to train on: all of them are ", ignore_index_);
+    check<ConfigError>(evaluates_on_training_ || any_counts(train_count_ + 1, count()), place,
+                       ": must leave a target among the held-out tokens: all of them are ", ignore_index_,
+                       " (data.val_fraction = 0 evaluates on the training data)");
+  }
 
   // Windows of tokens begin .. end - 1, as nanoGPT draws them: begin + randint(end - begin - length).
   Batch random_windows(int64_t begin, int64_t end, int64_t batch_size, Generator& g) const {

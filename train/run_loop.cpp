@@ -81,7 +81,7 @@ class RunLoop {
     const Evaluation evaluation = trainer_.evaluate([&] { return progress.show(done++), stopped_(); });
     profile_mark("evaluation");
     check<DivergedError>(std::isfinite(evaluation.loss), "train: diverged at step ", metrics.step, ": validation loss ",
-                         evaluation.loss, " (lower optimizer.lr, or set train.grad_clip)");
+                         std::abs(evaluation.loss), " (lower optimizer.lr, or set train.grad_clip)");
     outcome_.evaluation = evaluation;
     metrics.val_loss = evaluation.loss;
     metrics.val_accuracy = evaluation.accuracy;

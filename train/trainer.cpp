@@ -163,18 +163,22 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
   optimizer_ = make_optimizer(config.optimizer, replicas_->owned_groups());
 }
 
-Tensor Trainer::loss_of(const Batch& batch) {
+Tensor Trainer::logits_of(const Batch& batch) {
   profile_mark("batch");
-  return batch_loss(model_->forward(input_tensor(batch)), batch, Reduction::mean);
+  return model_->forward(input_tensor(batch));
 }
 
-Tensor Trainer::next_loss() { return loss_of(next_batch()); }
+Tensor Trainer::next_loss() {
+  const Batch batch = next_batch();
+  return batch_loss(logits_of(batch), batch, Reduction::mean);
+}
 
 /// Weighted as if every micro-batch of the step had all its targets count; where some do not, step() mends it.
 double Trainer::micro_batch(const Batch& batch) {
-  const Tensor loss = loss_of(batch);
+  const Tensor logits = logits_of(batch);
   const auto counted = static_cast<double>(batch.counted()), whole = static_cast<double>(data_->targets() * batch.batch);
   if (counted == 0) return 0;
+  const Tensor loss = batch_loss(logits, batch, Reduction::mean);
   const double parts = static_cast<double>(config_.train.grad_accumulation) * whole / counted;
   (parts == 1 ? loss : loss / parts).backward();
   return loss.item();
@@ -194,8 +198,9 @@ void Trainer::skip_forward() {
   generator_.discard(*forward_draws_);
 }
 
-/// The mean loss of the step's micro-batches, whose gradient is summed; rank r computes every micro-batch r of size().
-double Trainer::micro_batches() {
+/// The mean loss of the step's micro-batches, whose gradient is summed; rank r computes every micro-batch r of size(). None if
+/// no target counts.
+std::optional<double> Trainer::micro_batches() {
   const int64_t count = config_.train.grad_accumulation, size = communicator().size(), rank = communicator().rank();
   const bool exact = config_.distributed.reduce == "exact";
   const std::vector<bool> everyone(static_cast<size_t>(size), true);
@@ -227,6 +232,7 @@ double Trainer::micro_batches() {
   }
   const std::vector<std::vector<double>> losses = communicator().all_gather(mine);
   const double tokens = std::accumulate(counted.begin(), counted.end(), 0.0);
+  if (tokens == 0) return std::nullopt;
   const auto whole = static_cast<double>(sequences_per_step() * data_->targets());
   if (tokens != whole) replicas_->scale_gradients(whole / tokens);
   double loss = 0;
@@ -253,11 +259,16 @@ std::string Trainer::find_anomaly(const Generator& before) {
 }
 
 StepMetrics Trainer::step() {
-  const Generator before = generator_;
-  replicas_->zero_grad();
   optimizer_->set_lr(learning_rate(config_.schedule, config_.optimizer.lr, steps_done_));
   StepMetrics metrics{.step = steps_done_, .lr = optimizer_->lr()};
-  metrics.loss = micro_batches();
+  Generator before = generator_;
+  std::optional<double> loss;
+  while (!loss) {  // the mean of no target is NaN in PyTorch
+    before = generator_;
+    replicas_->zero_grad();
+    loss = micro_batches();
+  }
+  metrics.loss = *loss;
   const double limit = config_.train.grad_clip > 0 ? config_.train.grad_clip : std::numeric_limits<double>::infinity();
   metrics.grad_norm = replicas_->clip_grad_norm_(limit);
   profile_mark("gradient norm");

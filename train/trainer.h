@@ -94,6 +94,7 @@ class Trainer {
                    std::shared_ptr<Communicator> communicator = std::make_shared<Communicator>());
 
   /// One update: `grad_accumulation` micro-batches, their loss (mean over all targets that count), clipping, the optimizer.
+  /// Where no target counts in any of them, others are drawn.
   /// Several ranks deal the micro-batches; each draws what the others draw, so that the step's bits do not depend on their
   /// number. Throws DivergedError when the loss or the gradient norm is not finite; the parameters are then those before the
   /// step.
@@ -125,10 +126,10 @@ class Trainer {
 
  private:
   Batch next_batch() { return data_->train_batch(config_.train.batch_size, generator_); }
-  Tensor loss_of(const Batch& batch);
+  Tensor logits_of(const Batch& batch);
   double micro_batch(const Batch& batch);
   void skip_forward();
-  double micro_batches();
+  std::optional<double> micro_batches();
   int64_t sequences_per_step() const { return config_.train.grad_accumulation * config_.train.batch_size; }
   /// Repeats the step that began with the generator at `before`, with every op checked: where numbers stop being finite.
   std::string find_anomaly(const Generator& before);

@@ -119,6 +119,24 @@ TEST_CASE("data: without a share for validation the training tokens are evaluate
   CHECK(data->train_batch(8, a).inputs == data->eval_batch(8, b).inputs);
 }
 
+TEST_CASE("data: every batch of an evaluation has targets that count and data without any is refused") {
+  const auto padded = [](const std::string& tokens, const std::string& more = "") {
+    return R"({"model": {"context_length": 2}, "data": {"kind": "tokens", "vocab_size": 4, "ignore_index": 0, "tokens": [)" +
+           tokens + "]" + more + "}}";
+  };
+  const std::string zeros = ", 0, 0, 0, 0, 0, 0, 0, 0, 0", half = R"(, "val_fraction": 0.5)";
+  for (const std::string& json : {padded("1, 2, 3" + zeros), padded("0, 1, 0" + zeros + ", 1, 2, 3" + zeros, half)}) {
+    const auto data = data_of(json);
+    Generator g(1);
+    for (int i = 0; i < 100; ++i) CHECK(data->eval_batch(1, g).counted() > 0);
+  }
+  const std::string place = "run.json: /data/ignore_index: must leave a target ", all = ": all of them are 0";
+  CHECK(refusal([&] { data_of(padded("1" + zeros)); }) == place + "to train on" + all);
+  CHECK(refusal([&] { data_of(padded("1, 2, 3" + zeros, R"(, "window_starts": [2, 5])")); }) == place + "to train on" + all);
+  CHECK(refusal([&] { data_of(padded("1, 2, 3" + zeros, half)); }) ==
+        place + "among the held-out tokens" + all + " (data.val_fraction = 0 evaluates on the training data)");
+}
+
 TEST_CASE("data: the share of training tokens is floored") {
   CHECK(training_tokens(1115394, 0.1) == 1003854);
   CHECK(training_tokens(10, 0.1) == 9);

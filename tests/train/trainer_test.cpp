@@ -38,3 +38,15 @@ TEST_CASE("trainer: micro-batches of uneven token counts make the step of one ba
     for (size_t j = 0; j < a.size(); ++j) CHECK(std::abs(a[j] - b[j]) <= 1e-12);
   }
 }
+
+TEST_CASE("trainer: a step in which no target counts is drawn anew") {
+  Trainer trainer = trainer_of(1, 1);
+  int64_t drawn_anew = 0;
+  for (int step = 0; step < 40; ++step) {
+    Generator next = trainer.generator();
+    drawn_anew += trainer.data().train_batch(1, next).counted() == 0;
+    CHECK(trainer.step().loss > 0);
+  }
+  CHECK(drawn_anew > 0);
+  CHECK(trainer.steps_done() == 40);
+}
