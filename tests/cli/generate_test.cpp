@@ -104,9 +104,9 @@ TEST_CASE("cli: generate continues ids where there is no text") {
   CHECK(refused({"--tokens", "3", "--prompt-ids", "1,32"}) ==
         "onestep: generate: the prompt has no token 32: ids are from 0 to 31\n");
   CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--top-p", "2"}) ==
-        "onestep: generate: top_p must be above 0 and at most 1: got 2\n");
+        "onestep: --top-p: must be a number above 0 and at most 1: got 2 (see onestep generate --help)\n");
   CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--temperature", "-1"}) ==
-        "onestep: generate: temperature must be at least 0: got -1\n");
+        "onestep: --temperature: must be a number of at least 0: got -1 (see onestep generate --help)\n");
   CHECK(refused({"--tokens", "0", "--prompt-ids", "1"}) ==
         "onestep: --tokens: must be a whole number from 1 to 1099511627776: got 0 (see onestep generate --help)\n");
   CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--format", "xml"})

@@ -26,19 +26,23 @@ CommandLines option_values(const Place& place) {
     generate({"--prompt", "dog", "--tokens", count}, "--tokens: " + range);
     generate({"--prompt", "dog", "--tokens", "1", "--samples", count}, "--samples: " + range);
   }
-  for (const auto& [value, shown] : std::vector<std::pair<std::string, std::string>>{
-           {"nan", "nan"}, {"-1", "-1"}, {"1e999", "inf"}, {"-inf", "-inf"}, {"inf", "inf"}})
+  for (const char* value : {"nan", "-1", "1e999", "-inf", "inf", "", "x", "1x", "1,5", "0x1"}) {
+    const std::string got = ": got " + std::string(value) + see;
     generate({"--prompt", "dog", "--tokens", "1", "--temperature", value},
-             "generate: temperature must be at least 0: got " + shown);
-  for (const auto& [value, shown] : std::vector<std::pair<std::string, std::string>>{
-           {"nan", "nan"}, {"0", "0"}, {"-0.5", "-0.5"}, {"1.5", "1.5"}, {"inf", "inf"}})
+             "--temperature: must be a number of at least 0" + got);
+    generate({"--prompt", "dog", "--tokens", "1", "--top-p", value}, "--top-p: must be a number above 0 and at most 1" + got);
+  }
+  for (const char* value : {"0", "1.5"})
     generate({"--prompt", "dog", "--tokens", "1", "--top-p", value},
-             "generate: top_p must be above 0 and at most 1: got " + shown);
-  for (const char* option : {"--temperature", "--top-p", "--top-k", "--seed"})
-    for (const char* value : {"x", "1x", "1,5"})
-      generate({"--prompt", "dog", "--tokens", "1", option, value},
-               "Could not convert: " + std::string(option) + " = " + value + see);
-  generate({"--prompt", "dog", "--tokens", "1", "--top-k", "-1"}, "generate: top_k must be at least 0: got -1");
+             "--top-p: must be a number above 0 and at most 1: got " + std::string(value) + see);
+  for (const char* value : {"x", "1x", "1,5", "1.5", "", "010", "0x200", "9223372036854775808", "1e3"}) {
+    const std::string to = " to 9223372036854775807: got " + std::string(value) + see;
+    generate({"--prompt", "dog", "--tokens", "1", "--top-k", value}, "--top-k: must be a whole number from 0" + to);
+    generate({"--prompt", "dog", "--tokens", "1", "--seed", value},
+             "--seed: must be a whole number from -9223372036854775808" + to);
+  }
+  generate({"--prompt", "dog", "--tokens", "1", "--top-k", "-1"},
+           "--top-k: must be a whole number from 0 to 9223372036854775807: got -1" + see);
   for (const char* ids : {",", "1,", ",1", "1,,2", "1 2", "x", "1.5", "99999999999999999999", "0x1"})
     generate({"--prompt-ids", ids, "--tokens", "1"}, "--prompt-ids: must be ids with commas: got \"" + std::string(ids) + '"');
   for (const char* id : {"27", "-1", "9223372036854775807", "-9223372036854775808"})
@@ -83,8 +87,6 @@ CommandLines too_little_or_too_much(const Place& place) {
            {{"tokenizer", "train"}, "TEXT is required (see onestep tokenizer train --help)"},
            {{"tokenizer", "train", config}, "--vocab-size is required (see onestep tokenizer train --help)"},
            {{"tokenizer", "train", config, "--vocab-size", "300"}, "--out is required (see onestep tokenizer train --help)"},
-           {{"tokenizer", "train", config, "--vocab-size", "x", "--out", out},
-            "Could not convert: --vocab-size = x (see onestep tokenizer train --help)"},
            {{"tokenizer", "encode", run, config, "--format", "xml"},
             "--format: must be lines or json: got xml (see onestep tokenizer encode --help)"},
            {{"train"}, "train: needs a CONFIG, or --resume RUN (see onestep train --help)"},
@@ -102,11 +104,19 @@ CommandLines too_little_or_too_much(const Place& place) {
            {{"gradcheck", "--op", "no_such_op"},
             "gradcheck: no differentiable op or module is called no_such_op (onestep gradcheck lists all)"}})
     lines.push_back({command, sentence});
-  for (const char* vocab : {"256", "0", "-1", "16777217", "99999999999"})
+  for (const char* vocab : {"256", "0", "-1", "16777217", "99999999999", "0x200", "0300", "x", ""})
     lines.push_back({{"tokenizer", "train", config, "--quiet", "--vocab-size", vocab, "--out", out},
-                     "tokenizer train: vocab-size must be from 257 (the bytes and 1 special token) to 16777216: got " +
-                         std::string(vocab)});
-  for (const char* threads : {"0", "-1", "1025", "1e9", "", "x", "1.5", "99999999999999999999"})
+                     "--vocab-size: must be a whole number from 257 to 16777216: got " + std::string(vocab) +
+                         " (see onestep tokenizer train --help)"});
+  for (const char* budget : {"nan", "-1", "0", "", "0x1"})
+    lines.push_back({{"bench", "small", "--budget", budget},
+                     "--budget: must be a number above 0: got " + std::string(budget) + " (see onestep bench small --help)"});
+  for (const auto& [option, sentence] : std::vector<std::pair<Strings, std::string>>{
+           {{"--bias", "2"}, "--bias: must be 0 or 1: got 2"},
+           {{"--vocab", "20000000"}, "--vocab: must be a whole number from 1 to 16777216: got 20000000"},
+           {{"--ctx", "2000000"}, "--ctx: must be a whole number from 1 to 1048576: got 2000000"}})
+    lines.push_back({{"bench", "step", option[0], option[1]}, sentence + " (see onestep bench step --help)"});
+  for (const char* threads : {"0", "-1", "1025", "1e9", "", "x", "1.5", "010", "99999999999999999999"})
     lines.push_back(
         {{"train", config, "--threads", threads},
          "--threads: must be a whole number from 1 to 1024: got " + std::string(threads) + " (see onestep train --help)"});

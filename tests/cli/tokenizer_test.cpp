@@ -72,7 +72,7 @@ TEST_CASE("cli: tokenizer says in one sentence what is wrong") {
     return result.err;
   };
   CHECK(refusal({"train", text, "--vocab-size", "10", "--out", path + "/bpe"}) ==
-        "onestep: tokenizer train: vocab-size must be from 257 (the bytes and 1 special token) to 16777216: got 10\n");
+        "onestep: --vocab-size: must be a whole number from 257 to 16777216: got 10 (see onestep tokenizer train --help)\n");
   CHECK(refusal({"train", path + "/none", "--vocab-size", "300", "--out", path + "/bpe"}) ==
         "onestep: " + path + "/none: cannot be opened: no such file\n");
   CHECK(refusal({"train", text, "--vocab-size", "300", "--out", text}) ==

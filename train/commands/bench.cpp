@@ -3,6 +3,7 @@
 
 #include "bench/workloads.h"
 #include "train/commands/commands.h"
+#include "train/config_fields.h"
 #include "train/metrics.h"
 
 namespace onestep::train::commands {
@@ -31,17 +32,26 @@ void print(const Result& result, bool json) {
   }
 }
 
-void add_count(CLI::App& command, const std::string& name, int64_t& value, const std::string& what) {
-  command.add_option("--" + name, value, what)->type_name("N")->capture_default_str()->check(whole_number(1, int64_t{1} << 31));
+void add_count(CLI::App& command, const std::string& name, int64_t& value, const std::string& what,
+               int64_t most = int64_t{1} << 31) {
+  command.add_option("--" + name, value, what)->type_name("N")->capture_default_str()->check(whole_number(1, most));
+}
+
+/// A count that becomes this key of a config.
+void add_key(CLI::App& command, const std::string& name, int64_t& value, const std::string& what, const std::string& key) {
+  add_count(command, name, value, what, static_cast<int64_t>(find_field(key)->high));
 }
 
 void add_shape(CLI::App& command, bench::GptShape& shape) {
-  add_count(command, "layers", shape.layers, "Blocks");
-  add_count(command, "heads", shape.heads, "Attention heads a block");
-  add_count(command, "embd", shape.embd, "Width of the model");
-  add_count(command, "ctx", shape.ctx, "Context length in tokens");
-  add_count(command, "vocab", shape.vocab, "Tokens in the vocabulary");
-  command.add_option("--bias", shape.bias, "Whether layers have biases")->type_name("0|1")->capture_default_str();
+  add_key(command, "layers", shape.layers, "Blocks", "model.num_layers");
+  add_key(command, "heads", shape.heads, "Attention heads a block", "model.num_heads");
+  add_key(command, "embd", shape.embd, "Width of the model", "model.d_model");
+  add_key(command, "ctx", shape.ctx, "Context length in tokens", "model.context_length");
+  add_key(command, "vocab", shape.vocab, "Tokens in the vocabulary", "data.vocab_size");
+  command.add_option("--bias", shape.bias, "Whether layers have biases")
+      ->type_name("0|1")
+      ->capture_default_str()
+      ->check(one_of({"0", "1"}));
 }
 
 }  // namespace
@@ -52,7 +62,10 @@ void add_bench(CLI::App& app, Action& action) {
   command->require_subcommand(1);
   const auto add = [&](const char* name, const char* what, const std::function<Result(Options&)>& run) {
     auto* work = command->add_subcommand(name, what);
-    work->add_option("--budget", options->seconds, "Seconds to spend on timing")->type_name("S")->capture_default_str();
+    work->add_option("--budget", options->seconds, "Seconds to spend on timing")
+        ->type_name("S")
+        ->capture_default_str()
+        ->check(decimal_number("above 0", [](double seconds) { return seconds > 0; }));
     work->add_flag("--json", options->json, "One line of JSON with the keys that the scripts of bench/peers print");
     work->callback([&action, options, run] {
       action = [options, run] {
@@ -66,7 +79,7 @@ void add_bench(CLI::App& app, Action& action) {
   auto* step = add("step", "A training step of a GPT: forward, backward, AdamW",
                    [](Options& o) { return bench::bench_step(o.step, o.seconds); });
   add_shape(*step, options->step.model);
-  add_count(*step, "batch", options->step.batch, "Sequences a step");
+  add_key(*step, "batch", options->step.batch, "Sequences a step", "train.batch_size");
   add_count(*step, "steps", options->step.steps, "Steps at most");
   step->add_option("--gelu", options->step.gelu, "erf or tanh")
       ->type_name("KIND")

@@ -6,7 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,17 +37,36 @@ inline void add_set_option(CLI::App& command, std::vector<std::string>& sets, co
       ->allow_extra_args(false);
 }
 
-/// Refuses an argument that is no whole number from `low` to `high`.
+/// Reads all of an argument as a number; CLI11's own reader takes octal, hexadecimal and empty ones, and cuts large ones off.
+template <class Number>
+std::optional<Number> parse_number(const std::string& text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+/// Refuses an argument that is no whole number from `low` to `high` without leading zeros.
 inline CLI::Validator whole_number(int64_t low, int64_t high) {
   return {[=](const std::string& text) {
-            int64_t value = 0;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-            const bool good = error == std::errc() && end == text.data() + text.size() && low <= value && value <= high;
+            const auto value = parse_number<int64_t>(text);
+            const bool good = value && std::to_string(*value) == text && low <= *value && *value <= high;
             return good
                        ? ""
                        : "must be a whole number from " + std::to_string(low) + " to " + std::to_string(high) + ": got " + text;
           },
           ""};
+}
+
+/// Refuses an argument that is no finite decimal number in the range, which `words` name: `of at least 0`.
+inline CLI::Validator decimal_number(const std::string& words, const std::function<bool(double)>& in_range) {
+  return {[=](const std::string& text) {
+            const auto value = parse_number<double>(text);
+            return value && std::isfinite(*value) && in_range(*value) ? "" : "must be a number " + words + ": got " + text;
+          },
+          ""};
+}
+inline CLI::Validator at_least_0() {
+  return decimal_number("of at least 0", [](double value) { return value >= 0; });
 }
 
 /// Refuses an argument that is none of the words.

@@ -176,10 +176,12 @@ void add_generate(CLI::App& app, Action& action) {
   command->add_option("--prompt", options->prompt, "The text to continue; this or --prompt-ids is needed")->type_name("TEXT");
   command->add_option("--prompt-ids", options->prompt_ids, "The token ids to continue: 1,2,3")->type_name("IDS");
   number("--tokens", options->generate.tokens, "Tokens to generate")->required()->check(whole_number(1, int64_t{1} << 40));
-  number("--temperature", sampling.temperature, "Logits are divided by it; 0 takes the most likely token (default: 1)");
-  number("--top-k", sampling.top_k, "Only the N most likely tokens (default: all)");
-  number("--top-p", sampling.top_p, "Only the most likely tokens whose probabilities add up to N (default: 1)");
-  number("--seed", options->seed, "Seed of the draws (default: 0)");
+  number("--temperature", sampling.temperature, "Logits are divided by it; 0 takes the most likely token (default: 1)")
+      ->check(at_least_0());
+  number("--top-k", sampling.top_k, "Only the N most likely tokens (default: all)")->check(whole_number(0, INT64_MAX));
+  number("--top-p", sampling.top_p, "Only the most likely tokens whose probabilities add up to N (default: 1)")
+      ->check(decimal_number("above 0 and at most 1", [](double p) { return p > 0 && p <= 1; }));
+  number("--seed", options->seed, "Seed of the draws (default: 0)")->check(whole_number(INT64_MIN, INT64_MAX));
   number("--samples", options->samples, "How many continuations, one after the other (default: 1)")
       ->check(whole_number(1, int64_t{1} << 40));
   add_checkpoint_option(*command, options->checkpoint);

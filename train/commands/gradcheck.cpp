@@ -1,7 +1,6 @@
 #include "autograd/gradcheck.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <iomanip>
 #include <iostream>
@@ -61,8 +60,6 @@ void print(const std::string& name, const Line& line) {
 }
 
 int check_gradients(const std::string& chosen, const GradcheckOptions& options) {
-  check<ConfigError>(options.tolerance >= 0 && std::isfinite(options.tolerance),
-                     "gradcheck: --tolerance: must be a number of at least 0: got ", options.tolerance);
   std::map<std::string, Line> lines = all_lines();
   if (!chosen.empty() && !lines.contains(chosen)) {
     std::vector<std::string> names;
@@ -95,7 +92,9 @@ void add_gradcheck(CLI::App& app, Action& action) {
   const auto chosen = std::make_shared<std::string>();
   const auto options = std::make_shared<GradcheckOptions>();
   command->add_option("--op", *chosen, "Check only this op or module")->type_name("NAME");
-  command->add_option("--tolerance", options->tolerance, "Largest relative error that passes (default: 1e-6)")->type_name("X");
+  command->add_option("--tolerance", options->tolerance, "Largest relative error that passes (default: 1e-6)")
+      ->type_name("X")
+      ->check(at_least_0());
   command->callback([&action, chosen, options] { action = [chosen, options] { return check_gradients(*chosen, *options); }; });
 }
 

@@ -134,6 +134,7 @@ void add_tokenizer(CLI::App& app, Action& action) {
   learn->add_option("TEXT", options->texts, "Text files (- for standard input)")->required();
   learn->add_option("--vocab-size", options->vocab_size, "Tokens: 256 bytes, merges, <|endoftext|>")
       ->type_name("N")
+      ->check(whole_number(257, int64_t{1} << 24))
       ->required();
   learn->add_option("--out", options->out, "The folder to write to")->type_name("FOLDER")->required();
   learn->add_flag("--quiet", options->quiet, "No progress on stderr");
