@@ -146,10 +146,11 @@ CommandLines other_arguments(const Place& place) {
   lines.push_back({{"book", "--svg", fifo}, fifo + ": cannot be made: Not a directory"});
   lines.push_back({{"tokenizer", "train", config, "--quiet", "--vocab-size", "300", "--out", fifo},
                    fifo + ": cannot be made: Not a directory"});
-  lines.push_back({{"tokenizer", "decode", run, config}, R"(decode: not a token id: "{\"model\":")"});
-  lines.push_back({{"tokenizer", "decode", run, place.path("bytes")}, R"(decode: not a token id: "\xff\xfe\u0001\x80")"});
-  lines.push_back({{"tokenizer", "encode", run, place.path("bytes")},
-                   R"(encode: offset 0: not UTF-8: byte "\xff" (data.tokenizer = byte or bpe takes any bytes))"});
+  lines.push_back({{"tokenizer", "decode", run, config}, config + R"(: decode: not a token id: "{\"model\":")"});
+  const std::string bytes = place.path("bytes");
+  lines.push_back({{"tokenizer", "decode", run, bytes}, bytes + R"(: decode: not a token id: "\xff\xfe\u0001\x80")"});
+  lines.push_back({{"tokenizer", "encode", run, bytes},
+                   bytes + R"(: encode: offset 0: not UTF-8: byte "\xff" (data.tokenizer = byte or bpe takes any bytes))"});
   lines.push_back({{"eval", run, "--data", place.path("empty")}, place.path("empty") + ": is empty"});
   lines.push_back(
       {{"train", config, "--quiet", "--out", out, "--set", "data.text=null", "--set", "data.path=" + place.path("empty")},

@@ -97,6 +97,7 @@ CommandLines too_little_or_too_much(const Place& place) {
            {{"train", ""}, "the name of the file is empty"},
            {{"train", "--resume", ""}, "the name of the run folder is empty"},
            {{"eval", ""}, "the name of the run folder is empty"},
+           {{"tokenizer", "encode", run, ""}, "the name of the file is empty"},
            {{"export", run}, "DIR is required (see onestep export --help)"},
            {{"export", run, out}, run + "/config.json: /model/kind: is attention: only gpt can be exported as a GPT-2"},
            {{"book", "no_such_section"}, "book: there is no section no_such_section (onestep book --list shows them)"},

@@ -14,6 +14,7 @@
 
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;
+using onestep::testing::run_process;
 using onestep::testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
@@ -79,10 +80,30 @@ TEST_CASE("cli: tokenizer says in one sentence what is wrong") {
         "onestep: " + text + ": cannot be made: Not a directory\n");
   CHECK(refusal({"encode", path, text}) ==
         "onestep: " + path + ": holds no tokenizer (neither tokenizer.json of a run, nor vocab.json and merges.txt)\n");
-  CHECK(refusal({"decode", kBpe, path + "/ids"}) == "onestep: decode: not a token id: \"x\"\n");
+  CHECK(refusal({"decode", kBpe, path + "/ids"}) == "onestep: " + path + "/ids: decode: not a token id: \"x\"\n");
   write(path + "/ids", "[99999]");
-  CHECK(refusal({"decode", kBpe, path + "/ids"}) == "onestep: decode: token id must be from 0 to 999: got 99999\n");
+  CHECK(refusal({"decode", kBpe, path + "/ids"}) ==
+        "onestep: " + path + "/ids: decode: token id must be from 0 to 999: got 99999\n");
   CHECK(refusal({}).starts_with("onestep: tokenizer: needs one of train, encode, decode ("));
+}
+
+TEST_CASE("cli: tokenizer says what is wrong with standard input") {
+  const std::string tokenizer = ONESTEP_BINARY_DIR "/onestep tokenizer ", unreadable = "standard input: cannot be read: ";
+  const TemporaryFolder folder;
+  const std::string train = "train - --quiet --vocab-size 300 --out " + (folder.path() / "bpe").string();
+  for (const std::string& command : {"encode " + kBpe, "decode " + kBpe + " -", train}) {
+    CAPTURE(command);
+    const ProcessResult folder_given = run_process({"sh", "-c", tokenizer + command + " < /"});
+    CHECK(folder_given.status == 2);
+    CHECK(folder_given.out == "");
+    CHECK(folder_given.err == "onestep: " + unreadable + "Is a directory\n");
+    const ProcessResult closed = run_process({"sh", "-c", tokenizer + command + " <&-"});
+    CHECK(closed.status == 2);
+    CHECK(closed.out == "");
+    CHECK(closed.err == "onestep: " + unreadable + "Bad file descriptor\n");
+  }
+  const ProcessResult no_id = run_process({"sh", "-c", "echo x | " + tokenizer + "decode " + kBpe});
+  CHECK(no_id.err == "onestep: standard input: decode: not a token id: \"x\"\n");
 }
 
 TEST_CASE("cli: a run trains with bpe and evaluates on another text though its own is gone") {

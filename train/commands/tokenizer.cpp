@@ -1,3 +1,6 @@
+#include <unistd.h>
+
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <iostream>
@@ -17,22 +20,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::string kStandardInput = "-";
+
 struct Options {
   std::vector<std::string> texts;
-  std::string tokenizer, file, out, format = "lines";
+  std::string tokenizer, file = kStandardInput, out, format = "lines";
   int64_t vocab_size = 0;
   bool quiet = false;
 };
 
-// Reads a file, or standard input for "-" and no name.
+// As InputFile::read_some.
+size_t read_standard_input(char* to, size_t count) {
+  ssize_t got = 0;
+  do got = ::read(STDIN_FILENO, to, count);
+  while (got < 0 && errno == EINTR);
+  check<IoError>(got >= 0, "standard input: cannot be read: ", error_reason(errno));
+  return static_cast<size_t>(got);
+}
+
 ReadBytes reader(const std::string& name, std::shared_ptr<InputFile> file = nullptr) {
-  if (name.empty() || name == "-")
-    return [](char* to, size_t count) {
-      std::cin.read(to, static_cast<std::streamsize>(count));
-      return static_cast<size_t>(std::cin.gcount());
-    };
+  if (name == kStandardInput) return read_standard_input;
   if (!file) file = std::make_shared<InputFile>(name);
   return [file](char* to, size_t count) { return file->read_some(to, count); };
+}
+
+// for_each_part of a file; what is wrong in it is said with its name.
+void read_parts(const std::string& name, const TakePart& take) {
+  try {
+    for_each_part(reader(name), take);
+  } catch (const ConfigError& error) {
+    fail<ConfigError>(name == kStandardInput ? "standard input" : name, ": ", error.what());
+  }
 }
 
 int encode(const Options& options) {
@@ -41,7 +59,7 @@ int encode(const Options& options) {
   bool first = true;
   if (json) std::cout << '[';
   std::vector<int64_t> ids;
-  for_each_part(reader(options.file), [&](const TextPart& part) {
+  read_parts(options.file, [&](const TextPart& part) {
     ids.clear();
     const size_t taken = tokenizer->encode_part(part, ids);
     std::string text;
@@ -84,11 +102,14 @@ int decode(const Options& options) {
   const auto tokenizer = open_tokenizer(options.tokenizer);
   if (tokenizer->kind() == "word") {  // whether a space is due depends on the word before
     std::string text;
-    for_each_part(reader(options.file), [&](const TextPart& part) { return text.append(part.text), part.text.size(); });
-    std::cout << tokenizer->decode(parse_ids(text));
+    read_parts(options.file, [&](const TextPart& part) {
+      text.append(part.text);
+      if (part.last) std::cout << tokenizer->decode(parse_ids(text));
+      return part.text.size();
+    });
     return 0;
   }
-  for_each_part(reader(options.file), [&](const TextPart& part) {
+  read_parts(options.file, [&](const TextPart& part) {
     size_t certain = part.text.size();
     while (!part.last && certain > 0 && !separates(part.text[certain - 1])) --certain;
     std::cout << tokenizer->decode(parse_ids(part.text.substr(0, certain)));
@@ -100,7 +121,7 @@ int decode(const Options& options) {
 int train(const Options& options) {
   BpeTrainer trainer;
   for (const std::string& name : options.texts) {
-    const auto file = name == "-" ? nullptr : std::make_shared<InputFile>(name);
+    const auto file = name == kStandardInput ? nullptr : std::make_shared<InputFile>(name);
     LongWork progress("reading " + name, file ? static_cast<int64_t>(file->size()) : 0, "bytes", options.quiet);
     for_each_part(reader(name, file), [&](const TextPart& part) {
       progress.show(part.offset);
