@@ -87,6 +87,19 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return needed + hint;
 }
 
+// An unset variable of the shell must not turn `--out "$RUN"` into no option at all. What an argument without a dash names is
+// refused where it is opened.
+void refuse_empty_names(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    const std::string type = option->get_type_name();
+    if (option->get_positional() || (type != "FILE" && type != "RUN" && type != "FOLDER")) continue;
+    option->check(CLI::Validator(
+        [type](const std::string& name) { return name.empty() ? "must be the name of a " + type + ": got an empty one" : ""; },
+        ""));
+  }
+  for (CLI::App* second : command.get_subcommands({})) refuse_empty_names(*second);
+}
+
 int run(int argc, char** argv) {
   CLI::App app{
       "Understand attention and train small language models on the CPU you have.\n"
@@ -103,6 +116,7 @@ int run(int argc, char** argv) {
       ->check(commands::whole_number(1, 1024));
   commands::Action action;
   for (const auto add : kCommands) add(app, action);
+  refuse_empty_names(app);
   for (auto* command : app.get_subcommands({})) {
     command->group("Commands");
     for (auto* second : command->get_subcommands({})) second->group("Commands");

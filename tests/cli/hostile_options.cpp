@@ -95,7 +95,7 @@ CommandLines too_little_or_too_much(const Place& place) {
            {{"train", "--resume", run, "--out", out}, "--out excludes --resume (see onestep train --help)"},
            {{"train", config, "--set"}, "--set: needs a value: --set KEY=VALUE (see onestep train --help)"},
            {{"train", ""}, "the name of the file is empty"},
-           {{"train", "--resume", ""}, "the name of the run folder is empty"},
+           {{"import", run, "--out="}, "--out: needs a value: --out RUN (see onestep import --help)"},
            {{"eval", ""}, "the name of the run folder is empty"},
            {{"tokenizer", "encode", run, ""}, "the name of the file is empty"},
            {{"export", run}, "DIR is required (see onestep export --help)"},
@@ -117,6 +117,27 @@ CommandLines too_little_or_too_much(const Place& place) {
            {{"--vocab", "20000000"}, "--vocab: must be a whole number from 1 to 16777216: got 20000000"},
            {{"--ctx", "2000000"}, "--ctx: must be a whole number from 1 to 1048576: got 2000000"}})
     lines.push_back({{"bench", "step", option[0], option[1]}, sentence + " (see onestep bench step --help)"});
+  const std::string empty = "must be the name of a ";
+  for (const auto& [command, sentence] : std::vector<std::pair<Strings, std::string>>{
+           {{"train", config, "--out", ""}, "--out: " + empty + "RUN"},
+           {{"train", "--resume", ""}, "--resume: " + empty + "RUN"},
+           {{"import", run, "--out", ""}, "--out: " + empty + "RUN"},
+           {{"eval", run, "--data", ""}, "--data: " + empty + "FILE"},
+           {{"report", run, "--out", ""}, "--out: " + empty + "FILE"},
+           {{"book", "--svg", ""}, "--svg: " + empty + "FOLDER"},
+           {{"tokenizer", "train", config, "--vocab-size", "300", "--out", ""}, "--out: " + empty + "FOLDER"}}) {
+    const std::string second = command[0] == "tokenizer" ? " train" : "";
+    lines.push_back({command, sentence + ": got an empty one (see onestep " + command[0] + second + " --help)"});
+  }
+  const std::string see_book = " (see onestep book --help)";
+  lines.push_back({{"book", "--check", "--list"}, "--list excludes --check" + see_book});
+  lines.push_back({{"book", "--list", "--dialect", "torch"}, "--list excludes --dialect" + see_book});
+  lines.push_back({{"book", "3.5", "--svg", out}, "SECTION excludes --svg" + see_book});
+  lines.push_back({{"book", "--check", "--svg", out}, "--check excludes --svg" + see_book});
+  lines.push_back({{"book", "--list", "--svg", out}, "--list excludes --svg" + see_book});
+  lines.push_back({{"inspect", place.path("run/checkpoints/step-1/model.safetensors"), "--set", "seed=1"},
+                   "inspect: --set changes values of a config: " + place.path("run/checkpoints/step-1/model.safetensors") +
+                       " is a .safetensors file"});
   for (const char* threads : {"0", "-1", "1025", "1e9", "", "x", "1.5", "010", "99999999999999999999"})
     lines.push_back(
         {{"train", config, "--threads", threads},

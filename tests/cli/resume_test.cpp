@@ -82,7 +82,8 @@ TEST_CASE("resume: what may not change is refused by name and so are two process
   REQUIRE(::flock(folder, LOCK_EX | LOCK_NB) == 0);
   CHECK(refusal({}) == "onestep: " + path + ": another process is training this run\n");
   ::close(folder);
-  CHECK(run_onestep({"train", "--resume", ""}).err == "onestep: the name of the run folder is empty\n");
+  CHECK(run_onestep({"train", "--resume", ""}).err ==
+        "onestep: --resume: must be the name of a RUN: got an empty one (see onestep train --help)\n");
   CHECK(run_onestep({"eval", ""}).err == "onestep: the name of the run folder is empty\n");
   CHECK(contains(run_onestep({"train"}).err, "onestep: train: needs a CONFIG, or --resume RUN"));
 }

@@ -70,14 +70,21 @@ void add_book(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("book", "Print the results of the book's attention chapter, each with the line that computed it");
   const auto options = std::make_shared<BookOptions>();
-  command->add_option("SECTION", options->section, "Only this section and those below it, such as 3.5 (default: all)");
-  command->add_flag("--list", options->list, "List the sections");
-  command
-      ->add_option("--dialect", options->dialect,
-                   "Dropout masks: torch (PyTorch 2.7 and later) or torch-mkl (older, on Intel CPUs; default: both)")
-      ->type_name("torch|torch-mkl");
-  command->add_flag("--check", options->check, "Compare with the printed digits; exit status 1 at the first that differs");
-  command->add_option("--svg", options->svg, "Write the pictures of docs/attention.md into a folder")->type_name("FOLDER");
+  auto* section =
+      command->add_option("SECTION", options->section, "Only this section and those below it, such as 3.5 (default: all)");
+  auto* list = command->add_flag("--list", options->list, "List the sections");
+  auto* dialect =
+      command
+          ->add_option("--dialect", options->dialect,
+                       "Dropout masks: torch (PyTorch 2.7 and later) or torch-mkl (older, on Intel CPUs; default: both)")
+          ->type_name("torch|torch-mkl")
+          ->excludes(list);
+  auto* check =
+      command->add_flag("--check", options->check, "Compare with the printed digits; exit status 1 at the first that differs");
+  check->excludes(list);
+  auto* svg =
+      command->add_option("--svg", options->svg, "Write the pictures of docs/attention.md into a folder")->type_name("FOLDER");
+  for (auto* other : {section, list, dialect, check}) svg->excludes(other);
   command->callback([&action, options] { action = [options] { return run(*options); }; });
 }
 

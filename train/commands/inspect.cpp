@@ -33,7 +33,8 @@ void print_tensors(const NamedTensors& tensors) {
             << grouped(static_cast<double>(bytes) / 1048576.0, 2) << " MiB\n";
 }
 
-int inspect_tensor_file(const std::string& path) {
+int inspect_tensor_file(const std::string& path, const std::vector<std::string>& sets) {
+  check<ConfigError>(sets.empty(), "inspect: --set changes values of a config: ", path, " is a .safetensors file");
   const TensorFile file = read_safetensors(path);
   for (const auto& [key, value] : file.metadata) std::cout << escaped(key) << ": " << escaped(value) << '\n';
   print_tensors(file.tensors);
@@ -61,7 +62,7 @@ void add_inspect(CLI::App& app, Action& action) {
   add_set_option(*command, options->sets, "model.d_model=64");
   command->callback([options, &action] {
     action = [options] {
-      return options->file.ends_with(".safetensors") ? inspect_tensor_file(options->file)
+      return options->file.ends_with(".safetensors") ? inspect_tensor_file(options->file, options->sets)
                                                      : inspect_config(options->file, options->sets);
     };
   });
