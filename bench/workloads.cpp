@@ -7,6 +7,7 @@
 #include "autograd/profiler.h"
 #include "bench/header.h"
 #include "train/generate.h"
+#include "train/memory_need.h"
 #include "train/trainer.h"
 
 namespace onestep::bench {
@@ -111,6 +112,11 @@ json bench_attention(const AttentionWork& w, double seconds) {
 
 json bench_matmul(const MatmulWork& w, double seconds) {
   check<ConfigError>(w.op == "NN" || w.op == "NT" || w.op == "TN", "bench matmul: --op must be NN, NT or TN: got ", w.op);
+  const auto batch = static_cast<double>(w.batch), m = static_cast<double>(w.m), n = static_cast<double>(w.n),
+             k = static_cast<double>(w.k), mib = 4 * batch * (m * k + k * n + m * n) / (1 << 20),
+             left = static_cast<double>(train::available_memory()) / (1 << 20);
+  check<ConfigError>(mib <= left, "bench matmul: the matrices of --m, --n, --k and --batch need ", train::grouped(mib),
+                     " MiB, there are ", train::grouped(left), " MiB left");
   const bool trans_a = w.op[0] == 'T', trans_b = w.op[1] == 'T';
   const Tensor a = random({w.batch, w.m, w.k}), b = random({w.batch, w.k, w.n});
   Tensor c = zeros({w.batch, w.m, w.n});
@@ -129,8 +135,8 @@ json bench_matmul(const MatmulWork& w, double seconds) {
   const Timing t = time_calls(call, {.warmup = 5, .seconds = seconds});
   json result = header("matmul");
   result.update({{"op", w.op}, {"m", w.m}, {"n", w.n}, {"k", w.k}, {"batch", w.batch}});
-  result["gflop"] = 2e-9 * static_cast<double>(w.batch * w.m * w.n * w.k);
-  result["gflops"] = 2e-6 * static_cast<double>(w.batch * w.m * w.n * w.k) / t.median_ms;
+  result["gflop"] = 2e-9 * batch * m * n * k;
+  result["gflops"] = 2e-6 * batch * m * n * k / t.median_ms;
   return report(std::move(result), t, first);
 }
 

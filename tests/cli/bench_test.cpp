@@ -95,5 +95,8 @@ TEST_CASE("bench: refusals") {
   CHECK(refusal({"bench", "generate", "--ctx", "8", "--tokens", "8"}) ==
         "onestep: bench generate: --prompt and --tokens must fit into --ctx 8: got 9\n");
   CHECK(refusal({"bench", "matmul", "--op", "TT"}).find("--op") != std::string::npos);
+  CHECK(refusal({"bench", "matmul", "--m", "2147483648", "--n", "2147483648", "--k", "1"})
+            .starts_with(
+                "onestep: bench matmul: the matrices of --m, --n, --k and --batch need 17,592,186,060,800 MiB, there are "));
   CHECK(refusal({"bench"}) != "");
 }
