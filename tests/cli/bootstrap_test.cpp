@@ -71,16 +71,19 @@ constexpr const char* kDpkgQuery =
 class Machine {
  public:
   Machine() {
-    for (const char* folder :
-         {"bin", "elsewhere", "checkout/cmake", "checkout/autograd/kernels", "checkout/nn", "checkout/tests"})
+    for (const char* folder : {"bin", "elsewhere", "checkout/cmake", "checkout/autograd/kernels", "checkout/nn",
+                               "checkout/bench", "checkout/train/report_page", "checkout/tests"})
       fs::create_directories(path() / folder);
     for (const char* tool : {"bash", "cat",   "chmod",    "cp", "env", "find", "flock", "grep", "head", "mkdir",
                              "mv",   "nproc", "readlink", "rm", "sed", "sh",   "sort",  "tail", "tee",  "touch"})
       fs::create_symlink(which(tool), path() / "bin" / tool);
     fs::copy_file(fs::path(ONESTEP_SOURCE_DIR) / "onestep", checkout() / "onestep");
-    for (const char* file : {"checkout/CMakeLists.txt", "checkout/autograd/CMakeLists.txt", "checkout/nn/CMakeLists.txt",
-                             "checkout/tests/CMakeLists.txt", "checkout/autograd/tensor.cpp",
-                             "checkout/autograd/kernels/gemm.cpp", "log", "packages"})
+    for (const char* file :
+         {"checkout/CMakeLists.txt", "checkout/autograd/CMakeLists.txt", "checkout/nn/CMakeLists.txt",
+          "checkout/tests/CMakeLists.txt", "checkout/autograd/tensor.cpp", "checkout/autograd/kernels/gemm.cpp",
+          "checkout/bench/CMakeLists.txt", "checkout/bench/small.cpp", "checkout/train/CMakeLists.txt",
+          "checkout/train/report_page/page.cpp.in", "checkout/train/report_page/page.html",
+          "checkout/train/report_page/page.js", "checkout/train/report_page/style.css", "log", "packages"})
       write(file, "");
     write("cmake-version", "3.25.1\n");
     script("cmake", kCMake);
@@ -179,9 +182,13 @@ TEST_CASE("bootstrap: a second call runs the program at once until a source chan
   CHECK(second.err == "");
   CHECK(machine.take_log() == "");
 
-  machine.write("checkout/autograd/kernels/gemm.cpp", "changed");
-  CHECK(machine.run({"version"}).err == "onestep: building onestep ...\n");
-  CHECK(machine.take_log() == machine.build_call(" --target onestep"));
+  for (const std::string source : {"autograd/kernels/gemm.cpp", "bench/small.cpp", "train/report_page/page.cpp.in",
+                                   "train/report_page/page.html", "train/report_page/page.js", "train/report_page/style.css"}) {
+    CAPTURE(source);
+    machine.write("checkout/" + source, "changed");
+    CHECK(machine.run({"version"}).err == "onestep: building onestep ...\n");
+    CHECK(machine.take_log() == machine.build_call(" --target onestep"));
+  }
 
   fs::remove(machine.checkout() / "autograd/tensor.cpp");
   CHECK(machine.run({"version"}).status == 0);
