@@ -41,7 +41,15 @@ fs::path file_name(const std::vector<std::string>& files, const std::string& tok
     hasher.update(path.c_str(), path.size() + 1);
   }
   hasher.update(tokenizer.data(), tokenizer.size());
-  return fs::path(files[0]).stem().string() + "-" + hasher.hex().substr(0, 16) + ".tokens";
+  // The name of a text may be as long as a name can be: its first 100 bytes will do, without half a character.
+  constexpr size_t kLongest = 100;
+  std::string stem = fs::path(files[0]).stem().string();
+  if (stem.size() > kLongest) {
+    size_t cut = kLongest;
+    while (cut > 0 && (static_cast<unsigned char>(stem[cut]) & 0xC0u) == 0x80u) --cut;
+    stem.resize(cut);
+  }
+  return stem + "-" + hasher.hex().substr(0, 16) + ".tokens";
 }
 
 std::string what(const std::string& doing, const std::vector<std::string>& files) {

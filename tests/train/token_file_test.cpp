@@ -184,6 +184,19 @@ TEST_CASE("token cache: a text is tokenised once and again when it has changed")
   CHECK(cache.files() == std::vector<fs::path>{file});
 }
 
+TEST_CASE("token cache: a text may have the longest name there is") {
+  const Cache cache;
+  const TemporaryFolder folder;
+  std::string accents = "x";
+  while (accents.size() < 250) accents += "é";
+  for (const std::string& name : {std::string(255, 'x'), accents}) {
+    write(folder.path() / name, "abc");
+    CHECK(all(*tokenise(folder.path() / name, "char").tokens) == Ids{0, 1, 2});
+  }
+  for (const auto& file : fs::directory_iterator(cache.path()))
+    CHECK(find_invalid_utf8(file.path().filename().string()) == std::string::npos);
+}
+
 TEST_CASE("token cache: a run's own tokenizer shares the file of its training and another one has its own") {
   const Cache cache;
   const TemporaryFolder folder;
