@@ -283,7 +283,11 @@ Config parse_config(const std::string& text, const std::string& source, const st
 Config load_config(const std::string& path, const std::vector<std::string>& sets) {
   const std::string text = read_file(path, kMaxConfigBytes);
   check<ConfigError>(!text.empty(), path, ": is empty");
-  return parse_config(text, path, sets);
+  Config config = parse_config(text, path, sets);
+  const auto written = static_cast<int64_t>(resolved_json(config).size());  // by a run, which has to read it back
+  check<ConfigError>(written <= kMaxConfigBytes, path, ": too large: ", written,
+                     " bytes with --set and every default written out, at most ", format_bytes(kMaxConfigBytes), " are read");
+  return config;
 }
 
 void check_config(const Config& config) { parse_config(resolved_json(config), config.origin.file); }
@@ -292,7 +296,9 @@ std::string resolved_json(const Config& config) {
   std::string out = "{", open_section;
   const char* separator = "\n";
   for (const Field& field : config_fields()) {
-    const std::string value = to_json(value_of(field, config));
+    std::string value = to_json(value_of(field, config));
+    const bool numbers = std::holds_alternative<std::vector<int64_t>*>(value_of(field, config));
+    if (numbers) std::erase(value, ' ');  // with a space a token the file might be too large to be read back
     const bool absent = field.optional && (value == "[]" || value == "\"\"");
     if (absent || !holds(field.when, config)) continue;
     const std::string section = field.section();

@@ -88,3 +88,23 @@ TEST_CASE("load_config: names the file in every refusal") {
   CHECK(refused(large) == large + ": too large: 1048577 bytes, at most 1 MiB are read");
   CHECK(refused(folder.path) == folder.path.string() + ": is a directory, not a file");
 }
+
+TEST_CASE("load_config: what is accepted can be read back as a run writes it") {
+  const TemporaryFolder folder;
+  const auto zeros = [&](const std::string& name, int64_t count) {
+    std::string tokens = "0";
+    for (int64_t i = 1; i < count; ++i) tokens += ",0";
+    return folder.write(name, R"({"data":{"kind":"tokens","vocab_size":1,"tokens":[)" + tokens + "]}}");
+  };
+  const Config accepted = load_config(zeros("many.json", 500'000));
+  CHECK(load_config(folder.write("config.json", resolved_json(accepted))) == accepted);
+  const std::string most = zeros("most.json", 524'000);
+  std::string refusal;
+  try {
+    load_config(most);
+  } catch (const ConfigError& error) {
+    refusal = error.what();
+  }
+  CHECK(refusal.starts_with(most + ": too large: 10"));
+  CHECK(refusal.ends_with(" bytes with --set and every default written out, at most 1 MiB are read"));
+}
