@@ -136,7 +136,7 @@ struct ReadValue {
   bool read(const json& from, int64_t& out) const {
     if (from.is_number_float()) {  // 1e6 is as whole as 1000000
       const double number = from.get<double>();
-      if (number != std::floor(number) || std::abs(number) > 0x1p53) return false;
+      if (number != std::floor(number) || std::abs(number) >= 0x1p53) return false;  // 2^53 may have been 2^53 + 1
       out = static_cast<int64_t>(number);
     } else if (from.is_number_integer()) {
       if (from.is_number_unsigned() && from.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) return false;

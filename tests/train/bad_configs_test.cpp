@@ -356,6 +356,8 @@ TEST_CASE("bad configs: top level and keys that must fit together") {
        ": /seed: must be a whole number from -2^63 to 2^63 - 1: got null"},
       {R"({"data": {"kind": "task", "task": "copy"}, "seed": 9223372036854775808})",
        ": /seed: must be a whole number from -2^63 to 2^63 - 1: got 9223372036854775808"},
+      {R"({"data": {"kind": "task", "task": "copy"}, "seed": 9007199254740993.0})",
+       ": /seed: must be a whole number from -2^63 to 2^63 - 1: got 9.007199254740992e+15"},
       {R"({"data": {"kind": "task", "task": "copy"}, "seed": 1e300})",
        ": /seed: must be a whole number from -2^63 to 2^63 - 1: got 1e+300"},
       {"{\"data\": {\"kind\": \"tokens\", \"tokens\": [0, 3, 1, 2, 0, 4], \"vocab_size\": 5, \"window_starts\": []}, "
