@@ -36,15 +36,15 @@ void check_tokens(const Config& config) {
     fail<ConfigError>(config.origin.at("/data/tokens/" + std::to_string(i)), ": must be below vocab_size = ", data.vocab_size,
                       ": got ", data.tokens[i]);
   }
-  const int64_t usable = data.window_starts.empty() ? training_tokens(count, data.val_fraction) : count;
+  const int64_t usable = training_tokens(count, data.val_fraction);
   check<ConfigError>(usable > length, config.origin.at("/data/tokens"),
                      ": too few for one window of context_length + 1 = ", length + 1, " tokens: got ", usable,
                      usable < count ? " for training, the others are for validation" : "");
   for (size_t i = 0; i < data.window_starts.size(); ++i) {
-    if (data.window_starts[i] < count - length) continue;
-    fail<ConfigError>(config.origin.at("/data/window_starts/" + std::to_string(i)), ": must be from 0 to ", count - length - 1,
-                      ", so that context_length + 1 = ", length + 1, " of the ", count, " tokens follow: got ",
-                      data.window_starts[i]);
+    if (data.window_starts[i] < usable - length) continue;
+    fail<ConfigError>(config.origin.at("/data/window_starts/" + std::to_string(i)), ": must be from 0 to ", usable - length - 1,
+                      ", so that context_length + 1 = ", length + 1, " of the ", usable, " tokens",
+                      usable < count ? " to train on" : "", " follow: got ", data.window_starts[i]);
   }
   const auto windows = static_cast<int64_t>(data.window_starts.size());
   check<ConfigError>(windows == 0 || config.train.batch_size == windows, config.origin.at("/train/batch_size"),

@@ -28,9 +28,8 @@ class TokenData : public Data {
         tokenizer_(std::move(tokenizer)) {
     train_count_ = training_tokens(count(), config.data.val_fraction);
     const std::string where = config.data.kind == "text" ? "/data" : "/data/tokens";
-    check<ConfigError>(!window_starts_.empty() || train_count_ > length_, config.origin.at(where),
-                       ": too few tokens to train on: ", train_count_, " of ", count(),
-                       ", one window takes context_length + 1 = ", length_ + 1,
+    check<ConfigError>(train_count_ > length_, config.origin.at(where), ": too few tokens to train on: ", train_count_, " of ",
+                       count(), ", one window takes context_length + 1 = ", length_ + 1,
                        " (a longer text, or a smaller model.context_length)");
     const int64_t rest = count() - train_count_;
     check<ConfigError>(config.data.val_fraction == 0 || rest > length_, config.origin.at("/data/val_fraction"),

@@ -385,6 +385,10 @@ TEST_CASE("bad configs: top level and keys that must fit together") {
       {"{\"data\": {\"kind\": \"tokens\", \"tokens\": [0, 3, 1, 2, 0, 4], \"vocab_size\": 5, \"window_starts\": [0, 2]}, "
        "\"model\": {\"context_length\": 4}}",
        ": /data/window_starts/1: must be from 0 to 1, so that context_length + 1 = 5 of the 6 tokens follow: got 2"},
+      {"{\"data\": {\"kind\": \"tokens\", \"tokens\": [0, 3, 1, 2, 0, 4], \"vocab_size\": 5, \"window_starts\": [0, 2], "
+       "\"val_fraction\": 0.3}, \"model\": {\"context_length\": 2}}",
+       ": /data/window_starts/1: must be from 0 to 1, so that context_length + 1 = 3 of the 4 tokens to train on follow: got "
+       "2"},
       {"{\"data\": {\"kind\": \"tokens\", \"tokens\": [0, 3, 1, 2, 0, 4], \"vocab_size\": 5, \"window_starts\": [0, 1]}, "
        "\"model\": {\"context_length\": 4}, \"train\": {\"batch_size\": 3}}",
        ": /train/batch_size: must be the number of data.window_starts = 2: got 3 (leave it out)"},

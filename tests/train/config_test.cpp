@@ -59,7 +59,7 @@ TEST_CASE("config: every key is read into its own field") {
     "seed": -5,
     "model": {"kind": "attention", "attention": "causal", "d_model": 6, "context_length": 3, "dropout": 0.25, "qkv_bias": true,
               "rng_dialect": "torch-mkl"},
-    "data": {"kind": "tokens", "tokens": [0, 3, 1, 1, 2, 3], "vocab_size": 4, "window_starts": [0, 2], "val_fraction": 0.5,
+    "data": {"kind": "tokens", "tokens": [0, 3, 1, 1, 2, 3], "vocab_size": 4, "window_starts": [0, 1], "val_fraction": 0.125,
              "ignore_index": 1},
     "optimizer": {"kind": "adam", "lr": 0.5, "betas": [0.8, 0.95], "eps": 1e-4, "weight_decay": 0.1, "decay": "matrices",
                   "amsgrad": true},
@@ -77,8 +77,8 @@ TEST_CASE("config: every key is read into its own field") {
                                     .rng_dialect = "torch-mkl"});
   CHECK(config.data.tokens == std::vector<int64_t>{0, 3, 1, 1, 2, 3});
   CHECK(config.data.vocab_size == 4);
-  CHECK(config.data.window_starts == std::vector<int64_t>{0, 2});
-  CHECK(config.data.val_fraction == 0.5);
+  CHECK(config.data.window_starts == std::vector<int64_t>{0, 1});
+  CHECK(config.data.val_fraction == 0.125);
   CHECK(config.data.ignore_index == 1);
   CHECK(config.distributed == DistributedConfig{.reduce = "allreduce", .bucket_mb = 3, .timeout = 4.5});
   CHECK(config.optimizer.kind == "adam");
