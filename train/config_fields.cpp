@@ -152,7 +152,9 @@ std::vector<Field> data_fields() {
           .only(kind, {"text"})
           .may_be_absent()
           .changeable(),
-      field("data.paths", in, &D::paths, "several text files in this order; `*`, `?` and `[...]` match file names, sorted")
+      field("data.paths", in, &D::paths,
+            "several text files in this order, each once; `*`, `?` and `[...]` match names of files, sorted, unless a file has "
+            "that very name")
           .only(kind, {"text"})
           .may_be_absent()
           .changeable(),

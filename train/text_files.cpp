@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <set>
 
 #include "autograd/error.h"
@@ -14,14 +15,26 @@
 namespace onestep::train {
 namespace {
 
-// The files that match, sorted by bytes whatever the locale.
+namespace fs = std::filesystem;
+
+// The file of that very name, or the files that match, sorted by bytes whatever the locale.
 std::vector<std::string> matching_files(const std::string& pattern) {
+  std::error_code ignored;
+  if (pattern.find_first_of("*?[") == std::string::npos || fs::exists(pattern, ignored)) return {pattern};
   std::vector<std::string> names;
   glob_t found{};
   if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) names.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   globfree(&found);
+  std::erase_if(names, [&](const std::string& name) { return fs::is_directory(name, ignored); });
   std::sort(names.begin(), names.end());
   return names;
+}
+
+// One name for a file however it is called.
+std::string canonical(const std::string& name) {
+  std::error_code error;
+  const fs::path path = fs::weakly_canonical(name, error);
+  return error ? name : path.string();
 }
 
 }  // namespace
@@ -32,12 +45,11 @@ std::vector<std::string> text_files(const Config& config) {
   std::set<std::string> seen;
   for (size_t i = 0; i < config.data.paths.size(); ++i) {
     const std::string& pattern = config.data.paths[i];
-    const bool is_pattern = pattern.find_first_of("*?[") != std::string::npos;
-    const std::vector<std::string> names = is_pattern ? matching_files(pattern) : std::vector<std::string>{pattern};
+    const std::vector<std::string> names = matching_files(pattern);
     check<ConfigError>(!names.empty(), config.origin.at("/data/paths/" + std::to_string(i)),
                        ": no file matches: ", quote(pattern), " (paths are relative to the working directory)");
     for (const std::string& name : names) {
-      if (seen.insert(name).second) files.push_back(name);
+      if (seen.insert(canonical(name)).second) files.push_back(name);
     }
   }
   return files;

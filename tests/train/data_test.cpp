@@ -170,6 +170,14 @@ TEST_CASE("data: text inline, from a file and from several files") {
   CHECK(text_of(path_of("a.txt")) == "4 tokens (char), vocabulary 4 3 char");
   CHECK(text_of(paths_of({"*.txt"})) == "6 tokens (char), vocabulary 4 4 char");
   CHECK(text_of(paths_of({"b.txt", "*.txt", "c.md"})) == "8 tokens (char), vocabulary 5 5 char");
+  CHECK(text_of(paths_of({"*.txt", "./b.txt", "../onestep_data_test/a.txt"})) == "6 tokens (char), vocabulary 4 4 char");
+  std::ofstream(folder / "d[1].log") << "abab";
+  std::ofstream(folder / "d1.log") << "no";
+  std::filesystem::create_directories(folder / "sub.log");
+  CHECK(text_of(paths_of({"d[1].log"})) == "4 tokens (char), vocabulary 2 2 char");
+  CHECK(text_of(paths_of({"d1*.log", "*.log"})) == "6 tokens (char), vocabulary 4 4 char");
+  CHECK(refusal([&] { text_of(paths_of({"s*.log"})); }) ==
+        "run.json: /data/paths/0: no file matches: \"" + where + "/s*.log\" (paths are relative to the working directory)");
   CHECK(text_of(path_of("bad.bin") + R"(, "tokenizer": "byte")") == "3 tokens (byte), vocabulary 256 2 byte");
 
   CHECK(refusal([&] { text_of(path_of("bad.bin")); }) ==
