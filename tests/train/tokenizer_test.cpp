@@ -144,6 +144,18 @@ TEST_CASE("tokenizers: refusals name the symbol and the place") {
   CHECK(refusal([&] { make_tokenizer("bpe", "a"); }) == "tokenizer: must be char, byte or word: got \"bpe\"");
 }
 
+TEST_CASE("tokenizer.json: the largest vocabulary that is made is read back and a larger one is not made") {
+  std::string text;
+  const int64_t most = ((int64_t{48} << 20) - 4096) / (64 + 6);
+  for (int64_t i = 100'000; i < 100'000 + most; ++i) text += std::to_string(i) + ' ';
+  const auto tokenizer = make_tokenizer("word", text);
+  CHECK(tokenizer->vocab_size() == most);
+  CHECK(parse_tokenizer(tokenizer->to_json(), "tokenizer.json")->vocab_size() == most);
+  CHECK(refusal([&] { make_tokenizer("word", text + "one two"); }) ==
+        "tokenizer: a vocabulary of " + std::to_string(most + 2) +
+            " words would take more than 48 MiB of memory to be read back (data.tokenizer = bpe or byte takes any text)");
+}
+
 TEST_CASE("tokenizer.json: what is written is read back and anything else is refused") {
   const std::string path = std::filesystem::temp_directory_path() / ("onestep_tokenizer_" + std::to_string(getpid()));
   const auto load = [&](const std::string& text) {
