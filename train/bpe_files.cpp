@@ -151,7 +151,8 @@ void add_merge_lines(Assembler& assembler, const std::string& path) {
   size_t number = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = std::string_view(text).substr(at, end - at);
+    std::string_view line = std::string_view(text).substr(at, end - at);
+    if (line.ends_with('\r')) line.remove_suffix(1);  // no symbol holds one
     at = end + 1;
     const size_t invalid = find_invalid_utf8(line);
     check<IoError>(invalid == std::string::npos, path, ":", number + 1, ": not UTF-8: byte ",

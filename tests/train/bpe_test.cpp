@@ -233,6 +233,7 @@ TEST_CASE("bpe: what is no vocabulary is refused with file and place") {
   };
   CHECK(read(good, "#version: 0.2\na b\nab c\n") == "");
   CHECK(read(good, "a b\nab c") == "");  // without the first line and the last line end
+  CHECK(read(good, "#version: 0.2\r\na b\r\nab c\r\n") == "");
 
   CHECK(refusal([&] { read_bpe_folder(vocab); }) == vocab + ": is not a folder with vocab.json and merges.txt");
   CHECK(read("", "") == vocab + ": is empty");
@@ -255,7 +256,7 @@ TEST_CASE("bpe: what is no vocabulary is refused with file and place") {
   CHECK(read(good, "a b\nabc\n") == merges + ":2: must be two symbols with one space between them: got \"abc\"");
   CHECK(read(good, "a b\n\nab c\n") == merges + ":2: must be two symbols with one space between them: got \"\"");
   CHECK(read(good, "a b c\n") == merges + ":1: must be two symbols with one space between them: got \"a b c\"");
-  CHECK(read(good, "a b\r\nab c\n") == merges + ":1: symbol \"b\\u000d\" is not in the vocabulary");
+  CHECK(read(good, "a\r b\nab c\n") == merges + ":1: symbol \"a\\u000d\" is not in the vocabulary");
   CHECK(read(good, "a b\nab c\na b\n") == merges + ":3: merges \"a b\" a second time");
   CHECK(read(good, "a b\n\xff c\n") == merges + ":2: not UTF-8: byte \"\\xff\"");
   fs::remove(merges);

@@ -161,7 +161,7 @@ TEST_CASE("hostile tokenizer: merges.txt") {
   at_two("a b", R"(merges "a b" a second time)");
   at_two("a c", R"(symbol "ac" is not in the vocabulary)");
   at_two("q zz", R"(symbol "zz" is not in the vocabulary)");
-  at_two("ab c\r", R"(symbol "c\u000d" is not in the vocabulary)");
+  at_two("ab\r c", R"(symbol "ab\u000d" is not in the vocabulary)");
   at_two("a\tb", R"(must be two symbols with one space between them: got "a\tb")");
   at_two(std::string("a \0b", 4), R"(symbol "\u0000b" is not in the vocabulary)");
   at_two(
