@@ -127,6 +127,37 @@ TEST_CASE("resume: a config that was edited by hand is refused by key and a text
   CHECK(run_onestep(given, cache).status == 0);
 }
 
+TEST_CASE("resume: a run without a checkpoint starts again from the parameters and the tokenizer that it started from") {
+  const TemporaryFolder folder;
+  const auto path = [&](const char* name) { return (folder.path() / name).string(); };
+  std::ofstream(path("config.json")) << "{" + kModel + ", " + kText + R"(, "train": {"steps": 3}})";
+  const auto train = [&](const char* name, const std::string& text, const std::string& init_from) {
+    return run_onestep({"train", path("config.json"), "--quiet", "--out", path(name), "--set", "data.text=" + text, "--set",
+                        "train.init_from=" + init_from});
+  };
+  REQUIRE(train("base", "the quick brown fox jumps over the lazy dog and then goes home", "null").status == 0);
+  REQUIRE(train("tuned", "the lazy dog goes over the fox and then the dog jumps", path("base")).status == 0);
+  fs::copy(path("tuned"), path("killed"), fs::copy_options::recursive);
+  fs::remove_all(path("killed/checkpoints"));
+  fs::remove(path("killed/tokenizer.json"));
+  const ProcessResult resumed = run_onestep({"train", "--resume", path("killed")});
+  CHECK(resumed.status == 0);
+  CHECK(contains(resumed.err, path("killed") +
+                                  ": holds no checkpoint yet: starting from the first step\nwith the parameters of " +
+                                  path("base/checkpoints/step-3") + "\n"));
+  check_same_checkpoint(path("tuned"), path("killed"), 3);
+  CHECK(metrics(path("tuned")) == metrics(path("killed")));
+  CHECK(read(path("tuned/tokenizer.json")) == read(path("killed/tokenizer.json")));
+
+  fs::remove_all(path("killed/checkpoints"));
+  fs::remove_all(path("base"));
+  const ProcessResult gone = run_onestep({"train", "--resume", path("killed"), "--quiet"});
+  CHECK(gone.status == 2);
+  CHECK(gone.err == "onestep: " + path("killed") +
+                        ": holds no checkpoint yet and cannot start again from train.init_from: " + path("base") +
+                        ": holds no checkpoint (train it first: onestep train CONFIG --out " + path("base") + ")\n");
+}
+
 TEST_CASE("resume: a damaged checkpoint is passed over aloud and kept aside") {
   const StoppedRun run("{" + kModel + ", " + kText + ", " + kTrain + "}");
   CHECK(run.stop_with(SIGINT, 20).status == 130);

@@ -12,6 +12,7 @@
 #include "autograd/memory.h"
 #include "autograd/profiler.h"
 #include "train/commands/commands.h"
+#include "train/commands/init_from.h"
 #include "train/files.h"
 #include "train/machine.h"
 #include "train/mpi/ranks.h"
@@ -142,27 +143,6 @@ int train_run(Trainer& trainer, const fs::path& run, RunState state, const Optio
   return outcome.interrupted ? kInterrupted : 0;
 }
 
-/// Refuses a model section with which the parameters would not mean what they do in the run they come from, though their shapes
-/// may be the same (num_heads). Dropout may be another; the size of the vocabulary may be left to the data: the shapes tell.
-void check_starts_from(const FoundCheckpoint& found, const Config& config) {
-  std::map<std::string, std::string> trained = found.checkpoint.trainer.config;
-  for (const char* const path : {"model.dropout", "model.rng_dialect", "model.vocab_size"}) trained.erase(path);
-  try {
-    check_trained_with(trained, config, "model");
-  } catch (const ConfigError& error) {
-    throw ConfigError(found.folder.string() + ": cannot be started from: " + error.what());
-  }
-}
-
-/// The text is read with the tokenizer of the run that it trains further; refuses a config that names another.
-void take_tokenizer(DataConfig& data, const Tokenizer& tokenizer, const ConfigOrigin& origin, const fs::path& from) {
-  const std::string kind = tokenizer.kind();
-  check<ConfigError>(!origin.given.contains("data.tokenizer") || data.tokenizer == kind, origin.at("/data/tokenizer"),
-                     ": must be ", kind, ", that of ", from.string(), ": got ", data.tokenizer, " (leave it out)");
-  data.tokenizer = kind;
-  if (kind == "bpe" && data.tokenizer_path.empty()) data.tokenizer_path = from.string();
-}
-
 /// The trainer of a new run, which starts from random parameters or from those of the run train.init_from.
 std::unique_ptr<Trainer> make_trainer(const Options& options, const std::shared_ptr<Communicator>& ranks) {
   Config config = load_config(options.config, options.sets);
@@ -170,13 +150,10 @@ std::unique_ptr<Trainer> make_trainer(const Options& options, const std::shared_
   check<ConfigError>(config.data.kind != "none", config.origin.at("/data/kind"),
                      ": none: there is nothing to train on (give --set data.kind=text --set data.path=FILE)");
   if (config.train.init_from.empty()) return std::make_unique<Trainer>(config, nullptr, quiet, ranks);
-  const fs::path from = run_path(config.train.init_from);
-  const FoundCheckpoint found = find_checkpoint(from, "last");
-  check_starts_from(found, config);
-  const auto tokenizer = config.data.kind == "text" ? load_run_tokenizer(from) : nullptr;
-  if (tokenizer != nullptr) take_tokenizer(config.data, *tokenizer, config.origin, from);
+  const FoundCheckpoint start = find_start(config);
+  const auto tokenizer = take_tokenizer(config);
   auto trainer = std::make_unique<Trainer>(config, tokenizer, quiet, ranks);
-  load_model(trainer->model(), found);
+  load_model(trainer->model(), start);
   return trainer;
 }
 
@@ -210,6 +187,32 @@ int start_run(const Options& options, const std::shared_ptr<Communicator>& ranks
   return train_run(trainer, run, {}, options);
 }
 
+/// The trainer of a run that goes on.
+std::unique_ptr<Trainer> make_resumed_trainer(const Options& options, const fs::path& run, bool quiet,
+                                              const std::shared_ptr<Communicator>& ranks) {
+  Config config = load_run_config(run, options.sets);
+  auto tokenizer = load_run_tokenizer(run);
+  // Killed before it wrote its tokenizer, the run would make another one of its text.
+  if (tokenizer == nullptr && !config.train.init_from.empty()) tokenizer = take_tokenizer(config);
+  return std::make_unique<Trainer>(config, tokenizer, quiet, ranks);
+}
+
+/// Gives a run that is to start again the parameters that it started from, unless they were random.
+void load_start(Trainer& trainer, const fs::path& run, bool quiet) {
+  if (trainer.config().train.init_from.empty()) return;
+  fs::path from;
+  trainer.communicator().on_all([&] {
+    try {
+      const FoundCheckpoint start = find_start(trainer.config());
+      load_model(trainer.model(), start);
+      from = start.folder;
+    } catch (const Error& error) {
+      throw IoError(run.string() + ": holds no checkpoint yet and cannot start again from train.init_from: " + error.what());
+    }
+  });
+  if (!quiet) std::cerr << "with the parameters of " << from.string() << '\n';
+}
+
 /// Takes the newest whole checkpoint; says which, and which newer ones are of no use.
 RunState load_newest(Trainer& trainer, const fs::path& run, bool quiet) {
   Communicator& ranks = trainer.communicator();
@@ -217,6 +220,7 @@ RunState load_newest(Trainer& trainer, const fs::path& run, bool quiet) {
   ranks.on_root([&] { found = newest_checkpoint(run); });
   if (!ranks.any(found.has_value())) {
     if (!quiet) std::cerr << run.string() << ": holds no checkpoint yet: starting from the first step\n";
+    load_start(trainer, run, quiet);
     return {};
   }
   try {
@@ -268,8 +272,7 @@ int resume_run(const Options& options, const std::shared_ptr<Communicator>& rank
     load_run_config(run);  // says so where there is no run
     lock.emplace(run);
   });
-  ranks->on_all(
-      [&] { made = std::make_unique<Trainer>(load_run_config(run, options.sets), load_run_tokenizer(run), quiet, ranks); });
+  ranks->on_all([&] { made = make_resumed_trainer(options, run, quiet, ranks); });
   Trainer& trainer = *made;
   check_same_everywhere(trainer);
   RunState state = broadcast_state(*ranks, load_newest(trainer, run, quiet));

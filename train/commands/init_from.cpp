@@ -1,0 +1,45 @@
+#include "train/commands/init_from.h"
+
+#include "autograd/error.h"
+#include "train/run_folder.h"
+
+namespace onestep::train::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The shapes may fit though the parameters would mean something else (num_heads). Dropout may be another; the size of the
+/// vocabulary may be left to the data: the shapes tell.
+void check_starts_from(const FoundCheckpoint& found, const Config& config) {
+  std::map<std::string, std::string> trained = found.checkpoint.trainer.config;
+  for (const char* const path : {"model.dropout", "model.rng_dialect", "model.vocab_size"}) trained.erase(path);
+  try {
+    check_trained_with(trained, config, "model");
+  } catch (const ConfigError& error) {
+    throw ConfigError(found.folder.string() + ": cannot be started from: " + error.what());
+  }
+}
+
+}  // namespace
+
+FoundCheckpoint find_start(const Config& config) {
+  FoundCheckpoint found = find_checkpoint(run_path(config.train.init_from), "last");
+  check_starts_from(found, config);
+  return found;
+}
+
+std::shared_ptr<const Tokenizer> take_tokenizer(Config& config) {
+  const fs::path from = run_path(config.train.init_from);
+  DataConfig& data = config.data;
+  auto tokenizer = data.kind == "text" ? load_run_tokenizer(from) : nullptr;
+  if (tokenizer == nullptr) return nullptr;
+  const std::string kind = tokenizer->kind();
+  check<ConfigError>(!config.origin.given.contains("data.tokenizer") || data.tokenizer == kind,
+                     config.origin.at("/data/tokenizer"), ": must be ", kind, ", that of ", from.string(), ": got ",
+                     data.tokenizer, " (leave it out)");
+  data.tokenizer = kind;
+  if (kind == "bpe" && data.tokenizer_path.empty()) data.tokenizer_path = from.string();
+  return tokenizer;
+}
+
+}  // namespace onestep::train::commands

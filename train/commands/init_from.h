@@ -1,0 +1,18 @@
+#pragma once
+// train.init_from: a run that starts from the parameters of another one and reads text with its tokenizer.
+#include <memory>
+
+#include "train/checkpoint.h"
+#include "train/tokenizer.h"
+
+namespace onestep::train::commands {
+
+/// The newest checkpoint of the run train.init_from. Throws IoError where there is none, and ConfigError for a model section
+/// with which its parameters would not mean what they do there.
+FoundCheckpoint find_start(const Config& config);
+
+/// The tokenizer of the run train.init_from for a config of kind text (null for others), which is made to name it. Throws
+/// ConfigError for one that names another.
+std::shared_ptr<const Tokenizer> take_tokenizer(Config& config);
+
+}  // namespace onestep::train::commands
