@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "autograd/error.h"
+#include "train/checkpoint.h"
 #include "train/files.h"
 
 namespace onestep::train {
@@ -17,13 +19,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_run(const fs::path& folder) { return fs::is_regular_file(folder / "config.json"); }
-
-/// Nothing is in the folder but what a start that was killed may have left.
-bool is_unused(const fs::path& folder) {
+/// Nothing is in the folder but files of these names.
+bool holds_only(const fs::path& folder, const std::set<std::string>& names) {
   const auto entries = fs::directory_iterator(folder);
-  return std::all_of(begin(entries), end(entries), [](const auto& e) { return e.path().filename() == ".config.json.tmp"; });
+  return std::all_of(begin(entries), end(entries), [&](const auto& e) { return names.contains(e.path().filename().string()); });
 }
+
+/// Nothing is in the folder but what a start that was killed may have left before it was a run.
+bool is_unused(const fs::path& folder) { return holds_only(folder, {".config.json.tmp"}); }
 
 /// Moves an earlier run of that name to NAME.previous (the one before it goes). Refuses to touch what is not a run.
 void set_aside(const fs::path& run) {
@@ -44,6 +47,29 @@ void set_aside(const fs::path& run) {
 }
 
 }  // namespace
+
+bool is_run(const fs::path& folder) {
+  const std::string path = (folder / "config.json").string();
+  if (!fs::is_regular_file(path)) return false;
+  try {
+    const Config config = load_config(path);
+    if (fs::exists(folder / "metrics.jsonl") || !checkpoint_folders(folder).empty()) return true;
+    const bool resolved = read_file(path, static_cast<int64_t>(fs::file_size(path))) == resolved_json(config);
+    return resolved && holds_only(folder, {"config.json", "tokenizer.json", ".config.json.tmp", ".tokenizer.json.tmp"});
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void check_stays(const fs::path& source, const fs::path& run) {
+  const auto lies_in = [&](const fs::path& folder) {
+    const fs::path relative = fs::weakly_canonical(source).lexically_relative(fs::weakly_canonical(folder));
+    return !relative.empty() && *relative.begin() != "..";
+  };
+  check<ConfigError>(!lies_in(run) && !lies_in(run.string() + ".previous"), source.string(),
+                     ": would be moved or deleted, as what the folder ", run.string(),
+                     " held before (name another with --out)");
+}
 
 fs::path default_run_folder(const std::string& config_path) { return fs::path("runs") / fs::path(config_path).stem(); }
 
@@ -91,7 +117,7 @@ void write_run_config(const fs::path& run, const Config& config, const Tokenizer
 
 Config load_run_config(const fs::path& run, const std::vector<std::string>& sets) {
   const std::string path = (run / "config.json").string();
-  check<IoError>(is_run(run), run.string(), ": is not the folder of a run (it has no config.json)");
+  check<IoError>(fs::is_regular_file(path), run.string(), ": is not the folder of a run (it has no config.json)");
   const Config started = load_config(path);
   if (sets.empty()) return started;
   const Config config = load_config(path, sets);

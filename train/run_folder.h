@@ -15,6 +15,14 @@ std::filesystem::path default_run_folder(const std::string& config_path);
 /// The folder that a command line names, without a slash at its end. Throws ConfigError for an empty name.
 std::filesystem::path run_path(const std::string& name);
 
+/// Whether this is the folder of a run: config.json is one of ours, with metrics or checkpoints beside it or nothing but what a
+/// start writes before them. A config.json alone tells nothing: another program's, or the user's own, may stand beside
+/// anything.
+bool is_run(const std::filesystem::path& folder);
+
+/// Throws ConfigError if create_run(run) would move or delete `source`, of which the run is to be made.
+void check_stays(const std::filesystem::path& source, const std::filesystem::path& run);
+
 /// A run's folder in the hands of the one process that may write to it, until that process ends, however it ends.
 class RunLock {
  public:

@@ -124,6 +124,30 @@ TEST_CASE("cli: import and init_from refuse what does not fit with one sentence"
   CHECK(contains(small.err, ": /model/vocab_size: must be at least 62, the vocabulary of the data: got 61"));
 }
 
+TEST_CASE("cli: what a new run is made of is never moved or deleted by it") {
+  const TemporaryFolder folder;
+  const fs::path gpt2 = folder.path() / "runs/gpt2", run = folder.path() / "runs/run";
+  fs::create_directory(folder.path() / "runs");
+  fs::copy(kGpt2, gpt2);
+  const auto refused = [&](const std::vector<std::string>& command, const std::string& source, const std::string& out) {
+    const ProcessResult result = run_onestep(command, {.directory = folder.path()});
+    CHECK(result.status == 2);
+    CHECK(result.err == "onestep: " + source + ": would be moved or deleted, as what the folder " + out +
+                            " held before (name another with --out)\n");
+  };
+  refused({"import", gpt2.string(), "--out", gpt2.string()}, gpt2.string(), gpt2.string());
+  refused({"import", "runs/gpt2"}, "runs/gpt2", "runs/gpt2");  // its default
+  CHECK(read(gpt2 / "model.safetensors") == read(kGpt2 + "/model.safetensors"));
+  CHECK(run_onestep({"import", gpt2.string(), "--out", run.string()}).status == 0);
+  fs::copy(run, run.string() + ".previous", fs::copy_options::recursive);
+  for (const std::string& from : {run.string(), run.string() + ".previous"})
+    refused({"train", (run / "config.json").string(), "--quiet", "--set", "data.kind=text", "--set",
+             "data.text=abcabcabcabcabcabcabcabcabcabc", "--set", "data.val_fraction=0", "--set", "model.context_length=24",
+             "--set", "train.init_from=" + from, "--out", run.string()},
+            from, run.string());
+  CHECK(fs::exists(run / "checkpoints/step-0"));
+}
+
 TEST_CASE("cli: a run without progress stops early and keeps its best checkpoint") {
   const TemporaryFolder folder;
   const fs::path run = folder.path() / "run";

@@ -134,6 +134,37 @@ TEST_CASE("cli: a folder that is not a run is never touched") {
   CHECK(read(mine / "checkpoints/notes.txt") == "keep");
 }
 
+TEST_CASE("cli: another program's config.json, or the user's own, makes no run of a folder") {
+  const TemporaryFolder folder;
+  const fs::path mine = folder.path() / "mine", run = folder.path() / "run";
+  fs::create_directory(mine);
+  std::ofstream(mine / "thesis.txt") << "keep";
+  const std::vector<std::string> train{"train", kSentence, "--quiet", "--set", "train.steps=1", "--out"};
+  const auto train_into = [&](const fs::path& out) {
+    std::vector<std::string> command = train;
+    command.push_back(out.string());
+    return run_onestep(command);
+  };
+  REQUIRE(train_into(run).status == 0);
+  for (const std::string& config : {std::string(R"({"model_type":"gpt2"})"), read(kSentence), read(run / "config.json")}) {
+    CAPTURE(config);
+    std::ofstream(mine / "config.json") << config;
+    for (int start = 0; start < 2; ++start) {
+      const ProcessResult result = train_into(mine);
+      CHECK(result.status == 2);
+      CHECK(result.err ==
+            "onestep: " + mine.string() + ": is there already and not the folder of a run (name another with --out)\n");
+    }
+    CHECK(read(mine / "config.json") == config);
+    CHECK(read(mine / "thesis.txt") == "keep");
+  }
+  fs::remove(mine / "thesis.txt");
+  CHECK(train_into(mine).status == 0);  // all that a start killed early leaves
+  CHECK(train_into(run).status == 0);
+  fs::remove(run / "config.json");
+  CHECK(train_into(run).status == 2);
+}
+
 TEST_CASE("cli: a wrong number of threads in the environment is refused") {
   for (const std::string threads : {"99999999", "0", "-2", "two", "2x", ""}) {
     CAPTURE(threads);

@@ -30,6 +30,7 @@ std::unique_ptr<BpeTokenizer> read_tokenizer(const std::filesystem::path& folder
 int import_gpt2(const Options& options) {
   const std::filesystem::path folder = run_path(options.folder);
   const std::filesystem::path run = options.out.empty() ? default_run_folder(folder.string()) : run_path(options.out);
+  check_stays(folder, run);
   Gpt2 gpt2 = read_gpt2(folder, options.quiet);
   Config config;
   config.model = gpt2.model;

@@ -183,7 +183,11 @@ int start_run(const Options& options, const std::shared_ptr<Communicator>& ranks
   check_same_everywhere(trainer);
   const fs::path run = options.out.empty() ? default_run_folder(options.config) : run_path(options.out);
   std::optional<RunLock> lock;
-  ranks->on_root([&] { lock.emplace(create_run(run, trainer.config(), trainer.data().tokenizer())); });
+  ranks->on_root([&] {
+    const std::string& init_from = trainer.config().train.init_from;
+    if (!init_from.empty()) check_stays(run_path(init_from), run);
+    lock.emplace(create_run(run, trainer.config(), trainer.data().tokenizer()));
+  });
   return train_run(trainer, run, {}, options);
 }
 
