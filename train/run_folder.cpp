@@ -28,22 +28,38 @@ bool holds_only(const fs::path& folder, const std::set<std::string>& names) {
 /// Nothing is in the folder but what a start that was killed may have left before it was a run.
 bool is_unused(const fs::path& folder) { return holds_only(folder, {".config.json.tmp"}); }
 
-/// Moves an earlier run of that name to NAME.previous (the one before it goes). Refuses to touch what is not a run.
+void move_run(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  check<IoError>(!error, from.string(), ": the earlier run cannot be moved to ", to.string(), ": ",
+                 error_reason(error.value()));
+}
+
+/// Moves an earlier run of that name to NAME.previous; the one before it goes, unless it has checkpoints and the earlier run, a
+/// start that came to nothing, has none and goes itself. Refuses to touch what is not a run.
 void set_aside(const fs::path& run) {
-  const fs::path previous = run.string() + ".previous";
+  const fs::path previous = run.string() + ".previous", doomed = temporary_path(run.string() + ".old");
   if (!fs::exists(run) || (fs::is_directory(run) && is_unused(run))) return;
   check<IoError>(is_run(run), run.string(), ": is there already and not the folder of a run (name another with --out)");
   check<IoError>(!fs::exists(previous) || is_run(previous), previous.string(), ": is not the folder of a run, so the earlier ",
                  run.string(), " cannot be kept there (move one of them away)");
   const RunLock lock(run);
-  std::error_code error;
-  if (fs::exists(previous)) {
-    const RunLock previous_lock(previous);
-    fs::remove_all(previous, error);
+  if (!fs::exists(previous)) return move_run(run, previous);
+  const RunLock previous_lock(previous);
+  std::error_code ignored;  // one folder too many does no harm
+  fs::remove_all(doomed, ignored);
+  if (checkpoint_folders(run).empty() && !checkpoint_folders(previous).empty()) {
+    move_run(run, doomed);
+  } else {
+    move_run(previous, doomed);  // deleted once nothing can fail any more
+    try {
+      move_run(run, previous);
+    } catch (const IoError&) {
+      fs::rename(doomed, previous, ignored);
+      throw;
+    }
   }
-  fs::rename(run, previous, error);
-  check<IoError>(!error, run.string(), ": the earlier run cannot be moved to ", previous.string(), ": ",
-                 error_reason(error.value()));
+  fs::remove_all(doomed, ignored);
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ class RunLock {
 };
 
 /// Makes the folder of a new run with its config and its tokenizer (null for none). An earlier run of that name becomes
-/// NAME.previous. Throws IoError, also for a folder that is there and no run.
+/// NAME.previous; one without checkpoints goes where it would push out one that has some. Throws IoError, also for a folder
+/// that is there and no run.
 RunLock create_run(const std::filesystem::path& run, const Config& config, const Tokenizer* tokenizer);
 
 /// Writes config.json, and tokenizer.json if the run has one, where they differ from what is there.

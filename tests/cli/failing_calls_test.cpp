@@ -28,23 +28,16 @@ class FailingRun {
   /// Has each call of a start, or of a resumed run with its second checkpoint, meet with `error` once (or every `stride`th
   /// call), and checks that what is left can be trained to the end that it has without the error.
   void check_every_call(const std::string& error, bool resumed, int stride = 1) const {
-    const fs::path mark = folder_.path() / "mark";
     int calls = 1, ignored = 0;
     for (;; calls += stride) {
       CAPTURE(error);
       CAPTURE(calls);
       fs::remove_all(run_);
       fs::remove_all(run_.string() + ".previous");
-      fs::remove(mark);
+      fs::remove(mark_);
       if (resumed) fs::copy(start_, run_, fs::copy_options::recursive);
-      const ProcessResult failed = run_onestep(resumed ? resume(run_) : train(run_, 2),
-                                               {.environment = {{"LD_PRELOAD", ONESTEP_FAILING_IO},
-                                                                {"GOMP_SPINCOUNT", "1000"},  // else the program starts twice
-                                                                {"FAIL_UNDER", run_.filename().string()},
-                                                                {"FAIL_MARK", mark.string()},
-                                                                {"FAIL_AT", std::to_string(calls)},
-                                                                {"FAIL_ERROR", error}}});
-      if (!fs::exists(mark)) break;
+      const ProcessResult failed = fail_at(calls, error, resumed ? resume(run_) : train(run_, 2));
+      if (!fs::exists(mark_)) break;
       check_outcome(failed, error);
       ignored += failed.status == 0;
       const bool begun = fs::exists(run_ / "config.json");
@@ -57,7 +50,37 @@ class FailingRun {
       CHECK(ignored < calls / stride / 3);  // closing what was read, deleting what is not needed
   }
 
+  /// Has each of the first calls of a start meet with `error` where there are an earlier run and one before it: the earlier run
+  /// is never lost, and the one before it only where the earlier run has its place.
+  void check_earlier_runs(const std::string& error) const {
+    const fs::path previous = run_.string() + ".previous";
+    int moved = 0;
+    for (int call = 1; call <= 24; ++call) {
+      CAPTURE(call);
+      for (const fs::path& earlier : {run_, previous}) fs::remove_all(earlier);
+      fs::copy(whole_, run_, fs::copy_options::recursive);
+      fs::copy(start_, previous, fs::copy_options::recursive);
+      fs::remove(mark_);
+      fail_at(call, error, train(run_, 1));
+      REQUIRE(fs::exists(mark_));
+      const bool is_moved = fs::exists(previous / "checkpoints/step-2");
+      moved += is_moved;
+      check_same_checkpoint(whole_, is_moved ? previous : run_, 2);
+      if (!is_moved) check_same_checkpoint(start_, previous, 1);
+    }
+    CHECK((moved > 0 && moved < 24));
+  }
+
  private:
+  /// Runs the command, of which the call with this number fails.
+  ProcessResult fail_at(int call, const std::string& error, const std::vector<std::string>& command) const {
+    return run_onestep(command, {.environment = {{"LD_PRELOAD", ONESTEP_FAILING_IO},
+                                                 {"GOMP_SPINCOUNT", "1000"},  // else the program starts twice
+                                                 {"FAIL_UNDER", run_.filename().string()},
+                                                 {"FAIL_MARK", mark_.string()},
+                                                 {"FAIL_AT", std::to_string(call)},
+                                                 {"FAIL_ERROR", error}}});
+  }
   void check_outcome(const ProcessResult& result, const std::string& error) const {
     if (error == "kill" || error == "torn") CHECK(result.status == 128 + SIGKILL);
     if (error == "short") CHECK(result.status == 0);
@@ -79,7 +102,8 @@ class FailingRun {
   }
 
   TemporaryFolder folder_;
-  const fs::path start_ = folder_.path() / "start", whole_ = folder_.path() / "whole", run_ = folder_.path() / "failing-run";
+  const fs::path mark_ = folder_.path() / "mark", start_ = folder_.path() / "start", whole_ = folder_.path() / "whole",
+                 run_ = folder_.path() / "failing-run";
 };
 
 }  // namespace
@@ -89,6 +113,10 @@ TEST_CASE("failing calls: any that writes may meet with a full disk or be the la
   run.check_every_call("28", /*resumed=*/true, /*stride=*/2);
   run.check_every_call("torn", /*resumed=*/true, /*stride=*/3);
   run.check_every_call("torn", /*resumed=*/false, /*stride=*/4);
+}
+
+TEST_CASE("failing calls: a start that cannot move the earlier runs loses none of them") {
+  FailingRun().check_earlier_runs("5");
 }
 
 TEST_CASE("nightly: every call that writes fails with EIO or ENOSPC or writes half or is the last in a run's start and later") {

@@ -122,6 +122,28 @@ TEST_CASE("cli: an update that leaves no finite model is divergence, and nothing
   CHECK_FALSE(fs::exists(run / "checkpoints"));
 }
 
+TEST_CASE("cli: starts that come to nothing do not push out the run before them") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", previous = folder.path() / "run.previous";
+  const auto train = [&](const std::string& lr) {
+    return run_onestep(
+        {"train", kSentence, "--out", run.string(), "--quiet", "--set", "train.steps=1", "--set", "optimizer.lr=" + lr});
+  };
+  REQUIRE(train("0.01").status == 0);
+  const std::string first = read(run / "checkpoints/step-1/model.safetensors");
+  for (int start = 0; start < 3; ++start) {
+    CHECK(train("1e30").status == 1);
+    CHECK(read(previous / "checkpoints/step-1/model.safetensors") == first);
+  }
+  CHECK(train("0.02").status == 0);
+  CHECK(read(previous / "checkpoints/step-1/model.safetensors") == first);
+  const std::string second = read(run / "checkpoints/step-1/model.safetensors");
+  CHECK(second != first);
+  CHECK(train("0.03").status == 0);
+  CHECK(read(previous / "checkpoints/step-1/model.safetensors") == second);
+  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 2);  // nothing hidden is left
+}
+
 TEST_CASE("cli: a folder that is not a run is never touched") {
   const TemporaryFolder folder;
   const fs::path mine = folder.path() / "mine";
