@@ -227,9 +227,9 @@ std::string merges_text(const BpeVocabulary& vocabulary) {
   return out;
 }
 
-void write_bpe_folder(const std::string& folder, const BpeVocabulary& vocabulary) {
-  write_file(std::filesystem::path(folder) / "vocab.json", vocab_json_text(vocabulary));
-  write_file(std::filesystem::path(folder) / "merges.txt", merges_text(vocabulary));
+void write_bpe(NewFiles& files, const BpeVocabulary& vocabulary) {
+  files.add("vocab.json", vocab_json_text(vocabulary));
+  files.add("merges.txt", merges_text(vocabulary));
 }
 
 std::string bpe_to_json(const BpeVocabulary& vocabulary) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "train/files.h"
+
 namespace onestep::train {
 
 /// Two neighbours and what they become; ids of BpeVocabulary::tokens.
@@ -36,7 +38,7 @@ std::string bpe_to_json(const BpeVocabulary& vocabulary);
 std::string vocab_json_text(const BpeVocabulary& vocabulary);
 std::string merges_text(const BpeVocabulary& vocabulary);
 
-/// Writes the two into the folder, which is there. Throws IoError.
-void write_bpe_folder(const std::string& folder, const BpeVocabulary& vocabulary);
+/// Writes the two. Throws IoError.
+void write_bpe(NewFiles& files, const BpeVocabulary& vocabulary);
 
 }  // namespace onestep::train

@@ -49,6 +49,18 @@ OpenFile open_regular(const std::string& path, int flags) {
   return {fd, static_cast<uint64_t>(status.st_size)};
 }
 
+/// A device or pipe must not be replaced by a file.
+void check_replaceable(const fs::path& path) {
+  struct stat former {};
+  if (::stat(path.c_str(), &former) == 0) check_regular(path.string(), former.st_mode);
+}
+
+void rename_file(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  check<IoError>(!error, to.string(), ": cannot be written: ", error_reason(error.value()));
+}
+
 /// Deletes a file at the end of its scope unless it was kept.
 struct Unfinished {
   fs::path path;
@@ -186,8 +198,7 @@ fs::path temporary_path(const fs::path& path) {
 }
 
 void write_file(const fs::path& path, std::string_view text) {
-  struct stat former {};  // a device must not be replaced by a file
-  if (::stat(path.c_str(), &former) == 0) check_regular(path.string(), former.st_mode);
+  check_replaceable(path);
   const fs::path folder = path.parent_path();
   check<IoError>(folder.empty() || ::access(folder.c_str(), F_OK) == 0, path.string(),
                  ": cannot be written: there is no folder ", folder.string());
@@ -195,11 +206,42 @@ void write_file(const fs::path& path, std::string_view text) {
   OutputFile file(temporary.path.string());
   file.write(text);
   file.finish();
-  std::error_code error;
-  fs::rename(temporary.path, path, error);
-  check<IoError>(!error, path.string(), ": cannot be written: ", error_reason(error.value()));
+  rename_file(temporary.path, path);
   temporary.keep = true;
   sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+NewFiles::NewFiles(fs::path folder) : folder_(std::move(folder)), temporary_(temporary_path(folder_ / "new")) {
+  make_folders(folder_);
+  make_folders(temporary_);
+}
+
+NewFiles::~NewFiles() {
+  std::error_code ignored;
+  fs::remove_all(temporary_, ignored);
+}
+
+fs::path NewFiles::add(const std::string& name) {
+  check_replaceable(folder_ / name);
+  names_.push_back(name);
+  return temporary_ / name;
+}
+
+void NewFiles::add(const std::string& name, std::string_view text) {
+  OutputFile file(add(name).string());
+  file.write(text);
+  file.finish();
+}
+
+void NewFiles::finish() {
+  for (const std::string& name : names_) rename_file(temporary_ / name, folder_ / name);
+  sync_folder(folder_);
+}
+
+void make_folders(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  check<IoError>(!error, folder.string(), ": cannot be made: ", error_reason(error.value()));
 }
 
 void sync_folder(const fs::path& folder) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "train/hash.h"
 
@@ -75,6 +76,32 @@ void write_file(const std::filesystem::path& path, std::string_view text);
 
 /// `.NAME.tmp` in the folder of `path`: where what will be called NAME is made.
 std::filesystem::path temporary_path(const std::filesystem::path& path);
+
+/// Files of one folder that replace those of the same names all together or, when one cannot be written (a disk gets full), not
+/// at all: they are written into a folder `.new.tmp` in it and moved when all are there.
+class NewFiles {
+ public:
+  /// Makes the folder if there is none.
+  explicit NewFiles(std::filesystem::path folder);
+  /// Deletes what was not moved.
+  ~NewFiles();
+  NewFiles(const NewFiles&) = delete;
+  NewFiles& operator=(const NewFiles&) = delete;
+
+  /// Where to write what will be called `name`. Throws IoError for a name that is there and no regular file.
+  std::filesystem::path add(const std::string& name);
+  /// Writes all of a file.
+  void add(const std::string& name, std::string_view text);
+  /// Moves all to their place, in the order in which they were added, durably.
+  void finish();
+
+ private:
+  std::filesystem::path folder_, temporary_;
+  std::vector<std::string> names_;
+};
+
+/// Makes a folder and those above it, where they are not there yet. Throws IoError.
+void make_folders(const std::filesystem::path& folder);
 
 /// Makes the entries of a folder (new files, renames) durable.
 void sync_folder(const std::filesystem::path& folder);

@@ -215,6 +215,23 @@ Tensor take(TensorMap& tensors, const Expected& expected, const std::string& pat
   return expected.transposed ? contiguous(transpose(tensor, 0, 1)) : tensor;
 }
 
+bool is_gpt2_config(const std::string& path) {
+  try {
+    const Gpt2Config config(path);
+    return true;
+  } catch (const IoError&) {
+    return false;
+  }
+}
+
+/// An export replaces an earlier one: not a run, nor the model of another program.
+void check_replaces_gpt2(const fs::path& folder) {
+  const bool has_config = fs::exists(folder / kConfig);
+  if (!has_config && !fs::exists(folder / kModel)) return;
+  check<IoError>(has_config && is_gpt2_config((folder / kConfig).string()), (folder / (has_config ? kConfig : kModel)).string(),
+                 ": is not that of a GPT-2, and an export would replace it (name another folder)");
+}
+
 }  // namespace
 
 Gpt2 read_gpt2(const fs::path& folder, bool quiet) {
@@ -231,7 +248,7 @@ Gpt2 read_gpt2(const fs::path& folder, bool quiet) {
   return gpt2;
 }
 
-void write_gpt2(const fs::path& folder, const Gpt2& gpt2, bool quiet) {
+void write_gpt2(const fs::path& folder, const Gpt2& gpt2, const BpeVocabulary* tokenizer, bool quiet) {
   const NoGradGuard no_grad;
   const std::string config = write_config(gpt2.model).dump(2) + "\n";
   const TensorMap state(gpt2.state.begin(), gpt2.state.end());
@@ -242,11 +259,12 @@ void write_gpt2(const fs::path& folder, const Gpt2& gpt2, bool quiet) {
     const Tensor tensor = found == state.end() ? zeros(expected.shape) : found->second.to(DType::float32);
     tensors[expected.name] = expected.transposed ? transpose(tensor, 0, 1) : tensor;
   }
-  std::error_code error;
-  fs::create_directories(folder, error);
-  check<IoError>(!error, folder.string(), ": cannot be made: ", error.message());
-  write_safetensors((folder / kModel).string(), {tensors.begin(), tensors.end()}, {{"format", "pt"}}, quiet);
-  write_file(folder / kConfig, config);
+  check_replaces_gpt2(folder);
+  NewFiles files(folder);
+  files.add(kConfig, config);  // moved first: a model is never left without its config
+  write_safetensors(files.add(kModel).string(), {tensors.begin(), tensors.end()}, {{"format", "pt"}}, quiet);
+  if (tokenizer != nullptr) write_bpe(files, *tokenizer);
+  files.finish();
 }
 
 }  // namespace onestep::train

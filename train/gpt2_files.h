@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "nn/module.h"
+#include "train/bpe_files.h"
 #include "train/config.h"
 
 namespace onestep::train {
@@ -18,9 +19,11 @@ struct Gpt2 {
 /// have; no tensor is made that the file does not hold. Progress goes to stderr unless `quiet`.
 Gpt2 read_gpt2(const std::filesystem::path& folder, bool quiet = true);
 
-/// Writes the folder that GPT2LMHeadModel.from_pretrained reads; biases that the model lacks are written as zeros. Throws
-/// ConfigError for a model that is no GPT-2 (naming the key of the config) and IoError for files that cannot be written.
-/// Progress goes to stderr unless `quiet`.
-void write_gpt2(const std::filesystem::path& folder, const Gpt2& gpt2, bool quiet = true);
+/// Writes the folder that GPT2LMHeadModel.from_pretrained reads, with the tokenizer's files if there is one; biases that the
+/// model lacks are written as zeros. An earlier export is replaced whole or not at all. Throws ConfigError for a model that is
+/// no GPT-2 (naming the key of the config), and IoError for files that cannot be written or a folder that holds something else
+/// of these names. Progress goes to stderr unless `quiet`.
+void write_gpt2(const std::filesystem::path& folder, const Gpt2& gpt2, const BpeVocabulary* tokenizer = nullptr,
+                bool quiet = true);
 
 }  // namespace onestep::train

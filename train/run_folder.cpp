@@ -111,9 +111,7 @@ RunLock::RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {
 
 RunLock create_run(const fs::path& run, const Config& config, const Tokenizer* tokenizer) {
   set_aside(run);
-  std::error_code error;
-  fs::create_directories(run, error);
-  check<IoError>(!error, run.string(), ": cannot be made: ", error_reason(error.value()));
+  make_folders(run);
   RunLock lock(run);
   check<IoError>(is_unused(run), run.string(), ": another process has begun a run of this name");
   write_run_config(run, config, tokenizer);

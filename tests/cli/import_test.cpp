@@ -12,6 +12,7 @@
 
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;
+using onestep::testing::run_process;
 using onestep::testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
@@ -146,6 +147,45 @@ TEST_CASE("cli: what a new run is made of is never moved or deleted by it") {
              "--set", "train.init_from=" + from, "--out", run.string()},
             from, run.string());
   CHECK(fs::exists(run / "checkpoints/step-0"));
+}
+
+TEST_CASE("cli: an export replaces an earlier one, whole or not at all, and nothing else") {
+  const TemporaryFolder folder;
+  const auto path = [&](const char* name) { return (folder.path() / name).string(); };
+  const std::string run = path("run"), out = path("out"), model = "/model.safetensors";
+  REQUIRE(run_onestep({"import", kGpt2, "--out", run}).status == 0);
+  const auto refused = [&](const std::string& into, const std::string& file) {
+    const std::string before = read(file);
+    const ProcessResult result = run_onestep({"export", run, into});
+    CHECK(result.status == 2);
+    CHECK(result.err ==
+          "onestep: " + file + ": is not that of a GPT-2, and an export would replace it (name another folder)\n");
+    CHECK(read(file) == before);
+  };
+  refused(run, run + "/config.json");
+  refused(run + "/checkpoints/step-0", run + "/checkpoints/step-0" + model);
+  fs::create_directory(path("other"));
+  std::ofstream(path("other/config.json")) << R"({"model_type": "llama"})";
+  refused(path("other"), path("other/config.json"));
+
+  REQUIRE(run_onestep({"export", run, out}).status == 0);
+  std::ofstream(out + "/README.md") << "mine";
+  const std::string before = read(out + model), config = read(out + "/config.json");
+  fs::create_directory(path("larger"));
+  REQUIRE(run_onestep({"train", path("run/config.json"), "--quiet", "--out", path("larger"), "--set", "model.vocab_size=300",
+                       "--set", "data.kind=task", "--set", "data.task=copy", "--set", "train.steps=1"})
+              .status == 0);
+  const ProcessResult full = run_process(
+      {"sh", "-c", R"sh(ulimit -f 32; exec "$0" export "$1" "$2")sh", ONESTEP_BINARY_DIR "/onestep", path("larger"), out});
+  CHECK(full.status == 2);
+  CHECK(contains(full.err, "/model.safetensors: cannot be written: the file would be larger than the system allows"));
+  CHECK(read(out + model) == before);
+  CHECK(read(out + "/config.json") == config);
+  CHECK(std::distance(fs::directory_iterator(out), fs::directory_iterator()) == 3);
+  CHECK(run_onestep({"export", path("larger"), out}).status == 0);
+  CHECK(nlohmann::json::parse(read(out + "/config.json"))["vocab_size"] == 300);
+  CHECK(read(out + "/README.md") == "mine");
+  CHECK(std::distance(fs::directory_iterator(out), fs::directory_iterator()) == 3);
 }
 
 TEST_CASE("cli: a run without progress stops early and keeps its best checkpoint") {

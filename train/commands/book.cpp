@@ -42,9 +42,7 @@ int list(const std::vector<book::Section>& chosen) {
 
 /// Writes the pictures into `folder`, which is made if need be.
 int write_pictures(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  check<IoError>(!error, folder.string(), ": cannot be made: ", error.message());
+  make_folders(folder);
   for (const book::Picture& picture : book::pictures()) {
     const std::filesystem::path path = folder / (picture.name + ".svg");
     write_file(path, picture.svg);

@@ -24,10 +24,9 @@ int export_gpt2(const Options& options) {
   Gpt2 gpt2{config.model, found.checkpoint.trainer.model};
   for (const auto& [name, tensor] : gpt2.state)
     if (name == "transformer.wte.weight") gpt2.model.vocab_size = tensor.size(0);  // the config leaves it to the data
-  write_gpt2(folder, gpt2, options.quiet);
   const auto tokenizer = load_run_tokenizer(run);
   const auto* const bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get());
-  if (bpe != nullptr) write_bpe_folder(folder, bpe->vocabulary());
+  write_gpt2(folder, gpt2, bpe == nullptr ? nullptr : &bpe->vocabulary(), options.quiet);
   std::cout << "tokenizer    "
             << (bpe != nullptr         ? "bpe, in vocab.json and merges.txt"
                 : tokenizer != nullptr ? tokenizer->kind() + ": not written (GPT-2's files are for bpe)"

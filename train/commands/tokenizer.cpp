@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <charconv>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -17,8 +16,6 @@
 
 namespace onestep::train::commands {
 namespace {
-
-namespace fs = std::filesystem;
 
 const std::string kStandardInput = "-";
 
@@ -130,10 +127,9 @@ int train(const Options& options) {
   }
   LongWork progress("learning merges", options.vocab_size, "tokens", options.quiet);
   const BpeVocabulary vocabulary = trainer.train(options.vocab_size, [&](int64_t merges) { progress.show(256 + merges); });
-  std::error_code error;
-  fs::create_directories(options.out, error);
-  check<IoError>(!error, options.out, ": cannot be made: ", error.message());
-  write_bpe_folder(options.out, vocabulary);
+  NewFiles files(options.out);
+  write_bpe(files, vocabulary);
+  files.finish();
   const auto size = static_cast<int64_t>(vocabulary.tokens.size());
   std::cout << "tokens       " << grouped(static_cast<double>(size))
             << (size < options.vocab_size ? " (no other pair occurs twice)" : "") << '\n'
