@@ -296,6 +296,11 @@ const std::string& Trainer::data_hash() {
   return *data_hash_;
 }
 
+void Trainer::check_data(const TrainerState& saved) {
+  check<ConfigError>(saved.data_hash == data_hash(), "the data is not what the run was started with: its hash is ", data_hash(),
+                     ", was ", saved.data_hash, " (bring back the data, or start a new run)");
+}
+
 TrainerState Trainer::state() {
   return {.step = steps_done_,
           .sequences = steps_done_ * sequences_per_step(),
@@ -309,8 +314,7 @@ TrainerState Trainer::state() {
 void Trainer::load_state(const TrainerState& state) {
   communicator().on_root([&] {
     check_trained_with(state.config, config_, "");
-    check<ConfigError>(state.data_hash == data_hash(), "the data is not what the run was started with: its hash is ",
-                       data_hash(), ", was ", state.data_hash, " (bring back the data, or start a new run)");
+    check_data(state);
     check<ConfigError>(state.sequences / sequences_per_step() == state.step && state.sequences % sequences_per_step() == 0,
                        "after ", state.step, " steps of ", sequences_per_step(), " sequences it claims to have seen ",
                        state.sequences);

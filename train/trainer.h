@@ -111,6 +111,9 @@ class Trainer {
   /// then.
   void load_state(const TrainerState& state);
 
+  /// Throws ConfigError unless the data is that of the run that was saved.
+  void check_data(const TrainerState& saved);
+
   const Config& config() const { return config_; }
   LanguageModel& model() { return *model_; }
   const Data& data() const { return *data_; }

@@ -116,6 +116,20 @@ TEST_CASE("resume: a config that was edited by hand is refused by key and a text
   CHECK(heads.status == 2);
   CHECK(heads.err == "onestep: " + config +
                          ": /model/num_heads: is 4, the checkpoint was trained with 2 (put it back, or train a new run)\n");
+  const ProcessResult split = with("\"val_fraction\": 0.1", "\"val_fraction\": 0.2", {"eval", run.string()});
+  CHECK(split.status == 2);
+  CHECK(split.err ==
+        "onestep: " + config +
+            ": /data/val_fraction: is 0.2, the checkpoint was trained with 0.1 (put it back, or train a new run)\n");
+  const ProcessResult other = with("a.txt", "c.txt", {"eval", run.string()});
+  CHECK(other.status == 2);
+  CHECK(other.err.starts_with("onestep: " + (run / "checkpoints/step-2").string() +
+                              ": cannot be evaluated: the data is not what the run was started with: its hash is "));
+  const ProcessResult report = with("a.txt", "c.txt", {"report", run.string()});
+  CHECK(report.status == 0);
+  CHECK(contains(report.err, "onestep: report: without parameters and attention: "));
+  CHECK(contains(report.err, "the data is not what the run was started with"));
+  CHECK(with("a.txt", "c.txt", {"eval", run.string(), "--data", text.string()}).status == 0);
   fs::rename(text, moved);
   const ProcessResult gone = run_onestep(resume, cache);
   CHECK(gone.status == 2);

@@ -26,7 +26,7 @@ struct Result {
 Result evaluate_held_out(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, const FoundCheckpoint& found,
                          bool quiet) {
   Trainer trainer(config, std::move(tokenizer), quiet);
-  load_model(trainer.model(), found);
+  load_trained(trainer, found);
   LongWork progress("evaluating", config.train.eval_batches, "batches", quiet);
   int64_t done = 0;
   return {trainer.evaluate([&] { return progress.show(done++), false; }), trainer.data().evaluates_on()};

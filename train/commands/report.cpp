@@ -19,10 +19,10 @@ struct Options {
 };
 
 /// The trained model with its data; null, with a note on stderr, where one of them is gone.
-std::unique_ptr<Trainer> load_trained(const std::filesystem::path& run, const Config& config) {
+std::unique_ptr<Trainer> load_run(const std::filesystem::path& run, const Config& config) {
   try {
     auto trainer = std::make_unique<Trainer>(config, load_run_tokenizer(run));
-    load_model(trainer->model(), choose_checkpoint(run, config, "last"));
+    load_trained(*trainer, choose_checkpoint(run, config, "last"));
     return trainer;
   } catch (const Error& error) {
     std::cerr << "onestep: report: without parameters and attention: " << escaped(error.what()) << '\n';
@@ -34,7 +34,7 @@ int write_report(const Options& options) {
   std::vector<ReportRun> runs;
   for (const std::string& name : options.runs) {
     const std::filesystem::path run = run_path(name);
-    const std::unique_ptr<Trainer> trainer = load_trained(run, load_run_config(run));
+    const std::unique_ptr<Trainer> trainer = load_run(run, load_run_config(run));
     runs.push_back(read_report_run(run, trainer.get()));
   }
   std::filesystem::path out = options.out;

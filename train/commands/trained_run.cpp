@@ -14,8 +14,17 @@ FoundCheckpoint choose_checkpoint(const std::filesystem::path& run, const Config
   FoundCheckpoint found = find_checkpoint(run, which);
   for (const auto& [_, reason] : found.damaged)
     std::cerr << "onestep: " << escaped(reason) << " (an older checkpoint is taken)\n";
-  check_trained_with(found.checkpoint.trainer.config, config, "model");
+  check_trained_with(found.checkpoint.trainer.config, config, "");
   return found;
+}
+
+void load_trained(Trainer& trainer, const FoundCheckpoint& found) {
+  try {
+    trainer.check_data(found.checkpoint.trainer);
+  } catch (const ConfigError& error) {
+    throw ConfigError(found.folder.string() + ": cannot be evaluated: " + error.what());
+  }
+  load_model(trainer.model(), found);
 }
 
 std::unique_ptr<LanguageModel> make_trained_model(const Config& config, int64_t vocab_size, const FoundCheckpoint& found,

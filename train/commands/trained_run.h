@@ -13,9 +13,12 @@ namespace onestep::train::commands {
 /// Adds `--checkpoint last, best or step-N`; `which` holds the default.
 void add_checkpoint_option(CLI::App& command, std::string& which);
 
-/// find_checkpoint; says on stderr which newer ones are damaged. Throws ConfigError if the config, that of the run, describes
-/// another model than was trained.
+/// find_checkpoint; says on stderr which newer ones are damaged. Throws ConfigError if the config, that of the run, was changed
+/// where it may not change.
 FoundCheckpoint choose_checkpoint(const std::filesystem::path& run, const Config& config, const std::string& which);
+
+/// Gives the trainer of the run the parameters of a checkpoint. Throws ConfigError if its data is not what was trained on.
+void load_trained(Trainer& trainer, const FoundCheckpoint& found);
 
 /// The model of a config with the parameters of a checkpoint, without its data. `generator` must outlive it. Throws IoError.
 std::unique_ptr<LanguageModel> make_trained_model(const Config& config, int64_t vocab_size, const FoundCheckpoint& found,
