@@ -166,7 +166,9 @@ std::vector<Field> data_fields() {
           .only(kind, {"text"}),
       field("data.tokenizer_path", in, &D::tokenizer_path,
             "folder with vocab.json and merges.txt (or encoder.json and vocab.bpe): GPT-2's, or one that `onestep tokenizer "
-            "train` has written; or a run with such a tokenizer")
+            "train` has written; or a run with such a tokenizer. Where a run goes on, or starts from another, the vocabulary "
+            "must be "
+            "that of the run")
           .only("data.tokenizer", {"bpe"})
           .needed("data.tokenizer", {"bpe"})
           .changeable(),

@@ -233,6 +233,23 @@ TEST_CASE("cli: a run's byte-pair encoding goes with it into a run that trains i
   CHECK(other.err == "onestep: --set data.tokenizer=byte: /data/tokenizer: must be bpe, that of " + path("first") +
                          ": got byte (leave it out)\n");
 
+  // The text is read with the run's own vocabulary: a path to another one is refused, not passed over.
+  REQUIRE(run_onestep({"tokenizer", "train", text, "--vocab-size", "300", "--quiet", "--out", path("small")}).status == 0);
+  for (const char* name : {"small", "none"}) {
+    const std::string set = "data.tokenizer_path=" + path(name), reason = ", with which the text is read: " + path(name);
+    const ProcessResult start = train(path("x"), {"train.init_from=" + path("first"), "data.tokenizer=bpe", set});
+    CHECK(start.status == 2);
+    CHECK(contains(start.err,
+                   "onestep: --set " + set + ": /data/tokenizer_path: must have the tokenizer of " + path("first") + reason));
+    const ProcessResult resumed = run_onestep({"train", "--resume", path("second"), "--set", set});
+    CHECK(resumed.status == 2);
+    CHECK(contains(resumed.err,
+                   "onestep: --set " + set + ": /data/tokenizer_path: must have the tokenizer of " + path("second") + reason));
+    CHECK_FALSE(contains(read(folder.path() / "second/config.json"), path(name)));
+  }
+  CHECK(train(path("x"), {"train.init_from=" + path("first"), "data.tokenizer=bpe", "data.tokenizer_path=" + bpe}).status == 0);
+  CHECK(run_onestep({"train", "--resume", path("second"), "--set", "data.tokenizer_path=" + bpe}).status == 0);
+
   CHECK(train(path("third"), {"data.tokenizer=bpe", "data.tokenizer_path=" + path("first")}).status == 0);
   CHECK(same_tokenizer("third/tokenizer.json"));
   CHECK(train(path("bytes"), {"data.tokenizer=byte"}).status == 0);

@@ -1,5 +1,6 @@
 #pragma once
 // train.init_from: a run that starts from the parameters of another one and reads text with its tokenizer.
+#include <filesystem>
 #include <memory>
 
 #include "train/checkpoint.h"
@@ -14,5 +15,9 @@ FoundCheckpoint find_start(const Config& config);
 /// The tokenizer of the run train.init_from for a config of kind text (null for others), which is made to name it. Throws
 /// ConfigError for one that names another.
 std::shared_ptr<const Tokenizer> take_tokenizer(Config& config);
+
+/// Throws ConfigError unless data.tokenizer_path has the vocabulary of `tokenizer`, that of the run `from`, with which the text
+/// is read in any case.
+void check_tokenizer_path(const Config& config, const Tokenizer& tokenizer, const std::filesystem::path& from);
 
 }  // namespace onestep::train::commands

@@ -198,6 +198,8 @@ std::unique_ptr<Trainer> make_resumed_trainer(const Options& options, const fs::
   auto tokenizer = load_run_tokenizer(run);
   // Killed before it wrote its tokenizer, the run would make another one of its text.
   if (tokenizer == nullptr && !config.train.init_from.empty()) tokenizer = take_tokenizer(config);
+  const bool other_path = config.origin.sets.contains("/data/tokenizer_path");
+  if (tokenizer != nullptr && other_path) check_tokenizer_path(config, *tokenizer, run);
   return std::make_unique<Trainer>(config, tokenizer, quiet, ranks);
 }
 
