@@ -234,7 +234,8 @@ std::vector<Field> schedule_fields() {
             "step_size steps")
           .one_of({"constant", "linear", "cosine", "wsd", "step"}),
       field("schedule.warmup_steps", in, &S::warmup_steps, "steps of linear rise to lr").range(0, kMaxSteps),
-      field("schedule.decay_steps", in, &S::decay_steps, "step from which on min_lr is used")
+      field("schedule.decay_steps", in, &S::decay_steps,
+            "step from which on min_lr is used, also when a run goes on for more steps than were planned")
           .range(1, kMaxSteps)
           .only(kind, {"linear", "cosine", "wsd"})
           .defaults_to("train.steps"),

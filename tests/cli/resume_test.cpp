@@ -172,6 +172,21 @@ TEST_CASE("resume: a run without a checkpoint starts again from the parameters a
                         ": holds no checkpoint (train it first: onestep train CONFIG --out " + path("base") + ")\n");
 }
 
+TEST_CASE("resume: steps behind the end of the schedule are told what they are worth") {
+  const TemporaryFolder folder;
+  const std::string config = (folder.path() / "config.json").string(), run = (folder.path() / "run").string();
+  std::ofstream(config) << "{" + kModel + ", " + kText +
+                               R"(, "train": {"steps": 4}, "schedule": {"kind": "cosine", "min_lr": 1e-5}})";
+  REQUIRE(run_onestep({"train", config, "--quiet", "--out", run}).status == 0);
+  const auto go_on = [&](const std::string& steps) {
+    return run_onestep({"train", "--resume", run, "--set", "train.steps=" + steps}).err;
+  };
+  CHECK_FALSE(contains(go_on("4"), "schedule"));
+  CHECK(contains(go_on("6"),
+                 run + ": the schedule ends at step 4: those after it have the learning rate 0.00001 (schedule.min_lr)\n"));
+  CHECK(metrics(run)[5]["lr"] == 1e-5);
+}
+
 TEST_CASE("resume: a damaged checkpoint is passed over aloud and kept aside") {
   const StoppedRun run("{" + kModel + ", " + kText + ", " + kTrain + "}");
   CHECK(run.stop_with(SIGINT, 20).status == 130);

@@ -13,6 +13,7 @@
 #include "autograd/profiler.h"
 #include "train/commands/commands.h"
 #include "train/commands/init_from.h"
+#include "train/config_fields.h"
 #include "train/files.h"
 #include "train/machine.h"
 #include "train/mpi/ranks.h"
@@ -262,6 +263,15 @@ bool is_done(const Trainer& trainer, const RunState& state, const fs::path& run)
   return false;
 }
 
+/// Says what steps behind the end of the schedule are worth: that stays where it was planned when steps are added.
+void say_schedule_end(const Config& config, const fs::path& run) {
+  const bool ends = holds(find_field("schedule.decay_steps")->when, config),
+             added = config.origin.sets.contains("/train/steps");
+  if (!ends || !added || config.train.steps <= config.schedule.decay_steps) return;
+  std::cerr << run.string() << ": the schedule ends at step " << count(config.schedule.decay_steps)
+            << ": those after it have the learning rate " << to_json(config.schedule.min_lr) << " (schedule.min_lr)\n";
+}
+
 /// The root's state, everywhere.
 RunState broadcast_state(Communicator& ranks, RunState state) {
   static_assert(std::is_trivially_copyable_v<RunState>);
@@ -285,6 +295,7 @@ int resume_run(const Options& options, const std::shared_ptr<Communicator>& rank
   bool done = false;
   ranks->on_root([&] {
     done = is_done(trainer, state, run);
+    if (!done && !quiet) say_schedule_end(trainer.config(), run);
     write_run_config(run, trainer.config(), trainer.data().tokenizer());
   });
   return ranks->any(done) ? 0 : train_run(trainer, run, state, options);
