@@ -17,6 +17,7 @@ namespace onestep::train {
 struct BestEvaluation {
   int64_t step = 0;  ///< Updates done before it.
   double val_loss = 0;
+  bool operator==(const BestEvaluation&) const = default;
 };
 
 /// Where a run stands, beside its trainer.
@@ -24,6 +25,9 @@ struct RunState {
   double seconds = 0;                          ///< Spent training so far.
   std::optional<BestEvaluation> best = {};     ///< None before the first evaluation.
   std::optional<StepMetrics> unfinished = {};  ///< The last step, where an interrupt cut its evaluation short.
+  /// The best of the evaluations that eval_every asked for, on which early stopping goes: a run of fewer steps ended with one
+  /// more, which a run that goes on would not have had.
+  std::optional<BestEvaluation> best_due = {};
 };
 
 /// What a checkpoint holds.

@@ -85,8 +85,11 @@ class RunLoop {
     outcome_.evaluation = evaluation;
     metrics.val_loss = evaluation.loss;
     metrics.val_accuracy = evaluation.accuracy;
-    if (state_.best && state_.best->val_loss <= evaluation.loss) return false;
-    state_.best = {trainer_.steps_done(), evaluation.loss};
+    const auto improves = [&](const std::optional<BestEvaluation>& best) { return !best || evaluation.loss < best->val_loss; };
+    const BestEvaluation now{trainer_.steps_done(), evaluation.loss};
+    if (is_due(plan_.eval_every) && improves(state_.best_due)) state_.best_due = now;
+    if (!improves(state_.best)) return false;
+    state_.best = now;
     return true;
   }
 
@@ -150,8 +153,8 @@ class RunLoop {
 
 bool stops_early(const TrainConfig& plan, int64_t steps_done, const RunState& state) {
   const bool wanted = plan.early_stop_patience > 0 && plan.eval_every > 0;
-  return wanted && state.best && !state.unfinished &&
-         (steps_done - state.best->step) / plan.eval_every >= plan.early_stop_patience;
+  return wanted && state.best_due && !state.unfinished &&
+         (steps_done - state.best_due->step) / plan.eval_every >= plan.early_stop_patience;
 }
 
 Outcome run_steps(Trainer& trainer, const fs::path& folder, RunState state, const Stopped& stopped, bool quiet) {

@@ -128,15 +128,17 @@ std::string state_json(const Checkpoint& checkpoint, const FileStamps& files) {
   const TrainerState& trainer = checkpoint.trainer;
   ordered_json stamps = ordered_json::object();
   for (const auto& [name, stamp] : files) stamps[name] = {{"bytes", stamp.bytes}, {"xxh3_128", stamp.hash}};
-  const ordered_json state{{"format", kFormat},
-                           {"step", trainer.step},
-                           {"seconds", checkpoint.run.seconds},
-                           {"config", trainer.config},
-                           {"data", {{"sequences", trainer.sequences}, {"xxh3_128", trainer.data_hash}}},
-                           {"generator", trainer.generator},
-                           {"best", to_json(checkpoint.run.best)},
-                           {"unfinished", to_json(checkpoint.run.unfinished)},
-                           {"files", stamps}};
+  ordered_json state{{"format", kFormat},
+                     {"step", trainer.step},
+                     {"seconds", checkpoint.run.seconds},
+                     {"config", trainer.config},
+                     {"data", {{"sequences", trainer.sequences}, {"xxh3_128", trainer.data_hash}}},
+                     {"generator", trainer.generator},
+                     {"best", to_json(checkpoint.run.best)},
+                     {"best_due", to_json(checkpoint.run.best_due)},
+                     {"unfinished", to_json(checkpoint.run.unfinished)},
+                     {"files", stamps}};
+  if (checkpoint.run.best_due == checkpoint.run.best) state.erase("best_due");
   std::string text = state.dump(2);
   text.resize(text.size() - 2);  // "\n}" comes with the trailer
   return text + trailer(text);
@@ -147,7 +149,11 @@ StateFile read_state_file(const std::string& path) {
   const Entry state{root, path};
   state.require(root.is_object() && root.contains("format") && root["format"] == kFormat, "is not of the format ",
                 quote(kFormat));
-  state.check_keys({"format", "step", "seconds", "config", "data", "generator", "best", "unfinished", "files", "xxh3_128"});
+  std::vector<std::string> keys{"format",    "step", "seconds",    "config", "data",
+                                "generator", "best", "unfinished", "files",  "xxh3_128"};
+  const bool has_best_due = root.contains("best_due");
+  if (has_best_due) keys.emplace_back("best_due");
+  state.check_keys(keys);
   const Entry data = state["data"];
   data.check_keys({"sequences", "xxh3_128"});
   StateFile file;
@@ -160,6 +166,7 @@ StateFile read_state_file(const std::string& path) {
   file.checkpoint.run.seconds = state["seconds"].number();
   state["seconds"].require(file.checkpoint.run.seconds >= 0, "must not be negative: got ", file.checkpoint.run.seconds);
   file.checkpoint.run.best = read_best(state["best"], trainer.step);
+  file.checkpoint.run.best_due = read_best(state[has_best_due ? "best_due" : "best"], trainer.step);
   file.checkpoint.run.unfinished = read_unfinished(state["unfinished"], trainer.step);
   file.files = read_stamps(state["files"]);
   return file;

@@ -187,6 +187,30 @@ TEST_CASE("resume: steps behind the end of the schedule are told what they are w
   CHECK(metrics(run)[5]["lr"] == 1e-5);
 }
 
+TEST_CASE("resume: the evaluation at the end of a run of fewer steps does not count for early stopping") {
+  const TemporaryFolder folder;
+  const std::string config = (folder.path() / "config.json").string();
+  std::ofstream(config) << "{" + kModel + ", " + kText + R"(, "optimizer": {"lr": 0.02},
+    "train": {"steps": 300, "eval_every": 10, "eval_batches": 4, "early_stop_patience": 3}})";
+  const fs::path whole = folder.path() / "whole", longer = folder.path() / "longer";
+  const ProcessResult uninterrupted = run_onestep({"train", config, "--quiet", "--out", whole.string()});
+  REQUIRE(contains(uninterrupted.out, "stopped      early"));
+  const size_t steps = metrics_lines(whole).size();
+  REQUIRE((steps > 20 && steps < 300));
+  REQUIRE(run_onestep({"train", config, "--quiet", "--out", longer.string(), "--set", "train.steps=3"}).status == 0);
+  const json first = json::parse(read(longer / "checkpoints/step-3/state.json"));
+  CHECK(first["best"]["step"] == 3);
+  CHECK(first["best_due"].is_null());
+  const auto go_on = [&](size_t to) {
+    return run_onestep({"train", "--resume", longer.string(), "--quiet", "--set", "train.steps=" + std::to_string(to)});
+  };
+  CHECK(go_on(steps - 4).status == 0);
+  CHECK(contains(go_on(300).out, "stopped      early"));
+  CHECK(metrics_lines(longer).size() == steps);
+  const std::string last = "checkpoints/step-" + std::to_string(steps) + "/model.safetensors";
+  CHECK(read(longer / last) == read(whole / last));
+}
+
 TEST_CASE("resume: a damaged checkpoint is passed over aloud and kept aside") {
   const StoppedRun run("{" + kModel + ", " + kText + ", " + kTrain + "}");
   CHECK(run.stop_with(SIGINT, 20).status == 130);

@@ -17,7 +17,7 @@ std::string good_text() {
   checkpoint.trainer.data_hash = train::hash_of("data");
   checkpoint.trainer.generator = "mt19937";
   checkpoint.run.seconds = 0.5;
-  checkpoint.run.best = train::BestEvaluation{2, 1.25};
+  checkpoint.run.best = checkpoint.run.best_due = train::BestEvaluation{2, 1.25};
   checkpoint.run.unfinished =
       train::StepMetrics{.step = 2, .loss = 2.5, .lr = 0.25, .grad_norm = 4.5, .tokens_per_second = 1000, .seconds = 0.125};
   return state_json(checkpoint,

@@ -22,7 +22,7 @@ std::string good_text() {
   checkpoint.trainer.data_hash = hash_of("data");
   checkpoint.trainer.generator = "mt19937";
   checkpoint.run.seconds = 0.1;
-  checkpoint.run.best = BestEvaluation{2, 1.25};
+  checkpoint.run.best = checkpoint.run.best_due = BestEvaluation{2, 1.25};
   return state_json(checkpoint, {{"model.safetensors", {8, hash_of("m")}}, {"optimizer.safetensors", {9, hash_of("o")}}});
 }
 
@@ -69,6 +69,21 @@ TEST_CASE("state file: what is written is read back") {
   CHECK(state.files.at("optimizer.safetensors") == FileStamp{9, hash_of("o")});
 }
 
+TEST_CASE("state file: the best evaluation that was due is another one than the best or left out") {
+  const auto read_back = [](const std::string& text) {
+    const TemporaryFolder folder;
+    const std::string path = (folder.path() / "state.json").string();
+    std::ofstream(path, std::ios::binary) << text;
+    return read_state_file(path).checkpoint.run;
+  };
+  CHECK(good_text().find("best_due") == std::string::npos);
+  CHECK(read_back(good_text()).best_due == BestEvaluation{2, 1.25});
+  CHECK_FALSE(read_back(crafted("\"unfinished\"", "\"best_due\": null, \"unfinished\"")).best_due.has_value());
+  const std::string other = crafted("\"unfinished\"", "\"best_due\": {\"step\": 1, \"val_loss\": 2}, \"unfinished\"");
+  CHECK(read_back(other).best_due == BestEvaluation{1, 2});
+  CHECK(read_back(other).best == BestEvaluation{2, 1.25});
+}
+
 TEST_CASE("state file: a crafted one is refused with the field and the rule") {
   REQUIRE(refusal(crafted("\"step\": 3", "\"step\": 3")) == "");
   const auto refused = [](const std::string& from, const std::string& to, const std::string& message) {
@@ -87,6 +102,8 @@ TEST_CASE("state file: a crafted one is refused with the field and the rule") {
   refused("\"seconds\": 0.1", "\"seconds\": \"long\"", ": /seconds: must be a number: got \"long\"");
   refused("\"mt19937\"", "null", ": /generator: must be a string: got null");
   refused(hash_of("data"), "abc", ": /data/xxh3_128: must be 32 hexadecimal digits: got \"abc\"");
+  refused("\"unfinished\"", "\"best_due\": {\"step\": 4, \"val_loss\": 1}, \"unfinished\"",
+          ": /best_due/step: comes after the checkpoint's own step 3: got 4");
   refused("\"best\": {", "\"best\": 1, \"other\": {", ": /other: unknown key");
   refused("\"val_loss\": 1.25", "\"val_loss\": true", ": /best/val_loss: must be a number: got true");
   refused("\"unfinished\": null", "\"unfinished\": []", ": /unfinished: must be an object: got []");
