@@ -52,6 +52,41 @@ TEST_CASE("resume: SIGINT saves and exits 130 and the run goes on to the bit for
   }
 }
 
+TEST_CASE("resume: a terminal that is closed saves the run like SIGTERM, unless it was started with nohup") {
+  const StoppedRun run("{" + kModel + ", " + kText + ", " + kTrain + "}");
+  for (const int signal : {SIGTERM, SIGHUP}) CHECK(run.stop_with(signal, run.lines() + 3).status == 130);
+  run.check_ends_as_uninterrupted();
+
+  const TemporaryFolder folder;
+  const fs::path other = folder.path() / "run";
+  std::ofstream(folder.path() / "config.json") << "{" + kModel + ", " + kText + ", " + kTrain + "}";
+  const Process training({"sh", "-c", R"(trap '' HUP; exec "$0" "$@")", kProgram, "train",
+                          (folder.path() / "config.json").string(), "--quiet", "--out", other.string(), "--set",
+                          "train.steps=1000000"});
+  const auto wait_for = [&](size_t lines) {
+    while (metrics_lines(other).size() < lines && !has_ended(training.pid()))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  wait_for(3);
+  ::kill(training.pid(), SIGHUP);
+  wait_for(metrics_lines(other).size() + 20);
+  CHECK_FALSE(has_ended(training.pid()));
+  ::kill(training.pid(), SIGINT);
+  CHECK(training.wait().status == 130);
+}
+
+TEST_CASE("resume: a run whose progress nobody reads any more goes on and saves") {
+  const TemporaryFolder folder;
+  const std::string config = (folder.path() / "config.json").string(), run = (folder.path() / "run").string();
+  std::ofstream(config) << "{" + kModel + ", " + kText + R"(, "train": {"steps": 60, "eval_every": 1, "eval_batches": 1}})";
+  const ProcessResult result = run_process({"sh", "-c", R"("$0" train "$1" --out "$2" 2>&1 | head -2)", kProgram, config, run});
+  CHECK(result.err == "");
+  CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 2);
+  CHECK(metrics_lines(run).size() == 60);
+  CHECK(fs::exists(run + "/checkpoints/step-60"));
+  CHECK(fs::exists(run + "/report.html"));
+}
+
 TEST_CASE("resume: an evaluation cut short is left to the resumed run") {
   const StoppedRun run("{" + kModel + ", " + kText + R"(, "train": {"eval_every": 1, "eval_batches": 1000000}})");
   CHECK(run.stop_with(SIGINT, 0).status == 130);

@@ -38,7 +38,8 @@ constexpr int kDiverged = 1, kInterrupted = 130;
 
 volatile std::sig_atomic_t interrupted = 0, silent = 0;
 
-/// The first SIGINT or SIGTERM finishes the step and saves; a second one ends the program at once.
+/// The first signal finishes the step and saves; a second SIGINT or SIGTERM ends the program at once. A terminal that is closed
+/// may send SIGHUP twice.
 void on_signal(int) {
   interrupted = 1;
   constexpr std::string_view kSentence =
@@ -48,6 +49,12 @@ void on_signal(int) {
   }
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+}
+
+void catch_signals() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // nohup
 }
 
 std::string count(int64_t n) { return grouped(static_cast<double>(n)); }
@@ -120,6 +127,7 @@ void write_summary(Trainer& trainer, const fs::path& run) {
 int train_run(Trainer& trainer, const fs::path& run, RunState state, const Options& options) {
   Communicator& ranks = trainer.communicator();
   const bool quiet = options.quiet || !ranks.is_root();
+  const auto on_pipe = std::signal(SIGPIPE, SIG_IGN);  // who reads the progress may go away: the run goes on without it
   if (!quiet) {
     std::cerr << trainer.data().describe() << "\ntraining " << count(trainer.model().num_parameters()) << " parameters for "
               << count(trainer.config().train.steps - trainer.steps_done()) << " steps of " << count(trainer.tokens_per_step())
@@ -127,8 +135,7 @@ int train_run(Trainer& trainer, const fs::path& run, RunState state, const Optio
     if (ranks.size() > 1) print_ranks(trainer.config().distributed, ranks.size());
   }
   silent = quiet ? 1 : 0;
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
+  catch_signals();
   std::optional<Profiler> profiler;
   if (options.profile && ranks.is_root()) profiler.emplace();
   const Outcome outcome = run_steps(
@@ -138,6 +145,7 @@ int train_run(Trainer& trainer, const fs::path& run, RunState state, const Optio
   if (ranks.is_root()) {
     write_summary(trainer, run);
     write_file(run / "report.html", report_html({read_report_run(run, &trainer)}));
+    std::signal(SIGPIPE, on_pipe);  // all is saved
     print_summary(trainer, outcome, peaks, run);
     std::cout << profile;
   }
