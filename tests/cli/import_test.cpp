@@ -125,6 +125,16 @@ TEST_CASE("cli: import and init_from refuse what does not fit with one sentence"
   CHECK(contains(small.err, ": /model/vocab_size: must be at least 62, the vocabulary of the data: got 61"));
 }
 
+TEST_CASE("cli: an imported run has the whole name of its folder") {
+  const TemporaryFolder folder;
+  fs::create_directory(folder.path() / "exp");
+  fs::copy(kGpt2, folder.path() / "exp/gpt2-v1.5");
+  CHECK(run_onestep({"import", "exp/gpt2-v1.5/", "--quiet"}, {.directory = folder.path()}).status == 0);
+  CHECK(fs::exists(folder.path() / "runs/gpt2-v1.5/checkpoints/step-0"));
+  CHECK(run_onestep({"import", ".", "--quiet"}, {.directory = folder.path() / "exp/gpt2-v1.5"}).status == 0);
+  CHECK(fs::exists(folder.path() / "exp/gpt2-v1.5/runs/gpt2-v1.5/checkpoints/step-0"));
+}
+
 TEST_CASE("cli: what a new run is made of is never moved or deleted by it") {
   const TemporaryFolder folder;
   const fs::path gpt2 = folder.path() / "runs/gpt2", run = folder.path() / "runs/run";

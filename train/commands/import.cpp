@@ -27,9 +27,14 @@ std::unique_ptr<BpeTokenizer> read_tokenizer(const std::filesystem::path& folder
   return tokenizer;
 }
 
+/// runs/NAME, NAME being all of the folder's, which may hold dots (gpt2-v1.5).
+std::filesystem::path default_run(const std::filesystem::path& folder) {
+  return std::filesystem::path("runs") / run_path(std::filesystem::absolute(folder).string()).filename();
+}
+
 int import_gpt2(const Options& options) {
   const std::filesystem::path folder = run_path(options.folder);
-  const std::filesystem::path run = options.out.empty() ? default_run_folder(folder.string()) : run_path(options.out);
+  const std::filesystem::path run = options.out.empty() ? default_run(folder) : run_path(options.out);
   check_stays(folder, run);
   Gpt2 gpt2 = read_gpt2(folder, options.quiet);
   Config config;
