@@ -1,11 +1,13 @@
 // `onestep generate` from outside.
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "train/hash.h"
 
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;
@@ -31,6 +33,12 @@ std::string generated(const std::string& run, std::vector<std::string> arguments
   CHECK(result.status == 0);
   CHECK(result.err == "");
   return result.out;
+}
+
+std::string read(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
 }
 
 std::vector<nlohmann::json> lines_of(const std::string& text) {
@@ -134,4 +142,28 @@ TEST_CASE("cli: generate refuses what is no run and a text outside the vocabular
   CHECK(result.status == 2);
   CHECK(result.err.starts_with("onestep: --prompt: "));
   CHECK(result.err.find("trip") != std::string::npos);
+}
+
+TEST_CASE("cli: a run that claims a larger model than its checkpoint holds is refused before one is made") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "sentence", {"train.steps=1", "model.attention=fused_qkv"});
+  const std::string config = run + "/config.json", state = run + "/checkpoints/step-1/state.json";
+  const auto replace = [](const std::string& path, const std::string& from, const std::string& to) {
+    std::string text = read(path);
+    const size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    std::ofstream(path) << text.replace(at, from.size(), to);
+  };
+  const std::string context = std::to_string(nlohmann::json::parse(read(config))["model"]["context_length"].get<int>());
+  replace(config, "\"context_length\": " + context, "\"context_length\": 1000000");
+  replace(state, "\"model.context_length\": \"" + context + "\"", "\"model.context_length\": \"1000000\"");
+  std::string text = read(state);
+  text.resize(text.rfind(",\n  \"xxh3_128\""));
+  std::ofstream(state) << text << ",\n  \"xxh3_128\": \"" << onestep::train::hash_of(text) << "\"\n}\n";
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"generate", run, "--prompt", "Your", "--tokens", "1"}, {"eval", run}}) {
+    const ProcessResult result = run_onestep(command);
+    CHECK(result.status == 2);
+    CHECK(result.err.starts_with("onestep: " + run + "/checkpoints/step-1/model.safetensors: does not fit the config: holds "));
+  }
 }

@@ -33,21 +33,13 @@ struct LoadedRun {
   std::shared_ptr<const Tokenizer> tokenizer;
 };
 
-/// Rows of the token embedding in a checkpoint.
-int64_t vocabulary(const FoundCheckpoint& found) {
-  for (const auto& [name, tensor] : found.checkpoint.trainer.model)
-    if ((name == "tok_emb.weight" || name == "transformer.wte.weight") && tensor.dim() == 2) return tensor.size(0);
-  fail<IoError>((found.folder / "model.safetensors").string(),
-                ": has no token embedding (tok_emb.weight or transformer.wte.weight)");
-}
-
 std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& which) {
   auto loaded = std::make_unique<LoadedRun>();
   const std::filesystem::path run = run_path(name);
   const Config config = load_run_config(run);
   const FoundCheckpoint found = choose_checkpoint(run, config, which);
   loaded->tokenizer = load_run_tokenizer(run);
-  loaded->model = make_trained_model(config, vocabulary(found), found, loaded->generator);
+  loaded->model = make_trained_model(config, trained_vocabulary(found), found, loaded->generator);
   return loaded;
 }
 

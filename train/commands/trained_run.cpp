@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "train/memory_need.h"
 #include "train/utf8.h"
 
 namespace onestep::train::commands {
@@ -10,11 +11,39 @@ void add_checkpoint_option(CLI::App& command, std::string& which) {
   command.add_option("--checkpoint", which, "last (default), best (by validation loss) or step-N")->type_name("WHICH");
 }
 
+namespace {
+
+/// What the config claims must be in the file before a model of that size is made.
+void check_holds_model(const FoundCheckpoint& found, const Config& config) {
+  const ModelConfig& model = config.model;
+  const std::string& kind = model.attention;
+  const double masks = model.kind == "gpt"            ? 0
+                       : kind == "multi_head_wrapper" ? static_cast<double>(model.num_heads)
+                                                      : (kind == "causal" || kind == "multi_head" || kind == "einsum");
+  const auto context = static_cast<double>(model.context_length);
+  const double needed =
+      static_cast<double>(memory_need(config, trained_vocabulary(found), 1).parameters) + masks * context * context;
+  double held = 0;
+  for (const auto& [_, tensor] : found.checkpoint.trainer.model) held += static_cast<double>(tensor.numel());
+  check<IoError>(needed <= held, (found.folder / "model.safetensors").string(), ": does not fit the config: holds ",
+                 grouped(held), " numbers, the model has ", grouped(needed));
+}
+
+}  // namespace
+
+int64_t trained_vocabulary(const FoundCheckpoint& found) {
+  for (const auto& [name, tensor] : found.checkpoint.trainer.model)
+    if ((name == "tok_emb.weight" || name == "transformer.wte.weight") && tensor.dim() == 2) return tensor.size(0);
+  fail<IoError>((found.folder / "model.safetensors").string(),
+                ": has no token embedding (tok_emb.weight or transformer.wte.weight)");
+}
+
 FoundCheckpoint choose_checkpoint(const std::filesystem::path& run, const Config& config, const std::string& which) {
   FoundCheckpoint found = find_checkpoint(run, which);
   for (const auto& [_, reason] : found.damaged)
     std::cerr << "onestep: " << escaped(reason) << " (an older checkpoint is taken)\n";
   check_trained_with(found.checkpoint.trainer.config, config, "");
+  check_holds_model(found, config);
   return found;
 }
 

@@ -14,8 +14,11 @@ namespace onestep::train::commands {
 void add_checkpoint_option(CLI::App& command, std::string& which);
 
 /// find_checkpoint; says on stderr which newer ones are damaged. Throws ConfigError if the config, that of the run, was changed
-/// where it may not change.
+/// where it may not change, and IoError if the checkpoint holds less than the model that it describes.
 FoundCheckpoint choose_checkpoint(const std::filesystem::path& run, const Config& config, const std::string& which);
+
+/// Rows of the token embedding in a checkpoint.
+int64_t trained_vocabulary(const FoundCheckpoint& found);
 
 /// Gives the trainer of the run the parameters of a checkpoint. Throws ConfigError if its data is not what was trained on.
 void load_trained(Trainer& trainer, const FoundCheckpoint& found);
