@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include "autograd/error.h"
@@ -10,6 +11,16 @@
 #include "train/json_reader.h"
 
 namespace onestep::train {
+
+namespace {
+
+/// What a power cut left of the last line, without its end: the resumed run cuts it off.
+bool is_half_a_line(std::string_view line) {
+  constexpr std::string_view kBegin = R"({"step":)";
+  return line.starts_with(kBegin) || kBegin.starts_with(line);
+}
+
+}  // namespace
 
 std::vector<nlohmann::json> read_metrics(const std::string& run) {
   constexpr int64_t kMaxBytes = int64_t{1} << 30;
@@ -19,6 +30,7 @@ std::vector<nlohmann::json> read_metrics(const std::string& run) {
   std::istringstream lines(read_file(path, kMaxBytes));
   std::vector<nlohmann::json> rows;
   for (std::string line; std::getline(lines, line);) {
+    if (lines.eof() && is_half_a_line(line)) break;
     const std::string place = path + ": line " + std::to_string(rows.size() + 1);
     rows.push_back(parse_json<IoError>(line, place));
     check<IoError>(rows.back().is_object(), place, ": must be an object: got ", brief(rows.back()));

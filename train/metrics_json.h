@@ -6,7 +6,8 @@
 
 namespace onestep::train {
 
-/// RUN/metrics.jsonl: one object a logged step, every value a number or null. Throws IoError naming file, line and key.
+/// RUN/metrics.jsonl: one object a logged step, every value a number or null; half a line at the end is left out. Throws
+/// IoError naming file, line and key.
 std::vector<nlohmann::json> read_metrics(const std::string& run);
 
 }  // namespace onestep::train

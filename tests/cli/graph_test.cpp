@@ -50,6 +50,13 @@ TEST_CASE("cli: export-csv prints a run's metrics as a table") {
         "0,2.5,0.001,,10,0.5,,,1\n"
         "1,2.25,0.001,,,,2.125,0.5,\n");
 
+  for (const char* half : {"{", "{\"step\":2,\"lo", "{\"step\":2,\"loss\":2}"}) {
+    CAPTURE(half);
+    const auto whole = std::filesystem::file_size(file);
+    std::ofstream(file, std::ios::app) << half;  // without its end, as a power cut may leave it
+    CHECK(run_onestep({"export-csv", run}).out == result.out);
+    std::filesystem::resize_file(file, whole);
+  }
   std::ofstream(file, std::ios::app) << "{\"step\": \"two\"}\n";
   const ProcessResult refused = run_onestep({"export-csv", run});
   CHECK(refused.status == 2);
