@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "autograd/error.h"
+#include "autograd/kernels/isa.h"
 #include "autograd/kernels/parallel.h"
 #include "train/commands/commands.h"
 #include "train/commands/help.h"
@@ -171,6 +172,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of the write, with its one sentence
   try {
     onestep::kernels::num_threads();  // refuses a wrong OMP_NUM_THREADS
+    onestep::kernels::active_isa();   // and a wrong ONESTEP_ISA
     limit_spinning(argv);
     return run(argc, argv);
   } catch (const std::bad_alloc&) {

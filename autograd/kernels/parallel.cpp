@@ -76,6 +76,10 @@ double min_work = 16000;
 
 int num_threads() { return current(); }
 
+void RegionError::store() noexcept {
+  if (!stored_.test_and_set()) first_ = std::current_exception();
+}
+
 bool num_threads_is_set() { return was_set || std::getenv("OMP_NUM_THREADS") != nullptr; }
 
 void set_num_threads(int n) {

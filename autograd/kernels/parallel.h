@@ -2,7 +2,9 @@
 
 #include <omp.h>
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
 
 namespace onestep::kernels {
 
@@ -30,8 +32,34 @@ inline int threads_for(int64_t pieces, double work) {
   return static_cast<int>(threads);
 }
 
-/// Calls f(begin, end) on disjoint ranges that cover [0, n); `cost` is the rough nanoseconds one item takes. `f` must not
-/// throw, and what it writes for one item may not depend on the others: then the split cannot change a bit.
+/// The first exception that a thread of a parallel region throws, for the one that opened the region: OpenMP ends the program
+/// where an exception leaves a region.
+class RegionError {
+ public:
+  /// Calls f().
+  template <class F>
+  void keep(const F& f) noexcept {
+    try {
+      f();
+    } catch (...) {
+      store();
+    }
+  }
+  /// After the region.
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  void store() noexcept;
+
+  std::atomic_flag stored_;
+  std::exception_ptr first_;
+};
+
+/// Calls f(begin, end) on disjoint ranges that cover [0, n); `cost` is the rough nanoseconds one item takes. What `f` writes
+/// for one item may not depend on the others: then the split cannot change a bit. Where it throws, so does this, after the
+/// others.
 template <class F>
 void parallel_for(int64_t n, double cost, const F& f) {
   const int threads = threads_for(n, cost * static_cast<double>(n));
@@ -39,13 +67,15 @@ void parallel_for(int64_t n, double cost, const F& f) {
     if (n > 0) f(int64_t{0}, n);
     return;
   }
+  RegionError error;
 #pragma omp parallel num_threads(threads)
   {
     // The team may be smaller than asked for.
     const int64_t team = omp_get_num_threads(), t = omp_get_thread_num();
     const int64_t begin = n * t / team, end = n * (t + 1) / team;
-    if (begin < end) f(begin, end);
+    if (begin < end) error.keep([&] { f(begin, end); });
   }
+  error.rethrow();
 }
 
 /// Calls f(i, t) for i < n in any order, with t < threads the thread that does it: a thread takes the next piece when it is
@@ -56,8 +86,10 @@ void parallel_pieces(int threads, int64_t n, const F& f) {
     for (int64_t i = 0; i < n; ++i) f(i, 0);
     return;
   }
+  RegionError error;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (int64_t i = 0; i < n; ++i) f(i, omp_get_thread_num());
+  for (int64_t i = 0; i < n; ++i) error.keep([&] { f(i, omp_get_thread_num()); });
+  error.rethrow();
 }
 
 }  // namespace onestep::kernels

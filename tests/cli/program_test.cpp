@@ -92,6 +92,8 @@ TEST_CASE("cli: a command line that cannot be read is refused in one sentence") 
 TEST_CASE("cli: a bad environment variable is refused in one sentence") {
   expect_refused({"version"}, "ONESTEP_ISA: unknown instruction set: sse9 (generic, avx2 or avx512)",
                  {.environment = {{"ONESTEP_ISA", "sse9"}}});
+  expect_refused({"bench", "matmul"}, "ONESTEP_ISA: unknown instruction set: sse9 (generic, avx2 or avx512)",
+                 {.environment = {{"ONESTEP_ISA", "sse9"}, {"OMP_NUM_THREADS", "2"}}});
 }
 
 TEST_CASE("cli: results that cannot be written are an error") {

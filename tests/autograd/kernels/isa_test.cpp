@@ -1,4 +1,6 @@
 // The choice of instruction set and of threads.
+#include <atomic>
+
 #include "autograd/error.h"
 #include "tests/autograd/kernels/kernel_testing.h"
 
@@ -57,8 +59,30 @@ TEST_CASE("kernels: work inside a parallel region stays on its thread") {
   CHECK(threads_for(100, 1.0) == 4);
   CHECK(threads_for(1, 1.0) == 1);
   parallel_for(4, 1e6, [](int64_t, int64_t) {
-    if (threads_for(100, 1e9) != 1) throw 1;  // ends the program: nothing may leave a parallel region
+    if (threads_for(100, 1e9) != 1) throw Error("a region within a region");
   });
+}
+
+TEST_CASE("kernels: what a thread throws leaves the parallel region as one exception") {
+  const Settings restore;
+  for (const int threads : {1, 2, 4}) {
+    set_num_threads(threads);
+    std::atomic<int> done{0};
+    const auto fail_at = [&](int64_t i) {
+      if (i % 2 == 1) throw ConfigError("item " + std::to_string(i % 2));
+      ++done;
+    };
+    CHECK_THROWS_WITH_AS(parallel_for(4, 1e9,
+                                      [&](int64_t i, int64_t end) {
+                                        for (; i < end; ++i) fail_at(i);
+                                      }),
+                         "item 1", ConfigError);
+    CHECK_THROWS_WITH_AS(parallel_pieces(threads, 4, [&](int64_t i, int) { fail_at(i); }), "item 1", ConfigError);
+    CHECK(done > 0);
+    done = 0;
+    parallel_pieces(threads, 4, [&](int64_t, int) { ++done; });
+    CHECK(done == 4);
+  }
 }
 
 }  // namespace
