@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -58,20 +59,27 @@ Cache& cache() {
   return *instance;
 }
 
-void* system_allocate(size_t bytes) {
-  void* const block = kernels::aligned_block(bytes);
-  check<Error>(block != nullptr, "memory: the system has no block of ", bytes,
-               " bytes left (a smaller model, batch or context needs less)");
-  return block;
+/// Gives the system the free blocks above 1 KiB. The caller holds the lock.
+void release(Cache& c) noexcept {
+  for (size_t index = size_class(kSmall).index + 1; index < c.free_blocks.size(); ++index) {  // smaller ones are parts of slabs
+    for (void* block : c.free_blocks[index]) std::free(block);
+    c.free_blocks[index].clear();
+  }
+}
+
+void* system_allocate(Cache& c, size_t bytes) {
+  if (void* const block = kernels::aligned_block(bytes)) return block;
+  release(c);
+  return kernels::required_block(bytes);
 }
 
 void* new_block(Cache& c, size_t bytes) {
   if (!kCache || bytes > kSmall) {
     ++c.stats.system_allocations;
-    return system_allocate(bytes);
+    return system_allocate(c, bytes);
   }
   if (c.slab_left < bytes) {
-    c.slab = static_cast<std::byte*>(system_allocate(kernels::kHugePage));
+    c.slab = static_cast<std::byte*>(system_allocate(c, kernels::kHugePage));
     c.slab_left = kernels::kHugePage;
     ++c.stats.system_allocations;
   }
@@ -111,19 +119,18 @@ void deallocate(void* block, SizeClass size) noexcept {
   Cache& c = cache();
   const std::lock_guard lock(c.mutex);
   c.stats.live_bytes -= static_cast<int64_t>(size.bytes);
-  if constexpr (kCache)
-    c.free_blocks[size.index].push_back(block);
-  else
-    std::free(block);
+  try {
+    if (kCache) return c.free_blocks[size.index].push_back(block);
+  } catch (const std::bad_alloc&) {    // the list cannot grow
+    if (size.bytes <= kSmall) return;  // a part of a slab, which is lost
+  }
+  std::free(block);
 }
 
 void release_cached() noexcept {
   Cache& c = cache();
   const std::lock_guard lock(c.mutex);
-  for (size_t index = size_class(kSmall).index + 1; index < c.free_blocks.size(); ++index) {  // smaller ones are parts of slabs
-    for (void* block : c.free_blocks[index]) std::free(block);
-    c.free_blocks[index].clear();
-  }
+  release(c);
 }
 
 Stats stats() noexcept {

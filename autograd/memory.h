@@ -7,7 +7,8 @@
 
 namespace onestep::memory {
 
-/// A 64-byte aligned block of at least `bytes` bytes (uninitialised); throws Error when the system has no memory left.
+/// A 64-byte aligned block of at least `bytes` bytes (uninitialised). When the system has no memory left the cached free blocks
+/// above 1 KiB go back to it first; throws Error if that is not enough.
 void* allocate(size_t bytes);
 /// Gives back a block of `allocate(bytes)`.
 void deallocate(void* block, size_t bytes) noexcept;

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdlib>
 
+#include "autograd/error.h"
+
 namespace onestep::kernels {
 
 inline constexpr size_t kHugePage = size_t{2} << 20;
@@ -19,6 +21,14 @@ inline void* aligned_block(size_t bytes) {
 #ifdef MADV_HUGEPAGE
   if (block && alignment == kHugePage) madvise(block, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a hint: may fail
 #endif
+  return block;
+}
+
+/// The same; throws Error if there is none.
+inline void* required_block(size_t bytes) {
+  void* const block = aligned_block(bytes);
+  check<Error>(block != nullptr, "memory: the system has no block of ", bytes,
+               " bytes left (a smaller model, batch or context needs less)");
   return block;
 }
 

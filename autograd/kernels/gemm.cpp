@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <new>
 
 #include "autograd/kernels/aligned_block.h"
 #include "autograd/kernels/flops.h"
@@ -22,15 +21,15 @@ struct Free {
 /// At least n elements that start on a cache line, kept by the calling thread for its next product.
 template <class T>
 T* workspace(int64_t n) {
-  thread_local std::unique_ptr<T, Free> memory;
+  thread_local std::unique_ptr<T, Free> block;
   thread_local int64_t size = 0;
   if (n > size) {
     size = 0;
-    memory.reset(static_cast<T*>(aligned_block(static_cast<size_t>(n) * sizeof(T))));
-    if (!memory) throw std::bad_alloc();
+    block.reset();  // not both at once
+    block.reset(static_cast<T*>(required_block(static_cast<size_t>(n) * sizeof(T))));
     size = n;
   }
-  return memory.get();
+  return block.get();
 }
 
 /// Rounds up to whole cache lines, so that the threads' parts do not share one.

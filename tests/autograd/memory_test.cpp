@@ -6,7 +6,9 @@
 #include <cstring>
 #include <vector>
 
+#include "autograd/kernels/aligned_block.h"
 #include "autograd/ops.h"
+#include "tests/train/memory_limit.h"
 
 namespace onestep {
 namespace {
@@ -107,6 +109,12 @@ TEST_CASE("memory: cached blocks go back on request") {
   CHECK(memory::stats().system_allocations == asked + (kCaches ? 1 : 2));
 }
 
+TEST_CASE("memory: cached blocks go back before the system has none left") {
+  const testing::MemoryLimit limit(uint64_t{48} << 20);
+  for (size_t bytes = 10 << 20; bytes <= 30 << 20; bytes += 5 << 20) memory::deallocate(memory::allocate(bytes), bytes);
+  memory::deallocate(memory::allocate(30 << 20), 30 << 20);
+}
+
 TEST_CASE("memory: too much is an error and not a crash") {
   CHECK_THROWS_WITH_AS(memory::allocate(size_t{1} << 60), "memory: a block of 1152921504606846976 bytes is too large", Error);
   if (kCaches)
@@ -114,6 +122,7 @@ TEST_CASE("memory: too much is an error and not a crash") {
                          "memory: the system has no block of 1125899906842624 bytes left (a smaller model, batch or context "
                          "needs less)",
                          Error);
+  if (kCaches) CHECK_THROWS_AS(kernels::required_block(size_t{1} << 50), Error);
   const Stats before = memory::stats();
   CHECK_THROWS_AS(zeros({int64_t{1} << 40, int64_t{1} << 18}), Error);
   CHECK(memory::stats().live_bytes == before.live_bytes);
