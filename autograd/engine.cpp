@@ -158,6 +158,7 @@ struct PendingGuard {
 void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
   check<GradError>(requires_grad(), "backward: a tensor of shape ", shape(),
                    " that does not require grad (call requires_grad_() on a leaf it is computed from, outside NoGradGuard)");
+  detail::check_history("backward", *this);
   check<GradError>(gradient.defined() || numel() == 1, "backward: a tensor of shape ", shape(),
                    " needs a gradient of that shape (or reduce it to one element first, e.g. with sum())");
   const NoGradGuard no_grad;

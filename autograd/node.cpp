@@ -69,19 +69,24 @@ void profile(const char* name, const Tensor& out, TensorList inputs) {
   for (const Tensor& input : inputs) bytes += bytes_of(input);
   profiler->mark(name, bytes);
 }
+
+bool knows_history(const Tensor& tensor) {
+  const Tensor::Impl& impl = tensor.impl();
+  return impl.history == impl.storage->history || impl.history == Tensor::kDetached;
+}
 }  // namespace
 
 void enter(const char* name, const Tensor& out, TensorList inputs) {
   if (!grad_enabled()) return;  // an op within a backward rule belongs to it
   profile(name, out, inputs);
-  for (const Tensor& input : inputs) {
-    if (!input.defined()) continue;
-    const Tensor::Impl& impl = input.impl();
-    check<GradError>(impl.history == impl.storage->history || impl.history == Tensor::kDetached, name, ": its input of shape ",
-                     impl.shape,
-                     " shares memory with a tensor that was changed in place since (take the view after the change, or use the "
-                     "op without trailing _)");
-  }
+  for (const Tensor& input : inputs)
+    if (input.defined() && !knows_history(input)) check_history(name, input);  // a call only where it throws
+}
+
+void check_history(const char* name, const Tensor& input) {
+  check<GradError>(knows_history(input), name, ": its input of shape ", input.shape(),
+                   " shares memory with a tensor that was changed in place since (take the view after the change, or use the "
+                   "op without trailing _)");
 }
 
 void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved) {

@@ -104,6 +104,8 @@ bool should_record(TensorList inputs);
 /// Charges the op's time where there is a profiler. Throws GradError on an input whose memory holds values with a gradient that
 /// it cannot pass on.
 void enter(const char* name, const Tensor& out, TensorList inputs);
+/// The GradError of `enter` for one input.
+void check_history(const char* name, const Tensor& input);
 /// Ties a new node, whose result is `out`, to the graph: its edges and what it saves.
 void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved);
 void set_node(Tensor& tensor, std::shared_ptr<Node> node);

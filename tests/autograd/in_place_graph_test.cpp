@@ -1,0 +1,37 @@
+// What in-place changes do to the graph around them: tensors that share the memory, retained gradients, leaves that are gone.
+#include <doctest/doctest.h>
+
+#include "autograd/node.h"
+#include "autograd/ops.h"
+
+namespace onestep {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats grad_of(const Tensor& x) { return x.grad().to_vector<float>(); }
+
+}  // namespace
+
+TEST_CASE("in place: backward refuses a tensor that shares memory with one changed in place") {
+  const char* const message =
+      "backward: its input of shape [2] shares memory with a tensor that was changed in place since (take the view after the "
+      "change, or use the op without trailing _)";
+  const Tensor x = ones({2}).requires_grad_();
+  Tensor y = x * 2, first = y[0];
+  mul_(first, 3);
+  CHECK_THROWS_WITH_AS(y.backward(ones({2})), message, GradError);
+  CHECK_FALSE(x.grad().defined());
+  first.backward();
+  CHECK(grad_of(x) == Floats{6, 0});
+
+  const Tensor w = ones({1}).requires_grad_(), z = ones({1}).requires_grad_() * 2;
+  Tensor same = z.view({1});
+  add_(same, w);
+  CHECK_THROWS_AS(z.backward(), GradError);
+  CHECK_FALSE(w.grad().defined());
+  same.backward();
+  CHECK(grad_of(w) == Floats{1});
+}
+
+}  // namespace onestep
