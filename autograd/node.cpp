@@ -123,6 +123,11 @@ Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result) {
     copy_(self, result);
   }
   if (recorded) {
+    if (self.requires_grad() && self.impl().node->retains_grad) {  // it is asked of the tensor, not of the op that made it
+      Node &before = *self.impl().node, &now = *result.impl().node;
+      now.retains_grad = std::exchange(before.retains_grad, false);
+      now.grad = std::exchange(before.grad, Tensor());
+    }
     ++self.impl().storage->history;
     detail::set_node(self, result.impl().node);
   }

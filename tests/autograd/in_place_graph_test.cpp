@@ -34,4 +34,18 @@ TEST_CASE("in place: backward refuses a tensor that shares memory with one chang
   CHECK(grad_of(w) == Floats{1});
 }
 
+TEST_CASE("in place: a retained gradient is that of the tensor as it is now") {
+  const Tensor x = ones({3}).requires_grad_();
+  Tensor y = x * 2;
+  y.retain_grad();
+  mul_(y, 3);
+  sum(y).backward({}, /*retain_graph=*/true);
+  CHECK(grad_of(y) == Floats{1, 1, 1});
+  CHECK(grad_of(x) == Floats{6, 6, 6});
+  add_(y, ones({3}));  // goes on with what it has
+  CHECK(grad_of(y) == Floats{1, 1, 1});
+  sum(y).backward();
+  CHECK(grad_of(y) == Floats{2, 2, 2});
+}
+
 }  // namespace onestep
