@@ -11,6 +11,23 @@
 namespace onestep {
 namespace {
 thread_local bool recording = true;
+
+/// The node of a leaf, which is counted in its storage while it lives.
+class Leaf : public Node {
+ public:
+  explicit Leaf(const Tensor& leaf) : Node("leaf", leaf), storage_(leaf.impl().storage) { ++leaf.impl().storage->leaves; }
+  ~Leaf() { leave(); }
+  Leaf(const Leaf&) = delete;
+  Leaf& operator=(const Leaf&) = delete;
+  void leave() {
+    if (const auto storage = storage_.lock()) --storage->leaves;
+    storage_.reset();
+  }
+
+ private:
+  std::weak_ptr<Storage> storage_;  // a graph does not keep the values of a leaf
+};
+
 }  // namespace
 
 bool grad_enabled() { return recording; }
@@ -78,11 +95,12 @@ Tensor& Tensor::requires_grad_(bool on) {
   check<DTypeError>(!on || is_floating(), "requires_grad_: only floating tensors collect gradients: got ", dtype());
   check<GradError>(on || is_leaf(), "requires_grad_: the result of ", on ? "" : impl().node->name,
                    " cannot stop requiring grad (use detach())");
-  if (on)
-    detail::set_node(*this, std::allocate_shared<Node>(memory::Allocator<Node>(), "leaf", *this));
-  else
+  if (on) {
+    detail::set_node(*this, std::allocate_shared<Leaf>(memory::Allocator<Leaf>(), *this));
+  } else {
+    static_cast<Leaf&>(*impl().node).leave();
     impl().node = nullptr;
-  impl().storage->leaves += on ? 1u : -1u;
+  }
   return *this;
 }
 

@@ -25,7 +25,7 @@ struct Storage {
   int64_t bytes;
   uint32_t version = 0;  ///< Counts writes: a saved tensor remembers it and refuses to be used after a later write.
   uint32_t history = 0;  ///< Counts recorded in-place ops: tensors that saw less of them no longer know their gradient.
-  uint32_t leaves = 0;   ///< Leaves that require grad and live here: no recorded op may write to their values.
+  uint32_t leaves = 0;   ///< Leaves that require grad and live here, or in a graph: no recorded op may write to their values.
 };
 
 /// A number argument that remembers its kind, as in PyTorch: `x + 2` keeps int64, `x + 2.0` makes it float32.

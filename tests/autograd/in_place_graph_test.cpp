@@ -48,4 +48,38 @@ TEST_CASE("in place: a retained gradient is that of the tensor as it is now") {
   CHECK(grad_of(y) == Floats{2, 2, 2});
 }
 
+TEST_CASE("in place: a leaf that is gone leaves its memory to recorded ops") {
+  const Tensor w = ones({3}).requires_grad_();
+  Tensor x = zeros({3});
+  {
+    Tensor leaf = x.detach().requires_grad_();
+    CHECK_THROWS_AS(add_(x, w), GradError);
+  }
+  add_(x, w);
+  CHECK(x.requires_grad());
+
+  Tensor values = zeros({3});
+  {
+    const Tensor leaf = values.detach().requires_grad_(), y = leaf * leaf;
+    Tensor other = values.detach().requires_grad_();
+    other.requires_grad_(false);
+    CHECK_THROWS_AS(add_(values, w), GradError);
+  }
+  add_(values, w);
+  CHECK(values.requires_grad());
+
+  Tensor kept;  // a graph may outlive the values of its leaf
+  {
+    const Tensor leaf = ones({3}).requires_grad_();
+    kept = sum(leaf);
+  }
+  kept.backward();
+
+  Tensor weight = ones({3}).requires_grad_();
+  const Tensor used = sum(weight * 2);  // the graph keeps the leaf's node
+  weight.requires_grad_(false);
+  add_(weight, w);
+  CHECK(weight.requires_grad());
+}
+
 }  // namespace onestep
