@@ -55,10 +55,14 @@ Tensor empty(const Shape& shape, DType dtype) {
 void Tensor::begin_write(const char* op) {
   check<GradError>(!(requires_grad() && grad_enabled()), op, ": a tensor of shape ", shape(),
                    " that requires grad cannot be written to while recording (wrap the write in NoGradGuard)");
-  for (int i = 0; i < dim(); ++i)
-    check<ShapeError>(strides()[i] != 0 || shape()[i] < 2, op, ": an expanded tensor of shape ", shape(),
-                      " cannot be written to: its elements share memory (clone it first)");
+  check_writable(op);
   ++impl().storage->version;
+}
+
+void Tensor::check_writable(const char* op) const {
+  for (int i = 0; i < dim(); ++i)
+    check<ShapeError>(strides()[i] != 0 || shape()[i] < 2 || numel() == 0, op, ": an expanded tensor of shape ", shape(),
+                      " cannot be written to: its elements share memory (clone it first)");
 }
 
 int64_t Tensor::element_offset(const Shape& index) const {

@@ -162,6 +162,8 @@ class Tensor {
   /// Counts a write; throws naming `op` on a tensor that requires grad while recording (GradError) and on an expanded one,
   /// whose elements share memory (ShapeError).
   void begin_write(const char* op);
+  /// The ShapeError of begin_write.
+  void check_writable(const char* op) const;
   /// True when nobody else holds this handle or its storage: it may be overwritten.
   bool is_unique() const { return impl_.use_count() == 1 && impl_->storage.use_count() == 1; }
 

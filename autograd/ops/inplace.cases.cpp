@@ -135,7 +135,7 @@ const RegisterOpCases registered([] {
               Tensor x = zeros({1}).expand({3});
               add_(x, ones({3}));
             },
-            "add_: the tensor of shape [3] with strides [0] shows one memory place as several elements (clone() it first)"),
+            "add_: an expanded tensor of shape [3] cannot be written to: its elements share memory (clone it first)"),
         refused(
             "leaf",
             [] {
@@ -158,8 +158,7 @@ const RegisterOpCases registered([] {
               Tensor x = ones({1, 2}).expand({3, 2});
               mul_(x, 2);
             },
-            "mul_: the tensor of shape [3, 2] with strides [0, 1] shows one memory place as several elements (clone() it "
-            "first)")}},
+            "mul_: an expanded tensor of shape [3, 2] cannot be written to: its elements share memory (clone it first)")}},
       {"fill_", in_place_numbers([](Tensor& x) { return fill_(x, -2); }, [](double) { return -2; }), {}},
       {"copy_",
        in_place_pairs([](Tensor& x, const Tensor& y) { return copy_(x, y); }, [](double, double b) { return b; }),
@@ -176,7 +175,7 @@ const RegisterOpCases registered([] {
               Tensor x = zeros({1}).expand({3});
               copy_(x, ones({3}));
             },
-            "copy_: the tensor of shape [3] with strides [0] shows one memory place as several elements (clone() it first)")}},
+            "copy_: an expanded tensor of shape [3] cannot be written to: its elements share memory (clone it first)")}},
   };
 });
 

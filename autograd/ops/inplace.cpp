@@ -4,13 +4,6 @@
 namespace onestep {
 namespace {
 
-/// Refuses a target in which one memory place stands for several elements.
-void check_writable(const char* op, const Tensor& x) {
-  for (int i = 0; i < x.dim(); ++i)
-    check<ShapeError>(x.shape()[i] <= 1 || x.strides()[i] != 0, op, ": the tensor of shape ", x.shape(), " with strides ",
-                      x.strides(), " shows one memory place as several elements (clone() it first)");
-}
-
 /// `source` as it can be read while x is written: a copy when both share memory in different arrangements.
 Tensor readable_beside(const Tensor& x, const Tensor& source) {
   if (!source.shares_storage(x)) return source;
@@ -51,6 +44,7 @@ Tensor to(const Tensor& x, DType dtype) {
 }
 
 Tensor& copy_(Tensor& x, const Tensor& source) {
+  x.check_writable("copy_");
   const Tensor values = ops::expand_values("copy_", source, x.shape());
   if (detail::should_record({x, source}) && x.is_floating()) {
     const Tensor result =
@@ -60,28 +54,27 @@ Tensor& copy_(Tensor& x, const Tensor& source) {
         });
     return assign_in_place("copy_", x, result);
   }
-  check_writable("copy_", x);
   ops::copy_values(x, readable_beside(x, values));
   return x;
 }
 
 Tensor& fill_(Tensor& x, Scalar value) {
+  x.check_writable("fill_");
   if (detail::should_record({x})) {
     const Tensor result =
         record("fill_", full_like(x, value), {x}, {}, [](const Backward& b) -> Grads { return {zeros_like(b.grad())}; });
     return assign_in_place("fill_", x, result);
   }
-  check_writable("fill_", x);
   dispatch(x.dtype(), [&]<class T>() { update<T>(x, [v = ops::element<T>(value)](T& element) { element = v; }); });
   return x;
 }
 
 Tensor& add_(Tensor& x, const Tensor& y) {
+  x.check_writable("add_");
   check_result_dtype("add_", x, ops::promote(x, y));
   const Tensor addend = to(y, x.dtype());
   const Tensor values = ops::expand_values("add_", addend, x.shape());
   if (detail::should_record({x, addend})) return assign_in_place("add_", x, add(x, addend));
-  check_writable("add_", x);
   const Tensor other = readable_beside(x, values);
   dispatch(x.dtype(), [&]<class T>() {
     const T* from = other.data<T>();
@@ -99,9 +92,9 @@ Tensor& add_(Tensor& x, const Tensor& y) {
 }
 
 Tensor& mul_(Tensor& x, Scalar factor) {
+  x.check_writable("mul_");
   check_result_dtype("mul_", x, ops::promote(x, factor));
   if (detail::should_record({x})) return assign_in_place("mul_", x, mul(x, factor));
-  check_writable("mul_", x);
   dispatch(x.dtype(),
            [&]<class T>() { update<T>(x, [v = ops::element<T>(factor)](T& element) { element = ops::times(element, v); }); });
   return x;

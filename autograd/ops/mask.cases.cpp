@@ -112,7 +112,13 @@ const RegisterOpCases registered([] {
            Tensor x = zeros({3});
            masked_fill_(x, zeros({2, 3}, DType::boolean), 0);
          },
-         "masked_fill_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"}}},
+         "masked_fill_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"},
+        {"expanded",
+         [] {
+           Tensor x = zeros({1}).expand({2});
+           masked_fill_(x, zeros({2}, DType::boolean), 1);
+         },
+         "masked_fill_: an expanded tensor of shape [2] cannot be written to: its elements share memory (clone it first)"}}},
       {"where",
        {chosen("same shape", {3, 4}, {{3, 4}}, {{3, 4}}), chosen("all broadcast", {4}, {{3, 1}}, {{2, 1, 1}}),
         chosen("numbers", {2, 3}, {{}}, {{}}), chosen("condition is a number", {}, {{2, 3}}, {{2, 3}}),

@@ -102,6 +102,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
 
 Tensor& masked_fill_(Tensor& x, const Tensor& mask, Scalar value) {
   check_mask("masked_fill_", mask);
+  x.check_writable("masked_fill_");
   const Tensor seen = ops::expand_values("masked_fill_", mask, x.shape());
   if (detail::should_record({x})) return assign_in_place("masked_fill_", x, masked_fill(x, mask, value));
   if (!x.is_contiguous() || x.shares_storage(mask)) return copy_(x, masked_fill(x, mask, value));

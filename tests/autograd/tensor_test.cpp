@@ -135,6 +135,14 @@ TEST_CASE("tensor: an expanded tensor cannot be written to") {
       "it first)",
       ShapeError);
   CHECK(x.to_vector<double>() == Doubles{0, 0, 0});
+  Tensor nothing = zeros({1, 0}).expand({2, 0});
+  fill_(nothing, 1);
+  add_(nothing, ones({2, 0}));
+  CHECK(nothing.mutable_data<float>() == nothing.data<float>());
+  Tensor result = (zeros({1, 3}).requires_grad_() * 2).expand({2, 3});
+  CHECK_THROWS_WITH_AS(
+      mul_(result, 2),
+      "mul_: an expanded tensor of shape [2, 3] cannot be written to: its elements share memory (clone it first)", ShapeError);
   Tensor same = x.expand({1, 3});
   fill_(same, 1);
   CHECK(x.to_vector<double>() == Doubles{1, 1, 1});
