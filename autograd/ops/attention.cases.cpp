@@ -220,6 +220,12 @@ const RegisterOpCases registered([] {
            scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.is_causal = true, .window = -1});
          },
          "scaled_dot_product_attention: window and query_offset cannot be negative: got -1 and 0"},
+        {"offset too large",
+         [] {
+           scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}),
+                                        {.is_causal = true, .query_offset = INT64_MAX - 2});
+         },
+         "scaled_dot_product_attention: query_offset is too large for 2 queries: got 9223372036854775805"},
         {"mask dtype",
          [] {
            scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.mask = ones({2, 2})});

@@ -11,11 +11,13 @@ namespace {
 
 constexpr const char* kOp = "scaled_dot_product_attention";
 
-void check_options(const char* op, const AttentionOptions& o) {
+void check_options(const char* op, const AttentionOptions& o, int64_t queries) {
   check<ConfigError>(o.is_causal || (o.window == 0 && o.query_offset == 0), op,
                      ": window and query_offset go with is_causal: got window=", o.window, ", query_offset=", o.query_offset);
   check<ConfigError>(o.window >= 0 && o.query_offset >= 0, op, ": window and query_offset cannot be negative: got ", o.window,
                      " and ", o.query_offset);
+  check<ConfigError>(o.query_offset < INT64_MAX - queries, op, ": query_offset is too large for ", queries, " queries: got ",
+                     o.query_offset);
   check<ConfigError>(0 <= o.dropout_p && o.dropout_p <= 1, op, ": dropout_p must lie in [0, 1]: got ", o.dropout_p);
   if (!o.mask.defined()) return;
   check<ConfigError>(!o.is_causal, op, ": takes a mask or is_causal, not both");
@@ -30,7 +32,7 @@ void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const At
   }
   check<ShapeError>(q.size(-1) == k.size(-1), kOp, ": query and key features differ: ", q.shape(), " and ", k.shape());
   check<ShapeError>(k.size(-2) == v.size(-2), kOp, ": key and value tokens differ: ", k.shape(), " and ", v.shape());
-  check_options(kOp, o);
+  check_options(kOp, o, q.size(-2));
 }
 
 /// x with the batch dims in front of its last two.
@@ -153,6 +155,7 @@ Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_hea
       qkv.dim() >= 2 && num_heads > 0 && num_kv_heads > 0 && num_heads % num_kv_heads == 0 && qkv.size(-1) % parts == 0, op,
       ": needs [..., T, (H + 2 H_kv) d] with H a multiple of H_kv: got ", qkv.shape(), " for H=", num_heads,
       " and H_kv=", num_kv_heads);
+  check_options(op, options, qkv.size(-2));
   const Tensor x = unit_rows(qkv);
   const Packed heads = {num_heads, num_kv_heads, qkv.size(-1) / parts};
   const Tensor q = heads.queries(x), k = heads.keys(x), v = heads.values(x);

@@ -48,6 +48,11 @@ const RegisterOpCases registered([] {
            rotary_embedding(zeros({2, 4}), -1);
          },
          "rotary_embedding: first_position cannot be negative: got -1"},
+        {"position too large",
+         [] {
+           rotary_embedding(zeros({2, 4}), INT64_MAX - 1);
+         },
+         "rotary_embedding: first_position is too large for 2 tokens: got 9223372036854775806"},
         {"theta",
          [] {
            rotary_embedding(zeros({2, 4}), 0, 0.5);
