@@ -43,7 +43,7 @@ Tensor with_batch(const Tensor& x, Shape batch) {
   return expand(x, batch);
 }
 
-/// How many heads of the query share one of key and value: 1 unless options.enable_gqa.
+/// How many heads of the query share one of key and value: 1 unless options.enable_gqa, 0 if the query has none.
 int64_t group_size(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   if (!options.enable_gqa) return 1;
   const bool ranks = q.dim() >= 3 && k.dim() >= 3 && v.dim() >= 3;
@@ -119,6 +119,11 @@ struct Packed {
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   check_attention(q, k, v, options);
   const int64_t group = group_size(q, k, v, options);
+  if (group == 0) {  // no head of key and value is looked at
+    AttentionOptions alone = options;
+    alone.enable_gqa = false;
+    return scaled_dot_product_attention(q, narrow(k, -3, 0, 0), narrow(v, -3, 0, 0), alone);
+  }
   const char* batch_op = "scaled_dot_product_attention: batch dims";
   // The heads of one group meet the batch dims of key and value as one.
   Shape q_batch = ops::batch_dims(q.shape());

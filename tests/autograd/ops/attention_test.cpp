@@ -105,6 +105,19 @@ TEST_CASE("scaled_dot_product_attention: a query without keys gives 0 and takes 
   }
 }
 
+TEST_CASE("scaled_dot_product_attention: a query without heads has an empty result") {
+  for (const int64_t kv_heads : {1, 3}) {
+    const Tensor q = zeros({1, 0, 4, 8}).requires_grad_();
+    const Tensor k = ones({1, kv_heads, 4, 8}).requires_grad_(), v = ones({1, kv_heads, 4, 5}).requires_grad_();
+    const Tensor y = scaled_dot_product_attention(q, k, v, {.is_causal = true, .enable_gqa = true});
+    CHECK(y.shape() == Shape{1, 0, 4, 5});
+    sum(y).backward();
+    CHECK(q.grad().shape() == q.shape());
+    CHECK(equal(k.grad(), zeros(k.shape())));
+    CHECK(equal(v.grad(), zeros(v.shape())));
+  }
+}
+
 TEST_CASE("scaled_dot_product_attention: merging the heads of the result and of the gradients is a view") {
   Leaves in(4);
   const Tensor y = scaled_dot_product_attention(in.q, in.k, in.v, {.is_causal = true});
