@@ -96,6 +96,8 @@ Tensor dropout_mask(const Shape& shape, const AttentionOptions& options) {
   return keep;
 }
 
+constexpr int64_t kMostHeads = int64_t{1} << 20;  // without features any number would fit
+
 /// Heads of queries, keys and values side by side in rows [..., T, (H + 2 H_kv) d].
 struct Packed {
   int64_t heads, kv_heads, features;
@@ -154,8 +156,9 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
 Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options) {
   constexpr const char* op = "packed_attention";
   ops::check_floating(op, qkv);
-  check_options(op, options);
-  const int64_t parts = num_heads + 2 * num_kv_heads;
+  check<ShapeError>(num_heads <= kMostHeads && num_kv_heads <= kMostHeads, op, ": needs at most ", kMostHeads,
+                    " heads: got H=", num_heads, " and H_kv=", num_kv_heads);
+  const int64_t parts = num_heads > 0 && num_kv_heads > 0 ? num_heads + 2 * num_kv_heads : 1;
   check<ShapeError>(
       qkv.dim() >= 2 && num_heads > 0 && num_kv_heads > 0 && num_heads % num_kv_heads == 0 && qkv.size(-1) % parts == 0, op,
       ": needs [..., T, (H + 2 H_kv) d] with H a multiple of H_kv: got ", qkv.shape(), " for H=", num_heads,

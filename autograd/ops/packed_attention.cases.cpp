@@ -86,6 +86,11 @@ const RegisterOpCases registered([] {
                     },
                     "packed_attention: needs [..., T, (H + 2 H_kv) d] with H a multiple of H_kv: got [2, 14] "
                     "for H=3 and H_kv=2"},
+                   {"too many heads",
+                    [] {
+                      packed_attention(zeros({3, 0}), int64_t{1} << 62, 1);
+                    },
+                    "packed_attention: needs at most 1048576 heads: got H=4611686018427387904 and H_kv=1"},
                    {"dropout",
                     [] {
                       packed_attention(zeros({2, 6}), 1, 1, {.dropout_p = -1.0});

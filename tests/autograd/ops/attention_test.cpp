@@ -118,6 +118,16 @@ TEST_CASE("scaled_dot_product_attention: a query without heads has an empty resu
   }
 }
 
+TEST_CASE("packed_attention: heads without features have an empty result") {
+  for (const bool causal : {true, false}) {
+    const Tensor x = zeros({2, 3, 0}).requires_grad_();
+    const Tensor y = packed_attention(x, 2, 1, {.is_causal = causal});
+    CHECK(y.shape() == Shape{2, 3, 0});
+    sum(y).backward();
+    CHECK(x.grad().shape() == x.shape());
+  }
+}
+
 TEST_CASE("scaled_dot_product_attention: merging the heads of the result and of the gradients is a view") {
   Leaves in(4);
   const Tensor y = scaled_dot_product_attention(in.q, in.k, in.v, {.is_causal = true});
