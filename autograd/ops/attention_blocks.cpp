@@ -1,7 +1,7 @@
 // Attention by blocks of queries, from the first to the last key that one of them sees. What is masked never reaches a result,
-// whatever it holds: masked scores are overwritten, and where keys or values are not all finite a query meets only those that
-// it sees. The [T, S] weights are never all there at once: the backward pass computes those of a block anew, with the same bits
-// (Dao et al. 2022).
+// whatever it holds: masked scores are overwritten, weights and gradients of a row that has become NaN are 0 at the keys that a
+// mask hides, and where keys or values are not all finite a query meets only those that it sees. The [T, S] weights are never
+// all there at once: the backward pass computes those of a block anew, with the same bits (Dao et al. 2022).
 #include "autograd/ops/attention_blocks.h"
 
 #include <algorithm>
@@ -145,10 +145,11 @@ struct Block {
   const PackedHead<T>* packed;  ///< Of which begin is 0, or none.
 };
 
-/// 0 for what is masked in the rows [queries, keys] of a block, where one that sees a NaN may have become NaN as a whole.
+/// 0 for what a mask hides in the rows [queries, keys] of a block: one that sees a NaN or whose scores overflow has become NaN
+/// as a whole. Without a mask the spans of the softmax end there.
 template <class T>
 void clear_masked(const Inputs<T>& in, const Block<T>& b, const Visible& visible, T* w) {
-  for (int64_t i = b.first; !b.finite && i < b.stop; ++i) visible.fill_masked(i, w + (i - b.first) * in.ld, T(0));
+  for (int64_t i = b.first; i < b.stop; ++i) visible.fill_masked(i, w + (i - b.first) * in.ld, T(0));
 }
 
 /// to = from [n], or 0 where that is not to be seen.

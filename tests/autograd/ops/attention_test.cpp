@@ -105,6 +105,29 @@ TEST_CASE("scaled_dot_product_attention: a query without keys gives 0 and takes 
   }
 }
 
+TEST_CASE("scaled_dot_product_attention: a query that overflows leaves the keys that it may not see alone") {
+  const Tensor q = tensor({{1e30, 1e30}, {1.0, 1.0}}).requires_grad_(), k = tensor({{1.0, 1.0}, {1e30, 1e30}}).requires_grad_();
+  const Tensor v = tensor({{1.0, 2.0}, {3.0, 4.0}}).requires_grad_();
+  const Tensor mask = tensor({{false, true}, {true, false}});
+  const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask});
+  CHECK(y.detach()[1].to_vector<float>() == std::vector<float>{1, 2});
+  y.backward(ones({2, 2}));
+  CHECK(k.grad()[0].to_vector<float>() == std::vector<float>{0, 0});
+  CHECK(v.grad()[0].to_vector<float>() == std::vector<float>{1, 1});
+  CHECK(any(isnan(v.grad()[1])).item<bool>());
+}
+
+TEST_CASE("scaled_dot_product_attention: a value that is not finite leaves other keys alone") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Tensor q = ones({2, 2}).requires_grad_(), k = ones({3, 2}).requires_grad_();
+  const Tensor v = tensor({{1.0, 2.0}, {3.0, 4.0}, {nan, nan}}).requires_grad_();
+  const Tensor mask = tensor({{false, true, true}, {true, true, false}});
+  scaled_dot_product_attention(q, k, v, {.mask = mask}).backward(ones({2, 2}));
+  CHECK(all(isfinite(k.grad()[0])).item<bool>());
+  CHECK(any(isnan(k.grad()[1])).item<bool>());
+  CHECK(all(isfinite(v.grad())).item<bool>());
+}
+
 TEST_CASE("scaled_dot_product_attention: a query without heads has an empty result") {
   for (const int64_t kv_heads : {1, 3}) {
     const Tensor q = zeros({1, 0, 4, 8}).requires_grad_();
