@@ -50,7 +50,8 @@ Tensor from_values(const std::vector<T>& values, const Shape& shape) {
 }
 Tensor zeros(const Shape& shape, DType dtype = DType::float32);
 Tensor ones(const Shape& shape, DType dtype = DType::float32);
-/// Every element `value`; without a dtype that of the value (bool, int64 or float32), as torch.full.
+/// Every element `value`; without a dtype that of the value (bool, int64 or float32), as torch.full. Throws DTypeError on a
+/// number that overflows in the dtype, as fill_ and masked_fill do; floats hold infinities.
 Tensor full(const Shape& shape, Scalar value);
 Tensor full(const Shape& shape, Scalar value, DType dtype);
 Tensor zeros_like(const Tensor& x);

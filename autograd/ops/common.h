@@ -1,5 +1,6 @@
 #pragma once
 // What the op files share: plain-value helpers that record nothing.
+#include <cmath>
 #include <limits>
 #include <string_view>
 #include <type_traits>
@@ -44,6 +45,17 @@ T element(Scalar number) {
     if (number.dtype != DType::float32) return number.integer;
   }
   return convert<T>(number.value);
+}
+
+/// Throws DTypeError naming `op` where an element of `dtype` cannot hold the number, as torch.full; fractions are cut off.
+inline void check_fits(std::string_view op, Scalar number, DType dtype) {
+  if (number.dtype != DType::float32) return;
+  const double v = number.value;
+  constexpr double max = std::numeric_limits<float>::max();
+  const bool fits = dtype == DType::int64     ? v >= -0x1p63 && v < 0x1p63
+                    : dtype == DType::float32 ? !(std::abs(v) > max) || std::isinf(v)
+                                              : true;
+  check<DTypeError>(fits, op, ": ", v, " cannot be an element of dtype ", dtype, " (it would overflow)");
 }
 
 /// A view of x's storage without graph.

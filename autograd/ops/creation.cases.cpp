@@ -1,7 +1,11 @@
+#include <limits>
+
 #include "autograd/ops/naive.h"
 
 namespace onestep {
 namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// A created tensor against its row-major values.
 template <class Op>
@@ -156,8 +160,12 @@ const RegisterOpCases registered([] {
         made("true", {2}, {1, 1}, typed(boolean, [] { return full(2, true); })),
         made("large integer", {1}, {1},
              [] { return eq(full(1, (int64_t{1} << 62) + 1) - (int64_t{1} << 62), 1).to(DType::int64); }),
-        made("bool", {2}, {1, 1}, typed(boolean, [] { return full(2, 3, boolean); }))},
-       {}},
+        made("bool", {2}, {1, 1}, typed(boolean, [] { return full(2, 3, boolean); })),
+        made("infinity", {1}, {1}, typed(boolean, [] { return gt(full(1, kInf), 1e38); }))},
+       {refused(
+            "too large", [] { full(1, 1e300); }, "full: 1e+300 cannot be an element of dtype float32 (it would overflow)"),
+        refused(
+            "NaN", [] { full(1, kNaN, DType::int64); }, "full: nan cannot be an element of dtype int64 (it would overflow)")}},
       {"zeros_like", alikes(zeros_like, 0), {}},
       {"ones_like", alikes(ones_like, 1), {}},
       {"full_like", alikes([](const Tensor& x) { return full_like(x, -3); }, -3), {}},

@@ -53,6 +53,7 @@ Tensor zeros(const Shape& shape, DType dtype) {
 }
 
 Tensor full(const Shape& shape, Scalar value, DType dtype) {
+  ops::check_fits("full", value, dtype);
   Tensor y = empty(shape, dtype);
   return fill_(y, value);
 }

@@ -159,7 +159,15 @@ const RegisterOpCases registered([] {
               mul_(x, 2);
             },
             "mul_: an expanded tensor of shape [3, 2] cannot be written to: its elements share memory (clone it first)")}},
-      {"fill_", in_place_numbers([](Tensor& x) { return fill_(x, -2); }, [](double) { return -2; }), {}},
+      {"fill_",
+       in_place_numbers([](Tensor& x) { return fill_(x, -2); }, [](double) { return -2; }),
+       {refused(
+           "infinity into int64",
+           [] {
+             Tensor x = zeros({3}, DType::int64);
+             fill_(x, std::numeric_limits<double>::infinity());
+           },
+           "fill_: inf cannot be an element of dtype int64 (it would overflow)")}},
       {"copy_",
        in_place_pairs([](Tensor& x, const Tensor& y) { return copy_(x, y); }, [](double, double b) { return b; }),
        {refused(

@@ -60,6 +60,7 @@ Tensor& copy_(Tensor& x, const Tensor& source) {
 
 Tensor& fill_(Tensor& x, Scalar value) {
   x.check_writable("fill_");
+  ops::check_fits("fill_", value, x.dtype());
   if (detail::should_record({x})) {
     const Tensor result =
         record("fill_", full_like(x, value), {x}, {}, [](const Backward& b) -> Grads { return {zeros_like(b.grad())}; });

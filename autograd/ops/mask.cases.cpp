@@ -97,7 +97,9 @@ const RegisterOpCases registered([] {
            masked_fill(zeros({2, 3}), zeros({2}, DType::boolean), 0);
          },
          "masked_fill: shapes do not broadcast: [2, 3] and [2] (sizes 3 and 2 differ at dim -1; one of them would have to be "
-         "1)"}}},
+         "1)"},
+        {"infinity in int64", [] { masked_fill(zeros({2}, DType::int64), zeros({2}, DType::boolean), -kInf); },
+         "masked_fill: -inf cannot be an element of dtype int64 (it would overflow)"}}},
       {"masked_fill_",
        {filled_in_place("same shape", {3, 4}, {3, 4}, false), filled_in_place("row", {2, 3, 4}, {4}, false),
         filled_in_place("transposed", {3, 4}, {3, 4}, true), filled_in_place("empty", {2, 0}, {1, 1}, false),
@@ -107,6 +109,12 @@ const RegisterOpCases registered([] {
                      Tensor x = zeros({2});
                      return masked_fill_(x, m, 0);
                    }),
+        {"too large",
+         [] {
+           Tensor x = zeros({2});
+           masked_fill_(x, zeros({2}, DType::boolean), 1e300);
+         },
+         "masked_fill_: 1e+300 cannot be an element of dtype float32 (it would overflow)"},
         {"mask larger than the tensor",
          [] {
            Tensor x = zeros({3});

@@ -93,6 +93,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   check_mask("masked_fill", mask);
+  ops::check_fits("masked_fill", value, x.dtype());
   Tensor y = empty(broadcast_shapes("masked_fill", x.shape(), mask.shape()), x.dtype());
   fill_masked(y, x, mask, value);
   return record("masked_fill", y, {x}, {mask}, [](const Backward& back) -> Grads {
@@ -103,6 +104,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
 Tensor& masked_fill_(Tensor& x, const Tensor& mask, Scalar value) {
   check_mask("masked_fill_", mask);
   x.check_writable("masked_fill_");
+  ops::check_fits("masked_fill_", value, x.dtype());
   const Tensor seen = ops::expand_values("masked_fill_", mask, x.shape());
   if (detail::should_record({x})) return assign_in_place("masked_fill_", x, masked_fill(x, mask, value));
   if (!x.is_contiguous() || x.shares_storage(mask)) return copy_(x, masked_fill(x, mask, value));
