@@ -22,23 +22,20 @@ namespace onestep {
 class NestedValues {
  public:
   template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-  NestedValues(T v)
-      : values_{static_cast<double>(v)},
-        dtype_(std::is_same_v<T, bool> ? DType::boolean
-               : std::is_integral_v<T> ? DType::int64
-                                       : DType::float32) {}
+  NestedValues(T v) : values_{Scalar(v)}, dtype_(values_[0].dtype) {}
   NestedValues(std::initializer_list<NestedValues> rows);
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
-  const std::vector<double>& values() const { return values_; }
+  const std::vector<Scalar>& values() const { return values_; }
 
  private:
-  std::vector<double> values_;
+  std::vector<Scalar> values_;
   Shape shape_;
   DType dtype_;
 };
 
-/// The tensor of a nested braced list (torch.tensor). Throws ShapeError when rows differ in length.
+/// The tensor of a nested braced list (torch.tensor). Throws ShapeError when rows differ in length, DTypeError on a number that
+/// is not in int64 where that is the dtype.
 Tensor tensor(const NestedValues& values);
 Tensor tensor(const NestedValues& values, DType dtype);
 /// The tensor of `shape` with these row-major values; throws ShapeError unless their number fits.

@@ -78,6 +78,9 @@ const RegisterOpCases registered([] {
                      return tensor({true, false});
                    })),
         made("number", {}, {2.5}, typed(f32, [] { return tensor(2.5); })),
+        made("integer that double does not hold", {1}, {1},
+             typed(i64, [] { return tensor({(int64_t{1} << 53) + 1}) - (int64_t{1} << 53); })),
+        made("too large for float32", {1}, {1}, typed(boolean, [] { return gt(tensor({1e300}), 1e38); })),
         made("dtype", {2}, {1, 2},
              typed(f64,
                    [] {
@@ -89,11 +92,14 @@ const RegisterOpCases registered([] {
                      return tensor({{{7}, {8}}});
                    }))},
        {refused(
-           "ragged",
-           [] {
-             tensor({{1, 2}, {3}});
-           },
-           "tensor: rows differ in shape: [2] and [1]")}},
+            "ragged",
+            [] {
+              tensor({{1, 2}, {3}});
+            },
+            "tensor: rows differ in shape: [2] and [1]"),
+        refused(
+            "NaN in int64", [] { tensor({kNaN}, i64); },
+            "tensor: nan cannot be an element of dtype int64 (it would overflow)")}},
       {"from_values",
        {made("float32", {2, 2}, {1, 2, 3, 4},
              typed(f32,

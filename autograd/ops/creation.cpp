@@ -24,10 +24,12 @@ NestedValues::NestedValues(std::initializer_list<NestedValues> rows)
 Tensor tensor(const NestedValues& values) { return tensor(values, values.dtype()); }
 
 Tensor tensor(const NestedValues& values, DType dtype) {
+  for (const Scalar v : values.values())
+    if (dtype == DType::int64) ops::check_fits("tensor", v, dtype);  // to float32 what is too large is inf, as in PyTorch
   Tensor y = empty(values.shape(), dtype);
   dispatch(dtype, [&]<class T>() {
     T* to = y.mutable_data<T>();
-    for (double v : values.values()) *to++ = static_cast<T>(v);
+    for (const Scalar v : values.values()) *to++ = ops::element<T>(v);
   });
   return y;
 }
