@@ -54,7 +54,8 @@ Tensor full(const Shape& shape, Scalar value, DType dtype);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
 Tensor full_like(const Tensor& x, Scalar value);
-/// start, start + step, ... below `end`: int64 when all are integers, else float32 (torch.arange).
+/// start, start + step, ... before `end`: int64 when all are integers, else float32 (torch.arange). Throws ShapeError on a step
+/// that is 0 or leads away from the end.
 Tensor arange(Scalar end);
 Tensor arange(Scalar start, Scalar end, Scalar step = 1);
 /// The identity matrix [n, n].

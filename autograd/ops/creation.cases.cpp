@@ -180,9 +180,21 @@ const RegisterOpCases registered([] {
         made("start and end", {3}, {-1, 0, 1}, typed(i64, [] { return arange(-1, 2); })),
         made("step", {3}, {5, 3, 1}, typed(i64, [] { return arange(5, 0, -2); })),
         made("fractions", {4}, {0, 0.5, 1, 1.5}, typed(f32, [] { return arange(0, 2, 0.5); })),
-        made("nothing", {0}, {}, typed(i64, [] { return arange(3, 1); }))},
+        made("nothing", {0}, {}, typed(i64, [] { return arange(3, 3); })),
+        made("nothing downwards", {0}, {}, typed(f32, [] { return arange(1.5, 1.5, -1); })),
+        made("integers that double does not hold", {3}, {0, 1, 2},
+             [] { return arange(int64_t{1} << 53, (int64_t{1} << 53) + 3) - (int64_t{1} << 53); }),
+        made("up to the last integer", {2}, {1, 2}, [] { return arange(INT64_MAX - 2, INT64_MAX) - (INT64_MAX - 3); }),
+        made("all integers in few steps", {4}, {-2, -1, 0, 1},
+             [] { return to(arange(INT64_MIN, INT64_MAX, int64_t{1} << 62).to(DType::float64) / 0x1p62, DType::int64); })},
        {refused(
-           "step", [] { arange(0, 3, 0); }, "arange: start 0, end 3, step 0 (needs finite numbers and a step that is not 0)")}},
+            "step", [] { arange(0, 3, 0); }, "arange: start 0, end 3, step 0 (needs finite numbers and a step that is not 0)"),
+        refused(
+            "direction", [] { arange(0, 5, -1); }, "arange: a step of -1 leads away from the end: start 0, end 5"),
+        refused(
+            "upwards", [] { arange(3.5, 1); }, "arange: a step of 1 leads away from the end: start 3.5, end 1"),
+        refused(
+            "too many", [] { arange(INT64_MIN, INT64_MAX); }, "arange: too many elements: 1.84467e+19")}},
       {"eye",
        {made("matrix", {2, 2}, {1, 0, 0, 1}, typed(f32, [] { return eye(2); })),
         made("dtype", {1, 1}, {1}, typed(i64, [] { return eye(1, i64); })), made("empty", {0, 0}, {}, [] { return eye(0); })},

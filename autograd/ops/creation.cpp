@@ -1,10 +1,9 @@
 // Tensors from nothing and from values.
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "autograd/memory.h"
-#include "autograd/ops/common.h"
+#include "autograd/ops/elementwise.h"
 
 namespace onestep {
 
@@ -68,21 +67,36 @@ Tensor full_like(const Tensor& x, Scalar value) { return full(x.shape(), value, 
 
 Tensor arange(Scalar end) { return arange(0, end, 1); }
 
+namespace {
+
+/// Integers from `start` on before `end`; their distance may be more than int64 holds.
+int64_t count_integers(int64_t start, int64_t end, int64_t step) {
+  const auto first = static_cast<uint64_t>(start), last = static_cast<uint64_t>(end), by = static_cast<uint64_t>(step);
+  const uint64_t distance = step > 0 ? last - first : first - last, length = step > 0 ? by : 0 - by;
+  return static_cast<int64_t>(distance / length + (distance % length != 0));
+}
+
+}  // namespace
+
 Tensor arange(Scalar start, Scalar end, Scalar step) {
-  check<ShapeError>(step.value != 0 && std::isfinite(step.value) && std::isfinite(start.value) && std::isfinite(end.value),
-                    "arange: start ", start.value, ", end ", end.value, ", step ", step.value,
-                    " (needs finite numbers and a step that is not 0)");
-  const double count = std::max(0.0, std::ceil((end.value - start.value) / step.value));
-  check<ShapeError>(count < 0x1p59, "arange: too many elements: ", count);
-  const auto n = static_cast<int64_t>(count);
+  const double first = start.value, last = end.value, by = step.value;
+  check<ShapeError>(by != 0 && std::isfinite(by) && std::isfinite(first) && std::isfinite(last), "arange: start ", first,
+                    ", end ", last, ", step ", by, " (needs finite numbers and a step that is not 0)");
   const bool floating = start.dtype == DType::float32 || end.dtype == DType::float32 || step.dtype == DType::float32;
+  const bool up = floating ? first <= last : start.integer <= end.integer;
+  const bool down = floating ? first >= last : start.integer >= end.integer;
+  check<ShapeError>(by > 0 ? up : down, "arange: a step of ", by, " leads away from the end: start ", first, ", end ", last);
+  const double count = std::ceil((last - first) / by);
+  check<ShapeError>(count < 0x1p59, "arange: too many elements: ", count);
+  const int64_t n = floating ? static_cast<int64_t>(count) : count_integers(start.integer, end.integer, step.integer);
   Tensor y = empty(n, floating ? DType::float32 : DType::int64);
-  dispatch(y.dtype(), [&]<class T>() {
-    T* to = y.mutable_data<T>();
-    for (int64_t i = 0; i < n; ++i)
-      to[i] = floating ? static_cast<T>(start.value + static_cast<double>(i) * step.value)
-                       : static_cast<T>(start.integer + i * step.integer);
-  });
+  if (floating) {
+    auto* to = y.mutable_data<float>();
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(first + static_cast<double>(i) * by);
+  } else {
+    auto* to = y.mutable_data<int64_t>();
+    for (int64_t i = 0; i < n; ++i) to[i] = ops::plus(start.integer, ops::times(i, step.integer));
+  }
   return y;
 }
 
