@@ -20,16 +20,20 @@ void reserve(Tensor& stored, const Tensor& added, int64_t used, int64_t needed) 
   stored = larger;
 }
 
+/// Throws unless the tokens `added` may stand behind those stored.
+void check_fits(const Tensor& stored, const Tensor& added) {
+  if (!stored.defined()) return;
+  Shape expected = stored.shape();
+  expected[expected.rank() - 2] = added.size(-2);
+  check<ShapeError>(added.shape() == expected, "KvCache: new tokens of shape ", added.shape(),
+                    " do not fit those before: needs ", expected, " (clear() it for other texts)");
+  check<DTypeError>(added.dtype() == stored.dtype(), "KvCache: new tokens of dtype ", added.dtype(),
+                    " do not fit those before: needs ", stored.dtype(), " (clear() it for other texts)");
+}
+
 /// Writes the tokens `added` behind the first `used` ones and returns them all.
 Tensor extended(Tensor& stored, const Tensor& added, int64_t used) {
   const int64_t count = added.size(-2);
-  Shape expected = added.shape();
-  if (used > 0) {
-    expected = stored.shape();
-    expected[expected.rank() - 2] = count;
-  }
-  check<ShapeError>(added.shape() == expected, "KvCache: new tokens of shape ", added.shape(),
-                    " do not fit those before: needs ", expected, " (clear() it for other texts)");
   reserve(stored, added, used, used + count);
   Tensor place = narrow(stored, -2, used, count);
   copy_(place, added);
@@ -40,6 +44,11 @@ Tensor extended(Tensor& stored, const Tensor& added, int64_t used) {
 
 std::pair<Tensor, Tensor> KvCache::append(const Tensor& keys, const Tensor& values) {
   const NoGradGuard no_grad;
+  check<ShapeError>(keys.dim() >= 2 && values.dim() >= 2 && keys.size(-2) == values.size(-2),
+                    "KvCache: keys and values must be [..., n, d] and [..., n, e]: got ", keys.shape(), " and ",
+                    values.shape());
+  check_fits(keys_, keys);
+  check_fits(values_, values);
   const Tensor all_keys = extended(keys_, keys, length_), all_values = extended(values_, values, length_);
   length_ += keys.size(-2);
   return {all_keys, all_values};

@@ -16,8 +16,8 @@ class KvCache {
   void clear() { *this = KvCache(); }
 
   /// Adds the keys [..., n, d] and values [..., n, e] of n new tokens and returns those of all S tokens: views [..., S, d] and
-  /// [..., S, e], valid until the next call. Not recorded. Throws ShapeError unless the other dims are those of the calls
-  /// before.
+  /// [..., S, e], valid until the next call. Not recorded. Throws ShapeError or DTypeError unless the other dims and the
+  /// dtype are those of the calls before.
   std::pair<Tensor, Tensor> append(const Tensor& keys, const Tensor& values);
 
   /// The cache of head `i` of a layer whose heads are layers of their own (MultiHeadAttentionWrapper).

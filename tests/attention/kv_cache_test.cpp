@@ -65,6 +65,22 @@ TEST_CASE("KvCache: it holds what it was given, over every growth") {
   CHECK(equal(cache.append(values, keys).first, values));
 }
 
+TEST_CASE("KvCache: what was appended first says what fits, even if it was no tokens") {
+  KvCache cache;
+  cache.append(ones({2, 0, 3}), ones({2, 0, 4}));
+  CHECK(error_of<ShapeError>([&] {
+          cache.append(ones({1, 1, 3}), ones({1, 1, 4}));
+        }) == "KvCache: new tokens of shape [1, 1, 3] do not fit those before: needs [2, 1, 3] (clear() it for other texts)");
+  CHECK(error_of<DTypeError>([&] {
+          cache.append(ones({2, 1, 3}), ones({2, 1, 4}, DType::float64));
+        }) == "KvCache: new tokens of dtype float64 do not fit those before: needs float32 (clear() it for other texts)");
+  CHECK(error_of<ShapeError>([&] {
+          cache.append(ones({2, 1, 3}), ones({2, 2, 4}));
+        }) == "KvCache: keys and values must be [..., n, d] and [..., n, e]: got [2, 1, 3] and [2, 2, 4]");
+  CHECK(cache.length() == 0);
+  CHECK(equal(cache.append(ones({2, 1, 3}), ones({2, 1, 4})).first, ones({2, 1, 3})));
+}
+
 TEST_CASE("KvCache: what does not fit is refused") {
   Generator generator(1);
   KvCache cache;
