@@ -164,9 +164,9 @@ Tensor mean(const Tensor& x);
 Tensor mean(const Tensor& x, const Shape& dims, bool keepdim = false);
 /// Sum of squared deviations from the mean, divided by n - correction (torch.var; 1 = unbiased, 0 = biased).
 Tensor var(const Tensor& x, const Shape& dims = {}, int64_t correction = 1, bool keepdim = false);
-/// The largest element; ties share its gradient evenly (torch.max). NaN wins. Throws ShapeError over nothing.
+/// The largest element; ties share its gradient evenly, among them NaN, which wins (torch.max). Throws ShapeError over nothing.
 Tensor max(const Tensor& x);
-/// The largest element over `dims`; ties share the gradient evenly (torch.amax).
+/// The largest element over `dims`; ties share the gradient evenly, NaN makes it NaN (torch.amax).
 Tensor amax(const Tensor& x, const Shape& dims, bool keepdim = false);
 struct MaxResult {
   Tensor values, indices;

@@ -2,11 +2,14 @@
 // each output element is summed in one fixed order: neither threads nor layout can change a bit of it.
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "autograd/ops/elementwise.h"
 
 namespace onestep {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// A contiguous tensor seen as [outer, reduced, inner].
 struct Blocks {
@@ -156,6 +159,17 @@ void max_blocks(const T* x, T* y, const Blocks& b) {
   });
 }
 
+/// The largest over `dims` (sorted), which stay with size 1.
+Tensor max_values(const Tensor& x, const Shape& dims) {
+  return dispatch(x.dtype(), [&]<class T>() { return reduce<T>(x, dims, max_blocks<T>); });
+}
+
+/// `dy` over the number of places along `dims` that are `chosen`, there; 0 elsewhere.
+Tensor shared_evenly(const Tensor& dy, const Tensor& chosen, const Shape& dims) {
+  const Tensor ones = to(chosen, dy.dtype());
+  return mul(dy, div(ones, sum(ones, dims, true)));
+}
+
 /// A running sum down `columns` neighbouring columns of `rows` rows; the distance between rows is negative to go up.
 template <class T, int64_t columns>
 void running_sum(const T* x, T* y, int64_t rows, int64_t distance, int64_t used = columns) {
@@ -246,8 +260,10 @@ Tensor var(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdi
     y = div(y, std::max<int64_t>(n - correction, 0));
   }
   const double scale = 2.0 / static_cast<double>(n - correction);
-  return record("var", y, {x}, {x}, [dims, scale](const Backward& b) -> Grads {
+  const bool infinite = n <= correction && (wanted.empty() || x.dim() == 0);  // PyTorch looks at it where no dims are given
+  return record("var", y, {x}, {x}, [dims, scale, infinite](const Backward& b) -> Grads {
     const Tensor& v = b.saved(0);
+    if (infinite) return {mul(b.grad(), masked_fill(full_like(v, kInfinity), eq(v, mean(v)), kNaN))};
     return {mul(mul(with_dims(b.grad(), v.shape(), dims), scale), deviations(v, dims))};
   });  // dx = dy 2 (x - mean) / (n - correction)
 }
@@ -255,26 +271,28 @@ Tensor var(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdi
 Tensor amax(const Tensor& x, const Shape& wanted, bool keepdim) {
   const Shape dims = normalize_dims("amax", wanted, x.dim());
   check_not_empty("amax", x.shape(), dims);
-  const Tensor kept = dispatch(x.dtype(), [&]<class T>() { return reduce<T>(x, dims, max_blocks<T>); });
-  const Tensor y = without_dims(kept, x.shape(), dims, keepdim);
+  const Tensor y = without_dims(max_values(x, dims), x.shape(), dims, keepdim);
   return record("amax", y, {x}, {x, y}, [dims](const Backward& b) -> Grads {
     const Tensor& v = b.saved(0);
-    const Tensor largest = to(eq(v, with_dims(b.saved(1), v.shape(), dims)), v.dtype());
-    return {mul(with_dims(b.grad(), v.shape(), dims), div(largest, sum(largest, dims, true)))};
+    return {shared_evenly(with_dims(b.grad(), v.shape(), dims), eq(v, with_dims(b.saved(1), v.shape(), dims)), dims)};
   });  // dx = dy / (number of largest) where x is largest
 }
 
 Tensor max(const Tensor& x) {
   check<ShapeError>(x.numel() != 0, "max: no elements to choose from in shape ", x.shape());
-  return amax(x, {});
+  const Shape dims = normalize_dims("max", {}, x.dim());
+  const Tensor y = without_dims(max_values(x, dims), x.shape(), dims, /*keepdim=*/false);
+  return record("max", y, {x}, {x, y}, [dims](const Backward& b) -> Grads {
+    const Tensor &v = b.saved(0), &largest = b.saved(1);
+    return {shared_evenly(b.grad(), isnan(largest).item<bool>() ? isnan(v) : eq(v, largest), dims)};
+  });  // as amax, where NaN is equal to NaN
 }
 
 MaxResult max(const Tensor& x, int64_t dim, bool keepdim) {
   const int d = normalize_dim("max", dim, x.dim());
   const Shape dims = x.dim() == 0 ? Shape() : Shape{d};
   const Tensor index = argmax_values("max", x, d);
-  const Tensor kept = dispatch(x.dtype(), [&]<class T>() { return reduce<T>(x, dims, max_blocks<T>); });
-  Tensor values = without_dims(kept, x.shape(), dims, keepdim);
+  Tensor values = without_dims(max_values(x, dims), x.shape(), dims, keepdim);
   values = record("max", values, {x}, {index}, [d, dims](const Backward& b) -> Grads {
     const Shape& shape = b.input_shape(0);
     Shape line = Shape::filled(shape.rank(), 1);

@@ -1,4 +1,8 @@
 // Softmax, its logarithm, and logsumexp. The kernels work on contiguous rows: another dim is swapped with the last one first.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "autograd/kernels/kernels.h"
 #include "autograd/ops/common.h"
 
@@ -68,6 +72,15 @@ Shape dims_last(const Shape& dims, int rank) {
   return order;
 }
 
+/// exp(x_i - logsumexp(x)) of a row whose softmax is NaN: beside an infinity what is smaller gets 0, and all else is NaN.
+template <class T>
+void weigh_infinite(const T* x, T* y, int64_t n) {
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  const bool no_nan = std::none_of(x, x + n, [](T v) { return std::isnan(v); });
+  const bool infinite = no_nan && std::find(x, x + n, infinity) != x + n;
+  for (int64_t i = 0; i < n; ++i) y[i] = infinite && x[i] < infinity ? T(0) : std::numeric_limits<T>::quiet_NaN();
+}
+
 }  // namespace
 
 Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim) {
@@ -89,6 +102,7 @@ Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim) {
       kernels::parallel_for(rows, 2.0 * static_cast<double>(cols), [=](int64_t r, int64_t end) {
         for (; r < end; ++r) {
           kernels::softmax_rows(from + r * cols, to + r * cols, 1, cols);
+          if (std::isnan(to[r * cols])) weigh_infinite(from + r * cols, to + r * cols, cols);
           kernels::mul(to + r * cols, 1, scale + r, 0, to + r * cols, cols);
         }
       });

@@ -1,0 +1,58 @@
+// Gradients at NaN and infinity, as PyTorch 2.13 gives them.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "autograd/ops.h"
+
+namespace onestep {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
+using Doubles = std::vector<double>;
+
+/// The gradient of the sum of op(values [n]), NaN equal to NaN.
+void check_gradient(const Doubles& values, const Doubles& want, const std::function<Tensor(const Tensor&)>& op) {
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    const Tensor x = from_values(values, static_cast<int64_t>(values.size())).to(dtype).requires_grad_();
+    sum(op(x)).backward();
+    CHECK_MESSAGE(allclose(x.grad().to(DType::float64), from_values(want, static_cast<int64_t>(want.size())), 1e-6, 0, true),
+                  "got ", to_string(x.grad()));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("nonfinite: the gradient of max goes to NaN, that of amax becomes NaN") {
+  const auto largest = [](const Tensor& x) { return max(x); };
+  check_gradient({1, kNaN, 3}, {0, 1, 0}, largest);
+  check_gradient({kNaN, kNaN, 3}, {0.5, 0.5, 0}, largest);
+  check_gradient({1, kInf, kInf}, {0, 0.5, 0.5}, largest);
+  check_gradient({3, 1, 3}, {0.5, 0, 0.5}, largest);
+  check_gradient({1, kNaN, 3}, {kNaN, kNaN, kNaN}, [](const Tensor& x) { return amax(x, {0}); });
+}
+
+TEST_CASE("nonfinite: beside an infinity logsumexp gives what is finite no gradient") {
+  const auto op = [](const Tensor& x) { return logsumexp(x, {0}); };
+  check_gradient({kInf, 1}, {kNaN, 0}, op);
+  check_gradient({kInf, -kInf, kInf}, {kNaN, 0, kNaN}, op);
+  check_gradient({kInf, kNaN, 1}, {kNaN, kNaN, kNaN}, op);
+  check_gradient({kNaN, 1}, {kNaN, kNaN}, op);
+  check_gradient({-kInf, -kInf}, {kNaN, kNaN}, op);
+  check_gradient({-kInf, 1}, {0, 1}, op);
+}
+
+TEST_CASE("nonfinite: the gradient of a variance without degrees of freedom") {
+  const auto over = [](const Shape& dims, int64_t correction) {
+    return [=](const Tensor& x) { return var(x, dims, correction); };
+  };
+  check_gradient({1, 2, 4}, {kInf, kInf, kInf}, over({}, 3));
+  check_gradient({1, 2, 4}, {kInf, kInf, kInf}, over({}, 5));
+  check_gradient({1, 2, 3}, {kInf, kNaN, kInf}, over({}, 4));
+  check_gradient({1, 2, 4}, {-kInf, -kInf, kInf}, over({0}, 3));
+  check_gradient({1, 2, 4}, {8.0 / 3, 2.0 / 3, -10.0 / 3}, over({0}, 4));
+}
+
+}  // namespace onestep
