@@ -32,6 +32,7 @@ Tensor causal_mask(int64_t context_length) {
 }
 
 Tensor sliding_window_mask(int64_t context_length, int64_t window) {
+  check<ConfigError>(window >= 0, "sliding_window_mask: window cannot be negative: got ", window);
   const Tensor future = causal_mask(context_length);
   return window == 0 ? future : logical_or(future, tril(ones({context_length, context_length}, DType::boolean), -window));
 }

@@ -256,7 +256,7 @@ Tensor stack(TensorList tensors, int64_t dim = 0);
 /// Views of `split_size` places along `dim`, the last one smaller (torch.split); or of the given sizes.
 std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim = 0);
 std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim = 0);
-/// At most `chunks` equal views along `dim`, the last one smaller (torch.chunk).
+/// At most `chunks` equal views along `dim`, the last one smaller; of an empty dim all `chunks` (torch.chunk).
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim = 0);
 
 // ---- layers as functions -------------------------------------------------------------------------------------------------

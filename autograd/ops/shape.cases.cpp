@@ -349,7 +349,7 @@ const RegisterOpCases registered([] {
        {part("equal", {2, 6}, 1, 3, 1, 2, 2, [](const Tensor& x) { return chunk(x, 3, 1); }),
         part("smaller last", {5, 2}, 0, 3, 2, 4, 1, [](const Tensor& x) { return chunk(x, 3); }),
         part("fewer", {5, 2}, 0, 3, 1, 2, 2, [](const Tensor& x) { return chunk(x, 4); }),
-        part("empty", {0, 2}, 0, 1, 0, 0, 0, [](const Tensor& x) { return chunk(x, 3); })},
+        part("empty", {0, 2}, 0, 3, 0, 0, 0, [](const Tensor& x) { return chunk(x, 3); })},
        {refused(
            "chunks", [] { chunk(x23(), 0); }, "chunk: chunks must be at least 1: got 0")}},
   };

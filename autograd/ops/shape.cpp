@@ -246,7 +246,10 @@ std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim) {
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   check<ShapeError>(chunks > 0, "chunk: chunks must be at least 1: got ", chunks);
   check<ShapeError>(x.dim() > 0, "chunk: a rank-0 tensor cannot be split");
-  return split(x, std::max<int64_t>(x.size(dim) / chunks + (x.size(dim) % chunks != 0), 1), dim);
+  if (x.size(dim) > 0) return split(x, x.size(dim) / chunks + (x.size(dim) % chunks != 0), dim);
+  constexpr int64_t most = int64_t{1} << 20;
+  check<ShapeError>(chunks <= most, "chunk: an empty dim takes at most ", most, " chunks: got ", chunks);
+  return split(x, std::vector<int64_t>(static_cast<size_t>(chunks), 0), dim);
 }
 
 }  // namespace onestep

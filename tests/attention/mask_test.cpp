@@ -69,6 +69,10 @@ TEST_CASE("mask: a fully masked row gets weight 0 and gradient 0") {
   CHECK(grad.at({0, 0, 0}) != 0);
 }
 
+TEST_CASE("mask: a window cannot be negative") {
+  CHECK_THROWS_WITH_AS(sliding_window_mask(3, -1), "sliding_window_mask: window cannot be negative: got -1", ConfigError);
+}
+
 TEST_CASE("mask: masked scores are not read whatever they hold") {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
   const Tensor clean = tensor({{0.5, 0.0, 0.0}, {0.25, 1.0, 0.0}, {1.0, 2.0, 3.0}});

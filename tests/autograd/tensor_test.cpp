@@ -157,6 +157,8 @@ TEST_CASE("tensor: views of absurd shapes are refused") {
   CHECK_THROWS_AS(split(ones({4}), std::vector<int64_t>{INT64_MAX, INT64_MAX, 6}), ShapeError);
   CHECK(split(ones({4}), INT64_MAX).size() == 1);
   CHECK(chunk(ones({4}), INT64_MAX).size() == 4);
+  CHECK_THROWS_WITH_AS(chunk(x, INT64_MAX), "chunk: an empty dim takes at most 1048576 chunks: got 9223372036854775807",
+                       ShapeError);
   CHECK(ones({4}).slice(0, INT64_MIN, INT64_MAX, INT64_MAX).numel() == 1);
   CHECK_THROWS_AS(narrow(ones({4}), 0, 1, INT64_MAX), ShapeError);
 }
