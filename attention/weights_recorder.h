@@ -5,8 +5,9 @@
 
 namespace onestep::attention {
 
-/// While it lives, every call of an attention module in this thread goes step by step and leaves its weights here, whatever
-/// model the module is in (what forward hooks are used for in PyTorch). Of nested ones the inner counts.
+/// While it lives, every forward() of an attention module in this thread goes step by step and leaves its weights here,
+/// whatever model the module is in (what forward hooks are used for in PyTorch); forward_cached() does not. Of nested ones the
+/// inner counts.
 class WeightsRecorder {
  public:
   WeightsRecorder();

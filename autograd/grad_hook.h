@@ -7,8 +7,8 @@
 namespace onestep {
 
 /// While it lives, a backward pass of this thread gives every leaf its gradient when the last op that uses the leaf has been
-/// passed, not at its own end, and then calls `ready` with the leaf. The gradients have the same bits
-/// (torch.Tensor.register_post_accumulate_grad_hook).
+/// passed, not at its own end, and then calls `ready` with the leaf (not with one that is itself the root, which no op uses).
+/// The gradients have the same bits (torch.Tensor.register_post_accumulate_grad_hook).
 class GradHook {
  public:
   explicit GradHook(std::function<void(const Node& leaf)> ready);

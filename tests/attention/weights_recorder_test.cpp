@@ -25,6 +25,9 @@ TEST_CASE("WeightsRecorder: keeps the weights of every call while it lives") {
       CHECK(inner.weights().size() == 1);
     }
     CHECK(recorder.weights().size() == 2);
+    KvCache cache;
+    first.forward_cached(x, cache);
+    CHECK(recorder.weights().size() == 2);
   }
   CHECK(WeightsRecorder::active() == nullptr);
 }

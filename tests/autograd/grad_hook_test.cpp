@@ -62,4 +62,5 @@ TEST_CASE("grad hook: gradients go on adding up and the loss may be a leaf") {
   const Tensor leaf = from_values(Floats{2.0f}, {}).requires_grad_();
   leaf.backward();
   CHECK(leaf.grad().item() == 1);
+  CHECK(calls == 4);
 }
