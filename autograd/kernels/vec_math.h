@@ -72,8 +72,9 @@ ONESTEP_INLINE Pair scale(Pair x, IVec n) { return {scale(x.high, n), scale(x.lo
 /// x 2^n for finite x where n is 0 or neither x nor the result is subnormal: n is added to the exponent.
 ONESTEP_INLINE Vec scale_normal(Vec x, IVec n) { return as_float(bits(x) + shift_left<23>(n)); }
 
-constexpr auto kScale = [](Vec x, IVec n) { return scale(x, n); };
-constexpr auto kScaleNormal = [](Vec x, IVec n) { return scale_normal(x, n); };
+/// The two as values, for what is given one of them.
+inline constexpr auto kScale = [](Vec x, IVec n) { return scale(x, n); };
+inline constexpr auto kScaleNormal = [](Vec x, IVec n) { return scale_normal(x, n); };
 
 /// Overflows to inf, goes through the subnormals to 0.
 ONESTEP_INLINE Vec exp(Vec x) {
