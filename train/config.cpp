@@ -296,9 +296,10 @@ std::string resolved_json(const Config& config) {
   std::string out = "{", open_section;
   const char* separator = "\n";
   for (const Field& field : config_fields()) {
-    std::string value = to_json(value_of(field, config));
-    const bool numbers = std::holds_alternative<std::vector<int64_t>*>(value_of(field, config));
-    if (numbers) std::erase(value, ' ');  // with a space a token the file might be too large to be read back
+    const auto given = value_of(field, config);
+    std::string value = to_json(given);
+    if (std::holds_alternative<std::vector<int64_t>*>(given))
+      std::erase(value, ' ');  // with a space a token the file might be too large to be read back
     const bool absent = field.optional && (value == "[]" || value == "\"\"");
     if (absent || !holds(field.when, config)) continue;
     const std::string section = field.section();

@@ -144,8 +144,7 @@ std::vector<Field> data_fields() {
           .may_be_absent(),
       field("data.ignore_index", in, &D::ignore_index,
             "id that counts in neither loss nor accuracy where it is the target, as of padding; a step in which no target "
-            "counts is "
-            "drawn anew; -100 is none")
+            "counts is drawn anew; -100 is none")
           .range(-100, kMaxVocab - 1)
           .only(kind, {"tokens"}),
       field("data.path", in, &D::path, "a UTF-8 text file, relative to the working directory")
@@ -167,8 +166,7 @@ std::vector<Field> data_fields() {
       field("data.tokenizer_path", in, &D::tokenizer_path,
             "folder with vocab.json and merges.txt (or encoder.json and vocab.bpe): GPT-2's, or one that `onestep tokenizer "
             "train` has written; or a run with such a tokenizer. Where a run goes on, or starts from another, the vocabulary "
-            "must be "
-            "that of the run")
+            "must be that of the run")
           .only("data.tokenizer", {"bpe"})
           .needed("data.tokenizer", {"bpe"})
           .changeable(),

@@ -107,14 +107,16 @@ InputFile::InputFile(const std::string& path) : path_(path) {
 
 InputFile::~InputFile() { ::close(fd_); }
 
-size_t InputFile::read_some(void* to, size_t count) {
+size_t read_some(int fd, const std::string& name, void* to, size_t count) {
   while (true) {
-    const ssize_t got = ::read(fd_, to, count);
+    const ssize_t got = ::read(fd, to, count);
     if (got < 0 && errno == EINTR) continue;
-    check<IoError>(got >= 0, path_, ": cannot be read: ", error_reason(errno));
+    check<IoError>(got >= 0, name, ": cannot be read: ", error_reason(errno));
     return static_cast<size_t>(got);
   }
 }
+
+size_t InputFile::read_some(void* to, size_t count) { return train::read_some(fd_, path_, to, count); }
 
 void InputFile::read(void* to, size_t count) {
   for (auto* place = static_cast<char*>(to); count > 0;) {

@@ -74,6 +74,9 @@ FileStamp stamp_file(const std::string& path);
 /// file is there, whole.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
+/// Reads up to `count` bytes; 0 at the end. Throws IoError, which calls the file `name`.
+size_t read_some(int fd, const std::string& name, void* to, size_t count);
+
 /// `.NAME.tmp` in the folder of `path`: where what will be called NAME is made.
 std::filesystem::path temporary_path(const std::filesystem::path& path);
 

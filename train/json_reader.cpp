@@ -15,12 +15,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxTree = size_t{48} << 20;  // bytes: a value takes up to 16 times its text
-
 // Builds the tree with an explicit stack and stops at the first thing that is wrong, which it keeps in `error`.
 class StrictHandler : public nlohmann::json_sax<json> {
  public:
-  StrictHandler() = default;  // NOLINT(bugprone-exception-escape): json's own constructor says noexcept
+  StrictHandler() = default;                     // NOLINT(bugprone-exception-escape): json's own constructor says noexcept
   StrictHandler(const StrictHandler&) = delete;  // it holds pointers into its own tree
   StrictHandler& operator=(const StrictHandler&) = delete;
 
@@ -64,10 +62,10 @@ class StrictHandler : public nlohmann::json_sax<json> {
 
   // The value's place in the tree, or nullptr if that would grow too large.
   json* add(json value) {
-    memory_ += value.is_string() ? 64 + value.get_ref<const std::string&>().size() : value.is_structured() ? 96 : 32;
+    memory_ += value.is_string() ? json_string_memory(value.get_ref<const std::string&>()) : value.is_structured() ? 96 : 32;
     if (!open_.empty()) memory_ += open_.back().key.empty() ? 0 : 96 + open_.back().key.size();
-    if (memory_ > kMaxTree) {
-      error = "too many values: they would take more than " + format_bytes(kMaxTree) + " of memory";
+    if (memory_ > kMaxJsonMemory) {
+      error = "too many values: they would take more than " + format_bytes(kMaxJsonMemory) + " of memory";
       return nullptr;
     }
     if (open_.empty()) return &(root = std::move(value));

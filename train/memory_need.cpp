@@ -55,6 +55,15 @@ double parameters(const ModelConfig& m, double vocabulary) {
          static_cast<double>(m.num_layers) * block_parameters(m) + norm;
 }
 
+/// Elements of the masks [T, T] that the chapter's attention keeps.
+double mask_elements(const ModelConfig& m) {
+  const auto context = static_cast<double>(m.context_length), heads = static_cast<double>(m.num_heads);
+  if (m.kind != "attention") return 0;
+  if (m.attention == "multi_head_wrapper") return heads * context * context;
+  const bool masked = m.attention == "causal" || m.attention == "multi_head" || m.attention == "einsum";
+  return masked ? context * context : 0;
+}
+
 /// Tensors of the parameters' size that the optimizer keeps.
 int optimizer_slots(const OptimizerConfig& o) {
   if (o.kind == "sgd") return o.momentum != 0 ? 1 : 0;
@@ -138,6 +147,7 @@ MemoryNeed memory_need(const Config& config, int64_t vocab_size, int64_t length)
       m.kind == "attention" ? attention_activations(m, row) : static_cast<double>(m.num_layers) * block_activations(m) + 2 * d;
   MemoryNeed need;
   need.parameters = static_cast<int64_t>(std::min(count, 9e18));
+  need.masks = mask_elements(m);
   need.parameter_bytes = need.gradient_bytes = count * element;
   need.optimizer_bytes = count * element * optimizer_slots(config.optimizer);
   need.activation_bytes = tokens * ((layers + 2 * d + 2 * vocabulary) * element + dropout_bytes(m, row));

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "train/files.h"
+#include "train/json_reader.h"
 #include "train/utf8.h"
 
 namespace onestep::train {
@@ -146,12 +148,12 @@ std::unique_ptr<VocabularyTokenizer> VocabularyBuilder::finish() const {
   for (uint32_t code = 0; code < codes_.size(); ++code) {
     if (codes_[code]) symbols.push_back(to_utf8(code));
   }
-  // What a run writes it reads back: json_reader.cpp allows 48 MiB, in which a string takes 64 bytes and its own.
-  constexpr size_t kMost = (size_t{48} << 20) - 4096;
+  // What a run writes it reads back; there is a little more in the file.
+  constexpr size_t kMost = kMaxJsonMemory - 4096;
   const size_t bytes = std::accumulate(symbols.begin(), symbols.end(), size_t{0},
-                                       [](size_t sum, const std::string& symbol) { return sum + 64 + symbol.size(); });
-  check<ConfigError>(bytes <= kMost, "tokenizer: a vocabulary of ", symbols.size(), ' ', kind_,
-                     "s would take more than 48 MiB of memory to be read back (data.tokenizer = bpe or byte takes any text)");
+                                       [](size_t sum, const std::string& symbol) { return sum + json_string_memory(symbol); });
+  check<ConfigError>(bytes <= kMost, "tokenizer: a vocabulary of ", symbols.size(), ' ', kind_, "s would take more than ",
+                     format_bytes(kMaxJsonMemory), " of memory to be read back (data.tokenizer = bpe or byte takes any text)");
   std::sort(symbols.begin(), symbols.end());
   return std::make_unique<VocabularyTokenizer>(kind_, std::move(symbols));
 }

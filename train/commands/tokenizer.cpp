@@ -1,6 +1,5 @@
 #include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
 #include <iostream>
 #include <memory>
@@ -26,17 +25,11 @@ struct Options {
   bool quiet = false;
 };
 
-// As InputFile::read_some.
-size_t read_standard_input(char* to, size_t count) {
-  ssize_t got = 0;
-  do got = ::read(STDIN_FILENO, to, count);
-  while (got < 0 && errno == EINTR);
-  check<IoError>(got >= 0, "standard input: cannot be read: ", error_reason(errno));
-  return static_cast<size_t>(got);
-}
+// What messages call it.
+std::string shown(const std::string& name) { return name == kStandardInput ? "standard input" : name; }
 
 ReadBytes reader(const std::string& name, std::shared_ptr<InputFile> file = nullptr) {
-  if (name == kStandardInput) return read_standard_input;
+  if (name == kStandardInput) return [name](char* to, size_t count) { return read_some(STDIN_FILENO, shown(name), to, count); };
   if (!file) file = std::make_shared<InputFile>(name);
   return [file](char* to, size_t count) { return file->read_some(to, count); };
 }
@@ -46,7 +39,7 @@ void read_parts(const std::string& name, const TakePart& take) {
   try {
     for_each_part(reader(name), take);
   } catch (const ConfigError& error) {
-    fail<ConfigError>(name == kStandardInput ? "standard input" : name, ": ", error.what());
+    fail<ConfigError>(shown(name), ": ", error.what());
   }
 }
 

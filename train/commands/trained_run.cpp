@@ -15,14 +15,8 @@ namespace {
 
 /// What the config claims must be in the file before a model of that size is made.
 void check_holds_model(const FoundCheckpoint& found, const Config& config) {
-  const ModelConfig& model = config.model;
-  const std::string& kind = model.attention;
-  const double masks = model.kind == "gpt"            ? 0
-                       : kind == "multi_head_wrapper" ? static_cast<double>(model.num_heads)
-                                                      : (kind == "causal" || kind == "multi_head" || kind == "einsum");
-  const auto context = static_cast<double>(model.context_length);
-  const double needed =
-      static_cast<double>(memory_need(config, trained_vocabulary(found), 1).parameters) + masks * context * context;
+  const MemoryNeed need = memory_need(config, trained_vocabulary(found), 1);
+  const double needed = static_cast<double>(need.parameters) + need.masks;
   double held = 0;
   for (const auto& [_, tensor] : found.checkpoint.trainer.model) held += static_cast<double>(tensor.numel());
   check<IoError>(needed <= held, (found.folder / "model.safetensors").string(), ": does not fit the config: holds ",
