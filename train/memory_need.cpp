@@ -55,8 +55,8 @@ double parameters(const ModelConfig& m, double vocabulary) {
          static_cast<double>(m.num_layers) * block_parameters(m) + norm;
 }
 
-/// Elements of the masks [T, T] that the chapter's attention keeps.
-double mask_elements(const ModelConfig& m) {
+/// Of the masks [T, T] that the chapter's attention keeps.
+double mask_bytes(const ModelConfig& m) {
   const auto context = static_cast<double>(m.context_length), heads = static_cast<double>(m.num_heads);
   if (m.kind != "attention") return 0;
   if (m.attention == "multi_head_wrapper") return heads * context * context;
@@ -147,7 +147,7 @@ MemoryNeed memory_need(const Config& config, int64_t vocab_size, int64_t length)
       m.kind == "attention" ? attention_activations(m, row) : static_cast<double>(m.num_layers) * block_activations(m) + 2 * d;
   MemoryNeed need;
   need.parameters = static_cast<int64_t>(std::min(count, 9e18));
-  need.masks = mask_elements(m);
+  need.mask_bytes = mask_bytes(m);
   need.parameter_bytes = need.gradient_bytes = count * element;
   need.optimizer_bytes = count * element * optimizer_slots(config.optimizer);
   need.activation_bytes = tokens * ((layers + 2 * d + 2 * vocabulary) * element + dropout_bytes(m, row));
@@ -167,8 +167,8 @@ std::string check_memory(const Config& config, const MemoryNeed& need, int64_t a
   std::ostringstream text;
   text << "training needs about " << mebibytes(need.total()) << " (parameters " << mebibytes(need.parameter_bytes)
        << ", gradients " << mebibytes(need.gradient_bytes) << ", optimizer " << mebibytes(need.optimizer_bytes)
-       << ", activations " << mebibytes(need.activation_bytes) << "), there are " << mebibytes(left)
-       << " left (a smaller model, batch_size or context_length needs less)";
+       << ", activations " << mebibytes(need.activation_bytes) << ", masks " << mebibytes(need.mask_bytes) << "), there are "
+       << mebibytes(left) << " left (a smaller model, batch_size or context_length needs less)";
   check<ConfigError>(need.total() <= 1.25 * left, config.origin.file, ": ", text.str());
   return config.origin.file + ": " + text.str();
 }

@@ -11,10 +11,10 @@ namespace onestep::train {
 /// Bytes; parameters and what is kept beside each are counted, activations are estimated.
 struct MemoryNeed {
   int64_t parameters = 0;  ///< How many there are.
-  double masks = 0;        ///< Elements of the masks that attention modules keep.
+  double mask_bytes = 0;   ///< Of the masks that attention modules keep: one an element.
   double parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;
   double activation_bytes = 0;  ///< What one micro-batch keeps for its backward pass, with the gradients of the logits.
-  double total() const { return parameter_bytes + gradient_bytes + optimizer_bytes + activation_bytes; }
+  double total() const { return parameter_bytes + gradient_bytes + optimizer_bytes + activation_bytes + mask_bytes; }
 };
 
 /// What training on batches of rows of `length` tokens will need, for `vocab_size` tokens or model.vocab_size if that is more.

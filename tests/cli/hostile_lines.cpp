@@ -147,6 +147,8 @@ CommandLines other_arguments(const Place& place) {
   lines.push_back({{"tokenizer", "train", config, "--quiet", "--vocab-size", "300", "--out", fifo},
                    fifo + ": cannot be made: Not a directory"});
   lines.push_back({{"tokenizer", "decode", run, config}, config + R"(: decode: not a token id: "{\"model\":")"});
+  lines.push_back({{"tokenizer", "encode", run, "--format", "json", config},  // no half of a list before the sentence
+                   config + R"(: encode: offset 0: char "{" (U+007B) is not in the vocabulary of 27)"});
   const std::string bytes = place.path("bytes");
   lines.push_back({{"tokenizer", "decode", run, bytes}, bytes + R"(: decode: not a token id: "\xff\xfe\u0001\x80")"});
   lines.push_back({{"tokenizer", "encode", run, bytes},

@@ -64,13 +64,14 @@ TEST_CASE("memory need: parameters are counted and the peak of a step is met wit
 TEST_CASE("memory need: more than there is is refused with the numbers and nearly all of it is said") {
   const Config config = config_of(kGpt);
   const MemoryNeed need{.parameters = 1 << 20,
+                        .mask_bytes = 4 << 20,
                         .parameter_bytes = 4 << 20,
                         .gradient_bytes = 4 << 20,
                         .optimizer_bytes = 8 << 20,
-                        .activation_bytes = 84 << 20};
+                        .activation_bytes = 80 << 20};
   const std::string sentence =
-      "run.json: training needs about 100 MiB (parameters 4 MiB, gradients 4 MiB, optimizer 8 MiB, activations 84 MiB), there "
-      "are ";
+      "run.json: training needs about 100 MiB (parameters 4 MiB, gradients 4 MiB, optimizer 8 MiB, activations 80 MiB, masks 4 "
+      "MiB), there are ";
   const std::string hint = " MiB left (a smaller model, batch_size or context_length needs less)";
   CHECK(check_memory(config, need, 200 << 20) == "");
   CHECK(check_memory(config, need, 105 << 20) == sentence + "105" + hint);

@@ -11,6 +11,7 @@
 
 #include "autograd/error.h"
 #include "autograd/generator.h"
+#include "train/token_text.h"
 #include "train/utf8.h"
 
 using namespace onestep::train;
@@ -199,4 +200,20 @@ TEST_CASE("tokenizer.json: what is written is read back and anything else is ref
     CHECK(refusal([&] { load(refused.first); }) == path + refused.second);
   }
   std::filesystem::remove(path);
+}
+
+TEST_CASE("token text: pieces add up to the text, and an id without a word is shown as its number") {
+  const auto pieces = [](const Tokenizer* tokenizer, const Ids& ids) {
+    TokenText text(tokenizer);
+    std::vector<std::string> all;
+    for (const int64_t id : ids) all.push_back(text.add(id));
+    all.push_back(text.finish());
+    return all;
+  };
+  using Pieces = std::vector<std::string>;
+  CHECK(pieces(nullptr, {7, 0, 58}) == Pieces{"7", " 0", " 58", ""});
+  const auto words = make_tokenizer("word", "a b ,");  // ids: , a b
+  CHECK(pieces(words.get(), {1, 2, 0, 1, 58, 1}) == Pieces{"a", " b", ",", " a", "<58>", "a", ""});
+  const auto bytes = make_tokenizer("byte", "a");
+  CHECK(pieces(bytes.get(), {0xC3, 0xA9, 'x', 256, 0xC3}) == Pieces{"", "é", "x", "<256>", "", "\uFFFD"});
 }

@@ -13,6 +13,7 @@
 #include "train/commands/trained_run.h"
 #include "train/long_work.h"
 #include "train/run_folder.h"
+#include "train/token_text.h"
 #include "train/trainer.h"
 #include "train/utf8.h"
 
@@ -68,37 +69,6 @@ std::vector<int64_t> prompt_of(const Options& options, const LoadedRun& run) {
     throw ConfigError(std::string("--prompt: ") + error.what());
   }
 }
-
-/// Tokens as text: in the words of the tokenizer, else their ids; `<58>` for an id that the tokenizer does not have.
-class TokenText {
- public:
-  explicit TokenText(const Tokenizer* tokenizer) : tokenizer_(tokenizer) {}
-
-  /// What the text grows by with this token; whole characters only.
-  std::string add(int64_t id) {
-    std::string piece;
-    if (tokenizer_ && id >= tokenizer_->vocab_size()) {  // a model may know more tokens than the data
-      last_.reset();
-      return stream_.add('<' + std::to_string(id) + '>');
-    }
-    if (tokenizer_) {
-      // What a word adds depends on the one before it: a space or none.
-      const std::vector<int64_t> both = {last_.value_or(id), id};
-      piece = last_ ? tokenizer_->decode(both).substr(tokenizer_->decode(std::span(both).first(1)).size())
-                    : tokenizer_->decode(std::span(both).last(1));
-    } else {
-      piece = (last_ ? " " : "") + std::to_string(id);
-    }
-    last_ = id;
-    return stream_.add(piece);
-  }
-  std::string finish() { return stream_.finish(); }
-
- private:
-  const Tokenizer* tokenizer_;
-  std::optional<int64_t> last_;
-  Utf8Stream stream_;
-};
 
 /// generate() with progress on stderr, unless `on_token` lets the user see it.
 Generated generate_shown(LoadedRun& run, const std::vector<int64_t>& prompt, const Options& options, Generator& generator,
@@ -186,8 +156,7 @@ void add_generate(CLI::App& app, Action& action) {
   command->footer(
       "The model sees the last context_length tokens: once they are full the window slides by one token, and all of it is run "
       "anew.\njson: {\"ids\": [...], \"text\": \"...\", \"logprobs\": [...]} of the generated tokens; logprobs are those of "
-      "the "
-      "model\nas it is, whatever the temperature.");
+      "the model\nas it is, whatever the temperature.");
   command->callback([options, &action] { action = [options] { return run_generate(*options); }; });
 }
 

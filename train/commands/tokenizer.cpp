@@ -47,14 +47,13 @@ int encode(const Options& options) {
   const auto tokenizer = open_tokenizer(options.tokenizer);
   const bool json = options.format == "json";
   bool first = true;
-  if (json) std::cout << '[';
   std::vector<int64_t> ids;
   read_parts(options.file, [&](const TextPart& part) {
     ids.clear();
     const size_t taken = tokenizer->encode_part(part, ids);
     std::string text;
     for (const int64_t id : ids) {
-      if (json && !first) text += ", ";
+      if (json) text += first ? "[" : ", ";
       text += std::to_string(id);
       if (!json) text += '\n';
       first = false;
@@ -62,7 +61,7 @@ int encode(const Options& options) {
     std::cout << text;
     return taken;
   });
-  if (json) std::cout << "]\n";
+  if (json) std::cout << (first ? "[]\n" : "]\n");
   return 0;
 }
 

@@ -16,7 +16,7 @@ namespace {
 /// What the config claims must be in the file before a model of that size is made.
 void check_holds_model(const FoundCheckpoint& found, const Config& config) {
   const MemoryNeed need = memory_need(config, trained_vocabulary(found), 1);
-  const double needed = static_cast<double>(need.parameters) + need.masks;
+  const double needed = static_cast<double>(need.parameters) + need.mask_bytes;  // a mask has an element a byte
   double held = 0;
   for (const auto& [_, tensor] : found.checkpoint.trainer.model) held += static_cast<double>(tensor.numel());
   check<IoError>(needed <= held, (found.folder / "model.safetensors").string(), ": does not fit the config: holds ",
