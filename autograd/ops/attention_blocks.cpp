@@ -145,11 +145,13 @@ struct Block {
   const PackedHead<T>* packed;  ///< Of which begin is 0, or none.
 };
 
-/// 0 for what a mask hides in the rows [queries, keys] of a block: one that sees a NaN or whose scores overflow has become NaN
-/// as a whole. Without a mask the spans of the softmax end there.
+/// 0 for what a mask hides in the rows [queries, keys] of a block after softmax or its gradient, where it is 0 already unless
+/// the query sees a NaN or its scores overflow: none of its row is finite then. Without a mask its span ends there.
 template <class T>
 void clear_masked(const Inputs<T>& in, const Block<T>& b, const Visible& visible, T* w) {
-  for (int64_t i = b.first; i < b.stop; ++i) visible.fill_masked(i, w + (i - b.first) * in.ld, T(0));
+  if (visible.mask == nullptr || b.end == 0) return;
+  for (int64_t i = b.first; i < b.stop; ++i, w += in.ld)
+    if (!std::isfinite(w[0])) visible.fill_masked(i, w, T(0));
 }
 
 /// to = from [n], or 0 where that is not to be seen.
