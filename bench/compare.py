@@ -47,9 +47,11 @@ WORK = {
 
 
 def run(command):
-    """The JSON that a command prints, or None if it cannot run here."""
+    """The JSON that a command prints, or None if it cannot run here. It may use as many cores as it has threads, whoever it is."""
+    cores = sorted(os.sched_getaffinity(0))[:int(command[command.index("--threads") + 1])]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False,
+                              preexec_fn=lambda: os.sched_setaffinity(0, cores))
     except OSError:
         return None
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]

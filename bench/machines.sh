@@ -2,6 +2,10 @@
 # What 1 to 64 machines would give for GPT-2 with 124 million parameters, from what one of them was measured to do:
 # bench/machines.sh TOKENS_A_SECOND        (onestep bench step with the model's shape; docs/distributed.md says how it is derived)
 set -euo pipefail
+if (($# != 1)) || [[ ! $1 =~ ^[0-9]+([.][0-9]+)?$ || ! $1 =~ [1-9] ]]; then
+  printf 'machines.sh: TOKENS_A_SECOND: must be one number above 0, such as 1500: got "%s"\n' "$*" >&2
+  exit 2
+fi
 awk -v speed="$1" 'BEGIN {
   bytes = 4 * 124439808        # the gradient, or the parameters
   micro_batches = 64           # a step of half a million tokens, as GPT-2 was trained with

@@ -37,12 +37,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--onestep", default=str(ROOT / "build" / "release" / "onestep"), help="the program")
     parser.add_argument("--config", default=str(ROOT / "configs" / "next_token.json"))
-    parser.add_argument("--steps", type=int, default=5000)
+    parser.add_argument("--steps", type=int, default=5000, help="at least 100")
     options = parser.parse_args()
+    if options.steps < 100:
+        parser.error(f"argument --steps: must be at least 100: got {options.steps}")
+    log_every = max(options.steps // 500, 1)
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
-        command = [options.onestep, "train", options.config, "--out", str(run), "--quiet", "--set", f"train.steps={options.steps}",
-                   "--set", f"schedule.decay_steps={options.steps}", "--set", "train.eval_every=0"]
+        command = [options.onestep, "train", options.config, "--out", str(run), "--quiet"]
+        for setting in (f"train.steps={options.steps}", "train.eval_every=0", f"train.log_every={log_every}"):
+            command += ["--set", setting]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         samples, ended = [], threading.Event()
         watcher = threading.Thread(target=watch, args=(process, run / "metrics.jsonl", samples, ended))

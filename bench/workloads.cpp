@@ -58,6 +58,13 @@ double flops_of(const std::function<void()>& call) {
   return kernels::counted_flops() - before;
 }
 
+/// Throws ConfigError where `what` needs more memory than there is: the system would end the program.
+void check_fits(const std::string& what, double bytes) {
+  const auto left = static_cast<double>(train::available_memory());
+  check<ConfigError>(bytes <= left, "bench ", what, " need ", train::grouped(bytes / (1 << 20)), " MiB, there are ",
+                     train::grouped(left / (1 << 20)), " MiB left");
+}
+
 Tensor random(const Shape& shape) {
   static Generator generator(1);
   return randn(shape, generator);
@@ -87,6 +94,9 @@ json bench_step(const StepWork& work, double seconds) {
 }
 
 json bench_attention(const AttentionWork& w, double seconds) {
+  // x, q, k, v, context and result; backwards also a gradient of each.
+  check_fits("attention: the tensors of --B, --T and --C",
+             (w.backward ? 12.0 : 6.0) * 4 * static_cast<double>(w.B) * static_cast<double>(w.T) * static_cast<double>(w.C));
   Generator generator(0);
   const attention::CausalSelfAttention module(
       {.d_in = w.C, .d_out = w.C, .context_length = w.T, .num_heads = w.H, .qkv_bias = true, .out_bias = true}, generator);
@@ -113,10 +123,8 @@ json bench_attention(const AttentionWork& w, double seconds) {
 json bench_matmul(const MatmulWork& w, double seconds) {
   check<ConfigError>(w.op == "NN" || w.op == "NT" || w.op == "TN", "bench matmul: --op must be NN, NT or TN: got ", w.op);
   const auto batch = static_cast<double>(w.batch), m = static_cast<double>(w.m), n = static_cast<double>(w.n),
-             k = static_cast<double>(w.k), mib = 4 * batch * (m * k + k * n + m * n) / (1 << 20),
-             left = static_cast<double>(train::available_memory()) / (1 << 20);
-  check<ConfigError>(mib <= left, "bench matmul: the matrices of --m, --n, --k and --batch need ", train::grouped(mib),
-                     " MiB, there are ", train::grouped(left), " MiB left");
+             k = static_cast<double>(w.k);
+  check_fits("matmul: the matrices of --m, --n, --k and --batch", 4 * batch * (m * k + k * n + m * n));
   const bool trans_a = w.op[0] == 'T', trans_b = w.op[1] == 'T';
   const Tensor a = random({w.batch, w.m, w.k}), b = random({w.batch, w.k, w.n});
   Tensor c = zeros({w.batch, w.m, w.n});
@@ -143,8 +151,11 @@ json bench_matmul(const MatmulWork& w, double seconds) {
 json bench_generate(const GenerateWork& work, double seconds) {
   check<ConfigError>(work.prompt + work.tokens <= work.model.ctx, "bench generate: --prompt and --tokens must fit into --ctx ",
                      work.model.ctx, ": got ", work.prompt + work.tokens);
+  const train::Config config = gpt_config(work.model);
+  check_fits("generate: the parameters of --layers, --embd and --vocab",
+             train::memory_need(config, work.model.vocab, 1).parameter_bytes);
   Generator generator(0);
-  const auto model = train::make_language_model(gpt_config(work.model).model, work.model.vocab, generator);
+  const auto model = train::make_language_model(config.model, work.model.vocab, generator);
   const Tensor ids = randint(0, work.model.vocab, {work.prompt}, generator);
   const std::span<const int64_t> prompt(ids.data<int64_t>(), static_cast<size_t>(work.prompt));
   const auto run = [&](int64_t tokens) {

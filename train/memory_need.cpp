@@ -167,8 +167,9 @@ std::string check_memory(const Config& config, const MemoryNeed& need, int64_t a
   std::ostringstream text;
   text << "training needs about " << mebibytes(need.total()) << " (parameters " << mebibytes(need.parameter_bytes)
        << ", gradients " << mebibytes(need.gradient_bytes) << ", optimizer " << mebibytes(need.optimizer_bytes)
-       << ", activations " << mebibytes(need.activation_bytes) << ", masks " << mebibytes(need.mask_bytes) << "), there are "
-       << mebibytes(left) << " left (a smaller model, batch_size or context_length needs less)";
+       << ", activations " << mebibytes(need.activation_bytes);
+  if (need.mask_bytes > 0) text << ", masks " << mebibytes(need.mask_bytes);
+  text << "), there are " << mebibytes(left) << " left (a smaller model, batch_size or context_length needs less)";
   check<ConfigError>(need.total() <= 1.25 * left, config.origin.file, ": ", text.str());
   return config.origin.file + ": " + text.str();
 }

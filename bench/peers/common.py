@@ -19,8 +19,7 @@ def arguments(description, frameworks, numbers, choices=()):
     args = parser.parse_args()
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(args.threads)
-    if args.threads < (os.cpu_count() or 1):
-        os.sched_setaffinity(0, range(args.threads))  # XLA makes as many threads as it may use cores
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:args.threads])  # XLA makes as many threads as it may use cores
     return args
 
 

@@ -86,6 +86,20 @@ TEST_CASE("bench: compare.py makes a table of who is there and a picture") {
         std::string::npos);
 }
 
+TEST_CASE("bench: steady.py follows a run with any schedule") {
+  const std::string script = ONESTEP_SOURCE_DIR "/bench/steady.py", config = ONESTEP_SOURCE_DIR "/configs/sentence.json";
+  const ProcessResult result =
+      run_process({"python3", script, "--onestep", ONESTEP_BINARY_DIR "/onestep", "--config", config, "--steps", "100"});
+  if (result.status == 127) {
+    MESSAGE("python3 is not installed: not run");
+    return;
+  }
+  CHECK_MESSAGE(result.status == 0, result.err);
+  CHECK(result.out.starts_with("| steps | ms a step | resident MiB |\n|---|---:|---:|\n| 0-10 | "));
+  CHECK(result.out.find("\n| 90-100 | ") != std::string::npos);
+  CHECK(run_process({"python3", script, "--steps", "9"}).err.ends_with("argument --steps: must be at least 100: got 9\n"));
+}
+
 TEST_CASE("bench: refusals") {
   const auto refusal = [](const std::vector<std::string>& arguments) {
     const ProcessResult result = run_onestep(arguments);
@@ -94,6 +108,10 @@ TEST_CASE("bench: refusals") {
   };
   CHECK(refusal({"bench", "generate", "--ctx", "8", "--tokens", "8"}) ==
         "onestep: bench generate: --prompt and --tokens must fit into --ctx 8: got 9\n");
+  CHECK(refusal({"bench", "attention", "--B", "2000000", "--T", "100000", "--C", "512", "--H", "8", "--mode", "fwd"})
+            .starts_with("onestep: bench attention: the tensors of --B, --T and --C need 2,343,750,000 MiB, there are "));
+  CHECK(refusal({"bench", "generate", "--layers", "1000", "--embd", "65536", "--heads", "8"})
+            .starts_with("onestep: bench generate: the parameters of --layers, --embd and --vocab need "));
   CHECK(refusal({"bench", "matmul", "--op", "TT"}).find("--op") != std::string::npos);
   CHECK(refusal({"bench", "matmul", "--m", "2147483648", "--n", "2147483648", "--k", "1"})
             .starts_with(

@@ -166,6 +166,9 @@ TEST_CASE("distributed: the page's table of machines is what its script prints")
   CHECK(result.status == 0);
   CHECK(result.out.starts_with("| machines |"));
   CHECK(contains(page, result.out));
+  for (const std::string wrong : {"", "abc", "0", "-5", "1e3", "0.0"})
+    CHECK(run_process({ONESTEP_SOURCE_DIR "/bench/machines.sh", wrong}).err ==
+          "machines.sh: TOKENS_A_SECOND: must be one number above 0, such as 1500: got \"" + wrong + "\"\n");
 }
 
 TEST_CASE("distributed: what is wrong for all ranks is said once") {
