@@ -1,6 +1,7 @@
 #include "train/optimizer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -218,11 +219,14 @@ double fold(double total, double value, double power) {
 template <class T>
 double chunk_power_sum(const T* g, int64_t n, double power) {
   if (power == 2.0) return static_cast<double>(kernels::sum_squares(g, n));
+  const T exponent = static_cast<T>(power);
+  std::array<T, 256> block;
   double total = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    T a = std::abs(g[i]);
-    if (power != 1.0 && !std::isinf(power)) kernels::pow(&a, static_cast<T>(power), &a, 1);
-    total = fold(total, static_cast<double>(a), power);
+  for (int64_t i = 0; i < n; i += std::ssize(block)) {
+    const int64_t count = std::min(std::ssize(block), n - i);
+    std::transform(g + i, g + i + count, block.begin(), [](T v) { return std::abs(v); });
+    if (power != 1.0 && !std::isinf(power)) kernels::pow(block.data(), 1, &exponent, 0, block.data(), count);
+    for (int64_t j = 0; j < count; ++j) total = fold(total, static_cast<double>(block[static_cast<size_t>(j)]), power);
   }
   return total;
 }

@@ -48,22 +48,23 @@ ONESTEP_MAP_WITH_SLOPE(gelu_tanh_with_slope)
 ONESTEP_MAP_WITH_SLOPE(gelu_erf_with_slope)
 #undef ONESTEP_MAP_WITH_SLOPE
 
-#define ONESTEP_ZIP(NAME)                                                              \
+#define ONESTEP_ZIP(NAME, COST)                                                        \
   template <class T>                                                                   \
   void NAME(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) { \
-    parallel_for(n, kCheap, [=](int64_t i, int64_t end) {                              \
+    parallel_for(n, COST, [=](int64_t i, int64_t end) {                                \
       table<T>().NAME(a + i * a_step, a_step, b + i * b_step, b_step, y + i, end - i); \
     });                                                                                \
   }                                                                                    \
   template void NAME(const float*, int64_t, const float*, int64_t, float*, int64_t);   \
   template void NAME(const double*, int64_t, const double*, int64_t, double*, int64_t);
 
-ONESTEP_ZIP(add)
-ONESTEP_ZIP(sub)
-ONESTEP_ZIP(mul)
-ONESTEP_ZIP(div)
-ONESTEP_ZIP(maximum)
-ONESTEP_ZIP(minimum)
+ONESTEP_ZIP(add, kCheap)
+ONESTEP_ZIP(sub, kCheap)
+ONESTEP_ZIP(mul, kCheap)
+ONESTEP_ZIP(div, kCheap)
+ONESTEP_ZIP(maximum, kCheap)
+ONESTEP_ZIP(minimum, kCheap)
+ONESTEP_ZIP(pow, 8 * kTranscendental)
 #undef ONESTEP_ZIP
 
 #define ONESTEP_ROWS(NAME, Y_COLS)                                                                                 \
@@ -100,11 +101,6 @@ void softmax_spans(T* x, int64_t ld, const Span* spans, int64_t rows, T scale, S
 template <class T>
 void softmax_grad_spans(const T* y, T* dx, int64_t ld, const Span* spans, int64_t rows, T scale, Span block) {
   table<T>().softmax_grad_spans(y, dx, ld, spans, rows, scale, block);
-}
-
-template <class T>
-void pow(const T* x, T exponent, T* y, int64_t n) {
-  parallel_for(n, 4 * kTranscendental, [=](int64_t i, int64_t end) { table<T>().pow(x + i, exponent, y + i, end - i); });
 }
 
 template <class T>
@@ -210,7 +206,6 @@ void box_muller(T* d, int64_t n, T mean, T std) {
 }
 
 #define ONESTEP_INSTANTIATE(T)                                                                                \
-  template void pow(const T*, T, T*, int64_t);                                                                \
   template T sum(const T*, int64_t);                                                                          \
   template T sum_squares(const T*, int64_t);                                                                  \
   template T dot(const T*, const T*, int64_t);                                                                \

@@ -43,9 +43,6 @@ void gelu_tanh(const T* x, T* y, int64_t n);
 /// x/2 (1 + erf(x / sqrt(2)))
 template <class T>
 void gelu_erf(const T* x, T* y, int64_t n);
-/// x^exponent; 2, 3, 0.5, -0.5, -1 and -2 by multiplication, square root and division as in torch.pow.
-template <class T>
-void pow(const T* x, T exponent, T* y, int64_t n);
 
 /// y[i] = f(x[i]) and slope[i] = f'(x[i]), which share much of their work: the backward pass only has to multiply.
 template <class T>
@@ -64,6 +61,9 @@ template <class T>
 void mul(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
 template <class T>
 void div(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+/// a^b; if all exponents are one 2, 3, 0.5, -0.5, -1 or -2, by multiplication, square root and division as in torch.pow.
+template <class T>
+void pow(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
 /// NaN when either is NaN, as torch.maximum and torch.minimum.
 template <class T>
 void maximum(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);

@@ -1,7 +1,7 @@
 // Elementwise float32 kernels of one instruction set.
-#include "autograd/kernels/scalar_pow.h"
 #include "autograd/kernels/table.h"
 #include "autograd/kernels/vec_math.h"
+#include "autograd/kernels/vec_pow.h"
 #include "autograd/kernels/vec_trig.h"
 
 namespace onestep::kernels {
@@ -9,14 +9,25 @@ namespace {
 
 ONESTEP_INLINE Vec one_over(Vec x) { return splat(1.0f) / x; }
 
-ONESTEP_FLATTEN void pow(const float* x, float exponent, float* y, int64_t n) {
-  if (exponent == 2) return map(x, y, n, [](Vec v) { return v * v; });
-  if (exponent == 3) return map(x, y, n, [](Vec v) { return v * v * v; });
-  if (exponent == 0.5f) return map(x, y, n, [](Vec v) { return sqrt(v); });
-  if (exponent == -0.5f) return map(x, y, n, [](Vec v) { return one_over(sqrt(v)); });
-  if (exponent == -1) return map(x, y, n, one_over);
-  if (exponent == -2) return map(x, y, n, [](Vec v) { return one_over(v * v); });
-  for (int64_t i = 0; i < n; ++i) y[i] = scalar_pow(x[i], exponent);
+ONESTEP_FLATTEN void pow(const float* x, int64_t x_step, const float* exponent, int64_t exponent_step, float* y, int64_t n) {
+  if (exponent_step == 0 && x_step == 1) {
+    if (*exponent == 2) return map(x, y, n, [](Vec v) { return v * v; });
+    if (*exponent == 3) return map(x, y, n, [](Vec v) { return v * v * v; });
+    if (*exponent == 0.5f) return map(x, y, n, [](Vec v) { return sqrt(v); });
+    if (*exponent == -0.5f) return map(x, y, n, [](Vec v) { return one_over(sqrt(v)); });
+    if (*exponent == -1) return map(x, y, n, one_over);
+    if (*exponent == -2) return map(x, y, n, [](Vec v) { return one_over(v * v); });
+  }
+  float bases[kLanes], exponents[kLanes], results[kLanes];
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int64_t count = n - i < kLanes ? n - i : kLanes;
+    for (int64_t j = 0; j < kLanes; ++j) {
+      bases[j] = j < count ? x[(i + j) * x_step] : 1.0f;
+      exponents[j] = j < count ? exponent[(i + j) * exponent_step] : 1.0f;
+    }
+    powers(bases, exponents, results);
+    store_upto(y + i, load(results), count);
+  }
 }
 
 /// s (1 + x (1 - s)) with s = sigmoid(x)

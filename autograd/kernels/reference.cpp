@@ -27,10 +27,6 @@ constexpr double kSqrt2OverPi = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
 double gelu_inner(double x) { return kSqrt2OverPi * (x + 0.044715 * x * x * x); }
 double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 
-void pow(const double* x, double exponent, double* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = std::pow(x[i], exponent);
-}
-
 double silu(double x) { return x * sigmoid_of(x); }
 double silu_slope(double x) {
   const double s = sigmoid_of(x);
@@ -274,7 +270,6 @@ constexpr Table<double> kTable = {
     .silu = map<silu>,
     .gelu_tanh = map<gelu_tanh>,
     .gelu_erf = map<gelu_erf>,
-    .pow = pow,
     .silu_with_slope = with_slope<silu, silu_slope>,
     .gelu_tanh_with_slope = with_slope<gelu_tanh, gelu_tanh_slope>,
     .gelu_erf_with_slope = with_slope<gelu_erf, gelu_erf_slope>,
@@ -284,6 +279,7 @@ constexpr Table<double> kTable = {
     .div = zip<[](double a, double b) { return a / b; }>,
     .maximum = zip<larger>,
     .minimum = zip<smaller>,
+    .pow = zip<[](double a, double b) { return std::pow(a, b); }>,
     .sum = sum,
     .sum_squares = sum_squares,
     .dot = dot,

@@ -35,9 +35,8 @@ struct Table {
   using RowsGrad = void (*)(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols);
 
   Map exp, log, sqrt, rsqrt, sin, cos, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf;
-  void (*pow)(const T* x, T exponent, T* y, int64_t n);
   MapWithSlope silu_with_slope, gelu_tanh_with_slope, gelu_erf_with_slope;
-  Zip add, sub, mul, div, maximum, minimum;
+  Zip add, sub, mul, div, maximum, minimum, pow;
 
   T (*sum)(const T* x, int64_t n);
   T (*sum_squares)(const T* x, int64_t n);

@@ -49,12 +49,7 @@ int64_t integer_power(int64_t base, int64_t exponent) {
   return static_cast<int64_t>(power);
 }
 
-/// kernels::pow takes one exponent for all; different exponents are raised element by element, to the same bits.
-constexpr ops::KernelOrLoop kPow{[]<class T>(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
-                                   if (a_step == 1 && b_step == 0) return kernels::pow(a, *b, y, n);
-                                   for (int64_t i = 0; i < n; ++i) kernels::pow(a + i * a_step, b[i * b_step], y + i, 1);
-                                 },
-                                 [](auto a, auto b) { return integer_power(a, b); }};
+constexpr ops::KernelOrLoop kPow{[](auto... p) { kernels::pow(p...); }, [](auto a, auto b) { return integer_power(a, b); }};
 
 /// row(x, number) elementwise in x's dtype; with `number_first`, row(number, x).
 template <class Row>

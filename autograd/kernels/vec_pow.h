@@ -1,0 +1,80 @@
+#pragma once
+// x^y in float32 for any exponents: log and exp in double precision by their series, from operations that are correctly rounded
+// everywhere, so that every instruction set gives the same bits. Loops over 16 lanes that the compiler turns into vectors.
+#include <cstdint>
+
+#include "autograd/kernels/simd.h"
+
+namespace onestep::kernels {
+namespace {
+
+/// log(x) / ln 2 of 2^-149 <= x < 2^128: x = 2^e m, log(m) = 2 atanh(s) with s = (m - 1) / (m + 1), |s| < 0.172.
+ONESTEP_INLINE double log2_of(double x) {
+  constexpr uint64_t kSqrtHalf = 0x3fe6a09e667f3bcd;  // its bits
+  const uint64_t u = __builtin_bit_cast(uint64_t, x) - kSqrtHalf;
+  const double e = __builtin_bit_cast(double, ((u + (uint64_t{1024} << 52)) >> 52) | 0x4330000000000000) - (0x1p52 + 1024);
+  const double m = __builtin_bit_cast(double, (u & 0xfffffffffffff) + kSqrtHalf);
+  const double s = (m - 1) / (m + 1), s2 = s * s;
+  double series = 0;
+#pragma GCC unroll 11
+  for (int k = 21; k >= 1; k -= 2) series = series * s2 + 1.0 / k;
+  return e + 2 / 0.69314718055994530942 * s * series;
+}
+
+/// 2^t for |t| < 1000.
+ONESTEP_INLINE double exp2_of(double t) {
+  constexpr double kMagic = 0x1.8p52;  // the sum's last bit is worth 1
+  const double shifted = t + kMagic, r = (t - (shifted - kMagic)) * 0.69314718055994530942;
+  double series = 1, factorial = 6227020800;  // 13!
+#pragma GCC unroll 13
+  for (int k = 13; k >= 1; factorial /= k, --k) series = k == 13 ? 1 / factorial : series * r + 1 / factorial;
+  return (series * r + 1) * __builtin_bit_cast(double, (__builtin_bit_cast(uint64_t, shifted) + 1023) << 52);
+}
+
+/// C's powf where powers is not for it.
+inline float special_power(float x, float y) {
+  if (y == 0 || x == 1) return 1;
+  if (x != x || y != y) return x + y;
+  const float a = __builtin_fabsf(x), b = __builtin_fabsf(y);
+  if (a != 0 && a != kInf && b != kInf) return __builtin_nanf("");  // a negative number to a fraction
+  const bool odd = b < 0x1p24f && static_cast<float>(static_cast<int32_t>(y)) == y && (static_cast<int32_t>(y) & 1) != 0;
+  const float magnitude = a == 1 ? 1 : (a > 1) == (y > 0) ? kInf : 0;
+  return odd && __builtin_signbit(x) ? -magnitude : magnitude;
+}
+
+/// x where it is wanted, else `other`; without a branch, which would keep the compiler from vectors.
+ONESTEP_INLINE float if_wanted(bool wanted, float x, float other) {
+  const uint32_t all = 0 - static_cast<uint32_t>(wanted);
+  return __builtin_bit_cast(float, (__builtin_bit_cast(uint32_t, x) & all) | (__builtin_bit_cast(uint32_t, other) & ~all));
+}
+
+/// z[i] = x[i]^y[i] for 16 lanes.
+ONESTEP_INLINE void powers(const float* x, const float* y, float* z) {
+  float base[kLanes];
+  double t[kLanes];
+  uint32_t sign[kLanes], special[kLanes], any_special = 0;
+  for (int i = 0; i < kLanes; ++i) {
+    const float a = __builtin_fabsf(x[i]), b = __builtin_fabsf(y[i]);
+    const float countable = if_wanted(b < 0x1p24f, y[i], 0.0f);  // what is larger is even
+    const auto whole = static_cast<int32_t>(countable);
+    const bool integer = static_cast<float>(whole) == countable;
+    const bool usual = (a > 0.0f) & (a < kInf) & (b < kInf) & ((x[i] > 0.0f) | integer);
+    base[i] = if_wanted(usual, a, 1.0f);
+    sign[i] = __builtin_bit_cast(uint32_t, x[i]) & (static_cast<uint32_t>(whole) << 31);
+    special[i] = static_cast<uint32_t>(!usual);
+    any_special |= special[i];
+  }
+  for (int i = 0; i < kLanes; ++i) {
+    const double exponent = static_cast<double>(y[i]) * log2_of(static_cast<double>(base[i]));
+    t[i] = exponent > 200 ? 200 : exponent < -200 ? -200 : exponent;
+  }
+  for (int i = 0; i < kLanes; ++i) {
+    const auto magnitude = static_cast<float>(exp2_of(t[i]));
+    z[i] = __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, magnitude) | sign[i]);
+  }
+  for (int i = 0; any_special != 0 && i < kLanes; ++i)
+    if (special[i] != 0) z[i] = special_power(x[i], y[i]);
+}
+
+}  // namespace
+}  // namespace onestep::kernels
