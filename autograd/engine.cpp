@@ -168,7 +168,7 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
 
   const std::vector<Node*> nodes = reachable(impl().node.get());
   PendingGuard guard{nodes};
-  nodes.front()->pending = gradient.defined() ? seed.clone() : seed;
+  nodes.front()->pending = seed;
   EarlyLeaves leaves(nodes);
   for (size_t i = 0; i < nodes.size(); ++i) {
     prefetch_after(nodes, i);

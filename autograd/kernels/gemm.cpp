@@ -97,6 +97,8 @@ template <class T>
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
           int64_t ldc, bool accumulate) {
   if (m <= 0 || n <= 0) return;
+  if (n == 1 && m > 1 && ldc == 1 && (trans_b || ldb == 1))  // one column: as one row, which is read as fast as memory gives it
+    return gemm(false, !trans_a, 1, m, k, b, k, a, lda, c, m, accumulate);
   add_flops(flops(m, n, k));
   Product<T> product = {trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate};
   const int64_t size = padded(table<T>().gemm_workspace(n, k));

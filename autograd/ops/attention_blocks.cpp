@@ -54,8 +54,12 @@ struct Visible {
   /// row[j] = value for the masked keys among those.
   template <class T>
   void fill_masked(int64_t i, T* row, T value) const {
-    for (int64_t j = 0, last = mask ? end(i) : 0; j < last; ++j)
-      if (!at(i, j)) row[j] = value;
+    const int64_t last = mask ? end(i) : 0;
+    const bool* const seen = mask + i * row_stride;
+    if (key_stride == 1)
+      for (int64_t j = 0; j < last; ++j) row[j] = select_value(seen[j], row[j], value);
+    else
+      for (int64_t j = 0; j < last; ++j) row[j] = select_value(seen[j * key_stride], row[j], value);
   }
   std::array<kernels::Span, kQueries> spans(int64_t first, int64_t stop) const {
     std::array<kernels::Span, kQueries> s;

@@ -1,5 +1,6 @@
 #pragma once
 // What the op files share: plain-value helpers that record nothing.
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -36,6 +37,15 @@ T convert(V v) {
   } else {
     return static_cast<T>(v);
   }
+}
+
+/// condition ? a : b without a branch: masks are often random, and a mispredicted branch costs more than the selection.
+template <class T>
+T select_value(bool condition, T a, T b) {
+  using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint8_t>>;
+  const Bits all = static_cast<Bits>(-static_cast<int64_t>(condition));
+  return std::bit_cast<T>(
+      static_cast<Bits>((std::bit_cast<Bits>(a) & all) | (std::bit_cast<Bits>(b) & static_cast<Bits>(~all))));
 }
 
 /// A number as an element of type T.

@@ -75,10 +75,10 @@ Tensor gt(const Tensor& a, Scalar b) { return compare(a, b, kGt); }
 Tensor ge(const Tensor& a, Scalar b) { return compare(a, b, kGe); }
 
 Tensor logical_and(const Tensor& a, const Tensor& b) {
-  return logical("logical_and", a, b, [](auto u, auto v) { return u != 0 && v != 0; });
+  return logical("logical_and", a, b, [](auto u, auto v) { return (u != 0) & (v != 0); });
 }
 Tensor logical_or(const Tensor& a, const Tensor& b) {
-  return logical("logical_or", a, b, [](auto u, auto v) { return u != 0 || v != 0; });
+  return logical("logical_or", a, b, [](auto u, auto v) { return (u != 0) | (v != 0); });
 }
 Tensor logical_xor(const Tensor& a, const Tensor& b) { return logical("logical_xor", a, b, kNe); }
 Tensor logical_not(const Tensor& x) {

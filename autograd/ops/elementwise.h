@@ -2,7 +2,6 @@
 // Elementwise loops over one or two strided, broadcast operands. A row function sees only steps of 1 (contiguous) or 0 (one
 // repeated element), so it can be a kernel of kernels.h or a `Loop` around a formula.
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <type_traits>
 
@@ -87,15 +86,11 @@ struct KernelOrLoop {
 template <class K, class F>
 KernelOrLoop(K, F) -> KernelOrLoop<K, F>;
 
-/// Elements of a row that are gathered at a time when it is not contiguous.
-inline constexpr int64_t kGather = 256;
-
-/// `n` elements of a row from place `j`, contiguous (or, step 0, one element): gathered into `block` if need be.
-template <class T>
-const T* gather(const T* row, int64_t step, int64_t j, int64_t n, T* block) {
-  if (step == 0 || step == 1) return row + j * step;
-  for (int64_t i = 0; i < n; ++i) block[i] = row[(j + i) * step];
-  return block;
+/// x if its rows have steps of 1 or 0, else a contiguous copy: copying knows how to cross a matrix.
+inline Tensor in_rows(const Tensor& x) {
+  int last = x.dim() - 1;
+  while (last >= 0 && x.shape()[last] == 1) --last;
+  return last < 0 || x.strides()[last] <= 1 ? x : contiguous_values(x);
 }
 
 /// The one step of x's elements when it fills `shape` in row-major order (1) or is a single element (0), else -1.
@@ -107,40 +102,30 @@ inline int64_t flat_step(const Tensor& x, const Shape& shape) {
 /// y = row(x) elementwise, y contiguous and of x's shape.
 template <class X, class Y, class Row>
 void map_into(Tensor& y, const Tensor& x, const Row& row) {
-  const X* from = x.data<X>();
   Y* to = y.mutable_data<Y>();
-  if (x.is_contiguous()) return row(from, to, x.numel());
-  for_each_row<2>(x.shape(), {x.strides(), y.strides()}, [&](const auto& at, int64_t n, const auto& steps) {
-    if (steps[0] == 1) return row(from + at[0], to + at[1], n);
-    X block[kGather];
-    for (int64_t j = 0; j < n; j += kGather) {
-      const int64_t m = std::min(kGather, n - j);
-      for (int64_t i = 0; i < m; ++i) block[i] = from[at[0] + (j + i) * steps[0]];
-      row(block, to + at[1] + j, m);
-    }
+  if (x.is_contiguous()) return row(x.data<X>(), to, x.numel());
+  const Tensor rows = in_rows(x);
+  const X* from = rows.data<X>();
+  for_each_row<2>(x.shape(), {rows.strides(), y.strides()}, [&](const auto& at, int64_t n, const auto& steps) {
+    const int64_t different = steps[0] == 0 ? 1 : n;
+    row(from + at[0], to + at[1], different);
+    std::fill_n(to + at[1] + different, n - different, to[at[1]]);
   });
 }
 
 /// y = row(a, b) elementwise, y contiguous and of the shape to which a and b broadcast.
 template <class A, class B, class Y, class Row>
 void zip_into(Tensor& y, const Tensor& a, const Tensor& b, const Row& row) {
-  const A* left = a.data<A>();
-  const B* right = b.data<B>();
   Y* to = y.mutable_data<Y>();
   const Shape& shape = y.shape();
   const int64_t a_step = flat_step(a, shape), b_step = flat_step(b, shape);
-  if (a_step >= 0 && b_step >= 0) return row(left, a_step, right, b_step, to, shape.numel());
-  for_each_row<3>(shape, {broadcast_strides(a, shape), broadcast_strides(b, shape), y.strides()},
+  if (a_step >= 0 && b_step >= 0) return row(a.data<A>(), a_step, b.data<B>(), b_step, to, shape.numel());
+  const Tensor a_rows = in_rows(a), b_rows = in_rows(b);
+  const A* left = a_rows.data<A>();
+  const B* right = b_rows.data<B>();
+  for_each_row<3>(shape, {broadcast_strides(a_rows, shape), broadcast_strides(b_rows, shape), y.strides()},
                   [&](const auto& at, int64_t n, const auto& steps) {
-                    A a_block[kGather];
-                    B b_block[kGather];
-                    const bool direct = steps[0] <= 1 && steps[1] <= 1;
-                    for (int64_t j = 0, m; j < n; j += m) {
-                      m = direct ? n : std::min(kGather, n - j);
-                      const A* a_part = gather(left + at[0], steps[0], j, m, a_block);
-                      const B* b_part = gather(right + at[1], steps[1], j, m, b_block);
-                      row(a_part, std::min<int64_t>(steps[0], 1), b_part, std::min<int64_t>(steps[1], 1), to + at[2] + j, m);
-                    }
+                    row(left + at[0], steps[0], right + at[1], steps[1], to + at[2], n);
                   });
 }
 

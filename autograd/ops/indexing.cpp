@@ -2,6 +2,7 @@
 #include "autograd/ops/indexing.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -32,8 +33,17 @@ Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, in
   check<DTypeError>(index.dtype() == DType::int64, op, ": the index must be int64: got ", index.dtype());
   const Tensor values = contiguous_values(index);
   const int64_t size = shape.empty() ? 1 : shape[dim];
-  for (const int64_t *i = values.data<int64_t>(), *end = i + values.numel(); i != end; ++i)
-    check<ShapeError>(0 <= *i && *i < size, op, ": index ", *i, " is out of range for dim ", dim, " of shape ", shape);
+  const auto* const first = values.data<int64_t>();
+  std::atomic<uint64_t> outside = 0;  // the highest bit, where an index or size - 1 - index is negative: without a branch
+  kernels::parallel_for(values.numel(), ops::kLoopCost, [&](int64_t i, int64_t end) {
+    uint64_t found = 0;
+    for (; i < end; ++i)
+      found |= static_cast<uint64_t>(first[i]) | (static_cast<uint64_t>(size - 1) - static_cast<uint64_t>(first[i]));
+    outside |= found;
+  });
+  for (int64_t i = 0; outside >> 63 != 0 && i < values.numel(); ++i)
+    check<ShapeError>(0 <= first[i] && first[i] < size, op, ": index ", first[i], " is out of range for dim ", dim,
+                      " of shape ", shape);
   return values;
 }
 
@@ -47,8 +57,15 @@ Tensor take(const Tensor& x, int dim, const Tensor& index) {
     const auto* picked = index.data<int64_t>();
     T* to = y.mutable_data<T>();
     const int64_t n = around.inner;
-    kernels::parallel_for(y.numel() / std::max<int64_t>(n, 1), 5 + 0.2 * static_cast<double>(n), [=](int64_t i, int64_t end) {
-      for (; i < end; ++i) std::copy_n(from + (i / count * around.size + picked[i % count]) * n, n, to + i * n);
+    kernels::parallel_for(y.numel() / std::max<int64_t>(n, 1), 2 + 0.2 * static_cast<double>(n), [=](int64_t i, int64_t end) {
+      int64_t j = i % count;
+      for (const T* block = from + i / count * around.size * n; i < end; ++i) {
+        if (n == 1)
+          to[i] = block[picked[j]];
+        else
+          std::copy_n(block + picked[j] * n, n, to + i * n);
+        if (++j == count) j = 0, block += around.size * n;
+      }
     });
   });
   return y;

@@ -1,6 +1,4 @@
 // Choosing elements by a mask or by their place in a matrix.
-#include <bit>
-
 #include "autograd/ops/elementwise.h"
 
 namespace onestep {
@@ -11,22 +9,13 @@ void check_mask(const char* op, const Tensor& mask) {
                     " (compare it with something, e.g. ne(mask, 0))");
 }
 
-/// condition ? a : b without a branch: masks are often random, and a mispredicted branch costs more than the selection.
-template <class T>
-T select_value(bool condition, T a, T b) {
-  using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint8_t>>;
-  const Bits all = static_cast<Bits>(-static_cast<int64_t>(condition));
-  return std::bit_cast<T>(
-      static_cast<Bits>((std::bit_cast<Bits>(a) & all) | (std::bit_cast<Bits>(b) & static_cast<Bits>(~all))));
-}
-
 template <class T>
 void choose_row(const bool* test, int64_t test_step, const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
   kernels::parallel_for(n, ops::kLoopCost, [=](int64_t i, int64_t end) {
     if (test_step == 1 && a_step == 1 && b_step == 1)
-      for (; i < end; ++i) y[i] = select_value(test[i], a[i], b[i]);
+      for (; i < end; ++i) y[i] = ops::select_value(test[i], a[i], b[i]);
     else
-      for (; i < end; ++i) y[i] = select_value(test[i * test_step], a[i * a_step], b[i * b_step]);
+      for (; i < end; ++i) y[i] = ops::select_value(test[i * test_step], a[i * a_step], b[i * b_step]);
   });
 }
 
@@ -71,7 +60,8 @@ Tensor keep_band(const char* op, const Tensor& x, int64_t low, int64_t high) {
 void fill_masked(Tensor& y, const Tensor& x, const Tensor& mask, Scalar value) {
   dispatch(x.dtype(), [&]<class T>() {
     const T filled = ops::element<T>(value);
-    ops::zip_into<T, bool, T>(y, x, mask, ops::Loop{[filled](T v, bool masked) { return select_value(masked, filled, v); }});
+    ops::zip_into<T, bool, T>(y, x, mask,
+                              ops::Loop{[filled](T v, bool masked) { return ops::select_value(masked, filled, v); }});
   });
 }
 

@@ -89,6 +89,7 @@ TEST_CASE("kernels: gemm keeps its promise across blocks") {
         check_promise({trans_a, trans_b, 3, 520, 600, 2, true});
         check_promise({trans_a, trans_b, 90, 33, 513, 0, true});
         check_promise({trans_a, trans_b, 1, 270, 300});
+        check_promise({trans_a, trans_b, 270, 1, 600, 0, true});
       }
     }
   });
@@ -97,8 +98,8 @@ TEST_CASE("kernels: gemm keeps its promise across blocks") {
 TEST_CASE("kernels: gemm gives the same bits for every instruction set and number of threads") {
   for (const bool trans_a : {false, true}) {
     for (const bool trans_b : {false, true}) {
-      for (const Case& c :
-           {Case{trans_a, trans_b, 65, 130, 300}, Case{trans_a, trans_b, 200, 20, 260}, Case{trans_a, trans_b, 2, 700, 270}}) {
+      for (const Case& c : {Case{trans_a, trans_b, 65, 130, 300}, Case{trans_a, trans_b, 200, 20, 260},
+                            Case{trans_a, trans_b, 2, 700, 270}, Case{trans_a, trans_b, 700, 1, 270}}) {
         const Floats a = left(c), b = right(c), old = matrix(c.m, c.n, c.ldc(), 3);
         check_same_bits([&] { return product(c, a, b, old); });
       }
