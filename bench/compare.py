@@ -19,13 +19,16 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PEERS = {"step": ["torch", "torch_compile", "jax", "llmc"], "scaling": ["torch"], "attention": ["torch_sdpa", "torch_naive", "jax"],
-         "matmul": ["onednn", "openblas", "torch"], "small": ["torch", "jax"], "generate": ["torch", "jax"]}
+         "matmul": ["onednn", "openblas", "torch"], "small": ["torch", "jax"], "op": ["torch"], "generate": ["torch", "jax"]}
 MODEL_B = "--heads 6 --embd 384 --ctx 256"
 GPT2 = "--layers 12 --heads 12 --embd 768 --vocab 50257"
 SQUARES = [f"--m {n} --n {n} --k {n}" for n in (64, 128, 256, 512, 1024, 2048)]
 SHAPES = [f"--m {m} --n {n} --k {k}" for m, n, k in
           ((768, 768, 384), (1024, 384, 1536), (1024, 1536, 384), (2048, 1152, 384), (256, 3072, 768), (256, 50304, 768),
            (256, 65, 384))]
+OPS = ("abs add add_row add_transposed attention_mask bmm cat cross_entropy cumsum div dropout embedding exp gelu index_select "
+       "layer_norm log logsumexp masked_fill max maximum mean mse_loss mul mv pow pow_tensor relu sigmoid silu softmax "
+       "softmax_columns sqrt sum sum_columns tanh transpose tril var where").split()
 WORK = {
     "step": {"(a) L4 H4 C128 T64 B12": "--layers 4 --heads 4 --embd 128 --ctx 64 --batch 12",
              "(b) L6 H6 C384 T256 B8": f"{MODEL_B} --layers 6 --batch 8",
@@ -40,6 +43,7 @@ WORK = {
                for flags in SQUARES + SHAPES for op in ("NN", "NT", "TN")}
               | {"NN 48 x 256x64x256": "--m 256 --n 64 --k 256 --batch 48"}
               | {f"NT {m}x3072x768": f"--m {m} --n 3072 --k 768 --op NT" for m in (1, 8)},
+    "op": {f"{mode} {op}": f"--op {op} --mode {mode}" for op in OPS for mode in ("fwd", "fwdbwd")},
     "small": {"MLP step": "--case mlp", "attention, book size": "--case mha", "100 scalar ops": "--case scalarops"},
     "generate": {"(b) L6 H6 C384": "--layers 6 --heads 6 --embd 384 --ctx 256 --bias 1 --tokens 128",
                  "(c) GPT-2 124M": f"{GPT2} --ctx 256 --bias 1 --tokens 32"},

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "bench/measure.h"
 
@@ -42,6 +43,14 @@ nlohmann::ordered_json bench_matmul(const MatmulWork& work, double seconds);
 /// backward of attention as the book has it), scalarops (100 recorded scalar ops and their gradients), addchain (100 additions
 /// of 4 elements), backward (a chain of a million ops).
 nlohmann::ordered_json bench_small(const std::string& which, double seconds);
+
+/// One op on [2048, 1024], its backward pass included or not.
+struct OpWork {
+  std::string op = "add";  ///< One of op_names().
+  bool backward = true;
+};
+std::vector<std::string> op_names();
+nlohmann::ordered_json bench_op(const OpWork& work, double seconds);
 
 /// Greedy generation with a cache, one sequence.
 struct GenerateWork {

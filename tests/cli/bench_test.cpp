@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
 
 #include "tests/process.h"
 
@@ -55,6 +57,24 @@ TEST_CASE("bench: attention matmul and generation") {
 TEST_CASE("bench: small graphs") {
   for (const char* which : {"mlp", "mha", "scalarops", "addchain", "recorded"})
     CHECK(bench({"small", "--case", which})["case"] == which);
+}
+
+TEST_CASE("bench: single ops, the same that the peer and compare.py name") {
+  const auto text = [](const char* file) {
+    std::ifstream in(std::string(ONESTEP_SOURCE_DIR "/bench/") + file);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string peer = text("peers/op.py"), compare = text("compare.py");
+  std::smatch listed;
+  const std::string sentence = run_onestep({"bench", "op", "--op", "none"}).err;
+  REQUIRE(std::regex_search(sentence, listed, std::regex("must be (.*) or (\\w+): got none")));
+  std::istringstream names(std::regex_replace(listed.str(1), std::regex(","), "") + ' ' + listed.str(2));
+  for (std::string op; names >> op;) {
+    CHECK_MESSAGE(peer.find("\n    \"" + op + "\": lambda") != std::string::npos, op);
+    CHECK_MESSAGE(std::regex_search(compare, std::regex("[ \"]" + op + "[ \"]")), op);
+    CHECK(bench({"op", "--op", op, "--mode", "fwdbwd"})["op"] == op);
+  }
+  CHECK(bench({"op", "--op", "abs", "--mode", "fwd"})["mode"] == "fwd");
 }
 
 TEST_CASE("bench: limits of the machine") { CHECK(bench({"limits"})["gb_per_s"] > 0); }

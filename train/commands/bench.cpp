@@ -15,6 +15,7 @@ struct Options {
   bench::StepWork step;
   bench::AttentionWork attention;
   bench::MatmulWork matmul;
+  bench::OpWork op;
   bench::GenerateWork generate;
   std::string small = "mlp", mode = "fwdbwd";
   double seconds = 2;
@@ -52,6 +53,13 @@ void add_shape(CLI::App& command, bench::GptShape& shape) {
       ->type_name("0|1")
       ->capture_default_str()
       ->check(one_of({"0", "1"}));
+}
+
+void add_mode(CLI::App& command, std::string& mode) {
+  command.add_option("--mode", mode, "fwd or fwdbwd")
+      ->type_name("MODE")
+      ->capture_default_str()
+      ->check(one_of({"fwd", "fwdbwd"}));
 }
 
 }  // namespace
@@ -95,10 +103,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_count(*attention, "T", options->attention.T, "Tokens a sequence");
   add_count(*attention, "C", options->attention.C, "Width");
   add_count(*attention, "H", options->attention.H, "Heads");
-  attention->add_option("--mode", options->mode, "fwd or fwdbwd")
-      ->type_name("MODE")
-      ->capture_default_str()
-      ->check(one_of({"fwd", "fwdbwd"}));
+  add_mode(*attention, options->mode);
 
   auto* matmul = add("matmul", "One matrix product", [](Options& o) { return bench::bench_matmul(o.matmul, o.seconds); });
   add_count(*matmul, "m", options->matmul.m, "Rows of the result");
@@ -109,6 +114,13 @@ void add_bench(CLI::App& app, Action& action) {
       ->type_name("OP")
       ->capture_default_str()
       ->check(one_of({"NN", "NT", "TN"}));
+
+  auto* op = add("op", "One op on a tensor of 2,048 x 1,024", [](Options& o) {
+    o.op.backward = o.mode == "fwdbwd";
+    return bench::bench_op(o.op, o.seconds);
+  });
+  op->add_option("--op", options->op.op, "Its name")->type_name("OP")->capture_default_str()->check(one_of(bench::op_names()));
+  add_mode(*op, options->mode);
 
   auto* small = add("small", "Graphs so small that the engine's own work counts",
                     [](Options& o) { return bench::bench_small(o.small, o.seconds); });
