@@ -119,6 +119,22 @@ TEST_CASE("distributed: rank 0 alone writes") {
   CHECK(fs::is_empty(runs.path("other")));
 }
 
+TEST_CASE("distributed: a number of threads that some ranks are told is theirs and the others share what is left") {
+  if (skips()) return;
+  const RankRuns runs;
+  const std::string told = std::to_string(std::thread::hardware_concurrency() + 1);  // leaves the others one each
+  const Arguments start = set({kProgram, "train", runs.path("config.json").string(), "--out", runs.path("run").string()},
+                              {"train.steps=2", "distributed.timeout=20"}),
+                  free = Arguments{"env", "-u", "OMP_NUM_THREADS"} + start;
+  for (const Arguments& claims : {Arguments{"env", "OMP_NUM_THREADS=" + told} + start, free + Arguments{"--threads", told}}) {
+    const ProcessResult first = mpirun({ranks(1, claims), ranks(1, free)}), last = mpirun({ranks(2, free), ranks(1, claims)});
+    CHECK(first.status == 0);
+    CHECK_MESSAGE(contains(first.err, "2 ranks with " + told + ", 1 threads share a step"), first.err);
+    CHECK(last.status == 0);
+    CHECK_MESSAGE(contains(last.err, "3 ranks with 1, 1, " + told + " threads share a step"), last.err);
+  }
+}
+
 TEST_CASE("distributed: ranks that differ are refused by what differs") {
   if (skips()) return;
   const RankRuns runs;

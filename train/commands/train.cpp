@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -72,9 +73,18 @@ void print_peaks(const std::vector<Peak>& peaks) {
   std::cout << " MiB\n";
 }
 
-void print_ranks(const DistributedConfig& config, int ranks) {
-  std::cerr << ranks << " ranks with " << kernels::num_threads() << (kernels::num_threads() == 1 ? " thread" : " threads")
-            << " each share a step";
+/// `2 threads each`, or `1, 2, 2 threads` by rank.
+std::string describe_threads(const std::vector<std::vector<double>>& threads) {
+  const std::string one = grouped(threads[0][0]);
+  if (std::all_of(threads.begin(), threads.end(), [&](const auto& rank) { return rank == threads[0]; }))
+    return one + (one == "1" ? " thread" : " threads") + " each";
+  std::string all = one;
+  for (size_t r = 1; r < threads.size(); ++r) all += ", " + grouped(threads[r][0]);
+  return all + " threads";
+}
+
+void print_ranks(const DistributedConfig& config, const std::vector<std::vector<double>>& threads) {
+  std::cerr << threads.size() << " ranks with " << describe_threads(threads) << " share a step";
   if (config.reduce == "allreduce") std::cerr << "; distributed.reduce is allreduce: another number of ranks gives other bits";
   std::cerr << '\n';
 }
@@ -127,12 +137,13 @@ void write_summary(Trainer& trainer, const fs::path& run) {
 int train_run(Trainer& trainer, const fs::path& run, RunState state, const Options& options) {
   Communicator& ranks = trainer.communicator();
   const bool quiet = options.quiet || !ranks.is_root();
+  const auto threads = ranks.all_gather({static_cast<double>(kernels::num_threads())});
   const auto on_pipe = std::signal(SIGPIPE, SIG_IGN);  // who reads the progress may go away: the run goes on without it
   if (!quiet) {
     std::cerr << trainer.data().describe() << "\ntraining " << count(trainer.model().num_parameters()) << " parameters for "
               << count(trainer.config().train.steps - trainer.steps_done()) << " steps of " << count(trainer.tokens_per_step())
               << " tokens\n";
-    if (ranks.size() > 1) print_ranks(trainer.config().distributed, ranks.size());
+    if (ranks.size() > 1) print_ranks(trainer.config().distributed, threads);
   }
   silent = quiet ? 1 : 0;
   catch_signals();

@@ -86,6 +86,20 @@ std::string join_ranks(const std::set<int>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + out;
 }
 
+/// Where a rank runs, and with how many threads if its user has said so.
+struct Seat {
+  char machine[MPI_MAX_PROCESSOR_NAME] = "";
+  cpu_set_t cores = {};
+  int claimed = 0;
+};
+
+/// Whether there is a core on which both may run.
+bool meet(const Seat& a, const Seat& b) {
+  cpu_set_t common;
+  CPU_AND(&common, &a.cores, &b.cores);
+  return std::string_view(a.machine) == b.machine && CPU_COUNT(&common) > 0;
+}
+
 /// Requests and the ranks at their other ends.
 class MpiTransfer : public Communicator::Transfer {
  public:
@@ -148,22 +162,20 @@ void MpiCommunicator::abort(int status) {
 }
 
 void MpiCommunicator::share_cores() {
-  cpu_set_t own;
-  CPU_ZERO(&own);
-  if (sched_getaffinity(0, sizeof own, &own) != 0) CPU_SET(0, &own);
-  char machine[MPI_MAX_PROCESSOR_NAME] = "";
+  Seat own;
+  if (sched_getaffinity(0, sizeof own.cores, &own.cores) != 0) CPU_SET(0, &own.cores);
   int length = 0;
-  check_mpi(MPI_Get_processor_name(machine, &length), "MPI_Get_processor_name");
-  const std::vector<std::string> machines = gather_text(machine);
-  const std::vector<std::string> cores = gather_text({reinterpret_cast<const char*>(&own), sizeof own});
-  int sharing = 0;
-  for (size_t r = 0; r < cores.size(); ++r) {
-    cpu_set_t common;
-    std::memcpy(&common, cores[r].data(), sizeof common);
-    CPU_AND(&common, &common, &own);
-    sharing += machines[r] == machine && CPU_COUNT(&common) > 0;
+  check_mpi(MPI_Get_processor_name(own.machine, &length), "MPI_Get_processor_name");
+  if (kernels::num_threads_is_set()) own.claimed = kernels::num_threads();
+  int sharing = 0, claimed = 0;
+  for (const std::string& bytes : gather_text({reinterpret_cast<const char*>(&own), sizeof own})) {
+    Seat other;
+    std::memcpy(&other, bytes.data(), sizeof other);
+    if (!meet(own, other)) continue;
+    sharing += other.claimed == 0;
+    claimed += other.claimed;
   }
-  kernels::set_num_threads(std::max(1, kernels::num_threads() / sharing));
+  if (own.claimed == 0) kernels::set_num_threads(std::max(1, (kernels::num_threads() - claimed) / sharing));
 }
 
 std::unique_ptr<Communicator::Transfer> MpiCommunicator::transfer(const Outgoing& to, const Incoming& from) {

@@ -20,7 +20,8 @@ class MpiCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  /// Gives this rank its share of the cores that it and others of the same machine may run on.
+  /// Gives this rank its share of the cores that it and others of the same machine may run on. A rank whose number of threads
+  /// is set keeps it; the others share what those leave, with one thread each at least. Collective.
   void share_cores();
   [[noreturn]] static void abort(int status);
 

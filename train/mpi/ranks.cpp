@@ -5,7 +5,6 @@
 #include <iostream>
 #include <string>
 
-#include "autograd/kernels/parallel.h"
 #include "train/trainer.h"
 #ifdef ONESTEP_MPI
 #include "train/mpi/mpi_communicator.h"
@@ -69,7 +68,7 @@ int run_ranks(const std::function<double()>& timeout, const std::function<int(st
     const int launched = launched_ranks();
     check<ConfigError>(launched == 0 || launched == ranks->size(), "started as one of ", launched, " MPI ranks, of which ",
                        mpi_version(), " sees ", ranks->size(), " (use the mpirun of the MPI that the program was built with)");
-    if (!kernels::num_threads_is_set()) ranks->share_cores();
+    ranks->share_cores();
     const int status = work(ranks);
     check<IoError>(bool(std::cout.flush()), "stdout: cannot be written (disk full or closed?)");
     return status;
