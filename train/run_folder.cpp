@@ -35,11 +35,21 @@ void move_run(const fs::path& from, const fs::path& to) {
                  error_reason(error.value()));
 }
 
+fs::path previous_of(const fs::path& run) { return run.string() + ".previous"; }
+
+/// Nothing is there that has to give way to a new run.
+bool is_free(const fs::path& run) { return !fs::exists(run) || (fs::is_directory(run) && is_unused(run)); }
+
+/// The earlier run, a start that came to nothing, gives way to the one before it.
+bool keeps_previous(const fs::path& run) {
+  return checkpoint_folders(run).empty() && !checkpoint_folders(previous_of(run)).empty();
+}
+
 /// Moves an earlier run of that name to NAME.previous; the one before it goes, unless it has checkpoints and the earlier run, a
 /// start that came to nothing, has none and goes itself. Refuses to touch what is not a run.
 void set_aside(const fs::path& run) {
-  const fs::path previous = run.string() + ".previous", doomed = temporary_path(run.string() + ".old");
-  if (!fs::exists(run) || (fs::is_directory(run) && is_unused(run))) return;
+  if (is_free(run)) return;
+  const fs::path previous = previous_of(run), doomed = temporary_path(run.string() + ".old");
   check<IoError>(is_run(run), run.string(), ": is there already and not the folder of a run (name another with --out)");
   check<IoError>(!fs::exists(previous) || is_run(previous), previous.string(), ": is not the folder of a run, so the earlier ",
                  run.string(), " cannot be kept there (move one of them away)");
@@ -48,7 +58,7 @@ void set_aside(const fs::path& run) {
   const RunLock previous_lock(previous);
   std::error_code ignored;  // one folder too many does no harm
   fs::remove_all(doomed, ignored);
-  if (checkpoint_folders(run).empty() && !checkpoint_folders(previous).empty()) {
+  if (keeps_previous(run)) {
     move_run(run, doomed);
   } else {
     move_run(previous, doomed);  // deleted once nothing can fail any more
@@ -82,8 +92,9 @@ void check_stays(const fs::path& source, const fs::path& run) {
     const fs::path relative = fs::weakly_canonical(source).lexically_relative(fs::weakly_canonical(folder));
     return !relative.empty() && *relative.begin() != "..";
   };
-  check<ConfigError>(!lies_in(run) && !lies_in(run.string() + ".previous"), source.string(),
-                     ": would be moved or deleted, as what the folder ", run.string(),
+  if (is_free(run)) return;
+  const bool stays = !lies_in(run) && (keeps_previous(run) || !lies_in(previous_of(run)));
+  check<ConfigError>(stays, source.string(), ": would be moved or deleted, as what the folder ", run.string(),
                      " held before (name another with --out)");
 }
 

@@ -144,6 +144,27 @@ TEST_CASE("cli: starts that come to nothing do not push out the run before them"
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 2);  // nothing hidden is left
 }
 
+TEST_CASE("cli: a run may start from RUN.previous where that stays") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", previous = folder.path() / "run.previous";
+  const auto start = [&](const std::string& set) {
+    return run_onestep({"train", kSentence, "--out", run.string(), "--quiet", "--set", "train.steps=1", "--set", set});
+  };
+  const auto start_from_previous = [&] { return start("train.init_from=" + previous.string()); };
+  REQUIRE(start("seed=1").status == 0);
+  const std::string model = read(run / "checkpoints/step-1/model.safetensors");
+  fs::rename(run, previous);
+  CHECK(start_from_previous().status == 0);  // there is no earlier run
+  fs::remove_all(run / "checkpoints");
+  CHECK(start_from_previous().status == 0);  // the earlier run is one that came to nothing
+  CHECK(read(previous / "checkpoints/step-1/model.safetensors") == model);
+  const ProcessResult refused = start_from_previous();  // the earlier run would push it out
+  CHECK(refused.status == 2);
+  CHECK(refused.err == "onestep: " + previous.string() + ": would be moved or deleted, as what the folder " + run.string() +
+                           " held before (name another with --out)\n");
+  CHECK(read(previous / "checkpoints/step-1/model.safetensors") == model);
+}
+
 TEST_CASE("cli: a folder that is not a run is never touched") {
   const TemporaryFolder folder;
   const fs::path mine = folder.path() / "mine";
