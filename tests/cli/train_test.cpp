@@ -144,6 +144,35 @@ TEST_CASE("cli: starts that come to nothing do not push out the run before them"
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 2);  // nothing hidden is left
 }
 
+TEST_CASE("cli: a start that would move the config or text or tokenizer that it reads is refused") {
+  const TemporaryFolder folder;
+  const std::string run = (folder.path() / "run").string(), previous = run + ".previous", text = run + "/text.txt",
+                    bpe = ONESTEP_SOURCE_DIR "/tests/goldens/bpe";
+  const auto start = [&](const std::string& config, const std::vector<std::string>& sets) {
+    std::vector<std::string> command{"train", config, "--out", run, "--quiet", "--set", "train.steps=1"};
+    for (const std::string& set : sets) command.insert(command.end(), {"--set", set});
+    return run_onestep(command);
+  };
+  for (int i = 0; i < 2; ++i) REQUIRE(start(kSentence, {}).status == 0);
+  fs::copy(kSentence, run + "/mine.json");
+  fs::copy(bpe, previous + "/bpe");
+  std::ofstream(text) << "some words to be read, more than a window of them";
+  const auto refused = [&](const std::string& source, const std::string& config, const std::vector<std::string>& sets) {
+    const ProcessResult result = start(config, sets);
+    CHECK(result.status == 2);
+    CHECK(result.err == "onestep: " + source + ": would be moved or deleted, as what the folder " + run +
+                            " held before (name another with --out)\n");
+  };
+  refused(run + "/mine.json", run + "/mine.json", {});
+  refused(previous + "/config.json", previous + "/config.json", {});
+  refused(text, kSentence, {"data.text=null", "data.path=" + text});
+  refused(text, kSentence, {"data.text=null", R"(data.paths=[")" + kSentence + R"(", ")" + run + R"(/*.txt"])"});
+  refused(previous + "/bpe", kSentence, {"data.tokenizer=bpe", "data.tokenizer_path=" + previous + "/bpe"});
+  CHECK(fs::exists(text));
+  CHECK(start(run + "/config.json", {"seed=2"}).status == 0);  // the new run writes it anew
+  CHECK(nlohmann::json::parse(read(run + "/config.json"))["seed"] == 2);
+}
+
 TEST_CASE("cli: a run may start from RUN.previous where that stays") {
   const TemporaryFolder folder;
   const fs::path run = folder.path() / "run", previous = folder.path() / "run.previous";

@@ -21,6 +21,7 @@
 #include "train/report.h"
 #include "train/run_folder.h"
 #include "train/run_loop.h"
+#include "train/text_files.h"
 #include "train/trainer.h"
 #include "train/utf8.h"
 
@@ -196,6 +197,18 @@ void check_same_everywhere(Trainer& trainer) {
   }
 }
 
+/// Refuses a start that would move or delete what it reads. The earlier run's own config.json may be its config: the new run
+/// writes it anew.
+void check_sources_stay(const std::string& config_file, const Config& config, const fs::path& run) {
+  std::vector<fs::path> sources;
+  if (!config.train.init_from.empty()) sources.push_back(run_path(config.train.init_from));
+  std::error_code none;
+  if (!fs::equivalent(config_file, run / "config.json", none)) sources.emplace_back(config_file);
+  for (const std::string& file : text_files(config)) sources.emplace_back(file);
+  if (!config.data.tokenizer_path.empty()) sources.push_back(run_path(config.data.tokenizer_path));
+  for (const fs::path& source : sources) check_stays(source, run);
+}
+
 int start_run(const Options& options, const std::shared_ptr<Communicator>& ranks) {
   std::unique_ptr<Trainer> made;
   ranks->on_all([&] { made = make_trainer(options, ranks); });
@@ -204,8 +217,7 @@ int start_run(const Options& options, const std::shared_ptr<Communicator>& ranks
   const fs::path run = options.out.empty() ? default_run_folder(options.config) : run_path(options.out);
   std::optional<RunLock> lock;
   ranks->on_root([&] {
-    const std::string& init_from = trainer.config().train.init_from;
-    if (!init_from.empty()) check_stays(run_path(init_from), run);
+    check_sources_stay(options.config, trainer.config(), run);
     lock.emplace(create_run(run, trainer.config(), trainer.data().tokenizer()));
   });
   return train_run(trainer, run, {}, options);
