@@ -235,7 +235,18 @@ void NewFiles::add(const std::string& name, std::string_view text) {
   file.finish();
 }
 
+void NewFiles::remove(const std::string& name) {
+  check_replaceable(folder_ / name);
+  doomed_.push_back(name);
+}
+
 void NewFiles::finish() {
+  for (const std::string& name : doomed_) {
+    std::error_code error;
+    fs::remove(folder_ / name, error);
+    check<IoError>(!error, (folder_ / name).string(), ": cannot be deleted: ", error_reason(error.value()));
+  }
+  if (!doomed_.empty()) sync_folder(folder_);  // no crash leaves them beside what is new
   for (const std::string& name : names_) rename_file(temporary_ / name, folder_ / name);
   sync_folder(folder_);
 }

@@ -80,8 +80,8 @@ size_t read_some(int fd, const std::string& name, void* to, size_t count);
 /// `.NAME.tmp` in the folder of `path`: where what will be called NAME is made.
 std::filesystem::path temporary_path(const std::filesystem::path& path);
 
-/// Files of one folder that replace those of the same names all together or, when one cannot be written (a disk gets full), not
-/// at all: they are written into a folder `.new.tmp` in it and moved when all are there.
+/// Files of one folder that replace those of the same names, and others, all together or, when one cannot be written (a disk
+/// gets full), not at all: they are written into a folder `.new.tmp` in it and moved when all are there.
 class NewFiles {
  public:
   /// Makes the folder if there is none.
@@ -95,12 +95,14 @@ class NewFiles {
   std::filesystem::path add(const std::string& name);
   /// Writes all of a file.
   void add(const std::string& name, std::string_view text);
-  /// Moves all to their place, in the order in which they were added, durably.
+  /// Has `name` go if it is there. Throws IoError for one that is no regular file.
+  void remove(const std::string& name);
+  /// Deletes what is to go, then moves all to their place, in the order in which they were added, durably.
   void finish();
 
  private:
   std::filesystem::path folder_, temporary_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_, doomed_;
 };
 
 /// Makes a folder and those above it, where they are not there yet. Throws IoError.

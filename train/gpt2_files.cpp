@@ -232,6 +232,17 @@ void check_replaces_gpt2(const fs::path& folder) {
                  ": is not that of a GPT-2, and an export would replace it (name another folder)");
 }
 
+/// A model without a tokenizer must not be taken for one with that of an earlier export, which goes with it. One that stands
+/// alone is somebody's own: it is neither deleted nor paired.
+void remove_tokenizer(const fs::path& folder, NewFiles& files) {
+  const bool exported = fs::exists(folder / kModel);
+  for (const char* name : {"vocab.json", "merges.txt"}) {
+    check<IoError>(exported || !fs::exists(folder / name), (folder / name).string(),
+                   ": would be taken for the tokenizer of the model, which has none of that kind (name another folder)");
+    files.remove(name);
+  }
+}
+
 }  // namespace
 
 Gpt2 read_gpt2(const fs::path& folder, bool quiet) {
@@ -261,6 +272,7 @@ void write_gpt2(const fs::path& folder, const Gpt2& gpt2, const BpeVocabulary* t
   }
   check_replaces_gpt2(folder);
   NewFiles files(folder);
+  if (tokenizer == nullptr) remove_tokenizer(folder, files);
   files.add(kConfig, config);  // moved first: a model is never left without its config
   write_safetensors(files.add(kModel).string(), {tensors.begin(), tensors.end()}, {{"format", "pt"}}, quiet);
   if (tokenizer != nullptr) write_bpe(files, *tokenizer);

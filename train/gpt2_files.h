@@ -20,9 +20,10 @@ struct Gpt2 {
 Gpt2 read_gpt2(const std::filesystem::path& folder, bool quiet = true);
 
 /// Writes the folder that GPT2LMHeadModel.from_pretrained reads, with the tokenizer's files if there is one; biases that the
-/// model lacks are written as zeros. An earlier export is replaced whole or not at all. Throws ConfigError for a model that is
-/// no GPT-2 (naming the key of the config), and IoError for files that cannot be written or a folder that holds something else
-/// of these names. Progress goes to stderr unless `quiet`.
+/// model lacks are written as zeros. An earlier export is replaced whole, its tokenizer too, or not at all. Throws ConfigError
+/// for a model that is no GPT-2 (naming the key of the config), and IoError for files that cannot be written or a folder that
+/// holds something else of these names, or a tokenizer alone where there is none to write. Progress goes to stderr unless
+/// `quiet`.
 void write_gpt2(const std::filesystem::path& folder, const Gpt2& gpt2, const BpeVocabulary* tokenizer = nullptr,
                 bool quiet = true);
 

@@ -276,4 +276,7 @@ TEST_CASE("cli: a run's byte-pair encoding goes with it into a run that trains i
   const ProcessResult none = run_onestep({"export", path("bytes"), path("out2")});
   CHECK(contains(none.out, "tokenizer    byte: not written (GPT-2's files are for bpe)\n"));
   CHECK_FALSE(fs::exists(folder.path() / "out2/vocab.json"));
+  REQUIRE(run_onestep({"export", path("bytes"), path("out")}).status == 0);  // over an export with another tokenizer
+  CHECK(run_onestep({"import", path("out"), "--out", path("bytes-back")}).status == 0);
+  CHECK_FALSE(fs::exists(folder.path() / "bytes-back/tokenizer.json"));
 }

@@ -146,6 +146,31 @@ TEST_CASE("gpt2 files: an untied head and layers without bias are exported") {
   CHECK(allclose(copy.forward(tokens), model.forward(tokens), 1e-5, 1e-6));
 }
 
+TEST_CASE("gpt2 files: the tokenizer of an earlier export goes with it and one that stands alone is not touched") {
+  const TemporaryFolder folder;
+  const fs::path out = folder.path() / "out", lone = folder.path() / "lone";
+  const Gpt2 gpt2 = read_gpt2(kGolden);
+  const BpeVocabulary bytes = bpe_bytes();
+  write_gpt2(out, gpt2, &bytes);
+  CHECK(read_bpe_folder(out.string()) == bytes);
+  std::ofstream(out / "notes.txt") << "mine";
+  write_gpt2(out, gpt2);
+  CHECK_FALSE(fs::exists(out / "vocab.json"));
+  CHECK_FALSE(fs::exists(out / "merges.txt"));
+  CHECK(read(out / "notes.txt") == "mine");
+  check_logits(read_gpt2(out));
+
+  fs::create_directory(lone);
+  std::ofstream(lone / "merges.txt") << "mine";
+  CHECK_THROWS_WITH_AS(write_gpt2(lone, gpt2),
+                       (lone.string() + "/merges.txt: would be taken for the tokenizer of the model, which has none of that "
+                                        "kind (name another folder)")
+                           .c_str(),
+                       IoError);
+  CHECK(read(lone / "merges.txt") == "mine");
+  CHECK(std::distance(fs::directory_iterator(lone), fs::directory_iterator()) == 1);
+}
+
 TEST_CASE("gpt2 files: a model that is no GPT-2 is not exported") {
   const auto refusal = [](const std::function<void(ModelConfig&)>& change) -> std::string {
     Gpt2 gpt2 = read_gpt2(kGolden);
