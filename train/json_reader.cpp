@@ -167,10 +167,10 @@ std::string brief(const json& value) {
 template <class E>
 json parse_json(std::string_view text, const std::string& source) {
   const size_t invalid = find_invalid_utf8(text);
-  check<E>(invalid == std::string_view::npos, source, ":", line_and_column(text, std::min(invalid, text.size())),
-           ": not UTF-8: ", invalid < text.size() ? quote(text.substr(invalid, 1)) : "");
+  if (invalid != std::string_view::npos)
+    fail<E>(source, ":", line_and_column(text, invalid), ": not UTF-8: ", quote(text.substr(invalid, 1)));
   const size_t nul = text.find('\0');  // the parser would take it for the end
-  check<E>(nul == std::string_view::npos, source, ":", line_and_column(text, std::min(nul, text.size())), ": holds a NUL byte");
+  if (nul != std::string_view::npos) fail<E>(source, ":", line_and_column(text, nul), ": holds a NUL byte");
 
   StrictHandler handler;
   if (json::sax_parse(text, &handler)) return std::move(handler.root);

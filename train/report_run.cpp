@@ -1,6 +1,8 @@
 #include <algorithm>
-#include <cmath>
+#include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "attention/weights_recorder.h"
 #include "autograd/ops.h"
@@ -18,52 +20,90 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-constexpr size_t kMaxRows = 5000;      // steps drawn
+constexpr size_t kMaxRows = 5000;      // steps drawn, and evaluations
 constexpr int64_t kMaxMapTokens = 48;  // tokens of an attention map
 constexpr int64_t kSamples = 2;
 constexpr int64_t kMaxConfigBytes = 1 << 20;
 
-/// At most about kMaxRows rows: every n-th, and all with a validation loss.
-json thinned(const std::vector<json>& rows) {
-  const size_t every = rows.size() / kMaxRows + 1;
-  json kept = json::array();
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (i % every == 0 || i + 1 == rows.size() || rows[i].contains("val_loss")) kept.push_back(rows[i]);
+/// At most kMaxRows of any number of values, with their places: every n-th, n doubling when there are too many.
+template <class T>
+class Thinned {
+ public:
+  void add(int64_t place, const T& value) {
+    if (count_++ % every_ != 0) return;
+    if (kept_.size() == kMaxRows) {  // an even number: this value is one of every 2 n-th, too
+      for (size_t i = 1; 2 * i < kMaxRows; ++i) kept_[i] = std::move(kept_[2 * i]);
+      kept_.resize(kMaxRows / 2);
+      every_ *= 2;
+    }
+    kept_.emplace_back(place, value);
   }
-  return kept;
+  const std::vector<std::pair<int64_t, T>>& kept() const { return kept_; }
+
+ private:
+  std::vector<std::pair<int64_t, T>> kept_;
+  int64_t count_ = 0, every_ = 1;
+};
+
+std::optional<double> number(const json& row, const char* key) {
+  const auto found = row.find(key);
+  return found != row.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
-std::vector<double> column(const std::vector<json>& rows, const char* key) {
-  std::vector<double> values;
-  for (const json& row : rows) {
-    const auto found = row.find(key);
-    if (found != row.end() && found->is_number()) values.push_back(found->get<double>());
+/// What the page shows of metrics.jsonl, gathered row by row.
+class MetricsDigest {
+ public:
+  void add(json row) {
+    for (const char* key : {"step", "loss", "val_loss", "val_accuracy", "seconds"})
+      if (const auto value = number(row, key)) last_[key] = *value;
+    if (const auto loss = number(row, "val_loss")) best_ = std::min(best_, *loss);
+    if (const auto speed = number(row, "tokens_per_second")) speeds_.add(rows_, *speed);
+    drawn_.add(rows_, row);
+    if (row.contains("val_loss")) evaluations_.add(rows_, row);
+    last_row_ = std::move(row);
+    ++rows_;
   }
-  return values;
-}
 
-/// What metrics.jsonl says of the run as a whole, of which so many steps are known to be done; `evaluation` is what its
-/// val_loss is called.
-Facts metric_facts(const std::vector<json>& rows, int64_t steps_done, const std::string& evaluation) {
-  Facts facts;
-  const auto last = [&](const std::string& name, const char* key, double factor, int digits, const std::string& unit) {
-    const std::vector<double> values = column(rows, key);
-    if (!values.empty()) facts.emplace_back(name, grouped(factor * values.back(), digits) + unit);
-  };
-  if (const auto steps = column(rows, "step"); !steps.empty())
-    facts.emplace_back("steps", grouped(std::max(steps.back() + 1, static_cast<double>(steps_done))));
-  last("training loss", "loss", 1, 4, "");
-  last(evaluation + " loss", "val_loss", 1, 4, "");
-  if (const auto losses = column(rows, "val_loss"); !losses.empty())
-    facts.emplace_back("best " + evaluation + " loss", grouped(*std::min_element(losses.begin(), losses.end()), 4));
-  last(evaluation + " accuracy", "val_accuracy", 100, 2, " %");
-  last("time", "seconds", 1, 1, " s");
-  if (auto speeds = column(rows, "tokens_per_second"); !speeds.empty()) {
-    std::nth_element(speeds.begin(), speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2), speeds.end());
-    facts.emplace_back("median speed", grouped(speeds[speeds.size() / 2]) + " tokens/s");
+  /// Steps spread over the run, evaluations likewise, and the last one.
+  json drawn() const {
+    std::map<int64_t, json> by_place(drawn_.kept().begin(), drawn_.kept().end());
+    by_place.insert(evaluations_.kept().begin(), evaluations_.kept().end());
+    if (last_row_) by_place[rows_ - 1] = *last_row_;
+    json list = json::array();
+    for (auto& [_, row] : by_place) list.push_back(std::move(row));
+    return list;
   }
-  return facts;
-}
+
+  /// Of the run as a whole, of which so many steps are known to be done; `evaluation` is what its val_loss is called.
+  Facts facts(int64_t steps_done, const std::string& evaluation) const {
+    Facts facts;
+    const auto last = [&](const std::string& name, const char* key, double factor, int digits, const std::string& unit) {
+      if (const auto found = last_.find(key); found != last_.end())
+        facts.emplace_back(name, grouped(factor * found->second, digits) + unit);
+    };
+    if (const auto step = last_.find("step"); step != last_.end())
+      facts.emplace_back("steps", grouped(std::max(step->second + 1, static_cast<double>(steps_done))));
+    last("training loss", "loss", 1, 4, "");
+    last(evaluation + " loss", "val_loss", 1, 4, "");
+    if (last_.contains("val_loss")) facts.emplace_back("best " + evaluation + " loss", grouped(best_, 4));
+    last(evaluation + " accuracy", "val_accuracy", 100, 2, " %");
+    last("time", "seconds", 1, 1, " s");
+    if (auto speeds = speeds_.kept(); !speeds.empty()) {
+      const auto middle = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
+      std::nth_element(speeds.begin(), middle, speeds.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      facts.emplace_back("median speed", grouped(middle->second) + " tokens/s");
+    }
+    return facts;
+  }
+
+ private:
+  int64_t rows_ = 0;
+  std::map<std::string, double> last_;  // by key
+  double best_ = std::numeric_limits<double>::infinity();
+  Thinned<double> speeds_;
+  Thinned<json> drawn_, evaluations_;
+  std::optional<json> last_row_;
+};
 
 /// What summary.json adds, if the run got that far.
 void add_summary(const fs::path& run, Facts& facts) {
@@ -107,12 +147,13 @@ AttentionMaps attention_maps(Trainer& trainer) {
 
 ReportRun read_report_run(const fs::path& run, Trainer* trainer) {
   ReportRun report{.name = run.filename().string()};
-  const std::vector<json> rows = read_metrics(run.string());
+  MetricsDigest metrics;
+  for_each_metrics(run.string(), [&](json row) { metrics.add(std::move(row)); });
   if (trainer != nullptr) report.evaluated_on = trainer->data().evaluates_on();
-  report.facts = metric_facts(rows, trainer != nullptr ? trainer->steps_done() : 0,
-                              report.evaluated_on.starts_with("training") ? "evaluation" : "validation");
+  report.facts = metrics.facts(trainer != nullptr ? trainer->steps_done() : 0,
+                               report.evaluated_on.starts_with("training") ? "evaluation" : "validation");
   add_summary(run, report.facts);
-  report.metrics = thinned(rows).dump();
+  report.metrics = metrics.drawn().dump();
   report.config = read_file((run / "config.json").string(), kMaxConfigBytes);
   if (trainer != nullptr) {
     report.parameters = trainer->model().named_parameters();

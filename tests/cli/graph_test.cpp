@@ -62,6 +62,11 @@ TEST_CASE("cli: export-csv prints a run's metrics as a table") {
   CHECK(refused.status == 2);
   CHECK(refused.out == "");
   CHECK(refused.err == "onestep: " + file + ": line 3: /step: must be a number: got \"two\"\n");
+  std::ofstream(file) << "{\"step\": 0}\n{\"step\": " << std::string(1 << 20, '1') << "}\n";
+  const ProcessResult endless = run_onestep({"export-csv", run});
+  CHECK(endless.status == 2);
+  CHECK(endless.out == "");
+  CHECK(endless.err == "onestep: " + file + ": line 2: is longer than 1 MiB\n");
   CHECK(run_onestep({"export-csv", run + "/missing"}).err ==
         "onestep: " + run + "/missing: is not the folder of a run (it has no metrics.jsonl)\n");
 }

@@ -1,12 +1,16 @@
 // `onestep report` from outside, and its page in a browser.
+#include "train/report.h"
+
 #include <doctest/doctest.h>
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/train/memory_limit.h"
 
 namespace fs = std::filesystem;
 using namespace onestep::testing;
@@ -126,6 +130,43 @@ TEST_CASE("cli: report refuses what is no run and leaves out what is gone") {
   CHECK(result.status == 0);
   CHECK(result.err.starts_with("onestep: report: without parameters and attention: "));
   CHECK(contains(read(folder.path() / "page.html"), R"("attention":null)"));
+}
+
+TEST_CASE("cli: a report that cannot be written after the training is a note and the run is done") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", page = run / "report.html";
+  train(run, "1");
+  fs::remove(page);
+  fs::create_directory(page);
+  const ProcessResult result = run_onestep({"train", "--resume", run.string(), "--quiet", "--set", "train.steps=31"});
+  CHECK(result.status == 0);
+  CHECK(result.err == "onestep: report: not written: " + page.string() + ": is a directory, not a file\n");
+  CHECK(result.out.starts_with("steps        31 in "));
+  CHECK(fs::exists(run / "checkpoints/step-31"));
+}
+
+TEST_CASE("report: a long run takes little memory and is shown by rows and evaluations spread over it") {
+  constexpr int kRows = 200'000;
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "config.json") << "{}";
+  std::ofstream lines(folder.path() / "metrics.jsonl");
+  for (int i = 0; i < kRows; ++i)
+    lines << R"({"step":)" << i << R"(,"loss":2,"tokens_per_second":)" << i << R"(,"val_loss":)" << (i == 7 ? 1.5 : 2) << "}\n";
+  lines.close();
+  const onestep::train::ReportRun report = [&] {
+    const MemoryLimit limit(uint64_t{32} << 20);
+    return onestep::train::read_report_run(folder.path(), nullptr);
+  }();
+  std::string facts;
+  for (const auto& [name, value] : report.facts) facts += name + ": " + value + "; ";
+  CHECK(facts ==
+        "steps: 200,000; training loss: 2.0000; validation loss: 2.0000; best validation loss: 1.5000; "
+        "median speed: 99,968 tokens/s; ");
+  const auto rows = nlohmann::json::parse(report.metrics);
+  CHECK((rows.size() > 2500 && rows.size() <= 5001));
+  CHECK(rows.front()["step"] == 0);
+  CHECK(rows.back()["step"] == kRows - 1);
+  for (size_t i = 1; i < rows.size(); ++i) REQUIRE(rows[i]["step"].get<int>() - rows[i - 1]["step"].get<int>() <= 64);
 }
 
 TEST_CASE("cli: the report of two runs works in a browser on a desk and on a phone") {

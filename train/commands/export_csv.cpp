@@ -12,13 +12,13 @@ namespace {
 using nlohmann::json;
 
 /// Every key, those of a training step first and in their usual order.
-std::vector<std::string> columns(const std::vector<json>& rows) {
+std::vector<std::string> columns(const std::string& run) {
   std::vector<std::string> names{"step", "loss", "lr", "grad_norm", "tokens_per_second", "seconds", "val_loss", "val_accuracy"};
-  for (const json& row : rows) {
+  for_each_metrics(run, [&](const json& row) {
     for (const auto& [key, value] : row.items()) {
       if (std::find(names.begin(), names.end(), key) == names.end()) names.push_back(key);
     }
-  }
+  });
   return names;
 }
 
@@ -31,17 +31,16 @@ std::string field(const std::string& text) {
 }
 
 int print_csv(const std::string& run) {
-  const std::vector<json> rows = read_metrics(run);
-  const std::vector<std::string> names = columns(rows);
+  const std::vector<std::string> names = columns(run);  // reads all: nothing is printed of a file that is wrong
   for (size_t i = 0; i < names.size(); ++i) std::cout << (i == 0 ? "" : ",") << field(names[i]);
   std::cout << '\n';
-  for (const json& row : rows) {
+  for_each_metrics(run, [&](const json& row) {
     for (size_t i = 0; i < names.size(); ++i) {
       const auto found = row.find(names[i]);
       std::cout << (i == 0 ? "" : ",") << (found == row.end() || found->is_null() ? "" : found->dump());
     }
     std::cout << '\n';
-  }
+  });
   return 0;
 }
 

@@ -134,6 +134,16 @@ void write_summary(Trainer& trainer, const fs::path& run) {
                                        "\n");
 }
 
+/// All is saved already: a page that cannot be made or written is no failure of the run.
+void write_page(Trainer& trainer, const fs::path& run) {
+  try {
+    write_summary(trainer, run);
+    write_file(run / "report.html", report_html({read_report_run(run, &trainer)}));
+  } catch (const std::exception& error) {
+    std::cerr << "onestep: report: not written: " << escaped(error.what()) << '\n';
+  }
+}
+
 /// Trains from where `trainer` and `state` stand.
 int train_run(Trainer& trainer, const fs::path& run, RunState state, const Options& options) {
   Communicator& ranks = trainer.communicator();
@@ -155,8 +165,7 @@ int train_run(Trainer& trainer, const fs::path& run, RunState state, const Optio
   const std::string profile = profiler ? '\n' + profile_table(profiler->entries()) : "";
   const std::vector<Peak> peaks = gather_peaks(ranks);
   if (ranks.is_root()) {
-    write_summary(trainer, run);
-    write_file(run / "report.html", report_html({read_report_run(run, &trainer)}));
+    write_page(trainer, run);
     std::signal(SIGPIPE, on_pipe);  // all is saved
     print_summary(trainer, outcome, peaks, run);
     std::cout << profile;
