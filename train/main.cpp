@@ -94,9 +94,7 @@ void refuse_empty_names(CLI::App& command) {
   for (CLI::Option* option : command.get_options()) {
     const std::string type = option->get_type_name();
     if (option->get_positional() || (type != "FILE" && type != "RUN" && type != "FOLDER")) continue;
-    option->check(CLI::Validator(
-        [type](const std::string& name) { return name.empty() ? "must be the name of a " + type + ": got an empty one" : ""; },
-        ""));
+    option->check(commands::not_empty("the name of a " + type));
   }
   for (CLI::App* second : command.get_subcommands({})) refuse_empty_names(*second);
 }

@@ -81,7 +81,7 @@ TEST_CASE("cli book: unknown sections and dialects are refused") {
   CHECK(section.err.starts_with("onestep: book: there is no section 9.9 ("));
   const ProcessResult dialect = run_onestep({"book", "--dialect", "mkl"});
   CHECK(dialect.status == 2);
-  CHECK(dialect.err == "onestep: book: --dialect must be torch or torch-mkl: got mkl\n");
+  CHECK(dialect.err == "onestep: --dialect: must be torch or torch-mkl: got mkl (see onestep book --help)\n");
 }
 
 }  // namespace

@@ -101,7 +101,8 @@ CommandLines too_little_or_too_much(const Place& place) {
            {{"export", run}, "DIR is required (see onestep export --help)"},
            {{"export", run, out}, run + "/config.json: /model/kind: is attention: only gpt can be exported as a GPT-2"},
            {{"book", "no_such_section"}, "book: there is no section no_such_section (onestep book --list shows them)"},
-           {{"book", "--dialect", "x"}, "book: --dialect must be torch or torch-mkl: got x"},
+           {{"book", "--dialect", "x"}, "--dialect: must be torch or torch-mkl: got x (see onestep book --help)"},
+           {{"book", "--dialect", ""}, "--dialect: must be torch or torch-mkl: got  (see onestep book --help)"},
            {{"gradcheck", "--op", "no_such_op"},
             "gradcheck: no differentiable op or module is called no_such_op (onestep gradcheck lists all)"}})
     lines.push_back({command, sentence});
@@ -125,6 +126,8 @@ CommandLines too_little_or_too_much(const Place& place) {
            {{"eval", run, "--data", ""}, "--data: " + empty + "FILE"},
            {{"report", run, "--out", ""}, "--out: " + empty + "FILE"},
            {{"book", "--svg", ""}, "--svg: " + empty + "FOLDER"},
+           {{"book", ""}, "SECTION: must be the number of a section"},
+           {{"gradcheck", "--op", ""}, "--op: must be the name of an op or module"},
            {{"tokenizer", "train", config, "--vocab-size", "300", "--out", ""}, "--out: " + empty + "FOLDER"}}) {
     const std::string second = command[0] == "tokenizer" ? " train" : "";
     lines.push_back({command, sentence + ": got an empty one (see onestep " + command[0] + second + " --help)"});

@@ -18,11 +18,10 @@ struct BookOptions {
   bool list = false, check = false;
 };
 
-std::optional<RngDialect> parse_dialect(const std::string& text) {
-  if (text.empty()) return {};
-  for (const RngDialect dialect : {RngDialect::torch, RngDialect::torch_mkl})
-    if (text == book::name(dialect)) return dialect;
-  fail<ConfigError>("book: --dialect must be torch or torch-mkl: got ", text);
+/// One of the names, or none for both.
+std::optional<RngDialect> parse_dialect(const std::string& name) {
+  if (name.empty()) return {};
+  return name == book::name(RngDialect::torch) ? RngDialect::torch : RngDialect::torch_mkl;
 }
 
 std::vector<book::Section> chosen_sections(const std::string& number) {
@@ -69,13 +68,15 @@ void add_book(CLI::App& app, Action& action) {
       app.add_subcommand("book", "Print the results of the book's attention chapter, each with the line that computed it");
   const auto options = std::make_shared<BookOptions>();
   auto* section =
-      command->add_option("SECTION", options->section, "Only this section and those below it, such as 3.5 (default: all)");
+      command->add_option("SECTION", options->section, "Only this section and those below it, such as 3.5 (default: all)")
+          ->check(not_empty("the number of a section"));
   auto* list = command->add_flag("--list", options->list, "List the sections");
   auto* dialect =
       command
           ->add_option("--dialect", options->dialect,
                        "Dropout masks: torch (PyTorch 2.7 and later) or torch-mkl (older, on Intel CPUs; default: both)")
           ->type_name("torch|torch-mkl")
+          ->check(one_of({"torch", "torch-mkl"}))
           ->excludes(list);
   auto* check =
       command->add_flag("--check", options->check, "Compare with the printed digits; exit status 1 at the first that differs");

@@ -80,6 +80,11 @@ inline CLI::Validator one_of(const std::vector<std::string>& words) {
           ""};
 }
 
+/// Refuses an empty argument, which an unset variable of the shell gives: it must not pass for none at all.
+inline CLI::Validator not_empty(const std::string& what) {
+  return {[=](const std::string& text) { return text.empty() ? "must be " + what + ": got an empty one" : ""; }, ""};
+}
+
 /// Each adds its subcommand to `app`; when it is the one called, it puts its work into `action`.
 void add_train(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);

@@ -91,7 +91,9 @@ void add_gradcheck(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("gradcheck", "Compare the gradients of every op and module with finite differences");
   const auto chosen = std::make_shared<std::string>();
   const auto options = std::make_shared<GradcheckOptions>();
-  command->add_option("--op", *chosen, "Check only this op or module")->type_name("NAME");
+  command->add_option("--op", *chosen, "Check only this op or module")
+      ->type_name("NAME")
+      ->check(not_empty("the name of an op or module"));
   command->add_option("--tolerance", options->tolerance, "Largest relative error that passes (default: 1e-6)")
       ->type_name("X")
       ->check(at_least_0());
