@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "autograd/kernels/kernels.h"
@@ -16,15 +17,30 @@ namespace {
 /// Rough nanoseconds of one element of the rarer updates, which are plain loops here; SGD and Adam have kernels.
 constexpr double kUpdateCost = 2.0;
 
+void check_at_least_0(const char* name, double value) {
+  check<ConfigError>(value >= 0, "optimizer: ", name, " must be at least 0: got ", value);
+}
+
+void check_decay_rate(const char* name, double rate) {
+  check<ConfigError>(rate >= 0 && rate < 1, "optimizer: ", name, " must be at least 0 and below 1: got ", rate);
+}
+
 }  // namespace
 
 Optimizer::Optimizer(const std::vector<ParameterGroup>& groups, double lr, std::vector<std::string_view> state_names)
     : state_names_(std::move(state_names)), lr_(lr) {
+  check_at_least_0("lr", lr);
+  check<ConfigError>(groups.size() > 1 || (groups.size() == 1 && !groups[0].parameters.empty()),
+                     "optimizer: there are no parameters");
+  std::set<const Node*> listed;
   for (const ParameterGroup& group : groups) {
+    check_at_least_0("weight_decay", group.weight_decay);
     for (const Tensor& parameter : group.parameters) {
       check<GradError>(parameter.requires_grad() && parameter.is_leaf(), "optimizer: a tensor of shape ", parameter.shape(),
                        " is not a parameter (needs a leaf with requires_grad_())");
       check<ShapeError>(parameter.is_contiguous(), "optimizer: a parameter of shape ", parameter.shape(), " is not contiguous");
+      check<ConfigError>(listed.insert(parameter.impl().node.get()).second, "optimizer: a parameter of shape ",
+                         parameter.shape(), " is listed twice");
       Slot& slot = slots_.emplace_back(Slot{parameter, group.weight_decay, 0, {}});
       for (size_t i = 0; i < state_names_.size(); ++i) slot.state.push_back(zeros_like(parameter));
     }
@@ -104,6 +120,7 @@ Sgd::Sgd(const std::vector<ParameterGroup>& groups, const Options& options)
     : Optimizer(groups, options.lr,
                 options.momentum != 0 ? std::vector<std::string_view>{"momentum_buffer"} : std::vector<std::string_view>{}),
       options_(options) {
+  check_at_least_0("momentum", options.momentum);
   check<ConfigError>(!options.nesterov || (options.momentum > 0 && options.dampening == 0),
                      "sgd: nesterov needs momentum > 0 and dampening = 0: got ", options.momentum, " and ", options.dampening);
 }
@@ -124,7 +141,11 @@ Adam::Adam(const std::vector<ParameterGroup>& groups, const Options& options)
     : Optimizer(groups, options.lr,
                 options.amsgrad ? std::vector<std::string_view>{"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}
                                 : std::vector<std::string_view>{"exp_avg", "exp_avg_sq"}),
-      options_(options) {}
+      options_(options) {
+  check_at_least_0("eps", options.eps);
+  check_decay_rate("beta1", options.beta1);
+  check_decay_rate("beta2", options.beta2);
+}
 
 namespace {
 
@@ -166,7 +187,10 @@ void Adam::update(Slot& slot, const Tensor& grad) {
 // ---- RMSprop
 
 RmsProp::RmsProp(const std::vector<ParameterGroup>& groups, const Options& options)
-    : Optimizer(groups, options.lr, {"square_avg"}), options_(options) {}
+    : Optimizer(groups, options.lr, {"square_avg"}), options_(options) {
+  check_at_least_0("eps", options.eps);
+  check<ConfigError>(options.alpha >= 0 && options.alpha <= 1, "optimizer: alpha must be from 0 to 1: got ", options.alpha);
+}
 
 void RmsProp::update(Slot& slot, const Tensor& grad) {
   dispatch_floating(grad.dtype(), "rmsprop", [&]<class T>() {
@@ -188,7 +212,9 @@ void RmsProp::update(Slot& slot, const Tensor& grad) {
 // ---- Adagrad
 
 Adagrad::Adagrad(const std::vector<ParameterGroup>& groups, const Options& options)
-    : Optimizer(groups, options.lr, {"sum"}), options_(options) {}
+    : Optimizer(groups, options.lr, {"sum"}), options_(options) {
+  check_at_least_0("eps", options.eps);
+}
 
 void Adagrad::update(Slot& slot, const Tensor& grad) {
   dispatch_floating(grad.dtype(), "adagrad", [&]<class T>() {

@@ -15,10 +15,13 @@ struct ParameterGroup {
   double weight_decay = 0.0;
 };
 
-/// Base of all optimizers: owns what each parameter remembers between steps and walks over the parameters.
+/// Base of all optimizers: owns what each parameter remembers between steps and walks over the parameters. Constructors throw
+/// ConfigError on a number that is NaN or out of its range: lr, eps, momentum and weight_decay are at least 0, beta1 and beta2
+/// from 0 to below 1, alpha from 0 to 1.
 class Optimizer {
  public:
-  /// `state_names` are the tensors kept per parameter, by PyTorch's names (`exp_avg`, ...).
+  /// `state_names` are the tensors kept per parameter, by PyTorch's names (`exp_avg`, ...). Throws ConfigError where there are
+  /// no parameters (of several groups all may be empty, as in PyTorch) and on one that is listed twice.
   Optimizer(const std::vector<ParameterGroup>& groups, double lr, std::vector<std::string_view> state_names);
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;

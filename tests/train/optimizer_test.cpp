@@ -122,6 +122,34 @@ TEST_CASE("clip_grad_norm_ with an infinite limit only measures") {
   CHECK(p.grad().to_vector<float>() == std::vector<float>{3, 4});
 }
 
+TEST_CASE("an optimizer refuses bad numbers as PyTorch does, and takes a learning rate of 0") {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<ParameterGroup> groups{{{ones({2}).requires_grad_()}}};
+  const std::vector<ParameterGroup> shrinking{{groups[0].parameters, -1.0}};
+  CHECK_THROWS_WITH_AS(Sgd(groups, {.lr = nan}), "optimizer: lr must be at least 0: got nan", ConfigError);
+  CHECK_THROWS_WITH_AS(Adagrad(groups, {.lr = -1}), "optimizer: lr must be at least 0: got -1", ConfigError);
+  CHECK_THROWS_WITH_AS(Sgd(groups, {.momentum = -0.5}), "optimizer: momentum must be at least 0: got -0.5", ConfigError);
+  CHECK_THROWS_WITH_AS(Adam(groups, {.beta1 = 1}), "optimizer: beta1 must be at least 0 and below 1: got 1", ConfigError);
+  CHECK_THROWS_WITH_AS(Adam(groups, {.beta2 = 2}), "optimizer: beta2 must be at least 0 and below 1: got 2", ConfigError);
+  CHECK_THROWS_WITH_AS(RmsProp(groups, {.alpha = 2}), "optimizer: alpha must be from 0 to 1: got 2", ConfigError);
+  CHECK_THROWS_WITH_AS(Sgd(shrinking, {}), "optimizer: weight_decay must be at least 0: got -1", ConfigError);
+  constexpr const char* kEps = "optimizer: eps must be at least 0: got -1";
+  CHECK_THROWS_WITH_AS(Adam(groups, {.eps = -1}), kEps, ConfigError);
+  CHECK_THROWS_WITH_AS(RmsProp(groups, {.eps = -1}), kEps, ConfigError);
+  CHECK_THROWS_WITH_AS(Adagrad(groups, {.eps = -1}), kEps, ConfigError);
+  CHECK_NOTHROW(Sgd(groups, {.lr = 0}));
+}
+
+TEST_CASE("an optimizer refuses to have no parameters or one of them twice") {
+  const Tensor parameter = ones({2}).requires_grad_();
+  CHECK_THROWS_WITH_AS(Sgd(std::vector<ParameterGroup>{}, {}), "optimizer: there are no parameters", ConfigError);
+  CHECK_THROWS_WITH_AS(Sgd(std::vector<ParameterGroup>(1), {}), "optimizer: there are no parameters", ConfigError);
+  CHECK_NOTHROW(Sgd(std::vector<ParameterGroup>(2), {}));  // as a rank may have that owns nothing
+  constexpr const char* kTwice = "optimizer: a parameter of shape [2] is listed twice";
+  CHECK_THROWS_WITH_AS(Sgd({{{parameter, parameter}}}, {}), kTwice, ConfigError);
+  CHECK_THROWS_WITH_AS(Sgd({{{parameter}}, {{parameter}}}, {}), kTwice, ConfigError);
+}
+
 TEST_CASE("an optimizer refuses what is not a parameter and skips what has no gradient") {
   CHECK_THROWS_WITH_AS(Sgd({{{zeros({2})}}}, {}),
                        "optimizer: a tensor of shape [2] is not a parameter (needs a leaf with requires_grad_())", GradError);
