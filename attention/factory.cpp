@@ -17,7 +17,7 @@ using Built = std::unique_ptr<Attention>;
 
 struct Kind {
   std::string_view name;
-  bool has_dropout, has_qkv_bias;
+  bool has_heads, has_dropout, has_qkv_bias;
   Built (*build)(const Options& o, Generator& generator);
 };
 
@@ -59,14 +59,14 @@ Built build_einsum(const Options& o, Generator& generator) {
 Built build_fused_qkv(const Options& o, Generator& generator) { return std::make_unique<CausalSelfAttention>(o, generator); }
 
 constexpr std::array kKinds = {
-    Kind{"simplified", false, false, build_simplified},
-    Kind{"self_v1", false, false, build_self_v1},
-    Kind{"self_v2", false, true, build_self_v2},
-    Kind{"causal", true, true, build_causal},
-    Kind{"multi_head_wrapper", true, true, build_multi_head_wrapper},
-    Kind{"multi_head", true, true, build_multi_head},
-    Kind{"einsum", true, true, build_einsum},
-    Kind{"fused_qkv", true, true, build_fused_qkv},
+    Kind{"simplified", false, false, false, build_simplified},
+    Kind{"self_v1", false, false, false, build_self_v1},
+    Kind{"self_v2", false, false, true, build_self_v2},
+    Kind{"causal", false, true, true, build_causal},
+    Kind{"multi_head_wrapper", true, true, true, build_multi_head_wrapper},
+    Kind{"multi_head", true, true, true, build_multi_head},
+    Kind{"einsum", true, true, true, build_einsum},
+    Kind{"fused_qkv", true, true, true, build_fused_qkv},
 };
 
 constexpr auto kNames = [] {
@@ -89,14 +89,17 @@ std::span<const std::string_view> attention_kinds() { return kNames; }
 
 std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionOptions& options, Generator& generator) {
   const Kind& kind = find_kind(name);
+  check<ConfigError>(kind.has_heads || options.num_heads == 1, "make_attention: ", name,
+                     " has one head: got num_heads=", options.num_heads, " (set it to 1)");
   check<ConfigError>(kind.has_dropout || options.dropout == 0, "make_attention: ", name, " has no dropout: got ",
                      options.dropout, " (set it to 0)");
   check<ConfigError>(kind.has_qkv_bias || !options.qkv_bias, "make_attention: ", name, " has no bias: got qkv_bias=true");
   const Options defaults;
-  check<ConfigError>(kind.build == build_fused_qkv ||
-                         (options.out_bias == defaults.out_bias && options.num_kv_heads == defaults.num_kv_heads &&
-                          options.window == defaults.window && options.rope == defaults.rope),
-                     "make_attention: out_bias, num_kv_heads, window and rope belong to fused_qkv: got them for ", name);
+  check<ConfigError>(
+      kind.build == build_fused_qkv ||
+          (options.out_bias == defaults.out_bias && options.num_kv_heads == defaults.num_kv_heads &&
+           options.window == defaults.window && options.rope == defaults.rope && options.rope_theta == defaults.rope_theta),
+      "make_attention: out_bias, num_kv_heads, window, rope and rope_theta belong to fused_qkv: got one for ", name);
   return kind.build(options, generator);
 }
 

@@ -3,8 +3,8 @@
 
 namespace onestep::attention {
 
-/// What the attention types are built from. A type without dropout or query/key/value bias takes only 0 and false; the options
-/// after them belong to fused_qkv (CausalSelfAttention) alone.
+/// What the attention types are built from. A type without heads, dropout or query/key/value bias takes only 1, 0 and false;
+/// the options after them belong to fused_qkv (CausalSelfAttention) alone.
 struct AttentionOptions {
   int64_t d_in = 0;
   int64_t d_out = 0;           ///< Width of the result, also of multi_head_wrapper, whose heads get d_out / num_heads each.

@@ -244,6 +244,7 @@ void read_fields(const json& root, Config& config) {
     const int64_t d = config.model.d_model;
     config.model.d_ff = config.model.activation == "swiglu" ? (d + 2) / 3 * 8 : 4 * d;
   }
+  if (!holds(find_field("model.num_heads")->when, config)) config.model.num_heads = 1;
   if (!given.contains("model.num_kv_heads") && holds(find_field("model.num_kv_heads")->when, config)) {
     config.model.num_kv_heads = config.model.num_heads;
   }

@@ -15,7 +15,7 @@ struct ModelConfig {
   std::string kind = "attention";        ///< attention, gpt
   std::string attention = "multi_head";  ///< one of attention::attention_kinds()
   int64_t d_model = 64;
-  int64_t num_heads = 4;
+  int64_t num_heads = 4;  ///< 1 where the type of attention has no heads
   int64_t context_length = 32;
   double dropout = 0.0;
   bool qkv_bias = false;

@@ -1,5 +1,7 @@
 #include "attention/factory.h"
 
+#include <set>
+
 #include "attention/multi_head_attention.h"
 #include "tests/attention/book.h"
 
@@ -9,6 +11,13 @@ namespace {
 using testing::error_of;
 
 const AttentionOptions kOptions = {.d_in = 4, .d_out = 4, .context_length = 6, .num_heads = 2};
+const std::set<std::string_view> kOneHead = {"simplified", "self_v1", "self_v2", "causal"};
+
+AttentionOptions options_of(std::string_view kind) {
+  AttentionOptions options = kOptions;
+  if (kOneHead.contains(kind)) options.num_heads = 1;
+  return options;
+}
 
 TEST_CASE("factory: every kind builds and gives d_out features") {
   const std::vector<std::string> types = {"SimplifiedSelfAttention",  "SelfAttention_v1",          "SelfAttention_v2",
@@ -17,7 +26,7 @@ TEST_CASE("factory: every kind builds and gives d_out features") {
   std::vector<std::string> built;
   Generator generator(1);
   for (const std::string_view kind : attention_kinds()) {
-    const auto attention = make_attention(kind, kOptions, generator);
+    const auto attention = make_attention(kind, options_of(kind), generator);
     built.push_back(attention->name());
     CHECK(attention->d_in() == 4);
     CHECK(attention->d_out() == 4);
@@ -44,23 +53,41 @@ TEST_CASE("factory: errors name the kind and the option") {
       error("multihead", kOptions) ==
       "make_attention: unknown attention: \"multihead\" (simplified, self_v1, self_v2, causal, multi_head_wrapper, multi_head, "
       "einsum or fused_qkv)");
-  AttentionOptions options = kOptions;
+  AttentionOptions options = options_of("simplified");
   options.d_out = 6;
   CHECK(error("simplified", options) == "make_attention: simplified has no weights, so d_out must be d_in: d_in=4, d_out=6");
   options.num_heads = 4;
   CHECK(error("multi_head_wrapper", options) ==
         "make_attention: multi_head_wrapper: d_out must be divisible by num_heads: d_out=6, num_heads=4");
   CHECK(error("multi_head", options) == "MultiHeadAttention: d_out must be divisible by num_heads: d_out=6, num_heads=4");
-  options = kOptions;
+  options = options_of("self_v2");
   options.dropout = 0.1;
   CHECK(error("self_v2", options) == "make_attention: self_v2 has no dropout: got 0.1 (set it to 0)");
   options = kOptions;
   options.out_bias = false;
   CHECK(error("einsum", options) ==
-        "make_attention: out_bias, num_kv_heads, window and rope belong to fused_qkv: got them for einsum");
-  options = kOptions;
+        "make_attention: out_bias, num_kv_heads, window, rope and rope_theta belong to fused_qkv: got one for einsum");
+  options = options_of("self_v1");
   options.qkv_bias = true;
   CHECK(error("self_v1", options) == "make_attention: self_v1 has no bias: got qkv_bias=true");
+}
+
+TEST_CASE("factory: an option that a type does not have is refused") {
+  Generator generator(1);
+  for (const std::string_view kind : attention_kinds()) {
+    CAPTURE(std::string(kind));
+    for (const int64_t num_heads : {0, 2}) {
+      AttentionOptions options = options_of(kind);
+      options.num_heads = num_heads;
+      if (kOneHead.contains(kind))
+        CHECK(error_of<ConfigError>([&] { make_attention(kind, options, generator); }) ==
+              "make_attention: " + std::string(kind) + " has one head: got num_heads=" + std::to_string(num_heads) +
+                  " (set it to 1)");
+    }
+    AttentionOptions options = options_of(kind);
+    options.rope_theta = 5;
+    if (kind != "fused_qkv") CHECK_THROWS_AS(make_attention(kind, options, generator), ConfigError);
+  }
 }
 
 }  // namespace

@@ -71,6 +71,7 @@ TEST_CASE("config: every key is read into its own field") {
   CHECK(config.seed == -5);
   CHECK(config.model == ModelConfig{.attention = "causal",
                                     .d_model = 6,
+                                    .num_heads = 1,
                                     .context_length = 3,
                                     .dropout = 0.25,
                                     .qkv_bias = true,
@@ -188,7 +189,7 @@ TEST_CASE("config: keys of the former kind are left out where --set chooses anot
   CHECK(sgd.optimizer.betas == OptimizerConfig().betas);
   CHECK(sgd.optimizer.eps == OptimizerConfig().eps);
   const Config causal = parse_config(file, "run.json", {"model.attention=causal"});
-  CHECK(causal.model.num_heads == ModelConfig().num_heads);
+  CHECK(causal.model.num_heads == 1);
   CHECK(causal.model.dropout == 0.5);
   const Config text = parse_config(file, "run.json", {"data={\"kind\": \"text\", \"path\": \"x\"}"});
   CHECK(text.data.task == "");
