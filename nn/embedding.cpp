@@ -13,10 +13,11 @@ Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, Generator& g
   weight = empty({num_embeddings, embedding_dim}).requires_grad_();
   init::normal_(weight, 0.0, 1.0, generator);
   if (!padding_idx) return;
-  check<ShapeError>(*padding_idx >= 0 && *padding_idx < num_embeddings,
+  check<ShapeError>(-num_embeddings <= *padding_idx && *padding_idx < num_embeddings,
                     "Embedding: padding_idx is outside the table: ", *padding_idx, " of ", num_embeddings, " rows");
+  if (*padding_idx < 0) *padding_idx_ += num_embeddings;
   NoGradGuard no_grad;
-  Tensor row = weight.detach()[*padding_idx];
+  Tensor row = weight.detach()[*padding_idx_];
   fill_(row, 0.0);
 }
 

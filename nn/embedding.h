@@ -8,8 +8,8 @@ namespace onestep::nn {
 /// A row of the weight for each index: int64 [...] -> [..., embedding_dim] (torch.nn.Embedding).
 class Embedding : public Layer {
  public:
-  /// Draws the weight from the standard normal; row `padding_idx` is zero and gets no gradient. Throws ShapeError on a negative
-  /// size or a padding_idx outside the table.
+  /// Draws the weight from the standard normal; row `padding_idx` (negative counts from the end) is zero and gets no gradient.
+  /// Throws ShapeError on a negative size or a padding_idx outside the table.
   Embedding(int64_t num_embeddings, int64_t embedding_dim, Generator& generator = default_generator(),
             std::optional<int64_t> padding_idx = {});
 

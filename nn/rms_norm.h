@@ -11,6 +11,8 @@ class RMSNorm : public Layer {
   /// weight starts at 1; nothing is drawn. Without eps it is the distance of 1 to the next number of x's dtype. Throws
   /// ShapeError unless normalized_shape has 1 to 6 sizes.
   explicit RMSNorm(const Shape& normalized_shape, std::optional<double> eps = {}, bool elementwise_affine = true);
+  RMSNorm(std::initializer_list<int64_t> normalized_shape, std::optional<double> eps = {}, bool elementwise_affine = true)
+      : RMSNorm(Shape(normalized_shape), eps, elementwise_affine) {}
 
   /// Throws ShapeError unless the last dims of x are normalized_shape.
   Tensor forward(const Tensor& x) const override;

@@ -48,6 +48,7 @@ TEST_CASE("init: the row of padding_idx is zero and draws its numbers all the sa
   CHECK(padded.weight[1].to_vector<float>() == std::vector<float>{0, 0, 0});
   CHECK(equal(padded.weight[2].detach(), plain.weight[2].detach()));
   CHECK(error_of<ShapeError>([&] { Embedding(4, 3, a, 4); }) == "Embedding: padding_idx is outside the table: 4 of 4 rows");
+  CHECK(error_of<ShapeError>([&] { Embedding(4, 3, a, -5); }) == "Embedding: padding_idx is outside the table: -5 of 4 rows");
 }
 
 TEST_CASE("init: SkipDraws leaves the values and ends the stream where it would have ended") {

@@ -29,8 +29,19 @@ TEST_CASE("layers: Embedding picks rows and prints as PyTorch prints") {
   CHECK(equal(rows[1][1], table.weight[2].detach()));
   sum(padded(tensor({0, 3, 3}))).backward();
   CHECK(padded.weight.grad().select(1, 0).to_vector<float>() == std::vector<float>{0, 0, 0, 2, 0, 0, 0});
+  const Embedding last(7, 4, g, -7);  // counted from the end
+  CHECK(equal(last.weight[0].detach(), zeros(4)));
+  CHECK(last.repr() == padded.repr());
   CHECK(table.repr() == testing::golden("modules.json").at("printed").at("Embedding"));
   CHECK(padded.repr() == testing::golden("modules.json").at("printed").at("Embedding padded"));
+}
+
+TEST_CASE("layers: LayerNorm takes a size or a braced list of sizes") {
+  const LayerNorm one({3}), same(3), two({2, 3}, 1e-3);
+  CHECK(one.repr() == same.repr());
+  CHECK(two.repr() == LayerNorm(Shape{2, 3}, 1e-3).repr());
+  CHECK(two.weight.shape() == Shape{2, 3});
+  CHECK(two(ones({4, 2, 3})).shape() == Shape{4, 2, 3});
 }
 
 TEST_CASE("layers: activations by name are the ops") {
