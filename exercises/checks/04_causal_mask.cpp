@@ -42,11 +42,22 @@ void check_batch() {
   require_close(causal_weights(scores.clone(), 9), weights(scores, 3, future(4)), mistakes(scores, 9));
 }
 
+/// Whatever a later token's score is, it must not even be counted.
+void check_large_future() {
+  const Tensor scores = random_leaf({4, 4}, 2).detach().masked_fill(future(4), 1000);
+  const Tensor zeroed = softmax(scores, -1) * tril(ones({4, 4}, scores.dtype()));
+  require_close(
+      causal_weights(scores.clone(), 1), weights(scores, 1, future(4)),
+      {{zeroed / sum(zeroed, {-1}, true),
+        "the softmax still counts the later tokens: beside a score of 1000 all others become 0, and rows 0 / 0 = NaN"}});
+}
+
 const Register registered{{"04_causal_mask",
                            "the causal mask",
                            "triu(ones({T, T}, DType::boolean), 1) is true right of the diagonal; exp of which score is 0?",
                            {{"the causal weights of the book", check_book},
                             {"any number of tokens, for batches and heads", check_batch},
+                            {"a later token's score of 1000 does not count", check_large_future},
                             {"gradients", [] {
                                require_gradients([](const std::vector<Tensor>& in) { return causal_weights(in[0], 4); },
                                                  {random_leaf({3, 3}, 1)}, {"the scores"});
