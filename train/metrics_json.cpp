@@ -12,6 +12,7 @@
 #include "autograd/error.h"
 #include "train/files.h"
 #include "train/json_reader.h"
+#include "train/run_folder.h"
 
 namespace onestep::train {
 
@@ -76,7 +77,10 @@ void check_row(const nlohmann::json& row, const Lines& lines) {
 void for_each_metrics(const std::string& run, const std::function<void(nlohmann::json row)>& use) {
   const std::string path = (std::filesystem::path(run) / "metrics.jsonl").string();
   std::error_code error;
-  check<IoError>(std::filesystem::exists(path, error) || error, run, ": is not the folder of a run (it has no metrics.jsonl)");
+  const bool missing = !std::filesystem::exists(path, error) && !error;
+  check<IoError>(!missing || !is_run(run), run,
+                 ": is a run without metrics (it was imported, or stopped before its first step)");
+  check<IoError>(!missing, run, ": is not the folder of a run (it has no metrics.jsonl)");
   Lines lines(path);
   for (std::string line; lines.next(line);) {
     if (!lines.is_whole() && is_half_a_line(line)) return;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
+#include "train/files.h"
 
 namespace onestep::train {
 
@@ -78,6 +79,15 @@ std::string report_html(const std::vector<ReportRun>& runs) {
   replace(page, "/*DATA*/", embedded(data));
   replace(page, "/*STYLE*/", kReportStyle);
   return page;
+}
+
+void check_report_file(const std::filesystem::path& path) {
+  if (std::error_code error; !std::filesystem::exists(path, error)) return;
+  InputFile file(path.string());
+  std::string head(512, '\0');
+  head.resize(file.read_some(head.data(), head.size()));
+  check<ConfigError>(head.empty() || head.find(R"(<meta name="generator" content="onestep">)") != std::string::npos,
+                     path.string(), ": is no report and would be lost (name another file with --out)");
 }
 
 }  // namespace onestep::train

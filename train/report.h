@@ -36,4 +36,7 @@ ReportRun read_report_run(const std::filesystem::path& run, Trainer* trainer);
 /// The page for one run or several.
 std::string report_html(const std::vector<ReportRun>& runs);
 
+/// Throws ConfigError where `path` is a file that is neither empty nor such a page, and should not be replaced by one.
+void check_report_file(const std::filesystem::path& path);
+
 }  // namespace onestep::train

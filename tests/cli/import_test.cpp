@@ -50,7 +50,10 @@ TEST_CASE("cli: a GPT-2 is imported and exported to the same bytes") {
   CHECK(nlohmann::json::parse(read(out / "config.json"))["n_embd"] == 16);
   const ProcessResult eval = run_onestep({"eval", run.string()});
   CHECK(eval.status == 2);
-  CHECK(contains(eval.err, ": /data/kind: none: there is nothing to train or evaluate on"));
+  CHECK(contains(eval.err, ": /data/kind: none: there is nothing to evaluate on (give --data FILE)\n"));
+  for (const char* command : {"report", "export-csv"})
+    CHECK(run_onestep({command, run.string()}).err ==
+          "onestep: " + run.string() + ": is a run without metrics (it was imported, or stopped before its first step)\n");
 }
 
 TEST_CASE("cli: an imported GPT-2 generates with a cache as without") {

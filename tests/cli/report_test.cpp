@@ -169,6 +169,27 @@ TEST_CASE("report: a long run takes little memory and is shown by rows and evalu
   for (size_t i = 1; i < rows.size(); ++i) REQUIRE(rows[i]["step"].get<int>() - rows[i - 1]["step"].get<int>() <= 64);
 }
 
+TEST_CASE("cli: report replaces reports and nothing else") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", page = folder.path() / "page.html";
+  train(run, "1");
+  std::ofstream(folder.path() / "notes.html") << "<!doctype html>\n<title>mine</title>\n";
+  const std::string state = "checkpoints/step-30/state.json";
+  for (const fs::path& file : {run / "config.json", run / "metrics.jsonl", run / "tokenizer.json", run / "summary.json",
+                               run / state, folder.path() / "notes.html"}) {
+    const std::string before = read(file);
+    const ProcessResult result = run_onestep({"report", run.string(), "--out", file.string()});
+    CHECK(result.status == 2);
+    CHECK(result.err == "onestep: " + file.string() + ": is no report and would be lost (name another file with --out)\n");
+    CHECK(read(file) == before);
+  }
+  std::ofstream{page};  // an empty file
+  for (int i = 0; i < 2; ++i) {
+    CHECK(run_onestep({"report", run.string(), "--out", page.string()}).status == 0);
+    CHECK(contains(read(page), "onestep report"));
+  }
+}
+
 TEST_CASE("cli: the report of two runs works in a browser on a desk and on a phone") {
   if (browser().empty()) {
     MESSAGE("Chromium is not installed: the page was not opened");

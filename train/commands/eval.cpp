@@ -25,6 +25,8 @@ struct Result {
 /// On the run's own held-out data.
 Result evaluate_held_out(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, const FoundCheckpoint& found,
                          bool quiet) {
+  check<ConfigError>(config.data.kind != "none", config.origin.at("/data/kind"),
+                     ": none: there is nothing to evaluate on (give --data FILE)");
   Trainer trainer(config, std::move(tokenizer), quiet);
   load_trained(trainer, found);
   LongWork progress("evaluating", config.train.eval_batches, "batches", quiet);

@@ -20,6 +20,7 @@ struct Options {
 
 /// The trained model with its data; null, with a note on stderr, where one of them is gone.
 std::unique_ptr<Trainer> load_run(const std::filesystem::path& run, const Config& config) {
+  if (config.data.kind == "none") return nullptr;  // imported
   try {
     auto trainer = std::make_unique<Trainer>(config, load_run_tokenizer(run));
     load_trained(*trainer, choose_checkpoint(run, config, "last"));
@@ -31,14 +32,15 @@ std::unique_ptr<Trainer> load_run(const std::filesystem::path& run, const Config
 }
 
 int write_report(const Options& options) {
+  std::filesystem::path out = options.out;
+  if (out.empty()) out = run_path(options.runs[0]) / "report.html";
+  check_report_file(out);
   std::vector<ReportRun> runs;
   for (const std::string& name : options.runs) {
     const std::filesystem::path run = run_path(name);
     const std::unique_ptr<Trainer> trainer = load_run(run, load_run_config(run));
     runs.push_back(read_report_run(run, trainer.get()));
   }
-  std::filesystem::path out = options.out;
-  if (out.empty()) out = run_path(options.runs[0]) / "report.html";
   write_file(out, report_html(runs));
   std::cout << out.string() << '\n';
   return 0;
