@@ -104,7 +104,7 @@ TEST_CASE("cli: generate continues ids where there is no text") {
   CHECK(refused({"--prompt-ids", "1"}) == "onestep: --tokens is required (see onestep generate --help)\n");
   CHECK(refused({"--tokens", "3"}) == "onestep: generate: needs either --prompt or --prompt-ids\n");
   CHECK(refused({"--tokens", "3", "--prompt", "a", "--prompt-ids", "1"}) ==
-        "onestep: generate: needs either --prompt or --prompt-ids\n");
+        "onestep: --prompt excludes --prompt-ids (see onestep generate --help)\n");
   CHECK(refused({"--tokens", "3", "--prompt", "a"}) ==
         "onestep: --prompt: " + run + " was trained on ids and has no tokenizer (use --prompt-ids)\n");
   CHECK(refused({"--tokens", "3", "--prompt-ids", "1,x"}) == "onestep: --prompt-ids: must be ids with commas: got \"1,x\"\n");

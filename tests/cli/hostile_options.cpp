@@ -43,13 +43,14 @@ CommandLines option_values(const Place& place) {
   }
   generate({"--prompt", "dog", "--tokens", "1", "--top-k", "-1"},
            "--top-k: must be a whole number from 0 to 9223372036854775807: got -1" + see);
-  for (const char* ids : {",", "1,", ",1", "1,,2", "1 2", "x", "1.5", "99999999999999999999", "0x1"})
+  for (const char* ids : {",", "1,", ",1", "1,,2", "1 2", "x", "1.5", "99999999999999999999", "0x1", ""})
     generate({"--prompt-ids", ids, "--tokens", "1"}, "--prompt-ids: must be ids with commas: got \"" + std::string(ids) + '"');
   for (const char* id : {"27", "-1", "9223372036854775807", "-9223372036854775808"})
     generate({"--prompt-ids", id, "--tokens", "1"},
              "generate: the prompt has no token " + std::string(id) + ": ids are from 0 to 26");
   generate({"--tokens", "1"}, "generate: needs either --prompt or --prompt-ids");
-  generate({"--prompt", "dog", "--prompt-ids", "1", "--tokens", "1"}, "generate: needs either --prompt or --prompt-ids");
+  generate({"--prompt", "dog", "--prompt-ids", "1", "--tokens", "1"}, "--prompt excludes --prompt-ids" + see);
+  generate({"--prompt", "", "--tokens", "1"}, "generate: the prompt is empty (it takes at least one token to continue)");
   generate({"--prompt", "dog"}, "--tokens is required" + see);
   generate({"--prompt", "dog", "--tokens", "1", "--format", "xml"}, "--format: must be text or json: got xml" + see);
   generate({"--prompt", "DOG", "--tokens", "1"},

@@ -21,7 +21,8 @@ namespace onestep::train::commands {
 namespace {
 
 struct Options {
-  std::string run, checkpoint = "last", prompt, prompt_ids, format = "text";
+  std::string run, checkpoint = "last", format = "text";
+  std::optional<std::string> prompt, prompt_ids;
   bool no_cache = false, quiet = false;
   int64_t seed = 0, samples = 1;
   GenerateOptions generate;
@@ -59,12 +60,12 @@ std::vector<int64_t> parse_ids(const std::string& list) {
 }
 
 std::vector<int64_t> prompt_of(const Options& options, const LoadedRun& run) {
-  check<ConfigError>(options.prompt.empty() != options.prompt_ids.empty(), "generate: needs either --prompt or --prompt-ids");
-  if (!options.prompt_ids.empty()) return parse_ids(options.prompt_ids);
+  check<ConfigError>(options.prompt || options.prompt_ids, "generate: needs either --prompt or --prompt-ids");
+  if (options.prompt_ids) return parse_ids(*options.prompt_ids);
   check<ConfigError>(run.tokenizer != nullptr, "--prompt: ", options.run,
                      " was trained on ids and has no tokenizer (use --prompt-ids)");
   try {
-    return run.tokenizer->encode(options.prompt);
+    return run.tokenizer->encode(*options.prompt);
   } catch (const ConfigError& error) {
     throw ConfigError(std::string("--prompt: ") + error.what());
   }
@@ -135,8 +136,11 @@ void add_generate(CLI::App& app, Action& action) {
     return command->add_option(name, value, doc)->type_name("N");
   };
   command->add_option("RUN", options->run, "The run folder")->required();
-  command->add_option("--prompt", options->prompt, "The text to continue; this or --prompt-ids is needed")->type_name("TEXT");
-  command->add_option("--prompt-ids", options->prompt_ids, "The token ids to continue: 1,2,3")->type_name("IDS");
+  auto* prompt = command->add_option("--prompt", options->prompt, "The text to continue; this or --prompt-ids is needed");
+  prompt->type_name("TEXT");
+  command->add_option("--prompt-ids", options->prompt_ids, "The token ids to continue: 1,2,3")
+      ->type_name("IDS")
+      ->excludes(prompt);
   number("--tokens", options->generate.tokens, "Tokens to generate")->required()->check(whole_number(1, int64_t{1} << 40));
   number("--temperature", sampling.temperature, "Logits are divided by it; 0 takes the most likely token (default: 1)")
       ->check(at_least_0());
