@@ -237,15 +237,15 @@ TEST_CASE("bootstrap: other systems need a compiler and a new enough CMake") {
   CHECK(result.out == "");
   CHECK(result.err ==
         "onestep: please install:\n  a C++20 compiler with OpenMP (GCC 12 or newer)\n"
-        "  CMake 3.24 or newer\n  Ninja or make\n");
+        "  CMake 3.25 or newer\n  Ninja or make\n");
   machine.install_tools();
   machine.write("cmake-version", "3.9.6\n");
   result = machine.run({"version"});
   CHECK(result.status == 2);
   CHECK(result.err ==
-        "onestep: CMake 3.24 or newer is needed, this is 3.9.6 (https://cmake.org/download, or: pip install cmake)\n");
+        "onestep: CMake 3.25 or newer is needed, this is 3.9.6 (https://cmake.org/download, or: pip install cmake)\n");
   CHECK(machine.take_log() == "");
-  machine.write("cmake-version", "3.24.0-rc1\n");
+  machine.write("cmake-version", "3.25.0-rc1\n");
   CHECK(machine.run({"version"}).status == 0);
 }
 
