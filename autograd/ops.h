@@ -201,7 +201,7 @@ Tensor einsum(std::string_view equation, TensorList operands);
 Tensor softmax(const Tensor& x, int64_t dim);
 /// x_i - logsumexp(x) along `dim`.
 Tensor log_softmax(const Tensor& x, int64_t dim);
-/// log(sum(exp(x))) over `dims`, without overflow; -inf over nothing or where all is -inf.
+/// log(sum(exp(x))) over `dims`, without overflow; -inf over nothing or where all is -inf; of integers float32.
 Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim = false);
 
 // ---- masks (ops/mask.cpp) ------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
 Tensor cat(TensorList tensors, int64_t dim = 0);
 /// Joins along a new dim (torch.stack).
 Tensor stack(TensorList tensors, int64_t dim = 0);
-/// Views of `split_size` places along `dim`, the last one smaller (torch.split); or of the given sizes.
+/// Views of `split_size` places (0 only of none) along `dim`, the last one smaller (torch.split); or of the given sizes.
 std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim = 0);
 std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim = 0);
 /// At most `chunks` equal views along `dim`, the last one smaller; of an empty dim all `chunks` (torch.chunk).

@@ -336,9 +336,14 @@ const RegisterOpCases registered([] {
              [](const Tensor& x) {
                return split(x, std::vector<int64_t>{1, 3, 2}, 1);
              }),
-        part("empty", {0, 3}, 0, 1, 0, 0, 0, [](const Tensor& x) { return split(x, 2); })},
+        part("empty", {0, 3}, 0, 1, 0, 0, 0, [](const Tensor& x) { return split(x, 2); }),
+        part("nothing by nothing", {3, 0}, 1, 1, 0, 0, 0, [](const Tensor& x) { return split(x, 0, 1); })},
        {refused(
             "size", [] { split(x23(), 0); }, "split: split_size must be at least 1: got 0"),
+        refused(
+            "negative size", [] { split(zeros(0), -1); }, "split: split_size must be at least 1: got -1"),
+        refused(
+            "dim", [] { split(x23(), 1, 2); }, "split: dim out of range: 2 (expected -2 to 1)"),
         refused(
             "sizes",
             [] {
@@ -351,7 +356,9 @@ const RegisterOpCases registered([] {
         part("fewer", {5, 2}, 0, 3, 1, 2, 2, [](const Tensor& x) { return chunk(x, 4); }),
         part("empty", {0, 2}, 0, 3, 0, 0, 0, [](const Tensor& x) { return chunk(x, 3); })},
        {refused(
-           "chunks", [] { chunk(x23(), 0); }, "chunk: chunks must be at least 1: got 0")}},
+            "chunks", [] { chunk(x23(), 0); }, "chunk: chunks must be at least 1: got 0"),
+        refused(
+            "dim", [] { chunk(x23(), 1, -3); }, "chunk: dim out of range: -3 (expected -2 to 1)")}},
   };
 });
 

@@ -237,16 +237,19 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, in
 
 std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim) {
   check<ShapeError>(x.dim() > 0, "split: a rank-0 tensor cannot be split");
-  check<ShapeError>(split_size > 0, "split: split_size must be at least 1: got ", split_size);
+  const int64_t places = x.shape()[normalize_dim("split", dim, x.dim())];
+  check<ShapeError>(split_size > 0 || (split_size == 0 && places == 0), "split: split_size must be at least 1: got ",
+                    split_size);
   std::vector<int64_t> sizes;
-  for (int64_t rest = x.size(dim); rest > 0 || sizes.empty(); rest -= split_size) sizes.push_back(std::min(rest, split_size));
+  for (int64_t rest = places; rest > 0 || sizes.empty(); rest -= split_size) sizes.push_back(std::min(rest, split_size));
   return split(x, sizes, dim);
 }
 
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   check<ShapeError>(chunks > 0, "chunk: chunks must be at least 1: got ", chunks);
   check<ShapeError>(x.dim() > 0, "chunk: a rank-0 tensor cannot be split");
-  if (x.size(dim) > 0) return split(x, x.size(dim) / chunks + (x.size(dim) % chunks != 0), dim);
+  const int64_t places = x.shape()[normalize_dim("chunk", dim, x.dim())];
+  if (places > 0) return split(x, places / chunks + (places % chunks != 0), dim);
   constexpr int64_t most = int64_t{1} << 20;
   check<ShapeError>(chunks <= most, "chunk: an empty dim takes at most ", most, " chunks: got ", chunks);
   return split(x, std::vector<int64_t>(static_cast<size_t>(chunks), 0), dim);

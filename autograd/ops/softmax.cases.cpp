@@ -149,6 +149,17 @@ const RegisterOpCases registered([] {
                    logsumexp_sample("all dims", {2, 3, 4}, {}, false),
                    logsumexp_sample("all dims kept", {3, 4}, {}, true),
                    logsumexp_sample("no rows", {0, 3}, 1, false),
+                   {.label = "int64",
+                    .inputs = {{.shape = {2, 3}, .dtype = DType::int64, .values = {1, 2, 3, -4, 0, 9}}},
+                    .forward = [](const std::vector<Tensor>& in) { return logsumexp(in[0], 1); },
+                    .reference =
+                        [](const std::vector<Values>& in) {
+                          double biggest = 0;
+                          Values y(2);
+                          for (int64_t i = 0; i < 2; ++i) y[i] = log_sum(in[0], 3 * i, 1, 3, biggest);
+                          return y;
+                        },
+                    .differentiable = false},
                    {.label = "over nothing",
                     .inputs = {{{3, 0}}},
                     .forward = [](const std::vector<Tensor>& in) { return logsumexp(in[0], 1); },

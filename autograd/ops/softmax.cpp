@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "autograd/kernels/kernels.h"
-#include "autograd/ops/common.h"
+#include "autograd/ops/elementwise.h"
 
 namespace onestep {
 namespace {
@@ -83,7 +83,8 @@ void weigh_infinite(const T* x, T* y, int64_t n) {
 
 }  // namespace
 
-Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim) {
+Tensor logsumexp(const Tensor& input, const Shape& dims, bool keepdim) {
+  const Tensor x = to(input, ops::floating(input.dtype()));
   const Shape reduced = normalize_dims("logsumexp", dims, x.dim()), order = dims_last(reduced, x.dim());
   const Tensor rows_of_x = ops::contiguous_values(permute(x.detach(), order));
   Tensor y = empty(reduced_shape(x.shape(), reduced, keepdim), x.dtype());
