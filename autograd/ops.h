@@ -1,7 +1,7 @@
 #pragma once
 // Every public op: declaration and meaning, grouped. Forward, backward and cases of a group live together in ops/NAME.cpp and
 // ops/NAME.cases.cpp. Names, argument order and defaults are PyTorch's. All ops are differentiable where that makes sense,
-// take any strides and zero-size tensors, and throw ShapeError / DTypeError / GradError with the op's name first.
+// take any strides and zero-size tensors, and throw ShapeError / DTypeError / GradError / ConfigError with the op's name first.
 //
 // Shapes in brackets, outermost dim first; B = batch, T = tokens, d = features, V = vocabulary.
 #include <optional>
@@ -148,7 +148,7 @@ Tensor any(const Tensor& x);
 Tensor all(const Tensor& x);
 Tensor isnan(const Tensor& x);
 Tensor isfinite(const Tensor& x);
-/// Same shape, dtype and elements (torch.equal; NaN differs from NaN).
+/// Same shape, dtype and elements (torch.equal, which compares values of any dtypes; NaN differs from NaN).
 bool equal(const Tensor& a, const Tensor& b);
 /// |a - b| <= atol + rtol |b| everywhere (torch.allclose).
 bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
@@ -190,9 +190,9 @@ Tensor dot(const Tensor& a, const Tensor& b);
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 /// Sum of products over named dims (torch.einsum, ops/einsum.cpp): every operand names its dims by letters, elements whose
 /// letters agree are multiplied, and letters that the result lacks are summed over: einsum("bthd,bshd->bhts", {q, k}) gives
-/// [B, T, H, d] x [B, S, H, d] -> [B, H, T, S]. `...` stands for any dims in front, which broadcast; a letter twice in an operand
-/// is its diagonal; without `->` the result has the letters that occur once, in alphabetical order. Throws ConfigError on an
-/// equation that cannot be read, ShapeError on sizes that do not fit.
+/// [B, T, H, d] x [B, S, H, d] -> [B, H, T, S]. `...` stands for any dims in front, which broadcast; a letter twice in an
+/// operand is its diagonal; without `->` the result has the letters that occur once, in alphabetical order. Throws ConfigError
+/// on an equation that cannot be read, ShapeError on sizes that do not fit.
 Tensor einsum(std::string_view equation, TensorList operands);
 
 // ---- softmax family (ops/softmax.cpp) ------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim = false);
 
 // ---- masks (ops/mask.cpp) ------------------------------------------------------------------------------------------------
 
-/// x with `value` where `mask` (bool, broadcast to x) is true; the gradient there is 0 (torch.Tensor.masked_fill).
+/// x with `value` and gradient 0 where `mask` (bool) is true; both broadcast, in place only mask (torch.Tensor.masked_fill).
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
 Tensor& masked_fill_(Tensor& x, const Tensor& mask, Scalar value);
 /// The lower triangle of the last two dims: keeps column - row <= diagonal, else 0.
@@ -265,8 +265,8 @@ std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim = 0);
 /// (Srivastava et al. 2014; torch.nn.functional.dropout). Draws from `generator`, in its dialect, in memory order.
 /// ops/dropout.cpp
 Tensor dropout(const Tensor& x, double p, bool training = true, Generator& generator = default_generator());
-/// Rows of weight [V, d] by int64 index [...] -> [..., d]; row `padding_idx` gets no gradient. ops/embedding.cpp
-/// (torch.nn.functional.embedding). Throws ShapeError on an index outside the vocabulary.
+/// Rows of weight [V, d] by int64 index [...] -> [..., d]; row `padding_idx` (negative from the end) gets no gradient.
+/// ops/embedding.cpp (torch.nn.functional.embedding). Throws ShapeError on an index outside the vocabulary.
 Tensor embedding(const Tensor& index, const Tensor& weight, std::optional<int64_t> padding_idx = {});
 /// (x - mean) / sqrt(var + eps) * weight + bias over the last dims `normalized_shape`, biased variance; weight and bias may be
 /// undefined (Ba et al. 2016; torch.nn.functional.layer_norm). ops/layer_norm.cpp
@@ -296,7 +296,7 @@ Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduct
 struct AttentionOptions {
   Tensor mask = {};                  ///< bool, broadcast to [..., T, S]: true = may attend. Not together with is_causal.
   bool is_causal = false;            ///< Query i sees keys 0..i (aligned top left, as in PyTorch).
-  int64_t query_offset = 0;          ///< With is_causal: query i stands at position query_offset + i (keys remembered before it).
+  int64_t query_offset = 0;          ///< With is_causal: query i stands at position query_offset + i, after remembered keys.
   int64_t window = 0;                ///< With is_causal: only the last `window` keys up to its own position; 0 = all of them.
   bool enable_gqa = false;           ///< Groups of H / H_kv neighbouring heads of q [..., H, T, d] share a head of k and v
                                      ///< [..., H_kv, S, d] (Ainslie et al. 2023).
@@ -309,8 +309,8 @@ struct AttentionOptions {
 /// torch.nn.functional.scaled_dot_product_attention).
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 /// scaled_dot_product_attention of heads that lie side by side, as one projection makes them, and its result likewise:
-/// [..., T, (H + 2 H_kv) d] -> [..., T, H d]; groups of H / H_kv heads of the query share one of key and value. The bits are those
-/// of splitting, attending and merging; the gradient is written as one tensor.
+/// [..., T, (H + 2 H_kv) d] -> [..., T, H d]; groups of H / H_kv heads of the query share one of key and value. The bits are
+/// those of splitting, attending and merging; the gradient is written as one tensor.
 Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options = {});
 
 /// Rotary position embedding of x [..., T, d], d even: the pair (x_i, x_{i + d/2}) of token t is turned by the angle

@@ -197,9 +197,9 @@ void sample_with_replacement(std::span<const T> weights, std::span<int64_t> out,
 template <class T>
 void fill_uniform(std::span<T> out, double from, double to, Generator& g) {
   const T low = static_cast<T>(from), high = static_cast<T>(to), width = high - low;
-  check<ConfigError>(from <= to, "uniform: the range must not be empty: from ", from, " to ", to);
+  check<ConfigError>(from <= to, "uniform_: the range must not be empty: from ", from, " to ", to);
   check<ConfigError>(std::isfinite(low) && std::isfinite(high) && std::isfinite(width),
-                     "uniform: the range must be finite: from ", from, " to ", to);
+                     "uniform_: the range must be finite: from ", from, " to ", to);
   draw_uniforms(out, g);
   if (low == 0 && high == 1) return;
   if (g.rounding() == RngRounding::fused) return kernels::uniform(out.data(), static_cast<int64_t>(out.size()), low, high);
@@ -211,7 +211,7 @@ void fill_uniform(std::span<T> out, double from, double to, Generator& g) {
 
 template <class T>
 void fill_normal(std::span<T> out, double mean, double std, Generator& g) {
-  check<ConfigError>(std >= 0, "normal: the standard deviation must be >= 0: got ", std);
+  check<ConfigError>(std >= 0, "normal_: the standard deviation must be >= 0: got ", std);
   const size_t n = out.size();
   const RngRounding rounding = g.rounding();
   if (n < 16) {

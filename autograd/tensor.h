@@ -114,7 +114,7 @@ class Tensor {
   /// Throws DTypeError unless floating, GradError with false on the result of an op (use detach()).
   Tensor& requires_grad_(bool on = true);
   bool is_leaf() const;
-  /// The accumulated gradient: undefined before the first backward(). Throws GradError on a tensor that collects none.
+  /// The accumulated gradient, undefined if there is none. Throws GradError on the result of an op without retain_grad().
   Tensor grad() const;
   /// Replaces the gradient (an undefined tensor clears it).
   void set_grad(const Tensor& grad);

@@ -154,7 +154,8 @@ const RegisterOpCases registered([] {
                    [] {
                      return ones({1, 2}, i64);
                    }))},
-       {}},
+       {refused(
+           "negative", [] { ones(-1); }, "ones: negative size in [-1]")}},
       {"full",
        {made("float", {2}, {2.5, 2.5}, typed(f32, [] { return full(2, 2.5); })),
         made("integer", {2}, {7, 7}, typed(i64, [] { return full(2, 7); })),
@@ -169,6 +170,8 @@ const RegisterOpCases registered([] {
         made("bool", {2}, {1, 1}, typed(boolean, [] { return full(2, 3, boolean); })),
         made("infinity", {1}, {1}, typed(boolean, [] { return gt(full(1, kInf), 1e38); }))},
        {refused(
+            "negative", [] { full(-1, 2); }, "full: negative size in [-1]"),
+        refused(
             "too large", [] { full(1, 1e300); }, "full: 1e+300 cannot be an element of dtype float32 (it would overflow)"),
         refused(
             "NaN", [] { full(1, kNaN, DType::int64); }, "full: nan cannot be an element of dtype int64 (it would overflow)")}},
@@ -199,7 +202,7 @@ const RegisterOpCases registered([] {
        {made("matrix", {2, 2}, {1, 0, 0, 1}, typed(f32, [] { return eye(2); })),
         made("dtype", {1, 1}, {1}, typed(i64, [] { return eye(1, i64); })), made("empty", {0, 0}, {}, [] { return eye(0); })},
        {refused(
-           "negative", [] { eye(-1); }, "zeros: negative size in [-1, -1]")}},
+           "negative", [] { eye(-1); }, "eye: negative size in [-1, -1]")}},
   };
 });
 

@@ -54,13 +54,19 @@ Tensor zeros(const Shape& shape, DType dtype) {
 }
 
 Tensor full(const Shape& shape, Scalar value, DType dtype) {
+  check_sizes("full", shape);
   ops::check_fits("full", value, dtype);
   Tensor y = empty(shape, dtype);
   return fill_(y, value);
 }
 
 Tensor full(const Shape& shape, Scalar value) { return full(shape, value, value.dtype); }
-Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
+
+Tensor ones(const Shape& shape, DType dtype) {
+  check_sizes("ones", shape);
+  return full(shape, 1, dtype);
+}
+
 Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
 Tensor full_like(const Tensor& x, Scalar value) { return full(x.shape(), value, x.dtype()); }
@@ -101,6 +107,7 @@ Tensor arange(Scalar start, Scalar end, Scalar step) {
 }
 
 Tensor eye(int64_t n, DType dtype) {
+  check_sizes("eye", {n, n});
   Tensor y = zeros({n, n}, dtype);
   dispatch(dtype, [&]<class T>() {
     T* to = y.mutable_data<T>();

@@ -186,7 +186,8 @@ const RegisterOpCases registered([] {
          [] {
            mse_loss(zeros({2, 3}), zeros({2, 4}));
          },
-         "sub: shapes do not broadcast: [2, 3] and [2, 4] (sizes 3 and 4 differ at dim -1; one of them would have to be 1)"}}}};
+         "mse_loss: shapes do not broadcast: [2, 3] and [2, 4] (sizes 3 and 4 differ at dim -1; one of them would have to be "
+         "1)"}}}};
 });
 
 }  // namespace

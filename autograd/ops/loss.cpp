@@ -214,6 +214,7 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction
 }
 
 Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction) {
+  broadcast_shapes("mse_loss", prediction.shape(), target.shape());
   const Tensor difference = sub(prediction, target), squares = mul(difference, difference);
   return reduction == Reduction::mean ? mean(squares) : reduction == Reduction::sum ? sum(squares) : squares;
 }

@@ -106,7 +106,7 @@ const RegisterOpCases registered([] {
                     [] {
                       rand({2, -1});
                     },
-                    "empty: negative size in [2, -1]"},
+                    "rand: negative size in [2, -1]"},
                    {"integers", [] { rand(3, default_generator(), DType::int64); },
                     "rand: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
                  {"randn",
@@ -118,7 +118,8 @@ const RegisterOpCases registered([] {
                          return randn({4, 5}, g, DType::float64);
                        },
                        many_normals)},
-                  {{"bool", [] { randn(3, default_generator(), DType::boolean); },
+                  {{"negative size", [] { randn(-1); }, "randn: negative size in [-1]"},
+                   {"bool", [] { randn(3, default_generator(), DType::boolean); },
                     "randn: needs a floating dtype: got bool (convert with x.to(DType::float32))"}}},
                  {"randint",
                   {drawn(
@@ -137,7 +138,8 @@ const RegisterOpCases registered([] {
                            return static_cast<double>(words() % (uint32_t{1} << 30));
                          });
                        })},
-                  {{"range", [] { randint(3, 3, 2); }, "randint: low must be below high: low 3 high 3"}}},
+                  {{"negative size", [] { randint(0, 3, -1); }, "randint: negative size in [-1]"},
+                   {"range", [] { randint(3, 3, 2); }, "randint: low must be below high: low 3 high 3"}}},
                  {"randperm",
                   {drawn(
                        "ten", [](Generator& g) { return randperm(10, g); }, shuffled),

@@ -15,18 +15,21 @@ std::span<T> elements(Tensor& x) {
 }  // namespace
 
 Tensor rand(const Shape& shape, Generator& generator, DType dtype) {
+  check_sizes("rand", shape);
   Tensor y = empty(shape, dtype);
   dispatch_floating(dtype, "rand", [&]<class T>() { fill_uniform(elements<T>(y), 0, 1, generator); });
   return y;
 }
 
 Tensor randn(const Shape& shape, Generator& generator, DType dtype) {
+  check_sizes("randn", shape);
   Tensor y = empty(shape, dtype);
   dispatch_floating(dtype, "randn", [&]<class T>() { fill_normal(elements<T>(y), 0, 1, generator); });
   return y;
 }
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, Generator& generator) {
+  check_sizes("randint", shape);
   Tensor y = empty(shape, DType::int64);
   fill_randint(elements<int64_t>(y), low, high, generator);
   return y;

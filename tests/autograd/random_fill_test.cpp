@@ -239,13 +239,13 @@ TEST_CASE("random fills: bad arguments are refused before anything is drawn") {
   const auto uniform = [&](double from, double to) {
     return refusal<ConfigError>([&](Generator& g) { fill_uniform<float>(f, from, to, g); });
   };
-  CHECK(uniform(1, 0) == "uniform: the range must not be empty: from 1 to 0");
-  CHECK(uniform(kNan, 0) == "uniform: the range must not be empty: from nan to 0");
-  CHECK(uniform(0, kInf) == "uniform: the range must be finite: from 0 to inf");
-  CHECK(uniform(0, 1e39) == "uniform: the range must be finite: from 0 to 1e+39");
-  CHECK(uniform(-3e38, 3e38) == "uniform: the range must be finite: from -3e+38 to 3e+38");
+  CHECK(uniform(1, 0) == "uniform_: the range must not be empty: from 1 to 0");
+  CHECK(uniform(kNan, 0) == "uniform_: the range must not be empty: from nan to 0");
+  CHECK(uniform(0, kInf) == "uniform_: the range must be finite: from 0 to inf");
+  CHECK(uniform(0, 1e39) == "uniform_: the range must be finite: from 0 to 1e+39");
+  CHECK(uniform(-3e38, 3e38) == "uniform_: the range must be finite: from -3e+38 to 3e+38");
   CHECK(refusal<ConfigError>([&](Generator& g) { fill_normal<float>(f, 0, -1, g); }) ==
-        "normal: the standard deviation must be >= 0: got -1");
+        "normal_: the standard deviation must be >= 0: got -1");
   CHECK(refusal<ConfigError>([&](Generator& g) { fill_exponential<float>(f, 0, g); }) ==
         "exponential: the rate must be > 0: got 0");
   CHECK(refusal<ConfigError>([&](Generator& g) { fill_randint(i, 3, 3, g); }) ==
