@@ -94,6 +94,13 @@ TEST_CASE("elementwise: functions take integers as float32") {
   CHECK(argmax(ones(3)).dtype() == i64);
 }
 
+TEST_CASE("reductions: logsumexp takes integers and bools as float32") {
+  const Tensor y = logsumexp(tensor({1, 2, 3}), 0);
+  CHECK(y.dtype() == DType::float32);
+  CHECK(y.item() == doctest::Approx(3.4076059644).epsilon(1e-7));  // torch.logsumexp(torch.tensor([1, 2, 3]), 0)
+  CHECK(logsumexp(tensor({true, false}), 0).item() == doctest::Approx(1.3132616875).epsilon(1e-7));
+}
+
 TEST_CASE("elementwise: bool and int64 arithmetic") {
   const Tensor t = tensor({true, true, false, false}), u = tensor({true, false, true, false});
   check_values(t + u, {1, 1, 1, 0});
