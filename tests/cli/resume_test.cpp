@@ -156,7 +156,7 @@ TEST_CASE("resume: a config that was edited by hand is refused by key and a text
   CHECK(split.err ==
         "onestep: " + config +
             ": /data/val_fraction: is 0.2, the checkpoint was trained with 0.1 (put it back, or train a new run)\n");
-  const ProcessResult other = with("a.txt", "c.txt", {"eval", run.string()});
+  const ProcessResult other = with("a.txt", "c.txt", {"eval", run.string(), "--quiet"});
   CHECK(other.status == 2);
   CHECK(other.err.starts_with("onestep: " + (run / "checkpoints/step-2").string() +
                               ": cannot be evaluated: the data is not what the run was started with: its hash is "));
