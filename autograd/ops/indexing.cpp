@@ -58,13 +58,13 @@ Tensor take(const Tensor& x, int dim, const Tensor& index) {
     T* to = y.mutable_data<T>();
     const int64_t n = around.inner;
     kernels::parallel_for(y.numel() / std::max<int64_t>(n, 1), 2 + 0.2 * static_cast<double>(n), [=](int64_t i, int64_t end) {
-      int64_t j = i % count;
-      for (const T* block = from + i / count * around.size * n; i < end; ++i) {
+      while (i < end) {
+        const T* const block = from + i / count * around.size * n;
+        const int64_t first = i - i % count, stop = std::min(end, first + count);  // as far as this block is picked from
         if (n == 1)
-          to[i] = block[picked[j]];
+          for (; i < stop; ++i) to[i] = block[picked[i - first]];
         else
-          std::copy_n(block + picked[j] * n, n, to + i * n);
-        if (++j == count) j = 0, block += around.size * n;
+          for (; i < stop; ++i) std::copy_n(block + picked[i - first] * n, n, to + i * n);
       }
     });
   });
@@ -86,10 +86,15 @@ Tensor add_taken(const Tensor& dy, const Shape& shape, int dim, const Tensor& in
     kernels::parallel_for(around.outer * blocks, cost, [=](int64_t item, int64_t end) {
       for (; item < end; ++item) {
         const int64_t outer = item / blocks, begin = item % blocks * kColumns, stop = std::min(begin + kColumns, n);
-        for (int64_t i = 0; i < count; ++i) {
+        const T* source = from + outer * count * n;
+        T* const block = to + outer * around.size * n;
+        if (n == 1 && skip < 0) {
+          for (int64_t i = 0; i < count; ++i) block[picked[i]] += source[i];
+          continue;
+        }
+        for (int64_t i = 0; i < count; ++i, source += n) {
           if (picked[i] == skip) continue;
-          const T* source = from + (outer * count + i) * n;
-          T* target = to + (outer * around.size + picked[i]) * n;
+          T* const target = block + picked[i] * n;
           for (int64_t c = begin; c < stop; ++c) target[c] += source[c];
         }
       }
