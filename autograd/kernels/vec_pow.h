@@ -25,9 +25,9 @@ ONESTEP_INLINE double log2_of(double x) {
 ONESTEP_INLINE double exp2_of(double t) {
   constexpr double kMagic = 0x1.8p52;  // the sum's last bit is worth 1
   const double shifted = t + kMagic, r = (t - (shifted - kMagic)) * 0.69314718055994530942;
-  double series = 1, factorial = 6227020800;  // 13!
+  double series = 0, factorial = 6227020800;  // 13!
 #pragma GCC unroll 13
-  for (int k = 13; k >= 1; factorial /= k, --k) series = k == 13 ? 1 / factorial : series * r + 1 / factorial;
+  for (int k = 13; k >= 1; factorial /= k, --k) series = series * r + 1 / factorial;
   return (series * r + 1) * __builtin_bit_cast(double, (__builtin_bit_cast(uint64_t, shifted) + 1023) << 52);
 }
 

@@ -35,7 +35,7 @@ Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, in
   const int64_t size = shape.empty() ? 1 : shape[dim];
   const auto* const first = values.data<int64_t>();
   std::atomic<uint64_t> outside = 0;  // the highest bit, where an index or size - 1 - index is negative: without a branch
-  kernels::parallel_for(values.numel(), ops::kLoopCost, [&](int64_t i, int64_t end) {
+  kernels::parallel_for(values.numel(), kLoopCost, [&](int64_t i, int64_t end) {
     uint64_t found = 0;
     for (; i < end; ++i)
       found |= static_cast<uint64_t>(first[i]) | (static_cast<uint64_t>(size - 1) - static_cast<uint64_t>(first[i]));

@@ -214,7 +214,7 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction
 }
 
 Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction) {
-  broadcast_shapes("mse_loss", prediction.shape(), target.shape());
+  broadcast_shapes("mse_loss", prediction.shape(), target.shape());  // so that it is not sub that refuses them
   const Tensor difference = sub(prediction, target), squares = mul(difference, difference);
   return reduction == Reduction::mean ? mean(squares) : reduction == Reduction::sum ? sum(squares) : squares;
 }

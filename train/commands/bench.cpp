@@ -66,8 +66,8 @@ void add_mode(CLI::App& command, std::string& mode) {
 
 void add_bench(CLI::App& app, Action& action) {
   const auto options = std::make_shared<Options>();
-  auto* command =
-      app.add_subcommand("bench", "Time a training step, attention, matmul, small graphs, generation or the machine's limits");
+  auto* command = app.add_subcommand(
+      "bench", "Time a training step, attention, matmul, single ops, small graphs, generation or the machine's limits");
   command->require_subcommand(1);
   const auto add = [&](const char* name, const char* what, const std::function<Result(Options&)>& run) {
     auto* work = command->add_subcommand(name, what);
