@@ -278,7 +278,10 @@ std::vector<Field> train_fields() {
           .range(0, kMaxSteps)
           .changeable(),
       field("train.eval_batches", in, &T::eval_batches, "batches an evaluation").range(1, kMaxLength).changeable(),
-      field("train.log_every", in, &T::log_every, "steps between lines of metrics.jsonl").range(1, kMaxSteps).changeable(),
+      field("train.log_every", in, &T::log_every,
+            "steps between lines of metrics.jsonl, beside the first step and the evaluations")
+          .range(1, kMaxSteps)
+          .changeable(),
       field("train.checkpoint_every", in, &T::checkpoint_every,
             "steps between checkpoints; 0 is at the end and after the best evaluations only")
           .range(0, kMaxSteps)

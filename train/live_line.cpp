@@ -17,10 +17,10 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Columns of the terminal behind stderr.
+/// Columns of the terminal behind stderr but the last, after which some wrap.
 size_t columns() {
   winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  return (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80) - 1;
 }
 
 /// The parts two spaces apart, as many as fit; of the first at least its beginning.
@@ -48,13 +48,13 @@ void LiveLine::show(const std::vector<std::string>& parts) {
     std::cerr << joined(parts, std::string::npos) << std::endl;
     return;
   }
-  live_ = joined(parts, columns() - 1);  // the last column would wrap in some terminals
+  live_ = joined(parts, columns());
   if (styled_) live_ = "\x1b[2m" + live_ + "\x1b[0m";
   std::cerr << kClear << live_ << std::flush;
 }
 
 void LiveLine::print(const std::vector<std::string>& parts) {
-  const std::string line = joined(parts, std::string::npos);
+  const std::string line = joined(parts, terminal_ ? columns() : std::string::npos);
   if (terminal_) std::cerr << kClear;
   std::cerr << (styled_ ? "\x1b[1m" + line + "\x1b[0m" : line) << std::endl;
   live_.clear();

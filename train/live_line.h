@@ -18,7 +18,7 @@ class LiveLine {
   bool is_terminal() const { return terminal_; }
   /// Shows the first of `parts` that fit into the terminal's width, in place of what was shown before; elsewhere all on a line.
   void show(const std::vector<std::string>& parts);
-  /// A line of all `parts` that stays; the live one comes back below it when it is shown again.
+  /// The same as a line that stays; the live one comes back below it when it is shown again.
   void print(const std::vector<std::string>& parts);
   /// Leaves the live line where it is; what follows begins on a fresh line.
   void keep();

@@ -78,6 +78,13 @@ std::string grouped(double value, int digits) {
   return text;
 }
 
+std::string loss_text(double loss) {
+  if (loss == 0 || std::abs(loss) >= 1e-3 || !std::isfinite(loss)) return grouped(loss, 4);
+  std::ostringstream out;
+  out << std::scientific << std::setprecision(2) << loss;
+  return out.str();
+}
+
 MetricsFile::MetricsFile(const std::string& path, int64_t first_step)
     : out_(cut_off(path, first_step), OutputFile::Mode::append) {}
 

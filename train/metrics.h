@@ -39,4 +39,7 @@ std::string duration(double seconds);
 /// `12,345` with `digits` decimals: a number for people.
 std::string grouped(double value, int digits = 0);
 
+/// `2.3026`, `3.21e-05`: a loss for people. One that is not 0 never looks like 0.
+std::string loss_text(double loss);
+
 }  // namespace onestep::train

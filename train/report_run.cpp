@@ -77,17 +77,15 @@ class MetricsDigest {
   /// Of the run as a whole, of which so many steps are known to be done; `evaluation` is what its val_loss is called.
   Facts facts(int64_t steps_done, const std::string& evaluation) const {
     Facts facts;
-    const auto last = [&](const std::string& name, const char* key, double factor, int digits, const std::string& unit) {
-      if (const auto found = last_.find(key); found != last_.end())
-        facts.emplace_back(name, grouped(factor * found->second, digits) + unit);
+    const auto last = [&](const std::string& name, const char* key, const auto& text) {
+      if (const auto found = last_.find(key); found != last_.end()) facts.emplace_back(name, text(found->second));
     };
-    if (const auto step = last_.find("step"); step != last_.end())
-      facts.emplace_back("steps", grouped(std::max(step->second + 1, static_cast<double>(steps_done))));
-    last("training loss", "loss", 1, 4, "");
-    last(evaluation + " loss", "val_loss", 1, 4, "");
-    if (last_.contains("val_loss")) facts.emplace_back("best " + evaluation + " loss", grouped(best_, 4));
-    last(evaluation + " accuracy", "val_accuracy", 100, 2, " %");
-    last("time", "seconds", 1, 1, " s");
+    last("steps", "step", [&](double step) { return grouped(std::max(step + 1, static_cast<double>(steps_done))); });
+    last("last training loss", "loss", loss_text);
+    last(evaluation + " loss", "val_loss", loss_text);
+    if (last_.contains("val_loss")) facts.emplace_back("best " + evaluation + " loss", loss_text(best_));
+    last(evaluation + " accuracy", "val_accuracy", [](double share) { return grouped(100 * share, 2) + " %"; });
+    last("time", "seconds", [](double seconds) { return grouped(seconds, 1) + " s"; });
     if (auto speeds = speeds_.kept(); !speeds.empty()) {
       const auto middle = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
       std::nth_element(speeds.begin(), middle, speeds.end(), [](const auto& a, const auto& b) { return a.second < b.second; });

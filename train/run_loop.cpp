@@ -106,12 +106,16 @@ class RunLoop {
     outcome_.last = metrics;
     if (outcome_.interrupted) state_.unfinished = metrics;
     outcome_.interrupted |= trainer_.communicator().any(stopped_());
-    if (metrics_file_ && !state_.unfinished && (metrics.val_loss || metrics.step % plan_.log_every == 0)) {
+    if (metrics_file_ && !state_.unfinished) log(metrics);
+    if (last || best || stops_early() || outcome_.interrupted || is_due(plan_.checkpoint_every)) save();
+  }
+
+  void log(const StepMetrics& metrics) {
+    if (metrics.step == 0 || metrics.val_loss || is_due(plan_.log_every)) {
       metrics_file_->write(metrics);
       if (event_file_) write_events(metrics);
-      progress_.show(metrics);
     }
-    if (last || best || stops_early() || outcome_.interrupted || is_due(plan_.checkpoint_every)) save();
+    progress_.show(metrics);
   }
 
   /// The curves that TensorBoard shows, and with an evaluation a sample of what the model writes.

@@ -1,4 +1,6 @@
 // What a run shows of itself: on a terminal, in a pipe, with --quiet and with NO_COLOR.
+#include "train/progress.h"
+
 #include <doctest/doctest.h>
 
 #include <regex>
@@ -58,8 +60,8 @@ TEST_CASE("progress: a terminal has one live line with the evaluations above it"
     if (contains(line, "step ")) lasting.push_back(line);
   REQUIRE(lasting.size() == 2);  // nothing of the live line is left
   const std::regex whole(
-      "\x1b\\[1mstep (10|20)/20  loss \\d\\.\\d{4}  smoothed \\d\\.\\d{4}  val_loss \\d\\.\\d{4}  val_accuracy [\\d.]+%  "
-      "\\d+s left  lr [\\d.e-]+  [\\d,]+ tokens/s  [\\d,]+ MiB\x1b\\[0m");
+      "\x1b\\[1mstep (10|20)/20  loss \\d\\.\\d{4}  val_loss \\d\\.\\d{4}  val_accuracy [\\d.]+%  smoothed \\d\\.\\d{4}  "
+      "(\\d+s left  )?lr [\\d.e-]+  [\\d,]+ tokens/s  [\\d,]+ MiB\x1b\\[0m");
   for (const std::string& line : lasting) CHECK_MESSAGE(std::regex_match(line, whole), line);
 }
 
@@ -74,14 +76,21 @@ TEST_CASE("progress: NO_COLOR leaves out bold and dim and a dumb terminal every 
   CHECK_FALSE(contains(dumb, "\x1b"));
 }
 
-TEST_CASE("progress: the live line never wraps in a narrow terminal") {
+TEST_CASE("progress: no line wraps and none ends inside a number") {
   const TemporaryFolder folder;
-  const std::string written = run_in_terminal(short_run(folder, {"--set", "train.eval_every=0"}), 30, {{"NO_COLOR", "1"}});
-  CHECK(contains(written, "\r\x1b[Kstep 1/20  loss "));
-  for (size_t at = 0; (at = written.find("\r\x1b[K", at)) != std::string::npos;) {
-    at += 4;
-    const std::string line = written.substr(at, written.find('\r', at) - at);
-    if (!contains(line, "20/20")) CHECK_MESSAGE(line.size() < 30, line);  // the last line stays, whole
+  const std::regex whole(R"(step \d+/20(  [a-z_]+ [\d.e-]+%?|  \d+s left|  [\d,]+ (tokens/s|MiB))*)");
+  for (const unsigned short columns : {uint16_t{30}, uint16_t{80}, uint16_t{100}}) {
+    CAPTURE(columns);
+    const std::string written = run_in_terminal(short_run(folder), columns, {{"NO_COLOR", "1"}});
+    int shown = 0;
+    for (size_t at = 0; (at = written.find("\r\x1b[K", at)) != std::string::npos; ++shown) {
+      at += 4;
+      const std::string line = written.substr(at, written.find('\r', at) - at);
+      CHECK_MESSAGE(line.size() < columns, line);
+      CHECK_MESSAGE((std::regex_match(line, whole) || contains(line, "evaluating") || line.empty()), line);
+    }
+    CHECK(shown >= 3);
+    if (columns > 30) CHECK(contains(written, "  val_accuracy "));
   }
 }
 
@@ -95,6 +104,30 @@ TEST_CASE("progress: a pipe gets plain lines and --quiet none") {
   CHECK(contains(piped.err, "\nstep 10/20  loss "));
   CHECK(contains(piped.err, "\nstep 20/20  loss "));
   CHECK(run_process(short_run(folder, {"--quiet"})).err == "");
+}
+
+TEST_CASE("progress: plain lines stand at round steps") {
+  using train::steps_between_lines;
+  CHECK(steps_between_lines(1, 0.0) == 1);
+  CHECK(steps_between_lines(3, 60.0) == 1);
+  CHECK(steps_between_lines(90, 30.0) == 5);
+  CHECK(steps_between_lines(1, 0.0005) == 2000);
+  CHECK(steps_between_lines(10'000, 10.0) == 1000);
+  CHECK(steps_between_lines(10'000, 3600.0) == 200);  // a fiftieth of the steps
+}
+
+TEST_CASE("progress: what the last line says of the loss agrees with itself") {
+  const TemporaryFolder folder;
+  const ProcessResult result = run_process({ONESTEP_BINARY_DIR "/onestep", "train", ONESTEP_SOURCE_DIR "/configs/sentence.json",
+                                            "--out", (folder.path() / "run").string()});
+  std::smatch last;
+  REQUIRE(std::regex_search(result.err, last, std::regex("step 200/200  loss (\\S+)  val_loss (\\S+) .* smoothed (\\S+)  ")));
+  const double loss = std::stod(last[1]), val_loss = std::stod(last[2]), smoothed = std::stod(last[3]);
+  CHECK(loss > 0);
+  CHECK(val_loss == doctest::Approx(loss).epsilon(0.1));
+  CHECK(smoothed == doctest::Approx(loss).epsilon(0.1));
+  CHECK(contains(result.out, "train loss   " + last[1].str()));
+  CHECK(contains(result.out, "val loss     " + last[2].str()));
 }
 
 }  // namespace onestep::testing

@@ -160,7 +160,7 @@ TEST_CASE("report: a long run takes little memory and is shown by rows and evalu
   std::string facts;
   for (const auto& [name, value] : report.facts) facts += name + ": " + value + "; ";
   CHECK(facts ==
-        "steps: 200,000; training loss: 2.0000; validation loss: 2.0000; best validation loss: 1.5000; "
+        "steps: 200,000; last training loss: 2.0000; validation loss: 2.0000; best validation loss: 1.5000; "
         "median speed: 99,968 tokens/s; ");
   const auto rows = nlohmann::json::parse(report.metrics);
   CHECK((rows.size() > 2500 && rows.size() <= 5001));

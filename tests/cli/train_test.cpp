@@ -66,6 +66,16 @@ TEST_CASE("cli: the toy task is learnt to at least 99 percent held-out accuracy 
   CHECK(contains(inspect.out, "att.W_query.weight"));
 }
 
+TEST_CASE("cli: the first step and multiples of log_every and evaluations are logged") {
+  const TemporaryFolder folder;
+  const std::string run = (folder.path() / "run").string();
+  REQUIRE(run_onestep({"train", kSentence, "--quiet", "--out", run, "--set", "train.steps=25", "--set", "train.eval_every=7"})
+              .status == 0);
+  std::vector<int64_t> logged;
+  for (const auto& line : metrics(run)) logged.push_back(line["step"].get<int64_t>() + 1);
+  CHECK(logged == std::vector<int64_t>{1, 7, 10, 14, 20, 21, 25});
+}
+
 TEST_CASE("cli: a quiet run prints nothing but its results, and the same config gives the same bits on one or three threads") {
   const TemporaryFolder folder;
   std::vector<std::string> models;

@@ -59,7 +59,7 @@ int evaluate_run(const Options& options) {
     return 1;
   }
   std::cout << "checkpoint   " << found.folder.string() << '\n'
-            << "loss         " << grouped(result.loss, 4) << '\n'
+            << "loss         " << loss_text(result.loss) << '\n'
             << "perplexity   " << grouped(std::exp(result.loss), 4) << '\n'
             << "accuracy     " << grouped(100 * result.accuracy, 2) << " % of " << grouped(static_cast<double>(result.tokens))
             << " predictions on " << on << '\n';

@@ -99,9 +99,9 @@ std::vector<Peak> gather_peaks(Communicator& ranks) {
 
 void print_summary(const Trainer& trainer, const Outcome& outcome, const std::vector<Peak>& peaks, const fs::path& run) {
   std::cout << "steps        " << count(trainer.steps_done()) << " in " << grouped(outcome.last->seconds, 1) << " s\n"
-            << "train loss   " << grouped(outcome.last->loss, 4) << '\n';
+            << "train loss   " << loss_text(outcome.last->loss) << " in the last step\n";
   if (const auto& evaluation = outcome.evaluation)
-    std::cout << "val loss     " << grouped(evaluation->loss, 4) << '\n'
+    std::cout << "val loss     " << loss_text(evaluation->loss) << '\n'
               << "val accuracy " << grouped(100 * evaluation->accuracy, 2) << " % of " << count(evaluation->tokens)
               << " predictions on " << trainer.data().evaluates_on() << '\n';
   if (outcome.interrupted)
