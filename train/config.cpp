@@ -235,7 +235,8 @@ void read_fields(const json& root, Config& config) {
   }
   ScheduleConfig& schedule = config.schedule;
   if (!given.contains("schedule.decay_steps") && holds(find_field("schedule.decay_steps")->when, config)) {
-    schedule.decay_steps = config.train.steps;
+    // A run too short for its warm-up takes the first steps of it, as one does whose decay_steps are given.
+    schedule.decay_steps = std::max({config.train.steps, schedule.warmup_steps, schedule.decay_start});
   }
   if (!given.contains("schedule.decay_start") && schedule.kind == "wsd") {
     schedule.decay_start = std::max(schedule.warmup_steps, schedule.decay_steps - schedule.decay_steps / 10);

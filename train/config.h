@@ -74,7 +74,7 @@ struct OptimizerConfig {
 struct ScheduleConfig {
   std::string kind = "constant";  ///< constant, linear, cosine, wsd, step
   int64_t warmup_steps = 0;
-  int64_t decay_steps = 0;  ///< train.steps unless given
+  int64_t decay_steps = 0;  ///< train.steps unless given, at least warmup_steps and decay_start
   int64_t decay_start = 0;  ///< wsd: nine tenths of decay_steps unless given
   double min_lr = 0.0;
   int64_t step_size = 1000;  ///< step

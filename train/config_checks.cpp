@@ -93,8 +93,7 @@ void check_optimizer(const Config& config) {
   const ScheduleConfig& schedule = config.schedule;
   if (!holds(find_field("schedule.decay_steps")->when, config)) return;
   check<ConfigError>(schedule.warmup_steps <= schedule.decay_steps, config.origin.at("/schedule/warmup_steps"),
-                     ": must be at most decay_steps = ", schedule.decay_steps, ": got ", schedule.warmup_steps,
-                     " (decay_steps is train.steps unless given; --set schedule.warmup_steps=N)");
+                     ": must be at most decay_steps = ", schedule.decay_steps, ": got ", schedule.warmup_steps);
   check<ConfigError>(
       schedule.kind != "wsd" || (schedule.warmup_steps <= schedule.decay_start && schedule.decay_start <= schedule.decay_steps),
       config.origin.at("/schedule/decay_start"), ": must be from warmup_steps = ", schedule.warmup_steps,

@@ -236,7 +236,7 @@ std::vector<Field> schedule_fields() {
             "step from which on min_lr is used, also when a run goes on for more steps than were planned")
           .range(1, kMaxSteps)
           .only(kind, {"linear", "cosine", "wsd"})
-          .defaults_to("train.steps"),
+          .defaults_to("train.steps, or warmup_steps or decay_start where these are more"),
       field("schedule.decay_start", in, &S::decay_start, "step at which the learning rate begins to fall")
           .range(0, kMaxSteps)
           .only(kind, {"wsd"})

@@ -76,6 +76,16 @@ TEST_CASE("cli: the first step and multiples of log_every and evaluations are lo
   CHECK(logged == std::vector<int64_t>{1, 7, 10, 14, 20, 21, 25});
 }
 
+TEST_CASE("cli: a run cut short within its warm-up trains and says so") {
+  const TemporaryFolder folder;
+  const ProcessResult result =
+      run_onestep({"train", kConfig, "--out", (folder.path() / "run").string(), "--set", "train.steps=5"});
+  CHECK(result.status == 0);
+  CHECK(contains(result.err,
+                 "\nall 5 steps are warm-up (schedule.warmup_steps = 50): the learning rate rises to 0.000294 of "
+                 "optimizer.lr = 0.003\n"));
+}
+
 TEST_CASE("cli: a quiet run prints nothing but its results, and the same config gives the same bits on one or three threads") {
   const TemporaryFolder folder;
   std::vector<std::string> models;

@@ -226,8 +226,7 @@ TEST_CASE("bad configs: schedule") {
            ": /schedule/decay_steps: does not apply to schedule.kind = constant (only to schedule.kind = linear, cosine or "
            "wsd)"},
           {R"({"kind": "linear", "warmup_steps": 20, "decay_steps": 10})",
-           ": /schedule/warmup_steps: must be at most decay_steps = 10: got 20 (decay_steps is train.steps unless given; --set "
-           "schedule.warmup_steps=N)"},
+           ": /schedule/warmup_steps: must be at most decay_steps = 10: got 20"},
           {R"({"kind": "wsd", "warmup_steps": 5, "decay_steps": 10, "decay_start": 11})",
            ": /schedule/decay_start: must be from warmup_steps = 5 to decay_steps = 10: got 11"},
           {R"({"kind": "step", "min_lr": 0})",
@@ -392,9 +391,5 @@ TEST_CASE("bad configs: top level and keys that must fit together") {
       {"{\"data\": {\"kind\": \"tokens\", \"tokens\": [0, 3, 1, 2, 0, 4], \"vocab_size\": 5, \"window_starts\": [0, 1]}, "
        "\"model\": {\"context_length\": 4}, \"train\": {\"batch_size\": 3}}",
        ": /train/batch_size: must be the number of data.window_starts = 2: got 3 (leave it out)"},
-      {"{\"data\": {\"kind\": \"task\", \"task\": \"copy\"}, \"schedule\": {\"kind\": \"cosine\", \"warmup_steps\": 60}, "
-       "\"train\": {\"steps\": 50}}",
-       ": /schedule/warmup_steps: must be at most decay_steps = 50: got 60 (decay_steps is train.steps unless given; --set "
-       "schedule.warmup_steps=N)"},
   });
 }

@@ -14,6 +14,7 @@
 #include "tests/paths.h"
 #include "train/config_fields.h"
 #include "train/files.h"
+#include "train/schedule.h"
 
 using namespace onestep::train;
 using onestep::ConfigError;
@@ -317,7 +318,22 @@ TEST_CASE("config: a schedule's steps follow from those of the run") {
   CHECK(wsd({}).decay_start == 180);
   CHECK(wsd({"schedule.warmup_steps=190"}).decay_start == 190);
   CHECK(wsd({"schedule.decay_steps=100", "schedule.decay_start=7"}).decay_start == 7);
+  CHECK(wsd({"schedule.warmup_steps=300"}).decay_steps == 300);
+  CHECK(wsd({"schedule.decay_start=300"}).decay_steps == 300);
   CHECK(parse_config(kTask, "run.json", {"schedule.kind=step", "train.steps=200"}).schedule.decay_steps == 0);
+}
+
+TEST_CASE("config: the ready runs may be cut short or made longer with train.steps alone") {
+  for (const std::string& file : configs_in("configs")) {
+    CAPTURE(file);
+    const Config whole = load_config(file), cut = load_config(file, {"train.steps=5"}),
+                 longer = load_config(file, {"train.steps=9000"});
+    for (int64_t step = 0; step < 5; ++step)
+      CHECK(learning_rate(cut.schedule, cut.optimizer.lr, step) == learning_rate(whole.schedule, whole.optimizer.lr, step));
+    if (whole.schedule.kind == "constant") continue;
+    CHECK(learning_rate(longer.schedule, longer.optimizer.lr, 8999) == doctest::Approx(longer.schedule.min_lr).epsilon(0.001));
+    CHECK(learning_rate(longer.schedule, longer.optimizer.lr, 8000) > 1.1 * longer.schedule.min_lr);
+  }
 }
 
 TEST_CASE("config: numbers are written with digits that read back to the same bits") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@
 #include "train/report.h"
 #include "train/run_folder.h"
 #include "train/run_loop.h"
+#include "train/schedule.h"
 #include "train/text_files.h"
 #include "train/trainer.h"
 #include "train/utf8.h"
@@ -144,6 +146,23 @@ void write_page(Trainer& trainer, const fs::path& run) {
   }
 }
 
+/// Says where the number of steps makes of the learning rate what one may not expect: a run may end in its warm-up, or, where
+/// the command line says how long it is, go on behind the end of its schedule.
+void say_schedule(const Config& config) {
+  const ScheduleConfig& schedule = config.schedule;
+  const int64_t steps = config.train.steps;
+  if (steps <= schedule.warmup_steps)
+    std::cerr << "all " << count(steps) << " steps are warm-up (schedule.warmup_steps = " << count(schedule.warmup_steps)
+              << "): the learning rate rises to " << std::setprecision(3)
+              << learning_rate(schedule, config.optimizer.lr, steps - 1)
+              << " of optimizer.lr = " << to_json(config.optimizer.lr) << '\n';
+  const bool ends = holds(find_field("schedule.decay_steps")->when, config);
+  if (ends && config.origin.sets.contains("/train/steps") && steps > schedule.decay_steps)
+    std::cerr << "the schedule ends at step " << count(schedule.decay_steps)
+              << " (schedule.decay_steps): those after it have the learning rate " << to_json(schedule.min_lr)
+              << " (schedule.min_lr)\n";
+}
+
 /// Trains from where `trainer` and `state` stand.
 int train_run(Trainer& trainer, const fs::path& run, RunState state, const Options& options) {
   Communicator& ranks = trainer.communicator();
@@ -154,6 +173,7 @@ int train_run(Trainer& trainer, const fs::path& run, RunState state, const Optio
     std::cerr << trainer.data().describe() << "\ntraining " << count(trainer.model().num_parameters()) << " parameters for "
               << count(trainer.config().train.steps - trainer.steps_done()) << " steps of " << count(trainer.tokens_per_step())
               << " tokens\n";
+    say_schedule(trainer.config());
     if (ranks.size() > 1) print_ranks(trainer.config().distributed, threads);
   }
   silent = quiet ? 1 : 0;
@@ -303,15 +323,6 @@ bool is_done(const Trainer& trainer, const RunState& state, const fs::path& run)
   return false;
 }
 
-/// Says what steps behind the end of the schedule are worth: that stays where it was planned when steps are added.
-void say_schedule_end(const Config& config, const fs::path& run) {
-  const bool ends = holds(find_field("schedule.decay_steps")->when, config),
-             added = config.origin.sets.contains("/train/steps");
-  if (!ends || !added || config.train.steps <= config.schedule.decay_steps) return;
-  std::cerr << run.string() << ": the schedule ends at step " << count(config.schedule.decay_steps)
-            << ": those after it have the learning rate " << to_json(config.schedule.min_lr) << " (schedule.min_lr)\n";
-}
-
 /// The root's state, everywhere.
 RunState broadcast_state(Communicator& ranks, RunState state) {
   static_assert(std::is_trivially_copyable_v<RunState>);
@@ -335,7 +346,6 @@ int resume_run(const Options& options, const std::shared_ptr<Communicator>& rank
   bool done = false;
   ranks->on_root([&] {
     done = is_done(trainer, state, run);
-    if (!done && !quiet) say_schedule_end(trainer.config(), run);
     write_run_config(run, trainer.config(), trainer.data().tokenizer());
   });
   return ranks->any(done) ? 0 : train_run(trainer, run, state, options);
