@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
 #include <utility>
 
 #include "autograd/error.h"
 #include "autograd/random_fill.h"
+#include "train/bigrams.h"
 #include "train/bpe_tokenizer.h"
 #include "train/task.h"
 #include "train/text_files.h"
@@ -66,9 +66,10 @@ class TokenData : public Data {
   }
 
   const Tokenizer* tokenizer() const override { return tokenizer_.get(); }
-  std::optional<double> bigram_entropy() const override {
+  std::optional<double> bigram_loss() const override {
     constexpr int64_t kMostCounted = 1 << 22;  // counting more takes time and memory that grow with the text
-    return count() > kMostCounted ? std::nullopt : std::optional(train::bigram_entropy(*tokens_));
+    if (count() > kMostCounted) return std::nullopt;
+    return train::bigram_loss(*tokens_, train_count_, vocab_size_, ignore_index_);
   }
 
  private:
@@ -178,30 +179,6 @@ std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Toke
 
 int64_t training_tokens(int64_t count, double val_fraction) {
   return static_cast<int64_t>(std::floor((1 - val_fraction) * static_cast<double>(count)));
-}
-
-double bigram_entropy(const Tokens& tokens) {
-  constexpr int64_t kBlock = 1 << 16;
-  std::unordered_map<uint64_t, int64_t> pairs;
-  std::unordered_map<int64_t, int64_t> firsts;
-  std::vector<int64_t> ids;
-  for (int64_t begin = 0; begin + 1 < tokens.size(); begin += kBlock) {
-    ids.clear();
-    tokens.read(begin, std::min(kBlock + 1, tokens.size() - begin), ids);  // the last one is the next block's first
-    for (size_t i = 0; i + 1 < ids.size(); ++i) {
-      ++pairs[static_cast<uint64_t>(ids[i]) << 32 | static_cast<uint64_t>(ids[i + 1])];
-      ++firsts[ids[i]];
-    }
-  }
-  // Sorted, so that the sum does not depend on the map's order.
-  std::vector<std::pair<uint64_t, int64_t>> counts(pairs.begin(), pairs.end());
-  std::sort(counts.begin(), counts.end());
-  double entropy = 0;
-  for (const auto& [pair, count] : counts) {
-    const auto n = static_cast<double>(count);
-    entropy -= n * std::log(n / static_cast<double>(firsts[static_cast<int64_t>(pair >> 32)]));
-  }
-  return counts.empty() ? 0.0 : entropy / static_cast<double>(tokens.size() - 1);
 }
 
 }  // namespace onestep::train

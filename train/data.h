@@ -51,9 +51,8 @@ class Data {
   virtual std::string describe() const = 0;
   /// The tokenizer of a text, else nullptr.
   virtual const Tokenizer* tokenizer() const { return nullptr; }
-  /// Mean loss in nats of the best predictor that sees one token only (bigram_entropy of all tokens); none for a task or for
-  /// more than 4 M tokens.
-  virtual std::optional<double> bigram_entropy() const { return std::nullopt; }
+  /// Loss of a table of token pairs on what eval_batch draws from (bigrams.h); none for a task or for more than 4 M tokens.
+  virtual std::optional<double> bigram_loss() const { return std::nullopt; }
 };
 
 /// Makes what config.data describes. Text is encoded by `tokenizer` (a run's own) or, without one, by a new one from its
@@ -63,8 +62,5 @@ std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Toke
 
 /// floor((1 - val_fraction) count): how many of `count` tokens are for training; they come first.
 int64_t training_tokens(int64_t count, double val_fraction);
-
-/// H(next | token) = - sum over pairs p(a, b) log p(b | a), in nats, from the counts of neighbours.
-double bigram_entropy(const Tokens& tokens);
 
 }  // namespace onestep::train

@@ -26,7 +26,7 @@ const std::map<std::string, std::string> kCallers = {
     {"autograd/random_fill.cpp",
      "normals and exponentials in float64: PyTorch's own bits; RngRounding::separate, which no config sets"},
     {"autograd/gradcheck.cpp", "the step of a difference in float64"},
-    {"train/data.cpp", "the entropy of bigrams, which is only shown"},
+    {"train/bigrams.cpp", "the loss of bigrams, which is only shown"},
     {"train/commands/eval.cpp", "the perplexity, which is only shown"},
 };
 

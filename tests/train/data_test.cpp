@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -233,8 +232,7 @@ TEST_CASE("tasks: sequences are a prompt and its answer and only the answer coun
     const auto data = data_of("{\"data\": " + task.json + "}");
     CHECK(data->length() == task.length);
     CHECK(data->vocab_size() == task.vocab);
-    CHECK(data->evaluates_on() == "held-out sequences");
-    CHECK(!data->bigram_entropy());
+    CHECK(!data->bigram_loss());
     Generator g(2);
     for (const bool held_out : {false, true}) {
       const Batch batch = held_out ? data->eval_batch(40, g) : data->train_batch(40, g);
@@ -301,16 +299,6 @@ TEST_CASE("tasks: the generator alone decides the batch") {
   CHECK(data->train_batch(5, a).inputs == data->train_batch(5, b).inputs);
   CHECK(data->train_batch(5, a).inputs == data->train_batch(5, b).inputs);
   CHECK(a.u32() == b.u32());
-}
-
-TEST_CASE("bigram_entropy: nats a token when the last one is known") {
-  const TokenList cycle(Ids{0, 1, 2, 0, 1, 2, 0});
-  CHECK(bigram_entropy(cycle) == 0.0);
-  // After 0: 1 or 2 at even odds; after 1 and 2: always 0.
-  const TokenList coin(Ids{0, 1, 0, 2, 0, 1, 0, 2, 0});
-  CHECK(bigram_entropy(coin) == doctest::Approx(0.5 * std::log(2.0)).epsilon(1e-12));
-  CHECK(bigram_entropy(TokenList(Ids{3})) == 0.0);
-  CHECK(bigram_entropy(TokenList(Ids{})) == 0.0);
 }
 
 TEST_CASE("data: the ready configs make batches") {

@@ -112,9 +112,10 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const std::ve
   if (outcome.stopped_early)
     std::cout << "stopped      early: no better val loss in " << count(trainer.config().train.early_stop_patience)
               << " evaluations (the best checkpoint is kept: eval --checkpoint best)\n";
-  if (const auto entropy = trainer.data().bigram_entropy())
-    std::cout << "bigrams      " << grouped(*entropy, 4)
-              << " nats a token (the least loss of a model that sees one token only)\n";
+  if (const auto loss = trainer.data().bigram_loss())
+    std::cout << "bigrams      " << loss_text(*loss)
+              << (trainer.config().data.val_fraction > 0 ? " val loss of a table of pairs of training tokens\n"
+                                                         : " least training loss of a model that sees one token only\n");
   if (outcome.steps > 0)
     std::cout << "speed        "
               << grouped(static_cast<double>(trainer.tokens_per_step() * outcome.steps) / outcome.step_seconds)
