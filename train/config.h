@@ -114,6 +114,7 @@ struct ConfigOrigin {
   std::string file = "config";              ///< or what stands for it
   std::map<std::string, std::string> sets;  ///< JSON pointer -> `--set a.b=value`
   std::set<std::string> given;              ///< `a.b` of the keys that are no defaults
+  std::string run = {};                     ///< the folder of the run whose config this is; empty: none
 
   /// `configs/x.json: /model/d_model`, or `--set model.d_model=3: /model/d_model` where the command line gave it.
   std::string at(const std::string& pointer) const;

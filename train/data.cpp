@@ -54,8 +54,6 @@ class TokenData : public Data {
     return batch;
   }
 
-  std::string evaluates_on() const override { return evaluates_on_training_ ? "training tokens" : "validation tokens"; }
-
   std::string hash() const override { return tokens_->hash(); }
 
   std::string describe() const override {
@@ -128,7 +126,6 @@ class NoData : public Data {
   int64_t length() const override { return length_; }
   Batch train_batch(int64_t, Generator&) const override { refuse(); }
   Batch eval_batch(int64_t, Generator&) const override { refuse(); }
-  std::string evaluates_on() const override { return "nothing"; }
   std::string describe() const override { return "no data"; }
 
  private:
@@ -175,6 +172,12 @@ std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Toke
   check<ConfigError>(data.kind == "tokens", config.origin.at("/data/kind"), ": must be tokens, text, task or none: got ",
                      data.kind);
   return std::make_unique<TokenData>(config, std::make_shared<TokenList>(data.tokens), data.vocab_size, nullptr);
+}
+
+std::string evaluates_on(const DataConfig& data) {
+  if (data.kind == "none") return "nothing";
+  if (data.kind == "task") return "held-out sequences";
+  return data.val_fraction == 0 ? "training tokens" : "validation tokens";
 }
 
 int64_t training_tokens(int64_t count, double val_fraction) {

@@ -41,10 +41,8 @@ class Data {
   virtual int64_t targets() const { return length(); }
   /// One micro-batch to train on.
   virtual Batch train_batch(int64_t batch_size, Generator& g) const = 0;
-  /// One batch of what training never sees; of the training data if nothing was kept from it (see evaluates_on).
+  /// One batch of what training never sees; of the training data if nothing was kept from it (evaluates_on).
   virtual Batch eval_batch(int64_t batch_size, Generator& g) const = 0;
-  /// What eval_batch draws from, in words: `validation tokens`, `held-out sequences`, `training tokens`.
-  virtual std::string evaluates_on() const = 0;
   /// XXH3-128 of the tokens: a run goes on with the data it was started with. Empty for data that is generated.
   virtual std::string hash() const { return {}; }
   /// One line for people: how much there is of it.
@@ -59,6 +57,9 @@ class Data {
 /// symbols. Throws IoError for a file that cannot be read and ConfigError for data that does not fit the rest of the config.
 /// Text files are tokenised once (token_cache.h), with progress on stderr unless `quiet`.
 std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr, bool quiet = true);
+
+/// What eval_batch draws from, in words: `validation tokens`, `held-out sequences`, `training tokens`, `nothing`.
+std::string evaluates_on(const DataConfig& data);
 
 /// floor((1 - val_fraction) count): how many of `count` tokens are for training; they come first.
 int64_t training_tokens(int64_t count, double val_fraction);

@@ -26,12 +26,12 @@ struct ReportRun {
   std::string config = {};  ///< The text of config.json.
   std::optional<AttentionMaps> attention = {};
   std::vector<Sample> samples = {};
-  std::string evaluated_on = "validation data";  ///< Data::evaluates_on()
+  std::string evaluated_on = {};  ///< evaluates_on(its config.data)
 };
 
-/// Reads a run folder, config and metrics; parameters, the attention on one sample of what it is evaluated on and continuations
-/// of such samples are those of `trainer`, left out where it is null. Throws IoError.
-ReportRun read_report_run(const std::filesystem::path& run, Trainer* trainer);
+/// Reads a run folder with this config, and its metrics; parameters, the attention on one sample of what it is evaluated on and
+/// continuations of such samples are those of `trainer`, left out where it is null. Throws IoError.
+ReportRun read_report_run(const std::filesystem::path& run, const Config& config, Trainer* trainer);
 
 /// The page for one run or several.
 std::string report_html(const std::vector<ReportRun>& runs);

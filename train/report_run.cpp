@@ -143,11 +143,10 @@ AttentionMaps attention_maps(Trainer& trainer) {
 
 }  // namespace
 
-ReportRun read_report_run(const fs::path& run, Trainer* trainer) {
-  ReportRun report{.name = run.filename().string()};
+ReportRun read_report_run(const fs::path& run, const Config& config, Trainer* trainer) {
+  ReportRun report{.name = run.filename().string(), .evaluated_on = evaluates_on(config.data)};
   MetricsDigest metrics;
   for_each_metrics(run.string(), [&](json row) { metrics.add(std::move(row)); });
-  if (trainer != nullptr) report.evaluated_on = trainer->data().evaluates_on();
   report.facts = metrics.facts(trainer != nullptr ? trainer->steps_done() : 0,
                                report.evaluated_on.starts_with("training") ? "evaluation" : "validation");
   add_summary(run, report.facts);

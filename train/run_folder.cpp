@@ -143,10 +143,9 @@ void write_run_config(const fs::path& run, const Config& config, const Tokenizer
 Config load_run_config(const fs::path& run, const std::vector<std::string>& sets) {
   const std::string path = (run / "config.json").string();
   check<IoError>(fs::is_regular_file(path), run.string(), ": is not the folder of a run (it has no config.json)");
-  const Config started = load_config(path);
-  if (sets.empty()) return started;
-  const Config config = load_config(path, sets);
-  check_resumable(started, config);
+  Config config = load_config(path, sets);
+  if (!sets.empty()) check_resumable(load_config(path), config);
+  config.origin.run = run.string();
   return config;
 }
 

@@ -19,7 +19,6 @@ class TaskData : public Data {
   int64_t targets() const override { return answer_size(); }
   Batch train_batch(int64_t batch_size, Generator& g) const override { return batch(batch_size, false, g); }
   Batch eval_batch(int64_t batch_size, Generator& g) const override { return batch(batch_size, true, g); }
-  std::string evaluates_on() const override { return "held-out sequences"; }
   std::string describe() const override;
 
  private:

@@ -30,6 +30,23 @@ std::vector<std::string> matching_files(const std::string& pattern) {
   return names;
 }
 
+bool finds(const std::string& pattern) {
+  const std::vector<std::string> names = matching_files(pattern);
+  std::error_code ignored;
+  return !names.empty() && fs::exists(names[0], ignored);
+}
+
+// The pattern as it counts from the working directory or, for a run that finds nothing there, from the nearest folder above the
+// run: it may have been started in one of them. The tokens are compared with those that it was trained on.
+std::string located(const std::string& pattern, const ConfigOrigin& origin) {
+  if (origin.run.empty() || finds(pattern)) return pattern;
+  for (fs::path folder = fs::absolute(origin.run); folder.has_relative_path();) {
+    folder = folder.parent_path();
+    if (const std::string there = (folder / pattern).string(); finds(there)) return there;
+  }
+  return pattern;
+}
+
 // One name for a file however it is called.
 std::string canonical(const std::string& name) {
   std::error_code error;
@@ -40,12 +57,12 @@ std::string canonical(const std::string& name) {
 }  // namespace
 
 std::vector<std::string> text_files(const Config& config) {
-  if (!config.data.path.empty()) return {config.data.path};
+  if (!config.data.path.empty()) return {located(config.data.path, config.origin)};
   std::vector<std::string> files;
   std::set<std::string> seen;
   for (size_t i = 0; i < config.data.paths.size(); ++i) {
     const std::string& pattern = config.data.paths[i];
-    const std::vector<std::string> names = matching_files(pattern);
+    const std::vector<std::string> names = matching_files(located(pattern, config.origin));
     check<ConfigError>(!names.empty(), config.origin.at("/data/paths/" + std::to_string(i)),
                        ": no file matches: ", quote(pattern), " (paths are relative to the working directory)");
     for (const std::string& name : names) {

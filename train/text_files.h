@@ -10,7 +10,8 @@
 
 namespace onestep::train {
 
-/// The file data.path, or those of data.paths, each once. Throws ConfigError for a pattern that no file matches.
+/// The file data.path, or those of data.paths, each once. Names are relative to the working directory; of a run that has none
+/// of that name there, to the nearest folder above it that has. Throws ConfigError for a pattern that no file matches.
 std::vector<std::string> text_files(const Config& config);
 
 /// Several files as one text. Throws IoError, naming the file, for one that cannot be read.

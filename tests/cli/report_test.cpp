@@ -128,7 +128,7 @@ TEST_CASE("cli: report refuses what is no run and leaves out what is gone") {
   fs::remove_all(run / "checkpoints");
   const ProcessResult result = run_onestep({"report", run.string(), "--out", (folder.path() / "page.html").string()});
   CHECK(result.status == 0);
-  CHECK(result.err.starts_with("onestep: report: without parameters and attention: "));
+  CHECK(result.err.starts_with("onestep: report: without parameters, attention maps and samples: "));
   CHECK(contains(read(folder.path() / "page.html"), R"("attention":null)"));
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("report: a long run takes little memory and is shown by rows and evalu
   lines.close();
   const onestep::train::ReportRun report = [&] {
     const MemoryLimit limit(uint64_t{32} << 20);
-    return onestep::train::read_report_run(folder.path(), nullptr);
+    return onestep::train::read_report_run(folder.path(), {}, nullptr);
   }();
   std::string facts;
   for (const auto& [name, value] : report.facts) facts += name + ": " + value + "; ";
@@ -217,4 +217,30 @@ TEST_CASE("cli: the report of two runs works in a browser on a desk and on a pho
     CHECK(contains(title, R"("samples":"Your journey|Your journey|)"));  // the beginning of what it is evaluated on
     CHECK(contains(title, R"("wide":false,"errors":[])"));
   }
+}
+
+TEST_CASE("cli: a report made in another folder has the run's text and without the text its parameters") {
+  const TemporaryFolder folder;
+  const auto inside = [&](const std::vector<std::string>& arguments, const std::string& place) {
+    return run_onestep(arguments, {.directory = folder.path() / place});
+  };
+  std::ofstream(folder.path() / "text.txt") << "to be or not to be that is the question";
+  REQUIRE(inside({"train", ONESTEP_SOURCE_DIR "/configs/text.json", "--quiet", "--set", "data.path=text.txt", "--set",
+                  "data.val_fraction=0", "--set", "train.steps=2", "--set", "model.d_model=8"},
+                 ".")
+              .status == 0);
+  const fs::path page = folder.path() / "runs/text/report.html";
+  const std::string parameters = R"("name":"tok_emb.weight","shape":)", attention = R"("attention":{"tokens":)";
+  CHECK(inside({"report", "text"}, "runs").err == "");
+  CHECK(contains(read(page), parameters));
+  CHECK(contains(read(page), attention));
+  CHECK(inside({"eval", "text", "--quiet"}, "runs").status == 0);
+
+  fs::remove(folder.path() / "text.txt");
+  const ProcessResult gone = inside({"report", "text"}, "runs");
+  CHECK(gone.status == 0);
+  CHECK(gone.err == "onestep: report: without attention maps and samples: text.txt: cannot be opened: no such file\n");
+  CHECK(contains(read(page), parameters));
+  CHECK_FALSE(contains(read(page), attention));
+  CHECK(contains(read(page), R"("evaluated_on":"training tokens")"));
 }

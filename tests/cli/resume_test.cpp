@@ -162,7 +162,7 @@ TEST_CASE("resume: a config that was edited by hand is refused by key and a text
                               ": cannot be evaluated: the data is not what the run was started with: its hash is "));
   const ProcessResult report = with("a.txt", "c.txt", {"report", run.string()});
   CHECK(report.status == 0);
-  CHECK(contains(report.err, "onestep: report: without parameters and attention: "));
+  CHECK(report.err.starts_with("onestep: report: without "));
   CHECK(contains(report.err, "the data is not what the run was started with"));
   CHECK(with("a.txt", "c.txt", {"eval", run.string(), "--data", text.string()}).status == 0);
   fs::rename(text, moved);

@@ -76,11 +76,23 @@ TEST_CASE("data: the golden runs' batches come from their configs") {
   }
 }
 
+TEST_CASE("data: what is evaluated is said as it is") {
+  const auto said = [](const std::string& kind, double val_fraction) {
+    DataConfig data;
+    data.kind = kind;
+    data.val_fraction = val_fraction;
+    return evaluates_on(data);
+  };
+  CHECK(said("text", 0.1) == "validation tokens");
+  CHECK(said("tokens", 0) == "training tokens");
+  CHECK(said("task", 0.1) == "held-out sequences");
+  CHECK(said("none", 0.1) == "nothing");
+}
+
 TEST_CASE("data: training windows are drawn with randint over the first tokens") {
   const auto data = data_of(counting(100, ", \"val_fraction\": 0.25"));
   CHECK(data->vocab_size() == 100);
   CHECK(data->length() == 4);
-  CHECK(data->evaluates_on() == "validation tokens");
   CHECK(data->describe() == "100 tokens, 75 of them to train on, vocabulary 100");
   Generator g(5), same(5);
   for (int step = 0; step < 3; ++step) {
@@ -113,7 +125,6 @@ TEST_CASE("data: training and validation never share a token and reach all of th
 
 TEST_CASE("data: without a share for validation the training tokens are evaluated") {
   const auto data = data_of(counting(6, ""));
-  CHECK(data->evaluates_on() == "training tokens");
   Generator a(3), b(3);
   CHECK(data->train_batch(8, a).inputs == data->eval_batch(8, b).inputs);
 }

@@ -31,7 +31,7 @@ Result evaluate_held_out(const Config& config, std::shared_ptr<const Tokenizer> 
   load_trained(trainer, found);
   LongWork progress("evaluating", config.train.eval_batches, "batches", quiet);
   int64_t done = 0;
-  return {trainer.evaluate([&] { return progress.show(done++), false; }), trainer.data().evaluates_on()};
+  return {trainer.evaluate([&] { return progress.show(done++), false; }), evaluates_on(config.data)};
 }
 
 /// On all of another text. The text that the run was trained on need not be there any more.

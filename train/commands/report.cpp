@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "train/commands/commands.h"
 #include "train/commands/trained_run.h"
@@ -18,17 +19,37 @@ struct Options {
   std::string out;
 };
 
-/// The trained model with its data; null, with a note on stderr, where one of them is gone.
-std::unique_ptr<Trainer> load_run(const std::filesystem::path& run, const Config& config) {
-  if (config.data.kind == "none") return nullptr;  // imported
+/// What `load` returns; null, with a note on stderr of what the page goes without, where it cannot.
+template <class Load>
+auto load_or_say(const char* without, const Load& load) -> decltype(load()) {
   try {
-    auto trainer = std::make_unique<Trainer>(config, load_run_tokenizer(run));
-    load_trained(*trainer, choose_checkpoint(run, config, "last"));
-    return trainer;
+    return load();
   } catch (const Error& error) {
-    std::cerr << "onestep: report: without parameters and attention: " << escaped(error.what()) << '\n';
-    return nullptr;
+    std::cerr << "onestep: report: without " << without << ": " << escaped(error.what()) << '\n';
+    return {};
   }
+}
+
+/// Of a checkpoint without its data there are the parameters, and of a run without a checkpoint the curves.
+ReportRun read_run(const std::filesystem::path& run) {
+  const Config config = load_run_config(run);
+  if (config.data.kind == "none") return read_report_run(run, config, nullptr);  // imported
+  const auto found = load_or_say("parameters, attention maps and samples",
+                                 [&] { return std::optional(choose_checkpoint(run, config, "last")); });
+  if (!found) return read_report_run(run, config, nullptr);
+  const auto trainer = load_or_say("attention maps and samples", [&] {
+    auto loaded = std::make_unique<Trainer>(config, load_run_tokenizer(run));
+    load_trained(*loaded, *found);
+    return loaded;
+  });
+  ReportRun report = read_report_run(run, config, trainer.get());
+  if (trainer) return report;
+  const auto model = load_or_say("parameters", [&] {
+    Generator generator(config.seed);
+    return make_trained_model(config, trained_vocabulary(*found), *found, generator);
+  });
+  if (model) report.parameters = model->named_parameters();
+  return report;
 }
 
 int write_report(const Options& options) {
@@ -36,11 +57,7 @@ int write_report(const Options& options) {
   if (out.empty()) out = run_path(options.runs[0]) / "report.html";
   check_report_file(out);
   std::vector<ReportRun> runs;
-  for (const std::string& name : options.runs) {
-    const std::filesystem::path run = run_path(name);
-    const std::unique_ptr<Trainer> trainer = load_run(run, load_run_config(run));
-    runs.push_back(read_report_run(run, trainer.get()));
-  }
+  for (const std::string& name : options.runs) runs.push_back(read_run(run_path(name)));
   write_file(out, report_html(runs));
   std::cout << out.string() << '\n';
   return 0;

@@ -105,7 +105,7 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const std::ve
   if (const auto& evaluation = outcome.evaluation)
     std::cout << "val loss     " << loss_text(evaluation->loss) << '\n'
               << "val accuracy " << grouped(100 * evaluation->accuracy, 2) << " % of " << count(evaluation->tokens)
-              << " predictions on " << trainer.data().evaluates_on() << '\n';
+              << " predictions on " << evaluates_on(trainer.config().data) << '\n';
   if (outcome.interrupted)
     std::cout << "stopped      by a signal, after " << count(trainer.steps_done()) << " of "
               << count(trainer.config().train.steps) << " steps, and saved: go on with train --resume " << run.string() << '\n';
@@ -141,7 +141,7 @@ void write_summary(Trainer& trainer, const fs::path& run) {
 void write_page(Trainer& trainer, const fs::path& run) {
   try {
     write_summary(trainer, run);
-    write_file(run / "report.html", report_html({read_report_run(run, &trainer)}));
+    write_file(run / "report.html", report_html({read_report_run(run, trainer.config(), &trainer)}));
   } catch (const std::exception& error) {
     std::cerr << "onestep: report: not written: " << escaped(error.what()) << '\n';
   }
