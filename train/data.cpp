@@ -11,6 +11,7 @@
 #include "train/task.h"
 #include "train/text_files.h"
 #include "train/token_cache.h"
+#include "train/utf8.h"
 
 namespace onestep::train {
 namespace {
@@ -172,6 +173,10 @@ std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Toke
   check<ConfigError>(data.kind == "tokens", config.origin.at("/data/kind"), ": must be tokens, text, task or none: got ",
                      data.kind);
   return std::make_unique<TokenData>(config, std::make_shared<TokenList>(data.tokens), data.vocab_size, nullptr);
+}
+
+std::string Data::token_name(int64_t id) const {
+  return tokenizer() != nullptr ? printable(tokenizer()->decode(std::vector{id})) : std::to_string(id);
 }
 
 std::string evaluates_on(const DataConfig& data) {

@@ -49,6 +49,8 @@ class Data {
   virtual std::string describe() const = 0;
   /// The tokenizer of a text, else nullptr.
   virtual const Tokenizer* tokenizer() const { return nullptr; }
+  /// One token as people read it: its text, else its id; what cannot be seen is escaped.
+  virtual std::string token_name(int64_t id) const;
   /// Loss of a table of token pairs on what eval_batch draws from (bigrams.h); none for a task or for more than 4 M tokens.
   virtual std::optional<double> bigram_loss() const { return std::nullopt; }
 };

@@ -115,15 +115,6 @@ void add_summary(const fs::path& run, Facts& facts) {
   }
 }
 
-/// The tokens as people read them: text where there is a tokenizer, else the ids.
-std::vector<std::string> token_names(const std::vector<int64_t>& ids, const Tokenizer* tokenizer) {
-  std::vector<std::string> names;
-  names.reserve(ids.size());
-  for (const int64_t id : ids)
-    names.push_back(tokenizer != nullptr ? printable(tokenizer->decode(std::vector{id})) : std::to_string(id));
-  return names;
-}
-
 /// The weights of every attention layer for the beginning of one sample.
 AttentionMaps attention_maps(Trainer& trainer) {
   Generator generator = trainer.evaluation_generator();
@@ -134,7 +125,8 @@ AttentionMaps attention_maps(Trainer& trainer) {
   const EvaluationMode mode(trainer.model());
   const attention::WeightsRecorder recorder;
   trainer.model().forward(from_values(ids, {1, static_cast<int64_t>(tokens)}));
-  AttentionMaps maps{token_names(ids, trainer.data().tokenizer()), {}};
+  AttentionMaps maps;
+  for (const int64_t id : ids) maps.tokens.push_back(trainer.data().token_name(id));
   for (const Tensor& weights : recorder.weights())  // [1, T, T] or [1, H, T, T]
     maps.layers.emplace_back("layer " + std::to_string(maps.layers.size()),
                              weights.reshape({-1, weights.size(-2), weights.size(-1)}));

@@ -10,20 +10,35 @@ namespace onestep::train {
 
 constexpr int64_t kTokens = 100;
 
+namespace {
+
+/// What is given of a row of evaluation data, and how many tokens follow: of a task the prompt and its answer.
+struct Parts {
+  int64_t given, tokens;
+};
+
+Parts parts_of(const Data& data) {
+  if (data.targets() < data.length()) return {data.length() - data.targets() + 1, data.targets()};
+  return {std::clamp<int64_t>(data.length() / 2, 1, 16), kTokens};
+}
+
+}  // namespace
+
 std::vector<Sample> write_samples(Trainer& trainer, int64_t count) {
   const Data& data = trainer.data();
   Generator generator = trainer.evaluation_generator();
   const EvaluationMode mode(trainer.model());
+  const auto [given, tokens] = parts_of(data);
   std::vector<Sample> samples;
   for (int64_t i = 0; i < count; ++i) {
     const Batch batch = data.eval_batch(1, generator);
-    const auto given = static_cast<std::ptrdiff_t>(std::clamp<int64_t>(batch.length / 2, 1, 16));
-    const std::vector<int64_t> ids(batch.inputs.begin(), batch.inputs.begin() + given);
+    const std::vector<int64_t> ids(batch.inputs.begin(), batch.inputs.begin() + static_cast<std::ptrdiff_t>(given));
     TokenText text(data.tokenizer());
     Sample sample;
-    for (const int64_t id : ids) sample.prompt += text.add(id);
-    const Generated made = generate(trainer.model(), ids, {.tokens = kTokens}, generator);
-    for (const int64_t id : made.ids) sample.continuation += text.add(id);
+    const auto piece = [&](int64_t id) { return data.tokenizer() != nullptr ? text.add(id) : data.token_name(id) + ' '; };
+    for (const int64_t id : ids) sample.prompt += piece(id);
+    const Generated made = generate(trainer.model(), ids, {.tokens = tokens}, generator);
+    for (const int64_t id : made.ids) sample.continuation += piece(id);
     sample.continuation += text.finish();
     samples.push_back(std::move(sample));
   }

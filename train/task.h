@@ -20,6 +20,7 @@ class TaskData : public Data {
   Batch train_batch(int64_t batch_size, Generator& g) const override { return batch(batch_size, false, g); }
   Batch eval_batch(int64_t batch_size, Generator& g) const override { return batch(batch_size, true, g); }
   std::string describe() const override;
+  std::string token_name(int64_t id) const override { return adds() && id == data_.modulus ? "=" : Data::token_name(id); }
 
  private:
   bool adds() const { return data_.task == "modular_addition"; }

@@ -5,9 +5,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 
+#include "autograd/ops.h"
 #include "tests/paths.h"
 #include "tests/process.h"
 #include "tests/train/memory_limit.h"
@@ -34,7 +37,7 @@ void train(const fs::path& run, const std::string& seed) {
 }
 
 // Uses the page as a reader would and leaves what was seen in the title, for --dump-dom to print.
-constexpr const char* kReader = R"(<script>
+constexpr const char* kReader = R"js(<script>
 const errors = [];
 addEventListener("error", (event) => errors.push(event.message));
 const over = (what) => {
@@ -53,18 +56,24 @@ seen.log = loss().querySelector("path.curve").getAttribute("d") !== linear;
 document.getElementById("smoothing").value = 0;
 document.getElementById("smoothing").dispatchEvent(new Event("input"));
 seen.curves = loss().querySelectorAll("path.curve").length;
-const numbers = (title, axis) =>
-  [...document.querySelectorAll(`figure[data-title="${title}"] text[text-anchor=${axis}]`)].map((text) => text.textContent);
-seen.steps = numbers("loss", "middle");
+const texts = (where, what) => [...where.querySelectorAll(what)].map((text) => text.textContent);
+const figures = [...document.querySelectorAll("#charts figure")];
+const numbers = (title, axis) => texts(figures.find((figure) => figure.dataset.title === title), `text[text-anchor=${axis}]`);
+seen.steps = [...new Set(figures.map((figure) => texts(figure, "text[text-anchor=middle]").join(" ")))];
 seen.lr = numbers("learning rate", "end");
 seen.accuracy = numbers("accuracy", "end").every((text) => 0 <= Number(text) && Number(text) <= 1);
-over(document.querySelector(".heads canvas"));
+const map = document.querySelector(".heads svg");
+over(map);
 seen.map = document.getElementById("tip").textContent;
-seen.heads = document.querySelectorAll(".heads canvas").length;
+const rows = [...map.querySelectorAll(".row")], places = rows.map((row) => row.getBoundingClientRect());
+seen.rows = rows.map((row) => row.textContent).join("|");
+seen.columns = texts(map, ".name:not(.row)").join("|");
+seen.readable = places.every((place, i) => place.left >= 0 && (i === 0 || place.top - places[i - 1].top >= 9.9));
 seen.samples = [...document.querySelectorAll(".sample b")].map((prompt) => prompt.textContent).join("|");
+seen.parameters = document.querySelector("#parameters summary, #parameters p").textContent;
 seen.wide = document.documentElement.scrollWidth > innerWidth;
 document.title = JSON.stringify({...seen, errors});
-</script>)";
+</script>)js";
 
 std::string browser() {
   for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
@@ -82,6 +91,23 @@ std::string title_in_browser(const fs::path& page, const fs::path& profile, cons
     *log += result.err.substr(at, result.err.find('\n', at) - at) + '\n';
   const size_t begin = result.out.find("<title>") + 7;
   return result.out.substr(begin, result.out.find("</title>") - begin);
+}
+
+/// Opens the page on a desk and on a phone; `check` gets what the reader saw. Says so where there is no browser.
+void check_in_browser(const fs::path& page, const std::function<void(bool desk, const std::string& title)>& check) {
+  if (browser().empty()) {
+    MESSAGE("Chromium is not installed: the page was not opened");
+    return;
+  }
+  std::ofstream(page, std::ios::app) << kReader;
+  for (const bool desk : {true, false}) {
+    CAPTURE(desk);
+    std::string log;
+    const std::string title = title_in_browser(page, page.parent_path() / "profile", desk ? "1200,900" : "390,800", &log);
+    CAPTURE(title);
+    CHECK(log == "");
+    check(desk, title);
+  }
 }
 
 }  // namespace
@@ -191,32 +217,49 @@ TEST_CASE("cli: report replaces reports and nothing else") {
 }
 
 TEST_CASE("cli: the report of two runs works in a browser on a desk and on a phone") {
-  if (browser().empty()) {
-    MESSAGE("Chromium is not installed: the page was not opened");
-    return;
-  }
   const TemporaryFolder folder;
   const std::string page = (folder.path() / "page.html").string();
   train(folder.path() / "a", "1");
   train(folder.path() / "b", "2");
   REQUIRE(run_onestep({"report", (folder.path() / "a").string(), (folder.path() / "b").string(), "--out", page}).status == 0);
-  std::ofstream(page, std::ios::app) << kReader;
-  for (const char* size : {"1200,900", "390,800"}) {
-    CAPTURE(size);
-    std::string log;
-    const std::string title = title_in_browser(page, folder.path() / "profile", size, &log);
-    CAPTURE(title);
-    CHECK(log == "");
+  check_in_browser(page, [](bool, const std::string& title) {
     CHECK(contains(title, R"("summary":"|a|b")"));
     CHECK(contains(title, R"("points":"30 30 3 30 30 3")"));  // of each run: loss, smoothed, validation
     CHECK(contains(title, R"("hover":"a loss: )"));
     CHECK(contains(title, "; b evaluation on training tokens: "));
     CHECK(contains(title, R"("log":true,"curves":4)"));
-    CHECK(contains(title, R"("steps":["0","10","20"],"lr":["0","0.005","0.01","0.015","0.02"],"accuracy":true)"));
+    CHECK(contains(title, R"("steps":["10 20 30"],"lr":["0","0.005","0.01","0.015","0.02"],"accuracy":true)"));
     CHECK(contains(title, " looks at "));
+    CHECK(contains(title, R"("rows":"Your|journey|starts|with|one","columns":"Your|journey|starts|with|one","readable":true)"));
     CHECK(contains(title, R"("samples":"Your journey|Your journey|)"));  // the beginning of what it is evaluated on
-    CHECK(contains(title, R"("wide":false,"errors":[])"));
-  }
+    CHECK(contains(title, R"("parameters":"a 1,318 parameters","wide":false,"errors":[])"));
+  });
+}
+
+TEST_CASE("report: the tokens beside an attention map can be read on a desk and on a phone") {
+  constexpr const char* kStep = R"([{"step": 0, "loss": 1, "lr": 1, "val_loss": 1, "val_accuracy": 1}])";
+  onestep::train::AttentionMaps maps;
+  for (int i = 0; i < 48; ++i) maps.tokens.push_back(i % 6 == 5 ? " " : std::to_string(i) + "t");
+  maps.layers.emplace_back("layer 0", onestep::full({2, 48, 48}, 0.5));
+  const TemporaryFolder folder;
+  const fs::path page = folder.path() / "page.html";
+  std::ofstream(page) << onestep::train::report_html({{.name = "run", .metrics = kStep, .attention = maps}});
+  check_in_browser(page, [](bool desk, const std::string& title) {
+    CHECK(contains(title, desk ? R"("rows":"0t|1t|2t|3t|4t|␣|6t|)" : R"("rows":"0t|2t|4t|6t|)"));
+    CHECK(contains(title, R"("readable":true)"));
+    CHECK(contains(title, R"("parameters":"parameters: unknown)"));  // the run has none
+  });
+}
+
+TEST_CASE("cli: the report of a task shows its symbols and answers to whole prompts") {
+  const TemporaryFolder folder;
+  const std::string run = (folder.path() / "run").string();
+  std::ofstream(folder.path() / "run.json") << R"({"model": {"d_model": 8, "num_heads": 2, "context_length": 3},
+      "data": {"kind": "task", "task": "modular_addition", "modulus": 9}, "train": {"steps": 1}})";
+  REQUIRE(run_onestep({"train", (folder.path() / "run.json").string(), "--quiet", "--out", run}).status == 0);
+  const std::string page = read(run + "/report.html");
+  CHECK(std::regex_search(page, std::regex(R"("tokens":\["\d","\d","="\])")));
+  CHECK(std::regex_search(page, std::regex(R"("samples":\[\{"prompt":"\d \d = ","continuation":"(\d|=) "\})")));
 }
 
 TEST_CASE("cli: a report made in another folder has the run's text and without the text its parameters") {

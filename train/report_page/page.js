@@ -6,7 +6,7 @@ const color = (run) => `var(--run-${run % 6})`;
 const known = (value) => value !== null && value !== undefined;
 
 function element(parent, name, attributes = {}, text = "") {
-  const svg = ["svg", "path", "line", "text", "circle", "g"].includes(name);
+  const svg = ["svg", "path", "line", "text", "circle", "rect", "image"].includes(name);
   const made = svg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   if (text !== "") made.textContent = text;
@@ -21,8 +21,11 @@ function number(value) {
   return value.toLocaleString("en", { maximumFractionDigits: size >= 1000 ? 0 : 4 });
 }
 
-/** A number beside an axis, where a phone has room for five characters: 100K. */
-const axisNumber = (value) => Math.abs(value) < 1e4 ? number(value) : value.toLocaleString("en", { notation: "compact" });
+/** A number beside an axis, where a phone has room for five characters: 100K, 2e-4. */
+function axisNumber(value) {
+  if (Math.abs(value) >= 1e4) return value.toLocaleString("en", { notation: "compact" });
+  return value !== 0 && Math.abs(value) < 1e-3 ? Number(value.toPrecision(3)).toExponential() : number(value);
+}
 
 const tip = find("tip");
 function showTip(event, text) {
@@ -36,8 +39,11 @@ const hideTip = () => { tip.hidden = true; };
 
 // ---- curves
 
+/** Steps are counted from 1 here, as in the terminal and in checkpoints/step-N. */
+const stepOf = (row) => row.step + 1;
+
 /** [[step, value], ...] of one key of metrics.jsonl. */
-const points = (run, key) => run.metrics.filter((row) => known(row[key])).map((row) => [row.step, row[key]]);
+const points = (run, key) => run.metrics.filter((row) => known(row[key])).map((row) => [stepOf(row), row[key]]);
 
 /** The exponential moving average of the values, its first ones corrected for their missing past. */
 function smoothed(curve, share) {
@@ -76,13 +82,15 @@ function range(values, log) {
   return low === 0 ? [0, 1] : [Math.min(0, 2 * low), Math.max(0, 2 * low)];
 }
 
-const kWidth = 520, kHeight = 260, kLeft = 62, kRight = 10, kTop = 8, kBottom = 24;
+const kWidth = 520, kHeight = 260, kLeft = 62, kRight = 22, kTop = 8, kBottom = 24;
+
+/** All charts have one axis of steps, that of all runs. */
+const [left, right] = range(runs.flatMap((run) => run.metrics.map(stepOf)), false);
 
 /** Draws curves {run, label, points, kind} into a figure; hovering shows the values at the nearest step. None is above `most`. */
 function chart(figure, curves, log, most = Infinity) {
   figure.querySelector("svg")?.remove();
   const svg = element(figure, "svg", { viewBox: `0 0 ${kWidth} ${kHeight}`, role: "img" });
-  const [left, right] = range(curves.flatMap((curve) => curve.points.map((p) => p[0])), false);
   const [low, top] = range(curves.flatMap((curve) => curve.points.map((p) => p[1])), log), high = Math.min(top, most);
   const scale = log ? Math.log : (value) => value;
   const x = (step) => kLeft + (step - left) / (right - left) * (kWidth - kLeft - kRight);
@@ -143,7 +151,7 @@ function lossCurves(share) {
 }
 
 const charts = [
-  { title: "loss", note: `faint: each step; line: smoothed; dashed: ${evaluations}`, curves: lossCurves, canBeLog: true },
+  { title: "loss", note: `faint: each logged step; line: smoothed; dashed: ${evaluations}`, curves: lossCurves, canBeLog: true },
   ...[["lr", "learning rate"], ["grad_norm", "gradient norm"], ["tokens_per_second", "tokens per second"],
       ["val_accuracy", "accuracy", 1, evaluations]].map(([key, title, most, note]) => ({
     title,
@@ -161,25 +169,68 @@ function drawCharts() {
 
 // ---- attention
 
-/** One head's weights [T, T] as a picture of T x T cells; hovering names the two tokens and the weight. */
-function heatMap(parent, title, weights, tokens) {
-  const figure = element(parent, "figure");
-  element(figure, "figcaption", {}, title);
-  const size = weights.length;
-  const canvas = element(figure, "canvas", { width: size, height: size });
+const kName = 10, kAdvance = 6.1, kLongestName = 12;  // height and width of a character beside a map, in pixels
+
+/** Tokens as they stand beside a map: spaces and line ends can be seen, and long ones are cut. */
+const axisNames = (tokens) => tokens.map((token) => {
+  const name = [...token.replaceAll(" ", "\u2423").replaceAll("\\n", "\u21b5")];
+  return name.length > kLongestName ? name.slice(0, kLongestName - 1).join("") + "\u2026" : name.join("");
+});
+
+/** Pixels that the longest of the names takes. */
+const widthOf = (names) => kAdvance * Math.max(...names.map((name) => [...name].length));
+
+/** A picture of a pixel a weight. */
+function pixels(weights) {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = weights.length;
   const paint = canvas.getContext("2d");
   const heat = getComputedStyle(document.documentElement).getPropertyValue("--heat");
   weights.forEach((row, i) => row.forEach((weight, j) => {
     paint.fillStyle = `rgba(${heat}, ${Math.sqrt(weight)})`;
     paint.fillRect(j, i, 1, 1);
   }));
-  canvas.onpointermove = (event) => {
-    const box = canvas.getBoundingClientRect();
-    const clamp = (place) => Math.max(0, Math.min(size - 1, Math.floor(place * size)));
-    const i = clamp((event.clientY - box.top) / box.height), j = clamp((event.clientX - box.left) / box.width);
-    showTip(event, `${JSON.stringify(tokens[i])} (${i}) looks at ${JSON.stringify(tokens[j])} (${j}): ${number(weights[i][j] ?? 0)}`);
+  return canvas.toDataURL();
+}
+
+/**
+ * One head's weights [T, T] as cells with the tokens beside the rows and above the columns, of which one in so many is named where
+ * there is no room for all: that number is returned. Pointing at a cell names its two tokens and the weight.
+ */
+function heatMap(parent, title, weights, tokens) {
+  const figure = element(parent, "figure");
+  element(figure, "figcaption", {}, title);
+  const names = axisNames(tokens), size = names.length, width = figure.clientWidth;
+  const x0 = widthOf(names) + 6, cell = (width - x0 - 1) / size, every = Math.ceil(kName / cell);
+  const upright = widthOf(names) + 2 <= every * cell, y0 = upright ? kName + 6 : x0;
+  const svg = element(figure, "svg", { viewBox: `0 0 ${width} ${y0 + size * cell + 1}`, role: "img", "aria-label": title });
+  const square = { x: x0, y: y0, width: size * cell, height: size * cell };
+  element(svg, "image", { ...square, href: pixels(weights), preserveAspectRatio: "none" });
+  element(svg, "rect", { ...square, class: "frame" });
+  for (let i = 0; i < size; i += every) {
+    const middle = (i + 0.5) * cell, column = x0 + middle;
+    element(svg, "text", { class: "name row", x: x0 - 4, y: y0 + middle + 3.5, "text-anchor": "end" }, names[i]);
+    element(svg, "text", upright ? { class: "name", x: column, y: y0 - 5, "text-anchor": "middle" }
+                                 : { class: "name", transform: `translate(${column + 3.5} ${y0 - 4}) rotate(-90)` }, names[i]);
+  }
+  const pointed = element(svg, "rect", { class: "pointed", width: cell, height: cell, visibility: "hidden" });
+  svg.onpointerdown = svg.onpointermove = (event) => {
+    const box = svg.getBoundingClientRect(), scale = width / box.width;
+    const cellAt = (place) => Math.max(0, Math.min(size - 1, Math.floor(place / cell)));
+    const i = cellAt((event.clientY - box.top) * scale - y0), j = cellAt((event.clientX - box.left) * scale - x0);
+    pointed.setAttribute("x", x0 + j * cell);
+    pointed.setAttribute("y", y0 + i * cell);
+    pointed.setAttribute("visibility", "visible");
+    showTip(event, `${JSON.stringify(tokens[i])} (${i}) looks at ${JSON.stringify(tokens[j])} (${j}): ${number(weights[i][j])}`);
   };
-  canvas.onpointerleave = hideTip;
+  svg.onpointerleave = () => { hideTip(); pointed.setAttribute("visibility", "hidden"); };
+  return every;
+}
+
+/** Pixels in which a map with these tokens can be read. */
+function readableWidth(tokens) {
+  const width = widthOf(axisNames(tokens));
+  return Math.max(180, Math.min(520, width + 8 + tokens.length * Math.max(kName + 0.2, Math.min(48, width + 4))));
 }
 
 function drawAttention(section) {
@@ -192,13 +243,16 @@ function drawAttention(section) {
     run.attention.layers.forEach((layer, i) =>
       element(choice, "option", { value: `${runs.indexOf(run)} ${i}` }, runs.length > 1 ? `${run.name}: ${layer.name}` : layer.name));
   }
-  element(controls, "span", {}, "rows look, columns are looked at; the stronger the color, the more");
-  const heads = element(section, "div", { class: "heads" });
+  element(controls, "span", {}, "row = who looks, column = at whom; the stronger the color, the more; the weights of a row sum to 1");
+  const heads = element(section, "div", { class: "heads" }), note = element(section, "p", { class: "note" });
   choice.onchange = () => {
     heads.replaceChildren();
     const [run, layer] = choice.value.split(" ").map(Number);
     const { tokens, layers } = runs[run].attention;
-    layers[layer].heads.forEach((weights, i) => heatMap(heads, `head ${i}`, weights, tokens));
+    heads.style.gridTemplateColumns = `repeat(auto-fill, minmax(min(100%, ${readableWidth(tokens)}px), 1fr))`;
+    const every = Math.max(...layers[layer].heads.map((weights, i) => heatMap(heads, `head ${i}`, weights, tokens)));
+    note.textContent = `the first ${tokens.length} tokens of a sample of the ${runs[run].evaluated_on}` +
+      (every > 1 ? `, one in ${every} of them named` : "") + "; pointing at a cell names its two tokens and the weight";
   };
   choice.onchange();
 }
@@ -241,6 +295,10 @@ function drawSamples(section) {
 
 function drawParameters(section) {
   runs.forEach((run, i) => {
+    if (run.parameters.length === 0) {
+      element(section, "p", { class: "note" }, label(i, "parameters: unknown, as no checkpoint of the run could be read"));
+      return;
+    }
     const total = run.parameters.reduce((sum, p) => sum + p.count, 0);
     const fold = element(section, "details", runs.length === 1 && run.parameters.length < 30 ? { open: "" } : {});
     element(fold, "summary", {}, label(i, `${total.toLocaleString("en")} parameters`));
@@ -282,10 +340,14 @@ for (const entry of charts) {
 find("log").onchange = find("smoothing").oninput = drawCharts;
 drawCharts();
 drawAttention(find("attention"));
-matchMedia("(prefers-color-scheme: dark)").onchange = () => {
-  find("attention").replaceChildren();
-  drawAttention(find("attention"));
-};
+const redrawMaps = () => find("layer")?.onchange();
+matchMedia("(prefers-color-scheme: dark)").onchange = redrawMaps;
+let drawnWidth = innerWidth;
+addEventListener("resize", () => {
+  if (drawnWidth === innerWidth) return;  // a phone that shows or hides its address
+  drawnWidth = innerWidth;
+  redrawMaps();
+});
 drawSamples(find("samples"));
 drawParameters(find("parameters"));
 drawConfigs(find("config"));
