@@ -3,7 +3,7 @@
 
 BUILD is a configured build folder. Without files all are checked, and all headers; `headers` checks those alone. Most of the time
 goes to the headers of others that each source includes, so sources are checked in groups, all included into one file. Exit status
-1 with the findings, 77 where there is no clang-tidy.
+1 with the findings, 77 where there is no clang-tidy, or, with `headers`, where it cannot read the headers of the system.
 """
 
 import functools
@@ -21,6 +21,10 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("autograd", "nn", "attention", "book", "train")
 GROUP_LINES = 3000  # so that no group keeps the others waiting at the end
 ALONE = {"autograd/kernels/table.cpp", "train/pretokenizer.cpp"}  # a specialisation before its use; a macro before a header
+
+
+class Unreadable(Exception):
+    """A header that is not ours, with the first error in it: clang is older than GCC's headers, say. Nothing can be checked."""
 
 
 def private_names(text):
@@ -89,21 +93,26 @@ def omp_folder():
 
 
 def check(tidy, path, flags):
-    """(findings, whether the file compiles)"""
+    """(findings, the first error of the compiler or None)"""
     command = [tidy, f"--config-file={ROOT}/.clang-tidy", "--quiet", "--checks=-bugprone-suspicious-include", str(path), "--", *flags,
                f"-idirafter{omp_folder()}"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     findings = run.stdout or f"{path}: clang-tidy: status {run.returncode}: {run.stderr}"
-    return findings if run.returncode else "", "[clang-diagnostic-error]" not in run.stdout
+    error = re.search(r"^(.+?):\d+:\d+: error: .*\[clang-diagnostic-error\]$", run.stdout, re.M)
+    if error and not any(Path(ROOT, error[1]).resolve().is_relative_to(ours) for ours in (ROOT, path.resolve().parent)):
+        raise Unreadable(error[0])
+    return findings if run.returncode else "", error and error[0]
 
 
 def check_group(tidy, folder, number, flags, sources):
     if len(sources) > 1:
         path = folder / f"group_{number}.cpp"
         path.write_text(group_text(sources))
-        findings, compiles = check(tidy, path, flags)
-        if compiles:
+        findings, error = check(tidy, path, flags)
+        if not error:
             return findings
+        if all(source.endswith(".h") for source in sources):
+            return f"{error} (no header is checked until they compile as one file)\n"
     # Sources that do not go together for a reason that private_names does not see are checked one by one.
     return "".join(check(tidy, ROOT / source, flags)[0] for source in sources)
 
@@ -117,12 +126,16 @@ def main():
         return 77
     groups = [] if headers_only else make_groups(compile_commands(build, files))
     if not files:
-        groups.append((("-std=c++20", "-fopenmp", f"-I{ROOT}"), all_headers()))
+        groups.append((("-xc++", "-std=c++20", "-fopenmp", f"-I{ROOT}"), all_headers()))
     folder = build / "tidy"
     folder.mkdir(exist_ok=True)
     print(f"tidy: {sum(len(sources) for _, sources in groups)} files in {len(groups)} groups", flush=True)
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        found = "".join(pool.map(lambda numbered: check_group(tidy, folder, numbered[0], *numbered[1]), enumerate(groups)))
+    try:
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            found = "".join(pool.map(lambda numbered: check_group(tidy, folder, numbered[0], *numbered[1]), enumerate(groups)))
+    except Unreadable as error:
+        print(f"tidy: {'skipped: ' if headers_only else ''}{tidy} cannot read a header of the system: {error}")
+        return 77 if headers_only else 1
     if found:
         print(f"{found}tidy: see above; .clang-tidy says which checks are off and why")
     return 1 if found else 0
