@@ -19,8 +19,12 @@ if(NOT TARGET PCRE2::8BIT)
 endif()
 
 if(ONESTEP_PROGRAM)
+  # FindMPI ends the configuration where mpicxx is there without its headers (Debian's openmpi-bin).
   if(ONESTEP_MPI)
-    find_package(MPI COMPONENTS CXX)
+    execute_process(COMMAND mpicxx -E -x c++ -include mpi.h /dev/null RESULT_VARIABLE mpi_status OUTPUT_QUIET ERROR_QUIET)
+    if(NOT mpi_status MATCHES "^[1-9]")  # 0, or words where there is none: it may have another name
+      find_package(MPI COMPONENTS CXX)
+    endif()
   endif()
   FetchContent_Declare(CLI11
     GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.3.2 GIT_SHALLOW ON

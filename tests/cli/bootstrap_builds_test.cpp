@@ -57,6 +57,28 @@ TEST_CASE("bootstrap: what a build leaves in the background does not keep the ne
   CHECK(machine.run({"version"}).err == "onestep: building onestep ...\n");
 }
 
+TEST_CASE("bootstrap: an MPI that comes or goes later is built in or left out") {
+  Machine machine;
+  machine.install_tools();
+  CHECK(machine.run({"version"}).status == 0);
+  machine.take_log();
+  const std::string root = machine.checkout().string();
+  const std::string again = "cmake -S " + root + " -B " + root + "/build/release -U MPI_* -G Ninja\n";
+
+  machine.script("bin/mpicxx", "[ -e \"$FAKE/mpi.h\" ]");
+  CHECK(machine.run({"version"}).err == "");  // a compiler without its headers
+  machine.write("mpi.h", "");
+  CHECK(machine.run({"version"}).err == "onestep: configuring ...\nonestep: building onestep ...\n");
+  CHECK(machine.take_log() == again + machine.build_call(" --target onestep"));
+  CHECK(machine.run({"version"}).err == "");
+  CHECK(machine.take_log() == "");
+
+  fs::remove(machine.path() / "bin/mpicxx");
+  CHECK(machine.run({"version"}).status == 0);
+  CHECK(machine.take_log() == again + machine.build_call(" --target onestep"));
+  CHECK(machine.run({"version"}).err == "");
+}
+
 TEST_CASE("bootstrap: packages are installed by a process without the lock") {
   Machine machine;
   machine.make_debian(/*root=*/true);

@@ -1,6 +1,7 @@
 // The library as others use it: installed, and as a folder of their project.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -169,4 +170,24 @@ TEST_CASE("install: each layer's headers are there and in the umbrella header") 
     }
   }
   CHECK(headers > 30);
+}
+
+TEST_CASE("install: a project can be configured where an MPI has no headers") {
+  const TemporaryFolder folder;
+  const fs::path bin = folder.path() / "bin";
+  fs::create_directory(bin);
+  for (const char* name : {"mpicxx", "mpiexec"}) {  // CMake looks for the one beside the other
+    std::ofstream(bin / name) << "#!/bin/sh\ncase $1 in -showme:compile) echo -I/no/mpi/include ;; -showme:incdirs) "
+                                 "echo /no/mpi/include ;; -showme:link) echo -lmpi ;; *) exit 1 ;; esac\n";
+    fs::permissions(bin / name, fs::perms::owner_all);
+  }
+  std::ofstream(folder.path() / "CMakeLists.txt")
+      << "cmake_minimum_required(VERSION 3.25)\nproject(dependencies CXX)\nset(ONESTEP_PROGRAM ON)\nset(ONESTEP_MPI ON)\n"
+         "list(APPEND CMAKE_MODULE_PATH \"" +
+             kSource + "/cmake\")\ninclude(Dependencies)\n";
+  const std::string path = bin.string() + ':' + std::getenv("PATH");
+  const ProcessResult result = run_process({"cmake", "-S", folder.path(), "-B", folder.path() / "build", "-G",
+                                            ONESTEP_GENERATOR, "-DCMAKE_CXX_COMPILER=" ONESTEP_CXX_COMPILER},
+                                           {.environment = {{"PATH", path}}});
+  CHECK_MESSAGE(result.status == 0, result.err);
 }

@@ -16,6 +16,7 @@ TEST_CASE("pages: the command lines about several ranks run") {
   const std::string lines = command_lines("docs/distributed.md");
   const ProcessResult result = folder.run(R"sh(
 sudo() { echo "sudo $*"; }
+onestep() { build/release/onestep "$@"; }
 mpirun() {
   local steps=2
   [[ $* == *--resume* ]] && steps=4
