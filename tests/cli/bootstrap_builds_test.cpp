@@ -79,11 +79,25 @@ TEST_CASE("bootstrap: an MPI that comes or goes later is built in or left out") 
   CHECK(machine.run({"version"}).err == "");
 }
 
-TEST_CASE("bootstrap: packages are installed by a process without the lock") {
+TEST_CASE("bootstrap: packages are installed where the lists cannot be updated, and by a process without the lock") {
   Machine machine;
   machine.make_debian(/*root=*/true);
-  CHECK(machine.run({"version"}).status == 0);
+  machine.write("bad-source", "");
+  const ProcessResult result = machine.run({"version"});
+  CHECK(result.status == 0);
+  CHECK(contains(result.err, "E: not signed\nonestep: updating the package lists failed (the whole log: "));
   const std::string log = machine.take_log();
   CHECK(contains(log, "install -y"));
   CHECK(!contains(log, "holds the lock"));
+}
+
+TEST_CASE("bootstrap: a checkout that cannot be written is refused") {
+  Machine machine;
+  machine.install_tools();
+  machine.write("checkout/build", "not a folder");
+  const ProcessResult result = machine.run({"version"});
+  CHECK(result.status == 2);
+  CHECK(result.out == "");
+  CHECK(result.err == "onestep: " + (machine.checkout() / "build").string() +
+                          " cannot be written: call ./onestep in a copy of the checkout that is yours\n");
 }

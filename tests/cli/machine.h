@@ -34,6 +34,7 @@ case $1 in
     case $target in
     exercise_runner) exit ;;
     exercise_*)
+      [ "$LC_ALL" = C ] || { echo "x.cpp:1:2: Fehler: not English"; exit 1; }
       mkdir -p "$2/exercises"
       [ ! -e "$FAKE/no-link" ] || { echo "collect2: error: ld returned 1 exit status"; exit 1; }
       [ ! -e "$FAKE/typo" ] || { echo "long command"; echo "x.cpp:1:2: error: typo"; echo "  1 | retur"; exit 1; }
@@ -57,6 +58,7 @@ esac
 inline constexpr const char* kAptGet = R"sh(
 echo "apt-get $*" >>"$FAKE/log"
 ! (true >&9) 2>/dev/null || echo "apt-get: it holds the lock" >>"$FAKE/log"
+[ "$3" != update ] || [ ! -e "$FAKE/bad-source" ] || { echo "E: not signed"; exit 100; }
 install=
 for word; do
   [ "$word" != install ] || install=yes
