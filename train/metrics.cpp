@@ -4,12 +4,12 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "autograd/error.h"
+#include "train/metrics_json.h"
 
 namespace onestep::train {
 namespace {
@@ -26,34 +26,14 @@ nlohmann::ordered_json number(double value) {
   return shortest;
 }
 
-/// The step of a line as MetricsFile writes it; none for any other line.
-std::optional<int64_t> step_of(std::string_view line) {
-  constexpr std::string_view kBegin = R"({"step":)";
-  if (!line.starts_with(kBegin) || !line.ends_with('}')) return std::nullopt;
-  int64_t step = -1;
-  std::from_chars(line.data() + kBegin.size(), line.data() + line.size(), step);
-  return step >= 0 ? std::optional(step) : std::nullopt;
-}
-
-/// Cuts the file off after the last line of a step before `first_step`.
+/// Cuts the file off after the last line of a step before `first_step`, which then has its newline.
 std::string cut_off(const std::string& path, int64_t first_step) {
-  if (std::filesystem::exists(path)) const InputFile regular(path);  // a stream would wait for a pipe's writer
-  std::ifstream in(path);
-  int64_t bytes = 0, kept = 0, previous = -1, number = 0, foreign = 0;
-  for (std::string line; std::getline(in, line) && !in.eof();) {  // a line without its end does not count
-    bytes += static_cast<int64_t>(line.size()) + 1;
-    ++number;
-    const auto step = step_of(line);
-    const bool ours = step && *step > previous;
-    if (!ours && foreign == 0) foreign = number;
-    if (!ours || *step >= first_step) continue;
-    check<IoError>(foreign == 0, path, ":", foreign, ": is not the line of a step (mend or move the file to go on)");
-    previous = *step;
-    kept = bytes;
-  }
+  if (!std::filesystem::exists(path)) return path;
+  const MetricsEnd end = metrics_before(path, first_step);
   std::error_code error;
-  if (in.is_open()) std::filesystem::resize_file(path, static_cast<uint64_t>(kept), error);
+  std::filesystem::resize_file(path, end.bytes, error);
   check<IoError>(!error, path, ": cannot be cut off: ", error_reason(error.value()));
+  if (!end.has_newline) OutputFile(path, OutputFile::Mode::append).write("\n");
   return path;
 }
 
