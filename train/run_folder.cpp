@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iostream>
 #include <set>
 #include <utility>
 
 #include "autograd/error.h"
 #include "train/checkpoint.h"
 #include "train/files.h"
+#include "train/utf8.h"
 
 namespace onestep::train {
 
@@ -28,48 +30,29 @@ bool holds_only(const fs::path& folder, const std::set<std::string>& names) {
 /// Nothing is in the folder but what a start that was killed may have left before it was a run.
 bool is_unused(const fs::path& folder) { return holds_only(folder, {".config.json.tmp"}); }
 
-void move_run(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  fs::rename(from, to, error);
-  check<IoError>(!error, from.string(), ": the earlier run cannot be moved to ", to.string(), ": ",
-                 error_reason(error.value()));
-}
-
-fs::path previous_of(const fs::path& run) { return run.string() + ".previous"; }
-
 /// Nothing is there that has to give way to a new run.
 bool is_free(const fs::path& run) { return !fs::exists(run) || (fs::is_directory(run) && is_unused(run)); }
 
-/// The earlier run, a start that came to nothing, gives way to the one before it.
-bool keeps_previous(const fs::path& run) {
-  return checkpoint_folders(run).empty() && !checkpoint_folders(previous_of(run)).empty();
+/// NAME.previous, NAME.previous.2, NAME.previous.3, ...: the first that is free.
+fs::path place_for_earlier(const fs::path& run) {
+  const std::string first = run.string() + ".previous";
+  fs::path place = first;
+  for (int n = 2; fs::exists(fs::symlink_status(place)); ++n) place = first + '.' + std::to_string(n);
+  return place;
 }
 
-/// Moves an earlier run of that name to NAME.previous; the one before it goes, unless it has checkpoints and the earlier run, a
-/// start that came to nothing, has none and goes itself. Refuses to touch what is not a run.
+/// Moves an earlier run of that name away and says where to. Refuses to touch what is not a run.
 void set_aside(const fs::path& run) {
   if (is_free(run)) return;
-  const fs::path previous = previous_of(run), doomed = temporary_path(run.string() + ".old");
   check<IoError>(is_run(run), run.string(), ": is there already and not the folder of a run (name another with --out)");
-  check<IoError>(!fs::exists(previous) || is_run(previous), previous.string(), ": is not the folder of a run, so the earlier ",
-                 run.string(), " cannot be kept there (move one of them away)");
   const RunLock lock(run);
-  if (!fs::exists(previous)) return move_run(run, previous);
-  const RunLock previous_lock(previous);
-  std::error_code ignored;  // one folder too many does no harm
-  fs::remove_all(doomed, ignored);
-  if (keeps_previous(run)) {
-    move_run(run, doomed);
-  } else {
-    move_run(previous, doomed);  // deleted once nothing can fail any more
-    try {
-      move_run(run, previous);
-    } catch (const IoError&) {
-      fs::rename(doomed, previous, ignored);
-      throw;
-    }
-  }
-  fs::remove_all(doomed, ignored);
+  const fs::path place = place_for_earlier(run);
+  std::error_code error;
+  fs::rename(run, place, error);
+  check<IoError>(!error, run.string(), ": the earlier run cannot be moved to ", place.string(), ": ",
+                 error_reason(error.value()));
+  std::cerr << "onestep: " << escaped(run.string()) << ": the earlier run of this name is now " << escaped(place.string())
+            << '\n';
 }
 
 }  // namespace
@@ -88,14 +71,11 @@ bool is_run(const fs::path& folder) {
 }
 
 void check_stays(const fs::path& source, const fs::path& run) {
-  const auto lies_in = [&](const fs::path& folder) {
-    const fs::path relative = fs::weakly_canonical(source).lexically_relative(fs::weakly_canonical(folder));
-    return !relative.empty() && *relative.begin() != "..";
-  };
   if (is_free(run)) return;
-  const bool stays = !lies_in(run) && (keeps_previous(run) || !lies_in(previous_of(run)));
-  check<ConfigError>(stays, source.string(), ": would be moved or deleted, as what the folder ", run.string(),
-                     " held before (name another with --out)");
+  const fs::path relative = fs::weakly_canonical(source).lexically_relative(fs::weakly_canonical(run));
+  const bool stays = relative.empty() || *relative.begin() == "..";
+  check<ConfigError>(stays, source.string(), ": would be moved away for the new run ", run.string(),
+                     " (name another folder with --out)");
 }
 
 fs::path default_run_folder(const std::string& config_path) { return fs::path("runs") / fs::path(config_path).stem(); }

@@ -20,7 +20,7 @@ std::filesystem::path run_path(const std::string& name);
 /// anything.
 bool is_run(const std::filesystem::path& folder);
 
-/// Throws ConfigError if create_run(run) would move or delete `source`, of which the run is to be made.
+/// Throws ConfigError if create_run(run) would move `source`, of which the run is to be made.
 void check_stays(const std::filesystem::path& source, const std::filesystem::path& run);
 
 /// A run's folder in the hands of the one process that may write to it, until that process ends, however it ends.
@@ -36,8 +36,8 @@ class RunLock {
   int fd_;
 };
 
-/// Makes the folder of a new run with its config and its tokenizer (null for none). An earlier run of that name becomes
-/// NAME.previous; one without checkpoints goes where it would push out one that has some. Throws IoError, also for a folder
+/// Makes the folder of a new run with its config and its tokenizer (null for none). An earlier run of that name is moved to
+/// NAME.previous, or NAME.previous.2 and so on where that is taken, which stderr is told. Throws IoError, also for a folder
 /// that is there and no run.
 RunLock create_run(const std::filesystem::path& run, const Config& config, const Tokenizer* tokenizer);
 

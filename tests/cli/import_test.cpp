@@ -138,7 +138,7 @@ TEST_CASE("cli: an imported run has the whole name of its folder") {
   CHECK(fs::exists(folder.path() / "exp/gpt2-v1.5/runs/gpt2-v1.5/checkpoints/step-0"));
 }
 
-TEST_CASE("cli: what a new run is made of is never moved or deleted by it") {
+TEST_CASE("cli: what a new run is made of is never moved by it") {
   const TemporaryFolder folder;
   const fs::path gpt2 = folder.path() / "runs/gpt2", run = folder.path() / "runs/run";
   fs::create_directory(folder.path() / "runs");
@@ -146,19 +146,17 @@ TEST_CASE("cli: what a new run is made of is never moved or deleted by it") {
   const auto refused = [&](const std::vector<std::string>& command, const std::string& source, const std::string& out) {
     const ProcessResult result = run_onestep(command, {.directory = folder.path()});
     CHECK(result.status == 2);
-    CHECK(result.err == "onestep: " + source + ": would be moved or deleted, as what the folder " + out +
-                            " held before (name another with --out)\n");
+    CHECK(result.err.starts_with("onestep: " + source + ": "));
+    CHECK(contains(result.err, out + " (name another folder with --out)"));
   };
   refused({"import", gpt2.string(), "--out", gpt2.string()}, gpt2.string(), gpt2.string());
   refused({"import", "runs/gpt2"}, "runs/gpt2", "runs/gpt2");  // its default
   CHECK(read(gpt2 / "model.safetensors") == read(kGpt2 + "/model.safetensors"));
   CHECK(run_onestep({"import", gpt2.string(), "--out", run.string()}).status == 0);
-  fs::copy(run, run.string() + ".previous", fs::copy_options::recursive);
-  for (const std::string& from : {run.string(), run.string() + ".previous"})
-    refused({"train", (run / "config.json").string(), "--quiet", "--set", "data.kind=text", "--set",
-             "data.text=abcabcabcabcabcabcabcabcabcabc", "--set", "data.val_fraction=0", "--set", "model.context_length=24",
-             "--set", "train.init_from=" + from, "--out", run.string()},
-            from, run.string());
+  refused({"train", (run / "config.json").string(), "--quiet", "--set", "data.kind=text", "--set",
+           "data.text=abcabcabcabcabcabcabcabcabcabc", "--set", "data.val_fraction=0", "--set", "model.context_length=24",
+           "--set", "train.init_from=" + run.string(), "--out", run.string()},
+          run.string(), run.string());
   CHECK(fs::exists(run / "checkpoints/step-0"));
 }
 

@@ -24,8 +24,9 @@ Environment slow_world(const TemporaryFolder& cache) {
           {"ONESTEP_CACHE", cache.path().string()}};
 }
 
-/// A command shows `what` (`tokenising .*: \d+% of ...`) on a terminal, in a pipe in plain lines, with --quiet nowhere.
-void check_shown(const Strings& arguments, const Strings& whats) {
+/// A command shows `what` (`tokenising .*: \d+% of ...`) on a terminal, in a pipe in plain lines, with --quiet nowhere. A run
+/// that it makes is deleted before the last call, which would else say where the earlier one went.
+void check_shown(const Strings& arguments, const Strings& whats, const std::string& run = "") {
   Strings command = arguments;
   command.insert(command.begin(), ONESTEP_BINARY_DIR "/onestep");
   CAPTURE(arguments);
@@ -42,6 +43,7 @@ void check_shown(const Strings& arguments, const Strings& whats) {
   }
   CHECK(terminal.find("left\x1b[0m\r\n") == std::string::npos);  // wiped out in the end
   command.emplace_back("--quiet");
+  if (!run.empty()) std::filesystem::remove_all(run);
   CHECK(run_process(command, {.environment = slow_world(third)}).err == "");
 }
 
@@ -51,7 +53,7 @@ TEST_CASE("long work: importing reads and writes and exporting writes with progr
   const TemporaryFolder folder;
   const std::string run = (folder.path() / "run").string();
   check_shown({"import", ONESTEP_SOURCE_DIR "/tests/goldens/hf_gpt2", "--out", run},
-              {"reading .*/hf_gpt2/model.safetensors", "writing model.safetensors"});
+              {"reading .*/hf_gpt2/model.safetensors", "writing model.safetensors"}, run);
   check_shown({"export", run, (folder.path() / "gpt2").string()}, {"writing model.safetensors"});
   check_shown({"generate", run, "--prompt-ids", "1,2,3", "--tokens", "20", "--format", "json"}, {"generating"});
 }
@@ -68,7 +70,8 @@ TEST_CASE("long work: learning merges and tokenising and evaluating and saving s
                                   << path("long.txt") << R"("},
       "train": {"steps": 2, "eval_every": 1, "eval_batches": 20, "batch_size": 2}})";
   check_shown({"train", path("run.json"), "--out", path("run")},
-              {"reading the vocabulary of .*long.txt", "tokenising .*long.txt", "evaluating", "writing model.safetensors"});
+              {"reading the vocabulary of .*long.txt", "tokenising .*long.txt", "evaluating", "writing model.safetensors"},
+              path("run"));
   check_shown({"eval", path("run")}, {"evaluating"});
   check_shown({"eval", path("run"), "--data", path("short.txt")}, {"evaluating .*short.txt"});
   check_shown({"tokenizer", "train", path("long.txt"), "--vocab-size", "300", "--out", path("bpe")},

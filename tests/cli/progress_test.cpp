@@ -103,7 +103,8 @@ TEST_CASE("progress: a pipe gets plain lines and --quiet none") {
   CHECK(contains(piped.err, "\nstep 1/20  loss "));
   CHECK(contains(piped.err, "\nstep 10/20  loss "));
   CHECK(contains(piped.err, "\nstep 20/20  loss "));
-  CHECK(run_process(short_run(folder, {"--quiet"})).err == "");
+  const TemporaryFolder other;  // where no earlier run has to be moved away
+  CHECK(run_process(short_run(other, {"--quiet"})).err == "");
 }
 
 TEST_CASE("progress: plain lines stand at round steps") {

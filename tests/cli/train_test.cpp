@@ -142,26 +142,37 @@ TEST_CASE("cli: an update that leaves no finite model is divergence, and nothing
   CHECK_FALSE(fs::exists(run / "checkpoints"));
 }
 
-TEST_CASE("cli: starts that come to nothing do not push out the run before them") {
+TEST_CASE("cli: earlier runs of a name are all kept under numbers and where the last one went is said") {
   const TemporaryFolder folder;
-  const fs::path run = folder.path() / "run", previous = folder.path() / "run.previous";
+  const fs::path run = folder.path() / "runs/sentence";
   const auto train = [&](const std::string& lr) {
-    return run_onestep(
-        {"train", kSentence, "--out", run.string(), "--quiet", "--set", "train.steps=1", "--set", "optimizer.lr=" + lr});
+    return run_onestep({"train", kSentence, "--quiet", "--set", "train.steps=1", "--set", "optimizer.lr=" + lr},
+                       {.directory = folder.path()});
   };
-  REQUIRE(train("0.01").status == 0);
-  const std::string first = read(run / "checkpoints/step-1/model.safetensors");
-  for (int start = 0; start < 3; ++start) {
-    CHECK(train("1e30").status == 1);
-    CHECK(read(previous / "checkpoints/step-1/model.safetensors") == first);
+  std::vector<std::string> models;
+  for (const std::string lr : {"0.01", "1e30", "0.02", "0.03"}) {
+    const ProcessResult result = train(lr);
+    const bool diverges = lr == "1e30";
+    CHECK(result.status == (diverges ? 1 : 0));
+    const std::string n = models.size() < 2 ? "" : '.' + std::to_string(models.size());
+    if (!models.empty())
+      CHECK(result.err.starts_with("onestep: runs/sentence: the earlier run of this name is now runs/sentence.previous" + n +
+                                   "\n"));
+    models.push_back(diverges ? "" : read(run / "checkpoints/step-1/model.safetensors"));
   }
-  CHECK(train("0.02").status == 0);
-  CHECK(read(previous / "checkpoints/step-1/model.safetensors") == first);
-  const std::string second = read(run / "checkpoints/step-1/model.safetensors");
-  CHECK(second != first);
-  CHECK(train("0.03").status == 0);
-  CHECK(read(previous / "checkpoints/step-1/model.safetensors") == second);
-  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 2);  // nothing hidden is left
+  CHECK(read(run.string() + ".previous/checkpoints/step-1/model.safetensors") == models[0]);
+  CHECK(nlohmann::json::parse(read(run.string() + ".previous.2/config.json"))["optimizer"]["lr"] == 1e30);  // came to nothing
+  CHECK(read(run.string() + ".previous.3/checkpoints/step-1/model.safetensors") == models[2]);
+  CHECK(read(run / "checkpoints/step-1/model.safetensors") == models[3]);
+  CHECK(std::distance(fs::directory_iterator(folder.path() / "runs"), fs::directory_iterator()) ==
+        4);  // nothing hidden is left
+
+  fs::remove_all(run.string() + ".previous");
+  fs::create_symlink("gone", run.string() + ".previous");  // any name that is taken is passed over
+  std::ofstream(run.string() + ".previous.4") << "mine";
+  CHECK(train("0.04").status == 0);
+  CHECK(read(run.string() + ".previous.5/checkpoints/step-1/model.safetensors") == models[3]);
+  CHECK(read(run.string() + ".previous.4") == "mine");
 }
 
 TEST_CASE("cli: a start that would move the config or text or tokenizer that it reads is refused") {
@@ -173,45 +184,25 @@ TEST_CASE("cli: a start that would move the config or text or tokenizer that it 
     for (const std::string& set : sets) command.insert(command.end(), {"--set", set});
     return run_onestep(command);
   };
-  for (int i = 0; i < 2; ++i) REQUIRE(start(kSentence, {}).status == 0);
+  REQUIRE(start(kSentence, {}).status == 0);
   fs::copy(kSentence, run + "/mine.json");
-  fs::copy(bpe, previous + "/bpe");
+  fs::copy(bpe, run + "/bpe");
   std::ofstream(text) << "some words to be read, more than a window of them";
   const auto refused = [&](const std::string& source, const std::string& config, const std::vector<std::string>& sets) {
     const ProcessResult result = start(config, sets);
     CHECK(result.status == 2);
-    CHECK(result.err == "onestep: " + source + ": would be moved or deleted, as what the folder " + run +
-                            " held before (name another with --out)\n");
+    CHECK(result.err ==
+          "onestep: " + source + ": would be moved away for the new run " + run + " (name another folder with --out)\n");
   };
   refused(run + "/mine.json", run + "/mine.json", {});
-  refused(previous + "/config.json", previous + "/config.json", {});
+  refused(run, kSentence, {"train.init_from=" + run});
   refused(text, kSentence, {"data.text=null", "data.path=" + text});
   refused(text, kSentence, {"data.text=null", R"(data.paths=[")" + kSentence + R"(", ")" + run + R"(/*.txt"])"});
-  refused(previous + "/bpe", kSentence, {"data.tokenizer=bpe", "data.tokenizer_path=" + previous + "/bpe"});
+  refused(run + "/bpe", kSentence, {"data.tokenizer=bpe", "data.tokenizer_path=" + run + "/bpe"});
   CHECK(fs::exists(text));
   CHECK(start(run + "/config.json", {"seed=2"}).status == 0);  // the new run writes it anew
   CHECK(nlohmann::json::parse(read(run + "/config.json"))["seed"] == 2);
-}
-
-TEST_CASE("cli: a run may start from RUN.previous where that stays") {
-  const TemporaryFolder folder;
-  const fs::path run = folder.path() / "run", previous = folder.path() / "run.previous";
-  const auto start = [&](const std::string& set) {
-    return run_onestep({"train", kSentence, "--out", run.string(), "--quiet", "--set", "train.steps=1", "--set", set});
-  };
-  const auto start_from_previous = [&] { return start("train.init_from=" + previous.string()); };
-  REQUIRE(start("seed=1").status == 0);
-  const std::string model = read(run / "checkpoints/step-1/model.safetensors");
-  fs::rename(run, previous);
-  CHECK(start_from_previous().status == 0);  // there is no earlier run
-  fs::remove_all(run / "checkpoints");
-  CHECK(start_from_previous().status == 0);  // the earlier run is one that came to nothing
-  CHECK(read(previous / "checkpoints/step-1/model.safetensors") == model);
-  const ProcessResult refused = start_from_previous();  // the earlier run would push it out
-  CHECK(refused.status == 2);
-  CHECK(refused.err == "onestep: " + previous.string() + ": would be moved or deleted, as what the folder " + run.string() +
-                           " held before (name another with --out)\n");
-  CHECK(read(previous / "checkpoints/step-1/model.safetensors") == model);
+  CHECK(start(previous + "/config.json", {"train.init_from=" + previous}).status == 0);  // earlier runs stay where they are
 }
 
 TEST_CASE("cli: a folder that is not a run is never touched") {

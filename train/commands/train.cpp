@@ -382,7 +382,12 @@ void add_train(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("train", "Train a model as a config file says");
   auto* config = command->add_option("CONFIG", options->config, "The config file of a new run");
   add_set_option(*command, options->sets, "optimizer.lr=0.01");
-  auto* out = command->add_option("--out", options->out, "Run folder (default: runs/<config name>)")->type_name("RUN");
+  auto* out =
+      command
+          ->add_option(
+              "--out", options->out,
+              "Run folder (default: runs/<config name>); an earlier run of that name becomes RUN.previous, RUN.previous.2, ...")
+          ->type_name("RUN");
   auto* resume =
       command
           ->add_option(
