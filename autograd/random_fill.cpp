@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <numbers>
 #include <numeric>
 #include <type_traits>
@@ -25,11 +26,12 @@ constexpr size_t kPiece = 4096;  // elements; a multiple of the 16 that make a b
 template <class Use>
 void for_each_piece(Generator& g, size_t n, size_t words_each, Use use) {
   size_t drawn = 0;
+  std::mutex drawing;
   const auto piece = [&](int64_t, int) {
     size_t begin = 0, count = 0;
     std::array<uint32_t, 2 * kPiece> words;
-#pragma omp critical(onestep_random_fill)
     {
+      const std::lock_guard lock(drawing);
       begin = drawn;
       count = std::min(kPiece, n - begin);
       g.draw({words.data(), words_each * count});

@@ -1,12 +1,12 @@
 // What the machine itself allows: fused multiply-adds on registers, and numbers read from memory.
-#include <omp.h>
-
 #include <array>
+#include <atomic>
 #include <numeric>
 #include <vector>
 
 #include "autograd/kernels/isa.h"
 #include "autograd/kernels/kernels.h"
+#include "autograd/kernels/parallel.h"
 #include "autograd/ops.h"
 #include "bench/header.h"
 #include "bench/workloads.h"
@@ -87,9 +87,8 @@ nlohmann::ordered_json bench_limits(double seconds) {
   const int threads = kernels::num_threads();
   double operations = 0;
   const auto multiply_add = [&] {
-    double total = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : total)
-    total += chains();
+    std::atomic<double> total = 0;
+    kernels::parallel_pieces(threads, threads, [&](int64_t, int) { total += chains(); });
     operations = total;
   };
   multiply_add();
@@ -102,9 +101,9 @@ nlohmann::ordered_json bench_limits(double seconds) {
   std::vector<float> sums(static_cast<size_t>(threads) * 64);
   const Timing reading = time_calls(
       [&] {
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int t = 0; t < threads; ++t)
+        kernels::parallel_pieces(threads, threads, [&](int64_t t, int) {
           sums[static_cast<size_t>(t) * 64] = read(first_number + size * t / threads, size / threads);
+        });
       },
       {.seconds = seconds / 2});
   auto result = header("limits");

@@ -1,7 +1,7 @@
 # Debian's packages first (find_package); FetchContent where the system has none.
 include(FetchContent)
 
-find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(Threads REQUIRED)
 
 FetchContent_Declare(nlohmann_json
   URL https://github.com/nlohmann/json/releases/download/v3.11.2/json.tar.xz

@@ -21,6 +21,6 @@ set(CPACK_DEBIAN_PACKAGE_SUGGESTS "g++, cmake, libpcre2-dev, pkg-config")  # to 
 if(ONESTEP_DPKG_SHLIBDEPS)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 else()
-  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6, libgcc-s1, libgomp1, libpcre2-8-0, libstdc++6")
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6, libgcc-s1, libpcre2-8-0, libstdc++6")
 endif()
 include(CPack)

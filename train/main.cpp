@@ -155,15 +155,6 @@ void need_memory_to_start() {
 [[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)() = need_memory_to_start;
 #endif
 
-// By default libgomp's threads spin for milliseconds after each parallel region: on a machine that is also busy with something
-// else a training step then takes 15 times as long. Unless the user has decided otherwise they go to sleep soon. The library
-// reads this when it is loaded, hence a fresh start; where that fails the program goes on as it is.
-void limit_spinning(char** argv) {
-  if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  ::setenv("GOMP_SPINCOUNT", "30000", 1);
-  ::execv("/proc/self/exe", argv);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -171,7 +162,6 @@ int main(int argc, char** argv) {
   try {
     onestep::kernels::num_threads();  // refuses a wrong OMP_NUM_THREADS
     onestep::kernels::active_isa();   // and a wrong ONESTEP_ISA
-    limit_spinning(argv);
     return run(argc, argv);
   } catch (const std::bad_alloc&) {
     std::cerr << kOutOfMemory;

@@ -22,23 +22,23 @@ namespace {
 int physical_cores() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return omp_get_num_procs();
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return static_cast<int>(std::thread::hardware_concurrency());
   std::set<std::string> cores;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed)) continue;
     std::ifstream siblings("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
     std::string list;
-    if (!std::getline(siblings, list)) return omp_get_num_procs();
+    if (!std::getline(siblings, list)) return static_cast<int>(std::thread::hardware_concurrency());
     cores.insert(list);
   }
-  return cores.empty() ? omp_get_num_procs() : static_cast<int>(cores.size());
+  return cores.empty() ? static_cast<int>(std::thread::hardware_concurrency()) : static_cast<int>(cores.size());
 }
 
-constexpr int kMaxThreads = 1024;
+constexpr int kMaxThreads = ThreadTeam::kMostThreads;
 
-/// Starts as many threads at once, once: OpenMP ends the program when it cannot.
+/// Starts as many threads at once, once: those that were asked for must be there.
 void check_threads_start(int threads) {
-  if (threads <= omp_get_num_procs()) return;
+  if (threads <= static_cast<int>(std::thread::hardware_concurrency())) return;
   std::vector<std::jthread> started;
   std::latch all(1);
   try {
@@ -80,7 +80,10 @@ void RegionError::store() noexcept {
   if (!stored_.test_and_set()) first_ = std::current_exception();
 }
 
-bool num_threads_is_set() { return was_set || std::getenv("OMP_NUM_THREADS") != nullptr; }
+bool num_threads_is_set() {
+  static const bool in_environment = std::getenv("OMP_NUM_THREADS") != nullptr;
+  return was_set || in_environment;
+}
 
 void set_num_threads(int n) {
   check<ConfigError>(n >= 1 && n <= kMaxThreads, "set_num_threads: the number of threads must be from 1 to ", kMaxThreads, ": ",

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <omp.h>
-
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
+
+#include "autograd/kernels/thread_team.h"
 
 namespace onestep::kernels {
 
@@ -25,15 +26,14 @@ void set_min_work_per_thread(double nanoseconds);
 /// Threads worth using for `work` nanoseconds that split into at most `pieces`; 1 inside a parallel region.
 inline int threads_for(int64_t pieces, double work) {
   const double least = min_work_per_thread();
-  if (pieces < 2 || work < 2 * least || omp_in_parallel()) return 1;
+  if (pieces < 2 || work < 2 * least || in_parallel_region()) return 1;
   int64_t threads = num_threads();
   if (threads > pieces) threads = pieces;
   if (work < static_cast<double>(threads) * least) threads = static_cast<int64_t>(work / least);
   return static_cast<int>(threads);
 }
 
-/// The first exception that a thread of a parallel region throws, for the one that opened the region: OpenMP ends the program
-/// where an exception leaves a region.
+/// The first exception that a thread of a parallel region throws, for the one that opened the region.
 class RegionError {
  public:
   /// Calls f().
@@ -57,29 +57,8 @@ class RegionError {
   std::exception_ptr first_;
 };
 
-/// Calls f(begin, end) on disjoint ranges that cover [0, n); `cost` is the rough nanoseconds one item takes. What `f` writes
-/// for one item may not depend on the others: then the split cannot change a bit. Where it throws, so does this, after the
-/// others.
-template <class F>
-void parallel_for(int64_t n, double cost, const F& f) {
-  const int threads = threads_for(n, cost * static_cast<double>(n));
-  if (threads == 1) {
-    if (n > 0) f(int64_t{0}, n);
-    return;
-  }
-  RegionError error;
-#pragma omp parallel num_threads(threads)
-  {
-    // The team may be smaller than asked for.
-    const int64_t team = omp_get_num_threads(), t = omp_get_thread_num();
-    const int64_t begin = n * t / team, end = n * (t + 1) / team;
-    if (begin < end) error.keep([&] { f(begin, end); });
-  }
-  error.rethrow();
-}
-
-/// Calls f(i, t) for i < n in any order, with t < threads the thread that does it: a thread takes the next piece when it is
-/// done with one, so that a core that another program uses as well does fewer. For few large pieces; else as parallel_for.
+/// Calls f(i, t) for i < n in any order, with t < threads the thread that does it, each piece once: a thread begins with those
+/// of its own share and goes on with those that others have not begun. Where f throws, so does this, after the other pieces.
 template <class F>
 void parallel_pieces(int threads, int64_t n, const F& f) {
   if (threads == 1) {
@@ -87,9 +66,31 @@ void parallel_pieces(int threads, int64_t n, const F& f) {
     return;
   }
   RegionError error;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (int64_t i = 0; i < n; ++i) error.keep([&] { f(i, omp_get_thread_num()); });
+  const auto piece = [&](int64_t i, int t) { error.keep([&] { f(i, t); }); };
+  ThreadTeam::instance().run(
+      threads, n, {[](const void* p, int64_t i, int t) noexcept { (*static_cast<decltype(&piece)>(p))(i, t); }, &piece},
+      !num_threads_is_set());
   error.rethrow();
+}
+
+/// Calls f(begin, end) on disjoint ranges that cover [0, n); `cost` is the rough nanoseconds one item takes. What `f` writes
+/// for one item may not depend on the others: then the split cannot change a bit. Where it throws, so does this, after the
+/// others.
+template <class F>
+void parallel_for(int64_t n, double cost, const F& f) {
+  const double work = cost * static_cast<double>(n);
+  const int threads = threads_for(n, work);
+  if (threads == 1) {
+    if (n > 0) f(int64_t{0}, n);
+    return;
+  }
+  constexpr double kPiece = 25000, kMostPieces = 8;  // nanoseconds; of a thread's share
+  const auto share = static_cast<int64_t>(std::clamp(work / (threads * kPiece), 1.0, kMostPieces));
+  const int64_t pieces = std::min(n, threads * share);
+  parallel_pieces(threads, pieces, [&](int64_t i, int) {
+    const int64_t begin = n * i / pieces, end = n * (i + 1) / pieces;
+    if (begin < end) f(begin, end);
+  });
 }
 
 }  // namespace onestep::kernels

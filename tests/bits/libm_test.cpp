@@ -80,7 +80,7 @@ namespace {
 
 /// A program in which every call of such a function ends it with a line that names the function.
 onestep::testing::ProcessResult run_without_libm(const std::vector<std::string>& command) {
-  return run_process(command, {.environment = {{"LD_PRELOAD", ONESTEP_NO_LIBM}, {"GOMP_SPINCOUNT", "1000"}}});
+  return run_process(command, {.environment = {{"LD_PRELOAD", ONESTEP_NO_LIBM}}});
 }
 
 }  // namespace

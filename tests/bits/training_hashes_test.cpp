@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <random>
+
 #include "tests/autograd/kernels/kernel_testing.h"
 
 using namespace onestep;
@@ -24,6 +26,18 @@ TEST_CASE("bits: 25 steps end with the known hashes where threads share the smal
   kernels::set_min_work_per_thread(0);
   kernels::set_num_threads(4);
   CHECK(differing_hashes(25) == "");
+}
+
+TEST_CASE("bits: 25 steps end with the known hashes where the number of threads changes from region to region") {
+  const kernels::testing::Settings restore;
+  kernels::set_min_work_per_thread(0);
+  kernels::set_num_threads(4);
+  static std::mt19937 engine(7);
+  auto& team = kernels::ThreadTeam::instance();
+  team.choose_threads([](int all) { return 1 + static_cast<int>(engine() % static_cast<unsigned>(all)); });
+  const std::string differing = differing_hashes(25);
+  team.choose_threads(nullptr);
+  CHECK(differing == "");
 }
 
 TEST_CASE("bits: 500 steps end with the known hashes for any number of threads") {

@@ -71,7 +71,6 @@ class FailingRun {
   /// Runs the command, of which the call with this number fails.
   ProcessResult fail_at(int call, const std::string& error, const std::vector<std::string>& command) const {
     return run_onestep(command, {.environment = {{"LD_PRELOAD", ONESTEP_FAILING_IO},
-                                                 {"GOMP_SPINCOUNT", "1000"},  // else the program starts twice
                                                  {"FAIL_UNDER", run_.filename().string()},
                                                  {"FAIL_MARK", mark_.string()},
                                                  {"FAIL_AT", std::to_string(call)},

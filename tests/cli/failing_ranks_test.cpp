@@ -75,7 +75,7 @@ namespace {
 
 /// In front of a rank that fails as the preloaded library says.
 Arguments preloaded(const std::string& variable) {
-  return {"env", "LD_PRELOAD=" ONESTEP_FAILING_RANK, "GOMP_SPINCOUNT=1000", variable};  // else the program starts twice
+  return {"env", "LD_PRELOAD=" ONESTEP_FAILING_RANK, variable};
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ ProcessResult Place::run(Strings arguments) {
   arguments.insert(arguments.begin(), {"timeout", "20", ONESTEP_BINARY_DIR "/onestep"});
   if (::geteuid() == 0)  // who could read what nobody may
     arguments.insert(arguments.begin(), {"setpriv", "--bounding-set=-dac_override,-dac_read_search"});
-  return run_process(arguments, {.environment = {{"GOMP_SPINCOUNT", "1000"}}});  // else the program starts twice
+  return run_process(arguments);
 }
 
 CommandLines files_that_are_none(const Place& place) {

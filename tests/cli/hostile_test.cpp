@@ -80,7 +80,7 @@ namespace {
 ProcessResult limited(int kib, const Strings& arguments) {
   Strings command{"sh", "-c", "ulimit -v " + std::to_string(kib) + "; exec \"$0\" \"$@\"", ONESTEP_BINARY_DIR "/onestep"};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return run_process(command, {.environment = {{"GOMP_SPINCOUNT", "1000"}}});
+  return run_process(command);
 }
 
 }  // namespace

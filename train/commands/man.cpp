@@ -25,7 +25,8 @@ interrupted after saving
 .SH ENVIRONMENT
 .TP
 .B OMP_NUM_THREADS
-threads to use where \-\-threads is not given
+threads to use where \-\-threads is not given. If neither is, the program uses the physical cores, and fewer of them for a while
+where other programs keep them busy.
 .TP
 .B ONESTEP_ISA
 forces an instruction set: generic, avx2 or avx512. Neither changes a bit of a result.
@@ -35,10 +36,6 @@ tokens of texts are kept in $ONESTEP_CACHE, else in $XDG_CACHE_HOME/onestep, els
 .TP
 .B NO_COLOR
 if set, nothing is written in colour
-.TP
-.B GOMP_SPINCOUNT, OMP_WAIT_POLICY
-how long an idle thread of OpenMP waits awake. If neither is set the program takes a GOMP_SPINCOUNT of 30000 (about 100 us), so that
-it is not slow where the cores have other work, too.
 .SH FILES
 .TP
 .I runs/NAME/config.json

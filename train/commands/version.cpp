@@ -1,5 +1,3 @@
-#include <omp.h>
-
 #include <iostream>
 
 #include "autograd/kernels/isa.h"
@@ -28,7 +26,6 @@ int print_version() {
   }
   std::cout << ")\n"
             << "threads: " << kernels::num_threads() << '\n'
-            << "OpenMP: " << _OPENMP << '\n'
             << "MPI: " << mpi_version() << '\n';
   return 0;
 }
