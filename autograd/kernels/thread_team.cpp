@@ -1,9 +1,9 @@
 #include "autograd/kernels/thread_team.h"
 
 #include <pthread.h>
-#include <time.h>
 
 #include <chrono>
+#include <ctime>
 
 namespace onestep::kernels {
 namespace {
