@@ -13,10 +13,8 @@ constexpr double kFree = 0.85;         // of what all threads could have, who al
 constexpr double kClearlyMore = 1.25;
 constexpr int kWindowsInUse = 16;
 
-/// A trial counts for half, a window of the setting in use for an eighth.
-double smoothed(double before, double rate, bool trial) {
-  return before == 0 ? rate : before + (rate - before) * (trial ? 0.5 : 0.125);
-}
+/// The last eight windows of a setting count for most.
+double smoothed(double before, double rate) { return before == 0 ? rate : before + (rate - before) / 8; }
 
 }  // namespace
 
@@ -40,8 +38,7 @@ void Contention::end_window() {
     return;
   }
   double& known = reduced_ ? rate_few_ : rate_all_;
-  known = smoothed(known, rate, trial_);
-  trial_ = false;
+  known = smoothed(known, rate);
   reduced_ = rate_few_ > kClearlyMore * rate_all_;
   if (--windows_left_ < 0) begin_trial(all);
 }
@@ -54,7 +51,6 @@ void Contention::begin_trial(int all) {
     if (few != few_) rate_few_ = 0;
     few_ = few;
   }
-  trial_ = true;
   reduced_ = !reduced_;
 }
 

@@ -29,7 +29,6 @@ class Contention {
 
   bool metering_ = false;
   bool reduced_ = false;  // to few_ threads
-  bool trial_ = false;    // of the setting that is not in use
   int few_ = 1;
   int windows_left_ = 0;                      // until the next trial
   double rate_all_ = 0, rate_few_ = 0;        // cores that all and few_ threads came to of late; 0: not known
