@@ -76,8 +76,8 @@ Tensor abs(const Tensor& x) {
                               const decltype(v) zero(0);
                               return zero < v ? v : ops::minus(zero, v);  // not -v: |-0| is 0
                             }});
-  return record("abs", y, {x}, {x}, [](const Backward& b) -> Grads {
-    return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return v > 0 ? dy : v < 0 ? -dy : dy * v; })};  // dx = dy sign(x)
+  return record("abs", y, {x}, {x}, [](const Backward& b) -> Grads {  // dx = dy sign(x), which is 0 at NaN as torch.sgn
+    return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return dy * static_cast<decltype(v)>((v > 0) - (v < 0)); })};
   });
 }
 

@@ -34,6 +34,10 @@ TEST_CASE("nonfinite: the gradient of max goes to NaN, that of amax becomes NaN"
   check_gradient({1, kNaN, 3}, {kNaN, kNaN, kNaN}, [](const Tensor& x) { return amax(x, {0}); });
 }
 
+TEST_CASE("nonfinite: abs has no gradient at NaN") {
+  check_gradient({kNaN, -kInf, kInf, -1, 0, 2}, {0, -1, 1, -1, 0, 1}, [](const Tensor& x) { return abs(x); });
+}
+
 TEST_CASE("nonfinite: beside an infinity logsumexp gives what is finite no gradient") {
   const auto op = [](const Tensor& x) { return logsumexp(x, {0}); };
   check_gradient({kInf, 1}, {kNaN, 0}, op);
