@@ -162,7 +162,7 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
   check<GradError>(gradient.defined() || numel() == 1, "backward: a tensor of shape ", shape(),
                    " needs a gradient of that shape (or reduce it to one element first, e.g. with sum())");
   const NoGradGuard no_grad;
-  const Tensor seed = gradient.defined() ? gradient.detach() : ones(shape(), dtype());
+  const Tensor seed = gradient.defined() ? gradient.values() : ones(shape(), dtype());
   check<ShapeError>(seed.shape() == shape(), "backward: gradient of shape ", seed.shape(), " for a tensor of shape ", shape());
   check<DTypeError>(seed.dtype() == dtype(), "backward: gradient of dtype ", seed.dtype(), " for a tensor of dtype ", dtype());
 

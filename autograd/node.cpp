@@ -72,21 +72,26 @@ void profile(const char* name, const Tensor& out, TensorList inputs) {
 
 bool knows_history(const Tensor& tensor) {
   const Tensor::Impl& impl = tensor.impl();
-  return impl.history == impl.storage->history || impl.history == Tensor::kDetached;
+  return impl.history == impl.history_now();
 }
 }  // namespace
 
 void enter(const char* name, const Tensor& out, TensorList inputs) {
   if (!grad_enabled()) return;  // an op within a backward rule belongs to it
   profile(name, out, inputs);
+  check_histories(name, inputs);
+}
+
+void check_histories(const char* name, TensorList inputs) {
+  if (!grad_enabled()) return;
   for (const Tensor& input : inputs)
     if (input.defined() && !knows_history(input)) check_history(name, input);  // a call only where it throws
 }
 
 void check_history(const char* name, const Tensor& input) {
   check<GradError>(knows_history(input), name, ": its input of shape ", input.shape(),
-                   " shares memory with a tensor that was changed in place since (take the view after the change, or use the "
-                   "op without trailing _)");
+                   " shares memory with a tensor that was changed in place since (use that tensor or a view of it taken after "
+                   "the change, or the op without trailing _)");
 }
 
 void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved) {
@@ -96,18 +101,19 @@ void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved)
   }
   node.saved.reserve(saved.size());
   for (const Tensor& tensor : saved)
-    node.saved.emplace_back(tensor.defined() ? Node::Saved{tensor.detach(), tensor.version()} : Node::Saved{});
+    node.saved.emplace_back(tensor.defined() ? Node::Saved{tensor.values(), tensor.version()} : Node::Saved{});
   if (AnomalyGuard* guard = AnomalyGuard::active()) guard->check_result(node, out);
 }
 
 void set_node(Tensor& tensor, std::shared_ptr<Node> node) {
   tensor.impl().node = std::move(node);
-  tensor.impl().history = tensor.impl().storage->history;
+  tensor.impl().history = tensor.impl().history_now();
 }
 
 }  // namespace detail
 
 Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result) {
+  self.check_writable(name);
   const bool recorded = grad_enabled() && (self.requires_grad() || result.requires_grad());
   check<GradError>(!recorded || !self.requires_grad() || !self.is_leaf(), name,
                    ": a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)");
@@ -128,7 +134,7 @@ Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result) {
       now.retains_grad = std::exchange(before.retains_grad, false);
       now.grad = std::exchange(before.grad, Tensor());
     }
-    ++self.impl().storage->history;
+    ++self.impl().history_now();
     detail::set_node(self, result.impl().node);
   }
   return self;

@@ -38,7 +38,7 @@ concept BackwardRule = std::is_trivially_destructible_v<F> && std::is_invocable_
 class Node {
  public:
   struct Saved {
-    Tensor tensor;  ///< Detached, so that saving an output makes no cycle.
+    Tensor tensor;  ///< Without a node, so that saving an output makes no cycle.
     uint32_t version;
   };
 
@@ -104,7 +104,9 @@ bool should_record(TensorList inputs);
 /// Charges the op's time where there is a profiler. Throws GradError on an input whose memory holds values with a gradient that
 /// it cannot pass on.
 void enter(const char* name, const Tensor& out, TensorList inputs);
-/// The GradError of `enter` for one input.
+/// The GradError of `enter`, while recording.
+void check_histories(const char* name, TensorList inputs);
+/// The same for one input, recording or not.
 void check_history(const char* name, const Tensor& input);
 /// Ties a new node, whose result is `out`, to the graph: its edges and what it saves.
 void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved);

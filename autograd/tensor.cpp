@@ -6,7 +6,7 @@
 #include "autograd/kernels/parallel.h"
 #include "autograd/memory.h"
 #include "autograd/node.h"
-#include "autograd/ops.h"
+#include "autograd/ops/common.h"
 
 namespace onestep {
 namespace {
@@ -63,6 +63,12 @@ void Tensor::check_writable(const char* op) const {
   for (int i = 0; i < dim(); ++i)
     check<ShapeError>(strides()[i] != 0 || shape()[i] < 2 || numel() == 0, op, ": an expanded tensor of shape ", shape(),
                       " cannot be written to: its elements share memory (clone it first)");
+  if (!grad_enabled()) return;
+  detail::check_histories(op, {*this});
+  check<GradError>(
+      !impl().unrecorded_view, op, ": a view of shape ", shape(),
+      " that was taken under NoGradGuard of a tensor that requires grad cannot be changed in place while recording "
+      "(wrap the change in NoGradGuard, too, or take the view outside it)");
 }
 
 int64_t Tensor::element_offset(const Shape& index) const {
@@ -95,6 +101,7 @@ template std::vector<bool> Tensor::to_vector<bool>() const;
 // ---- graph
 
 Tensor& Tensor::requires_grad_(bool on) {
+  if (on) detail::check_history("requires_grad_", *this);
   if (on == requires_grad()) return *this;
   check<DTypeError>(!on || is_floating(), "requires_grad_: only floating tensors collect gradients: got ", dtype());
   check<GradError>(on || is_leaf(), "requires_grad_: the result of ", on ? "" : impl().node->name,
@@ -114,6 +121,7 @@ Tensor Tensor::grad() const {
   if (!requires_grad()) return {};
   check<GradError>(is_leaf() || impl().node->retains_grad, "grad: the result of ", impl().node->name,
                    " collects no gradient (call retain_grad() on it before backward)");
+  detail::check_history("grad", *this);
   return impl().node->grad;
 }
 
@@ -130,16 +138,23 @@ void Tensor::zero_grad() {
 }
 
 Tensor& Tensor::retain_grad() {
+  detail::check_history("retain_grad", *this);
   check<GradError>(requires_grad(), "retain_grad: a tensor of shape ", shape(), " that does not require grad");
   impl().node->retains_grad = true;
   return *this;
 }
 
+Tensor Tensor::values() const {
+  const Impl& i = impl();
+  return ops::view_of(*this, i.shape, i.strides, i.offset);
+}
+
 Tensor Tensor::detach() const {
   const Impl& i = impl();
-  Tensor values(i.storage, i.dtype, i.shape, i.strides, i.offset);
-  values.impl().history = kDetached;
-  return values;
+  Tensor detached(i.storage, i.dtype, i.shape, i.strides, i.offset);
+  detached.impl().own_history = std::allocate_shared<uint32_t>(memory::Allocator<uint32_t>(), 0);
+  detached.impl().history = 0;
+  return detached;
 }
 
 // ---- ops as methods

@@ -24,7 +24,7 @@ struct Storage {
   std::byte* data;
   int64_t bytes;
   uint32_t version = 0;  ///< Counts writes: a saved tensor remembers it and refuses to be used after a later write.
-  uint32_t history = 0;  ///< Counts recorded in-place ops: tensors that saw less of them no longer know their gradient.
+  uint32_t history = 0;  ///< Counts recorded in-place ops (but Impl::own_history): who saw less no longer knows its gradient.
   uint32_t leaves = 0;   ///< Leaves that require grad and live here, or in a graph: no recorded op may write to their values.
 };
 
@@ -46,17 +46,22 @@ struct Scalar {
 /// Copying a Tensor aliases it; views share storage. A default-constructed Tensor is undefined.
 class Tensor {
  public:
-  static constexpr uint32_t kDetached = UINT32_MAX;
   struct Impl {
     Impl(std::shared_ptr<Storage> values, DType type, const Shape& sizes, const Shape& steps, int64_t first)
         : storage(std::move(values)), shape(sizes), strides(steps), offset(first), dtype(type), history(storage->history) {}
+
+    /// The count of recorded in-place ops that concerns this tensor.
+    uint32_t& history_now() { return own_history ? *own_history : storage->history; }
+    uint32_t history_now() const { return own_history ? *own_history : storage->history; }
 
     std::shared_ptr<Storage> storage;
     Shape shape, strides;
     int64_t offset;
     DType dtype;
+    bool unrecorded_view = false;  ///< Of a tensor that requires grad, taken under NoGradGuard.
+    uint32_t history;              ///< How many recorded in-place ops this tensor has seen.
     std::shared_ptr<Node> node;
-    uint32_t history;  ///< What of Storage::history this tensor has seen; kDetached if it does not care.
+    std::shared_ptr<uint32_t> own_history;  ///< Of what detach() made and its views, in place of Storage::history.
   };
 
   Tensor() = default;
@@ -122,7 +127,7 @@ class Tensor {
   void zero_grad();
   /// Collects the gradient of the result of an op, too.
   Tensor& retain_grad();
-  /// The same storage without a place in the graph.
+  /// The same storage without a place in the graph; a recorded in-place op on either concerns the gradient of that one alone.
   Tensor detach() const;
   /// Runs the recorded graph backwards from this tensor, adding into the grad() of every leaf (PyTorch's Tensor.backward).
   /// `gradient` (same shape) may be left out for a single element. Throws GradError on misuse.
@@ -159,11 +164,13 @@ class Tensor {
     return *impl_;
   }
   Impl& impl() { return const_cast<Impl&>(std::as_const(*this).impl()); }
-  /// Counts a write; throws naming `op` on a tensor that requires grad while recording (GradError) and on an expanded one,
-  /// whose elements share memory (ShapeError).
+  /// Counts a write; throws as check_writable and, while recording, on a tensor that requires grad (GradError).
   void begin_write(const char* op);
-  /// The ShapeError of begin_write.
+  /// Throws naming `op` on an expanded tensor, whose elements share memory (ShapeError), and, while recording, on one whose
+  /// memory holds values with a gradient that it does not know (GradError).
   void check_writable(const char* op) const;
+  /// The same elements without a place in the graph; unlike what detach() makes, a view of this tensor.
+  Tensor values() const;
   /// True when nobody else holds this handle or its storage: it may be overwritten.
   bool is_unique() const { return impl_.use_count() == 1 && impl_->storage.use_count() == 1; }
 

@@ -56,7 +56,7 @@ int64_t group_size(const Tensor& q, const Tensor& k, const Tensor& v, const Atte
 
 /// x itself if the elements of a row are neighbours, else a copy.
 Tensor unit_rows(const Tensor& x) {
-  return x.shape().back() <= 1 || x.strides()[x.dim() - 1] == 1 ? x.detach() : ops::contiguous_values(x);
+  return x.shape().back() <= 1 || x.strides()[x.dim() - 1] == 1 ? x.values() : ops::contiguous_values(x);
 }
 
 /// [..., H, T, d] stored as [..., T, H, d]: merging the heads is then a view.

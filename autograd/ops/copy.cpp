@@ -96,11 +96,13 @@ void copy_values(Tensor& target, const Tensor& source) {
 Tensor view_of(const Tensor& x, const Shape& shape, const Shape& strides, int64_t offset) {
   Tensor view(x.impl().storage, x.dtype(), shape, strides, offset);
   view.impl().history = x.impl().history;
+  view.impl().own_history = x.impl().own_history;
+  view.impl().unrecorded_view = x.impl().unrecorded_view || (x.requires_grad() && !grad_enabled());
   return view;
 }
 
 Tensor contiguous_values(const Tensor& x) {
-  if (x.is_contiguous()) return x.detach();
+  if (x.is_contiguous()) return x.values();
   Tensor y = empty(x.shape(), x.dtype());
   copy_values(y, x);
   return y;

@@ -215,7 +215,7 @@ Tensor cat(TensorList tensors, int64_t dim) {
   for (size_t i = 0; i < parts.size(); ++i) {
     if (is_skipped(parts[i])) continue;
     Tensor window = slice(y, d, starts[i], starts[i + 1]);
-    copy_(window, parts[i].detach());
+    ops::copy_values(window, parts[i]);
   }
   return record("cat", y, parts, {from_values(starts, Shape(static_cast<int64_t>(starts.size())))},
                 [d](const Backward& b) -> Grads {  // each input gets its window of dy

@@ -162,7 +162,10 @@ void cross_entropy_grad_rows(const Tensor& logits, const Tensor& targets, const 
 }
 
 /// The scores with classes last, in contiguous rows.
-Tensor class_rows(const Tensor& scores) { return ops::contiguous_values(permute(scores.detach(), class_last(scores.dim()))); }
+Tensor class_rows(const Tensor& scores) {
+  const NoGradGuard no_grad;
+  return ops::contiguous_values(permute(scores, class_last(scores.dim())));
+}
 
 }  // namespace
 

@@ -12,11 +12,15 @@ Tensor as_floating(const Tensor& x) { return to(x, ops::floating(x.dtype())); }
 /// An activation whose kernel gives its slope, too: dx = dy slope.
 template <class F, class WithSlope>
 Tensor activation(const char* op, const Tensor& x, const F& f, const WithSlope& with_slope) {
-  if (!detail::should_record({x})) return ops::map_floating(op, x, f);
-  const Tensor from = ops::contiguous_values(x);
-  Tensor y = empty(x.shape(), x.dtype()), slope = empty(x.shape(), x.dtype());
-  dispatch_floating(x.dtype(), op,
-                    [&]<class T>() { with_slope(from.data<T>(), y.mutable_data<T>(), slope.mutable_data<T>(), x.numel()); });
+  Tensor y, slope;
+  if (detail::should_record({x})) {
+    const Tensor from = ops::contiguous_values(x);
+    y = empty(x.shape(), x.dtype()), slope = empty(x.shape(), x.dtype());
+    dispatch_floating(x.dtype(), op,
+                      [&]<class T>() { with_slope(from.data<T>(), y.mutable_data<T>(), slope.mutable_data<T>(), x.numel()); });
+  } else {
+    y = ops::map_floating(op, x, f);
+  }
   return record(op, y, {x}, {slope}, [](const Backward& b) -> Grads { return {mul(b.grad(), b.saved(0))}; });
 }
 

@@ -25,7 +25,8 @@ Blocks blocks_of(const Shape& shape, int first, int last) {
 /// Applies `step(from, to, blocks)` to every run of adjacent dims in `dims` (sorted); the result keeps them with size 1.
 template <class T, class Step>
 Tensor reduce(const Tensor& x, const Shape& dims, const Step& step) {
-  Tensor y = dims.empty() ? clone(x.detach()) : ops::contiguous_values(x);
+  const NoGradGuard no_grad;
+  Tensor y = dims.empty() ? clone(x) : ops::contiguous_values(x);
   for (int d = dims.rank() - 1; d >= 0; --d) {
     int first = d;
     while (first > 0 && dims[first - 1] == dims[first] - 1) --first;

@@ -10,7 +10,10 @@ namespace onestep {
 namespace {
 
 /// x with `dim` swapped with the last dim, in contiguous rows; the same swap undoes it.
-Tensor swapped(const Tensor& x, int dim) { return ops::contiguous_values(transpose(x.detach(), dim, -1)); }
+Tensor swapped(const Tensor& x, int dim) {
+  const NoGradGuard no_grad;
+  return ops::contiguous_values(transpose(x, dim, -1));
+}
 
 /// Calls `kernel(x..., y, rows, cols)` on rows along `dim`: inputs of one shape -> a new tensor of that shape.
 template <class F, class... Inputs>
@@ -72,6 +75,12 @@ Shape dims_last(const Shape& dims, int rank) {
   return order;
 }
 
+/// permute(x, order) in contiguous rows; not recorded.
+Tensor in_order(const Tensor& x, const Shape& order) {
+  const NoGradGuard no_grad;
+  return ops::contiguous_values(permute(x, order));
+}
+
 /// exp(x_i - logsumexp(x)) of a row whose softmax is NaN: beside an infinity what is smaller gets 0, and all else is NaN.
 template <class T>
 void weigh_infinite(const T* x, T* y, int64_t n) {
@@ -86,14 +95,14 @@ void weigh_infinite(const T* x, T* y, int64_t n) {
 Tensor logsumexp(const Tensor& input, const Shape& dims, bool keepdim) {
   const Tensor x = to(input, ops::floating(input.dtype()));
   const Shape reduced = normalize_dims("logsumexp", dims, x.dim()), order = dims_last(reduced, x.dim());
-  const Tensor rows_of_x = ops::contiguous_values(permute(x.detach(), order));
+  const Tensor rows_of_x = in_order(x, order);
   Tensor y = empty(reduced_shape(x.shape(), reduced, keepdim), x.dtype());
   dispatch_floating(x.dtype(), "logsumexp", [&]<class T>() {
     const int64_t rows = y.numel();
     if (rows > 0) kernels::logsumexp_rows(rows_of_x.data<T>(), y.mutable_data<T>(), rows, x.numel() / rows);
   });
   return record("logsumexp", y, {x}, {x}, [order](const Backward& b) -> Grads {  // dx = softmax(x) dy
-    const Tensor values = ops::contiguous_values(permute(b.saved(0), order)), dy = ops::contiguous_values(b.grad());
+    const Tensor values = in_order(b.saved(0), order), dy = ops::contiguous_values(b.grad());
     Tensor dx = empty(values.shape(), values.dtype());
     dispatch_floating(dx.dtype(), "logsumexp", [&]<class T>() {
       if (dx.numel() == 0) return;

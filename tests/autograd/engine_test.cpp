@@ -305,8 +305,8 @@ TEST_CASE("engine: a leaf cannot be changed while recording") {
 TEST_CASE("engine: what shares memory with a recorded change is refused") {
   const Tensor x = leaf({1, 2, 3});
   const char* const message =
-      "neg: its input of shape [2] shares memory with a tensor that was changed in place since (take the view after the "
-      "change, or use the op without trailing _)";
+      "neg: its input of shape [2] shares memory with a tensor that was changed in place since (use that tensor or a "
+      "view of it taken after the change, or the op without trailing _)";
   Tensor y = neg(x);
   const Tensor before = y.slice(0, 0, 2), constant = y.detach();
   masked_fill_(y, tensor({true, false, false}), 0);
