@@ -68,8 +68,7 @@ void parallel_pieces(int threads, int64_t n, const F& f) {
   RegionError error;
   const auto piece = [&](int64_t i, int t) { error.keep([&] { f(i, t); }); };
   ThreadTeam::instance().run(
-      threads, n, {[](const void* p, int64_t i, int t) noexcept { (*static_cast<decltype(&piece)>(p))(i, t); }, &piece},
-      !num_threads_is_set());
+      threads, n, {[](const void* p, int64_t i, int t) noexcept { (*static_cast<decltype(&piece)>(p))(i, t); }, &piece});
   error.rethrow();
 }
 

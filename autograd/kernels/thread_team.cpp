@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <chrono>
-#include <ctime>
 
 namespace onestep::kernels {
 namespace {
@@ -47,15 +46,6 @@ uint32_t wait_until(const std::atomic<uint32_t>& word, std::chrono::nanoseconds 
   return value;
 }
 
-double seconds(std::chrono::nanoseconds time) { return 1e-9 * static_cast<double>(time.count()); }
-
-/// Seconds that the calling thread has run. Costs half a microsecond.
-double thread_cpu() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 }  // namespace
 
 bool in_parallel_region() { return in_region; }
@@ -67,20 +57,18 @@ ThreadTeam& ThreadTeam::instance() {
   return *team;
 }
 
-void ThreadTeam::run(int threads, int64_t n, Task task, bool adapt) {
+void ThreadTeam::run(int threads, int64_t n, Task task) {
   if (threads <= 1 || in_region || taken_.exchange(true, std::memory_order_acquire)) {
     for (int64_t chunk = 0; chunk < n; ++chunk) task(chunk, 0);
     return;
   }
-  const Clock::time_point begin = adapt ? Clock::now() : Clock::time_point{};
-  share_out(choose_ != nullptr ? choose_(threads) : adapt ? contention_.threads(threads) : threads, n);
+  share_out(choose_ != nullptr ? choose_(threads) : threads, n);
   task_ = task;
   in_region = true;
   if (threads_ > 1) open();
   work(0);
   if (threads_ > 1) close();
   in_region = false;
-  if (adapt) meter(threads, begin);
   taken_.store(false, std::memory_order_release);
 }
 
@@ -92,22 +80,6 @@ void ThreadTeam::share_out(int threads, int64_t n) {
     share.next.store(n * t / threads, std::memory_order_relaxed);
     share.end = n * (t + 1) / threads;
   }
-}
-
-void ThreadTeam::meter(int all, Clock::time_point begin) {
-  const Clock::time_point end = Clock::now();
-  if (contention_.metering()) {
-    contention_.charge(threads_, all, seconds(end - begin), worked_);
-    worked_ = 0;
-    window_begin_ = {};
-    return;
-  }
-  const double window = seconds(end - window_begin_);
-  if (window < Contention::kWindow) return;
-  const double cpu = thread_cpu();
-  contention_.end_quiet_window(window > 10 * Contention::kWindow ? 1 : (cpu - window_cpu_) / window);
-  window_begin_ = end;
-  window_cpu_ = cpu;
 }
 
 void ThreadTeam::start_workers(int wanted) {
@@ -160,8 +132,6 @@ void ThreadTeam::leave() noexcept {
 }
 
 void ThreadTeam::work(int thread) noexcept {
-  const bool metering = contention_.metering();
-  const double before = metering ? thread_cpu() : 0;
   for (int i = 0; i < threads_; ++i) {
     Share& share = shares_[static_cast<size_t>((thread + i) % threads_)];
     while (share.next.load(std::memory_order_relaxed) < share.end) {
@@ -169,7 +139,6 @@ void ThreadTeam::work(int thread) noexcept {
       if (chunk < share.end) task_(chunk, thread);
     }
   }
-  if (metering) worked_.fetch_add(thread_cpu() - before, std::memory_order_relaxed);
 }
 
 void ThreadTeam::open() noexcept {

@@ -2,10 +2,7 @@
 // The threads of parallel regions: the one that opens a region and the workers that help it.
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
-
-#include "autograd/kernels/contention.h"
 
 namespace onestep::kernels {
 
@@ -27,12 +24,10 @@ class ThreadTeam {
   static ThreadTeam& instance();
 
   /// Calls task(chunk, thread) once for each chunk < n, thread < threads being the one that does it. While another thread has a
-  /// region open the caller does everything, as it does where the system starts no more threads. `adapt`: fewer threads may do
-  /// it while other programs keep the cores busy.
-  void run(int threads, int64_t n, Task task, bool adapt);
+  /// region open the caller does everything, as it does where the system starts no more threads.
+  void run(int threads, int64_t n, Task task);
 
-  /// For tests: from now on `choose` says how many of the threads that a region could use it has; null: the load of the
-  /// machine.
+  /// For tests: from now on `choose` says how many of a region's threads are there in time; null: the machine does.
   void choose_threads(int (*choose)(int all)) { choose_ = choose; }
 
  private:
@@ -43,10 +38,7 @@ class ThreadTeam {
     int64_t end = 0;
   };
 
-  using Clock = std::chrono::steady_clock;
-
   void share_out(int threads, int64_t n);
-  void meter(int all, Clock::time_point begin);
   void start_workers(int wanted);
   void serve(int id) noexcept;
   bool join(uint32_t& last_region) noexcept;
@@ -61,10 +53,6 @@ class ThreadTeam {
   int threads_ = 0;  // of the open region
   int (*choose_)(int all) = nullptr;
   int workers_ = 0;  // that have been started
-  Contention contention_;
-  std::atomic<double> worked_{0};  // seconds that threads ran in this region, where that is metered
-  Clock::time_point window_begin_{};
-  double window_cpu_ = 0;  // seconds that the thread which opens the regions had run at window_begin_
   // Bits 0 to 11: workers inside the region; bit 12: it is open to more; above: which region it is.
   alignas(64) std::atomic<uint32_t> gate_{0};
 };
