@@ -29,9 +29,10 @@ constexpr ops::KernelOrLoop kDiv{[](auto... p) { kernels::div(p...); }, [](auto 
 constexpr ops::KernelOrLoop kMaximum{[](auto... p) { kernels::maximum(p...); }, [](auto a, auto b) { return a > b ? a : b; }};
 constexpr ops::KernelOrLoop kMinimum{[](auto... p) { kernels::minimum(p...); }, [](auto a, auto b) { return a < b ? a : b; }};
 
-/// d(a/b)/db: -dy (a/b) / b
-Tensor quotient_grad(const Tensor& dy, const Tensor& quotient, const Tensor& b) {
-  return ops::chain(dy, div(quotient, b), [](auto g, auto v) { return -g * v; });
+/// d(a/b)/db = -(a/b) / b if it will be asked for: computed with the quotient, so that that, a and b may be written to.
+Tensor saved_slope(const Tensor& quotient, const Tensor& b) {
+  if (!detail::should_record({b})) return {};
+  return ops::zip("div", quotient, b, ops::Loop{[](auto v, auto w) { return -(v / w); }});
 }
 
 /// The part of the gradient that goes to `self`: all where it won, half in a tie, nothing where it lost.
@@ -129,10 +130,11 @@ Tensor mul(const Tensor& a, Scalar b) {
 Tensor div(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::floating(ops::promote(a, b));
   const Tensor x = to(a, dtype), y = to(b, dtype), quotient = ops::zip("div", x, y, kDiv);
-  return record("div", quotient, {x, y}, {y, saved_if(y.requires_grad(), quotient)}, [](const Backward& back) -> Grads {
-    return {grad_of(back, 0, [&] { return div(back.grad(), back.saved(0)); }),  // da = dy / b
-            grad_of(back, 1, [&] { return quotient_grad(back.grad(), back.saved(1), back.saved(0)); })};
-  });
+  return record("div", quotient, {x, y}, {saved_if(x.requires_grad(), y), saved_slope(quotient, y)},
+                [](const Backward& back) -> Grads {
+                  return {grad_of(back, 0, [&] { return div(back.grad(), back.saved(0)); }),  // da = dy / b
+                          grad_of(back, 1, [&] { return mul(back.grad(), back.saved(1)); })};
+                });
 }
 
 Tensor div(const Tensor& a, Scalar b) {
@@ -142,8 +144,8 @@ Tensor div(const Tensor& a, Scalar b) {
 
 Tensor operator/(Scalar a, const Tensor& b) {
   const Tensor x = to(b, ops::floating(b.dtype())), y = map_number(x, a, kDiv, true);
-  return record("div", y, {x}, {x, y},
-                [](const Backward& back) -> Grads { return {quotient_grad(back.grad(), back.saved(1), back.saved(0))}; });
+  return record("div", y, {x}, {saved_slope(y, x)},
+                [](const Backward& back) -> Grads { return {mul(back.grad(), back.saved(0))}; });
 }
 
 Tensor neg(const Tensor& x) {
@@ -158,7 +160,7 @@ Tensor pow(const Tensor& base, Scalar exponent) {
   check<DTypeError>(x.is_floating() || p >= 0, "pow: an int64 tensor to the negative integer power ", p,
                     " (convert with x.to(DType::float32))");
   const Tensor y = map_number(x, exponent, kPow);
-  return record("pow", y, {x}, {x}, [p](const Backward& back) -> Grads {
+  return record("pow", y, {x}, {saved_if(p != 0, x)}, [p](const Backward& back) -> Grads {
     if (p == 0) return {zeros_like(back.grad())};
     const Tensor power = p == 2 ? back.saved(0) : pow(back.saved(0), p - 1);
     return {ops::chain(back.grad(), power, [p](auto dy, auto v) { return dy * (static_cast<decltype(v)>(p) * v); })};
@@ -169,7 +171,7 @@ Tensor pow(const Tensor& base, const Tensor& exponent) {
   const auto [x, p] = meet(base, exponent);
   check_not_bool("pow", x, "convert with x.to(DType::int64)");
   const Tensor y = ops::zip("pow", x, p, kPow);
-  return record("pow", y, {x, p}, {x, p, y}, [](const Backward& back) -> Grads {
+  return record("pow", y, {x, p}, {x, p, saved_if(p.requires_grad(), y)}, [](const Backward& back) -> Grads {
     const Tensor &dy = back.grad(), &u = back.saved(0), &v = back.saved(1), &w = back.saved(2);
     return {grad_of(back, 0, [&] { return masked_fill(dy * (v * pow(u, v - 1)), eq(v, 0), 0); }),
             grad_of(back, 1, [&] { return masked_fill(dy * (w * log(u)), logical_and(eq(u, 0), ge(v, 0)), 0); })};

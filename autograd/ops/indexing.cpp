@@ -2,6 +2,7 @@
 #include "autograd/ops/indexing.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <utility>
 #include <vector>
@@ -199,6 +200,28 @@ std::pair<DType, Shape> joined(TensorList tensors, int64_t dim) {
   return {widest->dtype(), shape};
 }
 
+/// A rule holds no list of any length, and what it saves is freed: the parts are recorded in blocks of this many.
+constexpr size_t kCatBlock = 8;
+
+/// Records that y has the parts from number `first` on, of one block; the gradient goes on to what was recorded before.
+Tensor record_cat(const Tensor& y, const std::vector<Tensor>& parts, const std::vector<int64_t>& starts, size_t first,
+                  int dim) {
+  const size_t count = std::min(kCatBlock, parts.size() - first);
+  std::vector<Tensor> inputs = {y};
+  std::array<int64_t, kCatBlock + 1> from{starts[first]};
+  for (size_t i = 0; i < count; ++i) {
+    inputs.push_back(parts[first + i]);
+    from[i + 1] = starts[first + i + 1];
+  }
+  return record("cat", y, inputs, {}, [dim, count, from](const Backward& b) -> Grads {  // each input gets its window of dy
+    Grads grads(count + 1);
+    if (b.needs(0)) grads[0] = b.grad();
+    for (size_t i = 0; i < count; ++i)
+      if (b.needs(i + 1)) grads[i + 1] = reshape(slice(b.grad(), dim, from[i], from[i + 1]), b.input_shape(i + 1));
+    return grads;
+  });
+}
+
 }  // namespace
 
 Tensor cat(TensorList tensors, int64_t dim) {
@@ -217,14 +240,8 @@ Tensor cat(TensorList tensors, int64_t dim) {
     Tensor window = slice(y, d, starts[i], starts[i + 1]);
     ops::copy_values(window, parts[i]);
   }
-  return record("cat", y, parts, {from_values(starts, Shape(static_cast<int64_t>(starts.size())))},
-                [d](const Backward& b) -> Grads {  // each input gets its window of dy
-                  const auto* from = b.saved(0).data<int64_t>();
-                  Grads grads(static_cast<size_t>(b.saved(0).numel() - 1));
-                  for (size_t i = 0; i < grads.size(); ++i)
-                    if (b.needs(i)) grads[i] = reshape(slice(b.grad(), d, from[i], from[i + 1]), b.input_shape(i));
-                  return grads;
-                });
+  for (size_t first = 0; first < parts.size(); first += kCatBlock) y = record_cat(y, parts, starts, first, d);
+  return y;
 }
 
 Tensor stack(TensorList tensors, int64_t dim) {

@@ -58,7 +58,7 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
     kernels::layer_norm_rows(values.data<T>(), data_or_null<T>(w), data_or_null<T>(shift), static_cast<T>(eps),
                              y.mutable_data<T>(), mean.mutable_data<T>(), rstd.mutable_data<T>(), rows, cols);
   });
-  return record("layer_norm", y, {x, weight, bias}, {x, weight, mean, rstd},
+  return record("layer_norm", y, {x, weight, bias}, {x, x.requires_grad() ? weight : Tensor(), mean, rstd},
                 [normalized_shape](const Backward& b) { return layer_norm_grads(b, normalized_shape); });
 }
 

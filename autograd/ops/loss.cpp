@@ -1,4 +1,4 @@
-// Losses. Cross entropy never forms log-probabilities: from each row of logits it keeps the maximum and the sum of exps.
+// Losses. Cross entropy never forms log-probabilities: of each row of logits it keeps the exps, of x - max, and their sum.
 #include <algorithm>
 
 #include "autograd/kernels/kernels.h"
@@ -81,19 +81,21 @@ struct RowGradients {
 
 constexpr int64_t kChunk = 1024;  // of a row: stays in the L1 cache; the sums of chunks are added in order
 
-/// What a row of logits leaves behind: its maximum m, the sum of exp(x - m), and the sum of x - m.
+/// What a row of logits x comes to: its maximum m, the sum of exp(x - m), and the sum of x - m.
 template <class T>
 struct RowSums {
   T max = 0, exps = 0, shifted = 0;
 };
 
+/// Leaves exp(x - m) in `exps` unless that is null.
 template <class T>
-RowSums<T> row_sums(const T* x, int64_t n, bool want_shifted) {
+RowSums<T> row_sums(const T* x, T* exps, int64_t n, bool want_shifted) {
   RowSums<T> sums;
   sums.max = kernels::max(x, n);
-  T buffer[kChunk];
+  T chunk[kChunk];
   for (int64_t i = 0; i < n; i += kChunk) {
     const int64_t count = std::min(kChunk, n - i);
+    T* const buffer = exps ? exps + i : chunk;
     kernels::sub(x + i, 1, &sums.max, 0, buffer, count);
     if (want_shifted) sums.shifted += kernels::sum(buffer, count);
     kernels::exp(buffer, buffer, count);
@@ -102,60 +104,58 @@ RowSums<T> row_sums(const T* x, int64_t n, bool want_shifted) {
   return sums;
 }
 
-/// dx = scale exp(x - max) - shift
+/// dx = scale exps - shift
 template <class T>
-void scaled_exp(const T* x, T max, T scale, T shift, T* dx, int64_t n) {
+void scale_and_shift(const T* exps, T scale, T shift, T* dx, int64_t n) {
   for (int64_t i = 0; i < n; i += kChunk) {
     const int64_t count = std::min(kChunk, n - i);
-    kernels::sub(x + i, 1, &max, 0, dx + i, count);
-    kernels::exp(dx + i, dx + i, count);
-    kernels::mul(dx + i, 1, &scale, 0, dx + i, count);
+    kernels::mul(exps + i, 1, &scale, 0, dx + i, count);
     if (shift != 0) kernels::sub(dx + i, 1, &shift, 0, dx + i, count);
   }
 }
 
 // -log p_t = log(sum exp(x - m)) - (x_t - m); smoothing e mixes in the mean over all classes:
 // loss = (1 - e) (log s - (x_t - m)) + e (log s - mean(x - m)).
+// `exps` and `sums` keep exp(x - m) and s for the gradient; exps may be undefined.
 template <class T>
-void cross_entropy_rows(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options, Tensor& stats,
-                        Tensor& losses) {
+void cross_entropy_rows(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options, Tensor& exps,
+                        Tensor& sums, Tensor& losses) {
   const T* x = logits.data<T>();
   const auto* target = targets.data<int64_t>();
-  T *stat = stats.mutable_data<T>(), *loss = losses.mutable_data<T>();
+  T *exp = exps.defined() ? exps.mutable_data<T>() : nullptr, *sum = sums.mutable_data<T>(), *loss = losses.mutable_data<T>();
   const int64_t n = logits.shape().back();
   const T smooth = static_cast<T>(options.label_smoothing);
-  kernels::parallel_for(losses.numel(), 2.0 * static_cast<double>(n), [&, x, target, stat, loss](int64_t r, int64_t end) {
+  kernels::parallel_for(losses.numel(), 2.0 * static_cast<double>(n), [&, x, target, exp, sum, loss](int64_t r, int64_t end) {
     for (; r < end; ++r) {
       loss[r] = 0;
       if (target[r] == options.ignore_index) continue;
-      const RowSums<T> sums = row_sums(x + r * n, n, smooth != 0);
-      stat[2 * r] = sums.max;
-      stat[2 * r + 1] = sums.exps;
+      const RowSums<T> row = row_sums(x + r * n, exp ? exp + r * n : nullptr, n, smooth != 0);
+      sum[r] = row.exps;
       T log_sum;
-      kernels::log(&sums.exps, &log_sum, 1);
-      loss[r] = log_sum - (x[r * n + target[r]] - sums.max);
-      if (smooth != 0) loss[r] = (1 - smooth) * loss[r] + smooth * (log_sum - sums.shifted / static_cast<T>(n));
+      kernels::log(&row.exps, &log_sum, 1);
+      loss[r] = log_sum - (x[r * n + target[r]] - row.max);
+      if (smooth != 0) loss[r] = (1 - smooth) * loss[r] + smooth * (log_sum - row.shifted / static_cast<T>(n));
     }
   });
 }
 
 // dx = dloss (softmax(x) - (1 - e) onehot(t) - e / V), and 0 in ignored rows.
 template <class T>
-void cross_entropy_grad_rows(const Tensor& logits, const Tensor& targets, const Tensor& stats, const RowGradients<T>& dloss,
+void cross_entropy_grad_rows(const Tensor& exps, const Tensor& targets, const Tensor& sums, const RowGradients<T>& dloss,
                              const CrossEntropyOptions& options, Tensor& grad) {
-  const T *x = logits.data<T>(), *stat = stats.data<T>();
+  const T *exp = exps.data<T>(), *sum = sums.data<T>();
   const auto* target = targets.data<int64_t>();
   T* dx = grad.mutable_data<T>();
-  const int64_t n = logits.shape().back();
+  const int64_t n = exps.shape().back();
   const T smooth = static_cast<T>(options.label_smoothing);
-  kernels::parallel_for(targets.numel(), 2.0 * static_cast<double>(n), [&, x, stat, target, dx](int64_t r, int64_t end) {
+  kernels::parallel_for(targets.numel(), 0.5 * static_cast<double>(n), [&, exp, sum, target, dx](int64_t r, int64_t end) {
     for (; r < end; ++r) {
       if (target[r] == options.ignore_index) {
         std::fill_n(dx + r * n, n, T(0));
         continue;
       }
       const T g = dloss[r];
-      scaled_exp(x + r * n, stat[2 * r], g / stat[2 * r + 1], g * smooth / static_cast<T>(n), dx + r * n, n);
+      scale_and_shift(exp + r * n, g / sum[r], g * smooth / static_cast<T>(n), dx + r * n, n);
       dx[r * n + target[r]] -= g * (1 - smooth);
     }
   });
@@ -174,18 +174,20 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
                      "cross_entropy: label_smoothing must lie in [0, 1]: got ", options.label_smoothing);
   const Targets targets = checked_targets("cross_entropy", logits, target, options.ignore_index);
   const int64_t counted = targets.counted;
-  Tensor stats = empty({target.numel(), 2}, logits.dtype()), losses = empty(target.numel(), logits.dtype());
+  // The exps are kept rather than the logits: those may be written to, and no exp is computed twice.
+  Tensor exps = detail::should_record({logits}) ? empty(with_class_last(logits.shape()), logits.dtype()) : Tensor();
+  Tensor sums = empty(target.numel(), logits.dtype()), losses = empty(target.numel(), logits.dtype());
   dispatch_floating(logits.dtype(), "cross_entropy",
-                    [&]<class T>() { cross_entropy_rows<T>(class_rows(logits), targets.values, options, stats, losses); });
-  return record("cross_entropy", reduced(losses, target.shape(), options.reduction, counted), {logits}, {logits, target, stats},
+                    [&]<class T>() { cross_entropy_rows<T>(class_rows(logits), targets.values, options, exps, sums, losses); });
+  return record("cross_entropy", reduced(losses, target.shape(), options.reduction, counted), {logits}, {exps, target, sums},
                 [options, counted](const Backward& b) -> Grads {
-                  const Tensor x = class_rows(b.saved(0)), t = ops::contiguous_values(b.saved(1));
-                  Tensor dx = empty(x.shape(), x.dtype());
-                  dispatch_floating(x.dtype(), "cross_entropy", [&]<class T>() {
+                  const Tensor &kept = b.saved(0), t = ops::contiguous_values(b.saved(1));
+                  Tensor dx = empty(kept.shape(), kept.dtype());
+                  dispatch_floating(dx.dtype(), "cross_entropy", [&]<class T>() {
                     const RowGradients<T> dloss(b.grad(), options.reduction, counted);
-                    cross_entropy_grad_rows<T>(x, t, b.saved(2), dloss, options, dx);
+                    cross_entropy_grad_rows<T>(kept, t, b.saved(2), dloss, options, dx);
                   });
-                  return {permute(dx, ops::inverse_order(class_last(x.dim())))};
+                  return {permute(dx, ops::inverse_order(class_last(dx.dim())))};
                 });
 }
 
