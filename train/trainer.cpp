@@ -175,10 +175,10 @@ Tensor Trainer::next_loss() {
 
 /// Weighted as if every micro-batch of the step had all its targets count; where some do not, step() mends it.
 double Trainer::micro_batch(const Batch& batch) {
-  const Tensor logits = logits_of(batch);
+  Tensor logits = logits_of(batch);
   const auto counted = static_cast<double>(batch.counted()), whole = static_cast<double>(data_->targets() * batch.batch);
   if (counted == 0) return 0;
-  const Tensor loss = batch_loss(logits, batch, Reduction::mean);
+  const Tensor loss = batch_loss(std::exchange(logits, Tensor()), batch, Reduction::mean);  // which backward does not need
   const double parts = static_cast<double>(config_.train.grad_accumulation) * whole / counted;
   (parts == 1 ? loss : loss / parts).backward();
   return loss.item();

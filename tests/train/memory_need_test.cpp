@@ -61,6 +61,18 @@ TEST_CASE("memory need: parameters are counted and the peak of a step is met wit
   }
 }
 
+TEST_CASE("memory need: a step never holds three tensors of the size of its logits") {
+  const Config config =
+      config_of(R"("kind": "gpt", "num_layers": 1, "d_model": 16, "num_heads": 1, "vocab_size": 4000)", "\"batch_size\": 32");
+  Trainer trainer(config);
+  trainer.step();
+  const double logits = 4.0 * 32 * static_cast<double>(trainer.data().length()) * 4000;
+  const int64_t before = memory::stats().live_bytes;
+  memory::reset_peak();
+  trainer.step();
+  CHECK(static_cast<double>(memory::stats().peak_bytes - before) < 2.7 * logits);
+}
+
 TEST_CASE("memory need: more than there is is refused with the numbers and nearly all of it is said") {
   const Config config = config_of(kGpt);
   const MemoryNeed need{.parameters = 1 << 20,
