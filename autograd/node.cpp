@@ -70,28 +70,19 @@ void profile(const char* name, const Tensor& out, TensorList inputs) {
   profiler->mark(name, bytes);
 }
 
-bool knows_history(const Tensor& tensor) {
-  const Tensor::Impl& impl = tensor.impl();
-  return impl.history == impl.history_now();
-}
 }  // namespace
 
 void enter(const char* name, const Tensor& out, TensorList inputs) {
   if (!grad_enabled()) return;  // an op within a backward rule belongs to it
   profile(name, out, inputs);
-  check_histories(name, inputs);
-}
-
-void check_histories(const char* name, TensorList inputs) {
-  if (!grad_enabled()) return;
   for (const Tensor& input : inputs)
-    if (input.defined() && !knows_history(input)) check_history(name, input);  // a call only where it throws
+    if (input.defined()) check_history(name, input);
 }
 
-void check_history(const char* name, const Tensor& input) {
-  check<GradError>(knows_history(input), name, ": its input of shape ", input.shape(),
-                   " shares memory with a tensor that was changed in place since (use that tensor or a view of it taken after "
-                   "the change, or the op without trailing _)");
+void refuse_history(const char* name, const Tensor& input) {
+  fail<GradError>(name, ": its input of shape ", input.shape(),
+                  " shares memory with a tensor that was changed in place since (use that tensor or a view of it taken after "
+                  "the change, or the op without trailing _)");
 }
 
 void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved) {

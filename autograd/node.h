@@ -101,13 +101,15 @@ class Backward {
 
 namespace detail {
 bool should_record(TensorList inputs);
+/// Throws the GradError of check_history.
+[[noreturn]] void refuse_history(const char* name, const Tensor& input);
 /// Charges the op's time where there is a profiler. Throws GradError on an input whose memory holds values with a gradient that
 /// it cannot pass on.
 void enter(const char* name, const Tensor& out, TensorList inputs);
-/// The GradError of `enter`, while recording.
-void check_histories(const char* name, TensorList inputs);
-/// The same for one input, recording or not.
-void check_history(const char* name, const Tensor& input);
+/// The GradError of `enter` for one input.
+inline void check_history(const char* name, const Tensor& input) {
+  if (!input.impl().knows_history()) refuse_history(name, input);
+}
 /// Ties a new node, whose result is `out`, to the graph: its edges and what it saves.
 void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved);
 void set_node(Tensor& tensor, std::shared_ptr<Node> node);

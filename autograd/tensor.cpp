@@ -63,12 +63,12 @@ void Tensor::check_writable(const char* op) const {
   for (int i = 0; i < dim(); ++i)
     check<ShapeError>(strides()[i] != 0 || shape()[i] < 2 || numel() == 0, op, ": an expanded tensor of shape ", shape(),
                       " cannot be written to: its elements share memory (clone it first)");
-  if (!grad_enabled()) return;
-  detail::check_histories(op, {*this});
-  check<GradError>(
-      !impl().unrecorded_view, op, ": a view of shape ", shape(),
-      " that was taken under NoGradGuard of a tensor that requires grad cannot be changed in place while recording "
-      "(wrap the change in NoGradGuard, too, or take the view outside it)");
+  const Impl& i = impl();
+  if ((i.knows_history() && !i.unrecorded_view) || !grad_enabled()) return;
+  detail::check_history(op, *this);
+  fail<GradError>(op, ": a view of shape ", shape(),
+                  " that was taken under NoGradGuard of a tensor that requires grad cannot be changed in place while recording "
+                  "(wrap the change in NoGradGuard, too, or take the view outside it)");
 }
 
 int64_t Tensor::element_offset(const Shape& index) const {

@@ -52,7 +52,7 @@ class Tensor {
 
     /// The count of recorded in-place ops that concerns this tensor.
     uint32_t& history_now() { return own_history ? *own_history : storage->history; }
-    uint32_t history_now() const { return own_history ? *own_history : storage->history; }
+    bool knows_history() const { return history == (own_history ? *own_history : storage->history); }
 
     std::shared_ptr<Storage> storage;
     Shape shape, strides;

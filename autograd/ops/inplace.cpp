@@ -45,7 +45,7 @@ Tensor to(const Tensor& x, DType dtype) {
 
 Tensor& copy_(Tensor& x, const Tensor& source) {
   x.check_writable("copy_");
-  if (x.is_floating()) detail::check_histories("copy_", {source});
+  if (x.is_floating() && grad_enabled()) detail::check_history("copy_", source);
   const Tensor values = ops::expand_values("copy_", source, x.shape());
   if (detail::should_record({x, source}) && x.is_floating()) {
     const Tensor result =
@@ -73,7 +73,7 @@ Tensor& fill_(Tensor& x, Scalar value) {
 
 Tensor& add_(Tensor& x, const Tensor& y) {
   x.check_writable("add_");
-  detail::check_histories("add_", {y});
+  if (grad_enabled()) detail::check_history("add_", y);
   check_result_dtype("add_", x, ops::promote(x, y));
   const Tensor addend = to(y, x.dtype());
   const Tensor values = ops::expand_values("add_", addend, x.shape());
