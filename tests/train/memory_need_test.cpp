@@ -96,7 +96,8 @@ TEST_CASE("memory need: more than there is is refused with the numbers and nearl
 
 TEST_CASE("memory need: what is left follows the system and the control group and the limits of the process") {
   const TemporaryFolder folder;
-  const fs::path root = folder.path(), group = root / "sys/fs/cgroup/a/b", old = root / "sys/fs/cgroup/memory/c";
+  const fs::path& root = folder.path();
+  const fs::path group = root / "sys/fs/cgroup/a/b", old = root / "sys/fs/cgroup/memory/c";
   const auto write = [](const fs::path& file, const std::string& text) {
     fs::create_directories(file.parent_path());
     std::ofstream(file) << text;
