@@ -4,8 +4,8 @@
 #include <sstream>
 #include <unordered_map>
 
-#include "autograd/error.h"
 #include "autograd/node.h"
+#include "base/error.h"
 
 namespace onestep {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "autograd/error.h"
+#include "base/error.h"
 
 namespace onestep {
 

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/error.h"
 #include "autograd/kernels/aligned_block.h"
+#include "base/error.h"
 
 namespace onestep::memory {
 namespace {

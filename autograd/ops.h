@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "autograd/generator.h"
 #include "autograd/node.h"
+#include "autograd/random/generator.h"
 #include "autograd/tensor.h"
 
 namespace onestep {

@@ -6,7 +6,7 @@
 
 #include "autograd/kernels/isa.h"
 #include "autograd/kernels/parallel.h"
-#include "train/machine.h"
+#include "base/machine.h"
 
 namespace onestep::bench {
 
@@ -27,7 +27,7 @@ nlohmann::ordered_json report(nlohmann::ordered_json result, const Timing& timin
   result["p90_ms"] = timing.p90_ms;
   result["reps"] = timing.reps;
   result["process_s_at_first_result"] = first_result;
-  result["peak_rss_mib"] = train::peak_memory_mib();
+  result["peak_rss_mib"] = peak_memory_mib();
   return result;
 }
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "autograd/generator.h"
+#include "autograd/random/generator.h"
 #include "bench/header.h"
 #include "bench/workloads.h"
 

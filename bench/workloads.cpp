@@ -5,9 +5,11 @@
 #include "autograd/kernels/kernels.h"
 #include "autograd/memory.h"
 #include "autograd/profiler.h"
+#include "base/format.h"
+#include "base/machine.h"
 #include "bench/header.h"
-#include "train/generate.h"
 #include "train/memory_need.h"
+#include "train/models/generate.h"
 #include "train/trainer.h"
 
 namespace onestep::bench {
@@ -60,9 +62,9 @@ double flops_of(const std::function<void()>& call) {
 
 /// Throws ConfigError where `what` needs more memory than there is: the system would end the program.
 void check_fits(const std::string& what, double bytes) {
-  const auto left = static_cast<double>(train::available_memory());
-  check<ConfigError>(bytes <= left, "bench ", what, " need ", train::grouped(bytes / (1 << 20)), " MiB, there are ",
-                     train::grouped(left / (1 << 20)), " MiB left");
+  const auto left = static_cast<double>(available_memory());
+  check<ConfigError>(bytes <= left, "bench ", what, " need ", grouped(bytes / (1 << 20)), " MiB, there are ",
+                     grouped(left / (1 << 20)), " MiB left");
 }
 
 Tensor random(const Shape& shape) {

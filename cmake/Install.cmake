@@ -8,14 +8,15 @@ if(ONESTEP_PROGRAM)
   install(FILES ${PROJECT_BINARY_DIR}/onestep.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
           RENAME onestep OPTIONAL)
 endif()
+set(libraries onestep_base onestep_autograd onestep_nn onestep_attention onestep_optim onestep_train)
 if(BUILD_SHARED_LIBS)  # the program and the libraries find each other wherever they are moved
   file(RELATIVE_PATH libraries_from_program ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(onestep_autograd onestep_nn onestep_attention onestep_train PROPERTIES INSTALL_RPATH "$ORIGIN")
+  set_target_properties(${libraries} PROPERTIES INSTALL_RPATH "$ORIGIN")
   if(ONESTEP_PROGRAM)
     set_target_properties(onestep PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries_from_program}")
   endif()
 endif()
-install(TARGETS onestep_autograd onestep_nn onestep_attention onestep_train onestep_all EXPORT onestepTargets
+install(TARGETS ${libraries} onestep_all EXPORT onestepTargets
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${ONESTEP_INCLUDE_DIR}/onestep DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 

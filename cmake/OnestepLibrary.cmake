@@ -23,7 +23,7 @@ function(onestep_target_rules target)
     endif()
     target_link_options(${target} PUBLIC --coverage)
   endif()
-  if(ONESTEP_FUZZ AND CMAKE_CURRENT_SOURCE_DIR MATCHES "/(train|fuzz)$")
+  if(ONESTEP_FUZZ AND CMAKE_CURRENT_SOURCE_DIR MATCHES "/(base|train|fuzz)$")
     # Counts the branches that an input takes: those of what reads files, as counting itself takes half the time.
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()

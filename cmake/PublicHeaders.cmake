@@ -1,6 +1,6 @@
 # The headers as users see them: copies in the build folder's include/onestep/ whose includes start there ("nn/linear.h" becomes
-# "onestep/nn/linear.h"), so that no nn/ or train/ folder of a user's own can come between; and onestep.h, which includes them
-# all. Projects that add this one as a folder see the same files as those that install it.
+# "onestep/nn/linear.h"), so that no nn/ or train/ folder of a user's own can come between; and onestep.h, which includes those
+# that users include. Projects that add this one as a folder see the same files as those that install it.
 
 set(ONESTEP_INCLUDE_DIR ${PROJECT_BINARY_DIR}/include)
 
@@ -16,24 +16,107 @@ function(onestep_write_header name text)
   endif()
 endfunction()
 
-set(umbrella "#pragma once\n// All of the library: link with onestep::onestep.\n")
-set(public_headers)
-foreach(layer IN ITEMS autograd nn attention train)
-  file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/${layer}/*.h)
-  list(FILTER headers EXCLUDE REGEX "_case\\.h$|json")  # test cases; what needs the JSON library
-  foreach(header IN LISTS headers)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${header})
-    file(READ ${PROJECT_SOURCE_DIR}/${header} text)
-    string(REGEX REPLACE "#include \"([a-z_]+)/" "#include \"onestep/\\1/" text "${text}")
-    onestep_write_header(${header} "${text}")
-    string(APPEND umbrella "#include \"onestep/${header}\"\n")
+# What <onestep/onestep.h> includes, bottom up.
+set(public_headers
+    base/error.h
+    base/files.h
+    base/format.h
+    base/machine.h
+    autograd/anomaly.h
+    autograd/dot.h
+    autograd/dtype.h
+    autograd/grad_hook.h
+    autograd/memory.h
+    autograd/node.h
+    autograd/ops.h
+    autograd/profiler.h
+    autograd/shape.h
+    autograd/tensor.h
+    autograd/random/generator.h
+    autograd/testing/gradcheck.h
+    nn/activation.h
+    nn/dropout.h
+    nn/embedding.h
+    nn/feed_forward.h
+    nn/init.h
+    nn/layer_norm.h
+    nn/linear.h
+    nn/module.h
+    nn/module_list.h
+    nn/rms_norm.h
+    nn/sequential.h
+    attention/attention.h
+    attention/causal_attention.h
+    attention/causal_self_attention.h
+    attention/einsum_attention.h
+    attention/factory.h
+    attention/heads.h
+    attention/kv_cache.h
+    attention/mask.h
+    attention/multi_head_attention.h
+    attention/options.h
+    attention/self_attention.h
+    attention/weights_recorder.h
+    optim/optimizer.h
+    optim/schedule.h
+    train/config/config.h
+    train/text/bpe_files.h
+    train/text/bpe_tokenizer.h
+    train/text/bpe_trainer.h
+    train/text/stream_decoder.h
+    train/text/tokenizer.h
+    train/text/vocabulary_tokenizer.h
+    train/data/bigrams.h
+    train/data/data.h
+    train/data/task.h
+    train/data/token_file.h
+    train/models/generate.h
+    train/models/gpt.h
+    train/models/gpt2_files.h
+    train/models/language_model.h
+    train/checkpoint/checkpoint.h
+    train/checkpoint/safetensors.h
+    train/checkpoint/trainer_state.h
+    train/distributed/communicator.h
+    train/distributed/data_parallel.h
+    train/log/metrics.h
+    train/log/progress.h
+    train/log/tensorboard_writer.h
+    train/memory_need.h
+    train/run_folder.h
+    train/run_loop.h
+    train/samples.h
+    train/trainer.h
+    train/report/report.h)
+
+# Copies a header and those that it includes.
+set(written_headers)
+function(onestep_publish header)
+  if(header IN_LIST written_headers)
+    return()
+  endif()
+  list(APPEND written_headers ${header})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${header})
+  file(READ ${PROJECT_SOURCE_DIR}/${header} text)
+  string(REGEX MATCHALL "#include \"[a-z0-9_/]+\\.h\"" includes "${text}")
+  string(REGEX REPLACE "#include \"([a-z_]+)/" "#include \"onestep/\\1/" text "${text}")
+  onestep_write_header(${header} "${text}")
+  foreach(include IN LISTS includes)
+    string(REGEX REPLACE "#include \"(.*)\"" "\\1" include "${include}")
+    onestep_publish(${include})
   endforeach()
-  list(APPEND public_headers ${headers})
+  set(written_headers ${written_headers} PARENT_SCOPE)
+endfunction()
+
+set(umbrella "#pragma once\n// All of the library: link with onestep::onestep.\n")
+foreach(header IN LISTS public_headers)
+  onestep_publish(${header})
+  string(APPEND umbrella "#include \"onestep/${header}\"\n")
 endforeach()
 onestep_write_header(onestep.h "${umbrella}")
 
 file(GLOB_RECURSE stale_headers RELATIVE ${ONESTEP_INCLUDE_DIR}/onestep ${ONESTEP_INCLUDE_DIR}/onestep/*)
-list(REMOVE_ITEM stale_headers onestep.h ${public_headers})
+list(REMOVE_ITEM stale_headers onestep.h ${written_headers})
 list(TRANSFORM stale_headers PREPEND ${ONESTEP_INCLUDE_DIR}/onestep/)
 if(stale_headers)
   file(REMOVE ${stale_headers})

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "autograd/ops.h"
-#include "autograd/random_fill.h"
+#include "autograd/random/random_fill.h"
 
 namespace onestep::nn::init {
 namespace {

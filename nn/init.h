@@ -1,6 +1,6 @@
 #pragma once
 // Initial values of parameters, drawn as PyTorch draws them (torch.nn.init). All work in place and are not recorded.
-#include "autograd/generator.h"
+#include "autograd/random/generator.h"
 #include "autograd/tensor.h"
 
 namespace onestep::nn::init {

@@ -134,4 +134,17 @@ std::string python_repr(const Shape& shape);
 /// `text` with two spaces after each line break.
 std::string indented(const std::string& text);
 
+/// Puts a model into evaluation mode (no dropout) until the end of its scope.
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(Module& model) : model_(model), was_training_(model.is_training()) { model.eval(); }
+  ~EvaluationMode() { model_.train(was_training_); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  Module& model_;
+  bool was_training_;
+};
+
 }  // namespace onestep::nn

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/case_registry.h"
-#include "autograd/gradcheck.h"
+#include "autograd/testing/case_registry.h"
+#include "autograd/testing/gradcheck.h"
 #include "nn/module.h"
 
 namespace onestep::nn {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "autograd/error.h"
+#include "base/error.h"
 #include "tests/paths.h"
 
 namespace onestep::testing {

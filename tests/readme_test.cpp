@@ -63,7 +63,7 @@ TEST_CASE("readme: the table lists the commands of the program") {
 TEST_CASE("readme: links lead to files") {
   for (const std::string file :
        {"README.md", "CONTRIBUTING.md", "docs/design.md", "docs/attention.md", "docs/formats.md", "docs/engine.md",
-        "docs/adding_an_op.md", "attention/README.md", "examples/README.md", "exercises/README.md"}) {
+        "docs/adding_an_op.md", "attention/README.md", "learn/examples/README.md", "learn/exercises/README.md"}) {
     CHECK_MESSAGE(!read(file).empty(), file);
     for (const std::string& link : matches(read(file), R"(\]\(([^)#: ]+)\))")) {
       CHECK_MESSAGE(fs::exists(fs::path(ONESTEP_SOURCE_DIR) / fs::path(file).parent_path() / link), file, ": ", link);

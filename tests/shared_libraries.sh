@@ -11,7 +11,7 @@ quietly cmake -S "$source" -B "$build" -DCMAKE_CXX_COMPILER="$3" -DCMAKE_BUILD_T
 quietly cmake --build "$build" --parallel "$(nproc)"
 quietly cmake --install "$build" --prefix "$build/try/first"
 mv -- "$build/try/first" "$prefix" # nothing may depend on where it was
-for library in autograd nn attention train; do
+for library in base autograd nn attention optim train; do
   [[ -L $prefix/lib/libonestep_$library.so ]] || { echo "there is no libonestep_$library.so with a version"; exit 1; }
 done
 "$prefix/bin/onestep" train "$source/configs/next_token.json" --set train.steps=2 --set schedule.warmup_steps=0 \

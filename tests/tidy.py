@@ -18,9 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("autograd", "nn", "attention", "book", "train")
+FOLDERS = ("base", "autograd", "nn", "attention", "optim", "train", "cli", "learn/book")
 GROUP_LINES = 3000  # so that no group keeps the others waiting at the end
-ALONE = {"autograd/kernels/table.cpp", "train/pretokenizer.cpp"}  # a specialisation before its use; a macro before a header
+ALONE = {"autograd/kernels/table.cpp", "train/text/pretokenizer.cpp"}  # a specialisation before its use; a macro before a header
 
 
 class Unreadable(Exception):

@@ -1,10 +1,9 @@
 #pragma once
-// The memory that training will take, from the config alone, and the memory that there is.
+// The memory that training will take, from the config alone, and whether the machine has it.
 #include <cstdint>
-#include <filesystem>
 #include <string>
 
-#include "train/config.h"
+#include "train/config/config.h"
 
 namespace onestep::train {
 
@@ -19,10 +18,6 @@ struct MemoryNeed {
 
 /// What training on batches of rows of `length` tokens will need, for `vocab_size` tokens or model.vocab_size if that is more.
 MemoryNeed memory_need(const Config& config, int64_t vocab_size, int64_t length);
-
-/// The least of what the system can give, what the control group of this process leaves (Linux, cgroup v1 and v2) and what its
-/// limits leave (RLIMIT_AS). `root` has proc/ and sys/.
-int64_t available_memory(const std::filesystem::path& root = "/");
 
 /// Throws ConfigError with the numbers if training needs more than a quarter above `available`; what there is to say if it
 /// needs nearly all of it or somewhat more, else "".

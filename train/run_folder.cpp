@@ -10,10 +10,10 @@
 #include <set>
 #include <utility>
 
-#include "autograd/error.h"
-#include "train/checkpoint.h"
-#include "train/files.h"
-#include "train/utf8.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/utf8.h"
+#include "train/checkpoint/checkpoint.h"
 
 namespace onestep::train {
 
@@ -68,6 +68,16 @@ bool is_run(const fs::path& folder) {
   } catch (const Error&) {
     return false;
   }
+}
+
+std::string metrics_path(const fs::path& run) {
+  const std::string path = (run / "metrics.jsonl").string();
+  std::error_code error;
+  const bool missing = !fs::exists(path, error) && !error;
+  check<IoError>(!missing || !is_run(run), run.string(),
+                 ": is a run without metrics (it was imported, or stopped before its first step)");
+  check<IoError>(!missing, run.string(), ": is not the folder of a run (it has no metrics.jsonl)");
+  return path;
 }
 
 void check_stays(const fs::path& source, const fs::path& run) {

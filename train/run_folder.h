@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "train/config.h"
-#include "train/tokenizer.h"
+#include "train/config/config.h"
+#include "train/text/tokenizer.h"
 
 namespace onestep::train {
 
@@ -19,6 +19,9 @@ std::filesystem::path run_path(const std::string& name);
 /// start writes before them. A config.json alone tells nothing: another program's, or the user's own, may stand beside
 /// anything.
 bool is_run(const std::filesystem::path& folder);
+
+/// RUN/metrics.jsonl. Throws IoError where there is none.
+std::string metrics_path(const std::filesystem::path& run);
 
 /// Throws ConfigError if create_run(run) would move `source`, of which the run is to be made.
 void check_stays(const std::filesystem::path& source, const std::filesystem::path& run);

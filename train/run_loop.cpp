@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "autograd/profiler.h"
-#include "train/event_file.h"
-#include "train/long_work.h"
-#include "train/progress.h"
+#include "base/progress_bar.h"
+#include "train/log/progress.h"
+#include "train/log/tensorboard_writer.h"
 #include "train/samples.h"
 
 namespace onestep::train {

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "train/checkpoint.h"
-#include "train/metrics.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/log/metrics.h"
 #include "train/trainer.h"
 
 namespace onestep::train {

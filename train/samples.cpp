@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "train/generate.h"
-#include "train/token_text.h"
+#include "nn/module.h"
+#include "train/models/generate.h"
+#include "train/text/stream_decoder.h"
 
 namespace onestep::train {
 
@@ -27,7 +28,7 @@ Parts parts_of(const Data& data) {
 std::vector<Sample> write_samples(Trainer& trainer, int64_t count) {
   const Data& data = trainer.data();
   Generator generator = trainer.evaluation_generator();
-  const EvaluationMode mode(trainer.model());
+  const nn::EvaluationMode mode(trainer.model());
   const auto [given, tokens] = parts_of(data);
   std::vector<Sample> samples;
   for (int64_t i = 0; i < count; ++i) {

@@ -9,15 +9,17 @@
 #include "autograd/anomaly.h"
 #include "autograd/ops.h"
 #include "autograd/profiler.h"
+#include "base/machine.h"
+#include "base/utf8.h"
+#include "nn/module.h"
+#include "optim/schedule.h"
 #include "train/memory_need.h"
-#include "train/schedule.h"
-#include "train/utf8.h"
 
 namespace onestep::train {
 namespace {
 
-std::vector<ParameterGroup> parameter_groups(const OptimizerConfig& config, const nn::Module& model) {
-  ParameterGroup decayed{{}, config.weight_decay}, others{{}, 0.0};
+std::vector<optim::ParameterGroup> parameter_groups(const OptimizerConfig& config, const nn::Module& model) {
+  optim::ParameterGroup decayed{{}, config.weight_decay}, others{{}, 0.0};
   for (const Tensor& parameter : model.parameters()) {
     const bool decays = config.decay != "matrices" || parameter.dim() >= 2;
     (decays ? decayed : others).parameters.push_back(parameter);
@@ -76,25 +78,28 @@ void check_vocabulary(const Config& config, const Data& data) {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model) {
+std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model) {
   return make_optimizer(config, parameter_groups(config, model));
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const std::vector<ParameterGroup>& groups) {
+std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config,
+                                                 const std::vector<optim::ParameterGroup>& groups) {
   if (config.kind == "sgd")
-    return std::make_unique<Sgd>(groups, Sgd::Options{config.lr, config.momentum, config.dampening, config.nesterov});
-  if (config.kind == "rmsprop") return std::make_unique<RmsProp>(groups, RmsProp::Options{config.lr, config.alpha, config.eps});
-  if (config.kind == "adagrad") return std::make_unique<Adagrad>(groups, Adagrad::Options{config.lr, config.eps});
+    return std::make_unique<optim::Sgd>(groups,
+                                        optim::Sgd::Options{config.lr, config.momentum, config.dampening, config.nesterov});
+  if (config.kind == "rmsprop")
+    return std::make_unique<optim::RmsProp>(groups, optim::RmsProp::Options{config.lr, config.alpha, config.eps});
+  if (config.kind == "adagrad") return std::make_unique<optim::Adagrad>(groups, optim::Adagrad::Options{config.lr, config.eps});
   check<ConfigError>(config.kind == "adam" || config.kind == "adamw", "optimizer.kind: ", config.kind,
                      " is not an optimizer (known: sgd, adam, adamw, rmsprop, adagrad)");
-  return std::make_unique<Adam>(
-      groups, Adam::Options{config.lr, config.betas[0], config.betas[1], config.eps, config.kind == "adamw", config.amsgrad});
+  return std::make_unique<optim::Adam>(groups, optim::Adam::Options{config.lr, config.betas[0], config.betas[1], config.eps,
+                                                                    config.kind == "adamw", config.amsgrad});
 }
 
 Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator,
                     const Stopped& stopped, Communicator* ranks) {
   const NoGradGuard no_grad;
-  const EvaluationMode mode(model);
+  const nn::EvaluationMode mode(model);
   Communicator alone;
   Communicator& communicator = ranks == nullptr ? alone : *ranks;
   const int64_t size = communicator.size();
@@ -129,7 +134,7 @@ Evaluation evaluate_all(LanguageModel& model, const Tokens& tokens, const Tokeni
   const int64_t scored = tokens.size() - 1, longest = model.context_length();
   check<ConfigError>(scored > 0, "evaluation: a text needs at least 2 tokens: got ", tokens.size());
   const NoGradGuard no_grad;
-  const EvaluationMode mode(model);
+  const nn::EvaluationMode mode(model);
   Evaluation sums;
   for (int64_t begin = 0; begin < scored;) {
     const int64_t whole = (scored - begin) / longest;  // windows; after them comes a shorter one
@@ -259,7 +264,7 @@ std::string Trainer::find_anomaly(const Generator& before) {
 }
 
 StepMetrics Trainer::step() {
-  optimizer_->set_lr(learning_rate(config_.schedule, config_.optimizer.lr, steps_done_));
+  optimizer_->set_lr(optim::learning_rate(config_.schedule, config_.optimizer.lr, steps_done_));
   StepMetrics metrics{.step = steps_done_, .lr = optimizer_->lr()};
   Generator before = generator_;
   std::optional<double> loss;

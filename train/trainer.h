@@ -5,30 +5,22 @@
 #include <numbers>
 #include <string>
 
-#include "train/config.h"
-#include "train/data.h"
-#include "train/data_parallel.h"
-#include "train/language_model.h"
-#include "train/metrics.h"
-#include "train/optimizer.h"
+#include "optim/optimizer.h"
+#include "train/checkpoint/trainer_state.h"
+#include "train/config/config.h"
+#include "train/data/data.h"
+#include "train/distributed/data_parallel.h"
+#include "train/log/metrics.h"
+#include "train/models/language_model.h"
 
 namespace onestep::train {
 
 /// The optimizer a config describes, over the parameters of `model` (with decay "matrices", only tensors of two or more dims
 /// are decayed).
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model);
+std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model);
 /// The same over these groups.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const std::vector<ParameterGroup>& groups);
-
-/// A loss or gradient norm that is no finite number.
-struct DivergedError : Error {
-  using Error::Error;
-};
-
-/// Somebody asked to stop.
-struct InterruptedError : Error {
-  using Error::Error;
-};
+std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config,
+                                                 const std::vector<optim::ParameterGroup>& groups);
 
 struct Evaluation {
   double loss = 0;                    ///< Mean cross entropy in nats a scored token.
@@ -46,19 +38,6 @@ struct Evaluation {
   }
 };
 
-/// Puts a model into evaluation mode (no dropout) until the end of its scope.
-class EvaluationMode {
- public:
-  explicit EvaluationMode(nn::Module& model) : model_(model), was_training_(model.is_training()) { model.eval(); }
-  ~EvaluationMode() { model_.train(was_training_); }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  nn::Module& model_;
-  bool was_training_;
-};
-
 /// Says whether to stop what takes long.
 using Stopped = std::function<bool()>;
 
@@ -72,17 +51,6 @@ Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int
 /// so that a token sees only those before it in its window. Throws ConfigError for a text of fewer than two tokens.
 Evaluation evaluate_all(LanguageModel& model, const Tokens& tokens, const Tokenizer& tokenizer, int64_t batch_size,
                         const std::function<void(int64_t)>& show = {});
-
-/// All that training changes: with it a trainer of the same config goes on as if it had never stopped, on any number of ranks.
-struct TrainerState {
-  int64_t step = 0;                           ///< Updates done.
-  int64_t sequences = 0;                      ///< Training sequences seen: how far the generator has drawn from the data.
-  std::map<std::string, std::string> config;  ///< fixed_values() of the config.
-  std::string data_hash;                      ///< Data::hash().
-  std::string generator;                      ///< Generator::state().
-  nn::NamedTensors model;                     ///< state_dict() of the model
-  nn::NamedTensors optimizer;                 ///< and of the optimizer.
-};
 
 /// Owns everything a run needs: data, model, optimizer and the one generator from which parameters, batches and dropout draw.
 /// Of several ranks each has one; step(), evaluate(), state() and load_state() are then collective.
@@ -117,7 +85,7 @@ class Trainer {
   const Config& config() const { return config_; }
   LanguageModel& model() { return *model_; }
   const Data& data() const { return *data_; }
-  Optimizer& optimizer() { return *optimizer_; }
+  optim::Optimizer& optimizer() { return *optimizer_; }
   Generator& generator() { return generator_; }
   Communicator& communicator() { return replicas_->communicator(); }
   /// Data::hash(), computed once.
@@ -143,7 +111,7 @@ class Trainer {
   std::optional<std::string> data_hash_;  // once it was needed
   std::unique_ptr<LanguageModel> model_;
   std::unique_ptr<DataParallel> replicas_;
-  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
   std::optional<uint64_t> forward_draws_;  // words that a forward pass takes from the generator, once it was needed
   int64_t steps_done_ = 0;
 };

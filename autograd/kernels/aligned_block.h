@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdlib>
 
-#include "autograd/error.h"
+#include "base/error.h"
 
 namespace onestep::kernels {
 

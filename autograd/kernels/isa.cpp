@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "autograd/error.h"
+#include "base/error.h"
 
 namespace onestep::kernels {
 namespace {

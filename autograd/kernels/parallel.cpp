@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/error.h"
+#include "base/error.h"
 
 namespace onestep::kernels {
 namespace {

@@ -4,7 +4,7 @@
 #include <random>
 #include <utility>
 
-#include "autograd/op_case.h"
+#include "autograd/testing/op_case.h"
 
 namespace onestep {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "autograd/ops/attention_blocks.h"
 #include "autograd/ops/matrices.h"
-#include "autograd/random_fill.h"
+#include "autograd/random/random_fill.h"
 
 namespace onestep {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "autograd/kernels/kernels.h"
 #include "autograd/ops/matrices.h"
-#include "autograd/random_fill.h"
+#include "autograd/random/random_fill.h"
 
 namespace onestep::ops {
 namespace {

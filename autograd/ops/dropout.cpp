@@ -4,7 +4,7 @@
 
 #include "autograd/kernels/parallel.h"
 #include "autograd/ops/common.h"
-#include "autograd/random_fill.h"
+#include "autograd/random/random_fill.h"
 
 namespace onestep {
 namespace {

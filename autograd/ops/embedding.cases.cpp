@@ -1,4 +1,4 @@
-#include "autograd/op_case.h"
+#include "autograd/testing/op_case.h"
 
 namespace onestep {
 namespace {

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "autograd/op_case.h"
+#include "autograd/testing/op_case.h"
 
 namespace onestep {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "autograd/op_case.h"
+#include "autograd/testing/op_case.h"
 
 namespace onestep::naive {
 

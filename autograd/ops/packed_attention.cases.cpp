@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include "autograd/op_case.h"
+#include "autograd/testing/op_case.h"
 
 namespace onestep {
 namespace {

@@ -2,7 +2,7 @@
 #include <span>
 
 #include "autograd/ops/common.h"
-#include "autograd/random_fill.h"
+#include "autograd/random/random_fill.h"
 
 namespace onestep {
 namespace {

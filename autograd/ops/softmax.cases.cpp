@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/op_case.h"
+#include "autograd/testing/op_case.h"
 
 namespace onestep {
 namespace {

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/error.h"
 #include "autograd/kernels/kernels.h"
+#include "base/error.h"
 #include "bench/measure.h"
 
 #ifdef ONESTEP_OPENBLAS

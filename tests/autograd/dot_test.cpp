@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/error.h"
 #include "autograd/ops.h"
+#include "base/error.h"
 
 using namespace onestep;
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/op_case.h"
+#include "autograd/testing/op_case.h"
 
 namespace onestep::testing {
 

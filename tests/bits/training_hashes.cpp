@@ -1,14 +1,14 @@
 #include "tests/bits/training_hashes.h"
 
+#include "base/hash.h"
 #include "tests/goldens.h"
 #include "tests/paths.h"
-#include "train/hash.h"
 #include "train/trainer.h"
 
 namespace onestep::testing {
 namespace {
 
-void add(train::Hasher& hasher, const nn::NamedTensors& tensors) {
+void add(Hasher& hasher, const nn::NamedTensors& tensors) {
   for (const auto& [name, tensor] : tensors) {
     hasher.update(name.data(), name.size());
     const Tensor values = contiguous(tensor.detach());
@@ -19,7 +19,7 @@ void add(train::Hasher& hasher, const nn::NamedTensors& tensors) {
 
 std::string hash_of(train::Trainer& trainer) {
   const train::TrainerState state = trainer.state();
-  train::Hasher hasher;
+  Hasher hasher;
   add(hasher, state.model);
   add(hasher, state.optimizer);
   hasher.update(state.generator.data(), state.generator.size());

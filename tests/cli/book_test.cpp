@@ -4,7 +4,7 @@
 #include <string>
 
 #include "autograd/kernels/isa.h"
-#include "book/chapter.h"
+#include "learn/book/chapter.h"
 #include "tests/paths.h"
 #include "tests/process.h"
 

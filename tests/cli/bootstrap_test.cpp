@@ -34,8 +34,9 @@ TEST_CASE("bootstrap: a second call runs the program at once until a source chan
   CHECK(second.err == "");
   CHECK(machine.take_log() == "");
 
-  for (const std::string source : {"autograd/kernels/gemm.cpp", "bench/small.cpp", "train/report_page/page.cpp.in",
-                                   "train/report_page/page.html", "train/report_page/page.js", "train/report_page/style.css"}) {
+  for (const std::string source :
+       {"autograd/kernels/gemm.cpp", "bench/small.cpp", "learn/book/page.cpp", "train/report/page/page.cpp.in",
+        "train/report/page/page.html", "train/report/page/page.js", "train/report/page/style.css"}) {
     CAPTURE(source);
     machine.write("checkout/" + source, "changed");
     CHECK(machine.run({"version"}).err == "onestep: building onestep ...\n");
@@ -135,17 +136,17 @@ TEST_CASE("bootstrap: exercise builds and checks one exercise and remembers that
   Machine machine;
   machine.install_tools();
   for (const char* name : {"02_second", "10_last"}) {
-    fs::create_directories(machine.checkout() / "exercises");
-    machine.write(std::string("checkout/exercises/") + name + ".cpp", "// Exercise: some title\n");
+    fs::create_directories(machine.checkout() / "learn/exercises");
+    machine.write(std::string("checkout/learn/exercises/") + name + ".cpp", "// Exercise: some title\n");
   }
   const std::string list =
-      "02          exercises/02_second.cpp: some title\n10          exercises/10_last.cpp: some title\n\n"
-      "Open exercises/02_second.cpp, fill in the GAP, then: ./onestep exercise 2\n";
+      "02          learn/exercises/02_second.cpp: some title\n10          learn/exercises/10_last.cpp: some title\n\n"
+      "Open learn/exercises/02_second.cpp, fill in the GAP, then: ./onestep exercise 2\n";
   CHECK(machine.run({"exercise"}).out == list);
   CHECK(machine.take_log() == "");  // nothing is built to see a list
 
   machine.write("exercise-status", "1");
-  const std::string program = (machine.checkout() / "build/release/exercises/exercise_02_second").string();
+  const std::string program = (machine.checkout() / "build/release/learn/exercises/exercise_02_second").string();
   ProcessResult result = machine.run({"exercise", "2"});
   CHECK(result.status == 1);
   CHECK(result.out == "checks of " + program + '\n');
@@ -155,15 +156,15 @@ TEST_CASE("bootstrap: exercise builds and checks one exercise and remembers that
   CHECK(machine.run({"exercise"}).out == list);
 
   machine.write("exercise-status", "0");
-  for (const char* word : {"2", "02", "02_second", "exercises/02_second.cpp"}) {
+  for (const char* word : {"2", "02", "02_second", "learn/exercises/02_second.cpp"}) {
     result = machine.run({"exercise", word});
     CHECK(result.status == 0);
     CHECK(result.out ==
-          "checks of " + program + "\nOpen exercises/10_last.cpp, fill in the GAP, then: ./onestep exercise 10\n");
+          "checks of " + program + "\nOpen learn/exercises/10_last.cpp, fill in the GAP, then: ./onestep exercise 10\n");
   }
-  CHECK(contains(machine.run({"exercise"}).out, "02  solved  exercises/02_second.cpp"));
+  CHECK(contains(machine.run({"exercise"}).out, "02  solved  learn/exercises/02_second.cpp"));
   CHECK(machine.run({"exercise", "10"}).out.ends_with("\nAll solved.\n"));
-  fs::last_write_time(machine.checkout() / "exercises/02_second.cpp",
+  fs::last_write_time(machine.checkout() / "learn/exercises/02_second.cpp",
                       fs::file_time_type::clock::now() + std::chrono::seconds(5));
   CHECK(machine.run({"exercise"}).out.starts_with("02          "));
 }
@@ -171,22 +172,22 @@ TEST_CASE("bootstrap: exercise builds and checks one exercise and remembers that
 TEST_CASE("bootstrap: an exercise that does not compile is refused with the first error") {
   Machine machine;
   machine.install_tools();
-  fs::create_directories(machine.checkout() / "exercises");
-  machine.write("checkout/exercises/02_second.cpp", "// Exercise: some title\n");
+  fs::create_directories(machine.checkout() / "learn/exercises");
+  machine.write("checkout/learn/exercises/02_second.cpp", "// Exercise: some title\n");
   machine.write("typo", "");
   const std::string log = (machine.checkout() / "build/exercise.log").string();
   ProcessResult result = machine.run({"exercise", "2"});
   CHECK(result.status == 1);
   CHECK(result.out == "");
-  CHECK(
-      result.err.ends_with("...\nx.cpp:1:2: error: typo\n  1 | retur\nonestep: exercises/02_second.cpp does not compile; the "
-                           "first error is above (all of them: " +
-                           log + ")\n"));
+  CHECK(result.err.ends_with(
+      "...\nx.cpp:1:2: error: typo\n  1 | retur\nonestep: learn/exercises/02_second.cpp does not compile; the "
+      "first error is above (all of them: " +
+      log + ")\n"));
   machine.write("no-link", "");
   result = machine.run({"exercise", "2"});
   CHECK(result.status == 1);
   CHECK(contains(result.err,
-                 "exercises/02_second.cpp does not fit the checks: keep the functions of exercises/tasks.h as they "
+                 "learn/exercises/02_second.cpp does not fit the checks: keep the functions of learn/exercises/tasks.h as they "
                  "are declared"));
   for (const char* word : {"3", "0", "second", "--help", ""}) {
     result = machine.run({"exercise", word});

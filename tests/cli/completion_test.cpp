@@ -10,7 +10,7 @@
 
 #include "tests/paths.h"
 #include "tests/process.h"
-#include "train/config_fields.h"
+#include "train/config/config_fields.h"
 
 namespace onestep::testing {
 namespace {

@@ -1,5 +1,5 @@
 // Configs from outside: what is refused, and what is printed about their keys.
-#include "train/config.h"
+#include "train/config/config.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-// A checkpoint with a part cut off or a bit turned over, met by the program; tests/train/checkpoint_test.cpp has every length
-// and every bit.
+// A checkpoint with a part cut off or a bit turned over, met by the program; tests/train/checkpoint/checkpoint_test.cpp has
+// every length and every bit.
 #include <doctest/doctest.h>
 
 #include <random>

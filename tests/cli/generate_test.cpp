@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/hash.h"
 #include "tests/paths.h"
 #include "tests/process.h"
-#include "train/hash.h"
 
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;
@@ -159,7 +159,7 @@ TEST_CASE("cli: a run that claims a larger model than its checkpoint holds is re
   replace(state, "\"model.context_length\": \"" + context + "\"", "\"model.context_length\": \"1000000\"");
   std::string text = read(state);
   text.resize(text.rfind(",\n  \"xxh3_128\""));
-  std::ofstream(state) << text << ",\n  \"xxh3_128\": \"" << onestep::train::hash_of(text) << "\"\n}\n";
+  std::ofstream(state) << text << ",\n  \"xxh3_128\": \"" << onestep::hash_of(text) << "\"\n}\n";
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"generate", run, "--prompt", "Your", "--tokens", "1"}, {"eval", run}}) {
     const ProcessResult result = run_onestep(command);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/op_case.h"
+#include "autograd/testing/op_case.h"
 #include "nn/module_case.h"
 #include "tests/process.h"
 

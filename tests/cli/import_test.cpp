@@ -8,7 +8,7 @@
 
 #include "tests/paths.h"
 #include "tests/process.h"
-#include "train/safetensors.h"
+#include "train/checkpoint/safetensors.h"
 
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;

@@ -35,11 +35,11 @@ case $1 in
     exercise_runner) exit ;;
     exercise_*)
       [ "$LC_ALL" = C ] || { echo "x.cpp:1:2: Fehler: not English"; exit 1; }
-      mkdir -p "$2/exercises"
+      mkdir -p "$2/learn/exercises"
       [ ! -e "$FAKE/no-link" ] || { echo "collect2: error: ld returned 1 exit status"; exit 1; }
       [ ! -e "$FAKE/typo" ] || { echo "long command"; echo "x.cpp:1:2: error: typo"; echo "  1 | retur"; exit 1; }
-      printf '#!/bin/sh\necho "checks of $0"; exit "$(cat "$FAKE/exercise-status")"\n' >"$2/exercises/$target"
-      chmod +x "$2/exercises/$target"
+      printf '#!/bin/sh\necho "checks of $0"; exit "$(cat "$FAKE/exercise-status")"\n' >"$2/learn/exercises/$target"
+      chmod +x "$2/learn/exercises/$target"
       exit ;;
     esac
     printf '#!/bin/sh\necho "program in $PWD:"; for a; do echo "<$a>"; done\n' >"$2/onestep"
@@ -79,7 +79,7 @@ class Machine {
  public:
   Machine() {
     for (const char* folder : {"bin", "elsewhere", "checkout/cmake", "checkout/autograd/kernels", "checkout/nn",
-                               "checkout/bench", "checkout/train/report_page", "checkout/tests"})
+                               "checkout/bench", "checkout/train/report/page", "checkout/learn/book", "checkout/tests"})
       fs::create_directories(path() / folder);
     for (const char* tool : {"bash",  "cat",      "chmod", "cp",  "env",    "find", "flock", "grep", "head", "mkdir", "mv",
                              "nproc", "readlink", "rm",    "sed", "setsid", "sh",   "sleep", "sort", "tail", "tee",   "touch"})
@@ -87,10 +87,11 @@ class Machine {
     fs::copy_file(fs::path(ONESTEP_SOURCE_DIR) / "onestep", checkout() / "onestep");
     for (const char* file :
          {"checkout/CMakeLists.txt", "checkout/autograd/CMakeLists.txt", "checkout/nn/CMakeLists.txt",
-          "checkout/tests/CMakeLists.txt", "checkout/autograd/tensor.cpp", "checkout/autograd/kernels/gemm.cpp",
-          "checkout/bench/CMakeLists.txt", "checkout/bench/small.cpp", "checkout/train/CMakeLists.txt",
-          "checkout/train/report_page/page.cpp.in", "checkout/train/report_page/page.html",
-          "checkout/train/report_page/page.js", "checkout/train/report_page/style.css", "log", "packages"})
+          "checkout/tests/CMakeLists.txt", "checkout/learn/book/CMakeLists.txt", "checkout/learn/book/page.cpp",
+          "checkout/autograd/tensor.cpp", "checkout/autograd/kernels/gemm.cpp", "checkout/bench/CMakeLists.txt",
+          "checkout/bench/small.cpp", "checkout/train/CMakeLists.txt", "checkout/train/report/page/page.cpp.in",
+          "checkout/train/report/page/page.html", "checkout/train/report/page/page.js", "checkout/train/report/page/style.css",
+          "log", "packages"})
       write(file, "");
     write("cmake-version", "3.25.1\n");
     script("cmake", kCMake);

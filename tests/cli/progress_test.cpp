@@ -1,5 +1,5 @@
 // What a run shows of itself: on a terminal, in a pipe, with --quiet and with NO_COLOR.
-#include "train/progress.h"
+#include "train/log/progress.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // `onestep report` from outside, and its page in a browser.
-#include "train/report.h"
+#include "train/report/report.h"
 
 #include <doctest/doctest.h>
 

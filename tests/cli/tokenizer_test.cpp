@@ -10,7 +10,7 @@
 
 #include "tests/paths.h"
 #include "tests/process.h"
-#include "train/bpe_tokenizer.h"
+#include "train/text/bpe_tokenizer.h"
 
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;

@@ -10,7 +10,7 @@
 
 #include "tests/paths.h"
 #include "tests/process.h"
-#include "train/safetensors.h"
+#include "train/checkpoint/safetensors.h"
 
 using onestep::testing::Process;
 using onestep::testing::ProcessResult;

@@ -11,7 +11,7 @@ int main() {
   const attention::MultiHeadAttention mha(/*d_in=*/3, /*d_out=*/2, /*context_length=*/6, /*dropout=*/0.0, /*num_heads=*/2,
                                           /*qkv_bias=*/false, generator);
   const Tensor x = randn({1, 6, 3}, generator);
-  train::Sgd sgd({{mha.parameters()}}, {.lr = 0.5});
+  optim::Sgd sgd({{mha.parameters()}}, {.lr = 0.5});
   for (int step = 0; step < 2; ++step) {
     const Tensor loss = mean(pow(mha(x), 2));
     std::printf("%.4f\n", loss.item());

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "autograd/ops.h"
-#include "book/heat_map.h"
-#include "book/pictures.h"
+#include "learn/book/heat_map.h"
+#include "learn/book/pictures.h"
 #include "tests/paths.h"
 #include "tests/process.h"
 

@@ -1,10 +1,10 @@
-// vocab.json and merges.txt, separated by a NUL byte; a text without one is a tokenizer.json. Refused with IoError, or a tokenizer
-// that comes back from what it writes and whose bytes come back from their ids.
-#include "train/bpe_files.h"
+// vocab.json and merges.txt, separated by a NUL byte; a text without one is a tokenizer.json. Refused with IoError, or a
+// tokenizer that comes back from what it writes and whose bytes come back from their ids.
+#include "train/text/bpe_files.h"
 
-#include "autograd/error.h"
+#include "base/error.h"
 #include "tests/fuzz/input.h"
-#include "train/bpe_tokenizer.h"
+#include "train/text/bpe_tokenizer.h"
 
 using namespace onestep;
 

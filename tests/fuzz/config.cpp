@@ -1,8 +1,8 @@
-// Configs: a text of JSON and arguments of --set after it, each begun by a NUL byte. Refused with ConfigError, or the same after
-// being written out and read again.
-#include "train/config.h"
+// Configs: a text of JSON and arguments of --set after it, each begun by a NUL byte. Refused with ConfigError, or the same
+// after being written out and read again.
+#include "train/config/config.h"
 
-#include "autograd/error.h"
+#include "base/error.h"
 #include "tests/fuzz/input.h"
 
 using namespace onestep;

@@ -1,8 +1,8 @@
 // config.json and model.safetensors of a GPT-2 from outside, separated by a NUL byte. Refused with IoError, or read.
-#include "train/gpt2_files.h"
+#include "train/models/gpt2_files.h"
 
-#include "autograd/error.h"
 #include "autograd/ops.h"
+#include "base/error.h"
 #include "tests/fuzz/input.h"
 
 using namespace onestep;

@@ -1,9 +1,9 @@
 // safetensors files: refused with IoError, or read, written and read again as the same tensors.
-#include "train/safetensors.h"
+#include "train/checkpoint/safetensors.h"
 
 #include <cstring>
 
-#include "autograd/error.h"
+#include "base/error.h"
 #include "tests/fuzz/input.h"
 
 using namespace onestep;
@@ -28,8 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } catch (const IoError&) {
     return 0;
   }
-  const train::FileStamp stamp = train::write_safetensors(out.path(), file.tensors, file.metadata);
-  fuzz::require(stamp == train::stamp_file(out.path()), "the stamp is that of the file");
+  const FileStamp stamp = train::write_safetensors(out.path(), file.tensors, file.metadata);
+  fuzz::require(stamp == stamp_file(out.path()), "the stamp is that of the file");
   const train::TensorFile again = train::read_safetensors(out.path());
   fuzz::require(again.metadata == file.metadata && again.tensors.size() == file.tensors.size(), "the same entries come back");
   for (size_t i = 0; i < file.tensors.size(); ++i) {

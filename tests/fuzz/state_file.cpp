@@ -1,8 +1,8 @@
-// state.json of a checkpoint, the manifest of its files: as it is, and with the hash at its end put right, so that what is behind
-// the hash is reached. Refused with IoError, or the same after being written out and read again.
-#include "train/state_file.h"
+// state.json of a checkpoint, the manifest of its files: as it is, and with the hash at its end put right, so that what is
+// behind the hash is reached. Refused with IoError, or the same after being written out and read again.
+#include "train/checkpoint/state_file.h"
 
-#include "autograd/error.h"
+#include "base/error.h"
 #include "tests/fuzz/input.h"
 
 using namespace onestep;
@@ -29,6 +29,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const fuzz::MemoryFile file("state");
   const std::string text(fuzz::text_of(data, size));
   check_file(file, text);
-  check_file(file, text + ",\n  \"xxh3_128\": \"" + train::hash_of(text) + "\"\n}\n");
+  check_file(file, text + ",\n  \"xxh3_128\": \"" + hash_of(text) + "\"\n}\n");
   return 0;
 }

@@ -1,9 +1,9 @@
 // Token files: as they are, and with the hashes of header and tokenizer put right. Refused with IoError, or read to the end.
-#include "train/token_file.h"
+#include "train/data/token_file.h"
 
 #include <cstring>
 
-#include "autograd/error.h"
+#include "base/error.h"
 #include "tests/fuzz/input.h"
 
 using namespace onestep;
@@ -28,8 +28,8 @@ std::string with_right_hashes(std::string bytes) {
   uint64_t tokenizer_bytes = 0;
   std::memcpy(&tokenizer_bytes, bytes.data() + kTokenizerBytes, sizeof tokenizer_bytes);
   if (tokenizer_bytes <= bytes.size() - kHeader)
-    bytes.replace(kTokenizerHash, 32, train::hash_of(std::string_view(bytes).substr(kHeader, tokenizer_bytes)));
-  return bytes.replace(kCheck, 8, train::hash_of(std::string_view(bytes).substr(0, kCheck)).substr(0, 8));
+    bytes.replace(kTokenizerHash, 32, hash_of(std::string_view(bytes).substr(kHeader, tokenizer_bytes)));
+  return bytes.replace(kCheck, 8, hash_of(std::string_view(bytes).substr(0, kCheck)).substr(0, 8));
 }
 
 }  // namespace

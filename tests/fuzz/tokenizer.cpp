@@ -1,11 +1,11 @@
 // Encoding any bytes with every kind of tokenizer, whole and in parts, and decoding them and any ids.
-#include "train/tokenizer.h"
+#include "train/text/tokenizer.h"
 
 #include <cstring>
 
 #include "tests/fuzz/input.h"
 #include "tests/paths.h"
-#include "train/bpe_tokenizer.h"
+#include "train/text/bpe_tokenizer.h"
 
 using namespace onestep;
 

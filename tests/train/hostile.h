@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/error.h"
+#include "base/error.h"
 #include "tests/process.h"
 #include "tests/train/memory_limit.h"
 

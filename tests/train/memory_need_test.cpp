@@ -6,9 +6,10 @@
 #include <fstream>
 #include <limits>
 
-#include "autograd/error.h"
 #include "autograd/memory.h"
 #include "autograd/ops.h"
+#include "base/error.h"
+#include "base/machine.h"
 #include "tests/process.h"
 #include "tests/train/memory_limit.h"
 #include "train/trainer.h"

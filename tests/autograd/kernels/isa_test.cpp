@@ -1,7 +1,7 @@
 // The choice of instruction set and of threads.
 #include <atomic>
 
-#include "autograd/error.h"
+#include "base/error.h"
 #include "tests/autograd/kernels/kernel_testing.h"
 
 namespace onestep::kernels {

@@ -1,5 +1,5 @@
 // The kernels behind the random fills: PyTorch's bits (rng_goldens_test.cpp) whatever the instruction set and the threads.
-#include "autograd/random_fill.h"
+#include "autograd/random/random_fill.h"
 #include "tests/autograd/kernels/kernel_testing.h"
 
 namespace onestep::kernels {

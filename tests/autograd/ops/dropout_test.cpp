@@ -4,7 +4,7 @@
 #include <string>
 
 #include "autograd/ops.h"
-#include "autograd/random_fill.h"
+#include "autograd/random/random_fill.h"
 
 namespace onestep {
 namespace {

@@ -1,0 +1,221 @@
+#include "autograd/testing/gradcheck.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <sstream>
+#include <utility>
+
+#include "autograd/ops.h"
+
+namespace onestep {
+namespace {
+
+using Function = std::function<Tensor(const std::vector<Tensor>&)>;
+using Vector = std::vector<double>;
+
+double largest(const Vector& values) {
+  double result = 0;
+  for (double v : values) result = std::max(result, std::abs(v));
+  return result;
+}
+
+double dot(const Vector& a, const Vector& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// Equal values, where NaN equals NaN.
+bool same(const Vector& a, const Vector& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) { return x == y || (x != x && y != y); });
+}
+
+/// One run of the check.
+class Checker {
+ public:
+  Checker(const Function& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options)
+      : f_(f), options_(options), random_(static_cast<uint64_t>(options.seed)) {
+    for (const Tensor& input : inputs) {
+      const Tensor values = input.detach();
+      leaves_.push_back(input.requires_grad() ? values.clone().requires_grad_() : values);
+      points_.push_back(input.requires_grad() ? values.clone() : values);
+    }
+  }
+
+  GradcheckResult run() {
+    output_ = f_(leaves_);
+    check<DTypeError>(output_.dtype() == DType::float64, "gradcheck: f returned ", output_.dtype(),
+                      " (finite differences need float64)");
+    values_ = output_.to_vector<double>();
+    largest_value_ = largest(values_);
+    if (!same(evaluate(), values_)) return failed("f gave different values for the same inputs (does it draw random numbers?)");
+    if (!backward_repeats()) return failed("backward() gave different gradients for the same inputs");
+    for (size_t i = 0; i < leaves_.size(); ++i)
+      if (leaves_[i].requires_grad()) check_input(i);
+    return result_;
+  }
+
+ private:
+  GradcheckResult failed(std::string why) {
+    result_.passed = false;
+    result_.worst_error = std::numeric_limits<double>::infinity();
+    result_.message = "gradcheck: " + std::move(why);
+    return result_;
+  }
+
+  Vector evaluate() const {
+    const NoGradGuard no_grad;
+    return f_(points_).to_vector<double>();
+  }
+
+  /// d(weights . f)/d(input i) by backward(); zero for inputs that the result does not depend on.
+  std::vector<Vector> gradients(const Vector& weights) {
+    for (Tensor& leaf : leaves_) leaf.zero_grad();
+    if (output_.requires_grad()) output_.backward(from_values(weights, output_.shape()), /*retain_graph=*/true);
+    std::vector<Vector> all;
+    for (const Tensor& leaf : leaves_) {
+      const Tensor grad = leaf.grad();
+      all.push_back(grad.defined() ? grad.to_vector<double>() : Vector(static_cast<size_t>(leaf.numel())));
+    }
+    return all;
+  }
+
+  bool backward_repeats() {
+    const Vector weights = random_vector(values_.size());
+    const std::vector<Vector> first = gradients(weights), second = gradients(weights);
+    return std::equal(first.begin(), first.end(), second.begin(), same);
+  }
+
+  /// df/dt along x_i + t * direction at t = 0, for every output, by the formula in the header.
+  Vector differences(size_t i, const Vector& start, const Vector& direction, double h) {
+    const auto move = [&](double t) {
+      auto* x = points_[i].mutable_data<double>();
+      for (size_t k = 0; k < start.size(); ++k) x[k] = start[k] + t * direction[k];
+    };
+    const auto at = [&](double t) {
+      move(t);
+      Vector y = evaluate();
+      check<ShapeError>(y.size() == values_.size(), "gradcheck: f returned ", values_.size(), " elements, then ", y.size());
+      return y;
+    };
+    const Vector plus = at(h), minus = at(-h), plus2 = at(2 * h), minus2 = at(-2 * h);
+    move(0);
+    Vector slope(values_.size());
+    for (size_t j = 0; j < slope.size(); ++j) slope[j] = (8 * (plus[j] - minus[j]) - (plus2[j] - minus2[j])) / (12 * h);
+    return slope;
+  }
+
+  void check_input(size_t i) {
+    const auto count = static_cast<int64_t>(values_.size()) * leaves_[i].numel();
+    if (count == 0) return;
+    if (!std::all_of(values_.begin(), values_.end(), [](double v) { return std::isfinite(v); })) {
+      failed("f is not finite at these inputs");
+      return;
+    }
+    if (count <= options_.full_jacobian)
+      check_jacobian(i);
+    else
+      check_directions(i);
+  }
+
+  void check_jacobian(size_t i) {
+    const Vector start = leaves_[i].to_vector<double>();
+    std::vector<Vector> columns;  // columns[k][j] = d f_j / d x_k
+    double scale = 1e-5 * largest_value_;
+    Vector direction(start.size());
+    for (size_t k = 0; k < start.size(); ++k) {
+      direction[k] = 1;
+      columns.push_back(differences(i, start, direction, step(start[k])));
+      direction[k] = 0;
+      scale = std::max(scale, largest(columns.back()));
+    }
+    Vector weights(values_.size());
+    for (size_t j = 0; j < values_.size(); ++j) {
+      weights[j] = 1;
+      const Vector row = gradients(weights)[i];
+      weights[j] = 0;
+      for (size_t k = 0; k < start.size(); ++k)
+        compare({static_cast<int64_t>(i), static_cast<int64_t>(k), static_cast<int64_t>(j)}, row[k], columns[k][j], scale);
+    }
+  }
+
+  void check_directions(size_t i) {
+    const Vector start = leaves_[i].to_vector<double>();
+    for (int k = 0; k < options_.directions; ++k) {
+      const Vector weights = random_vector(values_.size()), direction = random_vector(start.size());
+      const Vector gradient = gradients(weights)[i];
+      double squares = 0;  // the size of the sum of these terms, were their signs random
+      for (size_t e = 0; e < gradient.size(); ++e) squares += gradient[e] * direction[e] * gradient[e] * direction[e];
+      const double scale = std::max(std::sqrt(squares), 1e-5 * largest_value_);
+      const Vector slope = differences(i, start, direction, step(largest(start)));
+      compare({static_cast<int64_t>(i), -1, -1}, dot(gradient, direction), dot(weights, slope), scale);
+    }
+  }
+
+  struct Place {
+    int64_t input, element, output;
+  };
+
+  void compare(const Place& place, double analytic, double numeric, double scale) {
+    const double difference = std::abs(analytic - numeric);
+    double error = difference == 0 ? 0 : difference / std::max({std::abs(analytic), std::abs(numeric), scale});
+    if (std::isnan(error)) error = std::numeric_limits<double>::infinity();
+    if (++result_.derivatives > 1 && error <= result_.worst_error) return;
+    result_.worst_error = error;
+    result_.input = place.input;
+    result_.element = place.element;
+    result_.output = place.output;
+    result_.analytic = analytic;
+    result_.numeric = numeric;
+    if (error <= options_.tolerance) return;
+    std::ostringstream why;
+    why.precision(12);
+    why << "input " << place.input;
+    if (place.element >= 0)
+      why << ", element " << place.element << ", output " << place.output;
+    else
+      why << ", a random direction";
+    why << ": backward() gives " << analytic << ", finite differences " << numeric << " (relative error " << error << ")";
+    failed(why.str());
+    result_.worst_error = error;
+  }
+
+  /// A power of two, so that x + h is exact for most x.
+  double step(double x) const { return options_.step * std::exp2(std::max(0, std::ilogb(std::max(std::abs(x), 1.0)))); }
+
+  Vector random_vector(size_t n) {
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    Vector values(n);
+    for (double& v : values) v = uniform(random_);
+    return values;
+  }
+
+  const Function& f_;
+  const GradcheckOptions options_;
+  std::mt19937_64 random_;
+  std::vector<Tensor> leaves_;  // what backward() sees
+  std::vector<Tensor> points_;  // what the finite differences move
+  Tensor output_;
+  Vector values_;
+  double largest_value_ = 0;
+  GradcheckResult result_;
+};
+
+}  // namespace
+
+GradcheckResult gradcheck(const Function& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
+  bool any = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].requires_grad()) continue;
+    any = true;
+    check<DTypeError>(inputs[i].dtype() == DType::float64, "gradcheck: input ", i, " is ", inputs[i].dtype(),
+                      " (finite differences need float64: make it with DType::float64)");
+  }
+  check<GradError>(any, "gradcheck: none of ", inputs.size(),
+                   " inputs requires grad (call requires_grad_() on those to check)");
+  return Checker(f, inputs, options).run();
+}
+
+}  // namespace onestep

@@ -1,0 +1,75 @@
+#pragma once
+// Op cases: everything the tests and `onestep gradcheck` need to know about an op, in one record beside it
+// (ops/NAME.cases.cpp). The suite in tests/autograd/op_suite_test.cpp runs every check on every sample.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/ops.h"
+#include "autograd/testing/case_registry.h"
+#include "autograd/testing/gradcheck.h"
+
+namespace onestep {
+
+/// Row-major values in double, for naive references.
+struct Values {
+  Shape shape;
+  std::vector<double> data;
+  Values() = default;
+  explicit Values(const Shape& s) : shape(s), data(static_cast<size_t>(s.numel())) {}
+  double& operator[](int64_t i) { return data[static_cast<size_t>(i)]; }
+  double operator[](int64_t i) const { return data[static_cast<size_t>(i)]; }
+};
+
+/// How one input of a sample is drawn.
+struct InputSpec {
+  Shape shape;
+  double low = -2, high = 2;        ///< Domain; integers are drawn from [low, high).
+  std::vector<double> avoid = {};   ///< Kinks: values closer than 0.05 to one of these are moved away.
+  DType dtype = DType::float64;     ///< A floating dtype means "the dtype under test"; int64 and boolean stay.
+  std::vector<double> values = {};  ///< Given values instead of drawn ones.
+};
+
+/// One sample of an op. `forward` may fix arguments (dims, probabilities with a fresh Generator each call, ...).
+struct OpSample {
+  std::string label;
+  std::vector<InputSpec> inputs;
+  std::function<Tensor(const std::vector<Tensor>&)> forward;
+  /// The same result by naive double loops written without the engine (not by calling another op).
+  std::function<Values(const std::vector<Values>&)> reference;
+  bool differentiable = true;
+  bool any_layout = true;     ///< False where strides matter to the result (view, dropout's draws): skips the strided variants.
+  double tolerance32 = 2e-6;  ///< Of float32 values and gradients against float64: |a - b| <= 1e-6 + tolerance32 * |b|.
+};
+
+/// A call that must be refused with exactly this text.
+struct OpError {
+  std::string label;
+  std::function<void()> call;
+  std::string message;
+};
+
+struct OpCase {
+  std::string op;  ///< The function's name in ops.h.
+  std::vector<OpSample> samples;
+  std::vector<OpError> errors;
+};
+
+using OpCases = std::vector<OpCase>;
+
+/// All registered cases, sorted by op; made by the first call.
+const OpCases& op_cases();
+
+/// The inputs of a sample, the same for every dtype under test: each value is exact in float32.
+std::vector<Values> draw_values(const OpSample& sample, int64_t seed = 0);
+
+/// The drawn values as contiguous tensors; floating inputs get dtype `floating` and, if asked, require grad.
+std::vector<Tensor> make_inputs(const OpSample& sample, const std::vector<Values>& values, DType floating,
+                                bool requires_grad = false);
+
+/// Compares the gradients of all floating inputs with finite differences, in float64.
+GradcheckResult gradcheck(const OpSample& sample, const GradcheckOptions& options = {});
+
+using RegisterOpCases = RegisterCases<OpCase>;
+
+}  // namespace onestep

@@ -1,0 +1,19 @@
+#pragma once
+// "Did you mean ...?"
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace onestep {
+
+/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b` (optimal string alignment distance).
+size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate that `word` was most likely meant to be: begun by it (3 letters or more), or at most a third of its letters
+/// away; empty if there is none.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// `a, b, c`.
+std::string join(const std::vector<std::string>& words, std::string_view separator);
+
+}  // namespace onestep

@@ -1,0 +1,143 @@
+#include <iostream>
+#include <memory>
+
+#include "bench/workloads.h"
+#include "cli/commands/commands.h"
+#include "train/config/config_fields.h"
+#include "train/log/metrics.h"
+
+namespace onestep::cli {
+namespace {
+
+using Result = nlohmann::ordered_json;
+
+struct Options {
+  bench::StepWork step;
+  bench::AttentionWork attention;
+  bench::MatmulWork matmul;
+  bench::OpWork op;
+  bench::GenerateWork generate;
+  std::string small = "mlp", mode = "fwdbwd";
+  double seconds = 2;
+  bool json = false;
+};
+
+void print(const Result& result, bool json) {
+  if (json) {
+    std::cout << result.dump() << '\n';
+    return;
+  }
+  for (const auto& [key, value] : result.items()) {
+    std::cout << key << std::string(key.size() < 36 ? 36 - key.size() : 1, ' ')
+              << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+  }
+}
+
+void add_count(CLI::App& command, const std::string& name, int64_t& value, const std::string& what,
+               int64_t most = int64_t{1} << 31) {
+  command.add_option("--" + name, value, what)->type_name("N")->capture_default_str()->check(whole_number(1, most));
+}
+
+/// A count that becomes this key of a config.
+void add_key(CLI::App& command, const std::string& name, int64_t& value, const std::string& what, const std::string& key) {
+  add_count(command, name, value, what, static_cast<int64_t>(find_field(key)->high));
+}
+
+void add_shape(CLI::App& command, bench::GptShape& shape) {
+  add_key(command, "layers", shape.layers, "Blocks", "model.num_layers");
+  add_key(command, "heads", shape.heads, "Attention heads a block", "model.num_heads");
+  add_key(command, "embd", shape.embd, "Width of the model", "model.d_model");
+  add_key(command, "ctx", shape.ctx, "Context length in tokens", "model.context_length");
+  add_key(command, "vocab", shape.vocab, "Tokens in the vocabulary", "data.vocab_size");
+  command.add_option("--bias", shape.bias, "Whether layers have biases")
+      ->type_name("0|1")
+      ->capture_default_str()
+      ->check(one_of({"0", "1"}));
+}
+
+void add_mode(CLI::App& command, std::string& mode) {
+  command.add_option("--mode", mode, "fwd or fwdbwd")
+      ->type_name("MODE")
+      ->capture_default_str()
+      ->check(one_of({"fwd", "fwdbwd"}));
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand(
+      "bench", "Time a training step, attention, matmul, single ops, small graphs, generation or the machine's limits");
+  command->require_subcommand(1);
+  const auto add = [&](const char* name, const char* what, const std::function<Result(Options&)>& run) {
+    auto* work = command->add_subcommand(name, what);
+    work->add_option("--budget", options->seconds, "Seconds to spend on timing")
+        ->type_name("S")
+        ->capture_default_str()
+        ->check(decimal_number("above 0", [](double seconds) { return seconds > 0; }));
+    work->add_flag("--json", options->json, "One line of JSON with the keys that the scripts of bench/peers print");
+    work->callback([&action, options, run] {
+      action = [options, run] {
+        print(run(*options), options->json);
+        return 0;
+      };
+    });
+    return work;
+  };
+
+  auto* step = add("step", "A training step of a GPT: forward, backward, AdamW",
+                   [](Options& o) { return bench::bench_step(o.step, o.seconds); });
+  add_shape(*step, options->step.model);
+  add_key(*step, "batch", options->step.batch, "Sequences a step", "train.batch_size");
+  add_count(*step, "steps", options->step.steps, "Steps at most");
+  step->add_option("--gelu", options->step.gelu, "erf or tanh")
+      ->type_name("KIND")
+      ->capture_default_str()
+      ->check(one_of({"erf", "tanh"}));
+  step->add_flag("--profile", options->step.profile, "Also what each op of a step takes");
+
+  auto* attention = add("attention", "Causal multi-head self-attention with its projections", [](Options& o) {
+    o.attention.backward = o.mode == "fwdbwd";
+    return bench::bench_attention(o.attention, o.seconds);
+  });
+  add_count(*attention, "B", options->attention.B, "Sequences");
+  add_count(*attention, "T", options->attention.T, "Tokens a sequence");
+  add_count(*attention, "C", options->attention.C, "Width");
+  add_count(*attention, "H", options->attention.H, "Heads");
+  add_mode(*attention, options->mode);
+
+  auto* matmul = add("matmul", "One matrix product", [](Options& o) { return bench::bench_matmul(o.matmul, o.seconds); });
+  add_count(*matmul, "m", options->matmul.m, "Rows of the result");
+  add_count(*matmul, "n", options->matmul.n, "Columns of the result");
+  add_count(*matmul, "k", options->matmul.k, "Terms of a sum");
+  add_count(*matmul, "batch", options->matmul.batch, "Products");
+  matmul->add_option("--op", options->matmul.op, "NN, NT (the second operand is stored transposed) or TN (the first is)")
+      ->type_name("OP")
+      ->capture_default_str()
+      ->check(one_of({"NN", "NT", "TN"}));
+
+  auto* op = add("op", "One op on a tensor of 2,048 x 1,024", [](Options& o) {
+    o.op.backward = o.mode == "fwdbwd";
+    return bench::bench_op(o.op, o.seconds);
+  });
+  op->add_option("--op", options->op.op, "Its name")->type_name("OP")->capture_default_str()->check(one_of(bench::op_names()));
+  add_mode(*op, options->mode);
+
+  auto* small = add("small", "Graphs so small that the engine's own work counts",
+                    [](Options& o) { return bench::bench_small(o.small, o.seconds); });
+  small->add_option("--case", options->small, "mlp, mha, scalarops, addchain, recorded or backward")
+      ->type_name("CASE")
+      ->capture_default_str()
+      ->check(one_of({"mlp", "mha", "scalarops", "addchain", "recorded", "backward"}));
+
+  add("limits", "What the machine allows: multiply-adds on registers and bytes read from memory, a second",
+      [](Options& o) { return bench::bench_limits(o.seconds); });
+
+  auto* generate = add("generate", "Greedy generation with a cache, one sequence",
+                       [](Options& o) { return bench::bench_generate(o.generate, o.seconds); });
+  add_shape(*generate, options->generate.model);
+  add_count(*generate, "prompt", options->generate.prompt, "Tokens of the prompt");
+  add_count(*generate, "tokens", options->generate.tokens, "Tokens to generate");
+}
+
+}  // namespace onestep::cli

@@ -1,0 +1,87 @@
+#include <cmath>
+#include <iostream>
+#include <memory>
+
+#include "base/format.h"
+#include "base/progress_bar.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/trained_run.h"
+#include "train/data/token_cache.h"
+#include "train/run_folder.h"
+#include "train/trainer.h"
+
+namespace onestep::cli {
+namespace {
+
+struct Options {
+  std::string run, checkpoint = "last", data;
+  bool quiet = false;
+};
+
+struct Result {
+  Evaluation figures;
+  std::string on;  ///< what was evaluated, in words
+};
+
+/// On the run's own held-out data.
+Result evaluate_held_out(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, const FoundCheckpoint& found,
+                         bool quiet) {
+  check<ConfigError>(config.data.kind != "none", config.origin.at("/data/kind"),
+                     ": none: there is nothing to evaluate on (give --data FILE)");
+  Trainer trainer(config, std::move(tokenizer), quiet);
+  load_trained(trainer, found);
+  LongWork progress("evaluating", config.train.eval_batches, "batches", quiet);
+  int64_t done = 0;
+  return {trainer.evaluate([&] { return progress.show(done++), false; }), evaluates_on(config.data)};
+}
+
+/// On all of another text. The text that the run was trained on need not be there any more.
+Result evaluate_text(const Config& config, const std::shared_ptr<const Tokenizer>& tokenizer, const FoundCheckpoint& found,
+                     const Options& options) {
+  check<ConfigError>(tokenizer != nullptr, options.run, ": was not trained on text, so --data cannot be evaluated");
+  const TokenisedText text = tokenise_files({options.data}, tokenizer->kind(), tokenizer, options.quiet);
+  Generator generator(config.seed);
+  const auto model = make_trained_model(config, tokenizer->vocab_size(), found, generator);
+  LongWork progress("evaluating " + options.data, text.tokens->size(), "tokens", options.quiet);
+  return {evaluate_all(*model, *text.tokens, *tokenizer, config.train.batch_size, [&](int64_t done) { progress.show(done); }),
+          options.data};
+}
+
+int evaluate_run(const Options& options) {
+  const std::filesystem::path run = run_path(options.run);
+  const Config config = load_run_config(run);
+  const FoundCheckpoint found = choose_checkpoint(run, config, options.checkpoint);
+  const auto tokenizer = load_run_tokenizer(run);
+  const auto [result, on] = options.data.empty() ? evaluate_held_out(config, tokenizer, found, options.quiet)
+                                                 : evaluate_text(config, tokenizer, found, options);
+  if (!std::isfinite(result.loss)) {
+    std::cerr << "onestep: " << found.folder.string()
+              << ": its loss is not finite: the model has diverged or the file was damaged\n";
+    return 1;
+  }
+  std::cout << "checkpoint   " << found.folder.string() << '\n'
+            << "loss         " << loss_text(result.loss) << '\n'
+            << "perplexity   " << grouped(std::exp(result.loss), 4) << '\n'
+            << "accuracy     " << grouped(100 * result.accuracy, 2) << " % of " << grouped(static_cast<double>(result.tokens))
+            << " predictions on " << on << '\n';
+  if (result.characters > 0)
+    std::cout << "bits/char    " << grouped(result.bits_per_character(), 4) << "\nbits/byte    "
+              << grouped(result.bits_per_byte(), 4) << '\n';
+  return 0;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand(
+      "eval", "Loss, perplexity, accuracy and bits per character of a trained run on its held-out data or another text");
+  command->add_option("RUN", options->run, "The run folder")->required();
+  add_checkpoint_option(*command, options->checkpoint);
+  command->add_option("--data", options->data, "Evaluate all of this text instead, with the run's tokenizer")
+      ->type_name("FILE");
+  command->add_flag("--quiet", options->quiet, "No progress on stderr");
+  command->callback([options, &action] { action = [options] { return evaluate_run(*options); }; });
+}
+
+}  // namespace onestep::cli

@@ -1,0 +1,55 @@
+#include <iostream>
+#include <memory>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/trained_run.h"
+#include "train/models/gpt2_files.h"
+#include "train/run_folder.h"
+#include "train/text/bpe_tokenizer.h"
+
+namespace onestep::cli {
+namespace {
+
+struct Options {
+  std::string run, folder, checkpoint = "last";
+  bool quiet = false;
+};
+
+int export_gpt2(const Options& options) {
+  const std::filesystem::path run = run_path(options.run), folder = run_path(options.folder);
+  const Config config = load_run_config(run);
+  check<ConfigError>(config.model.kind == "gpt", (run / "config.json").string(), ": /model/kind: is ", config.model.kind,
+                     ": only gpt can be exported as a GPT-2");
+  const FoundCheckpoint found = choose_checkpoint(run, config, options.checkpoint);
+  Gpt2 gpt2{config.model, found.checkpoint.trainer.model};
+  for (const auto& [name, tensor] : gpt2.state)
+    if (name == "transformer.wte.weight") gpt2.model.vocab_size = tensor.size(0);  // the config leaves it to the data
+  const auto tokenizer = load_run_tokenizer(run);
+  const auto* const bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get());
+  write_gpt2(folder, gpt2, bpe == nullptr ? nullptr : &bpe->vocabulary(), options.quiet);
+  std::cout << "tokenizer    "
+            << (bpe != nullptr         ? "bpe, in vocab.json and merges.txt"
+                : tokenizer != nullptr ? tokenizer->kind() + ": not written (GPT-2's files are for bpe)"
+                                       : "none")
+            << '\n'
+            << "checkpoint   " << found.folder.string() << '\n'
+            << "written to   " << folder.string() << '\n';
+  return 0;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("export", "Write a run's GPT as GPT2LMHeadModel.from_pretrained reads it");
+  command->add_option("RUN", options->run, "The run folder")->required();
+  command
+      ->add_option("DIR", options->folder,
+                   "The folder to write config.json and model.safetensors into, and the vocab.json and merges.txt of a bpe run")
+      ->required();
+  add_checkpoint_option(*command, options->checkpoint);
+  command->add_flag("--quiet", options->quiet, "No progress on stderr");
+  command->callback([options, &action] { action = [options] { return export_gpt2(*options); }; });
+}
+
+}  // namespace onestep::cli

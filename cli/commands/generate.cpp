@@ -1,0 +1,167 @@
+#include "train/models/generate.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/progress_bar.h"
+#include "base/utf8.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/trained_run.h"
+#include "train/run_folder.h"
+#include "train/text/stream_decoder.h"
+#include "train/trainer.h"
+
+namespace onestep::cli {
+namespace {
+
+struct Options {
+  std::string run, checkpoint = "last", format = "text";
+  std::optional<std::string> prompt, prompt_ids;
+  bool no_cache = false, quiet = false;
+  int64_t seed = 0, samples = 1;
+  GenerateOptions generate;
+};
+
+/// A trained run: its model, and its tokenizer unless it was trained on ids.
+struct LoadedRun {
+  Generator generator;  // of the initial values, which are then overwritten, and of dropout, which is off
+  std::unique_ptr<LanguageModel> model;
+  std::shared_ptr<const Tokenizer> tokenizer;
+};
+
+std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& which) {
+  auto loaded = std::make_unique<LoadedRun>();
+  const std::filesystem::path run = run_path(name);
+  const Config config = load_run_config(run);
+  const FoundCheckpoint found = choose_checkpoint(run, config, which);
+  loaded->tokenizer = load_run_tokenizer(run);
+  loaded->model = make_trained_model(config, trained_vocabulary(found), found, loaded->generator);
+  return loaded;
+}
+
+/// `1,2,3`
+std::vector<int64_t> parse_ids(const std::string& list) {
+  std::vector<int64_t> ids;
+  for (const char *at = list.data(), *end = at + list.size(); at <= end;) {
+    int64_t id = 0;
+    const auto [behind, error] = std::from_chars(at, end, id);
+    check<ConfigError>(error == std::errc() && (behind == end || *behind == ','), "--prompt-ids: must be ids with commas: got ",
+                       quote(list));
+    ids.push_back(id);
+    at = behind + 1;
+  }
+  return ids;
+}
+
+std::vector<int64_t> prompt_of(const Options& options, const LoadedRun& run) {
+  check<ConfigError>(options.prompt || options.prompt_ids, "generate: needs either --prompt or --prompt-ids");
+  if (options.prompt_ids) return parse_ids(*options.prompt_ids);
+  check<ConfigError>(run.tokenizer != nullptr, "--prompt: ", options.run,
+                     " was trained on ids and has no tokenizer (use --prompt-ids)");
+  try {
+    return run.tokenizer->encode(*options.prompt);
+  } catch (const ConfigError& error) {
+    throw ConfigError(std::string("--prompt: ") + error.what());
+  }
+}
+
+/// generate() with progress on stderr, unless `on_token` lets the user see it.
+Generated generate_shown(LoadedRun& run, const std::vector<int64_t>& prompt, const Options& options, Generator& generator,
+                         bool visible, const std::function<void(int64_t)>& on_token) {
+  LongWork progress("generating", options.generate.tokens, "tokens", options.quiet || visible);
+  int64_t done = 0;
+  return generate(*run.model, prompt, options.generate, generator, [&](int64_t id) {
+    on_token(id);
+    progress.show(++done);
+  });
+}
+
+/// The prompt, and the tokens as they come.
+void print_text(LoadedRun& run, const std::vector<int64_t>& prompt, const Options& options, Generator& generator) {
+  TokenText text(run.tokenizer.get());
+  for (const int64_t id : prompt) std::cout << text.add(id);
+  std::cout << std::flush;
+  generate_shown(run, prompt, options, generator, ::isatty(STDOUT_FILENO) == 1,
+                 [&](int64_t id) { std::cout << text.add(id) << std::flush; });
+  std::cout << text.finish() << '\n';
+}
+
+/// One line of JSON for what was generated.
+void print_json(LoadedRun& run, const std::vector<int64_t>& prompt, const Options& options, Generator& generator) {
+  const Generated result = generate_shown(run, prompt, options, generator, false, [](int64_t) {});
+  nlohmann::ordered_json line = {{"ids", result.ids}, {"text", nullptr}, {"logprobs", result.logprobs}};
+  if (run.tokenizer) {
+    TokenText text(run.tokenizer.get());
+    text.add(prompt.back());
+    std::string generated;
+    for (const int64_t id : result.ids) generated += text.add(id);
+    line["text"] = generated + text.finish();
+  }
+  std::cout << line.dump() << std::endl;
+}
+
+int run_generate(Options& options) {
+  check_sampling(options.generate.sampling);
+  options.generate.cache = !options.no_cache;
+  const std::unique_ptr<LoadedRun> run = load_run(options.run, options.checkpoint);
+  const std::vector<int64_t> prompt = prompt_of(options, *run);
+  check_prompt(*run->model, prompt);  // before any of it is printed
+  Generator generator(options.seed);
+  const bool json = options.format == "json";
+  try {
+    for (int64_t i = 0; i < options.samples; ++i) {
+      if (i > 0 && !json) std::cout << "---------------\n";
+      (json ? print_json : print_text)(*run, prompt, options, generator);
+    }
+  } catch (const DivergedError& error) {
+    std::cerr << "onestep: " << options.run << ": " << error.what() << '\n';
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("generate", "Continue a text with a trained run");
+  SamplingOptions& sampling = options->generate.sampling;
+  const auto number = [&](const std::string& name, auto& value, const std::string& doc) {
+    return command->add_option(name, value, doc)->type_name("N");
+  };
+  command->add_option("RUN", options->run, "The run folder")->required();
+  auto* prompt = command->add_option("--prompt", options->prompt, "The text to continue; this or --prompt-ids is needed");
+  prompt->type_name("TEXT");
+  command->add_option("--prompt-ids", options->prompt_ids, "The token ids to continue: 1,2,3")
+      ->type_name("IDS")
+      ->excludes(prompt);
+  number("--tokens", options->generate.tokens, "Tokens to generate")->required()->check(whole_number(1, int64_t{1} << 40));
+  number("--temperature", sampling.temperature, "Logits are divided by it; 0 takes the most likely token (default: 1)")
+      ->check(at_least_0());
+  number("--top-k", sampling.top_k, "Only the N most likely tokens (default: all)")->check(whole_number(0, INT64_MAX));
+  number("--top-p", sampling.top_p, "Only the most likely tokens whose probabilities add up to N (default: 1)")
+      ->check(decimal_number("above 0 and at most 1", [](double p) { return p > 0 && p <= 1; }));
+  number("--seed", options->seed, "Seed of the draws (default: 0)")->check(whole_number(INT64_MIN, INT64_MAX));
+  number("--samples", options->samples, "How many continuations, one after the other (default: 1)")
+      ->check(whole_number(1, int64_t{1} << 40));
+  add_checkpoint_option(*command, options->checkpoint);
+  command->add_flag("--quiet", options->quiet, "No progress on stderr");
+  command->add_flag("--no-cache", options->no_cache, "Run the whole context for every token: slower, the same result");
+  command
+      ->add_option("--format", options->format, "text (the prompt and what follows, as it comes) or json (one line a sample)")
+      ->type_name("NAME")
+      ->check(one_of({"text", "json"}));
+  command->footer(
+      "The model sees the last context_length tokens: once they are full the window slides by one token, and all of it is run "
+      "anew.\njson: {\"ids\": [...], \"text\": \"...\", \"logprobs\": [...]} of the generated tokens; logprobs are those of "
+      "the model\nas it is, whatever the temperature.");
+  command->callback([options, &action] { action = [options] { return run_generate(*options); }; });
+}
+
+}  // namespace onestep::cli

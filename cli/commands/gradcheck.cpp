@@ -1,0 +1,103 @@
+#include "autograd/testing/gradcheck.h"
+
+#include <algorithm>
+#include <functional>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/testing/op_case.h"
+#include "base/suggest.h"
+#include "cli/commands/commands.h"
+#include "nn/module_case.h"
+
+namespace onestep::cli {
+namespace {
+
+/// What all samples of one op or module came to.
+struct Line {
+  std::string kind;  ///< "op" or "module"
+  std::vector<std::function<GradcheckResult(const GradcheckOptions&)>> samples = {};
+  int64_t derivatives = 0;
+  double worst_error = 0;
+  std::vector<std::string> failures = {};
+};
+
+/// Everything there is to check, by name; ops whose results have no gradient are left out.
+std::map<std::string, Line> all_lines() {
+  std::map<std::string, Line> lines;
+  for (const OpCase& op_case : op_cases()) {
+    for (const OpSample& sample : op_case.samples) {
+      if (!sample.differentiable) continue;
+      Line& line = lines.try_emplace(op_case.op, Line{"op"}).first->second;
+      line.samples.push_back([&sample](const GradcheckOptions& options) { return gradcheck(sample, options); });
+    }
+  }
+  for (const nn::ModuleCase& module_case : nn::module_cases()) {
+    Line& line = lines.try_emplace(module_case.module, Line{"module"}).first->second;
+    line.samples.push_back([&module_case](const GradcheckOptions& options) { return nn::gradcheck(module_case, options); });
+  }
+  return lines;
+}
+
+void run(Line& line, const GradcheckOptions& options) {
+  for (const auto& sample : line.samples) {
+    const GradcheckResult result = sample(options);
+    line.derivatives += result.derivatives;
+    line.worst_error = std::max(line.worst_error, result.worst_error);
+    if (!result.passed) line.failures.push_back(result.message);
+  }
+}
+
+void print(const std::string& name, const Line& line) {
+  std::cout << std::left << std::setw(7) << line.kind << std::setw(29) << name << std::right << std::setw(8)
+            << line.samples.size() << std::setw(13) << line.derivatives << std::setw(10) << std::scientific
+            << std::setprecision(1) << line.worst_error << (line.failures.empty() ? "  ok" : "  FAILED") << std::endl;
+  for (const std::string& failure : line.failures) std::cout << "       " << failure << '\n';
+}
+
+int check_gradients(const std::string& chosen, const GradcheckOptions& options) {
+  std::map<std::string, Line> lines = all_lines();
+  if (!chosen.empty() && !lines.contains(chosen)) {
+    std::vector<std::string> names;
+    names.reserve(lines.size());
+    for (const auto& [name, line] : lines) names.push_back(name);
+    const std::string near = nearest(chosen, names);
+    fail<ConfigError>("gradcheck: no differentiable op or module is called ", chosen,
+                      near.empty() ? " (onestep gradcheck lists all)" : " (did you mean " + near + "?)");
+  }
+  std::cout << "kind   name                          samples  derivatives     worst\n";
+  int failed = 0, checked = 0;
+  for (const char* kind : {"op", "module"}) {
+    for (auto& [name, line] : lines) {
+      if (line.kind != kind || (!chosen.empty() && name != chosen)) continue;
+      run(line, options);
+      print(name, line);
+      ++checked;
+      failed += !line.failures.empty();
+    }
+  }
+  std::cout << checked - failed << " of " << checked
+            << " agree with finite differences (largest relative error allowed: " << options.tolerance << ")\n";
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void add_gradcheck(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("gradcheck", "Compare the gradients of every op and module with finite differences");
+  const auto chosen = std::make_shared<std::string>();
+  const auto options = std::make_shared<GradcheckOptions>();
+  command->add_option("--op", *chosen, "Check only this op or module")
+      ->type_name("NAME")
+      ->check(not_empty("the name of an op or module"));
+  command->add_option("--tolerance", options->tolerance, "Largest relative error that passes (default: 1e-6)")
+      ->type_name("X")
+      ->check(at_least_0());
+  command->callback([&action, chosen, options] { action = [chosen, options] { return check_gradients(*chosen, *options); }; });
+}
+
+}  // namespace onestep::cli

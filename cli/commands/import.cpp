@@ -1,0 +1,72 @@
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "autograd/random/generator.h"
+#include "base/format.h"
+#include "cli/commands/commands.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/models/gpt2_files.h"
+#include "train/run_folder.h"
+#include "train/text/bpe_files.h"
+#include "train/text/bpe_tokenizer.h"
+
+namespace onestep::cli {
+namespace {
+
+struct Options {
+  std::string folder, out;
+  bool quiet = false;
+};
+
+/// The tokenizer beside the model, if there is one.
+std::unique_ptr<BpeTokenizer> read_tokenizer(const std::filesystem::path& folder, int64_t vocab_size) {
+  if (!std::filesystem::exists(folder / "merges.txt") && !std::filesystem::exists(folder / "vocab.bpe")) return nullptr;
+  auto tokenizer = std::make_unique<BpeTokenizer>(read_bpe_folder(folder.string()));
+  check<IoError>(tokenizer->vocab_size() <= vocab_size, folder.string(), ": its tokenizer has ", tokenizer->vocab_size(),
+                 " tokens, its model only ", vocab_size);
+  return tokenizer;
+}
+
+/// runs/NAME, NAME being all of the folder's, which may hold dots (gpt2-v1.5).
+std::filesystem::path default_run(const std::filesystem::path& folder) {
+  return std::filesystem::path("runs") / run_path(std::filesystem::absolute(folder).string()).filename();
+}
+
+int import_gpt2(const Options& options) {
+  const std::filesystem::path folder = run_path(options.folder);
+  const std::filesystem::path run = options.out.empty() ? default_run(folder) : run_path(options.out);
+  check_stays(folder, run);
+  Gpt2 gpt2 = read_gpt2(folder, options.quiet);
+  Config config;
+  config.model = gpt2.model;
+  config.data.kind = "none";
+  config = parse_config(resolved_json(config), folder.string());
+  int64_t parameters = 0;
+  for (const auto& [_, tensor] : gpt2.state) parameters += tensor.numel();
+
+  const std::unique_ptr<BpeTokenizer> tokenizer = read_tokenizer(folder, config.model.vocab_size);
+  const RunLock lock = create_run(run, config, tokenizer.get());
+  Checkpoint checkpoint;
+  checkpoint.trainer.config = fixed_values(config);
+  checkpoint.trainer.generator = Generator(config.seed).state();
+  checkpoint.trainer.model = std::move(gpt2.state);
+  save_checkpoint(run, checkpoint, config.train.keep_checkpoints, options.quiet);
+  std::cout << "model        " << config.model.num_layers << " layers, " << config.model.d_model << " wide, "
+            << grouped(static_cast<double>(parameters)) << " parameters\n"
+            << "run folder   " << run.string() << '\n';
+  return 0;
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("import", "Make a run of a GPT-2 in the files of Hugging Face's transformers");
+  command->add_option("DIR", options->folder, "The folder with config.json and model.safetensors")->required();
+  command->add_option("--out", options->out, "Run folder (default: runs/<folder name>)")->type_name("RUN");
+  command->add_flag("--quiet", options->quiet, "No progress on stderr");
+  command->callback([options, &action] { action = [options] { return import_gpt2(*options); }; });
+}
+
+}  // namespace onestep::cli

@@ -1,0 +1,58 @@
+#include "cli/commands/init_from.h"
+
+#include "base/error.h"
+#include "train/run_folder.h"
+
+namespace onestep::cli {
+
+using namespace train;
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The shapes may fit though the parameters would mean something else (num_heads). Dropout may be another; the size of the
+/// vocabulary may be left to the data: the shapes tell.
+void check_starts_from(const FoundCheckpoint& found, const Config& config) {
+  std::map<std::string, std::string> trained = found.checkpoint.trainer.config;
+  for (const char* const path : {"model.dropout", "model.rng_dialect", "model.vocab_size"}) trained.erase(path);
+  try {
+    check_trained_with(trained, config, "model");
+  } catch (const ConfigError& error) {
+    throw ConfigError(found.folder.string() + ": cannot be started from: " + error.what());
+  }
+}
+
+}  // namespace
+
+FoundCheckpoint find_start(const Config& config) {
+  FoundCheckpoint found = find_checkpoint(run_path(config.train.init_from), "last");
+  check_starts_from(found, config);
+  return found;
+}
+
+std::shared_ptr<const Tokenizer> take_tokenizer(Config& config) {
+  const fs::path from = run_path(config.train.init_from);
+  DataConfig& data = config.data;
+  auto tokenizer = data.kind == "text" ? load_run_tokenizer(from) : nullptr;
+  if (tokenizer == nullptr) return nullptr;
+  const std::string kind = tokenizer->kind();
+  check<ConfigError>(!config.origin.given.contains("data.tokenizer") || data.tokenizer == kind,
+                     config.origin.at("/data/tokenizer"), ": must be ", kind, ", that of ", from.string(), ": got ",
+                     data.tokenizer, " (leave it out)");
+  data.tokenizer = kind;
+  if (!data.tokenizer_path.empty()) check_tokenizer_path(config, *tokenizer, from);
+  if (kind == "bpe" && data.tokenizer_path.empty()) data.tokenizer_path = from.string();
+  return tokenizer;
+}
+
+void check_tokenizer_path(const Config& config, const Tokenizer& tokenizer, const fs::path& from) {
+  const std::string& path = config.data.tokenizer_path;
+  try {
+    check<ConfigError>(open_tokenizer(path)->to_json() == tokenizer.to_json(), path, " has another vocabulary");
+  } catch (const Error& error) {
+    throw ConfigError(config.origin.at("/data/tokenizer_path") + ": must have the tokenizer of " + from.string() +
+                      ", with which the text is read: " + error.what());
+  }
+}
+
+}  // namespace onestep::cli

@@ -1,0 +1,24 @@
+#pragma once
+// train.init_from: a run that starts from the parameters of another one and reads text with its tokenizer.
+#include <filesystem>
+#include <memory>
+
+#include "train/checkpoint/checkpoint.h"
+#include "train/config/config.h"
+#include "train/text/tokenizer.h"
+
+namespace onestep::cli {
+
+/// The newest checkpoint of the run train.init_from. Throws IoError where there is none, and ConfigError for a model section
+/// with which its parameters would not mean what they do there.
+train::FoundCheckpoint find_start(const train::Config& config);
+
+/// The tokenizer of the run train.init_from for a config of kind text (null for others), which is made to name it. Throws
+/// ConfigError for one that names another.
+std::shared_ptr<const train::Tokenizer> take_tokenizer(train::Config& config);
+
+/// Throws ConfigError unless data.tokenizer_path has the vocabulary of `tokenizer`, that of the run `from`, with which the text
+/// is read in any case.
+void check_tokenizer_path(const train::Config& config, const train::Tokenizer& tokenizer, const std::filesystem::path& from);
+
+}  // namespace onestep::cli

@@ -1,0 +1,64 @@
+#include "cli/commands/trained_run.h"
+
+#include <iostream>
+
+#include "base/format.h"
+#include "base/utf8.h"
+#include "train/memory_need.h"
+
+namespace onestep::cli {
+
+using namespace train;
+
+void add_checkpoint_option(CLI::App& command, std::string& which) {
+  command.add_option("--checkpoint", which, "last (default), best (by validation loss) or step-N")->type_name("WHICH");
+}
+
+namespace {
+
+/// What the config claims must be in the file before a model of that size is made.
+void check_holds_model(const FoundCheckpoint& found, const Config& config) {
+  const MemoryNeed need = memory_need(config, trained_vocabulary(found), 1);
+  const double needed = static_cast<double>(need.parameters) + need.mask_bytes;  // a mask has an element a byte
+  double held = 0;
+  for (const auto& [_, tensor] : found.checkpoint.trainer.model) held += static_cast<double>(tensor.numel());
+  check<IoError>(needed <= held, (found.folder / "model.safetensors").string(), ": does not fit the config: holds ",
+                 grouped(held), " numbers, the model has ", grouped(needed));
+}
+
+}  // namespace
+
+int64_t trained_vocabulary(const FoundCheckpoint& found) {
+  for (const auto& [name, tensor] : found.checkpoint.trainer.model)
+    if ((name == "tok_emb.weight" || name == "transformer.wte.weight") && tensor.dim() == 2) return tensor.size(0);
+  fail<IoError>((found.folder / "model.safetensors").string(),
+                ": has no token embedding (tok_emb.weight or transformer.wte.weight)");
+}
+
+FoundCheckpoint choose_checkpoint(const std::filesystem::path& run, const Config& config, const std::string& which) {
+  FoundCheckpoint found = find_checkpoint(run, which);
+  for (const auto& [_, reason] : found.damaged)
+    std::cerr << "onestep: " << escaped(reason) << " (an older checkpoint is taken)\n";
+  check_trained_with(found.checkpoint.trainer.config, config, "");
+  check_holds_model(found, config);
+  return found;
+}
+
+void load_trained(Trainer& trainer, const FoundCheckpoint& found) {
+  try {
+    trainer.check_data(found.checkpoint.trainer);
+  } catch (const ConfigError& error) {
+    throw ConfigError(found.folder.string() + ": cannot be evaluated: " + error.what());
+  }
+  load_model(trainer.model(), found);
+}
+
+std::unique_ptr<LanguageModel> make_trained_model(const Config& config, int64_t vocab_size, const FoundCheckpoint& found,
+                                                  Generator& generator) {
+  auto model = make_language_model(config.model, vocab_size, generator);
+  model->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
+  load_model(*model, found);
+  return model;
+}
+
+}  // namespace onestep::cli

@@ -1,0 +1,174 @@
+// The program: `onestep COMMAND ...`. Reads the command line, runs one command, turns every failure into one sentence.
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "autograd/kernels/isa.h"
+#include "autograd/kernels/parallel.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/suggest.h"
+#include "base/utf8.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/help.h"
+
+namespace {
+
+using onestep::ConfigError;
+using onestep::IoError;
+namespace commands = onestep::cli;
+
+// In the order of `onestep --help`.
+constexpr void (*kCommands[])(CLI::App&, commands::Action&) = {
+    commands::add_train,  commands::add_eval,       commands::add_generate,  commands::add_tokenizer, commands::add_import,
+    commands::add_export, commands::add_book,       commands::add_gradcheck, commands::add_inspect,   commands::add_graph,
+    commands::add_report, commands::add_export_csv, commands::add_bench,     commands::add_schema,    commands::add_completion,
+    commands::add_man,    commands::add_help,       commands::add_version,
+};
+
+constexpr int kBadInput = 2;
+
+// The program and the commands that were called: `onestep`, `onestep tokenizer`, `onestep tokenizer train`.
+std::vector<const CLI::App*> called(const CLI::App& app) {
+  std::vector<const CLI::App*> levels{&app};
+  for (auto next = app.get_subcommands(); !next.empty(); next = next[0]->get_subcommands()) levels.push_back(next[0]);
+  return levels;
+}
+
+// The one sentence for a word that belongs nowhere.
+std::string unknown_word(const CLI::App& app, const std::string& word, const std::string& hint) {
+  const auto levels = called(app);
+  std::vector<std::string> known = commands::command_names(*levels.back());
+  const bool option = word.starts_with('-'), command = !option && !known.empty();
+  if (option) {
+    known.clear();
+    for (const CLI::App* level : levels) {
+      for (const auto* known_option : level->get_options()) known.push_back("--" + known_option->get_single_name());
+    }
+  }
+  const std::string meant = onestep::nearest(word, known);
+  return (option    ? "unknown option "
+          : command ? "unknown command "
+                    : "unexpected argument ") +
+         word + (meant.empty() ? hint : " (did you mean " + meant + "?)");
+}
+
+// CLI11 says `--out: 1 required RUN missing` or `--out: At Most 1 required but received 2`.
+std::string mismatch(const std::string& what) {
+  const std::string option = what.substr(0, what.find(": "));
+  const std::string required = "1 required ", missing = " missing";
+  if (what.find("received") != std::string::npos) return option + ": may be given only once";
+  const size_t name = what.find(required) + required.size();
+  return option + ": needs a value: " + option + ' ' + what.substr(name, what.rfind(missing) - name);
+}
+
+// The one sentence for a command line that cannot be read.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const auto levels = called(app);
+  std::string hint = " (see ";
+  for (const CLI::App* level : levels) hint += level->get_name() + ' ';
+  hint += "--help)";
+  const auto extras = app.remaining(/*recurse=*/true);
+  if (!extras.empty()) return unknown_word(app, extras[0], hint);
+  const std::vector<std::string> commands = commands::command_names(*levels.back());
+  if (error.get_name() == "ArgumentMismatch") return mismatch(error.what()) + hint;
+  if (commands.empty() || error.get_name() != "RequiredError") return error.what() + hint;
+  if (levels.size() == 1) return "no command given" + hint;
+  std::string needed = levels.back()->get_name() + ": needs one of";
+  for (const std::string& name : commands) needed += (name == commands[0] ? " " : ", ") + name;
+  return needed + hint;
+}
+
+// An unset variable of the shell must not turn `--out "$RUN"` into no option at all. What an argument without a dash names is
+// refused where it is opened.
+void refuse_empty_names(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    const std::string type = option->get_type_name();
+    if (option->get_positional() || (type != "FILE" && type != "RUN" && type != "FOLDER")) continue;
+    option->check(commands::not_empty("the name of a " + type));
+  }
+  for (CLI::App* second : command.get_subcommands({})) refuse_empty_names(*second);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Understand attention and train small language models on the CPU you have.\n"
+      "Results go to stdout, progress to stderr. Exit status: 0 done, 1 a check failed or training diverged,\n"
+      "2 bad input, 130 interrupted (training finishes its step and saves first; a second signal ends it at once).",
+      "onestep"};
+  app.formatter(std::make_shared<commands::HelpFormatter>());
+  app.require_subcommand(1);
+  app.fallthrough();  // `--threads` may stand before or after the command
+  app.set_version_flag("--version", "onestep " ONESTEP_VERSION);
+  int threads = 0;
+  app.add_option("--threads", threads, "Threads to use (default: OMP_NUM_THREADS, else the physical cores)")
+      ->type_name("N")
+      ->check(commands::whole_number(1, 1024));
+  commands::Action action;
+  for (const auto add : kCommands) add(app, action);
+  refuse_empty_names(app);
+  for (auto* command : app.get_subcommands({})) {
+    command->group("Commands");
+    for (auto* second : command->get_subcommands({})) second->group("Commands");
+  }
+  app.footer(  // last: a command would begin with it
+
+      "`onestep COMMAND --help` has the options of a command, `onestep man | man -l -` all of this. In a checkout ./onestep\n"
+      "builds what is needed first, and also knows: ./onestep test (the whole test suite), ./onestep exercise [N].");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    action = [&app, help] { return app.exit(help); };  // prints what was asked for: help or version
+  } catch (const CLI::ParseError& error) {
+    throw ConfigError(usage_error(app, error));
+  }
+  if (threads > 0) onestep::kernels::set_num_threads(threads);
+  const int status = action();
+  if (!std::cout.flush()) throw IoError("stdout: cannot be written (disk full or closed?)");
+  return status;
+}
+
+// Names and values in a message may come from a file: they must not do anything to the terminal.
+void complain(const std::string& message) { std::cerr << "onestep: " << onestep::escaped(message) << '\n'; }
+
+constexpr const char* kOutOfMemory = "onestep: out of memory (try a smaller model, batch or context)\n";
+
+#if defined(__linux__)
+// Before the libraries start: libgomp ends a program that has no memory for it with words of its own.
+void need_memory_to_start() {
+  void* volatile block = std::malloc(size_t{64} << 10);
+  if (block == nullptr) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kOutOfMemory, std::strlen(kOutOfMemory));
+    ::_exit(kBadInput);
+  }
+  std::free(block);
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)() = need_memory_to_start;
+#endif
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of the write, with its one sentence
+  try {
+    onestep::kernels::num_threads();  // refuses a wrong OMP_NUM_THREADS
+    onestep::kernels::active_isa();   // and a wrong ONESTEP_ISA
+    return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::cerr << kOutOfMemory;
+  } catch (const std::filesystem::filesystem_error& error) {
+    complain(error.path1().string() + ": " + onestep::error_reason(error.code().value()));
+  } catch (const std::exception& error) {
+    complain(error.what());
+  }
+  return kBadInput;
+}

@@ -1,0 +1,69 @@
+// Training: a language model around the causal attention of section 3.5, trained to say the sentence.
+//
+// Words become vectors (what they are, and where they stand), attention mixes them, and a last layer gives each word of the
+// vocabulary a number. The loss is low when the next word got the largest one.
+#include <onestep/onestep.h>
+
+#include <iostream>
+#include <string>
+using namespace onestep;
+
+class SentenceModel : public nn::Module {
+ public:
+  SentenceModel(int64_t vocab_size, int64_t context_length, int64_t d, Generator& generator)
+      : words(vocab_size, d, generator),
+        positions(context_length, d, generator),
+        attention(d, d, context_length, /*dropout=*/0.0, /*num_heads=*/2, /*qkv_bias=*/false, generator),
+        head(d, vocab_size, /*bias=*/true, generator) {}
+
+  std::string name() const override { return "SentenceModel"; }
+  void visit(nn::Visitor& visitor) override {
+    visitor.child("words", words);
+    visitor.child("positions", positions);
+    visitor.child("attention", attention);
+    visitor.child("head", head);
+  }
+  Tensor embed(const Tensor& ids) const { return words(ids) + positions(arange(ids.size(0))); }  // [T] -> [T, d]
+  Tensor forward(const Tensor& ids) const { return head(attention(embed(ids))); }                // [T] -> [T, V]
+
+  nn::Embedding words, positions;
+  onestep::attention::MultiHeadAttention attention;
+  nn::Linear head;
+};
+
+int main() {
+  const std::string vocabulary[] = {"Your", "journey", "starts", "with", "one", "step"};
+  const Tensor ids = arange(6);                  // the sentence
+  const Tensor seen = ids.slice(0, 0, 5);        // Your journey starts with one
+  const Tensor to_predict = ids.slice(0, 1, 6);  //      journey starts with one step
+
+  Generator generator(123);
+  const SentenceModel model(/*vocab_size=*/6, /*context_length=*/6, /*d=*/8, generator);
+  std::cout << model.num_parameters() << " parameters\n\n";
+
+  optim::Adam adam({{model.parameters()}}, {.lr = 0.02});
+  for (int step = 0; step <= 60; ++step) {
+    const Tensor loss = cross_entropy(model.forward(seen), to_predict);
+    if (step % 10 == 0) std::cout << "step " << step << ": loss " << loss.item() << '\n';
+    adam.zero_grad();
+    loss.backward();
+    adam.step();
+  }
+
+  std::cout << "\nsays: Your";
+  Tensor said = ids.slice(0, 0, 1);
+  while (said.size(0) < 6) {
+    const Tensor next = argmax(model.forward(said), -1).slice(0, -1, said.size(0));  // of the last position
+    std::cout << ' ' << vocabulary[next.item<int64_t>()];
+    said = cat({said, next});
+  }
+
+  // Where it looked for each of them: the word with the largest weight, head by head.
+  const Tensor weights = model.attention.forward_with_weights(model.embed(seen)).weights;  // [H, T, T]
+  for (int64_t head = 0; head < 2; ++head) {
+    const MaxResult looked = max(weights[head], -1);  // over the words it may look at
+    std::cout << (head == 0 ? "\n\n" : "\n") << "head " << head << ":";
+    for (int64_t t = 0; t < 5; ++t) std::cout << ' ' << vocabulary[t] << "->" << vocabulary[looked.indices[t].item<int64_t>()];
+  }
+  std::cout << '\n';
+}

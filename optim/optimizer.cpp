@@ -1,0 +1,308 @@
+#include "optim/optimizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "autograd/kernels/kernels.h"
+#include "autograd/ops.h"
+#include "autograd/portable_math.h"
+
+namespace onestep::optim {
+namespace {
+
+/// Rough nanoseconds of one element of the rarer updates, which are plain loops here; SGD and Adam have kernels.
+constexpr double kUpdateCost = 2.0;
+
+void check_at_least_0(const char* name, double value) {
+  check<ConfigError>(value >= 0, "optimizer: ", name, " must be at least 0: got ", value);
+}
+
+void check_decay_rate(const char* name, double rate) {
+  check<ConfigError>(rate >= 0 && rate < 1, "optimizer: ", name, " must be at least 0 and below 1: got ", rate);
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const std::vector<ParameterGroup>& groups, double lr, std::vector<std::string_view> state_names)
+    : state_names_(std::move(state_names)), lr_(lr) {
+  check_at_least_0("lr", lr);
+  check<ConfigError>(groups.size() > 1 || (groups.size() == 1 && !groups[0].parameters.empty()),
+                     "optimizer: there are no parameters");
+  std::set<const Node*> listed;
+  for (const ParameterGroup& group : groups) {
+    check_at_least_0("weight_decay", group.weight_decay);
+    for (const Tensor& parameter : group.parameters) {
+      check<GradError>(parameter.requires_grad() && parameter.is_leaf(), "optimizer: a tensor of shape ", parameter.shape(),
+                       " is not a parameter (needs a leaf with requires_grad_())");
+      check<ShapeError>(parameter.is_contiguous(), "optimizer: a parameter of shape ", parameter.shape(), " is not contiguous");
+      check<ConfigError>(listed.insert(parameter.impl().node.get()).second, "optimizer: a parameter of shape ",
+                         parameter.shape(), " is listed twice");
+      Slot& slot = slots_.emplace_back(Slot{parameter, group.weight_decay, 0, {}});
+      for (size_t i = 0; i < state_names_.size(); ++i) slot.state.push_back(zeros_like(parameter));
+    }
+  }
+}
+
+void Optimizer::step() {
+  const NoGradGuard no_grad;
+  for (Slot& slot : slots_) {
+    const Tensor grad = slot.parameter.grad();
+    if (!grad.defined()) continue;
+    ++slot.step;
+    update(slot, contiguous(grad));
+  }
+}
+
+void Optimizer::zero_grad() {
+  for (Slot& slot : slots_) slot.parameter.zero_grad();
+}
+
+const std::string& Optimizer::name_of(const Tensor& parameter, const nn::NamedTensors& parameters) {
+  const auto same = [&](const auto& named) { return &named.second.impl() == &parameter.impl(); };
+  const auto found = std::find_if(parameters.begin(), parameters.end(), same);
+  check<ConfigError>(found != parameters.end(), "optimizer: a parameter of shape ", parameter.shape(), " has no name");
+  return found->first;
+}
+
+nn::NamedTensors Optimizer::state_dict(const nn::NamedTensors& parameters) const {
+  nn::NamedTensors state;
+  for (const Slot& slot : slots_) {
+    const std::string prefix = name_of(slot.parameter, parameters) + ".";
+    state.emplace_back(prefix + "step", from_values(std::vector<int64_t>{slot.step}, {}));
+    for (size_t i = 0; i < state_names_.size(); ++i) state.emplace_back(prefix + std::string(state_names_[i]), slot.state[i]);
+  }
+  return state;
+}
+
+void Optimizer::load_state_dict(const nn::NamedTensors& parameters, const nn::NamedTensors& state) {
+  nn::NamedTensors own;
+  for (const Slot& slot : slots_) own.emplace_back(name_of(slot.parameter, parameters), slot.parameter);
+  const std::vector<ParameterState> read = read_optimizer_state(own, state_names_, state);
+  const NoGradGuard no_grad;
+  for (size_t s = 0; s < slots_.size(); ++s) {
+    slots_[s].step = read[s].step;
+    for (size_t i = 0; i < state_names_.size(); ++i) copy_(slots_[s].state[i], read[s].tensors[i]);
+  }
+}
+
+std::vector<ParameterState> read_optimizer_state(const nn::NamedTensors& parameters,
+                                                 const std::vector<std::string_view>& state_names,
+                                                 const nn::NamedTensors& state) {
+  std::map<std::string, Tensor> given(state.begin(), state.end());
+  const auto take = [&given](const std::string& name, const Shape& shape, DType dtype) {
+    const auto found = given.find(name);
+    check<ConfigError>(found != given.end(), "optimizer: the state ", name, " is missing");
+    const Tensor tensor = found->second;
+    given.erase(found);
+    check<ConfigError>(tensor.shape() == shape && tensor.dtype() == dtype, "optimizer: the state ", name, " is ",
+                       tensor.dtype(), ' ', tensor.shape(), ", must be ", dtype, ' ', shape);
+    return tensor;
+  };
+  std::vector<ParameterState> read;
+  for (const auto& [name, parameter] : parameters) {
+    ParameterState& own = read.emplace_back(ParameterState{take(name + ".step", {}, DType::int64).item<int64_t>(), {}});
+    check<ConfigError>(own.step >= 0, "optimizer: the state ", name, ".step is negative: ", own.step);
+    for (const std::string_view tensor : state_names)
+      own.tensors.push_back(take(name + "." + std::string(tensor), parameter.shape(), parameter.dtype()));
+  }
+  check<ConfigError>(given.empty(), "optimizer: the state ", given.empty() ? "" : given.begin()->first,
+                     " belongs to no parameter");
+  return read;
+}
+
+// ---- SGD
+
+Sgd::Sgd(const std::vector<ParameterGroup>& groups, const Options& options)
+    : Optimizer(groups, options.lr,
+                options.momentum != 0 ? std::vector<std::string_view>{"momentum_buffer"} : std::vector<std::string_view>{}),
+      options_(options) {
+  check_at_least_0("momentum", options.momentum);
+  check<ConfigError>(!options.nesterov || (options.momentum > 0 && options.dampening == 0),
+                     "sgd: nesterov needs momentum > 0 and dampening = 0: got ", options.momentum, " and ", options.dampening);
+}
+
+void Sgd::update(Slot& slot, const Tensor& grad) {
+  const kernels::SgdOptions scalars{lr(),          options_.momentum, options_.dampening, slot.weight_decay, options_.nesterov,
+                                    slot.step == 1};
+  dispatch_floating(grad.dtype(), "sgd", [&]<class T>() {
+    T* p = slot.parameter.mutable_data<T>();
+    T* buffer = slot.state.empty() ? nullptr : slot.state[0].mutable_data<T>();
+    kernels::sgd_step(p, grad.data<T>(), buffer, grad.numel(), scalars);
+  });
+}
+
+// ---- Adam, AdamW
+
+Adam::Adam(const std::vector<ParameterGroup>& groups, const Options& options)
+    : Optimizer(groups, options.lr,
+                options.amsgrad ? std::vector<std::string_view>{"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}
+                                : std::vector<std::string_view>{"exp_avg", "exp_avg_sq"}),
+      options_(options) {
+  check_at_least_0("eps", options.eps);
+  check_decay_rate("beta1", options.beta1);
+  check_decay_rate("beta2", options.beta2);
+}
+
+namespace {
+
+/// One AMSGrad update (Reddi et al. 2018): Adam with `largest`, the maximum of v so far, in the denominator.
+template <class T>
+void amsgrad_step(T* p, const T* g, T* m, T* v, T* largest, int64_t n, const kernels::AdamOptions& o) {
+  const auto root = static_cast<T>(std::sqrt(1 - portable::pown(o.beta2, o.step))),
+             rate = static_cast<T>(o.lr / (1 - portable::pown(o.beta1, o.step)));
+  const auto b2 = static_cast<T>(o.beta2), rest1 = static_cast<T>(1 - o.beta1), rest2 = static_cast<T>(1 - o.beta2);
+  const auto eps = static_cast<T>(o.eps), decay = static_cast<T>(o.weight_decay),
+             shrink = static_cast<T>(1 - o.lr * o.weight_decay);
+  kernels::parallel_for(n, kUpdateCost, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T gi = o.decoupled ? g[i] : g[i] + decay * p[i];
+      m[i] += rest1 * (gi - m[i]);
+      v[i] = b2 * v[i] + rest2 * gi * gi;
+      largest[i] = v[i] > largest[i] ? v[i] : largest[i];
+      p[i] = (o.decoupled ? shrink * p[i] : p[i]) - rate * m[i] / (std::sqrt(largest[i]) / root + eps);
+    }
+  });
+}
+
+}  // namespace
+
+void Adam::update(Slot& slot, const Tensor& grad) {
+  const kernels::AdamOptions scalars{lr(),      options_.beta1,    options_.beta2, options_.eps, slot.weight_decay,
+                                     slot.step, options_.decoupled};
+  dispatch_floating(grad.dtype(), "adam", [&]<class T>() {
+    T* p = slot.parameter.mutable_data<T>();
+    T* m = slot.state[0].mutable_data<T>();
+    T* v = slot.state[1].mutable_data<T>();
+    if (options_.amsgrad)
+      amsgrad_step(p, grad.data<T>(), m, v, slot.state[2].mutable_data<T>(), grad.numel(), scalars);
+    else
+      kernels::adam_step(p, grad.data<T>(), m, v, grad.numel(), scalars);
+  });
+}
+
+// ---- RMSprop
+
+RmsProp::RmsProp(const std::vector<ParameterGroup>& groups, const Options& options)
+    : Optimizer(groups, options.lr, {"square_avg"}), options_(options) {
+  check_at_least_0("eps", options.eps);
+  check<ConfigError>(options.alpha >= 0 && options.alpha <= 1, "optimizer: alpha must be from 0 to 1: got ", options.alpha);
+}
+
+void RmsProp::update(Slot& slot, const Tensor& grad) {
+  dispatch_floating(grad.dtype(), "rmsprop", [&]<class T>() {
+    T* p = slot.parameter.mutable_data<T>();
+    T* v = slot.state[0].mutable_data<T>();
+    const T* g = grad.data<T>();
+    const auto alpha = static_cast<T>(options_.alpha), rest = static_cast<T>(1 - options_.alpha);
+    const auto rate = static_cast<T>(lr()), eps = static_cast<T>(options_.eps), decay = static_cast<T>(slot.weight_decay);
+    kernels::parallel_for(grad.numel(), kUpdateCost, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T gi = g[i] + decay * p[i];
+        v[i] = alpha * v[i] + rest * gi * gi;
+        p[i] -= rate * gi / (std::sqrt(v[i]) + eps);
+      }
+    });
+  });
+}
+
+// ---- Adagrad
+
+Adagrad::Adagrad(const std::vector<ParameterGroup>& groups, const Options& options)
+    : Optimizer(groups, options.lr, {"sum"}), options_(options) {
+  check_at_least_0("eps", options.eps);
+}
+
+void Adagrad::update(Slot& slot, const Tensor& grad) {
+  dispatch_floating(grad.dtype(), "adagrad", [&]<class T>() {
+    T* p = slot.parameter.mutable_data<T>();
+    T* sum = slot.state[0].mutable_data<T>();
+    const T* g = grad.data<T>();
+    const auto rate = static_cast<T>(lr()), eps = static_cast<T>(options_.eps), decay = static_cast<T>(slot.weight_decay);
+    kernels::parallel_for(grad.numel(), kUpdateCost, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T gi = g[i] + decay * p[i];
+        sum[i] += gi * gi;
+        p[i] -= rate * gi / (std::sqrt(sum[i]) + eps);
+      }
+    });
+  });
+}
+
+// ---- gradient clipping
+
+namespace {
+
+/// Folds |g|^power into a running sum, or the largest |g| for an infinite power; NaN wins.
+double fold(double total, double value, double power) {
+  if (!std::isinf(power)) return total + value;
+  return value > total || std::isnan(value) ? value : total;
+}
+
+template <class T>
+double chunk_power_sum(const T* g, int64_t n, double power) {
+  if (power == 2.0) return static_cast<double>(kernels::sum_squares(g, n));
+  const T exponent = static_cast<T>(power);
+  std::array<T, 256> block;
+  double total = 0;
+  for (int64_t i = 0; i < n; i += std::ssize(block)) {
+    const int64_t count = std::min(std::ssize(block), n - i);
+    std::transform(g + i, g + i + count, block.begin(), [](T v) { return std::abs(v); });
+    if (power != 1.0 && !std::isinf(power)) kernels::pow(block.data(), 1, &exponent, 0, block.data(), count);
+    for (int64_t j = 0; j < count; ++j) total = fold(total, static_cast<double>(block[static_cast<size_t>(j)]), power);
+  }
+  return total;
+}
+
+/// Chunks of one size whatever the number of threads; to be folded in order in double.
+std::vector<double> power_sums(const Tensor& parameter, double power) {
+  const int64_t n = parameter.numel();
+  std::vector<double> parts(static_cast<size_t>((n + kNormChunk - 1) / kNormChunk));
+  if (!parameter.grad().defined()) return parts;
+  const Tensor grad = contiguous(parameter.grad());
+  dispatch_floating(grad.dtype(), "clip_grad_norm_", [&]<class T>() {
+    const T* g = grad.data<T>();
+    kernels::parallel_for(static_cast<int64_t>(parts.size()), static_cast<double>(std::min(n, kNormChunk)),
+                          [&](int64_t begin, int64_t end) {
+                            for (int64_t c = begin; c < end; ++c)
+                              parts[static_cast<size_t>(c)] =
+                                  chunk_power_sum(g + c * kNormChunk, std::min(kNormChunk, n - c * kNormChunk), power);
+                          });
+  });
+  return parts;
+}
+
+}  // namespace
+
+std::vector<double> squared_sums(const Tensor& parameter) {
+  const NoGradGuard no_grad;
+  return power_sums(parameter, 2.0);
+}
+
+double clip_factor(double max_norm, double norm) { return max_norm / (norm + 1e-6); }
+
+double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type) {
+  check<ConfigError>(norm_type > 0, "clip_grad_norm_: norm_type must be positive: got ", norm_type);
+  const NoGradGuard no_grad;
+  double total = 0;
+  for (const Tensor& parameter : parameters) {
+    double sum = 0;
+    for (const double part : power_sums(parameter, norm_type)) sum = fold(sum, part, norm_type);
+    total = fold(total, sum, norm_type);
+  }
+  const bool is_norm = std::isinf(norm_type) || norm_type == 1.0;
+  const double norm = is_norm ? total : norm_type == 2.0 ? std::sqrt(total) : portable::pow(total, 1.0 / norm_type);
+  const double factor = clip_factor(max_norm, norm);
+  if (factor < 1.0) {
+    for (const Tensor& parameter : parameters) {
+      Tensor grad = parameter.grad();
+      if (grad.defined()) mul_(grad, factor);
+    }
+  }
+  return norm;
+}
+
+}  // namespace onestep::optim

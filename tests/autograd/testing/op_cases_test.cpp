@@ -1,0 +1,120 @@
+// The op cases are complete: every function that ops.h declares has one.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "autograd/testing/op_case.h"
+#include "tests/paths.h"
+
+namespace onestep {
+namespace {
+
+std::set<std::string> case_names() {
+  std::set<std::string> names;
+  for (const OpCase& c : op_cases()) names.insert(c.op);
+  return names;
+}
+
+/// The names of all functions that ops.h declares.
+std::set<std::string> declared_ops() {
+  std::ifstream file(std::string(ONESTEP_SOURCE_DIR) + "/autograd/ops.h");
+  REQUIRE(file.good());
+  const std::regex declaration(R"(^(?:inline )?[\w:<>]+&? (operator\S|\w+)\()");
+  std::set<std::string> names;
+  std::smatch match;
+  for (std::string line; std::getline(file, line);)
+    if (std::regex_search(line, match, declaration)) names.insert(match[1]);
+  return names;
+}
+
+bool has_input(const OpCase& c) {
+  return std::any_of(c.samples.begin(), c.samples.end(), [](const OpSample& s) { return !s.inputs.empty(); });
+}
+
+bool has_zero_size_sample(const OpCase& c) {
+  for (const OpSample& sample : c.samples)
+    for (const InputSpec& input : sample.inputs)
+      if (input.shape.numel() == 0) return true;
+  return false;
+}
+
+// Functions without a case, each with the reason.
+const std::map<std::string, std::string> kNoCase{
+    {"operator+", "add under another name: tested below"},
+    {"operator-", "sub and neg under another name: tested below"},
+    {"operator*", "mul under another name: tested below"},
+    {"operator/", "div under another name: tested below"},
+};
+
+}  // namespace
+
+TEST_CASE("op cases: every op of ops.h has one") {
+  const std::set<std::string> declared = declared_ops(), cases = case_names();
+  CHECK(declared.size() > 100);
+  for (const std::string& op : declared) {
+    CAPTURE(op);
+    CHECK(cases.count(op) + kNoCase.count(op) == 1);
+  }
+  for (const std::string& op : cases) CHECK_MESSAGE(declared.count(op) == 1, op << " has a case but is not in ops.h");
+  for (const auto& exempt : kNoCase)
+    CHECK_MESSAGE(declared.count(exempt.first) == 1, exempt.first << " is exempt but not in ops.h");
+}
+
+TEST_CASE("op cases: every op with an input is tried on nothing") {
+  std::map<std::string, bool> tried;
+  for (const OpCase& c : op_cases())
+    if (has_input(c)) tried[c.op] = tried[c.op] || has_zero_size_sample(c);
+  CHECK(tried.size() > 80);
+  for (const auto& op : tried) CHECK_MESSAGE(op.second, op.first << " has no zero-size sample");
+}
+
+TEST_CASE("op cases: labels and messages are there") {
+  for (const OpCase& c : op_cases()) {
+    CAPTURE(c.op);
+    CHECK_FALSE(c.samples.empty());
+    for (const OpSample& sample : c.samples) CHECK((!sample.label.empty() && sample.forward && sample.reference));
+    for (const OpError& error : c.errors)  // a Shape refuses to grow beyond rank 6 whoever asks
+      CHECK_MESSAGE((error.message.starts_with(c.op + ": ") || error.message.starts_with("shape: rank 7")), error.message);
+  }
+}
+
+TEST_CASE("operators: each is the op of its name") {
+  const Tensor a = tensor({{1.5, -2.0}, {3.0, 0.5}}).requires_grad_(), b = tensor({4.0, -0.25}).requires_grad_();
+  const auto same = [&](const Tensor& got, const Tensor& want) {
+    CHECK(equal(got, want));
+    const auto grads = [&](const Tensor& y) {
+      Tensor x = a, z = b;
+      x.zero_grad();
+      z.zero_grad();
+      y.backward(ones(y.shape()));
+      return std::vector{x.grad(), z.grad()};
+    };
+    const std::vector<Tensor> left = grads(got), right = grads(want);
+    for (size_t i = 0; i < 2; ++i) {
+      REQUIRE(left[i].defined() == right[i].defined());
+      if (left[i].defined()) CHECK(equal(left[i], right[i]));
+    }
+  };
+  same(a + b, add(a, b));
+  same(a - b, sub(a, b));
+  same(a * b, mul(a, b));
+  same(a / b, div(a, b));
+  same(a + 2, add(a, 2));
+  same(a - 2.5, sub(a, 2.5));
+  same(a * -3, mul(a, -3));
+  same(a / 4, div(a, 4));
+  same(2 + a, add(a, 2));
+  same(-3 * a, mul(a, -3));
+  same(2 - a, add(neg(a), 2));
+  same(3 / a, div(full({}, 3.0), a));
+  same(-a, neg(a));
+  CHECK((tensor({1, 2}) + 1).dtype() == DType::int64);
+  CHECK((7 - tensor({1, 2})).dtype() == DType::int64);
+  CHECK((7 / tensor({1, 2})).dtype() == DType::float32);
+}
+
+}  // namespace onestep

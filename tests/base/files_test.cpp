@@ -1,0 +1,109 @@
+// Files that are not what they should be.
+#include "base/files.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/error.h"
+#include "train/config/config.h"
+
+using namespace onestep;
+using namespace onestep::train;
+
+namespace {
+
+// A folder of its own, gone at the end.
+struct TemporaryFolder {
+  TemporaryFolder() : path(std::filesystem::temp_directory_path() / ("onestep_files_" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(path);
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path); }
+  std::string write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path / name, std::ios::binary) << bytes;
+    return path / name;
+  }
+  std::filesystem::path path;
+};
+
+std::string refusal(const std::string& path, int64_t max_bytes = 1 << 20) {
+  try {
+    read_file(path, max_bytes);
+  } catch (const IoError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("read_file: gives the bytes as they are") {
+  const TemporaryFolder folder;
+  std::string bytes;
+  for (int i = 0; i < 300000; ++i) bytes += static_cast<char>(i * 7);
+  CHECK(read_file(folder.write("a", bytes), 1 << 20) == bytes);
+  CHECK(read_file(folder.write("b", ""), 0) == "");
+  CHECK(read_file(folder.write("c", "abc"), 3) == "abc");
+}
+
+TEST_CASE("read_file: refuses what is no readable regular file without waiting for it") {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.path / "pipe", gone = folder.path / "gone", name = folder.path;
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(refusal(pipe) == pipe + ": is not a regular file (a pipe, socket or device)");
+  CHECK(refusal(name) == name + ": is a directory, not a file");
+  CHECK(refusal(gone) == gone + ": cannot be opened: no such file");
+  CHECK(refusal("/dev/zero") == "/dev/zero: is not a regular file (a pipe, socket or device)");
+  CHECK(refusal("") == "the name of the file is empty");
+  CHECK(refusal(std::string("a\0b", 3)) == "the name of the file holds a NUL byte");
+  const std::string file = folder.write("file", "abcd");
+  CHECK(refusal(file, 3) == file + ": too large: 4 bytes, at most 3 bytes are read");
+  CHECK(refusal(file + "/x") == file + "/x: cannot be opened: Not a directory");
+  const std::string locked = folder.write("locked", "x");
+  std::filesystem::permissions(locked, std::filesystem::perms::none);
+  if (geteuid() != 0) CHECK(refusal(locked) == locked + ": cannot be opened: permission denied");
+}
+
+TEST_CASE("load_config: names the file in every refusal") {
+  const TemporaryFolder folder;
+  const auto refused = [](const std::string& path) -> std::string {
+    try {
+      load_config(path);
+    } catch (const ConfigError& error) {
+      return error.what();
+    } catch (const IoError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string empty = folder.write("empty.json", ""), bad = folder.write("bad.json", "{\"seeds\": 1}");
+  const std::string large = folder.write("large.json", std::string((1 << 20) + 1, ' '));
+  CHECK(refused(empty) == empty + ": is empty");
+  CHECK(refused(bad) == bad + ": /seeds: unknown key (did you mean seed?)");
+  CHECK(refused(large) == large + ": too large: 1048577 bytes, at most 1 MiB are read");
+  CHECK(refused(folder.path) == folder.path.string() + ": is a directory, not a file");
+}
+
+TEST_CASE("load_config: what is accepted can be read back as a run writes it") {
+  const TemporaryFolder folder;
+  const auto zeros = [&](const std::string& name, int64_t count) {
+    std::string tokens = "0";
+    for (int64_t i = 1; i < count; ++i) tokens += ",0";
+    return folder.write(name, R"({"data":{"kind":"tokens","vocab_size":1,"tokens":[)" + tokens + "]}}");
+  };
+  const Config accepted = load_config(zeros("many.json", 500'000));
+  CHECK(load_config(folder.write("config.json", resolved_json(accepted))) == accepted);
+  const std::string most = zeros("most.json", 524'000);
+  std::string refusal;
+  try {
+    load_config(most);
+  } catch (const ConfigError& error) {
+    refusal = error.what();
+  }
+  CHECK(refusal.starts_with(most + ": too large: 10"));
+  CHECK(refusal.ends_with(" bytes with --set and every default written out, at most 1 MiB are read"));
+}

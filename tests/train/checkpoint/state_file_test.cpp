@@ -1,0 +1,124 @@
+// state.json: what is written comes back, and a crafted one with a right hash is refused by field.
+#include "train/checkpoint/state_file.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "base/error.h"
+#include "tests/process.h"
+
+using namespace onestep;
+using namespace onestep::train;
+using onestep::testing::TemporaryFolder;
+
+namespace {
+
+std::string good_text() {
+  Checkpoint checkpoint;
+  checkpoint.trainer.step = 3;
+  checkpoint.trainer.sequences = 36;
+  checkpoint.trainer.config = {{"seed", "7"}, {"model.d_model", "8"}};
+  checkpoint.trainer.data_hash = hash_of("data");
+  checkpoint.trainer.generator = "mt19937";
+  checkpoint.run.seconds = 0.1;
+  checkpoint.run.best = checkpoint.run.best_due = BestEvaluation{2, 1.25};
+  return state_json(checkpoint, {{"model.safetensors", {8, hash_of("m")}}, {"optimizer.safetensors", {9, hash_of("o")}}});
+}
+
+/// With `from` replaced, under a hash that is right again.
+std::string crafted(const std::string& from, const std::string& to) {
+  std::string text = good_text();
+  const size_t end = text.rfind(",\n  \"xxh3_128\"");
+  text.resize(end);
+  const size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  text.replace(at, from.size(), to);
+  return text + ",\n  \"xxh3_128\": \"" + hash_of(text) + "\"\n}\n";
+}
+
+std::string refusal(const std::string& text) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "state.json").string();
+  std::ofstream(path, std::ios::binary) << text;
+  try {
+    read_state_file(path);
+  } catch (const IoError& error) {
+    const std::string message = error.what();
+    REQUIRE(message.starts_with(path));
+    return message.substr(path.size());
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("state file: what is written is read back") {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "state.json").string();
+  std::ofstream(path) << good_text();
+  const StateFile state = read_state_file(path);
+  CHECK(state.checkpoint.trainer.step == 3);
+  CHECK(state.checkpoint.trainer.sequences == 36);
+  CHECK(state.checkpoint.trainer.config == std::map<std::string, std::string>{{"seed", "7"}, {"model.d_model", "8"}});
+  CHECK(state.checkpoint.trainer.data_hash == hash_of("data"));
+  CHECK(state.checkpoint.trainer.generator == "mt19937");
+  CHECK(state.checkpoint.run.seconds == 0.1);
+  CHECK(state.checkpoint.run.best->val_loss == 1.25);
+  CHECK_FALSE(state.checkpoint.run.unfinished.has_value());
+  CHECK(state.files.at("optimizer.safetensors") == FileStamp{9, hash_of("o")});
+}
+
+TEST_CASE("state file: the best evaluation that was due is another one than the best or left out") {
+  const auto read_back = [](const std::string& text) {
+    const TemporaryFolder folder;
+    const std::string path = (folder.path() / "state.json").string();
+    std::ofstream(path, std::ios::binary) << text;
+    return read_state_file(path).checkpoint.run;
+  };
+  CHECK(good_text().find("best_due") == std::string::npos);
+  CHECK(read_back(good_text()).best_due == BestEvaluation{2, 1.25});
+  CHECK_FALSE(read_back(crafted("\"unfinished\"", "\"best_due\": null, \"unfinished\"")).best_due.has_value());
+  const std::string other = crafted("\"unfinished\"", "\"best_due\": {\"step\": 1, \"val_loss\": 2}, \"unfinished\"");
+  CHECK(read_back(other).best_due == BestEvaluation{1, 2});
+  CHECK(read_back(other).best == BestEvaluation{2, 1.25});
+}
+
+TEST_CASE("state file: a crafted one is refused with the field and the rule") {
+  REQUIRE(refusal(crafted("\"step\": 3", "\"step\": 3")) == "");
+  const auto refused = [](const std::string& from, const std::string& to, const std::string& message) {
+    CAPTURE(to);
+    CHECK(refusal(crafted(from, to)) == message);
+  };
+  refused("checkpoint 2", "checkpoint 1", ": is not of the format \"onestep checkpoint 2\"");
+  refused("\"step\": 3", "\"step\": -1", ": /step: must be a whole number from 0: got -1");
+  refused("\"step\": 3", "\"step\": 3.0", ": /step: must be a whole number from 0: got 3.0");
+  refused("\"step\": 3", "\"step\": 18446744073709551615", ": /step: must be a whole number from 0: got 18446744073709551615");
+  refused("\"step\": 3", "\"step\": 1", ": /best/step: comes after the checkpoint's own step 1: got 2");
+  refused("\"step\": 3", "\"steps\": 3", ": lacks \"step\"");
+  refused("\"step\": 3", "\"step\": 3, \"more\": 1", ": /more: unknown key");
+  refused("\"step\": 3", "\"step\": 3, \"step\": 3", ": /step: duplicate key");
+  refused("\"seconds\": 0.1", "\"seconds\": -0.1", ": /seconds: must not be negative: got -0.1");
+  refused("\"seconds\": 0.1", "\"seconds\": \"long\"", ": /seconds: must be a number: got \"long\"");
+  refused("\"mt19937\"", "null", ": /generator: must be a string: got null");
+  refused(hash_of("data"), "abc", ": /data/xxh3_128: must be 32 hexadecimal digits: got \"abc\"");
+  refused("\"unfinished\"", "\"best_due\": {\"step\": 4, \"val_loss\": 1}, \"unfinished\"",
+          ": /best_due/step: comes after the checkpoint's own step 3: got 4");
+  refused("\"best\": {", "\"best\": 1, \"other\": {", ": /other: unknown key");
+  refused("\"val_loss\": 1.25", "\"val_loss\": true", ": /best/val_loss: must be a number: got true");
+  refused("\"unfinished\": null", "\"unfinished\": []", ": /unfinished: must be an object: got []");
+  refused("\"model.safetensors\"", "\"../../model\"", ": /files/..~1..~1model: unknown file");
+  refused("\"model.safetensors\"", "\"optimizer.safetensors\"", ": /files/optimizer.safetensors: duplicate key");
+  refused("\"bytes\": 8", "\"bytes\": 1e3", ": /files/model.safetensors/bytes: must be a whole number from 0: got 1000.0");
+  refused("\"bytes\": 8,", "", ": /files/model.safetensors: lacks \"bytes\"");
+  const std::string longer(70000, 'x'), bytes = std::to_string(good_text().size() + longer.size());
+  refused("mt19937", "mt19937" + longer, ": too large: " + bytes + " bytes, at most 64 KiB are read");
+}
+
+TEST_CASE("state file: other bytes than the hash was made of are refused") {
+  const std::string damaged = ": is damaged: its text does not have the hash at its end";
+  const std::string text = good_text();
+  for (const std::string& bytes : {std::string(), std::string("{}"), text + " ", text.substr(1),
+                                   text.substr(0, text.size() - 1), std::string(text.size(), '\0')})
+    CHECK(refusal(bytes) == damaged);
+}

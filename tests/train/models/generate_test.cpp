@@ -1,0 +1,205 @@
+// Generation: the cache changes no bit, sampling follows the definitions, and a seed fixes the text.
+#include "train/models/generate.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tests/nn/check.h"
+#include "train/trainer.h"
+
+using namespace onestep;
+using namespace onestep::train;
+using onestep::testing::error_of;
+
+namespace {
+
+using Ids = std::vector<int64_t>;
+constexpr int64_t kVocab = 17;
+
+std::unique_ptr<LanguageModel> make(ModelConfig config, Generator& generator) {
+  config.d_ff = 4 * config.d_model;
+  auto model = make_language_model(config, kVocab, generator);
+  const NoGradGuard no_grad;
+  for (Tensor parameter : model->parameters()) copy_(parameter, randn(parameter.shape(), generator) * 0.3);
+  model->eval();
+  return model;
+}
+
+ModelConfig gpt(int64_t context_length) {
+  return {.kind = "gpt", .d_model = 8, .num_heads = 2, .context_length = context_length, .num_layers = 1};
+}
+
+struct Named {
+  std::string name;
+  ModelConfig config;
+};
+
+/// Every kind of attention, and the GPT with each option.
+std::vector<Named> models(int64_t context_length) {
+  std::vector<Named> all;
+  for (const std::string_view kind : attention::attention_kinds())
+    all.push_back(
+        {std::string(kind), {.attention = std::string(kind), .d_model = 8, .num_heads = 1, .context_length = context_length}});
+  const auto add = [&](const char* name, auto change) {
+    ModelConfig config = gpt(context_length);
+    config.num_layers = 2;
+    change(config);
+    all.push_back({name, config});
+  };
+  add("gpt", [](ModelConfig&) {});
+  add("gpt with dropout", [](ModelConfig& c) { c.dropout = 0.5; });
+  add("gpt without biases", [](ModelConfig& c) { c.bias = c.tie_weights = false; });
+  add("gpt with one head of keys and values", [](ModelConfig& c) { c.num_kv_heads = 1; });
+  add("gpt with a window", [](ModelConfig& c) { c.window = 9; });
+  add("gpt with rope", [](ModelConfig& c) { c.rope = true; });
+  add("gpt with everything", [](ModelConfig& c) {
+    c.rope = true, c.window = 20, c.num_kv_heads = 1, c.norm = "rms_norm", c.activation = "swiglu", c.bias = false;
+  });
+  return all;
+}
+
+Ids prompt_of(int64_t length, Generator& generator) { return randint(0, kVocab, {length}, generator).to_vector<int64_t>(); }
+
+/// Prompts of many lengths, each continued by `tokens` with and without cache; returns how many different ids came out.
+size_t check_cache(LanguageModel& model, int64_t prompts, int64_t tokens, const SamplingOptions& sampling) {
+  Generator generator(5);
+  std::vector<bool> seen(kVocab);
+  for (int64_t i = 0; i < prompts; ++i) {
+    const Ids prompt = prompt_of(1 + i % 40, generator);
+    Generator a(i), b(i);
+    const Generated with = generate(model, prompt, {tokens, sampling, true}, a);
+    const Generated without = generate(model, prompt, {tokens, sampling, false}, b);
+    REQUIRE(with.ids.size() == static_cast<size_t>(tokens));
+    CHECK(with.ids == without.ids);
+    CHECK(with.logprobs == without.logprobs);
+    for (const int64_t id : with.ids) seen[static_cast<size_t>(id)] = true;
+  }
+  return static_cast<size_t>(std::count(seen.begin(), seen.end(), true));
+}
+
+}  // namespace
+
+TEST_CASE("generate: the logits with a cache are those without, bit for bit, in every model") {
+  for (const Named& named : models(300)) {
+    CAPTURE(named.name);
+    Generator generator(7);
+    const auto model = make(named.config, generator);
+    const Tensor tokens = randint(0, kVocab, {2, 300}, generator);
+    ModelCache cache;
+    int64_t read = 0;
+    for (const int64_t count : {1, 1, 7, 40, 1, 25, 180, 1, 44}) {
+      const Tensor logits = model->next_logits(tokens.slice(1, read, read + count), cache);
+      read += count;
+      CHECK(equal(logits, model->forward(tokens.slice(1, 0, read)).detach().select(1, -1)));
+    }
+    CHECK(error_of<ShapeError>([&] { model->next_logits(tokens.slice(1, 0, 1), cache); }) ==
+          "language model: tokens of shape [2, 1] after 300 others (needs [B, T] with T up to the context length of 300)");
+    CHECK(error_of<ShapeError>([&] { model->next_logits(tokens.slice(1, 0, 0), cache); }) ==
+          "language model: no tokens: [2, 0]");
+  }
+}
+
+TEST_CASE("generate: 100 prompts of 200 greedy tokens are the same with and without cache") {
+  Generator generator(1);
+  const auto model = make(gpt(48), generator);
+  CHECK(check_cache(*model, 100, 200, {.temperature = 0}) > 3);
+}
+
+TEST_CASE("generate: 100 prompts of 200 sampled tokens are the same with and without cache") {
+  Generator generator(1);
+  const auto model = make(gpt(48), generator);
+  CHECK(check_cache(*model, 100, 200, {.temperature = 0.8, .top_k = 12, .top_p = 0.95}) > 10);
+}
+
+TEST_CASE("generate: the cache changes no id in any model") {
+  for (const Named& named : models(24)) {
+    CAPTURE(named.name);
+    Generator generator(1);
+    const auto model = make(named.config, generator);
+    CHECK(check_cache(*model, 3, 60, {.temperature = 0}) >= 1);
+    CHECK(check_cache(*model, 3, 60, {}) > 5);
+  }
+}
+
+TEST_CASE("generate: greedy takes the most likely token and the window slides as in nanoGPT") {
+  Generator generator(2);
+  const auto model = make(gpt(8), generator);
+  Ids text = prompt_of(5, generator);
+  const Generated result = generate(*model, text, {20, {.temperature = 0}}, generator);
+  for (size_t i = 0; i < 20; ++i) {
+    const Ids window(text.end() - std::min<std::ptrdiff_t>(std::ssize(text), 8), text.end());
+    const Tensor logits = model->forward(from_values(window, {1, std::ssize(window)})).detach()[0][-1];
+    CHECK(result.ids[i] == argmax(logits).item<int64_t>());
+    CHECK(result.logprobs[i] == log_softmax(logits, -1)[result.ids[i]].item());
+    text.push_back(result.ids[i]);
+  }
+}
+
+TEST_CASE("generate: a prompt longer than the context is read from behind") {
+  Generator generator(2);
+  const auto model = make(gpt(8), generator);
+  const Ids prompt = prompt_of(30, generator), end(prompt.end() - 8, prompt.end());
+  CHECK(generate(*model, prompt, {10, {.temperature = 0}}, generator).ids ==
+        generate(*model, end, {10, {.temperature = 0}}, generator).ids);
+}
+
+TEST_CASE("generate: a seed fixes the text, and tokens are reported as they come") {
+  Generator generator(2);
+  const auto model = make(gpt(32), generator);
+  Generator a(11), b(11), c(12);
+  const std::string others = default_generator().state();
+  Ids heard;
+  const Generated first = generate(*model, Ids{3, 1}, {50}, a, [&](int64_t id) { heard.push_back(id); });
+  CHECK(heard == first.ids);
+  CHECK(generate(*model, Ids{3, 1}, {50}, b).ids == first.ids);
+  CHECK(generate(*model, Ids{3, 1}, {50}, c).ids != first.ids);
+  CHECK((default_generator().state() == others));
+}
+
+TEST_CASE("generate: top_k and top_p leave the most likely tokens and their proportions") {
+  const Tensor logits = log(tensor({0.1, 0.4, 0.05, 0.25, 0.2}));
+  const auto close = [](const Tensor& got, const Tensor& want) { return allclose(got, want, 1e-5, 1e-7); };
+  CHECK(close(sampling_probabilities(logits, {}), tensor({0.1, 0.4, 0.05, 0.25, 0.2})));
+  CHECK(close(sampling_probabilities(logits, {.top_k = 2}), tensor({0.0, 0.4 / 0.65, 0.0, 0.25 / 0.65, 0.0})));
+  CHECK(close(sampling_probabilities(logits, {.top_k = 99}), tensor({0.1, 0.4, 0.05, 0.25, 0.2})));
+  CHECK(close(sampling_probabilities(logits, {.top_p = 0.6}), tensor({0.0, 0.4 / 0.65, 0.0, 0.25 / 0.65, 0.0})));
+  CHECK(close(sampling_probabilities(logits, {.top_p = 0.7}), tensor({0.0, 0.4 / 0.85, 0.0, 0.25 / 0.85, 0.2 / 0.85})));
+  CHECK(close(sampling_probabilities(logits, {.top_p = 0.01}), tensor({0.0, 1.0, 0.0, 0.0, 0.0})));
+  CHECK(close(sampling_probabilities(logits, {.top_k = 3, .top_p = 0.5}), tensor({0.0, 0.4 / 0.65, 0.0, 0.25 / 0.65, 0.0})));
+  const Tensor squared = tensor({0.01, 0.16, 0.0025, 0.0625, 0.04});
+  CHECK(close(sampling_probabilities(logits, {.temperature = 0.5}), squared / sum(squared)));
+  CHECK(close(sampling_probabilities(logits, {.temperature = 1e-300}), tensor({0.0, 1.0, 0.0, 0.0, 0.0})));
+  CHECK(close(sampling_probabilities(tensor({1.0, 1.0, 0.0}), {.top_k = 1}), tensor({0.5, 0.5, 0.0})));
+}
+
+TEST_CASE("generate: tokens come as often as their probabilities say") {
+  const Tensor logits = log(tensor({0.1, 0.4, 0.0, 0.25, 0.25}));
+  Generator generator(3);
+  std::vector<double> counts(5);
+  for (int i = 0; i < 20000; ++i) counts[static_cast<size_t>(choose_token(logits, {}, generator))] += 1.0 / 20000;
+  const double want[] = {0.1, 0.4, 0.0, 0.25, 0.25};
+  for (size_t i = 0; i < 5; ++i) CHECK(std::abs(counts[i] - want[i]) < 0.015);  // over four standard deviations
+}
+
+TEST_CASE("generate: bad prompts, options and models are refused") {
+  Generator generator(2);
+  const auto model = make(gpt(8), generator);
+  const auto error = [&](const Ids& prompt, const SamplingOptions& sampling) {
+    return error_of<Error>([&] { generate(*model, prompt, {5, sampling}, generator); });
+  };
+  CHECK(error({}, {}) == "generate: the prompt is empty (it takes at least one token to continue)");
+  CHECK(error({3, 17}, {}) == "generate: the prompt has no token 17: ids are from 0 to 16");
+  CHECK(error({-1}, {}) == "generate: the prompt has no token -1: ids are from 0 to 16");
+  CHECK(error({1}, {.temperature = -1}) == "generate: temperature must be at least 0: got -1");
+  CHECK(error({1}, {.temperature = std::nan("")}) == "generate: temperature must be at least 0: got nan");
+  CHECK(error({1}, {.top_k = -1}) == "generate: top_k must be at least 0: got -1");
+  CHECK(error({1}, {.top_p = 0}) == "generate: top_p must be above 0 and at most 1: got 0");
+  CHECK(error({1}, {.top_p = 1.5}) == "generate: top_p must be above 0 and at most 1: got 1.5");
+  NoGradGuard no_grad;
+  Tensor parameter = model->parameters()[0];
+  fill_(parameter, std::nan(""));
+  CHECK_THROWS_AS(generate(*model, Ids{1}, {5}, generator), DivergedError);
+}

@@ -1,0 +1,167 @@
+#pragma once
+// A run is one JSON file. Plain structs hold it and its defaults; config_fields.cpp has the one table of keys from which
+// reading, checking, --help, configs/schema.json and docs/config.md are made.
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "optim/schedule.h"
+
+namespace onestep::train {
+
+/// The network: one attention layer between embeddings and a head, or a GPT.
+struct ModelConfig {
+  std::string kind = "attention";        ///< attention, gpt
+  std::string attention = "multi_head";  ///< one of attention::attention_kinds()
+  int64_t d_model = 64;
+  int64_t num_heads = 4;  ///< 1 where the type of attention has no heads
+  int64_t context_length = 32;
+  double dropout = 0.0;
+  bool qkv_bias = false;
+  int64_t num_layers = 4;                ///< gpt, as all that follow
+  int64_t d_ff = 0;                      ///< 4 d_model, with swiglu 8/3 d_model, unless given
+  std::string activation = "gelu_tanh";  ///< gelu_tanh, gelu, relu, silu, swiglu
+  std::string norm = "layer_norm";       ///< layer_norm, rms_norm
+  double norm_eps = 1e-5;
+  bool bias = true;
+  bool tie_weights = true;
+  int64_t vocab_size = 0;    ///< both kinds; 0: as many as the data has
+  int64_t num_kv_heads = 0;  ///< gpt and fused_qkv, as all that follow; num_heads unless given
+  int64_t window = 0;
+  bool rope = false;
+  double rope_theta = 10000.0;
+  std::string rng_dialect = "torch";  ///< whose dropout masks: torch, torch-mkl
+  bool operator==(const ModelConfig&) const = default;
+};
+
+/// What is learned: token ids in the file, a text, or sequences generated for a task.
+struct DataConfig {
+  std::string kind;                    ///< tokens, text, task, none
+  std::string task;                    ///< copy, reverse, sort, modular_addition
+  std::vector<int64_t> tokens;         ///< kind tokens: the ids themselves
+  int64_t vocab_size = 16;             ///< tokens, and the tasks on sequences: ids are 0 .. vocab_size - 1
+  std::vector<int64_t> window_starts;  ///< tokens: one fixed batch; empty: random windows
+  int64_t ignore_index = -100;         ///< tokens: the id of targets that do not count; -100: none
+  std::string path;                    ///< text: one file,
+  std::vector<std::string> paths;      ///< or several, globs allowed,
+  std::string text;                    ///< or the text itself
+  std::string tokenizer = "char";      ///< char, byte, word, bpe
+  std::string tokenizer_path;          ///< bpe: the folder of its vocabulary
+  int64_t length = 8;                  ///< copy, reverse, sort: symbols before they are repeated
+  int64_t modulus = 97;                ///< modular_addition
+  double val_fraction = 0.1;           ///< share kept from training; 0 for kind tokens unless given
+  bool operator==(const DataConfig&) const = default;
+};
+
+/// Names and defaults of torch.optim; lr, eps and weight_decay default to those of the kind.
+struct OptimizerConfig {
+  std::string kind = "adamw";  ///< sgd, adam, adamw, rmsprop, adagrad
+  double lr = 1e-3;
+  std::array<double, 2> betas{0.9, 0.999};
+  double alpha = 0.99;
+  double eps = 1e-8;
+  double weight_decay = 0.01;
+  std::string decay = "auto";  ///< all, matrices; auto becomes one of them when a config is read
+  bool amsgrad = false;
+  double momentum = 0.0;
+  double dampening = 0.0;
+  bool nesterov = false;
+  bool operator==(const OptimizerConfig&) const = default;
+};
+
+/// How long and how to train, and how often to look.
+struct TrainConfig {
+  int64_t steps = 1000;
+  int64_t batch_size = 12;  ///< the number of window_starts where these are given
+  int64_t grad_accumulation = 1;
+  double grad_clip = 0.0;  ///< largest norm of all gradients together; 0: no clipping
+  std::string dtype = "float32";
+  std::string init_from;            ///< a run; empty: random parameters
+  int64_t early_stop_patience = 0;  ///< evaluations; 0: never
+  bool anomaly = true;              ///< after divergence: find the op
+  int64_t eval_every = 0;           ///< steps; 0: at the end only
+  int64_t eval_batches = 20;
+  int64_t log_every = 1;
+  int64_t checkpoint_every = 0;  ///< steps; 0: at the end only
+  int64_t keep_checkpoints = 2;
+  bool tensorboard = false;
+  bool operator==(const TrainConfig&) const = default;
+};
+
+/// How the ranks of a run work together (docs/distributed.md).
+struct DistributedConfig {
+  std::string reduce = "exact";  ///< or "allreduce"
+  int64_t bucket_mb = 25;
+  double timeout = 600;  ///< seconds
+  bool operator==(const DistributedConfig&) const = default;
+};
+
+/// Where each value came from, for messages. No part of the run.
+struct ConfigOrigin {
+  std::string file = "config";              ///< or what stands for it
+  std::map<std::string, std::string> sets;  ///< JSON pointer -> `--set a.b=value`
+  std::set<std::string> given;              ///< `a.b` of the keys that are no defaults
+  std::string run = {};                     ///< the folder of the run whose config this is; empty: none
+
+  /// `configs/x.json: /model/d_model`, or `--set model.d_model=3: /model/d_model` where the command line gave it.
+  std::string at(const std::string& pointer) const;
+};
+
+struct Config {
+  int64_t seed = 123;
+  ModelConfig model;
+  DataConfig data;
+  OptimizerConfig optimizer;
+  optim::ScheduleConfig schedule;
+  TrainConfig train;
+  DistributedConfig distributed;
+  ConfigOrigin origin;
+};
+
+/// The same run, wherever it was read from.
+bool operator==(const Config& a, const Config& b);
+
+/// Reads a config file of at most 1 MiB; `sets` are the arguments of --set (`a.b=value`), which win over the file. A value is
+/// taken as JSON, or as a string where it is none; an object is merged key by key; null removes the key. Throws IoError for a
+/// file that cannot be read, else ConfigError, both with one sentence that names file (or --set), JSON pointer, value and
+/// remedy.
+Config load_config(const std::string& path, const std::vector<std::string>& sets = {});
+
+/// load_config on text; `source` stands for the file name in messages.
+Config parse_config(const std::string& text, const std::string& source, const std::vector<std::string>& sets = {});
+
+/// Every check that load_config makes, for a config put together in C++. Throws ConfigError.
+void check_config(const Config& config);
+
+/// The config as JSON text with every default that applies written out, floats with the fewest digits that read back to the
+/// same bits: parse_config(resolved_json(c)) == c.
+std::string resolved_json(const Config& config);
+
+/// Throws ConfigError naming the first key whose value differs between the config a run was started with and the one it is to
+/// go on with, unless it is one that cannot change what was trained so far (steps, logging, evaluation, checkpoints).
+void check_resumable(const Config& started, const Config& now);
+
+/// The keys on which what a run has learned depends (all but those that may change when it goes on) and their values as JSON,
+/// long ones as their hash: what a checkpoint remembers of its config.
+std::map<std::string, std::string> fixed_values(const Config& config);
+
+/// Throws ConfigError naming the first key of the section (all sections for "") whose value is not that of fixed_values() when
+/// the checkpoint was made: config.json was changed by hand.
+void check_trained_with(const std::map<std::string, std::string>& values, const Config& config, const std::string& section);
+
+/// floor((1 - val_fraction) count): how many of `count` tokens are for training; they come first.
+int64_t training_tokens(int64_t count, double val_fraction);
+
+/// JSON Schema (draft 2020-12) of the config file: configs/schema.json.
+std::string schema_json();
+
+/// The keys, a paragraph each, for `onestep train --help`.
+std::string config_help();
+
+/// The keys as Markdown tables: docs/config.md.
+std::string config_markdown();
+
+}  // namespace onestep::train

@@ -1,0 +1,374 @@
+#include "train/config/config_fields.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "attention/factory.h"
+
+namespace onestep::train {
+namespace {
+
+constexpr double kMaxWidth = 1 << 16;   // d_model, heads
+constexpr double kMaxLength = 1 << 20;  // tokens a window, windows a batch
+constexpr double kMaxVocab = 1 << 24;
+constexpr double kMaxSteps = 1e12;
+
+template <class Section, class T>
+Field field(std::string path, Section Config::*section, T Section::*member, std::string doc) {
+  Field row;
+  row.path = std::move(path);
+  row.value = [=](Config& config) -> FieldValue { return &(config.*section.*member); };
+  row.doc = std::move(doc);
+  return row;
+}
+
+std::vector<Field> top_fields() {
+  Field seed;
+  seed.path = "seed";
+  seed.value = [](Config& config) -> FieldValue { return &config.seed; };
+  seed.doc =
+      "seed of the run's generator: parameters, batches and dropout follow from it (its low 32 bits count, as in PyTorch)";
+  return {seed};
+}
+
+std::vector<Field> model_fields() {
+  using M = ModelConfig;
+  constexpr auto in = &Config::model;
+  const std::string kind = "model.kind", type = "model.attention";
+  const auto kinds = attention::attention_kinds();
+  return {
+      field(kind, in, &M::kind,
+            "attention: one layer between embeddings and a head, head(attention(token + position embedding)); gpt: GPT-2's "
+            "blocks "
+            "of attention and feed-forward layer on a residual stream")
+          .one_of({"attention", "gpt"}),
+      field(type, in, &M::attention, "type of attention, by the name the chapter gives it")
+          .one_of({kinds.begin(), kinds.end()})
+          .only(kind, {"attention"}),
+      field("model.d_model", in, &M::d_model, "width of the embeddings and of every layer's output").range(1, kMaxWidth),
+      field("model.num_heads", in, &M::num_heads, "attention heads; must divide d_model")
+          .range(1, kMaxWidth)
+          .only(type, {"multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
+          .only(kind, {"gpt"})
+          .elsewhere_only("1"),
+      field("model.context_length", in, &M::context_length, "longest sequence, in tokens").range(1, kMaxLength),
+      field("model.dropout", in, &M::dropout,
+            "probability that an attention weight is dropped in training; gpt: also an element of the embeddings and of what a "
+            "block adds")
+          .range(0, 1)
+          .only(type, {"causal", "multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
+          .only(kind, {"gpt"})
+          .elsewhere_only("0"),
+      field("model.qkv_bias", in, &M::qkv_bias, "whether the query, key and value projections have a bias")
+          .only(type, {"self_v2", "causal", "multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
+          .elsewhere_only("false"),
+      field("model.vocab_size", in, &M::vocab_size,
+            "tokens that the model knows, at least as many as the data has; 0 is as many")
+          .range(0, kMaxVocab),
+      field("model.num_layers", in, &M::num_layers, "blocks").range(1, 1000).only(kind, {"gpt"}),
+      field("model.d_ff", in, &M::d_ff, "hidden width of the feed-forward layers")
+          .range(1, 16 * kMaxWidth)
+          .only(kind, {"gpt"})
+          .defaults_to("4 d_model; for activation swiglu 8/3 d_model, rounded up to a multiple of 8"),
+      field("model.activation", in, &M::activation,
+            "of the feed-forward layers; gelu_tanh is GPT-2's, gelu takes erf; swiglu is silu with a gate, of three matrices")
+          .one_of({"gelu_tanh", "gelu", "relu", "silu", "swiglu"})
+          .only(kind, {"gpt"}),
+      field("model.norm", in, &M::norm, "what stands before attention, feed-forward layer and head")
+          .one_of({"layer_norm", "rms_norm"})
+          .only(kind, {"gpt"}),
+      field("model.norm_eps", in, &M::norm_eps, "added to the variance or the mean square in the norms")
+          .at_least(0)
+          .only(kind, {"gpt"}),
+      field("model.bias", in, &M::bias, "whether linear layers and layer norms have a bias (the head has none)")
+          .only(kind, {"gpt"}),
+      field("model.tie_weights", in, &M::tie_weights, "whether the head's weight is that of the token embedding")
+          .only(kind, {"gpt"}),
+      field("model.num_kv_heads", in, &M::num_kv_heads,
+            "heads of keys and values (grouped-query attention); must divide num_heads")
+          .range(1, kMaxWidth)
+          .only(type, {"fused_qkv"})
+          .only(kind, {"gpt"})
+          .defaults_to("num_heads"),
+      field("model.window", in, &M::window,
+            "sliding-window attention: a token sees itself and the window - 1 tokens before it; 0 is all before it")
+          .range(0, kMaxLength)
+          .only(type, {"fused_qkv"})
+          .only(kind, {"gpt"}),
+      field("model.rope", in, &M::rope,
+            "rotary position embedding of queries and keys, in the convention of GPT-NeoX and LLaMA; a gpt then has no other")
+          .only(type, {"fused_qkv"})
+          .only(kind, {"gpt"}),
+      field("model.rope_theta", in, &M::rope_theta, "base of the rotation's wave lengths")
+          .range(1, 1e12)
+          .only(type, {"fused_qkv"})
+          .only(kind, {"gpt"}),
+      field("model.rng_dialect", in, &M::rng_dialect,
+            "whose dropout masks: torch (2.7 and later, and all CPUs but Intel's) or torch-mkl (older, on Intel CPUs)")
+          .one_of({"torch", "torch-mkl"}),
+  };
+}
+
+std::vector<Field> data_fields() {
+  using D = DataConfig;
+  constexpr auto in = &Config::data;
+  const std::string kind = "data.kind", task = "data.task";
+  return {
+      field(kind, in, &D::kind,
+            "what is learned: ids written in this file, a text, sequences generated for a task, or none: an imported model "
+            "that has "
+            "not been trained here")
+          .one_of({"tokens", "text", "task", "none"})
+          .needed(kind, {""}),
+      field(task, in, &D::task,
+            "copy, reverse, sort: random symbols, then the same ones copied, reversed or sorted; modular_addition: a, b, =, a "
+            "+ b mod "
+            "modulus. Loss and accuracy count the second part only")
+          .one_of({"copy", "reverse", "sort", "modular_addition"})
+          .only(kind, {"task"})
+          .needed(kind, {"task"}),
+      field("data.tokens", in, &D::tokens, "the token ids")
+          .range(0, kMaxVocab - 1)
+          .only(kind, {"tokens"})
+          .needed(kind, {"tokens"}),
+      field("data.vocab_size", in, &D::vocab_size, "number of different ids: 0 to vocab_size - 1")
+          .range(1, kMaxVocab)
+          .only(kind, {"tokens"})
+          .only(task, {"copy", "reverse", "sort"})
+          .needed(kind, {"tokens"}),
+      field("data.window_starts", in, &D::window_starts,
+            "where the windows of the one batch begin that every step uses; without it each step draws its windows at random")
+          .at_least(0)
+          .only(kind, {"tokens"})
+          .may_be_absent(),
+      field("data.ignore_index", in, &D::ignore_index,
+            "id that counts in neither loss nor accuracy where it is the target, as of padding; a step in which no target "
+            "counts is drawn anew; -100 is none")
+          .range(-100, kMaxVocab - 1)
+          .only(kind, {"tokens"}),
+      field("data.path", in, &D::path, "a UTF-8 text file, relative to the working directory")
+          .only(kind, {"text"})
+          .may_be_absent()
+          .changeable(),
+      field("data.paths", in, &D::paths,
+            "several text files in this order, each once; `*`, `?` and `[...]` match names of files, sorted, unless a file has "
+            "that very name")
+          .only(kind, {"text"})
+          .may_be_absent()
+          .changeable(),
+      field("data.text", in, &D::text, "the text itself").only(kind, {"text"}).may_be_absent(),
+      field("data.tokenizer", in, &D::tokenizer,
+            "what a token is: a Unicode code point, a byte (256 ids), a word (punctuation stands alone), or a piece of GPT-2's "
+            "byte-pair encoding")
+          .one_of({"char", "byte", "word", "bpe"})
+          .only(kind, {"text"}),
+      field("data.tokenizer_path", in, &D::tokenizer_path,
+            "folder with vocab.json and merges.txt (or encoder.json and vocab.bpe): GPT-2's, or one that `onestep tokenizer "
+            "train` has written; or a run with such a tokenizer. Where a run goes on, or starts from another, the vocabulary "
+            "must be that of the run")
+          .only("data.tokenizer", {"bpe"})
+          .needed("data.tokenizer", {"bpe"})
+          .changeable(),
+      field("data.length", in, &D::length, "random symbols a sequence; it is 2 length long, a window 2 length - 1")
+          .range(1, kMaxLength / 2)
+          .only(task, {"copy", "reverse", "sort"}),
+      field("data.modulus", in, &D::modulus, "numbers are 0 to modulus - 1; the id `modulus` is the equals sign")
+          .range(2, kMaxWidth)
+          .only(task, {"modular_addition"}),
+      field("data.val_fraction", in, &D::val_fraction,
+            "share kept from training: the last tokens, or the sequences that a fixed hash picks")
+          .from_to_below(0, 1)
+          .default_for("tokens", 0),
+  };
+}
+
+std::vector<Field> optimizer_fields() {
+  using O = OptimizerConfig;
+  constexpr auto in = &Config::optimizer;
+  const std::string kind = "optimizer.kind";
+  return {
+      field(kind, in, &O::kind, "the update rule; names, formulas and defaults are torch.optim's")
+          .one_of({"sgd", "adam", "adamw", "rmsprop", "adagrad"}),
+      field("optimizer.lr", in, &O::lr, "learning rate").at_least(0).default_for("rmsprop", 1e-2).default_for("adagrad", 1e-2),
+      field("optimizer.betas", in, &O::betas, "decay rates of the averages of the gradient and of its square")
+          .from_to_below(0, 1)
+          .only(kind, {"adam", "adamw"}),
+      field("optimizer.alpha", in, &O::alpha, "decay rate of the average of the squared gradient")
+          .range(0, 1)
+          .only(kind, {"rmsprop"}),
+      field("optimizer.eps", in, &O::eps, "added to the denominator")
+          .at_least(0)
+          .only(kind, {"adam", "adamw", "rmsprop", "adagrad"})
+          .default_for("adagrad", 1e-10),
+      field("optimizer.weight_decay", in, &O::weight_decay, "decoupled from the gradient in adamw, added to it in the others")
+          .at_least(0)
+          .default_for("sgd", 0)
+          .default_for("adam", 0)
+          .default_for("rmsprop", 0)
+          .default_for("adagrad", 0),
+      field("optimizer.decay", in, &O::decay,
+            "which parameters weight_decay applies to: all, or matrices (2 or more dimensions); auto is all for model.kind "
+            "attention")
+          .one_of({"auto", "all", "matrices"}),
+      field("optimizer.amsgrad", in, &O::amsgrad, "divide by the largest average so far").only(kind, {"adam", "adamw"}),
+      field("optimizer.momentum", in, &O::momentum, "share of the last update that is kept").at_least(0).only(kind, {"sgd"}),
+      field("optimizer.dampening", in, &O::dampening, "share of the gradient kept out of the momentum").only(kind, {"sgd"}),
+      field("optimizer.nesterov", in, &O::nesterov, "Nesterov momentum; needs momentum above 0 and dampening 0")
+          .only(kind, {"sgd"}),
+  };
+}
+
+std::vector<Field> schedule_fields() {
+  using S = optim::ScheduleConfig;
+  constexpr auto in = &Config::schedule;
+  const std::string kind = "schedule.kind";
+  return {
+      field(kind, in, &S::kind,
+            "the learning rate after the warm-up: constant is lr throughout; linear and cosine go down to min_lr in a line or "
+            "half "
+            "a cosine; wsd (warm-up, stable, decay) stays at lr and goes down in a line at the end; step multiplies by gamma "
+            "every "
+            "step_size steps")
+          .one_of({"constant", "linear", "cosine", "wsd", "step"}),
+      field("schedule.warmup_steps", in, &S::warmup_steps, "steps of linear rise to lr").range(0, kMaxSteps),
+      field("schedule.decay_steps", in, &S::decay_steps,
+            "step from which on min_lr is used, also when a run goes on for more steps than were planned")
+          .range(1, kMaxSteps)
+          .only(kind, {"linear", "cosine", "wsd"})
+          .defaults_to("train.steps, or warmup_steps or decay_start where these are more"),
+      field("schedule.decay_start", in, &S::decay_start, "step at which the learning rate begins to fall")
+          .range(0, kMaxSteps)
+          .only(kind, {"wsd"})
+          .defaults_to("nine tenths of decay_steps, or the end of the warm-up"),
+      field("schedule.min_lr", in, &S::min_lr, "learning rate at the end").at_least(0).only(kind, {"linear", "cosine", "wsd"}),
+      field("schedule.step_size", in, &S::step_size, "steps between two falls").range(1, kMaxSteps).only(kind, {"step"}),
+      field("schedule.gamma", in, &S::gamma, "factor of each fall").at_least(0).only(kind, {"step"}),
+  };
+}
+
+std::vector<Field> train_fields() {
+  using T = TrainConfig;
+  constexpr auto in = &Config::train;
+  return {
+      field("train.steps", in, &T::steps, "parameter updates").range(1, kMaxSteps).changeable(),
+      field("train.batch_size", in, &T::batch_size, "sequences a micro-batch")
+          .range(1, kMaxLength)
+          .defaults_to("12, or the number of window_starts"),
+      field("train.grad_accumulation", in, &T::grad_accumulation,
+            "micro-batches an update; their losses are averaged over all tokens")
+          .range(1, kMaxLength),
+      field("train.grad_clip", in, &T::grad_clip, "largest norm of all gradients together; 0 is no clipping").at_least(0),
+      field("train.dtype", in, &T::dtype,
+            "element type of parameters and arithmetic; float64 starts from the float32 parameters")
+          .one_of({"float32", "float64"}),
+      field("train.early_stop_patience", in, &T::early_stop_patience,
+            "evaluations without a better validation loss after which the run ends; 0 is never. Needs eval_every")
+          .range(0, kMaxSteps)
+          .changeable(),
+      field("train.anomaly", in, &T::anomaly,
+            "when the loss or the gradient norm is not finite, repeat the step with every op checked and name the first op and "
+            "module that is to blame")
+          .changeable(),
+      field("train.init_from", in, &T::init_from,
+            "a run, trained or imported, whose newest checkpoint gives the parameters to start from; the model section must be "
+            "that of the run, dropout apart, and a text is read with its tokenizer: data.tokenizer may be left out")
+          .may_be_absent(),
+      field("train.eval_every", in, &T::eval_every, "steps between evaluations; 0 is at the end only")
+          .range(0, kMaxSteps)
+          .changeable(),
+      field("train.eval_batches", in, &T::eval_batches, "batches an evaluation").range(1, kMaxLength).changeable(),
+      field("train.log_every", in, &T::log_every,
+            "steps between lines of metrics.jsonl, beside the first step and the evaluations")
+          .range(1, kMaxSteps)
+          .changeable(),
+      field("train.checkpoint_every", in, &T::checkpoint_every,
+            "steps between checkpoints; 0 is at the end and after the best evaluations only")
+          .range(0, kMaxSteps)
+          .changeable(),
+      field("train.tensorboard", in, &T::tensorboard,
+            "whether the metrics, and with an evaluation a sample of what the model writes, also go to RUN/tensorboard")
+          .changeable(),
+      field("train.keep_checkpoints", in, &T::keep_checkpoints,
+            "newest checkpoints that are kept, beside the best by validation loss")
+          .range(1, kMaxLength)
+          .changeable(),
+  };
+}
+
+std::vector<Field> distributed_fields() {
+  using D = DistributedConfig;
+  constexpr auto in = &Config::distributed;
+  return {
+      field(
+          "distributed.reduce", in, &D::reduce,
+          "exact adds the gradients of all micro-batches in their order, so that the number of ranks changes no bit; allreduce "
+          "sends only the sum of each rank's own, which is faster and depends on the number of ranks")
+          .one_of({"exact", "allreduce"})
+          .changeable(),
+      field("distributed.bucket_mb", in, &D::bucket_mb, "MiB of gradients that travel at a time").range(1, 1024).changeable(),
+      field("distributed.timeout", in, &D::timeout, "seconds without an answer after which a rank is taken to hang")
+          .range(0.1, 1e6)
+          .changeable(),
+  };
+}
+
+}  // namespace
+
+const std::vector<Field>& config_fields() {
+  static const std::vector<Field> fields = [] {
+    std::vector<Field> all;
+    for (auto section :
+         {top_fields, model_fields, data_fields, optimizer_fields, schedule_fields, train_fields, distributed_fields}) {
+      for (Field& row : section()) all.push_back(std::move(row));
+    }
+    return all;
+  }();
+  return fields;
+}
+
+const std::vector<std::string>& config_sections() {
+  static const std::vector<std::string> sections{"model", "data", "optimizer", "schedule", "train", "distributed"};
+  return sections;
+}
+
+const Field* find_field(const std::string& path) {
+  static const std::map<std::string_view, const Field*> by_path = [] {
+    std::map<std::string_view, const Field*> all;
+    for (const Field& field : config_fields()) all.emplace(field.path, &field);
+    return all;
+  }();
+  const auto found = by_path.find(path);
+  return found == by_path.end() ? nullptr : found->second;
+}
+
+std::string Field::section() const {
+  const size_t dot = path.find('.');
+  return dot == std::string::npos ? "" : path.substr(0, dot);
+}
+
+std::string Field::key() const { return path.substr(path.find('.') + 1); }
+
+std::string Field::pointer() const {
+  const std::string name = section();
+  return (name.empty() ? "/" : "/" + name + "/") + key();
+}
+
+FieldValue value_of(const Field& field, const Config& config) {
+  return field.value(const_cast<Config&>(config));  // one accessor a row serves reading and writing
+}
+
+FieldValue default_value(const Field& field) {
+  static const Config untouched;
+  return value_of(field, untouched);
+}
+
+bool holds(const std::vector<When>& conditions, const Config& config) {
+  return conditions.empty() || std::any_of(conditions.begin(), conditions.end(), [&](const When& when) {
+           const Field& selector = *find_field(when.path);
+           const std::string& value = *std::get<std::string*>(value_of(selector, config));
+           return std::find(when.values.begin(), when.values.end(), value) != when.values.end() && holds(selector.when, config);
+         });
+}
+
+}  // namespace onestep::train

@@ -1,0 +1,103 @@
+#pragma once
+// The table of a config's keys. One row says everything about a key.
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "train/config/config.h"
+
+namespace onestep::train {
+
+/// Where a field's value lives; the alternative is its type.
+using FieldValue = std::variant<bool*, int64_t*, double*, std::string*, std::array<double, 2>*, std::vector<int64_t>*,
+                                std::vector<std::string>*>;
+
+/// Holds where the field `path` applies and has one of `values`.
+struct When {
+  std::string path;
+  std::vector<std::string> values;
+};
+
+struct Field {
+  std::string path;  ///< model.d_model
+  std::function<FieldValue(Config&)> value;
+  std::string doc;
+  double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+  bool below_high = false;  ///< `high` itself is too much
+  std::vector<std::string> choices;
+  std::vector<When> when;                                ///< applies if one of them holds; empty: always
+  std::vector<When> required;                            ///< has no default where one of them holds
+  std::vector<std::pair<std::string, double>> defaults;  ///< value of the section's kind -> default
+  std::string derived;                                   ///< what the default comes from, in words
+  std::string neutral;                                   ///< as JSON: where the field does not apply, it may say just this
+  bool optional = false;                                 ///< a list or string that may be absent (empty)
+  bool may_change = false;                               ///< on resume
+
+  Field& range(double from, double to) { return low = from, high = to, *this; }
+  Field& at_least(double from) { return low = from, *this; }
+  Field& from_to_below(double from, double to) { return low = from, high = to, below_high = true, *this; }
+  Field& one_of(std::vector<std::string> values) { return choices = std::move(values), *this; }
+  Field& only(std::string selector, std::vector<std::string> values) {
+    return when.push_back({std::move(selector), std::move(values)}), *this;
+  }
+  Field& needed(std::string selector, std::vector<std::string> values) {
+    return required.push_back({std::move(selector), std::move(values)}), *this;
+  }
+  Field& default_for(std::string kind, double number) { return defaults.push_back({std::move(kind), number}), *this; }
+  Field& defaults_to(std::string words) { return derived = std::move(words), *this; }
+  Field& elsewhere_only(std::string json) { return neutral = std::move(json), *this; }
+  Field& may_be_absent() { return optional = true, *this; }
+  Field& changeable() { return may_change = true, *this; }
+
+  std::string section() const;  ///< model; empty at the top level
+  std::string key() const;      ///< d_model
+  std::string pointer() const;  ///< /model/d_model
+};
+
+/// Every key, in the order of the resolved config. A field comes after those that its `when` names.
+const std::vector<Field>& config_fields();
+
+/// The names of the sections, in order.
+const std::vector<std::string>& config_sections();
+
+/// The field of that path, or nullptr.
+const Field* find_field(const std::string& path);
+
+/// Whether one of the conditions holds, or there is none.
+bool holds(const std::vector<When>& conditions, const Config& config);
+
+/// The value behind a field, read only.
+FieldValue value_of(const Field& field, const Config& config);
+FieldValue value_of(const Field& field, Config&& config) = delete;  // it would not outlive the call
+
+/// Its value in a Config nobody has touched.
+FieldValue default_value(const Field& field);
+
+/// `a whole number of at least 1`, `one of char, byte, word`: what a value must be.
+std::string expected(const Field& field);
+
+/// The same for one element of a list.
+std::string expected_item(const Field& field);
+
+/// The value as JSON; doubles with the fewest digits that read back to the same bits.
+std::string to_json(const FieldValue& value);
+std::string to_json(double value);
+
+/// The default in words: `0.001 (rmsprop: 0.01)`, `required`, `none`, or what it follows from.
+std::string default_words(const Field& field);
+
+/// The checks that take more than one key; `config` has passed those of the table. Throws ConfigError.
+void check_between_fields(const Config& config);
+
+/// `model.attention = causal or multi_head; or model.kind = gpt`.
+std::string describe(const std::vector<When>& conditions);
+
+/// `a, b or c`.
+std::string join_or(const std::vector<std::string>& words);
+
+}  // namespace onestep::train

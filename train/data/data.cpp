@@ -1,0 +1,188 @@
+#include "train/data/data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "autograd/random/random_fill.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "train/data/bigrams.h"
+#include "train/data/task.h"
+#include "train/data/text_source.h"
+#include "train/data/token_cache.h"
+#include "train/text/bpe_tokenizer.h"
+
+namespace onestep::train {
+namespace {
+
+// A stream of tokens cut into windows: kinds `tokens` and `text`.
+class TokenData : public Data {
+ public:
+  TokenData(const Config& config, std::shared_ptr<const Tokens> tokens, int64_t vocab_size,
+            std::shared_ptr<const Tokenizer> tokenizer)
+      : tokens_(std::move(tokens)),
+        vocab_size_(vocab_size),
+        length_(config.model.context_length),
+        window_starts_(config.data.window_starts),
+        ignore_index_(config.data.ignore_index),
+        tokenizer_(std::move(tokenizer)) {
+    train_count_ = training_tokens(count(), config.data.val_fraction);
+    const std::string where = config.data.kind == "text" ? "/data" : "/data/tokens";
+    check<ConfigError>(train_count_ > length_, config.origin.at(where), ": too few tokens to train on: ", train_count_, " of ",
+                       count(), ", one window takes context_length + 1 = ", length_ + 1,
+                       " (a longer text, or a smaller model.context_length)");
+    const int64_t rest = count() - train_count_;
+    check<ConfigError>(config.data.val_fraction == 0 || rest > length_, config.origin.at("/data/val_fraction"),
+                       ": leaves too few tokens for validation: ", rest,
+                       ", one window takes context_length + 1 = ", length_ + 1, " (0 evaluates on the training data)");
+    evaluates_on_training_ = config.data.val_fraction == 0;
+    if (ignore_index_ != kIgnoreIndex) check_targets(config.origin.at("/data/ignore_index"));
+  }
+
+  int64_t vocab_size() const override { return vocab_size_; }
+  int64_t length() const override { return length_; }
+
+  Batch train_batch(int64_t batch_size, Generator& g) const override {
+    return window_starts_.empty() ? random_windows(0, train_count_, batch_size, g) : windows(window_starts_);
+  }
+
+  // Without a target that counts there is no mean loss: such windows are drawn again. Some have one (check_targets).
+  Batch eval_batch(int64_t batch_size, Generator& g) const override {
+    Batch batch;
+    do batch = evaluates_on_training_ ? train_batch(batch_size, g) : random_windows(train_count_, count(), batch_size, g);
+    while (batch.counted() == 0);
+    return batch;
+  }
+
+  std::string hash() const override { return tokens_->hash(); }
+
+  std::string describe() const override {
+    std::string out = std::to_string(count()) + " tokens";
+    if (tokenizer_) out += " (" + tokenizer_->kind() + ")";
+    if (!evaluates_on_training_) out += ", " + std::to_string(train_count_) + " of them to train on";
+    return out + ", vocabulary " + std::to_string(vocab_size_);
+  }
+
+  const Tokenizer* tokenizer() const override { return tokenizer_.get(); }
+  std::optional<double> bigram_loss() const override {
+    constexpr int64_t kMostCounted = 1 << 22;  // counting more takes time and memory that grow with the text
+    if (count() > kMostCounted) return std::nullopt;
+    return train::bigram_loss(*tokens_, train_count_, vocab_size_, ignore_index_);
+  }
+
+ private:
+  int64_t count() const { return tokens_->size(); }
+
+  // Whether one of the tokens begin .. end - 1 counts as a target.
+  bool any_counts(int64_t begin, int64_t end) const {
+    std::vector<int64_t> ids;
+    tokens_->read(begin, end - begin, ids);
+    return std::any_of(ids.begin(), ids.end(), [this](int64_t id) { return id != ignore_index_; });
+  }
+
+  void check_targets(const std::string& place) const {
+    const bool trains = window_starts_.empty() ? any_counts(1, train_count_) : windows(window_starts_).counted() > 0;
+    check<ConfigError>(trains, place, ": must leave a target to train on: all of them are ", ignore_index_);
+    check<ConfigError>(evaluates_on_training_ || any_counts(train_count_ + 1, count()), place,
+                       ": must leave a target among the held-out tokens: all of them are ", ignore_index_,
+                       " (data.val_fraction = 0 evaluates on the training data)");
+  }
+
+  // Windows of tokens begin .. end - 1, as nanoGPT draws them: begin + randint(end - begin - length).
+  Batch random_windows(int64_t begin, int64_t end, int64_t batch_size, Generator& g) const {
+    std::vector<int64_t> starts(static_cast<size_t>(batch_size));
+    fill_randint(starts, begin, end - length_, g);
+    return windows(starts);
+  }
+
+  Batch windows(const std::vector<int64_t>& starts) const {
+    Batch batch{{}, {}, static_cast<int64_t>(starts.size()), length_};
+    std::vector<int64_t> window;
+    for (const int64_t start : starts) {
+      window.clear();
+      tokens_->read(start, length_ + 1, window);
+      batch.inputs.insert(batch.inputs.end(), window.begin(), window.end() - 1);
+      batch.targets.insert(batch.targets.end(), window.begin() + 1, window.end());
+    }
+    std::replace(batch.targets.begin(), batch.targets.end(), ignore_index_, kIgnoreIndex);
+    return batch;
+  }
+
+  std::shared_ptr<const Tokens> tokens_;
+  int64_t vocab_size_, length_, train_count_;
+  bool evaluates_on_training_;
+  std::vector<int64_t> window_starts_;
+  int64_t ignore_index_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+};
+
+// Kind `none`: only the vocabulary of the model.
+class NoData : public Data {
+ public:
+  explicit NoData(const Config& config)
+      : vocab_size_(config.model.vocab_size), length_(config.model.context_length), place_(config.origin.at("/data/kind")) {}
+
+  int64_t vocab_size() const override { return vocab_size_; }
+  int64_t length() const override { return length_; }
+  Batch train_batch(int64_t, Generator&) const override { refuse(); }
+  Batch eval_batch(int64_t, Generator&) const override { refuse(); }
+  std::string describe() const override { return "no data"; }
+
+ private:
+  [[noreturn]] void refuse() const {
+    fail<ConfigError>(place_,
+                      ": none: there is nothing to train or evaluate on (give --set data.kind=text --set data.path=FILE)");
+  }
+
+  int64_t vocab_size_, length_;
+  std::string place_;
+};
+
+std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
+  const DataConfig& data = config.data;
+  if (!tokenizer && data.tokenizer == "bpe") {
+    tokenizer = open_tokenizer(data.tokenizer_path);
+    check<ConfigError>(tokenizer->kind() == "bpe", config.origin.at("/data/tokenizer_path"),
+                       ": must have a tokenizer of kind bpe: ", data.tokenizer_path, " has one of kind ", tokenizer->kind());
+  }
+  const std::vector<std::string> files = data.text.empty() ? text_files(config) : std::vector<std::string>{};
+  std::shared_ptr<const Tokens> tokens;
+  try {
+    if (!files.empty()) {
+      TokenisedText text = tokenise_files(files, data.tokenizer, tokenizer, quiet);
+      tokens = text.tokens;
+      tokenizer = text.tokenizer;
+    } else {
+      if (!tokenizer) tokenizer = make_tokenizer(data.tokenizer, data.text);
+      tokens = std::make_shared<TokenList>(tokenizer->encode(data.text));
+    }
+  } catch (const ConfigError& error) {
+    fail<ConfigError>(config.origin.at("/data"), ": ", error.what());
+  }
+  return std::make_unique<TokenData>(config, tokens, tokenizer->vocab_size(), tokenizer);
+}
+
+}  // namespace
+
+std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
+  const DataConfig& data = config.data;
+  if (data.kind == "none") return std::make_unique<NoData>(config);
+  if (data.kind == "task") return std::make_unique<TaskData>(config);
+  if (data.kind == "text") return make_text_data(config, std::move(tokenizer), quiet);
+  check<ConfigError>(data.kind == "tokens", config.origin.at("/data/kind"), ": must be tokens, text, task or none: got ",
+                     data.kind);
+  return std::make_unique<TokenData>(config, std::make_shared<TokenList>(data.tokens), data.vocab_size, nullptr);
+}
+
+std::string Data::token_name(int64_t id) const {
+  return tokenizer() != nullptr ? printable(tokenizer()->decode(std::vector{id})) : std::to_string(id);
+}
+
+std::string evaluates_on(const DataConfig& data) {
+  if (data.kind == "none") return "nothing";
+  if (data.kind == "task") return "held-out sequences";
+  return data.val_fraction == 0 ? "training tokens" : "validation tokens";
+}
+
+}  // namespace onestep::train

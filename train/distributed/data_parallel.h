@@ -1,0 +1,84 @@
+#pragma once
+// Data-parallel training: every rank has the whole model and computes some of a step's micro-batches; each owns a slice of the
+// parameters, whose gradient it sums and which it updates.
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "optim/optimizer.h"
+#include "train/distributed/communicator.h"
+#include "train/distributed/parameter_shards.h"
+
+namespace onestep::train {
+
+/// The gradients, optimizer state and parameters of the ranks of one run. A single process owns everything and sends nothing.
+class DataParallel {
+ public:
+  /// `groups` are all parameters of `model`, in the order of the optimizer; `bucket_bytes` travel at a time.
+  DataParallel(std::shared_ptr<Communicator> communicator, const nn::Module& model, std::vector<optim::ParameterGroup> groups,
+               int64_t bucket_bytes);
+
+  /// The groups, with the part of each parameter that this rank owns in place of the parameter: what its optimizer updates.
+  std::vector<optim::ParameterGroup> owned_groups() const;
+
+  /// Forgets all gradients.
+  void zero_grad();
+  /// Does `backward` and adds the gradients of every rank that `contributes`, in the order of ranks. Buckets travel while the
+  /// backward pass goes on, and a gradient is forgotten as soon as it has been sent. Called for one micro-batch of every rank
+  /// at a time, it gives the sum of a step's micro-batches in their order, one by one, whatever the number of ranks.
+  void reduce_gradients(const std::vector<bool>& contributes, const std::function<void()>& backward);
+  /// Multiplies the summed gradient.
+  void scale_gradients(double factor);
+  /// optim::clip_grad_norm_ on the summed gradient of all parameters: the same bits.
+  double clip_grad_norm_(double max_norm);
+  /// Gives every rank what the owners have updated.
+  void gather_parameters();
+
+  /// Optimizer::state_dict() of all ranks together, on the root; elsewhere empty.
+  nn::NamedTensors optimizer_state(const optim::Optimizer& optimizer, int64_t steps) const;
+  /// Gives every rank its part of the root's state after so many steps. Throws ConfigError as Optimizer::load_state_dict does.
+  void load_optimizer_state(optim::Optimizer& optimizer, const nn::NamedTensors& state, int64_t steps);
+  /// Gives every rank the root's tensors.
+  void broadcast(const nn::NamedTensors& tensors);
+
+  Communicator& communicator() const { return *communicator_; }
+
+ private:
+  /// A piece that this rank owns, as a leaf of its own that sees the parameter's elements.
+  struct Shard {
+    ParameterPiece piece;
+    Tensor tensor;
+  };
+  void make_shards();
+  /// A bucket on its way, until it is added: the own gradient, and what the others send of the part that this rank owns.
+  struct Journey {
+    Tensor mine;
+    std::vector<Tensor> parts;
+    std::unique_ptr<Communicator::Transfer> transfer;
+  };
+  Journey send_bucket(const Bucket& bucket, const std::vector<bool>& contributes);
+  void add_bucket(size_t bucket, Journey& journey);
+  void set_shard_gradients();
+  double grad_norm() const;
+  size_t index_of(const Tensor& parameter) const;
+  size_t index_of(const Node& leaf) const;
+  std::vector<size_t> buckets_of(size_t parameter) const;
+  nn::NamedTensors in_groups() const;
+  std::vector<ParameterPiece> pieces_of(size_t parameter) const;
+  template <class Slots>
+  auto& slot_of(Slots& slots, const ParameterPiece& piece) const;
+  Tensor gather_state(const optim::Optimizer& optimizer, size_t parameter, size_t state) const;
+  void scatter_state(optim::Optimizer& optimizer, size_t parameter, size_t state, const Tensor& full);
+  size_t rank() const { return static_cast<size_t>(communicator_->rank()); }
+  size_t ranks() const { return static_cast<size_t>(communicator_->size()); }
+  bool alone() const { return ranks() == 1; }
+
+  std::shared_ptr<Communicator> communicator_;
+  nn::NamedTensors parameters_;
+  std::vector<optim::ParameterGroup> groups_;
+  std::vector<Bucket> buckets_;
+  std::vector<Tensor> sums_;   // by bucket: the summed gradient of the own pieces, one after the other, once there is one
+  std::vector<Shard> shards_;  // in the order of the buckets; a single process: the parameters themselves
+};
+
+}  // namespace onestep::train

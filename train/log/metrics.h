@@ -1,0 +1,39 @@
+#pragma once
+// The figures of a training step, and metrics.jsonl, which keeps them.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/files.h"
+
+namespace onestep::train {
+
+/// One training step as it is logged.
+struct StepMetrics {
+  int64_t step = 0;
+  double loss = 0;  ///< Before this step's update, the mean over micro-batches.
+  double lr = 0;
+  double grad_norm = 0;  ///< Before clipping.
+  double tokens_per_second = 0;
+  double seconds = 0;  ///< Since training began.
+  std::optional<double> val_loss = {}, val_accuracy = {};
+};
+
+/// One JSON object a step in a file; float32 values keep the digits that read back to the same bits. Throws IoError.
+class MetricsFile {
+ public:
+  /// Goes on after the lines of the steps before `first_step`; later ones (of a run that was killed) and half a line at the end
+  /// are cut off. A line before them that is none of ours is refused.
+  MetricsFile(const std::string& path, int64_t first_step);
+  void write(const StepMetrics& metrics);
+  /// Waits until the lines are on the disk.
+  void sync() { out_.sync(); }
+
+ private:
+  OutputFile out_;
+};
+
+/// `2.3026`, `3.21e-05`: a loss for people. One that is not 0 never looks like 0.
+std::string loss_text(double loss);
+
+}  // namespace onestep::train

@@ -1,0 +1,129 @@
+#include "train/log/metrics_json.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/format.h"
+#include "base/json_reader.h"
+
+namespace onestep::train {
+
+namespace {
+
+constexpr size_t kMaxLine = size_t{1} << 20;
+
+/// The lines of a file, of which a piece is in memory at a time.
+class Lines {
+ public:
+  explicit Lines(const std::string& path) : path_(path), file_(path) {}
+
+  /// Reads the next line; false after the last.
+  bool next(std::string& line) {
+    line.clear();
+    ++number_;
+    for (is_whole_ = false; !is_whole_ && refill();) {
+      const size_t end = std::min(rest_.find('\n'), rest_.size());
+      is_whole_ = end < rest_.size();
+      line.append(rest_.substr(0, end));
+      rest_.remove_prefix(is_whole_ ? end + 1 : end);
+      bytes_ += is_whole_ ? end + 1 : end;
+      if (line.size() > kMaxLine) fail<IoError>(place(), ": is longer than ", format_bytes(kMaxLine));
+    }
+    return is_whole_ || !line.empty();
+  }
+  /// Whether the line that was read last has its end.
+  bool is_whole() const { return is_whole_; }
+  /// Bytes read so far, to the end of that line.
+  uint64_t bytes() const { return bytes_; }
+  /// `FILE: line 12`.
+  std::string place() const { return path_ + ": line " + std::to_string(number_); }
+
+ private:
+  bool refill() {
+    if (rest_.empty()) rest_ = {buffer_.data(), file_.read_some(buffer_.data(), buffer_.size())};
+    return !rest_.empty();
+  }
+
+  std::string path_;
+  InputFile file_;
+  std::array<char, 1 << 16> buffer_;
+  std::string_view rest_;  // of the buffer, still to be read
+  uint64_t bytes_ = 0;
+  int64_t number_ = 0;
+  bool is_whole_ = false;
+};
+
+/// What a run that was killed left of the last line, without its end: the resumed run cuts it off.
+bool is_half_a_line(std::string_view line) {
+  constexpr std::string_view kBegin = R"({"step":)";
+  return line.starts_with(kBegin) || kBegin.starts_with(line);
+}
+
+// The sentences are made only when they are needed: there may be millions of rows.
+void check_row(const nlohmann::json& row, const Lines& lines) {
+  if (!row.is_object()) fail<IoError>(lines.place(), ": must be an object: got ", brief(row));
+  for (const auto& [key, value] : row.items()) {
+    if (value.is_number() || value.is_null()) continue;
+    fail<IoError>(lines.place(), ": ", json_pointer("", key), ": must be a number: got ", brief(value));
+  }
+}
+
+/// Hands over the objects of all lines; half a line at the end is left out, unless it lacks the newline alone and that counts.
+template <class Use>
+void for_each_row(Lines& lines, bool needs_newline, const Use& use) {
+  for (std::string line; lines.next(line);) {
+    const bool half = !lines.is_whole() && is_half_a_line(line);
+    if (half && (needs_newline || !nlohmann::json::accept(line))) return;
+    nlohmann::json row = parse_json<IoError>(line, lines.place());
+    check_row(row, lines);
+    use(std::move(row));
+  }
+}
+
+/// Other programs write whole numbers as 5.0, too.
+int64_t step_of(const nlohmann::json& row, const Lines& lines) {
+  constexpr double kMost = 1e15;
+  const auto found = row.find("step");
+  const double step = found != row.end() && found->is_number() ? found->get<double>() : -1;
+  if (step < 0 || step > kMost || step != std::floor(step))
+    fail<IoError>(lines.place(), ": /step: must be the number of a step: got ", found == row.end() ? "none" : brief(*found));
+  return static_cast<int64_t>(step);
+}
+
+}  // namespace
+
+MetricsEnd metrics_before(const std::string& path, int64_t first_step) {
+  MetricsEnd end;
+  int64_t previous = -1;
+  Lines lines(path);
+  const auto add = [&](const nlohmann::json& row) {
+    const int64_t step = step_of(row, lines);
+    if (step <= previous)
+      fail<IoError>(lines.place(), ": /step: must be above ", previous, ", that of the line before: got ", step);
+    previous = step;
+    if (step < first_step) end = {lines.bytes(), lines.is_whole()};
+  };
+  try {
+    // A line that lacks the newline alone: a killed run had not saved its step, another program may leave out the last one.
+    for_each_row(lines, /*needs_newline=*/false, add);
+  } catch (const IoError& error) {
+    fail<IoError>(error.what(), " (mend or move the file to go on)");
+  }
+  return end;
+}
+
+void for_each_metrics(const std::string& path, const std::function<void(nlohmann::json row)>& use) {
+  Lines lines(path);
+  for_each_row(lines, /*needs_newline=*/true, use);
+}
+
+}  // namespace onestep::train

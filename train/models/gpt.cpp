@@ -1,0 +1,160 @@
+#include "train/models/gpt.h"
+
+#include <cmath>
+
+#include "nn/activation.h"
+#include "nn/feed_forward.h"
+#include "nn/init.h"
+#include "nn/layer_norm.h"
+#include "nn/rms_norm.h"
+
+namespace onestep::train {
+namespace {
+
+std::unique_ptr<nn::Layer> make_norm(const ModelConfig& config) {
+  if (config.norm == "rms_norm") return std::make_unique<nn::RMSNorm>(config.d_model, config.norm_eps);
+  return std::make_unique<nn::LayerNorm>(config.d_model, config.norm_eps, /*elementwise_affine=*/true, config.bias);
+}
+
+std::unique_ptr<nn::Layer> make_mlp(const ModelConfig& config, Generator& generator) {
+  if (config.activation == "swiglu") return std::make_unique<nn::SwiGLU>(config.d_model, config.d_ff, config.bias, generator);
+  return std::make_unique<Mlp>(config, generator);
+}
+
+attention::AttentionOptions block_attention_options(const ModelConfig& config) {
+  attention::AttentionOptions a = attention_options(config);
+  a.qkv_bias = a.out_bias = config.bias;
+  return a;
+}
+
+const ModelConfig& checked(const ModelConfig& config) {
+  check<ConfigError>(config.kind == "gpt" && config.num_layers > 0 && config.d_ff > 0,
+                     "gpt: needs a config of kind gpt with num_layers and d_ff: got kind ", config.kind, ", num_layers ",
+                     config.num_layers, ", d_ff ", config.d_ff, " (check_config completes one)");
+  return config;
+}
+
+/// Whether the result of this Linear is added to the residual stream.
+bool is_residual_projection(const std::string& parameter) {
+  return parameter.ends_with("c_proj.weight") || parameter.ends_with("down_proj.weight");
+}
+
+/// make(), passing over its draws: the values are drawn anew afterwards.
+template <class F>
+auto drawn_anew(F make) {
+  const nn::init::SkipDraws skip;
+  return make();
+}
+
+}  // namespace
+
+Mlp::Mlp(const ModelConfig& config, Generator& generator)
+    : c_fc(config.d_model, config.d_ff, config.bias, generator),
+      act(nn::make_activation(config.activation)),
+      c_proj(config.d_ff, config.d_model, config.bias, generator) {}
+
+void Mlp::visit(nn::Visitor& visitor) {
+  visitor.child("c_fc", c_fc);
+  visitor.child("act", *act);
+  visitor.child("c_proj", c_proj);
+}
+
+GptBlock::GptBlock(const ModelConfig& config, Generator& generator)
+    : ln_1(make_norm(config)),
+      attn(block_attention_options(config), generator),
+      ln_2(make_norm(config)),
+      mlp(make_mlp(config, generator)),
+      dropout(config.dropout, generator) {}
+
+Tensor GptBlock::forward(const Tensor& x) const { return with_attended(x, attn((*ln_1)(x))); }
+
+Tensor GptBlock::forward_cached(const Tensor& x, attention::KvCache& cache) const {
+  return with_attended(x, attn.forward_cached((*ln_1)(x), cache));
+}
+
+Tensor GptBlock::with_attended(const Tensor& x, const Tensor& attended) const {
+  const Tensor y = x + dropout(attended);  // [B, T, d_model]
+  return y + dropout((*mlp)((*ln_2)(y)));  // [B, T, d_model]
+}
+
+void GptBlock::visit(nn::Visitor& visitor) {
+  visitor.child("ln_1", *ln_1);
+  visitor.child("attn", attn);
+  visitor.child("ln_2", *ln_2);
+  visitor.child("mlp", *mlp);
+  visitor.child("dropout", dropout);
+}
+
+Transformer::Transformer(const ModelConfig& config, int64_t vocab_size, Generator& generator)
+    : wte(vocab_size, config.d_model, generator), drop(config.dropout, generator) {
+  if (!config.rope) wpe.emplace(config.context_length, config.d_model, generator);
+  for (int64_t i = 0; i < config.num_layers; ++i) h.emplace_back(config, generator);
+  ln_f = make_norm(config);
+}
+
+Tensor Transformer::forward(const Tensor& tokens) const {
+  Tensor x = embedded(tokens, 0);                // [B, T, d_model]
+  for (const GptBlock& block : h) x = block(x);  // [B, T, d_model]
+  return (*ln_f)(x);                             // [B, T, d_model]
+}
+
+Tensor Transformer::forward_cached(const Tensor& tokens, ModelCache& cache) const {
+  Tensor x = embedded(tokens, cache[0].length());                                                    // [B, n, d_model]
+  for (int64_t i = 0; i < h.size(); ++i) x = h[i].forward_cached(x, cache[static_cast<size_t>(i)]);  // [B, n, d_model]
+  return (*ln_f)(x);                                                                                 // [B, n, d_model]
+}
+
+Tensor Transformer::embedded(const Tensor& tokens, int64_t first) const {
+  const Tensor x = wte(tokens);
+  return drop(wpe ? x + (*wpe)(arange(first, first + tokens.size(-1))) : x);
+}
+
+void Transformer::visit(nn::Visitor& visitor) {
+  visitor.child("wte", wte);
+  if (wpe) visitor.child("wpe", *wpe);
+  visitor.child("drop", drop);
+  visitor.child("h", h);
+  visitor.child("ln_f", *ln_f);
+}
+
+Gpt::Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator)
+    : LanguageModel(vocab_size, config.context_length),
+      transformer(drawn_anew([&] { return Transformer(checked(config), vocab_size, generator); })),
+      lm_head(drawn_anew([&] { return nn::Linear(config.d_model, vocab_size, /*bias=*/false, generator); })),
+      tied_(config.tie_weights) {
+  if (tied_) transformer.wte.weight = lm_head.weight;
+  draw_weights(config.num_layers, generator);
+}
+
+void Gpt::draw_weights(int64_t num_layers, Generator& generator) {
+  constexpr double kStd = 0.02;
+  const nn::NamedTensors parameters = named_parameters();
+  for (auto [name, parameter] : parameters) {
+    const auto draw = [&, &weight = parameter] { nn::init::normal_(weight, 0.0, kStd, generator); };
+    const bool again = is_residual_projection(name) || (tied_ && name == "transformer.wte.weight");
+    if (parameter.dim() == 2) again ? drawn_anew(draw) : draw();
+    if (name.ends_with(".bias")) nn::init::zeros_(parameter);
+  }
+  if (tied_) nn::init::normal_(lm_head.weight, 0.0, kStd, generator);  // drawn as wte and once more as the head
+  const double residual_std = kStd / std::sqrt(2.0 * static_cast<double>(num_layers));
+  for (auto [name, parameter] : parameters)
+    if (is_residual_projection(name)) nn::init::normal_(parameter, 0.0, residual_std, generator);
+}
+
+Tensor Gpt::forward(const Tensor& tokens) const {
+  check_tokens(tokens);
+  return lm_head(transformer(tokens));  // [B, T, V]
+}
+
+Tensor Gpt::next_logits(const Tensor& tokens, ModelCache& cache) const {
+  const NoGradGuard no_grad;
+  start_reading(tokens, cache, transformer.h.size());
+  return lm_head(transformer.forward_cached(tokens, cache).select(1, -1));  // [B, V]
+}
+
+void Gpt::visit(nn::Visitor& visitor) {
+  visitor.child("transformer", transformer);
+  if (!tied_) visitor.child("lm_head", lm_head);
+}
+
+}  // namespace onestep::train

@@ -1,0 +1,75 @@
+#include "train/models/language_model.h"
+
+#include <algorithm>
+
+#include "autograd/ops.h"
+#include "train/models/gpt.h"
+
+namespace onestep::train {
+
+attention::AttentionOptions attention_options(const ModelConfig& config) {
+  attention::AttentionOptions a;
+  a.d_in = a.d_out = config.d_model;
+  a.context_length = config.context_length;
+  a.num_heads = config.num_heads;
+  a.dropout = config.dropout;
+  a.qkv_bias = config.qkv_bias;
+  a.num_kv_heads = config.num_kv_heads;
+  a.window = config.window;
+  a.rope = config.rope;
+  a.rope_theta = config.rope_theta;
+  return a;
+}
+
+void LanguageModel::check_tokens(const Tensor& tokens, int64_t already_read) const {
+  check<ShapeError>(tokens.dim() == 2 && already_read + tokens.size(1) <= context_length(), "language model: tokens of shape ",
+                    tokens.shape(), already_read > 0 ? " after " + std::to_string(already_read) + " others" : "",
+                    " (needs [B, T] with T up to the context length of ", context_length(), ")");
+}
+
+int64_t LanguageModel::start_reading(const Tensor& tokens, ModelCache& cache, int64_t layers) const {
+  cache.resize(static_cast<size_t>(layers));
+  const int64_t already_read = cache.empty() ? 0 : cache[0].length();
+  check_tokens(tokens, already_read);
+  check<ShapeError>(tokens.size(1) > 0, "language model: no tokens: ", tokens.shape());
+  return already_read;
+}
+
+AttentionLanguageModel::AttentionLanguageModel(const ModelConfig& config, int64_t vocab_size, Generator& generator)
+    : LanguageModel(vocab_size, config.context_length),
+      tok_emb_(vocab_size, config.d_model, generator),
+      pos_emb_(config.context_length, config.d_model, generator),
+      att_(attention::make_attention(config.attention, attention_options(config), generator)),
+      head_(config.d_model, vocab_size, true, generator) {}
+
+Tensor AttentionLanguageModel::embedded(const Tensor& tokens, int64_t first) const {
+  return tok_emb_(tokens) + pos_emb_(arange(first, first + tokens.size(1)));
+}
+
+Tensor AttentionLanguageModel::forward(const Tensor& tokens) const {
+  check_tokens(tokens);
+  return head_((*att_)(embedded(tokens, 0)));  // [B, T, V]
+}
+
+Tensor AttentionLanguageModel::next_logits(const Tensor& tokens, ModelCache& cache) const {
+  const NoGradGuard no_grad;
+  const int64_t first = start_reading(tokens, cache, 1);
+  const Tensor context = att_->forward_cached(embedded(tokens, first), cache[0]);  // [B, n, d]
+  return head_(context.select(1, -1));                                             // [B, V]
+}
+
+void AttentionLanguageModel::visit(nn::Visitor& visitor) {
+  visitor.child("tok_emb", tok_emb_);
+  visitor.child("pos_emb", pos_emb_);
+  visitor.child("att", *att_);
+  visitor.child("head", head_);
+}
+
+std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator) {
+  vocab_size = std::max(vocab_size, config.vocab_size);
+  if (config.kind == "gpt") return std::make_unique<Gpt>(config, vocab_size, generator);
+  check<ConfigError>(config.kind == "attention", "model.kind: ", config.kind, " is not a model (known: attention, gpt)");
+  return std::make_unique<AttentionLanguageModel>(config, vocab_size, generator);
+}
+
+}  // namespace onestep::train

@@ -1,0 +1,67 @@
+#pragma once
+// Next-token models: token ids in, logits over the vocabulary out.
+#include <memory>
+#include <vector>
+
+#include "attention/factory.h"
+#include "nn/embedding.h"
+#include "nn/linear.h"
+#include "nn/module.h"
+#include "train/config/config.h"
+
+namespace onestep::train {
+
+/// What the layers of a model remember of the tokens that it has read: one cache a layer with attention.
+using ModelCache = std::vector<attention::KvCache>;
+
+/// A model over a vocabulary of V tokens that sees up to T of them at once.
+class LanguageModel : public nn::Module {
+ public:
+  LanguageModel(int64_t vocab_size, int64_t context_length) : vocab_size_(vocab_size), context_length_(context_length) {}
+  /// tokens, int64 [B, T'] with T' <= context_length -> logits [B, T', V]. Throws ShapeError on ids outside the vocabulary.
+  virtual Tensor forward(const Tensor& tokens) const = 0;
+  /// tokens, int64 [B, n], that follow those in `cache` (none, if it is empty), which takes them up -> the logits [B, V] after
+  /// the last of them: in evaluation mode the last row of forward(all tokens), bit for bit. Not recorded. Throws as forward
+  /// does for all tokens together, and ShapeError for no tokens.
+  virtual Tensor next_logits(const Tensor& tokens, ModelCache& cache) const = 0;
+  int64_t vocab_size() const { return vocab_size_; }
+  int64_t context_length() const { return context_length_; }
+
+ protected:
+  /// Throws ShapeError unless tokens are [B, T'], T' and the tokens already read being at most context_length.
+  void check_tokens(const Tensor& tokens, int64_t already_read = 0) const;
+  /// The number of tokens in a cache of `layers` layers, made if there is none yet. Throws ShapeError unless tokens, at least
+  /// one, fit after them.
+  int64_t start_reading(const Tensor& tokens, ModelCache& cache, int64_t layers) const;
+
+ private:
+  int64_t vocab_size_, context_length_;
+};
+
+/// One attention layer between embeddings and a head: logits = head(att(tok_emb[tokens] + pos_emb[0..T-1])). No residual, no
+/// norm.
+class AttentionLanguageModel : public LanguageModel {
+ public:
+  /// Draws the parameters from `generator` in the order tok_emb, pos_emb, att, head; dropout draws from it later.
+  AttentionLanguageModel(const ModelConfig& config, int64_t vocab_size, Generator& generator);
+  Tensor forward(const Tensor& tokens) const override;
+  Tensor next_logits(const Tensor& tokens, ModelCache& cache) const override;
+  void visit(nn::Visitor& visitor) override;
+  std::string name() const override { return "AttentionLanguageModel"; }
+
+ private:
+  /// tok_emb[tokens] + pos_emb[first..]: [B, T] -> [B, T, d]
+  Tensor embedded(const Tensor& tokens, int64_t first) const;
+
+  nn::Embedding tok_emb_, pos_emb_;
+  std::unique_ptr<attention::Attention> att_;
+  nn::Linear head_;
+};
+
+/// What the attention layers of a model are built from. Biases are those of kind attention.
+attention::AttentionOptions attention_options(const ModelConfig& config);
+
+/// The model a config describes, for `vocab_size` tokens or config.vocab_size if that is more.
+std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator);
+
+}  // namespace onestep::train

@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "attention/weights_recorder.h"
+#include "autograd/ops.h"
+#include "base/files.h"
+#include "base/format.h"
+#include "base/json_reader.h"
+#include "base/utf8.h"
+#include "nn/module.h"
+#include "train/log/metrics.h"
+#include "train/log/metrics_json.h"
+#include "train/report/report.h"
+#include "train/run_folder.h"
+
+namespace onestep::train {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+constexpr size_t kMaxRows = 5000;      // steps drawn, and evaluations
+constexpr int64_t kMaxMapTokens = 48;  // tokens of an attention map
+constexpr int64_t kSamples = 2;
+constexpr int64_t kMaxConfigBytes = 1 << 20;
+
+/// At most kMaxRows of any number of values, with their places: every n-th, n doubling when there are too many.
+template <class T>
+class Thinned {
+ public:
+  void add(int64_t place, const T& value) {
+    if (count_++ % every_ != 0) return;
+    if (kept_.size() == kMaxRows) {  // an even number: this value is one of every 2 n-th, too
+      for (size_t i = 1; 2 * i < kMaxRows; ++i) kept_[i] = std::move(kept_[2 * i]);
+      kept_.resize(kMaxRows / 2);
+      every_ *= 2;
+    }
+    kept_.emplace_back(place, value);
+  }
+  const std::vector<std::pair<int64_t, T>>& kept() const { return kept_; }
+
+ private:
+  std::vector<std::pair<int64_t, T>> kept_;
+  int64_t count_ = 0, every_ = 1;
+};
+
+std::optional<double> number(const json& row, const char* key) {
+  const auto found = row.find(key);
+  return found != row.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+/// What the page shows of metrics.jsonl, gathered row by row.
+class MetricsDigest {
+ public:
+  void add(json row) {
+    for (const char* key : {"step", "loss", "val_loss", "val_accuracy", "seconds"})
+      if (const auto value = number(row, key)) last_[key] = *value;
+    if (const auto loss = number(row, "val_loss")) best_ = std::min(best_, *loss);
+    if (const auto speed = number(row, "tokens_per_second")) speeds_.add(rows_, *speed);
+    drawn_.add(rows_, row);
+    if (row.contains("val_loss")) evaluations_.add(rows_, row);
+    last_row_ = std::move(row);
+    ++rows_;
+  }
+
+  /// Steps spread over the run, evaluations likewise, and the last one.
+  json drawn() const {
+    std::map<int64_t, json> by_place(drawn_.kept().begin(), drawn_.kept().end());
+    by_place.insert(evaluations_.kept().begin(), evaluations_.kept().end());
+    if (last_row_) by_place[rows_ - 1] = *last_row_;
+    json list = json::array();
+    for (auto& [_, row] : by_place) list.push_back(std::move(row));
+    return list;
+  }
+
+  /// Of the run as a whole, of which so many steps are known to be done; `evaluation` is what its val_loss is called.
+  Facts facts(int64_t steps_done, const std::string& evaluation) const {
+    Facts facts;
+    const auto last = [&](const std::string& name, const char* key, const auto& text) {
+      if (const auto found = last_.find(key); found != last_.end()) facts.emplace_back(name, text(found->second));
+    };
+    last("steps", "step", [&](double step) { return grouped(std::max(step + 1, static_cast<double>(steps_done))); });
+    last("last training loss", "loss", loss_text);
+    last(evaluation + " loss", "val_loss", loss_text);
+    if (last_.contains("val_loss")) facts.emplace_back("best " + evaluation + " loss", loss_text(best_));
+    last(evaluation + " accuracy", "val_accuracy", [](double share) { return grouped(100 * share, 2) + " %"; });
+    last("time", "seconds", [](double seconds) { return grouped(seconds, 1) + " s"; });
+    if (auto speeds = speeds_.kept(); !speeds.empty()) {
+      const auto middle = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
+      std::nth_element(speeds.begin(), middle, speeds.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      facts.emplace_back("median speed", grouped(middle->second) + " tokens/s");
+    }
+    return facts;
+  }
+
+ private:
+  int64_t rows_ = 0;
+  std::map<std::string, double> last_;  // by key
+  double best_ = std::numeric_limits<double>::infinity();
+  Thinned<double> speeds_;
+  Thinned<json> drawn_, evaluations_;
+  std::optional<json> last_row_;
+};
+
+/// What summary.json adds, if the run got that far.
+void add_summary(const fs::path& run, Facts& facts) {
+  const std::string path = (run / "summary.json").string();
+  if (!fs::exists(path)) return;
+  const json summary = read_json<IoError>(path, kMaxConfigBytes);
+  check<IoError>(summary.is_object(), path, ": must be an object: got ", brief(summary));
+  for (const auto& [key, value] : summary.items()) {
+    check<IoError>(value.is_string(), path, ": ", json_pointer("", key), ": must be a string: got ", brief(value));
+    facts.emplace_back(key, value.get<std::string>());
+  }
+}
+
+/// The weights of every attention layer for the beginning of one sample.
+AttentionMaps attention_maps(Trainer& trainer) {
+  Generator generator = trainer.evaluation_generator();
+  const Batch batch = trainer.data().eval_batch(1, generator);
+  const auto tokens = static_cast<std::ptrdiff_t>(std::min(batch.length, kMaxMapTokens));
+  const std::vector<int64_t> ids(batch.inputs.begin(), batch.inputs.begin() + tokens);
+  const NoGradGuard no_grad;
+  const nn::EvaluationMode mode(trainer.model());
+  const attention::WeightsRecorder recorder;
+  trainer.model().forward(from_values(ids, {1, static_cast<int64_t>(tokens)}));
+  AttentionMaps maps;
+  for (const int64_t id : ids) maps.tokens.push_back(trainer.data().token_name(id));
+  for (const Tensor& weights : recorder.weights())  // [1, T, T] or [1, H, T, T]
+    maps.layers.emplace_back("layer " + std::to_string(maps.layers.size()),
+                             weights.reshape({-1, weights.size(-2), weights.size(-1)}));
+  return maps;
+}
+
+}  // namespace
+
+ReportRun read_report_run(const fs::path& run, const Config& config, Trainer* trainer) {
+  ReportRun report{.name = run.filename().string(), .evaluated_on = evaluates_on(config.data)};
+  MetricsDigest metrics;
+  for_each_metrics(metrics_path(run), [&](json row) { metrics.add(std::move(row)); });
+  report.facts = metrics.facts(trainer != nullptr ? trainer->steps_done() : 0,
+                               report.evaluated_on.starts_with("training") ? "evaluation" : "validation");
+  add_summary(run, report.facts);
+  report.metrics = metrics.drawn().dump();
+  report.config = read_file((run / "config.json").string(), kMaxConfigBytes);
+  if (trainer != nullptr) {
+    report.parameters = trainer->model().named_parameters();
+    report.attention = attention_maps(*trainer);
+    try {
+      report.samples = write_samples(*trainer, kSamples);
+    } catch (const DivergedError&) {  // what else there is to see is shown all the same
+    }
+  }
+  return report;
+}
+
+}  // namespace onestep::train

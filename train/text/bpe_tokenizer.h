@@ -1,0 +1,51 @@
+#pragma once
+// GPT-2's byte-level byte-pair encoding.
+#include <array>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "train/text/bpe_files.h"
+#include "train/text/tokenizer.h"
+#include "train/text/vocabulary_tokenizer.h"
+
+namespace onestep::train {
+
+/// Cuts text into words (for_each_word), takes each word's bytes as tokens, and merges neighbours, the earliest merge of the
+/// vocabulary first, until none is left. Special tokens in the text become their ids. Bytes that are no UTF-8 are words of
+/// their own: any bytes go in, and decode(encode(bytes)) == bytes. [Sennrich et al. 2016; GPT-2, src/encoder.py]
+class BpeTokenizer : public Tokenizer {
+ public:
+  /// The vocabulary is one that bpe_files.h has read or bpe_trainer.h made.
+  explicit BpeTokenizer(BpeVocabulary vocabulary);
+
+  std::string kind() const override { return "bpe"; }
+  int64_t vocab_size() const override { return static_cast<int64_t>(vocabulary_.tokens.size()); }
+  size_t encode_part(const TextPart& part, std::vector<int64_t>& ids) const override;
+  std::string decode(std::span<const int64_t> ids) const override;
+  std::string to_json() const override { return bpe_to_json(vocabulary_); }
+
+  const BpeVocabulary& vocabulary() const { return vocabulary_; }
+
+ private:
+  struct Rule {
+    int32_t rank, result;
+  };
+  struct PairHash {
+    // The constant of Fibonacci hashing; the high bits are the good ones.
+    size_t operator()(uint64_t pair) const { return (pair * 0x9e3779b97f4a7c15u) >> 20; }
+  };
+
+  const Rule* rule(int32_t left, int32_t right) const;
+  void encode_word(std::string_view word, std::vector<int64_t>& ids) const;
+  void merge_word(std::string_view word, std::vector<int64_t>& ids) const;
+
+  BpeVocabulary vocabulary_;
+  std::vector<std::string> specials_;  // the texts of vocabulary_.specials
+  std::array<int32_t, 256> byte_ids_{};
+  std::unordered_map<uint64_t, Rule, PairHash> rules_;
+  // What words became: most words of a text have been there before. Emptied when it is full.
+  mutable std::unordered_map<std::string, std::vector<int64_t>, StringHash, std::equal_to<>> cache_;
+};
+
+}  // namespace onestep::train

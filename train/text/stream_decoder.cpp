@@ -1,0 +1,26 @@
+#include "train/text/stream_decoder.h"
+
+#include <span>
+#include <vector>
+
+namespace onestep::train {
+
+std::string TokenText::add(int64_t id) {
+  if (tokenizer_ && id >= tokenizer_->vocab_size()) {
+    last_.reset();
+    return stream_.add('<' + std::to_string(id) + '>');
+  }
+  std::string piece;
+  if (tokenizer_) {
+    const std::vector<int64_t> both = {last_.value_or(id), id};
+    piece = last_ ? tokenizer_->decode(both).substr(tokenizer_->decode(std::span(both).first(1)).size())
+                  : tokenizer_->decode(std::span(both).last(1));
+  } else {
+    piece = last_ ? " " : "";
+    piece += std::to_string(id);
+  }
+  last_ = id;
+  return stream_.add(piece);
+}
+
+}  // namespace onestep::train

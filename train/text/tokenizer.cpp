@@ -1,0 +1,117 @@
+#include "train/text/tokenizer.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/json_reader.h"
+#include "base/utf8.h"
+#include "train/text/bpe_json.h"
+#include "train/text/bpe_tokenizer.h"
+#include "train/text/vocabulary_tokenizer.h"
+
+namespace onestep::train {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
+constexpr const char* kKinds = "must be char, byte, word or bpe";
+
+void check_keys(const json& root, const std::vector<std::string>& keys, const std::string& source) {
+  for (const auto& [key, value] : root.items()) {
+    check<IoError>(std::find(keys.begin(), keys.end(), key) != keys.end(), source, ": ", json_pointer("", key),
+                   ": unknown key");
+  }
+}
+
+std::unique_ptr<Tokenizer> read_vocabulary(const json& root, const std::string& source) {
+  check_keys(root, {"kind", "vocabulary"}, source);
+  check<IoError>(root.contains("vocabulary"), source, ": /vocabulary: missing: must be a list of strings");
+  const json& list = root["vocabulary"];
+  check<IoError>(list.is_array(), source, ": /vocabulary: must be a list of strings: got ", brief(list));
+  std::vector<std::string> vocabulary;
+  for (const json& symbol : list) {
+    check<IoError>(symbol.is_string(), source, ": /vocabulary/", vocabulary.size(), ": must be a string: got ", brief(symbol));
+    vocabulary.push_back(symbol.get<std::string>());
+  }
+  try {
+    return std::make_unique<VocabularyTokenizer>(root["kind"].get<std::string>(), std::move(vocabulary));
+  } catch (const ConfigError& error) {
+    fail<IoError>(source, ": /vocabulary: ", error.what());
+  }
+}
+
+}  // namespace
+
+EncodeError::EncodeError(int64_t offset_in_text, const std::string& the_problem)
+    : ConfigError("encode: offset " + std::to_string(offset_in_text) + ": " + the_problem),
+      offset(offset_in_text),
+      problem(the_problem) {}
+
+std::vector<int64_t> Tokenizer::encode(std::string_view text) const {
+  std::vector<int64_t> ids;
+  encode_part({text}, ids);
+  return ids;
+}
+
+void check_id(int64_t id, int64_t vocab_size) {
+  check<ConfigError>(id >= 0 && id < vocab_size, "decode: token id must be from 0 to ", vocab_size - 1, ": got ", id);
+}
+
+size_t ByteTokenizer::encode_part(const TextPart& part, std::vector<int64_t>& ids) const {
+  ids.reserve(ids.size() + part.text.size());
+  for (const char c : part.text) ids.push_back(static_cast<unsigned char>(c));
+  return part.text.size();
+}
+
+std::string ByteTokenizer::decode(std::span<const int64_t> ids) const {
+  std::string text;
+  for (const int64_t id : ids) {
+    check_id(id, vocab_size());
+    text += static_cast<char>(id);
+  }
+  return text;
+}
+
+std::string ByteTokenizer::to_json() const { return "{\"kind\": \"byte\"}\n"; }
+
+std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text) {
+  if (kind == "byte") return std::make_unique<ByteTokenizer>();
+  check<ConfigError>(kind == "char" || kind == "word", "tokenizer: must be char, byte or word: got ", quote(kind));
+  VocabularyBuilder builder(kind);
+  builder.add({text});
+  return builder.finish();
+}
+
+std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::string& source) {
+  const json root = parse_json<IoError>(text, source);
+  check<IoError>(root.is_object(), source, ": must be an object: got ", brief(root));
+  check<IoError>(root.contains("kind"), source, ": /kind: missing: ", kKinds);
+  const json& kind = root["kind"];
+  if (kind == "char" || kind == "word") return read_vocabulary(root, source);
+  if (kind == "bpe") {
+    check_keys(root, {"kind", "vocab", "merges"}, source);
+    return std::make_unique<BpeTokenizer>(bpe_from_json(root, source));
+  }
+  check<IoError>(kind == "byte", source, ": /kind: ", kKinds, ": got ", brief(kind));
+  check_keys(root, {"kind"}, source);
+  return std::make_unique<ByteTokenizer>();
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
+  const std::string text = read_file(path, kMaxTokenizerBytes);
+  check<IoError>(!text.empty(), path, ": is empty");
+  return parse_tokenizer(text, path);
+}
+
+std::unique_ptr<Tokenizer> open_tokenizer(const std::string& folder) {
+  const std::filesystem::path at = folder, of_run = at / "tokenizer.json";
+  const bool gpt2 = std::filesystem::exists(at / "vocab.json") || std::filesystem::exists(at / "encoder.json");
+  if (gpt2) return std::make_unique<BpeTokenizer>(read_bpe_folder(folder));
+  check<IoError>(std::filesystem::exists(of_run), folder,
+                 ": holds no tokenizer (neither tokenizer.json of a run, nor vocab.json and merges.txt)");
+  return load_tokenizer(of_run.string());
+}
+
+}  // namespace onestep::train
