@@ -143,7 +143,7 @@ void complain(const std::string& message) { std::cerr << "onestep: " << onestep:
 constexpr const char* kOutOfMemory = "onestep: out of memory (try a smaller model, batch or context)\n";
 
 #if defined(__linux__)
-// Before the libraries start: libgomp ends a program that has no memory for it with words of its own.
+// Before static objects are made: where there is no memory for them, the C++ library ends the program with words of its own.
 void need_memory_to_start() {
   void* volatile block = std::malloc(size_t{64} << 10);
   if (block == nullptr) {

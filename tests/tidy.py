@@ -6,7 +6,6 @@ goes to the headers of others that each source includes, so sources are checked 
 1 with the findings, 77 where there is no clang-tidy, or, with `headers`, where it cannot read the headers of the system.
 """
 
-import functools
 import json
 import os
 import re
@@ -85,17 +84,9 @@ def all_headers():
     return {path: () for path in sorted(headers) if "/mpi/" not in path and "/kernels/" not in path}
 
 
-@functools.cache
-def omp_folder():
-    """The folder of omp.h, which is the compiler's own: clang may have none."""
-    found = subprocess.run([os.environ.get("CXX", "c++"), "-print-file-name=include/omp.h"], capture_output=True, text=True)
-    return os.path.dirname(found.stdout.strip())
-
-
 def check(tidy, path, flags):
     """(findings, the first error of the compiler or None)"""
-    command = [tidy, f"--config-file={ROOT}/.clang-tidy", "--quiet", "--checks=-bugprone-suspicious-include", str(path), "--", *flags,
-               f"-idirafter{omp_folder()}"]
+    command = [tidy, f"--config-file={ROOT}/.clang-tidy", "--quiet", "--checks=-bugprone-suspicious-include", str(path), "--", *flags]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     findings = run.stdout or f"{path}: clang-tidy: status {run.returncode}: {run.stderr}"
     error = re.search(r"^(.+?):\d+:\d+: error: .*\[clang-diagnostic-error\]$", run.stdout, re.M)
@@ -126,7 +117,7 @@ def main():
         return 77
     groups = [] if headers_only else make_groups(compile_commands(build, files))
     if not files:
-        groups.append((("-xc++", "-std=c++20", "-fopenmp", f"-I{ROOT}"), all_headers()))
+        groups.append((("-xc++", "-std=c++20", f"-I{ROOT}"), all_headers()))
     folder = build / "tidy"
     folder.mkdir(exist_ok=True)
     print(f"tidy: {sum(len(sources) for _, sources in groups)} files in {len(groups)} groups", flush=True)

@@ -13,7 +13,7 @@ constexpr uint32_t region_of(uint32_t gate) { return gate / kRegion; }
 // How long a thread that waits stays awake. Waking a sleeping one takes some 35 us and regions of a training step follow each
 // other within a few: a worker stays awake between them, and asks nothing of a machine that has other work to do soon after.
 constexpr std::chrono::nanoseconds kAwake = std::chrono::microseconds(200);
-// The kernels and what they call need less than 64 KiB; the limits of the process and OMP_STACKSIZE may be smaller.
+// The kernels and what they call need less than 64 KiB; the limit of the process may be smaller.
 constexpr size_t kStack = size_t{1} << 20;
 
 thread_local bool in_region = false;
