@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,7 +98,7 @@ fs::path run_path(const std::string& name) {
 }
 
 // The lock is on the folder itself: it leaves no file behind, moves with the folder, and ends with the process.
-RunLock::RunLock(const fs::path& run) : fd_(::open(run.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+RunLock::RunLock(const fs::path& run) : run_(run), fd_(::open(run.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   check<IoError>(fd_ >= 0, run.string(), ": cannot be opened: ", error_reason(errno));
   if (::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;  // some file systems have no locks
   ::close(fd_);
@@ -108,14 +109,51 @@ RunLock::~RunLock() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-RunLock::RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+RunLock::RunLock(RunLock&& other) noexcept : run_(std::move(other.run_)), fd_(std::exchange(other.fd_, -1)) {}
+
+bool RunLock::is_here() const {
+  struct stat held {
+  }, named{};
+  return ::fstat(fd_, &held) == 0 && ::stat(run_.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
+         held.st_ino == named.st_ino;
+}
+
+fs::path RunLock::folder() const {
+  const fs::path path = "/proc/self/fd/" + std::to_string(fd_);
+  std::error_code error;
+  return fs::is_directory(path, error) ? path : run_;
+}
+
+fs::path RunLock::name() const {
+  if (is_here()) return run_;
+  std::error_code error;
+  const fs::path now = fs::read_symlink(folder(), error);
+  return error ? run_ : now;
+}
+
+void RunLock::check_here() const {
+  check<IoError>(is_here(), run_.string(), ": was renamed while it was read (its name is now ", name().string(), ')');
+}
+
+void RunLock::naming_errors(const std::function<void()>& work) const {
+  try {
+    work();
+  } catch (const IoError& error) {
+    const std::string by_descriptor = folder().string();
+    std::string text = error.what();
+    for (size_t at = 0; (at = text.find(by_descriptor, at)) != std::string::npos; ++at)
+      if (const size_t end = at + by_descriptor.size(); end == text.size() || text[end] < '0' || text[end] > '9')
+        text.replace(at, by_descriptor.size(), name().string());
+    throw IoError(text);
+  }
+}
 
 RunLock create_run(const fs::path& run, const Config& config, const Tokenizer* tokenizer) {
   set_aside(run);
   make_folders(run);
   RunLock lock(run);
   check<IoError>(is_unused(run), run.string(), ": another process has begun a run of this name");
-  write_run_config(run, config, tokenizer);
+  lock.naming_errors([&] { write_run_config(lock.folder(), config, tokenizer); });
   return lock;
 }
 

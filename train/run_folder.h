@@ -1,6 +1,7 @@
 #pragma once
 // The folder of a run: resolved config, metrics, tokenizer and checkpoints (docs/formats.md).
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,7 +27,8 @@ std::string metrics_path(const std::filesystem::path& run);
 /// Throws ConfigError if create_run(run) would move `source`, of which the run is to be made.
 void check_stays(const std::filesystem::path& source, const std::filesystem::path& run);
 
-/// A run's folder in the hands of the one process that may write to it, until that process ends, however it ends.
+/// A run's folder in the hands of the one process that may write to it, until that process ends, however it ends. It holds the
+/// folder, not the name: whoever renames it, and starts another run under the old name, keeps both.
 class RunLock {
  public:
   /// Throws IoError if another process holds the folder, or there is none.
@@ -35,7 +37,19 @@ class RunLock {
   RunLock(RunLock&& other) noexcept;
   RunLock& operator=(RunLock&&) = delete;
 
+  /// A path to write through, which leads to the folder whatever it is called by now (Linux's /proc; elsewhere its name).
+  std::filesystem::path folder() const;
+  /// What it is called now.
+  std::filesystem::path name() const;
+  /// Throws IoError if the folder has been renamed since it was locked.
+  void check_here() const;
+  /// Calls `work`; an IoError of it that says folder() says name() instead.
+  void naming_errors(const std::function<void()>& work) const;
+
  private:
+  bool is_here() const;
+
+  std::filesystem::path run_;
   int fd_;
 };
 

@@ -51,7 +51,7 @@ int import_gpt2(const Options& options) {
   checkpoint.trainer.config = fixed_values(config);
   checkpoint.trainer.generator = Generator(config.seed).state();
   checkpoint.trainer.model = std::move(gpt2.state);
-  save_checkpoint(run, checkpoint, config.train.keep_checkpoints, options.quiet);
+  lock.naming_errors([&] { save_checkpoint(lock.folder(), checkpoint, config.train.keep_checkpoints, options.quiet); });
   std::cout << "model        " << config.model.num_layers << " layers, " << config.model.d_model << " wide, "
             << grouped(static_cast<double>(parameters)) << " parameters\n"
             << "run folder   " << run.string() << '\n';

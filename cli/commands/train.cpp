@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
@@ -8,7 +6,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
 
 #include "autograd/kernels/isa.h"
 #include "autograd/kernels/parallel.h"
@@ -20,6 +17,7 @@
 #include "base/utf8.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/init_from.h"
+#include "cli/commands/stop_signals.h"
 #include "optim/schedule.h"
 #include "train/config/config_fields.h"
 #include "train/data/text_source.h"
@@ -41,27 +39,6 @@ struct Options {
 };
 
 constexpr int kDiverged = 1, kInterrupted = 130;
-
-volatile std::sig_atomic_t interrupted = 0, silent = 0;
-
-/// The first signal finishes the step and saves; a second SIGINT or SIGTERM ends the program at once. A terminal that is closed
-/// may send SIGHUP twice.
-void on_signal(int) {
-  interrupted = 1;
-  constexpr std::string_view kSentence =
-      "\nonestep: finishing the step and saving (a second signal ends the run at once, unsaved)\n";
-  if (silent == 0) {
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kSentence.data(), kSentence.size());
-  }
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
-}
-
-void catch_signals() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
-  if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // nohup
-}
 
 std::string count(int64_t n) { return grouped(static_cast<double>(n)); }
 
@@ -129,7 +106,6 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const std::ve
   std::cout << "run folder   " << run.string() << '\n';
 }
 
-/// What the metrics do not say, for the report: summary.json.
 /// `AMD EPYC 7763, avx2, 2 threads`: processor, instruction set and threads in use.
 std::string describe_machine() {
   const int threads = kernels::num_threads();
@@ -137,6 +113,7 @@ std::string describe_machine() {
          (threads == 1 ? " thread" : " threads");
 }
 
+/// What the metrics do not say, for the report: summary.json.
 void write_summary(Trainer& trainer, const fs::path& run) {
   write_file(run / "summary.json", nlohmann::ordered_json{{"parameters", count(trainer.model().num_parameters())},
                                                           {"peak memory", grouped(peak_memory_mib()) + " MiB"},
@@ -147,10 +124,15 @@ void write_summary(Trainer& trainer, const fs::path& run) {
 }
 
 /// All is saved already: a page that cannot be made or written is no failure of the run.
-void write_page(Trainer& trainer, const fs::path& run) {
+void write_page(Trainer& trainer, const RunLock& lock) {
   try {
-    write_summary(trainer, run);
-    write_file(run / "report.html", report_html({read_report_run(run, trainer.config(), &trainer)}));
+    lock.naming_errors([&] {
+      const fs::path run = lock.folder();
+      write_summary(trainer, run);
+      ReportRun page = read_report_run(run, trainer.config(), &trainer);
+      page.name = lock.name().filename().string();
+      write_file(run / "report.html", report_html({page}));
+    });
   } catch (const std::exception& error) {
     std::cerr << "onestep: report: not written: " << escaped(error.what()) << '\n';
   }
@@ -173,8 +155,8 @@ void say_schedule(const Config& config) {
               << " (schedule.min_lr)\n";
 }
 
-/// Trains from where `trainer` and `state` stand.
-int train_run(Trainer& trainer, const fs::path& run, RunState state, const Options& options) {
+/// Trains from where `trainer` and `state` stand. The root has the lock and writes.
+int train_run(Trainer& trainer, const RunLock* lock, RunState state, const Options& options) {
   Communicator& ranks = trainer.communicator();
   const bool quiet = options.quiet || !ranks.is_root();
   const auto threads = ranks.all_gather({static_cast<double>(kernels::num_threads())});
@@ -186,18 +168,22 @@ int train_run(Trainer& trainer, const fs::path& run, RunState state, const Optio
     say_schedule(trainer.config());
     if (ranks.size() > 1) print_ranks(trainer.config().distributed, threads);
   }
-  silent = quiet ? 1 : 0;
-  catch_signals();
+  catch_stop_signals(quiet);
   std::optional<Profiler> profiler;
   if (options.profile && ranks.is_root()) profiler.emplace();
-  const Outcome outcome = run_steps(
-      trainer, run, state, [] { return interrupted != 0; }, quiet);
+  Outcome outcome;
+  const auto run = [&](const fs::path& folder) { outcome = run_steps(trainer, folder, state, stop_signalled, quiet); };
+  if (lock != nullptr) {
+    lock->naming_errors([&] { run(lock->folder()); });
+  } else {
+    run({});
+  }
   const std::string profile = profiler ? '\n' + profile_table(profiler->entries()) : "";
   const std::vector<Peak> peaks = gather_peaks(ranks);
   if (ranks.is_root()) {
-    write_page(trainer, run);
+    write_page(trainer, *lock);
     std::signal(SIGPIPE, on_pipe);  // all is saved
-    print_summary(trainer, outcome, peaks, run);
+    print_summary(trainer, outcome, peaks, lock->name());
     std::cout << profile;
   }
   return outcome.interrupted ? kInterrupted : 0;
@@ -259,7 +245,7 @@ int start_run(const Options& options, const std::shared_ptr<Communicator>& ranks
     check_sources_stay(options.config, trainer.config(), run);
     lock.emplace(create_run(run, trainer.config(), trainer.data().tokenizer()));
   });
-  return train_run(trainer, run, {}, options);
+  return train_run(trainer, lock ? &*lock : nullptr, {}, options);
 }
 
 /// The trainer of a run that goes on.
@@ -291,10 +277,13 @@ void load_start(Trainer& trainer, const fs::path& run, bool quiet) {
 }
 
 /// Takes the newest whole checkpoint; says which, and which newer ones are of no use.
-RunState load_newest(Trainer& trainer, const fs::path& run, bool quiet) {
+RunState load_newest(Trainer& trainer, const fs::path& run, const RunLock* lock, bool quiet) {
   Communicator& ranks = trainer.communicator();
   std::optional<FoundCheckpoint> found;
-  ranks.on_root([&] { found = newest_checkpoint(run); });
+  ranks.on_root([&] {
+    found = newest_checkpoint(run);
+    lock->check_here();  // all that was read is of the run that is locked
+  });
   if (!ranks.any(found.has_value())) {
     if (!quiet) std::cerr << run.string() << ": holds no checkpoint yet: starting from the first step\n";
     load_start(trainer, run, quiet);
@@ -352,13 +341,13 @@ int resume_run(const Options& options, const std::shared_ptr<Communicator>& rank
   ranks->on_all([&] { made = make_resumed_trainer(options, run, quiet, ranks); });
   Trainer& trainer = *made;
   check_same_everywhere(trainer);
-  RunState state = broadcast_state(*ranks, load_newest(trainer, run, quiet));
+  RunState state = broadcast_state(*ranks, load_newest(trainer, run, lock ? &*lock : nullptr, quiet));
   bool done = false;
   ranks->on_root([&] {
     done = is_done(trainer, state, run);
-    write_run_config(run, trainer.config(), trainer.data().tokenizer());
+    write_run_config(lock->folder(), trainer.config(), trainer.data().tokenizer());
   });
-  return ranks->any(done) ? 0 : train_run(trainer, run, state, options);
+  return ranks->any(done) ? 0 : train_run(trainer, lock ? &*lock : nullptr, state, options);
 }
 
 /// For the start of the ranks. What is wrong with the config they say afterwards, together.

@@ -1,0 +1,13 @@
+#pragma once
+// Signals that end a training run after the step at hand, with what was trained saved.
+
+namespace onestep::cli {
+
+/// From now on the first SIGINT, SIGTERM or SIGHUP is remembered, and said on stderr unless `quiet`; a second SIGINT or SIGTERM
+/// ends the program at once. Under nohup SIGHUP stays without effect.
+void catch_stop_signals(bool quiet);
+
+/// Whether one has come.
+bool stop_signalled();
+
+}  // namespace onestep::cli
