@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t kBlock = size_t{1} << 16;  // bytes read at a time; not on the stack, which may be no larger
+
 /// Refuses names that the system would cut short or take for the working directory, then opens.
 int open_file(const std::string& path, int flags) {
   check<IoError>(!path.empty(), "the name of the file is empty");
@@ -128,9 +130,9 @@ std::string read_file(const std::string& path, int64_t max_bytes) {
                  " are read");
   std::string bytes;
   bytes.reserve(file.size());
-  char buffer[1 << 16];
-  while (const size_t count = file.read_some(buffer, sizeof buffer)) {
-    bytes.append(buffer, count);
+  std::vector<char> block(kBlock);
+  while (const size_t count = file.read_some(block.data(), block.size())) {
+    bytes.append(block.data(), count);
     check<IoError>(static_cast<int64_t>(bytes.size()) <= max_bytes, path, ": grew beyond ", format_bytes(max_bytes),
                    " while it was read");
   }
@@ -141,9 +143,9 @@ FileStamp stamp_file(const std::string& path) {
   InputFile file(path);
   Hasher hasher;
   uint64_t bytes = 0;
-  char buffer[1 << 16];
-  while (const size_t count = file.read_some(buffer, sizeof buffer)) {
-    hasher.update(buffer, count);
+  std::vector<char> block(kBlock);
+  while (const size_t count = file.read_some(block.data(), block.size())) {
+    hasher.update(block.data(), count);
     bytes += count;
   }
   return {bytes, hasher.hex()};

@@ -1,5 +1,6 @@
 // The program: `onestep COMMAND ...`. Reads the command line, runs one command, turns every failure into one sentence.
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -140,6 +141,12 @@ int run(int argc, char** argv) {
 // Names and values in a message may come from a file: they must not do anything to the terminal.
 void complain(const std::string& message) { std::cerr << "onestep: " << onestep::escaped(message) << '\n'; }
 
+/// Opens what is closed of the descriptors 0 to 2 on /dev/null: the next file opened would get its number, and messages.
+void open_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) != fd) ::_exit(kBadInput);
+}
+
 constexpr const char* kOutOfMemory = "onestep: out of memory (try a smaller model, batch or context)\n";
 
 #if defined(__linux__)
@@ -158,6 +165,7 @@ void need_memory_to_start() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of the write, with its one sentence
   try {
     onestep::kernels::num_threads();  // refuses a wrong OMP_NUM_THREADS

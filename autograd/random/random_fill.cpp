@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <numbers>
 #include <numeric>
@@ -29,15 +30,15 @@ void for_each_piece(Generator& g, size_t n, size_t words_each, Use use) {
   std::mutex drawing;
   const auto piece = [&](int64_t, int) {
     size_t begin = 0, count = 0;
-    std::array<uint32_t, 2 * kPiece> words;
+    const auto words = std::make_unique_for_overwrite<uint32_t[]>(words_each * kPiece);  // a thread's stack may be small
     {
       const std::lock_guard lock(drawing);
       begin = drawn;
       count = std::min(kPiece, n - begin);
-      g.draw({words.data(), words_each * count});
+      g.draw({words.get(), words_each * count});
       drawn += count;
     }
-    use(begin, count, words.data());
+    use(begin, count, words.get());
   };
   const auto pieces = static_cast<int64_t>((n + kPiece - 1) / kPiece);
   kernels::parallel_pieces(kernels::threads_for(pieces, 2.0 * static_cast<double>(n)), pieces, piece);

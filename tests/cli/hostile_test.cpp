@@ -123,3 +123,26 @@ TEST_CASE("hostile: more memory and more threads than there are get one sentence
   CHECK(batch.err.starts_with("onestep: " + place.path("config.json") + ": training needs about "));
 #endif
 }
+
+#if defined(LIMITED_MEMORY) && defined(NDEBUG)  // frames are larger without optimisation
+TEST_CASE("hostile: a stack of 64 KiB is enough and OMP_STACKSIZE is nothing to the library's threads") {
+  const Place place;
+  const auto train = [&](const std::string& limit, const std::string& out) {
+    const Strings command{"sh",
+                          "-c",
+                          limit + "; exec \"$0\" --threads 4 train \"$1\" --quiet --out \"$2\"",
+                          ONESTEP_BINARY_DIR "/onestep",
+                          ONESTEP_SOURCE_DIR "/tests/configs/bits_gpt.json",
+                          place.path(out)};
+    const ProcessResult result = run_process(command);
+    CAPTURE(limit);
+    CHECK(result.err == "");
+    CHECK(result.status == 0);
+  };
+  train("ulimit -s 64", "small");
+  train("export OMP_STACKSIZE=16k", "other");
+  const Strings eval{"sh", "-c", "ulimit -s 64; exec \"$0\" eval \"$1\" --quiet", ONESTEP_BINARY_DIR "/onestep",
+                     place.path("small")};
+  CHECK(run_process(eval).status == 0);
+}
+#endif

@@ -87,6 +87,28 @@ TEST_CASE("resume: a run whose progress nobody reads any more goes on and saves"
   CHECK(fs::exists(run + "/report.html"));
 }
 
+TEST_CASE("resume: messages of a run with closed descriptors do not get into its files") {
+  const TemporaryFolder folder;
+  const fs::path config = folder.path() / "config.json", run = folder.path() / "run";
+  std::ofstream(config) << "{" + kModel + ", " + kText + R"(, "train": {"steps": 1000000}})";
+  const Process training({"sh", "-c", R"(exec "$0" train "$1" --out "$2" <&- >&- 2>&-)", kProgram, config, run});
+  while (metrics_lines(run).size() < 10 && !has_ended(training.pid()))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (const char* descriptor : {"0", "1", "2"}) {
+    std::error_code none;
+    const fs::path file = fs::read_symlink("/proc/" + std::to_string(training.pid()) + "/fd/" + descriptor, none);
+    CHECK((none || file == "/dev/null"));
+  }
+  ::kill(training.pid(), SIGINT);
+  CHECK(training.wait().status == 130);
+  const size_t steps = metrics(run).size();  // each line is JSON
+  const ProcessResult resumed =
+      run_process({kProgram, "train", "--quiet", "--resume", run, "--set", "train.steps=" + std::to_string(steps + 5)});
+  CHECK(resumed.err == "");
+  CHECK(resumed.status == 0);
+  CHECK(metrics(run).size() == steps + 5);
+}
+
 TEST_CASE("resume: an evaluation cut short is left to the resumed run") {
   const StoppedRun run("{" + kModel + ", " + kText + R"(, "train": {"eval_every": 1, "eval_batches": 1000000}})");
   CHECK(run.stop_with(SIGINT, 0).status == 130);

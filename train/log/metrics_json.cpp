@@ -1,7 +1,6 @@
 #include "train/log/metrics_json.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -55,7 +55,7 @@ class Lines {
 
   std::string path_;
   InputFile file_;
-  std::array<char, 1 << 16> buffer_;
+  std::vector<char> buffer_ = std::vector<char>(size_t{1} << 16);
   std::string_view rest_;  // of the buffer, still to be read
   uint64_t bytes_ = 0;
   int64_t number_ = 0;
