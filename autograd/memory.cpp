@@ -1,5 +1,7 @@
 #include "autograd/memory.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -53,9 +55,13 @@ struct Cache {
   size_t slab_left = 0;
   Stats stats;
 };
-// Leaked on purpose: tensors with static storage duration may be freed after any destructor of ours has run.
+// Leaked on purpose: tensors with static storage duration may be freed after any destructor of ours has run. fork() waits for
+// the lock: the child would have it held by a thread that it has not.
 Cache& cache() {
-  static auto* const instance = new Cache;
+  static auto* const instance = [] {
+    ::pthread_atfork([] { cache().mutex.lock(); }, [] { cache().mutex.unlock(); }, [] { cache().mutex.unlock(); });
+    return new Cache;
+  }();
   return *instance;
 }
 

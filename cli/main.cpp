@@ -150,7 +150,7 @@ void open_standard_descriptors() {
 constexpr const char* kOutOfMemory = "onestep: out of memory (try a smaller model, batch or context)\n";
 
 #if defined(__linux__)
-// Before static objects are made: where there is no memory for them, the C++ library ends the program with words of its own.
+// Before any static object is made: one that finds no memory would end the program with the words of the standard library.
 void need_memory_to_start() {
   void* volatile block = std::malloc(size_t{64} << 10);
   if (block == nullptr) {

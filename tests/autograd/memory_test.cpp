@@ -1,9 +1,13 @@
 #include "autograd/memory.h"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "autograd/kernels/aligned_block.h"
@@ -34,6 +38,31 @@ TEST_CASE("memory: blocks are aligned and large enough") {
     for (size_t i = 0; i < bytes; ++i) REQUIRE(first[i] == 0xab);  // no two overlap
   }
   for (const auto& [block, bytes] : blocks) memory::deallocate(block, bytes);
+}
+
+TEST_CASE("memory: a child forked while other threads allocate can allocate, too") {
+  std::atomic<bool> stop = false;
+  std::vector<std::jthread> others;
+  for (int t = 0; t < 2; ++t) {
+    others.emplace_back([&] {
+      while (!stop) memory::deallocate(memory::allocate(100), 100);
+    });
+  }
+  int ended_well = 0;
+  for (int i = 0; i < 100; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(30);  // ends a child that waits for ever
+      memory::deallocate(memory::allocate(100), 100);
+      ::_exit(0);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    ended_well += status == 0;
+    if (status != 0) break;
+  }
+  stop = true;
+  CHECK(ended_well == 100);
 }
 
 TEST_CASE("memory: live and peak bytes are counted in size classes") {
