@@ -142,9 +142,10 @@ int run(int argc, char** argv) {
 void complain(const std::string& message) { std::cerr << "onestep: " << onestep::escaped(message) << '\n'; }
 
 /// Opens what is closed of the descriptors 0 to 2 on /dev/null: the next file opened would get its number, and messages.
+/// Standard input is opened for writing, so that reading it still fails.
 void open_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
-    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) != fd) ::_exit(kBadInput);
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_WRONLY) != fd) ::_exit(kBadInput);
 }
 
 constexpr const char* kOutOfMemory = "onestep: out of memory (try a smaller model, batch or context)\n";

@@ -28,6 +28,15 @@ std::string path_of(int fd) {
   return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string();
 }
 
+/// The path as it is called without a descriptor: the program reaches a run's folder as /proc/self/fd/N.
+std::string named(const char* path) {
+  const std::string text = path, prefix = "/proc/self/fd/";
+  if (!text.starts_with(prefix)) return text;
+  size_t digits = 0;
+  const int fd = std::stoi(text.substr(prefix.size()), &digits);
+  return path_of(fd) + text.substr(prefix.size() + digits);
+}
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -78,7 +87,7 @@ int open(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const int mode = (flags & O_CREAT) != 0 ? va_arg(arguments, int) : 0;
   va_end(arguments);
-  return fails(path) ? -1 : real<int(const char*, int, ...)>("open")(path, flags, mode);
+  return fails(named(path)) ? -1 : real<int(const char*, int, ...)>("open")(path, flags, mode);
 }
 
 ssize_t write(int fd, const void* bytes, size_t count) {
@@ -93,7 +102,8 @@ ssize_t pwrite(int fd, const void* bytes, size_t count, off_t at) {
 int fsync(int fd) { return fails(path_of(fd)) ? -1 : real<int(int)>("fsync")(fd); }
 
 int close(int fd) {
-  const bool failed = fails(path_of(fd));
+  const bool written = (::fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;  // closing what was only read changes nothing
+  const bool failed = written && fails(path_of(fd));
   const int error = errno, result = real<int(int)>("close")(fd);  // closed it is in any case
   if (!failed) return result;
   errno = error;
@@ -101,11 +111,11 @@ int close(int fd) {
 }
 
 int rename(const char* from, const char* to) noexcept {
-  return fails(from) ? -1 : real<int(const char*, const char*)>("rename")(from, to);
+  return fails(named(from)) ? -1 : real<int(const char*, const char*)>("rename")(from, to);
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
-  return fails(path) ? -1 : real<int(const char*, mode_t)>("mkdir")(path, mode);
+  return fails(named(path)) ? -1 : real<int(const char*, mode_t)>("mkdir")(path, mode);
 }
 
 int truncate(const char* path, off_t length) noexcept {

@@ -1,5 +1,6 @@
 // A run whose folder is renamed while it trains goes on in it, and never touches the run that takes its name.
 #include <doctest/doctest.h>
+#include <signal.h>
 
 #include "tests/cli/stopped_run.h"
 
@@ -78,8 +79,10 @@ TEST_CASE("renamed run: an error names the folder as it is called now") {
                         << R"(, "train": {"steps": 1000000, "batch_size": 4, "checkpoint_every": 5}})";
   const Process training({kProgram, "train", "--quiet", config, "--out", run});
   wait_for_checkpoint(run, training);
+  ::kill(training.pid(), SIGSTOP);  // it writes into its folder all the time
   fs::rename(run, renamed);
   fs::remove_all(renamed);
+  ::kill(training.pid(), SIGCONT);
   const ProcessResult result = training.wait();
   CHECK(result.status == 2);
   CHECK(contains(result.err, (fs::canonical(folder.path()) / "renamed").string()));
