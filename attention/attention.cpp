@@ -6,9 +6,9 @@ namespace onestep::attention {
 
 Attention::Attention(int64_t d_in, int64_t d_out, std::optional<int64_t> context_length)
     : d_in_(d_in), d_out_(d_out), context_length_(context_length) {
-  check<ShapeError>(d_in > 0 && d_out > 0, "attention: sizes must be positive: d_in=", d_in, ", d_out=", d_out);
-  check<ShapeError>(!context_length || *context_length > 0, "attention: context_length must be positive: got ",
-                    context_length.value_or(0));
+  ONESTEP_CHECK(ShapeError, d_in > 0 && d_out > 0, "attention: sizes must be positive: d_in=", d_in, ", d_out=", d_out);
+  ONESTEP_CHECK(ShapeError, !context_length || *context_length > 0, "attention: context_length must be positive: got ",
+                context_length.value_or(0));
 }
 
 Tensor Attention::forward(const Tensor& x) const {
@@ -35,11 +35,11 @@ AttentionResult Attention::forward_with_weights(const Tensor& x) const {
 }
 
 void Attention::check_input(const Tensor& x, int64_t cached) const {
-  check<ShapeError>((x.dim() == 2 || x.dim() == 3) && x.size(-1) == d_in_, name(), ": x must be [T, ", d_in_, "] or [B, T, ",
-                    d_in_, "]: got ", x.shape());
-  check<ShapeError>(!context_length_ || cached + x.size(-2) <= *context_length_, name(),
-                    ": too many tokens: ", cached + x.size(-2), cached > 0 ? " with those in the cache and " : " in ", "x ",
-                    x.shape(), " for context_length ", context_length_.value_or(0), " (cut x, or build it with a larger one)");
+  ONESTEP_CHECK(ShapeError, (x.dim() == 2 || x.dim() == 3) && x.size(-1) == d_in_, name(), ": x must be [T, ", d_in_,
+                "] or [B, T, ", d_in_, "]: got ", x.shape());
+  ONESTEP_CHECK(ShapeError, !context_length_ || cached + x.size(-2) <= *context_length_, name(),
+                ": too many tokens: ", cached + x.size(-2), cached > 0 ? " with those in the cache and " : " in ", "x ",
+                x.shape(), " for context_length ", context_length_.value_or(0), " (cut x, or build it with a larger one)");
 }
 
 }  // namespace onestep::attention

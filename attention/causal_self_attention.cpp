@@ -14,14 +14,13 @@ constexpr const char* kName = "CausalSelfAttention";
 AttentionOptions checked(AttentionOptions o) {
   shared_width(kName, o.d_out, o.num_heads);
   if (o.num_kv_heads == 0) o.num_kv_heads = o.num_heads;
-  check<ShapeError>(o.num_kv_heads > 0 && o.num_heads % o.num_kv_heads == 0, kName,
-                    ": num_heads must be divisible by num_kv_heads: num_heads=", o.num_heads,
-                    ", num_kv_heads=", o.num_kv_heads);
-  check<ConfigError>(o.window >= 0, kName, ": window cannot be negative: got ", o.window);
-  check<ShapeError>(!o.rope || o.d_out / o.num_heads % 2 == 0, kName, ": rope needs heads of even width: got ",
-                    o.d_out / o.num_heads, " features a head");
-  check<ConfigError>(o.rope_theta >= 1 && std::isfinite(o.rope_theta), kName, ": rope_theta must be at least 1: got ",
-                     o.rope_theta);
+  ONESTEP_CHECK(ShapeError, o.num_kv_heads > 0 && o.num_heads % o.num_kv_heads == 0, kName,
+                ": num_heads must be divisible by num_kv_heads: num_heads=", o.num_heads, ", num_kv_heads=", o.num_kv_heads);
+  ONESTEP_CHECK(ConfigError, o.window >= 0, kName, ": window cannot be negative: got ", o.window);
+  ONESTEP_CHECK(ShapeError, !o.rope || o.d_out / o.num_heads % 2 == 0, kName, ": rope needs heads of even width: got ",
+                o.d_out / o.num_heads, " features a head");
+  ONESTEP_CHECK(ConfigError, o.rope_theta >= 1 && std::isfinite(o.rope_theta), kName, ": rope_theta must be at least 1: got ",
+                o.rope_theta);
   return o;
 }
 

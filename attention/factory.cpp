@@ -22,8 +22,8 @@ struct Kind {
 };
 
 Built build_simplified(const Options& o, Generator&) {
-  check<ConfigError>(o.d_in == o.d_out, "make_attention: simplified has no weights, so d_out must be d_in: d_in=", o.d_in,
-                     ", d_out=", o.d_out);
+  ONESTEP_CHECK(ConfigError, o.d_in == o.d_out,
+                "make_attention: simplified has no weights, so d_out must be d_in: d_in=", o.d_in, ", d_out=", o.d_out);
   return std::make_unique<SimplifiedSelfAttention>(o.d_in);
 }
 
@@ -40,9 +40,9 @@ Built build_causal(const Options& o, Generator& generator) {
 }
 
 Built build_multi_head_wrapper(const Options& o, Generator& generator) {
-  check<ShapeError>(o.num_heads > 0 && o.d_out % o.num_heads == 0,
-                    "make_attention: multi_head_wrapper: d_out must be divisible by num_heads: d_out=", o.d_out,
-                    ", num_heads=", o.num_heads);
+  ONESTEP_CHECK(ShapeError, o.num_heads > 0 && o.d_out % o.num_heads == 0,
+                "make_attention: multi_head_wrapper: d_out must be divisible by num_heads: d_out=", o.d_out,
+                ", num_heads=", o.num_heads);
   return std::make_unique<MultiHeadAttentionWrapper>(o.d_in, o.d_out / o.num_heads, o.context_length, o.dropout, o.num_heads,
                                                      o.qkv_bias, generator);
 }
@@ -89,13 +89,15 @@ std::span<const std::string_view> attention_kinds() { return kNames; }
 
 std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionOptions& options, Generator& generator) {
   const Kind& kind = find_kind(name);
-  check<ConfigError>(kind.has_heads || options.num_heads == 1, "make_attention: ", name,
-                     " has one head: got num_heads=", options.num_heads, " (set it to 1)");
-  check<ConfigError>(kind.has_dropout || options.dropout == 0, "make_attention: ", name, " has no dropout: got ",
-                     options.dropout, " (set it to 0)");
-  check<ConfigError>(kind.has_qkv_bias || !options.qkv_bias, "make_attention: ", name, " has no bias: got qkv_bias=true");
+  ONESTEP_CHECK(ConfigError, kind.has_heads || options.num_heads == 1, "make_attention: ", name,
+                " has one head: got num_heads=", options.num_heads, " (set it to 1)");
+  ONESTEP_CHECK(ConfigError, kind.has_dropout || options.dropout == 0, "make_attention: ", name, " has no dropout: got ",
+                options.dropout, " (set it to 0)");
+  ONESTEP_CHECK(ConfigError, kind.has_qkv_bias || !options.qkv_bias, "make_attention: ", name,
+                " has no bias: got qkv_bias=true");
   const Options defaults;
-  check<ConfigError>(
+  ONESTEP_CHECK(
+      ConfigError,
       kind.build == build_fused_qkv ||
           (options.out_bias == defaults.out_bias && options.num_kv_heads == defaults.num_kv_heads &&
            options.window == defaults.window && options.rope == defaults.rope && options.rope_theta == defaults.rope_theta),

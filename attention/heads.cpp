@@ -29,9 +29,9 @@ Tensor repeat_heads(const Tensor& x, int64_t times) {
 }
 
 int64_t shared_width(const char* name, int64_t d_out, int64_t num_heads) {
-  check<ShapeError>(num_heads > 0, name, ": num_heads must be positive: got ", num_heads);
-  check<ShapeError>(d_out % num_heads == 0, name, ": d_out must be divisible by num_heads: d_out=", d_out,
-                    ", num_heads=", num_heads);
+  ONESTEP_CHECK(ShapeError, num_heads > 0, name, ": num_heads must be positive: got ", num_heads);
+  ONESTEP_CHECK(ShapeError, d_out % num_heads == 0, name, ": d_out must be divisible by num_heads: d_out=", d_out,
+                ", num_heads=", num_heads);
   return d_out;
 }
 

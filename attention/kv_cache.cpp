@@ -25,10 +25,10 @@ void check_fits(const Tensor& stored, const Tensor& added) {
   if (!stored.defined()) return;
   Shape expected = stored.shape();
   expected[expected.rank() - 2] = added.size(-2);
-  check<ShapeError>(added.shape() == expected, "KvCache: new tokens of shape ", added.shape(),
-                    " do not fit those before: needs ", expected, " (clear() it for other texts)");
-  check<DTypeError>(added.dtype() == stored.dtype(), "KvCache: new tokens of dtype ", added.dtype(),
-                    " do not fit those before: needs ", stored.dtype(), " (clear() it for other texts)");
+  ONESTEP_CHECK(ShapeError, added.shape() == expected, "KvCache: new tokens of shape ", added.shape(),
+                " do not fit those before: needs ", expected, " (clear() it for other texts)");
+  ONESTEP_CHECK(DTypeError, added.dtype() == stored.dtype(), "KvCache: new tokens of dtype ", added.dtype(),
+                " do not fit those before: needs ", stored.dtype(), " (clear() it for other texts)");
 }
 
 /// Writes the tokens `added` behind the first `used` ones and returns them all.
@@ -44,9 +44,8 @@ Tensor extended(Tensor& stored, const Tensor& added, int64_t used) {
 
 std::pair<Tensor, Tensor> KvCache::append(const Tensor& keys, const Tensor& values) {
   const NoGradGuard no_grad;
-  check<ShapeError>(keys.dim() >= 2 && values.dim() >= 2 && keys.size(-2) == values.size(-2),
-                    "KvCache: keys and values must be [..., n, d] and [..., n, e]: got ", keys.shape(), " and ",
-                    values.shape());
+  ONESTEP_CHECK(ShapeError, keys.dim() >= 2 && values.dim() >= 2 && keys.size(-2) == values.size(-2),
+                "KvCache: keys and values must be [..., n, d] and [..., n, e]: got ", keys.shape(), " and ", values.shape());
   check_fits(keys_, keys);
   check_fits(values_, values);
   const Tensor all_keys = extended(keys_, keys, length_), all_values = extended(values_, values, length_);

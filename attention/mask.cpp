@@ -28,13 +28,14 @@ bool is_causal(const Tensor& mask, int64_t T, int64_t S) {
 }  // namespace
 
 Tensor causal_mask(int64_t context_length) {
-  check<ShapeError>(context_length >= 0, "causal_mask: context_length cannot be negative: got ", context_length);
+  ONESTEP_CHECK(ShapeError, context_length >= 0, "causal_mask: context_length cannot be negative: got ", context_length);
   return triu(ones({context_length, context_length}, DType::boolean), /*diagonal=*/1);
 }
 
 Tensor sliding_window_mask(int64_t context_length, int64_t window) {
-  check<ShapeError>(context_length >= 0, "sliding_window_mask: context_length cannot be negative: got ", context_length);
-  check<ConfigError>(window >= 0, "sliding_window_mask: window cannot be negative: got ", window);
+  ONESTEP_CHECK(ShapeError, context_length >= 0, "sliding_window_mask: context_length cannot be negative: got ",
+                context_length);
+  ONESTEP_CHECK(ConfigError, window >= 0, "sliding_window_mask: window cannot be negative: got ", window);
   const Tensor future = causal_mask(context_length);
   return window == 0 ? future : logical_or(future, tril(ones({context_length, context_length}, DType::boolean), -window));
 }

@@ -20,7 +20,7 @@ AnomalyGuard* AnomalyGuard::active() { return active_guard; }
 void AnomalyGuard::check_result(const Node& node, const Tensor& result) {
   std::string place = place_();
   const bool fine = std::string_view(node.name) == "masked_fill" || all_finite(result);
-  check<NonFiniteError>(fine, node.name, " in ", place, ": its result of shape ", result.shape(), " is not finite");
+  ONESTEP_CHECK(NonFiniteError, fine, node.name, " in ", place, ": its result of shape ", result.shape(), " is not finite");
   places_[node.sequence] = std::move(place);
 }
 

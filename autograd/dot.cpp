@@ -36,8 +36,8 @@ std::string escaped(const std::string& text) {
 }  // namespace
 
 std::string to_dot(const Tensor& result, const std::vector<std::pair<std::string, Tensor>>& names) {
-  check<GradError>(result.requires_grad(), "to_dot: a tensor of shape ", result.shape(),
-                   " that does not require grad has no graph (compute it from a tensor that does, outside NoGradGuard)");
+  ONESTEP_CHECK(GradError, result.requires_grad(), "to_dot: a tensor of shape ", result.shape(),
+                " that does not require grad has no graph (compute it from a tensor that does, outside NoGradGuard)");
   std::unordered_map<const Node*, std::string> name_of;
   for (const auto& [name, tensor] : names) {
     if (tensor.requires_grad()) name_of.emplace(tensor.impl().node.get(), name);

@@ -61,10 +61,10 @@ void collect(Node& node, const Tensor& grad, bool may_take) {
 
 void check_gradient(const Node& node, size_t i, const Tensor& grad) {
   const Node& input = *node.inputs[i];
-  check<GradError>(grad.shape() == input.shape, node.name, ": its rule returned gradient ", i, " of shape ", grad.shape(),
-                   " for an input of shape ", input.shape);
-  check<GradError>(grad.dtype() == input.dtype, node.name, ": its rule returned gradient ", i, " of dtype ", grad.dtype(),
-                   " for an input of dtype ", input.dtype);
+  ONESTEP_CHECK(GradError, grad.shape() == input.shape, node.name, ": its rule returned gradient ", i, " of shape ",
+                grad.shape(), " for an input of shape ", input.shape);
+  ONESTEP_CHECK(GradError, grad.dtype() == input.dtype, node.name, ": its rule returned gradient ", i, " of dtype ",
+                grad.dtype(), " for an input of dtype ", input.dtype);
 }
 
 void profile(const Node& node, const Tensor& grad, const Grads& grads) {
@@ -79,8 +79,8 @@ void profile(const Node& node, const Tensor& grad, const Grads& grads) {
 void run_rule(Node& node, const Tensor& grad, bool retain_graph) {
   Grads grads = node.rule(node, Backward(node, grad));
   profile(node, grad, grads);
-  check<GradError>(grads.size() == node.inputs.size(), node.name, ": its rule returned ", grads.size(), " gradients for ",
-                   node.inputs.size(), " inputs");
+  ONESTEP_CHECK(GradError, grads.size() == node.inputs.size(), node.name, ": its rule returned ", grads.size(),
+                " gradients for ", node.inputs.size(), " inputs");
   for (size_t i = 0; i < grads.size(); ++i) {
     if (!node.inputs[i] || !grads[i].defined()) continue;
     check_gradient(node, i, grads[i]);
@@ -156,15 +156,17 @@ struct PendingGuard {
 }  // namespace
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
-  check<GradError>(requires_grad(), "backward: a tensor of shape ", shape(),
-                   " that does not require grad (call requires_grad_() on a leaf it is computed from, outside NoGradGuard)");
+  ONESTEP_CHECK(GradError, requires_grad(), "backward: a tensor of shape ", shape(),
+                " that does not require grad (call requires_grad_() on a leaf it is computed from, outside NoGradGuard)");
   detail::check_history("backward", *this);
-  check<GradError>(gradient.defined() || numel() == 1, "backward: a tensor of shape ", shape(),
-                   " needs a gradient of that shape (or reduce it to one element first, e.g. with sum())");
+  ONESTEP_CHECK(GradError, gradient.defined() || numel() == 1, "backward: a tensor of shape ", shape(),
+                " needs a gradient of that shape (or reduce it to one element first, e.g. with sum())");
   const NoGradGuard no_grad;
   const Tensor seed = gradient.defined() ? gradient.values() : ones(shape(), dtype());
-  check<ShapeError>(seed.shape() == shape(), "backward: gradient of shape ", seed.shape(), " for a tensor of shape ", shape());
-  check<DTypeError>(seed.dtype() == dtype(), "backward: gradient of dtype ", seed.dtype(), " for a tensor of dtype ", dtype());
+  ONESTEP_CHECK(ShapeError, seed.shape() == shape(), "backward: gradient of shape ", seed.shape(), " for a tensor of shape ",
+                shape());
+  ONESTEP_CHECK(DTypeError, seed.dtype() == dtype(), "backward: gradient of dtype ", seed.dtype(), " for a tensor of dtype ",
+                dtype());
 
   const std::vector<Node*> nodes = reachable(impl().node.get());
   PendingGuard guard{nodes};

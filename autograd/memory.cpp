@@ -99,7 +99,7 @@ void* new_block(Cache& c, size_t bytes) {
 }  // namespace
 
 void* allocate(size_t bytes) {
-  check<Error>(bytes < (size_t{1} << 60), "memory: a block of ", bytes, " bytes is too large");
+  ONESTEP_CHECK(Error, bytes < (size_t{1} << 60), "memory: a block of ", bytes, " bytes is too large");
   return allocate(bytes, size_class(bytes));
 }
 

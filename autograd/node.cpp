@@ -43,14 +43,14 @@ Tensor* Backward::arrived(size_t i) const {
 }
 
 const Tensor& Backward::saved(size_t i) const {
-  check<GradError>(!node_.released, node_.name,
-                   ": backward ran through this graph before and freed what it saved (pass retain_graph=true the first time)");
+  ONESTEP_CHECK(GradError, !node_.released, node_.name,
+                ": backward ran through this graph before and freed what it saved (pass retain_graph=true the first time)");
   const Node::Saved& save = node_.saved[i];
   if (!save.tensor.defined()) return save.tensor;  // an optional input that was not given
-  check<GradError>(save.tensor.version() == save.version, node_.name,
-                   ": a tensor needed for its gradient was changed in place: shape ", save.tensor.shape(), ", version ",
-                   save.tensor.version(), ", saved at ", save.version,
-                   " (clone it before the change, or use the op without trailing _)");
+  ONESTEP_CHECK(GradError, save.tensor.version() == save.version, node_.name,
+                ": a tensor needed for its gradient was changed in place: shape ", save.tensor.shape(), ", version ",
+                save.tensor.version(), ", saved at ", save.version,
+                " (clone it before the change, or use the op without trailing _)");
   return save.tensor;
 }
 
@@ -106,15 +106,15 @@ void set_node(Tensor& tensor, std::shared_ptr<Node> node) {
 Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result) {
   self.check_writable(name);
   const bool recorded = grad_enabled() && (self.requires_grad() || result.requires_grad());
-  check<GradError>(!recorded || !self.requires_grad() || !self.is_leaf(), name,
-                   ": a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)");
-  check<GradError>(!recorded || self.impl().storage->leaves == 0, name,
-                   ": a view of a leaf that requires grad cannot be changed in place while recording (wrap the change in "
-                   "NoGradGuard, or clone the leaf first)");
-  check<ShapeError>(result.shape() == self.shape(), name, ": result of shape ", result.shape(),
-                    " does not fit the tensor of shape ", self.shape());
-  check<DTypeError>(result.dtype() == self.dtype(), name, ": result of dtype ", result.dtype(),
-                    " does not fit the tensor of dtype ", self.dtype());
+  ONESTEP_CHECK(GradError, !recorded || !self.requires_grad() || !self.is_leaf(), name,
+                ": a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)");
+  ONESTEP_CHECK(GradError, !recorded || self.impl().storage->leaves == 0, name,
+                ": a view of a leaf that requires grad cannot be changed in place while recording (wrap the change in "
+                "NoGradGuard, or clone the leaf first)");
+  ONESTEP_CHECK(ShapeError, result.shape() == self.shape(), name, ": result of shape ", result.shape(),
+                " does not fit the tensor of shape ", self.shape());
+  ONESTEP_CHECK(DTypeError, result.dtype() == self.dtype(), name, ": result of dtype ", result.dtype(),
+                " does not fit the tensor of dtype ", self.dtype());
   {
     const NoGradGuard no_grad;
     copy_(self, result);

@@ -5,7 +5,7 @@
 namespace onestep {
 
 Shape::Shape(const int64_t* values, size_t count) {
-  check<ShapeError>(count <= kMaxRank, "shape: rank ", count, " is above the limit of ", kMaxRank);
+  ONESTEP_CHECK(ShapeError, count <= kMaxRank, "shape: rank ", count, " is above the limit of ", kMaxRank);
   std::copy_n(values, count, values_.begin());
   rank_ = static_cast<int>(count);
 }
@@ -19,7 +19,7 @@ Shape Shape::filled(int rank, int64_t value) {
 void Shape::push_back(int64_t value) { insert(rank_, value); }
 
 void Shape::insert(int position, int64_t value) {
-  check<ShapeError>(rank_ < kMaxRank, "shape: rank ", rank_ + 1, " is above the limit of ", kMaxRank);
+  ONESTEP_CHECK(ShapeError, rank_ < kMaxRank, "shape: rank ", rank_ + 1, " is above the limit of ", kMaxRank);
   std::copy_backward(begin() + position, end(), values_.begin() + rank_ + 1);
   ++rank_;
   (*this)[position] = value;
@@ -38,8 +38,8 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
 
 int normalize_dim(std::string_view op, int64_t dim, int rank) {
   const int64_t limit = std::max(rank, 1);
-  check<ShapeError>(-limit <= dim && dim < limit, op, ": dim out of range: ", dim, " (expected ", -limit, " to ", limit - 1,
-                    ")");
+  ONESTEP_CHECK(ShapeError, -limit <= dim && dim < limit, op, ": dim out of range: ", dim, " (expected ", -limit, " to ",
+                limit - 1, ")");
   return static_cast<int>(dim < 0 ? dim + limit : dim);
 }
 
@@ -47,7 +47,7 @@ Shape normalize_dims(std::string_view op, const Shape& dims, int rank) {
   std::array<bool, kMaxRank> chosen{};
   for (int64_t dim : dims) {
     const auto i = static_cast<size_t>(normalize_dim(op, dim, rank));
-    check<ShapeError>(!chosen[i], op, ": dim ", dim, " appears twice in ", dims);
+    ONESTEP_CHECK(ShapeError, !chosen[i], op, ": dim ", dim, " appears twice in ", dims);
     chosen[i] = true;
   }
   Shape sorted;
@@ -83,8 +83,8 @@ Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b) {
   for (int i = 0; i < rank; ++i) {
     const int ia = i - (rank - a.rank()), ib = i - (rank - b.rank());
     const int64_t na = ia < 0 ? 1 : a[ia], nb = ib < 0 ? 1 : b[ib];
-    check<ShapeError>(na == nb || na == 1 || nb == 1, op, ": shapes do not broadcast: ", a, " and ", b, " (sizes ", na, " and ",
-                      nb, " differ at dim ", i - rank, "; one of them would have to be 1)");
+    ONESTEP_CHECK(ShapeError, na == nb || na == 1 || nb == 1, op, ": shapes do not broadcast: ", a, " and ", b, " (sizes ", na,
+                  " and ", nb, " differ at dim ", i - rank, "; one of them would have to be 1)");
     result[i] = na == 1 ? nb : na;
   }
   return result;
@@ -93,9 +93,9 @@ Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b) {
 void check_sizes(std::string_view op, const Shape& shape) {
   int64_t count = 1;
   for (int64_t size : shape) {
-    check<ShapeError>(size >= 0, op, ": negative size in ", shape);
+    ONESTEP_CHECK(ShapeError, size >= 0, op, ": negative size in ", shape);
     const bool overflows = __builtin_mul_overflow(count, size == 0 ? 1 : size, &count) || count > (int64_t{1} << 59);
-    check<ShapeError>(!overflows, op, ": too many elements: ", shape);
+    ONESTEP_CHECK(ShapeError, !overflows, op, ": too many elements: ", shape);
   }
 }
 

@@ -53,16 +53,16 @@ Tensor empty(const Shape& shape, DType dtype) {
 }
 
 void Tensor::begin_write(const char* op) {
-  check<GradError>(!(requires_grad() && grad_enabled()), op, ": a tensor of shape ", shape(),
-                   " that requires grad cannot be written to while recording (wrap the write in NoGradGuard)");
+  ONESTEP_CHECK(GradError, !(requires_grad() && grad_enabled()), op, ": a tensor of shape ", shape(),
+                " that requires grad cannot be written to while recording (wrap the write in NoGradGuard)");
   check_writable(op);
   ++impl().storage->version;
 }
 
 void Tensor::check_writable(const char* op) const {
   for (int i = 0; i < dim(); ++i)
-    check<ShapeError>(strides()[i] != 0 || shape()[i] < 2 || numel() == 0, op, ": an expanded tensor of shape ", shape(),
-                      " cannot be written to: its elements share memory (clone it first)");
+    ONESTEP_CHECK(ShapeError, strides()[i] != 0 || shape()[i] < 2 || numel() == 0, op, ": an expanded tensor of shape ",
+                  shape(), " cannot be written to: its elements share memory (clone it first)");
   const Impl& i = impl();
   if ((i.knows_history() && !i.unrecorded_view) || !grad_enabled()) return;
   detail::check_history(op, *this);
@@ -72,11 +72,12 @@ void Tensor::check_writable(const char* op) const {
 }
 
 int64_t Tensor::element_offset(const Shape& index) const {
-  check<ShapeError>(index.rank() == dim(), "at: index ", index, " for a tensor of shape ", shape());
+  ONESTEP_CHECK(ShapeError, index.rank() == dim(), "at: index ", index, " for a tensor of shape ", shape());
   int64_t place = 0;
   for (int i = 0; i < dim(); ++i) {
     const int64_t size = shape()[i];
-    check<ShapeError>(-size <= index[i] && index[i] < size, "at: index ", index, " is out of range for shape ", shape());
+    ONESTEP_CHECK(ShapeError, -size <= index[i] && index[i] < size, "at: index ", index, " is out of range for shape ",
+                  shape());
     place += (index[i] < 0 ? index[i] + size : index[i]) * strides()[i];
   }
   return place;
@@ -103,9 +104,9 @@ template std::vector<bool> Tensor::to_vector<bool>() const;
 Tensor& Tensor::requires_grad_(bool on) {
   if (on) detail::check_history("requires_grad_", *this);
   if (on == requires_grad()) return *this;
-  check<DTypeError>(!on || is_floating(), "requires_grad_: only floating tensors collect gradients: got ", dtype());
-  check<GradError>(on || is_leaf(), "requires_grad_: the result of ", on ? "" : impl().node->name,
-                   " cannot stop requiring grad (use detach())");
+  ONESTEP_CHECK(DTypeError, !on || is_floating(), "requires_grad_: only floating tensors collect gradients: got ", dtype());
+  ONESTEP_CHECK(GradError, on || is_leaf(), "requires_grad_: the result of ", on ? "" : impl().node->name,
+                " cannot stop requiring grad (use detach())");
   if (on) {
     detail::set_node(*this, std::allocate_shared<Leaf>(memory::Allocator<Leaf>(), *this));
   } else {
@@ -119,17 +120,17 @@ bool Tensor::is_leaf() const { return !requires_grad() || impl().node->is_leaf()
 
 Tensor Tensor::grad() const {
   if (!requires_grad()) return {};
-  check<GradError>(is_leaf() || impl().node->retains_grad, "grad: the result of ", impl().node->name,
-                   " collects no gradient (call retain_grad() on it before backward)");
+  ONESTEP_CHECK(GradError, is_leaf() || impl().node->retains_grad, "grad: the result of ", impl().node->name,
+                " collects no gradient (call retain_grad() on it before backward)");
   detail::check_history("grad", *this);
   return impl().node->grad;
 }
 
 void Tensor::set_grad(const Tensor& grad) {
-  check<GradError>(requires_grad(), "set_grad: a tensor of shape ", shape(), " that does not require grad");
-  check<ShapeError>(!grad.defined() || grad.shape() == shape(), "set_grad: gradient of shape ",
-                    grad.defined() ? grad.shape() : Shape(), " for a tensor of shape ", shape());
-  check<DTypeError>(!grad.defined() || grad.dtype() == dtype(), "set_grad: gradient of another dtype than ", dtype());
+  ONESTEP_CHECK(GradError, requires_grad(), "set_grad: a tensor of shape ", shape(), " that does not require grad");
+  ONESTEP_CHECK(ShapeError, !grad.defined() || grad.shape() == shape(), "set_grad: gradient of shape ",
+                grad.defined() ? grad.shape() : Shape(), " for a tensor of shape ", shape());
+  ONESTEP_CHECK(DTypeError, !grad.defined() || grad.dtype() == dtype(), "set_grad: gradient of another dtype than ", dtype());
   impl().node->grad = grad.defined() ? grad.detach() : grad;
 }
 
@@ -139,7 +140,7 @@ void Tensor::zero_grad() {
 
 Tensor& Tensor::retain_grad() {
   detail::check_history("retain_grad", *this);
-  check<GradError>(requires_grad(), "retain_grad: a tensor of shape ", shape(), " that does not require grad");
+  ONESTEP_CHECK(GradError, requires_grad(), "retain_grad: a tensor of shape ", shape(), " that does not require grad");
   impl().node->retains_grad = true;
   return *this;
 }

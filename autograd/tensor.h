@@ -100,7 +100,7 @@ class Tensor {
   /// The single element, converted to T; throws ShapeError unless numel() == 1.
   template <class T = double>
   T item() const {
-    check<ShapeError>(numel() == 1, "item: needs exactly one element: got shape ", shape());
+    ONESTEP_CHECK(ShapeError, numel() == 1, "item: needs exactly one element: got shape ", shape());
     return at<T>(Shape::filled(dim(), 0));
   }
   /// The element at `index` (one entry a dim, negative counts from the end), converted to T.
@@ -160,7 +160,7 @@ class Tensor {
 
   // ---- for the engine and the ops
   const Impl& impl() const {
-    check<Error>(impl_ != nullptr, "tensor: an undefined (default-constructed) Tensor was used");
+    ONESTEP_CHECK(Error, impl_ != nullptr, "tensor: an undefined (default-constructed) Tensor was used");
     return *impl_;
   }
   Impl& impl() { return const_cast<Impl&>(std::as_const(*this).impl()); }
@@ -176,7 +176,8 @@ class Tensor {
 
  private:
   void check_type(DType wanted) const {
-    check<DTypeError>(dtype() == wanted, "data: asked for ", wanted, " of a tensor of dtype ", dtype(), " (convert with to())");
+    ONESTEP_CHECK(DTypeError, dtype() == wanted, "data: asked for ", wanted, " of a tensor of dtype ", dtype(),
+                  " (convert with to())");
   }
   int64_t element_offset(const Shape& index) const;
 

@@ -40,11 +40,12 @@ template <class E, class... P>
   throw E(message.str());
 }
 
-/// Throws `E` with the parts streamed into one message unless `ok`.
-template <class E, class... P>
-void check(bool ok, const P&... parts) {
-  if (!ok) [[unlikely]]
-    fail<E>(parts...);
-}
-
 }  // namespace onestep
+
+/// Throws `E` with the parts streamed into one message unless `condition` holds. A macro, so that the parts are evaluated only
+/// on failure and after the condition: checks on hot paths cost a branch, and `strerror(errno)` tells of the call that failed.
+#define ONESTEP_CHECK(E, condition, ...) \
+  do {                                   \
+    if (!(condition)) [[unlikely]]       \
+      ::onestep::fail<E>(__VA_ARGS__);   \
+  } while (false)

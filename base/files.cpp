@@ -20,16 +20,16 @@ constexpr size_t kBlock = size_t{1} << 16;  // bytes read at a time; not on the 
 
 /// Refuses names that the system would cut short or take for the working directory, then opens.
 int open_file(const std::string& path, int flags) {
-  check<IoError>(!path.empty(), "the name of the file is empty");
-  check<IoError>(path.find('\0') == std::string::npos, "the name of the file holds a NUL byte");
+  ONESTEP_CHECK(IoError, !path.empty(), "the name of the file is empty");
+  ONESTEP_CHECK(IoError, path.find('\0') == std::string::npos, "the name of the file holds a NUL byte");
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY, 0644);
-  check<IoError>(fd >= 0, path, ": cannot be opened: ", error_reason(errno));
+  ONESTEP_CHECK(IoError, fd >= 0, path, ": cannot be opened: ", error_reason(errno));
   return fd;
 }
 
 void check_regular(const std::string& path, mode_t mode) {
-  check<IoError>(!S_ISDIR(mode), path, ": is a directory, not a file");
-  check<IoError>(S_ISREG(mode), path, ": is not a regular file (a pipe, socket or device)");
+  ONESTEP_CHECK(IoError, !S_ISDIR(mode), path, ": is a directory, not a file");
+  ONESTEP_CHECK(IoError, S_ISREG(mode), path, ": is not a regular file (a pipe, socket or device)");
 }
 
 struct OpenFile {
@@ -43,7 +43,7 @@ OpenFile open_regular(const std::string& path, int flags) {
   struct stat status {};
   try {
     const bool known = ::fstat(fd, &status) == 0;
-    check<IoError>(known, path, ": cannot be examined: ", error_reason(errno));
+    ONESTEP_CHECK(IoError, known, path, ": cannot be examined: ", error_reason(errno));
     check_regular(path, status.st_mode);
   } catch (...) {
     ::close(fd);
@@ -61,7 +61,7 @@ void check_replaceable(const fs::path& path) {
 void rename_file(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::rename(from, to, error);
-  check<IoError>(!error, to.string(), ": cannot be written: ", error_reason(error.value()));
+  ONESTEP_CHECK(IoError, !error, to.string(), ": cannot be written: ", error_reason(error.value()));
 }
 
 /// Deletes a file at the end of its scope unless it was kept.
@@ -107,7 +107,7 @@ size_t read_some(int fd, const std::string& name, void* to, size_t count) {
   while (true) {
     const ssize_t got = ::read(fd, to, count);
     if (got < 0 && errno == EINTR) continue;
-    check<IoError>(got >= 0, name, ": cannot be read: ", error_reason(errno));
+    ONESTEP_CHECK(IoError, got >= 0, name, ": cannot be read: ", error_reason(errno));
     return static_cast<size_t>(got);
   }
 }
@@ -117,7 +117,7 @@ size_t InputFile::read_some(void* to, size_t count) { return onestep::read_some(
 void InputFile::read(void* to, size_t count) {
   for (auto* place = static_cast<char*>(to); count > 0;) {
     const size_t got = read_some(place, count);
-    check<IoError>(got > 0, path_, ": cannot be read: it ended early");
+    ONESTEP_CHECK(IoError, got > 0, path_, ": cannot be read: it ended early");
     place += got;
     count -= got;
   }
@@ -126,15 +126,15 @@ void InputFile::read(void* to, size_t count) {
 std::string read_file(const std::string& path, int64_t max_bytes) {
   InputFile file(path);
   const auto size = static_cast<int64_t>(file.size());
-  check<IoError>(size <= max_bytes, path, ": too large: ", format_bytes(size), ", at most ", format_bytes(max_bytes),
-                 " are read");
+  ONESTEP_CHECK(IoError, size <= max_bytes, path, ": too large: ", format_bytes(size), ", at most ", format_bytes(max_bytes),
+                " are read");
   std::string bytes;
   bytes.reserve(file.size());
   std::vector<char> block(kBlock);
   while (const size_t count = file.read_some(block.data(), block.size())) {
     bytes.append(block.data(), count);
-    check<IoError>(static_cast<int64_t>(bytes.size()) <= max_bytes, path, ": grew beyond ", format_bytes(max_bytes),
-                   " while it was read");
+    ONESTEP_CHECK(IoError, static_cast<int64_t>(bytes.size()) <= max_bytes, path, ": grew beyond ", format_bytes(max_bytes),
+                  " while it was read");
   }
   return bytes;
 }
@@ -166,7 +166,7 @@ void OutputFile::write(const void* bytes, size_t count) {
   for (const auto* place = static_cast<const char*>(bytes); count > 0;) {
     const ssize_t put = ::write(fd_, place, count);
     if (put < 0 && errno == EINTR) continue;
-    check<IoError>(put >= 0, path_, ": cannot be written: ", error_reason(errno));
+    ONESTEP_CHECK(IoError, put >= 0, path_, ": cannot be written: ", error_reason(errno));
     place += put;
     count -= static_cast<size_t>(put);
   }
@@ -174,18 +174,19 @@ void OutputFile::write(const void* bytes, size_t count) {
 
 void OutputFile::overwrite(uint64_t at, const void* bytes, size_t count) {
   const ssize_t put = ::pwrite(fd_, bytes, count, static_cast<off_t>(at));
-  check<IoError>(put == static_cast<ssize_t>(count), path_, ": cannot be written: ", error_reason(put < 0 ? errno : ENOSPC));
+  ONESTEP_CHECK(IoError, put == static_cast<ssize_t>(count), path_,
+                ": cannot be written: ", error_reason(put < 0 ? errno : ENOSPC));
 }
 
 void OutputFile::sync() {
   const bool done = ::fsync(fd_) == 0;  // before errno is read: arguments have no order
-  check<IoError>(done, path_, ": cannot be written: ", error_reason(errno));
+  ONESTEP_CHECK(IoError, done, path_, ": cannot be written: ", error_reason(errno));
 }
 
 FileStamp OutputFile::finish() {
   sync();
   const bool closed = ::close(std::exchange(fd_, -1)) == 0;
-  check<IoError>(closed, path_, ": cannot be written: ", error_reason(errno));
+  ONESTEP_CHECK(IoError, closed, path_, ": cannot be written: ", error_reason(errno));
   return {bytes_, hasher_.hex()};
 }
 
@@ -198,8 +199,8 @@ fs::path temporary_path(const fs::path& path) {
 void write_file(const fs::path& path, std::string_view text) {
   check_replaceable(path);
   const fs::path folder = path.parent_path();
-  check<IoError>(folder.empty() || ::access(folder.c_str(), F_OK) == 0, path.string(),
-                 ": cannot be written: there is no folder ", folder.string());
+  ONESTEP_CHECK(IoError, folder.empty() || ::access(folder.c_str(), F_OK) == 0, path.string(),
+                ": cannot be written: there is no folder ", folder.string());
   Unfinished temporary{temporary_path(path)};
   OutputFile file(temporary.path.string());
   file.write(text);
@@ -240,7 +241,7 @@ void NewFiles::finish() {
   for (const std::string& name : doomed_) {
     std::error_code error;
     fs::remove(folder_ / name, error);
-    check<IoError>(!error, (folder_ / name).string(), ": cannot be deleted: ", error_reason(error.value()));
+    ONESTEP_CHECK(IoError, !error, (folder_ / name).string(), ": cannot be deleted: ", error_reason(error.value()));
   }
   if (!doomed_.empty()) sync_folder(folder_);  // no crash leaves them beside what is new
   for (const std::string& name : names_) rename_file(temporary_ / name, folder_ / name);
@@ -250,14 +251,14 @@ void NewFiles::finish() {
 void make_folders(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  check<IoError>(!error, folder.string(), ": cannot be made: ", error_reason(error.value()));
+  ONESTEP_CHECK(IoError, !error, folder.string(), ": cannot be made: ", error_reason(error.value()));
 }
 
 void sync_folder(const fs::path& folder) {
   const int fd = open_file(folder.string(), O_RDONLY | O_DIRECTORY);
   const int error = ::fsync(fd) == 0 ? 0 : errno;
   ::close(fd);
-  check<IoError>(error == 0, folder.string(), ": cannot be written: ", error_reason(error));
+  ONESTEP_CHECK(IoError, error == 0, folder.string(), ": cannot be written: ", error_reason(error));
 }
 
 }  // namespace onestep

@@ -175,7 +175,7 @@ json parse_json(std::string_view text, const std::string& source) {
 
   StrictHandler handler;
   if (json::sax_parse(text, &handler)) return std::move(handler.root);
-  check<E>(!handler.syntax.empty(), source, ": ", handler.error);
+  ONESTEP_CHECK(E, !handler.syntax.empty(), source, ": ", handler.error);
   const size_t offset = handler.position == 0 ? 0 : handler.position - 1;
   fail<E>(source, ":", line_and_column(text, offset), ": ", syntax_error(text, offset, handler.syntax));
 }
@@ -183,7 +183,7 @@ json parse_json(std::string_view text, const std::string& source) {
 template <class E>
 json read_json(const std::string& path, int64_t max_bytes) {
   const std::string text = read_file(path, max_bytes);
-  check<E>(!text.empty(), path, ": is empty");
+  ONESTEP_CHECK(E, !text.empty(), path, ": is empty");
   return parse_json<E>(text, path);
 }
 

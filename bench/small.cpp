@@ -83,8 +83,8 @@ nlohmann::ordered_json bench_small(const std::string& which, double seconds) {
                                                               {"recorded", [] { return additions(true); }},
                                                               {"backward", [] { return scalar_ops(kLongChain); }}};
   const auto found = cases.find(which);
-  check<ConfigError>(found != cases.end(),
-                     "bench small: --case must be mlp, mha, scalarops, addchain, recorded or backward: got ", which);
+  ONESTEP_CHECK(ConfigError, found != cases.end(),
+                "bench small: --case must be mlp, mha, scalarops, addchain, recorded or backward: got ", which);
   const Case c = found->second();
   c.call();
   const double first = process_age();

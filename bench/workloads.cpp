@@ -63,8 +63,8 @@ double flops_of(const std::function<void()>& call) {
 /// Throws ConfigError where `what` needs more memory than there is: the system would end the program.
 void check_fits(const std::string& what, double bytes) {
   const auto left = static_cast<double>(available_memory());
-  check<ConfigError>(bytes <= left, "bench ", what, " need ", grouped(bytes / (1 << 20)), " MiB, there are ",
-                     grouped(left / (1 << 20)), " MiB left");
+  ONESTEP_CHECK(ConfigError, bytes <= left, "bench ", what, " need ", grouped(bytes / (1 << 20)), " MiB, there are ",
+                grouped(left / (1 << 20)), " MiB left");
 }
 
 Tensor random(const Shape& shape) {
@@ -123,7 +123,8 @@ json bench_attention(const AttentionWork& w, double seconds) {
 }
 
 json bench_matmul(const MatmulWork& w, double seconds) {
-  check<ConfigError>(w.op == "NN" || w.op == "NT" || w.op == "TN", "bench matmul: --op must be NN, NT or TN: got ", w.op);
+  ONESTEP_CHECK(ConfigError, w.op == "NN" || w.op == "NT" || w.op == "TN", "bench matmul: --op must be NN, NT or TN: got ",
+                w.op);
   const auto batch = static_cast<double>(w.batch), m = static_cast<double>(w.m), n = static_cast<double>(w.n),
              k = static_cast<double>(w.k);
   check_fits("matmul: the matrices of --m, --n, --k and --batch", 4 * batch * (m * k + k * n + m * n));
@@ -151,8 +152,9 @@ json bench_matmul(const MatmulWork& w, double seconds) {
 }
 
 json bench_generate(const GenerateWork& work, double seconds) {
-  check<ConfigError>(work.prompt + work.tokens <= work.model.ctx, "bench generate: --prompt and --tokens must fit into --ctx ",
-                     work.model.ctx, ": got ", work.prompt + work.tokens);
+  ONESTEP_CHECK(ConfigError, work.prompt + work.tokens <= work.model.ctx,
+                "bench generate: --prompt and --tokens must fit into --ctx ", work.model.ctx, ": got ",
+                work.prompt + work.tokens);
   const train::Config config = gpt_config(work.model);
   check_fits("generate: the parameters of --layers, --embd and --vocab",
              train::memory_need(config, work.model.vocab, 1).parameter_bytes);

@@ -3,7 +3,7 @@
 namespace onestep::nn {
 
 Dropout::Dropout(double p, Generator& generator) : p_(p), generator_(&generator) {
-  check<ConfigError>(p >= 0 && p <= 1, "Dropout: p must be between 0 and 1: got ", p);
+  ONESTEP_CHECK(ConfigError, p >= 0 && p <= 1, "Dropout: p must be between 0 and 1: got ", p);
 }
 
 }  // namespace onestep::nn

@@ -19,7 +19,7 @@ void pass_over(int64_t numbers, DType dtype, Generator& generator) {
 /// Calls `fill` with the elements of a contiguous floating tensor, in memory order.
 template <class F>
 void fill_values(const char* op, Tensor& tensor, F fill) {
-  check<ShapeError>(tensor.is_contiguous(), op, ": needs a contiguous tensor: strides are ", tensor.strides());
+  ONESTEP_CHECK(ShapeError, tensor.is_contiguous(), op, ": needs a contiguous tensor: strides are ", tensor.strides());
   NoGradGuard no_grad;
   dispatch_floating(tensor.dtype(), op,
                     [&]<class T>() { fill(std::span<T>(tensor.mutable_data<T>(), static_cast<size_t>(tensor.numel()))); });
@@ -47,7 +47,7 @@ void zeros_(Tensor& tensor) {
 }
 
 void kaiming_uniform_(Tensor& weight, double a, Generator& generator) {
-  check<ShapeError>(weight.dim() >= 2, "kaiming_uniform_: needs a weight [out, in, ...]: got ", weight.shape());
+  ONESTEP_CHECK(ShapeError, weight.dim() >= 2, "kaiming_uniform_: needs a weight [out, in, ...]: got ", weight.shape());
   if (weight.numel() == 0) return;
   const int64_t fan_in = weight.numel() / weight.size(0);
   const double std = std::sqrt(2.0 / (1.0 + a * a)) / std::sqrt(static_cast<double>(fan_in));

@@ -4,7 +4,7 @@ namespace onestep::nn {
 
 LayerNorm::LayerNorm(const Shape& normalized_shape, double eps, bool elementwise_affine, bool with_bias)
     : normalized_shape_(normalized_shape), eps_(eps) {
-  check<ShapeError>(!normalized_shape.empty(), "LayerNorm: normalized_shape needs at least one size");
+  ONESTEP_CHECK(ShapeError, !normalized_shape.empty(), "LayerNorm: normalized_shape needs at least one size");
   if (elementwise_affine) weight = ones(normalized_shape).requires_grad_();
   if (elementwise_affine && with_bias) bias = zeros(normalized_shape).requires_grad_();
 }

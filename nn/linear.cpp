@@ -8,8 +8,8 @@
 namespace onestep::nn {
 
 Linear::Linear(int64_t in_features, int64_t out_features, bool with_bias, Generator& generator) {
-  check<ShapeError>(in_features >= 0 && out_features >= 0, "Linear: features cannot be negative: in_features=", in_features,
-                    ", out_features=", out_features);
+  ONESTEP_CHECK(ShapeError, in_features >= 0 && out_features >= 0,
+                "Linear: features cannot be negative: in_features=", in_features, ", out_features=", out_features);
   weight = empty({out_features, in_features}).requires_grad_();
   init::kaiming_uniform_(weight, std::sqrt(5.0), generator);
   if (!with_bias) return;

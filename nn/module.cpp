@@ -11,9 +11,9 @@ namespace {
 
 template <class T>
 void add_field(Visitor::Fields<T>& fields, const std::string& name, T& field) {
-  check<ConfigError>(!name.empty() && name.find('.') == std::string::npos,
-                     "Visitor: a field's name is not empty and has no dot: \"", name, "\"");
-  for (const auto& [taken, _] : fields) check<ConfigError>(taken != name, "Visitor: field listed twice: ", name);
+  ONESTEP_CHECK(ConfigError, !name.empty() && name.find('.') == std::string::npos,
+                "Visitor: a field's name is not empty and has no dot: \"", name, "\"");
+  for (const auto& [taken, _] : fields) ONESTEP_CHECK(ConfigError, taken != name, "Visitor: field listed twice: ", name);
   fields.emplace_back(name, &field);
 }
 
@@ -97,7 +97,7 @@ void Module::train(bool mode) {
 }
 
 void Module::to(DType dtype) {
-  check<DTypeError>(is_floating(dtype), "Module.to: needs a floating dtype: got ", dtype);
+  ONESTEP_CHECK(DTypeError, is_floating(dtype), "Module.to: needs a floating dtype: got ", dtype);
   const auto convert = [dtype](Tensor tensor) {
     if (!tensor.is_floating() || tensor.dtype() == dtype) return;
     Tensor converted = tensor.detach().to(dtype);
@@ -154,7 +154,7 @@ LoadReport Module::load_state_dict(const NamedTensors& state, bool strict) {
   if (!shapes.empty()) problems.push_back("shapes differ: " + joined(shapes));
   std::string text;
   for (const std::string& problem : problems) text += (text.empty() ? "" : "; ") + problem;
-  check<ConfigError>(problems.empty(), "load_state_dict: does not fit ", name(), ": ", text);
+  ONESTEP_CHECK(ConfigError, problems.empty(), "load_state_dict: does not fit ", name(), ": ", text);
 
   NoGradGuard no_grad;
   for (auto& [target, source] : copies) copy_(target, source);

@@ -56,7 +56,7 @@ class ModuleList : public Module {
 
  private:
   size_t checked(int64_t i) const {
-    check<ShapeError>(i >= 0 && i < size(), "ModuleList: index ", i, " is out of range for ", size(), " modules");
+    ONESTEP_CHECK(ShapeError, i >= 0 && i < size(), "ModuleList: index ", i, " is out of range for ", size(), " modules");
     return static_cast<size_t>(i);
   }
 

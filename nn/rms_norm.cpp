@@ -6,7 +6,7 @@ namespace onestep::nn {
 
 RMSNorm::RMSNorm(const Shape& normalized_shape, std::optional<double> eps, bool elementwise_affine)
     : normalized_shape_(normalized_shape), eps_(eps) {
-  check<ShapeError>(!normalized_shape.empty(), "RMSNorm: normalized_shape needs at least one size");
+  ONESTEP_CHECK(ShapeError, !normalized_shape.empty(), "RMSNorm: normalized_shape needs at least one size");
   if (elementwise_affine) weight = ones(normalized_shape).requires_grad_();
 }
 
@@ -18,7 +18,7 @@ Tensor RMSNorm::forward(const Tensor& x) const {
     dims.push_back(i - rank);
     fits = normalized_shape_[i] == x.size(i - rank);
   }
-  check<ShapeError>(fits, "RMSNorm: normalized_shape ", normalized_shape_, " is not the end of shape ", x.shape());
+  ONESTEP_CHECK(ShapeError, fits, "RMSNorm: normalized_shape ", normalized_shape_, " is not the end of shape ", x.shape());
   const double smallest = x.dtype() == DType::float64 ? std::numeric_limits<double>::epsilon()
                                                       : static_cast<double>(std::numeric_limits<float>::epsilon());
   const Tensor scale = rsqrt(mean(x * x, dims, /*keepdim=*/true) + eps_.value_or(smallest));

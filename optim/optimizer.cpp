@@ -18,11 +18,11 @@ namespace {
 constexpr double kUpdateCost = 2.0;
 
 void check_at_least_0(const char* name, double value) {
-  check<ConfigError>(value >= 0, "optimizer: ", name, " must be at least 0: got ", value);
+  ONESTEP_CHECK(ConfigError, value >= 0, "optimizer: ", name, " must be at least 0: got ", value);
 }
 
 void check_decay_rate(const char* name, double rate) {
-  check<ConfigError>(rate >= 0 && rate < 1, "optimizer: ", name, " must be at least 0 and below 1: got ", rate);
+  ONESTEP_CHECK(ConfigError, rate >= 0 && rate < 1, "optimizer: ", name, " must be at least 0 and below 1: got ", rate);
 }
 
 }  // namespace
@@ -30,17 +30,18 @@ void check_decay_rate(const char* name, double rate) {
 Optimizer::Optimizer(const std::vector<ParameterGroup>& groups, double lr, std::vector<std::string_view> state_names)
     : state_names_(std::move(state_names)), lr_(lr) {
   check_at_least_0("lr", lr);
-  check<ConfigError>(groups.size() > 1 || (groups.size() == 1 && !groups[0].parameters.empty()),
-                     "optimizer: there are no parameters");
+  ONESTEP_CHECK(ConfigError, groups.size() > 1 || (groups.size() == 1 && !groups[0].parameters.empty()),
+                "optimizer: there are no parameters");
   std::set<const Node*> listed;
   for (const ParameterGroup& group : groups) {
     check_at_least_0("weight_decay", group.weight_decay);
     for (const Tensor& parameter : group.parameters) {
-      check<GradError>(parameter.requires_grad() && parameter.is_leaf(), "optimizer: a tensor of shape ", parameter.shape(),
-                       " is not a parameter (needs a leaf with requires_grad_())");
-      check<ShapeError>(parameter.is_contiguous(), "optimizer: a parameter of shape ", parameter.shape(), " is not contiguous");
-      check<ConfigError>(listed.insert(parameter.impl().node.get()).second, "optimizer: a parameter of shape ",
-                         parameter.shape(), " is listed twice");
+      ONESTEP_CHECK(GradError, parameter.requires_grad() && parameter.is_leaf(), "optimizer: a tensor of shape ",
+                    parameter.shape(), " is not a parameter (needs a leaf with requires_grad_())");
+      ONESTEP_CHECK(ShapeError, parameter.is_contiguous(), "optimizer: a parameter of shape ", parameter.shape(),
+                    " is not contiguous");
+      ONESTEP_CHECK(ConfigError, listed.insert(parameter.impl().node.get()).second, "optimizer: a parameter of shape ",
+                    parameter.shape(), " is listed twice");
       Slot& slot = slots_.emplace_back(Slot{parameter, group.weight_decay, 0, {}});
       for (size_t i = 0; i < state_names_.size(); ++i) slot.state.push_back(zeros_like(parameter));
     }
@@ -64,7 +65,7 @@ void Optimizer::zero_grad() {
 const std::string& Optimizer::name_of(const Tensor& parameter, const nn::NamedTensors& parameters) {
   const auto same = [&](const auto& named) { return &named.second.impl() == &parameter.impl(); };
   const auto found = std::find_if(parameters.begin(), parameters.end(), same);
-  check<ConfigError>(found != parameters.end(), "optimizer: a parameter of shape ", parameter.shape(), " has no name");
+  ONESTEP_CHECK(ConfigError, found != parameters.end(), "optimizer: a parameter of shape ", parameter.shape(), " has no name");
   return found->first;
 }
 
@@ -95,22 +96,22 @@ std::vector<ParameterState> read_optimizer_state(const nn::NamedTensors& paramet
   std::map<std::string, Tensor> given(state.begin(), state.end());
   const auto take = [&given](const std::string& name, const Shape& shape, DType dtype) {
     const auto found = given.find(name);
-    check<ConfigError>(found != given.end(), "optimizer: the state ", name, " is missing");
+    ONESTEP_CHECK(ConfigError, found != given.end(), "optimizer: the state ", name, " is missing");
     const Tensor tensor = found->second;
     given.erase(found);
-    check<ConfigError>(tensor.shape() == shape && tensor.dtype() == dtype, "optimizer: the state ", name, " is ",
-                       tensor.dtype(), ' ', tensor.shape(), ", must be ", dtype, ' ', shape);
+    ONESTEP_CHECK(ConfigError, tensor.shape() == shape && tensor.dtype() == dtype, "optimizer: the state ", name, " is ",
+                  tensor.dtype(), ' ', tensor.shape(), ", must be ", dtype, ' ', shape);
     return tensor;
   };
   std::vector<ParameterState> read;
   for (const auto& [name, parameter] : parameters) {
     ParameterState& own = read.emplace_back(ParameterState{take(name + ".step", {}, DType::int64).item<int64_t>(), {}});
-    check<ConfigError>(own.step >= 0, "optimizer: the state ", name, ".step is negative: ", own.step);
+    ONESTEP_CHECK(ConfigError, own.step >= 0, "optimizer: the state ", name, ".step is negative: ", own.step);
     for (const std::string_view tensor : state_names)
       own.tensors.push_back(take(name + "." + std::string(tensor), parameter.shape(), parameter.dtype()));
   }
-  check<ConfigError>(given.empty(), "optimizer: the state ", given.empty() ? "" : given.begin()->first,
-                     " belongs to no parameter");
+  ONESTEP_CHECK(ConfigError, given.empty(), "optimizer: the state ", given.empty() ? "" : given.begin()->first,
+                " belongs to no parameter");
   return read;
 }
 
@@ -121,8 +122,8 @@ Sgd::Sgd(const std::vector<ParameterGroup>& groups, const Options& options)
                 options.momentum != 0 ? std::vector<std::string_view>{"momentum_buffer"} : std::vector<std::string_view>{}),
       options_(options) {
   check_at_least_0("momentum", options.momentum);
-  check<ConfigError>(!options.nesterov || (options.momentum > 0 && options.dampening == 0),
-                     "sgd: nesterov needs momentum > 0 and dampening = 0: got ", options.momentum, " and ", options.dampening);
+  ONESTEP_CHECK(ConfigError, !options.nesterov || (options.momentum > 0 && options.dampening == 0),
+                "sgd: nesterov needs momentum > 0 and dampening = 0: got ", options.momentum, " and ", options.dampening);
 }
 
 void Sgd::update(Slot& slot, const Tensor& grad) {
@@ -189,7 +190,8 @@ void Adam::update(Slot& slot, const Tensor& grad) {
 RmsProp::RmsProp(const std::vector<ParameterGroup>& groups, const Options& options)
     : Optimizer(groups, options.lr, {"square_avg"}), options_(options) {
   check_at_least_0("eps", options.eps);
-  check<ConfigError>(options.alpha >= 0 && options.alpha <= 1, "optimizer: alpha must be from 0 to 1: got ", options.alpha);
+  ONESTEP_CHECK(ConfigError, options.alpha >= 0 && options.alpha <= 1, "optimizer: alpha must be from 0 to 1: got ",
+                options.alpha);
 }
 
 void RmsProp::update(Slot& slot, const Tensor& grad) {
@@ -285,7 +287,7 @@ std::vector<double> squared_sums(const Tensor& parameter) {
 double clip_factor(double max_norm, double norm) { return max_norm / (norm + 1e-6); }
 
 double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type) {
-  check<ConfigError>(norm_type > 0, "clip_grad_norm_: norm_type must be positive: got ", norm_type);
+  ONESTEP_CHECK(ConfigError, norm_type > 0, "clip_grad_norm_: norm_type must be positive: got ", norm_type);
   const NoGradGuard no_grad;
   double total = 0;
   for (const Tensor& parameter : parameters) {

@@ -16,7 +16,7 @@ const nlohmann::json& golden(const std::string& name) {
     const std::string path = ONESTEP_SOURCE_DIR "/tests/goldens/" + name;
     std::ifstream file(path);
     entry->second = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-    check<IoError>(!entry->second.is_discarded(), path, ": missing or not JSON");
+    ONESTEP_CHECK(IoError, !entry->second.is_discarded(), path, ": missing or not JSON");
   }
   return entry->second;
 }

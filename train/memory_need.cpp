@@ -116,7 +116,7 @@ std::string check_memory(const Config& config, const MemoryNeed& need, int64_t a
        << ", activations " << mebibytes(need.activation_bytes);
   if (need.mask_bytes > 0) text << ", masks " << mebibytes(need.mask_bytes);
   text << "), there are " << mebibytes(left) << " left (a smaller model, batch_size or context_length needs less)";
-  check<ConfigError>(need.total() <= 1.25 * left, config.origin.file, ": ", text.str());
+  ONESTEP_CHECK(ConfigError, need.total() <= 1.25 * left, config.origin.file, ": ", text.str());
   return config.origin.file + ": " + text.str();
 }
 

@@ -45,13 +45,13 @@ fs::path place_for_earlier(const fs::path& run) {
 /// Moves an earlier run of that name away and says where to. Refuses to touch what is not a run.
 void set_aside(const fs::path& run) {
   if (is_free(run)) return;
-  check<IoError>(is_run(run), run.string(), ": is there already and not the folder of a run (name another with --out)");
+  ONESTEP_CHECK(IoError, is_run(run), run.string(), ": is there already and not the folder of a run (name another with --out)");
   const RunLock lock(run);
   const fs::path place = place_for_earlier(run);
   std::error_code error;
   fs::rename(run, place, error);
-  check<IoError>(!error, run.string(), ": the earlier run cannot be moved to ", place.string(), ": ",
-                 error_reason(error.value()));
+  ONESTEP_CHECK(IoError, !error, run.string(), ": the earlier run cannot be moved to ", place.string(), ": ",
+                error_reason(error.value()));
   std::cerr << "onestep: " << escaped(run.string()) << ": the earlier run of this name is now " << escaped(place.string())
             << '\n';
 }
@@ -75,9 +75,9 @@ std::string metrics_path(const fs::path& run) {
   const std::string path = (run / "metrics.jsonl").string();
   std::error_code error;
   const bool missing = !fs::exists(path, error) && !error;
-  check<IoError>(!missing || !is_run(run), run.string(),
-                 ": is a run without metrics (it was imported, or stopped before its first step)");
-  check<IoError>(!missing, run.string(), ": is not the folder of a run (it has no metrics.jsonl)");
+  ONESTEP_CHECK(IoError, !missing || !is_run(run), run.string(),
+                ": is a run without metrics (it was imported, or stopped before its first step)");
+  ONESTEP_CHECK(IoError, !missing, run.string(), ": is not the folder of a run (it has no metrics.jsonl)");
   return path;
 }
 
@@ -85,21 +85,21 @@ void check_stays(const fs::path& source, const fs::path& run) {
   if (is_free(run)) return;
   const fs::path relative = fs::weakly_canonical(source).lexically_relative(fs::weakly_canonical(run));
   const bool stays = relative.empty() || *relative.begin() == "..";
-  check<ConfigError>(stays, source.string(), ": would be moved away for the new run ", run.string(),
-                     " (name another folder with --out)");
+  ONESTEP_CHECK(ConfigError, stays, source.string(), ": would be moved away for the new run ", run.string(),
+                " (name another folder with --out)");
 }
 
 fs::path default_run_folder(const std::string& config_path) { return fs::path("runs") / fs::path(config_path).stem(); }
 
 fs::path run_path(const std::string& name) {
-  check<ConfigError>(!name.empty(), "the name of the run folder is empty");
+  ONESTEP_CHECK(ConfigError, !name.empty(), "the name of the run folder is empty");
   const fs::path path = fs::path(name).lexically_normal();
   return path.filename().empty() ? path.parent_path() : path;
 }
 
 // The lock is on the folder itself: it leaves no file behind, moves with the folder, and ends with the process.
 RunLock::RunLock(const fs::path& run) : run_(run), fd_(::open(run.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  check<IoError>(fd_ >= 0, run.string(), ": cannot be opened: ", error_reason(errno));
+  ONESTEP_CHECK(IoError, fd_ >= 0, run.string(), ": cannot be opened: ", error_reason(errno));
   if (::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;  // some file systems have no locks
   ::close(fd_);
   fail<IoError>(run.string(), ": another process is training this run");
@@ -132,7 +132,7 @@ fs::path RunLock::name() const {
 }
 
 void RunLock::check_here() const {
-  check<IoError>(is_here(), run_.string(), ": was renamed while it was read (its name is now ", name().string(), ')');
+  ONESTEP_CHECK(IoError, is_here(), run_.string(), ": was renamed while it was read (its name is now ", name().string(), ')');
 }
 
 void RunLock::naming_errors(const std::function<void()>& work) const {
@@ -152,7 +152,7 @@ RunLock create_run(const fs::path& run, const Config& config, const Tokenizer* t
   set_aside(run);
   make_folders(run);
   RunLock lock(run);
-  check<IoError>(is_unused(run), run.string(), ": another process has begun a run of this name");
+  ONESTEP_CHECK(IoError, is_unused(run), run.string(), ": another process has begun a run of this name");
   lock.naming_errors([&] { write_run_config(lock.folder(), config, tokenizer); });
   return lock;
 }
@@ -170,7 +170,7 @@ void write_run_config(const fs::path& run, const Config& config, const Tokenizer
 
 Config load_run_config(const fs::path& run, const std::vector<std::string>& sets) {
   const std::string path = (run / "config.json").string();
-  check<IoError>(fs::is_regular_file(path), run.string(), ": is not the folder of a run (it has no config.json)");
+  ONESTEP_CHECK(IoError, fs::is_regular_file(path), run.string(), ": is not the folder of a run (it has no config.json)");
   Config config = load_config(path, sets);
   if (!sets.empty()) check_resumable(load_config(path), config);
   config.origin.run = run.string();

@@ -80,8 +80,8 @@ class RunLoop {
     int64_t done = 0;
     const Evaluation evaluation = trainer_.evaluate([&] { return progress.show(done++), stopped_(); });
     profile_mark("evaluation");
-    check<DivergedError>(std::isfinite(evaluation.loss), "train: diverged at step ", metrics.step, ": validation loss ",
-                         std::abs(evaluation.loss), " (lower optimizer.lr, or set train.grad_clip)");
+    ONESTEP_CHECK(DivergedError, std::isfinite(evaluation.loss), "train: diverged at step ", metrics.step, ": validation loss ",
+                  std::abs(evaluation.loss), " (lower optimizer.lr, or set train.grad_clip)");
     outcome_.evaluation = evaluation;
     metrics.val_loss = evaluation.loss;
     metrics.val_accuracy = evaluation.accuracy;

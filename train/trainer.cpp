@@ -39,8 +39,8 @@ Tensor batch_loss(const Tensor& logits, const Batch& batch, Reduction reduction)
 void check_dtypes(const nn::NamedTensors& own, const nn::NamedTensors& saved) {
   for (const auto& [name, tensor] : saved) {
     const auto same = std::find_if(own.begin(), own.end(), [&, &key = name](const auto& named) { return named.first == key; });
-    check<ConfigError>(same == own.end() || same->second.dtype() == tensor.dtype(), "model: ", name, " is ", tensor.dtype(),
-                       ", must be ", same == own.end() ? tensor.dtype() : same->second.dtype());
+    ONESTEP_CHECK(ConfigError, same == own.end() || same->second.dtype() == tensor.dtype(), "model: ", name, " is ",
+                  tensor.dtype(), ", must be ", same == own.end() ? tensor.dtype() : same->second.dtype());
   }
 }
 
@@ -72,8 +72,8 @@ Evaluation means(Evaluation sums) {
 
 void check_vocabulary(const Config& config, const Data& data) {
   const int64_t own = config.model.vocab_size, needed = data.vocab_size();
-  check<ConfigError>(own == 0 || own >= needed, config.origin.at("/model/vocab_size"), ": must be at least ", needed,
-                     ", the vocabulary of the data: got ", own);
+  ONESTEP_CHECK(ConfigError, own == 0 || own >= needed, config.origin.at("/model/vocab_size"), ": must be at least ", needed,
+                ", the vocabulary of the data: got ", own);
 }
 
 }  // namespace
@@ -90,8 +90,8 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config,
   if (config.kind == "rmsprop")
     return std::make_unique<optim::RmsProp>(groups, optim::RmsProp::Options{config.lr, config.alpha, config.eps});
   if (config.kind == "adagrad") return std::make_unique<optim::Adagrad>(groups, optim::Adagrad::Options{config.lr, config.eps});
-  check<ConfigError>(config.kind == "adam" || config.kind == "adamw", "optimizer.kind: ", config.kind,
-                     " is not an optimizer (known: sgd, adam, adamw, rmsprop, adagrad)");
+  ONESTEP_CHECK(ConfigError, config.kind == "adam" || config.kind == "adamw", "optimizer.kind: ", config.kind,
+                " is not an optimizer (known: sgd, adam, adamw, rmsprop, adagrad)");
   return std::make_unique<optim::Adam>(groups, optim::Adam::Options{config.lr, config.betas[0], config.betas[1], config.eps,
                                                                     config.kind == "adamw", config.amsgrad});
 }
@@ -115,7 +115,7 @@ Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int
                              static_cast<double>(one.characters)})
       mine.push_back(sum);
   }
-  check<InterruptedError>(!communicator.any(interrupted), "evaluation: interrupted");
+  ONESTEP_CHECK(InterruptedError, !communicator.any(interrupted), "evaluation: interrupted");
   const std::vector<std::vector<double>> all = communicator.all_gather(mine);
   Evaluation sums;
   for (int64_t i = 0; i < batches; ++i) {
@@ -132,7 +132,7 @@ Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int
 Evaluation evaluate_all(LanguageModel& model, const Tokens& tokens, const Tokenizer& tokenizer, int64_t batch_size,
                         const std::function<void(int64_t)>& show) {
   const int64_t scored = tokens.size() - 1, longest = model.context_length();
-  check<ConfigError>(scored > 0, "evaluation: a text needs at least 2 tokens: got ", tokens.size());
+  ONESTEP_CHECK(ConfigError, scored > 0, "evaluation: a text needs at least 2 tokens: got ", tokens.size());
   const NoGradGuard no_grad;
   const nn::EvaluationMode mode(model);
   Evaluation sums;
@@ -157,9 +157,9 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
   const MemoryNeed need = memory_need(config, data_->vocab_size(), data_->length());
   const std::string warning = check_memory(config, need, available_memory());
   if (!warning.empty() && !quiet) std::cerr << "warning: " << escaped(warning) << '\n';
-  check<ConfigError>(config.train.grad_accumulation >= communicator->size(), config.origin.at("/train/grad_accumulation"),
-                     ": must be at least ", communicator->size(), ", the number of ranks that share the micro-batches: got ",
-                     config.train.grad_accumulation);
+  ONESTEP_CHECK(ConfigError, config.train.grad_accumulation >= communicator->size(),
+                config.origin.at("/train/grad_accumulation"), ": must be at least ", communicator->size(),
+                ", the number of ranks that share the micro-batches: got ", config.train.grad_accumulation);
   model_ = make_language_model(config.model, data_->vocab_size(), generator_);
   model_->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
   communicator->set_timeout(config.distributed.timeout);
@@ -302,8 +302,8 @@ const std::string& Trainer::data_hash() {
 }
 
 void Trainer::check_data(const TrainerState& saved) {
-  check<ConfigError>(saved.data_hash == data_hash(), "the data is not what the run was started with: its hash is ", data_hash(),
-                     ", was ", saved.data_hash, " (bring back the data, or start a new run)");
+  ONESTEP_CHECK(ConfigError, saved.data_hash == data_hash(), "the data is not what the run was started with: its hash is ",
+                data_hash(), ", was ", saved.data_hash, " (bring back the data, or start a new run)");
 }
 
 TrainerState Trainer::state() {
@@ -320,9 +320,9 @@ void Trainer::load_state(const TrainerState& state) {
   communicator().on_root([&] {
     check_trained_with(state.config, config_, "");
     check_data(state);
-    check<ConfigError>(state.sequences / sequences_per_step() == state.step && state.sequences % sequences_per_step() == 0,
-                       "after ", state.step, " steps of ", sequences_per_step(), " sequences it claims to have seen ",
-                       state.sequences);
+    ONESTEP_CHECK(ConfigError,
+                  state.sequences / sequences_per_step() == state.step && state.sequences % sequences_per_step() == 0, "after ",
+                  state.step, " steps of ", sequences_per_step(), " sequences it claims to have seen ", state.sequences);
     check_dtypes(model_->state_dict(), state.model);
     generator_.set_state(state.generator);
     model_->load_state_dict(state.model);

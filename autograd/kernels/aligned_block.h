@@ -27,8 +27,8 @@ inline void* aligned_block(size_t bytes) {
 /// The same; throws Error if there is none.
 inline void* required_block(size_t bytes) {
   void* const block = aligned_block(bytes);
-  check<Error>(block != nullptr, "memory: the system has no block of ", bytes,
-               " bytes left (a smaller model, batch or context needs less)");
+  ONESTEP_CHECK(Error, block != nullptr, "memory: the system has no block of ", bytes,
+                " bytes left (a smaller model, batch or context needs less)");
   return block;
 }
 

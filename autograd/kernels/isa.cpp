@@ -18,7 +18,7 @@ Isa chosen_isa() {
   }
   for (const Isa isa : kAll) {
     if (std::string_view(asked) != name(isa)) continue;
-    check<ConfigError>(isa_supported(isa), "ONESTEP_ISA: this machine cannot run ", asked);
+    ONESTEP_CHECK(ConfigError, isa_supported(isa), "ONESTEP_ISA: this machine cannot run ", asked);
     return isa;
   }
   throw ConfigError(std::string("ONESTEP_ISA: unknown instruction set: ") + asked + " (generic, avx2 or avx512)");
@@ -67,7 +67,7 @@ bool isa_supported(Isa isa) {
 Isa active_isa() { return current(); }
 
 void set_isa(Isa isa) {
-  check<ConfigError>(isa_supported(isa), "set_isa: this machine cannot run ", name(isa));
+  ONESTEP_CHECK(ConfigError, isa_supported(isa), "set_isa: this machine cannot run ", name(isa));
   current() = isa;
 }
 

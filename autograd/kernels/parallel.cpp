@@ -58,8 +58,8 @@ int initial_threads() {
   const char* const last = text + std::strlen(text);
   const auto [end, error] = std::from_chars(text, last, threads);
   const bool whole = end == last || *end == ',';  // `4,2` is for nested regions, of which there are none
-  check<ConfigError>(error == std::errc() && whole && threads >= 1 && threads <= kMaxThreads,
-                     "OMP_NUM_THREADS: the number of threads must be from 1 to ", kMaxThreads, ": got ", text);
+  ONESTEP_CHECK(ConfigError, error == std::errc() && whole && threads >= 1 && threads <= kMaxThreads,
+                "OMP_NUM_THREADS: the number of threads must be from 1 to ", kMaxThreads, ": got ", text);
   check_threads_start(threads);
   return threads;
 }
@@ -86,8 +86,8 @@ bool num_threads_is_set() {
 }
 
 void set_num_threads(int n) {
-  check<ConfigError>(n >= 1 && n <= kMaxThreads, "set_num_threads: the number of threads must be from 1 to ", kMaxThreads, ": ",
-                     n);
+  ONESTEP_CHECK(ConfigError, n >= 1 && n <= kMaxThreads, "set_num_threads: the number of threads must be from 1 to ",
+                kMaxThreads, ": ", n);
   check_threads_start(n);
   current() = n;
   was_set = true;

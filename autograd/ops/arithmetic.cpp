@@ -16,7 +16,7 @@ std::pair<Tensor, Tensor> meet(const Tensor& a, const Tensor& b) {
 }
 
 void check_not_bool(const char* op, const Tensor& x, const char* instead) {
-  check<DTypeError>(x.dtype() != DType::boolean, op, ": has no meaning for bool operands (", instead, ")");
+  ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, op, ": has no meaning for bool operands (", instead, ")");
 }
 
 Tensor saved_if(bool needed, const Tensor& x) { return needed ? x : Tensor(); }
@@ -157,8 +157,8 @@ Tensor pow(const Tensor& base, Scalar exponent) {
   const Tensor x = to(base, ops::promote(base, exponent));
   const double p = exponent.value;
   check_not_bool("pow", x, "convert with x.to(DType::int64)");
-  check<DTypeError>(x.is_floating() || p >= 0, "pow: an int64 tensor to the negative integer power ", p,
-                    " (convert with x.to(DType::float32))");
+  ONESTEP_CHECK(DTypeError, x.is_floating() || p >= 0, "pow: an int64 tensor to the negative integer power ", p,
+                " (convert with x.to(DType::float32))");
   const Tensor y = map_number(x, exponent, kPow);
   return record("pow", y, {x}, {saved_if(p != 0, x)}, [p](const Backward& back) -> Grads {
     if (p == 0) return {zeros_like(back.grad())};

@@ -12,26 +12,27 @@ namespace {
 constexpr const char* kOp = "scaled_dot_product_attention";
 
 void check_options(const char* op, const AttentionOptions& o, int64_t queries) {
-  check<ConfigError>(o.is_causal || (o.window == 0 && o.query_offset == 0), op,
-                     ": window and query_offset go with is_causal: got window=", o.window, ", query_offset=", o.query_offset);
-  check<ConfigError>(o.window >= 0 && o.query_offset >= 0, op, ": window and query_offset cannot be negative: got ", o.window,
-                     " and ", o.query_offset);
-  check<ConfigError>(o.query_offset < INT64_MAX - queries, op, ": query_offset is too large for ", queries, " queries: got ",
-                     o.query_offset);
-  check<ConfigError>(0 <= o.dropout_p && o.dropout_p <= 1, op, ": dropout_p must lie in [0, 1]: got ", o.dropout_p);
+  ONESTEP_CHECK(ConfigError, o.is_causal || (o.window == 0 && o.query_offset == 0), op,
+                ": window and query_offset go with is_causal: got window=", o.window, ", query_offset=", o.query_offset);
+  ONESTEP_CHECK(ConfigError, o.window >= 0 && o.query_offset >= 0, op, ": window and query_offset cannot be negative: got ",
+                o.window, " and ", o.query_offset);
+  ONESTEP_CHECK(ConfigError, o.query_offset < INT64_MAX - queries, op, ": query_offset is too large for ", queries,
+                " queries: got ", o.query_offset);
+  ONESTEP_CHECK(ConfigError, 0 <= o.dropout_p && o.dropout_p <= 1, op, ": dropout_p must lie in [0, 1]: got ", o.dropout_p);
   if (!o.mask.defined()) return;
-  check<ConfigError>(!o.is_causal, op, ": takes a mask or is_causal, not both");
-  check<DTypeError>(o.mask.dtype() == DType::boolean, op, ": the mask must be bool (true = may attend): got ", o.mask.dtype());
+  ONESTEP_CHECK(ConfigError, !o.is_causal, op, ": takes a mask or is_causal, not both");
+  ONESTEP_CHECK(DTypeError, o.mask.dtype() == DType::boolean, op, ": the mask must be bool (true = may attend): got ",
+                o.mask.dtype());
 }
 
 void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& o) {
   ops::check_floating(kOp, q);
   for (const Tensor* x : {&q, &k, &v}) {
     ops::check_same_dtype(kOp, q, *x);
-    check<ShapeError>(x->dim() >= 2, kOp, ": needs [..., tokens, features]: got shape ", x->shape());
+    ONESTEP_CHECK(ShapeError, x->dim() >= 2, kOp, ": needs [..., tokens, features]: got shape ", x->shape());
   }
-  check<ShapeError>(q.size(-1) == k.size(-1), kOp, ": query and key features differ: ", q.shape(), " and ", k.shape());
-  check<ShapeError>(k.size(-2) == v.size(-2), kOp, ": key and value tokens differ: ", k.shape(), " and ", v.shape());
+  ONESTEP_CHECK(ShapeError, q.size(-1) == k.size(-1), kOp, ": query and key features differ: ", q.shape(), " and ", k.shape());
+  ONESTEP_CHECK(ShapeError, k.size(-2) == v.size(-2), kOp, ": key and value tokens differ: ", k.shape(), " and ", v.shape());
   check_options(kOp, o, q.size(-2));
 }
 
@@ -48,9 +49,9 @@ int64_t group_size(const Tensor& q, const Tensor& k, const Tensor& v, const Atte
   if (!options.enable_gqa) return 1;
   const bool ranks = q.dim() >= 3 && k.dim() >= 3 && v.dim() >= 3;
   const int64_t heads = ranks ? q.size(-3) : 0, kv_heads = ranks ? k.size(-3) : 0;
-  check<ShapeError>(ranks && kv_heads > 0 && v.size(-3) == kv_heads && heads % kv_heads == 0, kOp,
-                    ": enable_gqa needs heads of the query [..., H, T, d] that are a multiple of those of key and value: got ",
-                    q.shape(), ", ", k.shape(), " and ", v.shape());
+  ONESTEP_CHECK(ShapeError, ranks && kv_heads > 0 && v.size(-3) == kv_heads && heads % kv_heads == 0, kOp,
+                ": enable_gqa needs heads of the query [..., H, T, d] that are a multiple of those of key and value: got ",
+                q.shape(), ", ", k.shape(), " and ", v.shape());
   return heads / kv_heads;
 }
 
@@ -156,10 +157,11 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
 Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options) {
   constexpr const char* op = "packed_attention";
   ops::check_floating(op, qkv);
-  check<ShapeError>(num_heads <= kMostHeads && num_kv_heads <= kMostHeads, op, ": needs at most ", kMostHeads,
-                    " heads: got H=", num_heads, " and H_kv=", num_kv_heads);
+  ONESTEP_CHECK(ShapeError, num_heads <= kMostHeads && num_kv_heads <= kMostHeads, op, ": needs at most ", kMostHeads,
+                " heads: got H=", num_heads, " and H_kv=", num_kv_heads);
   const int64_t parts = num_heads > 0 && num_kv_heads > 0 ? num_heads + 2 * num_kv_heads : 1;
-  check<ShapeError>(
+  ONESTEP_CHECK(
+      ShapeError,
       qkv.dim() >= 2 && num_heads > 0 && num_kv_heads > 0 && num_heads % num_kv_heads == 0 && qkv.size(-1) % parts == 0, op,
       ": needs [..., T, (H + 2 H_kv) d] with H a multiple of H_kv: got ", qkv.shape(), " for H=", num_heads,
       " and H_kv=", num_kv_heads);

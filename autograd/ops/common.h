@@ -12,7 +12,8 @@ namespace onestep::ops {
 
 /// Throws DTypeError naming `op` unless both tensors have the same dtype.
 inline void check_same_dtype(std::string_view op, const Tensor& a, const Tensor& b) {
-  check<DTypeError>(a.dtype() == b.dtype(), op, ": dtypes differ: ", a.dtype(), " and ", b.dtype(), " (convert one with to())");
+  ONESTEP_CHECK(DTypeError, a.dtype() == b.dtype(), op, ": dtypes differ: ", a.dtype(), " and ", b.dtype(),
+                " (convert one with to())");
 }
 
 /// Throws DTypeError naming `op` unless x is float32 or float64.
@@ -65,7 +66,7 @@ inline void check_fits(std::string_view op, Scalar number, DType dtype) {
   const bool fits = dtype == DType::int64     ? v >= -0x1p63 && v < 0x1p63
                     : dtype == DType::float32 ? !(std::abs(v) > max) || std::isinf(v)
                                               : true;
-  check<DTypeError>(fits, op, ": ", v, " cannot be an element of dtype ", dtype, " (it would overflow)");
+  ONESTEP_CHECK(DTypeError, fits, op, ": ", v, " cannot be an element of dtype ", dtype, " (it would overflow)");
 }
 
 /// A view of x's storage without graph.

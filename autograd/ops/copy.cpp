@@ -120,8 +120,8 @@ Tensor expand_values(std::string_view op, const Tensor& x, const Shape& shape) {
   const int added = shape.rank() - x.dim();
   bool fits = added >= 0;
   for (int i = 0; fits && i < x.dim(); ++i) fits = x.shape()[i] == shape[added + i] || x.shape()[i] == 1;
-  check<ShapeError>(fits, op, ": shape ", x.shape(), " does not broadcast to ", shape,
-                    " (from the right, each size must be 1 or equal)");
+  ONESTEP_CHECK(ShapeError, fits, op, ": shape ", x.shape(), " does not broadcast to ", shape,
+                " (from the right, each size must be 1 or equal)");
   return view_of(x, shape, broadcast_strides(x, shape), x.offset());
 }
 

@@ -29,7 +29,8 @@ OpSample alike(const char* label, InputSpec x, Op op, double value) {
           {std::move(x)},
           [op](const std::vector<Tensor>& in) {
             const Tensor y = op(in[0]);
-            check<Error>(y.dtype() == in[0].dtype() && y.is_contiguous(), "dtype ", y.dtype(), ", strides ", y.strides());
+            ONESTEP_CHECK(Error, y.dtype() == in[0].dtype() && y.is_contiguous(), "dtype ", y.dtype(), ", strides ",
+                          y.strides());
             return y;
           },
           [value](const std::vector<Values>& in) { return naive::map(in[0], [value](double) { return value; }); },
@@ -47,7 +48,7 @@ template <class Op>
 auto typed(DType dtype, Op op) {
   return [=] {
     const Tensor y = op();
-    check<Error>(y.dtype() == dtype, "dtype ", y.dtype());
+    ONESTEP_CHECK(Error, y.dtype() == dtype, "dtype ", y.dtype());
     return y;
   };
 }

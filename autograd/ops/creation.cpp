@@ -11,8 +11,8 @@ NestedValues::NestedValues(std::initializer_list<NestedValues> rows)
     : dtype_(rows.size() ? rows.begin()->dtype_ : DType::float32) {
   shape_.push_back(static_cast<int64_t>(rows.size()));
   for (const NestedValues& row : rows) {
-    check<ShapeError>(row.shape_ == rows.begin()->shape_, "tensor: rows differ in shape: ", rows.begin()->shape_, " and ",
-                      row.shape_);
+    ONESTEP_CHECK(ShapeError, row.shape_ == rows.begin()->shape_, "tensor: rows differ in shape: ", rows.begin()->shape_,
+                  " and ", row.shape_);
     values_.insert(values_.end(), row.values_.begin(), row.values_.end());
     if (onestep::is_floating(row.dtype_) || (row.dtype_ == DType::int64 && dtype_ == DType::boolean)) dtype_ = row.dtype_;
   }
@@ -36,8 +36,8 @@ Tensor tensor(const NestedValues& values, DType dtype) {
 template <class T>
 Tensor from_values(std::span<const T> values, const Shape& shape) {
   check_sizes("from_values", shape);
-  check<ShapeError>(static_cast<int64_t>(values.size()) == shape.numel(), "from_values: ", values.size(), " values for shape ",
-                    shape);
+  ONESTEP_CHECK(ShapeError, static_cast<int64_t>(values.size()) == shape.numel(), "from_values: ", values.size(),
+                " values for shape ", shape);
   Tensor y = empty(shape, dtype_of<T>());
   if (!values.empty()) std::memcpy(y.mutable_data<T>(), values.data(), values.size_bytes());
   return y;
@@ -86,14 +86,15 @@ int64_t count_integers(int64_t start, int64_t end, int64_t step) {
 
 Tensor arange(Scalar start, Scalar end, Scalar step) {
   const double first = start.value, last = end.value, by = step.value;
-  check<ShapeError>(by != 0 && std::isfinite(by) && std::isfinite(first) && std::isfinite(last), "arange: start ", first,
-                    ", end ", last, ", step ", by, " (needs finite numbers and a step that is not 0)");
+  ONESTEP_CHECK(ShapeError, by != 0 && std::isfinite(by) && std::isfinite(first) && std::isfinite(last), "arange: start ",
+                first, ", end ", last, ", step ", by, " (needs finite numbers and a step that is not 0)");
   const bool floating = start.dtype == DType::float32 || end.dtype == DType::float32 || step.dtype == DType::float32;
   const bool up = floating ? first <= last : start.integer <= end.integer;
   const bool down = floating ? first >= last : start.integer >= end.integer;
-  check<ShapeError>(by > 0 ? up : down, "arange: a step of ", by, " leads away from the end: start ", first, ", end ", last);
+  ONESTEP_CHECK(ShapeError, by > 0 ? up : down, "arange: a step of ", by, " leads away from the end: start ", first, ", end ",
+                last);
   const double count = std::ceil((last - first) / by);
-  check<ShapeError>(count < 0x1p59, "arange: too many elements: ", count);
+  ONESTEP_CHECK(ShapeError, count < 0x1p59, "arange: too many elements: ", count);
   const int64_t n = floating ? static_cast<int64_t>(count) : count_integers(start.integer, end.integer, step.integer);
   Tensor y = empty(n, floating ? DType::float32 : DType::int64);
   if (floating) {

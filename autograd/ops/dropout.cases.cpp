@@ -77,7 +77,7 @@ OpSample identity(const std::string& label, double p, bool training) {
           [=](const std::vector<Tensor>& in) {
             Generator generator(kSeed), fresh(kSeed);
             const Tensor y = dropout(in[0], p, training, generator);
-            check<Error>(generator.u32() == fresh.u32(), "dropout case: drew a number");
+            ONESTEP_CHECK(Error, generator.u32() == fresh.u32(), "dropout case: drew a number");
             return y;
           },
           [](const std::vector<Values>& in) { return in[0]; }};
@@ -98,7 +98,7 @@ const RegisterOpCases registered([] {
                     [](const std::vector<Tensor>& in) {
                       Generator generator(kSeed), fresh(kSeed);
                       const Tensor y = dropout(in[0], 1.0, true, generator);
-                      check<Error>(generator.u32() == fresh.u32(), "dropout case: drew a number");
+                      ONESTEP_CHECK(Error, generator.u32() == fresh.u32(), "dropout case: drew a number");
                       return y;
                     },
                     [](const std::vector<Values>& in) { return Values(in[0].shape); }}},

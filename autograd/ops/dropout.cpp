@@ -49,7 +49,7 @@ Tensor apply_mask(const Tensor& x, const Tensor& keep, const Shape& order, doubl
 }  // namespace
 
 Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
-  check<ConfigError>(0 <= p && p <= 1, "dropout: the probability must lie in [0, 1]: got ", p);
+  ONESTEP_CHECK(ConfigError, 0 <= p && p <= 1, "dropout: the probability must lie in [0, 1]: got ", p);
   if (!training || p == 0 || x.numel() == 0) return x;
   ops::check_floating("dropout", x);
   const Shape order = memory_order(x);

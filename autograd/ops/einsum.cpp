@@ -54,8 +54,8 @@ std::string expanded(std::string term, int64_t count) {
 int64_t checked_letters(std::string_view equation, std::string term) {
   if (const size_t at = term.find(kEllipsis); at != std::string::npos) term.erase(at, 3);
   for (const char c : term)
-    check<ConfigError>(('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'), kOp, ": '", c, "' in \"", equation,
-                       "\" is no subscript (letters, at most one ... a term, commas and one ->)");
+    ONESTEP_CHECK(ConfigError, ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'), kOp, ": '", c, "' in \"", equation,
+                  "\" is no subscript (letters, at most one ... a term, commas and one ->)");
   return static_cast<int64_t>(term.size());
 }
 
@@ -75,14 +75,14 @@ Equation parse(std::string_view equation, TensorList operands) {
   std::erase(text, ' ');
   const size_t arrow = text.find("->");
   Equation parsed{terms_of(text.substr(0, arrow)), {}};
-  check<ConfigError>(parsed.inputs.size() == operands.size(), kOp, ": \"", equation, "\" names ", parsed.inputs.size(),
-                     " operands: got ", operands.size());
+  ONESTEP_CHECK(ConfigError, parsed.inputs.size() == operands.size(), kOp, ": \"", equation, "\" names ", parsed.inputs.size(),
+                " operands: got ", operands.size());
   int64_t ellipsis = 0;
   const Tensor* operand = operands.begin();
   for (std::string& term : parsed.inputs) {
     const int64_t letters = checked_letters(equation, term), rest = operand->dim() - letters;
-    check<ShapeError>(rest == 0 || (rest > 0 && term.find(kEllipsis) != std::string::npos), kOp, ": \"", term, "\" names ",
-                      letters, " dims of an operand of shape ", operand->shape());
+    ONESTEP_CHECK(ShapeError, rest == 0 || (rest > 0 && term.find(kEllipsis) != std::string::npos), kOp, ": \"", term,
+                  "\" names ", letters, " dims of an operand of shape ", operand->shape());
     term = expanded(term, rest);
     if (term.size() > static_cast<size_t>(letters)) ellipsis = std::max(ellipsis, rest);
     ++operand;
@@ -106,17 +106,17 @@ void check_named_sizes(std::string_view equation, const Equation& e, TensorList 
       const int64_t size = operand->shape()[static_cast<int>(i)];
       const int64_t first = operand->shape()[static_cast<int>(dims.find(dims[i]))];  // within one operand nothing broadcasts
       int64_t& known = sizes.emplace(dims[i], size).first->second;
-      check<ShapeError>(size == first && (known == size || known == 1 || size == 1), kOp, ": \"", equation, "\": dim ", dims[i],
-                        " has sizes ", size == first ? known : first, " and ", size);
+      ONESTEP_CHECK(ShapeError, size == first && (known == size || known == 1 || size == 1), kOp, ": \"", equation, "\": dim ",
+                    dims[i], " has sizes ", size == first ? known : first, " and ", size);
       if (known == 1) known = size;
     }
     ++operand;
   }
   for (size_t i = 0; i < e.output.size(); ++i) {
-    check<ConfigError>(sizes.count(e.output[i]) == 1, kOp, ": \"", equation, "\": dim ", e.output[i],
-                       " of the result is in no operand");
-    check<ConfigError>(e.output.find(e.output[i]) == i, kOp, ": \"", equation, "\": dim ", e.output[i],
-                       " is twice in the result");
+    ONESTEP_CHECK(ConfigError, sizes.count(e.output[i]) == 1, kOp, ": \"", equation, "\": dim ", e.output[i],
+                  " of the result is in no operand");
+    ONESTEP_CHECK(ConfigError, e.output.find(e.output[i]) == i, kOp, ": \"", equation, "\": dim ", e.output[i],
+                  " is twice in the result");
   }
 }
 
@@ -208,7 +208,7 @@ Tensor einsum(std::string_view equation, TensorList operands) {
   const Equation e = parse(equation, operands);
   for (const Tensor& x : operands) {
     ops::check_same_dtype(kOp, *operands.begin(), x);
-    check<DTypeError>(x.dtype() != DType::boolean, kOp, ": does not take bool (convert with to())");
+    ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, kOp, ": does not take bool (convert with to())");
   }
   check_named_sizes(equation, e, operands);
   Named result;

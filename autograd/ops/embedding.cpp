@@ -45,10 +45,10 @@ Tensor weight_gradient(const Backward& b, std::optional<int64_t> padding_idx) {
 }  // namespace
 
 Tensor embedding(const Tensor& index, const Tensor& weight, std::optional<int64_t> padding_idx) {
-  check<ShapeError>(weight.dim() == 2, "embedding: weight must be [V, d]: got ", weight.shape());
+  ONESTEP_CHECK(ShapeError, weight.dim() == 2, "embedding: weight must be [V, d]: got ", weight.shape());
   const int64_t rows = weight.shape()[0];
-  check<ShapeError>(!padding_idx || (-rows <= *padding_idx && *padding_idx < rows), "embedding: padding_idx ",
-                    padding_idx.value_or(0), " is out of range for weight ", weight.shape());
+  ONESTEP_CHECK(ShapeError, !padding_idx || (-rows <= *padding_idx && *padding_idx < rows), "embedding: padding_idx ",
+                padding_idx.value_or(0), " is out of range for weight ", weight.shape());
   if (padding_idx && *padding_idx < 0) *padding_idx += rows;
   const Tensor picked = ops::checked_index("embedding", index, weight.shape(), 0);
   Shape shape = index.shape();

@@ -31,7 +31,7 @@ Shape with_size(Shape shape, int dim, int64_t size) {
 }  // namespace
 
 Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim) {
-  check<DTypeError>(index.dtype() == DType::int64, op, ": the index must be int64: got ", index.dtype());
+  ONESTEP_CHECK(DTypeError, index.dtype() == DType::int64, op, ": the index must be int64: got ", index.dtype());
   const Tensor values = contiguous_values(index);
   const int64_t size = shape.empty() ? 1 : shape[dim];
   const auto* const first = values.data<int64_t>();
@@ -43,8 +43,8 @@ Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, in
     outside |= found;
   });
   for (int64_t i = 0; outside >> 63 != 0 && i < values.numel(); ++i)
-    check<ShapeError>(0 <= first[i] && first[i] < size, op, ": index ", first[i], " is out of range for dim ", dim,
-                      " of shape ", shape);
+    ONESTEP_CHECK(ShapeError, 0 <= first[i] && first[i] < size, op, ": index ", first[i], " is out of range for dim ", dim,
+                  " of shape ", shape);
   return values;
 }
 
@@ -108,9 +108,10 @@ Tensor add_taken(const Tensor& dy, const Shape& shape, int dim, const Tensor& in
 
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   const int d = normalize_dim("index_select", dim, x.dim());
-  check<ShapeError>(index.dim() <= 1, "index_select: the index must be a vector: got shape ", index.shape());
+  ONESTEP_CHECK(ShapeError, index.dim() <= 1, "index_select: the index must be a vector: got shape ", index.shape());
   const Tensor picked = ops::checked_index("index_select", index, x.shape(), d);
-  check<ShapeError>(x.dim() > 0 || picked.numel() == 1, "index_select: a rank-0 tensor takes one index: got ", picked.numel());
+  ONESTEP_CHECK(ShapeError, x.dim() > 0 || picked.numel() == 1, "index_select: a rank-0 tensor takes one index: got ",
+                picked.numel());
   return record("index_select", ops::take(x, d, picked), {x}, {index}, [d](const Backward& b) -> Grads {
     return {ops::add_taken(b.grad(), b.input_shape(0), d, ops::contiguous_values(b.saved(0)))};
   });
@@ -119,11 +120,11 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
 namespace {
 
 void check_gather(const Tensor& x, int dim, const Tensor& index) {
-  check<ShapeError>(index.dim() == x.dim(), "gather: index of shape ", index.shape(), " for a tensor of shape ", x.shape(),
-                    " (both need the same number of dims)");
+  ONESTEP_CHECK(ShapeError, index.dim() == x.dim(), "gather: index of shape ", index.shape(), " for a tensor of shape ",
+                x.shape(), " (both need the same number of dims)");
   for (int i = 0; i < x.dim(); ++i)
-    check<ShapeError>(i == dim || index.shape()[i] <= x.shape()[i], "gather: index of shape ", index.shape(),
-                      " is larger than the tensor of shape ", x.shape(), " at dim ", i);
+    ONESTEP_CHECK(ShapeError, i == dim || index.shape()[i] <= x.shape()[i], "gather: index of shape ", index.shape(),
+                  " is larger than the tensor of shape ", x.shape(), " at dim ", i);
 }
 
 /// Strides of a tensor walked along an index: places along `dim` come from the index alone.
@@ -181,7 +182,7 @@ bool is_skipped(const Tensor& x) { return x.shape() == Shape(0); }
 std::pair<DType, Shape> joined(TensorList tensors, int64_t dim) {
   const Tensor* shaped = tensors.begin();
   for (const Tensor& x : tensors) {
-    check<ShapeError>(x.dim() > 0, "cat: a rank-0 tensor cannot be joined (use stack)");
+    ONESTEP_CHECK(ShapeError, x.dim() > 0, "cat: a rank-0 tensor cannot be joined (use stack)");
     if (is_skipped(*shaped)) shaped = &x;
   }
   const int d = normalize_dim("cat", dim, shaped->dim());
@@ -193,8 +194,8 @@ std::pair<DType, Shape> joined(TensorList tensors, int64_t dim) {
     if (is_skipped(x)) continue;
     bool fits = x.dim() == shape.rank();
     for (int i = 0; fits && i < shape.rank(); ++i) fits = i == d || x.shape()[i] == shape[i];
-    check<ShapeError>(fits, "cat: shape ", x.shape(), " does not join ", shaped->shape(), " along dim ", d,
-                      " (all other sizes must be equal)");
+    ONESTEP_CHECK(ShapeError, fits, "cat: shape ", x.shape(), " does not join ", shaped->shape(), " along dim ", d,
+                  " (all other sizes must be equal)");
     shape[d] += x.shape()[d];
   }
   return {widest->dtype(), shape};
@@ -225,7 +226,7 @@ Tensor record_cat(const Tensor& y, const std::vector<Tensor>& parts, const std::
 }  // namespace
 
 Tensor cat(TensorList tensors, int64_t dim) {
-  check<ShapeError>(tensors.size() > 0, "cat: needs at least one tensor");
+  ONESTEP_CHECK(ShapeError, tensors.size() > 0, "cat: needs at least one tensor");
   const auto [dtype, shape] = joined(tensors, dim);
   const int d = normalize_dim("cat", dim, shape.rank());
   std::vector<Tensor> parts;
@@ -245,11 +246,11 @@ Tensor cat(TensorList tensors, int64_t dim) {
 }
 
 Tensor stack(TensorList tensors, int64_t dim) {
-  check<ShapeError>(tensors.size() > 0, "stack: needs at least one tensor");
+  ONESTEP_CHECK(ShapeError, tensors.size() > 0, "stack: needs at least one tensor");
   std::vector<Tensor> parts;
   for (const Tensor& x : tensors) {
-    check<ShapeError>(x.shape() == tensors.begin()->shape(), "stack: shapes differ: ", tensors.begin()->shape(), " and ",
-                      x.shape());
+    ONESTEP_CHECK(ShapeError, x.shape() == tensors.begin()->shape(), "stack: shapes differ: ", tensors.begin()->shape(),
+                  " and ", x.shape());
     parts.push_back(unsqueeze(x, normalize_dim("stack", dim, x.dim() + 1)));
   }
   return cat(parts, dim);

@@ -29,8 +29,8 @@ void update(Tensor& x, const F& f) {
 /// Refuses an in-place result that x's dtype cannot hold: a float in an int64, a number in a bool.
 void check_result_dtype(const char* op, const Tensor& x, DType result) {
   const bool fits = x.is_floating() || result == x.dtype() || result == DType::boolean;
-  check<DTypeError>(fits, op, ": a result of dtype ", result, " does not fit a tensor of dtype ", x.dtype(),
-                    " (use the op without trailing _)");
+  ONESTEP_CHECK(DTypeError, fits, op, ": a result of dtype ", result, " does not fit a tensor of dtype ", x.dtype(),
+                " (use the op without trailing _)");
 }
 
 }  // namespace

@@ -9,12 +9,12 @@ void check_layer_norm(const Tensor& x, const Shape& normalized, const Tensor& we
   ops::check_floating("layer_norm", x);
   bool fits = normalized.rank() > 0 && normalized.rank() <= x.dim();
   for (int i = 0; fits && i < normalized.rank(); ++i) fits = normalized[i] == x.shape()[x.dim() - normalized.rank() + i];
-  check<ShapeError>(fits, "layer_norm: normalized_shape ", normalized, " is not the end of shape ", x.shape());
+  ONESTEP_CHECK(ShapeError, fits, "layer_norm: normalized_shape ", normalized, " is not the end of shape ", x.shape());
   for (const Tensor* parameter : {&weight, &bias}) {
     if (!parameter->defined()) continue;
     ops::check_same_dtype("layer_norm", x, *parameter);
-    check<ShapeError>(parameter->shape() == normalized, "layer_norm: ", parameter == &weight ? "weight" : "bias", " of shape ",
-                      parameter->shape(), " for normalized_shape ", normalized);
+    ONESTEP_CHECK(ShapeError, parameter->shape() == normalized, "layer_norm: ", parameter == &weight ? "weight" : "bias",
+                  " of shape ", parameter->shape(), " for normalized_shape ", normalized);
   }
 }
 

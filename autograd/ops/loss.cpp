@@ -32,21 +32,21 @@ struct Targets {
 
 Targets checked_targets(const char* op, const Tensor& scores, const Tensor& target, int64_t ignore_index) {
   ops::check_floating(op, scores);
-  check<ShapeError>(scores.dim() > 0, op, ": needs a class dim: got shape []");
-  check<DTypeError>(target.dtype() == DType::int64, op, ": targets must be int64 class indices: got ", target.dtype());
+  ONESTEP_CHECK(ShapeError, scores.dim() > 0, op, ": needs a class dim: got shape []");
+  ONESTEP_CHECK(DTypeError, target.dtype() == DType::int64, op, ": targets must be int64 class indices: got ", target.dtype());
   const Shape shape = with_class_last(scores.shape());
   const int64_t classes = shape.back();
   Shape wanted = shape, flattened = scores.shape();
   wanted.erase(wanted.rank() - 1);
   flattened.erase(flattened.rank() - 1);
-  check<ShapeError>(target.shape() == wanted, op, ": targets of shape ", target.shape(), " for scores of shape ",
-                    scores.shape(), target.shape() == flattened ? " (the class dim is dim 1: flatten both to rows first)" : "");
+  ONESTEP_CHECK(ShapeError, target.shape() == wanted, op, ": targets of shape ", target.shape(), " for scores of shape ",
+                scores.shape(), target.shape() == flattened ? " (the class dim is dim 1: flatten both to rows first)" : "");
   Targets targets{ops::contiguous_values(target)};
   const auto* t = targets.values.data<int64_t>();
   for (int64_t i = 0; i < target.numel(); ++i) {
     if (t[i] == ignore_index) continue;
-    check<ShapeError>(0 <= t[i] && t[i] < classes, op, ": target ", t[i], " at position ", i, " is out of range for ", classes,
-                      " classes");
+    ONESTEP_CHECK(ShapeError, 0 <= t[i] && t[i] < classes, op, ": target ", t[i], " at position ", i, " is out of range for ",
+                  classes, " classes");
     ++targets.counted;
   }
   return targets;
@@ -170,8 +170,8 @@ Tensor class_rows(const Tensor& scores) {
 }  // namespace
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
-  check<ConfigError>(0 <= options.label_smoothing && options.label_smoothing <= 1,
-                     "cross_entropy: label_smoothing must lie in [0, 1]: got ", options.label_smoothing);
+  ONESTEP_CHECK(ConfigError, 0 <= options.label_smoothing && options.label_smoothing <= 1,
+                "cross_entropy: label_smoothing must lie in [0, 1]: got ", options.label_smoothing);
   const Targets targets = checked_targets("cross_entropy", logits, target, options.ignore_index);
   const int64_t counted = targets.counted;
   // The exps are kept rather than the logits: those may be written to, and no exp is computed twice.

@@ -5,8 +5,8 @@ namespace onestep {
 namespace {
 
 void check_mask(const char* op, const Tensor& mask) {
-  check<DTypeError>(mask.dtype() == DType::boolean, op, ": the mask must be bool: got ", mask.dtype(),
-                    " (compare it with something, e.g. ne(mask, 0))");
+  ONESTEP_CHECK(DTypeError, mask.dtype() == DType::boolean, op, ": the mask must be bool: got ", mask.dtype(),
+                " (compare it with something, e.g. ne(mask, 0))");
 }
 
 template <class T>
@@ -37,7 +37,7 @@ Tensor choose(const Tensor& condition, const Tensor& a, const Tensor& b, const S
 
 /// x with the elements set to 0 whose column - row lies outside [low, high].
 Tensor keep_band(const char* op, const Tensor& x, int64_t low, int64_t high) {
-  check<ShapeError>(x.dim() >= 2, op, ": needs a matrix or a batch of them: got shape ", x.shape());
+  ONESTEP_CHECK(ShapeError, x.dim() >= 2, op, ": needs a matrix or a batch of them: got shape ", x.shape());
   const Tensor from = ops::contiguous_values(x);
   Tensor y = empty(x.shape(), x.dtype());
   const int64_t rows = x.size(-2), cols = x.size(-1);

@@ -75,7 +75,7 @@ Tensor sigmoid(const Tensor& input) {
 }
 
 Tensor abs(const Tensor& x) {
-  check<DTypeError>(x.dtype() != DType::boolean, "abs: a bool tensor (convert with x.to(DType::int64))");
+  ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, "abs: a bool tensor (convert with x.to(DType::int64))");
   const Tensor y = ops::map(x, ops::Loop{[](auto v) {
                               const decltype(v) zero(0);
                               return zero < v ? v : ops::minus(zero, v);  // not -v: |-0| is 0
@@ -86,7 +86,7 @@ Tensor abs(const Tensor& x) {
 }
 
 Tensor relu(const Tensor& x) {
-  check<DTypeError>(x.dtype() != DType::boolean, "relu: a bool tensor (convert with x.to(DType::int64))");
+  ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, "relu: a bool tensor (convert with x.to(DType::int64))");
   const Tensor y = ops::map(x, ops::Loop{[](auto v) { return !(v <= decltype(v)(0)) ? v : decltype(v)(0); }});  // NaN stays
   return record("relu", y, {x}, {y}, [](const Backward& b) -> Grads {
     return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return v <= 0 ? decltype(v)(0) : dy; })};

@@ -100,18 +100,18 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b) {
 
 void check_operands(const char* op, const Tensor& a, const Tensor& b) {
   ops::check_same_dtype(op, a, b);
-  check<DTypeError>(a.dtype() != DType::boolean, op, ": does not take bool (convert with to())");
+  ONESTEP_CHECK(DTypeError, a.dtype() != DType::boolean, op, ": does not take bool (convert with to())");
 }
 
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   check_operands("matmul", a, b);
-  check<ShapeError>(a.dim() > 0 && b.dim() > 0, "matmul: needs at least one dim on both sides: ", a.shape(), " x ", b.shape(),
-                    " (use mul for numbers)");
+  ONESTEP_CHECK(ShapeError, a.dim() > 0 && b.dim() > 0, "matmul: needs at least one dim on both sides: ", a.shape(), " x ",
+                b.shape(), " (use mul for numbers)");
   const int64_t k = a.shape().back(), rows = b.shape()[b.dim() > 1 ? b.dim() - 2 : 0];
-  check<ShapeError>(k == rows, "matmul: inner dimensions differ: ", a.shape(), " x ", b.shape(),
-                    b.dim() > 1 && b.shape().back() == k ? " (transpose the right side?)" : "");
+  ONESTEP_CHECK(ShapeError, k == rows, "matmul: inner dimensions differ: ", a.shape(), " x ", b.shape(),
+                b.dim() > 1 && b.shape().back() == k ? " (transpose the right side?)" : "");
   if (a.dim() == 1 && b.dim() == 1) return dot(a, b);
   if (a.dim() == 1) return squeeze(matmul(unsqueeze(a, 0), b), -2);
   if (b.dim() == 1) return squeeze(matmul(a, unsqueeze(b, 1)), -1);
@@ -133,9 +133,9 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 
 Tensor dot(const Tensor& a, const Tensor& b) {
   check_operands("dot", a, b);
-  check<ShapeError>(a.dim() == 1 && b.dim() == 1, "dot: needs two vectors: ", a.shape(), " and ", b.shape(),
-                    " (use matmul for matrices)");
-  check<ShapeError>(a.shape() == b.shape(), "dot: sizes differ: ", a.shape(), " and ", b.shape());
+  ONESTEP_CHECK(ShapeError, a.dim() == 1 && b.dim() == 1, "dot: needs two vectors: ", a.shape(), " and ", b.shape(),
+                " (use matmul for matrices)");
+  ONESTEP_CHECK(ShapeError, a.shape() == b.shape(), "dot: sizes differ: ", a.shape(), " and ", b.shape());
   const Tensor left = ops::contiguous_values(a), right = ops::contiguous_values(b);
   Tensor y = empty({}, a.dtype());
   if (a.dtype() == DType::int64) {
@@ -179,13 +179,13 @@ Tensor sum_of_rows(const Tensor& x) {
 
 void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_operands("linear", x, weight);
-  check<ShapeError>(weight.dim() == 2, "linear: weight must be [out, in]: got ", weight.shape());
-  check<ShapeError>(x.dim() > 0 && x.shape().back() == weight.shape()[1], "linear: input ", x.shape(), " does not fit weight ",
-                    weight.shape(), " (the last dim of the input must be ", weight.shape()[1], ")");
+  ONESTEP_CHECK(ShapeError, weight.dim() == 2, "linear: weight must be [out, in]: got ", weight.shape());
+  ONESTEP_CHECK(ShapeError, x.dim() > 0 && x.shape().back() == weight.shape()[1], "linear: input ", x.shape(),
+                " does not fit weight ", weight.shape(), " (the last dim of the input must be ", weight.shape()[1], ")");
   if (!bias.defined()) return;
   ops::check_same_dtype("linear", x, bias);
-  check<ShapeError>(bias.shape() == Shape(weight.shape()[0]), "linear: bias ", bias.shape(), " does not fit weight ",
-                    weight.shape(), " (needs [", weight.shape()[0], "])");
+  ONESTEP_CHECK(ShapeError, bias.shape() == Shape(weight.shape()[0]), "linear: bias ", bias.shape(), " does not fit weight ",
+                weight.shape(), " (needs [", weight.shape()[0], "])");
 }
 
 }  // namespace

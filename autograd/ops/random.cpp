@@ -36,7 +36,7 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, Generator& generat
 }
 
 Tensor randperm(int64_t n, Generator& generator) {
-  check<ShapeError>(n >= 0, "randperm: n must not be negative: ", n);
+  ONESTEP_CHECK(ShapeError, n >= 0, "randperm: n must not be negative: ", n);
   Tensor y = empty(n, DType::int64);
   fill_randperm(elements<int64_t>(y), generator);
   return y;

@@ -109,7 +109,7 @@ bool above(T v, T w) {
 }
 
 void check_not_empty(const char* op, const Shape& shape, const Shape& dims) {
-  check<ShapeError>(count_of(shape, dims) != 0, op, ": no elements to choose from in dims ", dims, " of shape ", shape);
+  ONESTEP_CHECK(ShapeError, count_of(shape, dims) != 0, op, ": no elements to choose from in dims ", dims, " of shape ", shape);
 }
 
 /// Where the first largest element stands along dim `d`; the dim stays with size 1.
@@ -280,7 +280,7 @@ Tensor amax(const Tensor& x, const Shape& wanted, bool keepdim) {
 }
 
 Tensor max(const Tensor& x) {
-  check<ShapeError>(x.numel() != 0, "max: no elements to choose from in shape ", x.shape());
+  ONESTEP_CHECK(ShapeError, x.numel() != 0, "max: no elements to choose from in shape ", x.shape());
   const Shape dims = normalize_dims("max", {}, x.dim());
   const Tensor y = without_dims(max_values(x, dims), x.shape(), dims, /*keepdim=*/false);
   return record("max", y, {x}, {x, y}, [dims](const Backward& b) -> Grads {

@@ -74,12 +74,12 @@ Tensor turned(const Tensor& x, int64_t first_position, double theta, int sign) {
 
 Tensor rotary_embedding(const Tensor& x, int64_t first_position, double theta) {
   ops::check_floating(kOp, x);
-  check<ShapeError>(x.dim() >= 2 && x.size(-1) % 2 == 0, kOp,
-                    ": needs [..., tokens, features] with an even number of features: got ", x.shape());
-  check<ConfigError>(first_position >= 0, kOp, ": first_position cannot be negative: got ", first_position);
-  check<ConfigError>(first_position <= INT64_MAX - x.size(-2), kOp, ": first_position is too large for ", x.size(-2),
-                     " tokens: got ", first_position);
-  check<ConfigError>(theta >= 1 && std::isfinite(theta), kOp, ": theta must be at least 1: got ", theta);
+  ONESTEP_CHECK(ShapeError, x.dim() >= 2 && x.size(-1) % 2 == 0, kOp,
+                ": needs [..., tokens, features] with an even number of features: got ", x.shape());
+  ONESTEP_CHECK(ConfigError, first_position >= 0, kOp, ": first_position cannot be negative: got ", first_position);
+  ONESTEP_CHECK(ConfigError, first_position <= INT64_MAX - x.size(-2), kOp, ": first_position is too large for ", x.size(-2),
+                " tokens: got ", first_position);
+  ONESTEP_CHECK(ConfigError, theta >= 1 && std::isfinite(theta), kOp, ": theta must be at least 1: got ", theta);
   return record(kOp, turned(x, first_position, theta, 1), {x}, {},
                 [=](const Backward& b) -> Grads { return {turned(b.grad(), first_position, theta, -1)}; });
 }

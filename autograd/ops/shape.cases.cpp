@@ -104,7 +104,7 @@ template <class Op>
 OpSample part(const char* label, const Shape& shape, int d, size_t count, size_t number, int64_t start, int64_t length, Op op) {
   return windowed(label, shape, d, start, length, 1, [=](const Tensor& x) {
     const std::vector<Tensor> parts = op(x);
-    check<Error>(parts.size() == count, "got ", parts.size(), " parts");
+    ONESTEP_CHECK(Error, parts.size() == count, "got ", parts.size(), " parts");
     return parts[number];
   });
 }

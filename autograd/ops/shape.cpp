@@ -18,15 +18,15 @@ Shape infer_size(const char* op, const Tensor& x, Shape shape) {
   int64_t known = 1;
   bool overflows = false;
   for (int i = 0; i < shape.rank(); ++i) {
-    check<ShapeError>(shape[i] >= -1, op, ": invalid size ", shape[i], " in ", shape);
-    check<ShapeError>(shape[i] != -1 || inferred < 0, op, ": only one size can be -1: ", shape);
+    ONESTEP_CHECK(ShapeError, shape[i] >= -1, op, ": invalid size ", shape[i], " in ", shape);
+    ONESTEP_CHECK(ShapeError, shape[i] != -1 || inferred < 0, op, ": only one size can be -1: ", shape);
     if (shape[i] == -1)
       inferred = i;
     else
       overflows = __builtin_mul_overflow(known, shape[i], &known) || overflows;
   }
   const bool fits = overflows ? false : inferred < 0 ? known == x.numel() : known != 0 && x.numel() % known == 0;
-  check<ShapeError>(fits, op, ": shape ", shape, " does not fit ", x.numel(), " elements of shape ", x.shape());
+  ONESTEP_CHECK(ShapeError, fits, op, ": shape ", shape, " does not fit ", x.numel(), " elements of shape ", x.shape());
   if (inferred >= 0) shape[inferred] = x.numel() / known;
   return shape;
 }
@@ -62,8 +62,8 @@ Tensor reshaped(const char* name, const Tensor& x, const Shape& shape, const Sha
 Tensor view(const Tensor& x, const Shape& wanted) {
   const Shape shape = infer_size("view", x, wanted);
   Shape strides;
-  check<ShapeError>(view_strides(x, shape, strides), "view: shape ", x.shape(), " with strides ", x.strides(),
-                    " cannot be seen as ", shape, " without a copy (use reshape, or contiguous() first)");
+  ONESTEP_CHECK(ShapeError, view_strides(x, shape, strides), "view: shape ", x.shape(), " with strides ", x.strides(),
+                " cannot be seen as ", shape, " without a copy (use reshape, or contiguous() first)");
   return reshaped("view", x, shape, strides);
 }
 
@@ -76,8 +76,8 @@ Tensor reshape(const Tensor& x, const Shape& wanted) {
 
 Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
   const int first = normalize_dim("flatten", start_dim, x.dim()), last = normalize_dim("flatten", end_dim, x.dim());
-  check<ShapeError>(first <= last, "flatten: start_dim ", start_dim, " comes after end_dim ", end_dim, " for shape ",
-                    x.shape());
+  ONESTEP_CHECK(ShapeError, first <= last, "flatten: start_dim ", start_dim, " comes after end_dim ", end_dim, " for shape ",
+                x.shape());
   Shape shape;
   int64_t joined = 1;
   for (int i = 0; i < x.dim(); ++i) {
@@ -91,8 +91,8 @@ Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
 }
 
 Tensor permute(const Tensor& x, const Shape& dims) {
-  check<ShapeError>(dims.rank() == x.dim(), "permute: dims ", dims, " for a tensor of shape ", x.shape(),
-                    " (name each dim once)");
+  ONESTEP_CHECK(ShapeError, dims.rank() == x.dim(), "permute: dims ", dims, " for a tensor of shape ", x.shape(),
+                " (name each dim once)");
   normalize_dims("permute", dims, x.dim());  // refuses repeated dims
   Shape shape = x.shape(), strides = x.strides(), inverse = x.shape();
   for (int i = 0; i < x.dim(); ++i) {
@@ -117,7 +117,8 @@ Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
 }
 
 Tensor t(const Tensor& x) {
-  check<ShapeError>(x.dim() <= 2, "t: needs a matrix or a vector: got shape ", x.shape(), " (use transpose or permute)");
+  ONESTEP_CHECK(ShapeError, x.dim() <= 2, "t: needs a matrix or a vector: got shape ", x.shape(),
+                " (use transpose or permute)");
   return x.dim() < 2 ? x : transpose(x, 0, 1);
 }
 
@@ -161,8 +162,8 @@ Tensor expand(const Tensor& x, const Shape& wanted) {
   Shape shape = wanted;
   for (int i = 0; i < shape.rank(); ++i) {
     if (shape[i] != -1) continue;
-    check<ShapeError>(i >= added && added >= 0, "expand: -1 in ", wanted, " stands for a dim that shape ", x.shape(),
-                      " does not have");
+    ONESTEP_CHECK(ShapeError, i >= added && added >= 0, "expand: -1 in ", wanted, " stands for a dim that shape ", x.shape(),
+                  " does not have");
     shape[i] = x.shape()[i - added];
   }
   check_sizes("expand", shape);
@@ -171,8 +172,8 @@ Tensor expand(const Tensor& x, const Shape& wanted) {
 }
 
 Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  check<ShapeError>(x.dim() > 0, "slice: a rank-0 tensor has no dim to slice");
-  check<ShapeError>(step >= 1, "slice: step must be at least 1: got ", step);
+  ONESTEP_CHECK(ShapeError, x.dim() > 0, "slice: a rank-0 tensor has no dim to slice");
+  ONESTEP_CHECK(ShapeError, step >= 1, "slice: step must be at least 1: got ", step);
   const int d = normalize_dim("slice", dim, x.dim());
   const int64_t size = x.shape()[d];
   const auto clamp = [size](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
@@ -190,11 +191,11 @@ Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t s
 }
 
 Tensor select(const Tensor& x, int64_t dim, int64_t index) {
-  check<ShapeError>(x.dim() > 0, "select: a rank-0 tensor has no dim to select from");
+  ONESTEP_CHECK(ShapeError, x.dim() > 0, "select: a rank-0 tensor has no dim to select from");
   const int d = normalize_dim("select", dim, x.dim());
   const int64_t size = x.shape()[d];
-  check<ShapeError>(-size <= index && index < size, "select: index ", index, " is out of range for dim ", dim, " of shape ",
-                    x.shape());
+  ONESTEP_CHECK(ShapeError, -size <= index && index < size, "select: index ", index, " is out of range for dim ", dim,
+                " of shape ", x.shape());
   const int64_t place = index < 0 ? index + size : index;
   Shape shape = x.shape(), strides = x.strides();
   shape.erase(d);
@@ -209,23 +210,23 @@ Tensor select(const Tensor& x, int64_t dim, int64_t index) {
 }
 
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
-  check<ShapeError>(x.dim() > 0, "narrow: a rank-0 tensor has no dim to narrow");
+  ONESTEP_CHECK(ShapeError, x.dim() > 0, "narrow: a rank-0 tensor has no dim to narrow");
   const int d = normalize_dim("narrow", dim, x.dim());
   const int64_t size = x.shape()[d], first = start < 0 ? start + size : start;
-  check<ShapeError>(first >= 0 && first <= size && length >= 0 && length <= size - first, "narrow: ", length, " places from ",
-                    start, " are out of range for dim ", dim, " of shape ", x.shape());
+  ONESTEP_CHECK(ShapeError, first >= 0 && first <= size && length >= 0 && length <= size - first, "narrow: ", length,
+                " places from ", start, " are out of range for dim ", dim, " of shape ", x.shape());
   return slice(x, d, first, first + length);
 }
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim) {
-  check<ShapeError>(x.dim() > 0, "split: a rank-0 tensor cannot be split");
+  ONESTEP_CHECK(ShapeError, x.dim() > 0, "split: a rank-0 tensor cannot be split");
   const int d = normalize_dim("split", dim, x.dim());
   int64_t total = 0;
   for (int64_t size : sizes) {
-    check<ShapeError>(size >= 0, "split: negative size ", size);
+    ONESTEP_CHECK(ShapeError, size >= 0, "split: negative size ", size);
     total += std::min(size, x.shape()[d] + 1);  // no sum of sizes overflows
   }
-  check<ShapeError>(total == x.shape()[d], "split: sizes add up to ", total, " for dim ", dim, " of shape ", x.shape());
+  ONESTEP_CHECK(ShapeError, total == x.shape()[d], "split: sizes add up to ", total, " for dim ", dim, " of shape ", x.shape());
   std::vector<Tensor> parts;
   int64_t start = 0;
   for (int64_t size : sizes) {
@@ -236,22 +237,22 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, in
 }
 
 std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim) {
-  check<ShapeError>(x.dim() > 0, "split: a rank-0 tensor cannot be split");
+  ONESTEP_CHECK(ShapeError, x.dim() > 0, "split: a rank-0 tensor cannot be split");
   const int64_t places = x.shape()[normalize_dim("split", dim, x.dim())];
-  check<ShapeError>(split_size > 0 || (split_size == 0 && places == 0), "split: split_size must be at least 1: got ",
-                    split_size);
+  ONESTEP_CHECK(ShapeError, split_size > 0 || (split_size == 0 && places == 0), "split: split_size must be at least 1: got ",
+                split_size);
   std::vector<int64_t> sizes;
   for (int64_t rest = places; rest > 0 || sizes.empty(); rest -= split_size) sizes.push_back(std::min(rest, split_size));
   return split(x, sizes, dim);
 }
 
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
-  check<ShapeError>(chunks > 0, "chunk: chunks must be at least 1: got ", chunks);
-  check<ShapeError>(x.dim() > 0, "chunk: a rank-0 tensor cannot be split");
+  ONESTEP_CHECK(ShapeError, chunks > 0, "chunk: chunks must be at least 1: got ", chunks);
+  ONESTEP_CHECK(ShapeError, x.dim() > 0, "chunk: a rank-0 tensor cannot be split");
   const int64_t places = x.shape()[normalize_dim("chunk", dim, x.dim())];
   if (places > 0) return split(x, places / chunks + (places % chunks != 0), dim);
   constexpr int64_t most = int64_t{1} << 20;
-  check<ShapeError>(chunks <= most, "chunk: an empty dim takes at most ", most, " chunks: got ", chunks);
+  ONESTEP_CHECK(ShapeError, chunks <= most, "chunk: an empty dim takes at most ", most, " chunks: got ", chunks);
   return split(x, std::vector<int64_t>(static_cast<size_t>(chunks), 0), dim);
 }
 

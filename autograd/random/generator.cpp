@@ -30,8 +30,8 @@ void append_hex(std::string& out, uint64_t value, int digits) {
 uint64_t parse_hex(std::string_view text, size_t digits, std::string_view what) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  check<Error>(text.size() == digits && error == std::errc{} && end == text.data() + text.size(),
-               "Generator::set_state: ", what, " is not ", digits, " hexadecimal digits: '", text.substr(0, 20), "'");
+  ONESTEP_CHECK(Error, text.size() == digits && error == std::errc{} && end == text.data() + text.size(),
+                "Generator::set_state: ", what, " is not ", digits, " hexadecimal digits: '", text.substr(0, 20), "'");
   return value;
 }
 
@@ -128,26 +128,28 @@ void Generator::set_state(std::string_view state) {
     state.remove_prefix(std::min(end + 1, state.size()));
     return field;
   };
-  check<Error>(next_field() == kStateTag, "Generator::set_state: not a generator state (must begin with ", kStateTag, ")");
+  ONESTEP_CHECK(Error, next_field() == kStateTag, "Generator::set_state: not a generator state (must begin with ", kStateTag,
+                ")");
   Generator restored(0, dialect_, rounding_);
   restored.seed_ = static_cast<int64_t>(parse_hex(next_field(), 16, "the seed"));
   restored.position_ = static_cast<uint32_t>(parse_hex(next_field(), kWordDigits, "the position"));
-  check<Error>(restored.position_ <= kWords, "Generator::set_state: position beyond the ", kWords,
-               " words: ", restored.position_);
+  ONESTEP_CHECK(Error, restored.position_ <= kWords, "Generator::set_state: position beyond the ", kWords,
+                " words: ", restored.position_);
   if (const std::string_view normal = next_field(); normal != "-") {
     restored.cached_normal_ = std::bit_cast<double>(parse_hex(normal, 16, "the cached normal"));
-    check<Error>(std::isfinite(*restored.cached_normal_), "Generator::set_state: the cached normal is not finite");
+    ONESTEP_CHECK(Error, std::isfinite(*restored.cached_normal_), "Generator::set_state: the cached normal is not finite");
   }
-  check<Error>(state.size() == size_t{kWords} * kWordDigits, "Generator::set_state: needs ", kWords * kWordDigits,
-               " digits of words: got ", state.size());
+  ONESTEP_CHECK(Error, state.size() == size_t{kWords} * kWordDigits, "Generator::set_state: needs ", kWords * kWordDigits,
+                " digits of words: got ", state.size());
   for (uint32_t& word : restored.words_) {
     word = static_cast<uint32_t>(parse_hex(state.substr(0, kWordDigits), kWordDigits, "a word"));
     state.remove_prefix(kWordDigits);
   }
   // From all zeros (31 bits of the first word do not count) the recurrence never leaves zero.
-  check<Error>((restored.words_[0] & 0x80000000) ||
-                   std::any_of(restored.words_.begin() + 1, restored.words_.end(), [](uint32_t word) { return word != 0; }),
-               "Generator::set_state: all words are zero");
+  ONESTEP_CHECK(Error,
+                (restored.words_[0] & 0x80000000) ||
+                    std::any_of(restored.words_.begin() + 1, restored.words_.end(), [](uint32_t word) { return word != 0; }),
+                "Generator::set_state: all words are zero");
   restored.temper();
   *this = restored;
 }

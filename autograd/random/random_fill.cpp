@@ -147,7 +147,7 @@ void mkl_bernoulli(std::span<bool> out, double p, uint32_t seed) {
 }
 
 void check_probability(std::string_view op, double p) {
-  check<ConfigError>(p >= 0 && p <= 1, op, ": the probability must lie in [0, 1]: got ", p);
+  ONESTEP_CHECK(ConfigError, p >= 0 && p <= 1, op, ": the probability must lie in [0, 1]: got ", p);
 }
 
 // The number of categories that can be drawn. Throws unless every element of `row` may be a category's weight.
@@ -156,11 +156,13 @@ int64_t count_positive(std::span<const T> row) {
   int64_t positive = 0;
   T total = 0;
   for (const T weight : row) {
-    check<ConfigError>(weight >= 0 && std::isfinite(weight), "multinomial: weights must be finite and >= 0: got ", weight);
+    ONESTEP_CHECK(ConfigError, weight >= 0 && std::isfinite(weight), "multinomial: weights must be finite and >= 0: got ",
+                  weight);
     positive += weight > 0;
     total += weight;
   }
-  check<ConfigError>(std::isfinite(total), "multinomial: the sum of the weights overflows (divide them by the largest)");
+  ONESTEP_CHECK(ConfigError, std::isfinite(total),
+                "multinomial: the sum of the weights overflows (divide them by the largest)");
   return positive;
 }
 
@@ -200,9 +202,9 @@ void sample_with_replacement(std::span<const T> weights, std::span<int64_t> out,
 template <class T>
 void fill_uniform(std::span<T> out, double from, double to, Generator& g) {
   const T low = static_cast<T>(from), high = static_cast<T>(to), width = high - low;
-  check<ConfigError>(from <= to, "uniform_: the range must not be empty: from ", from, " to ", to);
-  check<ConfigError>(std::isfinite(low) && std::isfinite(high) && std::isfinite(width),
-                     "uniform_: the range must be finite: from ", from, " to ", to);
+  ONESTEP_CHECK(ConfigError, from <= to, "uniform_: the range must not be empty: from ", from, " to ", to);
+  ONESTEP_CHECK(ConfigError, std::isfinite(low) && std::isfinite(high) && std::isfinite(width),
+                "uniform_: the range must be finite: from ", from, " to ", to);
   draw_uniforms(out, g);
   if (low == 0 && high == 1) return;
   if (g.rounding() == RngRounding::fused) return kernels::uniform(out.data(), static_cast<int64_t>(out.size()), low, high);
@@ -214,7 +216,7 @@ void fill_uniform(std::span<T> out, double from, double to, Generator& g) {
 
 template <class T>
 void fill_normal(std::span<T> out, double mean, double std, Generator& g) {
-  check<ConfigError>(std >= 0, "normal_: the standard deviation must be >= 0: got ", std);
+  ONESTEP_CHECK(ConfigError, std >= 0, "normal_: the standard deviation must be >= 0: got ", std);
   const size_t n = out.size();
   const RngRounding rounding = g.rounding();
   if (n < 16) {
@@ -239,7 +241,7 @@ void fill_normal(std::span<T> out, double mean, double std, Generator& g) {
 
 template <class T>
 void fill_exponential(std::span<T> out, double rate, Generator& g) {
-  check<ConfigError>(rate > 0, "exponential: the rate must be > 0: got ", rate);
+  ONESTEP_CHECK(ConfigError, rate > 0, "exponential: the rate must be > 0: got ", rate);
   const double scale = -1.0 / rate;
   for_each_uniform<double>(g, out.size(), [=](size_t i, double u) {
     if constexpr (std::is_same_v<T, float>)
@@ -250,7 +252,7 @@ void fill_exponential(std::span<T> out, double rate, Generator& g) {
 }
 
 void fill_randint(std::span<int64_t> out, int64_t low, int64_t high, Generator& g) {
-  check<ConfigError>(low < high, "randint: low must be below high: low ", low, " high ", high);
+  ONESTEP_CHECK(ConfigError, low < high, "randint: low must be below high: low ", low, " high ", high);
   const uint64_t start = static_cast<uint64_t>(low), range = static_cast<uint64_t>(high) - start;
   if (range < uint64_t{1} << 28) {
     const auto small = static_cast<uint32_t>(range);
@@ -295,8 +297,8 @@ void fill_bernoulli(std::span<bool> out, double p, Generator& g) {
 
 template <class T>
 void fill_bernoulli(std::span<bool> out, std::span<const T> p, Generator& g) {
-  check<ShapeError>(out.size() == p.size(), "bernoulli: one probability an element: ", out.size(), " elements, ", p.size(),
-                    " probabilities");
+  ONESTEP_CHECK(ShapeError, out.size() == p.size(), "bernoulli: one probability an element: ", out.size(), " elements, ",
+                p.size(), " probabilities");
   for (const T probability : p) check_probability("bernoulli", static_cast<double>(probability));
   for_each_uniform<T>(g, out.size(), [=](size_t i, T u) { out[i] = u < p[i]; });
 }
@@ -317,13 +319,13 @@ T dropout_scale(double p) {
 template <class T>
 void multinomial(std::span<const T> weights, int64_t rows, int64_t num_samples, bool replacement, std::span<int64_t> out,
                  Generator& g) {
-  check<ConfigError>(num_samples >= 1, "multinomial: needs at least one sample: got ", num_samples);
+  ONESTEP_CHECK(ConfigError, num_samples >= 1, "multinomial: needs at least one sample: got ", num_samples);
   const auto row_count = static_cast<size_t>(rows), samples = static_cast<size_t>(num_samples);
-  check<ShapeError>(rows > 0
-                        ? weights.size() % row_count == 0 && out.size() % row_count == 0 && out.size() / row_count == samples
-                        : rows == 0 && weights.empty() && out.empty(),
-                    "multinomial: ", weights.size(), " weights and ", out.size(), " samples are not ", rows, " rows of ",
-                    num_samples, " samples");
+  ONESTEP_CHECK(ShapeError,
+                rows > 0 ? weights.size() % row_count == 0 && out.size() % row_count == 0 && out.size() / row_count == samples
+                         : rows == 0 && weights.empty() && out.empty(),
+                "multinomial: ", weights.size(), " weights and ", out.size(), " samples are not ", rows, " rows of ",
+                num_samples, " samples");
   if (rows == 0) return;
   const size_t categories = weights.size() / row_count;
   const auto row = [categories](auto values, int64_t r) {
@@ -331,9 +333,9 @@ void multinomial(std::span<const T> weights, int64_t rows, int64_t num_samples, 
   };
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t positive = count_positive(row(weights, r));
-    check<ConfigError>(positive >= (replacement ? 1 : num_samples), "multinomial: cannot draw ", num_samples,
-                       replacement ? " samples from " : " samples without replacement from ", positive, " positive weights of ",
-                       categories);
+    ONESTEP_CHECK(ConfigError, positive >= (replacement ? 1 : num_samples), "multinomial: cannot draw ", num_samples,
+                  replacement ? " samples from " : " samples without replacement from ", positive, " positive weights of ",
+                  categories);
   }
   std::vector<T> exponentials(replacement && num_samples > 1 ? 0 : weights.size());
   fill_exponential<T>(exponentials, 1.0, g);

@@ -46,8 +46,8 @@ class Checker {
 
   GradcheckResult run() {
     output_ = f_(leaves_);
-    check<DTypeError>(output_.dtype() == DType::float64, "gradcheck: f returned ", output_.dtype(),
-                      " (finite differences need float64)");
+    ONESTEP_CHECK(DTypeError, output_.dtype() == DType::float64, "gradcheck: f returned ", output_.dtype(),
+                  " (finite differences need float64)");
     values_ = output_.to_vector<double>();
     largest_value_ = largest(values_);
     if (!same(evaluate(), values_)) return failed("f gave different values for the same inputs (does it draw random numbers?)");
@@ -97,7 +97,8 @@ class Checker {
     const auto at = [&](double t) {
       move(t);
       Vector y = evaluate();
-      check<ShapeError>(y.size() == values_.size(), "gradcheck: f returned ", values_.size(), " elements, then ", y.size());
+      ONESTEP_CHECK(ShapeError, y.size() == values_.size(), "gradcheck: f returned ", values_.size(), " elements, then ",
+                    y.size());
       return y;
     };
     const Vector plus = at(h), minus = at(-h), plus2 = at(2 * h), minus2 = at(-2 * h);
@@ -210,11 +211,11 @@ GradcheckResult gradcheck(const Function& f, const std::vector<Tensor>& inputs, 
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].requires_grad()) continue;
     any = true;
-    check<DTypeError>(inputs[i].dtype() == DType::float64, "gradcheck: input ", i, " is ", inputs[i].dtype(),
-                      " (finite differences need float64: make it with DType::float64)");
+    ONESTEP_CHECK(DTypeError, inputs[i].dtype() == DType::float64, "gradcheck: input ", i, " is ", inputs[i].dtype(),
+                  " (finite differences need float64: make it with DType::float64)");
   }
-  check<GradError>(any, "gradcheck: none of ", inputs.size(),
-                   " inputs requires grad (call requires_grad_() on those to check)");
+  ONESTEP_CHECK(GradError, any, "gradcheck: none of ", inputs.size(),
+                " inputs requires grad (call requires_grad_() on those to check)");
   return Checker(f, inputs, options).run();
 }
 

@@ -33,8 +33,8 @@ std::vector<Values> draw_values(const OpSample& sample, int64_t seed) {
   std::vector<Values> all;
   for (const InputSpec& spec : sample.inputs) {
     Values values(spec.shape);
-    check<ShapeError>(spec.values.empty() || spec.values.size() == values.data.size(), "op case ", sample.label, ": ",
-                      spec.values.size(), " values for shape ", spec.shape);
+    ONESTEP_CHECK(ShapeError, spec.values.empty() || spec.values.size() == values.data.size(), "op case ", sample.label, ": ",
+                  spec.values.size(), " values for shape ", spec.shape);
     for (size_t i = 0; i < values.data.size(); ++i)
       values.data[i] = spec.values.empty() ? draw(spec, generator) : static_cast<float>(spec.values[i]);
     all.push_back(values);

@@ -100,7 +100,7 @@ void print_table(const Size& s, int rounds) {
 int main(int argc, char** argv) {
   try {
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 9;
-    check<ConfigError>(rounds >= 1, "attention: rounds must be a positive number: ", argc > 1 ? argv[1] : "");
+    ONESTEP_CHECK(ConfigError, rounds >= 1, "attention: rounds must be a positive number: ", argc > 1 ? argv[1] : "");
     kernels::set_num_threads(argc > 2 ? std::atoi(argv[2]) : kernels::num_threads());
     std::printf("%s, onestep with %s, %d threads, median of %d rounds\n", bench::cpu_name().c_str(),
                 kernels::name(kernels::active_isa()), kernels::num_threads(), rounds);

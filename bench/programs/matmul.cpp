@@ -101,7 +101,7 @@ void print_table(int threads, int rounds) {
 int main(int argc, char** argv) {
   try {
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 9;
-    onestep::check<onestep::ConfigError>(rounds >= 1, "matmul: rounds must be a positive number: ", argc > 1 ? argv[1] : "");
+    ONESTEP_CHECK(onestep::ConfigError, rounds >= 1, "matmul: rounds must be a positive number: ", argc > 1 ? argv[1] : "");
     std::printf("%s, %u CPUs, onestep with %s, median of %d rounds\n", cpu_name().c_str(), std::thread::hardware_concurrency(),
                 onestep::kernels::name(onestep::kernels::active_isa()), rounds);
 #ifdef ONESTEP_OPENBLAS

@@ -26,8 +26,8 @@ struct Result {
 /// On the run's own held-out data.
 Result evaluate_held_out(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, const FoundCheckpoint& found,
                          bool quiet) {
-  check<ConfigError>(config.data.kind != "none", config.origin.at("/data/kind"),
-                     ": none: there is nothing to evaluate on (give --data FILE)");
+  ONESTEP_CHECK(ConfigError, config.data.kind != "none", config.origin.at("/data/kind"),
+                ": none: there is nothing to evaluate on (give --data FILE)");
   Trainer trainer(config, std::move(tokenizer), quiet);
   load_trained(trainer, found);
   LongWork progress("evaluating", config.train.eval_batches, "batches", quiet);
@@ -38,7 +38,7 @@ Result evaluate_held_out(const Config& config, std::shared_ptr<const Tokenizer> 
 /// On all of another text. The text that the run was trained on need not be there any more.
 Result evaluate_text(const Config& config, const std::shared_ptr<const Tokenizer>& tokenizer, const FoundCheckpoint& found,
                      const Options& options) {
-  check<ConfigError>(tokenizer != nullptr, options.run, ": was not trained on text, so --data cannot be evaluated");
+  ONESTEP_CHECK(ConfigError, tokenizer != nullptr, options.run, ": was not trained on text, so --data cannot be evaluated");
   const TokenisedText text = tokenise_files({options.data}, tokenizer->kind(), tokenizer, options.quiet);
   Generator generator(config.seed);
   const auto model = make_trained_model(config, tokenizer->vocab_size(), found, generator);

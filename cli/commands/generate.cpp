@@ -51,8 +51,8 @@ std::vector<int64_t> parse_ids(const std::string& list) {
   for (const char *at = list.data(), *end = at + list.size(); at <= end;) {
     int64_t id = 0;
     const auto [behind, error] = std::from_chars(at, end, id);
-    check<ConfigError>(error == std::errc() && (behind == end || *behind == ','), "--prompt-ids: must be ids with commas: got ",
-                       quote(list));
+    ONESTEP_CHECK(ConfigError, error == std::errc() && (behind == end || *behind == ','),
+                  "--prompt-ids: must be ids with commas: got ", quote(list));
     ids.push_back(id);
     at = behind + 1;
   }
@@ -60,10 +60,10 @@ std::vector<int64_t> parse_ids(const std::string& list) {
 }
 
 std::vector<int64_t> prompt_of(const Options& options, const LoadedRun& run) {
-  check<ConfigError>(options.prompt || options.prompt_ids, "generate: needs either --prompt or --prompt-ids");
+  ONESTEP_CHECK(ConfigError, options.prompt || options.prompt_ids, "generate: needs either --prompt or --prompt-ids");
   if (options.prompt_ids) return parse_ids(*options.prompt_ids);
-  check<ConfigError>(run.tokenizer != nullptr, "--prompt: ", options.run,
-                     " was trained on ids and has no tokenizer (use --prompt-ids)");
+  ONESTEP_CHECK(ConfigError, run.tokenizer != nullptr, "--prompt: ", options.run,
+                " was trained on ids and has no tokenizer (use --prompt-ids)");
   try {
     return run.tokenizer->encode(*options.prompt);
   } catch (const ConfigError& error) {

@@ -48,8 +48,8 @@ int print_help(const CLI::App& app, const std::vector<std::string>& names) {
     const std::vector<std::string> known = command_names(*level);
     const auto found = std::find(known.begin(), known.end(), next);
     const std::string meant = nearest(next, known);
-    check<ConfigError>(found != known.end(), "help: unknown command ", next,
-                       meant.empty() ? " (see " + name + " --help)" : " (did you mean " + meant + "?)");
+    ONESTEP_CHECK(ConfigError, found != known.end(), "help: unknown command ", next,
+                  meant.empty() ? " (see " + name + " --help)" : " (did you mean " + meant + "?)");
     level = all_subcommands(*level)[static_cast<size_t>(found - known.begin())];
     name += ' ' + next;
   }

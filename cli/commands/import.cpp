@@ -23,8 +23,8 @@ struct Options {
 std::unique_ptr<BpeTokenizer> read_tokenizer(const std::filesystem::path& folder, int64_t vocab_size) {
   if (!std::filesystem::exists(folder / "merges.txt") && !std::filesystem::exists(folder / "vocab.bpe")) return nullptr;
   auto tokenizer = std::make_unique<BpeTokenizer>(read_bpe_folder(folder.string()));
-  check<IoError>(tokenizer->vocab_size() <= vocab_size, folder.string(), ": its tokenizer has ", tokenizer->vocab_size(),
-                 " tokens, its model only ", vocab_size);
+  ONESTEP_CHECK(IoError, tokenizer->vocab_size() <= vocab_size, folder.string(), ": its tokenizer has ",
+                tokenizer->vocab_size(), " tokens, its model only ", vocab_size);
   return tokenizer;
 }
 

@@ -36,9 +36,9 @@ std::shared_ptr<const Tokenizer> take_tokenizer(Config& config) {
   auto tokenizer = data.kind == "text" ? load_run_tokenizer(from) : nullptr;
   if (tokenizer == nullptr) return nullptr;
   const std::string kind = tokenizer->kind();
-  check<ConfigError>(!config.origin.given.contains("data.tokenizer") || data.tokenizer == kind,
-                     config.origin.at("/data/tokenizer"), ": must be ", kind, ", that of ", from.string(), ": got ",
-                     data.tokenizer, " (leave it out)");
+  ONESTEP_CHECK(ConfigError, !config.origin.given.contains("data.tokenizer") || data.tokenizer == kind,
+                config.origin.at("/data/tokenizer"), ": must be ", kind, ", that of ", from.string(), ": got ", data.tokenizer,
+                " (leave it out)");
   data.tokenizer = kind;
   if (!data.tokenizer_path.empty()) check_tokenizer_path(config, *tokenizer, from);
   if (kind == "bpe" && data.tokenizer_path.empty()) data.tokenizer_path = from.string();
@@ -48,7 +48,7 @@ std::shared_ptr<const Tokenizer> take_tokenizer(Config& config) {
 void check_tokenizer_path(const Config& config, const Tokenizer& tokenizer, const fs::path& from) {
   const std::string& path = config.data.tokenizer_path;
   try {
-    check<ConfigError>(open_tokenizer(path)->to_json() == tokenizer.to_json(), path, " has another vocabulary");
+    ONESTEP_CHECK(ConfigError, open_tokenizer(path)->to_json() == tokenizer.to_json(), path, " has another vocabulary");
   } catch (const Error& error) {
     throw ConfigError(config.origin.at("/data/tokenizer_path") + ": must have the tokenizer of " + from.string() +
                       ", with which the text is read: " + error.what());

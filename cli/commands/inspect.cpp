@@ -35,7 +35,7 @@ void print_tensors(const NamedTensors& tensors) {
 }
 
 int inspect_tensor_file(const std::string& path, const std::vector<std::string>& sets) {
-  check<ConfigError>(sets.empty(), "inspect: --set changes values of a config: ", path, " is a .safetensors file");
+  ONESTEP_CHECK(ConfigError, sets.empty(), "inspect: --set changes values of a config: ", path, " is a .safetensors file");
   const TensorFile file = read_safetensors(path);
   for (const auto& [key, value] : file.metadata) std::cout << escaped(key) << ": " << escaped(value) << '\n';
   print_tensors(file.tensors);

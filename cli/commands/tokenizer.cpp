@@ -81,7 +81,8 @@ std::vector<int64_t> parse_ids(std::string_view text) {
     const std::string_view word = text.substr(at, end - at);
     int64_t id = 0;
     const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    check<ConfigError>(error == std::errc() && stop == word.data() + word.size(), "decode: not a token id: ", quote(word));
+    ONESTEP_CHECK(ConfigError, error == std::errc() && stop == word.data() + word.size(),
+                  "decode: not a token id: ", quote(word));
     ids.push_back(id);
     at = end;
   }

@@ -193,8 +193,8 @@ int train_run(Trainer& trainer, const RunLock* lock, RunState state, const Optio
 std::unique_ptr<Trainer> make_trainer(const Options& options, const std::shared_ptr<Communicator>& ranks) {
   Config config = load_config(options.config, options.sets);
   const bool quiet = options.quiet || !ranks->is_root();
-  check<ConfigError>(config.data.kind != "none", config.origin.at("/data/kind"),
-                     ": none: there is nothing to train on (give --set data.kind=text --set data.path=FILE)");
+  ONESTEP_CHECK(ConfigError, config.data.kind != "none", config.origin.at("/data/kind"),
+                ": none: there is nothing to train on (give --set data.kind=text --set data.path=FILE)");
   if (config.train.init_from.empty()) return std::make_unique<Trainer>(config, nullptr, quiet, ranks);
   const FoundCheckpoint start = find_start(config);
   const auto tokenizer = take_tokenizer(config);
@@ -216,8 +216,8 @@ void check_same_everywhere(Trainer& trainer) {
     const std::vector<std::string> theirs = ranks.gather_text(mine);
     ranks.on_root([&, what = what] {
       for (size_t r = 0; r < theirs.size(); ++r)
-        check<ConfigError>(theirs[r] == theirs[0], "the ranks differ: rank ", r, " has another ", what,
-                           " than rank 0: ", theirs[r], ", not ", theirs[0]);
+        ONESTEP_CHECK(ConfigError, theirs[r] == theirs[0], "the ranks differ: rank ", r, " has another ", what,
+                      " than rank 0: ", theirs[r], ", not ", theirs[0]);
     });
   }
 }
@@ -308,8 +308,8 @@ RunState load_newest(Trainer& trainer, const fs::path& run, const RunLock* lock,
 /// Says why there is nothing to do for a run that stands at `state`, if so.
 bool is_done(const Trainer& trainer, const RunState& state, const fs::path& run) {
   const int64_t steps = trainer.config().train.steps, done = trainer.steps_done();
-  check<ConfigError>(done <= steps, trainer.config().origin.at("/train/steps"), ": must be at least ", done,
-                     ", the steps already done: got ", steps);
+  ONESTEP_CHECK(ConfigError, done <= steps, trainer.config().origin.at("/train/steps"), ": must be at least ", done,
+                ", the steps already done: got ", steps);
   if (done == steps && !state.unfinished) {
     std::cerr << run.string() << ": all " << count(steps) << " steps are done (train further with --set train.steps=N)\n";
     return true;
@@ -345,7 +345,7 @@ int resume_run(const Options& options, const std::shared_ptr<Communicator>& rank
   bool done = false;
   ranks->on_root([&] {
     done = is_done(trainer, state, run);
-    write_run_config(lock->folder(), trainer.config(), trainer.data().tokenizer());
+    lock->naming_errors([&] { write_run_config(lock->folder(), trainer.config(), trainer.data().tokenizer()); });
   });
   return ranks->any(done) ? 0 : train_run(trainer, lock ? &*lock : nullptr, state, options);
 }
@@ -399,7 +399,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_flag("--profile", options->profile, "At the end, what each op took: time, share, GFLOP/s, bytes a second");
   command->footer(config_help());
   command->callback([options, config, resume, &action] {
-    check<ConfigError>(*config || *resume, "train: needs a CONFIG, or --resume RUN (see onestep train --help)");
+    ONESTEP_CHECK(ConfigError, *config || *resume, "train: needs a CONFIG, or --resume RUN (see onestep train --help)");
     action = [options, resumes = bool(*resume)] { return run_training(*options, resumes); };
   });
 }

@@ -22,8 +22,8 @@ void check_holds_model(const FoundCheckpoint& found, const Config& config) {
   const double needed = static_cast<double>(need.parameters) + need.mask_bytes;  // a mask has an element a byte
   double held = 0;
   for (const auto& [_, tensor] : found.checkpoint.trainer.model) held += static_cast<double>(tensor.numel());
-  check<IoError>(needed <= held, (found.folder / "model.safetensors").string(), ": does not fit the config: holds ",
-                 grouped(held), " numbers, the model has ", grouped(needed));
+  ONESTEP_CHECK(IoError, needed <= held, (found.folder / "model.safetensors").string(), ": does not fit the config: holds ",
+                grouped(held), " numbers, the model has ", grouped(needed));
 }
 
 }  // namespace

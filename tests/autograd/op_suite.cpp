@@ -38,7 +38,7 @@ void backward_with(const Tensor& y, const Tensor& grad) {
   const Tensor* const given = &grad;
   const uint32_t version = grad.version();
   record("given", y.detach(), {y}, {}, [given](const Backward&) -> Grads { return {*given}; }).backward(grad);
-  check<Error>(grad.version() == version, "its rule writes to the gradient that it is given");
+  ONESTEP_CHECK(Error, grad.version() == version, "its rule writes to the gradient that it is given");
 }
 
 bool same_bits(const Tensor& a, const Tensor& b, int64_t& place) {

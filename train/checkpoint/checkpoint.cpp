@@ -32,7 +32,7 @@ std::optional<int64_t> step_of(const std::string& name) {
 void rename_folder(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::rename(from, to, error);
-  check<IoError>(!error, to.string(), ": cannot be written: ", error_reason(error.value()));
+  ONESTEP_CHECK(IoError, !error, to.string(), ": cannot be written: ", error_reason(error.value()));
 }
 
 /// A new folder that goes away with its owner unless it was renamed.
@@ -41,7 +41,7 @@ class TemporaryFolder {
   explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {
     std::error_code error;
     fs::create_directory(path_, error);
-    check<IoError>(!error, path_.string(), ": cannot be made: ", error_reason(error.value()));
+    ONESTEP_CHECK(IoError, !error, path_.string(), ": cannot be made: ", error_reason(error.value()));
   }
   ~TemporaryFolder() {
     std::error_code ignored;
@@ -67,8 +67,8 @@ void check_finite(const TrainerState& state) {
     const bool finite = dispatch_floating(tensor.dtype(), "save_checkpoint", [&t = tensor]<class T>() {
       return std::all_of(t.data<T>(), t.data<T>() + t.numel(), [](T value) { return std::isfinite(value); });
     });
-    check<DivergedError>(finite, "train: diverged at step ", state.step - 1, ": ", name,
-                         " is not finite after it (lower optimizer.lr, or set train.grad_clip)");
+    ONESTEP_CHECK(DivergedError, finite, "train: diverged at step ", state.step - 1, ": ", name,
+                  " is not finite after it (lower optimizer.lr, or set train.grad_clip)");
   }
 }
 
@@ -110,13 +110,13 @@ void write_checkpoint(const fs::path& parent, const Checkpoint& checkpoint, bool
 
 NamedTensors read_tensors(const fs::path& path, const FileStamps& files) {
   const auto expected = files.find(path.filename().string());
-  check<IoError>(expected != files.end(), path.string(), ": is not part of this checkpoint, says its state.json");
+  ONESTEP_CHECK(IoError, expected != files.end(), path.string(), ": is not part of this checkpoint, says its state.json");
   const uint64_t bytes = InputFile(path.string()).size();
-  check<IoError>(bytes == expected->second.bytes, path.string(), ": is damaged: has ", bytes, " bytes, was written with ",
-                 expected->second.bytes);
+  ONESTEP_CHECK(IoError, bytes == expected->second.bytes, path.string(), ": is damaged: has ", bytes,
+                " bytes, was written with ", expected->second.bytes);
   const FileStamp stamp = stamp_file(path.string());
-  check<IoError>(stamp == expected->second, path.string(), ": is damaged: its hash is ", stamp.hash, ", was ",
-                 expected->second.hash);
+  ONESTEP_CHECK(IoError, stamp == expected->second, path.string(), ": is damaged: its hash is ", stamp.hash, ", was ",
+                expected->second.hash);
   return read_safetensors(path.string()).tensors;
 }
 
@@ -128,7 +128,7 @@ void save_checkpoint(const fs::path& run, const Checkpoint& checkpoint, int64_t 
   try {
     std::error_code error;
     if (fs::create_directory(parent, error)) sync_folder(run);
-    check<IoError>(!error, parent.string(), ": cannot be made: ", error_reason(error.value()));
+    ONESTEP_CHECK(IoError, !error, parent.string(), ": cannot be made: ", error_reason(error.value()));
     remove_leftovers(parent);
     write_checkpoint(parent, checkpoint, quiet);
   } catch (const IoError& error) {
@@ -140,8 +140,8 @@ void save_checkpoint(const fs::path& run, const Checkpoint& checkpoint, int64_t 
 Checkpoint load_checkpoint(const fs::path& folder, CheckpointParts parts) {
   StateFile state = read_state_file((folder / kState).string());
   Checkpoint checkpoint = std::move(state.checkpoint);
-  check<IoError>(folder.filename() == folder_name(checkpoint.trainer.step), folder.string(), ": holds the checkpoint of step ",
-                 checkpoint.trainer.step, ", says its state.json");
+  ONESTEP_CHECK(IoError, folder.filename() == folder_name(checkpoint.trainer.step), folder.string(),
+                ": holds the checkpoint of step ", checkpoint.trainer.step, ", says its state.json");
   checkpoint.trainer.model = read_tensors(folder / kModel, state.files);
   if (parts == CheckpointParts::all) checkpoint.trainer.optimizer = read_tensors(folder / kOptimizer, state.files);
   return checkpoint;
@@ -170,8 +170,8 @@ std::optional<FoundCheckpoint> newest_checkpoint(const fs::path& run, Checkpoint
       damaged.emplace_back(folder, error.what());
     }
   }
-  check<IoError>(damaged.empty(), damaged.empty() ? "" : damaged.front().second,
-                 damaged.size() > 1 ? " (and no older checkpoint is whole)" : " (and there is no older checkpoint)");
+  ONESTEP_CHECK(IoError, damaged.empty(), damaged.empty() ? "" : damaged.front().second,
+                damaged.size() > 1 ? " (and no older checkpoint is whole)" : " (and there is no older checkpoint)");
   return std::nullopt;
 }
 namespace {
@@ -188,17 +188,18 @@ std::string whole_list(const fs::path& run) {
 FoundCheckpoint find_checkpoint(const fs::path& run, const std::string& which, CheckpointParts parts) {
   const auto at_step = [&](int64_t step) {
     const fs::path folder = run / "checkpoints" / folder_name(step);
-    check<IoError>(fs::is_directory(folder), folder.string(), ": there is no such checkpoint", whole_list(run));
+    ONESTEP_CHECK(IoError, fs::is_directory(folder), folder.string(), ": there is no such checkpoint", whole_list(run));
     return FoundCheckpoint{folder, load_checkpoint(folder, parts)};
   };
   if (const auto step = step_of(which)) return at_step(*step);
-  check<ConfigError>(which == "last" || which == "best", "--checkpoint: must be last, best or step-N: got ", which);
+  ONESTEP_CHECK(ConfigError, which == "last" || which == "best", "--checkpoint: must be last, best or step-N: got ", which);
   std::optional<FoundCheckpoint> newest = newest_checkpoint(run, parts);
-  check<IoError>(newest.has_value(), run.string(), ": holds no checkpoint (train it first: onestep train CONFIG --out ",
-                 run.string(), ")");
+  ONESTEP_CHECK(IoError, newest.has_value(), run.string(), ": holds no checkpoint (train it first: onestep train CONFIG --out ",
+                run.string(), ")");
   if (which == "last") return *std::move(newest);
   const auto& best = newest->checkpoint.run.best;
-  check<IoError>(best.has_value(), run.string(), ": no checkpoint is the best one, since nothing has been evaluated yet");
+  ONESTEP_CHECK(IoError, best.has_value(), run.string(),
+                ": no checkpoint is the best one, since nothing has been evaluated yet");
   return at_step(best->step);
 }
 

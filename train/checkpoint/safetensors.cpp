@@ -28,14 +28,14 @@ struct Entry {
 };
 
 uint64_t count_value(const nlohmann::json& value, const std::string& place) {
-  check<IoError>(value.is_number_unsigned(), place, ": ", brief(value), " is not a count (a whole number from 0)");
+  ONESTEP_CHECK(IoError, value.is_number_unsigned(), place, ": ", brief(value), " is not a count (a whole number from 0)");
   return value.get<uint64_t>();
 }
 
 /// With `bytes` those of its elements. Refuses what check_sizes would refuse.
 Shape read_shape(const nlohmann::json& value, const std::string& place, uint64_t item_bytes, uint64_t& bytes) {
-  check<IoError>(value.is_array(), place, ": shape must be a list of counts");
-  check<IoError>(value.size() <= kMaxRank, place, ": rank ", value.size(), " is above the limit of ", kMaxRank);
+  ONESTEP_CHECK(IoError, value.is_array(), place, ": shape must be a list of counts");
+  ONESTEP_CHECK(IoError, value.size() <= kMaxRank, place, ": rank ", value.size(), " is above the limit of ", kMaxRank);
   Shape shape;
   bool empty = false, overflows = false;
   bytes = item_bytes;
@@ -45,7 +45,7 @@ Shape read_shape(const nlohmann::json& value, const std::string& place, uint64_t
     overflows |= n > INT64_MAX || __builtin_mul_overflow(bytes, std::max<uint64_t>(n, 1), &bytes) || bytes > item_bytes << 59;
     shape.push_back(static_cast<int64_t>(n));
   }
-  check<IoError>(!overflows, place, ": shape ", brief(value), " has more elements than can be counted");
+  ONESTEP_CHECK(IoError, !overflows, place, ": shape ", brief(value), " has more elements than can be counted");
   if (empty) bytes = 0;
   return shape;
 }
@@ -53,21 +53,22 @@ Shape read_shape(const nlohmann::json& value, const std::string& place, uint64_t
 Entry read_entry(const std::string& name, const nlohmann::json& value, const std::string& place, uint64_t data_bytes) {
   const bool complete = value.is_object() && value.size() == 3 && value.contains("dtype") && value.contains("shape") &&
                         value.contains("data_offsets");
-  check<IoError>(complete, place, ": needs exactly dtype, shape and data_offsets");
+  ONESTEP_CHECK(IoError, complete, place, ": needs exactly dtype, shape and data_offsets");
   const auto* const known =
       std::find_if(kDTypes.begin(), kDTypes.end(), [&](const auto& d) { return value["dtype"] == d.first; });
-  check<IoError>(known != kDTypes.end(), place, ": dtype ", brief(value["dtype"]), " is not one of F32, F64, I64, BOOL");
+  ONESTEP_CHECK(IoError, known != kDTypes.end(), place, ": dtype ", brief(value["dtype"]),
+                " is not one of F32, F64, I64, BOOL");
   Entry entry{name, known->second, {}, 0, 0};
   uint64_t bytes = 0;
   entry.shape = read_shape(value["shape"], place, static_cast<uint64_t>(size_of(entry.dtype)), bytes);
   const auto& offsets = value["data_offsets"];
-  check<IoError>(offsets.is_array() && offsets.size() == 2, place, ": data_offsets must be [begin, end]");
+  ONESTEP_CHECK(IoError, offsets.is_array() && offsets.size() == 2, place, ": data_offsets must be [begin, end]");
   entry.begin = count_value(offsets[0], place + ": data_offsets");
   entry.end = count_value(offsets[1], place + ": data_offsets");
-  check<IoError>(entry.begin <= entry.end && entry.end <= data_bytes, place, ": data_offsets ", brief(offsets),
-                 " are not within the ", data_bytes, " bytes of data");
-  check<IoError>(entry.end - entry.begin == bytes, place, ": data_offsets ", brief(offsets), " hold ", entry.end - entry.begin,
-                 " bytes, its shape and dtype need ", bytes);
+  ONESTEP_CHECK(IoError, entry.begin <= entry.end && entry.end <= data_bytes, place, ": data_offsets ", brief(offsets),
+                " are not within the ", data_bytes, " bytes of data");
+  ONESTEP_CHECK(IoError, entry.end - entry.begin == bytes, place, ": data_offsets ", brief(offsets), " hold ",
+                entry.end - entry.begin, " bytes, its shape and dtype need ", bytes);
   return entry;
 }
 
@@ -79,11 +80,11 @@ std::vector<Entry> read_entries(const nlohmann::json& header, const std::string&
             [](const Entry& a, const Entry& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
   uint64_t next = 0;
   for (const Entry& entry : entries) {
-    check<IoError>(entry.begin == next, path, ": tensor ", quote(entry.name), ": begins at byte ", entry.begin,
-                   " of the data where byte ", next, " is due (no holes, no overlaps)");
+    ONESTEP_CHECK(IoError, entry.begin == next, path, ": tensor ", quote(entry.name), ": begins at byte ", entry.begin,
+                  " of the data where byte ", next, " is due (no holes, no overlaps)");
     next = entry.end;
   }
-  check<IoError>(next == data_bytes, path, ": ", data_bytes - next, " bytes after the last tensor belong to none");
+  ONESTEP_CHECK(IoError, next == data_bytes, path, ": ", data_bytes - next, " bytes after the last tensor belong to none");
   return entries;
 }
 
@@ -91,9 +92,9 @@ std::map<std::string, std::string> read_metadata(const nlohmann::json& header, c
   std::map<std::string, std::string> metadata;
   const auto found = header.find("__metadata__");
   if (found == header.end()) return metadata;
-  check<IoError>(found->is_object(), path, ": __metadata__ must be an object of strings");
+  ONESTEP_CHECK(IoError, found->is_object(), path, ": __metadata__ must be an object of strings");
   for (const auto& [key, value] : found->items()) {
-    check<IoError>(value.is_string(), path, ": __metadata__ ", quote(key), " must be a string");
+    ONESTEP_CHECK(IoError, value.is_string(), path, ": __metadata__ ", quote(key), " must be a string");
     metadata[key] = value.get<std::string>();
   }
   return metadata;
@@ -108,7 +109,7 @@ std::string header_text(const NamedTensors& tensors, const std::map<std::string,
         std::find_if(kDTypes.begin(), kDTypes.end(), [&t = tensor](const auto& d) { return d.second == t.dtype(); })->first;
     const int64_t end = begin + tensor.numel() * size_of(tensor.dtype());
     const std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
-    check<IoError>(!header.contains(name), "write_safetensors: two tensors are called ", quote(name));
+    ONESTEP_CHECK(IoError, !header.contains(name), "write_safetensors: two tensors are called ", quote(name));
     header[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {begin, end}}};
     begin = end;
   }
@@ -142,13 +143,13 @@ TensorFile read_safetensors(const std::string& path, bool quiet) {
   InputFile file(path);
   const uint64_t size = file.size();
   uint64_t length = 0;
-  check<IoError>(size >= sizeof length, path, ": ", size, " bytes are too few for a safetensors file");
+  ONESTEP_CHECK(IoError, size >= sizeof length, path, ": ", size, " bytes are too few for a safetensors file");
   file.read(&length, sizeof length);
-  check<IoError>(length <= kMaxHeader && length <= size - sizeof length, path, ": its header claims ", length,
-                 " bytes, the file has ", size - sizeof length, " left (and ", kMaxHeader, " is the limit)");
+  ONESTEP_CHECK(IoError, length <= kMaxHeader && length <= size - sizeof length, path, ": its header claims ", length,
+                " bytes, the file has ", size - sizeof length, " left (and ", kMaxHeader, " is the limit)");
   std::string text(length, '\0');
   file.read(text.data(), text.size());
-  check<IoError>(text.starts_with('{'), path, ": its header does not begin with {");
+  ONESTEP_CHECK(IoError, text.starts_with('{'), path, ": its header does not begin with {");
   const nlohmann::json header = parse_json<IoError>(text, path);
   LongWork progress("reading " + path, static_cast<int64_t>(size), "bytes", quiet);
   TensorFile result;
@@ -160,8 +161,8 @@ TensorFile read_safetensors(const std::string& path, bool quiet) {
       file.read(static_cast<void*>(tensor.mutable_data<T>()), entry.end - entry.begin);
       if constexpr (std::is_same_v<T, bool>) {
         const auto* bytes = reinterpret_cast<const unsigned char*>(tensor.data<bool>());
-        check<IoError>(std::all_of(bytes, bytes + tensor.numel(), [](unsigned char b) { return b <= 1; }), path, ": tensor ",
-                       quote(entry.name), ": a BOOL byte is neither 0 nor 1");
+        ONESTEP_CHECK(IoError, std::all_of(bytes, bytes + tensor.numel(), [](unsigned char b) { return b <= 1; }), path,
+                      ": tensor ", quote(entry.name), ": a BOOL byte is neither 0 nor 1");
       }
     });
     result.tensors.emplace_back(entry.name, tensor);

@@ -28,7 +28,7 @@ struct Entry {
   Entry operator[](const std::string& key) const { return {value[key], path, json_pointer(pointer, key)}; }
   template <class... P>
   void require(bool ok, const P&... parts) const {
-    check<IoError>(ok, path, ": ", pointer, pointer.empty() ? "" : ": ", parts...);
+    ONESTEP_CHECK(IoError, ok, path, ": ", pointer, pointer.empty() ? "" : ": ", parts...);
   }
   /// Refuses all but an object of these keys.
   void check_keys(const std::vector<std::string>& keys) const {
@@ -118,7 +118,7 @@ FileStamps read_stamps(const Entry& entry) {
 json parse_whole(const std::string& text, const std::string& path) {
   const size_t length = trailer("").size();
   const bool whole = text.size() > length && text.ends_with(trailer({text.data(), text.size() - length}));
-  check<IoError>(whole, path, ": is damaged: its text does not have the hash at its end");
+  ONESTEP_CHECK(IoError, whole, path, ": is damaged: its text does not have the hash at its end");
   return parse_json<IoError>(text, path);
 }
 

@@ -30,7 +30,7 @@ void merge(json& target, json value, const std::string& pointer, const std::stri
     origin.sets[pointer] = argument;
     return;
   }
-  check<ConfigError>(target.is_object() || target.is_null(), argument, ": ", pointer, " is not an object");
+  ONESTEP_CHECK(ConfigError, target.is_object() || target.is_null(), argument, ": ", pointer, " is not an object");
   if (target.is_null()) target = json::object();
   for (const auto& [key, member] : value.items()) {
     if (member.is_null()) {
@@ -59,8 +59,8 @@ json set_value(const std::string& path, const std::string& text, const std::stri
 void apply_set(json& root, const std::string& set, ConfigOrigin& origin) {
   const size_t equals = set.find('=');
   const std::string argument = "--set " + printable(set);
-  check<ConfigError>(find_invalid_utf8(set) == std::string::npos, argument, ": not UTF-8");
-  check<ConfigError>(equals != std::string::npos, argument, ": has no = (write --set section.key=value)");
+  ONESTEP_CHECK(ConfigError, find_invalid_utf8(set) == std::string::npos, argument, ": not UTF-8");
+  ONESTEP_CHECK(ConfigError, equals != std::string::npos, argument, ": has no = (write --set section.key=value)");
   const std::string path = set.substr(0, equals);
 
   // {"a": {"b": value}}, built from the inside.
@@ -69,8 +69,8 @@ void apply_set(json& root, const std::string& set, ConfigOrigin& origin) {
   while (true) {
     const size_t dot = end == 0 ? std::string::npos : path.rfind('.', end - 1);
     const size_t begin = dot == std::string::npos ? 0 : dot + 1;
-    check<ConfigError>(begin < end, argument, ": part of the key is empty (write --set section.key=value)");
-    check<ConfigError>(++levels <= kMaxJsonDepth, argument, ": no key is that deep (write --set section.key=value)");
+    ONESTEP_CHECK(ConfigError, begin < end, argument, ": part of the key is empty (write --set section.key=value)");
+    ONESTEP_CHECK(ConfigError, ++levels <= kMaxJsonDepth, argument, ": no key is that deep (write --set section.key=value)");
     value = json::object({{path.substr(begin, end - begin), std::move(value)}});
     if (dot == std::string::npos) break;
     end = dot;
@@ -101,7 +101,7 @@ std::vector<std::string> known_keys(const std::string& section) {
 }
 
 void check_keys(const json& root, const ConfigOrigin& origin) {
-  check<ConfigError>(root.is_object(), origin.file, ": must be an object: got ", brief(root));
+  ONESTEP_CHECK(ConfigError, root.is_object(), origin.file, ": must be an object: got ", brief(root));
   const auto check_members = [&origin](const json& object, const std::string& section) {
     const std::vector<std::string> keys = known_keys(section);
     for (const auto& [key, value] : object.items()) {
@@ -111,7 +111,8 @@ void check_keys(const json& root, const ConfigOrigin& origin) {
   check_members(root, "");
   for (const std::string& section : config_sections()) {
     if (!root.contains(section)) continue;
-    check<ConfigError>(root[section].is_object(), origin.at("/" + section), ": must be an object: got ", brief(root[section]));
+    ONESTEP_CHECK(ConfigError, root[section].is_object(), origin.at("/" + section), ": must be an object: got ",
+                  brief(root[section]));
     check_members(root[section], section);
   }
 }
@@ -198,8 +199,8 @@ void check_left_out(const Field& field, const json& value, const Config& config)
   }
   const bool neutral = !field.neutral.empty() && value == json::parse(field.neutral);
   const bool from_file = config.origin.at(field.pointer()).starts_with(config.origin.file + ": ");
-  check<ConfigError>(neutral || (kind_was_set && from_file), config.origin.at(field.pointer()), ": does not apply to ", actual,
-                     " (only to ", describe(field.when), ")");
+  ONESTEP_CHECK(ConfigError, neutral || (kind_was_set && from_file), config.origin.at(field.pointer()), ": does not apply to ",
+                actual, " (only to ", describe(field.when), ")");
 }
 
 [[noreturn]] void fail_missing(const Field& field, const Config& config) {
@@ -275,7 +276,7 @@ Config parse_config(const std::string& text, const std::string& source, const st
   Config config;
   config.origin.file = source;
   json root = parse_json<ConfigError>(text, source);
-  check<ConfigError>(root.is_object(), source, ": must be an object: got ", brief(root));
+  ONESTEP_CHECK(ConfigError, root.is_object(), source, ": must be an object: got ", brief(root));
   for (const std::string& set : sets) apply_set(root, set, config.origin);
   check_keys(root, config.origin);
   read_fields(root, config);
@@ -285,11 +286,11 @@ Config parse_config(const std::string& text, const std::string& source, const st
 
 Config load_config(const std::string& path, const std::vector<std::string>& sets) {
   const std::string text = read_file(path, kMaxConfigBytes);
-  check<ConfigError>(!text.empty(), path, ": is empty");
+  ONESTEP_CHECK(ConfigError, !text.empty(), path, ": is empty");
   Config config = parse_config(text, path, sets);
   const auto written = static_cast<int64_t>(resolved_json(config).size());  // by a run, which has to read it back
-  check<ConfigError>(written <= kMaxConfigBytes, path, ": too large: ", written,
-                     " bytes with --set and every default written out, at most ", format_bytes(kMaxConfigBytes), " are read");
+  ONESTEP_CHECK(ConfigError, written <= kMaxConfigBytes, path, ": too large: ", written,
+                " bytes with --set and every default written out, at most ", format_bytes(kMaxConfigBytes), " are read");
   return config;
 }
 
@@ -322,9 +323,9 @@ void check_resumable(const Config& started, const Config& now) {
   for (const Field& field : config_fields()) {
     if (field.may_change || !(holds(field.when, started) || holds(field.when, now))) continue;
     const std::string before = to_json(value_of(field, started)), after = to_json(value_of(field, now));
-    check<ConfigError>(before == after, now.origin.at(field.pointer()),
-                       ": cannot change when a run goes on: it was started with ", before, ", got ", after,
-                       " (give the run another folder to start anew)");
+    ONESTEP_CHECK(ConfigError, before == after, now.origin.at(field.pointer()),
+                  ": cannot change when a run goes on: it was started with ", before, ", got ", after,
+                  " (give the run another folder to start anew)");
   }
 }
 
@@ -344,8 +345,8 @@ void check_trained_with(const std::map<std::string, std::string>& values, const 
   for (const Field& field : config_fields()) {
     const auto before = values.find(field.path), after = now.find(field.path);
     if (before == values.end() || after == now.end() || (!section.empty() && field.section() != section)) continue;
-    check<ConfigError>(before->second == after->second, config.origin.at(field.pointer()), ": is ", after->second,
-                       ", the checkpoint was trained with ", before->second, " (put it back, or train a new run)");
+    ONESTEP_CHECK(ConfigError, before->second == after->second, config.origin.at(field.pointer()), ": is ", after->second,
+                  ", the checkpoint was trained with ", before->second, " (put it back, or train a new run)");
   }
 }
 

@@ -12,19 +12,18 @@ namespace {
 
 void check_model(const Config& config) {
   const ModelConfig& model = config.model;
-  check<ConfigError>(!holds(find_field("model.num_heads")->when, config) || model.d_model % model.num_heads == 0,
-                     config.origin.at("/model/num_heads"), ": must divide d_model = ", model.d_model, ": got ",
-                     model.num_heads);
+  ONESTEP_CHECK(ConfigError, !holds(find_field("model.num_heads")->when, config) || model.d_model % model.num_heads == 0,
+                config.origin.at("/model/num_heads"), ": must divide d_model = ", model.d_model, ": got ", model.num_heads);
   if (!holds(find_field("model.num_kv_heads")->when, config)) return;
-  check<ConfigError>(model.num_heads % model.num_kv_heads == 0, config.origin.at("/model/num_kv_heads"),
-                     ": must divide num_heads = ", model.num_heads, ": got ", model.num_kv_heads);
-  check<ConfigError>(!model.rope || model.d_model / model.num_heads % 2 == 0, config.origin.at("/model/rope"),
-                     ": needs heads of even width: got d_model / num_heads = ", model.d_model / model.num_heads);
+  ONESTEP_CHECK(ConfigError, model.num_heads % model.num_kv_heads == 0, config.origin.at("/model/num_kv_heads"),
+                ": must divide num_heads = ", model.num_heads, ": got ", model.num_kv_heads);
+  ONESTEP_CHECK(ConfigError, !model.rope || model.d_model / model.num_heads % 2 == 0, config.origin.at("/model/rope"),
+                ": needs heads of even width: got d_model / num_heads = ", model.d_model / model.num_heads);
 }
 
 void check_no_data(const Config& config) {
-  check<ConfigError>(config.model.vocab_size > 0, config.origin.at("/model/vocab_size"),
-                     ": must be at least 1 where data.kind is none: got 0");
+  ONESTEP_CHECK(ConfigError, config.model.vocab_size > 0, config.origin.at("/model/vocab_size"),
+                ": must be at least 1 where data.kind is none: got 0");
 }
 
 void check_tokens(const Config& config) {
@@ -37,9 +36,9 @@ void check_tokens(const Config& config) {
                       ": got ", data.tokens[i]);
   }
   const int64_t usable = training_tokens(count, data.val_fraction);
-  check<ConfigError>(usable > length, config.origin.at("/data/tokens"),
-                     ": too few for one window of context_length + 1 = ", length + 1, " tokens: got ", usable,
-                     usable < count ? " for training, the others are for validation" : "");
+  ONESTEP_CHECK(ConfigError, usable > length, config.origin.at("/data/tokens"),
+                ": too few for one window of context_length + 1 = ", length + 1, " tokens: got ", usable,
+                usable < count ? " for training, the others are for validation" : "");
   for (size_t i = 0; i < data.window_starts.size(); ++i) {
     if (data.window_starts[i] < usable - length) continue;
     fail<ConfigError>(config.origin.at("/data/window_starts/" + std::to_string(i)), ": must be from 0 to ", usable - length - 1,
@@ -47,9 +46,8 @@ void check_tokens(const Config& config) {
                       usable < count ? " to train on" : "", " follow: got ", data.window_starts[i]);
   }
   const auto windows = static_cast<int64_t>(data.window_starts.size());
-  check<ConfigError>(windows == 0 || config.train.batch_size == windows, config.origin.at("/train/batch_size"),
-                     ": must be the number of data.window_starts = ", windows, ": got ", config.train.batch_size,
-                     " (leave it out)");
+  ONESTEP_CHECK(ConfigError, windows == 0 || config.train.batch_size == windows, config.origin.at("/train/batch_size"),
+                ": must be the number of data.window_starts = ", windows, ": got ", config.train.batch_size, " (leave it out)");
 }
 
 void check_text(const Config& config) {
@@ -58,48 +56,50 @@ void check_text(const Config& config) {
   if (!data.path.empty()) given.emplace_back("path");
   if (!data.paths.empty()) given.emplace_back("paths");
   if (!data.text.empty()) given.emplace_back("text");
-  check<ConfigError>(!given.empty(), config.origin.at("/data"),
-                     ": needs exactly one of path, paths and text: got none (--set data.path=FILE)");
+  ONESTEP_CHECK(ConfigError, !given.empty(), config.origin.at("/data"),
+                ": needs exactly one of path, paths and text: got none (--set data.path=FILE)");
   const auto from_file = std::find_if(given.begin(), given.end(),
                                       [&](const std::string& key) { return !config.origin.sets.contains("/data/" + key); });
-  check<ConfigError>(given.size() == 1, config.origin.at("/data"), ": needs exactly one of path, paths and text: got ",
-                     join(given, " and "), " (take one out: --set data.", from_file == given.end() ? given.back() : *from_file,
-                     "=null)");
+  ONESTEP_CHECK(ConfigError, given.size() == 1, config.origin.at("/data"), ": needs exactly one of path, paths and text: got ",
+                join(given, " and "), " (take one out: --set data.", from_file == given.end() ? given.back() : *from_file,
+                "=null)");
 }
 
 void check_task(const Config& config) {
   const DataConfig& data = config.data;
   const int64_t window = data.task == "modular_addition" ? 3 : 2 * data.length - 1;
-  check<ConfigError>(config.model.context_length >= window, config.origin.at("/model/context_length"), ": must be at least ",
-                     window, ", the window of task ", data.task, ": got ", config.model.context_length);
-  check<ConfigError>(data.val_fraction >= 0.001 && data.val_fraction <= 0.9, config.origin.at("/data/val_fraction"),
-                     ": must be from 0.001 to 0.9 for a task, which is evaluated on held-out sequences: got ",
-                     to_json(data.val_fraction));
-  check<ConfigError>(data.task == "modular_addition" || data.vocab_size > 1, config.origin.at("/data/vocab_size"),
-                     ": must be at least 2 for a task: got ", data.vocab_size);
+  ONESTEP_CHECK(ConfigError, config.model.context_length >= window, config.origin.at("/model/context_length"),
+                ": must be at least ", window, ", the window of task ", data.task, ": got ", config.model.context_length);
+  ONESTEP_CHECK(ConfigError, data.val_fraction >= 0.001 && data.val_fraction <= 0.9, config.origin.at("/data/val_fraction"),
+                ": must be from 0.001 to 0.9 for a task, which is evaluated on held-out sequences: got ",
+                to_json(data.val_fraction));
+  ONESTEP_CHECK(ConfigError, data.task == "modular_addition" || data.vocab_size > 1, config.origin.at("/data/vocab_size"),
+                ": must be at least 2 for a task: got ", data.vocab_size);
 }
 
 void check_train(const Config& config) {
-  check<ConfigError>(config.train.early_stop_patience == 0 || config.train.eval_every > 0,
-                     config.origin.at("/train/early_stop_patience"), ": needs eval_every above 0: got ",
-                     config.train.early_stop_patience);
+  ONESTEP_CHECK(ConfigError, config.train.early_stop_patience == 0 || config.train.eval_every > 0,
+                config.origin.at("/train/early_stop_patience"), ": needs eval_every above 0: got ",
+                config.train.early_stop_patience);
 }
 
 void check_optimizer(const Config& config) {
   const OptimizerConfig& optimizer = config.optimizer;
-  check<ConfigError>(!(optimizer.kind == "sgd" && optimizer.nesterov) || (optimizer.momentum > 0 && optimizer.dampening == 0),
-                     config.origin.at("/optimizer/nesterov"), ": needs momentum above 0 and dampening 0: got momentum ",
-                     to_json(optimizer.momentum), ", dampening ", to_json(optimizer.dampening));
+  ONESTEP_CHECK(ConfigError,
+                !(optimizer.kind == "sgd" && optimizer.nesterov) || (optimizer.momentum > 0 && optimizer.dampening == 0),
+                config.origin.at("/optimizer/nesterov"), ": needs momentum above 0 and dampening 0: got momentum ",
+                to_json(optimizer.momentum), ", dampening ", to_json(optimizer.dampening));
   const optim::ScheduleConfig& schedule = config.schedule;
   if (!holds(find_field("schedule.decay_steps")->when, config)) return;
-  check<ConfigError>(schedule.warmup_steps <= schedule.decay_steps, config.origin.at("/schedule/warmup_steps"),
-                     ": must be at most decay_steps = ", schedule.decay_steps, ": got ", schedule.warmup_steps);
-  check<ConfigError>(
+  ONESTEP_CHECK(ConfigError, schedule.warmup_steps <= schedule.decay_steps, config.origin.at("/schedule/warmup_steps"),
+                ": must be at most decay_steps = ", schedule.decay_steps, ": got ", schedule.warmup_steps);
+  ONESTEP_CHECK(
+      ConfigError,
       schedule.kind != "wsd" || (schedule.warmup_steps <= schedule.decay_start && schedule.decay_start <= schedule.decay_steps),
       config.origin.at("/schedule/decay_start"), ": must be from warmup_steps = ", schedule.warmup_steps,
       " to decay_steps = ", schedule.decay_steps, ": got ", schedule.decay_start);
-  check<ConfigError>(schedule.min_lr <= optimizer.lr, config.origin.at("/schedule/min_lr"),
-                     ": must be at most optimizer.lr = ", to_json(optimizer.lr), ": got ", to_json(schedule.min_lr));
+  ONESTEP_CHECK(ConfigError, schedule.min_lr <= optimizer.lr, config.origin.at("/schedule/min_lr"),
+                ": must be at most optimizer.lr = ", to_json(optimizer.lr), ": got ", to_json(schedule.min_lr));
 }
 
 }  // namespace

@@ -29,13 +29,13 @@ class TokenData : public Data {
         tokenizer_(std::move(tokenizer)) {
     train_count_ = training_tokens(count(), config.data.val_fraction);
     const std::string where = config.data.kind == "text" ? "/data" : "/data/tokens";
-    check<ConfigError>(train_count_ > length_, config.origin.at(where), ": too few tokens to train on: ", train_count_, " of ",
-                       count(), ", one window takes context_length + 1 = ", length_ + 1,
-                       " (a longer text, or a smaller model.context_length)");
+    ONESTEP_CHECK(ConfigError, train_count_ > length_, config.origin.at(where), ": too few tokens to train on: ", train_count_,
+                  " of ", count(), ", one window takes context_length + 1 = ", length_ + 1,
+                  " (a longer text, or a smaller model.context_length)");
     const int64_t rest = count() - train_count_;
-    check<ConfigError>(config.data.val_fraction == 0 || rest > length_, config.origin.at("/data/val_fraction"),
-                       ": leaves too few tokens for validation: ", rest,
-                       ", one window takes context_length + 1 = ", length_ + 1, " (0 evaluates on the training data)");
+    ONESTEP_CHECK(ConfigError, config.data.val_fraction == 0 || rest > length_, config.origin.at("/data/val_fraction"),
+                  ": leaves too few tokens for validation: ", rest, ", one window takes context_length + 1 = ", length_ + 1,
+                  " (0 evaluates on the training data)");
     evaluates_on_training_ = config.data.val_fraction == 0;
     if (ignore_index_ != kIgnoreIndex) check_targets(config.origin.at("/data/ignore_index"));
   }
@@ -83,10 +83,10 @@ class TokenData : public Data {
 
   void check_targets(const std::string& place) const {
     const bool trains = window_starts_.empty() ? any_counts(1, train_count_) : windows(window_starts_).counted() > 0;
-    check<ConfigError>(trains, place, ": must leave a target to train on: all of them are ", ignore_index_);
-    check<ConfigError>(evaluates_on_training_ || any_counts(train_count_ + 1, count()), place,
-                       ": must leave a target among the held-out tokens: all of them are ", ignore_index_,
-                       " (data.val_fraction = 0 evaluates on the training data)");
+    ONESTEP_CHECK(ConfigError, trains, place, ": must leave a target to train on: all of them are ", ignore_index_);
+    ONESTEP_CHECK(ConfigError, evaluates_on_training_ || any_counts(train_count_ + 1, count()), place,
+                  ": must leave a target among the held-out tokens: all of them are ", ignore_index_,
+                  " (data.val_fraction = 0 evaluates on the training data)");
   }
 
   // Windows of tokens begin .. end - 1, as nanoGPT draws them: begin + randint(end - begin - length).
@@ -143,8 +143,8 @@ std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const
   const DataConfig& data = config.data;
   if (!tokenizer && data.tokenizer == "bpe") {
     tokenizer = open_tokenizer(data.tokenizer_path);
-    check<ConfigError>(tokenizer->kind() == "bpe", config.origin.at("/data/tokenizer_path"),
-                       ": must have a tokenizer of kind bpe: ", data.tokenizer_path, " has one of kind ", tokenizer->kind());
+    ONESTEP_CHECK(ConfigError, tokenizer->kind() == "bpe", config.origin.at("/data/tokenizer_path"),
+                  ": must have a tokenizer of kind bpe: ", data.tokenizer_path, " has one of kind ", tokenizer->kind());
   }
   const std::vector<std::string> files = data.text.empty() ? text_files(config) : std::vector<std::string>{};
   std::shared_ptr<const Tokens> tokens;
@@ -170,8 +170,8 @@ std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Toke
   if (data.kind == "none") return std::make_unique<NoData>(config);
   if (data.kind == "task") return std::make_unique<TaskData>(config);
   if (data.kind == "text") return make_text_data(config, std::move(tokenizer), quiet);
-  check<ConfigError>(data.kind == "tokens", config.origin.at("/data/kind"), ": must be tokens, text, task or none: got ",
-                     data.kind);
+  ONESTEP_CHECK(ConfigError, data.kind == "tokens", config.origin.at("/data/kind"),
+                ": must be tokens, text, task or none: got ", data.kind);
   return std::make_unique<TokenData>(config, std::make_shared<TokenList>(data.tokens), data.vocab_size, nullptr);
 }
 

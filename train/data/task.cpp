@@ -46,8 +46,9 @@ void TaskData::check_both_kinds_exist(const Config& config) const {
     for (int64_t& symbol : drawn) symbol = digits % symbols(), digits /= symbols();
     held_out += is_held_out(drawn);
   }
-  check<ConfigError>(held_out > 0 && held_out < prompts, config.origin.at("/data/val_fraction"), ": holds out ", held_out,
-                     " of the ", prompts, " prompts that task ", data_.task, " has here; some must be held out and some not");
+  ONESTEP_CHECK(ConfigError, held_out > 0 && held_out < prompts, config.origin.at("/data/val_fraction"), ": holds out ",
+                held_out, " of the ", prompts, " prompts that task ", data_.task,
+                " has here; some must be held out and some not");
 }
 
 std::vector<int64_t> TaskData::sequence(std::vector<int64_t> drawn) const {

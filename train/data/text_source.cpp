@@ -63,8 +63,8 @@ std::vector<std::string> text_files(const Config& config) {
   for (size_t i = 0; i < config.data.paths.size(); ++i) {
     const std::string& pattern = config.data.paths[i];
     const std::vector<std::string> names = matching_files(located(pattern, config.origin));
-    check<ConfigError>(!names.empty(), config.origin.at("/data/paths/" + std::to_string(i)),
-                       ": no file matches: ", quote(pattern), " (paths are relative to the working directory)");
+    ONESTEP_CHECK(ConfigError, !names.empty(), config.origin.at("/data/paths/" + std::to_string(i)),
+                  ": no file matches: ", quote(pattern), " (paths are relative to the working directory)");
     for (const std::string& name : names) {
       if (seen.insert(canonical(name)).second) files.push_back(name);
     }
@@ -80,7 +80,7 @@ std::string stamp_of(const std::vector<std::string>& files, std::vector<int64_t>
   int64_t end = 0;
   for (const std::string& file : files) {
     struct stat status {};
-    check<IoError>(::stat(file.c_str(), &status) == 0, file, ": cannot be examined: ", error_reason(errno));
+    ONESTEP_CHECK(IoError, ::stat(file.c_str(), &status) == 0, file, ": cannot be examined: ", error_reason(errno));
     const int64_t facts[] = {status.st_size,
                              static_cast<int64_t>(status.st_ino),
                              static_cast<int64_t>(status.st_dev),
@@ -110,8 +110,8 @@ size_t TextReader::read(char* to, size_t count) {
     ++next_;
   }
   std::vector<int64_t> ends;
-  check<IoError>(stamp_of(files_, ends) == stamp_, files_.size() == 1 ? files_[0] : files_[0] + " or another file of the text",
-                 ": changed while it was read");
+  ONESTEP_CHECK(IoError, stamp_of(files_, ends) == stamp_,
+                files_.size() == 1 ? files_[0] : files_[0] + " or another file of the text", ": changed while it was read");
   return 0;
 }
 

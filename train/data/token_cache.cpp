@@ -60,7 +60,7 @@ std::string what(const std::string& doing, const std::vector<std::string>& files
 void read_text(const std::vector<std::string>& files, const std::string& doing, bool quiet, const std::string& stamp,
                const TakePart& take) {
   TextReader reader(files);
-  check<IoError>(reader.stamp() == stamp, files[0], ": changed while it was read");
+  ONESTEP_CHECK(IoError, reader.stamp() == stamp, files[0], ": changed while it was read");
   LongWork progress(what(doing, files), reader.bytes(), "bytes", quiet);
   try {
     for_each_part([&](char* to, size_t count) { return reader.read(to, count); },
@@ -124,14 +124,14 @@ fs::path token_cache_folder() {
   if (const std::string own = variable("ONESTEP_CACHE"); !own.empty()) return own;
   if (const std::string all = variable("XDG_CACHE_HOME"); !all.empty()) return fs::path(all) / "onestep";
   const std::string home = variable("HOME");
-  check<ConfigError>(!home.empty(), "token files: neither ONESTEP_CACHE nor XDG_CACHE_HOME nor HOME is set");
+  ONESTEP_CHECK(ConfigError, !home.empty(), "token files: neither ONESTEP_CACHE nor XDG_CACHE_HOME nor HOME is set");
   return fs::path(home) / ".cache/onestep";
 }
 
 TokenisedText tokenise_files(const std::vector<std::string>& files, const std::string& kind,
                              std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
   const TextReader text(files);
-  check<IoError>(text.bytes() > 0, files[0], files.size() == 1 ? "" : " and all other files of the text", ": is empty");
+  ONESTEP_CHECK(IoError, text.bytes() > 0, files[0], files.size() == 1 ? "" : " and all other files of the text", ": is empty");
   const std::string& stamp = text.stamp();
   if (!tokenizer && kind == "byte") tokenizer = std::make_shared<ByteTokenizer>();
   const std::string hash = tokenizer ? hash_of(tokenizer->to_json()) : "";
@@ -140,8 +140,8 @@ TokenisedText tokenise_files(const std::vector<std::string>& files, const std::s
   const fs::path own = folder / file_name(files, kind), path = tokenizer ? folder / file_name(files, kind + hash) : own;
   std::error_code error;
   fs::create_directories(folder, error);
-  check<IoError>(!error, folder.string(), ": cannot be made: ", error_reason(error.value()),
-                 " (token files are kept there; ONESTEP_CACHE names another folder)");
+  ONESTEP_CHECK(IoError, !error, folder.string(), ": cannot be made: ", error_reason(error.value()),
+                " (token files are kept there; ONESTEP_CACHE names another folder)");
   const Lock lock(temporary_path(own).replace_extension(".lock"));
   auto tokens = find(own, stamp, hash);
   if (!tokens) tokens = find(path, stamp, hash);

@@ -38,7 +38,7 @@ std::string text_of(const char (&field)[n]) {
 
 template <size_t n>
 void set(char (&field)[n], std::string_view text) {
-  check<IoError>(text.size() == n, "token file: a field of ", n, " bytes cannot hold ", text.size());
+  ONESTEP_CHECK(IoError, text.size() == n, "token file: a field of ", n, " bytes cannot hold ", text.size());
   std::memcpy(field, text.data(), n);
 }
 
@@ -51,20 +51,20 @@ uint64_t ids_offset(uint64_t tokenizer_bytes) {
 Header checked_header(const std::string& path, const void* start, uint64_t bytes) {
   const char* hint = " (delete it: it is made anew)";
   Header header{};
-  check<IoError>(bytes >= sizeof header, path, ": ", bytes, " bytes are too few for a token file", hint);
+  ONESTEP_CHECK(IoError, bytes >= sizeof header, path, ": ", bytes, " bytes are too few for a token file", hint);
   std::memcpy(&header, start, sizeof header);
-  check<IoError>(text_of(header.magic) == "onestept", path, ": is not a token file", hint);
-  check<IoError>(header.version == 1, path, ": is a token file of version ", header.version, ", known is 1", hint);
-  check<IoError>(text_of(header.check) == check_of(header), path, ": its header is damaged", hint);
-  check<IoError>(header.vocab_size >= 1 && header.vocab_size <= kMaxVocab, path, ": its vocabulary size must be from 1 to ",
-                 kMaxVocab, ": got ", header.vocab_size, hint);
-  check<IoError>(header.id_bytes == (header.vocab_size <= kMaxNarrow ? 2 : 4), path, ": ", header.id_bytes,
-                 " bytes an id do not fit its vocabulary of ", header.vocab_size, hint);
-  check<IoError>(header.tokenizer_bytes <= kMaxTokenizer && ids_offset(header.tokenizer_bytes) <= bytes, path,
-                 ": its tokenizer of ", header.tokenizer_bytes, " bytes is not within its ", bytes, " bytes", hint);
+  ONESTEP_CHECK(IoError, text_of(header.magic) == "onestept", path, ": is not a token file", hint);
+  ONESTEP_CHECK(IoError, header.version == 1, path, ": is a token file of version ", header.version, ", known is 1", hint);
+  ONESTEP_CHECK(IoError, text_of(header.check) == check_of(header), path, ": its header is damaged", hint);
+  ONESTEP_CHECK(IoError, header.vocab_size >= 1 && header.vocab_size <= kMaxVocab, path,
+                ": its vocabulary size must be from 1 to ", kMaxVocab, ": got ", header.vocab_size, hint);
+  ONESTEP_CHECK(IoError, header.id_bytes == (header.vocab_size <= kMaxNarrow ? 2 : 4), path, ": ", header.id_bytes,
+                " bytes an id do not fit its vocabulary of ", header.vocab_size, hint);
+  ONESTEP_CHECK(IoError, header.tokenizer_bytes <= kMaxTokenizer && ids_offset(header.tokenizer_bytes) <= bytes, path,
+                ": its tokenizer of ", header.tokenizer_bytes, " bytes is not within its ", bytes, " bytes", hint);
   const uint64_t rest = bytes - ids_offset(header.tokenizer_bytes);
-  check<IoError>(rest % header.id_bytes == 0 && rest / header.id_bytes == header.count, path, ": holds ", rest,
-                 " bytes of ids, its header says ", header.count, " ids of ", header.id_bytes, " bytes", hint);
+  ONESTEP_CHECK(IoError, rest % header.id_bytes == 0 && rest / header.id_bytes == header.count, path, ": holds ", rest,
+                " bytes of ids, its header says ", header.count, " ids of ", header.id_bytes, " bytes", hint);
   return header;
 }
 
@@ -79,21 +79,21 @@ std::string TokenList::hash() const {
 }
 
 TokenFile::TokenFile(const std::string& path) : path_(path), map_bytes_(InputFile(path).size()) {
-  check<IoError>(map_bytes_ > 0, path, ": is empty (delete it: it is made anew)");
+  ONESTEP_CHECK(IoError, map_bytes_ > 0, path, ": is empty (delete it: it is made anew)");
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  check<IoError>(file_ >= 0, path, ": cannot be opened: ", error_reason(errno));
+  ONESTEP_CHECK(IoError, file_ >= 0, path, ": cannot be opened: ", error_reason(errno));
   map_ = ::mmap(nullptr, map_bytes_, PROT_READ, MAP_SHARED, file_, 0);
   const int error = errno;
   if (map_ == MAP_FAILED) ::close(file_);
-  check<IoError>(map_ != MAP_FAILED, path, ": cannot be mapped into memory: ", error_reason(error));
+  ONESTEP_CHECK(IoError, map_ != MAP_FAILED, path, ": cannot be mapped into memory: ", error_reason(error));
   try {
     check_whole();
     const Header header = checked_header(path, map_, map_bytes_);
     const auto* bytes = static_cast<const std::byte*>(map_);
     tokenizer_json_ = {reinterpret_cast<const char*>(bytes + sizeof header), header.tokenizer_bytes};
     tokenizer_hash_ = text_of(header.tokenizer_hash);
-    check<IoError>(hash_of(tokenizer_json_) == tokenizer_hash_, path,
-                   ": its tokenizer is damaged (delete it: it is made anew)");
+    ONESTEP_CHECK(IoError, hash_of(tokenizer_json_) == tokenizer_hash_, path,
+                  ": its tokenizer is damaged (delete it: it is made anew)");
     tokens_hash_ = text_of(header.tokens_hash);
     source_ = text_of(header.source);
     ids_ = bytes + ids_offset(header.tokenizer_bytes);
@@ -117,8 +117,8 @@ void TokenFile::close() {
 /// Reading what a mapped file has lost would end the program by a signal.
 void TokenFile::check_whole() const {
   struct stat now {};
-  check<IoError>(::fstat(file_, &now) == 0 && static_cast<size_t>(now.st_size) >= map_bytes_, path_,
-                 ": has been cut short while in use (delete the file: it is made anew)");
+  ONESTEP_CHECK(IoError, ::fstat(file_, &now) == 0 && static_cast<size_t>(now.st_size) >= map_bytes_, path_,
+                ": has been cut short while in use (delete the file: it is made anew)");
 }
 
 void TokenFile::read(int64_t begin, int64_t count, std::vector<int64_t>& out) const {
@@ -126,8 +126,8 @@ void TokenFile::read(int64_t begin, int64_t count, std::vector<int64_t>& out) co
   const auto append = [&](const auto* ids) {
     for (int64_t i = begin; i < begin + count; ++i) {
       const int64_t id = ids[i];
-      check<IoError>(id < vocab_size_, path_, ": token ", i, " is ", id, ", its vocabulary has ", vocab_size_,
-                     " (delete the file: it is made anew)");
+      ONESTEP_CHECK(IoError, id < vocab_size_, path_, ": token ", i, " is ", id, ", its vocabulary has ", vocab_size_,
+                    " (delete the file: it is made anew)");
       out.push_back(id);
     }
   };

@@ -80,7 +80,7 @@ void Communicator::on_root(const std::function<void()>& work) {
   reason = broadcast(reason);
   all_know_ = !reason.empty();
   if (error) std::rethrow_exception(error);
-  check<SharedError>(reason.empty(), reason);
+  ONESTEP_CHECK(SharedError, reason.empty(), reason);
 }
 
 void Communicator::on_all(const std::function<void()>& work) {
@@ -96,7 +96,7 @@ void Communicator::on_all(const std::function<void()>& work) {
   const auto failed = std::find_if(reasons.begin(), reasons.end(), [](const std::string& r) { return !r.empty(); });
   all_know_ = failed != reasons.end();
   if (!all_know_) return;
-  check<SharedError>(is_root(), *failed);
+  ONESTEP_CHECK(SharedError, is_root(), *failed);
   if (error && std::count(reasons.begin(), reasons.end(), reason) == size()) std::rethrow_exception(error);
   throw Error("rank " + std::to_string(failed - reasons.begin()) + ": " + *failed);
 }

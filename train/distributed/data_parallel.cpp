@@ -343,8 +343,8 @@ void DataParallel::load_optimizer_state(optim::Optimizer& optimizer, const nn::N
   communicator_->on_root([&] {
     read = optim::read_optimizer_state(ordered, optimizer.state_names(), state);
     for (size_t k = 0; k < read.size(); ++k)
-      check<ConfigError>(read[k].step == steps, "optimizer: the state ", ordered[k].first, ".step is ", read[k].step,
-                         ", must be ", steps, ", the steps done");
+      ONESTEP_CHECK(ConfigError, read[k].step == steps, "optimizer: the state ", ordered[k].first, ".step is ", read[k].step,
+                    ", must be ", steps, ", the steps done");
   });
   for (auto& slot : optimizer.slots()) slot.step = steps;
   for (size_t k = 0; k < read.size(); ++k)

@@ -33,7 +33,7 @@ std::string cut_off(const std::string& path, int64_t first_step) {
   const MetricsEnd end = metrics_before(path, first_step);
   std::error_code error;
   std::filesystem::resize_file(path, end.bytes, error);
-  check<IoError>(!error, path, ": cannot be cut off: ", error_reason(error.value()));
+  ONESTEP_CHECK(IoError, !error, path, ": cannot be cut off: ", error_reason(error.value()));
   if (!end.has_newline) OutputFile(path, OutputFile::Mode::append).write("\n");
   return path;
 }

@@ -47,7 +47,7 @@ double seconds_since_1970() {
 std::string new_file(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  check<IoError>(!error, folder, ": cannot be made: ", error_reason(error.value()));
+  ONESTEP_CHECK(IoError, !error, folder, ": cannot be made: ", error_reason(error.value()));
   return folder + "/events.out.tfevents." + std::to_string(static_cast<int64_t>(seconds_since_1970())) + ".onestep";
 }
 

@@ -67,17 +67,17 @@ class Reader {
 }  // namespace
 
 void check_prompt(const LanguageModel& model, std::span<const int64_t> prompt) {
-  check<ConfigError>(!prompt.empty(), "generate: the prompt is empty (it takes at least one token to continue)");
+  ONESTEP_CHECK(ConfigError, !prompt.empty(), "generate: the prompt is empty (it takes at least one token to continue)");
   for (const int64_t id : prompt)
-    check<ConfigError>(0 <= id && id < model.vocab_size(), "generate: the prompt has no token ", id, ": ids are from 0 to ",
-                       model.vocab_size() - 1);
+    ONESTEP_CHECK(ConfigError, 0 <= id && id < model.vocab_size(), "generate: the prompt has no token ", id,
+                  ": ids are from 0 to ", model.vocab_size() - 1);
 }
 
 void check_sampling(const SamplingOptions& o) {
-  check<ConfigError>(o.temperature >= 0 && std::isfinite(o.temperature), "generate: temperature must be at least 0: got ",
-                     o.temperature);
-  check<ConfigError>(o.top_k >= 0, "generate: top_k must be at least 0: got ", o.top_k);
-  check<ConfigError>(o.top_p > 0 && o.top_p <= 1, "generate: top_p must be above 0 and at most 1: got ", o.top_p);
+  ONESTEP_CHECK(ConfigError, o.temperature >= 0 && std::isfinite(o.temperature),
+                "generate: temperature must be at least 0: got ", o.temperature);
+  ONESTEP_CHECK(ConfigError, o.top_k >= 0, "generate: top_k must be at least 0: got ", o.top_k);
+  ONESTEP_CHECK(ConfigError, o.top_p > 0 && o.top_p <= 1, "generate: top_p must be above 0 and at most 1: got ", o.top_p);
 }
 
 Tensor sampling_probabilities(const Tensor& logits, const SamplingOptions& o) {
@@ -110,8 +110,8 @@ Generated generate(LanguageModel& model, std::span<const int64_t> prompt, const 
   Generated result;
   for (int64_t i = 0; i < options.tokens; ++i) {
     const Tensor logits = reader.logits_after(text);
-    check<DivergedError>(all(isfinite(logits)).item<bool>(),
-                         "generate: the logits are not finite: the model has diverged or its file was damaged");
+    ONESTEP_CHECK(DivergedError, all(isfinite(logits)).item<bool>(),
+                  "generate: the logits are not finite: the model has diverged or its file was damaged");
     const int64_t token = choose_token(logits, options.sampling, generator);
     result.ids.push_back(token);
     result.logprobs.push_back(log_softmax(logits, -1)[token].item());

@@ -28,9 +28,9 @@ attention::AttentionOptions block_attention_options(const ModelConfig& config) {
 }
 
 const ModelConfig& checked(const ModelConfig& config) {
-  check<ConfigError>(config.kind == "gpt" && config.num_layers > 0 && config.d_ff > 0,
-                     "gpt: needs a config of kind gpt with num_layers and d_ff: got kind ", config.kind, ", num_layers ",
-                     config.num_layers, ", d_ff ", config.d_ff, " (check_config completes one)");
+  ONESTEP_CHECK(ConfigError, config.kind == "gpt" && config.num_layers > 0 && config.d_ff > 0,
+                "gpt: needs a config of kind gpt with num_layers and d_ff: got kind ", config.kind, ", num_layers ",
+                config.num_layers, ", d_ff ", config.d_ff, " (check_config completes one)");
   return config;
 }
 

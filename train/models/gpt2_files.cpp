@@ -37,10 +37,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kActivati
 class Gpt2Config {
  public:
   explicit Gpt2Config(const std::string& path) : path_(path), values_(read_json<IoError>(path, kMaxConfigBytes)) {
-    check<IoError>(values_.is_object(), path_, ": must be an object: got ", brief(values_));
+    ONESTEP_CHECK(IoError, values_.is_object(), path_, ": must be an object: got ", brief(values_));
     const json* type = find("model_type");
-    check<IoError>(type != nullptr && *type == "gpt2", path_, ": /model_type: must be \"gpt2\": got ",
-                   type == nullptr ? "nothing" : brief(*type));
+    ONESTEP_CHECK(IoError, type != nullptr && *type == "gpt2", path_, ": /model_type: must be \"gpt2\": got ",
+                  type == nullptr ? "nothing" : brief(*type));
   }
 
   /// A count from 1 to that of our own key `field`; `otherwise` where it is absent or null, unless that is 0.
@@ -49,34 +49,35 @@ class Gpt2Config {
     if (value == nullptr && otherwise > 0) return otherwise;
     const auto largest = static_cast<int64_t>(find_field(field)->high);
     const bool in_range = value != nullptr && value->is_number_integer() && *value >= 1 && *value <= largest;
-    check<IoError>(in_range, path_, ": /", key, ": must be a whole number from 1 to ", largest, ": got ",
-                   value == nullptr ? "nothing" : brief(*value));
+    ONESTEP_CHECK(IoError, in_range, path_, ": /", key, ": must be a whole number from 1 to ", largest, ": got ",
+                  value == nullptr ? "nothing" : brief(*value));
     return value->get<int64_t>();
   }
   double number(const char* key, double otherwise, double largest) const {
     const json* value = find(key);
     if (value == nullptr) return otherwise;
     const bool in_range = value->is_number() && *value >= 0 && value->get<double>() <= largest;
-    check<IoError>(in_range, path_, ": /", key, ": must be a number from 0 to ", largest, ": got ", brief(*value));
+    ONESTEP_CHECK(IoError, in_range, path_, ": /", key, ": must be a number from 0 to ", largest, ": got ", brief(*value));
     return value->get<double>();
   }
   bool flag(const char* key, bool otherwise) const {
     const json* value = find(key);
     if (value == nullptr) return otherwise;
-    check<IoError>(value->is_boolean(), path_, ": /", key, ": must be true or false: got ", brief(*value));
+    ONESTEP_CHECK(IoError, value->is_boolean(), path_, ": /", key, ": must be true or false: got ", brief(*value));
     return value->get<bool>();
   }
   /// Throws unless the flag has the only value that our model knows.
   void require(const char* key, bool wanted) const {
-    check<IoError>(flag(key, wanted) == wanted, path_, ": /", key, ": only ", wanted ? "true" : "false", " is supported");
+    ONESTEP_CHECK(IoError, flag(key, wanted) == wanted, path_, ": /", key, ": only ", wanted ? "true" : "false",
+                  " is supported");
   }
   std::string activation() const {
     const json* value = find("activation_function");
     if (value == nullptr) return "gelu_tanh";
     const auto* const known =
         std::find_if(kActivations.begin(), kActivations.end(), [&](const auto& a) { return *value == a.first; });
-    check<IoError>(known != kActivations.end(), path_, ": /activation_function: must be gelu_new, gelu, relu or silu: got ",
-                   brief(*value));
+    ONESTEP_CHECK(IoError, known != kActivations.end(), path_,
+                  ": /activation_function: must be gelu_new, gelu, relu or silu: got ", brief(*value));
     return std::string(known->second);
   }
 
@@ -102,8 +103,8 @@ ModelConfig read_config(const std::string& path) {
   model.d_model = config.count("n_embd", "model.d_model");
   model.num_layers = config.count("n_layer", "model.num_layers");
   model.num_heads = config.count("n_head", "model.num_heads");
-  check<IoError>(model.d_model % model.num_heads == 0, path, ": /n_head: must divide n_embd = ", model.d_model, ": got ",
-                 model.num_heads);
+  ONESTEP_CHECK(IoError, model.d_model % model.num_heads == 0, path, ": /n_head: must divide n_embd = ", model.d_model,
+                ": got ", model.num_heads);
   model.num_kv_heads = model.num_heads;
   model.d_ff = config.count("n_inner", "model.d_ff", 4 * model.d_model);
   model.activation = config.activation();
@@ -111,20 +112,21 @@ ModelConfig read_config(const std::string& path) {
   model.tie_weights = config.flag("tie_word_embeddings", true);
   model.dropout = config.number("resid_pdrop", 0.1, 1);
   for (const char* key : {"embd_pdrop", "attn_pdrop"})
-    check<IoError>(config.number(key, 0.1, 1) == model.dropout, path, ": /", key, ": must be resid_pdrop = ", model.dropout,
-                   ", the one dropout there is: got ", config.number(key, 0.1, 1));
+    ONESTEP_CHECK(IoError, config.number(key, 0.1, 1) == model.dropout, path, ": /", key,
+                  ": must be resid_pdrop = ", model.dropout, ", the one dropout there is: got ", config.number(key, 0.1, 1));
   return model;
 }
 
 json write_config(const ModelConfig& model) {
   const auto* const activation =
       std::find_if(kActivations.begin(), kActivations.end(), [&](const auto& a) { return a.second == model.activation; });
-  check<ConfigError>(model.kind == "gpt", "export: model.kind is ", model.kind, ": only gpt can be a GPT-2");
-  check<ConfigError>(activation != kActivations.end(), "export: model.activation is ", model.activation,
-                     ", which GPT-2 does not have");
-  check<ConfigError>(!model.rope && model.window == 0 && (model.num_kv_heads == 0 || model.num_kv_heads == model.num_heads),
-                     "export: model.rope, model.window or model.num_kv_heads asks for what GPT-2 does not have");
-  check<ConfigError>(model.norm == "layer_norm", "export: model.norm is ", model.norm, ", which GPT-2 does not have");
+  ONESTEP_CHECK(ConfigError, model.kind == "gpt", "export: model.kind is ", model.kind, ": only gpt can be a GPT-2");
+  ONESTEP_CHECK(ConfigError, activation != kActivations.end(), "export: model.activation is ", model.activation,
+                ", which GPT-2 does not have");
+  ONESTEP_CHECK(ConfigError,
+                !model.rope && model.window == 0 && (model.num_kv_heads == 0 || model.num_kv_heads == model.num_heads),
+                "export: model.rope, model.window or model.num_kv_heads asks for what GPT-2 does not have");
+  ONESTEP_CHECK(ConfigError, model.norm == "layer_norm", "export: model.norm is ", model.norm, ", which GPT-2 does not have");
   return {{"model_type", "gpt2"},
           {"architectures", {"GPT2LMHeadModel"}},
           {"vocab_size", model.vocab_size},
@@ -194,8 +196,8 @@ TensorMap read_tensors(const std::string& path, const ModelConfig& model, bool q
   }
   const auto head = found.find("lm_head.weight"), embedding = found.find("transformer.wte.weight");
   if (model.tie_weights && head != found.end()) {
-    check<IoError>(embedding != found.end() && equal(head->second, embedding->second), path,
-                   ": tensor \"lm_head.weight\": differs from wte.weight, to which config.json ties it");
+    ONESTEP_CHECK(IoError, embedding != found.end() && equal(head->second, embedding->second), path,
+                  ": tensor \"lm_head.weight\": differs from wte.weight, to which config.json ties it");
     found.erase(head);
   }
   return found;
@@ -206,11 +208,11 @@ std::vector<int64_t> sizes(const Shape& shape) { return {shape.begin(), shape.en
 Tensor take(TensorMap& tensors, const Expected& expected, const std::string& path) {
   const auto found = tensors.find(expected.name);
   const std::string place = path + ": tensor \"" + expected.name + "\": ";
-  check<IoError>(found != tensors.end(), place, "is missing");
+  ONESTEP_CHECK(IoError, found != tensors.end(), place, "is missing");
   const Tensor tensor = found->second;
-  check<IoError>(tensor.dtype() == DType::float32, place, "must be float32: is ", tensor.dtype());
-  check<IoError>(tensor.shape() == expected.shape, place, "must be ", json(sizes(expected.shape)).dump(),
-                 " as config.json says: is ", json(sizes(tensor.shape())).dump());
+  ONESTEP_CHECK(IoError, tensor.dtype() == DType::float32, place, "must be float32: is ", tensor.dtype());
+  ONESTEP_CHECK(IoError, tensor.shape() == expected.shape, place, "must be ", json(sizes(expected.shape)).dump(),
+                " as config.json says: is ", json(sizes(tensor.shape())).dump());
   tensors.erase(found);
   return expected.transposed ? contiguous(transpose(tensor, 0, 1)) : tensor;
 }
@@ -228,8 +230,9 @@ bool is_gpt2_config(const std::string& path) {
 void check_replaces_gpt2(const fs::path& folder) {
   const bool has_config = fs::exists(folder / kConfig);
   if (!has_config && !fs::exists(folder / kModel)) return;
-  check<IoError>(has_config && is_gpt2_config((folder / kConfig).string()), (folder / (has_config ? kConfig : kModel)).string(),
-                 ": is not that of a GPT-2, and an export would replace it (name another folder)");
+  ONESTEP_CHECK(IoError, has_config && is_gpt2_config((folder / kConfig).string()),
+                (folder / (has_config ? kConfig : kModel)).string(),
+                ": is not that of a GPT-2, and an export would replace it (name another folder)");
 }
 
 /// A model without a tokenizer must not be taken for one with that of an earlier export, which goes with it. One that stands
@@ -237,8 +240,8 @@ void check_replaces_gpt2(const fs::path& folder) {
 void remove_tokenizer(const fs::path& folder, NewFiles& files) {
   const bool exported = fs::exists(folder / kModel);
   for (const char* name : {"vocab.json", "merges.txt"}) {
-    check<IoError>(exported || !fs::exists(folder / name), (folder / name).string(),
-                   ": would be taken for the tokenizer of the model, which has none of that kind (name another folder)");
+    ONESTEP_CHECK(IoError, exported || !fs::exists(folder / name), (folder / name).string(),
+                  ": would be taken for the tokenizer of the model, which has none of that kind (name another folder)");
     files.remove(name);
   }
 }
@@ -246,16 +249,16 @@ void remove_tokenizer(const fs::path& folder, NewFiles& files) {
 }  // namespace
 
 Gpt2 read_gpt2(const fs::path& folder, bool quiet) {
-  check<IoError>(fs::is_directory(folder), folder.string(),
-                 ": is not a folder (needs one with config.json and model.safetensors)");
+  ONESTEP_CHECK(IoError, fs::is_directory(folder), folder.string(),
+                ": is not a folder (needs one with config.json and model.safetensors)");
   const NoGradGuard no_grad;
   Gpt2 gpt2{read_config((folder / kConfig).string()), {}};
   const std::string path = (folder / kModel).string();
   TensorMap tensors = read_tensors(path, gpt2.model, quiet);
   for (const Expected& expected : expected_tensors(gpt2.model))
     gpt2.state.emplace_back(expected.name, take(tensors, expected, path));
-  check<IoError>(tensors.empty(), path, ": tensor \"", tensors.empty() ? "" : tensors.begin()->first,
-                 "\": is no part of the GPT-2 that config.json describes");
+  ONESTEP_CHECK(IoError, tensors.empty(), path, ": tensor \"", tensors.empty() ? "" : tensors.begin()->first,
+                "\": is no part of the GPT-2 that config.json describes");
   return gpt2;
 }
 
@@ -266,7 +269,8 @@ void write_gpt2(const fs::path& folder, const Gpt2& gpt2, const BpeVocabulary* t
   TensorMap tensors;  // sorted by name, as transformers writes them
   for (const Expected& expected : expected_tensors(gpt2.model)) {
     const auto found = state.find(expected.name);
-    check<ConfigError>(found != state.end() || expected.name.ends_with(".bias"), "export: the model has no ", expected.name);
+    ONESTEP_CHECK(ConfigError, found != state.end() || expected.name.ends_with(".bias"), "export: the model has no ",
+                  expected.name);
     const Tensor tensor = found == state.end() ? zeros(expected.shape) : found->second.to(DType::float32);
     tensors[expected.name] = expected.transposed ? transpose(tensor, 0, 1) : tensor;
   }

@@ -22,16 +22,17 @@ attention::AttentionOptions attention_options(const ModelConfig& config) {
 }
 
 void LanguageModel::check_tokens(const Tensor& tokens, int64_t already_read) const {
-  check<ShapeError>(tokens.dim() == 2 && already_read + tokens.size(1) <= context_length(), "language model: tokens of shape ",
-                    tokens.shape(), already_read > 0 ? " after " + std::to_string(already_read) + " others" : "",
-                    " (needs [B, T] with T up to the context length of ", context_length(), ")");
+  ONESTEP_CHECK(ShapeError, tokens.dim() == 2 && already_read + tokens.size(1) <= context_length(),
+                "language model: tokens of shape ", tokens.shape(),
+                already_read > 0 ? " after " + std::to_string(already_read) + " others" : "",
+                " (needs [B, T] with T up to the context length of ", context_length(), ")");
 }
 
 int64_t LanguageModel::start_reading(const Tensor& tokens, ModelCache& cache, int64_t layers) const {
   cache.resize(static_cast<size_t>(layers));
   const int64_t already_read = cache.empty() ? 0 : cache[0].length();
   check_tokens(tokens, already_read);
-  check<ShapeError>(tokens.size(1) > 0, "language model: no tokens: ", tokens.shape());
+  ONESTEP_CHECK(ShapeError, tokens.size(1) > 0, "language model: no tokens: ", tokens.shape());
   return already_read;
 }
 
@@ -68,7 +69,8 @@ void AttentionLanguageModel::visit(nn::Visitor& visitor) {
 std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator) {
   vocab_size = std::max(vocab_size, config.vocab_size);
   if (config.kind == "gpt") return std::make_unique<Gpt>(config, vocab_size, generator);
-  check<ConfigError>(config.kind == "attention", "model.kind: ", config.kind, " is not a model (known: attention, gpt)");
+  ONESTEP_CHECK(ConfigError, config.kind == "attention", "model.kind: ", config.kind,
+                " is not a model (known: attention, gpt)");
   return std::make_unique<AttentionLanguageModel>(config, vocab_size, generator);
 }
 

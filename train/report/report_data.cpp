@@ -111,9 +111,9 @@ void add_summary(const fs::path& run, Facts& facts) {
   const std::string path = (run / "summary.json").string();
   if (!fs::exists(path)) return;
   const json summary = read_json<IoError>(path, kMaxConfigBytes);
-  check<IoError>(summary.is_object(), path, ": must be an object: got ", brief(summary));
+  ONESTEP_CHECK(IoError, summary.is_object(), path, ": must be an object: got ", brief(summary));
   for (const auto& [key, value] : summary.items()) {
-    check<IoError>(value.is_string(), path, ": ", json_pointer("", key), ": must be a string: got ", brief(value));
+    ONESTEP_CHECK(IoError, value.is_string(), path, ": ", json_pointer("", key), ": must be a string: got ", brief(value));
     facts.emplace_back(key, value.get<std::string>());
   }
 }

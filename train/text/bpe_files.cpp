@@ -67,17 +67,18 @@ class Assembler {
   Assembler(const json& vocab, std::string source, std::string pointer)
       : source_(std::move(source)), pointer_(std::move(pointer)) {
     const std::string all = pointer_.empty() ? source_ : source_ + ": " + pointer_;
-    check<IoError>(vocab.is_object() && !vocab.empty(), all, ": must be an object of symbols and ids: got ", brief(vocab));
+    ONESTEP_CHECK(IoError, vocab.is_object() && !vocab.empty(), all, ": must be an object of symbols and ids: got ",
+                  brief(vocab));
     std::vector<const std::string*> symbols(vocab.size());
     for (const auto& [symbol, id] : vocab.items()) {
       const std::string where = place(symbol);
-      check<IoError>(id.is_number_unsigned() && id.get<uint64_t>() < vocab.size(), where, ": must be an id from 0 to ",
-                     vocab.size() - 1, ": got ", brief(id));
+      ONESTEP_CHECK(IoError, id.is_number_unsigned() && id.get<uint64_t>() < vocab.size(), where, ": must be an id from 0 to ",
+                    vocab.size() - 1, ": got ", brief(id));
       const auto at = id.get<size_t>();
-      check<IoError>(!symbol.empty(), all, ": the symbol of id ", at, " is empty");
+      ONESTEP_CHECK(IoError, !symbol.empty(), all, ": the symbol of id ", at, " is empty");
       const auto [entry, fresh] = ids_.emplace(symbol, static_cast<int32_t>(at));
-      check<IoError>(symbols[at] == nullptr, where, ": id ", at, " is that of ",
-                     symbols[at] == nullptr ? "" : quote(*symbols[at]), ", too");
+      ONESTEP_CHECK(IoError, symbols[at] == nullptr, where, ": id ", at, " is that of ",
+                    symbols[at] == nullptr ? "" : quote(*symbols[at]), ", too");
       symbols[at] = &entry->first;
     }
     known_.resize(symbols.size());
@@ -88,12 +89,13 @@ class Assembler {
   // One merge, `left right`.
   void add_merge(std::string_view line, const std::string& where) {
     const size_t space = line.find(' ');
-    check<IoError>(space != std::string_view::npos && space > 0 && space + 1 < line.size() &&
-                       line.find(' ', space + 1) == std::string_view::npos,
-                   where, ": must be two symbols with one space between them: got ", quote(line));
+    ONESTEP_CHECK(IoError,
+                  space != std::string_view::npos && space > 0 && space + 1 < line.size() &&
+                      line.find(' ', space + 1) == std::string_view::npos,
+                  where, ": must be two symbols with one space between them: got ", quote(line));
     const std::string left(line.substr(0, space)), right(line.substr(space + 1));
     const BpeMerge merge{find(left, where), find(right, where), find(left + right, where)};
-    check<IoError>(pairs_.emplace(merge.left, merge.right).second, where, ": merges ", quote(line), " a second time");
+    ONESTEP_CHECK(IoError, pairs_.emplace(merge.left, merge.right).second, where, ": merges ", quote(line), " a second time");
     known_[static_cast<size_t>(merge.result)] = true;
     out_.merges.push_back(merge);
   }
@@ -102,16 +104,16 @@ class Assembler {
   BpeVocabulary finish() {
     for (const auto& [symbol, id] : ids_) {
       if (known_[static_cast<size_t>(id)]) continue;
-      check<IoError>(symbol.size() > 2 && symbol.front() == '<' && symbol.back() == '>', place(symbol),
-                     ": is neither a byte, nor the result of a merge, nor a special token (<...>)");
+      ONESTEP_CHECK(IoError, symbol.size() > 2 && symbol.front() == '<' && symbol.back() == '>', place(symbol),
+                    ": is neither a byte, nor the result of a merge, nor a special token (<...>)");
       out_.specials.push_back(id);
       out_.tokens[static_cast<size_t>(id)] = symbol;
     }
     std::sort(out_.specials.begin(), out_.specials.end());
     for (const BpeMerge& merge : out_.merges) {
       for (const int32_t part : {merge.left, merge.right}) {
-        check<IoError>(known_[static_cast<size_t>(part)], place(out_.tokens[static_cast<size_t>(part)]),
-                       ": is merged, but neither a byte nor the result of a merge");
+        ONESTEP_CHECK(IoError, known_[static_cast<size_t>(part)], place(out_.tokens[static_cast<size_t>(part)]),
+                      ": is merged, but neither a byte nor the result of a merge");
       }
     }
     return std::move(out_);
@@ -129,13 +131,13 @@ class Assembler {
   void check_bytes(const std::string& all) const {
     for (int byte = 0; byte < 256; ++byte) {
       const std::string symbol = symbol_of(std::string(1, static_cast<char>(byte)));
-      check<IoError>(ids_.contains(symbol), all, ": has no symbol ", quote(symbol), ", which is byte ", byte);
+      ONESTEP_CHECK(IoError, ids_.contains(symbol), all, ": has no symbol ", quote(symbol), ", which is byte ", byte);
     }
   }
 
   int32_t find(const std::string& symbol, const std::string& where) const {
     const auto found = ids_.find(symbol);
-    check<IoError>(found != ids_.end(), where, ": symbol ", quote(symbol), " is not in the vocabulary");
+    ONESTEP_CHECK(IoError, found != ids_.end(), where, ": symbol ", quote(symbol), " is not in the vocabulary");
     return found->second;
   }
 
@@ -155,8 +157,8 @@ void add_merge_lines(Assembler& assembler, const std::string& path) {
     if (line.ends_with('\r')) line.remove_suffix(1);  // no symbol holds one
     at = end + 1;
     const size_t invalid = find_invalid_utf8(line);
-    check<IoError>(invalid == std::string::npos, path, ":", number + 1, ": not UTF-8: byte ",
-                   invalid == std::string::npos ? "" : quote(line.substr(invalid, 1)));
+    ONESTEP_CHECK(IoError, invalid == std::string::npos, path, ":", number + 1, ": not UTF-8: byte ",
+                  invalid == std::string::npos ? "" : quote(line.substr(invalid, 1)));
     if (++number == 1 && line.starts_with("#version")) continue;
     assembler.add_merge(line, path + ":" + std::to_string(number));
   }
@@ -177,7 +179,7 @@ BpeVocabulary bpe_bytes() {
 
 BpeVocabulary read_bpe_folder(const std::string& folder) {
   const std::filesystem::path at = folder;
-  check<IoError>(std::filesystem::is_directory(at), folder, ": is not a folder with vocab.json and merges.txt");
+  ONESTEP_CHECK(IoError, std::filesystem::is_directory(at), folder, ": is not a folder with vocab.json and merges.txt");
   for (const auto& [vocab, merges] : {std::pair("vocab.json", "merges.txt"), std::pair("encoder.json", "vocab.bpe")}) {
     if (!std::filesystem::exists(at / vocab)) continue;
     const std::string path = (at / vocab).string();
@@ -190,13 +192,13 @@ BpeVocabulary read_bpe_folder(const std::string& folder) {
 
 BpeVocabulary bpe_from_json(const json& root, const std::string& source) {
   for (const char* key : {"vocab", "merges"})
-    check<IoError>(root.contains(key), source, ": /", key, ": missing (a tokenizer of kind bpe has vocab and merges)");
+    ONESTEP_CHECK(IoError, root.contains(key), source, ": /", key, ": missing (a tokenizer of kind bpe has vocab and merges)");
   Assembler assembler(root["vocab"], source, "/vocab");
   const json& merges = root["merges"];
-  check<IoError>(merges.is_array(), source, ": /merges: must be a list of strings: got ", brief(merges));
+  ONESTEP_CHECK(IoError, merges.is_array(), source, ": /merges: must be a list of strings: got ", brief(merges));
   for (size_t i = 0; i < merges.size(); ++i) {
     const std::string where = source + ": /merges/" + std::to_string(i);
-    check<IoError>(merges[i].is_string(), where, ": must be a string: got ", brief(merges[i]));
+    ONESTEP_CHECK(IoError, merges[i].is_string(), where, ": must be a string: got ", brief(merges[i]));
     assembler.add_merge(merges[i].get_ref<const std::string&>(), where);
   }
   return assembler.finish();

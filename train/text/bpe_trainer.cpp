@@ -36,8 +36,8 @@ struct Candidate {
 class Merger {
  public:
   void add_word(std::string_view word, int64_t count, const std::vector<int32_t>& byte_ids) {
-    check<ConfigError>(symbols_.size() + word.size() < std::numeric_limits<int32_t>::max(),
-                       "tokenizer train: the text has too many different words: more than 2 GiB of them");
+    ONESTEP_CHECK(ConfigError, symbols_.size() + word.size() < std::numeric_limits<int32_t>::max(),
+                  "tokenizer train: the text has too many different words: more than 2 GiB of them");
     const auto begin = static_cast<int32_t>(symbols_.size()), end = begin + static_cast<int32_t>(word.size());
     for (int32_t at = begin; at < end; ++at) {
       const auto byte = static_cast<unsigned char>(word[static_cast<size_t>(at - begin)]);
@@ -134,8 +134,8 @@ size_t BpeTrainer::add(const TextPart& part) {
 
 BpeVocabulary BpeTrainer::train(int64_t vocab_size, const std::function<void(int64_t)>& show) const {
   const auto fixed = static_cast<int64_t>(256 + specials_.size());
-  check<ConfigError>(vocab_size >= fixed && vocab_size <= kMaxVocab, "tokenizer train: vocab-size must be from ", fixed,
-                     " (the bytes and ", specials_.size(), " special token) to ", kMaxVocab, ": got ", vocab_size);
+  ONESTEP_CHECK(ConfigError, vocab_size >= fixed && vocab_size <= kMaxVocab, "tokenizer train: vocab-size must be from ", fixed,
+                " (the bytes and ", specials_.size(), " special token) to ", kMaxVocab, ": got ", vocab_size);
   BpeVocabulary out = bpe_bytes();
   std::vector<int32_t> byte_ids(256);
   for (size_t id = 0; id < 256; ++id) byte_ids[static_cast<unsigned char>(out.tokens[id][0])] = static_cast<int32_t>(id);

@@ -27,7 +27,7 @@ std::unique_ptr<pcre2_code, Free> compile() {
   PCRE2_SIZE offset = 0;
   std::unique_ptr<pcre2_code, Free> code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(kPattern.data()), kPattern.size(),
                                                        PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED, &error, &offset, nullptr));
-  check<ConfigError>(code != nullptr, "tokenizer: this PCRE2 library has no Unicode support (error ", error, ")");
+  ONESTEP_CHECK(ConfigError, code != nullptr, "tokenizer: this PCRE2 library has no Unicode support (error ", error, ")");
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);  // where there is no JIT, pcre2_match interprets
   return code;
 }
@@ -71,7 +71,7 @@ size_t word_length_gpt2(std::string_view text) {
   if (size > kLongestWord + 8) size = cut_at(kLongestWord + 8);  // what follows does not count
   const int groups =
       pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), size, 0, PCRE2_NO_UTF_CHECK, match.get(), nullptr);
-  check<ConfigError>(groups > 0, "tokenizer: PCRE2 failed with error ", groups);
+  ONESTEP_CHECK(ConfigError, groups > 0, "tokenizer: PCRE2 failed with error ", groups);
   const size_t length = pcre2_get_ovector_pointer(match.get())[1];
   return length > kLongestWord ? cut_at(kLongestWord) : length;
 }

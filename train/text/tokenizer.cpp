@@ -20,19 +20,20 @@ constexpr const char* kKinds = "must be char, byte, word or bpe";
 
 void check_keys(const json& root, const std::vector<std::string>& keys, const std::string& source) {
   for (const auto& [key, value] : root.items()) {
-    check<IoError>(std::find(keys.begin(), keys.end(), key) != keys.end(), source, ": ", json_pointer("", key),
-                   ": unknown key");
+    ONESTEP_CHECK(IoError, std::find(keys.begin(), keys.end(), key) != keys.end(), source, ": ", json_pointer("", key),
+                  ": unknown key");
   }
 }
 
 std::unique_ptr<Tokenizer> read_vocabulary(const json& root, const std::string& source) {
   check_keys(root, {"kind", "vocabulary"}, source);
-  check<IoError>(root.contains("vocabulary"), source, ": /vocabulary: missing: must be a list of strings");
+  ONESTEP_CHECK(IoError, root.contains("vocabulary"), source, ": /vocabulary: missing: must be a list of strings");
   const json& list = root["vocabulary"];
-  check<IoError>(list.is_array(), source, ": /vocabulary: must be a list of strings: got ", brief(list));
+  ONESTEP_CHECK(IoError, list.is_array(), source, ": /vocabulary: must be a list of strings: got ", brief(list));
   std::vector<std::string> vocabulary;
   for (const json& symbol : list) {
-    check<IoError>(symbol.is_string(), source, ": /vocabulary/", vocabulary.size(), ": must be a string: got ", brief(symbol));
+    ONESTEP_CHECK(IoError, symbol.is_string(), source, ": /vocabulary/", vocabulary.size(), ": must be a string: got ",
+                  brief(symbol));
     vocabulary.push_back(symbol.get<std::string>());
   }
   try {
@@ -56,7 +57,7 @@ std::vector<int64_t> Tokenizer::encode(std::string_view text) const {
 }
 
 void check_id(int64_t id, int64_t vocab_size) {
-  check<ConfigError>(id >= 0 && id < vocab_size, "decode: token id must be from 0 to ", vocab_size - 1, ": got ", id);
+  ONESTEP_CHECK(ConfigError, id >= 0 && id < vocab_size, "decode: token id must be from 0 to ", vocab_size - 1, ": got ", id);
 }
 
 size_t ByteTokenizer::encode_part(const TextPart& part, std::vector<int64_t>& ids) const {
@@ -78,7 +79,7 @@ std::string ByteTokenizer::to_json() const { return "{\"kind\": \"byte\"}\n"; }
 
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text) {
   if (kind == "byte") return std::make_unique<ByteTokenizer>();
-  check<ConfigError>(kind == "char" || kind == "word", "tokenizer: must be char, byte or word: got ", quote(kind));
+  ONESTEP_CHECK(ConfigError, kind == "char" || kind == "word", "tokenizer: must be char, byte or word: got ", quote(kind));
   VocabularyBuilder builder(kind);
   builder.add({text});
   return builder.finish();
@@ -86,22 +87,22 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_v
 
 std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::string& source) {
   const json root = parse_json<IoError>(text, source);
-  check<IoError>(root.is_object(), source, ": must be an object: got ", brief(root));
-  check<IoError>(root.contains("kind"), source, ": /kind: missing: ", kKinds);
+  ONESTEP_CHECK(IoError, root.is_object(), source, ": must be an object: got ", brief(root));
+  ONESTEP_CHECK(IoError, root.contains("kind"), source, ": /kind: missing: ", kKinds);
   const json& kind = root["kind"];
   if (kind == "char" || kind == "word") return read_vocabulary(root, source);
   if (kind == "bpe") {
     check_keys(root, {"kind", "vocab", "merges"}, source);
     return std::make_unique<BpeTokenizer>(bpe_from_json(root, source));
   }
-  check<IoError>(kind == "byte", source, ": /kind: ", kKinds, ": got ", brief(kind));
+  ONESTEP_CHECK(IoError, kind == "byte", source, ": /kind: ", kKinds, ": got ", brief(kind));
   check_keys(root, {"kind"}, source);
   return std::make_unique<ByteTokenizer>();
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
   const std::string text = read_file(path, kMaxTokenizerBytes);
-  check<IoError>(!text.empty(), path, ": is empty");
+  ONESTEP_CHECK(IoError, !text.empty(), path, ": is empty");
   return parse_tokenizer(text, path);
 }
 
@@ -109,8 +110,8 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::string& folder) {
   const std::filesystem::path at = folder, of_run = at / "tokenizer.json";
   const bool gpt2 = std::filesystem::exists(at / "vocab.json") || std::filesystem::exists(at / "encoder.json");
   if (gpt2) return std::make_unique<BpeTokenizer>(read_bpe_folder(folder));
-  check<IoError>(std::filesystem::exists(of_run), folder,
-                 ": holds no tokenizer (neither tokenizer.json of a run, nor vocab.json and merges.txt)");
+  ONESTEP_CHECK(IoError, std::filesystem::exists(of_run), folder,
+                ": holds no tokenizer (neither tokenizer.json of a run, nor vocab.json and merges.txt)");
   return load_tokenizer(of_run.string());
 }
 

@@ -73,17 +73,17 @@ std::string describe_symbol(std::string_view symbol) {
 
 VocabularyTokenizer::VocabularyTokenizer(std::string kind, std::vector<std::string> vocabulary)
     : kind_(std::move(kind)), vocabulary_(std::move(vocabulary)) {
-  check<ConfigError>(!vocabulary_.empty(), "tokenizer: the vocabulary is empty (the text holds no ", kind_, ")");
+  ONESTEP_CHECK(ConfigError, !vocabulary_.empty(), "tokenizer: the vocabulary is empty (the text holds no ", kind_, ")");
   const bool words = kind_ == "word";
   for (size_t i = 0; i < vocabulary_.size(); ++i) {
     const std::string& symbol = vocabulary_[i];
-    check<ConfigError>(find_invalid_utf8(symbol) == std::string::npos, "tokenizer: symbol ", i,
-                       " is not UTF-8: ", quote(symbol));
+    ONESTEP_CHECK(ConfigError, find_invalid_utf8(symbol) == std::string::npos, "tokenizer: symbol ", i,
+                  " is not UTF-8: ", quote(symbol));
     size_t symbols = 0;
     for_each_symbol(words, {symbol}, [&](std::string_view part, int64_t) { symbols += part.size() == symbol.size() ? 1 : 2; });
-    check<ConfigError>(symbols == 1, "tokenizer: symbol ", i, " is not one ", kind_, ": ", quote(symbol));
-    check<ConfigError>(i == 0 || vocabulary_[i - 1] < symbol,
-                       "tokenizer: the vocabulary is not sorted, or names a symbol twice: ", quote(symbol), " at ", i);
+    ONESTEP_CHECK(ConfigError, symbols == 1, "tokenizer: symbol ", i, " is not one ", kind_, ": ", quote(symbol));
+    ONESTEP_CHECK(ConfigError, i == 0 || vocabulary_[i - 1] < symbol,
+                  "tokenizer: the vocabulary is not sorted, or names a symbol twice: ", quote(symbol), " at ", i);
     if (words) ids_.emplace(symbol, static_cast<int64_t>(i));
   }
   if (words) return;
@@ -153,8 +153,9 @@ std::unique_ptr<VocabularyTokenizer> VocabularyBuilder::finish() const {
   constexpr size_t kMost = kMaxJsonMemory - 4096;
   const size_t bytes = std::accumulate(symbols.begin(), symbols.end(), size_t{0},
                                        [](size_t sum, const std::string& symbol) { return sum + json_string_memory(symbol); });
-  check<ConfigError>(bytes <= kMost, "tokenizer: a vocabulary of ", symbols.size(), ' ', kind_, "s would take more than ",
-                     format_bytes(kMaxJsonMemory), " of memory to be read back (data.tokenizer = bpe or byte takes any text)");
+  ONESTEP_CHECK(ConfigError, bytes <= kMost, "tokenizer: a vocabulary of ", symbols.size(), ' ', kind_,
+                "s would take more than ", format_bytes(kMaxJsonMemory),
+                " of memory to be read back (data.tokenizer = bpe or byte takes any text)");
   std::sort(symbols.begin(), symbols.end());
   return std::make_unique<VocabularyTokenizer>(kind_, std::move(symbols));
 }

@@ -25,14 +25,14 @@ TEST_CASE("communicator: gathered texts and numbers come by rank and the root's 
         texts.emplace_back(r, 'x');  // of different lengths, the first one empty
         numbers.emplace_back(r, 0.5);
       }
-      onestep::check<onestep::Error>(ranks.gather_text(texts[rank]) == texts, "gather_text");
-      onestep::check<onestep::Error>(ranks.all_gather(numbers[rank]) == numbers, "all_gather");
-      onestep::check<onestep::Error>(ranks.broadcast(ranks.is_root() ? "root" : "none") == "root", "broadcast");
+      ONESTEP_CHECK(onestep::Error, ranks.gather_text(texts[rank]) == texts, "gather_text");
+      ONESTEP_CHECK(onestep::Error, ranks.all_gather(numbers[rank]) == numbers, "all_gather");
+      ONESTEP_CHECK(onestep::Error, ranks.broadcast(ranks.is_root() ? "root" : "none") == "root", "broadcast");
       int number = ranks.rank() + 7;
       ranks.broadcast(std::as_writable_bytes(std::span(&number, 1)));
-      onestep::check<onestep::Error>(number == 7, "broadcast of bytes");
-      for (const int speaker : {0, ranks.size() - 1}) onestep::check<onestep::Error>(ranks.any(ranks.rank() == speaker), "any");
-      onestep::check<onestep::Error>(!ranks.any(false), "any of none");
+      ONESTEP_CHECK(onestep::Error, number == 7, "broadcast of bytes");
+      for (const int speaker : {0, ranks.size() - 1}) ONESTEP_CHECK(onestep::Error, ranks.any(ranks.rank() == speaker), "any");
+      ONESTEP_CHECK(onestep::Error, !ranks.any(false), "any of none");
     });
     CHECK(failures == Texts(static_cast<size_t>(size)));
   }
@@ -46,7 +46,7 @@ TEST_CASE("communicator: what fails on the root ends the work everywhere") {
 
 TEST_CASE("communicator: what fails on one rank is said by the root with its name and what fails on all is said once") {
   const auto one = [](Communicator& ranks) {
-    ranks.on_all([&] { onestep::check<onestep::Error>(ranks.rank() != 1, "no file"); });
+    ranks.on_all([&] { ONESTEP_CHECK(onestep::Error, ranks.rank() != 1, "no file"); });
   };
   CHECK(run_ranks(3, one) == Texts{"rank 1: no file", "shared: no file", "shared: no file"});
   const auto all = [](Communicator& ranks) { ranks.on_all([&] { onestep::fail<onestep::Error>("no file"); }); };
@@ -60,6 +60,6 @@ TEST_CASE("communicator: traffic counts what is sent to others") {
           const std::span<std::byte> bytes(&number, 1);
           ranks.broadcast(bytes);
           const int64_t sent = ranks.traffic().bytes;
-          onestep::check<onestep::Error>(sent == (ranks.is_root() ? 2 : 0), "sent ", sent);
+          ONESTEP_CHECK(onestep::Error, sent == (ranks.is_root() ? 2 : 0), "sent ", sent);
         }) == Texts{"", "", ""});
 }

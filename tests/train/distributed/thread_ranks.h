@@ -58,7 +58,7 @@ class ThreadCommunicator : public train::Communicator {
     std::unique_lock lock(mail_.mutex);
     auto& box = mail_.boxes[{sender, rank_}];
     mail_.arrived.wait(lock, [&] { return !box.empty(); });
-    check<Error>(box.front().size() == message.size(), "a message of another size");
+    ONESTEP_CHECK(Error, box.front().size() == message.size(), "a message of another size");
     std::copy(box.front().begin(), box.front().end(), message.begin());
     box.pop_front();
   }

@@ -28,7 +28,7 @@ void check_mpi(int code, const char* call) {
 }
 
 int count_of(size_t bytes) {
-  check<Error>(bytes <= INT_MAX, "distributed: a message of ", bytes, " bytes is too long");
+  ONESTEP_CHECK(Error, bytes <= INT_MAX, "distributed: a message of ", bytes, " bytes is too long");
   return static_cast<int>(bytes);
 }
 

@@ -66,11 +66,12 @@ int run_ranks(const std::function<double()>& timeout, const std::function<int(st
   const auto ranks = std::make_shared<MpiCommunicator>(timeout());
   try {
     const int launched = launched_ranks();
-    check<ConfigError>(launched == 0 || launched == ranks->size(), "started as one of ", launched, " MPI ranks, of which ",
-                       mpi_version(), " sees ", ranks->size(), " (use the mpirun of the MPI that the program was built with)");
+    ONESTEP_CHECK(ConfigError, launched == 0 || launched == ranks->size(), "started as one of ", launched,
+                  " MPI ranks, of which ", mpi_version(), " sees ", ranks->size(),
+                  " (use the mpirun of the MPI that the program was built with)");
     ranks->share_cores();
     const int status = work(ranks);
-    check<IoError>(bool(std::cout.flush()), "stdout: cannot be written (disk full or closed?)");
+    ONESTEP_CHECK(IoError, bool(std::cout.flush()), "stdout: cannot be written (disk full or closed?)");
     return status;
   } catch (const SharedError&) {  // said by the rank it comes from
     return kBadInput;
@@ -89,8 +90,8 @@ int run_ranks(const std::function<double()>& timeout, const std::function<int(st
 std::string mpi_version() { return "not built in"; }
 
 int run_ranks(const std::function<double()>&, const std::function<int(std::shared_ptr<Communicator>)>& work) {
-  check<ConfigError>(launched_ranks() <= 1, "started as one of ", launched_ranks(),
-                     " MPI ranks, but built without MPI (install an MPI such as libopenmpi-dev and build again)");
+  ONESTEP_CHECK(ConfigError, launched_ranks() <= 1, "started as one of ", launched_ranks(),
+                " MPI ranks, but built without MPI (install an MPI such as libopenmpi-dev and build again)");
   return work(std::make_shared<Communicator>());
 }
 
