@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "autograd/list_view.h"
 #include "autograd/memory.h"
 #include "autograd/small_vector.h"
 #include "autograd/tensor.h"
@@ -14,19 +15,7 @@ namespace onestep {
 class Backward;
 using Grads = SmallVector<Tensor, 3>;
 
-/// A list of tensors for the length of one call: a braced list or a vector.
-class TensorList {
- public:
-  TensorList(std::initializer_list<Tensor> list) : size_(list.size()) { begin_ = list.begin(); }
-  TensorList(const std::vector<Tensor>& list) : begin_(list.data()), size_(list.size()) {}
-  const Tensor* begin() const { return begin_; }
-  const Tensor* end() const { return begin_ + size_; }
-  size_t size() const { return size_; }
-
- private:
-  const Tensor* begin_ = nullptr;
-  size_t size_ = 0;
-};
+using TensorList = ListView<Tensor>;
 
 /// What may be a backward rule: `Grads rule(const Backward&)` over a few plain values, without destructor. A rule that could
 /// own a Tensor could keep its own output alive, a cycle that is never freed: tensors go into `saved`.

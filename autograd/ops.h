@@ -5,69 +5,17 @@
 //
 // Shapes in brackets, outermost dim first; B = batch, T = tokens, d = features, V = vocabulary.
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "autograd/creation.h"
 #include "autograd/node.h"
 #include "autograd/random/generator.h"
 #include "autograd/tensor.h"
+#include "autograd/tensor_index.h"
 
 namespace onestep {
-
-// ---- creation (ops/creation.cpp) -----------------------------------------------------------------------------------------
-
-/// A number, or a nested braced list of numbers: `tensor({{1, 2}, {3, 4}})`. Integers give int64, bools bool, else float32.
-class NestedValues {
- public:
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-  NestedValues(T v) : values_{Scalar(v)}, dtype_(values_[0].dtype) {}
-  NestedValues(std::initializer_list<NestedValues> rows);
-  const Shape& shape() const { return shape_; }
-  DType dtype() const { return dtype_; }
-  const std::vector<Scalar>& values() const { return values_; }
-
- private:
-  std::vector<Scalar> values_;
-  Shape shape_;
-  DType dtype_;
-};
-
-/// The tensor of a nested braced list (torch.tensor). Throws ShapeError when rows differ in length, DTypeError on a number that
-/// is not in int64 where that is the dtype.
-Tensor tensor(const NestedValues& values);
-Tensor tensor(const NestedValues& values, DType dtype);
-/// The tensor of `shape` with these row-major values; throws ShapeError unless their number fits.
-template <class T>
-Tensor from_values(std::span<const T> values, const Shape& shape);
-template <class T>
-Tensor from_values(const std::vector<T>& values, const Shape& shape) {
-  return from_values(std::span<const T>(values), shape);
-}
-Tensor zeros(const Shape& shape, DType dtype = DType::float32);
-Tensor ones(const Shape& shape, DType dtype = DType::float32);
-/// Every element `value`; without a dtype that of the value (bool, int64 or float32), as torch.full. Throws DTypeError on a
-/// number that overflows in the dtype, as fill_ and masked_fill do; floats hold infinities.
-Tensor full(const Shape& shape, Scalar value);
-Tensor full(const Shape& shape, Scalar value, DType dtype);
-Tensor zeros_like(const Tensor& x);
-Tensor ones_like(const Tensor& x);
-Tensor full_like(const Tensor& x, Scalar value);
-/// start, start + step, ... before `end`: int64 when all are integers, else float32 (torch.arange). Throws ShapeError on a step
-/// that is 0 or leads away from the end.
-Tensor arange(Scalar end);
-Tensor arange(Scalar start, Scalar end, Scalar step = 1);
-/// The identity matrix [n, n].
-Tensor eye(int64_t n, DType dtype = DType::float32);
-/// Uniform in [0, 1) from PyTorch's stream (torch.rand).
-Tensor rand(const Shape& shape, Generator& generator = default_generator(), DType dtype = DType::float32);
-/// Normal with mean 0 and standard deviation 1 from PyTorch's stream (torch.randn).
-Tensor randn(const Shape& shape, Generator& generator = default_generator(), DType dtype = DType::float32);
-/// int64 uniform in [low, high) from PyTorch's stream (torch.randint).
-Tensor randint(int64_t low, int64_t high, const Shape& shape, Generator& generator = default_generator());
-/// A random permutation of 0 .. n-1 (torch.randperm).
-Tensor randperm(int64_t n, Generator& generator = default_generator());
 
 // ---- elementwise with broadcasting (ops/arithmetic.cpp, ops/math.cpp) ----------------------------------------------------
 // Dtypes meet as in PyTorch: bool < int64 < float32 < float64, and a rank-0 tensor or a number does not widen within its kind.
@@ -92,6 +40,9 @@ Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 
 Tensor neg(const Tensor& x);
+/// min(max(x, low), high), each bound optional; NaN stays, and the gradient is 0 where x lies outside (torch.clamp). Throws
+/// ConfigError without any bound.
+Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high = {});
 /// |x|; the gradient at 0 is 0.
 Tensor abs(const Tensor& x);
 Tensor exp(const Tensor& x);
@@ -117,12 +68,19 @@ Tensor silu(const Tensor& x);
 /// A copy in another dtype; to float it is differentiable (the gradient comes back in x's dtype). To int64 truncates.
 Tensor to(const Tensor& x, DType dtype);
 
-// In place (ops/inplace.cpp): versioned; a leaf that requires grad needs a NoGradGuard. The second operand broadcasts to x.
-Tensor& add_(Tensor& x, const Tensor& y);
-Tensor& mul_(Tensor& x, Scalar factor);
-Tensor& fill_(Tensor& x, Scalar value);
+// In place (ops/inplace.cpp): versioned; a leaf that requires grad needs a NoGradGuard. The second operand broadcasts to x. A
+// tensor is a handle, so that x may be a temporary view: `fill_(x[0], 0)`. All give the handle back.
+Tensor add_(const Tensor& x, const Tensor& y);
+Tensor sub_(const Tensor& x, const Tensor& y);
+Tensor mul_(const Tensor& x, const Tensor& y);
+Tensor div_(const Tensor& x, const Tensor& y);
+Tensor add_(const Tensor& x, Scalar y);
+Tensor sub_(const Tensor& x, Scalar y);
+Tensor mul_(const Tensor& x, Scalar y);
+Tensor div_(const Tensor& x, Scalar y);
+Tensor fill_(const Tensor& x, Scalar value);
 /// Copies the values of `source` (broadcast, converted) into x (torch.Tensor.copy_).
-Tensor& copy_(Tensor& x, const Tensor& source);
+Tensor copy_(const Tensor& x, const Tensor& source);
 
 // ---- comparisons and logic: bool results, no gradient (ops/compare.cpp) --------------------------------------------------
 
@@ -164,20 +122,39 @@ Tensor mean(const Tensor& x);
 Tensor mean(const Tensor& x, const Shape& dims, bool keepdim = false);
 /// Sum of squared deviations from the mean, divided by n - correction (torch.var; 1 = unbiased, 0 = biased).
 Tensor var(const Tensor& x, const Shape& dims = {}, int64_t correction = 1, bool keepdim = false);
-/// The largest element; ties share its gradient evenly, among them NaN, which wins (torch.max). Throws ShapeError over nothing.
-Tensor max(const Tensor& x);
-/// The largest element over `dims`; ties share the gradient evenly, NaN makes it NaN (torch.amax).
-Tensor amax(const Tensor& x, const Shape& dims, bool keepdim = false);
-struct MaxResult {
-  Tensor values, indices;
-};
-/// The largest element along `dim` and where it stands first; only that place gets the gradient (torch.max with dim).
-MaxResult max(const Tensor& x, int64_t dim, bool keepdim = false);
-/// Index of the first largest element of the flattened tensor, or along `dim`: int64, no gradient (torch.argmax).
-Tensor argmax(const Tensor& x);
-Tensor argmax(const Tensor& x, int64_t dim, bool keepdim = false);
+/// The square root of var; its gradient is 0 where it is 0 (torch.std).
+Tensor std(const Tensor& x, const Shape& dims = {}, int64_t correction = 1, bool keepdim = false);
+/// (sum |x|^p)^(1/p) over `dims`; p may be infinity (largest |x|), -infinity (least) or 0 (how many are not 0); the gradient at
+/// a norm of 0 is 0 (torch.linalg.vector_norm).
+Tensor norm(const Tensor& x, double p = 2.0, const Shape& dims = {}, bool keepdim = false);
+/// Product of all elements, or along `dim`; right with zeros, too (torch.prod). bool and int64 give int64.
+Tensor prod(const Tensor& x);
+Tensor prod(const Tensor& x, int64_t dim, bool keepdim = false);
+
 /// y_i = x_0 + ... + x_i along `dim`.
 Tensor cumsum(const Tensor& x, int64_t dim);
+
+// ---- the largest and the least (ops/extrema.cpp) -------------------------------------------------------------------------
+// NaN wins in all of them. Throw ShapeError over nothing.
+
+/// The largest / least element; ties, NaN among them, share the gradient evenly (torch.max, torch.min).
+Tensor max(const Tensor& x);
+Tensor min(const Tensor& x);
+/// The largest / least over `dims`; ties share the gradient evenly (torch.amax, torch.amin).
+Tensor amax(const Tensor& x, const Shape& dims, bool keepdim = false);
+Tensor amin(const Tensor& x, const Shape& dims, bool keepdim = false);
+struct ValuesIndices {
+  Tensor values, indices;
+};
+/// The largest / least element along `dim` and where it stands first; only that place gets the gradient (torch.max and
+/// torch.min with dim).
+ValuesIndices max(const Tensor& x, int64_t dim, bool keepdim = false);
+ValuesIndices min(const Tensor& x, int64_t dim, bool keepdim = false);
+/// Index of the first largest / least element of the flattened tensor, or along `dim`: int64, no gradient (torch.argmax).
+Tensor argmax(const Tensor& x);
+Tensor argmin(const Tensor& x);
+Tensor argmax(const Tensor& x, int64_t dim, bool keepdim = false);
+Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);
 
 // ---- matrix products (ops/matmul.cpp) ------------------------------------------------------------------------------------
 
@@ -208,7 +185,7 @@ Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim = false);
 
 /// x with `value` and gradient 0 where `mask` (bool) is true; both broadcast, in place only mask (torch.Tensor.masked_fill).
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
-Tensor& masked_fill_(Tensor& x, const Tensor& mask, Scalar value);
+Tensor masked_fill_(const Tensor& x, const Tensor& mask, Scalar value);
 /// The lower triangle of the last two dims: keeps column - row <= diagonal, else 0.
 Tensor tril(const Tensor& x, int64_t diagonal = 0);
 /// The upper triangle of the last two dims: keeps column - row >= diagonal, else 0.
@@ -245,10 +222,6 @@ Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t s
 Tensor select(const Tensor& x, int64_t dim, int64_t index);
 /// `length` places from `start` along `dim` (a view).
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
-/// Rows along `dim` picked by a rank-1 int64 index; repeated rows add their gradients (torch.index_select).
-Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
-/// out[i][j] = x[i][index[i][j]] for dim 1, and so on: index has x's rank (torch.gather).
-Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
 /// Joins along an existing dim (torch.cat).
 Tensor cat(TensorList tensors, int64_t dim = 0);
 /// Joins along a new dim (torch.stack).
@@ -258,6 +231,23 @@ std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim = 0);
 std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim = 0);
 /// At most `chunks` equal views along `dim`, the last one smaller; of an empty dim all `chunks` (torch.chunk).
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim = 0);
+
+// ---- indexing (ops/indexing.cpp, ops/index.cpp) ---------------------------------------------------------------------------
+
+/// Python's x[...] (autograd/tensor_index.h): `index(x, {0, Slice(1, 3), Ellipsis, mask})`. Positions, slices, None and
+/// Ellipsis give a view. Index tensors broadcast and give a copy; their dims stand where the first of them stood, or in front
+/// where others came between, as in PyTorch (torch.Tensor.index). Throws ShapeError on a position outside or too many indices.
+Tensor index(const Tensor& x, const IndexList& indices);
+/// x[...] = values, or += with `accumulate`, which adds repeated positions in ascending order; without it the last of them
+/// stays (torch.Tensor.index_put_).
+Tensor index_put_(const Tensor& x, const IndexList& indices, const Tensor& values, bool accumulate = false);
+Tensor index_put_(const Tensor& x, const IndexList& indices, Scalar value);
+/// The positions of all elements that are not 0, in row-major order: int64 [N, rank] (torch.nonzero).
+Tensor nonzero(const Tensor& x);
+/// Rows along `dim` picked by a rank-1 int64 index; repeated rows add their gradients (torch.index_select).
+Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
+/// out[i][j] = x[i][index[i][j]] for dim 1, and so on: index has x's rank (torch.gather).
+Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
 
 // ---- layers as functions -------------------------------------------------------------------------------------------------
 
@@ -333,5 +323,35 @@ inline Tensor operator*(Scalar a, const Tensor& b) { return mul(b, a); }
 Tensor operator-(Scalar a, const Tensor& b);
 Tensor operator/(Scalar a, const Tensor& b);
 inline Tensor operator-(const Tensor& x) { return neg(x); }
+
+// In place, as Python's: the memory of x changes, and every tensor that shares it.
+inline const Tensor& operator+=(const Tensor& x, const Tensor& y) { return add_(x, y), x; }
+inline const Tensor& operator-=(const Tensor& x, const Tensor& y) { return sub_(x, y), x; }
+inline const Tensor& operator*=(const Tensor& x, const Tensor& y) { return mul_(x, y), x; }
+inline const Tensor& operator/=(const Tensor& x, const Tensor& y) { return div_(x, y), x; }
+inline const Tensor& operator+=(const Tensor& x, Scalar y) { return add_(x, y), x; }
+inline const Tensor& operator-=(const Tensor& x, Scalar y) { return sub_(x, y), x; }
+inline const Tensor& operator*=(const Tensor& x, Scalar y) { return mul_(x, y), x; }
+inline const Tensor& operator/=(const Tensor& x, Scalar y) { return div_(x, y), x; }
+
+// Elementwise: a bool tensor, no truth value (ask equal(), all() or item()).
+inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
+inline Tensor operator!=(const Tensor& a, const Tensor& b) { return ne(a, b); }
+inline Tensor operator<(const Tensor& a, const Tensor& b) { return lt(a, b); }
+inline Tensor operator<=(const Tensor& a, const Tensor& b) { return le(a, b); }
+inline Tensor operator>(const Tensor& a, const Tensor& b) { return gt(a, b); }
+inline Tensor operator>=(const Tensor& a, const Tensor& b) { return ge(a, b); }
+inline Tensor operator==(const Tensor& a, Scalar b) { return eq(a, b); }
+inline Tensor operator!=(const Tensor& a, Scalar b) { return ne(a, b); }
+inline Tensor operator<(const Tensor& a, Scalar b) { return lt(a, b); }
+inline Tensor operator<=(const Tensor& a, Scalar b) { return le(a, b); }
+inline Tensor operator>(const Tensor& a, Scalar b) { return gt(a, b); }
+inline Tensor operator>=(const Tensor& a, Scalar b) { return ge(a, b); }
+inline Tensor operator==(Scalar a, const Tensor& b) { return eq(b, a); }
+inline Tensor operator!=(Scalar a, const Tensor& b) { return ne(b, a); }
+inline Tensor operator<(Scalar a, const Tensor& b) { return gt(b, a); }
+inline Tensor operator<=(Scalar a, const Tensor& b) { return ge(b, a); }
+inline Tensor operator>(Scalar a, const Tensor& b) { return lt(b, a); }
+inline Tensor operator>=(Scalar a, const Tensor& b) { return le(b, a); }
 
 }  // namespace onestep

@@ -158,29 +158,4 @@ Tensor Tensor::detach() const {
   return detached;
 }
 
-// ---- ops as methods
-
-Tensor Tensor::view(const Shape& shape) const { return onestep::view(*this, shape); }
-Tensor Tensor::reshape(const Shape& shape) const { return onestep::reshape(*this, shape); }
-Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const { return onestep::flatten(*this, start_dim, end_dim); }
-Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return onestep::transpose(*this, dim0, dim1); }
-Tensor Tensor::permute(const Shape& dims) const { return onestep::permute(*this, dims); }
-Tensor Tensor::t() const { return onestep::t(*this); }
-Tensor Tensor::contiguous() const { return onestep::contiguous(*this); }
-Tensor Tensor::clone() const { return onestep::clone(*this); }
-Tensor Tensor::to(DType dtype) const { return onestep::to(*this, dtype); }
-Tensor Tensor::squeeze(int64_t dim) const { return onestep::squeeze(*this, dim); }
-Tensor Tensor::unsqueeze(int64_t dim) const { return onestep::unsqueeze(*this, dim); }
-Tensor Tensor::expand(const Shape& shape) const { return onestep::expand(*this, shape); }
-Tensor Tensor::slice(int64_t dim, int64_t start, int64_t end, int64_t step) const {
-  return onestep::slice(*this, dim, start, end, step);
-}
-Tensor Tensor::select(int64_t dim, int64_t index) const { return onestep::select(*this, dim, index); }
-Tensor Tensor::sum() const { return onestep::sum(*this); }
-Tensor Tensor::sum(const Shape& dims, bool keepdim) const { return onestep::sum(*this, dims, keepdim); }
-Tensor Tensor::mean() const { return onestep::mean(*this); }
-Tensor Tensor::mean(const Shape& dims, bool keepdim) const { return onestep::mean(*this, dims, keepdim); }
-Tensor Tensor::masked_fill(const Tensor& mask, Scalar value) const { return onestep::masked_fill(*this, mask, value); }
-Tensor& Tensor::masked_fill_(const Tensor& mask, Scalar value) { return onestep::masked_fill_(*this, mask, value); }
-
 }  // namespace onestep

@@ -3,16 +3,21 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "autograd/dtype.h"
+#include "autograd/list_view.h"
 #include "autograd/shape.h"
 
 namespace onestep {
 
 class Node;
+class TensorIndex;
+struct Slice;
+struct ValuesIndices;
 
 /// A block of elements, shared by a tensor and its views.
 struct Storage {
@@ -67,6 +72,14 @@ class Tensor {
   Tensor() = default;
   /// A tensor without graph over existing storage (used by factories and views).
   Tensor(std::shared_ptr<Storage> storage, DType dtype, const Shape& shape, const Shape& strides, int64_t offset);
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  /// Assignment to what an expression gives writes there, as in PyTorch: `x[0] = y` is copy_(x[0], y), `x[0] = 1.0` fill_(x[0],
+  /// 1.0). Throws ShapeError on a result that shares no storage, where nobody could see the write.
+  Tensor operator=(const Tensor& values) &&;
+  Tensor operator=(Scalar value) &&;
 
   bool defined() const { return impl_ != nullptr; }
 
@@ -135,28 +148,127 @@ class Tensor {
   /// Number of writes the storage has seen.
   uint32_t version() const { return impl().storage->version; }
 
-  // ---- the common ops, as methods (documented in ops.h)
+  // ---- the ops of one tensor as methods: x.exp() is exp(x), and so on (documented in ops.h)
+  Tensor operator[](int64_t index) const { return select(0, index); }
+  Tensor operator[](const Slice& slice) const;
+  Tensor index(const ListView<TensorIndex>& indices) const;
+  Tensor index_put_(const ListView<TensorIndex>& indices, const Tensor& values, bool accumulate = false) const;
+  Tensor index_put_(const ListView<TensorIndex>& indices, Scalar value) const;
+  Tensor index_select(int64_t dim, const Tensor& index) const;
+  Tensor gather(int64_t dim, const Tensor& index) const;
+  Tensor select(int64_t dim, int64_t index) const;
+  Tensor slice(int64_t dim, int64_t start, int64_t end, int64_t step = 1) const;
+  Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
+
   Tensor view(const Shape& shape) const;
   Tensor reshape(const Shape& shape) const;
+  Tensor permute(const Shape& dims) const;
+  Tensor expand(const Shape& shape) const;
+  template <class... I>
+  requires Sizes<I...> Tensor view(I... sizes)
+  const { return view(Shape{static_cast<int64_t>(sizes)...}); }
+  template <class... I>
+  requires Sizes<I...> Tensor reshape(I... sizes)
+  const { return reshape(Shape{static_cast<int64_t>(sizes)...}); }
+  template <class... I>
+  requires Sizes<I...> Tensor permute(I... dims)
+  const { return permute(Shape{static_cast<int64_t>(dims)...}); }
+  template <class... I>
+  requires Sizes<I...> Tensor expand(I... sizes)
+  const { return expand(Shape{static_cast<int64_t>(sizes)...}); }
   Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
   Tensor transpose(int64_t dim0, int64_t dim1) const;
-  Tensor permute(const Shape& dims) const;
   Tensor t() const;
+  Tensor T() const { return t(); }
+  Tensor squeeze() const;
+  Tensor squeeze(int64_t dim) const;
+  Tensor unsqueeze(int64_t dim) const;
   Tensor contiguous() const;
   Tensor clone() const;
   Tensor to(DType dtype) const;
-  Tensor squeeze(int64_t dim) const;
-  Tensor unsqueeze(int64_t dim) const;
-  Tensor expand(const Shape& shape) const;
-  Tensor slice(int64_t dim, int64_t start, int64_t end, int64_t step = 1) const;
-  Tensor select(int64_t dim, int64_t index) const;
-  Tensor operator[](int64_t index) const { return select(0, index); }
+  std::vector<Tensor> split(int64_t split_size, int64_t dim = 0) const;
+  std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
+
+  Tensor add(const Tensor& y) const;
+  Tensor sub(const Tensor& y) const;
+  Tensor mul(const Tensor& y) const;
+  Tensor div(const Tensor& y) const;
+  Tensor add(Scalar y) const;
+  Tensor sub(Scalar y) const;
+  Tensor mul(Scalar y) const;
+  Tensor div(Scalar y) const;
+  Tensor eq(const Tensor& y) const;
+  Tensor ne(const Tensor& y) const;
+  Tensor lt(const Tensor& y) const;
+  Tensor le(const Tensor& y) const;
+  Tensor gt(const Tensor& y) const;
+  Tensor ge(const Tensor& y) const;
+  Tensor eq(Scalar y) const;
+  Tensor ne(Scalar y) const;
+  Tensor lt(Scalar y) const;
+  Tensor le(Scalar y) const;
+  Tensor gt(Scalar y) const;
+  Tensor ge(Scalar y) const;
+  Tensor matmul(const Tensor& y) const;
+  Tensor dot(const Tensor& y) const;
+  Tensor pow(const Tensor& exponent) const;
+  Tensor pow(Scalar exponent) const;
+  Tensor neg() const;
+  Tensor abs() const;
+  Tensor exp() const;
+  Tensor log() const;
+  Tensor sqrt() const;
+  Tensor rsqrt() const;
+  Tensor sin() const;
+  Tensor cos() const;
+  Tensor tanh() const;
+  Tensor sigmoid() const;
+  Tensor relu() const;
+  Tensor clamp(std::optional<Scalar> min, std::optional<Scalar> max = {}) const;
+  Tensor masked_fill(const Tensor& mask, Scalar value) const;
+  Tensor tril(int64_t diagonal = 0) const;
+  Tensor triu(int64_t diagonal = 0) const;
+  Tensor softmax(int64_t dim) const;
+  Tensor log_softmax(int64_t dim) const;
+
   Tensor sum() const;
   Tensor sum(const Shape& dims, bool keepdim = false) const;
   Tensor mean() const;
   Tensor mean(const Shape& dims, bool keepdim = false) const;
-  Tensor masked_fill(const Tensor& mask, Scalar value) const;
-  Tensor& masked_fill_(const Tensor& mask, Scalar value);
+  Tensor prod() const;
+  Tensor prod(int64_t dim, bool keepdim = false) const;
+  Tensor var(const Shape& dims = {}, int64_t correction = 1, bool keepdim = false) const;
+  Tensor std(const Shape& dims = {}, int64_t correction = 1, bool keepdim = false) const;
+  Tensor norm(double p = 2.0, const Shape& dims = {}, bool keepdim = false) const;
+  Tensor logsumexp(const Shape& dims, bool keepdim = false) const;
+  Tensor max() const;
+  Tensor min() const;
+  ValuesIndices max(int64_t dim, bool keepdim = false) const;
+  ValuesIndices min(int64_t dim, bool keepdim = false) const;
+  Tensor amax(const Shape& dims, bool keepdim = false) const;
+  Tensor amin(const Shape& dims, bool keepdim = false) const;
+  Tensor argmax() const;
+  Tensor argmin() const;
+  Tensor argmax(int64_t dim, bool keepdim = false) const;
+  Tensor argmin(int64_t dim, bool keepdim = false) const;
+  Tensor cumsum(int64_t dim) const;
+  Tensor any() const;
+  Tensor all() const;
+  Tensor isnan() const;
+  Tensor isfinite() const;
+
+  Tensor add_(const Tensor& y) const;
+  Tensor sub_(const Tensor& y) const;
+  Tensor mul_(const Tensor& y) const;
+  Tensor div_(const Tensor& y) const;
+  Tensor add_(Scalar y) const;
+  Tensor sub_(Scalar y) const;
+  Tensor mul_(Scalar y) const;
+  Tensor div_(Scalar y) const;
+  Tensor copy_(const Tensor& source) const;
+  Tensor fill_(Scalar value) const;
+  Tensor zero_() const { return fill_(0); }
+  Tensor masked_fill_(const Tensor& mask, Scalar value) const;
 
   // ---- for the engine and the ops
   const Impl& impl() const {
@@ -196,6 +308,8 @@ inline bool Tensor::is_contiguous() const {
 
 /// An uninitialised contiguous tensor. Throws ShapeError on a negative or too large size.
 Tensor empty(const Shape& shape, DType dtype = DType::float32);
+template <class... I>
+requires Sizes<I...> Tensor empty(I... sizes) { return empty(Shape{static_cast<int64_t>(sizes)...}); }
 
 /// True while ops are recorded (per thread).
 bool grad_enabled();

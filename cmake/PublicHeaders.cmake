@@ -28,10 +28,13 @@ set(public_headers
     autograd/grad_hook.h
     autograd/memory.h
     autograd/node.h
+    autograd/creation.h
+    autograd/list_view.h
     autograd/ops.h
     autograd/profiler.h
     autograd/shape.h
     autograd/tensor.h
+    autograd/tensor_index.h
     autograd/random/generator.h
     autograd/testing/gradcheck.h
     nn/activation.h

@@ -179,6 +179,16 @@ const RegisterOpCases registered([] {
       {"zeros_like", alikes(zeros_like, 0), {}},
       {"ones_like", alikes(ones_like, 1), {}},
       {"full_like", alikes([](const Tensor& x) { return full_like(x, -3); }, -3), {}},
+      {"linspace",
+       {made("values", {5}, {-1, -0.5, 0, 0.5, 1}, typed(f32, [] { return linspace(-1, 1, 5); })),
+        made("downwards", {3}, {3, 2, 1}, typed(DType::float64, [] { return linspace(3, 1, 3, DType::float64); })),
+        made("one", {1}, {2}, typed(f32, [] { return linspace(2, 5, 1); })),
+        made("both ends are met", {2}, {0.1f, 0.7f},
+             [] {
+               return index(linspace(0.1, 0.7, 1000), {tensor({0, -1})});
+             }),
+        made("nothing", {0}, {}, typed(f32, [] { return linspace(0, 1, 0); }))},
+       {{"a negative number", [] { linspace(0, 1, -1); }, "linspace: negative size in [-1]"}}},
       {"arange",
        {made("end", {4}, {0, 1, 2, 3}, typed(i64, [] { return arange(4); })),
         made("start and end", {3}, {-1, 0, 1}, typed(i64, [] { return arange(-1, 2); })),

@@ -107,6 +107,19 @@ Tensor arange(Scalar start, Scalar end, Scalar step) {
   return y;
 }
 
+Tensor linspace(double start, double end, int64_t steps, DType dtype) {
+  check_sizes("linspace", steps);
+  Tensor y = empty(steps, dtype);
+  dispatch_floating(dtype, "linspace", [&]<class T>() {  // from both ends, so that both are met
+    const T first = static_cast<T>(start), last = static_cast<T>(end);
+    const T step = steps > 1 ? (last - first) / static_cast<T>(steps - 1) : T(0);
+    T* to = y.mutable_data<T>();
+    for (int64_t i = 0; i < steps; ++i)
+      to[i] = i < steps / 2 || steps == 1 ? first + step * static_cast<T>(i) : last - step * static_cast<T>(steps - 1 - i);
+  });
+  return y;
+}
+
 Tensor eye(int64_t n, DType dtype) {
   check_sizes("eye", {n, n});
   Tensor y = zeros({n, n}, dtype);

@@ -40,6 +40,25 @@ OpSample in_place(const char* label, Target layout, InputSpec x, InputSpec y, Op
           differentiable};
 }
 
+/// x op= y for floats, where division is one, too.
+template <class Op, class F>
+std::vector<OpSample> in_place_floats(Op op, F f, InputSpec y) {
+  const auto with_shape = [&](const Shape& shape) {
+    InputSpec spec = y;
+    spec.shape = shape;
+    return spec;
+  };
+  return {in_place("same shape", Target::rows, {{3, 4}}, with_shape({3, 4}), op, f),
+          in_place("row", Target::rows, {{2, 3, 4}}, with_shape({4}), op, f),
+          in_place("number", Target::rows, {{3, 4}}, with_shape({}), op, f),
+          in_place("two numbers", Target::rows, {{}}, with_shape({}), op, f),
+          in_place("column", Target::rows, {{3, 4}}, with_shape({3, 1}), op, f),
+          in_place("empty", Target::rows, {{0, 4}}, with_shape({4}), op, f),
+          in_place("into a transposed tensor", Target::transposed, {{3, 4}}, with_shape({3, 4}), op, f),
+          in_place("into every second column", Target::window, {{3, 4}}, with_shape({4}), op, f),
+          in_place("large", Target::rows, {{300, 250}}, with_shape({300, 250}), op, f)};
+}
+
 template <class Op, class F>
 std::vector<OpSample> in_place_pairs(Op op, F f) {
   const InputSpec integers{.shape = {2, 3}, .dtype = DType::int64};
@@ -70,13 +89,22 @@ OpSample with_number(const char* label, Target layout, InputSpec x, Op op, F f, 
 }
 
 template <class Op, class F>
+std::vector<OpSample> numbers_of_floats(Op op, F f) {
+  return {with_number("matrix", Target::rows, {{3, 4}}, op, f), with_number("number", Target::rows, {{}}, op, f),
+          with_number("empty", Target::rows, {{2, 0}}, op, f), with_number("transposed", Target::transposed, {{3, 4}}, op, f),
+          with_number("every second column", Target::window, {{3, 4}}, op, f)};
+}
+
+template <class Op, class F>
 std::vector<OpSample> in_place_numbers(Op op, F f) {
-  return {with_number("matrix", Target::rows, {{3, 4}}, op, f),
-          with_number("number", Target::rows, {{}}, op, f),
-          with_number("empty", Target::rows, {{2, 0}}, op, f),
-          with_number("transposed", Target::transposed, {{3, 4}}, op, f),
-          with_number("every second column", Target::window, {{3, 4}}, op, f),
-          with_number("int64", Target::rows, {.shape = {2, 3}, .dtype = DType::int64}, op, f, false)};
+  std::vector<OpSample> all = numbers_of_floats(op, f);
+  all.push_back(with_number("int64", Target::rows, {.shape = {2, 3}, .dtype = DType::int64}, op, f, false));
+  return all;
+}
+
+std::vector<OpSample> joined(std::vector<OpSample> all, std::initializer_list<OpSample> more) {
+  all.insert(all.end(), more);
+  return all;
 }
 
 /// To `dtype` and back, so that values show what the first conversion did.
@@ -143,6 +171,26 @@ const RegisterOpCases registered([] {
               add_(x, ones({3}));
             },
             "add_: a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)")}},
+      {"add_", in_place_numbers([](Tensor& x) { return add_(x, 3); }, [](double x) { return x + 3; }), {}},
+      {"sub_",
+       in_place_pairs([](Tensor& x, const Tensor& y) { return sub_(x, y); }, [](double a, double b) { return a - b; }),
+       {refused(
+           "bool", [] { sub_(zeros({2}, DType::boolean), true); }, "sub_: a bool tensor (use logical_xor)")}},
+      {"sub_", in_place_numbers([](Tensor& x) { return sub_(x, 3); }, [](double x) { return x - 3; }), {}},
+      {"mul_",
+       joined(in_place_floats([](Tensor& x, const Tensor& y) { return mul_(x, y); }, [](double a, double b) { return a * b; },
+                              {{}, -2, 2}),
+              {in_place(
+                  "int64", Target::rows, {.shape = {2, 3}, .dtype = DType::int64}, {.shape = {2, 3}, .dtype = DType::int64},
+                  [](Tensor& x, const Tensor& y) { return mul_(x, y); }, [](double a, double b) { return a * b; }, false)}),
+       {}},
+      {"div_",
+       in_place_floats([](Tensor& x, const Tensor& y) { return div_(x, y); }, [](double a, double b) { return a / b; },
+                       {{}, 0.5, 2}),
+       {refused(
+           "int64", [] { div_(ones({2}, DType::int64), 2); },
+           "div_: a result of dtype float32 does not fit a tensor of dtype int64 (use the op without trailing _)")}},
+      {"div_", numbers_of_floats([](Tensor& x) { return div_(x, 4); }, [](double x) { return x / 4; }), {}},
       {"mul_",
        in_place_numbers([](Tensor& x) { return mul_(x, 3); }, [](double x) { return 3 * x; }),
        {refused(

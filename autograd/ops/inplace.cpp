@@ -14,23 +14,57 @@ Tensor readable_beside(const Tensor& x, const Tensor& source) {
   return copy;
 }
 
-/// f(element) for every element, to be changed, x of any strides.
-template <class T, class F>
-void update(Tensor& x, const F& f) {
-  T* to = x.mutable_data<T>();
-  ops::for_each_row<1>(x.shape(), {x.strides()}, [&](const auto& at, int64_t n, const auto& steps) {
-    T* row = to + at[0];
-    kernels::parallel_for(n, ops::kLoopCost, [=, step = steps[0]](int64_t i, int64_t end) {
-      for (; i < end; ++i) f(row[i * step]);
-    });
-  });
-}
-
 /// Refuses an in-place result that x's dtype cannot hold: a float in an int64, a number in a bool.
 void check_result_dtype(const char* op, const Tensor& x, DType result) {
   const bool fits = x.is_floating() || result == x.dtype() || result == DType::boolean;
   ONESTEP_CHECK(DTypeError, fits, op, ": a result of dtype ", result, " does not fit a tensor of dtype ", x.dtype(),
                 " (use the op without trailing _)");
+}
+
+/// The number as a tensor in which it meets x as a number would.
+Tensor number(const Tensor& x, Scalar value) {
+  const bool same = x.is_floating() && value.dtype == DType::float32;
+  return full({}, value, same ? x.dtype() : value.dtype);
+}
+
+/// x = f(x, y) row by row, y of x's shape and dtype. `kernel` takes rows of x that lie together.
+template <class K, class F>
+void write_rows(Tensor& x, const Tensor& y, const K& kernel, const F& f) {
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* from = y.data<T>();
+    T* to = x.mutable_data<T>();
+    ops::for_each_row<2>(x.shape(), {x.strides(), y.strides()}, [=](const auto& at, int64_t n, const auto& steps) {
+      T* row = to + at[0];
+      const T* source = from + at[1];
+      if constexpr (std::is_floating_point_v<T>) {
+        if (steps[0] == 1 && steps[1] <= 1) return kernel(row, 1, source, steps[1], row, n);
+      }
+      kernels::parallel_for(n, ops::kLoopCost, [=](int64_t i, int64_t end) {
+        for (; i < end; ++i) row[i * steps[0]] = static_cast<T>(f(row[i * steps[0]], source[i * steps[1]]));
+      });
+    });
+  });
+}
+
+/// A copy of x in x's place in the graph, which a rule can save.
+Tensor as_it_was(const Tensor& x) {
+  Tensor copy = empty(x.shape(), x.dtype());
+  ops::copy_values(copy, x);
+  detail::set_node(copy, x.impl().node);
+  return copy;
+}
+
+/// x = op(x, y) in place: by way of the graph where it is recorded, else row by row.
+template <class Op, class K, class F>
+Tensor in_place(const char* name, Tensor x, const Tensor& y, const Op& op, const K& kernel, const F& f) {
+  x.check_writable(name);
+  if (grad_enabled()) detail::check_history(name, y);
+  const Tensor operand = to(y, x.dtype());
+  const Tensor values = ops::expand_values(name, operand, x.shape());
+  if (detail::should_record({x, operand}))  // the gradient of y may need x as it was
+    return assign_in_place(name, x, op(operand.requires_grad() ? as_it_was(x) : x, operand));
+  write_rows(x, readable_beside(x, values), kernel, f);
+  return x;
 }
 
 }  // namespace
@@ -43,7 +77,8 @@ Tensor to(const Tensor& x, DType dtype) {
   return record("to", y, {x}, {}, [from = x.dtype()](const Backward& b) -> Grads { return {to(b.grad(), from)}; });
 }
 
-Tensor& copy_(Tensor& x, const Tensor& source) {
+Tensor copy_(const Tensor& target, const Tensor& source) {
+  Tensor x = target;
   x.check_writable("copy_");
   if (x.is_floating() && grad_enabled()) detail::check_history("copy_", source);
   const Tensor values = ops::expand_values("copy_", source, x.shape());
@@ -59,7 +94,8 @@ Tensor& copy_(Tensor& x, const Tensor& source) {
   return x;
 }
 
-Tensor& fill_(Tensor& x, Scalar value) {
+Tensor fill_(const Tensor& target, Scalar value) {
+  Tensor x = target;
   x.check_writable("fill_");
   ops::check_fits("fill_", value, x.dtype());
   if (detail::should_record({x})) {
@@ -67,40 +103,50 @@ Tensor& fill_(Tensor& x, Scalar value) {
         record("fill_", full_like(x, value), {x}, {}, [](const Backward& b) -> Grads { return {zeros_like(b.grad())}; });
     return assign_in_place("fill_", x, result);
   }
-  dispatch(x.dtype(), [&]<class T>() { update<T>(x, [v = ops::element<T>(value)](T& element) { element = v; }); });
-  return x;
-}
-
-Tensor& add_(Tensor& x, const Tensor& y) {
-  x.check_writable("add_");
-  if (grad_enabled()) detail::check_history("add_", y);
-  check_result_dtype("add_", x, ops::promote(x, y));
-  const Tensor addend = to(y, x.dtype());
-  const Tensor values = ops::expand_values("add_", addend, x.shape());
-  if (detail::should_record({x, addend})) return assign_in_place("add_", x, add(x, addend));
-  const Tensor other = readable_beside(x, values);
   dispatch(x.dtype(), [&]<class T>() {
-    const T* from = other.data<T>();
     T* to = x.mutable_data<T>();
-    ops::for_each_row<2>(x.shape(), {x.strides(), other.strides()}, [=](const auto& at, int64_t n, const auto& steps) {
+    ops::for_each_row<1>(x.shape(), {x.strides()}, [&](const auto& at, int64_t n, const auto& steps) {
       T* row = to + at[0];
-      const T* source = from + at[1];
-      if constexpr (std::is_floating_point_v<T>) {
-        if (steps[0] == 1 && steps[1] <= 1) return kernels::add(row, 1, source, steps[1], row, n);
-      }
-      for (int64_t i = 0; i < n; ++i) row[i * steps[0]] = ops::plus(row[i * steps[0]], source[i * steps[1]]);
+      kernels::parallel_for(n, ops::kLoopCost, [=, step = steps[0], v = ops::element<T>(value)](int64_t i, int64_t end) {
+        for (; i < end; ++i) row[i * step] = v;
+      });
     });
   });
   return x;
 }
 
-Tensor& mul_(Tensor& x, Scalar factor) {
-  x.check_writable("mul_");
-  check_result_dtype("mul_", x, ops::promote(x, factor));
-  if (detail::should_record({x})) return assign_in_place("mul_", x, mul(x, factor));
-  dispatch(x.dtype(),
-           [&]<class T>() { update<T>(x, [v = ops::element<T>(factor)](T& element) { element = ops::times(element, v); }); });
-  return x;
+Tensor add_(const Tensor& x, const Tensor& y) {
+  check_result_dtype("add_", x, ops::promote(x, y));
+  return in_place(
+      "add_", x, y, [](const auto&... p) { return add(p...); }, [](auto... p) { kernels::add(p...); },
+      [](auto a, auto b) { return ops::plus(a, b); });
 }
+
+Tensor sub_(const Tensor& x, const Tensor& y) {
+  check_result_dtype("sub_", x, ops::promote(x, y));
+  ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, "sub_: a bool tensor (use logical_xor)");
+  return in_place(
+      "sub_", x, y, [](const auto&... p) { return sub(p...); }, [](auto... p) { kernels::sub(p...); },
+      [](auto a, auto b) { return ops::minus(a, b); });
+}
+
+Tensor mul_(const Tensor& x, const Tensor& y) {
+  check_result_dtype("mul_", x, ops::promote(x, y));
+  return in_place(
+      "mul_", x, y, [](const auto&... p) { return mul(p...); }, [](auto... p) { kernels::mul(p...); },
+      [](auto a, auto b) { return ops::times(a, b); });
+}
+
+Tensor div_(const Tensor& x, const Tensor& y) {
+  check_result_dtype("div_", x, ops::floating(ops::promote(x, y)));
+  return in_place(
+      "div_", x, y, [](const auto&... p) { return div(p...); }, [](auto... p) { kernels::div(p...); },
+      [](auto a, auto b) { return a / b; });
+}
+
+Tensor add_(const Tensor& x, Scalar y) { return add_(x, number(x, y)); }
+Tensor sub_(const Tensor& x, Scalar y) { return sub_(x, number(x, y)); }
+Tensor mul_(const Tensor& x, Scalar y) { return mul_(x, number(x, y)); }
+Tensor div_(const Tensor& x, Scalar y) { return div_(x, number(x, y)); }
 
 }  // namespace onestep

@@ -91,7 +91,8 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   });
 }
 
-Tensor& masked_fill_(Tensor& x, const Tensor& mask, Scalar value) {
+Tensor masked_fill_(const Tensor& target, const Tensor& mask, Scalar value) {
+  Tensor x = target;
   check_mask("masked_fill_", mask);
   x.check_writable("masked_fill_");
   ops::check_fits("masked_fill_", value, x.dtype());

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -102,6 +103,26 @@ const RegisterOpCases registered([] {
       {"relu",
        joined(samples(function<relu>, rectified, {-2, 2, {0}}, kOrdinary), {integers(function<relu>, rectified)}),
        {refused("relu", relu, DType::boolean, kBool)}},
+      {"clamp",
+       joined(samples([](const Tensor& x) { return clamp(x, -0.5, 1); },
+                      [](double x) { return x < -0.5 ? -0.5
+                                            : x > 1  ? 1
+                                                     : x; }, {-2, 2, {-0.5, 1}}, kOrdinary),
+              {integers([](const Tensor& x) { return x.clamp(0, 3); }, [](double x) { return std::clamp(x, 0.0, 3.0); }),
+               {"only below",
+                {{.shape = {3, 4}, .avoid = {0}}},
+                [](const std::vector<Tensor>& in) { return clamp(in[0], 0); },
+                [](const std::vector<Values>& in) { return naive::map(in[0], rectified); }},
+               {"only above",
+                {{.shape = {3, 4}, .avoid = {1}}},
+                [](const std::vector<Tensor>& in) { return clamp(in[0], None, 1); },
+                [](const std::vector<Values>& in) { return naive::map(in[0], [](double x) { return std::min(x, 1.0); }); }},
+               {"only above, a fraction for integers",
+                {{.shape = 5, .dtype = DType::int64, .values = {-3, -1, 0, 1, 7}}},
+                [](const std::vector<Tensor>& in) { return in[0].clamp(None, 0.5); },
+                [](const std::vector<Values>& in) { return naive::map(in[0], [](double x) { return std::min(x, 0.5); }); },
+                false}}),
+       {{"no bound", [] { clamp(zeros({2}), {}); }, "clamp: needs a least or a largest value"}}},
       {"gelu",
        samples(gelu_none, gelu_erf, {}, {-5, -1, 0, 1, 10, kInf, kNan}),
        {refused("gelu", gelu_none, DType::int64, kInt)}},

@@ -106,4 +106,22 @@ Tensor silu(const Tensor& x) {
       "silu", x, [](auto... p) { kernels::silu(p...); }, [](auto... p) { kernels::silu_with_slope(p...); });
 }
 
+Tensor clamp(const Tensor& input, std::optional<Scalar> low, std::optional<Scalar> high) {
+  ONESTEP_CHECK(ConfigError, low || high, "clamp: needs a least or a largest value");
+  DType dtype = input.dtype();
+  for (const auto& bound : {low, high})
+    if (bound) dtype = ops::promote(to(input, dtype), *bound);
+  const Tensor x = to(input, dtype);
+  const auto clamped = [=]<class T>(T v) {
+    if (low && v < ops::element<T>(*low)) v = ops::element<T>(*low);
+    return high && v > ops::element<T>(*high) ? ops::element<T>(*high) : v;
+  };
+  return record("clamp", ops::map(x, ops::Loop{clamped}), {x}, {x}, [low, high](const Backward& b) -> Grads {
+    return {chain(b.grad(), b.saved(0), [=]<class T>(T dy, T v) {  // dx = dy where x lies within the bounds
+      const bool within = (!low || v >= ops::element<T>(*low)) && (!high || v <= ops::element<T>(*high));
+      return within ? dy : T(0);
+    })};
+  });
+}
+
 }  // namespace onestep

@@ -28,6 +28,9 @@ Tensor randn(const Shape& shape, Generator& generator, DType dtype) {
   return y;
 }
 
+Tensor rand(const Shape& shape, DType dtype) { return rand(shape, default_generator(), dtype); }
+Tensor randn(const Shape& shape, DType dtype) { return randn(shape, default_generator(), dtype); }
+
 Tensor randint(int64_t low, int64_t high, const Shape& shape, Generator& generator) {
   check_sizes("randint", shape);
   Tensor y = empty(shape, DType::int64);

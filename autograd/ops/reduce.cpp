@@ -1,45 +1,21 @@
 // Reductions over dims. Each run of adjacent reduced dims is one step over [outer, reduced, inner], innermost run first, and
 // each output element is summed in one fixed order: neither threads nor layout can change a bit of it.
+#include "autograd/ops/reduce.h"
+
 #include <algorithm>
 #include <array>
 #include <limits>
 
-#include "autograd/ops/elementwise.h"
-
 namespace onestep {
+
+using ops::Blocks;
+using ops::count_of;
+using ops::with_dims;
+using ops::without_dims;
+
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
-
-/// A contiguous tensor seen as [outer, reduced, inner].
-struct Blocks {
-  int64_t outer = 1, reduced = 1, inner = 1;
-};
-
-Blocks blocks_of(const Shape& shape, int first, int last) {
-  Blocks blocks;
-  for (int i = 0; i < shape.rank(); ++i) (i < first ? blocks.outer : i <= last ? blocks.reduced : blocks.inner) *= shape[i];
-  return blocks;
-}
-
-/// Applies `step(from, to, blocks)` to every run of adjacent dims in `dims` (sorted); the result keeps them with size 1.
-template <class T, class Step>
-Tensor reduce(const Tensor& x, const Shape& dims, const Step& step) {
-  const NoGradGuard no_grad;
-  Tensor y = dims.empty() ? clone(x) : ops::contiguous_values(x);
-  for (int d = dims.rank() - 1; d >= 0; --d) {
-    int first = d;
-    while (first > 0 && dims[first - 1] == dims[first] - 1) --first;
-    const Blocks blocks = blocks_of(y.shape(), static_cast<int>(dims[first]), static_cast<int>(dims[d]));
-    Shape shape = y.shape();
-    for (int i = first; i <= d; ++i) shape[static_cast<int>(dims[i])] = 1;
-    Tensor reduced = empty(shape, y.dtype());
-    step(y.data<T>(), reduced.mutable_data<T>(), blocks);
-    y = reduced;
-    d = first;
-  }
-  return y;
-}
 
 /// Rows longer than this are summed in 64 equal chunks, which can go to threads, and then over the chunks.
 constexpr int64_t kLongRow = 65536;
@@ -80,96 +56,10 @@ void sum_blocks(const T* x, T* y, const Blocks& b) {
 
 /// The sum over `dims` (sorted), which stay with size 1; x of a floating dtype or int64.
 Tensor sum_values(const Tensor& x, const Shape& dims) {
-  return dispatch(x.dtype(), [&]<class T>() { return reduce<T>(x, dims, sum_blocks<T>); });
-}
-
-/// `y` with the reduced dims of size 1 removed, unless they are to be kept.
-Tensor without_dims(const Tensor& y, const Shape& shape, const Shape& dims, bool keepdim) {
-  const Shape result = reduced_shape(shape, dims, keepdim);
-  return ops::view_of(y, result, contiguous_strides(result), y.offset());
-}
-
-/// The gradient of a reduction's output as it stands before the dims were removed: [.., 1, ..] broadcasts to the input.
-Tensor with_dims(const Tensor& dy, const Shape& shape, const Shape& dims) {
-  return reshape(dy, reduced_shape(shape, dims, true));
-}
-
-int64_t count_of(const Shape& shape, const Shape& dims) {
-  int64_t count = 1;
-  for (int64_t d : dims) count *= shape[static_cast<int>(d)];
-  return count;
+  return dispatch(x.dtype(), [&]<class T>() { return ops::reduce<T>(x, dims, sum_blocks<T>); });
 }
 
 Tensor deviations(const Tensor& x, const Shape& dims) { return sub(x, mean(x, dims, true)); }
-
-/// v is larger than w, NaN being the largest of all.
-template <class T>
-bool above(T v, T w) {
-  return v > w || (v != v && w == w);
-}
-
-void check_not_empty(const char* op, const Shape& shape, const Shape& dims) {
-  ONESTEP_CHECK(ShapeError, count_of(shape, dims) != 0, op, ": no elements to choose from in dims ", dims, " of shape ", shape);
-}
-
-/// Where the first largest element stands along dim `d`; the dim stays with size 1.
-Tensor argmax_values(const char* op, const Tensor& x, int d) {
-  const Shape dims = x.dim() == 0 ? Shape() : Shape{d};
-  check_not_empty(op, x.shape(), dims);
-  const Tensor rows = ops::contiguous_values(x);
-  Tensor index = empty(reduced_shape(x.shape(), dims, true), DType::int64);
-  const Blocks b = blocks_of(x.shape(), d, d);
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* from = rows.data<T>();
-    auto* to = index.mutable_data<int64_t>();
-    kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {
-      for (; o < end; ++o) {
-        const T* block = from + o * b.reduced * b.inner;
-        int64_t* best = to + o * b.inner;
-        if constexpr (std::is_floating_point_v<T>) {
-          if (b.inner == 1) {
-            *best = kernels::argmax(block, b.reduced);
-            continue;
-          }
-        }
-        std::fill_n(best, b.inner, 0);
-        for (int64_t r = 1; r < b.reduced; ++r)
-          for (int64_t i = 0; i < b.inner; ++i)
-            if (above(block[r * b.inner + i], block[best[i] * b.inner + i])) best[i] = r;
-      }
-    });
-  });
-  return index;
-}
-
-template <class T>
-void max_blocks(const T* x, T* y, const Blocks& b) {
-  kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {
-    for (; o < end; ++o) {
-      const T* from = x + o * b.reduced * b.inner;
-      T* to = y + o * b.inner;
-      std::copy_n(from, b.inner, to);
-      if constexpr (std::is_floating_point_v<T>) {
-        if (b.inner == 1) *to = kernels::max(from, b.reduced);
-        for (int64_t r = 1; b.inner > 1 && r < b.reduced; ++r) kernels::maximum(to, 1, from + r * b.inner, 1, to, b.inner);
-      } else {
-        for (int64_t r = 1; r < b.reduced; ++r)
-          for (int64_t i = 0; i < b.inner; ++i) to[i] = std::max(to[i], from[r * b.inner + i]);
-      }
-    }
-  });
-}
-
-/// The largest over `dims` (sorted), which stay with size 1.
-Tensor max_values(const Tensor& x, const Shape& dims) {
-  return dispatch(x.dtype(), [&]<class T>() { return reduce<T>(x, dims, max_blocks<T>); });
-}
-
-/// `dy` over the number of places along `dims` that are `chosen`, there; 0 elsewhere.
-Tensor shared_evenly(const Tensor& dy, const Tensor& chosen, const Shape& dims) {
-  const Tensor ones = to(chosen, dy.dtype());
-  return mul(dy, div(ones, sum(ones, dims, true)));
-}
 
 /// A running sum down `columns` neighbouring columns of `rows` rows; the distance between rows is negative to go up.
 template <class T, int64_t columns>
@@ -190,7 +80,7 @@ Tensor cumsum_values(const Tensor& x, int d, bool reverse) {
   const Tensor rows = ops::contiguous_values(x);
   Tensor y = empty(x.shape(), x.dtype());
   if (x.numel() == 0) return y;
-  const Blocks b = blocks_of(x.shape(), d, d);
+  const Blocks b = ops::blocks_of(x.shape(), d, d);
   dispatch(x.dtype(), [&]<class T>() {
     const T* from = rows.data<T>();
     T* to = y.mutable_data<T>();
@@ -269,49 +159,112 @@ Tensor var(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdi
   });  // dx = dy 2 (x - mean) / (n - correction)
 }
 
-Tensor amax(const Tensor& x, const Shape& wanted, bool keepdim) {
-  const Shape dims = normalize_dims("amax", wanted, x.dim());
-  check_not_empty("amax", x.shape(), dims);
-  const Tensor y = without_dims(max_values(x, dims), x.shape(), dims, keepdim);
-  return record("amax", y, {x}, {x, y}, [dims](const Backward& b) -> Grads {
+Tensor std(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdim) {
+  const Shape dims = normalize_dims("std", wanted, x.dim());
+  Tensor y;
+  {
+    const NoGradGuard no_grad;
+    y = sqrt(var(x, wanted, correction, keepdim));
+  }
+  const double n = static_cast<double>(count_of(x.shape(), dims) - correction);
+  return record("std", y, {x}, {x, y}, [dims, n](const Backward& b) -> Grads {
     const Tensor& v = b.saved(0);
-    return {shared_evenly(with_dims(b.grad(), v.shape(), dims), eq(v, with_dims(b.saved(1), v.shape(), dims)), dims)};
-  });  // dx = dy / (number of largest) where x is largest
+    const Tensor y_kept = with_dims(b.saved(1), v.shape(), dims), dy = with_dims(b.grad(), v.shape(), dims);
+    const Tensor scale = masked_fill(div(dy, mul(y_kept, n)), eq(y_kept, 0), 0);
+    return {mul(scale, deviations(v, dims))};
+  });  // dx = dy (x - mean) / ((n - correction) std), 0 where std = 0
 }
 
-Tensor max(const Tensor& x) {
-  ONESTEP_CHECK(ShapeError, x.numel() != 0, "max: no elements to choose from in shape ", x.shape());
-  const Shape dims = normalize_dims("max", {}, x.dim());
-  const Tensor y = without_dims(max_values(x, dims), x.shape(), dims, /*keepdim=*/false);
-  return record("max", y, {x}, {x, y}, [dims](const Backward& b) -> Grads {
-    const Tensor &v = b.saved(0), &largest = b.saved(1);
-    return {shared_evenly(b.grad(), isnan(largest).item<bool>() ? isnan(v) : eq(v, largest), dims)};
-  });  // as amax, where NaN is equal to NaN
-}
+namespace {
 
-MaxResult max(const Tensor& x, int64_t dim, bool keepdim) {
-  const int d = normalize_dim("max", dim, x.dim());
-  const Shape dims = x.dim() == 0 ? Shape() : Shape{d};
-  const Tensor index = argmax_values("max", x, d);
-  Tensor values = without_dims(max_values(x, dims), x.shape(), dims, keepdim);
-  values = record("max", values, {x}, {index}, [d, dims](const Backward& b) -> Grads {
-    const Shape& shape = b.input_shape(0);
-    Shape line = Shape::filled(shape.rank(), 1);
-    if (!line.empty()) line[d] = shape[d];
-    const Tensor places = view(arange(line.numel()), line);
-    return {where(eq(places, b.saved(0)), with_dims(b.grad(), shape, dims), zeros({}, b.grad().dtype()))};
-  });  // dx = dy at the index, else 0
-  return {values, without_dims(index, x.shape(), dims, keepdim)};
-}
-
-Tensor argmax(const Tensor& x) {
+Tensor norm_values(const Tensor& x, double p, const Shape& dims, bool keepdim) {
   const NoGradGuard no_grad;
-  return argmax(reshape(x, {-1}), 0);
+  if (p == 2) return sqrt(sum(mul(x, x), dims, keepdim));
+  const Tensor sizes = abs(x);
+  if (p == 1) return sum(sizes, dims, keepdim);
+  if (p == 0) return to(sum(ne(x, 0), dims, keepdim), x.dtype());
+  if (p == kInfinity) return amax(sizes, dims, keepdim);
+  if (p == -kInfinity) return amin(sizes, dims, keepdim);
+  return pow(sum(pow(sizes, p), dims, keepdim), 1 / p);
 }
 
-Tensor argmax(const Tensor& x, int64_t dim, bool keepdim) {
-  const int d = normalize_dim("argmax", dim, x.dim());
-  return without_dims(argmax_values("argmax", x, d), x.shape(), x.dim() == 0 ? Shape() : Shape{d}, keepdim);
+Tensor sign(const Tensor& x) { return sub(to(gt(x, 0), x.dtype()), to(lt(x, 0), x.dtype())); }
+
+}  // namespace
+
+Tensor norm(const Tensor& x, double p, const Shape& wanted, bool keepdim) {
+  ops::check_floating("norm", x);
+  const Shape dims = normalize_dims("norm", wanted, x.dim());
+  const Tensor y = norm_values(x, p, dims, keepdim);
+  return record("norm", y, {x}, {x, y}, [p, dims](const Backward& b) -> Grads {
+    const Tensor& v = b.saved(0);
+    const Tensor norms = with_dims(b.saved(1), v.shape(), dims), dy = with_dims(b.grad(), v.shape(), dims);
+    if (p == 0) return {zeros_like(v)};
+    if (p == 1) return {mul(dy, sign(v))};
+    const Tensor sizes = abs(v);
+    if (std::isinf(p)) {  // the extrema share it evenly
+      const Tensor chosen = to(eq(sizes, norms), v.dtype());
+      return {mul(mul(dy, sign(v)), div(chosen, sum(chosen, dims, true)))};
+    }
+    const Tensor none = eq(norms, 0);
+    if (p == 2) return {mul(v, masked_fill(div(dy, norms), none, 0))};
+    const Tensor scale = masked_fill(div(dy, pow(norms, p - 1)), none, 0);
+    return {mul(scale, mul(sign(v), masked_fill(pow(sizes, p - 1), eq(v, 0), 0)))};
+  });  // dx = dy sign(x) (|x| / norm)^(p - 1)
+}
+
+namespace {
+
+template <class T>
+void product_blocks(const T* x, T* y, const Blocks& b) {
+  kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {
+    for (; o < end; ++o) {
+      const T* from = x + o * b.reduced * b.inner;
+      T* to = y + o * b.inner;
+      std::fill_n(to, b.inner, T(1));
+      for (int64_t r = 0; r < b.reduced; ++r)
+        for (int64_t i = 0; i < b.inner; ++i) to[i] = ops::times(to[i], from[r * b.inner + i]);
+    }
+  });
+}
+
+/// dx_i = dy (x_0 ... x_{i-1}) (x_{i+1} ... x_n): no division, so that zeros do no harm.
+template <class T>
+void product_grad_blocks(const T* x, const T* dy, T* dx, const Blocks& b) {
+  kernels::parallel_for(b.outer * b.inner, ops::kLoopCost * static_cast<double>(b.reduced), [=](int64_t column, int64_t end) {
+    for (; column < end; ++column) {
+      const int64_t first = column / b.inner * b.reduced * b.inner + column % b.inner;
+      T before = dy[column], after = T(1);
+      for (int64_t r = 0; r < b.reduced; ++r) {
+        dx[first + r * b.inner] = before;
+        before *= x[first + r * b.inner];
+      }
+      for (int64_t r = b.reduced; r-- > 0; after *= x[first + r * b.inner]) dx[first + r * b.inner] *= after;
+    }
+  });
+}
+
+/// The product over `dims`, adjacent ones or none.
+Tensor product(const Tensor& input, const Shape& dims, bool keepdim) {
+  const Tensor x = is_floating(input.dtype()) ? input : to(input, DType::int64);
+  const Tensor y = dispatch(x.dtype(), [&]<class T>() { return ops::reduce<T>(x, dims, product_blocks<T>); });
+  return record("prod", without_dims(y, x.shape(), dims, keepdim), {x}, {x}, [dims](const Backward& b) -> Grads {
+    const Tensor v = ops::contiguous_values(b.saved(0)), dy = ops::contiguous_values(b.grad());
+    Tensor dx = empty(v.shape(), v.dtype());
+    const Blocks blocks =
+        dims.empty() ? Blocks() : ops::blocks_of(v.shape(), static_cast<int>(dims[0]), static_cast<int>(dims.back()));
+    dispatch_floating(v.dtype(), "prod",
+                      [&]<class T>() { product_grad_blocks(v.data<T>(), dy.data<T>(), dx.mutable_data<T>(), blocks); });
+    return {dx};
+  });
+}
+
+}  // namespace
+
+Tensor prod(const Tensor& x) { return product(x, normalize_dims("prod", {}, x.dim()), false); }
+Tensor prod(const Tensor& x, int64_t dim, bool keepdim) {
+  const int d = normalize_dim("prod", dim, x.dim());
+  return product(x, x.dim() == 0 ? Shape() : Shape{d}, keepdim);
 }
 
 Tensor cumsum(const Tensor& input, int64_t dim) {

@@ -61,7 +61,7 @@ int main() {
   // Where it looked for each of them: the word with the largest weight, head by head.
   const Tensor weights = model.attention.forward_with_weights(model.embed(seen)).weights;  // [H, T, T]
   for (int64_t head = 0; head < 2; ++head) {
-    const MaxResult looked = max(weights[head], -1);  // over the words it may look at
+    const ValuesIndices looked = max(weights[head], -1);  // over the words it may look at
     std::cout << (head == 0 ? "\n\n" : "\n") << "head " << head << ":";
     for (int64_t t = 0; t < 5; ++t) std::cout << ' ' << vocabulary[t] << "->" << vocabulary[looked.indices[t].item<int64_t>()];
   }

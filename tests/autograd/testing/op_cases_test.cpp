@@ -19,15 +19,17 @@ std::set<std::string> case_names() {
   return names;
 }
 
-/// The names of all functions that ops.h declares.
+/// The names of all functions that ops.h and creation.h declare.
 std::set<std::string> declared_ops() {
-  std::ifstream file(std::string(ONESTEP_SOURCE_DIR) + "/autograd/ops.h");
-  REQUIRE(file.good());
-  const std::regex declaration(R"(^(?:inline )?[\w:<>]+&? (operator\S|\w+)\()");
+  const std::regex declaration(R"(^(?:inline )?(?:const )?[\w:<>]+&? (operator[^(\s]+|\w+)\()");
   std::set<std::string> names;
-  std::smatch match;
-  for (std::string line; std::getline(file, line);)
-    if (std::regex_search(line, match, declaration)) names.insert(match[1]);
+  for (const char* header : {"/autograd/ops.h", "/autograd/creation.h"}) {
+    std::ifstream file(std::string(ONESTEP_SOURCE_DIR) + header);
+    REQUIRE(file.good());
+    std::smatch match;
+    for (std::string line; std::getline(file, line);)
+      if (std::regex_search(line, match, declaration)) names.insert(match[1]);
+  }
   return names;
 }
 
@@ -44,10 +46,13 @@ bool has_zero_size_sample(const OpCase& c) {
 
 // Functions without a case, each with the reason.
 const std::map<std::string, std::string> kNoCase{
-    {"operator+", "add under another name: tested below"},
-    {"operator-", "sub and neg under another name: tested below"},
-    {"operator*", "mul under another name: tested below"},
-    {"operator/", "div under another name: tested below"},
+    {"operator+", "add under another name: tested below"},   {"operator-", "sub and neg under another name: tested below"},
+    {"operator*", "mul under another name: tested below"},   {"operator/", "div under another name: tested below"},
+    {"operator+=", "add_ under another name: tested below"}, {"operator-=", "sub_ under another name: tested below"},
+    {"operator*=", "mul_ under another name: tested below"}, {"operator/=", "div_ under another name: tested below"},
+    {"operator==", "eq under another name: tested below"},   {"operator!=", "ne under another name: tested below"},
+    {"operator<", "lt under another name: tested below"},    {"operator<=", "le under another name: tested below"},
+    {"operator>", "gt under another name: tested below"},    {"operator>=", "ge under another name: tested below"},
 };
 
 }  // namespace
@@ -115,6 +120,43 @@ TEST_CASE("operators: each is the op of its name") {
   CHECK((tensor({1, 2}) + 1).dtype() == DType::int64);
   CHECK((7 - tensor({1, 2})).dtype() == DType::int64);
   CHECK((7 / tensor({1, 2})).dtype() == DType::float32);
+}
+
+TEST_CASE("operators: comparisons are the ops of their names") {
+  const Tensor a = tensor({1, 2, 3}), b = tensor({3, 2, 1});
+  CHECK(equal(a == b, eq(a, b)));
+  CHECK(equal(a != b, ne(a, b)));
+  CHECK(equal(a < b, lt(a, b)));
+  CHECK(equal(a <= b, le(a, b)));
+  CHECK(equal(a > b, gt(a, b)));
+  CHECK(equal(a >= b, ge(a, b)));
+  CHECK(equal(a == 2, tensor({false, true, false})));
+  CHECK(equal(a != 2, tensor({true, false, true})));
+  CHECK(equal(2 == a, a == 2));
+  CHECK(equal(2 != a, a != 2));
+  CHECK(equal(a < 2, tensor({true, false, false})));
+  CHECK(equal(a <= 2, tensor({true, true, false})));
+  CHECK(equal(2 < a, tensor({false, false, true})));
+  CHECK(equal(2 <= a, tensor({false, true, true})));
+  CHECK(equal(2 > a, a < 2));
+  CHECK(equal(2 >= a, a <= 2));
+}
+
+TEST_CASE("operators: assignments change the memory that others see") {
+  Tensor x = tensor({1.0, 2.0, 3.0});
+  const Tensor seen = x;
+  x += tensor({1.0, 1.0, 1.0});
+  x *= 2;
+  x -= 1;
+  x /= tensor({1.0, 5.0, 7.0});
+  CHECK(equal(seen, tensor({3.0, 1.0, 1.0})));
+  x *= tensor({2.0, 2.0, 0.5});
+  x -= tensor({6.0, 1.0, 0.5});
+  x += 1;
+  x /= 2;
+  CHECK(equal(seen, tensor({0.5, 1.0, 0.5})));
+  seen[1] += 4;  // a row, on the way
+  CHECK(equal(x, tensor({0.5, 5.0, 0.5})));
 }
 
 }  // namespace onestep

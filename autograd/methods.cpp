@@ -1,0 +1,131 @@
+// The ops of one tensor as methods, and assignment to what an expression gives.
+#include "autograd/ops.h"
+
+namespace onestep {
+namespace {
+
+void check_seen(const Tensor& x) {
+  ONESTEP_CHECK(ShapeError, !x.is_unique(), "assignment: to a temporary of shape ", x.shape(),
+                " that nothing shares, so that nobody would see it (write with index_put_, or into a view)");
+}
+
+}  // namespace
+
+Tensor Tensor::operator=(const Tensor& values) && { return check_seen(*this), onestep::copy_(*this, values); }
+Tensor Tensor::operator=(Scalar value) && { return check_seen(*this), onestep::fill_(*this, value); }
+
+Tensor Tensor::operator[](const Slice& slice) const { return onestep::index(*this, {slice}); }
+Tensor Tensor::index(const IndexList& indices) const { return onestep::index(*this, indices); }
+Tensor Tensor::index_put_(const IndexList& indices, const Tensor& values, bool accumulate) const {
+  return onestep::index_put_(*this, indices, values, accumulate);
+}
+Tensor Tensor::index_put_(const IndexList& indices, Scalar value) const { return onestep::index_put_(*this, indices, value); }
+Tensor Tensor::index_select(int64_t dim, const Tensor& index) const { return onestep::index_select(*this, dim, index); }
+Tensor Tensor::gather(int64_t dim, const Tensor& index) const { return onestep::gather(*this, dim, index); }
+Tensor Tensor::select(int64_t dim, int64_t index) const { return onestep::select(*this, dim, index); }
+Tensor Tensor::slice(int64_t dim, int64_t start, int64_t end, int64_t step) const {
+  return onestep::slice(*this, dim, start, end, step);
+}
+Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const { return onestep::narrow(*this, dim, start, length); }
+
+Tensor Tensor::view(const Shape& shape) const { return onestep::view(*this, shape); }
+Tensor Tensor::reshape(const Shape& shape) const { return onestep::reshape(*this, shape); }
+Tensor Tensor::permute(const Shape& dims) const { return onestep::permute(*this, dims); }
+Tensor Tensor::expand(const Shape& shape) const { return onestep::expand(*this, shape); }
+Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const { return onestep::flatten(*this, start_dim, end_dim); }
+Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return onestep::transpose(*this, dim0, dim1); }
+Tensor Tensor::t() const { return onestep::t(*this); }
+Tensor Tensor::squeeze() const { return onestep::squeeze(*this); }
+Tensor Tensor::squeeze(int64_t dim) const { return onestep::squeeze(*this, dim); }
+Tensor Tensor::unsqueeze(int64_t dim) const { return onestep::unsqueeze(*this, dim); }
+Tensor Tensor::contiguous() const { return onestep::contiguous(*this); }
+Tensor Tensor::clone() const { return onestep::clone(*this); }
+Tensor Tensor::to(DType dtype) const { return onestep::to(*this, dtype); }
+std::vector<Tensor> Tensor::split(int64_t split_size, int64_t dim) const { return onestep::split(*this, split_size, dim); }
+std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const { return onestep::chunk(*this, chunks, dim); }
+
+Tensor Tensor::add(const Tensor& y) const { return onestep::add(*this, y); }
+Tensor Tensor::sub(const Tensor& y) const { return onestep::sub(*this, y); }
+Tensor Tensor::mul(const Tensor& y) const { return onestep::mul(*this, y); }
+Tensor Tensor::div(const Tensor& y) const { return onestep::div(*this, y); }
+Tensor Tensor::add(Scalar y) const { return onestep::add(*this, y); }
+Tensor Tensor::sub(Scalar y) const { return onestep::sub(*this, y); }
+Tensor Tensor::mul(Scalar y) const { return onestep::mul(*this, y); }
+Tensor Tensor::div(Scalar y) const { return onestep::div(*this, y); }
+Tensor Tensor::eq(const Tensor& y) const { return onestep::eq(*this, y); }
+Tensor Tensor::ne(const Tensor& y) const { return onestep::ne(*this, y); }
+Tensor Tensor::lt(const Tensor& y) const { return onestep::lt(*this, y); }
+Tensor Tensor::le(const Tensor& y) const { return onestep::le(*this, y); }
+Tensor Tensor::gt(const Tensor& y) const { return onestep::gt(*this, y); }
+Tensor Tensor::ge(const Tensor& y) const { return onestep::ge(*this, y); }
+Tensor Tensor::eq(Scalar y) const { return onestep::eq(*this, y); }
+Tensor Tensor::ne(Scalar y) const { return onestep::ne(*this, y); }
+Tensor Tensor::lt(Scalar y) const { return onestep::lt(*this, y); }
+Tensor Tensor::le(Scalar y) const { return onestep::le(*this, y); }
+Tensor Tensor::gt(Scalar y) const { return onestep::gt(*this, y); }
+Tensor Tensor::ge(Scalar y) const { return onestep::ge(*this, y); }
+Tensor Tensor::matmul(const Tensor& y) const { return onestep::matmul(*this, y); }
+Tensor Tensor::dot(const Tensor& y) const { return onestep::dot(*this, y); }
+Tensor Tensor::pow(const Tensor& exponent) const { return onestep::pow(*this, exponent); }
+Tensor Tensor::pow(Scalar exponent) const { return onestep::pow(*this, exponent); }
+Tensor Tensor::neg() const { return onestep::neg(*this); }
+Tensor Tensor::abs() const { return onestep::abs(*this); }
+Tensor Tensor::exp() const { return onestep::exp(*this); }
+Tensor Tensor::log() const { return onestep::log(*this); }
+Tensor Tensor::sqrt() const { return onestep::sqrt(*this); }
+Tensor Tensor::rsqrt() const { return onestep::rsqrt(*this); }
+Tensor Tensor::sin() const { return onestep::sin(*this); }
+Tensor Tensor::cos() const { return onestep::cos(*this); }
+Tensor Tensor::tanh() const { return onestep::tanh(*this); }
+Tensor Tensor::sigmoid() const { return onestep::sigmoid(*this); }
+Tensor Tensor::relu() const { return onestep::relu(*this); }
+Tensor Tensor::clamp(std::optional<Scalar> min, std::optional<Scalar> max) const { return onestep::clamp(*this, min, max); }
+Tensor Tensor::masked_fill(const Tensor& mask, Scalar value) const { return onestep::masked_fill(*this, mask, value); }
+Tensor Tensor::tril(int64_t diagonal) const { return onestep::tril(*this, diagonal); }
+Tensor Tensor::triu(int64_t diagonal) const { return onestep::triu(*this, diagonal); }
+Tensor Tensor::softmax(int64_t dim) const { return onestep::softmax(*this, dim); }
+Tensor Tensor::log_softmax(int64_t dim) const { return onestep::log_softmax(*this, dim); }
+
+Tensor Tensor::sum() const { return onestep::sum(*this); }
+Tensor Tensor::sum(const Shape& dims, bool keepdim) const { return onestep::sum(*this, dims, keepdim); }
+Tensor Tensor::mean() const { return onestep::mean(*this); }
+Tensor Tensor::mean(const Shape& dims, bool keepdim) const { return onestep::mean(*this, dims, keepdim); }
+Tensor Tensor::prod() const { return onestep::prod(*this); }
+Tensor Tensor::prod(int64_t dim, bool keepdim) const { return onestep::prod(*this, dim, keepdim); }
+Tensor Tensor::var(const Shape& dims, int64_t correction, bool keepdim) const {
+  return onestep::var(*this, dims, correction, keepdim);
+}
+Tensor Tensor::std(const Shape& dims, int64_t correction, bool keepdim) const {
+  return onestep::std(*this, dims, correction, keepdim);
+}
+Tensor Tensor::norm(double p, const Shape& dims, bool keepdim) const { return onestep::norm(*this, p, dims, keepdim); }
+Tensor Tensor::logsumexp(const Shape& dims, bool keepdim) const { return onestep::logsumexp(*this, dims, keepdim); }
+Tensor Tensor::max() const { return onestep::max(*this); }
+Tensor Tensor::min() const { return onestep::min(*this); }
+ValuesIndices Tensor::max(int64_t dim, bool keepdim) const { return onestep::max(*this, dim, keepdim); }
+ValuesIndices Tensor::min(int64_t dim, bool keepdim) const { return onestep::min(*this, dim, keepdim); }
+Tensor Tensor::amax(const Shape& dims, bool keepdim) const { return onestep::amax(*this, dims, keepdim); }
+Tensor Tensor::amin(const Shape& dims, bool keepdim) const { return onestep::amin(*this, dims, keepdim); }
+Tensor Tensor::argmax() const { return onestep::argmax(*this); }
+Tensor Tensor::argmin() const { return onestep::argmin(*this); }
+Tensor Tensor::argmax(int64_t dim, bool keepdim) const { return onestep::argmax(*this, dim, keepdim); }
+Tensor Tensor::argmin(int64_t dim, bool keepdim) const { return onestep::argmin(*this, dim, keepdim); }
+Tensor Tensor::cumsum(int64_t dim) const { return onestep::cumsum(*this, dim); }
+Tensor Tensor::any() const { return onestep::any(*this); }
+Tensor Tensor::all() const { return onestep::all(*this); }
+Tensor Tensor::isnan() const { return onestep::isnan(*this); }
+Tensor Tensor::isfinite() const { return onestep::isfinite(*this); }
+
+Tensor Tensor::add_(const Tensor& y) const { return onestep::add_(*this, y); }
+Tensor Tensor::sub_(const Tensor& y) const { return onestep::sub_(*this, y); }
+Tensor Tensor::mul_(const Tensor& y) const { return onestep::mul_(*this, y); }
+Tensor Tensor::div_(const Tensor& y) const { return onestep::div_(*this, y); }
+Tensor Tensor::add_(Scalar y) const { return onestep::add_(*this, y); }
+Tensor Tensor::sub_(Scalar y) const { return onestep::sub_(*this, y); }
+Tensor Tensor::mul_(Scalar y) const { return onestep::mul_(*this, y); }
+Tensor Tensor::div_(Scalar y) const { return onestep::div_(*this, y); }
+Tensor Tensor::copy_(const Tensor& source) const { return onestep::copy_(*this, source); }
+Tensor Tensor::fill_(Scalar value) const { return onestep::fill_(*this, value); }
+Tensor Tensor::masked_fill_(const Tensor& mask, Scalar value) const { return onestep::masked_fill_(*this, mask, value); }
+
+}  // namespace onestep

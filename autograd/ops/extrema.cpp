@@ -1,0 +1,200 @@
+// The largest and the least element, and where they stand. NaN is both; ties go to the first, or share the gradient evenly.
+#include <algorithm>
+#include <array>
+
+#include "autograd/ops/reduce.h"
+
+namespace onestep {
+
+using ops::Blocks;
+using ops::with_dims;
+using ops::without_dims;
+
+namespace {
+
+void check_not_empty(const char* op, const Shape& shape, const Shape& dims) {
+  ONESTEP_CHECK(ShapeError, ops::count_of(shape, dims) != 0, op, ": no elements to choose from in dims ", dims, " of shape ",
+                shape);
+}
+
+struct Largest {
+  template <class T>
+  static void fold(T* y, const T* x, int64_t n) {  // y = max(y, x)
+    if constexpr (std::is_floating_point_v<T>)
+      kernels::maximum(y, 1, x, 1, y, n);
+    else
+      for (int64_t i = 0; i < n; ++i) y[i] = std::max(y[i], x[i]);
+  }
+};
+
+struct Least {
+  template <class T>
+  static void fold(T* y, const T* x, int64_t n) {
+    if constexpr (std::is_floating_point_v<T>)
+      kernels::minimum(y, 1, x, 1, y, n);
+    else
+      for (int64_t i = 0; i < n; ++i) y[i] = std::min(y[i], x[i]);
+  }
+};
+
+/// The extremum of a row: by pieces that lie under each other, then by halves.
+template <class Extremum, class T>
+T extremum_of_row(const T* x, int64_t n) {
+  constexpr int64_t kWidth = 256;
+  std::array<T, kWidth> best;
+  const int64_t width = std::min(n, kWidth);
+  std::copy_n(x, width, best.data());
+  for (int64_t i = width; i < n; i += kWidth) Extremum::fold(best.data(), x + i, std::min(kWidth, n - i));
+  for (int64_t left = width; left > 1; left = (left + 1) / 2)
+    Extremum::fold(best.data(), best.data() + (left + 1) / 2, left / 2);
+  return best[0];
+}
+
+template <class Extremum, class T>
+void extremum_blocks(const T* x, T* y, const Blocks& b) {
+  kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {
+    for (; o < end; ++o) {
+      const T* from = x + o * b.reduced * b.inner;
+      T* to = y + o * b.inner;
+      if (b.inner == 1) {
+        *to = extremum_of_row<Extremum>(from, b.reduced);
+        continue;
+      }
+      std::copy_n(from, b.inner, to);
+      for (int64_t r = 1; r < b.reduced; ++r) Extremum::fold(to, from + r * b.inner, b.inner);
+    }
+  });
+}
+
+/// The largest or least over `dims` (sorted), which stay with size 1.
+template <class Extremum>
+Tensor extremum_values(const Tensor& x, const Shape& dims) {
+  return dispatch(x.dtype(), [&]<class T>() { return ops::reduce<T>(x, dims, extremum_blocks<Extremum, T>); });
+}
+
+/// v is larger than w, NaN being the largest of all.
+template <class T>
+bool above(T v, T w) {
+  return v > w || (v != v && w == w);
+}
+
+/// The elements in the opposite order, exactly: the least becomes the largest, NaN stays.
+Tensor reversed(const Tensor& x) {
+  return ops::map(x, ops::Loop{[]<class T>(T v) {
+                    if constexpr (std::is_floating_point_v<T>)
+                      return -v;
+                    else if constexpr (std::is_same_v<T, bool>)
+                      return !v;
+                    else
+                      return ~v;
+                  }});
+}
+
+/// Where the first largest element stands along dim `d`; the dim stays with size 1.
+Tensor argmax_values(const char* op, const Tensor& x, int d) {
+  const Shape dims = x.dim() == 0 ? Shape() : Shape{d};
+  check_not_empty(op, x.shape(), dims);
+  const Tensor rows = ops::contiguous_values(x);
+  Tensor index = empty(reduced_shape(x.shape(), dims, true), DType::int64);
+  const Blocks b = ops::blocks_of(x.shape(), d, d);
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* from = rows.data<T>();
+    auto* to = index.mutable_data<int64_t>();
+    kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {
+      for (; o < end; ++o) {
+        const T* block = from + o * b.reduced * b.inner;
+        int64_t* best = to + o * b.inner;
+        if constexpr (std::is_floating_point_v<T>) {
+          if (b.inner == 1) {
+            *best = kernels::argmax(block, b.reduced);
+            continue;
+          }
+        }
+        std::fill_n(best, b.inner, 0);
+        for (int64_t r = 1; r < b.reduced; ++r)
+          for (int64_t i = 0; i < b.inner; ++i)
+            if (above(block[r * b.inner + i], block[best[i] * b.inner + i])) best[i] = r;
+      }
+    });
+  });
+  return index;
+}
+
+/// `dy` over the number of places along `dims` that are `chosen`, there; 0 elsewhere.
+Tensor shared_evenly(const Tensor& dy, const Tensor& chosen, const Shape& dims) {
+  const Tensor ones = to(chosen, dy.dtype());
+  return mul(dy, div(ones, sum(ones, dims, true)));
+}
+
+template <class Extremum>
+Tensor extremum_over_dims(const char* op, const Tensor& x, const Shape& wanted, bool keepdim) {
+  const Shape dims = normalize_dims(op, wanted, x.dim());
+  check_not_empty(op, x.shape(), dims);
+  const Tensor y = without_dims(extremum_values<Extremum>(x, dims), x.shape(), dims, keepdim);
+  return record(op, y, {x}, {x, y}, [dims](const Backward& b) -> Grads {
+    const Tensor& v = b.saved(0);
+    return {shared_evenly(with_dims(b.grad(), v.shape(), dims), eq(v, with_dims(b.saved(1), v.shape(), dims)), dims)};
+  });  // dx = dy / (number of extrema) where x is one
+}
+
+template <class Extremum>
+Tensor extremum_of_all(const char* op, const Tensor& x) {
+  ONESTEP_CHECK(ShapeError, x.numel() != 0, op, ": no elements to choose from in shape ", x.shape());
+  const Shape dims = normalize_dims(op, {}, x.dim());
+  const Tensor y = without_dims(extremum_values<Extremum>(x, dims), x.shape(), dims, /*keepdim=*/false);
+  return record(op, y, {x}, {x, y}, [dims](const Backward& b) -> Grads {
+    const Tensor &v = b.saved(0), &best = b.saved(1);
+    return {shared_evenly(b.grad(), isnan(best).item<bool>() ? isnan(v) : eq(v, best), dims)};
+  });  // as over dims, where NaN is equal to NaN
+}
+
+template <class Extremum>
+ValuesIndices extremum_along(const char* op, const Tensor& x, int d, const Tensor& index, bool keepdim) {
+  const Shape dims = x.dim() == 0 ? Shape() : Shape{d};
+  Tensor values = without_dims(extremum_values<Extremum>(x, dims), x.shape(), dims, keepdim);
+  values = record(op, values, {x}, {index}, [d, dims](const Backward& b) -> Grads {
+    const Shape& shape = b.input_shape(0);
+    Shape line = Shape::filled(shape.rank(), 1);
+    if (!line.empty()) line[d] = shape[d];
+    const Tensor places = view(arange(line.numel()), line);
+    return {where(eq(places, b.saved(0)), with_dims(b.grad(), shape, dims), zeros({}, b.grad().dtype()))};
+  });  // dx = dy at the index, else 0
+  return {values, without_dims(index, x.shape(), dims, keepdim)};
+}
+
+}  // namespace
+
+Tensor amax(const Tensor& x, const Shape& dims, bool keepdim) { return extremum_over_dims<Largest>("amax", x, dims, keepdim); }
+Tensor amin(const Tensor& x, const Shape& dims, bool keepdim) { return extremum_over_dims<Least>("amin", x, dims, keepdim); }
+
+Tensor max(const Tensor& x) { return extremum_of_all<Largest>("max", x); }
+Tensor min(const Tensor& x) { return extremum_of_all<Least>("min", x); }
+
+ValuesIndices max(const Tensor& x, int64_t dim, bool keepdim) {
+  const int d = normalize_dim("max", dim, x.dim());
+  return extremum_along<Largest>("max", x, d, argmax_values("max", x, d), keepdim);
+}
+ValuesIndices min(const Tensor& x, int64_t dim, bool keepdim) {
+  const int d = normalize_dim("min", dim, x.dim());
+  return extremum_along<Least>("min", x, d, argmax_values("min", reversed(x), d), keepdim);
+}
+
+Tensor argmax(const Tensor& x, int64_t dim, bool keepdim) {
+  const int d = normalize_dim("argmax", dim, x.dim());
+  return without_dims(argmax_values("argmax", x, d), x.shape(), x.dim() == 0 ? Shape() : Shape{d}, keepdim);
+}
+Tensor argmin(const Tensor& x, int64_t dim, bool keepdim) {
+  const int d = normalize_dim("argmin", dim, x.dim());
+  return without_dims(argmax_values("argmin", reversed(x), d), x.shape(), x.dim() == 0 ? Shape() : Shape{d}, keepdim);
+}
+
+Tensor argmax(const Tensor& x) {
+  const NoGradGuard no_grad;
+  return argmax(reshape(x, {-1}), 0);
+}
+Tensor argmin(const Tensor& x) {
+  const NoGradGuard no_grad;
+  return argmin(reshape(x, {-1}), 0);
+}
+
+}  // namespace onestep

@@ -1,0 +1,246 @@
+// Python's x[...]: what is basic (positions, slices, None, Ellipsis) makes a view; index tensors then pick from that view,
+// whose indexed dims go to the front and become one.
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "autograd/ops/elementwise.h"
+#include "autograd/ops/indexing.h"
+#include "autograd/ops/strided.h"
+
+namespace onestep {
+
+TensorIndex::TensorIndex(const char* dots) : kind(Ellipsis) {
+  ONESTEP_CHECK(ShapeError, std::string_view(dots) == "...", "index: \"", dots, "\" is no index (only \"...\" is)");
+}
+
+namespace {
+
+/// A view, and the int64 tensors that index its dims.
+struct Indexed {
+  Tensor view;
+  std::vector<std::optional<Tensor>> tensors;  ///< One a dim of `view`, up to the last that is indexed.
+};
+
+/// How many dims of x an index takes away.
+int consumed(const TensorIndex& index) {
+  if (std::holds_alternative<std::nullopt_t>(index.kind) || std::holds_alternative<EllipsisIndex>(index.kind)) return 0;
+  const Tensor* tensor = std::get_if<Tensor>(&index.kind);
+  return tensor != nullptr && tensor->dtype() == DType::boolean ? std::max(tensor->dim(), 1) : 1;
+}
+
+/// A mask as one vector of positions for each of its dims.
+void add_mask(Indexed& to, const Tensor& mask, int dim) {
+  ONESTEP_CHECK(ShapeError, mask.dim() > 0, "index: a mask needs a dim (use where for a single truth value)");
+  for (int i = 0; i < mask.dim(); ++i)
+    ONESTEP_CHECK(ShapeError, dim + i < to.view.dim() && mask.shape()[i] == to.view.shape()[dim + i], "index: a mask of shape ",
+                  mask.shape(), " does not fit dim ", dim, " of shape ", to.view.shape());
+  const Tensor places = nonzero(mask);
+  for (int i = 0; i < mask.dim(); ++i) to.tensors.emplace_back(select(places, 1, i));
+}
+
+/// The basic part of the indices applied to x.
+Indexed apply_basic(const Tensor& x, const IndexList& indices) {
+  int taken = 0, dots = 0;
+  for (const TensorIndex& index : indices) {
+    taken += consumed(index);
+    dots += std::holds_alternative<EllipsisIndex>(index.kind) ? 1 : 0;
+  }
+  ONESTEP_CHECK(ShapeError, taken <= x.dim(), "index: ", taken, " indices for a tensor of shape ", x.shape());
+  ONESTEP_CHECK(ShapeError, dots <= 1, "index: Ellipsis stands twice");
+  Indexed result{x, {}};
+  const auto dim = [&] { return static_cast<int>(result.tensors.size()); };
+  for (const TensorIndex& index : indices) {
+    if (const auto* position = std::get_if<int64_t>(&index.kind)) {
+      result.view = select(result.view, dim(), *position);
+    } else if (const auto* slice = std::get_if<Slice>(&index.kind)) {
+      const int64_t size = result.view.size(dim());
+      result.view = onestep::slice(result.view, dim(), slice->start.value_or(0), slice->stop.value_or(size), slice->step);
+      result.tensors.emplace_back();
+    } else if (std::holds_alternative<std::nullopt_t>(index.kind)) {
+      result.view = unsqueeze(result.view, dim());
+      result.tensors.emplace_back();
+    } else if (const auto* tensor = std::get_if<Tensor>(&index.kind)) {
+      ONESTEP_CHECK(DTypeError, !tensor->is_floating(), "index: an index must be int64 or bool: got ", tensor->dtype());
+      if (tensor->dtype() == DType::boolean)
+        add_mask(result, *tensor, dim());
+      else
+        result.tensors.emplace_back(*tensor);
+    } else {
+      result.tensors.resize(result.tensors.size() + static_cast<size_t>(x.dim() - taken));
+    }
+  }
+  while (!result.tensors.empty() && !result.tensors.back()) result.tensors.pop_back();
+  return result;
+}
+
+/// How index tensors pick from a view: its indexed dims go to the front and become one, into which `places` point.
+struct Recipe {
+  Shape order;       ///< Of the view's dims, the indexed ones first.
+  int count = 0;     ///< How many of them are indexed; 0: the view itself is the result.
+  int position = 0;  ///< Where the dims of `places` stand in the result.
+};
+
+/// The recipe, and the int64 places, of the shape to which the index tensors broadcast. Throws ShapeError on one outside.
+std::pair<Recipe, Tensor> recipe_of(const Indexed& indexed) {
+  Recipe recipe;
+  Shape rest, shape;
+  bool adjacent = true;
+  for (int d = 0; d < indexed.view.dim(); ++d) {
+    const auto at = static_cast<size_t>(d);
+    if (at >= indexed.tensors.size() || !indexed.tensors[at]) {
+      rest.push_back(d);
+      continue;
+    }
+    adjacent = adjacent && (recipe.order.empty() || recipe.order.back() == d - 1);
+    recipe.order.push_back(d);
+    shape = broadcast_shapes("index", shape, indexed.tensors[at]->shape());
+  }
+  recipe.count = recipe.order.rank();
+  recipe.position = adjacent && recipe.count > 0 ? static_cast<int>(recipe.order[0]) : 0;
+  Tensor places = zeros(shape, DType::int64);
+  for (const int64_t d : recipe.order) {
+    const int64_t size = indexed.view.size(d);
+    const Tensor& given = *indexed.tensors[static_cast<size_t>(d)];
+    const Tensor from_start = where(lt(given, 0), add(given, size), given);
+    ops::checked_index("index", from_start, indexed.view.shape(), static_cast<int>(d));
+    places = add(mul(places, size), from_start);
+  }
+  for (const int64_t d : rest) recipe.order.push_back(d);
+  return {recipe, places};
+}
+
+/// The order that brings the first `moved` of `rank` dims to `position`.
+Shape moved_to(int position, int moved, int rank) {
+  Shape order;
+  for (int d = 0; d < position; ++d) order.push_back(moved + d);
+  for (int d = 0; d < moved; ++d) order.push_back(d);
+  for (int d = moved + position; d < rank; ++d) order.push_back(d);
+  return order;
+}
+
+/// The elements of `view` at `places`: a copy, unless they are all.
+Tensor picked(const Tensor& view, const Recipe& recipe, const Tensor& places) {
+  if (recipe.count == 0) return view;
+  const Tensor front = permute(view, recipe.order);
+  const Tensor rows = index_select(flatten(front, 0, recipe.count - 1), 0, flatten(places));
+  Shape shape = places.shape();
+  for (int d = recipe.count; d < front.dim(); ++d) shape.push_back(front.shape()[d]);
+  return permute(reshape(rows, shape), moved_to(recipe.position, places.dim(), shape.rank()));
+}
+
+/// Writes row i of `values`, or adds it, to the place `places[i]` of the first `count` dims of `front`; in this order.
+template <class T>
+void put_rows(Tensor& front, int count, const Tensor& places, const Tensor& values, bool accumulate) {
+  Shape row, steps_to;
+  for (int d = count; d < front.dim(); ++d) {
+    row.push_back(front.shape()[d]);
+    steps_to.push_back(front.strides()[d]);
+  }
+  const Shape steps_from = contiguous_strides(row), sizes = front.shape(), strides = front.strides();
+  const T* from = values.data<T>();
+  const auto* place = places.data<int64_t>();
+  T* to = front.mutable_data<T>();
+  for (int64_t i = 0; i < places.numel(); ++i, from += row.numel()) {
+    T* start = to;
+    int64_t left = place[i];
+    for (int d = count; d-- > 0; left /= sizes[d]) start += left % sizes[d] * strides[d];
+    ops::for_each_row<2>(row, {steps_to, steps_from}, [=](const auto& at, int64_t n, const auto& steps) {
+      T* target = start + at[0];
+      const T* source = from + at[1];
+      for (int64_t j = 0; j < n; ++j) {
+        const T value = source[j * steps[1]];
+        target[j * steps[0]] = accumulate ? ops::plus(target[j * steps[0]], value) : value;
+      }
+    });
+  }
+}
+
+/// Writes `values`, which broadcast to what `picked` gives, to those places of `view`, or adds them; not recorded.
+void put(const Tensor& view, const Recipe& recipe, const Tensor& places, const Tensor& values, bool accumulate) {
+  const NoGradGuard no_grad;
+  if (recipe.count == 0) {
+    accumulate ? add_(view, values) : copy_(view, values);
+    return;
+  }
+  Tensor front = permute(view, recipe.order);
+  Shape shape = places.shape();
+  for (int d = recipe.count; d < front.dim(); ++d) shape.push_back(front.shape()[d]);
+  const Shape order = moved_to(recipe.position, places.dim(), shape.rank());
+  Shape result = shape;
+  for (int d = 0; d < shape.rank(); ++d) result[d] = shape[static_cast<int>(order[d])];
+  const Tensor spread = permute(ops::expand_values("index_put_", values, result), ops::inverse_order(order));
+  const Tensor rows = spread.shares_storage(view) ? clone(spread) : ops::contiguous_values(spread);
+  dispatch(view.dtype(),
+           [&]<class T>() { put_rows<T>(front, recipe.count, ops::contiguous_values(places), rows, accumulate); });
+}
+
+}  // namespace
+
+Tensor index(const Tensor& x, const IndexList& indices) {
+  const Indexed indexed = apply_basic(x, indices);
+  if (indexed.tensors.empty()) return indexed.view;
+  const auto [recipe, places] = recipe_of(indexed);
+  return picked(indexed.view, recipe, places);
+}
+
+namespace {
+
+/// index_put_ by way of the graph: the values of the result, and how its gradient comes back.
+Tensor with_put(const Tensor& x, const IndexList& indices, const Tensor& values, bool accumulate) {
+  Tensor result = empty(x.shape(), x.dtype());
+  ops::copy_values(result, x);
+  const Indexed indexed = apply_basic(result, indices);
+  const auto [recipe, places] = recipe_of(indexed);
+  put(indexed.view, recipe, places, values.values(), accumulate);
+  const Shape shape = indexed.view.shape(), strides = indexed.view.strides();
+  return record("index_put_", result, {x, values}, {places},
+                [=, recipe = recipe, offset = indexed.view.offset()](const Backward& b) -> Grads {
+                  Tensor dx = b.grad(), dvalues;  // dx = dy, 0 where values were written; dvalues = dy there
+                  const Tensor dy = contiguous(b.grad()), view = ops::view_of(dy, shape, strides, dy.offset() + offset);
+                  if (b.needs(1)) dvalues = ops::sum_to(picked(view, recipe, b.saved(0)), b.input_shape(1));
+                  if (b.needs(0) && !accumulate) {
+                    dx = clone(dy);
+                    put(ops::view_of(dx, shape, strides, offset), recipe, b.saved(0), zeros({}, dx.dtype()), false);
+                  }
+                  return {dx, dvalues};
+                });
+}
+
+}  // namespace
+
+Tensor index_put_(const Tensor& target, const IndexList& indices, const Tensor& given, bool accumulate) {
+  Tensor x = target;
+  x.check_writable("index_put_");
+  if (grad_enabled()) detail::check_history("index_put_", given);
+  const Tensor values = to(given, x.dtype());
+  if (detail::should_record({x, values})) return assign_in_place("index_put_", x, with_put(x, indices, values, accumulate));
+  const Indexed indexed = apply_basic(x, indices);
+  const auto [recipe, places] = recipe_of(indexed);
+  put(indexed.view, recipe, places, values, accumulate);
+  return x;
+}
+
+Tensor index_put_(const Tensor& x, const IndexList& indices, Scalar value) {
+  ops::check_fits("index_put_", value, x.dtype());
+  return index_put_(x, indices, full({}, value, x.dtype()));
+}
+
+Tensor nonzero(const Tensor& x) {
+  const NoGradGuard no_grad;
+  const Tensor truth = ops::contiguous_values(ne(x, 0));
+  const bool* const first = truth.data<bool>();
+  const int64_t count = std::count(first, first + x.numel(), true);
+  Tensor places = empty({count, x.dim()}, DType::int64);
+  auto* to = places.mutable_data<int64_t>();
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    if (!first[i]) continue;
+    int64_t left = i;
+    for (int d = x.dim(); d-- > 0; left /= x.shape()[d]) to[d] = left % x.shape()[d];
+    to += x.dim();
+  }
+  return places;
+}
+
+}  // namespace onestep
