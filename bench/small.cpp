@@ -30,7 +30,7 @@ Case mlp() {
   model->emplace_back<nn::Tanh>();
   model->emplace_back<nn::Linear>(16, 1, true, g);
   const auto optimizer =
-      std::make_shared<optim::Sgd>(std::vector<optim::ParameterGroup>{{model->parameters()}}, optim::Sgd::Options{.lr = 0.05});
+      std::make_shared<optim::SGD>(model->parameters(), optim::SGDOptions{.lr = 0.05});
   const Tensor x = randn({32, 2}, g), y = tanh(mul(x.select(1, 0), x.select(1, 1))).view({32, 1});
   return {[model, optimizer, x, y] {
     optimizer->zero_grad();

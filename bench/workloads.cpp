@@ -100,7 +100,7 @@ json bench_attention(const AttentionWork& w, double seconds) {
   check_fits("attention: the tensors of --B, --T and --C",
              (w.backward ? 12.0 : 6.0) * 4 * static_cast<double>(w.B) * static_cast<double>(w.T) * static_cast<double>(w.C));
   Generator generator(0);
-  const attention::CausalSelfAttention module(
+  attention::CausalSelfAttention module(
       {.d_in = w.C, .d_out = w.C, .context_length = w.T, .num_heads = w.H, .qkv_bias = true, .out_bias = true}, generator);
   const Tensor x = random({w.B, w.T, w.C}).requires_grad_(w.backward), dy = random({w.B, w.T, w.C});
   std::vector<Tensor> leaves = module.parameters();

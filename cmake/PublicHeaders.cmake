@@ -44,6 +44,7 @@ set(public_headers
     nn/init.h
     nn/layer_norm.h
     nn/linear.h
+    nn/loss.h
     nn/module.h
     nn/module_list.h
     nn/rms_norm.h
@@ -60,6 +61,7 @@ set(public_headers
     attention/options.h
     attention/self_attention.h
     attention/weights_recorder.h
+    optim/lr_scheduler.h
     optim/optimizer.h
     optim/schedule.h
     train/config/config.h

@@ -47,7 +47,7 @@ void Module::walk(const Walk& f, const std::string& prefix) const {
   for (const auto& [name, child] : own.children()) child->walk(f, prefix + name + ".");
 }
 
-NamedTensors Module::named_parameters() const {
+NamedTensors Module::distinct_parameters() const {
   NamedTensors list;
   std::set<const Tensor::Impl*> seen;
   walk([&](const std::string& prefix, const Visitor& fields) {
@@ -57,7 +57,9 @@ NamedTensors Module::named_parameters() const {
   return list;
 }
 
-NamedTensors Module::named_buffers() const {
+NamedTensors Module::named_parameters() { return distinct_parameters(); }
+
+NamedTensors Module::named_buffers() {
   NamedTensors list;
   walk([&](const std::string& prefix, const Visitor& fields) {
     for (const auto& [name, tensor] : fields.buffers()) list.emplace_back(prefix + name, *tensor);
@@ -65,7 +67,7 @@ NamedTensors Module::named_buffers() const {
   return list;
 }
 
-std::vector<Tensor> Module::parameters() const {
+std::vector<Tensor> Module::parameters() {
   std::vector<Tensor> list;
   for (const auto& [_, tensor] : named_parameters()) list.push_back(tensor);
   return list;
@@ -73,7 +75,7 @@ std::vector<Tensor> Module::parameters() const {
 
 int64_t Module::num_parameters() const {
   int64_t count = 0;
-  for (const Tensor& parameter : parameters()) count += parameter.numel();
+  for (const auto& [_, parameter] : distinct_parameters()) count += parameter.numel();
   return count;
 }
 

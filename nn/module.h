@@ -44,13 +44,14 @@ struct LoadReport {
   std::vector<std::string> unexpected;  ///< Given keys that the module does not have.
 };
 
-/// Base of all modules (torch.nn.Module). A module owns its children by value (or in a ModuleList) and cannot be copied:
-/// a copy would share its parameters.
+/// Base of all modules (torch.nn.Module). A module owns its children by value (or in a ModuleList). It can be moved, which
+/// leaves it without parameters, and not copied: a copy would share them.
 class Module {
  public:
   Module() = default;
   virtual ~Module() = default;
   Module(const Module&) = delete;
+  Module(Module&&) = default;
   Module& operator=(const Module&) = delete;
 
   /// The type's name as PyTorch prints it: `Linear`.
@@ -63,9 +64,10 @@ class Module {
   virtual std::string repr() const;
 
   /// Own parameters first, then those of the children; a tensor used in two places is listed once.
-  NamedTensors named_parameters() const;
-  NamedTensors named_buffers() const;
-  std::vector<Tensor> parameters() const;
+  /// Not of a const module: who has the handles can train it.
+  NamedTensors named_parameters();
+  NamedTensors named_buffers();
+  std::vector<Tensor> parameters();
   /// Number of elements of all parameters.
   int64_t num_parameters() const;
   /// The dotted name of a module below this one (`h.0.attn`); empty if it is not there.
@@ -95,6 +97,7 @@ class Module {
   /// Calls `f(prefix, fields)` for this module and then, with their names as dotted prefix, for all below.
   using Walk = std::function<void(const std::string& prefix, const Visitor& fields)>;
   void walk(const Walk& f, const std::string& prefix = {}) const;
+  NamedTensors distinct_parameters() const;
 
   bool training_ = true;
 };

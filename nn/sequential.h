@@ -1,14 +1,19 @@
 #pragma once
+#include <concepts>
 #include <memory>
+#include <utility>
 
 #include "nn/module_list.h"
 
 namespace onestep::nn {
 
-/// Layers applied one after another, named 0, 1, 2, ... (torch.nn.Sequential). It owns them. Layers are added by statements,
-/// so the order in which they draw their initial values is the order of the lines.
+/// Layers applied one after another, named 0, 1, 2, ... (torch.nn.Sequential). It owns them. Write `Sequential net{Linear(4,
+/// 8), ReLU(), Linear(8, 2)}` with braces: between round brackets C++ does not say which layer draws its initial values first.
 class Sequential : public Layer {
  public:
+  Sequential() = default;
+  template <std::derived_from<Layer>... L>
+  requires(sizeof...(L) > 0) explicit Sequential(L&&... layers) { (append(std::make_unique<L>(std::move(layers))), ...); }
   /// Builds an L from the arguments at the end and returns it.
   template <class L, class... A>
   L& emplace_back(A&&... arguments) {

@@ -27,14 +27,15 @@ void check_decay_rate(const char* name, double rate) {
 
 }  // namespace
 
-Optimizer::Optimizer(const std::vector<ParameterGroup>& groups, double lr, std::vector<std::string_view> state_names)
+Optimizer::Optimizer(const ParameterGroups& groups, double lr, double weight_decay, std::vector<std::string_view> state_names)
     : state_names_(std::move(state_names)), lr_(lr) {
   check_at_least_0("lr", lr);
-  ONESTEP_CHECK(ConfigError, groups.size() > 1 || (groups.size() == 1 && !groups[0].parameters.empty()),
+  ONESTEP_CHECK(ConfigError, groups.size() > 1 || (groups.size() == 1 && !groups.begin()->parameters.empty()),
                 "optimizer: there are no parameters");
   std::set<const Node*> listed;
   for (const ParameterGroup& group : groups) {
-    check_at_least_0("weight_decay", group.weight_decay);
+    const double decay = group.weight_decay.value_or(weight_decay);
+    check_at_least_0("weight_decay", decay);
     for (const Tensor& parameter : group.parameters) {
       ONESTEP_CHECK(GradError, parameter.requires_grad() && parameter.is_leaf(), "optimizer: a tensor of shape ",
                     parameter.shape(), " is not a parameter (needs a leaf with requires_grad_())");
@@ -42,7 +43,7 @@ Optimizer::Optimizer(const std::vector<ParameterGroup>& groups, double lr, std::
                     " is not contiguous");
       ONESTEP_CHECK(ConfigError, listed.insert(parameter.impl().node.get()).second, "optimizer: a parameter of shape ",
                     parameter.shape(), " is listed twice");
-      Slot& slot = slots_.emplace_back(Slot{parameter, group.weight_decay, 0, {}});
+      Slot& slot = slots_.emplace_back(Slot{parameter, decay, 0, {}});
       for (size_t i = 0; i < state_names_.size(); ++i) slot.state.push_back(zeros_like(parameter));
     }
   }
@@ -117,8 +118,8 @@ std::vector<ParameterState> read_optimizer_state(const nn::NamedTensors& paramet
 
 // ---- SGD
 
-Sgd::Sgd(const std::vector<ParameterGroup>& groups, const Options& options)
-    : Optimizer(groups, options.lr,
+SGD::SGD(const ParameterGroups& groups, const SGDOptions& options)
+    : Optimizer(groups, options.lr, options.weight_decay,
                 options.momentum != 0 ? std::vector<std::string_view>{"momentum_buffer"} : std::vector<std::string_view>{}),
       options_(options) {
   check_at_least_0("momentum", options.momentum);
@@ -126,7 +127,7 @@ Sgd::Sgd(const std::vector<ParameterGroup>& groups, const Options& options)
                 "sgd: nesterov needs momentum > 0 and dampening = 0: got ", options.momentum, " and ", options.dampening);
 }
 
-void Sgd::update(Slot& slot, const Tensor& grad) {
+void SGD::update(Slot& slot, const Tensor& grad) {
   const kernels::SgdOptions scalars{lr(),          options_.momentum, options_.dampening, slot.weight_decay, options_.nesterov,
                                     slot.step == 1};
   dispatch_floating(grad.dtype(), "sgd", [&]<class T>() {
@@ -138,14 +139,15 @@ void Sgd::update(Slot& slot, const Tensor& grad) {
 
 // ---- Adam, AdamW
 
-Adam::Adam(const std::vector<ParameterGroup>& groups, const Options& options)
-    : Optimizer(groups, options.lr,
+Adam::Adam(const ParameterGroups& groups, const AdamOptions& options, bool decoupled)
+    : Optimizer(groups, options.lr, options.weight_decay,
                 options.amsgrad ? std::vector<std::string_view>{"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}
                                 : std::vector<std::string_view>{"exp_avg", "exp_avg_sq"}),
-      options_(options) {
+      options_(options),
+      decoupled_(decoupled) {
   check_at_least_0("eps", options.eps);
-  check_decay_rate("beta1", options.beta1);
-  check_decay_rate("beta2", options.beta2);
+  check_decay_rate("betas[0]", options.betas[0]);
+  check_decay_rate("betas[1]", options.betas[1]);
 }
 
 namespace {
@@ -172,8 +174,8 @@ void amsgrad_step(T* p, const T* g, T* m, T* v, T* largest, int64_t n, const ker
 }  // namespace
 
 void Adam::update(Slot& slot, const Tensor& grad) {
-  const kernels::AdamOptions scalars{lr(),      options_.beta1,    options_.beta2, options_.eps, slot.weight_decay,
-                                     slot.step, options_.decoupled};
+  const kernels::AdamOptions scalars{lr(),      options_.betas[0], options_.betas[1], options_.eps, slot.weight_decay,
+                                     slot.step, decoupled_};
   dispatch_floating(grad.dtype(), "adam", [&]<class T>() {
     T* p = slot.parameter.mutable_data<T>();
     T* m = slot.state[0].mutable_data<T>();
@@ -187,14 +189,14 @@ void Adam::update(Slot& slot, const Tensor& grad) {
 
 // ---- RMSprop
 
-RmsProp::RmsProp(const std::vector<ParameterGroup>& groups, const Options& options)
-    : Optimizer(groups, options.lr, {"square_avg"}), options_(options) {
+RMSprop::RMSprop(const ParameterGroups& groups, const RMSpropOptions& options)
+    : Optimizer(groups, options.lr, options.weight_decay, {"square_avg"}), options_(options) {
   check_at_least_0("eps", options.eps);
   ONESTEP_CHECK(ConfigError, options.alpha >= 0 && options.alpha <= 1, "optimizer: alpha must be from 0 to 1: got ",
                 options.alpha);
 }
 
-void RmsProp::update(Slot& slot, const Tensor& grad) {
+void RMSprop::update(Slot& slot, const Tensor& grad) {
   dispatch_floating(grad.dtype(), "rmsprop", [&]<class T>() {
     T* p = slot.parameter.mutable_data<T>();
     T* v = slot.state[0].mutable_data<T>();
@@ -213,8 +215,8 @@ void RmsProp::update(Slot& slot, const Tensor& grad) {
 
 // ---- Adagrad
 
-Adagrad::Adagrad(const std::vector<ParameterGroup>& groups, const Options& options)
-    : Optimizer(groups, options.lr, {"sum"}), options_(options) {
+Adagrad::Adagrad(const ParameterGroups& groups, const AdagradOptions& options)
+    : Optimizer(groups, options.lr, options.weight_decay, {"sum"}), options_(options) {
   check_at_least_0("eps", options.eps);
 }
 

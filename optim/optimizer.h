@@ -1,28 +1,47 @@
 #pragma once
 // Optimizers with PyTorch's update rules, defaults and arithmetic order.
+#include <array>
+#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "nn/module.h"
 
 namespace onestep::optim {
 
-/// Parameters that share a weight decay.
+/// Parameters that share a weight decay; the optimizer's own unless given.
 struct ParameterGroup {
   std::vector<Tensor> parameters;
-  double weight_decay = 0.0;
+  std::optional<double> weight_decay = {};
+};
+
+/// What an optimizer trains: `net.parameters()`, a braced list of tensors, or groups.
+class ParameterGroups {
+ public:
+  ParameterGroups(const std::vector<Tensor>& parameters) : groups_{{parameters}} {}
+  ParameterGroups(std::initializer_list<Tensor> parameters) : groups_{{parameters}} {}
+  ParameterGroups(std::vector<ParameterGroup> groups) : groups_(std::move(groups)) {}
+  ParameterGroups(std::initializer_list<ParameterGroup> groups) : groups_(groups) {}
+  size_t size() const { return groups_.size(); }
+  const ParameterGroup* begin() const { return groups_.data(); }
+  const ParameterGroup* end() const { return groups_.data() + groups_.size(); }
+
+ private:
+  std::vector<ParameterGroup> groups_;
 };
 
 /// Base of all optimizers: owns what each parameter remembers between steps and walks over the parameters. Constructors throw
-/// ConfigError on a number that is NaN or out of its range: lr, eps, momentum and weight_decay are at least 0, beta1 and beta2
+/// ConfigError on a number that is NaN or out of its range: lr, eps, momentum and weight_decay are at least 0, betas
 /// from 0 to below 1, alpha from 0 to 1.
 class Optimizer {
  public:
   /// `state_names` are the tensors kept per parameter, by PyTorch's names (`exp_avg`, ...). Throws ConfigError where there are
   /// no parameters (of several groups all may be empty, as in PyTorch) and on one that is listed twice.
-  Optimizer(const std::vector<ParameterGroup>& groups, double lr, std::vector<std::string_view> state_names);
+  Optimizer(const ParameterGroups& groups, double lr, double weight_decay, std::vector<std::string_view> state_names);
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
@@ -73,61 +92,80 @@ std::vector<ParameterState> read_optimizer_state(const nn::NamedTensors& paramet
                                                  const std::vector<std::string_view>& state_names,
                                                  const nn::NamedTensors& state);
 
+struct SGDOptions {
+  double lr = 1e-3, momentum = 0.0, dampening = 0.0, weight_decay = 0.0;
+  bool nesterov = false;
+};
 /// b = momentum b + (1 - dampening) g (first step: b = g); p -= lr b, or lr (g + momentum b) with Nesterov; weight decay is
 /// added to g (torch.optim.SGD).
-class Sgd : public Optimizer {
+class SGD : public Optimizer {
  public:
-  struct Options {
-    double lr = 1e-3, momentum = 0.0, dampening = 0.0;
-    bool nesterov = false;
-  };
-  Sgd(const std::vector<ParameterGroup>& groups, const Options& options);
+  explicit SGD(const ParameterGroups& parameters, const SGDOptions& options = {});
 
  private:
   void update(Slot& slot, const Tensor& grad) override;
-  Options options_;
+  SGDOptions options_;
 };
 
+struct AdamOptions {
+  double lr = 1e-3;
+  std::array<double, 2> betas{0.9, 0.999};
+  double eps = 1e-8, weight_decay = 0.0;
+  bool amsgrad = false;
+};
 /// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p -= lr m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps). Weight decay is added
-/// to g (Kingma and Ba 2015, torch.optim.Adam) or, decoupled, shrinks p by 1 - lr weight_decay (Loshchilov and Hutter 2019,
-/// torch.optim.AdamW). With amsgrad, v is the largest v so far.
+/// to g (Kingma and Ba 2015, torch.optim.Adam). With amsgrad, v is the largest v so far (Reddi et al. 2018).
 class Adam : public Optimizer {
  public:
-  struct Options {
-    double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-    bool decoupled = false, amsgrad = false;
-  };
-  Adam(const std::vector<ParameterGroup>& groups, const Options& options);
+  explicit Adam(const ParameterGroups& parameters, const AdamOptions& options = {}) : Adam(parameters, options, false) {}
+
+ protected:
+  Adam(const ParameterGroups& parameters, const AdamOptions& options, bool decoupled);
 
  private:
   void update(Slot& slot, const Tensor& grad) override;
-  Options options_;
+  AdamOptions options_;
+  bool decoupled_;
 };
 
-/// v = alpha v + (1 - alpha) g^2; p -= lr g / (sqrt(v) + eps) (Tieleman and Hinton 2012, torch.optim.RMSprop).
-class RmsProp : public Optimizer {
+struct AdamWOptions {
+  double lr = 1e-3;
+  std::array<double, 2> betas{0.9, 0.999};
+  double eps = 1e-8, weight_decay = 0.01;
+  bool amsgrad = false;
+};
+/// Adam whose weight decay, decoupled from the gradient, shrinks p by 1 - lr weight_decay (Loshchilov and Hutter 2019,
+/// torch.optim.AdamW).
+class AdamW : public Adam {
  public:
-  struct Options {
-    double lr = 1e-2, alpha = 0.99, eps = 1e-8;
-  };
-  RmsProp(const std::vector<ParameterGroup>& groups, const Options& options);
+  explicit AdamW(const ParameterGroups& parameters, const AdamWOptions& o = {})
+      : Adam(parameters, {o.lr, o.betas, o.eps, o.weight_decay, o.amsgrad}, true) {}
+};
+
+struct RMSpropOptions {
+  double lr = 1e-2, alpha = 0.99, eps = 1e-8, weight_decay = 0.0;
+};
+/// v = alpha v + (1 - alpha) g^2; p -= lr g / (sqrt(v) + eps) (Tieleman and Hinton 2012, torch.optim.RMSprop).
+class RMSprop : public Optimizer {
+ public:
+  explicit RMSprop(const ParameterGroups& parameters, const RMSpropOptions& options = {});
 
  private:
   void update(Slot& slot, const Tensor& grad) override;
-  Options options_;
+  RMSpropOptions options_;
 };
 
+struct AdagradOptions {
+  double lr = 1e-2, eps = 1e-10, weight_decay = 0.0;
+};
 /// s += g^2; p -= lr g / (sqrt(s) + eps) (Duchi et al. 2011, torch.optim.Adagrad).
 class Adagrad : public Optimizer {
  public:
-  struct Options {
-    double lr = 1e-2, eps = 1e-10;
-  };
-  Adagrad(const std::vector<ParameterGroup>& groups, const Options& options);
+  explicit Adagrad(const ParameterGroups& parameters, const AdagradOptions& options = {});
 
  private:
   void update(Slot& slot, const Tensor& grad) override;
-  Options options_;
+  AdagradOptions options_;
 };
 
 /// So many elements of a gradient are summed together: a part that begins at a multiple can be summed elsewhere.

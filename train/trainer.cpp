@@ -18,7 +18,7 @@
 namespace onestep::train {
 namespace {
 
-std::vector<optim::ParameterGroup> parameter_groups(const OptimizerConfig& config, const nn::Module& model) {
+std::vector<optim::ParameterGroup> parameter_groups(const OptimizerConfig& config, nn::Module& model) {
   optim::ParameterGroup decayed{{}, config.weight_decay}, others{{}, 0.0};
   for (const Tensor& parameter : model.parameters()) {
     const bool decays = config.decay != "matrices" || parameter.dim() >= 2;
@@ -78,22 +78,24 @@ void check_vocabulary(const Config& config, const Data& data) {
 
 }  // namespace
 
-std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model) {
+std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config, nn::Module& model) {
   return make_optimizer(config, parameter_groups(config, model));
 }
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config,
                                                  const std::vector<optim::ParameterGroup>& groups) {
-  if (config.kind == "sgd")
-    return std::make_unique<optim::Sgd>(groups,
-                                        optim::Sgd::Options{config.lr, config.momentum, config.dampening, config.nesterov});
-  if (config.kind == "rmsprop")
-    return std::make_unique<optim::RmsProp>(groups, optim::RmsProp::Options{config.lr, config.alpha, config.eps});
-  if (config.kind == "adagrad") return std::make_unique<optim::Adagrad>(groups, optim::Adagrad::Options{config.lr, config.eps});
-  ONESTEP_CHECK(ConfigError, config.kind == "adam" || config.kind == "adamw", "optimizer.kind: ", config.kind,
+  const OptimizerConfig& o = config;
+  if (o.kind == "sgd")
+    return std::make_unique<optim::SGD>(groups, optim::SGDOptions{o.lr, o.momentum, o.dampening, o.weight_decay, o.nesterov});
+  if (o.kind == "adam")
+    return std::make_unique<optim::Adam>(groups, optim::AdamOptions{o.lr, o.betas, o.eps, o.weight_decay, o.amsgrad});
+  if (o.kind == "adamw")
+    return std::make_unique<optim::AdamW>(groups, optim::AdamWOptions{o.lr, o.betas, o.eps, o.weight_decay, o.amsgrad});
+  if (o.kind == "rmsprop")
+    return std::make_unique<optim::RMSprop>(groups, optim::RMSpropOptions{o.lr, o.alpha, o.eps, o.weight_decay});
+  ONESTEP_CHECK(ConfigError, o.kind == "adagrad", "optimizer.kind: ", o.kind,
                 " is not an optimizer (known: sgd, adam, adamw, rmsprop, adagrad)");
-  return std::make_unique<optim::Adam>(groups, optim::Adam::Options{config.lr, config.betas[0], config.betas[1], config.eps,
-                                                                    config.kind == "adamw", config.amsgrad});
+  return std::make_unique<optim::Adagrad>(groups, optim::AdagradOptions{o.lr, o.eps, o.weight_decay});
 }
 
 Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator,

@@ -17,7 +17,7 @@ namespace onestep::train {
 
 /// The optimizer a config describes, over the parameters of `model` (with decay "matrices", only tensors of two or more dims
 /// are decayed).
-std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config, const nn::Module& model);
+std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config, nn::Module& model);
 /// The same over these groups.
 std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config,
                                                  const std::vector<optim::ParameterGroup>& groups);

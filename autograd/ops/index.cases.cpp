@@ -32,7 +32,7 @@ std::vector<Example> examples() {
   return {{"position",
            {2, 3},
            {},
-           [](const auto&) { return std::vector<TensorIndex>{-1}; },
+           [](const auto&) { return std::vector<TensorIndex>{TensorIndex(-1)}; },
            {3},
            [](const auto& p, const auto&) {
              return naive::Place{1, p[0]};

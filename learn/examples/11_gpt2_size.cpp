@@ -6,8 +6,8 @@ using namespace onestep;
 
 int main() {
   Generator generator(123);
-  const attention::MultiHeadAttention mha(/*d_in=*/768, /*d_out=*/768, /*context_length=*/1024, /*dropout=*/0.0,
-                                          /*num_heads=*/12, /*qkv_bias=*/false, generator);
+  attention::MultiHeadAttention mha(/*d_in=*/768, /*d_out=*/768, /*context_length=*/1024, /*dropout=*/0.0,
+                                    /*num_heads=*/12, /*qkv_bias=*/false, generator);
   std::cout << mha << "\n\n" << mha.num_heads() << " heads of " << mha.head_dim() << " features\n\n";
 
   for (const auto& [name, tensor] : mha.named_parameters())

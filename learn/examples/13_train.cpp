@@ -38,10 +38,10 @@ int main() {
   const Tensor to_predict = ids.slice(0, 1, 6);  //      journey starts with one step
 
   Generator generator(123);
-  const SentenceModel model(/*vocab_size=*/6, /*context_length=*/6, /*d=*/8, generator);
+  SentenceModel model(/*vocab_size=*/6, /*context_length=*/6, /*d=*/8, generator);
   std::cout << model.num_parameters() << " parameters\n\n";
 
-  optim::Adam adam({{model.parameters()}}, {.lr = 0.02});
+  optim::Adam adam(model.parameters(), {.lr = 0.02});
   for (int step = 0; step <= 60; ++step) {
     const Tensor loss = cross_entropy(model.forward(seen), to_predict);
     if (step % 10 == 0) std::cout << "step " << step << ": loss " << loss.item() << '\n';

@@ -16,7 +16,7 @@ using testing::check_same;
 using testing::error_of;
 
 /// All parameters in the order in which they are drawn.
-Tensor drawn(const Attention& attention) {
+Tensor drawn(Attention& attention) {
   std::vector<Tensor> values;
   for (const Tensor& parameter : attention.parameters()) values.push_back(parameter.detach().flatten());
   return cat(values);
@@ -31,7 +31,7 @@ void drop_projection(MultiHeadAttention& attention) {
 
 TEST_CASE("MultiHeadAttentionWrapper: the book's numbers from seed 123") {
   Generator generator(123);
-  const MultiHeadAttentionWrapper attention(3, 2, 6, 0.0, 2, false, generator);
+  MultiHeadAttentionWrapper attention(3, 2, 6, 0.0, 2, false, generator);
   check_same(drawn(attention), book_result("linear_weights_seed123_six_3to2"));
   const Tensor context = attention(book_batch());
   CHECK(context.shape() == Shape{2, 6, 4});
@@ -41,7 +41,7 @@ TEST_CASE("MultiHeadAttentionWrapper: the book's numbers from seed 123") {
 
 TEST_CASE("MultiHeadAttention: the book's numbers and gradients from seed 123") {
   Generator generator(123);
-  const MultiHeadAttention attention(3, 2, 6, 0.0, 2, false, generator);
+  MultiHeadAttention attention(3, 2, 6, 0.0, 2, false, generator);
   check_same(drawn(attention), book_result("linear_params_seed123_mha_3to2_outproj"));
   const Tensor context = attention(book_batch());
   CHECK(context.shape() == Shape{2, 6, 2});
@@ -201,7 +201,7 @@ TEST_CASE("multi-head attention: errors say what to do and come before any draw"
   CHECK(error_of<ShapeError>([&] { MultiHeadAttentionWrapper(3, 2, 6, 0.0, -1, false, generator); }) ==
         "MultiHeadAttentionWrapper: num_heads must be positive: got -1");
   CHECK(generator.state() == state);
-  const MultiHeadAttention attention(3, 4, 6, 0.0, 2, false, generator);
+  MultiHeadAttention attention(3, 4, 6, 0.0, 2, false, generator);
   CHECK(error_of<ShapeError>([&] {
           attention(ones({2, 7, 3}));
         }) ==

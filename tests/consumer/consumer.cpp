@@ -8,10 +8,10 @@ int main() {
   using namespace onestep;
   std::puts(own_module());
   Generator generator(123);
-  const attention::MultiHeadAttention mha(/*d_in=*/3, /*d_out=*/2, /*context_length=*/6, /*dropout=*/0.0, /*num_heads=*/2,
-                                          /*qkv_bias=*/false, generator);
+  attention::MultiHeadAttention mha(/*d_in=*/3, /*d_out=*/2, /*context_length=*/6, /*dropout=*/0.0, /*num_heads=*/2,
+                                    /*qkv_bias=*/false, generator);
   const Tensor x = randn({1, 6, 3}, generator);
-  optim::Sgd sgd({{mha.parameters()}}, {.lr = 0.5});
+  optim::SGD sgd(mha.parameters(), {.lr = 0.5});
   for (int step = 0; step < 2; ++step) {
     const Tensor loss = mean(pow(mha(x), 2));
     std::printf("%.4f\n", loss.item());

@@ -6,6 +6,7 @@
 #include "nn/feed_forward.h"
 #include "nn/layer_norm.h"
 #include "nn/linear.h"
+#include "nn/loss.h"
 #include "tests/nn/check.h"
 
 namespace onestep::nn {
@@ -122,4 +123,39 @@ TEST_CASE("layers: wrong sizes are named") {
 }
 
 }  // namespace
+TEST_CASE("layers: Sequential takes its layers in braces, which draw in this order") {
+  manual_seed(7);
+  Sequential net{Linear(3, 4), ReLU(), Linear(4, 2)};
+  manual_seed(7);
+  Sequential by_lines;
+  by_lines.emplace_back<Linear>(3, 4);
+  by_lines.emplace_back<ReLU>();
+  by_lines.emplace_back<Linear>(4, 2);
+  const NamedTensors state = net.state_dict(), expected = by_lines.state_dict();
+  REQUIRE(state.size() == 4);
+  for (size_t i = 0; i < state.size(); ++i) {
+    CHECK(state[i].first == expected[i].first);
+    CHECK(equal(state[i].second, expected[i].second));
+  }
+  CHECK(net(ones(5, 3)).shape() == Shape{5, 2});
+}
+
+TEST_CASE("layers: losses are the ops of their names") {
+  const Tensor logits = tensor({{1.0, 2.0, 0.5}, {0.1, -1.0, 3.0}}), target = tensor({1, 0});
+  CHECK(equal(CrossEntropyLoss()(logits, target), cross_entropy(logits, target)));
+  CHECK(equal(CrossEntropyLoss({.label_smoothing = 0.1})(logits, target),
+              cross_entropy(logits, target, {.label_smoothing = 0.1})));
+  const Tensor log_probabilities = logits.log_softmax(-1);
+  CHECK(equal(NLLLoss(Reduction::none)(log_probabilities, target), nll_loss(log_probabilities, target, Reduction::none)));
+  CHECK(equal(MSELoss()(logits, logits * 2), mse_loss(logits, logits * 2)));
+}
+
+namespace {
+template <class M>
+concept Trainable = requires(M& module) {
+  module.parameters();
+};
+static_assert(Trainable<Linear> && !Trainable<const Linear>);
+}  // namespace
+
 }  // namespace onestep::nn

@@ -53,7 +53,7 @@ Names names(const NamedTensors& list) {
 
 TEST_CASE("module: names are PyTorch's and own fields come before those of children") {
   Generator g(1);
-  const Toy toy(g);
+  Toy toy(g);
   CHECK(names(toy.named_parameters()) == Names{"scale", "first.weight", "first.bias", "second.weight"});
   CHECK(names(toy.named_buffers()) == Names{"steps"});
   CHECK(names(toy.state_dict()) == Names{"scale", "steps", "first.weight", "first.bias", "second.weight"});

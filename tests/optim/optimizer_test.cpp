@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -38,22 +39,20 @@ void check_close(const Tensor& actual, const std::vector<double>& expected, doub
 std::unique_ptr<Optimizer> make(const json& run, const std::vector<Tensor>& parameters) {
   const json& o = run["options"];
   const std::string kind = run["class"];
-  const std::vector<ParameterGroup> groups{{parameters, o.value("weight_decay", kind == "AdamW" ? 0.01 : 0.0)}};
+  const double lr = o.value("lr", 1e-3), eps = o.value("eps", 1e-8),
+               decay = o.value("weight_decay", kind == "AdamW" ? 0.01 : 0.0);
+  const auto betas = o.value("betas", std::array<double, 2>{0.9, 0.999});
+  const bool amsgrad = o.value("amsgrad", false);
   if (kind == "SGD")
-    return std::make_unique<Sgd>(groups, Sgd::Options{o.value("lr", 1e-3), o.value("momentum", 0.0), o.value("dampening", 0.0),
-                                                      o.value("nesterov", false)});
-  if (kind == "RMSprop") return std::make_unique<RmsProp>(groups, RmsProp::Options{.lr = o.value("lr", 1e-2)});
-  if (kind == "Adagrad") return std::make_unique<Adagrad>(groups, Adagrad::Options{.lr = o.value("lr", 1e-2)});
-  REQUIRE((kind == "Adam" || kind == "AdamW"));
-  Adam::Options options{.lr = o.value("lr", 1e-3),
-                        .eps = o.value("eps", 1e-8),
-                        .decoupled = kind == "AdamW",
-                        .amsgrad = o.value("amsgrad", false)};
-  if (o.contains("betas")) {
-    options.beta1 = o["betas"][0];
-    options.beta2 = o["betas"][1];
-  }
-  return std::make_unique<Adam>(groups, options);
+    return std::make_unique<SGD>(
+        parameters, SGDOptions{lr, o.value("momentum", 0.0), o.value("dampening", 0.0), decay, o.value("nesterov", false)});
+  if (kind == "RMSprop")
+    return std::make_unique<RMSprop>(parameters, RMSpropOptions{.lr = o.value("lr", 1e-2), .weight_decay = decay});
+  if (kind == "Adagrad")
+    return std::make_unique<Adagrad>(parameters, AdagradOptions{.lr = o.value("lr", 1e-2), .weight_decay = decay});
+  if (kind == "Adam") return std::make_unique<Adam>(parameters, AdamOptions{lr, betas, eps, decay, amsgrad});
+  REQUIRE(kind == "AdamW");
+  return std::make_unique<AdamW>(parameters, AdamWOptions{lr, betas, eps, decay, amsgrad});
 }
 
 /// Follows one run: loss = sum over parameters of 0.5 coef (p - goal)^2.
@@ -124,37 +123,47 @@ TEST_CASE("clip_grad_norm_ with an infinite limit only measures") {
 
 TEST_CASE("an optimizer refuses bad numbers as PyTorch does, and takes a learning rate of 0") {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  const std::vector<ParameterGroup> groups{{{ones({2}).requires_grad_()}}};
-  const std::vector<ParameterGroup> shrinking{{groups[0].parameters, -1.0}};
-  CHECK_THROWS_WITH_AS(Sgd(groups, {.lr = nan}), "optimizer: lr must be at least 0: got nan", ConfigError);
+  const std::vector<Tensor> groups{ones({2}).requires_grad_()};
+  CHECK_THROWS_WITH_AS(SGD(groups, {.lr = nan}), "optimizer: lr must be at least 0: got nan", ConfigError);
   CHECK_THROWS_WITH_AS(Adagrad(groups, {.lr = -1}), "optimizer: lr must be at least 0: got -1", ConfigError);
-  CHECK_THROWS_WITH_AS(Sgd(groups, {.momentum = -0.5}), "optimizer: momentum must be at least 0: got -0.5", ConfigError);
-  CHECK_THROWS_WITH_AS(Adam(groups, {.beta1 = 1}), "optimizer: beta1 must be at least 0 and below 1: got 1", ConfigError);
-  CHECK_THROWS_WITH_AS(Adam(groups, {.beta2 = 2}), "optimizer: beta2 must be at least 0 and below 1: got 2", ConfigError);
-  CHECK_THROWS_WITH_AS(RmsProp(groups, {.alpha = 2}), "optimizer: alpha must be from 0 to 1: got 2", ConfigError);
-  CHECK_THROWS_WITH_AS(Sgd(shrinking, {}), "optimizer: weight_decay must be at least 0: got -1", ConfigError);
+  CHECK_THROWS_WITH_AS(SGD(groups, {.momentum = -0.5}), "optimizer: momentum must be at least 0: got -0.5", ConfigError);
+  CHECK_THROWS_WITH_AS(Adam(groups, {.betas = {1, 0.9}}), "optimizer: betas[0] must be at least 0 and below 1: got 1",
+                       ConfigError);
+  CHECK_THROWS_WITH_AS(Adam(groups, {.betas = {0.9, 2}}), "optimizer: betas[1] must be at least 0 and below 1: got 2",
+                       ConfigError);
+  CHECK_THROWS_WITH_AS(RMSprop(groups, {.alpha = 2}), "optimizer: alpha must be from 0 to 1: got 2", ConfigError);
+  CHECK_THROWS_WITH_AS(SGD(groups, {.weight_decay = -1}), "optimizer: weight_decay must be at least 0: got -1", ConfigError);
   constexpr const char* kEps = "optimizer: eps must be at least 0: got -1";
   CHECK_THROWS_WITH_AS(Adam(groups, {.eps = -1}), kEps, ConfigError);
-  CHECK_THROWS_WITH_AS(RmsProp(groups, {.eps = -1}), kEps, ConfigError);
+  CHECK_THROWS_WITH_AS(RMSprop(groups, {.eps = -1}), kEps, ConfigError);
   CHECK_THROWS_WITH_AS(Adagrad(groups, {.eps = -1}), kEps, ConfigError);
-  CHECK_NOTHROW(Sgd(groups, {.lr = 0}));
+  CHECK_NOTHROW(SGD(groups, {.lr = 0}));
 }
 
 TEST_CASE("an optimizer refuses to have no parameters or one of them twice") {
   const Tensor parameter = ones({2}).requires_grad_();
-  CHECK_THROWS_WITH_AS(Sgd(std::vector<ParameterGroup>{}, {}), "optimizer: there are no parameters", ConfigError);
-  CHECK_THROWS_WITH_AS(Sgd(std::vector<ParameterGroup>(1), {}), "optimizer: there are no parameters", ConfigError);
-  CHECK_NOTHROW(Sgd(std::vector<ParameterGroup>(2), {}));  // as a rank may have that owns nothing
+  CHECK_THROWS_WITH_AS(SGD(std::vector<ParameterGroup>{}, {}), "optimizer: there are no parameters", ConfigError);
+  CHECK_THROWS_WITH_AS(SGD(std::vector<ParameterGroup>(1), {}), "optimizer: there are no parameters", ConfigError);
+  CHECK_NOTHROW(SGD(std::vector<ParameterGroup>(2), {}));  // as a rank may have that owns nothing
   constexpr const char* kTwice = "optimizer: a parameter of shape [2] is listed twice";
-  CHECK_THROWS_WITH_AS(Sgd({{{parameter, parameter}}}, {}), kTwice, ConfigError);
-  CHECK_THROWS_WITH_AS(Sgd({{{parameter}}, {{parameter}}}, {}), kTwice, ConfigError);
+  CHECK_THROWS_WITH_AS(SGD({parameter, parameter}), kTwice, ConfigError);
+  CHECK_THROWS_WITH_AS(SGD(std::vector<ParameterGroup>{{{parameter}}, {{parameter}}}), kTwice, ConfigError);
+}
+
+TEST_CASE("optimizer: a group has its own weight decay or the optimizer's") {
+  const Tensor decayed = ones({1}).requires_grad_(), plain = ones({1}).requires_grad_();
+  AdamW adamw({{{decayed}}, {{plain}, 0.0}}, {.lr = 0.5, .weight_decay = 0.5});
+  for (Tensor parameter : {decayed, plain}) parameter.set_grad(zeros({1}));
+  adamw.step();
+  CHECK(decayed.item() == 0.75);
+  CHECK(plain.item() == 1.0);
 }
 
 TEST_CASE("an optimizer refuses what is not a parameter and skips what has no gradient") {
-  CHECK_THROWS_WITH_AS(Sgd({{{zeros({2})}}}, {}),
+  CHECK_THROWS_WITH_AS(SGD({zeros({2})}),
                        "optimizer: a tensor of shape [2] is not a parameter (needs a leaf with requires_grad_())", GradError);
   Tensor used = ones({1}).requires_grad_(), unused = ones({1}).requires_grad_();
-  Sgd sgd({{{used, unused}}}, {.lr = 0.5});
+  SGD sgd({used, unused}, {.lr = 0.5});
   sum(used).backward();
   sgd.step();
   CHECK(used.item() == 0.5);

@@ -42,7 +42,7 @@ std::vector<int64_t> run_starts(const Bucket& bucket, size_t ranks) {
 
 }  // namespace
 
-DataParallel::DataParallel(std::shared_ptr<Communicator> communicator, const nn::Module& model,
+DataParallel::DataParallel(std::shared_ptr<Communicator> communicator, nn::Module& model,
                            std::vector<optim::ParameterGroup> groups, int64_t bucket_bytes)
     : communicator_(std::move(communicator)), parameters_(model.named_parameters()), groups_(std::move(groups)) {
   std::vector<int64_t> sizes;

@@ -15,7 +15,7 @@ namespace onestep::train {
 class DataParallel {
  public:
   /// `groups` are all parameters of `model`, in the order of the optimizer; `bucket_bytes` travel at a time.
-  DataParallel(std::shared_ptr<Communicator> communicator, const nn::Module& model, std::vector<optim::ParameterGroup> groups,
+  DataParallel(std::shared_ptr<Communicator> communicator, nn::Module& model, std::vector<optim::ParameterGroup> groups,
                int64_t bucket_bytes);
 
   /// The groups, with the part of each parameter that this rank owns in place of the parameter: what its optimizer updates.

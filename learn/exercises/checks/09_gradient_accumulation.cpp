@@ -8,7 +8,7 @@ namespace {
 struct Learner {
   Generator generator{1};
   nn::Linear model{3, 2, true, generator};
-  optim::Sgd optimizer{{{model.parameters()}}, {.lr = 0.1}};
+  optim::SGD optimizer{model.parameters(), {.lr = 0.1}};
 
   double step(const std::vector<MicroBatch>& batches) { return accumulated_step(model, batches, optimizer); }
   /// One step on the gradients of sum_i weights[i] * loss_i.

@@ -33,7 +33,7 @@ constexpr double kAnyNorm = std::numeric_limits<double>::infinity();
 
 TEST_CASE("data parallel: buckets leave during the backward pass and their gradients are forgotten") {
   const std::vector<std::string> failures = run_ranks(2, [](ThreadCommunicator& ranks) {
-    const Net net;
+    Net net;
     const Tensor first = net.layers.parameters().front();
     train::DataParallel parallel({std::shared_ptr<void>(), &ranks}, net.layers, {{net.layers.parameters(), 0.0}},
                                  /*bucket_bytes=*/4);  // each parameter is a bucket
@@ -52,11 +52,11 @@ TEST_CASE("data parallel: buckets leave during the backward pass and their gradi
 TEST_CASE("data parallel: the sum of the ranks has the norm of one process to the bit and ranks without targets add nothing") {
   const std::vector<int> orders[] = {{0, 1, 2}, {0, 2}};
   for (const std::vector<int>& order : orders) {
-    const Net alone;
+    Net alone;
     for (const int rank : order) alone.backward(rank);
     const double norm = optim::clip_grad_norm_(alone.layers.parameters(), kAnyNorm);
     const std::vector<std::string> failures = run_ranks(3, [&](ThreadCommunicator& ranks) {
-      const Net net;
+      Net net;
       train::DataParallel parallel({std::shared_ptr<void>(), &ranks}, net.layers, {{net.layers.parameters(), 0.0}}, 100);
       std::vector<bool> contributes(3, false);
       for (const int rank : order) contributes[static_cast<size_t>(rank)] = true;
