@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +30,7 @@ using onestep::IoError;
 namespace commands = onestep::cli;
 
 // In the order of `onestep --help`.
-constexpr void (*kCommands[])(CLI::App&, commands::Action&) = {
+constexpr void (*kCommands[])(commands::Command&, commands::Action&) = {
     commands::add_train,  commands::add_eval,       commands::add_generate,  commands::add_tokenizer, commands::add_import,
     commands::add_export, commands::add_book,       commands::add_gradcheck, commands::add_inspect,   commands::add_graph,
     commands::add_report, commands::add_export_csv, commands::add_bench,     commands::add_schema,    commands::add_completion,
@@ -95,7 +96,7 @@ void refuse_empty_names(CLI::App& command) {
   for (CLI::Option* option : command.get_options()) {
     const std::string type = option->get_type_name();
     if (option->get_positional() || (type != "FILE" && type != "RUN" && type != "FOLDER")) continue;
-    option->check(commands::not_empty("the name of a " + type));
+    option->check(CLI::Validator(commands::not_empty("the name of a " + type), ""));
   }
   for (CLI::App* second : command.get_subcommands({})) refuse_empty_names(*second);
 }
@@ -113,9 +114,10 @@ int run(int argc, char** argv) {
   int threads = 0;
   app.add_option("--threads", threads, "Threads to use (default: OMP_NUM_THREADS, else the physical cores)")
       ->type_name("N")
-      ->check(commands::whole_number(1, 1024));
+      ->check(CLI::Validator(commands::whole_number(1, 1024), ""));
   commands::Action action;
-  for (const auto add : kCommands) add(app, action);
+  commands::Command root(app);
+  for (const auto add : kCommands) add(root, action);
   refuse_empty_names(app);
   for (auto* command : app.get_subcommands({})) {
     command->group("Commands");

@@ -1,6 +1,11 @@
 # One library per folder, with the project's language level, floating-point rules and warnings.
 
 # Every target of the project compiles under these rules; nothing leaks to consumers but C++20.
+# For what is compiled often and run little (tests, cases, programs for learners): -O1 takes two thirds of the compiler's time.
+function(onestep_compile_fast target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 function(onestep_target_rules target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)

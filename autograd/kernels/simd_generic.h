@@ -1,19 +1,27 @@
 #pragma once
-// simd.h in plain C++: arrays of 16, left to the compiler's vectoriser. A fused multiply-add is exact on any machine, and
-// slow where the C library has to compute it.
+// simd.h in the vector extensions of GCC and Clang, which are compiled for what every CPU of the architecture has. A fused
+// multiply-add is exact on any machine, and slow where the C library has to compute it.
 #include <cstdint>
+#include <cstring>
 
 namespace onestep::kernels {
 namespace {
 
+template <class T>
+struct LanesOf {
+  typedef T type __attribute__((vector_size(64)));
+};
+template <class T>
+using Lanes = typename LanesOf<T>::type;
+
 struct Vec {
-  float v[16];
+  Lanes<float> v;
 };
 struct IVec {
-  int32_t v[16];
+  Lanes<int32_t> v;
 };
 struct Mask {
-  bool v[16];
+  Lanes<int32_t> v;  ///< -1 or 0
 };
 
 template <class R, class F>
@@ -23,42 +31,34 @@ ONESTEP_INLINE R lanes(F f) {
   return r;
 }
 
-ONESTEP_INLINE Vec splat(float x) {
-  return lanes<Vec>([=](int) { return x; });
-}
-ONESTEP_INLINE IVec splat(int32_t x) {
-  return lanes<IVec>([=](int) { return x; });
-}
+ONESTEP_INLINE Vec splat(float x) { return {x - Lanes<float>{}}; }
+ONESTEP_INLINE IVec splat(int32_t x) { return {x - Lanes<int32_t>{}}; }
 ONESTEP_INLINE Mask first_lanes(int64_t n) {
-  return lanes<Mask>([=](int i) { return i < n; });
+  const Lanes<int32_t> place = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const int32_t count = n < 16 ? static_cast<int32_t>(n) : 16;
+  return {place < count};
 }
 
 ONESTEP_INLINE Vec load(const float* p) {
-  return lanes<Vec>([=](int i) { return p[i]; });
+  Vec x;
+  std::memcpy(&x.v, p, sizeof x.v);
+  return x;
 }
-ONESTEP_INLINE void store(float* p, Vec x) {
-  for (int i = 0; i < 16; ++i) p[i] = x.v[i];
-}
+ONESTEP_INLINE void store(float* p, Vec x) { std::memcpy(p, &x.v, sizeof x.v); }
 /// The first n of 16 lanes; the others are 0 and their memory is not touched.
 ONESTEP_INLINE Vec load_first(const float* p, int64_t n) {
-  return lanes<Vec>([=](int i) { return i < n ? p[i] : 0.0f; });
+  Vec x{};
+  for (int i = 0; i < 16 && i < n; ++i) x.v[i] = p[i];
+  return x;
 }
 ONESTEP_INLINE void store_first(float* p, Vec x, int64_t n) {
   for (int i = 0; i < 16 && i < n; ++i) p[i] = x.v[i];
 }
 
-ONESTEP_INLINE Vec operator+(Vec a, Vec b) {
-  return lanes<Vec>([&](int i) { return a.v[i] + b.v[i]; });
-}
-ONESTEP_INLINE Vec operator-(Vec a, Vec b) {
-  return lanes<Vec>([&](int i) { return a.v[i] - b.v[i]; });
-}
-ONESTEP_INLINE Vec operator*(Vec a, Vec b) {
-  return lanes<Vec>([&](int i) { return a.v[i] * b.v[i]; });
-}
-ONESTEP_INLINE Vec operator/(Vec a, Vec b) {
-  return lanes<Vec>([&](int i) { return a.v[i] / b.v[i]; });
-}
+ONESTEP_INLINE Vec operator+(Vec a, Vec b) { return {a.v + b.v}; }
+ONESTEP_INLINE Vec operator-(Vec a, Vec b) { return {a.v - b.v}; }
+ONESTEP_INLINE Vec operator*(Vec a, Vec b) { return {a.v * b.v}; }
+ONESTEP_INLINE Vec operator/(Vec a, Vec b) { return {a.v / b.v}; }
 ONESTEP_INLINE Vec sqrt(Vec x) {
   return lanes<Vec>([&](int i) { return __builtin_sqrtf(x.v[i]); });
 }
@@ -67,85 +67,50 @@ ONESTEP_INLINE Vec fma(Vec a, Vec b, Vec c) {
   return lanes<Vec>([&](int i) { return __builtin_fmaf(a.v[i], b.v[i], c.v[i]); });
 }
 /// c - a b with one rounding.
-ONESTEP_INLINE Vec fnma(Vec a, Vec b, Vec c) {
-  return lanes<Vec>([&](int i) { return __builtin_fmaf(-a.v[i], b.v[i], c.v[i]); });
-}
+ONESTEP_INLINE Vec fnma(Vec a, Vec b, Vec c) { return fma({-a.v}, b, c); }
 /// a < b ? a : b, and a > b ? a : b.
-ONESTEP_INLINE Vec min(Vec a, Vec b) {
-  return lanes<Vec>([&](int i) { return a.v[i] < b.v[i] ? a.v[i] : b.v[i]; });
-}
-ONESTEP_INLINE Vec max(Vec a, Vec b) {
-  return lanes<Vec>([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; });
-}
+ONESTEP_INLINE Vec min(Vec a, Vec b) { return {a.v < b.v ? a.v : b.v}; }
+ONESTEP_INLINE Vec max(Vec a, Vec b) { return {a.v > b.v ? a.v : b.v}; }
 
-ONESTEP_INLINE Mask operator<(Vec a, Vec b) {
-  return lanes<Mask>([&](int i) { return a.v[i] < b.v[i]; });
-}
-ONESTEP_INLINE Mask operator>(Vec a, Vec b) {
-  return lanes<Mask>([&](int i) { return a.v[i] > b.v[i]; });
-}
-ONESTEP_INLINE Mask operator==(Vec a, Vec b) {
-  return lanes<Mask>([&](int i) { return a.v[i] == b.v[i]; });
-}
-ONESTEP_INLINE Mask unordered(Vec a, Vec b) {
-  return lanes<Mask>([&](int i) { return a.v[i] != a.v[i] || b.v[i] != b.v[i]; });
-}
+ONESTEP_INLINE Mask operator<(Vec a, Vec b) { return {a.v < b.v}; }
+ONESTEP_INLINE Mask operator>(Vec a, Vec b) { return {a.v > b.v}; }
+ONESTEP_INLINE Mask operator==(Vec a, Vec b) { return {a.v == b.v}; }
+ONESTEP_INLINE Mask unordered(Vec a, Vec b) { return {(a.v != a.v) | (b.v != b.v)}; }
 ONESTEP_INLINE bool all(Mask m) {
-  bool every = true;
-  for (const auto lane : m.v) every &= lane;
-  return every;
+  int32_t every = -1;
+  for (int i = 0; i < 16; ++i) every &= m.v[i];
+  return every != 0;
 }
 ONESTEP_INLINE bool any(Mask m) {
-  bool found = false;
-  for (const auto lane : m.v) found |= lane;
-  return found;
+  int32_t found = 0;
+  for (int i = 0; i < 16; ++i) found |= m.v[i];
+  return found != 0;
 }
 /// m ? a : b
-ONESTEP_INLINE Vec select(Mask m, Vec a, Vec b) {
-  return lanes<Vec>([&](int i) { return m.v[i] ? a.v[i] : b.v[i]; });
-}
-ONESTEP_INLINE IVec select(Mask m, IVec a, IVec b) {
-  return lanes<IVec>([&](int i) { return m.v[i] ? a.v[i] : b.v[i]; });
-}
+ONESTEP_INLINE Vec select(Mask m, Vec a, Vec b) { return {m.v ? a.v : b.v}; }
+ONESTEP_INLINE IVec select(Mask m, IVec a, IVec b) { return {m.v ? a.v : b.v}; }
 
 ONESTEP_INLINE IVec bits(Vec x) { return __builtin_bit_cast(IVec, x); }
 ONESTEP_INLINE Vec as_float(IVec x) { return __builtin_bit_cast(Vec, x); }
-ONESTEP_INLINE Vec to_float(IVec x) {
-  return lanes<Vec>([&](int i) { return static_cast<float>(x.v[i]); });
-}
+ONESTEP_INLINE Vec to_float(IVec x) { return {__builtin_convertvector(x.v, Lanes<float>)}; }
 
 /// Integers wrap, as in the registers.
-ONESTEP_INLINE uint32_t wrap(int32_t x) { return static_cast<uint32_t>(x); }
-template <class F>
-ONESTEP_INLINE IVec int_lanes(F f) {
-  return lanes<IVec>([&](int i) { return static_cast<int32_t>(f(i)); });
-}
-ONESTEP_INLINE IVec operator+(IVec a, IVec b) {
-  return int_lanes([&](int i) { return wrap(a.v[i]) + wrap(b.v[i]); });
-}
-ONESTEP_INLINE IVec operator-(IVec a, IVec b) {
-  return int_lanes([&](int i) { return wrap(a.v[i]) - wrap(b.v[i]); });
-}
-ONESTEP_INLINE IVec operator&(IVec a, IVec b) {
-  return int_lanes([&](int i) { return a.v[i] & b.v[i]; });
-}
-ONESTEP_INLINE IVec operator|(IVec a, IVec b) {
-  return int_lanes([&](int i) { return a.v[i] | b.v[i]; });
-}
-ONESTEP_INLINE IVec operator^(IVec a, IVec b) {
-  return int_lanes([&](int i) { return a.v[i] ^ b.v[i]; });
-}
-ONESTEP_INLINE Mask operator==(IVec a, IVec b) {
-  return lanes<Mask>([&](int i) { return a.v[i] == b.v[i]; });
-}
+ONESTEP_INLINE Lanes<uint32_t> wrap(IVec x) { return __builtin_bit_cast(Lanes<uint32_t>, x); }
+ONESTEP_INLINE IVec wrapped(Lanes<uint32_t> x) { return __builtin_bit_cast(IVec, x); }
+ONESTEP_INLINE IVec operator+(IVec a, IVec b) { return wrapped(wrap(a) + wrap(b)); }
+ONESTEP_INLINE IVec operator-(IVec a, IVec b) { return wrapped(wrap(a) - wrap(b)); }
+ONESTEP_INLINE IVec operator&(IVec a, IVec b) { return {a.v & b.v}; }
+ONESTEP_INLINE IVec operator|(IVec a, IVec b) { return {a.v | b.v}; }
+ONESTEP_INLINE IVec operator^(IVec a, IVec b) { return {a.v ^ b.v}; }
+ONESTEP_INLINE Mask operator==(IVec a, IVec b) { return {a.v == b.v}; }
 template <int N>
 ONESTEP_INLINE IVec shift_left(IVec x) {
-  return int_lanes([&](int i) { return wrap(x.v[i]) << N; });
+  return wrapped(wrap(x) << N);
 }
 /// Keeps the sign.
 template <int N>
 ONESTEP_INLINE IVec shift_right(IVec x) {
-  return int_lanes([&](int i) { return x.v[i] >> N; });
+  return {x.v >> N};
 }
 
 /// Lane i meets i + 8, then i + 4, i + 2 and i + 1.

@@ -33,17 +33,17 @@ void print(const Result& result, bool json) {
   }
 }
 
-void add_count(CLI::App& command, const std::string& name, int64_t& value, const std::string& what,
+void add_count(Command& command, const std::string& name, int64_t& value, const std::string& what,
                int64_t most = int64_t{1} << 31) {
   command.add_option("--" + name, value, what)->type_name("N")->capture_default_str()->check(whole_number(1, most));
 }
 
 /// A count that becomes this key of a config.
-void add_key(CLI::App& command, const std::string& name, int64_t& value, const std::string& what, const std::string& key) {
+void add_key(Command& command, const std::string& name, int64_t& value, const std::string& what, const std::string& key) {
   add_count(command, name, value, what, static_cast<int64_t>(find_field(key)->high));
 }
 
-void add_shape(CLI::App& command, bench::GptShape& shape) {
+void add_shape(Command& command, bench::GptShape& shape) {
   add_key(command, "layers", shape.layers, "Blocks", "model.num_layers");
   add_key(command, "heads", shape.heads, "Attention heads a block", "model.num_heads");
   add_key(command, "embd", shape.embd, "Width of the model", "model.d_model");
@@ -55,7 +55,7 @@ void add_shape(CLI::App& command, bench::GptShape& shape) {
       ->check(one_of({"0", "1"}));
 }
 
-void add_mode(CLI::App& command, std::string& mode) {
+void add_mode(Command& command, std::string& mode) {
   command.add_option("--mode", mode, "fwd or fwdbwd")
       ->type_name("MODE")
       ->capture_default_str()
@@ -64,11 +64,11 @@ void add_mode(CLI::App& command, std::string& mode) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Action& action) {
+void add_bench(Command& app, Action& action) {
   const auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand(
       "bench", "Time a training step, attention, matmul, single ops, small graphs, generation or the machine's limits");
-  command->require_subcommand(1);
+  command->require_subcommand();
   const auto add = [&](const char* name, const char* what, const std::function<Result(Options&)>& run) {
     auto* work = command->add_subcommand(name, what);
     work->add_option("--budget", options->seconds, "Seconds to spend on timing")

@@ -63,7 +63,7 @@ int run(const BookOptions& options) {
 
 }  // namespace
 
-void add_book(CLI::App& app, Action& action) {
+void add_book(Command& app, Action& action) {
   auto* command =
       app.add_subcommand("book", "Print the results of the book's attention chapter, each with the line that computed it");
   const auto options = std::make_shared<BookOptions>();

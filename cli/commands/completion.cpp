@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <cstring>
 #include <iostream>
 #include <string>
@@ -137,10 +138,10 @@ int print_completion(const CLI::App& app) {
 
 }  // namespace
 
-void add_completion(CLI::App& app, Action& action) {
+void add_completion(Command& app, Action& action) {
   app.add_subcommand("completion", "Print the script with which bash completes this command line")
       ->footer("Try it with: source <(onestep completion)")
-      ->callback([&app, &action] { action = [&app] { return print_completion(app); }; });
+      ->callback([&app, &action] { action = [&app] { return print_completion(app.app()); }; });
 }
 
 }  // namespace onestep::cli

@@ -72,7 +72,7 @@ int evaluate_run(const Options& options) {
 
 }  // namespace
 
-void add_eval(CLI::App& app, Action& action) {
+void add_eval(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand(
       "eval", "Loss, perplexity, accuracy and bits per character of a trained run on its held-out data or another text");

@@ -39,7 +39,7 @@ int export_gpt2(const Options& options) {
 
 }  // namespace
 
-void add_export(CLI::App& app, Action& action) {
+void add_export(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("export", "Write a run's GPT as GPT2LMHeadModel.from_pretrained reads it");
   command->add_option("RUN", options->run, "The run folder")->required();

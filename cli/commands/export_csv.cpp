@@ -47,7 +47,7 @@ int print_csv(const std::string& run) {
 
 }  // namespace
 
-void add_export_csv(CLI::App& app, Action& action) {
+void add_export_csv(Command& app, Action& action) {
   auto run = std::make_shared<std::string>();
   auto* command = app.add_subcommand("export-csv", "The metrics of a run as comma-separated values");
   command->add_option("RUN", *run, "The run folder")->required();

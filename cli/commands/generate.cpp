@@ -128,7 +128,7 @@ int run_generate(Options& options) {
 
 }  // namespace
 
-void add_generate(CLI::App& app, Action& action) {
+void add_generate(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("generate", "Continue a text with a trained run");
   SamplingOptions& sampling = options->generate.sampling;

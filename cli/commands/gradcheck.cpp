@@ -87,7 +87,7 @@ int check_gradients(const std::string& chosen, const GradcheckOptions& options) 
 
 }  // namespace
 
-void add_gradcheck(CLI::App& app, Action& action) {
+void add_gradcheck(Command& app, Action& action) {
   auto* command = app.add_subcommand("gradcheck", "Compare the gradients of every op and module with finite differences");
   const auto chosen = std::make_shared<std::string>();
   const auto options = std::make_shared<GradcheckOptions>();

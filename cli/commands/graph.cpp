@@ -21,11 +21,11 @@ int draw_graph(const Options& options) {
 
 }  // namespace
 
-void add_graph(CLI::App& app, Action& action) {
+void add_graph(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("graph", "The recorded graph of a config's loss, for Graphviz");
   command->add_option("CONFIG", options->config, "The config file")->required();
-  add_set_option(*command, options->sets, "model.attention=causal");
+  command->add_set_option(options->sets, "model.attention=causal");
   command->footer("A picture: onestep graph CONFIG | dot -Tsvg > graph.svg (dot comes with Graphviz).");
   command->callback([options, &action] { action = [options] { return draw_graph(*options); }; });
 }

@@ -1,5 +1,6 @@
 #include "cli/commands/help.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -59,11 +60,11 @@ int print_help(const CLI::App& app, const std::vector<std::string>& names) {
 
 }  // namespace
 
-void add_help(CLI::App& app, Action& action) {
+void add_help(Command& app, Action& action) {
   const auto names = std::make_shared<std::vector<std::string>>();
   auto* command = app.add_subcommand("help", "What a command does, and its options: the same as COMMAND --help");
   command->add_option("COMMAND", *names, "The command; of bench and tokenizer two words (default: a list of all)");
-  command->callback([&app, names, &action] { action = [&app, names] { return print_help(app, *names); }; });
+  command->callback([&app, names, &action] { action = [&app, names] { return print_help(app.app(), *names); }; });
 }
 
 }  // namespace onestep::cli

@@ -60,7 +60,7 @@ int import_gpt2(const Options& options) {
 
 }  // namespace
 
-void add_import(CLI::App& app, Action& action) {
+void add_import(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("import", "Make a run of a GPT-2 in the files of Hugging Face's transformers");
   command->add_option("DIR", options->folder, "The folder with config.json and model.safetensors")->required();

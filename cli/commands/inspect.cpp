@@ -56,11 +56,11 @@ struct Options {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, Action& action) {
+void add_inspect(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("inspect", "What a config or a safetensors file holds");
   command->add_option("FILE", options->file, "A config (its values and its model) or a .safetensors file")->required();
-  add_set_option(*command, options->sets, "model.d_model=64");
+  command->add_set_option(options->sets, "model.d_model=64");
   command->callback([options, &action] {
     action = [options] {
       return options->file.ends_with(".safetensors") ? inspect_tensor_file(options->file, options->sets)

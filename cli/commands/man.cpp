@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -136,9 +137,9 @@ int print_man(const CLI::App& app) {
 
 }  // namespace
 
-void add_man(CLI::App& app, Action& action) {
+void add_man(Command& app, Action& action) {
   app.add_subcommand("man", "Print the manual page")->footer("Read it with: onestep man | man -l -")->callback([&app, &action] {
-    action = [&app] { return print_man(app); };
+    action = [&app] { return print_man(app.app()); };
   });
 }
 

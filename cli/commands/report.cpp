@@ -65,7 +65,7 @@ int write_report(const Options& options) {
 
 }  // namespace
 
-void add_report(CLI::App& app, Action& action) {
+void add_report(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("report", "A page about a run or several, to open in a browser");
   command->add_option("RUN", options->runs, "The run folders")->required();

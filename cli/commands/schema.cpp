@@ -6,7 +6,7 @@
 
 namespace onestep::cli {
 
-void add_schema(CLI::App& app, Action& action) {
+void add_schema(Command& app, Action& action) {
   const auto markdown = std::make_shared<bool>(false);
   auto* command = app.add_subcommand("schema", "Print the JSON Schema of the config file");
   command->add_flag("--markdown", *markdown, "Print the keys as a page instead (docs/config.md)");

@@ -136,10 +136,10 @@ int train(const Options& options) {
 
 }  // namespace
 
-void add_tokenizer(CLI::App& app, Action& action) {
+void add_tokenizer(Command& app, Action& action) {
   const auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("tokenizer", "Learn a byte-pair encoding, or turn text into token ids and back");
-  command->require_subcommand(1);
+  command->require_subcommand();
 
   auto* learn = command->add_subcommand("train", "Learn a byte-pair encoding from text; writes vocab.json and merges.txt");
   learn->add_option("TEXT", options->texts, "Text files (- for standard input)")->required();

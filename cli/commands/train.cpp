@@ -375,11 +375,11 @@ int run_training(const Options& options, bool resumes) {
 
 }  // namespace
 
-void add_train(CLI::App& app, Action& action) {
+void add_train(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("train", "Train a model as a config file says");
   auto* config = command->add_option("CONFIG", options->config, "The config file of a new run");
-  add_set_option(*command, options->sets, "optimizer.lr=0.01");
+  command->add_set_option(options->sets, "optimizer.lr=0.01");
   auto* out =
       command
           ->add_option(
@@ -399,8 +399,9 @@ void add_train(CLI::App& app, Action& action) {
   command->add_flag("--profile", options->profile, "At the end, what each op took: time, share, GFLOP/s, bytes a second");
   command->footer(config_help());
   command->callback([options, config, resume, &action] {
-    ONESTEP_CHECK(ConfigError, *config || *resume, "train: needs a CONFIG, or --resume RUN (see onestep train --help)");
-    action = [options, resumes = bool(*resume)] { return run_training(*options, resumes); };
+    ONESTEP_CHECK(ConfigError, config->was_given() || resume->was_given(),
+                  "train: needs a CONFIG, or --resume RUN (see onestep train --help)");
+    action = [options, resumes = resume->was_given()] { return run_training(*options, resumes); };
   });
 }
 

@@ -10,7 +10,7 @@ namespace onestep::cli {
 
 using namespace train;
 
-void add_checkpoint_option(CLI::App& command, std::string& which) {
+void add_checkpoint_option(Command& command, std::string& which) {
   command.add_option("--checkpoint", which, "last (default), best (by validation loss) or step-N")->type_name("WHICH");
 }
 

@@ -1,18 +1,18 @@
 #pragma once
 // What the commands on trained runs share: choosing a checkpoint and building its model.
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
 
+#include "cli/arguments.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/trainer.h"
 
 namespace onestep::cli {
 
 /// Adds `--checkpoint last, best or step-N`; `which` holds the default.
-void add_checkpoint_option(CLI::App& command, std::string& which);
+void add_checkpoint_option(Command& command, std::string& which);
 
 /// find_checkpoint; says on stderr which newer ones are damaged. Throws ConfigError if the config, that of the run, was changed
 /// where it may not change, and IoError if the checkpoint holds less than the model that it describes.

@@ -32,7 +32,7 @@ int print_version() {
 
 }  // namespace
 
-void add_version(CLI::App& app, Action& action) {
+void add_version(Command& app, Action& action) {
   app.add_subcommand("version", "Print the version, compiler, instruction set and threads")->callback([&action] {
     action = print_version;
   });

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <span>
@@ -158,7 +159,7 @@ void check_same_on_any_threads(size_t n, Fill fill) {
 }
 
 TEST_CASE("random fills: the same on any number of threads") {
-  for (const size_t n : {4095, 4096, 4097, 8195, 100003}) {
+  for (const size_t n : std::initializer_list<size_t>{4095, 4096, 4097, 8195, 100003}) {
     CAPTURE(n);
     check_same_on_any_threads<float>(n, [](std::span<float> x, Generator& g) { fill_normal(x, 0.5, 2.0, g); });
     check_same_on_any_threads<double>(n, [](std::span<double> x, Generator& g) { fill_normal(x, 0.5, 2.0, g); });

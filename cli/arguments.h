@@ -1,0 +1,89 @@
+#pragma once
+// The arguments of commands: what they use of CLI11, which takes seconds to compile and is compiled here only.
+#include <charconv>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace onestep::cli {
+
+/// What is wrong with an argument; empty where nothing is.
+using Check = std::function<std::string(const std::string&)>;
+
+/// One option or argument of a command. Each function gives the option back.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+  Option* type_name(const std::string& name);  ///< What help calls its value.
+  Option* required();
+  Option* capture_default_str();  ///< Help tells the value that the variable has now.
+  Option* check(const Check& check);
+  Option* excludes(const Option* other);
+  bool was_given() const;  ///< Once the command line is read.
+
+ private:
+  CLI::Option* option_;
+};
+
+/// The program or one of its commands. What adds nothing gives the command back.
+class Command {
+ public:
+  explicit Command(CLI::App& app) : app_(app) {}
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  Command* add_subcommand(const std::string& name, const std::string& description);
+  /// `value` is written when the command line is read. T: std::string, an optional one, int64_t, double, bool, or a vector of
+  /// strings, which is repeatable.
+  template <class T>
+  Option* add_option(const std::string& name, T& value, const std::string& description);
+  Option* add_flag(const std::string& name, bool& value, const std::string& description);
+  /// `--set KEY=VALUE`, repeatable, which overrides values of the config; `example` is one.
+  void add_set_option(std::vector<std::string>& sets, const std::string& example);
+  Command* callback(const std::function<void()>& called);
+  Command* footer(const std::string& text);
+  /// One of its commands has to follow.
+  Command* require_subcommand();
+  /// For what shows or completes a command line.
+  CLI::App& app() const { return app_; }
+
+ private:
+  Option* keep(CLI::Option* option);
+
+  CLI::App& app_;
+  std::vector<std::unique_ptr<Option>> options_;
+  std::vector<std::unique_ptr<Command>> commands_;
+};
+
+/// The subcommands of a level in the order in which they were added, whether called or not.
+std::vector<const CLI::App*> all_subcommands(const CLI::App& app);
+/// Their names.
+std::vector<std::string> command_names(const CLI::App& app);
+
+/// Reads all of an argument as a number; CLI11's own reader takes octal, hexadecimal and empty ones, and cuts large ones off.
+template <class Number>
+std::optional<Number> parse_number(const std::string& text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+/// Refuses an argument that is no whole number from `low` to `high` without leading zeros.
+Check whole_number(int64_t low, int64_t high);
+/// Refuses an argument that is no finite decimal number in the range, which `words` name: `of at least 0`.
+Check decimal_number(const std::string& words, const std::function<bool(double)>& in_range);
+Check at_least_0();
+/// Refuses an argument that is none of the words.
+Check one_of(const std::vector<std::string>& words);
+/// Refuses an empty argument, which an unset variable of the shell gives: it must not pass for none at all.
+Check not_empty(const std::string& what);
+
+}  // namespace onestep::cli
