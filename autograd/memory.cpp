@@ -64,6 +64,8 @@ Cache& cache() {
   }();
   return *instance;
 }
+// Made while the program is loaded: a child forked while another thread makes it would wait for that thread for ever.
+[[maybe_unused]] const Cache& made_at_load = cache();
 
 /// Gives the system the free blocks above 1 KiB. The caller holds the lock.
 void release(Cache& c) noexcept {

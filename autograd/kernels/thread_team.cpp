@@ -46,6 +46,9 @@ uint32_t wait_until(const std::atomic<uint32_t>& word, std::chrono::nanoseconds 
   return value;
 }
 
+// Made while the program is loaded: a child forked while another thread makes it would wait for that thread for ever.
+[[maybe_unused]] const ThreadTeam& made_at_load = ThreadTeam::instance();
+
 }  // namespace
 
 bool in_parallel_region() { return in_region; }
