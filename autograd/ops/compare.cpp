@@ -17,6 +17,13 @@ Tensor compare(const char* op, const Tensor& a, const Tensor& b, const F& f) {
   return result;
 }
 
+/// f(b, a), with errors that name a first.
+template <class F>
+Tensor swapped(const char* op, const Tensor& a, const Tensor& b, const F& f) {
+  broadcast_shapes(op, a.shape(), b.shape());
+  return compare(op, b, a, f);
+}
+
 /// f(x) elementwise as bool.
 template <class F>
 Tensor test(const Tensor& x, const F& f) {
@@ -65,8 +72,8 @@ Tensor eq(const Tensor& a, const Tensor& b) { return compare("eq", a, b, kEq); }
 Tensor ne(const Tensor& a, const Tensor& b) { return compare("ne", a, b, kNe); }
 Tensor lt(const Tensor& a, const Tensor& b) { return compare("lt", a, b, kLt); }
 Tensor le(const Tensor& a, const Tensor& b) { return compare("le", a, b, kLe); }
-Tensor gt(const Tensor& a, const Tensor& b) { return compare("gt", a, b, kGt); }
-Tensor ge(const Tensor& a, const Tensor& b) { return compare("ge", a, b, kGe); }
+Tensor gt(const Tensor& a, const Tensor& b) { return swapped("gt", a, b, kLt); }
+Tensor ge(const Tensor& a, const Tensor& b) { return swapped("ge", a, b, kLe); }
 Tensor eq(const Tensor& a, Scalar b) { return compare(a, b, kEq); }
 Tensor ne(const Tensor& a, Scalar b) { return compare(a, b, kNe); }
 Tensor lt(const Tensor& a, Scalar b) { return compare(a, b, kLt); }
