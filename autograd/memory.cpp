@@ -55,17 +55,20 @@ struct Cache {
   size_t slab_left = 0;
   Stats stats;
 };
-// Leaked on purpose: tensors with static storage duration may be freed after any destructor of ours has run. fork() waits for
-// the lock: the child would have it held by a thread that it has not.
-Cache& cache() {
-  static auto* const instance = [] {
+// Never destroyed: tensors with static storage duration may be freed after any destructor of ours has run.
+union Undestroyed {
+  Cache cache;
+  constexpr Undestroyed() : cache{} {}
+  ~Undestroyed() {}
+};
+// There when the program is loaded, and needing no memory then.
+constinit Undestroyed undestroyed;
+
+Cache& cache() { return undestroyed.cache; }
+
+// fork() waits for the lock: the child would have it held by a thread that it has not.
+[[maybe_unused]] const int forks =
     ::pthread_atfork([] { cache().mutex.lock(); }, [] { cache().mutex.unlock(); }, [] { cache().mutex.unlock(); });
-    return new Cache;
-  }();
-  return *instance;
-}
-// Made while the program is loaded: a child forked while another thread makes it would wait for that thread for ever.
-[[maybe_unused]] const Cache& made_at_load = cache();
 
 /// Gives the system the free blocks above 1 KiB. The caller holds the lock.
 void release(Cache& c) noexcept {

@@ -46,19 +46,17 @@ uint32_t wait_until(const std::atomic<uint32_t>& word, std::chrono::nanoseconds 
   return value;
 }
 
-// Made while the program is loaded: a child forked while another thread makes it would wait for that thread for ever.
-[[maybe_unused]] const ThreadTeam& made_at_load = ThreadTeam::instance();
+// There when the program is loaded: a child forked while another thread makes it would wait for that thread for ever.
+constinit ThreadTeam first_team;
+constinit std::atomic<ThreadTeam*> team{&first_team};
+// A child of fork() has none of its parent's workers.
+[[maybe_unused]] const int forks = ::pthread_atfork(nullptr, nullptr, [] { team = new ThreadTeam; });
 
 }  // namespace
 
 bool in_parallel_region() { return in_region; }
 
-ThreadTeam& ThreadTeam::instance() {
-  static std::atomic<ThreadTeam*> team{new ThreadTeam};
-  // A child of fork() has none of its parent's workers.
-  [[maybe_unused]] static const int forks = ::pthread_atfork(nullptr, nullptr, [] { team = new ThreadTeam; });
-  return *team;
-}
+ThreadTeam& ThreadTeam::instance() { return *team; }
 
 void ThreadTeam::run(int threads, int64_t n, Task task) {
   if (threads <= 1 || in_region || taken_.exchange(true, std::memory_order_acquire)) {
