@@ -33,4 +33,10 @@ std::string format_bytes(int64_t bytes) {
   return std::to_string(bytes) + " " + units[unit];
 }
 
+std::string join(const std::vector<std::string>& words, std::string_view separator) {
+  std::string out;
+  for (size_t i = 0; i < words.size(); ++i) out.append(i == 0 ? "" : separator).append(words[i]);
+  return out;
+}
+
 }  // namespace onestep

@@ -1,7 +1,9 @@
 #pragma once
-// Numbers for people.
+// Numbers and lists for people.
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace onestep {
 
@@ -13,5 +15,8 @@ std::string grouped(double value, int digits = 0);
 
 /// `1,024 bytes`, `1 MiB`: a size for messages.
 std::string format_bytes(int64_t bytes);
+
+/// `a, b, c` with the separator `, `.
+std::string join(const std::vector<std::string>& words, std::string_view separator);
 
 }  // namespace onestep

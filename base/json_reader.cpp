@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/format.h"
+#include "base/read_file.h"
 #include "base/utf8.h"
 
 namespace onestep {

@@ -8,6 +8,9 @@
 
 namespace onestep {
 
+/// Of configs, summaries and other JSON that people write.
+constexpr int64_t kMaxJsonBytes = 1 << 20;
+
 /// Containers may nest this deep.
 inline constexpr int kMaxJsonDepth = 64;
 

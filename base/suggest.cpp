@@ -34,10 +34,4 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
-std::string join(const std::vector<std::string>& words, std::string_view separator) {
-  std::string out;
-  for (size_t i = 0; i < words.size(); ++i) out.append(i == 0 ? "" : separator).append(words[i]);
-  return out;
-}
-
 }  // namespace onestep

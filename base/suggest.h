@@ -13,7 +13,4 @@ size_t edit_distance(std::string_view a, std::string_view b);
 /// away; empty if there is none.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-/// `a, b, c`.
-std::string join(const std::vector<std::string>& words, std::string_view separator);
-
 }  // namespace onestep

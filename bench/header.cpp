@@ -35,7 +35,7 @@ nlohmann::ordered_json header(const std::string& bench) {
   return {{"bench", bench},
           {"framework", "onestep"},
           {"isa", kernels::name(kernels::active_isa())},
-          {"cpu", cpu_name()},
+          {"cpu", processor_name()},
           {"threads", kernels::num_threads()}};
 }
 

@@ -65,12 +65,4 @@ inline std::vector<double> take_turns(const std::vector<std::function<void()>>& 
   return medians;
 }
 
-inline std::string cpu_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown CPU";
-}
-
 }  // namespace onestep::bench

@@ -17,7 +17,7 @@
 #include "autograd/kernels/isa.h"
 #include "autograd/kernels/parallel.h"
 #include "base/error.h"
-#include "base/files.h"
+#include "base/open_file.h"
 #include "base/suggest.h"
 #include "base/utf8.h"
 #include "cli/commands/commands.h"

@@ -19,7 +19,6 @@ endfunction()
 # What <onestep/onestep.h> includes, bottom up.
 set(public_headers
     base/error.h
-    base/files.h
     base/format.h
     base/machine.h
     autograd/anomaly.h
@@ -65,9 +64,9 @@ set(public_headers
     optim/optimizer.h
     optim/schedule.h
     train/config/config.h
-    train/text/bpe_files.h
     train/text/bpe_tokenizer.h
     train/text/bpe_trainer.h
+    train/text/bpe_vocabulary.h
     train/text/stream_decoder.h
     train/text/tokenizer.h
     train/text/vocabulary_tokenizer.h

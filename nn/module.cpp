@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "base/format.h"
+
 namespace onestep::nn {
 namespace {
 
@@ -15,12 +17,6 @@ void add_field(Visitor::Fields<T>& fields, const std::string& name, T& field) {
                 "Visitor: a field's name is not empty and has no dot: \"", name, "\"");
   for (const auto& [taken, _] : fields) ONESTEP_CHECK(ConfigError, taken != name, "Visitor: field listed twice: ", name);
   fields.emplace_back(name, &field);
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-  return text;
 }
 
 }  // namespace
@@ -150,10 +146,10 @@ LoadReport Module::load_state_dict(const NamedTensors& state, bool strict) {
     if (given.contains(key)) report.unexpected.push_back(key);
 
   std::vector<std::string> problems;
-  if (strict && !report.missing.empty()) problems.push_back("missing keys " + joined(report.missing));
-  if (strict && !report.unexpected.empty()) problems.push_back("unexpected keys " + joined(report.unexpected));
-  if (!repeated.empty()) problems.push_back("repeated keys " + joined(repeated));
-  if (!shapes.empty()) problems.push_back("shapes differ: " + joined(shapes));
+  if (strict && !report.missing.empty()) problems.push_back("missing keys " + join(report.missing, ", "));
+  if (strict && !report.unexpected.empty()) problems.push_back("unexpected keys " + join(report.unexpected, ", "));
+  if (!repeated.empty()) problems.push_back("repeated keys " + join(repeated, ", "));
+  if (!shapes.empty()) problems.push_back("shapes differ: " + join(shapes, ", "));
   std::string text;
   for (const std::string& problem : problems) text += (text.empty() ? "" : "; ") + problem;
   ONESTEP_CHECK(ConfigError, problems.empty(), "load_state_dict: does not fit ", name(), ": ", text);

@@ -12,8 +12,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/files.h"
+#include "base/open_file.h"
+#include "base/read_file.h"
 #include "base/utf8.h"
+#include "base/write_file.h"
 #include "train/checkpoint/checkpoint.h"
 
 namespace onestep::train {

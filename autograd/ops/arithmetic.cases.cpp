@@ -74,11 +74,6 @@ OpSample power(const char* label, InputSpec x, double p) {
       label, std::move(x), [p](const Tensor& t) { return pow(t, p); }, [p](double v) { return std::pow(v, p); });
 }
 
-std::vector<OpSample> joined(std::vector<OpSample> all, std::initializer_list<OpSample> more) {
-  all.insert(all.end(), more);
-  return all;
-}
-
 InputSpec values(std::vector<double> given, DType dtype = DType::float64) {
   const auto count = static_cast<int64_t>(given.size());
   return {.shape = count, .dtype = dtype, .values = std::move(given)};

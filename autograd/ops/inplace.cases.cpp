@@ -102,11 +102,6 @@ std::vector<OpSample> in_place_numbers(Op op, F f) {
   return all;
 }
 
-std::vector<OpSample> joined(std::vector<OpSample> all, std::initializer_list<OpSample> more) {
-  all.insert(all.end(), more);
-  return all;
-}
-
 /// To `dtype` and back, so that values show what the first conversion did.
 OpSample converted(const char* label, InputSpec x, DType dtype, double (*f)(double), bool differentiable) {
   return {label,

@@ -41,11 +41,6 @@ OpSample large(Op op, F f) {
           [f](const std::vector<Values>& in) { return naive::map(in[0], f); }};
 }
 
-std::vector<OpSample> joined(std::vector<OpSample> all, std::initializer_list<OpSample> more) {
-  all.insert(all.end(), more);
-  return all;
-}
-
 double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 double gelu_erf(double x) { return x * 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x))); }

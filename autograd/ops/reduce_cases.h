@@ -79,11 +79,6 @@ std::vector<OpSample> over_dim(InputSpec (*spec)(const Shape&), Op op, F f, bool
   return all;
 }
 
-inline std::vector<OpSample> joined(std::vector<OpSample> all, std::vector<OpSample> more) {
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
-
 inline OpError out_of_range(const std::string& op, void (*call)(const Tensor&)) {
   return {"dim out of range", [call] { call(zeros({2, 3})); }, op + ": dim out of range: 2 (expected -2 to 1)"};
 }

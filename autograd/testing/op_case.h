@@ -42,6 +42,12 @@ struct OpSample {
   double tolerance32 = 2e-6;  ///< Of float32 values and gradients against float64: |a - b| <= 1e-6 + tolerance32 * |b|.
 };
 
+/// The samples of both lists.
+inline std::vector<OpSample> joined(std::vector<OpSample> all, std::vector<OpSample> more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 /// A call that must be refused with exactly this text.
 struct OpError {
   std::string label;

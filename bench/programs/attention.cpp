@@ -9,6 +9,7 @@
 #include "attention/multi_head_attention.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/memory.h"
+#include "base/machine.h"
 #include "bench/measure.h"
 
 namespace {
@@ -102,7 +103,7 @@ int main(int argc, char** argv) {
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 9;
     ONESTEP_CHECK(ConfigError, rounds >= 1, "attention: rounds must be a positive number: ", argc > 1 ? argv[1] : "");
     kernels::set_num_threads(argc > 2 ? std::atoi(argv[2]) : kernels::num_threads());
-    std::printf("%s, onestep with %s, %d threads, median of %d rounds\n", bench::cpu_name().c_str(),
+    std::printf("%s, onestep with %s, %d threads, median of %d rounds\n", onestep::processor_name().c_str(),
                 kernels::name(kernels::active_isa()), kernels::num_threads(), rounds);
     for (const Size& size : kSizes) print_table(size, rounds);
     return 0;

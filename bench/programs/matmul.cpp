@@ -11,6 +11,7 @@
 
 #include "autograd/kernels/kernels.h"
 #include "base/error.h"
+#include "base/machine.h"
 #include "bench/measure.h"
 
 #ifdef ONESTEP_OPENBLAS
@@ -25,7 +26,7 @@ char* openblas_get_corename();
 
 namespace {
 
-using onestep::bench::cpu_name, onestep::bench::take_turns;
+using onestep::bench::take_turns;
 
 struct Shape {
   int m, n, k;
@@ -102,8 +103,8 @@ int main(int argc, char** argv) {
   try {
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 9;
     ONESTEP_CHECK(onestep::ConfigError, rounds >= 1, "matmul: rounds must be a positive number: ", argc > 1 ? argv[1] : "");
-    std::printf("%s, %u CPUs, onestep with %s, median of %d rounds\n", cpu_name().c_str(), std::thread::hardware_concurrency(),
-                onestep::kernels::name(onestep::kernels::active_isa()), rounds);
+    std::printf("%s, %u CPUs, onestep with %s, median of %d rounds\n", onestep::processor_name().c_str(),
+                std::thread::hardware_concurrency(), onestep::kernels::name(onestep::kernels::active_isa()), rounds);
 #ifdef ONESTEP_OPENBLAS
     std::printf("%s, its %s kernels\n", openblas_get_config(), openblas_get_corename());
 #else

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
 #include "base/suggest.h"
+#include "base/write_file.h"
 #include "cli/commands/commands.h"
 #include "learn/book/chapter.h"
 #include "learn/book/pictures.h"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/format.h"
 #include "cli/commands/commands.h"
 #include "learn/book/chapter.h"
 #include "train/config/config_fields.h"
@@ -48,11 +49,7 @@ _onestep() {
 complete -F _onestep onestep ./onestep
 )sh";
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
+std::string joined(const std::vector<std::string>& words) { return join(words, " "); }
 
 std::string words(const std::string& list) { return "_onestep_words '" + list + "'"; }
 

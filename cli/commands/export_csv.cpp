@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
-#include "train/log/metrics_json.h"
+#include "train/log/metrics_reader.h"
 #include "train/run_folder.h"
 
 namespace onestep::cli {

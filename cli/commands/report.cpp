@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "base/files.h"
 #include "base/utf8.h"
+#include "base/write_file.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/trained_run.h"
 #include "train/run_folder.h"

@@ -4,12 +4,14 @@
 #include <iostream>
 #include <memory>
 
-#include "base/files.h"
 #include "base/format.h"
+#include "base/new_files.h"
 #include "base/progress_bar.h"
+#include "base/read_file.h"
 #include "base/utf8.h"
 #include "cli/commands/commands.h"
 #include "train/log/metrics.h"
+#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/bpe_trainer.h"
 #include "train/text/chunked_reader.h"

@@ -1,6 +1,4 @@
 // Files that are not what they should be.
-#include "base/files.h"
-
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/read_file.h"
 #include "train/config/config.h"
 
 using namespace onestep;

@@ -10,6 +10,7 @@
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 
 using onestep::testing::ProcessResult;

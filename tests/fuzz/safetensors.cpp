@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/read_file.h"
 #include "tests/fuzz/input.h"
 
 using namespace onestep;

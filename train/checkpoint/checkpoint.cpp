@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/format.h"
+#include "base/read_file.h"
 #include "base/suggest.h"
 #include "train/checkpoint/safetensors.h"
 #include "train/checkpoint/state_file.h"
@@ -29,20 +31,10 @@ std::optional<int64_t> step_of(const std::string& name) {
   return step >= 0 && name == folder_name(step) ? std::optional(step) : std::nullopt;
 }
 
-void rename_folder(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  fs::rename(from, to, error);
-  ONESTEP_CHECK(IoError, !error, to.string(), ": cannot be written: ", error_reason(error.value()));
-}
-
 /// A new folder that goes away with its owner unless it was renamed.
 class TemporaryFolder {
  public:
-  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {
-    std::error_code error;
-    fs::create_directory(path_, error);
-    ONESTEP_CHECK(IoError, !error, path_.string(), ": cannot be made: ", error_reason(error.value()));
-  }
+  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) { make_folder(path_); }
   ~TemporaryFolder() {
     std::error_code ignored;
     if (!path_.empty()) fs::remove_all(path_, ignored);
@@ -52,7 +44,7 @@ class TemporaryFolder {
 
   const fs::path& path() const { return path_; }
   void rename_to(const fs::path& path) {
-    rename_folder(path_, path);
+    rename_path(path_, path);
     path_.clear();
   }
 
@@ -126,9 +118,7 @@ void save_checkpoint(const fs::path& run, const Checkpoint& checkpoint, int64_t 
   check_finite(checkpoint.trainer);
   const fs::path parent = run / "checkpoints";
   try {
-    std::error_code error;
-    if (fs::create_directory(parent, error)) sync_folder(run);
-    ONESTEP_CHECK(IoError, !error, parent.string(), ": cannot be made: ", error_reason(error.value()));
+    if (make_folder(parent)) sync_folder(run);
     remove_leftovers(parent);
     write_checkpoint(parent, checkpoint, quiet);
   } catch (const IoError& error) {
@@ -215,7 +205,7 @@ void set_checkpoint_aside(const fs::path& folder) {
   const fs::path aside = folder.string() + ".damaged";
   std::error_code ignored;
   fs::remove_all(aside, ignored);
-  rename_folder(folder, aside);
+  rename_path(folder, aside);
 }
 
 }  // namespace onestep::train

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
 #include "train/checkpoint/trainer_state.h"
 #include "train/log/metrics.h"
 

@@ -8,7 +8,9 @@
 #include "autograd/ops.h"
 #include "base/json_reader.h"
 #include "base/progress_bar.h"
+#include "base/read_file.h"
 #include "base/utf8.h"
+#include "base/write_file.h"
 
 namespace onestep::train {
 namespace {

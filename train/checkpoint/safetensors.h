@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/tensor.h"
-#include "base/files.h"
+#include "base/hash.h"
 
 namespace onestep::train {
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json_reader.h"
+#include "base/read_file.h"
 #include "base/utf8.h"
 
 namespace onestep::train {

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/format.h"
 #include "base/json_reader.h"
+#include "base/read_file.h"
 #include "base/suggest.h"
 #include "base/utf8.h"
 #include "train/config/config_fields.h"
@@ -18,8 +18,6 @@ namespace onestep::train {
 namespace {
 
 using nlohmann::json;
-
-constexpr int64_t kMaxConfigBytes = 1 << 20;
 
 bool is_comment(const std::string& key) { return key.starts_with("//") || key == "$schema"; }
 
@@ -285,12 +283,12 @@ Config parse_config(const std::string& text, const std::string& source, const st
 }
 
 Config load_config(const std::string& path, const std::vector<std::string>& sets) {
-  const std::string text = read_file(path, kMaxConfigBytes);
+  const std::string text = read_file(path, kMaxJsonBytes);
   ONESTEP_CHECK(ConfigError, !text.empty(), path, ": is empty");
   Config config = parse_config(text, path, sets);
   const auto written = static_cast<int64_t>(resolved_json(config).size());  // by a run, which has to read it back
-  ONESTEP_CHECK(ConfigError, written <= kMaxConfigBytes, path, ": too large: ", written,
-                " bytes with --set and every default written out, at most ", format_bytes(kMaxConfigBytes), " are read");
+  ONESTEP_CHECK(ConfigError, written <= kMaxJsonBytes, path, ": too large: ", written,
+                " bytes with --set and every default written out, at most ", format_bytes(kMaxJsonBytes), " are read");
   return config;
 }
 

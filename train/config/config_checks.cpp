@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/format.h"
 #include "base/suggest.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"

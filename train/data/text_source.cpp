@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/open_file.h"
 #include "base/utf8.h"
 
 namespace onestep::train {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
+#include "base/read_file.h"
 #include "train/config/config.h"
 
 namespace onestep::train {

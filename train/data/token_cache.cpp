@@ -138,10 +138,7 @@ TokenisedText tokenise_files(const std::vector<std::string>& files, const std::s
   const fs::path folder = token_cache_folder();
   // A text with its own vocabulary, and one with a given one, which may be the text's own after all.
   const fs::path own = folder / file_name(files, kind), path = tokenizer ? folder / file_name(files, kind + hash) : own;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  ONESTEP_CHECK(IoError, !error, folder.string(), ": cannot be made: ", error_reason(error.value()),
-                " (token files are kept there; ONESTEP_CACHE names another folder)");
+  make_folders(folder, " (token files are kept there; ONESTEP_CACHE names another folder)");
   const Lock lock(temporary_path(own).replace_extension(".lock"));
   auto tokens = find(own, stamp, hash);
   if (!tokens) tokens = find(path, stamp, hash);

@@ -11,6 +11,9 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/open_file.h"
+#include "base/read_file.h"
+
 namespace onestep::train {
 namespace {
 

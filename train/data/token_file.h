@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files.h"
+#include "base/write_file.h"
 #include "train/text/tokenizer.h"
 
 namespace onestep::train {

@@ -10,7 +10,8 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "train/log/metrics_json.h"
+#include "base/open_file.h"
+#include "train/log/metrics_reader.h"
 
 namespace onestep::train {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/files.h"
+#include "base/write_file.h"
 
 namespace onestep::train {
 

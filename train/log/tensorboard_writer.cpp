@@ -45,9 +45,7 @@ double seconds_since_1970() {
 }
 
 std::string new_file(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  ONESTEP_CHECK(IoError, !error, folder, ": cannot be made: ", error_reason(error.value()));
+  make_folders(folder);
   return folder + "/events.out.tfevents." + std::to_string(static_cast<int64_t>(seconds_since_1970())) + ".onestep";
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/files.h"
+#include "base/write_file.h"
 
 namespace onestep::train {
 

@@ -7,10 +7,11 @@
 #include <string_view>
 
 #include "autograd/ops.h"
-#include "base/files.h"
 #include "base/json_reader.h"
+#include "base/new_files.h"
 #include "train/checkpoint/safetensors.h"
 #include "train/config/config_fields.h"
+#include "train/text/bpe_files.h"
 
 namespace onestep::train {
 namespace {
@@ -18,7 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int64_t kMaxConfigBytes = 1 << 20;
 constexpr const char* kConfig = "config.json";
 constexpr const char* kModel = "model.safetensors";
 constexpr std::string_view kPrefix = "transformer.";
@@ -36,7 +36,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kActivati
 /// The values of config.json; each is checked when it is asked for.
 class Gpt2Config {
  public:
-  explicit Gpt2Config(const std::string& path) : path_(path), values_(read_json<IoError>(path, kMaxConfigBytes)) {
+  explicit Gpt2Config(const std::string& path) : path_(path), values_(read_json<IoError>(path, kMaxJsonBytes)) {
     ONESTEP_CHECK(IoError, values_.is_object(), path_, ": must be an object: got ", brief(values_));
     const json* type = find("model_type");
     ONESTEP_CHECK(IoError, type != nullptr && *type == "gpt2", path_, ": /model_type: must be \"gpt2\": got ",

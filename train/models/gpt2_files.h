@@ -4,7 +4,7 @@
 
 #include "nn/module.h"
 #include "train/config/config.h"
-#include "train/text/bpe_files.h"
+#include "train/text/bpe_vocabulary.h"
 
 namespace onestep::train {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
-#include "base/files.h"
+#include "base/read_file.h"
 
 namespace onestep::train {
 

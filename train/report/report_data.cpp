@@ -6,13 +6,13 @@
 
 #include "attention/weights_recorder.h"
 #include "autograd/ops.h"
-#include "base/files.h"
 #include "base/format.h"
 #include "base/json_reader.h"
+#include "base/read_file.h"
 #include "base/utf8.h"
 #include "nn/module.h"
 #include "train/log/metrics.h"
-#include "train/log/metrics_json.h"
+#include "train/log/metrics_reader.h"
 #include "train/report/report.h"
 #include "train/run_folder.h"
 
@@ -26,7 +26,6 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 constexpr size_t kMaxRows = 5000;      // steps drawn, and evaluations
 constexpr int64_t kMaxMapTokens = 48;  // tokens of an attention map
 constexpr int64_t kSamples = 2;
-constexpr int64_t kMaxConfigBytes = 1 << 20;
 
 /// At most kMaxRows of any number of values, with their places: every n-th, n doubling when there are too many.
 template <class T>
@@ -110,7 +109,7 @@ class MetricsDigest {
 void add_summary(const fs::path& run, Facts& facts) {
   const std::string path = (run / "summary.json").string();
   if (!fs::exists(path)) return;
-  const json summary = read_json<IoError>(path, kMaxConfigBytes);
+  const json summary = read_json<IoError>(path, kMaxJsonBytes);
   ONESTEP_CHECK(IoError, summary.is_object(), path, ": must be an object: got ", brief(summary));
   for (const auto& [key, value] : summary.items()) {
     ONESTEP_CHECK(IoError, value.is_string(), path, ": ", json_pointer("", key), ": must be a string: got ", brief(value));
@@ -146,7 +145,7 @@ ReportRun read_report_run(const fs::path& run, const Config& config, Trainer* tr
                                report.evaluated_on.starts_with("training") ? "evaluation" : "validation");
   add_summary(run, report.facts);
   report.metrics = metrics.drawn().dump();
-  report.config = read_file((run / "config.json").string(), kMaxConfigBytes);
+  report.config = read_file((run / "config.json").string(), kMaxJsonBytes);
   if (trainer != nullptr) {
     report.parameters = trainer->model().named_parameters();
     report.attention = attention_maps(*trainer);

@@ -11,10 +11,10 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/json_reader.h"
+#include "base/new_files.h"
+#include "base/read_file.h"
 #include "base/utf8.h"
-#include "train/text/bpe_json.h"
 
 namespace onestep::train {
 namespace {

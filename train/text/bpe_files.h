@@ -1,27 +1,14 @@
 #pragma once
 // GPT-2's vocabulary files: `vocab.json` (symbol -> id) and `merges.txt` (two symbols a line, the first line merged first).
-// In both a byte is written as one printable character, so that a symbol holds neither spaces nor controls.
-#include <cstdint>
+// In both a byte is written as one printable character, so that a symbol holds neither spaces nor controls. Not a public
+// header: it names the JSON library.
+#include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
-#include "base/files.h"
+#include "base/new_files.h"
+#include "train/text/bpe_vocabulary.h"
 
 namespace onestep::train {
-
-/// Two neighbours and what they become; ids of BpeVocabulary::tokens.
-struct BpeMerge {
-  int32_t left, right, result;
-  bool operator==(const BpeMerge&) const = default;
-};
-
-/// What byte-pair encoding needs to know. Every byte is a token, and so is every merge's result.
-struct BpeVocabulary {
-  std::vector<std::string> tokens;  ///< the bytes of each id
-  std::vector<BpeMerge> merges;     ///< in the order in which they are made
-  std::vector<int32_t> specials;    ///< ids of tokens that stand for themselves, such as <|endoftext|>; ascending
-  bool operator==(const BpeVocabulary&) const = default;
-};
 
 /// The 256 bytes as tokens 0 to 255, in the order of GPT-2 (that of their characters): `!` is 0, a space 220.
 BpeVocabulary bpe_bytes();
@@ -33,6 +20,9 @@ BpeVocabulary read_bpe_folder(const std::string& folder);
 
 /// `tokenizer.json` of a run: `{"kind": "bpe", "vocab": {...}, "merges": ["a b", ...]}`.
 std::string bpe_to_json(const BpeVocabulary& vocabulary);
+
+/// What bpe_to_json writes, checked as read_bpe_folder checks its files; `source` stands for the file name in messages.
+BpeVocabulary bpe_from_json(const nlohmann::json& root, const std::string& source);
 
 /// What vocab.json and merges.txt hold.
 std::string vocab_json_text(const BpeVocabulary& vocabulary);

@@ -2,6 +2,7 @@
 
 #include <queue>
 
+#include "train/text/bpe_files.h"
 #include "train/text/pretokenizer.h"
 
 namespace onestep::train {
@@ -20,6 +21,8 @@ struct Candidate {
 };
 
 }  // namespace
+
+std::string BpeTokenizer::to_json() const { return bpe_to_json(vocabulary_); }
 
 BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {
   for (const int32_t id : vocabulary_.specials) specials_.push_back(vocabulary_.tokens[static_cast<size_t>(id)]);

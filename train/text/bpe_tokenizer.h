@@ -5,7 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "train/text/bpe_files.h"
+#include "train/text/bpe_vocabulary.h"
+#include "train/text/token_pair.h"
 #include "train/text/tokenizer.h"
 #include "train/text/vocabulary_tokenizer.h"
 
@@ -23,17 +24,13 @@ class BpeTokenizer : public Tokenizer {
   int64_t vocab_size() const override { return static_cast<int64_t>(vocabulary_.tokens.size()); }
   size_t encode_part(const TextPart& part, std::vector<int64_t>& ids) const override;
   std::string decode(std::span<const int64_t> ids) const override;
-  std::string to_json() const override { return bpe_to_json(vocabulary_); }
+  std::string to_json() const override;
 
   const BpeVocabulary& vocabulary() const { return vocabulary_; }
 
  private:
   struct Rule {
     int32_t rank, result;
-  };
-  struct PairHash {
-    // The constant of Fibonacci hashing; the high bits are the good ones.
-    size_t operator()(uint64_t pair) const { return (pair * 0x9e3779b97f4a7c15u) >> 20; }
   };
 
   const Rule* rule(int32_t left, int32_t right) const;
@@ -43,7 +40,7 @@ class BpeTokenizer : public Tokenizer {
   BpeVocabulary vocabulary_;
   std::vector<std::string> specials_;  // the texts of vocabulary_.specials
   std::array<int32_t, 256> byte_ids_{};
-  std::unordered_map<uint64_t, Rule, PairHash> rules_;
+  std::unordered_map<TokenPair, Rule, TokenPairHash> rules_;
   // What words became: most words of a text have been there before. Emptied when it is full.
   mutable std::unordered_map<std::string, std::vector<int64_t>, StringHash, std::equal_to<>> cache_;
 };

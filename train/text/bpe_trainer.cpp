@@ -5,7 +5,9 @@
 #include <queue>
 #include <unordered_set>
 
+#include "train/text/bpe_files.h"
 #include "train/text/pretokenizer.h"
+#include "train/text/token_pair.h"
 
 namespace onestep::train {
 namespace {
@@ -13,13 +15,6 @@ namespace {
 constexpr int64_t kMaxVocab = 1 << 24;
 
 // Two ids as one number: sorted by the left one, then by the right one.
-using Pair = uint64_t;
-Pair pair_of(int32_t left, int32_t right) { return static_cast<Pair>(left) << 32 | static_cast<Pair>(right); }
-
-struct PairHash {
-  size_t operator()(Pair pair) const { return (pair * 0x9e3779b97f4a7c15u) >> 20; }  // Fibonacci hashing
-};
-
 // How often a pair occurs, and where it may: places are added when it arises and checked when it is merged.
 struct Occurrences {
   int64_t count = 0;
@@ -28,7 +23,7 @@ struct Occurrences {
 
 struct Candidate {
   int64_t count;
-  Pair pair;
+  TokenPair pair;
   bool operator<(const Candidate& other) const { return count != other.count ? count < other.count : pair > other.pair; }
 };
 
@@ -53,7 +48,7 @@ class Merger {
   }
 
   // Takes the next pair to merge off the heap; false if none occurs twice.
-  bool next(Pair& pair) {
+  bool next(TokenPair& pair) {
     while (!heap_.empty()) {
       const Candidate top = heap_.top();
       heap_.pop();
@@ -64,7 +59,7 @@ class Merger {
     return false;
   }
 
-  void merge(Pair pair, int32_t result) {
+  void merge(TokenPair pair, int32_t result) {
     const auto left = static_cast<int32_t>(pair >> 32), right = static_cast<int32_t>(pair & 0xffffffffu);
     std::vector<int32_t> places = std::move(pairs_[pair].places);
     std::sort(places.begin(), places.end());  // "aaa" is "aa" and "a"
@@ -89,7 +84,7 @@ class Merger {
     pairs_.erase(pair);
     std::sort(grown_.begin(), grown_.end());
     grown_.erase(std::unique(grown_.begin(), grown_.end()), grown_.end());
-    for (const Pair other : grown_) heap_.push({pairs_[other].count, other});
+    for (const TokenPair other : grown_) heap_.push({pairs_[other].count, other});
   }
 
  private:
@@ -99,7 +94,7 @@ class Merger {
 
   Symbol& symbol(int32_t at) { return symbols_[static_cast<size_t>(at)]; }
 
-  Pair pair_at(int32_t at) { return pair_of(symbol(at).id, symbol(symbol(at).next).id); }
+  TokenPair pair_at(int32_t at) { return token_pair(symbol(at).id, symbol(symbol(at).next).id); }
 
   // The pair at `at` comes (count > 0) or goes.
   void change(int32_t at, int64_t count) {
@@ -111,9 +106,9 @@ class Merger {
   std::vector<Symbol> symbols_;
   std::vector<int64_t> counts_;  // of the words
   int32_t word_number_ = 0;
-  std::unordered_map<Pair, Occurrences, PairHash> pairs_;
+  std::unordered_map<TokenPair, Occurrences, TokenPairHash> pairs_;
   std::priority_queue<Candidate> heap_;
-  std::vector<Pair> grown_;  // pairs that came into being in this merge
+  std::vector<TokenPair> grown_;  // pairs that came into being in this merge
 };
 
 }  // namespace
@@ -145,7 +140,7 @@ BpeVocabulary BpeTrainer::train(int64_t vocab_size, const std::function<void(int
 
   const size_t merged_size = static_cast<size_t>(vocab_size) - specials_.size();
   std::unordered_set<std::string> known(out.tokens.begin(), out.tokens.end());
-  Pair pair = 0;
+  TokenPair pair = 0;
   while (out.tokens.size() < merged_size && merger.next(pair)) {
     const auto left = static_cast<int32_t>(pair >> 32), right = static_cast<int32_t>(pair & 0xffffffffu);
     const std::string token = out.tokens[static_cast<size_t>(left)] + out.tokens[static_cast<size_t>(right)];

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "train/text/bpe_files.h"
+#include "train/text/bpe_vocabulary.h"
 #include "train/text/vocabulary_tokenizer.h"
 
 namespace onestep::train {

@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
 #include "base/json_reader.h"
+#include "base/read_file.h"
 #include "base/utf8.h"
-#include "train/text/bpe_json.h"
+#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/vocabulary_tokenizer.h"
 

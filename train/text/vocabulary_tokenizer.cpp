@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "base/files.h"
 #include "base/format.h"
 #include "base/json_reader.h"
 #include "base/utf8.h"

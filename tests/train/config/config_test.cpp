@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/files.h"
+#include "base/read_file.h"
 #include "optim/schedule.h"
 #include "tests/paths.h"
 #include "train/config/config_fields.h"

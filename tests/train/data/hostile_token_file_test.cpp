@@ -1,6 +1,7 @@
 // Token files that somebody made to do harm: every field of the header with a right hash, every bit and every length.
 #include <doctest/doctest.h>
 
+#include "base/read_file.h"
 #include "tests/train/hostile.h"
 #include "train/data/token_file.h"
 

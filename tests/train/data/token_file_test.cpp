@@ -14,6 +14,7 @@
 #include "tests/paths.h"
 #include "tests/process.h"
 #include "train/data/token_cache.h"
+#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 
 using namespace onestep;

@@ -13,6 +13,7 @@
 #include "tests/process.h"
 #include "train/checkpoint/safetensors.h"
 #include "train/models/gpt.h"
+#include "train/text/bpe_files.h"
 
 using namespace onestep;
 using namespace onestep::train;

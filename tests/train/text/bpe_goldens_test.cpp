@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "tests/goldens.h"
 #include "tests/paths.h"
+#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 
 using namespace onestep;

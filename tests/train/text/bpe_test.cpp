@@ -9,6 +9,7 @@
 #include "autograd/random/generator.h"
 #include "base/utf8.h"
 #include "tests/process.h"
+#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/pretokenizer.h"
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autograd/random/generator.h"
+#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/pretokenizer.h"
 

@@ -1,4 +1,4 @@
-#include "train/log/metrics_json.h"
+#include "train/log/metrics_reader.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/format.h"
 #include "base/json_reader.h"
+#include "base/read_file.h"
 
 namespace onestep::train {
 

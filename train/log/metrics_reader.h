@@ -1,5 +1,5 @@
 #pragma once
-// Reading metrics.jsonl back. Only sources of train/ include this; the JSON library is no part of the public headers.
+// Reading metrics.jsonl back. Not a public header: it names the JSON library.
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
