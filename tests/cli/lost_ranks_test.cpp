@@ -38,7 +38,10 @@ class LostRank {
     while (waits() && !has_ended(job.pid())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::this_thread::sleep_for(later);
     const bool lost = !has_ended(job.pid());
-    if (lost) ::kill(std::stoi(read(pid_file(rank))), signal);
+    if (lost) {
+      ::kill(std::stoi(read(pid_file(rank))), signal);
+      end(job);
+    }
     const ProcessResult result = job.wait();
     return lost ? std::optional(result) : std::nullopt;
   }
@@ -56,6 +59,21 @@ class LostRank {
   size_t logged() const { return metrics_lines(path()).size(); }
 
  private:
+  // Open MPI 4.1's mpirun may wait for ever on a lock of its own (in PMIx_server_finalize) when its ranks have gone.
+  void end(const Process& job) const {
+    const auto wait = [&](auto condition) {
+      while (!has_ended(job.pid()) && condition()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    wait([&] { return is_running(std::stoi(read(pid_file(0)))) || is_running(std::stoi(read(pid_file(1)))); });
+    int milliseconds = 0;
+    wait([&] { return ++milliseconds < 30000; });
+    if (!has_ended(job.pid())) ::kill(job.pid(), SIGKILL);
+  }
+  static bool is_running(pid_t pid) {
+    const std::string status = read("/proc/" + std::to_string(pid) + "/status");
+    return status.find("State:") != std::string::npos && status.find("State:\tZ") == std::string::npos;
+  }
+
   std::string pid_file(int rank) const { return runs_.path("pid-" + std::to_string(rank)).string(); }
 
   RankRuns runs_;
