@@ -51,7 +51,7 @@ Tensor visible_product(const Tensor& left, const Tensor& right, const Tensor& ma
   return cat(rows, -2);
 }
 
-Tensor masked_attention_weights(Tensor scores, const Tensor& mask, int64_t d_k) {
+Tensor masked_attention_weights(const Tensor& scores, const Tensor& mask, int64_t d_k) {
   masked_fill_(scores, mask, -std::numeric_limits<double>::infinity());
   const Tensor weights = softmax(scores / std::sqrt(static_cast<double>(d_k)), -1);  // [..., T, S]
   // softmax of a row of -inf is NaN. The mask's gradient is 0 whatever arrives, so replacing the values is enough.

@@ -23,7 +23,7 @@ Tensor visible_product(const Tensor& left, const Tensor& right, const Tensor& ma
 /// The attention weights softmax(scores / sqrt(d_k)) over the keys that `mask` leaves: scores [..., T, S] = queries times
 /// keys, mask [T, S] -> [..., T, S]. A query whose keys are all masked gets weights 0 and gradient 0.
 /// Overwrites `scores` with -inf where masked.
-Tensor masked_attention_weights(Tensor scores, const Tensor& mask, int64_t d_k);
+Tensor masked_attention_weights(const Tensor& scores, const Tensor& mask, int64_t d_k);
 
 /// The context dropout(softmax(Q K^T / sqrt(d_k))) V over the keys that `mask` leaves: queries [..., T, d_k], keys
 /// [..., S, d_k], values [..., S, d_v], mask [T, S] -> [..., T, d_v]. If the weights [..., T, S] are wanted too, it goes step

@@ -59,7 +59,7 @@ struct Cache {
 union Undestroyed {
   Cache cache;
   constexpr Undestroyed() : cache{} {}
-  ~Undestroyed() {}
+  ~Undestroyed() {}  // NOLINT(modernize-use-equals-default): a defaulted one would be deleted
 };
 // There when the program is loaded, and needing no memory then.
 constinit Undestroyed undestroyed;

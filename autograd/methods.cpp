@@ -11,6 +11,7 @@ void check_seen(const Tensor& x) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-unhandled-self-assignment): copying a tensor into itself leaves it as it is
 Tensor Tensor::operator=(const Tensor& values) && { return check_seen(*this), onestep::copy_(*this, values); }
 Tensor Tensor::operator=(Scalar value) && { return check_seen(*this), onestep::fill_(*this, value); }
 

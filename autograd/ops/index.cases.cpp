@@ -239,7 +239,7 @@ const RegisterOpCases registered([] {
          [] {
            index(zeros({2, 3}), {":"});
          },
-         "index: \":\" is no index (only \"...\" is)"},
+         R"(index: ":" is no index (only "..." is))"},
         {"floating", [] { index(zeros({2}), {zeros({1})}); }, "index: an index must be int64 or bool: got float32"},
         {"outside",
          [] {

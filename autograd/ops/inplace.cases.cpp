@@ -42,7 +42,7 @@ OpSample in_place(const char* label, Target layout, InputSpec x, InputSpec y, Op
 
 /// x op= y for floats, where division is one, too.
 template <class Op, class F>
-std::vector<OpSample> in_place_floats(Op op, F f, InputSpec y) {
+std::vector<OpSample> in_place_floats(Op op, F f, const InputSpec& y) {
   const auto with_shape = [&](const Shape& shape) {
     InputSpec spec = y;
     spec.shape = shape;

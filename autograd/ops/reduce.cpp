@@ -166,7 +166,7 @@ Tensor std(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdi
     const NoGradGuard no_grad;
     y = sqrt(var(x, wanted, correction, keepdim));
   }
-  const double n = static_cast<double>(count_of(x.shape(), dims) - correction);
+  const auto n = static_cast<double>(count_of(x.shape(), dims) - correction);
   return record("std", y, {x}, {x, y}, [dims, n](const Backward& b) -> Grads {
     const Tensor& v = b.saved(0);
     const Tensor y_kept = with_dims(b.saved(1), v.shape(), dims), dy = with_dims(b.grad(), v.shape(), dims);

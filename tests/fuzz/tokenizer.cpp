@@ -5,6 +5,7 @@
 
 #include "tests/fuzz/input.h"
 #include "tests/paths.h"
+#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 
 using namespace onestep;
