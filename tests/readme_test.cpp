@@ -71,12 +71,25 @@ TEST_CASE("readme: links lead to files") {
   }
 }
 
-// Trainings are cut short; `test` and `exercise` build things, which other tests look at.
+// Trainings are cut short; `test` and `exercise` build things, which other tests look at. The example is built as a project.
 TEST_CASE("readme: its command lines run") {
   const onestep::testing::CheckoutFolder folder;
+  const std::string readme = read("README.md");
+  const auto block = [&](const std::string& language) {
+    const size_t begin = readme.find("```" + language + '\n') + language.size() + 4;
+    return readme.substr(begin, readme.find("```\n", begin) - begin);
+  };
+  fs::create_directory(folder.path() / "program");
+  std::ofstream(folder.path() / "program/program.cpp") << block("cpp");
+  std::ofstream(folder.path() / "program/CMakeLists.txt") << block("cmake");
   const std::string lines = onestep::testing::command_lines("README.md");
   CHECK(std::count(lines.begin(), lines.end(), '\n') >= 16);
-  const ProcessResult result = folder.run(R"sh(
+  const ProcessResult result = folder.run("export CXX='" ONESTEP_CXX_COMPILER "' FLAGS='" ONESTEP_LINK_FLAGS
+                                          "'"
+                                          R"sh(
+c++() { "$CXX" "$@" $FLAGS; }
+command -v ninja >/dev/null || cmake() { command cmake "${@/Ninja/Unix Makefiles}"; }
+command -v pkg-config >/dev/null || c++() { cp program/build/program program/program; }
 onestep() {
   local few=()
   case $1 in
@@ -91,4 +104,5 @@ onestep() {
   CHECK_MESSAGE(result.status == 0, lines, result.out, result.err);
   for (const char* made : {"runs/four_heads/report.html", "runs/mine/report.html", "bpe/merges.txt", ".local/bin/onestep"})
     CHECK_MESSAGE(fs::exists(folder.path() / made), made);
+  CHECK_MESSAGE(result.out.ends_with(block("text") + block("text")), result.out);  // with CMake and without
 }

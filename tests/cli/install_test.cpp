@@ -73,24 +73,6 @@ TEST_CASE("install: the examples are a project that builds with it") {
   CHECK(output_of({build + "/01_one_query"}) == read(kSource + "/learn/examples/expected/01_one_query.txt"));
 }
 
-TEST_CASE("install: the CMake lines of the README build its example") {
-  const TemporaryFolder folder;
-  const std::string prefix = install(folder), readme = read(kSource + "/README.md");
-  const auto block = [&](const std::string& language) {
-    const size_t begin = readme.find("```" + language + '\n') + language.size() + 4;
-    return readme.substr(begin, readme.find("```\n", begin) - begin);
-  };
-  const fs::path project = folder.path() / "project";
-  fs::create_directory(project);
-  std::ofstream(project / "program.cpp") << block("cpp");
-  std::ofstream(project / "CMakeLists.txt") << "cmake_minimum_required(VERSION 3.24)\nproject(readme LANGUAGES CXX)\n"
-                                            << "add_executable(program program.cpp)\n"
-                                            << block("cmake");
-  const std::string build = configure(project, folder, "-DCMAKE_PREFIX_PATH=" + prefix);
-  output_of({"cmake", "--build", build});
-  CHECK(output_of({build + "/program"}) == block("text"));
-}
-
 TEST_CASE("install: the package refuses another minor version and unknown components") {
   const TemporaryFolder folder;
   const std::string prefix = install(folder);
