@@ -10,7 +10,7 @@ namespace {
 using nn::Layer;
 
 /// Builds an attention type by its name, d_in = 4, with room for six tokens.
-auto make(const char* kind, AttentionOptions options) {
+auto make(const char* kind, Options options) {
   options.d_in = 4;
   options.context_length = 6;
   return [=](Generator& generator) -> std::unique_ptr<Layer> { return make_attention(kind, options, generator); };
@@ -24,8 +24,8 @@ auto tokens(const Shape& shape) {
 const auto kBatch = tokens({2, 5, 4});
 const auto kText = tokens({3, 4});
 
-/// Queries 0 and 2 may not look at any token.
-std::unique_ptr<Layer> make_blind_rows(Generator& generator) {
+/// All keys are masked for queries 0 and 2.
+std::unique_ptr<Layer> make_fully_masked_rows(Generator& generator) {
   auto module = std::make_unique<MultiHeadAttention>(4, 4, 6, 0.0, 2, true, generator);
   for (const int64_t row : {0, 2}) {
     Tensor keys = module->mask[row];
@@ -51,7 +51,7 @@ const nn::RegisterModuleCases registered([] {
       {"MultiHeadAttention", "", make("multi_head", {.d_out = 6, .num_heads = 3}), kBatch},
       {"MultiHeadAttention", "bias and one text", make("multi_head", {.d_out = 4, .num_heads = 2, .qkv_bias = true}), kText},
       {"MultiHeadAttention", "dropout", make("multi_head", {.d_out = 4, .num_heads = 2, .dropout = 0.3}), kBatch},
-      {"MultiHeadAttention", "fully masked rows", make_blind_rows, kBatch},
+      {"MultiHeadAttention", "fully masked rows", make_fully_masked_rows, kBatch},
       {"MultiHeadAttentionEinsum", "", make("einsum", {.d_out = 6, .num_heads = 3}), kBatch},
       {"MultiHeadAttentionEinsum", "bias and one text", make("einsum", {.d_out = 4, .num_heads = 2, .qkv_bias = true}), kText},
       {"MultiHeadAttentionEinsum", "dropout", make("einsum", {.d_out = 4, .num_heads = 2, .dropout = 0.3}), kBatch},

@@ -6,7 +6,7 @@
 
 namespace onestep::attention {
 
-/// A context and the attention weights that mixed it.
+/// A context and the attention weights that it was computed with.
 struct AttentionResult {
   Tensor context;  ///< [..., T, d_out]
   Tensor weights;  ///< [..., T, T], with several heads [..., H, T, T]: row = query, column = key, after dropout.
@@ -19,12 +19,12 @@ class Attention : public nn::Layer {
   /// x [..., T, d_in] -> [..., T, d_out]. Throws ShapeError, saying what is expected, unless x has rank 2 or 3, d_in
   /// features and no more than context_length tokens; DTypeError unless x has the dtype of the parameters.
   Tensor forward(const Tensor& x) const final;
-  /// The same step by step, and the attention weights to look at.
+  /// The same by unfused attention, with the attention weights.
   AttentionResult forward_with_weights(const Tensor& x) const;
 
-  /// The same for the n tokens x [..., n, d_in] that follow those in `cache`, which takes them up -> [..., n, d_out]: the last
-  /// n rows of forward(all tokens), bit for bit, without computing the others anew. (In a type that is not causal the others
-  /// would change.) Not recorded. Throws as forward does, for all tokens together.
+  /// The same for the n tokens x [..., n, d_in] that follow those in `cache`, to which they are appended -> [..., n, d_out]:
+  /// the last n rows of forward(all tokens), bit for bit, without recomputing the others. (In a type that is not causal the
+  /// others would change.) Not recorded. Throws as forward does, for all tokens together.
   Tensor forward_cached(const Tensor& x, KvCache& cache) const;
 
   int64_t d_in() const { return d_in_; }

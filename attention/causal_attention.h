@@ -5,8 +5,8 @@
 
 namespace onestep::attention {
 
-/// Self-attention in which a token sees itself and the tokens before it: scores of later tokens are set to -inf before the
-/// softmax, and the attention weights go through dropout.
+/// Self-attention in which a token attends to itself and the tokens before it: scores of later tokens are set to -inf before
+/// the softmax, and the attention weights go through dropout.
 class CausalAttention : public Attention {
  public:
   /// Draws W_query, W_key and W_value in this order; dropout masks come from `generator`, which must outlive the module.

@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kName = "CausalSelfAttention";
 
 /// Completes and checks the options, before any layer draws its initial values.
-AttentionOptions checked(AttentionOptions o) {
+Options checked(Options o) {
   shared_width(kName, o.d_out, o.num_heads);
   if (o.num_kv_heads == 0) o.num_kv_heads = o.num_heads;
   ONESTEP_CHECK(ShapeError, o.num_kv_heads > 0 && o.num_heads % o.num_kv_heads == 0, kName,
@@ -24,12 +24,12 @@ AttentionOptions checked(AttentionOptions o) {
   return o;
 }
 
-/// Width of queries, keys and values side by side.
-int64_t qkv_width(const AttentionOptions& o) { return o.d_out + 2 * (o.d_out / o.num_heads * o.num_kv_heads); }
+/// Width of the concatenated queries, keys and values.
+int64_t qkv_width(const Options& o) { return o.d_out + 2 * (o.d_out / o.num_heads * o.num_kv_heads); }
 
 }  // namespace
 
-CausalSelfAttention::CausalSelfAttention(const AttentionOptions& o, Generator& generator)
+CausalSelfAttention::CausalSelfAttention(const Options& o, Generator& generator)
     : Attention(o.d_in, checked(o).d_out, o.context_length),
       c_attn(o.d_in, qkv_width(checked(o)), o.qkv_bias, generator),
       c_proj(o.d_out, o.d_out, o.out_bias, generator),
@@ -43,7 +43,7 @@ void CausalSelfAttention::visit(nn::Visitor& visitor) {
 }
 
 Tensor CausalSelfAttention::attend(const Tensor& x, Tensor* weights, KvCache* cache) const {
-  const AttentionOptions& o = options_;
+  const Options& o = options_;
   const Tensor packed = c_attn(x);  // [..., T, d_out + 2 * H_kv * head_dim]
   if (!o.rope && !weights && !cache)
     return c_proj(packed_causal_attention(packed, o.num_heads, o.num_kv_heads, o.window, dropout));  // [..., T, d_out]

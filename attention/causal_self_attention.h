@@ -6,21 +6,21 @@
 
 namespace onestep::attention {
 
-/// Multi-head attention as GPT-2 has it: one projection gives queries, keys and values side by side, so that a pass needs one
+/// Multi-head attention as GPT-2 has it: one projection gives queries, keys and values concatenated, so that a pass needs one
 /// product where MultiHeadAttention needs three (Radford et al. 2019). The mask is not stored: it follows from the positions.
-/// What later models added is off by default: groups of heads that share keys and values (Ainslie et al. 2023), a sliding
-/// window (Beltagy et al. 2020), rotary position embedding in GPT-NeoX's and LLaMA's convention (Su et al. 2021).
+/// What later models added is off by default: grouped queries, whose heads share keys and values (Ainslie et al. 2023), a
+/// sliding window (Beltagy et al. 2020), rotary position embedding in GPT-NeoX's and LLaMA's convention (Su et al. 2021).
 class CausalSelfAttention : public Attention {
  public:
   /// Draws c_attn, then c_proj (weight, then bias); dropout masks come from `generator`, which must outlive the module. Throws
   /// ShapeError unless all sizes are positive, num_heads divides d_out and num_kv_heads divides num_heads (and heads are of
   /// even width with rope), ConfigError unless 0 <= dropout <= 1, window >= 0 and rope_theta >= 1.
-  explicit CausalSelfAttention(const AttentionOptions& options, Generator& generator = default_generator());
+  explicit CausalSelfAttention(const Options& options, Generator& generator = default_generator());
 
   std::string name() const override { return "CausalSelfAttention"; }
   void visit(nn::Visitor& visitor) override;
 
-  const AttentionOptions& options() const { return options_; }  ///< As given, but for num_kv_heads = 0.
+  const Options& options() const { return options_; }  ///< As given, but for num_kv_heads = 0.
   int64_t head_dim() const { return d_out() / options_.num_heads; }
 
   nn::Linear c_attn;    // [d_in] -> [(H + 2 H_kv) head_dim]: queries, keys, values
@@ -30,7 +30,7 @@ class CausalSelfAttention : public Attention {
  private:
   Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const override;
 
-  AttentionOptions options_;
+  Options options_;
 };
 
 }  // namespace onestep::attention

@@ -7,7 +7,7 @@
 namespace onestep::attention {
 namespace {
 
-/// Draws a Linear layer and leaves its parameters in these shapes.
+/// Draws the parameters of a Linear layer and reshapes them.
 void draw(Tensor& weight, const Shape& weight_shape, Tensor& bias, const Shape& bias_shape, int64_t d_in, int64_t d_out,
           bool with_bias, Generator& generator) {
   const nn::Linear linear(d_in, d_out, with_bias, generator);
@@ -53,16 +53,16 @@ void MultiHeadAttentionEinsum::visit(nn::Visitor& visitor) {
 }
 
 Tensor MultiHeadAttentionEinsum::attend(const Tensor& x, Tensor* weights, KvCache* cache) const {
-  const Tensor queries = projected(x, W_query, b_query);                    // [..., H, T, head_dim]
-  const Tensor new_keys = projected(x, W_key, b_key);                       // [..., H, T, head_dim]
-  const Tensor new_values = projected(x, W_value, b_value);                 // [..., H, T, head_dim]
-  const auto [keys, values] = with_cached(cache, new_keys, new_values);     // [..., H, S, head_dim], S = T if none are cached
-  const Tensor future = last_rows(mask, x.size(-2), keys.size(-2));         // [T, S]
-  const Tensor scores = visible_product(queries, keys, future, q_times_k);  // [..., H, T, S]
+  const Tensor queries = projected(x, W_query, b_query);                   // [..., H, T, head_dim]
+  const Tensor new_keys = projected(x, W_key, b_key);                      // [..., H, T, head_dim]
+  const Tensor new_values = projected(x, W_value, b_value);                // [..., H, T, head_dim]
+  const auto [keys, values] = with_cached(cache, new_keys, new_values);    // [..., H, S, head_dim], S = T if none are cached
+  const Tensor future = last_rows(mask, x.size(-2), keys.size(-2));        // [T, S]
+  const Tensor scores = masked_product(queries, keys, future, q_times_k);  // [..., H, T, S]
   const Tensor attn_weights = dropout(masked_attention_weights(scores, future, head_dim()));  // [..., H, T, S]
   if (weights) *weights = attn_weights;
-  const Tensor context = visible_product(attn_weights, values, future, w_times_v);  // [..., H, T, head_dim]
-  return einsum("...hqk,ohk->...qo", {context, W_out}) + b_out;                     // [..., T, d_out]
+  const Tensor context = masked_product(attn_weights, values, future, w_times_v);  // [..., H, T, head_dim]
+  return einsum("...hqk,ohk->...qo", {context, W_out}) + b_out;                    // [..., T, d_out]
 }
 
 }  // namespace onestep::attention

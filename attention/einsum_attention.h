@@ -5,7 +5,7 @@
 namespace onestep::attention {
 
 /// MultiHeadAttention written as sums over named dims (onestep::einsum): the heads are a dim of the parameters, so nothing is
-/// reshaped or split. Always step by step: the weights [..., H, T, T] exist whether they are asked for or not.
+/// reshaped or split. Always unfused: the weights [..., H, T, T] are stored whether they are asked for or not.
 class MultiHeadAttentionEinsum : public Attention {
  public:
   /// Draws W_query, W_key, W_value and W_out as MultiHeadAttention draws its Linear layers (each weight, then its bias): the

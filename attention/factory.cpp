@@ -12,7 +12,7 @@
 namespace onestep::attention {
 namespace {
 
-using Options = AttentionOptions;
+using Options = Options;
 using Built = std::unique_ptr<Attention>;
 
 struct Kind {
@@ -87,7 +87,7 @@ const Kind& find_kind(std::string_view name) {
 
 std::span<const std::string_view> attention_kinds() { return kNames; }
 
-std::unique_ptr<Attention> make_attention(std::string_view name, const AttentionOptions& options, Generator& generator) {
+std::unique_ptr<Attention> make_attention(std::string_view name, const Options& options, Generator& generator) {
   const Kind& kind = find_kind(name);
   ONESTEP_CHECK(ConfigError, kind.has_heads || options.num_heads == 1, "make_attention: ", name,
                 " has one head: got num_heads=", options.num_heads, " (set it to 1)");

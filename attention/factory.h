@@ -14,7 +14,7 @@ std::span<const std::string_view> attention_kinds();
 
 /// Builds an attention type by name. Throws ConfigError on an unknown name and on an option that the type does not have, and
 /// what the type's constructor throws. `generator` must outlive the module.
-std::unique_ptr<Attention> make_attention(std::string_view kind, const AttentionOptions& options,
+std::unique_ptr<Attention> make_attention(std::string_view kind, const Options& options,
                                           Generator& generator = default_generator());
 
 }  // namespace onestep::attention

@@ -14,13 +14,13 @@ void reserve(Tensor& stored, const Tensor& added, int64_t used, int64_t needed) 
   shape[shape.rank() - 2] = capacity;
   Tensor larger = empty(shape, added.dtype());
   if (used > 0) {
-    Tensor kept = narrow(larger, -2, 0, used);
-    copy_(kept, narrow(stored, -2, 0, used));
+    Tensor start = narrow(larger, -2, 0, used);
+    copy_(start, narrow(stored, -2, 0, used));
   }
   stored = larger;
 }
 
-/// Throws unless the tokens `added` may stand behind those stored.
+/// Throws unless the tokens `added` fit those stored.
 void check_fits(const Tensor& stored, const Tensor& added) {
   if (!stored.defined()) return;
   Shape expected = stored.shape();
@@ -31,7 +31,7 @@ void check_fits(const Tensor& stored, const Tensor& added) {
                 " do not fit those before: needs ", stored.dtype(), " (clear() it for other texts)");
 }
 
-/// Writes the tokens `added` behind the first `used` ones and returns them all.
+/// Writes the tokens `added` after the first `used` ones and returns them all.
 Tensor extended(Tensor& stored, const Tensor& added, int64_t used) {
   const int64_t count = added.size(-2);
   reserve(stored, added, used, used + count);

@@ -6,16 +6,17 @@
 
 namespace onestep::attention {
 
-/// The keys and values of the tokens that one attention layer has read so far: with them a further token costs one row instead
-/// of all. It is filled by Attention::forward_cached and belongs to one model and one batch of texts.
+/// The keys and values of the tokens that one attention layer has computed so far: with them a further token costs one row
+/// instead of all. It is filled by Attention::forward_cached and belongs to one model and one batch of texts.
 class KvCache {
  public:
-  /// Number of tokens read.
+  /// Number of tokens stored.
   int64_t length() const { return heads_.empty() ? length_ : heads_[0].length(); }
-  /// Forgets them.
+  /// Drops them.
   void clear() { *this = KvCache(); }
 
-  /// Adds the keys [..., n, d] and values [..., n, e] of n new tokens and returns those of all S tokens: views [..., S, d] and
+  /// Appends the keys [..., n, d] and values [..., n, e] of n new tokens and returns those of all S tokens: views [..., S, d]
+  /// and
   /// [..., S, e], valid until the next call. Not recorded. Throws ShapeError or DTypeError unless the other dims and the
   /// dtype are those of the calls before.
   std::pair<Tensor, Tensor> append(const Tensor& keys, const Tensor& values);

@@ -5,10 +5,10 @@
 
 namespace onestep::attention {
 
-/// Several causal heads side by side, each with weights of its own: their results joined on the last dim.
+/// Several CausalAttention heads, each with weights of its own; their results are concatenated on the last dim.
 class MultiHeadAttentionWrapper : public Attention {
  public:
-  /// Builds head after head; `d_out` is the width of one head, so the result has num_heads * d_out. Throws ShapeError unless
+  /// Builds the heads in order; `d_out` is the width of one head, so the result has num_heads * d_out. Throws ShapeError unless
   /// all sizes are positive, ConfigError unless 0 <= dropout <= 1.
   MultiHeadAttentionWrapper(int64_t d_in, int64_t d_out, int64_t context_length, double dropout, int64_t num_heads,
                             bool qkv_bias = false, Generator& generator = default_generator());
@@ -22,7 +22,7 @@ class MultiHeadAttentionWrapper : public Attention {
   Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const override;
 };
 
-/// All heads in one: a single projection each for queries, keys and values, split into heads of d_out / num_heads features, and
+/// All heads at once: one projection each for queries, keys and values, split into heads of d_out / num_heads features, and
 /// an output projection that mixes the heads (Vaswani et al. 2017, section 3.2.2).
 class MultiHeadAttention : public Attention {
  public:

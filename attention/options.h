@@ -5,7 +5,7 @@ namespace onestep::attention {
 
 /// What the attention types are built from. A type without heads, dropout or query/key/value bias takes only 1, 0 and false;
 /// the options after them belong to fused_qkv (CausalSelfAttention) alone.
-struct AttentionOptions {
+struct Options {
   int64_t d_in = 0;
   int64_t d_out = 0;           ///< Width of the result, also of multi_head_wrapper, whose heads get d_out / num_heads each.
   int64_t context_length = 0;  ///< Of the causal types; the others take any number of tokens.
@@ -14,8 +14,8 @@ struct AttentionOptions {
   bool qkv_bias = false;       ///< Whether the query, key and value projections have a bias.
   bool out_bias = true;        ///< Whether the output projection has a bias.
   int64_t num_kv_heads = 0;    ///< Heads of keys and values, each shared by num_heads / num_kv_heads heads; 0 = num_heads.
-  int64_t window = 0;          ///< A token sees itself and the window - 1 tokens before it; 0 = all before it.
-  bool rope = false;           ///< Whether queries and keys are turned by their position (onestep::rotary_embedding).
+  int64_t window = 0;          ///< A token attends to itself and the window - 1 tokens before it; 0 = all before it.
+  bool rope = false;           ///< Whether queries and keys are rotated by their position (onestep::rotary_embedding).
   double rope_theta = 10000.0;
 };
 

@@ -11,7 +11,7 @@ namespace onestep::attention {
 Tensor naive_scores(const Tensor& query, const Tensor& x);
 /// Attention scores of every token with every token by two loops of dot products: x [T, d] -> [T, T].
 Tensor naive_scores(const Tensor& x);
-/// Scores divided by their sum, a first way to make them add up to 1: [T] -> [T].
+/// Scores divided by their sum, the simplest normalisation: [T] -> [T].
 Tensor sum_normalized(const Tensor& scores);
 /// exp(scores) / sum(exp(scores)), which overflows where softmax does not: [T] -> [T].
 Tensor naive_softmax(const Tensor& scores);
@@ -46,7 +46,7 @@ class SelfAttention_v1 : public Attention {
   Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const override;
 };
 
-/// As v1, with Linear layers: their weights are [d_out, d_in], start in a better range, and may have a bias.
+/// As v1, with Linear layers: their weights are [d_out, d_in], with better initial values and an optional bias.
 class SelfAttention_v2 : public Attention {
  public:
   /// Draws W_query, W_key and W_value in this order.

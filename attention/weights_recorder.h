@@ -5,9 +5,8 @@
 
 namespace onestep::attention {
 
-/// While it lives, every forward() of an attention module in this thread goes step by step and leaves its weights here,
-/// whatever model the module is in (what forward hooks are used for in PyTorch); forward_cached() does not. Of nested ones the
-/// inner counts.
+/// While it lives, every forward() of an attention module on this thread is unfused and adds its weights here, whatever model
+/// the module is in (what forward hooks are used for in PyTorch); forward_cached() does not. The innermost one records.
 class WeightsRecorder {
  public:
   WeightsRecorder();

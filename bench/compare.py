@@ -51,7 +51,7 @@ WORK = {
 
 
 def run(command):
-    """The JSON that a command prints, or None if it cannot run here. It may use as many cores as it has threads, whoever it is."""
+    """The JSON that a command prints, or None if it cannot run here. It is bound to as many cores as it has threads, as everyone is."""
     cores = sorted(os.sched_getaffinity(0))[:int(command[command.index("--threads") + 1])]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False,

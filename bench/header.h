@@ -1,5 +1,5 @@
 #pragma once
-// What every result of a benchmark says.
+// The keys that every result of a benchmark has.
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -7,14 +7,13 @@
 
 namespace onestep::bench {
 
-/// Seconds since this process was started, with loading and command line.
+/// Seconds since this process was started, loading and command line included.
 double process_age();
 
-/// Which work, on what.
+/// The benchmark, the machine and the settings.
 nlohmann::ordered_json header(const std::string& bench);
 
-/// `result` with the time of one call and what a reader needs to compare it; `first_result` is the process_age() after the
-/// first.
+/// `result` with the time of one call, the peak memory and `first_result`, the process_age() after the first call.
 nlohmann::ordered_json report(nlohmann::ordered_json result, const Timing& timing, double first_result);
 
 }  // namespace onestep::bench

@@ -1,4 +1,4 @@
-// What the machine itself allows: fused multiply-adds on registers, and numbers read from memory.
+// The limits of the machine: fused multiply-adds on registers, and memory bandwidth.
 #include <array>
 #include <atomic>
 #include <numeric>
@@ -69,10 +69,10 @@ double chains() {
   return chains_generic();
 }
 
-/// Sums n numbers that it reads as eight streams, a cache line of each in turn: memory gives more to several than to one.
+/// Sums n numbers, read as eight streams, a cache line of each in turn: several streams get more bandwidth than one.
 float read(const float* numbers, int64_t n) {
   constexpr int64_t kStreams = 8, kLine = 16;
-  // An odd number of lines: multiples of 4 KiB apart, streams meet in the same few places of the L1 cache.
+  // An odd number of lines: streams a multiple of 4 KiB apart alias the same L1 sets.
   const int64_t part = (n / kStreams / kLine - 1) / 2 * 2 * kLine + kLine;
   std::array<float, kLine> total{};
   for (int64_t i = 0; i < part; i += kLine)

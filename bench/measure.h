@@ -1,5 +1,5 @@
 #pragma once
-// Measuring beside others: contestants take turns, and medians count.
+// Timing on a shared machine: contestants take turns, and medians count.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Timing {
   int64_t reps = 0;
 };
 
-/// How often and how long a call is timed: until both are reached, `min_reps` and `seconds`, but at most `max_reps` times.
+/// How often and how long a call is timed: until both `min_reps` and `seconds` are reached, but at most `max_reps` times.
 struct Effort {
   int64_t warmup = 3, min_reps = 5, max_reps = 100'000;
   double seconds = 2;
@@ -49,14 +49,13 @@ inline Timing time_calls(const std::function<void()>& call, const Effort& effort
   return {median(ms), ms.front(), ms[(ms.size() - 1) * 9 / 10], std::ssize(ms)};
 }
 
-/// Median seconds of each contestant, which take turns. A pause lets the threads of the one before fall asleep: OpenBLAS's keep
-/// a core busy for 2^26 cycles after a product.
+/// Median seconds of each contestant, which take turns. The pause lets the spinning threads of the one before fall asleep.
 inline std::vector<double> take_turns(const std::vector<std::function<void()>>& contestants, int calls, int rounds) {
   std::vector<std::vector<double>> seconds(contestants.size());
   for (int round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < contestants.size(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(60));
-      seconds_per_call(contestants[i], (calls + 1) / 2);  // until its threads are awake and on cores of their own
+      seconds_per_call(contestants[i], (calls + 1) / 2);  // warm-up: its threads wake and get cores of their own
       seconds[i].push_back(seconds_per_call(contestants[i], calls));
     }
   }

@@ -22,7 +22,7 @@ struct Inputs {
   Tensor mask = gt(randn({kRows, kCols}, g), 0.0);  ///< Half of them true.
   Tensor rows = randint(0, kRows, {kRows}, g), cols = randint(0, kCols, {kRows}, g);
   Tensor heads = randn({8, kTokens, 64}, g).requires_grad_();  ///< [heads, tokens, features]
-  Tensor seen = gt(randn({kTokens, kTokens}, g), 0.0);         ///< [tokens, tokens]
+  Tensor attended = gt(randn({kTokens, kTokens}, g), 0.0);     ///< [tokens, tokens]
 };
 
 using Op = std::function<Tensor(const Inputs&)>;
@@ -34,7 +34,7 @@ const std::map<std::string, Op>& cases() {
       {"add_row", [](const Inputs& in) { return add(in.x, in.row); }},
       {"add_transposed", [](const Inputs& in) { return add(t(in.x), t(in.y)); }},
       {"attention_mask",
-       [](const Inputs& in) { return scaled_dot_product_attention(in.heads, in.heads, in.heads, {.mask = in.seen}); }},
+       [](const Inputs& in) { return scaled_dot_product_attention(in.heads, in.heads, in.heads, {.mask = in.attended}); }},
       {"bmm", [](const Inputs& in) { return matmul(in.heads, transpose(in.heads, 1, 2)); }},
       {"cat",
        [](const Inputs& in) {

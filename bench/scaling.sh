@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the ranks of one machine make of its cores: tokens/s, efficiency, share of time spent exchanging and bytes sent a step, for
+# How ranks and threads use the cores of one machine: tokens/s, efficiency, share of time spent exchanging and bytes sent a step, for
 # the character GPT of configs/shakespeare_char.json. The best of so many runs each, taken in turns:
 # what else the machine does only takes away.
 # bench/scaling.sh [STEPS] [RUNS]      (default: 30 steps, 3 runs)

@@ -29,8 +29,7 @@ Case mlp() {
   model->emplace_back<nn::Linear>(16, 16, true, g);
   model->emplace_back<nn::Tanh>();
   model->emplace_back<nn::Linear>(16, 1, true, g);
-  const auto optimizer =
-      std::make_shared<optim::SGD>(model->parameters(), optim::SGDOptions{.lr = 0.05});
+  const auto optimizer = std::make_shared<optim::SGD>(model->parameters(), optim::SGDOptions{.lr = 0.05});
   const Tensor x = randn({32, 2}, g), y = tanh(mul(x.select(1, 0), x.select(1, 1))).view({32, 1});
   return {[model, optimizer, x, y] {
     optimizer->zero_grad();

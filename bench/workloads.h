@@ -1,6 +1,6 @@
 #pragma once
-// What `onestep bench` times: pieces of work that other frameworks can be given, too. Each returns one JSON object with the
-// keys that scripts for those frameworks print.
+// What `onestep bench` times: workloads that other frameworks run, too. Each returns one JSON object with the keys that the
+// scripts for those frameworks print.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -21,7 +21,7 @@ struct StepWork {
   GptShape model;
   int64_t batch = 12, steps = 50;
   std::string gelu = "erf";  ///< erf, tanh
-  bool profile = false;      ///< Whether the result has where the time of a step goes.
+  bool profile = false;      ///< Whether the result has the time of each op of a step.
 };
 nlohmann::ordered_json bench_step(const StepWork& work, double seconds);
 
@@ -39,7 +39,7 @@ struct MatmulWork {
 };
 nlohmann::ordered_json bench_matmul(const MatmulWork& work, double seconds);
 
-/// Small graphs, where a framework's own work counts: mlp (a step of a 2-16-16-1 tanh MLP on 32 points), mha (forward and
+/// Small graphs, where a framework's overhead counts: mlp (a step of a 2-16-16-1 tanh MLP on 32 points), mha (forward and
 /// backward of attention as the book has it), scalarops (100 recorded scalar ops and their gradients), addchain (100 additions
 /// of 4 elements), backward (a chain of a million ops).
 nlohmann::ordered_json bench_small(const std::string& which, double seconds);
@@ -59,7 +59,7 @@ struct GenerateWork {
 };
 nlohmann::ordered_json bench_generate(const GenerateWork& work, double seconds);
 
-/// What no program can beat here: `gflops` of fused multiply-adds on registers with the instruction set in use, and `gb_per_s`
+/// The limits of this machine: `gflops` of fused multiply-adds on registers with the instruction set in use, and `gb_per_s`
 /// read from memory, by all threads.
 nlohmann::ordered_json bench_limits(double seconds);
 

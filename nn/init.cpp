@@ -9,10 +9,10 @@
 namespace onestep::nn::init {
 namespace {
 
-thread_local int skips = 0;  // SkipDraws alive
+thread_local int skips = 0;  // SkipInit alive
 
-/// Passes over the draws of `numbers` uniforms of this dtype: a word each in float32, two in float64.
-void pass_over(int64_t numbers, DType dtype, Generator& generator) {
+/// Advances the generator past `numbers` uniforms of this dtype: one 32-bit output each in float32, two in float64.
+void advance(int64_t numbers, DType dtype, Generator& generator) {
   generator.discard(static_cast<uint64_t>(numbers) * (dtype == DType::float64 ? 2 : 1));
 }
 
@@ -27,17 +27,17 @@ void fill_values(const char* op, Tensor& tensor, F fill) {
 
 }  // namespace
 
-SkipDraws::SkipDraws() { ++skips; }
-SkipDraws::~SkipDraws() { --skips; }
+SkipInit::SkipInit() { ++skips; }
+SkipInit::~SkipInit() { --skips; }
 
 void uniform_(Tensor& tensor, double from, double to, Generator& generator) {
-  if (skips > 0) return pass_over(tensor.numel(), tensor.dtype(), generator);
+  if (skips > 0) return advance(tensor.numel(), tensor.dtype(), generator);
   fill_values("uniform_", tensor, [&]<class T>(std::span<T> values) { fill_uniform<T>(values, from, to, generator); });
 }
 
 void normal_(Tensor& tensor, double mean, double std, Generator& generator) {
   const int64_t n = tensor.numel();
-  if (skips > 0 && n >= 16) return pass_over(n + (n % 16 > 0 ? 16 : 0), tensor.dtype(), generator);  // as fill_normal draws
+  if (skips > 0 && n >= 16) return advance(n + (n % 16 > 0 ? 16 : 0), tensor.dtype(), generator);  // as fill_normal draws
   fill_values("normal_", tensor, [&]<class T>(std::span<T> values) { fill_normal<T>(values, mean, std, generator); });
 }
 

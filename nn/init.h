@@ -10,21 +10,21 @@ void uniform_(Tensor& tensor, double from = 0.0, double to = 1.0, Generator& gen
 /// Normal with the given mean and standard deviation.
 void normal_(Tensor& tensor, double mean = 0.0, double std = 1.0, Generator& generator = default_generator());
 
-/// While one lives, on its thread, uniform_ and normal_ pass over the numbers that they would draw and leave the values as they
-/// are: for tensors whose values are drawn anew afterwards (torch.nn.utils.skip_init, but the generator ends where it would
-/// have).
-class SkipDraws {
+/// While one lives, uniform_ and normal_ on its thread only advance the generator past the numbers that they would draw and
+/// leave the values as they are: for tensors that are initialised again afterwards (torch.nn.utils.skip_init, but with the
+/// generator state of a full initialisation).
+class SkipInit {
  public:
-  SkipDraws();
-  ~SkipDraws();
-  SkipDraws(const SkipDraws&) = delete;
-  SkipDraws& operator=(const SkipDraws&) = delete;
+  SkipInit();
+  ~SkipInit();
+  SkipInit(const SkipInit&) = delete;
+  SkipInit& operator=(const SkipInit&) = delete;
 };
 
 /// Zero everywhere.
 void zeros_(Tensor& tensor);
 /// Uniform within +-sqrt(3) gain / sqrt(fan_in), gain = sqrt(2 / (1 + a^2)), for a weight [out, in]: fan_in = in (He et al.
-/// 2015; torch.nn.init.kaiming_uniform_ for a leaky ReLU of slope a). Throws ShapeError below rank 2.
+/// 2015; torch.nn.init.kaiming_uniform_ for a leaky ReLU of negative slope a). Throws ShapeError below rank 2.
 void kaiming_uniform_(Tensor& weight, double a = 0.0, Generator& generator = default_generator());
 
 }  // namespace onestep::nn::init

@@ -45,10 +45,10 @@ void Module::walk(const Walk& f, const std::string& prefix) const {
 
 NamedTensors Module::distinct_parameters() const {
   NamedTensors list;
-  std::set<const Tensor::Impl*> seen;
+  std::set<const Tensor::Impl*> listed;
   walk([&](const std::string& prefix, const Visitor& fields) {
     for (const auto& [name, tensor] : fields.parameters())
-      if (seen.insert(&tensor->impl()).second) list.emplace_back(prefix + name, *tensor);
+      if (listed.insert(&tensor->impl()).second) list.emplace_back(prefix + name, *tensor);
   });
   return list;
 }
@@ -103,7 +103,7 @@ void Module::to(DType dtype) {
       converted.requires_grad_();
       if (const Tensor grad = tensor.grad(); grad.defined()) converted.set_grad(grad.to(dtype));
     }
-    tensor.impl() = converted.impl();  // in place of the old values, for all who hold the handle
+    tensor.impl() = converted.impl();  // every copy of the handle gets the converted values
   };
   for (const auto& [_, parameter] : named_parameters()) convert(parameter);
   for (const auto& [_, buffer] : named_buffers()) convert(buffer);

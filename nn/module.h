@@ -38,7 +38,7 @@ class Visitor {
   Fields<Module> children_;
 };
 
-/// What load_state_dict(strict = false) left alone.
+/// The keys that load_state_dict(strict = false) did not match.
 struct LoadReport {
   std::vector<std::string> missing;     ///< Keys of the module that were not given.
   std::vector<std::string> unexpected;  ///< Given keys that the module does not have.
@@ -63,8 +63,7 @@ class Module {
   /// The module as PyTorch prints it, children indented by two.
   virtual std::string repr() const;
 
-  /// Own parameters first, then those of the children; a tensor used in two places is listed once.
-  /// Not of a const module: who has the handles can train it.
+  /// Own parameters first, then those of the children; a shared tensor is listed once. Not const: the handles allow training.
   NamedTensors named_parameters();
   NamedTensors named_buffers();
   std::vector<Tensor> parameters();
@@ -72,7 +71,7 @@ class Module {
   int64_t num_parameters() const;
   /// The dotted name of a module below this one (`h.0.attn`); empty if it is not there.
   std::string path_to(const Module& inner) const;
-  /// Forgets the gradient of every parameter.
+  /// Drops the gradient of every parameter.
   void zero_grad();
 
   /// Training mode (dropout draws) for this module and all below, or evaluation mode. A new module is in training mode.
@@ -84,7 +83,7 @@ class Module {
   /// follow. Throws DTypeError unless `dtype` is floating.
   void to(DType dtype);
 
-  /// All parameters and buffers: handles without a place in the graph, which see later changes (torch.nn.Module.state_dict).
+  /// All parameters and buffers: detached handles that share the memory (torch.nn.Module.state_dict).
   NamedTensors state_dict() const;
   /// Copies the given values into the parameters and buffers of the same names, converting the dtype. Throws ConfigError
   /// naming every missing, unexpected or repeated key and every shape that differs; nothing is copied then. With
@@ -92,7 +91,7 @@ class Module {
   LoadReport load_state_dict(const NamedTensors& state, bool strict = true);
 
  private:
-  /// What visit() lists. It hands out writable fields; const functions only read them.
+  /// What visit() lists: writable fields, which const functions only read.
   Visitor fields() const;
   /// Calls `f(prefix, fields)` for this module and then, with their names as dotted prefix, for all below.
   using Walk = std::function<void(const std::string& prefix, const Visitor& fields)>;

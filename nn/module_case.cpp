@@ -5,7 +5,8 @@
 namespace onestep::nn {
 
 const ModuleCases& module_cases() {
-  static const ModuleCases cases = RegisterModuleCases::make_all([](const ModuleCase& c) { return std::tie(c.module, c.label); });
+  static const ModuleCases cases =
+      RegisterModuleCases::make_all([](const ModuleCase& c) { return std::tie(c.module, c.label); });
   return cases;
 }
 
@@ -20,7 +21,7 @@ GradcheckResult gradcheck(const ModuleCase& module_case, const GradcheckOptions&
   std::vector<Tensor> inputs = {x};
   for (const Tensor& parameter : parameters) inputs.push_back(parameter.detach().clone().requires_grad_());
   const auto f = [&](const std::vector<Tensor>& in) {
-    // Every handle of a parameter, the module's own among them, becomes the tensor that gradcheck moves.
+    // Every handle of a parameter, the module's own included, becomes the tensor that gradcheck perturbs.
     for (size_t i = 0; i < parameters.size(); ++i) parameters[i].impl() = in[i + 1].impl();
     generator.manual_seed(7);
     return module->forward(in[0]);

@@ -27,7 +27,7 @@ using ModuleCases = std::vector<ModuleCase>;
 const ModuleCases& module_cases();
 
 /// Compares the gradients of x and of every parameter with finite differences, in float64. Every evaluation draws the same
-/// random numbers, so that dropout is a function.
+/// random numbers, so that dropout is deterministic.
 GradcheckResult gradcheck(const ModuleCase& module_case, const GradcheckOptions& options = {});
 
 using RegisterModuleCases = RegisterCases<ModuleCase>;

@@ -10,7 +10,7 @@ namespace onestep::nn {
 /// Items under their index, runs of equal ones on one line (torch.nn.ModuleList.__repr__).
 std::string list_repr(const std::string& name, const std::vector<std::string>& items);
 
-/// Modules in a row, named 0, 1, 2, ... (torch.nn.ModuleList). It owns them.
+/// A list of modules, named 0, 1, 2, ... (torch.nn.ModuleList). It owns them.
 template <class T = Module>
 class ModuleList : public Module {
  public:

@@ -8,7 +8,8 @@
 namespace onestep::nn {
 
 /// Layers applied one after another, named 0, 1, 2, ... (torch.nn.Sequential). It owns them. Write `Sequential net{Linear(4,
-/// 8), ReLU(), Linear(8, 2)}` with braces: between round brackets C++ does not say which layer draws its initial values first.
+/// 8), ReLU(), Linear(8, 2)}` with braces: C++ does not define the order in which arguments in parentheses are
+/// evaluated, and so which layer draws its initial values first.
 class Sequential : public Layer {
  public:
   Sequential() = default;

@@ -34,7 +34,7 @@ def jax_call():
     heads, features = args.heads, args.embd // args.heads
 
     def one(p, caches, token, at):
-        x, kept = p["tokens"][token] + p["positions"][at], []
+        x, new_cache = p["tokens"][token] + p["positions"][at], []
         for layer, (keys, values) in zip(p["blocks"], caches):
             q, k, v = (part.reshape(1, heads, features) for part in jnp.split(linear(norm(x, layer["norm1"]), layer["qkv"]), 3))
             keys, values = (jax.lax.dynamic_update_slice(c, new, (at, 0, 0)) for c, new in ((keys, k), (values, v)))
@@ -42,8 +42,8 @@ def jax_call():
             weights = jax.nn.softmax(jnp.where(jnp.arange(args.ctx) <= at, scores, -jnp.inf), -1)
             x = x + linear(jnp.einsum("ht,thd->hd", weights, values).reshape(-1), layer["out"])
             x = x + linear(jax.nn.gelu(linear(norm(x, layer["norm2"]), layer["up"]), approximate=False), layer["down"])
-            kept.append((keys, values))
-        return kept, jnp.argmax(p["tokens"] @ norm(x, p["norm"]))
+            new_cache.append((keys, values))
+        return new_cache, jnp.argmax(p["tokens"] @ norm(x, p["norm"]))
 
     p = parameters(args.layers, args.embd, args.ctx, args.vocab, bool(args.bias))
     compiled = jax.jit(one, donate_argnums=(1,))

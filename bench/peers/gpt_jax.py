@@ -33,8 +33,8 @@ def norm(x, p):
 def attention(q, k, v):
     """[B, H, T, d], causal."""
     scores = jnp.einsum("bhtd,bhsd->bhts", q, k) / math.sqrt(q.shape[-1])
-    seen = jnp.tril(jnp.ones(scores.shape[-2:], bool))
-    return jnp.einsum("bhts,bhsd->bhtd", jax.nn.softmax(jnp.where(seen, scores, -jnp.inf), -1), v)
+    attended = jnp.tril(jnp.ones(scores.shape[-2:], bool))
+    return jnp.einsum("bhts,bhsd->bhtd", jax.nn.softmax(jnp.where(attended, scores, -jnp.inf), -1), v)
 
 
 def split_heads(x, batch, heads):

@@ -17,9 +17,9 @@ class Block(nn.Module):
         q, k, v = (part.view(batch, tokens, self.heads, -1).transpose(1, 2)
                    for part in self.qkv(self.norm1(x)).chunk(3, dim=-1))
         if cache is not None:
-            for kept, new in zip(cache, (k, v)):
-                kept[:, :, at:at + tokens] = new
-            k, v = (kept[:, :, :at + tokens] for kept in cache)
+            for cached, new in zip(cache, (k, v)):
+                cached[:, :, at:at + tokens] = new
+            k, v = (cached[:, :, :at + tokens] for cached in cache)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=tokens > 1)
         x = x + self.out(y.transpose(1, 2).reshape(batch, tokens, width))
         return x + self.down(F.gelu(self.up(self.norm2(x))))

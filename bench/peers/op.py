@@ -8,7 +8,7 @@ CASES = {
     "add": lambda: x + y,
     "add_row": lambda: x + row,
     "add_transposed": lambda: x.t() + y.t(),
-    "attention_mask": lambda: F.scaled_dot_product_attention(heads, heads, heads, attn_mask=seen),
+    "attention_mask": lambda: F.scaled_dot_product_attention(heads, heads, heads, attn_mask=attended),
     "bmm": lambda: heads @ heads.transpose(1, 2),
     "cat": lambda: torch.cat([x, y], 1),
     "cross_entropy": lambda: F.cross_entropy(x, cols),
@@ -59,7 +59,7 @@ row = torch.randn(COLS, requires_grad=True)
 mask = torch.randn(ROWS, COLS) > 0
 rows, cols = torch.randint(0, ROWS, (ROWS,)), torch.randint(0, COLS, (ROWS,))
 heads = torch.randn(8, TOKENS, 64, requires_grad=True)
-seen = torch.randn(TOKENS, TOKENS) > 0
+attended = torch.randn(TOKENS, TOKENS) > 0
 op = CASES[args.op]
 dy = torch.ones(op().shape)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small graphs, where a framework's own work counts, in PyTorch or JAX: the cases of `onestep bench small`."""
+"""Small graphs, where a framework's overhead counts, in PyTorch or JAX: the cases of `onestep bench small`."""
 from common import arguments, report
 
 args = arguments(__doc__, ["torch", "jax"], [], [("case", "mlp", ["mlp", "mha", "scalarops"])])
@@ -28,7 +28,7 @@ def torch_mlp():
 
 
 def torch_mha():
-    """Two heads of causal attention step by step, 3 -> 2 features, 6 tokens, 2 sequences."""
+    """Two heads of unfused causal attention, 3 -> 2 features, 6 tokens, 2 sequences."""
     import torch
     from torch import nn
     layers = [nn.Linear(3, 2, bias=False) for _ in range(3)] + [nn.Linear(2, 2)]

@@ -82,7 +82,7 @@ def jax_step():
 
 
 def llmc_checkpoint(path):
-    """A model of normal numbers as llm.c reads it: 256 numbers, then all tensors; the vocabulary is padded to 128s."""
+    """A randomly initialised model in llm.c's file format: a header of 256 integers, then all tensors; the vocabulary is padded to 128s."""
     layers, width, padded = args.layers, args.embd, -(-args.vocab // 128) * 128
     a_layer = [width, width, 3 * width**2, 3 * width, width**2, width, width, width, 4 * width**2, 4 * width, 4 * width**2, width]
     header = np.zeros(256, np.int32)

@@ -1,5 +1,5 @@
-// Time and memory of the ways to compute causal multi-head attention, with and without giving back the attention weights. All
-// take turns on each shape, and the table gives the medians. Usage: attention [rounds] [threads]
+// Time and memory of the variants of causal multi-head attention, with and without returning the attention weights. All take
+// turns on each shape, and the table gives the medians. Usage: attention [rounds] [threads]
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -36,15 +36,15 @@ std::vector<Variant> variants(const Size& s) {
   const int64_t d = s.width;
   std::vector<Variant> all;
   all.push_back(
-      {"wrapper", "fused op a head", std::make_unique<MultiHeadAttentionWrapper>(d, d / s.heads, s.tokens, 0.0, s.heads)});
-  all.push_back({"split", "fused op, mask", std::make_unique<MultiHeadAttention>(d, d, s.tokens, 0.0, s.heads)});
-  const attention::AttentionOptions options{.d_in = d, .d_out = d, .context_length = s.tokens, .num_heads = s.heads};
-  all.push_back({"fused QKV", "fused op, causal", std::make_unique<CausalSelfAttention>(options)});
-  all.push_back({"einsum", "step by step", std::make_unique<MultiHeadAttentionEinsum>(d, d, s.tokens, 0.0, s.heads)});
+      {"wrapper", "fused, per head", std::make_unique<MultiHeadAttentionWrapper>(d, d / s.heads, s.tokens, 0.0, s.heads)});
+  all.push_back({"split", "fused, mask", std::make_unique<MultiHeadAttention>(d, d, s.tokens, 0.0, s.heads)});
+  const attention::Options options{.d_in = d, .d_out = d, .context_length = s.tokens, .num_heads = s.heads};
+  all.push_back({"fused QKV", "fused, causal", std::make_unique<CausalSelfAttention>(options)});
+  all.push_back({"einsum", "unfused", std::make_unique<MultiHeadAttentionEinsum>(d, d, s.tokens, 0.0, s.heads)});
   return all;
 }
 
-/// One pass over x; with `grad` also backwards to x and all parameters.
+/// One forward pass over x; with `grad` also the backward pass to x and all parameters.
 void pass(Attention& module, Tensor& x, bool weights, const Tensor& grad) {
   attention::AttentionResult result;
   if (weights)
@@ -57,7 +57,7 @@ void pass(Attention& module, Tensor& x, bool weights, const Tensor& grad) {
   x.zero_grad();
 }
 
-/// MiB that a call needs at most beyond what is in use before it.
+/// Peak MiB of a call beyond what is in use before it.
 double peak_mib(const std::function<void()>& call) {
   memory::reset_peak();
   const int64_t before = memory::stats().live_bytes;
@@ -89,9 +89,8 @@ void print_table(const Size& s, int rounds) {
   for (size_t i = 0; i < calls.size(); i += 2) {
     const Variant& v = all[i / 4];
     const bool weights = i / 2 % 2 == 1;
-    std::printf("%-10s %-8s %-17s %11.3f %11.3f %11.2f %11.2f\n", v.name, weights ? "yes" : "no",
-                weights ? "step by step" : v.steps, seconds[i] * 1e3, seconds[i + 1] * 1e3, peak_mib(calls[i]),
-                peak_mib(calls[i + 1]));
+    std::printf("%-10s %-8s %-17s %11.3f %11.3f %11.2f %11.2f\n", v.name, weights ? "yes" : "no", weights ? "unfused" : v.steps,
+                seconds[i] * 1e3, seconds[i + 1] * 1e3, peak_mib(calls[i]), peak_mib(calls[i + 1]));
   }
   std::fflush(stdout);
 }

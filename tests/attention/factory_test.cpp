@@ -10,11 +10,11 @@ namespace {
 
 using testing::error_of;
 
-const AttentionOptions kOptions = {.d_in = 4, .d_out = 4, .context_length = 6, .num_heads = 2};
+const Options kOptions = {.d_in = 4, .d_out = 4, .context_length = 6, .num_heads = 2};
 const std::set<std::string_view> kOneHead = {"simplified", "self_v1", "self_v2", "causal"};
 
-AttentionOptions options_of(std::string_view kind) {
-  AttentionOptions options = kOptions;
+Options options_of(std::string_view kind) {
+  Options options = kOptions;
   if (kOneHead.contains(kind)) options.num_heads = 1;
   return options;
 }
@@ -46,14 +46,14 @@ TEST_CASE("factory: the module is the one that the constructor builds") {
 
 TEST_CASE("factory: errors name the kind and the option") {
   Generator generator(1);
-  const auto error = [&](std::string_view kind, const AttentionOptions& options) {
+  const auto error = [&](std::string_view kind, const Options& options) {
     return error_of<Error>([&] { make_attention(kind, options, generator); });
   };
   CHECK(
       error("multihead", kOptions) ==
       "make_attention: unknown attention: \"multihead\" (simplified, self_v1, self_v2, causal, multi_head_wrapper, multi_head, "
       "einsum or fused_qkv)");
-  AttentionOptions options = options_of("simplified");
+  Options options = options_of("simplified");
   options.d_out = 6;
   CHECK(error("simplified", options) == "make_attention: simplified has no weights, so d_out must be d_in: d_in=4, d_out=6");
   options.num_heads = 4;
@@ -77,14 +77,14 @@ TEST_CASE("factory: an option that a type does not have is refused") {
   for (const std::string_view kind : attention_kinds()) {
     CAPTURE(std::string(kind));
     for (const int64_t num_heads : {0, 2}) {
-      AttentionOptions options = options_of(kind);
+      Options options = options_of(kind);
       options.num_heads = num_heads;
       if (kOneHead.contains(kind))
         CHECK(error_of<ConfigError>([&] { make_attention(kind, options, generator); }) ==
               "make_attention: " + std::string(kind) + " has one head: got num_heads=" + std::to_string(num_heads) +
                   " (set it to 1)");
     }
-    AttentionOptions options = options_of(kind);
+    Options options = options_of(kind);
     options.rope_theta = 5;
     if (kind != "fused_qkv") CHECK_THROWS_AS(make_attention(kind, options, generator), ConfigError);
   }

@@ -24,7 +24,7 @@ void check_cached(const Attention& attention, const Tensor& x, const std::vector
   }
 }
 
-void check_kind(const char* kind, AttentionOptions options) {
+void check_kind(const char* kind, Options options) {
   CAPTURE(kind);
   options.d_in = 8;
   options.context_length = kTokens;

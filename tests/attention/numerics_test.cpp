@@ -15,14 +15,14 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = st
 
 struct Path {
   const char* kind;
-  AttentionOptions options;
+  Options options;
 };
 
 /// Every type that masks, and every option that changes what is masked.
 std::vector<Path> masking_paths() {
-  const AttentionOptions one{.d_in = 8, .d_out = 8, .context_length = 40},
+  const Options one{.d_in = 8, .d_out = 8, .context_length = 40},
       many{.d_in = 8, .d_out = 8, .context_length = 40, .num_heads = 4};
-  AttentionOptions grouped = many, windowed = many;
+  Options grouped = many, windowed = many;
   grouped.num_kv_heads = 2;
   grouped.rope = true;
   windowed.window = 3;

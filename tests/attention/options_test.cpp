@@ -11,7 +11,7 @@ using testing::error_of;
 
 /// What the module computes for one text [T, d_in], token by token and head by head.
 std::vector<double> naive(const CausalSelfAttention& module, const Tensor& x) {
-  const AttentionOptions& o = module.options();
+  const Options& o = module.options();
   const int64_t T = x.size(0), width = o.d_out / o.num_heads, group = o.num_heads / o.num_kv_heads;
   const auto projected = [](const nn::Linear& linear, const std::vector<double>& row) {
     std::vector<double> y;
@@ -60,7 +60,7 @@ std::vector<double> naive(const CausalSelfAttention& module, const Tensor& x) {
   return result;
 }
 
-void check_against_naive(const char* what, AttentionOptions options) {
+void check_against_naive(const char* what, Options options) {
   CAPTURE(what);
   options.context_length = 12;
   Generator generator(3);
@@ -109,9 +109,9 @@ TEST_CASE("CausalSelfAttention: with rope only the distance of two tokens counts
 TEST_CASE("CausalSelfAttention: options that do not fit are refused before any draw") {
   Generator generator(5);
   const std::string state = generator.state();
-  const AttentionOptions good{.d_in = 4, .d_out = 12, .context_length = 8, .num_heads = 4};
+  const Options good{.d_in = 4, .d_out = 12, .context_length = 8, .num_heads = 4};
   const auto error = [&](auto change) {
-    AttentionOptions options = good;
+    Options options = good;
     change(options);
     return error_of<Error>([&] { CausalSelfAttention(options, generator); });
   };

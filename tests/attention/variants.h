@@ -15,14 +15,13 @@ inline Tensor state_of(const nn::Module& module, const std::string& name) {
 
 /// Fused QKV: the three projections' rows below each other.
 inline std::unique_ptr<attention::CausalSelfAttention> fused_qkv(const attention::MultiHeadAttention& from, bool qkv_bias) {
-  auto variant =
-      std::make_unique<attention::CausalSelfAttention>(attention::AttentionOptions{.d_in = from.d_in(),
-                                                                                   .d_out = from.d_out(),
-                                                                                   .context_length = *from.context_length(),
-                                                                                   .num_heads = from.num_heads(),
-                                                                                   .dropout = from.dropout.p(),
-                                                                                   .qkv_bias = qkv_bias},
-                                                       from.dropout.generator());
+  auto variant = std::make_unique<attention::CausalSelfAttention>(attention::Options{.d_in = from.d_in(),
+                                                                                     .d_out = from.d_out(),
+                                                                                     .context_length = *from.context_length(),
+                                                                                     .num_heads = from.num_heads(),
+                                                                                     .dropout = from.dropout.p(),
+                                                                                     .qkv_bias = qkv_bias},
+                                                                  from.dropout.generator());
   nn::NamedTensors state = {{"c_proj.weight", from.out_proj.weight}, {"c_proj.bias", from.out_proj.bias}};
   const auto joined = [&](const std::string& field) {
     return cat({state_of(from, "W_query." + field), state_of(from, "W_key." + field), state_of(from, "W_value." + field)});
@@ -36,9 +35,9 @@ inline std::unique_ptr<attention::CausalSelfAttention> fused_qkv(const attention
 /// Einsum style: the same numbers with the heads as a dim.
 inline std::unique_ptr<attention::MultiHeadAttentionEinsum> einsum_style(const attention::MultiHeadAttention& from,
                                                                          bool qkv_bias) {
-  auto variant = std::make_unique<attention::MultiHeadAttentionEinsum>(from.d_in(), from.d_out(), *from.context_length(),
-                                                                       from.dropout.p(), from.num_heads(), qkv_bias,
-                                                                       from.dropout.generator());
+  auto variant =
+      std::make_unique<attention::MultiHeadAttentionEinsum>(from.d_in(), from.d_out(), *from.context_length(), from.dropout.p(),
+                                                            from.num_heads(), qkv_bias, from.dropout.generator());
   nn::NamedTensors state = {{"mask", from.mask}, {"b_out", from.out_proj.bias}};
   const auto add = [&](const std::string& name, const Tensor& values) {
     state.emplace_back(name, values.view(state_of(*variant, name).shape()));

@@ -107,14 +107,14 @@ TEST_CASE("variants: with dropout each draws what MultiHeadAttention draws") {
 
 TEST_CASE("CausalSelfAttention: GPT-2's names, optional biases and errors") {
   Generator generator(5);
-  const AttentionOptions options{.d_in = 4, .d_out = 6, .context_length = 8, .num_heads = 3};
-  const auto names = [&](const AttentionOptions& o) {
+  const Options options{.d_in = 4, .d_out = 6, .context_length = 8, .num_heads = 3};
+  const auto names = [&](const Options& o) {
     std::vector<std::string> keys;
     for (const auto& [key, _] : CausalSelfAttention(o, generator).state_dict()) keys.push_back(key);
     return keys;
   };
   CHECK(names(options) == std::vector<std::string>{"c_attn.weight", "c_proj.weight", "c_proj.bias"});
-  AttentionOptions other = options;
+  Options other = options;
   other.qkv_bias = true;
   other.out_bias = false;
   CHECK(names(other) == std::vector<std::string>{"c_attn.weight", "c_attn.bias", "c_proj.weight"});

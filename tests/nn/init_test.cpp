@@ -51,7 +51,7 @@ TEST_CASE("init: the row of padding_idx is zero and draws its numbers all the sa
   CHECK(error_of<ShapeError>([&] { Embedding(4, 3, a, -5); }) == "Embedding: padding_idx is outside the table: -5 of 4 rows");
 }
 
-TEST_CASE("init: SkipDraws leaves the values and ends the stream where it would have ended") {
+TEST_CASE("init: SkipInit leaves the values and ends the stream where it would have ended") {
   for (const DType dtype : {DType::float32, DType::float64}) {
     for (const int64_t n : {1, 15, 16, 17, 32, 1000, 1007}) {
       Generator drawing(3), skipping(3);
@@ -62,7 +62,7 @@ TEST_CASE("init: SkipDraws leaves the values and ends the stream where it would 
       };
       draw(drawn, drawing);
       {
-        const init::SkipDraws skip;
+        const init::SkipInit skip;
         draw(skipped, skipping);
       }
       INFO("n = ", n);

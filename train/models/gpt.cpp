@@ -21,8 +21,8 @@ std::unique_ptr<nn::Layer> make_mlp(const ModelConfig& config, Generator& genera
   return std::make_unique<Mlp>(config, generator);
 }
 
-attention::AttentionOptions block_attention_options(const ModelConfig& config) {
-  attention::AttentionOptions a = attention_options(config);
+attention::Options block_attention_options(const ModelConfig& config) {
+  attention::Options a = attention_options(config);
   a.qkv_bias = a.out_bias = config.bias;
   return a;
 }
@@ -42,7 +42,7 @@ bool is_residual_projection(const std::string& parameter) {
 /// make(), passing over its draws: the values are drawn anew afterwards.
 template <class F>
 auto drawn_anew(F make) {
-  const nn::init::SkipDraws skip;
+  const nn::init::SkipInit skip;
   return make();
 }
 

@@ -7,8 +7,8 @@
 
 namespace onestep::train {
 
-attention::AttentionOptions attention_options(const ModelConfig& config) {
-  attention::AttentionOptions a;
+attention::Options attention_options(const ModelConfig& config) {
+  attention::Options a;
   a.d_in = a.d_out = config.d_model;
   a.context_length = config.context_length;
   a.num_heads = config.num_heads;
