@@ -1,4 +1,4 @@
-// Section 3.5: attention that does not look ahead.
+// Section 3.5: causal attention.
 #include <cmath>
 #include <limits>
 
@@ -29,7 +29,7 @@ Tensor v2_scores(const Tensor& inputs, int64_t seed) {
 
 void causal_masks(Page& page) {
   RUN(const Tensor inputs = journey());
-  page.note("Scores and weights of SelfAttention_v2 from seed 789; nothing is hidden yet.");
+  page.note("Scores and weights of SelfAttention_v2 from seed 789; nothing is masked yet.");
   RUN(Generator generator(789));
   RUN(const SelfAttention_v2 v2(3, 2, false, generator));
   RUN(const Tensor scores = matmul(v2.W_query(inputs), v2.W_key(inputs).t()));
@@ -39,9 +39,9 @@ void causal_masks(Page& page) {
   SHOW(zeroed, "sa2_weights_masked", weights * lower_triangle);
   SHOW(renormalised, "sa2_weights_masked_norm", zeroed / sum(zeroed, -1, /*keepdim=*/true));
   page.note("Second way: set the scores above the diagonal to -inf, which softmax turns into zeros.");
-  SHOW(hidden, "sa2_scores_neg_inf", scores.masked_fill(causal_mask(6), -kInfinity));
-  SHOW(causal_weights, "sa2_causal_weights", softmax(hidden / std::sqrt(2), -1));
-  page.note("Third way: the function that the modules call; it also copes with a row whose keys are all hidden.");
+  SHOW(masked, "sa2_scores_neg_inf", scores.masked_fill(causal_mask(6), -kInfinity));
+  SHOW(causal_weights, "sa2_causal_weights", softmax(masked / std::sqrt(2), -1));
+  page.note("Third way: the function that the modules call; it also handles a row whose keys are all masked.");
   SHOW(module_weights, "sa2_causal_weights", masked_attention_weights(scores, causal_mask(6), /*d_k=*/2));
   page.note("A notebook that does not seed here shows the numbers of seed 123. v2_scores: the scores as above, for any seed.");
   RUN(const Tensor other_scores = v2_scores(inputs, 123));
@@ -73,7 +73,7 @@ void dropout_masks(Page& page) {
 }
 
 void causal_module(Page& page) {
-  page.note("The text twice, as a batch.");
+  page.note("A batch: the same text twice.");
   RUN(const Tensor inputs = journey());
   SHOW(batch, "batch", stack({inputs, inputs}));
   SHOW(batch_shape, "batch_shape formula_batch_shape", batch.shape());
@@ -82,7 +82,7 @@ void causal_module(Page& page) {
   RUN(const CausalAttention attention(/*d_in=*/3, /*d_out=*/2, /*context_length=*/6, /*dropout=*/0.0, false, generator));
   SHOW(context, "causal_attention", attention(batch));
   SHOW(context_shape, "causal_attention_shape causal_attention_shape_in_text", context.shape());
-  page.note("Shapes on the way, for one text of the batch.");
+  page.note("Shapes of the intermediate results, for one text of the batch.");
   SHOW(queries_shape, "", attention.W_query(batch[0]).shape());
   SHOW(scores_shape, "formula_scores_shape", matmul(attention.W_query(batch[0]), attention.W_key(batch[0]).t()).shape());
   SHOW(weights_shape, "formula_weights_shape", attention.forward_with_weights(batch[0]).weights.shape());

@@ -15,7 +15,7 @@ constexpr Section kSections[] = {
     {"3.3.2", "simplified self-attention: all queries at once", simplified_all_queries},
     {"3.4.1", "self-attention with trainable weights, step by step", trainable_steps},
     {"3.4.2", "self-attention as a module: SelfAttention_v1 and SelfAttention_v2", trainable_modules},
-    {"3.5.1", "causal attention: three ways to hide later tokens", causal_masks},
+    {"3.5.1", "causal attention: three ways to mask later tokens", causal_masks},
     {"3.5.2", "dropout on the attention weights", dropout_masks},
     {"3.5.3", "CausalAttention on a batch", causal_module},
     {"3.6.1", "multi-head attention by stacking: MultiHeadAttentionWrapper", multi_head_wrapper},

@@ -38,7 +38,7 @@ struct Comparison {
 /// Compares each result, rounded to the printed digits, with those of `goldens` that it names.
 Comparison compare(std::span<const Result> results, std::span<const Printed> goldens = printed());
 
-/// Compares and says what came out in one line; false at a difference.
+/// Compares and prints the outcome in one line; false at a difference.
 bool check(std::ostream& out, std::span<const Result> results, std::span<const Printed> goldens = printed());
 
 }  // namespace onestep::book

@@ -27,7 +27,7 @@ constexpr const char* kStyle =
     "  .label { fill: #e6edf3; }\n"
     "}\n"
     "</style>\n"
-    "<defs><pattern id=\"hidden\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+    "<defs><pattern id=\"masked\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
     "<rect width=\"6\" height=\"6\" fill=\"#e3e6ea\"/><rect width=\"2\" height=\"6\" fill=\"#c3c8ce\"/></pattern></defs>\n";
 
 std::string escaped(const std::string& text) {
@@ -82,7 +82,7 @@ std::string number(double value, int decimals) {
 }
 
 std::string cell(int x, int y, double value, double largest, const std::string& text) {
-  std::string fill = "url(#hidden)", ink = "#4a5057";  // -inf: nobody looks there
+  std::string fill = "url(#masked)", ink = "#4a5057";  // -inf: masked
   if (std::isnan(value)) {
     fill = "#ffd33d", ink = "#000000";
   } else if (!std::isinf(value)) {

@@ -11,14 +11,14 @@ namespace onestep::book {
 /// NaN stand out.
 struct HeatMap {
   std::string title;                                 ///< Above it.
-  Tensor values;                                     ///< What is coloured.
+  Tensor values;                                     ///< What the colours show.
   std::vector<std::string> rows = {}, columns = {};  ///< Labels; may be empty.
-  std::vector<std::string> texts = {};               ///< What stands in the cells, row by row, instead of the numbers.
+  std::vector<std::string> texts = {};               ///< Text of the cells, row by row, instead of the numbers.
   int decimals = 2;                                  ///< Of the numbers.
   double largest = 0;                                ///< The number of the full colour; 0: the largest one of `values`.
 };
 
-/// The panels side by side as one SVG document; `description` is read out where it cannot be seen.
+/// The panels side by side as one SVG document; `description` is its text for screen readers.
 std::string heat_maps_svg(const std::vector<HeatMap>& panels, const std::string& description);
 
 }  // namespace onestep::book

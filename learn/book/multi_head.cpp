@@ -13,7 +13,7 @@ using attention::split_heads;
 
 void multi_head_wrapper(Page& page) {
   RUN(const Tensor batch = stack({journey(), journey()}));
-  page.note("Two causal heads with weights of their own; their results stand side by side.");
+  page.note("Two causal heads with weights of their own; their results are concatenated.");
   RUN(Generator generator(123));
   RUN(const MultiHeadAttentionWrapper wrapper(/*d_in=*/3, /*d_out=*/2, /*context_length=*/6, /*dropout=*/0.0, /*num_heads=*/2,
                                               false, generator));
@@ -24,9 +24,9 @@ void multi_head_wrapper(Page& page) {
 
 namespace {
 
-/// The forward pass of `mha` in single steps.
+/// The forward pass of `mha` step by step.
 void split_steps(Page& page, const MultiHeadAttention& mha, const Tensor& batch) {
-  page.note("Inside: one projection for all heads, cut into heads by a view, heads moved in front of tokens.");
+  page.note("Inside: one projection for all heads, split into heads by a view, heads moved before tokens.");
   SHOW(queries, "", mha.W_query(batch));
   SHOW(query_heads, "", split_heads(queries, mha.num_heads()));
   RUN(const Tensor key_heads = split_heads(mha.W_key(batch), mha.num_heads()));
@@ -36,7 +36,7 @@ void split_steps(Page& page, const MultiHeadAttention& mha, const Tensor& batch)
   RUN(const Tensor scores = matmul(query_heads, key_heads.transpose(2, 3)));
   SHOW(scores_shape, "", scores.shape());
   SHOW(weights, "", masked_attention_weights(scores, mha.mask, mha.head_dim()));
-  page.note("Heads side by side again, then the output projection mixes them.");
+  page.note("The heads concatenated again, then mixed by the output projection.");
   SHOW(merged, "", merge_heads(matmul(weights, value_heads)));
   SHOW(projected, "mha", mha.out_proj(merged));
 }

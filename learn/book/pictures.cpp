@@ -20,7 +20,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const Labels kWords = {"Your", "journey", "starts", "with", "one", "step"};
 
-/// A square map of words looking at words.
+/// A square map: a row for each word as a query, a column for each as a key.
 HeatMap words_map(const std::string& title, const Tensor& values) {
   return {.title = title, .values = values, .rows = kWords, .columns = kWords};
 }
@@ -61,10 +61,11 @@ std::string scaling_picture() {
     scaled.push_back(weights_of_width(d, true));
   }
   const Labels keys = {"key 1", "key 2", "key 3", "key 4", "key 5", "key 6"};
-  return heat_maps_svg({{.title = "softmax(q k^T)", .values = stack(plain), .rows = rows, .columns = keys},
-                        {.title = "softmax(q k^T / sqrt(d))", .values = stack(scaled), .rows = rows, .columns = keys}},
-                       "Attention weights of a random query on six random keys: without scaling one key takes all as the width "
-                       "grows, with scaling several keep a share.");
+  return heat_maps_svg(
+      {{.title = "softmax(q k^T)", .values = stack(plain), .rows = rows, .columns = keys},
+       {.title = "softmax(q k^T / sqrt(d))", .values = stack(scaled), .rows = rows, .columns = keys}},
+      "Attention weights of a random query on six random keys: without scaling one key gets all the weight as the "
+      "width grows, with scaling several do.");
 }
 
 /// Cells coloured by word, named by word and feature (2c: the third feature of word 2), from indices into [3, 4].
@@ -95,9 +96,9 @@ std::string heads_picture() {
 std::string causal_picture() {
   const Tensor scores = scores_789() / std::sqrt(2);
   const Tensor after = softmax(scores, -1) * tril(ones({6, 6}));
-  const Tensor hidden = scores.masked_fill(causal_mask(6), -kInfinity);
-  return heat_maps_svg({with_sums("zeros after the softmax", after), words_map("or -inf before it", hidden),
-                        with_sums("and the softmax of that", softmax(hidden, -1))},
+  const Tensor masked = scores.masked_fill(causal_mask(6), -kInfinity);
+  return heat_maps_svg({with_sums("zeros after the softmax", after), words_map("or -inf before it", masked),
+                        with_sums("and the softmax of that", softmax(masked, -1))},
                        "Weights with the future set to zero after the softmax, whose rows no longer sum to 1; scores with the "
                        "future at -inf; and their softmax, whose rows do.");
 }
@@ -109,9 +110,8 @@ std::string mask_picture() {
   HeatMap whole = words_map("mask [6, 6]", mask), cut = words_map("cut to 4 tokens [4, 4]", corner);
   whole.decimals = cut.decimals = 0;
   cut.rows = cut.columns = four;
-  return heat_maps_svg(
-      {whole, cut},
-      "The causal mask of six tokens, 1 where a query must not look, and its top left corner for a text of four.");
+  return heat_maps_svg({whole, cut},
+                       "The causal mask of six tokens, 1 where a key is masked, and its top left corner for a text of four.");
 }
 
 std::string dropout_picture() {
@@ -135,22 +135,22 @@ std::string out_proj_picture() {
   return heat_maps_svg(
       {{.title = "without it", .values = eye(4), .rows = results, .columns = features},
        {.title = "out_proj.weight [4, 4]", .values = mha.out_proj.weight.detach(), .rows = results, .columns = features}},
-      "Which features of which head each feature of the result draws on: without out_proj one of one head, with "
+      "Which features of which head each feature of the result depends on: without out_proj one of one head, with "
       "it all of both.");
 }
 
-std::string blind_row_picture() {
+std::string masked_row_picture() {
   const Labels words(kWords.begin(), kWords.begin() + 4);
   const Tensor scores = scores_789().slice(0, 0, 4).slice(1, 0, 4).clone();
-  // Word 1 is padding that nobody may look at: word 1 itself, which may look at no later one either, is left with nothing.
+  // Word 1 is padding, masked for every query; its own row, whose later keys are masked as well, is masked altogether.
   const Tensor mask = logical_or(causal_mask(4), eq(arange(4), 0));
-  const Tensor hidden = scores.masked_fill(mask, -kInfinity) / std::sqrt(2);
+  const Tensor masked = scores.masked_fill(mask, -kInfinity) / std::sqrt(2);
   const auto map = [&](const std::string& title, const Tensor& values) {
     return HeatMap{.title = title, .values = values, .rows = words, .columns = words};
   };
-  return heat_maps_svg({map("scores", hidden), map("softmax", softmax(hidden, -1)),
+  return heat_maps_svg({map("scores", masked), map("softmax", softmax(masked, -1)),
                         map("masked_attention_weights", masked_attention_weights(scores, mask, /*d_k=*/2))},
-                       "Scores whose first row is hidden altogether, the NaN that softmax makes of it, and the zeros that the "
+                       "Scores whose first row is masked altogether, the NaN that softmax makes of it, and the zeros that the "
                        "attention modules use.");
 }
 
@@ -158,9 +158,10 @@ std::string blind_row_picture() {
 
 std::vector<Picture> pictures() {
   const NoGradGuard no_grad;
-  return {{"weights", weights_picture()},   {"scaling", scaling_picture()},    {"heads", heads_picture()},
-          {"causal", causal_picture()},     {"mask", mask_picture()},          {"dropout", dropout_picture()},
-          {"out_proj", out_proj_picture()}, {"blind_row", blind_row_picture()}};
+  return {{"weights", weights_picture()},   {"scaling", scaling_picture()},
+          {"heads", heads_picture()},       {"causal", causal_picture()},
+          {"mask", mask_picture()},         {"dropout", dropout_picture()},
+          {"out_proj", out_proj_picture()}, {"masked_row", masked_row_picture()}};
 }
 
 }  // namespace onestep::book

@@ -4,10 +4,10 @@
 
 namespace onestep::book {
 
-/// One printed result, or the right one beside a wrong one (`corrected_...`).
+/// One printed result, or the right one where the printed one is wrong (`corrected_...`).
 struct Printed {
   const char* id;
-  const char* dialect;  ///< "torch" or "torch-mkl" where the numbers hang on a dropout mask, else empty
+  const char* dialect;  ///< "torch" or "torch-mkl" where the numbers depend on a dropout mask, else empty
   const char* digits;   ///< row-major, each number with its printed digits; "..." at the end where the text breaks off
 };
 

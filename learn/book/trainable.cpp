@@ -49,7 +49,7 @@ void trainable_modules(Page& page) {
   RUN(generator.manual_seed(789));
   RUN(const SelfAttention_v2 v2(3, 2, false, generator));
   SHOW(context_v2, "self_attention_v2", v2(inputs));
-  page.note("A Linear layer keeps its weights transposed: handed over so, both modules are the same function.");
+  page.note("A Linear layer stores its weights transposed: with these weights both modules are the same function.");
   RUN(v1.load_state_dict(
       {{"W_query", v2.W_query.weight.t()}, {"W_key", v2.W_key.weight.t()}, {"W_value", v2.W_value.weight.t()}}));
   SHOW(context_v1_with_v2, "self_attention_v2", v1(inputs));

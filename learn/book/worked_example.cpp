@@ -84,9 +84,9 @@ void projections(Page& page) {
               DType::float64));
 }
 
-/// Step 5: the features of each token cut into heads.
+/// Step 5: the features of each token split into heads.
 void unrolled(Page& page) {
-  page.note("Step 5: the features of each token, cut into two heads.");
+  page.note("Step 5: the features of each token, split into two heads.");
   SHOW(queries_5, "step5_queries",
        tensor({{{{0.8767, 0.2653, 0.2036}, {0.8964, 0.0012, 0.1222}},
                 {{0.8092, 0.0758, 0.8391}, {0.7259, 0.9211, 0.7165}},
@@ -104,45 +104,45 @@ void unrolled(Page& page) {
               DType::float64));
   SHOW(shape_before, "step5_shapes", queries_5.reshape({1, 3, 6}).shape());
   SHOW(shape_after, "step5_shapes_after", queries_5.reshape({1, 3, 6}).view({1, 3, 2, 3}).shape());
-  page.note("Step 6: heads in front of tokens. split_heads does both steps.");
+  page.note("Step 6: heads before tokens. split_heads does both steps.");
   SHOW(shapes, "step6_shapes", std::vector<Shape>{queries_5.shape(), queries_5.transpose(1, 2).shape()});
   SHOW(split_shape, "", split_heads(queries_5.reshape({1, 3, 6}), 2).shape());
 }
 
 /// Steps 8 and 9 from `scores`: the context, heads first.
-Tensor context_steps(Page& page, const Tensor& scores, const Tensor& values, const Tensor& kept) {
-  page.note("Step 8: later tokens hidden, scores divided by sqrt(head_dim), softmax.");
+Tensor context_steps(Page& page, const Tensor& scores, const Tensor& values, const Tensor& dropout_mask) {
+  page.note("Step 8: later tokens masked, scores divided by sqrt(head_dim), softmax.");
   SHOW(scaled, "corrected_scaled_scores", scores.masked_fill(causal_mask(3), -kInfinity) / std::sqrt(3));
   SHOW(weights, "corrected_attention_weights", softmax(scaled, -1));
   SHOW(module_weights, "corrected_attention_weights", masked_attention_weights(scores.clone(), causal_mask(3), /*d_k=*/3));
-  page.note("Dropout with p = 0.5: kept weights are doubled.");
-  SHOW(dropped, "corrected_dropped_weights", weights * kept / (1 - 0.5));
+  page.note("Dropout with p = 0.5: the weights that are not dropped are doubled.");
+  SHOW(dropped, "corrected_dropped_weights", weights * dropout_mask / (1 - 0.5));
   page.note("Step 9: the context vectors, without that dropout.");
   SHOW(context, "corrected_context", matmul(weights, values));
   return context;
 }
 
 /// The same as the page has it: its digits follow from scores already rounded to four decimals.
-Tensor context_steps_as_printed(Page& page, const Tensor& rounded_scores, const Tensor& values, const Tensor& kept) {
+Tensor context_steps_as_printed(Page& page, const Tensor& rounded_scores, const Tensor& values, const Tensor& dropout_mask) {
   page.note("Step 8 as printed: the page goes on from the scores that it shows, with four decimals.");
   SHOW(printed_scaled, "scaled_scores", rounded_scores.masked_fill(causal_mask(3), -kInfinity) / std::sqrt(3));
   SHOW(printed_weights, "attention_weights attention_weights_again", softmax(printed_scaled, -1));
   page.note("The same dropout mask.");
-  SHOW(printed_dropped, "dropped_weights", printed_weights * kept / (1 - 0.5));
+  SHOW(printed_dropped, "dropped_weights", printed_weights * dropout_mask / (1 - 0.5));
   page.note("Step 9 as printed.");
   SHOW(printed_context, "context", matmul(printed_weights, values));
   return printed_context;
 }
 
-/// Steps 10 and 11: heads side by side.
+/// Steps 10 and 11: the heads concatenated.
 void merging(Page& page, const Tensor& context, const Tensor& printed_context) {
-  page.note("Step 10: tokens in front of heads again.");
+  page.note("Step 10: tokens before heads again.");
   SHOW(token_major, "context_token_major", printed_context.transpose(1, 2));
   SHOW(shapes, "step10_shapes", std::vector<Shape>{printed_context.shape(), token_major.shape()});
   page.note("Step 11 as printed: flattened without step 10, which mixes the heads of different tokens.");
   SHOW(mixed_shape_before, "step11_shape_before", printed_context.shape());
   SHOW(mixed, "context_flat", printed_context.reshape({1, 3, 6}));
-  page.note("Step 11 done right: the heads of each token side by side.");
+  page.note("Step 11 done right: the heads of each token concatenated.");
   SHOW(shape_before, "", context.transpose(1, 2).shape());
   SHOW(flat, "corrected_context_flat", context.transpose(1, 2).reshape({1, 3, 6}));
   SHOW(shape_after, "step11_shape_after", flat.shape());
@@ -173,10 +173,10 @@ void worked_example(Page& page) {
   SHOW(shapes, "step7_shapes", std::vector<Shape>{queries.shape(), keys_transposed.shape(), scores.shape()});
   SHOW(masked, "masked_scores", scores.masked_fill(causal_mask(3), -kInfinity));
   page.note("The page does not say from which seed its dropout mask comes, so it is written out here.");
-  SHOW(kept, "", tensor({{{{0, 0, 0}, {1, 0, 0}, {1, 0, 1}}, {{0, 0, 0}, {0, 1, 0}, {1, 1, 0}}}}, DType::float64));
-  const Tensor context = context_steps(page, scores, values, kept);
+  SHOW(dropout_mask, "", tensor({{{{0, 0, 0}, {1, 0, 0}, {1, 0, 1}}, {{0, 0, 0}, {0, 1, 0}, {1, 1, 0}}}}, DType::float64));
+  const Tensor context = context_steps(page, scores, values, dropout_mask);
   RUN(const Tensor rounded_scores = as_printed(scores));
-  const Tensor printed_context = context_steps_as_printed(page, rounded_scores, values, kept);
+  const Tensor printed_context = context_steps_as_printed(page, rounded_scores, values, dropout_mask);
   merging(page, context, printed_context);
 }
 

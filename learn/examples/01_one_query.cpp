@@ -1,7 +1,7 @@
-// 3.3.1: What one word takes from the others, with nothing trained.
+// 3.3.1: The context vector of one word, with nothing trained.
 //
 // A sentence of six words, three numbers a word. The numbers of "journey" say nothing about the sentence it stands in; its
-// context vector will: a mixture of all six words, in which those that resemble it weigh more.
+// context vector will: a weighted sum of all six words, in which those that resemble it have larger weights.
 #include <onestep/onestep.h>
 
 #include <iostream>
@@ -14,15 +14,15 @@ int main() {
                                 {0.22, 0.58, 0.33},    // with
                                 {0.77, 0.25, 0.10},    // one
                                 {0.05, 0.80, 0.55}});  // step; all together [6, 3]
-  const Tensor query = inputs[1];                      // the word that asks, [3]
+  const Tensor query = inputs[1];                      // "journey", [3]
 
-  // Resemblance is the dot product: large where both vectors are large in the same places.
+  // Similarity is the dot product: large where both vectors are large in the same places.
   std::vector<Tensor> dots;
   for (int64_t i = 0; i < inputs.size(0); ++i) dots.push_back(dot(inputs[i], query));
   const Tensor scores = stack(dots);  // [6]
   std::cout << "scores:\n" << scores << "\n\n";
 
-  // To mix with, the scores must become shares: not negative, and 1 in all. Dividing by the sum is a first attempt ...
+  // The scores have to become weights: not negative, with the sum 1. Dividing by the sum is a first attempt ...
   std::cout << "scores / sum:\n" << scores / sum(scores) << "\n\n";
 
   // ... which a negative score would spoil. exp() makes any score positive, and the largest ones stand out more.
@@ -35,7 +35,7 @@ int main() {
   std::cout << "of scores that are 1000 larger, by hand:\n" << exp(scores + 1000) / sum(exp(scores + 1000)) << '\n';
   std::cout << "and by softmax:\n" << softmax(scores + 1000, 0) << "\n\n";
 
-  // The context vector: every word times its share.
+  // The context vector: the sum of the words, each times its weight.
   Tensor context = zeros({3});
   for (int64_t i = 0; i < inputs.size(0); ++i) context = context + weights[i] * inputs[i];
   std::cout << "context of \"journey\":\n" << context << '\n';

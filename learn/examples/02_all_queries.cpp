@@ -14,20 +14,20 @@ int main() {
                                 {0.77, 0.25, 0.10},
                                 {0.05, 0.80, 0.55}});  // [6, 3]
 
-  // All dot products of rows with rows: a matrix times its own transpose. It is symmetric, for a resembles b as b resembles a.
+  // All dot products of rows with rows: a matrix times its own transpose. It is symmetric, since dot(a, b) = dot(b, a).
   const Tensor scores = matmul(inputs, inputs.t());  // [6, 3] x [3, 6] -> [6, 6]
   std::cout << "scores:\n" << scores << "\n\n";
 
-  // softmax along the last dim turns each row into shares. Rows have sums of their own, so the symmetry is gone.
+  // softmax along the last dim turns each row into weights. Rows have sums of their own, so the symmetry is gone.
   const Tensor weights = softmax(scores, -1);  // [6, 6]
   std::cout << "weights:\n" << weights << "\nrow sums: " << sum(weights, -1) << "\n\n";
 
-  // Each row of shares mixes the six words into one context vector.
+  // Each row of weights gives one context vector, a weighted sum of the six words.
   const Tensor contexts = matmul(weights, inputs);  // [6, 6] x [6, 3] -> [6, 3]
   std::cout << "contexts:\n" << contexts << "\n\n";
   std::cout << "row 2 is what the loops found for \"journey\": " << contexts[1] << "\n\n";
 
   // The library has these three lines as a module.
   const attention::SimplifiedSelfAttention attention(/*d_in=*/3);
-  std::cout << "the module says the same: " << std::boolalpha << equal(attention(inputs), contexts) << '\n';
+  std::cout << "the module gives the same: " << std::boolalpha << equal(attention(inputs), contexts) << '\n';
 }

@@ -1,7 +1,7 @@
 // 3.4.1: Queries, keys and values, step by step.
 //
-// So far a word looks for words like itself, and there is nothing to learn. Three matrices change that: one makes from each
-// word what it looks for (its query), one what it is found by (its key), one what it has to tell (its value).
+// So far a word attends to words like itself, and there is nothing to learn. Three trained matrices change that: they make from
+// each word what it looks for (its query), what it is found by (its key) and what it passes on (its value).
 #include <onestep/onestep.h>
 
 #include <cmath>
@@ -21,23 +21,23 @@ int main() {
   const Tensor W_key = rand({3, 2}, generator);
   const Tensor W_value = rand({3, 2}, generator);
 
-  // "journey" asks; all words answer.
+  // The query of "journey"; the keys and values of all words.
   const Tensor query_2 = matmul(inputs[1], W_query);  // [3] x [3, 2] -> [2]
   const Tensor keys = matmul(inputs, W_key);          // [6, 3] x [3, 2] -> [6, 2]
   const Tensor values = matmul(inputs, W_value);      // [6, 2]
   std::cout << "query of \"journey\": " << query_2 << "\nkeys:\n" << keys << "\nvalues:\n" << values << "\n\n";
 
-  // A score is query times key: how well what is looked for and what is offered fit together.
+  // A score is query times key.
   std::cout << "score of \"journey\" with itself: " << dot(query_2, keys[1]) << '\n';
   const Tensor scores_2 = matmul(query_2, keys.t());  // [2] x [2, 6] -> [6]
   std::cout << "scores with all: " << scores_2 << "\n\n";
 
-  // A dot product of d_k numbers grows like sqrt(d_k). Divided by that, scores stay in the range where softmax still listens to
+  // A dot product of d_k numbers grows like sqrt(d_k). Divided by that, scores stay in the range where softmax gives weight to
   // more than one word, and where its gradient is not zero.
   const double d_k = static_cast<double>(keys.size(-1));
   const Tensor weights_2 = softmax(scores_2 / std::sqrt(d_k), -1);  // [6]
   std::cout << "weights: " << weights_2 << '\n';
 
-  // What is mixed are the values: not the words themselves.
+  // The weighted sum is one of values, not of the words themselves.
   std::cout << "context of \"journey\": " << matmul(weights_2, values) << '\n';  // [6] x [6, 2] -> [2]
 }

@@ -1,7 +1,7 @@
 // 3.4.2: Self-attention as a module: SelfAttention_v1 and SelfAttention_v2.
 //
-// A module is a struct with its parameters, a forward() and a list of its fields. From that list it knows how to train, count,
-// print, save and load itself.
+// A module is a struct with its parameters, a forward() and a list of its fields. From that list come training, counting,
+// printing, saving and loading.
 #include <onestep/onestep.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ int main() {
   // The library's is the same, and starts from the same numbers.
   generator.manual_seed(123);
   attention::SelfAttention_v1 v1(3, 2, generator);
-  std::cout << "SelfAttention_v1 says the same: " << std::boolalpha << equal(v1(inputs), own(inputs)) << "\n\n";
+  std::cout << "SelfAttention_v1 gives the same: " << std::boolalpha << equal(v1(inputs), own(inputs)) << "\n\n";
 
   // v2 has Linear layers instead of bare matrices: their initial values lie around 0 and suit their size. The same formula, but
   // other numbers.
@@ -51,7 +51,7 @@ int main() {
   const attention::SelfAttention_v2 v2(3, 2, /*qkv_bias=*/false, generator);
   std::cout << "SelfAttention_v2:\n" << v2(inputs) << "\n\n" << v2 << "\n\n";
 
-  // A Linear layer keeps its matrix as [d_out, d_in]. Transposed and handed over, it makes v1 the function that v2 is.
+  // A Linear layer stores its matrix as [d_out, d_in]. Loaded with the transposed matrices, v1 computes the same as v2.
   v1.load_state_dict({{"W_query", v2.W_query.weight.t()}, {"W_key", v2.W_key.weight.t()}, {"W_value", v2.W_value.weight.t()}});
   std::cout << "SelfAttention_v1 with the weights of v2:\n" << v1(inputs) << '\n';
 }

@@ -1,7 +1,7 @@
-// 3.5.1: Three ways not to look ahead.
+// 3.5.1: Three ways to mask the future.
 //
-// A model that is to guess the next word must not see it. So a word may look at itself and back: in the matrix of weights all
-// that is right of the diagonal has to go, and each row still has to sum to 1.
+// A model that predicts the next word must not attend to it. So a word attends to itself and the words before it: the weights
+// above the diagonal have to be 0, and each row still has to sum to 1.
 #include <onestep/onestep.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ int main() {
   const Tensor scores = matmul(sa.W_query(inputs), sa.W_key(inputs).t());  // [6, 6]
   const double d_k = 2;
   const Tensor weights = softmax(scores / std::sqrt(d_k), -1);
-  std::cout << "everyone sees everyone:\n" << weights << "\n\n";
+  std::cout << "unmasked:\n" << weights << "\n\n";
 
   // First way: multiply with a lower triangle of ones, then make each row sum to 1 again.
   const Tensor zeroed = weights * tril(ones({6, 6}));
@@ -25,15 +25,15 @@ int main() {
   const Tensor first = zeroed / sum(zeroed, -1, /*keepdim=*/true);
   std::cout << "and each row divided by its sum:\n" << first << "\n\n";
 
-  // Second way: take the future out before the softmax. exp(-inf) is 0, so it gets no share, and what softmax divides by counts
-  // only the words that are left: nothing needs repair afterwards.
-  const Tensor future = triu(ones({6, 6}, DType::boolean), /*diagonal=*/1);  // true right of the diagonal
-  const Tensor hidden = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
-  std::cout << "future scores set to -inf:\n" << hidden << "\n\n";
-  const Tensor second = softmax(hidden / std::sqrt(d_k), -1);
+  // Second way: mask the future before the softmax. exp(-inf) is 0, so its weight is 0, and the sum that softmax divides by has
+  // only the words that are left: no second normalisation is needed.
+  const Tensor future = triu(ones({6, 6}, DType::boolean), /*diagonal=*/1);  // true above the diagonal
+  const Tensor masked = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
+  std::cout << "future scores set to -inf:\n" << masked << "\n\n";
+  const Tensor second = softmax(masked / std::sqrt(d_k), -1);
   std::cout << "and their softmax:\n" << second << "\n\n";
 
-  // Third way: never compute what nobody sees. This op goes straight to the context and skips hidden keys and values.
+  // Third way: do not compute what is masked. The fused op gives the context and skips masked keys and values.
   const Tensor queries = sa.W_query(inputs), keys = sa.W_key(inputs), values = sa.W_value(inputs);
   const Tensor third = scaled_dot_product_attention(queries, keys, values, {.is_causal = true});
 

@@ -1,7 +1,7 @@
 // 3.5.2: Dropout on the attention weights.
 //
-// In training, a random part of the weights is set to 0, so that no word learns to rely on one other word only. The rest is
-// scaled by 1 / (1 - p): what a word receives stays the same on average, and nothing has to change when dropout is turned off.
+// In training, random weights are set to 0, so that no word learns to rely on one other word only. The rest is scaled by
+// 1 / (1 - p): the context stays the same on average, and nothing has to change when dropout is turned off.
 #include <onestep/onestep.h>
 
 #include <iostream>
@@ -9,9 +9,9 @@ using namespace onestep;
 
 int main() {
   const double p = 0.5;
-  std::cout << "kept numbers are multiplied by " << 1 / (1 - p) << "\n\n";
+  std::cout << "what is not dropped is multiplied by " << 1 / (1 - p) << "\n\n";
 
-  // Which ones are kept depends on the stream of random numbers. PyTorch has had two: this is the one of version 2.7 and later
+  // The dropout mask depends on the stream of random numbers. PyTorch has had two: this is the one of version 2.7 and later
   // (and of every version on processors that are not Intel's) ...
   Generator generator(123);
   nn::Dropout dropout(p, generator);

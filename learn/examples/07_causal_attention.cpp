@@ -16,10 +16,10 @@ int main() {
   const Tensor context = attention(batch);  // [B, T, d_out]
   std::cout << "context: " << context.shape() << '\n' << context << "\n\n";
 
-  // Row = the word that looks, column = the word it looks at. The two texts do not see each other.
+  // Row = query, column = key. The two texts do not attend to each other.
   std::cout << "weights of the first text:\n" << attention.forward_with_weights(batch).weights[0] << "\n\n";
 
-  // The mask is a buffer: it is saved with the module and follows it, but the optimizer does not see it.
+  // The mask is a buffer: it is saved and converted with the module, but not trained.
   std::cout << "parameters:";
   for (const auto& [name, tensor] : attention.named_parameters()) std::cout << ' ' << name;
   std::cout << "\nbuffers:   ";
@@ -27,7 +27,7 @@ int main() {
   std::cout << "\n\n";
 
   // It is as large as the longest text allowed; a shorter one uses its top left corner, and gives the same numbers as the same
-  // words at the beginning of a longer text, because nobody looks ahead.
+  // words at the beginning of a longer text, because no word attends to a later one.
   const Tensor two_words = inputs.slice(0, 0, 2);  // [2, 3]
   std::cout << "the first two words alone:\n" << attention(two_words) << "\n\n";
 

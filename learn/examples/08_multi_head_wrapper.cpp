@@ -1,7 +1,8 @@
-// 3.6.1: Several heads side by side.
+// 3.6.1: Several heads, concatenated.
 //
-// One set of weights makes one mixture a word. But a word may need its verb for one reason and its adjective for another:
-// several heads, each with queries, keys and values of its own, look for different things, and their answers are joined.
+// One set of weights makes one weighted sum per word. But a word may need its verb for one reason and its adjective for
+// another: several heads, each with queries, keys and values of its own, attend to different words, and their results are
+// concatenated.
 #include <onestep/onestep.h>
 
 #include <iostream>
@@ -18,12 +19,12 @@ int main() {
   const Tensor context = wrapper(batch);  // d_out features a head: [B, T, num_heads * d_out]
   std::cout << "context: " << context.shape() << '\n' << context << "\n\n";
 
-  // No more than this happens: each head runs by itself, and the results stand side by side.
+  // This is all: each head runs by itself, and the results are concatenated.
   std::vector<Tensor> results;
   for (const attention::CausalAttention& head : wrapper.heads) results.push_back(head(batch));  // [B, T, d_out]
-  std::cout << std::boolalpha << "joined by hand the same: " << equal(cat(results, -1), context) << "\n\n";
+  std::cout << std::boolalpha << "concatenated by hand the same: " << equal(cat(results, -1), context) << "\n\n";
 
-  // The heads look at different words: the last row of each, for "step".
+  // The heads attend to different words: the last row of each, for "step".
   const Tensor weights = wrapper.forward_with_weights(inputs).weights;  // [num_heads, T, T]
   for (int64_t head = 0; head < 2; ++head) std::cout << "head " << head << " of \"step\": " << weights[head][5] << '\n';
 

@@ -1,6 +1,7 @@
 // 3.6.2: What a product of 4-D tensors is.
 //
-// [B, H, T, d] times [B, H, d, T]: the first two dims only count; for each text and head there is one product of two matrices.
+// [B, H, T, d] times [B, H, d, T]: the first two dims are batch dims: for each text and head there is one product of two
+// matrices.
 #include <onestep/onestep.h>
 
 #include <iostream>

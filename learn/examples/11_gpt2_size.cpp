@@ -18,7 +18,7 @@ int main() {
   const attention::MultiHeadAttention one_head(768, 768, 1024, 0.0, /*num_heads=*/1, false, generator);
   std::cout << "with one head: " << one_head.num_parameters() << "\n\n";
 
-  // As long as nobody asks for gradients, nothing need be kept for them.
+  // Without gradients nothing is saved for the backward pass.
   const NoGradGuard no_grad;
   const Tensor text = randn({1, 1024, 768}, generator);
   std::cout << "context of 1024 tokens: " << mha(text).shape() << '\n';

@@ -19,21 +19,22 @@ int main() {
                                  {{0.7458, 0.6515, 0.1220}, {0.6801, 0.4366, 0.6720}, {0.8135, 0.6831, 0.7280}}}},
                                DType::float64);
 
-  // In each head every query meets every key. The first number, by hand: 0.0299 * 0.2260 + 0.7057 * 0.7611 + 0.1425 * 0.6772.
+  // In each head every query is multiplied with every key. The first number, by hand: 0.0299 * 0.2260 + 0.7057 * 0.7611 +
+  // 0.1425 * 0.6772.
   const Tensor scores = matmul(queries, keys.transpose(2, 3));
   std::cout << "scores:\n" << scores << "\n\n";
 
   const Tensor future = attention::causal_mask(3);
-  const Tensor hidden = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
-  std::cout << "without the future:\n" << hidden << "\n\n";
+  const Tensor masked = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
+  std::cout << "with the future masked:\n" << masked << "\n\n";
 
-  const Tensor scaled = hidden / std::sqrt(3.0);
+  const Tensor scaled = masked / std::sqrt(3.0);
   std::cout << "divided by sqrt(3), the width of a head:\n" << scaled << "\n\n";
 
   const Tensor weights = softmax(scaled, -1);
   std::cout << "weights:\n" << weights << "\n\n";
 
-  // The first word sees itself only: its context is its own value. The others are mixtures.
+  // The first word attends only to itself: its context is its own value. The others are weighted sums.
   const Tensor context = matmul(weights, values);  // [1, 2, 3, 3]
   std::cout << "context, head by head:\n" << context << "\n\n";
 

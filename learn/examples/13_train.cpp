@@ -1,7 +1,7 @@
 // Training: a language model around the causal attention of section 3.5, trained to say the sentence.
 //
-// Words become vectors (what they are, and where they stand), attention mixes them, and a last layer gives each word of the
-// vocabulary a number. The loss is low when the next word got the largest one.
+// Words become vectors (token and position embeddings), attention combines them, and a last layer gives a logit for each word
+// of the vocabulary. The loss is low when the next word has the largest one.
 #include <onestep/onestep.h>
 
 #include <iostream>
@@ -34,7 +34,7 @@ class SentenceModel : public nn::Module {
 int main() {
   const std::string vocabulary[] = {"Your", "journey", "starts", "with", "one", "step"};
   const Tensor ids = arange(6);                  // the sentence
-  const Tensor seen = ids.slice(0, 0, 5);        // Your journey starts with one
+  const Tensor input = ids.slice(0, 0, 5);       // Your journey starts with one
   const Tensor to_predict = ids.slice(0, 1, 6);  //      journey starts with one step
 
   Generator generator(123);
@@ -43,7 +43,7 @@ int main() {
 
   optim::Adam adam(model.parameters(), {.lr = 0.02});
   for (int step = 0; step <= 60; ++step) {
-    const Tensor loss = cross_entropy(model.forward(seen), to_predict);
+    const Tensor loss = cross_entropy(model.forward(input), to_predict);
     if (step % 10 == 0) std::cout << "step " << step << ": loss " << loss.item() << '\n';
     adam.zero_grad();
     loss.backward();
@@ -58,12 +58,13 @@ int main() {
     said = cat({said, next});
   }
 
-  // Where it looked for each of them: the word with the largest weight, head by head.
-  const Tensor weights = model.attention.forward_with_weights(model.embed(seen)).weights;  // [H, T, T]
+  // What each word attends to most: the word with the largest weight, head by head.
+  const Tensor weights = model.attention.forward_with_weights(model.embed(input)).weights;  // [H, T, T]
   for (int64_t head = 0; head < 2; ++head) {
-    const ValuesIndices looked = max(weights[head], -1);  // over the words it may look at
+    const ValuesIndices attended = max(weights[head], -1);  // over itself and the words before it
     std::cout << (head == 0 ? "\n\n" : "\n") << "head " << head << ":";
-    for (int64_t t = 0; t < 5; ++t) std::cout << ' ' << vocabulary[t] << "->" << vocabulary[looked.indices[t].item<int64_t>()];
+    for (int64_t t = 0; t < 5; ++t)
+      std::cout << ' ' << vocabulary[t] << "->" << vocabulary[attended.indices[t].item<int64_t>()];
   }
   std::cout << '\n';
 }

@@ -3,7 +3,7 @@
 //   softmax(x)_i = exp(x_i) / sum_j exp(x_j)    along the last dim
 //
 // exp(1000) is infinite, and infinity divided by infinity is not a number. But subtracting the same number from all scores
-// changes no share, so the scores can be moved to where exp is harmless.
+// changes no weight, so the scores can be shifted to where exp is harmless.
 #include "learn/exercises/tasks.h"
 
 namespace exercises {

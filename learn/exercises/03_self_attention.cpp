@@ -11,8 +11,8 @@ namespace exercises {
 Tensor self_attention(const Tensor& x, const Tensor& W_query, const Tensor& W_key, const Tensor& W_value) {
   const Tensor queries = matmul(x, W_query);
   const Tensor keys = matmul(x, W_key);
-  const Tensor scores = matmul(queries, keys.t());  // [T, T]: row = who looks, column = at whom
-  // GAP: the scores are not divided yet, and what is mixed here are the keys.
+  const Tensor scores = matmul(queries, keys.t());  // [T, T]: row = query, column = key
+  // GAP: the scores are not divided yet, and the weighted sum is one of keys.
   (void)W_value;
   return matmul(softmax(scores, -1), keys);
 }

@@ -1,13 +1,13 @@
 // Exercise 4: the causal mask (section 3.5.1)
 //
-// A model that is to guess the next token must not see it: token i may look at the tokens 0 .. i. In the weights [T, T]
-// (row = who looks) all that is right of the diagonal has to be 0, and each row still has to sum to 1.
+// A model that predicts the next token must not attend to it: token i attends to the tokens 0 .. i. In the weights [T, T]
+// (row = query) all that is above the diagonal has to be 0, and each row still has to sum to 1.
 #include "learn/exercises/tasks.h"
 
 namespace exercises {
 
 Tensor causal_weights(const Tensor& scores, int64_t d_k) {
-  // GAP: hide the future. Where does a score have to be changed, to what, and before or after the softmax?
+  // GAP: mask the future. Where does a score have to be changed, to what, and before or after the softmax?
   return softmax(scores / std::sqrt(static_cast<double>(d_k)), -1);
 }
 

@@ -10,10 +10,10 @@
 namespace exercises {
 
 Tensor drop(const Tensor& x, double p, bool training, Generator& generator) {
-  const Tensor kept = lt(rand(x.shape(), generator, DType::float64), 1 - p);  // bool
+  const Tensor dropout_mask = lt(rand(x.shape(), generator, DType::float64), 1 - p);  // bool
   // GAP: two things are missing.
   (void)training;
-  return where(kept, x, zeros_like(x));
+  return where(dropout_mask, x, zeros_like(x));
 }
 
 }  // namespace exercises

@@ -9,7 +9,7 @@
 namespace exercises {
 
 double accumulated_step(const nn::Layer& model, const std::vector<MicroBatch>& micro_batches, optim::Optimizer& optimizer) {
-  // GAP: where do the gradients have to be forgotten, and how much does each micro-batch count?
+  // GAP: where do the gradients have to be cleared, and what is the weight of each micro-batch?
   double total = 0;
   for (const MicroBatch& batch : micro_batches) {
     optimizer.zero_grad();

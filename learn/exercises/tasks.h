@@ -23,7 +23,7 @@ Tensor stable_softmax(const Tensor& scores);
 /// 3: softmax(Q K^T / sqrt(d_k)) V with Q = x W_query and so on: [T, d_in], [d_in, d_k] each -> [T, d_k].
 Tensor self_attention(const Tensor& x, const Tensor& W_query, const Tensor& W_key, const Tensor& W_value);
 
-/// 4: the attention weights of scores [..., T, T] where token i sees only the tokens 0 .. i.
+/// 4: the attention weights of scores [..., T, T] where token i attends only to the tokens 0 .. i.
 Tensor causal_weights(const Tensor& scores, int64_t d_k);
 
 /// 5: in training, 0 with probability p, else x / (1 - p); x itself in evaluation.
@@ -39,7 +39,7 @@ Tensor recorded_softmax(const Tensor& x);
 /// 8: (x - mean) / sqrt(var + eps) * weight + bias over the last dim: x [N, d], weight and bias [d] -> [N, d].
 Tensor recorded_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);
 
-/// 9: some rows of inputs [n, d_in] and what the model should make of them, [n, d_out].
+/// 9: some rows of inputs [n, d_in] and their targets [n, d_out].
 struct MicroBatch {
   Tensor x, target;
 };
@@ -47,7 +47,7 @@ struct MicroBatch {
 /// over all their rows.
 double accumulated_step(const nn::Layer& model, const std::vector<MicroBatch>& micro_batches, optim::Optimizer& optimizer);
 
-/// 10: what multi-head attention learns: five tensors as nn::Linear keeps them.
+/// 10: the parameters of multi-head attention: five tensors as nn::Linear stores them.
 struct MultiHeadWeights {
   Tensor query, key, value;  ///< [d_out, d_in], no bias
   Tensor out, out_bias;      ///< [d_out, d_out], [d_out]

@@ -94,7 +94,7 @@ TEST_CASE("heat map: a cell for each number with labels and a colour that says i
     CHECK_MESSAGE(count(svg, text) == 1, text);
   CHECK(count(svg, "fill=\"#f3f6fa\"/>") == 1);       // 0
   CHECK(count(svg, "fill=\"#084594\"/>") == 1);       // the largest
-  CHECK(count(svg, "fill=\"url(#hidden)\"/>") == 1);  // -inf
+  CHECK(count(svg, "fill=\"url(#masked)\"/>") == 1);  // -inf
   CHECK(count(svg, "prefers-color-scheme: dark") == 1);
 }
 

@@ -19,18 +19,20 @@ const fs::path kExercises = fs::path(ONESTEP_SOURCE_DIR) / "learn/exercises";
 
 // What is wrong with each exercise before anything is filled in.
 const std::map<std::string, std::string> kGaps = {
-    {"01_one_query", "every token has the same share: the scores with the query are not used yet"},
-    {"02_softmax", "the shares of all rows together sum to 1: each row should, along dim -1"},
-    {"03_self_attention", "the keys are mixed and the scores are not divided: mix x W_value"},
-    {"04_causal_mask", "every token still sees the later ones"},
-    {"05_dropout", "what is kept is not multiplied by 1 / (1 - p)"},
+    {"01_one_query", "every token has the same weight: the scores with the query are not used yet"},
+    {"02_softmax", "the weights of all rows together sum to 1: each row should, along dim -1"},
+    {"03_self_attention", "the weights multiply the keys, and the scores are not divided: multiply x W_value"},
+    {"04_causal_mask", "every token still attends to the later ones"},
+    {"05_dropout", "what is not dropped is not multiplied by 1 / (1 - p)"},
     {"06_split_heads",
      "heads have features of the wrong tokens: head 0 should begin with the first features of token 0 and go on with those of "
      "token 1, but it goes on with the other head's of token 0"},
-    {"07_softmax_backward", "raising one score lowers the shares of all others, which sum(y dy) stands for: it is missing"},
+    {"07_softmax_backward", "raising one score lowers the weights of all others, which is the term sum(y dy): it is missing"},
     {"08_broken_gradient", "the gradient of x is wrong: at [2, 4] backward() says 1.1239, finite differences say -0.3359"},
-    {"09_gradient_accumulation", "only the last micro-batch counts: zero_grad() inside the loop forgets the others"},
-    {"10_multi_head_attention", "no token hears of another: the values are projected, but not mixed by attention weights"},
+    {"09_gradient_accumulation",
+     "only the last micro-batch counts: zero_grad() inside the loop clears the gradients of the others"},
+    {"10_multi_head_attention",
+     "no token attends to another: the values are projected, but not multiplied by attention weights"},
 };
 
 std::string read(const fs::path& path) {

@@ -6,10 +6,10 @@ namespace {
 /// What well-known mistakes give.
 std::vector<Mistake> mistakes(const Tensor& inputs, int64_t query) {
   const Tensor scores = matmul(inputs, inputs[query]);
-  return {{mean(inputs, {0}), "every token has the same share: the scores with the query are not used yet"},
-          {inputs[query], "this is the query itself: mix all tokens"},
-          {matmul(scores, inputs), "the scores are used as they are: softmax makes shares of them that sum to 1"},
-          {matmul(scores / sum(scores), inputs), "the shares sum to 1, but they are made by a division: use softmax"}};
+  return {{mean(inputs, {0}), "every token has the same weight: the scores with the query are not used yet"},
+          {inputs[query], "this is the query itself: sum all tokens, each times its weight"},
+          {matmul(scores, inputs), "the scores are used as they are: softmax makes weights of them that sum to 1"},
+          {matmul(scores / sum(scores), inputs), "the weights sum to 1, but they are made by a division: use softmax"}};
 }
 
 const Register registered{{"01_one_query",

@@ -7,9 +7,9 @@ void check_rows() {
   const Tensor scores = random_leaf({2, 3, 4}, 1).detach();
   const Tensor powers = exp(scores);
   require_close(stable_softmax(scores), softmax(scores, -1),
-                {{powers / sum(powers), "the shares of all rows together sum to 1: each row should, along dim -1"},
-                 {softmax(scores, 1), "the shares sum to 1 along dim 1: it should be the last one"},
-                 {softmax(scores, 0), "the shares sum to 1 along dim 0: it should be the last one"}});
+                {{powers / sum(powers), "the weights of all rows together sum to 1: each row should, along dim -1"},
+                 {softmax(scores, 1), "the weights sum to 1 along dim 1: it should be the last one"},
+                 {softmax(scores, 0), "the weights sum to 1 along dim 0: it should be the last one"}});
 }
 
 void check_large_scores() {
@@ -42,7 +42,7 @@ const Register registered{
       {"each row of a batch sums to 1", check_rows},
       {"scores of size 1000", check_large_scores},
       {"rows that lie far apart", check_rows_far_apart},
-      {"a score of -inf has the share 0", [] {
+      {"a score of -inf has the weight 0", [] {
          require_close(stable_softmax(tensor({{0.0, -kInf}, {1.0, 1.0}})), tensor({{1.0, 0.0}, {0.5, 0.5}}));
        }}}}};
 

@@ -17,16 +17,16 @@ Tensor attention(const Given& g, double divisor, int64_t dim = -1, bool mix_keys
 std::vector<Mistake> mistakes(const Given& g) {
   const auto d_k = static_cast<double>(g.W_key.size(1)), d_in = static_cast<double>(g.x.size(1));
   const auto tokens = static_cast<double>(g.x.size(0));
-  return {
-      {attention(g, 1, -1, true), "the keys are mixed and the scores are not divided: mix x W_value"},
-      {attention(g, std::sqrt(d_k), -1, true), "the keys are mixed: they only decide the shares, what is mixed is x W_value"},
-      {attention(g, 1), "the scores are not divided by sqrt(d_k) yet"},
-      {attention(g, d_k), "the scores are divided by d_k: it should be its square root"},
-      {attention(g, std::sqrt(d_in)), "the scores are divided by sqrt(d_in): it is the width of a key that counts"},
-      {attention(g, std::sqrt(tokens)),
-       "the scores are divided by the square root of the number of tokens: it is the width "
-       "of a key that counts"},
-      {attention(g, std::sqrt(d_k), 0), "the columns of the weights sum to 1: the rows should, softmax along dim -1"}};
+  return {{attention(g, 1, -1, true), "the weights multiply the keys, and the scores are not divided: multiply x W_value"},
+          {attention(g, std::sqrt(d_k), -1, true),
+           "the weights multiply the keys: those only make the scores, the weights multiply x W_value"},
+          {attention(g, 1), "the scores are not divided by sqrt(d_k) yet"},
+          {attention(g, d_k), "the scores are divided by d_k: it should be its square root"},
+          {attention(g, std::sqrt(d_in)), "the scores are divided by sqrt(d_in): it is the width of a key that counts"},
+          {attention(g, std::sqrt(tokens)),
+           "the scores are divided by the square root of the number of tokens: it is the width "
+           "of a key that counts"},
+          {attention(g, std::sqrt(d_k), 0), "the columns of the weights sum to 1: the rows should, softmax along dim -1"}};
 }
 
 void check_book() {

@@ -6,8 +6,8 @@ namespace {
 
 const double kInf = std::numeric_limits<double>::infinity();
 
-Tensor weights(const Tensor& scores, double divisor, const Tensor& hidden) {
-  return softmax(scores.masked_fill(hidden, -kInf) / divisor, -1);
+Tensor weights(const Tensor& scores, double divisor, const Tensor& mask) {
+  return softmax(scores.masked_fill(mask, -kInf) / divisor, -1);
 }
 
 Tensor future(int64_t T, int64_t diagonal = 1) { return triu(ones({T, T}, DType::boolean), diagonal); }
@@ -16,17 +16,17 @@ Tensor future(int64_t T, int64_t diagonal = 1) { return triu(ones({T, T}, DType:
 std::vector<Mistake> mistakes(const Tensor& scores, int64_t d_k) {
   const int64_t T = scores.size(-1);
   const double root = std::sqrt(static_cast<double>(d_k));
-  const Tensor seen = softmax(scores / root, -1);
+  const Tensor unmasked = softmax(scores / root, -1);
   return {
-      {seen, "every token still sees the later ones"},
-      {seen * tril(ones({T, T}, scores.dtype())),
+      {unmasked, "every token still attends to the later ones"},
+      {unmasked * tril(ones({T, T}, scores.dtype())),
        "the weights of later tokens are 0, but rows no longer sum to 1: they were set to 0 after the softmax had counted them"},
-      {softmax(tril(scores) / root, -1), "the scores of later tokens are set to 0, but exp(0) is 1: a share of its own"},
-      {weights(scores, root, future(T).t()), "it is the past that is hidden: the mask is turned around"},
+      {softmax(tril(scores) / root, -1), "the scores of later tokens are set to 0, but exp(0) is 1: a weight above 0"},
+      {weights(scores, root, future(T).t()), "it is the past that is masked: the mask is transposed"},
       {weights(scores, root, future(T, 0)),
-       "a token does not see itself, and the first one sees nothing at all: the mask begins right of the diagonal (diagonal = "
+       "a token does not attend to itself, and the first one to nothing at all: the mask begins above the diagonal (diagonal = "
        "1)"},
-      {weights(scores, root, future(T, 2)), "a token still sees the next one: the mask begins one place too late"},
+      {weights(scores, root, future(T, 2)), "a token still attends to the next one: the mask begins one place too late"},
       {weights(scores, 1, future(T)), "the mask is right; the division by sqrt(d_k) is lost"}};
 }
 
@@ -54,7 +54,7 @@ void check_large_future() {
 
 const Register registered{{"04_causal_mask",
                            "the causal mask",
-                           "triu(ones({T, T}, DType::boolean), 1) is true right of the diagonal; exp of which score is 0?",
+                           "triu(ones({T, T}, DType::boolean), 1) is true above the diagonal; exp of which score is 0?",
                            {{"the causal weights of the book", check_book},
                             {"any number of tokens, for batches and heads", check_batch},
                             {"a later token's score of 1000 does not count", check_large_future},

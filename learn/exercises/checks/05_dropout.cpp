@@ -8,28 +8,28 @@ Tensor dropped(const Tensor& x, double p, bool training = true) {
   return drop(x, p, training, generator);
 }
 
-/// The elements that `share` keeps, times `scale`.
-Tensor kept(const Tensor& x, double share, double scale) {
+/// The elements whose draw is below `bound`, times `scale`.
+Tensor with_mask(const Tensor& x, double bound, double scale) {
   Generator generator(123);
-  return where(lt(rand(x.shape(), generator, DType::float64), share), x * scale, zeros_like(x));
+  return where(lt(rand(x.shape(), generator, DType::float64), bound), x * scale, zeros_like(x));
 }
 
 void check_scale() {
   const Tensor x = random_leaf({5, 8}, 1).detach();
-  require_close(dropped(x, 0.2), kept(x, 0.8, 1 / 0.8),
-                {{kept(x, 0.8, 1), "what is kept is not multiplied by 1 / (1 - p)"},
-                 {kept(x, 0.8, 0.8), "what is kept becomes smaller: it is multiplied by 1 - p, not divided by it"},
-                 {kept(x, 0.8, 1 / 0.2), "what is kept is divided by p: it should be 1 - p"},
-                 {kept(x, 0.8, 2), "what is kept is doubled, which is right for p = 0.5 only"},
-                 {kept(x, 0.2, 1 / 0.8), "a share p is kept: it should be 1 - p"},
-                 {kept(x, 0.2, 1 / 0.2), "a share p is kept: it should be 1 - p"}});
+  require_close(dropped(x, 0.2), with_mask(x, 0.8, 1 / 0.8),
+                {{with_mask(x, 0.8, 1), "what is not dropped is not multiplied by 1 / (1 - p)"},
+                 {with_mask(x, 0.8, 0.8), "what is not dropped becomes smaller: it is multiplied by 1 - p, not divided by it"},
+                 {with_mask(x, 0.8, 1 / 0.2), "what is not dropped is divided by p: it should be 1 - p"},
+                 {with_mask(x, 0.8, 2), "what is not dropped is doubled, which is right for p = 0.5 only"},
+                 {with_mask(x, 0.2, 1 / 0.8), "a fraction p is kept: it should be 1 - p"},
+                 {with_mask(x, 0.2, 1 / 0.2), "a fraction p is kept: it should be 1 - p"}});
 }
 
 void check_evaluation() {
   const Tensor x = random_leaf({5, 8}, 1).detach();
   const Tensor yours = dropped(x, 0.2, /*training=*/false);
   require(!any(eq(yours, 0.0)).item<bool>(), "something is dropped in evaluation: with training = false x has to come back");
-  require_close(yours, x, {{x / 0.8, "in evaluation x comes back scaled: nothing was dropped, so nothing is made up for"}});
+  require_close(yours, x, {{x / 0.8, "in evaluation x comes back scaled: nothing was dropped, so nothing is to be scaled"}});
 }
 
 const Register registered{

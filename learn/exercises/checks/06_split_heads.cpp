@@ -13,7 +13,7 @@ void check_split() {
                   "heads have features of the wrong tokens: head 0 should begin with the first features of "
                   "token 0 and go on with those of token 1, but it goes on with the other head's of token 0"},
                  {x.view({2, 3, 2, 2}),
-                  "the features are cut into heads, but the heads stand behind the tokens: [B, T, H, "
+                  "the features are split into heads, but the heads come after the tokens: [B, T, H, "
                   "head_dim] is still to be transposed"}});
 }
 
@@ -21,8 +21,8 @@ void check_merge() {
   const Tensor x = arange(24).view({2, 2, 3, 2}).to(DType::float32);
   require_close(merge_heads(x), attention::merge_heads(x),
                 {{x.reshape({2, 3, 4}),
-                  "the features of a token are not side by side: before the reshape the tokens have to come "
-                  "in front of the heads again"},
+                  "the features of a token are not next to each other: before the reshape the tokens have to come "
+                  "before the heads again"},
                  {x.transpose(2, 3).reshape({2, 3, 4}), "tokens and features were swapped: it is heads and tokens"}});
 }
 
@@ -38,9 +38,9 @@ void check_book() {
 const Register registered{
     {"06_split_heads",
      "split the heads",
-     "view puts brackets, transpose(dim0, dim1) moves: view to [B, T, H, head_dim] first, then swap dims 1 and 2",
-     {{"the features of each token are cut into heads", check_split},
-      {"merge_heads puts the heads of each token side by side", check_merge},
+     "view changes the shape, transpose(dim0, dim1) the order: view to [B, T, H, head_dim] first, then swap dims 1 and 2",
+     {{"the features of each token are split into heads", check_split},
+      {"merge_heads concatenates the heads of each token", check_merge},
       {"the multi-head attention of the book, with your heads", check_book},
       {"gradients", [] {
          require_gradients(

@@ -15,11 +15,11 @@ void check_rule(const Shape& shape) {
   const Tensor right = gradient([](const Tensor& z) { return softmax(z, -1); }, x, dy);
   require_close(
       gradient(recorded_softmax, x, dy), right,
-      {{y * dy, "raising one score lowers the shares of all others, which sum(y dy) stands for: it is missing"},
-       {y * (1.0 - y) * dy, "only each share's dependence on its own score is there: the -y_j y_i of the others is missing"},
-       {y * (dy - sum(y * dy)), "the sum goes over all rows: a score only acts on the shares of its own row (dim -1)"},
-       {y * (dy - sum(dy, {-1}, true)), "the sum is that of dy: each has to be weighted by its share, sum(y dy)"},
-       {y * (dy + sum(y * dy, {-1}, true)), "the sign of the sum is wrong: the shares of the others fall"},
+      {{y * dy, "raising one score lowers the weights of all others, which is the term sum(y dy): it is missing"},
+       {y * (1.0 - y) * dy, "only each weight's dependence on its own score is there: the -y_j y_i of the others is missing"},
+       {y * (dy - sum(y * dy)), "the sum goes over all rows: a score only changes the weights of its own row (dim -1)"},
+       {y * (dy - sum(dy, {-1}, true)), "the sum is that of dy: each has to be multiplied by its y, sum(y dy)"},
+       {y * (dy + sum(y * dy, {-1}, true)), "the sign of the sum is wrong: the weights of the others fall"},
        {dy - sum(y * dy, {-1}, true), "the factor y in front is missing"}});
 }
 

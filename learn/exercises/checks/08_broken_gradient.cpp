@@ -18,15 +18,16 @@ void check_values() {
   require_close(recorded_layer_norm(x, weight, bias), layer_norm(x, {5}, weight, bias));
 }
 
-const Register registered{{"08_broken_gradient",
-                           "find the broken gradient",
-                           "x acts on y in three ways: directly, through the mean, and through the variance. Each is a term of "
-                           "its gradient; which one "
-                           "is not the derivative of anything? (d inv_std / dx_i = -inv_std^2 x_hat_i / d)",
-                           {{"the values", check_values},
-                            {"the gradient of bias", [] { check_gradient_of(2, "bias"); }},
-                            {"the gradient of weight", [] { check_gradient_of(1, "weight"); }},
-                            {"the gradient of x", [] { check_gradient_of(0, "x"); }}}}};
+const Register registered{
+    {"08_broken_gradient",
+     "find the broken gradient",
+     "y depends on x in three ways: directly, through the mean, and through the variance. Each is a term of "
+     "its gradient; which one "
+     "is not the derivative of anything? (d inv_std / dx_i = -inv_std^2 x_hat_i / d)",
+     {{"the values", check_values},
+      {"the gradient of bias", [] { check_gradient_of(2, "bias"); }},
+      {"the gradient of weight", [] { check_gradient_of(1, "weight"); }},
+      {"the gradient of x", [] { check_gradient_of(0, "x"); }}}}};
 
 }  // namespace
 }  // namespace exercises

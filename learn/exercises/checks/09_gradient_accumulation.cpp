@@ -47,10 +47,12 @@ void check_equal_sizes() {
   require_close(
       learner.parameters(), after(batches, {{0.5, 0.5}}),
       {{Learner().parameters(), "no parameter has changed: did optimizer.step() run, with gradients there?"},
-       {after(batches, {{0, 1}}), "only the last micro-batch counts: zero_grad() inside the loop forgets the others"},
-       {after(batches, {{0, 0.5}}), "only the last micro-batch counts: zero_grad() inside the loop forgets the others"},
+       {after(batches, {{0, 1}}),
+        "only the last micro-batch counts: zero_grad() inside the loop clears the gradients of the others"},
+       {after(batches, {{0, 0.5}}),
+        "only the last micro-batch counts: zero_grad() inside the loop clears the gradients of the others"},
        {after(batches, {{1, 1}}),
-        "the step is too long: the losses of the micro-batches are added, but the loss of the batch is their mean"}});
+        "the step is too large: the losses of the micro-batches are added, but the loss of the batch is their mean"}});
 }
 
 void check_other_sizes() {
@@ -60,7 +62,7 @@ void check_other_sizes() {
   const double third = 1.0 / 3;
   require_close(learner.parameters(), after(batches, {{6.0 / 9, 2.0 / 9, 1.0 / 9}}),
                 {{after(batches, {{third, third, third}}),
-                  "every micro-batch counts the same: one of 6 rows should count 6 times as much as one of 1 row"}});
+                  "every micro-batch has the same weight: one of 6 rows should have 6 times the weight of one of 1 row"}});
 }
 
 void check_two_steps() {
@@ -81,7 +83,7 @@ void check_loss() {
                 {{tensor(Learner().weighted_step(batches, {1, 1})),
                   "the sum of the losses is returned: it should be the mean over all rows"},
                  {tensor(Learner().weighted_step(batches, {0.5, 0.5})),
-                  "the plain mean of the losses is returned: a micro-batch counts by its rows"}});
+                  "the unweighted mean of the losses is returned: weight a micro-batch by its rows"}});
 }
 
 const Register registered{{"09_gradient_accumulation",
@@ -89,7 +91,7 @@ const Register registered{{"09_gradient_accumulation",
                            "zero_grad() once, before the loop; multiply each loss by its share of the rows before backward()",
                            {{"two micro-batches of the same size", check_equal_sizes},
                             {"micro-batches of different sizes", check_other_sizes},
-                            {"the second step starts afresh", check_two_steps},
+                            {"the second step starts from cleared gradients", check_two_steps},
                             {"the loss that is returned", check_loss}}}};
 
 }  // namespace

@@ -26,12 +26,13 @@ Tensor reference(const Tensor& x, const MultiHeadWeights& w, int64_t H, const Va
 
 std::vector<Mistake> mistakes(const Tensor& x, const MultiHeadWeights& w, int64_t H) {
   const auto with = [&](const Variation& variation) { return reference(x, w, H, variation); };
-  return {{with({.mix = false}), "no token hears of another: the values are projected, but not mixed by attention weights"},
-          {with({.causal = false}), "tokens see the later ones: the causal mask is missing"},
-          {with({.scaled = false}), "the scores are not divided by sqrt(head_dim)"},
-          {with({.scale_width = w.query.size(0)}), "the scores are divided by sqrt(d_out): a key has the width of one head"},
-          {with({.project = false}), "the heads are not mixed: the output projection is missing"},
-          {reference(x, w, 1, {}), "there is only one head: queries, keys and values are not split"}};
+  return {
+      {with({.mix = false}), "no token attends to another: the values are projected, but not multiplied by attention weights"},
+      {with({.causal = false}), "tokens attend to later ones: the causal mask is missing"},
+      {with({.scaled = false}), "the scores are not divided by sqrt(head_dim)"},
+      {with({.scale_width = w.query.size(0)}), "the scores are divided by sqrt(d_out): a key has the width of one head"},
+      {with({.project = false}), "the heads are not mixed: the output projection is missing"},
+      {reference(x, w, 1, {}), "there is only one head: queries, keys and values are not split"}};
 }
 
 void check_random() {

@@ -8,9 +8,9 @@ Tensor multi_head_attention(const Tensor& x, const MultiHeadWeights& weights, in
   const Tensor queries = heads(linear(x, weights.query)), keys = heads(linear(x, weights.key));
   const Tensor scores = matmul(queries, keys.transpose(2, 3));  // [B, H, T, T]
   const Tensor future = triu(ones({T, T}, DType::boolean), /*diagonal=*/1);
-  const Tensor hidden = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
-  const Tensor shares = softmax(hidden / std::sqrt(static_cast<double>(head_dim)), -1);
-  const Tensor context = matmul(shares, heads(linear(x, weights.value)));  // [B, H, T, head_dim]
+  const Tensor masked = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
+  const Tensor attn_weights = softmax(masked / std::sqrt(static_cast<double>(head_dim)), -1);
+  const Tensor context = matmul(attn_weights, heads(linear(x, weights.value)));  // [B, H, T, head_dim]
   return linear(context.transpose(1, 2).reshape({B, T, d_out}), weights.out, weights.out_bias);
 }
 
