@@ -18,11 +18,11 @@ namespace onestep::cli {
 /// What is wrong with an argument; empty where nothing is.
 using Check = std::function<std::string(const std::string&)>;
 
-/// One option or argument of a command. Each function gives the option back.
+/// One option or argument of a command. Each function returns the option.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
-  Option* type_name(const std::string& name);  ///< What help calls its value.
+  Option* type_name(const std::string& name);  ///< The name of its value in help.
   Option* required();
   Option* capture_default_str();  ///< Help tells the value that the variable has now.
   Option* check(const Check& check);
@@ -33,7 +33,7 @@ class Option {
   CLI::Option* option_;
 };
 
-/// The program or one of its commands. What adds nothing gives the command back.
+/// The program or one of its commands. Functions that add nothing return the command.
 class Command {
  public:
   explicit Command(CLI::App& app) : app_(app) {}

@@ -46,7 +46,7 @@ std::vector<const CLI::App*> called(const CLI::App& app) {
   return levels;
 }
 
-// The one sentence for a word that belongs nowhere.
+// The message for an argument that no command takes.
 std::string unknown_word(const CLI::App& app, const std::string& word, const std::string& hint) {
   const auto levels = called(app);
   std::vector<std::string> known = commands::command_names(*levels.back());

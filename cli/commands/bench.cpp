@@ -38,7 +38,7 @@ void add_count(Command& command, const std::string& name, int64_t& value, const 
   command.add_option("--" + name, value, what)->type_name("N")->capture_default_str()->check(whole_number(1, most));
 }
 
-/// A count that becomes this key of a config.
+/// A count that sets this key of a config.
 void add_key(Command& command, const std::string& name, int64_t& value, const std::string& what, const std::string& key) {
   add_count(command, name, value, what, static_cast<int64_t>(find_field(key)->high));
 }
@@ -89,12 +89,12 @@ void add_bench(Command& app, Action& action) {
                    [](Options& o) { return bench::bench_step(o.step, o.seconds); });
   add_shape(*step, options->step.model);
   add_key(*step, "batch", options->step.batch, "Sequences a step", "train.batch_size");
-  add_count(*step, "steps", options->step.steps, "Steps at most");
+  add_count(*step, "steps", options->step.steps, "Largest number of steps");
   step->add_option("--gelu", options->step.gelu, "erf or tanh")
       ->type_name("KIND")
       ->capture_default_str()
       ->check(one_of({"erf", "tanh"}));
-  step->add_flag("--profile", options->step.profile, "Also what each op of a step takes");
+  step->add_flag("--profile", options->step.profile, "Also the time of each op in a step");
 
   auto* attention = add("attention", "Causal multi-head self-attention with its projections", [](Options& o) {
     o.attention.backward = o.mode == "fwdbwd";
@@ -109,8 +109,8 @@ void add_bench(Command& app, Action& action) {
   auto* matmul = add("matmul", "One matrix product", [](Options& o) { return bench::bench_matmul(o.matmul, o.seconds); });
   add_count(*matmul, "m", options->matmul.m, "Rows of the result");
   add_count(*matmul, "n", options->matmul.n, "Columns of the result");
-  add_count(*matmul, "k", options->matmul.k, "Terms of a sum");
-  add_count(*matmul, "batch", options->matmul.batch, "Products");
+  add_count(*matmul, "k", options->matmul.k, "Inner dimension");
+  add_count(*matmul, "batch", options->matmul.batch, "Products in a batch");
   matmul->add_option("--op", options->matmul.op, "NN, NT (the second operand is stored transposed) or TN (the first is)")
       ->type_name("OP")
       ->capture_default_str()
@@ -120,17 +120,20 @@ void add_bench(Command& app, Action& action) {
     o.op.backward = o.mode == "fwdbwd";
     return bench::bench_op(o.op, o.seconds);
   });
-  op->add_option("--op", options->op.op, "Its name")->type_name("OP")->capture_default_str()->check(one_of(bench::op_names()));
+  op->add_option("--op", options->op.op, "Name of the op")
+      ->type_name("OP")
+      ->capture_default_str()
+      ->check(one_of(bench::op_names()));
   add_mode(*op, options->mode);
 
-  auto* small = add("small", "Graphs so small that the engine's own work counts",
+  auto* small = add("small", "Small graphs, where the engine's overhead counts",
                     [](Options& o) { return bench::bench_small(o.small, o.seconds); });
   small->add_option("--case", options->small, "mlp, mha, scalarops, addchain, recorded or backward")
       ->type_name("CASE")
       ->capture_default_str()
       ->check(one_of({"mlp", "mha", "scalarops", "addchain", "recorded", "backward"}));
 
-  add("limits", "What the machine allows: multiply-adds on registers and bytes read from memory, a second",
+  add("limits", "Limits of the machine: multiply-adds per second on registers and bytes per second from memory",
       [](Options& o) { return bench::bench_limits(o.seconds); });
 
   auto* generate = add("generate", "Greedy generation with a cache, one sequence",

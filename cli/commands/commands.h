@@ -13,7 +13,7 @@ namespace onestep::cli {
 
 using namespace train;  // what commands are for
 
-/// What runs once the whole command line is read; the result is the exit status (0 done, 1 a check failed or training
+/// Runs once the whole command line is parsed; the result is the exit status (0 done, 1 a check failed or training
 /// diverged, 130 interrupted). Bad input is a thrown Error, which becomes one sentence and exit status 2.
 using Action = std::function<int()>;
 

@@ -35,7 +35,7 @@ Result evaluate_held_out(const Config& config, std::shared_ptr<const Tokenizer> 
   return {trainer.evaluate([&] { return progress.show(done++), false; }), evaluates_on(config.data)};
 }
 
-/// On all of another text. The text that the run was trained on need not be there any more.
+/// On all of another text. The training text need not exist any more.
 Result evaluate_text(const Config& config, const std::shared_ptr<const Tokenizer>& tokenizer, const FoundCheckpoint& found,
                      const Options& options) {
   ONESTEP_CHECK(ConfigError, tokenizer != nullptr, options.run, ": was not trained on text, so --data cannot be evaluated");

@@ -32,7 +32,7 @@ std::string field(const std::string& text) {
 }
 
 int print_csv(const std::string& run) {
-  const std::vector<std::string> names = columns(run);  // reads all: nothing is printed of a file that is wrong
+  const std::vector<std::string> names = columns(run);  // reads all lines, so that nothing is printed of a damaged file
   for (size_t i = 0; i < names.size(); ++i) std::cout << (i == 0 ? "" : ",") << field(names[i]);
   std::cout << '\n';
   for_each_metrics(metrics_path(run), [&](const json& row) {

@@ -152,14 +152,16 @@ void add_generate(Command& app, Action& action) {
       ->check(whole_number(1, int64_t{1} << 40));
   add_checkpoint_option(*command, options->checkpoint);
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
-  command->add_flag("--no-cache", options->no_cache, "Run the whole context for every token: slower, the same result");
+  command->add_flag("--no-cache", options->no_cache,
+                    "Recompute the whole context for every token, without a KV cache: slower, the same result");
   command
       ->add_option("--format", options->format, "text (the prompt and what follows, as it comes) or json (one line a sample)")
       ->type_name("NAME")
       ->check(one_of({"text", "json"}));
   command->footer(
-      "The model sees the last context_length tokens: once they are full the window slides by one token, and all of it is run "
-      "anew.\njson: {\"ids\": [...], \"text\": \"...\", \"logprobs\": [...]} of the generated tokens; logprobs are those of "
+      "The model attends to the last context_length tokens: once they are full the window slides by one token and is "
+      "recomputed.\njson: {\"ids\": [...], \"text\": \"...\", \"logprobs\": [...]} of the generated tokens; logprobs are those "
+      "of "
       "the model\nas it is, whatever the temperature.");
   command->callback([options, &action] { action = [options] { return run_generate(*options); }; });
 }

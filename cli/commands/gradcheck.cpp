@@ -17,7 +17,7 @@
 namespace onestep::cli {
 namespace {
 
-/// What all samples of one op or module came to.
+/// The results of all samples of one op or module.
 struct Line {
   std::string kind;  ///< "op" or "module"
   std::vector<std::function<GradcheckResult(const GradcheckOptions&)>> samples = {};

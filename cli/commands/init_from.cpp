@@ -10,8 +10,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The shapes may fit though the parameters would mean something else (num_heads). Dropout may be another; the size of the
-/// vocabulary may be left to the data: the shapes tell.
+/// Compares the model sections, since shapes may fit where the parameters would mean something else (num_heads). Dropout may
+/// differ; vocab_size may be left to the data and is checked by the shapes.
 void check_starts_from(const FoundCheckpoint& found, const Config& config) {
   std::map<std::string, std::string> trained = found.checkpoint.trainer.config;
   for (const char* const path : {"model.dropout", "model.rng_dialect", "model.vocab_size"}) trained.erase(path);

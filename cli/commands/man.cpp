@@ -26,8 +26,7 @@ interrupted after saving
 .SH ENVIRONMENT
 .TP
 .B OMP_NUM_THREADS
-threads to use where \-\-threads is not given. If neither is, the program uses the physical cores, and fewer of them for a while
-where other programs keep them busy.
+threads to use where \-\-threads is not given. If neither is, the program uses the physical cores.
 .TP
 .B ONESTEP_ISA
 forces an instruction set: generic, avx2 or avx512. Neither changes a bit of a result.

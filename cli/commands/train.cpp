@@ -43,7 +43,7 @@ constexpr int kDiverged = 1, kInterrupted = 130;
 
 std::string count(int64_t n) { return grouped(static_cast<double>(n)); }
 
-/// The most memory that a rank had in use, and its tensors alone, in MiB.
+/// Peak memory of a rank, and of its tensors alone, in MiB.
 struct Peak {
   double all, tensors;
 };
@@ -94,8 +94,8 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const std::ve
               << " evaluations (the best checkpoint is kept: eval --checkpoint best)\n";
   if (const auto loss = trainer.data().bigram_loss())
     std::cout << "bigrams      " << loss_text(*loss)
-              << (trainer.config().data.val_fraction > 0 ? " val loss of a table of pairs of training tokens\n"
-                                                         : " least training loss of a model that sees one token only\n");
+              << (trainer.config().data.val_fraction > 0 ? " val loss of a bigram model of the training tokens\n"
+                                                         : " lowest training loss of a bigram model\n");
   if (outcome.steps > 0)
     std::cout << "speed        "
               << grouped(static_cast<double>(trainer.tokens_per_step() * outcome.steps) / outcome.step_seconds)
@@ -139,8 +139,7 @@ void write_page(Trainer& trainer, const RunLock& lock) {
   }
 }
 
-/// Says where the number of steps makes of the learning rate what one may not expect: a run may end in its warm-up, or, where
-/// the command line says how long it is, go on behind the end of its schedule.
+/// Warns where all steps are warm-up, and where steps that the command line adds run at min_lr, after the end of the schedule.
 void say_schedule(const Config& config) {
   const optim::ScheduleConfig& schedule = config.schedule;
   const int64_t steps = config.train.steps;
@@ -152,7 +151,7 @@ void say_schedule(const Config& config) {
   const bool ends = holds(find_field("schedule.decay_steps")->when, config);
   if (ends && config.origin.sets.contains("/train/steps") && steps > schedule.decay_steps)
     std::cerr << "the schedule ends at step " << count(schedule.decay_steps)
-              << " (schedule.decay_steps): those after it have the learning rate " << to_json(schedule.min_lr)
+              << " (schedule.decay_steps): the steps after it run at the learning rate " << to_json(schedule.min_lr)
               << " (schedule.min_lr)\n";
 }
 
@@ -161,7 +160,7 @@ int train_run(Trainer& trainer, const RunLock* lock, RunState state, const Optio
   Communicator& ranks = trainer.communicator();
   const bool quiet = options.quiet || !ranks.is_root();
   const auto threads = ranks.all_gather({static_cast<double>(kernels::num_threads())});
-  const auto on_pipe = std::signal(SIGPIPE, SIG_IGN);  // who reads the progress may go away: the run goes on without it
+  const auto on_pipe = std::signal(SIGPIPE, SIG_IGN);  // where nobody reads the progress any more the run continues without it
   if (!quiet) {
     std::cerr << trainer.data().describe() << "\ntraining " << count(trainer.model().num_parameters()) << " parameters for "
               << count(trainer.config().train.steps - trainer.steps_done()) << " steps of " << count(trainer.tokens_per_step())
@@ -204,7 +203,7 @@ std::unique_ptr<Trainer> make_trainer(const Options& options, const std::shared_
   return trainer;
 }
 
-/// Ranks that differ in what the steps depend on would train nonsense: refuses them, naming what differs.
+/// Refuses ranks that differ in program, config or data, naming what differs: their gradients would not belong together.
 void check_same_everywhere(Trainer& trainer) {
   Communicator& ranks = trainer.communicator();
   if (ranks.size() == 1) return;
@@ -249,7 +248,7 @@ int start_run(const Options& options, const std::shared_ptr<Communicator>& ranks
   return train_run(trainer, lock ? &*lock : nullptr, {}, options);
 }
 
-/// The trainer of a run that goes on.
+/// The trainer of a resumed run.
 std::unique_ptr<Trainer> make_resumed_trainer(const Options& options, const fs::path& run, bool quiet,
                                               const std::shared_ptr<Communicator>& ranks) {
   Config config = load_run_config(run, options.sets);
@@ -261,7 +260,7 @@ std::unique_ptr<Trainer> make_resumed_trainer(const Options& options, const fs::
   return std::make_unique<Trainer>(config, tokenizer, quiet, ranks);
 }
 
-/// Gives a run that is to start again the parameters that it started from, unless they were random.
+/// Loads the parameters of train.init_from again into a run that restarts at its first step.
 void load_start(Trainer& trainer, const fs::path& run, bool quiet) {
   if (trainer.config().train.init_from.empty()) return;
   fs::path from;
@@ -277,7 +276,7 @@ void load_start(Trainer& trainer, const fs::path& run, bool quiet) {
   if (!quiet) std::cerr << "with the parameters of " << from.string() << '\n';
 }
 
-/// Takes the newest whole checkpoint; says which, and which newer ones are of no use.
+/// Loads the newest intact checkpoint; prints which, and which newer ones are damaged.
 RunState load_newest(Trainer& trainer, const fs::path& run, const RunLock* lock, bool quiet) {
   Communicator& ranks = trainer.communicator();
   std::optional<FoundCheckpoint> found;
@@ -306,7 +305,7 @@ RunState load_newest(Trainer& trainer, const fs::path& run, const RunLock* lock,
   return found->checkpoint.run;
 }
 
-/// Says why there is nothing to do for a run that stands at `state`, if so.
+/// Prints why there is nothing to do for a run at `state`, if so.
 bool is_done(const Trainer& trainer, const RunState& state, const fs::path& run) {
   const int64_t steps = trainer.config().train.steps, done = trainer.steps_done();
   ONESTEP_CHECK(ConfigError, done <= steps, trainer.config().origin.at("/train/steps"), ": must be at least ", done,
@@ -391,13 +390,13 @@ void add_train(Command& app, Action& action) {
       command
           ->add_option(
               "--resume", options->resume,
-              "Go on with an interrupted or finished run, with its own config: without CONFIG and --out; --set may change "
-              "what docs/config.md says may change")
+              "Resume an interrupted or finished run with its own config, without CONFIG and --out; --set may change the "
+              "keys that docs/config.md marks")
           ->type_name("RUN")
           ->excludes(config)
           ->excludes(out);
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
-  command->add_flag("--profile", options->profile, "At the end, what each op took: time, share, GFLOP/s, bytes a second");
+  command->add_flag("--profile", options->profile, "At the end, the time, share, GFLOP/s and bytes per second of each op");
   command->footer(config_help());
   command->callback([options, config, resume, &action] {
     ONESTEP_CHECK(ConfigError, config->was_given() || resume->was_given(),

@@ -16,7 +16,7 @@ void add_checkpoint_option(Command& command, std::string& which) {
 
 namespace {
 
-/// What the config claims must be in the file before a model of that size is made.
+/// Throws unless the file is large enough for the model of the config, before memory for it is allocated.
 void check_holds_model(const FoundCheckpoint& found, const Config& config) {
   const MemoryNeed need = memory_need(config, trained_vocabulary(found), 1);
   const double needed = static_cast<double>(need.parameters) + need.mask_bytes;  // a mask has an element a byte

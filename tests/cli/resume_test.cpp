@@ -240,7 +240,7 @@ TEST_CASE("resume: steps behind the end of the schedule are told what they are w
   };
   CHECK_FALSE(contains(go_on("4"), "schedule"));
   CHECK(contains(go_on("6"),
-                 "\nthe schedule ends at step 4 (schedule.decay_steps): those after it have the learning rate "
+                 "\nthe schedule ends at step 4 (schedule.decay_steps): the steps after it run at the learning rate "
                  "0.00001 (schedule.min_lr)\n"));
   CHECK(metrics(run)[5]["lr"] == 1e-5);
 }
