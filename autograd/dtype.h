@@ -1,5 +1,6 @@
 #pragma once
 // Element types and the step from a run-time dtype to a compile-time type.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
@@ -24,11 +25,10 @@ constexpr DType dtype_of() {
 constexpr int64_t size_of(DType dtype) { return dtype == DType::boolean ? 1 : dtype == DType::float32 ? 4 : 8; }
 constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
+constexpr auto names(DType /*all*/) { return std::to_array<std::string_view>({"float32", "float64", "int64", "bool"}); }
+
 /// PyTorch's name without the `torch.`: float32, float64, int64, bool.
-constexpr std::string_view name(DType dtype) {
-  constexpr std::string_view names[] = {"float32", "float64", "int64", "bool"};
-  return names[static_cast<int>(dtype)];
-}
+constexpr std::string_view name(DType dtype) { return names(dtype)[static_cast<size_t>(dtype)]; }
 inline std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
 
 /// Calls `f.template operator()<T>()` with the C++ type of `dtype`.

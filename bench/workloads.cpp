@@ -76,8 +76,8 @@ Tensor random(const Shape& shape) {
 
 json bench_step(const StepWork& work, double seconds) {
   train::Config config = gpt_config(work.model);
-  config.model.activation = work.gelu == "tanh" ? "gelu_tanh" : "gelu";
-  config.optimizer.decay = "matrices";
+  config.model.activation = work.gelu == "tanh" ? train::Activation::gelu_tanh : train::Activation::gelu;
+  config.optimizer.decay = train::Decay::matrices;
   config.train.batch_size = work.batch;
   train::Trainer trainer(config);
   const double loss = trainer.step().loss, first = process_age();

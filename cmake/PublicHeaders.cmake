@@ -18,6 +18,7 @@ endfunction()
 
 # What <onestep/onestep.h> includes, bottom up.
 set(public_headers
+    base/enum_names.h
     base/error.h
     base/format.h
     base/machine.h

@@ -88,10 +88,26 @@ void Module::zero_grad() {
   for (Tensor& parameter : parameters()) parameter.zero_grad();
 }
 
+std::vector<Module*> Module::modules() {
+  std::vector<Module*> list{this};
+  walk([&](const std::string& /*prefix*/, const Visitor& fields) {
+    for (const auto& [_, child] : fields.children()) list.push_back(child);
+  });
+  return list;
+}
+
 void Module::train(bool mode) {
-  training_ = mode;
-  const Visitor own = fields();
-  for (const auto& [_, child] : own.children()) child->train(mode);
+  for (Module* module : modules()) module->training_ = mode;
+}
+
+EvaluationMode::EvaluationMode(Module& model) {
+  for (Module* module : model.modules())
+    if (module->is_training()) were_training_.push_back(module);
+  model.eval();
+}
+
+EvaluationMode::~EvaluationMode() {
+  for (Module* module : were_training_) module->training_ = true;
 }
 
 void Module::to(DType dtype) {

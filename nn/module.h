@@ -67,6 +67,8 @@ class Module {
   NamedTensors named_parameters();
   NamedTensors named_buffers();
   std::vector<Tensor> parameters();
+  /// This module and all below it, in the order of visit().
+  std::vector<Module*> modules();
   /// Number of elements of all parameters.
   int64_t num_parameters() const;
   /// The dotted name of a module below this one (`h.0.attn`); empty if it is not there.
@@ -91,6 +93,8 @@ class Module {
   LoadReport load_state_dict(const NamedTensors& state, bool strict = true);
 
  private:
+  friend class EvaluationMode;
+
   /// What visit() lists: writable fields, which const functions only read.
   Visitor fields() const;
   /// Calls `f(prefix, fields)` for this module and then, with their names as dotted prefix, for all below.
@@ -136,17 +140,16 @@ std::string python_repr(const Shape& shape);
 /// `text` with two spaces after each line break.
 std::string indented(const std::string& text);
 
-/// Puts a model into evaluation mode (no dropout) until the end of its scope.
+/// Puts a model into evaluation mode (no dropout) until the end of its scope; then each of its modules has its own mode again.
 class EvaluationMode {
  public:
-  explicit EvaluationMode(Module& model) : model_(model), was_training_(model.is_training()) { model.eval(); }
-  ~EvaluationMode() { model_.train(was_training_); }
+  explicit EvaluationMode(Module& model);
+  ~EvaluationMode();
   EvaluationMode(const EvaluationMode&) = delete;
   EvaluationMode& operator=(const EvaluationMode&) = delete;
 
  private:
-  Module& model_;
-  bool was_training_;
+  std::vector<Module*> were_training_;
 };
 
 }  // namespace onestep::nn

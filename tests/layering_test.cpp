@@ -36,7 +36,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"attention", {"base", "autograd", "autograd/random", "autograd/testing", "nn"}},
     {"optim", {"base", "autograd/kernels", "autograd", "nn"}},
     {"train/text", {"base"}},
-    {"train/config", {"base", "attention", "optim"}},
+    {"train/config", {"base", "autograd/dtype.h", "autograd/random/generator.h", "attention", "optim"}},
     {"train/data", {"base", "autograd", "autograd/random", "train/config", "train/text"}},
     {"train/checkpoint", {"base", "autograd", "nn", "train/log"}},
     {"train/log", {"base"}},

@@ -37,15 +37,16 @@ double attention_parameters(const ModelConfig& m) {
 
 double block_parameters(const ModelConfig& m) {
   const auto d = static_cast<double>(m.d_model), ff = static_cast<double>(m.d_ff);
-  const double norm = m.norm == "layer_norm" && m.bias ? 2 * d : d;
-  const double mlp = linear(d, ff, m.bias) * (m.activation == "swiglu" ? 2 : 1) + linear(ff, d, m.bias);
+  const double norm = m.norm == NormKind::layer_norm && m.bias ? 2 * d : d;
+  const double mlp = linear(d, ff, m.bias) * (m.activation == Activation::swiglu ? 2 : 1) + linear(ff, d, m.bias);
   return 2 * norm + fused_attention_parameters(m, m.bias, m.bias) + mlp;
 }
 
 double parameters(const ModelConfig& m, double vocabulary) {
   const auto d = static_cast<double>(m.d_model), context = static_cast<double>(m.context_length);
-  if (m.kind == "attention") return vocabulary * d + context * d + attention_parameters(m) + linear(d, vocabulary, true);
-  const double norm = m.norm == "layer_norm" && m.bias ? 2 * d : d;
+  if (m.kind == ModelKind::attention)
+    return vocabulary * d + context * d + attention_parameters(m) + linear(d, vocabulary, true);
+  const double norm = m.norm == NormKind::layer_norm && m.bias ? 2 * d : d;
   return vocabulary * d * (m.tie_weights ? 1 : 2) + (m.rope ? 0 : context * d) +
          static_cast<double>(m.num_layers) * block_parameters(m) + norm;
 }
@@ -53,7 +54,7 @@ double parameters(const ModelConfig& m, double vocabulary) {
 /// Of the masks [T, T] that the chapter's attention keeps.
 double mask_bytes(const ModelConfig& m) {
   const auto context = static_cast<double>(m.context_length), heads = static_cast<double>(m.num_heads);
-  if (m.kind != "attention") return 0;
+  if (m.kind != ModelKind::attention) return 0;
   if (m.attention == "multi_head_wrapper") return heads * context * context;
   const bool masked = m.attention == "causal" || m.attention == "multi_head" || m.attention == "einsum";
   return masked ? context * context : 0;
@@ -61,8 +62,8 @@ double mask_bytes(const ModelConfig& m) {
 
 /// Tensors of the parameters' size that the optimizer keeps.
 int optimizer_slots(const OptimizerConfig& o) {
-  if (o.kind == "sgd") return o.momentum != 0 ? 1 : 0;
-  if (o.kind == "adam" || o.kind == "adamw") return o.amsgrad ? 3 : 2;
+  if (o.kind == OptimizerKind::sgd) return o.momentum != 0 ? 1 : 0;
+  if (o.kind == OptimizerKind::adam || o.kind == OptimizerKind::adamw) return o.amsgrad ? 3 : 2;
   return 1;
 }
 
@@ -76,14 +77,14 @@ double attention_activations(const ModelConfig& m, double length) {
 /// Elements a token that a block keeps: what its two norms, four projections, attention and activation had or gave.
 double block_activations(const ModelConfig& m) {
   const auto d = static_cast<double>(m.d_model), ff = static_cast<double>(m.d_ff);
-  return 7 * d + 2 * qkv_width(m) + (m.activation == "swiglu" ? 4 : 2) * ff;
+  return 7 * d + 2 * qkv_width(m) + (m.activation == Activation::swiglu ? 4 : 2) * ff;
 }
 
 /// Bytes a token: a byte for each decision of dropout.
 double dropout_bytes(const ModelConfig& m, double length) {
   if (m.dropout == 0) return 0;
   const double weights = static_cast<double>(m.num_heads) * length;
-  if (m.kind == "attention") return weights;
+  if (m.kind == ModelKind::attention) return weights;
   return static_cast<double>(m.num_layers) * (weights + 2 * static_cast<double>(m.d_model));
 }
 
@@ -95,9 +96,9 @@ MemoryNeed memory_need(const Config& config, int64_t vocab_size, int64_t length)
   const ModelConfig& m = config.model;
   const auto vocabulary = static_cast<double>(std::max(vocab_size, m.vocab_size)), row = static_cast<double>(length),
              d = static_cast<double>(m.d_model), tokens = static_cast<double>(config.train.batch_size) * row;
-  const double element = config.train.dtype == "float64" ? 8 : 4, count = parameters(m, vocabulary);
-  const double layers =
-      m.kind == "attention" ? attention_activations(m, row) : static_cast<double>(m.num_layers) * block_activations(m) + 2 * d;
+  const double element = static_cast<double>(size_of(config.train.dtype)), count = parameters(m, vocabulary);
+  const double layers = m.kind == ModelKind::attention ? attention_activations(m, row)
+                                                       : static_cast<double>(m.num_layers) * block_activations(m) + 2 * d;
   MemoryNeed need;
   need.parameters = static_cast<int64_t>(std::min(count, 9e18));
   need.mask_bytes = mask_bytes(m);

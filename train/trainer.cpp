@@ -21,7 +21,7 @@ namespace {
 std::vector<optim::ParameterGroup> parameter_groups(const OptimizerConfig& config, nn::Module& model) {
   optim::ParameterGroup decayed{{}, config.weight_decay}, others{{}, 0.0};
   for (const Tensor& parameter : model.parameters()) {
-    const bool decays = config.decay != "matrices" || parameter.dim() >= 2;
+    const bool decays = config.decay != Decay::matrices || parameter.dim() >= 2;
     (decays ? decayed : others).parameters.push_back(parameter);
   }
   return {decayed, others};
@@ -78,24 +78,21 @@ void check_vocabulary(const Config& config, const Data& data) {
 
 }  // namespace
 
-std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config, nn::Module& model) {
-  return make_optimizer(config, parameter_groups(config, model));
-}
-
 std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config,
                                                  const std::vector<optim::ParameterGroup>& groups) {
   const OptimizerConfig& o = config;
-  if (o.kind == "sgd")
-    return std::make_unique<optim::SGD>(groups, optim::SGDOptions{o.lr, o.momentum, o.dampening, o.weight_decay, o.nesterov});
-  if (o.kind == "adam")
-    return std::make_unique<optim::Adam>(groups, optim::AdamOptions{o.lr, o.betas, o.eps, o.weight_decay, o.amsgrad});
-  if (o.kind == "adamw")
-    return std::make_unique<optim::AdamW>(groups, optim::AdamWOptions{o.lr, o.betas, o.eps, o.weight_decay, o.amsgrad});
-  if (o.kind == "rmsprop")
-    return std::make_unique<optim::RMSprop>(groups, optim::RMSpropOptions{o.lr, o.alpha, o.eps, o.weight_decay});
-  ONESTEP_CHECK(ConfigError, o.kind == "adagrad", "optimizer.kind: ", o.kind,
-                " is not an optimizer (known: sgd, adam, adamw, rmsprop, adagrad)");
-  return std::make_unique<optim::Adagrad>(groups, optim::AdagradOptions{o.lr, o.eps, o.weight_decay});
+  switch (o.kind) {
+    case OptimizerKind::sgd:
+      return std::make_unique<optim::SGD>(groups, optim::SGDOptions{o.lr, o.momentum, o.dampening, o.weight_decay, o.nesterov});
+    case OptimizerKind::adam:
+      return std::make_unique<optim::Adam>(groups, optim::AdamOptions{o.lr, o.betas, o.eps, o.weight_decay, o.amsgrad});
+    case OptimizerKind::adamw:
+      return std::make_unique<optim::AdamW>(groups, optim::AdamWOptions{o.lr, o.betas, o.eps, o.weight_decay, o.amsgrad});
+    case OptimizerKind::rmsprop:
+      return std::make_unique<optim::RMSprop>(groups, optim::RMSpropOptions{o.lr, o.alpha, o.eps, o.weight_decay});
+    default:
+      return std::make_unique<optim::Adagrad>(groups, optim::AdagradOptions{o.lr, o.eps, o.weight_decay});
+  }
 }
 
 Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator,
@@ -152,22 +149,22 @@ Evaluation evaluate_all(LanguageModel& model, const Tokens& tokens, const Tokeni
 
 Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet,
                  std::shared_ptr<Communicator> communicator)
-    : config_(config),
-      generator_(config.seed, config.model.rng_dialect == "torch" ? RngDialect::torch : RngDialect::torch_mkl),
-      data_(make_data(config, std::move(tokenizer), quiet)) {
-  check_vocabulary(config, *data_);
-  const MemoryNeed need = memory_need(config, data_->vocab_size(), data_->length());
-  const std::string warning = check_memory(config, need, available_memory());
+    : config_(resolve(config)),
+      generator_(config_.seed, config_.model.rng_dialect),
+      data_(make_data(config_, std::move(tokenizer), quiet)) {
+  check_vocabulary(config_, *data_);
+  const MemoryNeed need = memory_need(config_, data_->vocab_size(), data_->length());
+  const std::string warning = check_memory(config_, need, available_memory());
   if (!warning.empty() && !quiet) std::cerr << "warning: " << escaped(warning) << '\n';
-  ONESTEP_CHECK(ConfigError, config.train.grad_accumulation >= communicator->size(),
-                config.origin.at("/train/grad_accumulation"), ": must be at least ", communicator->size(),
-                ", the number of ranks that share the micro-batches: got ", config.train.grad_accumulation);
-  model_ = make_language_model(config.model, data_->vocab_size(), generator_);
-  model_->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
-  communicator->set_timeout(config.distributed.timeout);
-  replicas_ = std::make_unique<DataParallel>(std::move(communicator), *model_, parameter_groups(config.optimizer, *model_),
-                                             config.distributed.bucket_mb << 20);
-  optimizer_ = make_optimizer(config.optimizer, replicas_->owned_groups());
+  ONESTEP_CHECK(ConfigError, config_.train.grad_accumulation >= communicator->size(),
+                config_.origin.at("/train/grad_accumulation"), ": must be at least ", communicator->size(),
+                ", the number of ranks that share the micro-batches: got ", config_.train.grad_accumulation);
+  model_ = make_language_model(config_.model, data_->vocab_size(), generator_);
+  model_->to(config_.train.dtype);
+  communicator->set_timeout(config_.distributed.timeout);
+  replicas_ = std::make_unique<DataParallel>(std::move(communicator), *model_, parameter_groups(config_.optimizer, *model_),
+                                             config_.distributed.bucket_mb << 20);
+  optimizer_ = make_optimizer(config_.optimizer, replicas_->owned_groups());
 }
 
 Tensor Trainer::logits_of(const Batch& batch) {
@@ -209,7 +206,7 @@ void Trainer::skip_forward() {
 /// no target counts.
 std::optional<double> Trainer::micro_batches() {
   const int64_t count = config_.train.grad_accumulation, size = communicator().size(), rank = communicator().rank();
-  const bool exact = config_.distributed.reduce == "exact";
+  const bool exact = config_.distributed.reduce == Reduce::exact;
   const std::vector<bool> everyone(static_cast<size_t>(size), true);
   std::vector<double> counted, mine;
   for (int64_t round = 0; round < count; round += size) {

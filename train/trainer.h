@@ -15,10 +15,7 @@
 
 namespace onestep::train {
 
-/// The optimizer a config describes, over the parameters of `model` (with decay "matrices", only tensors of two or more dims
-/// are decayed).
-std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config, nn::Module& model);
-/// The same over these groups.
+/// The optimizer that a resolved config describes, over these parameters.
 std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config,
                                                  const std::vector<optim::ParameterGroup>& groups);
 
@@ -60,6 +57,9 @@ class Trainer {
   /// progress on stderr unless `quiet`. Throws ConfigError or IoError.
   explicit Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr, bool quiet = true,
                    std::shared_ptr<Communicator> communicator = std::make_shared<Communicator>());
+  /// Neither copied nor moved: the model's dropout layers point to the generator.
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
 
   /// One update: `grad_accumulation` micro-batches, their loss (mean over all targets that count), clipping, the optimizer.
   /// Where no target counts in any of them, others are drawn.

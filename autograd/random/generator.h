@@ -11,10 +11,11 @@
 namespace onestep {
 
 /// Whose `bernoulli_(p)` stream a generator follows; dropout masks are drawn with it.
-enum class RngDialect {
+enum class RngDialect : uint8_t {
   torch,      ///< One d53 an element: PyTorch 2.7 and later, and every version on CPUs that are not Intel's.
   torch_mkl,  ///< One u32 in all, which seeds MKL's MCG31m1 stream: earlier PyTorch with MKL on Intel CPUs.
 };
+constexpr auto names(RngDialect /*all*/) { return std::to_array<std::string_view>({"torch", "torch-mkl"}); }
 
 /// How `a x + b` rounds in uniform and normal fills.
 enum class RngRounding {

@@ -26,7 +26,7 @@ struct Result {
 /// On the run's own held-out data.
 Result evaluate_held_out(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, const FoundCheckpoint& found,
                          bool quiet) {
-  ONESTEP_CHECK(ConfigError, config.data.kind != "none", config.origin.at("/data/kind"),
+  ONESTEP_CHECK(ConfigError, config.data.kind != DataKind::none, config.origin.at("/data/kind"),
                 ": none: there is nothing to evaluate on (give --data FILE)");
   Trainer trainer(config, std::move(tokenizer), quiet);
   load_trained(trainer, found);

@@ -18,8 +18,8 @@ struct Options {
 int export_gpt2(const Options& options) {
   const std::filesystem::path run = run_path(options.run), folder = run_path(options.folder);
   const Config config = load_run_config(run);
-  ONESTEP_CHECK(ConfigError, config.model.kind == "gpt", (run / "config.json").string(), ": /model/kind: is ",
-                config.model.kind, ": only gpt can be exported as a GPT-2");
+  ONESTEP_CHECK(ConfigError, config.model.kind == ModelKind::gpt, (run / "config.json").string(), ": /model/kind: is ",
+                name_of(config.model.kind), ": only gpt can be exported as a GPT-2");
   const FoundCheckpoint found = choose_checkpoint(run, config, options.checkpoint);
   Gpt2 gpt2{config.model, found.checkpoint.trainer.model};
   for (const auto& [name, tensor] : gpt2.state)

@@ -40,8 +40,9 @@ int import_gpt2(const Options& options) {
   Gpt2 gpt2 = read_gpt2(folder, options.quiet);
   Config config;
   config.model = gpt2.model;
-  config.data.kind = "none";
-  config = parse_config(resolved_json(config), folder.string());
+  config.data.kind = DataKind::none;
+  config.origin.file = folder.string();
+  config = resolve(config);
   int64_t parameters = 0;
   for (const auto& [_, tensor] : gpt2.state) parameters += tensor.numel();
 

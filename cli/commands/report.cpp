@@ -33,7 +33,7 @@ auto load_or_say(const char* without, const Load& load) -> decltype(load()) {
 /// Of a checkpoint without its data there are the parameters, and of a run without a checkpoint the curves.
 ReportRun read_run(const std::filesystem::path& run) {
   const Config config = load_run_config(run);
-  if (config.data.kind == "none") return read_report_run(run, config, nullptr);  // imported
+  if (config.data.kind == DataKind::none) return read_report_run(run, config, nullptr);  // imported
   const auto found = load_or_say("parameters, attention maps and samples",
                                  [&] { return std::optional(choose_checkpoint(run, config, "last")); });
   if (!found) return read_report_run(run, config, nullptr);

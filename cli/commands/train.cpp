@@ -68,7 +68,8 @@ std::string describe_threads(const std::vector<std::vector<double>>& threads) {
 
 void print_ranks(const DistributedConfig& config, const std::vector<std::vector<double>>& threads) {
   std::cerr << threads.size() << " ranks with " << describe_threads(threads) << " share a step";
-  if (config.reduce == "allreduce") std::cerr << "; distributed.reduce is allreduce: another number of ranks gives other bits";
+  if (config.reduce == Reduce::allreduce)
+    std::cerr << "; distributed.reduce is allreduce: another number of ranks gives other bits";
   std::cerr << '\n';
 }
 
@@ -193,7 +194,7 @@ int train_run(Trainer& trainer, const RunLock* lock, RunState state, const Optio
 std::unique_ptr<Trainer> make_trainer(const Options& options, const std::shared_ptr<Communicator>& ranks) {
   Config config = load_config(options.config, options.sets);
   const bool quiet = options.quiet || !ranks->is_root();
-  ONESTEP_CHECK(ConfigError, config.data.kind != "none", config.origin.at("/data/kind"),
+  ONESTEP_CHECK(ConfigError, config.data.kind != DataKind::none, config.origin.at("/data/kind"),
                 ": none: there is nothing to train on (give --set data.kind=text --set data.path=FILE)");
   if (config.train.init_from.empty()) return std::make_unique<Trainer>(config, nullptr, quiet, ranks);
   const FoundCheckpoint start = find_start(config);

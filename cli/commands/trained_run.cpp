@@ -56,7 +56,7 @@ void load_trained(Trainer& trainer, const FoundCheckpoint& found) {
 std::unique_ptr<LanguageModel> make_trained_model(const Config& config, int64_t vocab_size, const FoundCheckpoint& found,
                                                   Generator& generator) {
   auto model = make_language_model(config.model, vocab_size, generator);
-  model->to(config.train.dtype == "float64" ? DType::float64 : DType::float32);
+  model->to(config.train.dtype);
   load_model(*model, found);
   return model;
 }

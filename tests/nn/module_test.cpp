@@ -87,6 +87,19 @@ TEST_CASE("module: train and eval reach every module below") {
   CHECK(toy.drop.is_training());
 }
 
+TEST_CASE("module: after an evaluation each module has its own mode again") {
+  Generator generator(1);
+  Sequential model(Linear(2, 2, true, generator), Dropout(0.5, generator), Linear(2, 2, true, generator));
+  const std::vector<Module*> modules = model.modules();
+  REQUIRE(modules.size() == 4);
+  modules[1]->eval();  // frozen
+  {
+    const EvaluationMode mode(model);
+    for (const Module* module : modules) CHECK(!module->is_training());
+  }
+  for (const Module* module : modules) CHECK(module->is_training() == (module != modules[1]));
+}
+
 TEST_CASE("module: zero_grad forgets every gradient") {
   Generator g(1);
   Toy toy(g);

@@ -40,7 +40,7 @@ TEST_CASE("lr_scheduler: the rates are PyTorch's") {
 }
 
 TEST_CASE("lr_scheduler: a schedule with its warm-up is one") {
-  const ScheduleConfig schedule{.kind = "linear", .warmup_steps = 1, .decay_steps = 5, .min_lr = 0.4};
+  const ScheduleConfig schedule{.kind = ScheduleKind::linear, .warmup_steps = 1, .decay_steps = 5, .min_lr = 0.4};
   check_close(rates<lr_scheduler::Scheduled>(schedule), {0.4, 0.8, 0.7, 0.6, 0.5, 0.4, 0.4});
 }
 

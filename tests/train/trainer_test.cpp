@@ -24,6 +24,9 @@ Trainer trainer_of(int64_t batch_size, int64_t grad_accumulation,
 
 }  // namespace
 
+// The model's dropout layers point to the generator.
+static_assert(!std::is_move_constructible_v<Trainer> && !std::is_move_assignable_v<Trainer>);
+
 TEST_CASE("trainer: micro-batches of uneven token counts make the step of one batch") {
   Trainer whole = trainer_of(8, 1), parts = trainer_of(1, 8);
   for (int step = 0; step < 20; ++step) {

@@ -152,6 +152,12 @@ struct ReadValue {
     return field.choices.empty() ? !out.empty()
                                  : std::find(field.choices.begin(), field.choices.end(), out) != field.choices.end();
   }
+  bool read(const json& from, const Choice& out) const {
+    std::string name;
+    if (!read(from, name)) return false;
+    *out.value = static_cast<unsigned char>(std::find(out.names.begin(), out.names.end(), name) - out.names.begin());
+    return true;
+  }
   template <class T>
   bool read(const json& from, std::vector<T>& out) const {
     if (!from.is_array() || from.empty()) return false;
@@ -171,6 +177,9 @@ struct ReadValue {
 
   void operator()(auto* out) const {
     if (!read(value, *out)) refuse(field.pointer(), expected(field), value);
+  }
+  void operator()(const Choice& out) const {
+    if (!read(value, out)) refuse(field.pointer(), expected(field), value);
   }
 };
 
@@ -192,7 +201,7 @@ void check_left_out(const Field& field, const json& value, const Config& config)
     const Field* selector = find_field(when.path);
     while (!holds(selector->when, config)) selector = find_field(selector->when.front().path);
     kind_was_set = kind_was_set || config.origin.sets.contains(selector->pointer());
-    const std::string choice = selector->path + " = " + *std::get<std::string*>(value_of(*selector, config));
+    const std::string choice = selector->path + " = " + std::string(chosen(value_of(*selector, config)));
     if (actual.find(choice) == std::string::npos) actual += (actual.empty() ? "" : " and ") + choice;
   }
   const bool neutral = !field.neutral.empty() && value == json::parse(field.neutral);
@@ -207,16 +216,7 @@ void check_left_out(const Field& field, const json& value, const Config& config)
                     always ? "" : " (needed for " + describe(field.required) + ")");
 }
 
-void set_kind_default(const Field& field, Config& config) {
-  if (field.defaults.empty()) return;
-  const std::string kind = *std::get<std::string*>(value_of(*find_field(field.section() + ".kind"), config));
-  for (const auto& [name, number] : field.defaults) {
-    if (name == kind) *std::get<double*>(field.value(config)) = number;
-  }
-}
-
 void read_fields(const json& root, Config& config) {
-  std::set<std::string>& given = config.origin.given;
   for (const Field& field : config_fields()) {
     const json* value = member(root, field);
     const bool applies = holds(field.when, config);
@@ -224,32 +224,32 @@ void read_fields(const json& root, Config& config) {
       check_left_out(field, *value, config);
     } else if (value != nullptr) {
       std::visit(ReadValue{field, *value, config.origin}, field.value(config));
-      given.insert(field.path);
-    } else if (applies) {
-      if (!field.required.empty() && holds(field.required, config)) fail_missing(field, config);
-      set_kind_default(field, config);
+      config.origin.given.insert(field.path);
+    } else if (applies && !field.required.empty() && holds(field.required, config)) {
+      fail_missing(field, config);
     }
   }
-  if (!given.contains("train.batch_size") && !config.data.window_starts.empty()) {
-    config.train.batch_size = static_cast<int64_t>(config.data.window_starts.size());
+}
+
+double default_of_kind(const Field& field, const Config& config) {
+  const std::string_view kind = chosen(value_of(*find_field(field.section() + ".kind"), config));
+  for (const auto& [name, number] : field.defaults)
+    if (name == kind) return number;
+  return *field.usual;
+}
+
+/// Fills in what was not given and comes from other fields.
+void derive(Config& config) {
+  for (const Field& field : config_fields()) {
+    if (!is_untouched(field, config)) continue;
+    const bool applies = holds(field.when, config);
+    if (field.usual) *std::get<double*>(field.value(config)) = default_of_kind(field, config);
+    if (applies && field.derive) field.derive(config);
+    if (!applies && !field.neutral.empty()) {
+      const json neutral = json::parse(field.neutral);
+      std::visit(ReadValue{field, neutral, config.origin}, field.value(config));
+    }
   }
-  optim::ScheduleConfig& schedule = config.schedule;
-  if (!given.contains("schedule.decay_steps") && holds(find_field("schedule.decay_steps")->when, config)) {
-    // A run too short for its warm-up takes the first steps of it, as one does whose decay_steps are given.
-    schedule.decay_steps = std::max({config.train.steps, schedule.warmup_steps, schedule.decay_start});
-  }
-  if (!given.contains("schedule.decay_start") && schedule.kind == "wsd") {
-    schedule.decay_start = std::max(schedule.warmup_steps, schedule.decay_steps - schedule.decay_steps / 10);
-  }
-  if (!given.contains("model.d_ff") && config.model.kind == "gpt") {
-    const int64_t d = config.model.d_model;
-    config.model.d_ff = config.model.activation == "swiglu" ? (d + 2) / 3 * 8 : 4 * d;
-  }
-  if (!holds(find_field("model.num_heads")->when, config)) config.model.num_heads = 1;
-  if (!given.contains("model.num_kv_heads") && holds(find_field("model.num_kv_heads")->when, config)) {
-    config.model.num_kv_heads = config.model.num_heads;
-  }
-  if (config.optimizer.decay == "auto") config.optimizer.decay = config.model.kind == "attention" ? "all" : "matrices";
 }
 
 }  // namespace
@@ -278,7 +278,19 @@ Config parse_config(const std::string& text, const std::string& source, const st
   for (const std::string& set : sets) apply_set(root, set, config.origin);
   check_keys(root, config.origin);
   read_fields(root, config);
+  derive(config);
   check_between_fields(config);
+  return config;
+}
+
+Config resolve(Config config) {
+  derive(config);
+  const Config read = parse_config(resolved_json(config), config.origin.file);
+  for (const Field& field : config_fields()) {
+    ONESTEP_CHECK(ConfigError, to_json(value_of(field, read)) == to_json(value_of(field, config)),
+                  config.origin.at(field.pointer()), ": does not apply: got ", to_json(value_of(field, config)), " (only to ",
+                  describe(field.when), ")");
+  }
   return config;
 }
 
@@ -291,8 +303,6 @@ Config load_config(const std::string& path, const std::vector<std::string>& sets
                 " bytes with --set and every default written out, at most ", format_bytes(kMaxJsonBytes), " are read");
   return config;
 }
-
-void check_config(const Config& config) { parse_config(resolved_json(config), config.origin.file); }
 
 std::string resolved_json(const Config& config) {
   std::string out = "{", open_section;

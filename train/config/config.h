@@ -3,44 +3,80 @@
 // reading, checking, --help, configs/schema.json and docs/config.md are made.
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "autograd/dtype.h"
+#include "autograd/random/generator.h"
+#include "base/enum_names.h"
 #include "optim/schedule.h"
 
 namespace onestep::train {
 
+enum class ModelKind : uint8_t { attention, gpt };
+constexpr auto names(ModelKind /*all*/) { return std::to_array<std::string_view>({"attention", "gpt"}); }
+
+enum class Activation : uint8_t { gelu_tanh, gelu, relu, silu, swiglu };
+constexpr auto names(Activation /*all*/) {
+  return std::to_array<std::string_view>({"gelu_tanh", "gelu", "relu", "silu", "swiglu"});
+}
+
+enum class NormKind : uint8_t { layer_norm, rms_norm };
+constexpr auto names(NormKind /*all*/) { return std::to_array<std::string_view>({"layer_norm", "rms_norm"}); }
+
+enum class DataKind : uint8_t { tokens, text, task, none };
+constexpr auto names(DataKind /*all*/) { return std::to_array<std::string_view>({"tokens", "text", "task", "none"}); }
+
+enum class Task : uint8_t { copy, reverse, sort, modular_addition };
+constexpr auto names(Task /*all*/) { return std::to_array<std::string_view>({"copy", "reverse", "sort", "modular_addition"}); }
+
+enum class OptimizerKind : uint8_t { sgd, adam, adamw, rmsprop, adagrad };
+constexpr auto names(OptimizerKind /*all*/) {
+  return std::to_array<std::string_view>({"sgd", "adam", "adamw", "rmsprop", "adagrad"});
+}
+
+/// Which parameters weight decay applies to.
+enum class Decay : uint8_t { automatic, all, matrices };
+constexpr auto names(Decay /*all*/) { return std::to_array<std::string_view>({"auto", "all", "matrices"}); }
+
+enum class Reduce : uint8_t { exact, allreduce };
+constexpr auto names(Reduce /*all*/) { return std::to_array<std::string_view>({"exact", "allreduce"}); }
+
+/// Stands for a number that resolve() derives from others.
+inline constexpr double kDerived = -std::numeric_limits<double>::infinity();
+
 /// The network: one attention layer between embeddings and a head, or a GPT.
 struct ModelConfig {
-  std::string kind = "attention";        ///< attention, gpt
+  ModelKind kind = ModelKind::attention;
   std::string attention = "multi_head";  ///< one of attention::attention_kinds()
   int64_t d_model = 64;
   int64_t num_heads = 4;  ///< 1 where the type of attention has no heads
   int64_t context_length = 32;
   double dropout = 0.0;
   bool qkv_bias = false;
-  int64_t num_layers = 4;                ///< gpt, as all that follow
-  int64_t d_ff = 0;                      ///< 4 d_model, with swiglu 8/3 d_model, unless given
-  std::string activation = "gelu_tanh";  ///< gelu_tanh, gelu, relu, silu, swiglu
-  std::string norm = "layer_norm";       ///< layer_norm, rms_norm
+  int64_t num_layers = 4;  ///< gpt, as all that follow
+  int64_t d_ff = 0;        ///< 0: 4 d_model, with swiglu 8/3 d_model
+  Activation activation = Activation::gelu_tanh;
+  NormKind norm = NormKind::layer_norm;
   double norm_eps = 1e-5;
   bool bias = true;
   bool tie_weights = true;
   int64_t vocab_size = 0;    ///< both kinds; 0: as many as the data has
-  int64_t num_kv_heads = 0;  ///< gpt and fused_qkv, as all that follow; num_heads unless given
+  int64_t num_kv_heads = 0;  ///< gpt and fused_qkv, as all that follow; 0: num_heads
   int64_t window = 0;
   bool rope = false;
   double rope_theta = 10000.0;
-  std::string rng_dialect = "torch";  ///< whose dropout masks: torch, torch-mkl
+  RngDialect rng_dialect = RngDialect::torch;  ///< whose dropout masks
   bool operator==(const ModelConfig&) const = default;
 };
 
 /// What is learned: token ids in the file, a text, or sequences generated for a task.
 struct DataConfig {
-  std::string kind;                    ///< tokens, text, task, none
-  std::string task;                    ///< copy, reverse, sort, modular_addition
+  DataKind kind = DataKind::none;
+  Task task = Task::copy;
   std::vector<int64_t> tokens;         ///< kind tokens: the ids themselves
   int64_t vocab_size = 16;             ///< tokens, and the tasks on sequences: ids are 0 .. vocab_size - 1
   std::vector<int64_t> window_starts;  ///< tokens: one fixed batch; empty: random windows
@@ -52,19 +88,19 @@ struct DataConfig {
   std::string tokenizer_path;          ///< bpe: the folder of its vocabulary
   int64_t length = 8;                  ///< copy, reverse, sort: symbols before they are repeated
   int64_t modulus = 97;                ///< modular_addition
-  double val_fraction = 0.1;           ///< share kept from training; 0 for kind tokens unless given
+  double val_fraction = kDerived;      ///< share kept from training: 0.1, for kind tokens 0
   bool operator==(const DataConfig&) const = default;
 };
 
-/// Names and defaults of torch.optim; lr, eps and weight_decay default to those of the kind.
+/// Names and defaults of torch.optim.
 struct OptimizerConfig {
-  std::string kind = "adamw";  ///< sgd, adam, adamw, rmsprop, adagrad
-  double lr = 1e-3;
+  OptimizerKind kind = OptimizerKind::adamw;
+  double lr = kDerived;  ///< as eps and weight_decay: the default of the kind in torch.optim
   std::array<double, 2> betas{0.9, 0.999};
   double alpha = 0.99;
-  double eps = 1e-8;
-  double weight_decay = 0.01;
-  std::string decay = "auto";  ///< all, matrices; auto becomes one of them when a config is read
+  double eps = kDerived;
+  double weight_decay = kDerived;
+  Decay decay = Decay::automatic;  ///< matrices for a gpt, else all
   bool amsgrad = false;
   double momentum = 0.0;
   double dampening = 0.0;
@@ -75,10 +111,10 @@ struct OptimizerConfig {
 /// How long and how to train, and how often to look.
 struct TrainConfig {
   int64_t steps = 1000;
-  int64_t batch_size = 12;  ///< the number of window_starts where these are given
+  int64_t batch_size = 0;  ///< 0: 12, or the number of window_starts
   int64_t grad_accumulation = 1;
-  double grad_clip = 0.0;  ///< largest norm of all gradients together; 0: no clipping
-  std::string dtype = "float32";
+  double grad_clip = 0.0;           ///< largest norm of all gradients together; 0: no clipping
+  DType dtype = DType::float32;     ///< or float64
   std::string init_from;            ///< a run; empty: random parameters
   int64_t early_stop_patience = 0;  ///< evaluations; 0: never
   bool anomaly = true;              ///< after divergence: find the op
@@ -93,7 +129,7 @@ struct TrainConfig {
 
 /// How the ranks of a run work together (docs/distributed.md).
 struct DistributedConfig {
-  std::string reduce = "exact";  ///< or "allreduce"
+  Reduce reduce = Reduce::exact;
   int64_t bucket_mb = 25;
   double timeout = 600;  ///< seconds
   bool operator==(const DistributedConfig&) const = default;
@@ -133,8 +169,9 @@ Config load_config(const std::string& path, const std::vector<std::string>& sets
 /// load_config on text; `source` stands for the file name in messages.
 Config parse_config(const std::string& text, const std::string& source, const std::vector<std::string>& sets = {});
 
-/// Every check that load_config makes, for a config put together in C++. Throws ConfigError.
-void check_config(const Config& config);
+/// A config put together in C++ as load_config would have read it: what derives from other values is filled in, and every check
+/// made. Throws ConfigError. Resolving a resolved config changes nothing.
+Config resolve(Config config);
 
 /// The config as JSON text with every default that applies written out, floats with the fewest digits that read back to the
 /// same bits: parse_config(resolved_json(c)) == c.

@@ -68,13 +68,14 @@ void check_text(const Config& config) {
 
 void check_task(const Config& config) {
   const DataConfig& data = config.data;
-  const int64_t window = data.task == "modular_addition" ? 3 : 2 * data.length - 1;
+  const int64_t window = data.task == Task::modular_addition ? 3 : 2 * data.length - 1;
   ONESTEP_CHECK(ConfigError, config.model.context_length >= window, config.origin.at("/model/context_length"),
-                ": must be at least ", window, ", the window of task ", data.task, ": got ", config.model.context_length);
+                ": must be at least ", window, ", the window of task ", name_of(data.task), ": got ",
+                config.model.context_length);
   ONESTEP_CHECK(ConfigError, data.val_fraction >= 0.001 && data.val_fraction <= 0.9, config.origin.at("/data/val_fraction"),
                 ": must be from 0.001 to 0.9 for a task, which is evaluated on held-out sequences: got ",
                 to_json(data.val_fraction));
-  ONESTEP_CHECK(ConfigError, data.task == "modular_addition" || data.vocab_size > 1, config.origin.at("/data/vocab_size"),
+  ONESTEP_CHECK(ConfigError, data.task == Task::modular_addition || data.vocab_size > 1, config.origin.at("/data/vocab_size"),
                 ": must be at least 2 for a task: got ", data.vocab_size);
 }
 
@@ -86,19 +87,20 @@ void check_train(const Config& config) {
 
 void check_optimizer(const Config& config) {
   const OptimizerConfig& optimizer = config.optimizer;
-  ONESTEP_CHECK(ConfigError,
-                !(optimizer.kind == "sgd" && optimizer.nesterov) || (optimizer.momentum > 0 && optimizer.dampening == 0),
-                config.origin.at("/optimizer/nesterov"), ": needs momentum above 0 and dampening 0: got momentum ",
-                to_json(optimizer.momentum), ", dampening ", to_json(optimizer.dampening));
+  ONESTEP_CHECK(
+      ConfigError,
+      !(optimizer.kind == OptimizerKind::sgd && optimizer.nesterov) || (optimizer.momentum > 0 && optimizer.dampening == 0),
+      config.origin.at("/optimizer/nesterov"), ": needs momentum above 0 and dampening 0: got momentum ",
+      to_json(optimizer.momentum), ", dampening ", to_json(optimizer.dampening));
   const optim::ScheduleConfig& schedule = config.schedule;
   if (!holds(find_field("schedule.decay_steps")->when, config)) return;
   ONESTEP_CHECK(ConfigError, schedule.warmup_steps <= schedule.decay_steps, config.origin.at("/schedule/warmup_steps"),
                 ": must be at most decay_steps = ", schedule.decay_steps, ": got ", schedule.warmup_steps);
-  ONESTEP_CHECK(
-      ConfigError,
-      schedule.kind != "wsd" || (schedule.warmup_steps <= schedule.decay_start && schedule.decay_start <= schedule.decay_steps),
-      config.origin.at("/schedule/decay_start"), ": must be from warmup_steps = ", schedule.warmup_steps,
-      " to decay_steps = ", schedule.decay_steps, ": got ", schedule.decay_start);
+  ONESTEP_CHECK(ConfigError,
+                schedule.kind != optim::ScheduleKind::wsd ||
+                    (schedule.warmup_steps <= schedule.decay_start && schedule.decay_start <= schedule.decay_steps),
+                config.origin.at("/schedule/decay_start"), ": must be from warmup_steps = ", schedule.warmup_steps,
+                " to decay_steps = ", schedule.decay_steps, ": got ", schedule.decay_start);
   ONESTEP_CHECK(ConfigError, schedule.min_lr <= optimizer.lr, config.origin.at("/schedule/min_lr"),
                 ": must be at most optimizer.lr = ", to_json(optimizer.lr), ": got ", to_json(schedule.min_lr));
 }
@@ -107,10 +109,10 @@ void check_optimizer(const Config& config) {
 
 void check_between_fields(const Config& config) {
   check_model(config);
-  if (config.data.kind == "none") check_no_data(config);
-  if (config.data.kind == "tokens") check_tokens(config);
-  if (config.data.kind == "text") check_text(config);
-  if (config.data.kind == "task") check_task(config);
+  if (config.data.kind == DataKind::none) check_no_data(config);
+  if (config.data.kind == DataKind::tokens) check_tokens(config);
+  if (config.data.kind == DataKind::text) check_text(config);
+  if (config.data.kind == DataKind::task) check_task(config);
   check_optimizer(config);
   check_train(config);
 }

@@ -33,6 +33,7 @@ struct TypeSchema {
   ordered_json operator()(const std::string*) const {
     return field.choices.empty() ? ordered_json{{"type", "string"}, {"minLength", 1}} : ordered_json{{"enum", field.choices}};
   }
+  ordered_json operator()(const Choice& /*choice*/) const { return {{"enum", field.choices}}; }
   ordered_json operator()(const std::array<double, 2>*) const {
     return {{"type", "array"}, {"items", number("number")}, {"minItems", 2}, {"maxItems", 2}};
   }
@@ -45,10 +46,9 @@ struct TypeSchema {
 };
 
 ordered_json field_schema(const Field& field) {
-  const FieldValue value = default_value(field);
-  ordered_json schema = std::visit(TypeSchema{field}, value);
+  ordered_json schema = std::visit(TypeSchema{field}, default_value(field));
   if (field.required.empty() && !field.optional && field.derived.empty()) {
-    schema["default"] = ordered_json::parse(to_json(value));
+    schema["default"] = ordered_json::parse(default_json(field));
   }
   const bool more_to_say = !schema.contains("default") || !field.defaults.empty();
   schema["description"] = field.doc + (more_to_say ? " (default: " + default_words(field) + ")" : "");
@@ -60,9 +60,10 @@ ordered_json condition(const std::vector<When>& conditions) {
   ordered_json any = ordered_json::array();
   for (const When& when : conditions) {
     const Field& selector = *find_field(when.path);
-    const std::string& standard = *std::get<std::string*>(default_value(selector));
+    const std::string_view standard = chosen(default_value(selector));
     ordered_json one{{"properties", {{selector.key(), {{"enum", when.values}}}}}};
-    const bool by_default = std::find(when.values.begin(), when.values.end(), standard) != when.values.end();
+    const bool by_default =
+        selector.required.empty() && std::find(when.values.begin(), when.values.end(), standard) != when.values.end();
     if (!by_default) one["required"] = {selector.key()};
     if (!selector.when.empty()) one["allOf"] = ordered_json::array({condition(selector.when)});  // a list, for clang, too
     any.push_back(std::move(one));

@@ -18,8 +18,16 @@ template <class Section, class T>
 Field field(std::string path, Section Config::*section, T Section::*member, std::string doc) {
   Field row;
   row.path = std::move(path);
-  row.value = [=](Config& config) -> FieldValue { return &(config.*section.*member); };
   row.doc = std::move(doc);
+  if constexpr (NamedEnum<T>) {
+    static constexpr auto all = names(T());
+    row.value = [=](Config& config) -> FieldValue {
+      return Choice{reinterpret_cast<unsigned char*>(&(config.*section.*member)), all};
+    };
+    row.one_of({all.begin(), all.end()});
+  } else {
+    row.value = [=](Config& config) -> FieldValue { return &(config.*section.*member); };
+  }
   return row;
 }
 
@@ -41,8 +49,7 @@ std::vector<Field> model_fields() {
       field(kind, in, &M::kind,
             "attention: one layer between embeddings and a head, head(attention(token + position embedding)); gpt: GPT-2's "
             "blocks "
-            "of attention and feed-forward layer on a residual stream")
-          .one_of({"attention", "gpt"}),
+            "of attention and feed-forward layer on a residual stream"),
       field(type, in, &M::attention, "type of attention, by the name the chapter gives it")
           .one_of({kinds.begin(), kinds.end()})
           .only(kind, {"attention"}),
@@ -70,14 +77,15 @@ std::vector<Field> model_fields() {
       field("model.d_ff", in, &M::d_ff, "hidden width of the feed-forward layers")
           .range(1, 16 * kMaxWidth)
           .only(kind, {"gpt"})
-          .defaults_to("4 d_model; for activation swiglu 8/3 d_model, rounded up to a multiple of 8"),
+          .defaults_to("4 d_model; for activation swiglu 8/3 d_model, rounded up to a multiple of 8",
+                       [](Config& c) {
+                         const int64_t d = c.model.d_model;
+                         c.model.d_ff = c.model.activation == Activation::swiglu ? (d + 2) / 3 * 8 : 4 * d;
+                       }),
       field("model.activation", in, &M::activation,
             "of the feed-forward layers; gelu_tanh is GPT-2's, gelu takes erf; swiglu is silu with a gate, of three matrices")
-          .one_of({"gelu_tanh", "gelu", "relu", "silu", "swiglu"})
           .only(kind, {"gpt"}),
-      field("model.norm", in, &M::norm, "what stands before attention, feed-forward layer and head")
-          .one_of({"layer_norm", "rms_norm"})
-          .only(kind, {"gpt"}),
+      field("model.norm", in, &M::norm, "what stands before attention, feed-forward layer and head").only(kind, {"gpt"}),
       field("model.norm_eps", in, &M::norm_eps, "added to the variance or the mean square in the norms")
           .at_least(0)
           .only(kind, {"gpt"}),
@@ -90,7 +98,7 @@ std::vector<Field> model_fields() {
           .range(1, kMaxWidth)
           .only(type, {"fused_qkv"})
           .only(kind, {"gpt"})
-          .defaults_to("num_heads"),
+          .defaults_to("num_heads", [](Config& c) { c.model.num_kv_heads = c.model.num_heads; }),
       field("model.window", in, &M::window,
             "sliding-window attention: a token sees itself and the window - 1 tokens before it; 0 is all before it")
           .range(0, kMaxLength)
@@ -105,8 +113,7 @@ std::vector<Field> model_fields() {
           .only(type, {"fused_qkv"})
           .only(kind, {"gpt"}),
       field("model.rng_dialect", in, &M::rng_dialect,
-            "whose dropout masks: torch (2.7 and later, and all CPUs but Intel's) or torch-mkl (older, on Intel CPUs)")
-          .one_of({"torch", "torch-mkl"}),
+            "whose dropout masks: torch (2.7 and later, and all CPUs but Intel's) or torch-mkl (older, on Intel CPUs)"),
   };
 }
 
@@ -119,13 +126,11 @@ std::vector<Field> data_fields() {
             "what is learned: ids written in this file, a text, sequences generated for a task, or none: an imported model "
             "that has "
             "not been trained here")
-          .one_of({"tokens", "text", "task", "none"})
-          .needed(kind, {""}),
+          .needed(kind, {"none"}),  // what an untouched config has
       field(task, in, &D::task,
             "copy, reverse, sort: random symbols, then the same ones copied, reversed or sorted; modular_addition: a, b, =, a "
             "+ b mod "
             "modulus. Loss and accuracy count the second part only")
-          .one_of({"copy", "reverse", "sort", "modular_addition"})
           .only(kind, {"task"})
           .needed(kind, {"task"}),
       field("data.tokens", in, &D::tokens, "the token ids")
@@ -179,7 +184,7 @@ std::vector<Field> data_fields() {
       field("data.val_fraction", in, &D::val_fraction,
             "share kept from training: the last tokens, or the sequences that a fixed hash picks")
           .from_to_below(0, 1)
-          .default_for("tokens", 0),
+          .defaults_by_kind(0.1, {{"tokens", 0}}),
   };
 }
 
@@ -188,9 +193,10 @@ std::vector<Field> optimizer_fields() {
   constexpr auto in = &Config::optimizer;
   const std::string kind = "optimizer.kind";
   return {
-      field(kind, in, &O::kind, "the update rule; names, formulas and defaults are torch.optim's")
-          .one_of({"sgd", "adam", "adamw", "rmsprop", "adagrad"}),
-      field("optimizer.lr", in, &O::lr, "learning rate").at_least(0).default_for("rmsprop", 1e-2).default_for("adagrad", 1e-2),
+      field(kind, in, &O::kind, "the update rule; names, formulas and defaults are torch.optim's"),
+      field("optimizer.lr", in, &O::lr, "learning rate")
+          .at_least(0)
+          .defaults_by_kind(1e-3, {{"rmsprop", 1e-2}, {"adagrad", 1e-2}}),
       field("optimizer.betas", in, &O::betas, "decay rates of the averages of the gradient and of its square")
           .from_to_below(0, 1)
           .only(kind, {"adam", "adamw"}),
@@ -200,17 +206,14 @@ std::vector<Field> optimizer_fields() {
       field("optimizer.eps", in, &O::eps, "added to the denominator")
           .at_least(0)
           .only(kind, {"adam", "adamw", "rmsprop", "adagrad"})
-          .default_for("adagrad", 1e-10),
+          .defaults_by_kind(1e-8, {{"adagrad", 1e-10}}),
       field("optimizer.weight_decay", in, &O::weight_decay, "decoupled from the gradient in adamw, added to it in the others")
           .at_least(0)
-          .default_for("sgd", 0)
-          .default_for("adam", 0)
-          .default_for("rmsprop", 0)
-          .default_for("adagrad", 0),
+          .defaults_by_kind(0.01, {{"sgd", 0}, {"adam", 0}, {"rmsprop", 0}, {"adagrad", 0}}),
       field("optimizer.decay", in, &O::decay,
             "which parameters weight_decay applies to: all, or matrices (2 or more dimensions); auto is all for model.kind "
             "attention")
-          .one_of({"auto", "all", "matrices"}),
+          .derived_by([](Config& c) { c.optimizer.decay = c.model.kind == ModelKind::gpt ? Decay::matrices : Decay::all; }),
       field("optimizer.amsgrad", in, &O::amsgrad, "divide by the largest average so far").only(kind, {"adam", "adamw"}),
       field("optimizer.momentum", in, &O::momentum, "share of the last update that is kept").at_least(0).only(kind, {"sgd"}),
       field("optimizer.dampening", in, &O::dampening, "share of the gradient kept out of the momentum").only(kind, {"sgd"}),
@@ -229,18 +232,25 @@ std::vector<Field> schedule_fields() {
             "half "
             "a cosine; wsd (warm-up, stable, decay) stays at lr and goes down in a line at the end; step multiplies by gamma "
             "every "
-            "step_size steps")
-          .one_of({"constant", "linear", "cosine", "wsd", "step"}),
+            "step_size steps"),
       field("schedule.warmup_steps", in, &S::warmup_steps, "steps of linear rise to lr").range(0, kMaxSteps),
       field("schedule.decay_steps", in, &S::decay_steps,
             "step from which on min_lr is used, also when a run goes on for more steps than were planned")
           .range(1, kMaxSteps)
           .only(kind, {"linear", "cosine", "wsd"})
-          .defaults_to("train.steps, or warmup_steps or decay_start where these are more"),
+          // A run too short for its warm-up takes the first steps of it, as one does whose decay_steps are given.
+          .defaults_to("train.steps, or warmup_steps or decay_start where these are more",
+                       [](Config& c) {
+                         c.schedule.decay_steps = std::max({c.train.steps, c.schedule.warmup_steps, c.schedule.decay_start});
+                       }),
       field("schedule.decay_start", in, &S::decay_start, "step at which the learning rate begins to fall")
           .range(0, kMaxSteps)
           .only(kind, {"wsd"})
-          .defaults_to("nine tenths of decay_steps, or the end of the warm-up"),
+          .defaults_to("nine tenths of decay_steps, or the end of the warm-up",
+                       [](Config& c) {
+                         const int64_t end = c.schedule.decay_steps;
+                         c.schedule.decay_start = std::max(c.schedule.warmup_steps, end - end / 10);
+                       }),
       field("schedule.min_lr", in, &S::min_lr, "learning rate at the end").at_least(0).only(kind, {"linear", "cosine", "wsd"}),
       field("schedule.step_size", in, &S::step_size, "steps between two falls").range(1, kMaxSteps).only(kind, {"step"}),
       field("schedule.gamma", in, &S::gamma, "factor of each fall").at_least(0).only(kind, {"step"}),
@@ -254,7 +264,11 @@ std::vector<Field> train_fields() {
       field("train.steps", in, &T::steps, "parameter updates").range(1, kMaxSteps).changeable(),
       field("train.batch_size", in, &T::batch_size, "sequences a micro-batch")
           .range(1, kMaxLength)
-          .defaults_to("12, or the number of window_starts"),
+          .defaults_to("12, or the number of window_starts",
+                       [](Config& c) {
+                         const auto windows = static_cast<int64_t>(c.data.window_starts.size());
+                         c.train.batch_size = windows > 0 ? windows : 12;
+                       }),
       field("train.grad_accumulation", in, &T::grad_accumulation,
             "micro-batches an update; their losses are averaged over all tokens")
           .range(1, kMaxLength),
@@ -304,7 +318,6 @@ std::vector<Field> distributed_fields() {
           "distributed.reduce", in, &D::reduce,
           "exact adds the gradients of all micro-batches in their order, so that the number of ranks changes no bit; allreduce "
           "sends only the sum of each rank's own, which is faster and depends on the number of ranks")
-          .one_of({"exact", "allreduce"})
           .changeable(),
       field("distributed.bucket_mb", in, &D::bucket_mb, "MiB of gradients that travel at a time").range(1, 1024).changeable(),
       field("distributed.timeout", in, &D::timeout, "seconds without an answer after which a rank is taken to hang")
@@ -363,10 +376,19 @@ FieldValue default_value(const Field& field) {
   return value_of(field, untouched);
 }
 
+bool is_untouched(const Field& field, const Config& config) {
+  return to_json(value_of(field, config)) == to_json(default_value(field));
+}
+
+std::string_view chosen(const FieldValue& value) {
+  if (const auto* choice = std::get_if<Choice>(&value)) return choice->names[*choice->value];
+  return *std::get<std::string*>(value);
+}
+
 bool holds(const std::vector<When>& conditions, const Config& config) {
   return conditions.empty() || std::any_of(conditions.begin(), conditions.end(), [&](const When& when) {
            const Field& selector = *find_field(when.path);
-           const std::string& value = *std::get<std::string*>(value_of(selector, config));
+           const std::string_view value = chosen(value_of(selector, config));
            return std::find(when.values.begin(), when.values.end(), value) != when.values.end() && holds(selector.when, config);
          });
 }

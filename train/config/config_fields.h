@@ -4,20 +4,29 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "train/config/config.h"
 
 namespace onestep::train {
 
+/// An enumeration's value, as the byte that it is, and the names of all.
+struct Choice {
+  unsigned char* value;
+  std::span<const std::string_view> names;
+};
+
 /// Where a field's value lives; the alternative is its type.
-using FieldValue = std::variant<bool*, int64_t*, double*, std::string*, std::array<double, 2>*, std::vector<int64_t>*,
+using FieldValue = std::variant<bool*, int64_t*, double*, std::string*, Choice, std::array<double, 2>*, std::vector<int64_t>*,
                                 std::vector<std::string>*>;
 
-/// Holds where the field `path` applies and has one of `values`.
+/// Holds where the field `path` applies and has one of `values` (names).
 struct When {
   std::string path;
   std::vector<std::string> values;
@@ -32,8 +41,10 @@ struct Field {
   std::vector<std::string> choices;
   std::vector<When> when;                                ///< applies if one of them holds; empty: always
   std::vector<When> required;                            ///< has no default where one of them holds
+  std::optional<double> usual;                           ///< the default for all kinds but those of `defaults`
   std::vector<std::pair<std::string, double>> defaults;  ///< value of the section's kind -> default
   std::string derived;                                   ///< what the default comes from, in words
+  std::function<void(Config&)> derive;                   ///< sets the default that comes from other fields
   std::string neutral;                                   ///< as JSON: where the field does not apply, it may say just this
   bool optional = false;                                 ///< a list or string that may be absent (empty)
   bool may_change = false;                               ///< on resume
@@ -48,8 +59,13 @@ struct Field {
   Field& needed(std::string selector, std::vector<std::string> values) {
     return required.push_back({std::move(selector), std::move(values)}), *this;
   }
-  Field& default_for(std::string kind, double number) { return defaults.push_back({std::move(kind), number}), *this; }
-  Field& defaults_to(std::string words) { return derived = std::move(words), *this; }
+  Field& defaults_by_kind(double others, std::vector<std::pair<std::string, double>> kinds) {
+    return usual = others, defaults = std::move(kinds), *this;
+  }
+  Field& defaults_to(std::string words, std::function<void(Config&)> set) {
+    return derived = std::move(words), derived_by(std::move(set));
+  }
+  Field& derived_by(std::function<void(Config&)> set) { return derive = std::move(set), *this; }
   Field& elsewhere_only(std::string json) { return neutral = std::move(json), *this; }
   Field& may_be_absent() { return optional = true, *this; }
   Field& changeable() { return may_change = true, *this; }
@@ -75,14 +91,23 @@ bool holds(const std::vector<When>& conditions, const Config& config);
 FieldValue value_of(const Field& field, const Config& config);
 FieldValue value_of(const Field& field, Config&& config) = delete;  // it would not outlive the call
 
-/// Its value in a Config nobody has touched.
+/// Its value in a Config nobody has touched; where that only stands for a default, see default_json.
 FieldValue default_value(const Field& field);
+
+/// Whether the value was neither given nor derived.
+bool is_untouched(const Field& field, const Config& config);
+
+/// The name that a field with choices has.
+std::string_view chosen(const FieldValue& value);
 
 /// `a whole number of at least 1`, `one of char, byte, word`: what a value must be.
 std::string expected(const Field& field);
 
 /// The same for one element of a list.
 std::string expected_item(const Field& field);
+
+/// The default as JSON.
+std::string default_json(const Field& field);
 
 /// The value as JSON; doubles with the fewest digits that read back to the same bits.
 std::string to_json(const FieldValue& value);

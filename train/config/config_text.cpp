@@ -2,18 +2,11 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <type_traits>
 
 #include "train/config/config_fields.h"
 
 namespace onestep::train {
 namespace {
-
-std::string list_json(const std::vector<std::string>& items) {
-  std::string out = "[";
-  for (const std::string& item : items) out += (out.size() > 1 ? ", " : "") + item;
-  return out + "]";
-}
 
 std::string json_string(const std::string& text) { return nlohmann::json(text).dump(); }
 
@@ -29,34 +22,24 @@ std::string to_json(double value) {
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
-std::string to_json(const FieldValue& value) {
-  return std::visit(
-      [](const auto* pointer) -> std::string {
-        using T = std::remove_cvref_t<decltype(*pointer)>;
-        if constexpr (std::is_same_v<T, bool>) {
-          return *pointer ? "true" : "false";
-        } else if constexpr (std::is_same_v<T, int64_t>) {
-          return std::to_string(*pointer);
-        } else if constexpr (std::is_same_v<T, double>) {
-          return to_json(*pointer);
-        } else if constexpr (std::is_same_v<T, std::string>) {
-          return json_string(*pointer);
-        } else {
-          std::vector<std::string> items;
-          for (const auto& item : *pointer) {
-            if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-              items.push_back(json_string(item));
-            } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
-              items.push_back(std::to_string(item));
-            } else {
-              items.push_back(to_json(item));
-            }
-          }
-          return list_json(items);
-        }
-      },
-      value);
-}
+namespace {
+
+struct ValueJson {
+  std::string operator()(const bool* value) const { return *value ? "true" : "false"; }
+  std::string operator()(const int64_t* value) const { return std::to_string(*value); }
+  std::string operator()(const double* value) const { return to_json(*value); }
+  std::string operator()(const std::string* value) const { return json_string(*value); }
+  std::string operator()(const Choice& value) const { return json_string(std::string(value.names[*value.value])); }
+  std::string operator()(const auto* list) const {
+    std::string out = "[";
+    for (const auto& item : *list) out += (out.size() > 1 ? ", " : "") + (*this)(&item);
+    return out + "]";
+  }
+};
+
+}  // namespace
+
+std::string to_json(const FieldValue& value) { return std::visit(ValueJson(), value); }
 
 std::string join_or(const std::vector<std::string>& words) {
   std::string out;
@@ -92,6 +75,7 @@ struct ExpectedWords {
   std::string operator()(const std::string*) const {
     return field.choices.empty() ? "a string that is not empty" : join_or(field.choices);
   }
+  std::string operator()(const Choice& /*choice*/) const { return join_or(field.choices); }
   std::string operator()(const std::array<double, 2>*) const { return "a list of two numbers" + range_words(field); }
   std::string operator()(const std::vector<int64_t>*) const { return "a list of whole numbers, not empty"; }
   std::string operator()(const std::vector<std::string>*) const { return "a list of strings, not empty"; }
@@ -102,6 +86,7 @@ struct ExpectedItemWords {
   std::string operator()(const std::array<double, 2>*) const { return "a number" + range_words(field); }
   std::string operator()(const std::vector<int64_t>*) const { return "a whole number" + range_words(field); }
   std::string operator()(const auto*) const { return "a string that is not empty"; }
+  std::string operator()(const Choice& /*no list*/) const { return ""; }
 };
 
 }  // namespace
@@ -110,11 +95,13 @@ std::string expected(const Field& field) { return std::visit(ExpectedWords{field
 
 std::string expected_item(const Field& field) { return std::visit(ExpectedItemWords{field}, default_value(field)); }
 
+std::string default_json(const Field& field) { return field.usual ? to_json(*field.usual) : to_json(default_value(field)); }
+
 std::string default_words(const Field& field) {
   if (!field.required.empty()) return holds(field.required, Config()) ? "required" : "required for " + describe(field.required);
   if (field.optional) return "none";
   if (!field.derived.empty()) return field.derived;
-  std::string out = to_json(default_value(field));
+  std::string out = default_json(field);
   for (const auto& [kind, number] : field.defaults) out += "; for " + kind + " " + to_json(number);
   return out;
 }

@@ -28,7 +28,7 @@ class TokenData : public Data {
         ignore_index_(config.data.ignore_index),
         tokenizer_(std::move(tokenizer)) {
     train_count_ = training_tokens(count(), config.data.val_fraction);
-    const std::string where = config.data.kind == "text" ? "/data" : "/data/tokens";
+    const std::string where = config.data.kind == DataKind::text ? "/data" : "/data/tokens";
     ONESTEP_CHECK(ConfigError, train_count_ > length_, config.origin.at(where), ": too few tokens to train on: ", train_count_,
                   " of ", count(), ", one window takes context_length + 1 = ", length_ + 1,
                   " (a longer text, or a smaller model.context_length)");
@@ -165,13 +165,12 @@ std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const
 
 }  // namespace
 
-std::unique_ptr<Data> make_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
+std::unique_ptr<Data> make_data(const Config& given, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
+  const Config config = resolve(given);
   const DataConfig& data = config.data;
-  if (data.kind == "none") return std::make_unique<NoData>(config);
-  if (data.kind == "task") return std::make_unique<TaskData>(config);
-  if (data.kind == "text") return make_text_data(config, std::move(tokenizer), quiet);
-  ONESTEP_CHECK(ConfigError, data.kind == "tokens", config.origin.at("/data/kind"),
-                ": must be tokens, text, task or none: got ", data.kind);
+  if (data.kind == DataKind::none) return std::make_unique<NoData>(config);
+  if (data.kind == DataKind::task) return std::make_unique<TaskData>(config);
+  if (data.kind == DataKind::text) return make_text_data(config, std::move(tokenizer), quiet);
   return std::make_unique<TokenData>(config, std::make_shared<TokenList>(data.tokens), data.vocab_size, nullptr);
 }
 
@@ -180,8 +179,8 @@ std::string Data::token_name(int64_t id) const {
 }
 
 std::string evaluates_on(const DataConfig& data) {
-  if (data.kind == "none") return "nothing";
-  if (data.kind == "task") return "held-out sequences";
+  if (data.kind == DataKind::none) return "nothing";
+  if (data.kind == DataKind::task) return "held-out sequences";
   return data.val_fraction == 0 ? "training tokens" : "validation tokens";
 }
 

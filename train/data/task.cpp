@@ -24,7 +24,7 @@ int64_t TaskData::vocab_size() const { return adds() ? data_.modulus + 1 : data_
 
 std::string TaskData::describe() const {
   const std::string what = adds() ? "modular_addition, modulus " + std::to_string(data_.modulus)
-                                  : data_.task + " of " + std::to_string(data_.length) + " symbols";
+                                  : std::string(name_of(data_.task)) + " of " + std::to_string(data_.length) + " symbols";
   return what + ", vocabulary " + std::to_string(vocab_size()) + ", share held out " + to_json(data_.val_fraction);
 }
 
@@ -47,7 +47,7 @@ void TaskData::check_both_kinds_exist(const Config& config) const {
     held_out += is_held_out(drawn);
   }
   ONESTEP_CHECK(ConfigError, held_out > 0 && held_out < prompts, config.origin.at("/data/val_fraction"), ": holds out ",
-                held_out, " of the ", prompts, " prompts that task ", data_.task,
+                held_out, " of the ", prompts, " prompts that task ", name_of(data_.task),
                 " has here; some must be held out and some not");
 }
 
@@ -57,8 +57,8 @@ std::vector<int64_t> TaskData::sequence(std::vector<int64_t> drawn) const {
     out.insert(out.end(), {data_.modulus, (drawn[0] + drawn[1]) % data_.modulus});
     return out;
   }
-  if (data_.task == "reverse") std::reverse(drawn.begin(), drawn.end());
-  if (data_.task == "sort") std::sort(drawn.begin(), drawn.end());
+  if (data_.task == Task::reverse) std::reverse(drawn.begin(), drawn.end());
+  if (data_.task == Task::sort) std::sort(drawn.begin(), drawn.end());
   out.insert(out.end(), drawn.begin(), drawn.end());
   return out;
 }

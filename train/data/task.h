@@ -23,7 +23,7 @@ class TaskData : public Data {
   std::string token_name(int64_t id) const override { return adds() && id == data_.modulus ? "=" : Data::token_name(id); }
 
  private:
-  bool adds() const { return data_.task == "modular_addition"; }
+  bool adds() const { return data_.task == Task::modular_addition; }
   int64_t random_size() const { return adds() ? 2 : data_.length; }              // symbols drawn
   int64_t symbols() const { return adds() ? data_.modulus : data_.vocab_size; }  // that they are drawn from
   int64_t prompt_size() const { return adds() ? 3 : data_.length; }

@@ -104,7 +104,7 @@ Generated generate(LanguageModel& model, std::span<const int64_t> prompt, const 
   check_sampling(options.sampling);
   check_prompt(model, prompt);
   const NoGradGuard no_grad;
-  model.eval();
+  const nn::EvaluationMode mode(model);
   std::vector<int64_t> text(prompt.begin(), prompt.end());
   Reader reader(model, options.cache);
   Generated result;

@@ -41,7 +41,7 @@ void check_prompt(const LanguageModel& model, std::span<const int64_t> prompt);
 
 /// Continues `prompt`. The model sees the last context_length tokens, as in nanoGPT: once the context is full it slides by one
 /// token at a time, and since every token then stands at another position, all of it is run anew. Calls `on_token` with each
-/// token as it comes, if given. Puts the model into evaluation mode. Throws ConfigError as check_prompt and
+/// token as it comes, if given. The model is in evaluation mode meanwhile. Throws ConfigError as check_prompt and
 /// check_sampling do, DivergedError if logits are not finite.
 Generated generate(LanguageModel& model, std::span<const int64_t> prompt, const GenerateOptions& options, Generator& generator,
                    const std::function<void(int64_t)>& on_token = {});

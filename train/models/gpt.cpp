@@ -12,12 +12,13 @@ namespace onestep::train {
 namespace {
 
 std::unique_ptr<nn::Layer> make_norm(const ModelConfig& config) {
-  if (config.norm == "rms_norm") return std::make_unique<nn::RMSNorm>(config.d_model, config.norm_eps);
+  if (config.norm == NormKind::rms_norm) return std::make_unique<nn::RMSNorm>(config.d_model, config.norm_eps);
   return std::make_unique<nn::LayerNorm>(config.d_model, config.norm_eps, /*elementwise_affine=*/true, config.bias);
 }
 
 std::unique_ptr<nn::Layer> make_mlp(const ModelConfig& config, Generator& generator) {
-  if (config.activation == "swiglu") return std::make_unique<nn::SwiGLU>(config.d_model, config.d_ff, config.bias, generator);
+  if (config.activation == Activation::swiglu)
+    return std::make_unique<nn::SwiGLU>(config.d_model, config.d_ff, config.bias, generator);
   return std::make_unique<Mlp>(config, generator);
 }
 
@@ -28,9 +29,9 @@ attention::Options block_attention_options(const ModelConfig& config) {
 }
 
 const ModelConfig& checked(const ModelConfig& config) {
-  ONESTEP_CHECK(ConfigError, config.kind == "gpt" && config.num_layers > 0 && config.d_ff > 0,
-                "gpt: needs a config of kind gpt with num_layers and d_ff: got kind ", config.kind, ", num_layers ",
-                config.num_layers, ", d_ff ", config.d_ff, " (check_config completes one)");
+  ONESTEP_CHECK(ConfigError, config.kind == ModelKind::gpt && config.num_layers > 0 && config.d_ff > 0,
+                "gpt: needs a config of kind gpt with num_layers and d_ff: got kind ", name_of(config.kind), ", num_layers ",
+                config.num_layers, ", d_ff ", config.d_ff, " (resolve() completes one)");
   return config;
 }
 
@@ -50,7 +51,7 @@ auto drawn_anew(F make) {
 
 Mlp::Mlp(const ModelConfig& config, Generator& generator)
     : c_fc(config.d_model, config.d_ff, config.bias, generator),
-      act(nn::make_activation(config.activation)),
+      act(nn::make_activation(name_of(config.activation))),
       c_proj(config.d_ff, config.d_model, config.bias, generator) {}
 
 void Mlp::visit(nn::Visitor& visitor) {

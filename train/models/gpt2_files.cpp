@@ -24,12 +24,12 @@ constexpr const char* kModel = "model.safetensors";
 constexpr std::string_view kPrefix = "transformer.";
 
 // transformers' names of activations, and ours.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kActivations{{{"gelu_new", "gelu_tanh"},
-                                                                                     {"gelu_pytorch_tanh", "gelu_tanh"},
-                                                                                     {"gelu", "gelu"},
-                                                                                     {"relu", "relu"},
-                                                                                     {"silu", "silu"},
-                                                                                     {"swish", "silu"}}};
+constexpr std::array<std::pair<std::string_view, Activation>, 6> kActivations{{{"gelu_new", Activation::gelu_tanh},
+                                                                               {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                                               {"gelu", Activation::gelu},
+                                                                               {"relu", Activation::relu},
+                                                                               {"silu", Activation::silu},
+                                                                               {"swish", Activation::silu}}};
 
 // ---- config.json
 
@@ -71,14 +71,14 @@ class Gpt2Config {
     ONESTEP_CHECK(IoError, flag(key, wanted) == wanted, path_, ": /", key, ": only ", wanted ? "true" : "false",
                   " is supported");
   }
-  std::string activation() const {
+  Activation activation() const {
     const json* value = find("activation_function");
-    if (value == nullptr) return "gelu_tanh";
+    if (value == nullptr) return Activation::gelu_tanh;
     const auto* const known =
         std::find_if(kActivations.begin(), kActivations.end(), [&](const auto& a) { return *value == a.first; });
     ONESTEP_CHECK(IoError, known != kActivations.end(), path_,
                   ": /activation_function: must be gelu_new, gelu, relu or silu: got ", brief(*value));
-    return std::string(known->second);
+    return known->second;
   }
 
  private:
@@ -97,7 +97,7 @@ ModelConfig read_config(const std::string& path) {
   config.require("scale_attn_by_inverse_layer_idx", false);
   config.require("add_cross_attention", false);
   ModelConfig model;
-  model.kind = "gpt";
+  model.kind = ModelKind::gpt;
   model.vocab_size = config.count("vocab_size", "model.vocab_size");
   model.context_length = config.count("n_positions", "model.context_length");
   model.d_model = config.count("n_embd", "model.d_model");
@@ -120,13 +120,15 @@ ModelConfig read_config(const std::string& path) {
 json write_config(const ModelConfig& model) {
   const auto* const activation =
       std::find_if(kActivations.begin(), kActivations.end(), [&](const auto& a) { return a.second == model.activation; });
-  ONESTEP_CHECK(ConfigError, model.kind == "gpt", "export: model.kind is ", model.kind, ": only gpt can be a GPT-2");
-  ONESTEP_CHECK(ConfigError, activation != kActivations.end(), "export: model.activation is ", model.activation,
+  ONESTEP_CHECK(ConfigError, model.kind == ModelKind::gpt, "export: model.kind is ", name_of(model.kind),
+                ": only gpt can be a GPT-2");
+  ONESTEP_CHECK(ConfigError, activation != kActivations.end(), "export: model.activation is ", name_of(model.activation),
                 ", which GPT-2 does not have");
   ONESTEP_CHECK(ConfigError,
                 !model.rope && model.window == 0 && (model.num_kv_heads == 0 || model.num_kv_heads == model.num_heads),
                 "export: model.rope, model.window or model.num_kv_heads asks for what GPT-2 does not have");
-  ONESTEP_CHECK(ConfigError, model.norm == "layer_norm", "export: model.norm is ", model.norm, ", which GPT-2 does not have");
+  ONESTEP_CHECK(ConfigError, model.norm == NormKind::layer_norm, "export: model.norm is ", name_of(model.norm),
+                ", which GPT-2 does not have");
   return {{"model_type", "gpt2"},
           {"architectures", {"GPT2LMHeadModel"}},
           {"vocab_size", model.vocab_size},

@@ -68,9 +68,7 @@ void AttentionLanguageModel::visit(nn::Visitor& visitor) {
 
 std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator) {
   vocab_size = std::max(vocab_size, config.vocab_size);
-  if (config.kind == "gpt") return std::make_unique<Gpt>(config, vocab_size, generator);
-  ONESTEP_CHECK(ConfigError, config.kind == "attention", "model.kind: ", config.kind,
-                " is not a model (known: attention, gpt)");
+  if (config.kind == ModelKind::gpt) return std::make_unique<Gpt>(config, vocab_size, generator);
   return std::make_unique<AttentionLanguageModel>(config, vocab_size, generator);
 }
 

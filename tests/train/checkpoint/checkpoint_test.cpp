@@ -119,7 +119,7 @@ TEST_CASE("checkpoint: schedules and data and attention of every kind go on to t
   Config config = small();
   config.train.grad_accumulation = 3;
   config.train.grad_clip = 0.5;
-  config.train.dtype = "float64";
+  config.train.dtype = DType::float64;
   check_resumes(config);
 }
 

@@ -101,6 +101,7 @@ struct WrongValues {
     if (!field.choices.empty()) values.push_back({"\"@@@@@@@@@@@@\"", "\"@@@@@@@@@@@@\""});
     return values;
   }
+  BadValues operator()(const Choice&) const { return (*this)(static_cast<const std::string*>(nullptr)); }
   BadValues operator()(const std::array<double, 2>*) const {
     return same({"null", "true", "1", "\"0.9,0.99\"", "[]", "[0.5]", "[0.5,0.5,0.5]", "{}"});
   }
@@ -109,6 +110,7 @@ struct WrongValues {
 
 /// Wrong items of a list whose other item is right.
 struct WrongItems {
+  BadValues operator()(const Choice&) const { return {}; }
   template <class T>
   BadValues operator()(const T*) const {
     if constexpr (std::is_same_v<T, std::vector<std::string>>) return same({"null", "true", "1", "\"\"", "[\"a\"]", "{}"});

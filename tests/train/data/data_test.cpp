@@ -77,16 +77,16 @@ TEST_CASE("data: the golden runs' batches come from their configs") {
 }
 
 TEST_CASE("data: what is evaluated is said as it is") {
-  const auto said = [](const std::string& kind, double val_fraction) {
+  const auto said = [](DataKind kind, double val_fraction) {
     DataConfig data;
     data.kind = kind;
     data.val_fraction = val_fraction;
     return evaluates_on(data);
   };
-  CHECK(said("text", 0.1) == "validation tokens");
-  CHECK(said("tokens", 0) == "training tokens");
-  CHECK(said("task", 0.1) == "held-out sequences");
-  CHECK(said("none", 0.1) == "nothing");
+  CHECK(said(DataKind::text, 0.1) == "validation tokens");
+  CHECK(said(DataKind::tokens, 0) == "training tokens");
+  CHECK(said(DataKind::task, 0.1) == "held-out sequences");
+  CHECK(said(DataKind::none, 0.1) == "nothing");
 }
 
 TEST_CASE("data: training windows are drawn with randint over the first tokens") {

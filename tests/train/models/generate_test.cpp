@@ -29,7 +29,7 @@ std::unique_ptr<LanguageModel> make(ModelConfig config, Generator& generator) {
 }
 
 ModelConfig gpt(int64_t context_length) {
-  return {.kind = "gpt", .d_model = 8, .num_heads = 2, .context_length = context_length, .num_layers = 1};
+  return {.kind = ModelKind::gpt, .d_model = 8, .num_heads = 2, .context_length = context_length, .num_layers = 1};
 }
 
 struct Named {
@@ -56,7 +56,8 @@ std::vector<Named> models(int64_t context_length) {
   add("gpt with a window", [](ModelConfig& c) { c.window = 9; });
   add("gpt with rope", [](ModelConfig& c) { c.rope = true; });
   add("gpt with everything", [](ModelConfig& c) {
-    c.rope = true, c.window = 20, c.num_kv_heads = 1, c.norm = "rms_norm", c.activation = "swiglu", c.bias = false;
+    c.rope = true, c.window = 20, c.num_kv_heads = 1, c.norm = NormKind::rms_norm, c.activation = Activation::swiglu,
+    c.bias = false;
   });
   return all;
 }
@@ -157,6 +158,18 @@ TEST_CASE("generate: a seed fixes the text, and tokens are reported as they come
   CHECK(generate(*model, Ids{3, 1}, {50}, b).ids == first.ids);
   CHECK(generate(*model, Ids{3, 1}, {50}, c).ids != first.ids);
   CHECK((default_generator().state() == others));
+}
+
+TEST_CASE("generate: a model in training is in training afterwards, and no dropout was drawn") {
+  Generator generator(1), sampler(2);
+  ModelConfig config = gpt(8);
+  config.dropout = 0.5;
+  const auto model = make(config, generator);
+  const std::vector<int64_t> prompt{1, 2};
+  const auto expected = generate(*model, prompt, {.tokens = 5, .sampling = {.temperature = 0}}, sampler).ids;
+  model->train();
+  CHECK(generate(*model, prompt, {.tokens = 5, .sampling = {.temperature = 0}}, sampler).ids == expected);
+  CHECK(model->is_training());
 }
 
 TEST_CASE("generate: top_k and top_p leave the most likely tokens and their proportions") {

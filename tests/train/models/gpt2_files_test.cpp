@@ -123,13 +123,13 @@ TEST_CASE("gpt2 files: names without the prefix and the masks and tied head of o
 }
 
 TEST_CASE("gpt2 files: an untied head and layers without bias are exported") {
-  const ModelConfig config{.kind = "gpt",
+  const ModelConfig config{.kind = ModelKind::gpt,
                            .d_model = 8,
                            .num_heads = 2,
                            .context_length = 6,
                            .num_layers = 1,
                            .d_ff = 12,
-                           .activation = "gelu",
+                           .activation = Activation::gelu,
                            .bias = false,
                            .tie_weights = false,
                            .vocab_size = 11};
@@ -138,7 +138,7 @@ TEST_CASE("gpt2 files: an untied head and layers without bias are exported") {
   const TemporaryFolder folder;
   write_gpt2(folder.path(), {config, model.state_dict()});
   Gpt2 back = read_gpt2(folder.path());
-  CHECK(back.model.activation == "gelu");
+  CHECK(back.model.activation == Activation::gelu);
   CHECK_FALSE(back.model.tie_weights);
   CHECK(back.model.d_ff == 12);
   Gpt copy(back.model, 11, generator);
@@ -183,10 +183,12 @@ TEST_CASE("gpt2 files: a model that is no GPT-2 is not exported") {
     }
     return "";
   };
-  CHECK(refusal([](ModelConfig& m) { m.activation = "swiglu"; }) ==
+  CHECK(refusal([](ModelConfig& m) { m.activation = Activation::swiglu; }) ==
         "export: model.activation is swiglu, which GPT-2 does not have");
-  CHECK(refusal([](ModelConfig& m) { m.norm = "rms_norm"; }) == "export: model.norm is rms_norm, which GPT-2 does not have");
-  CHECK(refusal([](ModelConfig& m) { m.kind = "attention"; }) == "export: model.kind is attention: only gpt can be a GPT-2");
+  CHECK(refusal([](ModelConfig& m) { m.norm = NormKind::rms_norm; }) ==
+        "export: model.norm is rms_norm, which GPT-2 does not have");
+  CHECK(refusal([](ModelConfig& m) { m.kind = ModelKind::attention; }) ==
+        "export: model.kind is attention: only gpt can be a GPT-2");
 }
 
 TEST_CASE("gpt2 files: a wrong config.json is refused with its key") {

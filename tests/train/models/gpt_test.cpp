@@ -19,7 +19,7 @@ using Row = std::vector<double>;
 using Rows = std::vector<Row>;
 
 ModelConfig tiny(void (*change)(ModelConfig&)) {
-  ModelConfig config{.kind = "gpt", .d_model = 8, .num_heads = 2, .context_length = 6, .num_layers = 2, .d_ff = 12};
+  ModelConfig config{.kind = ModelKind::gpt, .d_model = 8, .num_heads = 2, .context_length = 6, .num_layers = 2, .d_ff = 12};
   change(config);
   return config;
 }
@@ -32,13 +32,14 @@ struct Variant {
 std::vector<Variant> variants() {
   return {
       {"GPT-2", tiny([](ModelConfig&) {})},
-      {"erf", tiny([](ModelConfig& c) { c.activation = "gelu"; })},
+      {"erf", tiny([](ModelConfig& c) { c.activation = Activation::gelu; })},
       {"no bias", tiny([](ModelConfig& c) { c.bias = false; })},
       {"untied", tiny([](ModelConfig& c) { c.tie_weights = false; })},
-      {"rms_norm", tiny([](ModelConfig& c) { c.norm = "rms_norm", c.norm_eps = 1e-3; })},
-      {"swiglu", tiny([](ModelConfig& c) { c.activation = "swiglu"; })},
-      {"all at once",
-       tiny([](ModelConfig& c) { c.activation = "swiglu", c.norm = "rms_norm", c.tie_weights = c.bias = false; })},
+      {"rms_norm", tiny([](ModelConfig& c) { c.norm = NormKind::rms_norm, c.norm_eps = 1e-3; })},
+      {"swiglu", tiny([](ModelConfig& c) { c.activation = Activation::swiglu; })},
+      {"all at once", tiny([](ModelConfig& c) {
+         c.activation = Activation::swiglu, c.norm = NormKind::rms_norm, c.tie_weights = c.bias = false;
+       })},
   };
 }
 
@@ -106,7 +107,7 @@ class NaiveGpt {
   Row norm(const std::string& layer, Row x) const {
     const auto n = static_cast<double>(x.size());
     double mean = 0, square = 0;
-    if (config_.norm == "layer_norm")
+    if (config_.norm == NormKind::layer_norm)
       for (const double v : x) mean += v / n;
     for (const double v : x) square += (v - mean) * (v - mean) / n;
     for (size_t i = 0; i < x.size(); ++i) {
@@ -116,7 +117,7 @@ class NaiveGpt {
     return x;
   }
   Row feed_forward(const std::string& layer, const Row& x) const {
-    if (config_.activation == "swiglu") {
+    if (config_.activation == Activation::swiglu) {
       Row gate = linear(layer + "gate_proj.", x);
       const Row up = linear(layer + "up_proj.", x);
       for (size_t i = 0; i < gate.size(); ++i) gate[i] = gate[i] / (1 + std::exp(-gate[i])) * up[i];
@@ -124,8 +125,9 @@ class NaiveGpt {
     }
     Row hidden = linear(layer + "c_fc.", x);
     for (double& v : hidden)
-      v *= config_.activation == "gelu" ? 0.5 * (1 + std::erf(v / std::sqrt(2.0)))
-                                        : 0.5 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (v + 0.044715 * v * v * v)));
+      v *= config_.activation == Activation::gelu
+               ? 0.5 * (1 + std::erf(v / std::sqrt(2.0)))
+               : 0.5 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (v + 0.044715 * v * v * v)));
     return linear(layer + "c_proj.", hidden);
   }
   Rows attention(const std::string& layer, const Rows& x) const {
@@ -212,8 +214,8 @@ TEST_CASE("gpt: too many tokens and an incomplete config are refused") {
   CHECK_THROWS_WITH_AS(model.forward(zeros({1, 7}, DType::int64)),
                        "language model: tokens of shape [1, 7] (needs [B, T] with T up to the context length of 6)",
                        ShapeError);
-  CHECK_THROWS_WITH_AS(Gpt(ModelConfig{.kind = "gpt"}, 11, generator),
+  CHECK_THROWS_WITH_AS(Gpt(ModelConfig{.kind = ModelKind::gpt}, 11, generator),
                        "gpt: needs a config of kind gpt with num_layers and d_ff: got kind gpt, num_layers 4, d_ff 0 "
-                       "(check_config completes one)",
+                       "(resolve() completes one)",
                        ConfigError);
 }

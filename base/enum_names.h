@@ -1,0 +1,24 @@
+#pragma once
+// Enumerations whose values have names: the words of configs, files and messages.
+#include <array>
+#include <concepts>
+#include <string_view>
+#include <type_traits>
+
+namespace onestep {
+
+/// An enumeration in one byte with a function `names(E)` beside it, which returns the names of its values, in their order from
+/// 0.
+template <class E>
+concept NamedEnum = std::is_enum_v<E> && sizeof(E) == 1 && requires(E value) {
+  names(value)[0];
+};
+
+/// The name of a value.
+template <NamedEnum E>
+std::string_view name_of(E value) {
+  static constexpr auto all = names(E());
+  return all[static_cast<size_t>(value)];
+}
+
+}  // namespace onestep
