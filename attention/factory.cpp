@@ -12,7 +12,6 @@
 namespace onestep::attention {
 namespace {
 
-using Options = Options;
 using Built = std::unique_ptr<Attention>;
 
 struct Kind {

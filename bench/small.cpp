@@ -1,4 +1,4 @@
-// Small graphs: what a framework spends on an op besides the arithmetic.
+// Small graphs: the overhead of a framework per op.
 #include <functional>
 #include <map>
 
@@ -17,7 +17,7 @@ constexpr int64_t kChain = 100, kLongChain = 1'000'000;
 
 struct Case {
   std::function<void()> call;
-  int64_t ops = 1;  ///< For the time of one.
+  int64_t ops = 1;  ///< In one call, for the time per op.
 };
 
 /// One SGD step of a 2-16-16-1 tanh MLP with mean squared error on 32 points.
@@ -49,7 +49,7 @@ Case mha() {
   }};
 }
 
-/// y = y b + a, over and over.
+/// A chain of y = y b + a, `ops` ops in all.
 Case scalar_ops(int64_t ops) {
   Tensor a = full({}, 1.001).requires_grad_(), b = full({}, 0.999).requires_grad_();
   return {[a, b, ops]() mutable {

@@ -41,7 +41,7 @@ train::Config gpt_config(const GptShape& m) {
   return train::parse_config(config.dump(), "bench");
 }
 
-/// Milliseconds and GFLOP/s of every op in a step.
+/// Calls, milliseconds and GFLOP/s of every op in a step.
 json profile_of(train::Trainer& trainer, int steps) {
   const Profiler profiler;
   for (int i = 0; i < steps; ++i) trainer.step();
@@ -60,7 +60,7 @@ double flops_of(const std::function<void()>& call) {
   return kernels::counted_flops() - before;
 }
 
-/// Throws ConfigError where `what` needs more memory than there is: the system would end the program.
+/// Throws ConfigError where `what` needs more memory than there is: the system would kill the program.
 void check_fits(const std::string& what, double bytes) {
   const auto left = static_cast<double>(available_memory());
   ONESTEP_CHECK(ConfigError, bytes <= left, "bench ", what, " need ", grouped(bytes / (1 << 20)), " MiB, there are ",
@@ -96,7 +96,7 @@ json bench_step(const StepWork& work, double seconds) {
 }
 
 json bench_attention(const AttentionWork& w, double seconds) {
-  // x, q, k, v, context and result; backwards also a gradient of each.
+  // x, q, k, v, context and result; with the backward pass also a gradient of each.
   check_fits("attention: the tensors of --B, --T and --C",
              (w.backward ? 12.0 : 6.0) * 4 * static_cast<double>(w.B) * static_cast<double>(w.T) * static_cast<double>(w.C));
   Generator generator(0);

@@ -33,9 +33,9 @@ class SentenceModel : public nn::Module {
 
 int main() {
   const std::string vocabulary[] = {"Your", "journey", "starts", "with", "one", "step"};
-  const Tensor ids = arange(6);                  // the sentence
-  const Tensor input = ids.slice(0, 0, 5);       // Your journey starts with one
-  const Tensor to_predict = ids.slice(0, 1, 6);  //      journey starts with one step
+  const Tensor ids = arange(6);              // the sentence
+  const Tensor input = ids.slice(0, 0, 5);   // Your journey starts with one
+  const Tensor target = ids.slice(0, 1, 6);  //      journey starts with one step
 
   Generator generator(123);
   SentenceModel model(/*vocab_size=*/6, /*context_length=*/6, /*d=*/8, generator);
@@ -43,7 +43,7 @@ int main() {
 
   optim::Adam adam(model.parameters(), {.lr = 0.02});
   for (int step = 0; step <= 60; ++step) {
-    const Tensor loss = cross_entropy(model.forward(input), to_predict);
+    const Tensor loss = cross_entropy(model.forward(input), target);
     if (step % 10 == 0) std::cout << "step " << step << ": loss " << loss.item() << '\n';
     adam.zero_grad();
     loss.backward();
@@ -51,11 +51,11 @@ int main() {
   }
 
   std::cout << "\nsays: Your";
-  Tensor said = ids.slice(0, 0, 1);
-  while (said.size(0) < 6) {
-    const Tensor next = argmax(model.forward(said), -1).slice(0, -1, said.size(0));  // of the last position
+  Tensor generated = ids.slice(0, 0, 1);
+  while (generated.size(0) < 6) {
+    const Tensor next = argmax(model.forward(generated), -1).slice(0, -1, generated.size(0));  // of the last position
     std::cout << ' ' << vocabulary[next.item<int64_t>()];
-    said = cat({said, next});
+    generated = cat({generated, next});
   }
 
   // What each word attends to most: the word with the largest weight, head by head.

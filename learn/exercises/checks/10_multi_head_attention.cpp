@@ -9,7 +9,7 @@ const double kInf = std::numeric_limits<double>::infinity();
 
 /// What the reference leaves out or does differently.
 struct Variation {
-  bool causal = true, scaled = true, mix = true, project = true;
+  bool causal = true, scaled = true, attend = true, project = true;
   int64_t scale_width = 0;  ///< Instead of the width of a key.
 };
 
@@ -20,19 +20,19 @@ Tensor reference(const Tensor& x, const MultiHeadWeights& w, int64_t H, const Va
   const int64_t T = x.size(1), width = v.scale_width > 0 ? v.scale_width : queries.size(3);
   if (v.causal) scores = scores.masked_fill(triu(ones({T, T}, DType::boolean), 1), -kInf);
   if (v.scaled) scores = scores / std::sqrt(static_cast<double>(width));
-  const Tensor context = v.mix ? attention::merge_heads(matmul(softmax(scores, -1), heads(values))) : values;
+  const Tensor context = v.attend ? attention::merge_heads(matmul(softmax(scores, -1), heads(values))) : values;
   return v.project ? linear(context, w.out, w.out_bias) : context;
 }
 
 std::vector<Mistake> mistakes(const Tensor& x, const MultiHeadWeights& w, int64_t H) {
   const auto with = [&](const Variation& variation) { return reference(x, w, H, variation); };
-  return {
-      {with({.mix = false}), "no token attends to another: the values are projected, but not multiplied by attention weights"},
-      {with({.causal = false}), "tokens attend to later ones: the causal mask is missing"},
-      {with({.scaled = false}), "the scores are not divided by sqrt(head_dim)"},
-      {with({.scale_width = w.query.size(0)}), "the scores are divided by sqrt(d_out): a key has the width of one head"},
-      {with({.project = false}), "the heads are not mixed: the output projection is missing"},
-      {reference(x, w, 1, {}), "there is only one head: queries, keys and values are not split"}};
+  return {{with({.attend = false}),
+           "no token attends to another: the values are projected, but not multiplied by attention weights"},
+          {with({.causal = false}), "tokens attend to later ones: the causal mask is missing"},
+          {with({.scaled = false}), "the scores are not divided by sqrt(head_dim)"},
+          {with({.scale_width = w.query.size(0)}), "the scores are divided by sqrt(d_out): a key has the width of one head"},
+          {with({.project = false}), "the heads are not mixed: the output projection is missing"},
+          {reference(x, w, 1, {}), "there is only one head: queries, keys and values are not split"}};
 }
 
 void check_random() {
