@@ -87,6 +87,7 @@ set(public_headers
     train/log/metrics.h
     train/log/progress.h
     train/log/tensorboard_writer.h
+    train/evaluate.h
     train/memory_need.h
     train/run_folder.h
     train/run_loop.h

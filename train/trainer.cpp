@@ -27,14 +27,6 @@ std::vector<optim::ParameterGroup> parameter_groups(const OptimizerConfig& confi
   return {decayed, others};
 }
 
-Tensor input_tensor(const Batch& batch) { return from_values(batch.inputs, {batch.batch, batch.length}); }
-
-/// Cross entropy of logits [B, T, V] over the targets that count.
-Tensor batch_loss(const Tensor& logits, const Batch& batch, Reduction reduction) {
-  const Tensor targets = from_values(batch.targets, {batch.batch * batch.length});  // [B T]
-  return cross_entropy(logits.flatten(0, 1), targets, {.reduction = reduction, .ignore_index = kIgnoreIndex});
-}
-
 /// load_state_dict() converts; here that would change bits.
 void check_dtypes(const nn::NamedTensors& own, const nn::NamedTensors& saved) {
   for (const auto& [name, tensor] : saved) {
@@ -42,32 +34,6 @@ void check_dtypes(const nn::NamedTensors& own, const nn::NamedTensors& saved) {
     ONESTEP_CHECK(ConfigError, same == own.end() || same->second.dtype() == tensor.dtype(), "model: ", name, " is ",
                   tensor.dtype(), ", must be ", same == own.end() ? tensor.dtype() : same->second.dtype());
   }
-}
-
-/// Adds one batch's losses, right predictions (in `accuracy`), tokens and text.
-void add_batch(LanguageModel& model, const Batch& batch, const Tokenizer* tokenizer, Evaluation& sums) {
-  const Tensor logits = model.forward(input_tensor(batch));  // [B, T, V]
-  sums.loss += batch_loss(logits, batch, Reduction::sum).item();
-  const std::vector<int64_t> predicted = argmax(logits, -1).to_vector<int64_t>();
-  for (size_t j = 0; j < predicted.size(); ++j) {
-    if (batch.targets[j] == kIgnoreIndex) continue;
-    ++sums.tokens;
-    sums.accuracy += predicted[j] == batch.targets[j];
-  }
-  if (tokenizer == nullptr) return;
-  for (int64_t row = 0; row < batch.batch; ++row) {
-    const std::span targets(batch.targets.data() + row * batch.length, static_cast<size_t>(batch.length));
-    const std::string text = tokenizer->decode(targets);
-    sums.bytes += static_cast<int64_t>(text.size());
-    sums.characters +=
-        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u; });
-  }
-}
-
-Evaluation means(Evaluation sums) {
-  sums.loss /= static_cast<double>(sums.tokens);
-  sums.accuracy /= static_cast<double>(sums.tokens);
-  return sums;
 }
 
 void check_vocabulary(const Config& config, const Data& data) {
@@ -95,62 +61,10 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config,
   }
 }
 
-Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator,
-                    const Stopped& stopped, Communicator* ranks) {
-  const NoGradGuard no_grad;
-  const nn::EvaluationMode mode(model);
-  Communicator alone;
-  Communicator& communicator = ranks == nullptr ? alone : *ranks;
-  const int64_t size = communicator.size();
-  std::vector<double> mine;  // five sums a batch
-  bool interrupted = false;
-  for (int64_t i = 0; i < batches && !interrupted; ++i) {
-    interrupted = stopped && stopped();
-    const Batch batch = data.eval_batch(batch_size, generator);
-    if (interrupted || i % size != communicator.rank()) continue;
-    Evaluation one;
-    add_batch(model, batch, data.tokenizer(), one);
-    for (const double sum : {one.loss, one.accuracy, static_cast<double>(one.tokens), static_cast<double>(one.bytes),
-                             static_cast<double>(one.characters)})
-      mine.push_back(sum);
-  }
-  ONESTEP_CHECK(InterruptedError, !communicator.any(interrupted), "evaluation: interrupted");
-  const std::vector<std::vector<double>> all = communicator.all_gather(mine);
-  Evaluation sums;
-  for (int64_t i = 0; i < batches; ++i) {
-    const double* one = all[static_cast<size_t>(i % size)].data() + i / size * 5;
-    sums.loss += one[0];
-    sums.accuracy += one[1];
-    sums.tokens += static_cast<int64_t>(one[2]);
-    sums.bytes += static_cast<int64_t>(one[3]);
-    sums.characters += static_cast<int64_t>(one[4]);
-  }
-  return means(sums);
-}
-
-Evaluation evaluate_all(LanguageModel& model, const Tokens& tokens, const Tokenizer& tokenizer, int64_t batch_size,
-                        const std::function<void(int64_t)>& show) {
-  const int64_t scored = tokens.size() - 1, longest = model.context_length();
-  ONESTEP_CHECK(ConfigError, scored > 0, "evaluation: a text needs at least 2 tokens: got ", tokens.size());
-  const NoGradGuard no_grad;
-  const nn::EvaluationMode mode(model);
-  Evaluation sums;
-  for (int64_t begin = 0; begin < scored;) {
-    const int64_t whole = (scored - begin) / longest;  // windows; after them comes a shorter one
-    const int64_t rows = std::max<int64_t>(std::min(whole, batch_size), 1), length = std::min(longest, scored - begin);
-    std::vector<int64_t> ids;
-    tokens.read(begin, rows * length + 1, ids);
-    add_batch(model, {{ids.begin(), ids.end() - 1}, {ids.begin() + 1, ids.end()}, rows, length}, &tokenizer, sums);
-    begin += rows * length;
-    if (show) show(begin);
-  }
-  return means(sums);
-}
-
 Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet,
                  std::shared_ptr<Communicator> communicator)
     : config_(resolve(config)),
-      generator_(config_.seed, config_.model.rng_dialect),
+      dropout_generator_(config_.seed, config_.model.rng_dialect),
       data_(make_data(config_, std::move(tokenizer), quiet)) {
   check_vocabulary(config_, *data_);
   const MemoryNeed need = memory_need(config_, data_->vocab_size(), data_->length());
@@ -159,7 +73,8 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
   ONESTEP_CHECK(ConfigError, config_.train.grad_accumulation >= communicator->size(),
                 config_.origin.at("/train/grad_accumulation"), ": must be at least ", communicator->size(),
                 ", the number of ranks that share the micro-batches: got ", config_.train.grad_accumulation);
-  model_ = make_language_model(config_.model, data_->vocab_size(), generator_);
+  model_ = make_language_model(config_.model, data_->vocab_size(), dropout_generator_);
+  generator_ = dropout_generator_;  // behind the parameters
   model_->to(config_.train.dtype);
   communicator->set_timeout(config_.distributed.timeout);
   replicas_ = std::make_unique<DataParallel>(std::move(communicator), *model_, parameter_groups(config_.optimizer, *model_),
@@ -167,19 +82,28 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
   optimizer_ = make_optimizer(config_.optimizer, replicas_->owned_groups());
 }
 
-Tensor Trainer::logits_of(const Batch& batch) {
+Trainer::MicroBatch Trainer::draw_micro_batch() {
+  Batch batch = data_->train_batch(config_.train.batch_size, generator_);
+  return {std::move(batch), generator_};
+}
+
+Tensor Trainer::forward(const MicroBatch& micro_batch) {
+  dropout_generator_ = micro_batch.dropout;
   profile_mark("batch");
-  return model_->forward(input_tensor(batch));
+  return model_->forward(micro_batch.batch.input());
 }
 
 Tensor Trainer::next_loss() {
-  const Batch batch = next_batch();
-  return batch_loss(logits_of(batch), batch, Reduction::mean);
+  const MicroBatch next = draw_micro_batch();
+  const Tensor logits = forward(next);
+  generator_ = dropout_generator_;
+  return batch_loss(logits, next.batch, Reduction::mean);
 }
 
-/// Weighted as if every micro-batch of the step had all its targets count; where some do not, step() mends it.
-double Trainer::micro_batch(const Batch& batch) {
-  Tensor logits = logits_of(batch);
+/// Weighted as if every micro-batch of the step had all its targets count; where some do not, mean_loss() mends it.
+double Trainer::compute(const MicroBatch& micro_batch) {
+  const Batch& batch = micro_batch.batch;
+  Tensor logits = forward(micro_batch);
   const auto counted = static_cast<double>(batch.counted()), whole = static_cast<double>(data_->targets() * batch.batch);
   if (counted == 0) return 0;
   const Tensor loss = batch_loss(std::exchange(logits, Tensor()), batch, Reduction::mean);  // which backward does not need
@@ -188,61 +112,68 @@ double Trainer::micro_batch(const Batch& batch) {
   return loss.item();
 }
 
-/// Draws what the forward pass of a micro-batch draws.
-void Trainer::skip_forward() {
+/// Advances the generator by what the dropout of one forward pass draws, which is the same for every micro-batch.
+void Trainer::advance_past_forward(const MicroBatch& micro_batch) {
   if (!forward_draws_) {
     const NoGradGuard no_grad;
-    const Generator before = generator_;
-    const Batch batch = next_batch();
-    const uint64_t start = generator_.drawn();
-    model_->forward(input_tensor(batch));
-    forward_draws_ = generator_.drawn() - start;
-    generator_ = before;
+    forward(micro_batch);
+    forward_draws_ = dropout_generator_.drawn() - generator_.drawn();
   }
   generator_.discard(*forward_draws_);
 }
 
-/// The mean loss of the step's micro-batches, whose gradient is summed; rank r computes every micro-batch r of size(). None if
-/// no target counts.
-std::optional<double> Trainer::micro_batches() {
-  const int64_t count = config_.train.grad_accumulation, size = communicator().size(), rank = communicator().rank();
-  const bool exact = config_.distributed.reduce == Reduce::exact;
-  const std::vector<bool> everyone(static_cast<size_t>(size), true);
-  std::vector<double> counted, mine;
-  for (int64_t round = 0; round < count; round += size) {
-    std::vector<bool> contributes(static_cast<size_t>(size), false);
-    std::optional<Batch> own;
-    Generator own_draws = generator_;
-    for (int64_t i = round; i < std::min(round + size, count); ++i) {
-      Batch batch = next_batch();
-      counted.push_back(static_cast<double>(batch.counted()));
-      contributes[static_cast<size_t>(i - round)] = batch.counted() > 0;
-      if (i - round == rank) {
-        own = std::move(batch);
-        own_draws = generator_;
-      }
-      if (size > 1) skip_forward();
-    }
-    Generator next_draws = std::exchange(generator_, own_draws);
-    const auto compute = [&] {
-      if (own) mine.push_back(micro_batch(*own));
-    };
-    const bool last = own && round + rank + size >= count;  // of this rank
-    if (exact || last)
-      replicas_->reduce_gradients(exact ? contributes : everyone, compute);
-    else
-      compute();
-    if (size > 1) generator_ = next_draws;
+/// Draws the micro-batches of a round, one a rank while there are any left, and keeps this rank's own.
+Trainer::Round Trainer::assign(int64_t first, int64_t last) {
+  const int64_t size = communicator().size(), rank = communicator().rank();
+  Round round;
+  round.counted.resize(static_cast<size_t>(size));
+  for (int64_t i = first; i < std::min(first + size, last); ++i) {
+    MicroBatch drawn = draw_micro_batch();
+    round.counted[static_cast<size_t>(i - first)] = drawn.batch.counted();
+    if (size > 1) advance_past_forward(drawn);
+    if (i - first == rank) round.own = std::move(drawn);
   }
-  const std::vector<std::vector<double>> losses = communicator().all_gather(mine);
-  const double tokens = std::accumulate(counted.begin(), counted.end(), 0.0);
+  return round;
+}
+
+/// Mean over all targets of a step that count, from the losses of each rank; scales the summed gradient accordingly. None if no
+/// target counts.
+std::optional<double> Trainer::mean_loss(const std::vector<int64_t>& counted, const std::vector<double>& own_losses) {
+  const std::vector<std::vector<double>> losses = communicator().all_gather(own_losses);
+  const auto tokens = static_cast<double>(std::accumulate(counted.begin(), counted.end(), int64_t{0}));
   if (tokens == 0) return std::nullopt;
   const auto whole = static_cast<double>(sequences_per_step() * data_->targets());
   if (tokens != whole) replicas_->scale_gradients(whole / tokens);
   double loss = 0;
-  for (int64_t i = 0; i < count; ++i)
-    loss += losses[static_cast<size_t>(i % size)][static_cast<size_t>(i / size)] / (tokens / counted[static_cast<size_t>(i)]);
+  for (size_t i = 0; i < counted.size(); ++i)
+    loss += losses[i % losses.size()][i / losses.size()] / (tokens / static_cast<double>(counted[i]));
   return loss;
+}
+
+/// The mean loss of the step's micro-batches, whose gradient is summed; rank r computes every micro-batch r of size(). None if
+/// no target counts.
+std::optional<double> Trainer::compute_gradients() {
+  const int64_t count = config_.train.grad_accumulation, size = communicator().size(), rank = communicator().rank();
+  const bool exact = config_.distributed.reduce == Reduce::exact;
+  std::vector<int64_t> counted;
+  std::vector<double> own_losses;
+  for (int64_t first = 0; first < count; first += size) {
+    const Round round = assign(first, count);
+    counted.insert(counted.end(), round.counted.begin(), round.counted.begin() + std::min(size, count - first));
+    const auto compute_own = [&] {
+      if (round.own) own_losses.push_back(compute(*round.own));
+    };
+    // "exact" sums the micro-batches one by one in their order; "allreduce" sums the ranks' own sums, once.
+    std::vector<bool> contributes(static_cast<size_t>(size), true);
+    if (exact) std::transform(round.counted.begin(), round.counted.end(), contributes.begin(), [](int64_t n) { return n > 0; });
+    const bool last_of_own = round.own && first + rank + size >= count;
+    if (exact || last_of_own)
+      replicas_->reduce_gradients(contributes, compute_own);
+    else
+      compute_own();
+    if (size == 1) generator_ = dropout_generator_;  // the stream goes on behind the forward pass
+  }
+  return mean_loss(counted, own_losses);
 }
 
 std::string Trainer::find_anomaly(const Generator& before) {
@@ -255,7 +186,10 @@ std::string Trainer::find_anomaly(const Generator& before) {
     return running == nullptr ? "the loss" : model_->path_to(*running);
   });
   try {
-    for (int64_t i = 0; i < config_.train.grad_accumulation; ++i) micro_batch(next_batch());
+    for (int64_t i = 0; i < config_.train.grad_accumulation; ++i) {
+      compute(draw_micro_batch());
+      generator_ = dropout_generator_;
+    }
   } catch (const NonFiniteError& error) {
     return error.what();
   }
@@ -270,7 +204,7 @@ StepMetrics Trainer::step() {
   while (!loss) {  // the mean of no target is NaN in PyTorch
     before = generator_;
     replicas_->zero_grad();
-    loss = micro_batches();
+    loss = compute_gradients();
   }
   metrics.loss = *loss;
   const double limit = config_.train.grad_clip > 0 ? config_.train.grad_clip : std::numeric_limits<double>::infinity();

@@ -1,8 +1,6 @@
 #pragma once
 // The training loop: one seed, one config, one step at a time.
-#include <functional>
 #include <memory>
-#include <numbers>
 #include <string>
 
 #include "optim/optimizer.h"
@@ -10,6 +8,7 @@
 #include "train/config/config.h"
 #include "train/data/data.h"
 #include "train/distributed/data_parallel.h"
+#include "train/evaluate.h"
 #include "train/log/metrics.h"
 #include "train/models/language_model.h"
 
@@ -19,36 +18,6 @@ namespace onestep::train {
 std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config,
                                                  const std::vector<optim::ParameterGroup>& groups);
 
-struct Evaluation {
-  double loss = 0;                    ///< Mean cross entropy in nats a scored token.
-  double accuracy = 0;                ///< Share of scored tokens whose most likely prediction is right.
-  int64_t tokens = 0;                 ///< Scored tokens.
-  int64_t bytes = 0, characters = 0;  ///< Of the text that the scored tokens stand for; 0 where there is no tokenizer.
-
-  /// log2 e sum of the losses / characters: comparable between tokenizers, as the loss is not.
-  double bits_per_character() const { return bits_per(characters); }
-  double bits_per_byte() const { return bits_per(bytes); }
-
- private:
-  double bits_per(int64_t units) const {
-    return loss * std::numbers::log2e * static_cast<double>(tokens) / static_cast<double>(units);
-  }
-};
-
-/// Says whether to stop what takes long.
-using Stopped = std::function<bool()>;
-
-/// Loss and accuracy of `model` over held-out batches drawn from `generator`, without dropout and without recording. Throws
-/// InterruptedError when `stopped` says so between two batches. Ranks share the batches; the sums do not depend on their
-/// number.
-Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator,
-                    const Stopped& stopped = {}, Communicator* ranks = nullptr);
-
-/// Loss and accuracy of `model` on every token but the first of a text, in windows of its context length one after the other,
-/// so that a token sees only those before it in its window. Throws ConfigError for a text of fewer than two tokens.
-Evaluation evaluate_all(LanguageModel& model, const Tokens& tokens, const Tokenizer& tokenizer, int64_t batch_size,
-                        const std::function<void(int64_t)>& show = {});
-
 /// Owns everything a run needs: data, model, optimizer and the one generator from which parameters, batches and dropout draw.
 /// Of several ranks each has one; step(), evaluate(), state() and load_state() are then collective.
 class Trainer {
@@ -57,7 +26,7 @@ class Trainer {
   /// progress on stderr unless `quiet`. Throws ConfigError or IoError.
   explicit Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr, bool quiet = true,
                    std::shared_ptr<Communicator> communicator = std::make_shared<Communicator>());
-  /// Neither copied nor moved: the model's dropout layers point to the generator.
+  /// Neither copied nor moved: the model's dropout layers point to a generator of it.
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
@@ -96,23 +65,36 @@ class Trainer {
   int64_t tokens_per_step() const { return sequences_per_step() * data_->length(); }
 
  private:
-  Batch next_batch() { return data_->train_batch(config_.train.batch_size, generator_); }
-  Tensor logits_of(const Batch& batch);
-  double micro_batch(const Batch& batch);
-  void skip_forward();
-  std::optional<double> micro_batches();
+  /// A micro-batch, and where in the run's random stream the dropout of its forward pass begins.
+  struct MicroBatch {
+    Batch batch;
+    Generator dropout;
+  };
+  /// One micro-batch of every rank.
+  struct Round {
+    std::optional<MicroBatch> own;
+    std::vector<int64_t> counted;  // targets that count, by rank
+  };
+  MicroBatch draw_micro_batch();
+  Tensor forward(const MicroBatch& micro_batch);
+  double compute(const MicroBatch& micro_batch);
+  void advance_past_forward(const MicroBatch& micro_batch);
+  Round assign(int64_t first, int64_t last);
+  std::optional<double> mean_loss(const std::vector<int64_t>& counted, const std::vector<double>& own_losses);
+  std::optional<double> compute_gradients();
   int64_t sequences_per_step() const { return config_.train.grad_accumulation * config_.train.batch_size; }
   /// Repeats the step that began with the generator at `before`, with every op checked: where numbers stop being finite.
   std::string find_anomaly(const Generator& before);
 
   Config config_;
-  Generator generator_;
+  Generator dropout_generator_;  // the model's; a forward pass begins by setting it to its micro-batch's place in the stream
+  Generator generator_;          // the run's stream: parameters, then batches and dropout in turn
   std::unique_ptr<Data> data_;
   std::optional<std::string> data_hash_;  // once it was needed
   std::unique_ptr<LanguageModel> model_;
   std::unique_ptr<DataParallel> replicas_;
   std::unique_ptr<optim::Optimizer> optimizer_;
-  std::optional<uint64_t> forward_draws_;  // words that a forward pass takes from the generator, once it was needed
+  std::optional<uint64_t> forward_draws_;  // 32-bit outputs that a forward pass takes from the generator, once it was needed
   int64_t steps_done_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "autograd/creation.h"
 #include "autograd/random/random_fill.h"
 #include "base/error.h"
 #include "base/utf8.h"
@@ -164,6 +165,9 @@ std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const
 }
 
 }  // namespace
+
+Tensor Batch::input() const { return from_values(inputs, {batch, length}); }
+Tensor Batch::target() const { return from_values(targets, {batch * length}); }
 
 std::unique_ptr<Data> make_data(const Config& given, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
   const Config config = resolve(given);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/random/generator.h"
+#include "autograd/tensor.h"
 #include "train/config/config.h"
 #include "train/data/token_file.h"
 #include "train/text/tokenizer.h"
@@ -22,6 +23,9 @@ struct Batch {
   std::vector<int64_t> inputs, targets;
   int64_t batch = 0, length = 0;
 
+  /// As tensors: [batch, length], and [batch * length] for cross_entropy.
+  Tensor input() const;
+  Tensor target() const;
   /// Targets that count.
   int64_t counted() const {
     return static_cast<int64_t>(targets.size()) - std::count(targets.begin(), targets.end(), kIgnoreIndex);

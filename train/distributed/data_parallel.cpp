@@ -46,10 +46,20 @@ DataParallel::DataParallel(std::shared_ptr<Communicator> communicator, nn::Modul
                            std::vector<optim::ParameterGroup> groups, int64_t bucket_bytes)
     : communicator_(std::move(communicator)), parameters_(model.named_parameters()), groups_(std::move(groups)) {
   std::vector<int64_t> sizes;
-  for (const auto& [_, parameter] : parameters_) sizes.push_back(parameter.numel());
+  for (const auto& [_, parameter] : parameters_) {
+    index_of_leaf_[parameter.impl().node.get()] = sizes.size();
+    sizes.push_back(parameter.numel());
+  }
   const int64_t bucket_elements = bucket_bytes / size_of(parameters_.front().second.dtype());
   buckets_ = deal_parameters(sizes, communicator_->size(), bucket_elements, optim::kNormChunk);
   sums_.resize(buckets_.size());
+  buckets_of_.resize(parameters_.size());
+  for (size_t b = 0; b < buckets_.size(); ++b) {
+    for (const ParameterPiece& piece : buckets_[b]) {
+      std::vector<size_t>& buckets = buckets_of_[piece.parameter];
+      if (buckets.empty() || buckets.back() != b) buckets.push_back(b);  // a bucket may have several pieces of it
+    }
+  }
   make_shards();
 }
 
@@ -80,21 +90,6 @@ std::vector<optim::ParameterGroup> DataParallel::owned_groups() const {
   return owned;
 }
 
-size_t DataParallel::index_of(const Tensor& parameter) const { return index_of(*parameter.impl().node); }
-
-size_t DataParallel::index_of(const Node& leaf) const {
-  const auto same = [&](const auto& named) { return named.second.impl().node.get() == &leaf; };
-  return static_cast<size_t>(std::find_if(parameters_.begin(), parameters_.end(), same) - parameters_.begin());
-}
-
-std::vector<size_t> DataParallel::buckets_of(size_t parameter) const {
-  std::vector<size_t> buckets;
-  for (size_t b = 0; b < buckets_.size(); ++b)
-    if (std::any_of(buckets_[b].begin(), buckets_[b].end(), [=](const auto& piece) { return piece.parameter == parameter; }))
-      buckets.push_back(b);
-  return buckets;
-}
-
 // ---- gradients
 
 void DataParallel::zero_grad() {
@@ -104,75 +99,88 @@ void DataParallel::zero_grad() {
 }
 
 void DataParallel::reduce_gradients(const std::vector<bool>& contributes, const std::function<void()>& backward) {
-  if (alone()) return backward();                 // which adds to the gradients in the same order
-  std::vector<int64_t> missing(buckets_.size());  // gradients that are not ready, by bucket
-  for (size_t p = 0; p < parameters_.size(); ++p)
-    for (const size_t bucket : buckets_of(p)) ++missing[bucket];
-  std::vector<Journey> journeys;  // in the order of buckets, on every rank
-  const auto send_ready = [&] {
-    while (journeys.size() < buckets_.size() && missing[journeys.size()] == 0)
-      journeys.push_back(send_bucket(buckets_[journeys.size()], contributes));
-    for (size_t b = 0; b < journeys.size(); ++b)
-      if (journeys[b].transfer && journeys[b].transfer->progress()) add_bucket(b, journeys[b]);
-  };
+  if (alone()) return backward();  // which adds to the gradients in the same order
+  Reductions reductions = waiting_reductions();
   {
     const GradHook hook([&](const Node& leaf) {
-      for (const size_t bucket : buckets_of(index_of(leaf))) --missing[bucket];
-      send_ready();
+      for (const size_t bucket : buckets_of_[index_of_leaf_.at(&leaf)]) --reductions.buckets[bucket].not_ready;
+      advance(reductions, contributes);
     });
     backward();
   }
-  std::fill(missing.begin(), missing.end(), 0);  // where no target counts there was no backward pass
-  send_ready();
-  for (size_t b = 0; b < buckets_.size(); ++b)
-    if (journeys[b].transfer) add_bucket(b, journeys[b]);
+  for (BucketReduction& bucket : reductions.buckets) bucket.not_ready = 0;  // where no target counts there was no backward pass
+  advance(reductions, contributes);
+  for (size_t b = 0; b < buckets_.size(); ++b) finish(b, reductions.buckets[b]);
   set_shard_gradients();
 }
 
-DataParallel::Journey DataParallel::send_bucket(const Bucket& bucket, const std::vector<bool>& contributes) {
-  const NoGradGuard no_grad;
-  const std::vector<int64_t> starts = run_starts(bucket, ranks());
-  const DType dtype = parameters_.front().second.dtype();
-  const int64_t owned = starts[rank() + 1] - starts[rank()];
-  Journey journey;
-  if (contributes[rank()]) {
-    journey.mine = zeros({starts.back()}, dtype);  // which is the gradient where no target counts
-    int64_t place = 0;
-    for (const ParameterPiece& piece : bucket) {
-      Tensor& parameter = parameters_[piece.parameter].second;
-      if (parameter.grad().defined())
-        copy_elements(journey.mine, place, contiguous(parameter.grad()), piece.begin, piece.size());
-      place += piece.size();
-      if (piece.end == parameter.numel()) parameter.zero_grad();  // its last piece
-    }
+DataParallel::Reductions DataParallel::waiting_reductions() const {
+  Reductions reductions;
+  reductions.buckets.resize(buckets_.size());
+  for (const std::vector<size_t>& buckets : buckets_of_)
+    for (const size_t bucket : buckets) ++reductions.buckets[bucket].not_ready;
+  return reductions;
+}
+
+/// Starts what is ready, and adds what has arrived.
+void DataParallel::advance(Reductions& reductions, const std::vector<bool>& contributes) {
+  for (size_t& b = reductions.started; b < buckets_.size() && reductions.buckets[b].not_ready == 0; ++b)
+    start(b, reductions.buckets[b], contributes);
+  for (size_t b = 0; b < reductions.started; ++b) {
+    BucketReduction& reduction = reductions.buckets[b];
+    if (reduction.state == BucketReduction::State::in_flight && reduction.transfer->progress()) finish(b, reduction);
   }
-  journey.parts.resize(ranks());
+}
+
+/// The gradients of the bucket's pieces, one after the other, which the parameters then forget: [bucket elements]. 0 where
+/// there is none, as where no target counts.
+Tensor DataParallel::take_gradients(const Bucket& bucket) {
+  Tensor all = zeros({run_starts(bucket, ranks()).back()}, parameters_.front().second.dtype());
+  int64_t place = 0;
+  for (const ParameterPiece& piece : bucket) {
+    Tensor& parameter = parameters_[piece.parameter].second;
+    if (parameter.grad().defined()) copy_elements(all, place, contiguous(parameter.grad()), piece.begin, piece.size());
+    place += piece.size();
+    if (piece.end == parameter.numel()) parameter.zero_grad();  // its last piece
+  }
+  return all;
+}
+
+void DataParallel::start(size_t bucket, BucketReduction& reduction, const std::vector<bool>& contributes) {
+  const NoGradGuard no_grad;
+  const std::vector<int64_t> starts = run_starts(buckets_[bucket], ranks());
+  const int64_t owned = starts[rank() + 1] - starts[rank()];
+  if (contributes[rank()]) reduction.own = take_gradients(buckets_[bucket]);
+  reduction.received.resize(ranks());
   Communicator::Outgoing to(ranks());
   Communicator::Incoming from(ranks());
   for (size_t r = 0; r < ranks(); ++r) {
     if (r == rank()) continue;
-    if (journey.mine.defined()) to[r] = bytes_of(journey.mine, starts[r], starts[r + 1] - starts[r]);
+    if (reduction.own.defined()) to[r] = bytes_of(reduction.own, starts[r], starts[r + 1] - starts[r]);
     if (!contributes[r]) continue;
-    journey.parts[r] = empty({owned}, dtype);
-    from[r] = writable_bytes_of(journey.parts[r], 0, owned);
+    reduction.received[r] = empty({owned}, parameters_.front().second.dtype());
+    from[r] = writable_bytes_of(reduction.received[r], 0, owned);
   }
-  if (journey.mine.defined()) journey.parts[rank()] = journey.mine.slice(0, starts[rank()], starts[rank() + 1]);
-  journey.transfer = communicator_->start(to, from);
-  return journey;
+  if (reduction.own.defined()) reduction.received[rank()] = reduction.own.slice(0, starts[rank()], starts[rank() + 1]);
+  reduction.transfer = communicator_->start(to, from);
+  reduction.state = BucketReduction::State::in_flight;
 }
 
-void DataParallel::add_bucket(size_t bucket, Journey& journey) {
+/// Waits for what is in flight and adds it, in the order of ranks.
+void DataParallel::finish(size_t bucket, BucketReduction& reduction) {
+  if (reduction.state != BucketReduction::State::in_flight) return;
   const NoGradGuard no_grad;
-  communicator_->wait(*journey.transfer);
+  communicator_->wait(*reduction.transfer);
   Tensor& sum = sums_[bucket];
-  for (const Tensor& part : journey.parts) {
+  for (const Tensor& part : reduction.received) {
     if (!part.defined()) continue;
     if (sum.defined())
       add_(sum, part);
     else
       sum = part.clone();
   }
-  journey = {};
+  reduction = {};
+  reduction.state = BucketReduction::State::added;
 }
 
 void DataParallel::set_shard_gradients() {

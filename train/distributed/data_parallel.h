@@ -3,6 +3,7 @@
 // parameters, whose gradient it sums and which it updates.
 #include <functional>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "optim/optimizer.h"
@@ -50,19 +51,28 @@ class DataParallel {
     Tensor tensor;
   };
   void make_shards();
-  /// A bucket on its way, until it is added: the own gradient, and what the others send of the part that this rank owns.
-  struct Journey {
-    Tensor mine;
-    std::vector<Tensor> parts;
+  /// How far the gradients of one bucket are on their way to their owners.
+  struct BucketReduction {
+    enum class State { waiting, in_flight, added };
+    State state = State::waiting;
+    size_t not_ready = 0;          // waiting: parameters whose gradient the backward pass still owes
+    Tensor own;                    // in flight: this rank's gradient of the whole bucket
+    std::vector<Tensor> received;  // and, by rank, the gradients of the part that this rank owns
     std::unique_ptr<Communicator::Transfer> transfer;
   };
-  Journey send_bucket(const Bucket& bucket, const std::vector<bool>& contributes);
-  void add_bucket(size_t bucket, Journey& journey);
+  /// The reductions of all buckets in one call of reduce_gradients.
+  struct Reductions {
+    std::vector<BucketReduction> buckets;
+    size_t started = 0;  // of them: every rank starts them in order
+  };
+  Reductions waiting_reductions() const;
+  void advance(Reductions& reductions, const std::vector<bool>& contributes);
+  void start(size_t bucket, BucketReduction& reduction, const std::vector<bool>& contributes);
+  Tensor take_gradients(const Bucket& bucket);
+  void finish(size_t bucket, BucketReduction& reduction);
   void set_shard_gradients();
   double grad_norm() const;
-  size_t index_of(const Tensor& parameter) const;
-  size_t index_of(const Node& leaf) const;
-  std::vector<size_t> buckets_of(size_t parameter) const;
+  size_t index_of(const Tensor& parameter) const { return index_of_leaf_.at(parameter.impl().node.get()); }
   nn::NamedTensors in_groups() const;
   std::vector<ParameterPiece> pieces_of(size_t parameter) const;
   template <class Slots>
@@ -77,6 +87,8 @@ class DataParallel {
   nn::NamedTensors parameters_;
   std::vector<optim::ParameterGroup> groups_;
   std::vector<Bucket> buckets_;
+  std::unordered_map<const Node*, size_t> index_of_leaf_;  // of each parameter
+  std::vector<std::vector<size_t>> buckets_of_;            // by parameter
   std::vector<Tensor> sums_;   // by bucket: the summed gradient of the own pieces, one after the other, once there is one
   std::vector<Shard> shards_;  // in the order of the buckets; a single process: the parameters themselves
 };
