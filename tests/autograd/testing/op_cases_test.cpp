@@ -2,10 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
 #include <set>
+#include <vector>
 
 #include "autograd/testing/op_case.h"
 #include "tests/paths.h"
@@ -19,12 +21,23 @@ std::set<std::string> case_names() {
   return names;
 }
 
-/// The names of all functions that ops.h and creation.h declare.
+/// The headers that ops.h includes: operators.h, creation.h and ops_GROUP.h.
+std::vector<std::filesystem::path> op_headers() {
+  std::vector<std::filesystem::path> headers;
+  for (const auto& entry : std::filesystem::directory_iterator(ONESTEP_SOURCE_DIR "/autograd")) {
+    const std::string name = entry.path().filename().string();
+    const bool group = name.starts_with("ops_") && name.ends_with(".h");
+    if (group || name == "operators.h" || name == "creation.h") headers.push_back(entry.path());
+  }
+  return headers;
+}
+
+/// The names of all functions that they declare.
 std::set<std::string> declared_ops() {
   const std::regex declaration(R"(^(?:inline )?(?:const )?[\w:<>]+&? (operator[^(\s]+|\w+)\()");
   std::set<std::string> names;
-  for (const char* header : {"/autograd/ops.h", "/autograd/creation.h"}) {
-    std::ifstream file(std::string(ONESTEP_SOURCE_DIR) + header);
+  for (const std::filesystem::path& header : op_headers()) {
+    std::ifstream file(header);
     REQUIRE(file.good());
     std::smatch match;
     for (std::string line; std::getline(file, line);)

@@ -1,0 +1,166 @@
+#pragma once
+// Ops of numbers: elementwise, comparisons, reductions, matrix products.
+#include <optional>
+#include <string_view>
+
+#include "autograd/node.h"
+#include "autograd/tensor.h"
+
+namespace onestep {
+
+// ---- elementwise with broadcasting (ops/arithmetic.cpp, ops/math.cpp) ----------------------------------------------------
+// Dtypes meet as in PyTorch: bool < int64 < float32 < float64, and a rank-0 tensor or a number does not widen within its kind.
+
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor sub(const Tensor& a, const Tensor& b);
+Tensor mul(const Tensor& a, const Tensor& b);
+/// True division: int64 operands give float32 (torch.div).
+Tensor div(const Tensor& a, const Tensor& b);
+Tensor add(const Tensor& a, Scalar b);
+Tensor sub(const Tensor& a, Scalar b);
+Tensor mul(const Tensor& a, Scalar b);
+Tensor div(const Tensor& a, Scalar b);
+/// a^b; the gradient of the base is 0 where b = 0 (torch.pow). 0^negative is inf; negative^fraction is NaN.
+Tensor pow(const Tensor& base, const Tensor& exponent);
+Tensor pow(const Tensor& base, Scalar exponent);
+/// Elementwise larger value; NaN wins; a tie shares the gradient half and half (torch.maximum).
+Tensor maximum(const Tensor& a, const Tensor& b);
+/// Elementwise smaller value; NaN wins; a tie shares the gradient half and half (torch.minimum).
+Tensor minimum(const Tensor& a, const Tensor& b);
+/// a where `condition` (bool) is true, b elsewhere; all three broadcast (torch.where).
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+
+Tensor neg(const Tensor& x);
+/// min(max(x, low), high), each bound optional; NaN stays, and the gradient is 0 where x lies outside (torch.clamp). Throws
+/// ConfigError without any bound.
+Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high = {});
+/// |x|; the gradient at 0 is 0.
+Tensor abs(const Tensor& x);
+Tensor exp(const Tensor& x);
+/// Natural logarithm: log(0) = -inf.
+Tensor log(const Tensor& x);
+Tensor sqrt(const Tensor& x);
+/// 1 / sqrt(x)
+Tensor rsqrt(const Tensor& x);
+Tensor sin(const Tensor& x);
+Tensor cos(const Tensor& x);
+Tensor tanh(const Tensor& x);
+/// 1 / (1 + exp(-x))
+Tensor sigmoid(const Tensor& x);
+/// max(x, 0); the gradient at 0 is 0.
+Tensor relu(const Tensor& x);
+enum class GeluApproximation { none, tanh };
+/// x * Phi(x), with Phi the normal distribution function by erf, or by its tanh approximation
+/// 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel 2016; torch.nn.functional.gelu).
+Tensor gelu(const Tensor& x, GeluApproximation approximate = GeluApproximation::none);
+/// x * sigmoid(x)
+Tensor silu(const Tensor& x);
+
+/// A copy in another dtype; to float it is differentiable (the gradient comes back in x's dtype). To int64 truncates.
+Tensor to(const Tensor& x, DType dtype);
+
+// In place (ops/inplace.cpp): versioned; a leaf that requires grad needs a NoGradGuard. The second operand broadcasts to x. A
+// tensor is a handle, so that x may be a temporary view: `fill_(x[0], 0)`. All give the handle back.
+Tensor add_(const Tensor& x, const Tensor& y);
+Tensor sub_(const Tensor& x, const Tensor& y);
+Tensor mul_(const Tensor& x, const Tensor& y);
+Tensor div_(const Tensor& x, const Tensor& y);
+Tensor add_(const Tensor& x, Scalar y);
+Tensor sub_(const Tensor& x, Scalar y);
+Tensor mul_(const Tensor& x, Scalar y);
+Tensor div_(const Tensor& x, Scalar y);
+Tensor fill_(const Tensor& x, Scalar value);
+/// Copies the values of `source` (broadcast, converted) into x (torch.Tensor.copy_).
+Tensor copy_(const Tensor& x, const Tensor& source);
+
+// ---- comparisons and logic: bool results, no gradient (ops/compare.cpp) --------------------------------------------------
+
+Tensor eq(const Tensor& a, const Tensor& b);
+Tensor ne(const Tensor& a, const Tensor& b);
+Tensor lt(const Tensor& a, const Tensor& b);
+Tensor le(const Tensor& a, const Tensor& b);
+Tensor gt(const Tensor& a, const Tensor& b);
+Tensor ge(const Tensor& a, const Tensor& b);
+Tensor eq(const Tensor& a, Scalar b);
+Tensor ne(const Tensor& a, Scalar b);
+Tensor lt(const Tensor& a, Scalar b);
+Tensor le(const Tensor& a, Scalar b);
+Tensor gt(const Tensor& a, Scalar b);
+Tensor ge(const Tensor& a, Scalar b);
+/// Logic on truth values: a number is true unless it is 0.
+Tensor logical_and(const Tensor& a, const Tensor& b);
+Tensor logical_or(const Tensor& a, const Tensor& b);
+Tensor logical_xor(const Tensor& a, const Tensor& b);
+Tensor logical_not(const Tensor& x);
+/// True when any / every element is true (a rank-0 bool).
+Tensor any(const Tensor& x);
+Tensor all(const Tensor& x);
+Tensor isnan(const Tensor& x);
+Tensor isfinite(const Tensor& x);
+/// Same shape, dtype and elements (torch.equal, which compares values of any dtypes; NaN differs from NaN).
+bool equal(const Tensor& a, const Tensor& b);
+/// |a - b| <= atol + rtol |b| everywhere (torch.allclose).
+bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
+
+// ---- reductions (ops/reduce.cpp) -----------------------------------------------------------------------------------------
+// `dims`: any distinct dims, negative from the end; an empty list means all. `keepdim` leaves size-1 dims.
+
+/// Sum of all elements (rank 0), or over `dims`. bool and int64 sum to int64.
+Tensor sum(const Tensor& x);
+Tensor sum(const Tensor& x, const Shape& dims, bool keepdim = false);
+/// Arithmetic mean; NaN over nothing.
+Tensor mean(const Tensor& x);
+Tensor mean(const Tensor& x, const Shape& dims, bool keepdim = false);
+/// Sum of squared deviations from the mean, divided by n - correction (torch.var; 1 = unbiased, 0 = biased).
+Tensor var(const Tensor& x, const Shape& dims = {}, int64_t correction = 1, bool keepdim = false);
+/// The square root of var; its gradient is 0 where it is 0 (torch.std).
+Tensor std(const Tensor& x, const Shape& dims = {}, int64_t correction = 1, bool keepdim = false);
+/// (sum |x|^p)^(1/p) over `dims`; p may be infinity (largest |x|), -infinity (least) or 0 (how many are not 0); the gradient at
+/// a norm of 0 is 0 (torch.linalg.vector_norm).
+Tensor norm(const Tensor& x, double p = 2.0, const Shape& dims = {}, bool keepdim = false);
+/// Product of all elements, or along `dim`; right with zeros, too (torch.prod). bool and int64 give int64.
+Tensor prod(const Tensor& x);
+Tensor prod(const Tensor& x, int64_t dim, bool keepdim = false);
+
+/// y_i = x_0 + ... + x_i along `dim`.
+Tensor cumsum(const Tensor& x, int64_t dim);
+
+// ---- the largest and the least (ops/extrema.cpp) -------------------------------------------------------------------------
+// NaN wins in all of them. Throw ShapeError over nothing.
+
+/// The largest / least element; ties, NaN among them, share the gradient evenly (torch.max, torch.min).
+Tensor max(const Tensor& x);
+Tensor min(const Tensor& x);
+/// The largest / least over `dims`; ties share the gradient evenly (torch.amax, torch.amin).
+Tensor amax(const Tensor& x, const Shape& dims, bool keepdim = false);
+Tensor amin(const Tensor& x, const Shape& dims, bool keepdim = false);
+struct ValuesIndices {
+  Tensor values, indices;
+};
+/// The largest / least element along `dim` and where it stands first; only that place gets the gradient (torch.max and
+/// torch.min with dim).
+ValuesIndices max(const Tensor& x, int64_t dim, bool keepdim = false);
+ValuesIndices min(const Tensor& x, int64_t dim, bool keepdim = false);
+/// Index of the first largest / least element of the flattened tensor, or along `dim`: int64, no gradient (torch.argmax).
+Tensor argmax(const Tensor& x);
+Tensor argmin(const Tensor& x);
+Tensor argmax(const Tensor& x, int64_t dim, bool keepdim = false);
+Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);
+
+// ---- matrix products (ops/matmul.cpp) ------------------------------------------------------------------------------------
+
+/// PyTorch's torch.matmul: [n] x [n] -> [], [m, k] x [k, n] -> [m, n], [k] x [k, n] -> [n], [m, k] x [k] -> [m], and batches
+/// [..., m, k] x [..., k, n] -> [..., m, n] with broadcasting batch dims, up to rank 6, any strides. Throws ShapeError.
+Tensor matmul(const Tensor& a, const Tensor& b);
+/// Sum of products of two vectors: [n] x [n] -> [] (torch.dot).
+Tensor dot(const Tensor& a, const Tensor& b);
+/// x W^T + b: x [..., in], weight [out, in], bias [out] or undefined -> [..., out] (torch.nn.functional.linear).
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// Sum of products over named dims (torch.einsum, ops/einsum.cpp): every operand names its dims by letters, elements whose
+/// letters agree are multiplied, and letters that the result lacks are summed over: einsum("bthd,bshd->bhts", {q, k}) gives
+/// [B, T, H, d] x [B, S, H, d] -> [B, H, T, S]. `...` stands for any dims in front, which broadcast; a letter twice in an
+/// operand is its diagonal; without `->` the result has the letters that occur once, in alphabetical order. Throws ConfigError
+/// on an equation that cannot be read, ShapeError on sizes that do not fit.
+Tensor einsum(std::string_view equation, TensorList operands);
+
+}  // namespace onestep

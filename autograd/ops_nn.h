@@ -1,0 +1,78 @@
+#pragma once
+// The functions that neural networks are made of: softmax, normalisation, losses, attention (torch.nn.functional).
+#include <optional>
+
+#include "autograd/random/generator.h"
+#include "autograd/tensor.h"
+
+namespace onestep {
+
+// ---- softmax family (ops/softmax.cpp) ------------------------------------------------------------------------------------
+
+/// exp(x_i - max) / sum_j exp(x_j - max) along `dim`; a slice that is all -inf is NaN, as in PyTorch.
+Tensor softmax(const Tensor& x, int64_t dim);
+/// x_i - logsumexp(x) along `dim`.
+Tensor log_softmax(const Tensor& x, int64_t dim);
+/// log(sum(exp(x))) over `dims`, without overflow; -inf over nothing or where all is -inf; of integers float32.
+Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim = false);
+
+// ---- layers as functions -------------------------------------------------------------------------------------------------
+
+/// Zeroes each element with probability p and scales the others by 1 / (1 - p); identity when not training or p = 0
+/// (Srivastava et al. 2014; torch.nn.functional.dropout). Draws from `generator`, in its dialect, in memory order.
+/// ops/dropout.cpp
+Tensor dropout(const Tensor& x, double p, bool training = true, Generator& generator = default_generator());
+/// Rows of weight [V, d] by int64 index [...] -> [..., d]; row `padding_idx` (negative from the end) gets no gradient.
+/// ops/embedding.cpp (torch.nn.functional.embedding). Throws ShapeError on an index outside the vocabulary.
+Tensor embedding(const Tensor& index, const Tensor& weight, std::optional<int64_t> padding_idx = {});
+/// (x - mean) / sqrt(var + eps) * weight + bias over the last dims `normalized_shape`, biased variance; weight and bias may be
+/// undefined (Ba et al. 2016; torch.nn.functional.layer_norm). ops/layer_norm.cpp
+Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {}, const Tensor& bias = {},
+                  double eps = 1e-5);
+
+// ---- losses (ops/loss.cpp) -----------------------------------------------------------------------------------------------
+
+enum class Reduction { none, mean, sum };
+struct CrossEntropyOptions {
+  Reduction reduction = Reduction::mean;
+  int64_t ignore_index = -100;
+  double label_smoothing = 0.0;
+};
+/// -log softmax(logits)[target]: logits [V], [N, V] or [N, V, ...] (the class dim is dim 1, as in PyTorch) and int64 targets
+/// [], [N] or [N, ...] -> [] or, unreduced, the targets' shape. The mean is over targets that are not ignored (NaN if all are).
+/// Throws ShapeError on a target that is no class (torch.nn.functional.cross_entropy).
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
+/// -log_probabilities[target] (torch.nn.functional.nll_loss); shapes as in cross_entropy.
+Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction reduction = Reduction::mean,
+                int64_t ignore_index = -100);
+/// (prediction - target)^2, reduced (torch.nn.functional.mse_loss).
+Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean);
+
+// ---- attention (ops/attention.cpp) ---------------------------------------------------------------------------------------
+
+struct AttentionOptions {
+  Tensor mask = {};                  ///< bool, broadcast to [..., T, S]: true = may attend. Not together with is_causal.
+  bool is_causal = false;            ///< Query i sees keys 0..i (aligned top left, as in PyTorch).
+  int64_t query_offset = 0;          ///< With is_causal: query i stands at position query_offset + i, after remembered keys.
+  int64_t window = 0;                ///< With is_causal: only the last `window` keys up to its own position; 0 = all of them.
+  bool enable_gqa = false;           ///< Groups of H / H_kv neighbouring heads of q [..., H, T, d] share a head of k and v
+                                     ///< [..., H_kv, S, d] (Ainslie et al. 2023).
+  std::optional<double> scale = {};  ///< Default 1 / sqrt(d).
+  double dropout_p = 0.0;            ///< On the attention weights; draws from `generator`.
+  Generator* generator = nullptr;    ///< Default: default_generator().
+};
+/// softmax(q k^T * scale, masked) v: q [..., T, d], k [..., S, d], v [..., S, e] -> [..., T, e]. A fully masked row gives 0 and
+/// gradient 0. The weights [T, S] are never all in memory (Vaswani et al. 2017; Dao et al. 2022;
+/// torch.nn.functional.scaled_dot_product_attention).
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+/// scaled_dot_product_attention of heads that lie side by side, as one projection makes them, and its result likewise:
+/// [..., T, (H + 2 H_kv) d] -> [..., T, H d]; groups of H / H_kv heads of the query share one of key and value. The bits are
+/// those of splitting, attending and merging; the gradient is written as one tensor.
+Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options = {});
+
+/// Rotary position embedding of x [..., T, d], d even: the pair (x_i, x_{i + d/2}) of token t is turned by the angle
+/// (first_position + t) theta^(-2i/d). Pairs are half a row apart as in GPT-NeoX and LLaMA, not neighbours as in the paper
+/// (Su et al. 2021). ops/rotary.cpp
+Tensor rotary_embedding(const Tensor& x, int64_t first_position = 0, double theta = 10000.0);
+
+}  // namespace onestep
