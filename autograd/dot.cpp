@@ -40,12 +40,12 @@ std::string to_dot(const Tensor& result, const std::vector<std::pair<std::string
                 " that does not require grad has no graph (compute it from a tensor that does, outside NoGradGuard)");
   std::unordered_map<const Node*, std::string> name_of;
   for (const auto& [name, tensor] : names) {
-    if (tensor.requires_grad()) name_of.emplace(tensor.impl().node.get(), name);
+    if (tensor.requires_grad()) name_of.emplace(tensor.node().get(), name);
   }
   std::ostringstream out;
   out << "digraph onestep {\n  rankdir=TB;\n  node [fontname=\"sans-serif\", fontsize=10];\n";
   std::unordered_map<const Node*, size_t> number;
-  for (const Node* node : history(result.impl().node.get())) {
+  for (const Node* node : history(result.node().get())) {
     const size_t id = number.emplace(node, number.size()).first->second;
     const auto named = name_of.find(node);
     const std::string label = named != name_of.end() ? named->second : node->is_leaf() ? "leaf" : node->name;

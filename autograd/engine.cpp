@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <atomic>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "autograd/anomaly.h"
+#include "autograd/grad.h"
 #include "autograd/grad_hook.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/node.h"
@@ -15,31 +18,57 @@ namespace onestep {
 namespace {
 
 std::atomic<uint64_t> pass_counter{0};
+thread_local int passes_running = 0;  // a rule or a hook may begin another pass
 
-/// Every node reachable from `root`: ops in descending creation order, so that each comes before its inputs, then leaves.
-std::vector<Node*> reachable(Node* root) {
+/// What one backward pass knows.
+struct Pass {
+  bool retain_graph, create_graph;
+  bool collects = true;      // into the grad() of leaves, else into `captured`
+  std::vector<Node*> nodes;  // newest first, so that each comes before its inputs; then leaves
+  std::unordered_map<const Node*, std::shared_ptr<Node>> owners = {};  // of the nodes, with create_graph
+  std::unordered_map<const Node*, Tensor> captured = {};               // gradients of the inputs that were given
+  std::unordered_set<const Node*> wanted = {};                         // nodes that need a gradient where inputs were given
+
+  bool selective() const { return !captured.empty(); }
+  std::shared_ptr<Node> owner(const Node& node) const { return create_graph ? owners.at(&node) : nullptr; }
+  /// Whether the rule of `node` has a gradient to give.
+  bool runs(const Node& node) const {
+    return !selective() ||
+           std::any_of(node.inputs.begin(), node.inputs.end(), [&](const auto& i) { return wanted.count(i.get()) > 0; });
+  }
+};
+
+/// Every node reachable from the roots: ops in descending creation order, then leaves.
+std::vector<Node*> reachable(const std::vector<std::shared_ptr<Node>>& roots) {
   const uint64_t pass = ++pass_counter;
   std::vector<Node*> nodes, leaves;
-  (root->is_leaf() ? leaves : nodes).push_back(root);
-  root->visit = pass;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    for (const auto& input : nodes[i]->inputs) {
-      if (!input || input->visit == pass) continue;
-      input->visit = pass;
-      (input->is_leaf() ? leaves : nodes).push_back(input.get());
-    }
-  }
+  const auto reach = [&](const std::shared_ptr<Node>& node) {
+    if (!node || node->visit == pass) return;
+    node->visit = pass;
+    (node->is_leaf() ? leaves : nodes).push_back(node.get());
+  };
+  for (const auto& root : roots) reach(root);
+  for (size_t i = 0; i < nodes.size(); ++i)
+    for (const auto& input : nodes[i]->inputs) reach(input);
   const auto newest_first = [](const Node* a, const Node* b) { return a->sequence > b->sequence; };
   if (!std::is_sorted(nodes.begin(), nodes.end(), newest_first)) std::sort(nodes.begin(), nodes.end(), newest_first);
   nodes.insert(nodes.end(), leaves.begin(), leaves.end());
   return nodes;
 }
 
-/// sum += addend, in place when nobody else sees `sum`. Straight to the kernel where it can: a leaf that a long chain uses
-/// again and again would spend most of its time in add_'s checks.
+/// Fills `wanted`: the inputs and what depends on them.
+void find_wanted(Pass& pass) {
+  for (auto node = pass.nodes.rbegin(); node != pass.nodes.rend(); ++node)
+    if (pass.captured.count(*node) > 0 || pass.runs(**node)) pass.wanted.insert(*node);
+}
+
+/// sum += addend, in place when nobody else sees `sum` and the pass is not recorded. Straight to the kernel where it can: a
+/// leaf that a long chain uses again and again would spend most of its time in add_'s checks.
 void accumulate(Tensor& sum, Tensor addend) {
   if (!sum.defined())
     sum = std::move(addend);
+  else if (grad_enabled())
+    sum = add(sum, addend);
   else if (sum.is_unique() && sum.is_contiguous() && addend.is_contiguous())
     dispatch_floating(sum.dtype(), "backward", [&]<class T>() {
       T* const to = sum.mutable_data<T>();
@@ -53,7 +82,9 @@ void accumulate(Tensor& sum, Tensor addend) {
 
 /// Adds into a collected gradient. The tensor that users see never shares memory with another gradient.
 void collect(Node& node, const Tensor& grad, bool may_take) {
-  if (node.grad.defined())
+  if (node.grad.defined() && grad_enabled())
+    node.grad = add(node.grad, grad);
+  else if (node.grad.defined())
     add_(node.grad, grad);
   else
     node.grad = may_take && grad.is_contiguous() ? grad : clone(grad);
@@ -76,39 +107,59 @@ void profile(const Node& node, const Tensor& grad, const Grads& grads) {
   profiler->mark(std::string(node.name) + " backward", bytes);
 }
 
-void run_rule(Node& node, const Tensor& grad, bool retain_graph) {
-  Grads grads = node.rule(node, Backward(node, grad));
+void run_rule(Pass& pass, Node& node, const Tensor& grad) {
+  Grads grads = node.rule(node, Backward(node, grad, pass.owner(node), pass.selective() ? &pass.wanted : nullptr));
   profile(node, grad, grads);
   ONESTEP_CHECK(GradError, grads.size() == node.inputs.size(), node.name, ": its rule returned ", grads.size(),
                 " gradients for ", node.inputs.size(), " inputs");
   for (size_t i = 0; i < grads.size(); ++i) {
-    if (!node.inputs[i] || !grads[i].defined()) continue;
+    Node* const input = node.inputs[i].get();
+    if (!input || !grads[i].defined() || (pass.selective() && pass.wanted.count(input) == 0)) continue;
     check_gradient(node, i, grads[i]);
     if (AnomalyGuard* guard = AnomalyGuard::active()) guard->check_gradient(node, i, grads[i]);
-    accumulate(node.inputs[i]->pending, std::move(grads[i]));
+    accumulate(input->pending, std::move(grads[i]));
   }
   profile_mark("sums of gradients");
-  if (!retain_graph && !node.saved.empty()) {
+  if (!pass.retain_graph && !node.saved.empty()) {
     node.saved.clear();
     node.released = true;
   }
 }
 
+/// What the hooks of a tensor make of its gradient.
+void run_hooks(const Node& node, Tensor& grad) {
+  const auto hooks = node.extras->hooks;  // a copy: a hook may remove itself
+  for (const auto& hook : hooks)
+    if (Tensor replaced = hook.second(grad); replaced.defined()) {
+      ONESTEP_CHECK(GradError, replaced.shape() == node.shape && replaced.dtype() == node.dtype, node.name,
+                    ": a hook returned a gradient of shape ", replaced.shape(), " and dtype ", replaced.dtype(),
+                    " for one of shape ", node.shape, " and dtype ", node.dtype);
+      grad = std::move(replaced);
+    }
+}
+
 /// Visits one node: collects the gradient that arrived, runs the op's rule.
-void visit(Node& node, bool retain_graph) {
+void visit(Pass& pass, Node& node) {
   if (!node.pending.defined()) return;  // its op's rule had no gradient to give
-  const Tensor grad = std::move(node.pending);
+  Tensor grad = std::move(node.pending);
   node.pending = Tensor();
-  if (node.is_leaf() || node.retains_grad) collect(node, grad, node.is_leaf() && grad.is_unique());
-  if (!node.is_leaf()) run_rule(node, grad, retain_graph);
+  if (node.extras) run_hooks(node, grad);
+  if (pass.selective())
+    if (const auto place = pass.captured.find(&node); place != pass.captured.end()) place->second = grad;
+  if (node.retains_grad || (node.is_leaf() && pass.collects)) {
+    collect(node, grad, node.is_leaf() && grad.is_unique());
+    if (node.extras && node.is_leaf())
+      for (const auto& hook : std::vector(node.extras->post_hooks)) hook.second();
+  }
+  if (!node.is_leaf() && pass.runs(node)) run_rule(pass, node, grad);
 }
 
 /// For a GradHook: the leaves, which come last in a pass, visited as soon as no op is left that uses them.
 class EarlyLeaves {
  public:
-  explicit EarlyLeaves(const std::vector<Node*>& nodes) {
+  explicit EarlyLeaves(Pass& pass) : pass_(pass) {
     if (!hook_) return;
-    for (const Node* node : nodes)
+    for (const Node* node : pass.nodes)
       for (const auto& input : node->inputs)
         if (input && input->is_leaf()) ++uses_[input.get()];
   }
@@ -116,12 +167,13 @@ class EarlyLeaves {
     if (!hook_) return;
     for (const auto& input : op.inputs) {
       if (!input || !input->is_leaf() || --uses_[input.get()] > 0 || !input->pending.defined()) continue;
-      visit(*input, /*retain_graph=*/false);
+      visit(pass_, *input);
       hook_->ready(*input);
     }
   }
 
  private:
+  Pass& pass_;
   const GradHook* hook_ = GradHook::active();
   std::unordered_map<const Node*, int64_t> uses_;
 };
@@ -143,41 +195,121 @@ class EarlyLeaves {
     if (saved.tensor.defined()) prefetch(&saved.tensor.impl(), sizeof(Tensor::Impl));
 }
 
-/// Leaves no half-summed gradient behind when a rule throws. A pass that ends well has taken them all.
-struct PendingGuard {
-  const std::vector<Node*>& nodes;
-  bool ended = false;
-  ~PendingGuard() {
-    if (ended) return;
-    for (Node* node : nodes) node->pending = Tensor();
+/// Sets aside what a surrounding pass has under way in the nodes of an inner one, and leaves no half-summed gradient behind
+/// when a rule throws. A pass that ends well has taken all of its own.
+class PendingGuard {
+ public:
+  explicit PendingGuard(const std::vector<Node*>& nodes) : nodes_(nodes) {
+    if (passes_running++ == 0) return;
+    for (Node* node : nodes)
+      if (node->pending.defined()) outer_.emplace_back(node, std::exchange(node->pending, Tensor()));
   }
+  ~PendingGuard() {
+    --passes_running;
+    if (!ended)
+      for (Node* node : nodes_) node->pending = Tensor();
+    for (auto& [node, pending] : outer_) node->pending = std::move(pending);
+  }
+  PendingGuard(const PendingGuard&) = delete;
+  PendingGuard& operator=(const PendingGuard&) = delete;
+  bool ended = false;
+
+ private:
+  const std::vector<Node*>& nodes_;
+  std::vector<std::pair<Node*, Tensor>> outer_;
 };
+
+/// The gradient with which a pass begins at `tensor`, in rows that the pass may keep.
+Tensor seed_of(const char* op, const Tensor& tensor, const Tensor& gradient, bool create_graph) {
+  ONESTEP_CHECK(GradError, tensor.requires_grad(), op, ": a tensor of shape ", tensor.shape(),
+                " that does not require grad (call requires_grad_() on a leaf it is computed from, outside NoGradGuard)");
+  ONESTEP_CHECK(GradError, gradient.defined() || tensor.numel() == 1, op, ": a tensor of shape ", tensor.shape(),
+                " needs a gradient of that shape (or reduce it to one element first, e.g. with sum())");
+  if (!gradient.defined()) return ones(tensor.shape(), tensor.dtype());
+  ONESTEP_CHECK(ShapeError, gradient.shape() == tensor.shape(), op, ": gradient of shape ", gradient.shape(),
+                " for a tensor of shape ", tensor.shape());
+  ONESTEP_CHECK(DTypeError, gradient.dtype() == tensor.dtype(), op, ": gradient of dtype ", gradient.dtype(),
+                " for a tensor of dtype ", tensor.dtype());
+  return create_graph ? gradient : gradient.values();
+}
+
+/// Runs the pass from the roots, each with its gradient in `seeds`.
+void run(Pass& pass, const std::vector<std::shared_ptr<Node>>& roots, std::vector<Tensor> seeds) {
+  pass.nodes = reachable(roots);
+  if (pass.create_graph) {
+    for (const auto& root : roots) pass.owners.emplace(root.get(), root);
+    for (const Node* node : pass.nodes)
+      for (const auto& input : node->inputs)
+        if (input) pass.owners.emplace(input.get(), input);
+  }
+  if (pass.selective()) find_wanted(pass);
+  PendingGuard guard(pass.nodes);
+  const GradGuard mode(pass.create_graph);
+  for (size_t i = 0; i < roots.size(); ++i) accumulate(roots[i]->pending, std::move(seeds[i]));
+  EarlyLeaves leaves(pass);
+  for (size_t i = 0; i < pass.nodes.size(); ++i) {
+    prefetch_after(pass.nodes, i);
+    visit(pass, *pass.nodes[i]);
+    leaves.passed(*pass.nodes[i]);
+  }
+  guard.ended = true;
+}
+
+/// The pass with which `tensors` begin; `captured` are the nodes of inputs, where some were given.
+void run_from(const char* op, Pass& pass, const ListView<Tensor>& tensors, const ListView<Tensor>& gradients) {
+  ONESTEP_CHECK(GradError, gradients.size() == 0 || gradients.size() == tensors.size(), op, ": ", gradients.size(),
+                " gradients for ", tensors.size(), " tensors");
+  std::vector<std::shared_ptr<Node>> roots;
+  std::vector<Tensor> seeds;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& tensor = tensors.begin()[i];
+    Tensor seed = seed_of(op, tensor, gradients.size() ? gradients.begin()[i] : Tensor(), pass.create_graph);
+    if (!tensor.node()) continue;  // a view taken under NoGradGuard: there is no way back
+    roots.push_back(tensor.node());
+    seeds.push_back(std::move(seed));
+  }
+  run(pass, roots, std::move(seeds));
+}
 
 }  // namespace
 
-void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
-  ONESTEP_CHECK(GradError, requires_grad(), "backward: a tensor of shape ", shape(),
-                " that does not require grad (call requires_grad_() on a leaf it is computed from, outside NoGradGuard)");
-  detail::check_history("backward", *this);
-  ONESTEP_CHECK(GradError, gradient.defined() || numel() == 1, "backward: a tensor of shape ", shape(),
-                " needs a gradient of that shape (or reduce it to one element first, e.g. with sum())");
-  const NoGradGuard no_grad;
-  const Tensor seed = gradient.defined() ? gradient.values() : ones(shape(), dtype());
-  ONESTEP_CHECK(ShapeError, seed.shape() == shape(), "backward: gradient of shape ", seed.shape(), " for a tensor of shape ",
-                shape());
-  ONESTEP_CHECK(DTypeError, seed.dtype() == dtype(), "backward: gradient of dtype ", seed.dtype(), " for a tensor of dtype ",
-                dtype());
-
-  const std::vector<Node*> nodes = reachable(impl().node.get());
-  PendingGuard guard{nodes};
-  nodes.front()->pending = seed;
-  EarlyLeaves leaves(nodes);
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    prefetch_after(nodes, i);
-    visit(*nodes[i], retain_graph);
-    leaves.passed(*nodes[i]);
+void autograd::backward(const ListView<Tensor>& tensors, const ListView<Tensor>& grad_tensors, std::optional<bool> retain_graph,
+                        bool create_graph, const ListView<Tensor>& inputs) {
+  Pass pass{.retain_graph = retain_graph.value_or(create_graph), .create_graph = create_graph, .nodes = {}};
+  for (const Tensor& input : inputs) {
+    ONESTEP_CHECK(GradError, input.node() != nullptr, "backward: an input of shape ", input.shape(), " does not require grad");
+    if (!input.is_leaf()) input.node()->retains_grad = true;
+    pass.captured.emplace(input.node().get(), Tensor());
   }
-  guard.ended = true;
+  run_from("backward", pass, tensors, grad_tensors);
+}
+
+std::vector<Tensor> autograd::grad(const ListView<Tensor>& outputs, const ListView<Tensor>& inputs,
+                                   const ListView<Tensor>& grad_outputs, const GradOptions& options) {
+  Pass pass{.retain_graph = options.retain_graph.value_or(options.create_graph),
+            .create_graph = options.create_graph,
+            .collects = false,
+            .nodes = {}};
+  ONESTEP_CHECK(GradError, inputs.size() > 0, "grad: needs at least one input");
+  for (const Tensor& input : inputs) {
+    ONESTEP_CHECK(GradError, input.node() != nullptr, "grad: an input of shape ", input.shape(), " does not require grad");
+    pass.captured.emplace(input.node().get(), Tensor());
+  }
+  run_from("grad", pass, outputs, grad_outputs);
+  std::vector<Tensor> grads;
+  for (const Tensor& input : inputs) {
+    Tensor grad = pass.captured.at(input.node().get());
+    ONESTEP_CHECK(GradError, grad.defined() || options.allow_unused || options.materialize_grads, "grad: an input of shape ",
+                  input.shape(), " has no influence on the outputs (set allow_unused to get an undefined gradient)");
+    if (!grad.defined() && options.materialize_grads) grad = zeros_like(input.values());
+    grads.push_back(std::move(grad));
+  }
+  return grads;
+}
+
+void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph,
+                      const ListView<Tensor>& inputs) const {
+  autograd::backward({*this}, {gradient}, retain_graph, create_graph, inputs);
 }
 
 }  // namespace onestep

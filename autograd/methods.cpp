@@ -33,6 +33,9 @@ Tensor Tensor::view(const Shape& shape) const { return onestep::view(*this, shap
 Tensor Tensor::reshape(const Shape& shape) const { return onestep::reshape(*this, shape); }
 Tensor Tensor::permute(const Shape& dims) const { return onestep::permute(*this, dims); }
 Tensor Tensor::expand(const Shape& shape) const { return onestep::expand(*this, shape); }
+Tensor Tensor::as_strided(const Shape& shape, const Shape& strides, std::optional<int64_t> offset) const {
+  return onestep::as_strided(*this, shape, strides, offset);
+}
 Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const { return onestep::flatten(*this, start_dim, end_dim); }
 Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return onestep::transpose(*this, dim0, dim1); }
 Tensor Tensor::t() const { return onestep::t(*this); }

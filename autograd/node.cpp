@@ -39,19 +39,34 @@ int64_t Node::alive() { return alive_count; }
 Tensor* Backward::arrived(size_t i) const {
   Tensor& sum = node_.inputs[i]->pending;
   const bool takes = sum.defined() && sum.is_unique() && sum.is_contiguous() && sum.dtype() == grad_.dtype();
-  return takes && !AnomalyGuard::active() ? &sum : nullptr;  // a guard looks at what a rule returns
+  return takes && !recording() && !AnomalyGuard::active() ? &sum : nullptr;  // a guard looks at what a rule returns
 }
 
 const Tensor& Backward::saved(size_t i) const {
   ONESTEP_CHECK(GradError, !node_.released, node_.name,
                 ": backward ran through this graph before and freed what it saved (pass retain_graph=true the first time)");
+  if (node_.extras && node_.extras->recompute) node_.extras->recompute();
   const Node::Saved& save = node_.saved[i];
   if (!save.tensor.defined()) return save.tensor;  // an optional input that was not given
   ONESTEP_CHECK(GradError, save.tensor.version() == save.version, node_.name,
                 ": a tensor needed for its gradient was changed in place: shape ", save.tensor.shape(), ", version ",
                 save.tensor.version(), ", saved at ", save.version,
                 " (clone it before the change, or use the op without trailing _)");
-  return save.tensor;
+  if (!recording() || save.place == Node::kConstant) return save.tensor;
+  if (placed_.empty())
+    for (size_t k = 0; k < node_.saved.size(); ++k) placed_.emplace_back();
+  if (!placed_[i].defined()) {
+    placed_[i] = save.tensor.values();
+    detail::set_node(placed_[i], save.place == Node::kOutput ? self_ : node_.inputs[static_cast<size_t>(save.place)]);
+  }
+  return placed_[i];
+}
+
+Tensor Backward::input(size_t i, const Tensor& values) const {
+  if (!recording()) return values;
+  Tensor placed = values.values();
+  detail::set_node(placed, node_.inputs[i]);
+  return placed;
 }
 
 namespace detail {
@@ -73,62 +88,41 @@ void profile(const char* name, const Tensor& out, TensorList inputs) {
 }  // namespace
 
 void enter(const char* name, const Tensor& out, TensorList inputs) {
-  if (!grad_enabled()) return;  // an op within a backward rule belongs to it
-  profile(name, out, inputs);
-  for (const Tensor& input : inputs)
-    if (input.defined()) check_history(name, input);
+  if (grad_enabled()) profile(name, out, inputs);  // an op within a backward rule belongs to it
 }
 
-void refuse_history(const char* name, const Tensor& input) {
-  fail<GradError>(name, ": its input of shape ", input.shape(),
-                  " shares memory with a tensor that was changed in place since (use that tensor or a view of it taken after "
-                  "the change, or the op without trailing _)");
+namespace {
+
+/// What `node` keeps of `tensor`, and where that stands in the graph.
+Node::Saved saved(const Node& node, const Tensor& tensor, const Tensor& out, TensorList inputs) {
+  if (!tensor.defined()) return {};
+  ONESTEP_CHECK(GradError, !tensor.is_inference(), node.name, ": a tensor of shape ", tensor.shape(),
+                " that was made within an InferenceGuard cannot be saved for a gradient (clone it outside)");
+  int32_t place = &tensor.impl() == &out.impl() ? Node::kOutput : Node::kConstant;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (const Tensor& input = inputs.begin()[i]; input.defined() && &input.impl() == &tensor.impl())
+      place = static_cast<int32_t>(i);
+  return {tensor.values(), tensor.version(), place};
 }
 
-void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved) {
+}  // namespace
+
+void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved_tensors) {
   node.inputs.reserve(inputs.size());
-  for (const Tensor& input : inputs) {
-    node.inputs.emplace_back(input.defined() ? input.impl().node : nullptr);
-  }
-  node.saved.reserve(saved.size());
-  for (const Tensor& tensor : saved)
-    node.saved.emplace_back(tensor.defined() ? Node::Saved{tensor.values(), tensor.version()} : Node::Saved{});
+  for (const Tensor& input : inputs) node.inputs.emplace_back(input.defined() ? input.node() : nullptr);
+  for (const auto& input : node.inputs)  // a view may have found its node only now
+    if (input && input->sequence > node.sequence) node.sequence = next_sequence++;
+  node.saved.reserve(saved_tensors.size());
+  for (const Tensor& tensor : saved_tensors) node.saved.emplace_back(saved(node, tensor, out, inputs));
   if (AnomalyGuard* guard = AnomalyGuard::active()) guard->check_result(node, out);
 }
 
 void set_node(Tensor& tensor, std::shared_ptr<Node> node) {
-  tensor.impl().node = std::move(node);
-  tensor.impl().history = tensor.impl().history_now();
+  Tensor::Impl& impl = tensor.impl();
+  impl.node = std::move(node);
+  if (impl.base) impl.history = impl.base->history;
 }
 
 }  // namespace detail
-
-Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result) {
-  self.check_writable(name);
-  const bool recorded = grad_enabled() && (self.requires_grad() || result.requires_grad());
-  ONESTEP_CHECK(GradError, !recorded || !self.requires_grad() || !self.is_leaf(), name,
-                ": a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)");
-  ONESTEP_CHECK(GradError, !recorded || self.impl().storage->leaves == 0, name,
-                ": a view of a leaf that requires grad cannot be changed in place while recording (wrap the change in "
-                "NoGradGuard, or clone the leaf first)");
-  ONESTEP_CHECK(ShapeError, result.shape() == self.shape(), name, ": result of shape ", result.shape(),
-                " does not fit the tensor of shape ", self.shape());
-  ONESTEP_CHECK(DTypeError, result.dtype() == self.dtype(), name, ": result of dtype ", result.dtype(),
-                " does not fit the tensor of dtype ", self.dtype());
-  {
-    const NoGradGuard no_grad;
-    copy_(self, result);
-  }
-  if (recorded) {
-    if (self.requires_grad() && self.impl().node->retains_grad) {  // it is asked of the tensor, not of the op that made it
-      Node &before = *self.impl().node, &now = *result.impl().node;
-      now.retains_grad = std::exchange(before.retains_grad, false);
-      now.grad = std::exchange(before.grad, Tensor());
-    }
-    ++self.impl().history_now();
-    detail::set_node(self, result.impl().node);
-  }
-  return self;
-}
 
 }  // namespace onestep

@@ -1,8 +1,11 @@
 #pragma once
 // The recorded graph: nodes, what a backward rule sees, and `record`, the one function through which an op enters the graph.
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <type_traits>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "autograd/list_view.h"
@@ -28,7 +31,15 @@ class Node {
  public:
   struct Saved {
     Tensor tensor;  ///< Without a node, so that saving an output makes no cycle.
-    uint32_t version;
+    uint32_t version = 0;
+    int32_t place = kConstant;  ///< Where it stands in the graph: which input it is, kOutput, or kConstant (nowhere).
+  };
+  static constexpr int32_t kOutput = -1, kConstant = -2;
+  /// What few nodes have.
+  struct Extras {
+    std::vector<std::pair<uint64_t, std::function<Tensor(const Tensor&)>>> hooks;  ///< By the number of their handle.
+    std::vector<std::pair<uint64_t, std::function<void()>>> post_hooks;  ///< Of a leaf, after its gradient was collected.
+    std::function<void()> recompute;  ///< Brings back what the node saved (autograd/checkpoint.h).
   };
 
   Node(const char* name, const Tensor& output);
@@ -53,6 +64,7 @@ class Node {
   const char* name;
   SmallVector<Saved, 3> saved;
   Tensor grad;  ///< Collected gradient: of a leaf, or of an op after retain_grad().
+  std::unique_ptr<Extras> extras;
 };
 
 /// A recorded op with its backward rule.
@@ -67,41 +79,53 @@ class RecordedOp : public Node {
   F f_;
 };
 
-/// What a backward rule sees.
+/// What a backward rule sees. In an ordinary backward pass ops are not recorded; in one with create_graph they are, and grad()
+/// and saved() have their places in the graph, so that a rule made of ops can be differentiated itself. A rule that uses
+/// kernels gives the same formula in ops where `recording()`.
 class Backward {
  public:
-  Backward(const Node& node, const Tensor& grad) : node_(node), grad_(grad) {}
+  /// `self` and `wanted` as a pass has them: the node itself where the pass is recorded, and the nodes that need a gradient
+  /// where not all do.
+  Backward(const Node& node, const Tensor& grad, std::shared_ptr<Node> self = {},
+           const std::unordered_set<const Node*>* wanted = nullptr)
+      : node_(node), grad_(grad), self_(std::move(self)), wanted_(wanted) {}
   /// Gradient of the loss with respect to the op's output, of the output's shape (any strides).
   const Tensor& grad() const { return grad_; }
+  /// True in a pass with create_graph.
+  bool recording() const { return self_ != nullptr; }
   /// True if input `i` needs a gradient; the rule may return an undefined tensor for the others.
-  bool needs(size_t i) const { return node_.inputs[i] != nullptr; }
+  bool needs(size_t i) const {
+    const Node* const input = node_.inputs[i].get();
+    return input != nullptr && (wanted_ == nullptr || wanted_->count(input) > 0);
+  }
   /// The shape of input `i`; only for inputs that need a gradient.
   const Shape& input_shape(size_t i) const { return node_.inputs[i]->shape; }
   /// The gradient of input `i` so far, for a rule that adds to a part of it in place and then returns none; null where none
   /// came yet or others may see it.
   Tensor* arrived(size_t i) const;
-  /// The saved tensor `i`; throws GradError if it was written to since, or if the graph was already used up.
+  /// The saved tensor `i`; throws GradError if it was written to since, or if the graph was already used up. In a recorded pass
+  /// an input or the output of the op has its place in the graph; all else is a constant.
   const Tensor& saved(size_t i) const;
+  /// `values`, from which input `i` was computed anew, in the place of that input.
+  Tensor input(size_t i, const Tensor& values) const;
 
  private:
   const Node& node_;
   const Tensor& grad_;
+  std::shared_ptr<Node> self_;
+  const std::unordered_set<const Node*>* wanted_;
+  mutable SmallVector<Tensor, 3> placed_;  // of saved(), in a recorded pass
 };
 
 namespace detail {
 bool should_record(TensorList inputs);
-/// Throws the GradError of check_history.
-[[noreturn]] void refuse_history(const char* name, const Tensor& input);
-/// Charges the op's time where there is a profiler. Throws GradError on an input whose memory holds values with a gradient that
-/// it cannot pass on.
+/// Charges the op's time where there is a profiler.
 void enter(const char* name, const Tensor& out, TensorList inputs);
-/// The GradError of `enter` for one input.
-inline void check_history(const char* name, const Tensor& input) {
-  if (!input.impl().knows_history()) refuse_history(name, input);
-}
 /// Ties a new node, whose result is `out`, to the graph: its edges and what it saves.
 void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved);
 void set_node(Tensor& tensor, std::shared_ptr<Node> node);
+/// Makes `view`, which shows elements of x, a view of x or of what x is a view of.
+Tensor mark_view(Tensor view, const Tensor& x, ViewKind kind);
 }  // namespace detail
 
 /// Enters an op into the graph and returns `out`. `out` was just computed from `inputs`; `saved` are the tensors that the rule
@@ -117,8 +141,15 @@ Tensor record(const char* name, Tensor out, TensorList inputs, TensorList saved,
   return out;
 }
 
-/// Makes an in-place op of an out-of-place one: `self` takes over the values of `result` and its place in the graph.
-/// Throws GradError on a leaf that requires grad while recording, ShapeError/DTypeError if `result` does not fit `self`.
+/// As `record` for an op whose result shows elements of x. A write to either moves the history of both.
+template <BackwardRule F>
+Tensor record_view(const char* name, const Tensor& view, const Tensor& x, F rule, ViewKind kind = ViewKind::ordinary) {
+  return record(name, detail::mark_view(view, x, kind), {x}, {}, rule);
+}
+
+/// Makes an in-place op of an out-of-place one: `self` takes over the values of `result` and its place in the graph; its base
+/// and the other views of that base follow. Throws GradError on a leaf that requires grad, a view of one, and a view that must
+/// not be written to, all while recording; ShapeError/DTypeError if `result` does not fit `self`.
 Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result);
 
 }  // namespace onestep

@@ -1,8 +1,8 @@
 #pragma once
 // Every public op: declarations and meaning, in headers by group. Forward, backward and cases of a group live together in
 // ops/NAME.cpp and ops/NAME.cases.cpp. Names, argument order and defaults are PyTorch's. All ops are differentiable where that
-// makes sense, take any strides and zero-size tensors, and throw ShapeError / DTypeError / GradError / ConfigError with the op's
-// name first.
+// makes sense, take any strides and zero-size tensors, and throw ShapeError / DTypeError / GradError / ConfigError with the
+// op's name first.
 //
 // Shapes in brackets, outermost dim first; B = batch, T = tokens, d = features, V = vocabulary.
 #include "autograd/creation.h"

@@ -177,7 +177,7 @@ std::vector<std::string> suffixes(const Tensor& x) {
   if (x.dtype() == DType::float64 || (is_empty && x.dtype() != DType::float32))
     parts.push_back("dtype=torch." + std::string(name(x.dtype())));
   if (!x.is_leaf())
-    parts.push_back(grad_fn(*x.impl().node));
+    parts.push_back(grad_fn(*x.node()));
   else if (x.requires_grad())
     parts.push_back("requires_grad=True");
   return parts;

@@ -1,5 +1,6 @@
 #include "autograd/tensor.h"
 
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -9,30 +10,6 @@
 #include "autograd/ops/common.h"
 
 namespace onestep {
-namespace {
-thread_local bool recording = true;
-
-/// The node of a leaf, which is counted in its storage while it lives.
-class Leaf : public Node {
- public:
-  explicit Leaf(const Tensor& leaf) : Node("leaf", leaf), storage_(leaf.impl().storage) { ++leaf.impl().storage->leaves; }
-  ~Leaf() { leave(); }
-  Leaf(const Leaf&) = delete;
-  Leaf& operator=(const Leaf&) = delete;
-  void leave() {
-    if (const auto storage = storage_.lock()) --storage->leaves;
-    storage_.reset();
-  }
-
- private:
-  std::weak_ptr<Storage> storage_;  // a graph does not keep the values of a leaf
-};
-
-}  // namespace
-
-bool grad_enabled() { return recording; }
-NoGradGuard::NoGradGuard() : previous_(std::exchange(recording, false)) {}
-NoGradGuard::~NoGradGuard() { recording = previous_; }
 
 Storage::Storage(int64_t size, bool zeroed)
     : data(static_cast<std::byte*>(memory::allocate(static_cast<size_t>(size)))), bytes(size) {
@@ -63,12 +40,12 @@ void Tensor::check_writable(const char* op) const {
   for (int i = 0; i < dim(); ++i)
     ONESTEP_CHECK(ShapeError, strides()[i] != 0 || shape()[i] < 2 || numel() == 0, op, ": an expanded tensor of shape ",
                   shape(), " cannot be written to: its elements share memory (clone it first)");
-  const Impl& i = impl();
-  if ((i.knows_history() && !i.unrecorded_view) || !grad_enabled()) return;
-  detail::check_history(op, *this);
-  fail<GradError>(op, ": a view of shape ", shape(),
-                  " that was taken under NoGradGuard of a tensor that requires grad cannot be changed in place while recording "
-                  "(wrap the change in NoGradGuard, too, or take the view outside it)");
+  ONESTEP_CHECK(GradError, !is_inference() || inference_enabled(), op, ": a tensor of shape ", shape(),
+                " that was made within an InferenceGuard cannot be written to outside of one (clone it first)");
+  const bool unrecorded = impl().view_kind == ViewKind::unrecorded && grad_enabled();
+  ONESTEP_CHECK(GradError, !unrecorded || !base().requires_grad(), op, ": a view of shape ", shape(),
+                " that was taken under NoGradGuard of a tensor that requires grad cannot be changed in place while recording "
+                "(wrap the change in NoGradGuard, too, or take the view outside it)");
 }
 
 int64_t Tensor::element_offset(const Shape& index) const {
@@ -102,60 +79,97 @@ template std::vector<bool> Tensor::to_vector<bool>() const;
 // ---- graph
 
 Tensor& Tensor::requires_grad_(bool on) {
-  if (on) detail::check_history("requires_grad_", *this);
   if (on == requires_grad()) return *this;
   ONESTEP_CHECK(DTypeError, !on || is_floating(), "requires_grad_: only floating tensors collect gradients: got ", dtype());
-  ONESTEP_CHECK(GradError, on || is_leaf(), "requires_grad_: the result of ", on ? "" : impl().node->name,
+  ONESTEP_CHECK(GradError, on || is_leaf(), "requires_grad_: the result of ", on ? "" : node()->name,
                 " cannot stop requiring grad (use detach())");
-  if (on) {
-    detail::set_node(*this, std::allocate_shared<Leaf>(memory::Allocator<Leaf>(), *this));
-  } else {
-    static_cast<Leaf&>(*impl().node).leave();
-    impl().node = nullptr;
-  }
+  ONESTEP_CHECK(GradError, !on || !is_inference() || inference_enabled(),
+                "requires_grad_: a tensor that was made within an InferenceGuard (clone it outside)");
+  detail::set_node(*this, on ? std::allocate_shared<Node>(memory::Allocator<Node>(), "leaf", *this) : nullptr);
   return *this;
 }
 
-bool Tensor::is_leaf() const { return !requires_grad() || impl().node->is_leaf(); }
+bool Tensor::is_leaf() const {
+  const std::shared_ptr<Node>& n = node();
+  return !n || n->is_leaf();
+}
 
 Tensor Tensor::grad() const {
-  if (!requires_grad()) return {};
-  ONESTEP_CHECK(GradError, is_leaf() || impl().node->retains_grad, "grad: the result of ", impl().node->name,
+  const std::shared_ptr<Node>& n = node();
+  if (!n) return {};
+  ONESTEP_CHECK(GradError, n->is_leaf() || n->retains_grad, "grad: the result of ", n->name,
                 " collects no gradient (call retain_grad() on it before backward)");
-  detail::check_history("grad", *this);
-  return impl().node->grad;
+  return n->grad;
 }
 
 void Tensor::set_grad(const Tensor& grad) {
-  ONESTEP_CHECK(GradError, requires_grad(), "set_grad: a tensor of shape ", shape(), " that does not require grad");
+  ONESTEP_CHECK(GradError, node() != nullptr, "set_grad: a tensor of shape ", shape(), " that does not require grad");
   ONESTEP_CHECK(ShapeError, !grad.defined() || grad.shape() == shape(), "set_grad: gradient of shape ",
                 grad.defined() ? grad.shape() : Shape(), " for a tensor of shape ", shape());
   ONESTEP_CHECK(DTypeError, !grad.defined() || grad.dtype() == dtype(), "set_grad: gradient of another dtype than ", dtype());
-  impl().node->grad = grad.defined() ? grad.detach() : grad;
+  node()->grad = grad.defined() ? grad.detach() : grad;
 }
 
 void Tensor::zero_grad() {
-  if (requires_grad()) impl().node->grad = Tensor();
+  if (node()) node()->grad = Tensor();
 }
 
 Tensor& Tensor::retain_grad() {
-  detail::check_history("retain_grad", *this);
-  ONESTEP_CHECK(GradError, requires_grad(), "retain_grad: a tensor of shape ", shape(), " that does not require grad");
-  impl().node->retains_grad = true;
+  ONESTEP_CHECK(GradError, node() != nullptr, "retain_grad: a tensor of shape ", shape(), " that does not require grad");
+  node()->retains_grad = true;
   return *this;
 }
+
+bool Tensor::retains_grad() const { return node() && !node()->is_leaf() && node()->retains_grad; }
+
+Tensor Tensor::base() const { return impl().base ? Tensor(impl().base) : Tensor(); }
 
 Tensor Tensor::values() const {
   const Impl& i = impl();
   return ops::view_of(*this, i.shape, i.strides, i.offset);
 }
 
-Tensor Tensor::detach() const {
-  const Impl& i = impl();
-  Tensor detached(i.storage, i.dtype, i.shape, i.strides, i.offset);
-  detached.impl().own_history = std::allocate_shared<uint32_t>(memory::Allocator<uint32_t>(), 0);
-  detached.impl().history = 0;
-  return detached;
+Tensor Tensor::detach() const { return values(); }
+
+// ---- hooks
+
+namespace {
+
+std::atomic<uint64_t> next_hook{1};
+
+Node::Extras& extras_of(const char* op, const Tensor& x) {
+  ONESTEP_CHECK(GradError, x.node() != nullptr, op, ": a tensor of shape ", x.shape(), " that does not require grad");
+  Node& node = *x.node();
+  if (!node.extras) node.extras = std::make_unique<Node::Extras>();
+  return *node.extras;
+}
+
+}  // namespace
+
+HookHandle Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) {
+  const uint64_t id = next_hook++;
+  extras_of("register_hook", *this).hooks.emplace_back(id, std::move(hook));
+  return {node(), id};
+}
+
+HookHandle Tensor::register_post_accumulate_grad_hook(std::function<void(const Tensor&)> hook) {
+  const uint64_t id = next_hook++;
+  Node::Extras& extras = extras_of("register_post_accumulate_grad_hook", *this);
+  ONESTEP_CHECK(GradError, is_leaf(), "register_post_accumulate_grad_hook: the result of ", node()->name,
+                " is no leaf (use register_hook)");
+  // Without a reference to the leaf, which holds its node and so the hook.
+  extras.post_hooks.emplace_back(id, [hook = std::move(hook), leaf = std::weak_ptr<Impl>(impl_)] {
+    if (std::shared_ptr<Impl> alive = leaf.lock()) hook(Tensor(std::move(alive)));
+  });
+  return {node(), id};
+}
+
+void HookHandle::remove() {
+  const std::shared_ptr<Node> node = node_.lock();
+  if (!node || !node->extras) return;
+  const auto is_this = [this](const auto& hook) { return hook.first == id_; };
+  std::erase_if(node->extras->hooks, is_this);
+  std::erase_if(node->extras->post_hooks, is_this);
 }
 
 }  // namespace onestep

@@ -1,5 +1,6 @@
 #pragma once
 // The Tensor handle: a strided view of shared storage, with its place in the recorded graph.
+#include <functional>
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
@@ -9,15 +10,35 @@
 #include <vector>
 
 #include "autograd/dtype.h"
+#include "autograd/grad_mode.h"
 #include "autograd/list_view.h"
 #include "autograd/shape.h"
 
 namespace onestep {
 
 class Node;
+class Tensor;
 class TensorIndex;
 struct Slice;
 struct ValuesIndices;
+
+/// Removes a hook again; may be dropped, which leaves the hook (torch.utils.hooks.RemovableHandle).
+class HookHandle {
+ public:
+  HookHandle(std::weak_ptr<Node> node, uint64_t id) : node_(std::move(node)), id_(id) {}
+  void remove();
+
+ private:
+  std::weak_ptr<Node> node_;
+  uint64_t id_;
+};
+
+/// How a view came about: while recording, only an ordinary one may be written to.
+enum class ViewKind : uint8_t { ordinary, unrecorded, one_of_several };
+
+namespace detail {
+Tensor mark_view(Tensor view, const Tensor& x, ViewKind kind);
+}
 
 /// A block of elements, shared by a tensor and its views.
 struct Storage {
@@ -29,8 +50,6 @@ struct Storage {
   std::byte* data;
   int64_t bytes;
   uint32_t version = 0;  ///< Counts writes: a saved tensor remembers it and refuses to be used after a later write.
-  uint32_t history = 0;  ///< Counts recorded in-place ops (but Impl::own_history): who saw less no longer knows its gradient.
-  uint32_t leaves = 0;   ///< Leaves that require grad and live here, or in a graph: no recorded op may write to their values.
 };
 
 /// A number argument that remembers its kind, as in PyTorch: `x + 2` keeps int64, `x + 2.0` makes it float32.
@@ -53,20 +72,22 @@ class Tensor {
  public:
   struct Impl {
     Impl(std::shared_ptr<Storage> values, DType type, const Shape& sizes, const Shape& steps, int64_t first)
-        : storage(std::move(values)), shape(sizes), strides(steps), offset(first), dtype(type), history(storage->history) {}
-
-    /// The count of recorded in-place ops that concerns this tensor.
-    uint32_t& history_now() { return own_history ? *own_history : storage->history; }
-    bool knows_history() const { return history == (own_history ? *own_history : storage->history); }
+        : storage(std::move(values)),
+          shape(sizes),
+          strides(steps),
+          offset(first),
+          dtype(type),
+          inference(inference_enabled()) {}
 
     std::shared_ptr<Storage> storage;
     Shape shape, strides;
     int64_t offset;
     DType dtype;
-    bool unrecorded_view = false;  ///< Of a tensor that requires grad, taken under NoGradGuard.
-    uint32_t history;              ///< How many recorded in-place ops this tensor has seen.
+    ViewKind view_kind = ViewKind::ordinary;
+    bool inference;        ///< Made within an InferenceGuard.
+    uint32_t history = 0;  ///< Recorded in-place ops on a base and its views; in a view, how many of them its node knows.
     std::shared_ptr<Node> node;
-    std::shared_ptr<uint32_t> own_history;  ///< Of what detach() made and its views, in place of Storage::history.
+    std::shared_ptr<Impl> base;  ///< Whose elements a view shows: a write to either moves the history of both. Never a view.
   };
 
   Tensor() = default;
@@ -127,7 +148,12 @@ class Tensor {
   std::vector<T> to_vector() const;
 
   // ---- graph
-  bool requires_grad() const { return impl().node != nullptr; }
+  /// True for a leaf that collects a gradient, the result of a recorded op, and a view of either.
+  bool requires_grad() const {
+    const Impl& i = impl();
+    return i.node != nullptr ||
+           (i.base && i.base->node && (i.view_kind != ViewKind::unrecorded || i.history != i.base->history));
+  }
   /// Makes this a leaf whose gradient is collected in grad() (or, with false, takes it out of the graph again).
   /// Throws DTypeError unless floating, GradError with false on the result of an op (use detach()).
   Tensor& requires_grad_(bool on = true);
@@ -140,11 +166,25 @@ class Tensor {
   void zero_grad();
   /// Collects the gradient of the result of an op, too.
   Tensor& retain_grad();
+  bool retains_grad() const;
   /// The same storage without a place in the graph; a recorded in-place op on either concerns the gradient of that one alone.
   Tensor detach() const;
-  /// Runs the recorded graph backwards from this tensor, adding into the grad() of every leaf (PyTorch's Tensor.backward).
-  /// `gradient` (same shape) may be left out for a single element. Throws GradError on misuse.
-  void backward(const Tensor& gradient = {}, bool retain_graph = false) const;
+  /// Runs the recorded graph backwards from this tensor, adding into the grad() of every leaf, or only of `inputs` where some
+  /// are given (PyTorch's Tensor.backward). `gradient` (same shape) may be left out for a single element. The graph is used up
+  /// unless `retain_graph` is set (by default if `create_graph` is); with `create_graph` the gradients are recorded, too, so
+  /// that they can be differentiated. Throws GradError on misuse.
+  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = {}, bool create_graph = false,
+                const ListView<Tensor>& inputs = {}) const;
+  /// Calls `hook` with the gradient of this tensor, complete, in every backward pass; what it returns (if defined) takes its
+  /// place. Returns what removes it (torch.Tensor.register_hook). Throws GradError on a tensor that does not require grad.
+  HookHandle register_hook(std::function<Tensor(const Tensor& grad)> hook);
+  /// Calls `hook` after a backward pass has added to grad() of this leaf (torch.Tensor.register_post_accumulate_grad_hook).
+  HookHandle register_post_accumulate_grad_hook(std::function<void(const Tensor& leaf)> hook);
+  /// True for a view whose base is another tensor, and that base (torch.Tensor._base).
+  bool is_view() const { return impl().base != nullptr; }
+  Tensor base() const;
+  /// Made within an InferenceGuard.
+  bool is_inference() const { return impl().inference; }
   /// Number of writes the storage has seen.
   uint32_t version() const { return impl().storage->version; }
 
@@ -164,6 +204,7 @@ class Tensor {
   Tensor reshape(const Shape& shape) const;
   Tensor permute(const Shape& dims) const;
   Tensor expand(const Shape& shape) const;
+  Tensor as_strided(const Shape& shape, const Shape& strides, std::optional<int64_t> offset = {}) const;
   template <class... I>
   requires Sizes<I...> Tensor view(I... sizes)
   const { return view(Shape{static_cast<int64_t>(sizes)...}); }
@@ -278,10 +319,17 @@ class Tensor {
   Impl& impl() { return const_cast<Impl&>(std::as_const(*this).impl()); }
   /// Counts a write; throws as check_writable and, while recording, on a tensor that requires grad (GradError).
   void begin_write(const char* op);
-  /// Throws naming `op` on an expanded tensor, whose elements share memory (ShapeError), and, while recording, on one whose
-  /// memory holds values with a gradient that it does not know (GradError).
+  /// Throws naming `op` on an expanded tensor, whose elements share memory (ShapeError), and on one that was made within an
+  /// InferenceGuard, outside of one (GradError).
   void check_writable(const char* op) const;
-  /// The same elements without a place in the graph; unlike what detach() makes, a view of this tensor.
+  /// The node of what it holds now: that of a view follows in-place ops on its base. Null where none requires grad.
+  const std::shared_ptr<Node>& node() const {
+    const Impl& i = impl();
+    const bool late = !i.node && i.view_kind != ViewKind::unrecorded;  // taken before its base required grad
+    if (i.base && (i.history != i.base->history || (late && i.base->node))) follow_base();
+    return i.node;
+  }
+  /// The same elements without a place in the graph, as detach().
   Tensor values() const;
   /// True when nobody else holds this handle or its storage: it may be overwritten.
   bool is_unique() const { return impl_.use_count() == 1 && impl_->storage.use_count() == 1; }
@@ -291,7 +339,10 @@ class Tensor {
     ONESTEP_CHECK(DTypeError, dtype() == wanted, "data: asked for ", wanted, " of a tensor of dtype ", dtype(),
                   " (convert with to())");
   }
+  explicit Tensor(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   int64_t element_offset(const Shape& index) const;
+  void follow_base() const;
+  friend Tensor detail::mark_view(Tensor view, const Tensor& x, ViewKind kind);
 
   std::shared_ptr<Impl> impl_;
 };
@@ -310,21 +361,6 @@ inline bool Tensor::is_contiguous() const {
 Tensor empty(const Shape& shape, DType dtype = DType::float32);
 template <class... I>
 requires Sizes<I...> Tensor empty(I... sizes) { return empty(Shape{static_cast<int64_t>(sizes)...}); }
-
-/// True while ops are recorded (per thread).
-bool grad_enabled();
-
-/// Ops inside its scope are not recorded (torch.no_grad).
-class NoGradGuard {
- public:
-  NoGradGuard();
-  ~NoGradGuard();
-  NoGradGuard(const NoGradGuard&) = delete;
-  NoGradGuard& operator=(const NoGradGuard&) = delete;
-
- private:
-  bool previous_;
-};
 
 /// Prints as PyTorch prints: 4 decimals, brackets, the dtype when not the default.
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);

@@ -25,7 +25,9 @@ set(public_headers
     autograd/anomaly.h
     autograd/dot.h
     autograd/dtype.h
+    autograd/grad.h
     autograd/grad_hook.h
+    autograd/grad_mode.h
     autograd/memory.h
     autograd/node.h
     autograd/creation.h

@@ -41,7 +41,7 @@ Optimizer::Optimizer(const ParameterGroups& groups, double lr, double weight_dec
                     parameter.shape(), " is not a parameter (needs a leaf with requires_grad_())");
       ONESTEP_CHECK(ShapeError, parameter.is_contiguous(), "optimizer: a parameter of shape ", parameter.shape(),
                     " is not contiguous");
-      ONESTEP_CHECK(ConfigError, listed.insert(parameter.impl().node.get()).second, "optimizer: a parameter of shape ",
+      ONESTEP_CHECK(ConfigError, listed.insert(parameter.node().get()).second, "optimizer: a parameter of shape ",
                     parameter.shape(), " is listed twice");
       Slot& slot = slots_.emplace_back(Slot{parameter, decay, 0, {}});
       for (size_t i = 0; i < state_names_.size(); ++i) slot.state.push_back(zeros_like(parameter));

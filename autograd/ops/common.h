@@ -85,7 +85,7 @@ Shape broadcast_strides(const Tensor& x, const Shape& shape);
 /// x seen in a broadcast shape (stride 0 along repeated dims); not recorded. Throws ShapeError naming `op`.
 Tensor expand_values(std::string_view op, const Tensor& x, const Shape& shape);
 
-/// Undoes broadcasting: sums `grad` over the dims along which a tensor of `shape` was repeated; not recorded.
+/// Undoes broadcasting: sums `grad` over the dims along which a tensor of `shape` was repeated.
 Tensor sum_to(const Tensor& grad, const Shape& shape);
 
 }  // namespace onestep::ops

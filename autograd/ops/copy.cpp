@@ -95,9 +95,7 @@ void copy_values(Tensor& target, const Tensor& source) {
 
 Tensor view_of(const Tensor& x, const Shape& shape, const Shape& strides, int64_t offset) {
   Tensor view(x.impl().storage, x.dtype(), shape, strides, offset);
-  view.impl().history = x.impl().history;
-  view.impl().own_history = x.impl().own_history;
-  view.impl().unrecorded_view = x.impl().unrecorded_view || (x.requires_grad() && !grad_enabled());
+  view.impl().inference = x.is_inference();
   return view;
 }
 

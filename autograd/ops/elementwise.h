@@ -155,9 +155,33 @@ Tensor zip(const char* op, const Tensor& a, const Tensor& b, const Row& row) {
   return y;
 }
 
-/// f(dy_i, v_i) for a gradient and a saved tensor of one floating dtype: the chain rule of an elementwise op.
+/// condition ? a : b, for formulas of numbers and of tensors.
+template <class A, class B>
+requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B>) auto select_if(bool condition, A a, B b) {
+  return condition ? static_cast<std::common_type_t<A, B>>(a) : static_cast<std::common_type_t<A, B>>(b);
+}
+inline Tensor select_if(const Tensor& condition, const Tensor& a, const Tensor& b) { return where(condition, a, b); }
+inline Tensor select_if(const Tensor& condition, const Tensor& a, Scalar b) {
+  return where(condition, a, full({}, b, a.dtype()));
+}
+inline Tensor select_if(const Tensor& condition, Scalar a, const Tensor& b) {
+  return where(condition, full({}, a, b.dtype()), b);
+}
+
+/// The number as v's type, or as it is where v is a tensor.
+template <class T>
+auto number_like(const T&, Scalar number) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return element<T>(number);
+  else
+    return number;
+}
+
+/// f(dy, v) for a gradient and a saved tensor of one floating dtype: the chain rule of an elementwise op. `f` is one formula
+/// for numbers and, where the backward pass is recorded, for tensors.
 template <class F>
 Tensor chain(const Tensor& dy, const Tensor& v, const F& f) {
+  if (detail::should_record({dy, v})) return f(dy, v);
   return dispatch_floating(dy.dtype(), "backward", [&]<class T>() {
     Tensor dx = empty(dy.shape(), dy.dtype());
     zip_into<T, T, T>(dx, dy, v, Loop{f});

@@ -213,7 +213,6 @@ Tensor with_put(const Tensor& x, const IndexList& indices, const Tensor& values,
 Tensor index_put_(const Tensor& target, const IndexList& indices, const Tensor& given, bool accumulate) {
   Tensor x = target;
   x.check_writable("index_put_");
-  if (grad_enabled()) detail::check_history("index_put_", given);
   const Tensor values = to(given, x.dtype());
   if (detail::should_record({x, values})) return assign_in_place("index_put_", x, with_put(x, indices, values, accumulate));
   const Indexed indexed = apply_basic(x, indices);

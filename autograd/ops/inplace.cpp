@@ -50,7 +50,7 @@ void write_rows(Tensor& x, const Tensor& y, const K& kernel, const F& f) {
 Tensor as_it_was(const Tensor& x) {
   Tensor copy = empty(x.shape(), x.dtype());
   ops::copy_values(copy, x);
-  detail::set_node(copy, x.impl().node);
+  detail::set_node(copy, x.node());
   return copy;
 }
 
@@ -58,7 +58,6 @@ Tensor as_it_was(const Tensor& x) {
 template <class Op, class K, class F>
 Tensor in_place(const char* name, Tensor x, const Tensor& y, const Op& op, const K& kernel, const F& f) {
   x.check_writable(name);
-  if (grad_enabled()) detail::check_history(name, y);
   const Tensor operand = to(y, x.dtype());
   const Tensor values = ops::expand_values(name, operand, x.shape());
   if (detail::should_record({x, operand}))  // the gradient of y may need x as it was
@@ -80,7 +79,6 @@ Tensor to(const Tensor& x, DType dtype) {
 Tensor copy_(const Tensor& target, const Tensor& source) {
   Tensor x = target;
   x.check_writable("copy_");
-  if (x.is_floating() && grad_enabled()) detail::check_history("copy_", source);
   const Tensor values = ops::expand_values("copy_", source, x.shape());
   if (detail::should_record({x, source}) && x.is_floating()) {
     const Tensor result =

@@ -81,7 +81,8 @@ Tensor abs(const Tensor& x) {
                               return zero < v ? v : ops::minus(zero, v);  // not -v: |-0| is 0
                             }});
   return record("abs", y, {x}, {x}, [](const Backward& b) -> Grads {  // dx = dy sign(x), which is 0 at NaN as torch.sgn
-    return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return dy * static_cast<decltype(v)>((v > 0) - (v < 0)); })};
+    return {chain(b.grad(), b.saved(0),
+                  [](auto dy, auto v) { return ops::select_if(v > 0, dy, ops::select_if(v < 0, -dy, 0 * dy)); })};
   });
 }
 
@@ -89,7 +90,7 @@ Tensor relu(const Tensor& x) {
   ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, "relu: a bool tensor (convert with x.to(DType::int64))");
   const Tensor y = ops::map(x, ops::Loop{[](auto v) { return !(v <= decltype(v)(0)) ? v : decltype(v)(0); }});  // NaN stays
   return record("relu", y, {x}, {y}, [](const Backward& b) -> Grads {
-    return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return v <= 0 ? decltype(v)(0) : dy; })};
+    return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return ops::select_if(v <= 0, 0, dy); })};
   });
 }
 
@@ -117,9 +118,10 @@ Tensor clamp(const Tensor& input, std::optional<Scalar> low, std::optional<Scala
     return high && v > ops::element<T>(*high) ? ops::element<T>(*high) : v;
   };
   return record("clamp", ops::map(x, ops::Loop{clamped}), {x}, {x}, [low, high](const Backward& b) -> Grads {
-    return {chain(b.grad(), b.saved(0), [=]<class T>(T dy, T v) {  // dx = dy where x lies within the bounds
-      const bool within = (!low || v >= ops::element<T>(*low)) && (!high || v <= ops::element<T>(*high));
-      return within ? dy : T(0);
+    return {chain(b.grad(), b.saved(0), [=](auto dy, auto v) {  // dx = dy where x lies within the bounds
+      if (low) dy = ops::select_if(v >= ops::number_like(v, *low), dy, 0);
+      if (high) dy = ops::select_if(v <= ops::number_like(v, *high), dy, 0);
+      return dy;
     })};
   });
 }

@@ -109,6 +109,7 @@ Tensor ops::sum_to(const Tensor& grad, const Shape& shape) {
   Shape dims;
   for (int i = 0; i < grad.dim(); ++i)
     if (i < added || (shape[i - added] == 1 && grad.shape()[i] != 1)) dims.push_back(i);
+  if (detail::should_record({grad})) return reshape(sum(grad, dims), shape);
   const Tensor y = sum_values(grad, dims);
   return view_of(y, shape, contiguous_strides(shape), y.offset());
 }

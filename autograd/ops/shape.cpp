@@ -53,8 +53,8 @@ bool view_strides(const Tensor& x, const Shape& shape, Shape& strides) {
 
 /// A recorded view; its gradient is the gradient in the old shape.
 Tensor reshaped(const char* name, const Tensor& x, const Shape& shape, const Shape& strides) {
-  return record(name, view_of(x, shape, strides, x.offset()), {x}, {},
-                [](const Backward& b) -> Grads { return {reshape(b.grad(), b.input_shape(0))}; });
+  return record_view(name, view_of(x, shape, strides, x.offset()), x,
+                     [](const Backward& b) -> Grads { return {reshape(b.grad(), b.input_shape(0))}; });
 }
 
 }  // namespace
@@ -71,7 +71,9 @@ Tensor reshape(const Tensor& x, const Shape& wanted) {
   const Shape shape = infer_size("reshape", x, wanted);
   Shape strides;
   if (view_strides(x, shape, strides)) return reshaped("reshape", x, shape, strides);
-  return reshaped("reshape", clone(x), shape, contiguous_strides(shape));
+  const Tensor copy = clone(x);  // which nobody else sees: not a view
+  return record("reshape", view_of(copy, shape, contiguous_strides(shape), 0), {copy}, {},
+                [](const Backward& b) -> Grads { return {reshape(b.grad(), b.input_shape(0))}; });
 }
 
 Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
@@ -101,8 +103,8 @@ Tensor permute(const Tensor& x, const Shape& dims) {
     strides[i] = x.strides()[from];
     inverse[from] = i;
   }
-  return record("permute", view_of(x, shape, strides, x.offset()), {x}, {},
-                [inverse](const Backward& b) -> Grads { return {permute(b.grad(), inverse)}; });
+  return record_view("permute", view_of(x, shape, strides, x.offset()), x,
+                     [inverse](const Backward& b) -> Grads { return {permute(b.grad(), inverse)}; });
 }
 
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
@@ -112,8 +114,8 @@ Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
     std::swap(shape[d0], shape[d1]);
     std::swap(strides[d0], strides[d1]);
   }
-  return record("transpose", view_of(x, shape, strides, x.offset()), {x}, {},
-                [d0, d1](const Backward& b) -> Grads { return {transpose(b.grad(), d0, d1)}; });
+  return record_view("transpose", view_of(x, shape, strides, x.offset()), x,
+                     [d0, d1](const Backward& b) -> Grads { return {transpose(b.grad(), d0, d1)}; });
 }
 
 Tensor t(const Tensor& x) {
@@ -167,11 +169,13 @@ Tensor expand(const Tensor& x, const Shape& wanted) {
     shape[i] = x.shape()[i - added];
   }
   check_sizes("expand", shape);
-  return record("expand", ops::expand_values("expand", x, shape), {x}, {},
-                [](const Backward& b) -> Grads { return {ops::sum_to(b.grad(), b.input_shape(0))}; });
+  return record_view("expand", ops::expand_values("expand", x, shape), x,
+                     [](const Backward& b) -> Grads { return {ops::sum_to(b.grad(), b.input_shape(0))}; });
 }
 
-Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step) {
+namespace {
+
+Tensor sliced(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step, ViewKind kind) {
   ONESTEP_CHECK(ShapeError, x.dim() > 0, "slice: a rank-0 tensor has no dim to slice");
   ONESTEP_CHECK(ShapeError, step >= 1, "slice: step must be at least 1: got ", step);
   const int d = normalize_dim("slice", dim, x.dim());
@@ -181,13 +185,19 @@ Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t s
   Shape shape = x.shape(), strides = x.strides();
   shape[d] = last == first ? 0 : (last - first - 1) / step + 1;
   if (shape[d] > 1) strides[d] *= step;
-  return record("slice", view_of(x, shape, strides, x.offset() + (shape[d] == 0 ? 0 : first * x.strides()[d])), {x}, {},
-                [d, first, last, step](const Backward& b) -> Grads {
-                  const Tensor dx = zeros(b.input_shape(0), b.grad().dtype());
-                  Tensor window = slice(dx, d, first, last, step);
-                  copy_(window, b.grad());
-                  return {dx};
-                });
+  const int64_t offset = x.offset() + (shape[d] == 0 ? 0 : first * x.strides()[d]);
+  const auto rule = [d, first, last, step](const Backward& b) -> Grads {
+    const Tensor dx = zeros(b.input_shape(0), b.grad().dtype());
+    copy_(slice(dx, d, first, last, step), b.grad());
+    return {dx};
+  };
+  return record_view("slice", view_of(x, shape, strides, offset), x, rule, kind);
+}
+
+}  // namespace
+
+Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step) {
+  return sliced(x, dim, start, end, step, ViewKind::ordinary);
 }
 
 Tensor select(const Tensor& x, int64_t dim, int64_t index) {
@@ -200,13 +210,12 @@ Tensor select(const Tensor& x, int64_t dim, int64_t index) {
   Shape shape = x.shape(), strides = x.strides();
   shape.erase(d);
   strides.erase(d);
-  return record("select", view_of(x, shape, strides, x.offset() + (x.numel() == 0 ? 0 : place * x.strides()[d])), {x}, {},
-                [d, place](const Backward& b) -> Grads {
-                  const Tensor dx = zeros(b.input_shape(0), b.grad().dtype());
-                  Tensor window = select(dx, d, place);
-                  copy_(window, b.grad());
-                  return {dx};
-                });
+  const int64_t offset = x.offset() + (x.numel() == 0 ? 0 : place * x.strides()[d]);
+  return record_view("select", view_of(x, shape, strides, offset), x, [d, place](const Backward& b) -> Grads {
+    const Tensor dx = zeros(b.input_shape(0), b.grad().dtype());
+    copy_(select(dx, d, place), b.grad());
+    return {dx};
+  });
 }
 
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
@@ -230,7 +239,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, in
   std::vector<Tensor> parts;
   int64_t start = 0;
   for (int64_t size : sizes) {
-    parts.push_back(slice(x, d, start, start + size));
+    parts.push_back(sliced(x, d, start, start + size, 1, ViewKind::one_of_several));
     start += size;
   }
   return parts;

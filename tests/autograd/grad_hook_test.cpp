@@ -31,7 +31,7 @@ TEST_CASE("grad hook: gradients have the same bits and each leaf is ready once w
     });
     hooked.loss.backward();
   }
-  CHECK(ready == std::vector<const Node*>{hooked.twice.impl().node.get(), hooked.late.impl().node.get()});
+  CHECK(ready == std::vector<const Node*>{hooked.twice.node().get(), hooked.late.node().get()});
   CHECK(grads == std::vector<Floats>{plain.twice.grad().to_vector<float>(), plain.late.grad().to_vector<float>()});
   CHECK(hooked.twice.grad().to_vector<float>() == plain.twice.grad().to_vector<float>());
   CHECK(GradHook::active() == nullptr);
@@ -42,7 +42,7 @@ TEST_CASE("grad hook: a leaf is ready before the ops above it are passed") {
   const int64_t nodes = Node::alive();
   bool late_has_grad = true;
   const GradHook hook([&](const Node& leaf) {
-    if (&leaf == graph.twice.impl().node.get()) late_has_grad = graph.late.grad().defined();
+    if (&leaf == graph.twice.node().get()) late_has_grad = graph.late.grad().defined();
   });
   graph.loss.backward();
   CHECK(!late_has_grad);

@@ -47,7 +47,7 @@ DataParallel::DataParallel(std::shared_ptr<Communicator> communicator, nn::Modul
     : communicator_(std::move(communicator)), parameters_(model.named_parameters()), groups_(std::move(groups)) {
   std::vector<int64_t> sizes;
   for (const auto& [_, parameter] : parameters_) {
-    index_of_leaf_[parameter.impl().node.get()] = sizes.size();
+    index_of_leaf_[parameter.node().get()] = sizes.size();
     sizes.push_back(parameter.numel());
   }
   const int64_t bucket_elements = bucket_bytes / size_of(parameters_.front().second.dtype());

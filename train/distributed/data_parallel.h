@@ -72,7 +72,7 @@ class DataParallel {
   void finish(size_t bucket, BucketReduction& reduction);
   void set_shard_gradients();
   double grad_norm() const;
-  size_t index_of(const Tensor& parameter) const { return index_of_leaf_.at(parameter.impl().node.get()); }
+  size_t index_of(const Tensor& parameter) const { return index_of_leaf_.at(parameter.node().get()); }
   nn::NamedTensors in_groups() const;
   std::vector<ParameterPiece> pieces_of(size_t parameter) const;
   template <class Slots>

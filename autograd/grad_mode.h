@@ -1,0 +1,50 @@
+#pragma once
+// Whether ops are recorded, per thread.
+
+namespace onestep {
+
+/// True while ops are recorded (torch.is_grad_enabled).
+bool grad_enabled();
+/// Switches recording on or off (torch.set_grad_enabled as a function). Ops record again only outside inference mode.
+void set_grad_enabled(bool on);
+/// True within an InferenceGuard (torch.is_inference_mode_enabled).
+bool inference_enabled();
+
+/// Switches recording on or off in its scope (torch.set_grad_enabled).
+class GradGuard {
+ public:
+  explicit GradGuard(bool on) : previous_(grad_enabled()) { set_grad_enabled(on); }
+  ~GradGuard() { set_grad_enabled(previous_); }
+  GradGuard(const GradGuard&) = delete;
+  GradGuard& operator=(const GradGuard&) = delete;
+
+ private:
+  bool previous_;
+};
+
+/// Ops inside its scope are not recorded (torch.no_grad).
+class NoGradGuard : public GradGuard {
+ public:
+  NoGradGuard() : GradGuard(false) {}
+};
+
+/// Ops inside its scope are recorded, also within a NoGradGuard (torch.enable_grad).
+class EnableGradGuard : public GradGuard {
+ public:
+  EnableGradGuard() : GradGuard(true) {}
+};
+
+/// Ops inside its scope are not recorded, and what they make can never take part in a graph: a recorded op refuses to save it,
+/// and outside of such a scope it cannot be written to (torch.inference_mode).
+class InferenceGuard : public NoGradGuard {
+ public:
+  InferenceGuard();
+  ~InferenceGuard();
+  InferenceGuard(const InferenceGuard&) = delete;
+  InferenceGuard& operator=(const InferenceGuard&) = delete;
+
+ private:
+  bool previous_;
+};
+
+}  // namespace onestep
