@@ -143,6 +143,7 @@ void visit(Pass& pass, Node& node) {
   if (!node.pending.defined()) return;  // its op's rule had no gradient to give
   Tensor grad = std::move(node.pending);
   node.pending = Tensor();
+  if (pass.selective() && pass.wanted.count(&node) == 0) return;  // a root that is none of the inputs
   if (node.extras) run_hooks(node, grad);
   if (pass.selective())
     if (const auto place = pass.captured.find(&node); place != pass.captured.end()) place->second = grad;

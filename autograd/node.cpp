@@ -8,6 +8,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/ops.h"
 #include "autograd/profiler.h"
+#include "autograd/recompute.h"
 
 namespace onestep {
 namespace {
@@ -45,7 +46,10 @@ Tensor* Backward::arrived(size_t i) const {
 const Tensor& Backward::saved(size_t i) const {
   ONESTEP_CHECK(GradError, !node_.released, node_.name,
                 ": backward ran through this graph before and freed what it saved (pass retain_graph=true the first time)");
-  if (node_.extras && node_.extras->recompute) node_.extras->recompute();
+  if (node_.extras && node_.extras->recompute) {
+    const auto recompute = node_.extras->recompute;  // a copy: it takes itself away
+    recompute();
+  }
   const Node::Saved& save = node_.saved[i];
   if (!save.tensor.defined()) return save.tensor;  // an optional input that was not given
   ONESTEP_CHECK(GradError, save.tensor.version() == save.version, node_.name,
@@ -114,6 +118,7 @@ void connect(Node& node, const Tensor& out, TensorList inputs, TensorList saved_
     if (input && input->sequence > node.sequence) node.sequence = next_sequence++;
   node.saved.reserve(saved_tensors.size());
   for (const Tensor& tensor : saved_tensors) node.saved.emplace_back(saved(node, tensor, out, inputs));
+  if (SavedTaker* taker = SavedTaker::active()) taker->take(node);
   if (AnomalyGuard* guard = AnomalyGuard::active()) guard->check_result(node, out);
 }
 

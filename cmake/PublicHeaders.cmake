@@ -25,6 +25,8 @@ set(public_headers
     autograd/anomaly.h
     autograd/dot.h
     autograd/dtype.h
+    autograd/checkpoint.h
+    autograd/function.h
     autograd/grad.h
     autograd/grad_hook.h
     autograd/grad_mode.h

@@ -93,6 +93,8 @@ Tensor copy_(const Tensor& target, const Tensor& source) {
 }
 
 Tensor fill_(const Tensor& target, Scalar value) {
+  for (int d = 0; d < target.dim(); ++d)  // elements that are the same memory are filled once
+    if (target.strides()[d] == 0 && target.shape()[d] > 1) return fill_(narrow(target, d, 0, 1), value), target;
   Tensor x = target;
   x.check_writable("fill_");
   ops::check_fits("fill_", value, x.dtype());
