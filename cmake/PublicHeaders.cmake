@@ -45,6 +45,7 @@ set(public_headers
     nn/dropout.h
     nn/embedding.h
     nn/feed_forward.h
+    nn/hooks.h
     nn/init.h
     nn/layer_norm.h
     nn/linear.h

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/ops.h"
+#include "nn/hooks.h"
 
 namespace onestep::nn {
 
@@ -125,8 +126,23 @@ class Layer : public Module {
   virtual Tensor forward(const Tensor& x) const = 0;
   Tensor operator()(const Tensor& x) const {
     const RunningModule running(*this);
-    return forward(x);
+    return hooks_ ? hooks_->run(*this, x) : forward(x);
   }
+
+  // Called around operator(), not forward(); the layer must stay where it is while a graph made with its hooks lives.
+
+  /// hook(layer, input) before the forward pass (torch.nn.Module.register_forward_pre_hook).
+  LayerHookHandle register_forward_pre_hook(LayerHooks::ForwardPre hook);
+  /// hook(layer, input, output) after it (torch.nn.Module.register_forward_hook).
+  LayerHookHandle register_forward_hook(LayerHooks::Forward hook);
+  /// hook(layer, grad_output) before the backward pass through the layer (torch.nn.Module.register_full_backward_pre_hook).
+  LayerHookHandle register_full_backward_pre_hook(LayerHooks::BackwardPre hook);
+  /// hook(layer, grad_input, grad_output) after it; grad_input is undefined where the input needs no gradient
+  /// (torch.nn.Module.register_full_backward_hook).
+  LayerHookHandle register_full_backward_hook(LayerHooks::Backward hook);
+
+ private:
+  std::shared_ptr<LayerHooks> hooks_;
 };
 
 std::ostream& operator<<(std::ostream& out, const Module& module);

@@ -97,8 +97,9 @@ MemoryNeed memory_need(const Config& config, int64_t vocab_size, int64_t length)
   const auto vocabulary = static_cast<double>(std::max(vocab_size, m.vocab_size)), row = static_cast<double>(length),
              d = static_cast<double>(m.d_model), tokens = static_cast<double>(config.train.batch_size) * row;
   const double element = static_cast<double>(size_of(config.train.dtype)), count = parameters(m, vocabulary);
-  const double layers = m.kind == ModelKind::attention ? attention_activations(m, row)
-                                                       : static_cast<double>(m.num_layers) * block_activations(m) + 2 * d;
+  const double blocks = config.train.recompute ? static_cast<double>(m.num_layers) * d + block_activations(m)
+                                               : static_cast<double>(m.num_layers) * block_activations(m);
+  const double layers = m.kind == ModelKind::attention ? attention_activations(m, row) : blocks + 2 * d;
   MemoryNeed need;
   need.parameters = static_cast<int64_t>(std::min(count, 9e18));
   need.mask_bytes = mask_bytes(m);

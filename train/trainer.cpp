@@ -76,6 +76,7 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
   model_ = make_language_model(config_.model, data_->vocab_size(), dropout_generator_);
   generator_ = dropout_generator_;  // behind the parameters
   model_->to(config_.train.dtype);
+  model_->set_recompute(config_.train.recompute);
   communicator->set_timeout(config_.distributed.timeout);
   replicas_ = std::make_unique<DataParallel>(std::move(communicator), *model_, parameter_groups(config_.optimizer, *model_),
                                              config_.distributed.bucket_mb << 20);

@@ -41,6 +41,7 @@ std::vector<Config> configs() {
   all.push_back(config_of(kGpt, R"("batch_size": 16, "dtype": "float64")"));
   all.push_back(config_of(kGpt, R"("batch_size": 64)", R"(, "optimizer": {"kind": "sgd"})"));
   all.push_back(config_of(kGpt, R"("batch_size": 2)", R"(, "optimizer": {"kind": "adam", "amsgrad": true})"));
+  all.push_back(config_of(kGpt, R"("batch_size": 32, "recompute": true)"));
   return all;
 }
 

@@ -117,6 +117,7 @@ struct TrainConfig {
   DType dtype = DType::float32;     ///< or float64
   std::string init_from;            ///< a run; empty: random parameters
   int64_t early_stop_patience = 0;  ///< evaluations; 0: never
+  bool recompute = false;           ///< blocks in the backward pass
   bool anomaly = true;              ///< after divergence: find the op
   int64_t eval_every = 0;           ///< steps; 0: at the end only
   int64_t eval_batches = 20;

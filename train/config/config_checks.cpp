@@ -83,6 +83,9 @@ void check_train(const Config& config) {
   ONESTEP_CHECK(ConfigError, config.train.early_stop_patience == 0 || config.train.eval_every > 0,
                 config.origin.at("/train/early_stop_patience"), ": needs eval_every above 0: got ",
                 config.train.early_stop_patience);
+  ONESTEP_CHECK(ConfigError, !config.train.recompute || config.model.kind == ModelKind::gpt,
+                config.origin.at("/train/recompute"), ": needs model.kind gpt, whose blocks it is about: got ",
+                name_of(config.model.kind));
 }
 
 void check_optimizer(const Config& config) {

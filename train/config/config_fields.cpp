@@ -280,6 +280,11 @@ std::vector<Field> train_fields() {
             "evaluations without a better validation loss after which the run ends; 0 is never. Needs eval_every")
           .range(0, kMaxSteps)
           .changeable(),
+      field("train.recompute", in, &T::recompute,
+            "whether each block of a gpt keeps only its input for the backward pass, which computes the rest again: the same "
+            "bits, "
+            "less memory, about a third more time")
+          .changeable(),
       field("train.anomaly", in, &T::anomaly,
             "when the loss or the gradient norm is not finite, repeat the step with every op checked and name the first op and "
             "module that is to blame")

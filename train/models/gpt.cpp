@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/checkpoint.h"
 #include "nn/activation.h"
 #include "nn/feed_forward.h"
 #include "nn/init.h"
@@ -94,9 +95,12 @@ Transformer::Transformer(const ModelConfig& config, int64_t vocab_size, Generato
 }
 
 Tensor Transformer::forward(const Tensor& tokens) const {
-  Tensor x = embedded(tokens, 0);                // [B, T, d_model]
-  for (const GptBlock& block : h) x = block(x);  // [B, T, d_model]
-  return (*ln_f)(x);                             // [B, T, d_model]
+  Tensor x = embedded(tokens, 0);    // [B, T, d_model]
+  for (const GptBlock& block : h) {  // [B, T, d_model]
+    const auto run = [&block](const Tensor& in) { return block(in); };
+    x = recompute ? autograd::checkpoint(run, x, block.dropout.generator()) : run(x);
+  }
+  return (*ln_f)(x);  // [B, T, d_model]
 }
 
 Tensor Transformer::forward_cached(const Tensor& tokens, ModelCache& cache) const {

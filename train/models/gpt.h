@@ -63,6 +63,7 @@ class Transformer : public nn::Layer {
   nn::Dropout drop;
   nn::ModuleList<GptBlock> h;
   std::unique_ptr<nn::Layer> ln_f;
+  bool recompute = false;  ///< The blocks keep only their inputs for the backward pass.
 
  private:
   /// wte[tokens] + wpe[first..], dropped
@@ -78,6 +79,7 @@ class Gpt : public LanguageModel {
   Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator);
   Tensor forward(const Tensor& tokens) const override;
   Tensor next_logits(const Tensor& tokens, ModelCache& cache) const override;
+  void set_recompute(bool on) override { transformer.recompute = on; }
   std::string name() const override { return "GPT"; }
   /// A tied head is not listed: its weight is transformer.wte.weight.
   void visit(nn::Visitor& visitor) override;

@@ -24,6 +24,9 @@ class LanguageModel : public nn::Module {
   /// the last of them: in evaluation mode the last row of forward(all tokens), bit for bit. Not recorded. Throws as forward
   /// does for all tokens together, and ShapeError for no tokens.
   virtual Tensor next_logits(const Tensor& tokens, ModelCache& cache) const = 0;
+  /// Whether the blocks of the model, where it has some, keep only their inputs for the backward pass and are computed again
+  /// there (autograd::checkpoint).
+  virtual void set_recompute(bool /*on*/) {}
   int64_t vocab_size() const { return vocab_size_; }
   int64_t context_length() const { return context_length_; }
 
