@@ -1,0 +1,253 @@
+"""Runs programs of tensor operations (the format stands in interpreter.h) under PyTorch and records what they come to."""
+import json
+import math
+import subprocess
+import warnings
+
+import torch
+import torch.nn.functional as F
+
+warnings.filterwarnings("ignore")
+REFUSALS = (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, AttributeError, OverflowError)
+
+
+def dtype_name(dtype):
+    return str(dtype).removeprefix("torch.")
+
+
+def values_of(x, digits=None):
+    """The elements in row-major order as JSON numbers, floating ones rounded to `digits` significant digits."""
+    flat = x.detach().cpu().contiguous().reshape(-1)
+    if not x.is_floating_point():
+        return [int(v) for v in flat.tolist()]
+    return [number(v, digits) for v in flat.double().tolist()]
+
+
+def number(v, digits=None):
+    if not math.isfinite(v):
+        return "nan" if math.isnan(v) else "inf" if v > 0 else "-inf"
+    if digits:
+        v = float(f"%.{digits}g" % v)
+    return int(v) if v == int(v) and abs(v) < 1e6 and not (v == 0 and math.copysign(1, v) < 0) else v
+
+
+def weights(like):
+    """((7 i) mod 11 - 5) / 4: a gradient that tells the elements of a result apart."""
+    values = [((7 * i) % 11 - 5) / 4 for i in range(like.numel())]
+    return torch.tensor(values, dtype=torch.float64).reshape(like.shape).to(like.dtype)
+
+
+def make(dtype, shape, values, requires_grad=False, strides=None):
+    dtype = getattr(torch, dtype)
+    values = [float(v) if isinstance(v, str) else v for v in values]
+    if strides is None:
+        return torch.tensor(values, dtype=dtype).reshape(shape).clone().requires_grad_(requires_grad)
+    x = torch.zeros(sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if 0 not in shape else 0, dtype=dtype)
+    places = torch.arange(x.numel()).as_strided(shape, strides).reshape(-1)
+    x[places] = torch.tensor(values, dtype=dtype)
+    return x.as_strided(shape, strides).requires_grad_(requires_grad)
+
+
+def place(items):
+    """What stands between the brackets of x[...]."""
+    one = {"...": Ellipsis}
+    items = [slice(*i) if isinstance(i, list) else one[i] if isinstance(i, str) else i for i in items]
+    return tuple(items)
+
+
+def set_items(x, items, values, accumulate=False):
+    if accumulate:
+        return x.index_put_(place(items), values, accumulate=True)
+    x[place(items)] = values
+    return x
+
+
+def attention(q, k, v, *args, **kwargs):
+    return F.scaled_dot_product_attention(q, k, v, *args, **kwargs)
+
+
+# Ops whose name or arguments are not those of torch, torch.nn.functional or a method.
+CALLS = {
+    "tensor": make,
+    "detach": lambda x: x.detach(),
+    "requires_grad_": lambda x, on=True: x.requires_grad_(on),
+    "grad": lambda x: x.grad,
+    "index": lambda x, items: x[place(items)],
+    "index_put_": set_items,
+    "slice": lambda x, dim=0, start=0, end=2**60, step=1: torch.ops.aten.slice(x, dim, start, end, step),
+    "rsub": lambda x, number: number - x,
+    "rdiv": lambda x, number: number / x,
+    "to": lambda x, dtype: x.to(getattr(torch, dtype)),
+    "vector_norm": torch.linalg.vector_norm,
+    "unfold": torch.Tensor.unfold,
+}
+
+
+def operation(op):
+    return CALLS.get(op) or getattr(F, op, None) or getattr(torch, op, None) or getattr(torch.Tensor, op)
+
+
+class Quirk(Exception):
+    """A step after which PyTorch 2.13 says of a tensor that it requires grad although no gradient can reach it: of no use in a test."""
+
+
+def is_phantom(x):
+    """True of a view that says `requires_grad` because its base does, but has no place in the graph: taken under no_grad, or before the
+    base was asked to require grad."""
+    if not (x.is_leaf and x.requires_grad and x._is_view() and x._base.requires_grad):
+        return False
+    with torch.enable_grad():
+        return x.view_as(x).grad_fn.next_functions[0][0] is None
+
+
+def listed(results):
+    return list(results) if isinstance(results, (tuple, list)) else [results]
+
+
+def shares(x, y):
+    both = isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor)
+    return both and x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr() and x.numel() > 0
+
+
+def copies(values):
+    return [copies(v) if isinstance(v, list) else v.clone() if isinstance(v, torch.Tensor) else v for v in values]
+
+
+class Machine:
+    """A running program."""
+
+    def __init__(self, protect=False):
+        self.tensors, self.guards, self.last_error, self.protect = {}, [], "", protect
+
+    def resolve(self, value):
+        if isinstance(value, str) and value.startswith("$"):
+            return self.tensors[value[1:]]
+        if isinstance(value, list):
+            return [self.resolve(v) for v in value]
+        return float(value) if value in ("nan", "inf", "-inf") else value
+
+    def lacks(self, value):
+        if isinstance(value, str) and value.startswith("$"):
+            return self.tensors.get(value[1:]) is None
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+        return any(self.lacks(v) for v in inner)
+
+    def backward(self, x, gradient=None, retain_graph=False):
+        try:
+            x.backward(weights(x) if isinstance(gradient, str) else gradient, retain_graph=retain_graph)
+        except REFUSALS:  # which gradients arrived before is nobody's promise
+            for tensor in self.tensors.values():
+                if tensor is not None:
+                    tensor.grad = None
+            raise
+
+    def call(self, op, args, kwargs):
+        if op == "no_grad":
+            guard = torch.no_grad()
+            guard.__enter__()
+            self.guards.append(guard)
+        elif op == "end":
+            if self.guards:
+                self.guards.pop().__exit__(None, None, None)
+        elif op == "backward":
+            self.backward(*args, **kwargs)
+        elif op == "retain_grad":
+            args[0].retain_grad()
+        elif op == "zero_grad":
+            args[0].grad = None
+        elif self.protect:
+            return self.protected(op, args, kwargs)
+        else:
+            return operation(op)(*args, **kwargs)
+
+    def protected(self, op, args, kwargs):
+        """The op in a form of which PyTorch refuses nothing for what it saved: on copies, and the views of one function one by one."""
+        if op in ("split", "chunk", "unbind"):
+            return [x.as_strided(v.shape, v.stride(), v.storage_offset()) for x in args[:1] for v in operation(op)(*args, **kwargs)]
+        results = operation(op)(*args, **kwargs)
+        if op == "tensor" or op.endswith("_") or any(shares(r, a) for r in listed(results) for a in args):
+            return results
+        copied = operation(op)(*copies(args), **kwargs)
+        return copies(copied) if isinstance(copied, (tuple, list)) else copies([copied])[0]
+
+    def run(self, step):
+        """'.' ran, 'x' refused, '-' left out."""
+        names, op, args = step[:3]
+        kwargs = step[3] if len(step) > 3 else {}
+        if self.lacks(args) or self.lacks(kwargs):
+            return "-"
+        args = [self.resolve(a) for a in args]
+        self.check_phantoms(op, args)
+        try:
+            results = self.call(op, args, {name: self.resolve(v) for name, v in kwargs.items()})
+        except REFUSALS as e:
+            self.last_error = f"{type(e).__name__}: {e}".split("\n")[0]
+            return "x"
+        for name, result in zip(names if isinstance(names, list) else [names], listed(results)):
+            if name:
+                self.tensors[name] = result
+        if op.endswith("_") and args[0].requires_grad and not args[0].is_floating_point():
+            raise Quirk(op)  # x[...] = a number that requires grad, in integers
+        return "."
+
+    def check_phantoms(self, op, args):
+        """A view without a place in the graph may be written to (which PyTorch refuses) and looked at, nothing else."""
+        if not torch.is_grad_enabled() and op not in ("backward", "retain_grad", "requires_grad_", "grad_of"):
+            return
+        tensors = [x for a in args for x in (a if isinstance(a, list) else [a]) if isinstance(x, torch.Tensor)]
+        writes = op.endswith("_") and op != "requires_grad_"
+        for x in tensors[1:] if writes else tensors:
+            try:
+                phantom = is_phantom(x)
+            except RuntimeError:  # it is of no more use at all
+                continue
+            if phantom and op not in ("detach", "zero_grad", "grad"):
+                raise Quirk(op)
+
+    def end(self):
+        while self.guards:
+            self.guards.pop().__exit__(None, None, None)
+
+    def state(self, name, x, made, digits):
+        if x is None:
+            return None
+        try:
+            flags = "l" if is_phantom(x) else ("r" if x.requires_grad else "") + ("l" if x.is_leaf else "")
+        except RuntimeError:  # one of several views of a function, whose base was written to: of no more use
+            return "unusable"
+        values = None if name in made and x._version == 0 else values_of(x, digits)
+        grad = x.grad if x.is_leaf or x.retains_grad else None
+        return [dtype_name(x.dtype), list(x.shape), values, flags, None if grad is None else values_of(grad, digits), x._version]
+
+
+def want(steps, digits=None, protect=False):
+    """What the program comes to; with `protect` as if an op never saved what is changed in place later (Machine.protected)."""
+    machine = Machine(protect)
+    try:
+        status = "".join(machine.run(step) for step in steps)
+    finally:
+        machine.end()
+    made = {step[0] for step in steps if step[1] == "tensor"}
+    return {"status": status, "tensors": {name: machine.state(name, x, made, digits) for name, x in machine.tensors.items()}}
+
+
+class Engine:
+    """The program run_programs as a process that answers line by line."""
+
+    def __init__(self, path):
+        self.path = path
+        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def check(self, program):
+        self.process.stdin.write(json.dumps(program) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if answer:
+            return json.loads(answer)
+        self.process.wait()
+        crash = {"verdict": "crashed", "step": 0, "what": f"run_programs ended with {self.process.returncode}"}
+        self.__init__(self.path)
+        return crash
+
+    def operations(self):
+        return set(subprocess.run([self.path, "--operations"], capture_output=True, text=True, check=True).stdout.split())
