@@ -180,7 +180,7 @@ void put(const Tensor& view, const Recipe& recipe, const Tensor& places, const T
 
 Tensor index(const Tensor& x, const IndexList& indices) {
   const Indexed indexed = apply_basic(x, indices);
-  if (indexed.tensors.empty()) return indexed.view;
+  if (indexed.tensors.empty()) return &indexed.view.impl() == &x.impl() ? expand(x, x.shape()) : indexed.view;  // always a view
   const auto [recipe, places] = recipe_of(indexed);
   return picked(indexed.view, recipe, places);
 }

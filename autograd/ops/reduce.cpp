@@ -200,7 +200,7 @@ Tensor norm(const Tensor& x, double p, const Shape& wanted, bool keepdim) {
   return record("norm", y, {x}, {x, y}, [p, dims](const Backward& b) -> Grads {
     const Tensor& v = b.saved(0);
     const Tensor norms = with_dims(b.saved(1), v.shape(), dims), dy = with_dims(b.grad(), v.shape(), dims);
-    if (p == 0) return {zeros_like(v)};
+    if (p == 0) return {Tensor()};
     if (p == 1) return {mul(dy, sign(v))};
     const Tensor sizes = abs(v);
     if (std::isinf(p)) {  // the extrema share it evenly

@@ -80,6 +80,7 @@ Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
   const int first = normalize_dim("flatten", start_dim, x.dim()), last = normalize_dim("flatten", end_dim, x.dim());
   ONESTEP_CHECK(ShapeError, first <= last, "flatten: start_dim ", start_dim, " comes after end_dim ", end_dim, " for shape ",
                 x.shape());
+  if (first == last && x.dim() > 0) return x;
   Shape shape;
   int64_t joined = 1;
   for (int i = 0; i < x.dim(); ++i) {
@@ -121,7 +122,7 @@ Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
 Tensor t(const Tensor& x) {
   ONESTEP_CHECK(ShapeError, x.dim() <= 2, "t: needs a matrix or a vector: got shape ", x.shape(),
                 " (use transpose or permute)");
-  return x.dim() < 2 ? x : transpose(x, 0, 1);
+  return x.dim() < 2 ? reshaped("t", x, x.shape(), x.strides()) : transpose(x, 0, 1);
 }
 
 Tensor clone(const Tensor& x) {
@@ -144,10 +145,11 @@ Tensor squeeze(const Tensor& x) {
 
 Tensor squeeze(const Tensor& x, int64_t dim) {
   const int d = normalize_dim("squeeze", dim, x.dim());
-  if (x.dim() == 0 || x.shape()[d] != 1) return x;
   Shape shape = x.shape(), strides = x.strides();
-  shape.erase(d);
-  strides.erase(d);
+  if (x.dim() > 0 && shape[d] == 1) {
+    shape.erase(d);
+    strides.erase(d);
+  }
   return reshaped("squeeze", x, shape, strides);
 }
 

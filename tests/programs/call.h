@@ -39,6 +39,7 @@ class Args {
   bool has(size_t i, const char* name) const { return !find(i, name).is_null(); }
   bool is_tensor(size_t i, const char* name) const;
   bool is_list(size_t i, const char* name) const { return find(i, name).is_array(); }
+  bool is_flag(size_t i, const char* name) const { return find(i, name).is_boolean(); }
   bool is_integer(size_t i, const char* name) const { return find(i, name).is_number_integer(); }
 
   /// Undefined where it was not given.

@@ -13,11 +13,18 @@ Results tensors(const Args& a) {
   return op(a.x(), a.tensor(1, "other"));
 }
 
-/// An op of two tensors, or of a tensor and a number.
-template <Tensor (*op)(const Tensor&, const Tensor&), Tensor (*with_number)(const Tensor&, Scalar)>
+/// An op of two tensors, or of a tensor and a number on either side: op(number, x) is mirrored(x, number).
+template <Tensor (*op)(const Tensor&, const Tensor&), Tensor (*with_number)(const Tensor&, Scalar),
+          Tensor (*mirrored)(const Tensor&, Scalar) = nullptr>
 Results binary(const Args& a) {
+  if constexpr (mirrored != nullptr) {
+    if (!a.is_tensor(0, "input")) return mirrored(a.tensor(1, "other"), a.scalar(0, "input"));
+  }
   return a.is_tensor(1, "other") ? op(a.x(), a.tensor(1, "other")) : with_number(a.x(), a.scalar(1, "other"));
 }
+
+Tensor number_minus(const Tensor& x, Scalar number) { return number - x; }
+Tensor number_over(const Tensor& x, Scalar number) { return number / x; }
 
 /// A reduction of everything, or over dims.
 template <Tensor (*op)(const Tensor&), Tensor (*over)(const Tensor&, const Shape&, bool)>
@@ -49,6 +56,7 @@ Results along_dim(const Args& a) {
 
 template <Tensor (*op)(const Tensor&, const Shape&, int64_t, bool)>
 Results deviation(const Args& a) {  // torch.var(x, dim, correction=1, keepdim) and the older unbiased=True
+  if (a.is_flag(1, "unbiased")) return op(a.x(), {}, a.flag(1, "unbiased"), false);
   const int64_t correction = a.has(9, "unbiased") ? a.flag(9, "unbiased") : a.integer(2, "correction", 1);
   return op(a.x(), a.shape(1, "dim"), correction, a.flag(3, "keepdim"));
 }
@@ -58,18 +66,23 @@ Results pow_of(const Args& a) {
 }
 
 Results gelu_of(const Args& a) {
-  return gelu(a.x(), a.text(1, "approximate", "none") == "tanh" ? GeluApproximation::tanh : GeluApproximation::none);
+  const std::string approximate = a.text(1, "approximate", "none");
+  ONESTEP_CHECK(Unsupported, approximate == "none" || approximate == "tanh", "approximate ", approximate);
+  return gelu(a.x(), approximate == "tanh" ? GeluApproximation::tanh : GeluApproximation::none);
 }
 
 }  // namespace
 
 void add_math_calls(CallTable& table) {
   const CallTable rows = {
-      {"add", binary<add, add>},
-      {"sub", binary<sub, sub>},
-      {"mul", binary<mul, mul>},
-      {"div", binary<div, div>},
-      {"rsub", [](const Args& a) -> Results { return a.scalar(1, "other") - a.x(); }},
+      {"add", binary<add, add, add>},
+      {"sub", binary<sub, sub, number_minus>},
+      {"mul", binary<mul, mul, mul>},
+      {"div", binary<div, div, number_over>},
+      {"rsub",
+       [](const Args& a) -> Results {
+         return a.is_tensor(1, "other") ? a.tensor(1, "other") - a.x() : a.scalar(1, "other") - a.x();
+       }},
       {"rdiv", [](const Args& a) -> Results { return a.scalar(1, "other") / a.x(); }},
       {"pow", pow_of},
       {"maximum", tensors<maximum>},

@@ -19,6 +19,11 @@ Results slice_of(const Args& a) {  // slice(x, dim, start, end, step) as torch.o
   return slice(a.x(), a.integer(1, "dim", 0), a.integer(2, "start", 0), a.integer(3, "end", kEnd), a.integer(4, "step", 1));
 }
 
+Results nonzero_of(const Args& a) {
+  ONESTEP_CHECK(Unsupported, !a.flag(1, "as_tuple"), "as_tuple");
+  return nonzero(a.x());
+}
+
 }  // namespace
 
 void add_shape_calls(CallTable& table) {
@@ -52,7 +57,7 @@ void add_shape_calls(CallTable& table) {
       {"chunk", [](const Args& a) -> Results { return chunk(a.x(), a.integer(1, "chunks"), a.integer(2, "dim", 0)); }},
       {"index", [](const Args& a) -> Results { return index(a.x(), a.indices(1, "indices")); }},
       {"index_put_", index_put_of},
-      {"nonzero", [](const Args& a) -> Results { return nonzero(a.x()); }},
+      {"nonzero", nonzero_of},
       {"index_select", [](const Args& a) -> Results { return index_select(a.x(), a.integer(1, "dim"), a.tensor(2, "index")); }},
       {"gather", [](const Args& a) -> Results { return gather(a.x(), a.integer(1, "dim"), a.tensor(2, "index")); }},
   };

@@ -12,9 +12,10 @@ namespace {
 
 using nlohmann::json;
 
-/// What a running program holds. Guards end in reverse order.
+/// What a running program holds.
 struct Machine {
-  ~Machine() {
+  ~Machine() { end_guards(); }
+  void end_guards() {  // in reverse order
     while (!guards.empty()) guards.pop_back();
   }
   Tensors tensors;
@@ -152,7 +153,7 @@ bool close(double got, double want, double relative, double absolute) {
 }
 
 /// Both sums of a long program may round differently: the tolerance is that of the largest value.
-bool same_values(const Tensor& got, const json& want) {
+bool same_values(const Tensor& got, const json& want, double absolute) {
   const std::vector<double> have = got.to_vector<double>(), wanted = testing::numbers<double>(want);
   if (have.size() != wanted.size()) return false;
   const double relative = !got.is_floating() ? 0 : got.dtype() == DType::float64 ? 1e-6 : 1e-4;
@@ -160,7 +161,7 @@ bool same_values(const Tensor& got, const json& want) {
   for (const double v : wanted)
     if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
   for (size_t i = 0; i < have.size(); ++i)
-    if (!close(have[i], wanted[i], relative, relative * largest / 10)) return false;
+    if (!close(have[i], wanted[i], relative, absolute + relative * largest / 10)) return false;
   return true;
 }
 
@@ -172,7 +173,7 @@ json values_of(const Tensor& x) {
 }
 
 /// What differs between the tensor and what PyTorch has under its name; empty if nothing.
-std::string difference(const Tensor& got, const json& want) {
+std::string difference(const Tensor& got, const json& want, double absolute) {
   if (want == "unusable") return "";  // to PyTorch, which refuses every use
   if (want.is_null() || !got.defined()) return want.is_null() == !got.defined() ? "" : "one of them is no tensor";
   std::ostringstream out;
@@ -180,9 +181,9 @@ std::string difference(const Tensor& got, const json& want) {
   if (!(got.shape() == Shape(want[1].get<std::vector<int64_t>>()))) out << " shape " << got.shape() << " and not " << want[1];
   const std::string flags = std::string(got.requires_grad() ? "r" : "") + (got.is_leaf() ? "l" : "");
   if (flags != want[3].get<std::string>()) out << " flags '" << flags << "' and not " << want[3];
-  if (!want[2].is_null() && !same_values(got, want[2])) out << " values " << values_of(got) << " and not " << want[2];
+  if (!want[2].is_null() && !same_values(got, want[2], absolute)) out << " values " << values_of(got) << " and not " << want[2];
   const Tensor grad = grad_of(got);
-  if (grad.defined() == want[4].is_null() || (grad.defined() && !same_values(grad, want[4])))
+  if (grad.defined() == want[4].is_null() || (grad.defined() && !same_values(grad, want[4], absolute)))
     out << " gradient " << (grad.defined() ? values_of(grad) : json()) << " and not " << want[4];
   return out.str();
 }
@@ -200,10 +201,11 @@ Outcome check(const json& program) {
     if (got == 'x') return {Verdict::refused, i, error};
     return {Verdict::accepted, i, steps[i].dump()};
   }
-  machine.guards.clear();
+  machine.end_guards();
   for (const auto& [name, wanted] : want["tensors"].items()) {
     const auto found = machine.tensors.find(name);
-    const std::string what = difference(found == machine.tensors.end() ? Tensor() : found->second, wanted);
+    const std::string what =
+        difference(found == machine.tensors.end() ? Tensor() : found->second, wanted, program.value("absolute", 0.0));
     if (!what.empty()) return {Verdict::different, steps.size(), name + ":" + what};
   }
   return {};

@@ -1,4 +1,5 @@
 """Runs programs of tensor operations (the format stands in interpreter.h) under PyTorch and records what they come to."""
+import contextlib
 import json
 import math
 import subprocess
@@ -9,6 +10,9 @@ import torch.nn.functional as F
 
 warnings.filterwarnings("ignore")
 REFUSALS = (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, AttributeError, OverflowError)
+
+
+DTYPES = {n: getattr(torch, n) for n in ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")}
 
 
 def dtype_name(dtype):
@@ -38,7 +42,6 @@ def weights(like):
 
 
 def make(dtype, shape, values, requires_grad=False, strides=None):
-    dtype = getattr(torch, dtype)
     values = [float(v) if isinstance(v, str) else v for v in values]
     if strides is None:
         return torch.tensor(values, dtype=dtype).reshape(shape).clone().requires_grad_(requires_grad)
@@ -77,7 +80,7 @@ CALLS = {
     "slice": lambda x, dim=0, start=0, end=2**60, step=1: torch.ops.aten.slice(x, dim, start, end, step),
     "rsub": lambda x, number: number - x,
     "rdiv": lambda x, number: number / x,
-    "to": lambda x, dtype: x.to(getattr(torch, dtype)),
+    "to": lambda x, dtype: x.to(dtype),
     "vector_norm": torch.linalg.vector_norm,
     "unfold": torch.Tensor.unfold,
 }
@@ -101,12 +104,18 @@ def is_phantom(x):
 
 
 def listed(results):
-    return list(results) if isinstance(results, (tuple, list)) else [results]
+    """All results of a call, of any nesting."""
+    return [r for inner in results for r in listed(inner)] if isinstance(results, (tuple, list)) else [results]
 
 
 def shares(x, y):
     both = isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor)
     return both and x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr() and x.numel() > 0
+
+
+def overlaps(x, y):
+    """They share memory and are not the same elements."""
+    return shares(x, y) and (x.shape, x.stride(), x.storage_offset()) != (y.shape, y.stride(), y.storage_offset())
 
 
 def copies(values):
@@ -116,15 +125,17 @@ def copies(values):
 class Machine:
     """A running program."""
 
-    def __init__(self, protect=False):
-        self.tensors, self.guards, self.last_error, self.protect = {}, [], "", protect
+    def __init__(self, protect=False, overrides={}):
+        self.tensors, self.guards, self.last_error, self.protect, self.overrides = {}, [], "", protect, overrides
 
     def resolve(self, value):
         if isinstance(value, str) and value.startswith("$"):
             return self.tensors[value[1:]]
         if isinstance(value, list):
             return [self.resolve(v) for v in value]
-        return float(value) if value in ("nan", "inf", "-inf") else value
+        if isinstance(value, str):
+            return float(value) if value in ("nan", "inf", "-inf") else DTYPES.get(value, value)
+        return value
 
     def lacks(self, value):
         if isinstance(value, str) and value.startswith("$"):
@@ -134,7 +145,7 @@ class Machine:
 
     def backward(self, x, gradient=None, retain_graph=False):
         try:
-            x.backward(weights(x) if isinstance(gradient, str) else gradient, retain_graph=retain_graph)
+            x.backward(weights(x) if isinstance(gradient, str) else gradient, retain_graph=retain_graph or self.protect)
         except REFUSALS:  # which gradients arrived before is nobody's promise
             for tensor in self.tensors.values():
                 if tensor is not None:
@@ -158,12 +169,14 @@ class Machine:
         elif self.protect:
             return self.protected(op, args, kwargs)
         else:
-            return operation(op)(*args, **kwargs)
+            return (self.overrides.get(op) or operation(op))(*args, **kwargs)
 
     def protected(self, op, args, kwargs):
         """The op in a form of which PyTorch refuses nothing for what it saved: on copies, and the views of one function one by one."""
         if op in ("split", "chunk", "unbind"):
             return [x.as_strided(v.shape, v.stride(), v.storage_offset()) for x in args[:1] for v in operation(op)(*args, **kwargs)]
+        if op.endswith("_"):
+            args = args[:1] + copies(args[1:])
         results = operation(op)(*args, **kwargs)
         if op == "tensor" or op.endswith("_") or any(shares(r, a) for r in listed(results) for a in args):
             return results
@@ -177,18 +190,30 @@ class Machine:
         if self.lacks(args) or self.lacks(kwargs):
             return "-"
         args = [self.resolve(a) for a in args]
-        self.check_phantoms(op, args)
         try:
+            self.check_quirks(op, args)
+            self.check_phantoms(op, args)
             results = self.call(op, args, {name: self.resolve(v) for name, v in kwargs.items()})
         except REFUSALS as e:
             self.last_error = f"{type(e).__name__}: {e}".split("\n")[0]
             return "x"
         for name, result in zip(names if isinstance(names, list) else [names], listed(results)):
             if name:
-                self.tensors[name] = result
+                self.tensors[name] = result if result is None or isinstance(result, torch.Tensor) else torch.tensor(result)
+        self.results = listed(results)
         if op.endswith("_") and args[0].requires_grad and not args[0].is_floating_point():
             raise Quirk(op)  # x[...] = a number that requires grad, in integers
         return "."
+
+    def check_quirks(self, op, args):
+        if op.endswith("_"):  # else PyTorch 2.13 takes a view of a plain base that has come to require grad for a leaf, and does not write
+            with contextlib.suppress(RuntimeError):
+                args[0].grad_fn
+        if op == "requires_grad_" and not args[0].requires_grad:
+            if any(x is not None and x._is_view() and x._base is args[0] for x in self.tensors.values()):
+                raise Quirk("views of a base that comes to require grad require it or not, depending on writes before")
+        if op.endswith("_") and any(overlaps(args[0], a) for a in args[1:]):
+            raise Quirk("an operand that is read while it is written to")
 
     def check_phantoms(self, op, args):
         """A view without a place in the graph may be written to (which PyTorch refuses) and looked at, nothing else."""
@@ -220,15 +245,17 @@ class Machine:
         return [dtype_name(x.dtype), list(x.shape), values, flags, None if grad is None else values_of(grad, digits), x._version]
 
 
-def want(steps, digits=None, protect=False):
-    """What the program comes to; with `protect` as if an op never saved what is changed in place later (Machine.protected)."""
-    machine = Machine(protect)
+def want(steps, digits=None, protect=False, overrides={}, keep=False):
+    """What the program comes to; with `protect` as if an op never saved what is changed in place later (Machine.protected);
+    `overrides`: functions by op; `keep`: with the results of the last step."""
+    machine = Machine(protect, overrides)
     try:
         status = "".join(machine.run(step) for step in steps)
     finally:
         machine.end()
     made = {step[0] for step in steps if step[1] == "tensor"}
-    return {"status": status, "tensors": {name: machine.state(name, x, made, digits) for name, x in machine.tensors.items()}}
+    tensors = {name: machine.state(name, x, made, digits) for name, x in machine.tensors.items()}
+    return {"status": status, "tensors": tensors, "error": machine.last_error} | ({"results": machine.results if status[-1] == "." else []} if keep else {})
 
 
 class Engine:
