@@ -134,6 +134,7 @@ Tensor mark_view(Tensor view, const Tensor& x, ViewKind kind);
 template <BackwardRule F>
 Tensor record(const char* name, Tensor out, TensorList inputs, TensorList saved, F rule) {
   detail::enter(name, out, inputs);
+  out.impl().base = nullptr;  // it may be another arrangement of a temporary
   if (!detail::should_record(inputs)) return out;
   auto node = std::allocate_shared<RecordedOp<F>>(memory::Allocator<RecordedOp<F>>(), name, out, rule);
   detail::connect(*node, out, inputs, saved);
@@ -144,7 +145,7 @@ Tensor record(const char* name, Tensor out, TensorList inputs, TensorList saved,
 /// As `record` for an op whose result shows elements of x. A write to either moves the history of both.
 template <BackwardRule F>
 Tensor record_view(const char* name, const Tensor& view, const Tensor& x, F rule, ViewKind kind = ViewKind::ordinary) {
-  return record(name, detail::mark_view(view, x, kind), {x}, {}, rule);
+  return detail::mark_view(record(name, view, {x}, {}, rule), x, kind);
 }
 
 /// Makes an in-place op of an out-of-place one: `self` takes over the values of `result` and its place in the graph; its base

@@ -122,8 +122,8 @@ Tensor argmax_values(const char* op, const Tensor& x, int d) {
 
 /// `dy` over the number of places along `dims` that are `chosen`, there; 0 elsewhere.
 Tensor shared_evenly(const Tensor& dy, const Tensor& chosen, const Shape& dims) {
-  const Tensor ones = to(chosen, dy.dtype());
-  return mul(dy, div(ones, sum(ones, dims, true)));
+  const Tensor share = 1 / sum(to(chosen, dy.dtype()), dims, true);
+  return where(chosen, mul(dy, share), zeros({}, dy.dtype()));
 }
 
 template <class Extremum>

@@ -59,7 +59,7 @@ Tensor Args::tensor(size_t i, const char* name) const {
 
 std::vector<Tensor> Args::tensors(size_t i, const char* name) const {
   std::vector<Tensor> all;
-  for (const nlohmann::json& value : required(i, name)) all.push_back(resolve(value));
+  for (const nlohmann::json& value : find(i, name)) all.push_back(resolve(value));
   return all;
 }
 
@@ -80,7 +80,7 @@ double Args::real(size_t i, const char* name, double otherwise) const {
 int64_t Args::integer(size_t i, const char* name, std::optional<int64_t> otherwise) const {
   if (!has(i, name) && otherwise) return *otherwise;
   const nlohmann::json& value = required(i, name);
-  if (names_tensor(value)) return resolve(value).item<int64_t>();
+  if (names_tensor(value) && resolve(value).dtype() == DType::int64) return resolve(value).item<int64_t>();
   ONESTEP_CHECK(Unsupported, value.is_number_integer(), "an integer is due for ", name, ": ", value.dump());
   return value.get<int64_t>();
 }

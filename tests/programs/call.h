@@ -45,6 +45,7 @@ class Args {
   /// Undefined where it was not given.
   Tensor tensor(size_t i, const char* name) const;
   Tensor x() const { return tensor(0, "input"); }
+  /// Empty where it was not given.
   std::vector<Tensor> tensors(size_t i, const char* name) const;
   Scalar scalar(size_t i, const char* name) const;
   double real(size_t i, const char* name, double otherwise) const;

@@ -19,6 +19,12 @@ Results slice_of(const Args& a) {  // slice(x, dim, start, end, step) as torch.o
   return slice(a.x(), a.integer(1, "dim", 0), a.integer(2, "start", 0), a.integer(3, "end", kEnd), a.integer(4, "step", 1));
 }
 
+Results as_strided_of(const Args& a) {
+  std::optional<int64_t> offset;
+  if (a.has(3, "storage_offset")) offset = a.integer(3, "storage_offset");
+  return as_strided(a.x(), a.shape(1, "size"), a.shape(2, "stride"), offset);
+}
+
 Results nonzero_of(const Args& a) {
   ONESTEP_CHECK(Unsupported, !a.flag(1, "as_tuple"), "as_tuple");
   return nonzero(a.x());
@@ -51,6 +57,7 @@ void add_shape_calls(CallTable& table) {
        [](const Args& a) -> Results {
          return narrow(a.x(), a.integer(1, "dim"), a.integer(2, "start"), a.integer(3, "length"));
        }},
+      {"as_strided", as_strided_of},
       {"cat", [](const Args& a) -> Results { return cat(a.tensors(0, "tensors"), a.integer(1, "dim", 0)); }},
       {"stack", [](const Args& a) -> Results { return stack(a.tensors(0, "tensors"), a.integer(1, "dim", 0)); }},
       {"split", split_of},

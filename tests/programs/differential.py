@@ -25,7 +25,10 @@ def judge(engine, steps, expected=None):
     run if it comes to the right result: "lenient"."""
     answer = engine.check({"steps": steps, "want": expected or want(steps)})
     if answer["verdict"] == "accepted":
-        other = engine.check({"steps": steps, "want": want(steps, protect=True)})
+        try:
+            other = engine.check({"steps": steps, "want": want(steps, protect=True)})
+        except Quirk:
+            return answer
         if other["verdict"] in ("equal", "refused"):
             answer["verdict"] = "lenient"
     return answer
@@ -87,7 +90,10 @@ def main():
     counts, reasons, examples, steps_run = collections.Counter(), collections.Counter(), {}, collections.Counter()
     for i in range(count):
         steps = program(seed * 1_000_003 + i, operations)
-        expected = want(steps)
+        try:
+            expected = want(steps)
+        except Quirk:
+            continue
         steps_run.update(expected["status"])
         answer = judge(engine, steps, expected)
         counts[answer["verdict"]] += 1

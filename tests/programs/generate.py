@@ -39,12 +39,12 @@ class Program:
             return None
         if status == "x" and any(text in self.machine.last_error for text in LENIENT):
             return None
-        if status == "x" and not (op.endswith("_") or op in ("backward", "grad_of", "retain_grad") or self.chance(0.1)):
+        if status == "x" and not (op.endswith("_") or op in ("backward", "grad_of", "retain_grad", "register_hook") or self.chance(0.1)):
             return None
         self.count += results
         self.steps.append(step)
         # What a refused pass without retain_graph has freed of the graph is nobody's promise.
-        self.over = status == "x" and op == "backward" and not (len(args) > 2 and args[2])
+        self.over = status == "x" and op in ("backward", "grad_of") and not (kwargs.get("retain_graph") or (len(args) > 2 and args[2]))
         return "$" + names[0] if status == "." else None
 
     def chance(self, p):
@@ -336,7 +336,7 @@ class Program:
 
     def graph_step(self):
         kind = self.rng.choice(["no_grad", "no_grad", "end", "end", "enable_grad", "retain_grad", "requires_grad_", "backward", "backward", "zero_grad", "grad",
-                                "grad_of", "set_grad_enabled", "inputs"])
+                                "grad_of", "grad_of", "set_grad_enabled", "inputs", "create", "register_hook"])
         if kind in ("no_grad", "enable_grad"):
             return self.add(kind) if len(self.machine.guards) < 3 else None
         if kind == "end":
@@ -350,12 +350,16 @@ class Program:
             return self.add("backward", ref, "weights", self.chance(0.6))
         if kind == "requires_grad_":
             return self.add("requires_grad_", ref, self.chance(0.8))
+        if kind == "create":
+            return self.add("backward", ref, "weights", True, create_graph=True)
+        if kind == "register_hook":
+            return self.add("register_hook", ref, self.number())
         if kind == "inputs":
-            return self.add("backward_inputs", ref, [self.pick(lambda x: x.requires_grad) or ref])
+            return self.add("backward", ref, "weights", True, inputs=[self.pick(lambda x: x.requires_grad) or ref])
         if kind == "grad_of":
             inputs = [self.pick(lambda x: x.requires_grad) or ref for _ in range(self.rng.choice([1, 1, 2]))]
             create = self.chance(0.5)
-            return self.add("grad_of", [ref], inputs, create_graph=create, retain_graph=True, allow_unused=self.chance(0.8), results=len(inputs))
+            return self.add("grad_of", [ref], inputs, create_graph=create, retain_graph=self.chance(0.8), allow_unused=self.chance(0.8), results=len(inputs))
         return self.add(kind, ref)
 
 

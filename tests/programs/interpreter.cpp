@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "autograd/grad.h"
 #include "tests/goldens.h"
 #include "tests/programs/call.h"
 
@@ -56,7 +57,7 @@ Results make(Machine& /*machine*/, const Args& a) {
 }
 
 /// Undefined (with a warning in PyTorch) of a result that was not asked to retain it.
-Tensor grad_of(const Tensor& x) {
+Tensor collected(const Tensor& x) {
   try {
     return x.grad();
   } catch (const GradError&) {
@@ -66,9 +67,10 @@ Tensor grad_of(const Tensor& x) {
 
 Results backward(Machine& machine, const Args& a) {
   const Tensor x = a.x();
+  const bool weighted = a.has(1, "gradient") && !a.is_tensor(1, "gradient");
   try {
-    const bool weighted = a.has(1, "gradient") && !a.is_tensor(1, "gradient");
-    x.backward(weighted ? weights(x) : a.tensor(1, "gradient"), a.flag(2, "retain_graph"));
+    x.backward(weighted ? weights(x) : a.tensor(1, "gradient"), a.flag(2, "retain_graph"), a.flag(3, "create_graph"),
+               a.tensors(4, "inputs"));
   } catch (const Error&) {  // which gradients arrived before is nobody's promise
     for (auto& [name, tensor] : machine.tensors)
       if (tensor.defined()) tensor.zero_grad();
@@ -77,9 +79,27 @@ Results backward(Machine& machine, const Args& a) {
   return {};
 }
 
-template <class Guard>
-Results begin(Machine& machine) {
-  machine.guards.push_back(std::make_shared<Guard>());
+/// grad_of(outputs, inputs, create_graph, retain_graph, allow_unused): torch.autograd.grad with weights() as gradients.
+Results grad_of(Machine& /*machine*/, const Args& a) {
+  const std::vector<Tensor> outputs = a.tensors(0, "outputs");
+  std::vector<Tensor> gradients;
+  for (const Tensor& y : outputs) gradients.push_back(weights(y));
+  return autograd::grad(outputs, a.tensors(1, "inputs"), gradients,
+                        {.retain_graph = a.flag(3, "retain_graph"),
+                         .create_graph = a.flag(2, "create_graph"),
+                         .allow_unused = a.flag(4, "allow_unused")});
+}
+
+/// register_hook(x, number): a hook that multiplies the gradient.
+Results register_hook(Machine& /*machine*/, const Args& a) {
+  Tensor x = a.x();
+  x.register_hook([number = a.scalar(1, "number")](const Tensor& grad) { return mul(grad, number); });
+  return {};
+}
+
+template <class Guard, class... A>
+Results begin(Machine& machine, A... arguments) {
+  machine.guards.push_back(std::make_shared<Guard>(arguments...));
   return {};
 }
 
@@ -95,12 +115,16 @@ const std::map<std::string, GraphCall>& graph_calls() {
       {"tensor", make},
       {"backward", backward},
       {"no_grad", [](Machine& m, const Args&) { return begin<NoGradGuard>(m); }},
+      {"enable_grad", [](Machine& m, const Args&) { return begin<EnableGradGuard>(m); }},
+      {"set_grad_enabled", [](Machine& m, const Args& a) { return begin<GradGuard>(m, a.flag(0, "on")); }},
       {"end", end},
+      {"grad_of", grad_of},
+      {"register_hook", register_hook},
       {"detach", [](Machine&, const Args& a) -> Results { return a.x().detach(); }},
       {"requires_grad_", [](Machine&, const Args& a) -> Results { return a.x().requires_grad_(a.flag(1, "on", true)); }},
       {"retain_grad", [](Machine&, const Args& a) -> Results { return a.x().retain_grad(), Results(); }},
       {"zero_grad", [](Machine&, const Args& a) -> Results { return a.x().zero_grad(), Results(); }},
-      {"grad", [](Machine&, const Args& a) -> Results { return grad_of(a.x()); }},
+      {"grad", [](Machine&, const Args& a) -> Results { return collected(a.x()); }},
   };
   return table;
 }
@@ -173,7 +197,7 @@ json values_of(const Tensor& x) {
 }
 
 /// What differs between the tensor and what PyTorch has under its name; empty if nothing.
-std::string difference(const Tensor& got, const json& want, double absolute) {
+std::string difference(const Tensor& got, const json& want, double absolute) try {
   if (want == "unusable") return "";  // to PyTorch, which refuses every use
   if (want.is_null() || !got.defined()) return want.is_null() == !got.defined() ? "" : "one of them is no tensor";
   std::ostringstream out;
@@ -182,10 +206,12 @@ std::string difference(const Tensor& got, const json& want, double absolute) {
   const std::string flags = std::string(got.requires_grad() ? "r" : "") + (got.is_leaf() ? "l" : "");
   if (flags != want[3].get<std::string>()) out << " flags '" << flags << "' and not " << want[3];
   if (!want[2].is_null() && !same_values(got, want[2], absolute)) out << " values " << values_of(got) << " and not " << want[2];
-  const Tensor grad = grad_of(got);
+  const Tensor grad = collected(got);
   if (grad.defined() == want[4].is_null() || (grad.defined() && !same_values(grad, want[4], absolute)))
     out << " gradient " << (grad.defined() ? values_of(grad) : json()) << " and not " << want[4];
   return out.str();
+} catch (const Error& e) {
+  return std::string(" ") + e.what();
 }
 
 }  // namespace

@@ -86,6 +86,23 @@ CALLS = {
 }
 
 
+class Guard:
+    """A block in which gradients are recorded or not."""
+
+    def __init__(self, on):
+        self.on = on
+
+    def __enter__(self):
+        self.before = torch.is_grad_enabled()
+        torch.set_grad_enabled(self.on)
+
+    def __exit__(self, *_):
+        torch.set_grad_enabled(self.before)
+
+
+GUARDS = {"no_grad": lambda: Guard(False), "enable_grad": lambda: Guard(True), "set_grad_enabled": Guard}
+
+
 def operation(op):
     return CALLS.get(op) or getattr(F, op, None) or getattr(torch, op, None) or getattr(torch.Tensor, op)
 
@@ -143,9 +160,10 @@ class Machine:
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
         return any(self.lacks(v) for v in inner)
 
-    def backward(self, x, gradient=None, retain_graph=False):
+    def backward(self, x, gradient=None, retain_graph=False, create_graph=False, inputs=None):
         try:
-            x.backward(weights(x) if isinstance(gradient, str) else gradient, retain_graph=retain_graph or self.protect)
+            gradient = weights(x) if isinstance(gradient, str) else gradient
+            x.backward(gradient, retain_graph=retain_graph or self.protect, create_graph=create_graph, inputs=inputs)
         except REFUSALS:  # which gradients arrived before is nobody's promise
             for tensor in self.tensors.values():
                 if tensor is not None:
@@ -153,8 +171,8 @@ class Machine:
             raise
 
     def call(self, op, args, kwargs):
-        if op == "no_grad":
-            guard = torch.no_grad()
+        if op in GUARDS:
+            guard = GUARDS[op](*args)
             guard.__enter__()
             self.guards.append(guard)
         elif op == "end":
@@ -162,8 +180,14 @@ class Machine:
                 self.guards.pop().__exit__(None, None, None)
         elif op == "backward":
             self.backward(*args, **kwargs)
+        elif op == "grad_of":
+            outputs, inputs = args
+            kwargs["retain_graph"] = kwargs.get("retain_graph", False) or self.protect
+            return torch.autograd.grad(outputs, inputs, [weights(y) for y in outputs], **kwargs)
         elif op == "retain_grad":
             args[0].retain_grad()
+        elif op == "register_hook":
+            args[0].register_hook(lambda grad, number=args[1]: grad * number)
         elif op == "zero_grad":
             args[0].grad = None
         elif self.protect:
@@ -201,31 +225,38 @@ class Machine:
             if name:
                 self.tensors[name] = result if result is None or isinstance(result, torch.Tensor) else torch.tensor(result)
         self.results = listed(results)
-        if op.endswith("_") and args[0].requires_grad and not args[0].is_floating_point():
-            raise Quirk(op)  # x[...] = a number that requires grad, in integers
         return "."
 
     def check_quirks(self, op, args):
         if op.endswith("_"):  # else PyTorch 2.13 takes a view of a plain base that has come to require grad for a leaf, and does not write
             with contextlib.suppress(RuntimeError):
                 args[0].grad_fn
-        if op == "requires_grad_" and not args[0].requires_grad:
+        if op == "requires_grad_" and args[0].is_leaf and args[1:] != [args[0].requires_grad]:
             if any(x is not None and x._is_view() and x._base is args[0] for x in self.tensors.values()):
-                raise Quirk("views of a base that comes to require grad require it or not, depending on writes before")
+                raise Quirk("views of a base that comes to require grad, or no longer does, follow it or not, depending on writes before")
+        if op.endswith("_") and op != "requires_grad_" and not args[0].is_floating_point():
+            if any(isinstance(a, torch.Tensor) and a.requires_grad for a in args[1:]):
+                raise Quirk("integers that come to require grad")
+        if op in ("view", "reshape", "flatten", "contiguous", "as_strided", "view_as"):
+            owner = args[0] if args[0]._base is None else args[0]._base
+            if not owner.is_contiguous():
+                raise Quirk("the result of an op has the strides of its operand in PyTorch, and is row-major here")
         if op.endswith("_") and any(overlaps(args[0], a) for a in args[1:]):
             raise Quirk("an operand that is read while it is written to")
 
     def check_phantoms(self, op, args):
         """A view without a place in the graph may be written to (which PyTorch refuses) and looked at, nothing else."""
-        if not torch.is_grad_enabled() and op not in ("backward", "retain_grad", "requires_grad_", "grad_of"):
+        if not torch.is_grad_enabled() and op not in ("backward", "retain_grad", "requires_grad_", "grad_of", "register_hook"):
             return
         tensors = [x for a in args for x in (a if isinstance(a, list) else [a]) if isinstance(x, torch.Tensor)]
         writes = op.endswith("_") and op != "requires_grad_"
         for x in tensors[1:] if writes else tensors:
             try:
                 phantom = is_phantom(x)
-            except RuntimeError:  # it is of no more use at all
-                continue
+            except RuntimeError as e:  # it is of no more use at all, or
+                if "ambiguous" not in str(e):
+                    continue
+                phantom = True  # a view taken under no_grad, whose base was written to
             if phantom and op not in ("detach", "zero_grad", "grad"):
                 raise Quirk(op)
 
@@ -241,7 +272,7 @@ class Machine:
         except RuntimeError:  # one of several views of a function, whose base was written to: of no more use
             return "unusable"
         values = None if name in made and x._version == 0 else values_of(x, digits)
-        grad = x.grad if x.is_leaf or x.retains_grad else None
+        grad = x.grad  # of results of ops those that retain it, or were inputs of a pass
         return [dtype_name(x.dtype), list(x.shape), values, flags, None if grad is None else values_of(grad, digits), x._version]
 
 
