@@ -69,7 +69,7 @@ void accumulate(Tensor& sum, Tensor addend) {
     sum = std::move(addend);
   else if (grad_enabled())
     sum = add(sum, addend);
-  else if (sum.is_unique() && sum.is_contiguous() && addend.is_contiguous())
+  else if (sum.is_unique() && sum.is_contiguous() && addend.is_contiguous() && !is_narrow(sum.dtype()))
     dispatch_floating(sum.dtype(), "backward", [&]<class T>() {
       T* const to = sum.mutable_data<T>();
       kernels::add(to, 1, addend.data<T>(), 1, to, sum.numel());

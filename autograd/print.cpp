@@ -98,7 +98,7 @@ Cells make_cells(const Tensor& x, bool summarize) {
     cells = floating_cells(shown_values<double>(x, summarize));
   } else {
     for (int64_t v : shown_values<int64_t>(x, summarize)) {
-      cells.text.push_back(x.dtype() == DType::int64 ? std::to_string(v) : v ? "True" : "False");
+      cells.text.push_back(x.dtype() != DType::boolean ? std::to_string(v) : v ? "True" : "False");
       cells.width = std::max(cells.width, cells.text.back().size());
     }
   }
@@ -174,8 +174,8 @@ std::vector<std::string> suffixes(const Tensor& x) {
     for (int64_t n : x.shape()) size << (size.tellp() > 0 ? ", " : "size=(") << n;
     parts.push_back(size.str() + ")");
   }
-  if (x.dtype() == DType::float64 || (is_empty && x.dtype() != DType::float32))
-    parts.push_back("dtype=torch." + std::string(name(x.dtype())));
+  const bool is_implied = x.dtype() == DType::int64 || x.dtype() == DType::boolean;  // by elements
+  if (x.dtype() != DType::float32 && (is_empty || !is_implied)) parts.push_back("dtype=torch." + std::string(name(x.dtype())));
   if (!x.is_leaf())
     parts.push_back(grad_fn(*x.node()));
   else if (x.requires_grad())

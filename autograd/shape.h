@@ -12,9 +12,9 @@
 
 namespace onestep {
 
-inline constexpr int kMaxRank = 6;
+inline constexpr int kMaxRank = 8;
 
-/// Up to six int64 values: a shape, the strides of a tensor, or a list of dims. Throws ShapeError beyond rank 6.
+/// Up to eight int64 values: a shape, the strides of a tensor, or a list of dims. Throws ShapeError beyond rank 8.
 class Shape {
  public:
   Shape() = default;

@@ -66,7 +66,7 @@ struct Scalar {
   DType dtype;      ///< boolean, int64 or (any floating number) float32.
 };
 
-/// An n-dimensional array of float32, float64, int64 or bool (rank 0 to 6) that records what is computed from it.
+/// An n-dimensional array of one of the dtypes of dtype.h (rank 0 to 8) that records what is computed from it.
 /// Copying a Tensor aliases it; views share storage. A default-constructed Tensor is undefined.
 class Tensor {
  public:
@@ -131,6 +131,12 @@ class Tensor {
     begin_write("mutable_data");
     return reinterpret_cast<T*>(impl().storage->data) + impl().offset;
   }
+  /// The address of the first element, whatever its type, for reading and (as mutable_data) for writing.
+  const void* data_ptr() const { return impl().storage->data + impl().offset * size_of(impl().dtype); }
+  void* mutable_data_ptr() {
+    begin_write("mutable_data");
+    return impl().storage->data + impl().offset * size_of(impl().dtype);
+  }
   /// The single element, converted to T; throws ShapeError unless numel() == 1.
   template <class T = double>
   T item() const {
@@ -140,8 +146,9 @@ class Tensor {
   /// The element at `index` (one entry a dim, negative counts from the end), converted to T.
   template <class T = double>
   T at(const Shape& index) const {
-    const int64_t place = element_offset(index);
-    return dispatch(dtype(), [&]<class U>() { return static_cast<T>(data<U>()[place]); });
+    T value;
+    read_element(index, dtype_of<T>(), &value);
+    return value;
   }
   /// All elements in row-major order, converted to T.
   template <class T>
@@ -227,6 +234,9 @@ class Tensor {
   Tensor contiguous() const;
   Tensor clone() const;
   Tensor to(DType dtype) const;
+  Tensor half() const { return to(DType::float16); }
+  Tensor bfloat16() const { return to(DType::bfloat16); }
+  Tensor byte() const { return to(DType::uint8); }
   std::vector<Tensor> split(int64_t split_size, int64_t dim = 0) const;
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
 
@@ -340,9 +350,10 @@ class Tensor {
                   " (convert with to())");
   }
   explicit Tensor(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-  int64_t element_offset(const Shape& index) const;
   void follow_base() const;
   friend Tensor detail::mark_view(Tensor view, const Tensor& x, ViewKind kind);
+  /// The element at `index` as one of dtype `to`.
+  void read_element(const Shape& index, DType to, void* value) const;
 
   std::shared_ptr<Impl> impl_;
 };

@@ -21,8 +21,8 @@ template <class F>
 void fill_values(const char* op, Tensor& tensor, F fill) {
   ONESTEP_CHECK(ShapeError, tensor.is_contiguous(), op, ": needs a contiguous tensor: strides are ", tensor.strides());
   NoGradGuard no_grad;
-  dispatch_floating(tensor.dtype(), op,
-                    [&]<class T>() { fill(std::span<T>(tensor.mutable_data<T>(), static_cast<size_t>(tensor.numel()))); });
+  dispatch_random(tensor.dtype(), op,
+                  [&]<class T>() { fill(std::span<T>(tensor.mutable_data<T>(), static_cast<size_t>(tensor.numel()))); });
 }
 
 }  // namespace
@@ -37,7 +37,8 @@ void uniform_(Tensor& tensor, double from, double to, Generator& generator) {
 
 void normal_(Tensor& tensor, double mean, double std, Generator& generator) {
   const int64_t n = tensor.numel();
-  if (skips > 0 && n >= 16) return advance(n + (n % 16 > 0 ? 16 : 0), tensor.dtype(), generator);  // as fill_normal draws
+  const int64_t last_block = n % 16 > 0 ? 16 - (is_narrow(tensor.dtype()) ? n % 16 : 0) : 0;
+  if (skips > 0 && n >= 16) return advance(n + last_block, tensor.dtype(), generator);  // as fill_normal draws
   fill_values("normal_", tensor, [&]<class T>(std::span<T> values) { fill_normal<T>(values, mean, std, generator); });
 }
 

@@ -7,43 +7,43 @@
 namespace onestep::kernels {
 namespace {
 
-inline constexpr int64_t kMostDirectRows = 8;
+inline constexpr int64_t kMostDirectRows = 8, kFloatLanes = kRegLanes<float>;
 
-/// block[s * kRegLanes + o] = rows[o][p + s] for s < depth <= 8.
-ONESTEP_INLINE void take_block(const float* const (&rows)[kRegLanes], int64_t p, int64_t depth, float* block) {
+/// block[s * kFloatLanes + o] = rows[o][p + s] for s < depth <= 8.
+ONESTEP_INLINE void take_block(const float* const (&rows)[kFloatLanes], int64_t p, int64_t depth, float* block) {
   if (depth == 8) {
-    for (int64_t o = 0; o < kRegLanes; o += 8) {
+    for (int64_t o = 0; o < kFloatLanes; o += 8) {
       const float* eight[8];
       for (int64_t i = 0; i < 8; ++i) eight[i] = rows[o + i] + p;
-      transpose(eight, block + o, kRegLanes);
+      transpose(eight, block + o, kFloatLanes);
     }
   } else {
     for (int64_t s = 0; s < depth; ++s) {
-      for (int64_t o = 0; o < kRegLanes; ++o) block[s * kRegLanes + o] = rows[o][p + s];
+      for (int64_t o = 0; o < kFloatLanes; ++o) block[s * kFloatLanes + o] = rows[o][p + s];
     }
   }
 }
 
 /// Asks for the cache line of each row that comes 6 lines after p, the start of a line where rows are aligned.
-ONESTEP_INLINE void prefetch_rows(const float* const (&rows)[kRegLanes], int64_t p) {
+ONESTEP_INLINE void prefetch_rows(const float* const (&rows)[kFloatLanes], int64_t p) {
   constexpr int64_t kLine = 16, kAhead = 6 * kLine;
   if (p % kLine != 0) return;
   for (const float* const row : rows) __builtin_prefetch(row + p + kAhead);
 }
 
-/// sum[r] = or += row r of op(a) times the transposes of kRegLanes rows of b, over all of k. These pass through a block of 8
+/// sum[r] = or += row r of op(a) times the transposes of kFloatLanes rows of b, over all of k. These pass through a block of 8
 /// steps of k that stays in the L1 cache. Not inline: among all of gemm GCC would keep its pointers in memory.
 template <int ROWS>
-[[gnu::noinline]] void few_rows_tile(int64_t k, Operand a, const float* const (&rows)[kRegLanes], Reg (&sum)[ROWS],
-                                     bool accumulate) {
+[[gnu::noinline]] void few_rows_tile(int64_t k, Operand<float> a, const float* const (&rows)[kFloatLanes],
+                                     FloatReg (&sum)[ROWS], bool accumulate) {
   constexpr int64_t kSteps = 8;
-  alignas(64) float block[kSteps * kRegLanes];
+  alignas(64) float block[kSteps * kFloatLanes];
   for (int64_t p0 = 0; p0 < k; p0 += kBlockK) {
-    Reg total[ROWS];
+    FloatReg total[ROWS];
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; ++r) total[r] = splat_reg(0.0f);
     const auto step = [&](int64_t p, int64_t s) {
-      const Reg column = load_reg(block + s * kRegLanes);
+      const FloatReg column = load_reg(block + s * kFloatLanes);
 #pragma GCC unroll 8
       for (int r = 0; r < ROWS; ++r) total[r] = fma(splat_reg(a.data[r * a.outer + (p + s) * a.inner]), column, total[r]);
     };
@@ -61,39 +61,40 @@ template <int ROWS>
 }
 
 /// Lanes o < count are from[o * apart], the others 0.
-ONESTEP_INLINE Reg load_apart(const float* from, int64_t apart, int64_t count) {
-  if (apart == 1) return count == kRegLanes ? load_reg(from) : load_reg_first(from, count);
-  float lanes[kRegLanes] = {};
+ONESTEP_INLINE FloatReg load_apart(const float* from, int64_t apart, int64_t count) {
+  if (apart == 1) return count == kFloatLanes ? load_reg(from) : load_reg_first(from, count);
+  float lanes[kFloatLanes] = {};
   for (int64_t o = 0; o < count; ++o) lanes[o] = from[o * apart];
   return load_reg(lanes);
 }
 /// to[o * apart] = lane o of x for o < count.
-ONESTEP_INLINE void store_apart(float* to, int64_t apart, Reg x, int64_t count) {
-  if (apart == 1) return count == kRegLanes ? store_reg(to, x) : store_reg_first(to, x, count);
-  float lanes[kRegLanes];
+ONESTEP_INLINE void store_apart(float* to, int64_t apart, FloatReg x, int64_t count) {
+  if (apart == 1) return count == kFloatLanes ? store_reg(to, x) : store_reg_first(to, x, count);
+  float lanes[kFloatLanes];
   store_reg(lanes, x);
   for (int64_t o = 0; o < count; ++o) to[o * apart] = lanes[o];
 }
 
-/// c [m, n] = or += op(a) b^T for 1 <= m <= ROWS. The columns of a tile lie n / kRegLanes apart: each lane reads its part of b
-/// from the first row to the last, which the hardware foresees, and several such streams get more out of the memory than one.
+/// c [m, n] = or += op(a) b^T for 1 <= m <= ROWS. The columns of a tile lie n / kFloatLanes apart: each lane reads its part of
+/// b from the first row to the last, which the hardware foresees, and several such streams get more out of the memory than one.
 template <int ROWS = static_cast<int>(kMostDirectRows)>
-void few_rows(int64_t m, int64_t n, int64_t k, Operand a, const float* b, int64_t ldb, float* c, int64_t ldc, bool accumulate) {
+void few_rows(int64_t m, int64_t n, int64_t k, Operand<float> a, const float* b, int64_t ldb, float* c, int64_t ldc,
+              bool accumulate) {
   if constexpr (ROWS > 1) {
     if (m < ROWS) return few_rows<ROWS - 1>(m, n, k, a, b, ldb, c, ldc, accumulate);
   }
-  int64_t apart = (n + kRegLanes - 1) / kRegLanes;
+  int64_t apart = (n + kFloatLanes - 1) / kFloatLanes;
   // Multiples of 4 KiB apart the lanes would meet in the same few places of the L1 cache.
   constexpr int64_t kSamePlaces = 1024, kLeast = 16;
   if (apart >= kLeast && apart * ldb % kSamePlaces < kSamePlaces / 4) ++apart;
   for (int64_t j = 0; j < apart; ++j) {
-    const float* rows[kRegLanes];
+    const float* rows[kFloatLanes];
     int64_t cols = 0;
-    for (int64_t o = 0, column = j; o < kRegLanes; ++o, column += apart) {
+    for (int64_t o = 0, column = j; o < kFloatLanes; ++o, column += apart) {
       cols += column < n;
       rows[o] = b + (column < n ? column : j) * ldb;
     }
-    Reg sum[ROWS];
+    FloatReg sum[ROWS];
     for (int r = 0; accumulate && r < ROWS; ++r) sum[r] = load_apart(c + r * ldc + j, apart, cols);
     few_rows_tile<ROWS>(k, a, rows, sum, accumulate);
     for (int r = 0; r < ROWS; ++r) store_apart(c + r * ldc + j, apart, sum[r], cols);

@@ -8,22 +8,23 @@ namespace {
 
 /// An operand as the product sees it: element (i, p) of op(a), or (p, j) of op(b), is data[i * outer + p * inner]: `inner`
 /// steps along k.
+template <class T>
 struct Operand {
-  const float* data;
+  const T* data;
   int64_t outer, inner;
 };
 
 /// to[p * width + o] = x(o, p) for o < count <= width and p < depth, where k is contiguous: SIDE x 8 transposes. Places from
 /// count on are filled with copies of x(0, p): the tile reads them only to throw the result away.
-template <int SIDE>
-void pack_transposed(Operand x, int64_t count, int64_t depth, float* to, int64_t width) {
+template <int SIDE, class T>
+void pack_transposed(Operand<T> x, int64_t count, int64_t depth, T* to, int64_t width) {
   for (int64_t o0 = 0; o0 < width; o0 += SIDE) {
-    const float* rows[SIDE];
+    const T* rows[SIDE];
     for (int64_t o = 0; o < SIDE; ++o) rows[o] = x.data + (o0 + o < count ? o0 + o : 0) * x.outer;
     int64_t p = 0;
     for (; p + 8 <= depth; p += 8) {
       transpose(rows, to + p * width + o0, width);
-      for (const float*& row : rows) row += 8;
+      for (const T*& row : rows) row += 8;
     }
     for (; p < depth; ++p) {
       for (int o = 0; o < SIDE; ++o) to[p * width + o0 + o] = *rows[o]++;
@@ -32,34 +33,37 @@ void pack_transposed(Operand x, int64_t count, int64_t depth, float* to, int64_t
 }
 
 /// The same where k is strided and o contiguous; places from count on get 0.
-inline void pack_copied(Operand x, int64_t count, int64_t depth, float* to, int64_t width) {
+template <class T>
+void pack_copied(Operand<T> x, int64_t count, int64_t depth, T* to, int64_t width) {
   for (int64_t p = 0; p < depth; ++p) {
-    const float* from = x.data + p * x.inner;
+    const T* from = x.data + p * x.inner;
     if (width == 4) {
-      for (int64_t o = 0; o < 4; ++o) to[p * 4 + o] = o < count ? from[o] : 0.0f;
+      for (int64_t o = 0; o < 4; ++o) to[p * 4 + o] = o < count ? from[o] : T(0);
       continue;
     }
-    for (int64_t o = 0; o < width; o += kRegLanes) {
+    for (int64_t o = 0; o < width; o += kRegLanes<T>) {
       const int64_t left = count - o;
-      store_reg(to + p * width + o, left >= kRegLanes ? load_reg(from + o) : load_reg_first(from + o, left > 0 ? left : 0));
+      store_reg(to + p * width + o, left >= kRegLanes<T> ? load_reg(from + o) : load_reg_first(from + o, left > 0 ? left : 0));
     }
   }
 }
 
 /// The same for `count` groups of four at once, one behind the other, each of width 4: it reads the rows of x, which may be far
 /// apart, once and in order, and asks for the next ones, which the hardware does not foresee.
-inline void pack_fours(Operand x, int64_t count, int64_t depth, float* to) {
+template <class T>
+void pack_fours(Operand<T> x, int64_t count, int64_t depth, T* to) {
   for (int64_t p = 0; p < depth; ++p, to += 4) {
-    const float* from = x.data + p * x.inner;
+    const T* from = x.data + p * x.inner;
     __builtin_prefetch(from + 8 * x.inner);
     __builtin_prefetch(from + 8 * x.inner + 4 * count - 1);
-    for (int64_t i = 0; i < count; ++i) __builtin_memcpy(to + i * depth * 4, from + i * 4, 4 * sizeof(float));
+    for (int64_t i = 0; i < count; ++i) __builtin_memcpy(to + i * depth * 4, from + i * 4, 4 * sizeof(T));
   }
 }
 
-inline void pack(Operand x, int64_t count, int64_t depth, float* to, int64_t width) {
+template <class T>
+void pack(Operand<T> x, int64_t count, int64_t depth, T* to, int64_t width) {
   if (x.inner != 1) return pack_copied(x, count, depth, to, width);
-  width == 4 ? pack_transposed<4>(x, count, depth, to, width) : pack_transposed<8>(x, count, depth, to, width);
+  width % 8 != 0 ? pack_transposed<4>(x, count, depth, to, width) : pack_transposed<8>(x, count, depth, to, width);
 }
 
 }  // namespace

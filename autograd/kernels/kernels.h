@@ -1,6 +1,6 @@
 #pragma once
 // Hot loops on raw pointers. T is float (vectorised, the same bits for every instruction set and number of threads) or
-// double (naive loops with libm: the reference the float kernels are tested against). Rows are contiguous. An output may
+// double (naive loops with libm: the reference the float kernels are tested against; products as in float). Rows are contiguous. An output may
 // be the same array as an input of the same shape, but may not overlap it otherwise. Nothing here checks or throws.
 
 #include <cstdint>
@@ -137,7 +137,7 @@ template <class T>
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
           int64_t ldc, bool accumulate);
 
-/// Elements that pack writes for op(b) [k, n]; 0 where products are not packed (double).
+/// Elements that pack writes for op(b) [k, n].
 template <class T>
 int64_t packed_size(int64_t n, int64_t k);
 

@@ -193,32 +193,6 @@ void layer_norm_param_grad(const double* x, const double* mean, const double* rs
   }
 }
 
-int64_t gemm_workspace(int64_t, int64_t) { return 0; }
-int64_t packed_size(int64_t, int64_t) { return 0; }  // it does not pack
-int64_t pack_pieces(int64_t, int64_t) { return 0; }
-void pack(bool, int64_t, int64_t, const double*, int64_t, double*, int64_t) {}
-
-/// Ascending k. Rows of b are walked along, or are dotted with rows of a when b is transposed.
-void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b,
-          int64_t ldb, const Packed<double>*, double* c, int64_t ldc, bool accumulate, double*) {
-  const auto a_at = [=](int64_t i, int64_t p) { return trans_a ? a[p * lda + i] : a[i * lda + p]; };
-  for (int64_t i = 0; i < m; ++i, c += ldc) {
-    if (!accumulate) std::fill(c, c + n, 0.0);
-    if (trans_b) {
-      for (int64_t j = 0; j < n; ++j) {
-        double total = 0;
-        for (int64_t p = 0; p < k; ++p) total += a_at(i, p) * b[j * ldb + p];
-        c[j] += total;
-      }
-    } else {
-      for (int64_t p = 0; p < k; ++p) {
-        const double factor = a_at(i, p);
-        for (int64_t j = 0; j < n; ++j) c[j] += factor * b[p * ldb + j];
-      }
-    }
-  }
-}
-
 void adam_step(double* p, const double* g, double* m, double* v, int64_t n, const AdamScalars<double>& s) {
   for (int64_t i = 0; i < n; ++i) {
     const double grad = s.decoupled ? g[i] : g[i] + s.weight_decay * p[i];
@@ -296,11 +270,6 @@ constexpr Table<double> kTable = {
     .layer_norm_rows = layer_norm_rows,
     .layer_norm_grad_rows = layer_norm_grad_rows,
     .layer_norm_param_grad = layer_norm_param_grad,
-    .gemm_workspace = gemm_workspace,
-    .packed_size = packed_size,
-    .pack_pieces = pack_pieces,
-    .pack = pack,
-    .gemm = gemm,
     .uniform = uniform,
     .box_muller = box_muller,
     .adam_step = adam_step,

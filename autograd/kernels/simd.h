@@ -26,18 +26,31 @@ namespace {
 inline constexpr int64_t kLanes = 16;
 inline constexpr float kInf = __builtin_inff();
 
-// Reg: one register of floats, whatever its size. For matrix products: they want as many sums under way as there are registers,
-// and their bits do not depend on how many columns go together.
+// Reg<T>: one register of floats or doubles, whatever its size. For matrix products: they want as many sums under way as there
+// are registers, and their bits do not depend on how many columns go together.
 #ifndef ONESTEP_ISA_avx2
-using Reg = Vec;
-inline constexpr int64_t kRegLanes = kLanes;
-ONESTEP_INLINE Reg splat_reg(float x) { return splat(x); }
-ONESTEP_INLINE Reg load_reg(const float* p) { return load(p); }
-ONESTEP_INLINE Reg load_reg_first(const float* p, int64_t n) { return load_first(p, n); }
-ONESTEP_INLINE void store_reg(float* p, Reg x) { store(p, x); }
-ONESTEP_INLINE void store_reg_first(float* p, Reg x, int64_t n) { store_first(p, x, n); }
-ONESTEP_INLINE void keep(Reg) {}
+using FloatReg = Vec;
+ONESTEP_INLINE FloatReg splat_reg(float x) { return splat(x); }
+ONESTEP_INLINE FloatReg load_reg(const float* p) { return load(p); }
+ONESTEP_INLINE FloatReg load_reg_first(const float* p, int64_t n) { return load_first(p, n); }
+ONESTEP_INLINE void store_reg(float* p, FloatReg x) { store(p, x); }
+ONESTEP_INLINE void store_reg_first(float* p, FloatReg x, int64_t n) { store_first(p, x, n); }
+ONESTEP_INLINE void keep(FloatReg) {}
+ONESTEP_INLINE void keep(DoubleReg) {}
 #endif
+
+template <class T>
+struct RegOf {
+  using Type = FloatReg;
+};
+template <>
+struct RegOf<double> {
+  using Type = DoubleReg;
+};
+template <class T>
+using Reg = typename RegOf<T>::Type;
+template <class T>
+inline constexpr int64_t kRegLanes = sizeof(Reg<T>) / sizeof(T);
 
 ONESTEP_INLINE Vec abs(Vec x) { return as_float(bits(x) & splat(0x7fffffff)); }
 /// |magnitude| with the sign of `sign`, for magnitude >= 0.

@@ -109,21 +109,44 @@ ONESTEP_INLINE IVec shift_right(IVec x) {
 }
 
 /// See simd.h.
-struct Reg {
+struct FloatReg {
   __m256 v;
 };
-inline constexpr int64_t kRegLanes = 8;
-ONESTEP_INLINE Reg splat_reg(float x) { return {_mm256_set1_ps(x)}; }
-ONESTEP_INLINE Reg load_reg(const float* p) { return {_mm256_loadu_ps(p)}; }
-ONESTEP_INLINE Reg load_reg_first(const float* p, int64_t n) {
+ONESTEP_INLINE FloatReg splat_reg(float x) { return {_mm256_set1_ps(x)}; }
+ONESTEP_INLINE FloatReg load_reg(const float* p) { return {_mm256_loadu_ps(p)}; }
+ONESTEP_INLINE FloatReg load_reg_first(const float* p, int64_t n) {
   return {_mm256_maskload_ps(p, _mm256_castps_si256(first_lanes(n).lo))};
 }
-ONESTEP_INLINE void store_reg(float* p, Reg x) { _mm256_storeu_ps(p, x.v); }
-ONESTEP_INLINE void store_reg_first(float* p, Reg x, int64_t n) { store_first(p, x.v, n); }
-ONESTEP_INLINE Reg operator+(Reg a, Reg b) { return {_mm256_add_ps(a.v, b.v)}; }
-ONESTEP_INLINE Reg fma(Reg a, Reg b, Reg c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
+ONESTEP_INLINE void store_reg(float* p, FloatReg x) { _mm256_storeu_ps(p, x.v); }
+ONESTEP_INLINE void store_reg_first(float* p, FloatReg x, int64_t n) { store_first(p, x.v, n); }
+ONESTEP_INLINE FloatReg operator+(FloatReg a, FloatReg b) { return {_mm256_add_ps(a.v, b.v)}; }
+ONESTEP_INLINE FloatReg fma(FloatReg a, FloatReg b, FloatReg c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
 /// Has x in a register up to here. No instruction.
-ONESTEP_INLINE void keep(Reg x) { asm("" : : "x"(x.v)); }
+ONESTEP_INLINE void keep(FloatReg x) { asm("" : : "x"(x.v)); }
+
+struct DoubleReg {
+  __m256d v;
+};
+ONESTEP_INLINE DoubleReg splat_reg(double x) { return {_mm256_set1_pd(x)}; }
+ONESTEP_INLINE DoubleReg load_reg(const double* p) { return {_mm256_loadu_pd(p)}; }
+ONESTEP_INLINE DoubleReg load_reg_first(const double* p, int64_t n) {
+  const __m256i mask = _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
+  return {_mm256_maskload_pd(p, mask)};
+}
+ONESTEP_INLINE void store_reg(double* p, DoubleReg x) { _mm256_storeu_pd(p, x.v); }
+ONESTEP_INLINE void store_reg_first(double* p, DoubleReg x, int64_t n) {
+  __m128d two = _mm256_castpd256_pd128(x.v);
+  if (n & 4) return store_reg(p, x);
+  if (n & 2) {
+    _mm_storeu_pd(p, two);
+    two = _mm256_extractf128_pd(x.v, 1);
+    p += 2;
+  }
+  if (n & 1) _mm_store_sd(p, two);
+}
+ONESTEP_INLINE DoubleReg operator+(DoubleReg a, DoubleReg b) { return {_mm256_add_pd(a.v, b.v)}; }
+ONESTEP_INLINE DoubleReg fma(DoubleReg a, DoubleReg b, DoubleReg c) { return {_mm256_fmadd_pd(a.v, b.v, c.v)}; }
+ONESTEP_INLINE void keep(DoubleReg x) { asm("" : : "x"(x.v)); }
 
 ONESTEP_INLINE __m256 lower_half(Vec x) { return x.lo; }
 ONESTEP_INLINE __m256 upper_half(Vec x) { return x.hi; }

@@ -75,6 +75,22 @@ ONESTEP_INLINE IVec shift_right(IVec x) {
   return {_mm512_srai_epi32(x.v, N)};
 }
 
+/// See simd.h.
+struct DoubleReg {
+  __m512d v;
+};
+ONESTEP_INLINE DoubleReg splat_reg(double x) { return {_mm512_set1_pd(x)}; }
+ONESTEP_INLINE DoubleReg load_reg(const double* p) { return {_mm512_loadu_pd(p)}; }
+ONESTEP_INLINE DoubleReg load_reg_first(const double* p, int64_t n) {
+  return {_mm512_maskz_loadu_pd(static_cast<__mmask8>(first_lanes(n).v), p)};
+}
+ONESTEP_INLINE void store_reg(double* p, DoubleReg x) { _mm512_storeu_pd(p, x.v); }
+ONESTEP_INLINE void store_reg_first(double* p, DoubleReg x, int64_t n) {
+  _mm512_mask_storeu_pd(p, static_cast<__mmask8>(first_lanes(n).v), x.v);
+}
+ONESTEP_INLINE DoubleReg operator+(DoubleReg a, DoubleReg b) { return {_mm512_add_pd(a.v, b.v)}; }
+ONESTEP_INLINE DoubleReg fma(DoubleReg a, DoubleReg b, DoubleReg c) { return {_mm512_fmadd_pd(a.v, b.v, c.v)}; }
+
 ONESTEP_INLINE __m256 lower_half(Vec x) { return _mm512_castps512_ps256(x.v); }
 ONESTEP_INLINE __m256 upper_half(Vec x) { return _mm512_extractf32x8_ps(x.v, 1); }
 

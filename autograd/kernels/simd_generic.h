@@ -113,6 +113,31 @@ ONESTEP_INLINE IVec shift_right(IVec x) {
   return {x.v >> N};
 }
 
+/// See simd.h.
+struct DoubleReg {
+  Lanes<double> v;
+};
+ONESTEP_INLINE DoubleReg splat_reg(double x) { return {x - Lanes<double>{}}; }
+ONESTEP_INLINE DoubleReg load_reg(const double* p) {
+  DoubleReg x;
+  std::memcpy(&x.v, p, sizeof x.v);
+  return x;
+}
+ONESTEP_INLINE DoubleReg load_reg_first(const double* p, int64_t n) {
+  DoubleReg x{};
+  for (int i = 0; i < 8 && i < n; ++i) x.v[i] = p[i];
+  return x;
+}
+ONESTEP_INLINE void store_reg(double* p, DoubleReg x) { std::memcpy(p, &x.v, sizeof x.v); }
+ONESTEP_INLINE void store_reg_first(double* p, DoubleReg x, int64_t n) {
+  for (int i = 0; i < 8 && i < n; ++i) p[i] = x.v[i];
+}
+ONESTEP_INLINE DoubleReg operator+(DoubleReg a, DoubleReg b) { return {a.v + b.v}; }
+ONESTEP_INLINE DoubleReg fma(DoubleReg a, DoubleReg b, DoubleReg c) {
+  for (int i = 0; i < 8; ++i) c.v[i] = __builtin_fma(a.v[i], b.v[i], c.v[i]);
+  return c;
+}
+
 /// Lane i meets i + 8, then i + 4, i + 2 and i + 1.
 template <class F>
 ONESTEP_INLINE float fold(Vec x, F f) {
@@ -131,8 +156,8 @@ ONESTEP_INLINE float max(Vec x) {
 }
 
 /// to[c * to_step + r] = rows[r][c] for r < ROWS, c < 8.
-template <int ROWS>
-ONESTEP_INLINE void transpose(const float* const (&rows)[ROWS], float* to, int64_t to_step) {
+template <class T, int ROWS>
+ONESTEP_INLINE void transpose(const T* const (&rows)[ROWS], T* to, int64_t to_step) {
   for (int r = 0; r < ROWS; ++r) {
     for (int c = 0; c < 8; ++c) to[c * to_step + r] = rows[r][c];
   }

@@ -62,5 +62,25 @@ ONESTEP_INLINE void transpose(const float* const (&rows)[4], float* to, int64_t 
   }
 }
 
+/// to[c * to_step + r] = rows[r][c] for r < ROWS, c < 8, in blocks of 4 x 4.
+template <int ROWS>
+ONESTEP_INLINE void transpose(const double* const (&rows)[ROWS], double* to, int64_t to_step) {
+#pragma GCC unroll 2
+  for (int r = 0; r < ROWS; r += 4) {
+#pragma GCC unroll 2
+    for (int c = 0; c < 8; c += 4) {
+      const __m256d a = _mm256_loadu_pd(rows[r] + c), b = _mm256_loadu_pd(rows[r + 1] + c),
+                    d = _mm256_loadu_pd(rows[r + 2] + c), e = _mm256_loadu_pd(rows[r + 3] + c);
+      const __m256d ab_even = _mm256_unpacklo_pd(a, b), ab_odd = _mm256_unpackhi_pd(a, b),  // columns 0 and 2, 1 and 3
+          de_even = _mm256_unpacklo_pd(d, e), de_odd = _mm256_unpackhi_pd(d, e);
+      double* const at = to + c * to_step + r;
+      _mm256_storeu_pd(at, _mm256_permute2f128_pd(ab_even, de_even, 0x20));
+      _mm256_storeu_pd(at + to_step, _mm256_permute2f128_pd(ab_odd, de_odd, 0x20));
+      _mm256_storeu_pd(at + 2 * to_step, _mm256_permute2f128_pd(ab_even, de_even, 0x31));
+      _mm256_storeu_pd(at + 3 * to_step, _mm256_permute2f128_pd(ab_odd, de_odd, 0x31));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace onestep::kernels

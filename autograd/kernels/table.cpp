@@ -16,11 +16,32 @@ Table<float> filled(Fill maps, Fill rows, Fill gemm, Fill random) {
   return t;
 }
 
+Table<double> with_products(void (*gemm)(Table<double>&)) {
+  Table<double> t = reference_table();
+  gemm(t);
+  return t;
+}
+
 }  // namespace
 
 template <>
 const Table<double>& table() {
-  return reference_table();
+  switch (active_isa()) {
+#ifdef ONESTEP_X86
+    case Isa::avx512: {
+      static const Table<double> t = with_products(avx512::fill_gemm<double>);
+      return t;
+    }
+    case Isa::avx2: {
+      static const Table<double> t = with_products(avx2::fill_gemm<double>);
+      return t;
+    }
+#endif
+    default: {
+      static const Table<double> t = with_products(generic::fill_gemm<double>);
+      return t;
+    }
+  }
 }
 
 template <>
@@ -29,16 +50,17 @@ const Table<float>& table() {
   switch (active_isa()) {
 #ifdef ONESTEP_X86
     case Isa::avx512: {
-      static const Table<float> t = filled(avx512::fill_maps, avx512::fill_rows, avx512::fill_gemm, avx512::fill_random);
+      static const Table<float> t = filled(avx512::fill_maps, avx512::fill_rows, avx512::fill_gemm<float>, avx512::fill_random);
       return t;
     }
     case Isa::avx2: {
-      static const Table<float> t = filled(avx2::fill_maps, avx2::fill_rows, avx2::fill_gemm, avx2::fill_random);
+      static const Table<float> t = filled(avx2::fill_maps, avx2::fill_rows, avx2::fill_gemm<float>, avx2::fill_random);
       return t;
     }
 #endif
     default: {
-      static const Table<float> t = filled(generic::fill_maps, generic::fill_rows, generic::fill_gemm, generic::fill_random);
+      static const Table<float> t =
+          filled(generic::fill_maps, generic::fill_rows, generic::fill_gemm<float>, generic::fill_random);
       return t;
     }
   }

@@ -56,15 +56,16 @@ struct Table {
   void (*layer_norm_param_grad)(const T* x, const T* mean, const T* rstd, const T* dy, T* dweight, T* dbias, int64_t rows,
                                 int64_t cols, int64_t ld);
 
+  // Products, which the reference leaves to those of an instruction set.
   /// Elements of scratch memory (64-byte aligned) that gemm needs, and that all of op(b) takes when packed.
-  int64_t (*gemm_workspace)(int64_t n, int64_t k);
-  int64_t (*packed_size)(int64_t n, int64_t k);
+  int64_t (*gemm_workspace)(int64_t n, int64_t k) = nullptr;
+  int64_t (*packed_size)(int64_t n, int64_t k) = nullptr;
   /// Packs op(b) [k, n] for gemm: piece i of pack_pieces(n, k).
-  int64_t (*pack_pieces)(int64_t n, int64_t k);
-  void (*pack)(bool trans_b, int64_t n, int64_t k, const T* b, int64_t ldb, T* to, int64_t piece);
+  int64_t (*pack_pieces)(int64_t n, int64_t k) = nullptr;
+  void (*pack)(bool trans_b, int64_t n, int64_t k, const T* b, int64_t ldb, T* to, int64_t piece) = nullptr;
   /// With `packed`, op(b) is its first k rows and n columns, and b is not read.
   void (*gemm)(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
-               const Packed<T>* packed, T* c, int64_t ldc, bool accumulate, T* workspace);
+               const Packed<T>* packed, T* c, int64_t ldc, bool accumulate, T* workspace) = nullptr;
 
   void (*uniform)(T* y, int64_t n, T low, T high);
   void (*box_muller)(T* d, int64_t n, T mean, T std);
@@ -73,10 +74,10 @@ struct Table {
   void (*sgd_step)(T* p, const T* g, T* buffer, int64_t n, const SgdScalars<T>& s);
 };
 
-/// The naive kernels (reference.cpp).
+/// The naive kernels (reference.cpp), without products.
 const Table<double>& reference_table();
 
-/// The table in use: for float that of active_isa(), for double the reference.
+/// The table in use: that of active_isa(), which for double differs in its products alone.
 template <class T>
 const Table<T>& table();
 
@@ -85,7 +86,8 @@ const Table<T>& table();
   namespace ISA {                        \
   void fill_maps(Table<float>& table);   \
   void fill_rows(Table<float>& table);   \
-  void fill_gemm(Table<float>& table);   \
+  template <class T>                     \
+  void fill_gemm(Table<T>& table);       \
   void fill_random(Table<float>& table); \
   }
 ONESTEP_DECLARE_FILLS(generic)

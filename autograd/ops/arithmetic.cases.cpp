@@ -154,7 +154,7 @@ const RegisterOpCases registered([] {
                   kPow, [](double a, double b) { return std::pow(a, b); }, positive, any, false),
               {power("square", kMatrix, 2), power("cube", kMatrix, 3), power("square root", positive({3, 4}), 0.5),
                power("inverse root", positive({3, 4}), -0.5), power("inverse", positive({3, 4}), -1),
-               power("inverse square", positive({3, 4}), -2), power("1.7", positive({3, 4}), 1.7), power("1", kMatrix, 1),
+               power("inverse square", positive({3, 4}), -2), power("1.75", positive({3, 4}), 1.75), power("1", kMatrix, 1),
                power("0", kMatrix, 0), power("a number", {{}}, 4), power("empty", {{3, 0}}, 2.5),
                pair(
                    "special values", values({0, 0, -8, -2, kInf, kNan, 1}), values({-1, 0, 1.5, 3, 0, 0, kNan}), kPow,

@@ -67,11 +67,11 @@ Tensor map_number(const Tensor& x, Scalar number, const Row& row, bool number_fi
 }  // namespace
 
 DType ops::promote(const Tensor& a, const Tensor& b) {
-  const auto kind = [](DType d) { return is_floating(d) ? 2 : d == DType::int64 ? 1 : 0; };
-  const int kind_a = kind(a.dtype()), kind_b = kind(b.dtype());
-  if (kind_a != kind_b) return kind_a > kind_b ? a.dtype() : b.dtype();
-  if ((a.dim() == 0) != (b.dim() == 0)) return a.dim() == 0 ? b.dtype() : a.dtype();
-  return a.dtype() == DType::float64 ? a.dtype() : b.dtype();
+  const auto kind = [](const Tensor& x) { return x.is_floating() ? 2 : x.dtype() != DType::boolean ? 1 : 0; };
+  const bool a_decides = kind(a) >= kind(b), b_decides = kind(b) >= kind(a);
+  if (a.dim() > 0 && b.dim() == 0 && a_decides) return a.dtype();
+  if (b.dim() > 0 && a.dim() == 0 && b_decides) return b.dtype();
+  return promote_types(a.dtype(), b.dtype());
 }
 
 DType ops::promote(const Tensor& a, Scalar b) {
@@ -89,7 +89,8 @@ Tensor add(const Tensor& a, const Tensor& b) {
 
 Tensor add(const Tensor& a, Scalar b) {
   const Tensor x = to(a, ops::promote(a, b));
-  return record("add", map_number(x, b, kAdd), {x}, {}, [](const Backward& back) -> Grads { return {back.grad()}; });
+  return record("add", map_number(x, ops::rounded(b, x.dtype()), kAdd), {x}, {},
+                [](const Backward& back) -> Grads { return {back.grad()}; });
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
@@ -104,13 +105,15 @@ Tensor sub(const Tensor& a, const Tensor& b) {
 Tensor sub(const Tensor& a, Scalar b) {
   const Tensor x = to(a, ops::promote(a, b));
   check_not_bool("sub", x, "use logical_xor");
-  return record("sub", map_number(x, b, kSub), {x}, {}, [](const Backward& back) -> Grads { return {back.grad()}; });
+  return record("sub", map_number(x, ops::rounded(b, x.dtype()), kSub), {x}, {},
+                [](const Backward& back) -> Grads { return {back.grad()}; });
 }
 
 Tensor operator-(Scalar a, const Tensor& b) {
   const Tensor x = to(b, ops::promote(b, a));
   check_not_bool("sub", x, "use logical_xor");
-  return record("sub", map_number(x, a, kSub, true), {x}, {}, [](const Backward& back) -> Grads { return {neg(back.grad())}; });
+  return record("sub", map_number(x, ops::rounded(a, x.dtype()), kSub, true), {x}, {},
+                [](const Backward& back) -> Grads { return {neg(back.grad())}; });
 }
 
 Tensor mul(const Tensor& a, const Tensor& b) {
@@ -157,9 +160,9 @@ Tensor pow(const Tensor& base, Scalar exponent) {
   const Tensor x = to(base, ops::promote(base, exponent));
   const double p = exponent.value;
   check_not_bool("pow", x, "convert with x.to(DType::int64)");
-  ONESTEP_CHECK(DTypeError, x.is_floating() || p >= 0, "pow: an int64 tensor to the negative integer power ", p,
+  ONESTEP_CHECK(DTypeError, x.is_floating() || p >= 0, "pow: an ", x.dtype(), " tensor to the negative integer power ", p,
                 " (convert with x.to(DType::float32))");
-  const Tensor y = map_number(x, exponent, kPow);
+  const Tensor y = map_number(x, ops::rounded(exponent, x.dtype()), kPow);
   return record("pow", y, {x}, {saved_if(p != 0, x)}, [p](const Backward& back) -> Grads {
     if (p == 0) return {zeros_like(back.grad())};
     const Tensor power = p == 2 ? back.saved(0) : pow(back.saved(0), p - 1);

@@ -121,6 +121,8 @@ struct Packed {
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   check_attention(q, k, v, options);
+  if (is_narrow(q.dtype()))
+    return to(scaled_dot_product_attention(ops::wide(q), ops::wide(k), ops::wide(v), options), q.dtype());
   const int64_t group = group_size(q, k, v, options);
   if (group == 0) {  // no head of key and value is looked at
     AttentionOptions alone = options;
@@ -166,6 +168,7 @@ Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_hea
       ": needs [..., T, (H + 2 H_kv) d] with H a multiple of H_kv: got ", qkv.shape(), " for H=", num_heads,
       " and H_kv=", num_kv_heads);
   check_options(op, options, qkv.size(-2));
+  if (is_narrow(qkv.dtype())) return to(packed_attention(ops::wide(qkv), num_heads, num_kv_heads, options), qkv.dtype());
   const Tensor x = unit_rows(qkv);
   const Packed heads = {num_heads, num_kv_heads, qkv.size(-1) / parts};
   const Tensor q = heads.queries(x), k = heads.keys(x), v = heads.values(x);

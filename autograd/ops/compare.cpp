@@ -11,9 +11,9 @@ template <class F>
 Tensor compare(const char* op, const Tensor& a, const Tensor& b, const F& f) {
   const NoGradGuard no_grad;
   const DType dtype = ops::promote(a, b);
-  const Tensor x = to(a, dtype), y = to(b, dtype);
+  const Tensor x = ops::widened(to(a, dtype)), y = ops::widened(to(b, dtype));
   Tensor result = empty(broadcast_shapes(op, x.shape(), y.shape()), DType::boolean);
-  dispatch(dtype, [&]<class T>() { ops::zip_into<T, T, bool>(result, x, y, ops::Loop{f}); });
+  dispatch(x.dtype(), [&]<class T>() { ops::zip_into<T, T, bool>(result, x, y, ops::Loop{f}); });
   return result;
 }
 
@@ -26,7 +26,8 @@ Tensor swapped(const char* op, const Tensor& a, const Tensor& b, const F& f) {
 
 /// f(x) elementwise as bool.
 template <class F>
-Tensor test(const Tensor& x, const F& f) {
+Tensor test(const Tensor& input, const F& f) {
+  const Tensor x = ops::widened(input);
   Tensor result = empty(x.shape(), DType::boolean);
   dispatch(x.dtype(), [&]<class T>() { ops::map_into<T, bool>(result, x, ops::Loop{f}); });
   return result;
@@ -35,10 +36,11 @@ Tensor test(const Tensor& x, const F& f) {
 template <class F>
 Tensor compare(const Tensor& a, Scalar b, const F& f) {
   const NoGradGuard no_grad;
-  const Tensor x = to(a, ops::promote(a, b));
+  const DType dtype = ops::promote(a, b);
+  const Tensor x = ops::widened(to(a, dtype));
   Tensor result = empty(x.shape(), DType::boolean);
   dispatch(x.dtype(), [&]<class T>() {
-    const T value = ops::element<T>(b);
+    const T value = ops::element<T>(ops::rounded(b, dtype));
     ops::map_into<T, bool>(result, x, ops::Loop{[&](T v) { return f(v, value); }});
   });
   return result;

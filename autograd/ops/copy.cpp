@@ -22,18 +22,18 @@ constexpr int64_t kTile = 16;
 
 /// to[r * step + c] = from[r + c * stride] for a tile [height, width] of at most kTile each. In place always: with constants
 /// for the two it is three times as fast.
-template <class T, class S>
-[[gnu::always_inline]] inline void transpose_tile(T* to, int64_t step, const S* from, int64_t stride, int64_t height,
+template <class T>
+[[gnu::always_inline]] inline void transpose_tile(T* to, int64_t step, const T* from, int64_t stride, int64_t height,
                                                   int64_t width) {
   T block[kTile][kTile];
   for (int64_t c = 0; c < width; ++c)
-    for (int64_t r = 0; r < height; ++r) block[r][c] = convert<T>(from[r + c * stride]);
+    for (int64_t r = 0; r < height; ++r) block[r][c] = from[r + c * stride];
   for (int64_t r = 0; r < height; ++r) std::copy_n(block[r], width, to + r * step);
 }
 
 /// The same for a matrix [rows, cols], in tiles that read and write whole cache lines; the next tile's are asked for.
-template <class T, class S>
-void transpose_into(T* to, int64_t step, const S* from, int64_t stride, int64_t rows, int64_t cols) {
+template <class T>
+void transpose_into(T* to, int64_t step, const T* from, int64_t stride, int64_t rows, int64_t cols) {
   kernels::parallel_for((rows + kTile - 1) / kTile, kLoopCost * static_cast<double>(kTile * cols), [=](int64_t i, int64_t end) {
     for (; i < end; ++i) {
       const int64_t r = i * kTile, height = std::min(rows - r, kTile);
@@ -50,8 +50,8 @@ void transpose_into(T* to, int64_t step, const S* from, int64_t stride, int64_t 
 }
 
 /// Copies a tensor whose dim `d` crosses its last one, the target's last stride being 1.
-template <class T, class S>
-void copy_crossing(int d, Shape shape, T* to, Shape target, const S* from, Shape source) {
+template <class T>
+void copy_crossing(int d, Shape shape, T* to, Shape target, const T* from, Shape source) {
   const int last = shape.rank() - 1;
   const int64_t rows = shape[d], cols = shape[last], step = target[d], stride = source[last];
   for (Shape* s : {&shape, &target, &source}) {
@@ -64,33 +64,44 @@ void copy_crossing(int d, Shape shape, T* to, Shape target, const S* from, Shape
   });
 }
 
-template <class T, class S>
-void copy_row(T* to, int64_t step, const S* from, int64_t stride, int64_t n) {
+template <class T>
+void copy_row(T* to, int64_t step, const T* from, int64_t stride, int64_t n) {
   kernels::parallel_for(n, kLoopCost, [=](int64_t i, int64_t end) {
-    if (std::is_same_v<T, S> && step == 1 && stride == 1)
+    if (step == 1 && stride == 1)
       std::memmove(to + i, from + i, static_cast<size_t>(end - i) * sizeof(T));
     else if (step == 1 && stride == 0)
-      std::fill_n(to + i, end - i, convert<T>(*from));
+      std::fill_n(to + i, end - i, *from);
     else
-      for (; i < end; ++i) to[i * step] = convert<T>(from[i * stride]);
+      for (; i < end; ++i) to[i * step] = from[i * stride];
+  });
+}
+
+/// copy_values between equal dtypes.
+void move_values(Tensor& target, const Tensor& source) {
+  const Shape& shape = target.shape();
+  const int crossing = target.is_contiguous() && shape.numel() > 0 ? crossing_dim(shape, source.strides()) : -1;
+  dispatch_size(target.dtype(), [&]<class U>() {
+    U* to = mutable_units<U>(target);
+    const U* from = units<U>(source);
+    if (crossing >= 0) return copy_crossing(crossing, shape, to, target.strides(), from, source.strides());
+    for_each_row<2>(shape, {target.strides(), source.strides()}, [=](const auto& at, int64_t n, const auto& steps) {
+      copy_row(to + at[0], steps[0], from + at[1], steps[1], n);
+    });
   });
 }
 
 }  // namespace
 
 void copy_values(Tensor& target, const Tensor& source) {
-  const Shape& shape = target.shape();
-  const int crossing = target.is_contiguous() && shape.numel() > 0 ? crossing_dim(shape, source.strides()) : -1;
-  dispatch(target.dtype(), [&]<class T>() {
-    dispatch(source.dtype(), [&]<class S>() {
-      T* to = target.mutable_data<T>();
-      const S* from = source.data<S>();
-      if (crossing >= 0) return copy_crossing(crossing, shape, to, target.strides(), from, source.strides());
-      for_each_row<2>(shape, {target.strides(), source.strides()}, [=](const auto& at, int64_t n, const auto& steps) {
-        copy_row(to + at[0], steps[0], from + at[1], steps[1], n);
+  if (target.dtype() == source.dtype()) return move_values(target, source);
+  if (!target.is_contiguous()) return move_values(target, converted(source, target.dtype()));
+  const Tensor rows = contiguous_values(source);
+  const auto* const from = units<std::byte>(rows);
+  auto* const to = mutable_units<std::byte>(target);
+  kernels::parallel_for(
+      rows.numel(), kLoopCost, [=, from_type = rows.dtype(), to_type = target.dtype()](int64_t i, int64_t end) {
+        convert_elements(from_type, from + i * size_of(from_type), to_type, to + i * size_of(to_type), end - i);
       });
-    });
-  });
 }
 
 Tensor view_of(const Tensor& x, const Shape& shape, const Shape& strides, int64_t offset) {

@@ -23,12 +23,13 @@ NestedValues::NestedValues(std::initializer_list<NestedValues> rows)
 Tensor tensor(const NestedValues& values) { return tensor(values, values.dtype()); }
 
 Tensor tensor(const NestedValues& values, DType dtype) {
-  for (const Scalar v : values.values())
-    if (dtype == DType::int64) ops::check_fits("tensor", v, dtype);  // to float32 what is too large is inf, as in PyTorch
   Tensor y = empty(values.shape(), dtype);
-  dispatch(dtype, [&]<class T>() {
-    T* to = y.mutable_data<T>();
-    for (const Scalar v : values.values()) *to++ = ops::element<T>(v);
+  dispatch_size(dtype, [&]<class T>() {
+    T* to = ops::mutable_units<T>(y);
+    for (const Scalar v : values.values()) {
+      if (!is_floating(dtype)) ops::check_fits("tensor", v, dtype);  // to float32 what is too large is inf, as in PyTorch
+      *to++ = ops::element_bits<T>(v, dtype);
+    }
   });
   return y;
 }
@@ -46,6 +47,10 @@ template Tensor from_values(std::span<const float>, const Shape&);
 template Tensor from_values(std::span<const double>, const Shape&);
 template Tensor from_values(std::span<const int64_t>, const Shape&);
 template Tensor from_values(std::span<const bool>, const Shape&);
+template Tensor from_values(std::span<const int32_t>, const Shape&);
+template Tensor from_values(std::span<const uint8_t>, const Shape&);
+template Tensor from_values(std::span<const Half>, const Shape&);
+template Tensor from_values(std::span<const BFloat16>, const Shape&);
 
 Tensor zeros(const Shape& shape, DType dtype) {
   check_sizes("zeros", shape);
@@ -109,23 +114,24 @@ Tensor arange(Scalar start, Scalar end, Scalar step) {
 
 Tensor linspace(double start, double end, int64_t steps, DType dtype) {
   check_sizes("linspace", steps);
-  Tensor y = empty(steps, dtype);
-  dispatch_floating(dtype, "linspace", [&]<class T>() {  // from both ends, so that both are met
-    const T first = static_cast<T>(start), last = static_cast<T>(end);
-    const T step = steps > 1 ? (last - first) / static_cast<T>(steps - 1) : T(0);
+  Tensor y = empty(steps, compute_type(dtype));
+  dispatch_floating(y.dtype(), "linspace", [&]<class T>() {  // from both ends, so that both are met
+    const auto as_element = [dtype](auto v) { return ops::element<T>(ops::rounded(v, dtype)); };
+    const T first = as_element(start), last = as_element(end);
+    const T step = steps > 1 ? as_element((last - first) / static_cast<T>(steps - 1)) : T(0);
     T* to = y.mutable_data<T>();
     for (int64_t i = 0; i < steps; ++i)
       to[i] = i < steps / 2 || steps == 1 ? first + step * static_cast<T>(i) : last - step * static_cast<T>(steps - 1 - i);
   });
-  return y;
+  return ops::rounded(y, dtype);
 }
 
 Tensor eye(int64_t n, DType dtype) {
   check_sizes("eye", {n, n});
   Tensor y = zeros({n, n}, dtype);
-  dispatch(dtype, [&]<class T>() {
-    T* to = y.mutable_data<T>();
-    for (int64_t i = 0; i < n; ++i) to[i * (n + 1)] = T(1);
+  dispatch_size(dtype, [&]<class T>() {
+    T* to = ops::mutable_units<T>(y);
+    for (int64_t i = 0; i < n; ++i) to[i * (n + 1)] = ops::element_bits<T>(1, dtype);
   });
   return y;
 }

@@ -85,23 +85,25 @@ OpSample identity(const std::string& label, double p, bool training) {
 
 const RegisterOpCases registered([] {
   return OpCases{{"dropout",
-                  {masked("half", {4, 5}, 0.5, RngDialect::torch, torch_mask),
-                   masked("a tenth", {2, 3, 4}, 0.1, RngDialect::torch, torch_mask),
-                   masked("dialect torch_mkl", {4, 5}, 0.3, RngDialect::torch_mkl, mkl_mask),
-                   masked("a number", {}, 0.3, RngDialect::torch, torch_mask),
-                   masked("nothing", {0, 3}, 0.3, RngDialect::torch, torch_mask),
-                   transposed_sample(),
-                   identity("p = 0", 0.0, true),
-                   identity("not training", 0.5, false),
-                   {"p = 1",
-                    {{{2, 3}}},
-                    [](const std::vector<Tensor>& in) {
-                      Generator generator(kSeed), fresh(kSeed);
-                      const Tensor y = dropout(in[0], 1.0, true, generator);
-                      ONESTEP_CHECK(Error, generator.u32() == fresh.u32(), "dropout case: drew a number");
-                      return y;
-                    },
-                    [](const std::vector<Values>& in) { return Values(in[0].shape); }}},
+                  // of a half the scale is rounded, too
+                  without(&OpSample::rounds_once, {masked("half", {4, 5}, 0.5, RngDialect::torch, torch_mask),
+                                                   masked("a tenth", {2, 3, 4}, 0.1, RngDialect::torch, torch_mask),
+                                                   masked("dialect torch_mkl", {4, 5}, 0.3, RngDialect::torch_mkl, mkl_mask),
+                                                   masked("a number", {}, 0.3, RngDialect::torch, torch_mask),
+                                                   masked("nothing", {0, 3}, 0.3, RngDialect::torch, torch_mask),
+                                                   transposed_sample(),
+                                                   identity("p = 0", 0.0, true),
+                                                   identity("not training", 0.5, false),
+                                                   {"p = 1",
+                                                    {{{2, 3}}},
+                                                    [](const std::vector<Tensor>& in) {
+                                                      Generator generator(kSeed), fresh(kSeed);
+                                                      const Tensor y = dropout(in[0], 1.0, true, generator);
+                                                      ONESTEP_CHECK(Error, generator.u32() == fresh.u32(),
+                                                                    "dropout case: drew a number");
+                                                      return y;
+                                                    },
+                                                    [](const std::vector<Values>& in) { return Values(in[0].shape); }}}),
                   {{"probability", [] { dropout(zeros(3), 1.5); }, "dropout: the probability must lie in [0, 1]: got 1.5"},
                    {"negative probability", [] { dropout(zeros(3), -0.1, false); },
                     "dropout: the probability must lie in [0, 1]: got -0.1"},

@@ -32,18 +32,18 @@ Shape memory_order(const Tensor& x) {
 /// x times 1 / (1 - p) where `keep` is true and times 0 elsewhere; `keep` has x's elements in memory order.
 Tensor apply_mask(const Tensor& x, const Tensor& keep, const Shape& order, double p) {
   const NoGradGuard no_grad;  // a profile would charge the ops here for dropout's work
-  const Tensor values = ops::contiguous_values(permute(x, order));
-  Tensor y = empty(values.shape(), x.dtype());
-  dispatch_floating(x.dtype(), "dropout", [&]<class T>() {
+  const Tensor values = ops::contiguous_values(permute(ops::widened(x), order));
+  Tensor y = empty(values.shape(), values.dtype());
+  dispatch_floating(y.dtype(), "dropout", [&]<class T>() {
     const T* from = values.data<T>();
     const bool* kept = keep.data<bool>();
     T* to = y.mutable_data<T>();
-    const T scale = dropout_scale<T>(p);
+    const T scale = ops::element<T>(ops::rounded(dropout_scale<T>(p), x.dtype()));
     kernels::parallel_for(y.numel(), 0.3, [=](int64_t i, int64_t end) {
       for (; i < end; ++i) to[i] = from[i] * (static_cast<T>(kept[i]) * scale);
     });
   });
-  return permute(y, ops::inverse_order(order));
+  return ops::rounded(permute(y, ops::inverse_order(order)), x.dtype());
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 
 namespace onestep::ops {
 
-/// The dtype in which operands meet (torch.result_type): bool < int64 < float32 < float64, but a rank-0 tensor or a number does
-/// not widen within its kind.
+/// The dtype in which operands meet (torch.result_type): promote_types, but a rank-0 tensor or a number does not widen within
+/// its kind (bools, integers, floats).
 DType promote(const Tensor& a, const Tensor& b);
 DType promote(const Tensor& a, Scalar b);
 
@@ -129,9 +129,13 @@ void zip_into(Tensor& y, const Tensor& a, const Tensor& b, const Row& row) {
                   });
 }
 
+// Operands of a narrow dtype are widened, and the result is rounded to their dtype: a row function sees the compute types
+// alone.
+
 /// row(x) elementwise, any dtype, in x's dtype; not recorded.
 template <class Row>
 Tensor map(const Tensor& x, const Row& row) {
+  if (is_narrow(x.dtype())) return rounded(map(widened(x), row), x.dtype());
   Tensor y = empty(x.shape(), x.dtype());
   dispatch(x.dtype(), [&]<class T>() { map_into<T, T>(y, x, row); });
   return y;
@@ -140,6 +144,7 @@ Tensor map(const Tensor& x, const Row& row) {
 /// row(x) elementwise for a floating x; not recorded. Throws DTypeError naming `op`.
 template <class Row>
 Tensor map_floating(const char* op, const Tensor& x, const Row& row) {
+  if (is_narrow(x.dtype())) return rounded(map_floating(op, widened(x), row), x.dtype());
   return dispatch_floating(x.dtype(), op, [&]<class T>() {
     Tensor y = empty(x.shape(), x.dtype());
     map_into<T, T>(y, x, row);
@@ -150,6 +155,7 @@ Tensor map_floating(const char* op, const Tensor& x, const Row& row) {
 /// row(a, b) elementwise for operands of one dtype, broadcast; not recorded. Throws ShapeError naming `op`.
 template <class Row>
 Tensor zip(const char* op, const Tensor& a, const Tensor& b, const Row& row) {
+  if (is_narrow(a.dtype())) return rounded(zip(op, widened(a), widened(b), row), a.dtype());
   Tensor y = empty(broadcast_shapes(op, a.shape(), b.shape()), a.dtype());
   dispatch(a.dtype(), [&]<class T>() { zip_into<T, T, T>(y, a, b, row); });
   return y;
@@ -182,6 +188,7 @@ auto number_like(const T&, Scalar number) {
 template <class F>
 Tensor chain(const Tensor& dy, const Tensor& v, const F& f) {
   if (detail::should_record({dy, v})) return f(dy, v);
+  if (is_narrow(dy.dtype())) return rounded(chain(widened(dy), widened(v), f), dy.dtype());
   return dispatch_floating(dy.dtype(), "backward", [&]<class T>() {
     Tensor dx = empty(dy.shape(), dy.dtype());
     zip_into<T, T, T>(dx, dy, v, Loop{f});

@@ -54,7 +54,7 @@ const RegisterOpCases registered([] {
                     [] {
                       embedding(zeros(2), zeros({5, 3}));
                     },
-                    "embedding: the index must be int64: got float32"},
+                    "embedding: the index must be int64 or int32: got float32"},
                    {"weight rank", [] { embedding(tensor({1}), zeros(5)); }, "embedding: weight must be [V, d]: got [5]"},
                    {"padding_idx",
                     [] {

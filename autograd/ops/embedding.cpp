@@ -35,7 +35,7 @@ void add_rows_taken(Tensor& sum, const Tensor& dy, const Tensor& index, std::opt
 /// gradient, they are added to that.
 Tensor weight_gradient(const Backward& b, std::optional<int64_t> padding_idx) {
   const Tensor index = ops::contiguous_values(b.saved(0));
-  Tensor* const sum = b.arrived(0);
+  Tensor* const sum = is_narrow(b.grad().dtype()) ? nullptr : b.arrived(0);
   if (sum == nullptr || index.numel() >= b.input_shape(0)[0])
     return ops::add_taken(b.grad(), b.input_shape(0), 0, index, padding_idx);
   add_rows_taken(*sum, b.grad(), index, padding_idx);
@@ -53,7 +53,7 @@ Tensor embedding(const Tensor& index, const Tensor& weight, std::optional<int64_
   const Tensor picked = ops::checked_index("embedding", index, weight.shape(), 0);
   Shape shape = index.shape();
   shape.push_back(weight.shape()[1]);
-  return record("embedding", view(ops::take(weight, 0, picked), shape), {weight}, {index},
+  return record("embedding", view(ops::take(weight, 0, picked), shape), {weight}, {view(picked, index.shape())},
                 [padding_idx](const Backward& b) -> Grads { return {weight_gradient(b, padding_idx)}; });
 }
 

@@ -69,6 +69,7 @@ void extremum_blocks(const T* x, T* y, const Blocks& b) {
 /// The largest or least over `dims` (sorted), which stay with size 1.
 template <class Extremum>
 Tensor extremum_values(const Tensor& x, const Shape& dims) {
+  if (is_narrow(x.dtype())) return ops::rounded(extremum_values<Extremum>(ops::widened(x), dims), x.dtype());
   return dispatch(x.dtype(), [&]<class T>() { return ops::reduce<T>(x, dims, extremum_blocks<Extremum, T>); });
 }
 
@@ -94,10 +95,10 @@ Tensor reversed(const Tensor& x) {
 Tensor argmax_values(const char* op, const Tensor& x, int d) {
   const Shape dims = x.dim() == 0 ? Shape() : Shape{d};
   check_not_empty(op, x.shape(), dims);
-  const Tensor rows = ops::contiguous_values(x);
+  const Tensor rows = ops::contiguous_values(ops::widened(x));
   Tensor index = empty(reduced_shape(x.shape(), dims, true), DType::int64);
   const Blocks b = ops::blocks_of(x.shape(), d, d);
-  dispatch(x.dtype(), [&]<class T>() {
+  dispatch(rows.dtype(), [&]<class T>() {
     const T* from = rows.data<T>();
     auto* to = index.mutable_data<int64_t>();
     kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {

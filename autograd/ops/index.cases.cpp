@@ -240,7 +240,7 @@ const RegisterOpCases registered([] {
            index(zeros({2, 3}), {":"});
          },
          R"(index: ":" is no index (only "..." is))"},
-        {"floating", [] { index(zeros({2}), {zeros({1})}); }, "index: an index must be int64 or bool: got float32"},
+        {"floating", [] { index(zeros({2}), {zeros({1})}); }, "index: an index must be int64, int32 or bool: got float32"},
         {"outside",
          [] {
            index(zeros({2}), {tensor({0, 2})});

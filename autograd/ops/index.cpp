@@ -23,11 +23,14 @@ struct Indexed {
   std::vector<std::optional<Tensor>> tensors;  ///< One a dim of `view`, up to the last that is indexed.
 };
 
+/// A tensor that chooses by truth: a bool one, or one of uint8 as in PyTorch's old masks.
+bool is_mask(const Tensor& index) { return index.dtype() == DType::boolean || index.dtype() == DType::uint8; }
+
 /// How many dims of x an index takes away.
 int consumed(const TensorIndex& index) {
   if (std::holds_alternative<std::nullopt_t>(index.kind) || std::holds_alternative<EllipsisIndex>(index.kind)) return 0;
   const Tensor* tensor = std::get_if<Tensor>(&index.kind);
-  return tensor != nullptr && tensor->dtype() == DType::boolean ? std::max(tensor->dim(), 1) : 1;
+  return tensor != nullptr && is_mask(*tensor) ? std::max(tensor->dim(), 1) : 1;
 }
 
 /// A mask as one vector of positions for each of its dims.
@@ -62,11 +65,11 @@ Indexed apply_basic(const Tensor& x, const IndexList& indices) {
       result.view = unsqueeze(result.view, dim());
       result.tensors.emplace_back();
     } else if (const auto* tensor = std::get_if<Tensor>(&index.kind)) {
-      ONESTEP_CHECK(DTypeError, !tensor->is_floating(), "index: an index must be int64 or bool: got ", tensor->dtype());
-      if (tensor->dtype() == DType::boolean)
+      ONESTEP_CHECK(DTypeError, !tensor->is_floating(), "index: an index must be int64, int32 or bool: got ", tensor->dtype());
+      if (is_mask(*tensor))
         add_mask(result, *tensor, dim());
       else
-        result.tensors.emplace_back(*tensor);
+        result.tensors.emplace_back(to(*tensor, DType::int64));
     } else {
       result.tensors.resize(result.tensors.size() + static_cast<size_t>(x.dim() - taken));
     }
@@ -139,9 +142,9 @@ void put_rows(Tensor& front, int count, const Tensor& places, const Tensor& valu
     steps_to.push_back(front.strides()[d]);
   }
   const Shape steps_from = contiguous_strides(row), sizes = front.shape(), strides = front.strides();
-  const T* from = values.data<T>();
+  const T* from = ops::units<T>(values);
   const auto* place = places.data<int64_t>();
-  T* to = front.mutable_data<T>();
+  T* to = ops::mutable_units<T>(front);
   for (int64_t i = 0; i < places.numel(); ++i, from += row.numel()) {
     T* start = to;
     int64_t left = place[i];
@@ -164,6 +167,12 @@ void put(const Tensor& view, const Recipe& recipe, const Tensor& places, const T
     accumulate ? add_(view, values) : copy_(view, values);
     return;
   }
+  if (accumulate && is_narrow(view.dtype())) {
+    const Tensor wide = ops::widened(view);
+    put(wide, recipe, places, ops::widened(values), accumulate);
+    copy_(view, wide);
+    return;
+  }
   Tensor front = permute(view, recipe.order);
   Shape shape = places.shape();
   for (int d = recipe.count; d < front.dim(); ++d) shape.push_back(front.shape()[d]);
@@ -172,8 +181,8 @@ void put(const Tensor& view, const Recipe& recipe, const Tensor& places, const T
   for (int d = 0; d < shape.rank(); ++d) result[d] = shape[static_cast<int>(order[d])];
   const Tensor spread = permute(ops::expand_values("index_put_", values, result), ops::inverse_order(order));
   const Tensor rows = spread.shares_storage(view) ? clone(spread) : ops::contiguous_values(spread);
-  dispatch(view.dtype(),
-           [&]<class T>() { put_rows<T>(front, recipe.count, ops::contiguous_values(places), rows, accumulate); });
+  const auto put_all = [&]<class T>() { put_rows<T>(front, recipe.count, ops::contiguous_values(places), rows, accumulate); };
+  accumulate ? dispatch(view.dtype(), put_all) : dispatch_size(view.dtype(), put_all);
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ const RegisterOpCases registered([] {
                     [] {
                       index_select(zeros({2, 3}), 0, zeros(1));
                     },
-                    "index_select: the index must be int64: got float32"},
+                    "index_select: the index must be int64 or int32: got float32"},
                    {"dim",
                     [] {
                       index_select(zeros({2, 3}), 2, tensor({0}));
@@ -155,7 +155,7 @@ const RegisterOpCases registered([] {
                     [] {
                       gather(zeros({2, 3}), 1, zeros({2, 1}));
                     },
-                    "gather: the index must be int64: got float32"}}},
+                    "gather: the index must be int64 or int32: got float32"}}},
                  {"cat",
                   {cat_sample("along dim 1", {{{2, 2}}, {{2, 3}}}, 1),
                    cat_sample("three along the last dim", {{{2, 2, 1}}, {{2, 2, 2}}, {{2, 2, 1}}}, -1),
@@ -206,11 +206,11 @@ const RegisterOpCases registered([] {
                       stack({zeros({2, 3})}, 3);
                     },
                     "stack: dim out of range: 3 (expected -3 to 2)"},
-                   {"rank 7",
+                   {"rank 9",
                     [] {
-                      stack({zeros({1, 1, 1, 1, 1, 1})});
+                      stack({zeros({1, 1, 1, 1, 1, 1, 1, 1})});
                     },
-                    "shape: rank 7 is above the limit of 6"}}}};
+                    "shape: rank 9 is above the limit of 8"}}}};
 });
 
 }  // namespace

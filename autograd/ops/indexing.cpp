@@ -31,8 +31,9 @@ Shape with_size(Shape shape, int dim, int64_t size) {
 }  // namespace
 
 Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim) {
-  ONESTEP_CHECK(DTypeError, index.dtype() == DType::int64, op, ": the index must be int64: got ", index.dtype());
-  const Tensor values = contiguous_values(index);
+  ONESTEP_CHECK(DTypeError, index.dtype() == DType::int64 || index.dtype() == DType::int32, op,
+                ": the index must be int64 or int32: got ", index.dtype());
+  const Tensor values = contiguous_values(to(index, DType::int64));
   const int64_t size = shape.empty() ? 1 : shape[dim];
   const auto* const first = values.data<int64_t>();
   std::atomic<uint64_t> outside = 0;  // the highest bit, where an index or size - 1 - index is negative: without a branch
@@ -53,10 +54,10 @@ Tensor take(const Tensor& x, int dim, const Tensor& index) {
   const Tensor rows = contiguous_values(x);
   Tensor y = empty(with_size(x.shape(), dim, count), x.dtype());
   const AroundDim around(x.shape(), dim);
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* from = rows.data<T>();
+  dispatch_size(x.dtype(), [&]<class T>() {
+    const T* from = units<T>(rows);
     const auto* picked = index.data<int64_t>();
-    T* to = y.mutable_data<T>();
+    T* to = mutable_units<T>(y);
     const int64_t n = around.inner;
     kernels::parallel_for(y.numel() / std::max<int64_t>(n, 1), 2 + 0.2 * static_cast<double>(n), [=](int64_t i, int64_t end) {
       while (i < end) {
@@ -73,6 +74,7 @@ Tensor take(const Tensor& x, int dim, const Tensor& index) {
 }
 
 Tensor add_taken(const Tensor& dy, const Shape& shape, int dim, const Tensor& index, std::optional<int64_t> skipped) {
+  if (is_narrow(dy.dtype())) return rounded(add_taken(widened(dy), shape, dim, index, skipped), dy.dtype());
   const Tensor rows = contiguous_values(dy);
   Tensor dx = zeros(shape, dy.dtype());
   const AroundDim around(shape, dim);
@@ -112,7 +114,7 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   const Tensor picked = ops::checked_index("index_select", index, x.shape(), d);
   ONESTEP_CHECK(ShapeError, x.dim() > 0 || picked.numel() == 1, "index_select: a rank-0 tensor takes one index: got ",
                 picked.numel());
-  return record("index_select", ops::take(x, d, picked), {x}, {index}, [d](const Backward& b) -> Grads {
+  return record("index_select", ops::take(x, d, picked), {x}, {picked}, [d](const Backward& b) -> Grads {
     return {ops::add_taken(b.grad(), b.input_shape(0), d, ops::contiguous_values(b.saved(0)))};
   });
 }
@@ -140,10 +142,10 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
   check_gather(x, d, index);
   const Tensor places = ops::checked_index("gather", index, x.shape(), d);
   Tensor y = empty(index.shape(), x.dtype());
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* from = x.data<T>();
+  dispatch_size(x.dtype(), [&]<class T>() {
+    const T* from = ops::units<T>(x);
     const int64_t *picked = places.data<int64_t>(), step = x.dim() == 0 ? 0 : x.strides()[d];
-    T* to = y.mutable_data<T>();
+    T* to = ops::mutable_units<T>(y);
     ops::for_each_row<2>(y.shape(), {y.strides(), without(x.strides(), d)},
                          [=](const auto& start, int64_t n, const auto& steps) {
                            for (int64_t j = 0; j < n; ++j) {
@@ -152,9 +154,9 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
                            }
                          });
   });
-  return record("gather", y, {x}, {index}, [d](const Backward& b) -> Grads {  // dx[index[i]] += dy[i] along dim, i ascending
+  return record("gather", y, {x}, {places}, [d](const Backward& b) -> Grads {  // dx[index[i]] += dy[i] along dim, i ascending
     // With dim last, a row of the index writes only its own row of dx.
-    const Tensor picked = transpose(b.saved(0), d, -1), dy = transpose(b.grad(), d, -1);
+    const Tensor picked = transpose(b.saved(0), d, -1), dy = transpose(ops::widened(b.grad()), d, -1);
     Shape shape = b.input_shape(0);
     if (!shape.empty()) std::swap(shape[d], shape[shape.rank() - 1]);
     Tensor dx = zeros(shape, dy.dtype());
@@ -169,7 +171,7 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
                                    from[start[1] + j * steps[1]];
                            });
     });
-    return {transpose(dx, d, -1)};
+    return {transpose(ops::rounded(dx, b.grad().dtype()), d, -1)};
   });
 }
 
@@ -188,9 +190,9 @@ std::pair<DType, Shape> joined(TensorList tensors, int64_t dim) {
   const int d = normalize_dim("cat", dim, shaped->dim());
   Shape shape = shaped->shape();
   shape[d] = 0;
-  const Tensor* widest = tensors.begin();
+  DType dtype = tensors.begin()->dtype();
   for (const Tensor& x : tensors) {
-    if (ops::promote(*widest, x) != widest->dtype()) widest = &x;
+    dtype = promote_types(dtype, x.dtype());
     if (is_skipped(x)) continue;
     bool fits = x.dim() == shape.rank();
     for (int i = 0; fits && i < shape.rank(); ++i) fits = i == d || x.shape()[i] == shape[i];
@@ -198,7 +200,7 @@ std::pair<DType, Shape> joined(TensorList tensors, int64_t dim) {
                   " (all other sizes must be equal)");
     shape[d] += x.shape()[d];
   }
-  return {widest->dtype(), shape};
+  return {dtype, shape};
 }
 
 /// A rule holds no list of any length, and what it saves is freed: the parts are recorded in blocks of this many.

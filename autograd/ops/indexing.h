@@ -6,7 +6,8 @@
 
 namespace onestep::ops {
 
-/// The row-major int64 values of `index`, all of them places along `dim` of `shape`. Throws DTypeError or ShapeError.
+/// The row-major values of `index` (int64 or int32) as int64, all of them places along `dim` of `shape`. Throws DTypeError or
+/// ShapeError.
 Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim);
 
 /// out[..., i, ...] = x[..., index[i], ...] along `dim`; not recorded. `index` comes from checked_index.

@@ -16,7 +16,7 @@ Tensor readable_beside(const Tensor& x, const Tensor& source) {
 
 /// Refuses an in-place result that x's dtype cannot hold: a float in an int64, a number in a bool.
 void check_result_dtype(const char* op, const Tensor& x, DType result) {
-  const bool fits = x.is_floating() || result == x.dtype() || result == DType::boolean;
+  const bool fits = x.is_floating() || result == DType::boolean || (x.dtype() != DType::boolean && !is_floating(result));
   ONESTEP_CHECK(DTypeError, fits, op, ": a result of dtype ", result, " does not fit a tensor of dtype ", x.dtype(),
                 " (use the op without trailing _)");
 }
@@ -60,7 +60,7 @@ Tensor in_place(const char* name, Tensor x, const Tensor& y, const Op& op, const
   x.check_writable(name);
   const Tensor operand = to(y, x.dtype());
   const Tensor values = ops::expand_values(name, operand, x.shape());
-  if (detail::should_record({x, operand}))  // the gradient of y may need x as it was
+  if (detail::should_record({x, operand}) || is_narrow(x.dtype()))  // the gradient of y may need x as it was
     return assign_in_place(name, x, op(operand.requires_grad() ? as_it_was(x) : x, operand));
   write_rows(x, readable_beside(x, values), kernel, f);
   return x;
@@ -103,12 +103,13 @@ Tensor fill_(const Tensor& target, Scalar value) {
         record("fill_", full_like(x, value), {x}, {}, [](const Backward& b) -> Grads { return {zeros_like(b.grad())}; });
     return assign_in_place("fill_", x, result);
   }
-  dispatch(x.dtype(), [&]<class T>() {
-    T* to = x.mutable_data<T>();
+  dispatch_size(x.dtype(), [&]<class T>() {
+    T* to = ops::mutable_units<T>(x);
+    const T bits = ops::element_bits<T>(value, x.dtype());
     ops::for_each_row<1>(x.shape(), {x.strides()}, [&](const auto& at, int64_t n, const auto& steps) {
       T* row = to + at[0];
-      kernels::parallel_for(n, ops::kLoopCost, [=, step = steps[0], v = ops::element<T>(value)](int64_t i, int64_t end) {
-        for (; i < end; ++i) row[i * step] = v;
+      kernels::parallel_for(n, ops::kLoopCost, [=, step = steps[0]](int64_t i, int64_t end) {
+        for (; i < end; ++i) row[i * step] = bits;
       });
     });
   });

@@ -51,6 +51,8 @@ Grads layer_norm_grads(const Backward& b, const Shape& normalized) {
 
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
   check_layer_norm(x, normalized_shape, weight, bias);
+  if (is_narrow(x.dtype()))
+    return to(layer_norm(ops::wide(x), normalized_shape, ops::wide(weight), ops::wide(bias), eps), x.dtype());
   const int64_t cols = normalized_shape.numel(), rows = cols > 0 ? x.numel() / cols : 0;
   const Tensor values = ops::contiguous_values(x), w = rows_or_undefined(weight), shift = rows_or_undefined(bias);
   Tensor y = empty(x.shape(), x.dtype()), mean = empty(rows, x.dtype()), rstd = empty(rows, x.dtype());

@@ -33,7 +33,8 @@ struct Targets {
 Targets checked_targets(const char* op, const Tensor& scores, const Tensor& target, int64_t ignore_index) {
   ops::check_floating(op, scores);
   ONESTEP_CHECK(ShapeError, scores.dim() > 0, op, ": needs a class dim: got shape []");
-  ONESTEP_CHECK(DTypeError, target.dtype() == DType::int64, op, ": targets must be int64 class indices: got ", target.dtype());
+  ONESTEP_CHECK(DTypeError, target.dtype() == DType::int64 || target.dtype() == DType::uint8, op,
+                ": targets must be int64 or uint8 class indices: got ", target.dtype());
   const Shape shape = with_class_last(scores.shape());
   const int64_t classes = shape.back();
   Shape wanted = shape, flattened = scores.shape();
@@ -41,7 +42,7 @@ Targets checked_targets(const char* op, const Tensor& scores, const Tensor& targ
   flattened.erase(flattened.rank() - 1);
   ONESTEP_CHECK(ShapeError, target.shape() == wanted, op, ": targets of shape ", target.shape(), " for scores of shape ",
                 scores.shape(), target.shape() == flattened ? " (the class dim is dim 1: flatten both to rows first)" : "");
-  Targets targets{ops::contiguous_values(target)};
+  Targets targets{ops::contiguous_values(to(target, DType::int64))};
   const auto* t = targets.values.data<int64_t>();
   for (int64_t i = 0; i < target.numel(); ++i) {
     if (t[i] == ignore_index) continue;
@@ -173,14 +174,15 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
   ONESTEP_CHECK(ConfigError, 0 <= options.label_smoothing && options.label_smoothing <= 1,
                 "cross_entropy: label_smoothing must lie in [0, 1]: got ", options.label_smoothing);
   const Targets targets = checked_targets("cross_entropy", logits, target, options.ignore_index);
+  if (is_narrow(logits.dtype())) return to(cross_entropy(ops::wide(logits), target, options), logits.dtype());
   const int64_t counted = targets.counted;
   // The exps are kept rather than the logits: those may be written to, and no exp is computed twice.
   Tensor exps = detail::should_record({logits}) ? empty(with_class_last(logits.shape()), logits.dtype()) : Tensor();
   Tensor sums = empty(target.numel(), logits.dtype()), losses = empty(target.numel(), logits.dtype());
   dispatch_floating(logits.dtype(), "cross_entropy",
                     [&]<class T>() { cross_entropy_rows<T>(class_rows(logits), targets.values, options, exps, sums, losses); });
-  return record("cross_entropy", reduced(losses, target.shape(), options.reduction, counted), {logits}, {exps, target, sums},
-                [options, counted](const Backward& b) -> Grads {
+  return record("cross_entropy", reduced(losses, target.shape(), options.reduction, counted), {logits},
+                {exps, targets.values, sums}, [options, counted](const Backward& b) -> Grads {
                   const Tensor &kept = b.saved(0), t = ops::contiguous_values(b.saved(1));
                   Tensor dx = empty(kept.shape(), kept.dtype());
                   dispatch_floating(dx.dtype(), "cross_entropy", [&]<class T>() {
@@ -193,6 +195,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
 
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction reduction, int64_t ignore_index) {
   const Targets targets = checked_targets("nll_loss", log_probabilities, target, ignore_index);
+  if (is_narrow(log_probabilities.dtype()))
+    return to(nll_loss(ops::wide(log_probabilities), target, reduction, ignore_index), log_probabilities.dtype());
   const int64_t counted = targets.counted;
   Tensor losses = zeros(target.numel(), log_probabilities.dtype());
   dispatch_floating(losses.dtype(), "nll_loss", [&]<class T>() {
@@ -202,7 +206,7 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction
     for (int64_t r = 0; r < losses.numel(); ++r)
       if (t[r] != ignore_index) loss[r] = -rows.data<T>()[r * n + t[r]];
   });
-  return record("nll_loss", reduced(losses, target.shape(), reduction, counted), {log_probabilities}, {target},
+  return record("nll_loss", reduced(losses, target.shape(), reduction, counted), {log_probabilities}, {targets.values},
                 [reduction, ignore_index, counted](const Backward& b) -> Grads {  // dx[t] = -dloss, 0 elsewhere
                   const Tensor t = ops::contiguous_values(b.saved(0));
                   Tensor dx = zeros(with_class_last(b.input_shape(0)), b.grad().dtype());

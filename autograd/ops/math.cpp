@@ -11,7 +11,8 @@ Tensor as_floating(const Tensor& x) { return to(x, ops::floating(x.dtype())); }
 
 /// An activation whose kernel gives its slope, too: dx = dy slope.
 template <class F, class WithSlope>
-Tensor activation(const char* op, const Tensor& x, const F& f, const WithSlope& with_slope) {
+Tensor activation(const char* op, const Tensor& input, const F& f, const WithSlope& with_slope) {
+  const Tensor x = ops::wide(input);
   Tensor y, slope;
   if (detail::should_record({x})) {
     const Tensor from = ops::contiguous_values(x);
@@ -21,7 +22,8 @@ Tensor activation(const char* op, const Tensor& x, const F& f, const WithSlope& 
   } else {
     y = ops::map_floating(op, x, f);
   }
-  return record(op, y, {x}, {slope}, [](const Backward& b) -> Grads { return {mul(b.grad(), b.saved(0))}; });
+  y = record(op, y, {x}, {slope}, [](const Backward& b) -> Grads { return {mul(b.grad(), b.saved(0))}; });
+  return to(y, input.dtype());
 }
 
 }  // namespace

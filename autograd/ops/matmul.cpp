@@ -60,6 +60,7 @@ void multiply_integers(const Matrices& a, const Offsets& a_starts, const Matrice
 
 /// The values of [..., m, k] x [..., k, n] -> [..., m, n]. Many equally spaced rows against one right side are one product.
 Tensor product(const char* op, const Tensor& a, const Tensor& b) {
+  if (is_narrow(a.dtype())) return ops::rounded(product(op, ops::widened(a), ops::widened(b)), a.dtype());
   Shape batch = broadcast_shapes("matmul: batch dims", ops::batch_dims(a.shape()), ops::batch_dims(b.shape()));
   const int64_t k = a.shape().back(), n = b.shape().back();
   int64_t m = a.size(-2);
@@ -136,6 +137,7 @@ Tensor dot(const Tensor& a, const Tensor& b) {
   ONESTEP_CHECK(ShapeError, a.dim() == 1 && b.dim() == 1, "dot: needs two vectors: ", a.shape(), " and ", b.shape(),
                 " (use matmul for matrices)");
   ONESTEP_CHECK(ShapeError, a.shape() == b.shape(), "dot: sizes differ: ", a.shape(), " and ", b.shape());
+  if (is_narrow(a.dtype())) return to(dot(ops::wide(a), ops::wide(b)), a.dtype());
   const Tensor left = ops::contiguous_values(a), right = ops::contiguous_values(b);
   Tensor y = empty({}, a.dtype());
   if (a.dtype() == DType::int64) {
@@ -192,6 +194,7 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_linear(x, weight, bias);
+  if (is_narrow(x.dtype())) return to(linear(ops::wide(x), ops::wide(weight), ops::wide(bias)), x.dtype());
   if (x.dim() == 1) return squeeze(linear(unsqueeze(x, 0), weight, bias), 0);
   Tensor y = product("linear", x, transposed(weight));
   if (bias.defined()) add_bias(y, bias);

@@ -17,14 +17,14 @@ std::span<T> elements(Tensor& x) {
 Tensor rand(const Shape& shape, Generator& generator, DType dtype) {
   check_sizes("rand", shape);
   Tensor y = empty(shape, dtype);
-  dispatch_floating(dtype, "rand", [&]<class T>() { fill_uniform(elements<T>(y), 0, 1, generator); });
+  dispatch_random(dtype, "rand", [&]<class T>() { fill_uniform(elements<T>(y), 0, 1, generator); });
   return y;
 }
 
 Tensor randn(const Shape& shape, Generator& generator, DType dtype) {
   check_sizes("randn", shape);
   Tensor y = empty(shape, dtype);
-  dispatch_floating(dtype, "randn", [&]<class T>() { fill_normal(elements<T>(y), 0, 1, generator); });
+  dispatch_random(dtype, "randn", [&]<class T>() { fill_normal(elements<T>(y), 0, 1, generator); });
   return y;
 }
 

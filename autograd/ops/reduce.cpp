@@ -56,6 +56,7 @@ void sum_blocks(const T* x, T* y, const Blocks& b) {
 
 /// The sum over `dims` (sorted), which stay with size 1; x of a floating dtype or int64.
 Tensor sum_values(const Tensor& x, const Shape& dims) {
+  if (is_narrow(x.dtype())) return ops::rounded(sum_values(ops::widened(x), dims), x.dtype());
   return dispatch(x.dtype(), [&]<class T>() { return ops::reduce<T>(x, dims, sum_blocks<T>); });
 }
 
@@ -77,6 +78,7 @@ void running_sum(const T* x, T* y, int64_t rows, int64_t distance, int64_t used 
 
 /// y_i = x_0 + ... + x_i along dim `d`, or from the end with `reverse`; float32 sums in double, as torch.cumsum.
 Tensor cumsum_values(const Tensor& x, int d, bool reverse) {
+  if (is_narrow(x.dtype())) return ops::rounded(cumsum_values(ops::widened(x), d, reverse), x.dtype());
   const Tensor rows = ops::contiguous_values(x);
   Tensor y = empty(x.shape(), x.dtype());
   if (x.numel() == 0) return y;
@@ -117,7 +119,7 @@ Tensor ops::sum_to(const Tensor& grad, const Shape& shape) {
 Tensor sum(const Tensor& x) { return sum(x, {}); }
 
 Tensor sum(const Tensor& input, const Shape& wanted, bool keepdim) {
-  const Tensor x = input.dtype() == DType::boolean ? to(input, DType::int64) : input;
+  const Tensor x = input.is_floating() ? input : to(input, DType::int64);
   const Shape dims = normalize_dims("sum", wanted, x.dim());
   const Tensor y = without_dims(sum_values(x, dims), x.shape(), dims, keepdim);
   return record("sum", y, {x}, {}, [dims](const Backward& b) -> Grads {
@@ -130,6 +132,7 @@ Tensor mean(const Tensor& x) { return mean(x, {}); }
 
 Tensor mean(const Tensor& x, const Shape& wanted, bool keepdim) {
   ops::check_floating("mean", x);
+  if (is_narrow(x.dtype())) return to(mean(ops::wide(x), wanted, keepdim), x.dtype());
   const Shape dims = normalize_dims("mean", wanted, x.dim());
   const auto n = static_cast<double>(count_of(x.shape(), dims));
   Tensor y = without_dims(sum_values(x, dims), x.shape(), dims, keepdim);
@@ -142,6 +145,7 @@ Tensor mean(const Tensor& x, const Shape& wanted, bool keepdim) {
 
 Tensor var(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdim) {
   ops::check_floating("var", x);
+  if (is_narrow(x.dtype())) return to(var(ops::wide(x), wanted, correction, keepdim), x.dtype());
   const Shape dims = normalize_dims("var", wanted, x.dim());
   const int64_t n = count_of(x.shape(), dims);
   Tensor y;
@@ -161,6 +165,8 @@ Tensor var(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdi
 }
 
 Tensor std(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdim) {
+  ops::check_floating("std", x);
+  if (is_narrow(x.dtype())) return to(std(ops::wide(x), wanted, correction, keepdim), x.dtype());
   const Shape dims = normalize_dims("std", wanted, x.dim());
   Tensor y;
   {
@@ -195,6 +201,7 @@ Tensor sign(const Tensor& x) { return sub(to(gt(x, 0), x.dtype()), to(lt(x, 0), 
 
 Tensor norm(const Tensor& x, double p, const Shape& wanted, bool keepdim) {
   ops::check_floating("norm", x);
+  if (is_narrow(x.dtype())) return to(norm(ops::wide(x), p, wanted, keepdim), x.dtype());
   const Shape dims = normalize_dims("norm", wanted, x.dim());
   const Tensor y = norm_values(x, p, dims, keepdim);
   return record("norm", y, {x}, {x, y}, [p, dims](const Backward& b) -> Grads {
@@ -247,7 +254,8 @@ void product_grad_blocks(const T* x, const T* dy, T* dx, const Blocks& b) {
 
 /// The product over `dims`, adjacent ones or none.
 Tensor product(const Tensor& input, const Shape& dims, bool keepdim) {
-  const Tensor x = is_floating(input.dtype()) ? input : to(input, DType::int64);
+  if (input.is_floating() && is_narrow(input.dtype())) return to(product(ops::wide(input), dims, keepdim), input.dtype());
+  const Tensor x = input.is_floating() ? input : to(input, DType::int64);
   const Tensor y = dispatch(x.dtype(), [&]<class T>() { return ops::reduce<T>(x, dims, product_blocks<T>); });
   return record("prod", without_dims(y, x.shape(), dims, keepdim), {x}, {x}, [dims](const Backward& b) -> Grads {
     const Tensor v = ops::contiguous_values(b.saved(0)), dy = ops::contiguous_values(b.grad());
@@ -269,7 +277,7 @@ Tensor prod(const Tensor& x, int64_t dim, bool keepdim) {
 }
 
 Tensor cumsum(const Tensor& input, int64_t dim) {
-  const Tensor x = input.dtype() == DType::boolean ? to(input, DType::int64) : input;
+  const Tensor x = input.is_floating() ? input : to(input, DType::int64);
   const int d = normalize_dim("cumsum", dim, x.dim());
   return record("cumsum", cumsum_values(x, d, false), {x}, {},
                 [d](const Backward& b) -> Grads { return {cumsum_values(b.grad(), d, true)}; });  // dx_i = dy_i + ... + dy_n

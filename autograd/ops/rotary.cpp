@@ -80,6 +80,7 @@ Tensor rotary_embedding(const Tensor& x, int64_t first_position, double theta) {
   ONESTEP_CHECK(ConfigError, first_position <= INT64_MAX - x.size(-2), kOp, ": first_position is too large for ", x.size(-2),
                 " tokens: got ", first_position);
   ONESTEP_CHECK(ConfigError, theta >= 1 && std::isfinite(theta), kOp, ": theta must be at least 1: got ", theta);
+  if (is_narrow(x.dtype())) return to(rotary_embedding(ops::wide(x), first_position, theta), x.dtype());
   return record(kOp, turned(x, first_position, theta, 1), {x}, {},
                 [=](const Backward& b) -> Grads { return {turned(b.grad(), first_position, theta, -1)}; });
 }

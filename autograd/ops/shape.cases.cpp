@@ -284,9 +284,9 @@ const RegisterOpCases registered([] {
         refused(
             "rank",
             [] {
-              unsqueeze(zeros({1, 1, 1, 1, 1, 1}), 0);
+              unsqueeze(zeros({1, 1, 1, 1, 1, 1, 1, 1}), 0);
             },
-            "shape: rank 7 is above the limit of 6")}},
+            "shape: rank 9 is above the limit of 8")}},
       {"expand",
        {expanded("columns", {3, 1}, {3, 4}, {3, 4}), expanded("new dims", {3, 1}, {2, 3, 4}, {2, 3, 4}),
         expanded("kept size", {3, 1}, {-1, 2}, {3, 2}), expanded("number", {}, {2, 3}, {2, 3}),

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "autograd/kernels/kernels.h"
 #include "autograd/ops/elementwise.h"
@@ -18,6 +19,8 @@ Tensor swapped(const Tensor& x, int dim) {
 /// Calls `kernel(x..., y, rows, cols)` on rows along `dim`: inputs of one shape -> a new tensor of that shape.
 template <class F, class... Inputs>
 Tensor along(const char* op, int dim, F kernel, const Inputs&... inputs) {
+  const DType dtype = std::get<0>(std::tie(inputs...)).dtype();
+  if (is_narrow(dtype)) return ops::rounded(along(op, dim, kernel, ops::widened(inputs)...), dtype);
   const auto run = [&](const Tensor& first, const auto&... others) {
     Tensor y = empty(first.shape(), first.dtype());
     dispatch_floating(y.dtype(), op, [&]<class T>() {
@@ -93,6 +96,7 @@ void weigh_infinite(const T* x, T* y, int64_t n) {
 }  // namespace
 
 Tensor logsumexp(const Tensor& input, const Shape& dims, bool keepdim) {
+  if (input.is_floating() && is_narrow(input.dtype())) return to(logsumexp(ops::wide(input), dims, keepdim), input.dtype());
   const Tensor x = to(input, ops::floating(input.dtype()));
   const Shape reduced = normalize_dims("logsumexp", dims, x.dim()), order = dims_last(reduced, x.dim());
   const Tensor rows_of_x = in_order(x, order);

@@ -197,10 +197,9 @@ void sample_with_replacement(std::span<const T> weights, std::span<int64_t> out,
   for (int64_t& sample : out) sample = std::lower_bound(share.begin(), share.end(), g.d53()) - share.begin();
 }
 
-}  // namespace
-
+// Of the two dtypes that are drawn in themselves.
 template <class T>
-void fill_uniform(std::span<T> out, double from, double to, Generator& g) {
+void fill_wide_uniform(std::span<T> out, double from, double to, Generator& g) {
   const T low = static_cast<T>(from), high = static_cast<T>(to), width = high - low;
   ONESTEP_CHECK(ConfigError, from <= to, "uniform_: the range must not be empty: from ", from, " to ", to);
   ONESTEP_CHECK(ConfigError, std::isfinite(low) && std::isfinite(high) && std::isfinite(width),
@@ -215,7 +214,7 @@ void fill_uniform(std::span<T> out, double from, double to, Generator& g) {
 }
 
 template <class T>
-void fill_normal(std::span<T> out, double mean, double std, Generator& g) {
+void fill_wide_normal(std::span<T> out, double mean, double std, Generator& g) {
   ONESTEP_CHECK(ConfigError, std >= 0, "normal_: the standard deviation must be >= 0: got ", std);
   const size_t n = out.size();
   const RngRounding rounding = g.rounding();
@@ -237,6 +236,36 @@ void fill_normal(std::span<T> out, double mean, double std, Generator& g) {
   const std::span<T> last = out.last(16);
   draw_uniforms(last, g);
   to_normals(last, center, scale, rounding);
+}
+
+template <class T>
+constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+}  // namespace
+
+template <class T>
+void fill_uniform(std::span<T> out, double from, double to, Generator& g) {
+  if constexpr (kIsHalf<T>) {
+    std::vector<float> draws(out.size());
+    fill_uniform<float>(draws, from, to, g);
+    const float end = T(to);
+    std::transform(draws.begin(), draws.end(), out.begin(), [=](float v) { return T(v) == end ? T(from) : T(v); });
+  } else {
+    fill_wide_uniform(out, from, to, g);
+  }
+}
+
+template <class T>
+void fill_normal(std::span<T> out, double mean, double std, Generator& g) {
+  if constexpr (kIsHalf<T>) {
+    std::vector<float> draws(out.size());
+    const size_t ragged = draws.size() < 16 ? 0 : draws.size() % 16;
+    fill_normal<float>(std::span(draws).first(draws.size() - ragged), mean, std, g);
+    if (ragged > 0) fill_normal<float>(std::span(draws).last(16), mean, std, g);
+    std::copy(draws.begin(), draws.end(), out.begin());
+  } else {
+    fill_wide_normal(out, mean, std, g);
+  }
 }
 
 template <class T>
@@ -352,6 +381,10 @@ template void fill_uniform(std::span<float>, double, double, Generator&);
 template void fill_uniform(std::span<double>, double, double, Generator&);
 template void fill_normal(std::span<float>, double, double, Generator&);
 template void fill_normal(std::span<double>, double, double, Generator&);
+template void fill_uniform(std::span<Half>, double, double, Generator&);
+template void fill_uniform(std::span<BFloat16>, double, double, Generator&);
+template void fill_normal(std::span<Half>, double, double, Generator&);
+template void fill_normal(std::span<BFloat16>, double, double, Generator&);
 template void fill_exponential(std::span<float>, double, Generator&);
 template void fill_exponential(std::span<double>, double, Generator&);
 template void fill_random(std::span<bool>, Generator&);

@@ -1,12 +1,22 @@
 #pragma once
 // PyTorch's random fills on contiguous memory, in memory order, bit for bit and word for word. u32, u64, f24 and d53 are the
-// draws of generator.h; T is float or double unless said otherwise. Arguments are checked (ConfigError) before any draw.
+// draws of generator.h; T is float or double unless said otherwise, and where it is Half or BFloat16 the draws are float's,
+// rounded. Arguments are checked (ConfigError) before any draw.
 #include <cstdint>
 #include <span>
 
+#include "autograd/dtype.h"
 #include "autograd/random/generator.h"
 
 namespace onestep {
+
+/// Calls `f.template operator()<T>()` with the C++ type of a floating dtype, halves included; throws DTypeError naming `op`.
+template <class F>
+void dispatch_random(DType dtype, std::string_view op, F&& f) {
+  if (dtype == DType::float16) return f.template operator()<Half>();
+  if (dtype == DType::bfloat16) return f.template operator()<BFloat16>();
+  dispatch_floating(dtype, op, f);
+}
 
 /// out[i] = u (to - from) + from, u an f24 (float) or d53 (double); a value rounded up to `to` becomes `from`.
 /// torch.Tensor.uniform_; torch.rand is (0, 1).
@@ -15,7 +25,7 @@ void fill_uniform(std::span<T> out, double from, double to, Generator& g);
 
 /// out[i] = z std + mean. Fewer than 16 values take z from Generator::normal, in double. From 16 on, blocks of 16 uniforms
 /// turn into normals in place by Box-Muller (value j with value j + 8), and a ragged end is drawn anew as one last full block
-/// over the last 16 places. torch.Tensor.normal_; torch.randn is (0, 1).
+/// over the last 16 places (for the halves instead of that end, not after it). torch.Tensor.normal_; torch.randn is (0, 1).
 template <class T>
 void fill_normal(std::span<T> out, double mean, double std, Generator& g);
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/ops.h"
 #include "autograd/random/generator.h"
 
 namespace onestep {
@@ -46,11 +47,7 @@ std::vector<Tensor> make_inputs(const OpSample& sample, const std::vector<Values
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < values.size(); ++i) {
     const DType dtype = is_floating(sample.inputs[i].dtype) ? floating : sample.inputs[i].dtype;
-    Tensor x = empty(values[i].shape, dtype);
-    dispatch(dtype, [&]<class T>() {
-      T* to = x.mutable_data<T>();
-      for (double v : values[i].data) *to++ = static_cast<T>(v);
-    });
+    Tensor x = from_values(values[i].data, values[i].shape).to(dtype);
     if (requires_grad && is_floating(dtype)) x.requires_grad_();
     inputs.push_back(x);
   }

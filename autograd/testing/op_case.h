@@ -38,7 +38,10 @@ struct OpSample {
   /// The same result by naive double loops written without the engine (not by calling another op).
   std::function<Values(const std::vector<Values>&)> reference;
   bool differentiable = true;
-  bool any_layout = true;     ///< False where strides matter to the result (view, dropout's draws): skips the strided variants.
+  bool any_layout = true;  ///< False where strides matter to the result (view, dropout's draws): skips the strided variants.
+  bool rounds_once =
+      true;  ///< False where a half is rounded more than once: the result is compared with float32's within that.
+  bool takes_int32 = true;    ///< False where PyTorch wants int64: class indices.
   double tolerance32 = 2e-6;  ///< Of float32 values and gradients against float64: |a - b| <= 1e-6 + tolerance32 * |b|.
 };
 
@@ -46,6 +49,12 @@ struct OpSample {
 inline std::vector<OpSample> joined(std::vector<OpSample> all, std::vector<OpSample> more) {
   all.insert(all.end(), more.begin(), more.end());
   return all;
+}
+
+/// The samples, which all lack a property: `without(&OpSample::rounds_once, {...})`.
+inline std::vector<OpSample> without(bool OpSample::*property, std::vector<OpSample> samples) {
+  for (OpSample& sample : samples) sample.*property = false;
+  return samples;
 }
 
 /// A call that must be refused with exactly this text.

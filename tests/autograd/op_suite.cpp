@@ -25,12 +25,9 @@ std::string text(const P&... parts) {
 
 /// A gradient of the result with few digits, exact in float32.
 Tensor upstream(const Tensor& value) {
-  Tensor grad = empty(value.shape(), value.dtype());
-  dispatch(value.dtype(), [&]<class T>() {
-    T* to = grad.mutable_data<T>();
-    for (int64_t i = 0; i < grad.numel(); ++i) to[i] = static_cast<T>((i * 37 + 11) % 127 - 63) / T(64);
-  });
-  return grad;
+  std::vector<double> grad(static_cast<size_t>(value.numel()));
+  for (size_t i = 0; i < grad.size(); ++i) grad[i] = (static_cast<double>((i * 37 + 11) % 127) - 63) / 64;
+  return from_values(grad, value.shape()).to(value.dtype());
 }
 
 /// backward() copies the gradient it is given into rows; here the rule of y's op gets `grad` itself.
@@ -43,7 +40,7 @@ void backward_with(const Tensor& y, const Tensor& grad) {
 
 bool same_bits(const Tensor& a, const Tensor& b, int64_t& place) {
   if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
-  return dispatch(a.dtype(), [&]<class T>() {
+  return dispatch(compute_type(a.dtype()), [&]<class T>() {
     const std::vector<T> x = a.to_vector<T>(), y = b.to_vector<T>();
     for (size_t i = 0; i < x.size(); ++i) {
       place = static_cast<int64_t>(i);
@@ -105,6 +102,54 @@ std::string check_no_grad(const OpSample& sample) {
       std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& input) { return &input.impl() == &got.impl(); });
   if ((got.requires_grad() && !is_input) || Node::alive() != nodes) return "records a graph under NoGradGuard";
   return bit_difference("the result under NoGradGuard", got, want);
+}
+
+// ---- narrow dtypes
+
+/// The inputs of one dtype as another.
+std::vector<Tensor> as_dtype(std::vector<Tensor> inputs, DType from, DType to) {
+  for (Tensor& input : inputs) {
+    if (input.dtype() != from) continue;
+    const bool requires_grad = input.requires_grad();
+    input = input.detach().to(to);
+    if (requires_grad) input.requires_grad_();
+  }
+  return inputs;
+}
+
+/// An op of halves computes in float32 and rounds once; its gradients are of the inputs' dtype and near those in float32.
+std::string check_halves(const OpSample& sample) {
+  if (!has_floating_input(sample)) return {};
+  for (DType dtype : {DType::float16, DType::bfloat16}) {
+    const std::vector<Tensor> narrow = make_inputs(sample, draw_values(sample), dtype, sample.differentiable);
+    const Outcome got = evaluate(sample, narrow), want = evaluate(sample, as_dtype(narrow, dtype, DType::float32));
+    if (got.value.dtype() != (want.value.dtype() == DType::float32 ? dtype : want.value.dtype()))
+      return text(dtype, " inputs give a ", got.value.dtype(), " result");
+    const double unit = dtype == DType::float16 ? 0x1p-11 : 0x1p-8;  // half the distance of neighbours, relatively
+    std::string wrong = sample.rounds_once ? bit_difference("the result", got.value, want.value.to(got.value.dtype()))
+                                           : difference(got.value, want.value, 8 * unit, 8 * unit);
+    for (size_t i = 0; i < narrow.size() && wrong.empty(); ++i) {
+      if (!want.grads[i].defined()) continue;
+      if (!got.grads[i].defined()) return text("no ", dtype, " gradient of input ", i);
+      const double largest = want.grads[i].numel() == 0 ? 0 : max(abs(want.grads[i])).item();
+      wrong = difference(got.grads[i], want.grads[i], 32 * unit, 32 * unit * largest);
+      if (!wrong.empty()) wrong = text("the gradient of input ", i, ": ", wrong);
+    }
+    if (!wrong.empty()) return text(dtype, ": ", wrong);
+  }
+  return {};
+}
+
+/// Integers and indices of int32 give what those of int64 give.
+std::string check_int32(const OpSample& sample) {
+  const std::vector<Tensor> wide = make_inputs(sample, draw_values(sample), DType::float32);
+  const std::vector<Tensor> narrow = as_dtype(wide, DType::int64, DType::int32);
+  const bool has_integers =
+      std::any_of(narrow.begin(), narrow.end(), [](const Tensor& x) { return x.dtype() == DType::int32; });
+  if (!has_integers || !sample.takes_int32) return {};
+  const Tensor got = sample.forward(narrow), want = sample.forward(wide);
+  if (got.dtype() != want.dtype() && got.dtype() != DType::int32) return text("int32 inputs give a ", got.dtype(), " result");
+  return bit_difference("the result of int32 inputs", got.to(want.dtype()), want);
 }
 
 /// Neither the op nor its rule may write to its inputs, and nothing may stay behind.
@@ -300,6 +345,8 @@ const std::vector<SampleCheck>& sample_checks() {
       {"float64 against the reference", check_reference},
       {"float32 against float64", check_float32_value},
       {"NoGrad", check_no_grad},
+      {"halves", check_halves},
+      {"int32", check_int32},
       {"inputs kept", check_inputs_kept},
       {"gradcheck", check_gradients},
       {"float32 gradients", check_float32_gradients},

@@ -13,7 +13,7 @@ std::string text(const Shape& shape) {
   return out.str();
 }
 
-TEST_CASE("shape: up to six sizes") {
+TEST_CASE("shape: up to eight sizes") {
   CHECK(text(Shape()) == "[]");
   CHECK(text(3) == "[3]");
   CHECK(text({2, 3, 4}) == "[2, 3, 4]");
@@ -23,9 +23,9 @@ TEST_CASE("shape: up to six sizes") {
   CHECK(Shape({2, 3}) == Shape(std::vector<int64_t>{2, 3}));
   CHECK_FALSE(Shape({2, 3}) == Shape({2, 3, 1}));
   CHECK_FALSE(Shape({2, 3}) == Shape({3, 2}));
-  CHECK_THROWS_WITH_AS(Shape({1, 2, 3, 4, 5, 6, 7}), "shape: rank 7 is above the limit of 6", ShapeError);
-  Shape six{1, 2, 3, 4, 5, 6};
-  CHECK_THROWS_WITH_AS(six.push_back(7), "shape: rank 7 is above the limit of 6", ShapeError);
+  CHECK_THROWS_WITH_AS(Shape({1, 2, 3, 4, 5, 6, 7, 8, 9}), "shape: rank 9 is above the limit of 8", ShapeError);
+  Shape eight{1, 2, 3, 4, 5, 6, 7, 8};
+  CHECK_THROWS_WITH_AS(eight.push_back(9), "shape: rank 9 is above the limit of 8", ShapeError);
 }
 
 TEST_CASE("shape: insert and erase") {

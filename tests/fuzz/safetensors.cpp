@@ -13,9 +13,7 @@ namespace {
 
 bool same_bytes(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
-  return dispatch(a.dtype(), [&]<class T>() {
-    return std::memcmp(a.data<T>(), b.data<T>(), static_cast<size_t>(a.numel()) * sizeof(T)) == 0;  // NaN is a value, too
-  });
+  return std::memcmp(a.data_ptr(), b.data_ptr(), static_cast<size_t>(a.numel() * size_of(a.dtype()))) == 0;  // NaN, too
 }
 
 }  // namespace

@@ -18,8 +18,14 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors holds little-endian bytes");
 
 constexpr uint64_t kMaxHeader = 100'000'000;
-constexpr std::array<std::pair<std::string_view, DType>, 4> kDTypes{
-    {{"F32", DType::float32}, {"F64", DType::float64}, {"I64", DType::int64}, {"BOOL", DType::boolean}}};
+constexpr std::array<std::pair<std::string_view, DType>, kDTypes> kNames{{{"F32", DType::float32},
+                                                                          {"F64", DType::float64},
+                                                                          {"F16", DType::float16},
+                                                                          {"BF16", DType::bfloat16},
+                                                                          {"I64", DType::int64},
+                                                                          {"I32", DType::int32},
+                                                                          {"U8", DType::uint8},
+                                                                          {"BOOL", DType::boolean}}};
 
 /// One tensor of a checked header.
 struct Entry {
@@ -57,9 +63,9 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
                         value.contains("data_offsets");
   ONESTEP_CHECK(IoError, complete, place, ": needs exactly dtype, shape and data_offsets");
   const auto* const known =
-      std::find_if(kDTypes.begin(), kDTypes.end(), [&](const auto& d) { return value["dtype"] == d.first; });
-  ONESTEP_CHECK(IoError, known != kDTypes.end(), place, ": dtype ", brief(value["dtype"]),
-                " is not one of F32, F64, I64, BOOL");
+      std::find_if(kNames.begin(), kNames.end(), [&](const auto& d) { return value["dtype"] == d.first; });
+  ONESTEP_CHECK(IoError, known != kNames.end(), place, ": dtype ", brief(value["dtype"]),
+                " is not one of F32, F64, F16, BF16, I64, I32, U8, BOOL");
   Entry entry{name, known->second, {}, 0, 0};
   uint64_t bytes = 0;
   entry.shape = read_shape(value["shape"], place, static_cast<uint64_t>(size_of(entry.dtype)), bytes);
@@ -108,7 +114,7 @@ std::string header_text(const NamedTensors& tensors, const std::map<std::string,
   int64_t begin = 0;
   for (const auto& [name, tensor] : tensors) {
     const auto dtype =
-        std::find_if(kDTypes.begin(), kDTypes.end(), [&t = tensor](const auto& d) { return d.second == t.dtype(); })->first;
+        std::find_if(kNames.begin(), kNames.end(), [&t = tensor](const auto& d) { return d.second == t.dtype(); })->first;
     const int64_t end = begin + tensor.numel() * size_of(tensor.dtype());
     const std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
     ONESTEP_CHECK(IoError, !header.contains(name), "write_safetensors: two tensors are called ", quote(name));
@@ -135,8 +141,9 @@ FileStamp write_safetensors(const std::string& path, const NamedTensors& tensors
   for (const auto& [name, tensor] : tensors) {
     const NoGradGuard no_grad;
     const Tensor rows = contiguous(tensor);
-    dispatch(rows.dtype(), [&]<class T>() { file.write(rows.data<T>(), static_cast<size_t>(rows.numel()) * sizeof(T)); });
-    progress.show(written += rows.numel() * size_of(rows.dtype()));
+    const int64_t size = rows.numel() * size_of(rows.dtype());
+    file.write(rows.data_ptr(), static_cast<size_t>(size));
+    progress.show(written += size);
   }
   return file.finish();
 }
@@ -158,15 +165,12 @@ TensorFile read_safetensors(const std::string& path, bool quiet) {
   result.metadata = read_metadata(header, path);
   for (const Entry& entry : read_entries(header, path, size - sizeof length - length)) {
     Tensor tensor = empty(entry.shape, entry.dtype);
-    dispatch(entry.dtype, [&]<class T>() {
-      // Bytes other than 0 and 1 are no bools: read as bytes, checked, then kept.
-      file.read(static_cast<void*>(tensor.mutable_data<T>()), entry.end - entry.begin);
-      if constexpr (std::is_same_v<T, bool>) {
-        const auto* bytes = reinterpret_cast<const unsigned char*>(tensor.data<bool>());
-        ONESTEP_CHECK(IoError, std::all_of(bytes, bytes + tensor.numel(), [](unsigned char b) { return b <= 1; }), path,
-                      ": tensor ", quote(entry.name), ": a BOOL byte is neither 0 nor 1");
-      }
-    });
+    file.read(tensor.mutable_data_ptr(), entry.end - entry.begin);
+    if (entry.dtype == DType::boolean) {  // bytes other than 0 and 1 are no bools: read as bytes, checked, then kept
+      const auto* bytes = static_cast<const uint8_t*>(tensor.data_ptr());
+      ONESTEP_CHECK(IoError, std::all_of(bytes, bytes + tensor.numel(), [](uint8_t b) { return b <= 1; }), path, ": tensor ",
+                    quote(entry.name), ": a BOOL byte is neither 0 nor 1");
+    }
     result.tensors.emplace_back(entry.name, tensor);
     progress.show(static_cast<int64_t>(entry.end));
   }

@@ -23,7 +23,8 @@ struct TensorFile {
 FileStamp write_safetensors(const std::string& path, const NamedTensors& tensors,
                             const std::map<std::string, std::string>& metadata = {}, bool quiet = true);
 
-/// Reads a file of F32, F64, I64 and BOOL tensors of rank up to 6. Throws IoError, naming the file, the tensor and the rule,
+/// Reads a file of F32, F64, F16, BF16, I64, I32, U8 and BOOL tensors of rank up to 8. Throws IoError, naming the file, the
+/// tensor and the rule,
 /// for anything the format does not allow; nothing is allocated that the file does not hold. Progress goes to stderr unless
 /// `quiet`.
 TensorFile read_safetensors(const std::string& path, bool quiet = true);

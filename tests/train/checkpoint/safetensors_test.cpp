@@ -71,11 +71,12 @@ TEST_CASE("safetensors: every rule of the format is checked and named") {
   const std::string w = ": tensor \"w\"";
   expect_refused(file_of(R"({"w":1})", 0), w + ": needs exactly dtype, shape and data_offsets");
   expect_refused(file_of(R"({"w":{"dtype":"F32","shape":[]}})", 0), w + ": needs exactly dtype, shape and data_offsets");
-  expect_refused(file_of(one("F16", "[1]", "[0,2]"), 2), w + ": dtype \"F16\" is not one of F32, F64, I64, BOOL");
+  expect_refused(file_of(one("I16", "[1]", "[0,2]"), 2),
+                 w + ": dtype \"I16\" is not one of F32, F64, F16, BF16, I64, I32, U8, BOOL");
   expect_refused(file_of(one("F32", "1", "[0,4]"), 4), w + ": shape must be a list of counts");
   expect_refused(file_of(one("F32", "[-1]", "[0,4]"), 4), w + ": shape: -1 is not a count (a whole number from 0)");
   expect_refused(file_of(one("F32", "[1.0]", "[0,4]"), 4), w + ": shape: 1.0 is not a count (a whole number from 0)");
-  expect_refused(file_of(one("F32", "[1,1,1,1,1,1,1]", "[0,4]"), 4), w + ": rank 7 is above the limit of 6");
+  expect_refused(file_of(one("F32", "[1,1,1,1,1,1,1,1,1]", "[0,4]"), 4), w + ": rank 9 is above the limit of 8");
   expect_refused(file_of(one("F32", "[4611686018427387904,4]", "[0,0]"), 0),
                  w + ": shape [4611686018427387904,4] has more elements than can be counted");
   expect_refused(file_of(one("F32", "[0,4611686018427387904,4]", "[0,0]"), 0),
