@@ -44,8 +44,8 @@ struct Turns {
   std::vector<T, memory::Allocator<T>> cos, sin;
 };
 
-/// x turned by `sign` times its angles.
-Tensor turned(const Tensor& x, int64_t first_position, double theta, int sign) {
+/// x turned by `sign` times its angles; not recorded.
+Tensor turned_values(const Tensor& x, int64_t first_position, double theta, int sign) {
   const Tensor from = ops::contiguous_values(x);
   Tensor y = empty(x.shape(), x.dtype());
   const int64_t tokens = x.size(-2), half = x.size(-1) / 2;
@@ -70,6 +70,12 @@ Tensor turned(const Tensor& x, int64_t first_position, double theta, int sign) {
   return y;
 }
 
+/// x turned, and its gradient turned back.
+Tensor turned(const Tensor& x, int64_t first_position, double theta, int sign) {
+  return record(kOp, turned_values(x, first_position, theta, sign), {x}, {},
+                [=](const Backward& b) -> Grads { return {turned(b.grad(), first_position, theta, -sign)}; });
+}
+
 }  // namespace
 
 Tensor rotary_embedding(const Tensor& x, int64_t first_position, double theta) {
@@ -80,8 +86,7 @@ Tensor rotary_embedding(const Tensor& x, int64_t first_position, double theta) {
   ONESTEP_CHECK(ConfigError, first_position <= INT64_MAX - x.size(-2), kOp, ": first_position is too large for ", x.size(-2),
                 " tokens: got ", first_position);
   ONESTEP_CHECK(ConfigError, theta >= 1 && std::isfinite(theta), kOp, ": theta must be at least 1: got ", theta);
-  return record(kOp, turned(x, first_position, theta, 1), {x}, {},
-                [=](const Backward& b) -> Grads { return {turned(b.grad(), first_position, theta, -1)}; });
+  return turned(x, first_position, theta, 1);
 }
 
 }  // namespace onestep
