@@ -38,6 +38,7 @@ struct OpSample {
   /// The same result by naive double loops written without the engine (not by calling another op).
   std::function<Values(const std::vector<Values>&)> reference;
   bool differentiable = true;
+  bool twice_differentiable = true;  ///< False at a kink of the gradient (a tie that is shared evenly): skips gradgradcheck.
   bool any_layout = true;     ///< False where strides matter to the result (view, dropout's draws): skips the strided variants.
   double tolerance32 = 2e-6;  ///< Of float32 values and gradients against float64: |a - b| <= 1e-6 + tolerance32 * |b|.
 };
@@ -75,6 +76,8 @@ std::vector<Tensor> make_inputs(const OpSample& sample, const std::vector<Values
 
 /// Compares the gradients of all floating inputs with finite differences, in float64.
 GradcheckResult gradcheck(const OpSample& sample, const GradcheckOptions& options = {});
+/// Compares the derivatives of those gradients with finite differences.
+GradcheckResult gradgradcheck(const OpSample& sample, const GradcheckOptions& options = {});
 
 using RegisterOpCases = RegisterCases<OpCase>;
 
