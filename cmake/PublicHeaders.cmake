@@ -27,6 +27,7 @@ set(public_headers
     autograd/dtype.h
     autograd/checkpoint.h
     autograd/function.h
+    autograd/functional.h
     autograd/grad.h
     autograd/grad_hook.h
     autograd/grad_mode.h

@@ -10,7 +10,13 @@ const ModuleCases& module_cases() {
   return cases;
 }
 
-GradcheckResult gradcheck(const ModuleCase& module_case, const GradcheckOptions& options) {
+namespace {
+
+using Check = GradcheckResult (*)(const std::function<Tensor(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& inputs,
+                                  const GradcheckOptions& options);
+
+/// A check of the module's result as a function of x and of every parameter.
+GradcheckResult run(Check check, const ModuleCase& module_case, const GradcheckOptions& options) {
   Generator generator(123);
   Tensor x = module_case.input(generator);
   if (x.is_floating()) x = x.to(DType::float64).requires_grad_();
@@ -26,7 +32,17 @@ GradcheckResult gradcheck(const ModuleCase& module_case, const GradcheckOptions&
     generator.manual_seed(7);
     return module->forward(in[0]);
   };
-  return onestep::gradcheck(f, inputs, options);
+  return check(f, inputs, options);
+}
+
+}  // namespace
+
+GradcheckResult gradcheck(const ModuleCase& module_case, const GradcheckOptions& options) {
+  return run(onestep::gradcheck, module_case, options);
+}
+
+GradcheckResult gradgradcheck(const ModuleCase& module_case, const GradcheckOptions& options) {
+  return run(onestep::gradgradcheck, module_case, options);
 }
 
 }  // namespace onestep::nn

@@ -29,6 +29,8 @@ const ModuleCases& module_cases();
 /// Compares the gradients of x and of every parameter with finite differences, in float64. Every evaluation draws the same
 /// random numbers, so that dropout is deterministic.
 GradcheckResult gradcheck(const ModuleCase& module_case, const GradcheckOptions& options = {});
+/// Compares the derivatives of those gradients with finite differences.
+GradcheckResult gradgradcheck(const ModuleCase& module_case, const GradcheckOptions& options = {});
 
 using RegisterModuleCases = RegisterCases<ModuleCase>;
 

@@ -35,18 +35,18 @@ ONESTEP_MAP(gelu_tanh, kTranscendental)
 ONESTEP_MAP(gelu_erf, kTranscendental)
 #undef ONESTEP_MAP
 
-#define ONESTEP_MAP_WITH_SLOPE(NAME)                                                                                          \
-  template <class T>                                                                                                          \
-  void NAME(const T* x, T* y, T* slope, int64_t n) {                                                                          \
-    parallel_for(n, 2 * kTranscendental, [=](int64_t i, int64_t end) { table<T>().NAME(x + i, y + i, slope + i, end - i); }); \
-  }                                                                                                                           \
-  template void NAME(const float*, float*, float*, int64_t);                                                                  \
-  template void NAME(const double*, double*, double*, int64_t);
+#define ONESTEP_MAP_GRAD(NAME)                                                                                          \
+  template <class T>                                                                                                    \
+  void NAME(const T* x, const T* dy, T* dx, int64_t n) {                                                                \
+    parallel_for(n, kTranscendental, [=](int64_t i, int64_t end) { table<T>().NAME(x + i, dy + i, dx + i, end - i); }); \
+  }                                                                                                                     \
+  template void NAME(const float*, const float*, float*, int64_t);                                                      \
+  template void NAME(const double*, const double*, double*, int64_t);
 
-ONESTEP_MAP_WITH_SLOPE(silu_with_slope)
-ONESTEP_MAP_WITH_SLOPE(gelu_tanh_with_slope)
-ONESTEP_MAP_WITH_SLOPE(gelu_erf_with_slope)
-#undef ONESTEP_MAP_WITH_SLOPE
+ONESTEP_MAP_GRAD(silu_grad)
+ONESTEP_MAP_GRAD(gelu_tanh_grad)
+ONESTEP_MAP_GRAD(gelu_erf_grad)
+#undef ONESTEP_MAP_GRAD
 
 #define ONESTEP_ZIP(NAME, COST)                                                        \
   template <class T>                                                                   \

@@ -44,13 +44,13 @@ void gelu_tanh(const T* x, T* y, int64_t n);
 template <class T>
 void gelu_erf(const T* x, T* y, int64_t n);
 
-/// y[i] = f(x[i]) and slope[i] = f'(x[i]), which share much of their work: the backward pass only has to multiply.
+/// dx[i] = dy[i] f'(x[i])
 template <class T>
-void silu_with_slope(const T* x, T* y, T* slope, int64_t n);
+void silu_grad(const T* x, const T* dy, T* dx, int64_t n);
 template <class T>
-void gelu_tanh_with_slope(const T* x, T* y, T* slope, int64_t n);
+void gelu_tanh_grad(const T* x, const T* dy, T* dx, int64_t n);
 template <class T>
-void gelu_erf_with_slope(const T* x, T* y, T* slope, int64_t n);
+void gelu_erf_grad(const T* x, const T* dy, T* dx, int64_t n);
 
 /// y[i] = a[i * a_step] op b[i * b_step]; a step is 1, or 0 for a scalar operand.
 template <class T>

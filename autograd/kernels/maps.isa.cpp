@@ -31,13 +31,13 @@ ONESTEP_FLATTEN void pow(const float* x, int64_t x_step, const float* exponent, 
 }
 
 /// s (1 + x (1 - s)) with s = sigmoid(x)
-ONESTEP_INLINE Vec silu_slope(Vec x) {
+ONESTEP_INLINE Vec silu_derivative(Vec x) {
   const Vec s = sigmoid(x);
   return s * fma(x, splat(1.0f) - s, splat(1.0f));
 }
 
 /// sigmoid(z) + x sigmoid(z) sigmoid(-z) dz/dx with z as in gelu_tanh
-ONESTEP_INLINE Vec gelu_tanh_slope(Vec x) {
+ONESTEP_INLINE Vec gelu_tanh_derivative(Vec x) {
   constexpr float kC1 = 0x1.988454p+0f, k3C3 = 0x1.b6676cp-3f;  // 2 sqrt(2/pi), and 3 x 0.044715 times it
   const Vec near = clamp(x, -12.0f, 12.0f);
   const Vec z = gelu_tanh_argument(near).high;
@@ -49,21 +49,15 @@ ONESTEP_INLINE Vec gelu_tanh_slope(Vec x) {
 
 /// Phi(x) + x exp(-x^2/2) / sqrt(2 pi) with the normal_parts of |x|
 template <class SCALE>
-ONESTEP_INLINE Vec gelu_erf_slope(Vec x, const NormalParts& n, SCALE scale_by) {
+ONESTEP_INLINE Vec gelu_erf_derivative(Vec x, const NormalParts& n, SCALE scale_by) {
   const Vec tail = scale_by(times_tail(splat(1.0f), n), n.exponent), gauss = scale_by(n.gauss.high, n.exponent);
   return fma(x * splat(0x1.988454p-2f), gauss, select(x < splat(0.0f), tail, splat(1.0f) - tail));
 }
 
-struct ValueAndSlope {
-  Vec value, slope;
-};
-ONESTEP_INLINE ValueAndSlope gelu_erf_and_slope(Vec x) {
-  if (all_normal(x)) {
-    const NormalParts n = normal_parts(abs(x));
-    return {gelu_erf(x, x, n, kScaleNormal), gelu_erf_slope(x, n, kScaleNormal)};
-  }
+ONESTEP_INLINE Vec gelu_erf_derivative(Vec x) {
+  if (all_normal(x)) return gelu_erf_derivative(x, normal_parts(abs(x)), kScaleNormal);
   const Vec near = clamp(x, -15.0f, 15.0f);
-  return {gelu_erf(x), gelu_erf_slope(near, normal_parts(abs(near)), kScale)};
+  return gelu_erf_derivative(near, normal_parts(abs(near)), kScale);
 }
 
 /// y[i] = f(a[i or 0], b[i or 0])
@@ -113,13 +107,8 @@ ONESTEP_FLATTEN void map_with(const float* x, float* y, int64_t n) {
   map(x, y, n, F);
 }
 template <auto F>
-ONESTEP_FLATTEN void map_with_slope(const float* x, float* y, float* slope, int64_t n) {
-  for (int64_t i = 0; i < n; i += kLanes) {
-    const int64_t count = n - i < kLanes ? n - i : kLanes;
-    const ValueAndSlope f = F(load_upto(x + i, count));
-    store_upto(slope + i, f.slope, count);
-    store_upto(y + i, f.value, count);
-  }
+ONESTEP_FLATTEN void map_grad_with(const float* x, const float* dy, float* dx, int64_t n) {
+  map2(x, dy, dx, n, [](Vec v, Vec d) { return d * F(v); });
 }
 template <auto F>
 ONESTEP_FLATTEN void zip_with(const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n) {
@@ -144,9 +133,9 @@ void fill_maps(Table<float>& t) {
   t.gelu_tanh = map_with<[](Vec x) { return gelu_tanh(x); }>;
   t.gelu_erf = map_with<[](Vec x) { return gelu_erf(x); }>;
   t.pow = pow;
-  t.silu_with_slope = map_with_slope<[](Vec x) { return ValueAndSlope{silu(x), silu_slope(x)}; }>;
-  t.gelu_tanh_with_slope = map_with_slope<[](Vec x) { return ValueAndSlope{gelu_tanh(x), gelu_tanh_slope(x)}; }>;
-  t.gelu_erf_with_slope = map_with_slope<[](Vec x) { return gelu_erf_and_slope(x); }>;
+  t.silu_grad = map_grad_with<[](Vec x) { return silu_derivative(x); }>;
+  t.gelu_tanh_grad = map_grad_with<[](Vec x) { return gelu_tanh_derivative(x); }>;
+  t.gelu_erf_grad = map_grad_with<[](Vec x) { return gelu_erf_derivative(x); }>;
   t.add = zip_with<[](Vec a, Vec b) { return a + b; }>;
   t.sub = zip_with<[](Vec a, Vec b) { return a - b; }>;
   t.mul = zip_with<[](Vec a, Vec b) { return a * b; }>;

@@ -28,29 +28,26 @@ double gelu_inner(double x) { return kSqrt2OverPi * (x + 0.044715 * x * x * x); 
 double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 
 double silu(double x) { return x * sigmoid_of(x); }
-double silu_slope(double x) {
+double silu_derivative(double x) {
   const double s = sigmoid_of(x);
   return s * (1 + x * (1 - s));
 }
 
 double gelu_tanh(double x) { return x * sigmoid_of(2 * gelu_inner(x)); }  // (1 + tanh u) / 2 = sigmoid(2u)
-double gelu_tanh_slope(double x) {
+double gelu_tanh_derivative(double x) {
   const double s = sigmoid_of(2 * gelu_inner(x));
   return s + x * s * (1 - s) * 2 * kSqrt2OverPi * (1 + 3 * 0.044715 * x * x);
 }
 
 double gelu_erf(double x) { return x * normal_cdf(x); }
-double gelu_erf_slope(double x) {
+double gelu_erf_derivative(double x) {
   constexpr double inv_sqrt_2pi = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
   return normal_cdf(x) + x * inv_sqrt_2pi * std::exp(x * x / -2);
 }
 
-template <double (*F)(double), double (*SLOPE)(double)>
-void with_slope(const double* x, double* y, double* slope, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    slope[i] = SLOPE(x[i]);
-    y[i] = F(x[i]);
-  }
+template <double (*DERIVATIVE)(double)>
+void map_grad(const double* x, const double* dy, double* dx, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * DERIVATIVE(x[i]);
 }
 
 double larger(double u, double v) { return u != u || u > v ? u : v; }
@@ -244,9 +241,9 @@ constexpr Table<double> kTable = {
     .silu = map<silu>,
     .gelu_tanh = map<gelu_tanh>,
     .gelu_erf = map<gelu_erf>,
-    .silu_with_slope = with_slope<silu, silu_slope>,
-    .gelu_tanh_with_slope = with_slope<gelu_tanh, gelu_tanh_slope>,
-    .gelu_erf_with_slope = with_slope<gelu_erf, gelu_erf_slope>,
+    .silu_grad = map_grad<silu_derivative>,
+    .gelu_tanh_grad = map_grad<gelu_tanh_derivative>,
+    .gelu_erf_grad = map_grad<gelu_erf_derivative>,
     .add = zip<[](double a, double b) { return a + b; }>,
     .sub = zip<[](double a, double b) { return a - b; }>,
     .mul = zip<[](double a, double b) { return a * b; }>,

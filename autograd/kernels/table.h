@@ -29,13 +29,13 @@ struct SgdScalars {
 template <class T>
 struct Table {
   using Map = void (*)(const T* x, T* y, int64_t n);
-  using MapWithSlope = void (*)(const T* x, T* y, T* slope, int64_t n);
+  using MapGrad = void (*)(const T* x, const T* dy, T* dx, int64_t n);
   using Zip = void (*)(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
   using Rows = void (*)(const T* x, T* y, int64_t rows, int64_t cols);
   using RowsGrad = void (*)(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols);
 
   Map exp, log, sqrt, rsqrt, sin, cos, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf;
-  MapWithSlope silu_with_slope, gelu_tanh_with_slope, gelu_erf_with_slope;
+  MapGrad silu_grad, gelu_tanh_grad, gelu_erf_grad;
   Zip add, sub, mul, div, maximum, minimum, pow;
 
   T (*sum)(const T* x, int64_t n);

@@ -29,8 +29,9 @@ constexpr ops::KernelOrLoop kDiv{[](auto... p) { kernels::div(p...); }, [](auto 
 constexpr ops::KernelOrLoop kMaximum{[](auto... p) { kernels::maximum(p...); }, [](auto a, auto b) { return a > b ? a : b; }};
 constexpr ops::KernelOrLoop kMinimum{[](auto... p) { kernels::minimum(p...); }, [](auto a, auto b) { return a < b ? a : b; }};
 
-/// d(a/b)/db = -(a/b) / b if it will be asked for: computed with the quotient, so that that, a and b may be written to.
-Tensor saved_slope(const Tensor& quotient, const Tensor& b) {
+/// d(a/b)/db = -(a/b) / b if it will be asked for: computed with the quotient, so that that, a and b may be written to. Only a
+/// recorded pass reads a and b again.
+Tensor saved_derivative(const Tensor& quotient, const Tensor& b) {
   if (!detail::should_record({b})) return {};
   return ops::zip("div", quotient, b, ops::Loop{[](auto v, auto w) { return -(v / w); }});
 }
@@ -51,6 +52,22 @@ int64_t integer_power(int64_t base, int64_t exponent) {
 }
 
 constexpr ops::KernelOrLoop kPow{[](auto... p) { kernels::pow(p...); }, [](auto a, auto b) { return integer_power(a, b); }};
+
+/// The gradient of the base of u^v: dy v u^(v-1), 0 where v is 0.
+Tensor base_grad(const Tensor& dy, const Tensor& u, const Tensor& v) {
+  Tensor none = eq(v, 0), base = u;
+  if (detail::should_record({u, v})) {  // the derivative by v is not 0 there: u^(v-1), where that is finite
+    none = logical_and(none, logical_not(logical_and(isfinite(u), ne(u, 0))));
+    base = masked_fill(u, none, 1);
+  }
+  return masked_fill(dy * (v * pow(base, v - 1)), none, 0);
+}
+
+/// The gradient of the exponent of u^v = w: dy w log(u), 0 where u is 0 and v is not negative.
+Tensor exponent_grad(const Tensor& dy, const Tensor& u, const Tensor& v, const Tensor& w) {
+  const Tensor none = logical_and(eq(u, 0), ge(v, 0));
+  return masked_fill(dy * (w * log(detail::should_record({u}) ? masked_fill(u, none, 1) : u)), none, 0);
+}
 
 /// row(x, number) elementwise in x's dtype; with `number_first`, row(number, x).
 template <class Row>
@@ -133,10 +150,13 @@ Tensor mul(const Tensor& a, Scalar b) {
 Tensor div(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::floating(ops::promote(a, b));
   const Tensor x = to(a, dtype), y = to(b, dtype), quotient = ops::zip("div", x, y, kDiv);
-  return record("div", quotient, {x, y}, {saved_if(x.requires_grad(), y), saved_slope(quotient, y)},
+  return record("div", quotient, {x, y}, {y, saved_derivative(quotient, y), saved_if(y.requires_grad(), x)},
                 [](const Backward& back) -> Grads {
+                  const auto derivative = [&] {
+                    return back.recording() ? -(back.saved(2) / back.saved(0) / back.saved(0)) : back.saved(1);
+                  };
                   return {grad_of(back, 0, [&] { return div(back.grad(), back.saved(0)); }),  // da = dy / b
-                          grad_of(back, 1, [&] { return mul(back.grad(), back.saved(1)); })};
+                          grad_of(back, 1, [&] { return mul(back.grad(), derivative()); })};
                 });
 }
 
@@ -147,8 +167,9 @@ Tensor div(const Tensor& a, Scalar b) {
 
 Tensor operator/(Scalar a, const Tensor& b) {
   const Tensor x = to(b, ops::floating(b.dtype())), y = map_number(x, a, kDiv, true);
-  return record("div", y, {x}, {saved_slope(y, x)},
-                [](const Backward& back) -> Grads { return {mul(back.grad(), back.saved(0))}; });
+  return record("div", y, {x}, {x, saved_derivative(y, x)}, [a](const Backward& back) -> Grads {
+    return {mul(back.grad(), back.recording() ? -(a / back.saved(0) / back.saved(0)) : back.saved(1))};
+  });
 }
 
 Tensor neg(const Tensor& x) {
@@ -176,9 +197,9 @@ Tensor pow(const Tensor& base, const Tensor& exponent) {
   const Tensor y = ops::zip("pow", x, p, kPow);
   return record("pow", y, {x, p}, {x, p, saved_if(p.requires_grad(), y)}, [](const Backward& back) -> Grads {
     const Tensor &dy = back.grad(), &u = back.saved(0), &v = back.saved(1), &w = back.saved(2);
-    return {grad_of(back, 0, [&] { return masked_fill(dy * (v * pow(u, v - 1)), eq(v, 0), 0); }),
-            grad_of(back, 1, [&] { return masked_fill(dy * (w * log(u)), logical_and(eq(u, 0), ge(v, 0)), 0); })};
-  });  // du = dy v u^(v-1), dv = dy u^v log(u)
+    return {grad_of(back, 0, [&] { return base_grad(dy, u, v); }),
+            grad_of(back, 1, [&] { return exponent_grad(dy, u, v, w); })};
+  });
 }
 
 Tensor maximum(const Tensor& a, const Tensor& b) {

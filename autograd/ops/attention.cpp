@@ -115,6 +115,22 @@ struct Packed {
   Tensor queries(const Tensor& x) const { return part(x, 0, heads); }
   Tensor keys(const Tensor& x) const { return part(x, heads, kv_heads); }
   Tensor values(const Tensor& x) const { return part(x, heads + kv_heads, kv_heads); }
+
+  /// The same in ops that are recorded, and back.
+  Tensor recorded_part(const Tensor& x, int64_t first, int64_t count) const {
+    Shape shape = x.shape();
+    shape[shape.rank() - 1] = features;
+    shape.insert(shape.rank() - 1, count);
+    return transpose(reshape(narrow(x, -1, first * features, count * features), shape), -3, -2);
+  }
+  static Tensor merged(const Tensor& x) { return flatten(transpose(x, -3, -2), -2, -1); }
+  Tensor recorded_grad(const ops::AttentionPlan& plan, const Tensor& x, const Tensor& mask, const Tensor& keep,
+                       const Tensor& dy) const {
+    const Tensor q = recorded_part(x, 0, heads), k = recorded_part(x, heads, kv_heads),
+                 v = recorded_part(x, heads + kv_heads, kv_heads);
+    const ops::AttentionGrads grads = ops::recorded_attention_grads(plan, {q, k, v, mask, keep}, recorded_part(dy, 0, heads));
+    return cat({merged(grads.q), merged(grads.k), merged(grads.v)}, -1);
+  }
 };
 
 }  // namespace
@@ -148,6 +164,12 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   ops::attend(plan, x, y);
   return record(kOp, y, {query, key, value}, {x.q, x.k, x.v, x.mask, x.keep}, [plan](const Backward& b) -> Grads {
     ops::AttentionGrads grads;
+    if (b.recording()) {
+      const ops::AttentionOperands in = {b.input(0, b.saved(0)), b.input(1, b.saved(1)), b.input(2, b.saved(2)), b.saved(3),
+                                         b.saved(4)};
+      grads = ops::recorded_attention_grads(plan, in, b.grad());
+      return {grads.q, grads.k, grads.v};
+    }
     if (b.needs(0)) grads.q = token_major(b.input_shape(0), b.grad().dtype());
     if (b.needs(1)) grads.k = token_major(b.input_shape(1), b.grad().dtype());
     if (b.needs(2)) grads.v = token_major(b.input_shape(2), b.grad().dtype());
@@ -181,6 +203,7 @@ Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_hea
   Tensor y = empty(shape, x.dtype()), y_heads = heads.queries(y);
   ops::attend(plan, {q, k, v, mask, keep}, y_heads);
   return record(op, y, {qkv}, {x, mask, keep}, [plan, heads](const Backward& b) -> Grads {
+    if (b.recording()) return {heads.recorded_grad(plan, b.input(0, b.saved(0)), b.saved(1), b.saved(2), b.grad())};
     const Tensor &saved = b.saved(0), dy = unit_rows(b.grad());
     Tensor dqkv = empty(b.input_shape(0), dy.dtype());
     ops::AttentionGrads grads = {heads.queries(dqkv), heads.keys(dqkv), heads.values(dqkv)};

@@ -29,4 +29,7 @@ struct AttentionGrads {
 /// Writes the gradients for dy [..., T, e], every element.
 void attend_backward(const AttentionPlan& plan, const AttentionOperands& operands, const Tensor& dy, AttentionGrads& grads);
 
+/// The same in ops that are recorded, with all weights at once.
+AttentionGrads recorded_attention_grads(const AttentionPlan& plan, const AttentionOperands& operands, const Tensor& dy);
+
 }  // namespace onestep::ops

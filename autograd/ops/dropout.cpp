@@ -46,6 +46,12 @@ Tensor apply_mask(const Tensor& x, const Tensor& keep, const Shape& order, doubl
   return ops::rounded(permute(y, ops::inverse_order(order)), x.dtype());
 }
 
+/// apply_mask, recorded: dx = dy scale where kept, else 0.
+Tensor dropped(const Tensor& x, const Tensor& keep, const Shape& order, double p) {
+  return record("dropout", apply_mask(x, keep, order, p), {x}, {keep},
+                [order, p](const Backward& b) -> Grads { return {dropped(b.grad(), b.saved(0), order, p)}; });
+}
+
 }  // namespace
 
 Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
@@ -55,9 +61,7 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
   const Shape order = memory_order(x);
   Tensor keep = empty({x.numel()}, DType::boolean);
   fill_dropout_mask(std::span(keep.mutable_data<bool>(), static_cast<size_t>(x.numel())), p, generator);
-  return record("dropout", apply_mask(x, keep, order, p), {x}, {keep}, [order, p](const Backward& b) -> Grads {
-    return {apply_mask(b.grad(), b.saved(0), order, p)};  // dx = dy scale where kept, else 0
-  });
+  return dropped(x, keep, order, p);
 }
 
 }  // namespace onestep

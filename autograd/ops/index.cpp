@@ -196,6 +196,17 @@ Tensor index(const Tensor& x, const IndexList& indices) {
 
 namespace {
 
+/// x with 0 at the places that an index_put_ writes to, in a view with this layout of x in rows. So is its gradient.
+Tensor with_zeros_put(const Tensor& x, const Shape& shape, const Shape& strides, int64_t offset, const Recipe& recipe,
+                      const Tensor& places) {
+  Tensor y = empty(x.shape(), x.dtype());
+  ops::copy_values(y, x);
+  put(ops::view_of(y, shape, strides, offset), recipe, places, zeros({}, x.dtype()), false);
+  return record("index_put_", y, {x}, {places}, [=](const Backward& b) -> Grads {
+    return {with_zeros_put(b.grad(), shape, strides, offset, recipe, b.saved(0))};
+  });
+}
+
 /// index_put_ by way of the graph: the values of the result, and how its gradient comes back.
 Tensor with_put(const Tensor& x, const IndexList& indices, const Tensor& values, bool accumulate) {
   Tensor result = empty(x.shape(), x.dtype());
@@ -207,12 +218,11 @@ Tensor with_put(const Tensor& x, const IndexList& indices, const Tensor& values,
   return record("index_put_", result, {x, values}, {places},
                 [=, recipe = recipe, offset = indexed.view.offset()](const Backward& b) -> Grads {
                   Tensor dx = b.grad(), dvalues;  // dx = dy, 0 where values were written; dvalues = dy there
-                  const Tensor dy = contiguous(b.grad()), view = ops::view_of(dy, shape, strides, dy.offset() + offset);
-                  if (b.needs(1)) dvalues = ops::sum_to(picked(view, recipe, b.saved(0)), b.input_shape(1));
-                  if (b.needs(0) && !accumulate) {
-                    dx = clone(dy);
-                    put(ops::view_of(dx, shape, strides, offset), recipe, b.saved(0), zeros({}, dx.dtype()), false);
+                  if (b.needs(1)) {
+                    const Tensor dy = contiguous(b.grad()), view = as_strided(dy, shape, strides, dy.offset() + offset);
+                    dvalues = ops::sum_to(picked(view, recipe, b.saved(0)), b.input_shape(1));
                   }
+                  if (b.needs(0) && !accumulate) dx = with_zeros_put(dx, shape, strides, offset, recipe, b.saved(0));
                   return {dx, dvalues};
                 });
 }

@@ -103,7 +103,12 @@ Tensor add_taken(const Tensor& dy, const Shape& shape, int dim, const Tensor& in
       }
     });
   });
-  return dx;
+  return record("index_add", dx, {dy}, {index}, [dim, skipped](const Backward& b) -> Grads {  // what was added where, again
+    const Tensor picked = flatten(b.saved(0));
+    Tensor grad = index_select(b.grad(), dim, picked);
+    if (skipped) grad = masked_fill(grad, unsqueeze(eq(picked, *skipped), 1), 0);
+    return {reshape(grad, b.input_shape(0))};
+  });
 }
 
 }  // namespace ops
@@ -135,6 +140,28 @@ Shape without(Shape strides, int dim) {
   return strides;
 }
 
+/// The gradient of gather: dx[index[i]] += dy[i] along dim, i ascending. Its own gradient gathers again.
+Tensor scattered(const Tensor& dy, const Shape& x_shape, int d, const Tensor& index) {
+  if (is_narrow(dy.dtype())) return to(scattered(ops::wide(dy), x_shape, d, index), dy.dtype());
+  // With dim last, a row of the index writes only its own row of dx.
+  const Tensor picked = transpose(index, d, -1), rows = transpose(dy.values(), d, -1);
+  Shape shape = x_shape;
+  if (!shape.empty()) std::swap(shape[d], shape[shape.rank() - 1]);
+  Tensor dx = zeros(shape, dy.dtype());
+  dispatch_floating(dy.dtype(), "gather", [&]<class T>() {
+    const auto* index_data = picked.data<int64_t>();
+    const T* from = rows.data<T>();
+    T* to = dx.mutable_data<T>();
+    ops::for_each_row<3>(picked.shape(), {picked.strides(), rows.strides(), without(dx.strides(), dx.dim() - 1)},
+                         [=](const auto& start, int64_t n, const auto& steps) {
+                           for (int64_t j = 0; j < n; ++j)
+                             to[start[2] + j * steps[2] + index_data[start[0] + j * steps[0]]] += from[start[1] + j * steps[1]];
+                         });
+  });
+  return record("scatter_add", transpose(dx, d, -1), {dy}, {index},
+                [d](const Backward& b) -> Grads { return {gather(b.grad(), d, b.saved(0))}; });
+}
+
 }  // namespace
 
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
@@ -154,25 +181,8 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
                            }
                          });
   });
-  return record("gather", y, {x}, {places}, [d](const Backward& b) -> Grads {  // dx[index[i]] += dy[i] along dim, i ascending
-    // With dim last, a row of the index writes only its own row of dx.
-    const Tensor picked = transpose(b.saved(0), d, -1), dy = transpose(ops::widened(b.grad()), d, -1);
-    Shape shape = b.input_shape(0);
-    if (!shape.empty()) std::swap(shape[d], shape[shape.rank() - 1]);
-    Tensor dx = zeros(shape, dy.dtype());
-    dispatch_floating(dy.dtype(), "gather", [&]<class T>() {
-      const auto* index_data = picked.data<int64_t>();
-      const T* from = dy.data<T>();
-      T* to = dx.mutable_data<T>();
-      ops::for_each_row<3>(picked.shape(), {picked.strides(), dy.strides(), without(dx.strides(), dx.dim() - 1)},
-                           [=](const auto& start, int64_t n, const auto& steps) {
-                             for (int64_t j = 0; j < n; ++j)
-                               to[start[2] + j * steps[2] + index_data[start[0] + j * steps[0]]] +=
-                                   from[start[1] + j * steps[1]];
-                           });
-    });
-    return {transpose(ops::rounded(dx, b.grad().dtype()), d, -1)};
-  });
+  return record("gather", y, {x}, {places},
+                [d](const Backward& b) -> Grads { return {scattered(b.grad(), b.input_shape(0), d, b.saved(0))}; });
 }
 
 namespace {

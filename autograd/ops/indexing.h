@@ -14,7 +14,7 @@ Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, in
 Tensor take(const Tensor& x, int dim, const Tensor& index);
 
 /// The transpose of take: zeros of `shape`, then dx[..., index[i], ...] += dy[..., i, ...] in ascending i. Slices with index
-/// `skipped` are left out.
+/// `skipped` are left out, which is for rows of a matrix.
 Tensor add_taken(const Tensor& dy, const Shape& shape, int dim, const Tensor& index, std::optional<int64_t> skipped = {});
 
 }  // namespace onestep::ops

@@ -1,6 +1,6 @@
 // Layer normalisation (Ba, Kiros and Hinton 2016).
 #include "autograd/kernels/kernels.h"
-#include "autograd/ops/common.h"
+#include "autograd/ops/elementwise.h"
 
 namespace onestep {
 namespace {
@@ -26,6 +26,16 @@ const T* data_or_null(const Tensor& x) {
 Tensor rows_or_undefined(const Tensor& x) { return x.defined() ? ops::contiguous_values(x) : Tensor(); }
 
 // With h = (x - mean) rstd and g = dy weight: dx = rstd (g - avg(g) - h avg(g h)), dweight = sum(dy h), dbias = sum(dy).
+Grads recorded_grads(const Backward& b, const Shape& normalized, double eps) {
+  const Tensor &x = b.saved(0), &weight = b.saved(1), &dy = b.grad();
+  Shape dims;
+  for (int i = x.dim() - normalized.rank(); i < x.dim(); ++i) dims.push_back(i);
+  const Tensor centered = x - mean(x, dims, true), rstd = rsqrt(mean(centered * centered, dims, true) + eps);
+  const Tensor h = centered * rstd, g = weight.defined() ? dy * weight : dy;
+  return {b.needs(0) ? rstd * (g - mean(g, dims, true) - h * mean(g * h, dims, true)) : Tensor(),
+          ops::grad_of(b, 1, [&] { return dy * h; }), ops::grad_of(b, 2, [&] { return dy; })};
+}
+
 Grads layer_norm_grads(const Backward& b, const Shape& normalized) {
   const Tensor x = ops::contiguous_values(b.saved(0)), weight = rows_or_undefined(b.saved(1)),
                dy = ops::contiguous_values(b.grad());
@@ -61,7 +71,9 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
                              y.mutable_data<T>(), mean.mutable_data<T>(), rstd.mutable_data<T>(), rows, cols);
   });
   return record("layer_norm", y, {x, weight, bias}, {x, x.requires_grad() ? weight : Tensor(), mean, rstd},
-                [normalized_shape](const Backward& b) { return layer_norm_grads(b, normalized_shape); });
+                [normalized_shape, eps](const Backward& b) {
+                  return b.recording() ? recorded_grads(b, normalized_shape, eps) : layer_norm_grads(b, normalized_shape);
+                });
 }
 
 }  // namespace onestep

@@ -162,6 +162,42 @@ void cross_entropy_grad_rows(const Tensor& exps, const Tensor& targets, const Te
   });
 }
 
+// For passes that are recorded: the same in ops, with the classes where they stand in the scores.
+
+int class_dim(const Shape& scores) { return scores.rank() > 1 ? 1 : 0; }
+
+/// True at the target's class of each row that counts: bool, of the scores' shape.
+Tensor at_targets(const Tensor& target, const Shape& scores, int64_t ignore_index) {
+  const int dim = class_dim(scores);
+  Shape classes = Shape::filled(scores.rank(), 1);
+  classes[dim] = scores[dim];
+  const Tensor rows = unsqueeze(target, dim);
+  return logical_and(eq(view(arange(scores[dim]), classes), rows), ne(rows, ignore_index));
+}
+
+/// The gradient of each row's loss, to be broadcast over its classes.
+Tensor row_gradients(const Tensor& dy, const Shape& scores, Reduction reduction, int64_t counted) {
+  if (reduction == Reduction::none) return unsqueeze(dy, class_dim(scores));
+  return reduction == Reduction::mean ? dy / static_cast<double>(counted) : dy;
+}
+
+/// dx = dloss (softmax(x) - (1 - e) onehot(t) - e / V), the logits being the logarithms of their exps but for the same number
+/// in a row.
+Tensor recorded_cross_entropy_grad(const Backward& b, const CrossEntropyOptions& options, int64_t counted) {
+  const Shape& shape = b.input_shape(0);
+  const Tensor &target = b.saved(1), ignored = unsqueeze(eq(target, options.ignore_index), class_dim(shape));
+  Tensor wanted, logits;
+  {
+    const NoGradGuard no_grad;
+    const Tensor exps = permute(b.saved(0), ops::inverse_order(class_last(shape.rank())));
+    logits = log(masked_fill(exps, ignored, 1));
+    wanted = to(at_targets(target, shape, options.ignore_index), exps.dtype()) * (1 - options.label_smoothing) +
+             options.label_smoothing / static_cast<double>(shape[class_dim(shape)]);
+  }
+  const Tensor error = softmax(b.input(0, logits), class_dim(shape)) - wanted;
+  return masked_fill(error * row_gradients(b.grad(), shape, options.reduction, counted), ignored, 0);
+}
+
 /// The scores with classes last, in contiguous rows.
 Tensor class_rows(const Tensor& scores) {
   const NoGradGuard no_grad;
@@ -181,8 +217,9 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
   Tensor sums = empty(target.numel(), logits.dtype()), losses = empty(target.numel(), logits.dtype());
   dispatch_floating(logits.dtype(), "cross_entropy",
                     [&]<class T>() { cross_entropy_rows<T>(class_rows(logits), targets.values, options, exps, sums, losses); });
-  return record("cross_entropy", reduced(losses, target.shape(), options.reduction, counted), {logits},
-                {exps, targets.values, sums}, [options, counted](const Backward& b) -> Grads {
+  return record("cross_entropy", reduced(losses, target.shape(), options.reduction, counted), {logits}, {exps, targets.values, sums},
+                [options, counted](const Backward& b) -> Grads {
+                  if (b.recording()) return {recorded_cross_entropy_grad(b, options, counted)};
                   const Tensor &kept = b.saved(0), t = ops::contiguous_values(b.saved(1));
                   Tensor dx = empty(kept.shape(), kept.dtype());
                   dispatch_floating(dx.dtype(), "cross_entropy", [&]<class T>() {
@@ -206,20 +243,26 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction
     for (int64_t r = 0; r < losses.numel(); ++r)
       if (t[r] != ignore_index) loss[r] = -rows.data<T>()[r * n + t[r]];
   });
-  return record("nll_loss", reduced(losses, target.shape(), reduction, counted), {log_probabilities}, {targets.values},
-                [reduction, ignore_index, counted](const Backward& b) -> Grads {  // dx[t] = -dloss, 0 elsewhere
-                  const Tensor t = ops::contiguous_values(b.saved(0));
-                  Tensor dx = zeros(with_class_last(b.input_shape(0)), b.grad().dtype());
-                  dispatch_floating(dx.dtype(), "nll_loss", [&]<class T>() {
-                    const RowGradients<T> dloss(b.grad(), reduction, counted);
-                    T* to = dx.mutable_data<T>();
-                    for (int64_t r = 0; r < t.numel(); ++r) {
-                      const int64_t place = t.data<int64_t>()[r];
-                      if (place != ignore_index) to[r * dx.shape().back() + place] = -dloss[r];
-                    }
-                  });
-                  return {permute(dx, ops::inverse_order(class_last(dx.dim())))};
-                });
+  return record(
+      "nll_loss", reduced(losses, target.shape(), reduction, counted), {log_probabilities}, {targets.values},
+      [reduction, ignore_index, counted](const Backward& b) -> Grads {  // dx[t] = -dloss, 0 elsewhere
+        if (b.recording()) {
+          const Shape& shape = b.input_shape(0);
+          const Tensor chosen = at_targets(b.saved(0), shape, ignore_index);
+          return {where(chosen, neg(row_gradients(b.grad(), shape, reduction, counted)), zeros({}, b.grad().dtype()))};
+        }
+        const Tensor t = ops::contiguous_values(b.saved(0));
+        Tensor dx = zeros(with_class_last(b.input_shape(0)), b.grad().dtype());
+        dispatch_floating(dx.dtype(), "nll_loss", [&]<class T>() {
+          const RowGradients<T> dloss(b.grad(), reduction, counted);
+          T* to = dx.mutable_data<T>();
+          for (int64_t r = 0; r < t.numel(); ++r) {
+            const int64_t place = t.data<int64_t>()[r];
+            if (place != ignore_index) to[r * dx.shape().back() + place] = -dloss[r];
+          }
+        });
+        return {permute(dx, ops::inverse_order(class_last(dx.dim())))};
+      });
 }
 
 Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction) {

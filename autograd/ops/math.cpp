@@ -1,4 +1,6 @@
 // Functions of one operand. Integers and bools are taken as float32, except by abs and relu, which keep int64.
+#include <numbers>
+
 #include "autograd/ops/elementwise.h"
 
 namespace onestep {
@@ -9,21 +11,39 @@ namespace {
 
 Tensor as_floating(const Tensor& x) { return to(x, ops::floating(x.dtype())); }
 
-/// An activation whose kernel gives its slope, too: dx = dy slope.
-template <class F, class WithSlope>
-Tensor activation(const char* op, const Tensor& input, const F& f, const WithSlope& with_slope) {
-  const Tensor x = ops::wide(input);
-  Tensor y, slope;
-  if (detail::should_record({x})) {
-    const Tensor from = ops::contiguous_values(x);
-    y = empty(x.shape(), x.dtype()), slope = empty(x.shape(), x.dtype());
-    dispatch_floating(x.dtype(), op,
-                      [&]<class T>() { with_slope(from.data<T>(), y.mutable_data<T>(), slope.mutable_data<T>(), x.numel()); });
-  } else {
-    y = ops::map_floating(op, x, f);
-  }
-  y = record(op, y, {x}, {slope}, [](const Backward& b) -> Grads { return {mul(b.grad(), b.saved(0))}; });
-  return to(y, input.dtype());
+/// An activation by kernels: f, and dx = dy f'(x). `derivative` is f'(x) in ops.
+template <class F, class Grad, class Derivative>
+Tensor activation(const char* op, const Tensor& x, F f, Grad grad, Derivative derivative) {
+  if (is_narrow(x.dtype())) return to(activation(op, ops::wide(x), f, grad, derivative), x.dtype());
+  return record(op, ops::map_floating(op, x, f), {x}, {x}, [=](const Backward& b) -> Grads {
+    if (b.recording()) return {b.grad() * derivative(b.saved(0))};
+    const Tensor v = ops::contiguous_values(b.saved(0)), dy = ops::contiguous_values(b.grad());
+    Tensor dx = empty(v.shape(), v.dtype());
+    dispatch_floating(v.dtype(), op, [&]<class T>() { grad(v.data<T>(), dy.data<T>(), dx.mutable_data<T>(), v.numel()); });
+    return {dx};
+  });
+}
+
+/// Phi(x) + x phi(x), of the normal distribution.
+Tensor gelu_derivative(const Tensor& x) {
+  const Tensor root = x / std::numbers::sqrt2, values = ops::map_floating("erf", root, [](auto... p) { kernels::erf(p...); });
+  const Tensor erf = record("erf", values, {root}, {root}, [](const Backward& b) -> Grads {
+    return {b.grad() * exp(-b.saved(0) * b.saved(0)) * (2 * std::numbers::inv_sqrtpi)};
+  });
+  return (1 + erf) / 2 + x * exp(x * x / -2) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+}
+
+/// With t = tanh(u), u = sqrt(2/pi) (x + 0.044715 x^3): (1 + t) / 2 + x (1 - t^2) / 2 du/dx
+Tensor gelu_tanh_derivative(const Tensor& x) {
+  constexpr double root = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, cubic = 0.044715;
+  const Tensor t = tanh(root * (x + cubic * (x * x * x)));
+  return (1 + t) / 2 + x * (1 - t * t) * (root / 2 * (1 + 3 * cubic * (x * x)));
+}
+
+/// s (1 + x (1 - s)), s = sigmoid(x)
+Tensor silu_derivative(const Tensor& x) {
+  const Tensor s = sigmoid(x);
+  return s * (1 + x * (1 - s));
 }
 
 }  // namespace
@@ -99,14 +119,15 @@ Tensor relu(const Tensor& x) {
 Tensor gelu(const Tensor& x, GeluApproximation approximate) {
   if (approximate == GeluApproximation::tanh)
     return activation(
-        "gelu", x, [](auto... p) { kernels::gelu_tanh(p...); }, [](auto... p) { kernels::gelu_tanh_with_slope(p...); });
+        "gelu", x, [](auto... p) { kernels::gelu_tanh(p...); }, [](auto... p) { kernels::gelu_tanh_grad(p...); },
+        gelu_tanh_derivative);
   return activation(
-      "gelu", x, [](auto... p) { kernels::gelu_erf(p...); }, [](auto... p) { kernels::gelu_erf_with_slope(p...); });
+      "gelu", x, [](auto... p) { kernels::gelu_erf(p...); }, [](auto... p) { kernels::gelu_erf_grad(p...); }, gelu_derivative);
 }
 
 Tensor silu(const Tensor& x) {
   return activation(
-      "silu", x, [](auto... p) { kernels::silu(p...); }, [](auto... p) { kernels::silu_with_slope(p...); });
+      "silu", x, [](auto... p) { kernels::silu(p...); }, [](auto... p) { kernels::silu_grad(p...); }, silu_derivative);
 }
 
 Tensor clamp(const Tensor& input, std::optional<Scalar> low, std::optional<Scalar> high) {

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "autograd/kernels/kernels.h"
+#include "autograd/ops/elementwise.h"
 #include "autograd/ops/matrices.h"
-#include "autograd/ops/strided.h"
 
 namespace onestep {
 
@@ -104,6 +103,16 @@ void check_operands(const char* op, const Tensor& a, const Tensor& b) {
   ONESTEP_CHECK(DTypeError, a.dtype() != DType::boolean, op, ": does not take bool (convert with to())");
 }
 
+/// da = dy b^T, db = a^T dy in ops that are recorded.
+Grads recorded_grads(const Backward& g) {
+  const Tensor& dy = g.grad();
+  const auto db = [&] {
+    if (g.input_shape(1).rank() == 2) return matmul(t(flatten(g.saved(0), 0, -2)), flatten(dy, 0, -2));
+    return matmul(transpose(g.saved(0), -2, -1), dy);
+  };
+  return {ops::grad_of(g, 0, [&] { return matmul(dy, transpose(g.saved(1), -2, -1)); }), ops::grad_of(g, 1, db)};
+}
+
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
@@ -119,6 +128,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 
   return record("matmul", product("matmul", a, b), {a, b}, {b.requires_grad() ? a : Tensor(), a.requires_grad() ? b : Tensor()},
                 [](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims
+                  if (g.recording()) return recorded_grads(g);
                   Tensor da, db;
                   if (g.needs(0)) da = ops::sum_to(product("matmul", g.grad(), transposed(g.saved(1))), g.input_shape(0));
                   if (g.needs(1)) {
@@ -200,10 +210,15 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (bias.defined()) add_bias(y, bias);
   return record("linear", y, {x, weight, bias}, {weight.requires_grad() ? x : Tensor(), x.requires_grad() ? weight : Tensor()},
                 [](const Backward& b) -> Grads {  // dx = dy W, dW = dy^T x over all rows, db = sum of the rows of dy
+                  const Tensor& dy = b.grad();
+                  if (b.recording())
+                    return {b.needs(0) ? matmul(dy, b.saved(1)) : Tensor(),
+                            b.needs(1) ? matmul(t(flatten(dy, 0, -2)), flatten(b.saved(0), 0, -2)) : Tensor(),
+                            ops::grad_of(b, 2, [&] { return dy; })};
                   Tensor dx, dw, db;
-                  if (b.needs(0)) dx = product("linear", b.grad(), b.saved(1));
-                  if (b.needs(1)) dw = product("linear", transposed(as_rows(b.grad())), as_rows(b.saved(0)));
-                  if (b.needs(2)) db = sum_of_rows(b.grad());
+                  if (b.needs(0)) dx = product("linear", dy, b.saved(1));
+                  if (b.needs(1)) dw = product("linear", transposed(as_rows(dy)), as_rows(b.saved(0)));
+                  if (b.needs(2)) db = sum_of_rows(dy);
                   return {dx, dw, db};
                 });
 }

@@ -103,6 +103,12 @@ Tensor cumsum_values(const Tensor& x, int d, bool reverse) {
   return y;
 }
 
+/// cumsum_values, recorded: dx_i = dy_i + ... + dy_n, and the other way round.
+Tensor running_sums(const Tensor& x, int d, bool reverse) {
+  return record("cumsum", cumsum_values(x, d, reverse), {x}, {},
+                [d, reverse](const Backward& b) -> Grads { return {running_sums(b.grad(), d, !reverse)}; });
+}
+
 }  // namespace
 
 Tensor ops::sum_to(const Tensor& grad, const Shape& shape) {
@@ -177,7 +183,7 @@ Tensor std(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdi
   return record("std", y, {x}, {x, y}, [dims, n](const Backward& b) -> Grads {
     const Tensor& v = b.saved(0);
     const Tensor y_kept = with_dims(b.saved(1), v.shape(), dims), dy = with_dims(b.grad(), v.shape(), dims);
-    const Tensor scale = masked_fill(div(dy, mul(y_kept, n)), eq(y_kept, 0), 0);
+    const Tensor none = eq(y_kept, 0), scale = masked_fill(div(dy, mul(masked_fill(y_kept, none, 1), n)), none, 0);
     return {mul(scale, deviations(v, dims))};
   });  // dx = dy (x - mean) / ((n - correction) std), 0 where std = 0
 }
@@ -206,7 +212,8 @@ Tensor norm(const Tensor& x, double p, const Shape& wanted, bool keepdim) {
   const Tensor y = norm_values(x, p, dims, keepdim);
   return record("norm", y, {x}, {x, y}, [p, dims](const Backward& b) -> Grads {
     const Tensor& v = b.saved(0);
-    const Tensor norms = with_dims(b.saved(1), v.shape(), dims), dy = with_dims(b.grad(), v.shape(), dims);
+    const Tensor dy = with_dims(b.grad(), v.shape(), dims);
+    Tensor norms = with_dims(b.saved(1), v.shape(), dims);
     if (p == 0) return {Tensor()};
     if (p == 1) return {mul(dy, sign(v))};
     const Tensor sizes = abs(v);
@@ -215,9 +222,10 @@ Tensor norm(const Tensor& x, double p, const Shape& wanted, bool keepdim) {
       return {mul(mul(dy, sign(v)), div(chosen, sum(chosen, dims, true)))};
     }
     const Tensor none = eq(norms, 0);
+    norms = masked_fill(norms, none, 1);  // an infinite derivative would stay in the second one: 0 * inf is NaN
     if (p == 2) return {mul(v, masked_fill(div(dy, norms), none, 0))};
     const Tensor scale = masked_fill(div(dy, pow(norms, p - 1)), none, 0);
-    return {mul(scale, mul(sign(v), masked_fill(pow(sizes, p - 1), eq(v, 0), 0)))};
+    return {mul(scale, mul(sign(v), pow(masked_fill(sizes, eq(v, 0), 1), p - 1)))};
   });  // dx = dy sign(x) (|x| / norm)^(p - 1)
 }
 
@@ -252,16 +260,31 @@ void product_grad_blocks(const T* x, const T* dy, T* dx, const Blocks& b) {
   });
 }
 
+/// product_grad_blocks in ops that are recorded, x [.., n, ..] and dy [.., 1, ..]: every element is multiplied with another
+/// one, the products with each other, and so on; then each gets the gradient of its pair times the other one.
+Tensor product_grad(const Tensor& x, const Tensor& dy, int64_t d) {
+  const int64_t n = x.size(d), half = n / 2;
+  if (n < 2) return n == 0 ? zeros_like(x) : dy;
+  const Tensor a = slice(x, d, 0, half), b = slice(x, d, half, 2 * half), rest = slice(x, d, 2 * half, n);
+  const Tensor grads = product_grad(cat({a * b, rest}, d), dy, d), pairs = slice(grads, d, 0, half);
+  return cat({pairs * b, pairs * a, slice(grads, d, half, half + n % 2)}, d);
+}
+
 /// The product over `dims`, adjacent ones or none.
 Tensor product(const Tensor& input, const Shape& dims, bool keepdim) {
   if (input.is_floating() && is_narrow(input.dtype())) return to(product(ops::wide(input), dims, keepdim), input.dtype());
   const Tensor x = input.is_floating() ? input : to(input, DType::int64);
   const Tensor y = dispatch(x.dtype(), [&]<class T>() { return ops::reduce<T>(x, dims, product_blocks<T>); });
   return record("prod", without_dims(y, x.shape(), dims, keepdim), {x}, {x}, [dims](const Backward& b) -> Grads {
+    const Shape& shape = b.input_shape(0);
+    const Blocks blocks =
+        dims.empty() ? Blocks() : ops::blocks_of(shape, static_cast<int>(dims[0]), static_cast<int>(dims.back()));
+    if (b.recording()) {
+      const Tensor columns = reshape(b.saved(0), {blocks.outer, blocks.reduced, blocks.inner});
+      return {reshape(product_grad(columns, reshape(b.grad(), {blocks.outer, 1, blocks.inner}), 1), shape)};
+    }
     const Tensor v = ops::contiguous_values(b.saved(0)), dy = ops::contiguous_values(b.grad());
     Tensor dx = empty(v.shape(), v.dtype());
-    const Blocks blocks =
-        dims.empty() ? Blocks() : ops::blocks_of(v.shape(), static_cast<int>(dims[0]), static_cast<int>(dims.back()));
     dispatch_floating(v.dtype(), "prod",
                       [&]<class T>() { product_grad_blocks(v.data<T>(), dy.data<T>(), dx.mutable_data<T>(), blocks); });
     return {dx};
@@ -279,8 +302,7 @@ Tensor prod(const Tensor& x, int64_t dim, bool keepdim) {
 Tensor cumsum(const Tensor& input, int64_t dim) {
   const Tensor x = input.is_floating() ? input : to(input, DType::int64);
   const int d = normalize_dim("cumsum", dim, x.dim());
-  return record("cumsum", cumsum_values(x, d, false), {x}, {},
-                [d](const Backward& b) -> Grads { return {cumsum_values(b.grad(), d, true)}; });  // dx_i = dy_i + ... + dy_n
+  return running_sums(x, d, false);
 }
 
 }  // namespace onestep

@@ -44,8 +44,8 @@ struct Turns {
   std::vector<T, memory::Allocator<T>> cos, sin;
 };
 
-/// x turned by `sign` times its angles.
-Tensor turned(const Tensor& x, int64_t first_position, double theta, int sign) {
+/// x turned by `sign` times its angles; not recorded.
+Tensor turned_values(const Tensor& x, int64_t first_position, double theta, int sign) {
   const Tensor from = ops::contiguous_values(x);
   Tensor y = empty(x.shape(), x.dtype());
   const int64_t tokens = x.size(-2), half = x.size(-1) / 2;
@@ -70,6 +70,12 @@ Tensor turned(const Tensor& x, int64_t first_position, double theta, int sign) {
   return y;
 }
 
+/// x turned, and its gradient turned back.
+Tensor turned(const Tensor& x, int64_t first_position, double theta, int sign) {
+  return record(kOp, turned_values(x, first_position, theta, sign), {x}, {},
+                [=](const Backward& b) -> Grads { return {turned(b.grad(), first_position, theta, -sign)}; });
+}
+
 }  // namespace
 
 Tensor rotary_embedding(const Tensor& x, int64_t first_position, double theta) {
@@ -81,8 +87,7 @@ Tensor rotary_embedding(const Tensor& x, int64_t first_position, double theta) {
                 " tokens: got ", first_position);
   ONESTEP_CHECK(ConfigError, theta >= 1 && std::isfinite(theta), kOp, ": theta must be at least 1: got ", theta);
   if (is_narrow(x.dtype())) return to(rotary_embedding(ops::wide(x), first_position, theta), x.dtype());
-  return record(kOp, turned(x, first_position, theta, 1), {x}, {},
-                [=](const Backward& b) -> Grads { return {turned(b.grad(), first_position, theta, -1)}; });
+  return turned(x, first_position, theta, 1);
 }
 
 }  // namespace onestep

@@ -177,6 +177,18 @@ Tensor expand(const Tensor& x, const Shape& wanted) {
 
 namespace {
 
+/// Zeros of `shape` with dy in the window that slice shows: what the gradient of slice is. Its own gradient is the window
+/// again.
+Tensor unsliced(const Tensor& dy, const Shape& shape, int d, int64_t first, int64_t last, int64_t step) {
+  Tensor dx = zeros(shape, dy.dtype());
+  {
+    const NoGradGuard no_grad;
+    Tensor window = slice(dx, d, first, last, step);
+    ops::copy_values(window, dy);
+  }
+  return record("slice", dx, {dy}, {}, [=](const Backward& b) -> Grads { return {slice(b.grad(), d, first, last, step)}; });
+}
+
 Tensor sliced(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step, ViewKind kind) {
   ONESTEP_CHECK(ShapeError, x.dim() > 0, "slice: a rank-0 tensor has no dim to slice");
   ONESTEP_CHECK(ShapeError, step >= 1, "slice: step must be at least 1: got ", step);
@@ -189,9 +201,7 @@ Tensor sliced(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t 
   if (shape[d] > 1) strides[d] *= step;
   const int64_t offset = x.offset() + (shape[d] == 0 ? 0 : first * x.strides()[d]);
   const auto rule = [d, first, last, step](const Backward& b) -> Grads {
-    const Tensor dx = zeros(b.input_shape(0), b.grad().dtype());
-    copy_(slice(dx, d, first, last, step), b.grad());
-    return {dx};
+    return {unsliced(b.grad(), b.input_shape(0), d, first, last, step)};
   };
   return record_view("slice", view_of(x, shape, strides, offset), x, rule, kind);
 }
@@ -214,9 +224,7 @@ Tensor select(const Tensor& x, int64_t dim, int64_t index) {
   strides.erase(d);
   const int64_t offset = x.offset() + (x.numel() == 0 ? 0 : place * x.strides()[d]);
   return record_view("select", view_of(x, shape, strides, offset), x, [d, place](const Backward& b) -> Grads {
-    const Tensor dx = zeros(b.input_shape(0), b.grad().dtype());
-    copy_(select(dx, d, place), b.grad());
-    return {dx};
+    return {unsliced(unsqueeze(b.grad(), d), b.input_shape(0), d, place, place + 1, 1)};
   });
 }
 

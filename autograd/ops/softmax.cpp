@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "autograd/kernels/kernels.h"
-#include "autograd/ops/elementwise.h"
+#include "autograd/ops/reduce.h"
 
 namespace onestep {
 namespace {
@@ -42,6 +42,10 @@ Tensor softmax(const Tensor& x, int64_t dim) {
   };
   const Tensor y = along("softmax", d, forward, x);
   return record("softmax", y, {x}, {y}, [d](const Backward& b) -> Grads {  // dx = y (dy - sum(y dy))
+    if (b.recording()) {
+      const Tensor weighted = b.saved(0) * b.grad();
+      return {weighted - b.saved(0) * sum(weighted, d, true)};
+    }
     const auto gradient = [](const auto* saved, const auto* dy, auto* dx, int64_t rows, int64_t cols) {
       kernels::softmax_grad_rows(saved, dy, dx, rows, cols);
     };
@@ -56,6 +60,7 @@ Tensor log_softmax(const Tensor& x, int64_t dim) {
   };
   const Tensor y = along("log_softmax", d, forward, x);
   return record("log_softmax", y, {x}, {y}, [d](const Backward& b) -> Grads {  // dx = dy - exp(y) sum(dy)
+    if (b.recording()) return {b.grad() - exp(b.saved(0)) * sum(b.grad(), d, true)};
     const auto gradient = [](const auto* saved, const auto* dy, auto* dx, int64_t rows, int64_t cols) {
       kernels::log_softmax_grad_rows(saved, dy, dx, rows, cols);
     };
@@ -105,7 +110,11 @@ Tensor logsumexp(const Tensor& input, const Shape& dims, bool keepdim) {
     const int64_t rows = y.numel();
     if (rows > 0) kernels::logsumexp_rows(rows_of_x.data<T>(), y.mutable_data<T>(), rows, x.numel() / rows);
   });
-  return record("logsumexp", y, {x}, {x}, [order](const Backward& b) -> Grads {  // dx = softmax(x) dy
+  return record("logsumexp", y, {x}, {x}, [order, reduced](const Backward& b) -> Grads {  // dx = softmax(x) dy
+    if (b.recording()) {
+      const Tensor& v = b.saved(0);
+      return {exp(v - logsumexp(v, reduced, true)) * ops::with_dims(b.grad(), v.shape(), reduced)};
+    }
     const Tensor values = in_order(b.saved(0), order), dy = ops::contiguous_values(b.grad());
     Tensor dx = empty(values.shape(), values.dtype());
     dispatch_floating(dx.dtype(), "logsumexp", [&]<class T>() {

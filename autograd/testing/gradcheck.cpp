@@ -7,6 +7,8 @@
 #include <sstream>
 #include <utility>
 
+#include "autograd/grad.h"
+#include "autograd/grad_mode.h"
 #include "autograd/ops.h"
 
 namespace onestep {
@@ -204,19 +206,60 @@ class Checker {
   GradcheckResult result_;
 };
 
-}  // namespace
+/// The gradient of sum(f(x) * weights) with respect to the x that require grad in `inputs`, one after the other: [N]
+Tensor gradient(const Function& f, const std::vector<Tensor>& inputs, std::vector<Tensor> x, const Tensor& weights) {
+  const EnableGradGuard recorded;  // finite differences are taken without recording
+  std::vector<Tensor> wanted;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!inputs[i].requires_grad()) continue;
+    if (!x[i].requires_grad()) x[i] = x[i].detach().requires_grad_();
+    wanted.push_back(x[i]);
+  }
+  const Tensor y = f(x);
+  std::vector<Tensor> grads;
+  if (y.requires_grad()) grads = autograd::grad({y}, wanted, {weights}, {.create_graph = true, .materialize_grads = true});
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!y.requires_grad()) grads.push_back(zeros_like(wanted[i]));
+    grads[i] = reshape(grads[i], {wanted[i].numel()});
+  }
+  return cat(grads);
+}
 
-GradcheckResult gradcheck(const Function& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
+void check_inputs(const char* op, const std::vector<Tensor>& inputs) {
   bool any = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].requires_grad()) continue;
     any = true;
-    ONESTEP_CHECK(DTypeError, inputs[i].dtype() == DType::float64, "gradcheck: input ", i, " is ", inputs[i].dtype(),
+    ONESTEP_CHECK(DTypeError, inputs[i].dtype() == DType::float64, op, ": input ", i, " is ", inputs[i].dtype(),
                   " (finite differences need float64: make it with DType::float64)");
   }
-  ONESTEP_CHECK(GradError, any, "gradcheck: none of ", inputs.size(),
+  ONESTEP_CHECK(GradError, any, op, ": none of ", inputs.size(),
                 " inputs requires grad (call requires_grad_() on those to check)");
+}
+
+}  // namespace
+
+GradcheckResult gradcheck(const Function& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
+  check_inputs("gradcheck", inputs);
   return Checker(f, inputs, options).run();
+}
+
+GradcheckResult gradgradcheck(const Function& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
+  check_inputs("gradgradcheck", inputs);
+  Tensor weights;
+  {
+    const NoGradGuard no_grad;
+    Generator generator(options.seed);
+    weights = rand(f(inputs).shape(), generator, DType::float64) * 2 - 1;
+  }
+  std::vector<Tensor> all = inputs;
+  all.push_back(weights.requires_grad_());
+  const auto first_derivatives = [&](const std::vector<Tensor>& in) {
+    return gradient(f, inputs, {in.begin(), in.end() - 1}, in.back());
+  };
+  GradcheckResult result = gradcheck(first_derivatives, all, options);
+  if (!result.passed) result.message.insert(0, "grad");
+  return result;
 }
 
 }  // namespace onestep

@@ -1,5 +1,5 @@
 #pragma once
-// Backward rules against finite differences, for any function of tensors.
+// Backward rules against finite differences, for any function of tensors, and the derivatives of backward rules.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -40,5 +40,12 @@ struct GradcheckResult {
 /// torch.autograd.gradcheck; its default tolerances are 1e-5 + 1e-3 |numeric|.
 GradcheckResult gradcheck(const std::function<Tensor(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {});
+
+/// gradcheck of the gradient of f: of sum(f(inputs) * weights) with respect to the inputs that require grad, as a function of
+/// all of them and of the weights, which are drawn from [-1, 1). So it checks second derivatives, and that the gradient is
+/// linear in the one that arrives. In the result, `input` inputs.size() are the weights, and outputs are the gradients one
+/// after the other. Throws as gradcheck. torch.autograd.gradgradcheck.
+GradcheckResult gradgradcheck(const std::function<Tensor(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& inputs,
+                              const GradcheckOptions& options = {});
 
 }  // namespace onestep

@@ -58,4 +58,8 @@ GradcheckResult gradcheck(const OpSample& sample, const GradcheckOptions& option
   return gradcheck(sample.forward, make_inputs(sample, draw_values(sample), DType::float64, true), options);
 }
 
+GradcheckResult gradgradcheck(const OpSample& sample, const GradcheckOptions& options) {
+  return gradgradcheck(sample.forward, make_inputs(sample, draw_values(sample), DType::float64, true), options);
+}
+
 }  // namespace onestep

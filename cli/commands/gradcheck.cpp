@@ -17,12 +17,24 @@
 namespace onestep::cli {
 namespace {
 
+using Check = std::function<GradcheckResult(const GradcheckOptions&)>;
+
+/// gradcheck of one sample, and gradgradcheck unless its gradient has a kink there.
+struct Sample {
+  Check first, second;
+};
+
+/// What the checks of one order found.
+struct Column {
+  int64_t derivatives = 0;
+  double worst_error = 0;
+};
+
 /// The results of all samples of one op or module.
 struct Line {
   std::string kind;  ///< "op" or "module"
-  std::vector<std::function<GradcheckResult(const GradcheckOptions&)>> samples = {};
-  int64_t derivatives = 0;
-  double worst_error = 0;
+  std::vector<Sample> samples = {};
+  Column first = {}, second = {};
   std::vector<std::string> failures = {};
 };
 
@@ -33,29 +45,44 @@ std::map<std::string, Line> all_lines() {
     for (const OpSample& sample : op_case.samples) {
       if (!sample.differentiable) continue;
       Line& line = lines.try_emplace(op_case.op, Line{"op"}).first->second;
-      line.samples.push_back([&sample](const GradcheckOptions& options) { return gradcheck(sample, options); });
+      Check second;
+      if (sample.twice_differentiable)
+        second = [&sample](const GradcheckOptions& options) { return gradgradcheck(sample, options); };
+      line.samples.push_back({[&sample](const GradcheckOptions& options) { return gradcheck(sample, options); }, second});
     }
   }
   for (const nn::ModuleCase& module_case : nn::module_cases()) {
     Line& line = lines.try_emplace(module_case.module, Line{"module"}).first->second;
-    line.samples.push_back([&module_case](const GradcheckOptions& options) { return nn::gradcheck(module_case, options); });
+    line.samples.push_back(
+        {[&module_case](const GradcheckOptions& options) { return nn::gradcheck(module_case, options); },
+         [&module_case](const GradcheckOptions& options) { return nn::gradgradcheck(module_case, options); }});
   }
   return lines;
 }
 
+void add(Line& line, Column& column, const GradcheckResult& result) {
+  column.derivatives += result.derivatives;
+  column.worst_error = std::max(column.worst_error, result.worst_error);
+  if (!result.passed) line.failures.push_back(result.message);
+}
+
 void run(Line& line, const GradcheckOptions& options) {
-  for (const auto& sample : line.samples) {
-    const GradcheckResult result = sample(options);
-    line.derivatives += result.derivatives;
-    line.worst_error = std::max(line.worst_error, result.worst_error);
-    if (!result.passed) line.failures.push_back(result.message);
+  GradcheckOptions second = options;
+  second.full_jacobian = 256;  // they are many
+  for (const Sample& sample : line.samples) {
+    add(line, line.first, sample.first(options));
+    if (sample.second) add(line, line.second, sample.second(second));
   }
+}
+
+std::ostream& operator<<(std::ostream& out, const Column& column) {
+  return out << std::setw(13) << column.derivatives << std::setw(10) << std::scientific << std::setprecision(1)
+             << column.worst_error;
 }
 
 void print(const std::string& name, const Line& line) {
   std::cout << std::left << std::setw(7) << line.kind << std::setw(29) << name << std::right << std::setw(8)
-            << line.samples.size() << std::setw(13) << line.derivatives << std::setw(10) << std::scientific
-            << std::setprecision(1) << line.worst_error << (line.failures.empty() ? "  ok" : "  FAILED") << std::endl;
+            << line.samples.size() << line.first << line.second << (line.failures.empty() ? "  ok" : "  FAILED") << std::endl;
   for (const std::string& failure : line.failures) std::cout << "       " << failure << '\n';
 }
 
@@ -69,7 +96,7 @@ int check_gradients(const std::string& chosen, const GradcheckOptions& options) 
     fail<ConfigError>("gradcheck: no differentiable op or module is called ", chosen,
                       near.empty() ? " (onestep gradcheck lists all)" : " (did you mean " + near + "?)");
   }
-  std::cout << "kind   name                          samples  derivatives     worst\n";
+  std::cout << "kind   name                          samples  derivatives     worst       second     worst\n";
   int failed = 0, checked = 0;
   for (const char* kind : {"op", "module"}) {
     for (auto& [name, line] : lines) {
@@ -88,7 +115,8 @@ int check_gradients(const std::string& chosen, const GradcheckOptions& options) 
 }  // namespace
 
 void add_gradcheck(Command& app, Action& action) {
-  auto* command = app.add_subcommand("gradcheck", "Compare the gradients of every op and module with finite differences");
+  auto* command = app.add_subcommand(
+      "gradcheck", "Compare the gradients of every op and module, and their derivatives, with finite differences");
   const auto chosen = std::make_shared<std::string>();
   const auto options = std::make_shared<GradcheckOptions>();
   command->add_option("--op", *chosen, "Check only this op or module")

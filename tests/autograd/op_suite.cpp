@@ -6,6 +6,7 @@
 #include <functional>
 #include <sstream>
 
+#include "autograd/grad.h"
 #include "autograd/kernels/isa.h"
 #include "autograd/kernels/parallel.h"
 #include "autograd/node.h"
@@ -182,6 +183,37 @@ std::string check_float32_gradients(const OpSample& sample) {
   return {};
 }
 
+// ---- derivatives of gradients
+
+/// The gradients that a pass with create_graph gives: by formulas in ops instead of kernels.
+std::string check_recorded(const OpSample& sample, DType dtype, double rtol, double atol) {
+  const Outcome want = run(sample, dtype, true);
+  const std::vector<Tensor> inputs = make_inputs(sample, draw_values(sample), dtype, true);
+  std::vector<Tensor> leaves;
+  for (const Tensor& input : inputs)
+    if (input.requires_grad()) leaves.push_back(input);
+  const Tensor y = sample.forward(inputs);
+  if (!y.requires_grad()) return {};
+  const std::vector<Tensor> grads = autograd::grad({y}, leaves, {upstream(y)}, {.create_graph = true, .allow_unused = true});
+  for (size_t i = 0, k = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].requires_grad()) continue;
+    const Tensor& got = grads[k++];
+    if (got.defined() != want.grads[i].defined())
+      return text("a recorded pass gives ", got.defined() ? "a" : "no", " gradient ", i);
+    const std::string wrong = got.defined() ? difference(got, want.grads[i], rtol, atol) : "";
+    if (!wrong.empty()) return text("the ", dtype, " gradient of input ", i, " in a recorded pass: ", wrong);
+  }
+  return {};
+}
+
+std::string check_second_derivatives(const OpSample& sample) {
+  if (!sample.differentiable) return {};
+  std::string wrong = check_recorded(sample, DType::float64, 1e-11, 1e-12);
+  if (wrong.empty()) wrong = check_recorded(sample, DType::float32, 2 * sample.tolerance32, 2e-6);
+  if (!wrong.empty() || !sample.twice_differentiable) return wrong;
+  return gradgradcheck(sample, {.full_jacobian = 0, .directions = 2}).message;
+}
+
 std::vector<size_t> floating_inputs(const OpSample& sample) {
   std::vector<size_t> places;
   for (size_t i = 0; i < sample.inputs.size(); ++i)
@@ -350,6 +382,7 @@ const std::vector<SampleCheck>& sample_checks() {
       {"inputs kept", check_inputs_kept},
       {"gradcheck", check_gradients},
       {"float32 gradients", check_float32_gradients},
+      {"second derivatives", check_second_derivatives},
       {"each input alone", check_alone},
       {"one tensor twice", check_repeated},
       {"gradients apart", check_separate},

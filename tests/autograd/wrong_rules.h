@@ -21,5 +21,7 @@ std::vector<WrongRule> wrong_matrix_rules();
 std::vector<WrongRule> wrong_shape_rules();
 /// Mistakes that leave the gradients of a simple call right.
 std::vector<WrongRule> wrong_manners();
+/// Mistakes in recorded passes alone.
+std::vector<WrongRule> wrong_second_forms();
 
 }  // namespace onestep::testing

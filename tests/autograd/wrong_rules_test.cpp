@@ -15,6 +15,7 @@ OpSample sample_of(const WrongRule& rule, bool wrong) {
   OpSample sample;
   sample.label = rule.mistake;
   sample.inputs = rule.inputs;
+  sample.twice_differentiable = rule.caught_by == "second derivatives";  // the others save constants
   sample.forward = [op = rule.op, wrong](const std::vector<Tensor>& in) { return op(in, wrong); };
   sample.reference = [op = rule.op, inputs = sample](const std::vector<Values>& values) {
     const Tensor y = op(make_inputs(inputs, values, DType::float64), false);
@@ -42,10 +43,13 @@ TEST_CASE("wrong rules: products and layers") { expect_all_caught(wrong_matrix_r
 TEST_CASE("wrong rules: shapes") { expect_all_caught(wrong_shape_rules()); }
 TEST_CASE("wrong rules: what the gradient of a simple call does not show") { expect_all_caught(wrong_manners()); }
 
+TEST_CASE("wrong rules: second derivatives") { expect_all_caught(wrong_second_forms()); }
+
 TEST_CASE("wrong rules: there are many") {
   const size_t count = wrong_elementwise_rules().size() + wrong_reduction_rules().size() + wrong_matrix_rules().size() +
                        wrong_shape_rules().size() + wrong_manners().size();
   CHECK(count >= 60);
+  CHECK(wrong_second_forms().size() >= 20);
 }
 
 }  // namespace

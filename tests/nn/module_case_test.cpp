@@ -21,6 +21,15 @@ TEST_CASE("module cases: the gradients of every module agree with finite differe
   }
 }
 
+TEST_CASE("module cases: and so do the derivatives of those gradients") {
+  for (const ModuleCase& module_case : module_cases()) {
+    CAPTURE(module_case.module);
+    CAPTURE(module_case.label);
+    const GradcheckResult result = gradgradcheck(module_case, {.full_jacobian = 0, .directions = 2});
+    CHECK_MESSAGE(result.passed, result.message);
+  }
+}
+
 TEST_CASE("module cases: a case builds the module that it names") {
   for (const ModuleCase& module_case : module_cases()) {
     Generator generator(1);

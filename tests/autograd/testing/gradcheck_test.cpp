@@ -141,5 +141,37 @@ TEST_CASE("gradcheck: refusals") {
                        "gradcheck: f returned float32 (finite differences need float64)", DTypeError);
 }
 
+/// x^3 with the right rule, whose power is a constant in a recorded pass unless `placed`.
+Tensor cube(const Tensor& x, bool placed) {
+  return record("cube", pow(x.detach(), 3), {x}, {x}, [placed](const Backward& b) -> Grads {
+    return {b.grad() * 3 * pow(placed ? b.saved(0) : b.saved(0).detach(), 2)};
+  });
+}
+
+TEST_CASE("gradgradcheck: the derivatives of a gradient, by the inputs and by what arrives") {
+  const GradcheckResult right =
+      gradgradcheck([](const Inputs& x) { return cube(x[0], true) * x[1]; }, {leaf({3}), leaf({3}, 0.4)});
+  CHECK(right.passed);
+  CHECK(right.worst_error < 1e-8);
+  CHECK(right.derivatives == 6 * (3 + 3 + 3));
+  const auto wrong = [](const Inputs& x) { return cube(x[0], false); };
+  CHECK(gradcheck(wrong, {leaf({3})}).passed);
+  const GradcheckResult result = gradgradcheck(wrong, {leaf({3})});
+  CHECK_FALSE(result.passed);
+  CHECK(result.input == 0);
+  CHECK(result.message.starts_with("gradgradcheck: input 0, element "));
+}
+
+TEST_CASE("gradgradcheck: inputs that need no gradient, linear functions and functions without influence") {
+  const Tensor mask = tensor({true, false, true});
+  CHECK(gradgradcheck([](const Inputs& x) { return exp(masked_fill(x[0], x[1], -1.0)); }, {leaf({2, 3}), mask}).passed);
+  CHECK(gradgradcheck([](const Inputs& x) { return sum(x[0], 0); }, {leaf({2, 3})}).passed);
+  CHECK(gradgradcheck([](const Inputs& x) { return exp(x[1]); }, {leaf({2}), leaf({2})}).passed);
+  CHECK(gradgradcheck([](const Inputs&) { return zeros({2}, DType::float64); }, {leaf({2})}).passed);
+  CHECK(gradgradcheck([](const Inputs& x) { return exp(x[0]); }, {leaf({0, 3})}).passed);
+  CHECK_THROWS_WITH_AS(gradgradcheck([](const Inputs& x) { return x[0]; }, {ones({2}, DType::float64)}),
+                       "gradgradcheck: none of 1 inputs requires grad (call requires_grad_() on those to check)", GradError);
+}
+
 }  // namespace
 }  // namespace onestep
