@@ -66,13 +66,11 @@ ONESTEP_INLINE ExpParts exp_parts(Pair x) {
   return exp_parts(ReducedExp{high.rest + x.low, high.n});
 }
 
-/// The pair times 2^n, for -252 <= n <= 254.
-ONESTEP_INLINE Pair scale(Pair x, IVec n) { return {scale(x.high, n), scale(x.low, n)}; }
-
 /// x 2^n for finite x where n is 0 or neither x nor the result is subnormal: n is added to the exponent.
 ONESTEP_INLINE Vec scale_normal(Vec x, IVec n) { return as_float(bits(x) + shift_left<23>(n)); }
 
-/// The two as values, for what is given one of them.
+/// The two, and one exact step for -126 <= n <= 127, as values, for what is given one of them.
+inline constexpr auto kScaleOnce = [](Vec x, IVec n) { return x * exp2_int(n); };
 inline constexpr auto kScale = [](Vec x, IVec n) { return scale(x, n); };
 inline constexpr auto kScaleNormal = [](Vec x, IVec n) { return scale_normal(x, n); };
 
@@ -114,19 +112,24 @@ ONESTEP_INLINE Vec tanh(Vec x) {
 
 /// factor / (1 + exp(-z)), |z| <= 170. For z < 0 this is factor exp(z) / (1 + exp(z)), and the power of two comes last: small
 /// results keep their precision down to the subnormals.
-ONESTEP_INLINE Vec times_sigmoid(Vec factor, Pair z) {
+template <class SCALE>
+ONESTEP_INLINE Vec times_sigmoid(Vec factor, Pair z, SCALE scale_by) {
   const Mask negative = z.high < splat(0.0f);
   const Vec flip = select(negative, splat(1.0f), splat(-1.0f));
   const ExpParts e = exp_parts({z.high * flip, z.low * flip});  // exp(-|z|)
-  const Pair decay = scale(e.mantissa, e.exponent);
-  Pair below = quick_two_sum(splat(1.0f), decay.high);
-  below.low = below.low + decay.low;
+  Pair below = quick_two_sum(splat(1.0f), scale_by(e.mantissa.high, e.exponent));
+  below.low = below.low + scale_by(e.mantissa.low, e.exponent);
   Pair above = two_product(factor, select(negative, e.mantissa.high, splat(1.0f)));
   above.low = fma(factor, select(negative, e.mantissa.low, splat(0.0f)), above.low);
-  return scale(divide(above, below), select(negative, e.exponent, splat(0)));
+  return scale_by(divide(above, below), select(negative, e.exponent, splat(0)));
 }
+/// Whether exp(-|z|) is far from subnormal, as nearly always: kScaleOnce gives the bits of kScale.
+ONESTEP_INLINE bool all_moderate(Vec z) { return all(abs(z) < splat(60.0f)); }
 
-ONESTEP_INLINE Vec sigmoid(Vec x) { return times_sigmoid(splat(1.0f), {clamp(x, -120.0f, 120.0f), splat(0.0f)}); }
+ONESTEP_INLINE Vec sigmoid(Vec x) {
+  if (all_moderate(x)) return times_sigmoid(splat(1.0f), {x, splat(0.0f)}, kScaleOnce);
+  return times_sigmoid(splat(1.0f), {clamp(x, -120.0f, 120.0f), splat(0.0f)}, kScale);
+}
 
 /// f(x, x clamped to +-limit), where limit is so large that f(x) is x above it and less than any float below -limit. The
 /// factor x becomes a zero there: it keeps the sign, and NaN for -inf as in torch.
@@ -137,7 +140,8 @@ ONESTEP_INLINE Vec gated(Vec x, float limit, F f) {
 }
 
 ONESTEP_INLINE Vec silu(Vec x) {
-  return gated(x, 120.0f, [](Vec factor, Vec z) { return times_sigmoid(factor, {z, splat(0.0f)}); });
+  if (all_moderate(x)) return times_sigmoid(x, {x, splat(0.0f)}, kScaleOnce);
+  return gated(x, 120.0f, [](Vec factor, Vec z) { return times_sigmoid(factor, {z, splat(0.0f)}, kScale); });
 }
 
 /// z = 2 sqrt(2/pi) (x + 0.044715 x^3): gelu(x) = x sigmoid(z), and where z is -80 an error of one ulp in z would be 60 ulp
@@ -153,7 +157,8 @@ ONESTEP_INLINE Pair gelu_tanh_argument(Vec x) {
 }
 
 ONESTEP_INLINE Vec gelu_tanh(Vec x) {
-  return gated(x, 12.0f, [](Vec factor, Vec near) { return times_sigmoid(factor, gelu_tanh_argument(near)); });
+  if (all(abs(x) < splat(8.0f))) return times_sigmoid(x, gelu_tanh_argument(x), kScaleOnce);  // |z| < 50
+  return gated(x, 12.0f, [](Vec factor, Vec near) { return times_sigmoid(factor, gelu_tanh_argument(near), kScale); });
 }
 
 /// exp(-a^2/2) = gauss 2^exponent, and Phi(-a) = gauss ratio / sum 2^exponent, Phi the normal distribution function.
