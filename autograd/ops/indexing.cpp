@@ -74,7 +74,7 @@ Tensor take(const Tensor& x, int dim, const Tensor& index) {
 }
 
 Tensor add_taken(const Tensor& dy, const Shape& shape, int dim, const Tensor& index, std::optional<int64_t> skipped) {
-  if (is_narrow(dy.dtype())) return rounded(add_taken(widened(dy), shape, dim, index, skipped), dy.dtype());
+  if (is_narrow(dy.dtype())) return to(add_taken(wide(dy), shape, dim, index, skipped), dy.dtype());
   const Tensor rows = contiguous_values(dy);
   Tensor dx = zeros(shape, dy.dtype());
   const AroundDim around(shape, dim);

@@ -43,6 +43,34 @@ TEST_CASE("higher derivatives: third ones agree with finite differences") {
   }
 }
 
+/// Which inputs the gradients of a sample depend on.
+std::vector<bool> influences(const OpSample& sample, DType dtype) {
+  std::vector<Tensor> leaves, found;
+  const std::vector<Tensor> inputs = make_inputs(sample, draw_values(sample), dtype, true);
+  for (const Tensor& x : inputs)
+    if (x.requires_grad()) leaves.push_back(x);
+  const Tensor y = sample.forward(inputs);
+  if (!y.requires_grad()) return {};
+  for (const Tensor& grad : autograd::grad({y}, leaves, {ones_like(y)}, {.create_graph = true, .allow_unused = true}))
+    if (grad.defined() && grad.requires_grad()) found.push_back(sum(grad));
+  if (found.empty()) return {};
+  std::vector<bool> influence;
+  for (const Tensor& second : autograd::grad(found, leaves, {}, {.allow_unused = true})) influence.push_back(second.defined());
+  return influence;
+}
+
+TEST_CASE("higher derivatives: float32, float16 and bfloat16 lose no place in the graph that float64 has") {
+  for (const OpCase& op : op_cases()) {
+    for (const OpSample& sample : op.samples) {
+      if (!sample.differentiable) continue;
+      CAPTURE(op.op);
+      CAPTURE(sample.label);
+      const std::vector<bool> want = influences(sample, DType::float64);
+      for (DType dtype : {DType::float32, DType::float16, DType::bfloat16}) CHECK(influences(sample, dtype) == want);
+    }
+  }
+}
+
 TEST_CASE("higher derivatives: keys that nothing attends to may be NaN") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto leaf = [](const NestedValues& values) { return tensor(values, DType::float64).requires_grad_(); };
