@@ -1,5 +1,5 @@
 // Matrix products: the order of additions that kernels.h promises, bit for bit, whatever the shape, layout, instruction set
-// and number of threads.
+// and number of threads, in floats and in doubles.
 #include "tests/autograd/kernels/kernel_testing.h"
 
 namespace onestep::kernels {
@@ -19,26 +19,42 @@ struct Case {
 };
 
 /// Exactly the elements of `rows` rows of `cols`, so that a read beyond them is a read beyond the allocation.
-Floats matrix(int64_t rows, int64_t cols, int64_t ld, uint32_t seed) {
-  return random_floats(rows == 0 || cols == 0 ? 0 : (rows - 1) * ld + cols, -1, 1, seed);
+template <class T>
+std::vector<T> matrix(int64_t rows, int64_t cols, int64_t ld, uint32_t seed) {
+  const Floats values = random_floats(rows == 0 || cols == 0 ? 0 : (rows - 1) * ld + cols, -1, 1, seed);
+  std::vector<T> x(values.begin(), values.end());
+  for (T& v : x) v += v * v / 3;  // of all digits in double, too
+  return x;
 }
-Floats left(const Case& c) { return matrix(c.trans_a ? c.k : c.m, c.trans_a ? c.m : c.k, c.lda(), 1); }
-Floats right(const Case& c) { return matrix(c.trans_b ? c.n : c.k, c.trans_b ? c.k : c.n, c.ldb(), 2); }
+template <class T>
+std::vector<T> left(const Case& c) {
+  return matrix<T>(c.trans_a ? c.k : c.m, c.trans_a ? c.m : c.k, c.lda(), 1);
+}
+template <class T>
+std::vector<T> right(const Case& c) {
+  return matrix<T>(c.trans_b ? c.n : c.k, c.trans_b ? c.k : c.n, c.ldb(), 2);
+}
+template <class T>
+std::vector<T> result(const Case& c) {
+  return matrix<T>(c.m, c.n, c.ldc(), 3);
+}
 
-Floats product(const Case& c, const Floats& a, const Floats& b, Floats out) {
+template <class T>
+std::vector<T> product(const Case& c, const std::vector<T>& a, const std::vector<T>& b, std::vector<T> out) {
   gemm(c.trans_a, c.trans_b, c.m, c.n, c.k, a.data(), c.lda(), b.data(), c.ldb(), out.data(), c.ldc(), c.accumulate);
   return out;
 }
 
 /// The contract written down: fma in ascending k from zero in blocks of 256, the blocks added in order.
-Floats promised(const Case& c, const Floats& a, const Floats& b, Floats out) {
-  const auto at = [](const Floats& x, int64_t i) { return x[static_cast<size_t>(i)]; };
+template <class T>
+std::vector<T> promised(const Case& c, const std::vector<T>& a, const std::vector<T>& b, std::vector<T> out) {
+  const auto at = [](const std::vector<T>& x, int64_t i) { return x[static_cast<size_t>(i)]; };
   for (int64_t i = 0; i < c.m; ++i) {
     for (int64_t j = 0; j < c.n; ++j) {
-      float& to = out[static_cast<size_t>(i * c.ldc() + j)];
+      T& to = out[static_cast<size_t>(i * c.ldc() + j)];
       if (c.k == 0 && !c.accumulate) to = 0;
       for (int64_t p0 = 0; p0 < c.k; p0 += 256) {
-        float block = 0;
+        T block = 0;
         for (int64_t p = p0; p < std::min(c.k, p0 + 256); ++p) {
           block = std::fma(at(a, c.trans_a ? p * c.lda() + i : i * c.lda() + p),
                            at(b, c.trans_b ? j * c.ldb() + p : p * c.ldb() + j), block);
@@ -50,6 +66,7 @@ Floats promised(const Case& c, const Floats& a, const Floats& b, Floats out) {
   return out;
 }
 
+template <class T>
 void check_promise(const Case& c) {
   CAPTURE(c.trans_a);
   CAPTURE(c.trans_b);
@@ -58,19 +75,19 @@ void check_promise(const Case& c) {
   CAPTURE(c.k);
   CAPTURE(c.extra);
   CAPTURE(c.accumulate);
-  const Floats a = left(c), b = right(c), old = matrix(c.m, c.n, c.ldc(), 3);
+  const std::vector<T> a = left<T>(c), b = right<T>(c), old = result<T>(c);
   CHECK(first_difference(product(c, a, b, old), promised(c, a, b, old)) == -1);
 }
 
-TEST_CASE("kernels: gemm keeps its promise for small shapes and every layout") {
+TEST_CASE_TEMPLATE("kernels: gemm keeps its promise for small shapes and every layout", T, float, double) {
   for_each_isa([&] {
     for (const bool trans_a : {false, true}) {
       for (const bool trans_b : {false, true}) {
         for (const int64_t m : {1, 2, 5, 6, 7, 8, 9, 13, 29}) {
           for (const int64_t n : {1, 3, 8, 15, 16, 17, 31, 33, 50}) {
             for (const int64_t k : {0, 1, 2, 7, 8, 9, 40}) {
-              check_promise({trans_a, trans_b, m, n, k});
-              check_promise({trans_a, trans_b, m, n, k, 3, true});
+              check_promise<T>({trans_a, trans_b, m, n, k});
+              check_promise<T>({trans_a, trans_b, m, n, k, 3, true});
             }
           }
         }
@@ -79,39 +96,39 @@ TEST_CASE("kernels: gemm keeps its promise for small shapes and every layout") {
   });
 }
 
-TEST_CASE("kernels: gemm keeps its promise across blocks") {
+TEST_CASE_TEMPLATE("kernels: gemm keeps its promise across blocks", T, float, double) {
   for_each_isa([&] {
     for (const bool trans_a : {false, true}) {
       for (const bool trans_b : {false, true}) {
-        check_promise({trans_a, trans_b, 64, 65, 130, 1});
-        check_promise({trans_a, trans_b, 70, 65, 255});
-        check_promise({trans_a, trans_b, 37, 300, 257, 1});
-        check_promise({trans_a, trans_b, 3, 520, 600, 2, true});
-        check_promise({trans_a, trans_b, 90, 33, 513, 0, true});
-        check_promise({trans_a, trans_b, 1, 270, 300});
-        check_promise({trans_a, trans_b, 270, 1, 600, 0, true});
+        check_promise<T>({trans_a, trans_b, 64, 65, 130, 1});
+        check_promise<T>({trans_a, trans_b, 70, 65, 255});
+        check_promise<T>({trans_a, trans_b, 37, 300, 257, 1});
+        check_promise<T>({trans_a, trans_b, 3, 520, 600, 2, true});
+        check_promise<T>({trans_a, trans_b, 90, 33, 513, 0, true});
+        check_promise<T>({trans_a, trans_b, 1, 270, 300});
+        check_promise<T>({trans_a, trans_b, 270, 1, 600, 0, true});
       }
     }
   });
 }
 
-TEST_CASE("kernels: gemm gives the same bits for every instruction set and number of threads") {
+TEST_CASE_TEMPLATE("kernels: gemm gives the same bits for every instruction set and number of threads", T, float, double) {
   for (const bool trans_a : {false, true}) {
     for (const bool trans_b : {false, true}) {
       for (const Case& c : {Case{trans_a, trans_b, 65, 130, 300}, Case{trans_a, trans_b, 200, 20, 260},
                             Case{trans_a, trans_b, 2, 700, 270}, Case{trans_a, trans_b, 700, 1, 270}}) {
-        const Floats a = left(c), b = right(c), old = matrix(c.m, c.n, c.ldc(), 3);
+        const std::vector<T> a = left<T>(c), b = right<T>(c), old = result<T>(c);
         check_same_bits([&] { return product(c, a, b, old); });
       }
     }
   }
 }
 
-TEST_CASE("kernels: gemm packs the right side once for all threads whatever its width") {
+TEST_CASE_TEMPLATE("kernels: gemm packs the right side once for all threads whatever its width", T, float, double) {
   for (const bool trans_b : {false, true}) {
     for (const int64_t n : {7, 8, 9, 32, 96, 97, 104, 105, 112, 128, 383, 384, 385, 392, 393, 480, 488, 500}) {
       const Case c{false, trans_b, 270, n, 260, 2};
-      const Floats a = left(c), b = right(c), old = matrix(c.m, c.n, c.ldc(), 3);
+      const std::vector<T> a = left<T>(c), b = right<T>(c), old = result<T>(c);
       const auto run = [&](int threads) {
         set_num_threads(threads);
         return product(c, a, b, old);
@@ -119,7 +136,7 @@ TEST_CASE("kernels: gemm packs the right side once for all threads whatever its 
       CAPTURE(trans_b);
       CAPTURE(n);
       const Settings restore;
-      const Floats alone = run(1);
+      const std::vector<T> alone = run(1);
       CHECK(first_difference(run(2), alone) == -1);
       CHECK(first_difference(run(3), alone) == -1);
     }
@@ -130,13 +147,15 @@ struct Size {
   int64_t m, n, k;
 };
 
-TEST_CASE("kernels: a product with a packed right side has the bits of gemm, for all of it or its first rows and columns") {
+TEST_CASE_TEMPLATE(
+    "kernels: a product with a packed right side has the bits of gemm, for all of it or its first rows and columns", T, float,
+    double) {
   for_each_isa([&] {
     for (const bool trans_b : {false, true}) {
       for (const Size& all : {Size{1, 1, 1}, {1, 33, 40}, {1, 100, 300}, {1, 410, 64}, {1, 64, 520}}) {
         const Case whole = {.trans_a = false, .trans_b = trans_b, .m = 1, .n = all.n, .k = all.k, .extra = 3};
-        const Floats b = right(whole);
-        Floats memory(static_cast<size_t>(packed_size<float>(all.n, all.k)));
+        const std::vector<T> b = right<T>(whole);
+        std::vector<T> memory(static_cast<size_t>(packed_size<T>(all.n, all.k)));
         pack(trans_b, all.n, all.k, b.data(), whole.ldb(), memory.data());
         for (const Size& part : {Size{1, all.n, all.k},
                                  {7, all.n, all.k},
@@ -147,11 +166,11 @@ TEST_CASE("kernels: a product with a packed right side has the bits of gemm, for
           CAPTURE(m);
           CAPTURE(n);
           CAPTURE(k);
-          const Floats a = matrix(m, k, k + 3, 1);
+          const std::vector<T> a = matrix<T>(m, k, k + 3, 1);
           const auto size = static_cast<size_t>(m * n);
-          Floats want(size), got(size);
+          std::vector<T> want(size), got(size);
           gemm(false, trans_b, m, n, k, a.data(), k + 3, b.data(), whole.ldb(), want.data(), n, false);
-          gemm(m, n, k, a.data(), k + 3, Packed<float>{memory.data(), all.n, all.k}, got.data(), n);
+          gemm(m, n, k, a.data(), k + 3, Packed<T>{memory.data(), all.n, all.k}, got.data(), n);
           CHECK(first_difference(got, want) == -1);
         }
       }
@@ -159,22 +178,23 @@ TEST_CASE("kernels: a product with a packed right side has the bits of gemm, for
   });
 }
 
-TEST_CASE("kernels: a row of a product does not depend on the others") {
+TEST_CASE_TEMPLATE("kernels: a row of a product does not depend on the others", T, float, double) {
   const Case all{false, true, 67, 150, 400};
-  const Floats a = left(all), b = right(all), c = product(all, a, b, Floats(67 * 150));
+  const std::vector<T> a = left<T>(all), b = right<T>(all), c = product(all, a, b, std::vector<T>(67 * 150));
   for (const int64_t i : {0, 30, 66}) {
     const Case one{false, true, 1, 150, 400};
-    const Floats row(a.begin() + i * 400, a.begin() + (i + 1) * 400);
-    CHECK(first_difference(product(one, row, b, Floats(150)), Floats(c.begin() + i * 150, c.begin() + (i + 1) * 150)) == -1);
+    const std::vector<T> row(a.begin() + i * 400, a.begin() + (i + 1) * 400);
+    CHECK(first_difference(product(one, row, b, std::vector<T>(150)),
+                           std::vector<T>(c.begin() + i * 150, c.begin() + (i + 1) * 150)) == -1);
   }
 }
 
-TEST_CASE("kernels: a batch gives the bits of its products") {
+TEST_CASE_TEMPLATE("kernels: a batch gives the bits of its products", T, float, double) {
   for (const bool accumulate : {false, true}) {
     for (const int64_t batch : {0, 1, 3, 40}) {
       const int64_t m = 17, n = 33, k = 20;
-      const Floats a = random_floats(batch * m * k, -1, 1), b = random_floats(2 * k * n, -1, 1, 2),
-                   old = random_floats(batch * m * n, -1, 1, 3);
+      const std::vector<T> a = matrix<T>(1, batch * m * k, 0, 1), b = matrix<T>(1, 2 * k * n, 0, 2),
+                           old = matrix<T>(1, batch * m * n, 0, 3);
       std::vector<int64_t> a_at, b_at, c_at;
       for (int64_t i = 0; i < batch; ++i) {
         a_at.push_back((batch - 1 - i) * m * k);
@@ -182,12 +202,12 @@ TEST_CASE("kernels: a batch gives the bits of its products") {
         c_at.push_back(i * m * n);
       }
       const auto run = [&] {
-        Floats c = old;
+        std::vector<T> c = old;
         gemm_batched(batch, false, true, m, n, k, a.data(), k, a_at.data(), b.data(), k, b_at.data(), c.data(), n, c_at.data(),
                      accumulate);
         return c;
       };
-      Floats want = old;
+      std::vector<T> want = old;
       for (size_t i = 0; i < static_cast<size_t>(batch); ++i) {
         gemm(false, true, m, n, k, a.data() + a_at[i], k, b.data() + b_at[i], k, want.data() + c_at[i], n, accumulate);
       }
@@ -202,7 +222,7 @@ TEST_CASE("kernels: the double product agrees with the float one") {
     for (const bool trans_b : {false, true}) {
       for (const bool accumulate : {false, true}) {
         const Case c{trans_a, trans_b, 33, 21, 40, 2, accumulate};
-        const Floats a = left(c), b = right(c), old = matrix(c.m, c.n, c.ldc(), 3);
+        const Floats a = left<float>(c), b = right<float>(c), old = result<float>(c);
         Doubles wide = widened(old);
         gemm(c.trans_a, c.trans_b, c.m, c.n, c.k, widened(a).data(), c.lda(), widened(b).data(), c.ldb(), wide.data(), c.ldc(),
              accumulate);

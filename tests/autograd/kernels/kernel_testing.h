@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "autograd/kernels/kernels.h"
@@ -56,10 +57,12 @@ inline double ulp_error(float got, double want) {
 }
 
 /// Index of the first element whose bits differ (any NaN equals any other), -1 for none.
-inline int64_t first_difference(const Floats& a, const Floats& b) {
+template <class T>
+int64_t first_difference(const std::vector<T>& a, const std::vector<T>& b) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
   if (a.size() != b.size()) return static_cast<int64_t>(std::min(a.size(), b.size()));
   for (size_t i = 0; i < a.size(); ++i) {
-    if (std::bit_cast<uint32_t>(a[i]) != std::bit_cast<uint32_t>(b[i]) && !(std::isnan(a[i]) && std::isnan(b[i]))) {
+    if (std::bit_cast<Bits>(a[i]) != std::bit_cast<Bits>(b[i]) && !(std::isnan(a[i]) && std::isnan(b[i]))) {
       return static_cast<int64_t>(i);
     }
   }
@@ -74,7 +77,7 @@ void check_same_bits(F run) {
   set_min_work_per_thread(0);
   set_isa(Isa::generic);
   set_num_threads(1);
-  const Floats want = run();
+  const auto want = run();
   for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
     if (!isa_supported(isa)) continue;
     for (const int threads : {1, 2, 3, 4}) {
