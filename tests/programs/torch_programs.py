@@ -249,6 +249,10 @@ class Machine:
                 raise Quirk("integers that come to require grad")
         if op == "register_hook" and args[0]._is_view():
             raise Quirk("a write under no_grad takes the hooks off views")
+        if op == "retain_grad" and args[0]._is_view() and args[0]._version:
+            raise Quirk("a write under no_grad gives views another node")
+        if op == "grad_of" and any(y.retains_grad for y in args[0]):
+            raise Quirk("the gradient of an output is collected even where no input has an influence")
         if op.endswith("_") and op != "requires_grad_":
             if any(is_leaf_beside(x, args[0]) for x in self.tensors.values()):
                 raise Quirk("a view that is a leaf, whose base is written to")
