@@ -116,7 +116,7 @@ void Tensor::zero_grad() {
 
 Tensor& Tensor::retain_grad() {
   ONESTEP_CHECK(GradError, node() != nullptr, "retain_grad: a tensor of shape ", shape(), " that does not require grad");
-  node()->retains_grad = true;
+  if (!is_leaf()) node()->retains_grad = true;
   return *this;
 }
 

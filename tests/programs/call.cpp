@@ -97,6 +97,11 @@ DType Args::dtype(size_t i, const char* name) const { return dtype_of_name(requi
 
 Shape Args::shape(size_t i, const char* name) const { return integers(i, name); }
 
+std::vector<int64_t> Args::list(size_t i, const char* name) const {
+  if (is_list(i, name)) return integers(i, name);
+  return has(i, name) ? std::vector{integer(i, name)} : std::vector<int64_t>();
+}
+
 std::vector<int64_t> Args::integers(size_t i, const char* name) const {
   const nlohmann::json& value = find(i, name);
   if (value.is_array()) return value.get<std::vector<int64_t>>();

@@ -18,6 +18,9 @@ struct Unsupported : Error {
   using Error::Error;
 };
 
+/// The position of an argument that is only given by keyword.
+inline constexpr size_t kKeywordOnly = 100;
+
 using Tensors = std::map<std::string, Tensor>;
 
 /// What an op gives: no tensor, one, or several.
@@ -39,6 +42,7 @@ class Args {
   bool has(size_t i, const char* name) const { return !find(i, name).is_null(); }
   bool is_tensor(size_t i, const char* name) const;
   bool is_list(size_t i, const char* name) const { return find(i, name).is_array(); }
+  bool is_text(size_t i, const char* name) const { return find(i, name).is_string() && !is_tensor(i, name); }
   bool is_flag(size_t i, const char* name) const { return find(i, name).is_boolean(); }
   bool is_integer(size_t i, const char* name) const { return find(i, name).is_number_integer(); }
 
@@ -55,6 +59,8 @@ class Args {
   DType dtype(size_t i, const char* name) const;
   /// One number or a list; where the sizes of a call like `x.view(2, 3)` stand without brackets, all numbers from `i` on.
   Shape shape(size_t i, const char* name) const;
+  /// One number or a list, and no more.
+  std::vector<int64_t> list(size_t i, const char* name) const;
   std::vector<int64_t> integers(size_t i, const char* name) const;
   /// What stands between the brackets of x[...].
   std::vector<TensorIndex> indices(size_t i, const char* name) const;

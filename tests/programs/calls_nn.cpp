@@ -1,16 +1,11 @@
-#include "tests/programs/call.h"
+#include "tests/programs/call_forms.h"
 
 namespace onestep::programs {
 namespace {
 
-Reduction reduction_of(const Args& a, size_t i) {
-  const std::string name = a.text(i, "reduction", "mean");
-  return name == "none" ? Reduction::none : name == "sum" ? Reduction::sum : Reduction::mean;
-}
-
 Results cross_entropy_of(const Args& a) {
   return cross_entropy(a.x(), a.tensor(1, "target"),
-                       {.reduction = reduction_of(a, 6),
+                       {.reduction = reduction_of(a),
                         .ignore_index = a.integer(4, "ignore_index", -100),
                         .label_smoothing = a.real(7, "label_smoothing", 0)});
 }
@@ -48,9 +43,9 @@ void add_nn_calls(CallTable& table) {
       {"cross_entropy", cross_entropy_of},
       {"nll_loss",
        [](const Args& a) -> Results {
-         return nll_loss(a.x(), a.tensor(1, "target"), reduction_of(a, 6), a.integer(4, "ignore_index", -100));
+         return nll_loss(a.x(), a.tensor(1, "target"), reduction_of(a), a.integer(4, "ignore_index", -100));
        }},
-      {"mse_loss", [](const Args& a) -> Results { return mse_loss(a.x(), a.tensor(1, "target"), reduction_of(a, 4)); }},
+      {"mse_loss", [](const Args& a) -> Results { return mse_loss(a.x(), a.tensor(1, "target"), reduction_of(a)); }},
       {"scaled_dot_product_attention", attention_of},
   };
   table.insert(rows.begin(), rows.end());

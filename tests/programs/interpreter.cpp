@@ -65,6 +65,11 @@ Tensor collected(const Tensor& x) {
   }
 }
 
+void forget_gradient(Tensor& x) try {
+  if (x.defined()) x.zero_grad();
+} catch (const GradError&) {  // of a view that has lost its place in the graph
+}
+
 Results backward(Machine& machine, const Args& a) {
   const Tensor x = a.x();
   const bool weighted = a.has(1, "gradient") && !a.is_tensor(1, "gradient");
@@ -72,8 +77,7 @@ Results backward(Machine& machine, const Args& a) {
     x.backward(weighted ? weights(x) : a.tensor(1, "gradient"), a.flag(2, "retain_graph"), a.flag(3, "create_graph"),
                a.tensors(4, "inputs"));
   } catch (const Error&) {  // which gradients arrived before is nobody's promise
-    for (auto& [name, tensor] : machine.tensors)
-      if (tensor.defined()) tensor.zero_grad();
+    for (auto& [name, tensor] : machine.tensors) forget_gradient(tensor);
     throw;
   }
   return {};

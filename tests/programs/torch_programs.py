@@ -139,6 +139,16 @@ def copies(values):
     return [copies(v) if isinstance(v, list) else v.clone() if isinstance(v, torch.Tensor) else v for v in values]
 
 
+def is_leaf_beside(x, y):
+    """x is a view that requires grad for itself, of memory that y shares."""
+    if x is None or x is y or not x._is_view() or not (shares(x, y) or x._base is y):
+        return False
+    try:
+        return x.requires_grad and x.grad_fn is None and not is_phantom(x)
+    except RuntimeError:  # of no more use
+        return False
+
+
 class Machine:
     """A running program."""
 
@@ -216,7 +226,7 @@ class Machine:
         args = [self.resolve(a) for a in args]
         try:
             self.check_quirks(op, args)
-            self.check_phantoms(op, args)
+            self.check_phantoms(op, args + [self.resolve(v) for v in kwargs.values()])
             results = self.call(op, args, {name: self.resolve(v) for name, v in kwargs.items()})
         except REFUSALS as e:
             self.last_error = f"{type(e).__name__}: {e}".split("\n")[0]
@@ -237,6 +247,15 @@ class Machine:
         if op.endswith("_") and op != "requires_grad_" and not args[0].is_floating_point():
             if any(isinstance(a, torch.Tensor) and a.requires_grad for a in args[1:]):
                 raise Quirk("integers that come to require grad")
+        if op == "register_hook" and args[0]._is_view():
+            raise Quirk("a write under no_grad takes the hooks off views")
+        if op == "retain_grad" and args[0]._is_view() and args[0]._version:
+            raise Quirk("a write under no_grad gives views another node")
+        if op == "grad_of" and any(y.retains_grad for y in args[0]):
+            raise Quirk("the gradient of an output is collected even where no input has an influence")
+        if op.endswith("_") and op != "requires_grad_":
+            if any(is_leaf_beside(x, args[0]) for x in self.tensors.values()):
+                raise Quirk("a view that is a leaf, whose base is written to")
         if op in ("view", "reshape", "flatten", "contiguous", "as_strided", "view_as"):
             owner = args[0] if args[0]._base is None else args[0]._base
             if not owner.is_contiguous():
