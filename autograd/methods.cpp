@@ -17,12 +17,50 @@ Tensor Tensor::operator=(Scalar value) && { return check_seen(*this), onestep::f
 
 Tensor Tensor::operator[](const Slice& slice) const { return onestep::index(*this, {slice}); }
 Tensor Tensor::index(const IndexList& indices) const { return onestep::index(*this, indices); }
+Tensor Tensor::index_put(const IndexList& indices, const Tensor& values, bool accumulate) const {
+  return onestep::index_put(*this, indices, values, accumulate);
+}
 Tensor Tensor::index_put_(const IndexList& indices, const Tensor& values, bool accumulate) const {
   return onestep::index_put_(*this, indices, values, accumulate);
 }
 Tensor Tensor::index_put_(const IndexList& indices, Scalar value) const { return onestep::index_put_(*this, indices, value); }
 Tensor Tensor::index_select(int64_t dim, const Tensor& index) const { return onestep::index_select(*this, dim, index); }
 Tensor Tensor::gather(int64_t dim, const Tensor& index) const { return onestep::gather(*this, dim, index); }
+Tensor Tensor::take(const Tensor& index) const { return onestep::take(*this, index); }
+Tensor Tensor::take_along_dim(const Tensor& index, std::optional<int64_t> dim) const {
+  return onestep::take_along_dim(*this, index, dim);
+}
+Tensor Tensor::masked_select(const Tensor& mask) const { return onestep::masked_select(*this, mask); }
+Tensor Tensor::masked_scatter(const Tensor& mask, const Tensor& source) const {
+  return onestep::masked_scatter(*this, mask, source);
+}
+Tensor Tensor::nonzero() const { return onestep::nonzero(*this); }
+std::vector<Tensor> Tensor::nonzero_numpy() const { return onestep::nonzero_numpy(*this); }
+Tensor Tensor::scatter(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) const {
+  return onestep::scatter(*this, dim, index, src, reduce);
+}
+Tensor Tensor::scatter(int64_t dim, const Tensor& index, Scalar value, std::string_view reduce) const {
+  return onestep::scatter(*this, dim, index, value, reduce);
+}
+Tensor Tensor::scatter_add(int64_t dim, const Tensor& index, const Tensor& src) const {
+  return onestep::scatter_add(*this, dim, index, src);
+}
+Tensor Tensor::scatter_reduce(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+                              bool include_self) const {
+  return onestep::scatter_reduce(*this, dim, index, src, reduce, include_self);
+}
+Tensor Tensor::index_add(int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) const {
+  return onestep::index_add(*this, dim, index, source, alpha);
+}
+Tensor Tensor::index_copy(int64_t dim, const Tensor& index, const Tensor& source) const {
+  return onestep::index_copy(*this, dim, index, source);
+}
+Tensor Tensor::index_fill(int64_t dim, const Tensor& index, Scalar value) const {
+  return onestep::index_fill(*this, dim, index, value);
+}
+Tensor Tensor::index_fill(int64_t dim, const Tensor& index, const Tensor& value) const {
+  return onestep::index_fill(*this, dim, index, value);
+}
 Tensor Tensor::select(int64_t dim, int64_t index) const { return onestep::select(*this, dim, index); }
 Tensor Tensor::slice(int64_t dim, int64_t start, int64_t end, int64_t step) const {
   return onestep::slice(*this, dim, start, end, step);
@@ -85,6 +123,9 @@ Tensor Tensor::sigmoid() const { return onestep::sigmoid(*this); }
 Tensor Tensor::relu() const { return onestep::relu(*this); }
 Tensor Tensor::clamp(std::optional<Scalar> min, std::optional<Scalar> max) const { return onestep::clamp(*this, min, max); }
 Tensor Tensor::masked_fill(const Tensor& mask, Scalar value) const { return onestep::masked_fill(*this, mask, value); }
+Tensor Tensor::masked_fill(const Tensor& mask, const Tensor& value) const { return onestep::masked_fill(*this, mask, value); }
+Tensor Tensor::where(const Tensor& condition, const Tensor& other) const { return onestep::where(condition, *this, other); }
+Tensor Tensor::where(const Tensor& condition, Scalar other) const { return onestep::where(condition, *this, other); }
 Tensor Tensor::tril(int64_t diagonal) const { return onestep::tril(*this, diagonal); }
 Tensor Tensor::triu(int64_t diagonal) const { return onestep::triu(*this, diagonal); }
 Tensor Tensor::softmax(int64_t dim) const { return onestep::softmax(*this, dim); }
@@ -115,8 +156,34 @@ Tensor Tensor::argmin() const { return onestep::argmin(*this); }
 Tensor Tensor::argmax(int64_t dim, bool keepdim) const { return onestep::argmax(*this, dim, keepdim); }
 Tensor Tensor::argmin(int64_t dim, bool keepdim) const { return onestep::argmin(*this, dim, keepdim); }
 Tensor Tensor::cumsum(int64_t dim) const { return onestep::cumsum(*this, dim); }
+Tensor Tensor::cumprod(int64_t dim) const { return onestep::cumprod(*this, dim); }
+ValuesIndices Tensor::cummax(int64_t dim) const { return onestep::cummax(*this, dim); }
+ValuesIndices Tensor::cummin(int64_t dim) const { return onestep::cummin(*this, dim); }
+Tensor Tensor::logcumsumexp(int64_t dim) const { return onestep::logcumsumexp(*this, dim); }
+ValuesIndices Tensor::sort(int64_t dim, bool descending, bool stable) const {
+  return onestep::sort(*this, dim, descending, stable);
+}
+Tensor Tensor::argsort(int64_t dim, bool descending, bool stable) const {
+  return onestep::argsort(*this, dim, descending, stable);
+}
+ValuesIndices Tensor::topk(int64_t k, int64_t dim, bool largest, bool sorted) const {
+  return onestep::topk(*this, k, dim, largest, sorted);
+}
+ValuesIndices Tensor::kthvalue(int64_t k, int64_t dim, bool keepdim) const { return onestep::kthvalue(*this, k, dim, keepdim); }
+Tensor Tensor::median() const { return onestep::median(*this); }
+ValuesIndices Tensor::median(int64_t dim, bool keepdim) const { return onestep::median(*this, dim, keepdim); }
+UniqueResult Tensor::unique(bool sorted, bool return_inverse, bool return_counts, std::optional<int64_t> dim) const {
+  return onestep::unique(*this, sorted, return_inverse, return_counts, dim);
+}
+Tensor Tensor::bincount(const Tensor& weights, int64_t minlength) const { return onestep::bincount(*this, weights, minlength); }
+Tensor Tensor::histc(int64_t bins, double min, double max) const { return onestep::histc(*this, bins, min, max); }
+Tensor Tensor::multinomial(int64_t num_samples, bool replacement) const {
+  return onestep::multinomial(*this, num_samples, replacement);
+}
 Tensor Tensor::any() const { return onestep::any(*this); }
 Tensor Tensor::all() const { return onestep::all(*this); }
+Tensor Tensor::any(const Shape& dims, bool keepdim) const { return onestep::any(*this, dims, keepdim); }
+Tensor Tensor::all(const Shape& dims, bool keepdim) const { return onestep::all(*this, dims, keepdim); }
 Tensor Tensor::isnan() const { return onestep::isnan(*this); }
 Tensor Tensor::isfinite() const { return onestep::isfinite(*this); }
 
@@ -131,5 +198,34 @@ Tensor Tensor::div_(Scalar y) const { return onestep::div_(*this, y); }
 Tensor Tensor::copy_(const Tensor& source) const { return onestep::copy_(*this, source); }
 Tensor Tensor::fill_(Scalar value) const { return onestep::fill_(*this, value); }
 Tensor Tensor::masked_fill_(const Tensor& mask, Scalar value) const { return onestep::masked_fill_(*this, mask, value); }
+Tensor Tensor::masked_fill_(const Tensor& mask, const Tensor& value) const { return onestep::masked_fill_(*this, mask, value); }
+Tensor Tensor::masked_scatter_(const Tensor& mask, const Tensor& source) const {
+  return onestep::masked_scatter_(*this, mask, source);
+}
+Tensor Tensor::scatter_(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) const {
+  return onestep::scatter_(*this, dim, index, src, reduce);
+}
+Tensor Tensor::scatter_(int64_t dim, const Tensor& index, Scalar value, std::string_view reduce) const {
+  return onestep::scatter_(*this, dim, index, value, reduce);
+}
+Tensor Tensor::scatter_add_(int64_t dim, const Tensor& index, const Tensor& src) const {
+  return onestep::scatter_add_(*this, dim, index, src);
+}
+Tensor Tensor::scatter_reduce_(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+                               bool include_self) const {
+  return onestep::scatter_reduce_(*this, dim, index, src, reduce, include_self);
+}
+Tensor Tensor::index_add_(int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) const {
+  return onestep::index_add_(*this, dim, index, source, alpha);
+}
+Tensor Tensor::index_copy_(int64_t dim, const Tensor& index, const Tensor& source) const {
+  return onestep::index_copy_(*this, dim, index, source);
+}
+Tensor Tensor::index_fill_(int64_t dim, const Tensor& index, Scalar value) const {
+  return onestep::index_fill_(*this, dim, index, value);
+}
+Tensor Tensor::index_fill_(int64_t dim, const Tensor& index, const Tensor& value) const {
+  return onestep::index_fill_(*this, dim, index, value);
+}
 
 }  // namespace onestep

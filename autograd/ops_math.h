@@ -29,6 +29,9 @@ Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
 /// a where `condition` (bool) is true, b elsewhere; all three broadcast (torch.where).
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b);
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b);
+Tensor where(const Tensor& condition, Scalar a, Scalar b);
 
 Tensor neg(const Tensor& x);
 /// min(max(x, low), high), each bound optional; NaN stays, and the gradient is 0 where x lies outside (torch.clamp). Throws
@@ -95,6 +98,9 @@ Tensor logical_not(const Tensor& x);
 /// True when any / every element is true (a rank-0 bool).
 Tensor any(const Tensor& x);
 Tensor all(const Tensor& x);
+/// The same over `dims` (an empty list means all): bool (torch.any, torch.all).
+Tensor any(const Tensor& x, const Shape& dims, bool keepdim = false);
+Tensor all(const Tensor& x, const Shape& dims, bool keepdim = false);
 Tensor isnan(const Tensor& x);
 Tensor isfinite(const Tensor& x);
 /// Same shape, dtype and elements (torch.equal, which compares values of any dtypes; NaN differs from NaN).
@@ -124,6 +130,10 @@ Tensor prod(const Tensor& x, int64_t dim, bool keepdim = false);
 
 /// y_i = x_0 + ... + x_i along `dim`.
 Tensor cumsum(const Tensor& x, int64_t dim);
+/// y_i = x_0 ... x_i along `dim`; the gradient is right with zeros, too (torch.cumprod; ops/cumulative.cpp).
+Tensor cumprod(const Tensor& x, int64_t dim);
+/// y_i = log(exp(x_0) + ... + exp(x_i)) along `dim`, without overflow (torch.logcumsumexp; ops/cumulative.cpp).
+Tensor logcumsumexp(const Tensor& x, int64_t dim);
 
 // ---- the largest and the least (ops/extrema.cpp) -------------------------------------------------------------------------
 // NaN wins in all of them. Throw ShapeError over nothing.
@@ -141,6 +151,10 @@ struct ValuesIndices {
 /// torch.min with dim).
 ValuesIndices max(const Tensor& x, int64_t dim, bool keepdim = false);
 ValuesIndices min(const Tensor& x, int64_t dim, bool keepdim = false);
+/// The largest / least of x_0 .. x_i along `dim`, and where the last of its equals stands; only that place gets the gradient
+/// (torch.cummax, torch.cummin; ops/cumulative.cpp).
+ValuesIndices cummax(const Tensor& x, int64_t dim);
+ValuesIndices cummin(const Tensor& x, int64_t dim);
 /// Index of the first largest / least element of the flattened tensor, or along `dim`: int64, no gradient (torch.argmax).
 Tensor argmax(const Tensor& x);
 Tensor argmin(const Tensor& x);

@@ -13,6 +13,9 @@ namespace onestep {
 /// x with `value` and gradient 0 where `mask` (bool) is true; both broadcast, in place only mask (torch.Tensor.masked_fill).
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
 Tensor masked_fill_(const Tensor& x, const Tensor& mask, Scalar value);
+/// The same with a rank-0 tensor, which gets the sum of the gradients that x misses.
+Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value);
+Tensor masked_fill_(const Tensor& x, const Tensor& mask, const Tensor& value);
 /// The lower triangle of the last two dims: keeps column - row <= diagonal, else 0.
 Tensor tril(const Tensor& x, int64_t diagonal = 0);
 /// The upper triangle of the last two dims: keeps column - row >= diagonal, else 0.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@ class Tensor;
 class TensorIndex;
 struct Slice;
 struct ValuesIndices;
+struct UniqueResult;
 
 /// Removes a hook again; may be dropped, which leaves the hook (torch.utils.hooks.RemovableHandle).
 class HookHandle {
@@ -199,10 +201,26 @@ class Tensor {
   Tensor operator[](int64_t index) const { return select(0, index); }
   Tensor operator[](const Slice& slice) const;
   Tensor index(const ListView<TensorIndex>& indices) const;
+  Tensor index_put(const ListView<TensorIndex>& indices, const Tensor& values, bool accumulate = false) const;
   Tensor index_put_(const ListView<TensorIndex>& indices, const Tensor& values, bool accumulate = false) const;
   Tensor index_put_(const ListView<TensorIndex>& indices, Scalar value) const;
   Tensor index_select(int64_t dim, const Tensor& index) const;
   Tensor gather(int64_t dim, const Tensor& index) const;
+  Tensor take(const Tensor& index) const;
+  Tensor take_along_dim(const Tensor& index, std::optional<int64_t> dim = {}) const;
+  Tensor masked_select(const Tensor& mask) const;
+  Tensor masked_scatter(const Tensor& mask, const Tensor& source) const;
+  Tensor nonzero() const;
+  std::vector<Tensor> nonzero_numpy() const;
+  Tensor scatter(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce = {}) const;
+  Tensor scatter(int64_t dim, const Tensor& index, Scalar value, std::string_view reduce = {}) const;
+  Tensor scatter_add(int64_t dim, const Tensor& index, const Tensor& src) const;
+  Tensor scatter_reduce(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+                        bool include_self = true) const;
+  Tensor index_add(int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha = 1) const;
+  Tensor index_copy(int64_t dim, const Tensor& index, const Tensor& source) const;
+  Tensor index_fill(int64_t dim, const Tensor& index, Scalar value) const;
+  Tensor index_fill(int64_t dim, const Tensor& index, const Tensor& value) const;
   Tensor select(int64_t dim, int64_t index) const;
   Tensor slice(int64_t dim, int64_t start, int64_t end, int64_t step = 1) const;
   Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
@@ -277,6 +295,9 @@ class Tensor {
   Tensor relu() const;
   Tensor clamp(std::optional<Scalar> min, std::optional<Scalar> max = {}) const;
   Tensor masked_fill(const Tensor& mask, Scalar value) const;
+  Tensor masked_fill(const Tensor& mask, const Tensor& value) const;
+  Tensor where(const Tensor& condition, const Tensor& other) const;
+  Tensor where(const Tensor& condition, Scalar other) const;
   Tensor tril(int64_t diagonal = 0) const;
   Tensor triu(int64_t diagonal = 0) const;
   Tensor softmax(int64_t dim) const;
@@ -303,8 +324,25 @@ class Tensor {
   Tensor argmax(int64_t dim, bool keepdim = false) const;
   Tensor argmin(int64_t dim, bool keepdim = false) const;
   Tensor cumsum(int64_t dim) const;
+  Tensor cumprod(int64_t dim) const;
+  ValuesIndices cummax(int64_t dim) const;
+  ValuesIndices cummin(int64_t dim) const;
+  Tensor logcumsumexp(int64_t dim) const;
+  ValuesIndices sort(int64_t dim = -1, bool descending = false, bool stable = false) const;
+  Tensor argsort(int64_t dim = -1, bool descending = false, bool stable = false) const;
+  ValuesIndices topk(int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true) const;
+  ValuesIndices kthvalue(int64_t k, int64_t dim = -1, bool keepdim = false) const;
+  Tensor median() const;
+  ValuesIndices median(int64_t dim, bool keepdim = false) const;
+  UniqueResult unique(bool sorted = true, bool return_inverse = false, bool return_counts = false,
+                      std::optional<int64_t> dim = {}) const;
+  Tensor bincount(const Tensor& weights = {}, int64_t minlength = 0) const;
+  Tensor histc(int64_t bins = 100, double min = 0, double max = 0) const;
+  Tensor multinomial(int64_t num_samples, bool replacement = false) const;
   Tensor any() const;
   Tensor all() const;
+  Tensor any(const Shape& dims, bool keepdim = false) const;
+  Tensor all(const Shape& dims, bool keepdim = false) const;
   Tensor isnan() const;
   Tensor isfinite() const;
 
@@ -320,6 +358,17 @@ class Tensor {
   Tensor fill_(Scalar value) const;
   Tensor zero_() const { return fill_(0); }
   Tensor masked_fill_(const Tensor& mask, Scalar value) const;
+  Tensor masked_fill_(const Tensor& mask, const Tensor& value) const;
+  Tensor masked_scatter_(const Tensor& mask, const Tensor& source) const;
+  Tensor scatter_(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce = {}) const;
+  Tensor scatter_(int64_t dim, const Tensor& index, Scalar value, std::string_view reduce = {}) const;
+  Tensor scatter_add_(int64_t dim, const Tensor& index, const Tensor& src) const;
+  Tensor scatter_reduce_(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+                         bool include_self = true) const;
+  Tensor index_add_(int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha = 1) const;
+  Tensor index_copy_(int64_t dim, const Tensor& index, const Tensor& source) const;
+  Tensor index_fill_(int64_t dim, const Tensor& index, Scalar value) const;
+  Tensor index_fill_(int64_t dim, const Tensor& index, const Tensor& value) const;
 
   // ---- for the engine and the ops
   const Impl& impl() const {

@@ -10,7 +10,10 @@ namespace onestep {
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-struct ShapeError : Error {  ///< Shapes, ranks, dims or indices that do not fit.
+struct ShapeError : Error {  ///< Shapes, ranks or dims that do not fit.
+  using Error::Error;
+};
+struct IndexError : Error {  ///< A position outside of what is indexed.
   using Error::Error;
 };
 struct DTypeError : Error {  ///< An element type that the operation does not take.

@@ -113,6 +113,9 @@ inline Tensor wide(const Tensor& x) { return x.defined() ? to(x, compute_type(x.
 /// x itself if its rows are in order, else a row-major copy; not recorded.
 Tensor contiguous_values(const Tensor& x);
 
+/// A copy of x in x's place in the graph, which a rule can save when x is about to be written to.
+Tensor as_it_was(const Tensor& x);
+
 /// The strides of x seen in a shape to which it broadcasts: 0 along repeated dims.
 Shape broadcast_strides(const Tensor& x, const Shape& shape);
 

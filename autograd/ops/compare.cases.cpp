@@ -1,7 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "autograd/ops/naive.h"
+#include "autograd/ops/reduce_cases.h"
 
 namespace onestep {
 namespace {
@@ -98,6 +99,34 @@ OpSample decided(const char* label, InputSpec a, InputSpec b, bool (*op)(const T
 bool close(const Tensor& a, const Tensor& b) { return allclose(a, b); }
 bool close_with_nan(const Tensor& a, const Tensor& b) { return allclose(a, b, 1e-5, 1e-8, true); }
 
+constexpr auto reduced_by_any = [](const Tensor& x, const Shape& dims, bool keepdim) { return any(x, dims, keepdim); };
+constexpr auto reduced_by_all = [](const Tensor& x, const Shape& dims, bool keepdim) { return all(x, dims, keepdim); };
+
+/// any or all over every kind of dims, of floats that are mostly 0 or not, and of bools.
+template <class Op>
+std::vector<OpSample> over_dims_of(Op op, bool any_true) {
+  const auto f = [any_true](const std::vector<double>& slice) {
+    const auto count = std::count_if(slice.begin(), slice.end(), [](double v) { return v != 0; });
+    return static_cast<double>(any_true ? count > 0 : count == std::ssize(slice));
+  };
+  const auto sparse = [](const Shape& shape) {
+    InputSpec spec{shape};
+    for (int64_t i = 0; i < shape.numel(); ++i) spec.values.push_back(i * 7919 % 17 < 2 ? 0.5 : 0);
+    return spec;
+  };
+  const auto dense = [](const Shape& shape) {
+    InputSpec spec{shape};
+    for (int64_t i = 0; i < shape.numel(); ++i) spec.values.push_back(i * 7919 % 17 < 2 ? 0 : 0.5);
+    return spec;
+  };
+  std::vector<OpSample> all = reductions::over_dims(any_true ? +sparse : +dense, op, f);
+  all.push_back(reductions::reduced("bool", truths({4, 3}), 0, false, op, f));
+  all.push_back(reductions::reduced("over nothing", {{2, 0}}, 1, false, op, f));
+  all.push_back(reductions::reduced("NaN is true", values({1, 2}, {kNan, 0}), 1, false, op, f));
+  for (OpSample& sample : all) sample.differentiable = false;
+  return all;
+}
+
 const RegisterOpCases registered([] {
   return OpCases{
       comparison("eq", eq, eq, [](double a, double b) { return a == b; }),
@@ -135,6 +164,8 @@ const RegisterOpCases registered([] {
         reduced("not the last", values({2, 2}, {1, 2, 1, 0}), all, false, true), reduced("bool", truths({5}), all, false, true),
         reduced("nothing", {{0, 2}}, all, false, true)},
        {}},
+      {"any", over_dims_of(reduced_by_any, true), {reductions::out_of_range("any", [](const Tensor& x) { any(x, 2); })}},
+      {"all", over_dims_of(reduced_by_all, false), {reductions::out_of_range("all", [](const Tensor& x) { all(x, 2); })}},
       {"equal",
        {decided("same", values({3}, {1, 2, 3}), values({3}, {1, 2, 3}), equal, true),
         decided("one differs", values({3}, {1, 2, 3}), values({3}, {1, 2, 4}), equal, false),

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops/reduce.h"
 
 namespace onestep {
 namespace {
@@ -60,6 +61,29 @@ Tensor logical(const char* op, const Tensor& a, const Tensor& b, const F& f) {
   return compare(op, to(a, DType::boolean), to(b, DType::boolean), f);
 }
 
+/// Whether any element along `dims` is true, or with `wanted` false, whether all are: y = wanted where one is `wanted`.
+Tensor any_along(const char* op, const Tensor& x, const Shape& wanted_dims, bool keepdim, bool wanted) {
+  const NoGradGuard no_grad;
+  const Tensor truth = to(x, DType::boolean);
+  const Shape dims = normalize_dims(op, wanted_dims, x.dim());
+  const Tensor y = ops::reduce<bool>(truth, dims, [=](const bool* from, bool* to, const ops::Blocks& b) {
+    kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {
+      for (; o < end; ++o) {
+        const bool* const block = from + o * b.reduced * b.inner;
+        bool* const row = to + o * b.inner;
+        std::fill_n(row, b.inner, !wanted);
+        if (b.inner == 1) {
+          if (std::find(block, block + b.reduced, wanted) != block + b.reduced) *row = wanted;
+          continue;
+        }
+        for (int64_t r = 0; r < b.reduced; ++r)
+          for (int64_t i = 0; i < b.inner; ++i) row[i] = ops::select_value(block[r * b.inner + i] == wanted, wanted, row[i]);
+      }
+    });
+  });
+  return ops::without_dims(y, x.shape(), dims, keepdim);
+}
+
 /// Whether any element is true (or, with `wanted` false, whether any is not).
 bool contains(const Tensor& x, bool wanted) {
   const NoGradGuard no_grad;
@@ -96,6 +120,9 @@ Tensor logical_not(const Tensor& x) {
 
 Tensor any(const Tensor& x) { return full({}, contains(x, true), DType::boolean); }
 Tensor all(const Tensor& x) { return full({}, !contains(x, false), DType::boolean); }
+
+Tensor any(const Tensor& x, const Shape& dims, bool keepdim) { return any_along("any", x, dims, keepdim, true); }
+Tensor all(const Tensor& x, const Shape& dims, bool keepdim) { return any_along("all", x, dims, keepdim, false); }
 
 Tensor isnan(const Tensor& x) {
   return test(x, [](auto v) { return v != v; });

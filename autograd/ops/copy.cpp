@@ -117,6 +117,13 @@ Tensor contiguous_values(const Tensor& x) {
   return y;
 }
 
+Tensor as_it_was(const Tensor& x) {
+  Tensor copy = empty(x.shape(), x.dtype());
+  copy_values(copy, x);
+  detail::set_node(copy, x.node());
+  return copy;
+}
+
 Shape broadcast_strides(const Tensor& x, const Shape& shape) {
   const int added = shape.rank() - x.dim();
   Shape strides = Shape::filled(shape.rank(), 0);

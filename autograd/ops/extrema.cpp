@@ -121,12 +121,6 @@ Tensor argmax_values(const char* op, const Tensor& x, int d) {
   return index;
 }
 
-/// `dy` over the number of places along `dims` that are `chosen`, there; 0 elsewhere.
-Tensor shared_evenly(const Tensor& dy, const Tensor& chosen, const Shape& dims) {
-  const Tensor share = 1 / sum(to(chosen, dy.dtype()), dims, true);
-  return where(chosen, mul(dy, share), zeros({}, dy.dtype()));
-}
-
 template <class Extremum>
 Tensor extremum_over_dims(const char* op, const Tensor& x, const Shape& wanted, bool keepdim) {
   const Shape dims = normalize_dims(op, wanted, x.dim());
@@ -134,7 +128,7 @@ Tensor extremum_over_dims(const char* op, const Tensor& x, const Shape& wanted, 
   const Tensor y = without_dims(extremum_values<Extremum>(x, dims), x.shape(), dims, keepdim);
   return record(op, y, {x}, {x, y}, [dims](const Backward& b) -> Grads {
     const Tensor& v = b.saved(0);
-    return {shared_evenly(with_dims(b.grad(), v.shape(), dims), eq(v, with_dims(b.saved(1), v.shape(), dims)), dims)};
+    return {ops::shared_evenly(with_dims(b.grad(), v.shape(), dims), eq(v, with_dims(b.saved(1), v.shape(), dims)), dims)};
   });  // dx = dy / (number of extrema) where x is one
 }
 
@@ -144,8 +138,7 @@ Tensor extremum_of_all(const char* op, const Tensor& x) {
   const Shape dims = normalize_dims(op, {}, x.dim());
   const Tensor y = without_dims(extremum_values<Extremum>(x, dims), x.shape(), dims, /*keepdim=*/false);
   return record(op, y, {x}, {x, y}, [dims](const Backward& b) -> Grads {
-    const Tensor &v = b.saved(0), &best = b.saved(1);
-    return {shared_evenly(b.grad(), isnan(best).item<bool>() ? isnan(v) : eq(v, best), dims)};
+    return {ops::shared_among_equals(b.grad(), b.saved(0), b.saved(1), dims)};
   });  // as over dims, where NaN is equal to NaN
 }
 

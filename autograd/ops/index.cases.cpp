@@ -170,14 +170,15 @@ OpSample read(const Example& e) {
   return sample;
 }
 
-/// Writes the last input, of the result's shape or one that broadcasts to it, into a copy of x.
-OpSample written(const Example& e, bool accumulate, bool broadcast) {
+/// Writes the last input, of the result's shape or one that broadcasts to it, into x or into a copy of it.
+OpSample written(const Example& e, bool accumulate, bool broadcast, bool in_place) {
   OpSample sample = read(e);
   if (accumulate) sample.label += ", added";
   if (broadcast) sample.label += ", a number";
   sample.inputs.push_back({broadcast ? Shape() : e.result});
-  sample.forward = [e, accumulate](const std::vector<Tensor>& in) {
-    return index_put_(clone(in[0]), e.indices(in), in.back(), accumulate);
+  sample.forward = [e, accumulate, in_place](const std::vector<Tensor>& in) {
+    return in_place ? index_put_(clone(in[0]), e.indices(in), in.back(), accumulate)
+                    : index_put(in[0], e.indices(in), in.back(), accumulate);
   };
   sample.reference = [e, accumulate](const std::vector<Values>& in) {
     Values y = in[0];
@@ -200,14 +201,19 @@ std::vector<OpSample> reads() {
   return all;
 }
 
-std::vector<OpSample> writes() {
+std::vector<OpSample> writes(bool in_place) {
   std::vector<OpSample> all;
   for (const Example& e : examples()) {
-    all.push_back(written(e, false, false));
-    all.push_back(written(e, true, false));
+    all.push_back(written(e, false, false, in_place));
+    all.push_back(written(e, true, false, in_place));
   }
-  all.push_back(written(examples()[8], false, true));
-  all.push_back(written(examples()[9], true, true));
+  all.push_back(written(examples()[8], false, true, in_place));
+  all.push_back(written(examples()[9], true, true, in_place));
+  return all;
+}
+
+std::vector<OpSample> writes_in_place() {
+  std::vector<OpSample> all = writes(true);
   all.push_back({"one number",
                  {{{2, 3}}},
                  [](const std::vector<Tensor>& in) {
@@ -218,6 +224,28 @@ std::vector<OpSample> writes() {
                    y[1] = y[4] = -1;
                    return y;
                  }});
+  return all;
+}
+
+/// Each vector of nonzero_numpy of a matrix, and that of a number.
+std::vector<OpSample> columns_of_places() {
+  std::vector<OpSample> all;
+  const auto add = [&](const char* label, InputSpec x, size_t column, std::vector<double> want) {
+    all.push_back({label,
+                   {std::move(x)},
+                   [column](const std::vector<Tensor>& in) { return nonzero_numpy(in[0]).at(column); },
+                   [want](const std::vector<Values>&) {
+                     Values y(static_cast<int64_t>(want.size()));
+                     y.data = want;
+                     return y;
+                   },
+                   false});
+  };
+  const InputSpec matrix{.shape = {2, 3}, .values = {0, 2, 0, -1, 0, 3}};
+  add("rows", matrix, 0, {0, 1, 1});
+  add("columns", matrix, 1, {1, 0, 2});
+  add("number", {.shape = {}, .values = {2}}, 0, {0});
+  add("empty", {{0, 3}}, 1, {});
   return all;
 }
 
@@ -258,8 +286,15 @@ const RegisterOpCases registered([] {
            index(zeros({2, 3}), {tensor({0, 1}), tensor({0, 1, 2})});
          },
          "index: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of them would have to be 1)"}}},
+      {"index_put",
+       writes(false),
+       {{"larger values",
+         [] {
+           index_put(zeros({4}), {tensor({0, 1})}, zeros({3}));
+         },
+         "index_put: shape [3] does not broadcast to [2] (from the right, each size must be 1 or equal)"}}},
       {"index_put_",
-       writes(),
+       writes_in_place(),
        {{"larger values",
          [] {
            index_put_(zeros({4}), {tensor({0, 1})}, zeros({3}));
@@ -297,6 +332,7 @@ const RegisterOpCases registered([] {
          },
          false}},
        {}},
+      {"nonzero_numpy", columns_of_places(), {}},
   };
 });
 

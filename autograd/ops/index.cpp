@@ -5,9 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/ops/elementwise.h"
-#include "autograd/ops/indexing.h"
-#include "autograd/ops/strided.h"
+#include "autograd/ops/scatter.h"
 
 namespace onestep {
 
@@ -105,8 +103,7 @@ std::pair<Recipe, Tensor> recipe_of(const Indexed& indexed) {
   Tensor places = zeros(shape, DType::int64);
   for (const int64_t d : recipe.order) {
     const int64_t size = indexed.view.size(d);
-    const Tensor& given = *indexed.tensors[static_cast<size_t>(d)];
-    const Tensor from_start = where(lt(given, 0), add(given, size), given);
+    const Tensor from_start = ops::from_start(*indexed.tensors[static_cast<size_t>(d)], size);
     ops::checked_index("index", from_start, indexed.view.shape(), static_cast<int>(d));
     places = add(mul(places, size), from_start);
   }
@@ -133,35 +130,33 @@ Tensor picked(const Tensor& view, const Recipe& recipe, const Tensor& places) {
   return permute(reshape(rows, shape), moved_to(recipe.position, places.dim(), shape.rank()));
 }
 
-/// Writes row i of `values`, or adds it, to the place `places[i]` of the first `count` dims of `front`; in this order.
-template <class T>
-void put_rows(Tensor& front, int count, const Tensor& places, const Tensor& values, bool accumulate) {
-  Shape row, steps_to;
+/// Writes row i of `values` (contiguous), or adds it, to the place `places[i]` of the first `count` dims of `front`; in this
+/// order.
+void put_rows(const Tensor& front, int count, const Tensor& places, const Tensor& values, bool accumulate) {
+  const int64_t n = places.numel();
+  Shape shape = n, strides = 1, once = 1;
   for (int d = count; d < front.dim(); ++d) {
-    row.push_back(front.shape()[d]);
-    steps_to.push_back(front.strides()[d]);
+    shape.push_back(front.shape()[d]);
+    strides.push_back(front.strides()[d]);
+    once.push_back(0);
   }
-  const Shape steps_from = contiguous_strides(row), sizes = front.shape(), strides = front.strides();
-  const T* from = ops::units<T>(values);
-  const auto* place = places.data<int64_t>();
-  T* to = ops::mutable_units<T>(front);
-  for (int64_t i = 0; i < places.numel(); ++i, from += row.numel()) {
-    T* start = to;
+  Tensor offsets = empty(n, DType::int64);  // of the rows, in elements
+  const auto* const place = places.data<int64_t>();
+  auto* const offset = offsets.mutable_data<int64_t>();
+  for (int64_t i = 0; i < n; ++i) {
     int64_t left = place[i];
-    for (int d = count; d-- > 0; left /= sizes[d]) start += left % sizes[d] * strides[d];
-    ops::for_each_row<2>(row, {steps_to, steps_from}, [=](const auto& at, int64_t n, const auto& steps) {
-      T* target = start + at[0];
-      const T* source = from + at[1];
-      for (int64_t j = 0; j < n; ++j) {
-        const T value = source[j * steps[1]];
-        target[j * steps[0]] = accumulate ? ops::plus(target[j * steps[0]], value) : value;
-      }
-    });
+    offset[i] = 0;
+    for (int d = count; d-- > 0; left /= front.shape()[d]) offset[i] += left % front.shape()[d] * front.strides()[d];
   }
+  Tensor target = ops::view_of(front, shape, strides, front.offset());
+  const Tensor index = ops::view_of(offsets, shape, once, 0);
+  const Tensor rows = ops::view_of(values, shape, contiguous_strides(shape), values.offset());
+  accumulate ? ops::add_at(target, 0, index, rows) : ops::replace_at(target, 0, index, rows);
 }
 
 /// Writes `values`, which broadcast to what `picked` gives, to those places of `view`, or adds them; not recorded.
-void put(const Tensor& view, const Recipe& recipe, const Tensor& places, const Tensor& values, bool accumulate) {
+void put(const char* op, const Tensor& view, const Recipe& recipe, const Tensor& places, const Tensor& values,
+         bool accumulate) {
   const NoGradGuard no_grad;
   if (recipe.count == 0) {
     accumulate ? add_(view, values) : copy_(view, values);
@@ -169,20 +164,19 @@ void put(const Tensor& view, const Recipe& recipe, const Tensor& places, const T
   }
   if (accumulate && is_narrow(view.dtype())) {
     const Tensor wide = ops::widened(view);
-    put(wide, recipe, places, ops::widened(values), accumulate);
+    put(op, wide, recipe, places, ops::widened(values), accumulate);
     copy_(view, wide);
     return;
   }
-  Tensor front = permute(view, recipe.order);
+  const Tensor front = permute(view, recipe.order);
   Shape shape = places.shape();
   for (int d = recipe.count; d < front.dim(); ++d) shape.push_back(front.shape()[d]);
   const Shape order = moved_to(recipe.position, places.dim(), shape.rank());
   Shape result = shape;
   for (int d = 0; d < shape.rank(); ++d) result[d] = shape[static_cast<int>(order[d])];
-  const Tensor spread = permute(ops::expand_values("index_put_", values, result), ops::inverse_order(order));
+  const Tensor spread = permute(ops::expand_values(op, values, result), ops::inverse_order(order));
   const Tensor rows = spread.shares_storage(view) ? clone(spread) : ops::contiguous_values(spread);
-  const auto put_all = [&]<class T>() { put_rows<T>(front, recipe.count, ops::contiguous_values(places), rows, accumulate); };
-  accumulate ? dispatch(view.dtype(), put_all) : dispatch_size(view.dtype(), put_all);
+  put_rows(front, recipe.count, ops::contiguous_values(places), rows, accumulate);
 }
 
 }  // namespace
@@ -196,26 +190,26 @@ Tensor index(const Tensor& x, const IndexList& indices) {
 
 namespace {
 
-/// x with 0 at the places that an index_put_ writes to, in a view with this layout of x in rows. So is its gradient.
+/// x with 0 at the places that an index_put writes to, in a view with this layout of x in rows. So is its gradient.
 Tensor with_zeros_put(const Tensor& x, const Shape& shape, const Shape& strides, int64_t offset, const Recipe& recipe,
                       const Tensor& places) {
   Tensor y = empty(x.shape(), x.dtype());
   ops::copy_values(y, x);
-  put(ops::view_of(y, shape, strides, offset), recipe, places, zeros({}, x.dtype()), false);
-  return record("index_put_", y, {x}, {places}, [=](const Backward& b) -> Grads {
+  put("index_put", ops::view_of(y, shape, strides, offset), recipe, places, zeros({}, x.dtype()), false);
+  return record("index_put", y, {x}, {places}, [=](const Backward& b) -> Grads {
     return {with_zeros_put(b.grad(), shape, strides, offset, recipe, b.saved(0))};
   });
 }
 
-/// index_put_ by way of the graph: the values of the result, and how its gradient comes back.
-Tensor with_put(const Tensor& x, const IndexList& indices, const Tensor& values, bool accumulate) {
+/// index_put by the name `op`.
+Tensor with_put(const char* op, const Tensor& x, const IndexList& indices, const Tensor& values, bool accumulate) {
   Tensor result = empty(x.shape(), x.dtype());
   ops::copy_values(result, x);
   const Indexed indexed = apply_basic(result, indices);
   const auto [recipe, places] = recipe_of(indexed);
-  put(indexed.view, recipe, places, values.values(), accumulate);
+  put(op, indexed.view, recipe, places, values.values(), accumulate);
   const Shape shape = indexed.view.shape(), strides = indexed.view.strides();
-  return record("index_put_", result, {x, values}, {places},
+  return record(op, result, {x, values}, {places},
                 [=, recipe = recipe, offset = indexed.view.offset()](const Backward& b) -> Grads {
                   Tensor dx = b.grad(), dvalues;  // dx = dy, 0 where values were written; dvalues = dy there
                   if (b.needs(1)) {
@@ -229,14 +223,19 @@ Tensor with_put(const Tensor& x, const IndexList& indices, const Tensor& values,
 
 }  // namespace
 
+Tensor index_put(const Tensor& x, const IndexList& indices, const Tensor& values, bool accumulate) {
+  return with_put("index_put", x, indices, to(values, x.dtype()), accumulate);
+}
+
 Tensor index_put_(const Tensor& target, const IndexList& indices, const Tensor& given, bool accumulate) {
   Tensor x = target;
   x.check_writable("index_put_");
   const Tensor values = to(given, x.dtype());
-  if (detail::should_record({x, values})) return assign_in_place("index_put_", x, with_put(x, indices, values, accumulate));
+  if (detail::should_record({x, values}))
+    return assign_in_place("index_put_", x, with_put("index_put_", x, indices, values, accumulate));
   const Indexed indexed = apply_basic(x, indices);
   const auto [recipe, places] = recipe_of(indexed);
-  put(indexed.view, recipe, places, values, accumulate);
+  put("index_put_", indexed.view, recipe, places, values, accumulate);
   return x;
 }
 
@@ -259,6 +258,13 @@ Tensor nonzero(const Tensor& x) {
     to += x.dim();
   }
   return places;
+}
+
+std::vector<Tensor> nonzero_numpy(const Tensor& x) {
+  const Tensor places = nonzero(x.dim() == 0 ? x.view(1) : x);
+  std::vector<Tensor> columns;
+  for (int64_t d = 0; d < places.size(1); ++d) columns.push_back(select(places, 1, d));
+  return columns;
 }
 
 }  // namespace onestep

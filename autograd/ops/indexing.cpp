@@ -7,9 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/kernels/parallel.h"
-#include "autograd/ops/elementwise.h"
-#include "autograd/ops/strided.h"
+#include "autograd/ops/scatter.h"
 
 namespace onestep {
 namespace ops {
@@ -47,6 +45,13 @@ Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, in
     ONESTEP_CHECK(ShapeError, 0 <= first[i] && first[i] < size, op, ": index ", first[i], " is out of range for dim ", dim,
                   " of shape ", shape);
   return values;
+}
+
+Tensor from_start(const Tensor& index, int64_t size) {
+  const NoGradGuard no_grad;
+  if (index.dtype() != DType::int64 && index.dtype() != DType::int32) return index;  // which checked_index refuses
+  const Tensor places = to(index, DType::int64);
+  return where(lt(places, 0), add(places, size), places);
 }
 
 Tensor take(const Tensor& x, int dim, const Tensor& index) {
@@ -126,63 +131,44 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
 
 namespace {
 
-void check_gather(const Tensor& x, int dim, const Tensor& index) {
-  ONESTEP_CHECK(ShapeError, index.dim() == x.dim(), "gather: index of shape ", index.shape(), " for a tensor of shape ",
-                x.shape(), " (both need the same number of dims)");
-  for (int i = 0; i < x.dim(); ++i)
-    ONESTEP_CHECK(ShapeError, i == dim || index.shape()[i] <= x.shape()[i], "gather: index of shape ", index.shape(),
-                  " is larger than the tensor of shape ", x.shape(), " at dim ", i);
+/// The int64 places of an index to gather from x, after all checks.
+Tensor gather_places(const Tensor& x, int dim, const Tensor& index) {
+  const Shape &sizes = x.shape(), &shape = index.shape();
+  ONESTEP_CHECK(ShapeError, shape.rank() == sizes.rank() || index.numel() == 0, "gather: index of shape ", shape,
+                " for a tensor of shape ", sizes, " (both need the same number of dims)");
+  for (int i = 0; index.numel() > 0 && i < x.dim(); ++i)
+    ONESTEP_CHECK(ShapeError, i == dim || shape[i] <= sizes[i], "gather: index of shape ", shape,
+                  " is larger than the tensor of shape ", sizes, " at dim ", i);
+  return ops::checked_index("gather", index, sizes, dim);
 }
 
-/// Strides of a tensor walked along an index: places along `dim` come from the index alone.
-Shape without(Shape strides, int dim) {
-  if (!strides.empty()) strides[dim] = 0;
-  return strides;
-}
-
-/// The gradient of gather: dx[index[i]] += dy[i] along dim, i ascending. Its own gradient gathers again.
-Tensor scattered(const Tensor& dy, const Shape& x_shape, int d, const Tensor& index) {
-  if (is_narrow(dy.dtype())) return to(scattered(ops::wide(dy), x_shape, d, index), dy.dtype());
-  // With dim last, a row of the index writes only its own row of dx.
-  const Tensor picked = transpose(index, d, -1), rows = transpose(dy.values(), d, -1);
-  Shape shape = x_shape;
-  if (!shape.empty()) std::swap(shape[d], shape[shape.rank() - 1]);
-  Tensor dx = zeros(shape, dy.dtype());
-  dispatch_floating(dy.dtype(), "gather", [&]<class T>() {
-    const auto* index_data = picked.data<int64_t>();
-    const T* from = rows.data<T>();
-    T* to = dx.mutable_data<T>();
-    ops::for_each_row<3>(picked.shape(), {picked.strides(), rows.strides(), without(dx.strides(), dx.dim() - 1)},
-                         [=](const auto& start, int64_t n, const auto& steps) {
-                           for (int64_t j = 0; j < n; ++j)
-                             to[start[2] + j * steps[2] + index_data[start[0] + j * steps[0]]] += from[start[1] + j * steps[1]];
-                         });
+/// y = x at the places along `dim`.
+void gather_values(Tensor& y, const Tensor& x, int dim, const Tensor& places) {
+  Shape columns = x.strides();  // places along `dim` come from the index alone
+  columns[dim] = 0;
+  dispatch_size(x.dtype(), [&]<class T>() {
+    const T* from = ops::units<T>(x);
+    const int64_t *picked = places.data<int64_t>(), step = x.strides()[dim];
+    T* to = ops::mutable_units<T>(y);
+    ops::for_each_row<2>(y.shape(), {y.strides(), columns}, [=](const auto& start, int64_t n, const auto& steps) {
+      for (int64_t j = 0; j < n; ++j) {
+        const int64_t place = start[0] + j * steps[0];
+        to[place] = from[start[1] + j * steps[1] + picked[place] * step];
+      }
+    });
   });
-  return record("scatter_add", transpose(dx, d, -1), {dy}, {index},
-                [d](const Backward& b) -> Grads { return {gather(b.grad(), d, b.saved(0))}; });
 }
 
 }  // namespace
 
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
   const int d = normalize_dim("gather", dim, x.dim());
-  check_gather(x, d, index);
-  const Tensor places = ops::checked_index("gather", index, x.shape(), d);
-  Tensor y = empty(index.shape(), x.dtype());
-  dispatch_size(x.dtype(), [&]<class T>() {
-    const T* from = ops::units<T>(x);
-    const int64_t *picked = places.data<int64_t>(), step = x.dim() == 0 ? 0 : x.strides()[d];
-    T* to = ops::mutable_units<T>(y);
-    ops::for_each_row<2>(y.shape(), {y.strides(), without(x.strides(), d)},
-                         [=](const auto& start, int64_t n, const auto& steps) {
-                           for (int64_t j = 0; j < n; ++j) {
-                             const int64_t place = start[0] + j * steps[0];
-                             to[place] = from[start[1] + j * steps[1] + picked[place] * step];
-                           }
-                         });
+  const Tensor places = gather_places(ops::as_vector(x), d, ops::as_vector(index));
+  Tensor y = empty(index.shape(), x.dtype()), target = ops::as_vector(y);
+  if (y.numel() > 0) gather_values(target, ops::as_vector(x), d, places);
+  return record("gather", y, {x}, {index}, [d](const Backward& b) -> Grads {  // dx[index[i]] += dy[i] along dim, i ascending
+    return {scatter_add_(zeros(b.input_shape(0), b.grad().dtype()), d, b.saved(0), b.grad())};
   });
-  return record("gather", y, {x}, {places},
-                [d](const Backward& b) -> Grads { return {scattered(b.grad(), b.input_shape(0), d, b.saved(0))}; });
 }
 
 namespace {

@@ -10,6 +10,9 @@ namespace onestep::ops {
 /// ShapeError.
 Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim);
 
+/// Positions that may count from the end of a dim, from its start; not recorded.
+Tensor from_start(const Tensor& index, int64_t size);
+
 /// out[..., i, ...] = x[..., index[i], ...] along `dim`; not recorded. `index` comes from checked_index.
 Tensor take(const Tensor& x, int dim, const Tensor& index);
 

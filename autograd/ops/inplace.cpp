@@ -46,14 +46,6 @@ void write_rows(Tensor& x, const Tensor& y, const K& kernel, const F& f) {
   });
 }
 
-/// A copy of x in x's place in the graph, which a rule can save.
-Tensor as_it_was(const Tensor& x) {
-  Tensor copy = empty(x.shape(), x.dtype());
-  ops::copy_values(copy, x);
-  detail::set_node(copy, x.node());
-  return copy;
-}
-
 /// x = op(x, y) in place: by way of the graph where it is recorded, else row by row.
 template <class Op, class K, class F>
 Tensor in_place(const char* name, Tensor x, const Tensor& y, const Op& op, const K& kernel, const F& f) {
@@ -61,7 +53,7 @@ Tensor in_place(const char* name, Tensor x, const Tensor& y, const Op& op, const
   const Tensor operand = to(y, x.dtype());
   const Tensor values = ops::expand_values(name, operand, x.shape());
   if (detail::should_record({x, operand}) || is_narrow(x.dtype()))  // the gradient of y may need x as it was
-    return assign_in_place(name, x, op(operand.requires_grad() ? as_it_was(x) : x, operand));
+    return assign_in_place(name, x, op(operand.requires_grad() ? ops::as_it_was(x) : x, operand));
   write_rows(x, readable_beside(x, values), kernel, f);
   return x;
 }

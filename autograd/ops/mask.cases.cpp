@@ -43,6 +43,64 @@ OpSample chosen(const char* label, const Shape& condition, InputSpec a, InputSpe
           }};
 }
 
+/// where of a tensor and the number -1.5.
+OpSample chosen_number(const char* label, Tensor (*op)(const Tensor&, const Tensor&), bool tensor_if_true) {
+  return {label,
+          {mask({2, 3}), {{3}}},
+          [op](const std::vector<Tensor>& in) { return op(in[0], in[1]); },
+          [=](const std::vector<Values>& in) {
+            return naive::zip(in[0], in[1], [=](double c, double v) { return (c != 0) == tensor_if_true ? v : -1.5; });
+          }};
+}
+
+OpSample filled_by_tensor(const char* label, const Shape& x, const Shape& mask_shape, bool in_place) {
+  return {label,
+          {{x}, mask(mask_shape), {{}}},
+          [in_place](const std::vector<Tensor>& in) {
+            return in_place ? masked_fill_(clone(in[0]), in[1], in[2]) : masked_fill(in[0], in[1], in[2]);
+          },
+          [](const std::vector<Values>& in) {
+            return naive::zip(in[0], in[1], [&](double v, double masked) { return masked != 0 ? in[2][0] : v; });
+          }};
+}
+
+OpSample picked(const char* label, InputSpec x, const Shape& mask_shape) {
+  return {label,
+          {std::move(x), mask(mask_shape)},
+          [](const std::vector<Tensor>& in) { return masked_select(in[0], in[1]); },
+          [](const std::vector<Values>& in) {
+            const Values all = naive::zip(in[0], in[1], [](double v, double) { return v; });
+            std::vector<double> found;
+            for (int64_t i = 0; i < all.shape.numel(); ++i)
+              if (naive::value_at(in[1], all.shape, i) != 0) found.push_back(all[i]);
+            Values y(static_cast<int64_t>(found.size()));
+            y.data = found;
+            return y;
+          }};
+}
+
+constexpr auto kAsNew = [](const Tensor& x, const Tensor& m, const Tensor& source) { return masked_scatter(x, m, source); };
+constexpr auto kInto = [](const Tensor& x, const Tensor& m, const Tensor& source) {
+  return masked_scatter_(clone(x), m, source);
+};
+constexpr auto kIntoColumns = [](const Tensor& x, const Tensor& m, const Tensor& source) {
+  return masked_scatter_(transpose(clone(transpose(x, 0, 1)), 0, 1), m, source);
+};
+
+OpSample scattered(const char* label, const Shape& x, const Shape& mask_shape, const Shape& source,
+                   Tensor (*op)(const Tensor&, const Tensor&, const Tensor&)) {
+  return {label,
+          {{x}, mask(mask_shape), {source}},
+          [op](const std::vector<Tensor>& in) { return op(in[0], in[1], in[2]); },
+          [](const std::vector<Values>& in) {
+            Values y = naive::zip(in[0], in[1], [](double v, double) { return v; });
+            int64_t next = 0;
+            for (int64_t i = 0; i < y.shape.numel(); ++i)
+              if (naive::value_at(in[1], y.shape, i) != 0) y[i] = in[2][next++];
+            return y;
+          }};
+}
+
 using Triangle = Tensor (*)(const Tensor&, int64_t);
 
 OpSample triangle(const char* label, Triangle op, bool lower, InputSpec x, int64_t diagonal) {
@@ -100,6 +158,42 @@ const RegisterOpCases registered([] {
          "1)"},
         {"infinity in int64", [] { masked_fill(zeros({2}, DType::int64), zeros({2}, DType::boolean), -kInf); },
          "masked_fill: -inf cannot be an element of dtype int64 (it would overflow)"}}},
+      {"masked_fill",
+       {filled_by_tensor("same shape", {3, 4}, {3, 4}, false), filled_by_tensor("mask of higher rank", {4}, {2, 3, 4}, false),
+        filled_by_tensor("numbers", {}, {}, false), filled_by_tensor("empty", {0, 4}, {4}, false)},
+       {{"value rank", [] { masked_fill(zeros(2), zeros(2, DType::boolean), zeros(1)); },
+         "masked_fill: the value must be a number or a rank-0 tensor: got shape [1]"}}},
+      {"masked_fill_",
+       {filled_by_tensor("same shape", {3, 4}, {3, 4}, true), filled_by_tensor("row", {2, 3, 4}, {4}, true),
+        filled_by_tensor("empty", {0, 4}, {4}, true)},
+       {{"infinity in int64", [] { masked_fill_(zeros(2, DType::int64), zeros(2, DType::boolean), full({}, kInf)); },
+         "masked_fill_: inf cannot be an element of dtype int64 (it would overflow)"}}},
+      {"masked_select",
+       {picked("same shape", {{3, 4}}, {3, 4}), picked("row", {{2, 3, 4}}, {4}), picked("mask of higher rank", {{4}}, {3, 4}),
+        picked("numbers", {{}}, {}), picked("empty", {{0, 4}}, {4}),
+        only_values(picked("int64", {.shape = {5, 6}, .dtype = DType::int64}, {5, 6}))},
+       {wrong_mask("masked_select", [](const Tensor& m) { return masked_select(zeros({2}), m); })}},
+      {"masked_scatter",
+       {scattered("same shape", {3, 4}, {3, 4}, {4, 4}, kAsNew), scattered("row", {2, 3, 4}, {4}, {25}, kAsNew),
+        scattered("mask of higher rank", {4}, {3, 4}, {12}, kAsNew), scattered("numbers", {}, {}, {2}, kAsNew),
+        scattered("empty", {0, 4}, {4}, {0}, kAsNew)},
+       {wrong_mask("masked_scatter", [](const Tensor& m) { return masked_scatter(zeros({2}), m, zeros({2})); }),
+        {"too few", [] { masked_scatter(zeros(3), ones(3, DType::boolean), zeros(2)); },
+         "masked_scatter: 3 elements of the mask are true, but source has only 2"},
+        {"dtypes",
+         [] {
+           masked_scatter(zeros(3), ones(3, DType::boolean), tensor({1, 2, 3}));
+         },
+         "masked_scatter: dtypes differ: float32 and int64 (convert one with to())"}}},
+      {"masked_scatter_",
+       {scattered("same shape", {3, 4}, {3, 4}, {4, 4}, kInto), scattered("row", {2, 3, 4}, {4}, {25}, kInto),
+        scattered("into columns", {3, 4}, {3, 4}, {4, 4}, kIntoColumns), scattered("empty", {0, 4}, {4}, {0}, kInto)},
+       {wrong_mask("masked_scatter_", [](const Tensor& m) { return masked_scatter_(zeros({2}), m, zeros({2})); }),
+        {"mask larger than the tensor",
+         [] {
+           masked_scatter_(zeros(3), ones({2, 3}, DType::boolean), zeros(6));
+         },
+         "masked_scatter_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"}}},
       {"masked_fill_",
        {filled_in_place("same shape", {3, 4}, {3, 4}, false), filled_in_place("row", {2, 3, 4}, {4}, false),
         filled_in_place("transposed", {3, 4}, {3, 4}, true), filled_in_place("empty", {2, 0}, {1, 1}, false),
@@ -135,6 +229,17 @@ const RegisterOpCases registered([] {
          "where: the mask must be bool: got float32 (compare it with something, e.g. ne(mask, 0))"},
         {"shapes", [] { where(zeros({2}, DType::boolean), zeros({3}), zeros({})); },
          "where: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of them would have to be 1)"}}},
+      {"where",
+       {chosen_number(
+            "number in place of b", [](const Tensor& c, const Tensor& x) { return where(c, x, -1.5); }, true),
+        chosen_number(
+            "number in place of a", [](const Tensor& c, const Tensor& x) { return where(c, -1.5, x); }, false),
+        {"numbers in place of both",
+         {mask({2, 3})},
+         [](const std::vector<Tensor>& in) { return where(in[0], 2, -1); },
+         [](const std::vector<Values>& in) { return naive::map(in[0], [](double c) { return c != 0 ? 2 : -1; }); },
+         false}},
+       {}},
       triangles("tril", tril, true),
       triangles("triu", triu, false),
   };

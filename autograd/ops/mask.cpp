@@ -1,5 +1,6 @@
 // Choosing elements by a mask or by their place in a matrix.
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops/scatter.h"
 
 namespace onestep {
 namespace {
@@ -58,6 +59,14 @@ Tensor keep_band(const char* op, const Tensor& x, int64_t low, int64_t high) {
   return y;
 }
 
+/// Where `mask`, seen in `shape`, is true: places of the flattened shape.
+Tensor places_of(const char* op, const Tensor& mask, const Shape& shape) {
+  const NoGradGuard no_grad;
+  return flatten(nonzero(flatten(contiguous(ops::expand_values(op, mask, shape)))));
+}
+
+Tensor flat(const Tensor& x) { return reshape(x, {-1}); }
+
 constexpr int64_t kFar = int64_t{1} << 62;
 
 }  // namespace
@@ -76,6 +85,14 @@ Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
             ops::grad_of(back, 1, [&] { return where(c, none, dy); })};
   });
 }
+
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
+  return where(condition, a, full({}, b, ops::promote(a, b)));
+}
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
+  return where(condition, full({}, a, ops::promote(b, a)), b);
+}
+Tensor where(const Tensor& condition, Scalar a, Scalar b) { return where(condition, full({}, a), b); }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   check_mask("masked_fill", mask);
@@ -97,6 +114,79 @@ Tensor masked_fill_(const Tensor& target, const Tensor& mask, Scalar value) {
   if (!x.is_contiguous() || x.shares_storage(mask)) return copy_(x, masked_fill(x, mask, value));
   choose(x, seen, full({}, value, x.dtype()), x);
   return x;
+}
+
+namespace {
+
+/// The value of a rank-0 tensor as a number, and as an element of x.
+struct FillValue {
+  FillValue(const char* op, const Tensor& x, const Tensor& value) {
+    ONESTEP_CHECK(ShapeError, value.dim() == 0, op, ": the value must be a number or a rank-0 tensor: got shape ",
+                  value.shape());
+    number = value.is_floating() ? Scalar(value.item()) : Scalar(value.item<int64_t>());
+    ops::check_fits(op, number, x.dtype());
+    element = to(value, x.dtype());
+  }
+  Scalar number = 0;
+  Tensor element;
+};
+
+}  // namespace
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
+  check_mask("masked_fill", mask);
+  return where(mask, FillValue("masked_fill", x, value).element, x);
+}
+
+Tensor masked_fill_(const Tensor& x, const Tensor& mask, const Tensor& value) {
+  const FillValue fill("masked_fill_", x, value);
+  if (!detail::should_record({x, fill.element})) return masked_fill_(x, mask, fill.number);
+  check_mask("masked_fill_", mask);
+  x.check_writable("masked_fill_");
+  Tensor written = x;
+  return assign_in_place("masked_fill_", written, where(ops::expand_values("masked_fill_", mask, x.shape()), fill.element, x));
+}
+
+Tensor masked_select(const Tensor& x, const Tensor& mask) {
+  check_mask("masked_select", mask);
+  const Shape shape = broadcast_shapes("masked_select", x.shape(), mask.shape());
+  return index_select(flat(expand(x, shape)), 0, places_of("masked_select", mask, shape));
+}
+
+namespace {
+
+/// The first elements of source, one a place that is true in `mask`.
+Tensor as_many(const char* op, const Tensor& x, const Tensor& source, const Tensor& places) {
+  ops::check_same_dtype(op, x, source);
+  ONESTEP_CHECK(ShapeError, places.numel() <= source.numel(), op, ": ", places.numel(), " elements of the mask are true, but ",
+                "source has only ", source.numel());
+  return narrow(flat(source), 0, 0, places.numel());
+}
+
+}  // namespace
+
+Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {
+  check_mask("masked_scatter", mask);
+  const Shape shape = broadcast_shapes("masked_scatter", x.shape(), mask.shape());
+  const Tensor places = places_of("masked_scatter", mask, shape);
+  const Tensor values = as_many("masked_scatter", x, source, places);
+  return reshape(index_copy(flat(expand(x, shape)), 0, places, values), shape);
+}
+
+Tensor masked_scatter_(const Tensor& x, const Tensor& mask, const Tensor& source) {
+  constexpr auto op = "masked_scatter_";
+  check_mask(op, mask);
+  const Tensor places = places_of(op, mask, x.shape());
+  return ops::write_in_place(
+      op, x, as_many(op, x, source, places),
+      [&](const Tensor& y, const Tensor& s) { return reshape(index_copy(flat(y), 0, places, s), y.shape()); },
+      [&](Tensor& y, const Tensor& s) {
+        const NoGradGuard no_grad;
+        if (y.is_contiguous())
+          index_copy_(view(y, y.numel()), 0, places, s);
+        else
+          ops::copy_values(y, reshape(index_copy(flat(y), 0, places, s), y.shape()));
+      });
 }
 
 Tensor tril(const Tensor& x, int64_t diagonal) {

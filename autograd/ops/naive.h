@@ -70,6 +70,37 @@ Values rearrange(const Values& x, const Shape& shape, F from) {
   return y;
 }
 
+/// The values along `dim`, one line after the other, through f(line) -> line, which may be of another length.
+template <class F>
+Values along(const Values& x, int64_t dim, F f) {
+  const int rank = x.shape.rank(), d = static_cast<int>(dim < 0 ? dim + rank : dim);
+  Shape first = x.shape;
+  if (rank > 0) first[d] = 1;
+  const int64_t size = rank > 0 ? x.shape[d] : 1;
+  std::vector<std::vector<double>> lines;
+  for (int64_t i = 0; i < first.numel(); ++i) {
+    Place place = place_of(first, i);
+    std::vector<double> line;
+    for (int64_t j = 0; j < size; ++j) {
+      if (rank > 0) place[static_cast<size_t>(d)] = j;
+      line.push_back(x[number_of(x.shape, place)]);
+    }
+    lines.push_back(f(line));
+  }
+  Shape result = first;
+  if (rank > 0)
+    result[d] = lines.empty() ? static_cast<int64_t>(f(std::vector<double>(static_cast<size_t>(size))).size())
+                              : static_cast<int64_t>(lines[0].size());
+  Values y(result);
+  for (int64_t i = 0; i < result.numel(); ++i) {
+    Place place = place_of(result, i);
+    const int64_t at = rank > 0 ? place[static_cast<size_t>(d)] : 0;
+    if (rank > 0) place[static_cast<size_t>(d)] = 0;
+    y[i] = lines[static_cast<size_t>(number_of(first, place))][static_cast<size_t>(at)];
+  }
+  return y;
+}
+
 /// f(all values of a slice, in order) for every slice over `dims` (an empty list means all dims; negative from the end).
 template <class F>
 Values reduce(const Values& x, const Shape& dims, bool keepdim, F f) {

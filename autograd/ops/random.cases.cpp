@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <random>
 #include <utility>
 
@@ -75,6 +77,78 @@ Values shuffled(std::mt19937& words) {
   for (int64_t i = 0; i < 9; ++i) std::swap(y[i], y[i + static_cast<int64_t>(words() % static_cast<uint32_t>(10 - i))]);
   return y;
 }
+
+/// multinomial of given weights, with a fresh generator.
+OpSample sampled(const char* label, const Shape& shape, std::vector<double> weights, int64_t samples, bool replacement) {
+  const auto of_row = [=](const double* w, const std::vector<double>& race, std::mt19937& words) {
+    std::vector<double> drawn_samples;
+    const int64_t n = shape.back();
+    if (!race.empty()) {  // descending order of weight / Exp(1)
+      std::vector<double> order(static_cast<size_t>(n));
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(),
+                       [&](double a, double b) { return race[static_cast<size_t>(a)] > race[static_cast<size_t>(b)]; });
+      drawn_samples.assign(order.begin(), order.begin() + samples);
+      return drawn_samples;
+    }
+    const double total = std::accumulate(w, w + n, 0.0);
+    for (int64_t s = 0; s < samples; ++s) {
+      const double u = d53(words);
+      int64_t i = 0;
+      for (double sum = w[0]; sum / total < u; sum += w[++i]) continue;
+      drawn_samples.push_back(static_cast<double>(i));
+    }
+    return drawn_samples;
+  };
+  return {label,
+          {{.shape = shape, .values = std::move(weights)}},
+          [=](const std::vector<Tensor>& in) {
+            Generator generator(kSeed);
+            return multinomial(in[0], samples, replacement, generator);
+          },
+          [=](const std::vector<Values>& in) {
+            std::mt19937 words(kSeed);
+            Shape result = shape;
+            result[shape.rank() - 1] = samples;
+            Values y(result);
+            std::vector<double> race;
+            if (!replacement || samples == 1)
+              for (const double w : in[0].data) race.push_back(w / -std::log1p(-d53(words)));
+            y.data.clear();
+            for (int64_t i = 0; i < shape.numel(); i += shape.back()) {
+              const std::vector<double> own =
+                  race.empty() ? race : std::vector<double>(race.begin() + i, race.begin() + i + shape.back());
+              for (const double s : of_row(in[0].data.data() + i, own, words)) y.data.push_back(s);
+            }
+            return y;
+          },
+          false};
+}
+
+const RegisterOpCases multinomials([] {
+  return OpCases{
+      {"multinomial",
+       {sampled("one", {4}, {1, 2, 3, 4}, 1, false), sampled("without replacement", {2, 4}, {1, 2, 3, 4, 4, 3, 2, 1}, 3, false),
+        sampled("with replacement", {2, 3}, {1, 2, 3, 0, 5, 1}, 5, true), sampled("no rows", {0, 3}, {}, 2, true)},
+       {{"rank",
+         [] {
+           multinomial(ones({1, 1, 2}), 1);
+         },
+         "multinomial: weights must be [n] or [rows, n]: got [1, 1, 2]"},
+        {"dtype",
+         [] {
+           multinomial(tensor({1, 2}), 1);
+         },
+         "multinomial: needs a floating dtype: got int64 (convert with x.to(DType::float32))"},
+        {"negative weight",
+         [] {
+           multinomial(tensor({1.0, -1.0}), 1);
+         },
+         "multinomial: weights must be finite and >= 0: got -1"},
+        {"too many", [] { multinomial(ones(2), 3); },
+         "multinomial: cannot draw 3 samples without replacement from 2 positive weights of 2"},
+        {"no samples", [] { multinomial(ones(2), 0); }, "multinomial: needs at least one sample: got 0"}}}};
+});
 
 const RegisterOpCases registered([] {
   return OpCases{{"rand",

@@ -1,4 +1,5 @@
 // Random tensors: PyTorch's streams (random_fill.h) in new tensors.
+#include <algorithm>
 #include <span>
 
 #include "autograd/ops/common.h"
@@ -42,6 +43,20 @@ Tensor randperm(int64_t n, Generator& generator) {
   ONESTEP_CHECK(ShapeError, n >= 0, "randperm: n must not be negative: ", n);
   Tensor y = empty(n, DType::int64);
   fill_randperm(elements<int64_t>(y), generator);
+  return y;
+}
+
+Tensor multinomial(const Tensor& weights, int64_t num_samples, bool replacement, Generator& generator) {
+  ONESTEP_CHECK(ShapeError, weights.dim() == 1 || weights.dim() == 2, "multinomial: weights must be [n] or [rows, n]: got ",
+                weights.shape());
+  const Tensor rows = ops::contiguous_values(ops::widened(weights));
+  Shape shape = weights.shape();
+  shape[weights.dim() - 1] = std::max<int64_t>(num_samples, 0);
+  Tensor y = empty(shape, DType::int64);
+  dispatch_floating(rows.dtype(), "multinomial", [&]<class T>() {
+    const std::span all(rows.data<T>(), static_cast<size_t>(rows.numel()));
+    multinomial<T>(all, weights.dim() == 1 ? 1 : weights.size(0), num_samples, replacement, elements<int64_t>(y), generator);
+  });
   return y;
 }
 

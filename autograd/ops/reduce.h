@@ -45,6 +45,17 @@ inline Tensor with_dims(const Tensor& dy, const Shape& shape, const Shape& dims)
   return reshape(dy, reduced_shape(shape, dims, true));
 }
 
+/// `dy` over the number of places along `dims` that are `chosen`, there; 0 elsewhere.
+inline Tensor shared_evenly(const Tensor& dy, const Tensor& chosen, const Shape& dims) {
+  const Tensor share = 1 / sum(to(chosen, dy.dtype()), dims, true);
+  return where(chosen, mul(dy, share), zeros({}, dy.dtype()));
+}
+
+/// The same for the elements of x that are equal to the rank-0 y; here NaN is equal to NaN.
+inline Tensor shared_among_equals(const Tensor& dy, const Tensor& x, const Tensor& y, const Shape& dims) {
+  return shared_evenly(dy, isnan(y).item<bool>() ? isnan(x) : eq(x, y), dims);
+}
+
 inline int64_t count_of(const Shape& shape, const Shape& dims) {
   int64_t count = 1;
   for (int64_t d : dims) count *= shape[static_cast<int>(d)];

@@ -5,8 +5,6 @@
 #include <limits>
 #include <numeric>
 
-#include "autograd/random/random_fill.h"
-
 namespace onestep::train {
 namespace {
 
@@ -90,13 +88,7 @@ Tensor sampling_probabilities(const Tensor& logits, const SamplingOptions& o) {
 
 int64_t choose_token(const Tensor& logits, const SamplingOptions& options, Generator& generator) {
   if (options.temperature == 0) return argmax(logits).item<int64_t>();
-  const Tensor probabilities = sampling_probabilities(logits, options).contiguous();
-  int64_t token = 0;
-  dispatch_floating(probabilities.dtype(), "generate", [&]<class T>() {
-    const std::span weights(probabilities.data<T>(), static_cast<size_t>(probabilities.numel()));
-    multinomial<T>(weights, 1, 1, false, std::span(&token, 1), generator);
-  });
-  return token;
+  return multinomial(sampling_probabilities(logits, options), 1, /*replacement=*/false, generator).item<int64_t>();
 }
 
 Generated generate(LanguageModel& model, std::span<const int64_t> prompt, const GenerateOptions& options, Generator& generator,

@@ -1,0 +1,115 @@
+#pragma once
+// Writing to positions along a dim: what scatter, index_add and index_put share.
+#include <algorithm>
+#include <array>
+
+#include "autograd/ops/elementwise.h"
+#include "autograd/ops/indexing.h"
+#include "autograd/ops/strided.h"
+
+namespace onestep::ops {
+
+/// Calls f(at, n, steps) for rows of the positions of `shape`: element j of operand k stands at at[k] + j * steps[k]. One
+/// thread has all positions that differ along `dim` alone, in ascending order, so that `f` may write to any place along `dim`.
+/// Rows run along `dim`, or across it where the last operand is contiguous there.
+template <size_t N, class F>
+void for_each_along(Shape shape, int dim, std::array<Shape, N> strides, const F& f) {
+  if (shape.numel() == 0) return;
+  const int64_t count = shape[dim];
+  std::array<int64_t, N> along{}, across{};
+  shape.erase(dim);
+  for (size_t k = 0; k < N; ++k) {
+    along[k] = strides[k][dim];
+    strides[k].erase(dim);
+  }
+  const MergedDims<N> others(shape, strides);
+  for (size_t k = 0; k < N; ++k) across[k] = others.strides[k].back();
+  const int64_t length = others.sizes.back();
+  const bool runs_along = length == 1 || (across[N - 1] != 1 && count > 1);
+  const int64_t width = runs_along ? 1 : std::min<int64_t>(length, 64), blocks = (length + width - 1) / width;
+  const double cost = 3 + static_cast<double>(count * width);
+  kernels::parallel_for(others.sizes.numel() / length * blocks, cost, [&](int64_t item, int64_t end) {
+    for (; item < end; ++item) {
+      std::array<int64_t, N> at = others.row_offsets(item / blocks);
+      const int64_t first = item % blocks * width;
+      for (size_t k = 0; k < N; ++k) at[k] += first * across[k];
+      if (runs_along) {
+        f(at, count, along);
+        continue;
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        f(at, std::min(width, length - first), across);
+        for (size_t k = 0; k < N; ++k) at[k] += along[k];
+      }
+    }
+  });
+}
+
+/// for_each_place of elements of type T at `to` and `from`.
+template <class T, class F>
+void walk_places(T* to, const T* from, const Tensor& y, int dim, const Tensor& index, const Tensor& source, const F& f) {
+  Shape columns = y.strides();
+  const int64_t step = columns[dim];
+  columns[dim] = 0;
+  const auto* const place = index.data<int64_t>();
+  for_each_along<3>(index.shape(), dim, {index.strides(), source.strides(), columns},
+                    [=](const auto& at, int64_t n, const auto& steps) {
+                      T* const first = to + at[2];
+                      const T* const row = from + at[1];
+                      if (steps[0] != 0) {
+                        for (int64_t j = 0; j < n; ++j)
+                          f(first[j * steps[2] + place[at[0] + j * steps[0]] * step], row[j * steps[1]]);
+                        return;
+                      }
+                      T* const target = first + place[at[0]] * step;  // one for the whole row
+                      if (steps[1] == 1 && steps[2] == 1)
+                        for (int64_t j = 0; j < n; ++j) f(target[j], row[j]);
+                      else
+                        for (int64_t j = 0; j < n; ++j) f(target[j * steps[2]], row[j * steps[1]]);
+                    });
+}
+
+/// f(y[..., index[p], ...], source[p]) for every position p of `index`, which holds places along `dim` of y; source has y's
+/// dtype and is at least as large as index. All have the same rank, which is not 0. Narrow dtypes are rounded once, at the end.
+template <class F>
+void for_each_place(Tensor& y, int dim, const Tensor& index, const Tensor& source, const F& f) {
+  if (is_narrow(y.dtype())) {
+    Tensor result = widened(y);
+    for_each_place(result, dim, index, widened(source), f);
+    return copy_values(y, result);
+  }
+  dispatch(y.dtype(), [&]<class T>() { walk_places(y.mutable_data<T>(), source.data<T>(), y, dim, index, source, f); });
+}
+
+/// The same with y[..., index[p], ...] = source[p], for every dtype.
+inline void replace_at(Tensor& y, int dim, const Tensor& index, const Tensor& source) {
+  dispatch_size(y.dtype(), [&]<class T>() {
+    walk_places(mutable_units<T>(y), units<T>(source), y, dim, index, source, [](T& own, T v) { own = v; });
+  });
+}
+
+/// The same with y[..., index[p], ...] += source[p].
+inline void add_at(Tensor& y, int dim, const Tensor& index, const Tensor& source) {
+  for_each_place(y, dim, index, source, []<class T>(T& own, T v) { own = plus(own, v); });
+}
+
+/// A rank-0 tensor as a vector of one; not recorded.
+inline Tensor as_vector(const Tensor& x) { return x.dim() == 0 ? view_of(x, {1}, {1}, x.offset()) : x; }
+
+/// A row-major copy; not recorded.
+inline Tensor copy_of(const Tensor& x) {
+  Tensor y = empty(x.shape(), x.dtype());
+  copy_values(y, x);
+  return y;
+}
+
+/// The in-place form `name` of op(x, source), which is write(y, source) to a copy y of x.
+template <class Op, class Write>
+Tensor write_in_place(const char* name, Tensor x, const Tensor& source, const Op& op, const Write& write) {
+  x.check_writable(name);
+  if (detail::should_record({x, source})) return assign_in_place(name, x, op(x, source));
+  write(x, source.shares_storage(x) ? copy_of(source) : source);
+  return x;
+}
+
+}  // namespace onestep::ops

@@ -1,0 +1,125 @@
+// Search in sorted rows, and the distinct elements of a tensor.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "autograd/ops/elementwise.h"
+#include "autograd/ops/order.h"
+
+namespace onestep {
+namespace {
+
+Tensor places_in(const char* op, const Tensor& sorted, const Tensor& values, bool right) {
+  ONESTEP_CHECK(ShapeError, sorted.dim() > 0, op, ": a sorted sequence needs a dim");
+  Shape leading = sorted.shape(), queries = values.shape();
+  leading.erase(leading.rank() - 1);
+  if (!queries.empty()) queries.erase(queries.rank() - 1);
+  ONESTEP_CHECK(ShapeError, leading.empty() || (values.dim() == sorted.dim() && leading == queries), op, ": values of shape ",
+                values.shape(), " do not fit sorted rows of shape ", sorted.shape(),
+                " (all sizes but the last must be equal, or the sorted sequence a vector)");
+  const DType dtype = ops::promote(sorted, values);
+  const Tensor rows = ops::contiguous_values(ops::widened(to(sorted.values(), dtype))),
+               wanted = ops::contiguous_values(ops::widened(to(values.values(), dtype)));
+  Tensor y = empty(values.shape(), DType::int64);
+  const int64_t n = sorted.shape().back(), count = leading.empty() ? wanted.numel() : values.shape().back();
+  dispatch(rows.dtype(), [&]<class T>() {
+    const T *const from = rows.data<T>(), *const value = wanted.data<T>();
+    auto* const places = y.mutable_data<int64_t>();
+    kernels::parallel_for(y.numel(), 5 * std::log2(static_cast<double>(n + 2)), [=](int64_t i, int64_t end) {
+      for (; i < end; ++i) {
+        const T* const row = from + i / count * n;
+        const T v = value[i];
+        places[i] = std::partition_point(row, row + n, [=](T s) { return right ? !(s > v) : !(s >= v); }) - row;
+      }
+    });
+  });
+  return y;
+}
+
+}  // namespace
+
+Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool right, const Tensor& sorter) {
+  const NoGradGuard no_grad;
+  if (!sorter.defined()) return places_in("searchsorted", sorted, values, right);
+  ONESTEP_CHECK(ShapeError, sorter.shape() == sorted.shape() && sorted.dim() > 0, "searchsorted: a sorter of shape ",
+                sorter.shape(), " for a sequence of shape ", sorted.shape());
+  return places_in("searchsorted", gather(sorted, -1, sorter), values, right);
+}
+Tensor searchsorted(const Tensor& sorted, Scalar value, bool right, const Tensor& sorter) {
+  ONESTEP_CHECK(ShapeError, sorted.dim() == 1, "searchsorted: a number in sorted rows of shape ", sorted.shape(),
+                " (they must be one vector)");
+  return searchsorted(sorted, full({}, value, ops::promote(sorted, value)), right, sorter);
+}
+
+Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool right) {
+  ONESTEP_CHECK(ShapeError, boundaries.dim() == 1, "bucketize: boundaries must be a vector: got shape ", boundaries.shape());
+  return places_in("bucketize", boundaries, values, right);
+}
+Tensor bucketize(Scalar value, const Tensor& boundaries, bool right) {
+  return bucketize(full({}, value, ops::promote(boundaries, value)), boundaries, right);
+}
+
+namespace {
+
+/// The numbers of the rows of a contiguous [rows, width] in lexicographic order, equal ones in ascending order.
+std::vector<int64_t> lexicographic_order(const Tensor& rows) {
+  if (rows.size(1) == 1) return argsort(flatten(rows)).to_vector<int64_t>();
+  std::vector<int64_t> order(static_cast<size_t>(rows.size(0)));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  dispatch(rows.dtype(), [&, width = rows.size(1)]<class T>() {
+    const T* const first = rows.data<T>();
+    std::stable_sort(order.begin(), order.end(), [=](int64_t a, int64_t b) {
+      const T *x = first + a * width, *y = first + b * width;
+      return std::lexicographical_compare(x, x + width, y, y + width,
+                                          [](T u, T v) { return ops::order_key(u) < ops::order_key(v); });
+    });
+  });
+  return order;
+}
+
+/// Whether row `a` equals row `b`.
+bool same_row(const Tensor& rows, int64_t a, int64_t b) {
+  const int64_t width = rows.size(1);
+  return dispatch(rows.dtype(), [&]<class T>() {
+    const T* const first = rows.data<T>();
+    return std::equal(first + a * width, first + (a + 1) * width, first + b * width);
+  });
+}
+
+/// The rows of a contiguous matrix that are the first of their equals, and per row and per group what unique returns of them.
+UniqueResult unique_rows(const Tensor& rows) {
+  const std::vector<int64_t> order = lexicographic_order(rows);
+  std::vector<int64_t> first, counts;
+  Tensor inverse = empty(rows.size(0), DType::int64);
+  auto* const group = inverse.mutable_data<int64_t>();
+  for (const int64_t row : order) {
+    if (first.empty() || !same_row(rows, first.back(), row)) {
+      first.push_back(row);
+      counts.push_back(0);
+    }
+    group[row] = static_cast<int64_t>(first.size()) - 1;
+    ++counts.back();
+  }
+  const auto found = static_cast<int64_t>(first.size());
+  return {from_values(first, found), inverse, from_values(counts, found)};
+}
+
+}  // namespace
+
+UniqueResult unique(const Tensor& input, bool /*sorted*/, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
+  const NoGradGuard no_grad;
+  const int d = dim ? normalize_dim("unique", *dim, input.dim()) : 0;
+  const Tensor x = dim && input.dim() > 0 ? input : reshape(input, input.numel());
+  const int64_t slices = x.size(d), width = slices == 0 ? 1 : x.numel() / slices;
+  ONESTEP_CHECK(ShapeError, width > 0, "unique: the slices along dim ", d, " of shape ", x.shape(), " have no elements");
+  Shape order = d;  // the slices first
+  for (int i = 0; i < x.dim(); ++i)
+    if (i != d) order.push_back(i);
+  UniqueResult y = unique_rows(contiguous(reshape(permute(ops::widened(x), order), {slices, width})));
+  y.values = index_select(x, d, y.values);
+  if (!dim) y.inverse = y.inverse.view(input.shape());
+  return {y.values, return_inverse ? y.inverse : Tensor(), return_counts ? y.counts : Tensor()};
+}
+
+}  // namespace onestep
