@@ -49,14 +49,25 @@ Tensor full(const Shape& shape, Scalar value, DType dtype);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
 Tensor full_like(const Tensor& x, Scalar value);
+Tensor empty_like(const Tensor& x);
+Tensor rand_like(const Tensor& x, Generator& generator = default_generator());
+Tensor randn_like(const Tensor& x, Generator& generator = default_generator());
 /// start, start + step, ... before `end`: int64 when all are integers, else float32 (torch.arange). Throws ShapeError on a step
 /// that is 0 or leads away from the end.
 Tensor arange(Scalar end);
 Tensor arange(Scalar start, Scalar end, Scalar step = 1);
+Tensor arange(Scalar start, Scalar end, Scalar step, DType dtype);
 /// `steps` values from `start` to `end`, evenly apart, both ends among them (torch.linspace). Throws ShapeError on steps < 0.
 Tensor linspace(double start, double end, int64_t steps, DType dtype = DType::float32);
-/// The identity matrix [n, n].
+/// base to the powers linspace(start, end, steps) (torch.logspace).
+Tensor logspace(double start, double end, int64_t steps, double base = 10.0, DType dtype = DType::float32);
+/// The identity matrix [n, n], or its first m columns.
 Tensor eye(int64_t n, DType dtype = DType::float32);
+Tensor eye(int64_t n, int64_t m, DType dtype = DType::float32);
+/// The places of the lower / upper triangle of a matrix [rows, cols], with `offset` as in tril / triu: [2, count] int64, rows
+/// above columns (torch.tril_indices, torch.triu_indices).
+Tensor tril_indices(int64_t rows, int64_t cols, int64_t offset = 0);
+Tensor triu_indices(int64_t rows, int64_t cols, int64_t offset = 0);
 /// Uniform in [0, 1) from PyTorch's stream (torch.rand).
 Tensor rand(const Shape& shape, Generator& generator = default_generator(), DType dtype = DType::float32);
 /// Normal with mean 0 and standard deviation 1 from PyTorch's stream (torch.randn).

@@ -108,19 +108,6 @@ Tensor Tensor::gt(Scalar y) const { return onestep::gt(*this, y); }
 Tensor Tensor::ge(Scalar y) const { return onestep::ge(*this, y); }
 Tensor Tensor::matmul(const Tensor& y) const { return onestep::matmul(*this, y); }
 Tensor Tensor::dot(const Tensor& y) const { return onestep::dot(*this, y); }
-Tensor Tensor::pow(const Tensor& exponent) const { return onestep::pow(*this, exponent); }
-Tensor Tensor::pow(Scalar exponent) const { return onestep::pow(*this, exponent); }
-Tensor Tensor::neg() const { return onestep::neg(*this); }
-Tensor Tensor::abs() const { return onestep::abs(*this); }
-Tensor Tensor::exp() const { return onestep::exp(*this); }
-Tensor Tensor::log() const { return onestep::log(*this); }
-Tensor Tensor::sqrt() const { return onestep::sqrt(*this); }
-Tensor Tensor::rsqrt() const { return onestep::rsqrt(*this); }
-Tensor Tensor::sin() const { return onestep::sin(*this); }
-Tensor Tensor::cos() const { return onestep::cos(*this); }
-Tensor Tensor::tanh() const { return onestep::tanh(*this); }
-Tensor Tensor::sigmoid() const { return onestep::sigmoid(*this); }
-Tensor Tensor::relu() const { return onestep::relu(*this); }
 Tensor Tensor::clamp(std::optional<Scalar> min, std::optional<Scalar> max) const { return onestep::clamp(*this, min, max); }
 Tensor Tensor::masked_fill(const Tensor& mask, Scalar value) const { return onestep::masked_fill(*this, mask, value); }
 Tensor Tensor::masked_fill(const Tensor& mask, const Tensor& value) const { return onestep::masked_fill(*this, mask, value); }
@@ -137,10 +124,10 @@ Tensor Tensor::mean() const { return onestep::mean(*this); }
 Tensor Tensor::mean(const Shape& dims, bool keepdim) const { return onestep::mean(*this, dims, keepdim); }
 Tensor Tensor::prod() const { return onestep::prod(*this); }
 Tensor Tensor::prod(int64_t dim, bool keepdim) const { return onestep::prod(*this, dim, keepdim); }
-Tensor Tensor::var(const Shape& dims, int64_t correction, bool keepdim) const {
+Tensor Tensor::var(const Shape& dims, double correction, bool keepdim) const {
   return onestep::var(*this, dims, correction, keepdim);
 }
-Tensor Tensor::std(const Shape& dims, int64_t correction, bool keepdim) const {
+Tensor Tensor::std(const Shape& dims, double correction, bool keepdim) const {
   return onestep::std(*this, dims, correction, keepdim);
 }
 Tensor Tensor::norm(double p, const Shape& dims, bool keepdim) const { return onestep::norm(*this, p, dims, keepdim); }
@@ -227,5 +214,13 @@ Tensor Tensor::index_fill_(int64_t dim, const Tensor& index, Scalar value) const
 Tensor Tensor::index_fill_(int64_t dim, const Tensor& index, const Tensor& value) const {
   return onestep::index_fill_(*this, dim, index, value);
 }
+Tensor Tensor::div(const Tensor& y, RoundingMode rounding_mode) const { return onestep::div(*this, y, rounding_mode); }
+Tensor Tensor::div(Scalar y, RoundingMode rounding_mode) const { return onestep::div(*this, y, rounding_mode); }
+Tensor Tensor::clamp(const Tensor& min, const Tensor& max) const { return onestep::clamp(*this, min, max); }
+Tensor Tensor::div_(const Tensor& y, RoundingMode rounding_mode) const { return onestep::div_(*this, y, rounding_mode); }
+Tensor Tensor::div_(Scalar y, RoundingMode rounding_mode) const { return onestep::div_(*this, y, rounding_mode); }
+Tensor Tensor::squeeze(const Shape& dims) const { return onestep::squeeze(*this, dims); }
+Tensor Tensor::sum(const Shape& dims, bool keepdim, DType dtype) const { return onestep::sum(*this, dims, keepdim, dtype); }
+Tensor Tensor::mean(const Shape& dims, bool keepdim, DType dtype) const { return onestep::mean(*this, dims, keepdim, dtype); }
 
 }  // namespace onestep

@@ -1,6 +1,7 @@
 #pragma once
 // Operators between tensors and numbers.
 #include "autograd/ops_math.h"
+#include "autograd/ops_pointwise.h"
 
 namespace onestep {
 
@@ -19,6 +20,25 @@ inline Tensor operator*(Scalar a, const Tensor& b) { return mul(b, a); }
 Tensor operator-(Scalar a, const Tensor& b);
 Tensor operator/(Scalar a, const Tensor& b);
 inline Tensor operator-(const Tensor& x) { return neg(x); }
+/// The remainder with the sign of b, as in Python.
+inline Tensor operator%(const Tensor& a, const Tensor& b) { return remainder(a, b); }
+inline Tensor operator%(const Tensor& a, Scalar b) { return remainder(a, b); }
+
+// Bits of integers; of bools "and", "or", "exclusive or" and "not".
+inline Tensor operator&(const Tensor& a, const Tensor& b) { return bitwise_and(a, b); }
+inline Tensor operator|(const Tensor& a, const Tensor& b) { return bitwise_or(a, b); }
+inline Tensor operator^(const Tensor& a, const Tensor& b) { return bitwise_xor(a, b); }
+inline Tensor operator&(const Tensor& a, Scalar b) { return bitwise_and(a, b); }
+inline Tensor operator|(const Tensor& a, Scalar b) { return bitwise_or(a, b); }
+inline Tensor operator^(const Tensor& a, Scalar b) { return bitwise_xor(a, b); }
+inline Tensor operator&(Scalar a, const Tensor& b) { return bitwise_and(b, a); }
+inline Tensor operator|(Scalar a, const Tensor& b) { return bitwise_or(b, a); }
+inline Tensor operator^(Scalar a, const Tensor& b) { return bitwise_xor(b, a); }
+inline Tensor operator~(const Tensor& x) { return bitwise_not(x); }
+inline Tensor operator<<(const Tensor& a, const Tensor& b) { return bitwise_left_shift(a, b); }
+inline Tensor operator>>(const Tensor& a, const Tensor& b) { return bitwise_right_shift(a, b); }
+inline Tensor operator<<(const Tensor& a, Scalar b) { return bitwise_left_shift(a, b); }
+inline Tensor operator>>(const Tensor& a, Scalar b) { return bitwise_right_shift(a, b); }
 
 // In place, as Python's: the memory of x changes, and every tensor that shares it.
 inline const Tensor& operator+=(const Tensor& x, const Tensor& y) { return add_(x, y), x; }
@@ -29,6 +49,12 @@ inline const Tensor& operator+=(const Tensor& x, Scalar y) { return add_(x, y), 
 inline const Tensor& operator-=(const Tensor& x, Scalar y) { return sub_(x, y), x; }
 inline const Tensor& operator*=(const Tensor& x, Scalar y) { return mul_(x, y), x; }
 inline const Tensor& operator/=(const Tensor& x, Scalar y) { return div_(x, y), x; }
+inline const Tensor& operator&=(const Tensor& x, const Tensor& y) { return bitwise_and_(x, y), x; }
+inline const Tensor& operator|=(const Tensor& x, const Tensor& y) { return bitwise_or_(x, y), x; }
+inline const Tensor& operator^=(const Tensor& x, const Tensor& y) { return bitwise_xor_(x, y), x; }
+inline const Tensor& operator&=(const Tensor& x, Scalar y) { return bitwise_and_(x, y), x; }
+inline const Tensor& operator|=(const Tensor& x, Scalar y) { return bitwise_or_(x, y), x; }
+inline const Tensor& operator^=(const Tensor& x, Scalar y) { return bitwise_xor_(x, y), x; }
 
 // Elementwise: a bool tensor, no truth value (ask equal(), all() or item()).
 inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }

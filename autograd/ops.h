@@ -12,6 +12,7 @@
 #include "autograd/ops_math.h"
 #include "autograd/ops_nn.h"
 #include "autograd/ops_order.h"
+#include "autograd/ops_pointwise.h"
 #include "autograd/ops_shape.h"
 #include "autograd/random/generator.h"
 #include "autograd/tensor.h"

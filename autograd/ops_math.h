@@ -1,5 +1,6 @@
 #pragma once
 // Ops of numbers: elementwise, comparisons, reductions, matrix products.
+#include <concepts>
 #include <optional>
 #include <string_view>
 
@@ -117,13 +118,40 @@ Tensor sum(const Tensor& x, const Shape& dims, bool keepdim = false);
 /// Arithmetic mean; NaN over nothing.
 Tensor mean(const Tensor& x);
 Tensor mean(const Tensor& x, const Shape& dims, bool keepdim = false);
+/// Both in another dtype, to which x is converted first.
+template <std::same_as<DType> D>  // not what `{}` means
+Tensor sum(const Tensor& x, D dtype) {
+  return sum(to(x, dtype));
+}
+Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, DType dtype);
+template <std::same_as<DType> D>
+Tensor mean(const Tensor& x, D dtype) {
+  return mean(to(x, dtype));
+}
+Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, DType dtype);
+/// Both without the elements that are NaN (torch.nansum, torch.nanmean).
+Tensor nansum(const Tensor& x, const Shape& dims = {}, bool keepdim = false);
+Tensor nanmean(const Tensor& x, const Shape& dims = {}, bool keepdim = false);
+/// How many elements are not 0: int64, no gradient (torch.count_nonzero).
+Tensor count_nonzero(const Tensor& x, const Shape& dims = {});
 /// Sum of squared deviations from the mean, divided by n - correction (torch.var; 1 = unbiased, 0 = biased).
-Tensor var(const Tensor& x, const Shape& dims = {}, int64_t correction = 1, bool keepdim = false);
+Tensor var(const Tensor& x, const Shape& dims = {}, double correction = 1, bool keepdim = false);
 /// The square root of var; its gradient is 0 where it is 0 (torch.std).
-Tensor std(const Tensor& x, const Shape& dims = {}, int64_t correction = 1, bool keepdim = false);
+Tensor std(const Tensor& x, const Shape& dims = {}, double correction = 1, bool keepdim = false);
+struct VarMean {
+  Tensor var, mean;
+};
+struct StdMean {
+  Tensor std, mean;
+};
+/// Both at once (torch.var_mean, torch.std_mean).
+VarMean var_mean(const Tensor& x, const Shape& dims = {}, double correction = 1, bool keepdim = false);
+StdMean std_mean(const Tensor& x, const Shape& dims = {}, double correction = 1, bool keepdim = false);
 /// (sum |x|^p)^(1/p) over `dims`; p may be infinity (largest |x|), -infinity (least) or 0 (how many are not 0); the gradient at
 /// a norm of 0 is 0 (torch.linalg.vector_norm).
 Tensor norm(const Tensor& x, double p = 2.0, const Shape& dims = {}, bool keepdim = false);
+/// norm(a - b, p) of all elements (torch.dist).
+Tensor dist(const Tensor& a, const Tensor& b, double p = 2.0);
 /// Product of all elements, or along `dim`; right with zeros, too (torch.prod). bool and int64 give int64.
 Tensor prod(const Tensor& x);
 Tensor prod(const Tensor& x, int64_t dim, bool keepdim = false);
@@ -134,6 +162,9 @@ Tensor cumsum(const Tensor& x, int64_t dim);
 Tensor cumprod(const Tensor& x, int64_t dim);
 /// y_i = log(exp(x_0) + ... + exp(x_i)) along `dim`, without overflow (torch.logcumsumexp; ops/cumulative.cpp).
 Tensor logcumsumexp(const Tensor& x, int64_t dim);
+/// y_i = x_{i+1} - x_i along `dim`, n times over, of x between `prepend` and `append` where they are given; of bools where they
+/// differ (torch.diff). Throws ShapeError on n < 0 and on a rank-0 tensor. ops/derived.cpp
+Tensor diff(const Tensor& x, int64_t n = 1, int64_t dim = -1, const Tensor& prepend = {}, const Tensor& append = {});
 
 // ---- the largest and the least (ops/extrema.cpp) -------------------------------------------------------------------------
 // NaN wins in all of them. Throw ShapeError over nothing.
@@ -144,6 +175,12 @@ Tensor min(const Tensor& x);
 /// The largest / least over `dims`; ties share the gradient evenly (torch.amax, torch.amin).
 Tensor amax(const Tensor& x, const Shape& dims, bool keepdim = false);
 Tensor amin(const Tensor& x, const Shape& dims, bool keepdim = false);
+struct MinMax {
+  Tensor min, max;
+};
+/// Both over all elements, or along `dim`; ties share the gradient evenly (torch.aminmax).
+MinMax aminmax(const Tensor& x);
+MinMax aminmax(const Tensor& x, int64_t dim, bool keepdim = false);
 struct ValuesIndices {
   Tensor values, indices;
 };
@@ -170,6 +207,31 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor dot(const Tensor& a, const Tensor& b);
 /// x W^T + b: x [..., in], weight [out, in], bias [out] or undefined -> [..., out] (torch.nn.functional.linear).
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+// Composed of these and of sums (ops/derived.cpp). The first four take exactly the ranks given.
+
+/// [m, k] x [k, n] -> [m, n] (torch.mm)
+Tensor mm(const Tensor& a, const Tensor& b);
+/// [m, k] x [k] -> [m] (torch.mv)
+Tensor mv(const Tensor& a, const Tensor& b);
+/// [b, m, k] x [b, k, n] -> [b, m, n] (torch.bmm)
+Tensor bmm(const Tensor& a, const Tensor& b);
+/// [m] x [n] -> [m, n], all products (torch.outer).
+Tensor outer(const Tensor& a, const Tensor& b);
+/// beta input + alpha a b, input broadcast; with beta = 0 it is not read (torch.addmm, torch.addmv, torch.baddbmm).
+Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
+Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
+Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
+/// Sum of products over the last `dims` dims of a and the first of b, or over the dims of a and of b in these lists
+/// (torch.tensordot). Throws ShapeError on sizes that do not fit.
+Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims = 2);
+Tensor tensordot(const Tensor& a, const Tensor& b, const Shape& a_dims, const Shape& b_dims);
+/// The Kronecker product: every element of a times b (torch.kron).
+Tensor kron(const Tensor& a, const Tensor& b);
+/// The cross product of vectors of 3 along `dim`; the other dims broadcast (torch.linalg.cross).
+Tensor cross(const Tensor& a, const Tensor& b, int64_t dim = -1);
+/// Sum of the diagonal of a matrix (torch.trace).
+Tensor trace(const Tensor& x);
+
 /// Sum of products over named dims (torch.einsum, ops/einsum.cpp): every operand names its dims by letters, elements whose
 /// letters agree are multiplied, and letters that the result lacks are summed over: einsum("bthd,bshd->bhts", {q, k}) gives
 /// [B, T, H, d] x [B, S, H, d] -> [B, H, T, S]. `...` stands for any dims in front, which broadcast; a letter twice in an

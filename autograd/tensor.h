@@ -1,5 +1,6 @@
 #pragma once
 // The Tensor handle: a strided view of shared storage, with its place in the recorded graph.
+#include <concepts>
 #include <functional>
 #include <initializer_list>
 #include <iosfwd>
@@ -13,7 +14,9 @@
 #include "autograd/dtype.h"
 #include "autograd/grad_mode.h"
 #include "autograd/list_view.h"
+#include "autograd/scalar.h"
 #include "autograd/shape.h"
+#include "autograd/tensor_methods.h"
 
 namespace onestep {
 
@@ -54,23 +57,9 @@ struct Storage {
   uint32_t version = 0;  ///< Counts writes: a saved tensor remembers it and refuses to be used after a later write.
 };
 
-/// A number argument that remembers its kind, as in PyTorch: `x + 2` keeps int64, `x + 2.0` makes it float32.
-struct Scalar {
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-  Scalar(T v)
-      : value(static_cast<double>(v)),
-        integer(std::is_integral_v<T> ? static_cast<int64_t>(v) : 0),
-        dtype(std::is_same_v<T, bool> ? DType::boolean
-              : std::is_integral_v<T> ? DType::int64
-                                      : DType::float32) {}
-  double value;
-  int64_t integer;  ///< The exact value, unless `dtype` is float32.
-  DType dtype;      ///< boolean, int64 or (any floating number) float32.
-};
-
 /// An n-dimensional array of one of the dtypes of dtype.h (rank 0 to 8) that records what is computed from it.
 /// Copying a Tensor aliases it; views share storage. A default-constructed Tensor is undefined.
-class Tensor {
+class Tensor : public TensorMethods {
  public:
   struct Impl {
     Impl(std::shared_ptr<Storage> values, DType type, const Shape& sizes, const Shape& steps, int64_t first)
@@ -248,6 +237,7 @@ class Tensor {
   Tensor T() const { return t(); }
   Tensor squeeze() const;
   Tensor squeeze(int64_t dim) const;
+  Tensor squeeze(const Shape& dims) const;
   Tensor unsqueeze(int64_t dim) const;
   Tensor contiguous() const;
   Tensor clone() const;
@@ -266,6 +256,8 @@ class Tensor {
   Tensor sub(Scalar y) const;
   Tensor mul(Scalar y) const;
   Tensor div(Scalar y) const;
+  Tensor div(const Tensor& y, RoundingMode rounding_mode) const;
+  Tensor div(Scalar y, RoundingMode rounding_mode) const;
   Tensor eq(const Tensor& y) const;
   Tensor ne(const Tensor& y) const;
   Tensor lt(const Tensor& y) const;
@@ -280,20 +272,8 @@ class Tensor {
   Tensor ge(Scalar y) const;
   Tensor matmul(const Tensor& y) const;
   Tensor dot(const Tensor& y) const;
-  Tensor pow(const Tensor& exponent) const;
-  Tensor pow(Scalar exponent) const;
-  Tensor neg() const;
-  Tensor abs() const;
-  Tensor exp() const;
-  Tensor log() const;
-  Tensor sqrt() const;
-  Tensor rsqrt() const;
-  Tensor sin() const;
-  Tensor cos() const;
-  Tensor tanh() const;
-  Tensor sigmoid() const;
-  Tensor relu() const;
   Tensor clamp(std::optional<Scalar> min, std::optional<Scalar> max = {}) const;
+  Tensor clamp(const Tensor& min, const Tensor& max) const;
   Tensor masked_fill(const Tensor& mask, Scalar value) const;
   Tensor masked_fill(const Tensor& mask, const Tensor& value) const;
   Tensor where(const Tensor& condition, const Tensor& other) const;
@@ -305,12 +285,22 @@ class Tensor {
 
   Tensor sum() const;
   Tensor sum(const Shape& dims, bool keepdim = false) const;
+  template <std::same_as<DType> D>
+  Tensor sum(D dtype) const {
+    return to(dtype).sum();
+  }
+  Tensor sum(const Shape& dims, bool keepdim, DType dtype) const;
   Tensor mean() const;
   Tensor mean(const Shape& dims, bool keepdim = false) const;
+  template <std::same_as<DType> D>
+  Tensor mean(D dtype) const {
+    return to(dtype).mean();
+  }
+  Tensor mean(const Shape& dims, bool keepdim, DType dtype) const;
   Tensor prod() const;
   Tensor prod(int64_t dim, bool keepdim = false) const;
-  Tensor var(const Shape& dims = {}, int64_t correction = 1, bool keepdim = false) const;
-  Tensor std(const Shape& dims = {}, int64_t correction = 1, bool keepdim = false) const;
+  Tensor var(const Shape& dims = {}, double correction = 1, bool keepdim = false) const;
+  Tensor std(const Shape& dims = {}, double correction = 1, bool keepdim = false) const;
   Tensor norm(double p = 2.0, const Shape& dims = {}, bool keepdim = false) const;
   Tensor logsumexp(const Shape& dims, bool keepdim = false) const;
   Tensor max() const;
@@ -357,6 +347,8 @@ class Tensor {
   Tensor copy_(const Tensor& source) const;
   Tensor fill_(Scalar value) const;
   Tensor zero_() const { return fill_(0); }
+  Tensor div_(const Tensor& y, RoundingMode rounding_mode) const;
+  Tensor div_(Scalar y, RoundingMode rounding_mode) const;
   Tensor masked_fill_(const Tensor& mask, Scalar value) const;
   Tensor masked_fill_(const Tensor& mask, const Tensor& value) const;
   Tensor masked_scatter_(const Tensor& mask, const Tensor& source) const;
@@ -406,6 +398,8 @@ class Tensor {
 
   std::shared_ptr<Impl> impl_;
 };
+
+inline const Tensor& TensorMethods::self() const { return static_cast<const Tensor&>(*this); }
 
 inline bool Tensor::is_contiguous() const {
   const Impl& i = impl();

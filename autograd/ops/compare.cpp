@@ -135,18 +135,26 @@ bool equal(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && a.dtype() == b.dtype() && !contains(eq(a, b), false);
 }
 
+Tensor isinf(const Tensor& x) {
+  return test(x, [](auto v) { return v - v != 0 && v == v; });
+}
+Tensor isposinf(const Tensor& x) { return logical_and(isinf(x), gt(x, 0)); }
+Tensor isneginf(const Tensor& x) { return logical_and(isinf(x), lt(x, 0)); }
+
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  ops::check_same_dtype("isclose", a, b);
+  const NoGradGuard no_grad;
+  return compare("isclose", to(a, DType::float64), to(b, DType::float64), [=](auto u, auto v) {
+    if (equal_nan && u != u && v != v) return true;
+    return u == v || (std::isfinite(static_cast<double>(v)) &&
+                      std::abs(static_cast<double>(u - v)) <= atol + rtol * std::abs(static_cast<double>(v)));
+  });
+}
+
 bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
   ops::check_same_dtype("allclose", a, b);
-  const NoGradGuard no_grad;
-  const Tensor x = to(a, DType::float64), y = to(b, DType::float64);
-  return !contains(compare("allclose", x, y,
-                           [=](auto u, auto v) {
-                             if (equal_nan && u != u && v != v) return true;
-                             return u == v ||
-                                    (std::isfinite(static_cast<double>(v)) &&
-                                     std::abs(static_cast<double>(u - v)) <= atol + rtol * std::abs(static_cast<double>(v)));
-                           }),
-                   false);
+  broadcast_shapes("allclose", a.shape(), b.shape());
+  return !contains(isclose(a, b, rtol, atol, equal_nan), false);
 }
 
 }  // namespace onestep

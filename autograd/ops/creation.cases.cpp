@@ -178,6 +178,7 @@ const RegisterOpCases registered([] {
             "NaN", [] { full(1, kNaN, DType::int64); }, "full: nan cannot be an element of dtype int64 (it would overflow)")}},
       {"zeros_like", alikes(zeros_like, 0), {}},
       {"ones_like", alikes(ones_like, 1), {}},
+      {"empty_like", alikes([](const Tensor& x) { return fill_(empty_like(x), 2); }, 2), {}},
       {"full_like", alikes([](const Tensor& x) { return full_like(x, -3); }, -3), {}},
       {"linspace",
        {made("values", {5}, {-1, -0.5, 0, 0.5, 1}, typed(f32, [] { return linspace(-1, 1, 5); })),
@@ -214,6 +215,34 @@ const RegisterOpCases registered([] {
         made("dtype", {1, 1}, {1}, typed(i64, [] { return eye(1, i64); })), made("empty", {0, 0}, {}, [] { return eye(0); })},
        {refused(
            "negative", [] { eye(-1); }, "eye: negative size in [-1, -1]")}},
+      {"eye",
+       {made("wide", {2, 3}, {1, 0, 0, 0, 1, 0}, typed(f32, [] { return eye(2, 3); })),
+        made("high", {3, 1}, {1, 0, 0}, typed(i64, [] { return eye(3, 1, i64); }))},
+       {refused(
+           "negative", [] { eye(2, -1); }, "eye: negative size in [2, -1]")}},
+      {"arange",
+       {made("fractions in float64", {3}, {0.1, 0.30000000000000004, 0.5},
+             typed(DType::float64, [] { return arange(0.1, 0.6, 0.2, DType::float64); })),
+        made("integers in float32", {3}, {1, 2, 3}, typed(f32, [] { return arange(1, 4, 1, f32); }))},
+       {}},
+      {"logspace",
+       {made("powers of ten", {3}, {0.1, 1, 10}, typed(DType::float64, [] { return logspace(-1, 1, 3, 10, DType::float64); })),
+        made("powers of two", {4}, {1, 2, 4, 8}, typed(f32, [] { return logspace(0, 3, 4, 2); })),
+        made("nothing", {0}, {}, typed(f32, [] { return logspace(0, 1, 0); }))},
+       {refused(
+           "integers", [] { logspace(0, 1, 2, 10, i64); },
+           "logspace: needs a floating dtype: got int64 (convert with x.to(DType::float32))")}},
+      {"tril_indices",
+       {made("square", {2, 3}, {0, 1, 1, 0, 0, 1}, typed(i64, [] { return tril_indices(2, 2); })),
+        made("offset", {2, 3}, {1, 2, 2, 0, 0, 1}, typed(i64, [] { return tril_indices(3, 3, -1); })),
+        made("nothing", {2, 0}, {}, typed(i64, [] { return tril_indices(0, 3); }))},
+       {refused(
+           "negative", [] { tril_indices(2, -1); }, "tril_indices: negative size in [2, -1]")}},
+      {"triu_indices",
+       {made("wide", {2, 5}, {0, 0, 0, 1, 1, 0, 1, 2, 1, 2}, typed(i64, [] { return triu_indices(2, 3); })),
+        made("offset", {2, 1}, {0, 2}, typed(i64, [] { return triu_indices(2, 3, 2); })),
+        made("no columns", {2, 0}, {}, typed(i64, [] { return triu_indices(3, 0); }))},
+       {}},
   };
 });
 

@@ -1,6 +1,7 @@
 // Tensors from nothing and from values.
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "autograd/memory.h"
 #include "autograd/ops/elementwise.h"
@@ -74,6 +75,9 @@ Tensor ones(const Shape& shape, DType dtype) {
 
 Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
+Tensor empty_like(const Tensor& x) { return empty(x.shape(), x.dtype()); }
+Tensor rand_like(const Tensor& x, Generator& generator) { return rand(x.shape(), generator, x.dtype()); }
+Tensor randn_like(const Tensor& x, Generator& generator) { return randn(x.shape(), generator, x.dtype()); }
 Tensor full_like(const Tensor& x, Scalar value) { return full(x.shape(), value, x.dtype()); }
 
 Tensor arange(Scalar end) { return arange(0, end, 1); }
@@ -90,6 +94,11 @@ int64_t count_integers(int64_t start, int64_t end, int64_t step) {
 }  // namespace
 
 Tensor arange(Scalar start, Scalar end, Scalar step) {
+  const bool floating = is_floating(start.dtype) || is_floating(end.dtype) || is_floating(step.dtype);
+  return arange(start, end, step, floating ? DType::float32 : DType::int64);
+}
+
+Tensor arange(Scalar start, Scalar end, Scalar step, DType dtype) {
   const double first = start.value, last = end.value, by = step.value;
   ONESTEP_CHECK(ShapeError, by != 0 && std::isfinite(by) && std::isfinite(first) && std::isfinite(last), "arange: start ",
                 first, ", end ", last, ", step ", by, " (needs finite numbers and a step that is not 0)");
@@ -101,15 +110,15 @@ Tensor arange(Scalar start, Scalar end, Scalar step) {
   const double count = std::ceil((last - first) / by);
   ONESTEP_CHECK(ShapeError, count < 0x1p59, "arange: too many elements: ", count);
   const int64_t n = floating ? static_cast<int64_t>(count) : count_integers(start.integer, end.integer, step.integer);
-  Tensor y = empty(n, floating ? DType::float32 : DType::int64);
+  Tensor y = empty(n, floating ? DType::float64 : DType::int64);
   if (floating) {
-    auto* to = y.mutable_data<float>();
-    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(first + static_cast<double>(i) * by);
+    auto* to = y.mutable_data<double>();
+    for (int64_t i = 0; i < n; ++i) to[i] = first + static_cast<double>(i) * by;
   } else {
     auto* to = y.mutable_data<int64_t>();
     for (int64_t i = 0; i < n; ++i) to[i] = ops::plus(start.integer, ops::times(i, step.integer));
   }
-  return y;
+  return to(y, dtype);
 }
 
 Tensor linspace(double start, double end, int64_t steps, DType dtype) {
@@ -126,14 +135,38 @@ Tensor linspace(double start, double end, int64_t steps, DType dtype) {
   return ops::rounded(y, dtype);
 }
 
-Tensor eye(int64_t n, DType dtype) {
-  check_sizes("eye", {n, n});
-  Tensor y = zeros({n, n}, dtype);
-  dispatch_size(dtype, [&]<class T>() {
-    T* to = ops::mutable_units<T>(y);
-    for (int64_t i = 0; i < n; ++i) to[i * (n + 1)] = ops::element_bits<T>(1, dtype);
-  });
+Tensor logspace(double start, double end, int64_t steps, double base, DType dtype) {
+  const Tensor powers = linspace(start, end, steps, DType::float64);
+  ops::check_floating("logspace", empty({0}, dtype));
+  return to(pow(full({}, base, DType::float64), powers), dtype);
+}
+
+Tensor eye(int64_t n, DType dtype) { return eye(n, n, dtype); }
+
+Tensor eye(int64_t n, int64_t m, DType dtype) {
+  check_sizes("eye", {n, m});
+  Tensor y = zeros({n, m}, dtype);
+  fill_(diagonal(y), 1);
   return y;
+}
+
+namespace {
+
+/// Rows above columns of the places of a matrix of ones where `kept` is not 0.
+Tensor places(const char* op, int64_t rows, int64_t cols, const std::function<Tensor(const Tensor&)>& kept) {
+  check_sizes(op, {rows, cols});
+  const Tensor chosen = kept(ones({rows, cols}, DType::boolean)), number = view(arange(rows * cols), {rows, cols});
+  const Tensor flat = index(number, {chosen});
+  return stack({floor_divide(flat, std::max<int64_t>(cols, 1)), remainder(flat, std::max<int64_t>(cols, 1))});
+}
+
+}  // namespace
+
+Tensor tril_indices(int64_t rows, int64_t cols, int64_t offset) {
+  return places("tril_indices", rows, cols, [offset](const Tensor& all) { return tril(all, offset); });
+}
+Tensor triu_indices(int64_t rows, int64_t cols, int64_t offset) {
+  return places("triu_indices", rows, cols, [offset](const Tensor& all) { return triu(all, offset); });
 }
 
 }  // namespace onestep

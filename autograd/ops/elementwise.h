@@ -18,6 +18,16 @@ DType promote(const Tensor& a, Scalar b);
 
 /// The dtype of a floating function of `dtype`: integers and bools become float32.
 constexpr DType floating(DType dtype) { return is_floating(dtype) ? dtype : DType::float32; }
+inline Tensor as_floating(const Tensor& x) { return to(x, floating(x.dtype())); }
+
+/// The number as a tensor that meets x as a number would.
+inline Tensor as_operand(const Tensor& x, Scalar number) {
+  const bool same = x.is_floating() && number.dtype == DType::float32;
+  return full({}, number, same ? x.dtype() : number.dtype);
+}
+
+/// Throws DTypeError naming `op` where x, written to in place, cannot hold a result of dtype `result`.
+void check_result_dtype(const char* op, const Tensor& x, DType result);
 
 // Sums, differences and products: int64 wraps around as in PyTorch (by way of uint64, where that is defined), bool is "or"
 // and "and".

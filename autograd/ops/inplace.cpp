@@ -2,6 +2,10 @@
 #include "autograd/ops/elementwise.h"
 
 namespace onestep {
+
+using ops::as_operand;
+using ops::check_result_dtype;
+
 namespace {
 
 /// `source` as it can be read while x is written: a copy when both share memory in different arrangements.
@@ -12,19 +16,6 @@ Tensor readable_beside(const Tensor& x, const Tensor& source) {
   Tensor copy = empty(source.shape(), source.dtype());
   ops::copy_values(copy, source);
   return copy;
-}
-
-/// Refuses an in-place result that x's dtype cannot hold: a float in an int64, a number in a bool.
-void check_result_dtype(const char* op, const Tensor& x, DType result) {
-  const bool fits = x.is_floating() || result == DType::boolean || (x.dtype() != DType::boolean && !is_floating(result));
-  ONESTEP_CHECK(DTypeError, fits, op, ": a result of dtype ", result, " does not fit a tensor of dtype ", x.dtype(),
-                " (use the op without trailing _)");
-}
-
-/// The number as a tensor in which it meets x as a number would.
-Tensor number(const Tensor& x, Scalar value) {
-  const bool same = x.is_floating() && value.dtype == DType::float32;
-  return full({}, value, same ? x.dtype() : value.dtype);
 }
 
 /// x = f(x, y) row by row, y of x's shape and dtype. `kernel` takes rows of x that lie together.
@@ -59,6 +50,12 @@ Tensor in_place(const char* name, Tensor x, const Tensor& y, const Op& op, const
 }
 
 }  // namespace
+
+void ops::check_result_dtype(const char* op, const Tensor& x, DType result) {
+  const bool fits = x.is_floating() || result == DType::boolean || (x.dtype() != DType::boolean && !is_floating(result));
+  ONESTEP_CHECK(DTypeError, fits, op, ": a result of dtype ", result, " does not fit a tensor of dtype ", x.dtype(),
+                " (use the op without trailing _)");
+}
 
 Tensor to(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
@@ -137,9 +134,9 @@ Tensor div_(const Tensor& x, const Tensor& y) {
       [](auto a, auto b) { return a / b; });
 }
 
-Tensor add_(const Tensor& x, Scalar y) { return add_(x, number(x, y)); }
-Tensor sub_(const Tensor& x, Scalar y) { return sub_(x, number(x, y)); }
-Tensor mul_(const Tensor& x, Scalar y) { return mul_(x, number(x, y)); }
-Tensor div_(const Tensor& x, Scalar y) { return div_(x, number(x, y)); }
+Tensor add_(const Tensor& x, Scalar y) { return add_(x, as_operand(x, y)); }
+Tensor sub_(const Tensor& x, Scalar y) { return sub_(x, as_operand(x, y)); }
+Tensor mul_(const Tensor& x, Scalar y) { return mul_(x, as_operand(x, y)); }
+Tensor div_(const Tensor& x, Scalar y) { return div_(x, as_operand(x, y)); }
 
 }  // namespace onestep

@@ -1,36 +1,13 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
-#include "autograd/ops/naive.h"
+#include "autograd/ops/pointwise_cases.h"
 
 namespace onestep {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-struct Domain {
-  double low = -2, high = 2;
-  std::vector<double> avoid = {};
-};
-
-/// `op` against `f` on shapes of every kind, and on `special` values without gradients.
-template <class Op, class F>
-std::vector<OpSample> samples(Op op, F f, const Domain& domain, const std::vector<double>& special) {
-  const auto forward = [op](const std::vector<Tensor>& in) { return op(in[0]); };
-  const auto reference = [f](const std::vector<Values>& in) { return naive::map(in[0], f); };
-  const std::pair<const char*, Shape> shapes[] = {{"matrix", {3, 4}},       {"number", {}},
-                                                  {"empty", {2, 0, 3}},     {"long rows", {3, 300}},
-                                                  {"one column", {400, 1}}, {"rank 6", {2, 1, 2, 1, 3, 2}}};
-  std::vector<OpSample> all;
-  for (const auto& [label, shape] : shapes)
-    all.push_back({label, {{shape, domain.low, domain.high, domain.avoid}}, forward, reference});
-  const auto count = static_cast<int64_t>(special.size());
-  all.push_back({"special values", {{.shape = count, .values = special}}, forward, reference, false});
-  return all;
-}
+using namespace pointwise;
 
 /// Enough elements that threads share the work.
 template <class Op, class F>
@@ -47,23 +24,13 @@ double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::
 double absolute(double x) { return x < 0 ? -x : x == 0 ? 0 : x; }
 double rectified(double x) { return x < 0 ? 0 : x; }
 
-template <double (*F)(double)>
-constexpr auto libm = [](double x) { return F(x); };
-
-template <Tensor (*F)(const Tensor&)>
-constexpr auto function = [](const Tensor& x) { return F(x); };
-
 constexpr auto gelu_none = [](const Tensor& x) { return gelu(x); };
 constexpr auto gelu_approximate = [](const Tensor& x) { return gelu(x, GeluApproximation::tanh); };
 
 /// An int64 tensor stays one.
 template <class Op, class F>
 OpSample integers(Op op, F f) {
-  return {"int64",
-          {{.shape = 5, .dtype = DType::int64, .values = {-3, -1, 0, 1, 7}}},
-          [op](const std::vector<Tensor>& in) { return op(in[0]); },
-          [f](const std::vector<Values>& in) { return naive::map(in[0], f); },
-          false};
+  return one("int64", values({-3, -1, 0, 1, 7}, DType::int64), op, f, false);
 }
 
 OpError refused(const char* op, Tensor (*call)(const Tensor&), DType dtype, const char* message) {

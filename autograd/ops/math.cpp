@@ -5,11 +5,10 @@
 
 namespace onestep {
 
+using ops::as_floating;
 using ops::chain;
 
 namespace {
-
-Tensor as_floating(const Tensor& x) { return to(x, ops::floating(x.dtype())); }
 
 /// An activation by kernels: f, and dx = dy f'(x). `derivative` is f'(x) in ops.
 template <class F, class Grad, class Derivative>
@@ -26,11 +25,7 @@ Tensor activation(const char* op, const Tensor& x, F f, Grad grad, Derivative de
 
 /// Phi(x) + x phi(x), of the normal distribution.
 Tensor gelu_derivative(const Tensor& x) {
-  const Tensor root = x / std::numbers::sqrt2, values = ops::map_floating("erf", root, [](auto... p) { kernels::erf(p...); });
-  const Tensor erf = record("erf", values, {root}, {root}, [](const Backward& b) -> Grads {
-    return {b.grad() * exp(-b.saved(0) * b.saved(0)) * (2 * std::numbers::inv_sqrtpi)};
-  });
-  return (1 + erf) / 2 + x * exp(x * x / -2) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+  return (1 + erf(x / std::numbers::sqrt2)) / 2 + x * exp(x * x / -2) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
 }
 
 /// With t = tanh(u), u = sqrt(2/pi) (x + 0.044715 x^3): (1 + t) / 2 + x (1 - t^2) / 2 du/dx

@@ -125,6 +125,22 @@ OpSample sampled(const char* label, const Shape& shape, std::vector<double> weig
           false};
 }
 
+/// Of the shape of an input, drawn in float64 whatever its dtype.
+template <class Op, class F>
+OpSample alike(const char* label, const Shape& shape, Op op, F f) {
+  return {label,
+          {{shape}},
+          [op](const std::vector<Tensor>& in) {
+            Generator generator(5);
+            return op(in[0].to(DType::float64), generator).to(in[0].dtype());
+          },
+          [f](const std::vector<Values>&) {
+            std::mt19937 words(5);
+            return f(words);
+          },
+          false};
+}
+
 const RegisterOpCases multinomials([] {
   return OpCases{
       {"multinomial",
@@ -148,6 +164,19 @@ const RegisterOpCases multinomials([] {
         {"too many", [] { multinomial(ones(2), 3); },
          "multinomial: cannot draw 3 samples without replacement from 2 positive weights of 2"},
         {"no samples", [] { multinomial(ones(2), 0); }, "multinomial: needs at least one sample: got 0"}}}};
+});
+
+const RegisterOpCases alike_registered([] {
+  const auto uniforms = [](const Shape& shape) {
+    return [shape](std::mt19937& words) { return filled(shape, [&] { return d53(words); }); };
+  };
+  const auto rand_op = [](const Tensor& x, Generator& g) { return rand_like(x, g); };
+  const auto randn_op = [](const Tensor& x, Generator& g) { return randn_like(x, g); };
+  return OpCases{
+      {"rand_like",
+       {alike("matrix", {2, 3}, rand_op, uniforms({2, 3})), alike("empty", {0, 3}, rand_op, uniforms({0, 3}))},
+       {}},
+      {"randn_like", {alike("vector", {5}, randn_op, few_normals), alike("empty", {0, 3}, randn_op, uniforms({0, 3}))}, {}}};
 });
 
 const RegisterOpCases registered([] {

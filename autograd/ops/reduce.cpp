@@ -149,19 +149,19 @@ Tensor mean(const Tensor& x, const Shape& wanted, bool keepdim) {
   });
 }
 
-Tensor var(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdim) {
+Tensor var(const Tensor& x, const Shape& wanted, double correction, bool keepdim) {
   ops::check_floating("var", x);
   if (is_narrow(x.dtype())) return to(var(ops::wide(x), wanted, correction, keepdim), x.dtype());
   const Shape dims = normalize_dims("var", wanted, x.dim());
-  const int64_t n = count_of(x.shape(), dims);
+  const auto n = static_cast<double>(count_of(x.shape(), dims));
   Tensor y;
   {
     const NoGradGuard no_grad;
     const Tensor d = deviations(x, dims);
     y = without_dims(sum_values(mul(d, d), dims), x.shape(), dims, keepdim);
-    y = div(y, std::max<int64_t>(n - correction, 0));
+    y = div(y, std::max(n - correction, 0.0));
   }
-  const double scale = 2.0 / static_cast<double>(n - correction);
+  const double scale = 2.0 / (n - correction);
   const bool infinite = n <= correction && (wanted.empty() || x.dim() == 0);  // PyTorch looks at it where no dims are given
   return record("var", y, {x}, {x}, [dims, scale, infinite](const Backward& b) -> Grads {
     const Tensor& v = b.saved(0);
@@ -170,7 +170,7 @@ Tensor var(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdi
   });  // dx = dy 2 (x - mean) / (n - correction)
 }
 
-Tensor std(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdim) {
+Tensor std(const Tensor& x, const Shape& wanted, double correction, bool keepdim) {
   ops::check_floating("std", x);
   if (is_narrow(x.dtype())) return to(std(ops::wide(x), wanted, correction, keepdim), x.dtype());
   const Shape dims = normalize_dims("std", wanted, x.dim());
@@ -179,7 +179,7 @@ Tensor std(const Tensor& x, const Shape& wanted, int64_t correction, bool keepdi
     const NoGradGuard no_grad;
     y = sqrt(var(x, wanted, correction, keepdim));
   }
-  const auto n = static_cast<double>(count_of(x.shape(), dims) - correction);
+  const double n = static_cast<double>(count_of(x.shape(), dims)) - correction;
   return record("std", y, {x}, {x, y}, [dims, n](const Backward& b) -> Grads {
     const Tensor& v = b.saved(0);
     const Tensor y_kept = with_dims(b.saved(1), v.shape(), dims), dy = with_dims(b.grad(), v.shape(), dims);
@@ -200,8 +200,6 @@ Tensor norm_values(const Tensor& x, double p, const Shape& dims, bool keepdim) {
   if (p == -kInfinity) return amin(sizes, dims, keepdim);
   return pow(sum(pow(sizes, p), dims, keepdim), 1 / p);
 }
-
-Tensor sign(const Tensor& x) { return sub(to(gt(x, 0), x.dtype()), to(lt(x, 0), x.dtype())); }
 
 }  // namespace
 

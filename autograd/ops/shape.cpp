@@ -153,6 +153,14 @@ Tensor squeeze(const Tensor& x, int64_t dim) {
   return reshaped("squeeze", x, shape, strides);
 }
 
+Tensor squeeze(const Tensor& x, const Shape& wanted) {
+  if (wanted.empty()) return x;
+  const Shape dims = normalize_dims("squeeze", wanted, x.dim());
+  Tensor y = x;
+  for (int i = dims.rank(); i-- > 0;) y = squeeze(y, dims[i]);
+  return y;
+}
+
 Tensor unsqueeze(const Tensor& x, int64_t dim) {
   const int d = normalize_dim("unsqueeze", dim, x.dim() + 1);
   Shape shape = x.shape(), strides = x.strides();

@@ -1,0 +1,130 @@
+// Activations: each is one formula for its values and one for its gradient.
+#include <cmath>
+
+#include "autograd/ops/pointwise.h"
+#include "autograd/portable_math.h"
+
+namespace onestep {
+
+using ops::function_of_input;
+using ops::InDouble;
+using ops::Loop;
+using ops::select_if;
+
+namespace {
+
+// What the formulas mean by these names where they are applied to numbers.
+using portable::exp;
+using portable::tanh;
+double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+/// scale x where x > 0, else scale alpha (exp(input_scale x) - 1).
+Tensor scaled_elu(const char* op, const Tensor& x, double alpha, double scale, double input_scale) {
+  const auto values = [=](double v) { return v <= 0 ? scale * alpha * portable::expm1(v * input_scale) : scale * v; };
+  return function_of_input(op, x, InDouble{values}, [=](auto dy, auto v) {
+    const auto negative = select_if(v <= 0, v, 0.0);  // a large exp(v) would make NaN of the 0 behind it
+    return select_if(v <= 0, dy * (scale * alpha * input_scale) * exp(negative * input_scale), dy * scale);
+  });
+}
+
+/// x between the bounds, which get no gradient.
+Tensor bounded(const char* op, const Tensor& x, double low, double high) {
+  const auto values = [=]<class T>(T v) {
+    const T least = static_cast<T>(low), most = static_cast<T>(high);
+    return v < least ? least : v > most ? most : v;
+  };
+  return function_of_input(op, x, Loop{values}, [=](auto dy, auto v) { return select_if((v > low) & (v < high), dy, 0.0); });
+}
+
+}  // namespace
+
+Tensor softplus(const Tensor& x, double beta, double threshold) {
+  const auto values = [=](double v) { return v * beta > threshold ? v : portable::log1p(exp(v * beta)) / beta; };
+  return function_of_input("softplus", x, InDouble{values},
+                           [=](auto dy, auto v) { return select_if(v * beta > threshold, dy, dy * sigmoid(v * beta)); });
+}
+
+Tensor leaky_relu(const Tensor& x, double negative_slope) {
+  const auto values = [=]<class T>(T v) { return v > 0 ? v : v * static_cast<T>(negative_slope); };
+  return function_of_input("leaky_relu", x, Loop{values},
+                           [=](auto dy, auto v) { return select_if(v > 0, dy, dy * negative_slope); });
+}
+
+Tensor prelu(const Tensor& x, const Tensor& weight) {
+  ops::check_floating("prelu", x);
+  ops::check_same_dtype("prelu", x, weight);
+  const int64_t places = x.dim() > 1 ? x.shape()[1] : 1;
+  ONESTEP_CHECK(ShapeError, weight.dim() <= 1 && (weight.numel() == 1 || weight.numel() == places), "prelu: weight ",
+                weight.shape(), " does not fit an input of shape ", x.shape(), " (needs 1 or ", places, " numbers)");
+  Shape shape = Shape::filled(x.dim(), 1);
+  if (x.dim() > 1) shape[1] = weight.numel();
+  const Tensor positive = gt(x, 0);
+  return where(positive, x, mul(reshape(weight, shape), masked_fill(x, positive, 0)));  // an infinite x times 0 would be NaN
+}
+
+Tensor elu(const Tensor& x, double alpha) { return scaled_elu("elu", x, alpha, 1, 1); }
+Tensor selu(const Tensor& x) {
+  return scaled_elu("selu", x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1);
+}
+Tensor celu(const Tensor& x, double alpha) {
+  ONESTEP_CHECK(ConfigError, alpha != 0, "celu: alpha must not be 0");
+  return scaled_elu("celu", x, alpha, 1, 1 / alpha);
+}
+
+Tensor hardtanh(const Tensor& x, double min_value, double max_value) {
+  ONESTEP_CHECK(ConfigError, min_value <= max_value, "hardtanh: min_value ", min_value, " is above max_value ", max_value);
+  return bounded("hardtanh", x, min_value, max_value);
+}
+Tensor relu6(const Tensor& x) { return bounded("relu6", x, 0, 6); }
+
+Tensor hardsigmoid(const Tensor& x) {
+  const auto values = []<class T>(T v) { return v <= -3 ? T(0) : v >= 3 ? T(1) : (v + 3) / 6; };
+  return function_of_input("hardsigmoid", x, Loop{values},
+                           [](auto dy, auto v) { return select_if((v > -3) & (v < 3), dy / 6, 0.0); });
+}
+Tensor hardswish(const Tensor& x) {
+  const auto values = []<class T>(T v) { return v * (v <= -3 ? T(0) : v >= 3 ? T(6) : v + 3) / 6; };
+  return function_of_input("hardswish", x, Loop{values},
+                           [](auto dy, auto v) { return select_if(v <= -3, 0.0, select_if(v < 3, dy * (v / 3 + 0.5), dy)); });
+}
+
+Tensor mish(const Tensor& x) {  // tanh(log(1 + e)) = w / (w + 2) with w = e (e + 2) and e = exp(x), which is 1 above 40
+  const auto values = [](double v) {
+    const double e = exp(v < 40 ? v : 40), w = e * (e + 2);
+    return v * (w / (w + 2));
+  };
+  return function_of_input("mish", x, InDouble{values}, [](auto dy, auto v) {
+    const auto e = exp(select_if(v < 40, v, 40.0)), w = e * (e + 2);
+    return dy * (w / (w + 2) + v * (4 * (e / (w + 2)) * ((e + 1) / (w + 2))));
+  });
+}
+
+Tensor logsigmoid(const Tensor& x) {
+  const auto values = [](double v) { return (v < 0 ? v : 0) - portable::log1p(exp(-std::fabs(v))); };
+  return function_of_input("logsigmoid", x, InDouble{values}, [](auto dy, auto v) { return dy * sigmoid(-v); });
+}
+
+Tensor softsign(const Tensor& x) {
+  ops::check_floating("softsign", x);
+  return div(x, 1 + abs(x));
+}
+Tensor tanhshrink(const Tensor& x) {
+  return function_of_input("tanhshrink", x, InDouble{[](double v) { return v - tanh(v); }}, [](auto dy, auto v) {
+    const auto y = tanh(v);
+    return dy * (y * y);
+  });
+}
+Tensor threshold(const Tensor& x, double threshold, double value) {
+  const auto values = [=]<class T>(T v) { return v <= static_cast<T>(threshold) ? static_cast<T>(value) : v; };
+  return function_of_input("threshold", x, Loop{values}, [=](auto dy, auto v) { return select_if(v <= threshold, 0.0, dy); });
+}
+
+Tensor glu(const Tensor& x, int64_t dim) {
+  ops::check_floating("glu", x);
+  ONESTEP_CHECK(ShapeError, x.dim() > 0, "glu: a rank-0 tensor has no halves");
+  const int64_t size = x.size(dim);
+  ONESTEP_CHECK(ShapeError, size % 2 == 0, "glu: needs an even size: dim ", dim, " of shape ", x.shape());
+  return mul(narrow(x, dim, 0, size / 2), sigmoid(narrow(x, dim, size / 2, size / 2)));
+}
+
+}  // namespace onestep

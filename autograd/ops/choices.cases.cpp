@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/ops/pointwise_cases.h"
+
+namespace onestep {
+namespace {
+
+using namespace pointwise;
+
+double clamped(double x, double low, double high) {
+  if (x != x || low != low || high != high) return kNan;
+  return std::min(std::max(x, low), high);
+}
+double larger(double a, double b) { return a != a ? b : b != b ? a : std::max(a, b); }
+double smaller(double a, double b) { return a != a ? b : b != b ? a : std::min(a, b); }
+double step(double x, double at_0) { return x == 0 ? at_0 : x > 0 ? 1 : 0; }
+double below(double x, double low) { return clamped(x, low, kInf); }
+double above(double x, double high) { return clamped(x, -kInf, high); }
+double finite(double x) { return x != x ? 0.5 : std::min(std::max(x, -9.0), 8.0); }
+
+OpSample three(const char* label, InputSpec a, InputSpec b, InputSpec c,
+               Tensor (*op)(const Tensor&, const Tensor&, const Tensor&), double (*f)(double, double, double),
+               bool differentiable = true) {
+  return {label,
+          {std::move(a), std::move(b), std::move(c)},
+          [op](const std::vector<Tensor>& in) { return op(in[0], in[1], in[2]); },
+          [f](const std::vector<Values>& in) {
+            Values y(naive::broadcast(naive::broadcast(in[0].shape, in[1].shape), in[2].shape));
+            for (int64_t i = 0; i < y.shape.numel(); ++i)
+              y[i] =
+                  f(naive::value_at(in[0], y.shape, i), naive::value_at(in[1], y.shape, i), naive::value_at(in[2], y.shape, i));
+            return y;
+          },
+          differentiable};
+}
+
+double mixed(double a, double b, double weight) { return a + weight * (b - a); }
+Tensor lerp_copy(const Tensor& a, const Tensor& b, const Tensor& weight) { return lerp_(clone(a), b, weight); }
+Tensor clamp_copy(const Tensor& a, const Tensor& b, const Tensor& c) { return clamp_(clone(a), b, c); }
+
+std::vector<OpSample> mixtures(Tensor (*op)(const Tensor&, const Tensor&, const Tensor&)) {
+  return {three("same shape", {{3, 4}}, {{3, 4}}, {{3, 4}, -1, 2}, op, mixed),
+          three("broadcast", {{2, 3, 4}}, {{4}}, {{3, 1}, -1, 2}, op, mixed), three("empty", {{0, 4}}, {{4}}, {{}}, op, mixed)};
+}
+
+template <Tensor (*F)(const Tensor&)>
+OpCase tested(const char* name, bool (*f)(double)) {
+  const auto truth = [f](double x) { return f(x) ? 1.0 : 0.0; };
+  return {name,
+          {one("floats", values({-kInf, -1, 0, 1, kInf, kNan}), function<F>, truth, false),
+           one("int64", integers({3, 2}), function<F>, truth, false), one("bool", truths({4}), function<F>, truth, false),
+           one("empty", {{0, 3}}, function<F>, truth, false)},
+          {}};
+}
+
+InputSpec drawn(const Shape& shape) { return {shape}; }
+
+const std::vector<double> kSpecial = {-kInf, -1, 0, 1, kInf, kNan};
+
+const RegisterOpCases registered([] {
+  const auto close = [](bool equal_nan) {
+    return [equal_nan](double a, double b) {
+      if (a != a || b != b) return equal_nan && a != a && b != b ? 1.0 : 0.0;
+      return a == b || (std::isfinite(b) && std::abs(a - b) <= 0.25 + 0.5 * std::abs(b)) ? 1.0 : 0.0;
+    };
+  };
+  const auto isclose_op = [](bool equal_nan) {
+    return [equal_nan](const Tensor& a, const Tensor& b) { return isclose(a, b, 0.5, 0.25, equal_nan); };
+  };
+  const auto replace = [](const Tensor& x) { return nan_to_num(x, 0.5, 8, -9); };
+  const auto dtypes = [](const char* op) {
+    return std::string(op) + ": dtypes differ: float32 and float64 (convert one with to())";
+  };
+  const Tensor f32 = zeros({2}), f64 = zeros({2}, DType::float64);
+  return OpCases{
+      {"clamp",
+       {three("same shape", {{3, 4}}, {{3, 4}, -2, 0}, {{3, 4}, 0, 2}, clamp, clamped),
+        three("crossing bounds", {{3, 4}}, {{3, 4}}, {{3, 4}}, clamp, clamped),
+        three("broadcast", {{2, 3, 4}}, {{4}, -2, 0}, {{3, 1}, 0, 2}, clamp, clamped),
+        three("empty", {{0, 4}}, {{4}, -2, 0}, {{}, 0, 2}, clamp, clamped),
+        three("special values", values({-kInf, kInf, kNan, 1, 1}), values({-1, -1, -1, kNan, -kInf}),
+              values({1, 1, 1, 1, kNan}), clamp, clamped, false),
+        three("int64", integers({6}), integers({6}), integers({6}), clamp, clamped, false)},
+       {error(
+           "no bound", [f32] { clamp(f32, Tensor(), Tensor()); }, "clamp: needs a least or a largest value")}},
+      {"clamp_",
+       {three("same shape", {{3, 4}}, {{3, 4}, -2, 0}, {{3, 4}, 0, 2}, clamp_copy, clamped),
+        three("empty", {{0, 4}}, {{4}, -2, 0}, {{}, 0, 2}, clamp_copy, clamped),
+        one(
+            "numbers", {{3, 4}, -2, 2, {-0.5, 1}}, [](const Tensor& x) { return clamp_(clone(x), -0.5, 1); },
+            [](double x) { return clamped(x, -0.5, 1); })},
+       {}},
+      {"clamp_min",
+       joined(pairs(function2<clamp_min>, below, {}, {}, kSpecial),
+              {one(
+                  "a number", {{3, 4}, -2, 2, {0.5}}, [](const Tensor& x) { return clamp_min(x, 0.5); },
+                  [](double x) { return below(x, 0.5); })}),
+       {}},
+      {"clamp_min_", in_place_pairs(function2<clamp_min_>, below, drawn), {}},
+      {"clamp_max",
+       joined(pairs(function2<clamp_max>, above, {}, {}, kSpecial),
+              {one(
+                  "a number", {{3, 4}, -2, 2, {0.5}}, [](const Tensor& x) { return clamp_max(x, 0.5); },
+                  [](double x) { return above(x, 0.5); })}),
+       {}},
+      {"clamp_max_", in_place_pairs(function2<clamp_max_>, above, drawn), {}},
+      {"fmax",
+       joined(pairs(function2<fmax>, larger, {}, {}, kSpecial),
+              {two("int64", integers({6}), integers({6}), function2<fmax>, larger, false)}),
+       {}},
+      {"fmin",
+       joined(pairs(function2<fmin>, smaller, {}, {}, kSpecial),
+              {two("int64", integers({6}), integers({6}), function2<fmin>, smaller, false)}),
+       {}},
+      {"heaviside",
+       joined(pairs(function2<heaviside>, step, {-2, 2, {0}}, {}, kSpecial, false),
+              {two("int64", values({-1, 0, 3, 0}, DType::int64), integers({4}), function2<heaviside>, step, false)}),
+       {error(
+           "dtypes", [=] { heaviside(f32, f64); }, dtypes("heaviside"))}},
+      {"heaviside_", in_place_pairs(function2<heaviside_>, step, drawn, false), {}},
+      {"lerp",
+       joined(mixtures(lerp),
+              {two(
+                  "a number", {{3, 4}}, {{4}}, [](const Tensor& a, const Tensor& b) { return lerp(a, b, 0.75); },
+                  [](double a, double b) { return mixed(a, b, 0.75); })}),
+       {error(
+            "dtypes", [=] { lerp(f32, f64, 0.5); }, dtypes("lerp")),
+        error(
+            "weight", [=] { lerp(f32, f32, f64); }, dtypes("lerp"))}},
+      {"lerp_",
+       joined(mixtures(lerp_copy),
+              {two(
+                  "a number", {{3, 4}}, {{4}}, [](const Tensor& a, const Tensor& b) { return lerp_(clone(a), b, 0.25); },
+                  [](double a, double b) { return mixed(a, b, 0.25); })}),
+       {}},
+      {"nan_to_num",
+       joined(samples(replace, finite, {}, kSpecial),
+              {one(
+                  "int64", integers({5}), [](const Tensor& x) { return nan_to_num(x); }, [](double x) { return x; }, false)}),
+       {}},
+      {"nan_to_num_", in_place([](const Tensor& x) { return nan_to_num_(x, 0.5, 8, -9); }, finite, {}), {}},
+      {"rsub",
+       joined(pairs(function2<rsub>, [](double a, double b) { return b - a; }, {}, {}, {0, 1}),
+              {one(
+                  "a number", {{3, 4}}, [](const Tensor& x) { return rsub(x, 2.5); }, [](double x) { return 2.5 - x; })}),
+       {}},
+      tested<isinf>("isinf", [](double x) { return std::isinf(x); }),
+      tested<isposinf>("isposinf", [](double x) { return x == kInf; }),
+      tested<isneginf>("isneginf", [](double x) { return x == -kInf; }),
+      {"isclose",
+       joined(joined(pairs(isclose_op(false), close(false), {}, {}, kSpecial, false),
+                     pairs(isclose_op(true), close(true), {}, {}, kSpecial, false)),
+              {two("int64", integers({8}), integers({8}), isclose_op(false), close(false), false)}),
+       {error(
+           "dtypes", [=] { isclose(f32, f64); }, dtypes("isclose"))}},
+      {"logical_and_",
+       in_place_pairs(
+           function2<logical_and_>, [](double a, double b) { return a != 0 && b != 0 ? 1.0 : 0.0; }, drawn, false),
+       {}},
+      {"logical_or_",
+       in_place_pairs(
+           function2<logical_or_>, [](double a, double b) { return a != 0 || b != 0 ? 1.0 : 0.0; }, drawn, false),
+       {}},
+      {"logical_xor_",
+       in_place_pairs(
+           function2<logical_xor_>, [](double a, double b) { return (a != 0) != (b != 0) ? 1.0 : 0.0; }, drawn, false),
+       {}},
+      {"logical_not_",
+       {one(
+            "int64", integers({3, 4}), [](const Tensor& x) { return logical_not_(clone(x)); },
+            [](double x) { return x == 0 ? 1.0 : 0.0; }, false),
+        one(
+            "empty", integers({0, 4}), [](const Tensor& x) { return logical_not_(clone(x)); },
+            [](double x) { return x == 0 ? 1.0 : 0.0; }, false)},
+       {}},
+      {"zero_", in_place(function<zero_>, [](double) { return 0.0; }, {}), {}},
+  };
+});
+
+}  // namespace
+}  // namespace onestep

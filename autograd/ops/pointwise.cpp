@@ -1,0 +1,172 @@
+// Elementary functions: each is one formula for its values and one for its gradient.
+#include "autograd/ops/pointwise.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "autograd/portable_math.h"
+
+namespace onestep {
+
+using ops::as_floating;
+using ops::function_of_input;
+using ops::function_of_output;
+using ops::grad_of;
+using ops::InDouble;
+
+namespace {
+
+// What the formulas mean by these names where they are applied to numbers.
+using portable::cosh;
+using portable::exp;
+using portable::sinh;
+using std::sqrt;
+
+constexpr double kPi = std::numbers::pi, kLn2 = std::numbers::ln2, kLn10 = std::numbers::ln10;
+constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
+
+/// `y` over `x`, and 0 where x is 0.
+Tensor over(const Tensor& y, const Tensor& x) { return masked_fill(y / x, eq(x, 0), 0); }
+
+}  // namespace
+
+Tensor exp2(const Tensor& x) {
+  return function_of_output("exp2", as_floating(x), InDouble{portable::exp2}, [](auto dy, auto y) { return dy * y * kLn2; });
+}
+Tensor expm1(const Tensor& x) {
+  return function_of_output("expm1", as_floating(x), InDouble{portable::expm1}, [](auto dy, auto y) { return dy * (y + 1); });
+}
+Tensor log1p(const Tensor& x) {
+  return function_of_input("log1p", as_floating(x), InDouble{portable::log1p}, [](auto dy, auto v) { return dy / (v + 1); });
+}
+Tensor log2(const Tensor& x) {
+  return function_of_input("log2", as_floating(x), InDouble{portable::log2}, [](auto dy, auto v) { return dy / (v * kLn2); });
+}
+Tensor log10(const Tensor& x) {
+  return function_of_input("log10", as_floating(x), InDouble{portable::log10},
+                           [](auto dy, auto v) { return dy / (v * kLn10); });
+}
+
+Tensor tan(const Tensor& input) {
+  const Tensor x = as_floating(input);
+  Tensor y;
+  {
+    const NoGradGuard no_grad;
+    y = sin(x) / cos(x);
+  }
+  return record("tan", y, {x}, {y}, [](const Backward& b) -> Grads {
+    return {ops::chain_in_double(b.grad(), b.saved(0), [](auto dy, auto v) { return dy * (1 + v * v); })};
+  });
+}
+Tensor asin(const Tensor& x) {
+  return function_of_input("asin", as_floating(x), InDouble{portable::asin},
+                           [](auto dy, auto v) { return dy / sqrt(1 - v * v); });
+}
+Tensor acos(const Tensor& x) {
+  return function_of_input("acos", as_floating(x), InDouble{portable::acos},
+                           [](auto dy, auto v) { return -dy / sqrt(1 - v * v); });
+}
+Tensor atan(const Tensor& x) {
+  return function_of_input("atan", as_floating(x), InDouble{portable::atan}, [](auto dy, auto v) { return dy / (v * v + 1); });
+}
+Tensor sinh(const Tensor& x) {
+  return function_of_input("sinh", as_floating(x), InDouble{portable::sinh}, [](auto dy, auto v) { return dy * cosh(v); });
+}
+Tensor cosh(const Tensor& x) {
+  return function_of_input("cosh", as_floating(x), InDouble{portable::cosh}, [](auto dy, auto v) { return dy * sinh(v); });
+}
+Tensor asinh(const Tensor& x) {
+  return function_of_input("asinh", as_floating(x), InDouble{portable::asinh},
+                           [](auto dy, auto v) { return dy / sqrt(v * v + 1); });
+}
+Tensor acosh(const Tensor& x) {
+  return function_of_input("acosh", as_floating(x), InDouble{portable::acosh},
+                           [](auto dy, auto v) { return dy / sqrt(v * v - 1); });
+}
+Tensor atanh(const Tensor& x) {
+  return function_of_input("atanh", as_floating(x), InDouble{portable::atanh},
+                           [](auto dy, auto v) { return dy / (1 - v * v); });
+}
+
+Tensor erf(const Tensor& x) {
+  return function_of_input(
+      "erf", as_floating(x), [](auto... p) { kernels::erf(p...); },
+      [](auto dy, auto v) { return dy * (kTwoOverSqrtPi * exp(-(v * v))); });
+}
+Tensor erfc(const Tensor& x) {
+  return function_of_input("erfc", as_floating(x), InDouble{portable::erfc},
+                           [](auto dy, auto v) { return dy * (-kTwoOverSqrtPi * exp(-(v * v))); });
+}
+Tensor erfinv(const Tensor& x) {
+  return function_of_output("erfinv", as_floating(x), InDouble{portable::erfinv},
+                            [](auto dy, auto y) { return dy * (exp(y * y) / kTwoOverSqrtPi); });
+}
+
+Tensor sinc(const Tensor& input) {
+  const Tensor x = as_floating(input), at_0 = eq(x, 0), angle = masked_fill(x * kPi, at_0, 1);
+  return masked_fill(sin(angle) / angle, at_0, 1);
+}
+Tensor reciprocal(const Tensor& x) {
+  return function_of_output("reciprocal", as_floating(x), ops::Loop{[](auto v) { return 1 / v; }},
+                            [](auto dy, auto y) { return -dy * (y * y); });
+}
+Tensor square(const Tensor& x) { return pow(x.dtype() == DType::boolean ? to(x, DType::int64) : x, 2); }
+Tensor deg2rad(const Tensor& x) { return mul(as_floating(x), kPi / 180); }
+Tensor rad2deg(const Tensor& x) { return mul(as_floating(x), 180 / kPi); }
+
+Tensor atan2(const Tensor& a, const Tensor& b) {
+  const DType dtype = ops::floating(ops::promote(a, b));
+  const Tensor y = to(a, dtype), x = to(b, dtype);
+  return record("atan2", ops::zip("atan2", y, x, InDouble{portable::atan2}), {y, x}, {y, x}, [](const Backward& back) -> Grads {
+    const Tensor &dy = back.grad(), &v = back.saved(0), &u = back.saved(1), scale = over(dy, v * v + u * u);
+    return {grad_of(back, 0, [&] { return scale * u; }), grad_of(back, 1, [&] { return scale * -v; })};
+  });  // dy = d x / (x^2 + y^2), dx = -d y / (x^2 + y^2)
+}
+
+Tensor hypot(const Tensor& a, const Tensor& b) {
+  const DType dtype = ops::promote(a, b);
+  const Tensor x = to(a, dtype), y = to(b, dtype);
+  ops::check_floating("hypot", x);
+  const Tensor z = ops::zip("hypot", x, y, InDouble{portable::hypot});
+  return record("hypot", z, {x, y}, {x, y, z}, [](const Backward& back) -> Grads {
+    const auto grad = [&back](size_t i) {
+      return grad_of(back, i, [&] { return back.grad() * (back.saved(i) / back.saved(2)); });
+    };
+    return {grad(0), grad(1)};
+  });  // da = dy a / hypot(a, b)
+}
+
+Tensor logaddexp(const Tensor& a, const Tensor& b) {
+  const DType dtype = ops::promote(a, b);
+  const Tensor x = to(a, dtype), y = to(b, dtype);
+  ops::check_floating("logaddexp", x);
+  const auto values = [](double u, double v) {
+    if (u == v) return u + kLn2;  // infinities, too
+    return (u > v ? u : v) + portable::log1p(exp(-std::fabs(u - v)));
+  };
+  return record("logaddexp", ops::zip("logaddexp", x, y, InDouble{values}), {x, y}, {x, y}, [](const Backward& back) -> Grads {
+    const auto grad = [&back](size_t i) {
+      return grad_of(back, i, [&] { return back.grad() * sigmoid(back.saved(i) - back.saved(1 - i)); });
+    };
+    return {grad(0), grad(1)};
+  });  // da = dy exp(a) / (exp(a) + exp(b))
+}
+
+Tensor xlogy(const Tensor& a, const Tensor& b) {
+  const DType dtype = ops::floating(ops::promote(a, b));
+  const Tensor x = to(a, dtype), y = to(b, dtype);
+  const auto values = [](double u, double v) { return u == 0 && v == v ? 0 : u * portable::log(v); };
+  return record("xlogy", ops::zip("xlogy", x, y, InDouble{values}), {x, y}, {x, y}, [](const Backward& back) -> Grads {
+    const Tensor &dz = back.grad(), &u = back.saved(0), &v = back.saved(1);
+    return {grad_of(back, 0, [&] { return masked_fill(dz * log(v), logical_and(eq(u, 0), le(v, 0)), 0); }),
+            grad_of(back, 1, [&] { return dz * u / v; })};
+  });  // dx = dz log(y), dy = dz x / y
+}
+Tensor xlogy(const Tensor& x, Scalar y) { return xlogy(x, ops::as_operand(x, y)); }
+
+Tensor float_power(const Tensor& base, const Tensor& exponent) {
+  return pow(to(base, DType::float64), to(exponent, DType::float64));
+}
+Tensor float_power(const Tensor& base, Scalar exponent) { return pow(to(base, DType::float64), exponent.value); }
+
+}  // namespace onestep
