@@ -29,8 +29,8 @@ struct Padding {
 
 // ---- convolutions (ops/convolution.cpp) ----------------------------------------------------------------------------------
 
-/// y[n, o] = bias[o] + sum over the channels c of o's group and the taps of weight[o, c, tap] x[n, c, place * stride - padding +
-/// tap * dilation] (cross-correlation): x [N, C, L], weight [O, C / groups, K] -> [N, O, L'] with L' = (L + 2 padding -
+/// y[n, o] = bias[o] + sum over the channels c of o's group and the taps of weight[o, c, tap] x[n, c, place * stride - padding
+/// + tap * dilation] (cross-correlation): x [N, C, L], weight [O, C / groups, K] -> [N, O, L'] with L' = (L + 2 padding -
 /// dilation (K - 1) - 1) / stride + 1 (torch.nn.functional.conv1d). Throws ShapeError on sizes that do not fit.
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Shape& stride = 1,
               const Padding& padding = 0, const Shape& dilation = 1, int64_t groups = 1);
@@ -80,10 +80,11 @@ enum class InterpolationMode { nearest, bilinear };
 /// x [N, C, H, W] in another size, given or as floor(in * scale_factor): the nearest element below, or the weighted mean of
 /// four; with align_corners the outer elements stay in place (torch.nn.functional.interpolate). ops/resample.cpp
 struct InterpolateOptions {
-  Shape size = {};                         ///< One number for all dims or one a dim; or else:
-  std::vector<double> scale_factor = {};   ///< The same of factors.
+  Shape size = {};                        ///< One number for all dims or one a dim; or else:
+  std::vector<double> scale_factor = {};  ///< The same of factors.
   InterpolationMode mode = InterpolationMode::nearest;
-  bool align_corners = false;  ///< With bilinear.
+  bool align_corners = false;           ///< With bilinear.
+  bool recompute_scale_factor = false;  ///< Uses in / out of the rounded sizes instead of the given factor.
 };
 Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
 

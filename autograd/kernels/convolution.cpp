@@ -93,9 +93,7 @@ struct Pieces {
 
   /// Rough nanoseconds of the work on one image of one group.
   double cost() const { return 0.03 * flops + static_cast<double>(in_place ? 0 : k * conv.out_plane()); }
-  Span rows(int64_t block) const {
-    return {block * rows_of_block, std::min((block + 1) * rows_of_block, conv.h.out)};
-  }
+  Span rows(int64_t block) const { return {block * rows_of_block, std::min((block + 1) * rows_of_block, conv.h.out)}; }
   int64_t scratch_size() const { return in_place ? 0 : k * rows_of_block * conv.w.out; }
   /// The columns of a block of output rows, in `scratch` or where the input lies.
   const T* columns(const T* x, Span rows, T* scratch) const {
@@ -187,9 +185,9 @@ void convolution_weight_grad(const Convolution& conv, const T* x, const T* dy, T
   for (int64_t chunk = 1; chunk < chunks; ++chunk) add(dweight, 1, sum_of(chunk), 1, dweight, all);
 }
 
-#define ONESTEP_INSTANTIATE(T)                                                                     \
-  template void convolution(const Convolution&, const T*, const T*, const T*, T*);                 \
-  template void convolution_input_grad(const Convolution&, const T*, const T*, T*);                \
+#define ONESTEP_INSTANTIATE(T)                                                      \
+  template void convolution(const Convolution&, const T*, const T*, const T*, T*);  \
+  template void convolution_input_grad(const Convolution&, const T*, const T*, T*); \
   template void convolution_weight_grad(const Convolution&, const T*, const T*, T*);
 ONESTEP_INSTANTIATE(float)
 ONESTEP_INSTANTIATE(double)

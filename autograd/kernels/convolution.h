@@ -35,8 +35,8 @@ void convolution(const Convolution& conv, const T* x, const T* weight, const T* 
 template <class T>
 void convolution_input_grad(const Convolution& conv, const T* dy, const T* weight, T* dx);
 
-/// dweight[o, c, i, j] = sum over n and the outputs of dy[n, o] x[n, c, place(i), place(j)]: gemm's sums of images one after the
-/// other within fixed chunks of images, the chunks in order.
+/// dweight[o, c, i, j] = sum over n and the outputs of dy[n, o] x[n, c, place(i), place(j)]: gemm's sums of images one after
+/// the other within fixed chunks of images, the chunks in order.
 template <class T>
 void convolution_weight_grad(const Convolution& conv, const T* x, const T* dy, T* dweight);
 

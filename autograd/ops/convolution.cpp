@@ -9,7 +9,8 @@ namespace onestep {
 using kernels::Convolution, ops::WindowDim;
 
 Padding::Padding(const char* name) : same(std::string_view(name) == "same") {
-  ONESTEP_CHECK(ConfigError, same || std::string_view(name) == "valid", "padding: \"", name, "\" is neither \"same\" nor \"valid\"");
+  ONESTEP_CHECK(ConfigError, same || std::string_view(name) == "valid", "padding: \"", name,
+                "\" is neither \"same\" nor \"valid\"");
 }
 
 namespace {
@@ -26,8 +27,8 @@ Tensor convolve(const Convolution& conv, const Tensor& x, const Tensor& weight, 
   dispatch_floating(x.dtype(), "conv2d", [&]<class T>() {
     kernels::convolution(conv, from.data<T>(), w.data<T>(), shift.defined() ? shift.data<T>() : nullptr, y.mutable_data<T>());
   });
-  return record("conv2d", y, {x, weight, bias},
-                {saved_if(weight.requires_grad(), x), saved_if(x.requires_grad(), weight)}, [conv](const Backward& b) -> Grads {
+  return record("conv2d", y, {x, weight, bias}, {saved_if(weight.requires_grad(), x), saved_if(x.requires_grad(), weight)},
+                [conv](const Backward& b) -> Grads {
                   return {b.needs(0) ? input_grad(conv, b.grad(), b.saved(1)) : Tensor(),
                           b.needs(1) ? weight_grad(conv, b.saved(0), b.grad()) : Tensor(),
                           b.needs(2) ? sum(b.grad(), {0, 2, 3}) : Tensor()};
@@ -80,13 +81,11 @@ void check_weight(const char* op, const Tensor& weight, int dims, int64_t groups
   ONESTEP_CHECK(ShapeError, weight.dim() == dims + 2, op, ": weight must have ", dims + 2, " dims: got ", weight.shape());
   for (int i = 2; i < weight.dim(); ++i)
     ONESTEP_CHECK(ShapeError, weight.shape()[i] > 0, op, ": weight ", weight.shape(), " has an empty kernel");
-  ONESTEP_CHECK(ShapeError, groups > 0 && weight.shape()[0] % groups == 0, op, ": groups=", groups, " does not divide dim 0 of weight ",
-                weight.shape());
+  ONESTEP_CHECK(ShapeError, groups > 0 && weight.shape()[0] % groups == 0, op, ": groups=", groups,
+                " does not divide dim 0 of weight ", weight.shape());
 }
 
 Tensor as_image_weight(const Tensor& weight) { return weight.dim() == 3 ? unsqueeze(weight, 2) : weight; }
-
-constexpr WindowDim kOnePlace = {.in = 1, .out = 1, .kernel = 1, .stride = 1, .padding = 0, .dilation = 1};
 
 Tensor convolve(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& stride,
                 const Padding& padding, const Shape& dilation, int64_t groups, int dims) {
@@ -94,9 +93,9 @@ Tensor convolve(const char* op, const Tensor& x, const Tensor& weight, const Ten
   check_weight(op, weight, dims, groups);
   const int64_t out_channels = weight.shape()[0];
   check_operands(op, x, weight, bias, dims, groups, weight.shape()[1] * groups, out_channels);
-  WindowDim windows[2] = {kOnePlace, kOnePlace};
+  ops::Windows2d windows;
   for (int i = 0; i < dims; ++i) {
-    WindowDim& d = windows[2 - dims + i];
+    WindowDim& d = windows.of(dims, i);
     d = {.in = x.size(i - dims),
          .out = 0,
          .kernel = weight.size(i - dims),
@@ -109,11 +108,12 @@ Tensor convolve(const char* op, const Tensor& x, const Tensor& weight, const Ten
       d.out = d.in;
     } else {
       d.out = ops::windows(d);
-      ONESTEP_CHECK(ShapeError, d.out > 0, op, ": the kernel spans ", d.dilation * (d.kernel - 1) + 1, " places, but the padded input has ",
-                    d.in + 2 * d.padding, " (dim ", i - dims, " of input ", x.shape(), ")");
+      ONESTEP_CHECK(ShapeError, d.out > 0, op, ": the kernel spans ", d.dilation * (d.kernel - 1) + 1,
+                    " places, but the padded input has ", d.in + 2 * d.padding, " (dim ", i - dims, " of input ", x.shape(),
+                    ")");
     }
   }
-  const Convolution conv = {images.shape()[0], groups, weight.shape()[1], out_channels / groups, windows[0], windows[1]};
+  const Convolution conv = {images.shape()[0], groups, weight.shape()[1], out_channels / groups, windows.h, windows.w};
   return ops::like_input(convolve(conv, images, as_image_weight(weight), bias), x, dims);
 }
 
@@ -123,9 +123,9 @@ Tensor convolve_transposed(const char* op, const Tensor& x, const Tensor& weight
   check_weight(op, weight, dims, groups);
   const int64_t out_channels = weight.shape()[1] * groups;
   check_operands(op, x, weight, bias, dims, groups, weight.shape()[0], out_channels);
-  WindowDim windows[2] = {kOnePlace, kOnePlace};
+  ops::Windows2d windows;
   for (int i = 0; i < dims; ++i) {
-    WindowDim& d = windows[2 - dims + i];
+    WindowDim& d = windows.of(dims, i);
     d = {.in = 0,
          .out = x.size(i - dims),
          .kernel = weight.size(i - dims),
@@ -136,10 +136,10 @@ Tensor convolve_transposed(const char* op, const Tensor& x, const Tensor& weight
     ONESTEP_CHECK(ShapeError, added < std::max(d.stride, d.dilation), op, ": output_padding ", output_padding,
                   " must be smaller than stride ", stride, " or dilation ", dilation);
     d.in = (d.out - 1) * d.stride - 2 * d.padding + d.dilation * (d.kernel - 1) + added + 1;
-    ONESTEP_CHECK(ShapeError, d.out > 0 && d.in > 0, op, ": nothing is left of dim ", i - dims, " of input ", x.shape(), " (the output would have ",
-                  d.in, " places)");
+    ONESTEP_CHECK(ShapeError, d.out > 0 && d.in > 0, op, ": nothing is left of dim ", i - dims, " of input ", x.shape(),
+                  " (the output would have ", d.in, " places)");
   }
-  const Convolution conv = {images.shape()[0], groups, weight.shape()[1], weight.shape()[0] / groups, windows[0], windows[1]};
+  const Convolution conv = {images.shape()[0], groups, weight.shape()[1], weight.shape()[0] / groups, windows.h, windows.w};
   Tensor y = input_grad(conv, images, as_image_weight(weight));
   if (bias.defined()) y = add(y, reshape(bias, {out_channels, 1, 1}));
   return ops::like_input(y, x, dims);
