@@ -1,6 +1,6 @@
 #pragma once
-// 2-d convolutions and their gradients as matrix products over im2col blocks that stay in the cache. The bits do not depend on
-// threads or instruction set: the size of a block and the grouping of a sum depend on shapes alone.
+// 2-d convolutions and their gradients. The bits do not depend on threads or instruction set: how a sum is grouped depends on
+// shapes alone.
 #include <cstdint>
 
 #include "autograd/kernels/span.h"
@@ -26,17 +26,17 @@ struct Convolution {
   int64_t taps() const { return h.kernel * w.kernel; }
 };
 
-/// y[n, o] = sum over (c, i, j) of weight[o, c, i, j] x[n, c, place(i), place(j)], with the order and rounding of gemm over k =
-/// (c, i, j), plus bias[o] (may be null). weight is [groups * out_channels, in_channels, h.kernel, w.kernel].
+/// y[n, o] = sum over (c, i, j) of weight[o, c, i, j] x[n, c, place(i), place(j)], summed as by gemm with k = (c, i, j), plus
+/// bias[o] (may be null). weight is [groups * out_channels, in_channels, h.kernel, w.kernel].
 template <class T>
 void convolution(const Convolution& conv, const T* x, const T* weight, const T* bias, T* y);
 
-/// dx[n, c, place(i), place(j)] = sum over (i, j) in order of gemm's sums over o of weight[o, c, i, j] dy[n, o].
+/// dx[n, c, place(i), place(j)] = sum over (o, i, j) of weight[o, c, i, j] dy[n, o], summed as by gemm with k = (o, i, j).
 template <class T>
 void convolution_input_grad(const Convolution& conv, const T* dy, const T* weight, T* dx);
 
-/// dweight[o, c, i, j] = sum over n and the outputs of dy[n, o] x[n, c, place(i), place(j)]: gemm's sums of images one after
-/// the other within fixed chunks of images, the chunks in order.
+/// dweight[o, c, i, j] = sum over n and the outputs of dy[n, o] x[n, c, place(i), place(j)]: in 16 lanes, images in chunks whose
+/// sums are added in order.
 template <class T>
 void convolution_weight_grad(const Convolution& conv, const T* x, const T* dy, T* dweight);
 
