@@ -56,7 +56,7 @@ constexpr int regs_for(int rows) { return (kRegisters - 1) / (rows + 1) < 6 ? (k
 /// to[r, 0:REGS registers] = or += the sum over k < depth of weights[k, r] source[offsets[k]:].
 template <int ROWS, int REGS>
 void tile(int64_t depth, const int64_t* offsets, const float* weights, const float* source, float* to, int64_t ld, bool add) {
-  Reg total[ROWS][REGS];
+  FloatReg total[ROWS][REGS];
 #pragma GCC unroll 16
   for (int r = 0; r < ROWS; ++r) {
 #pragma GCC unroll 16
@@ -65,12 +65,12 @@ void tile(int64_t depth, const int64_t* offsets, const float* weights, const flo
 #pragma GCC unroll 2
   for (int64_t k = 0; k < depth; ++k, weights += ROWS) {
     const float* from = source + offsets[k];
-    Reg in[REGS];
+    FloatReg in[REGS];
 #pragma GCC unroll 16
-    for (int v = 0; v < REGS; ++v) in[v] = load_reg(from + v * kRegLanes);
+    for (int v = 0; v < REGS; ++v) in[v] = load_reg(from + v * kRegLanes<float>);
 #pragma GCC unroll 16
     for (int r = 0; r < ROWS; ++r) {
-      const Reg weight = splat_reg(weights[r]);
+      const FloatReg weight = splat_reg(weights[r]);
 #pragma GCC unroll 16
       for (int v = 0; v < REGS; ++v) total[r][v] = fma(weight, in[v], total[r][v]);
       keep(weight);  // as in gemm
@@ -80,7 +80,7 @@ void tile(int64_t depth, const int64_t* offsets, const float* weights, const flo
   for (int r = 0; r < ROWS; ++r) {
 #pragma GCC unroll 16
     for (int v = 0; v < REGS; ++v) {
-      float* const place = to + r * ld + v * kRegLanes;
+      float* const place = to + r * ld + v * kRegLanes<float>;
       store_reg(place, add ? load_reg(place) + total[r][v] : total[r][v]);
     }
   }
@@ -112,8 +112,8 @@ void conv_tiles(int64_t rows, int64_t depth, const int64_t* offsets, const float
   const int64_t most = regs_for(static_cast<int>(rows));
   for (int64_t k = 0; k == 0 || k < depth; k += kBlockK) {  // once also without any, for zeros
     const int64_t steps = depth - k < kBlockK ? depth - k : kBlockK;
-    for (int64_t j = 0, regs; j < n; j += regs * kRegLanes) {
-      const int64_t left = (n - j + kRegLanes - 1) / kRegLanes, panels = (left + most - 1) / most;
+    for (int64_t j = 0, regs; j < n; j += regs * kRegLanes<float>) {
+      const int64_t left = (n - j + kRegLanes<float> - 1) / kRegLanes<float>, panels = (left + most - 1) / most;
       regs = (left + panels - 1) / panels;  // as evenly as that goes: a narrow panel has too few independent sums
       kTiles.of[rows - 1][regs - 1](steps, offsets + k, weights + k * rows, source + j, to + j, ld, k > 0);
     }
@@ -124,25 +124,25 @@ void conv_tiles(int64_t rows, int64_t depth, const int64_t* offsets, const float
 /// other, and the tree of sum().
 template <int ROWS, int COLS>
 void dots(const int64_t* offsets, const ConvDots<float>& x, const float* dy, float* to) {
-  constexpr int kParts = static_cast<int>(kLanes / kRegLanes);
+  constexpr int kParts = static_cast<int>(kLanes / kRegLanes<float>);
   alignas(64) float lanes[ROWS][COLS][kLanes];
   for (int part = 0; part < kParts; ++part) {
-    Reg total[ROWS][COLS];
+    FloatReg total[ROWS][COLS];
 #pragma GCC unroll 16
     for (int r = 0; r < ROWS; ++r) {
 #pragma GCC unroll 16
       for (int c = 0; c < COLS; ++c) total[r][c] = splat_reg(0.0f);
     }
     for (int64_t image = 0; image < x.images; ++image) {
-      const float* grad = dy + image * x.dy_image + part * kRegLanes;
-      const float* from = x.source + image * x.source_image + part * kRegLanes;
+      const float* grad = dy + image * x.dy_image + part * kRegLanes<float>;
+      const float* from = x.source + image * x.source_image + part * kRegLanes<float>;
       for (int64_t q = 0; q < x.n; q += kLanes) {
-        Reg row[ROWS];
+        FloatReg row[ROWS];
 #pragma GCC unroll 16
         for (int r = 0; r < ROWS; ++r) row[r] = load_reg(grad + r * x.n + q);
 #pragma GCC unroll 16
         for (int c = 0; c < COLS; ++c) {
-          const Reg in = load_reg(from + offsets[c] + q);
+          const FloatReg in = load_reg(from + offsets[c] + q);
 #pragma GCC unroll 16
           for (int r = 0; r < ROWS; ++r) total[r][c] = fma(row[r], in, total[r][c]);
           keep(in);
@@ -152,7 +152,7 @@ void dots(const int64_t* offsets, const ConvDots<float>& x, const float* dy, flo
 #pragma GCC unroll 16
     for (int r = 0; r < ROWS; ++r) {
 #pragma GCC unroll 16
-      for (int c = 0; c < COLS; ++c) store_reg(lanes[r][c] + part * kRegLanes, total[r][c]);
+      for (int c = 0; c < COLS; ++c) store_reg(lanes[r][c] + part * kRegLanes<float>, total[r][c]);
     }
   }
   for (int r = 0; r < ROWS; ++r) {
