@@ -24,12 +24,12 @@ void check_statistics(const char* op, const Tensor& x, const Tensor& running_mea
                 ": needs running_mean and running_var", required ? " outside training" : ", or neither");
 }
 
-/// y weight + bias per channel; either may be undefined.
-Tensor scale_channels(const Tensor& y, const Tensor& weight, const Tensor& bias) {
+/// y weight + bias per channel as `dtype`; either may be undefined.
+Tensor scale_channels(const Tensor& y, const Tensor& weight, const Tensor& bias, DType dtype) {
   Shape shape = Shape::filled(y.dim() - 1, 1);
   shape[0] = y.shape()[1];
-  const Tensor scaled = weight.defined() ? mul(y, reshape(weight, shape)) : y;
-  return bias.defined() ? add(scaled, reshape(bias, shape)) : scaled;
+  const Tensor scaled = weight.defined() ? mul(y, reshape(ops::wide(weight), shape)) : y;
+  return to(bias.defined() ? add(scaled, reshape(ops::wide(bias), shape)) : scaled, dtype);
 }
 
 /// Each row to mean 0 and variance 1, in the shape of x.
@@ -39,15 +39,15 @@ Tensor normalize_rows(const Tensor& x, const Shape& rows, double eps) {
 
 /// running = (1 - momentum) running + momentum values
 void update(const Tensor& running, const Tensor& values, double momentum) {
-  if (running.defined()) add_(mul_(running, 1 - momentum), mul(values, momentum));
+  if (running.defined()) copy_(running, add(mul(ops::wide(running), 1 - momentum), mul(values, momentum)));
 }
 
 /// batch_norm outside training.
 Tensor with_statistics(const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight, const Tensor& bias,
                        double eps) {
-  const Tensor rstd = rsqrt(add(var, eps)), scale = weight.defined() ? mul(rstd, weight) : rstd;
-  const Tensor shift = neg(mul(mean, scale));
-  return scale_channels(x, scale, bias.defined() ? add(shift, bias) : shift);
+  const Tensor rstd = rsqrt(add(ops::wide(var), eps)), scale = weight.defined() ? mul(rstd, ops::wide(weight)) : rstd;
+  const Tensor shift = neg(mul(ops::wide(mean), scale));
+  return scale_channels(ops::wide(x), scale, bias.defined() ? add(shift, ops::wide(bias)) : shift, x.dtype());
 }
 
 }  // namespace
@@ -61,14 +61,14 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   if (!training) return with_statistics(x, running_mean, running_var, weight, bias, eps);
   const int64_t channels = x.shape()[1], count = x.numel() / std::max<int64_t>(channels, 1);
   ONESTEP_CHECK(ShapeError, count != 1, "batch_norm: needs more than one value a channel to train: got ", x.shape());
-  const Tensor by_channel = contiguous(transpose(x, 0, 1));
+  const Tensor by_channel = contiguous(transpose(ops::wide(x), 0, 1));
   if (count > 0) {
     const NoGradGuard no_grad;
     const Tensor rows = reshape(by_channel, {channels, count});
     update(running_mean, mean(rows, {1}), momentum);
     update(running_var, var(rows, {1}), momentum);
   }
-  return scale_channels(transpose(normalize_rows(by_channel, {channels, count}, eps), 0, 1), weight, bias);
+  return scale_channels(transpose(normalize_rows(by_channel, {channels, count}, eps), 0, 1), weight, bias, x.dtype());
 }
 
 Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) {
@@ -78,7 +78,8 @@ Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight, con
                 " does not divide the channels of input ", x.shape());
   check_per_channel("group_norm", "weight", x, weight);
   check_per_channel("group_norm", "bias", x, bias);
-  return scale_channels(normalize_rows(x, {rows, x.numel() / std::max<int64_t>(rows, 1)}, eps), weight, bias);
+  return scale_channels(normalize_rows(ops::wide(x), {rows, x.numel() / std::max<int64_t>(rows, 1)}, eps), weight, bias,
+                        x.dtype());
 }
 
 Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
@@ -92,11 +93,11 @@ Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& 
   ONESTEP_CHECK(ShapeError, count != 1, "instance_norm: needs more than one element a channel: got ", x.shape());
   if (count > 0 && rows > 0 && running_mean.defined()) {
     const NoGradGuard no_grad;
-    const Tensor planes = reshape(x, {x.shape()[0], x.shape()[1], count});
+    const Tensor planes = reshape(ops::wide(x), {x.shape()[0], x.shape()[1], count});
     update(running_mean, mean(planes, {0, 2}), momentum);
     update(running_var, mean(var(planes, {2}), {0}), momentum);
   }
-  return scale_channels(normalize_rows(x, {rows, count}, eps), weight, bias);
+  return scale_channels(normalize_rows(ops::wide(x), {rows, count}, eps), weight, bias, x.dtype());
 }
 
 }  // namespace onestep

@@ -114,7 +114,8 @@ Tensor convolve(const char* op, const Tensor& x, const Tensor& weight, const Ten
     }
   }
   const Convolution conv = {images.shape()[0], groups, weight.shape()[1], out_channels / groups, windows.h, windows.w};
-  return ops::like_input(convolve(conv, images, as_image_weight(weight), bias), x, dims);
+  const Tensor y = convolve(conv, ops::wide(images), ops::wide(as_image_weight(weight)), ops::wide(bias));
+  return ops::like_input(to(y, x.dtype()), x, dims);
 }
 
 Tensor convolve_transposed(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& stride,
@@ -140,9 +141,9 @@ Tensor convolve_transposed(const char* op, const Tensor& x, const Tensor& weight
                   " (the output would have ", d.in, " places)");
   }
   const Convolution conv = {images.shape()[0], groups, weight.shape()[1], weight.shape()[0] / groups, windows.h, windows.w};
-  Tensor y = input_grad(conv, images, as_image_weight(weight));
-  if (bias.defined()) y = add(y, reshape(bias, {out_channels, 1, 1}));
-  return ops::like_input(y, x, dims);
+  Tensor y = input_grad(conv, ops::wide(images), ops::wide(as_image_weight(weight)));
+  if (bias.defined()) y = add(y, reshape(ops::wide(bias), {out_channels, 1, 1}));
+  return ops::like_input(to(y, x.dtype()), x, dims);
 }
 
 }  // namespace

@@ -13,9 +13,9 @@ namespace {
 
 /// The place of the largest element of each window in its plane: int64 [planes, h.out * w.out]. NaN is the largest.
 Tensor largest_places(const Tensor& x, int64_t planes, const WindowDim& h, const WindowDim& w) {
-  const Tensor values = ops::contiguous_values(x);
+  const Tensor values = ops::widened(ops::contiguous_values(x));
   Tensor places = empty({planes, h.out * w.out}, DType::int64);
-  dispatch_floating(x.dtype(), "max_pool", [&]<class T>() {
+  dispatch_floating(values.dtype(), "max_pool", [&]<class T>() {
     const T* from = values.data<T>();
     auto* to = places.mutable_data<int64_t>();
     const double cost = ops::kLoopCost * static_cast<double>(h.in * w.in + 4 * h.out * w.out);

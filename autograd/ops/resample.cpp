@@ -113,11 +113,13 @@ Tensor counts_of(const WindowDim& d, bool count_padding, DType dtype) {
 
 Tensor mean_of_windows(const Tensor& images, const ops::Windows2d& windows, bool count_padding,
                        std::optional<int64_t> divisor) {
-  const DType dtype = images.dtype();
-  const Tensor rows = gather_sums(images, 2, taps_of(windows.h, dtype));
+  const Tensor values = ops::wide(images);
+  const DType dtype = values.dtype();
+  const Tensor rows = gather_sums(values, 2, taps_of(windows.h, dtype));
   const Tensor sums = gather_sums(rows, 3, taps_of(windows.w, dtype));
-  if (divisor) return div(sums, *divisor);
-  return div(sums, mul(unsqueeze(counts_of(windows.h, count_padding, dtype), 1), counts_of(windows.w, count_padding, dtype)));
+  if (divisor) return to(div(sums, *divisor), images.dtype());
+  const Tensor rows_counted = unsqueeze(counts_of(windows.h, count_padding, dtype), 1);
+  return to(div(sums, mul(rows_counted, counts_of(windows.w, count_padding, dtype))), images.dtype());
 }
 
 Tensor avg_pool(const char* op, const Tensor& x, const Shape& kernel_size, const Shape& stride, const Shape& padding,
@@ -198,8 +200,8 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
   const size_t factors = options.scale_factor.size();
   ONESTEP_CHECK(ShapeError, sized || factors == 1 || factors == static_cast<size_t>(dims),
                 "interpolate: scale_factor needs one number or ", dims, ": got ", factors);
-  Tensor y = x;
-  dispatch_floating(x.dtype(), "interpolate", [&]<class T>() {
+  Tensor y = ops::wide(x);
+  dispatch_floating(y.dtype(), "interpolate", [&]<class T>() {
     for (int i = 0; i < dims; ++i) {
       const int64_t in = x.shape()[i + 2];
       const double factor = sized ? 1 : options.scale_factor[factors == 1 ? 0 : static_cast<size_t>(i)];
@@ -212,7 +214,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
       y = interpolate_dim<T>(y, i + 2, {in, out, step}, options);
     }
   });
-  return y;
+  return to(y, x.dtype());
 }
 
 }  // namespace onestep
