@@ -8,6 +8,7 @@
 #include "autograd/creation.h"
 #include "autograd/node.h"
 #include "autograd/operators.h"
+#include "autograd/ops_conv.h"
 #include "autograd/ops_index.h"
 #include "autograd/ops_math.h"
 #include "autograd/ops_nn.h"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PEERS = {"step": ["torch", "torch_compile", "jax", "llmc"], "scaling": ["torch"], "attention": ["torch_sdpa", "torch_naive", "jax"],
-         "matmul": ["onednn", "openblas", "torch"], "small": ["torch", "jax"], "op": ["torch"], "generate": ["torch", "jax"]}
+         "matmul": ["onednn", "openblas", "torch"], "small": ["torch", "jax"], "conv": ["torch"], "op": ["torch"], "generate": ["torch", "jax"]}
 MODEL_B = "--heads 6 --embd 384 --ctx 256"
 GPT2 = "--layers 12 --heads 12 --embd 768 --vocab 50257"
 SQUARES = [f"--m {n} --n {n} --k {n}" for n in (64, 128, 256, 512, 1024, 2048)]
@@ -29,6 +29,12 @@ SHAPES = [f"--m {m} --n {n} --k {k}" for m, n, k in
 OPS = ("abs add add_row add_transposed attention_mask bmm cat cross_entropy cumsum div dropout embedding exp gelu index_select "
        "layer_norm log logsumexp masked_fill max maximum mean mse_loss mul mv pow pow_tensor relu sigmoid silu softmax "
        "softmax_columns sqrt sum sum_columns tanh transpose tril var where").split()
+CONVS = {"LeNet 1 to 6, 5 x 5": "--batch 64 --in 1 --size 28 --out 6 --kernel 5 --padding 2 --first 1",
+         "LeNet 6 to 16, 5 x 5": "--batch 64 --in 6 --size 14 --out 16 --kernel 5 --padding 0",
+         "ResNet 3 to 16, 32 x 32": "--in 3 --size 32 --out 16 --first 1", "ResNet 16 to 16, 32 x 32": "--in 16 --size 32 --out 16",
+         "ResNet 16 to 32, stride 2": "--in 16 --size 32 --out 32 --stride 2",
+         "ResNet 16 to 32, 1 x 1, stride 2": "--in 16 --size 32 --out 32 --kernel 1 --stride 2 --padding 0",
+         "ResNet 32 to 32, 16 x 16": "--in 32 --size 16 --out 32", "ResNet 64 to 64, 8 x 8": "--in 64 --size 8 --out 64"}
 WORK = {
     "step": {"(a) L4 H4 C128 T64 B12": "--layers 4 --heads 4 --embd 128 --ctx 64 --batch 12",
              "(b) L6 H6 C384 T256 B8": f"{MODEL_B} --layers 6 --batch 8",
@@ -43,6 +49,7 @@ WORK = {
                for flags in SQUARES + SHAPES for op in ("NN", "NT", "TN")}
               | {"NN 48 x 256x64x256": "--m 256 --n 64 --k 256 --batch 48"}
               | {f"NT {m}x3072x768": f"--m {m} --n 3072 --k 768 --op NT" for m in (1, 8)},
+    "conv": {f"{mode} {name}": f"{flags} --mode {mode}" for name, flags in CONVS.items() for mode in ("fwd", "fwdbwd")},
     "op": {f"{mode} {op}": f"--op {op} --mode {mode}" for op in OPS for mode in ("fwd", "fwdbwd")},
     "small": {"MLP step": "--case mlp", "attention, book size": "--case mha", "100 scalar ops": "--case scalarops"},
     "generate": {"(b) L6 H6 C384": "--layers 6 --heads 6 --embd 384 --ctx 256 --bias 1 --tokens 128",

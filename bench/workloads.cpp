@@ -151,6 +151,43 @@ json bench_matmul(const MatmulWork& w, double seconds) {
   return report(std::move(result), t, first);
 }
 
+json bench_conv(const ConvWork& w, double seconds) {
+  const int64_t out = (w.size + 2 * w.padding - w.kernel) / w.stride + 1;
+  const auto pixels = static_cast<double>(w.batch * w.size * w.size), results = static_cast<double>(w.batch * out * out);
+  check_fits("conv: the images of --batch, --in, --out and --size",
+             8 * (pixels * static_cast<double>(w.in) + results * static_cast<double>(w.out)));
+  Tensor x = random({w.batch, w.in, w.size, w.size});
+  if (!w.first) x.requires_grad_();
+  Tensor weight = random({w.out, w.in, w.kernel, w.kernel}).requires_grad_(), bias = random({w.out}).requires_grad_();
+  const auto forward = [&] { return conv2d(x, weight, bias, w.stride, w.padding); };
+  const Tensor dy = ones(forward().shape());
+  const auto call = [&] {
+    if (!w.backward) {
+      const NoGradGuard no_grad;
+      forward();
+      return;
+    }
+    for (Tensor* leaf : {&x, &weight, &bias}) leaf->zero_grad();
+    forward().backward(dy);
+  };
+  call();
+  const double first = process_age();
+  const Timing t = time_calls(call, {.warmup = 5, .seconds = seconds});
+  json result = header("conv");
+  result.update({{"mode", w.backward ? "fwdbwd" : "fwd"},
+                 {"batch", w.batch},
+                 {"in", w.in},
+                 {"out", w.out},
+                 {"size", w.size},
+                 {"kernel", w.kernel},
+                 {"stride", w.stride},
+                 {"padding", w.padding},
+                 {"first", w.first ? 1 : 0}});
+  const double products = !w.backward ? 1 : w.first ? 2 : 3;
+  result["gflop"] = 2e-9 * products * results * static_cast<double>(w.out * w.in * w.kernel * w.kernel);
+  return report(std::move(result), t, first);
+}
+
 json bench_generate(const GenerateWork& work, double seconds) {
   ONESTEP_CHECK(ConfigError, work.prompt + work.tokens <= work.model.ctx,
                 "bench generate: --prompt and --tokens must fit into --ctx ", work.model.ctx, ": got ",

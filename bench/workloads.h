@@ -39,6 +39,14 @@ struct MatmulWork {
 };
 nlohmann::ordered_json bench_matmul(const MatmulWork& work, double seconds);
 
+/// conv2d with bias of `batch` square images: forward, or forward and backward to weight, bias and, unless it is the first layer
+/// of a network, the images.
+struct ConvWork {
+  int64_t batch = 32, in = 16, out = 16, size = 32, kernel = 3, stride = 1, padding = 1;
+  bool first = false, backward = true;
+};
+nlohmann::ordered_json bench_conv(const ConvWork& work, double seconds);
+
 /// Small graphs, where a framework's overhead counts: mlp (a step of a 2-16-16-1 tanh MLP on 32 points), mha (forward and
 /// backward of attention as the book has it), scalarops (100 recorded scalar ops and their gradients), addchain (100 additions
 /// of 4 elements), backward (a chain of a million ops).

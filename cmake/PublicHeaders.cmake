@@ -43,9 +43,12 @@ set(public_headers
     autograd/random/generator.h
     autograd/testing/gradcheck.h
     nn/activation.h
+    nn/batch_norm.h
+    nn/convolution.h
     nn/dropout.h
     nn/embedding.h
     nn/feed_forward.h
+    nn/flatten.h
     nn/hooks.h
     nn/init.h
     nn/layer_norm.h
@@ -53,6 +56,8 @@ set(public_headers
     nn/loss.h
     nn/module.h
     nn/module_list.h
+    nn/padding.h
+    nn/pooling.h
     nn/rms_norm.h
     nn/sequential.h
     attention/attention.h

@@ -1,11 +1,16 @@
 // Module cases of nn/.
 #include "nn/activation.h"
+#include "nn/batch_norm.h"
+#include "nn/convolution.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"
+#include "nn/flatten.h"
 #include "nn/layer_norm.h"
 #include "nn/linear.h"
 #include "nn/module_case.h"
+#include "nn/padding.h"
+#include "nn/pooling.h"
 #include "nn/rms_norm.h"
 
 namespace onestep::nn {
@@ -20,6 +25,18 @@ auto normal(const Shape& shape) {
 template <class M, class... A>
 auto make(A... arguments) {
   return [=](Generator&) -> std::unique_ptr<Layer> { return std::make_unique<M>(arguments...); };
+}
+
+/// The same of arguments before the generator.
+template <class M, class... A>
+auto draw(A... arguments) {
+  return [=](Generator& g) -> std::unique_ptr<Layer> { return std::make_unique<M>(arguments..., g); };
+}
+
+std::unique_ptr<Layer> make_evaluated_batch_norm(Generator&) {
+  auto norm = std::make_unique<BatchNorm2d>(2);
+  norm->eval();
+  return norm;
 }
 
 std::unique_ptr<Layer> make_sequential(Generator& generator) {
@@ -75,6 +92,34 @@ const RegisterModuleCases registered([] {
       {"SiLU", "", make<SiLU>(), normal({3, 5})},
       {"Tanh", "", make<Tanh>(), normal({3, 5})},
       {"Sigmoid", "", make<Sigmoid>(), normal({3, 5})},
+      {"Conv1d", "", draw<Conv1d>(2, 3, 3, 2, 1, 1, 1, true), normal({2, 2, 5})},
+      {"Conv2d", "", draw<Conv2d>(2, 3, 3, 2, 1, 1, 1, true), normal({2, 2, 4, 5})},
+      {"Conv2d", "groups without bias", draw<Conv2d>(2, 2, 2, 1, "same", 1, 2, false), normal({2, 2, 3, 3})},
+      {"ConvTranspose1d", "", draw<ConvTranspose1d>(2, 3, 3, 2, 1, 1, 1, true, 1), normal({2, 2, 4})},
+      {"ConvTranspose2d", "", draw<ConvTranspose2d>(2, 2, 2, 2, 0, 0, 2, true, 1), normal({1, 2, 3, 3})},
+      {"BatchNorm1d", "", make<BatchNorm1d>(3), normal({4, 3})},
+      {"BatchNorm2d", "", make<BatchNorm2d>(2), normal({2, 2, 3, 2})},
+      {"BatchNorm2d", "in evaluation", make_evaluated_batch_norm, normal({2, 2, 3, 2})},
+      {"BatchNorm3d", "", make<BatchNorm3d>(2), normal({2, 2, 2, 1, 2})},
+      {"GroupNorm", "", make<GroupNorm>(2, 4), normal({2, 4, 3})},
+      {"InstanceNorm2d", "", make<InstanceNorm2d>(2, 1e-5, 0.1, true), normal({2, 2, 3, 2})},
+      {"MaxPool1d", "", make<MaxPool1d>(2), normal({2, 2, 6})},
+      {"MaxPool2d", "", make<MaxPool2d>(3, 2, 1), normal({1, 2, 5, 6})},
+      {"AvgPool1d", "", make<AvgPool1d>(2), normal({2, 2, 6})},
+      {"AvgPool2d", "", make<AvgPool2d>(3, 2, 1, true, false), normal({1, 2, 5, 6})},
+      {"AdaptiveAvgPool1d", "", make<AdaptiveAvgPool1d>(3), normal({2, 7})},
+      {"AdaptiveAvgPool2d", "", make<AdaptiveAvgPool2d>(1), normal({2, 2, 3, 3})},
+      {"AdaptiveMaxPool1d", "", make<AdaptiveMaxPool1d>(3), normal({2, 7})},
+      {"AdaptiveMaxPool2d", "", make<AdaptiveMaxPool2d>(2), normal({2, 5, 5})},
+      {"Flatten", "", make<Flatten>(), normal({2, 2, 3})},
+      {"Unflatten", "", make<Unflatten>(1, Shape{2, 2}), normal({3, 4})},
+      {"ZeroPad2d", "", make<ZeroPad2d>(1), normal({1, 2, 3})},
+      {"ConstantPad1d", "", make<ConstantPad1d>(1, 2.0), normal({2, 3})},
+      {"ConstantPad2d", "", make<ConstantPad2d>(1, 2.0), normal({1, 2, 3})},
+      {"ReflectionPad1d", "", make<ReflectionPad1d>(1), normal({2, 3})},
+      {"ReflectionPad2d", "", make<ReflectionPad2d>(1), normal({1, 3, 3})},
+      {"ReplicationPad1d", "", make<ReplicationPad1d>(2), normal({2, 3})},
+      {"ReplicationPad2d", "", make<ReplicationPad2d>(2), normal({1, 2, 3})},
       {"Sequential", "", make_sequential, normal({3, 4})},
       {"Sequential", "empty", make<Sequential>(), normal({3, 4})},
       {"FeedForward", "", feed_forward_case("gelu"), normal({2, 2, 3})},

@@ -211,6 +211,41 @@ void sgd_step(double* p, const double* g, double* buffer, int64_t n, const SgdSc
   }
 }
 
+void conv_take(const double* from, int64_t ld, int64_t step, int64_t n, int64_t rows, int64_t begin, double* to,
+               int64_t width) {
+  for (int64_t r = 0; r < rows; ++r, from += ld, to += width)
+    for (int64_t j = 0; j < width; ++j) to[j] = j >= begin && j < begin + n ? from[(j - begin) * step] : 0;
+}
+
+void conv_put(const double* from, int64_t width, double shift, int64_t n, int64_t rows, double* to, int64_t ld, int64_t step) {
+  for (int64_t r = 0; r < rows; ++r, from += width, to += ld)
+    for (int64_t j = 0; j < n; ++j) to[j * step] = from[j] + shift;
+}
+
+void conv_tiles(int64_t rows, int64_t depth, const int64_t* offsets, const double* weights, const double* source, int64_t n,
+                double* to, int64_t ld) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t q = 0; q < n; ++q) {
+      double total = 0;
+      for (int64_t k = 0; k < depth; ++k) total += weights[k * rows + r] * source[offsets[k] + q];
+      to[r * ld + q] = total;
+    }
+  }
+}
+
+void conv_dots(int64_t rows, int64_t cols, const int64_t* offsets, const ConvDots<double>& x) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < cols; ++c) {
+      double total = 0;
+      for (int64_t image = 0; image < x.images; ++image) {
+        const double *dy = x.dy + image * x.dy_image + r * x.n, *from = x.source + image * x.source_image + offsets[c];
+        for (int64_t q = 0; q < x.n; ++q) total += dy[q] * from[q];
+      }
+      x.to[r * x.ld + c] = x.add ? x.to[r * x.ld + c] + total : total;
+    }
+  }
+}
+
 void uniform(double* y, int64_t n, double low, double high) {
   for (int64_t i = 0; i < n; ++i) {
     const double v = std::fma(y[i], high - low, low);
@@ -267,6 +302,11 @@ constexpr Table<double> kTable = {
     .layer_norm_rows = layer_norm_rows,
     .layer_norm_grad_rows = layer_norm_grad_rows,
     .layer_norm_param_grad = layer_norm_param_grad,
+    .conv_take = conv_take,
+    .conv_put = conv_put,
+    .conv_rows = 4,
+    .conv_tiles = conv_tiles,
+    .conv_dots = conv_dots,
     .uniform = uniform,
     .box_muller = box_muller,
     .adam_step = adam_step,

@@ -7,12 +7,13 @@ namespace {
 
 using Fill = void (*)(Table<float>&);
 
-Table<float> filled(Fill maps, Fill rows, Fill gemm, Fill random) {
+Table<float> filled(Fill maps, Fill rows, Fill gemm, Fill random, Fill convolution) {
   Table<float> t;
   maps(t);
   rows(t);
   gemm(t);
   random(t);
+  convolution(t);
   return t;
 }
 
@@ -50,17 +51,19 @@ const Table<float>& table() {
   switch (active_isa()) {
 #ifdef ONESTEP_X86
     case Isa::avx512: {
-      static const Table<float> t = filled(avx512::fill_maps, avx512::fill_rows, avx512::fill_gemm<float>, avx512::fill_random);
+      static const Table<float> t =
+          filled(avx512::fill_maps, avx512::fill_rows, avx512::fill_gemm<float>, avx512::fill_random, avx512::fill_convolution);
       return t;
     }
     case Isa::avx2: {
-      static const Table<float> t = filled(avx2::fill_maps, avx2::fill_rows, avx2::fill_gemm<float>, avx2::fill_random);
+      static const Table<float> t =
+          filled(avx2::fill_maps, avx2::fill_rows, avx2::fill_gemm<float>, avx2::fill_random, avx2::fill_convolution);
       return t;
     }
 #endif
     default: {
-      static const Table<float> t =
-          filled(generic::fill_maps, generic::fill_rows, generic::fill_gemm<float>, generic::fill_random);
+      static const Table<float> t = filled(generic::fill_maps, generic::fill_rows, generic::fill_gemm<float>,
+                                           generic::fill_random, generic::fill_convolution);
       return t;
     }
   }

@@ -25,6 +25,19 @@ struct SgdScalars {
   bool nesterov, first;
 };
 
+/// Gradients of outputs and padded inputs of some images, as conv_dots reads them: rows of n (a multiple of 16) outputs.
+template <class T>
+struct ConvDots {
+  int64_t images, n;
+  const T* dy;  // [images, rows, n], images dy_image apart
+  int64_t dy_image;
+  const T* source;  // images source_image apart
+  int64_t source_image;
+  T* to;  // [rows, cols], rows ld apart
+  int64_t ld;
+  bool add;
+};
+
 /// Meanings are those of the functions of the same name in kernels.h; `ld` is the distance between rows.
 template <class T>
 struct Table {
@@ -67,6 +80,20 @@ struct Table {
   void (*gemm)(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
                const Packed<T>* packed, T* c, int64_t ldc, bool accumulate, T* workspace) = nullptr;
 
+  /// For `rows` rows of `width` in `to`: n elements from `from`, step apart, at place `begin`, and zeros around them. Rows of
+  /// `from` are ld apart. May write up to 31 elements behind the last row.
+  void (*conv_take)(const T* from, int64_t ld, int64_t step, int64_t n, int64_t rows, int64_t begin, T* to, int64_t width);
+  /// n elements of each row of `from`, width apart, plus `shift`, to rows of `to`, ld apart, step between elements.
+  void (*conv_put)(const T* from, int64_t width, T shift, int64_t n, int64_t rows, T* to, int64_t ld, int64_t step);
+  /// Rows that conv_tiles takes at most.
+  int64_t conv_rows;
+  /// to[r, q] = sum over k < depth of weights[k, r] source[offsets[k] + q] for r < rows and q < n, a multiple of 16, in the
+  /// order of gemm's sums.
+  void (*conv_tiles)(int64_t rows, int64_t depth, const int64_t* offsets, const T* weights, const T* source, int64_t n, T* to,
+                     int64_t ld);
+  /// to[r, c] = or += sum over images and q of dy[r, q] source[offsets[c] + q] in 16 lanes and one fixed tree.
+  void (*conv_dots)(int64_t rows, int64_t cols, const int64_t* offsets, const ConvDots<T>& x);
+
   void (*uniform)(T* y, int64_t n, T low, T high);
   void (*box_muller)(T* d, int64_t n, T mean, T std);
 
@@ -82,13 +109,14 @@ template <class T>
 const Table<T>& table();
 
 // Each *.isa.cpp fills its part of a table, once per instruction set.
-#define ONESTEP_DECLARE_FILLS(ISA)       \
-  namespace ISA {                        \
-  void fill_maps(Table<float>& table);   \
-  void fill_rows(Table<float>& table);   \
-  template <class T>                     \
-  void fill_gemm(Table<T>& table);       \
-  void fill_random(Table<float>& table); \
+#define ONESTEP_DECLARE_FILLS(ISA)            \
+  namespace ISA {                             \
+  void fill_maps(Table<float>& table);        \
+  void fill_rows(Table<float>& table);        \
+  template <class T>                          \
+  void fill_gemm(Table<T>& table);            \
+  void fill_random(Table<float>& table);      \
+  void fill_convolution(Table<float>& table); \
   }
 ONESTEP_DECLARE_FILLS(generic)
 ONESTEP_DECLARE_FILLS(avx2)

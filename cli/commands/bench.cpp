@@ -15,6 +15,7 @@ struct Options {
   bench::StepWork step;
   bench::AttentionWork attention;
   bench::MatmulWork matmul;
+  bench::ConvWork conv;
   bench::OpWork op;
   bench::GenerateWork generate;
   std::string small = "mlp", mode = "fwdbwd";
@@ -67,7 +68,8 @@ void add_mode(Command& command, std::string& mode) {
 void add_bench(Command& app, Action& action) {
   const auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand(
-      "bench", "Time a training step, attention, matmul, single ops, small graphs, generation or the machine's limits");
+      "bench",
+      "Time a training step, attention, matmul, convolutions, single ops, small graphs, generation or the machine's limits");
   command->require_subcommand();
   const auto add = [&](const char* name, const char* what, const std::function<Result(Options&)>& run) {
     auto* work = command->add_subcommand(name, what);
@@ -115,6 +117,26 @@ void add_bench(Command& app, Action& action) {
       ->type_name("OP")
       ->capture_default_str()
       ->check(one_of({"NN", "NT", "TN"}));
+
+  auto* conv = add("conv", "A 2-d convolution with bias of square images", [](Options& o) {
+    o.conv.backward = o.mode == "fwdbwd";
+    return bench::bench_conv(o.conv, o.seconds);
+  });
+  add_count(*conv, "batch", options->conv.batch, "Images");
+  add_count(*conv, "in", options->conv.in, "Channels of the images");
+  add_count(*conv, "out", options->conv.out, "Channels of the result");
+  add_count(*conv, "size", options->conv.size, "Height and width");
+  add_count(*conv, "kernel", options->conv.kernel, "Height and width of the kernel");
+  add_count(*conv, "stride", options->conv.stride, "Stride of both dims");
+  conv->add_option("--padding", options->conv.padding, "Zeros on each side")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number(0, 1024));
+  conv->add_option("--first", options->conv.first, "Whether the images need no gradient")
+      ->type_name("0|1")
+      ->capture_default_str()
+      ->check(one_of({"0", "1"}));
+  add_mode(*conv, options->mode);
 
   auto* op = add("op", "One op on a tensor of 2,048 x 1,024", [](Options& o) {
     o.op.backward = o.mode == "fwdbwd";

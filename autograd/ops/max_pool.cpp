@@ -1,0 +1,109 @@
+// Max pooling: the kernel finds where the largest element of each window stands, and gather fetches it, so that the gradient,
+// of any order, is that of gather.
+#include <limits>
+
+#include "autograd/ops/strided.h"
+#include "autograd/ops/windows.h"
+
+namespace onestep {
+
+using ops::Places, ops::places_of, ops::WindowDim;
+
+namespace {
+
+/// The place of the largest element of each window in its plane: int64 [planes, h.out * w.out]. NaN is the largest.
+Tensor largest_places(const Tensor& x, int64_t planes, const WindowDim& h, const WindowDim& w) {
+  const Tensor values = ops::widened(ops::contiguous_values(x));
+  Tensor places = empty({planes, h.out * w.out}, DType::int64);
+  dispatch_floating(values.dtype(), "max_pool", [&]<class T>() {
+    const T* from = values.data<T>();
+    auto* to = places.mutable_data<int64_t>();
+    const double cost = ops::kLoopCost * static_cast<double>(h.in * w.in + 4 * h.out * w.out);
+    kernels::parallel_for(planes, cost, [&, from, to](int64_t plane, int64_t end) {
+      for (; plane < end; ++plane) {
+        const T* in = from + plane * h.in * w.in;
+        int64_t* out = to + plane * h.out * w.out;
+        for (int64_t i = 0; i < h.out; ++i) {
+          const Places rows = places_of(h, i);
+          for (int64_t j = 0; j < w.out; ++j) {
+            const Places cols = places_of(w, j);
+            int64_t best = rows.begin * w.in + cols.begin;
+            T most = -std::numeric_limits<T>::infinity();
+            for (int64_t r = rows.begin; r < rows.end; r += rows.step) {
+              for (int64_t c = cols.begin; c < cols.end; c += cols.step) {
+                const T value = in[r * w.in + c];
+                if (value > most || value != value) {
+                  most = value;
+                  best = r * w.in + c;
+                }
+              }
+            }
+            *out++ = best;
+          }
+        }
+      }
+    });
+  });
+  return places;
+}
+
+ValuesIndices pool(const Tensor& x, const Tensor& images, const WindowDim& h, const WindowDim& w, int dims) {
+  const Shape shape = {images.shape()[0], images.shape()[1], h.out, w.out};
+  const int64_t planes = shape[0] * shape[1];
+  const Tensor places = largest_places(images, planes, h, w);
+  const Tensor values = gather(reshape(images, {planes, h.in * w.in}), 1, places);
+  return {ops::like_input(reshape(values, shape), x, dims), ops::like_input(reshape(places, shape), x, dims)};
+}
+
+ValuesIndices max_pool(const char* op, const Tensor& x, const Shape& kernel_size, const Shape& stride, const Shape& padding,
+                       const Shape& dilation, bool ceil_mode, int dims) {
+  const Tensor images = ops::as_images(op, x, dims);
+  const auto [h, w] = ops::pool_windows(op, x, dims, kernel_size, stride, padding, dilation, ceil_mode);
+  return pool(x, images, h, w, dims);
+}
+
+ValuesIndices adaptive_max_pool(const char* op, const Tensor& x, const Shape& output_size, int dims) {
+  const Tensor images = ops::as_images(op, x, dims);
+  const auto [h, w] = ops::adaptive_windows(op, x, dims, output_size);
+  return pool(x, images, h, w, dims);
+}
+
+}  // namespace
+
+ValuesIndices max_pool1d_with_indices(const Tensor& x, const Shape& kernel_size, const Shape& stride, const Shape& padding,
+                                      const Shape& dilation, bool ceil_mode) {
+  return max_pool("max_pool1d", x, kernel_size, stride, padding, dilation, ceil_mode, 1);
+}
+
+ValuesIndices max_pool2d_with_indices(const Tensor& x, const Shape& kernel_size, const Shape& stride, const Shape& padding,
+                                      const Shape& dilation, bool ceil_mode) {
+  return max_pool("max_pool2d", x, kernel_size, stride, padding, dilation, ceil_mode, 2);
+}
+
+Tensor max_pool1d(const Tensor& x, const Shape& kernel_size, const Shape& stride, const Shape& padding, const Shape& dilation,
+                  bool ceil_mode) {
+  return max_pool1d_with_indices(x, kernel_size, stride, padding, dilation, ceil_mode).values;
+}
+
+Tensor max_pool2d(const Tensor& x, const Shape& kernel_size, const Shape& stride, const Shape& padding, const Shape& dilation,
+                  bool ceil_mode) {
+  return max_pool2d_with_indices(x, kernel_size, stride, padding, dilation, ceil_mode).values;
+}
+
+ValuesIndices adaptive_max_pool1d_with_indices(const Tensor& x, const Shape& output_size) {
+  return adaptive_max_pool("adaptive_max_pool1d", x, output_size, 1);
+}
+
+ValuesIndices adaptive_max_pool2d_with_indices(const Tensor& x, const Shape& output_size) {
+  return adaptive_max_pool("adaptive_max_pool2d", x, output_size, 2);
+}
+
+Tensor adaptive_max_pool1d(const Tensor& x, const Shape& output_size) {
+  return adaptive_max_pool1d_with_indices(x, output_size).values;
+}
+
+Tensor adaptive_max_pool2d(const Tensor& x, const Shape& output_size) {
+  return adaptive_max_pool2d_with_indices(x, output_size).values;
+}
+
+}  // namespace onestep

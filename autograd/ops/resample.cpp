@@ -1,0 +1,220 @@
+// Average pooling and interpolation: weighted sums of neighbours, dim by dim. The sum and its transpose are each other's
+// gradient.
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/ops/strided.h"
+#include "autograd/ops/windows.h"
+
+namespace onestep {
+
+using ops::Places, ops::WindowDim;
+
+namespace {
+
+/// Which places of a dim enter each output: spans[o] = {begin, end}, int64 [out, 2], with weights [out, most].
+struct Taps {
+  Tensor spans, weights;
+};
+
+/// x seen as [outer, size, inner] around a dim.
+struct Around {
+  Around(const Shape& shape, int dim) : size(shape[dim]) {
+    for (int i = 0; i < shape.rank(); ++i) (i < dim ? outer : inner) *= i == dim ? 1 : shape[i];
+  }
+  int64_t outer = 1, size, inner = 1;
+};
+
+Tensor spread(const Tensor& dy, int dim, const Taps& taps, int64_t size);
+
+/// y[o] = sum of weights[o, t] x[begin + t] over the span of o along `dim`, in order.
+Tensor gather_sums(const Tensor& x, int dim, const Taps& taps) {
+  Shape shape = x.shape();
+  const int64_t size = shape[dim], out = taps.spans.shape()[0], most = taps.weights.shape()[1];
+  shape[dim] = out;
+  const Tensor values = ops::contiguous_values(x);
+  Tensor y = zeros(shape, x.dtype());
+  dispatch_floating(x.dtype(), "resample", [&]<class T>() {
+    const Around around(x.shape(), dim);
+    const T *from = values.data<T>(), *weights = taps.weights.data<T>();
+    const auto* spans = taps.spans.data<int64_t>();
+    T* to = y.mutable_data<T>();
+    kernels::parallel_for(
+        around.outer, ops::kLoopCost * static_cast<double>(out * most * around.inner), [=](int64_t n, int64_t end) {
+          for (; n < end; ++n) {
+            for (int64_t o = 0; o < out; ++o) {
+              T* sums = to + (n * out + o) * around.inner;
+              for (int64_t place = spans[2 * o]; place < spans[2 * o + 1]; ++place) {
+                const T weight = weights[o * most + place - spans[2 * o]], *row = from + (n * size + place) * around.inner;
+                for (int64_t i = 0; i < around.inner; ++i) sums[i] += weight * row[i];
+              }
+            }
+          }
+        });
+  });
+  return record("resample", y, {x}, {taps.spans, taps.weights}, [dim, size](const Backward& b) -> Grads {
+    return {spread(b.grad(), dim, {b.saved(0), b.saved(1)}, size)};
+  });
+}
+
+/// The transpose of gather_sums: dx[begin + t] = sum of weights[o, t] dy[o] over the outputs o, in order.
+Tensor spread(const Tensor& dy, int dim, const Taps& taps, int64_t size) {
+  Shape shape = dy.shape();
+  const int64_t out = shape[dim], most = taps.weights.shape()[1];
+  shape[dim] = size;
+  const Tensor values = ops::contiguous_values(dy);
+  Tensor dx = zeros(shape, dy.dtype());
+  dispatch_floating(dy.dtype(), "resample", [&]<class T>() {
+    const Around around(shape, dim);
+    const T *from = values.data<T>(), *weights = taps.weights.data<T>();
+    const auto* spans = taps.spans.data<int64_t>();
+    T* to = dx.mutable_data<T>();
+    kernels::parallel_for(around.outer, ops::kLoopCost * static_cast<double>(out * most * around.inner),
+                          [=](int64_t n, int64_t end) {
+                            for (; n < end; ++n) {
+                              for (int64_t o = 0; o < out; ++o) {
+                                const T* row = from + (n * out + o) * around.inner;
+                                for (int64_t place = spans[2 * o]; place < spans[2 * o + 1]; ++place) {
+                                  const T weight = weights[o * most + place - spans[2 * o]];
+                                  T* sums = to + (n * size + place) * around.inner;
+                                  for (int64_t i = 0; i < around.inner; ++i) sums[i] += weight * row[i];
+                                }
+                              }
+                            }
+                          });
+  });
+  return record("resample", dx, {dy}, {taps.spans, taps.weights}, [dim](const Backward& b) -> Grads {
+    return {gather_sums(b.grad(), dim, {b.saved(0), b.saved(1)})};
+  });
+}
+
+/// Each output's window with weights 1.
+Taps taps_of(const WindowDim& d, DType dtype) {
+  std::vector<int64_t> spans;
+  int64_t most = 0;
+  for (int64_t o = 0; o < d.out; ++o) {
+    const Places places = ops::places_of(d, o);
+    spans.insert(spans.end(), {places.begin, places.end});
+    most = std::max(most, places.end - places.begin);
+  }
+  return {from_values(spans, {d.out, 2}), ones({d.out, most}, dtype)};
+}
+
+/// How many places each output's window counts: those inside, or also those of the padding.
+Tensor counts_of(const WindowDim& d, bool count_padding, DType dtype) {
+  std::vector<double> counts;
+  for (int64_t o = 0; o < d.out; ++o) {
+    const Places places = ops::places_of(d, o);
+    const int64_t first = d.place(o, 0), padded = std::min(first + d.kernel, d.in + d.padding) - first;
+    counts.push_back(static_cast<double>(count_padding ? padded : places.end - places.begin));
+  }
+  return from_values(counts, {d.out}).to(dtype);
+}
+
+Tensor mean_of_windows(const Tensor& images, const ops::Windows2d& windows, bool count_padding,
+                       std::optional<int64_t> divisor) {
+  const Tensor values = ops::wide(images);
+  const DType dtype = values.dtype();
+  const Tensor rows = gather_sums(values, 2, taps_of(windows.h, dtype));
+  const Tensor sums = gather_sums(rows, 3, taps_of(windows.w, dtype));
+  if (divisor) return to(div(sums, *divisor), images.dtype());
+  const Tensor rows_counted = unsqueeze(counts_of(windows.h, count_padding, dtype), 1);
+  return to(div(sums, mul(rows_counted, counts_of(windows.w, count_padding, dtype))), images.dtype());
+}
+
+Tensor avg_pool(const char* op, const Tensor& x, const Shape& kernel_size, const Shape& stride, const Shape& padding,
+                bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor, int dims) {
+  const Tensor images = ops::as_images(op, x, dims);
+  ONESTEP_CHECK(ShapeError, divisor != 0, op, ": divisor_override is 0");
+  const ops::Windows2d windows = ops::pool_windows(op, x, dims, kernel_size, stride, padding, 1, ceil_mode);
+  return ops::like_input(mean_of_windows(images, windows, count_include_pad, divisor), x, dims);
+}
+
+Tensor adaptive_avg_pool(const char* op, const Tensor& x, const Shape& output_size, int dims) {
+  const Tensor images = ops::as_images(op, x, dims);
+  return ops::like_input(mean_of_windows(images, ops::adaptive_windows(op, x, dims, output_size), false, {}), x, dims);
+}
+
+/// One dim of an interpolation: its sizes and the distance of two outputs in places of the input.
+template <class T>
+struct Scale {
+  int64_t in, out;
+  T step;
+
+  int64_t nearest(int64_t o) const {
+    return std::min(static_cast<int64_t>(static_cast<float>(o) * static_cast<float>(step)), in - 1);
+  }
+  /// The two neighbours of output o and their weights.
+  void add_linear(int64_t o, bool align_corners, std::vector<int64_t>& spans, std::vector<T>& weights) const {
+    const T half = T(0.5),
+            place = align_corners ? step * static_cast<T>(o) : std::max(step * (static_cast<T>(o) + half) - half, T(0));
+    const int64_t first = std::min(static_cast<int64_t>(place), in - 1);
+    const T second = std::clamp(place - static_cast<T>(first), T(0), T(1));
+    spans.insert(spans.end(), {first, std::min(first + 2, in)});
+    weights.insert(weights.end(), {first + 1 < in ? T(1) - second : T(1), second});
+  }
+};
+
+template <class T>
+Tensor interpolate_dim(const Tensor& x, int dim, const Scale<T>& scale, const InterpolateOptions& options) {
+  if (options.mode == InterpolationMode::nearest) {
+    std::vector<int64_t> places;
+    for (int64_t o = 0; o < scale.out; ++o) places.push_back(scale.nearest(o));
+    return index_select(x, dim, from_values(places, {scale.out}));
+  }
+  std::vector<int64_t> spans;
+  std::vector<T> weights;
+  for (int64_t o = 0; o < scale.out; ++o) scale.add_linear(o, options.align_corners, spans, weights);
+  return gather_sums(x, dim, {from_values(spans, {scale.out, 2}), from_values(weights, {scale.out, 2})});
+}
+
+}  // namespace
+
+Tensor avg_pool1d(const Tensor& x, const Shape& kernel_size, const Shape& stride, const Shape& padding, bool ceil_mode,
+                  bool count_include_pad) {
+  return avg_pool("avg_pool1d", x, kernel_size, stride, padding, ceil_mode, count_include_pad, {}, 1);
+}
+
+Tensor avg_pool2d(const Tensor& x, const Shape& kernel_size, const Shape& stride, const Shape& padding, bool ceil_mode,
+                  bool count_include_pad, std::optional<int64_t> divisor_override) {
+  return avg_pool("avg_pool2d", x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2);
+}
+
+Tensor adaptive_avg_pool1d(const Tensor& x, const Shape& output_size) {
+  return adaptive_avg_pool("adaptive_avg_pool1d", x, output_size, 1);
+}
+
+Tensor adaptive_avg_pool2d(const Tensor& x, const Shape& output_size) {
+  return adaptive_avg_pool("adaptive_avg_pool2d", x, output_size, 2);
+}
+
+Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
+  ops::check_floating("interpolate", x);
+  const int dims = x.dim() - 2;
+  const bool nearest = options.mode == InterpolationMode::nearest;
+  ONESTEP_CHECK(ShapeError, nearest ? dims >= 1 && dims <= 3 : dims == 2, "interpolate: needs ",
+                nearest ? "[N, C, L], [N, C, H, W] or [N, C, D, H, W]" : "[N, C, H, W]", ": got ", x.shape());
+  const bool sized = !options.size.empty();
+  ONESTEP_CHECK(ConfigError, sized == options.scale_factor.empty(), "interpolate: needs either size or scale_factor");
+  ONESTEP_CHECK(ConfigError, !(nearest && options.align_corners), "interpolate: align_corners is for bilinear");
+  const size_t factors = options.scale_factor.size();
+  ONESTEP_CHECK(ShapeError, sized || factors == 1 || factors == static_cast<size_t>(dims),
+                "interpolate: scale_factor needs one number or ", dims, ": got ", factors);
+  Tensor y = ops::wide(x);
+  dispatch_floating(y.dtype(), "interpolate", [&]<class T>() {
+    for (int i = 0; i < dims; ++i) {
+      const int64_t in = x.shape()[i + 2];
+      const double factor = sized ? 1 : options.scale_factor[factors == 1 ? 0 : static_cast<size_t>(i)];
+      const int64_t out = sized ? ops::of_dim("interpolate", "size", options.size, dims, i, 1)
+                                : static_cast<int64_t>(std::floor(static_cast<double>(in) * factor));
+      ONESTEP_CHECK(ShapeError, in > 0 && out > 0, "interpolate: dim ", i + 2, " of input ", x.shape(), " would get size ",
+                    out);
+      T step = sized || options.recompute_scale_factor ? static_cast<T>(in) / static_cast<T>(out) : static_cast<T>(1 / factor);
+      if (options.align_corners) step = out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
+      y = interpolate_dim<T>(y, i + 2, {in, out, step}, options);
+    }
+  });
+  return to(y, x.dtype());
+}
+
+}  // namespace onestep
