@@ -4,56 +4,30 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "train/config/config.h"
+#include "tests/train/config/config_refusal.h"
 
-using onestep::ConfigError;
-using onestep::train::parse_config;
+using namespace onestep::testing;
 
 namespace {
-
-struct BadConfig {
-  std::string text;
-  std::string message;  // after `run.json`
-};
 
 const std::string kModelKeys =
     "(known here: kind, attention, d_model, num_heads, context_length, dropout, qkv_bias, vocab_size, num_layers, d_ff, "
     "activation, norm, "
     "norm_eps, bias, tie_weights, num_kv_heads, window, rope, rope_theta, rng_dialect)";
-const std::string kTask = R"("data": {"kind": "task", "task": "copy"})";
-
-// The sentence with which a config is refused; empty if it is not.
-std::string refusal(const std::string& text, const std::vector<std::string>& sets = {}) {
-  try {
-    parse_config(text, "run.json", sets);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-void expect_refused(const std::vector<BadConfig>& configs) {
-  for (const BadConfig& bad : configs) {
-    CAPTURE(bad.text);
-    CHECK(refusal(bad.text) == "run.json" + bad.message);
-  }
-}
-
 // `text` of each is one section, beside data that is in order.
 void expect_section_refused(const std::string& section, const std::vector<BadConfig>& configs) {
   for (const BadConfig& bad : configs) {
     CAPTURE(bad.text);
-    const std::string beside = section == "data" ? "" : kTask + ", ";
-    CHECK(refusal("{" + beside + "\"" + section + "\": " + bad.text + "}") == "run.json" + bad.message);
+    const std::string beside = section == "data" ? "" : kCopyTask + ", ";
+    CHECK(config_refusal("{" + beside + "\"" + section + "\": " + bad.text + "}") == "run.json" + bad.message);
   }
 }
 
 }  // namespace
 
 TEST_CASE("bad configs: the frame of these tests is a good config") {
-  CHECK(refusal("{" + kTask + "}") == "");
-  CHECK(refusal("{" + kTask + R"(, "model": {}, "optimizer": {}, "schedule": {}, "train": {}})") == "");
+  CHECK(config_refusal("{" + kCopyTask + "}") == "");
+  CHECK(config_refusal("{" + kCopyTask + R"(, "model": {}, "optimizer": {}, "schedule": {}, "train": {}})") == "");
 }
 
 TEST_CASE("bad configs: objects and keys") {

@@ -4,27 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "train/config/config.h"
+#include "tests/train/config/config_refusal.h"
 
-using onestep::ConfigError;
-using onestep::train::parse_config;
-
-namespace {
-
-const std::string kTask = R"("data": {"kind": "task", "task": "copy"})";
-
-// The sentence with which a config is refused; empty if it is not.
-std::string refusal(const std::string& text, const std::vector<std::string>& sets = {}) {
-  try {
-    parse_config(text, "run.json", sets);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-}  // namespace
+using namespace onestep::testing;
 
 TEST_CASE("bad --set arguments") {
   struct BadSets {
@@ -71,21 +53,22 @@ TEST_CASE("bad --set arguments") {
   };
   for (const BadSets& bad : cases) {
     CAPTURE(bad.sets.back());
-    CHECK(refusal("{" + kTask + "}", bad.sets) == bad.message);
+    CHECK(config_refusal("{" + kCopyTask + "}", bad.sets) == bad.message);
   }
-  CHECK(refusal(R"({"data": {"kind": "text", "text": "a"}})", {"data.path=b"}) ==
+  CHECK(config_refusal(R"({"data": {"kind": "text", "text": "a"}})", {"data.path=b"}) ==
         "--set data.path=b: /data: needs exactly one of path, paths and text: got path and text (take one out: --set "
         "data.text=null)");
-  CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": {"attention": "causal"}})", {"model.num_heads=2"}) ==
+  CHECK(config_refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": {"attention": "causal"}})",
+                       {"model.num_heads=2"}) ==
         "--set model.num_heads=2: /model/num_heads: does not apply to model.attention = causal and model.kind = attention "
         "(only to model.attention = "
         "multi_head_wrapper, multi_head, einsum or fused_qkv; or model.kind = gpt)");
-  CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "optimizer": {"betas": [0.9, 0.99]}})",
-                {R"(optimizer={"kind": "sgd", "eps": 1})"}) ==
+  CHECK(config_refusal(R"({"data": {"kind": "task", "task": "copy"}, "optimizer": {"betas": [0.9, 0.99]}})",
+                       {R"(optimizer={"kind": "sgd", "eps": 1})"}) ==
         "--set optimizer={\"kind\": \"sgd\", \"eps\": 1}: /optimizer/eps: does not apply to optimizer.kind = sgd (only to "
         "optimizer.kind = adam, adamw, rmsprop or adagrad)");
-  CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": {"d_model": 7}})", {"seed=1"}) ==
+  CHECK(config_refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": {"d_model": 7}})", {"seed=1"}) ==
         "run.json: /model/num_heads: must divide d_model = 7: got 4");
-  CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": 3})", {"model.d_model=8"}) ==
+  CHECK(config_refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": 3})", {"model.d_model=8"}) ==
         "--set model.d_model=8: /model is not an object");
 }
