@@ -8,6 +8,10 @@ set -euo pipefail
 root=$(readlink -f -- "${BASH_SOURCE[0]%/*}/..")
 readonly root build=$root/build/release turns=${1:-3}
 readonly program=$build/onestep
+if (($# > 1)) || [[ ! $turns =~ ^[1-9][0-9]{0,3}$ ]]; then
+  printf 'bench/busy.sh: TURNS: must be a number from 1 to 9999: got "%s"\n' "$*" >&2
+  exit 2
+fi
 [[ -x $program ]] || { echo "bench/busy.sh: $program is missing (./onestep version builds it)" >&2; exit 2; }
 folder=$(mktemp -d)
 loops=()
