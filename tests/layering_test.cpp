@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
@@ -13,10 +12,12 @@
 #include <vector>
 
 #include "tests/paths.h"
+#include "tests/support.h"
 
 namespace {
 
 namespace fs = std::filesystem;
+using onestep::testing::read;
 
 const fs::path kRoot = ONESTEP_SOURCE_DIR;
 constexpr int kMaxLines = 450;
@@ -93,11 +94,6 @@ std::vector<std::string> wrong_includes(const fs::path& path, const std::string&
     }
   }
   return wrong;
-}
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 // Sources and headers under the given folders, relative to the root.

@@ -11,8 +11,10 @@
 #include "tests/docs/command_lines.h"
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 namespace fs = std::filesystem;
+using onestep::testing::matches;
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;
 using onestep::testing::run_process;
@@ -22,14 +24,6 @@ namespace {
 std::string read(const std::string& file) {
   std::ifstream in(fs::path(ONESTEP_SOURCE_DIR) / file);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// The first capture of every match.
-std::set<std::string> matches(const std::string& text, const char* pattern) {
-  std::set<std::string> found;
-  const std::regex regex(pattern, std::regex::ECMAScript | std::regex::multiline);
-  for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end; ++it) found.insert((*it)[1]);
-  return found;
 }
 
 }  // namespace

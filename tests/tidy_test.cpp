@@ -8,8 +8,10 @@
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 namespace fs = std::filesystem;
+using onestep::testing::contains;
 using onestep::testing::ProcessResult;
 using onestep::testing::run_process;
 using onestep::testing::TemporaryFolder;
@@ -35,8 +37,6 @@ Tidy tidy_headers(const std::string& error) {
 }
 
 long lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

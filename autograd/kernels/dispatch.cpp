@@ -1,4 +1,5 @@
-// Threads over the serial kernels of the table in use. Maps and rows are split into ranges; no output depends on the split.
+// The parallel drivers over the serial kernels of the table in use. Maps and rows are split into ranges; no output depends on
+// the split.
 #include <cmath>
 
 #include "autograd/kernels/kernels.h"

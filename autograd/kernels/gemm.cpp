@@ -1,5 +1,5 @@
-// Threads over the serial product of the table in use: c is cut into a grid of rectangles; each thread has its own memory for
-// packing. An element of c does not depend on the rectangle it falls into.
+// The parallel driver over the serial GEMM of the table in use: c is cut into a grid of rectangles; each thread has its own
+// memory for packing. An element of c does not depend on the rectangle it falls into.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -71,11 +71,11 @@ struct Grid {
 
 constexpr int64_t kRowsOfPart = 128;  // at least, where parts are cut finer than threads ask for
 
-/// Elements of b up to which it is packed once for all threads: one that is larger goes by columns, or each packs its blocks.
+/// Elements of b up to which it is packed once for all threads: one that is larger is split by columns, or packed per thread.
 constexpr int64_t kMostShared = int64_t{1} << 22;
 
 /// Cuts [m, n] so that a part reads as little of a and b as possible; whole vectors of columns. Where there are many rows, four
-/// parts a thread, taken as threads come free: a core that another program uses as well then does less of them.
+/// parts a thread, dynamically scheduled: a core that another program uses as well then does fewer.
 Grid grid_for(int threads, int64_t m, int64_t n) {
   Grid best = {threads, 1};
   int64_t least = INT64_MAX;

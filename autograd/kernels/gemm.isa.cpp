@@ -1,14 +1,14 @@
 // Matrix product of one instruction set.
 //
 //   for each block of kBlockK along k               (order is part of the bits: kernels.h)
-//     for each block of kBlockN columns             its part of b is packed: it stays in the L2 cache
-//       for each panel of kPanelTiles x kRows rows    its part of a is packed, too
-//         for each panel of kRegs registers of columns: it stays in the L1 cache
+//     for each block of kBlockN columns             the packed B panel: it stays in the L2 cache
+//       for each panel of kPanelTiles x kRows rows    the packed A panel
+//         for each B micropanel of kRegs registers: it stays in the L1 cache
 //           for each kRows rows                       a tile of c, in registers over the block of k
 //
-// The tile's inner step is an outer product: some numbers of a, each times some registers of b. It wants many sums under way,
-// to hide the latency of an fma, and few instructions that are none: 4 x 24 takes 7 loads for 12 of them (6 x 16 takes 8, which
-// is felt where another program shares the core). kUnroll such steps follow each other.
+// The microkernel's inner step is an outer product: some numbers of a, each times some registers of b. It needs many
+// independent accumulators, to hide the latency of an fma, and few non-FMA instructions: 4 x 24 takes 7 loads for 12 FMAs (6 x
+// 16 takes 8, which shows where another program shares the core). It is unrolled kUnroll times.
 #include "autograd/kernels/gemm_few_rows.h"
 #include "autograd/kernels/gemm_pack.h"
 #include "autograd/kernels/table.h"
@@ -23,7 +23,7 @@ constexpr int kRows = 4, kRegs = 3, kMaxRegs = 8, kPanelTiles = 8, kUnroll = 8; 
 #else
 constexpr int kRows = 4, kRegs = 1, kMaxRegs = 4, kPanelTiles = 2, kUnroll = 4;
 #endif
-/// Registers of columns that a tile of few rows takes where it reads b in place.
+/// Registers of columns that a microkernel of few rows takes where it reads b in place.
 constexpr int regs_for(int rows) { return kRows * kRegs / rows < kMaxRegs ? kRows * kRegs / rows : kMaxRegs; }
 
 constexpr int64_t kPackedRows = kRows <= 4 ? 4 : 16;
@@ -32,16 +32,16 @@ template <class T>
 constexpr int64_t kBlockN = 384 * 4 / sizeof(T);
 
 /// Packing costs more than it brings where b is read by so few rows or has so few elements, and a by so few columns (fewer do
-/// where a tile would read down the columns of a).
+/// where a microkernel would read down the columns of a).
 constexpr int64_t kFewRows = 12, kSmallB = 1000;
 template <class T>
 constexpr int64_t kFewCols = 96 * 4 / sizeof(T);
 template <class T>
 constexpr int64_t kFewColsTransposed = kFewCols<T> / 2;
 
-/// Where a tile reads b: the columns of step p along k start at data + p * step.
+/// Where a microkernel reads b, packed or in place: the columns of step p along k start at data + p * step.
 template <class T>
-struct Columns {
+struct MicropanelB {
   const T* data;
   int64_t step;
 };
@@ -49,7 +49,7 @@ struct Columns {
 /// c[r, 0:cols] = or += the sum over p < depth of a(r, p) b(p, 0:cols), for ROWS rows; REGS - 1 registers < cols <= REGS.
 /// EDGE: columns of b from `cols` on are not there.
 template <int ROWS, int REGS, bool EDGE, class T>
-ONESTEP_INLINE void tile(int64_t depth, Operand<T> a, Columns<T> b, T* c, int64_t ldc, int64_t cols, bool add) {
+ONESTEP_INLINE void microkernel(int64_t depth, Operand<T> a, MicropanelB<T> b, T* c, int64_t ldc, int64_t cols, bool add) {
   Reg<T> total[ROWS][REGS];
 #pragma GCC unroll 16
   for (int r = 0; r < ROWS; ++r) {
@@ -94,37 +94,40 @@ ONESTEP_INLINE void tile(int64_t depth, Operand<T> a, Columns<T> b, T* c, int64_
 }
 
 template <class T>
-using Tile = void (*)(int64_t depth, const Operand<T>& a, const Columns<T>& b, T* c, int64_t ldc, int64_t cols, bool add);
+using Microkernel = void (*)(int64_t depth, const Operand<T>& a, const MicropanelB<T>& b, T* c, int64_t ldc, int64_t cols,
+                             bool add);
 
 template <class T, int ROWS, int REGS>
-void packed_tile(int64_t depth, const Operand<T>& a, const Columns<T>& b, T* c, int64_t ldc, int64_t cols, bool add) {
-  tile<ROWS, REGS, false>(depth, Operand<T>{a.data, 1, kPackedRows}, Columns<T>{b.data, REGS * kRegLanes<T>}, c, ldc, cols,
-                          add);
+void packed_microkernel(int64_t depth, const Operand<T>& a, const MicropanelB<T>& b, T* c, int64_t ldc, int64_t cols,
+                        bool add) {
+  microkernel<ROWS, REGS, false>(depth, Operand<T>{a.data, 1, kPackedRows}, MicropanelB<T>{b.data, REGS * kRegLanes<T>}, c, ldc,
+                                 cols, add);
 }
 template <class T, int ROWS, int REGS, bool EDGE>
-void in_place_tile(int64_t depth, const Operand<T>& a, const Columns<T>& b, T* c, int64_t ldc, int64_t cols, bool add) {
-  tile<ROWS, REGS, EDGE>(depth, a, b, c, ldc, cols, add);
+void in_place_microkernel(int64_t depth, const Operand<T>& a, const MicropanelB<T>& b, T* c, int64_t ldc, int64_t cols,
+                          bool add) {
+  microkernel<ROWS, REGS, EDGE>(depth, a, b, c, ldc, cols, add);
 }
 
 /// [rows - 1][registers - 1]: for packed a and b (their steps are constants), for others, and for a last register that ends
 /// early (in double for every last one: half the code).
 template <class T>
-struct Tiles {
-  Tile<T> packed[kRows][kMaxRegs], in_place[kRows][kMaxRegs], in_place_edge[kRows][kMaxRegs];
+struct Microkernels {
+  Microkernel<T> packed[kRows][kMaxRegs], in_place[kRows][kMaxRegs], in_place_edge[kRows][kMaxRegs];
 };
 
 template <class T, int ROWS = kRows, int REGS = regs_for(kRows)>
-constexpr void fill(Tiles<T>& t) {
-  if constexpr (REGS <= kRegs) t.packed[ROWS - 1][REGS - 1] = packed_tile<T, ROWS, REGS>;
-  t.in_place[ROWS - 1][REGS - 1] = in_place_tile<T, ROWS, REGS, sizeof(T) == 8>;
-  t.in_place_edge[ROWS - 1][REGS - 1] = in_place_tile<T, ROWS, REGS, true>;
+constexpr void fill(Microkernels<T>& t) {
+  if constexpr (REGS <= kRegs) t.packed[ROWS - 1][REGS - 1] = packed_microkernel<T, ROWS, REGS>;
+  t.in_place[ROWS - 1][REGS - 1] = in_place_microkernel<T, ROWS, REGS, sizeof(T) == 8>;
+  t.in_place_edge[ROWS - 1][REGS - 1] = in_place_microkernel<T, ROWS, REGS, true>;
   if constexpr (REGS > 1) fill<T, ROWS, REGS - 1>(t);
   if constexpr (REGS == 1 && ROWS > 1) fill<T, ROWS - 1, regs_for(ROWS - 1)>(t);
 }
 
 template <class T>
-constexpr Tiles<T> kTiles = [] {
-  Tiles<T> t{};
+constexpr Microkernels<T> kMicrokernels = [] {
+  Microkernels<T> t{};
   fill(t);
   return t;
 }();
@@ -132,7 +135,7 @@ constexpr Tiles<T> kTiles = [] {
 constexpr int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 constexpr int64_t panels(int64_t n, int64_t width) { return (n + width - 1) / width; }
 
-/// Registers of the next panel of packed columns: one alone would have too few sums under way.
+/// Registers of the next packed B micropanel: one alone would have too few independent accumulators.
 template <class T>
 int64_t regs_of_panel(int64_t cols) {
   const int64_t left = panels(cols, kRegLanes<T>);
@@ -247,10 +250,12 @@ void multiply_panel(const Block<T>& x, const Panel& panel, T* packed_a, const T*
     const int64_t most = x.pack_b ? regs_of_panel<T>(x.packed_cols - j) : regs_for(static_cast<int>(panel.tallest));
     cols = smaller(most * kRegLanes<T>, x.cols - j);
     const int64_t regs = panels(cols, kRegLanes<T>);
-    const Columns<T> b =
-        x.pack_b ? Columns<T>{packed_b + j * x.packed_depth, most * kRegLanes<T>} : Columns<T>{x.b.data + j, x.b.inner};
+    const MicropanelB<T> b =
+        x.pack_b ? MicropanelB<T>{packed_b + j * x.packed_depth, most * kRegLanes<T>} : MicropanelB<T>{x.b.data + j, x.b.inner};
     const bool edge = !x.pack_b && cols % kRegLanes<T> != 0;
-    const auto& tiles = x.pack_a && regs == most ? kTiles<T>.packed : edge ? kTiles<T>.in_place_edge : kTiles<T>.in_place;
+    const auto& tiles = x.pack_a && regs == most ? kMicrokernels<T>.packed
+                        : edge                   ? kMicrokernels<T>.in_place_edge
+                                                 : kMicrokernels<T>.in_place;
     for (int64_t i = 0; i < panel.tiles; ++i) {
       tiles[panel.height(i) - 1][regs - 1](x.depth, a[i], b, x.c + panel.first[i] * x.ldc + j, x.ldc, cols, x.add);
     }

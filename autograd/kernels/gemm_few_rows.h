@@ -10,7 +10,7 @@ namespace {
 inline constexpr int64_t kMostDirectRows = 8, kFloatLanes = kRegLanes<float>;
 
 /// block[s * kFloatLanes + o] = rows[o][p + s] for s < depth <= 8.
-ONESTEP_INLINE void take_block(const float* const (&rows)[kFloatLanes], int64_t p, int64_t depth, float* block) {
+ONESTEP_INLINE void transpose_block(const float* const (&rows)[kFloatLanes], int64_t p, int64_t depth, float* block) {
   if (depth == 8) {
     for (int64_t o = 0; o < kFloatLanes; o += 8) {
       const float* eight[8];
@@ -24,18 +24,19 @@ ONESTEP_INLINE void take_block(const float* const (&rows)[kFloatLanes], int64_t 
   }
 }
 
-/// Asks for the cache line of each row that comes 6 lines after p, the start of a line where rows are aligned.
+/// Prefetches the cache line of each row that is 6 lines after p, the start of a line where rows are aligned.
 ONESTEP_INLINE void prefetch_rows(const float* const (&rows)[kFloatLanes], int64_t p) {
   constexpr int64_t kLine = 16, kAhead = 6 * kLine;
   if (p % kLine != 0) return;
   for (const float* const row : rows) __builtin_prefetch(row + p + kAhead);
 }
 
-/// sum[r] = or += row r of op(a) times the transposes of kFloatLanes rows of b, over all of k. These pass through a block of 8
-/// steps of k that stays in the L1 cache. Not inline: among all of gemm GCC would keep its pointers in memory.
+/// The microkernel: sum[r] = or += row r of op(a) times the transposes of kFloatLanes rows of b, over all of k, which pass
+/// through a block of 8 steps of k that stays in the L1 cache. Not inline: among all of gemm GCC would keep its pointers in
+/// memory.
 template <int ROWS>
-[[gnu::noinline]] void few_rows_tile(int64_t k, Operand<float> a, const float* const (&rows)[kFloatLanes],
-                                     FloatReg (&sum)[ROWS], bool accumulate) {
+[[gnu::noinline]] void few_rows_microkernel(int64_t k, Operand<float> a, const float* const (&rows)[kFloatLanes],
+                                            FloatReg (&sum)[ROWS], bool accumulate) {
   constexpr int64_t kSteps = 8;
   alignas(64) float block[kSteps * kFloatLanes];
   for (int64_t p0 = 0; p0 < k; p0 += kBlockK) {
@@ -51,10 +52,10 @@ template <int ROWS>
     int64_t p = p0;
     for (; p + kSteps <= end; p += kSteps) {
       prefetch_rows(rows, p);
-      take_block(rows, p, kSteps, block);
+      transpose_block(rows, p, kSteps, block);
       for (int64_t s = 0; s < kSteps; ++s) step(p, s);
     }
-    if (p < end) take_block(rows, p, end - p, block);
+    if (p < end) transpose_block(rows, p, end - p, block);
     for (int64_t s = 0; s < end - p; ++s) step(p, s);
     for (int r = 0; r < ROWS; ++r) sum[r] = accumulate || p0 > 0 ? sum[r] + total[r] : total[r];
   }
@@ -75,8 +76,14 @@ ONESTEP_INLINE void store_apart(float* to, int64_t apart, FloatReg x, int64_t co
   for (int64_t o = 0; o < count; ++o) to[o * apart] = lanes[o];
 }
 
-/// c [m, n] = or += op(a) b^T for 1 <= m <= ROWS. The columns of a tile lie n / kFloatLanes apart: each lane reads its part of
-/// b from the first row to the last, which the hardware foresees, and several such streams get more out of the memory than one.
+/// c [m, n] = or += op(a) b^T for 1 <= m <= ROWS. Lane l holds column j + l * apart of c:
+///
+///   column of c:  0 1 2 3 ...      | apart ...        | 2 apart ...      |
+///   tile j = 0:   lane 0            lane 1             lane 2
+///   tile j = 1:     lane 0            lane 1             lane 2
+///
+/// So each lane reads its rows of b one after the other, a stream that the hardware prefetcher detects, and several streams get
+/// more of the memory's bandwidth than one.
 template <int ROWS = static_cast<int>(kMostDirectRows)>
 void few_rows(int64_t m, int64_t n, int64_t k, Operand<float> a, const float* b, int64_t ldb, float* c, int64_t ldc,
               bool accumulate) {
@@ -84,9 +91,9 @@ void few_rows(int64_t m, int64_t n, int64_t k, Operand<float> a, const float* b,
     if (m < ROWS) return few_rows<ROWS - 1>(m, n, k, a, b, ldb, c, ldc, accumulate);
   }
   int64_t apart = (n + kFloatLanes - 1) / kFloatLanes;
-  // Multiples of 4 KiB apart the lanes would meet in the same few places of the L1 cache.
-  constexpr int64_t kSamePlaces = 1024, kLeast = 16;
-  if (apart >= kLeast && apart * ldb % kSamePlaces < kSamePlaces / 4) ++apart;
+  // Rows a multiple of 4 KiB apart alias the same L1 sets.
+  constexpr int64_t kAliasing = 1024, kLeast = 16;
+  if (apart >= kLeast && apart * ldb % kAliasing < kAliasing / 4) ++apart;
   for (int64_t j = 0; j < apart; ++j) {
     const float* rows[kFloatLanes];
     int64_t cols = 0;
@@ -96,7 +103,7 @@ void few_rows(int64_t m, int64_t n, int64_t k, Operand<float> a, const float* b,
     }
     FloatReg sum[ROWS];
     for (int r = 0; accumulate && r < ROWS; ++r) sum[r] = load_apart(c + r * ldc + j, apart, cols);
-    few_rows_tile<ROWS>(k, a, rows, sum, accumulate);
+    few_rows_microkernel<ROWS>(k, a, rows, sum, accumulate);
     for (int r = 0; r < ROWS; ++r) store_apart(c + r * ldc + j, apart, sum[r], cols);
   }
 }

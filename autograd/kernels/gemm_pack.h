@@ -1,12 +1,12 @@
 #pragma once
-// Packing: the blocks of a and b that a product works on, copied to where the tile reads them in order. The bits of the
+// Packing: the blocks of a and b that a product works on, copied to where the microkernel reads them in order. The bits of the
 // result do not depend on it.
 #include "autograd/kernels/simd.h"
 
 namespace onestep::kernels {
 namespace {
 
-/// An operand as the product sees it: element (i, p) of op(a), or (p, j) of op(b), is data[i * outer + p * inner]: `inner`
+/// An operand of the product: element (i, p) of op(a), or (p, j) of op(b), is data[i * outer + p * inner]: `inner`
 /// steps along k.
 template <class T>
 struct Operand {
@@ -15,7 +15,7 @@ struct Operand {
 };
 
 /// to[p * width + o] = x(o, p) for o < count <= width and p < depth, where k is contiguous: SIDE x 8 transposes. Places from
-/// count on are filled with copies of x(0, p): the tile reads them only to throw the result away.
+/// count on are filled with copies of x(0, p): the microkernel reads them only to throw the result away.
 template <int SIDE, class T>
 void pack_transposed(Operand<T> x, int64_t count, int64_t depth, T* to, int64_t width) {
   for (int64_t o0 = 0; o0 < width; o0 += SIDE) {
@@ -49,7 +49,7 @@ void pack_copied(Operand<T> x, int64_t count, int64_t depth, T* to, int64_t widt
 }
 
 /// The same for `count` groups of four at once, one behind the other, each of width 4: it reads the rows of x, which may be far
-/// apart, once and in order, and asks for the next ones, which the hardware does not foresee.
+/// apart, once and in order, and prefetches the next ones, which the hardware prefetcher does not detect.
 template <class T>
 void pack_fours(Operand<T> x, int64_t count, int64_t depth, T* to) {
   for (int64_t p = 0; p < depth; ++p, to += 4) {

@@ -6,8 +6,8 @@
 namespace onestep::kernels {
 namespace {
 
-/// Terms that are added up one after the other before their sum is set aside, so that rounding errors grow slower: vectors
-/// of a row at two levels, or rows of a column.
+/// Terms of a chunk of two-level (pairwise) summation, so that rounding errors grow slower: vectors of a row at two levels, or
+/// rows of a column.
 constexpr int64_t kChunk = 64;
 
 /// The first n lanes of x, `rest` in the others.

@@ -26,8 +26,8 @@ namespace {
 inline constexpr int64_t kLanes = 16;
 inline constexpr float kInf = __builtin_inff();
 
-// Reg<T>: one register of floats or doubles, whatever its size. For matrix products: they want as many sums under way as there
-// are registers, and their bits do not depend on how many columns go together.
+// Reg<T>: one register of floats or doubles, whatever its size. For matrix products: they want as many independent accumulators
+// as there are registers, and their bits do not depend on how many columns go together.
 #ifndef ONESTEP_ISA_avx2
 using FloatReg = Vec;
 ONESTEP_INLINE FloatReg splat_reg(float x) { return splat(x); }

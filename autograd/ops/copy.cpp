@@ -49,9 +49,9 @@ void transpose_into(T* to, int64_t step, const T* from, int64_t stride, int64_t 
   });
 }
 
-/// Copies a tensor whose dim `d` crosses its last one, the target's last stride being 1.
+/// Copies a tensor whose unit-stride dim is `d` into a target whose unit-stride dim is the last one.
 template <class T>
-void copy_crossing(int d, Shape shape, T* to, Shape target, const T* from, Shape source) {
+void copy_transposing(int d, Shape shape, T* to, Shape target, const T* from, Shape source) {
   const int last = shape.rank() - 1;
   const int64_t rows = shape[d], cols = shape[last], step = target[d], stride = source[last];
   for (Shape* s : {&shape, &target, &source}) {
@@ -83,7 +83,7 @@ void move_values(Tensor& target, const Tensor& source) {
   dispatch_size(target.dtype(), [&]<class U>() {
     U* to = mutable_units<U>(target);
     const U* from = units<U>(source);
-    if (crossing >= 0) return copy_crossing(crossing, shape, to, target.strides(), from, source.strides());
+    if (crossing >= 0) return copy_transposing(crossing, shape, to, target.strides(), from, source.strides());
     for_each_row<2>(shape, {target.strides(), source.strides()}, [=](const auto& at, int64_t n, const auto& steps) {
       copy_row(to + at[0], steps[0], from + at[1], steps[1], n);
     });

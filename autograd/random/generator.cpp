@@ -97,14 +97,14 @@ void Generator::draw(std::span<uint32_t> out) {
   }
 }
 
-void Generator::discard(uint64_t words) {
-  const uint64_t left = kWords - position_, taken = std::min(words, left);
+void Generator::discard(uint64_t outputs) {
+  const uint64_t left = kWords - position_, taken = std::min(outputs, left);
   position_ += static_cast<uint32_t>(taken);
-  words -= taken;
-  for (; words > kWords; words -= kWords) twist();
-  if (words == 0) return;
+  outputs -= taken;
+  for (; outputs > kWords; outputs -= kWords) twist();
+  if (outputs == 0) return;
   refill();
-  position_ = static_cast<uint32_t>(words);
+  position_ = static_cast<uint32_t>(outputs);
 }
 
 std::string Generator::state() const {

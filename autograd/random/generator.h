@@ -1,6 +1,6 @@
 #pragma once
-// PyTorch's CPU random generator: mt19937 and the few ways in which its words become numbers. The fills of whole tensors
-// are in random_fill.h.
+// PyTorch's CPU random generator: mt19937 and the few ways in which its 32-bit outputs become numbers. The fills of whole
+// tensors are in random_fill.h.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -43,12 +43,12 @@ class Generator {
   void set_dialect(RngDialect dialect) { dialect_ = dialect; }
   void set_rounding(RngRounding rounding) { rounding_ = rounding; }
 
-  /// The next 32-bit word.
+  /// The next 32-bit output.
   uint32_t u32() {
     if (position_ == kWords) refill();
     return outputs_[position_++];
   }
-  /// Two words, the first one high.
+  /// Two outputs, the first one high.
   uint64_t u64() {
     const uint64_t high = u32();
     return high << 32 | u32();
@@ -62,11 +62,11 @@ class Generator {
   /// r sin(2 pi u1) for the next call (at::normal_distribution<double>).
   double normal();
 
-  /// The next out.size() words: as that many u32(), faster.
+  /// The next out.size() outputs: as that many u32(), faster.
   void draw(std::span<uint32_t> out);
-  /// Passes over the next `words` words, as std::mt19937::discard.
-  void discard(uint64_t words);
-  /// The difference of two says how many words were drawn between them, unless the stream was restarted.
+  /// Advances the generator by so many outputs, as std::mt19937::discard.
+  void discard(uint64_t outputs);
+  /// The difference of two says how many outputs were drawn between them, unless the stream was restarted.
   uint64_t drawn() const { return refills_ * kWords + position_; }
 
   /// The position in the stream as one line of printable ASCII, without dialect and rounding.

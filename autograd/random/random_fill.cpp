@@ -22,44 +22,44 @@ namespace {
 
 constexpr size_t kPiece = 4096;  // elements; a multiple of the 16 that make a block of normals
 
-// Calls use(begin, count, words) for the pieces of [0, n), `words_each` words an element. Words are drawn in order, by one
-// thread at a time; meanwhile the others use what they drew.
+// Calls use(begin, count, outputs) for the pieces of [0, n), `outputs_each` 32-bit outputs an element. They are drawn in
+// order, by one thread at a time; meanwhile the others use what they drew.
 template <class Use>
-void for_each_piece(Generator& g, size_t n, size_t words_each, Use use) {
+void for_each_piece(Generator& g, size_t n, size_t outputs_each, Use use) {
   size_t drawn = 0;
   std::mutex drawing;
   const auto piece = [&](int64_t, int) {
     size_t begin = 0, count = 0;
-    const auto words = std::make_unique_for_overwrite<uint32_t[]>(words_each * kPiece);  // a thread's stack may be small
+    const auto outputs = std::make_unique_for_overwrite<uint32_t[]>(outputs_each * kPiece);  // a thread's stack may be small
     {
       const std::lock_guard lock(drawing);
       begin = drawn;
       count = std::min(kPiece, n - begin);
-      g.draw({words.get(), words_each * count});
+      g.draw({outputs.get(), outputs_each * count});
       drawn += count;
     }
-    use(begin, count, words.get());
+    use(begin, count, outputs.get());
   };
   const auto pieces = static_cast<int64_t>((n + kPiece - 1) / kPiece);
   kernels::parallel_pieces(kernels::threads_for(pieces, 2.0 * static_cast<double>(n)), pieces, piece);
 }
 
-// Calls use(i, word_i) for i < n, pieces of them on several threads.
+// Calls use(i, u32_i) for i < n, pieces of them on several threads.
 template <class Use>
 void for_each_u32(Generator& g, size_t n, Use use) {
-  for_each_piece(g, n, 1, [&use](size_t begin, size_t count, const uint32_t* words) {
-    for (size_t i = 0; i < count; ++i) use(begin + i, words[i]);
+  for_each_piece(g, n, 1, [&use](size_t begin, size_t count, const uint32_t* outputs) {
+    for (size_t i = 0; i < count; ++i) use(begin + i, outputs[i]);
   });
 }
 
-// Element i of words that are drawn two an element, the first one high.
-constexpr uint64_t u64_of(const uint32_t* words, size_t i) { return uint64_t{words[2 * i]} << 32 | words[2 * i + 1]; }
+// Element i of outputs that are drawn two an element, the first one high.
+constexpr uint64_t u64_of(const uint32_t* outputs, size_t i) { return uint64_t{outputs[2 * i]} << 32 | outputs[2 * i + 1]; }
 
 // Calls use(i, u64_i) for i < n, pieces of them on several threads.
 template <class Use>
 void for_each_u64(Generator& g, size_t n, Use use) {
-  for_each_piece(g, n, 2, [&use](size_t begin, size_t count, const uint32_t* words) {
-    for (size_t i = 0; i < count; ++i) use(begin + i, u64_of(words, i));
+  for_each_piece(g, n, 2, [&use](size_t begin, size_t count, const uint32_t* outputs) {
+    for (size_t i = 0; i < count; ++i) use(begin + i, u64_of(outputs, i));
   });
 }
 
@@ -67,24 +67,24 @@ constexpr uint64_t low53(uint64_t word) { return word & ((uint64_t{1} << 53) - 1
 double to_d53(uint64_t word) { return static_cast<double>(static_cast<int64_t>(low53(word))) * 0x1p-53; }
 float to_f24(uint32_t word) { return static_cast<float>(static_cast<int32_t>(word & 0xffffff)) * 0x1p-24f; }
 
-// The uniforms in [0, 1) of T's own kind that `count` elements' words make.
+// The uniforms in [0, 1) of T's own kind that `count` elements' outputs make.
 template <class T>
-constexpr size_t kWordsEach = sizeof(T) / sizeof(uint32_t);
+constexpr size_t kOutputsEach = sizeof(T) / sizeof(uint32_t);
 template <class T, class Use>
-void use_uniforms(size_t count, const uint32_t* words, Use use) {
+void use_uniforms(size_t count, const uint32_t* outputs, Use use) {
   for (size_t i = 0; i < count; ++i) {
     if constexpr (std::is_same_v<T, float>)
-      use(i, to_f24(words[i]));
+      use(i, to_f24(outputs[i]));
     else
-      use(i, to_d53(u64_of(words, i)));
+      use(i, to_d53(u64_of(outputs, i)));
   }
 }
 
 // Calls use(i, u_i) for i < n with the uniforms of T's own kind.
 template <class T, class Use>
 void for_each_uniform(Generator& g, size_t n, Use use) {
-  for_each_piece(g, n, kWordsEach<T>, [&use](size_t begin, size_t count, const uint32_t* words) {
-    use_uniforms<T>(count, words, [&](size_t i, T u) { use(begin + i, u); });
+  for_each_piece(g, n, kOutputsEach<T>, [&use](size_t begin, size_t count, const uint32_t* outputs) {
+    use_uniforms<T>(count, outputs, [&](size_t i, T u) { use(begin + i, u); });
   });
 }
 
@@ -227,9 +227,9 @@ void fill_wide_normal(std::span<T> out, double mean, double std, Generator& g) {
     return;
   }
   const T center = static_cast<T>(mean), scale = static_cast<T>(std);
-  for_each_piece(g, n, kWordsEach<T>, [=](size_t begin, size_t count, const uint32_t* words) {
+  for_each_piece(g, n, kOutputsEach<T>, [=](size_t begin, size_t count, const uint32_t* outputs) {
     const std::span<T> piece = out.subspan(begin, count);
-    use_uniforms<T>(count, words, [=](size_t i, T u) { piece[i] = u; });
+    use_uniforms<T>(count, outputs, [=](size_t i, T u) { piece[i] = u; });
     to_normals(piece.first(count - count % 16), center, scale, rounding);
   });
   if (n % 16 == 0) return;

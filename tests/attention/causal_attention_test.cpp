@@ -8,7 +8,7 @@ namespace {
 
 using testing::book_batch;
 using testing::book_inputs;
-using testing::error_of;
+using testing::refusal;
 
 TEST_CASE("CausalAttention: the book's numbers from seed 123") {
   Generator generator(123);
@@ -66,12 +66,12 @@ TEST_CASE("CausalAttention: no tokens give no context") {
 
 TEST_CASE("CausalAttention: errors say what to do") {
   Generator generator(5);
-  CHECK(error_of<ShapeError>([&] { CausalAttention(3, 2, 0, 0.0, false, generator); }) ==
+  CHECK(refusal<ShapeError>([&] { CausalAttention(3, 2, 0, 0.0, false, generator); }) ==
         "attention: context_length must be positive: got 0");
-  CHECK(error_of<ConfigError>([&] { CausalAttention(3, 2, 6, -0.1, false, generator); }) ==
+  CHECK(refusal<ConfigError>([&] { CausalAttention(3, 2, 6, -0.1, false, generator); }) ==
         "Dropout: p must be between 0 and 1: got -0.1");
   const CausalAttention attention(3, 2, 4, 0.0, false, generator);
-  CHECK(error_of<ShapeError>([&] {
+  CHECK(refusal<ShapeError>([&] {
           attention(ones({5, 3}));
         }) == "CausalAttention: too many tokens: 5 in x [5, 3] for context_length 4 (cut x, or build it with a larger one)");
 }

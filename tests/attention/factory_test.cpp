@@ -8,7 +8,7 @@
 namespace onestep::attention {
 namespace {
 
-using testing::error_of;
+using testing::refusal;
 
 const Options kOptions = {.d_in = 4, .d_out = 4, .context_length = 6, .num_heads = 2};
 const std::set<std::string_view> kOneHead = {"simplified", "self_v1", "self_v2", "causal"};
@@ -47,7 +47,7 @@ TEST_CASE("factory: the module is the one that the constructor builds") {
 TEST_CASE("factory: errors name the kind and the option") {
   Generator generator(1);
   const auto error = [&](std::string_view kind, const Options& options) {
-    return error_of<Error>([&] { make_attention(kind, options, generator); });
+    return refusal<Error>([&] { make_attention(kind, options, generator); });
   };
   CHECK(
       error("multihead", kOptions) ==
@@ -80,7 +80,7 @@ TEST_CASE("factory: an option that a type does not have is refused") {
       Options options = options_of(kind);
       options.num_heads = num_heads;
       if (kOneHead.contains(kind))
-        CHECK(error_of<ConfigError>([&] { make_attention(kind, options, generator); }) ==
+        CHECK(refusal<ConfigError>([&] { make_attention(kind, options, generator); }) ==
               "make_attention: " + std::string(kind) + " has one head: got num_heads=" + std::to_string(num_heads) +
                   " (set it to 1)");
     }

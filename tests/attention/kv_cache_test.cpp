@@ -7,7 +7,7 @@
 namespace onestep::attention {
 namespace {
 
-using testing::error_of;
+using testing::refusal;
 
 constexpr int64_t kTokens = 300;  // beyond one block of queries, of keys and of the cache's first capacity
 
@@ -68,13 +68,13 @@ TEST_CASE("KvCache: it holds what it was given, over every growth") {
 TEST_CASE("KvCache: what was appended first says what fits, even if it was no tokens") {
   KvCache cache;
   cache.append(ones({2, 0, 3}), ones({2, 0, 4}));
-  CHECK(error_of<ShapeError>([&] {
+  CHECK(refusal<ShapeError>([&] {
           cache.append(ones({1, 1, 3}), ones({1, 1, 4}));
         }) == "KvCache: new tokens of shape [1, 1, 3] do not fit those before: needs [2, 1, 3] (clear() it for other texts)");
-  CHECK(error_of<DTypeError>([&] {
+  CHECK(refusal<DTypeError>([&] {
           cache.append(ones({2, 1, 3}), ones({2, 1, 4}, DType::float64));
         }) == "KvCache: new tokens of dtype float64 do not fit those before: needs float32 (clear() it for other texts)");
-  CHECK(error_of<ShapeError>([&] {
+  CHECK(refusal<ShapeError>([&] {
           cache.append(ones({2, 1, 3}), ones({2, 2, 4}));
         }) == "KvCache: keys and values must be [..., n, d] and [..., n, e]: got [2, 1, 3] and [2, 2, 4]");
   CHECK(cache.length() == 0);
@@ -87,12 +87,12 @@ TEST_CASE("KvCache: what does not fit is refused") {
   const auto attention = make_attention("multi_head", {.d_in = 4, .d_out = 4, .context_length = 6, .num_heads = 2}, generator);
   attention->forward_cached(ones({2, 4, 4}), cache);
   CHECK(
-      error_of<ShapeError>([&] {
+      refusal<ShapeError>([&] {
         attention->forward_cached(ones({2, 3, 4}), cache);
       }) ==
       "MultiHeadAttention: too many tokens: 7 with those in the cache and x [2, 3, 4] for context_length 6 (cut x, or build it "
       "with a larger one)");
-  CHECK(error_of<ShapeError>([&] {
+  CHECK(refusal<ShapeError>([&] {
           attention->forward_cached(ones({1, 1, 4}), cache);
         }) ==
         "KvCache: new tokens of shape [1, 2, 1, 2] do not fit those before: needs [2, 2, 1, 2] (clear() it for other texts)");

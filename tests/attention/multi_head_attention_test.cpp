@@ -13,7 +13,7 @@ using testing::book_result;
 using testing::check_against_pytorch;
 using testing::check_close;
 using testing::check_same;
-using testing::error_of;
+using testing::refusal;
 
 /// All parameters in the order in which they are drawn.
 Tensor drawn(Attention& attention) {
@@ -194,19 +194,19 @@ TEST_CASE("MultiHeadAttention: float64 starts from the float32 parameters") {
 TEST_CASE("multi-head attention: errors say what to do and come before any draw") {
   Generator generator(5);
   const std::string state = generator.state();
-  CHECK(error_of<ShapeError>([&] { MultiHeadAttention(3, 10, 6, 0.0, 4, false, generator); }) ==
+  CHECK(refusal<ShapeError>([&] { MultiHeadAttention(3, 10, 6, 0.0, 4, false, generator); }) ==
         "MultiHeadAttention: d_out must be divisible by num_heads: d_out=10, num_heads=4");
-  CHECK(error_of<ShapeError>([&] { MultiHeadAttention(3, 10, 6, 0.0, 0, false, generator); }) ==
+  CHECK(refusal<ShapeError>([&] { MultiHeadAttention(3, 10, 6, 0.0, 0, false, generator); }) ==
         "MultiHeadAttention: num_heads must be positive: got 0");
-  CHECK(error_of<ShapeError>([&] { MultiHeadAttentionWrapper(3, 2, 6, 0.0, -1, false, generator); }) ==
+  CHECK(refusal<ShapeError>([&] { MultiHeadAttentionWrapper(3, 2, 6, 0.0, -1, false, generator); }) ==
         "MultiHeadAttentionWrapper: num_heads must be positive: got -1");
   CHECK(generator.state() == state);
   MultiHeadAttention attention(3, 4, 6, 0.0, 2, false, generator);
-  CHECK(error_of<ShapeError>([&] {
+  CHECK(refusal<ShapeError>([&] {
           attention(ones({2, 7, 3}));
         }) ==
         "MultiHeadAttention: too many tokens: 7 in x [2, 7, 3] for context_length 6 (cut x, or build it with a larger one)");
-  CHECK(error_of<ShapeError>([&] {
+  CHECK(refusal<ShapeError>([&] {
           attention(ones({2, 6, 5}));
         }) == "MultiHeadAttention: x must be [T, 3] or [B, T, 3]: got [2, 6, 5]");
 }

@@ -7,7 +7,7 @@
 namespace onestep::attention {
 namespace {
 
-using testing::error_of;
+using testing::refusal;
 
 /// What the module computes for one text [T, d_in], token by token and head by head.
 std::vector<double> naive(const CausalSelfAttention& module, const Tensor& x) {
@@ -113,7 +113,7 @@ TEST_CASE("CausalSelfAttention: options that do not fit are refused before any d
   const auto error = [&](auto change) {
     Options options = good;
     change(options);
-    return error_of<Error>([&] { CausalSelfAttention(options, generator); });
+    return refusal<Error>([&] { CausalSelfAttention(options, generator); });
   };
   CHECK(error([](auto& o) { o.num_kv_heads = 3; }) ==
         "CausalSelfAttention: num_heads must be divisible by num_kv_heads: num_heads=4, num_kv_heads=3");

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/read_file.h"
+#include "tests/support.h"
 #include "train/config/config.h"
 
 using namespace onestep;
@@ -30,12 +31,7 @@ struct TemporaryFolder {
 };
 
 std::string refusal(const std::string& path, int64_t max_bytes = 1 << 20) {
-  try {
-    read_file(path, max_bytes);
-  } catch (const IoError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal<IoError>([&] { read_file(path, max_bytes); });
 }
 
 }  // namespace
@@ -69,16 +65,7 @@ TEST_CASE("read_file: refuses what is no readable regular file without waiting f
 
 TEST_CASE("load_config: names the file in every refusal") {
   const TemporaryFolder folder;
-  const auto refused = [](const std::string& path) -> std::string {
-    try {
-      load_config(path);
-    } catch (const ConfigError& error) {
-      return error.what();
-    } catch (const IoError& error) {
-      return error.what();
-    }
-    return "";
-  };
+  const auto refused = [](const std::string& path) { return testing::refusal([&] { load_config(path); }); };
   const std::string empty = folder.write("empty.json", ""), bad = folder.write("bad.json", "{\"seeds\": 1}");
   const std::string large = folder.write("large.json", std::string((1 << 20) + 1, ' '));
   CHECK(refused(empty) == empty + ": is empty");

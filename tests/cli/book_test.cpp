@@ -7,11 +7,10 @@
 #include "learn/book/chapter.h"
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 namespace onestep::testing {
 namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_CASE("cli book: the whole chapter and one section") {
   const ProcessResult all = run_onestep({"book"});

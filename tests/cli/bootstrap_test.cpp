@@ -126,10 +126,15 @@ TEST_CASE("bootstrap: test builds everything and ends with the status of ctest")
   CHECK(result.status == 8);
   CHECK(result.out == "tests\n");
   const std::string log = machine.take_log();
-  CHECK(log.starts_with("cmake --preset release -G Ninja\n" + machine.build_call("") + "ctest --test-dir " +
-                        (machine.checkout() / "build/release").string() + " --output-on-failure --no-tests=error --parallel "));
+  // With the flags of the program, which is not built again.
+  CHECK(log.starts_with("cmake --preset release -DONESTEP_WERROR=OFF -G Ninja\n" + machine.build_call("") +
+                        "ctest --test-dir " + (machine.checkout() / "build/release").string() +
+                        " --output-on-failure --no-tests=error --parallel "));
   CHECK(log.ends_with(" -R soft max\n"));
   CHECK(machine.run({"version"}).err == "");  // the program is built too
+  machine.ci = "1";
+  machine.run({"test"});
+  CHECK(machine.take_log().starts_with("cmake --preset release -DONESTEP_WERROR=ON -G Ninja\n"));
 }
 
 TEST_CASE("bootstrap: exercise builds and checks one exercise and remembers that it is solved") {

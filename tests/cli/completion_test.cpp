@@ -10,6 +10,7 @@
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 #include "train/config/config_fields.h"
 
 namespace onestep::testing {
@@ -31,13 +32,6 @@ Words offered(std::vector<std::string> line) {
   for (std::string word; std::getline(lines, word);)
     if (!word.empty()) words.insert(word);
   return words;
-}
-
-Words matches(const std::string& text, const char* pattern) {
-  const std::regex regex(pattern, std::regex::ECMAScript | std::regex::multiline);
-  Words found;
-  for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end; ++it) found.insert((*it)[1]);
-  return found;
 }
 
 Words commands() {

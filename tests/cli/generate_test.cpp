@@ -8,8 +8,10 @@
 #include "base/hash.h"
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 using onestep::testing::ProcessResult;
+using onestep::testing::read;
 using onestep::testing::run_onestep;
 using onestep::testing::TemporaryFolder;
 
@@ -33,12 +35,6 @@ std::string generated(const std::string& run, std::vector<std::string> arguments
   CHECK(result.status == 0);
   CHECK(result.err == "");
   return result.out;
-}
-
-std::string read(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
 }
 
 std::vector<nlohmann::json> lines_of(const std::string& text) {

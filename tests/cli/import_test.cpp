@@ -4,13 +4,15 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 #include "train/checkpoint/safetensors.h"
 
+using onestep::testing::contains;
 using onestep::testing::ProcessResult;
+using onestep::testing::read;
 using onestep::testing::run_onestep;
 using onestep::testing::run_process;
 using onestep::testing::TemporaryFolder;
@@ -19,14 +21,6 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::string kGpt2 = ONESTEP_SOURCE_DIR "/tests/goldens/hf_gpt2";
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::string read(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 /// The metrics of a fine-tuning run.
 std::vector<nlohmann::json> metrics(const fs::path& run) {

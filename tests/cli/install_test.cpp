@@ -9,9 +9,12 @@
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 namespace fs = std::filesystem;
+using onestep::testing::contains;
 using onestep::testing::ProcessResult;
+using onestep::testing::read;
 using onestep::testing::run_process;
 using onestep::testing::TemporaryFolder;
 
@@ -43,13 +46,6 @@ std::string configure(const std::string& project, const TemporaryFolder& folder,
       {"cmake", "-S", project, "-B", build, "-G", ONESTEP_GENERATOR, "-DCMAKE_CXX_COMPILER=" ONESTEP_CXX_COMPILER, setting});
   return build;
 }
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

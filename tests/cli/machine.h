@@ -12,6 +12,7 @@
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 namespace onestep::testing {
 
@@ -175,7 +176,5 @@ class Machine {
 
   onestep::testing::TemporaryFolder folder_;
 };
-
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace onestep::testing

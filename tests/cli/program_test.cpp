@@ -8,7 +8,9 @@
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
+using onestep::testing::contains;
 using onestep::testing::ProcessOptions;
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;
@@ -22,8 +24,6 @@ void expect_refused(const std::vector<std::string>& arguments, const std::string
   CHECK(result.out == "");
   CHECK(result.err == "onestep: " + message + "\n");
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -7,12 +7,11 @@
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 #include "tests/terminal.h"
 
 namespace onestep::testing {
 namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// A short run with two evaluations.
 std::vector<std::string> short_run(const TemporaryFolder& folder, const std::vector<std::string>& more = {}) {

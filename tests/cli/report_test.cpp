@@ -13,6 +13,7 @@
 #include "autograd/ops.h"
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 #include "tests/train/memory_limit.h"
 
 namespace fs = std::filesystem;
@@ -21,13 +22,6 @@ using namespace onestep::testing;
 namespace {
 
 const std::string kSentence = ONESTEP_SOURCE_DIR "/configs/sentence.json";
-
-std::string read(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 void train(const fs::path& run, const std::string& seed) {
   const ProcessResult result =

@@ -6,11 +6,11 @@
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 namespace onestep::testing {
 
@@ -18,14 +18,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 inline const std::string kProgram = ONESTEP_BINARY_DIR "/onestep";
-
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-inline std::string read(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
 
 inline std::vector<std::string> metrics_lines(const fs::path& run) {
   std::vector<std::string> lines;

@@ -3,27 +3,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <sstream>
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 #include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 
+using onestep::testing::contains;
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;
 using onestep::testing::run_process;
 using onestep::testing::TemporaryFolder;
+using onestep::testing::write;
 namespace fs = std::filesystem;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 double figure(const std::string& out, const std::string& name) {
   std::smatch match;

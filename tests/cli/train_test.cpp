@@ -5,28 +5,22 @@
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 #include "train/checkpoint/safetensors.h"
 
+using onestep::testing::contains;
 using onestep::testing::Process;
 using onestep::testing::ProcessResult;
+using onestep::testing::read;
 using onestep::testing::run_onestep;
 using onestep::testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::string read(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 std::vector<nlohmann::json> metrics(const fs::path& run) {
   std::vector<nlohmann::json> lines;

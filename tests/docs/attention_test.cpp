@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <regex>
 #include <set>
@@ -16,6 +15,7 @@
 #include "learn/book/pictures.h"
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 namespace onestep::testing {
 namespace {
@@ -23,11 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path kDocs = fs::path(ONESTEP_SOURCE_DIR) / "docs";
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 int count(const std::string& text, const std::string& part) {
   int found = 0;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
@@ -15,6 +14,7 @@
 #include "learn/book/chapter.h"
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 namespace onestep::testing {
 namespace {
@@ -42,11 +42,6 @@ const std::map<std::string, std::string> kPrinted = {
      "corrected_context_flat"},
     {"13_train", ""},
 };
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// The examples in reading order, without `.cpp`.
 std::vector<std::string> examples() {

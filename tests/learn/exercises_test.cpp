@@ -2,13 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <set>
 #include <string>
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 namespace onestep::testing {
 namespace {
@@ -35,11 +35,6 @@ const std::map<std::string, std::string> kGaps = {
      "no token attends to another: the values are projected, but not multiplied by attention weights"},
 };
 
-std::string read(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::set<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -48,8 +43,6 @@ std::set<std::string> names_in(const fs::path& folder) {
   }
   return names;
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_CASE("exercises: each has a gap and checks and a solution and a line in the list") {
   const std::set<std::string> names = names_in(kExercises);

@@ -9,6 +9,7 @@
 
 #include "nn/module.h"
 #include "tests/goldens.h"
+#include "tests/support.h"
 
 namespace onestep::testing {
 
@@ -53,17 +54,6 @@ void check_against_pytorch(const std::string& name, Build build) {
   }
   module->eval();
   check_close((*module)(x), wanted.at("y_eval"));
-}
-
-/// The text of the E that `f` throws.
-template <class E, class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace onestep::testing

@@ -13,7 +13,7 @@ namespace onestep::nn {
 namespace {
 
 using testing::check_against_pytorch;
-using testing::error_of;
+using testing::refusal;
 
 TEST_CASE("layers: Linear and LayerNorm and FeedForward follow PyTorch") {
   check_against_pytorch("Linear", [](Generator& g) { return std::make_unique<Linear>(5, 3, true, g); });
@@ -53,7 +53,7 @@ TEST_CASE("layers: activations by name are the ops") {
   CHECK(equal((*make_activation("silu"))(x), silu(x)));
   CHECK(equal((*make_activation("tanh"))(x), tanh(x)));
   CHECK(equal((*make_activation("sigmoid"))(x), sigmoid(x)));
-  CHECK(error_of<ConfigError>([] { make_activation("geglu"); }) ==
+  CHECK(refusal<ConfigError>([] { make_activation("geglu"); }) ==
         "make_activation: unknown activation: \"geglu\" (relu, gelu, gelu_tanh, silu, tanh or sigmoid)");
 }
 
@@ -70,8 +70,8 @@ TEST_CASE("layers: Dropout draws only in training and only for p between 0 and 1
   half.train();
   CHECK_FALSE(equal(half(x), x));
   CHECK(generator.state() != start);
-  CHECK(error_of<ConfigError>([] { Dropout(1.5); }) == "Dropout: p must be between 0 and 1: got 1.5");
-  CHECK(error_of<ConfigError>([] { Dropout{std::numeric_limits<double>::quiet_NaN()}; }) ==
+  CHECK(refusal<ConfigError>([] { Dropout(1.5); }) == "Dropout: p must be between 0 and 1: got 1.5");
+  CHECK(refusal<ConfigError>([] { Dropout{std::numeric_limits<double>::quiet_NaN()}; }) ==
         "Dropout: p must be between 0 and 1: got nan");
 }
 
@@ -110,15 +110,15 @@ TEST_CASE("layers: ModuleList iterates over the modules themselves") {
   for (Linear& layer : list) layer.eval();
   CHECK_FALSE(list[0].is_training());
   CHECK(list.named_parameters()[3].first == "1.bias");
-  CHECK(error_of<ShapeError>([&] { list[4]; }) == "ModuleList: index 4 is out of range for 4 modules");
-  CHECK(error_of<ShapeError>([&] { list[-1]; }) == "ModuleList: index -1 is out of range for 4 modules");
+  CHECK(refusal<ShapeError>([&] { list[4]; }) == "ModuleList: index 4 is out of range for 4 modules");
+  CHECK(refusal<ShapeError>([&] { list[-1]; }) == "ModuleList: index -1 is out of range for 4 modules");
 }
 
 TEST_CASE("layers: wrong sizes are named") {
-  CHECK(error_of<ShapeError>([] { Linear(-1, 2); }) == "Linear: features cannot be negative: in_features=-1, out_features=2");
-  CHECK(error_of<ShapeError>([] { Embedding(2, -3); }) ==
+  CHECK(refusal<ShapeError>([] { Linear(-1, 2); }) == "Linear: features cannot be negative: in_features=-1, out_features=2");
+  CHECK(refusal<ShapeError>([] { Embedding(2, -3); }) ==
         "Embedding: sizes cannot be negative: num_embeddings=2, embedding_dim=-3");
-  CHECK(error_of<ShapeError>([] { LayerNorm(Shape{}); }) == "LayerNorm: normalized_shape needs at least one size");
+  CHECK(refusal<ShapeError>([] { LayerNorm(Shape{}); }) == "LayerNorm: normalized_shape needs at least one size");
   CHECK(Linear(0, 2)(ones({3, 0})).shape() == Shape{3, 2});
 }
 

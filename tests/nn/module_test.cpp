@@ -12,7 +12,7 @@
 namespace onestep::nn {
 namespace {
 
-using testing::error_of;
+using testing::refusal;
 using Names = std::vector<std::string>;
 
 /// A parameter, a buffer, three children; fields listed in another order than PyTorch's state_dict has.
@@ -129,7 +129,7 @@ TEST_CASE("module: to widens values and gradients in place and leaves integers a
   toy.zero_grad();
   sum(toy(ones({1, 2}, DType::float64))).backward();
   CHECK(held[1].grad().defined());
-  CHECK(error_of<DTypeError>([&] { toy.to(DType::int64); }) == "Module.to: needs a floating dtype: got int64");
+  CHECK(refusal<DTypeError>([&] { toy.to(DType::int64); }) == "Module.to: needs a floating dtype: got int64");
 }
 
 TEST_CASE("module: a state dict goes into another module and copies") {
@@ -172,11 +172,11 @@ TEST_CASE("module: load_state_dict names everything that does not fit and then c
   const std::vector<float> before = toy.first.weight.to_vector<float>();
   const NamedTensors state = {{"scale", ones({3})},       {"first.weight", ones({3, 2})}, {"first.wieght", ones({3, 2})},
                               {"second.weight", ones(6)}, {"steps", tensor({1, 2, 3})},   {"steps", tensor({1, 2, 3})}};
-  CHECK(error_of<ConfigError>([&] { toy.load_state_dict(state); }) ==
+  CHECK(refusal<ConfigError>([&] { toy.load_state_dict(state); }) ==
         "load_state_dict: does not fit Toy: missing keys first.bias; unexpected keys first.wieght; repeated keys steps; "
         "shapes differ: scale has [2] but [3] is given, second.weight has [2, 3] but [6] is given");
   CHECK(toy.first.weight.to_vector<float>() == before);
-  CHECK(error_of<ConfigError>([&] {
+  CHECK(refusal<ConfigError>([&] {
           toy.load_state_dict({{"scale", ones({3})}}, /*strict=*/false);
         }) == "load_state_dict: does not fit Toy: shapes differ: scale has [2] but [3] is given");
 }
@@ -196,8 +196,8 @@ TEST_CASE("module: a field's name is used once and has no dot") {
   visitor.parameter("none", none);
   CHECK(visitor.parameters().empty());
   visitor.parameter("a", a);
-  CHECK(error_of<ConfigError>([&] { visitor.parameter("a", a); }) == "Visitor: field listed twice: a");
-  CHECK(error_of<ConfigError>([&] { visitor.buffer("a.b", a); }) ==
+  CHECK(refusal<ConfigError>([&] { visitor.parameter("a", a); }) == "Visitor: field listed twice: a");
+  CHECK(refusal<ConfigError>([&] { visitor.buffer("a.b", a); }) ==
         "Visitor: a field's name is not empty and has no dot: \"a.b\"");
 }
 

@@ -8,7 +8,7 @@ namespace onestep::nn {
 namespace {
 
 using testing::check_against_pytorch;
-using testing::error_of;
+using testing::refusal;
 
 TEST_CASE("rms_norm: follows PyTorch") {
   check_against_pytorch("RMSNorm", [](Generator&) { return std::make_unique<RMSNorm>(5); });
@@ -38,11 +38,11 @@ TEST_CASE("rms_norm: without eps a row of zeros stays zero") {
 }
 
 TEST_CASE("rms_norm: wrong sizes are named and it prints as PyTorch prints") {
-  CHECK(error_of<ShapeError>([] { RMSNorm(Shape{}); }) == "RMSNorm: normalized_shape needs at least one size");
-  CHECK(error_of<ShapeError>([] {
+  CHECK(refusal<ShapeError>([] { RMSNorm(Shape{}); }) == "RMSNorm: normalized_shape needs at least one size");
+  CHECK(refusal<ShapeError>([] {
           RMSNorm(Shape{3, 4})(ones({4}));
         }) == "RMSNorm: normalized_shape [3, 4] is not the end of shape [4]");
-  CHECK(error_of<ShapeError>([] {
+  CHECK(refusal<ShapeError>([] {
           RMSNorm(Shape{4})(ones({4, 3}));
         }) == "RMSNorm: normalized_shape [4] is not the end of shape [4, 3]");
   CHECK(RMSNorm({3}).repr() == RMSNorm(3).repr());

@@ -3,12 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "tests/process.h"
+#include "tests/support.h"
 #include "tests/train/memory_limit.h"
 
 namespace onestep::testing {
@@ -18,31 +18,16 @@ struct Hostile {
   std::string bytes, message;
 };
 
-inline void write_bytes(const std::filesystem::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
-/// What `action` throws as IoError; empty if nothing.
-template <class Action>
-std::string io_error(const Action& action) {
-  try {
-    action();
-  } catch (const IoError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 /// Wants `read(path)` to refuse each file with IoError and its message, in little more memory than the file is long.
 template <class Read>
 void expect_refused(const std::vector<Hostile>& files, const Read& read) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "hostile").string();
   for (const Hostile& file : files) {
-    write_bytes(path, file.bytes);
+    write(path, file.bytes);
     const MemoryLimit limit(memory_for(file.bytes.size()));
     CAPTURE(file.bytes.substr(0, 300));
-    CHECK(io_error([&] { read(path); }) == path + file.message);
+    CHECK(refusal<IoError>([&] { read(path); }) == path + file.message);
   }
 }
 

@@ -11,7 +11,7 @@
 
 namespace onestep::train {
 
-/// Who looked at whom in one text.
+/// Attention weights of one text, query by key.
 struct AttentionMaps {
   std::vector<std::string> tokens;                     ///< T of them, as people read them.
   std::vector<std::pair<std::string, Tensor>> layers;  ///< Name and weights [H, T, T]: row = query, column = key.

@@ -9,6 +9,7 @@
 
 #include "autograd/random/random_fill.h"
 #include "base/error.h"
+#include "tests/support.h"
 
 namespace onestep {
 namespace {
@@ -104,12 +105,7 @@ std::string refusal(const std::string& state) {
   Generator g(9);
   g.u32();
   const std::string before = g.state();
-  std::string message;
-  try {
-    g.set_state(state);
-  } catch (const Error& error) {
-    message = error.what();
-  }
+  const std::string message = testing::refusal([&] { g.set_state(state); });
   const bool unchanged = g.state() == before;
   CHECK(unchanged);
   return message;

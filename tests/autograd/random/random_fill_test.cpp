@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "tests/autograd/kernels/kernel_testing.h"
 #include "tests/goldens.h"
+#include "tests/support.h"
 
 namespace onestep {
 namespace {
@@ -27,12 +28,7 @@ template <class E, class F>
 std::string refusal(F f) {
   Generator g(1);
   const std::string before = g.state();
-  std::string message = "nothing thrown";
-  try {
-    f(g);
-  } catch (const E& error) {
-    message = error.what();
-  }
+  const std::string message = testing::refusal<E>([&] { f(g); });
   const bool unchanged = g.state() == before;
   CHECK(unchanged);
   return message;

@@ -11,13 +11,16 @@
 
 #include "autograd/ops.h"
 #include "tests/process.h"
+#include "tests/support.h"
 #include "tests/train/memory_limit.h"
 #include "train/checkpoint/safetensors.h"
 #include "train/trainer.h"
 
 using namespace onestep;
 using namespace onestep::train;
+using onestep::testing::read;
 using onestep::testing::TemporaryFolder;
+using onestep::testing::write;
 namespace fs = std::filesystem;
 
 namespace {
@@ -68,21 +71,8 @@ void check_resumes(const Config& config) {
   CHECK(whole.evaluate().loss == second.evaluate().loss);
 }
 
-std::string text_of(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
-void write_bytes(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
-
 std::string refusal(const fs::path& folder) {
-  try {
-    load_checkpoint(folder);
-  } catch (const IoError& error) {
-    return error.what();
-  }
-  return "";
+  return onestep::testing::refusal<IoError>([&] { load_checkpoint(folder); });
 }
 
 std::vector<std::string> names(const fs::path& folder) {
@@ -184,7 +174,7 @@ TEST_CASE("checkpoint: every truncation and every flipped bit of every file is r
   };
   for (const char* name : kFiles) {
     const fs::path path = folder / name;
-    const std::string bytes = text_of(path);
+    const std::string bytes = read(path);
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);  // in place: a file a bit takes minutes
     for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
       const auto place = static_cast<std::streamoff>(bit / 8);
@@ -201,7 +191,7 @@ TEST_CASE("checkpoint: every truncation and every flipped bit of every file is r
     }
     fs::remove(path);
     CHECK(refusal(folder) == path.string() + ": cannot be opened: no such file");
-    write_bytes(path, bytes);
+    write(path, bytes);
   }
   CHECK(believed == 0);
   CHECK(unnamed == 0);
@@ -230,7 +220,7 @@ TEST_CASE("checkpoint: the newest whole one is found behind damaged ones") {
     save_checkpoint(run.path(), {trainer.state(), {}}, 9);
   }
   fs::remove(parent / "step-4/model.safetensors");
-  write_bytes(parent / "step-3/state.json", "{}");
+  write(parent / "step-3/state.json", "{}");
   auto found = newest_checkpoint(run.path());
   REQUIRE(found.has_value());
   CHECK(found->folder == parent / "step-2");

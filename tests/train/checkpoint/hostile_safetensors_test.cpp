@@ -55,10 +55,10 @@ TEST_CASE("hostile safetensors: the length of the header") {
   // More than 100 MB of header that are really there: refused before they are read.
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "large").string();
-  write_bytes(path, file_of("{}", 0, 100'000'001));
+  write(path, file_of("{}", 0, 100'000'001));
   std::filesystem::resize_file(path, 100'000'100);  // holes: no disk is used
   const MemoryLimit limit(memory_for(0));
-  CHECK(io_error([&] { train::read_safetensors(path); }) ==
+  CHECK(refusal<IoError>([&] { train::read_safetensors(path); }) ==
         path + ": its header claims 100000001 bytes, the file has 100000092 left (and 100000000 is the limit)");
 }
 

@@ -46,8 +46,8 @@ const std::string kCount = ": must be a whole number from 0: got ", kNumber = ":
 TEST_CASE("hostile state: the frame of these tests is a good file") {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "state.json").string();
-  write_bytes(path, signed_text(unsigned_text()));
-  CHECK(io_error([&] { train::read_state_file(path); }) == "");
+  write(path, signed_text(unsigned_text()));
+  CHECK(refusal<IoError>([&] { train::read_state_file(path); }) == "");
 }
 
 TEST_CASE("hostile state: counts that are none") {

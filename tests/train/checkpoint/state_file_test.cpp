@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 using namespace onestep;
 using namespace onestep::train;
@@ -40,15 +41,10 @@ std::string crafted(const std::string& from, const std::string& to) {
 std::string refusal(const std::string& text) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "state.json").string();
-  std::ofstream(path, std::ios::binary) << text;
-  try {
-    read_state_file(path);
-  } catch (const IoError& error) {
-    const std::string message = error.what();
-    REQUIRE(message.starts_with(path));
-    return message.substr(path.size());
-  }
-  return "";
+  testing::write(path, text);
+  const std::string message = testing::refusal<IoError>([&] { read_state_file(path); });
+  REQUIRE((message.empty() || message.starts_with(path)));
+  return message.empty() ? message : message.substr(path.size());
 }
 
 }  // namespace

@@ -1,64 +1,34 @@
-// Text that is no JSON, or JSON nobody should write, each with its whole message.
+// Text that is no JSON, or JSON nobody should write, and where each is wrong.
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "train/config/config.h"
+#include "tests/train/config/config_refusal.h"
 
-using onestep::ConfigError;
-using onestep::train::parse_config;
-
-namespace {
-
-struct BadConfig {
-  std::string text;
-  std::string message;  // after `run.json`
-};
-
-const std::string kTask = R"("data": {"kind": "task", "task": "copy"})";
-
-// The sentence with which a config is refused; empty if it is not.
-std::string refusal(const std::string& text, const std::vector<std::string>& sets = {}) {
-  try {
-    parse_config(text, "run.json", sets);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-void expect_refused(const std::vector<BadConfig>& configs) {
-  for (const BadConfig& bad : configs) {
-    CAPTURE(bad.text);
-    CHECK(refusal(bad.text) == "run.json" + bad.message);
-  }
-}
-
-}  // namespace
+using namespace onestep::testing;
 
 TEST_CASE("bad json: no JSON or a number that is none") {
   expect_refused({
       {"", ":1:1: not JSON: unexpected end of input; expected '[', '{', or a literal"},
-      {" ", ":1:2: not JSON: unexpected end of input; expected '[', '{', or a literal"},
+      {" ", ":1:2: "},
       {"{", ":1:2: not JSON: unexpected end of input; expected string literal"},
-      {"[", ":1:2: not JSON: unexpected end of input; expected '[', '{', or a literal"},
+      {"[", ":1:2: "},
       {"nonsense", ":1:2: not JSON: invalid literal"},
       {R"({"seed": 1,})", ":1:12: not JSON: unexpected '}'; expected string literal"},
       {R"({"seed": 1 "model": {}})", ":1:18: not JSON: unexpected string literal; expected '}'"},
       {"{'seed': 1}", ":1:2: not JSON: invalid literal; expected string literal"},
       {R"({"seed": NaN})", ":1:10: NaN and Infinity are not numbers in JSON"},
-      {R"({"seed": Infinity})", ":1:10: NaN and Infinity are not numbers in JSON"},
-      {R"({"optimizer": {"lr": -Infinity}})", ":1:23: NaN and Infinity are not numbers in JSON"},
+      {R"({"seed": Infinity})", ":1:10: "},
+      {R"({"optimizer": {"lr": -Infinity}})", ":1:23: "},
       {R"({"optimizer": {"lr": 1e999}})", ":1:26: a number too large for a double"},
-      {R"({"optimizer": {"lr": -1e999}})", ":1:27: a number too large for a double"},
+      {R"({"optimizer": {"lr": -1e999}})", ":1:27: "},
       {R"({"seed": 01})", ":1:11: not JSON: unexpected number literal; expected '}'"},
-      {R"({"seed": +1})", ":1:10: not JSON: invalid literal"},
-      {R"({"seed": .5})", ":1:10: not JSON: invalid literal"},
+      {R"({"seed": +1})", ":1:10: "},
+      {R"({"seed": .5})", ":1:10: "},
       {R"({"seed": 1.})", ":1:12: not JSON: invalid number; expected digit after '.'"},
       {R"({"seed": 0x10})", ":1:11: not JSON: invalid literal; expected '}'"},
-      {R"({"seed": True})", ":1:10: not JSON: invalid literal"},
+      {R"({"seed": True})", ":1:10: "},
       {R"({"data": {"path": "a\qb"}})", ":1:22: not JSON: invalid string: forbidden character after backslash"},
       {R"({"data": {"path": "a)", ":1:21: not JSON: invalid string: missing closing quote"},
       {"{\"seed\": 1}\n{\"seed\": 2}", ":2:1: not JSON: unexpected '{'; expected end of input"},
@@ -70,29 +40,30 @@ TEST_CASE("bad json: no JSON or a number that is none") {
 }
 
 TEST_CASE("bad json: bytes that are no text") {
-  CHECK(refusal("{\"data\": {\"path\": \"a\xff\"}}") == "run.json:1:21: not UTF-8: \"\\xff\"");
-  CHECK(refusal("{\"data\": {\"path\": \"\xc0\xaf\"}}") == "run.json:1:20: not UTF-8: \"\\xc0\"");
-  CHECK(refusal("{\n\xed\xa0\x80}") == "run.json:2:1: not UTF-8: \"\\xed\"");
-  CHECK(refusal(std::string("{}\0{}", 5)) == "run.json:1:3: holds a NUL byte");
-  CHECK(refusal("{" + kTask + "}", {"data.path=\xff"}) == "--set data.path=\\xff: not UTF-8");
+  CHECK(config_refusal("{\"data\": {\"path\": \"a\xff\"}}") == "run.json:1:21: not UTF-8: \"\\xff\"");
+  CHECK(config_refusal("{\"data\": {\"path\": \"\xc0\xaf\"}}") == "run.json:1:20: not UTF-8: \"\\xc0\"");
+  CHECK(config_refusal("{\n\xed\xa0\x80}") == "run.json:2:1: not UTF-8: \"\\xed\"");
+  CHECK(config_refusal(std::string("{}\0{}", 5)) == "run.json:1:3: holds a NUL byte");
+  CHECK(config_refusal("{" + kCopyTask + "}", {"data.path=\xff"}) == "--set data.path=\\xff: not UTF-8");
 }
 
 TEST_CASE("bad json: depth and length do no harm") {
   const std::string deep = std::string(100000, '[') + std::string(100000, ']');
-  CHECK(refusal(deep) == "run.json: nested more than 64 levels deep");
-  CHECK(refusal(std::string(100000, '[')) == "run.json: nested more than 64 levels deep");
+  CHECK(config_refusal(deep) == "run.json: nested more than 64 levels deep");
+  CHECK(config_refusal(std::string(100000, '[')) == "run.json: nested more than 64 levels deep");
   std::string objects;
   for (int i = 0; i < 100000; ++i) objects += "{\"a\":";
-  CHECK(refusal(objects) == "run.json: nested more than 64 levels deep");
+  CHECK(config_refusal(objects) == "run.json: nested more than 64 levels deep");
   std::string keys = "{\"model\": {\"a0\": 0";
   for (int i = 1; i < 50000; ++i) keys += ", \"a" + std::to_string(i) + "\": 0";
-  CHECK(refusal(keys + "}}").starts_with("run.json: /model/a0: unknown key"));
+  CHECK(config_refusal(keys + "}}").starts_with("run.json: /model/a0: unknown key"));
   std::string path;
   for (int i = 0; i < 1000; ++i) path += "a.";
-  CHECK(refusal("{" + kTask + "}", {path + "b=1"}).ends_with(": no key is that deep (write --set section.key=value)"));
+  CHECK(
+      config_refusal("{" + kCopyTask + "}", {path + "b=1"}).ends_with(": no key is that deep (write --set section.key=value)"));
   const auto unknown_key = [](std::size_t length) {
-    return refusal("{" + kTask + ", \"model\": {\"" + std::string(length, 'd') + "\": 1}}");
+    return config_refusal("{" + kCopyTask + ", \"model\": {\"" + std::string(length, 'd') + "\": 1}}");
   };
   CHECK(unknown_key(500000) == unknown_key(1000));
-  CHECK(refusal("{" + kTask + ", \"seed\": \"" + std::string(500000, '1') + "\"}").size() < 300);
+  CHECK(config_refusal("{" + kCopyTask + ", \"seed\": \"" + std::string(500000, '1') + "\"}").size() < 300);
 }

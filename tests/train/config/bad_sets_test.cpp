@@ -1,30 +1,12 @@
-// Arguments of --set that must be refused, each with its whole message.
+// Arguments of --set that must be refused, and where each is wrong.
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "train/config/config.h"
+#include "tests/train/config/config_refusal.h"
 
-using onestep::ConfigError;
-using onestep::train::parse_config;
-
-namespace {
-
-const std::string kTask = R"("data": {"kind": "task", "task": "copy"})";
-
-// The sentence with which a config is refused; empty if it is not.
-std::string refusal(const std::string& text, const std::vector<std::string>& sets = {}) {
-  try {
-    parse_config(text, "run.json", sets);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-}  // namespace
+using namespace onestep::testing;
 
 TEST_CASE("bad --set arguments") {
   struct BadSets {
@@ -32,60 +14,50 @@ TEST_CASE("bad --set arguments") {
     std::string message;
   };
   const std::vector<BadSets> cases = {
-      {{"model.d_model=-4"}, "--set model.d_model=-4: /model/d_model: must be a whole number from 1 to 65536: got -4"},
+      {{"model.d_model=-4"}, "--set model.d_model=-4: /model/d_model: "},
       {{"model.d_modell=4"}, "--set model.d_modell=4: /model/d_modell: unknown key (did you mean model.d_model?)"},
       {{"steps=3"}, "--set steps=3: /steps: unknown key (did you mean train.steps?)"},
       {{"model.num_heads=3"}, "--set model.num_heads=3: /model/num_heads: must divide d_model = 64: got 3"},
-      {{"model.attention=causal", "model.num_heads=2"},
-       "--set model.num_heads=2: /model/num_heads: does not apply to model.attention = causal and model.kind = attention (only "
-       "to model.attention = "
-       "multi_head_wrapper, multi_head, einsum or fused_qkv; or model.kind = gpt)"},
+      {{"model.attention=causal", "model.num_heads=2"}, "--set model.num_heads=2: /model/num_heads: "},
       {{"seed"}, "--set seed: has no = (write --set section.key=value)"},
       {{"=3"}, "--set =3: part of the key is empty (write --set section.key=value)"},
       {{"model.=3"}, "--set model.=3: part of the key is empty (write --set section.key=value)"},
       {{".seed=3"}, "--set .seed=3: part of the key is empty (write --set section.key=value)"},
       {{"a..b=3"}, "--set a..b=3: part of the key is empty (write --set section.key=value)"},
-      {{"model=3"}, "--set model=3: /model: must be an object: got 3"},
-      {{"model.d_model.x=3"},
-       R"(--set model.d_model.x=3: /model/d_model: must be a whole number from 1 to 65536: got {"x":3})"},
-      {{"model.attention.x=3"},
-       "--set model.attention.x=3: /model/attention: must be simplified, self_v1, self_v2, causal, multi_head_wrapper, "
-       "multi_head, "
-       "einsum or fused_qkv: got {\"x\":3}"},
-      {{"optimizer.lr=nan"}, R"(--set optimizer.lr=nan: /optimizer/lr: must be a number of at least 0: got "nan")"},
-      {{"optimizer.lr=1e999"}, R"(--set optimizer.lr=1e999: /optimizer/lr: must be a number of at least 0: got "1e999")"},
-      {{"optimizer.lr="}, R"(--set optimizer.lr=: /optimizer/lr: must be a number of at least 0: got "")"},
-      {{"optimizer.betas=[0.9,"},
-       "--set optimizer.betas=[0.9,: /optimizer/betas: must be a list of two numbers from 0 to below 1: got \"[0.9,\""},
-      {{"optimizer.betas=[0.9,2]"},
-       "--set optimizer.betas=[0.9,2]: /optimizer/betas/1: must be a number from 0 to below 1: got 2"},
-      {{R"(train={"steps": -1})"},
-       R"(--set train={"steps": -1}: /train/steps: must be a whole number from 1 to 1000000000000: got -1)"},
+      {{"model=3"}, "--set model=3: /model: "},
+      {{"model.d_model.x=3"}, "--set model.d_model.x=3: /model/d_model: "},
+      {{"model.attention.x=3"}, "--set model.attention.x=3: /model/attention: "},
+      {{"optimizer.lr=nan"}, "--set optimizer.lr=nan: /optimizer/lr: "},
+      {{"optimizer.lr=1e999"}, "--set optimizer.lr=1e999: /optimizer/lr: "},
+      {{"optimizer.lr="}, "--set optimizer.lr=: /optimizer/lr: "},
+      {{"optimizer.betas=[0.9,"}, "--set optimizer.betas=[0.9,: /optimizer/betas: "},
+      {{"optimizer.betas=[0.9,2]"}, "--set optimizer.betas=[0.9,2]: /optimizer/betas/1: "},
+      {{R"(train={"steps": -1})"}, R"(--set train={"steps": -1}: /train/steps: )"},
       {{"data=null"}, "run.json: /data/kind: missing: must be tokens, text, task or none"},
       {{"data.task=copi"},
        "--set data.task=copi: /data/task: must be copy, reverse, sort or modular_addition: got \"copi\" (did you mean copy?)"},
-      {{"x=1"}, "--set x=1: /x: unknown key (known here: seed, model, data, optimizer, schedule, train, distributed)"},
-      {{R"(model.d_model={"a": 1})"},
-       R"(--set model.d_model={"a": 1}: /model/d_model: must be a whole number from 1 to 65536: got {"a":1})"},
-      {{"train.steps=true"}, "--set train.steps=true: /train/steps: must be a whole number from 1 to 1000000000000: got true"},
+      {{"x=1"}, "--set x=1: /x: "},
+      {{R"(model.d_model={"a": 1})"}, R"(--set model.d_model={"a": 1}: /model/d_model: )"},
+      {{"train.steps=true"}, "--set train.steps=true: /train/steps: "},
   };
   for (const BadSets& bad : cases) {
     CAPTURE(bad.sets.back());
-    CHECK(refusal("{" + kTask + "}", bad.sets) == bad.message);
+    expect_refusal(config_refusal("{" + kCopyTask + "}", bad.sets), bad.message);
   }
-  CHECK(refusal(R"({"data": {"kind": "text", "text": "a"}})", {"data.path=b"}) ==
+  CHECK(config_refusal(R"({"data": {"kind": "text", "text": "a"}})", {"data.path=b"}) ==
         "--set data.path=b: /data: needs exactly one of path, paths and text: got path and text (take one out: --set "
         "data.text=null)");
-  CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": {"attention": "causal"}})", {"model.num_heads=2"}) ==
+  CHECK(config_refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": {"attention": "causal"}})",
+                       {"model.num_heads=2"}) ==
         "--set model.num_heads=2: /model/num_heads: does not apply to model.attention = causal and model.kind = attention "
         "(only to model.attention = "
         "multi_head_wrapper, multi_head, einsum or fused_qkv; or model.kind = gpt)");
-  CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "optimizer": {"betas": [0.9, 0.99]}})",
-                {R"(optimizer={"kind": "sgd", "eps": 1})"}) ==
+  CHECK(config_refusal(R"({"data": {"kind": "task", "task": "copy"}, "optimizer": {"betas": [0.9, 0.99]}})",
+                       {R"(optimizer={"kind": "sgd", "eps": 1})"}) ==
         "--set optimizer={\"kind\": \"sgd\", \"eps\": 1}: /optimizer/eps: does not apply to optimizer.kind = sgd (only to "
         "optimizer.kind = adam, adamw, rmsprop or adagrad)");
-  CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": {"d_model": 7}})", {"seed=1"}) ==
+  CHECK(config_refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": {"d_model": 7}})", {"seed=1"}) ==
         "run.json: /model/num_heads: must divide d_model = 7: got 4");
-  CHECK(refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": 3})", {"model.d_model=8"}) ==
+  CHECK(config_refusal(R"({"data": {"kind": "task", "task": "copy"}, "model": 3})", {"model.d_model=8"}) ==
         "--set model.d_model=8: /model is not an object");
 }

@@ -4,24 +4,15 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "tests/train/config/config_refusal.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
 
 using namespace onestep::train;
 using nlohmann::json;
-using onestep::ConfigError;
+using onestep::testing::config_refusal;
 
 namespace {
-
-std::string refusal(const std::string& text) {
-  try {
-    parse_config(text, "run.json");
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 /// What the keys that choose a kind need beside them.
 json data_of(const std::string& kind) {
@@ -129,7 +120,7 @@ TEST_CASE("bad values: every key refuses every wrong value with its pointer and 
     const FieldValue type = default_value(field);
     for (const BadValue& value : std::visit(WrongValues{field}, type)) {
       CAPTURE(with(field, value.text));
-      CHECK(refusal(with(field, value.text)) ==
+      CHECK(config_refusal(with(field, value.text)) ==
             "run.json: " + field.pointer() + ": must be " + expected(field) + ": got " + value.shown);
       ++count;
     }
@@ -137,7 +128,8 @@ TEST_CASE("bad values: every key refuses every wrong value with its pointer and 
     for (const BadValue& item : std::visit(WrongItems{}, type)) {
       const std::string text = with(field, "[" + good + "," + item.text + "]");
       CAPTURE(text);
-      CHECK(refusal(text) == "run.json: " + field.pointer() + "/1: must be " + expected_item(field) + ": got " + item.shown);
+      CHECK(config_refusal(text) ==
+            "run.json: " + field.pointer() + "/1: must be " + expected_item(field) + ": got " + item.shown);
       ++count;
     }
   }
@@ -148,12 +140,12 @@ TEST_CASE("bad values: every key refuses numbers that are none and to be there t
   for (const Field& field : config_fields()) {
     CAPTURE(field.path);
     for (const char* number : {"NaN", "-Infinity", "Infinity"})
-      CHECK(refusal(with(field, number)).ends_with(": NaN and Infinity are not numbers in JSON"));
+      CHECK(config_refusal(with(field, number)).ends_with(": NaN and Infinity are not numbers in JSON"));
     for (const char* number : {"1e999", "-1e999"})
-      CHECK(refusal(with(field, number)).ends_with(": a number too large for a double"));
-    CHECK(refusal(with(field, std::string("1,\"").append(field.key()).append("\":1"))) ==
+      CHECK(config_refusal(with(field, number)).ends_with(": a number too large for a double"));
+    CHECK(config_refusal(with(field, std::string("1,\"").append(field.key()).append("\":1"))) ==
           "run.json: " + field.pointer() + ": duplicate key");
-    const std::string unknown = refusal(with(field, "1,\"@@@@@@@@@@@@\":1"));
+    const std::string unknown = config_refusal(with(field, "1,\"@@@@@@@@@@@@\":1"));
     const std::string section = field.section(), slash = section.empty() ? "" : "/", place = slash + section;
     CHECK(unknown.starts_with("run.json: " + place + "/@@@@@@@@@@@@: unknown key (known here: "));
   }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,10 +13,12 @@
 #include "base/read_file.h"
 #include "optim/schedule.h"
 #include "tests/paths.h"
+#include "tests/support.h"
 #include "train/config/config_fields.h"
 
 using namespace onestep;
 using namespace onestep::train;
+using onestep::testing::refusal;
 
 namespace {
 
@@ -32,15 +33,6 @@ std::vector<std::string> configs_in(const std::string& folder) {
   }
   std::sort(names.begin(), names.end());
   return names;
-}
-
-std::string message(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace
@@ -350,10 +342,11 @@ TEST_CASE("config: numbers are written with digits that read back to the same bi
 
 TEST_CASE("config: a config made in C++ is checked like one that was read") {
   Config config = parse_config(kTask, "run.json");
-  CHECK(message([&] { resolve(config); }) == "");
+  CHECK(refusal<ConfigError>([&] { resolve(config); }) == "");
   config.optimizer.lr = -1;
-  CHECK(message([&] { resolve(config); }) == "run.json: /optimizer/lr: must be a number of at least 0: got -1.0");
-  CHECK(message([] { resolve({}); }) == "config: /model/vocab_size: must be at least 1 where data.kind is none: got 0");
+  CHECK(refusal<ConfigError>([&] { resolve(config); }) == "run.json: /optimizer/lr: must be a number of at least 0: got -1.0");
+  CHECK(refusal<ConfigError>([] { resolve({}); }) ==
+        "config: /model/vocab_size: must be at least 1 where data.kind is none: got 0");
 }
 
 TEST_CASE("config: a config made in C++ gets the values that derive from others, as one that was read") {
@@ -381,7 +374,7 @@ TEST_CASE("config: a config made in C++ may not give what would be ignored") {
   Config made;
   made.data.kind = DataKind::task;
   made.model.rope = true;
-  CHECK(message([&] { resolve(made); }) ==
+  CHECK(refusal<ConfigError>([&] { resolve(made); }) ==
         "config: /model/rope: does not apply: got true (only to model.attention = fused_qkv; or "
         "model.kind = gpt)");
 }
@@ -390,7 +383,7 @@ TEST_CASE("config: only what leaves the run so far as it is may change on resume
   const Config started = parse_config(kTask, "run.json", {"schedule.kind=cosine", "schedule.decay_steps=100"});
   const auto refusal = [&](std::vector<std::string> sets) {
     sets.insert(sets.begin(), {"schedule.kind=cosine", "schedule.decay_steps=100"});
-    return message([&] { check_resumable(started, parse_config(kTask, "run.json", sets)); });
+    return onestep::testing::refusal<ConfigError>([&] { check_resumable(started, parse_config(kTask, "run.json", sets)); });
   };
   CHECK(refusal({}) == "");
   CHECK(refusal({"train.steps=5000", "train.log_every=7", "train.eval_every=3", "train.eval_batches=2",

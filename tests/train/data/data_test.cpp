@@ -14,24 +14,17 @@
 #include "base/error.h"
 #include "tests/goldens.h"
 #include "tests/paths.h"
+#include "tests/support.h"
 
 using namespace onestep::train;
 using onestep::Generator;
+using onestep::testing::refusal;
 using Ids = std::vector<int64_t>;
 
 namespace {
 
 std::unique_ptr<Data> data_of(const std::string& json, const std::vector<std::string>& sets = {}) {
   return make_data(parse_config(json, "run.json", sets));
-}
-
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const onestep::Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 Ids row(const Ids& values, int64_t r, int64_t length) {

@@ -45,9 +45,9 @@ TEST_CASE("hostile token file: every bit of header and tokenizer and every lengt
   const size_t tokenizer_end = kHeader + train::ByteTokenizer().to_json().size();
   int64_t believed = 0, unnamed = 0;
   const auto try_it = [&](const std::string& bytes) {
-    write_bytes(path, bytes);
+    write(path, bytes);
     const MemoryLimit limit(memory_for(bytes.size()));
-    const std::string message = io_error([&] { read_all(path); });
+    const std::string message = refusal<IoError>([&] { read_all(path); });
     believed += message.empty();
     unnamed += !message.starts_with(path + ": ");
   };
@@ -60,8 +60,8 @@ TEST_CASE("hostile token file: every bit of header and tokenizer and every lengt
   for (const size_t more : {1u, 2u, 64u, 4096u}) try_it(good + std::string(more, '\0'));
   CHECK(believed == 0);
   CHECK(unnamed == 0);
-  write_bytes(path, good);
-  CHECK(io_error([&] { read_all(path); }) == "");
+  write(path, good);
+  CHECK(refusal<IoError>([&] { read_all(path); }) == "");
 }
 
 TEST_CASE("hostile token file: fields that do not fit") {

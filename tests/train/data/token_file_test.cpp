@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 
 #include <cstring>
-#include <fstream>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,35 +11,23 @@
 #include "base/utf8.h"
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 #include "train/data/token_cache.h"
 #include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 
 using namespace onestep;
 using namespace onestep::train;
+using onestep::testing::read;
+using onestep::testing::refusal;
 using onestep::testing::TemporaryFolder;
+using onestep::testing::write;
 using Ids = std::vector<int64_t>;
 namespace fs = std::filesystem;
 
 namespace {
 
 const std::string kSource(32, 's');
-
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const onestep::Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 Ids all(const Tokens& tokens) {
   Ids ids;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 using namespace onestep::train;
 using onestep::IoError;
@@ -18,11 +19,7 @@ namespace {
 class Metrics {
  public:
   std::string path() const { return (folder_.path() / "metrics.jsonl").string(); }
-  std::string text() const {
-    std::ostringstream text;
-    text << std::ifstream(path(), std::ios::binary).rdbuf();
-    return text.str();
-  }
+  std::string text() const { return onestep::testing::read(path()); }
   void set(const std::string& text) const { std::ofstream(path(), std::ios::binary) << text; }
   /// What is left of a text when a run goes on with the step `first`, which is then logged.
   std::string go_on(const std::string& text, int64_t first) const {
@@ -37,12 +34,7 @@ class Metrics {
   /// Why a text is refused, which then stays as it is.
   std::string refusal(const std::string& text, int64_t first) const {
     set(text);
-    std::string reason;
-    try {
-      const MetricsFile file(path(), first);
-    } catch (const IoError& error) {
-      reason = error.what();
-    }
+    const std::string reason = onestep::testing::refusal<onestep::IoError>([&] { const MetricsFile file(path(), first); });
     CHECK(this->text() == text);
     return reason;
   }

@@ -12,7 +12,7 @@
 
 using namespace onestep;
 using namespace onestep::train;
-using onestep::testing::error_of;
+using onestep::testing::refusal;
 
 namespace {
 
@@ -96,9 +96,9 @@ TEST_CASE("generate: the logits with a cache are those without, bit for bit, in 
       read += count;
       CHECK(equal(logits, model->forward(tokens.slice(1, 0, read)).detach().select(1, -1)));
     }
-    CHECK(error_of<ShapeError>([&] { model->next_logits(tokens.slice(1, 0, 1), cache); }) ==
+    CHECK(refusal<ShapeError>([&] { model->next_logits(tokens.slice(1, 0, 1), cache); }) ==
           "language model: tokens of shape [2, 1] after 300 others (needs [B, T] with T up to the context length of 300)");
-    CHECK(error_of<ShapeError>([&] { model->next_logits(tokens.slice(1, 0, 0), cache); }) ==
+    CHECK(refusal<ShapeError>([&] { model->next_logits(tokens.slice(1, 0, 0), cache); }) ==
           "language model: no tokens: [2, 0]");
   }
 }
@@ -201,7 +201,7 @@ TEST_CASE("generate: bad prompts, options and models are refused") {
   Generator generator(2);
   const auto model = make(gpt(8), generator);
   const auto error = [&](const Ids& prompt, const SamplingOptions& sampling) {
-    return error_of<Error>([&] { generate(*model, prompt, {5, sampling}, generator); });
+    return refusal<Error>([&] { generate(*model, prompt, {5, sampling}, generator); });
   };
   CHECK(error({}, {}) == "generate: the prompt is empty (it takes at least one token to continue)");
   CHECK(error({3, 17}, {}) == "generate: the prompt has no token 17: ids are from 0 to 16");

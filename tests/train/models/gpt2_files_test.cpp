@@ -6,11 +6,11 @@
 #include <cmath>
 #include <fstream>
 #include <functional>
-#include <sstream>
 
 #include "tests/goldens.h"
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 #include "train/checkpoint/safetensors.h"
 #include "train/models/gpt.h"
 #include "train/text/bpe_files.h"
@@ -19,18 +19,13 @@ using namespace onestep;
 using namespace onestep::train;
 using nlohmann::json;
 using onestep::testing::golden;
+using onestep::testing::read;
 using onestep::testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
 namespace {
 
 const fs::path kGolden = ONESTEP_SOURCE_DIR "/tests/goldens/hf_gpt2";
-
-std::string read(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 void check_logits(const Gpt2& gpt2) {
   Generator generator(1);
@@ -67,13 +62,8 @@ class Copy {
   }
   /// What read_gpt2 says, after `PATH/`.
   std::string error() const {
-    try {
-      read_gpt2(path());
-    } catch (const IoError& error) {
-      const std::string text = error.what(), prefix = path().string() + "/";
-      return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
-    }
-    return "";
+    const std::string text = testing::refusal<IoError>([&] { read_gpt2(path()); }), prefix = path().string() + "/";
+    return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
   }
 
  private:

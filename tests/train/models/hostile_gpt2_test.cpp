@@ -34,10 +34,10 @@ void expect_configs_refused(const std::vector<Hostile>& configs) {
   const TemporaryFolder folder;
   fs::copy(kGolden / "model.safetensors", folder.path() / "model.safetensors");
   for (const Hostile& config : configs) {
-    write_bytes(folder.path() / "config.json", config.bytes);
+    write(folder.path() / "config.json", config.bytes);
     const MemoryLimit limit(memory_for(config.bytes.size() + fs::file_size(folder.path() / "model.safetensors")));
     CAPTURE(config.bytes.substr(0, 300));
-    CHECK(io_error([&] { train::read_gpt2(folder.path()); }) == folder.path().string() + "/" + config.message);
+    CHECK(refusal<IoError>([&] { train::read_gpt2(folder.path()); }) == folder.path().string() + "/" + config.message);
   }
 }
 

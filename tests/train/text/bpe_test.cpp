@@ -2,32 +2,24 @@
 
 #include <algorithm>
 #include <fstream>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "autograd/random/generator.h"
 #include "base/utf8.h"
 #include "tests/process.h"
+#include "tests/support.h"
 #include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/pretokenizer.h"
 
 using namespace onestep::train;
 using onestep::Generator;
+using onestep::testing::refusal;
 using Ids = std::vector<int64_t>;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const onestep::Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 // The 256 bytes, then one token a merge (`left`, `right` as text), then the specials.
 BpeVocabulary vocabulary_of(const std::vector<std::pair<std::string, std::string>>& merges,

@@ -35,12 +35,12 @@ void expect_tokenizer_refused(const Cases& files) { expect_refused(files, train:
 void expect_folder_refused(const char* culprit, const Cases& files) {
   const TemporaryFolder folder;
   for (const Hostile& file : files) {
-    write_bytes(folder.path() / "vocab.json", good_vocab());
-    write_bytes(folder.path() / "merges.txt", kMerges);
-    write_bytes(folder.path() / culprit, file.bytes);
+    write(folder.path() / "vocab.json", good_vocab());
+    write(folder.path() / "merges.txt", kMerges);
+    write(folder.path() / culprit, file.bytes);
     const MemoryLimit limit(memory_for(file.bytes.size()));
     CAPTURE(file.bytes.substr(0, 300));
-    CHECK(io_error([&] { train::read_bpe_folder(folder.path().string()); }) ==
+    CHECK(refusal<IoError>([&] { train::read_bpe_folder(folder.path().string()); }) ==
           (folder.path() / culprit).string() + file.message);
   }
 }
@@ -49,11 +49,11 @@ void expect_folder_refused(const char* culprit, const Cases& files) {
 
 TEST_CASE("hostile tokenizer: the frames of these tests are good") {
   const TemporaryFolder folder;
-  write_bytes(folder.path() / "vocab.json", good_vocab());
-  write_bytes(folder.path() / "merges.txt", kMerges);
-  write_bytes(folder.path() / "tokenizer.json", bpe_json(good_vocab(), R"(["a b", "ab c"])"));
-  CHECK(io_error([&] { train::read_bpe_folder(folder.path().string()); }) == "");
-  CHECK(io_error([&] { train::load_tokenizer((folder.path() / "tokenizer.json").string()); }) == "");
+  write(folder.path() / "vocab.json", good_vocab());
+  write(folder.path() / "merges.txt", kMerges);
+  write(folder.path() / "tokenizer.json", bpe_json(good_vocab(), R"(["a b", "ab c"])"));
+  CHECK(refusal<IoError>([&] { train::read_bpe_folder(folder.path().string()); }) == "");
+  CHECK(refusal<IoError>([&] { train::load_tokenizer((folder.path() / "tokenizer.json").string()); }) == "");
 }
 
 TEST_CASE("hostile tokenizer: tokenizer.json of kind char and word and byte") {
@@ -179,10 +179,10 @@ TEST_CASE("hostile tokenizer: merges.txt") {
   expect_folder_refused("merges.txt", cases);
   // What only the end shows, with the vocabulary's key.
   const TemporaryFolder folder;
-  write_bytes(folder.path() / "vocab.json", good_vocab());
+  write(folder.path() / "vocab.json", good_vocab());
   for (const std::string& merges : {std::string(), std::string("#version: 0.2\n"), std::string("ab c\n")}) {
-    write_bytes(folder.path() / "merges.txt", merges);
-    const std::string error = io_error([&] { train::read_bpe_folder(folder.path().string()); });
+    write(folder.path() / "merges.txt", merges);
+    const std::string error = refusal<IoError>([&] { train::read_bpe_folder(folder.path().string()); });
     CHECK(error.find("vocab.json: /ab") != std::string::npos);
     CHECK(error.ends_with(": is neither a byte, nor the result of a merge, nor a special token (<...>)"));
   }

@@ -5,31 +5,21 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "autograd/random/generator.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "tests/support.h"
 #include "train/text/stream_decoder.h"
 
 using namespace onestep;
 using namespace onestep::train;
+using onestep::testing::refusal;
 using Ids = std::vector<int64_t>;
 
-namespace {
-
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const onestep::Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("utf8: a stream gives back whole characters however they arrive") {
   const std::string text = "a\u00e9\u20ac\U0001f600z", bad =

@@ -243,7 +243,7 @@ function drawAttention(section) {
     run.attention.layers.forEach((layer, i) =>
       element(choice, "option", { value: `${runs.indexOf(run)} ${i}` }, runs.length > 1 ? `${run.name}: ${layer.name}` : layer.name));
   }
-  element(controls, "span", {}, "row = who looks, column = at whom; the stronger the color, the more; the weights of a row sum to 1");
+  element(controls, "span", {}, "row = query, column = key; the stronger the color, the larger the weight; the weights of a row sum to 1");
   const heads = element(section, "div", { class: "heads" }), note = element(section, "p", { class: "note" });
   choice.onchange = () => {
     heads.replaceChildren();

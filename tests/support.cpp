@@ -1,0 +1,25 @@
+#include "tests/support.h"
+
+#include <fstream>
+#include <iterator>
+#include <regex>
+
+namespace onestep::testing {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write(const std::filesystem::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+std::set<std::string> matches(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern, std::regex::ECMAScript | std::regex::multiline);
+  std::set<std::string> found;
+  for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end; ++it) found.insert((*it)[1]);
+  return found;
+}
+
+}  // namespace onestep::testing

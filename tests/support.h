@@ -1,0 +1,33 @@
+#pragma once
+// What tests of all kinds need: texts, whole files, and the sentence of an error.
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "base/error.h"
+
+namespace onestep::testing {
+
+bool contains(const std::string& text, const std::string& part);
+
+/// All bytes of a file; "" where there is none.
+std::string read(const std::filesystem::path& path);
+
+/// Makes the file, or replaces what it held.
+void write(const std::filesystem::path& path, const std::string& bytes);
+
+/// The first group of every match of an ECMAScript pattern, in which ^ and $ stand for the ends of lines.
+std::set<std::string> matches(const std::string& text, const std::string& pattern);
+
+/// What `action` says when it throws an E; "" if it throws nothing.
+template <class E = Error, class Action>
+std::string refusal(const Action& action) {
+  try {
+    action();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace onestep::testing
