@@ -10,6 +10,7 @@
 #include "autograd/operators.h"
 #include "autograd/ops_conv.h"
 #include "autograd/ops_index.h"
+#include "autograd/ops_loss.h"
 #include "autograd/ops_math.h"
 #include "autograd/ops_nn.h"
 #include "autograd/ops_order.h"

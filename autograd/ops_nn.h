@@ -1,5 +1,5 @@
 #pragma once
-// The functions that neural networks are made of: softmax, normalisation, losses, attention (torch.nn.functional).
+// The functions that neural networks are made of: softmax, normalisation, attention (torch.nn.functional). Losses: ops_loss.h.
 #include <optional>
 
 #include "autograd/random/generator.h"
@@ -13,6 +13,8 @@ namespace onestep {
 Tensor softmax(const Tensor& x, int64_t dim);
 /// x_i - logsumexp(x) along `dim`.
 Tensor log_softmax(const Tensor& x, int64_t dim);
+/// softmax(-x) along `dim`.
+Tensor softmin(const Tensor& x, int64_t dim);
 /// log(sum(exp(x))) over `dims`, without overflow; -inf over nothing or where all is -inf; of integers float32.
 Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim = false);
 
@@ -30,28 +32,11 @@ Tensor embedding(const Tensor& index, const Tensor& weight, std::optional<int64_
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
 
-// ---- losses (ops/loss.cpp) -----------------------------------------------------------------------------------------------
-
-enum class Reduction { none, mean, sum };
-struct CrossEntropyOptions {
-  Reduction reduction = Reduction::mean;
-  int64_t ignore_index = -100;
-  double label_smoothing = 0.0;
-};
-/// -log softmax(logits)[target]: logits [V], [N, V] or [N, V, ...] (the class dim is dim 1, as in PyTorch) and int64 targets
-/// [], [N] or [N, ...] -> [] or, unreduced, the targets' shape. The mean is over targets that are not ignored (NaN if all are).
-/// Throws ShapeError on a target that is no class (torch.nn.functional.cross_entropy).
-Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
-/// -log_probabilities[target] (torch.nn.functional.nll_loss); shapes as in cross_entropy.
-Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction reduction = Reduction::mean,
-                int64_t ignore_index = -100);
-/// (prediction - target)^2, reduced (torch.nn.functional.mse_loss).
-Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean);
-
 // ---- attention (ops/attention.cpp) ---------------------------------------------------------------------------------------
 
 struct AttentionOptions {
-  Tensor mask = {};                  ///< bool, broadcast to [..., T, S]: true = may attend. Not together with is_causal.
+  Tensor mask = {};                  ///< Broadcast to [..., T, S], not together with is_causal: bool, true = may attend; or of
+                                     ///< the query's dtype, added to the scores (-inf = may not attend).
   bool is_causal = false;            ///< Query i sees keys 0..i (aligned top left, as in PyTorch).
   int64_t query_offset = 0;          ///< With is_causal: query i stands at position query_offset + i, after remembered keys.
   int64_t window = 0;                ///< With is_causal: only the last `window` keys up to its own position; 0 = all of them.
@@ -61,7 +46,7 @@ struct AttentionOptions {
   double dropout_p = 0.0;            ///< On the attention weights; draws from `generator`.
   Generator* generator = nullptr;    ///< Default: default_generator().
 };
-/// softmax(q k^T * scale, masked) v: q [..., T, d], k [..., S, d], v [..., S, e] -> [..., T, e]. A fully masked row gives 0 and
+/// softmax(q k^T * scale + mask) v: q [..., T, d], k [..., S, d], v [..., S, e] -> [..., T, e]. A fully masked row gives 0 and
 /// gradient 0. The weights [T, S] are never all in memory (Vaswani et al. 2017; Dao et al. 2022;
 /// torch.nn.functional.scaled_dot_product_attention).
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});

@@ -1,8 +1,9 @@
 // Losses. Cross entropy never forms log-probabilities: of each row of logits it keeps the exps, of x - max, and their sum.
 #include <algorithm>
+#include <limits>
 
 #include "autograd/kernels/kernels.h"
-#include "autograd/ops/common.h"
+#include "autograd/ops/loss_common.h"
 
 namespace onestep {
 namespace {
@@ -54,7 +55,8 @@ Targets checked_targets(const char* op, const Tensor& scores, const Tensor& targ
 }
 
 /// One loss a row -> the reduced loss; the sum has one fixed order.
-Tensor reduced(const Tensor& losses, const Shape& shape, Reduction reduction, int64_t counted) {
+Tensor reduced(const char* op, const Tensor& losses, const Shape& shape, Reduction reduction, int64_t counted) {
+  ops::check_reduction(op, reduction);
   if (reduction == Reduction::none) return view(losses, shape);
   Tensor y = empty({}, losses.dtype());
   dispatch_floating(y.dtype(), "loss", [&]<class T>() {
@@ -78,6 +80,13 @@ struct RowGradients {
   const T* first;
   int64_t step;
   T divisor;
+};
+
+/// The options of a cross entropy without weights, as its rule keeps them.
+struct PlainOptions {
+  Reduction reduction;
+  int64_t ignore_index;
+  double label_smoothing;
 };
 
 constexpr int64_t kChunk = 1024;  // of a row: stays in the L1 cache; the sums of chunks are added in order
@@ -119,8 +128,8 @@ void scale_and_shift(const T* exps, T scale, T shift, T* dx, int64_t n) {
 // loss = (1 - e) (log s - (x_t - m)) + e (log s - mean(x - m)).
 // `exps` and `sums` keep exp(x - m) and s for the gradient; exps may be undefined.
 template <class T>
-void cross_entropy_rows(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options, Tensor& exps,
-                        Tensor& sums, Tensor& losses) {
+void cross_entropy_rows(const Tensor& logits, const Tensor& targets, const PlainOptions& options, Tensor& exps, Tensor& sums,
+                        Tensor& losses) {
   const T* x = logits.data<T>();
   const auto* target = targets.data<int64_t>();
   T *exp = exps.defined() ? exps.mutable_data<T>() : nullptr, *sum = sums.mutable_data<T>(), *loss = losses.mutable_data<T>();
@@ -143,7 +152,7 @@ void cross_entropy_rows(const Tensor& logits, const Tensor& targets, const Cross
 // dx = dloss (softmax(x) - (1 - e) onehot(t) - e / V), and 0 in ignored rows.
 template <class T>
 void cross_entropy_grad_rows(const Tensor& exps, const Tensor& targets, const Tensor& sums, const RowGradients<T>& dloss,
-                             const CrossEntropyOptions& options, Tensor& grad) {
+                             const PlainOptions& options, Tensor& grad) {
   const T *exp = exps.data<T>(), *sum = sums.data<T>();
   const auto* target = targets.data<int64_t>();
   T* dx = grad.mutable_data<T>();
@@ -183,7 +192,7 @@ Tensor row_gradients(const Tensor& dy, const Shape& scores, Reduction reduction,
 
 /// dx = dloss (softmax(x) - (1 - e) onehot(t) - e / V), the logits being the logarithms of their exps but for the same number
 /// in a row.
-Tensor recorded_cross_entropy_grad(const Backward& b, const CrossEntropyOptions& options, int64_t counted) {
+Tensor recorded_cross_entropy_grad(const Backward& b, const PlainOptions& options, int64_t counted) {
   const Shape& shape = b.input_shape(0);
   const Tensor &target = b.saved(1), ignored = unsqueeze(eq(target, options.ignore_index), class_dim(shape));
   Tensor wanted, logits;
@@ -198,6 +207,53 @@ Tensor recorded_cross_entropy_grad(const Backward& b, const CrossEntropyOptions&
   return masked_fill(error * row_gradients(b.grad(), shape, options.reduction, counted), ignored, 0);
 }
 
+/// `weight` [V] as factors of the scores. Throws unless it has one weight a class.
+Tensor class_factors(const char* op, const Tensor& weight, const Tensor& scores) {
+  const int64_t classes = scores.size(class_dim(scores.shape()));
+  ONESTEP_CHECK(ShapeError, weight.shape() == Shape{classes}, op, ": weight needs one value for each of ", classes,
+                " classes: got shape ", weight.shape());
+  ops::check_same_dtype(op, scores, weight);
+  Shape shape = Shape::filled(scores.dim(), 1);
+  shape[class_dim(scores.shape())] = classes;
+  return view(contiguous(weight), shape);
+}
+
+/// The weight of every target's class, 0 where it is ignored.
+Tensor target_weights(const Tensor& weight, const Tensor& target, int64_t ignore_index) {
+  const Tensor ignored = eq(target, ignore_index), place = masked_fill(target, ignored, 0);
+  return masked_fill(view(index_select(weight, 0, flatten(place)), target.shape()), ignored, 0);
+}
+
+/// One weighted loss a target -> the reduced loss: the mean is over the weights.
+Tensor reduced_by_weight(const char* op, const Tensor& losses, const Tensor& weights, Reduction reduction) {
+  return reduction == Reduction::mean ? div(sum(losses), sum(weights)) : ops::reduced(op, losses, reduction);
+}
+
+/// Cross entropy of classes with weights, by log_softmax.
+Tensor weighted_cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& o) {
+  constexpr const char* op = "cross_entropy";
+  const Tensor factors = class_factors(op, o.weight, logits), weights = target_weights(o.weight, target, o.ignore_index);
+  const Tensor p = log_softmax(logits, class_dim(logits.shape()));
+  Tensor losses = mul(nll_loss(p, target, Reduction::none, o.ignore_index), weights);
+  if (o.label_smoothing > 0) {
+    const Tensor all = masked_fill(neg(sum(mul(p, factors), class_dim(p.shape()))), eq(target, o.ignore_index), 0);
+    losses = losses * (1 - o.label_smoothing) + all * (o.label_smoothing / static_cast<double>(o.weight.numel()));
+  }
+  return reduced_by_weight(op, losses, weights, o.reduction);
+}
+
+/// -sum(weight target log softmax(logits)) over the classes, the target a probability for each.
+Tensor cross_entropy_of_probabilities(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& o) {
+  constexpr const char* op = "cross_entropy";
+  ONESTEP_CHECK(ConfigError, o.ignore_index < 0, op, ": ignore_index does not go with probabilities: got ", o.ignore_index);
+  const int dim = class_dim(logits.shape());
+  const double even = o.label_smoothing / static_cast<double>(std::max<int64_t>(logits.size(dim), 1));
+  Tensor p = log_softmax(logits, dim);
+  if (o.weight.defined()) p = mul(p, class_factors(op, o.weight, logits));
+  const Tensor share = o.label_smoothing > 0 ? target * (1 - o.label_smoothing) + even : target;
+  return ops::reduced(op, neg(sum(mul(p, share), dim)), o.reduction);
+}
+
 /// The scores with classes last, in contiguous rows.
 Tensor class_rows(const Tensor& scores) {
   const NoGradGuard no_grad;
@@ -209,31 +265,47 @@ Tensor class_rows(const Tensor& scores) {
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
   ONESTEP_CHECK(ConfigError, 0 <= options.label_smoothing && options.label_smoothing <= 1,
                 "cross_entropy: label_smoothing must lie in [0, 1]: got ", options.label_smoothing);
+  if (is_narrow(logits.dtype())) {
+    CrossEntropyOptions wide = options;
+    wide.weight = ops::wide(options.weight);
+    return to(cross_entropy(ops::wide(logits), target.is_floating() ? ops::wide(target) : target, wide), logits.dtype());
+  }
+  if (target.is_floating() && target.shape() == logits.shape() && logits.dim() > 0)
+    return cross_entropy_of_probabilities(logits, target, options);
   const Targets targets = checked_targets("cross_entropy", logits, target, options.ignore_index);
-  if (is_narrow(logits.dtype())) return to(cross_entropy(ops::wide(logits), target, options), logits.dtype());
+  if (options.weight.defined()) return weighted_cross_entropy(logits, target, options);
+  const PlainOptions plain = {options.reduction, options.ignore_index, options.label_smoothing};
   const int64_t counted = targets.counted;
   // The exps are kept rather than the logits: those may be written to, and no exp is computed twice.
   Tensor exps = detail::should_record({logits}) ? empty(with_class_last(logits.shape()), logits.dtype()) : Tensor();
   Tensor sums = empty(target.numel(), logits.dtype()), losses = empty(target.numel(), logits.dtype());
   dispatch_floating(logits.dtype(), "cross_entropy",
-                    [&]<class T>() { cross_entropy_rows<T>(class_rows(logits), targets.values, options, exps, sums, losses); });
-  return record("cross_entropy", reduced(losses, target.shape(), options.reduction, counted), {logits}, {exps, targets.values, sums},
-                [options, counted](const Backward& b) -> Grads {
-                  if (b.recording()) return {recorded_cross_entropy_grad(b, options, counted)};
+                    [&]<class T>() { cross_entropy_rows<T>(class_rows(logits), targets.values, plain, exps, sums, losses); });
+  return record("cross_entropy", reduced("cross_entropy", losses, target.shape(), options.reduction, counted), {logits},
+                {exps, targets.values, sums}, [plain, counted](const Backward& b) -> Grads {
+                  if (b.recording()) return {recorded_cross_entropy_grad(b, plain, counted)};
                   const Tensor &kept = b.saved(0), t = ops::contiguous_values(b.saved(1));
                   Tensor dx = empty(kept.shape(), kept.dtype());
                   dispatch_floating(dx.dtype(), "cross_entropy", [&]<class T>() {
-                    const RowGradients<T> dloss(b.grad(), options.reduction, counted);
-                    cross_entropy_grad_rows<T>(kept, t, b.saved(2), dloss, options, dx);
+                    const RowGradients<T> dloss(b.grad(), plain.reduction, counted);
+                    cross_entropy_grad_rows<T>(kept, t, b.saved(2), dloss, plain, dx);
                   });
                   return {permute(dx, ops::inverse_order(class_last(dx.dim())))};
                 });
 }
 
-Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction reduction, int64_t ignore_index) {
+Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction reduction, int64_t ignore_index,
+                const Tensor& weight) {
   const Targets targets = checked_targets("nll_loss", log_probabilities, target, ignore_index);
   if (is_narrow(log_probabilities.dtype()))
-    return to(nll_loss(ops::wide(log_probabilities), target, reduction, ignore_index), log_probabilities.dtype());
+    return to(nll_loss(ops::wide(log_probabilities), target, reduction, ignore_index, ops::wide(weight)),
+              log_probabilities.dtype());
+  if (weight.defined()) {
+    class_factors("nll_loss", weight, log_probabilities);
+    const Tensor weights = target_weights(weight, target, ignore_index);
+    const Tensor losses = mul(nll_loss(log_probabilities, target, Reduction::none, ignore_index), weights);
+    return reduced_by_weight("nll_loss", losses, weights, reduction);
+  }
   const int64_t counted = targets.counted;
   Tensor losses = zeros(target.numel(), log_probabilities.dtype());
   dispatch_floating(losses.dtype(), "nll_loss", [&]<class T>() {
@@ -244,7 +316,7 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction
       if (t[r] != ignore_index) loss[r] = -rows.data<T>()[r * n + t[r]];
   });
   return record(
-      "nll_loss", reduced(losses, target.shape(), reduction, counted), {log_probabilities}, {targets.values},
+      "nll_loss", reduced("nll_loss", losses, target.shape(), reduction, counted), {log_probabilities}, {targets.values},
       [reduction, ignore_index, counted](const Backward& b) -> Grads {  // dx[t] = -dloss, 0 elsewhere
         if (b.recording()) {
           const Shape& shape = b.input_shape(0);
@@ -265,10 +337,25 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction
       });
 }
 
-Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction) {
-  broadcast_shapes("mse_loss", prediction.shape(), target.shape());  // so that it is not sub that refuses them
-  const Tensor difference = sub(prediction, target), squares = mul(difference, difference);
-  return reduction == Reduction::mean ? mean(squares) : reduction == Reduction::sum ? sum(squares) : squares;
+Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiMarginOptions& o) {
+  constexpr const char* op = "multi_margin_loss";
+  ONESTEP_CHECK(ConfigError, o.p == 1 || o.p == 2, op, ": p must be 1 or 2: got ", o.p);
+  ONESTEP_CHECK(ShapeError, input.dim() <= 2 && target.dim() <= 1, op,
+                ": needs scores [C] or [N, C] and targets [] or [N]: got ", input.shape(), " and ", target.shape());
+  const Tensor x = input.dim() == 2 ? input : reshape(input, {1, -1}), t = flatten(target), place = unsqueeze(t, -1);
+  checked_targets(op, x, t, std::numeric_limits<int64_t>::min());
+  if (is_narrow(input.dtype())) {
+    MultiMarginOptions wide = o;
+    wide.weight = ops::wide(o.weight);
+    return to(multi_margin_loss(ops::wide(input), target, wide), input.dtype());
+  }
+  const Tensor over = clamp(x - gather(x, -1, place) + o.margin, 0.0);
+  Tensor losses = masked_fill(o.p == 1 ? over : mul(over, over), eq(arange(x.size(-1)), place), 0);
+  if (o.weight.defined()) {
+    class_factors(op, o.weight, x);
+    losses = mul(losses, unsqueeze(index_select(o.weight, 0, t), -1));
+  }
+  return ops::reduced(op, view(div(sum(losses, -1), x.size(-1)), target.shape()), o.reduction);
 }
 
 }  // namespace onestep

@@ -44,6 +44,17 @@ OpSample softmax_sample(const std::string& label, const Shape& shape, int dim) {
           along(dim, [](double x, double lse) { return std::exp(x - lse); })};
 }
 
+OpSample softmin_sample(const std::string& label, const Shape& shape, int dim) {
+  return {label,
+          {{shape}},
+          [dim](const std::vector<Tensor>& in) { return softmin(in[0], dim); },
+          [dim](const std::vector<Values>& in) {
+            Values x = in[0];
+            for (double& v : x.data) v = -v;
+            return along(dim, [](double v, double lse) { return std::exp(v - lse); })({x});
+          }};
+}
+
 OpSample log_softmax_sample(const std::string& label, const Shape& shape, int dim) {
   return {label,
           {{shape}},
@@ -118,6 +129,19 @@ const RegisterOpCases registered([] {
                       softmax(zeros({2, 3}, DType::int64), 1);
                     },
                     "softmax: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
+                 {"softmin",
+                  {softmin_sample("last dim", {2, 3, 4}, -1), softmin_sample("first dim", {2, 3}, 0),
+                   softmin_sample("no rows", {0, 3}, 1)},
+                  {{"dim",
+                    [] {
+                      softmin(zeros({2, 3}), 2);
+                    },
+                    "softmin: dim out of range: 2 (expected -2 to 1)"},
+                   {"integers",
+                    [] {
+                      softmin(zeros({2, 3}, DType::int64), 1);
+                    },
+                    "softmin: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
                  {"log_softmax",
                   {log_softmax_sample("last dim", {2, 3, 4}, -1),
                    log_softmax_sample("first dim", {2, 3, 4}, 0),

@@ -53,6 +53,11 @@ Tensor softmax(const Tensor& x, int64_t dim) {
   });
 }
 
+Tensor softmin(const Tensor& x, int64_t dim) {
+  ops::check_floating("softmin", x);
+  return softmax(neg(x), normalize_dim("softmin", dim, x.dim()));
+}
+
 Tensor log_softmax(const Tensor& x, int64_t dim) {
   const int d = normalize_dim("log_softmax", dim, x.dim());
   const auto forward = [](const auto* from, auto* to, int64_t rows, int64_t cols) {

@@ -1,0 +1,71 @@
+// Distances between vectors, and losses that ask for a margin.
+#include "autograd/ops/loss_common.h"
+
+namespace onestep {
+
+Tensor normalize(const Tensor& x, double p, int64_t dim, double eps) {
+  ops::check_floating("normalize", x);
+  return div(x, clamp(norm(x, p, normalize_dim("normalize", dim, x.dim()), true), eps));
+}
+
+Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim, double eps) {
+  constexpr const char* op = "cosine_similarity";
+  for (const Tensor* x : {&a, &b}) ops::check_floating(op, *x);
+  const Shape shape = broadcast_shapes(op, a.shape(), b.shape());
+  const Tensor x = expand(a, shape), y = expand(b, shape);
+  normalize_dim(op, dim, shape.rank());
+  const auto unit = [=](const Tensor& v) { return div(v, ops::raised(norm(v, 2, dim, true), eps)); };
+  return sum(mul(unit(x), unit(y)), dim);
+}
+
+Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdim) {
+  constexpr const char* op = "pairwise_distance";
+  for (const Tensor* x : {&a, &b}) ops::check_floating(op, *x);
+  ONESTEP_CHECK(ShapeError, broadcast_shapes(op, a.shape(), b.shape()).rank() > 0, op, ": needs vectors: got shape []");
+  return norm(a - b + eps, p, -1, keepdim);
+}
+
+Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options) {
+  constexpr const char* op = "margin_ranking_loss";
+  broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), target.shape());
+  return ops::reduced(op, clamp(options.margin - target * (a - b), 0.0), options.reduction);
+}
+
+Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options) {
+  constexpr const char* op = "cosine_embedding_loss";
+  constexpr double kEps = 1e-12;
+  for (const Tensor* x : {&a, &b}) ops::check_floating(op, *x);
+  const int rank = target.dim() + 1;
+  ONESTEP_CHECK(ShapeError, rank <= 2 && a.dim() == rank && b.dim() == rank, op,
+                ": needs vectors [d] with a target [], or [N, d] with [N]: got ", a.shape(), ", ", b.shape(), " and ",
+                target.shape());
+  const Shape batch = broadcast_shapes(op, a.shape(), b.shape());
+  if (rank == 2) broadcast_shapes(op, Shape{batch[0]}, target.shape());
+  const Tensor size = sqrt((sum(a * a, -1) + kEps) * (sum(b * b, -1) + kEps)), cosine = div(sum(a * b, -1), size);
+  const Tensor near = masked_fill(1.0 - cosine, ne(target, 1), 0);
+  const Tensor far = masked_fill(clamp(cosine - options.margin, 0.0), ne(target, -1), 0);
+  return ops::reduced(op, near + far, options.reduction);
+}
+
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, const HingeEmbeddingOptions& options) {
+  constexpr const char* op = "hinge_embedding_loss";
+  ops::check_floating(op, input);
+  broadcast_shapes(op, input.shape(), target.shape());
+  const Tensor near = masked_fill(input, eq(target, -1), 0);
+  const Tensor far = masked_fill(clamp(options.margin - input, 0.0), eq(target, 1), 0);
+  return ops::reduced(op, near + far, options.reduction);
+}
+
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           const TripletMarginOptions& options) {
+  constexpr const char* op = "triplet_margin_loss";
+  ONESTEP_CHECK(ConfigError, options.margin > 0, op, ": the margin must be positive: got ", options.margin);
+  for (const Tensor* x : {&anchor, &positive, &negative}) ops::check_floating(op, *x);
+  broadcast_shapes(op, broadcast_shapes(op, anchor.shape(), positive.shape()), negative.shape());
+  const auto distance = [&](const Tensor& a, const Tensor& b) { return pairwise_distance(a, b, options.p, options.eps); };
+  Tensor far = distance(anchor, negative);
+  if (options.swap) far = minimum(far, distance(positive, negative));
+  return ops::reduced(op, clamp(distance(anchor, positive) - far + options.margin, 0.0), options.reduction);
+}
+
+}  // namespace onestep

@@ -1,0 +1,77 @@
+// Losses of numbers, made of public ops.
+#include <cmath>
+#include <numbers>
+
+#include "autograd/ops/loss_common.h"
+
+namespace onestep {
+namespace {
+
+/// a - b; throws ShapeError naming `op` unless they broadcast.
+Tensor difference(const char* op, const Tensor& a, const Tensor& b) {
+  broadcast_shapes(op, a.shape(), b.shape());
+  return sub(a, b);
+}
+
+/// d^2 / 2 for d = |a - b| up to delta, from there on the tangent: m (d - m / 2) with m = min(d, delta).
+Tensor huber(const char* op, const Tensor& a, const Tensor& b, double delta) {
+  const Tensor d = abs(difference(op, a, b)), m = clamp(d, std::nullopt, delta);
+  return m * (d - m * 0.5);
+}
+
+}  // namespace
+
+Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction) {
+  const Tensor d = difference("mse_loss", prediction, target);
+  return ops::reduced("mse_loss", mul(d, d), reduction);
+}
+
+Tensor l1_loss(const Tensor& prediction, const Tensor& target, Reduction reduction) {
+  return ops::reduced("l1_loss", abs(difference("l1_loss", prediction, target)), reduction);
+}
+
+Tensor smooth_l1_loss(const Tensor& prediction, const Tensor& target, const SmoothL1Options& options) {
+  constexpr const char* op = "smooth_l1_loss";
+  ops::check_floating(op, prediction);
+  ONESTEP_CHECK(ConfigError, options.beta >= 0, op, ": beta cannot be negative: got ", options.beta);
+  if (options.beta == 0) return ops::reduced(op, abs(difference(op, prediction, target)), options.reduction);
+  return ops::reduced(op, div(huber(op, prediction, target, options.beta), options.beta), options.reduction);
+}
+
+Tensor huber_loss(const Tensor& prediction, const Tensor& target, const HuberOptions& options) {
+  constexpr const char* op = "huber_loss";
+  ops::check_floating(op, prediction);
+  ONESTEP_CHECK(ConfigError, options.delta > 0, op, ": delta must be positive: got ", options.delta);
+  return ops::reduced(op, huber(op, prediction, target, options.delta), options.reduction);
+}
+
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNllOptions& o) {
+  constexpr const char* op = "poisson_nll_loss";
+  ops::check_floating(op, input);
+  broadcast_shapes(op, input.shape(), target.shape());
+  Tensor losses = o.log_input ? exp(input) - target * input : input - target * log(input + o.eps);
+  if (o.full) {
+    const Tensor few = le(target, 1), y = masked_fill(target, few, 1);
+    losses = losses + masked_fill(y * log(y) - y + log(y * (2 * std::numbers::pi)) * 0.5, few, 0);
+  }
+  return ops::reduced(op, losses, o.reduction);
+}
+
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, const GaussianNllOptions& o) {
+  constexpr const char* op = "gaussian_nll_loss";
+  ops::check_floating(op, input);
+  broadcast_shapes(op, input.shape(), target.shape());
+  const Tensor spread = var.dim() + 1 == input.dim() ? unsqueeze(var, -1) : var;
+  int different = 0;
+  for (int i = 0; i < input.dim() && spread.dim() == input.dim(); ++i)
+    if (spread.shape()[i] != input.shape()[i]) different += spread.shape()[i] == 1 ? 1 : input.dim();
+  ONESTEP_CHECK(ShapeError, spread.dim() == input.dim() && different <= 1, op, ": var of shape ", var.shape(),
+                " for an input of shape ", input.shape(), " (the same, or one size is 1 or the last one is not there)");
+  ONESTEP_CHECK(ConfigError, !any(lt(var, 0)).item<bool>(), op, ": var has a negative element");
+  const Tensor v = ops::raised(spread, o.eps), d = sub(input, target);
+  Tensor losses = (log(v) + d * d / v) * 0.5;
+  if (o.full) losses = losses + 0.5 * std::log(2 * std::numbers::pi);
+  return ops::reduced(op, losses, o.reduction);
+}
+
+}  // namespace onestep
