@@ -16,11 +16,13 @@ struct Sizes {
   int64_t heads, queries, keys, features, value_features, group = 1;
 };
 
-/// attends(head, i, j) says which key a query sees; `factor` holds what dropout multiplies each weight by.
+/// attends(head, i, j) says which key a query sees; `factor` holds what dropout multiplies each weight by; added(head, i, j) is
+/// added to the score.
 using Attends = std::function<bool(int64_t, int64_t, int64_t)>;
+using Added = std::function<double(int64_t, int64_t, int64_t)>;
 
 Values naive(const Sizes& s, const std::vector<Values>& in, const Shape& out, double scale, const Attends& attends,
-             const std::vector<double>& factor) {
+             const std::vector<double>& factor, const Added& added = {}) {
   const Values &q = in[0], &k = in[1], &v = in[2];
   Values y(out);
   for (int64_t h = 0; h < s.heads; ++h)
@@ -32,7 +34,7 @@ Values naive(const Sizes& s, const std::vector<Values>& in, const Shape& out, do
         double score = 0;
         for (int64_t c = 0; c < s.features; ++c)
           score += q[(h * s.queries + i) * s.features + c] * k[(h / s.group * s.keys + j) * s.features + c];
-        total += weights[static_cast<size_t>(j)] = std::exp(score * scale);
+        total += weights[static_cast<size_t>(j)] = std::exp(score * scale + (added ? added(h, i, j) : 0));
       }
       for (int64_t j = 0; j < s.keys; ++j) {
         if (!attends(h, i, j)) continue;
@@ -94,27 +96,41 @@ OpSample sample_of(const std::string& label, const Shape& batch, Sizes s, const 
           }};
 }
 
-/// A mask that depends on the head only through `mask[head % heads of the mask]`.
-OpSample masked(const std::string& label, const Shape& batch, Sizes s, const Shape& mask_shape, std::vector<double> mask,
-                double dropout_p = 0) {
+/// A mask that depends on the head only through `mask[head % heads of the mask]`: bool, or floating and added to the scores; of
+/// one that is added, -inf where `attended`, if there is one, is 0.
+OpSample masked(const std::string& label, const Shape& batch, Sizes s, const InputSpec& mask, double dropout_p = 0,
+                std::vector<double> attended = {}) {
   s.heads = batch.numel();
-  const int64_t row = mask_shape[mask_shape.rank() - 2] == 1 ? 0 : s.keys, size = mask_shape[mask_shape.rank() - 2] * s.keys;
-  return {label,
-          {{with_batch(batch, s.queries, s.features)},
-           {with_batch(batch, s.keys, s.features)},
-           {with_batch(batch, s.keys, s.value_features)},
-           {.shape = mask_shape, .dtype = DType::boolean, .values = std::move(mask)}},
-          [dropout_p](const std::vector<Tensor>& in) {
-            Generator generator(kSeed);
-            return scaled_dot_product_attention(in[0], in[1], in[2],
-                                                {.mask = in[3], .dropout_p = dropout_p, .generator = &generator});
-          },
-          [=](const std::vector<Values>& in) {
-            const int64_t masks = in[3].shape.numel() / size;
-            const Attends attends = [&](int64_t h, int64_t i, int64_t j) { return in[3][h % masks * size + i * row + j] != 0; };
-            return naive(s, in, with_batch(batch, s.queries, s.value_features), 1 / std::sqrt(static_cast<double>(s.features)),
-                         attends, dropout_factors(s.heads * s.queries * s.keys, dropout_p));
-          }};
+  const Shape& shape = mask.shape;
+  const int64_t row = shape[shape.rank() - 2] == 1 ? 0 : s.keys, size = shape[shape.rank() - 2] * s.keys;
+  OpSample sample = {
+      label,
+      {{with_batch(batch, s.queries, s.features)},
+       {with_batch(batch, s.keys, s.features)},
+       {with_batch(batch, s.keys, s.value_features)},
+       mask},
+      [dropout_p](const std::vector<Tensor>& in) {
+        Generator generator(kSeed);
+        const Tensor m = in.size() > 4 ? masked_fill(in[3], logical_not(in[4]), -INFINITY) : in[3];
+        return scaled_dot_product_attention(in[0], in[1], in[2], {.mask = m, .dropout_p = dropout_p, .generator = &generator});
+      },
+      [=](const std::vector<Values>& in) {
+        const int64_t masks = in[3].shape.numel() / size;
+        const auto place = [=](int64_t h, int64_t i, int64_t j) { return h % masks * size + i * row + j; };
+        const bool adds = is_floating(mask.dtype);
+        const Attends attends = [&](int64_t h, int64_t i, int64_t j) {
+          return in.size() > 4 ? in[4][place(h, i, j)] != 0 : adds || in[3][place(h, i, j)] != 0;
+        };
+        const Added value = [&](int64_t h, int64_t i, int64_t j) { return adds ? in[3][place(h, i, j)] : 0; };
+        return naive(s, in, with_batch(batch, s.queries, s.value_features), 1 / std::sqrt(static_cast<double>(s.features)),
+                     attends, dropout_factors(s.heads * s.queries * s.keys, dropout_p), value);
+      }};
+  if (!attended.empty()) sample.inputs.push_back({.shape = shape, .dtype = DType::boolean, .values = std::move(attended)});
+  return sample;
+}
+
+InputSpec attended(const Shape& shape, std::vector<double> values) {
+  return {.shape = shape, .dtype = DType::boolean, .values = std::move(values)};
 }
 
 /// q [2, 1, 3, 4] against k and v [3, 5, .]: three heads share each query.
@@ -164,11 +180,17 @@ const RegisterOpCases registered([] {
         sample_of("no batch", {0, 2}, {0, 3, 3, 2, 2}),
         sample_of("no queries", {2}, {0, 0, 3, 2, 2}),
         sample_of("no keys", {2}, {0, 3, 0, 2, 2}),
-        masked("mask", {1, 1}, {0, 4, 4, 3, 3}, {4, 4}, {1, 1, 0, 1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 1, 1, 1}),
-        masked("a row without keys", {2, 1}, {0, 4, 4, 3, 3}, {4, 4}, kDeadRow),
-        masked("padding mask", {3}, {0, 2, 4, 3, 2}, {1, 4}, {0, 1, 1, 0}),
-        masked("a mask for each head", {2}, {0, 2, 3, 2, 2}, {2, 2, 3}, kTwoMasks),
-        masked("mask with dropout", {2, 1}, {0, 4, 4, 3, 3}, {4, 4}, kDeadRow, 0.3),
+        masked("mask", {1, 1}, {0, 4, 4, 3, 3}, attended({4, 4}, {1, 1, 0, 1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 1, 1, 1})),
+        masked("a row without keys", {2, 1}, {0, 4, 4, 3, 3}, attended({4, 4}, kDeadRow)),
+        masked("padding mask", {3}, {0, 2, 4, 3, 2}, attended({1, 4}, {0, 1, 1, 0})),
+        masked("a mask for each head", {2}, {0, 2, 3, 2, 2}, attended({2, 2, 3}, kTwoMasks)),
+        masked("mask with dropout", {2, 1}, {0, 4, 4, 3, 3}, attended({4, 4}, kDeadRow), 0.3),
+        masked("added mask", {2, 2}, {0, 3, 4, 3, 2}, {{3, 4}}),
+        masked("added mask with a row without keys", {2, 1}, {0, 4, 4, 3, 3}, {{4, 4}}, 0, kDeadRow),
+        masked("added padding mask", {3}, {0, 2, 4, 3, 2}, {{1, 4}}, 0, {0, 1, 1, 0}),
+        masked("an added mask for each head", {2}, {0, 2, 3, 2, 2}, {{2, 2, 3}}, 0, kTwoMasks),
+        masked("added mask over two blocks of queries", {1}, {0, 30, 3, 2, 2}, {{30, 3}}),
+        masked("added mask with dropout", {2, 1}, {0, 4, 4, 3, 3}, {{4, 4}}, 0.3, kDeadRow),
         broadcast_batch()},
        {{"rank",
          [] {
@@ -228,9 +250,11 @@ const RegisterOpCases registered([] {
          "scaled_dot_product_attention: query_offset is too large for 2 queries: got 9223372036854775805"},
         {"mask dtype",
          [] {
-           scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.mask = ones({2, 2})});
+           scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.mask = ones({2, 2}, DType::int64)});
          },
-         "scaled_dot_product_attention: the mask must be bool (true = may attend): got float32"},
+         "scaled_dot_product_attention: the mask must be bool (true = may attend) or float32 as the query (added to the "
+         "scores): "
+         "got int64"},
         {"mask shape",
          [] {
            scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.mask = ones({3, 2}, DType::boolean)});

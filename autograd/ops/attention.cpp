@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* kOp = "scaled_dot_product_attention";
 
-void check_options(const char* op, const AttentionOptions& o, int64_t queries) {
+void check_options(const char* op, const AttentionOptions& o, const Tensor& q) {
+  const int64_t queries = q.size(-2);
   ONESTEP_CHECK(ConfigError, o.is_causal || (o.window == 0 && o.query_offset == 0), op,
                 ": window and query_offset go with is_causal: got window=", o.window, ", query_offset=", o.query_offset);
   ONESTEP_CHECK(ConfigError, o.window >= 0 && o.query_offset >= 0, op, ": window and query_offset cannot be negative: got ",
@@ -21,7 +22,8 @@ void check_options(const char* op, const AttentionOptions& o, int64_t queries) {
   ONESTEP_CHECK(ConfigError, 0 <= o.dropout_p && o.dropout_p <= 1, op, ": dropout_p must lie in [0, 1]: got ", o.dropout_p);
   if (!o.mask.defined()) return;
   ONESTEP_CHECK(ConfigError, !o.is_causal, op, ": takes a mask or is_causal, not both");
-  ONESTEP_CHECK(DTypeError, o.mask.dtype() == DType::boolean, op, ": the mask must be bool (true = may attend): got ",
+  ONESTEP_CHECK(DTypeError, o.mask.dtype() == DType::boolean || o.mask.dtype() == q.dtype(), op,
+                ": the mask must be bool (true = may attend) or ", q.dtype(), " as the query (added to the scores): got ",
                 o.mask.dtype());
 }
 
@@ -33,7 +35,7 @@ void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const At
   }
   ONESTEP_CHECK(ShapeError, q.size(-1) == k.size(-1), kOp, ": query and key features differ: ", q.shape(), " and ", k.shape());
   ONESTEP_CHECK(ShapeError, k.size(-2) == v.size(-2), kOp, ": key and value tokens differ: ", k.shape(), " and ", v.shape());
-  check_options(kOp, o, q.size(-2));
+  check_options(kOp, o, q);
 }
 
 /// x with the batch dims in front of its last two.
@@ -88,6 +90,22 @@ Tensor expanded_mask(const char* op, const Shape& shape, const Tensor& mask) {
   return mask.defined() ? ops::expand_values(op, mask, shape) : Tensor();
 }
 
+bool adds_mask(const Tensor& mask) { return mask.defined() && mask.is_floating(); }
+
+/// The mask as an input of the op, whose gradient may be wanted: one that is added to the scores, for every head.
+Tensor added_mask(const AttentionOptions& options, const Shape& weights) {
+  return adds_mask(options.mask) ? expand(options.mask, weights) : Tensor();
+}
+
+/// Input `i` of the op, and what it saved i-th: a mask, in its place in the graph.
+Tensor placed_mask(const Backward& b, size_t i) { return adds_mask(b.saved(i)) ? b.input(i, b.saved(i)) : b.saved(i); }
+
+/// For inputs that are widened: a mask that is added is widened, too.
+AttentionOptions widened(AttentionOptions options) {
+  if (adds_mask(options.mask)) options.mask = ops::wide(options.mask);
+  return options;
+}
+
 /// What dropout leaves of the weights, or none: drawn in one go, so that it does not depend on the blocks.
 Tensor dropout_mask(const Shape& shape, const AttentionOptions& options) {
   if (options.dropout_p == 0 || shape.numel() == 0) return {};
@@ -124,12 +142,12 @@ struct Packed {
     return transpose(reshape(narrow(x, -1, first * features, count * features), shape), -3, -2);
   }
   static Tensor merged(const Tensor& x) { return flatten(transpose(x, -3, -2), -2, -1); }
-  Tensor recorded_grad(const ops::AttentionPlan& plan, const Tensor& x, const Tensor& mask, const Tensor& keep,
+  Grads recorded_grads(const ops::AttentionPlan& plan, const Tensor& x, const Tensor& mask, const Tensor& keep,
                        const Tensor& dy) const {
     const Tensor q = recorded_part(x, 0, heads), k = recorded_part(x, heads, kv_heads),
                  v = recorded_part(x, heads + kv_heads, kv_heads);
     const ops::AttentionGrads grads = ops::recorded_attention_grads(plan, {q, k, v, mask, keep}, recorded_part(dy, 0, heads));
-    return cat({merged(grads.q), merged(grads.k), merged(grads.v)}, -1);
+    return {cat({merged(grads.q), merged(grads.k), merged(grads.v)}, -1), grads.mask};
   }
 };
 
@@ -138,7 +156,7 @@ struct Packed {
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   check_attention(q, k, v, options);
   if (is_narrow(q.dtype()))
-    return to(scaled_dot_product_attention(ops::wide(q), ops::wide(k), ops::wide(v), options), q.dtype());
+    return to(scaled_dot_product_attention(ops::wide(q), ops::wide(k), ops::wide(v), widened(options)), q.dtype());
   const int64_t group = group_size(q, k, v, options);
   if (group == 0) {  // no head of key and value is looked at
     AttentionOptions alone = options;
@@ -162,19 +180,21 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   batch.push_back(plan.value_features);
   Tensor y = token_major(batch, q.dtype());
   ops::attend(plan, x, y);
-  return record(kOp, y, {query, key, value}, {x.q, x.k, x.v, x.mask, x.keep}, [plan](const Backward& b) -> Grads {
+  const Tensor added = added_mask(options, weights);
+  return record(kOp, y, {query, key, value, added}, {x.q, x.k, x.v, x.mask, x.keep}, [plan](const Backward& b) -> Grads {
     ops::AttentionGrads grads;
     if (b.recording()) {
-      const ops::AttentionOperands in = {b.input(0, b.saved(0)), b.input(1, b.saved(1)), b.input(2, b.saved(2)), b.saved(3),
-                                         b.saved(4)};
+      const ops::AttentionOperands in = {b.input(0, b.saved(0)), b.input(1, b.saved(1)), b.input(2, b.saved(2)),
+                                         placed_mask(b, 3), b.saved(4)};
       grads = ops::recorded_attention_grads(plan, in, b.grad());
-      return {grads.q, grads.k, grads.v};
+      return {grads.q, grads.k, grads.v, grads.mask};
     }
     if (b.needs(0)) grads.q = token_major(b.input_shape(0), b.grad().dtype());
     if (b.needs(1)) grads.k = token_major(b.input_shape(1), b.grad().dtype());
     if (b.needs(2)) grads.v = token_major(b.input_shape(2), b.grad().dtype());
+    if (b.needs(3)) grads.mask = empty(b.saved(3).shape(), b.grad().dtype());
     ops::attend_backward(plan, {b.saved(0), b.saved(1), b.saved(2), b.saved(3), b.saved(4)}, unit_rows(b.grad()), grads);
-    return {grads.q, grads.k, grads.v};
+    return {grads.q, grads.k, grads.v, grads.mask};
   });
 }
 
@@ -189,8 +209,9 @@ Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_hea
       qkv.dim() >= 2 && num_heads > 0 && num_kv_heads > 0 && num_heads % num_kv_heads == 0 && qkv.size(-1) % parts == 0, op,
       ": needs [..., T, (H + 2 H_kv) d] with H a multiple of H_kv: got ", qkv.shape(), " for H=", num_heads,
       " and H_kv=", num_kv_heads);
-  check_options(op, options, qkv.size(-2));
-  if (is_narrow(qkv.dtype())) return to(packed_attention(ops::wide(qkv), num_heads, num_kv_heads, options), qkv.dtype());
+  check_options(op, options, qkv);
+  if (is_narrow(qkv.dtype()))
+    return to(packed_attention(ops::wide(qkv), num_heads, num_kv_heads, widened(options)), qkv.dtype());
   const Tensor x = unit_rows(qkv);
   const Packed heads = {num_heads, num_kv_heads, qkv.size(-1) / parts};
   const Tensor q = heads.queries(x), k = heads.keys(x), v = heads.values(x);
@@ -202,14 +223,15 @@ Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_hea
   shape[shape.rank() - 1] = num_heads * heads.features;
   Tensor y = empty(shape, x.dtype()), y_heads = heads.queries(y);
   ops::attend(plan, {q, k, v, mask, keep}, y_heads);
-  return record(op, y, {qkv}, {x, mask, keep}, [plan, heads](const Backward& b) -> Grads {
-    if (b.recording()) return {heads.recorded_grad(plan, b.input(0, b.saved(0)), b.saved(1), b.saved(2), b.grad())};
+  return record(op, y, {qkv, added_mask(options, weights)}, {x, mask, keep}, [plan, heads](const Backward& b) -> Grads {
+    if (b.recording()) return heads.recorded_grads(plan, b.input(0, b.saved(0)), placed_mask(b, 1), b.saved(2), b.grad());
     const Tensor &saved = b.saved(0), dy = unit_rows(b.grad());
-    Tensor dqkv = empty(b.input_shape(0), dy.dtype());
-    ops::AttentionGrads grads = {heads.queries(dqkv), heads.keys(dqkv), heads.values(dqkv)};
+    Tensor dqkv = empty(saved.shape(), dy.dtype());
+    ops::AttentionGrads grads = {heads.queries(dqkv), heads.keys(dqkv), heads.values(dqkv),
+                                 b.needs(1) ? empty(b.saved(1).shape(), dy.dtype()) : Tensor()};
     ops::attend_backward(plan, {heads.queries(saved), heads.keys(saved), heads.values(saved), b.saved(1), b.saved(2)},
                          heads.queries(dy), grads);
-    return {dqkv};
+    return {dqkv, grads.mask};
   });
 }
 

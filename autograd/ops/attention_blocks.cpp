@@ -24,43 +24,62 @@ constexpr int64_t kFewQueries = 24;  // whose weights are computed together if k
 constexpr int64_t kKeys = 256;  // the product's k-block: a block of queries starts at a multiple of it, so that every sum over
                                 // keys is cut at the same places whatever queries are computed together
 
-/// Which keys a query sees: all; with `causal` those up to its own position, or the last `window` of them; or those where the
-/// mask is true.
+/// Which keys a query sees: all; with `causal` those up to its own position, or the last `window` of them; or those where a
+/// bool mask is true, or one that is added to the scores is not -inf.
+template <class T>
 struct Visible {
   int64_t keys;
   bool causal;
   int64_t offset, window;
   const bool* mask;
+  const T* added;
   int64_t row_stride, key_stride;
+
+  bool masked() const { return mask != nullptr || added != nullptr; }
 
   /// The first key that query i sees.
   int64_t begin(int64_t i) const { return causal && window > 0 ? std::clamp<int64_t>(i + offset + 1 - window, 0, end(i)) : 0; }
   /// Behind the last one.
   int64_t end(int64_t i) const {
     int64_t j = causal ? std::min(i + offset + 1, keys) : keys;
-    while (mask && j > 0 && !at(i, j - 1)) --j;
+    while (masked() && j > 0 && !at(i, j - 1)) --j;
     return j;
   }
   /// Behind the last one that a query of [first, stop) sees.
   int64_t end(int64_t first, int64_t stop) const {
     int64_t last = stop > first ? end(stop - 1) : 0;  // the last one sees most, unless there is a mask
-    for (int64_t i = first; mask && i + 1 < stop; ++i) last = std::max(last, end(i));
+    for (int64_t i = first; masked() && i + 1 < stop; ++i) last = std::max(last, end(i));
     return last;
   }
   /// Whether the mask, if there is one, leaves key j to query i.
-  bool at(int64_t i, int64_t j) const { return !mask || mask[i * row_stride + j * key_stride]; }
-  /// Whether query i sees key j.
-  bool sees(int64_t i, int64_t j) const { return mask ? at(i, j) : begin(i) <= j && j < end(i); }
-  /// row[j] = value for the masked keys among those.
-  template <class T>
-  void fill_masked(int64_t i, T* row, T value) const {
-    const int64_t last = mask ? end(i) : 0;
-    const bool* const seen = mask + i * row_stride;
-    if (key_stride == 1)
-      for (int64_t j = 0; j < last; ++j) row[j] = select_value(seen[j], row[j], value);
-    else
-      for (int64_t j = 0; j < last; ++j) row[j] = select_value(seen[j * key_stride], row[j], value);
+  bool at(int64_t i, int64_t j) const {
+    const int64_t place = i * row_stride + j * key_stride;
+    return (!mask || mask[place]) && (!added || added[place] != kHidden);
   }
+  /// Whether query i sees key j.
+  bool sees(int64_t i, int64_t j) const { return masked() ? at(i, j) : begin(i) <= j && j < end(i); }
+  /// row[j] = value for the masked keys among those.
+  void fill_masked(int64_t i, T* row, T value) const {
+    const int64_t last = masked() ? end(i) : 0;
+    const auto fill = [=, this](auto seen) {
+      if (key_stride == 1)
+        for (int64_t j = 0; j < last; ++j) row[j] = select_value(seen(j), row[j], value);
+      else
+        for (int64_t j = 0; j < last; ++j) row[j] = select_value(seen(j * key_stride), row[j], value);
+    };
+    if (mask)
+      fill([from = mask + i * row_stride](int64_t j) { return from[j]; });
+    else if (added)
+      fill([from = added + i * row_stride](int64_t j) { return from[j] != kHidden; });
+  }
+  /// row = scale row + mask for the first n keys, and -inf where they are masked: the scale may be negative.
+  void mask_scores(int64_t i, T* row, T scale, int64_t n) const {
+    kernels::mul(row, 1, &scale, 0, row, n);
+    const T* const from = added + (added ? i * row_stride : 0);
+    for (int64_t j = 0; added && j < n; ++j) row[j] += from[j * key_stride];
+    fill_masked(i, row, kHidden);
+  }
+  static constexpr T kHidden = -std::numeric_limits<T>::infinity();
   std::array<kernels::Span, kQueries> spans(int64_t first, int64_t stop) const {
     std::array<kernels::Span, kQueries> s;
     for (int64_t i = first; i < stop; ++i) s[static_cast<size_t>(i - first)] = {begin(i), end(i)};
@@ -110,10 +129,12 @@ struct Inputs {
     v = readable<T>(x.v, key_batch);
     if (mask.defined()) mask_starts = batch_starts(mask, batch);
   }
-  Visible visible(int64_t head) const {
-    if (!mask.defined()) return {p.keys, p.causal, p.offset, p.window, nullptr, 0, 0};
-    const bool* first = mask.data<bool>() + mask_starts[static_cast<size_t>(head)];
-    return {p.keys, false, 0, 0, first, mask.strides()[mask.dim() - 2], mask.strides()[mask.dim() - 1]};
+  Visible<T> visible(int64_t head) const {
+    if (!mask.defined()) return {p.keys, p.causal, p.offset, p.window, nullptr, nullptr, 0, 0};
+    const int64_t first = mask_starts[static_cast<size_t>(head)];
+    const bool* const attended = mask.is_floating() ? nullptr : mask.data<bool>() + first;
+    const T* const added = mask.is_floating() ? mask.data<T>() + first : nullptr;
+    return {p.keys, false, 0, 0, attended, added, mask.strides()[mask.dim() - 2], mask.strides()[mask.dim() - 1]};
   }
   /// False if every query sees all keys.
   bool hides() const { return mask.defined() || (p.causal && (p.queries > 1 || p.offset + 1 < p.keys || p.window > 0)); }
@@ -152,8 +173,8 @@ struct Block {
 /// 0 for what a mask hides in the rows [queries, keys] of a block after softmax or its gradient, where it is 0 already unless
 /// the query sees a NaN or its scores overflow: none of its row is finite then. Without a mask its span ends there.
 template <class T>
-void clear_masked(const Inputs<T>& in, const Block<T>& b, const Visible& visible, T* w) {
-  if (visible.mask == nullptr || b.end == 0) return;
+void clear_masked(const Inputs<T>& in, const Block<T>& b, const Visible<T>& visible, T* w) {
+  if (!visible.masked() || b.end == 0) return;
   for (int64_t i = b.first; i < b.stop; ++i, w += in.ld)
     if (!std::isfinite(w[0])) visible.fill_masked(i, w, T(0));
 }
@@ -188,7 +209,7 @@ void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Ro
   if (b.finite)
     return kernels::gemm(false, false, b.stop - b.first, n, b.seen - b.begin, w, in.ld, x.at(b.kv_head, b.begin), x.ld,
                          y.at(b.head, b.first), y.ld, false);
-  const Visible visible = in.visible(b.head);
+  const Visible<T> visible = in.visible(b.head);
   for (int64_t i = b.first; i < b.stop; ++i, w += in.ld) {
     const int64_t end = visible.end(i);
     for (int64_t j = b.begin; j < end; ++j)
@@ -200,7 +221,7 @@ void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Ro
 /// y += w^T x for the keys of a block, likewise. A key's sum begins where a query may see it: before are zeros.
 template <class T>
 void add_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y) {
-  const Visible visible = in.visible(b.head);
+  const Visible<T> visible = in.visible(b.head);
   const int64_t rows = b.stop - b.first;
   if (b.finite) {
     for (int64_t i = 0, j = b.begin; i < rows; i += kFewQueries) {
@@ -219,19 +240,15 @@ void add_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows
   }
 }
 
-/// softmax(scale q k^T), and in b.dropped what dropout leaves of it
+/// softmax(scale q k^T + mask), and in b.dropped what dropout leaves of it
 template <class T>
 void weigh(const Inputs<T>& in, const Block<T>& b) {
-  const Visible visible = in.visible(b.head);
+  const Visible<T> visible = in.visible(b.head);
   const int64_t rows = b.stop - b.first;
   T scale = static_cast<T>(in.p.scale);
   write_products(in, b, in.q, in.k, b.packed ? &b.packed->k_transposed : nullptr, in.p.features, b.weights);
-  if (visible.mask != nullptr) {  // -inf is set after scaling: the scale may be negative
-    for (int64_t i = b.first; i < b.stop; ++i) {
-      T* const row = b.weights + (i - b.first) * in.ld;
-      kernels::mul(row, 1, &scale, 0, row, b.seen);
-      visible.fill_masked(i, row, -std::numeric_limits<T>::infinity());
-    }
+  if (visible.masked()) {
+    for (int64_t i = b.first; i < b.stop; ++i) visible.mask_scores(i, b.weights + (i - b.first) * in.ld, scale, b.seen);
     scale = 1;
   }
   kernels::softmax_spans(b.weights, in.ld, visible.spans(b.first, b.stop).data(), rows, scale, {b.begin, b.end});
@@ -240,11 +257,23 @@ void weigh(const Inputs<T>& in, const Block<T>& b) {
     in.drop(b.head, i, b.begin, b.end, b.weights + (i - b.first) * in.ld, b.dropped + (i - b.first) * in.ld);
 }
 
-/// The gradients that are wanted: rows of dq, dk and dv, or none.
+/// The gradients that are wanted: rows of dq, dk, dv and of the mask's [queries, keys], or none.
 template <class T>
 struct Wanted {
-  Rows<T> dq, dk, dv;
+  Rows<T> dq, dk, dv, dmask;
 };
+
+/// The mask's gradient of a block, and then ds = scale ds.
+template <class T>
+void take_mask_gradient(const Inputs<T>& in, const Block<T>& b, const Rows<T>& dmask, T* ds) {
+  const T scale = static_cast<T>(in.p.scale);
+  for (int64_t i = b.first; i < b.stop; ++i, ds += in.ld) {
+    T* const to = dmask.at(b.head, i);
+    std::copy_n(ds, b.end, to);
+    std::fill_n(to + b.end, in.p.keys - b.end, T(0));
+    kernels::mul(ds, 1, &scale, 0, ds, b.end);
+  }
+}
 
 /// The queries [first, stop) of a block.
 template <class T>
@@ -255,12 +284,12 @@ Block<T> rows_of(const Inputs<T>& in, Block<T> b, int64_t first, int64_t stop) {
   return b;
 }
 
-/// What is summed over keys, with p the weights: dp = dropout(dy v^T), ds = scale p (dp - sum(p dp)), dq = ds k
+/// What is summed over keys, with p the weights: dp = dropout(dy v^T), dmask = p (dp - sum(p dp)), ds = scale dmask, dq = ds k
 template <class T>
 void backward_queries(const Inputs<T>& in, const Block<T>& b, const Rows<const T>& dy, const Wanted<T>& to) {
   weigh(in, b);
-  if (!to.dq && !to.dk) return;
-  const Visible visible = in.visible(b.head);
+  if (!to.dq && !to.dk && !to.dmask) return;
+  const Visible<T> visible = in.visible(b.head);
   const int64_t rows = b.stop - b.first;
   T* const ds = b.ds;
   write_products(in, b, dy, in.v, b.packed ? &b.packed->v_transposed : nullptr, in.p.value_features, ds);
@@ -269,9 +298,10 @@ void backward_queries(const Inputs<T>& in, const Block<T>& b, const Rows<const T
     visible.fill_masked(i, row, T(0));
     if (in.keep) in.drop(b.head, i, visible.begin(i), visible.end(i), row, row);
   }
-  kernels::softmax_grad_spans(b.weights, ds, in.ld, visible.spans(b.first, b.stop).data(), rows, static_cast<T>(in.p.scale),
-                              {b.begin, b.end});
+  const T scale = to.dmask ? T(1) : static_cast<T>(in.p.scale);
+  kernels::softmax_grad_spans(b.weights, ds, in.ld, visible.spans(b.first, b.stop).data(), rows, scale, {b.begin, b.end});
   clear_masked(in, b, visible, ds);
+  if (to.dmask) take_mask_gradient(in, b, to.dmask, ds);
   if (to.dq) write_weighted<T>(in, b, ds, in.k, b.packed ? &b.packed->k : nullptr, in.p.features, to.dq);
 }
 
@@ -347,7 +377,7 @@ void for_each_block(const Inputs<T>& in, bool finite, int64_t buffers, bool back
   T* const memory = scratch.mutable_data<T>();
   const auto run_head = [&](int64_t head, T* buffer, const PackedHead<T>* packed) {
     T *const dropped = buffer + (in.keep ? rows : 0), *const copy = buffer + buffers * rows;
-    const Visible visible = in.visible(head);
+    const Visible<T> visible = in.visible(head);
     for (int64_t i = 0; i < p.queries; i += block) {
       const int64_t last = std::min(i + block, p.queries), end = visible.end(i, last);
       const int64_t begin = std::min(visible.begin(i), end) / kKeys * kKeys;
@@ -385,7 +415,8 @@ void attend_backward(const AttentionPlan& p, const AttentionOperands& x, const T
     const Shape batch = batch_dims(x.q.shape()), key_batch = batch_dims(x.k.shape());
     const Inputs<T> in(p, x);
     const Rows<const T> from = readable<T>(dy, batch);
-    const Wanted<T> to{writable<T>(grads.q, batch), writable<T>(grads.k, key_batch), writable<T>(grads.v, key_batch)};
+    const Wanted<T> to{writable<T>(grads.q, batch), writable<T>(grads.k, key_batch), writable<T>(grads.v, key_batch),
+                       writable<T>(grads.mask, batch)};
     const bool finite = !in.hides() || (is_finite(in.k, p.heads / p.group, p.keys, p.features) &&
                                         is_finite(in.q, p.heads, p.queries, p.features) &&
                                         is_finite(from, p.heads, p.queries, p.value_features));

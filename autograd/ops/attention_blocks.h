@@ -13,17 +13,17 @@ struct AttentionPlan {
 };
 
 /// q [..., T, d], k [..., S, d] and v [..., S, e], the elements of a row next to each other; mask [..., T, S] (true = may
-/// attend) and keep [..., T, S] (what dropout leaves), or undefined.
+/// attend, or of q's dtype: added to the scores) and keep [..., T, S] (what dropout leaves), or undefined.
 struct AttentionOperands {
   Tensor q, k, v, mask, keep;
 };
 
-/// y = dropout(softmax(scale q k^T)) v, every element written: [..., T, e]
+/// y = dropout(softmax(scale q k^T + mask)) v, every element written: [..., T, e]
 void attend(const AttentionPlan& plan, const AttentionOperands& operands, Tensor& y);
 
-/// Tensors of the shapes of q, k and v; undefined where the gradient is not wanted.
+/// Tensors of the shapes of q, k, v and of a mask that is added [..., T, S]; undefined where the gradient is not wanted.
 struct AttentionGrads {
-  Tensor q, k, v;
+  Tensor q, k, v, mask;
 };
 
 /// Writes the gradients for dy [..., T, e], every element.

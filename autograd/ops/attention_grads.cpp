@@ -10,7 +10,7 @@ namespace {
 
 /// Which keys each query may attend to, as bool that broadcasts to [kv_heads, group, T, S]; undefined if all of them.
 Tensor attended_keys(const AttentionPlan& p, const Tensor& mask) {
-  if (mask.defined()) return reshape(mask, {p.heads / p.group, p.group, p.queries, p.keys});
+  if (mask.defined()) return mask.is_floating() ? ne(mask, -std::numeric_limits<double>::infinity()) : mask;
   if (!p.causal) return {};
   const Tensor key = view(arange(p.keys), {1, 1, 1, p.keys});
   const Tensor position = view(arange(p.offset, p.offset + p.queries), {1, 1, p.queries, 1});
@@ -28,13 +28,15 @@ Tensor dropout_factors(const AttentionPlan& p, const Tensor& keep, DType dtype) 
 
 }  // namespace
 
-// With p the weights, w = dropout(p) and dp = dropout(dy v^T): ds = scale p (dp - sum(p dp)), dq = ds k, dk = ds^T q,
-// dv = w^T dy. Queries that attend to nothing and keys that nothing attends to become 0: they may be NaN, and 0 * NaN is NaN.
+// With p the weights, w = dropout(p) and dp = dropout(dy v^T): dmask = p (dp - sum(p dp)), ds = scale dmask, dq = ds k,
+// dk = ds^T q, dv = w^T dy. Queries that attend to nothing and keys that nothing attends to become 0: they may be NaN, and 0 *
+// NaN is NaN.
 AttentionGrads recorded_attention_grads(const AttentionPlan& plan, const AttentionOperands& x, const Tensor& upstream) {
   const int64_t kv_heads = plan.heads / plan.group;
   const auto grouped = [&](const Tensor& t, int64_t group) { return reshape(t, {kv_heads, group, t.size(-2), t.size(-1)}); };
   Tensor q = grouped(x.q, plan.group), dy = grouped(upstream, plan.group), k = grouped(x.k, 1), v = grouped(x.v, 1);
-  const Tensor attended = attended_keys(plan, x.mask), factors = dropout_factors(plan, x.keep, dy.dtype());
+  const Tensor mask = x.mask.defined() ? reshape(x.mask, {kv_heads, plan.group, plan.queries, plan.keys}) : x.mask;
+  const Tensor attended = attended_keys(plan, mask), factors = dropout_factors(plan, x.keep, dy.dtype());
   const Tensor hidden = attended.defined() ? logical_not(attended) : Tensor();
   if (attended.defined()) {
     const Tensor idle = eq(sum(attended, -1, true), 0), unused = transpose(eq(sum(attended, {1, 2}, true), 0), -2, -1);
@@ -43,12 +45,14 @@ AttentionGrads recorded_attention_grads(const AttentionPlan& plan, const Attenti
   }
   const auto hide = [&](const Tensor& t, double value) { return hidden.defined() ? masked_fill(t, hidden, value) : t; };
   const auto drop = [&](const Tensor& t) { return factors.defined() ? t * factors : t; };
-  const Tensor scores = matmul(q, transpose(k, -2, -1)) * plan.scale;
+  Tensor scores = matmul(q, transpose(k, -2, -1)) * plan.scale;
+  if (mask.defined() && mask.is_floating()) scores = scores + hide(mask, 0);
   const Tensor p = hide(softmax(hide(scores, std::numeric_limits<float>::lowest()), -1), 0);
   const Tensor dp = hide(drop(matmul(dy, transpose(v, -2, -1))), 0);
-  const Tensor ds = p * (dp - sum(p * dp, -1, true)) * plan.scale;
+  const Tensor dmask = p * (dp - sum(p * dp, -1, true)), ds = dmask * plan.scale;
   return {reshape(matmul(ds, k), x.q.shape()), reshape(sum(matmul(transpose(ds, -2, -1), q), 1), x.k.shape()),
-          reshape(sum(matmul(transpose(drop(p), -2, -1), dy), 1), x.v.shape())};
+          reshape(sum(matmul(transpose(drop(p), -2, -1), dy), 1), x.v.shape()),
+          x.mask.defined() ? reshape(dmask, x.mask.shape()) : Tensor()};
 }
 
 }  // namespace onestep::ops
