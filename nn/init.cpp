@@ -25,6 +25,14 @@ void fill_values(const char* op, Tensor& tensor, F fill) {
                   [&]<class T>() { fill(std::span<T>(tensor.mutable_data<T>(), static_cast<size_t>(tensor.numel()))); });
 }
 
+/// gain sqrt(2 / (fan_in + fan_out)) for a weight [out, in, ...]
+double xavier_std(const char* op, const Tensor& weight, double gain) {
+  ONESTEP_CHECK(ShapeError, weight.dim() >= 2, op, ": needs a weight [out, in, ...]: got ", weight.shape());
+  int64_t receptive = 1;
+  for (int i = 2; i < weight.dim(); ++i) receptive *= weight.size(i);
+  return gain * std::sqrt(2.0 / static_cast<double>((weight.size(0) + weight.size(1)) * receptive));
+}
+
 }  // namespace
 
 SkipInit::SkipInit() { ++skips; }
@@ -54,6 +62,15 @@ void kaiming_uniform_(Tensor& weight, double a, Generator& generator) {
   const double std = std::sqrt(2.0 / (1.0 + a * a)) / std::sqrt(static_cast<double>(fan_in));
   const double bound = std::sqrt(3.0) * std;
   uniform_(weight, -bound, bound, generator);
+}
+
+void xavier_uniform_(Tensor& weight, double gain, Generator& generator) {
+  const double bound = std::sqrt(3.0) * xavier_std("xavier_uniform_", weight, gain);
+  uniform_(weight, -bound, bound, generator);
+}
+
+void xavier_normal_(Tensor& weight, double gain, Generator& generator) {
+  normal_(weight, 0.0, xavier_std("xavier_normal_", weight, gain), generator);
 }
 
 }  // namespace onestep::nn::init

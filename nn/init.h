@@ -26,5 +26,10 @@ void zeros_(Tensor& tensor);
 /// Uniform within +-sqrt(3) gain / sqrt(fan_in), gain = sqrt(2 / (1 + a^2)), for a weight [out, in]: fan_in = in (He et al.
 /// 2015; torch.nn.init.kaiming_uniform_ for a leaky ReLU of negative slope a). Throws ShapeError below rank 2.
 void kaiming_uniform_(Tensor& weight, double a = 0.0, Generator& generator = default_generator());
+/// Uniform within +-gain sqrt(6 / (fan_in + fan_out)), for a weight [out, in, ...]: fan_in = in * ..., fan_out = out * ...
+/// (Glorot and Bengio 2010; torch.nn.init.xavier_uniform_). Throws ShapeError below rank 2.
+void xavier_uniform_(Tensor& weight, double gain = 1.0, Generator& generator = default_generator());
+/// Normal with standard deviation gain sqrt(2 / (fan_in + fan_out)) (torch.nn.init.xavier_normal_).
+void xavier_normal_(Tensor& weight, double gain = 1.0, Generator& generator = default_generator());
 
 }  // namespace onestep::nn::init
