@@ -44,22 +44,30 @@ set(public_headers
     autograd/testing/gradcheck.h
     nn/activation.h
     nn/batch_norm.h
+    nn/bilinear.h
     nn/convolution.h
     nn/dropout.h
     nn/embedding.h
     nn/feed_forward.h
     nn/flatten.h
     nn/hooks.h
+    nn/identity.h
     nn/init.h
     nn/layer_norm.h
     nn/linear.h
     nn/loss.h
     nn/module.h
+    nn/module_dict.h
     nn/module_list.h
+    nn/multihead_attention.h
     nn/padding.h
+    nn/parameter_list.h
     nn/pooling.h
     nn/rms_norm.h
+    nn/rnn.h
+    nn/rnn_cell.h
     nn/sequential.h
+    nn/transformer.h
     attention/attention.h
     attention/causal_attention.h
     attention/causal_self_attention.h

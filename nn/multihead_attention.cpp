@@ -136,12 +136,11 @@ MultiheadAttentionOutput MultiheadAttention::forward(const Tensor& query, const 
   const auto batch_first = [&](const Tensor& x) {
     return !batched ? unsqueeze(x, 0) : options_.batch_first ? x : transpose(x, 0, 1);
   };
-  const Tensor x = batch_first(query);
   const bool self = &query.impl() == &key.impl() && &key.impl() == &value.impl() && in_proj_weight.defined();
-  const Tensor packed = self ? linear(x, in_proj_weight, in_proj_bias) : Tensor();
-  const int64_t keys = key.size(batched && options_.batch_first ? 1 : 0);
+  const Tensor packed = self ? batch_first(linear(query, in_proj_weight, in_proj_bias)) : Tensor();
   const int64_t extra = (bias_k.defined() ? 1 : 0) + (options_.add_zero_attn ? 1 : 0);
-  const Shape weights_shape = {x.size(0), num_heads_, x.size(1), keys};
+  const int batch_dim = options_.batch_first ? 0 : 1, query_dim = batched ? 1 - batch_dim : 0;
+  const Shape weights_shape = {batched ? query.size(batch_dim) : 1, num_heads_, query.size(query_dim), key.size(query_dim)};
   const bool fused_causal = call.is_causal && !call.key_padding_mask.defined() && extra == 0 && !call.need_weights;
   const Tensor mask = fused_causal ? Tensor() : merged_mask(call, weights_shape, extra, query.dtype());
   const double dropout_p = is_training() ? options_.dropout : 0.0;
@@ -152,7 +151,7 @@ MultiheadAttentionOutput MultiheadAttention::forward(const Tensor& query, const 
     heads = packed_attention(packed, num_heads_, num_heads_, options);
   } else {
     const auto part = [&](int64_t i, const Tensor& input) {
-      return self ? narrow(packed, -1, i * embed_dim_, embed_dim_) : projected(i, batch_first(input));
+      return self ? narrow(packed, -1, i * embed_dim_, embed_dim_) : batch_first(projected(i, input));
     };
     const Tensor q = split_heads(part(0, query), num_heads_);
     const Tensor k = split_heads(with_added(part(1, key), bias_k), num_heads_);
@@ -167,10 +166,10 @@ MultiheadAttentionOutput MultiheadAttention::forward(const Tensor& query, const 
     }
     heads = flatten(transpose(result, 1, 2), 2);
   }
-  const Tensor output = out_proj(heads);
+  const Tensor output = out_proj(transpose(heads, 0, 1));  // [T, B, embed_dim] in memory, the order of a later dropout's draws
   if (weights.defined() && call.average_attn_weights) weights = mean(weights, 1);
-  if (!batched) return {squeeze(output, 0), weights.defined() ? squeeze(weights, 0) : weights};
-  return {options_.batch_first ? output : transpose(output, 0, 1), weights};
+  if (!batched) return {squeeze(output, 1), weights.defined() ? squeeze(weights, 0) : weights};
+  return {options_.batch_first ? transpose(output, 0, 1) : output, weights};
 }
 
 }  // namespace onestep::nn

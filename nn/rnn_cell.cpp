@@ -4,11 +4,21 @@
 
 namespace onestep::nn {
 
+namespace {
+
+RecurrentWeights::Sizes checked(const char* name, const RecurrentWeights::Sizes& sizes) {
+  ONESTEP_CHECK(ShapeError, sizes.input_size > 0 && sizes.hidden_size > 0, name,
+                ": sizes must be positive: input_size=", sizes.input_size, ", hidden_size=", sizes.hidden_size);
+  return sizes;
+}
+
+}  // namespace
+
 RecurrentCell::RecurrentCell(const char* name, RecurrentStep step, int64_t gates, int64_t input_size, int64_t hidden_size,
                              bool bias, Generator& generator)
-    : weights({.gates = gates, .input_size = input_size, .hidden_size = hidden_size, .bias = bias}), name_(name), step_(step) {
-  ONESTEP_CHECK(ShapeError, input_size > 0 && hidden_size > 0, name, ": sizes must be positive: input_size=", input_size,
-                ", hidden_size=", hidden_size);
+    : weights(checked(name, {.gates = gates, .input_size = input_size, .hidden_size = hidden_size, .bias = bias})),
+      name_(name),
+      step_(step) {
   weights.draw(hidden_size, generator);
 }
 

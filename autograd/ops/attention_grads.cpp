@@ -52,7 +52,7 @@ AttentionGrads recorded_attention_grads(const AttentionPlan& plan, const Attenti
   const Tensor dmask = p * (dp - sum(p * dp, -1, true)), ds = dmask * plan.scale;
   return {reshape(matmul(ds, k), x.q.shape()), reshape(sum(matmul(transpose(ds, -2, -1), q), 1), x.k.shape()),
           reshape(sum(matmul(transpose(drop(p), -2, -1), dy), 1), x.v.shape()),
-          x.mask.defined() ? reshape(dmask, x.mask.shape()) : Tensor()};
+          x.mask.defined() && x.mask.is_floating() ? reshape(dmask, x.mask.shape()) : Tensor()};
 }
 
 }  // namespace onestep::ops

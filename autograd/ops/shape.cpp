@@ -197,6 +197,15 @@ Tensor unsliced(const Tensor& dy, const Shape& shape, int d, int64_t first, int6
   return record("slice", dx, {dy}, {}, [=](const Backward& b) -> Grads { return {slice(b.grad(), d, first, last, step)}; });
 }
 
+/// The gradient of the window. It is added to what has arrived for the input if it can be, and then nothing is left to return:
+/// a loop over the parts of a tensor takes no more than one pass over it.
+Tensor slice_grad(const Backward& b, const Tensor& dy, int d, int64_t first, int64_t last, int64_t step) {
+  Tensor* const sum = b.recording() ? nullptr : b.arrived(0);
+  if (sum == nullptr) return unsliced(dy, b.input_shape(0), d, first, last, step);
+  add_(slice(*sum, d, first, last, step), dy);
+  return {};
+}
+
 Tensor sliced(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step, ViewKind kind) {
   ONESTEP_CHECK(ShapeError, x.dim() > 0, "slice: a rank-0 tensor has no dim to slice");
   ONESTEP_CHECK(ShapeError, step >= 1, "slice: step must be at least 1: got ", step);
@@ -209,7 +218,7 @@ Tensor sliced(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t 
   if (shape[d] > 1) strides[d] *= step;
   const int64_t offset = x.offset() + (shape[d] == 0 ? 0 : first * x.strides()[d]);
   const auto rule = [d, first, last, step](const Backward& b) -> Grads {
-    return {unsliced(b.grad(), b.input_shape(0), d, first, last, step)};
+    return {slice_grad(b, b.grad(), d, first, last, step)};
   };
   return record_view("slice", view_of(x, shape, strides, offset), x, rule, kind);
 }
@@ -232,7 +241,7 @@ Tensor select(const Tensor& x, int64_t dim, int64_t index) {
   strides.erase(d);
   const int64_t offset = x.offset() + (x.numel() == 0 ? 0 : place * x.strides()[d]);
   return record_view("select", view_of(x, shape, strides, offset), x, [d, place](const Backward& b) -> Grads {
-    return {unsliced(unsqueeze(b.grad(), d), b.input_shape(0), d, place, place + 1, 1)};
+    return {slice_grad(b, unsqueeze(b.grad(), d), d, place, place + 1, 1)};
   });
 }
 
