@@ -221,8 +221,10 @@ void check_sample(const std::string& name, const nlohmann::json& wanted) {
   std::vector<std::string> keys;
   for (const auto& [key, _] : s.module->state_dict()) keys.push_back(key);
   CHECK(keys == wanted.at("keys"));
-  for (const auto& [key, parameter] : s.module->named_parameters())
-    CHECK_MESSAGE(testing::fnv1a(parameter.to_vector<float>()) == wanted.at("hashes").at(key), key);
+  for (const auto& [key, parameter] : s.module->named_parameters()) {
+    const std::string& label = key;  // clang 14 captures no binding
+    CHECK_MESSAGE(testing::fnv1a(parameter.to_vector<float>()) == wanted.at("hashes").at(key), label);
+  }
 
   const Tensors outputs = s.call(inputs);
   Tensor loss = zeros({});
