@@ -1,6 +1,7 @@
 #pragma once
 // Losses as modules; what they compute, and their options, is documented in autograd/ops_loss.h.
 #include <type_traits>
+#include <utility>
 
 #include "nn/literal.h"
 #include "nn/module.h"
@@ -22,7 +23,7 @@ class Loss : public Module {
 template <Literal kName, class Options, class Base>
 class LossFunction : public Base {
  public:
-  explicit LossFunction(const Options& options = defaults()) : options_(options) {}
+  explicit LossFunction(Options options = defaults()) : options_(std::move(options)) {}
   std::string name() const override { return kName.string(); }
   void visit(Visitor& visitor) override {
     if constexpr (requires(Options & o) { o.weight; }) visitor.buffer("weight", options_.weight);
@@ -85,8 +86,8 @@ using TripletMarginLoss = TripleLoss<"TripletMarginLoss", triplet_margin_loss, T
 /// nll_loss of log-probabilities and class numbers (torch.nn.NLLLoss).
 class NLLLoss : public Loss {
  public:
-  explicit NLLLoss(Reduction reduction = Reduction::mean, int64_t ignore_index = -100, const Tensor& weights = {})
-      : weight(weights), reduction_(reduction), ignore_index_(ignore_index) {}
+  explicit NLLLoss(Reduction reduction = Reduction::mean, int64_t ignore_index = -100, Tensor weights = {})
+      : weight(std::move(weights)), reduction_(reduction), ignore_index_(ignore_index) {}
   Tensor forward(const Tensor& log_probabilities, const Tensor& target) const override {
     return nll_loss(log_probabilities, target, reduction_, ignore_index_, weight);
   }

@@ -14,7 +14,7 @@ namespace {
 template <class M, class Call>
 class Called : public Layer {
  public:
-  Called(M module, Call call) : module_(std::move(module)), call_(call) {}
+  Called(M module, Call call) : module_(std::move(module)), call_(std::move(call)) {}
   Tensor forward(const Tensor& x) const override { return call_(module_, x); }
   std::string name() const override { return module_.name(); }
   void visit(Visitor& visitor) override { module_.visit(visitor); }
@@ -26,7 +26,7 @@ class Called : public Layer {
 
 template <class M, class Call>
 std::unique_ptr<Layer> called(M module, Call call) {
-  return std::make_unique<Called<M, Call>>(std::move(module), call);
+  return std::make_unique<Called<M, Call>>(std::move(module), std::move(call));
 }
 
 /// Draws x from the standard normal.

@@ -67,7 +67,7 @@ struct Visible {
       else
         for (int64_t j = 0; j < last; ++j) row[j] = select_value(seen(j * key_stride), row[j], value);
     };
-    if (mask)
+    if (mask != nullptr)
       fill([from = mask + i * row_stride](int64_t j) { return from[j]; });
     else if (added)
       fill([from = added + i * row_stride](int64_t j) { return from[j] != kHidden; });
