@@ -30,12 +30,12 @@ LayerHookHandle add(std::shared_ptr<LayerHooks>& hooks, LayerHooks::List<F> Laye
 
 }  // namespace
 
-Tensor LayerHooks::run(const Layer& layer, const Tensor& input) const {
+Tensor LayerHooks::run(const Layer& layer, const Tensor& input, const std::function<Tensor(const Tensor&)>& pass) const {
   Tensor x = input;
   call(forward_pre, x, layer);
   const bool watched = !backward.empty() && x.requires_grad() && grad_enabled();
   if (watched) x = use_of(x);
-  Tensor y = layer.forward(x);
+  Tensor y = pass(x);
   for (const auto& hook : List<Forward>(forward))
     if (Tensor replaced = hook.second(layer, x, y); replaced.defined()) y = std::move(replaced);
   if (!y.requires_grad() || !grad_enabled() || (backward_pre.empty() && backward.empty())) return y;

@@ -27,8 +27,8 @@ struct LayerHooks {
   List<BackwardPre> backward_pre;
   List<Backward> backward;
 
-  /// Calls layer.forward(input) between its hooks.
-  Tensor run(const Layer& layer, const Tensor& input) const;
+  /// Calls pass(input), the forward pass of `layer`, between its hooks.
+  Tensor run(const Layer& layer, const Tensor& input, const std::function<Tensor(const Tensor&)>& pass) const;
 };
 
 /// Removes a hook of a layer again; may be dropped, which leaves the hook (torch.utils.hooks.RemovableHandle).

@@ -125,8 +125,7 @@ class Layer : public Module {
  public:
   virtual Tensor forward(const Tensor& x) const = 0;
   Tensor operator()(const Tensor& x) const {
-    const RunningModule running(*this);
-    return hooks_ ? hooks_->run(*this, x) : forward(x);
+    return between_hooks(x, [this](const Tensor& input) { return forward(input); });
   }
 
   // Called around operator(), not forward(); the layer must stay where it is while a graph made with its hooks lives.
@@ -140,6 +139,14 @@ class Layer : public Module {
   /// hook(layer, grad_input, grad_output) after it; grad_input is undefined where the input needs no gradient
   /// (torch.nn.Module.register_full_backward_hook).
   LayerHookHandle register_full_backward_hook(LayerHooks::Backward hook);
+
+ protected:
+  /// f(x) as the layer's forward pass, for an operator() that takes more than x.
+  template <class F>
+  Tensor between_hooks(const Tensor& x, F f) const {
+    const RunningModule running(*this);
+    return hooks_ ? hooks_->run(*this, x, f) : f(x);
+  }
 
  private:
   std::shared_ptr<LayerHooks> hooks_;

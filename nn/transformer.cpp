@@ -76,8 +76,7 @@ Tensor TransformerEncoderLayer::forward(const Tensor& src, const EncoderMasks& m
 }
 
 Tensor TransformerEncoderLayer::operator()(const Tensor& src, const EncoderMasks& masks) const {
-  const RunningModule running(*this);
-  return forward(src, masks);
+  return between_hooks(src, [&](const Tensor& x) { return forward(x, masks); });
 }
 
 std::unique_ptr<TransformerEncoderLayer> TransformerEncoderLayer::clone() const {
@@ -167,8 +166,7 @@ Tensor TransformerEncoder::forward(const Tensor& src, const EncoderMasks& masks)
 }
 
 Tensor TransformerEncoder::operator()(const Tensor& src, const EncoderMasks& masks) const {
-  const RunningModule running(*this);
-  return forward(src, masks);
+  return between_hooks(src, [&](const Tensor& x) { return forward(x, masks); });
 }
 
 void TransformerEncoder::visit(Visitor& visitor) {

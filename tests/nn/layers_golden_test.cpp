@@ -355,6 +355,16 @@ TEST_CASE("layers: a query of MultiheadAttention without keys gets the bias of t
   }
 }
 
+TEST_CASE("layers: hooks of an encoder layer are called where it gets masks") {
+  Generator g(5);
+  TransformerEncoder encoder(TransformerEncoderLayer(4, 2, small(), g), 2);
+  int calls = 0;
+  encoder.layers[1].register_forward_hook([&](const Layer&, const Tensor&, const Tensor&) { return ++calls, Tensor(); });
+  encoder(ones(3, 1, 4), {.is_causal = true});
+  encoder(ones(3, 1, 4));
+  CHECK(calls == 2);
+}
+
 TEST_CASE("layers: TransformerEncoder draws one layer and clones it") {
   Generator a(5), b(5);
   const TransformerEncoderLayer layer(4, 2, small(), a), same(4, 2, small(), b);
