@@ -5,6 +5,7 @@ namespace onestep {
 
 Tensor normalize(const Tensor& x, double p, int64_t dim, double eps) {
   ops::check_floating("normalize", x);
+  if (is_narrow(x.dtype())) return to(normalize(ops::wide(x), p, dim, eps), x.dtype());  // in which eps may be 0
   return div(x, clamp(norm(x, p, normalize_dim("normalize", dim, x.dim()), true), eps));
 }
 
@@ -14,6 +15,8 @@ Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim, double e
   const Shape shape = broadcast_shapes(op, a.shape(), b.shape());
   const Tensor x = expand(a, shape), y = expand(b, shape);
   normalize_dim(op, dim, shape.rank());
+  if (is_narrow(a.dtype()) && is_narrow(b.dtype()))
+    return to(cosine_similarity(ops::wide(a), ops::wide(b), dim, eps), promote_types(a.dtype(), b.dtype()));
   const auto unit = [=](const Tensor& v) { return div(v, ops::raised(norm(v, 2, dim, true), eps)); };
   return sum(mul(unit(x), unit(y)), dim);
 }
