@@ -191,6 +191,14 @@ PRINTED = {
     "Bilinear": nn.Bilinear(2, 3, 4, bias=False),
     "ModuleDict": nn.ModuleDict({"first": nn.Linear(2, 3), "second": nn.ReLU()}),
     "ParameterList": nn.ParameterList([torch.zeros(2, 3), torch.zeros(4)]),
+    "activations": [
+        repr(module)
+        for module in (
+            nn.LeakyReLU(), nn.LeakyReLU(0.2), nn.ELU(), nn.SELU(), nn.CELU(), nn.Softplus(), nn.Softplus(2.0, 10.0), nn.Softmax(1),
+            nn.LogSoftmax(-1), nn.Softmin(0), nn.Hardtanh(), nn.Hardtanh(-2.0), nn.ReLU6(), nn.Hardsigmoid(), nn.Hardswish(),
+            nn.Mish(), nn.LogSigmoid(), nn.Softsign(), nn.Tanhshrink(), nn.Threshold(0.1, 20.0), nn.GLU(), nn.PReLU(), nn.PReLU(3),
+        )
+    ],
     "losses": [
         repr(loss())
         for loss in (

@@ -262,6 +262,13 @@ TEST_CASE("layers: they print as PyTorch prints") {
   dict.emplace<ReLU>("second");
   CHECK(dict.repr() == printed.at("ModuleDict"));
   CHECK(ParameterList({zeros(2, 3), zeros(4)}).repr() == printed.at("ParameterList"));
+  const std::vector<std::string> activations = {
+      LeakyReLU().repr(), LeakyReLU(0.2).repr(),  ELU().repr(),      SELU().repr(),         CELU().repr(),
+      Softplus().repr(),  Softplus(2, 10).repr(), Softmax(1).repr(), LogSoftmax(-1).repr(), Softmin(0).repr(),
+      Hardtanh().repr(),  Hardtanh(-2).repr(),    ReLU6().repr(),    Hardsigmoid().repr(),  Hardswish().repr(),
+      Mish().repr(),      LogSigmoid().repr(),    Softsign().repr(), Tanhshrink().repr(),   Threshold(0.1, 20).repr(),
+      GLU().repr(),       PReLU().repr(),         PReLU(3).repr()};
+  CHECK(activations == printed.at("activations"));
   const std::vector<std::string> losses = {CrossEntropyLoss().repr(),
                                            NLLLoss().repr(),
                                            MultiMarginLoss().repr(),

@@ -57,6 +57,19 @@ TEST_CASE("layers: activations by name are the ops") {
         "make_activation: unknown activation: \"geglu\" (relu, gelu, gelu_tanh, silu, tanh or sigmoid)");
 }
 
+TEST_CASE("layers: activations are the ops of their names") {
+  const Tensor x = tensor({{-2.0, -0.5, 0.0, 0.5}, {2.0, 3.5, -7.0, 1.0}});
+  CHECK(equal(LeakyReLU(0.2)(x), leaky_relu(x, 0.2)));
+  CHECK(equal(Softplus(2)(x), softplus(x, 2.0)));
+  CHECK(equal(Hardtanh(-2, 3)(x), hardtanh(x, -2, 3)));
+  CHECK(equal(Threshold(0.1, 20)(x), threshold(x, 0.1, 20)));
+  CHECK(equal(Softmax(0)(x), softmax(x, 0)));
+  CHECK(equal(GLU()(x), glu(x)));
+  CHECK(equal(PReLU(4, 0.5)(x), prelu(x, full({4}, 0.5))));
+  static_assert(!std::is_constructible_v<Softmax> && !std::is_constructible_v<Threshold, double>);
+  static_assert(!std::is_constructible_v<ELU, double, double>);
+}
+
 TEST_CASE("layers: Dropout draws only in training and only for p between 0 and 1") {
   Generator generator(123);
   const std::string start = generator.state();
