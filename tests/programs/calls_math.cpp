@@ -6,10 +6,10 @@ namespace {
 Tensor number_minus(const Tensor& x, Scalar number) { return number - x; }
 Tensor number_over(const Tensor& x, Scalar number) { return number / x; }
 
-template <Tensor (*op)(const Tensor&, const Shape&, int64_t, bool)>
+template <Tensor (*op)(const Tensor&, const Shape&, double, bool)>
 Results deviation(const Args& a) {  // torch.var(x, dim, correction=1, keepdim) and the older unbiased=True
-  if (a.is_flag(1, "unbiased")) return op(a.x(), {}, a.flag(1, "unbiased"), false);
-  const int64_t correction = a.has(9, "unbiased") ? a.flag(9, "unbiased") : a.integer(2, "correction", 1);
+  if (a.is_flag(1, "unbiased")) return op(a.x(), {}, a.flag(1, "unbiased") ? 1 : 0, false);
+  const double correction = a.has(9, "unbiased") ? (a.flag(9, "unbiased") ? 1 : 0) : a.real(2, "correction", 1);
   return op(a.x(), a.shape(1, "dim"), correction, a.flag(3, "keepdim"));
 }
 
