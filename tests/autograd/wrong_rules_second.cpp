@@ -50,7 +50,7 @@ WrongRule attention(const char* mistake, bool forgets_mask) {
               const Tensor &q = b.saved(0), &k = b.saved(1), &v = b.saved(2), &dy = b.grad();
               const Tensor scores = matmul(q, t(k)) * std::sqrt(0.5), later = triu(ones_like(scores), 1).to(DType::boolean);
               const bool mistaken = wrong && b.recording();
-              const Tensor p = softmax(mistaken && forgets_mask ? scores : masked_fill(scores, later, -1e30), -1);
+              const Tensor p = softmax(mistaken && forgets_mask ? scores : masked_fill(scores, later, -1e4), -1);
               const Tensor weights = constant_if(mistaken && !forgets_mask, p), dp = matmul(dy, t(v));
               const Tensor ds = weights * (dp - sum(weights * dp, -1, true)) * std::sqrt(0.5);
               return {matmul(ds, k), matmul(t(ds), q), matmul(t(weights), dy)};
