@@ -64,10 +64,10 @@ Tensor logspace(double start, double end, int64_t steps, double base = 10.0, DTy
 /// The identity matrix [n, n], or its first m columns.
 Tensor eye(int64_t n, DType dtype = DType::float32);
 Tensor eye(int64_t n, int64_t m, DType dtype = DType::float32);
-/// The places of the lower / upper triangle of a matrix [rows, cols], with `offset` as in tril / triu: [2, count] int64, rows
+/// The places of the lower / upper triangle of a matrix [rows, cols], with `offset` as in tril / triu: [2, count], rows
 /// above columns (torch.tril_indices, torch.triu_indices).
-Tensor tril_indices(int64_t rows, int64_t cols, int64_t offset = 0);
-Tensor triu_indices(int64_t rows, int64_t cols, int64_t offset = 0);
+Tensor tril_indices(int64_t rows, int64_t cols, int64_t offset = 0, DType dtype = DType::int64);
+Tensor triu_indices(int64_t rows, int64_t cols, int64_t offset = 0, DType dtype = DType::int64);
 /// Uniform in [0, 1) from PyTorch's stream (torch.rand).
 Tensor rand(const Shape& shape, Generator& generator = default_generator(), DType dtype = DType::float32);
 /// Normal with mean 0 and standard deviation 1 from PyTorch's stream (torch.randn).

@@ -23,6 +23,7 @@ inline Tensor operator-(const Tensor& x) { return neg(x); }
 /// The remainder with the sign of b, as in Python.
 inline Tensor operator%(const Tensor& a, const Tensor& b) { return remainder(a, b); }
 inline Tensor operator%(const Tensor& a, Scalar b) { return remainder(a, b); }
+inline Tensor operator%(Scalar a, const Tensor& b) { return remainder(a, b); }
 
 // Bits of integers; of bools "and", "or", "exclusive or" and "not".
 inline Tensor operator&(const Tensor& a, const Tensor& b) { return bitwise_and(a, b); }

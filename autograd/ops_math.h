@@ -24,6 +24,7 @@ Tensor div(const Tensor& a, Scalar b);
 /// a^b; the gradient of the base is 0 where b = 0 (torch.pow). 0^negative is inf; negative^fraction is NaN.
 Tensor pow(const Tensor& base, const Tensor& exponent);
 Tensor pow(const Tensor& base, Scalar exponent);
+Tensor pow(Scalar base, const Tensor& exponent);
 /// Elementwise larger value; NaN wins; a tie shares the gradient half and half (torch.maximum).
 Tensor maximum(const Tensor& a, const Tensor& b);
 /// Elementwise smaller value; NaN wins; a tie shares the gradient half and half (torch.minimum).

@@ -49,9 +49,11 @@ Tensor logaddexp(const Tensor& a, const Tensor& b);
 /// x log(y), and 0 where x is 0 unless y is NaN (torch.xlogy).
 Tensor xlogy(const Tensor& x, const Tensor& y);
 Tensor xlogy(const Tensor& x, Scalar y);
+Tensor xlogy(Scalar x, const Tensor& y);
 /// base^exponent in float64 (torch.float_power).
 Tensor float_power(const Tensor& base, const Tensor& exponent);
 Tensor float_power(const Tensor& base, Scalar exponent);
+Tensor float_power(Scalar base, const Tensor& exponent);
 
 // ---- rounding and remainders (ops/rounding.cpp): gradients are 0 where the result is locally constant ---------------------
 
@@ -79,6 +81,7 @@ Tensor floor_divide(const Tensor& a, Scalar b);
 /// a - b floor(a / b): the remainder with the sign of b, Python's % (torch.remainder).
 Tensor remainder(const Tensor& a, const Tensor& b);
 Tensor remainder(const Tensor& a, Scalar b);
+Tensor remainder(Scalar a, const Tensor& b);
 /// a - b trunc(a / b): the remainder with the sign of a, C's fmod (torch.fmod).
 Tensor fmod(const Tensor& a, const Tensor& b);
 Tensor fmod(const Tensor& a, Scalar b);
@@ -129,7 +132,8 @@ Tensor bitwise_left_shift(const Tensor& a, Scalar b);
 Tensor bitwise_right_shift(const Tensor& a, const Tensor& b);
 Tensor bitwise_right_shift(const Tensor& a, Scalar b);
 
-// ---- activations (ops/activations.cpp), those of torch.nn.functional; floats only ----------------------------------------
+// ---- activations (ops/activations.cpp), those of torch.nn.functional -----------------------------------------------------
+// Of floats; hardtanh, relu6 and threshold also of integers, and softsign and tanhshrink take integers as float32.
 
 /// log(1 + exp(beta x)) / beta, and x where beta x > threshold.
 Tensor softplus(const Tensor& x, double beta = 1.0, double threshold = 20.0);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLn2 = 0x1.62e42fefa39efp-1, kInverseLn2 = 0x1.71547652b82fep+0;
-constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiLow = 0x1.1a62633145c07p-54;
+constexpr double kPi = 0x1.921fb54442d18p+1, kHalfPi = 0x1.921fb54442d18p+0, kHalfPiLow = 0x1.1a62633145c07p-54;
 constexpr double kTwoOverSqrtPi = 0x1.20dd750429b6dp+0;
 
 /// c[0] + c[1] x + c[2] x^2 + ...
@@ -226,16 +226,22 @@ double erfc(double x) {
 double erfinv(double x) {
   const double a = std::fabs(x), rest = 1 - a;
   if (!(rest > 0)) return rest == 0 ? std::copysign(kInfinity, x) : kNaN;
-  // To seven digits by Giles 2010 (Approximating the erfinv function), then one step of Halley.
+  // To seven digits by Giles 2010 (Approximating the erfinv function), to three in the far tail, where erfc(y) is about
+  // exp(-y^2) / (y sqrt(pi)); then Halley's method.
   constexpr std::array near = {1.50140941,      0.246640727,    -0.00417768164, -0.00125372503, 0.000218580870,
                                -4.39150654e-06, -3.5233877e-06, 3.43273939e-07, 2.81022636e-08};
   constexpr std::array far = {2.83297682,     1.00167406,    0.00943887047,  -0.00762246130, 0.00573950773,
                               -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257};
   const double w = -log(rest * (1 + a));
-  const double y = a * (w < 5 ? polynomial(w - 2.5, near) : polynomial(std::sqrt(w) - 3, far));
-  const double error = y < 0.5 ? y * erf_over_x(y * y) - a : rest - erfc(y);
-  const double newton = error / (kTwoOverSqrtPi * gauss(y));
-  return std::copysign(y - newton / (1 + y * newton), x);
+  double y = w < 5    ? a * polynomial(w - 2.5, near)
+             : w < 16 ? a * polynomial(std::sqrt(w) - 3, far)
+                      : std::sqrt(-log(rest) - 0.5 * log(-kPi * log(rest)));
+  for (int step = 0; step < (w < 16 ? 1 : 2); ++step) {
+    const double error = y < 0.5 ? y * erf_over_x(y * y) - a : rest - erfc(y);
+    const double newton = error / (kTwoOverSqrtPi * gauss(y));
+    y -= newton / (1 + y * newton);
+  }
+  return std::copysign(y, x);
 }
 
 }  // namespace onestep::portable

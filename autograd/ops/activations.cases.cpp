@@ -31,7 +31,7 @@ double mish_of(double x) { return x * std::tanh(std::log1p(std::exp(x))); }
 double log_sigmoid(double x) { return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x))); }
 double soft_sign(double x) { return x / (1 + std::abs(x)); }
 double shrunk(double x) { return x - std::tanh(x); }
-double thresholded(double x) { return x <= 0.5 ? -7 : x; }
+double thresholded(double x) { return x <= 2 ? -7 : x; }
 
 std::string not_int(const std::string& op) {
   return op + ": needs a floating dtype: got int64 (convert with x.to(DType::float32))";
@@ -44,6 +44,15 @@ OpCase activation(const char* name, Op op, double (*f)(double), const Domain& do
           samples(op, f, domain, special),
           {error(
               "int64", [op] { op(zeros({2}, DType::int64)); }, not_int(name))}};
+}
+/// One that takes integers, too.
+template <class Op>
+OpCase of_numbers(const char* name, Op op, double (*f)(double), const Domain& domain) {
+  OpCase c = {name, samples(op, f, domain, kSpecial), {}};
+  c.samples.push_back(one(
+      "int64", values({-7, -1, 0, 1, 3}, DType::int64), op,
+      [f](double x) { return static_cast<double>(static_cast<float>(f(x))); }, false));
+  return c;
 }
 template <class Op>
 OpCase written(const char* name, Op op, double (*f)(double), const Domain& domain) {
@@ -88,7 +97,7 @@ const RegisterOpCases registered([] {
   const auto elu_by = [](double alpha) { return [alpha](const Tensor& x) { return elu(x, alpha); }; };
   const auto celu_by = [](double alpha) { return [alpha](const Tensor& x) { return celu(x, alpha); }; };
   const auto sharp = [](const Tensor& x) { return softplus(x, 2.5, 3); };
-  const auto cut = [](const Tensor& x) { return threshold(x, 0.5, -7); };
+  const auto cut = [](const Tensor& x) { return threshold(x, 2, -7); };
   OpCases all = {
       activation(
           "softplus", [](const Tensor& x) { return softplus(x); }, [](double x) { return soft(x, 1, 20); }, {}),
@@ -109,21 +118,21 @@ const RegisterOpCases registered([] {
           "celu", celu_by(2), [](double x) { return exponential(x, 2, 1, 0.5); }, kNotZero),
       written(
           "celu_", [](const Tensor& x) { return celu_(x); }, celu_of, kNotZero),
-      activation(
+      of_numbers(
           "hardtanh", [](const Tensor& x) { return hardtanh(x); }, hard_tanh, kWide),
-      activation(
+      of_numbers(
           "hardtanh", [](const Tensor& x) { return hardtanh(x, -3, 6); }, [](double x) { return between(x, -3, 6); }, kWide),
       written(
           "hardtanh_", [](const Tensor& x) { return hardtanh_(x); }, hard_tanh, kWide),
-      activation("relu6", function<relu6>, six, kWide),
+      of_numbers("relu6", function<relu6>, six, kWide),
       activation("hardsigmoid", function<hardsigmoid>, hard_sigmoid, kWide),
       activation("hardswish", function<hardswish>, hard_swish, kWide),
       activation("mish", function<mish>, mish_of, {}),
       activation("logsigmoid", function<logsigmoid>, log_sigmoid, {}),
-      activation("softsign", function<softsign>, soft_sign, kNotZero),
-      activation("tanhshrink", function<tanhshrink>, shrunk, {}),
-      activation("threshold", cut, thresholded, {-2, 2, {0.5}}),
-      written("threshold_", [](const Tensor& x) { return threshold_(x, 0.5, -7); }, thresholded, {-2, 2, {0.5}}),
+      of_numbers("softsign", function<softsign>, soft_sign, kNotZero),
+      of_numbers("tanhshrink", function<tanhshrink>, shrunk, {}),
+      of_numbers("threshold", cut, thresholded, {0, 4, {2}}),
+      written("threshold_", [](const Tensor& x) { return threshold_(x, 2, -7); }, thresholded, {0, 4, {2}}),
       {"prelu",
        {with_slopes("one slope", {3, 4}, {1}), with_slopes("a rank-0 slope", {3, 4}, {}),
         with_slopes("channels", {2, 3, 4}, {3}), with_slopes("vector", {5}, {1}), with_slopes("number", {}, {1}),
@@ -160,6 +169,10 @@ const RegisterOpCases registered([] {
     if (c.op == "celu")
       c.errors.push_back(error(
           "alpha 0", [] { celu(zeros({2}), 0); }, "celu: alpha must not be 0"));
+    if (c.op == "threshold")
+      c.errors.push_back(error(
+          "bool", [] { threshold(zeros({2}, DType::boolean), 0, 1); },
+          "threshold: a bool tensor (convert with x.to(DType::int64))"));
     if (c.op == "hardtanh")
       c.errors.push_back(error(
           "bounds", [] { hardtanh(zeros({2}), 1, -1); }, "hardtanh: min_value 1 is above max_value -1"));

@@ -9,6 +9,7 @@ namespace onestep {
 using ops::function_of_input;
 using ops::InDouble;
 using ops::Loop;
+using ops::number_like;
 using ops::select_if;
 
 namespace {
@@ -22,9 +23,17 @@ double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 Tensor scaled_elu(const char* op, const Tensor& x, double alpha, double scale, double input_scale) {
   const auto values = [=](double v) { return v <= 0 ? scale * alpha * portable::expm1(v * input_scale) : scale * v; };
   return function_of_input(op, x, InDouble{values}, [=](auto dy, auto v) {
-    const auto negative = select_if(v <= 0, v, 0.0);  // a large exp(v) would make NaN of the 0 behind it
-    return select_if(v <= 0, dy * (scale * alpha * input_scale) * exp(negative * input_scale), dy * scale);
+    const auto negative = select_if(v > 0, 0.0, v);  // a large exp(v) would make NaN of the 0 behind it
+    return select_if(v > 0, dy * scale, dy * (scale * alpha * input_scale) * exp(negative * input_scale));
   });
+}
+
+/// As function_of_input; integers, which get no gradient, by the same row function.
+template <class Row, class Grad>
+Tensor piecewise(const char* op, const Tensor& x, const Row& row, const Grad& grad) {
+  if (x.is_floating()) return function_of_input(op, x, row, grad);
+  ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, op, ": a bool tensor (convert with x.to(DType::int64))");
+  return ops::map(x, row);
 }
 
 /// x between the bounds, which get no gradient.
@@ -33,7 +42,8 @@ Tensor bounded(const char* op, const Tensor& x, double low, double high) {
     const T least = static_cast<T>(low), most = static_cast<T>(high);
     return v < least ? least : v > most ? most : v;
   };
-  return function_of_input(op, x, Loop{values}, [=](auto dy, auto v) { return select_if((v > low) & (v < high), dy, 0.0); });
+  return piecewise(op, x, Loop{values},
+                   [=](auto dy, auto v) { return select_if((v > number_like(v, low)) & (v < number_like(v, high)), dy, 0.0); });
 }
 
 }  // namespace
@@ -85,7 +95,7 @@ Tensor hardsigmoid(const Tensor& x) {
 Tensor hardswish(const Tensor& x) {
   const auto values = []<class T>(T v) { return v * (v <= -3 ? T(0) : v >= 3 ? T(6) : v + 3) / 6; };
   return function_of_input("hardswish", x, Loop{values},
-                           [](auto dy, auto v) { return select_if(v <= -3, 0.0, select_if(v < 3, dy * (v / 3 + 0.5), dy)); });
+                           [](auto dy, auto v) { return select_if(v <= -3, 0.0, select_if(v >= 3, dy, dy * (v / 3 + 0.5))); });
 }
 
 Tensor mish(const Tensor& x) {  // tanh(log(1 + e)) = w / (w + 2) with w = e (e + 2) and e = exp(x), which is 1 above 40
@@ -94,8 +104,8 @@ Tensor mish(const Tensor& x) {  // tanh(log(1 + e)) = w / (w + 2) with w = e (e 
     return v * (w / (w + 2));
   };
   return function_of_input("mish", x, InDouble{values}, [](auto dy, auto v) {
-    const auto e = exp(select_if(v < 40, v, 40.0)), w = e * (e + 2);
-    return dy * (w / (w + 2) + v * (4 * (e / (w + 2)) * ((e + 1) / (w + 2))));
+    const auto u = select_if(v < 40, v, 40.0), e = exp(u), w = e * (e + 2);
+    return dy * (w / (w + 2) + u * (4 * (e / (w + 2)) * ((e + 1) / (w + 2))));
   });
 }
 
@@ -104,19 +114,18 @@ Tensor logsigmoid(const Tensor& x) {
   return function_of_input("logsigmoid", x, InDouble{values}, [](auto dy, auto v) { return dy * sigmoid(-v); });
 }
 
-Tensor softsign(const Tensor& x) {
-  ops::check_floating("softsign", x);
-  return div(x, 1 + abs(x));
-}
+Tensor softsign(const Tensor& x) { return div(x, 1 + abs(x)); }
 Tensor tanhshrink(const Tensor& x) {
-  return function_of_input("tanhshrink", x, InDouble{[](double v) { return v - tanh(v); }}, [](auto dy, auto v) {
-    const auto y = tanh(v);
-    return dy * (y * y);
-  });
+  return function_of_input("tanhshrink", ops::as_floating(x), InDouble{[](double v) { return v - tanh(v); }},
+                           [](auto dy, auto v) {
+                             const auto y = tanh(v);
+                             return dy * (y * y);
+                           });
 }
 Tensor threshold(const Tensor& x, double threshold, double value) {
   const auto values = [=]<class T>(T v) { return v <= static_cast<T>(threshold) ? static_cast<T>(value) : v; };
-  return function_of_input("threshold", x, Loop{values}, [=](auto dy, auto v) { return select_if(v <= threshold, 0.0, dy); });
+  return piecewise("threshold", x, Loop{values},
+                   [=](auto dy, auto v) { return select_if(v <= number_like(v, threshold), 0.0, dy); });
 }
 
 Tensor glu(const Tensor& x, int64_t dim) {

@@ -202,6 +202,8 @@ Tensor pow(const Tensor& base, const Tensor& exponent) {
   });
 }
 
+Tensor pow(Scalar base, const Tensor& exponent) { return pow(ops::as_operand(exponent, base), exponent); }
+
 Tensor maximum(const Tensor& a, const Tensor& b) {
   const auto [x, y] = meet(a, b);
   return record("maximum", ops::zip("maximum", x, y, kMaximum), {x, y}, {x, y}, [](const Backward& back) -> Grads {

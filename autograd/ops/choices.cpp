@@ -56,12 +56,11 @@ Tensor clamp(const Tensor& input, const Tensor& low, const Tensor& high) {
   }
   return record("clamp", y, {x, least, most}, {x, least, most}, [](const Backward& back) -> Grads {
     const Tensor &dy = back.grad(), &v = back.saved(0), &l = back.saved(1), &h = back.saved(2);
-    const Tensor below = l.defined() ? lt(v, l) : Tensor(), above = h.defined() ? gt(v, h) : Tensor();
-    const bool both = below.defined() && above.defined();
-    const Tensor outside = both ? logical_or(below, above) : below.defined() ? below : above;
-    return {grad_of(back, 0, [&] { return chosen(logical_not(outside), dy); }),
-            grad_of(back, 1, [&] { return chosen(both ? logical_and(below, lt(l, h)) : below, dy); }),
-            grad_of(back, 2, [&] { return chosen(both ? logical_or(above, lt(h, l)) : above, dy); })};
+    const bool both = l.defined() && h.defined();
+    const auto within = [&] { return both ? logical_and(ge(v, l), le(v, h)) : l.defined() ? ge(v, l) : le(v, h); };
+    return {grad_of(back, 0, [&] { return chosen(within(), dy); }),
+            grad_of(back, 1, [&] { return chosen(both ? logical_and(lt(v, l), lt(l, h)) : lt(v, l), dy); }),
+            grad_of(back, 2, [&] { return chosen(both ? logical_or(gt(v, h), lt(h, l)) : gt(v, h), dy); })};
   });  // dy goes to what was chosen, to x in a tie
 }
 

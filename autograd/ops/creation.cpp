@@ -162,11 +162,11 @@ Tensor places(const char* op, int64_t rows, int64_t cols, const std::function<Te
 
 }  // namespace
 
-Tensor tril_indices(int64_t rows, int64_t cols, int64_t offset) {
-  return places("tril_indices", rows, cols, [offset](const Tensor& all) { return tril(all, offset); });
+Tensor tril_indices(int64_t rows, int64_t cols, int64_t offset, DType dtype) {
+  return to(places("tril_indices", rows, cols, [offset](const Tensor& all) { return tril(all, offset); }), dtype);
 }
-Tensor triu_indices(int64_t rows, int64_t cols, int64_t offset) {
-  return places("triu_indices", rows, cols, [offset](const Tensor& all) { return triu(all, offset); });
+Tensor triu_indices(int64_t rows, int64_t cols, int64_t offset, DType dtype) {
+  return to(places("triu_indices", rows, cols, [offset](const Tensor& all) { return triu(all, offset); }), dtype);
 }
 
 }  // namespace onestep

@@ -44,6 +44,7 @@ Tensor diff(const Tensor& x, int64_t n, int64_t dim, const Tensor& prepend, cons
   ONESTEP_CHECK(ShapeError, x.dim() > 0, "diff: a rank-0 tensor has no neighbours");
   ONESTEP_CHECK(ShapeError, n >= 0, "diff: n must not be negative: ", n);
   const int d = normalize_dim("diff", dim, x.dim());
+  if (n == 0) return x;
   std::vector<Tensor> parts;
   for (const Tensor& part : {prepend, x, append})
     if (part.defined()) parts.push_back(part);
@@ -66,6 +67,7 @@ void check_ranks(const char* op, const Tensor& a, int a_rank, const Tensor& b, i
 /// beta input + alpha product
 Tensor combined(const char* op, const Tensor& input, const Tensor& product, Scalar beta, Scalar alpha) {
   ops::check_same_dtype(op, input, product);
+  if (!product.is_floating()) beta = static_cast<int64_t>(beta.value), alpha = static_cast<int64_t>(alpha.value);
   const Tensor scaled = alpha.value == 1 ? product : product * alpha;
   ops::expand_values(op, input, product.shape());  // refuses one that does not fit
   if (beta.value == 0) return scaled;

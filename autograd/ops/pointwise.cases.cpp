@@ -158,6 +158,21 @@ const RegisterOpCases pairs_registered([] {
                    false)}),
        {}},
       {"float_power_", in_place_pairs(function2<float_power_>, to_power, +spec), {}},
+      {"pow",
+       {one(
+           "a number to a power", {{3, 4}}, [](const Tensor& x) { return pow(2.5, x); },
+           [](double x) { return std::pow(2.5, x); })},
+       {}},
+      {"xlogy",
+       {one(
+           "of a number", {{3, 4}, 0.25, 3}, [](const Tensor& y) { return xlogy(2, y); },
+           [](double y) { return log_times(2, y); })},
+       {}},
+      {"float_power",
+       {one(
+           "a number to a power", {{3, 4}}, [](const Tensor& x) { return float_power(2, x).to(x.dtype()); },
+           [](double x) { return std::pow(2, x); })},
+       {}},
       {"pow_",
        joined(in_place_pairs(function2<pow_>, to_power, +spec),
               in_place([](const Tensor& x) { return pow_(x, 3); }, [](double x) { return x * x * x; }, {})),

@@ -103,8 +103,17 @@ Tensor erfinv(const Tensor& x) {
 }
 
 Tensor sinc(const Tensor& input) {
-  const Tensor x = as_floating(input), at_0 = eq(x, 0), angle = masked_fill(x * kPi, at_0, 1);
-  return masked_fill(sin(angle) / angle, at_0, 1);
+  const Tensor x = as_floating(input);
+  Tensor y;
+  {
+    const NoGradGuard no_grad;
+    const Tensor angle = x * kPi;
+    y = masked_fill(sin(angle) / angle, eq(x, 0), 1);
+  }
+  return record("sinc", y, {x}, {x}, [](const Backward& b) -> Grads {  // dx = dy (a cos(a) - sin(a)) / (a x), a = pi x
+    const Tensor at_0 = eq(b.saved(0), 0), u = masked_fill(b.saved(0), at_0, 1), angle = u * kPi;
+    return {b.grad() * masked_fill((angle * cos(angle) - sin(angle)) / angle / u, at_0, 0)};
+  });
 }
 Tensor reciprocal(const Tensor& x) {
   return function_of_output("reciprocal", as_floating(x), ops::Loop{[](auto v) { return 1 / v; }},
@@ -158,15 +167,17 @@ Tensor xlogy(const Tensor& a, const Tensor& b) {
   const auto values = [](double u, double v) { return u == 0 && v == v ? 0 : u * portable::log(v); };
   return record("xlogy", ops::zip("xlogy", x, y, InDouble{values}), {x, y}, {x, y}, [](const Backward& back) -> Grads {
     const Tensor &dz = back.grad(), &u = back.saved(0), &v = back.saved(1);
-    return {grad_of(back, 0, [&] { return masked_fill(dz * log(v), logical_and(eq(u, 0), le(v, 0)), 0); }),
+    return {grad_of(back, 0, [&] { return masked_fill(xlogy(dz, v), logical_and(eq(u, 0), le(v, 0)), 0); }),
             grad_of(back, 1, [&] { return dz * u / v; })};
   });  // dx = dz log(y), dy = dz x / y
 }
 Tensor xlogy(const Tensor& x, Scalar y) { return xlogy(x, ops::as_operand(x, y)); }
+Tensor xlogy(Scalar x, const Tensor& y) { return xlogy(ops::as_operand(y, x), y); }
 
 Tensor float_power(const Tensor& base, const Tensor& exponent) {
   return pow(to(base, DType::float64), to(exponent, DType::float64));
 }
 Tensor float_power(const Tensor& base, Scalar exponent) { return pow(to(base, DType::float64), exponent.value); }
+Tensor float_power(Scalar base, const Tensor& exponent) { return pow(base.value, to(exponent, DType::float64)); }
 
 }  // namespace onestep

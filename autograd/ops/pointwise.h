@@ -28,6 +28,11 @@ struct InDouble {
 template <class F>
 InDouble(F) -> InDouble<F>;
 
+template <class Row>
+inline constexpr bool in_double = false;
+template <class F>
+inline constexpr bool in_double<InDouble<F>> = true;
+
 /// chain() with the numbers widened to double.
 template <class F>
 Tensor chain_in_double(const Tensor& dy, const Tensor& v, const F& f) {
@@ -39,11 +44,12 @@ Tensor chain_in_double(const Tensor& dy, const Tensor& v, const F& f) {
   });
 }
 
-/// y = row(x) and dx = grad(dy, x), a formula for numbers and tensors.
+/// y = row(x) and dx = grad(dy, x), a formula for numbers and tensors; for numbers in double where `row` is.
 template <class Row, class Grad>
 Tensor function_of_input(const char* op, const Tensor& x, const Row& row, const Grad& grad) {
-  return record(op, map_floating(op, x, row), {x}, {x},
-                [grad](const Backward& b) -> Grads { return {chain_in_double(b.grad(), b.saved(0), grad)}; });
+  return record(op, map_floating(op, x, row), {x}, {x}, [grad](const Backward& b) -> Grads {
+    return {in_double<Row> ? chain_in_double(b.grad(), b.saved(0), grad) : chain(b.grad(), b.saved(0), grad)};
+  });
 }
 
 /// y = row(x) and dx = grad(dy, y).

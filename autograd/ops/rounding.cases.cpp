@@ -120,6 +120,11 @@ const RegisterOpCases registered([] {
             {"sign_", in_place(function<sign_>, sign_of, kBetween), {}},
             {"sgn", samples(function<sgn>, sign_of, kBetween, kSpecial), {}},
             {"sgn_", in_place(function<sgn_>, sign_of, kBetween), {}},
+            {"remainder",
+             {one(
+                 "of a number", {{3, 4}, 0.96, 1.04}, [](const Tensor&x) { return remainder(2.5, x); },
+                 [](double x) { return floored_rest(2.5, x); })},
+             {}},
             {"div",
              joined(
                  joined(pairs(divided<RoundingMode::floor>, floored_quotient, kWhole2, kNearOne, {}),

@@ -40,16 +40,6 @@ T floor_quotient(T a, T b) {
 }
 
 template <class T>
-T trunc_quotient(T a, T b) {
-  if constexpr (std::is_same_v<T, bool>)
-    return a;
-  else if constexpr (std::is_integral_v<T>)
-    return b == -1 ? ops::minus(T(0), a) : a / b;
-  else
-    return std::trunc(a / b);
-}
-
-template <class T>
 T trunc_rest(T a, T b) {
   if constexpr (std::is_same_v<T, bool>)
     return a;
@@ -69,7 +59,6 @@ T floor_rest(T a, T b) {
 }
 
 constexpr auto kFloorQuotient = [](auto a, auto b) { return floor_quotient(a, b); };
-constexpr auto kTruncQuotient = [](auto a, auto b) { return trunc_quotient(a, b); };
 constexpr auto kFloorRest = [](auto a, auto b) { return floor_rest(a, b); };
 constexpr auto kTruncRest = [](auto a, auto b) { return trunc_rest(a, b); };
 
@@ -82,11 +71,26 @@ std::pair<Tensor, Tensor> meet(const char* op, const Tensor& a, const Tensor& b)
   return {to(a, dtype), to(b, dtype)};
 }
 
+/// a / b rounded towards 0: of floats the quotient as it is in their dtype.
+Tensor trunc_values(const Tensor& x, const Tensor& y) {
+  if (x.is_floating()) return trunc(div(x, y));
+  return ops::zip("div", x, y, ops::Loop{[]<class T>(T a, T b) {
+                    if constexpr (std::is_same_v<T, int64_t>)
+                      return b == -1 ? ops::minus(T(0), a) : a / b;
+                    else
+                      return a;
+                  }});
+}
+
 /// The quotient of rounded division; its gradients are 0.
-template <class F>
-Tensor quotient(const char* op, const Tensor& a, const Tensor& b, const F& f) {
+Tensor quotient(const char* op, const Tensor& a, const Tensor& b, RoundingMode mode) {
   const auto [x, y] = meet(op, a, b);
-  return record(op, ops::zip(op, x, y, ops::Loop{f}), {x, y}, {}, [](const Backward& back) -> Grads {
+  Tensor values;
+  {
+    const NoGradGuard no_grad;
+    values = mode == RoundingMode::floor ? ops::zip(op, x, y, ops::Loop{kFloorQuotient}) : trunc_values(x, y);
+  }
+  return record(op, values, {x, y}, {}, [](const Backward& back) -> Grads {
     const auto none = [&](size_t i) { return back.needs(i) ? zeros(back.input_shape(i), back.grad().dtype()) : Tensor(); };
     return {none(0), none(1)};
   });
@@ -138,18 +142,19 @@ Tensor sgn(const Tensor& x) { return sign(x); }
 
 Tensor div(const Tensor& a, const Tensor& b, RoundingMode rounding_mode) {
   if (rounding_mode == RoundingMode::none) return div(a, b);
-  return rounding_mode == RoundingMode::floor ? quotient("div", a, b, kFloorQuotient) : quotient("div", a, b, kTruncQuotient);
+  return quotient("div", a, b, rounding_mode);
 }
 Tensor div(const Tensor& a, Scalar b, RoundingMode rounding_mode) { return div(a, ops::as_operand(a, b), rounding_mode); }
 
 Tensor floor_divide(const Tensor& a, const Tensor& b) {
   const NoGradGuard no_grad;
-  return quotient("floor_divide", a, b, kFloorQuotient);
+  return quotient("floor_divide", a, b, RoundingMode::floor);
 }
 Tensor floor_divide(const Tensor& a, Scalar b) { return floor_divide(a, ops::as_operand(a, b)); }
 
 Tensor remainder(const Tensor& a, const Tensor& b) { return rest<RoundingMode::floor>("remainder", a, b, kFloorRest); }
 Tensor remainder(const Tensor& a, Scalar b) { return remainder(a, ops::as_operand(a, b)); }
+Tensor remainder(Scalar a, const Tensor& b) { return remainder(ops::as_operand(b, a), b); }
 Tensor fmod(const Tensor& a, const Tensor& b) { return rest<RoundingMode::trunc>("fmod", a, b, kTruncRest); }
 Tensor fmod(const Tensor& a, Scalar b) { return fmod(a, ops::as_operand(a, b)); }
 

@@ -161,6 +161,7 @@ TEST_CASE("operators: bits and remainders are the ops of their names") {
   const Tensor a = tensor({5, -3, 12}), b = tensor({3, 2, 1});
   CHECK(equal(a % b, remainder(a, b)));
   CHECK(equal(a % 4, remainder(a, 4)));
+  CHECK(equal(7 % b, remainder(7, b)));
   CHECK(equal(a & b, bitwise_and(a, b)));
   CHECK(equal(a | b, bitwise_or(a, b)));
   CHECK(equal(a ^ b, bitwise_xor(a, b)));
