@@ -29,6 +29,8 @@ Tensor tensor(const NestedValues& values, DType dtype) {
     T* to = ops::mutable_units<T>(y);
     for (const Scalar v : values.values()) {
       if (!is_floating(dtype)) ops::check_fits("tensor", v, dtype);  // to float32 what is too large is inf, as in PyTorch
+      ONESTEP_CHECK(DTypeError, dtype != DType::uint8 || v.value >= 0, "tensor: ", v.value,
+                    " cannot be an element of dtype uint8 (it would overflow)");
       *to++ = ops::element_bits<T>(v, dtype);
     }
   });

@@ -3,19 +3,26 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
+#include <span>
 #include <sstream>
 #include <utility>
 
 #include "autograd/grad.h"
 #include "autograd/grad_mode.h"
+#include "autograd/memory.h"
 #include "autograd/ops.h"
 
 namespace onestep {
 namespace {
 
 using Function = std::function<Tensor(const std::vector<Tensor>&)>;
-using Vector = std::vector<double>;
+using Vector = std::vector<double, memory::Allocator<double>>;  // many come and go: out of the cache of blocks
+
+Vector elements(const Tensor& x) {
+  const Tensor rows = x.detach().contiguous();
+  const auto* const first = rows.data<double>();
+  return {first, first + rows.numel()};
+}
 
 double largest(const Vector& values) {
   double result = 0;
@@ -50,7 +57,7 @@ class Checker {
     output_ = f_(leaves_);
     ONESTEP_CHECK(DTypeError, output_.dtype() == DType::float64, "gradcheck: f returned ", output_.dtype(),
                   " (finite differences need float64)");
-    values_ = output_.to_vector<double>();
+    values_ = elements(output_);
     largest_value_ = largest(values_);
     if (!same(evaluate(), values_)) return failed("f gave different values for the same inputs (does it draw random numbers?)");
     if (!backward_repeats()) return failed("backward() gave different gradients for the same inputs");
@@ -69,17 +76,18 @@ class Checker {
 
   Vector evaluate() const {
     const NoGradGuard no_grad;
-    return f_(points_).to_vector<double>();
+    return elements(f_(points_));
   }
 
   /// d(weights . f)/d(input i) by backward(); zero for inputs that the result does not depend on.
   std::vector<Vector> gradients(const Vector& weights) {
     for (Tensor& leaf : leaves_) leaf.zero_grad();
-    if (output_.requires_grad()) output_.backward(from_values(weights, output_.shape()), /*retain_graph=*/true);
+    if (output_.requires_grad())
+      output_.backward(from_values(std::span<const double>(weights), output_.shape()), /*retain_graph=*/true);
     std::vector<Vector> all;
     for (const Tensor& leaf : leaves_) {
       const Tensor grad = leaf.grad();
-      all.push_back(grad.defined() ? grad.to_vector<double>() : Vector(static_cast<size_t>(leaf.numel())));
+      all.push_back(grad.defined() ? elements(grad) : Vector(static_cast<size_t>(leaf.numel())));
     }
     return all;
   }
@@ -117,14 +125,14 @@ class Checker {
       failed("f is not finite at these inputs");
       return;
     }
-    if (count <= options_.full_jacobian)
+    if (count <= options_.full_jacobian && leaves_[i].numel() <= options_.full_jacobian / 4)
       check_jacobian(i);
     else
       check_directions(i);
   }
 
   void check_jacobian(size_t i) {
-    const Vector start = leaves_[i].to_vector<double>();
+    const Vector start = elements(leaves_[i]);
     std::vector<Vector> columns;  // columns[k][j] = d f_j / d x_k
     double scale = 1e-5 * largest_value_;
     Vector direction(start.size());
@@ -145,7 +153,7 @@ class Checker {
   }
 
   void check_directions(size_t i) {
-    const Vector start = leaves_[i].to_vector<double>();
+    const Vector start = elements(leaves_[i]);
     for (int k = 0; k < options_.directions; ++k) {
       const Vector weights = random_vector(values_.size()), direction = random_vector(start.size());
       const Vector gradient = gradients(weights)[i];
@@ -188,16 +196,21 @@ class Checker {
   /// A power of two, so that x + h is exact for most x.
   double step(double x) const { return options_.step * std::exp2(std::max(0, std::ilogb(std::max(std::abs(x), 1.0)))); }
 
+  /// Uniform in [-1, 1): SplitMix64 (Steele, Lea and Flood 2014), since large inputs take many.
   Vector random_vector(size_t n) {
-    std::uniform_real_distribution<double> uniform(-1, 1);
     Vector values(n);
-    for (double& v : values) v = uniform(random_);
+    for (double& v : values) {
+      uint64_t z = random_ += 0x9e3779b97f4a7c15;
+      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+      z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+      v = static_cast<double>(static_cast<int64_t>(z ^ (z >> 31))) * 0x1p-63;
+    }
     return values;
   }
 
   const Function& f_;
   const GradcheckOptions options_;
-  std::mt19937_64 random_;
+  uint64_t random_;
   std::vector<Tensor> leaves_;  // what backward() sees
   std::vector<Tensor> points_;  // what the finite differences move
   Tensor output_;

@@ -12,7 +12,8 @@ namespace onestep {
 struct GradcheckOptions {
   double tolerance = 1e-6;       ///< Largest relative error that passes.
   double step = 0x1p-12;         ///< h for elements up to 1; larger elements take it times their power of two.
-  int64_t full_jacobian = 4096;  ///< Up to this many derivatives (outputs x elements of an input) each one is checked ...
+  int64_t full_jacobian = 4096;  ///< Up to this many derivatives (outputs x elements of an input; a quarter as many elements)
+                                 ///< each one is checked ...
   int directions = 8;            ///< ... beyond it, this many random directions.
   int64_t seed = 0;              ///< Of the random directions.
 };
