@@ -95,7 +95,7 @@ const std::map<std::string, Call>& calls() {
       {"mul_same", [](const Case& c) { return c["a"] * c["a"]; }},
       {"sum", [](const Case& c) { return sum(c["a"], c.dims(), c.keepdim()); }},
       {"mean", [](const Case& c) { return mean(c["a"], c.dims(), c.keepdim()); }},
-      {"var", [](const Case& c) { return var(c["a"], -1, c.attribute<int64_t>("correction", 1), c.keepdim()); }},
+      {"var", [](const Case& c) { return var(c["a"], -1, c.attribute<double>("correction", 1.0), c.keepdim()); }},
       {"softmax", [](const Case& c) { return softmax(c["a"], c.dims()[0]); }},
       {"log_softmax", [](const Case& c) { return log_softmax(c["a"], c.dims()[0]); }},
       {"masked_fill", [](const Case& c) { return masked_fill(c["a"], c["mask"], number(c.attributes["value"])); }},

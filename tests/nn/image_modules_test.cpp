@@ -103,16 +103,16 @@ TEST_CASE("image modules: as in PyTorch") {
 }
 
 TEST_CASE("image modules: what does not fit is refused") {
-  CHECK(testing::error_of<ShapeError>([] { Conv2d(3, 4, 3, 1, 0, 1, 2); }) ==
+  CHECK(testing::refusal<ShapeError>([] { Conv2d(3, 4, 3, 1, 0, 1, 2); }) ==
         "Conv2d: channels must be positive multiples of groups: in_channels=3, out_channels=4, groups=2");
-  CHECK(testing::error_of<ShapeError>([] { Conv1d(2, 4, {3, 3}); }) == "Conv1d: kernel_size [3, 3] needs one number or 1");
-  CHECK(testing::error_of<ShapeError>([] { BatchNorm2d(3)(zeros(2, 3)); }) ==
+  CHECK(testing::refusal<ShapeError>([] { Conv1d(2, 4, {3, 3}); }) == "Conv1d: kernel_size [3, 3] needs one number or 1");
+  CHECK(testing::refusal<ShapeError>([] { BatchNorm2d(3)(zeros(2, 3)); }) ==
         "BatchNorm2d: needs 4 dims with 3 channels: got [2, 3]");
-  CHECK(testing::error_of<ShapeError>([] { BatchNorm1d(3)(zeros(2, 4)); }) ==
+  CHECK(testing::refusal<ShapeError>([] { BatchNorm1d(3)(zeros(2, 4)); }) ==
         "BatchNorm1d: needs 2 or 3 dims with 3 channels: got [2, 4]");
-  CHECK(testing::error_of<ShapeError>([] { GroupNorm(2, 3); }) == "GroupNorm: num_groups=2 does not divide num_channels=3");
-  CHECK(testing::error_of<ShapeError>([] { ZeroPad2d({1, 2, 3}); }) == "ZeroPad2d: padding [1, 2, 3] needs one number or 4");
-  CHECK(testing::error_of<ShapeError>([] {
+  CHECK(testing::refusal<ShapeError>([] { GroupNorm(2, 3); }) == "GroupNorm: num_groups=2 does not divide num_channels=3");
+  CHECK(testing::refusal<ShapeError>([] { ZeroPad2d({1, 2, 3}); }) == "ZeroPad2d: padding [1, 2, 3] needs one number or 4");
+  CHECK(testing::refusal<ShapeError>([] {
           Unflatten(1, {2, -1})(zeros(2, 3));
         }) == "Unflatten: sizes [2, -1] do not fit dim 1 of [2, 3]");
 }

@@ -305,45 +305,45 @@ TEST_CASE("layers: ModuleDict and ParameterList hold what they are given under i
   CHECK_FALSE(dict.contains("c"));
   CHECK(dict["a"].weight.shape() == Shape{1, 3});
   CHECK(dict.named_parameters().back().first == "a.bias");
-  CHECK(testing::error_of<ConfigError>([&] { dict["c"]; }) == "ModuleDict: no module of that name: c");
-  CHECK(testing::error_of<ConfigError>([&] { dict.emplace("a", 1, 1); }) == "ModuleDict: there is a module of that name: a");
+  CHECK(testing::refusal<ConfigError>([&] { dict["c"]; }) == "ModuleDict: no module of that name: c");
+  CHECK(testing::refusal<ConfigError>([&] { dict.emplace("a", 1, 1); }) == "ModuleDict: there is a module of that name: a");
   ParameterList list({ones(2)});
   list.append(zeros({3}));
   CHECK(list.size() == 2);
   CHECK(list[1].requires_grad());
   CHECK(list.named_parameters()[1].first == "1");
-  CHECK(testing::error_of<ShapeError>([&] { list[2]; }) == "ParameterList: index 2 is out of range for 2 parameters");
+  CHECK(testing::refusal<ShapeError>([&] { list[2]; }) == "ParameterList: index 2 is out of range for 2 parameters");
 }
 
 TEST_CASE("layers: what does not fit a recurrent module is named") {
-  using testing::error_of;
-  CHECK(error_of<ShapeError>([] { LSTM(0, 3); }) == "LSTM: sizes must be positive: input_size=0, hidden_size=3, num_layers=1");
-  CHECK(error_of<ShapeError>([] { LSTM(2, 3, {.proj_size = 3}); }) == "LSTM: proj_size must be below hidden_size: got 3 and 3");
-  CHECK(error_of<ShapeError>([] { GRUCell(2, -1); }) == "GRUCell: sizes must be positive: input_size=2, hidden_size=-1");
-  CHECK(error_of<ConfigError>([] { GRU(2, 3, {.dropout = 1.5}); }) == "GRU: dropout must be between 0 and 1: got 1.5");
-  CHECK(error_of<ConfigError>([] { GRU(2, 3, {.proj_size = 1}); }) == "GRU: proj_size is an option of LSTM: got 1");
-  CHECK(error_of<ConfigError>([] { LSTM(2, 3, {.nonlinearity = "relu"}); }) ==
+  using testing::refusal;
+  CHECK(refusal<ShapeError>([] { LSTM(0, 3); }) == "LSTM: sizes must be positive: input_size=0, hidden_size=3, num_layers=1");
+  CHECK(refusal<ShapeError>([] { LSTM(2, 3, {.proj_size = 3}); }) == "LSTM: proj_size must be below hidden_size: got 3 and 3");
+  CHECK(refusal<ShapeError>([] { GRUCell(2, -1); }) == "GRUCell: sizes must be positive: input_size=2, hidden_size=-1");
+  CHECK(refusal<ConfigError>([] { GRU(2, 3, {.dropout = 1.5}); }) == "GRU: dropout must be between 0 and 1: got 1.5");
+  CHECK(refusal<ConfigError>([] { GRU(2, 3, {.proj_size = 1}); }) == "GRU: proj_size is an option of LSTM: got 1");
+  CHECK(refusal<ConfigError>([] { LSTM(2, 3, {.nonlinearity = "relu"}); }) ==
         "LSTM: nonlinearity is an option of RNN: got relu");
-  CHECK(error_of<ConfigError>([] { RNNCell(2, 3, true, "gelu"); }) == "RNNCell: unknown nonlinearity: \"gelu\" (tanh or relu)");
-  CHECK(error_of<ShapeError>([] { LSTM(2, 3)(ones(4, 2, 3)); }) == "LSTM: needs an input [T, B, 2] or [T, 2]: got [4, 2, 3]");
-  CHECK(error_of<ShapeError>([] { RNN(2, 3)(ones(0, 1, 2)); }) == "RNN: needs at least one token: got [0, 1, 2]");
-  CHECK(error_of<ShapeError>([] { RNN(2, 3)(ones(4, 1, 2), ones(1, 2, 3)); }) == "RNN: needs a state [1, 1, 3]: got [1, 2, 3]");
-  CHECK(error_of<ShapeError>([] { GRUCell(2, 3)(ones(4, 2), ones(3)); }) == "GRUCell: needs a state [4, 3]: got [3]");
+  CHECK(refusal<ConfigError>([] { RNNCell(2, 3, true, "gelu"); }) == "RNNCell: unknown nonlinearity: \"gelu\" (tanh or relu)");
+  CHECK(refusal<ShapeError>([] { LSTM(2, 3)(ones(4, 2, 3)); }) == "LSTM: needs an input [T, B, 2] or [T, 2]: got [4, 2, 3]");
+  CHECK(refusal<ShapeError>([] { RNN(2, 3)(ones(0, 1, 2)); }) == "RNN: needs at least one token: got [0, 1, 2]");
+  CHECK(refusal<ShapeError>([] { RNN(2, 3)(ones(4, 1, 2), ones(1, 2, 3)); }) == "RNN: needs a state [1, 1, 3]: got [1, 2, 3]");
+  CHECK(refusal<ShapeError>([] { GRUCell(2, 3)(ones(4, 2), ones(3)); }) == "GRUCell: needs a state [4, 3]: got [3]");
 }
 
 TEST_CASE("layers: what does not fit MultiheadAttention is named") {
-  using testing::error_of;
-  CHECK(error_of<ShapeError>([] { MultiheadAttention(6, 4); }) ==
+  using testing::refusal;
+  CHECK(refusal<ShapeError>([] { MultiheadAttention(6, 4); }) ==
         "MultiheadAttention: embed_dim must be a positive multiple of num_heads: got 6 and 4");
   const MultiheadAttention attention(6, 2);
   const Tensor x = ones(3, 2, 6);
   CHECK(
-      error_of<ShapeError>([&] { attention(x, x, ones(4, 2, 6)); }) ==
+      refusal<ShapeError>([&] { attention(x, x, ones(4, 2, 6)); }) ==
       "MultiheadAttention: needs a query [T, B, 6], a key and a value with 6 and 6 features, or all without B: got [3, 2, 6], "
       "[3, 2, 6] and [4, 2, 6]");
-  CHECK(error_of<ShapeError>([&] { attention(x, x, x, {.attn_mask = zeros(2, 3)}); }) ==
+  CHECK(refusal<ShapeError>([&] { attention(x, x, x, {.attn_mask = zeros(2, 3)}); }) ==
         "MultiheadAttention: attn_mask must be [3, 3] or [4, 3, 3]: got [2, 3]");
-  CHECK(error_of<DTypeError>([&] {
+  CHECK(refusal<DTypeError>([&] {
           attention(x, x, x, {.attn_mask = zeros({3, 3}, DType::int64)});
         }) == "MultiheadAttention: attn_mask must be bool or float32: got int64");
 }

@@ -49,7 +49,7 @@ TEST_CASE("nonfinite: beside an infinity logsumexp gives what is finite no gradi
 }
 
 TEST_CASE("nonfinite: the gradient of a variance without degrees of freedom") {
-  const auto over = [](const Shape& dims, int64_t correction) {
+  const auto over = [](const Shape& dims, double correction) {
     return [=](const Tensor& x) { return var(x, dims, correction); };
   };
   check_gradient({1, 2, 4}, {kInf, kInf, kInf}, over({}, 3));
