@@ -153,9 +153,10 @@ std::vector<OpSample> special_reductions() {
   const Layout pairs{"mean of integers, rounded down", {4}, 0, {4}, {0, 0, 2, 3}, {4}, false};
   const InputSpec own{.shape = 4, .dtype = DType::int64, .values = {1, 5, -3, 4}};
   const InputSpec others{.shape = 4, .dtype = DType::int64, .values = {-2, -4, 2, 4}};
-  return {sample(zeros, x, src, reducing("prod", true), multiply_all, true),
-          sample(zeros, x, src, reducing("prod", false), multiply_others, true),
-          sample(pairs, own, others, reducing("mean", true), whole_mean, false)};
+  const std::vector<OpSample> products = {sample(zeros, x, src, reducing("prod", true), multiply_all, true),
+                                          sample(zeros, x, src, reducing("prod", false), multiply_others, true)};
+  return joined(without(&OpSample::twice_differentiable, products),  // refused where zeros meet, as in PyTorch
+                {sample(pairs, own, others, reducing("mean", true), whole_mean, false)});
 }
 
 /// An op that writes one number, which no source has.
