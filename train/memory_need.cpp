@@ -97,15 +97,17 @@ MemoryNeed memory_need(const Config& config, int64_t vocab_size, int64_t length)
   const auto vocabulary = static_cast<double>(std::max(vocab_size, m.vocab_size)), row = static_cast<double>(length),
              d = static_cast<double>(m.d_model), tokens = static_cast<double>(config.train.batch_size) * row;
   const double element = static_cast<double>(size_of(config.train.dtype)), count = parameters(m, vocabulary);
-  const double blocks = config.train.recompute ? static_cast<double>(m.num_layers) * d + block_activations(m)
-                                               : static_cast<double>(m.num_layers) * block_activations(m);
-  const double layers = m.kind == ModelKind::attention ? attention_activations(m, row) : blocks + 2 * d;
+  const double depth = static_cast<double>(m.num_layers), logits = 2 * vocabulary;
+  double layers = m.kind == ModelKind::attention ? attention_activations(m, row) : depth * block_activations(m) + 2 * d;
+  layers += logits;
+  // Of recomputed blocks one is there at a time, when the logits are gone.
+  if (config.train.recompute) layers = (depth + 2) * d + std::max(block_activations(m), logits);
   MemoryNeed need;
   need.parameters = static_cast<int64_t>(std::min(count, 9e18));
   need.mask_bytes = mask_bytes(m);
   need.parameter_bytes = need.gradient_bytes = count * element;
   need.optimizer_bytes = count * element * optimizer_slots(config.optimizer);
-  need.activation_bytes = tokens * ((layers + 2 * d + 2 * vocabulary) * element + dropout_bytes(m, row));
+  need.activation_bytes = tokens * ((layers + 2 * d) * element + dropout_bytes(m, row));
   return need;
 }
 

@@ -133,6 +133,7 @@ Tensor glu(const Tensor& x, int64_t dim) {
   ONESTEP_CHECK(ShapeError, x.dim() > 0, "glu: a rank-0 tensor has no halves");
   const int64_t size = x.size(dim);
   ONESTEP_CHECK(ShapeError, size % 2 == 0, "glu: needs an even size: dim ", dim, " of shape ", x.shape());
+  if (is_narrow(x.dtype())) return to(glu(ops::wide(x), dim), x.dtype());
   return mul(narrow(x, dim, 0, size / 2), sigmoid(narrow(x, dim, size / 2, size / 2)));
 }
 

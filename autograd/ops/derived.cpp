@@ -65,8 +65,13 @@ void check_ranks(const char* op, const Tensor& a, int a_rank, const Tensor& b, i
 }
 
 /// beta input + alpha product
-Tensor combined(const char* op, const Tensor& input, const Tensor& product, Scalar beta, Scalar alpha) {
-  ops::check_same_dtype(op, input, product);
+template <class Product>
+Tensor combined(const char* op, const Tensor& input, const Tensor& a, const Tensor& b, Product multiply, Scalar beta,
+                Scalar alpha) {
+  ops::check_same_dtype(op, input, a);
+  if (is_narrow(a.dtype()))
+    return to(combined(op, ops::wide(input), ops::wide(a), ops::wide(b), multiply, beta, alpha), a.dtype());
+  const Tensor product = multiply(a, b);
   if (!product.is_floating()) beta = static_cast<int64_t>(beta.value), alpha = static_cast<int64_t>(alpha.value);
   const Tensor scaled = alpha.value == 1 ? product : product * alpha;
   ops::expand_values(op, input, product.shape());  // refuses one that does not fit
@@ -90,15 +95,15 @@ Tensor outer(const Tensor& a, const Tensor& b) { return check_ranks("outer", a, 
 
 Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   check_ranks("addmm", a, 2, b, 2);
-  return combined("addmm", input, matmul(a, b), beta, alpha);
+  return combined("addmm", input, a, b, matmul, beta, alpha);
 }
 Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   check_ranks("addmv", a, 2, b, 1);
-  return combined("addmv", input, matmul(a, b), beta, alpha);
+  return combined("addmv", input, a, b, matmul, beta, alpha);
 }
 Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   check_ranks("baddbmm", a, 3, b, 3);
-  return combined("baddbmm", input, bmm(a, b), beta, alpha);
+  return combined("baddbmm", input, a, b, bmm, beta, alpha);
 }
 
 namespace {

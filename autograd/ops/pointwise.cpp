@@ -52,7 +52,8 @@ Tensor tan(const Tensor& input) {
   Tensor y;
   {
     const NoGradGuard no_grad;
-    y = sin(x) / cos(x);
+    const Tensor wide = ops::widened(x);
+    y = ops::rounded(sin(wide) / cos(wide), x.dtype());
   }
   return record("tan", y, {x}, {y}, [](const Backward& b) -> Grads {
     return {ops::chain_in_double(b.grad(), b.saved(0), [](auto dy, auto v) { return dy * (1 + v * v); })};
@@ -107,8 +108,8 @@ Tensor sinc(const Tensor& input) {
   Tensor y;
   {
     const NoGradGuard no_grad;
-    const Tensor angle = x * kPi;
-    y = masked_fill(sin(angle) / angle, eq(x, 0), 1);
+    const Tensor angle = ops::widened(x) * kPi;
+    y = ops::rounded(masked_fill(sin(angle) / angle, eq(x, 0), 1), x.dtype());
   }
   return record("sinc", y, {x}, {x}, [](const Backward& b) -> Grads {  // dx = dy (a cos(a) - sin(a)) / (a x), a = pi x
     const Tensor at_0 = eq(b.saved(0), 0), u = masked_fill(b.saved(0), at_0, 1), angle = u * kPi;

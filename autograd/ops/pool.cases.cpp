@@ -113,21 +113,28 @@ std::vector<OpSample> max_pool1d_samples(Result result) {
   return {sample("3", {2, 2, 7}, kOne, fixed(7, 3, 3, 0, 1, false, true), false, result,
                  [pick](const Tensor& x) { return pick(max_pool1d_with_indices(x, 3)); }),
           sample("all arguments", {3, 9}, kOne, fixed(9, 3, 2, 1, 2, true, true), false, result,
-                 [pick](const Tensor& x) { return pick(max_pool1d_with_indices(x, 3, 2, 1, 2, true)); })};
+                 [pick](const Tensor& x) { return pick(max_pool1d_with_indices(x, 3, 2, 1, 2, true)); }),
+          sample("no rows", {0, 2, 6}, kOne, fixed(6, 3, 3, 0, 1, false, true), false, result,
+                 [pick](const Tensor& x) { return pick(max_pool1d_with_indices(x, 3)); })};
 }
 
 std::vector<OpSample> adaptive_max_samples(Result result, bool two_dims) {
   const auto pick = [result](const ValuesIndices& pool) { return result == Result::place ? pool.indices : pool.values; };
   if (!two_dims)
     return {sample("7 to 3", {2, 7}, kOne, adaptive(7, 3), false, result,
+                   [pick](const Tensor& x) { return pick(adaptive_max_pool1d_with_indices(x, 3)); }),
+            sample("no rows", {0, 2, 7}, kOne, adaptive(7, 3), false, result,
                    [pick](const Tensor& x) { return pick(adaptive_max_pool1d_with_indices(x, 3)); })};
   return {sample("unequal windows", {1, 2, 5, 7}, adaptive(5, 3), adaptive(7, 4), true, result,
                  [pick](const Tensor& x) {
                    return pick(adaptive_max_pool2d_with_indices(x, {3, 4}));
                  }),
-          sample("larger than the input", {1, 2, 3}, adaptive(2, 3), adaptive(3, 5), true, result, [pick](const Tensor& x) {
-            return pick(adaptive_max_pool2d_with_indices(x, {3, 5}));
-          })};
+          sample("larger than the input", {1, 2, 3}, adaptive(2, 3), adaptive(3, 5), true, result,
+                 [pick](const Tensor& x) {
+                   return pick(adaptive_max_pool2d_with_indices(x, {3, 5}));
+                 }),
+          sample("no images", {0, 2, 4, 4}, adaptive(4, 2), adaptive(4, 2), true, result,
+                 [pick](const Tensor& x) { return pick(adaptive_max_pool2d_with_indices(x, 2)); })};
 }
 
 std::vector<OpSample> avg_pool2d_samples() {
@@ -193,10 +200,14 @@ const RegisterOpCases registered([] {
                     "avg_pool2d: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
                  {"avg_pool1d",
                   {sample("all arguments", {2, 2, 7}, kOne, fixed(7, 3, 2, 1, 1, true, false), false, Result::mean,
-                          [](const Tensor& x) { return avg_pool1d(x, 3, 2, 1, true, false); })},
+                          [](const Tensor& x) { return avg_pool1d(x, 3, 2, 1, true, false); }),
+                   sample("no rows", {0, 2, 6}, kOne, fixed(6, 3, 3, 0, 1, false, true), false, Result::mean,
+                          [](const Tensor& x) { return avg_pool1d(x, 3); })},
                   {}},
                  {"adaptive_avg_pool1d",
                   {sample("7 to 3", {2, 7}, kOne, adaptive(7, 3), false, Result::mean,
+                          [](const Tensor& x) { return adaptive_avg_pool1d(x, 3); }),
+                   sample("no rows", {0, 2, 7}, kOne, adaptive(7, 3), false, Result::mean,
                           [](const Tensor& x) { return adaptive_avg_pool1d(x, 3); })},
                   {}},
                  {"adaptive_avg_pool2d",
@@ -209,7 +220,9 @@ const RegisterOpCases registered([] {
                    sample("one dim kept", {1, 5, 4}, adaptive(5, 5), adaptive(4, 3), true, Result::mean,
                           [](const Tensor& x) {
                             return adaptive_avg_pool2d(x, {-1, 3});
-                          })},
+                          }),
+                   sample("no images", {0, 2, 4, 4}, adaptive(4, 2), adaptive(4, 2), true, Result::mean,
+                          [](const Tensor& x) { return adaptive_avg_pool2d(x, 2); })},
                   {{"output_size",
                     [] {
                       adaptive_avg_pool2d(zeros({1, 4, 4}), {1, 2, 3});

@@ -143,6 +143,7 @@ const RegisterOpCases registered([] {
             "range", [] { movedim(x23(), 2, 0); }, "movedim: dim out of range: 2 (expected -2 to 1)")}},
       {"atleast_1d",
        {reshaped("number", {}, {1}, [](const Tensor& x) { return atleast_1d(x); }),
+        reshaped("vector", {3}, {3}, [](const Tensor& x) { return atleast_1d(x) * 1; }),
         reshaped("empty", {0, 2}, {0, 2}, [](const Tensor& x) { return atleast_1d(x) * 1; })},
        {}},
       {"atleast_2d",

@@ -48,7 +48,7 @@ inline Tensor with_dims(const Tensor& dy, const Shape& shape, const Shape& dims)
 /// `dy` over the number of places along `dims` that are `chosen`, there; 0 elsewhere.
 inline Tensor shared_evenly(const Tensor& dy, const Tensor& chosen, const Shape& dims) {
   const Tensor share = 1 / sum(to(chosen, dy.dtype()), dims, true);
-  return where(chosen, mul(dy, share), zeros({}, dy.dtype()));
+  return mul(where(chosen, dy, zeros({}, dy.dtype())), share);
 }
 
 /// The same for the elements of x that are equal to the rank-0 y; here NaN is equal to NaN.

@@ -88,7 +88,7 @@ Tensor quotient(const char* op, const Tensor& a, const Tensor& b, RoundingMode m
   Tensor values;
   {
     const NoGradGuard no_grad;
-    values = mode == RoundingMode::floor ? ops::zip(op, x, y, ops::Loop{kFloorQuotient}) : trunc_values(x, y);
+    values = mode == RoundingMode::floor ? ops::zip(op, x, y, ops::Loop{kFloorQuotient}) : ops::rounded(trunc_values(ops::widened(x), ops::widened(y)), x.dtype());
   }
   return record(op, values, {x, y}, {}, [](const Backward& back) -> Grads {
     const auto none = [&](size_t i) { return back.needs(i) ? zeros(back.input_shape(i), back.grad().dtype()) : Tensor(); };

@@ -1,5 +1,6 @@
 // Search in sorted rows, and the distinct elements of a tensor.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -26,7 +27,7 @@ Tensor places_in(const char* op, const Tensor& sorted, const Tensor& values, boo
   dispatch(rows.dtype(), [&]<class T>() {
     const T *const from = rows.data<T>(), *const value = wanted.data<T>();
     auto* const places = y.mutable_data<int64_t>();
-    kernels::parallel_for(y.numel(), 5 * std::log2(static_cast<double>(n + 2)), [=](int64_t i, int64_t end) {
+    kernels::parallel_for(y.numel(), 5.0 * static_cast<double>(std::bit_width(static_cast<uint64_t>(n + 1))), [=](int64_t i, int64_t end) {
       for (; i < end; ++i) {
         const T* const row = from + i / count * n;
         const T v = value[i];

@@ -1,5 +1,6 @@
 // Order along a dim: rows of (order key, place) pairs are sorted or partitioned, each row by one thread.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -28,7 +29,7 @@ ValuesIndices picked(const char* op, const Tensor& x, int d, int64_t count, bool
     const T* const from = rows.data<T>();
     T* const to = values.mutable_data<T>();
     auto* const places = indices.mutable_data<int64_t>();
-    const double cost = 3 * static_cast<double>(n) * std::log2(static_cast<double>(n + 2));
+    const double cost = 3 * static_cast<double>(n) * static_cast<double>(std::bit_width(static_cast<uint64_t>(n + 1)));
     kernels::parallel_for(count == 0 ? 0 : values.numel() / count, cost, [&](int64_t r, int64_t end) {
       Row<T> row;
       row.reserve(static_cast<size_t>(n));

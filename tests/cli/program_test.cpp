@@ -79,7 +79,7 @@ TEST_CASE("cli: a command line that cannot be read is refused in one sentence") 
   expect_refused({"--fast", "version"}, "unknown option --fast (see onestep version --help)");
   expect_refused({"version", "--fast"}, "unknown option --fast (see onestep version --help)");
   expect_refused({"bench"},
-                 "bench: needs one of step, attention, matmul, op, small, limits, generate (see onestep bench --help)");
+                 "bench: needs one of step, attention, matmul, conv, op, small, limits, generate (see onestep bench --help)");
   expect_refused({"bench", "stap"}, "unknown command stap (did you mean step?)");
   expect_refused({"bench", "step", "x"}, "unexpected argument x (see onestep bench step --help)");
   expect_refused({"version", "x"}, "unexpected argument x (see onestep version --help)");

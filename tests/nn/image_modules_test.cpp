@@ -103,6 +103,7 @@ TEST_CASE("image modules: as in PyTorch") {
 }
 
 TEST_CASE("image modules: what does not fit is refused") {
+  CHECK_THROWS_AS(conv2d(zeros({1, 4, 4}), zeros({2, 1, 2, 2}), {}, 1, "full"), Error);
   CHECK(testing::refusal<ShapeError>([] { Conv2d(3, 4, 3, 1, 0, 1, 2); }) ==
         "Conv2d: channels must be positive multiples of groups: in_channels=3, out_channels=4, groups=2");
   CHECK(testing::refusal<ShapeError>([] { Conv1d(2, 4, {3, 3}); }) == "Conv1d: kernel_size [3, 3] needs one number or 1");

@@ -271,6 +271,7 @@ TEST_CASE("config: the resolved text") {
     "grad_clip": 0.30000000000000004,
     "dtype": "float32",
     "early_stop_patience": 0,
+    "recompute": false,
     "anomaly": true,
     "eval_every": 0,
     "eval_batches": 20,
