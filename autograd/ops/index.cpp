@@ -24,6 +24,8 @@ struct Indexed {
 /// A tensor that chooses by truth: a bool one, or one of uint8 as in PyTorch's old masks.
 bool is_mask(const Tensor& index) { return index.dtype() == DType::boolean || index.dtype() == DType::uint8; }
 
+bool picks(const TensorIndex& index) { return std::holds_alternative<Tensor>(index.kind); }
+
 /// How many dims of x an index takes away.
 int consumed(const TensorIndex& index) {
   if (std::holds_alternative<std::nullopt_t>(index.kind) || std::holds_alternative<EllipsisIndex>(index.kind)) return 0;
@@ -231,8 +233,13 @@ Tensor index_put_(const Tensor& target, const IndexList& indices, const Tensor& 
   Tensor x = target;
   x.check_writable("index_put_");
   const Tensor values = to(given, x.dtype());
-  if (detail::should_record({x, values}))
-    return assign_in_place("index_put_", x, with_put("index_put_", x, indices, values, accumulate));
+  if (detail::should_record({x, values})) {
+    if (std::any_of(indices.begin(), indices.end(), picks))
+      return assign_in_place("index_put_", x, with_put("index_put_", x, indices, values, accumulate));
+    const Tensor view = apply_basic(x, indices).view;  // through which a write saves nothing
+    accumulate ? add_(view, values) : copy_(view, values);
+    return x;
+  }
   const Indexed indexed = apply_basic(x, indices);
   const auto [recipe, places] = recipe_of(indexed);
   put("index_put_", indexed.view, recipe, places, values, accumulate);

@@ -83,7 +83,12 @@ Tensor copy_(const Tensor& target, const Tensor& source) {
 
 Tensor fill_(const Tensor& target, Scalar value) {
   for (int d = 0; d < target.dim(); ++d)  // elements that are the same memory are filled once
-    if (target.strides()[d] == 0 && target.shape()[d] > 1) return fill_(narrow(target, d, 0, 1), value), target;
+    if (target.strides()[d] == 0 && target.shape()[d] > 1) {
+      ONESTEP_CHECK(GradError, !detail::should_record({target}) || !target.is_leaf(),
+                    "fill_: a leaf that requires grad cannot be changed in place while recording (wrap the change in "
+                    "NoGradGuard)");
+      return fill_(narrow(target, d, 0, 1), value), target;
+    }
   Tensor x = target;
   x.check_writable("fill_");
   ops::check_fits("fill_", value, x.dtype());

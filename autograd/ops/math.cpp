@@ -107,7 +107,7 @@ Tensor relu(const Tensor& x) {
   ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, "relu: a bool tensor (convert with x.to(DType::int64))");
   const Tensor y = ops::map(x, ops::Loop{[](auto v) { return !(v <= decltype(v)(0)) ? v : decltype(v)(0); }});  // NaN stays
   return record("relu", y, {x}, {y}, [](const Backward& b) -> Grads {
-    return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return ops::select_if(v <= 0, 0, dy); })};
+    return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return ops::select_if(v <= 0, 0 * v, dy); })};  // of v, too
   });
 }
 

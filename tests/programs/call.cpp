@@ -142,6 +142,12 @@ const CallTable& calls() {
     add_math_calls(all);
     add_shape_calls(all);
     add_nn_calls(all);
+    add_image_calls(all);
+    add_index_calls(all);
+    add_loss_calls(all);
+    add_order_calls(all);
+    add_pointwise_calls(all);
+    add_rearrange_calls(all);
     return all;
   }();
   return table;

@@ -69,8 +69,12 @@ class Args {
   template <class T>
   std::vector<T> values(size_t i, const char* name) const {
     std::vector<T> all;
-    for (const nlohmann::json& v : required(i, name))
-      all.push_back(v.is_number() ? v.get<T>() : static_cast<T>(testing::number(v)));
+    for (const nlohmann::json& v : required(i, name)) {
+      if constexpr (std::is_arithmetic_v<T>)
+        all.push_back(v.is_number() ? v.get<T>() : static_cast<T>(testing::number(v)));
+      else
+        all.push_back(v.get<T>());
+    }
     return all;
   }
 
@@ -99,5 +103,11 @@ const CallTable& calls();
 void add_math_calls(CallTable& table);
 void add_shape_calls(CallTable& table);
 void add_nn_calls(CallTable& table);
+void add_image_calls(CallTable& table);
+void add_index_calls(CallTable& table);
+void add_loss_calls(CallTable& table);
+void add_order_calls(CallTable& table);
+void add_pointwise_calls(CallTable& table);
+void add_rearrange_calls(CallTable& table);
 
 }  // namespace onestep::programs

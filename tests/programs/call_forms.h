@@ -14,6 +14,11 @@ Results tensors(const Args& a) {
   return op(a.x(), a.tensor(1, "other"));
 }
 
+/// A dim that may be left out.
+inline std::optional<int64_t> optional_dim(const Args& a, size_t i, const char* name) {
+  return a.has(i, name) ? std::optional(a.integer(i, name)) : std::nullopt;
+}
+
 /// An op of two tensors, or of a tensor and a number on either side: op(number, x) is mirrored(x, number).
 template <Tensor (*op)(const Tensor&, const Tensor&), Tensor (*with_number)(const Tensor&, Scalar),
           Tensor (*mirrored)(const Tensor&, Scalar) = nullptr>
@@ -29,6 +34,14 @@ template <Tensor (*op)(const Tensor&), Tensor (*over)(const Tensor&, const Shape
 Results reduction(const Args& a) {
   if (!a.has(1, "dim") && !a.flag(2, "keepdim")) return op(a.x());
   return over(a.x(), a.shape(1, "dim"), a.flag(2, "keepdim"));
+}
+
+/// sum, mean: a reduction that may convert its input first.
+template <Tensor (*op)(const Tensor&), Tensor (*over)(const Tensor&, const Shape&, bool),
+          Tensor (*in_dtype)(const Tensor&, const Shape&, bool, DType)>
+Results reduction_in(const Args& a) {
+  if (!a.has(kKeywordOnly, "dtype")) return reduction<op, over>(a);
+  return in_dtype(a.x(), a.shape(1, "dim"), a.flag(2, "keepdim"), a.dtype(kKeywordOnly, "dtype"));
 }
 
 /// amax, amin: over dims, of which an empty list means all.
@@ -60,7 +73,9 @@ Results scan(const Args& a) {
 /// The reduction of a loss, which PyTorch's tests name by keyword.
 inline Reduction reduction_of(const Args& a) {
   const std::string name = a.text(kKeywordOnly, "reduction", "mean");
-  return name == "none" ? Reduction::none : name == "sum" ? Reduction::sum : Reduction::mean;
+  const std::map<std::string, Reduction> all = {
+      {"none", Reduction::none}, {"mean", Reduction::mean}, {"sum", Reduction::sum}, {"batchmean", Reduction::batchmean}};
+  return all.at(name);
 }
 
 }  // namespace onestep::programs

@@ -7,7 +7,8 @@ Results cross_entropy_of(const Args& a) {
   return cross_entropy(a.x(), a.tensor(1, "target"),
                        {.reduction = reduction_of(a),
                         .ignore_index = a.integer(4, "ignore_index", -100),
-                        .label_smoothing = a.real(7, "label_smoothing", 0)});
+                        .label_smoothing = a.real(7, "label_smoothing", 0),
+                        .weight = a.tensor(2, "weight")});
 }
 
 Results attention_of(const Args& a) {
@@ -43,9 +44,8 @@ void add_nn_calls(CallTable& table) {
       {"cross_entropy", cross_entropy_of},
       {"nll_loss",
        [](const Args& a) -> Results {
-         return nll_loss(a.x(), a.tensor(1, "target"), reduction_of(a), a.integer(4, "ignore_index", -100));
+         return nll_loss(a.x(), a.tensor(1, "target"), reduction_of(a), a.integer(4, "ignore_index", -100), a.tensor(2, "weight"));
        }},
-      {"mse_loss", [](const Args& a) -> Results { return mse_loss(a.x(), a.tensor(1, "target"), reduction_of(a)); }},
       {"scaled_dot_product_attention", attention_of},
   };
   table.insert(rows.begin(), rows.end());

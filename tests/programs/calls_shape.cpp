@@ -9,6 +9,17 @@ Results index_put_of(const Args& a) {
   return index_put_(a.x(), a.indices(1, "indices"), a.scalar(2, "values"));
 }
 
+template <Tensor (*op)(const Tensor&, const Tensor&, Scalar), Tensor (*with_tensor)(const Tensor&, const Tensor&, const Tensor&)>
+Results masked(const Args& a) {
+  if (a.is_tensor(2, "value")) return with_tensor(a.x(), a.tensor(1, "mask"), a.tensor(2, "value"));
+  return op(a.x(), a.tensor(1, "mask"), a.scalar(2, "value"));
+}
+
+Results squeeze_of(const Args& a) {
+  if (a.is_list(1, "dim")) return squeeze(a.x(), a.shape(1, "dim"));
+  return a.has(1, "dim") ? squeeze(a.x(), a.integer(1, "dim")) : squeeze(a.x());
+}
+
 Results split_of(const Args& a) {
   if (a.is_list(1, "split_size")) return split(a.x(), a.integers(1, "split_size"), a.integer(2, "dim", 0));
   return split(a.x(), a.integer(1, "split_size"), a.integer(2, "dim", 0));
@@ -26,7 +37,7 @@ Results as_strided_of(const Args& a) {
 }
 
 Results nonzero_of(const Args& a) {
-  ONESTEP_CHECK(Unsupported, !a.flag(1, "as_tuple"), "as_tuple");
+  if (a.flag(1, "as_tuple")) return nonzero_numpy(a.x());
   return nonzero(a.x());
 }
 
@@ -34,8 +45,8 @@ Results nonzero_of(const Args& a) {
 
 void add_shape_calls(CallTable& table) {
   const CallTable rows = {
-      {"masked_fill", [](const Args& a) -> Results { return masked_fill(a.x(), a.tensor(1, "mask"), a.scalar(2, "value")); }},
-      {"masked_fill_", [](const Args& a) -> Results { return masked_fill_(a.x(), a.tensor(1, "mask"), a.scalar(2, "value")); }},
+      {"masked_fill", masked<masked_fill, masked_fill>},
+      {"masked_fill_", masked<masked_fill_, masked_fill_>},
       {"tril", [](const Args& a) -> Results { return tril(a.x(), a.integer(1, "diagonal", 0)); }},
       {"triu", [](const Args& a) -> Results { return triu(a.x(), a.integer(1, "diagonal", 0)); }},
       {"view", [](const Args& a) -> Results { return view(a.x(), a.shape(1, "shape")); }},
@@ -47,8 +58,7 @@ void add_shape_calls(CallTable& table) {
       {"permute", [](const Args& a) -> Results { return permute(a.x(), a.shape(1, "dims")); }},
       {"contiguous", [](const Args& a) -> Results { return contiguous(a.x()); }},
       {"clone", [](const Args& a) -> Results { return clone(a.x()); }},
-      {"squeeze",
-       [](const Args& a) -> Results { return a.has(1, "dim") ? squeeze(a.x(), a.integer(1, "dim")) : squeeze(a.x()); }},
+      {"squeeze", squeeze_of},
       {"unsqueeze", [](const Args& a) -> Results { return unsqueeze(a.x(), a.integer(1, "dim")); }},
       {"expand", [](const Args& a) -> Results { return expand(a.x(), a.shape(1, "size")); }},
       {"slice", slice_of},

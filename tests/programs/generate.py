@@ -71,14 +71,14 @@ class Program:
         if shape is None:
             shape = r.choice(EMPTY if self.chance(0.04) else SHAPES)
         if dtype is None:
-            dtype = r.choices(["float32", "float64", "int64", "bool"], [80, 10, 6, 4])[0]
+            dtype = r.choices(["float32", "float64", "int64", "bool", "int32", "uint8"], [80, 10, 5, 3, 1, 1])[0]
         n = 1
         for size in shape:
             n *= size
         if dtype == "bool":
             values = [r.randint(0, 1) for _ in range(n)]
-        elif dtype == "int64":
-            values = [r.randint(-3, 3) for _ in range(n)]
+        elif not dtype.startswith("float"):
+            values = [r.randint(0 if dtype == "uint8" else -3, 3) for _ in range(n)]
         else:
             values = [r.randint(-8, 8) / 4 for _ in range(n)]
         floating = dtype.startswith("float")
@@ -269,7 +269,7 @@ class Program:
         if kind == "unary":
             return self.add(r.choice(["exp", "relu", "neg", "abs", "tanh", "sigmoid", "sin", "cos", "gelu", "silu", "sqrt", "log", "rsqrt", "square",
                                       "reciprocal", "erf", "expm1", "log1p", "exp2", "softplus", "tril", "triu", "elu", "leaky_relu", "sign",
-                                      "floor", "tan", "asinh", "atan", "sinh", "flip", "t"]), ref, *([[0]] if False else []))
+                                      "floor", "tan", "asinh", "atan", "sinh", "t"]), ref)
         if kind == "binary":
             return self.add(r.choice(["add", "sub", "mul", "mul", "div", "maximum", "minimum", "pow", "remainder", "fmod", "atan2"]), ref, self.fitting(shape))
         if kind == "number":
@@ -330,7 +330,8 @@ class Program:
             return self.add(r.choice(["gt", "le", "eq"]), ref, self.number())
         if kind == "more":
             args = {"roll": [1, dim], "repeat": [[2] + [1] * x.dim()], "repeat_interleave": [2, dim], "flip": [[dim]], "outer": [ref], "square": [],
-                    "addmm": [ref, ref], "topk": [1, dim], "sort": [dim], "cummax": [dim]}
+                    "addmm": [ref, ref], "topk": [1, dim], "sort": [dim], "cummax": [dim], "pad": [[1, 1]], "diag_embed": [], "logcumsumexp": [dim],
+                    "glu": [dim], "normalize": [2, dim], "nan_to_num": []}
             op = r.choice(list(args))
             return self.add(op, ref, *args[op], results=2 if op in ("topk", "sort", "cummax") else 1)
         if kind == "clone":

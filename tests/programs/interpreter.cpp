@@ -180,11 +180,22 @@ bool close(double got, double want, double relative, double absolute) {
   return got == want || std::abs(got - want) <= absolute + relative * std::abs(want);
 }
 
+/// Of halves a few units in the last place.
+double tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::float64: return 1e-6;
+    case DType::float32: return 1e-4;
+    case DType::float16: return 4e-3;
+    case DType::bfloat16: return 3e-2;
+    default: return 0;
+  }
+}
+
 /// Both sums of a long program may round differently: the tolerance is that of the largest value.
 bool same_values(const Tensor& got, const json& want, double absolute) {
   const std::vector<double> have = got.to_vector<double>(), wanted = testing::numbers<double>(want);
   if (have.size() != wanted.size()) return false;
-  const double relative = !got.is_floating() ? 0 : got.dtype() == DType::float64 ? 1e-6 : 1e-4;
+  const double relative = tolerance(got.dtype());
   double largest = 1;
   for (const double v : wanted)
     if (std::isfinite(v)) largest = std::max(largest, std::abs(v));

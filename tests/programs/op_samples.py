@@ -6,7 +6,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch_programs import CALLS, dtype_name, operation, number, want
 
-DTYPES = [torch.float32, torch.float64, torch.int64, torch.bool]
+DTYPES = [torch.float32, torch.float64, torch.int64, torch.bool, torch.int32, torch.uint8, torch.float16, torch.bfloat16]
 RANDOM = {"dropout", "multinomial", "bernoulli", "rand_like", "randn_like", "randint_like"}
 NAMES = {"__getitem__": "index", "linalg.vector_norm": "vector_norm", "linalg.diagonal": "diagonal", "special.erf": "erf"}
 # The engine's order of the arguments (input, *args) of samples where PyTorch's test has another.
