@@ -57,6 +57,7 @@ OpCase tested(const char* name, bool (*f)(double)) {
 InputSpec drawn(const Shape& shape) { return {shape}; }
 
 const std::vector<double> kSpecial = {-kInf, -1, 0, 1, kInf, kNan};
+const Domain kNotHalf = {-2, 2, {0.5}}, kHalf = {0.5, 0.5};  // so that no pair stands at the kink
 
 const RegisterOpCases registered([] {
   const auto close = [](bool equal_nan) {
@@ -75,9 +76,9 @@ const RegisterOpCases registered([] {
   const Tensor f32 = zeros({2}), f64 = zeros({2}, DType::float64);
   return OpCases{
       {"clamp",
-       {three("same shape", {{3, 4}}, {{3, 4}, -2, 0}, {{3, 4}, 0, 2}, clamp, clamped),
-        three("crossing bounds", {{3, 4}}, {{3, 4}}, {{3, 4}}, clamp, clamped),
-        three("broadcast", {{2, 3, 4}}, {{4}, -2, 0}, {{3, 1}, 0, 2}, clamp, clamped),
+       {three("rows", {{3, 4}, -2, 2, {-1, 1}}, {{3, 4}, -1, -1}, {{1, 4}, 1, 1}, clamp, clamped),
+        three("crossing bounds", {{3, 4}, -2, 2, {-0.5, 0.5}}, {{3, 4}, 0.5, 0.5}, {{1, 4}, -0.5, -0.5}, clamp, clamped),
+        three("broadcast", {{2, 3, 4}, -2, 2, {-1, 1}}, {{4}, -1, -1}, {{3, 1}, 1, 1}, clamp, clamped),
         three("empty", {{0, 4}}, {{4}, -2, 0}, {{}, 0, 2}, clamp, clamped),
         three("special values", values({-kInf, kInf, kNan, 1, 1}), values({-1, -1, -1, kNan, -kInf}),
               values({1, 1, 1, 1, kNan}), clamp, clamped, false),
@@ -85,32 +86,32 @@ const RegisterOpCases registered([] {
        {error(
            "no bound", [f32] { clamp(f32, Tensor(), Tensor()); }, "clamp: needs a least or a largest value")}},
       {"clamp_",
-       {three("same shape", {{3, 4}}, {{3, 4}, -2, 0}, {{3, 4}, 0, 2}, clamp_copy, clamped),
+       {three("rows", {{3, 4}, -2, 2, {-1, 1}}, {{3, 4}, -1, -1}, {{1, 4}, 1, 1}, clamp_copy, clamped),
         three("empty", {{0, 4}}, {{4}, -2, 0}, {{}, 0, 2}, clamp_copy, clamped),
         one(
             "numbers", {{3, 4}, -2, 2, {-0.5, 1}}, [](const Tensor& x) { return clamp_(clone(x), -0.5, 1); },
             [](double x) { return clamped(x, -0.5, 1); })},
        {}},
       {"clamp_min",
-       joined(pairs(function2<clamp_min>, below, {}, {}, kSpecial),
+       joined(pairs(function2<clamp_min>, below, kNotHalf, kHalf, kSpecial),
               {one(
                   "a number", {{3, 4}, -2, 2, {0.5}}, [](const Tensor& x) { return clamp_min(x, 0.5); },
                   [](double x) { return below(x, 0.5); })}),
        {}},
       {"clamp_min_", in_place_pairs(function2<clamp_min_>, below, drawn), {}},
       {"clamp_max",
-       joined(pairs(function2<clamp_max>, above, {}, {}, kSpecial),
+       joined(pairs(function2<clamp_max>, above, kNotHalf, kHalf, kSpecial),
               {one(
                   "a number", {{3, 4}, -2, 2, {0.5}}, [](const Tensor& x) { return clamp_max(x, 0.5); },
                   [](double x) { return above(x, 0.5); })}),
        {}},
       {"clamp_max_", in_place_pairs(function2<clamp_max_>, above, drawn), {}},
       {"fmax",
-       joined(pairs(function2<fmax>, larger, {}, {}, kSpecial),
+       joined(pairs(function2<fmax>, larger, kNotHalf, kHalf, kSpecial),
               {two("int64", integers({6}), integers({6}), function2<fmax>, larger, false)}),
        {}},
       {"fmin",
-       joined(pairs(function2<fmin>, smaller, {}, {}, kSpecial),
+       joined(pairs(function2<fmin>, smaller, kNotHalf, kHalf, kSpecial),
               {two("int64", integers({6}), integers({6}), function2<fmin>, smaller, false)}),
        {}},
       {"heaviside",

@@ -65,9 +65,15 @@ OpSample encoded(const char* label, InputSpec classes, int64_t num_classes, int6
 
 const RegisterOpCases registered([] {
   const InputSpec numbers = whole({6}, {3, 0, 3, 1, 3, 0});
+  OpSample halved = counted("weights", {numbers, integers({6})}, 0);  // float32, and for any other dtype float64
+  halved.forward = [](const std::vector<Tensor>& in) { return bincount(in[0], to(in[1], DType::float32) / 2); };
+  halved.reference = [f = halved.reference](std::vector<Values> in) {
+    for (double& weight : in[1].data) weight /= 2;
+    return f(in);
+  };
   return OpCases{
       {"bincount",
-       {counted("counts", {numbers}, 0), counted("at least ten", {numbers}, 10), counted("weights", {numbers, drawn({6})}, 0),
+       {counted("counts", {numbers}, 0), counted("at least ten", {numbers}, 10), halved,
         counted("weights that are integers", {numbers, integers({6})}, 0), counted("nothing", {whole({0}, {})}, 0),
         counted("bins of nothing", {whole({0}, {})}, 3)},
        {{"negative",

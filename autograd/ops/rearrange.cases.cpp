@@ -64,7 +64,7 @@ const RegisterOpCases registered([] {
   const auto move = [](const Shape& from, const Shape& to) { return [=](const Tensor& x) { return movedim(x, from, to); }; };
   return OpCases{
       {"view_as",
-       {viewed("join", {2, 6}, {3, 4}, like(view_as, {3, 4})), viewed("empty", {0, 3}, {3, 0}, like(view_as, {3, 0}))},
+       {viewed("join", {2, 6}, {3, 4}, like(view_as, {3, 4})), viewed("flat", {2, 3}, {6}, like(view_as, {6})), viewed("empty", {0, 3}, {3, 0}, like(view_as, {3, 0}))},
        {}},
       {"reshape_as",
        {reshaped("join", {2, 6}, {3, 4}, like(reshape_as, {3, 4})),
