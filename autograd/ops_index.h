@@ -25,10 +25,11 @@ Tensor nonzero(const Tensor& x);
 /// The same as one index tensor a dim, with which x[...] picks these elements (torch.nonzero with as_tuple, and torch.where of
 /// a condition alone).
 std::vector<Tensor> nonzero_numpy(const Tensor& x);
-/// Rows along `dim` picked by a rank-1 int64 index; repeated rows add their gradients (torch.index_select).
+/// Rows along `dim` picked by a rank-1 int64 index; repeated rows add their gradients (torch.index_select). Throws IndexError
+/// on a position outside.
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
 /// out[i][j] = x[i][index[i][j]] for dim 1, and so on: index has x's rank, and other dims at most of x's sizes; a rank-0 tensor
-/// counts as a vector of one (torch.gather).
+/// counts as a vector of one (torch.gather). Throws IndexError on a position outside.
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
 
 // ---- picking (ops/pick.cpp) -----------------------------------------------------------------------------------------------

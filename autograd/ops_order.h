@@ -31,13 +31,15 @@ ValuesIndices median(const Tensor& x, int64_t dim, bool keepdim = false);
 // ---- search (ops/search.cpp): no gradient -----------------------------------------------------------------------------------
 
 /// For each value the place in `sorted` (ascending along the last dim, a vector or of values' leading sizes) where it would be
-/// inserted: the first i with value <= sorted[i], or with `right` value < sorted[i]; NaN behind all. int64, of values' shape
-/// (torch.searchsorted). `sorter`, of sorted's shape, holds the order (argsort) of a `sorted` that is not.
-Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool right = false, const Tensor& sorter = {});
-Tensor searchsorted(const Tensor& sorted, Scalar value, bool right = false, const Tensor& sorter = {});
+/// inserted: the first i with value <= sorted[i], or with `right` value < sorted[i]; NaN behind all. int64 (int32 with
+/// `out_int32`), of values' shape (torch.searchsorted). `sorter`, of sorted's shape, holds the order (argsort) of a `sorted`
+/// that is not.
+Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool out_int32 = false, bool right = false,
+                    const Tensor& sorter = {});
+Tensor searchsorted(const Tensor& sorted, Scalar value, bool out_int32 = false, bool right = false, const Tensor& sorter = {});
 /// searchsorted with the vector `boundaries` (torch.bucketize).
-Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool right = false);
-Tensor bucketize(Scalar value, const Tensor& boundaries, bool right = false);
+Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool out_int32 = false, bool right = false);
+Tensor bucketize(Scalar value, const Tensor& boundaries, bool out_int32 = false, bool right = false);
 
 /// What unique found; `inverse` and `counts` (int64) are undefined unless asked for.
 struct UniqueResult {

@@ -38,7 +38,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
 
 int normalize_dim(std::string_view op, int64_t dim, int rank) {
   const int64_t limit = std::max(rank, 1);
-  ONESTEP_CHECK(ShapeError, -limit <= dim && dim < limit, op, ": dim out of range: ", dim, " (expected ", -limit, " to ",
+  ONESTEP_CHECK(IndexError, -limit <= dim && dim < limit, op, ": dim out of range: ", dim, " (expected ", -limit, " to ",
                 limit - 1, ")");
   return static_cast<int>(dim < 0 ? dim + limit : dim);
 }

@@ -53,7 +53,7 @@ void Tensor::read_element(const Shape& index, DType to, void* value) const {
   int64_t place = offset();
   for (int i = 0; i < dim(); ++i) {
     const int64_t size = shape()[i];
-    ONESTEP_CHECK(ShapeError, -size <= index[i] && index[i] < size, "at: index ", index, " is out of range for shape ",
+    ONESTEP_CHECK(IndexError, -size <= index[i] && index[i] < size, "at: index ", index, " is out of range for shape ",
                   shape());
     place += (index[i] < 0 ? index[i] + size : index[i]) * strides()[i];
   }

@@ -13,8 +13,8 @@ struct Error : std::runtime_error {
 struct ShapeError : Error {  ///< Shapes, ranks or dims that do not fit.
   using Error::Error;
 };
-struct IndexError : Error {  ///< A position outside of what is indexed.
-  using Error::Error;
+struct IndexError : ShapeError {  ///< A dim, or a position outside of what is indexed; a ShapeError to who does not ask.
+  using ShapeError::ShapeError;
 };
 struct DTypeError : Error {  ///< An element type that the operation does not take.
   using Error::Error;

@@ -42,7 +42,7 @@ Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, in
     outside |= found;
   });
   for (int64_t i = 0; outside >> 63 != 0 && i < values.numel(); ++i)
-    ONESTEP_CHECK(ShapeError, 0 <= first[i] && first[i] < size, op, ": index ", first[i], " is out of range for dim ", dim,
+    ONESTEP_CHECK(IndexError, 0 <= first[i] && first[i] < size, op, ": index ", first[i], " is out of range for dim ", dim,
                   " of shape ", shape);
   return values;
 }

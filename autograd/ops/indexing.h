@@ -7,7 +7,7 @@
 namespace onestep::ops {
 
 /// The row-major values of `index` (int64 or int32) as int64, all of them places along `dim` of `shape`. Throws DTypeError or
-/// ShapeError.
+/// IndexError.
 Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim);
 
 /// Positions that may count from the end of a dim, from its start; not recorded.

@@ -47,7 +47,7 @@ Targets checked_targets(const char* op, const Tensor& scores, const Tensor& targ
   const auto* t = targets.values.data<int64_t>();
   for (int64_t i = 0; i < target.numel(); ++i) {
     if (t[i] == ignore_index) continue;
-    ONESTEP_CHECK(ShapeError, 0 <= t[i] && t[i] < classes, op, ": target ", t[i], " at position ", i, " is out of range for ",
+    ONESTEP_CHECK(IndexError, 0 <= t[i] && t[i] < classes, op, ": target ", t[i], " at position ", i, " is out of range for ",
                   classes, " classes");
     ++targets.counted;
   }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include "autograd/grad.h"
 #include "autograd/ops/naive.h"
 
 namespace onestep {
@@ -147,16 +148,18 @@ std::vector<OpSample> reductions(const std::string& name, Combine all, Combine o
 }
 
 std::vector<OpSample> special_reductions() {
-  const Layout zeros{"products with zeros", {2, 3}, 1, {2, 4}, {0, 0, 1, 2, 0, 0, 1, 1}, {2, 4}, false};
-  const InputSpec x{.shape = zeros.x, .values = {2, 0, 1.5, -1, 3, 0}};
-  const InputSpec src{.shape = zeros.src, .values = {0, 3, -2, 0, 0, 0, 4, 0.5}};
+  const Layout l{"products with zeros", {2, 3}, 1, {2, 4}, {0, 0, 1, 2, 0, 0, 1, 1}, {2, 4}, false};
+  const InputSpec x{.shape = l.x, .values = {2, 0, 1.5, -1, 3, 0}}, src{.shape = l.src, .values = {0, 3, -2, 0, 2, 1, 4, 0}};
+  const InputSpec zeros{.shape = l.src, .values = {0, 0, -2, 0, 0, 0, 4, 0.5}};
   const Layout pairs{"mean of integers, rounded down", {4}, 0, {4}, {0, 0, 2, 3}, {4}, false};
   const InputSpec own{.shape = 4, .dtype = DType::int64, .values = {1, 5, -3, 4}};
   const InputSpec others{.shape = 4, .dtype = DType::int64, .values = {-2, -4, 2, 4}};
-  const std::vector<OpSample> products = {sample(zeros, x, src, reducing("prod", true), multiply_all, true),
-                                          sample(zeros, x, src, reducing("prod", false), multiply_others, true)};
-  return joined(without(&OpSample::twice_differentiable, products),  // refused where zeros meet, as in PyTorch
-                {sample(pairs, own, others, reducing("mean", true), whole_mean, false)});
+  return joined(
+      {sample(l, x, src, reducing("prod", true), multiply_all, true),
+       sample(l, x, src, reducing("prod", false), multiply_others, true),
+       sample(pairs, own, others, reducing("mean", true), whole_mean, false)},
+      without(&OpSample::twice_differentiable, {sample(l, x, zeros, reducing("prod", true), multiply_all, true),
+                                                sample(l, x, zeros, reducing("prod", false), multiply_others, true)}));
 }
 
 /// An op that writes one number, which no source has.
@@ -251,6 +254,14 @@ const RegisterOpCases reduced([] {
               joined(reductions("amax", largest, largest_other, true), reductions("amin", least, least_other, true))),
        {{"no such reduction", [] { scatter_reduce(zeros(2), 0, tensor({0}), zeros(1), "max"); },
          "scatter_reduce: no reduction is called \"max\" (sum, prod, mean, amax or amin)"},
+        {"second derivative of several zeros",
+         [] {
+           const Tensor x = ones(1).requires_grad_(), src = zeros(2).requires_grad_();
+           const Tensor y = scatter_reduce(x, 0, tensor({0, 0}), src, "prod");
+           const Tensor first = autograd::grad({y}, {src}, {ones(1)}, {.create_graph = true})[0];
+           sum(first).backward();
+         },
+         "scatter_reduce: a product with several zeros has no second derivative here"},
         {"mean of bools", [] { scatter_reduce(tensor({true}), 0, tensor({0}), tensor({true}), "mean"); },
          "scatter_reduce: no mean of bools"}}},
       {"scatter_reduce_", samples_in_place(in_place, multiply_all, true), errors("scatter_reduce_", in_place)}};

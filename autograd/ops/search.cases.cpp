@@ -20,7 +20,7 @@ double place_in(const double* row, int64_t n, double v, bool right) {
 OpSample searched(const char* label, InputSpec sorted, InputSpec values, bool right) {
   return {label,
           {std::move(sorted), std::move(values)},
-          [=](const std::vector<Tensor>& in) { return searchsorted(in[0], in[1], right); },
+          [=](const std::vector<Tensor>& in) { return searchsorted(in[0], in[1], false, right); },
           [=](const std::vector<Values>& in) {
             const int64_t n = in[0].shape.back(), count = in[0].shape.rank() > 1 ? in[1].shape.back() : in[1].shape.numel();
             Values y(in[1].shape);
@@ -47,7 +47,7 @@ const RegisterOpCases searching([] {
   const OpSample number = searched("number", kSorted, values({}, {0.5}), true);
   const OpSample sorter{"sorter",
                         {shuffled, values({3}, {3, 0, 8})},
-                        [](const std::vector<Tensor>& in) { return searchsorted(in[0], in[1], false, argsort(in[0])); },
+                        [](const std::vector<Tensor>& in) { return searchsorted(in[0], in[1], false, false, argsort(in[0])); },
                         [](const std::vector<Values>&) {
                           Values y(3);
                           y.data = {1, 1, 4};
@@ -60,7 +60,7 @@ const RegisterOpCases searching([] {
         searched("rows", rows, three, false), searched("rows from the right", rows, three, true),
         searched("nothing", kSorted, {{0, 3}}, false), searched("in nothing", {{2, 0}}, values({2, 1}, {1, 2}), false),
         searched("int64", whole, integers({5}), true), searched("int64 in floats", kSorted, integers({5}), false), number,
-        with(number, [](const std::vector<Tensor>& in) { return searchsorted(in[0], 0.5, true); }), sorter,
+        with(number, [](const std::vector<Tensor>& in) { return searchsorted(in[0], 0.5, true, true); }), sorter,
         searched("many", distinct({1}), drawn({3, 300}), false)},
        {{"rows",
          [] {
@@ -77,14 +77,14 @@ const RegisterOpCases searching([] {
         {"in a number", [] { searchsorted(zeros({}), zeros({3})); }, "searchsorted: a sorted sequence needs a dim"},
         {"sorter",
          [] {
-           searchsorted(zeros({3}), 1, false, tensor({0, 1}));
+           searchsorted(zeros({3}), 1, false, false, tensor({0, 1}));
          },
          "searchsorted: a sorter of shape [2] for a sequence of shape [3]"}}},
       {"bucketize",
        {with(searched("first", kSorted, kWanted, false), [](const auto& in) { return bucketize(in[1], in[0]); }),
-        with(searched("last", kSorted, kWanted, true), [](const auto& in) { return bucketize(in[1], in[0], true); }),
-        with(searched("nothing", kSorted, {{2, 0}}, true), [](const auto& in) { return bucketize(in[1], in[0], true); }),
-        with(number, [](const auto& in) { return bucketize(0.5, in[0], true); })},
+        with(searched("last", kSorted, kWanted, true), [](const auto& in) { return bucketize(in[1], in[0], true, true); }),
+        with(searched("nothing", kSorted, {{2, 0}}, true), [](const auto& in) { return bucketize(in[1], in[0], true, true); }),
+        with(number, [](const auto& in) { return bucketize(0.5, in[0], false, true); })},
        {{"boundaries",
          [] {
            bucketize(zeros({3}), zeros({2, 3}));

@@ -11,7 +11,7 @@
 namespace onestep {
 namespace {
 
-Tensor places_in(const char* op, const Tensor& sorted, const Tensor& values, bool right) {
+Tensor places_in(const char* op, const Tensor& sorted, const Tensor& values, bool out_int32, bool right) {
   ONESTEP_CHECK(ShapeError, sorted.dim() > 0, op, ": a sorted sequence needs a dim");
   Shape leading = sorted.shape(), queries = values.shape();
   leading.erase(leading.rank() - 1);
@@ -35,30 +35,30 @@ Tensor places_in(const char* op, const Tensor& sorted, const Tensor& values, boo
       }
     });
   });
-  return y;
+  return out_int32 ? to(y, DType::int32) : y;
 }
 
 }  // namespace
 
-Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool right, const Tensor& sorter) {
+Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool out_int32, bool right, const Tensor& sorter) {
   const NoGradGuard no_grad;
-  if (!sorter.defined()) return places_in("searchsorted", sorted, values, right);
+  if (!sorter.defined()) return places_in("searchsorted", sorted, values, out_int32, right);
   ONESTEP_CHECK(ShapeError, sorter.shape() == sorted.shape() && sorted.dim() > 0, "searchsorted: a sorter of shape ",
                 sorter.shape(), " for a sequence of shape ", sorted.shape());
-  return places_in("searchsorted", gather(sorted, -1, sorter), values, right);
+  return places_in("searchsorted", gather(sorted, -1, sorter), values, out_int32, right);
 }
-Tensor searchsorted(const Tensor& sorted, Scalar value, bool right, const Tensor& sorter) {
+Tensor searchsorted(const Tensor& sorted, Scalar value, bool out_int32, bool right, const Tensor& sorter) {
   ONESTEP_CHECK(ShapeError, sorted.dim() == 1, "searchsorted: a number in sorted rows of shape ", sorted.shape(),
                 " (they must be one vector)");
-  return searchsorted(sorted, full({}, value, ops::promote(sorted, value)), right, sorter);
+  return searchsorted(sorted, full({}, value, ops::promote(sorted, value)), out_int32, right, sorter);
 }
 
-Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool right) {
+Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool out_int32, bool right) {
   ONESTEP_CHECK(ShapeError, boundaries.dim() == 1, "bucketize: boundaries must be a vector: got shape ", boundaries.shape());
-  return places_in("bucketize", boundaries, values, right);
+  return places_in("bucketize", boundaries, values, out_int32, right);
 }
-Tensor bucketize(Scalar value, const Tensor& boundaries, bool right) {
-  return bucketize(full({}, value, ops::promote(boundaries, value)), boundaries, right);
+Tensor bucketize(Scalar value, const Tensor& boundaries, bool out_int32, bool right) {
+  return bucketize(full({}, value, ops::promote(boundaries, value)), boundaries, out_int32, right);
 }
 
 namespace {

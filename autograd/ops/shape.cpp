@@ -233,7 +233,7 @@ Tensor select(const Tensor& x, int64_t dim, int64_t index) {
   ONESTEP_CHECK(ShapeError, x.dim() > 0, "select: a rank-0 tensor has no dim to select from");
   const int d = normalize_dim("select", dim, x.dim());
   const int64_t size = x.shape()[d];
-  ONESTEP_CHECK(ShapeError, -size <= index && index < size, "select: index ", index, " is out of range for dim ", dim,
+  ONESTEP_CHECK(IndexError, -size <= index && index < size, "select: index ", index, " is out of range for dim ", dim,
                 " of shape ", x.shape());
   const int64_t place = index < 0 ? index + size : index;
   Shape shape = x.shape(), strides = x.strides();
