@@ -75,6 +75,7 @@ inline Reduction reduction_of(const Args& a) {
   const std::string name = a.text(kKeywordOnly, "reduction", "mean");
   const std::map<std::string, Reduction> all = {
       {"none", Reduction::none}, {"mean", Reduction::mean}, {"sum", Reduction::sum}, {"batchmean", Reduction::batchmean}};
+  ONESTEP_CHECK(Unsupported, all.contains(name), "reduction ", name);
   return all.at(name);
 }
 

@@ -26,7 +26,7 @@ Results two(const Both& both) {
 }
 
 Results pow_of(const Args& a) {
-  if (!a.is_tensor(0, "input")) return pow(tensor(a.scalar(0, "input").value), a.tensor(1, "exponent"));
+  if (!a.is_tensor(0, "input")) return pow(full({}, a.scalar(0, "input"), a.scalar(0, "input").dtype), a.tensor(1, "exponent"));
   return a.is_tensor(1, "exponent") ? pow(a.x(), a.tensor(1, "exponent")) : pow(a.x(), a.scalar(1, "exponent"));
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes tests/goldens/programs.json and op_samples.json: goldens.py RUN_PROGRAMS [programs|op_samples].
+"""Writes tests/goldens/programs.json and op_samples.json: goldens.py RUN_PROGRAMS [programs|op_samples [OP...]].
 
 Random programs and PyTorch's samples with PyTorch's results, as many as show something new and fit the size. What the engine is known
-to refuse is left out here and counted by `differential` and `samples`.
+to refuse is left out here and counted by `differential` and `samples`. Where ops are named, the samples of the others stay as they are.
 """
 import collections
 import json
@@ -15,7 +15,7 @@ from differential import judge
 from torch_programs import Engine, want
 
 DIGITS = 6
-PROGRAM_BYTES, SAMPLE_BYTES = 290_000, 950_000
+PROGRAM_BYTES, SAMPLE_BYTES = 290_000, 890_000
 LENGTH = 11  # of the random programs, without the passes at their end
 SAMPLES_AN_OP, ELEMENTS_A_SAMPLE = 7, 60
 
@@ -73,9 +73,12 @@ def signature(candidate):
     return str(tensors), compact([a if not str(a).startswith("$") else "$" for a in steps[at][2]] + steps[at][3:])
 
 
-def samples(engine):
+def samples(engine, wanted):
     chosen = []
-    for name, op, call, in_place in calls(engine.operations()):
+    if wanted:
+        with open(f"{sys.path[0]}/../goldens/op_samples.json") as file:
+            chosen = [p for p in json.load(file)["programs"] if p["op"] not in wanted]
+    for name, op, call, in_place in calls(engine.operations(), wanted):
         candidates = [p for _, p in programs(name, op, call, in_place, DIGITS) if p and elements(p) <= ELEMENTS_A_SAMPLE]
         candidates.sort(key=lambda p: len(compact(p)) * (1 + (p["steps"][0][2][1] == [])))
         seen, dtypes, kept = set(), collections.Counter(), []
@@ -102,8 +105,8 @@ def elements(candidate):
 if __name__ == "__main__":
     torch.set_num_threads(1)
     process = Engine(sys.argv[1])
-    wanted = sys.argv[2:] or ["programs", "op_samples"]
+    wanted = sys.argv[2:3] or ["programs", "op_samples"]
     if "programs" in wanted:
         write("programs", random_programs(process))
     if "op_samples" in wanted:
-        write("op_samples", samples(process))
+        write("op_samples", samples(process, sys.argv[3:]))
