@@ -29,15 +29,16 @@ std::vector<std::string> printed_blocks() {
   return blocks;
 }
 
-TEST_CASE("adding an op: gradcheck prints what the page says of the rule and of the mistaken one") {
+TEST_CASE("adding an op: the easy ways, and gradcheck of the rule and of the mistaken one, print what the page says") {
   const std::vector<std::string> blocks = printed_blocks();
-  REQUIRE(blocks.size() == 2);
+  REQUIRE(blocks.size() == 3);
+  CHECK(run_process({kBuilt + "adding_an_op_easy"}).out == blocks[0]);
   const ProcessResult right = run_process({kBuilt + "onestep_with_addcmul", "gradcheck", "--op", "addcmul"});
   CHECK(right.status == 0);
-  CHECK(right.out == blocks[0]);
+  CHECK(right.out == blocks[1]);
   const ProcessResult mistaken = run_process({kBuilt + "onestep_with_mistaken", "gradcheck", "--op", "addcmul"});
   CHECK(mistaken.status == 1);
-  CHECK(mistaken.out == blocks[1]);
+  CHECK(mistaken.out == blocks[2]);
 }
 
 TEST_CASE("adding an op: the suite passes with the page's three files and misses the third one") {
