@@ -80,7 +80,8 @@ void accumulate(Tensor& sum, Tensor addend) {
     sum = add(sum, addend);
 }
 
-/// Adds into a collected gradient, that of a leaf in place. The tensor that users see never shares memory with another gradient.
+/// Adds into a collected gradient, that of a leaf in place. The tensor that users see never shares memory with another
+/// gradient.
 void collect(Node& node, const Tensor& grad, bool may_take) {
   if (node.grad.defined() && (grad_enabled() || !node.is_leaf()))
     node.grad = add(node.grad, grad);

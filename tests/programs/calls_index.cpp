@@ -45,9 +45,7 @@ Results from_mask(const Args& a) {
   return op(a.x(), a.tensor(1, "mask"), a.tensor(2, "source"));
 }
 
-Results take_along_dim_of(const Args& a) {
-  return take_along_dim(a.x(), a.tensor(1, "indices"), optional_dim(a, 2, "dim"));
-}
+Results take_along_dim_of(const Args& a) { return take_along_dim(a.x(), a.tensor(1, "indices"), optional_dim(a, 2, "dim")); }
 
 }  // namespace
 

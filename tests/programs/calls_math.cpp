@@ -31,8 +31,8 @@ Results pow_of(const Args& a) {
 }
 
 template <Tensor (*op)(const Tensor&, const Tensor&), Tensor (*with_number)(const Tensor&, Scalar),
-          Tensor (*rounded)(const Tensor&, const Tensor&, RoundingMode), Tensor (*by_number)(const Tensor&, Scalar, RoundingMode),
-          Tensor (*mirrored)(const Tensor&, Scalar)>
+          Tensor (*rounded)(const Tensor&, const Tensor&, RoundingMode),
+          Tensor (*by_number)(const Tensor&, Scalar, RoundingMode), Tensor (*mirrored)(const Tensor&, Scalar)>
 Results quotient(const Args& a) {
   if (!a.has(kKeywordOnly, "rounding_mode")) return binary<op, with_number, mirrored>(a);
   const RoundingMode mode = a.text(kKeywordOnly, "rounding_mode", "") == "floor" ? RoundingMode::floor : RoundingMode::trunc;

@@ -44,7 +44,8 @@ void add_nn_calls(CallTable& table) {
       {"cross_entropy", cross_entropy_of},
       {"nll_loss",
        [](const Args& a) -> Results {
-         return nll_loss(a.x(), a.tensor(1, "target"), reduction_of(a), a.integer(4, "ignore_index", -100), a.tensor(2, "weight"));
+         return nll_loss(a.x(), a.tensor(1, "target"), reduction_of(a), a.integer(4, "ignore_index", -100),
+                         a.tensor(2, "weight"));
        }},
       {"scaled_dot_product_attention", attention_of},
   };

@@ -27,7 +27,8 @@ Results tensordot_of(const Args& a) {
 }
 
 Results meshgrid_of(const Args& a) {
-  return meshgrid(a.tensors(0, "tensors"), a.text(kKeywordOnly, "indexing", "ij") == "xy" ? GridIndexing::xy : GridIndexing::ij);
+  return meshgrid(a.tensors(0, "tensors"),
+                  a.text(kKeywordOnly, "indexing", "ij") == "xy" ? GridIndexing::xy : GridIndexing::ij);
 }
 
 template <Tensor (*op)(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar)>

@@ -9,7 +9,8 @@ Results index_put_of(const Args& a) {
   return index_put_(a.x(), a.indices(1, "indices"), a.scalar(2, "values"));
 }
 
-template <Tensor (*op)(const Tensor&, const Tensor&, Scalar), Tensor (*with_tensor)(const Tensor&, const Tensor&, const Tensor&)>
+template <Tensor (*op)(const Tensor&, const Tensor&, Scalar),
+          Tensor (*with_tensor)(const Tensor&, const Tensor&, const Tensor&)>
 Results masked(const Args& a) {
   if (a.is_tensor(2, "value")) return with_tensor(a.x(), a.tensor(1, "mask"), a.tensor(2, "value"));
   return op(a.x(), a.tensor(1, "mask"), a.scalar(2, "value"));

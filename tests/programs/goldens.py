@@ -94,7 +94,7 @@ def samples(engine, wanted):
             kept.append(candidate | {"want": lean(candidate["want"])})
         chosen += kept
     while sum(len(compact(p)) + 2 for p in chosen) > SAMPLE_BYTES:
-        chosen.remove(max(chosen, key=lambda p: len(compact(p))))
+        chosen.remove(max((p for p in chosen if not wanted or p["op"] in wanted), key=lambda p: len(compact(p))))
     return chosen
 
 

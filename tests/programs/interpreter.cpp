@@ -183,11 +183,16 @@ bool close(double got, double want, double relative, double absolute) {
 /// Of halves a few units in the last place.
 double tolerance(DType dtype) {
   switch (dtype) {
-    case DType::float64: return 1e-6;
-    case DType::float32: return 1e-4;
-    case DType::float16: return 4e-3;
-    case DType::bfloat16: return 3e-2;
-    default: return 0;
+    case DType::float64:
+      return 1e-6;
+    case DType::float32:
+      return 1e-4;
+    case DType::float16:
+      return 4e-3;
+    case DType::bfloat16:
+      return 3e-2;
+    default:
+      return 0;
   }
 }
 

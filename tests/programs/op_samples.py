@@ -115,7 +115,7 @@ def calls(operations, wanted=()):
     """(name in the engine, OpInfo, function, whether in place) of every op that the engine has."""
     for op in op_db:
         name = engine_name(op)
-        if wanted and name not in wanted:
+        if wanted and name not in wanted and name + "_" not in wanted:
             continue
         if name in RANDOM:
             continue

@@ -26,6 +26,7 @@ def main():
     torch.set_num_threads(1)
     engine = Engine(sys.argv[1])
     rows, notes, total = [], [], collections.Counter()
+    columns = ("samples", "equal", "refused", "accepted", "different", "crashed", "inexpressible", "errors", "not refused")
     for name, op, call, in_place in calls(engine.operations(), sys.argv[2:]):
         counts, reasons = collections.Counter(), {}
         for kind, program in programs(name, op, call, in_place):
@@ -42,7 +43,6 @@ def main():
                 counts["not refused"] += 1
                 reasons.setdefault(("not refused", ""), [0, example(program, answer)])[0] += 1
         title = name + (f" ({op.variant_test_name})" if op.variant_test_name else "")
-        columns = ("samples", "equal", "refused", "accepted", "different", "crashed", "inexpressible", "errors", "not refused")
         rows.append(f"{title:45}" + "".join(f"{counts[c]:>14}" for c in columns))
         total.update(counts)
         notes += [f"{title}: {key[0]}, {n} times: {key[1]}\n      {text}" for key, (n, text) in reasons.items()]

@@ -247,6 +247,8 @@ class Machine:
         if op.endswith("_") and op != "requires_grad_" and not args[0].is_floating_point():
             if any(isinstance(a, torch.Tensor) and a.requires_grad for a in args[1:]):
                 raise Quirk("integers that come to require grad")
+        if op == "logical_not_" and (args[0].requires_grad or args[0]._is_view()):
+            raise Quirk("PyTorch leaves what was written over in the graph")
         if op == "register_hook" and args[0]._is_view():
             raise Quirk("a write under no_grad takes the hooks off views")
         if op == "retain_grad" and args[0]._is_view() and args[0]._version:
