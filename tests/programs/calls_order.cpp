@@ -11,15 +11,17 @@ Results median_of(const Args& a) {
 /// PyTorch says right=True or side="right".
 bool right_of(const Args& a) { return a.flag(kKeywordOnly, "right") || a.text(kKeywordOnly, "side", "left") == "right"; }
 
+bool out_int32(const Args& a) { return a.flag(kKeywordOnly, "out_int32"); }
+
 Results searchsorted_of(const Args& a) {
   const Tensor sorter = a.tensor(kKeywordOnly, "sorter");
-  if (!a.is_tensor(1, "values")) return searchsorted(a.tensor(0, "sorted"), a.scalar(1, "values"), right_of(a), sorter);
-  return searchsorted(a.tensor(0, "sorted"), a.tensor(1, "values"), right_of(a), sorter);
+  if (!a.is_tensor(1, "values")) return searchsorted(a.tensor(0, "sorted"), a.scalar(1, "values"), out_int32(a), right_of(a), sorter);
+  return searchsorted(a.tensor(0, "sorted"), a.tensor(1, "values"), out_int32(a), right_of(a), sorter);
 }
 
 Results bucketize_of(const Args& a) {
-  if (!a.is_tensor(0, "input")) return bucketize(a.scalar(0, "input"), a.tensor(1, "boundaries"), right_of(a));
-  return bucketize(a.x(), a.tensor(1, "boundaries"), right_of(a));
+  if (!a.is_tensor(0, "input")) return bucketize(a.scalar(0, "input"), a.tensor(1, "boundaries"), out_int32(a), right_of(a));
+  return bucketize(a.x(), a.tensor(1, "boundaries"), out_int32(a), right_of(a));
 }
 
 Results unique_of(const Args& a) {
