@@ -23,8 +23,8 @@ double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 Tensor scaled_elu(const char* op, const Tensor& x, double alpha, double scale, double input_scale) {
   const auto values = [=](double v) { return v <= 0 ? scale * alpha * portable::expm1(v * input_scale) : scale * v; };
   return function_of_input(op, x, InDouble{values}, [=](auto dy, auto v) {
-    const auto negative = select_if(v > 0, 0.0, v);  // a large exp(v) would make NaN of the 0 behind it
-    return select_if(v > 0, dy * scale, dy * (scale * alpha * input_scale) * exp(negative * input_scale));
+    const auto negative = select_if(v <= 0, v, 0.0);  // a large exp(v) would make NaN of the 0 behind it
+    return select_if(v <= 0, dy * (scale * alpha * input_scale) * exp(negative * input_scale), dy * scale);
   });
 }
 

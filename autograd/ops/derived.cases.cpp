@@ -295,7 +295,7 @@ const RegisterOpCases registered([] {
             },
             "bmm: needs tensors of rank 3 and 3: got shapes [2, 3] and [3, 2]")}},
       {"outer",
-       {two("vectors", {3}, {4}, outer, all_products), two("empty", {0}, {4}, outer, all_products)},
+       {two("vectors", {3}, {4}, outer, all_products), two("one element", {1}, {5}, outer, all_products), two("empty", {0}, {4}, outer, all_products)},
        {error(
            "ranks",
            [] {

@@ -28,7 +28,7 @@ TEST_CASE("engine page: its programs print what it says") {
     CHECK(result.err == "");
     CHECK(result.out == page.substr(begin, page.find("```\n", begin) - begin));
   }
-  CHECK(programs == 12);
+  CHECK(programs == 13);
 }
 
 }  // namespace
