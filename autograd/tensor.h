@@ -400,6 +400,12 @@ class Tensor : public TensorMethods {
 };
 
 inline const Tensor& TensorMethods::self() const { return static_cast<const Tensor&>(*this); }
+template <class... I>
+requires Sizes<I...> Tensor TensorMethods::repeat(I... repeats)
+const { return repeat(Shape{static_cast<int64_t>(repeats)...}); }
+template <class... I>
+requires Sizes<I...> Tensor TensorMethods::tile(I... repeats)
+const { return tile(Shape{static_cast<int64_t>(repeats)...}); }
 
 inline bool Tensor::is_contiguous() const {
   const Impl& i = impl();

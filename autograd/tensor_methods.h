@@ -65,11 +65,11 @@ class TensorMethods {
   Tensor repeat(const Shape& repeats) const;
   Tensor tile(const Shape& repeats) const;
   template <class... I>
-  requires Sizes<I...>
-  auto repeat(I... repeats) const { return repeat(Shape{static_cast<int64_t>(repeats)...}); }
+  requires Sizes<I...> Tensor repeat(I... repeats)
+  const;
   template <class... I>
-  requires Sizes<I...>
-  auto tile(I... repeats) const { return tile(Shape{static_cast<int64_t>(repeats)...}); }
+  requires Sizes<I...> Tensor tile(I... repeats)
+  const;
   Tensor repeat_interleave(int64_t repeats, std::optional<int64_t> dim = {}) const;
   Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> dim = {}) const;
   Tensor flip(const Shape& dims) const;
