@@ -58,8 +58,10 @@ std::vector<Node*> reachable(const std::vector<std::shared_ptr<Node>>& roots) {
 
 /// Fills `wanted`: the inputs and what depends on them.
 void find_wanted(Pass& pass) {
-  for (auto node = pass.nodes.rbegin(); node != pass.nodes.rend(); ++node)
-    if (pass.captured.count(*node) > 0 || pass.runs(**node)) pass.wanted.insert(*node);
+  for (size_t i = pass.nodes.size(); i-- > 0;) {  // inputs before what is computed from them
+    const Node* const node = pass.nodes[i];
+    if (pass.captured.contains(node) || pass.runs(*node)) pass.wanted.insert(node);
+  }
 }
 
 /// sum += addend, in place when nobody else sees `sum` and the pass is not recorded. Straight to the kernel where it can: a
@@ -67,17 +69,15 @@ void find_wanted(Pass& pass) {
 void accumulate(Tensor& sum, Tensor addend) {
   if (!sum.defined())
     sum = std::move(addend);
-  else if (grad_enabled())
+  else if (grad_enabled() || !sum.is_unique() || !sum.is_contiguous())
     sum = add(sum, addend);
-  else if (sum.is_unique() && sum.is_contiguous() && addend.is_contiguous() && !is_narrow(sum.dtype()))
+  else if (addend.is_contiguous() && !is_narrow(sum.dtype()))
     dispatch_floating(sum.dtype(), "backward", [&]<class T>() {
       T* const to = sum.mutable_data<T>();
       kernels::add(to, 1, addend.data<T>(), 1, to, sum.numel());
     });
-  else if (sum.is_unique() && sum.is_contiguous())
-    add_(sum, addend);
   else
-    sum = add(sum, addend);
+    add_(sum, addend);
 }
 
 /// Adds into a collected gradient, that of a leaf in place. The tensor that users see never shares memory with another
@@ -115,7 +115,7 @@ void run_rule(Pass& pass, Node& node, const Tensor& grad) {
                 " gradients for ", node.inputs.size(), " inputs");
   for (size_t i = 0; i < grads.size(); ++i) {
     Node* const input = node.inputs[i].get();
-    if (!input || !grads[i].defined() || (pass.selective() && pass.wanted.count(input) == 0)) continue;
+    if (!input || !grads[i].defined() || (pass.selective() && !pass.wanted.contains(input))) continue;
     check_gradient(node, i, grads[i]);
     if (AnomalyGuard* guard = AnomalyGuard::active()) guard->check_gradient(node, i, grads[i]);
     accumulate(input->pending, std::move(grads[i]));
@@ -144,7 +144,7 @@ void visit(Pass& pass, Node& node) {
   if (!node.pending.defined()) return;  // its op's rule had no gradient to give
   Tensor grad = std::move(node.pending);
   node.pending = Tensor();
-  if (pass.selective() && pass.wanted.count(&node) == 0) return;  // a root that is none of the inputs
+  if (pass.selective() && !pass.wanted.contains(&node)) return;  // a root that is none of the inputs
   if (node.extras) run_hooks(node, grad);
   if (pass.selective())
     if (const auto place = pass.captured.find(&node); place != pass.captured.end()) place->second = grad;

@@ -22,9 +22,9 @@ Tensor no_elements() { return empty(Shape{0}); }
 /// The node of a call.
 class CustomNode : public Node {
  public:
-  CustomNode(const std::string& op_name, std::shared_ptr<CustomOp> op, std::shared_ptr<Context> context,
+  CustomNode(std::string op_name, std::shared_ptr<CustomOp> op, std::shared_ptr<Context> context,
              const std::vector<Tensor>& outputs)
-      : Node("", no_elements()), op_(std::move(op)), context_(std::move(context)), name_(op_name), grads_(outputs.size()) {
+      : Node("", no_elements()), op_(std::move(op)), context_(std::move(context)), name_(std::move(op_name)), grads_(outputs.size()) {
     name = name_.c_str();
     for (const Tensor& y : outputs) outputs_.emplace_back(y.shape(), y.dtype());
     rule = [](const Node& self, const Backward& b) { return static_cast<const CustomNode&>(self).run(b); };

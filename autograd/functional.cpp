@@ -21,8 +21,8 @@ class Call {
   }
 
   /// The gradients of sum(outputs * weights) with respect to `at`, 0 where there is no influence.
-  std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& weights,
-                                const std::vector<Tensor>& at, bool create_graph) const {
+  static std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& weights,
+                                       const std::vector<Tensor>& at, bool create_graph) {
     std::vector<Tensor> influenced, weights_of_those, all;
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i].requires_grad()) continue;

@@ -15,7 +15,7 @@ namespace onestep {
 ONESTEP_CONVERSION float float_of_half(uint16_t half) {
   const uint32_t sign = (half & 0x8000u) << 16, magnitude = half & 0x7fffu;
   const uint32_t rebased = (magnitude << 13) + (magnitude >= 0x7c00u ? 224u << 23 : 112u << 23);
-  const uint32_t subnormal = std::bit_cast<uint32_t>(static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24f);
+  const auto subnormal = std::bit_cast<uint32_t>(static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24f);
   const uint32_t quiet = magnitude > 0x7c00u ? 0x00400000u : 0u;
   return std::bit_cast<float>(sign | quiet | (magnitude < 0x0400u ? subnormal : rebased));
 }

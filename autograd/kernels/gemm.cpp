@@ -18,18 +18,25 @@ struct Free {
   void operator()(void* p) const { std::free(p); }
 };
 
+template <class T>
+struct Workspace {
+  std::unique_ptr<T, Free> block;
+  int64_t size = 0;
+};
+template <class T>
+thread_local Workspace<T> own_workspace;
+
 /// At least n elements that start on a cache line, kept by the calling thread for its next product.
 template <class T>
 T* workspace(int64_t n) {
-  thread_local std::unique_ptr<T, Free> block;
-  thread_local int64_t size = 0;
-  if (n > size) {
-    size = 0;
-    block.reset();  // not both at once
-    block.reset(static_cast<T*>(required_block(static_cast<size_t>(n) * sizeof(T))));
-    size = n;
+  Workspace<T>& own = own_workspace<T>;
+  if (n > own.size) {
+    own.size = 0;
+    own.block.reset();  // not both at once
+    own.block.reset(static_cast<T*>(required_block(static_cast<size_t>(n) * sizeof(T))));
+    own.size = n;
   }
-  return block.get();
+  return own.block.get();
 }
 
 /// Rounds up to whole cache lines, so that the threads' parts do not share one.

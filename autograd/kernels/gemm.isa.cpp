@@ -29,13 +29,13 @@ constexpr int regs_for(int rows) { return kRows * kRegs / rows < kMaxRegs ? kRow
 constexpr int64_t kPackedRows = kRows <= 4 ? 4 : 16;
 /// Columns of a block, as many as their part of b leaves room for in the L2 cache.
 template <class T>
-constexpr int64_t kBlockN = 384 * 4 / sizeof(T);
+constexpr int64_t kBlockN = int64_t{384} * 4 / sizeof(T);
 
 /// Packing costs more than it brings where b is read by so few rows or has so few elements, and a by so few columns (fewer do
 /// where a microkernel would read down the columns of a).
 constexpr int64_t kFewRows = 12, kSmallB = 1000;
 template <class T>
-constexpr int64_t kFewCols = 96 * 4 / sizeof(T);
+constexpr int64_t kFewCols = int64_t{96} * 4 / sizeof(T);
 template <class T>
 constexpr int64_t kFewColsTransposed = kFewCols<T> / 2;
 
@@ -179,7 +179,7 @@ const T* packed_block(const Packed<T>& b, int64_t p, int64_t j) {
 
 /// Columns of a piece of packing: whole panels on every instruction set, unless one register were left over.
 template <class T>
-constexpr int64_t kPieceCols = 96 * 4 / sizeof(T);
+constexpr int64_t kPieceCols = int64_t{96} * 4 / sizeof(T);
 template <class T>
 int64_t pieces_of_block(int64_t cols) {
   return cols > kRegLanes<T> ? panels(cols - kRegLanes<T>, kPieceCols<T>) : 1;

@@ -17,7 +17,7 @@ Row running(const Row& row, Step step) {
   return y;
 }
 
-OpSample along(const char* label, InputSpec x, int dim, const Op& op, std::function<Row(const Row&)> f,
+OpSample along(const char* label, InputSpec x, int dim, const Op& op, const std::function<Row(const Row&)>& f,
                bool differentiable = true) {
   return {label,
           {std::move(x)},

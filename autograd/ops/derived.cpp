@@ -154,7 +154,7 @@ Tensor kron(const Tensor& a, const Tensor& b) {
     return shape;
   };
   const Shape left = padded(a), right = padded(b);
-  Shape shape, order;
+  Shape shape;
   for (int d = 0; d < rank; ++d) shape.push_back(left[d] * right[d]);
   // All products as [a's dims, b's dims], taken apart dim by dim from the last: [a, b] of a dim move in front of what is
   // joined.

@@ -230,7 +230,7 @@ std::vector<OpSample> writes_in_place() {
 /// Each vector of nonzero_numpy of a matrix, and that of a number.
 std::vector<OpSample> columns_of_places() {
   std::vector<OpSample> all;
-  const auto add = [&](const char* label, InputSpec x, size_t column, std::vector<double> want) {
+  const auto add = [&](const char* label, InputSpec x, size_t column, const std::vector<double>& want) {
     all.push_back({label,
                    {std::move(x)},
                    [column](const std::vector<Tensor>& in) { return nonzero_numpy(in[0]).at(column); },

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/ops/loss_cases.h"
@@ -9,7 +10,7 @@ namespace {
 std::vector<std::vector<double>> rows(const Values& x) {
   const int64_t n = x.shape.back();
   std::vector<std::vector<double>> all(static_cast<size_t>(n == 0 ? 0 : x.shape.numel() / n));
-  for (int64_t i = 0; i < x.shape.numel(); ++i) all[static_cast<size_t>(i / n)].push_back(x[i]);
+  for (size_t i = 0; i < x.data.size(); ++i) all[i / static_cast<size_t>(std::max<int64_t>(n, 1))].push_back(x.data[i]);
   return all;
 }
 

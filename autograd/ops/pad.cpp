@@ -7,7 +7,7 @@ namespace onestep {
 namespace {
 
 /// The places before and behind each dim, from the last dim on.
-using Sides = std::array<int64_t, 2 * kMaxRank>;
+using Sides = std::array<int64_t, size_t{2} * kMaxRank>;
 
 /// The gradient is the same op with all signs changed: what was added is cut off, what was cut off gets 0.
 Tensor pad_constant(const Tensor& x, const Sides& sides, Scalar value) {
@@ -15,7 +15,7 @@ Tensor pad_constant(const Tensor& x, const Sides& sides, Scalar value) {
   Tensor from = x.detach();
   std::array<int64_t, kMaxRank> first{}, length{};
   for (int i = 0; i < x.dim(); ++i) {
-    const size_t dim = static_cast<size_t>(x.dim() - 1 - i);
+    const auto dim = static_cast<size_t>(x.dim() - 1 - i);
     const int64_t before = sides[2 * static_cast<size_t>(i)], behind = sides[2 * static_cast<size_t>(i) + 1];
     int64_t& size = shape[x.dim() - 1 - i];
     const int64_t cut = std::max<int64_t>(-before, 0), kept = size - cut - std::max<int64_t>(-behind, 0);

@@ -70,7 +70,7 @@ constexpr auto names(ScatterReduction /*all*/) {
 
 ScatterReduction reduction(const char* op, std::string_view name) {
   const auto all = names(ScatterReduction());
-  const auto found = std::find(all.begin(), all.end(), name);
+  const auto* const found = std::find(all.begin(), all.end(), name);
   ONESTEP_CHECK(ConfigError, found != all.end(), op, ": no reduction is called \"", name, "\" (sum, prod, mean, amax or amin)");
   return static_cast<ScatterReduction>(found - all.begin());
 }

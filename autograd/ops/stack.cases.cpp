@@ -12,10 +12,15 @@ struct From {
   size_t which;
   Place place;
 };
+std::vector<InputSpec> specs(const std::vector<Shape>& shapes) {
+  std::vector<InputSpec> inputs(shapes.size());
+  for (size_t i = 0; i < shapes.size(); ++i) inputs[i].shape = shapes[i];
+  return inputs;
+}
+
 template <class Op, class F>
 OpSample joined_up(const char* label, const std::vector<Shape>& shapes, const Shape& result, Op op, F from) {
-  std::vector<InputSpec> inputs;
-  for (const Shape& shape : shapes) inputs.push_back({shape});
+  const std::vector<InputSpec> inputs = specs(shapes);
   return {label, inputs, [op](const std::vector<Tensor>& in) { return op(in); },
           [=](const std::vector<Values>& in) {
             Values y(result);
@@ -32,8 +37,7 @@ template <class Op>
 OpSample stacked(const char* label, const std::vector<Shape>& given, const std::vector<Shape>& shapes, size_t d, Op op) {
   Shape result = shapes[0];
   for (size_t i = 1; i < shapes.size(); ++i) result[static_cast<int>(d)] += shapes[i][static_cast<int>(d)];
-  std::vector<InputSpec> inputs;
-  for (const Shape& shape : given) inputs.push_back({shape});
+  const std::vector<InputSpec> inputs = specs(given);
   return {label, inputs, [op](const std::vector<Tensor>& in) { return op(in); },
           [=](const std::vector<Values>& in) {
             Values y(result);
