@@ -48,8 +48,10 @@ std::vector<Node*> reachable(const std::vector<std::shared_ptr<Node>>& roots) {
     (node->is_leaf() ? leaves : nodes).push_back(node.get());
   };
   for (const auto& root : roots) reach(root);
-  for (size_t i = 0; i < nodes.size(); ++i)
-    for (const auto& input : nodes[i]->inputs) reach(input);
+  for (size_t next = 0; next < nodes.size();) {  // more come while it runs
+    const Node& node = *nodes[next++];
+    for (const auto& input : node.inputs) reach(input);
+  }
   const auto newest_first = [](const Node* a, const Node* b) { return a->sequence > b->sequence; };
   if (!std::is_sorted(nodes.begin(), nodes.end(), newest_first)) std::sort(nodes.begin(), nodes.end(), newest_first);
   nodes.insert(nodes.end(), leaves.begin(), leaves.end());

@@ -89,7 +89,7 @@ Product jvp(const Function& f, const std::vector<Tensor>& inputs, const std::vec
   const Call call("jvp", f, inputs, create_graph);
   const Tensor weights = zeros_like(call.output).requires_grad_();
   const std::vector<Tensor> products = call.gradients(weights, /*create_graph=*/true);
-  return {call.result(call.output), call.result(call.gradients(products, v, {weights}, create_graph)[0])};
+  return {call.result(call.output), call.result(Call::gradients(products, v, {weights}, create_graph)[0])};
 }
 
 Products hvp(const Function& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v, bool create_graph) {
@@ -97,7 +97,7 @@ Products hvp(const Function& f, const std::vector<Tensor>& inputs, const std::ve
   const Call call("hvp", f, inputs, create_graph);
   check_single("hvp", call.output);
   const std::vector<Tensor> gradient = call.gradients(ones_like(call.output), /*create_graph=*/true);
-  return call.result(call.gradients(gradient, v, call.inputs, create_graph));
+  return call.result(Call::gradients(gradient, v, call.inputs, create_graph));
 }
 
 std::vector<Tensor> jacobian(const Function& f, const std::vector<Tensor>& inputs, bool create_graph) {
