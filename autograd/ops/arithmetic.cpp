@@ -84,6 +84,7 @@ Tensor map_number(const Tensor& x, Scalar number, const Row& row, bool number_fi
 }  // namespace
 
 DType ops::promote(const Tensor& a, const Tensor& b) {
+  if (a.dtype() == b.dtype()) return a.dtype();
   const auto kind = [](const Tensor& x) { return x.is_floating() ? 2 : x.dtype() != DType::boolean ? 1 : 0; };
   const bool a_decides = kind(a) >= kind(b), b_decides = kind(b) >= kind(a);
   if (a.dim() > 0 && b.dim() == 0 && a_decides) return a.dtype();

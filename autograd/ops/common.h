@@ -10,14 +10,19 @@
 
 namespace onestep::ops {
 
-/// The elements of x as integers of their size (see dispatch_size), for reading and for writing.
+/// The elements of x as integers of their size (see dispatch_size), for reading and for writing. To the compiler they may be
+/// anything from here on: what was written to them before as floats is in memory.
 template <class U>
 const U* units(const Tensor& x) {
-  return static_cast<const U*>(x.data_ptr());
+  const void* first = x.data_ptr();
+  asm volatile("" : "+r"(first) : : "memory");
+  return static_cast<const U*>(first);
 }
 template <class U>
 U* mutable_units(Tensor& x) {
-  return static_cast<U*>(x.mutable_data_ptr());
+  void* first = x.mutable_data_ptr();
+  asm volatile("" : "+r"(first) : : "memory");
+  return static_cast<U*>(first);
 }
 
 /// Throws DTypeError naming `op` unless both tensors have the same dtype.
