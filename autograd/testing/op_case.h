@@ -39,10 +39,10 @@ struct OpSample {
   std::function<Values(const std::vector<Values>&)> reference;
   bool differentiable = true;
   bool any_layout = true;  ///< False where strides matter to the result (view, dropout's draws): skips the strided variants.
-  bool twice_differentiable =
-      true;  ///< False at a kink of the gradient (a tie) or where a second derivative is refused: skips gradgradcheck.
-  bool rounds_once =
-      true;  ///< False where a half is rounded more than once: the result is compared with float32's within that.
+  /// False at a kink of the gradient (a tie) or where a second derivative is refused: skips gradgradcheck.
+  bool twice_differentiable = true;
+  /// False where a half is rounded more than once: the result is compared with float32's within that.
+  bool rounds_once = true;
   bool takes_int32 = true;    ///< False where PyTorch wants int64: class indices.
   double tolerance32 = 2e-6;  ///< Of float32 values and gradients against float64: |a - b| <= 1e-6 + tolerance32 * |b|.
 };
