@@ -61,6 +61,9 @@ Tensor logical(const char* op, const Tensor& a, const Tensor& b, const F& f) {
   return compare(op, to(a, DType::boolean), to(b, DType::boolean), f);
 }
 
+/// The dtype of any and all: bool, but uint8 of uint8 (as PyTorch's old masks).
+DType truth_type(const Tensor& x) { return x.dtype() == DType::uint8 ? DType::uint8 : DType::boolean; }
+
 /// Whether any element along `dims` is true, or with `wanted` false, whether all are: y = wanted where one is `wanted`.
 Tensor any_along(const char* op, const Tensor& x, const Shape& wanted_dims, bool keepdim, bool wanted) {
   const NoGradGuard no_grad;
@@ -81,7 +84,7 @@ Tensor any_along(const char* op, const Tensor& x, const Shape& wanted_dims, bool
       }
     });
   });
-  return ops::without_dims(y, x.shape(), dims, keepdim);
+  return to(ops::without_dims(y, x.shape(), dims, keepdim), truth_type(x));
 }
 
 /// Whether any element is true (or, with `wanted` false, whether any is not).
@@ -118,8 +121,8 @@ Tensor logical_not(const Tensor& x) {
   return test(x, [](auto v) { return !ops::convert<bool>(v); });
 }
 
-Tensor any(const Tensor& x) { return full({}, contains(x, true), DType::boolean); }
-Tensor all(const Tensor& x) { return full({}, !contains(x, false), DType::boolean); }
+Tensor any(const Tensor& x) { return full({}, contains(x, true), truth_type(x)); }
+Tensor all(const Tensor& x) { return full({}, !contains(x, false), truth_type(x)); }
 
 Tensor any(const Tensor& x, const Shape& dims, bool keepdim) { return any_along("any", x, dims, keepdim, true); }
 Tensor all(const Tensor& x, const Shape& dims, bool keepdim) { return any_along("all", x, dims, keepdim, false); }

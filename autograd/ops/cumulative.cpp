@@ -1,4 +1,6 @@
 // Running products, extrema and logarithms of sums along a dim, by one linear recurrence.
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include "autograd/ops/reduce.h"
@@ -17,26 +19,52 @@ Tensor shifted(const Tensor& x, int d, bool reverse) {
   return reverse ? cat({rest, zero}, d) : cat({zero, rest}, d);
 }
 
+constexpr int64_t kColumns = 64;
+
+/// Calls f(first, width) for blocks of `width` neighbouring columns, at most kColumns: their first row begins at `first`.
+template <class F>
+void for_each_columns(const ops::Blocks& b, const F& f) {
+  if (b.reduced == 0) return;
+  const int64_t groups = (b.inner + kColumns - 1) / kColumns;
+  const double cost = 2 * static_cast<double>(b.reduced * std::min(b.inner, kColumns));
+  kernels::parallel_for(b.outer * groups, cost, [&](int64_t g, int64_t end) {
+    for (; g < end; ++g) {
+      const int64_t column = g % groups * kColumns;
+      f(g / groups * b.reduced * b.inner + column, std::min(b.inner - column, kColumns));
+    }
+  });
+}
+
+/// y_r = b_r + a_r y_{r-1} down neighbouring columns; the distance between rows is negative to go up.
+template <class T, int64_t columns>
+void run_columns(const T* a, const T* b, T* y, int64_t rows, int64_t distance, int64_t used = columns) {
+  using Sum = std::conditional_t<is_floating(dtype_of<T>()), double, T>;
+  std::array<Sum, columns> totals{};
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t i = 0; i < used; ++i) {
+      const int64_t at = r * distance + i;
+      Sum& total = totals[static_cast<size_t>(i)];
+      total = ops::plus(static_cast<Sum>(b[at]), r == 0 ? Sum(0) : ops::times(static_cast<Sum>(a[at]), total));
+      y[at] = static_cast<T>(total);
+    }
+  }
+}
+
 /// y_i = b_i + a_i y_{i-1} along dim `d`, or b_i + a_i y_{i+1} from the end with `reverse`; float32 sums in double, as cumsum.
 Tensor recurrence(const Tensor& a, const Tensor& b, int d, bool reverse) {
   const Tensor factors = ops::contiguous_values(a), addends = ops::contiguous_values(b);
   Tensor y = empty(a.shape(), a.dtype());
   const ops::Blocks blocks = ops::blocks_of(a.shape(), d, d);
   dispatch(a.dtype(), [&]<class T>() {
-    using Sum = std::conditional_t<is_floating(dtype_of<T>()), double, T>;
     const T *const factor = factors.data<T>(), *const addend = addends.data<T>();
     T* const to = y.mutable_data<T>();
-    const int64_t distance = reverse ? -blocks.inner : blocks.inner;
-    kernels::parallel_for(blocks.outer * blocks.inner, 2 * static_cast<double>(blocks.reduced), [=](int64_t c, int64_t end) {
-      for (; c < end; ++c) {
-        int64_t at = c / blocks.inner * blocks.reduced * blocks.inner + c % blocks.inner;
-        if (reverse) at += (blocks.reduced - 1) * blocks.inner;
-        Sum total(0);
-        for (int64_t i = 0; i < blocks.reduced; ++i, at += distance) {
-          total = ops::plus(static_cast<Sum>(addend[at]), i == 0 ? Sum(0) : ops::times(static_cast<Sum>(factor[at]), total));
-          to[at] = static_cast<T>(total);
-        }
-      }
+    for_each_columns(blocks, [=](int64_t at, int64_t width) {
+      if (reverse) at += (blocks.reduced - 1) * blocks.inner;
+      const int64_t distance = reverse ? -blocks.inner : blocks.inner;
+      if (width == 1)
+        run_columns<T, 1>(factor + at, addend + at, to + at, blocks.reduced, distance);
+      else
+        run_columns<T, kColumns>(factor + at, addend + at, to + at, blocks.reduced, distance, width);
     });
   });
   return record("recurrence", y, {a, b}, {a, y}, [d, reverse](const Backward& back) -> Grads {
@@ -72,14 +100,16 @@ ValuesIndices running_extremum(const char* op, const Tensor& x, int64_t dim, con
     const T* const from = rows.data<T>();
     T* const to = values.mutable_data<T>();
     auto* const places = indices.mutable_data<int64_t>();
-    kernels::parallel_for(b.outer * b.inner, 2 * static_cast<double>(b.reduced), [=](int64_t c, int64_t end) {
-      for (; c < end; ++c) {
-        int64_t at = c / b.inner * b.reduced * b.inner + c % b.inner, place = 0;
-        for (int64_t i = 0; i < b.reduced; ++i, at += b.inner) {
-          const T v = from[at], best = i == 0 ? v : to[at - b.inner];
-          if (v != v || (best == best && takes(v, best))) place = i;
-          to[at] = place == i ? v : best;
-          places[at] = place;
+    for_each_columns(b, [=](int64_t at, int64_t width) {
+      std::copy_n(from + at, width, to + at);
+      std::fill_n(places + at, width, 0);
+      for (int64_t r = 1; r < b.reduced; ++r) {
+        at += b.inner;
+        for (int64_t i = 0; i < width; ++i) {
+          const T v = from[at + i], best = to[at + i - b.inner];
+          const bool taken = v != v || (best == best && takes(v, best));
+          to[at + i] = taken ? v : best;
+          places[at + i] = taken ? r : places[at + i - b.inner];
         }
       }
     });

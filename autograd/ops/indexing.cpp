@@ -161,8 +161,9 @@ void gather_values(Tensor& y, const Tensor& x, int dim, const Tensor& places) {
 
 }  // namespace
 
-Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
+Tensor gather(const Tensor& x, int64_t dim, const Tensor& given) {
   const int d = normalize_dim("gather", dim, x.dim());
+  const Tensor index = given.numel() == 0 ? to(given, DType::int64) : given;  // an index of nothing may have any dtype
   const Tensor places = gather_places(ops::as_vector(x), d, ops::as_vector(index));
   Tensor y = empty(index.shape(), x.dtype()), target = ops::as_vector(y);
   if (y.numel() > 0) gather_values(target, ops::as_vector(x), d, places);

@@ -12,11 +12,28 @@
 namespace onestep {
 namespace {
 
-/// The elements of one row, in the order of their places.
+/// A row, and its elements as they are picked from it.
 template <class T>
-using Row = std::vector<ops::Ranked<ops::OrderKey<T>>>;
+struct Row {
+  using Item = ops::Ranked<ops::OrderKey<T>>;
 
-/// The first `count` elements of every row along dim `d` after `arrange(row, values)` has moved them there; kept dims.
+  Item ranked(int64_t i) const {
+    const auto key = ops::order_key(elements[i]);
+    return {descending ? static_cast<decltype(key)>(~key) : key, i};
+  }
+  void take_all() {
+    items.clear();
+    items.reserve(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) items.push_back(ranked(i));
+  }
+
+  const T* elements;
+  int64_t n;
+  bool descending;
+  std::vector<Item> items = {}, scratch = {};
+};
+
+/// The first `count` items of every row along dim `d` after `arrange(row)` has put them there; the dim stays.
 template <class Arrange>
 ValuesIndices picked(const char* op, const Tensor& x, int d, int64_t count, bool descending, const Arrange& arrange) {
   const Tensor rows = ops::contiguous_values(transpose(ops::as_vector(ops::widened(x).values()), d, -1));
@@ -31,19 +48,13 @@ ValuesIndices picked(const char* op, const Tensor& x, int d, int64_t count, bool
     auto* const places = indices.mutable_data<int64_t>();
     const double cost = 3 * static_cast<double>(n) * static_cast<double>(std::bit_width(static_cast<uint64_t>(n + 1)));
     kernels::parallel_for(count == 0 ? 0 : values.numel() / count, cost, [&](int64_t r, int64_t end) {
-      Row<T> row;
-      row.reserve(static_cast<size_t>(n));
+      Row<T> row{from, n, descending};
       for (; r < end; ++r) {
-        const T* const elements = from + r * n;
-        row.clear();
-        for (int64_t i = 0; i < n; ++i) {
-          const auto key = ops::order_key(elements[i]);
-          row.emplace_back(descending ? ~key : key, i);
-        }
-        arrange(row, elements);
+        row.elements = from + r * n;
+        arrange(row);
         for (int64_t i = 0; i < count; ++i) {
-          places[r * count + i] = row[static_cast<size_t>(i)].place();
-          to[r * count + i] = elements[places[r * count + i]];
+          places[r * count + i] = row.items[static_cast<size_t>(i)].place();
+          to[r * count + i] = row.elements[places[r * count + i]];
         }
       }
     });
@@ -61,13 +72,13 @@ ValuesIndices picked(const char* op, const Tensor& x, int d, int64_t count, bool
 
 /// The element that comes k-th in every row, counted from 0; or the first NaN, where that `wins`.
 ValuesIndices kth(const char* op, const Tensor& x, int d, int64_t k, bool keepdim, bool nan_wins) {
-  const auto arrange = [=]<class R, class T>(R& row, const T* elements) {
-    if (nan_wins) {
-      const T* const nan = std::find_if(elements, elements + row.size(), [](T v) { return v != v; });
-      if (nan != elements + row.size()) return std::swap(row[0], row[static_cast<size_t>(nan - elements)]);
-    }
-    std::nth_element(row.begin(), row.begin() + k, row.end());
-    std::swap(row[0], row[static_cast<size_t>(k)]);
+  const auto arrange = [=]<class T>(Row<T>& row) {
+    const T* const end = row.elements + row.n;
+    const T* const nan = nan_wins ? std::find_if(row.elements, end, [](T v) { return v != v; }) : end;
+    if (nan != end) return row.items.assign(1, row.ranked(nan - row.elements));
+    row.take_all();
+    std::nth_element(row.items.begin(), row.items.begin() + k, row.items.end());
+    std::swap(row.items[0], row.items[static_cast<size_t>(k)]);
   };
   ValuesIndices y = picked(op, x, d, 1, false, arrange);
   if (!keepdim && x.dim() > 0) y = {squeeze(y.values, d), squeeze(y.indices, d)};
@@ -80,8 +91,10 @@ int64_t size_along(const Tensor& x, int d) { return x.dim() == 0 ? 1 : x.size(d)
 
 ValuesIndices sort(const Tensor& x, int64_t dim, bool descending, bool /*stable*/) {
   const int d = normalize_dim("sort", dim, x.dim());
-  return picked("sort", x, d, size_along(x, d), descending,
-                [](auto& row, const auto* /*elements*/) { std::sort(row.begin(), row.end()); });
+  return picked("sort", x, d, size_along(x, d), descending, [](auto& row) {
+    row.take_all();
+    ops::sort_row(row.items, row.scratch);
+  });
 }
 
 Tensor argsort(const Tensor& x, int64_t dim, bool descending, bool stable) {
@@ -89,12 +102,36 @@ Tensor argsort(const Tensor& x, int64_t dim, bool descending, bool stable) {
   return sort(x.values(), dim, descending, stable).indices;
 }
 
+namespace {
+
+/// The first k items of a row in any order, among others: of all candidates so far, the best k are kept whenever there are 2 k.
+template <class T>
+void take_first(Row<T>& row, int64_t k) {
+  auto& items = row.items;
+  items.clear();
+  auto last = row.ranked(0);  // of the best k, once there were 2 k
+  bool full = false;
+  for (int64_t i = 0; i < row.n; ++i) {
+    const auto item = row.ranked(i);
+    if (full && last < item) continue;
+    items.push_back(item);
+    if (std::ssize(items) < 2 * k) continue;
+    std::nth_element(items.begin(), items.begin() + k - 1, items.end());
+    items.erase(items.begin() + k, items.end());
+    last = items.back();
+    full = true;
+  }
+  if (std::ssize(items) > k) std::nth_element(items.begin(), items.begin() + k, items.end());
+}
+
+}  // namespace
+
 ValuesIndices topk(const Tensor& x, int64_t k, int64_t dim, bool largest, bool /*sorted*/) {
   const int d = normalize_dim("topk", dim, x.dim());
   ONESTEP_CHECK(ShapeError, 0 <= k && k <= size_along(x, d), "topk: k = ", k, " of dim ", d, " of shape ", x.shape());
-  return picked("topk", x, d, k, largest, [k](auto& row, const auto* /*elements*/) {
-    if (k < static_cast<int64_t>(row.size())) std::nth_element(row.begin(), row.begin() + k, row.end());
-    std::sort(row.begin(), row.begin() + k);
+  return picked("topk", x, d, k, largest, [k](auto& row) {
+    take_first(row, k);
+    std::sort(row.items.begin(), row.items.begin() + k);
   });
 }
 
