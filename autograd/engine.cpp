@@ -283,6 +283,7 @@ void run_from(const char* op, Pass& pass, const ListView<Tensor>& tensors, const
 void autograd::backward(const ListView<Tensor>& tensors, const ListView<Tensor>& grad_tensors, std::optional<bool> retain_graph,
                         bool create_graph, const ListView<Tensor>& inputs) {
   Pass pass{.retain_graph = retain_graph.value_or(create_graph), .create_graph = create_graph, .nodes = {}};
+  for (const Tensor& tensor : tensors) tensor.node();  // refuses a view that has lost its place before an input is changed
   for (const Tensor& input : inputs) {
     ONESTEP_CHECK(GradError, input.node() != nullptr, "backward: an input of shape ", input.shape(), " does not require grad");
     if (!input.is_leaf()) input.node()->retains_grad = true;

@@ -135,6 +135,14 @@ def overlaps(x, y):
     return shares(x, y) and (x.shape, x.stride(), x.storage_offset()) != (y.shape, y.stride(), y.storage_offset())
 
 
+def overlaps_itself(x):
+    """Elements at different distances are the same memory, as those of an unfolded tensor."""
+    places = torch.zeros((), dtype=torch.int64)
+    for size, stride in zip(x.shape, x.stride()):
+        places = places.unsqueeze(-1) + stride * torch.arange(size)
+    return 0 not in x.stride() and places.unique().numel() < x.numel()
+
+
 def copies(values):
     return [copies(v) if isinstance(v, list) else v.clone() if isinstance(v, torch.Tensor) else v for v in values]
 
@@ -262,6 +270,8 @@ class Machine:
             owner = args[0] if args[0]._base is None else args[0]._base
             if not owner.is_contiguous():
                 raise Quirk("the result of an op has the strides of its operand in PyTorch, and is row-major here")
+        if op.endswith("_") and op not in ("requires_grad_", "fill_", "zero_", "masked_fill_", "masked_scatter_") and overlaps_itself(args[0]):
+            raise Quirk("written to as read: torch.as_strided calls it undefined")
         if op.endswith("_") and any(overlaps(args[0], a) for a in args[1:]):
             raise Quirk("an operand that is read while it is written to")
 
