@@ -141,8 +141,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Shape& a_dims, const Sh
   Tensor x = a, y = b;
   for (int i = 0; i < a_dims.rank(); ++i) {
     const int64_t size = x.size(a_dims[i]), other = y.size(b_dims[i]);
-    if (size == 1 && other != 1) y = sum(y, b_dims[i], true);  // a size of 1 broadcasts
-    if (other == 1 && size != 1) x = sum(x, a_dims[i], true);
+    if (size == 1 && other != 1) y = sum(y, b_dims[i], true, y.dtype());  // a size of 1 broadcasts
+    if (other == 1 && size != 1) x = sum(x, a_dims[i], true, x.dtype());
     ONESTEP_CHECK(ShapeError, size == other || size == 1 || other == 1, "tensordot: sizes differ in dims ", a_dims, " of ",
                   a.shape(), " and ", b_dims, " of ", b.shape());
   }

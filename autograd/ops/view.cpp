@@ -181,6 +181,7 @@ Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result) {
     node = record("copy_slices", base.values(), {base, result}, {}, FromWrite{Layout(base), Layout(self)}).impl().node;
   move_node(base.impl(), node);
   ++base.impl().history;
+  if (self.is_view() && self.impl().node && self.impl().node->retains_grad) self.node();  // the gradient of what it is now
   return self;
 }
 

@@ -129,6 +129,22 @@ TEST_CASE("corners: a tensor with which a backward pass begins gets its gradient
   CHECK_FALSE(x.grad().defined());
 }
 
+TEST_CASE("corners: a view that was written to retains the gradient of what it is now") {
+  const Tensor x = ones({2}).requires_grad_();
+  Tensor y = x * 1, view = y.view({2});
+  view.retain_grad();
+  mul_(view, 2);
+  sum(y * 3).backward();
+  CHECK_FALSE(view.grad().defined());
+  CHECK(view.retains_grad());
+}
+
+TEST_CASE("corners: integers are summed in their own dtype before a product") {
+  const Tensor a = int32(tensor({2})).view({1, 1}), b = int32(arange(6)).view({2, 3});
+  check(flatten(tensordot(a, b, 1)), DType::int32, {6, 10, 14});
+  check(einsum("ik,j->ij", {b, int32(tensor({1, 2}))}).flatten(), DType::int32, {3, 6, 12, 24});
+}
+
 TEST_CASE("corners: the gradient of abs is part of the graph in a recorded pass") {
   const Tensor x = tensor({-1.0, 2.0}).requires_grad_();
   const Tensor y = abs(x);

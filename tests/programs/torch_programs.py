@@ -219,6 +219,8 @@ class Machine:
             return [x.as_strided(v.shape, v.stride(), v.storage_offset()) for x in args[:1] for v in operation(op)(*args, **kwargs)]
         if op.endswith("_"):
             args = args[:1] + copies(args[1:])
+        if op.endswith("_") and hasattr(torch, op[:-1]) and op not in ("requires_grad_", "fill_", "index_put_"):
+            return args[0].copy_(operation(op[:-1])(*copies(args), **kwargs))  # an op may save what it gives
         results = operation(op)(*args, **kwargs)
         if op == "tensor" or op.endswith("_") or any(shares(r, a) for r in listed(results) for a in args):
             return results
@@ -231,11 +233,11 @@ class Machine:
         kwargs = step[3] if len(step) > 3 else {}
         if self.lacks(args) or self.lacks(kwargs):
             return "-"
-        args = [self.resolve(a) for a in args]
+        args, kwargs = [self.resolve(a) for a in args], {name: self.resolve(v) for name, v in kwargs.items()}
         try:
-            self.check_quirks(op, args)
-            self.check_phantoms(op, args + [self.resolve(v) for v in kwargs.values()])
-            results = self.call(op, args, {name: self.resolve(v) for name, v in kwargs.items()})
+            self.check_quirks(op, args, kwargs)
+            self.check_phantoms(op, args + list(kwargs.values()))
+            results = self.call(op, args, kwargs)
         except REFUSALS as e:
             self.last_error = f"{type(e).__name__}: {e}".split("\n")[0]
             return "x"
@@ -245,12 +247,12 @@ class Machine:
         self.results = listed(results)
         return "."
 
-    def check_quirks(self, op, args):
+    def check_quirks(self, op, args, kwargs):
         if op.endswith("_"):  # else PyTorch 2.13 takes a view of a plain base that has come to require grad for a leaf, and does not write
             with contextlib.suppress(RuntimeError):
                 args[0].grad_fn
         if op == "requires_grad_" and args[0].is_leaf and args[1:] != [args[0].requires_grad]:
-            if any(x is not None and x._is_view() and x._base is args[0] for x in self.tensors.values()):
+            if any(x is not None and x._is_view() and (x._base is args[0] or x._base is args[0]._base) and x is not args[0] for x in self.tensors.values()):
                 raise Quirk("views of a base that comes to require grad, or no longer does, follow it or not, depending on writes before")
         if op.endswith("_") and op != "requires_grad_" and not args[0].is_floating_point():
             if any(isinstance(a, torch.Tensor) and a.requires_grad for a in args[1:]):
@@ -261,6 +263,14 @@ class Machine:
             raise Quirk("a write under no_grad takes the hooks off views")
         if op == "retain_grad" and args[0]._is_view() and args[0]._version:
             raise Quirk("a write under no_grad gives views another node")
+        if op == "backward" and any(x._is_view() and x._version for x in kwargs.get("inputs", [])):
+            raise Quirk("a write under no_grad gives views another node")
+        if op == "pow" and all(isinstance(a, torch.Tensor) for a in args) and args[1].dtype == torch.bool and args[0].requires_grad:
+            raise Quirk("its gradient subtracts 1 from a bool, which PyTorch refuses")
+        if op == "topk" and args[0].unique().numel() < args[0].numel():
+            raise Quirk("which of equal elements is the first")
+        if op == "gelu" and args[0].isinf().any():
+            raise Quirk("infinity or NaN, depending on the vectors of the processor")
         if op == "grad_of" and any(y.retains_grad for y in args[0]):
             raise Quirk("the gradient of an output is collected even where no input has an influence")
         if op.endswith("_") and op != "requires_grad_":
