@@ -139,6 +139,14 @@ TEST_CASE("corners: a view that was written to retains the gradient of what it i
   CHECK(view.retains_grad());
 }
 
+TEST_CASE("corners: a view that is a leaf is not written to while recording") {
+  const Tensor x = ones({3}).slice(0, 0, 2).requires_grad_();
+  CHECK_THROWS_WITH_AS(
+      index_put_(x, {0}, 1.5),
+      "index_put_: a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)",
+      GradError);
+}
+
 TEST_CASE("corners: integers are summed in their own dtype before a product") {
   const Tensor a = int32(tensor({2})).view({1, 1}), b = int32(arange(6)).view({2, 3});
   check(flatten(tensordot(a, b, 1)), DType::int32, {6, 10, 14});

@@ -111,6 +111,16 @@ class Quirk(Exception):
     """A step after which PyTorch 2.13 says of a tensor that it requires grad although no gradient can reach it: of no use in a test."""
 
 
+def is_retaining_view_beside(x, y):
+    """x is a view that retains its gradient, of memory that y shares."""
+    if x is None or not x._is_view() or not (shares(x, y) or x._base is y):
+        return False
+    try:
+        return x.retains_grad
+    except RuntimeError:  # of no more use
+        return False
+
+
 def is_phantom(x):
     """True of a view that says `requires_grad` because its base does, but has no place in the graph: taken under no_grad, or before the
     base was asked to require grad."""
@@ -239,6 +249,8 @@ class Machine:
             self.check_phantoms(op, args + list(kwargs.values()))
             results = self.call(op, args, kwargs)
         except REFUSALS as e:
+            if "invert a mask" in str(e):
+                raise Quirk("a gradient that negates or subtracts a bool operand, which PyTorch refuses") from None
             self.last_error = f"{type(e).__name__}: {e}".split("\n")[0]
             return "x"
         for name, result in zip(names if isinstance(names, list) else [names], listed(results)):
@@ -263,10 +275,10 @@ class Machine:
             raise Quirk("a write under no_grad takes the hooks off views")
         if op == "retain_grad" and args[0]._is_view() and args[0]._version:
             raise Quirk("a write under no_grad gives views another node")
-        if op == "backward" and any(x._is_view() and x._version for x in kwargs.get("inputs", [])):
+        if any(x._is_view() and x._version for x in kwargs.get("inputs", []) + (args[1] if op == "grad_of" else [])):
             raise Quirk("a write under no_grad gives views another node")
-        if op == "pow" and all(isinstance(a, torch.Tensor) for a in args) and args[1].dtype == torch.bool and args[0].requires_grad:
-            raise Quirk("its gradient subtracts 1 from a bool, which PyTorch refuses")
+        if op == "repeat_interleave" and args[0].dim() == 0 and len(args) > 2:
+            raise Quirk("a dim of a number, which PyTorch takes and then refuses")
         if op == "topk" and args[0].unique().numel() < args[0].numel():
             raise Quirk("which of equal elements is the first")
         if op == "gelu" and args[0].isinf().any():
@@ -274,6 +286,8 @@ class Machine:
         if op == "grad_of" and any(y.retains_grad for y in args[0]):
             raise Quirk("the gradient of an output is collected even where no input has an influence")
         if op.endswith("_") and op != "requires_grad_":
+            if not (torch.is_grad_enabled() and args[0].requires_grad) and any(is_retaining_view_beside(x, args[0]) for x in self.tensors.values()):
+                raise Quirk("a write that is not recorded gives views another node")
             if any(is_leaf_beside(x, args[0]) for x in self.tensors.values()):
                 raise Quirk("a view that is a leaf, whose base is written to")
         if op in ("view", "reshape", "flatten", "contiguous", "as_strided", "view_as"):

@@ -52,6 +52,7 @@ TEST_CASE("nonfinite: a gradient of 0 or infinity beside an infinite derivative 
   check_gradient({2, 0, 3, 0}, {1, kInf, 0, 0}, [](const Tensor& x) {  // the last three gradients are infinite
     return cumprod(x, 0) * tensor({1.0, kInf, kInf, kInf}).to(x.dtype());
   });
+  check_gradient({0, 0}, {kNaN, kNaN}, [](const Tensor& x) { return norm(x) * kNaN; });
   check_gradient({1, 3}, {kNaN, kInf}, [](const Tensor& x) { return amax(x) * kInf; });
   check_gradient({1, 3}, {0, kInf}, [](const Tensor& x) { return max(x) * kInf; });
 }
