@@ -99,8 +99,10 @@ bool Tensor::is_leaf() const {
 
 Tensor Tensor::grad() const {
   const std::shared_ptr<Node>& n = node();
-  if (!n) return impl().stopped ? impl().stopped->grad : Tensor();
-  ONESTEP_CHECK(GradError, n->is_leaf() || n->retains_grad, "grad: the result of ", n->name,
+  const bool collects = n && (n->is_leaf() || n->retains_grad);
+  if (!collects && impl().stopped) return impl().stopped->grad;
+  if (!n) return {};
+  ONESTEP_CHECK(GradError, collects, "grad: the result of ", n->name,
                 " collects no gradient (call retain_grad() on it before backward)");
   return n->grad;
 }

@@ -236,9 +236,6 @@ Tensor index_put_(const Tensor& target, const IndexList& indices, const Tensor& 
   if (detail::should_record({x, values})) {
     if (std::any_of(indices.begin(), indices.end(), picks))
       return assign_in_place("index_put_", x, with_put("index_put_", x, indices, values, accumulate));
-    ONESTEP_CHECK(GradError, !x.is_view() || !x.requires_grad() || !x.is_leaf(),
-                  "index_put_: a leaf that requires grad cannot be changed in place while recording (wrap the change in "
-                  "NoGradGuard)");
     const Tensor view = apply_basic(x, indices).view;  // through which a write saves nothing
     accumulate ? add_(view, values) : copy_(view, values);
     return x;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "autograd/grad.h"
@@ -107,6 +108,8 @@ TEST_CASE("corners: a leaf that stops requiring grad keeps its gradient, and col
   sum(x).backward();
   CHECK(x.grad().to_vector<float>() == Floats{3, 3});
   x.requires_grad_(false);
+  mul_(x, ones({2}).requires_grad_());  // the result of an op now
+  CHECK(x.grad().to_vector<float>() == Floats{3, 3});
   x.zero_grad();
   CHECK_FALSE(x.grad().defined());
 }
@@ -139,12 +142,14 @@ TEST_CASE("corners: a view that was written to retains the gradient of what it i
   CHECK(view.retains_grad());
 }
 
-TEST_CASE("corners: a view that is a leaf is not written to while recording") {
+TEST_CASE("corners: views of a view that is a leaf are not written to while recording") {
   const Tensor x = ones({3}).slice(0, 0, 2).requires_grad_();
-  CHECK_THROWS_WITH_AS(
-      index_put_(x, {0}, 1.5),
-      "index_put_: a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)",
-      GradError);
+  const char* const refusal =
+      "a view of a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard, or "
+      "clone "
+      "the leaf first)";
+  CHECK_THROWS_WITH_AS(index_put_(x, {0}, 1.5), (std::string("copy_: ") + refusal).c_str(), GradError);
+  CHECK_THROWS_WITH_AS(mul_(x.slice(0, 1, 2), 2), (std::string("mul_: ") + refusal).c_str(), GradError);
 }
 
 TEST_CASE("corners: integers are summed in their own dtype before a product") {

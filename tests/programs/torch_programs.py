@@ -294,7 +294,7 @@ class Machine:
             owner = args[0] if args[0]._base is None else args[0]._base
             if not owner.is_contiguous():
                 raise Quirk("the result of an op has the strides of its operand in PyTorch, and is row-major here")
-        if op.endswith("_") and op not in ("requires_grad_", "fill_", "zero_", "masked_fill_", "masked_scatter_") and overlaps_itself(args[0]):
+        if op.endswith("_") and op not in ("requires_grad_", "fill_", "zero_") and overlaps_itself(args[0]):
             raise Quirk("written to as read: torch.as_strided calls it undefined")
         if op.endswith("_") and any(overlaps(args[0], a) for a in args[1:]):
             raise Quirk("an operand that is read while it is written to")
