@@ -328,16 +328,6 @@ const RegisterOpCases registered([] {
         added("empty", baddbmm, {5}, {0, 3, 4}, {0, 4, 5}, {0, 3, 5}, 0, 3, 4, 5, 1, 1)},
        {}},
       {"tensordot",
-       without(&OpSample::rounds_once,
-               {two(
-                   "a size of 1", {2, 1}, {3, 4}, [](const Tensor& a, const Tensor& b) { return tensordot(a, b, 1); },
-                   [](const Values& a, const Values& b) {
-                     Values y({2, 4});
-                     for (int64_t i = 0; i < 24; ++i) y[i / 12 * 4 + i % 4] += a[i / 12] * b[i % 12];
-                     return y;
-                   })}),
-       {}},
-      {"tensordot",
        {multiplied("two dims", {2, 3, 4}, {3, 4, 5}, {2, 5}, 1, 2, 12, 5,
                    [](const Tensor& a, const Tensor& b) { return tensordot(a, b); }),
         multiplied("one dim", {2, 3, 4}, {4, 5}, {2, 3, 5}, 1, 6, 4, 5,

@@ -152,6 +152,12 @@ TEST_CASE("corners: views of a view that is a leaf are not written to while reco
   CHECK_THROWS_WITH_AS(mul_(x.slice(0, 1, 2), 2), (std::string("mul_: ") + refusal).c_str(), GradError);
 }
 
+TEST_CASE("corners: a size of 1 broadcasts in tensordot, on either side") {
+  const Tensor a = tensor({2.0, 3.0}).view({2, 1}), b = arange(6).to(DType::float32).view({3, 2});
+  CHECK(tensordot(a, b, 1).to_vector<float>() == Floats{12, 18, 18, 27});
+  CHECK(tensordot(b, transpose(a, 0, 1), 1).to_vector<float>() == Floats{2, 3, 10, 15, 18, 27});
+}
+
 TEST_CASE("corners: integers are summed in their own dtype before a product") {
   const Tensor a = int32(tensor({2})).view({1, 1}), b = int32(arange(6)).view({2, 3});
   check(flatten(tensordot(a, b, 1)), DType::int32, {6, 10, 14});
