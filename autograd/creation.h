@@ -46,10 +46,15 @@ requires Sizes<I...> Tensor ones(I... sizes) { return ones(Shape{static_cast<int
 /// number that overflows in the dtype, as fill_ and masked_fill do; floats hold infinities.
 Tensor full(const Shape& shape, Scalar value);
 Tensor full(const Shape& shape, Scalar value, DType dtype);
+/// Of the shape of x, and of its dtype or another one.
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
 Tensor full_like(const Tensor& x, Scalar value);
 Tensor empty_like(const Tensor& x);
+Tensor zeros_like(const Tensor& x, DType dtype);
+Tensor ones_like(const Tensor& x, DType dtype);
+Tensor full_like(const Tensor& x, Scalar value, DType dtype);
+Tensor empty_like(const Tensor& x, DType dtype);
 Tensor rand_like(const Tensor& x, Generator& generator = default_generator());
 Tensor randn_like(const Tensor& x, Generator& generator = default_generator());
 /// start, start + step, ... before `end`: int64 when all are integers, else float32 (torch.arange). Throws ShapeError on a step
@@ -80,6 +85,7 @@ template <class... I>
 requires Sizes<I...> Tensor randn(I... sizes) { return randn(Shape{static_cast<int64_t>(sizes)...}); }
 /// int64 uniform in [low, high) from PyTorch's stream (torch.randint).
 Tensor randint(int64_t low, int64_t high, const Shape& shape, Generator& generator = default_generator());
+Tensor randint(int64_t high, const Shape& shape, Generator& generator = default_generator());
 /// A random permutation of 0 .. n-1 (torch.randperm).
 Tensor randperm(int64_t n, Generator& generator = default_generator());
 

@@ -23,8 +23,9 @@ thread_local int passes_running = 0;  // a rule or a hook may begin another pass
 /// What one backward pass knows.
 struct Pass {
   bool retain_graph, create_graph;
-  bool collects = true;      // into the grad() of leaves, else into `captured`
-  std::vector<Node*> nodes;  // newest first, so that each comes before its inputs; then leaves
+  bool collects = true;        // into the grad() of leaves, else into `captured`
+  const Node* root = nullptr;  // with which the pass begins, where it is the only one: it runs its hooks whatever was given
+  std::vector<Node*> nodes;    // newest first, so that each comes before its inputs; then leaves
   std::unordered_map<const Node*, std::shared_ptr<Node>> owners = {};  // of the nodes, with create_graph
   std::unordered_map<const Node*, Tensor> captured = {};               // gradients of the inputs that were given
   std::unordered_set<const Node*> wanted = {};                         // nodes that need a gradient where inputs were given
@@ -146,11 +147,12 @@ void visit(Pass& pass, Node& node) {
   if (!node.pending.defined()) return;  // its op's rule had no gradient to give
   Tensor grad = std::move(node.pending);
   node.pending = Tensor();
-  if (pass.selective() && !pass.wanted.contains(&node)) return;  // a root that is none of the inputs
+  const bool aside = pass.selective() && !pass.wanted.contains(&node);  // a root behind which there are none of the inputs
+  if (aside && pass.root != &node) return;
   if (node.extras) run_hooks(node, grad);
   if (pass.selective())
     if (const auto place = pass.captured.find(&node); place != pass.captured.end()) place->second = grad;
-  if (node.retains_grad || (node.is_leaf() && pass.collects)) {
+  if (node.retains_grad || (node.is_leaf() && !node.stopped && pass.collects && !aside)) {
     collect(node, grad, node.is_leaf() && grad.is_unique());
     if (node.extras && node.is_leaf())
       for (const auto& hook : std::vector(node.extras->post_hooks)) hook.second();
@@ -247,6 +249,7 @@ void run(Pass& pass, const std::vector<std::shared_ptr<Node>>& roots, std::vecto
         if (input) pass.owners.emplace(input.get(), input);
   }
   if (pass.selective()) find_wanted(pass);
+  if (roots.size() == 1) pass.root = roots[0].get();
   PendingGuard guard(pass.nodes);
   const GradGuard mode(pass.create_graph);
   for (size_t i = 0; i < roots.size(); ++i) accumulate(roots[i]->pending, std::move(seeds[i]));
@@ -280,6 +283,7 @@ void run_from(const char* op, Pass& pass, const ListView<Tensor>& tensors, const
 void autograd::backward(const ListView<Tensor>& tensors, const ListView<Tensor>& grad_tensors, std::optional<bool> retain_graph,
                         bool create_graph, const ListView<Tensor>& inputs) {
   Pass pass{.retain_graph = retain_graph.value_or(create_graph), .create_graph = create_graph, .nodes = {}};
+  for (const Tensor& tensor : tensors) tensor.node();  // refuses a view that has lost its place before an input is changed
   for (const Tensor& input : inputs) {
     ONESTEP_CHECK(GradError, input.node() != nullptr, "backward: an input of shape ", input.shape(), " does not require grad");
     if (!input.is_leaf()) input.node()->retains_grad = true;

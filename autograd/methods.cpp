@@ -95,6 +95,8 @@ Tensor Tensor::add(const Tensor& y) const { return onestep::add(*this, y); }
 Tensor Tensor::sub(const Tensor& y) const { return onestep::sub(*this, y); }
 Tensor Tensor::mul(const Tensor& y) const { return onestep::mul(*this, y); }
 Tensor Tensor::div(const Tensor& y) const { return onestep::div(*this, y); }
+Tensor Tensor::add(const Tensor& y, Scalar alpha) const { return onestep::add(*this, y, alpha); }
+Tensor Tensor::sub(const Tensor& y, Scalar alpha) const { return onestep::sub(*this, y, alpha); }
 Tensor Tensor::add(Scalar y) const { return onestep::add(*this, y); }
 Tensor Tensor::sub(Scalar y) const { return onestep::sub(*this, y); }
 Tensor Tensor::mul(Scalar y) const { return onestep::mul(*this, y); }
@@ -122,6 +124,8 @@ Tensor Tensor::tril(int64_t diagonal) const { return onestep::tril(*this, diagon
 Tensor Tensor::triu(int64_t diagonal) const { return onestep::triu(*this, diagonal); }
 Tensor Tensor::softmax(int64_t dim) const { return onestep::softmax(*this, dim); }
 Tensor Tensor::log_softmax(int64_t dim) const { return onestep::log_softmax(*this, dim); }
+Tensor Tensor::softmax(int64_t dim, DType dtype) const { return onestep::softmax(*this, dim, dtype); }
+Tensor Tensor::log_softmax(int64_t dim, DType dtype) const { return onestep::log_softmax(*this, dim, dtype); }
 
 Tensor Tensor::sum() const { return onestep::sum(*this); }
 Tensor Tensor::sum(const Shape& dims, bool keepdim) const { return onestep::sum(*this, dims, keepdim); }
@@ -129,6 +133,7 @@ Tensor Tensor::mean() const { return onestep::mean(*this); }
 Tensor Tensor::mean(const Shape& dims, bool keepdim) const { return onestep::mean(*this, dims, keepdim); }
 Tensor Tensor::prod() const { return onestep::prod(*this); }
 Tensor Tensor::prod(int64_t dim, bool keepdim) const { return onestep::prod(*this, dim, keepdim); }
+Tensor Tensor::prod(int64_t dim, bool keepdim, DType dtype) const { return onestep::prod(*this, dim, keepdim, dtype); }
 Tensor Tensor::var(const Shape& dims, double correction, bool keepdim) const {
   return onestep::var(*this, dims, correction, keepdim);
 }
@@ -149,6 +154,8 @@ Tensor Tensor::argmax(int64_t dim, bool keepdim) const { return onestep::argmax(
 Tensor Tensor::argmin(int64_t dim, bool keepdim) const { return onestep::argmin(*this, dim, keepdim); }
 Tensor Tensor::cumsum(int64_t dim) const { return onestep::cumsum(*this, dim); }
 Tensor Tensor::cumprod(int64_t dim) const { return onestep::cumprod(*this, dim); }
+Tensor Tensor::cumsum(int64_t dim, DType dtype) const { return onestep::cumsum(*this, dim, dtype); }
+Tensor Tensor::cumprod(int64_t dim, DType dtype) const { return onestep::cumprod(*this, dim, dtype); }
 ValuesIndices Tensor::cummax(int64_t dim) const { return onestep::cummax(*this, dim); }
 ValuesIndices Tensor::cummin(int64_t dim) const { return onestep::cummin(*this, dim); }
 Tensor Tensor::logcumsumexp(int64_t dim) const { return onestep::logcumsumexp(*this, dim); }
@@ -183,6 +190,8 @@ Tensor Tensor::add_(const Tensor& y) const { return onestep::add_(*this, y); }
 Tensor Tensor::sub_(const Tensor& y) const { return onestep::sub_(*this, y); }
 Tensor Tensor::mul_(const Tensor& y) const { return onestep::mul_(*this, y); }
 Tensor Tensor::div_(const Tensor& y) const { return onestep::div_(*this, y); }
+Tensor Tensor::add_(const Tensor& y, Scalar alpha) const { return onestep::add_(*this, y, alpha); }
+Tensor Tensor::sub_(const Tensor& y, Scalar alpha) const { return onestep::sub_(*this, y, alpha); }
 Tensor Tensor::add_(Scalar y) const { return onestep::add_(*this, y); }
 Tensor Tensor::sub_(Scalar y) const { return onestep::sub_(*this, y); }
 Tensor Tensor::mul_(Scalar y) const { return onestep::mul_(*this, y); }

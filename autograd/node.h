@@ -59,6 +59,7 @@ class Node {
   DType dtype;
   bool retains_grad = false;
   bool released = false;
+  bool stopped = false;                          ///< That of a leaf after requires_grad_(false): it collects nothing.
   SmallVector<std::shared_ptr<Node>, 3> inputs;  ///< Null where an input needs no gradient.
   Shape shape;                                   ///< Of the output, hence of the gradient.
   const char* name;

@@ -17,6 +17,9 @@ Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 /// True division: int64 operands give float32 (torch.div).
 Tensor div(const Tensor& a, const Tensor& b);
+/// a + alpha b and a - alpha b (torch.add, torch.sub). Throw DTypeError on a fraction for integers.
+Tensor add(const Tensor& a, const Tensor& b, Scalar alpha);
+Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha);
 Tensor add(const Tensor& a, Scalar b);
 Tensor sub(const Tensor& a, Scalar b);
 Tensor mul(const Tensor& a, Scalar b);
@@ -70,6 +73,8 @@ Tensor add_(const Tensor& x, const Tensor& y);
 Tensor sub_(const Tensor& x, const Tensor& y);
 Tensor mul_(const Tensor& x, const Tensor& y);
 Tensor div_(const Tensor& x, const Tensor& y);
+Tensor add_(const Tensor& x, const Tensor& y, Scalar alpha);
+Tensor sub_(const Tensor& x, const Tensor& y, Scalar alpha);
 Tensor add_(const Tensor& x, Scalar y);
 Tensor sub_(const Tensor& x, Scalar y);
 Tensor mul_(const Tensor& x, Scalar y);
@@ -156,11 +161,14 @@ Tensor dist(const Tensor& a, const Tensor& b, double p = 2.0);
 /// Product of all elements, or along `dim`; right with zeros, too (torch.prod). bool and int64 give int64.
 Tensor prod(const Tensor& x);
 Tensor prod(const Tensor& x, int64_t dim, bool keepdim = false);
+Tensor prod(const Tensor& x, int64_t dim, bool keepdim, DType dtype);  ///< Of x as `dtype`.
 
 /// y_i = x_0 + ... + x_i along `dim`.
 Tensor cumsum(const Tensor& x, int64_t dim);
+Tensor cumsum(const Tensor& x, int64_t dim, DType dtype);  ///< Of x as `dtype`.
 /// y_i = x_0 ... x_i along `dim`; the gradient is right with zeros, too (torch.cumprod; ops/cumulative.cpp).
 Tensor cumprod(const Tensor& x, int64_t dim);
+Tensor cumprod(const Tensor& x, int64_t dim, DType dtype);  ///< Of x as `dtype`.
 /// y_i = log(exp(x_0) + ... + exp(x_i)) along `dim`, without overflow (torch.logcumsumexp; ops/cumulative.cpp).
 Tensor logcumsumexp(const Tensor& x, int64_t dim);
 /// y_i = x_{i+1} - x_i along `dim`, n times over, of x between `prepend` and `append` where they are given; of bools where they
@@ -174,8 +182,8 @@ Tensor diff(const Tensor& x, int64_t n = 1, int64_t dim = -1, const Tensor& prep
 Tensor max(const Tensor& x);
 Tensor min(const Tensor& x);
 /// The largest / least over `dims`; ties share the gradient evenly (torch.amax, torch.amin).
-Tensor amax(const Tensor& x, const Shape& dims, bool keepdim = false);
-Tensor amin(const Tensor& x, const Shape& dims, bool keepdim = false);
+Tensor amax(const Tensor& x, const Shape& dims = {}, bool keepdim = false);
+Tensor amin(const Tensor& x, const Shape& dims = {}, bool keepdim = false);
 struct MinMax {
   Tensor min, max;
 };

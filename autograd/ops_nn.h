@@ -11,8 +11,10 @@ namespace onestep {
 
 /// exp(x_i - max) / sum_j exp(x_j - max) along `dim`; a slice that is all -inf is NaN, as in PyTorch.
 Tensor softmax(const Tensor& x, int64_t dim);
+Tensor softmax(const Tensor& x, int64_t dim, DType dtype);  ///< Of x as `dtype`.
 /// x_i - logsumexp(x) along `dim`.
 Tensor log_softmax(const Tensor& x, int64_t dim);
+Tensor log_softmax(const Tensor& x, int64_t dim, DType dtype);  ///< Of x as `dtype`.
 /// softmax(-x) along `dim`.
 Tensor softmin(const Tensor& x, int64_t dim);
 /// log(sum(exp(x))) over `dims`, without overflow; -inf over nothing or where all is -inf; of integers float32.

@@ -75,7 +75,7 @@ enum class RoundingMode { none, trunc, floor };
 /// Throws Error on a division of integers by 0, as floor_divide, remainder and fmod do.
 Tensor div(const Tensor& a, const Tensor& b, RoundingMode rounding_mode);
 Tensor div(const Tensor& a, Scalar b, RoundingMode rounding_mode);
-/// a / b rounded downwards, without gradient (torch.floor_divide).
+/// a / b rounded downwards, of which a backward pass is refused (torch.floor_divide).
 Tensor floor_divide(const Tensor& a, const Tensor& b);
 Tensor floor_divide(const Tensor& a, Scalar b);
 /// a - b floor(a / b): the remainder with the sign of b, Python's % (torch.remainder).
@@ -107,8 +107,9 @@ Tensor lerp(const Tensor& a, const Tensor& b, double weight);
 /// x with NaN, infinity and -infinity replaced, by default by the largest and the least finite number; the gradient is 0 there
 /// (torch.nan_to_num).
 Tensor nan_to_num(const Tensor& x, double nan = 0.0, std::optional<double> posinf = {}, std::optional<double> neginf = {});
-/// b - a (torch.rsub)
+/// b - a, or b - alpha a (torch.rsub)
 Tensor rsub(const Tensor& a, const Tensor& b);
+Tensor rsub(const Tensor& a, const Tensor& b, Scalar alpha);
 Tensor rsub(const Tensor& a, Scalar b);
 Tensor isinf(const Tensor& x);
 Tensor isposinf(const Tensor& x);

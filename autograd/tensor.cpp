@@ -85,7 +85,10 @@ Tensor& Tensor::requires_grad_(bool on) {
                 " cannot stop requiring grad (use detach())");
   ONESTEP_CHECK(GradError, !on || !is_inference() || inference_enabled(),
                 "requires_grad_: a tensor that was made within an InferenceGuard (clone it outside)");
-  detail::set_node(*this, on ? std::allocate_shared<Node>(memory::Allocator<Node>(), "leaf", *this) : nullptr);
+  std::shared_ptr<Node> next = std::exchange(impl().stopped, on ? nullptr : node());
+  if (on && !next) next = std::allocate_shared<Node>(memory::Allocator<Node>(), "leaf", *this);
+  (on ? next : impl().stopped)->stopped = !on;
+  detail::set_node(*this, on ? std::move(next) : nullptr);
   return *this;
 }
 
@@ -96,8 +99,10 @@ bool Tensor::is_leaf() const {
 
 Tensor Tensor::grad() const {
   const std::shared_ptr<Node>& n = node();
+  const bool collects = n && (n->is_leaf() || n->retains_grad);
+  if (!collects && impl().stopped) return impl().stopped->grad;
   if (!n) return {};
-  ONESTEP_CHECK(GradError, n->is_leaf() || n->retains_grad, "grad: the result of ", n->name,
+  ONESTEP_CHECK(GradError, collects, "grad: the result of ", n->name,
                 " collects no gradient (call retain_grad() on it before backward)");
   return n->grad;
 }
@@ -111,7 +116,8 @@ void Tensor::set_grad(const Tensor& grad) {
 }
 
 void Tensor::zero_grad() {
-  if (node()) node()->grad = Tensor();
+  for (const std::shared_ptr<Node>& n : {node(), impl().stopped})
+    if (n) n->grad = Tensor();
 }
 
 Tensor& Tensor::retain_grad() {

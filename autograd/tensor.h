@@ -78,7 +78,8 @@ class Tensor : public TensorMethods {
     bool inference;        ///< Made within an InferenceGuard.
     uint32_t history = 0;  ///< Recorded in-place ops on a base and its views; in a view, how many of them its node knows.
     std::shared_ptr<Node> node;
-    std::shared_ptr<Impl> base;  ///< Whose elements a view shows: a write to either moves the history of both. Never a view.
+    std::shared_ptr<Node> stopped;  ///< The node of a leaf after requires_grad_(false), which still has the gradient and hooks.
+    std::shared_ptr<Impl> base;     ///< Whose elements a view shows: a write to either moves the history of both. Never a view.
   };
 
   Tensor() = default;
@@ -252,6 +253,8 @@ class Tensor : public TensorMethods {
   Tensor sub(const Tensor& y) const;
   Tensor mul(const Tensor& y) const;
   Tensor div(const Tensor& y) const;
+  Tensor add(const Tensor& y, Scalar alpha) const;
+  Tensor sub(const Tensor& y, Scalar alpha) const;
   Tensor add(Scalar y) const;
   Tensor sub(Scalar y) const;
   Tensor mul(Scalar y) const;
@@ -281,7 +284,9 @@ class Tensor : public TensorMethods {
   Tensor tril(int64_t diagonal = 0) const;
   Tensor triu(int64_t diagonal = 0) const;
   Tensor softmax(int64_t dim) const;
+  Tensor softmax(int64_t dim, DType dtype) const;
   Tensor log_softmax(int64_t dim) const;
+  Tensor log_softmax(int64_t dim, DType dtype) const;
 
   Tensor sum() const;
   Tensor sum(const Shape& dims, bool keepdim = false) const;
@@ -299,6 +304,7 @@ class Tensor : public TensorMethods {
   Tensor mean(const Shape& dims, bool keepdim, DType dtype) const;
   Tensor prod() const;
   Tensor prod(int64_t dim, bool keepdim = false) const;
+  Tensor prod(int64_t dim, bool keepdim, DType dtype) const;
   Tensor var(const Shape& dims = {}, double correction = 1, bool keepdim = false) const;
   Tensor std(const Shape& dims = {}, double correction = 1, bool keepdim = false) const;
   Tensor norm(double p = 2.0, const Shape& dims = {}, bool keepdim = false) const;
@@ -307,14 +313,16 @@ class Tensor : public TensorMethods {
   Tensor min() const;
   ValuesIndices max(int64_t dim, bool keepdim = false) const;
   ValuesIndices min(int64_t dim, bool keepdim = false) const;
-  Tensor amax(const Shape& dims, bool keepdim = false) const;
-  Tensor amin(const Shape& dims, bool keepdim = false) const;
+  Tensor amax(const Shape& dims = {}, bool keepdim = false) const;
+  Tensor amin(const Shape& dims = {}, bool keepdim = false) const;
   Tensor argmax() const;
   Tensor argmin() const;
   Tensor argmax(int64_t dim, bool keepdim = false) const;
   Tensor argmin(int64_t dim, bool keepdim = false) const;
   Tensor cumsum(int64_t dim) const;
+  Tensor cumsum(int64_t dim, DType dtype) const;
   Tensor cumprod(int64_t dim) const;
+  Tensor cumprod(int64_t dim, DType dtype) const;
   ValuesIndices cummax(int64_t dim) const;
   ValuesIndices cummin(int64_t dim) const;
   Tensor logcumsumexp(int64_t dim) const;
@@ -340,6 +348,8 @@ class Tensor : public TensorMethods {
   Tensor sub_(const Tensor& y) const;
   Tensor mul_(const Tensor& y) const;
   Tensor div_(const Tensor& y) const;
+  Tensor add_(const Tensor& y, Scalar alpha) const;
+  Tensor sub_(const Tensor& y, Scalar alpha) const;
   Tensor add_(Scalar y) const;
   Tensor sub_(Scalar y) const;
   Tensor mul_(Scalar y) const;

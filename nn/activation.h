@@ -77,9 +77,9 @@ using Mish = Activation<"Mish", mish>;
 using LogSigmoid = Activation<"LogSigmoid", logsigmoid>;
 using Threshold = Activation<"Threshold", threshold, Number<"threshold">, Number<"value">>;
 using GLU = Activation<"GLU", glu, Dim<"dim", -1>>;
-using Softmax = Activation<"Softmax", softmax, Dim<"dim">>;
+using Softmax = Activation<"Softmax", static_cast<Tensor (*)(const Tensor&, int64_t)>(softmax), Dim<"dim">>;
 using Softmin = Activation<"Softmin", softmin, Dim<"dim">>;
-using LogSoftmax = Activation<"LogSoftmax", log_softmax, Dim<"dim">>;
+using LogSoftmax = Activation<"LogSoftmax", static_cast<Tensor (*)(const Tensor&, int64_t)>(log_softmax), Dim<"dim">>;
 
 class GELU : public Layer {
  public:

@@ -1,5 +1,6 @@
 // Activations: each is one formula for its values and one for its gradient.
 #include <cmath>
+#include <limits>
 
 #include "autograd/ops/pointwise.h"
 #include "autograd/portable_math.h"
@@ -18,6 +19,8 @@ namespace {
 using portable::exp;
 using portable::tanh;
 double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// scale x where x > 0, else scale alpha (exp(input_scale x) - 1).
 Tensor scaled_elu(const char* op, const Tensor& x, double alpha, double scale, double input_scale) {
@@ -42,8 +45,9 @@ Tensor bounded(const char* op, const Tensor& x, double low, double high) {
     const T least = static_cast<T>(low), most = static_cast<T>(high);
     return v < least ? least : v > most ? most : v;
   };
-  return piecewise(op, x, Loop{values},
-                   [=](auto dy, auto v) { return select_if((v > number_like(v, low)) & (v < number_like(v, high)), dy, 0.0); });
+  return piecewise(op, x, Loop{values}, [=](auto dy, auto v) {  // as PyTorch dy at NaN
+    return select_if(v <= number_like(v, low), 0.0, select_if(v >= number_like(v, high), 0.0, dy));
+  });
 }
 
 }  // namespace
@@ -95,7 +99,7 @@ Tensor hardsigmoid(const Tensor& x) {
 Tensor hardswish(const Tensor& x) {
   const auto values = []<class T>(T v) { return v * (v <= -3 ? T(0) : v >= 3 ? T(6) : v + 3) / 6; };
   return function_of_input("hardswish", x, Loop{values},
-                           [](auto dy, auto v) { return select_if(v <= -3, 0.0, select_if(v >= 3, dy, dy * (v / 3 + 0.5))); });
+                           [](auto dy, auto v) { return select_if(v <= -3, 0.0, select_if(v < 3, dy * (v / 3 + 0.5), dy)); });
 }
 
 Tensor mish(const Tensor& x) {  // tanh(log(1 + e)) = w / (w + 2) with w = e (e + 2) and e = exp(x), which is 1 above 40
@@ -104,7 +108,8 @@ Tensor mish(const Tensor& x) {  // tanh(log(1 + e)) = w / (w + 2) with w = e (e 
     return v * (w / (w + 2));
   };
   return function_of_input("mish", x, InDouble{values}, [](auto dy, auto v) {
-    const auto u = select_if(v < 40, v, 40.0), e = exp(u), w = e * (e + 2);
+    // As PyTorch NaN at infinity, where e is infinite.
+    const auto u = select_if((v > 40) & (v < kInfinity), 40.0, v), e = exp(u), w = e * (e + 2);
     return dy * (w / (w + 2) + u * (4 * (e / (w + 2)) * ((e + 1) / (w + 2))));
   });
 }

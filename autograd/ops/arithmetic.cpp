@@ -120,6 +120,26 @@ Tensor sub(const Tensor& a, const Tensor& b) {
   });
 }
 
+namespace {
+
+/// op(a, alpha b), rounded once.
+template <class Op>
+Tensor with_alpha(const char* name, const Tensor& a, const Tensor& b, Scalar alpha, const Op& op) {
+  const DType dtype = ops::promote(a, b), wide = compute_type(dtype);
+  ONESTEP_CHECK(DTypeError, is_floating(dtype) || !is_floating(alpha.dtype), name, ": a fraction, alpha ", alpha.value,
+                ", for operands of dtype ", dtype);
+  return to(op(to(a, wide), mul(to(b, wide), alpha)), dtype);
+}
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b, Scalar alpha) {
+  return with_alpha("add", a, b, alpha, [](const Tensor& x, const Tensor& y) { return add(x, y); });
+}
+Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
+  return with_alpha("sub", a, b, alpha, [](const Tensor& x, const Tensor& y) { return sub(x, y); });
+}
+
 Tensor sub(const Tensor& a, Scalar b) {
   const Tensor x = to(a, ops::promote(a, b));
   check_not_bool("sub", x, "use logical_xor");

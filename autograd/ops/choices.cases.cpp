@@ -146,6 +146,38 @@ const RegisterOpCases registered([] {
               {one(
                   "a number", {{3, 4}}, [](const Tensor& x) { return rsub(x, 2.5); }, [](double x) { return 2.5 - x; })}),
        {}},
+      {"rsub",
+       {two(
+           "alpha", {{3, 4}}, {{4}}, [](const Tensor& a, const Tensor& b) { return rsub(a, b, -0.5); },
+           [](double a, double b) { return b + 0.5 * a; })},
+       {}},
+      {"add",
+       {two(
+            "alpha", {{3, 4}}, {{4}}, [](const Tensor& a, const Tensor& b) { return add(a, b, 2.5); },
+            [](double a, double b) { return a + 2.5 * b; }),
+        two(
+            "alpha of int64", integers({3, 4}), integers({4}), [](const Tensor& a, const Tensor& b) { return a.add(b, 3); },
+            [](double a, double b) { return a + 3 * b; }, false)},
+       {error(
+           "a fraction", [] { add(zeros({2}, DType::int64), zeros({2}, DType::int64), 0.5); },
+           "add: a fraction, alpha 0.5, for operands of dtype int64")}},
+      {"sub",
+       {two(
+           "alpha", {{3, 4}}, {{4}}, [](const Tensor& a, const Tensor& b) { return a.sub(b, 2.5); },
+           [](double a, double b) { return a - 2.5 * b; })},
+       {error(
+           "a fraction", [] { sub(zeros({2}, DType::int64), zeros({2}, DType::int64), 0.5); },
+           "sub: a fraction, alpha 0.5, for operands of dtype int64")}},
+      {"add_",
+       {two(
+           "alpha", {{3, 4}}, {{4}}, [](const Tensor& a, const Tensor& b) { return clone(a).add_(b, 2.5); },
+           [](double a, double b) { return a + 2.5 * b; })},
+       {}},
+      {"sub_",
+       {two(
+           "alpha", {{3, 4}}, {{4}}, [](const Tensor& a, const Tensor& b) { return sub_(clone(a), b, 2.5); },
+           [](double a, double b) { return a - 2.5 * b; })},
+       {}},
       tested<isinf>("isinf", [](double x) { return std::isinf(x); }),
       tested<isposinf>("isposinf", [](double x) { return x == kInf; }),
       tested<isneginf>("isneginf", [](double x) { return x == -kInf; }),
@@ -154,7 +186,9 @@ const RegisterOpCases registered([] {
                      pairs(isclose_op(true), close(true), {}, {}, kSpecial, false)),
               {two("int64", integers({8}), integers({8}), isclose_op(false), close(false), false)}),
        {error(
-           "dtypes", [=] { isclose(f32, f64); }, dtypes("isclose"))}},
+            "dtypes", [=] { isclose(f32, f64); }, dtypes("isclose")),
+        error(
+            "tolerance", [=] { isclose(f32, f32, -1.0); }, "isclose: a negative tolerance: rtol -1, atol 1e-08")}},
       {"logical_and_",
        in_place_pairs(
            function2<logical_and_>, [](double a, double b) { return a != 0 && b != 0 ? 1.0 : 0.0; }, drawn, false),

@@ -128,6 +128,7 @@ Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std
 }
 
 Tensor rsub(const Tensor& a, const Tensor& b) { return sub(b, a); }
+Tensor rsub(const Tensor& a, const Tensor& b, Scalar alpha) { return sub(b, a, alpha); }
 Tensor rsub(const Tensor& a, Scalar b) { return b - a; }
 
 }  // namespace onestep

@@ -146,6 +146,7 @@ Tensor isneginf(const Tensor& x) { return logical_and(isinf(x), lt(x, 0)); }
 
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
   ops::check_same_dtype("isclose", a, b);
+  ONESTEP_CHECK(ConfigError, rtol >= 0 && atol >= 0, "isclose: a negative tolerance: rtol ", rtol, ", atol ", atol);
   const NoGradGuard no_grad;
   return compare("isclose", to(a, DType::float64), to(b, DType::float64), [=](auto u, auto v) {
     if (equal_nan && u != u && v != v) return true;

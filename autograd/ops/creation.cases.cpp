@@ -37,6 +37,20 @@ OpSample alike(const char* label, InputSpec x, Op op, double value) {
           false};
 }
 
+/// Of another dtype, int64.
+template <class Op>
+OpSample of_dtype(Op op, double value) {
+  return {"another dtype",
+          {{{2, 3}}},
+          [op](const std::vector<Tensor>& in) {
+            const Tensor y = op(in[0]);
+            ONESTEP_CHECK(Error, y.dtype() == DType::int64, "dtype ", y.dtype());
+            return y;
+          },
+          [value](const std::vector<Values>& in) { return naive::map(in[0], [value](double) { return value; }); },
+          false};
+}
+
 template <class Op>
 std::vector<OpSample> alikes(Op op, double value) {
   return {alike("matrix", {{2, 3}}, op, value), alike("number", {{}}, op, value), alike("empty", {{0, 2}}, op, value),
@@ -176,8 +190,12 @@ const RegisterOpCases registered([] {
             "too large", [] { full(1, 1e300); }, "full: 1e+300 cannot be an element of dtype float32 (it would overflow)"),
         refused(
             "NaN", [] { full(1, kNaN, DType::int64); }, "full: nan cannot be an element of dtype int64 (it would overflow)")}},
-      {"zeros_like", alikes(zeros_like, 0), {}},
-      {"ones_like", alikes(ones_like, 1), {}},
+      {"zeros_like", {of_dtype([](const Tensor& x) { return zeros_like(x, i64); }, 0)}, {}},
+      {"ones_like", {of_dtype([](const Tensor& x) { return ones_like(x, i64); }, 1)}, {}},
+      {"full_like", {of_dtype([](const Tensor& x) { return full_like(x, 7, i64); }, 7)}, {}},
+      {"empty_like", {of_dtype([](const Tensor& x) { return fill_(empty_like(x, i64), 2); }, 2)}, {}},
+      {"zeros_like", alikes([](const Tensor& x) { return zeros_like(x); }, 0), {}},
+      {"ones_like", alikes([](const Tensor& x) { return ones_like(x); }, 1), {}},
       {"empty_like", alikes([](const Tensor& x) { return fill_(empty_like(x), 2); }, 2), {}},
       {"full_like", alikes([](const Tensor& x) { return full_like(x, -3); }, -3), {}},
       {"linspace",

@@ -77,6 +77,10 @@ Tensor ones(const Shape& shape, DType dtype) {
 
 Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
+Tensor zeros_like(const Tensor& x, DType dtype) { return zeros(x.shape(), dtype); }
+Tensor ones_like(const Tensor& x, DType dtype) { return ones(x.shape(), dtype); }
+Tensor full_like(const Tensor& x, Scalar value, DType dtype) { return full(x.shape(), value, dtype); }
+Tensor empty_like(const Tensor& x, DType dtype) { return empty(x.shape(), dtype); }
 Tensor empty_like(const Tensor& x) { return empty(x.shape(), x.dtype()); }
 Tensor rand_like(const Tensor& x, Generator& generator) { return rand(x.shape(), generator, x.dtype()); }
 Tensor randn_like(const Tensor& x, Generator& generator) { return randn(x.shape(), generator, x.dtype()); }

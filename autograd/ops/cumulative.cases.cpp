@@ -87,12 +87,13 @@ OpCases extremum(const char* name, ValuesIndices (*op)(const Tensor&, int64_t), 
 }
 
 const RegisterOpCases cumulative([] {
+  const Op products_of = [](const Tensor& x, int64_t dim) { return cumprod(x, dim); };
   const auto product = [](const Row& row) { return running(row, times); };
   const auto log_sum = [](const Row& row) { return running(row, log_add); };
-  std::vector<OpSample> products = samples(drawn, cumprod, product), log_sums = samples(drawn, logcumsumexp, log_sum);
-  products.push_back(along("zeros", values({2, 5}, {2, 0, 3, -1, 2, 0, 1, 0, 4, 3}), 1, cumprod, product));
-  products.push_back(along("int64", integers({2, 5}), 1, cumprod, product, false));
-  products.push_back(along("bool", {.shape = 3, .dtype = DType::boolean, .values = {1, 1, 0}}, 0, cumprod, product, false));
+  std::vector<OpSample> products = samples(drawn, products_of, product), log_sums = samples(drawn, logcumsumexp, log_sum);
+  products.push_back(along("zeros", values({2, 5}, {2, 0, 3, -1, 2, 0, 1, 0, 4, 3}), 1, products_of, product));
+  products.push_back(along("int64", integers({2, 5}), 1, products_of, product, false));
+  products.push_back(along("bool", {.shape = 3, .dtype = DType::boolean, .values = {1, 1, 0}}, 0, products_of, product, false));
   log_sums.push_back(along("far apart", values({2, 4}, {-90, 80, 0, 81, 90, -90, 0, 89}), 1, logcumsumexp, log_sum));
   log_sums.push_back(along("special values", kNans, 1, logcumsumexp, log_sum, false));
   log_sums.push_back(

@@ -35,23 +35,25 @@ void for_each_columns(const ops::Blocks& b, const F& f) {
   });
 }
 
-/// y_r = b_r + a_r y_{r-1} down neighbouring columns; the distance between rows is negative to go up.
+/// y_r = b_r + a_r y_{r-1} down neighbouring columns; the distance between rows is negative to go up. With `cut` nothing comes
+/// past a factor of 0, be it infinite.
 template <class T, int64_t columns>
-void run_columns(const T* a, const T* b, T* y, int64_t rows, int64_t distance, int64_t used = columns) {
+void run_columns(const T* a, const T* b, T* y, int64_t rows, int64_t distance, bool cut, int64_t used = columns) {
   using Sum = std::conditional_t<is_floating(dtype_of<T>()), double, T>;
   std::array<Sum, columns> totals{};
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t i = 0; i < used; ++i) {
       const int64_t at = r * distance + i;
       Sum& total = totals[static_cast<size_t>(i)];
-      total = ops::plus(static_cast<Sum>(b[at]), r == 0 ? Sum(0) : ops::times(static_cast<Sum>(a[at]), total));
+      const bool first = r == 0 || (cut && a[at] == 0);
+      total = ops::plus(static_cast<Sum>(b[at]), first ? Sum(0) : ops::times(static_cast<Sum>(a[at]), total));
       y[at] = static_cast<T>(total);
     }
   }
 }
 
 /// y_i = b_i + a_i y_{i-1} along dim `d`, or b_i + a_i y_{i+1} from the end with `reverse`; float32 sums in double, as cumsum.
-Tensor recurrence(const Tensor& a, const Tensor& b, int d, bool reverse) {
+Tensor recurrence(const Tensor& a, const Tensor& b, int d, bool reverse, bool cut = false) {
   const Tensor factors = ops::contiguous_values(a), addends = ops::contiguous_values(b);
   Tensor y = empty(a.shape(), a.dtype());
   const ops::Blocks blocks = ops::blocks_of(a.shape(), d, d);
@@ -62,15 +64,18 @@ Tensor recurrence(const Tensor& a, const Tensor& b, int d, bool reverse) {
       if (reverse) at += (blocks.reduced - 1) * blocks.inner;
       const int64_t distance = reverse ? -blocks.inner : blocks.inner;
       if (width == 1)
-        run_columns<T, 1>(factor + at, addend + at, to + at, blocks.reduced, distance);
+        run_columns<T, 1>(factor + at, addend + at, to + at, blocks.reduced, distance, cut);
       else
-        run_columns<T, kColumns>(factor + at, addend + at, to + at, blocks.reduced, distance, width);
+        run_columns<T, kColumns>(factor + at, addend + at, to + at, blocks.reduced, distance, cut, width);
     });
   });
   return record("recurrence", y, {a, b}, {a, y}, [d, reverse](const Backward& back) -> Grads {
-    // s_i = dy_i + a_{i+1} s_{i+1}; db = s, da_i = s_i y_{i-1}
-    const Tensor s = recurrence(shifted(back.saved(0), d, !reverse), back.grad(), d, !reverse);
-    return {back.needs(0) ? mul(s, shifted(back.saved(1), d, reverse)) : Tensor(), s};
+    // s_i = dy_i + a_{i+1} s_{i+1}; db = s, da_i = s_i y_{i-1}. A factor of 0 keeps out infinities, as in PyTorch.
+    const bool cuts = !back.recording();
+    const Tensor s = recurrence(shifted(back.saved(0), d, !reverse), back.grad(), d, !reverse, cuts);
+    if (!back.needs(0)) return {Tensor(), s};
+    const Tensor before = shifted(back.saved(1), d, reverse), da = mul(s, before);
+    return {cuts ? masked_fill(da, eq(before, 0), 0) : da, s};
   });
 }
 

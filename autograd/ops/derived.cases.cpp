@@ -237,27 +237,30 @@ const RegisterOpCases registered([] {
            [](const Row& x) { return std::sqrt(var_of(x, 1.5)); })},
        {}},
       {"aminmax",
-       without(&OpSample::rounds_once, joined(over_dim(distinct, kExtrema, extrema_of, true),
-              {reduced("all", distinct({3, 4}), {}, false, kExtremaOfAll, extrema_of),
-               reduced(
-                   "no outputs", distinct({0, 3}), 1, false,
-                   [](const Tensor& x, const Shape&, bool keepdim) { return kExtrema(x, 1, keepdim); }, extrema_of)})),
+       without(&OpSample::rounds_once,
+               joined(over_dim(distinct, kExtrema, extrema_of, true),
+                      {reduced("all", distinct({3, 4}), {}, false, kExtremaOfAll, extrema_of),
+                       reduced(
+                           "no outputs", distinct({0, 3}), 1, false,
+                           [](const Tensor& x, const Shape&, bool keepdim) { return kExtrema(x, 1, keepdim); }, extrema_of)})),
        {error(
            "nothing", [] { aminmax(f({0})); }, "aminmax: no elements to choose from in shape [0]")}},
       {"dist",
-       without(&OpSample::rounds_once, {two(
-            "same shape", {3, 4}, {3, 4}, [](const Tensor& a, const Tensor& b) { return dist(a, b); }, squares_of),
-        two(
-            "p = 1", {5}, {5}, [](const Tensor& a, const Tensor& b) { return dist(a, b, 1); }, sizes_of),
-        two(
-            "empty", {0, 3}, {0, 3}, [](const Tensor& a, const Tensor& b) { return dist(a, b); }, squares_of)}),
+       without(&OpSample::rounds_once,
+               {two(
+                    "same shape", {3, 4}, {3, 4}, [](const Tensor& a, const Tensor& b) { return dist(a, b); }, squares_of),
+                two(
+                    "p = 1", {5}, {5}, [](const Tensor& a, const Tensor& b) { return dist(a, b, 1); }, sizes_of),
+                two(
+                    "empty", {0, 3}, {0, 3}, [](const Tensor& a, const Tensor& b) { return dist(a, b); }, squares_of)}),
        {}},
       {"diff",
-       without(&OpSample::rounds_once, {differences("last", {{3, 5}}, 1, 1, false), differences("first", {{3, 5}}, 1, 0, false),
-        differences("three times", {{2, 6}}, 3, 1, false),
-        differences("more often than there are places", {{2, 3}}, 4, 1, false), differences("none", {{2, 3}}, 0, 1, false),
-        differences("between ends", {{2, 4}}, 2, 1, true), differences("empty", {{0, 3}}, 1, 1, false),
-        differences("no places", {{3, 0}}, 1, 1, false)}),
+       without(&OpSample::rounds_once,
+               {differences("last", {{3, 5}}, 1, 1, false), differences("first", {{3, 5}}, 1, 0, false),
+                differences("three times", {{2, 6}}, 3, 1, false),
+                differences("more often than there are places", {{2, 3}}, 4, 1, false),
+                differences("none", {{2, 3}}, 0, 1, false), differences("between ends", {{2, 4}}, 2, 1, true),
+                differences("empty", {{0, 3}}, 1, 1, false), differences("no places", {{3, 0}}, 1, 1, false)}),
        {error(
             "number", [] { diff(f({})); }, "diff: a rank-0 tensor has no neighbours"),
         error(
@@ -295,7 +298,8 @@ const RegisterOpCases registered([] {
             },
             "bmm: needs tensors of rank 3 and 3: got shapes [2, 3] and [3, 2]")}},
       {"outer",
-       {two("vectors", {3}, {4}, outer, all_products), two("one element", {1}, {5}, outer, all_products), two("empty", {0}, {4}, outer, all_products)},
+       {two("vectors", {3}, {4}, outer, all_products), two("one element", {1}, {5}, outer, all_products),
+        two("empty", {0}, {4}, outer, all_products)},
        {error(
            "ranks",
            [] {

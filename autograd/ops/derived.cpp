@@ -6,7 +6,15 @@
 
 namespace onestep {
 
-Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, DType dtype) { return sum(to(x, dtype), dims, keepdim); }
+// Integers are computed with in int64, whose last bits are those of a narrower type.
+Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, DType dtype) {
+  return to(sum(to(x, dtype), dims, keepdim), dtype);
+}
+Tensor prod(const Tensor& x, int64_t dim, bool keepdim, DType dtype) { return to(prod(to(x, dtype), dim, keepdim), dtype); }
+Tensor cumsum(const Tensor& x, int64_t dim, DType dtype) { return to(cumsum(to(x, dtype), dim), dtype); }
+Tensor cumprod(const Tensor& x, int64_t dim, DType dtype) { return to(cumprod(to(x, dtype), dim), dtype); }
+Tensor softmax(const Tensor& x, int64_t dim, DType dtype) { return softmax(to(x, dtype), dim); }
+Tensor log_softmax(const Tensor& x, int64_t dim, DType dtype) { return log_softmax(to(x, dtype), dim); }
 Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, DType dtype) { return mean(to(x, dtype), dims, keepdim); }
 
 Tensor nansum(const Tensor& x, const Shape& dims, bool keepdim) {
@@ -44,7 +52,7 @@ Tensor diff(const Tensor& x, int64_t n, int64_t dim, const Tensor& prepend, cons
   ONESTEP_CHECK(ShapeError, x.dim() > 0, "diff: a rank-0 tensor has no neighbours");
   ONESTEP_CHECK(ShapeError, n >= 0, "diff: n must not be negative: ", n);
   const int d = normalize_dim("diff", dim, x.dim());
-  if (n == 0) return x;
+  if (n == 0) return clone(x);
   std::vector<Tensor> parts;
   for (const Tensor& part : {prepend, x, append})
     if (part.defined()) parts.push_back(part);
@@ -130,12 +138,17 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Shape& a_dims, const Sh
   Shape shape;
   const Shape left = a_dims.empty() ? Shape() : normalize_dims("tensordot", a_dims, a.dim());
   const Shape right = b_dims.empty() ? Shape() : normalize_dims("tensordot", b_dims, b.dim());
-  for (int i = 0; i < a_dims.rank(); ++i)
-    ONESTEP_CHECK(ShapeError, a.size(a_dims[i]) == b.size(b_dims[i]), "tensordot: sizes differ in dims ", a_dims, " of ",
+  Tensor x = a, y = b;
+  for (int i = 0; i < a_dims.rank(); ++i) {
+    const int64_t size = x.size(a_dims[i]), other = y.size(b_dims[i]);
+    if (size == 1 && other != 1) y = sum(y, b_dims[i], true, y.dtype());  // a size of 1 broadcasts
+    if (other == 1 && size != 1) x = sum(x, a_dims[i], true, x.dtype());
+    ONESTEP_CHECK(ShapeError, size == other || size == 1 || other == 1, "tensordot: sizes differ in dims ", a_dims, " of ",
                   a.shape(), " and ", b_dims, " of ", b.shape());
+  }
   for (const int64_t size : reduced_shape(a.shape(), left, false)) shape.push_back(size);
   for (const int64_t size : reduced_shape(b.shape(), right, false)) shape.push_back(size);
-  return reshape(matmul(contracted_last(a, a_dims, false), contracted_last(b, b_dims, true)), shape);
+  return reshape(matmul(contracted_last(x, a_dims, false), contracted_last(y, b_dims, true)), shape);
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {

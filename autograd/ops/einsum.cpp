@@ -155,7 +155,7 @@ Named summed(const Named& x, const std::string& kept) {
     else
       rest += dim;
   }
-  return gone.empty() ? x : Named{sum(x.tensor, gone), rest};
+  return gone.empty() ? x : Named{sum(x.tensor, gone, false, x.tensor.dtype()), rest};
 }
 
 /// x without the dims of size 1 that have another size in `other`: they repeat.

@@ -20,10 +20,10 @@ DType promote(const Tensor& a, Scalar b);
 constexpr DType floating(DType dtype) { return is_floating(dtype) ? dtype : DType::float32; }
 inline Tensor as_floating(const Tensor& x) { return to(x, floating(x.dtype())); }
 
-/// The number as a tensor that meets x as a number would.
+/// The number as a tensor of the dtype in which it meets x: beside a rank-0 x, too, it does not widen within its kind.
 inline Tensor as_operand(const Tensor& x, Scalar number) {
-  const bool same = x.is_floating() && number.dtype == DType::float32;
-  return full({}, number, same ? x.dtype() : number.dtype);
+  const DType dtype = promote(x, number);
+  return full({}, rounded(number, dtype), dtype);
 }
 
 /// Throws DTypeError naming `op` where x, written to in place, cannot hold a result of dtype `result`.

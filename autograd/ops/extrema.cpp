@@ -128,7 +128,8 @@ Tensor extremum_over_dims(const char* op, const Tensor& x, const Shape& wanted, 
   const Tensor y = without_dims(extremum_values<Extremum>(x, dims), x.shape(), dims, keepdim);
   return record(op, y, {x}, {x, y}, [dims](const Backward& b) -> Grads {
     const Tensor& v = b.saved(0);
-    return {ops::shared_evenly(with_dims(b.grad(), v.shape(), dims), eq(v, with_dims(b.saved(1), v.shape(), dims)), dims)};
+    const Tensor chosen = to(eq(v, with_dims(b.saved(1), v.shape(), dims)), v.dtype());
+    return {mul(div(with_dims(b.grad(), v.shape(), dims), sum(chosen, dims, true)), chosen)};
   });  // dx = dy / (number of extrema) where x is one
 }
 

@@ -31,7 +31,7 @@ Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps,
 Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options) {
   constexpr const char* op = "margin_ranking_loss";
   broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), target.shape());
-  return ops::reduced(op, clamp(options.margin - target * (a - b), 0.0), options.reduction);
+  return ops::reduced(op, clamp(neg(target) * (a - b) + options.margin, 0.0), options.reduction);
 }
 
 Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options) {

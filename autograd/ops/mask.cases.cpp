@@ -215,10 +215,10 @@ const RegisterOpCases registered([] {
            masked_fill_(x, zeros({2, 3}, DType::boolean), 0);
          },
          "masked_fill_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"},
-        {"expanded",
+        {"expanded and recorded",
          [] {
-           Tensor x = zeros({1}).expand({2});
-           masked_fill_(x, zeros({2}, DType::boolean), 1);
+           const EnableGradGuard recording;
+           masked_fill_(mul(zeros({1}).requires_grad_(), 1).expand({2}), zeros({2}, DType::boolean), 1);
          },
          "masked_fill_: an expanded tensor of shape [2] cannot be written to: its elements share memory (clone it first)"}}},
       {"where",

@@ -107,11 +107,15 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
 Tensor masked_fill_(const Tensor& target, const Tensor& mask, Scalar value) {
   Tensor x = target;
   check_mask("masked_fill_", mask);
-  x.check_writable("masked_fill_");
+  if (detail::should_record({x})) x.check_writable("masked_fill_");
   ops::check_fits("masked_fill_", value, x.dtype());
   const Tensor seen = ops::expand_values("masked_fill_", mask, x.shape());
   if (detail::should_record({x})) return assign_in_place("masked_fill_", x, masked_fill(x, mask, value));
-  if (!x.is_contiguous() || x.shares_storage(mask)) return copy_(x, masked_fill(x, mask, value));
+  for (int d = 0; d < x.dim(); ++d)  // elements that are the same memory are written once
+    if (x.strides()[d] == 0 && x.shape()[d] > 1)
+      return masked_fill_(narrow(x, d, 0, 1), any(contiguous(seen), d, /*keepdim=*/true), value), target;
+  if (x.shares_storage(mask)) return masked_fill_(x, clone(mask), value);
+  if (!x.is_contiguous()) return index_put_(x, {contiguous(seen)}, value);
   choose(x, seen, full({}, value, x.dtype()), x);
   return x;
 }
@@ -184,8 +188,8 @@ Tensor masked_scatter_(const Tensor& x, const Tensor& mask, const Tensor& source
         const NoGradGuard no_grad;
         if (y.is_contiguous())
           index_copy_(view(y, y.numel()), 0, places, s);
-        else
-          ops::copy_values(y, reshape(index_copy(flat(y), 0, places, s), y.shape()));
+        else  // the other elements stay unwritten: in an overlapping view they may be the same memory
+          index_put_(y, {ops::expand_values(op, mask, y.shape())}, s);
       });
 }
 

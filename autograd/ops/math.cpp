@@ -91,6 +91,10 @@ Tensor sigmoid(const Tensor& input) {
   });
 }
 
+namespace {
+double sign(double v) { return static_cast<double>((v > 0) - (v < 0)); }
+}  // namespace
+
 Tensor abs(const Tensor& x) {
   ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, "abs: a bool tensor (convert with x.to(DType::int64))");
   const Tensor y = ops::map(x, ops::Loop{[](auto v) {
@@ -98,8 +102,7 @@ Tensor abs(const Tensor& x) {
                               return zero < v ? v : ops::minus(zero, v);  // not -v: |-0| is 0
                             }});
   return record("abs", y, {x}, {x}, [](const Backward& b) -> Grads {  // dx = dy sign(x), which is 0 at NaN as torch.sgn
-    return {chain(b.grad(), b.saved(0),
-                  [](auto dy, auto v) { return ops::select_if(v > 0, dy, ops::select_if(v < 0, -dy, 0 * dy)); })};
+    return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return static_cast<decltype(dy)>(dy * sign(v)); })};
   });
 }
 

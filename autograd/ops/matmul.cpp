@@ -205,7 +205,7 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_linear(x, weight, bias);
   if (is_narrow(x.dtype())) return to(linear(ops::wide(x), ops::wide(weight), ops::wide(bias)), x.dtype());
-  if (x.dim() == 1) return squeeze(linear(unsqueeze(x, 0), weight, bias), 0);
+  if (x.dim() == 1) return clone(squeeze(linear(unsqueeze(x, 0), weight, bias), 0));  // no view of what nobody sees
   Tensor y = product("linear", x, transposed(weight));
   if (bias.defined()) add_bias(y, bias);
   return record("linear", y, {x, weight, bias}, {weight.requires_grad() ? x : Tensor(), x.requires_grad() ? weight : Tensor()},

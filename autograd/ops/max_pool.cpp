@@ -15,7 +15,8 @@ namespace {
 Tensor largest_places(const Tensor& x, int64_t planes, const WindowDim& h, const WindowDim& w) {
   const Tensor values = ops::widened(ops::contiguous_values(x));
   Tensor places = empty({planes, h.out * w.out}, DType::int64);
-  dispatch_floating(values.dtype(), "max_pool", [&]<class T>() {
+  dispatch(values.dtype(), [&]<class T>() {
+    constexpr T least = is_floating(dtype_of<T>()) ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
     const T* from = values.data<T>();
     auto* to = places.mutable_data<int64_t>();
     const double cost = ops::kLoopCost * static_cast<double>(h.in * w.in + 4 * h.out * w.out);
@@ -28,7 +29,7 @@ Tensor largest_places(const Tensor& x, int64_t planes, const WindowDim& h, const
           for (int64_t j = 0; j < w.out; ++j) {
             const Places cols = places_of(w, j);
             int64_t best = rows.begin * w.in + cols.begin;
-            T most = -std::numeric_limits<T>::infinity();
+            T most = least;
             for (int64_t r = rows.begin; r < rows.end; r += rows.step) {
               for (int64_t c = cols.begin; c < cols.end; c += cols.step) {
                 const T value = in[r * w.in + c];
@@ -57,7 +58,8 @@ ValuesIndices pool(const Tensor& x, const Tensor& images, const WindowDim& h, co
 
 ValuesIndices max_pool(const char* op, const Tensor& x, const Shape& kernel_size, const Shape& stride, const Shape& padding,
                        const Shape& dilation, bool ceil_mode, int dims) {
-  const Tensor images = ops::as_images(op, x, dims);
+  const Tensor images = ops::as_images(op, x, dims, /*integers=*/dims == 2);
+  ONESTEP_CHECK(ShapeError, images.shape()[1] > 0, op, ": no channels in input ", x.shape());
   const auto [h, w] = ops::pool_windows(op, x, dims, kernel_size, stride, padding, dilation, ceil_mode);
   return pool(x, images, h, w, dims);
 }

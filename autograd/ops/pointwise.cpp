@@ -17,9 +17,7 @@ using ops::InDouble;
 namespace {
 
 // What the formulas mean by these names where they are applied to numbers.
-using portable::cosh;
 using portable::exp;
-using portable::sinh;
 using std::sqrt;
 
 constexpr double kPi = std::numbers::pi, kLn2 = std::numbers::ln2, kLn10 = std::numbers::ln10;
@@ -70,11 +68,13 @@ Tensor acos(const Tensor& x) {
 Tensor atan(const Tensor& x) {
   return function_of_input("atan", as_floating(x), InDouble{portable::atan}, [](auto dy, auto v) { return dy / (v * v + 1); });
 }
-Tensor sinh(const Tensor& x) {
-  return function_of_input("sinh", as_floating(x), InDouble{portable::sinh}, [](auto dy, auto v) { return dy * cosh(v); });
+Tensor sinh(const Tensor& input) {
+  const Tensor x = as_floating(input), y = ops::map_floating("sinh", x, InDouble{portable::sinh});
+  return record("sinh", y, {x}, {x}, [](const Backward& b) -> Grads { return {mul(b.grad(), cosh(b.saved(0)))}; });
 }
-Tensor cosh(const Tensor& x) {
-  return function_of_input("cosh", as_floating(x), InDouble{portable::cosh}, [](auto dy, auto v) { return dy * sinh(v); });
+Tensor cosh(const Tensor& input) {
+  const Tensor x = as_floating(input), y = ops::map_floating("cosh", x, InDouble{portable::cosh});
+  return record("cosh", y, {x}, {x}, [](const Backward& b) -> Grads { return {mul(b.grad(), sinh(b.saved(0)))}; });
 }
 Tensor asinh(const Tensor& x) {
   return function_of_input("asinh", as_floating(x), InDouble{portable::asinh},
@@ -113,7 +113,7 @@ Tensor sinc(const Tensor& input) {
   }
   return record("sinc", y, {x}, {x}, [](const Backward& b) -> Grads {  // dx = dy (a cos(a) - sin(a)) / (a x), a = pi x
     const Tensor at_0 = eq(b.saved(0), 0), u = masked_fill(b.saved(0), at_0, 1), angle = u * kPi;
-    return {b.grad() * masked_fill((angle * cos(angle) - sin(angle)) / angle / u, at_0, 0)};
+    return {masked_fill(b.grad() * ((angle * cos(angle) - sin(angle)) / angle / u), at_0, 0)};
   });
 }
 Tensor reciprocal(const Tensor& x) {

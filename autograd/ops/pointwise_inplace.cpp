@@ -36,6 +36,12 @@ ONESTEP_SCALAR_OPS(ONESTEP_DEFINE)
 ONESTEP_SCALAR_OPS(ONESTEP_DEFINE)
 #undef ONESTEP_DEFINE
 
+Tensor add_(const Tensor& x, const Tensor& y, Scalar alpha) {
+  return write("add_", x, {y}, [&](const Tensor& v) { return add(v, y, alpha); });
+}
+Tensor sub_(const Tensor& x, const Tensor& y, Scalar alpha) {
+  return write("sub_", x, {y}, [&](const Tensor& v) { return sub(v, y, alpha); });
+}
 Tensor round_(const Tensor& x, int64_t decimals) {
   return write("round_", x, {}, [=](const Tensor& v) { return round(v, decimals); });
 }

@@ -234,6 +234,14 @@ const RegisterOpCases registered([] {
                          return filled({2, 3}, [&] { return static_cast<double>(words() % 10) - 3; });
                        }),
                    drawn(
+                       "from 0",
+                       [](Generator& g) {
+                         return randint(10, {2, 3}, g);
+                       },
+                       [](std::mt19937& words) {
+                         return filled({2, 3}, [&] { return static_cast<double>(words() % 10); });
+                       }),
+                   drawn(
                        "large range", [](Generator& g) { return randint(0, int64_t{1} << 30, 4, g); },
                        [](std::mt19937& words) {
                          return filled(4, [&] {

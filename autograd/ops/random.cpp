@@ -39,6 +39,8 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, Generator& generat
   return y;
 }
 
+Tensor randint(int64_t high, const Shape& shape, Generator& generator) { return randint(0, high, shape, generator); }
+
 Tensor randperm(int64_t n, Generator& generator) {
   ONESTEP_CHECK(ShapeError, n >= 0, "randperm: n must not be negative: ", n);
   Tensor y = empty(n, DType::int64);

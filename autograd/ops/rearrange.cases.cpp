@@ -64,7 +64,8 @@ const RegisterOpCases registered([] {
   const auto move = [](const Shape& from, const Shape& to) { return [=](const Tensor& x) { return movedim(x, from, to); }; };
   return OpCases{
       {"view_as",
-       {viewed("join", {2, 6}, {3, 4}, like(view_as, {3, 4})), viewed("flat", {2, 3}, {6}, like(view_as, {6})), viewed("empty", {0, 3}, {3, 0}, like(view_as, {3, 0}))},
+       {viewed("join", {2, 6}, {3, 4}, like(view_as, {3, 4})), viewed("flat", {2, 3}, {6}, like(view_as, {6})),
+        viewed("empty", {0, 3}, {3, 0}, like(view_as, {3, 0}))},
        {}},
       {"reshape_as",
        {reshaped("join", {2, 6}, {3, 4}, like(reshape_as, {3, 4})),
@@ -268,11 +269,13 @@ const RegisterOpCases registered([] {
         along(
             "empty", {0, 3}, {0, 3}, 0, [](const Tensor& x) { return roll(x, 1, 0); }, [](int64_t i) { return i; })},
        {refused(
-           "lists",
-           [] {
-             roll(x23(), {1, 2}, 0);
-           },
-           "roll: 2 shifts for 1 dims")}},
+            "lists",
+            [] {
+              roll(x23(), {1, 2}, 0);
+            },
+            "roll: 2 shifts for 1 dims"),
+        refused(
+            "number", [] { roll(zeros({}), 1, 0); }, "roll: a rank-0 tensor has no dim 0")}},
       {"rot90",
        {rearranged(
             "once", {2, 3}, {3, 2}, [](const Tensor& x) { return rot90(x); },

@@ -144,10 +144,11 @@ Tensor roll(const Tensor& x, const Shape& shifts, const Shape& dims) {
   if (dims.empty() && shifts.rank() == 1) return reshape(roll(ravel(x), shifts, 0), x.shape());
   ONESTEP_CHECK(ShapeError, shifts.rank() == dims.rank() && !dims.empty(), "roll: ", shifts.rank(), " shifts for ", dims.rank(),
                 " dims");
+  ONESTEP_CHECK(IndexError, x.dim() > 0, "roll: a rank-0 tensor has no dim ", dims[0]);
   Tensor y = x;
   for (int i = 0; i < dims.rank(); ++i) {
     const int d = normalize_dim("roll", dims[i], x.dim());
-    const int64_t size = x.dim() == 0 ? 0 : x.shape()[d];
+    const int64_t size = x.shape()[d];
     if (size == 0) continue;
     const int64_t first = ((-shifts[i]) % size + size) % size;
     y = cat({narrow(y, d, first, size - first), narrow(y, d, 0, first)}, d);

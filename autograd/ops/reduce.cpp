@@ -221,7 +221,7 @@ Tensor norm(const Tensor& x, double p, const Shape& wanted, bool keepdim) {
     }
     const Tensor none = eq(norms, 0);
     norms = masked_fill(norms, none, 1);  // an infinite derivative would stay in the second one: 0 * inf is NaN
-    if (p == 2) return {mul(v, masked_fill(div(dy, norms), none, 0))};
+    if (p == 2) return {mul(dy, masked_fill(div(v, norms), none, 0))};
     const Tensor scale = masked_fill(div(dy, pow(norms, p - 1)), none, 0);
     return {mul(scale, mul(sign(v), pow(masked_fill(sizes, eq(v, 0), 1), p - 1)))};
   });  // dx = dy sign(x) (|x| / norm)^(p - 1)

@@ -88,7 +88,10 @@ const RegisterOpCases registered([] {
         ONESTEP_WHOLE(trunc, [](double x) { return std::trunc(x); }),
         division("remainder", remainder, remainder, remainder_, floored_rest, true),
         division("fmod", fmod, fmod, fmod_, truncated_rest, true),
-        division("floor_divide", floor_divide, floor_divide, floor_divide_, floored_quotient, false),
+        division(
+            "floor_divide", [](const Tensor&a, const Tensor&b) { return floor_divide(a, b).detach(); },
+            [](const Tensor&a, Scalar b) { return floor_divide(a, b).detach(); },
+            [](const Tensor&a, const Tensor&b) { return floor_divide_(a, b).detach(); }, floored_quotient, false),
         OpCases{
             {"round",
              joined(samples(function<round>, rounded, {-2, 2, {-1.5, -0.5, 0.5, 1.5}}, kSpecial),

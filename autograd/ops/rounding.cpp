@@ -82,18 +82,17 @@ Tensor trunc_values(const Tensor& x, const Tensor& y) {
                   }});
 }
 
-/// The quotient of rounded division; its gradients are 0.
-Tensor quotient(const char* op, const Tensor& a, const Tensor& b, RoundingMode mode) {
+/// The quotient of rounded division; its gradients are what `rule` gives.
+template <class Rule>
+Tensor quotient(const char* op, const Tensor& a, const Tensor& b, RoundingMode mode, const Rule& rule) {
   const auto [x, y] = meet(op, a, b);
   Tensor values;
   {
     const NoGradGuard no_grad;
-    values = mode == RoundingMode::floor ? ops::zip(op, x, y, ops::Loop{kFloorQuotient}) : ops::rounded(trunc_values(ops::widened(x), ops::widened(y)), x.dtype());
+    values = mode == RoundingMode::floor ? ops::zip(op, x, y, ops::Loop{kFloorQuotient})
+                                         : ops::rounded(trunc_values(ops::widened(x), ops::widened(y)), x.dtype());
   }
-  return record(op, values, {x, y}, {}, [](const Backward& back) -> Grads {
-    const auto none = [&](size_t i) { return back.needs(i) ? zeros(back.input_shape(i), back.grad().dtype()) : Tensor(); };
-    return {none(0), none(1)};
-  });
+  return record(op, values, {x, y}, {}, rule);
 }
 
 /// a - b q with q = round(a / b), so that da = dy and db = -dy q.
@@ -142,13 +141,17 @@ Tensor sgn(const Tensor& x) { return sign(x); }
 
 Tensor div(const Tensor& a, const Tensor& b, RoundingMode rounding_mode) {
   if (rounding_mode == RoundingMode::none) return div(a, b);
-  return quotient("div", a, b, rounding_mode);
+  return quotient("div", a, b, rounding_mode, [](const Backward& back) -> Grads {
+    const auto none = [&](size_t i) { return back.needs(i) ? zeros(back.input_shape(i), back.grad().dtype()) : Tensor(); };
+    return {none(0), none(1)};
+  });
 }
 Tensor div(const Tensor& a, Scalar b, RoundingMode rounding_mode) { return div(a, ops::as_operand(a, b), rounding_mode); }
 
 Tensor floor_divide(const Tensor& a, const Tensor& b) {
-  const NoGradGuard no_grad;
-  return quotient("floor_divide", a, b, RoundingMode::floor);
+  return quotient("floor_divide", a, b, RoundingMode::floor, [](const Backward&) -> Grads {
+    throw GradError("floor_divide: has no derivative (use div with RoundingMode::floor, whose gradient is 0)");
+  });
 }
 Tensor floor_divide(const Tensor& a, Scalar b) { return floor_divide(a, ops::as_operand(a, b)); }
 

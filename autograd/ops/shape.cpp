@@ -154,7 +154,7 @@ Tensor squeeze(const Tensor& x, int64_t dim) {
 }
 
 Tensor squeeze(const Tensor& x, const Shape& wanted) {
-  if (wanted.empty()) return x;
+  if (wanted.empty()) return reshaped("squeeze", x, x.shape(), x.strides());
   const Shape dims = normalize_dims("squeeze", wanted, x.dim());
   Tensor y = x;
   for (int i = dims.rank(); i-- > 0;) y = squeeze(y, dims[i]);

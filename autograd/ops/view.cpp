@@ -111,7 +111,9 @@ void check_in_place(const char* name, const Tensor& self) {
     ONESTEP_CHECK(GradError, kind == ViewKind::ordinary, name, ": a view of shape ", self.shape(), ambiguous(kind),
                   " cannot be changed in place while recording (",
                   kind == ViewKind::unrecorded ? "take the view where it is changed" : "use slice or select", ")");
-    ONESTEP_CHECK(GradError, !self.base().requires_grad() || !self.base().is_leaf(), name,
+    const Tensor base = self.base();  // does not require grad where another view of it is the leaf
+    const bool of_leaf = base.requires_grad() ? base.is_leaf() : self.requires_grad() && !self.is_leaf();
+    ONESTEP_CHECK(GradError, !of_leaf, name,
                   ": a view of a leaf that requires grad cannot be changed in place while recording (wrap the change in "
                   "NoGradGuard, or clone the leaf first)");
   }
@@ -181,6 +183,7 @@ Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result) {
     node = record("copy_slices", base.values(), {base, result}, {}, FromWrite{Layout(base), Layout(self)}).impl().node;
   move_node(base.impl(), node);
   ++base.impl().history;
+  if (self.is_view() && self.impl().node && self.impl().node->retains_grad) self.node();  // the gradient of what it is now
   return self;
 }
 

@@ -47,8 +47,8 @@ Places places_of(const WindowDim& d, int64_t o);
 
 /// x [N, C, L] or [C, L] as [N, C, 1, L], x [C, H, W] as [1, C, H, W]. Throws ShapeError for other ranks than dims + 1 and
 /// dims + 2.
-inline Tensor as_images(std::string_view op, const Tensor& x, int dims) {
-  check_floating(op, x);
+inline Tensor as_images(std::string_view op, const Tensor& x, int dims, bool integers = false) {
+  if (!integers || x.dtype() == DType::boolean) check_floating(op, x);
   ONESTEP_CHECK(ShapeError, x.dim() == dims + 1 || x.dim() == dims + 2, op, ": needs ",
                 dims == 1 ? "[N, C, L] or [C, L]" : "[N, C, H, W] or [C, H, W]", ": got ", x.shape());
   const Tensor batch = x.dim() == dims + 1 ? unsqueeze(x, 0) : x;

@@ -97,6 +97,16 @@ DType Args::dtype(size_t i, const char* name) const { return dtype_of_name(requi
 
 Shape Args::shape(size_t i, const char* name) const { return integers(i, name); }
 
+Shape Args::output_size(size_t i) const {
+  const nlohmann::json& given = find(i, "output_size");
+  Shape sizes;
+  for (const nlohmann::json& size : given.is_array() ? given : nlohmann::json::array({given})) {
+    ONESTEP_CHECK(Unsupported, size.is_null() || size.get<int64_t>() >= 0, "output_size ", size.dump(), " (here it is None)");
+    sizes.push_back(size.is_null() ? -1 : size.get<int64_t>());
+  }
+  return sizes;
+}
+
 std::vector<int64_t> Args::list(size_t i, const char* name) const {
   if (is_list(i, name)) return integers(i, name);
   return has(i, name) ? std::vector{integer(i, name)} : std::vector<int64_t>();

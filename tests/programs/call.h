@@ -59,6 +59,8 @@ class Args {
   DType dtype(size_t i, const char* name) const;
   /// One number or a list; where the sizes of a call like `x.view(2, 3)` stand without brackets, all numbers from `i` on.
   Shape shape(size_t i, const char* name) const;
+  /// Of an adaptive pool, -1 for None.
+  Shape output_size(size_t i) const;
   /// One number or a list, and no more.
   std::vector<int64_t> list(size_t i, const char* name) const;
   std::vector<int64_t> integers(size_t i, const char* name) const;

@@ -65,6 +65,13 @@ Results along_dim(const Args& a) {
   return op(a.x());
 }
 
+/// cumsum, softmax and others along a dim that may convert their input first.
+template <Tensor (*op)(const Tensor&, int64_t), Tensor (*in_dtype)(const Tensor&, int64_t, DType)>
+Results along_dim_in(const Args& a) {
+  if (!a.has(2, "dtype")) return op(a.x(), a.integer(1, "dim"));
+  return in_dtype(a.x(), a.integer(1, "dim"), a.dtype(2, "dtype"));
+}
+
 template <ValuesIndices (*op)(const Tensor&, int64_t)>
 Results scan(const Args& a) {
   return op(a.x(), a.integer(1, "dim"));

@@ -50,13 +50,13 @@ Results avg_pool2d_of(const Args& a) {
 
 template <Tensor (*op)(const Tensor&, const Shape&)>
 Results adaptive(const Args& a) {
-  return op(a.x(), sizes(a, 1, "output_size", 1));
+  return op(a.x(), a.output_size(1));
 }
 
 template <Tensor (*op)(const Tensor&, const Shape&), ValuesIndices (*with_indices)(const Tensor&, const Shape&)>
 Results adaptive_max(const Args& a) {
-  if (a.flag(2, "return_indices")) return with_indices(a.x(), sizes(a, 1, "output_size", 1));
-  return op(a.x(), sizes(a, 1, "output_size", 1));
+  if (a.flag(2, "return_indices")) return with_indices(a.x(), a.output_size(1));
+  return op(a.x(), a.output_size(1));
 }
 
 Results pad_of(const Args& a) {

@@ -54,6 +54,21 @@ Results where_of(const Args& a) {
   return where(condition, a.scalar(1, "input"), a.scalar(2, "other"));
 }
 
+/// add, sub: with alpha, or without.
+template <Tensor (*scaled)(const Tensor&, const Tensor&, Scalar), Tensor (*op)(const Tensor&, const Tensor&),
+          Tensor (*with_number)(const Tensor&, Scalar), Tensor (*mirrored)(const Tensor&, Scalar) = nullptr>
+Results sum_with(const Args& a) {
+  if (!a.has(kKeywordOnly, "alpha")) return binary<op, with_number, mirrored>(a);
+  return scaled(a.x(), a.tensor(1, "other"), a.scalar(kKeywordOnly, "alpha"));
+}
+
+Results prod_of(const Args& a) {
+  if (!a.has(kKeywordOnly, "dtype")) return along_dim<prod, prod>(a);
+  const DType dtype = a.dtype(kKeywordOnly, "dtype");
+  if (!a.has(1, "dim")) return to(prod(to(a.x(), dtype)), dtype);
+  return prod(a.x(), a.integer(1, "dim"), a.flag(2, "keepdim"), dtype);
+}
+
 Results aminmax_of(const Args& a) {
   const std::optional<int64_t> dim = optional_dim(a, kKeywordOnly, "dim");
   return two(dim ? aminmax(a.x(), *dim, a.flag(kKeywordOnly, "keepdim")) : aminmax(a.x()));
@@ -69,8 +84,8 @@ Results gelu_of(const Args& a) {
 
 void add_math_calls(CallTable& table) {
   const CallTable rows = {
-      {"add", binary<add, add, add>},
-      {"sub", binary<sub, sub, number_minus>},
+      {"add", sum_with<add, add, add, add>},
+      {"sub", sum_with<sub, sub, sub, number_minus>},
       {"mul", binary<mul, mul, mul>},
       {"div", quotient<div, div, div, div, number_over>},
       {"rdiv", [](const Args& a) -> Results { return a.scalar(1, "other") / a.x(); }},
@@ -83,8 +98,8 @@ void add_math_calls(CallTable& table) {
       {"clamp", clamped<clamp, clamp>},
       {"clamp_", clamped<clamp_, clamp_>},
       {"to", [](const Args& a) -> Results { return to(a.x(), a.dtype(1, "dtype")); }},
-      {"add_", binary<add_, add_>},
-      {"sub_", binary<sub_, sub_>},
+      {"add_", sum_with<add_, add_, add_>},
+      {"sub_", sum_with<sub_, sub_, sub_>},
       {"mul_", binary<mul_, mul_>},
       {"div_", quotient<div_, div_, div_, div_, nullptr>},
       {"fill_", [](const Args& a) -> Results { return fill_(a.x(), a.scalar(1, "value")); }},
@@ -110,8 +125,8 @@ void add_math_calls(CallTable& table) {
       {"std_mean", [](const Args& a) { return two(deviation(a, std_mean)); }},
       {"vector_norm",
        [](const Args& a) -> Results { return norm(a.x(), a.real(1, "ord", 2), a.shape(2, "dim"), a.flag(3, "keepdim")); }},
-      {"prod", along_dim<prod, prod>},
-      {"cumsum", [](const Args& a) -> Results { return cumsum(a.x(), a.integer(1, "dim")); }},
+      {"prod", prod_of},
+      {"cumsum", along_dim_in<cumsum, cumsum>},
       {"max", extremum<max, max, maximum>},
       {"min", extremum<min, min, minimum>},
       {"amax", over_dims<amax>},

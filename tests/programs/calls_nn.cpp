@@ -34,8 +34,8 @@ Results layer_norm_of(const Args& a) {
 
 void add_nn_calls(CallTable& table) {
   const CallTable rows = {
-      {"softmax", [](const Args& a) -> Results { return softmax(a.x(), a.integer(1, "dim")); }},
-      {"log_softmax", [](const Args& a) -> Results { return log_softmax(a.x(), a.integer(1, "dim")); }},
+      {"softmax", along_dim_in<softmax, softmax>},
+      {"log_softmax", along_dim_in<log_softmax, log_softmax>},
       {"logsumexp", [](const Args& a) -> Results { return logsumexp(a.x(), a.shape(1, "dim"), a.flag(2, "keepdim")); }},
       {"linear", [](const Args& a) -> Results { return linear(a.x(), a.tensor(1, "weight"), a.tensor(2, "bias")); }},
       {"dropout", [](const Args& a) -> Results { return dropout(a.x(), a.real(1, "p", 0.5), a.flag(2, "training", true)); }},

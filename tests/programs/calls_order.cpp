@@ -15,7 +15,8 @@ bool out_int32(const Args& a) { return a.flag(kKeywordOnly, "out_int32"); }
 
 Results searchsorted_of(const Args& a) {
   const Tensor sorter = a.tensor(kKeywordOnly, "sorter");
-  if (!a.is_tensor(1, "values")) return searchsorted(a.tensor(0, "sorted"), a.scalar(1, "values"), out_int32(a), right_of(a), sorter);
+  if (!a.is_tensor(1, "values"))
+    return searchsorted(a.tensor(0, "sorted"), a.scalar(1, "values"), out_int32(a), right_of(a), sorter);
   return searchsorted(a.tensor(0, "sorted"), a.tensor(1, "values"), out_int32(a), right_of(a), sorter);
 }
 
@@ -65,7 +66,7 @@ void add_order_calls(CallTable& table) {
          return histc(a.x(), a.integer(1, "bins", 100), a.real(2, "min", 0), a.real(3, "max", 0));
        }},
       {"one_hot", [](const Args& a) -> Results { return one_hot(a.x(), a.integer(1, "num_classes", -1)); }},
-      {"cumprod", [](const Args& a) -> Results { return cumprod(a.x(), a.integer(1, "dim")); }},
+      {"cumprod", along_dim_in<cumprod, cumprod>},
       {"logcumsumexp", [](const Args& a) -> Results { return logcumsumexp(a.x(), a.integer(1, "dim")); }},
       {"cummax", scan<cummax>},
       {"cummin", scan<cummin>},

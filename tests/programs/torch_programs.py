@@ -111,6 +111,16 @@ class Quirk(Exception):
     """A step after which PyTorch 2.13 says of a tensor that it requires grad although no gradient can reach it: of no use in a test."""
 
 
+def is_retaining_view_beside(x, y):
+    """x is a view that retains its gradient, of memory that y shares."""
+    if x is None or not x._is_view() or not (shares(x, y) or x._base is y):
+        return False
+    try:
+        return x.retains_grad
+    except RuntimeError:  # of no more use
+        return False
+
+
 def is_phantom(x):
     """True of a view that says `requires_grad` because its base does, but has no place in the graph: taken under no_grad, or before the
     base was asked to require grad."""
@@ -133,6 +143,14 @@ def shares(x, y):
 def overlaps(x, y):
     """They share memory and are not the same elements."""
     return shares(x, y) and (x.shape, x.stride(), x.storage_offset()) != (y.shape, y.stride(), y.storage_offset())
+
+
+def overlaps_itself(x):
+    """Elements at different distances are the same memory, as those of an unfolded tensor."""
+    places = torch.zeros((), dtype=torch.int64)
+    for size, stride in zip(x.shape, x.stride()):
+        places = places.unsqueeze(-1) + stride * torch.arange(size)
+    return 0 not in x.stride() and places.unique().numel() < x.numel()
 
 
 def copies(values):
@@ -211,6 +229,8 @@ class Machine:
             return [x.as_strided(v.shape, v.stride(), v.storage_offset()) for x in args[:1] for v in operation(op)(*args, **kwargs)]
         if op.endswith("_"):
             args = args[:1] + copies(args[1:])
+        if op.endswith("_") and hasattr(torch, op[:-1]) and op not in ("requires_grad_", "fill_", "index_put_"):
+            return args[0].copy_(operation(op[:-1])(*copies(args), **kwargs))  # an op may save what it gives
         results = operation(op)(*args, **kwargs)
         if op == "tensor" or op.endswith("_") or any(shares(r, a) for r in listed(results) for a in args):
             return results
@@ -223,12 +243,14 @@ class Machine:
         kwargs = step[3] if len(step) > 3 else {}
         if self.lacks(args) or self.lacks(kwargs):
             return "-"
-        args = [self.resolve(a) for a in args]
+        args, kwargs = [self.resolve(a) for a in args], {name: self.resolve(v) for name, v in kwargs.items()}
         try:
-            self.check_quirks(op, args)
-            self.check_phantoms(op, args + [self.resolve(v) for v in kwargs.values()])
-            results = self.call(op, args, {name: self.resolve(v) for name, v in kwargs.items()})
+            self.check_quirks(op, args, kwargs)
+            self.check_phantoms(op, args + list(kwargs.values()))
+            results = self.call(op, args, kwargs)
         except REFUSALS as e:
+            if "invert a mask" in str(e) or "ZeroTensors are immutable" in str(e):
+                raise Quirk("a gradient within which PyTorch refuses its own ops") from None
             self.last_error = f"{type(e).__name__}: {e}".split("\n")[0]
             return "x"
         for name, result in zip(names if isinstance(names, list) else [names], listed(results)):
@@ -237,12 +259,12 @@ class Machine:
         self.results = listed(results)
         return "."
 
-    def check_quirks(self, op, args):
+    def check_quirks(self, op, args, kwargs):
         if op.endswith("_"):  # else PyTorch 2.13 takes a view of a plain base that has come to require grad for a leaf, and does not write
             with contextlib.suppress(RuntimeError):
                 args[0].grad_fn
         if op == "requires_grad_" and args[0].is_leaf and args[1:] != [args[0].requires_grad]:
-            if any(x is not None and x._is_view() and x._base is args[0] for x in self.tensors.values()):
+            if any(x is not None and x._is_view() and (x._base is args[0] or x._base is args[0]._base) and x is not args[0] for x in self.tensors.values()):
                 raise Quirk("views of a base that comes to require grad, or no longer does, follow it or not, depending on writes before")
         if op.endswith("_") and op != "requires_grad_" and not args[0].is_floating_point():
             if any(isinstance(a, torch.Tensor) and a.requires_grad for a in args[1:]):
@@ -253,15 +275,27 @@ class Machine:
             raise Quirk("a write under no_grad takes the hooks off views")
         if op == "retain_grad" and args[0]._is_view() and args[0]._version:
             raise Quirk("a write under no_grad gives views another node")
+        if any(x._is_view() and x._version for x in kwargs.get("inputs", []) + (args[1] if op == "grad_of" else [])):
+            raise Quirk("a write under no_grad gives views another node")
+        if op == "repeat_interleave" and args[0].dim() == 0 and len(args) > 2:
+            raise Quirk("a dim of a number, which PyTorch takes and then refuses")
+        if op == "topk" and args[0].unique().numel() < args[0].numel():
+            raise Quirk("which of equal elements is the first")
+        if op == "gelu" and args[0].isinf().any():
+            raise Quirk("infinity or NaN, depending on the vectors of the processor")
         if op == "grad_of" and any(y.retains_grad for y in args[0]):
             raise Quirk("the gradient of an output is collected even where no input has an influence")
         if op.endswith("_") and op != "requires_grad_":
+            if not (torch.is_grad_enabled() and args[0].requires_grad) and any(is_retaining_view_beside(x, args[0]) for x in self.tensors.values()):
+                raise Quirk("a write that is not recorded gives views another node")
             if any(is_leaf_beside(x, args[0]) for x in self.tensors.values()):
                 raise Quirk("a view that is a leaf, whose base is written to")
         if op in ("view", "reshape", "flatten", "contiguous", "as_strided", "view_as"):
             owner = args[0] if args[0]._base is None else args[0]._base
             if not owner.is_contiguous():
                 raise Quirk("the result of an op has the strides of its operand in PyTorch, and is row-major here")
+        if op.endswith("_") and op not in ("requires_grad_", "fill_", "zero_") and overlaps_itself(args[0]):
+            raise Quirk("written to as read: torch.as_strided calls it undefined")
         if op.endswith("_") and any(overlaps(args[0], a) for a in args[1:]):
             raise Quirk("an operand that is read while it is written to")
 

@@ -38,6 +38,25 @@ TEST_CASE("nonfinite: abs has no gradient at NaN") {
   check_gradient({kNaN, -kInf, kInf, -1, 0, 2}, {0, -1, 1, -1, 0, 1}, [](const Tensor& x) { return abs(x); });
 }
 
+TEST_CASE("nonfinite: activations at NaN and infinity") {
+  check_gradient({kNaN, -kInf, kInf, 0.5}, {1, 0, 0, 1}, [](const Tensor& x) { return hardtanh(x); });
+  check_gradient({kNaN, -kInf, kInf, 0.5}, {1, 0, 0, 1}, [](const Tensor& x) { return relu6(x); });
+  check_gradient({kNaN, -kInf, kInf, 0}, {1, 0, 1, 0.5}, [](const Tensor& x) { return hardswish(x); });
+  check_gradient({kNaN, -kInf, kInf, 0, 800}, {kNaN, kNaN, kNaN, 0.6, 1}, [](const Tensor& x) { return mish(x); });
+}
+
+TEST_CASE("nonfinite: a gradient of 0 or infinity beside an infinite derivative or a derivative of 0") {
+  check_gradient({800, 0}, {kNaN, 0}, [](const Tensor& x) { return cosh(x) * 0; });
+  check_gradient({800, 0}, {kNaN, 0}, [](const Tensor& x) { return sinh(x) * 0; });
+  check_gradient({0}, {0}, [](const Tensor& x) { return sinc(x) * kInf; });
+  check_gradient({2, 0, 3, 0}, {1, kInf, 0, 0}, [](const Tensor& x) {  // the last three gradients are infinite
+    return cumprod(x, 0) * tensor({1.0, kInf, kInf, kInf}).to(x.dtype());
+  });
+  check_gradient({0, 0}, {kNaN, kNaN}, [](const Tensor& x) { return norm(x) * kNaN; });
+  check_gradient({1, 3}, {kNaN, kInf}, [](const Tensor& x) { return amax(x) * kInf; });
+  check_gradient({1, 3}, {0, kInf}, [](const Tensor& x) { return max(x) * kInf; });
+}
+
 TEST_CASE("nonfinite: beside an infinity logsumexp gives what is finite no gradient") {
   const auto op = [](const Tensor& x) { return logsumexp(x, {0}); };
   check_gradient({kInf, 1}, {kNaN, 0}, op);
