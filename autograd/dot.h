@@ -13,4 +13,7 @@ namespace onestep {
 /// Equal graphs give equal text. Throws GradError if `result` does not require grad: nothing was recorded then.
 std::string to_dot(const Tensor& result, const std::vector<std::pair<std::string, Tensor>>& names = {});
 
+/// What PyTorch's print calls the op that made a tensor: masked_fill_ gives MaskedFillBackward0; AccumulateGrad for a leaf.
+std::string grad_fn_name(const Node& node);
+
 }  // namespace onestep

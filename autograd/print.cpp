@@ -9,23 +9,23 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/dot.h"
 #include "autograd/node.h"
+#include "autograd/print_options.h"
 #include "autograd/tensor.h"
 
 namespace onestep {
 namespace {
 
-constexpr int64_t kThreshold = 1000;  // more elements than this are summarised
-constexpr int64_t kEdgeItems = 3;
-constexpr int64_t kLineWidth = 80;
 constexpr int64_t kGap = -1;
 
 /// The indices along a dim that are printed, with kGap where "..." stands.
 std::vector<int64_t> shown(int64_t size, bool summarize) {
+  const int64_t edge = print_options().edge_items;
   std::vector<int64_t> indices;
   for (int64_t i = 0; i < size; ++i) {
-    const bool skip = summarize && size > 2 * kEdgeItems && i == kEdgeItems;
-    if (skip) i = size - kEdgeItems;
+    const bool skip = summarize && size > 2 * edge && i == edge;
+    if (skip) i = size - edge;
     if (skip) indices.push_back(kGap);
     indices.push_back(i);
   }
@@ -54,10 +54,10 @@ std::vector<T> shown_values(const Tensor& x, bool summarize) {
   return values;
 }
 
-std::string printed(const char* format, double value) {
+std::string printed(const char* format, int precision, double value) {
   if (std::isnan(value)) return "nan";  // printf would show the sign
   char text[400];
-  const int length = std::snprintf(text, sizeof text, format, value);
+  const int length = std::snprintf(text, sizeof text, format, precision, value);
   return std::string(text, static_cast<size_t>(length));
 }
 
@@ -81,12 +81,14 @@ Cells floating_cells(const std::vector<double>& values) {
     largest = std::max(largest, std::abs(v));
     integers = integers && v == std::ceil(v);
   }
-  const bool scientific = largest > 0 && (largest / smallest > 1000.0 || largest > 1.0e8 || smallest < 1.0e-4);
-  const char* format = scientific ? "%.4e" : integers ? "%.0f" : "%.4f";
+  const bool spread = largest > 0 && (largest / smallest > 1000.0 || largest > 1.0e8 || smallest < 1.0e-4);
+  const bool scientific = print_options().scientific.value_or(spread);
+  const char* format = scientific ? "%.*e" : "%.*f";
+  const int precision = integers && !scientific ? 0 : print_options().precision;
   const bool point = integers && !scientific;  // 2 prints as 2.
   Cells cells;
   for (double v : values) {
-    cells.text.push_back(printed(format, v) + (point && std::isfinite(v) ? "." : ""));
+    cells.text.push_back(printed(format, precision, v) + (point && std::isfinite(v) ? "." : ""));
     if (counts(v)) cells.width = std::max(cells.width, cells.text.back().size());
   }
   return cells;
@@ -115,7 +117,7 @@ class Writer {
     if (x_.dim() == 0) return cells_.text[0];
     const bool innermost = dim == x_.dim() - 1;
     const size_t width = cells_.width + 2;
-    const auto room = static_cast<size_t>(kLineWidth - indent);
+    const auto room = static_cast<size_t>(std::max<int64_t>(0, print_options().line_width - indent));
     const size_t per_line = innermost ? std::max<size_t>(1, room / width) : 1;
     std::string new_line = ",";
     new_line.append(static_cast<size_t>(innermost ? 1 : x_.dim() - dim - 1), '\n');
@@ -154,8 +156,11 @@ std::pair<std::string_view, int> pytorch_op(const Node& node) {
   return {op, 0};
 }
 
-/// masked_fill_ -> MaskedFillBackward0
-std::string grad_fn(const Node& node) {
+}  // namespace
+
+std::string grad_fn_name(const Node& node) {
+  if (node.is_leaf()) return "AccumulateGrad";
+  if (std::string_view(node.name).ends_with("Backward")) return node.name;  // of a custom op
   const auto [op, overload] = pytorch_op(node);
   std::string name;
   bool upper = true;
@@ -163,8 +168,10 @@ std::string grad_fn(const Node& node) {
     if (c != '_') name += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
     upper = c == '_';
   }
-  return "grad_fn=<" + name + "Backward" + std::to_string(overload) + ">";
+  return name + "Backward" + std::to_string(overload);
 }
+
+namespace {
 
 std::vector<std::string> suffixes(const Tensor& x) {
   std::vector<std::string> parts;
@@ -177,7 +184,7 @@ std::vector<std::string> suffixes(const Tensor& x) {
   const bool is_implied = x.dtype() == DType::int64 || x.dtype() == DType::boolean;  // by elements
   if (x.dtype() != DType::float32 && (is_empty || !is_implied)) parts.push_back("dtype=torch." + std::string(name(x.dtype())));
   if (!x.is_leaf())
-    parts.push_back(grad_fn(*x.node()));
+    parts.push_back("grad_fn=<" + grad_fn_name(*x.node()) + ">");
   else if (x.requires_grad())
     parts.push_back("requires_grad=True");
   return parts;
@@ -185,16 +192,21 @@ std::vector<std::string> suffixes(const Tensor& x) {
 
 }  // namespace
 
+PrintOptions& print_options() {
+  static PrintOptions options;
+  return options;
+}
+
 std::string to_string(const Tensor& x) {
   if (!x.defined()) return "tensor(undefined)";
   const std::string prefix = "tensor(";
   const auto indent = static_cast<int64_t>(prefix.size());
-  const bool summarize = x.numel() > kThreshold;
+  const bool summarize = x.numel() > print_options().threshold;
   std::string text = prefix + (x.numel() == 0 ? "[]" : Writer(x, summarize).write(0, indent));
   // PyTorch counts the last line two longer than it is, and so must we to wrap alike.
   size_t line = text.size() - (text.rfind('\n') + 1) + 2;
   for (const std::string& suffix : suffixes(x)) {
-    const bool wraps = line + suffix.size() + 2 > kLineWidth;
+    const bool wraps = static_cast<int64_t>(line + suffix.size() + 2) > print_options().line_width;
     text += wraps ? ",\n       " : ", ";
     text += suffix;
     line = wraps ? prefix.size() + suffix.size() : line + suffix.size() + 2;

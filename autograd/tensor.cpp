@@ -18,7 +18,11 @@ Storage::Storage(int64_t size, bool zeroed)
       std::memset(data + begin, 0, static_cast<size_t>(end - begin));
     });
 }
-Storage::~Storage() { memory::deallocate(data, static_cast<size_t>(bytes)); }
+Storage::Storage(void* memory, int64_t size, std::shared_ptr<void> whose)
+    : data(static_cast<std::byte*>(memory)), bytes(size), owner(std::move(whose)) {}
+Storage::~Storage() {
+  if (!owner) memory::deallocate(data, static_cast<size_t>(bytes));
+}
 
 Tensor::Tensor(std::shared_ptr<Storage> storage, DType dtype, const Shape& shape, const Shape& strides, int64_t offset)
     : impl_(std::allocate_shared<Impl>(memory::Allocator<Impl>(), std::move(storage), dtype, shape, strides, offset)) {}
@@ -77,6 +81,26 @@ template std::vector<Half> Tensor::to_vector<Half>() const;
 template std::vector<BFloat16> Tensor::to_vector<BFloat16>() const;
 
 // ---- graph
+
+void Tensor::set_data(const Tensor& values) {
+  const bool same = values.shape() == shape() && values.dtype() == dtype();
+  ONESTEP_CHECK(GradError, !is_view(), "set_data: a view of shape ", shape(), " cannot take other elements (use copy_)");
+  ONESTEP_CHECK(GradError, same || is_leaf(), "set_data: the result of ", is_leaf() ? "" : node()->name, " has shape ", shape(),
+                " and dtype ", dtype(), ": got ", values.shape(), " and ", values.dtype());
+  ONESTEP_CHECK(DTypeError, !requires_grad() || values.is_floating(), "set_data: a leaf that requires grad needs a floating ",
+                "dtype: got ", values.dtype());
+  if (Node* const leaf = node().get(); leaf && !same) {
+    leaf->shape = values.shape();
+    leaf->dtype = values.dtype();
+  }
+  Impl& own = impl();
+  const Impl& other = values.impl();
+  own.storage = other.storage;
+  own.shape = other.shape;
+  own.strides = other.strides;
+  own.offset = other.offset;
+  own.dtype = other.dtype;
+}
 
 Tensor& Tensor::requires_grad_(bool on) {
   if (on == requires_grad()) return *this;

@@ -48,13 +48,16 @@ Tensor mark_view(Tensor view, const Tensor& x, ViewKind kind);
 /// A block of elements, shared by a tensor and its views.
 struct Storage {
   Storage(int64_t bytes, bool zeroed);
+  /// Memory that `owner` keeps alive, and gives back when it is the last one.
+  Storage(void* memory, int64_t bytes, std::shared_ptr<void> owner);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
   std::byte* data;
   int64_t bytes;
-  uint32_t version = 0;  ///< Counts writes: a saved tensor remembers it and refuses to be used after a later write.
+  uint32_t version = 0;         ///< Counts writes: a saved tensor remembers it and refuses to be used after a later write.
+  std::shared_ptr<void> owner;  ///< Empty for memory of the engine's own.
 };
 
 /// An n-dimensional array of one of the dtypes of dtype.h (rank 0 to 8) that records what is computed from it.
@@ -80,6 +83,7 @@ class Tensor : public TensorMethods {
     std::shared_ptr<Node> node;
     std::shared_ptr<Node> stopped;  ///< The node of a leaf after requires_grad_(false), which still has the gradient and hooks.
     std::shared_ptr<Impl> base;     ///< Whose elements a view shows: a write to either moves the history of both. Never a view.
+    void* foreign = nullptr;        ///< The object of another language that stands for this tensor while it lives.
   };
 
   Tensor() = default;
@@ -166,6 +170,9 @@ class Tensor : public TensorMethods {
   /// Collects the gradient of the result of an op, too.
   Tensor& retain_grad();
   bool retains_grad() const;
+  /// Shows the elements of `values` from now on, with its shape and dtype; the place in the graph stays (the setter of
+  /// torch.Tensor.data). Throws GradError on the result of an op whose shape or dtype would change, and on views.
+  void set_data(const Tensor& values);
   /// The same storage without a place in the graph; a recorded in-place op on either concerns the gradient of that one alone.
   Tensor detach() const;
   /// Runs the recorded graph backwards from this tensor, adding into the grad() of every leaf, or only of `inputs` where some

@@ -127,14 +127,17 @@ SGD::SGD(const ParameterGroups& groups, const SGDOptions& options)
                 "sgd: nesterov needs momentum > 0 and dampening = 0: got ", options.momentum, " and ", options.dampening);
 }
 
-void SGD::update(Slot& slot, const Tensor& grad) {
-  const kernels::SgdOptions scalars{lr(),          options_.momentum, options_.dampening, slot.weight_decay, options_.nesterov,
-                                    slot.step == 1};
+void sgd_update(Tensor parameter, const Tensor& grad, Tensor buffer, const kernels::SgdOptions& options) {
   dispatch_floating(grad.dtype(), "sgd", [&]<class T>() {
-    T* p = slot.parameter.mutable_data<T>();
-    T* buffer = slot.state.empty() ? nullptr : slot.state[0].mutable_data<T>();
-    kernels::sgd_step(p, grad.data<T>(), buffer, grad.numel(), scalars);
+    T* p = parameter.mutable_data<T>();
+    T* b = buffer.defined() ? buffer.mutable_data<T>() : nullptr;
+    kernels::sgd_step(p, grad.data<T>(), b, grad.numel(), options);
   });
+}
+
+void SGD::update(Slot& slot, const Tensor& grad) {
+  sgd_update(slot.parameter, grad, slot.state.empty() ? Tensor() : slot.state[0],
+             {lr(), options_.momentum, options_.dampening, slot.weight_decay, options_.nesterov, slot.step == 1});
 }
 
 // ---- Adam, AdamW
@@ -173,18 +176,22 @@ void amsgrad_step(T* p, const T* g, T* m, T* v, T* largest, int64_t n, const ker
 
 }  // namespace
 
-void Adam::update(Slot& slot, const Tensor& grad) {
-  const kernels::AdamOptions scalars{lr(),      options_.betas[0], options_.betas[1], options_.eps, slot.weight_decay,
-                                     slot.step, decoupled_};
+void adam_update(Tensor parameter, const Tensor& grad, Tensor exp_avg, Tensor exp_avg_sq, Tensor max_exp_avg_sq,
+                 const kernels::AdamOptions& options) {
   dispatch_floating(grad.dtype(), "adam", [&]<class T>() {
-    T* p = slot.parameter.mutable_data<T>();
-    T* m = slot.state[0].mutable_data<T>();
-    T* v = slot.state[1].mutable_data<T>();
-    if (options_.amsgrad)
-      amsgrad_step(p, grad.data<T>(), m, v, slot.state[2].mutable_data<T>(), grad.numel(), scalars);
+    T* p = parameter.mutable_data<T>();
+    T* m = exp_avg.mutable_data<T>();
+    T* v = exp_avg_sq.mutable_data<T>();
+    if (max_exp_avg_sq.defined())
+      amsgrad_step(p, grad.data<T>(), m, v, max_exp_avg_sq.mutable_data<T>(), grad.numel(), options);
     else
-      kernels::adam_step(p, grad.data<T>(), m, v, grad.numel(), scalars);
+      kernels::adam_step(p, grad.data<T>(), m, v, grad.numel(), options);
   });
+}
+
+void Adam::update(Slot& slot, const Tensor& grad) {
+  adam_update(slot.parameter, grad, slot.state[0], slot.state[1], options_.amsgrad ? slot.state[2] : Tensor(),
+              {lr(), options_.betas[0], options_.betas[1], options_.eps, slot.weight_decay, slot.step, decoupled_});
 }
 
 // ---- RMSprop

@@ -11,6 +11,11 @@
 
 #include "nn/module.h"
 
+namespace onestep::kernels {
+struct AdamOptions;
+struct SgdOptions;
+}  // namespace onestep::kernels
+
 namespace onestep::optim {
 
 /// Parameters that share a weight decay; the optimizer's own unless given.
@@ -167,6 +172,12 @@ class Adagrad : public Optimizer {
   void update(Slot& slot, const Tensor& grad) override;
   AdagradOptions options_;
 };
+
+/// The updates of Adam and SGD for one parameter whose state somebody else keeps; all are contiguous. `max_exp_avg_sq` is
+/// undefined without amsgrad, `buffer` without momentum.
+void adam_update(Tensor parameter, const Tensor& grad, Tensor exp_avg, Tensor exp_avg_sq, Tensor max_exp_avg_sq,
+                 const kernels::AdamOptions& options);
+void sgd_update(Tensor parameter, const Tensor& grad, Tensor buffer, const kernels::SgdOptions& options);
 
 /// So many elements of a gradient are summed together: a part that begins at a multiple can be summed elsewhere.
 inline constexpr int64_t kNormChunk = 65536;

@@ -50,7 +50,7 @@ Indexed apply_basic(const Tensor& x, const IndexList& indices) {
     taken += consumed(index);
     dots += std::holds_alternative<EllipsisIndex>(index.kind) ? 1 : 0;
   }
-  ONESTEP_CHECK(ShapeError, taken <= x.dim(), "index: ", taken, " indices for a tensor of shape ", x.shape());
+  ONESTEP_CHECK(IndexError, taken <= x.dim(), "index: ", taken, " indices for a tensor of shape ", x.shape());
   ONESTEP_CHECK(ShapeError, dots <= 1, "index: Ellipsis stands twice");
   Indexed result{x, {}};
   const auto dim = [&] { return static_cast<int>(result.tensors.size()); };

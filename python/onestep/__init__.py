@@ -1,0 +1,32 @@
+"""A from-scratch autograd tensor engine under PyTorch's names: `import onestep as torch`."""
+
+from math import e, inf, nan, pi
+
+from onestep._C import *  # noqa: F403 - all ops, by the names of torch
+from onestep import _tensor  # noqa: F401 - completes the class Tensor
+from onestep._functions import *  # noqa: F403
+from onestep._composed import *  # noqa: F403
+from onestep.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from onestep import autograd, backends, cuda, linalg, special
+
+newaxis = None
+__version__ = "0.1.0"
+
+
+_LATER = {  # where names stand that are imported when they are first used
+    **{name: f"onestep.{name}" for name in ("nn", "optim", "utils", "amp")},
+    **{name: "onestep.serialization" for name in ("save", "load")},
+    **{name: "onestep.run" for name in ("Run", "train")},
+}
+
+
+def __getattr__(name: str):
+    import importlib
+
+    module = _LATER.get(name)
+    if module is None:
+        from onestep._missing import module_getattr
+
+        return module_getattr("torch")(name)
+    found = importlib.import_module(module)
+    return found if module == f"onestep.{name}" else getattr(found, name)

@@ -1,0 +1,264 @@
+"""Functions of torch that are no ops of one signature."""
+
+from __future__ import annotations
+
+import math
+
+from onestep import _C
+from onestep._C import Size, Tensor, default_generator
+
+__all__ = [
+    "FloatTensor", "LongTensor", "DoubleTensor", "IntTensor", "BoolTensor", "block_diag", "broadcast_shapes", "broadcast_tensors",
+    "cartesian_prod", "chain_matmul", "compile", "einsum", "finfo", "from_dlpack", "get_num_threads", "get_rng_state", "iinfo",
+    "initial_seed", "is_deterministic_algorithms_warn_only_enabled", "is_storage", "meshgrid", "seed", "set_float32_matmul_precision",
+    "set_num_threads", "set_printoptions", "set_rng_state", "tensordot", "typename", "use_deterministic_algorithms",
+    "are_deterministic_algorithms_enabled", "preserve_format", "contiguous_format", "channels_last", "memory_format",
+]  # fmt: skip
+
+
+def _unpacked(tensors) -> list[Tensor]:
+    """f(a, b) and f([a, b]) are the same."""
+    return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
+
+
+def einsum(equation: str, *operands: Tensor) -> Tensor:
+    """Sum of products over named dims: einsum("bthd,bshd->bhts", q, k)."""
+    return _C._einsum(equation, _unpacked(operands))
+
+
+def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """The grid of several vectors: each in the shape of all their sizes, varying along its own dim."""
+    return _C._meshgrid(_unpacked(tensors), indexing)
+
+
+def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
+    """Sum of products over the last `dims` dims of a and the first of b, or over two lists of dims."""
+    if isinstance(dims, (tuple, list)):
+        first, second = dims
+        as_list = lambda d: list(d) if isinstance(d, (tuple, list)) else [d]  # noqa: E731
+        return _C._tensordot(a, b, as_list(first), as_list(second))
+    return _C.tensordot(a, b, int(dims))
+
+
+def broadcast_shapes(*shapes) -> Size:
+    """The shape that tensors of these shapes broadcast to."""
+    sizes = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
+    return broadcast_tensors(*[_C.empty(1).expand(size) for size in sizes])[0].shape if sizes else Size([])
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """All tensors expanded to one shape."""
+    given = _unpacked(tensors)
+    sizes: list[int] = []
+    for tensor in given:
+        sizes = [1] * (tensor.dim() - len(sizes)) + sizes
+        for i, size in enumerate(reversed(tensor.shape), 1):
+            if sizes[-i] != size and size != 1:
+                if sizes[-i] != 1:
+                    raise _C.ShapeError(f"broadcast_tensors: sizes {sizes[-i]} and {size} differ at dim -{i}")
+                sizes[-i] = size
+    return tuple(tensor.expand(sizes) for tensor in given)
+
+
+def block_diag(*tensors: Tensor) -> Tensor:
+    """A matrix with these along its diagonal."""
+    blocks = [_C.atleast_2d(tensor) for tensor in _unpacked(tensors)]
+    width = sum(block.shape[1] for block in blocks)
+    rows, left = [], 0
+    for block in blocks:
+        rows.append(_C.pad(block, [left, width - left - block.shape[1]]))
+        left += block.shape[1]
+    return _C.cat(rows)
+
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All tuples of elements, one from each vector: [n1 n2 ..., count]."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return _C.stack([grid.reshape(-1) for grid in meshgrid(*tensors)], dim=-1)
+
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of several matrices, from left to right."""
+    product = matrices[0]
+    for matrix in matrices[1:]:
+        product = product @ matrix
+    return product
+
+
+# ---- random numbers
+
+
+def seed() -> int:
+    """Seeds the default generator with a number of the system's."""
+    import os
+
+    number = int.from_bytes(os.urandom(8), "little") >> 1
+    default_generator.manual_seed(number)
+    return number
+
+
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The default generator's position as bytes: uint8 [n]."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Continues from what get_rng_state() returned."""
+    default_generator.set_state(new_state)
+
+
+def _get_state(self) -> Tensor:
+    """The position in the stream as bytes: uint8 [n]."""
+    return _C.tensor(list(self._state()), dtype=_C.uint8)
+
+
+def _set_state(self, new_state: Tensor):
+    """Continues from what get_state() returned."""
+    self._set_state(bytes(new_state.tolist()))
+    return self
+
+
+setattr(_C.Generator, "get_state", _get_state)
+setattr(_C.Generator, "set_state", _set_state)
+
+
+# ---- NumPy's relatives
+
+
+def from_dlpack(ext_tensor) -> Tensor:
+    """A tensor over the memory of another library's array."""
+    capsule = ext_tensor.__dlpack__() if hasattr(ext_tensor, "__dlpack__") else ext_tensor
+    return _C._from_dlpack(capsule)
+
+
+# ---- what a number type holds
+
+
+class finfo:
+    """Limits of a floating dtype."""
+
+    _values = {
+        "float16": (16, 10, -14, 15, 65504.0), "bfloat16": (16, 7, -126, 127, 3.3895313892515355e38),
+        "float32": (32, 23, -126, 127, 3.4028234663852886e38), "float64": (64, 52, -1022, 1023, 1.7976931348623157e308),
+    }  # fmt: skip
+
+    def __init__(self, dtype=None):
+        dtype = _C.get_default_dtype() if dtype is None else dtype
+        if not dtype.is_floating_point:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype}'")
+        self.dtype = str(dtype)[6:]
+        self.bits, mantissa, low, _, self.max = self._values[self.dtype]
+        self.min, self.eps = -self.max, 2.0**-mantissa
+        self.tiny = self.smallest_normal = 2.0**low
+        self.resolution = 10.0 ** -math.floor(mantissa * math.log10(2))
+
+    def __repr__(self):
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """Limits of an integer dtype."""
+
+    def __init__(self, dtype):
+        if dtype.is_floating_point or dtype == _C.bool:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{dtype}'")
+        self.dtype, self.bits = str(dtype)[6:], 8 * dtype.itemsize
+        self.max = 2 ** (self.bits - dtype.is_signed) - 1
+        self.min = -self.max - 1 if dtype.is_signed else 0
+
+    def __repr__(self):
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+# ---- switches: what has one position here is accepted
+
+
+def get_num_threads() -> int:
+    """How many threads an op uses."""
+    return _C._get_num_threads()
+
+
+def set_num_threads(count: int) -> None:
+    """Sets how many threads an op uses; the results have the same bits."""
+    _C._set_num_threads(count)
+
+
+def compile(model=None, **_options):
+    """The model itself: there is nothing to compile."""
+    return (lambda later: later) if model is None else model
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Accepted: all results are deterministic."""
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    return True
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    return False
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Accepted: products are always of the highest precision."""
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
+    """Sets how tensors are printed."""
+    _C._set_printoptions(precision, threshold, edgeitems, linewidth, profile, sci_mode)
+
+
+def is_storage(obj) -> bool:
+    return False
+
+
+def typename(obj) -> str:
+    """The name of an object's type."""
+    return obj.type() if isinstance(obj, Tensor) else f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+class memory_format:
+    """Accepted where torch takes one; tensors are row-major."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __repr__(self):
+        return f"torch.{self._name}"
+
+
+preserve_format, contiguous_format, channels_last = map(memory_format, ("preserve_format", "contiguous_format", "channels_last"))
+
+
+class _TypedTensor(type):
+    """FloatTensor and so on: make tensors of their dtype, and say what has it."""
+
+    def __new__(cls, name: str, dtype):
+        return super().__new__(cls, name, (), {"dtype": dtype, "__doc__": f"A tensor of {dtype}: of sizes, or of data."})
+
+    def __init__(self, name: str, dtype):
+        super().__init__(name, (), {})
+
+    def __call__(cls, *args):
+        if args and not isinstance(args[0], int):
+            return _C.tensor(args[0], dtype=cls.dtype)
+        return Tensor(*args).to(cls.dtype)
+
+    def __instancecheck__(cls, value) -> bool:
+        return isinstance(value, Tensor) and value.dtype == cls.dtype
+
+
+FloatTensor, DoubleTensor = _TypedTensor("FloatTensor", _C.float32), _TypedTensor("DoubleTensor", _C.float64)
+LongTensor, IntTensor, BoolTensor = (_TypedTensor(name, dtype) for name, dtype in (
+    ("LongTensor", _C.int64), ("IntTensor", _C.int32), ("BoolTensor", _C.bool),
+))  # fmt: skip

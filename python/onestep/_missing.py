@@ -1,0 +1,81 @@
+"""What PyTorch has and onestep has not: errors that name it and, where there is one, what to use instead."""
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Callable
+
+USE_INSTEAD = {
+    "torch.jit.script": "the function itself",
+    "torch.jit.trace": "the function itself",
+    "torch.func.grad": "torch.autograd.grad",
+    "torch.vmap": "a batch dimension",
+    "torch.func.vmap": "a batch dimension",
+    "torch.sparse_coo_tensor": "a dense tensor",
+    "torch.Tensor.to_sparse": "the dense tensor",
+    "torch.Tensor.register_hook": "torch.autograd.Function",
+    "torch.utils.tensorboard": "onestep.Run, which reads a run's metrics",
+    "torch.distributed": "`onestep train`, which trains on several processes",
+    "torch.profiler.profile": "`onestep train --profile`",
+    "torch.quantization": "bfloat16 weights",
+}
+
+
+class Missing(NotImplementedError, AttributeError):
+    """A name that PyTorch has and onestep has not; also an AttributeError, so that `hasattr` answers False."""
+
+
+class MissingModule(NotImplementedError, ImportError):
+    """A module that PyTorch has and onestep has not; also an ImportError, so that programs can fall back."""
+
+
+@lru_cache(maxsize=None)
+def torch_names() -> dict[str, frozenset[str]]:
+    """The public names of every module of PyTorch (and of torch.Tensor) that as_torch/names.txt lists."""
+    lines = Path(__file__).with_name("as_torch").joinpath("names.txt").read_text().splitlines()
+    pairs = (line.split(":") for line in lines if not line.startswith("#"))
+    return {module: frozenset(names.split()) for module, names in pairs}
+
+
+def sentence(name: str) -> str:
+    """What an error says about the missing `name`, such as "torch.jit.script"."""
+    parts = name.split(".")
+    hints = (USE_INSTEAD.get(".".join(parts[:n])) for n in range(len(parts), 1, -1))
+    hint = next((h for h in hints if h), None)
+    return f"{name}: not in onestep" + (f" (use {hint})" if hint else "")
+
+
+def module_getattr(module: str) -> Callable[[str], Any]:
+    """A module-level `__getattr__` for the onestep module that stands for the PyTorch module `module`."""
+
+    def missing(name: str) -> Any:
+        if name in torch_names().get(module, ()) or f"{module}.{name}" in torch_names():
+            raise Missing(sentence(f"{module}.{name}"))
+        raise AttributeError(f"module '{module}' has no attribute '{name}'")
+
+    return missing
+
+
+class MissingAttribute:
+    """Stands in a class for an attribute that PyTorch's class has."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        raise Missing(sentence(self.name))
+
+
+class _UnavailableType(type):
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise Missing(sentence(f"{cls.torch_name}.{name}"))
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(sentence(cls.torch_name))
+
+
+def unavailable(name: str) -> type:
+    """A class that can be imported and asked for in isinstance, and raises when it is called."""
+    return _UnavailableType(name.rsplit(".", 1)[-1], (), {"torch_name": name, "__module__": name.rsplit(".", 1)[0]})

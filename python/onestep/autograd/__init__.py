@@ -1,0 +1,79 @@
+"""Gradients as functions (torch.autograd)."""
+
+from __future__ import annotations
+
+from typing import Sequence, Union
+
+from onestep import _C
+from onestep._C import Tensor
+from onestep.autograd import functional
+from onestep.autograd.function import Function
+from onestep.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from onestep.autograd.gradcheck import gradcheck, gradgradcheck
+
+__all__ = [
+    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck", "gradgradcheck",
+    "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+]  # fmt: skip
+
+Tensors = Union[Tensor, Sequence[Tensor]]
+
+
+def _as_list(tensors) -> list:
+    if tensors is None:
+        return []
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Tensors | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]:
+    """The gradients of sum(outputs * grad_outputs) for each of `inputs`; no .grad changes."""
+    if not only_inputs or is_grads_batched:
+        raise NotImplementedError("grad: only_inputs=False and is_grads_batched=True are not there")
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    unused = materialize_grads if allow_unused is None else allow_unused
+    return tuple(
+        _C._grad(_as_list(outputs), _as_list(inputs), _as_list(grad_outputs), retain_graph, create_graph, unused, materialize_grads)
+    )
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Tensors | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | None = None,
+) -> None:
+    """Adds the gradients of sum(tensors * grad_tensors) to the .grad of every leaf, or of `inputs` alone."""
+    _C._backward(_as_list(tensors), _as_list(grad_tensors), retain_graph, create_graph, _as_list(inputs))
+
+
+def Variable(data: Tensor, requires_grad: bool = False) -> Tensor:
+    """The tensor itself (PyTorch before 0.4)."""
+    return data.requires_grad_() if requires_grad else data
+
+
+class set_detect_anomaly:
+    """Accepted and without effect: errors name the op that raised them anyway."""
+
+    def __init__(self, mode: bool = True, check_nan: bool = True):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+
+detect_anomaly = set_detect_anomaly

@@ -1,0 +1,37 @@
+"""There is no CUDA here (torch.cuda)."""
+
+
+def is_available() -> bool:
+    return False
+
+
+def device_count() -> int:
+    return 0
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    return False
+
+
+def manual_seed(seed: int) -> None:
+    """Accepted: there is nothing to seed."""
+
+
+manual_seed_all = manual_seed
+
+
+def empty_cache() -> None:
+    """Accepted: there is nothing to free."""
+
+
+def synchronize(device=None) -> None:
+    """Accepted: nothing runs elsewhere."""
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+def is_initialized() -> bool:
+    return False
+
+
+def set_device(device) -> None:
+    raise AssertionError("Torch not compiled with CUDA enabled")

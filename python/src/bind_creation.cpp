@@ -1,0 +1,244 @@
+// New tensors: filled, counted, random.
+#include "autograd/creation.h"
+#include "autograd/random/random_fill.h"
+#include "op.h"
+
+namespace onestep::python {
+namespace {
+
+using T = const Tensor&;
+using D = std::optional<DType>;
+
+#define FACTORY ", *, dtype? dtype=None, any layout=None, any device=None, bool requires_grad=False, bool pin_memory=False)"
+#define RANDOM                                                                                                      \
+  ", *, Generator? generator=None, dtype? dtype=None, any layout=None, any device=None, bool requires_grad=False, " \
+  "bool pin_memory=False)"
+
+Tensor leaf(Tensor x, PyObject* device, bool requires_grad) {
+  if (device && device != Py_None) check_device(device);
+  if (requires_grad) x.requires_grad_();
+  return x;
+}
+
+/// NAME(*size) and NAME_like(x).
+#define ONESTEP_BIND(NAME)                                                                                  \
+  function(                                                                                                 \
+      #NAME "(int[] size" FACTORY, +[](Shape size, D dtype, PyObject*, PyObject* device, bool grad, bool) { \
+        return leaf(onestep::NAME(size, dtype.value_or(default_dtype())), device, grad);                    \
+      });                                                                                                   \
+  function(                                                                                                 \
+      #NAME "_like(Tensor input" FACTORY, +[](T x, D dtype, PyObject*, PyObject* device, bool grad, bool) { \
+        return leaf(onestep::NAME(x.shape(), dtype.value_or(x.dtype())), device, grad);                     \
+      });                                                                                                   \
+  method(                                                                                                   \
+      "new_" #NAME "(Tensor input, int[] size" FACTORY,                                                     \
+      +[](T x, Shape size, D dtype, PyObject*, PyObject* device, bool grad, bool) {                         \
+        return leaf(onestep::NAME(size, dtype.value_or(x.dtype())), device, grad);                          \
+      });
+#define ONESTEP_BIND_RANDOM(NAME)                                                                                        \
+  function(                                                                                                              \
+      #NAME "(int[] size" RANDOM, +[](Shape size, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool) { \
+        return leaf(onestep::NAME(size, g, dtype.value_or(default_dtype())), device, grad);                              \
+      });                                                                                                                \
+  function(                                                                                                              \
+      #NAME "_like(Tensor input" RANDOM, +[](T x, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool) { \
+        return leaf(onestep::NAME(x.shape(), g, dtype.value_or(x.dtype())), device, grad);                               \
+      });
+
+DType counted_dtype(Scalar a, Scalar b, Scalar c, D dtype) {
+  if (dtype) return *dtype;
+  const bool integers = a.dtype != DType::float32 && b.dtype != DType::float32 && c.dtype != DType::float32;
+  return integers ? DType::int64 : default_dtype();
+}
+DType value_dtype(Scalar value, D dtype) {
+  return dtype.value_or(value.dtype == DType::float32 ? default_dtype() : value.dtype);
+}
+
+Tensor integers(int64_t low, int64_t high, const Shape& size, Generator& g, D dtype) {
+  const Tensor drawn = randint(low, high, size, g);
+  return dtype ? to(drawn, *dtype) : drawn;
+}
+
+/// Fills x, in its dtype, from `fill(values)` as if it were contiguous.
+template <class F>
+Tensor drawn_into(T x, const char* op, F fill) {
+  Tensor rows = x.is_contiguous() ? x : empty(x.shape(), x.dtype());
+  dispatch_random(x.dtype(), op,
+                  [&]<class E>() { fill(std::span<E>(rows.mutable_data<E>(), static_cast<size_t>(x.numel()))); });
+  return x.is_contiguous() ? x : copy_(x, rows);
+}
+
+Tensor bernoulli_of(T p, Generator& g) {
+  Tensor result = empty(p.shape(), p.dtype());
+  const Tensor rows = contiguous(p.detach());
+  std::unique_ptr<bool[]> hits(new bool[static_cast<size_t>(p.numel())]);
+  dispatch_floating(p.dtype(), "bernoulli", [&]<class E>() {
+    const auto count = static_cast<size_t>(p.numel());
+    fill_bernoulli(std::span<bool>(hits.get(), count), std::span<const E>(rows.data<E>(), count), g);
+    E* out = result.mutable_data<E>();
+    for (size_t i = 0; i < count; ++i) out[i] = hits[i] ? E(1) : E(0);
+  });
+  return result;
+}
+
+Tensor bernoulli_into(T x, double p, Generator& g) {
+  Tensor hits = empty(x.shape(), DType::boolean);
+  fill_bernoulli(std::span<bool>(hits.mutable_data<bool>(), static_cast<size_t>(x.numel())), p, g);
+  return copy_(x, hits);
+}
+
+/// Whole numbers of the dtype's range.
+Tensor random_into(T x, Generator& g) {
+  Tensor drawn = empty(x.shape(), x.dtype());
+  const auto fill = [&]<class E>() { fill_random(std::span<E>(drawn.mutable_data<E>(), static_cast<size_t>(x.numel())), g); };
+  if (x.dtype() == DType::int32)
+    fill.template operator()<int32_t>();
+  else if (x.dtype() == DType::uint8)
+    fill.template operator()<uint8_t>();
+  else
+    dispatch(x.dtype(), fill);
+  return copy_(x, drawn);
+}
+
+Tensor normal_of(T mean, T std, const Shape& shape, Generator& g) {
+  Tensor z = randn(shape, g);
+  if (std.defined()) z = mul(z, std);
+  return mean.defined() ? add(z, mean) : z;
+}
+
+}  // namespace
+
+void bind_creation() {
+  ONESTEP_BIND(zeros)
+  ONESTEP_BIND(ones)
+  ONESTEP_BIND(empty)
+  function(
+      "full(int[] size, Scalar fill_value" FACTORY,
+      +[](Shape size, Scalar value, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        return leaf(full(size, value, value_dtype(value, dtype)), device, grad);
+      });
+  function(
+      "full_like(Tensor input, Scalar fill_value" FACTORY,
+      +[](T x, Scalar value, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        return leaf(full(x.shape(), value, dtype.value_or(x.dtype())), device, grad);
+      });
+  method(
+      "new_full(Tensor input, int[] size, Scalar fill_value" FACTORY,
+      +[](T x, Shape size, Scalar value, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        return leaf(full(size, value, dtype.value_or(x.dtype())), device, grad);
+      });
+  function(
+      "arange(Scalar end" FACTORY, +[](Scalar end, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        return leaf(arange(0, end, 1, counted_dtype(0, end, 1, dtype)), device, grad);
+      });
+  function(
+      "arange(Scalar start, Scalar end, Scalar step=1" FACTORY,
+      +[](Scalar start, Scalar end, Scalar step, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        return leaf(arange(start, end, step, counted_dtype(start, end, step, dtype)), device, grad);
+      });
+  function(
+      "linspace(float start, float end, int steps" FACTORY,
+      +[](double start, double end, int64_t steps, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        return leaf(linspace(start, end, steps, dtype.value_or(default_dtype())), device, grad);
+      });
+  function(
+      "logspace(float start, float end, int steps, float base=10.0" FACTORY,
+      +[](double start, double end, int64_t steps, double base, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        return leaf(logspace(start, end, steps, base, dtype.value_or(default_dtype())), device, grad);
+      });
+  function(
+      "eye(int n, int? m=None" FACTORY,
+      +[](int64_t n, std::optional<int64_t> m, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        return leaf(eye(n, m.value_or(n), dtype.value_or(default_dtype())), device, grad);
+      });
+  function(
+      "tril_indices(int row, int col, int offset=0, *, dtype? dtype=None, any device=None)",
+      +[](int64_t rows, int64_t cols, int64_t offset, D dtype, PyObject*) {
+        return tril_indices(rows, cols, offset, dtype.value_or(DType::int64));
+      });
+  function(
+      "triu_indices(int row, int col, int offset=0, *, dtype? dtype=None, any device=None)",
+      +[](int64_t rows, int64_t cols, int64_t offset, D dtype, PyObject*) {
+        return triu_indices(rows, cols, offset, dtype.value_or(DType::int64));
+      });
+}
+
+void bind_random() {
+  ONESTEP_BIND_RANDOM(rand)
+  ONESTEP_BIND_RANDOM(randn)
+  function(
+      "randint(int high, int[] size" RANDOM,
+      +[](int64_t high, Shape size, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        return leaf(integers(0, high, size, g, dtype), device, grad);
+      });
+  function(
+      "randint(int low, int high, int[] size" RANDOM,
+      +[](int64_t low, int64_t high, Shape size, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        return leaf(integers(low, high, size, g, dtype), device, grad);
+      });
+  function(
+      "randint_like(Tensor input, int low, int? high=None" RANDOM,
+      +[](T x, int64_t low, std::optional<int64_t> high, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        return leaf(integers(high ? low : 0, high.value_or(low), x.shape(), g, dtype.value_or(x.dtype())), device, grad);
+      });
+  function(
+      "randperm(int n" RANDOM, +[](int64_t n, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        const Tensor order = randperm(n, g);
+        return leaf(dtype ? to(order, *dtype) : order, device, grad);
+      });
+  both(
+      "multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None)",
+      +[](T weights, int64_t count, bool replacement, Generator& g) {
+        return onestep::multinomial(weights, count, replacement, g);
+      });
+  both("bernoulli(Tensor input, *, Generator? generator=None)", bernoulli_of);
+  method("bernoulli_(Tensor input, float p=0.5, *, Generator? generator=None)", bernoulli_into);
+  method(
+      "bernoulli_(Tensor input, Tensor p, *, Generator? generator=None)",
+      +[](T x, T p, Generator& g) { return copy_(x, bernoulli_of(expand(p, x.shape()), g)); });
+  method(
+      "normal_(Tensor input, float mean=0, float std=1, *, Generator? generator=None)",
+      +[](T x, double mean, double std, Generator& g) {
+        return drawn_into(x, "normal_", [&](auto out) { fill_normal(out, mean, std, g); });
+      });
+  method(
+      "uniform_(Tensor input, float from=0, float to=1, *, Generator? generator=None)",
+      +[](T x, double from, double to, Generator& g) {
+        return drawn_into(x, "uniform_", [&](auto out) { fill_uniform(out, from, to, g); });
+      });
+  method(
+      "exponential_(Tensor input, float lambd=1, *, Generator? generator=None)", +[](T x, double rate, Generator& g) {
+        Tensor drawn = empty(x.shape(), x.dtype());
+        dispatch_floating(x.dtype(), "exponential_", [&]<class E>() {
+          fill_exponential(std::span<E>(drawn.mutable_data<E>(), static_cast<size_t>(x.numel())), rate, g);
+        });
+        return copy_(x, drawn);
+      });
+  method("random_(Tensor input, *, Generator? generator=None)", random_into);
+  method(
+      "random_(Tensor input, int to, *, Generator? generator=None)",
+      +[](T x, int64_t to, Generator& g) { return copy_(x, randint(0, to, x.shape(), g)); });
+  method(
+      "random_(Tensor input, int from, int? to=None, *, Generator? generator=None)",
+      +[](T x, int64_t from, std::optional<int64_t> to, Generator& g) {
+        return copy_(x, randint(to ? from : 0, to.value_or(from), x.shape(), g));
+      });
+  function(
+      "normal(Tensor mean, Tensor std, *, Generator? generator=None)", +[](T mean, T std, Generator& g) {
+        return normal_of(mean, std, broadcast_shapes("normal", mean.shape(), std.shape()), g);
+      });
+  function(
+      "normal(Tensor mean, float std=1, *, Generator? generator=None)",
+      +[](T mean, double std, Generator& g) { return add(mul(randn(mean.shape(), g), std), mean); });
+  function(
+      "normal(float mean, Tensor std, *, Generator? generator=None)",
+      +[](double mean, T std, Generator& g) { return add(mul(randn(std.shape(), g), std), mean); });
+  function(
+      "normal(float mean, float std, int[] size" RANDOM,
+      +[](double mean, double std, Shape size, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        Tensor x = empty(size, dtype.value_or(default_dtype()));
+        return leaf(drawn_into(x, "normal", [&](auto out) { fill_normal(out, mean, std, g); }), device, grad);
+      });
+}
+
+}  // namespace onestep::python

@@ -1,0 +1,109 @@
+// Losses under PyTorch's signatures. size_average and reduce, which PyTorch has deprecated, are not there.
+#include "op.h"
+
+namespace onestep::python {
+
+using T = const Tensor&;
+
+void bind_loss() {
+  function(
+      "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, any size_average=None, int ignore_index=-100, "
+      "any reduce=None, str reduction=\"mean\", float label_smoothing=0.0)",
+      +[](T x, T y, T weight, PyObject*, int64_t ignore, PyObject*, Reduction reduction, double smoothing) {
+        return cross_entropy(x, y, {reduction, ignore, smoothing, weight});
+      });
+  function(
+      "nll_loss(Tensor input, Tensor target, Tensor? weight=None, any size_average=None, int ignore_index=-100, "
+      "any reduce=None, str reduction=\"mean\")",
+      +[](T x, T y, T weight, PyObject*, int64_t ignore, PyObject*, Reduction reduction) {
+        return nll_loss(x, y, reduction, ignore, weight);
+      });
+  function(
+      "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, "
+      "any size_average=None, any reduce=None, str reduction=\"mean\")",
+      +[](T x, T y, int64_t p, double margin, T weight, PyObject*, PyObject*, Reduction reduction) {
+        return multi_margin_loss(x, y, {reduction, static_cast<int>(p), margin, weight});
+      });
+  function(
+      "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, any size_average=None, any reduce=None, "
+      "str reduction=\"mean\")",
+      +[](T x, T y, T weight, PyObject*, PyObject*, Reduction r) {
+        return binary_cross_entropy(x, y, {r, weight});
+      });
+  function(
+      "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, any size_average=None, "
+      "any reduce=None, str reduction=\"mean\", Tensor? pos_weight=None)",
+      +[](T x, T y, T weight, PyObject*, PyObject*, Reduction r, T positive) {
+        return binary_cross_entropy_with_logits(x, y, {r, weight, positive});
+      });
+  function(
+      "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, any size_average=None, "
+      "any reduce=None, str reduction=\"mean\")",
+      +[](T x, T y, T weight, PyObject*, PyObject*, Reduction r) {
+        return multilabel_soft_margin_loss(x, y, {r, weight});
+      });
+  const auto plain = [](const std::string& name, auto f) {
+    function((name + "(Tensor input, Tensor target, any size_average=None, any reduce=None, str reduction=\"mean\")").c_str(),
+             f);
+  };
+  plain(
+      "mse_loss", +[](T x, T y, PyObject*, PyObject*, Reduction r) { return mse_loss(x, y, r); });
+  plain(
+      "l1_loss", +[](T x, T y, PyObject*, PyObject*, Reduction r) { return l1_loss(x, y, r); });
+  plain(
+      "soft_margin_loss", +[](T x, T y, PyObject*, PyObject*, Reduction r) { return soft_margin_loss(x, y, r); });
+  function(
+      "kl_div(Tensor input, Tensor target, any size_average=None, any reduce=None, str reduction=\"mean\", "
+      "bool log_target=False)",
+      +[](T x, T y, PyObject*, PyObject*, Reduction r, bool log_target) {
+        return kl_div(x, y, {r, log_target});
+      });
+  function(
+      "smooth_l1_loss(Tensor input, Tensor target, any size_average=None, any reduce=None, str reduction=\"mean\", "
+      "float beta=1.0)",
+      +[](T x, T y, PyObject*, PyObject*, Reduction r, double beta) {
+        return smooth_l1_loss(x, y, {r, beta});
+      });
+  function(
+      "huber_loss(Tensor input, Tensor target, str reduction=\"mean\", float delta=1.0)",
+      +[](T x, T y, Reduction r, double delta) {
+        return huber_loss(x, y, {r, delta});
+      });
+  function(
+      "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, any size_average=None, "
+      "float eps=1e-08, any reduce=None, str reduction=\"mean\")",
+      +[](T x, T y, bool log_input, bool full, PyObject*, double eps, PyObject*, Reduction r) {
+        return poisson_nll_loss(x, y, {r, log_input, full, eps});
+      });
+  function(
+      "gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction=\"mean\")",
+      +[](T x, T y, T var, bool full, double eps, Reduction r) {
+        return gaussian_nll_loss(x, y, var, {r, full, eps});
+      });
+  function(
+      "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, any size_average=None, "
+      "any reduce=None, str reduction=\"mean\")",
+      +[](T a, T b, T y, double margin, PyObject*, PyObject*, Reduction r) {
+        return margin_ranking_loss(a, b, y, {r, margin});
+      });
+  function(
+      "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, any size_average=None, "
+      "any reduce=None, str reduction=\"mean\")",
+      +[](T a, T b, T y, double margin, PyObject*, PyObject*, Reduction r) {
+        return cosine_embedding_loss(a, b, y, {r, margin});
+      });
+  function(
+      "hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, any size_average=None, any reduce=None, "
+      "str reduction=\"mean\")",
+      +[](T x, T y, double margin, PyObject*, PyObject*, Reduction r) {
+        return hinge_embedding_loss(x, y, {r, margin});
+      });
+  function(
+      "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, "
+      "bool swap=False, any size_average=None, any reduce=None, str reduction=\"mean\")",
+      +[](T a, T p, T n, double margin, double norm, double eps, bool swap, PyObject*, PyObject*, Reduction r) {
+        return triplet_margin_loss(a, p, n, {r, margin, norm, eps, swap});
+      });
+}
+
+}  // namespace onestep::python

@@ -1,0 +1,37 @@
+#pragma once
+// Tensors as arguments and results of functions that nanobind binds.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "tensor_type.h"
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<onestep::Tensor> {
+  NB_TYPE_CASTER(onestep::Tensor, const_name("Tensor"))
+  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
+    if (source.is_none()) return value = onestep::Tensor(), true;
+    if (!onestep::python::is_tensor(source.ptr())) return false;
+    return value = onestep::python::tensor_of(source.ptr()), true;
+  }
+  static handle from_cpp(const onestep::Tensor& tensor, rv_policy, cleanup_list*) noexcept {
+    return onestep::python::wrap(tensor);
+  }
+};
+
+}  // namespace nanobind::detail
+
+namespace onestep::python {
+
+/// Runs `f` while other Python threads may run.
+template <class F>
+auto unlocked(F&& f) {
+  const nanobind::gil_scoped_release released;
+  return f();
+}
+
+}  // namespace onestep::python

@@ -1,0 +1,199 @@
+"""Tensors: values, printing and errors as PyTorch has them (goldens/expressions.json), and what Python asks of objects."""
+
+import copy
+import gc
+import json
+import os
+import pickle
+import sys
+import weakref
+
+import pytest
+
+import onestep as torch
+
+GOLDENS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "goldens")
+sys.path.insert(0, GOLDENS)
+from expressions import EXPRESSIONS, evaluate  # noqa: E402
+
+with open(os.path.join(GOLDENS, "expressions.json"), encoding="utf-8") as file:
+    EXPECTED = json.load(file)
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expression_as_in_pytorch(expression):
+    found, expected = evaluate(expression, torch), EXPECTED[expression]
+    if expected.startswith("raises"):  # what PyTorch raises can be caught as such
+        assert found.startswith("raises") and set(expected.split()) <= set(found.split())
+    else:
+        assert found == expected
+
+
+# ---- objects
+
+
+def test_a_tensor_has_one_object():
+    x = torch.ones(2, requires_grad=True)
+    (x * 2).sum().backward()
+    assert x.grad is x.grad
+    assert x.requires_grad_() is x
+    assert x.contiguous() is x
+    assert x.to("cpu") is x
+    y = torch.zeros(2)
+    assert y.add_(1) is y
+    z = y
+    y += 1
+    assert y is z and y.tolist() == [2, 2]
+
+
+def test_objects_can_be_keys_and_have_attributes():
+    x, y = torch.ones(2), torch.ones(2)
+    assert {x: 1, y: 2}[x] == 1
+    x.label = "name"
+    assert x.label == "name"
+    alive = weakref.ref(x)
+    del x
+    gc.collect()
+    assert alive() is None
+
+
+def test_subclass():
+    class Named(torch.Tensor):
+        pass
+
+    x = torch.Tensor._make_subclass(Named, torch.ones(2), True)
+    assert type(x) is Named and x.is_leaf and x.requires_grad
+    assert type(x * 2) is torch.Tensor
+    assert type(copy.deepcopy(x)) is Named
+    x.data = torch.zeros(3, 2)
+    (x + 1).sum().backward()
+    assert x.grad.shape == (3, 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "bool", "float16", "bfloat16"])
+def test_pickle_and_deepcopy(dtype):
+    x = torch.tensor([[0, 1, 1], [1, 0, 1]]).to(getattr(torch, dtype))
+    for y in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
+        assert y.dtype == x.dtype and torch.equal(x, y) and y.data_ptr() != x.data_ptr()
+
+
+def test_deepcopy_keeps_grad_and_refuses_results():
+    x = torch.ones(2, requires_grad=True)
+    (3 * x).sum().backward()
+    assert copy.deepcopy(x).grad.tolist() == [3, 3]
+    with pytest.raises(RuntimeError, match="graph leaves"):
+        copy.deepcopy(x * 2)
+
+
+def test_dtype_and_size_objects():
+    assert pickle.loads(pickle.dumps(torch.float32)) is torch.float32
+    assert torch.float is torch.float32 and torch.float32 != torch.float64
+    assert isinstance(torch.ones(2, 3).shape, tuple) and torch.ones(2, 3).shape == (2, 3)
+    assert torch.Size([2, 3, 4])[1:].numel() == 12
+    assert torch.device("cpu") == torch.ones(1).device and torch.device("cuda", 1).index == 1
+
+
+def test_keywords_and_numpy_names():
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.equal(torch.sum(input=x, dim=0), x.sum(axis=0))
+    assert torch.equal(x.mean(1, keepdim=True), x.mean(axis=1, keepdims=True))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'dimm'"):
+        torch.cumsum(x, dimm=0)
+    with pytest.raises(TypeError, match="expected one of:\n \\* add"):
+        torch.add(x, "1")
+
+
+def test_help():
+    import inspect
+
+    assert str(inspect.signature(torch.cumsum)) == "(input, dim, *, dtype=None)"
+    assert "exp(x_j" in torch.softmax.__doc__ and torch.softmax.__name__ == "softmax"
+
+
+# ---- indexing
+
+
+def test_assignment():
+    x = torch.zeros(3, 4)
+    x[0] = 1
+    x[1, 1:3] = torch.tensor([5.0, 6.0])
+    x[:, -1] = 9.0
+    x[x == 0] = -1
+    x[[2], [0]] = 7
+    x[..., 2] += 10
+    assert x.tolist() == [[1, 1, 11, 9], [-1, 5, 16, 9], [7, -1, 9, 9]]
+    with pytest.raises(IndexError):
+        x[3] = 0
+
+
+def test_views_share_and_record():
+    x = torch.zeros(2, 3)
+    x[1][0] = 5
+    x.view(-1)[5] = 6
+    assert x.tolist() == [[0, 0, 0], [5, 0, 6]]
+    w = torch.ones(2, 3, requires_grad=True)
+    (w[0, 1:] * 2).sum().backward()
+    assert w.grad.tolist() == [[0, 2, 2], [0, 0, 0]]
+
+
+def test_print_options():
+    x = torch.tensor([1e-5, 1.0])
+    torch.set_printoptions(sci_mode=False, precision=2)
+    assert repr(x) == "tensor([0.00, 1.00])"
+    torch.set_printoptions(profile="default")
+    assert repr(x) == "tensor([1.0000e-05, 1.0000e+00])"
+
+
+def test_random_state():
+    state = torch.get_rng_state()
+    first = torch.rand(5)
+    torch.set_rng_state(state)
+    assert torch.equal(first, torch.rand(5))
+    g = torch.Generator()
+    g.manual_seed(3)
+    state = g.get_state()
+    first = torch.randn(3, generator=g)
+    assert torch.equal(first, torch.randn(3, generator=torch.Generator().set_state(state)))
+
+
+def test_typed_tensors():
+    assert torch.LongTensor([1, 2]).dtype == torch.int64 and torch.FloatTensor(2, 3).shape == (2, 3)
+    assert isinstance(torch.ones(1), torch.FloatTensor) and not isinstance(torch.ones(1), torch.LongTensor)
+
+
+def test_an_object_that_dies_is_not_found_again():
+    x = torch.ones(2, requires_grad=True)
+    y, found = x * 2, []  # the graph keeps the tensor of x alive
+
+    class Finder:
+        def __del__(self):
+            y.sum().backward(retain_graph=True)
+            found.append(1)
+
+    x.finder = Finder()
+    x.register_post_accumulate_grad_hook(lambda leaf: None)
+    del x
+    gc.collect()
+    assert found == [1]
+    y.sum().backward()
+
+
+def test_composed_ops():
+    x = torch.tensor([[0.25, 0.75], [1.0, -0.0]])
+    assert torch.logit(x[0]).tolist() == pytest.approx([-1.0986123, 1.0986123])
+    assert torch.signbit(x).tolist() == [[False, False], [False, True]]
+    assert torch.copysign(torch.ones(2), x[1]).tolist() == [1, -1]
+    assert torch.cov(torch.tensor([[1.0, 2.0, 3.0]])).item() == 1
+    assert torch.cdist(x[:1], x).tolist() == [[0.0, pytest.approx(1.0606602)]]
+    assert x.quantile(0.5).item() == 0.5
+    assert torch.unique_consecutive(torch.tensor([1, 1, 2, 1]), return_counts=True)[1].tolist() == [2, 1, 1]
+    w = torch.zeros(3).index_put_((torch.tensor([0, 0, 2]),), torch.tensor([1.0, 2.0, 3.0]), accumulate=True)
+    assert w.tolist() == [3, 0, 3]
+    assert torch.arange(4.0).cumsum_(0).tolist() == [0, 1, 3, 6]
+    assert torch.zeros(2, 2).fill_diagonal_(1).tolist() == [[1, 0], [0, 1]]
+
+
+def test_missing_names_say_so():
+    with pytest.raises(NotImplementedError, match="torch.fft"):
+        torch.fft
+    assert not hasattr(torch, "fft") and not hasattr(torch, "no_such_name")

@@ -1,0 +1,76 @@
+"""Memory shared with NumPy and by DLPack."""
+
+import gc
+
+import pytest
+
+import onestep as torch
+
+np = pytest.importorskip("numpy")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "bool", "float16"])
+def test_numpy_both_ways_without_a_copy(dtype):
+    array = np.array([[0, 1, 1], [1, 0, 0]], dtype=dtype)
+    x = torch.from_numpy(array)
+    assert str(x.dtype) == f"torch.{dtype}" and x.tolist() == array.tolist()
+    array[0, 0] = 1
+    assert x[0, 0].item() == 1
+    back = x.T.numpy()
+    assert back.dtype == array.dtype and back.shape == (3, 2)
+    x[0, 1] = 0
+    assert back[1, 0] == 0 and not array[0, 1]
+
+
+def test_memory_outlives_its_owner():
+    x = torch.from_numpy(np.arange(1000.0))
+    y = torch.arange(1000.0).numpy()
+    gc.collect()
+    assert x.sum().item() == y.sum() == 499500
+    assert np.asarray(torch.ones(3)).tolist() == [1, 1, 1]
+
+
+def test_strided_arrays():
+    array = np.arange(24.0).reshape(4, 6)
+    assert torch.from_numpy(array[::2, 1::2]).tolist() == array[::2, 1::2].tolist()
+    with pytest.raises(ValueError, match="negative"):
+        torch.from_numpy(array[::-1])
+    assert torch.tensor(array[::2]).is_contiguous()
+
+
+def test_refusals():
+    with pytest.raises(RuntimeError, match="requires grad"):
+        torch.ones(2, requires_grad=True).numpy()
+    with pytest.raises(TypeError):
+        torch.ones(2, dtype=torch.bfloat16).numpy()
+    with pytest.raises(TypeError):
+        torch.from_numpy(np.array(["a"]))
+    with pytest.raises(RuntimeError, match="requires grad"):
+        np.asarray(torch.ones(2, requires_grad=True))
+
+
+def test_arithmetic_with_arrays():
+    x, a = torch.ones(3), np.arange(3, dtype=np.float32)
+    for y in (x + a, a + x):
+        assert isinstance(y, torch.Tensor) and y.tolist() == [1, 2, 3]
+    assert (x * np.float64(2)).dtype == torch.float32
+    assert torch.tensor([a, a]).tolist() == [[0, 1, 2], [0, 1, 2]]
+
+
+def test_dlpack():
+    a = np.arange(6.0).reshape(2, 3)
+    x = torch.from_dlpack(a)
+    x[0, 0] = 5
+    assert a[0, 0] == 5
+    y = torch.arange(4)
+    b = np.from_dlpack(y)
+    y[1] = 9
+    assert b.tolist() == [0, 9, 2, 3]
+    z = torch.from_dlpack(torch.ones(2, dtype=torch.bfloat16))
+    assert z.dtype == torch.bfloat16
+    capsule = y.__dlpack__()
+    torch.from_dlpack(capsule)
+    with pytest.raises(RuntimeError, match="it was used"):
+        torch.from_dlpack(capsule)
+    with pytest.raises(BufferError):
+        torch.ones(1, requires_grad=True).__dlpack__()

@@ -1,0 +1,232 @@
+"""Gradients: functions, modes, hooks and ops of a user's own."""
+
+import threading
+
+import pytest
+
+import onestep as torch
+from onestep.autograd import Function
+
+
+def leaf(*values):
+    return torch.tensor(values, requires_grad=True)
+
+
+def test_grad_and_higher_orders():
+    x = leaf(1.0, 2.0)
+    (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+    assert g.tolist() == [3, 12]
+    assert torch.autograd.grad(g.sum(), x)[0].tolist() == [6, 12]
+    unused = leaf(1.0)
+    assert torch.autograd.grad(x.sum(), [x, unused], allow_unused=True)[1] is None
+    with pytest.raises(RuntimeError):
+        torch.autograd.grad(x.sum(), unused)
+
+
+def test_backward_options():
+    x = leaf(1.0, 2.0)
+    y = x * x
+    y.backward(torch.tensor([1.0, 10.0]), retain_graph=True)
+    torch.autograd.backward([y], [torch.ones(2)])
+    assert x.grad.tolist() == [4, 44]
+    with pytest.raises(RuntimeError):
+        y.sum().backward()
+    with pytest.raises(TypeError, match="inputs"):
+        x.sum().backward(inputs=1.5)
+    x.grad = None
+    assert x.grad is None
+    x.grad = torch.zeros(2)
+    with pytest.raises(TypeError):
+        x.grad = 1
+
+
+def test_modes():
+    x = leaf(1.0)
+    with torch.no_grad():
+        assert not (x * 2).requires_grad
+        with torch.enable_grad():
+            assert (x * 2).requires_grad
+        with torch.set_grad_enabled(True):
+            assert (x * 2).requires_grad
+        assert not torch.is_grad_enabled()
+    assert torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    assert not (x * 2).requires_grad
+    torch.set_grad_enabled(True)
+
+    @torch.no_grad()
+    def called():
+        return x * 2
+
+    @torch.no_grad
+    def bare():
+        return x * 2
+
+    @torch.no_grad()
+    def generated():
+        yield x * 2
+        yield x * 3
+
+    @torch.set_grad_enabled(False)
+    def switched():
+        return x * 2
+
+    assert torch.is_grad_enabled()
+    results = [called(), bare(), switched()]
+    for value in generated():
+        assert torch.is_grad_enabled()  # between its steps
+        results.append(value)
+    assert not any(result.requires_grad for result in results)
+    with torch.inference_mode():
+        assert torch.is_inference_mode_enabled() and (x * 2).is_inference()
+    with pytest.raises(ValueError):
+        with torch.no_grad():
+            raise ValueError
+    assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+
+
+def test_hooks():
+    x, seen = leaf(1.0, 2.0), []
+    handle = x.register_hook(lambda grad: grad * 10)
+    x.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf))
+    y = x * 3
+    y.register_hook(lambda grad: seen.append(grad.tolist()))
+    y.sum().backward()
+    assert x.grad.tolist() == [30, 30] and seen[0] == [1, 1] and seen[1] is x
+    handle.remove()
+    (x * 1).sum().backward()
+    assert x.grad.tolist() == [31, 31]
+
+
+class Scale(Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return x * x * factor, "label"
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        (x,) = ctx.saved_tensors
+        assert ctx.needs_input_grad == (True, False)
+        return 2 * x * grad * ctx.factor, None
+
+
+def test_function():
+    x = leaf(1.0, 2.0)
+    y, label = Scale.apply(x, 3)
+    assert label == "label" and y.tolist() == [3, 12]
+    (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    assert g.tolist() == [6, 12]
+    assert torch.autograd.grad(g.sum(), x)[0].tolist() == [6, 6]
+    assert torch.autograd.gradgradcheck(lambda x: Scale.apply(x, 3)[0], leaf(1.0, 2.0).double().detach().requires_grad_())
+
+
+def test_function_with_setup_context():
+    class Cube(Function):
+        @staticmethod
+        def forward(x):
+            return x**3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 3 * ctx.saved_tensors[0] ** 2 * grad
+
+    x = leaf(2.0)
+    Cube.apply(x).backward()
+    assert x.grad.tolist() == [12]
+
+
+def test_function_errors_come_through():
+    class Bad(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise KeyError("from backward")
+
+    class TooMany(Bad):
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, grad
+
+    with pytest.raises(KeyError, match="from backward"):
+        Bad.apply(leaf(1.0)).sum().backward()
+    with pytest.raises(RuntimeError, match="incorrect number of gradients"):
+        TooMany.apply(leaf(1.0)).sum().backward()
+    with pytest.raises(ZeroDivisionError):
+        x = leaf(1.0)
+        x.register_hook(lambda grad: 1 / 0)
+        (x * 2).sum().backward()
+
+
+def test_functional():
+    f = torch.autograd.functional
+    x = torch.tensor([1.0, 2.0])
+    assert f.jacobian(lambda x: x**2, x).tolist() == [[2, 0], [0, 4]]
+    assert f.hessian(lambda x: (x**3).sum(), x).tolist() == [[6, 0], [0, 12]]
+    assert f.vjp(lambda x: x**2, x, torch.tensor([1.0, 10.0]))[1].tolist() == [2, 40]
+    assert f.jvp(lambda x: x**2, x, torch.tensor([1.0, 10.0]))[1].tolist() == [2, 40]
+    assert f.hvp(lambda x: (x**3).sum(), x, torch.ones(2))[1].tolist() == [6, 12]
+    a, b = f.jacobian(lambda x, y: x * y, (x, x))
+    assert a.tolist() == b.tolist() == [[1, 0], [0, 2]]
+
+
+def test_gradcheck():
+    x = torch.tensor([0.5, 1.5], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: x.exp().sin(), (x,))
+    assert torch.autograd.gradgradcheck(lambda x: x.exp().sin(), (x,))
+
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 3
+
+    with pytest.raises(RuntimeError):
+        torch.autograd.gradcheck(Wrong.apply, (x,))
+    assert not torch.autograd.gradcheck(Wrong.apply, (x,), raise_exception=False)
+
+
+def test_two_threads_get_the_bits_that_each_gets_alone():
+    def train(seed):
+        g = torch.Generator().manual_seed(seed)
+        w = torch.randn(64, 64, generator=g).requires_grad_()
+        x = torch.randn(32, 64, generator=g)
+        for _ in range(30):
+            w.grad = None
+            ((x @ w).tanh() ** 2).mean().backward()
+            with torch.no_grad():
+                w -= 0.1 * w.grad
+        return w.tolist()
+
+    alone = [train(seed) for seed in (1, 2)]
+    together = [None, None]
+    threads = [threading.Thread(target=lambda i=i: together.__setitem__(i, train(i + 1))) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert together == alone
+
+
+def test_optimizer_steps():
+    p, grad = torch.ones(3), torch.tensor([1.0, -2.0, 3.0])
+    m, v = torch.zeros(3), torch.zeros(3)
+    torch._C._adamw_step([p], [grad], [m], [v], 1, 0.1, 0.9, 0.999, 1e-8, 0.0)
+    assert [round(value, 5) for value in p.tolist()] == [0.9, 1.1, 0.9]
+    rows = torch.ones(2, 2).T
+    torch._C._sgd_step([rows], [torch.ones(2, 2)], [], True, 0.5)
+    assert rows.tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    w = torch.zeros(2, requires_grad=True)
+    w.grad = torch.tensor([3.0, 4.0])
+    assert torch._C._clip_grad_norm_([w], 1.0) == 5.0 and w.grad.norm().item() == pytest.approx(1.0)
