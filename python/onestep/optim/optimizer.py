@@ -1,0 +1,175 @@
+"""Optimizer: parameters in groups with their settings, and the state of each."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from copy import deepcopy
+from typing import Any, Callable, Dict, List, Optional
+
+import onestep
+from onestep import _C
+from onestep.nn.modules._names import typename
+from onestep.utils.hooks import RemovableHandle
+
+Tensor = _C.Tensor
+
+
+class Optimizer:
+    """The base of all optimizers: `param_groups` (dicts), `state` by parameter, and `step`."""
+
+    def __init__(self, params: Any, defaults: Dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError(
+                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {typename(params)}"
+            )
+        self.defaults = defaults
+        self.state: Dict[Tensor, Dict[str, Any]] = defaultdict(dict)
+        self.param_groups: List[Dict[str, Any]] = []
+        self._pre_hooks: OrderedDict = OrderedDict()
+        self._post_hooks: OrderedDict = OrderedDict()
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: Dict[str, Any]) -> None:
+        """Adds parameters with settings of their own; what is not given is the optimizer's default."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but "
+                "the ordering of tensors in sets will change between runs. Please use a list instead."
+            )
+        params = [params] if isinstance(params, Tensor) else list(params)
+        if params and all(isinstance(p, tuple) for p in params):
+            param_group["param_names"] = [name for name, _ in params]
+            params = [p for _, p in params]
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
+            if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        param_group["params"] = params
+        for name, default in self.defaults.items():
+            param_group.setdefault(name, default)
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        if not known.isdisjoint(id(p) for p in params):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops all gradients, or fills them with 0."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    if set_to_none:
+                        p.grad = None
+                    else:
+                        p.grad = p.grad.detach().zero_()
+
+    def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
+        """One update of all parameters that have a gradient; `closure` computes the loss (and gradients) before."""
+        for hook in list(self._pre_hooks.values()):
+            hook(self, (closure,) if closure is not None else (), {})
+        loss = None
+        with onestep.no_grad():
+            if closure is not None:
+                with onestep.enable_grad():
+                    loss = closure()
+            for group in self.param_groups:
+                self._update(group)
+        for hook in list(self._post_hooks.values()):
+            hook(self, (closure,) if closure is not None else (), {})
+        return loss
+
+    def _update(self, group: Dict[str, Any]) -> None:
+        """The update of one group."""
+        raise NotImplementedError
+
+    def _with_grads(self, group: Dict[str, Any]) -> List[tuple]:
+        """(parameter, gradient, state), the gradient's sign turned by `maximize`."""
+        sign = group.get("maximize")
+        return [(p, -p.grad if sign else p.grad, self.state[p]) for p in group["params"] if p.grad is not None]
+
+    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """hook(optimizer, args, kwargs) before each step."""
+        handle = RemovableHandle(self._pre_hooks)
+        self._pre_hooks[handle.id] = hook
+        return handle
+
+    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
+        """hook(optimizer, args, kwargs) after each step."""
+        handle = RemovableHandle(self._post_hooks)
+        self._post_hooks[handle.id] = hook
+        return handle
+
+    # ---- states -----------------------------------------------------------------------------------------------------
+    def state_dict(self) -> Dict[str, Any]:
+        """{"state": by number of the parameter, "param_groups": with numbers for parameters}."""
+        numbers: Dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers.setdefault(id(p), len(numbers))
+            groups.append(
+                {**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[id(p)] for p in group["params"]]}
+            )
+        state = {numbers[id(p)] if isinstance(p, Tensor) else p: value for p, value in self.state.items()}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        """Takes over settings and state, in the dtypes of the parameters here."""
+        given = state_dict["param_groups"]
+        if len(given) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(a["params"]) != len(b["params"]) for a, b in zip(given, self.param_groups)):
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+        by_number = {}
+        for theirs, ours in zip(given, self.param_groups):
+            by_number.update(zip(theirs["params"], ours["params"]))
+            kept = {"params": ours["params"]}
+            if "param_names" in ours and "param_names" not in theirs:
+                kept["param_names"] = ours["param_names"]
+            ours_new = {**deepcopy({k: v for k, v in theirs.items() if k != "params"}), **kept}
+            ours.clear()
+            ours.update(ours_new)
+        self.state = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            self.state[by_number.get(key, key)] = self._taken_over(by_number.get(key), value)
+
+    def _taken_over(self, p: Optional[Tensor], value: Any, key: str = "") -> Any:
+        if isinstance(value, Tensor):
+            cast = p is not None and key != "step" and p.is_floating_point()
+            return value.detach().clone().to(p.dtype) if cast else value.detach().clone()
+        if isinstance(value, dict):
+            return {k: self._taken_over(p, v, k) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._taken_over(p, v) for v in value)
+        return value
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._pre_hooks, self._post_hooks = OrderedDict(), OrderedDict()
+
+    def __repr__(self) -> str:
+        text = type(self).__name__ + " ("
+        for i, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {i}\n"
+            text += "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+        return text + ")"
+
+
+def _check(condition: bool, what: str, value: Any) -> None:
+    if not condition:
+        raise ValueError(f"Invalid {what}: {value}")
+
+
+def _plain(value: Any) -> float:
+    """A number, also where a scalar tensor was given."""
+    return value.item() if isinstance(value, Tensor) else value

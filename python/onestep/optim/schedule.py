@@ -1,0 +1,56 @@
+"""The base of learning-rate schedules."""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+from onestep.optim.optimizer import Optimizer
+
+
+class LRScheduler:
+    """The base: `step()` sets the rate of every group to get_lr()."""
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        self.optimizer = optimizer
+        for group in optimizer.param_groups:
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError("param 'initial_lr' is not specified in param_groups when resuming an optimizer")
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._step_count = 0
+        self._last_lr: List[float] = []
+        self._first_step()
+
+    def _first_step(self) -> None:
+        self.step()
+
+    @property
+    def _rates(self) -> List[float]:
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def get_lr(self) -> List[float]:
+        """The rates of this epoch."""
+        raise NotImplementedError
+
+    def get_last_lr(self) -> List[float]:
+        """The rates last set."""
+        return self._last_lr
+
+    def step(self, epoch: Optional[int] = None) -> None:
+        """Goes to the next epoch."""
+        self._step_count += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        closed = getattr(self, "_closed_form", None) if epoch is not None else None
+        for group, lr in zip(self.optimizer.param_groups, self.get_lr() if closed is None else closed()):
+            group["lr"] = lr
+        self._last_lr = self._rates
+
+    def state_dict(self) -> dict:
+        """All but the optimizer."""
+        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Takes over what state_dict() gave."""
+        self.__dict__.update(state_dict)

@@ -1,0 +1,175 @@
+"""DataLoader: batches of a dataset, with workers as threads."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Iterable, Iterator, Optional
+
+from onestep.utils.data import collate as _collate
+from onestep.utils.data.collate import WorkerInfo, default_collate, default_convert
+from onestep.utils.data.dataset import Dataset, IterableDataset
+from onestep.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
+
+
+class _Endless(Sampler):
+    """None for ever: the order of an IterableDataset."""
+
+    def __iter__(self) -> Iterator[None]:
+        return itertools.repeat(None)
+
+
+class DataLoader:
+    """Iterates over batches: samples in the sampler's order, joined by collate_fn."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        batch_size: Optional[int] = 1,
+        shuffle: Optional[bool] = None,
+        sampler: Optional[Iterable] = None,
+        batch_sampler: Optional[Iterable] = None,
+        num_workers: int = 0,
+        collate_fn: Optional[Callable] = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Optional[Callable[[int], None]] = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: Optional[int] = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        if num_workers < 0:
+            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+        if timeout < 0:
+            raise ValueError("timeout option should be non-negative")
+        if num_workers == 0 and prefetch_factor is not None:
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
+                "multiprocessing, otherwise set prefetch_factor to None."
+            )
+        if persistent_workers and num_workers == 0:
+            raise ValueError("persistent_workers option needs num_workers > 0")
+        self._iterable = isinstance(dataset, IterableDataset)
+        if self._iterable and shuffle:
+            raise ValueError(f"DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle={shuffle}")
+        if self._iterable and (sampler is not None or batch_sampler is not None):
+            raise ValueError("DataLoader with IterableDataset: expected unspecified sampler option")
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+            batch_size = None
+        elif batch_size is None and drop_last:
+            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+        self.dataset, self.num_workers, self.generator = dataset, num_workers, generator
+        self.pin_memory, self.timeout, self.worker_init_fn = pin_memory, timeout, worker_init_fn
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
+        self.persistent_workers = persistent_workers
+        self.batch_size, self.drop_last = batch_size, drop_last
+        if sampler is None:
+            if self._iterable:
+                sampler = _Endless()
+            else:
+                sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        self.sampler = sampler
+        if batch_size is not None and batch_sampler is None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.batch_sampler = batch_sampler
+        self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
+
+    def __len__(self) -> int:
+        if self._iterable:
+            n = len(self.dataset)  # type: ignore[arg-type]
+            if self.batch_size is None:
+                return n
+            return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator:
+        seed = draw_seed(self.generator)  # first, as PyTorch does
+        if self._iterable:
+            return self._stream(seed)
+        order = iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        return self._threaded(order, seed) if self.num_workers else map(self._fetch, order)
+
+    def _fetch(self, index: Any) -> Any:
+        if self.batch_sampler is None:
+            return self.collate_fn(self.dataset[index])
+        if getattr(self.dataset, "__getitems__", None):
+            return self.collate_fn(self.dataset.__getitems__(index))  # type: ignore[attr-defined]
+        return self.collate_fn([self.dataset[i] for i in index])
+
+    def _threaded(self, order: Iterator, seed: int) -> Iterator:
+        """Batches in order, up to prefetch_factor for each worker ahead."""
+        numbers = itertools.count()
+
+        def start() -> None:
+            worker = next(numbers)
+            _collate.current.info = WorkerInfo(worker, self.num_workers, seed + worker, self.dataset)
+            if self.worker_init_fn is not None:
+                self.worker_init_fn(worker)
+
+        pool = ThreadPoolExecutor(self.num_workers, initializer=start)
+        try:
+            ahead: collections.deque = collections.deque()
+            for index in order:
+                ahead.append(pool.submit(self._fetch, index))
+                if len(ahead) >= self.num_workers * (self.prefetch_factor or 2):
+                    yield ahead.popleft().result(self.timeout or None)
+            while ahead:
+                yield ahead.popleft().result(self.timeout or None)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _stream(self, seed: int) -> Iterator:
+        """Batches of an IterableDataset; with workers, theirs in turn, each one's own copy of the stream."""
+        if not self.num_workers:
+            yield from self._batches(iter(self.dataset))  # type: ignore[call-overload]
+            return
+        streams = []
+        for worker in range(self.num_workers):
+            streams.append(self._as_worker(WorkerInfo(worker, self.num_workers, seed + worker, self.dataset)))
+        while streams:
+            for stream in list(streams):
+                try:
+                    yield next(stream)
+                except StopIteration:
+                    streams.remove(stream)
+
+    def _as_worker(self, info: WorkerInfo) -> Iterator:
+        """Batches, computed here as if by a worker."""
+
+        def within(call: Callable) -> Any:
+            before = _collate.get_worker_info()
+            _collate.current.info = info
+            try:
+                return call()
+            finally:
+                _collate.current.info = before
+
+        if self.worker_init_fn is not None:
+            within(lambda: self.worker_init_fn(info.id))  # type: ignore[misc]
+        batches = within(lambda: self._batches(iter(self.dataset)))  # type: ignore[call-overload]
+        done = object()
+        while True:
+            batch = within(lambda: next(batches, done))
+            if batch is done:
+                return
+            yield batch
+
+    def _batches(self, samples: Iterator) -> Iterator:
+        if self.batch_size is None:
+            yield from map(self.collate_fn, samples)
+            return
+        while True:
+            batch = list(itertools.islice(samples, self.batch_size))
+            if not batch or (self.drop_last and len(batch) < self.batch_size):
+                return
+            yield self.collate_fn(batch)

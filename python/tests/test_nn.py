@@ -1,0 +1,152 @@
+"""onestep.nn against values made by PyTorch (goldens/make_nn.py)."""
+
+import copy
+import json
+import pathlib
+import sys
+
+import pytest
+
+import onestep as T
+import onestep.nn as nn
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE / "goldens"))
+import make_nn  # noqa: E402
+
+GOLDEN = json.loads((HERE / "goldens" / "nn.json").read_text())
+
+
+@pytest.mark.parametrize("case", GOLDEN["modules"])
+@pytest.mark.filterwarnings("ignore")
+def test_texts_names_and_initial_values(case):
+    assert make_nn.module(T, case) == GOLDEN["modules"][case]
+
+
+@pytest.mark.parametrize("case", GOLDEN["forward"])
+def test_outputs_and_gradients(case):
+    got = make_nn.forward(T, case, make_nn.FORWARD[case])
+    assert len(got) == len(GOLDEN["forward"][case])
+    for mine, theirs in zip(got, GOLDEN["forward"][case]):
+        assert mine == pytest.approx(theirs, rel=2e-4, abs=2e-4)
+
+
+@pytest.mark.parametrize("case", GOLDEN["init"])
+def test_initial_values_have_the_bits_of_pytorch(case):
+    assert make_nn.initial(T, case) == GOLDEN["init"][case]
+
+
+def test_orthogonal():
+    w = nn.init.orthogonal_(T.empty(5, 8), 2.0)
+    assert T.allclose(w @ w.t(), 4 * T.eye(5), atol=1e-5)
+
+
+def test_state_dict_errors():
+    m = nn.Linear(2, 3)
+    with pytest.raises(RuntimeError) as error:
+        m.load_state_dict({"weight": T.ones(2, 2), "foo": T.ones(1)})
+    assert str(error.value) == (
+        'Error(s) in loading state_dict for Linear:\n\tMissing key(s) in state_dict: "bias". \n\tUnexpected key(s) in '
+        'state_dict: "foo". \n\tsize mismatch for weight: copying a param with shape torch.Size([2, 2]) from checkpoint, the '
+        "shape in current model is torch.Size([3, 2])."
+    )
+    assert repr(m.load_state_dict(m.state_dict())) == "<All keys matched successfully>"
+    assert repr(m.load_state_dict({}, strict=False)) == "_IncompatibleKeys(missing_keys=['weight', 'bias'], unexpected_keys=[])"
+
+
+@pytest.mark.parametrize(
+    "call, kind, text",
+    [
+        (lambda m: setattr(m, "weight", T.ones(2)), TypeError, "cannot assign 'torch.FloatTensor' as parameter 'weight'"),
+        (lambda m: m.register_parameter("a.b", None), KeyError, "can't contain"),
+        (lambda m: m.register_parameter("forward", None), KeyError, "attribute 'forward' already exists"),
+        (lambda m: m.register_buffer("q", 3), TypeError, "cannot assign 'int' object to buffer 'q'"),
+        (lambda m: m.add_module("q", 3), TypeError, "int is not a Module subclass"),
+        (lambda m: m.get_submodule("q.q"), AttributeError, "Linear has no attribute `q`"),
+        (lambda m: m.get_buffer("weight"), AttributeError, "`weight` is not a buffer"),
+        (lambda m: m.q, AttributeError, "'Linear' object has no attribute 'q'"),
+        (lambda m: m.to(T.int64), TypeError, "only accepts floating point"),
+        (lambda m: m.train(3), ValueError, "training mode is expected to be boolean"),
+        (lambda m: nn.Module()(1), NotImplementedError, 'Module [Module] is missing the required "forward" function'),
+    ],
+)
+def test_module_errors(call, kind, text):
+    with pytest.raises(kind) as error:
+        call(nn.Linear(2, 3))
+    assert text in str(error.value).replace("\\'", "'")
+
+
+def test_forward_hooks_change_arguments_and_output():
+    m, seen = nn.Linear(2, 2), []
+    first = m.register_forward_pre_hook(lambda m, args: (args[0] * 0,))
+    second = m.register_forward_hook(lambda m, args, out: seen.append(args[0].sum().item()) or out + 1)
+    assert T.equal(m(T.ones(1, 2)), m.bias.reshape(1, 2) + 1) and seen == [0.0]
+    first.remove()
+    second.remove()
+    assert T.equal(m(T.ones(1, 2)), nn.functional.linear(T.ones(1, 2), m.weight, m.bias))
+
+
+def test_full_backward_hook():
+    m, seen = nn.Linear(2, 2), []
+    m.register_full_backward_hook(lambda m, grad_in, grad_out: seen.append((grad_in[0], grad_out[0])) or (grad_in[0] * 2,))
+    x = T.ones(1, 2, requires_grad=True)
+    m(x).sum().backward()
+    assert T.equal(seen[0][1], T.ones(1, 2)) and T.equal(seen[0][0], m.weight.sum(0, keepdim=True))
+    assert T.equal(x.grad, 2 * seen[0][0])
+
+
+def test_conversion_keeps_parameters_and_gradients():
+    m = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    weight = m[0].weight
+    m(T.randn(4, 2)).sum().backward()
+    m.double()
+    assert m[0].weight is weight and weight.dtype == T.float64 and weight.grad.dtype == T.float64
+    assert m[1].running_mean.dtype == T.float64 and m[1].num_batches_tracked.dtype == T.int64
+
+
+def test_deepcopy_is_independent():
+    m = nn.Sequential(nn.Linear(2, 2))
+    other = copy.deepcopy(m)
+    nn.init.zeros_(other[0].weight)
+    assert isinstance(other[0].weight, nn.Parameter) and not T.equal(m[0].weight, other[0].weight)
+
+
+def test_parameter_containers():
+    values = nn.ParameterList([T.ones(2), nn.Parameter(T.zeros(3))])
+    named = nn.ParameterDict({"a": T.ones(1)})
+    assert [name for name, _ in values.named_parameters()] == ["0", "1"] and list(named.state_dict()) == ["a"]
+    assert repr(values) == (
+        "ParameterList(\n    (0): Parameter containing: [torch.FloatTensor of size 2]\n"
+        "    (1): Parameter containing: [torch.FloatTensor of size 3]\n)"
+    )
+
+
+def test_shared_parameters_are_listed_once():
+    m = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    m[1].weight = m[0].weight
+    assert [name for name, _ in m.named_parameters()] == ["0.weight", "0.bias", "1.bias"]
+    assert list(m.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+
+
+def test_clip_grad():
+    p = nn.Parameter(T.zeros(2))
+    p.grad = T.tensor([3.0, 4.0])
+    assert nn.utils.clip_grad_norm_([p], 1.0).item() == 5.0
+    assert p.grad.tolist() == pytest.approx([0.6, 0.8], rel=1e-5)
+    nn.utils.clip_grad_value_([p], 0.7)
+    assert p.grad.tolist() == pytest.approx([0.6, 0.7], rel=1e-5)
+
+
+def test_vector_of_parameters():
+    m = nn.Linear(2, 3)
+    vector = nn.utils.parameters_to_vector(m.parameters())
+    nn.utils.vector_to_parameters(vector.detach() * 2, m.parameters())
+    assert T.equal(nn.utils.parameters_to_vector(m.parameters()), 2 * vector)
+
+
+def test_causal_mask_of_the_encoder():
+    T.manual_seed(0)
+    m = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2).eval()
+    x = T.randn(1, 5, 4)
+    mask = nn.Transformer.generate_square_subsequent_mask(5)
+    assert T.allclose(m(x, mask=mask)[:, :3], m(x[:, :3], mask=mask[:3, :3]), atol=1e-6)
