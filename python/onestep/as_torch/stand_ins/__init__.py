@@ -1,0 +1,1 @@
+"""Small modules for what PyTorch programs ask of a machine, answered for a CPU."""

@@ -1,0 +1,24 @@
+"""torch.distributed as a PyTorch that was built without it, and for a single process."""
+from onestep._missing import unavailable
+
+
+def is_available() -> bool:
+    return False
+
+
+def is_initialized() -> bool:
+    return False
+
+
+def is_nccl_available() -> bool:
+    return False
+
+
+def is_torchelastic_launched() -> bool:
+    return False
+
+
+def __getattr__(name: str) -> type:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return unavailable(f"torch.distributed.{name}")

@@ -1,0 +1,117 @@
+"""python -m onestep.as_torch: names, arguments, __main__, tracebacks, exit status, coverage."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import onestep
+
+PACKAGE = Path(onestep.__file__).parents[1]
+
+
+def run(tmp_path, program, *arguments, options=()):
+    (tmp_path / "program.py").write_text(program)
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE) + os.pathsep + os.environ.get("PYTHONPATH", "")}
+    command = [sys.executable, "-m", "onestep.as_torch", *options, "program.py", *arguments]
+    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+
+def out(tmp_path, program, *arguments):
+    done = run(tmp_path, program, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("line", [
+    "import torch", "import torch.nn as nn", "import torch.nn.functional as F", "from torch import nn, optim", "import torch.optim.lr_scheduler",
+    "from torch.utils.data import DataLoader, Dataset", "import torch.utils.checkpoint", "from torch.autograd import grad",
+    "import torch.backends.cudnn", "from torch.nn.parallel import DistributedDataParallel", "from torch.distributed import init_process_group",
+    "from torch.cuda.amp import GradScaler, autocast", "import torch.distributed.fsdp.wrap", "import torch._dynamo", "import torch.version",
+    "from torch.nn.modules.activation import MultiheadAttention", "from torch.utils.data.dataloader import DataLoader",
+])
+def test_imports(tmp_path, line):
+    assert out(tmp_path, line + "\nprint('imported')") == "imported\n"
+
+
+def test_the_modules_are_onesteps(tmp_path):
+    program = "import torch, torch.nn as nn, onestep\nprint(nn is onestep.nn, torch.Tensor is onestep.Tensor, torch.exp is onestep.exp)"
+    assert out(tmp_path, program) == "True True True\n"
+
+
+def test_arguments_and_main(tmp_path):
+    program = "import sys\nprint(sys.argv, __name__, __file__, sys.modules['__main__'].__dict__ is globals())"
+    assert out(tmp_path, program, "--lr", "1") == f"['program.py', '--lr', '1'] __main__ {tmp_path / 'program.py'} True\n"
+
+
+def test_the_programs_directory_is_searched(tmp_path):
+    (tmp_path / "beside.py").write_text("import torch\nvalue = torch.ones(2).sum().item()")
+    assert out(tmp_path, "import beside; print(beside.value)") == "2.0\n"
+
+
+def test_exit_status_and_traceback_are_the_programs(tmp_path):
+    assert run(tmp_path, "raise SystemExit(7)").returncode == 7
+    assert run(tmp_path, "import sys; sys.exit('no')").stderr == "no\n"
+    program = "import torch\ndef f():\n    raise KeyError('x')\nf()\n"
+    done = run(tmp_path, program)
+    plain = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True,
+                           env=os.environ | {"PYTHONPATH": str(stand_in(tmp_path))})
+    assert done.returncode == plain.returncode == 1
+    assert done.stderr == plain.stderr
+
+
+def stand_in(tmp_path):
+    """A directory with an empty module torch, to have Python's own traceback of a program that imports it."""
+    (tmp_path / "empty").mkdir(exist_ok=True)
+    (tmp_path / "empty" / "torch.py").write_text("")
+    return tmp_path / "empty"
+
+
+def test_a_program_that_is_not_there(tmp_path):
+    done = run(tmp_path, "", options=["missing.py"])
+    assert done.returncode == 2 and "missing.py" in done.stderr
+
+
+@pytest.mark.parametrize("use, name", [
+    ("torch.vmap", "torch.vmap"), ("torch.ones(2).to_sparse()", "torch.Tensor.to_sparse"), ("torch.jit.script(print)", "torch.jit.script"),
+    ("torch.nn.parallel.DistributedDataParallel(1)", "torch.nn.parallel.DistributedDataParallel"),
+])
+def test_what_is_missing_is_named(tmp_path, use, name):
+    done = run(tmp_path, f"import torch\ntry:\n    {use}\nexcept NotImplementedError as error:\n    print(error)")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{name}: not in onestep")
+
+
+def test_hasattr_answers_as_in_pytorch(tmp_path):
+    program = ("import torch\nprint(hasattr(torch, 'vmap'), hasattr(torch.nn.functional, 'scaled_dot_product_attention'), "
+               "hasattr(torch.Tensor, 'to_sparse'))")
+    assert out(tmp_path, program) == "False True False\n"
+
+
+def test_a_missing_import_can_be_caught(tmp_path):
+    program = "try:\n    from torch import vmap\nexcept ImportError as error:\n    print(type(error).__name__)"
+    assert out(tmp_path, program) == "MissingModule\n"
+
+
+def test_the_version_is_pytorchs(tmp_path):
+    program = "import torch\nfrom importlib.metadata import version\nprint(version('torch') == torch.__version__, torch.__version__.split('.')[0])"
+    assert out(tmp_path, program) == "True 2\n"
+
+
+def test_after_pytorch_it_refuses(tmp_path):
+    program = "import sys, types\nsys.modules['torch'] = types.ModuleType('torch')\nimport onestep.as_torch"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(PACKAGE)})
+    assert "torch is imported already" in done.stderr
+
+
+def test_coverage(tmp_path):
+    program = "import torch\nfrom torch import nn\nx = torch.zeros(2).cos()\ny = torch.vmap(nn.Linear)\nz = x.to_sparse()\nraise SystemExit(3)"
+    done = run(tmp_path, program, options=["--coverage"])
+    assert done.returncode == 1, done.stderr
+    lines = done.stdout.splitlines()
+    there = {line.split()[1] for line in lines if line.startswith("there")}
+    missing = {line.split()[1].rstrip(":") for line in lines if line.startswith("missing")}
+    assert there == {"torch", "torch.nn", "torch.zeros", "torch.nn.Linear", "torch.Tensor.cos"}
+    assert missing == {"torch.vmap", "torch.Tensor.to_sparse"}
+    assert lines[-1].startswith("5 of 7 names are there")
