@@ -77,7 +77,7 @@ TEST_CASE("bootstrap: without root or sudo it says what to install") {
   CHECK(result.status == 0);
   CHECK(contains(machine.take_log(), "install -y --no-install-recommends libcli11-dev\n"));
   CHECK(machine.run({"test"}).out == "tests\n");  // what the tests can do without is installed only where that is possible
-  CHECK(contains(machine.take_log(), " doctest-dev graphviz libopenmpi-dev openmpi-bin clang-tidy doxygen\n"));
+  CHECK(contains(machine.take_log(), " doctest-dev graphviz libopenmpi-dev openmpi-bin clang-tidy doxygen python3-dev python3-venv\n"));
   machine.ci = "1";
   CHECK(machine.run({"test"}).out == "tests\n");
   CHECK(contains(machine.take_log(), " clang libclang-rt-dev\n"));
@@ -125,16 +125,17 @@ TEST_CASE("bootstrap: test builds everything and ends with the status of ctest")
   const ProcessResult result = machine.run({"test", "-R", "soft max"});
   CHECK(result.status == 8);
   CHECK(result.out == "tests\n");
+  CHECK(contains(result.err, "the Python package is not tested: it needs Python 3.9 or newer"));
   const std::string log = machine.take_log();
   // With the flags of the program, which is not built again.
-  CHECK(log.starts_with("cmake --preset release -DONESTEP_WERROR=OFF -G Ninja\n" + machine.build_call("") +
+  CHECK(log.starts_with("cmake --preset release -DONESTEP_WERROR=OFF -DONESTEP_PYTHON=OFF -G Ninja\n" + machine.build_call("") +
                         "ctest --test-dir " + (machine.checkout() / "build/release").string() +
                         " --output-on-failure --no-tests=error --parallel "));
   CHECK(log.ends_with(" -R soft max\n"));
   CHECK(machine.run({"version"}).err == "");  // the program is built too
   machine.ci = "1";
   machine.run({"test"});
-  CHECK(machine.take_log().starts_with("cmake --preset release -DONESTEP_WERROR=ON -G Ninja\n"));
+  CHECK(machine.take_log().starts_with("cmake --preset release -DONESTEP_WERROR=ON -DONESTEP_PYTHON=OFF -G Ninja\n"));
 }
 
 TEST_CASE("bootstrap: exercise builds and checks one exercise and remembers that it is solved") {
