@@ -11,6 +11,7 @@ from onestep.optim.optimizer import Optimizer
 from onestep.optim.schedule import LRScheduler
 
 __all__ = [
+    "ChainedScheduler",
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
@@ -274,3 +275,27 @@ class SequentialLR(LRScheduler):
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "_schedulers"})
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"]):
             scheduler.load_state_dict(state)
+
+
+class ChainedScheduler(LRScheduler):
+    """All schedules at once: each one's factor is applied to what the one before left."""
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optional[Optimizer] = None) -> None:
+        if not schedulers:
+            raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
+        self._schedulers = list(schedulers)
+        self.optimizer = optimizer or self._schedulers[0].optimizer
+        for i, scheduler in enumerate(self._schedulers):
+            if scheduler.optimizer is not self.optimizer:
+                raise ValueError(
+                    "ChainedScheduler expects all schedulers to belong to the same optimizer, but got scheduler "
+                    f"{type(scheduler).__name__} at index {i} of another"
+                )
+        self._last_lr = self._rates
+
+    def step(self) -> None:  # type: ignore[override]
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = self._rates
+
+    state_dict, load_state_dict = SequentialLR.state_dict, SequentialLR.load_state_dict

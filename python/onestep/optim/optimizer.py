@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict, defaultdict
 from copy import deepcopy
 from typing import Any, Callable, Dict, List, Optional
@@ -52,6 +53,8 @@ class Optimizer:
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
             if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
+        if len({id(p) for p in params}) < len(params):
+            warnings.warn("optimizer contains a parameter group with duplicate parameters", stacklevel=3)
         param_group["params"] = params
         for name, default in self.defaults.items():
             param_group.setdefault(name, default)

@@ -72,6 +72,7 @@ class DataLoader:
         self.pin_memory, self.timeout, self.worker_init_fn = pin_memory, timeout, worker_init_fn
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.persistent_workers = persistent_workers
+        self._seed: Optional[int] = None
         self.batch_size, self.drop_last = batch_size, drop_last
         if sampler is None:
             if self._iterable:
@@ -93,7 +94,9 @@ class DataLoader:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator:
-        seed = draw_seed(self.generator)  # first, as PyTorch does
+        if self._seed is None or not self.persistent_workers:  # workers that stay keep their seed, as in PyTorch
+            self._seed = draw_seed(self.generator)
+        seed = self._seed
         if self._iterable:
             return self._stream(seed)
         order = iter(self.sampler if self.batch_sampler is None else self.batch_sampler)

@@ -1,0 +1,234 @@
+"""save and load: PyTorch's own files both ways, safetensors, and files that are damaged or want to run code."""
+
+import io
+import json
+import os
+import pickle
+import struct
+import sys
+import zipfile
+from collections import OrderedDict
+
+import pytest
+
+import onestep as torch
+
+GOLDENS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "goldens")
+sys.path.insert(0, GOLDENS)
+from torch_state import content  # noqa: E402
+
+FILE = os.path.join(GOLDENS, "torch_state.pt")
+
+
+def _pytorch():
+    pytorch = pytest.importorskip("torch")
+    if pytorch is torch:
+        pytest.skip("PyTorch itself is needed")
+    return pytorch
+
+
+def plain(x):
+    """A structure without tensors: types by name, values as lists."""
+    if type(x).__name__ in ("Tensor", "Parameter"):
+        return [type(x).__name__, str(x.dtype), list(x.shape), x.requires_grad, x.tolist()]
+    if isinstance(x, dict):
+        return {k: plain(v) for k, v in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [type(x).__name__, [plain(v) for v in x]]
+    return x if isinstance(x, (int, float, str, type(None))) else str(x)
+
+
+def through(x, load=torch.load, save=torch.save):
+    file = io.BytesIO()
+    save(x, file)
+    file.seek(0)
+    return load(file)
+
+
+EXPECTED = plain(content(torch))
+
+
+def test_pytorchs_file_is_read():
+    found = torch.load(FILE)
+    assert plain(found) == EXPECTED
+    assert isinstance(found["model"], OrderedDict) and isinstance(found["parameter"], torch.nn.Parameter)
+
+
+def test_round_trip():
+    assert plain(through(content(torch))) == EXPECTED
+
+
+def test_pytorch_reads_what_is_written():
+    pytorch = _pytorch()
+    found = through(content(torch), load=lambda file: pytorch.load(file, weights_only=True))
+    assert plain(found) == EXPECTED == plain(content(pytorch))
+    assert isinstance(found["parameter"], pytorch.nn.Parameter) and found["dtype"] is pytorch.float32
+
+
+def test_what_pytorch_writes_is_read():
+    pytorch = _pytorch()
+    assert plain(through(content(pytorch), save=pytorch.save)) == EXPECTED
+
+
+@pytest.mark.parametrize("source", ["pytorch's file", "own file"])
+def test_views_and_tied_weights_share_their_elements(source):
+    found = (torch.load(FILE) if source == "pytorch's file" else through(content(torch)))["model"]
+    found["w"][1, 0] = 100.0
+    assert found["tied"][1, 0].item() == 100 and found["row"][0].item() == 100 and found["turned"][0, 1].item() == 100
+
+
+def test_loading_an_optimizers_state():
+    x = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.AdamW([x], lr=0.1)
+    x.sum().backward()
+    optimizer.step()
+    state = optimizer.state_dict()
+    assert plain(through(state)) == plain(state)
+
+
+def test_names_of_files(tmp_path):
+    path = tmp_path / "state.pt"
+    torch.save({"x": torch.ones(2)}, path)
+    assert torch.load(str(path), map_location="cpu")["x"].tolist() == [1, 1]
+    assert torch.load(path, map_location=torch.device("cpu"), weights_only=True)["x"].tolist() == [1, 1]
+    with pytest.raises(FileNotFoundError):
+        torch.load(tmp_path / "none.pt")
+
+
+def test_infinities_and_signs_keep_their_bits():
+    values = [0.0, -0.0, float("inf"), float("-inf"), 5e-45]
+    assert repr(through(torch.tensor(values)).tolist()) == repr(torch.tensor(values).tolist())
+    assert repr(through(values)) == repr(values)
+
+
+# ---- safetensors
+
+
+def _safetensors(header, data=b""):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def test_safetensors_round_trip(tmp_path):
+    path = str(tmp_path / "state.safetensors")
+    tensors = {
+        "b": torch.tensor([1.5, -2.0]),
+        "a": torch.tensor([[1], [2]]),
+        "c": torch.tensor([True, False]),
+        "half": torch.tensor([0.5]).to(torch.bfloat16),
+        "none": torch.zeros(0, 2),
+        "turned": torch.arange(4.0).reshape(2, 2).t(),
+    }
+    torch.save(tensors, path)
+    found = torch.load(path)
+    assert {k: plain(v) for k, v in found.items()} == {k: plain(v) for k, v in tensors.items()}
+    with open(path, "rb") as file:
+        size = struct.unpack("<Q", file.read(8))[0]
+        header = json.loads(file.read(size))
+    assert (8 + size) % 8 == 0 and header["b"]["dtype"] == "F32" and header["a"]["shape"] == [2, 1]
+
+
+def test_safetensors_by_hand():
+    header = {"__metadata__": {"format": "pt"}, "x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
+    assert torch.load(io.BytesIO(_safetensors(header, struct.pack("<ff", 1.0, 2.0))))["x"].tolist() == [1, 2]
+
+
+X = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+BROKEN = {
+    "short data": _safetensors({"x": X}, b"1234"),
+    "bytes left": _safetensors({"x": X}, b"123456789"),
+    "overlap": _safetensors({"x": X, "y": {**X, "data_offsets": [4, 12]}}, b"1" * 12),
+    "hole": _safetensors({"x": {**X, "data_offsets": [4, 12]}}, b"1" * 12),
+    "shape": _safetensors({"x": {**X, "shape": [3]}}, b"1" * 8),
+    "negative": _safetensors({"x": {**X, "shape": [-1, -2]}}, b"1" * 8),
+    "dtype": _safetensors({"x": {**X, "dtype": "F7"}}, b"1" * 8),
+    "no JSON": _safetensors(b"{nothing", b""),
+    "a long header": struct.pack("<Q", 2**60) + b"{}",
+    "names twice": _safetensors(b'{"x":%s,"x":%s}' % (2 * (b'{"dtype":"U8","shape":[1],"data_offsets":[0,1]}',)), b"1"),
+    "nothing": b"",
+    "text": b"hello, this is no checkpoint",
+}
+
+
+@pytest.mark.parametrize("name", sorted(BROKEN))
+def test_a_broken_file_gives_one_sentence(name):
+    with pytest.raises((RuntimeError, pickle.UnpicklingError)) as caught:
+        torch.load(io.BytesIO(BROKEN[name]))
+    assert str(caught.value) and "\n" not in str(caught.value)
+
+
+# ---- damaged zip files, and code in them
+
+
+def _zip(data, **more):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", data)
+        for name, text in {"version": "3\n", **more}.items():
+            archive.writestr("archive/" + name, text)
+    file.seek(0)
+    return file
+
+
+def test_every_truncation_is_refused():
+    with open(FILE, "rb") as file:
+        data = file.read()
+    for size in range(0, len(data), 97):
+        with pytest.raises((RuntimeError, pickle.UnpicklingError, EOFError)):
+            torch.load(io.BytesIO(data[:size]))
+
+
+class Opens:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_code_in_a_file_is_named_and_not_run(tmp_path):
+    target = tmp_path / "written"
+    system, evaluate = b"cos\nsystem\n(X\x04\x00\x00\x00truetR.", b"cbuiltins\neval\n(X\x01\x00\x00\x001tR."
+    for data in (pickle.dumps(Opens(str(target)), 2), system, evaluate):
+        with pytest.raises(pickle.UnpicklingError, match="open|system|eval"):
+            torch.load(_zip(data))
+    assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["collections\nOrderedDict.fromkeys", "torch\n__class__", "onestep\nload", "builtins\ngetattr"]
+)
+def test_names_near_those_that_are_known_are_refused(name):
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(_zip(f"\x80\x02c{name}\n.".encode()))
+
+
+def _tensor(offset=0, size="(K\x02t", stride="(K\x01t", count=2):
+    return (
+        "\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000"
+        f"X\x03\x00\x00\x00cpuK{chr(count)}tQK{chr(offset)}{size}{stride}\x89ccollections\nOrderedDict\n)RtR."
+    ).encode("latin1")
+
+
+def test_a_tensor_by_hand_and_one_outside_its_storage():
+    data = {"data/0": struct.pack("<ff", 3.0, 4.0)}
+    assert torch.load(_zip(_tensor(), **data)).tolist() == [3, 4]
+    for bad in (
+        _tensor(offset=1),
+        _tensor(size="(K\x7ft"),
+        _tensor(stride="(K\x05t"),
+        _tensor(count=3),
+        _tensor(size="(J\xff\xff\xff\xfft"),
+    ):
+        with pytest.raises(pickle.UnpicklingError, match="storage"):
+            torch.load(_zip(bad, **data))
+    with pytest.raises((RuntimeError, pickle.UnpicklingError)):
+        torch.load(_zip(_tensor()))  # without its storage
+
+
+def test_a_failed_save_leaves_the_earlier_file(tmp_path):
+    torch.save({"x": torch.ones(2)}, tmp_path / "x.pt")
+    with pytest.raises(TypeError):
+        torch.save({"x": lambda: 1}, tmp_path / "x.pt")
+    assert torch.load(tmp_path / "x.pt")["x"].tolist() == [1, 1]
+    assert [path.name for path in tmp_path.iterdir()] == ["x.pt"]
