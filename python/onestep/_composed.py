@@ -59,6 +59,7 @@ def signbit(input: Tensor) -> Tensor:
 @_op
 def copysign(input: Tensor, other) -> Tensor:
     """|input| with the sign of other."""
+    input = input if input.is_floating_point() else input.to(_C.get_default_dtype())
     other = other if isinstance(other, Tensor) else _C.tensor(float(other))
     return _C.where(signbit(other), -input.abs(), input.abs())
 

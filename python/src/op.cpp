@@ -91,8 +91,14 @@ struct Arguments {
   ~Arguments() { Py_XDECREF(sizes); }
 };
 
-bool fits(const Parameter& parameter, PyObject* value) {
-  return value == Py_None ? parameter.none : accepts(parameter.kind, value);
+/// A tensor is taken as a number only where no overload takes it as a tensor, and never one that requires grad, which would be lost.
+enum class Numbers { plain, tensors };
+
+bool fits(const Parameter& parameter, PyObject* value, Numbers numbers) {
+  if (value == Py_None) return parameter.none;
+  const bool number = parameter.kind == Kind::scalar || parameter.kind == Kind::number || parameter.kind == Kind::integer;
+  if (number && is_tensor(value) && (numbers == Numbers::plain || tensor_of(value).requires_grad())) return false;
+  return accepts(parameter.kind, value);
 }
 
 /// Which parameter a keyword means: by its name, or by NumPy's name for it.
@@ -113,7 +119,7 @@ size_t find_parameter(const Overload& overload, PyObject* keyword) {
 
 /// Whether a call fits an overload: the arguments go to `found`, and `why`, unless null, says why not.
 bool match(const Overload& overload, PyObject* const* args, size_t count, PyObject* keywords, Arguments& found,
-           std::string* why) {
+           Numbers numbers, std::string* why) {
   const std::vector<Parameter>& parameters = overload.parameters;
   const auto no = [&](auto&&... parts) {
     if (why) (*why += ... += parts);
@@ -143,7 +149,7 @@ bool match(const Overload& overload, PyObject* const* args, size_t count, PyObje
     return no("takes ", std::to_string(overload.positional), " positional arguments but ", std::to_string(count),
               " were given");
   for (size_t i = 0; i < given; ++i) {
-    if (!fits(parameters[i], args[i])) return no(name(i), " cannot be ", Py_TYPE(args[i])->tp_name);
+    if (!fits(parameters[i], args[i], numbers)) return no(name(i), " cannot be ", Py_TYPE(args[i])->tp_name);
     found.values[i] = args[i];
   }
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
@@ -153,7 +159,7 @@ bool match(const Overload& overload, PyObject* const* args, size_t count, PyObje
     const size_t i = find_parameter(overload, keyword);
     if (i == parameters.size()) return no("got an unexpected keyword argument '", PyUnicode_AsUTF8(keyword), "'");
     if (found.values[i]) return no("got multiple values for ", name(i));
-    if (!fits(parameters[i], value)) return no(name(i), " cannot be ", Py_TYPE(value)->tp_name);
+    if (!fits(parameters[i], value, numbers)) return no(name(i), " cannot be ", Py_TYPE(value)->tp_name);
     found.values[i] = value;
   }
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -169,7 +175,7 @@ PyObject* no_match(const Op& op, PyObject* const* args, size_t count, PyObject* 
   std::string message = overloads.front()->name + "(): ";
   Arguments found;
   if (overloads.size() == 1) {
-    match(*overloads.front(), args, count, keywords, found, &message);
+    match(*overloads.front(), args, count, keywords, found, Numbers::tensors, &message);
   } else {
     message += "received an invalid combination of arguments - got (";
     for (size_t i = 0; i < count; ++i) message += std::string(i ? ", " : "") + Py_TYPE(args[i])->tp_name;
@@ -187,11 +193,12 @@ PyObject* op_call(PyObject* self, PyObject* const* args, size_t flags, PyObject*
   const Op& op = *reinterpret_cast<Op*>(self);
   const auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
   try {
-    for (const std::shared_ptr<Overload>& overload : *op.overloads) {
-      Arguments found;
-      if (match(*overload, args, count, keywords, found, nullptr))
-        return overload->thunk(overload->function, found.values.data(), overload->name.c_str());
-    }
+    for (const Numbers numbers : {Numbers::plain, Numbers::tensors})
+      for (const std::shared_ptr<Overload>& overload : *op.overloads) {
+        Arguments found;
+        if (match(*overload, args, count, keywords, found, numbers, nullptr))
+          return overload->thunk(overload->function, found.values.data(), overload->name.c_str());
+      }
     return no_match(op, args, count, keywords);
   } catch (...) {
     return set_error();

@@ -230,3 +230,14 @@ def test_optimizer_steps():
     w = torch.zeros(2, requires_grad=True)
     w.grad = torch.tensor([3.0, 4.0])
     assert torch._C._clip_grad_norm_([w], 1.0) == 5.0 and w.grad.norm().item() == pytest.approx(1.0)
+
+
+def test_a_tensor_of_no_dims_keeps_its_gradient_where_a_number_could_stand():
+    x, mask = torch.ones(3, requires_grad=True), torch.tensor([True, False, True])
+    for call in (lambda v: x.masked_fill(mask, v), lambda v: x.index_fill(0, torch.tensor([0]), v), lambda v: x.clamp_min(v),
+                 lambda v: x.clamp(max=v), lambda v: torch.max(x, v), lambda v: x.add(v)):
+        value = torch.tensor(2.0, requires_grad=True)
+        call(value).sum().backward()
+        assert value.grad is not None
+    assert torch.max(torch.tensor([1, 5]), torch.tensor(3)).tolist() == [3, 5]
+    assert torch.zeros(2).roll(torch.tensor(1)).shape == (2,)  # a tensor as a number, where nothing else is meant

@@ -173,16 +173,16 @@ def main():
                     tally[outcome] += 1
                     if outcome in ("refused", "different"):
                         reasons.setdefault(f"{key} {outcome}", Counter())[f"{str(dtype)[6:]} {reason}"] += 1
-    write(counts, absent)
+    write(counts, absent, complete=True)
     for key, texts in sorted(reasons.items()):
         print(key, dict(texts.most_common(3)))
     print(dict(sum(counts.values(), Counter())))
 
 
-def write(counts, absent):
+def write(counts, absent, complete=False):
     """The counts so far into the file."""
     total = sum(counts.values(), Counter())
-    report = {"pytorch": torch.__version__, "total": dict(total), "ops there": len(counts), "names absent": sorted(set(absent)),
+    report = {"pytorch": torch.__version__, "complete": complete, "total": dict(total), "ops there": len(counts), "names absent": sorted(set(absent)),
               "not all equal": {k: dict(c) for k, c in counts.items() if c["refused"] + c["different"]}}
     with open(sys.argv[1], "w") as file:
         json.dump(report, file, indent=1)

@@ -69,7 +69,6 @@ PROGRAMS = {
     "word GRU": ("examples/word_language_model/main.py", f"{LANGUAGE} 0.2 --model GRU --lr 2"),
     "word RNN": ("examples/word_language_model/main.py", f"{LANGUAGE} 0 --model RNN_TANH --lr 1"),
     "word Transformer": ("examples/word_language_model/main.py", f"{LANGUAGE} 0.1 --model Transformer --lr 1"),
-    "regression": ("examples/regression/main.py", ""),
 }
 
 
