@@ -263,7 +263,7 @@ class _ObjectReader(pickle._Unpickler):  # type: ignore[name-defined]
     def find_class(self, module: str, name: str) -> Any:
         if self._trusted:
             return super().find_class(module, name)
-        if (module, name) in {("onestep._tensor", "_rebuild"), ("onestep.nn.parameter", "Parameter"), ("onestep._C", "Tensor")}:
+        if (module, name) in {("onestep._tensor", "_rebuild"), ("onestep.nn.parameter", "Parameter"), ("onestep", "Tensor")}:
             return super().find_class(module, name)
         if module == "onestep._C" and name in STORAGES:
             return _dtype(name)

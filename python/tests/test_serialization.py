@@ -169,3 +169,21 @@ def test_pytorch_reads_what_save_wrote(tmp_path):
     got = torch.load(tmp_path / "x.pt")
     assert got["model"]["weight"].tolist() == m.weight.tolist() and got["model"]._metadata == m.state_dict()._metadata
     assert isinstance(got["p"], torch.nn.Parameter) and got["n"] == 2**40 and got["t"].tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+class Scaled(T.nn.Module):
+    """With a tensor that is a buffer, and one that is a mere attribute."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", T.ones(2))
+        self.shift = T.zeros(2)
+
+
+def test_a_whole_model_with_tensors_of_every_kind():
+    file = io.BytesIO()
+    save(Scaled(), file)
+    file.seek(0)
+    with safe_globals([Scaled]):
+        model = load(file)
+    assert model.scale.tolist() == [1, 1] and model.shift.tolist() == [0, 0]
