@@ -31,7 +31,7 @@ class PickleWriter:
 
     def __init__(self) -> None:
         self._out: List[bytes] = []
-        self._used: Dict[Tuple[int, str], Tuple[int, _C.Tensor]] = {}  # of each storage: how many elements, and a tensor
+        self._used: Dict[Tuple[int, str], Tuple[str, int, _C.Tensor]] = {}  # of each storage: key, elements, tensor
         self._open: List[int] = []
         self.storages: Dict[str, bytes] = {}
 
@@ -40,8 +40,8 @@ class PickleWriter:
             self._out = [b"\x80\x02"]
             self._value(value, "")
         self._out.append(b".")
-        for i, (count, tensor) in enumerate(self._used.values()):
-            self.storages[str(i)] = tensor.as_strided((count,), (1,), 0)._bytes()
+        for key, count, tensor in self._used.values():
+            self.storages[key] = tensor.as_strided((count,), (1,), 0)._bytes()
         return b"".join(self._out)
 
     def _call(self, module: str, name: str, args: tuple, path: str) -> None:
@@ -130,12 +130,13 @@ class PickleWriter:
         offset, strides = x.storage_offset(), tuple(x.stride())
         storage = (x.data_ptr() - offset * x.element_size(), dtype)  # views and tied weights share it
         last = offset + sum((size - 1) * step for size, step in zip(x.shape, strides)) + 1 if x.numel() else 0
-        count = max(last, self._used[storage][0] if storage in self._used else 0)
-        self._used[storage] = count, x.detach()
+        key, count, _ = self._used.get(storage, (str(len(self._used)), 0, x))
+        count = max(last, count)
+        self._used[storage] = key, count, x.detach()
         self._out.append(b"ctorch._utils\n_rebuild_tensor_v2\n((")
         self._value("storage", path)
         self._out.append(f"ctorch\n{STORAGES[dtype]}\n".encode())
-        for one in (str(list(self._used).index(storage)), "cpu", count):
+        for one in (key, "cpu", count):
             self._value(one, path)
         self._out.append(b"tQ")
         for one in (offset, tuple(x.shape), strides, x.requires_grad and x.is_leaf, OrderedDict()):

@@ -48,7 +48,7 @@ class RMSprop(Optimizer):
 
     def _update(self, group: Dict[str, Any]) -> None:
         lr, alpha = _plain(group["lr"]), group["alpha"]
-        for p, grad, state in self._with_grads(group):
+        for p, grad, state in self._with_grads(group, decayed=True):
             if not state:
                 state["step"] = _C.tensor(0.0)
                 state["square_avg"] = _C.zeros_like(p)
@@ -57,8 +57,6 @@ class RMSprop(Optimizer):
                 if group["centered"]:
                     state["grad_avg"] = _C.zeros_like(p)
             state["step"].add_(1)
-            if group["weight_decay"]:
-                grad = grad.add(p, alpha=group["weight_decay"])
             state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
             mean = state["square_avg"]
             if group["centered"]:
@@ -113,10 +111,8 @@ class Adagrad(Optimizer):
                 self.state[p].update(step=_C.tensor(0.0), sum=_C.full_like(p, group["initial_accumulator_value"]).detach())
 
     def _update(self, group: Dict[str, Any]) -> None:
-        for p, grad, state in self._with_grads(group):
+        for p, grad, state in self._with_grads(group, decayed=True):
             state["step"].add_(1)
-            if group["weight_decay"]:
-                grad = grad.add(p, alpha=group["weight_decay"])
             lr = _plain(group["lr"]) / (1 + (state["step"].item() - 1) * group["lr_decay"])
             state["sum"].addcmul_(grad, grad, value=1)
             p.addcdiv_(grad, state["sum"].sqrt().add_(group["eps"]), value=-lr)
@@ -158,12 +154,10 @@ class Adadelta(Optimizer):
 
     def _update(self, group: Dict[str, Any]) -> None:
         rho, eps = group["rho"], group["eps"]
-        for p, grad, state in self._with_grads(group):
+        for p, grad, state in self._with_grads(group, decayed=True):
             if not state:
                 state.update(step=_C.tensor(0.0), square_avg=_C.zeros_like(p), acc_delta=_C.zeros_like(p))
             state["step"].add_(1)
-            if group["weight_decay"]:
-                grad = grad.add(p, alpha=group["weight_decay"])
             state["square_avg"].mul_(rho).addcmul_(grad, grad, value=1 - rho)
             delta = state["acc_delta"].add(eps).sqrt_().div_(state["square_avg"].add(eps).sqrt_()).mul_(grad)
             state["acc_delta"].mul_(rho).addcmul_(delta, delta, value=1 - rho)

@@ -92,10 +92,15 @@ class Optimizer:
         """The update of one group."""
         raise NotImplementedError
 
-    def _with_grads(self, group: Dict[str, Any]) -> List[tuple]:
-        """(parameter, gradient, state), the gradient's sign turned by `maximize`."""
-        sign = group.get("maximize")
-        return [(p, -p.grad if sign else p.grad, self.state[p]) for p in group["params"] if p.grad is not None]
+    def _with_grads(self, group: Dict[str, Any], decayed: bool = False) -> List[tuple]:
+        """(parameter, gradient, state), the gradient's sign turned by `maximize`, and with `decayed` its weight decay added."""
+        turned, decay = group.get("maximize"), group["weight_decay"] if decayed else 0
+        rows = []
+        for p in group["params"]:
+            if p.grad is not None:
+                grad = -p.grad if turned else p.grad
+                rows.append((p, grad.add(p, alpha=decay) if decay else grad, self.state[p]))
+        return rows
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
         """hook(optimizer, args, kwargs) before each step."""

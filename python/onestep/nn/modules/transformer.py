@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Optional, Tuple, Union
 
 import onestep
 from onestep import _C
@@ -41,10 +41,33 @@ def _is_causal(mask: Optional[Tensor], said: Optional[bool]) -> bool:
 
 
 class _TransformerLayer(Module):
-    """The feed-forward part of both kinds of layers."""
+    """What both kinds of layers have: `attentions`, a feed-forward part, and a norm and a dropout for each of them."""
+
+    def _build(
+        self, attentions: Tuple[str, ...], d_model: int, nhead: int, dim_feedforward: int, dropout: float,
+        activation: Activation, layer_norm_eps: float, batch_first: bool, norm_first: bool, bias: bool, like: dict,
+    ) -> None:
+        for name in attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **like))
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **like)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **like)
+        self.norm_first = norm_first
+        parts = range(1, len(attentions) + 2)
+        for i in parts:
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **like))
+        for i in parts:
+            setattr(self, f"dropout{i}", Dropout(dropout))
+        self.activation = _activation(activation)
 
     def _feed_forward(self, x: Tensor, last: Dropout) -> Tensor:
         return last(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+def _attended(
+    attention: MultiheadAttention, x: Tensor, source: Tensor, mask: Optional[Tensor], padding: Optional[Tensor], causal: bool
+) -> Tensor:
+    return attention(x, source, source, key_padding_mask=padding, need_weights=False, attn_mask=mask, is_causal=causal)[0]
 
 
 class TransformerEncoderLayer(_TransformerLayer):
@@ -65,21 +88,14 @@ class TransformerEncoderLayer(_TransformerLayer):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        like = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **like)
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **like)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **like)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **like)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **like)
-        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
-        self.activation = _activation(activation)
+        self._build(
+            ("self_attn",),
+            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
+            {"device": device, "dtype": dtype},
+        )
 
     def _attend(self, x: Tensor, mask: Optional[Tensor], padding: Optional[Tensor], causal: bool) -> Tensor:
-        return self.dropout1(
-            self.self_attn(x, x, x, key_padding_mask=padding, need_weights=False, attn_mask=mask, is_causal=causal)[0]
-        )
+        return self.dropout1(_attended(self.self_attn, x, x, mask, padding, causal))
 
     def forward(
         self,
@@ -114,16 +130,11 @@ class TransformerDecoderLayer(_TransformerLayer):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        like = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **like)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **like)
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **like)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **like)
-        self.norm_first = norm_first
-        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **like) for _ in range(3))
-        self.dropout1, self.dropout2, self.dropout3 = (Dropout(dropout) for _ in range(3))
-        self.activation = _activation(activation)
+        self._build(
+            ("self_attn", "multihead_attn"),
+            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
+            {"device": device, "dtype": dtype},
+        )
 
     def forward(
         self,
@@ -137,30 +148,11 @@ class TransformerDecoderLayer(_TransformerLayer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            return self.dropout1(
-                self.self_attn(
-                    x,
-                    x,
-                    x,
-                    key_padding_mask=tgt_key_padding_mask,
-                    need_weights=False,
-                    attn_mask=tgt_mask,
-                    is_causal=tgt_is_causal,
-                )[0]
-            )
+            return self.dropout1(_attended(self.self_attn, x, x, tgt_mask, tgt_key_padding_mask, tgt_is_causal))
 
         def look_up(x: Tensor) -> Tensor:
-            return self.dropout2(
-                self.multihead_attn(
-                    x,
-                    memory,
-                    memory,
-                    key_padding_mask=memory_key_padding_mask,
-                    need_weights=False,
-                    attn_mask=memory_mask,
-                    is_causal=memory_is_causal,
-                )[0]
-            )
+            masks = (memory_mask, memory_key_padding_mask, memory_is_causal)
+            return self.dropout2(_attended(self.multihead_attn, x, memory, *masks))
 
         if self.norm_first:
             x = tgt + attend(self.norm1(tgt))
