@@ -89,11 +89,13 @@ void Tensor::set_data(const Tensor& values) {
                 " and dtype ", dtype(), ": got ", values.shape(), " and ", values.dtype());
   ONESTEP_CHECK(DTypeError, !requires_grad() || values.is_floating(), "set_data: a leaf that requires grad needs a floating ",
                 "dtype: got ", values.dtype());
-  if (Node* const leaf = node().get(); leaf && !same) {
-    leaf->shape = values.shape();
-    leaf->dtype = values.dtype();
-  }
   Impl& own = impl();
+  if (!same)
+    for (Node* const leaf : {node().get(), own.stopped.get()})
+      if (leaf) {
+        leaf->shape = values.shape();
+        leaf->dtype = values.dtype();
+      }
   const Impl& other = values.impl();
   own.storage = other.storage;
   own.shape = other.shape;

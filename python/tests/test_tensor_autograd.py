@@ -241,3 +241,13 @@ def test_a_tensor_of_no_dims_keeps_its_gradient_where_a_number_could_stand():
         assert value.grad is not None
     assert torch.max(torch.tensor([1, 5]), torch.tensor(3)).tolist() == [3, 5]
     assert torch.zeros(2).roll(torch.tensor(1)).shape == (2,)  # a tensor as a number, where nothing else is meant
+
+
+def test_a_leaf_that_stopped_requiring_grad_takes_other_elements():
+    p = torch.ones(2, requires_grad=True)
+    (p * 2).sum().backward()
+    p.requires_grad_(False)
+    p.data, p.grad = torch.ones(3, dtype=torch.float64), None
+    p.requires_grad_(True)
+    (p * 2).sum().backward()
+    assert p.grad.tolist() == [2, 2, 2] and p.grad.dtype == torch.float64
