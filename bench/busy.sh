@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Whether the default number of threads is a good choice beside other programs: tokens a second of a training step (a), (b) and of
 # configs/next_token.json with the default, 1 and 2 threads, beside 0, 1 and 2 loops that never sleep; in `onestep` and in a program
-# that links the library. The settings take turns, and the table gives medians; ratio = default / the better of 1 and 2 threads.
-# bench/busy.sh [TURNS]      (default: 3 turns of some three minutes on two cores; ./onestep version builds what is timed)
+# that links the library. The settings take turns, each being first in one turn of three, since the first pays for memory that the
+# system has to find; the table gives medians; ratio = default / the better of 1 and 2 threads.
+# bench/busy.sh [TURNS]      (default: 3 turns of some two minutes on two cores; ./onestep version builds what is timed)
 set -euo pipefail
 
 root=$(readlink -f -- "${BASH_SOURCE[0]%/*}/..")
@@ -60,7 +61,7 @@ for ((turn = 1; turn <= turns; ++turn)); do
     done
     for work in "${works[@]}"; do
       for one in "${programs[@]}"; do
-        for setting in "${settings[@]}"; do measure "$work" "$one" "$busy" "$setting"; done
+        for ((i = 0; i < 3; ++i)); do measure "$work" "$one" "$busy" "${settings[(turn + i) % 3]}"; done
       done
     done
     stop_loops
