@@ -39,6 +39,10 @@ void Command::add_set_option(std::vector<std::string>& sets, const std::string& 
   app_.add_option("--set", sets, "Override a config value: --set " + example)->type_name("KEY=VALUE")->allow_extra_args(false);
 }
 
+void Command::add_checkpoint_option(std::string& which) {
+  add_option("--checkpoint", which, "last (default), best (by validation loss) or step-N")->type_name("WHICH");
+}
+
 Command* Command::callback(const std::function<void()>& called) { return app_.callback(called), this; }
 Command* Command::footer(const std::string& text) { return app_.footer(text), this; }
 Command* Command::require_subcommand() { return app_.require_subcommand(1), this; }

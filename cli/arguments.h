@@ -48,6 +48,8 @@ class Command {
   Option* add_flag(const std::string& name, bool& value, const std::string& description);
   /// `--set KEY=VALUE`, repeatable, which overrides values of the config; `example` is one.
   void add_set_option(std::vector<std::string>& sets, const std::string& example);
+  /// `--checkpoint last, best or step-N`; `which` holds the default.
+  void add_checkpoint_option(std::string& which);
   Command* callback(const std::function<void()>& called);
   Command* footer(const std::string& text);
   /// One of its commands has to follow.

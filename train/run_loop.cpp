@@ -33,14 +33,13 @@ std::string indented(const std::string& text) {
 
 class RunLoop {
  public:
-  RunLoop(Trainer& trainer, const fs::path& folder, RunState state, const Stopped& stopped, bool quiet)
+  RunLoop(Trainer& trainer, const fs::path& folder, RunState state, const Watch& watch)
       : trainer_(trainer),
         plan_(trainer.config().train),
         folder_(folder),
         state_(state),
-        stopped_(stopped),
-        quiet_(quiet),
-        progress_(plan_.steps, quiet),
+        watch_(watch),
+        progress_(plan_.steps, watch.quiet),
         seconds_before_(state_.seconds) {
     if (!trainer.communicator().is_root()) return;
     metrics_file_.emplace((folder / "metrics.jsonl").string(), first_unlogged());
@@ -76,9 +75,9 @@ class RunLoop {
 
   /// Whether the validation loss is the best so far.
   bool evaluate(StepMetrics& metrics) {
-    LongWork progress("evaluating", plan_.eval_batches, "batches", quiet_);
+    LongWork progress("evaluating", plan_.eval_batches, "batches", watch_.quiet);
     int64_t done = 0;
-    const Evaluation evaluation = trainer_.evaluate([&] { return progress.show(done++), stopped_(); });
+    const Evaluation evaluation = trainer_.evaluate([&] { return progress.show(done++), watch_.stopped(); });
     profile_mark("evaluation");
     ONESTEP_CHECK(DivergedError, std::isfinite(evaluation.loss), "train: diverged at step ", metrics.step, ": validation loss ",
                   std::abs(evaluation.loss), " (lower optimizer.lr, or set train.grad_clip)");
@@ -105,7 +104,8 @@ class RunLoop {
     state_.seconds = metrics.seconds = seconds_before_ + total_.seconds();
     outcome_.last = metrics;
     if (outcome_.interrupted) state_.unfinished = metrics;
-    outcome_.interrupted |= trainer_.communicator().any(stopped_());
+    if (watch_.on_step && !state_.unfinished) watch_.on_step(metrics);
+    outcome_.interrupted |= trainer_.communicator().any(watch_.stopped());
     if (metrics_file_ && !state_.unfinished) log(metrics);
     if (last || best || stops_early() || outcome_.interrupted || is_due(plan_.checkpoint_every)) save();
   }
@@ -136,15 +136,14 @@ class RunLoop {
     const Checkpoint checkpoint{trainer_.state(), state_};
     if (!metrics_file_) return;
     metrics_file_->sync();
-    save_checkpoint(folder_, checkpoint, plan_.keep_checkpoints, quiet_);
+    save_checkpoint(folder_, checkpoint, plan_.keep_checkpoints, watch_.quiet);
   }
 
   Trainer& trainer_;
   const TrainConfig& plan_;
   const fs::path& folder_;
   RunState state_;
-  const Stopped& stopped_;
-  const bool quiet_;
+  const Watch& watch_;
   std::optional<MetricsFile> metrics_file_;  // the root's, as all that is written
   std::optional<EventFile> event_file_;
   Progress progress_;
@@ -161,8 +160,8 @@ bool stops_early(const TrainConfig& plan, int64_t steps_done, const RunState& st
          (steps_done - state.best_due->step) / plan.eval_every >= plan.early_stop_patience;
 }
 
-Outcome run_steps(Trainer& trainer, const fs::path& folder, RunState state, const Stopped& stopped, bool quiet) {
-  return RunLoop(trainer, folder, state, stopped, quiet).run();
+Outcome run_steps(Trainer& trainer, const fs::path& folder, RunState state, const Watch& watch) {
+  return RunLoop(trainer, folder, state, watch).run();
 }
 
 }  // namespace onestep::train

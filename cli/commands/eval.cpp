@@ -5,9 +5,9 @@
 #include "base/format.h"
 #include "base/progress_bar.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/trained_run.h"
 #include "train/data/token_cache.h"
 #include "train/run_folder.h"
+#include "train/runs/trained_run.h"
 #include "train/trainer.h"
 
 namespace onestep::cli {
@@ -77,7 +77,7 @@ void add_eval(Command& app, Action& action) {
   auto* command = app.add_subcommand(
       "eval", "Loss, perplexity, accuracy and bits per character of a trained run on its held-out data or another text");
   command->add_option("RUN", options->run, "The run folder")->required();
-  add_checkpoint_option(*command, options->checkpoint);
+  command->add_checkpoint_option(options->checkpoint);
   command->add_option("--data", options->data, "Evaluate all of this text instead, with the run's tokenizer")
       ->type_name("FILE");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");

@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "cli/commands/commands.h"
-#include "cli/commands/trained_run.h"
 #include "train/models/gpt2_files.h"
 #include "train/run_folder.h"
+#include "train/runs/trained_run.h"
 #include "train/text/bpe_tokenizer.h"
 
 namespace onestep::cli {
@@ -47,7 +47,7 @@ void add_export(Command& app, Action& action) {
       ->add_option("DIR", options->folder,
                    "The folder to write config.json and model.safetensors into, and the vocab.json and merges.txt of a bpe run")
       ->required();
-  add_checkpoint_option(*command, options->checkpoint);
+  command->add_checkpoint_option(options->checkpoint);
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->callback([options, &action] { action = [options] { return export_gpt2(*options); }; });
 }

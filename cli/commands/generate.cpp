@@ -12,8 +12,8 @@
 #include "base/progress_bar.h"
 #include "base/utf8.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/trained_run.h"
 #include "train/run_folder.h"
+#include "train/runs/trained_run.h"
 #include "train/text/stream_decoder.h"
 #include "train/trainer.h"
 
@@ -150,7 +150,7 @@ void add_generate(Command& app, Action& action) {
   number("--seed", options->seed, "Seed of the draws (default: 0)")->check(whole_number(INT64_MIN, INT64_MAX));
   number("--samples", options->samples, "How many continuations, one after the other (default: 1)")
       ->check(whole_number(1, int64_t{1} << 40));
-  add_checkpoint_option(*command, options->checkpoint);
+  command->add_checkpoint_option(options->checkpoint);
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->add_flag("--no-cache", options->no_cache,
                     "Recompute the whole context for every token, without a KV cache: slower, the same result");

@@ -13,8 +13,8 @@ namespace onestep::train {
 
 /// Attention weights of one text, query by key.
 struct AttentionMaps {
-  std::vector<std::string> tokens;                     ///< T of them, as people read them.
-  std::vector<std::pair<std::string, Tensor>> layers;  ///< Name and weights [H, T, T]: row = query, column = key.
+  std::vector<std::string> tokens = {};                     ///< T of them, as people read them.
+  std::vector<std::pair<std::string, Tensor>> layers = {};  ///< Name and weights [H, T, T]: row = query, column = key.
 };
 
 /// What the page tells of one run.
@@ -32,6 +32,10 @@ struct ReportRun {
 /// Reads a run folder with this config, and its metrics; parameters, the attention on one sample of what it is evaluated on and
 /// continuations of such samples are those of `trainer`, left out where it is null. Throws IoError.
 ReportRun read_report_run(const std::filesystem::path& run, const Config& config, Trainer* trainer);
+
+/// The weights of every attention layer of a model that reads these ids, in evaluation mode: name and [H, T, T], row = query,
+/// column = key. Throws ShapeError for more ids than its context.
+std::vector<std::pair<std::string, Tensor>> attention_weights(LanguageModel& model, const std::vector<int64_t>& ids);
 
 /// The page for one run or several.
 std::string report_html(const std::vector<ReportRun>& runs);

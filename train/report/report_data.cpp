@@ -118,24 +118,28 @@ void add_summary(const fs::path& run, Facts& facts) {
 }
 
 /// The weights of every attention layer for the beginning of one sample.
-AttentionMaps attention_maps(Trainer& trainer) {
+AttentionMaps sample_maps(Trainer& trainer) {
   Generator generator = trainer.evaluation_generator();
   const Batch batch = trainer.data().eval_batch(1, generator);
   const auto tokens = static_cast<std::ptrdiff_t>(std::min(batch.length, kMaxMapTokens));
   const std::vector<int64_t> ids(batch.inputs.begin(), batch.inputs.begin() + tokens);
-  const NoGradGuard no_grad;
-  const nn::EvaluationMode mode(trainer.model());
-  const attention::WeightsRecorder recorder;
-  trainer.model().forward(from_values(ids, {1, static_cast<int64_t>(tokens)}));
-  AttentionMaps maps;
+  AttentionMaps maps{.layers = attention_weights(trainer.model(), ids)};
   for (const int64_t id : ids) maps.tokens.push_back(trainer.data().token_name(id));
-  for (const Tensor& weights : recorder.weights())  // [1, T, T] or [1, H, T, T]
-    maps.layers.emplace_back("layer " + std::to_string(maps.layers.size()),
-                             weights.reshape({-1, weights.size(-2), weights.size(-1)}));
   return maps;
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, Tensor>> attention_weights(LanguageModel& model, const std::vector<int64_t>& ids) {
+  const NoGradGuard no_grad;
+  const nn::EvaluationMode mode(model);
+  const attention::WeightsRecorder recorder;
+  model.forward(from_values(ids, {1, static_cast<int64_t>(ids.size())}));
+  std::vector<std::pair<std::string, Tensor>> layers;
+  for (const Tensor& weights : recorder.weights())  // [1, T, T] or [1, H, T, T]
+    layers.emplace_back("layer " + std::to_string(layers.size()), weights.reshape({-1, weights.size(-2), weights.size(-1)}));
+  return layers;
+}
 
 ReportRun read_report_run(const fs::path& run, const Config& config, Trainer* trainer) {
   ReportRun report{.name = run.filename().string(), .evaluated_on = evaluates_on(config.data)};
@@ -148,7 +152,7 @@ ReportRun read_report_run(const fs::path& run, const Config& config, Trainer* tr
   report.config = read_file((run / "config.json").string(), kMaxJsonBytes);
   if (trainer != nullptr) {
     report.parameters = trainer->model().named_parameters();
-    report.attention = attention_maps(*trainer);
+    report.attention = sample_maps(*trainer);
     try {
       report.samples = write_samples(*trainer, kSamples);
     } catch (const DivergedError&) {  // what else there is to see is shown all the same

@@ -7,18 +7,18 @@
 #include "train/config/config.h"
 #include "train/text/tokenizer.h"
 
-namespace onestep::cli {
+namespace onestep::train {
 
 /// The newest checkpoint of the run train.init_from. Throws IoError where there is none, and ConfigError for a model section
 /// with which its parameters would not mean what they do there.
-train::FoundCheckpoint find_start(const train::Config& config);
+FoundCheckpoint find_start(const Config& config);
 
 /// The tokenizer of the run train.init_from for a config of kind text (null for others), which is made to name it. Throws
 /// ConfigError for one that names another.
-std::shared_ptr<const train::Tokenizer> take_tokenizer(train::Config& config);
+std::shared_ptr<const Tokenizer> take_tokenizer(Config& config);
 
 /// Throws ConfigError unless data.tokenizer_path has the vocabulary of `tokenizer`, that of the run `from`, with which the text
 /// is read in any case.
-void check_tokenizer_path(const train::Config& config, const train::Tokenizer& tokenizer, const std::filesystem::path& from);
+void check_tokenizer_path(const Config& config, const Tokenizer& tokenizer, const std::filesystem::path& from);
 
-}  // namespace onestep::cli
+}  // namespace onestep::train

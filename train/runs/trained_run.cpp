@@ -1,4 +1,4 @@
-#include "cli/commands/trained_run.h"
+#include "train/runs/trained_run.h"
 
 #include <iostream>
 
@@ -6,14 +6,7 @@
 #include "base/utf8.h"
 #include "train/memory_need.h"
 
-namespace onestep::cli {
-
-using namespace train;
-
-void add_checkpoint_option(Command& command, std::string& which) {
-  command.add_option("--checkpoint", which, "last (default), best (by validation loss) or step-N")->type_name("WHICH");
-}
-
+namespace onestep::train {
 namespace {
 
 /// Throws unless the file is large enough for the model of the config, before memory for it is allocated.
@@ -61,4 +54,4 @@ std::unique_ptr<LanguageModel> make_trained_model(const Config& config, int64_t 
   return model;
 }
 
-}  // namespace onestep::cli
+}  // namespace onestep::train

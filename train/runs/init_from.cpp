@@ -1,11 +1,10 @@
-#include "cli/commands/init_from.h"
+#include "train/runs/init_from.h"
 
 #include "base/error.h"
 #include "train/run_folder.h"
 
-namespace onestep::cli {
+namespace onestep::train {
 
-using namespace train;
 namespace {
 
 namespace fs = std::filesystem;
@@ -55,4 +54,4 @@ void check_tokenizer_path(const Config& config, const Tokenizer& tokenizer, cons
   }
 }
 
-}  // namespace onestep::cli
+}  // namespace onestep::train

@@ -1,0 +1,27 @@
+#pragma once
+// A trained run: choosing a checkpoint and building its model.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "train/checkpoint/checkpoint.h"
+#include "train/trainer.h"
+
+namespace onestep::train {
+
+/// find_checkpoint; says on stderr which newer ones are damaged. Throws ConfigError if the config, that of the run, was changed
+/// where it may not change, and IoError if the checkpoint holds less than the model that it describes.
+FoundCheckpoint choose_checkpoint(const std::filesystem::path& run, const Config& config, const std::string& which);
+
+/// Rows of the token embedding in a checkpoint.
+int64_t trained_vocabulary(const FoundCheckpoint& found);
+
+/// Gives the trainer of the run the parameters of a checkpoint. Throws ConfigError if its data is not what was trained on.
+void load_trained(Trainer& trainer, const FoundCheckpoint& found);
+
+/// The model of a config with the parameters of a checkpoint, without its data. `generator` must outlive it. Throws IoError.
+std::unique_ptr<LanguageModel> make_trained_model(const Config& config, int64_t vocab_size, const FoundCheckpoint& found,
+                                                  Generator& generator);
+
+}  // namespace onestep::train
