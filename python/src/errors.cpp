@@ -10,7 +10,7 @@
 namespace onestep::python {
 namespace {
 
-PyObject *error, *shape_error, *index_error, *dtype_error, *grad_error, *config_error, *io_error;
+PyObject *error, *shape_error, *index_error, *dtype_error, *grad_error, *config_error, *io_error, *diverged_error;
 
 PyObject* add(PyObject* module, const char* name, PyObject* base, PyObject* second = nullptr) {
   PyObject* bases = second ? PyTuple_Pack(2, base, second) : PyTuple_Pack(1, base);
@@ -31,6 +31,7 @@ void add_errors(PyObject* module) {
   grad_error = add(module, "GradError", error);
   config_error = add(module, "ConfigError", error, PyExc_ValueError);
   io_error = add(module, "IoError", error, PyExc_OSError);
+  diverged_error = add(module, "DivergedError", error, PyExc_ArithmeticError);
 }
 
 PyObject* set_error() noexcept {
@@ -51,6 +52,8 @@ PyObject* set_error() noexcept {
     PyErr_SetString(config_error, e.what());
   } catch (const IoError& e) {
     PyErr_SetString(io_error, e.what());
+  } catch (const DivergedError& e) {
+    PyErr_SetString(diverged_error, e.what());
   } catch (const Error& e) {
     PyErr_SetString(error, e.what());
   } catch (const std::bad_alloc&) {

@@ -19,6 +19,7 @@ void add_properties();
 void add_autograd(nb::module_& module);
 void add_optim(nb::module_& module);
 void add_dlpack(nb::module_& module);
+void add_train(nb::module_& module);
 
 namespace {
 
@@ -139,6 +140,7 @@ NB_MODULE(_C, m) {
   add_autograd(m);
   add_optim(m);
   add_dlpack(m);
+  add_train(m);
   add_settings(m);
 }
 
