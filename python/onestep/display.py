@@ -124,12 +124,15 @@ def _nested(weights: Any) -> Any:
     return (weights if weights.dim() == 3 else weights[None]).tolist()
 
 
-def attention_map(weights: Any, words: Sequence[str], keys: Optional[Sequence[str]] = None) -> Picture:
+def attention_map(weights: Any, words: Sequence[str], keys: Optional[Sequence[str]] = None,
+                  titles: Optional[Sequence[str]] = None) -> Picture:
     """Attention weights with the words on both axes, a map for each head: a row is a query, a column a key.
 
     weights: [T, T], or [H, T, T] of several heads; words: T words, or other tokens; keys: those of the columns, where they are not
-    the same. The stronger the colour, the larger the weight; up to twelve keys the weights are written into the cells."""
+    the same; titles: a line above each map, "head 0" and so on unless given. The stronger the colour, the larger the weight; up to twelve keys the weights are written into the cells."""
     heads = _nested(weights)
+    if titles is None:
+        titles = [f"head {h}" for h in range(len(heads))] if len(heads) > 1 else []
     rows, columns = [_label(w) for w in words], [_label(w) for w in (words if keys is None else keys)]
     if (len(heads[0]), len(heads[0][0])) != (len(rows), len(columns)):
         size = f"{len(heads[0])} queries and {len(heads[0][0])} keys"
@@ -139,15 +142,15 @@ def attention_map(weights: Any, words: Sequence[str], keys: Optional[Sequence[st
     if len(columns) > 64:
         cell = max(1.0, 704 / len(columns))
     upright = keys_width + 4 <= cell * math.ceil(11 / cell)
-    left, top = names_width + 10, (18 if upright else keys_width + 10) + (18 if len(heads) > 1 else 0)
+    left, top = names_width + 10, (18 if upright else keys_width + 10) + (18 if titles else 0)
     width, height = left + cell * len(columns) + 14, top + cell * len(rows) + 14
     in_a_row = max(1, min(len(heads), int(980 // width)))
     parts = []
     for h, head in enumerate(heads):
         x, y = h % in_a_row * width, h // in_a_row * height
         parts.append(f'<g transform="translate({x + left:.1f} {y + top:.1f})">')
-        if len(heads) > 1:
-            parts.append(_text(0, 12 - top, f"head {h}", 'class="title"'))
+        if titles:
+            parts.append(_text(0, 12 - top, titles[h], 'class="title"'))
         parts += [*_head(head, rows, columns, cell, upright), "</g>"]
     full_height = height * math.ceil(len(heads) / in_a_row) + 16
     full_width = max(width * in_a_row, 170)
@@ -174,7 +177,7 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
-def _smoothed(points: Sequence[tuple[float, float]], share: float = 0.8) -> list[tuple[float, float]]:
+def _smoothed(points: Sequence[tuple[float, float]], share: float = 0.6) -> list[tuple[float, float]]:
     """The exponential moving average of the values, its first ones corrected for their missing past."""
     mean = weight = 0.0
     result = []
