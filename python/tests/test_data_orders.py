@@ -1,5 +1,6 @@
 """Datasets, samplers and loaders: PyTorch's orders from the same seed (goldens/data_orders.json), and PyTorch's errors."""
 
+import itertools
 import json
 import os
 import sys
@@ -192,3 +193,8 @@ def test_error(name):
     call, kind, text = ERRORS[name]
     with pytest.raises(kind, match=text):
         call()
+
+
+def test_an_order_longer_than_memory_is_drawn_as_it_is_read():
+    sampler = data.RandomSampler(TABLE, replacement=True, num_samples=10**15)
+    assert len(list(itertools.islice(sampler, 70))) == 70

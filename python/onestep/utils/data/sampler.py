@@ -63,8 +63,9 @@ class RandomSampler(Sampler[int]):
             generator = onestep.Generator()
             generator.manual_seed(draw_seed())
         if self.replacement:
-            for size in [32] * (wanted // 32) + [wanted % 32]:
-                yield from _C.randint(n, (size,), generator=generator).tolist()
+            for _ in range(wanted // 32):
+                yield from _C.randint(n, (32,), generator=generator).tolist()
+            yield from _C.randint(n, (wanted % 32,), generator=generator).tolist()
             return
         for _ in range(wanted // n):
             yield from _C.randperm(n, generator=generator).tolist()
