@@ -1,6 +1,7 @@
 """Runs programs that others wrote for PyTorch under PyTorch and under onestep.as_torch, unmodified, and compares the losses they print.
 
-python others.py SOURCES SCRATCH [NAME...]: SOURCES holds checkouts named nanoGPT, minGPT and examples (pytorch/examples).
+python others.py SOURCES SCRATCH [NAME...]: SOURCES holds checkouts named nanoGPT, minGPT, examples (pytorch/examples) and
+LLMs-from-scratch (rasbt/LLMs-from-scratch, the book's later chapters).
 """
 from __future__ import annotations
 
@@ -59,16 +60,17 @@ PROGRAMS = {
                        "--trainer.max_iters=311 --trainer.batch_size=8 --model.model_type=None --model.n_layer=2 --model.n_head=2 "
                        "--model.n_embd=32 --data.block_size=32 --system.work_dir=out_chargpt --trainer.num_workers=0 --trainer.device=cpu"),
     "minGPT adder": ("minGPT/projects/adder/adder.py",
-                     "--trainer.max_iters=41 --trainer.batch_size=8 --model.model_type=gpt-nano --system.work_dir=out_adder "
+                     "--trainer.max_iters=311 --trainer.batch_size=8 --model.model_type=gpt-nano --system.work_dir=out_adder "
                      "--trainer.num_workers=0 --trainer.device=cpu"),
     "mnist": ("examples/mnist/main.py", "--epochs 1 --log-interval 1 --no-accel --save-model"),
     "vae": ("examples/vae/main.py", "--epochs 2 --log-interval 1 --no-accel"),
     "mnist_rnn": ("examples/mnist_rnn/main.py", "--epochs 1 --log-interval 1"),
-    "mnist_forward_forward": ("examples/mnist_forward_forward/main.py", "--epochs 35 --train_size 500 --test_size 100 --log_interval 1 --no_accel"),
+    "mnist_forward_forward": ("examples/mnist_forward_forward/main.py", "--epochs 35 --train_size 500 --test_size 100 --log-interval 1 --no_accel"),
     "word LSTM": ("examples/word_language_model/main.py", f"{LANGUAGE} 0.2 --model LSTM --lr 5"),
     "word GRU": ("examples/word_language_model/main.py", f"{LANGUAGE} 0.2 --model GRU --lr 2"),
     "word RNN": ("examples/word_language_model/main.py", f"{LANGUAGE} 0 --model RNN_TANH --lr 1"),
     "word Transformer": ("examples/word_language_model/main.py", f"{LANGUAGE} 0.1 --model Transformer --lr 1"),
+    **{f"book {work}": (str(HERE / "book_chapters.py"), f"LLMs-from-scratch {work}") for work in ("pretrain", "classify", "instruct", "lora")},
 }
 
 
@@ -94,8 +96,9 @@ def compare(name: str, sources: Path, scratch: Path) -> bool:
     if not program.is_file():
         print(f"{name:24s} not there")
         return True
-    want_status, want, want_time = run(program, arguments.split(), scratch, False)
-    status, got, got_time = run(program, arguments.split(), scratch, True)
+    words = [str(sources / word) if word == "LLMs-from-scratch" else word for word in arguments.split()]
+    want_status, want, want_time = run(program, words, scratch, False)
+    status, got, got_time = run(program, words, scratch, True)
     a, b = losses(want), losses(got)
     worst = max((abs(x - y) / max(1.0, abs(x)) for x, y in zip(a, b)), default=float("nan"))
     good = status == want_status == 0 and len(a) == len(b) >= 30 and worst <= TOLERANCE
