@@ -102,7 +102,7 @@ def test_a_long_curve_is_smoothed_and_what_is_not_finite_left_out():
         ys = [y for _, y in curve[50:]]
         return max(ys) - min(ys)
 
-    assert swing(smooth) < swing(raw) / 5
+    assert swing(smooth) == pytest.approx((1 - 0.6) / (1 + 0.6) * swing(raw), rel=0.01)  # of a moving average of share 0.6
     assert smooth[0] == raw[0]
 
 
