@@ -18,8 +18,9 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PEERS = {"step": ["torch", "torch_compile", "jax", "llmc"], "scaling": ["torch"], "attention": ["torch_sdpa", "torch_naive", "jax"],
-         "matmul": ["onednn", "openblas", "torch"], "small": ["torch", "jax"], "conv": ["torch"], "op": ["torch"], "generate": ["torch", "jax"]}
+PEERS = {"step": ["torch", "torch_compile", "jax", "llmc", "onestep_python"], "scaling": ["torch"],
+         "attention": ["torch_sdpa", "torch_naive", "jax"], "matmul": ["onednn", "openblas", "torch"],
+         "small": ["torch", "jax", "onestep_python"], "conv": ["torch"], "op": ["torch"], "generate": ["torch", "jax"]}
 MODEL_B = "--heads 6 --embd 384 --ctx 256"
 GPT2 = "--layers 12 --heads 12 --embd 768 --vocab 50257"
 SQUARES = [f"--m {n} --n {n} --k {n}" for n in (64, 128, 256, 512, 1024, 2048)]
@@ -96,7 +97,7 @@ def compare(kind, label, flags, options, limits):
     limit = 1e3 * ours["gflop"] / limits["gflops"] if "gflop" in ours else None
     if kind == "generate":
         limit = 1e-6 * ours["parameter_bytes"] * ours["tokens"] / limits["gb_per_s"]
-    fastest = min((name for name in ms if name != "onestep"), key=ms.get, default=None)
+    fastest = min((name for name in ms if not name.startswith("onestep")), key=ms.get, default=None)
     return {"kind": kind, "work": label, "ms": ms, "fastest_peer": fastest,
             "ratio": ms[fastest] / ms["onestep"] if fastest else None, "limit_ms": limit,
             "rss_mib": {name: max(r["peak_rss_mib"] for r in rs) for name, rs in results.items()},
@@ -113,7 +114,7 @@ def table(kind, rows):
     lines = [f"| {kind} [ms] | " + " | ".join(names) + " | ratio | limit | MiB, ours / least |",
              "|---|" + "---:|" * (len(names) + 3)]
     for row in rows:
-        peers = [v for k, v in row["rss_mib"].items() if k != "onestep"]
+        peers = [v for k, v in row["rss_mib"].items() if not k.startswith("onestep")]
         memory = f"{number(row['rss_mib']['onestep'])} / {number(min(peers))}" if peers else "-"
         lines.append(f"| {row['work']} | " + " | ".join(number(row["ms"].get(name)) for name in names)
                      + f" | {number(row['ratio'])} | {number(row['limit_ms'])} | {memory} |")

@@ -20,6 +20,8 @@ def arguments(description, frameworks, numbers, choices=()):
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(args.threads)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:args.threads])  # XLA makes as many threads as it may use cores
+    if args.framework == "onestep_python":
+        import onestep.as_torch  # noqa: F401 - `import torch` is the Python package from now on
     return args
 
 

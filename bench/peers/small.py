@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Small graphs, where a framework's overhead counts, in PyTorch or JAX: the cases of `onestep bench small`."""
+"""Small graphs, where a framework's overhead counts, in PyTorch, JAX or onestep from Python: the cases of `onestep bench small`."""
 from common import arguments, report
 
-args = arguments(__doc__, ["torch", "jax"], [], [("case", "mlp", ["mlp", "mha", "scalarops"])])
+args = arguments(__doc__, ["torch", "jax", "onestep_python"], [], [("case", "mlp", ["mlp", "mha", "scalarops"])])
 OPS = 100  # of scalarops
 
 import numpy as np
@@ -112,7 +112,8 @@ def jax_scalarops():
     return lambda: jax.block_until_ready(step(a, b))
 
 
-if args.framework == "torch":
+if args.framework != "jax":
     import torch
     torch.set_num_threads(args.threads)
-report("small", args, globals()[f"{args.framework}_{args.case}"](), warmup=20, median_us=lambda ms: 1e3 * ms)
+make = globals()[f"{'jax' if args.framework == 'jax' else 'torch'}_{args.case}"]
+report("small", args, make(), warmup=20, median_us=lambda ms: 1e3 * ms)

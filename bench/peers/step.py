@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""One training step of a GPT (forward, backward, AdamW) in PyTorch, JAX or llm.c: the flags of `onestep bench step`.
+"""One training step of a GPT (forward, backward, AdamW) in PyTorch, JAX, llm.c or onestep from Python: flags of `onestep bench step`.
 
 llm.c is the C program train_gpt2.c, compiled as its Makefile does; LLMC names a checkout of it.
 """
 from common import arguments, report
 
-args = arguments(__doc__, ["torch", "torch_compile", "jax", "llmc"],
+args = arguments(__doc__, ["torch", "torch_compile", "jax", "llmc", "onestep_python"],
                  [("layers", 4), ("heads", 4), ("embd", 128), ("ctx", 64), ("batch", 12), ("vocab", 65), ("bias", 0)])
 LR, BETA1, BETA2, EPS, DECAY = 3e-4, 0.9, 0.95, 1e-8, 0.1
 
