@@ -1,4 +1,4 @@
-// What the README says is so: its example, its table of commands, its links.
+// What the README says is so: its C++, its table of commands, its links; its Python is in python/tests/test_readme.py.
 
 #include <doctest/doctest.h>
 
@@ -57,7 +57,8 @@ TEST_CASE("readme: the table lists the commands of the program") {
 TEST_CASE("readme: links lead to files") {
   for (const std::string file :
        {"README.md", "CONTRIBUTING.md", "docs/design.md", "docs/attention.md", "docs/formats.md", "docs/engine.md",
-        "docs/adding_an_op.md", "attention/README.md", "learn/examples/README.md", "learn/exercises/README.md"}) {
+        "docs/adding_an_op.md", "docs/from_pytorch.md", "docs/python.md", "attention/README.md", "learn/examples/README.md",
+        "learn/exercises/README.md", "notebooks/README.md"}) {
     CHECK_MESSAGE(!read(file).empty(), file);
     for (const std::string& link : matches(read(file), R"(\]\(([^)#: ]+)\))")) {
       CHECK_MESSAGE(fs::exists(fs::path(ONESTEP_SOURCE_DIR) / fs::path(file).parent_path() / link), file, ": ", link);
@@ -65,7 +66,8 @@ TEST_CASE("readme: links lead to files") {
   }
 }
 
-// Trainings are cut short; `test` and `exercise` build things, which other tests look at. The example is built as a project.
+// Trainings are cut short; `test`, `exercise` and the Python environment build things, which other tests look at. The example is
+// built as a project.
 TEST_CASE("readme: its command lines run") {
   const onestep::testing::CheckoutFolder folder;
   const std::string readme = read("README.md");
@@ -83,6 +85,7 @@ TEST_CASE("readme: its command lines run") {
                                           R"sh(
 c++() { "$CXX" "$@" $FLAGS; }
 command -v ninja >/dev/null || cmake() { command cmake "${@/Ninja/Unix Makefiles}"; }
+python3() { mkdir -p build/venv/bin; printf '#!/bin/sh\necho "pip $*"\n' >build/venv/bin/pip; chmod +x build/venv/bin/pip; }
 command -v pkg-config >/dev/null || c++() { cp program/build/program program/program; }
 onestep() {
   local few=()
@@ -96,6 +99,7 @@ onestep() {
 )sh",
                                           lines);
   CHECK_MESSAGE(result.status == 0, lines, result.out, result.err);
+  CHECK_MESSAGE(result.out.find("\npip install .\n") != std::string::npos, result.out);
   for (const char* made : {"runs/four_heads/report.html", "runs/mine/report.html", "bpe/merges.txt", ".local/bin/onestep"})
     CHECK_MESSAGE(fs::exists(folder.path() / made), made);
   CHECK_MESSAGE(result.out.ends_with(block("text") + block("text")), result.out);  // with CMake and without
