@@ -1,5 +1,7 @@
 """Gradients: functions, modes, hooks and ops of a user's own."""
 
+import gc
+import resource
 import threading
 
 import pytest
@@ -251,3 +253,47 @@ def test_a_leaf_that_stopped_requiring_grad_takes_other_elements():
     p.requires_grad_(True)
     (p * 2).sum().backward()
     assert p.grad.tolist() == [2, 2, 2] and p.grad.dtype == torch.float64
+
+
+def test_ten_thousand_steps_keep_no_memory():
+    """Layers, a Function of one's own, hooks, second derivatives, indexing and errors on the way."""
+
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.1), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    model[0].register_forward_hook(lambda module, inputs, output: output * 1.0)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    x = torch.randn(16, 4, requires_grad=True)
+
+    def step():
+        y = Twice.apply(model(x))
+        y.register_hook(lambda grad: grad + 0.0)
+        loss = y.pow(2).mean() + x[1:3, 0].sum()
+        (grad,) = torch.autograd.grad(loss, [x], create_graph=True)
+        optimizer.zero_grad()
+        (loss + grad.pow(2).sum()).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        x.grad = None
+        with pytest.raises(RuntimeError):
+            x.view(3, 5)
+        x.detach().tolist()
+
+    def objects_after(steps):
+        for _ in range(steps):
+            step()
+        gc.collect()
+        return len(gc.get_objects()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    objects, before = objects_after(1000)
+    later, after = objects_after(10_000)
+    assert later - objects < 100 and after - before < 2048  # KiB
