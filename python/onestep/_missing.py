@@ -14,7 +14,6 @@ USE_INSTEAD = {
     "torch.sparse_coo_tensor": "a dense tensor",
     "torch.Tensor.to_sparse": "the dense tensor",
     "torch.Tensor.register_hook": "torch.autograd.Function",
-    "torch.utils.tensorboard": "onestep.Run, which reads a run's metrics",
     "torch.distributed": "`onestep train`, which trains on several processes",
     "torch.profiler.profile": "`onestep train --profile`",
     "torch.quantization": "bfloat16 weights",

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "caster.h"
+#include "train/log/tensorboard_writer.h"
 #include "train/models/generate.h"
 #include "train/report/report.h"
 #include "train/runs/run.h"
@@ -193,6 +194,11 @@ void add_train(nb::module_& m) {
       "_open_tokenizer", [](const std::string& folder) { return std::shared_ptr<Tokenizer>(open_tokenizer(folder)); },
       "folder"_a);
   add_model(m);
+  nb::class_<EventFile>(m, "_EventFile")
+      .def(nb::init<const std::string&, std::optional<int64_t>>(), "folder"_a, "first_step"_a.none())
+      .def("scalar", [](EventFile& self, const std::string& tag, int64_t step, double value) { self.scalar(tag, step, value); })
+      .def("text",
+           [](EventFile& self, const std::string& tag, int64_t step, const std::string& text) { self.text(tag, step, text); });
   m.def("_load_model", &load_model_of, "run"_a, "checkpoint"_a);
   m.def("_train", &train_config, "config"_a, "source"_a, "sets"_a, "out"_a, "quiet"_a, "callback"_a.none());
   m.def("_resume", &resume, "run"_a, "sets"_a, "quiet"_a, "callback"_a.none());

@@ -68,9 +68,11 @@ uint32_t crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-EventFile::EventFile(const std::string& folder, int64_t first_step) : out_(new_file(folder), OutputFile::Mode::append) {
-  write_event(bytes_field(3, "brain.Event:2"));                             // Event.file_version
-  write_event(int_field(2, first_step) + bytes_field(7, int_field(1, 1)));  // Event.session_log: SessionLog.START
+EventFile::EventFile(const std::string& folder, std::optional<int64_t> first_step)
+    : out_(new_file(folder), OutputFile::Mode::append) {
+  write_event(bytes_field(3, "brain.Event:2"));  // Event.file_version
+  if (first_step)
+    write_event(int_field(2, *first_step) + bytes_field(7, int_field(1, 1)));  // Event.session_log: SessionLog.START
 }
 
 // Summary.Value: tag = 1, simple_value = 2, tensor = 8, metadata = 9 (tensorflow/core/framework/summary.proto).

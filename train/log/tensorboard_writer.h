@@ -1,6 +1,7 @@
 #pragma once
 // TensorBoard's event files: scalars and texts over the steps of a run.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,9 +13,9 @@ namespace onestep::train {
 /// masked CRC-32C) around Event messages of protocol buffers.
 class EventFile {
  public:
-  /// Makes `folder` and in it events.out.tfevents.SECONDS.onestep, SECONDS since 1970. What earlier files of the folder tell of
-  /// `first_step` and later ones is void. Throws IoError.
-  EventFile(const std::string& folder, int64_t first_step);
+  /// Makes `folder` and in it events.out.tfevents.SECONDS.onestep, SECONDS since 1970. With `first_step`, what earlier files of
+  /// the folder tell of it and later ones is void. Throws IoError.
+  EventFile(const std::string& folder, std::optional<int64_t> first_step);
   /// One number of a curve. Throws IoError.
   void scalar(std::string_view tag, int64_t step, double value);
   /// One text, shown as Markdown. Throws IoError.
