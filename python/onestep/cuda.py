@@ -35,3 +35,18 @@ def is_initialized() -> bool:
 
 def set_device(device) -> None:
     raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+def memory_allocated(device=None) -> int:
+    return 0
+
+
+max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+
+
+def current_device() -> int:
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+def get_device_name(device=None) -> str:
+    raise AssertionError("Torch not compiled with CUDA enabled")

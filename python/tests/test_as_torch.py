@@ -115,3 +115,15 @@ def test_coverage(tmp_path):
     assert there == {"torch", "torch.nn", "torch.zeros", "torch.nn.Linear", "torch.Tensor.cos"}
     assert missing == {"torch.vmap", "torch.Tensor.to_sparse"}
     assert lines[-1].startswith("5 of 7 names are there")
+
+
+def test_coverage_knows_the_class_tensor_and_what_an_argument_hides(tmp_path):
+    program = """
+import torch
+import torch._inductor.config as config
+
+def f(x: torch.Tensor, config):
+    return config.n_layer
+"""
+    done = run(tmp_path, program, options=["--coverage"])
+    assert done.returncode == 0 and "n_layer" not in done.stdout and done.stdout.splitlines()[-1].startswith("3 of 3 names are there")

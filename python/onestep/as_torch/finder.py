@@ -53,7 +53,8 @@ def lookup(name: str) -> Any:
     path = "torch"
     for part in name.split(".")[1:]:
         path = f"{path}.{part}"
-        if isinstance(value, ModuleType) and path not in sys.modules and (source_of(path) or path in torch_names()):
+        module = isinstance(value, ModuleType) and part not in vars(value)  # torch.Tensor has names, too
+        if module and path not in sys.modules and (source_of(path) or path in torch_names()):
             importlib.import_module(path)
         value = sys.modules.get(path) or getattr(value, part)
     return value

@@ -38,6 +38,14 @@ class _Visitor(ast.NodeVisitor):
             self._use(name, node.lineno)
             self.aliases[alias.asname or alias.name] = name
 
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        """An argument hides what is imported under its name."""
+        outside = self.aliases
+        own = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+        self.aliases = {alias: name for alias, name in outside.items() if alias not in own}
+        self.generic_visit(node)
+        self.aliases = outside
+
     def visit_Attribute(self, node: ast.Attribute) -> None:
         parts: list[str] = []
         inner: ast.expr = node
