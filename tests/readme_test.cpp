@@ -66,8 +66,8 @@ TEST_CASE("readme: links lead to files") {
   }
 }
 
-// Trainings are cut short; `test`, `exercise` and the Python environment build things, which other tests look at. The example is
-// built as a project.
+// Trainings are cut short; `test`, `exercise` and the Python environment build things, which other tests look at. The example
+// is built as a project.
 TEST_CASE("readme: its command lines run") {
   const onestep::testing::CheckoutFolder folder;
   const std::string readme = read("README.md");
