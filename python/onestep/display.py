@@ -118,6 +118,8 @@ def _head(weights: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequ
 
 def _nested(weights: Any) -> Any:
     """[[T, S], ...], a matrix a head."""
+    if not isinstance(weights, onestep.Tensor) and hasattr(weights, "tolist"):  # an array of another library
+        weights = weights.tolist()
     weights = onestep.as_tensor(weights, dtype=onestep.float64)
     if weights.dim() not in (2, 3) or weights.numel() == 0:
         raise onestep.ShapeError(f"attention_map: weights must be [T, T], or [H, T, T] of several heads: got {list(weights.shape)}")

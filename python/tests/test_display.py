@@ -66,6 +66,14 @@ def test_a_map_for_each_head():
     assert repr(picture) == "<attention map: 2 heads, 3 x 3>"
 
 
+def test_weights_may_be_an_array_of_another_library():
+    class Array:
+        def tolist(self):
+            return WEIGHTS
+
+    assert attention_map(Array(), WORDS).svg == attention_map(onestep.tensor(WEIGHTS), WORDS).svg
+
+
 def test_every_word_has_room_up_to_64():
     assert len(texts(attention_map(onestep.eye(64), ["t"] * 64), "word")) == 128
     assert len(texts(attention_map(onestep.eye(100), ["t"] * 100), "word")) == 100  # one in two
