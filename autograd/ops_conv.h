@@ -96,6 +96,17 @@ enum class PadMode { constant, reflect, replicate, circular };
 /// period away; these modes pad the last one, two or three dims of a tensor that has one or two more. Throws ShapeError.
 Tensor pad(const Tensor& x, const std::vector<int64_t>& pad, PadMode mode = PadMode::constant, Scalar value = 0);
 
+// ---- windows as columns (ops/columns.cpp) --------------------------------------------------------------------------------
+
+/// The windows of images [N, C, H, W] as columns: [N, C KH KW, L] (torch.nn.functional.unfold, in C++ named as ATen does:
+/// unfold is that of tensors, in ops_shape.h). Throws ShapeError where no window fits.
+Tensor im2col(const Tensor& x, const Shape& kernel_size, const Shape& dilation = 1, const Shape& padding = 0,
+              const Shape& stride = 1);
+/// Its transpose: the sums of what columns [N, C KH KW, L] hold for each place of images [N, C, output_size...]
+/// (torch.nn.functional.fold). Throws ShapeError unless the columns are those of such images.
+Tensor col2im(const Tensor& x, const Shape& output_size, const Shape& kernel_size, const Shape& dilation = 1,
+              const Shape& padding = 0, const Shape& stride = 1);
+
 // ---- normalisation (ops/batch_norm.cpp) ----------------------------------------------------------------------------------
 
 /// (x - mean) / sqrt(var + eps) * weight + bias per channel of x [N, C, ...]; weight and bias [C] may be undefined. In training

@@ -35,6 +35,24 @@ struct MultiMarginOptions {
 /// [] or [N] (torch.nn.functional.multi_margin_loss).
 Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiMarginOptions& options = {});
 
+/// sum over the targets j and the other classes k of max(0, 1 - x[j] + x[k]) / C: scores [C] or [N, C], int64 targets of the
+/// same shape, of which those before the first -1 count (torch.nn.functional.multilabel_margin_loss). ops/loss_margin.cpp
+Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
+
+// ---- sequences (ops/loss_ctc.cpp) ----------------------------------------------------------------------------------------
+
+struct CtcOptions {
+  Reduction reduction = Reduction::mean;  ///< The mean is that of losses divided by the lengths of their targets.
+  int64_t blank = 0;                      ///< The class that stands for no label.
+  bool zero_infinity = false;             ///< Targets that do not fit their input have the loss 0 instead of infinity.
+};
+/// -log of the probability of `targets` summed over their alignments with the input, in which a label may be repeated and
+/// blanks stand between labels (Graves et al. 2006; torch.nn.functional.ctc_loss): log-probabilities [T, N, C] or [T, C],
+/// integer targets [N, S], one behind the other, or [S], and lengths [N] or [] -> [] or, unreduced, [N] or []. The gradient is
+/// that for log-probabilities which log_softmax made, as in PyTorch. Throws ShapeError, IndexError or ConfigError.
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
+                const CtcOptions& options = {});
+
 // ---- yes or no (ops/loss_binary.cpp) -------------------------------------------------------------------------------------
 
 struct BinaryCrossEntropyOptions {

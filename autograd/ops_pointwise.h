@@ -164,6 +164,10 @@ Tensor logsigmoid(const Tensor& x);
 Tensor softsign(const Tensor& x);
 /// x - tanh(x)
 Tensor tanhshrink(const Tensor& x);
+/// x where |x| > lambd, else 0.
+Tensor hardshrink(const Tensor& x, double lambd = 0.5);
+/// x - lambd above lambd, x + lambd below -lambd, else 0. Throws ConfigError on a negative lambd.
+Tensor softshrink(const Tensor& x, double lambd = 0.5);
 /// x where x > threshold, else value.
 Tensor threshold(const Tensor& x, double threshold, double value);
 /// a sigmoid(b) for the halves a and b of x along `dim` (Dauphin et al. 2017). Throws ShapeError on an odd size.

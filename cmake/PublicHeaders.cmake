@@ -50,6 +50,7 @@ set(public_headers
     nn/embedding.h
     nn/feed_forward.h
     nn/flatten.h
+    nn/fold.h
     nn/hooks.h
     nn/identity.h
     nn/init.h

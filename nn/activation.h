@@ -11,7 +11,8 @@
 
 namespace onestep::nn {
 
-/// A number that an activation takes after x, with a default (a numerator, and a denominator unless that is 1) or without.
+/// A number that an activation takes after x, printed after its name, if it has one; with a default (a numerator, and a
+/// denominator unless that is 1) or without.
 template <Literal kName, int... kRatio>
 struct Number {
   using Type = double;
@@ -20,7 +21,7 @@ struct Number {
     constexpr double ratio[] = {kRatio..., 1, 1};
     return ratio[0] / ratio[1];
   }();
-  static std::string text(Type value) { return kName.string() + "=" + python_repr(value); }
+  static std::string text(Type value) { return (sizeof(kName) > 1 ? kName.string() + "=" : "") + python_repr(value); }
 };
 
 /// A dim that an activation takes after x, with or without a default.
@@ -76,6 +77,8 @@ using Hardswish = Activation<"Hardswish", hardswish>;
 using Mish = Activation<"Mish", mish>;
 using LogSigmoid = Activation<"LogSigmoid", logsigmoid>;
 using Threshold = Activation<"Threshold", threshold, Number<"threshold">, Number<"value">>;
+using Hardshrink = Activation<"Hardshrink", hardshrink, Number<"", 1, 2>>;
+using Softshrink = Activation<"Softshrink", softshrink, Number<"", 1, 2>>;
 using GLU = Activation<"GLU", glu, Dim<"dim", -1>>;
 using Softmax = Activation<"Softmax", static_cast<Tensor (*)(const Tensor&, int64_t)>(softmax), Dim<"dim">>;
 using Softmin = Activation<"Softmin", softmin, Dim<"dim">>;

@@ -15,6 +15,10 @@ Shape of_dims(const char* name, const char* what, const Shape& sizes, int dims) 
   return sizes.rank() == dims ? sizes : Shape::filled(dims, sizes[0]);
 }
 
+const char* mode_name(PadMode mode) {
+  return mode == PadMode::reflect ? "reflect" : mode == PadMode::replicate ? "replicate" : "circular";
+}
+
 }  // namespace
 
 Convolution::Convolution(const char* name, int dims, bool transposed, const Sizes& sizes, Generator& generator)
@@ -42,6 +46,16 @@ Convolution::Convolution(const char* name, int dims, bool transposed, const Size
   init::uniform_(bias, -bound, bound, generator);
 }
 
+Tensor Convolution::padded(const Tensor& x) const {
+  if (sizes_.padding_mode == PadMode::constant) return x;
+  std::vector<int64_t> sides;
+  for (int d = sizes_.kernel.rank() - 1; d >= 0; --d) {
+    const int64_t both = sizes_.padding.same ? sizes_.dilation[d] * (sizes_.kernel[d] - 1) : 2 * sizes_.padding.sizes[d];
+    sides.insert(sides.end(), {both / 2, both - both / 2});
+  }
+  return pad(x, sides, sizes_.padding_mode);
+}
+
 std::string Convolution::extra_repr() const {
   const int dims = sizes_.kernel.rank();
   std::ostringstream text;
@@ -54,6 +68,7 @@ std::string Convolution::extra_repr() const {
   if (sizes_.output_padding != Shape::filled(dims, 0)) text << ", output_padding=" << python_repr(sizes_.output_padding);
   if (sizes_.groups != 1) text << ", groups=" << sizes_.groups;
   if (!bias.defined()) text << ", bias=False";
+  if (sizes_.padding_mode != PadMode::constant) text << ", padding_mode=" << mode_name(sizes_.padding_mode);
   return text.str();
 }
 

@@ -21,26 +21,32 @@ class Convolution : public Layer {
     Shape output_padding, dilation;
     int64_t groups;
     bool bias;
+    PadMode padding_mode = PadMode::constant;
   };
   /// A size of `sizes` that is one number stands for all `dims`. Throws ShapeError, naming the module, unless the channels are
   /// multiples of groups.
   Convolution(const char* name, int dims, bool transposed, const Sizes& sizes, Generator& generator);
+  /// x with the padding that is no zeros, and what the convolution then has to pad.
+  Tensor padded(const Tensor& x) const;
+  Padding zeros() const { return sizes_.padding_mode == PadMode::constant ? sizes_.padding : Padding(0); }
 
   Sizes sizes_;
 };
 
 /// y = conv1d(x, weight, bias): [N, in, L] or [in, L] -> [N, out, L'] (torch.nn.Conv1d). Draws the weight within +-1 / sqrt(in
-/// / groups * kernel_size) (kaiming_uniform_ with a = sqrt(5)), then the bias within the same bound.
+/// / groups * kernel_size) (kaiming_uniform_ with a = sqrt(5)), then the bias within the same bound. `padding_mode` is what the
+/// padding holds, `constant` being zeros.
 class Conv1d : public Convolution {
  public:
   Conv1d(int64_t in_channels, int64_t out_channels, const Shape& kernel_size, const Shape& stride = 1,
          const Padding& padding = 0, const Shape& dilation = 1, int64_t groups = 1, bool with_bias = true,
-         Generator& generator = default_generator())
+         PadMode padding_mode = PadMode::constant, Generator& generator = default_generator())
       : Convolution("Conv1d", 1, false,
-                    {in_channels, out_channels, kernel_size, stride, padding, 0, dilation, groups, with_bias}, generator) {}
+                    {in_channels, out_channels, kernel_size, stride, padding, 0, dilation, groups, with_bias, padding_mode},
+                    generator) {}
 
   Tensor forward(const Tensor& x) const override {
-    return conv1d(x, weight, bias, sizes_.stride, sizes_.padding, sizes_.dilation, sizes_.groups);
+    return conv1d(padded(x), weight, bias, sizes_.stride, zeros(), sizes_.dilation, sizes_.groups);
   }
   std::string name() const override { return "Conv1d"; }
 };
@@ -50,12 +56,13 @@ class Conv2d : public Convolution {
  public:
   Conv2d(int64_t in_channels, int64_t out_channels, const Shape& kernel_size, const Shape& stride = 1,
          const Padding& padding = 0, const Shape& dilation = 1, int64_t groups = 1, bool with_bias = true,
-         Generator& generator = default_generator())
+         PadMode padding_mode = PadMode::constant, Generator& generator = default_generator())
       : Convolution("Conv2d", 2, false,
-                    {in_channels, out_channels, kernel_size, stride, padding, 0, dilation, groups, with_bias}, generator) {}
+                    {in_channels, out_channels, kernel_size, stride, padding, 0, dilation, groups, with_bias, padding_mode},
+                    generator) {}
 
   Tensor forward(const Tensor& x) const override {
-    return conv2d(x, weight, bias, sizes_.stride, sizes_.padding, sizes_.dilation, sizes_.groups);
+    return conv2d(padded(x), weight, bias, sizes_.stride, zeros(), sizes_.dilation, sizes_.groups);
   }
   std::string name() const override { return "Conv2d"; }
 };

@@ -6,6 +6,7 @@
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"
 #include "nn/flatten.h"
+#include "nn/fold.h"
 #include "nn/layer_norm.h"
 #include "nn/linear.h"
 #include "nn/module_case.h"
@@ -106,14 +107,19 @@ const RegisterModuleCases registered([] {
       {"Mish", "", make<Mish>(), normal({3, 5})},
       {"LogSigmoid", "", make<LogSigmoid>(), normal({3, 5})},
       {"Threshold", "", make<Threshold>(0.1, 20), normal({3, 5})},
+      {"Hardshrink", "", make<Hardshrink>(), normal({3, 5})},
+      {"Softshrink", "", make<Softshrink>(0.3), normal({3, 5})},
       {"GLU", "", make<GLU>(), normal({3, 4})},
       {"Softmax", "", make<Softmax>(0), normal({3, 5})},
       {"Softmin", "", make<Softmin>(-1), normal({3, 5})},
       {"LogSoftmax", "", make<LogSoftmax>(1), normal({3, 5})},
       {"PReLU", "", make<PReLU>(5), normal({3, 5})},
-      {"Conv1d", "", draw<Conv1d>(2, 3, 3, 2, 1, 1, 1, true), normal({2, 2, 5})},
-      {"Conv2d", "", draw<Conv2d>(2, 3, 3, 2, 1, 1, 1, true), normal({2, 2, 4, 5})},
-      {"Conv2d", "groups without bias", draw<Conv2d>(2, 2, 2, 1, "same", 1, 2, false), normal({2, 2, 3, 3})},
+      {"Conv1d", "", draw<Conv1d>(2, 3, 3, 2, 1, 1, 1, true, PadMode::constant), normal({2, 2, 5})},
+      {"Conv2d", "", draw<Conv2d>(2, 3, 3, 2, 1, 1, 1, true, PadMode::constant), normal({2, 2, 4, 5})},
+      {"Conv2d", "groups without bias", draw<Conv2d>(2, 2, 2, 1, "same", 1, 2, false, PadMode::constant), normal({2, 2, 3, 3})},
+      {"Conv2d", "reflected", draw<Conv2d>(2, 2, 3, 1, 1, 1, 1, true, PadMode::reflect), normal({2, 2, 3, 4})},
+      {"Unfold", "", make<Unfold>(2, 1, 1, 2), normal({2, 2, 4, 3})},
+      {"Fold", "", make<Fold>(Shape{3, 4}, 2), normal({2, 8, 6})},
       {"ConvTranspose1d", "", draw<ConvTranspose1d>(2, 3, 3, 2, 1, 1, 1, true, 1), normal({2, 2, 4})},
       {"ConvTranspose2d", "", draw<ConvTranspose2d>(2, 2, 2, 2, 0, 0, 2, true, 1), normal({1, 2, 3, 3})},
       {"BatchNorm1d", "", make<BatchNorm1d>(3), normal({4, 3})},

@@ -67,6 +67,7 @@ using MultiMarginLoss = PairLoss<"MultiMarginLoss", multi_margin_loss, MultiMarg
 using BCELoss = PairLoss<"BCELoss", binary_cross_entropy, BinaryCrossEntropyOptions>;
 using BCEWithLogitsLoss = PairLoss<"BCEWithLogitsLoss", binary_cross_entropy_with_logits, BinaryCrossEntropyWithLogitsOptions>;
 using MultiLabelSoftMarginLoss = PairLoss<"MultiLabelSoftMarginLoss", multilabel_soft_margin_loss, BinaryCrossEntropyOptions>;
+using MultiLabelMarginLoss = PairLoss<"MultiLabelMarginLoss", multilabel_margin_loss>;
 using SoftMarginLoss = PairLoss<"SoftMarginLoss", soft_margin_loss>;
 using KLDivLoss = PairLoss<"KLDivLoss", kl_div, KlDivOptions>;
 using MSELoss = PairLoss<"MSELoss", mse_loss>;
@@ -99,6 +100,21 @@ class NLLLoss : public Loss {
  private:
   Reduction reduction_;
   int64_t ignore_index_;
+};
+
+/// ctc_loss of log-probabilities, targets and their lengths (torch.nn.CTCLoss).
+class CTCLoss : public LossFunction<"CTCLoss", CtcOptions, Module> {
+ public:
+  using LossFunction::LossFunction;
+  Tensor forward(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                 const Tensor& target_lengths) const {
+    return ctc_loss(log_probs, targets, input_lengths, target_lengths, options_);
+  }
+  Tensor operator()(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                    const Tensor& target_lengths) const {
+    const RunningModule running(*this);
+    return forward(log_probs, targets, input_lengths, target_lengths);
+  }
 };
 
 }  // namespace onestep::nn

@@ -31,6 +31,8 @@ double mish_of(double x) { return x * std::tanh(std::log1p(std::exp(x))); }
 double log_sigmoid(double x) { return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x))); }
 double soft_sign(double x) { return x / (1 + std::abs(x)); }
 double shrunk(double x) { return x - std::tanh(x); }
+double hard_shrunk(double x) { return std::abs(x) <= 0.5 ? 0 : x; }
+double soft_shrunk(double x) { return std::abs(x) <= 0.5 ? x * 0 : x > 0 ? x - 0.5 : x + 0.5; }
 double thresholded(double x) { return x <= 2 ? -7 : x; }
 
 std::string not_int(const std::string& op) {
@@ -129,6 +131,8 @@ const RegisterOpCases registered([] {
       activation("hardsigmoid", function<hardsigmoid>, hard_sigmoid, kWide),
       activation("hardswish", function<hardswish>, hard_swish, kWide),
       activation("mish", function<mish>, mish_of, {}),
+      activation("hardshrink", [](const Tensor& x) { return hardshrink(x); }, hard_shrunk, {-2, 2, {-0.5, 0.5}}),
+      activation("softshrink", [](const Tensor& x) { return softshrink(x); }, soft_shrunk, {-2, 2, {-0.5, 0.5}}),
       activation("logsigmoid", function<logsigmoid>, log_sigmoid, {}),
       of_numbers("softsign", function<softsign>, soft_sign, kNotZero, /*rounds_once=*/false),
       of_numbers("tanhshrink", function<tanhshrink>, shrunk, {}),
@@ -170,6 +174,9 @@ const RegisterOpCases registered([] {
     if (c.op == "celu")
       c.errors.push_back(error(
           "alpha 0", [] { celu(zeros({2}), 0); }, "celu: alpha must not be 0"));
+    if (c.op == "softshrink")
+      c.errors.push_back(error(
+          "lambd", [] { softshrink(zeros({2}), -1); }, "softshrink: lambd must be at least 0: got -1"));
     if (c.op == "threshold")
       c.errors.push_back(error(
           "bool", [] { threshold(zeros({2}, DType::boolean), 0, 1); },

@@ -26,7 +26,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Tensor scaled_elu(const char* op, const Tensor& x, double alpha, double scale, double input_scale) {
   const auto values = [=](double v) { return v <= 0 ? scale * alpha * portable::expm1(v * input_scale) : scale * v; };
   return function_of_input(op, x, InDouble{values}, [=](auto dy, auto v) {
-    const auto negative = select_if(v <= 0, v, 0.0);  // a large exp(v) would make NaN of the 0 behind it
+    // A large exp(v) would make NaN of the 0 behind it. The second derivative at 0 is 0, as in PyTorch.
+    const auto negative = select_if(v < 0, v, 0.0);
     return select_if(v <= 0, dy * (scale * alpha * input_scale) * exp(negative * input_scale), dy * scale);
   });
 }
@@ -126,6 +127,22 @@ Tensor tanhshrink(const Tensor& x) {
                              const auto y = tanh(v);
                              return dy * (y * y);
                            });
+}
+Tensor hardshrink(const Tensor& x, double lambd) {
+  const auto values = [=]<class T>(T v) { return v >= static_cast<T>(-lambd) && v <= static_cast<T>(lambd) ? T(0) : v; };
+  return function_of_input("hardshrink", x, Loop{values}, [=](auto dy, auto v) {
+    return select_if((v >= number_like(v, -lambd)) & (v <= number_like(v, lambd)), 0.0, dy);
+  });
+}
+Tensor softshrink(const Tensor& x, double lambd) {
+  ONESTEP_CHECK(ConfigError, lambd >= 0, "softshrink: lambd must be at least 0: got ", lambd);
+  const auto values = [=]<class T>(T v) {
+    const T most = static_cast<T>(lambd);
+    return v > most ? v - most : v < -most ? v + most : v * T(0);  // NaN stays NaN
+  };
+  return function_of_input("softshrink", x, Loop{values}, [=](auto dy, auto v) {
+    return select_if((v >= number_like(v, -lambd)) & (v <= number_like(v, lambd)), 0.0, dy);
+  });
 }
 Tensor threshold(const Tensor& x, double threshold, double value) {
   const auto values = [=]<class T>(T v) { return v <= static_cast<T>(threshold) ? static_cast<T>(value) : v; };

@@ -163,6 +163,27 @@ OpSample triplet(const std::string& label, const Shape& shape, const TripletMarg
           }};
 }
 
+/// Targets of each row up to the first -1.
+OpSample multilabel(const std::string& label, const Shape& shape, const std::vector<double>& targets, Reduction reduction) {
+  return {label,
+          {{.shape = shape}, {.shape = shape, .dtype = DType::int64, .values = targets}},
+          [=](const std::vector<Tensor>& in) { return multilabel_margin_loss(in[0], in[1], reduction); },
+          [=](const std::vector<Values>& in) {
+            const size_t n = static_cast<size_t>(shape.rank() > 0 ? shape.back() : 1);
+            Shape out = shape;
+            if (shape.rank() > 0) out.erase(shape.rank() - 1);
+            Values losses(out);
+            for (size_t i = 0; i < losses.data.size(); ++i) {
+              const double *x = &in[0].data[i * n], *t = &in[1].data[i * n], *end = std::find(t, t + n, -1);
+              for (const double* j = t; j < end; ++j)
+                for (size_t k = 0; k < n; ++k)
+                  if (std::find(t, end, static_cast<double>(k)) == end)
+                    losses.data[i] += std::max(0.0, 1 - x[static_cast<size_t>(*j)] + x[k]) / static_cast<double>(n);
+            }
+            return loss_cases::reduced(losses, reduction);
+          }};
+}
+
 const RegisterOpCases registered([] {
   const MarginOptions sum{Reduction::sum, 0.2}, none{Reduction::none, 0.5};
   OpCases cases{
@@ -193,6 +214,23 @@ const RegisterOpCases registered([] {
         distances("p = 1 with the dim kept", {2, 3}, 1, 0.1, true), distances("p = 3", {2, 2, 3}, 3, 1e-6, false),
         distances("nothing", {0, 3}, 2, 1e-6, false)},
        {{"rank", [] { pairwise_distance(zeros({}), zeros({})); }, "pairwise_distance: needs vectors: got shape []"}}},
+      {"multilabel_margin_loss",
+       {multilabel("mean", {2, 4}, {3, 0, -1, 1, 1, -1, 0, 0}, Reduction::mean),
+        multilabel("none", {3, 3}, {2, 1, 0, -1, 0, 0, 1, 1, -1}, Reduction::none),
+        multilabel("one row", 4, {1, 2, -1, 0}, Reduction::sum), multilabel("one score", {}, {0}, Reduction::mean),
+        multilabel("nothing", {0, 3}, {}, Reduction::sum)},
+       {{"shapes",
+         [] {
+           multilabel_margin_loss(zeros({2, 3}), zeros(3, DType::int64));
+         },
+         "multilabel_margin_loss: needs scores [C] or [N, C] and targets of the same shape: got [2, 3] and [3]"},
+        {"class above",
+         [] {
+           multilabel_margin_loss(zeros(3), tensor({0, 3, -1}));
+         },
+         "multilabel_margin_loss: target 3 at position 1 is out of range for 3 classes"},
+        {"floats", [] { multilabel_margin_loss(zeros(3), zeros(3)); },
+         "multilabel_margin_loss: targets must be int64: got float32"}}},
       {"margin_ranking_loss",
        {ranking("mean", {2, 3}, {}), ranking("sum", 4, sum), ranking("none", 4, none), ranking("nothing", {0, 3}, sum)},
        {{"shapes", [] { margin_ranking_loss(zeros(2), zeros(2), zeros(3)); },

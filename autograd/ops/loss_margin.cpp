@@ -28,6 +28,51 @@ Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps,
   return norm(a - b + eps, p, -1, keepdim);
 }
 
+namespace {
+
+/// The targets of each row of scores [N, C].
+struct Labels {
+  Tensor places;       ///< int64 [N, C], 0 behind the last one.
+  Tensor unlisted;     ///< bool [N, C]: places behind the last one.
+  Tensor is_labelled;  ///< bool [N, C]: classes that are targets.
+};
+
+Labels labels_of(const char* op, const Tensor& target) {
+  const Tensor rows = ops::contiguous_values(to(target, DType::int64));
+  const int64_t n = rows.shape()[0], classes = rows.shape()[1];
+  Labels labels{zeros({n, classes}, DType::int64), ones({n, classes}, DType::boolean), zeros({n, classes}, DType::boolean)};
+  const auto* from = rows.data<int64_t>();
+  for (int64_t r = 0; r < n; ++r) {
+    for (int64_t i = r * classes; i < (r + 1) * classes && from[i] != -1; ++i) {
+      ONESTEP_CHECK(IndexError, 0 <= from[i] && from[i] < classes, op, ": target ", from[i], " at position ", i,
+                    " is out of range for ", classes, " classes");
+      labels.places.mutable_data<int64_t>()[i] = from[i];
+      labels.unlisted.mutable_data<bool>()[i] = false;
+      labels.is_labelled.mutable_data<bool>()[r * classes + from[i]] = true;
+    }
+  }
+  return labels;
+}
+
+}  // namespace
+
+Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  constexpr const char* op = "multilabel_margin_loss";
+  ops::check_floating(op, input);
+  ONESTEP_CHECK(DTypeError, !target.is_floating() && target.dtype() != DType::boolean, op, ": targets must be int64: got ",
+                target.dtype());
+  ONESTEP_CHECK(ShapeError, input.dim() <= 2 && (input.dim() == 0 || input.size(-1) > 0) && target.shape() == input.shape(), op,
+                ": needs scores [C] or [N, C] and targets of the same shape: got ", input.shape(), " and ", target.shape());
+  if (is_narrow(input.dtype())) return to(multilabel_margin_loss(ops::wide(input), target, reduction), input.dtype());
+  const int64_t classes = input.dim() == 0 ? 1 : input.size(-1);
+  const Tensor x = reshape(input, {input.numel() / classes, classes});
+  const Labels labels = labels_of(op, reshape(target, x.shape()));
+  const Tensor over = relu(1.0 - unsqueeze(gather(x, 1, labels.places), 2) + unsqueeze(x, 1));
+  const Tensor skipped = logical_or(unsqueeze(labels.unlisted, 2), unsqueeze(labels.is_labelled, 1));
+  const Tensor losses = div(sum(masked_fill(over, skipped, 0), {1, 2}), classes);
+  return ops::reduced(op, input.dim() == 2 ? losses : squeeze(losses, 0), reduction);
+}
+
 Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options) {
   constexpr const char* op = "margin_ranking_loss";
   broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), target.shape());

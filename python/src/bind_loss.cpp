@@ -51,6 +51,14 @@ void bind_loss() {
   plain(
       "l1_loss", +[](T x, T y, PyObject*, PyObject*, Reduction r) { return l1_loss(x, y, r); });
   plain(
+      "multilabel_margin_loss", +[](T x, T y, PyObject*, PyObject*, Reduction r) { return multilabel_margin_loss(x, y, r); });
+  function(
+      "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
+      "str reduction=\"mean\", bool zero_infinity=False)",
+      +[](T x, T y, T input, T target, int64_t blank, Reduction r, bool zero_infinity) {
+        return ctc_loss(x, y, input, target, {r, blank, zero_infinity});
+      });
+  plain(
       "soft_margin_loss", +[](T x, T y, PyObject*, PyObject*, Reduction r) { return soft_margin_loss(x, y, r); });
   function(
       "kl_div(Tensor input, Tensor target, any size_average=None, any reduce=None, str reduction=\"mean\", "

@@ -168,6 +168,9 @@ void bind_conv() {
           std::optional<int64_t> divisor) {
         return avg_pool2d(x, kernel, stride.value_or(Shape{}), padding, ceil, count, divisor);
       });
+  function("im2col(Tensor input, int[] kernel_size, int[] dilation=1, int[] padding=0, int[] stride=1)", im2col);
+  function("col2im(Tensor input, int[] output_size, int[] kernel_size, int[] dilation=1, int[] padding=0, int[] stride=1)",
+           col2im);
   function("adaptive_avg_pool1d(Tensor input, int[] output_size)", adaptive_avg_pool1d);
   function("adaptive_avg_pool2d(Tensor input, int[] output_size)", adaptive_avg_pool2d);
   function("adaptive_max_pool1d(Tensor input, int[] output_size, bool return_indices=False)",

@@ -182,6 +182,8 @@ void bind_pointwise() {
   function("softsign(Tensor input)", softsign);
   function("tanhshrink(Tensor input)", tanhshrink);
   function("glu(Tensor input, int dim=-1)", glu);
+  function("hardshrink(Tensor input, float lambd=0.5)", hardshrink);
+  function("softshrink(Tensor input, float lambd=0.5)", softshrink);
   function("softplus(Tensor input, float beta=1.0, float threshold=20.0)", softplus);
   both("prelu(Tensor input, Tensor weight)", prelu);
   function(

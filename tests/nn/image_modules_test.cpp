@@ -7,9 +7,11 @@
 #include <string>
 
 #include "autograd/ops.h"
+#include "nn/activation.h"
 #include "nn/batch_norm.h"
 #include "nn/convolution.h"
 #include "nn/flatten.h"
+#include "nn/fold.h"
 #include "nn/padding.h"
 #include "nn/pooling.h"
 #include "tests/goldens.h"
@@ -35,10 +37,13 @@ Build draw(A... arguments) {
 
 const std::map<std::string, Build>& builders() {
   static const std::map<std::string, Build> all = {
-      {"Conv1d", draw<Conv1d>(2, 3, 3, 1, 0, 1, 1, true)},
-      {"Conv1d same", draw<Conv1d>(2, 2, 4, 1, "same", 1, 1, false)},
-      {"Conv2d", draw<Conv2d>(2, 3, 3, 2, 1, 1, 1, true)},
-      {"Conv2d groups", draw<Conv2d>(2, 4, Shape{2, 3}, 1, Shape{0, 2}, Shape{1, 2}, 2, false)},
+      {"Conv1d", draw<Conv1d>(2, 3, 3, 1, 0, 1, 1, true, PadMode::constant)},
+      {"Conv1d same", draw<Conv1d>(2, 2, 4, 1, "same", 1, 1, false, PadMode::constant)},
+      {"Conv2d", draw<Conv2d>(2, 3, 3, 2, 1, 1, 1, true, PadMode::constant)},
+      {"Conv2d groups", draw<Conv2d>(2, 4, Shape{2, 3}, 1, Shape{0, 2}, Shape{1, 2}, 2, false, PadMode::constant)},
+      {"Conv1d circular", draw<Conv1d>(2, 3, 3, 1, 2, 1, 1, true, PadMode::circular)},
+      {"Conv1d replicate same", draw<Conv1d>(2, 2, 4, 1, "same", 2, 1, false, PadMode::replicate)},
+      {"Conv2d reflect", draw<Conv2d>(2, 3, 3, 2, Shape{1, 2}, 1, 1, true, PadMode::reflect)},
       {"ConvTranspose1d", draw<ConvTranspose1d>(2, 3, 3, 2, 0, 0, 1, true, 1)},
       {"ConvTranspose2d", draw<ConvTranspose2d>(2, 4, 3, 2, 1, 1, 2, true, 1)},
       {"BatchNorm1d", make<BatchNorm1d>(2)},
@@ -57,6 +62,11 @@ const std::map<std::string, Build>& builders() {
       {"AdaptiveAvgPool2d", make<AdaptiveAvgPool2d>(Shape{3, -1})},
       {"AdaptiveMaxPool1d", make<AdaptiveMaxPool1d>(3)},
       {"AdaptiveMaxPool2d", make<AdaptiveMaxPool2d>(2)},
+      {"Unfold", make<Unfold>(2, 1, 1, 2)},
+      {"Unfold dims", make<Unfold>(Shape{2, 3}, 1, 0, 1)},
+      {"Fold", make<Fold>(Shape{3, 4}, 2)},
+      {"Hardshrink", make<Hardshrink>()},
+      {"Softshrink", make<Softshrink>(0.25)},
       {"Flatten", make<Flatten>()},
       {"Unflatten", make<Unflatten>(1, Shape{2, -1})},
       {"ZeroPad2d", make<ZeroPad2d>(1)},

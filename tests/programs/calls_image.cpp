@@ -109,6 +109,16 @@ void add_image_calls(CallTable& table) {
       {"adaptive_avg_pool2d", adaptive<adaptive_avg_pool2d>},
       {"adaptive_max_pool1d", adaptive_max<adaptive_max_pool1d, adaptive_max_pool1d_with_indices>},
       {"adaptive_max_pool2d", adaptive_max<adaptive_max_pool2d, adaptive_max_pool2d_with_indices>},
+      {"im2col",
+       [](const Args& a) -> Results {
+         return im2col(a.x(), sizes(a, 1, "kernel_size", 1), sizes(a, 2, "dilation", 1), sizes(a, 3, "padding", 0),
+                       sizes(a, 4, "stride", 1));
+       }},
+      {"col2im",
+       [](const Args& a) -> Results {
+         return col2im(a.x(), sizes(a, 1, "output_size", 1), sizes(a, 2, "kernel_size", 1), sizes(a, 3, "dilation", 1),
+                       sizes(a, 4, "padding", 0), sizes(a, 5, "stride", 1));
+       }},
       {"pad", pad_of},
       {"interpolate", interpolate_of},
       {"batch_norm", batch_norm_of},

@@ -62,6 +62,19 @@ Results kl_div_of(const Args& a) {
   return kl_div(a.x(), a.tensor(1, "target"), {.reduction = reduction_of(a), .log_target = a.flag(kKeywordOnly, "log_target")});
 }
 
+/// A tensor, or a list of numbers.
+Tensor lengths(const Args& a, size_t i, const char* name) {
+  if (a.is_tensor(i, name)) return a.tensor(i, name);
+  const std::vector<int64_t> all = a.list(i, name);
+  return from_values(all, {static_cast<int64_t>(all.size())});
+}
+
+Results ctc_loss_of(const Args& a) {
+  return ctc_loss(
+      a.x(), a.tensor(1, "targets"), lengths(a, 2, "input_lengths"), lengths(a, 3, "target_lengths"),
+      {.reduction = reduction_of(a), .blank = a.integer(4, "blank", 0), .zero_infinity = a.flag(6, "zero_infinity")});
+}
+
 }  // namespace
 
 void add_loss_calls(CallTable& table) {
@@ -69,6 +82,8 @@ void add_loss_calls(CallTable& table) {
       {"binary_cross_entropy", binary_cross_entropy_of},
       {"binary_cross_entropy_with_logits", with_logits},
       {"multi_margin_loss", multi_margin},
+      {"multilabel_margin_loss", plain<multilabel_margin_loss>},
+      {"ctc_loss", ctc_loss_of},
       {"multilabel_soft_margin_loss",
        [](const Args& a) -> Results {
          return multilabel_soft_margin_loss(a.x(), a.tensor(1, "target"),

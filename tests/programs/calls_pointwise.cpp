@@ -88,6 +88,8 @@ void add_pointwise_calls(CallTable& table) {
       {"logsigmoid", unary<logsigmoid>},
       {"softsign", unary<softsign>},
       {"tanhshrink", unary<tanhshrink>},
+      {"hardshrink", [](const Args& a) { return with_option<hardshrink>(a, "lambd", 0.5); }},
+      {"softshrink", [](const Args& a) { return with_option<softshrink>(a, "lambd", 0.5); }},
       {"threshold",
        [](const Args& a) -> Results { return threshold(a.x(), a.real(1, "threshold", 0), a.real(2, "value", 0)); }},
       {"glu", [](const Args& a) -> Results { return glu(a.x(), a.integer(1, "dim", -1)); }},

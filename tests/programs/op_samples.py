@@ -8,7 +8,8 @@ from torch_programs import CALLS, dtype_name, operation, number, want
 
 DTYPES = [torch.float32, torch.float64, torch.int64, torch.bool, torch.int32, torch.uint8, torch.float16, torch.bfloat16]
 RANDOM = {"dropout", "multinomial", "bernoulli", "rand_like", "randn_like", "randint_like"}
-NAMES = {"__getitem__": "index", "linalg.vector_norm": "vector_norm", "linalg.diagonal": "diagonal", "special.erf": "erf"}
+NAMES = {"__getitem__": "index", "linalg.vector_norm": "vector_norm", "linalg.diagonal": "diagonal", "special.erf": "erf",
+         "nn.functional.unfold": "im2col", "nn.functional.fold": "col2im"}
 # The engine's order of the arguments (input, *args) of samples where PyTorch's test has another.
 ORDER = {"where": lambda x, c, y: [c, x, y], "einsum": lambda x, e: [e, x], "embedding": lambda w, i: [i, w]}
 NOISE = {"layer_norm": 1e-3}  # of PyTorch's gradient over one element, which is 0
@@ -79,7 +80,7 @@ def program_of(name, call, sample, in_place=False, refused=False):
         b.steps.append(["c", "clone", [args[0]]])
         args[0] = "$c"
     b.steps.append([["y"], name, args] + ([keywords] if keywords else []))
-    trial = want(b.steps, overrides={name: call} if call else {}, keep=True)
+    trial = want(b.steps, overrides={name: call} if call else {}, keep=True, quirks=False)
     if trial["status"][-1] != "." and not refused:
         raise Inexpressible("PyTorch does not take it in this form")
     results = trial["results"]
@@ -142,7 +143,7 @@ def programs(name, op, call, in_place, digits=None):
             except Inexpressible:
                 yield "inexpressible", None
                 continue
-            yield kind, {"op": name, "steps": steps, "want": want(steps, digits, overrides={name: call})} | absolute
+            yield kind, {"op": name, "steps": steps, "want": want(steps, digits, overrides={name: call}, quirks=False)} | absolute
 
 
 def error_programs(name, op, call, in_place):
@@ -154,6 +155,6 @@ def error_programs(name, op, call, in_place):
             steps = program_of(name, call, error.sample_input, refused=True)
         except (Inexpressible, RuntimeError, TypeError):
             continue
-        expected = want(steps, overrides={name: call})
+        expected = want(steps, overrides={name: call}, quirks=False)
         if "x" in expected["status"]:
             yield {"op": name, "steps": steps, "want": expected}

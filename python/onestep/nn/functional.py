@@ -30,6 +30,7 @@ from onestep._C import (  # noqa: F401
     gelu,
     glu,
     group_norm,
+    hardshrink,
     hardsigmoid,
     hardswish,
     hardtanh,
@@ -50,6 +51,7 @@ from onestep._C import (  # noqa: F401
     mish,
     mse_loss,
     multi_margin_loss,
+    multilabel_margin_loss,
     multilabel_soft_margin_loss,
     nll_loss,
     normalize,
@@ -70,6 +72,7 @@ from onestep._C import (  # noqa: F401
     softmax,
     softmin,
     softplus,
+    softshrink,
     softsign,
     tanh,
     tanhshrink,
@@ -181,17 +184,30 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return parts.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r)
 
 
-def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x where |x| > lambd, else 0."""
-    return _C.where((input >= -lambd) & (input <= lambd), _C.zeros_like(input), input)
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """The windows of images [N, C, H, W] as columns: [N, C KH KW, L]."""
+    return _C.im2col(input, kernel_size, dilation, padding, stride)
 
 
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x moved by lambd towards 0, 0 where |x| <= lambd."""
-    if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    zero = input * 0
-    return _C.where(input > lambd, input - lambd, _C.where(input < -lambd, input + lambd, zero))
+def fold(
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
+    """The sums of columns [N, C KH KW, L] in images [N, C, output_size...]."""
+    return _C.col2im(input, output_size, kernel_size, dilation, padding, stride)
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """-log of the probability of the targets over all alignments; lengths are tensors or sequences of numbers."""
+    lengths = [n if isinstance(n, Tensor) else onestep.tensor(n) for n in (input_lengths, target_lengths)]
+    return _C.ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:

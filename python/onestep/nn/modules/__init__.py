@@ -33,6 +33,7 @@ from onestep.nn.modules.attention import MultiheadAttention
 from onestep.nn.modules.container import Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict
 from onestep.nn.modules.conv import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from onestep.nn.modules.dropout import Dropout, Dropout1d, Dropout2d, Dropout3d
+from onestep.nn.modules.fold import Fold, Unfold
 from onestep.nn.modules.linear import (
     Identity,
     Linear,
@@ -58,6 +59,8 @@ from onestep.nn.modules.loss import (
     SoftMarginLoss,
     KLDivLoss,
     MultiMarginLoss,
+    MultiLabelMarginLoss,
+    CTCLoss,
     PoissonNLLLoss,
     GaussianNLLLoss,
     MarginRankingLoss,
@@ -127,6 +130,7 @@ __all__ = [
     "BatchNorm3d",
     "Bilinear",
     "CELU",
+    "CTCLoss",
     "CircularPad1d",
     "CircularPad2d",
     "CircularPad3d",
@@ -147,6 +151,7 @@ __all__ = [
     "ELU",
     "Embedding",
     "Flatten",
+    "Fold",
     "GELU",
     "GLU",
     "GRU",
@@ -179,6 +184,7 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "MultiheadAttention",
@@ -224,6 +230,7 @@ __all__ = [
     "TransformerEncoderLayer",
     "TripletMarginLoss",
     "Unflatten",
+    "Unfold",
     "Upsample",
     "UpsamplingBilinear2d",
     "UpsamplingNearest2d",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 from onestep import _C
 from onestep.nn import functional as F
@@ -192,6 +192,24 @@ class MultiMarginLoss(_WeightedLoss):
 
     def forward(self, input: _C.Tensor, target: _C.Tensor) -> _C.Tensor:
         return F.multi_margin_loss(input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction)
+
+
+class MultiLabelMarginLoss(_Loss):
+    """max(0, 1 - input[target] + input[others]), mean over the classes; the targets of a row end at -1."""
+
+    def forward(self, input: _C.Tensor, target: _C.Tensor) -> _C.Tensor:
+        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class CTCLoss(_Loss):
+    """-log of the probability of the targets over all alignments (Graves et al. 2006)."""
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction=reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def forward(self, log_probs: _C.Tensor, targets: _C.Tensor, input_lengths: Any, target_lengths: Any) -> _C.Tensor:
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
 
 
 class PoissonNLLLoss(_Loss):

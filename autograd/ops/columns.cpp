@@ -1,0 +1,77 @@
+// Windows of images as columns, and columns added up to images: each other's transpose.
+#include "autograd/ops/windows.h"
+
+namespace onestep {
+namespace {
+
+using ops::WindowDim, ops::Windows2d;
+
+/// Throws ShapeError unless the windows fit into images of size `in` [H, W].
+Windows2d windows_of(const char* op, const Shape& in, const Shape& kernel_size, const Shape& dilation, const Shape& padding,
+                     const Shape& stride) {
+  Windows2d windows;
+  for (int i = 0; i < 2; ++i) {
+    WindowDim& d = windows.of(2, i);
+    d = {.in = in[i],
+         .out = 0,
+         .kernel = ops::of_dim(op, "kernel_size", kernel_size, 2, i, 1),
+         .stride = ops::of_dim(op, "stride", stride, 2, i, 1),
+         .padding = ops::of_dim(op, "padding", padding, 2, i, 0),
+         .dilation = ops::of_dim(op, "dilation", dilation, 2, i, 1)};
+    d.out = ops::windows(d);
+    ONESTEP_CHECK(ShapeError, d.out > 0, op, ": the kernel spans ", d.dilation * (d.kernel - 1) + 1,
+                  " places, but the padded images have ", d.in + 2 * d.padding, " (dim ", i - 2, " of images of size ", in,
+                  ")");
+  }
+  return windows;
+}
+
+int64_t padded(const WindowDim& d) { return d.in + 2 * d.padding; }
+
+/// The windows of one dim: [..., in, ...] -> [..., out, ..., kernel], a view.
+Tensor slid(const Tensor& x, int dim, const WindowDim& d) {
+  const int64_t span = d.dilation * (d.kernel - 1) + 1;
+  return slice(unfold(x, dim, span, d.stride), -1, 0, span, d.dilation);
+}
+
+/// Where in a padded plane the elements of a column lie, one column after the other: int64 [KH KW OH OW]
+Tensor places(const Windows2d& windows) {
+  const Tensor plane = view(arange(padded(windows.h) * padded(windows.w)), {padded(windows.h), padded(windows.w)});
+  return flatten(permute(slid(slid(plane, 0, windows.h), 1, windows.w), {2, 3, 0, 1}));
+}
+
+}  // namespace
+
+Tensor im2col(const Tensor& x, const Shape& kernel_size, const Shape& dilation, const Shape& padding, const Shape& stride) {
+  constexpr const char* op = "im2col";
+  const Tensor images = ops::as_images(op, x, 2);
+  const Shape& size = images.shape();
+  const Windows2d windows = windows_of(op, {size[2], size[3]}, kernel_size, dilation, padding, stride);
+  const auto &h = windows.h, &w = windows.w;
+  const Tensor all = slid(slid(pad(images, {w.padding, w.padding, h.padding, h.padding}), 2, h), 3, w);
+  const Tensor columns = reshape(permute(all, {0, 1, 4, 5, 2, 3}), {size[0], size[1] * h.kernel * w.kernel, h.out * w.out});
+  return x.dim() == 3 ? squeeze(columns, 0) : columns;
+}
+
+Tensor col2im(const Tensor& x, const Shape& output_size, const Shape& kernel_size, const Shape& dilation, const Shape& padding,
+              const Shape& stride) {
+  constexpr const char* op = "col2im";
+  ops::check_floating(op, x);
+  ONESTEP_CHECK(ShapeError, x.dim() == 2 || x.dim() == 3, op, ": needs columns [N, C KH KW, L] or [C KH KW, L]: got ",
+                x.shape());
+  const Shape size = {ops::of_dim(op, "output_size", output_size, 2, 0, 1),
+                      ops::of_dim(op, "output_size", output_size, 2, 1, 1)};
+  const Windows2d windows = windows_of(op, size, kernel_size, dilation, padding, stride);
+  const auto &h = windows.h, &w = windows.w;
+  const int64_t taps = h.kernel * w.kernel, wanted = h.out * w.out, rows = x.size(-2);
+  ONESTEP_CHECK(ShapeError, rows > 0 && rows % taps == 0 && x.size(-1) == wanted, op, ": columns ", x.shape(), " do not fit ",
+                wanted, " windows of ", taps, " places in images of size ", size);
+  const int64_t images = x.dim() == 3 ? x.shape()[0] : 1, channels = rows / taps;
+  const Tensor columns = reshape(x, {images, channels, taps * wanted});
+  const Tensor sums = index_add(zeros({images, channels, padded(h) * padded(w)}, x.dtype()), 2, places(windows), columns);
+  const Tensor planes = view(sums, {images, channels, padded(h), padded(w)});
+  const Tensor y = narrow(narrow(planes, 2, h.padding, h.in), 3, w.padding, w.in);
+  return contiguous(x.dim() == 3 ? y : squeeze(y, 0));
+}
+
+}  // namespace onestep
