@@ -46,7 +46,7 @@ void Tensor::check_writable(const char* op) const {
                   shape(), " cannot be written to: its elements share memory (clone it first)");
   ONESTEP_CHECK(GradError, !is_inference() || inference_enabled(), op, ": a tensor of shape ", shape(),
                 " that was made within an InferenceGuard cannot be written to outside of one (clone it first)");
-  const bool unrecorded = impl().view_kind == ViewKind::unrecorded && grad_enabled();
+  const bool unrecorded = is_view() && impl().view_kind == ViewKind::unrecorded && grad_enabled();
   ONESTEP_CHECK(GradError, !unrecorded || !base().requires_grad(), op, ": a view of shape ", shape(),
                 " that was taken under NoGradGuard of a tensor that requires grad cannot be changed in place while recording "
                 "(wrap the change in NoGradGuard, too, or take the view outside it)");

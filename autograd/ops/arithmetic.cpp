@@ -66,7 +66,7 @@ Tensor base_grad(const Tensor& dy, const Tensor& u, const Tensor& v) {
 /// The gradient of the exponent of u^v = w: dy w log(u), 0 where u is 0 and v is not negative.
 Tensor exponent_grad(const Tensor& dy, const Tensor& u, const Tensor& v, const Tensor& w) {
   const Tensor none = logical_and(eq(u, 0), ge(v, 0));
-  return masked_fill(dy * (w * log(detail::should_record({u}) ? masked_fill(u, none, 1) : u)), none, 0);
+  return dy * masked_fill(w * log(detail::should_record({u}) ? masked_fill(u, none, 1) : u), none, 0);
 }
 
 /// row(x, number) elementwise in x's dtype; with `number_first`, row(number, x).
@@ -204,7 +204,8 @@ Tensor pow(const Tensor& base, Scalar exponent) {
   check_not_bool("pow", x, "convert with x.to(DType::int64)");
   ONESTEP_CHECK(DTypeError, x.is_floating() || p >= 0, "pow: an ", x.dtype(), " tensor to the negative integer power ", p,
                 " (convert with x.to(DType::float32))");
-  const Tensor y = map_number(x, ops::rounded(exponent, x.dtype()), kPow);
+  const bool root = std::abs(p) == 0.5 && x.is_floating() && x.dtype() != DType::float16;  // as in PyTorch NaN at -infinity
+  const Tensor y = !root ? map_number(x, ops::rounded(exponent, x.dtype()), kPow) : (p > 0 ? sqrt : rsqrt)(x.values());
   return record("pow", y, {x}, {saved_if(p != 0, x)}, [p](const Backward& back) -> Grads {
     if (p == 0) return {zeros_like(back.grad())};
     const Tensor power = p == 2 ? back.saved(0) : pow(back.saved(0), p - 1);

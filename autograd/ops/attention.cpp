@@ -181,21 +181,25 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   Tensor y = token_major(batch, q.dtype());
   ops::attend(plan, x, y);
   const Tensor added = added_mask(options, weights);
-  return record(kOp, y, {query, key, value, added}, {x.q, x.k, x.v, x.mask, x.keep}, [plan](const Backward& b) -> Grads {
-    ops::AttentionGrads grads;
-    if (b.recording()) {
-      const ops::AttentionOperands in = {b.input(0, b.saved(0)), b.input(1, b.saved(1)), b.input(2, b.saved(2)),
-                                         placed_mask(b, 3), b.saved(4)};
-      grads = ops::recorded_attention_grads(plan, in, b.grad());
-      return {grads.q, grads.k, grads.v, grads.mask};
-    }
-    if (b.needs(0)) grads.q = token_major(b.input_shape(0), b.grad().dtype());
-    if (b.needs(1)) grads.k = token_major(b.input_shape(1), b.grad().dtype());
-    if (b.needs(2)) grads.v = token_major(b.input_shape(2), b.grad().dtype());
-    if (b.needs(3)) grads.mask = empty(b.saved(3).shape(), b.grad().dtype());
-    ops::attend_backward(plan, {b.saved(0), b.saved(1), b.saved(2), b.saved(3), b.saved(4)}, unit_rows(b.grad()), grads);
-    return {grads.q, grads.k, grads.v, grads.mask};
-  });
+  // Queries and keys may be written to afterwards where PyTorch scales copies of them: but for [N, H, T, d].
+  const bool copies = q.dim() != 4 && detail::should_record({query, key, value, added});
+  return record(
+      kOp, y, {query, key, value, added}, {copies ? clone(x.q) : x.q, copies ? clone(x.k) : x.k, x.v, x.mask, x.keep},
+      [plan](const Backward& b) -> Grads {
+        ops::AttentionGrads grads;
+        if (b.recording()) {
+          const ops::AttentionOperands in = {b.input(0, b.saved(0)), b.input(1, b.saved(1)), b.input(2, b.saved(2)),
+                                             placed_mask(b, 3), b.saved(4)};
+          grads = ops::recorded_attention_grads(plan, in, b.grad());
+          return {grads.q, grads.k, grads.v, grads.mask};
+        }
+        if (b.needs(0)) grads.q = token_major(b.input_shape(0), b.grad().dtype());
+        if (b.needs(1)) grads.k = token_major(b.input_shape(1), b.grad().dtype());
+        if (b.needs(2)) grads.v = token_major(b.input_shape(2), b.grad().dtype());
+        if (b.needs(3)) grads.mask = empty(b.saved(3).shape(), b.grad().dtype());
+        ops::attend_backward(plan, {b.saved(0), b.saved(1), b.saved(2), b.saved(3), b.saved(4)}, unit_rows(b.grad()), grads);
+        return {grads.q, grads.k, grads.v, grads.mask};
+      });
 }
 
 Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options) {

@@ -240,18 +240,34 @@ void add_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows
   }
 }
 
+/// Weights of 0 for queries whose scores are all -inf, of which softmax makes NaN: as in PyTorch without a mask, too.
+template <class T>
+void clear_unscored(const Inputs<T>& in, const Block<T>& b, const Visible<T>& visible, T scale) {
+  T* w = b.weights;
+  for (Block<T> row = b; row.first < b.stop; ++row.first, w += in.ld) {
+    const kernels::Span span = {visible.begin(row.first), visible.end(row.first)};
+    if (span.begin >= span.end || std::isfinite(w[span.begin])) continue;
+    row.stop = row.first + 1;
+    write_products(in, row, in.q, in.k, b.packed ? &b.packed->k_transposed : nullptr, in.p.features, w);
+    if (visible.masked()) visible.mask_scores(row.first, w, static_cast<T>(in.p.scale), b.seen);
+    const bool none = std::all_of(w + span.begin, w + span.end, [=](T s) { return s * scale == Visible<T>::kHidden; });
+    const kernels::Span left = none ? kernels::Span{0, 0} : span;
+    kernels::softmax_spans(w, in.ld, &left, 1, scale, {b.begin, b.end});
+  }
+}
+
 /// softmax(scale q k^T + mask), and in b.dropped what dropout leaves of it
 template <class T>
 void weigh(const Inputs<T>& in, const Block<T>& b) {
   const Visible<T> visible = in.visible(b.head);
-  const int64_t rows = b.stop - b.first;
   T scale = static_cast<T>(in.p.scale);
   write_products(in, b, in.q, in.k, b.packed ? &b.packed->k_transposed : nullptr, in.p.features, b.weights);
   if (visible.masked()) {
     for (int64_t i = b.first; i < b.stop; ++i) visible.mask_scores(i, b.weights + (i - b.first) * in.ld, scale, b.seen);
     scale = 1;
   }
-  kernels::softmax_spans(b.weights, in.ld, visible.spans(b.first, b.stop).data(), rows, scale, {b.begin, b.end});
+  kernels::softmax_spans(b.weights, in.ld, visible.spans(b.first, b.stop).data(), b.stop - b.first, scale, {b.begin, b.end});
+  clear_unscored(in, b, visible, scale);
   clear_masked(in, b, visible, b.weights);
   for (int64_t i = b.first; in.keep && i < b.stop; ++i)
     in.drop(b.head, i, b.begin, b.end, b.weights + (i - b.first) * in.ld, b.dropped + (i - b.first) * in.ld);

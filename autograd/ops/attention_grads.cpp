@@ -47,7 +47,11 @@ AttentionGrads recorded_attention_grads(const AttentionPlan& plan, const Attenti
   const auto drop = [&](const Tensor& t) { return factors.defined() ? t * factors : t; };
   Tensor scores = matmul(q, transpose(k, -2, -1)) * plan.scale;
   if (mask.defined() && mask.is_floating()) scores = scores + hide(mask, 0);
-  const Tensor p = hide(softmax(hide(scores, std::numeric_limits<float>::lowest()), -1), 0);
+  // Queries whose scores are all -inf have weights of 0, too.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Tensor unscored = all(eq(hide(scores.detach(), -kInfinity), -kInfinity), -1, true);
+  const Tensor finite = masked_fill(hide(scores, std::numeric_limits<float>::lowest()), unscored, 0);
+  const Tensor p = masked_fill(hide(softmax(finite, -1), 0), unscored, 0);
   const Tensor dp = hide(drop(matmul(dy, transpose(v, -2, -1))), 0);
   const Tensor dmask = p * (dp - sum(p * dp, -1, true)), ds = dmask * plan.scale;
   return {reshape(matmul(ds, k), x.q.shape()), reshape(sum(matmul(transpose(ds, -2, -1), q), 1), x.k.shape()),

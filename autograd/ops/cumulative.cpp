@@ -85,7 +85,7 @@ Tensor cumprod(const Tensor& input, int64_t dim) {
   if (input.is_floating() && is_narrow(input.dtype())) return to(cumprod(ops::wide(input), dim), input.dtype());
   const Tensor x = is_floating(input.dtype()) ? input : to(input, DType::int64);
   const int d = normalize_dim("cumprod", dim, x.dim());
-  if (x.dim() == 0 || x.numel() == 0) return clone(x);
+  if (x.dim() == 0 || x.numel() == 0 || x.shape()[d] == 1) return clone(x);
   Shape rest = x.shape();
   rest[d] -= 1;
   const Tensor start = cat({narrow(x, d, 0, 1), full(rest, -0.0, x.dtype())}, d);  // -0: adding it keeps a product of -0

@@ -122,14 +122,15 @@ Shape moved_to(int position, int moved, int rank) {
   return order;
 }
 
-/// The elements of `view` at `places`: a copy, unless they are all.
+/// The elements of `view` at `places`: a row-major copy, unless they are all.
 Tensor picked(const Tensor& view, const Recipe& recipe, const Tensor& places) {
   if (recipe.count == 0) return view;
+  if (recipe.count == 1 && places.dim() == 1) return index_select(view, recipe.position, places);
   const Tensor front = permute(view, recipe.order);
   const Tensor rows = index_select(flatten(front, 0, recipe.count - 1), 0, flatten(places));
   Shape shape = places.shape();
   for (int d = recipe.count; d < front.dim(); ++d) shape.push_back(front.shape()[d]);
-  return permute(reshape(rows, shape), moved_to(recipe.position, places.dim(), shape.rank()));
+  return clone(permute(reshape(rows, shape), moved_to(recipe.position, places.dim(), shape.rank())));
 }
 
 /// Writes row i of `values` (contiguous), or adds it, to the place `places[i]` of the first `count` dims of `front`; in this
@@ -231,15 +232,18 @@ Tensor index_put(const Tensor& x, const IndexList& indices, const Tensor& values
 
 Tensor index_put_(const Tensor& target, const IndexList& indices, const Tensor& given, bool accumulate) {
   Tensor x = target;
-  x.check_writable("index_put_");
   const Tensor values = to(given, x.dtype());
-  if (detail::should_record({x, values})) {
-    if (std::any_of(indices.begin(), indices.end(), picks))
-      return assign_in_place("index_put_", x, with_put("index_put_", x, indices, values, accumulate));
+  if (std::none_of(indices.begin(), indices.end(), picks)) {
     const Tensor view = apply_basic(x, indices).view;  // through which a write saves nothing
     accumulate ? add_(view, values) : copy_(view, values);
     return x;
   }
+  if (detail::should_record({x, values})) {
+    x.check_writable("index_put_");
+    return assign_in_place("index_put_", x, with_put("index_put_", x, indices, values, accumulate));
+  }
+  const bool one_number = values.numel() == 1 && !accumulate;  // for elements that share memory, too
+  (one_number ? ops::unrepeated(x) : x).check_writable("index_put_");
   const Indexed indexed = apply_basic(x, indices);
   const auto [recipe, places] = recipe_of(indexed);
   put("index_put_", indexed.view, recipe, places, values, accumulate);

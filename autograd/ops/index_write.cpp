@@ -55,7 +55,7 @@ Tensor added(const char* op, const Tensor& x, int64_t dim, const Tensor& index, 
   const Slices slices = checked_slices(op, x, dim, index, source);
   Tensor y = ops::copy_of(x);
   write_slices(y, slices, ops::add_at);
-  return record(op, y, {x, source}, {index}, [d = slices.dim](const Backward& b) -> Grads {
+  return record(op, y, {x, source}, {source.requires_grad() ? index : Tensor()}, [d = slices.dim](const Backward& b) -> Grads {
     return {b.grad(), b.needs(1) ? reshape(index_select(b.grad(), d, b.saved(0)), b.input_shape(1)) : Tensor()};
   });
 }
@@ -104,6 +104,12 @@ Tensor index_fill(const Tensor& x, int64_t dim, const Tensor& index, const Tenso
   return filled("index_fill", x, dim, index, value, copied);
 }
 Tensor index_fill_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& value) {
+  for (int d = 0; d < x.dim(); ++d) {  // elements that are the same memory are filled once
+    if (x.strides()[d] != 0 || x.shape()[d] < 2) continue;
+    const bool along = d == normalize_dim("index_fill_", dim, x.dim());
+    if (along) ops::checked_index("index_fill_", ops::from_start(index, x.shape()[d]), x.shape(), d);
+    return index_fill_(narrow(x, d, 0, 1), dim, along ? zeros_like(index) : index, value), x;
+  }
   return filled("index_fill_", x, dim, index, value, copied_in_place);
 }
 Tensor index_fill(const Tensor& x, int64_t dim, const Tensor& index, Scalar value) {

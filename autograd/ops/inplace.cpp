@@ -65,7 +65,20 @@ Tensor to(const Tensor& x, DType dtype) {
   return record("to", y, {x}, {}, [from = x.dtype()](const Backward& b) -> Grads { return {to(b.grad(), from)}; });
 }
 
+namespace {
+
+/// Whether both are the same elements in the same memory.
+bool same_elements(const Tensor& a, const Tensor& b) {
+  return a.shares_storage(b) && a.dtype() == b.dtype() && a.offset() == b.offset() && a.shape() == b.shape() &&
+         a.strides() == b.strides();
+}
+
+}  // namespace
+
 Tensor copy_(const Tensor& target, const Tensor& source) {
+  for (int d = 0; same_elements(target, source) && d < target.dim(); ++d)  // nothing to write, even where it was expanded
+    if (target.strides()[d] == 0 && target.shape()[d] > 1)
+      return copy_(narrow(target, d, 0, 1), narrow(source, d, 0, 1)), target;
   Tensor x = target;
   x.check_writable("copy_");
   const Tensor values = ops::expand_values("copy_", source, x.shape());

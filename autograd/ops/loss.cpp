@@ -143,7 +143,7 @@ void cross_entropy_rows(const Tensor& logits, const Tensor& targets, const Plain
       sum[r] = row.exps;
       T log_sum;
       kernels::log(&row.exps, &log_sum, 1);
-      loss[r] = log_sum - (x[r * n + target[r]] - row.max);
+      loss[r] = -((x[r * n + target[r]] - row.max) - log_sum);  // -0 where the class has all of the probability, as in PyTorch
       if (smooth != 0) loss[r] = (1 - smooth) * loss[r] + smooth * (log_sum - row.shifted / static_cast<T>(n));
     }
   });
@@ -165,7 +165,8 @@ void cross_entropy_grad_rows(const Tensor& exps, const Tensor& targets, const Te
         continue;
       }
       const T g = dloss[r];
-      scale_and_shift(exp + r * n, g / sum[r], g * smooth / static_cast<T>(n), dx + r * n, n);
+      // Without smoothing no shift, even of an infinite g.
+      scale_and_shift(exp + r * n, g / sum[r], smooth == 0 ? T(0) : g * smooth / static_cast<T>(n), dx + r * n, n);
       dx[r * n + target[r]] -= g * (1 - smooth);
     }
   });
@@ -349,7 +350,7 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiM
     wide.weight = ops::wide(o.weight);
     return to(multi_margin_loss(ops::wide(input), target, wide), input.dtype());
   }
-  const Tensor over = clamp(x - gather(x, -1, place) + o.margin, 0.0);
+  const Tensor over = relu(x - gather(x, -1, place) + o.margin);
   Tensor losses = masked_fill(o.p == 1 ? over : mul(over, over), eq(arange(x.size(-1)), place), 0);
   if (o.weight.defined()) {
     class_factors(op, o.weight, x);

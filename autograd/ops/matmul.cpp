@@ -100,7 +100,8 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b) {
 
 void check_operands(const char* op, const Tensor& a, const Tensor& b) {
   ops::check_same_dtype(op, a, b);
-  ONESTEP_CHECK(DTypeError, a.dtype() != DType::boolean, op, ": does not take bool (convert with to())");
+  ONESTEP_CHECK(DTypeError, a.dtype() != DType::boolean || a.numel() == 0 || b.numel() == 0, op,
+                ": does not take bool (convert with to())");  // but where nothing is multiplied
 }
 
 /// da = dy b^T, db = a^T dy in ops that are recorded.
@@ -123,8 +124,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   ONESTEP_CHECK(ShapeError, k == rows, "matmul: inner dimensions differ: ", a.shape(), " x ", b.shape(),
                 b.dim() > 1 && b.shape().back() == k ? " (transpose the right side?)" : "");
   if (a.dim() == 1 && b.dim() == 1) return dot(a, b);
-  if (a.dim() == 1) return squeeze(matmul(unsqueeze(a, 0), b), -2);
-  if (b.dim() == 1) return squeeze(matmul(a, unsqueeze(b, 1)), -1);
+  if (a.dim() == 1) return clone(squeeze(matmul(unsqueeze(a, 0), b), -2));  // a result of its own, no view of one
+  if (b.dim() == 1) return clone(squeeze(matmul(a, unsqueeze(b, 1)), -1));
 
   return record("matmul", product("matmul", a, b), {a, b}, {b.requires_grad() ? a : Tensor(), a.requires_grad() ? b : Tensor()},
                 [](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims

@@ -23,8 +23,8 @@ using std::sqrt;
 constexpr double kPi = std::numbers::pi, kLn2 = std::numbers::ln2, kLn10 = std::numbers::ln10;
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
 
-/// `y` over `x`, and 0 where x is 0.
-Tensor over(const Tensor& y, const Tensor& x) { return masked_fill(y / x, eq(x, 0), 0); }
+/// 1 / x, and 0 where x is 0.
+Tensor inverse(const Tensor& x) { return masked_fill(reciprocal(x), eq(x, 0), 0); }
 
 }  // namespace
 
@@ -128,8 +128,8 @@ Tensor atan2(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::floating(ops::promote(a, b));
   const Tensor y = to(a, dtype), x = to(b, dtype);
   return record("atan2", ops::zip("atan2", y, x, InDouble{portable::atan2}), {y, x}, {y, x}, [](const Backward& back) -> Grads {
-    const Tensor &dy = back.grad(), &v = back.saved(0), &u = back.saved(1), scale = over(dy, v * v + u * u);
-    return {grad_of(back, 0, [&] { return scale * u; }), grad_of(back, 1, [&] { return scale * -v; })};
+    const Tensor &dy = back.grad(), &v = back.saved(0), &u = back.saved(1), scale = inverse(v * v + u * u);
+    return {grad_of(back, 0, [&] { return dy * (scale * u); }), grad_of(back, 1, [&] { return dy * (scale * -v); })};
   });  // dy = d x / (x^2 + y^2), dx = -d y / (x^2 + y^2)
 }
 

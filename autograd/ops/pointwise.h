@@ -44,11 +44,18 @@ Tensor chain_in_double(const Tensor& dy, const Tensor& v, const F& f) {
   });
 }
 
+/// Records `y`, computed from `inputs`, with gradients of 0.
+inline Tensor record_constant(const char* op, const Tensor& y, const Tensor& x) {
+  return record(op, y, {x}, {}, [](const Backward& b) -> Grads { return {zeros_like(b.grad())}; });
+}
+
 /// y = row(x) and dx = grad(dy, x), a formula for numbers and tensors; for numbers in double where `row` is.
 template <class Row, class Grad>
 Tensor function_of_input(const char* op, const Tensor& x, const Row& row, const Grad& grad) {
-  return record(op, map_floating(op, x, row), {x}, {x}, [grad](const Backward& b) -> Grads {
-    return {in_double<Row> ? chain_in_double(b.grad(), b.saved(0), grad) : chain(b.grad(), b.saved(0), grad)};
+  return record(op, map_floating(op, x, row), {x}, {x}, [op, grad](const Backward& b) -> Grads {
+    const Tensor dx = in_double<Row> ? chain_in_double(b.grad(), b.saved(0), grad) : chain(b.grad(), b.saved(0), grad);
+    const bool in_pieces = b.recording() && !dx.requires_grad() && &dx.impl() != &b.grad().impl();
+    return {in_pieces ? record_constant(op, dx.values(), b.saved(0)) : dx};  // dx depends on x, with a derivative of 0
   });
 }
 
@@ -57,11 +64,6 @@ template <class Row, class Grad>
 Tensor function_of_output(const char* op, const Tensor& x, const Row& row, const Grad& grad) {
   const Tensor y = map_floating(op, x, row);
   return record(op, y, {x}, {y}, [grad](const Backward& b) -> Grads { return {chain_in_double(b.grad(), b.saved(0), grad)}; });
-}
-
-/// Records `y`, computed from `inputs`, with gradients of 0.
-inline Tensor record_constant(const char* op, const Tensor& y, const Tensor& x) {
-  return record(op, y, {x}, {}, [](const Backward& b) -> Grads { return {zeros_like(b.grad())}; });
 }
 
 }  // namespace onestep::ops

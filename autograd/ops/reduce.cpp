@@ -6,6 +6,8 @@
 #include <array>
 #include <limits>
 
+#include "autograd/ops/pointwise.h"
+
 namespace onestep {
 
 using ops::Blocks;
@@ -220,8 +222,8 @@ Tensor norm(const Tensor& x, double p, const Shape& wanted, bool keepdim) {
       return {mul(mul(dy, sign(v)), div(chosen, sum(chosen, dims, true)))};
     }
     const Tensor none = eq(norms, 0);
+    if (p == 2) return {mul(dy, masked_fill(div(v, norms), none, 0))};  // the second derivative at 0 is NaN, as in PyTorch
     norms = masked_fill(norms, none, 1);  // an infinite derivative would stay in the second one: 0 * inf is NaN
-    if (p == 2) return {mul(dy, masked_fill(div(v, norms), none, 0))};
     const Tensor scale = masked_fill(div(dy, pow(norms, p - 1)), none, 0);
     return {mul(scale, mul(sign(v), pow(masked_fill(sizes, eq(v, 0), 1), p - 1)))};
   });  // dx = dy sign(x) (|x| / norm)^(p - 1)
@@ -278,6 +280,8 @@ Tensor product(const Tensor& input, const Shape& dims, bool keepdim) {
     const Blocks blocks =
         dims.empty() ? Blocks() : ops::blocks_of(shape, static_cast<int>(dims[0]), static_cast<int>(dims.back()));
     if (b.recording()) {
+      if (blocks.reduced == 1 && shape.rank() > 0 && !any(eq(b.saved(0), 0)).item<bool>())  // as PyTorch's dy y / x
+        return {reshape(b.grad(), shape) * ops::record_constant("prod", ones_like(b.saved(0)), b.saved(0))};
       const Tensor columns = reshape(b.saved(0), {blocks.outer, blocks.reduced, blocks.inner});
       return {reshape(product_grad(columns, reshape(b.grad(), {blocks.outer, 1, blocks.inner}), 1), shape)};
     }

@@ -166,7 +166,9 @@ Tensor reduced(const char* op, const Tensor& x, int64_t dim, const Tensor& index
   Tensor y = ops::copy_of(x);
   reduce_at(y, d, places, src, how, include_self);
   const bool keeps = saves_operands(how);
-  return record(op, y, {x, src}, {index, keeps ? x : Tensor(), keeps ? src : Tensor(), keeps ? y : Tensor()},
+  const bool needs_index = how != ScatterReduction::sum || !include_self || src.requires_grad();
+  return record(op, y, {x, src},
+                {needs_index ? index : Tensor(), keeps ? x : Tensor(), keeps ? src : Tensor(), keeps ? y : Tensor()},
                 [=](const Backward& b) -> Grads { return reduction_grads(b, d, how, include_self); });
 }
 

@@ -103,6 +103,13 @@ inline Tensor copy_of(const Tensor& x) {
   return y;
 }
 
+/// x without what an expand has repeated: such dims have size 1.
+inline Tensor unrepeated(Tensor x) {
+  for (int d = 0; d < x.dim(); ++d)
+    if (x.strides()[d] == 0 && x.shape()[d] > 1) x = narrow(x, d, 0, 1);
+  return x;
+}
+
 /// The in-place form `name` of op(x, source), which is write(y, source) to a copy y of x.
 template <class Op, class Write>
 Tensor write_in_place(const char* name, Tensor x, const Tensor& source, const Op& op, const Write& write) {

@@ -23,8 +23,8 @@ Tensor along(const char* op, int dim, F kernel, const Inputs&... inputs) {
   if (is_narrow(dtype)) return ops::rounded(along(op, dim, kernel, ops::widened(inputs)...), dtype);
   const auto run = [&](const Tensor& first, const auto&... others) {
     Tensor y = empty(first.shape(), first.dtype());
+    if (y.numel() == 0) return swapped(y, dim);  // of any dtype
     dispatch_floating(y.dtype(), op, [&]<class T>() {
-      if (y.numel() == 0) return;
       const int64_t cols = y.dim() == 0 ? 1 : y.shape().back();
       kernel(first.template data<T>(), others.template data<T>()..., y.template mutable_data<T>(), y.numel() / cols, cols);
     });

@@ -128,7 +128,8 @@ Tensor detail::mark_view(Tensor view, const Tensor& x, ViewKind kind) {
   impl.base = x.is_view() ? x.impl().base : x.impl_;
   impl.history = impl.base->history;
   const ViewKind own = grad_enabled() ? kind : ViewKind::unrecorded;
-  impl.view_kind = x.impl().view_kind == ViewKind::ordinary || own == ViewKind::unrecorded ? own : x.impl().view_kind;
+  const ViewKind before = x.is_view() ? x.impl().view_kind : ViewKind::ordinary;
+  impl.view_kind = before == ViewKind::ordinary || own == ViewKind::unrecorded ? own : before;
   return view;
 }
 

@@ -27,10 +27,12 @@ def judge(engine, steps, expected=None):
     if answer["verdict"] == "accepted":
         try:
             other = engine.check({"steps": steps, "want": want(steps, protect=True)})
-        except Quirk:
+        except Quirk:  # it has no result
+            answer["verdict"] = "lenient"
             return answer
         if other["verdict"] in ("equal", "refused"):
             answer["verdict"] = "lenient"
+        answer["what"] += f"; as if it had saved nothing: {other['verdict']} {other['what']}"
     return answer
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/goldens/programs.json and op_samples.json: goldens.py RUN_PROGRAMS [programs|op_samples [OP...]].
+"""Writes tests/goldens/programs.json, op_samples.json and mended_programs.json: goldens.py RUN_PROGRAMS [programs|op_samples|
+mended_programs [OP...]].
 
 Random programs and PyTorch's samples with PyTorch's results, as many as show something new and fit the size. What the engine is known
 to refuse is left out here and counted by `differential` and `samples`. Where ops are named, the samples of the others stay as they are.
@@ -12,10 +13,11 @@ import torch
 from generate import program
 from op_samples import calls, error_programs, programs
 from differential import judge
+from mended import PROGRAMS
 from torch_programs import Engine, want
 
 DIGITS = 6
-PROGRAM_BYTES, SAMPLE_BYTES = 290_000, 890_000
+PROGRAM_BYTES, SAMPLE_BYTES = 290_000, 905_000
 LENGTH = 11  # of the random programs, without the passes at their end
 SAMPLES_AN_OP, ELEMENTS_A_SAMPLE = 7, 60
 
@@ -105,8 +107,10 @@ def elements(candidate):
 if __name__ == "__main__":
     torch.set_num_threads(1)
     process = Engine(sys.argv[1])
-    wanted = sys.argv[2:3] or ["programs", "op_samples"]
+    wanted = sys.argv[2:3] or ["programs", "op_samples", "mended_programs"]
     if "programs" in wanted:
         write("programs", random_programs(process))
     if "op_samples" in wanted:
         write("op_samples", samples(process, sys.argv[3:]))
+    if "mended_programs" in wanted:
+        write("mended_programs", [{"steps": steps, "want": lean(want(steps, DIGITS, quirks=False))} for steps in PROGRAMS])

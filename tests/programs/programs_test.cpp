@@ -24,6 +24,8 @@ void check_all(const std::string& golden, size_t at_least) {
 
 TEST_CASE("programs: random ones of views and in-place writes come to PyTorch's results") { check_all("programs.json", 200); }
 
+TEST_CASE("programs: those that differed once do no longer") { check_all("mended_programs.json", 20); }
+
 TEST_CASE("programs: PyTorch's samples of its operators come to its results") { check_all("op_samples.json", 500); }
 
 TEST_CASE("programs: a wrong value or gradient or a step that is or is not refused is seen") {

@@ -83,6 +83,8 @@ CALLS = {
     "to": lambda x, dtype: x.to(dtype),
     "vector_norm": torch.linalg.vector_norm,
     "unfold": torch.Tensor.unfold,
+    "im2col": F.unfold,
+    "col2im": F.fold,
 }
 
 
@@ -105,6 +107,10 @@ GUARDS = {"no_grad": lambda: Guard(False), "enable_grad": lambda: Guard(True), "
 
 def operation(op):
     return CALLS.get(op) or getattr(F, op, None) or getattr(torch, op, None) or getattr(torch.Tensor, op)
+
+
+# Their gradients divide by their input or sum all of what came in: what becomes of NaN and infinity depends on the order.
+DIVIDING = ("layer_norm", "logcumsumexp", "prod", "cumprod")
 
 
 class Quirk(Exception):
@@ -159,7 +165,7 @@ def copies(values):
 
 def is_leaf_beside(x, y):
     """x is a view that requires grad for itself, of memory that y shares."""
-    if x is None or x is y or not x._is_view() or not (shares(x, y) or x._base is y):
+    if x is None or (x is y and torch.is_grad_enabled()) or not x._is_view() or not (shares(x, y) or x._base is y):
         return False
     try:
         return x.requires_grad and x.grad_fn is None and not is_phantom(x)
@@ -170,8 +176,10 @@ def is_leaf_beside(x, y):
 class Machine:
     """A running program."""
 
-    def __init__(self, protect=False, overrides={}):
+    def __init__(self, protect=False, overrides={}, quirks=True):
+        self.quirks = quirks
         self.tensors, self.guards, self.last_error, self.protect, self.overrides = {}, [], "", protect, overrides
+        self.gradients = []  # that grad_of gave
 
     def resolve(self, value):
         if isinstance(value, str) and value.startswith("$"):
@@ -229,10 +237,10 @@ class Machine:
             return [x.as_strided(v.shape, v.stride(), v.storage_offset()) for x in args[:1] for v in operation(op)(*args, **kwargs)]
         if op.endswith("_"):
             args = args[:1] + copies(args[1:])
-        if op.endswith("_") and hasattr(torch, op[:-1]) and op not in ("requires_grad_", "fill_", "index_put_"):
+        if op.endswith("_") and (hasattr(torch, op[:-1]) or hasattr(F, op[:-1])) and op not in ("requires_grad_", "fill_", "index_put_"):
             return args[0].copy_(operation(op[:-1])(*copies(args), **kwargs))  # an op may save what it gives
         results = operation(op)(*args, **kwargs)
-        if op == "tensor" or op.endswith("_") or any(shares(r, a) for r in listed(results) for a in args):
+        if op in ("tensor", "grad") or op.endswith("_") or any(r is a or shares(r, a) for r in listed(results) for a in args):
             return results
         copied = operation(op)(*copies(args), **kwargs)
         return copies(copied) if isinstance(copied, (tuple, list)) else copies([copied])[0]
@@ -245,7 +253,8 @@ class Machine:
             return "-"
         args, kwargs = [self.resolve(a) for a in args], {name: self.resolve(v) for name, v in kwargs.items()}
         try:
-            self.check_quirks(op, args, kwargs)
+            if self.quirks:
+                self.check_quirks(op, args, kwargs)
             self.check_phantoms(op, args + list(kwargs.values()))
             results = self.call(op, args, kwargs)
         except REFUSALS as e:
@@ -257,6 +266,9 @@ class Machine:
             if name:
                 self.tensors[name] = result if result is None or isinstance(result, torch.Tensor) else torch.tensor(result)
         self.results = listed(results)
+        if self.quirks and op == "scaled_dot_product_attention" and (results.abs() < 1e-5).any():
+            raise Quirk("sums that nearly cancel")
+        self.gradients += [g for g in self.results if op == "grad_of" and g is not None]
         return "."
 
     def check_quirks(self, op, args, kwargs):
@@ -281,13 +293,39 @@ class Machine:
             raise Quirk("a dim of a number, which PyTorch takes and then refuses")
         if op == "topk" and args[0].unique().numel() < args[0].numel():
             raise Quirk("which of equal elements is the first")
+        if op == "layer_norm" and (y := F.layer_norm(*args).abs())[y < 1e-3].any():
+            raise Quirk("sums that nearly cancel")
+        if op == "layer_norm" and (args[0].shape[-1] < 3 or (args[0].double().var(-1, correction=0) < 1e-4).any()):
+            raise Quirk("of equal elements, and in the gradient of two, rounding is all that is left, and 1 / sqrt(eps) makes it large")
+        if op == "to" and args[0].is_floating_point() and not args[1].is_floating_point:
+            if ((args[0] - args[0].round()).abs() < 1e-4).logical_and(args[0] != args[0].round()).any():
+                raise Quirk("an integer or the one below, depending on the last bit")
+        if op == "pow" and isinstance(args[1], torch.Tensor) and args[0].requires_grad and args[1].requires_grad:
+            if ((args[1] == 0) & (args[0] != 0)).any():
+                raise Quirk("PyTorch takes the derivative of p x^(p-1) by p for 0 where p is 0")
+        if op == "as_strided" and not args[0].is_contiguous():
+            raise Quirk("elements that are none of the operand: PyTorch's gradient has them or not, depending on writes")
+        if op == "grad_of" and len(args[1]) > 1 and any(x._backward_hooks for x in args[1]):
+            raise Quirk("the gradient of an input is taken before its hooks where another input lies behind it, else after them")
+        if op.endswith("_") and any(shares(args[0], g) for g in self.gradients):
+            raise Quirk("which of the gradients of one call are one tensor")
+        indexed = op == "index_put_" and any(isinstance(i, torch.Tensor) for i in args[1])
+        if (indexed or op in ("index_add_", "scatter_add_", "masked_scatter_")) and any(shares(args[0], a) for a in args[1:]):
+            raise Quirk("values that are read while they are written to")
+        if op in ("fmod", "remainder", "floor_divide") and not all(isinstance(a, torch.Tensor) and not a.is_floating_point() for a in args[:2]):
+            ratio = torch.as_tensor(args[0]).double() / torch.as_tensor(args[1]).double()
+            if ((ratio - ratio.round()).abs() < 1e-5).logical_and(ratio != ratio.round()).any() or (ratio.abs() > 1e5).any():
+                raise Quirk("all or nothing of the divisor, depending on the last bit")
+        if op == "atan2" and (torch.as_tensor(args[0]) == 0).any():
+            raise Quirk("the sign of a 0")
         if op == "gelu" and args[0].isinf().any():
             raise Quirk("infinity or NaN, depending on the vectors of the processor")
         if op == "grad_of" and any(y.retains_grad for y in args[0]):
             raise Quirk("the gradient of an output is collected even where no input has an influence")
         if op.endswith("_") and op != "requires_grad_":
-            if not (torch.is_grad_enabled() and args[0].requires_grad) and any(is_retaining_view_beside(x, args[0]) for x in self.tensors.values()):
-                raise Quirk("a write that is not recorded gives views another node")
+            recorded = torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in args)
+            if any(is_retaining_view_beside(x, args[0]) for x in self.tensors.values() if not (recorded and x is args[0])):
+                raise Quirk("a write gives views another node, when somebody looks at them")
             if any(is_leaf_beside(x, args[0]) for x in self.tensors.values()):
                 raise Quirk("a view that is a leaf, whose base is written to")
         if op in ("view", "reshape", "flatten", "contiguous", "as_strided", "view_as"):
@@ -315,6 +353,9 @@ class Machine:
             if phantom and op not in ("detach", "zero_grad", "grad"):
                 raise Quirk(op)
 
+    def has_nan(self, x):
+        return x is not None and any(y is not None and y.is_floating_point() and not y.detach().isfinite().all() for y in (x, x.grad))
+
     def end(self):
         while self.guards:
             self.guards.pop().__exit__(None, None, None)
@@ -331,16 +372,18 @@ class Machine:
         return [dtype_name(x.dtype), list(x.shape), values, flags, None if grad is None else values_of(grad, digits), x._version]
 
 
-def want(steps, digits=None, protect=False, overrides={}, keep=False):
+def want(steps, digits=None, protect=False, overrides={}, keep=False, quirks=True):
     """What the program comes to; with `protect` as if an op never saved what is changed in place later (Machine.protected);
-    `overrides`: functions by op; `keep`: with the results of the last step."""
-    machine = Machine(protect, overrides)
+    `overrides`: functions by op; `keep`: with the results of the last step; `quirks`: raises Quirk."""
+    machine = Machine(protect, overrides, quirks)
     try:
         status = "".join(machine.run(step) for step in steps)
     finally:
         machine.end()
     made = {step[0] for step in steps if step[1] == "tensor"}
     tensors = {name: machine.state(name, x, made, digits) for name, x in machine.tensors.items()}
+    if quirks and any(step[1] in DIVIDING for step in steps) and any(machine.has_nan(x) for x in machine.tensors.values()):
+        raise Quirk("which derivatives of a NaN or an infinity are NaN")
     return {"status": status, "tensors": tensors, "error": machine.last_error} | ({"results": machine.results if status[-1] == "." else []} if keep else {})
 
 

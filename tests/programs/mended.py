@@ -1,0 +1,103 @@
+"""Programs that the engine once ran otherwise than PyTorch, shrunk by differential.py: goldens.py writes what PyTorch makes of them."""
+
+
+def leaf(name, values, dtype="float32", shape=None):
+    return [name, "tensor", [dtype, [len(values)] if shape is None else shape, values, True]]
+
+
+def plain(name, values, dtype="float32", shape=None):
+    return [name, "tensor", [dtype, [len(values)] if shape is None else shape, values]]
+
+
+def backward(name):
+    return ["", "backward", [name, "weights", True]]
+
+
+CREATE = {"create_graph": True, "retain_graph": True}
+PROGRAMS = [
+    # Attention: scores that are all -inf without a mask; queries and keys that are written to afterwards.
+    [
+        leaf("x", [1, 0.5, -0.25, -1, -0.25, -0.75], shape=[2, 3]),
+        plain("q", ["inf", 4, -8, -2, -8, -2.5], shape=[2, 3]),
+        plain("k", [-1, -0.75, -0.25, -1, -0.25, -0.75], shape=[2, 3]),
+        ["y", "scaled_dot_product_attention", ["$q", "$k", "$x"]],
+        backward("$y"),
+    ],
+    [
+        leaf("x", [-1.5, -0.5, 2, 0, 1.75, 0.75], shape=[2, 3]),
+        ["k", "mul", ["$x", 2]],
+        ["y", "scaled_dot_product_attention", ["$k", "$k", "$x"]],
+        ["", "add_", ["$k", "$y"]],
+        backward("$y"),
+    ],
+    # Writes to expanded tensors that touch no element twice, or write one number.
+    [plain("x", [1, 2, 3]), ["y", "expand", ["$x", [2, 3]]], ["", "index_put_", ["$y", [[0, 1, 1], [None, None, 2]], 3]]],
+    [plain("x", [1, 2, 3]), ["y", "expand", ["$x", [2, 3]]], plain("i", [1, 1], "int64"), ["", "index_put_", ["$y", ["$i"], -2]]],
+    [plain("x", [1, 2, 3]), ["y", "expand", ["$x", [2, 3]]], plain("i", [0, 1], "int64"), ["", "index_fill_", ["$y", -2, "$i", 3]]],
+    [plain("x", [1, 2, 3]), ["y", "expand", ["$x", [2, 3]]], plain("i", [1], "int64"), ["", "index_fill_", ["$y", 1, "$i", 3]]],
+    [plain("x", [1, 2, 3]), ["y", "expand", ["$x", [2, 3]]], ["", "copy_", ["$y", "$y"]]],
+    # An index that is written to where no gradient needs it.
+    [
+        leaf("x", [0, -0.75, 1]),
+        plain("i", [0, 0, 1], "int64"),
+        plain("s", [-1, -1.25, -0.25]),
+        ["y", "scatter_add", ["$x", 0, "$i", "$s"]],
+        ["z", "index_add", ["$x", 0, "$i", "$s"]],
+        ["", "add_", ["$i", "$i"]],
+        backward("$y"),
+        backward("$z"),
+    ],
+    # What was made of a view under no_grad is none.
+    [
+        leaf("w", [1, 2, 3, 4], shape=[2, 2]),
+        ["", "no_grad", []],
+        plain("i", [1, 0, 1], "int64"),
+        ["x", "embedding", ["$i", "$w"]],
+        ["", "end", []],
+        leaf("s", [1, 2]),
+        ["", "add_", ["$x", "$s"]],
+        ["v", "select", ["$x", 0, 1]],
+        ["", "mul_", ["$v", "$s"]],
+        backward("$x"),
+    ],
+    # Infinity, NaN and signs of 0.
+    [plain("x", ["-inf", -0.0, 4, "inf"]), ["y", "pow", ["$x", 0.5]], ["z", "pow", ["$x", -0.5]]],
+    [leaf("x", [2, 0, -0.75]), ["y", "atan2", ["$x", "$x"]], ["z", "rdiv", ["$y", 0]], backward("$z")],
+    [leaf("x", [2, 0, -0.75]), ["y", "pow", ["$x", "$x"]], ["z", "mul", ["$y", "nan"]], backward("$z")],
+    [
+        leaf("x", [1, 2, -3, 0.5, 0, 1], shape=[2, 3]),
+        plain("t", [0, 2], "int64"),
+        ["y", "cross_entropy", ["$x", "$t"], {"reduction": "none"}],
+        ["z", "div", ["$y", 0]],
+        backward("$z"),
+    ],
+    [
+        leaf("x", [1.5, 2], shape=[2, 1]),
+        plain("t", [0, 0], "int64"),
+        plain("s", [-1, 2]),
+        ["y", "cross_entropy", ["$x", "$t"], {"reduction": "none"}],
+        ["z", "atan2", ["$y", "$s"]],
+    ],
+    # Second derivatives at 0.
+    [leaf("x", [-0.5, 0, 1]), ["y", "elu", ["$x"]], [["g"], "grad_of", [["$y"], ["$x"]], CREATE], backward("$g")],
+    [leaf("x", [0, 0]), ["y", "vector_norm", ["$x", 2, 0]], [["g"], "grad_of", [["$y"], ["$x"]], CREATE], backward("$g")],
+    [leaf("x", [1, 0]), ["y", "atan2", ["$x", "$x"]], [["g"], "grad_of", [["$y"], ["$x"]], CREATE], backward("$g")],
+    # Results of ops lie in rows of their own.
+    [plain("x", [1, 2, 3, 4, 5, 6], shape=[2, 3]), plain("i", [1, 0], "int64"), ["y", "index", ["$x", [[None, None, None], "$i"]]], ["z", "view", ["$y", [4]]]],
+    [
+        leaf("x", [1, 2, 3, 4], shape=[2, 2]),
+        plain("v", [3, -1]),
+        ["y", "matmul", ["$x", "$v"]],
+        ["", "retain_grad", ["$y"]],
+        ["z", "view", ["$y", [2, 1]]],
+        ["", "mul_", ["$y", "$v"]],
+        backward("$z"),
+    ],
+    # The gradient of a function that is linear in pieces requires grad.
+    [leaf("x", [-0.5, 0.25, 1]), ["y", "leaky_relu", ["$x"]], [["g"], "grad_of", [["$y"], ["$x"]], CREATE], backward("$g")],
+    [leaf("x", [-0.5, 0.25], shape=[2, 1]), ["y", "prod", ["$x", 1]], [["g"], "grad_of", [["$y"], ["$x"]], CREATE], backward("$g")],
+    [leaf("x", [-0.5, 0.25], shape=[2, 1]), ["y", "cumprod", ["$x", 1]], [["g"], "grad_of", [["$y"], ["$x"]], CREATE]],
+    # Any dtype where there is nothing to compute.
+    [plain("x", [], "bool", [0, 3]), plain("y", [1] * 6, "bool", [3, 2]), ["z", "matmul", ["$x", "$y"]]],
+    [plain("x", [], "int64", [0, 3]), ["y", "softmax", ["$x", 1]]],
+]
