@@ -48,11 +48,10 @@ def one(name: str, signature: str, method: bool, overloaded: bool, indent: str) 
         if method and i == 0:
             parts.append("self")
             continue
-        if keyword.iskeyword(p.name):
-            continue  # `from`: by position
         if p.by_name and not named:
             parts.append("*")
             named = True
+        argument = f"__{p.name}" if keyword.iskeyword(p.name) else p.name  # `from`: by position
         kind = TYPES[p.kind] + (" | None" if p.none and p.kind != "any" else "")
         default = "" if p.default is None else f" = {p.default}" if p.default not in ("inf", "()") else " = ..."
         varargs = p.kind == "int[]" and i == method and p.default is None and not any(q.by_name is False for q in parameters[i + 1 :])
@@ -60,7 +59,7 @@ def one(name: str, signature: str, method: bool, overloaded: bool, indent: str) 
             parts.append(f"*{p.name}: Any")
             named = True
         else:
-            parts.append(f"{p.name}: {kind}{default}")
+            parts.append(f"{argument}: {kind}{default}")
     decorator = f"{indent}@overload\n" if overloaded else ""
     return f"{decorator}{indent}def {name}({', '.join(parts)}) -> {returns(op)}: ...\n"
 

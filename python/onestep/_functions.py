@@ -243,6 +243,8 @@ preserve_format, contiguous_format, channels_last = map(memory_format, ("preserv
 class _TypedTensor(type):
     """FloatTensor and so on: make tensors of their dtype, and say what has it."""
 
+    dtype: _C.dtype
+
     def __new__(cls, name: str, dtype):
         return super().__new__(cls, name, (), {"dtype": dtype, "__doc__": f"A tensor of {dtype}: of sizes, or of data."})
 

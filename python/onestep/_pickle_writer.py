@@ -129,16 +129,17 @@ class PickleWriter:
         dtype = str(x.dtype).split(".")[-1]
         offset, strides = x.storage_offset(), tuple(x.stride())
         storage = (x.data_ptr() - offset * x.element_size(), dtype)  # views and tied weights share it
-        last = offset + sum((size - 1) * step for size, step in zip(x.shape, strides)) + 1 if x.numel() else 0
+        last = int(offset + sum((size - 1) * step for size, step in zip(x.shape, strides)) + 1) if x.numel() else 0
         key, count, _ = self._used.get(storage, (str(len(self._used)), 0, x))
         count = max(last, count)
         self._used[storage] = key, count, x.detach()
         self._out.append(b"ctorch._utils\n_rebuild_tensor_v2\n((")
         self._value("storage", path)
         self._out.append(f"ctorch\n{STORAGES[dtype]}\n".encode())
-        for one in (key, "cpu", count):
-            self._value(one, path)
+        for name in (key, "cpu", count):
+            self._value(name, path)
         self._out.append(b"tQ")
+        one: Any
         for one in (offset, tuple(x.shape), strides, x.requires_grad and x.is_leaf, OrderedDict()):
             self._value(one, path)
         self._out.append(b"tR")

@@ -53,7 +53,7 @@ class Distribution:
 def _one_of(probs: Optional[Any], logits: Optional[Any]) -> Tensor:
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-    given = logits if probs is None else probs
+    given: Any = logits if probs is None else probs
     return given if isinstance(given, Tensor) else onestep.tensor(float(given))
 
 

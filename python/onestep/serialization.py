@@ -241,6 +241,8 @@ class _Reader(pickle._Unpickler):  # type: ignore[name-defined]
             self._storages[key] = _from_bytes(data, storage.dtype, (numel,))
         return self._storages[key]
 
+    stack: list
+
     def load_build(self) -> None:
         """Attributes, which only an OrderedDict gets (its _metadata): set on anything else they could change a type."""
         state = self.stack.pop()
@@ -248,7 +250,7 @@ class _Reader(pickle._Unpickler):  # type: ignore[name-defined]
             raise pickle.UnpicklingError(f"load: attributes of a {type(self.stack[-1]).__name__}")
         self.stack[-1].__dict__.update(state)
 
-    dispatch[pickle.BUILD[0]] = load_build
+    dispatch[pickle.BUILD[0]] = load_build  # type: ignore[assignment]
 
 
 class _ObjectReader(pickle._Unpickler):  # type: ignore[name-defined]
@@ -269,12 +271,14 @@ class _ObjectReader(pickle._Unpickler):  # type: ignore[name-defined]
             return _dtype(name)
         return _BASIC.get((module, name)) or _named_safe(module, name)
 
+    stack: list
+
     def load_build(self) -> None:
         if not self._trusted and isinstance(self.stack[-2], (type, types.FunctionType)):
             raise pickle.UnpicklingError(f"load: attributes of a {type(self.stack[-2]).__name__}")
-        super().load_build()
+        super().load_build()  # type: ignore[misc]
 
-    dispatch[pickle.BUILD[0]] = load_build
+    dispatch[pickle.BUILD[0]] = load_build  # type: ignore[assignment]
 
 
 # ---- safetensors ------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.abc
 import importlib.machinery
 import importlib.metadata
 import importlib.util
@@ -136,7 +137,7 @@ class _Version(importlib.metadata.Distribution):
         return path
 
 
-class Finder:
+class Finder(importlib.abc.Loader):
     """Answers for torch and what is below it."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:

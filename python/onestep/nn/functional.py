@@ -206,8 +206,8 @@ def ctc_loss(
     zero_infinity: bool = False,
 ) -> Tensor:
     """-log of the probability of the targets over all alignments; lengths are tensors or sequences of numbers."""
-    lengths = [n if isinstance(n, Tensor) else onestep.tensor(n) for n in (input_lengths, target_lengths)]
-    return _C.ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+    inputs, ours = (n if isinstance(n, Tensor) else onestep.tensor(n) for n in (input_lengths, target_lengths))
+    return _C.ctc_loss(log_probs, targets, inputs, ours, blank, reduction, zero_infinity)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:

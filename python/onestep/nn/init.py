@@ -95,13 +95,13 @@ def trunc_normal_(
                 result = _C.where(outside, _C.empty_like(result).normal_(mean, std, generator=generator), result)
         else:
             peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
-            result, pending = None, None
-            while pending is None or pending.any():
+            result, pending = tensor, onestep.ones_like(tensor, dtype=onestep.bool)
+            while pending.any():
                 drawn = _C.empty_like(tensor).uniform_(a, b, generator=generator)
-                result = drawn if result is None else _C.where(pending, drawn, result)
+                result = _C.where(pending, drawn, result)
                 density = ((drawn - mean) / std).pow(2).mul(-0.5).sub(peak)
                 refused = _C.empty_like(tensor).uniform_(generator=generator).log() > density
-                pending = refused if pending is None else pending & refused
+                pending = pending & refused
         tensor.copy_(result)
     return tensor
 

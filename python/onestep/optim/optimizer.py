@@ -135,7 +135,7 @@ class Optimizer:
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(a["params"]) != len(b["params"]) for a, b in zip(given, self.param_groups)):
             raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
-        by_number = {}
+        by_number: dict = {}
         for theirs, ours in zip(given, self.param_groups):
             by_number.update(zip(theirs["params"], ours["params"]))
             kept = {"params": ours["params"]}
@@ -150,8 +150,8 @@ class Optimizer:
 
     def _taken_over(self, p: Optional[Tensor], value: Any, key: str = "") -> Any:
         if isinstance(value, Tensor):
-            cast = p is not None and key != "step" and p.is_floating_point()
-            return value.detach().clone().to(p.dtype) if cast else value.detach().clone()
+            own = value.detach().clone()
+            return own.to(p.dtype) if p is not None and key != "step" and p.is_floating_point() else own
         if isinstance(value, dict):
             return {k: self._taken_over(p, v, k) for k, v in value.items()}
         if isinstance(value, (list, tuple)):

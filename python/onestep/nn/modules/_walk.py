@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Callable, Iterator, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Set, Tuple
 
 import onestep
 from onestep import _C
@@ -11,6 +11,10 @@ from onestep import _C
 
 class Walk:
     """The part of Module that walks over children, parameters and buffers."""
+
+    _modules: Dict[str, Any]
+    _parameters: Dict[str, Any]
+    _buffers: Dict[str, Any]
 
     def named_modules(self, memo: Optional[Set] = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[Tuple]:
         """(name, module) of this module and all below it; each module once."""

@@ -85,14 +85,16 @@ class MultiheadAttention(Module):
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
         """The three inputs through their projections; one product where all are the same tensor."""
         if query is key and key is value and self._qkv_same_embed_dim:
-            return tuple(F.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1))
+            q, k, v = F.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
+            return q, k, v
         weights = (
             self.in_proj_weight.chunk(3)
             if self._qkv_same_embed_dim
             else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
         )
         biases = (None, None, None) if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        return tuple(F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
+        q, k, v = (F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
+        return q, k, v
 
     def _merged_mask(
         self, attn_mask: Optional[Tensor], padding: Optional[Tensor], shape: Tuple, extra: int, dtype: Any
@@ -138,7 +140,7 @@ class MultiheadAttention(Module):
         elif not self.batch_first:
             q, k, v = q.transpose(0, 1), k.transpose(0, 1), v.transpose(0, 1)
         b, t, s = q.size(0), q.size(1), k.size(1)
-        if self.bias_k is not None:
+        if self.bias_k is not None and self.bias_v is not None:
             k = _C.cat([k, self.bias_k.expand(b, 1, -1)], 1)
             v = _C.cat([v, self.bias_v.expand(b, 1, -1)], 1)
         if self.add_zero_attn:

@@ -63,7 +63,7 @@ class _Numbered(Module):
 
     def pop(self, index: Any = -1) -> Module:
         """Takes a module out."""
-        module = self[index]
+        module = self[index]  # type: ignore[index]
         del self[index]
         return module
 

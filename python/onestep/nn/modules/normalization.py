@@ -148,7 +148,7 @@ class _NormBase(Module):
     def reset_parameters(self) -> None:
         """Weight 1, bias 0, and fresh statistics."""
         self.reset_running_stats()
-        LayerNorm.reset_parameters(self)
+        LayerNorm.reset_parameters(self)  # type: ignore[arg-type]
 
     def _check_dims(self, input: _C.Tensor) -> None:
         if input.dim() not in self._dims:
@@ -226,7 +226,7 @@ class _InstanceNorm(_NormBase):
             self.weight,
             self.bias,
             self.training or not self.track_running_stats,
-            self.momentum,
+            self.momentum,  # type: ignore[arg-type]
             self.eps,
         )
         return result if batched is input else result.squeeze(0)

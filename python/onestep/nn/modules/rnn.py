@@ -90,7 +90,7 @@ class RNNBase(Module):
         for layer in range(num_layers):
             for suffix in self._suffixes(layer):
                 size = input_size if layer == 0 else out * len(self._suffixes(0))
-                shapes = {"weight_ih": (gates, size), "weight_hh": (gates, out)}
+                shapes: dict = {"weight_ih": (gates, size), "weight_hh": (gates, out)}
                 if bias:
                     shapes.update(bias_ih=(gates,), bias_hh=(gates,))
                 if proj_size:
@@ -139,7 +139,7 @@ class RNNBase(Module):
             self._parameters.get(name + suffix) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
         ]
         step = _STEPS[self.mode][1]
-        gates = F.linear(x, weights[0], weights[2]).unbind(0)
+        gates = F.linear(x, weights[0], weights[2]).unbind(0)  # type: ignore[arg-type]
         backwards = suffix.endswith("reverse")
         outs = []
         for one in reversed(gates) if backwards else gates:
@@ -279,7 +279,9 @@ class RNNCellBase(Module):
         self.register_parameter("bias_hh", _empty(rows, device=device, dtype=dtype) if bias else None)
         self.reset_parameters()
 
-    reset_parameters = RNNBase.reset_parameters
+    def reset_parameters(self) -> None:
+        """Draws all uniformly within 1 / sqrt(hidden_size)."""
+        RNNBase.reset_parameters(self)  # type: ignore[arg-type]
 
     def _mode(self) -> str:
         return type(self).__name__[:-4]

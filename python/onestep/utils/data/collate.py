@@ -68,7 +68,7 @@ def default_collate(batch: Any) -> Any:
     if isinstance(first, Mapping):
         collated = {key: default_collate([sample[key] for sample in batch]) for key in first}
         try:
-            return type(first)(collated)
+            return type(first)(collated)  # type: ignore[call-arg]
         except TypeError:
             return collated
     if isinstance(first, tuple) and hasattr(first, "_fields"):

@@ -81,7 +81,7 @@ class DataLoader:
                 sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         self.sampler = sampler
         if batch_size is not None and batch_sampler is None:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)  # type: ignore[arg-type]
         self.batch_sampler = batch_sampler
         self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
 

@@ -80,7 +80,7 @@ class ConcatDataset(Dataset):
             raise AssertionError("datasets should not be an empty iterable")
         if any(isinstance(d, IterableDataset) for d in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
-        self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
+        self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
@@ -101,10 +101,10 @@ class ChainDataset(IterableDataset):
         self.datasets = list(datasets)
 
     def __iter__(self) -> Iterator:
-        return itertools.chain.from_iterable(self.datasets)
+        return itertools.chain.from_iterable(self.datasets)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
-        return sum(len(d) for d in self.datasets)
+        return sum(len(d) for d in self.datasets)  # type: ignore[arg-type,misc]
 
 
 class Subset(Dataset):
