@@ -7,122 +7,32 @@
 #include "autograd/portable_math.h"
 
 namespace onestep::kernels {
-namespace {
-
-/// Rough nanoseconds an element takes.
-constexpr double kCheap = 0.15, kTranscendental = 0.6;
-
-}  // namespace
-
-#define ONESTEP_MAP(NAME, COST)                                                                     \
-  template <class T>                                                                                \
-  void NAME(const T* x, T* y, int64_t n) {                                                          \
-    parallel_for(n, COST, [=](int64_t i, int64_t end) { table<T>().NAME(x + i, y + i, end - i); }); \
-  }                                                                                                 \
-  template void NAME(const float*, float*, int64_t);                                                \
-  template void NAME(const double*, double*, int64_t);
-
-ONESTEP_MAP(exp, kTranscendental)
-ONESTEP_MAP(log, kTranscendental)
-ONESTEP_MAP(sqrt, kCheap)
-ONESTEP_MAP(rsqrt, kCheap)
-ONESTEP_MAP(sin, kTranscendental)
-ONESTEP_MAP(cos, kTranscendental)
-ONESTEP_MAP(tanh, kTranscendental)
-ONESTEP_MAP(erf, kTranscendental)
-ONESTEP_MAP(sigmoid, kTranscendental)
-ONESTEP_MAP(silu, kTranscendental)
-ONESTEP_MAP(gelu_tanh, kTranscendental)
-ONESTEP_MAP(gelu_erf, kTranscendental)
-#undef ONESTEP_MAP
-
-#define ONESTEP_MAP_GRAD(NAME)                                                                                          \
-  template <class T>                                                                                                    \
-  void NAME(const T* x, const T* dy, T* dx, int64_t n) {                                                                \
-    parallel_for(n, kTranscendental, [=](int64_t i, int64_t end) { table<T>().NAME(x + i, dy + i, dx + i, end - i); }); \
-  }                                                                                                                     \
-  template void NAME(const float*, const float*, float*, int64_t);                                                      \
-  template void NAME(const double*, const double*, double*, int64_t);
-
-ONESTEP_MAP_GRAD(silu_grad)
-ONESTEP_MAP_GRAD(gelu_tanh_grad)
-ONESTEP_MAP_GRAD(gelu_erf_grad)
-#undef ONESTEP_MAP_GRAD
-
-#define ONESTEP_ZIP(NAME, COST)                                                        \
-  template <class T>                                                                   \
-  void NAME(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) { \
-    parallel_for(n, COST, [=](int64_t i, int64_t end) {                                \
-      table<T>().NAME(a + i * a_step, a_step, b + i * b_step, b_step, y + i, end - i); \
-    });                                                                                \
-  }                                                                                    \
-  template void NAME(const float*, int64_t, const float*, int64_t, float*, int64_t);   \
-  template void NAME(const double*, int64_t, const double*, int64_t, double*, int64_t);
-
-ONESTEP_ZIP(add, kCheap)
-ONESTEP_ZIP(sub, kCheap)
-ONESTEP_ZIP(mul, kCheap)
-ONESTEP_ZIP(div, kCheap)
-ONESTEP_ZIP(maximum, kCheap)
-ONESTEP_ZIP(minimum, kCheap)
-ONESTEP_ZIP(pow, 8 * kTranscendental)
-#undef ONESTEP_ZIP
-
-#define ONESTEP_ROWS(NAME, Y_COLS)                                                                                 \
-  template <class T>                                                                                               \
-  void NAME(const T* x, T* y, int64_t rows, int64_t cols) {                                                        \
-    parallel_for(rows, 2 * kTranscendental * static_cast<double>(cols),                                            \
-                 [=](int64_t r, int64_t end) { table<T>().NAME(x + r * cols, y + r * (Y_COLS), end - r, cols); }); \
-  }                                                                                                                \
-  template void NAME(const float*, float*, int64_t, int64_t);                                                      \
-  template void NAME(const double*, double*, int64_t, int64_t);
-
-ONESTEP_ROWS(softmax_rows, cols)
-ONESTEP_ROWS(log_softmax_rows, cols)
-ONESTEP_ROWS(logsumexp_rows, 1)
-#undef ONESTEP_ROWS
-
-#define ONESTEP_ROWS_GRAD(NAME)                                                                                                \
-  template <class T>                                                                                                           \
-  void NAME(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols) {                                                      \
-    parallel_for(rows, 3 * kCheap * static_cast<double>(cols),                                                                 \
-                 [=](int64_t r, int64_t end) { table<T>().NAME(y + r * cols, dy + r * cols, dx + r * cols, end - r, cols); }); \
-  }                                                                                                                            \
-  template void NAME(const float*, const float*, float*, int64_t, int64_t);                                                    \
-  template void NAME(const double*, const double*, double*, int64_t, int64_t);
-
-ONESTEP_ROWS_GRAD(softmax_grad_rows)
-ONESTEP_ROWS_GRAD(log_softmax_grad_rows)
-#undef ONESTEP_ROWS_GRAD
 
 template <class T>
-void softmax_spans(T* x, int64_t ld, const Span* spans, int64_t rows, T scale, Span block) {
-  table<T>().softmax_spans(x, ld, spans, rows, scale, block);
+void run(typename Table<T>::Map Table<T>::*kernel, double cost, const T* x, T* y, int64_t n) {
+  parallel_for(n, cost, [=](int64_t i, int64_t end) { (table<T>().*kernel)(x + i, y + i, end - i); });
 }
 template <class T>
-void softmax_grad_spans(const T* y, T* dx, int64_t ld, const Span* spans, int64_t rows, T scale, Span block) {
-  table<T>().softmax_grad_spans(y, dx, ld, spans, rows, scale, block);
-}
-
-template <class T>
-T sum(const T* x, int64_t n) {
-  return table<T>().sum(x, n);
+void run(typename Table<T>::MapGrad Table<T>::*kernel, double cost, const T* x, const T* dy, T* dx, int64_t n) {
+  parallel_for(n, cost, [=](int64_t i, int64_t end) { (table<T>().*kernel)(x + i, dy + i, dx + i, end - i); });
 }
 template <class T>
-T sum_squares(const T* x, int64_t n) {
-  return table<T>().sum_squares(x, n);
+void run(typename Table<T>::Zip Table<T>::*kernel, double cost, const T* a, int64_t a_step, const T* b, int64_t b_step, T* y,
+         int64_t n) {
+  parallel_for(n, cost, [=](int64_t i, int64_t end) {
+    (table<T>().*kernel)(a + i * a_step, a_step, b + i * b_step, b_step, y + i, end - i);
+  });
 }
 template <class T>
-T dot(const T* a, const T* b, int64_t n) {
-  return table<T>().dot(a, b, n);
+void run_rows(typename Table<T>::Rows Table<T>::*kernel, const T* x, T* y, int64_t y_cols, int64_t rows, int64_t cols) {
+  parallel_for(rows, 2 * kTranscendental * static_cast<double>(cols),
+               [=](int64_t r, int64_t end) { (table<T>().*kernel)(x + r * cols, y + r * y_cols, end - r, cols); });
 }
 template <class T>
-T max(const T* x, int64_t n) {
-  return table<T>().max(x, n);
-}
-template <class T>
-int64_t argmax(const T* x, int64_t n) {
-  return table<T>().argmax(x, n);
+void run_rows(typename Table<T>::RowsGrad Table<T>::*kernel, const T* y, const T* dy, T* dx, int64_t rows, int64_t cols) {
+  parallel_for(rows, 3 * kCheap * static_cast<double>(cols), [=](int64_t r, int64_t end) {
+    (table<T>().*kernel)(y + r * cols, dy + r * cols, dx + r * cols, end - r, cols);
+  });
 }
 
 /// Columns go to threads in groups of 64, four vectors of a row.
@@ -207,14 +117,12 @@ void box_muller(T* d, int64_t n, T mean, T std) {
 }
 
 #define ONESTEP_INSTANTIATE(T)                                                                                \
-  template T sum(const T*, int64_t);                                                                          \
-  template T sum_squares(const T*, int64_t);                                                                  \
-  template T dot(const T*, const T*, int64_t);                                                                \
-  template T max(const T*, int64_t);                                                                          \
-  template int64_t argmax(const T*, int64_t);                                                                 \
+  template void run(Table<T>::Map Table<T>::*, double, const T*, T*, int64_t);                                \
+  template void run(Table<T>::MapGrad Table<T>::*, double, const T*, const T*, T*, int64_t);                  \
+  template void run(Table<T>::Zip Table<T>::*, double, const T*, int64_t, const T*, int64_t, T*, int64_t);    \
+  template void run_rows(Table<T>::Rows Table<T>::*, const T*, T*, int64_t, int64_t, int64_t);                \
+  template void run_rows(Table<T>::RowsGrad Table<T>::*, const T*, const T*, T*, int64_t, int64_t);           \
   template void sum_rows(const T*, T*, int64_t, int64_t, int64_t);                                            \
-  template void softmax_spans(T*, int64_t, const Span*, int64_t, T, Span);                                    \
-  template void softmax_grad_spans(const T*, T*, int64_t, const Span*, int64_t, T, Span);                     \
   template void layer_norm_rows(const T*, const T*, const T*, T, T*, T*, T*, int64_t, int64_t);               \
   template void layer_norm_grad_rows(const T*, const T*, const T*, const T*, const T*, T*, int64_t, int64_t); \
   template void layer_norm_param_grad(const T*, const T*, const T*, const T*, T*, T*, int64_t, int64_t);      \

@@ -1,7 +1,8 @@
 #pragma once
 // Hot loops on raw pointers. T is float (vectorised, the same bits for every instruction set and number of threads) or
-// double (naive loops with libm: the reference the float kernels are tested against; products as in float). Rows are contiguous. An output may
-// be the same array as an input of the same shape, but may not overlap it otherwise. Nothing here checks or throws.
+// double (naive loops with libm: the reference the float kernels are tested against; products as in float). Rows are
+// contiguous. An output may be the same array as an input of the same shape, but may not overlap it otherwise. Nothing here
+// checks or throws.
 
 #include <cstdint>
 
@@ -9,82 +10,155 @@
 #include "autograd/kernels/packed.h"
 #include "autograd/kernels/parallel.h"
 #include "autograd/kernels/span.h"
+#include "autograd/kernels/table.h"
 
 namespace onestep::kernels {
+
+// --- parallel drivers of the serial kernels of the table in use: maps and rows are split into ranges -------------------
+
+/// Rough nanoseconds an element takes.
+inline constexpr double kCheap = 0.15, kTranscendental = 0.6;
+
+template <class T>
+void run(typename Table<T>::Map Table<T>::*kernel, double cost, const T* x, T* y, int64_t n);
+template <class T>
+void run(typename Table<T>::MapGrad Table<T>::*kernel, double cost, const T* x, const T* dy, T* dx, int64_t n);
+template <class T>
+void run(typename Table<T>::Zip Table<T>::*kernel, double cost, const T* a, int64_t a_step, const T* b, int64_t b_step, T* y,
+         int64_t n);
+/// Rows of y are y_cols long.
+template <class T>
+void run_rows(typename Table<T>::Rows Table<T>::*kernel, const T* x, T* y, int64_t y_cols, int64_t rows, int64_t cols);
+template <class T>
+void run_rows(typename Table<T>::RowsGrad Table<T>::*kernel, const T* y, const T* dy, T* dx, int64_t rows, int64_t cols);
 
 // --- maps: y[i] = f(x[i]) ----------------------------------------------------------------------------------------------
 
 template <class T>
-void exp(const T* x, T* y, int64_t n);
+void exp(const T* x, T* y, int64_t n) {
+  run(&Table<T>::exp, kTranscendental, x, y, n);
+}
 template <class T>
-void log(const T* x, T* y, int64_t n);
+void log(const T* x, T* y, int64_t n) {
+  run(&Table<T>::log, kTranscendental, x, y, n);
+}
 template <class T>
-void sqrt(const T* x, T* y, int64_t n);
+void sqrt(const T* x, T* y, int64_t n) {
+  run(&Table<T>::sqrt, kCheap, x, y, n);
+}
 /// 1 / sqrt(x), both correctly rounded.
 template <class T>
-void rsqrt(const T* x, T* y, int64_t n);
+void rsqrt(const T* x, T* y, int64_t n) {
+  run(&Table<T>::rsqrt, kCheap, x, y, n);
+}
 template <class T>
-void sin(const T* x, T* y, int64_t n);
+void sin(const T* x, T* y, int64_t n) {
+  run(&Table<T>::sin, kTranscendental, x, y, n);
+}
 template <class T>
-void cos(const T* x, T* y, int64_t n);
+void cos(const T* x, T* y, int64_t n) {
+  run(&Table<T>::cos, kTranscendental, x, y, n);
+}
 template <class T>
-void tanh(const T* x, T* y, int64_t n);
+void tanh(const T* x, T* y, int64_t n) {
+  run(&Table<T>::tanh, kTranscendental, x, y, n);
+}
 template <class T>
-void erf(const T* x, T* y, int64_t n);
+void erf(const T* x, T* y, int64_t n) {
+  run(&Table<T>::erf, kTranscendental, x, y, n);
+}
 /// 1 / (1 + exp(-x))
 template <class T>
-void sigmoid(const T* x, T* y, int64_t n);
+void sigmoid(const T* x, T* y, int64_t n) {
+  run(&Table<T>::sigmoid, kTranscendental, x, y, n);
+}
 /// x sigmoid(x)
 template <class T>
-void silu(const T* x, T* y, int64_t n);
+void silu(const T* x, T* y, int64_t n) {
+  run(&Table<T>::silu, kTranscendental, x, y, n);
+}
 /// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 template <class T>
-void gelu_tanh(const T* x, T* y, int64_t n);
+void gelu_tanh(const T* x, T* y, int64_t n) {
+  run(&Table<T>::gelu_tanh, kTranscendental, x, y, n);
+}
 /// x/2 (1 + erf(x / sqrt(2)))
 template <class T>
-void gelu_erf(const T* x, T* y, int64_t n);
+void gelu_erf(const T* x, T* y, int64_t n) {
+  run(&Table<T>::gelu_erf, kTranscendental, x, y, n);
+}
 
 /// dx[i] = dy[i] f'(x[i])
 template <class T>
-void silu_grad(const T* x, const T* dy, T* dx, int64_t n);
+void silu_grad(const T* x, const T* dy, T* dx, int64_t n) {
+  run(&Table<T>::silu_grad, kTranscendental, x, dy, dx, n);
+}
 template <class T>
-void gelu_tanh_grad(const T* x, const T* dy, T* dx, int64_t n);
+void gelu_tanh_grad(const T* x, const T* dy, T* dx, int64_t n) {
+  run(&Table<T>::gelu_tanh_grad, kTranscendental, x, dy, dx, n);
+}
 template <class T>
-void gelu_erf_grad(const T* x, const T* dy, T* dx, int64_t n);
+void gelu_erf_grad(const T* x, const T* dy, T* dx, int64_t n) {
+  run(&Table<T>::gelu_erf_grad, kTranscendental, x, dy, dx, n);
+}
 
 /// y[i] = a[i * a_step] op b[i * b_step]; a step is 1, or 0 for a scalar operand.
 template <class T>
-void add(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+void add(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
+  run(&Table<T>::add, kCheap, a, a_step, b, b_step, y, n);
+}
 template <class T>
-void sub(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+void sub(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
+  run(&Table<T>::sub, kCheap, a, a_step, b, b_step, y, n);
+}
 template <class T>
-void mul(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+void mul(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
+  run(&Table<T>::mul, kCheap, a, a_step, b, b_step, y, n);
+}
 template <class T>
-void div(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+void div(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
+  run(&Table<T>::div, kCheap, a, a_step, b, b_step, y, n);
+}
 /// a^b; if all exponents are one 2, 3, 0.5, -0.5, -1 or -2, by multiplication, square root and division as in torch.pow.
 template <class T>
-void pow(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+void pow(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
+  run(&Table<T>::pow, 8 * kTranscendental, a, a_step, b, b_step, y, n);
+}
 /// NaN when either is NaN, as torch.maximum and torch.minimum.
 template <class T>
-void maximum(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+void maximum(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
+  run(&Table<T>::maximum, kCheap, a, a_step, b, b_step, y, n);
+}
 template <class T>
-void minimum(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n);
+void minimum(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
+  run(&Table<T>::minimum, kCheap, a, a_step, b, b_step, y, n);
+}
 
 // --- reductions of one row: 16 lanes and one fixed tree ----------------------------------------------------------------
 
 /// 0 for n = 0.
 template <class T>
-T sum(const T* x, int64_t n);
+T sum(const T* x, int64_t n) {
+  return table<T>().sum(x, n);
+}
 template <class T>
-T sum_squares(const T* x, int64_t n);
+T sum_squares(const T* x, int64_t n) {
+  return table<T>().sum_squares(x, n);
+}
 template <class T>
-T dot(const T* a, const T* b, int64_t n);
+T dot(const T* a, const T* b, int64_t n) {
+  return table<T>().dot(a, b, n);
+}
 /// NaN when any is NaN; -inf for n = 0.
 template <class T>
-T max(const T* x, int64_t n);
+T max(const T* x, int64_t n) {
+  return table<T>().max(x, n);
+}
 /// First index of the largest value; NaN counts as the largest (torch.argmax). n >= 1.
 template <class T>
-int64_t argmax(const T* x, int64_t n);
+int64_t argmax(const T* x, int64_t n) {
+  return table<T>().argmax(x, n);
+}
 
 // --- rows: x is [rows, cols] -------------------------------------------------------------------------------------------
 
@@ -94,26 +168,40 @@ void sum_rows(const T* x, T* y, int64_t rows, int64_t cols, int64_t ld);
 
 /// y = exp(x - max) / sum(exp(x - max)) per row; a row of -inf gives NaN, as torch.softmax.
 template <class T>
-void softmax_rows(const T* x, T* y, int64_t rows, int64_t cols);
+void softmax_rows(const T* x, T* y, int64_t rows, int64_t cols) {
+  run_rows(&Table<T>::softmax_rows, x, y, cols, rows, cols);
+}
 /// dx = y (dy - sum(y dy)) per row, y the softmax.
 template <class T>
-void softmax_grad_rows(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols);
+void softmax_grad_rows(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols) {
+  run_rows(&Table<T>::softmax_grad_rows, y, dy, dx, rows, cols);
+}
 /// x = softmax(scale x) in place on every row's own span, and 0 in the rest of `block`: the weights of queries that see
 /// different keys. A serial kernel: who calls it has split the queries.
 template <class T>
-void softmax_spans(T* x, int64_t ld, const Span* spans, int64_t rows, T scale, Span block);
+void softmax_spans(T* x, int64_t ld, const Span* spans, int64_t rows, T scale, Span block) {
+  table<T>().softmax_spans(x, ld, spans, rows, scale, block);
+}
 /// dx = scale y (dx - sum(y dx)) in place on every row's span, and 0 in the rest of `block`.
 template <class T>
-void softmax_grad_spans(const T* y, T* dx, int64_t ld, const Span* spans, int64_t rows, T scale, Span block);
+void softmax_grad_spans(const T* y, T* dx, int64_t ld, const Span* spans, int64_t rows, T scale, Span block) {
+  table<T>().softmax_grad_spans(y, dx, ld, spans, rows, scale, block);
+}
 /// y = x - logsumexp(x) per row.
 template <class T>
-void log_softmax_rows(const T* x, T* y, int64_t rows, int64_t cols);
+void log_softmax_rows(const T* x, T* y, int64_t rows, int64_t cols) {
+  run_rows(&Table<T>::log_softmax_rows, x, y, cols, rows, cols);
+}
 /// dx = dy - exp(y) sum(dy) per row, y the log-softmax.
 template <class T>
-void log_softmax_grad_rows(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols);
+void log_softmax_grad_rows(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols) {
+  run_rows(&Table<T>::log_softmax_grad_rows, y, dy, dx, rows, cols);
+}
 /// y[r] = log(sum(exp(x[r, :]))): [rows, cols] -> [rows]; a row of -inf gives -inf.
 template <class T>
-void logsumexp_rows(const T* x, T* y, int64_t rows, int64_t cols);
+void logsumexp_rows(const T* x, T* y, int64_t rows, int64_t cols) {
+  run_rows(&Table<T>::logsumexp_rows, x, y, 1, rows, cols);
+}
 
 /// y = (x - mean) rstd weight + bias per row, rstd = 1 / sqrt(var + eps) with the biased variance. weight [cols] and bias
 /// [cols] may be null; mean [rows] and rstd [rows] are written for the backward pass. torch.nn.functional.layer_norm.

@@ -107,6 +107,10 @@ const Table<double>& reference_table();
 /// The table in use: that of active_isa(), which for double differs in its products alone.
 template <class T>
 const Table<T>& table();
+template <>
+const Table<float>& table();
+template <>
+const Table<double>& table();
 
 // Each *.isa.cpp fills its part of a table, once per instruction set.
 #define ONESTEP_DECLARE_FILLS(ISA)            \
