@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -96,5 +97,16 @@ void set_num_threads(int n) {
 double min_work_per_thread() { return min_work; }
 
 void set_min_work_per_thread(double nanoseconds) { min_work = nanoseconds; }
+
+void parallel_ranges(int64_t n, double work, int threads, const void* f,
+                     void (*call)(const void* f, int64_t begin, int64_t end)) {
+  constexpr double kPiece = 25000, kMostPieces = 8;  // nanoseconds; of a thread's share
+  const auto share = static_cast<int64_t>(std::clamp(work / (threads * kPiece), 1.0, kMostPieces));
+  const int64_t pieces = std::min(n, threads * share);
+  parallel_pieces(threads, pieces, [=](int64_t i, int) {
+    const int64_t begin = n * i / pieces, end = n * (i + 1) / pieces;
+    if (begin < end) call(f, begin, end);
+  });
+}
 
 }  // namespace onestep::kernels

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <type_traits>
 
 #include "autograd/kernels/thread_team.h"
 
@@ -72,6 +72,22 @@ void parallel_pieces(int threads, int64_t n, const F& f) {
   error.rethrow();
 }
 
+/// f(begin, end), compiled once for all the ways in which parallel_for comes to it. A copy of f is in registers, where what f
+/// writes cannot change it.
+template <class F>
+[[gnu::noinline]] void call_range(const void* f, int64_t begin, int64_t end) {
+  if constexpr (std::is_trivially_copyable_v<F>) {
+    const F copy = *static_cast<const F*>(f);
+    copy(begin, end);
+  } else {
+    (*static_cast<const F*>(f))(begin, end);
+  }
+}
+
+/// The ranges of parallel_for for several threads.
+void parallel_ranges(int64_t n, double work, int threads, const void* f,
+                     void (*call)(const void* f, int64_t begin, int64_t end));
+
 /// Calls f(begin, end) on disjoint ranges that cover [0, n); `cost` is the rough nanoseconds one item takes. What `f` writes
 /// for one item may not depend on the others: then the split cannot change a bit. Where it throws, so does this, after the
 /// others.
@@ -79,17 +95,10 @@ template <class F>
 void parallel_for(int64_t n, double cost, const F& f) {
   const double work = cost * static_cast<double>(n);
   const int threads = threads_for(n, work);
-  if (threads == 1) {
-    if (n > 0) f(int64_t{0}, n);
-    return;
-  }
-  constexpr double kPiece = 25000, kMostPieces = 8;  // nanoseconds; of a thread's share
-  const auto share = static_cast<int64_t>(std::clamp(work / (threads * kPiece), 1.0, kMostPieces));
-  const int64_t pieces = std::min(n, threads * share);
-  parallel_pieces(threads, pieces, [&](int64_t i, int) {
-    const int64_t begin = n * i / pieces, end = n * (i + 1) / pieces;
-    if (begin < end) f(begin, end);
-  });
+  if (threads > 1)
+    parallel_ranges(n, work, threads, &f, call_range<F>);
+  else if (n > 0)
+    call_range<F>(&f, 0, n);
 }
 
 }  // namespace onestep::kernels

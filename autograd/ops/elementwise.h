@@ -96,47 +96,37 @@ struct KernelOrLoop {
 template <class K, class F>
 KernelOrLoop(K, F) -> KernelOrLoop<K, F>;
 
-/// x if its rows have steps of 1 or 0, else a contiguous copy: copying knows how to cross a matrix.
-inline Tensor in_rows(const Tensor& x) {
-  int last = x.dim() - 1;
-  while (last >= 0 && x.shape()[last] == 1) --last;
-  return last < 0 || x.strides()[last] <= 1 ? x : contiguous_values(x);
-}
-
-/// The one step of x's elements when it fills `shape` in row-major order (1) or is a single element (0), else -1.
-inline int64_t flat_step(const Tensor& x, const Shape& shape) {
-  if (x.shape() == shape && x.is_contiguous()) return 1;
-  return x.numel() == 1 ? 0 : -1;
-}
+/// A row function whose types are known to `call` alone, so that the walk over the rows is compiled once for all ops.
+struct MapRow {
+  const void* row;
+  /// y = row(x) for the first `different` elements; the others of n repeat the last one, which is the only one then.
+  void (*call)(const void* row, const void* x, void* y, int64_t different, int64_t n);
+};
+struct ZipRow {
+  const void* row;
+  void (*call)(const void* row, const void* a, int64_t a_step, const void* b, int64_t b_step, void* y, int64_t n);
+};
+void map_rows(Tensor& y, const Tensor& x, const MapRow& row);
+void zip_rows(Tensor& y, const Tensor& a, const Tensor& b, const ZipRow& row);
 
 /// y = row(x) elementwise, y contiguous and of x's shape.
 template <class X, class Y, class Row>
 void map_into(Tensor& y, const Tensor& x, const Row& row) {
-  Y* to = y.mutable_data<Y>();
-  if (x.is_contiguous()) return row(x.data<X>(), to, x.numel());
-  const Tensor rows = in_rows(x);
-  const X* from = rows.data<X>();
-  for_each_row<2>(x.shape(), {rows.strides(), y.strides()}, [&](const auto& at, int64_t n, const auto& steps) {
-    const int64_t different = steps[0] == 0 ? 1 : n;
-    row(from + at[0], to + at[1], different);
-    std::fill_n(to + at[1] + different, n - different, to[at[1]]);
-  });
+  map_rows(y, x, {&row, [](const void* f, const void* from, void* to, int64_t different, int64_t n) {
+                    Y* const out = static_cast<Y*>(to);
+                    (*static_cast<const Row*>(f))(static_cast<const X*>(from), out, different);
+                    if (different < n) std::fill_n(out + different, n - different, *out);
+                  }});
 }
 
 /// y = row(a, b) elementwise, y contiguous and of the shape to which a and b broadcast.
 template <class A, class B, class Y, class Row>
 void zip_into(Tensor& y, const Tensor& a, const Tensor& b, const Row& row) {
-  Y* to = y.mutable_data<Y>();
-  const Shape& shape = y.shape();
-  const int64_t a_step = flat_step(a, shape), b_step = flat_step(b, shape);
-  if (a_step >= 0 && b_step >= 0) return row(a.data<A>(), a_step, b.data<B>(), b_step, to, shape.numel());
-  const Tensor a_rows = in_rows(a), b_rows = in_rows(b);
-  const A* left = a_rows.data<A>();
-  const B* right = b_rows.data<B>();
-  for_each_row<3>(shape, {broadcast_strides(a_rows, shape), broadcast_strides(b_rows, shape), y.strides()},
-                  [&](const auto& at, int64_t n, const auto& steps) {
-                    row(left + at[0], steps[0], right + at[1], steps[1], to + at[2], n);
-                  });
+  zip_rows(y, a, b,
+           {&row, [](const void* f, const void* left, int64_t a_step, const void* right, int64_t b_step, void* to, int64_t n) {
+              (*static_cast<const Row*>(f))(static_cast<const A*>(left), a_step, static_cast<const B*>(right), b_step,
+                                            static_cast<Y*>(to), n);
+            }});
 }
 
 // Operands of a narrow dtype are widened, and the result is rounded to their dtype: a row function sees the compute types
