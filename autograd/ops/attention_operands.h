@@ -1,0 +1,146 @@
+#pragma once
+// What attention by blocks reads: the operands as rows, and which keys a query sees.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "autograd/kernels/kernels.h"
+#include "autograd/ops/attention_blocks.h"
+#include "autograd/ops/matrices.h"
+#include "autograd/random/random_fill.h"
+
+namespace onestep::ops::blocks {
+
+inline constexpr int64_t kQueries = 128;  // in a block; the backward pass cuts its sums over queries there
+
+/// Which keys a query sees: all; with `causal` those up to its own position, or the last `window` of them; or those where a
+/// bool mask is true, or one that is added to the scores is not -inf.
+template <class T>
+struct Visible {
+  int64_t keys;
+  bool causal;
+  int64_t offset, window;
+  const bool* mask;
+  const T* added;
+  int64_t row_stride, key_stride;
+
+  bool masked() const { return mask != nullptr || added != nullptr; }
+
+  /// The first key that query i sees.
+  int64_t begin(int64_t i) const { return causal && window > 0 ? std::clamp<int64_t>(i + offset + 1 - window, 0, end(i)) : 0; }
+  /// Behind the last one.
+  int64_t end(int64_t i) const {
+    int64_t j = causal ? std::min(i + offset + 1, keys) : keys;
+    while (masked() && j > 0 && !at(i, j - 1)) --j;
+    return j;
+  }
+  /// Behind the last one that a query of [first, stop) sees.
+  int64_t end(int64_t first, int64_t stop) const {
+    int64_t last = stop > first ? end(stop - 1) : 0;  // the last one sees most, unless there is a mask
+    for (int64_t i = first; masked() && i + 1 < stop; ++i) last = std::max(last, end(i));
+    return last;
+  }
+  /// Whether the mask, if there is one, leaves key j to query i.
+  bool at(int64_t i, int64_t j) const {
+    const int64_t place = i * row_stride + j * key_stride;
+    return (!mask || mask[place]) && (!added || added[place] != kHidden);
+  }
+  /// Whether query i sees key j.
+  bool sees(int64_t i, int64_t j) const { return masked() ? at(i, j) : begin(i) <= j && j < end(i); }
+  /// row[j] = value for the masked keys among those.
+  void fill_masked(int64_t i, T* row, T value) const {
+    const int64_t last = masked() ? end(i) : 0;
+    const auto fill = [=, this](auto seen) {
+      if (key_stride == 1)
+        for (int64_t j = 0; j < last; ++j) row[j] = select_value(seen(j), row[j], value);
+      else
+        for (int64_t j = 0; j < last; ++j) row[j] = select_value(seen(j * key_stride), row[j], value);
+    };
+    if (mask != nullptr)
+      fill([from = mask + i * row_stride](int64_t j) { return from[j]; });
+    else if (added)
+      fill([from = added + i * row_stride](int64_t j) { return from[j] != kHidden; });
+  }
+  /// row = scale row + mask for the first n keys, and -inf where they are masked: the scale may be negative.
+  void mask_scores(int64_t i, T* row, T scale, int64_t n) const {
+    kernels::mul(row, 1, &scale, 0, row, n);
+    const T* const from = added + (added ? i * row_stride : 0);
+    for (int64_t j = 0; added && j < n; ++j) row[j] += from[j * key_stride];
+    fill_masked(i, row, kHidden);
+  }
+  static constexpr T kHidden = -std::numeric_limits<T>::infinity();
+  std::array<kernels::Span, kQueries> spans(int64_t first, int64_t stop) const {
+    std::array<kernels::Span, kQueries> s;
+    for (int64_t i = first; i < stop; ++i) s[static_cast<size_t>(i - first)] = {begin(i), end(i)};
+    return s;
+  }
+};
+
+/// The rows of a batch of matrices, written where they lie. An undefined tensor gives none.
+template <class T>
+class Rows {
+ public:
+  Rows(const Tensor& x, T* data, const Shape& batch) : data_(data) {
+    if (!data) return;
+    ld = x.strides()[x.dim() - 2];
+    starts_ = batch_starts(x, batch);
+  }
+  explicit operator bool() const { return data_ != nullptr; }
+  T* at(int64_t head, int64_t i) const { return data_ + starts_[static_cast<size_t>(head)] + i * ld; }
+  void clear(int64_t head, int64_t rows, int64_t n) const {
+    for (int64_t i = 0; i < rows; ++i) std::fill_n(at(head, i), n, T(0));
+  }
+
+  int64_t ld = 0;
+
+ private:
+  T* data_;
+  Offsets starts_;
+};
+
+template <class T>
+Rows<const T> readable(const Tensor& x, const Shape& batch) {
+  return {x, x.defined() ? x.data<T>() : nullptr, batch};
+}
+template <class T>
+Rows<T> writable(Tensor& x, const Shape& batch) {
+  return {x, x.defined() ? x.mutable_data<T>() : nullptr, batch};
+}
+
+/// What forward and backward read. `keep` is the dropout mask [heads, queries, keys], or null.
+template <class T>
+struct Inputs {
+  Inputs(const AttentionPlan& plan, const AttentionOperands& x)
+      : p(plan), mask(x.mask), keep(x.keep.defined() ? x.keep.data<bool>() : nullptr) {
+    const Shape batch = batch_dims(x.q.shape()), key_batch = batch_dims(x.k.shape());
+    q = readable<T>(x.q, batch);
+    k = readable<T>(x.k, key_batch);
+    v = readable<T>(x.v, key_batch);
+    if (mask.defined()) mask_starts = batch_starts(mask, batch);
+  }
+  Visible<T> visible(int64_t head) const {
+    if (!mask.defined()) return {p.keys, p.causal, p.offset, p.window, nullptr, nullptr, 0, 0};
+    const int64_t first = mask_starts[static_cast<size_t>(head)];
+    const bool* const attended = mask.is_floating() ? nullptr : mask.data<bool>() + first;
+    const T* const added = mask.is_floating() ? mask.data<T>() + first : nullptr;
+    return {p.keys, false, 0, 0, attended, added, mask.strides()[mask.dim() - 2], mask.strides()[mask.dim() - 1]};
+  }
+  /// False if every query sees all keys.
+  bool hides() const { return mask.defined() || (p.causal && (p.queries > 1 || p.offset + 1 < p.keys || p.window > 0)); }
+  /// to = from times the dropout factor, for the weights [begin, end) of a query.
+  void apply_dropout(int64_t head, int64_t i, int64_t begin, int64_t end, const T* from, T* to) const {
+    const bool* kept = keep + (head * p.queries + i) * p.keys;
+    const T factor = dropout_scale<T>(p.dropout_p);
+    for (int64_t j = begin; j < end; ++j) to[j] = from[j] * (static_cast<T>(kept[j]) * factor);
+  }
+
+  AttentionPlan p;
+  /// Between rows of weights: not a multiple of 256 bytes, or a column of them would lie in few places of the caches.
+  int64_t ld = p.keys + (p.keys % 64 == 0 ? 16 : 0);
+  Rows<const T> q{{}, nullptr, {}}, k = q, v = q;
+  Tensor mask;
+  Offsets mask_starts;
+  const bool* keep;
+};
+
+}  // namespace onestep::ops::blocks
