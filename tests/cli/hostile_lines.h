@@ -26,10 +26,11 @@ class Place {
   TemporaryFolder folder_;
 };
 
-/// Arguments and the sentence that refuses them.
+/// Arguments, and what the sentence that refuses them names first: the argument, or the file and the place in it. The sentences
+/// themselves are pinned where each is made.
 struct CommandLine {
   Strings arguments;
-  std::string sentence;
+  std::string named;
   std::string replaced = "", by = "";  ///< A file of the run that is a link to another thing of the place then.
 };
 using CommandLines = std::vector<CommandLine>;

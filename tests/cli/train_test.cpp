@@ -229,8 +229,7 @@ TEST_CASE("cli: another program's config.json, or the user's own, makes no run o
     for (int start = 0; start < 2; ++start) {
       const ProcessResult result = train_into(mine);
       CHECK(result.status == 2);
-      CHECK(result.err ==
-            "onestep: " + mine.string() + ": is there already and not the folder of a run (name another with --out)\n");
+      CHECK(result.err.starts_with("onestep: " + mine.string() + ": "));
     }
     CHECK(read(mine / "config.json") == config);
     CHECK(read(mine / "thesis.txt") == "keep");
