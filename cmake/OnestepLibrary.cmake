@@ -35,18 +35,29 @@ function(onestep_target_rules target)
   endif()
 endfunction()
 
-# onestep_library(NAME [STATIC] [DEPENDS ...]): builds every .cpp of the current folder (op cases, per-ISA kernels and the program
-# have their own targets) as onestep_NAME, alias onestep::NAME. STATIC: a part of the program that is not installed, whatever
-# BUILD_SHARED_LIBS says.
+# onestep_library(NAME [STATIC] [DEPENDS ...] [RUN_ONCE ...]): builds every .cpp of the current folder (op cases, per-ISA kernels and
+# the program have their own targets) as onestep_NAME, alias onestep::NAME. STATIC: a part of the program that is not installed,
+# whatever BUILD_SHARED_LIBS says. RUN_ONCE: sources that run once a run or a checkpoint: -O1, as in onestep_compile_fast.
+# ALONE: sources that are compiled by themselves.
 function(onestep_library name)
-  cmake_parse_arguments(ARG "STATIC" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "STATIC" "" "DEPENDS;RUN_ONCE;ALONE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "(\\.cases\\.cpp|\\.isa\\.cpp|/main\\.cpp|/(commands|mpi|programs)/[^/]*)$")
+  set(run_once)
+  if(ARG_RUN_ONCE)
+    file(GLOB run_once CONFIGURE_DEPENDS ${ARG_RUN_ONCE})
+    list(REMOVE_ITEM sources ${run_once})
+    onestep_unity(run_once ${name}_once 80000)
+    set_property(SOURCE ${run_once} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+  endif()
+  list(TRANSFORM ARG_ALONE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(REMOVE_ITEM sources "" ${ARG_ALONE})
+  onestep_unity(sources ${name} 50000)
   set(kind)
   if(ARG_STATIC)
     set(kind STATIC)
   endif()
-  add_library(onestep_${name} ${kind} ${sources})
+  add_library(onestep_${name} ${kind} ${sources} ${run_once} ${ARG_ALONE})
   add_library(onestep::${name} ALIAS onestep_${name})
   set_target_properties(onestep_${name} PROPERTIES EXPORT_NAME ${name} DEFINE_SYMBOL ""  # shared or not: the same flags
                         VERSION ${onestep_VERSION} SOVERSION ${onestep_VERSION_MAJOR}.${onestep_VERSION_MINOR})

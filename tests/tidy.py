@@ -42,10 +42,14 @@ def private_names(text):
 def compile_commands(build, files):
     """[(source, flags)], a source once for each instruction set it is compiled for."""
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        source = Path(entry["file"]).resolve().relative_to(ROOT).as_posix()
-        if source in files if files else source.startswith(tuple(folder + "/" for folder in FOLDERS)):
-            words = shlex.split(entry["command"])[1:]
-            yield source, tuple(w for w in words[: words.index("-o")] if not w.startswith("-W"))
+        file = Path(entry["file"]).resolve()
+        words = shlex.split(entry["command"])[1:]
+        flags = tuple(w for w in words[: words.index("-o")] if not w.startswith("-W"))
+        grouped = file.parent.name == "unity"  # a file that includes sources: cmake/Unity.cmake
+        sources = re.findall('#include "(.*)"', file.read_text()) if grouped else [file.relative_to(ROOT).as_posix()]
+        for source in sources:
+            if source in files if files else source.startswith(tuple(folder + "/" for folder in FOLDERS)):
+                yield source, flags
 
 
 def make_groups(commands):
