@@ -62,6 +62,7 @@ PROGRAMS = [
     ],
     # Infinity, NaN and signs of 0.
     [plain("x", ["-inf", -0.0, 4, "inf"]), ["y", "pow", ["$x", 0.5]], ["z", "pow", ["$x", -0.5]]],
+    [plain("x", ["-inf", -0.0, 4, "inf"]), plain("p", [0.5]), ["y", "pow", ["$x", "$p"]]],
     [leaf("x", [2, 0, -0.75]), ["y", "atan2", ["$x", "$x"]], ["z", "rdiv", ["$y", 0]], backward("$z")],
     [leaf("x", [2, 0, -0.75]), ["y", "pow", ["$x", "$x"]], ["z", "mul", ["$y", "nan"]], backward("$z")],
     [

@@ -297,6 +297,8 @@ class Machine:
             raise Quirk("sums that nearly cancel")
         if op == "layer_norm" and (args[0].shape[-1] < 3 or (args[0].double().var(-1, correction=0) < 1e-4).any()):
             raise Quirk("of equal elements, and in the gradient of two, rounding is all that is left, and 1 / sqrt(eps) makes it large")
+        if op == "layer_norm" and not args[0].requires_grad and any(a.requires_grad for a in args[2:]):
+            raise Quirk("PyTorch says of the gradient of a weight that it depends on the weight")
         if op == "to" and args[0].is_floating_point() and not args[1].is_floating_point:
             if ((args[0] - args[0].round()).abs() < 1e-4).logical_and(args[0] != args[0].round()).any():
                 raise Quirk("an integer or the one below, depending on the last bit")
@@ -305,6 +307,8 @@ class Machine:
                 raise Quirk("PyTorch takes the derivative of p x^(p-1) by p for 0 where p is 0")
         if op == "as_strided" and not args[0].is_contiguous():
             raise Quirk("elements that are none of the operand: PyTorch's gradient has them or not, depending on writes")
+        if kwargs.get("create_graph") and any(x is not None and x._backward_hooks for x in self.tensors.values()):
+            raise Quirk("hooks of results that a formula for the gradient uses, or does not")
         if op == "grad_of" and len(args[1]) > 1 and any(x._backward_hooks for x in args[1]):
             raise Quirk("the gradient of an input is taken before its hooks where another input lies behind it, else after them")
         if op.endswith("_") and any(shares(args[0], g) for g in self.gradients):
