@@ -107,6 +107,11 @@ const RegisterOpCases registered([] {
         sample("infinity as 0", {{2, 2, 3}, {{1, 1}, {2}}, {2, 2}}, {.zero_infinity = true})},
        {{"rank", [] { ctc_loss(zeros(3), tensor({1}), tensor({1}), tensor({1})); },
          "ctc_loss: needs log-probabilities [T, N, C] or [T, C]: got [3]"},
+        {"nothing",
+         [] {
+           ctc_loss(zeros({3, 0, 3}), zeros({0, 1}, DType::int64), zeros({0}, DType::int64), zeros({0}, DType::int64));
+         },
+         "ctc_loss: needs log-probabilities [T, N, C] or [T, C]: got [3, 0, 3]"},
         {"blank",
          [] {
            ctc_loss(log_probs(), tensor({{1}, {2}}), tensor({3, 3}), tensor({1, 1}), {.blank = 3});

@@ -104,12 +104,17 @@ TEST_CASE("op cases: every op of ops.h has one") {
     CHECK_MESSAGE(declared.count(exempt.first) == 1, exempt.first << " is exempt but not in ops.h");
 }
 
+// Ops that refuse nothing, each with the reason.
+const std::map<std::string, std::string> kNeverEmpty{{"ctc_loss", "as in PyTorch; one of its errors"}};
+
 TEST_CASE("op cases: every op with an input is tried on nothing") {
   std::map<std::string, bool> tried;
   for (const OpCase& c : op_cases())
     if (has_input(c)) tried[c.op] = tried[c.op] || has_zero_size_sample(c);
   CHECK(tried.size() > 80);
-  for (const auto& op : tried) CHECK_MESSAGE(op.second, op.first << " has no zero-size sample");
+  for (const auto& op : tried)
+    CHECK_MESSAGE(op.second != (kNeverEmpty.count(op.first) == 1),
+                  op.first << " has no zero-size sample, or need not be exempt");
 }
 
 TEST_CASE("op cases: labels and messages are there") {
