@@ -57,12 +57,14 @@ Tensor full_like(const Tensor& x, Scalar value, DType dtype);
 Tensor empty_like(const Tensor& x, DType dtype);
 Tensor rand_like(const Tensor& x, Generator& generator = default_generator());
 Tensor randn_like(const Tensor& x, Generator& generator = default_generator());
-/// start, start + step, ... before `end`: int64 when all are integers, else float32 (torch.arange). Throws ShapeError on a step
+/// start, start + step, ... before `end`: int64 when all are integers, else float32; where `dtype` is an integer type, steps
+/// from the truncated start on (torch.arange). Throws ShapeError on a step
 /// that is 0 or leads away from the end.
 Tensor arange(Scalar end);
 Tensor arange(Scalar start, Scalar end, Scalar step = 1);
 Tensor arange(Scalar start, Scalar end, Scalar step, DType dtype);
-/// `steps` values from `start` to `end`, evenly apart, both ends among them (torch.linspace). Throws ShapeError on steps < 0.
+/// `steps` values from `start` to `end`, evenly apart, both ends among them; of integers the ends and then all values are
+/// truncated (torch.linspace). Throws ShapeError on steps < 0, DTypeError for bool.
 Tensor linspace(double start, double end, int64_t steps, DType dtype = DType::float32);
 /// base to the powers linspace(start, end, steps) (torch.logspace).
 Tensor logspace(double start, double end, int64_t steps, double base = 10.0, DType dtype = DType::float32);

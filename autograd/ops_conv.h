@@ -76,14 +76,16 @@ Tensor adaptive_max_pool2d(const Tensor& x, const Shape& output_size);
 ValuesIndices adaptive_max_pool1d_with_indices(const Tensor& x, const Shape& output_size);
 ValuesIndices adaptive_max_pool2d_with_indices(const Tensor& x, const Shape& output_size);
 
-enum class InterpolationMode { nearest, bilinear };
-/// x [N, C, H, W] in another size, given or as floor(in * scale_factor): the nearest element below, or the weighted mean of
-/// four; with align_corners the outer elements stay in place (torch.nn.functional.interpolate). ops/resample.cpp
+enum class InterpolationMode { nearest, nearest_exact, linear, bilinear, trilinear, bicubic, area };
+/// x [N, C, L], [N, C, H, W] or [N, C, D, H, W] in another size, given or as floor(in * scale_factor)
+/// (torch.nn.functional.interpolate, ops/resample.cpp): the nearest element below or, exactly, at each output's middle (uint8,
+/// too); in one, two or three dims the weighted mean of two neighbours a dim; the cubic convolution of four (Keys 1981); or the
+/// mean of the area that an output covers. With align_corners the outer elements stay in place.
 struct InterpolateOptions {
   Shape size = {};                        ///< One number for all dims or one a dim; or else:
   std::vector<double> scale_factor = {};  ///< The same of factors.
   InterpolationMode mode = InterpolationMode::nearest;
-  bool align_corners = false;           ///< With bilinear.
+  bool align_corners = false;           ///< With linear and cubic modes.
   bool recompute_scale_factor = false;  ///< Uses in / out of the rounded sizes instead of the given factor.
 };
 Tensor interpolate(const Tensor& x, const InterpolateOptions& options);

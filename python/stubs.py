@@ -12,6 +12,7 @@ from _signatures import parse  # noqa: E402 - of the package that is being built
 
 TYPES = {
     "Tensor": "Tensor", "Scalar": "Number", "int": "_int", "float": "_float", "bool": "_bool", "int[]": "_int | Sequence[_int]",
+    "int?[]": "_int | Sequence[_int | None]",
     "float[]": "_float | Sequence[_float]", "Tensor[]": "Sequence[Tensor]", "dtype": "_dtype | builtins.type[Any]", "str": "str",
     "Generator": "Generator", "any": "Any",
 }  # fmt: skip

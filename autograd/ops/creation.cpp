@@ -105,6 +105,9 @@ Tensor arange(Scalar start, Scalar end, Scalar step) {
 }
 
 Tensor arange(Scalar start, Scalar end, Scalar step, DType dtype) {
+  const auto whole = [](Scalar v) { return is_floating(v.dtype) ? Scalar(ops::element<int64_t>(v.value)) : v; };
+  // Of int64 the numbers are made whole before they are counted; of a narrower type afterwards.
+  if (dtype == DType::int64) start = whole(start), end = whole(end), step = whole(step);
   const double first = start.value, last = end.value, by = step.value;
   ONESTEP_CHECK(ShapeError, by != 0 && std::isfinite(by) && std::isfinite(first) && std::isfinite(last), "arange: start ",
                 first, ", end ", last, ", step ", by, " (needs finite numbers and a step that is not 0)");
@@ -116,10 +119,11 @@ Tensor arange(Scalar start, Scalar end, Scalar step, DType dtype) {
   const double count = std::ceil((last - first) / by);
   ONESTEP_CHECK(ShapeError, count < 0x1p59, "arange: too many elements: ", count);
   const int64_t n = floating ? static_cast<int64_t>(count) : count_integers(start.integer, end.integer, step.integer);
-  Tensor y = empty(n, floating ? DType::float64 : DType::int64);
-  if (floating) {
+  if (!is_floating(dtype)) start = whole(start), step = whole(step);
+  Tensor y = empty(n, is_floating(start.dtype) || is_floating(step.dtype) ? DType::float64 : DType::int64);
+  if (y.is_floating()) {
     auto* to = y.mutable_data<double>();
-    for (int64_t i = 0; i < n; ++i) to[i] = first + static_cast<double>(i) * by;
+    for (int64_t i = 0; i < n; ++i) to[i] = start.value + static_cast<double>(i) * step.value;
   } else {
     auto* to = y.mutable_data<int64_t>();
     for (int64_t i = 0; i < n; ++i) to[i] = ops::plus(start.integer, ops::times(i, step.integer));
@@ -129,6 +133,14 @@ Tensor arange(Scalar start, Scalar end, Scalar step, DType dtype) {
 
 Tensor linspace(double start, double end, int64_t steps, DType dtype) {
   check_sizes("linspace", steps);
+  ONESTEP_CHECK(DTypeError, dtype != DType::boolean, "linspace: has no meaning for bool");
+  if (!is_floating(dtype)) {  // whole ends, and between them what is truncated
+    for (double* v : {&start, &end}) {
+      ops::check_fits("linspace", *v, dtype);
+      *v = std::trunc(*v);
+    }
+    return to(linspace(start, end, steps, DType::float64), dtype);
+  }
   Tensor y = empty(steps, compute_type(dtype));
   dispatch_floating(y.dtype(), "linspace", [&]<class T>() {  // from both ends, so that both are met
     const auto as_element = [dtype](auto v) { return ops::element<T>(ops::rounded(v, dtype)); };
@@ -142,8 +154,10 @@ Tensor linspace(double start, double end, int64_t steps, DType dtype) {
 }
 
 Tensor logspace(double start, double end, int64_t steps, double base, DType dtype) {
+  check_sizes("logspace", steps);
+  ONESTEP_CHECK(DTypeError, dtype != DType::boolean, "logspace: has no meaning for bool");
+  if (!is_floating(dtype) && steps > 1) start = std::trunc(start), end = std::trunc(end);
   const Tensor powers = linspace(start, end, steps, DType::float64);
-  ops::check_floating("logspace", empty({0}, dtype));
   return to(pow(full({}, base, DType::float64), powers), dtype);
 }
 

@@ -155,7 +155,7 @@ Named summed(const Named& x, const std::string& kept) {
     else
       rest += dim;
   }
-  return gone.empty() ? x : Named{sum(x.tensor, gone, false, x.tensor.dtype()), rest};
+  return gone.empty() ? x : Named{sum(x.tensor, gone), rest};
 }
 
 /// x without the dims of size 1 that have another size in `other`: they repeat.
@@ -197,9 +197,10 @@ Named contracted(Named a, Named b, const std::string& kept) {
   for (const int64_t size : rows) shape.push_back(size);
   for (const int64_t size : cols) shape.push_back(size);
   if (lead.rank() > kMaxRank - 2) lead = lead.numel();
+  const DType dtype = promote_types(a.tensor.dtype(), b.tensor.dtype());  // a sum of integers is int64
   const Tensor left = reshape(permuted(a, batch + m + k), matrix_shape(lead, rows, inner));
   const Tensor right = reshape(permuted(b, batch + k + n), matrix_shape(lead, inner, cols));
-  return {reshape(matmul(left, right), shape), batch + m + n};
+  return {reshape(matmul(to(left, dtype), to(right, dtype)), shape), batch + m + n};
 }
 
 }  // namespace

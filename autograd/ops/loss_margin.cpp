@@ -23,7 +23,6 @@ Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim, double e
 
 Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdim) {
   constexpr const char* op = "pairwise_distance";
-  for (const Tensor* x : {&a, &b}) ops::check_floating(op, *x);
   ONESTEP_CHECK(ShapeError, broadcast_shapes(op, a.shape(), b.shape()).rank() > 0, op, ": needs vectors: got shape []");
   return norm(a - b + eps, p, -1, keepdim);
 }
@@ -82,7 +81,6 @@ Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& targe
 Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options) {
   constexpr const char* op = "cosine_embedding_loss";
   constexpr double kEps = 1e-12;
-  for (const Tensor* x : {&a, &b}) ops::check_floating(op, *x);
   const int rank = target.dim() + 1;
   ONESTEP_CHECK(ShapeError, rank <= 2 && a.dim() == rank && b.dim() == rank, op,
                 ": needs vectors [d] with a target [], or [N, d] with [N]: got ", a.shape(), ", ", b.shape(), " and ",
@@ -108,7 +106,6 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
                            const TripletMarginOptions& options) {
   constexpr const char* op = "triplet_margin_loss";
   ONESTEP_CHECK(ConfigError, options.margin > 0, op, ": the margin must be positive: got ", options.margin);
-  for (const Tensor* x : {&anchor, &positive, &negative}) ops::check_floating(op, *x);
   broadcast_shapes(op, broadcast_shapes(op, anchor.shape(), positive.shape()), negative.shape());
   const auto distance = [&](const Tensor& a, const Tensor& b) { return pairwise_distance(a, b, options.p, options.eps); };
   Tensor far = distance(anchor, negative);

@@ -47,7 +47,6 @@ Tensor huber_loss(const Tensor& prediction, const Tensor& target, const HuberOpt
 
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNllOptions& o) {
   constexpr const char* op = "poisson_nll_loss";
-  ops::check_floating(op, input);
   broadcast_shapes(op, input.shape(), target.shape());
   Tensor losses = o.log_input ? exp(input) - target * input : input - target * log(input + o.eps);
   if (o.full) {

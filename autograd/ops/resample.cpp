@@ -1,7 +1,9 @@
 // Average pooling and interpolation: weighted sums of neighbours, dim by dim. The sum and its transpose are each other's
 // gradient.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "autograd/ops/strided.h"
 #include "autograd/ops/windows.h"
@@ -140,32 +142,77 @@ template <class T>
 struct Scale {
   int64_t in, out;
   T step;
+  std::vector<int64_t> spans = {};
+  std::vector<T> weights = {};
 
-  int64_t nearest(int64_t o) const {
-    return std::min(static_cast<int64_t>(static_cast<float>(o) * static_cast<float>(step)), in - 1);
+  /// The nearest place below, or with `exact` that in which the middle of output o lies.
+  int64_t nearest(int64_t o, bool exact) const {
+    return std::min(static_cast<int64_t>((static_cast<float>(o) + (exact ? 0.5f : 0.0f)) * static_cast<float>(step)), in - 1);
+  }
+  T place(int64_t o, bool align_corners) const {
+    constexpr T half = T(0.5);
+    return align_corners ? step * static_cast<T>(o) : step * (static_cast<T>(o) + half) - half;
   }
   /// The two neighbours of output o and their weights.
-  void add_linear(int64_t o, bool align_corners, std::vector<int64_t>& spans, std::vector<T>& weights) const {
-    const T half = T(0.5),
-            place = align_corners ? step * static_cast<T>(o) : std::max(step * (static_cast<T>(o) + half) - half, T(0));
-    const int64_t first = std::min(static_cast<int64_t>(place), in - 1);
-    const T second = std::clamp(place - static_cast<T>(first), T(0), T(1));
+  void add_linear(int64_t o, bool align_corners) {
+    const T at = std::max(place(o, align_corners), T(0));
+    const int64_t first = std::min(static_cast<int64_t>(at), in - 1);
+    const T second = std::clamp(at - static_cast<T>(first), T(0), T(1));
     spans.insert(spans.end(), {first, std::min(first + 2, in)});
     weights.insert(weights.end(), {first + 1 < in ? T(1) - second : T(1), second});
+  }
+  /// Keys' cubic convolution of four neighbours with a = -0.75; neighbours outside are the outer elements.
+  void add_cubic(int64_t o, bool align_corners) {
+    constexpr T a = T(-0.75);
+    const auto near = [](T d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
+    const auto far = [](T d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
+    const T at = place(o, align_corners);
+    const int64_t first = std::min(static_cast<int64_t>(std::floor(at)), in - 1);
+    const T second = std::clamp(at - static_cast<T>(first), T(0), T(1));
+    const std::array<T, 4> each = {far(second + 1), near(second), near(1 - second), far(2 - second)};
+    const int64_t begin = std::clamp<int64_t>(first - 1, 0, in - 1), end = std::clamp<int64_t>(first + 2, 0, in - 1) + 1;
+    std::array<T, 4> folded{};
+    for (size_t tap = 0; tap < 4; ++tap)
+      folded[static_cast<size_t>(std::clamp(first - 1 + static_cast<int64_t>(tap), begin, end - 1) - begin)] += each[tap];
+    spans.insert(spans.end(), {begin, end});
+    weights.insert(weights.end(), folded.begin(), folded.end());
   }
 };
 
 template <class T>
-Tensor interpolate_dim(const Tensor& x, int dim, const Scale<T>& scale, const InterpolateOptions& options) {
-  if (options.mode == InterpolationMode::nearest) {
+Tensor interpolate_dim(const Tensor& x, int dim, Scale<T> scale, const InterpolateOptions& options) {
+  if (options.mode == InterpolationMode::nearest || options.mode == InterpolationMode::nearest_exact) {
     std::vector<int64_t> places;
-    for (int64_t o = 0; o < scale.out; ++o) places.push_back(scale.nearest(o));
+    for (int64_t o = 0; o < scale.out; ++o)
+      places.push_back(scale.nearest(o, options.mode == InterpolationMode::nearest_exact));
     return index_select(x, dim, from_values(places, {scale.out}));
   }
-  std::vector<int64_t> spans;
-  std::vector<T> weights;
-  for (int64_t o = 0; o < scale.out; ++o) scale.add_linear(o, options.align_corners, spans, weights);
-  return gather_sums(x, dim, {from_values(spans, {scale.out, 2}), from_values(weights, {scale.out, 2})});
+  if (options.mode == InterpolationMode::area) {
+    const WindowDim windows{.in = scale.in, .out = scale.out, .kernel = 0, .stride = 1, .padding = 0, .dilation = 1};
+    Shape counts = Shape{scale.out};
+    while (counts.rank() < x.dim() - dim) counts.push_back(1);
+    const Tensor sums = gather_sums(x, dim, taps_of(windows, x.dtype()));
+    return div(sums, view(counts_of(windows, false, x.dtype()), counts));
+  }
+  const bool cubic = options.mode == InterpolationMode::bicubic;
+  for (int64_t o = 0; o < scale.out; ++o)
+    cubic ? scale.add_cubic(o, options.align_corners) : scale.add_linear(o, options.align_corners);
+  return gather_sums(x, dim, {from_values(scale.spans, {scale.out, 2}), from_values(scale.weights, {scale.out, cubic ? 4 : 2})});
+}
+
+/// The ranks that a mode takes: their least and largest number of dims.
+std::pair<int, int> dims_of(InterpolationMode mode) {
+  switch (mode) {
+    case InterpolationMode::linear:
+      return {1, 1};
+    case InterpolationMode::bilinear:
+    case InterpolationMode::bicubic:
+      return {2, 2};
+    case InterpolationMode::trilinear:
+      return {3, 3};
+    default:
+      return {1, 3};
+  }
 }
 
 }  // namespace
@@ -189,19 +236,23 @@ Tensor adaptive_avg_pool2d(const Tensor& x, const Shape& output_size) {
 }
 
 Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
-  ops::check_floating("interpolate", x);
   const int dims = x.dim() - 2;
-  const bool nearest = options.mode == InterpolationMode::nearest;
-  ONESTEP_CHECK(ShapeError, nearest ? dims >= 1 && dims <= 3 : dims == 2, "interpolate: needs ",
-                nearest ? "[N, C, L], [N, C, H, W] or [N, C, D, H, W]" : "[N, C, H, W]", ": got ", x.shape());
+  const auto [least, most] = dims_of(options.mode);
+  const bool nearest = options.mode == InterpolationMode::nearest || options.mode == InterpolationMode::nearest_exact;
+  if (!nearest || x.dtype() != DType::uint8) ops::check_floating("interpolate", x);
+  constexpr std::array shapes = {"[N, C, L]", "[N, C, H, W]", "[N, C, D, H, W]"};
+  ONESTEP_CHECK(ShapeError, dims >= least && dims <= most, "interpolate: needs ",
+                least == most ? shapes[static_cast<size_t>(least - 1)] : "[N, C, L], [N, C, H, W] or [N, C, D, H, W]", ": got ",
+                x.shape());
   const bool sized = !options.size.empty();
   ONESTEP_CHECK(ConfigError, sized == options.scale_factor.empty(), "interpolate: needs either size or scale_factor");
-  ONESTEP_CHECK(ConfigError, !(nearest && options.align_corners), "interpolate: align_corners is for bilinear");
+  ONESTEP_CHECK(ConfigError, !options.align_corners || !(nearest || options.mode == InterpolationMode::area),
+                "interpolate: align_corners is for linear and cubic modes");
   const size_t factors = options.scale_factor.size();
   ONESTEP_CHECK(ShapeError, sized || factors == 1 || factors == static_cast<size_t>(dims),
                 "interpolate: scale_factor needs one number or ", dims, ": got ", factors);
-  Tensor y = ops::wide(x);
-  dispatch_floating(y.dtype(), "interpolate", [&]<class T>() {
+  Tensor y = nearest ? x : ops::wide(x);
+  const auto resample = [&]<class T>() {
     for (int i = 0; i < dims; ++i) {
       const int64_t in = x.shape()[i + 2];
       const double factor = sized ? 1 : options.scale_factor[factors == 1 ? 0 : static_cast<size_t>(i)];
@@ -213,7 +264,8 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
       if (options.align_corners) step = out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
       y = interpolate_dim<T>(y, i + 2, {in, out, step}, options);
     }
-  });
+  };
+  x.dtype() == DType::float64 ? resample.template operator()<double>() : resample.template operator()<float>();
   return to(y, x.dtype());
 }
 

@@ -90,7 +90,7 @@ Tensor quotient(const char* op, const Tensor& a, const Tensor& b, RoundingMode m
   {
     const NoGradGuard no_grad;
     values = mode == RoundingMode::floor ? ops::zip(op, x, y, ops::Loop{kFloorQuotient})
-                                         : ops::rounded(trunc_values(ops::widened(x), ops::widened(y)), x.dtype());
+                                         : trunc_values(x, y);
   }
   return record(op, values, {x, y}, {}, rule);
 }

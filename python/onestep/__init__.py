@@ -6,6 +6,7 @@ from onestep._C import *  # noqa: F403 - all ops, by the names of torch
 from onestep import _tensor  # noqa: F401 - completes the class Tensor
 from onestep._functions import *  # noqa: F403
 from onestep._composed import *  # noqa: F403
+from onestep._statistics import *  # noqa: F403
 from onestep.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from onestep import autograd, backends, cuda, linalg, special
 

@@ -6,6 +6,7 @@ import math
 
 from onestep import _C
 from onestep._C import Tensor
+from onestep._out import with_out
 
 __all__: list[str] = []
 
@@ -14,7 +15,7 @@ def _op(function):
     """Makes a function of the module a method of Tensor, too."""
     __all__.append(function.__name__)
     setattr(Tensor, function.__name__, function)
-    return function
+    return with_out(function)
 
 
 def _method(function):
@@ -70,7 +71,35 @@ def isreal(input: Tensor) -> Tensor:
     return _C.ones_like(input, dtype=_C.bool)
 
 
+def real(input: Tensor) -> Tensor:
+    """The tensor itself: there are no complex numbers."""
+    return input
+
+
+__all__.append("real")
+for _name in ("conj", "conj_physical", "resolve_conj", "resolve_neg"):
+    __all__.append(_name)
+    globals()[_name] = real
+    setattr(Tensor, _name, real)
+
+
 # ---- shapes
+
+
+def _at_least(name: str):
+    one = getattr(_C, name)
+
+    def function(*tensors):
+        if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+            return one(tensors[0])
+        return tuple(one(tensor) for tensor in (tensors[0] if len(tensors) == 1 else tensors))
+
+    function.__name__, function.__doc__ = name, one.__doc__
+    return function
+
+
+atleast_1d, atleast_2d, atleast_3d = map(_at_least, ("atleast_1d", "atleast_2d", "atleast_3d"))
+__all__ += ["atleast_1d", "atleast_2d", "atleast_3d"]
 
 
 @_op
@@ -123,25 +152,11 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start=None, end=None
 def sum_to_size(self: Tensor, *size) -> Tensor:
     """The sum over the dims in which `size` is 1 or missing."""
     size = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+    if not size:
+        return self.sum()
     lead = self.dim() - len(size)
     dims = list(range(lead)) + [lead + i for i, n in enumerate(size) if n == 1 and self.shape[lead + i] != 1]
     return (self.sum(dims, keepdim=True) if dims else self).reshape(size)
-
-
-@_op
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
-    """The elements without those that equal the one before them."""
-    if dim is not None:
-        raise NotImplementedError("unique_consecutive: dim (use unique)")
-    flat = input.reshape(-1)
-    first = _C.cat([_C.ones(min(1, flat.numel()), dtype=_C.bool), flat[1:] != flat[:-1]])
-    places = first.long().cumsum(0) - 1
-    found = [flat[first]]
-    if return_inverse:
-        found.append(places.reshape(input.shape))
-    if return_counts:
-        found.append(_C.bincount(places))
-    return found[0] if len(found) == 1 else tuple(found)
 
 
 # ---- writing
@@ -189,75 +204,6 @@ for _name in """absolute negative arccos arccosh arcsin arcsinh arctan arctan2 a
     cumprod addmm addmv baddbmm eq ne lt le gt ge greater greater_equal less less_equal not_equal""".split():
     _method(_in_place(_name))
 del _name
-
-# ---- sums and products
-
-
-@_op
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1) -> Tensor:
-    """beta input + alpha (all products of two vectors)"""
-    return beta * input + alpha * _C.outer(vec1, vec2)
-
-
-@_op
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor:
-    """beta input + alpha (sum of the products of pairs of matrices)"""
-    return beta * input + alpha * _C.bmm(batch1, batch2).sum(0)
-
-
-@_op
-def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Sum of products of two vectors."""
-    return _C.dot(input, other)
-
-
-@_op
-def cov(input: Tensor, *, correction: int = 1) -> Tensor:
-    """The covariances of the rows, whose columns are observations."""
-    x = _C.atleast_2d(input)
-    x = x - x.mean(1, keepdim=True)
-    result = x @ x.T / (x.shape[1] - correction)
-    return result.squeeze() if input.dim() < 2 else result
-
-
-@_op
-def corrcoef(input: Tensor) -> Tensor:
-    """The correlations of the rows, whose columns are observations."""
-    c = _C.atleast_2d(cov(input))
-    scale = c.diagonal().sqrt()
-    result = (c / scale[:, None] / scale[None, :]).clip(-1, 1)
-    return result.squeeze() if input.dim() < 2 else result
-
-
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode=None) -> Tensor:
-    """The distances between the rows of x1 [..., m, d] and of x2 [..., n, d]: [..., m, n]"""
-    return _C.norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
-
-
-def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
-    """The integral by trapezoids along `dim`."""
-    n = y.shape[dim]
-    means = (y.narrow(dim, 1, n - 1) + y.narrow(dim, 0, n - 1)) / 2
-    return (means * (dx if x is None else _C.diff(x, dim=-1))).sum(dim)
-
-
-@_op
-def quantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
-    """The q-quantiles along `dim`, those of q in front; linear between two elements."""
-    if interpolation != "linear":
-        raise NotImplementedError(f"quantile: interpolation={interpolation!r}")
-    q = q if isinstance(q, Tensor) else _C.tensor(float(q), dtype=input.dtype)
-    x = input.reshape(-1) if dim is None else input.movedim(dim, -1)
-    values = x.sort(-1)[0]
-    place = q.reshape(-1) * (x.shape[-1] - 1)
-    low = place.floor()
-    below = values.index_select(-1, low.long())
-    above = values.index_select(-1, place.ceil().long())
-    result = _C.where(values.isnan().any(-1, keepdim=True), float("nan"), below + (place - low) * (above - below)).movedim(-1, 0)
-    if keepdim:
-        result = result.unsqueeze(1 + dim % input.dim()) if dim is not None else result.reshape([-1] + [1] * input.dim())
-    return result if q.dim() else result.squeeze(0)
-
 
 # ---- what has one answer here
 
@@ -327,4 +273,3 @@ def untyped_storage(self: Tensor) -> _Storage:
     return _Storage(self)
 
 
-__all__ += ["cdist", "trapezoid"]

@@ -42,22 +42,25 @@ def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
 
 def broadcast_shapes(*shapes) -> Size:
     """The shape that tensors of these shapes broadcast to."""
-    sizes = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
-    return broadcast_tensors(*[_C.empty(1).expand(size) for size in sizes])[0].shape if sizes else Size([])
+    sizes: list[int] = []
+    for shape in shapes:
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        sizes = [1] * (len(shape) - len(sizes)) + sizes
+        for i, size in enumerate(reversed(shape), 1):
+            if size < 0:
+                raise _C.ShapeError(f"broadcast_shapes: negative size in {list(shape)}")
+            if sizes[-i] != size and size != 1:
+                if sizes[-i] != 1:
+                    raise _C.ShapeError(f"broadcast_shapes: sizes {sizes[-i]} and {size} differ at dim -{i}")
+                sizes[-i] = size
+    return Size(sizes)
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All tensors expanded to one shape."""
     given = _unpacked(tensors)
-    sizes: list[int] = []
-    for tensor in given:
-        sizes = [1] * (tensor.dim() - len(sizes)) + sizes
-        for i, size in enumerate(reversed(tensor.shape), 1):
-            if sizes[-i] != size and size != 1:
-                if sizes[-i] != 1:
-                    raise _C.ShapeError(f"broadcast_tensors: sizes {sizes[-i]} and {size} differ at dim -{i}")
-                sizes[-i] = size
-    return tuple(tensor.expand(sizes) for tensor in given)
+    shape = broadcast_shapes(*[tensor.shape for tensor in given])
+    return tuple(tensor.expand(shape) for tensor in given)
 
 
 def block_diag(*tensors: Tensor) -> Tensor:

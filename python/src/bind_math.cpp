@@ -22,10 +22,12 @@ void bind_picking(const std::string& name, Unary whole, ValuesIndices (*along)(T
 
 void bind_reduce() {
   both(
-      "sum(Tensor input, *, dtype? dtype=None)", +[](T x, OptionalDType t) { return sum(converted(x, t)); });
+      "sum(Tensor input, *, dtype? dtype=None)", +[](T x, OptionalDType t) { return t ? sum(x, {}, false, *t) : sum(x); });
   both(
       "sum(Tensor input, int[]? dim, bool keepdim=False, *, dtype? dtype=None)",
-      +[](T x, Dims dims, bool keep, OptionalDType t) { return sum(converted(x, t), all_or(dims), keep); });
+      +[](T x, Dims dims, bool keep, OptionalDType t) {
+        return t ? sum(x, all_or(dims), keep, *t) : sum(x, all_or(dims), keep);
+      });
   both(
       "mean(Tensor input, *, dtype? dtype=None)", +[](T x, OptionalDType t) { return mean(converted(x, t)); });
   both(
@@ -33,17 +35,17 @@ void bind_reduce() {
       +[](T x, Dims dims, bool keep, OptionalDType t) { return mean(converted(x, t), all_or(dims), keep); });
   both(
       "nansum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None)",
-      +[](T x, Dims dims, bool keep, OptionalDType t) { return nansum(converted(x, t), all_or(dims), keep); });
+      +[](T x, Dims dims, bool keep, OptionalDType t) { return converted(nansum(converted(x, t), all_or(dims), keep), t); });
   both(
       "nanmean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None)",
       +[](T x, Dims dims, bool keep, OptionalDType t) { return nanmean(converted(x, t), all_or(dims), keep); });
   both(
       "count_nonzero(Tensor input, int[]? dim=None)", +[](T x, Dims dims) { return count_nonzero(x, all_or(dims)); });
   both(
-      "prod(Tensor input, *, dtype? dtype=None)", +[](T x, OptionalDType t) { return prod(converted(x, t)); });
+      "prod(Tensor input, *, dtype? dtype=None)", +[](T x, OptionalDType t) { return converted(prod(converted(x, t)), t); });
   both(
       "prod(Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None)",
-      +[](T x, int64_t dim, bool keep, OptionalDType t) { return prod(converted(x, t), dim, keep); });
+      +[](T x, int64_t dim, bool keep, OptionalDType t) { return t ? prod(x, dim, keep, *t) : prod(x, dim, keep); });
   both(
       "any(Tensor input)", +[](T x) { return any(x); });
   both(
@@ -56,8 +58,8 @@ void bind_reduce() {
   both(                                                                                                 \
       #NAME "(Tensor input, bool unbiased)", +[](T x, bool u) { return NAME(x, {}, u); });              \
   both(                                                                                                 \
-      #NAME "(Tensor input, int[]? dim=None, *, float correction=1, bool keepdim=False)",               \
-      +[](T x, Dims d, double correction, bool keep) { return NAME(x, all_or(d), correction, keep); }); \
+      #NAME "(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False)",              \
+      +[](T x, Dims d, std::optional<double> correction, bool keep) { return NAME(x, all_or(d), correction.value_or(1), keep); }); \
   both(                                                                                                 \
       #NAME "(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False)",                       \
       +[](T x, Dims d, bool unbiased, bool keep) { return NAME(x, all_or(d), unbiased, keep); });
@@ -68,8 +70,8 @@ void bind_reduce() {
   function(                                                                                             \
       #NAME "(Tensor input, bool unbiased)", +[](T x, bool u) { return NAME(x, {}, u); });              \
   function(                                                                                             \
-      #NAME "(Tensor input, int[]? dim=None, *, float correction=1, bool keepdim=False)",               \
-      +[](T x, Dims d, double correction, bool keep) { return NAME(x, all_or(d), correction, keep); }); \
+      #NAME "(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False)",              \
+      +[](T x, Dims d, std::optional<double> correction, bool keep) { return NAME(x, all_or(d), correction.value_or(1), keep); }); \
   function(                                                                                             \
       #NAME "(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False)",                       \
       +[](T x, Dims d, bool unbiased, bool keep) { return NAME(x, all_or(d), unbiased, keep); });
@@ -95,10 +97,10 @@ void bind_reduce() {
   both("logsumexp(Tensor input, int[] dim, bool keepdim=False)", logsumexp);
   both(
       "cumsum(Tensor input, int dim, *, dtype? dtype=None)",
-      +[](T x, int64_t dim, OptionalDType t) { return cumsum(converted(x, t), dim); });
+      +[](T x, int64_t dim, OptionalDType t) { return t ? cumsum(x, dim, *t) : cumsum(x, dim); });
   both(
       "cumprod(Tensor input, int dim, *, dtype? dtype=None)",
-      +[](T x, int64_t dim, OptionalDType t) { return cumprod(converted(x, t), dim); });
+      +[](T x, int64_t dim, OptionalDType t) { return t ? cumprod(x, dim, *t) : cumprod(x, dim); });
   both("logcumsumexp(Tensor input, int dim)", logcumsumexp);
   both("cummax(Tensor input, int dim)", cummax);
   both("cummin(Tensor input, int dim)", cummin);
@@ -153,7 +155,6 @@ void bind_reduce() {
 void bind_math() {
   long_both("matmul(Tensor input, Tensor other)", matmul);
   both("dot(Tensor input, Tensor tensor)", dot);
-  alias("inner", "dot");
   long_both("mm(Tensor input, Tensor mat2)", mm);
   long_both("mv(Tensor input, Tensor vec)", mv);
   long_both("bmm(Tensor input, Tensor mat2)", bmm);

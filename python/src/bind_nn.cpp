@@ -14,6 +14,7 @@ template <Tensor (*kOp)(T, int64_t)>
 Tensor along(T x, int64_t dim, OptionalDType dtype) {
   return kOp(converted(x, dtype), dim);
 }
+Tensor negated_softmax(T x, int64_t dim, OptionalDType dtype) { return softmax(converted(neg(x), dtype), dim); }
 /// As F.softmax(x, dim=None, _stacklevel=3, dtype=None): without a dim PyTorch takes 0 for ranks 0, 1 and 3, else 1.
 template <Tensor (*kOp)(T, int64_t)>
 Tensor along_default(T x, std::optional<int64_t> dim, int64_t, OptionalDType dtype) {
@@ -79,12 +80,25 @@ PadMode pad_mode(std::string_view name) {
   fail<Error>("pad: unrecognised padding mode ", name);
 }
 
+InterpolationMode interpolation_mode(std::string_view name) {
+  using enum InterpolationMode;
+  for (const auto& [given, mode] : std::initializer_list<std::pair<const char*, InterpolationMode>>{{"nearest", nearest},
+                                                                                                    {"nearest-exact", nearest_exact},
+                                                                                                    {"linear", linear},
+                                                                                                    {"bilinear", bilinear},
+                                                                                                    {"trilinear", trilinear},
+                                                                                                    {"bicubic", bicubic},
+                                                                                                    {"area", area}})
+    if (name == given) return mode;
+  fail<Error>("interpolate: unknown mode ", name);
+}
+
 }  // namespace
 
 void bind_nn() {
   both("softmax(Tensor input, int dim, dtype? dtype=None)", along<softmax>);
   both("log_softmax(Tensor input, int dim, dtype? dtype=None)", along<log_softmax>);
-  function("softmin(Tensor input, int dim, dtype? dtype=None)", along<softmin>);
+  function("softmin(Tensor input, int dim, dtype? dtype=None)", negated_softmax);
   function("softmax(Tensor input, int? dim, int _stacklevel=3, dtype? dtype=None)", along_default<softmax>);
   function("log_softmax(Tensor input, int? dim, int _stacklevel=3, dtype? dtype=None)", along_default<log_softmax>);
   function("softmin(Tensor input, int? dim, int _stacklevel=3, dtype? dtype=None)", along_default<softmin>);
@@ -172,22 +186,21 @@ void bind_conv() {
   function("col2im(Tensor input, int[] output_size, int[] kernel_size, int[] dilation=1, int[] padding=0, int[] stride=1)",
            col2im);
   function("adaptive_avg_pool1d(Tensor input, int[] output_size)", adaptive_avg_pool1d);
-  function("adaptive_avg_pool2d(Tensor input, int[] output_size)", adaptive_avg_pool2d);
+  function("adaptive_avg_pool2d(Tensor input, int?[] output_size)", adaptive_avg_pool2d);
   function("adaptive_max_pool1d(Tensor input, int[] output_size, bool return_indices=False)",
            adaptive_max_pool<adaptive_max_pool1d_with_indices>);
-  function("adaptive_max_pool2d(Tensor input, int[] output_size, bool return_indices=False)",
+  function("adaptive_max_pool2d(Tensor input, int?[] output_size, bool return_indices=False)",
            adaptive_max_pool<adaptive_max_pool2d_with_indices>);
   function(
       "interpolate(Tensor input, int[]? size=None, float[]? scale_factor=None, str mode=\"nearest\", "
       "bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False)",
       +[](T x, std::optional<Shape> size, std::optional<std::vector<double>> factor, std::string_view mode,
           std::optional<bool> align, std::optional<bool> recompute, bool antialias) {
-        ONESTEP_CHECK(Error, (mode == "nearest" || mode == "bilinear") && !antialias,
-                      "interpolate: needs mode nearest or bilinear without antialias: got ", mode);
+        ONESTEP_CHECK(Error, !antialias, "interpolate: antialias=True is not supported");
         InterpolateOptions options;
         if (size) options.size = *size;
         if (factor) options.scale_factor = *factor;
-        options.mode = mode == "nearest" ? InterpolationMode::nearest : InterpolationMode::bilinear;
+        options.mode = interpolation_mode(mode);
         options.align_corners = align.value_or(false);
         options.recompute_scale_factor = recompute.value_or(false);
         return interpolate(x, options);

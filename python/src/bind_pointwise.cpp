@@ -27,6 +27,14 @@ Scalar scaled(Scalar y, Scalar alpha) {
   return y.integer * alpha.integer;
 }
 
+/// x + value op(a, b): narrow floats are rounded once.
+template <Binary kOp>
+Tensor combined(T x, T a, T b, Scalar value) {
+  if (is_narrow(x.dtype()) && x.is_floating() && a.dtype() == x.dtype() && b.dtype() == x.dtype())
+    return to(combined<kOp>(to(x, DType::float32), to(a, DType::float32), to(b, DType::float32), value), x.dtype());
+  return add(x, scaled(kOp(a, b), value));
+}
+
 Tensor gelu_named(T x, std::string_view approximate) {
   if (approximate == "none") return gelu(x);
   if (approximate == "tanh") return gelu(x, GeluApproximation::tanh);
@@ -90,7 +98,10 @@ void bind_pointwise() {
   alias("multiply", "mul");
   alias("divide", "div");
   alias("true_divide", "div");
-  bind_scalar("rsub", rsub, rsub);
+  both(
+      "rsub(Tensor input, Tensor other, *, Scalar alpha=1)", +[](T x, T y, Scalar a) { return rsub(x, y, a); });
+  both(
+      "rsub(Tensor input, Scalar other, *, Scalar alpha=1)", +[](T x, Scalar y, Scalar a) { return rsub(scaled(x, a), y); });
   both("pow(Tensor input, Tensor exponent)", Binary(pow));
   both("pow(Tensor input, Scalar exponent)", WithScalar(pow));
   function("pow(Scalar input, Tensor exponent)", ScalarFirst(pow));
@@ -164,10 +175,10 @@ void bind_pointwise() {
   both("nan_to_num(Tensor input, float nan=0.0, float? posinf=None, float? neginf=None)", nan_to_num);
   both(
       "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-      +[](T x, T a, T b, Scalar value) { return add(x, scaled(mul(a, b), value)); });
+      +[](T x, T a, T b, Scalar value) { return combined<mul>(x, a, b, value); });
   both(
       "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-      +[](T x, T a, T b, Scalar value) { return add(x, scaled(div(a, b), value)); });
+      +[](T x, T a, T b, Scalar value) { return combined<div>(x, a, b, value); });
 
   // Activations; those of torch.nn.functional alone take `inplace` there.
   function("relu(Tensor input, bool inplace=False)", activation<relu>);

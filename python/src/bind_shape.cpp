@@ -70,6 +70,14 @@ void bind_shape() {
   both("chunk(Tensor input, int chunks, int dim=0)", chunk);
   both("unbind(Tensor input, int dim=0)", unbind);
   both(
+      "tensor_split(Tensor input, Tensor tensor_indices_or_sections, int dim=0)", +[](T x, T where, int64_t dim) {
+        ONESTEP_CHECK(DTypeError, where.dtype() == DType::int64, "tensor_split: indices or sections must be int64: got ",
+                      where.dtype());
+        ONESTEP_CHECK(ShapeError, where.dim() <= 1, "tensor_split: indices or sections must be a number or a vector: got ",
+                      where.shape());
+        return where.dim() == 0 ? tensor_split(x, where.item<int64_t>(), dim) : tensor_split(x, where.to_vector<int64_t>(), dim);
+      });
+  both(
       "tensor_split(Tensor input, int indices_or_sections, int dim=0)",
       +[](T x, int64_t sections, int64_t dim) { return tensor_split(x, sections, dim); });
   both(

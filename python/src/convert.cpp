@@ -56,6 +56,8 @@ bool accepts(Kind kind, PyObject* object) {
       return PyBool_Check(object) || is_numpy_bool(object);
     case Kind::integers:
       return all_of(object, is_integer) || (is_integer(object) && !PyBool_Check(object));
+    case Kind::sizes:
+      return all_of(object, [](PyObject* size) { return size == Py_None || is_integer(size); }) || is_integer(object);
     case Kind::numbers:
       return all_of(object, is_number) || is_number(object);
     case Kind::tensors:
@@ -102,8 +104,10 @@ double number_from(PyObject* object) {
 Shape shape_from(PyObject* object) {
   if (PyTuple_Check(object) || PyList_Check(object)) {
     Shape shape;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
-      shape.push_back(integer_from(PySequence_Fast_GET_ITEM(object, i)));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+      PyObject* size = PySequence_Fast_GET_ITEM(object, i);
+      shape.push_back(size == Py_None ? -1 : integer_from(size));
+    }
     return shape;
   }
   return integer_from(object);

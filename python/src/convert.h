@@ -21,6 +21,7 @@ enum class Kind : uint8_t {
   boolean,
   integers,
   numbers,
+  sizes,
   tensors,
   dtype,
   string,
@@ -47,7 +48,7 @@ void check_device(PyObject* device);
 Scalar scalar_from(PyObject* object);
 int64_t integer_from(PyObject* object);
 double number_from(PyObject* object);
-Shape shape_from(PyObject* object);
+Shape shape_from(PyObject* object);  ///< None in a list is -1.
 std::vector<int64_t> integers_from(PyObject* object);
 std::vector<double> numbers_from(PyObject* object);
 std::vector<Tensor> tensors_from(PyObject* object);

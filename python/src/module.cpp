@@ -136,6 +136,7 @@ NB_MODULE(_C, m) {
   bind_conv();
   bind_creation();
   bind_random();
+  bind_out();
   add_ops(m.ptr());
   add_autograd(m);
   add_optim(m);

@@ -34,7 +34,7 @@ std::string_view trim(std::string_view text) {
 Kind kind_named(std::string_view name) {
   static const std::map<std::string_view, Kind> kinds = {
       {"Tensor", Kind::tensor}, {"Scalar", Kind::scalar},  {"int", Kind::integer},         {"float", Kind::number},
-      {"bool", Kind::boolean},  {"int[]", Kind::integers}, {"float[]", Kind::numbers},     {"Tensor[]", Kind::tensors},
+      {"bool", Kind::boolean},  {"int[]", Kind::integers}, {"float[]", Kind::numbers},     {"int?[]", Kind::sizes},       {"Tensor[]", Kind::tensors},
       {"dtype", Kind::dtype},   {"str", Kind::string},     {"Generator", Kind::generator}, {"any", Kind::any}};
   return kinds.at(name);
 }
@@ -189,9 +189,32 @@ PyObject* no_match(const Op& op, PyObject* const* args, size_t count, PyObject* 
   return nullptr;
 }
 
+PyObject* op_call(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords);
+
+/// Where the keyword `out` stands among the keywords; -1 where it does not.
+Py_ssize_t place_of_out(PyObject* keywords) {
+  for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k), "out") == 0) return k;
+  return -1;
+}
+
+/// op(..., out=y): the op without it, whose result y takes.
+PyObject* call_with_out(PyObject* self, PyObject* const* args, size_t count, PyObject* keywords, Py_ssize_t out) {
+  std::vector<PyObject*> others(args, args + count + static_cast<size_t>(PyTuple_GET_SIZE(keywords)));
+  others.erase(others.begin() + static_cast<Py_ssize_t>(count) + out);
+  const auto names = nanobind::steal<nanobind::list>(PySequence_List(keywords));
+  if (PySequence_DelItem(names.ptr(), out) < 0) throw ErrorSet{};
+  const nanobind::tuple rest(names);
+  const auto result = nanobind::steal(op_call(self, others.data(), count, rest.ptr()));
+  if (!result.is_valid()) throw ErrorSet{};
+  return write_out(reinterpret_cast<Op*>(self)->name, result.ptr(), args[static_cast<Py_ssize_t>(count) + out]);
+}
+
 PyObject* op_call(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
   const Op& op = *reinterpret_cast<Op*>(self);
   const auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
+  if (const Py_ssize_t out = place_of_out(keywords); out >= 0)
+    return guarded([&] { return call_with_out(self, args, count, keywords, out); });
   try {
     for (const Numbers numbers : {Numbers::plain, Numbers::tensors})
       for (const std::shared_ptr<Overload>& overload : *op.overloads) {

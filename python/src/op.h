@@ -75,6 +75,10 @@ template <class R, class... A>
 void long_function(const char* signature, R (*function)(A...)) {
   add_overload(signature, reinterpret_cast<void (*)()>(function), Caller<true, R, A...>::thunk, true, false);
 }
+/// What `op(..., out=y)` gives: y, or a tuple of several, that has taken the result's values and, where it has another one, its
+/// shape. Throws where y's dtype cannot hold them, or where a gradient would be lost.
+PyObject* write_out(PyObject* name, PyObject* result, PyObject* out);
+
 /// Another name for what is bound.
 void alias(const char* name, const char* of);
 
@@ -96,5 +100,6 @@ void bind_loss();
 void bind_conv();
 void bind_creation();
 void bind_random();
+void bind_out();
 
 }  // namespace onestep::python

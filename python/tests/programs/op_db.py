@@ -1,13 +1,20 @@
 """PyTorch's operator samples (op_db) through the Python package: equal, refused, different; counts by op.
 
 python op_db.py COUNTS.json [NAME...]: needs PyTorch and the package in one process.
+    --reference N  takes one of N of the longer reference_inputs instead of sample_inputs
+    --errors       takes error_inputs: each must raise what PyTorch raises, or a class of it
+    --reasons      prints what each sample that is not equal came to
 """
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import json
+import random
 import sys
+import types
+import warnings
 from collections import Counter
 
 import onestep
@@ -19,9 +26,10 @@ DTYPES = [torch.float32, torch.float64, torch.int64, torch.bool, torch.int32, to
 RANDOM = {"bernoulli", "multinomial", "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d", "rand_like", "randn_like",
           "randint_like", "randn", "randint", "empty", "empty_like", "new_empty", "normal", "uniform", "nn.functional.alpha_dropout",
           "nn.functional.feature_alpha_dropout", "nn.functional.rrelu", "empty_strided", "new_empty_strided", "empty_permuted",
-          "nn.functional.feature_alpha_dropout", "exponential", "geometric", "log_normal", "cauchy", "randperm"}
+          "exponential", "geometric", "log_normal", "cauchy", "randperm"}  # fmt: skip
+TIES = {"topk", "kthvalue", "sort", "argsort"}  # PyTorch does not say which of equal elements they pick
+TOLERANCES_OF = {"nn.functional.hardsigmoid": (1e-7, 1e-8)}  # PyTorch takes 1/6 as a float32 in float64, too
 TOLERANCES = {torch.float64: (1e-9, 1e-10), torch.float32: (2e-5, 1e-5), torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2)}
-LARGEST = 3000
 
 
 class Inexpressible(Exception):
@@ -38,20 +46,27 @@ def function_of(name):
     return value
 
 
+def called_by(op):
+    """What calls onestep's op with a sample's arguments: op_db's own lambda, where it has one, with onestep in place of torch."""
+    mine = function_of(op.name)
+    if mine is not None and isinstance(op.op, types.FunctionType) and op.op.__module__.startswith("torch.testing"):
+        names = {**op.op.__globals__, "torch": onestep}
+        return types.FunctionType(op.op.__code__, names, op.op.__name__, op.op.__defaults__, op.op.__closure__)
+    return mine
+
+
 def to_onestep(v):
     if isinstance(v, torch.Tensor):
-        if v.dtype.is_complex or v.layout != torch.strided or v.is_conj() or v.is_neg() or v.is_quantized:
-            raise Inexpressible(v.dtype)
-        if v.numel() > LARGEST:
-            raise Inexpressible("large")
-        return strided(v)
+        return copied(v)
     if isinstance(v, torch.dtype):
         dtype = getattr(onestep, str(v).removeprefix("torch."), None)
         if dtype is None:
             raise Inexpressible(v)
         return dtype
-    if isinstance(v, torch.Size):
-        return tuple(v)
+    if isinstance(v, torch.memory_format):
+        return getattr(onestep, str(v).removeprefix("torch."))
+    if isinstance(v, (torch.device, torch.Size)):
+        return str(v) if isinstance(v, torch.device) else tuple(v)
     if isinstance(v, (list, tuple)):
         return type(v)(to_onestep(i) for i in v) if type(v) in (list, tuple) else tuple(to_onestep(i) for i in v)
     if v is None or v is Ellipsis or isinstance(v, (bool, int, float, str, slice)):
@@ -59,17 +74,21 @@ def to_onestep(v):
     raise Inexpressible(type(v))
 
 
-def strided(v):
-    """The same values with the same strides where memory allows, and its own leaf."""
+def copied(v):
+    """The same values at the same places of a storage of the same size, and its own leaf."""
     dtype = getattr(onestep, str(v.dtype).removeprefix("torch."), None)
-    if dtype is None:
+    if dtype is None or v.layout != torch.strided or v.is_conj() or v.is_neg() or v.is_quantized:
         raise Inexpressible(v.dtype)
-    flat = v.detach().double().reshape(-1).tolist() if v.is_floating_point() else v.detach().reshape(-1).tolist()
-    made = onestep.tensor(flat, dtype=onestep.float64 if v.is_floating_point() else dtype).to(dtype).reshape(tuple(v.shape))
-    if not v.is_contiguous() and v.dim() > 1:
-        made = made.transpose(0, -1).contiguous().transpose(0, -1)
-    made = made.detach()
+    flat = v.detach().as_strided((v.untyped_storage().nbytes() // v.element_size(),), (1,), 0)
+    made = onestep.from_numpy((flat.float() if v.dtype == torch.bfloat16 else flat).numpy().copy()).to(dtype)
+    made = made.as_strided(tuple(v.shape), v.stride(), v.storage_offset()).detach()
     return made.requires_grad_() if v.requires_grad else made
+
+
+def to_torch(y):
+    """The values of onestep's tensor."""
+    y = y.detach()
+    return torch.from_numpy(y.to(onestep.float32).numpy().copy()).bfloat16() if y.dtype == onestep.bfloat16 else torch.from_numpy(y.numpy().copy())
 
 
 def leaves(v):
@@ -89,24 +108,66 @@ def results_of(y):
     return [y]
 
 
-def same(a, b):
+def same(a, b, tolerances=None):
     if not isinstance(a, torch.Tensor):
         return not isinstance(b, onestep.Tensor) and (a == b or a != a)
     if not isinstance(b, onestep.Tensor) or tuple(a.shape) != tuple(b.shape) or str(a.dtype) != str(b.dtype):
         return False
-    values = torch.tensor(b.detach().reshape(-1).tolist(), dtype=torch.float64).reshape(a.shape)
-    rtol, atol = TOLERANCES.get(a.dtype, (0, 0))
-    return torch.allclose(values, a.detach().double(), rtol=rtol, atol=atol, equal_nan=True)
+    rtol, atol = tolerances or TOLERANCES.get(a.dtype, (0, 0))
+    return torch.allclose(to_torch(b).double(), a.detach().double(), rtol=rtol, atol=atol, equal_nan=True) if a.is_floating_point() else torch.equal(
+        to_torch(b), a)
 
 
-def backward(results, arguments, lib):
-    """The gradients of all leaves for weights 1, 2, 3... in every result."""
+def backward(results, arguments, lib, weigh_in=None):
+    """The gradients of all leaves for weights 1, 2, 3... in every result, rounded to `weigh_in`, by default the result's dtype."""
     outputs = [y for y in results if isinstance(y, lib.Tensor) and y.requires_grad]
     wanted = leaves(arguments)
     if not outputs or not wanted:
         return []
-    weights = [lib.arange(1, y.numel() + 1).to(y.dtype).reshape(tuple(y.shape)) / max(1, y.numel()) for y in outputs]
+    weights = [(lib.arange(1, y.numel() + 1).to(weigh_in or y.dtype).reshape(tuple(y.shape)) / max(1, y.numel())).to(y.dtype) for y in outputs]
     return lib.autograd.grad(outputs, wanted, weights, allow_unused=True)
+
+
+def in_float64(v):
+    """Arguments with float64 for every narrower floating dtype."""
+    if isinstance(v, torch.Tensor):
+        return v.detach().double().requires_grad_(v.requires_grad) if v.is_floating_point() else v
+    if isinstance(v, torch.dtype):
+        return torch.float64 if v.is_floating_point else v
+    if isinstance(v, dict):
+        return {k: in_float64(i) for k, i in v.items()}
+    return type(v)(in_float64(i) for i in v) if type(v) in (list, tuple) else v
+
+
+def as_exact(op, theirs, want, got, dtype):
+    """Whether onestep is at most four times as far from PyTorch's results in float64 as PyTorch itself in `dtype`, or within it."""
+    if dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        return False
+    torch.manual_seed(42)
+    arguments = in_float64(theirs[0]), in_float64(theirs[1])
+    exact = results_of(op(*arguments[0], **arguments[1]))
+    exact += backward(exact, arguments, torch, weigh_in=dtype)
+    for e, a, b in zip(exact, want, got):
+        if e is None or a is None or b is None or not isinstance(e, torch.Tensor) or not e.is_floating_point():
+            continue
+        b = to_torch(b)
+        if e.shape != b.shape or a.dtype != b.dtype:
+            return False
+        allowed = 4 * (a.detach().double() - e).abs().nan_to_num(0).max().item() if e.numel() else 0
+        allowed = max(allowed, 4 * torch.finfo(dtype).eps * e[e.isfinite()].abs().max().item() if e.isfinite().any() else 0)
+        if not torch.allclose(b.double(), e.detach(), rtol=0, atol=allowed, equal_nan=True):
+            return False
+    return True
+
+
+def picks_alike(x, a, b):
+    """Whether two index tensors pick equal elements of x along a dim: which of them is PyTorch's choice."""
+    for dim in range(x.dim()):
+        with contextlib.suppress(Exception):
+            first, second = (x.detach().take_along_dim(i if i.dim() == x.dim() else i.unsqueeze(dim), dim) for i in (a, b))
+            if torch.allclose(first.double(), second.double(), rtol=0, atol=0, equal_nan=True):
+                return True
+    return False
 
 
 def one(op, mine, sample):
@@ -117,74 +178,142 @@ def one(op, mine, sample):
     except Inexpressible:
         return "inexpressible", ""
     try:
-        want = results_of(op(*theirs[0], **theirs[1]))
+        torch.manual_seed(42)  # as wrapper_set_seed, which some of op_db's lambdas are
+        want = results_of(op.op(*theirs[0], **theirs[1]))
         want_grads = backward(want, theirs, torch)
     except Exception as error:  # noqa: BLE001 - what PyTorch itself refuses is no sample
         return "not PyTorch's", str(error)
-    if any(isinstance(w, torch.Tensor) and w.dtype.is_complex for w in want):
+    if any(isinstance(w, torch.Tensor) and not hasattr(onestep, str(w.dtype).removeprefix("torch.")) for w in want):
         return "inexpressible", ""
     try:
+        onestep.manual_seed(42)
         got = results_of(mine(*args, **keywords))
         got_grads = backward(got, (args, keywords), onestep)
     except Exception as error:  # noqa: BLE001 - any refusal is counted, by its text
-        return "refused", f"{type(error).__name__}: {error}"[:120]
-    if len(want) != len(got) or not all(same(a, b) for a, b in zip(want, got)):
-        return "different", "values"
-    for a, b in zip(want_grads, got_grads):
-        if (a is None) != (b is None):
-            if (a if a is not None else torch.zeros(1)).abs().sum() != 0 or (b is not None and max(map(abs, b.reshape(-1).tolist()), default=0)):
-                return "different", "gradients"
-        elif a is not None and not same(a, b):
-            return "different", "gradients"
+        return "refused", f"{type(error).__name__}: {error}"[:160]
+    if len(want) != len(got):
+        return "different", f"{len(got)} results for {len(want)}"
+    dtype = next((w.dtype for w in want if isinstance(w, torch.Tensor)), None)
+    reason = difference(op, sample, want, got) or different_grads(want_grads, got_grads, TOLERANCES_OF.get(op.name))
+    if reason and reason != "ties" and not as_exact(op.op, theirs, [*want, *want_grads], [*got, *got_grads], dtype):
+        return "different", reason
     return "equal", ""
 
 
+def difference(op, sample, want, got):
+    """How the results differ, in words; "ties" where they differ in the places of equal elements."""
+    for a, b in zip(want, got):
+        if same(a, b):
+            continue
+        ties = op.name in TIES and not sample.kwargs.get("stable") and isinstance(b, onestep.Tensor) and a.dtype == torch.int64
+        if ties and a.shape == tuple(b.shape) and picks_alike(sample.input, a, to_torch(b)):
+            return "ties"
+        return f"values {said(b)} for {said(a)}"
+    return ""
+
+
+def different_grads(want, got, tolerances):
+    for a, b in zip(want, got):
+        if (a is None) != (b is None):
+            if (a if a is not None else to_torch(b)).abs().sum() != 0:
+                return "gradients: None"
+        elif a is not None and not same(a, b, tolerances):
+            return f"gradients {said(b)} for {said(a)}"
+    return ""
+
+
+def said(value):
+    """A result in a few words."""
+    if not isinstance(value, (torch.Tensor, onestep.Tensor)):
+        return repr(value)[:40]
+    return f"{str(value.dtype)[6:]}{list(value.shape)} {value.detach().reshape(-1)[:6].tolist()}"
+
+
+def raises(op, mine, error):
+    """What one sample of error_inputs comes to: equal where both raise, and the class is PyTorch's or one of it."""
+    sample = error.sample_input
+    theirs = (sample.input, *sample.args), sample.kwargs
+    try:
+        args, keywords = to_onestep(theirs[0]), {k: to_onestep(v) for k, v in theirs[1].items()}
+    except Inexpressible:
+        return "inexpressible", ""
+    try:
+        op(*theirs[0], **theirs[1])
+        return "not PyTorch's", ""
+    except Exception as raised:  # noqa: BLE001
+        expected, text = type(raised), str(raised)
+    try:
+        mine(*args, **keywords)
+    except NotImplementedError as raised:
+        return ("equal" if expected is NotImplementedError else "refused"), f"NotImplementedError: {raised}"[:160]
+    except Exception as raised:  # noqa: BLE001
+        if isinstance(raised, expected):
+            return "equal", ""
+        return "different", f"{type(raised).__name__}: {raised} for {expected.__name__}: {text}"[:300]
+    return "silent", text[:160]
+
+
 def quietly(samples):
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         try:
-            yield from samples
+            yield from samples()
         except Exception:  # noqa: BLE001 - some generators fail for some dtypes
             return
 
 
+def outcomes(op, mine, options):
+    """What each sample of an op comes to."""
+    if options.errors:
+        for error in quietly(lambda: op.error_inputs("cpu")):
+            yield torch.float32, *raises(op, mine, error)
+        return
+    chosen = random.Random(op.name)
+    for dtype in (d for d in DTYPES if d in op.supported_dtypes("cpu")):
+        grad = dtype.is_floating_point and op.supports_autograd
+        make = op.reference_inputs if options.reference else op.sample_inputs
+        for sample in quietly(lambda: make("cpu", dtype, requires_grad=grad)):
+            if options.reference and chosen.randrange(options.reference):
+                continue
+            for s in (sample, sample.noncontiguous()) if dtype == torch.float32 and not options.reference else (sample,):
+                yield dtype, *one(op, mine, s)
+
+
 def main():
-    counts, reasons, absent = {}, {}, []
+    parser = argparse.ArgumentParser()
+    parser.add_argument("counts")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--reference", type=int)
+    parser.add_argument("--errors", action="store_true")
+    parser.add_argument("--reasons", action="store_true")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    counts, absent = {}, set()
     for op in op_db:
-        if (sys.argv[2:] and op.name not in sys.argv[2:]) or op.name in RANDOM:
+        if (options.names and op.name not in options.names) or op.name in RANDOM:
             continue
-        mine = function_of(op.name)
+        mine = called_by(op)
         if mine is None:
-            absent.append(op.name)
+            absent.add(op.name)
             continue
         key = op.name + (f".{op.variant_test_name}" if op.variant_test_name else "")
-        write(counts, absent)
-        tally = counts[key] = Counter()
-        for dtype in DTYPES:
-            if dtype not in op.supported_dtypes("cpu"):
-                continue
-            try:
-                grad = dtype.is_floating_point and op.supports_autograd
-                samples = [s for s in quietly(op.sample_inputs("cpu", dtype, requires_grad=grad))]
-            except Exception:  # noqa: BLE001
-                continue
-            for sample in samples:
-                for s in (sample, sample.noncontiguous()) if dtype == torch.float32 else (sample,):
-                    outcome, reason = one(op.op, mine, s)
-                    tally[outcome] += 1
-                    if outcome in ("refused", "different"):
-                        reasons.setdefault(f"{key} {outcome}", Counter())[f"{str(dtype)[6:]} {reason}"] += 1
-    write(counts, absent, complete=True)
-    for key, texts in sorted(reasons.items()):
-        print(key, dict(texts.most_common(3)))
+        tally, reasons = counts.setdefault(key, Counter()), Counter()
+        for dtype, outcome, reason in outcomes(op, mine, options):
+            tally[outcome] += 1
+            if outcome not in ("equal", "inexpressible"):
+                reasons[f"{outcome} {str(dtype)[6:]} {reason}"] += 1
+        if options.reasons and reasons:
+            print(key, *(f"\n    {n} {text}" for text, n in reasons.most_common(12)), flush=True)
+        write(options.counts, counts, absent)
+    write(options.counts, counts, absent, complete=not options.names)
     print(dict(sum(counts.values(), Counter())))
 
 
-def write(counts, absent, complete=False):
+def write(path, counts, absent, complete=False):
     """The counts so far into the file."""
-    total = sum(counts.values(), Counter())
-    report = {"pytorch": torch.__version__, "complete": complete, "total": dict(total), "ops there": len(counts), "names absent": sorted(set(absent)),
-              "not all equal": {k: dict(c) for k, c in counts.items() if c["refused"] + c["different"]}}
-    with open(sys.argv[1], "w") as file:
+    report = {"pytorch": torch.__version__, "complete": complete, "total": dict(sum(counts.values(), Counter())), "ops there": len(counts),
+              "names absent": sorted(absent), "not all equal": {k: dict(c) for k, c in counts.items() if set(c) - {"equal", "inexpressible", "not PyTorch's"}}}
+    with open(path, "w") as file:
         json.dump(report, file, indent=1)
         file.write("\n")
 
