@@ -43,7 +43,7 @@ MinMax aminmax(const Tensor& x) {
 }
 MinMax aminmax(const Tensor& x, int64_t dim, bool keepdim) {
   const int d = normalize_dim("aminmax", dim, x.dim());
-  ONESTEP_CHECK(ShapeError, x.dim() == 0 || x.shape()[d] != 0, "aminmax: no elements to choose from in dim ", dim, " of shape ",
+  ONESTEP_CHECK(IndexError, x.dim() == 0 || x.shape()[d] != 0, "aminmax: no elements to choose from in dim ", dim, " of shape ",
                 x.shape());
   return {amin(x, dim, keepdim), amax(x, dim, keepdim)};
 }

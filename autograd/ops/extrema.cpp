@@ -13,7 +13,7 @@ using ops::without_dims;
 namespace {
 
 void check_not_empty(const char* op, const Shape& shape, const Shape& dims) {
-  ONESTEP_CHECK(ShapeError, ops::count_of(shape, dims) != 0, op, ": no elements to choose from in dims ", dims, " of shape ",
+  ONESTEP_CHECK(IndexError, ops::count_of(shape, dims) != 0, op, ": no elements to choose from in dims ", dims, " of shape ",
                 shape);
 }
 

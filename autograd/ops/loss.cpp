@@ -344,6 +344,7 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiM
   ONESTEP_CHECK(ShapeError, input.dim() <= 2 && target.dim() <= 1, op,
                 ": needs scores [C] or [N, C] and targets [] or [N]: got ", input.shape(), " and ", target.shape());
   const Tensor x = input.dim() == 2 ? input : reshape(input, {1, -1}), t = flatten(target), place = unsqueeze(t, -1);
+  if (o.weight.defined()) class_factors(op, o.weight, x);
   checked_targets(op, x, t, std::numeric_limits<int64_t>::min());
   if (is_narrow(input.dtype())) {
     MultiMarginOptions wide = o;
@@ -352,10 +353,7 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiM
   }
   const Tensor over = relu(x - gather(x, -1, place) + o.margin);
   Tensor losses = masked_fill(o.p == 1 ? over : mul(over, over), eq(arange(x.size(-1)), place), 0);
-  if (o.weight.defined()) {
-    class_factors(op, o.weight, x);
-    losses = mul(losses, unsqueeze(index_select(o.weight, 0, t), -1));
-  }
+  if (o.weight.defined()) losses = mul(losses, unsqueeze(index_select(o.weight, 0, t), -1));
   return ops::reduced(op, view(div(sum(losses, -1), x.size(-1)), target.shape()), o.reduction);
 }
 

@@ -50,8 +50,8 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const Poisson
   broadcast_shapes(op, input.shape(), target.shape());
   Tensor losses = o.log_input ? exp(input) - target * input : input - target * log(input + o.eps);
   if (o.full) {
-    const Tensor few = le(target, 1), y = masked_fill(target, few, 1);
-    losses = losses + masked_fill(y * log(y) - y + log(y * (2 * std::numbers::pi)) * 0.5, few, 0);
+    const Tensor stirling = target * log(target) - target + log(target * (2 * std::numbers::pi)) * 0.5;
+    losses = losses + masked_fill(stirling, le(target, 1), 0);
   }
   return ops::reduced(op, losses, o.reduction);
 }

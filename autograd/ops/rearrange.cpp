@@ -173,7 +173,7 @@ Tensor rot90(const Tensor& x, int64_t k, const Shape& dims) {
 }
 
 std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
-  ONESTEP_CHECK(ShapeError, x.dim() > 0, "unbind: a rank-0 tensor has no places");
+  ONESTEP_CHECK(IndexError, x.dim() > 0, "unbind: a rank-0 tensor has no places");
   const int d = normalize_dim("unbind", dim, x.dim());
   std::vector<Tensor> places;
   if (x.shape()[d] == 0) return places;

@@ -249,7 +249,7 @@ Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
   ONESTEP_CHECK(ShapeError, x.dim() > 0, "narrow: a rank-0 tensor has no dim to narrow");
   const int d = normalize_dim("narrow", dim, x.dim());
   const int64_t size = x.shape()[d], first = start < 0 ? start + size : start;
-  ONESTEP_CHECK(ShapeError, first >= 0 && first <= size && length >= 0 && length <= size - first, "narrow: ", length,
+  ONESTEP_CHECK(IndexError, first >= 0 && first <= size && length >= 0 && length <= size - first, "narrow: ", length,
                 " places from ", start, " are out of range for dim ", dim, " of shape ", x.shape());
   return slice(x, d, first, first + length);
 }

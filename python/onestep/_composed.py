@@ -15,7 +15,7 @@ def _op(function):
     """Makes a function of the module a method of Tensor, too."""
     __all__.append(function.__name__)
     setattr(Tensor, function.__name__, function)
-    return with_out(function)
+    return with_out(function, of_tensor=True)
 
 
 def _method(function):

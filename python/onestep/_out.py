@@ -7,11 +7,14 @@ import functools
 from onestep import _C
 
 
-def with_out(function):
-    """The function with the keyword `out`: a tensor, or a tuple of them, that takes the result."""
+def with_out(function, of_tensor: bool = False):
+    """The function with the keyword `out`: a tensor, or a tuple of them, that takes the result. With `of_tensor` its first
+    argument must be a tensor."""
 
     @functools.wraps(function)
     def call(*args, out=None, **keywords):
+        if of_tensor and args and not isinstance(args[0], _C.Tensor):
+            raise TypeError(f"{function.__name__}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
         result = function(*args, **keywords)
         return result if out is None else _C._write_out(function.__name__, result, out)
 

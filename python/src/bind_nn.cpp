@@ -48,9 +48,21 @@ PyObject* max_pool(T x, const Shape& kernel, std::optional<Shape> stride, const 
   const ValuesIndices found = kOp(x, kernel, stride.value_or(Shape{}), padding, dilation, ceil);
   return indices ? to_python(std::vector<Tensor>{found.values, found.indices}, "") : wrap(found.values);
 }
+/// The sizes of an adaptive pool with -1 for None, which keeps the input's.
+Shape pool_sizes(Shape sizes) {
+  for (int i = 0; i < sizes.rank(); ++i) {
+    ONESTEP_CHECK(Error, sizes[i] >= 0 || sizes[i] == kNoSize, "adaptive pool: output_size cannot be negative: got ", sizes[i]);
+    if (sizes[i] == kNoSize) sizes[i] = -1;
+  }
+  return sizes;
+}
+template <Tensor (*kOp)(T, const Shape&)>
+Tensor adaptive_pool(T x, const Shape& size) {
+  return kOp(x, pool_sizes(size));
+}
 template <ValuesIndices (*kOp)(T, const Shape&)>
 PyObject* adaptive_max_pool(T x, const Shape& size, bool indices) {
-  const ValuesIndices found = kOp(x, size);
+  const ValuesIndices found = kOp(x, pool_sizes(size));
   return indices ? to_python(std::vector<Tensor>{found.values, found.indices}, "") : wrap(found.values);
 }
 
@@ -185,8 +197,8 @@ void bind_conv() {
   function("im2col(Tensor input, int[] kernel_size, int[] dilation=1, int[] padding=0, int[] stride=1)", im2col);
   function("col2im(Tensor input, int[] output_size, int[] kernel_size, int[] dilation=1, int[] padding=0, int[] stride=1)",
            col2im);
-  function("adaptive_avg_pool1d(Tensor input, int[] output_size)", adaptive_avg_pool1d);
-  function("adaptive_avg_pool2d(Tensor input, int?[] output_size)", adaptive_avg_pool2d);
+  function("adaptive_avg_pool1d(Tensor input, int[] output_size)", adaptive_pool<adaptive_avg_pool1d>);
+  function("adaptive_avg_pool2d(Tensor input, int?[] output_size)", adaptive_pool<adaptive_avg_pool2d>);
   function("adaptive_max_pool1d(Tensor input, int[] output_size, bool return_indices=False)",
            adaptive_max_pool<adaptive_max_pool1d_with_indices>);
   function("adaptive_max_pool2d(Tensor input, int?[] output_size, bool return_indices=False)",

@@ -23,6 +23,7 @@ RoundingMode rounding(const std::optional<std::string_view>& mode) {
 /// y times alpha, where that is not 1.
 Tensor scaled(T y, Scalar alpha) { return alpha.value == 1 ? y : mul(y, alpha); }
 Scalar scaled(Scalar y, Scalar alpha) {
+  if (alpha.value == 1) return y;
   if (y.dtype == DType::float32 || alpha.dtype == DType::float32) return y.value * alpha.value;
   return y.integer * alpha.integer;
 }
@@ -84,10 +85,6 @@ void bind_pointwise() {
   both(
       "sub(Tensor input, Scalar other, *, Scalar alpha=1)", +[](T x, Scalar y, Scalar a) { return sub(x, scaled(y, a)); });
   bind_scalar("mul", mul, mul);
-  function(
-      "add(Scalar input, Tensor other)", +[](Scalar x, T y) { return add(y, x); });
-  function(
-      "mul(Scalar input, Tensor other)", +[](Scalar x, T y) { return mul(y, x); });
   both(
       "div(Tensor input, Tensor other, *, str? rounding_mode=None)",
       +[](T x, T y, std::optional<std::string_view> mode) { return div(x, y, rounding(mode)); });

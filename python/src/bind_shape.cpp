@@ -50,6 +50,12 @@ void bind_shape() {
   both(
       "clone(Tensor input, *, any memory_format=None)", +[](T x, PyObject*) { return clone(x); });
   both("select(Tensor input, int dim, int index)", select);
+  both(
+      "narrow(Tensor input, int dim, Tensor start, int length)", +[](T x, int64_t dim, T start, int64_t length) {
+        ONESTEP_CHECK(Error, start.dim() == 0 && !start.is_floating() && start.dtype() != DType::boolean,
+                      "narrow: start must be a rank-0 integer tensor: got ", start.dtype(), " of shape ", start.shape());
+        return narrow(x, dim, start.item<int64_t>(), length);
+      });
   both("narrow(Tensor input, int dim, int start, int length)", narrow);
   both("as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None)", as_strided);
   function(

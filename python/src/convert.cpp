@@ -106,7 +106,7 @@ Shape shape_from(PyObject* object) {
     Shape shape;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
       PyObject* size = PySequence_Fast_GET_ITEM(object, i);
-      shape.push_back(size == Py_None ? -1 : integer_from(size));
+      shape.push_back(size == Py_None ? kNoSize : integer_from(size));
     }
     return shape;
   }

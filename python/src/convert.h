@@ -45,10 +45,13 @@ DType& default_dtype();
 /// Throws Error unless it is the CPU.
 void check_device(PyObject* device);
 
+/// None in a list of sizes.
+inline constexpr int64_t kNoSize = INT64_MIN;
+
 Scalar scalar_from(PyObject* object);
 int64_t integer_from(PyObject* object);
 double number_from(PyObject* object);
-Shape shape_from(PyObject* object);  ///< None in a list is -1.
+Shape shape_from(PyObject* object);
 std::vector<int64_t> integers_from(PyObject* object);
 std::vector<double> numbers_from(PyObject* object);
 std::vector<Tensor> tensors_from(PyObject* object);

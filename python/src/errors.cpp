@@ -25,7 +25,7 @@ PyObject* add(PyObject* module, const char* name, PyObject* base, PyObject* seco
 
 void add_errors(PyObject* module) {
   error = add(module, "Error", PyExc_RuntimeError);
-  shape_error = add(module, "ShapeError", error);
+  shape_error = add(module, "ShapeError", error, PyExc_ValueError);
   index_error = add(module, "IndexError", shape_error, PyExc_IndexError);
   dtype_error = add(module, "DTypeError", error, PyExc_TypeError);
   grad_error = add(module, "GradError", error);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <set>
 
 namespace onestep::python {
 namespace {
@@ -185,11 +186,35 @@ PyObject* no_match(const Op& op, PyObject* const* args, size_t count, PyObject* 
     message += "), but expected one of:";
     for (const auto& overload : overloads) message += "\n * " + overload->signature;
   }
-  PyErr_SetString(PyExc_TypeError, message.c_str());
-  return nullptr;
+  fail<DTypeError>(message);
 }
 
 PyObject* op_call(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords);
+
+/// Whether the op's tensors may be numbers, as in torch.add(1, x).
+bool takes_numbers(std::string_view name) {
+  static const std::set<std::string_view> names = {
+      "add",         "sub",        "subtract",    "mul",         "multiply",           "div", "divide", "true_divide",
+      "floor_divide", "bitwise_or", "bitwise_and", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"};
+  return names.count(name) == 1;
+}
+
+/// The number as a tensor that meets `other` (which may be a number) as the number would.
+PyObject* as_operand(PyObject* number, PyObject* other) {
+  const Scalar value = scalar_from(number);
+  DType dtype = is_floating(value.dtype) ? default_dtype() : value.dtype;
+  if (is_tensor(other) && tensor_of(other).is_floating()) dtype = tensor_of(other).dtype();
+  return wrap(full(Shape{}, value, dtype));
+}
+
+/// The op with its first two arguments as tensors, where the first is a number.
+PyObject* call_with_number(PyObject* self, PyObject* const* args, size_t count, PyObject* keywords) {
+  std::vector<PyObject*> all(args, args + count + static_cast<size_t>(keywords ? PyTuple_GET_SIZE(keywords) : 0));
+  const auto first = nanobind::steal(as_operand(args[0], args[1]));
+  const auto second = is_tensor(args[1]) ? nanobind::borrow(args[1]) : nanobind::steal(as_operand(args[1], args[0]));
+  all[0] = first.ptr(), all[1] = second.ptr();
+  return op_call(self, all.data(), count, keywords);
+}
 
 /// Where the keyword `out` stands among the keywords; -1 where it does not.
 Py_ssize_t place_of_out(PyObject* keywords) {
@@ -202,12 +227,21 @@ Py_ssize_t place_of_out(PyObject* keywords) {
 PyObject* call_with_out(PyObject* self, PyObject* const* args, size_t count, PyObject* keywords, Py_ssize_t out) {
   std::vector<PyObject*> others(args, args + count + static_cast<size_t>(PyTuple_GET_SIZE(keywords)));
   others.erase(others.begin() + static_cast<Py_ssize_t>(count) + out);
-  const auto names = nanobind::steal<nanobind::list>(PySequence_List(keywords));
+  auto names = nanobind::steal<nanobind::list>(PySequence_List(keywords));
   if (PySequence_DelItem(names.ptr(), out) < 0) throw ErrorSet{};
+  PyObject* const target = args[static_cast<Py_ssize_t>(count) + out];
+  const std::vector<Parameter>& parameters = reinterpret_cast<Op*>(self)->overloads->front()->parameters;
+  const bool makes = std::any_of(parameters.begin(), parameters.end(), [](const Parameter& p) {
+    return PyUnicode_CompareWithASCIIString(p.name, "layout") == 0;
+  });
+  if (makes && is_tensor(target) && PySequence_Contains(names.ptr(), nanobind::str("dtype").ptr()) == 0) {  // what makes a tensor takes out's dtype
+    names.append("dtype");
+    others.push_back(dtype_object(tensor_of(target).dtype()));
+  }
   const nanobind::tuple rest(names);
   const auto result = nanobind::steal(op_call(self, others.data(), count, rest.ptr()));
   if (!result.is_valid()) throw ErrorSet{};
-  return write_out(reinterpret_cast<Op*>(self)->name, result.ptr(), args[static_cast<Py_ssize_t>(count) + out]);
+  return write_out(reinterpret_cast<Op*>(self)->name, result.ptr(), target, {args, count});
 }
 
 PyObject* op_call(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
@@ -222,6 +256,9 @@ PyObject* op_call(PyObject* self, PyObject* const* args, size_t flags, PyObject*
         if (match(*overload, args, count, keywords, found, numbers, nullptr))
           return overload->thunk(overload->function, found.values.data(), overload->name.c_str());
       }
+    if (count >= 2 && !is_tensor(args[0]) && accepts(Kind::scalar, args[0]) &&
+        (is_tensor(args[1]) || accepts(Kind::scalar, args[1])) && takes_numbers(op.overloads->front()->name))
+      return call_with_number(self, args, count, keywords);
     return no_match(op, args, count, keywords);
   } catch (...) {
     return set_error();

@@ -4,6 +4,7 @@
 // Several lines of one name are overloads, tried in order. The kinds are those of convert.h, `?` also takes None, `[]` a list
 // (a single number for all dims, too), and sizes in the first place may stand without brackets. What follows `*` goes by name.
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -76,8 +77,8 @@ void long_function(const char* signature, R (*function)(A...)) {
   add_overload(signature, reinterpret_cast<void (*)()>(function), Caller<true, R, A...>::thunk, true, false);
 }
 /// What `op(..., out=y)` gives: y, or a tuple of several, that has taken the result's values and, where it has another one, its
-/// shape. Throws where y's dtype cannot hold them, or where a gradient would be lost.
-PyObject* write_out(PyObject* name, PyObject* result, PyObject* out);
+/// shape. Throws where y's dtype cannot hold them, a gradient would be lost, or y shares memory with itself or an input.
+PyObject* write_out(PyObject* name, PyObject* result, PyObject* out, std::span<PyObject* const> inputs = {});
 
 /// Another name for what is bound.
 void alias(const char* name, const char* of);

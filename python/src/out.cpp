@@ -1,4 +1,6 @@
 // The keyword `out` of ops.
+#include <set>
+
 #include "autograd/grad_mode.h"
 #include "op.h"
 
@@ -11,7 +13,41 @@ bool can_cast(DType from, DType to) {
   return from == DType::boolean || to != DType::boolean;
 }
 
-void take(std::string_view name, const Tensor& result, Tensor& out) {
+/// Ops that read while they write: out may not be an input, nor have another dtype than the result.
+bool is_strict(std::string_view name) {
+  static const std::set<std::string_view> names = {"aminmax",      "gather", "index_select", "kthvalue", "masked_select",
+                                                   "median", "mode",   "sort",         "take",     "topk"};
+  return names.count(name) == 1;
+}
+
+/// The bytes from the first to behind the last element.
+std::pair<const char*, const char*> bytes_of(const Tensor& x) {
+  const auto* first = static_cast<const char*>(x.data_ptr());
+  int64_t last = x.numel() > 0 ? 1 : 0;
+  for (int d = 0; x.numel() > 0 && d < x.dim(); ++d) last += (x.shape()[d] - 1) * x.strides()[d];
+  return {first, first + last * size_of(x.dtype())};
+}
+
+void check_memory(std::string_view name, const Tensor& out, std::span<PyObject* const> inputs) {
+  for (int d = 0; d < out.dim(); ++d)
+    ONESTEP_CHECK(Error, out.strides()[d] != 0 || out.shape()[d] < 2, name,
+                  ": more than one element of out refers to a single memory location (clone it first)");
+  const auto [begin, end] = bytes_of(out);
+  for (PyObject* const input : inputs) {
+    if (!is_tensor(input) || !tensor_of(input).shares_storage(out)) continue;
+    const Tensor& x = tensor_of(input);
+    const auto [from, to] = bytes_of(x);
+    const bool same = x.data_ptr() == out.data_ptr() && x.shape() == out.shape() && x.strides() == out.strides();
+    const bool dense = x.is_contiguous() && out.is_contiguous();
+    ONESTEP_CHECK(Error, from >= end || begin >= to || (!is_strict(name) && (same || !dense)), name,
+                  ": some elements of an input and out refer to a single memory location (clone it first)");
+  }
+}
+
+void take(std::string_view name, const Tensor& result, Tensor& out, std::span<PyObject* const> inputs) {
+  check_memory(name, out, inputs);
+  ONESTEP_CHECK(Error, !is_strict(name) || result.dtype() == out.dtype(), name, ": out must have dtype ", result.dtype(), ": got ",
+                out.dtype());
   ONESTEP_CHECK(GradError, !result.requires_grad() && !(out.requires_grad() && grad_enabled()), name,
                 "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                 "requires grad.");
@@ -26,19 +62,19 @@ void take(std::string_view name, const Tensor& result, Tensor& out) {
 
 }  // namespace
 
-PyObject* write_out(PyObject* name, PyObject* result, PyObject* out) {
+PyObject* write_out(PyObject* name, PyObject* result, PyObject* out, std::span<PyObject* const> inputs) {
   if (out == Py_None) return Py_NewRef(result);
   const std::string_view op = string_from(name);
   if (is_tensor(result)) {
     if (!is_tensor(out)) fail<DTypeError>(op, ": out must be a tensor");
-    take(op, tensor_of(result), tensor_of(out));
+    take(op, tensor_of(result), tensor_of(out), inputs);
     return Py_NewRef(out);
   }
   if (!PyTuple_Check(result)) fail<DTypeError>(op, ": does not take out");
   if (!accepts(Kind::tensors, out) || PySequence_Size(out) != PyTuple_GET_SIZE(result))
     fail<DTypeError>(op, ": out must be a tuple of ", PyTuple_GET_SIZE(result), " tensors");
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); ++i)
-    take(op, tensor_of(PyTuple_GET_ITEM(result, i)), tensor_of(PySequence_Fast_GET_ITEM(out, i)));
+    take(op, tensor_of(PyTuple_GET_ITEM(result, i)), tensor_of(PySequence_Fast_GET_ITEM(out, i)), inputs);
   return PyObject_CallOneArg(reinterpret_cast<PyObject*>(Py_TYPE(result)), out);
 }
 

@@ -137,7 +137,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Optional[Tens
         )
     rows1, rows2 = input1.reshape(-1, i), input2.reshape(-1, j)
     # [K, N, J] = x1 W_k; the product with x2 is summed over J
-    result = (_C.matmul(rows1, weight) * rows2).sum(-1).t()
+    result = (_C.matmul(rows1, weight) * rows2).sum(-1, dtype=weight.dtype).t()
     result = result.reshape(*input1.shape[:-1], k)
     return result if bias is None else result + bias
 
@@ -145,6 +145,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Optional[Tens
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Optional[Tensor] = None, eps: Optional[float] = None) -> Tensor:
     """x / sqrt(mean(x^2) + eps) * weight over the last dims; eps defaults to the dtype's machine epsilon."""
     normalized_shape = tuple(normalized_shape)
+    if not normalized_shape:
+        raise RuntimeError("rms_norm: normalized_shape names no dim")
     if tuple(input.shape[input.dim() - len(normalized_shape) :]) != normalized_shape:
         raise RuntimeError(
             f"Given normalized_shape={list(normalized_shape)}, expected input with shape "
@@ -153,7 +155,8 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Optional[Tensor] = No
     if eps is None:
         eps = onestep.finfo(input.dtype).eps
     dims = tuple(range(-len(normalized_shape), 0))
-    result = input * _C.rsqrt(input.square().mean(dims, keepdim=True) + eps)
+    x = input.float() if input.dtype in (_C.float16, _C.bfloat16) else input
+    result = (x * _C.rsqrt(x.square().mean(dims, keepdim=True) + eps)).to(input.dtype)
     return result if weight is None else result * weight
 
 
@@ -220,9 +223,49 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     return chosen - soft.detach() + soft
 
 
-def multi_head_attention_forward(*args: Any, **kwargs: Any) -> Any:
-    """Not as a function: nn.MultiheadAttention computes it."""
-    raise NotImplementedError("multi_head_attention_forward: not as a function (use nn.MultiheadAttention)")
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Optional[Tensor],
+    in_proj_bias: Optional[Tensor],
+    bias_k: Optional[Tensor],
+    bias_v: Optional[Tensor],
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Optional[Tensor],
+    training: bool = True,
+    key_padding_mask: Optional[Tensor] = None,
+    need_weights: bool = True,
+    attn_mask: Optional[Tensor] = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Optional[Tensor] = None,
+    k_proj_weight: Optional[Tensor] = None,
+    v_proj_weight: Optional[Tensor] = None,
+    static_k: Optional[Tensor] = None,
+    static_v: Optional[Tensor] = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> Any:
+    """nn.MultiheadAttention with these weights: query [T, B, E] or [T, E] -> (output, weights or None)."""
+    if static_k is not None or static_v is not None:
+        raise NotImplementedError("multi_head_attention_forward: static_k and static_v")
+    if query.size(-1) != embed_dim_to_check:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {query.size(-1)}")
+    from onestep.nn.modules.attention import MultiheadAttention
+
+    state = onestep.get_rng_state()  # the layer draws weights, which are not used
+    dims = (key.size(-1), value.size(-1)) if use_separate_proj_weight else (None, None)
+    layer = MultiheadAttention(embed_dim_to_check, num_heads, dropout_p, True, False, add_zero_attn, *dims)
+    onestep.set_rng_state(state)
+    own = layer._parameters
+    own.update(in_proj_weight=in_proj_weight, in_proj_bias=in_proj_bias, bias_k=bias_k, bias_v=bias_v)
+    own.update(q_proj_weight=q_proj_weight, k_proj_weight=k_proj_weight, v_proj_weight=v_proj_weight)
+    layer.out_proj._parameters.update(weight=out_proj_weight, bias=out_proj_bias)
+    return layer.train(training)(query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal)
 
 
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
