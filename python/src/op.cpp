@@ -257,7 +257,8 @@ PyObject* op_call(PyObject* self, PyObject* const* args, size_t flags, PyObject*
           return overload->thunk(overload->function, found.values.data(), overload->name.c_str());
       }
     if (count >= 2 && !is_tensor(args[0]) && accepts(Kind::scalar, args[0]) &&
-        (is_tensor(args[1]) || accepts(Kind::scalar, args[1])) && takes_numbers(op.overloads->front()->name))
+        (is_tensor(args[1]) || (accepts(Kind::scalar, args[1]) && !op.overloads->front()->name.starts_with("bitwise"))) &&
+        takes_numbers(op.overloads->front()->name))
       return call_with_number(self, args, count, keywords);
     return no_match(op, args, count, keywords);
   } catch (...) {

@@ -28,18 +28,22 @@ std::pair<const char*, const char*> bytes_of(const Tensor& x) {
   return {first, first + last * size_of(x.dtype())};
 }
 
+bool joins(std::string_view name) { return name == "cat" || name == "concat" || name == "concatenate"; }
+
 void check_memory(std::string_view name, const Tensor& out, std::span<PyObject* const> inputs) {
   for (int d = 0; d < out.dim(); ++d)
     ONESTEP_CHECK(Error, out.strides()[d] != 0 || out.shape()[d] < 2, name,
                   ": more than one element of out refers to a single memory location (clone it first)");
   const auto [begin, end] = bytes_of(out);
   for (PyObject* const input : inputs) {
+    if (PyList_Check(input) || PyTuple_Check(input))
+      check_memory(name, out, {PySequence_Fast_ITEMS(input), static_cast<size_t>(PySequence_Fast_GET_SIZE(input))});
     if (!is_tensor(input) || !tensor_of(input).shares_storage(out)) continue;
     const Tensor& x = tensor_of(input);
     const auto [from, to] = bytes_of(x);
     const bool same = x.data_ptr() == out.data_ptr() && x.shape() == out.shape() && x.strides() == out.strides();
-    const bool dense = x.is_contiguous() && out.is_contiguous();
-    ONESTEP_CHECK(Error, from >= end || begin >= to || (!is_strict(name) && (same || !dense)), name,
+    const bool dense = x.is_contiguous() && out.is_contiguous(), apart = from >= end || begin >= to;
+    ONESTEP_CHECK(Error, apart ? !is_strict(name) : !is_strict(name) && !joins(name) && (same || !dense), name,
                   ": some elements of an input and out refer to a single memory location (clone it first)");
   }
 }
