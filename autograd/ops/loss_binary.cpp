@@ -59,7 +59,7 @@ Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, co
   ops::check_same_shape(op, input, target);
   ONESTEP_CHECK(ShapeError, input.dim() > 0, op, ": needs a class dim: got shape []");
   if (is_narrow(input.dtype()) && input.is_floating())
-    return to(multilabel_soft_margin_loss(ops::wide(input), target, {options.reduction, ops::wide(options.weight)}),
+    return to(multilabel_soft_margin_loss(ops::wide(input), ops::wide(target), {options.reduction, ops::wide(options.weight)}),
               input.dtype());
   const Tensor losses = (1.0 - target) * input - logsigmoid(input);
   return ops::reduced(op, mean(weighted(op, losses, options.weight), -1), options.reduction);

@@ -11,63 +11,97 @@ struct Scale {
   int64_t in, out;
   double step;
 };
+struct Tap {
+  int64_t place;
+  double weight;
+};
 
-double value_at(const Values& x, int64_t plane, const Scale& h, const Scale& w, int64_t r, int64_t c) {
-  return x[(plane * h.in + std::min(r, h.in - 1)) * w.in + std::min(c, w.in - 1)];
+/// Keys' cubic convolution kernel with a = -0.75.
+double keys(double d) {
+  constexpr double a = -0.75;
+  d = std::fabs(d);
+  if (d <= 1) return (a + 2) * d * d * d - (a + 3) * d * d + 1;
+  return d < 2 ? a * d * d * d - 5 * a * d * d + 8 * a * d - 4 * a : 0;
 }
 
-/// Where output o lies between the places of the input.
-double source(const Scale& s, int64_t o, bool align_corners) {
+/// The places of the input that make output o.
+std::vector<Tap> taps(const Scale& s, int64_t o, const InterpolateOptions& options) {
   const auto position = static_cast<double>(o);
-  return align_corners ? s.step * position : std::max(0.0, s.step * (position + 0.5) - 0.5);
+  const auto inside = [&](double place) { return std::clamp(static_cast<int64_t>(place), int64_t{0}, s.in - 1); };
+  if (options.mode == InterpolationMode::nearest) return {{inside(s.step * position), 1}};
+  if (options.mode == InterpolationMode::nearest_exact) return {{inside(s.step * (position + 0.5)), 1}};
+  if (options.mode == InterpolationMode::area) {
+    const double ratio = static_cast<double>(s.in) / static_cast<double>(s.out);
+    const double begin = std::floor(position * ratio + 1e-9), end = std::ceil((position + 1) * ratio - 1e-9);
+    std::vector<Tap> all;
+    for (double place = begin; place < end; ++place) all.push_back({inside(place), 1 / (end - begin)});
+    return all;
+  }
+  const double at = options.align_corners ? s.step * position : s.step * (position + 0.5) - 0.5;
+  const bool cubic = options.mode == InterpolationMode::bicubic;
+  const double source = cubic ? at : std::max(at, 0.0), first = std::floor(source);
+  std::vector<Tap> all;
+  for (int k = cubic ? -1 : 0; k <= (cubic ? 2 : 1); ++k)
+    all.push_back({inside(std::max(first + k, 0.0)), cubic ? keys(source - first - k) : 1 - std::fabs(source - first - k)});
+  return all;
 }
 
-OpSample sample(const char* label, const Shape& shape, const Scale& h, const Scale& w, const InterpolateOptions& options) {
+/// `dims`: the scales of the last one, two or three dims.
+OpSample sample(const char* label, const Shape& shape, const std::vector<Scale>& dims, const InterpolateOptions& options) {
   return {label,
           {{shape}},
           [options](const std::vector<Tensor>& in) { return interpolate(in[0], options); },
           [=](const std::vector<Values>& in) {
             Shape result = shape;
-            result[shape.rank() - 1] = w.out;
-            if (shape.rank() > 3) result[2] = h.out;
+            std::vector<Scale> three(3 - dims.size(), Scale{1, 1, 1});
+            three.insert(three.end(), dims.begin(), dims.end());
+            for (size_t d = 0; d < dims.size(); ++d) result[static_cast<int>(d) + 2] = dims[d].out;
+            const Scale &depth = three[0], &height = three[1], &width = three[2];
             Values y(result);
             for (int64_t i = 0; i < result.numel(); ++i) {
-              const int64_t c = i % w.out, r = i / w.out % h.out, plane = i / w.out / h.out;
-              if (options.mode == InterpolationMode::nearest) {
-                y[i] = value_at(in[0], plane, h, w, static_cast<int64_t>(h.step * static_cast<double>(r)),
-                                static_cast<int64_t>(w.step * static_cast<double>(c)));
-                continue;
-              }
-              const double row = source(h, r, options.align_corners), col = source(w, c, options.align_corners);
-              const auto top = static_cast<int64_t>(row), left = static_cast<int64_t>(col);
-              const double down = row - std::floor(row), right = col - std::floor(col);
-              y[i] = (1 - down) * ((1 - right) * value_at(in[0], plane, h, w, top, left) +
-                                   right * value_at(in[0], plane, h, w, top, left + 1)) +
-                     down * ((1 - right) * value_at(in[0], plane, h, w, top + 1, left) +
-                             right * value_at(in[0], plane, h, w, top + 1, left + 1));
+              const int64_t c = i % width.out, r = i / width.out % height.out, z = i / width.out / height.out % depth.out;
+              const int64_t plane = i / width.out / height.out / depth.out;
+              for (const Tap& a : taps(depth, z, options))
+                for (const Tap& b : taps(height, r, options))
+                  for (const Tap& w : taps(width, c, options)) {
+                    const int64_t from = ((plane * depth.in + a.place) * height.in + b.place) * width.in + w.place;
+                    y[i] += a.weight * b.weight * w.weight * in[0][from];
+                  }
             }
             return y;
           }};
 }
 
-constexpr Scale kOne = {1, 1, 1};
 constexpr auto kBilinear = InterpolationMode::bilinear;
+constexpr auto kBicubic = InterpolationMode::bicubic;
 
 const RegisterOpCases registered([] {
   return OpCases{
       {"interpolate",
-       {sample("nearest, twice as large", {1, 2, 2, 3}, {2, 4, 0.5}, {3, 6, 0.5}, {.scale_factor = {2}}),
-        sample("nearest, a size", {2, 1, 5, 4}, {5, 2, 2.5}, {4, 3, 4.0 / 3}, {.size = {2, 3}}),
-        sample("nearest signals", {1, 2, 4}, kOne, {4, 6, 4.0 / 6}, {.size = 6}),
-        sample("bilinear, twice as large", {1, 2, 2, 3}, {2, 4, 0.5}, {3, 6, 0.5}, {.scale_factor = {2, 2}, .mode = kBilinear}),
-        sample("bilinear, smaller", {1, 1, 5, 6}, {5, 3, 5.0 / 3}, {6, 4, 1.5}, {.size = {3, 4}, .mode = kBilinear}),
-        sample("bilinear, corners aligned", {1, 1, 3, 4}, {3, 5, 0.5}, {4, 1, 0},
+       {sample("nearest, twice as large", {1, 2, 2, 3}, {{2, 4, 0.5}, {3, 6, 0.5}}, {.scale_factor = {2}}),
+        sample("nearest, a size", {2, 1, 5, 4}, {{5, 2, 2.5}, {4, 3, 4.0 / 3}}, {.size = {2, 3}}),
+        sample("nearest signals", {1, 2, 4}, {{4, 6, 4.0 / 6}}, {.size = 6}),
+        sample("nearest exact", {1, 1, 5, 4}, {{5, 2, 2.5}, {4, 6, 4.0 / 6}},
+               {.size = {2, 6}, .mode = InterpolationMode::nearest_exact}),
+        sample("linear", {1, 2, 4}, {{4, 6, 4.0 / 6}}, {.size = 6, .mode = InterpolationMode::linear}),
+        sample("trilinear", {1, 1, 2, 3, 2}, {{2, 3, 2.0 / 3}, {3, 2, 1.5}, {2, 4, 0.5}},
+               {.size = {3, 2, 4}, .mode = InterpolationMode::trilinear}),
+        sample("bicubic, larger", {1, 2, 3, 4}, {{3, 5, 0.6}, {4, 8, 0.5}}, {.size = {5, 8}, .mode = kBicubic}),
+        sample("bicubic, smaller, corners aligned", {1, 1, 5, 4}, {{5, 3, 2}, {4, 2, 3}},
+               {.size = {3, 2}, .mode = kBicubic, .align_corners = true}),
+        sample("area", {1, 2, 5, 4}, {{5, 3, 5.0 / 3}, {4, 2, 2}}, {.size = {3, 2}, .mode = InterpolationMode::area}),
+        sample("area of volumes", {1, 1, 2, 3, 4}, {{2, 1, 2}, {3, 2, 1.5}, {4, 4, 1}},
+               {.size = {1, 2, 4}, .mode = InterpolationMode::area}),
+        sample("bilinear, twice as large", {1, 2, 2, 3}, {{2, 4, 0.5}, {3, 6, 0.5}},
+               {.scale_factor = {2, 2}, .mode = kBilinear}),
+        sample("bilinear, smaller", {1, 1, 5, 6}, {{5, 3, 5.0 / 3}, {6, 4, 1.5}}, {.size = {3, 4}, .mode = kBilinear}),
+        sample("bilinear, corners aligned", {1, 1, 3, 4}, {{3, 5, 0.5}, {4, 1, 0}},
                {.size = {5, 1}, .mode = kBilinear, .align_corners = true}),
-        sample("bilinear, a factor", {1, 1, 3, 4}, {3, 4, 1 / 1.5}, {4, 6, 1 / 1.5},
+        sample("bilinear, a factor", {1, 1, 3, 4}, {{3, 4, 1 / 1.5}, {4, 6, 1 / 1.5}},
                {.scale_factor = {1.5}, .mode = kBilinear}),
-        sample("bilinear, a recomputed factor", {1, 1, 3, 3}, {3, 4, 0.75}, {3, 4, 0.75},
+        sample("bilinear, a recomputed factor", {1, 1, 3, 3}, {{3, 4, 0.75}, {3, 4, 0.75}},
                {.scale_factor = {1.5}, .mode = kBilinear, .recompute_scale_factor = true}),
-        sample("no images", {0, 1, 2, 2}, {2, 4, 0.5}, {2, 4, 0.5}, {.size = 4})},
+        sample("no images", {0, 1, 2, 2}, {{2, 4, 0.5}, {2, 4, 0.5}}, {.size = 4})},
        {{"rank", [] { interpolate(zeros(2, 2), {.size = 2}); },
          "interpolate: needs [N, C, L], [N, C, H, W] or [N, C, D, H, W]: got [2, 2]"},
         {"bilinear rank", [] { interpolate(zeros(1, 1, 2), {.size = 2, .mode = kBilinear}); },
@@ -75,7 +109,7 @@ const RegisterOpCases registered([] {
         {"both", [] { interpolate(zeros(1, 1, 2), {.size = 2, .scale_factor = {2}}); },
          "interpolate: needs either size or scale_factor"},
         {"corners", [] { interpolate(zeros(1, 1, 2), {.size = 2, .align_corners = true}); },
-         "interpolate: align_corners is for bilinear"},
+         "interpolate: align_corners is for linear and cubic modes"},
         {"empty", [] { interpolate(zeros(1, 1, 2), {.scale_factor = {0.2}}); },
          "interpolate: dim 2 of input [1, 1, 2] would get size 0"},
         {"factors",

@@ -197,7 +197,8 @@ Tensor interpolate_dim(const Tensor& x, int dim, Scale<T> scale, const Interpola
   const bool cubic = options.mode == InterpolationMode::bicubic;
   for (int64_t o = 0; o < scale.out; ++o)
     cubic ? scale.add_cubic(o, options.align_corners) : scale.add_linear(o, options.align_corners);
-  return gather_sums(x, dim, {from_values(scale.spans, {scale.out, 2}), from_values(scale.weights, {scale.out, cubic ? 4 : 2})});
+  return gather_sums(x, dim,
+                     {from_values(scale.spans, {scale.out, 2}), from_values(scale.weights, {scale.out, cubic ? 4 : 2})});
 }
 
 /// The ranks that a mode takes: their least and largest number of dims.

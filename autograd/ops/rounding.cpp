@@ -89,8 +89,7 @@ Tensor quotient(const char* op, const Tensor& a, const Tensor& b, RoundingMode m
   Tensor values;
   {
     const NoGradGuard no_grad;
-    values = mode == RoundingMode::floor ? ops::zip(op, x, y, ops::Loop{kFloorQuotient})
-                                         : trunc_values(x, y);
+    values = mode == RoundingMode::floor ? ops::zip(op, x, y, ops::Loop{kFloorQuotient}) : trunc_values(x, y);
   }
   return record(op, values, {x, y}, {}, rule);
 }

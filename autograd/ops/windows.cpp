@@ -36,6 +36,7 @@ Windows2d adaptive_windows(std::string_view op, const Tensor& x, int dims, const
     ONESTEP_CHECK(ShapeError, in > 0, op, ": dim ", i - dims, " of input ", x.shape(), " is empty");
     d = {.in = in, .out = size < 0 ? in : size, .kernel = 0, .stride = 1, .padding = 0, .dilation = 1};
   }
+  check_sizes(op, {x.numel(), windows.h.out, windows.w.out});  // at least as many as the output has
   return windows;
 }
 

@@ -54,26 +54,30 @@ void bind_reduce() {
       "all(Tensor input)", +[](T x) { return all(x); });
   both(
       "all(Tensor input, int[]? dim, bool keepdim=False)", +[](T x, Dims d, bool keep) { return all(x, all_or(d), keep); });
-#define ONESTEP_BIND(NAME)                                                                              \
-  both(                                                                                                 \
-      #NAME "(Tensor input, bool unbiased)", +[](T x, bool u) { return NAME(x, {}, u); });              \
-  both(                                                                                                 \
-      #NAME "(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False)",              \
-      +[](T x, Dims d, std::optional<double> correction, bool keep) { return NAME(x, all_or(d), correction.value_or(1), keep); }); \
-  both(                                                                                                 \
-      #NAME "(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False)",                       \
+#define ONESTEP_BIND(NAME)                                                                 \
+  both(                                                                                    \
+      #NAME "(Tensor input, bool unbiased)", +[](T x, bool u) { return NAME(x, {}, u); }); \
+  both(                                                                                    \
+      #NAME "(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False)", \
+      +[](T x, Dims d, std::optional<double> correction, bool keep) {                      \
+        return NAME(x, all_or(d), correction.value_or(1), keep);                           \
+      });                                                                                  \
+  both(                                                                                    \
+      #NAME "(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False)",          \
       +[](T x, Dims d, bool unbiased, bool keep) { return NAME(x, all_or(d), unbiased, keep); });
   ONESTEP_BIND(var)
   ONESTEP_BIND(std)
 #undef ONESTEP_BIND
-#define ONESTEP_BIND(NAME)                                                                              \
-  function(                                                                                             \
-      #NAME "(Tensor input, bool unbiased)", +[](T x, bool u) { return NAME(x, {}, u); });              \
-  function(                                                                                             \
-      #NAME "(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False)",              \
-      +[](T x, Dims d, std::optional<double> correction, bool keep) { return NAME(x, all_or(d), correction.value_or(1), keep); }); \
-  function(                                                                                             \
-      #NAME "(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False)",                       \
+#define ONESTEP_BIND(NAME)                                                                 \
+  function(                                                                                \
+      #NAME "(Tensor input, bool unbiased)", +[](T x, bool u) { return NAME(x, {}, u); }); \
+  function(                                                                                \
+      #NAME "(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False)", \
+      +[](T x, Dims d, std::optional<double> correction, bool keep) {                      \
+        return NAME(x, all_or(d), correction.value_or(1), keep);                           \
+      });                                                                                  \
+  function(                                                                                \
+      #NAME "(Tensor input, int[]? dim, bool unbiased=True, bool keepdim=False)",          \
       +[](T x, Dims d, bool unbiased, bool keep) { return NAME(x, all_or(d), unbiased, keep); });
   ONESTEP_BIND(var_mean)
   ONESTEP_BIND(std_mean)

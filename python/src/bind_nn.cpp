@@ -94,13 +94,14 @@ PadMode pad_mode(std::string_view name) {
 
 InterpolationMode interpolation_mode(std::string_view name) {
   using enum InterpolationMode;
-  for (const auto& [given, mode] : std::initializer_list<std::pair<const char*, InterpolationMode>>{{"nearest", nearest},
-                                                                                                    {"nearest-exact", nearest_exact},
-                                                                                                    {"linear", linear},
-                                                                                                    {"bilinear", bilinear},
-                                                                                                    {"trilinear", trilinear},
-                                                                                                    {"bicubic", bicubic},
-                                                                                                    {"area", area}})
+  for (const auto& [given, mode] :
+       std::initializer_list<std::pair<const char*, InterpolationMode>>{{"nearest", nearest},
+                                                                        {"nearest-exact", nearest_exact},
+                                                                        {"linear", linear},
+                                                                        {"bilinear", bilinear},
+                                                                        {"trilinear", trilinear},
+                                                                        {"bicubic", bicubic},
+                                                                        {"area", area}})
     if (name == given) return mode;
   fail<Error>("interpolate: unknown mode ", name);
 }

@@ -81,7 +81,8 @@ void bind_shape() {
                       where.dtype());
         ONESTEP_CHECK(ShapeError, where.dim() <= 1, "tensor_split: indices or sections must be a number or a vector: got ",
                       where.shape());
-        return where.dim() == 0 ? tensor_split(x, where.item<int64_t>(), dim) : tensor_split(x, where.to_vector<int64_t>(), dim);
+        return where.dim() == 0 ? tensor_split(x, where.item<int64_t>(), dim)
+                                : tensor_split(x, where.to_vector<int64_t>(), dim);
       });
   both(
       "tensor_split(Tensor input, int indices_or_sections, int dim=0)",

@@ -34,9 +34,10 @@ std::string_view trim(std::string_view text) {
 
 Kind kind_named(std::string_view name) {
   static const std::map<std::string_view, Kind> kinds = {
-      {"Tensor", Kind::tensor}, {"Scalar", Kind::scalar},  {"int", Kind::integer},         {"float", Kind::number},
-      {"bool", Kind::boolean},  {"int[]", Kind::integers}, {"float[]", Kind::numbers},     {"int?[]", Kind::sizes},       {"Tensor[]", Kind::tensors},
-      {"dtype", Kind::dtype},   {"str", Kind::string},     {"Generator", Kind::generator}, {"any", Kind::any}};
+      {"Tensor", Kind::tensor},    {"Scalar", Kind::scalar},  {"int", Kind::integer},     {"float", Kind::number},
+      {"bool", Kind::boolean},     {"int[]", Kind::integers}, {"float[]", Kind::numbers}, {"int?[]", Kind::sizes},
+      {"Tensor[]", Kind::tensors}, {"dtype", Kind::dtype},    {"str", Kind::string},      {"Generator", Kind::generator},
+      {"any", Kind::any}};
   return kinds.at(name);
 }
 
@@ -92,7 +93,8 @@ struct Arguments {
   ~Arguments() { Py_XDECREF(sizes); }
 };
 
-/// A tensor is taken as a number only where no overload takes it as a tensor, and never one that requires grad, which would be lost.
+/// A tensor is taken as a number only where no overload takes it as a tensor, and never one that requires grad, which would be
+/// lost.
 enum class Numbers { plain, tensors };
 
 bool fits(const Parameter& parameter, PyObject* value, Numbers numbers) {
@@ -119,8 +121,8 @@ size_t find_parameter(const Overload& overload, PyObject* keyword) {
 }
 
 /// Whether a call fits an overload: the arguments go to `found`, and `why`, unless null, says why not.
-bool match(const Overload& overload, PyObject* const* args, size_t count, PyObject* keywords, Arguments& found,
-           Numbers numbers, std::string* why) {
+bool match(const Overload& overload, PyObject* const* args, size_t count, PyObject* keywords, Arguments& found, Numbers numbers,
+           std::string* why) {
   const std::vector<Parameter>& parameters = overload.parameters;
   const auto no = [&](auto&&... parts) {
     if (why) (*why += ... += parts);
@@ -193,9 +195,20 @@ PyObject* op_call(PyObject* self, PyObject* const* args, size_t flags, PyObject*
 
 /// Whether the op's tensors may be numbers, as in torch.add(1, x).
 bool takes_numbers(std::string_view name) {
-  static const std::set<std::string_view> names = {
-      "add",         "sub",        "subtract",    "mul",         "multiply",           "div", "divide", "true_divide",
-      "floor_divide", "bitwise_or", "bitwise_and", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"};
+  static const std::set<std::string_view> names = {"add",
+                                                   "sub",
+                                                   "subtract",
+                                                   "mul",
+                                                   "multiply",
+                                                   "div",
+                                                   "divide",
+                                                   "true_divide",
+                                                   "floor_divide",
+                                                   "bitwise_or",
+                                                   "bitwise_and",
+                                                   "bitwise_xor",
+                                                   "bitwise_left_shift",
+                                                   "bitwise_right_shift"};
   return names.count(name) == 1;
 }
 
@@ -231,10 +244,10 @@ PyObject* call_with_out(PyObject* self, PyObject* const* args, size_t count, PyO
   if (PySequence_DelItem(names.ptr(), out) < 0) throw ErrorSet{};
   PyObject* const target = args[static_cast<Py_ssize_t>(count) + out];
   const std::vector<Parameter>& parameters = reinterpret_cast<Op*>(self)->overloads->front()->parameters;
-  const bool makes = std::any_of(parameters.begin(), parameters.end(), [](const Parameter& p) {
-    return PyUnicode_CompareWithASCIIString(p.name, "layout") == 0;
-  });
-  if (makes && is_tensor(target) && PySequence_Contains(names.ptr(), nanobind::str("dtype").ptr()) == 0) {  // what makes a tensor takes out's dtype
+  const bool makes = std::any_of(parameters.begin(), parameters.end(),
+                                 [](const Parameter& p) { return PyUnicode_CompareWithASCIIString(p.name, "layout") == 0; });
+  if (makes && is_tensor(target) &&
+      PySequence_Contains(names.ptr(), nanobind::str("dtype").ptr()) == 0) {  // what makes a tensor takes out's dtype
     names.append("dtype");
     others.push_back(dtype_object(tensor_of(target).dtype()));
   }

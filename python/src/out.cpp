@@ -15,8 +15,8 @@ bool can_cast(DType from, DType to) {
 
 /// Ops that read while they write: out may not be an input, nor have another dtype than the result.
 bool is_strict(std::string_view name) {
-  static const std::set<std::string_view> names = {"aminmax",      "gather", "index_select", "kthvalue", "masked_select",
-                                                   "median", "mode",   "sort",         "take",     "topk"};
+  static const std::set<std::string_view> names = {"aminmax", "gather", "index_select", "kthvalue", "masked_select",
+                                                   "median",  "mode",   "sort",         "take",     "topk"};
   return names.count(name) == 1;
 }
 
@@ -50,8 +50,8 @@ void check_memory(std::string_view name, const Tensor& out, std::span<PyObject* 
 
 void take(std::string_view name, const Tensor& result, Tensor& out, std::span<PyObject* const> inputs) {
   check_memory(name, out, inputs);
-  ONESTEP_CHECK(Error, !is_strict(name) || result.dtype() == out.dtype(), name, ": out must have dtype ", result.dtype(), ": got ",
-                out.dtype());
+  ONESTEP_CHECK(Error, !is_strict(name) || result.dtype() == out.dtype(), name, ": out must have dtype ", result.dtype(),
+                ": got ", out.dtype());
   ONESTEP_CHECK(GradError, !result.requires_grad() && !(out.requires_grad() && grad_enabled()), name,
                 "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                 "requires grad.");
@@ -84,9 +84,8 @@ PyObject* write_out(PyObject* name, PyObject* result, PyObject* out, std::span<P
 
 void bind_out() {
   function(
-      "_write_out(str name, any result, any out)", +[](PyObject* name, PyObject* result, PyObject* out) {
-        return write_out(name, result, out);
-      });
+      "_write_out(str name, any result, any out)",
+      +[](PyObject* name, PyObject* result, PyObject* out) { return write_out(name, result, out); });
 }
 
 }  // namespace onestep::python

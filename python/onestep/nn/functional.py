@@ -262,7 +262,8 @@ def multi_head_attention_forward(
     layer = MultiheadAttention(embed_dim_to_check, num_heads, dropout_p, True, False, add_zero_attn, *dims)
     onestep.set_rng_state(state)
     own = layer._parameters
-    own.update(in_proj_weight=in_proj_weight, in_proj_bias=in_proj_bias, bias_k=bias_k, bias_v=bias_v)
+    own.update(in_proj_weight=in_proj_weight, in_proj_bias=in_proj_bias)
+    layer.__dict__.update(bias_k=bias_k, bias_v=bias_v)  # no parameters of a layer without them
     own.update(q_proj_weight=q_proj_weight, k_proj_weight=k_proj_weight, v_proj_weight=v_proj_weight)
     layer.out_proj._parameters.update(weight=out_proj_weight, bias=out_proj_bias)
     return layer.train(training)(query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal)
