@@ -154,7 +154,7 @@ class Maker:
         return name, function, args, keywords
 
 
-CALLED: list = []
+CALLED: list = []  # of `functions`
 
 
 def program(seed: int, show: bool = False) -> int:

@@ -3,6 +3,7 @@
 python op_db.py COUNTS.json [NAME...]: needs PyTorch and the package in one process.
     --reference N  takes one of N of the longer reference_inputs instead of sample_inputs
     --errors       takes error_inputs: each must raise what PyTorch raises, or a class of it
+    --table FILE   writes the table of names there and absent (docs/python_ops.md)
     --reasons      prints what each sample that is not equal came to
 """
 from __future__ import annotations
@@ -313,15 +314,16 @@ def main():
     parser.add_argument("--reference", type=int)
     parser.add_argument("--errors", action="store_true")
     parser.add_argument("--reasons", action="store_true")
+    parser.add_argument("--table")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    counts, absent = {}, set()
+    counts, there, absent = {}, set(), set()
     for op in op_db:
-        if (options.names and op.name not in options.names) or op.name in RANDOM:
+        if options.names and op.name not in options.names:
             continue
         mine = called_by(op)
-        if mine is None:
-            absent.add(op.name)
+        (absent if mine is None else there).add(op.name)
+        if mine is None or op.name in RANDOM:
             continue
         key = op.name + (f".{op.variant_test_name}" if op.variant_test_name else "")
         tally, reasons = counts.setdefault(key, Counter()), Counter()
@@ -331,18 +333,49 @@ def main():
                 reasons[f"{outcome} {str(dtype)[6:]} {reason}"] += 1
         if options.reasons and reasons:
             print(key, *(f"\n    {n} {text}" for text, n in reasons.most_common(12)), flush=True)
-        write(options.counts, counts, absent)
-    write(options.counts, counts, absent, complete=not options.names)
+        write(options.counts, counts, there, absent)
+    write(options.counts, counts, there, absent, complete=not options.names)
+    if options.table:
+        write_table(options.table, options.counts)
     print(dict(sum(counts.values(), Counter())))
 
 
-def write(path, counts, absent, complete=False):
+def write(path, counts, there, absent, complete=False):
     """The counts so far into the file."""
     report = {"pytorch": torch.__version__, "complete": complete, "total": dict(sum(counts.values(), Counter())), "ops there": len(counts),
-              "names absent": sorted(absent), "not all equal": {k: dict(c) for k, c in counts.items() if set(c) - {"equal", "inexpressible", "not PyTorch's"}}}
+              "names there": sorted(there), "names absent": sorted(absent), "not all equal": {k: dict(c) for k, c in counts.items() if set(c) - {"equal", "inexpressible", "not PyTorch's"}}}
     with open(path, "w") as file:
         json.dump(report, file, indent=1)
         file.write("\n")
+
+
+def write_table(path, counts):
+    """The names of op_db that are there and that are absent, by module."""
+    with open(counts) as file:
+        report = json.load(file)
+    total = report["total"]
+    tried = sum(total.get(outcome, 0) for outcome in ("equal", "refused", "different"))
+
+    def module(name):
+        first, _, rest = name.rpartition(".")
+        return first if rest and first.split(".")[0] in ("nn", "linalg", "special", "fft", "masked", "signal", "sparse") else "torch"
+
+    lines = [
+        "# PyTorch's operators in Python", "",
+        f"The names of PyTorch {report['pytorch'].split('+')[0]}'s operator database (`op_db`), written by `python/tests/programs/op_db.py --table`.",
+        f"Of {tried:,} samples of operators that are there, in float32, float64, float16, bfloat16, int64, int32, uint8 and bool, "
+        f"{total.get('equal', 0):,} ({total.get('equal', 0) / tried:.2%})",
+        f"give PyTorch's results, shapes, dtypes and gradients, {total.get('refused', 0):,} raise an error, and {total.get('different', 0):,} differ.", "",
+        "| Module | There | Absent |", "|---|---|---|",
+    ]  # fmt: skip
+    for name in sorted({module(n) for n in report["names there"] + report["names absent"]}, key=lambda m: (m != "torch", m)):
+        cells = []
+        for names in (report["names there"], report["names absent"]):
+            own = [n if name == "torch" else n[len(name) + 1 :] for n in names if module(n) == name]
+            cells.append(f"{len(own)}: " + " ".join(f"`{n}`" for n in own) if own else "0")
+        lines.append(f"| `{name}` | {cells[0]} | {cells[1]} |")
+    with open(path, "w") as file:
+        file.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

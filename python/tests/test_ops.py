@@ -1,0 +1,93 @@
+"""Arguments that all ops share, and ops that are written in Python."""
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import onestep as torch
+import onestep.nn.functional as F
+
+
+def test_out_takes_the_result():
+    x = torch.tensor([[1.0, -2.0], [3.0, 4.0]])
+    out = torch.empty(2, 2)
+    assert torch.add(x, 1, out=out) is out
+    assert out.tolist() == [[2, -1], [4, 5]]
+    assert torch.matmul(x, x, out=out) is out
+    empty = torch.empty(0)
+    assert torch.sum(x, 1, out=empty) is empty
+    assert empty.tolist() == [-1, 7]
+    values, places = torch.empty(0), torch.empty(0, dtype=torch.int64)
+    result = torch.max(x, 1, out=(values, places))
+    assert result.values is values and result.indices is places
+    assert (values.tolist(), places.tolist()) == ([1, 4], [0, 1])
+    counted = torch.empty(3, dtype=torch.int64)
+    torch.arange(3, out=counted)
+    assert counted.tolist() == [0, 1, 2]
+    wide = torch.empty(2, 2, dtype=torch.float64)
+    assert torch.exp(x, out=wide).dtype == torch.float64
+    assert torch.inner(x, x, out=out).tolist() == [[5, -5], [-5, 25]]
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda x: torch.add(x, x, out=torch.empty(2, dtype=torch.int64)), "a result of dtype float32 cannot be stored in out"),
+        (lambda x: torch.add(x, x, out=torch.empty(1).expand(2)), "refers to a single memory location"),
+        (lambda x: torch.add(x[:-1], 1, out=x[1:]), "refer to a single memory location"),
+        (lambda x: torch.take(x, torch.tensor([0, 1]), out=x), "refer to a single memory location"),
+        (lambda x: torch.take(x, torch.tensor([0, 1]), out=torch.empty(2, dtype=torch.float64)), "out must have dtype float32"),
+        (lambda x: torch.exp(x, out=torch.empty(2).requires_grad_()), "don't support automatic differentiation"),
+        (lambda x: torch.max(x, 0, out=torch.empty(1)), "out must be a tuple of 2 tensors"),
+        (lambda x: torch.exp(x, out=3), "out must be a tensor"),
+    ],
+)
+def test_out_is_refused(call, message):
+    with pytest.raises(RuntimeError, match=message):
+        call(torch.tensor([1.0, 2.0]))
+
+
+def test_numbers_stand_for_tensors():
+    assert torch.add(2, 3).tolist() == 5
+    assert torch.mul(0.1, torch.tensor([3.0], dtype=torch.float64)).item() == 0.1 * 3.0
+    assert torch.sub(1, torch.tensor([3])).tolist() == [-2]
+    with pytest.raises(TypeError):
+        torch.bitwise_and(1, 2)
+
+
+def test_statistics():
+    x = torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
+    assert torch.cov(x).tolist() == [[1, -1], [-1, 1]]
+    assert torch.cov(x, fweights=torch.tensor([1, 0, 1])).tolist() == [[2, -2], [-2, 2]]
+    assert torch.corrcoef(x).tolist() == [[1, -1], [-1, 1]]
+    q = torch.tensor([0.0, 0.5, 0.75])
+    assert torch.quantile(x[0], q).tolist() == [0, 1, 1.5]
+    expected = {"lower": 1, "higher": 2, "nearest": 2, "midpoint": 1.5, "linear": 1.5}
+    for interpolation, value in expected.items():
+        assert torch.quantile(x[0], 0.75, interpolation=interpolation).item() == value
+    x[0, 2] = math.nan
+    assert math.isnan(torch.quantile(x[0], 0.5).item())
+    assert torch.nanquantile(x, 0.5, dim=1, keepdim=True).tolist() == [[0.5], [1.0]]
+    rows, inverse, counts = torch.unique_consecutive(torch.tensor([[1, 1, 2], [3, 3, 4]]), True, True, dim=1)
+    assert (rows.tolist(), inverse.tolist(), counts.tolist()) == ([[1, 2], [3, 4]], [0, 0, 1], [2, 1])
+    assert torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0.0, 1.0, 3.0])).item() == 6.5
+
+
+def test_shapes_and_modes():
+    assert torch.broadcast_shapes((1,), (), (3, 1)) == (3, 1)
+    assert [t.shape for t in torch.atleast_2d(torch.tensor(1), torch.ones(3))] == [(1, 1), (1, 3)]
+    assert [p.tolist() for p in torch.tensor_split(torch.arange(5), torch.tensor([1, 3]))] == [[0], [1, 2], [3, 4]]
+    assert F.adaptive_avg_pool2d(torch.ones(1, 4, 6), (2, None)).shape == (1, 2, 6)
+    line = torch.tensor([[[0.0, 1.0]]])
+    assert F.interpolate(line, size=4, mode="linear", align_corners=False).tolist() == [[[0, 0.25, 0.75, 1]]]
+    assert F.interpolate(line, size=1, mode="area").tolist() == [[[0.5]]]
+    assert torch.linalg.matrix_norm(torch.tensor([[1.0, -2.0], [3.0, 4.0]]), math.inf).item() == 7
+
+
+def test_random_programs_end_in_results_or_exceptions():
+    fuzz = Path(__file__).with_name("programs") / "fuzz.py"
+    done = subprocess.run([sys.executable, str(fuzz), "500", "7"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
