@@ -240,5 +240,6 @@ void bind_random() {
         return leaf(drawn_into(x, "normal", [&](auto out) { fill_normal(out, mean, std, g); }), device, grad);
       });
 }
+#undef ONESTEP_BIND
 
 }  // namespace onestep::python
