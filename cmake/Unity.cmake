@@ -2,8 +2,8 @@
 # compiler's time goes to the headers and templates that they share. -DONESTEP_UNITY=OFF compiles each by itself.
 option(ONESTEP_UNITY "Compile small sources in groups" ON)
 
-# The names that a source declares at the start of a line in its unnamed namespaces, aliases as NAME=TYPE; and the namespaces and
-# functions of others that it takes in.
+# The names that a source declares at the start of a line in its unnamed namespaces, aliases as NAME=TYPE, and its macros; and the
+# namespaces and functions of others that it takes in.
 function(onestep_private_names source declared_var taken_var)
   file(READ ${source} text)
   string(REGEX REPLACE "[][;]" "=" text "\n${text}")  # which mean something in CMake's lists
@@ -18,6 +18,15 @@ function(onestep_private_names source declared_var taken_var)
       string(REGEX REPLACE "[:,=]" "" name "${name}")
       list(APPEND declared "${name}=${line}")
     endforeach()
+  endforeach()
+  string(REGEX MATCHALL "\n#define [A-Za-z0-9_]+" lines "${text}")
+  foreach(line IN LISTS lines)
+    string(REPLACE "\n#define " "" name "${line}")
+    if(text MATCHES "\n#undef ${name}\n")
+      list(APPEND declared "${name}=undefined again")
+    else()
+      list(APPEND declared ${name})
+    endif()
   endforeach()
   if(NOT begin EQUAL -1 AND end GREATER begin)
     math(EXPR length "${end} - ${begin}")
