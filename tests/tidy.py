@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("base", "autograd", "nn", "attention", "optim", "train", "cli", "learn/book")
+FOLDERS = ("base", "autograd", "nn", "attention", "optim", "train", "cli", "learn/book", "python/src")
 GROUP_LINES = 3000  # so that no group keeps the others waiting at the end
 ALONE = {"autograd/kernels/table.cpp", "train/text/pretokenizer.cpp"}  # a specialisation before its use; a macro before a header
 
@@ -83,9 +83,9 @@ def group_text(sources):
 
 
 def all_headers():
-    """Kernels' own headers belong to one instruction set and are seen with their sources; MPI's header may not be there."""
+    """Kernels' own headers belong to one instruction set and are seen with their sources; MPI's and Python's may not be there."""
     headers = (path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.h"))
-    return {path: () for path in sorted(headers) if "/mpi/" not in path and "/kernels/" not in path}
+    return {path: () for path in sorted(headers) if not re.search("/mpi/|/kernels/|^python/", path)}
 
 
 def check(tidy, path, flags):

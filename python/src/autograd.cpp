@@ -5,8 +5,8 @@
 #include "autograd/grad.h"
 #include "autograd/grad_mode.h"
 #include "autograd/testing/gradcheck.h"
-#include "caster.h"
-#include "convert.h"
+#include "python/src/caster.h"
+#include "python/src/convert.h"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;
@@ -102,7 +102,7 @@ void add_autograd(nb::module_& m) {
   nb::class_<HookHandle>(m, "RemovableHandle", "Removes a hook again.")
       .def("remove", &HookHandle::remove)
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
-      .def("__exit__", [](HookHandle& self, nb::args) { self.remove(); });
+      .def("__exit__", [](HookHandle& self, const nb::args&) { self.remove(); });
   m.def("_register_hook", [](Tensor x, std::function<Tensor(const Tensor&)> hook) { return x.register_hook(std::move(hook)); });
   m.def("_register_post_accumulate_grad_hook", [](Tensor x, std::function<void(const Tensor&)> hook) {
     return x.register_post_accumulate_grad_hook(std::move(hook));

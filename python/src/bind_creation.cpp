@@ -1,7 +1,7 @@
 // New tensors: filled, counted, random.
 #include "autograd/creation.h"
 #include "autograd/random/random_fill.h"
-#include "op.h"
+#include "python/src/op.h"
 
 namespace onestep::python {
 namespace {

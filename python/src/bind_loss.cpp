@@ -1,5 +1,5 @@
 // Losses under PyTorch's signatures. size_average and reduce, which PyTorch has deprecated, are not there.
-#include "op.h"
+#include "python/src/op.h"
 
 namespace onestep::python {
 

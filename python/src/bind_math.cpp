@@ -1,5 +1,5 @@
 // Reductions, order and matrix products under PyTorch's signatures.
-#include "op.h"
+#include "python/src/op.h"
 
 namespace onestep::python {
 namespace {

@@ -1,5 +1,5 @@
 // The functions of torch.nn.functional: softmax, normalisation, attention, convolutions, pooling.
-#include "op.h"
+#include "python/src/op.h"
 
 namespace onestep::python {
 namespace {
@@ -220,7 +220,7 @@ void bind_conv() {
       });
   function(
       "pad(Tensor input, int[] pad, str mode=\"constant\", float? value=None)",
-      +[](T x, std::vector<int64_t> sizes, std::string_view mode, std::optional<double> value) {
+      +[](T x, const std::vector<int64_t>& sizes, std::string_view mode, std::optional<double> value) {
         return pad(x, sizes, pad_mode(mode), value.value_or(0));
       });
 }

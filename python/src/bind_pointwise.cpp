@@ -1,7 +1,7 @@
 // Elementwise ops under PyTorch's signatures.
 #include <type_traits>
 
-#include "op.h"
+#include "python/src/op.h"
 
 namespace onestep::python {
 namespace {

@@ -1,5 +1,5 @@
 // Views, joins, masks, indexing under PyTorch's signatures.
-#include "op.h"
+#include "python/src/op.h"
 
 namespace onestep::python {
 namespace {
@@ -71,7 +71,7 @@ void bind_shape() {
       +[](T x, int64_t size, int64_t dim) { return split(x, size, dim); });
   both(
       "split(Tensor tensor, int[] split_size_or_sections, int dim=0)",
-      +[](T x, Integers sizes, int64_t dim) { return split(x, sizes, dim); });
+      +[](T x, const Integers& sizes, int64_t dim) { return split(x, sizes, dim); });
   alias("split_with_sizes", "split");
   both("chunk(Tensor input, int chunks, int dim=0)", chunk);
   both("unbind(Tensor input, int dim=0)", unbind);
@@ -89,7 +89,7 @@ void bind_shape() {
       +[](T x, int64_t sections, int64_t dim) { return tensor_split(x, sections, dim); });
   both(
       "tensor_split(Tensor input, int[] indices_or_sections, int dim=0)",
-      +[](T x, Integers indices, int64_t dim) { return tensor_split(x, indices, dim); });
+      +[](T x, const Integers& indices, int64_t dim) { return tensor_split(x, indices, dim); });
   both("atleast_1d(Tensor input)", atleast_1d);
   both("atleast_2d(Tensor input)", atleast_2d);
   both("atleast_3d(Tensor input)", atleast_3d);

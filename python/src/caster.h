@@ -6,7 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "tensor_type.h"
+#include "python/src/tensor_type.h"
 
 namespace nanobind::detail {
 

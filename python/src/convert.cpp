@@ -1,4 +1,4 @@
-#include "convert.h"
+#include "python/src/convert.h"
 
 #include <map>
 

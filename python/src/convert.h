@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "autograd/ops.h"
-#include "tensor_type.h"
+#include "python/src/tensor_type.h"
 
 namespace onestep::python {
 

@@ -1,4 +1,4 @@
-#include "data.h"
+#include "python/src/data.h"
 
 #include <array>
 #include <cmath>

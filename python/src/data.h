@@ -1,6 +1,6 @@
 #pragma once
 // Tensors from Python's numbers, lists and arrays, and back.
-#include "convert.h"
+#include "python/src/convert.h"
 
 namespace onestep::python {
 

@@ -1,4 +1,4 @@
-#include "device.h"
+#include "python/src/device.h"
 
 #include <algorithm>
 #include <array>
@@ -89,7 +89,7 @@ void add_device(nb::module_& m) {
       .def("__reduce__",
            [](nb::handle self) { return nb::make_tuple(self.type(), nb::make_tuple(self.attr("type"), self.attr("index"))); })
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
-      .def("__exit__", [](nb::handle, nb::args) {});
+      .def("__exit__", [](nb::handle, const nb::args&) {});
   nb::class_<Layout>(m, "layout").def("__repr__", [](const Layout&) { return nb::str("torch.strided"); });
   nb::class_<GradFn>(m, "_GradFn", "A recorded op.")
       .def("name", [](const GradFn& f) { return nb::steal(PyUnicode_FromString(f.name().c_str())); })

@@ -1,6 +1,6 @@
 #pragma once
 // The one device, and what else torch has of which there is one here.
-#include "convert.h"
+#include "python/src/convert.h"
 
 namespace onestep::python {
 

@@ -1,7 +1,7 @@
 // Tensors shared with other libraries by DLPack (dmlc.github.io/dlpack, version 0.8), whose structs stand here.
 #include <array>
 
-#include "caster.h"
+#include "python/src/caster.h"
 
 namespace nb = nanobind;
 

@@ -5,7 +5,7 @@
 
 #include "autograd/anomaly.h"
 #include "base/error.h"
-#include "tensor_type.h"
+#include "python/src/tensor_type.h"
 
 namespace onestep::python {
 namespace {

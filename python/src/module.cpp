@@ -6,8 +6,8 @@
 #include "autograd/kernels/parallel.h"
 #include "autograd/print_options.h"
 #include "autograd/random/generator.h"
-#include "device.h"
-#include "op.h"
+#include "python/src/device.h"
+#include "python/src/op.h"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;
@@ -70,7 +70,7 @@ void add_generator(nb::module_& m) {
              return nb::bytes(state.data(), state.size());
            })
       .def("_set_state",
-           [](Generator& g, nb::bytes state) {
+           [](Generator& g, const nb::bytes& state) {
              g.set_state({state.c_str(), state.size()});
            })
       .def_prop_ro("device", [](const Generator&) { return nb::steal(cpu_device()); });
@@ -86,7 +86,8 @@ void add_generator(nb::module_& m) {
 
 /// torch.set_printoptions, whose profiles are sets of the other options.
 void set_print_options(std::optional<int> precision, std::optional<double> threshold, std::optional<int64_t> edge_items,
-                       std::optional<int64_t> line_width, std::optional<std::string> profile, std::optional<bool> scientific) {
+                       std::optional<int64_t> line_width, const std::optional<std::string>& profile,
+                       std::optional<bool> scientific) {
   PrintOptions& options = print_options();
   const auto count = [](double n) { return n < 1e18 ? static_cast<int64_t>(n) : INT64_MAX; };
   if (profile == "default") options = PrintOptions{};

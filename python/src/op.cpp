@@ -1,4 +1,4 @@
-#include "op.h"
+#include "python/src/op.h"
 
 #include <structmember.h>
 

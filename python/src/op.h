@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "convert.h"
+#include "python/src/convert.h"
 
 namespace onestep::python {
 
@@ -36,8 +36,9 @@ struct Caller {
   template <size_t... I>
   static PyObject* run(R (*function)(A...), PyObject* const* arguments, const char* name, std::index_sequence<I...>) {
     if constexpr (kRelease) {
-      std::tuple<std::conditional_t<std::is_same_v<A, TensorList>, std::vector<Tensor>, decltype(From<A>::get(nullptr))>...>
-      values(From<A>::get(arguments[I])...);
+      using Values = std::tuple<
+          std::conditional_t<std::is_same_v<A, TensorList>, std::vector<Tensor>, decltype(From<A>::get(nullptr))>...>;
+      Values values{From<A>::get(arguments[I])...};
       R result = [&] {
         const nanobind::gil_scoped_release released;
         return function(std::get<I>(values)...);

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "data.h"
+#include "python/src/data.h"
 
 namespace onestep::python {
 namespace {

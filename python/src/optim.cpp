@@ -1,8 +1,8 @@
 // The optimizers' updates for parameters whose state Python keeps.
 #include "autograd/kernels/kernels.h"
-#include "caster.h"
-#include "op.h"
 #include "optim/optimizer.h"
+#include "python/src/caster.h"
+#include "python/src/op.h"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;

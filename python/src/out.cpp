@@ -2,7 +2,7 @@
 #include <set>
 
 #include "autograd/grad_mode.h"
-#include "op.h"
+#include "python/src/op.h"
 
 namespace onestep::python {
 namespace {

@@ -1,8 +1,8 @@
 // What a tensor is: its properties, and the methods that ask for or change what is no op.
 #include "autograd/grad.h"
-#include "data.h"
-#include "device.h"
-#include "op.h"
+#include "python/src/data.h"
+#include "python/src/device.h"
+#include "python/src/op.h"
 
 namespace nb = nanobind;
 

@@ -2,8 +2,8 @@
 #include <array>
 
 #include "autograd/tensor_index.h"
-#include "convert.h"
-#include "data.h"
+#include "python/src/convert.h"
+#include "python/src/data.h"
 
 namespace onestep::python {
 namespace {

@@ -1,10 +1,10 @@
-#include "tensor_type.h"
+#include "python/src/tensor_type.h"
 
 #include <structmember.h>
 
 #include <vector>
 
-#include "data.h"
+#include "python/src/data.h"
 
 namespace onestep::python {
 

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "caster.h"
+#include "python/src/caster.h"
 #include "train/log/tensorboard_writer.h"
 #include "train/models/generate.h"
 #include "train/report/report.h"
