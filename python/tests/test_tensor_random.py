@@ -49,7 +49,7 @@ class Calls:
             "float": lambda: r.choice([0.0, 0.5, 1, -1.5, 2.0, float("inf")]),
             "bool": lambda: r.random() < 0.5,
             "int[]": lambda: r.choice([self.integer(), [self.integer() for _ in range(r.choice([0, 1, 2, 2, 3, 4]))]]),
-            "int?[]": lambda: r.choice([self.integer(), [self.integer(), None]]),
+            "int?[]": lambda: [r.choice([None, self.integer()]) for _ in range(r.choice([1, 2, 2, 3]))],
             "float[]": lambda: [0.5, 2.0],
             "Tensor[]": lambda: [self.tensor() for _ in range(r.choice([0, 1, 2, 3]))],
             "dtype": lambda: r.choice(DTYPES),
