@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "autograd/memory.h"
 #include "autograd/ops.h"
@@ -24,7 +25,11 @@ class CustomNode : public Node {
  public:
   CustomNode(std::string op_name, std::shared_ptr<CustomOp> op, std::shared_ptr<Context> context,
              const std::vector<Tensor>& outputs)
-      : Node("", no_elements()), op_(std::move(op)), context_(std::move(context)), name_(std::move(op_name)), grads_(outputs.size()) {
+      : Node("", no_elements()),
+        op_(std::move(op)),
+        context_(std::move(context)),
+        name_(std::move(op_name)),
+        grads_(outputs.size()) {
     name = name_.c_str();
     for (const Tensor& y : outputs) outputs_.emplace_back(y.shape(), y.dtype());
     rule = [](const Node& self, const Backward& b) { return static_cast<const CustomNode&>(self).run(b); };
@@ -32,14 +37,21 @@ class CustomNode : public Node {
   void take(size_t output, const Tensor& arrived) const { grads_[output] = arrived; }
 
  private:
+  /// Shows the context its pass while that runs, also where it throws or begins another one.
+  struct Running {
+    Running(Context& c, const Backward& b) : context(c), outer(std::exchange(c.pass_, &b)) {}
+    ~Running() { context.pass_ = outer; }
+    Context& context;
+    const Backward* outer;
+  };
+
   Grads run(const Backward& b) const {
     std::vector<Tensor> grads(grads_.size());
     grads.swap(grads_);
     for (size_t i = 0; context_->materialize_ && i < grads.size(); ++i)
       if (!grads[i].defined()) grads[i] = zeros(outputs_[i].first, outputs_[i].second);
-    context_->pass_ = &b;
+    const Running running(*context_, b);
     const std::vector<Tensor> found = op_->backward(*context_, grads);
-    context_->pass_ = nullptr;
     Grads result(found.size());
     for (size_t i = 0; i < found.size(); ++i) result[i] = found[i];
     return result;

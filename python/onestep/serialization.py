@@ -118,6 +118,8 @@ def _load(f: Any, trusted: bool) -> Any:
         content = io.BytesIO(file.read())
     try:
         archive = zipfile.ZipFile(content)
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):  # could be of any size
+            raise RuntimeError("load: the zip file is compressed, which torch.save does not do")
         names = [name for name in archive.namelist() if name.rsplit("/", 1)[-1] == "data.pkl"]
         if len(names) != 1:
             raise RuntimeError("load: the zip file holds no data.pkl; it was not written by save()")
@@ -131,7 +133,7 @@ def _load(f: Any, trusted: bool) -> Any:
         return reader.load()
     except zipfile.BadZipFile as error:
         raise RuntimeError(f"load: the zip file is damaged: {error}") from error
-    except (EOFError, IndexError, struct.error, ValueError, TypeError, AttributeError, KeyError) as error:
+    except (EOFError, IndexError, struct.error, ValueError, TypeError, AttributeError, KeyError, OverflowError) as error:
         raise pickle.UnpicklingError(f"load: the file's data.pkl is damaged: {error}") from error
 
 
@@ -181,7 +183,17 @@ def _rebuild_parameter(data: _C.Tensor, requires_grad: bool, hooks: Any) -> Para
 
 
 def _encode(text: str, encoding: str) -> bytes:
+    if encoding not in ("latin1", "latin-1", "utf-8"):
+        raise pickle.UnpicklingError(f"load: the encoding {encoding!r}")
     return text.encode(encoding)
+
+
+def _check_depth(value: Any, most: int = 50) -> None:
+    if isinstance(value, tuple):
+        if most == 0:
+            raise pickle.UnpicklingError("load: tuples are nested too deep")
+        for part in value:
+            _check_depth(part, most - 1)
 
 
 _BASIC: Dict[tuple, Any] = {
@@ -251,6 +263,26 @@ class _Reader(pickle._Unpickler):  # type: ignore[name-defined]
         self.stack[-1].__dict__.update(state)
 
     dispatch[pickle.BUILD[0]] = load_build  # type: ignore[assignment]
+
+    def load_bytearray8(self) -> None:
+        """Takes memory of the size that the file claims before it reads it; torch.save writes none."""
+        raise pickle.UnpicklingError("load: a bytearray")
+
+    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8  # type: ignore[assignment]
+
+
+def _shallow(load_tuple: Any) -> Any:
+    """Python hashes nested tuples, as keys, on the C stack, which a small file could exhaust."""
+
+    def load(self: Any) -> None:
+        load_tuple(self)
+        _check_depth(self.stack[-1])
+
+    return load
+
+
+for _code in (pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3):
+    _Reader.dispatch[_code[0]] = _shallow(_Reader.dispatch[_code[0]])
 
 
 class _ObjectReader(pickle._Unpickler):  # type: ignore[name-defined]
@@ -324,6 +356,9 @@ def _read_safetensors(data: bytes) -> "OrderedDict[str, _C.Tensor]":
         entries = sorted(
             ((*e["data_offsets"], name, e["dtype"], e["shape"]) for name, e in header.items()), key=lambda e: e[:2]
         )
+        for begin, end, _, dtype, shape in entries:
+            if not (type(begin) is int and type(end) is int and isinstance(dtype, str) and isinstance(shape, list)):
+                raise TypeError("an entry holds another kind of value than it should")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RuntimeError(f"load: the safetensors header is damaged: {error}") from error
     at, result = 0, {}
@@ -332,7 +367,7 @@ def _read_safetensors(data: bytes) -> "OrderedDict[str, _C.Tensor]":
             raise RuntimeError(f"load: tensor {name!r} has the dtype {dtype}, which is not supported")
         count = 1
         for n in shape:
-            if type(n) is not int or n < 0:
+            if type(n) is not int or not 0 <= n < 2**63:
                 raise RuntimeError(f"load: tensor {name!r} has the shape {shape}")
             count *= n
         kind = _dtype(_SAFETENSORS[dtype])

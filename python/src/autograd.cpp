@@ -18,6 +18,40 @@ using Tensors = std::vector<Tensor>;
 using ManyToMany = std::function<Tensors(const Tensors&)>;
 using ManyToOne = std::function<Tensor(const Tensors&)>;
 
+/// A function of Python's that may be let go of by whatever thread drops the graph.
+std::shared_ptr<PyObject> shared(nb::callable function) {
+  return {function.release().ptr(), [](PyObject* held) {
+            if (!Py_IsInitialized()) return;
+            const nb::gil_scoped_acquire locked;
+            Py_DECREF(held);
+          }};
+}
+
+/// What a function returned as a tensor, undefined for None.
+Tensor returned_tensor(const char* from, nb::handle value) {
+  if (value.is_none()) return {};
+  if (is_tensor(value.ptr())) return tensor_of(value.ptr());
+  PyErr_Format(PyExc_TypeError, "%s must return a tensor or None, not %s", from, Py_TYPE(value.ptr())->tp_name);
+  throw nb::python_error();
+}
+
+/// A hook on a gradient.
+struct Hook {
+  std::shared_ptr<PyObject> function;
+  Tensor operator()(const Tensor& grad) const {
+    const nb::gil_scoped_acquire locked;
+    return returned_tensor("a hook", nb::handle(function.get())(grad));
+  }
+};
+/// A hook on a leaf, whose result does not matter.
+struct LeafHook {
+  std::shared_ptr<PyObject> function;
+  void operator()(const Tensor& leaf) const {
+    const nb::gil_scoped_acquire locked;
+    nb::handle(function.get())(leaf);
+  }
+};
+
 /// Switches inference mode for as long as a Python context lasts.
 class InferenceSwitch {
  public:
@@ -103,10 +137,9 @@ void add_autograd(nb::module_& m) {
       .def("remove", &HookHandle::remove)
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__exit__", [](HookHandle& self, const nb::args&) { self.remove(); });
-  m.def("_register_hook", [](Tensor x, std::function<Tensor(const Tensor&)> hook) { return x.register_hook(std::move(hook)); });
-  m.def("_register_post_accumulate_grad_hook", [](Tensor x, std::function<void(const Tensor&)> hook) {
-    return x.register_post_accumulate_grad_hook(std::move(hook));
-  });
+  m.def("_register_hook", [](Tensor x, nb::callable hook) { return x.register_hook(Hook{shared(std::move(hook))}); });
+  m.def("_register_post_accumulate_grad_hook",
+        [](Tensor x, nb::callable hook) { return x.register_post_accumulate_grad_hook(LeafHook{shared(std::move(hook))}); });
 
   nb::class_<ContextHandle>(m, "_Context")
       .def(nb::init<>())

@@ -66,8 +66,8 @@ bool accepts(Kind kind, PyObject* object) {
       return is_dtype(object);
     case Kind::string:
       return PyUnicode_Check(object);
-    case Kind::generator:
-      return nb::isinstance<Generator>(object);
+    case Kind::generator:  // ready: unless a derived class left out super().__init__()
+      return nb::isinstance<Generator>(object) && nb::inst_ready(object);
     case Kind::any:
       return true;
   }
@@ -115,7 +115,13 @@ Shape shape_from(PyObject* object) {
 
 std::vector<int64_t> integers_from(PyObject* object) { return list_from<int64_t>(object, integer_from); }
 std::vector<double> numbers_from(PyObject* object) { return list_from<double>(object, number_from); }
-std::vector<Tensor> tensors_from(PyObject* object) { return list_from<Tensor>(object, tensor_from); }
+std::vector<Tensor> tensors_from(PyObject* object) {
+  return list_from<Tensor>(object, [](PyObject* part) -> const Tensor& {
+    if (is_tensor(part)) return tensor_of(part);
+    PyErr_Format(PyExc_TypeError, "expected a list of tensors, found %s", Py_TYPE(part)->tp_name);
+    throw ErrorSet{};  // another argument's __index__ changed the list after it was looked at
+  });
+}
 
 std::string_view string_from(PyObject* object) {
   Py_ssize_t size = 0;
@@ -153,7 +159,8 @@ PyObject* dtype_object(DType dtype) {
 
 bool is_dtype(PyObject* object) {
   const auto* type = reinterpret_cast<PyTypeObject*>(object);
-  return nb::isinstance<DTypeObject>(object) || type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type;
+  return (nb::isinstance<DTypeObject>(object) && nb::inst_ready(object)) || type == &PyFloat_Type || type == &PyLong_Type ||
+         type == &PyBool_Type;
 }
 
 DType dtype_from(PyObject* object) {

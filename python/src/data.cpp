@@ -44,7 +44,11 @@ void add_number(Found& found, PyObject* object) {
   found.integers.push_back(value.integer);
 }
 
-Shape shape_of(PyObject* object) {
+Shape shape_of(PyObject* object, int depth = 0) {
+  if (depth > kMaxRank) {  // also of a list that holds itself
+    PyErr_Format(PyExc_ValueError, "too many dimensions: lists are nested more than %d deep", kMaxRank);
+    throw ErrorSet{};
+  }
   if (is_tensor(object)) return tensor_of(object).shape();
   Shape shape;
   if (is_array(object)) {
@@ -53,12 +57,23 @@ Shape shape_of(PyObject* object) {
   }
   if (!is_list(object)) return shape;
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-  if (size > 0) shape = shape_of(PySequence_Fast_GET_ITEM(object, 0));
+  if (size > 0) shape = shape_of(PySequence_Fast_GET_ITEM(object, 0), depth + 1);
   shape.insert(0, size);
   return shape;
 }
 
-void add_elements(Found& found, const Tensor& x) {
+void check_length(const Found& found, int dim, int64_t size) {
+  if (size == found.shape[dim]) return;
+  PyErr_Format(PyExc_ValueError, "expected sequence of length %lld at dim %d (got %lld)",
+               static_cast<long long>(found.shape[dim]), dim, static_cast<long long>(size));
+  throw ErrorSet{};
+}
+
+/// Those of x, which stands at `dim` of the nested lists.
+void add_elements(Found& found, const Tensor& x, int dim) {
+  ONESTEP_CHECK(ConfigError, x.dim() == found.shape.rank() - dim, "tensor: an element of shape ", x.shape(), " at dim ", dim,
+                " of shape ", found.shape);
+  for (int i = 0; i < x.dim(); ++i) check_length(found, dim + i, x.shape()[i]);
   meet(found, x.dtype());
   for (const double value : x.to_vector<double>()) found.floats.push_back(value);
   const bool whole = !x.is_floating();
@@ -68,18 +83,14 @@ void add_elements(Found& found, const Tensor& x) {
 
 void collect(Found& found, PyObject* object, int dim) {
   if (dim == found.shape.rank()) return add_number(found, object);
-  if (is_tensor(object)) return add_elements(found, tensor_of(object));
-  if (is_array(object)) return add_elements(found, tensor_over_buffer(object));
+  if (is_tensor(object)) return add_elements(found, tensor_of(object), dim);
+  if (is_array(object)) return add_elements(found, tensor_over_buffer(object), dim);
   if (!is_list(object)) {
     PyErr_Format(PyExc_TypeError, "not a sequence");
     throw ErrorSet{};
   }
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-  if (size != found.shape[dim]) {
-    PyErr_Format(PyExc_ValueError, "expected sequence of length %lld at dim %d (got %zd)",
-                 static_cast<long long>(found.shape[dim]), dim, size);
-    throw ErrorSet{};
-  }
+  check_length(found, dim, size);
   for (Py_ssize_t i = 0; i < size; ++i) collect(found, PySequence_Fast_GET_ITEM(object, i), dim + 1);
 }
 
@@ -110,6 +121,25 @@ DType dtype_of_format(const Py_buffer& buffer) {
   throw ErrorSet{};
 }
 
+/// Kernels read whole elements, which some instructions need at a multiple of their size.
+void check_alignment(const void* first, DType dtype) {
+  ONESTEP_CHECK(ConfigError, reinterpret_cast<uintptr_t>(first) % static_cast<uintptr_t>(size_of(dtype)) == 0,
+                "the elements of this array are not aligned to ", size_of(dtype), " bytes (use a copy of it)");
+}
+
+/// A sequence that is no list as one, of the length that it says: its items may never end.
+PyObject* list_of_sequence(PyObject* sequence) {
+  const Py_ssize_t size = PySequence_Size(sequence);
+  PyObject* list = size < 0 ? nullptr : PyList_New(0);
+  for (Py_ssize_t i = 0; list && i < size; ++i) {
+    PyObject* item = PySequence_GetItem(sequence, i);
+    if (!item || PyList_Append(list, item) < 0) Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  if (!list) throw ErrorSet{};
+  return list;
+}
+
 /// A buffer view that is released with the last owner, from whatever thread.
 struct Lease {
   Py_buffer buffer{};
@@ -130,8 +160,13 @@ Tensor tensor_over_buffer(PyObject* array) {
     if (PyObject_GetBuffer(array, &buffer, PyBUF_FULL_RO) != 0) throw ErrorSet{};
   }
   const DType dtype = dtype_of_format(buffer);
+  check_alignment(buffer.buf, dtype);
+  ONESTEP_CHECK(ConfigError, !buffer.suboffsets, "from_numpy: arrays of pointers are not supported (use a copy of it)");
   Shape shape, strides;
   int64_t last = 0;
+  for (int i = 0; !buffer.strides && i < buffer.ndim; ++i) shape.push_back(buffer.shape[i]);  // ctypes gives none
+  if (!buffer.strides)
+    return Tensor(std::make_shared<Storage>(buffer.buf, buffer.len, lease), dtype, shape, contiguous_strides(shape), 0);
   for (int i = 0; i < buffer.ndim; ++i) {
     ONESTEP_CHECK(
         ConfigError, buffer.strides[i] >= 0,
@@ -154,11 +189,12 @@ Tensor tensor_of_bytes(PyObject* object, DType dtype, int64_t count, int64_t off
     PyErr_Clear();
     if (PyObject_GetBuffer(object, &buffer, PyBUF_SIMPLE) != 0) throw ErrorSet{};
   }
-  const int64_t size = size_of(dtype), room = buffer.len - offset;
-  ONESTEP_CHECK(ConfigError, offset >= 0 && room >= 0, "frombuffer: offset ", offset, " in a buffer of ", buffer.len, " bytes");
+  const int64_t size = size_of(dtype), room = offset < 0 ? -1 : buffer.len - offset;
+  ONESTEP_CHECK(ConfigError, room >= 0, "frombuffer: offset ", offset, " in a buffer of ", buffer.len, " bytes");
   ONESTEP_CHECK(ConfigError, count >= 0 || room % size == 0, "frombuffer: ", room, " bytes are no whole number of elements of ",
                 dtype);
   if (count < 0) count = room / size;
+  check_alignment(static_cast<std::byte*>(buffer.buf) + offset, dtype);
   ONESTEP_CHECK(ConfigError, count <= room / size, "frombuffer: ", count, " elements of ", dtype, " need more than ", room,
                 " bytes");
   const auto storage = std::make_shared<Storage>(static_cast<std::byte*>(buffer.buf) + offset, count * size, lease);
@@ -176,8 +212,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype) {
   }
   PyObject* list = data;
   if (!is_list(data) && !accepts(Kind::scalar, data) && PySequence_Check(data) && !PyUnicode_Check(data)) {
-    list = PySequence_List(data);
-    if (!list) throw ErrorSet{};
+    list = list_of_sequence(data);
   } else {
     Py_INCREF(list);
   }
@@ -209,9 +244,21 @@ PyObject* nested(const std::vector<T>& values, const Shape& shape, int dim, size
   return list;
 }
 
-struct Sizes {
+/// What an exported buffer needs as long as it is used.
+struct Exported {
+  Tensor elements;  ///< A handle of its own: the tensor may be given others (x.data = y).
   std::array<Py_ssize_t, kMaxRank> shape, strides;
 };
+
+/// Whether the first dim is the one whose elements follow each other.
+bool t_is_contiguous(const Tensor& x) {
+  int64_t step = 1;
+  for (int d = 0; d < x.dim(); ++d) {
+    if (x.shape()[d] != 1 && x.strides()[d] != step) return x.numel() == 0;
+    step *= x.shape()[d];
+  }
+  return true;
+}
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   try {
@@ -220,12 +267,14 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     for (const auto& [dtype, known] : kFormats)
       if (dtype == x.dtype()) code = known;
     const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
-    if (!code || x.requires_grad() || (!strided && !x.is_contiguous())) {
+    const bool rows = !strided || (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS;
+    const bool columns = (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS;
+    if (!code || x.requires_grad() || (rows && !x.is_contiguous()) || (columns && !t_is_contiguous(x))) {
       PyErr_SetString(PyExc_BufferError, "this tensor cannot be shown as a buffer (dtype, requires_grad or strides)");
       view->obj = nullptr;
       return -1;
     }
-    auto* sizes = new Sizes;
+    auto* sizes = new Exported{x.detach(), {}, {}};
     for (int i = 0; i < x.dim(); ++i) {
       sizes->shape[static_cast<size_t>(i)] = static_cast<Py_ssize_t>(x.shape()[i]);
       sizes->strides[static_cast<size_t>(i)] = static_cast<Py_ssize_t>(x.strides()[i] * size_of(x.dtype()));
@@ -247,7 +296,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     return -1;
   }
 }
-void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Sizes*>(view->internal); }
+void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Exported*>(view->internal); }
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string>
 
 #include "autograd/dot.h"
@@ -22,7 +23,14 @@ struct Device {
 Device device_named(std::string_view name) {
   const size_t colon = name.find(':');
   Device device{std::string(name.substr(0, colon)), {}};
-  if (colon != std::string_view::npos) device.index = std::stoi(std::string(name.substr(colon + 1)));
+  if (colon != std::string_view::npos) {
+    const std::string_view digits = name.substr(colon + 1);
+    int index = -1;
+    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+    ONESTEP_CHECK(Error, problem == std::errc() && end == digits.data() + digits.size() && index >= 0,
+                  "Invalid device string: '", name, "' (the index must be a number from 0)");
+    device.index = index;
+  }
   static constexpr std::array<std::string_view, 5> known = {"cpu", "cuda", "mps", "meta", "xpu"};
   ONESTEP_CHECK(Error, std::find(known.begin(), known.end(), device.type) != known.end(),
                 "Expected one of cpu, cuda, mps, xpu, meta device type at start of device string: ", device.type);
@@ -48,7 +56,7 @@ void check_device(PyObject* object) {
   std::string type;
   if (PyUnicode_Check(object)) {
     type = device_named(string_from(object)).type;
-  } else if (nb::isinstance<Device>(object)) {
+  } else if (nb::isinstance<Device>(object) && nb::inst_ready(object)) {
     type = nb::inst_ptr<Device>(object)->type;
   } else {
     PyErr_Format(PyExc_TypeError, "argument 'device' must be a device or a string, not %s", Py_TYPE(object)->tp_name);
@@ -65,8 +73,12 @@ PyObject* grad_fn_of(const Tensor& x) {
 void add_device(nb::module_& m) {
   nb::class_<Device>(m, "device", "Where tensors live: the CPU.")
       .def(nb::new_([](nb::handle type, nb::handle index) {
-             Device device = nb::isinstance<Device>(type) ? *nb::inst_ptr<Device>(type) : device_named(string_from(type.ptr()));
+             const bool given = nb::isinstance<Device>(type) && nb::inst_ready(type);
+             if (!given && !PyUnicode_Check(type.ptr())) throw nb::type_error("device: the type must be a string or a device");
+             Device device = given ? *nb::inst_ptr<Device>(type) : device_named(string_from(type.ptr()));
              if (!index.is_none()) device.index = nb::cast<int>(index);
+             ONESTEP_CHECK(Error, !device.index || *device.index >= 0, "Device index must not be negative: got ",
+                           *device.index);
              return device;
            }),
            "type"_a, "index"_a = nb::none())

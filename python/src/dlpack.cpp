@@ -40,7 +40,7 @@ struct Shared {
 };
 
 nb::object to_dlpack(const Tensor& x) {
-  auto* shared = new Shared{x, x.shape(), x.strides()};
+  auto* shared = new Shared{x.detach(), x.shape(), x.strides()};  // its own handle: x may be given other elements (x.data = y)
   const auto bits = static_cast<uint8_t>(8 * size_of(x.dtype()));
   shared->managed.tensor = {const_cast<void*>(x.data_ptr()),
                             {kCpu, 0},

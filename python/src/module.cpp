@@ -50,6 +50,21 @@ void add_dtypes(nb::module_& m) {
     m.attr(other) = nb::borrow(dtype_object(dtype));
 }
 
+/// A seed from -2^63 to 2^64 - 1, of which only the bits matter.
+int64_t seed_from(nb::handle seed) {
+  int overflow = 0;
+  if (!PyIndex_Check(seed.ptr())) throw nb::type_error("manual_seed: the seed must be an integer");
+  const nb::object number = nb::steal(PyNumber_Index(seed.ptr()));
+  if (!number.is_valid()) throw nb::python_error();
+  const int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow == 0) return value;
+  const unsigned long long bits = overflow < 0 ? ULLONG_MAX : PyLong_AsUnsignedLongLong(number.ptr());
+  if (PyErr_Occurred()) PyErr_Clear();
+  ONESTEP_CHECK(Error, bits != ULLONG_MAX || PyObject_RichCompareBool(number.ptr(), nb::int_(ULLONG_MAX).ptr(), Py_EQ) == 1,
+                "manual_seed: the seed must be from -2^63 to 2^64 - 1");
+  return static_cast<int64_t>(bits);
+}
+
 void add_generator(nb::module_& m) {
   nb::class_<Generator>(m, "Generator", "PyTorch's CPU random generator, draw for draw.")
       .def(
@@ -60,8 +75,7 @@ void add_generator(nb::module_& m) {
           },
           "device"_a = nb::none())
       .def(
-          "manual_seed",
-          [](nb::handle self, int64_t seed) { return nb::inst_ptr<Generator>(self)->manual_seed(seed), nb::borrow(self); },
+          "manual_seed", [](Generator& self, nb::handle seed) { return self.manual_seed(seed_from(seed)), nb::find(self); },
           "seed"_a)
       .def("initial_seed", &Generator::initial_seed)
       .def("_state",
@@ -76,8 +90,8 @@ void add_generator(nb::module_& m) {
       .def_prop_ro("device", [](const Generator&) { return nb::steal(cpu_device()); });
   m.def(
       "manual_seed",
-      [](int64_t seed) {
-        manual_seed(seed);
+      [](nb::handle seed) {
+        manual_seed(seed_from(seed));
         return nb::cast(&default_generator(), nb::rv_policy::reference);
       },
       "seed"_a, "Seeds the default generator.");
@@ -88,6 +102,13 @@ void add_generator(nb::module_& m) {
 void set_print_options(std::optional<int> precision, std::optional<double> threshold, std::optional<int64_t> edge_items,
                        std::optional<int64_t> line_width, const std::optional<std::string>& profile,
                        std::optional<bool> scientific) {
+  ONESTEP_CHECK(ConfigError, precision.value_or(0) >= 0 && precision.value_or(0) <= 64,
+                "set_printoptions: precision must be from 0 to 64: got ", *precision);
+  ONESTEP_CHECK(ConfigError, !threshold || *threshold >= 0, "set_printoptions: threshold must be a number from 0: got ",
+                *threshold);
+  ONESTEP_CHECK(ConfigError, edge_items.value_or(1) >= 0 && edge_items.value_or(1) < INT32_MAX,
+                "set_printoptions: edgeitems must be from 0 to 2^31: got ", *edge_items);
+  ONESTEP_CHECK(ConfigError, line_width.value_or(1) >= 1, "set_printoptions: linewidth must be at least 1: got ", *line_width);
   PrintOptions& options = print_options();
   const auto count = [](double n) { return n < 1e18 ? static_cast<int64_t>(n) : INT64_MAX; };
   if (profile == "default") options = PrintOptions{};
@@ -110,6 +131,8 @@ void add_settings(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_C, m) {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main())
+    throw nb::import_error("onestep works in the main interpreter only, not in a sub-interpreter");
   nb::set_leak_warnings(false);
   add_errors(m.ptr());
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {

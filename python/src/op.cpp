@@ -104,14 +104,21 @@ bool fits(const Parameter& parameter, PyObject* value, Numbers numbers) {
   return accepts(parameter.kind, value);
 }
 
+/// The text of a keyword, which need not be valid Unicode.
+const char* text_of(PyObject* keyword) {
+  const char* text = PyUnicode_AsUTF8(keyword);
+  if (!text) throw ErrorSet{};
+  return text;
+}
+
 /// Which parameter a keyword means: by its name, or by NumPy's name for it.
 size_t find_parameter(const Overload& overload, PyObject* keyword) {
   for (size_t i = 0; i < overload.parameters.size(); ++i)
     if (overload.parameters[i].name == keyword) return i;
-  const char* given = PyUnicode_AsUTF8(keyword);
+  const char* given = text_of(keyword);
   static constexpr std::array<std::pair<const char*, const char*>, 5> others = {
       {{"axis", "dim"}, {"keepdims", "keepdim"}, {"x", "input"}, {"self", "input"}, {"x2", "other"}}};
-  for (size_t i = 0; given && i < overload.parameters.size(); ++i) {
+  for (size_t i = 0; i < overload.parameters.size(); ++i) {
     const char* name = PyUnicode_AsUTF8(overload.parameters[i].name);
     if (std::strcmp(name, given) == 0) return i;
     for (const auto& [other, meant] : others)
@@ -183,8 +190,8 @@ PyObject* no_match(const Op& op, PyObject* const* args, size_t count, PyObject* 
     message += "received an invalid combination of arguments - got (";
     for (size_t i = 0; i < count; ++i) message += std::string(i ? ", " : "") + Py_TYPE(args[i])->tp_name;
     for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k)
-      message += std::string(count + static_cast<size_t>(k) ? ", " : "") + PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, k)) +
-                 "=" + Py_TYPE(args[count + static_cast<size_t>(k)])->tp_name;
+      message += std::string(count + static_cast<size_t>(k) ? ", " : "") + text_of(PyTuple_GET_ITEM(keywords, k)) + "=" +
+                 Py_TYPE(args[count + static_cast<size_t>(k)])->tp_name;
     message += "), but expected one of:";
     for (const auto& overload : overloads) message += "\n * " + overload->signature;
   }
@@ -338,8 +345,10 @@ void make_op_type() {
                                 {Py_tp_getset, properties},
                                 {Py_tp_methods, reduce},
                                 {}};
-  static PyType_Spec spec = {"onestep.Op", sizeof(Op), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, slots};
+  static PyType_Spec spec = {
+      "onestep.Op", sizeof(Op), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+      slots};
   op_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!op_type) throw ErrorSet{};
 }

@@ -21,6 +21,8 @@ PyObject* binary(PyObject* a, PyObject* b) {
       if (is_tensor(b)) return wrap(kBoth(tensor_of(a), tensor_of(b)));
       if (is_operand(b)) return wrap(kRight(tensor_of(a), scalar_from(b)));
       if (PyObject_CheckBuffer(b)) return wrap(kBoth(tensor_of(a), tensor_over_buffer(b)));
+    } else if (!is_tensor(b)) {  // pow(2, 3, tensor)
+      Py_RETURN_NOTIMPLEMENTED;
     } else if (is_operand(a)) {
       return wrap(kLeft(scalar_from(a), tensor_of(b)));
     } else if (PyObject_CheckBuffer(a)) {
@@ -30,7 +32,10 @@ PyObject* binary(PyObject* a, PyObject* b) {
   });
 }
 
-PyObject* power(PyObject* a, PyObject* b, PyObject* /*modulus*/) { return binary<pow, pow, pow>(a, b); }
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary<pow, pow, pow>(a, b);
+}
 
 template <TT kBoth, TS kRight>
 PyObject* in_place(PyObject* a, PyObject* b) {

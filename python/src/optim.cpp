@@ -12,6 +12,18 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
+/// The kernels take as many elements of every tensor: loaded states and assigned data may be of another shape.
+void check_rows(const Tensors& parameters, std::initializer_list<const Tensors*> others) {
+  for (const Tensors* rows : others) {
+    ONESTEP_CHECK(ConfigError, rows->size() == parameters.size(), "optimizer: ", rows->size(), " tensors for ",
+                  parameters.size(), " parameters");
+    for (size_t i = 0; i < rows->size(); ++i)
+      ONESTEP_CHECK(ShapeError, (*rows)[i].shape() == parameters[i].shape() && (*rows)[i].dtype() == parameters[i].dtype(),
+                    "optimizer: a gradient or state is ", (*rows)[i].dtype(), " ", (*rows)[i].shape(), " for a parameter of ",
+                    parameters[i].dtype(), " ", parameters[i].shape());
+  }
+}
+
 /// Calls `update` with tensors whose elements stand in order, and writes back those that did not.
 template <class F>
 void in_order(Tensors tensors, F update) {
@@ -26,6 +38,7 @@ void in_order(Tensors tensors, F update) {
 void adam_step(const Tensors& parameters, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,
                const Tensors& max_exp_avg_sqs, int64_t step, double lr, double beta1, double beta2, double eps,
                double weight_decay, bool decoupled) {
+  check_rows(parameters, {&grads, &exp_avgs, &exp_avg_sqs, max_exp_avg_sqs.empty() ? &parameters : &max_exp_avg_sqs});
   const nb::gil_scoped_release released;
   const NoGradGuard no_grad;
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -39,6 +52,7 @@ void adam_step(const Tensors& parameters, const Tensors& grads, const Tensors& e
 
 void sgd_step(const Tensors& parameters, const Tensors& grads, const Tensors& buffers, bool first, double lr, double momentum,
               double dampening, double weight_decay, bool nesterov) {
+  check_rows(parameters, {&grads, buffers.empty() ? &parameters : &buffers});
   const nb::gil_scoped_release released;
   const NoGradGuard no_grad;
   for (size_t i = 0; i < parameters.size(); ++i)

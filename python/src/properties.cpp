@@ -30,6 +30,14 @@ PyObject* text(std::string_view value) {
   return PyUnicode_FromStringAndSize(value.data(), static_cast<Py_ssize_t>(value.size()));
 }
 
+/// A value that is set, which is null where an attribute is deleted.
+bool truth_of(PyObject* value) {
+  if (!value) PyErr_SetString(PyExc_AttributeError, "requires_grad cannot be deleted");
+  const int truth = value ? PyObject_IsTrue(value) : -1;
+  if (truth < 0) throw ErrorSet{};
+  return truth == 1;
+}
+
 void set_grad_object(Tensor& x, PyObject* value) {
   if (value && value != Py_None && !is_tensor(value)) {
     PyErr_Format(PyExc_TypeError, "assigned grad expected to be a Tensor or None but got grad of type %s",
@@ -68,8 +76,7 @@ PyGetSetDef properties[] = {
     {"nbytes", get<[](T x) { return PyLong_FromLongLong(x.numel() * size_of(x.dtype())); }>, nullptr, "Bytes of all elements.",
      nullptr},
     {"requires_grad", get<[](T x) { return bool_of(x.requires_grad()); }>,
-     set<[](Tensor& x, PyObject* on) { x.requires_grad_(PyObject_IsTrue(on) == 1); }>, "Whether gradients are computed.",
-     nullptr},
+     set<[](Tensor& x, PyObject* on) { x.requires_grad_(truth_of(on)); }>, "Whether gradients are computed.", nullptr},
     {"grad", get<grad_of>, set<set_grad_object>, "The collected gradient, or None.", nullptr},
     {"data", get<[](T x) { return wrap(x.detach()); }>, set<set_data_object>, "The same elements without graph; can be set.",
      nullptr},

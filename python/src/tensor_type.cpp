@@ -71,6 +71,10 @@ PyObject* make_subclass(PyObject* /*self*/, PyObject* args) {
   PyObject *type = nullptr, *data = nullptr;
   int requires_grad = 0;
   if (!PyArg_ParseTuple(args, "O!O!|p", &PyType_Type, &type, tensor_type, &data, &requires_grad)) return nullptr;
+  if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type)) {
+    PyErr_Format(PyExc_TypeError, "_make_subclass: %R is not derived from Tensor", type);
+    return nullptr;
+  }
   return guarded([&] {
     Tensor tensor = tensor_of(data).detach();
     if (requires_grad) tensor.requires_grad_();
@@ -105,13 +109,10 @@ PyObject* size_repr(PyObject* self) {
 }
 
 PyObject* size_numel(PyObject* self, PyObject*) {
-  int64_t count = 1;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
-    const long long size = PyLong_AsLongLong(PyTuple_GET_ITEM(self, i));
-    if (size == -1 && PyErr_Occurred()) return nullptr;
-    count *= size;
-  }
-  return PyLong_FromLongLong(count);
+  PyObject* count = PyLong_FromLong(1);
+  for (Py_ssize_t i = 0; count && i < PyTuple_GET_SIZE(self); ++i)
+    Py_SETREF(count, PyNumber_Multiply(count, PyTuple_GET_ITEM(self, i)));
+  return count;
 }
 
 PyMethodDef size_methods[] = {{"numel", size_numel, METH_NOARGS, "The number of elements of a tensor of this size."}, {}};
@@ -128,7 +129,8 @@ PyType_Spec size_spec = {"onestep.Size", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_B
 
 PyObject* wrap(Tensor tensor, PyTypeObject* type) {
   if (!tensor.defined()) Py_RETURN_NONE;
-  if (auto* known = static_cast<PyObject*>(tensor.impl().foreign)) return Py_NewRef(known);
+  // Not one that is being deallocated: the slots of a derived class are cleared first, which may run Python.
+  if (auto* known = static_cast<PyObject*>(tensor.impl().foreign); known && Py_REFCNT(known) > 0) return Py_NewRef(known);
   if (!type) type = tensor_type;
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;

@@ -75,6 +75,9 @@ class Function:
                 raise RuntimeError(
                     f"function {cls.__name__}Backward returned an incorrect number of gradients (expected {len(args)}, got {len(found)})"
                 )
+            for i in places:
+                if found[i] is not None and not isinstance(found[i], Tensor):
+                    raise TypeError(f"{cls.__name__}.backward must return tensors or None, not {type(found[i]).__name__}")
             return [found[i] for i in places]
 
         tensors = iter(_C._apply(cls.__name__ + "Backward", ctx._context, forward, backward, [args[i] for i in places]))
