@@ -158,10 +158,10 @@ TEST_CASE("corners: a size of 1 broadcasts in tensordot, on either side") {
   CHECK(tensordot(b, transpose(a, 0, 1), 1).to_vector<float>() == Floats{2, 3, 10, 15, 18, 27});
 }
 
-TEST_CASE("corners: integers are summed in their own dtype before a product") {
+TEST_CASE("corners: tensordot sums integers in their own dtype before a product, einsum in int64, as in PyTorch") {
   const Tensor a = int32(tensor({2})).view({1, 1}), b = int32(arange(6)).view({2, 3});
   check(flatten(tensordot(a, b, 1)), DType::int32, {6, 10, 14});
-  check(einsum("ik,j->ij", {b, int32(tensor({1, 2}))}).flatten(), DType::int32, {3, 6, 12, 24});
+  check(einsum("ik,j->ij", {b, int32(tensor({1, 2}))}).flatten(), DType::int64, {3, 6, 12, 24});
 }
 
 TEST_CASE("corners: the gradient of abs is part of the graph in a recorded pass") {
