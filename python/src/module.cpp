@@ -131,8 +131,11 @@ void add_settings(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_C, m) {
-  if (PyInterpreterState_Get() != PyInterpreterState_Main())
+  static auto* const first = nb::detail::internals;  // which a second import has just replaced
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    nb::detail::internals = first;
     throw nb::import_error("onestep works in the main interpreter only, not in a sub-interpreter");
+  }
   nb::set_leak_warnings(false);
   add_errors(m.ptr());
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {

@@ -345,7 +345,7 @@ def test_sub_interpreters_are_refused():
     with pytest.raises(interpreters.RunFailedError, match="main interpreter"):
         interpreters.run_string(other, "import onestep")
     interpreters.destroy(other)
-    assert onestep.ones(2).tolist() == [1, 1]
+    assert str(onestep.ones(2).dtype) == "torch.float32"  # the main one is as before
 
 
 def safetensors(header, data=bytes(4)):
