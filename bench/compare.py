@@ -20,7 +20,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PEERS = {"step": ["torch", "torch_compile", "jax", "llmc", "onestep_python"], "scaling": ["torch"],
          "attention": ["torch_sdpa", "torch_naive", "jax"], "matmul": ["onednn", "openblas", "torch"],
-         "small": ["torch", "jax", "onestep_python"], "conv": ["torch"], "op": ["torch"], "generate": ["torch", "jax"]}
+         "small": ["torch", "jax", "onestep_python"], "conv": ["torch"], "op": ["torch"], "generate": ["torch", "jax"],
+         "call": ["torch"]}
 MODEL_B = "--heads 6 --embd 384 --ctx 256"
 GPT2 = "--layers 12 --heads 12 --embd 768 --vocab 50257"
 SQUARES = [f"--m {n} --n {n} --k {n}" for n in (64, 128, 256, 512, 1024, 2048)]
@@ -53,6 +54,9 @@ WORK = {
     "conv": {f"{mode} {name}": f"{flags} --mode {mode}" for name, flags in CONVS.items() for mode in ("fwd", "fwdbwd")},
     "op": {f"{mode} {op}": f"--op {op} --mode {mode}" for op in OPS for mode in ("fwd", "fwdbwd")},
     "small": {"MLP step": "--case mlp", "attention, book size": "--case mha", "100 scalar ops": "--case scalarops"},
+    "call": {title: f"--case {case}" for title, case in
+             (("x + x", "add"), ("x.exp()", "exp"), ("x[1:3, 0]", "index"), ("softmax(x, -1)", "softmax"), ("4 x 4 @ 4 x 4", "matmul"),
+              ("x.shape", "shape"), ("attention, book size", "attention"))},
     "generate": {"(b) L6 H6 C384": "--layers 6 --heads 6 --embd 384 --ctx 256 --bias 1 --tokens 128",
                  "(c) GPT-2 124M": f"{GPT2} --ctx 256 --bias 1 --tokens 32"},
 }
@@ -77,6 +81,8 @@ def contestants(kind, flags, options):
     if "--threads" not in flags:
         flags += f" --threads {options.threads}"
     ours = [options.onestep, "bench", program, *flags.split(), *budget, "--json"]
+    if kind == "call":  # 200 calls from Python
+        ours = [sys.executable, str(HERE / "peers" / "call.py"), "--framework", "onestep_python", *flags.split(), *budget]
     peers = {name: [sys.executable, str(HERE / "peers" / f"{program}.py"), "--framework", name, *flags.split(), *budget]
              for name in PEERS[kind]}
     return {"onestep": ours, **peers}
@@ -158,6 +164,8 @@ def main():
     unknown = set(options.kinds) - set(WORK)
     if unknown:
         parser.error(f"unknown kind {', '.join(sorted(unknown))} (one of {', '.join(WORK)})")
+    built = str(Path(options.onestep).resolve().parent / "python")  # the Python package, where ./onestep test has built it
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [built, os.environ.get("PYTHONPATH")]))
     limits = run([options.onestep, "bench", "limits", "--json", "--budget", "2", "--threads", str(options.threads)])
     if not limits:
         raise SystemExit(f"compare.py: {options.onestep} bench limits failed (build it, or give --onestep)")
