@@ -61,6 +61,8 @@ def one(name: str, signature: str, method: bool, overloaded: bool, indent: str) 
             named = True
         else:
             parts.append(f"{argument}: {kind}{default}")
+    if not method and returns(op) == "Tensor" and not op.endswith("_") and not any(p.name == "out" for p in parameters):
+        parts += ["out: Tensor | None = None"] if named else ["*", "out: Tensor | None = None"]
     decorator = f"{indent}@overload\n" if overloaded else ""
     return f"{decorator}{indent}def {name}({', '.join(parts)}) -> {returns(op)}: ...\n"
 

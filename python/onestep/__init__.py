@@ -18,6 +18,7 @@ _LATER = {  # where names stand that are imported when they are first used
     **{name: f"onestep.{name}" for name in ("nn", "optim", "utils", "amp", "attention", "display", "distributions")},
     **{name: "onestep.serialization" for name in ("save", "load")},
     **{name: "onestep.run" for name in ("train", "Run")},
+    "gradcheck": "onestep.autograd",
     "autocast": "onestep.amp",
 }
 

@@ -31,13 +31,13 @@ def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:
     return _C._meshgrid(_unpacked(tensors), indexing)
 
 
-def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims=2, out: Tensor | None = None) -> Tensor:
     """Sum of products over the last `dims` dims of a and the first of b, or over two lists of dims."""
     if isinstance(dims, (tuple, list)):
         first, second = dims
         as_list = lambda d: list(d) if isinstance(d, (tuple, list)) else [d]  # noqa: E731
-        return _C._tensordot(a, b, as_list(first), as_list(second))
-    return _C.tensordot(a, b, int(dims))
+        return _C._tensordot(a, b, as_list(first), as_list(second), out=out)
+    return _C.tensordot(a, b, int(dims), out=out)
 
 
 def broadcast_shapes(*shapes) -> Size:

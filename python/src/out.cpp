@@ -38,8 +38,10 @@ void check_memory(std::string_view name, const Tensor& out, std::span<PyObject* 
   for (PyObject* const input : inputs) {
     if (PyList_Check(input) || PyTuple_Check(input))
       check_memory(name, out, {PySequence_Fast_ITEMS(input), static_cast<size_t>(PySequence_Fast_GET_SIZE(input))});
-    if (!is_tensor(input) || !tensor_of(input).shares_storage(out)) continue;
+    if (!is_tensor(input)) continue;
     const Tensor& x = tensor_of(input);
+    ONESTEP_CHECK(Error, !joins(name) || &x != &out, name, ": out is one of the inputs (clone it first)");  // an empty one, too
+    if (!x.shares_storage(out)) continue;
     const auto [from, to] = bytes_of(x);
     const bool same = x.data_ptr() == out.data_ptr() && x.shape() == out.shape() && x.strides() == out.strides();
     const bool dense = x.is_contiguous() && out.is_contiguous(), apart = from >= end || begin >= to;

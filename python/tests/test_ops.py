@@ -39,6 +39,7 @@ def test_out_takes_the_result():
         (lambda x: torch.add(x, x, out=torch.empty(1).expand(2)), "refers to a single memory location"),
         (lambda x: torch.add(x[:-1], 1, out=x[1:]), "refer to a single memory location"),
         (lambda x: torch.take(x, torch.tensor([0, 1]), out=x), "refer to a single memory location"),
+        (lambda x, nothing=torch.empty(0): torch.cat((nothing, x), out=nothing), "out is one of the inputs"),
         (lambda x: torch.take(x, torch.tensor([0, 1]), out=torch.empty(2, dtype=torch.float64)), "out must have dtype float32"),
         (lambda x: torch.exp(x, out=torch.empty(2).requires_grad_()), "don't support automatic differentiation"),
         (lambda x: torch.max(x, 0, out=torch.empty(1)), "out must be a tuple of 2 tensors"),

@@ -22,6 +22,8 @@ def train(model: nn.Module, x: onestep.Tensor) -> float:
     return loss.item()
 
 
+result = onestep.empty(2, 3)
+onestep.exp(result, out=result)
 reveal_type(onestep.softmax(onestep.randn(2, 3), dim=-1))
 """
 
