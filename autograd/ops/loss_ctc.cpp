@@ -38,7 +38,7 @@ struct States {
 
 States states_of(const std::vector<int64_t>& targets, const std::vector<int64_t>& lengths, int64_t row, int64_t classes,
                  int64_t blank) {
-  const int64_t n = static_cast<int64_t>(lengths.size());
+  const auto n = static_cast<int64_t>(lengths.size());
   const int64_t count = 2 * (n > 0 ? *std::max_element(lengths.begin(), lengths.end()) : 0) + 1;
   States states{full({n, count}, blank, DType::int64), zeros({n, count}, DType::boolean), zeros({n, 2}, DType::int64)};
   auto* labels = states.labels.mutable_data<int64_t>();

@@ -169,7 +169,7 @@ OpSample multilabel(const std::string& label, const Shape& shape, const std::vec
           {{.shape = shape}, {.shape = shape, .dtype = DType::int64, .values = targets}},
           [=](const std::vector<Tensor>& in) { return multilabel_margin_loss(in[0], in[1], reduction); },
           [=](const std::vector<Values>& in) {
-            const size_t n = static_cast<size_t>(shape.rank() > 0 ? shape.back() : 1);
+            const auto n = static_cast<size_t>(shape.rank() > 0 ? shape.back() : 1);
             Shape out = shape;
             if (shape.rank() > 0) out.erase(shape.rank() - 1);
             Values losses(out);

@@ -32,9 +32,11 @@ std::vector<Tap> taps(const Scale& s, int64_t o, const InterpolateOptions& optio
   if (options.mode == InterpolationMode::nearest_exact) return {{inside(s.step * (position + 0.5)), 1}};
   if (options.mode == InterpolationMode::area) {
     const double ratio = static_cast<double>(s.in) / static_cast<double>(s.out);
-    const double begin = std::floor(position * ratio + 1e-9), end = std::ceil((position + 1) * ratio - 1e-9);
+    const auto begin = static_cast<int64_t>(std::floor(position * ratio + 1e-9));
+    const auto end = static_cast<int64_t>(std::ceil((position + 1) * ratio - 1e-9));
     std::vector<Tap> all;
-    for (double place = begin; place < end; ++place) all.push_back({inside(place), 1 / (end - begin)});
+    for (int64_t place = begin; place < end; ++place)
+      all.push_back({std::clamp(place, int64_t{0}, s.in - 1), 1 / static_cast<double>(end - begin)});
     return all;
   }
   const double at = options.align_corners ? s.step * position : s.step * (position + 0.5) - 0.5;
