@@ -56,7 +56,7 @@ WORK = {
     "small": {"MLP step": "--case mlp", "attention, book size": "--case mha", "100 scalar ops": "--case scalarops"},
     "call": {title: f"--case {case}" for title, case in
              (("x + x", "add"), ("x.exp()", "exp"), ("x[1:3, 0]", "index"), ("softmax(x, -1)", "softmax"), ("4 x 4 @ 4 x 4", "matmul"),
-              ("x.shape", "shape"), ("attention, book size", "attention"))},
+              ("x.shape", "shape"))},
     "generate": {"(b) L6 H6 C384": "--layers 6 --heads 6 --embd 384 --ctx 256 --bias 1 --tokens 128",
                  "(c) GPT-2 124M": f"{GPT2} --ctx 256 --bias 1 --tokens 32"},
 }

@@ -198,11 +198,10 @@ void bind_properties() {
   method(
       "backward(Tensor input, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False, any inputs=None)",
       +[](T x, T gradient, std::optional<bool> retain, bool create, PyObject* inputs) -> PyObject* {
-        const std::vector<Tensor> only = leaves_from(inputs);
-        const Tensor root = x, seed = gradient;
+        const std::vector<Tensor> only = leaves_from(inputs), kept{x, gradient};  // whatever other threads do meanwhile
         {
           const nb::gil_scoped_release released;
-          root.backward(seed, retain, create, only);
+          kept[0].backward(kept[1], retain, create, only);
         }
         Py_RETURN_NONE;
       });

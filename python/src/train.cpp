@@ -131,7 +131,7 @@ std::unique_ptr<Model> load_model_of(const std::string& name, const std::string&
 }
 
 /// (name, tensor) of each as an object of `type`: the very tensors of the model.
-nb::list named(const nn::NamedTensors& tensors, nb::type_object type) {
+nb::list named(const nn::NamedTensors& tensors, const nb::type_object& type) {
   if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()), tensor_type))
     throw nb::type_error("a type that is not derived from Tensor");
   nb::list list;
@@ -158,8 +158,9 @@ void add_model(nb::module_& m) {
   nb::class_<Model>(m, "_Model")
       .def("forward",
            [](const Model& self, const Tensor& tokens) { return unlocked([&] { return self.model->forward(tokens); }); })
-      .def("named_parameters", [](Model& self, nb::type_object type) { return named(self.model->named_parameters(), type); })
-      .def("named_buffers", [](Model& self, nb::type_object type) { return named(self.model->named_buffers(), type); })
+      .def("named_parameters",
+           [](Model& self, const nb::type_object& type) { return named(self.model->named_parameters(), type); })
+      .def("named_buffers", [](Model& self, const nb::type_object& type) { return named(self.model->named_buffers(), type); })
       .def("train", [](Model& self, bool mode) { self.model->train(mode); })
       .def("repr", [](const Model& self) { return self.model->repr(); })
       .def("generate", &generate_ids)

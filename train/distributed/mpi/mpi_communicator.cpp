@@ -167,7 +167,7 @@ void MpiCommunicator::share_cores() {
   int length = 0;
   check_mpi(MPI_Get_processor_name(own.machine, &length), "MPI_Get_processor_name");
   if (kernels::num_threads_is_set()) own.claimed = kernels::num_threads();
-  int sharing = 0, claimed = 0;
+  int sharing = 0, claimed = 0;  // this rank is among those that share, unless it has claimed its threads
   for (const std::string& bytes : gather_text({reinterpret_cast<const char*>(&own), sizeof own})) {
     Seat other;
     std::memcpy(&other, bytes.data(), sizeof other);
@@ -175,7 +175,7 @@ void MpiCommunicator::share_cores() {
     sharing += other.claimed == 0;
     claimed += other.claimed;
   }
-  if (own.claimed == 0) kernels::set_num_threads(std::max(1, (kernels::num_threads() - claimed) / sharing));
+  if (own.claimed == 0) kernels::set_num_threads(std::max(1, (kernels::num_threads() - claimed) / std::max(1, sharing)));
 }
 
 std::unique_ptr<Communicator::Transfer> MpiCommunicator::transfer(const Outgoing& to, const Incoming& from) {

@@ -45,7 +45,7 @@ void say(const MpiCommunicator& ranks, const std::string& reason) {
 /// itself, which the launcher takes more calmly than an abort.
 int fail_all(MpiCommunicator& ranks, const std::string& reason, int status) {
   say(ranks, reason);
-  if (!ranks.all_know()) ranks.abort(status);
+  if (!ranks.all_know()) MpiCommunicator::abort(status);
   return status;
 }
 
