@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import onestep
+
 PYTHON = Path(__file__).resolve().parents[1]
+PACKAGE = Path(onestep.__file__).parents[1]
 RUNNER = PYTHON / "tests" / "programs" / "book.py"
 BOOK = Path(os.environ.get("ONESTEP_BOOK", PYTHON.parents[1] / "shared" / "book"))
 FILES = sorted(BOOK.glob("*.txt"))
@@ -25,7 +28,7 @@ pytestmark = [
 
 
 def printed(file, onestep):
-    environment = os.environ | {"PYTHONPATH": str(PYTHON)}
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE) + os.pathsep + os.environ.get("PYTHONPATH", "")}
     command = [sys.executable, *(["-m", "onestep.as_torch"] if onestep else []), str(RUNNER), str(file)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
