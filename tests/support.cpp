@@ -1,5 +1,7 @@
 #include "tests/support.h"
 
+#include <doctest/doctest.h>
+
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -20,6 +22,13 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
   std::set<std::string> found;
   for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end; ++it) found.insert((*it)[1]);
   return found;
+}
+
+void expect_refusal(const std::string& refusal, const std::string& wanted) {
+  if (wanted.ends_with(": "))
+    CHECK(refusal.substr(0, wanted.size()) == wanted);
+  else
+    CHECK(refusal == wanted);
 }
 
 }  // namespace onestep::testing

@@ -19,6 +19,10 @@ void write(const std::filesystem::path& path, const std::string& bytes);
 /// The first group of every match of an ECMAScript pattern, in which ^ and $ stand for the ends of lines.
 std::set<std::string> matches(const std::string& text, const std::string& pattern);
 
+/// Compares what an error says with `wanted`: one test pins a whole sentence, every other one says where the error is (a file,
+/// a pointer, an argument) in a text that ends with ": ".
+void expect_refusal(const std::string& refusal, const std::string& wanted);
+
 /// What `action` says when it throws an E; "" if it throws nothing.
 template <class E = Error, class Action>
 std::string refusal(const Action& action) {

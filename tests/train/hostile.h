@@ -1,5 +1,5 @@
 #pragma once
-// Files that somebody made to do harm, each with the sentence that refuses it.
+// Files that somebody made to do harm, each with the place in it that its refusal names.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -13,12 +13,19 @@
 
 namespace onestep::testing {
 
-/// The bytes of a file and what its refusal says after the file's name.
+/// A file that must be refused.
 struct Hostile {
-  std::string bytes, message;
+  std::string bytes;
+  std::string message;  ///< After the file's name; as in expect_refusal().
 };
 
-/// Wants `read(path)` to refuse each file with IoError and its message, in little more memory than the file is long.
+/// Compares the refusal of a file at `path` with its message. It is short, whatever the file holds.
+inline void expect_refusal(const std::string& refusal, const std::string& path, const Hostile& file) {
+  expect_refusal(refusal, path + file.message);
+  CHECK(refusal.size() < path.size() + 500);
+}
+
+/// Wants `read(path)` to refuse each file with IoError, in little more memory than the file is long.
 template <class Read>
 void expect_refused(const std::vector<Hostile>& files, const Read& read) {
   const TemporaryFolder folder;
@@ -27,7 +34,7 @@ void expect_refused(const std::vector<Hostile>& files, const Read& read) {
     write(path, file.bytes);
     const MemoryLimit limit(memory_for(file.bytes.size()));
     CAPTURE(file.bytes.substr(0, 300));
-    CHECK(refusal<IoError>([&] { read(path); }) == path + file.message);
+    expect_refusal(refusal<IoError>([&] { read(path); }), path, file);
   }
 }
 
@@ -38,42 +45,42 @@ inline std::string replaced(const std::string& text, const std::string& from, co
   return text.substr(0, at).append(to).append(text, at + from.size());  // GCC 12 warns wrongly about string::replace
 }
 
-/// What is wrong with a text that should be JSON, whatever it should hold: {text, what is said after the file's name}.
+/// Texts that no file of JSON may hold, whatever it is of. tests/train/config/bad_json_test.cpp has the sentences.
 inline std::vector<Hostile> hostile_json() {
   return {
-      {"{", ":1:2: not JSON: unexpected end of input; expected string literal"},
-      {"{}}", ":1:3: not JSON: unexpected '}'; expected end of input"},
-      {"{} {}", ":1:4: not JSON: unexpected '{'; expected end of input"},
-      {"{\"a\"}", ":1:5: not JSON: unexpected '}'; expected ':'"},
-      {"{\"a\":}", ":1:6: not JSON: unexpected '}'; expected '[', '{', or a literal"},
-      {"{\"a\":1,}", ":1:8: not JSON: unexpected '}'; expected string literal"},
-      {"{\"a\":[1,]}", ":1:9: not JSON: unexpected ']'; expected '[', '{', or a literal"},
-      {"{\"a\":[}", ":1:7: not JSON: unexpected '}'; expected '[', '{', or a literal"},
-      {"{a:1}", ":1:2: not JSON: invalid literal; expected string literal"},
-      {"{\"a\":NaN}", ":1:6: NaN and Infinity are not numbers in JSON"},
-      {"{\"a\":-Infinity}", ":1:7: NaN and Infinity are not numbers in JSON"},
-      {"{\"a\":1e999}", ":1:10: a number too large for a double"},
-      {"{\"a\":-1e999}", ":1:11: a number too large for a double"},
-      {"{\"a\":0x10}", ":1:7: not JSON: invalid literal; expected '}'"},
-      {"{\"a\":\"\x01\"}", ":1:7: not JSON: invalid string: control character U+0001 (SOH) must be escaped to \\u0001"},
-      {"{\"a\":\"\\ud800\"}", ":1:13: not JSON: invalid string: surrogate U+D800..U+DBFF must be followed by U+DC00..U+DFFF"},
-      {"{\"\xff\":1}", ":1:3: not UTF-8: \"\\xff\""},
-      {"{\"\xc0\xaf\":1}", ":1:3: not UTF-8: \"\\xc0\""},
-      {"{\"\xed\xa0\x80\":1}", ":1:3: not UTF-8: \"\\xed\""},
-      {"{\"\xf4\x90\x80\x80\":1}", ":1:3: not UTF-8: \"\\xf4\""},
-      {std::string("{}\0", 3), ":1:3: holds a NUL byte"},
-      {std::string("{\"\0\":1}", 7), ":1:3: holds a NUL byte"},
-      {"{\"a\":1,\"a\":2}", ": /a: duplicate key"},
-      {"{\"a\":{\"b\":1,\"b\":1}}", ": /a/b: duplicate key"},
-      {"{\"a\":[0,{\"~/\":1,\"~/\":1}]}", ": /a/1/~0~1: duplicate key"},
-      {"{\"a\":1,\"\\u0061\":2}", ": /a: duplicate key"},
-      {"{\"a\":" + std::string(100000, '['), ": nested more than 64 levels deep"},
+      {"{", ":1:2: "},
+      {"{}}", ":1:3: "},
+      {"{} {}", ":1:4: "},
+      {"{\"a\"}", ":1:5: "},
+      {"{\"a\":}", ":1:6: "},
+      {"{\"a\":1,}", ":1:8: "},
+      {"{\"a\":[1,]}", ":1:9: "},
+      {"{\"a\":[}", ":1:7: "},
+      {"{a:1}", ":1:2: "},
+      {"{\"a\":NaN}", ":1:6: "},
+      {"{\"a\":-Infinity}", ":1:7: "},
+      {"{\"a\":1e999}", ":1:10: "},
+      {"{\"a\":-1e999}", ":1:11: "},
+      {"{\"a\":0x10}", ":1:7: "},
+      {"{\"a\":\"\x01\"}", ":1:7: "},
+      {"{\"a\":\"\\ud800\"}", ":1:13: "},
+      {"{\"\xff\":1}", ":1:3: "},
+      {"{\"\xc0\xaf\":1}", ":1:3: "},
+      {"{\"\xed\xa0\x80\":1}", ":1:3: "},
+      {"{\"\xf4\x90\x80\x80\":1}", ":1:3: "},
+      {std::string("{}\0", 3), ":1:3: "},
+      {std::string("{\"\0\":1}", 7), ":1:3: "},
+      {"{\"a\":1,\"a\":2}", ": /a: "},
+      {"{\"a\":{\"b\":1,\"b\":1}}", ": /a/b: "},
+      {"{\"a\":[0,{\"~/\":1,\"~/\":1}]}", ": /a/1/~0~1: "},
+      {"{\"a\":1,\"\\u0061\":2}", ": /a: "},
+      {"{\"a\":" + std::string(100000, '['), ": "},
       {[] {
          std::string deep;
          for (int i = 0; i < 100000; ++i) deep += "{\"a\":";
          return deep;
        }(),
-       ": nested more than 64 levels deep"},
+       ": "},
   };
 }
 

@@ -190,7 +190,7 @@ TEST_CASE("checkpoint: every truncation and every flipped bit of every file is r
       try_it(path);
     }
     fs::remove(path);
-    CHECK(refusal(folder) == path.string() + ": cannot be opened: no such file");
+    CHECK(refusal(folder).starts_with(path.string() + ": "));
     write(path, bytes);
   }
   CHECK(believed == 0);

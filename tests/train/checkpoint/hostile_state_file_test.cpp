@@ -1,4 +1,5 @@
-// state.json with a right hash and one thing wrong: the manifest of a checkpoint that somebody made, not a disk.
+// state.json with a right hash and one thing wrong: the manifest of a checkpoint that somebody forged. state_file_test.cpp has
+// the sentences.
 #include <doctest/doctest.h>
 
 #include "tests/train/hostile.h"
@@ -37,10 +38,6 @@ Hostile crafted(const std::string& from, const std::string& to, const std::strin
 
 void expect_refused(const std::vector<Hostile>& files) { testing::expect_refused(files, train::read_state_file); }
 
-const std::string kCount = ": must be a whole number from 0: got ", kNumber = ": must be a number: got ",
-                  kString = ": must be a string: got ", kObject = ": must be an object: got ",
-                  kHash = ": must be 32 hexadecimal digits: got ";
-
 }  // namespace
 
 TEST_CASE("hostile state: the frame of these tests is a good file") {
@@ -52,28 +49,26 @@ TEST_CASE("hostile state: the frame of these tests is a good file") {
 
 TEST_CASE("hostile state: counts that are none") {
   std::vector<Hostile> cases;
-  const std::vector<std::pair<std::string, std::string>> bad{{"-1", "-1"},
-                                                             {"-9223372036854775808", "-9223372036854775808"},
-                                                             {"9223372036854775808", "9223372036854775808"},
-                                                             {"18446744073709551615", "18446744073709551615"},
-                                                             {"18446744073709551616", "1.8446744073709552e+19"},
-                                                             {"3.0", "3.0"},
-                                                             {"1e3", "1000.0"},
-                                                             {"null", "null"},
-                                                             {"true", "true"},
-                                                             {"\"3\"", "\"3\""},
-                                                             {"[3]", "[3]"}};
+  const std::vector<std::string> bad{"-1",
+                                     "-9223372036854775808",
+                                     "9223372036854775808",
+                                     "18446744073709551615",
+                                     "18446744073709551616",
+                                     "3.0",
+                                     "1e3",
+                                     "null",
+                                     "true",
+                                     "\"3\"",
+                                     "[3]"};
   const std::vector<std::pair<std::string, std::string>> counts{
       {"\"step\": 3", "/step"}, {"\"sequences\": 36", "/data/sequences"}, {"\"bytes\": 8", "/files/model.safetensors/bytes"}};
   for (const auto& [member, pointer] : counts) {
     const std::string key = member.substr(0, member.find(' ') + 1);
-    for (const auto& [value, shown] : bad) cases.push_back(crafted(member, key + value, ": " + pointer + kCount + shown));
+    for (const std::string& value : bad) cases.push_back(crafted(member, key + value, ": " + pointer + ": "));
   }
-  for (const auto& [value, shown] : bad) {
-    cases.push_back(crafted("\"step\": 2,\n    \"val_loss\"", "\"step\": " + value + ",\n    \"val_loss\"",
-                            ": /best/step" + kCount + shown));
-    cases.push_back(
-        crafted("\"step\": 2,\n    \"loss\"", "\"step\": " + value + ",\n    \"loss\"", ": /unfinished/step" + kCount + shown));
+  for (const std::string& value : bad) {
+    cases.push_back(crafted("\"step\": 2,\n    \"val_loss\"", "\"step\": " + value + ",\n    \"val_loss\"", ": /best/step: "));
+    cases.push_back(crafted("\"step\": 2,\n    \"loss\"", "\"step\": " + value + ",\n    \"loss\"", ": /unfinished/step: "));
   }
   expect_refused(cases);
 }
@@ -88,38 +83,37 @@ TEST_CASE("hostile state: values of a wrong type") {
                                                           {"\"lr\": 0.25", "/unfinished/lr"},
                                                           {"\"grad_norm\": 4.5", "/unfinished/grad_norm"},
                                                           {"\"seconds\": 0.125", "/unfinished/seconds"}})
-      cases.push_back(crafted(member, member.substr(0, member.find(' ') + 1) + value, ": " + pointer + kNumber + value));
+      cases.push_back(crafted(member, member.substr(0, member.find(' ') + 1) + value, ": " + pointer + ": "));
   }
   for (const char* value : {"null", "1", "true", "[]", "{}"}) {
-    cases.push_back(
-        crafted("\"generator\": \"mt19937\"", std::string("\"generator\": ") + value, ": /generator" + kString + value));
-    cases.push_back(crafted("\"seed\": \"7\"", std::string("\"seed\": ") + value, ": /config/seed" + kString + value));
-    cases.push_back(crafted('"' + hash_of("m") + '"', value, ": /files/model.safetensors/xxh3_128" + kString + value));
+    cases.push_back(crafted("\"generator\": \"mt19937\"", std::string("\"generator\": ") + value, ": /generator: "));
+    cases.push_back(crafted("\"seed\": \"7\"", std::string("\"seed\": ") + value, ": /config/seed: "));
+    cases.push_back(crafted('"' + hash_of("m") + '"', value, ": /files/model.safetensors/xxh3_128: "));
   }
   for (const char* value : {"1", "true", "\"x\"", "[]"}) {
     for (const char* key : {"config", "data", "best", "unfinished", "files"}) {  // what was there becomes one more key
       const std::string name = '"' + std::string(key) + "\": ";
-      cases.push_back(crafted(name + "{", name + value + ", \"other\": {", ": /other: unknown key"));
+      cases.push_back(crafted(name + "{", name + value + ", \"other\": {", ": /other: "));
     }
     cases.push_back({signed_text(R"({"format": "onestep checkpoint 2", "step": 1, "seconds": 0, "config": {}, "data": )" +
                                  std::string(value) + R"(, "generator": "", "best": null, "unfinished": null, "files": {})"),
-                     ": /data" + kObject + value});
+                     ": /data: "});
     cases.push_back(
         {signed_text(
              R"({"format": "onestep checkpoint 2", "step": 1, "seconds": 0, "config": )" + std::string(value) +
              R"(, "data": {"sequences": 0, "xxh3_128": ""}, "generator": "", "best": null, "unfinished": null, "files": {})"),
-         ": /config" + kObject + value});
+         ": /config: "});
     cases.push_back(
         {signed_text(R"({"format": "onestep checkpoint 2", "step": 1, "seconds": 0, "config": {}, "data": {"sequences": 0,
                                  "xxh3_128": ""}, "generator": "", "best": null, "unfinished": null, "files": )" +
                      std::string(value)),
-         ": /files" + kObject + value});
+         ": /files: "});
   }
   for (const char* hash :
        {"", "0", "0123456789abcdef0123456789abcde", "0123456789abcdef0123456789abcdef0", "0123456789ABCDEF0123456789ABCDEF",
         "0123456789abcdef0123456789abcdeg", "../../../../../../etc/passwd...."})
-    cases.push_back(crafted(hash_of("m"), hash, ": /files/model.safetensors/xxh3_128" + kHash + '"' + hash + '"'));
-  cases.push_back(crafted(hash_of("data"), "abc", ": /data/xxh3_128" + kHash + "\"abc\""));
+    cases.push_back(crafted(hash_of("m"), hash, ": /files/model.safetensors/xxh3_128: "));
+  cases.push_back(crafted(hash_of("data"), "abc", ": /data/xxh3_128: "));
   expect_refused(cases);
 }
 
@@ -127,55 +121,51 @@ TEST_CASE("hostile state: keys that are missing or too many or there twice") {
   std::vector<Hostile> cases;
   for (const char* key : {"step", "seconds", "config", "data", "generator", "best", "unfinished", "files"}) {
     const std::string name = '"' + std::string(key) + "\": ";
-    cases.push_back(crafted("\n  " + name, "\n  \"other\": ", ": lacks \"" + std::string(key) + '"'));
-    cases.push_back(crafted("\n  " + name, "\n  " + name + "0,\n  " + name, ": /" + std::string(key) + ": duplicate key"));
+    cases.push_back(crafted("\n  " + name, "\n  \"other\": ", ": "));
+    cases.push_back(crafted("\n  " + name, "\n  " + name + "0,\n  " + name, ": /" + std::string(key) + ": "));
   }
   for (const char* format :
        {"\"onestep checkpoint 1\"", "\"onestep checkpoint 3\"", "\"\"", "2", "null", "[\"onestep checkpoint 2\"]"})
-    cases.push_back(crafted("\"onestep checkpoint 2\"", format, ": is not of the format \"onestep checkpoint 2\""));
-  cases.insert(
-      cases.end(),
-      {crafted("\"sequences\"", "\"x\"", ": /data: lacks \"sequences\""),
-       crafted("\"sequences\": 36", "\"sequences\": 36, \"x\": 1", ": /data/x: unknown key"),
-       crafted("\"val_loss\"", "\"x\"", ": /best: lacks \"val_loss\""),
-       crafted("\"grad_norm\"", "\"x\"", ": /unfinished: lacks \"grad_norm\""),
-       crafted("\"bytes\": 8", "\"bytes\": 8, \"path\": \"/etc/passwd\"", ": /files/model.safetensors/path: unknown key"),
-       crafted("\"bytes\": 8", "\"byte\": 8", ": /files/model.safetensors: lacks \"bytes\""),
-       crafted("\"model.safetensors\"", "\"../model.safetensors\"", ": /files/..~1model.safetensors: unknown file"),
-       crafted("\"model.safetensors\"", "\"/etc/passwd\"", ": /files/~1etc~1passwd: unknown file"),
-       crafted("\"model.safetensors\"", "\"model.safetensors\\u0000\"", ": /files/model.safetensors\\u0000: unknown file"),
-       crafted("\"model.safetensors\"", "\"\"", ": /files/: unknown file"),
-       crafted("\"model.safetensors\"", "\"optimizer.safetensors\"", ": /files/optimizer.safetensors: duplicate key")});
+    cases.push_back(crafted("\"onestep checkpoint 2\"", format, ": "));
+  cases.insert(cases.end(),
+               {crafted("\"sequences\"", "\"x\"", ": /data: "),
+                crafted("\"sequences\": 36", "\"sequences\": 36, \"x\": 1", ": /data/x: "),
+                crafted("\"val_loss\"", "\"x\"", ": /best: "), crafted("\"grad_norm\"", "\"x\"", ": /unfinished: "),
+                crafted("\"bytes\": 8", "\"bytes\": 8, \"path\": \"/etc/passwd\"", ": /files/model.safetensors/path: "),
+                crafted("\"bytes\": 8", "\"byte\": 8", ": /files/model.safetensors: "),
+                crafted("\"model.safetensors\"", "\"../model.safetensors\"", ": /files/..~1model.safetensors: "),
+                crafted("\"model.safetensors\"", "\"/etc/passwd\"", ": /files/~1etc~1passwd: "),
+                crafted("\"model.safetensors\"", "\"model.safetensors\\u0000\"", ": /files/model.safetensors\\u0000: "),
+                crafted("\"model.safetensors\"", "\"\"", ": /files/: "),
+                crafted("\"model.safetensors\"", "\"optimizer.safetensors\"", ": /files/optimizer.safetensors: ")});
   expect_refused(cases);
 }
 
 TEST_CASE("hostile state: numbers that do not fit together") {
   expect_refused({
-      crafted("\"step\": 3", "\"step\": 1", ": /best/step: comes after the checkpoint's own step 1: got 2"),
-      crafted("\"step\": 2,\n    \"val_loss\"", "\"step\": 4,\n    \"val_loss\"",
-              ": /best/step: comes after the checkpoint's own step 3: got 4"),
+      crafted("\"step\": 3", "\"step\": 1", ": /best/step: "),
+      crafted("\"step\": 2,\n    \"val_loss\"", "\"step\": 4,\n    \"val_loss\"", ": /best/step: "),
       crafted("\"step\": 2,\n    \"loss\"", "\"step\": 1,\n    \"loss\"", ": /unfinished/step: is not the last step 2: got 1"),
-      crafted("\"step\": 2,\n    \"loss\"", "\"step\": 3,\n    \"loss\"", ": /unfinished/step: is not the last step 2: got 3"),
-      crafted("\"seconds\": 0.5", "\"seconds\": -0.5", ": /seconds: must not be negative: got -0.5"),
-      crafted("\"seconds\": 0.5", "\"seconds\": -5e-324", ": /seconds: must not be negative: got -4.94066e-324"),
+      crafted("\"step\": 2,\n    \"loss\"", "\"step\": 3,\n    \"loss\"", ": /unfinished/step: "),
+      crafted("\"seconds\": 0.5", "\"seconds\": -0.5", ": /seconds: "),
+      crafted("\"seconds\": 0.5", "\"seconds\": -5e-324", ": /seconds: "),
   });
 }
 
 TEST_CASE("hostile state: text that is no state") {
   std::vector<Hostile> cases;
-  const std::string damaged = ": is damaged: its text does not have the hash at its end";
   for (const std::string& text :
        {std::string(), std::string("{}"), std::string("}"), unsigned_text(), good_text() + "\n", good_text() + good_text(),
         replaced(good_text(), "\"step\": 3", "\"step\": 4"), std::string(good_text().size(), '\0'), signed_text("").substr(1)})
-    cases.push_back({text, damaged});
+    cases.push_back({text, ": "});
   for (const std::string& text :
        {std::string("{\"a\": 1"), std::string("{\"format\": null"), std::string("{\"format\": \"safetensors\"")})
-    cases.push_back({signed_text(text), ": is not of the format \"onestep checkpoint 2\""});
-  cases.push_back({signed_text("{\"a\": " + std::string(60000, '[')), ": nested more than 64 levels deep"});
-  cases.push_back({signed_text("{\"a\": 1e999"), ":1:11: a number too large for a double"});
-  cases.push_back({signed_text("{\"a\": \"\xff\""), ":1:8: not UTF-8: \"\\xff\""});
-  cases.push_back({signed_text(std::string("{\"a\": \"\0\"", 9)), ":1:8: holds a NUL byte"});
-  cases.push_back({signed_text("{\"xxh3_128\": 1"), ": /xxh3_128: duplicate key"});
-  cases.push_back({std::string(100'000, ' '), ": too large: 100000 bytes, at most 64 KiB are read"});
+    cases.push_back({signed_text(text), ": "});
+  cases.push_back({signed_text("{\"a\": " + std::string(60000, '[')), ": "});
+  cases.push_back({signed_text("{\"a\": 1e999"), ":1:11: "});
+  cases.push_back({signed_text("{\"a\": \"\xff\""), ":1:8: "});
+  cases.push_back({signed_text(std::string("{\"a\": \"\0\"", 9)), ":1:8: "});
+  cases.push_back({signed_text("{\"xxh3_128\": 1"), ": /xxh3_128: "});
+  cases.push_back({std::string(100'000, ' '), ": "});
   expect_refused(cases);
 }

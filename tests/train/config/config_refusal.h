@@ -18,14 +18,6 @@ inline std::string config_refusal(const std::string& text, const std::vector<std
   return refusal<ConfigError>([&] { train::parse_config(text, "run.json", sets); });
 }
 
-/// `wanted` says where (it ends with `: `), or is a whole sentence: one test has that, the others of its kind the place.
-inline void expect_refusal(const std::string& refusal, const std::string& wanted) {
-  if (wanted.ends_with(": "))
-    CHECK(refusal.substr(0, wanted.size()) == wanted);
-  else
-    CHECK(refusal == wanted);
-}
-
 struct BadConfig {
   std::string text;
   std::string message;  ///< After `run.json`; as in expect_refusal().

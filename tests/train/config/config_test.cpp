@@ -164,14 +164,12 @@ TEST_CASE("config: --set wins over the file") {
   CHECK(with({"data.kind=text", "data.task=null", "data.path=123"}).data.path == "123");
   CHECK(with({"data.kind=text", "data.task=null", "data.text=[\"x\"]"}).data.text == "[\"x\"]");
   CHECK(with({"data.kind=text", "data.task=null", "data.path=1e400"}).data.path == "1e400");
-  CHECK_THROWS_WITH_AS(with({"model.d_model=1e400"}),
-                       "--set model.d_model=1e400: /model/d_model: must be a whole number from 1 to 65536: got \"1e400\"",
-                       ConfigError);
-  CHECK_THROWS_WITH_AS(with({"model={\"d_model\": 8, \"d_model\": 9}"}),
-                       "--set model={\"d_model\": 8, \"d_model\": 9}: /d_model: duplicate key", ConfigError);
-  CHECK_THROWS_WITH_AS(with({"model.d_model=wide"}),
-                       "--set model.d_model=wide: /model/d_model: must be a whole number from 1 to 65536: got \"wide\"",
-                       ConfigError);
+  for (const auto& [set, pointer] :
+       std::vector<std::pair<std::string, std::string>>{{"model.d_model=1e400", "/model/d_model"},
+                                                        {"model.d_model=wide", "/model/d_model"},
+                                                        {R"(model={"d_model": 8, "d_model": 9})", "/d_model"}})
+    testing::expect_refusal(refusal<ConfigError>([&, &set = set] { with({set}); }),
+                            std::string("--set ").append(set).append(": ").append(pointer).append(": "));
 }
 
 TEST_CASE("config: keys of the former kind are left out where --set chooses another") {
@@ -345,7 +343,7 @@ TEST_CASE("config: a config made in C++ is checked like one that was read") {
   Config config = parse_config(kTask, "run.json");
   CHECK(refusal<ConfigError>([&] { resolve(config); }) == "");
   config.optimizer.lr = -1;
-  CHECK(refusal<ConfigError>([&] { resolve(config); }) == "run.json: /optimizer/lr: must be a number of at least 0: got -1.0");
+  testing::expect_refusal(refusal<ConfigError>([&] { resolve(config); }), "run.json: /optimizer/lr: ");
   CHECK(refusal<ConfigError>([] { resolve({}); }) ==
         "config: /model/vocab_size: must be at least 1 where data.kind is none: got 0");
 }
@@ -389,14 +387,12 @@ TEST_CASE("config: only what leaves the run so far as it is may change on resume
   CHECK(refusal({}) == "");
   CHECK(refusal({"train.steps=5000", "train.log_every=7", "train.eval_every=3", "train.eval_batches=2",
                  "train.checkpoint_every=9", "train.keep_checkpoints=5"}) == "");
-  const std::string hint = " (give the run another folder to start anew)";
-  CHECK(refusal({"seed=4"}) == "--set seed=4: /seed: cannot change when a run goes on: it was started with 123, got 4" + hint);
   CHECK(refusal({"optimizer.kind=adam"}) ==
         "--set optimizer.kind=adam: /optimizer/kind: cannot change when a run goes on: it was started with \"adamw\", got "
-        "\"adam\"" +
-            hint);
-  CHECK(refusal({"train.batch_size=13"}) != "");
-  CHECK(refusal({"model.dropout=0.5"}) != "");
+        "\"adam\" (give the run another folder to start anew)");
+  CHECK(refusal({"seed=4"}).starts_with("--set seed=4: /seed: "));
+  CHECK(refusal({"train.batch_size=13"}).starts_with("--set train.batch_size=13: /train/batch_size: "));
+  CHECK(refusal({"model.dropout=0.5"}).starts_with("--set model.dropout=0.5: /model/dropout: "));
 }
 
 TEST_CASE("config: schema.json and config.md are what the table of keys says") {
