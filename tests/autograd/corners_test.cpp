@@ -89,10 +89,8 @@ TEST_CASE("corners: masked_fill_ of an expanded tensor writes elements that are 
   const Tensor x = zeros({2, 1});
   masked_fill_(x.expand({2, 3}), tensor({false, true, false, false, false, false}).view({2, 3}), 2);
   CHECK(x.to_vector<float>() == Floats{2, 0});
-  CHECK_THROWS_WITH_AS(
-      masked_fill_((ones({1}).requires_grad_() * 1).expand({2}), ones({2}, DType::boolean), 1),
-      "masked_fill_: an expanded tensor of shape [2] cannot be written to: its elements share memory (clone it first)",
-      ShapeError);
+  CHECK_THROWS_WITH_AS(masked_fill_((ones({1}).requires_grad_() * 1).expand({2}), ones({2}, DType::boolean), 1),
+                       doctest::Contains("masked_fill_: an expanded tensor "), ShapeError);
 }
 
 TEST_CASE("corners: a leaf that stops requiring grad keeps its gradient, and collects no other") {
@@ -144,12 +142,8 @@ TEST_CASE("corners: a view that was written to retains the gradient of what it i
 
 TEST_CASE("corners: views of a view that is a leaf are not written to while recording") {
   const Tensor x = ones({3}).slice(0, 0, 2).requires_grad_();
-  const char* const refusal =
-      "a view of a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard, or "
-      "clone "
-      "the leaf first)";
-  CHECK_THROWS_WITH_AS(index_put_(x, {0}, 1.5), (std::string("copy_: ") + refusal).c_str(), GradError);
-  CHECK_THROWS_WITH_AS(mul_(x.slice(0, 1, 2), 2), (std::string("mul_: ") + refusal).c_str(), GradError);
+  CHECK_THROWS_WITH_AS(index_put_(x, {0}, 1.5), doctest::Contains("copy_: a view of a leaf "), GradError);
+  CHECK_THROWS_WITH_AS(mul_(x.slice(0, 1, 2), 2), doctest::Contains("mul_: a view of a leaf "), GradError);
 }
 
 TEST_CASE("corners: a size of 1 broadcasts in tensordot, on either side") {

@@ -128,8 +128,7 @@ TEST_CASE("custom op: what is freed and what is refused") {
     const Tensor late = sum(Cube::apply({z})[0]);
     add_(z, 1);
     CHECK_THROWS_AS(late.backward(), GradError);
-    CHECK_THROWS_WITH_AS(sum(TooFew::apply({x, x})[0]).backward(), "Function: its rule returned 1 gradients for 2 inputs",
-                         GradError);
+    CHECK_THROWS_WITH_AS(sum(TooFew::apply({x, x})[0]).backward(), doctest::Contains("Function: "), GradError);
     sum(Pair::apply({x, x})[0]).backward({}, {}, /*create_graph=*/true);
     Tensor(x).zero_grad();
   }

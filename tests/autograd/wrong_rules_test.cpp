@@ -15,7 +15,7 @@ OpSample sample_of(const WrongRule& rule, bool wrong) {
   OpSample sample;
   sample.label = rule.mistake;
   sample.inputs = rule.inputs;
-  sample.rounds_once = false;  // they are made of ops
+  sample.rounds_once = false;                                            // they are made of ops
   sample.twice_differentiable = rule.caught_by == "second derivatives";  // the others save constants
   sample.forward = [op = rule.op, wrong](const std::vector<Tensor>& in) { return op(in, wrong); };
   sample.reference = [op = rule.op, inputs = sample](const std::vector<Values>& values) {

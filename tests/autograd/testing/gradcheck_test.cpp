@@ -170,7 +170,7 @@ TEST_CASE("gradgradcheck: inputs that need no gradient, linear functions and fun
   CHECK(gradgradcheck([](const Inputs&) { return zeros({2}, DType::float64); }, {leaf({2})}).passed);
   CHECK(gradgradcheck([](const Inputs& x) { return exp(x[0]); }, {leaf({0, 3})}).passed);
   CHECK_THROWS_WITH_AS(gradgradcheck([](const Inputs& x) { return x[0]; }, {ones({2}, DType::float64)}),
-                       "gradgradcheck: none of 1 inputs requires grad (call requires_grad_() on those to check)", GradError);
+                       doctest::Contains("gradgradcheck: "), GradError);
 }
 
 }  // namespace
