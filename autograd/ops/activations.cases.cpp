@@ -153,7 +153,7 @@ const RegisterOpCases registered([] {
             [] {
               prelu(zeros({2, 3}), zeros({3}, DType::float64));
             },
-            "prelu: dtypes differ: float32 and float64 (convert one with to())"),
+            "prelu: ", is_a<DTypeError>),
         error(
             "int64", [] { prelu(zeros({2}, DType::int64), zeros({1})); }, not_int("prelu"))}},
       {"glu",

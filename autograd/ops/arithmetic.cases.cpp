@@ -80,11 +80,7 @@ InputSpec values(std::vector<double> given, DType dtype = DType::float64) {
 }
 
 OpError shapes_differ(const std::string& op, Tensor (*call)(const Tensor&, const Tensor&)) {
-  return {"shapes",
-          [call] {
-            call(zeros({2, 3}), zeros({2, 4}));
-          },
-          op + ": shapes do not broadcast: [2, 3] and [2, 4] (sizes 3 and 4 differ at dim -1; one of them would have to be 1)"};
+  return {"shapes", [call] { call(zeros({2, 3}), zeros({2, 4})); }, op + ": ", is_a<ShapeError>};
 }
 
 double sum_of(double a, double b) { return a + b; }

@@ -211,14 +211,12 @@ const RegisterOpCases registered([] {
          [] {
            scaled_dot_product_attention(zeros({2, 4, 3}), zeros({3, 4, 3}), zeros({3, 4, 3}));
          },
-         "scaled_dot_product_attention: batch dims: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one "
-         "of "
-         "them would have to be 1)"},
+         "scaled_dot_product_attention: batch dims: ", is_a<ShapeError>},
         {"dtypes",
          [] {
            scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}, DType::float64));
          },
-         "scaled_dot_product_attention: dtypes differ: float32 and float64 (convert one with to())"},
+         "scaled_dot_product_attention: ", is_a<DTypeError>},
         {"mask and causal",
          [] {
            scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}),
@@ -259,8 +257,7 @@ const RegisterOpCases registered([] {
          [] {
            scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.mask = ones({3, 2}, DType::boolean)});
          },
-         "scaled_dot_product_attention: shape [3, 2] does not broadcast to [2, 2] (from the right, each size must be 1 or "
-         "equal)"},
+         "scaled_dot_product_attention: ", is_a<ShapeError>},
         {"dropout",
          [] {
            scaled_dot_product_attention(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {.dropout_p = 2.0});

@@ -127,8 +127,7 @@ const RegisterOpCases registered([] {
                     "group_norm: num_groups=3 does not divide the channels of input [2, 4, 3]"}}},
                  {"instance_norm",
                   {instance_sample("images", {2, 3, 2, 3}, true), instance_sample("signals", {2, 2, 5}, false),
-                   instance_sample("no images", {0, 3, 4}, true),
-                   evaluated("with statistics", {2, 3, 4}, true, eval_instance)},
+                   instance_sample("no images", {0, 3, 4}, true), evaluated("with statistics", {2, 3, 4}, true, eval_instance)},
                   {{"one element",
                     [] {
                       instance_norm(f32({2, 3, 1}));

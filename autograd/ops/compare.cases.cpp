@@ -183,8 +183,7 @@ const RegisterOpCases registered([] {
         decided("NaN", values({1}, {kNan}), values({1}, {kNan}), close, false),
         decided("NaN as equal", values({1}, {kNan}), values({1}, {kNan}), close_with_nan, true),
         decided("empty", {{0, 2}}, {{0, 2}}, close, true)},
-       {{"dtypes", [] { allclose(zeros(2), zeros(2, DType::float64)); },
-         "allclose: dtypes differ: float32 and float64 (convert one with to())"}}},
+       {{"dtypes", [] { allclose(zeros(2), zeros(2, DType::float64)); }, "allclose: ", is_a<DTypeError>}}},
   };
 });
 

@@ -80,7 +80,7 @@ const RegisterOpCases registered([] {
          [] {
            bincount(tensor({1, -1}));
          },
-         "bincount: index -1 is out of range for dim 0 of shape [2]"},
+         "bincount: ", is_a<IndexError>},
         {"dtype", [] { bincount(zeros(2)); }, "bincount: needs integers: got float32"},
         {"rank", [] { bincount(tensor({{1}})); }, "bincount: needs a vector: got shape [1, 1]"},
         {"minlength", [] { bincount(tensor({1}), {}, -1); }, "bincount: minlength must not be negative: got -1"},
@@ -100,18 +100,18 @@ const RegisterOpCases registered([] {
          [] {
            histc(tensor({1, 2}), 3, 0, 1);
          },
-         "histc: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
+         "histc: ", is_a<DTypeError>}}},
       {"one_hot",
        {encoded("as many as needed", whole({2, 3}, {0, 2, 1, 3, 3, 0}), -1, 4), encoded("more", whole({3}, {0, 2, 1}), 5, 5),
         encoded("number", whole({}, {1}), 3, 3), encoded("nothing", whole({0, 2}, {}), 3, 3)},
-       {{"class above", [] { one_hot(tensor({3}), 3); }, "one_hot: index 3 is out of range for dim 0 of shape [3]"},
+       {{"class above", [] { one_hot(tensor({3}), 3); }, "one_hot: ", is_a<IndexError>},
         {"negative class",
          [] {
            one_hot(tensor({-1, 2}));
          },
-         "one_hot: index -1 is out of range for dim 0 of shape [3]"},
+         "one_hot: ", is_a<IndexError>},
         {"no classes", [] { one_hot(zeros(0, DType::int64)); }, "one_hot: -1 classes for a tensor of shape [0]"},
-        {"dtype", [] { one_hot(zeros(2), 3); }, "one_hot: the index must be int64 or int32: got float32"}}}};
+        {"dtype", [] { one_hot(zeros(2), 3); }, "one_hot: ", is_a<DTypeError>}}}};
 });
 
 }  // namespace

@@ -68,8 +68,8 @@ auto typed(DType dtype, Op op) {
 }
 
 template <class F>
-OpError refused(const char* label, F call, const char* message) {
-  return {label, [call] { call(); }, message};
+OpError refused(const char* label, F call, const char* message, ErrorType type = is_a<Error>) {
+  return {label, [call] { call(); }, message, type};
 }
 
 constexpr DType f32 = DType::float32, f64 = DType::float64, i64 = DType::int64, boolean = DType::boolean;
@@ -113,8 +113,7 @@ const RegisterOpCases registered([] {
             },
             "tensor: rows differ in shape: [2] and [1]"),
         refused(
-            "NaN in int64", [] { tensor({kNaN}, i64); },
-            "tensor: nan cannot be an element of dtype int64 (it would overflow)")}},
+            "NaN in int64", [] { tensor({kNaN}, i64); }, "tensor: ", is_a<DTypeError>)}},
       {"from_values",
        {made("float32", {2, 2}, {1, 2, 3, 4},
              typed(f32,
@@ -151,7 +150,7 @@ const RegisterOpCases registered([] {
             [] {
               zeros({2, -1});
             },
-            "zeros: negative size in [2, -1]"),
+            "zeros: ", is_a<ShapeError>),
         refused(
             "too large",
             [] {
@@ -170,7 +169,7 @@ const RegisterOpCases registered([] {
                      return ones({1, 2}, i64);
                    }))},
        {refused(
-           "negative", [] { ones(-1); }, "ones: negative size in [-1]")}},
+           "negative", [] { ones(-1); }, "ones: ", is_a<ShapeError>)}},
       {"full",
        {made("float", {2}, {2.5, 2.5}, typed(f32, [] { return full(2, 2.5); })),
         made("integer", {2}, {7, 7}, typed(i64, [] { return full(2, 7); })),
@@ -185,11 +184,11 @@ const RegisterOpCases registered([] {
         made("bool", {2}, {1, 1}, typed(boolean, [] { return full(2, 3, boolean); })),
         made("infinity", {1}, {1}, typed(boolean, [] { return gt(full(1, kInf), 1e38); }))},
        {refused(
-            "negative", [] { full(-1, 2); }, "full: negative size in [-1]"),
+            "negative", [] { full(-1, 2); }, "full: ", is_a<ShapeError>),
         refused(
-            "too large", [] { full(1, 1e300); }, "full: 1e+300 cannot be an element of dtype float32 (it would overflow)"),
+            "too large", [] { full(1, 1e300); }, "full: ", is_a<DTypeError>),
         refused(
-            "NaN", [] { full(1, kNaN, DType::int64); }, "full: nan cannot be an element of dtype int64 (it would overflow)")}},
+            "NaN", [] { full(1, kNaN, DType::int64); }, "full: ", is_a<DTypeError>)}},
       {"zeros_like", {of_dtype([](const Tensor& x) { return zeros_like(x, i64); }, 0)}, {}},
       {"ones_like", {of_dtype([](const Tensor& x) { return ones_like(x, i64); }, 1)}, {}},
       {"full_like", {of_dtype([](const Tensor& x) { return full_like(x, 7, i64); }, 7)}, {}},
@@ -208,7 +207,7 @@ const RegisterOpCases registered([] {
              }),
         made("integers", {4}, {0, 1, 3, 5}, typed(i64, [] { return linspace(0.9, 5.9, 4, i64); })),
         made("nothing", {0}, {}, typed(f32, [] { return linspace(0, 1, 0); }))},
-       {{"a negative number", [] { linspace(0, 1, -1); }, "linspace: negative size in [-1]"},
+       {{"a negative number", [] { linspace(0, 1, -1); }, "linspace: ", is_a<ShapeError>},
         {"bool", [] { linspace(0, 1, 2, DType::boolean); }, "linspace: has no meaning for bool"}}},
       {"arange",
        {made("end", {4}, {0, 1, 2, 3}, typed(i64, [] { return arange(4); })),
@@ -234,12 +233,12 @@ const RegisterOpCases registered([] {
        {made("matrix", {2, 2}, {1, 0, 0, 1}, typed(f32, [] { return eye(2); })),
         made("dtype", {1, 1}, {1}, typed(i64, [] { return eye(1, i64); })), made("empty", {0, 0}, {}, [] { return eye(0); })},
        {refused(
-           "negative", [] { eye(-1); }, "eye: negative size in [-1, -1]")}},
+           "negative", [] { eye(-1); }, "eye: ", is_a<ShapeError>)}},
       {"eye",
        {made("wide", {2, 3}, {1, 0, 0, 0, 1, 0}, typed(f32, [] { return eye(2, 3); })),
         made("high", {3, 1}, {1, 0, 0}, typed(i64, [] { return eye(3, 1, i64); }))},
        {refused(
-           "negative", [] { eye(2, -1); }, "eye: negative size in [2, -1]")}},
+           "negative", [] { eye(2, -1); }, "eye: ", is_a<ShapeError>)}},
       {"arange",
        {made("fractions in float64", {3}, {0.1, 0.30000000000000004, 0.5},
              typed(DType::float64, [] { return arange(0.1, 0.6, 0.2, DType::float64); })),
@@ -258,7 +257,7 @@ const RegisterOpCases registered([] {
         made("offset", {2, 3}, {1, 2, 2, 0, 0, 1}, typed(i64, [] { return tril_indices(3, 3, -1); })),
         made("nothing", {2, 0}, {}, typed(i64, [] { return tril_indices(0, 3); }))},
        {refused(
-           "negative", [] { tril_indices(2, -1); }, "tril_indices: negative size in [2, -1]")}},
+           "negative", [] { tril_indices(2, -1); }, "tril_indices: ", is_a<ShapeError>)}},
       {"triu_indices",
        {made("wide", {2, 5}, {0, 0, 0, 1, 1, 0, 1, 2, 1, 2}, typed(i64, [] { return triu_indices(2, 3); })),
         made("offset", {2, 1}, {0, 2}, typed(i64, [] { return triu_indices(2, 3, 2); })),

@@ -106,7 +106,7 @@ const RegisterOpCases cumulative([] {
                     [] {
                       logcumsumexp(tensor({1, 2}), 0);
                     },
-                    "logcumsumexp: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}}};
+                    "logcumsumexp: ", is_a<DTypeError>}}}};
 });
 const RegisterOpCases largest([] { return extremum("cummax", cummax, true); });
 const RegisterOpCases least([] { return extremum("cummin", cummin, false); });

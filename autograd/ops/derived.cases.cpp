@@ -171,7 +171,9 @@ OpSample differences(const char* label, InputSpec x, int64_t n, int d, bool with
 }
 
 Tensor f(const Shape& shape) { return zeros(shape); }
-OpError error(const char* label, std::function<void()> call, const char* message) { return {label, std::move(call), message}; }
+OpError error(const char* label, std::function<void()> call, const char* message, ErrorType type = is_a<Error>) {
+  return {label, std::move(call), message, type};
+}
 
 const RegisterOpCases registered([] {
   const auto squares_of = [](const Values& a, const Values& b) {
@@ -198,8 +200,7 @@ const RegisterOpCases registered([] {
                       {reduced(
                           "NaN", kNans, 1, true, kNanMean, [](const Row& x) { return mean_of(numbers(x)); }, false)})),
        {error(
-           "int64", [] { nanmean(zeros({2}, DType::int64)); },
-           "nanmean: needs a floating dtype: got int64 (convert with x.to(DType::float32))")}},
+           "int64", [] { nanmean(zeros({2}, DType::int64)); }, "nanmean: ", is_a<DTypeError>)}},
       {"count_nonzero",
        {reduced("all", values({2, 3}, {0, 1, -0.0, kNan, 2, 0}), {}, false, kCount, count_of, false),
         reduced("rows", integers({3, 40}), 1, false, kCount, count_of, false),
@@ -281,7 +282,7 @@ const RegisterOpCases registered([] {
            [] {
              mv(f({2, 3}), f({3, 2}));
            },
-           "mv: needs tensors of rank 2 and 1: got shapes [2, 3] and [3, 2]")}},
+           "mv: ", is_a<ShapeError>)}},
       {"bmm",
        {multiplied("batch", {2, 3, 4}, {2, 4, 5}, {2, 3, 5}, 2, 3, 4, 5, bmm),
         multiplied("empty", {0, 3, 4}, {0, 4, 5}, {0, 3, 5}, 0, 3, 4, 5, bmm)},
@@ -296,7 +297,7 @@ const RegisterOpCases registered([] {
             [] {
               bmm(f({2, 3}), f({3, 2}));
             },
-            "bmm: needs tensors of rank 3 and 3: got shapes [2, 3] and [3, 2]")}},
+            "bmm: ", is_a<ShapeError>)}},
       {"outer",
        {two("vectors", {3}, {4}, outer, all_products), two("one element", {1}, {5}, outer, all_products),
         two("empty", {0}, {4}, outer, all_products)},
@@ -305,7 +306,7 @@ const RegisterOpCases registered([] {
            [] {
              outer(f({2, 3}), f({3}));
            },
-           "outer: needs tensors of rank 1 and 1: got shapes [2, 3] and [3]")}},
+           "outer: ", is_a<ShapeError>)}},
       {"addmm",
        {added("plain", addmm, {3, 5}, {3, 4}, {4, 5}, {3, 5}, 1, 3, 4, 5, 1, 1),
         added("factors", addmm, {5}, {3, 4}, {4, 5}, {3, 5}, 1, 3, 4, 5, 0.5, -2),
@@ -316,7 +317,7 @@ const RegisterOpCases registered([] {
            [] {
              addmm(f({2}), f({3, 4}), f({4, 5}));
            },
-           "addmm: shape [2] does not broadcast to [3, 5] (from the right, each size must be 1 or equal)")}},
+           "addmm: ", is_a<ShapeError>)}},
       {"addmv",
        {added("plain", addmv, {3}, {3, 4}, {4}, {3}, 1, 3, 4, 1, 1, 1),
         added("factors", addmv, {}, {3, 4}, {4}, {3}, 1, 3, 4, 1, 0.5, -2),

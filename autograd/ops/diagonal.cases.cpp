@@ -67,7 +67,7 @@ const RegisterOpCases registered([] {
         diagonal_of("batch", {2, 3, 4}, 0, 1, 2, {2, 3}), diagonal_of("other dims", {3, 2, 4}, 1, 2, 0, {2, 2}),
         diagonal_of("empty", {0, 3}, 0, 0, 1, {0}), diagonal_of("rank 6", {2, 3, 1, 2, 3, 2}, 0, 1, 4, {2, 1, 2, 2, 3})},
        {refused(
-            "vector", [] { diagonal(zeros({3})); }, "diagonal: dim out of range: 1 (expected -1 to 0)"),
+            "vector", [] { diagonal(zeros({3})); }, "diagonal: ", is_a<IndexError>),
         refused(
             "one dim", [] { diagonal(x23(), 0, 1, -1); },
             "diagonal: needs two different dims: got 1 and -1 for a tensor of rank 2")}},

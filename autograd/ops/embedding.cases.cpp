@@ -44,17 +44,17 @@ const RegisterOpCases registered([] {
                     [] {
                       embedding(tensor({{1, 5}}), zeros({5, 3}));
                     },
-                    "embedding: index 5 is out of range for dim 0 of shape [5, 3]"},
+                    "embedding: ", is_a<IndexError>},
                    {"negative index",
                     [] {
                       embedding(tensor({-1}), zeros({5, 3}));
                     },
-                    "embedding: index -1 is out of range for dim 0 of shape [5, 3]"},
+                    "embedding: ", is_a<IndexError>},
                    {"index dtype",
                     [] {
                       embedding(zeros(2), zeros({5, 3}));
                     },
-                    "embedding: the index must be int64 or int32: got float32"},
+                    "embedding: ", is_a<DTypeError>},
                    {"weight rank", [] { embedding(tensor({1}), zeros(5)); }, "embedding: weight must be [V, d]: got [5]"},
                    {"padding_idx",
                     [] {

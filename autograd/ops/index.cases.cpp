@@ -273,7 +273,7 @@ const RegisterOpCases registered([] {
          [] {
            index(zeros({2}), {tensor({0, 2})});
          },
-         "index: index 2 is out of range for dim 0 of shape [2]"},
+         "index: ", is_a<IndexError>},
         {"mask",
          [] {
            index(zeros({2, 3}), {Slice(), tensor({true, false})});
@@ -285,28 +285,27 @@ const RegisterOpCases registered([] {
          [] {
            index(zeros({2, 3}), {tensor({0, 1}), tensor({0, 1, 2})});
          },
-         "index: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of them would have to be 1)"}}},
+         "index: ", is_a<ShapeError>}}},
       {"index_put",
        writes(false),
        {{"larger values",
          [] {
            index_put(zeros({4}), {tensor({0, 1})}, zeros({3}));
          },
-         "index_put: shape [3] does not broadcast to [2] (from the right, each size must be 1 or equal)"}}},
+         "index_put: ", is_a<ShapeError>}}},
       {"index_put_",
        writes_in_place(),
        {{"larger values",
          [] {
            index_put_(zeros({4}), {tensor({0, 1})}, zeros({3}));
          },
-         "index_put_: shape [3] does not broadcast to [2] (from the right, each size must be 1 or equal)"},
+         "index_put_: ", is_a<ShapeError>},
         {"leaf",
          [] {
            index_put_(zeros({4}).requires_grad_(), {tensor({0, 1})}, 1);
          },
-         "index_put_: a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)"},
-        {"overflow", [] { index_put_(zeros({4}, DType::int64), {0}, 1e30); },
-         "index_put_: 1e+30 cannot be an element of dtype int64 (it would overflow)"}}},
+         "index_put_: ", is_a<GradError>},
+        {"overflow", [] { index_put_(zeros({4}, DType::int64), {0}, 1e30); }, "index_put_: ", is_a<DTypeError>}}},
       {"nonzero",
        {{"matrix",
          {{.shape = {2, 3}, .values = {0, 2, 0, -1, 0, 3}}},

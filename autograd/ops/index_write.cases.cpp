@@ -109,27 +109,25 @@ double replace(double /*own*/, double v) { return v; }
 
 std::vector<OpError> errors(const std::string& name, const Op& op) {
   const auto refused = [&](const char* label, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
-                           const std::string& message) {
-    return OpError{label, [=] { op(x, dim, index, source); }, name + ": " + message};
+                           const std::string& message, ErrorType type = is_a<Error>) {
+    return OpError{label, [=] { op(x, dim, index, source); }, name + ": " + message, type};
   };
   const Tensor matrix = zeros({2, 3}), row = zeros({1, 3});
-  return {refused("position above", matrix, 0, tensor({2}), row, "index 2 is out of range for dim 0 of shape [2, 3]"),
-          refused("negative position", matrix, 0, tensor({-1}), row, "index -1 is out of range for dim 0 of shape [2, 3]"),
+  return {refused("position above", matrix, 0, tensor({2}), row, "", is_a<IndexError>),
+          refused("negative position", matrix, 0, tensor({-1}), row, "", is_a<IndexError>),
           refused("index rank", matrix, 0, tensor({{0}}), row, "the index must be a vector: got shape [1, 1]"),
           refused("source", matrix, 0, tensor({0, 1}), row,
                   "2 slices along dim 0 of a tensor of shape [2, 3] have shape [2, 3]: got a source of shape [1, 3]"),
-          refused("dtypes", matrix, 0, tensor({0}), zeros({1, 3}, DType::int64),
-                  "dtypes differ: float32 and int64 (convert one with to())"),
-          refused("index dtype", matrix, 0, tensor({0.0}), row, "the index must be int64 or int32: got float32"),
-          refused("dim", matrix, 2, tensor({0}), row, "dim out of range: 2 (expected -2 to 1)")};
+          refused("dtypes", matrix, 0, tensor({0}), zeros({1, 3}, DType::int64), "", is_a<DTypeError>),
+          refused("index dtype", matrix, 0, tensor({0.0}), row, "", is_a<DTypeError>),
+          refused("dim", matrix, 2, tensor({0}), row, "", is_a<IndexError>)};
 }
 
 std::vector<OpError> fill_errors(const std::string& name, Tensor (*fill)(const Tensor&, int64_t, const Tensor&, Scalar),
                                  Tensor (*fill_by)(const Tensor&, int64_t, const Tensor&, const Tensor&)) {
   return {
-      {"position above", [=] { fill(zeros(2), 0, tensor({2}), 0); }, name + ": index 2 is out of range for dim 0 of shape [2]"},
-      {"number that overflows", [=] { fill(zeros(2, DType::int64), 0, tensor({0}), 1e30); },
-       name + ": 1e+30 cannot be an element of dtype int64 (it would overflow)"},
+      {"position above", [=] { fill(zeros(2), 0, tensor({2}), 0); }, name + ": ", is_a<IndexError>},
+      {"number that overflows", [=] { fill(zeros(2, DType::int64), 0, tensor({0}), 1e30); }, name + ": ", is_a<DTypeError>},
       {"value rank", [=] { fill_by(zeros(2), 0, tensor({0}), zeros(1)); },
        name + ": the value must be a number or a rank-0 tensor: got shape [1]"},
       {"index rank", [=] { fill(zeros(2), 0, tensor({{0}}), 0); }, name + ": the index must be a vector: got shape [1, 1]"}};

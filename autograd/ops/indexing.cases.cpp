@@ -109,7 +109,7 @@ const RegisterOpCases registered([] {
                     [] {
                       index_select(zeros({2, 3}), 0, tensor({-1}));
                     },
-                    "index_select: index -1 is out of range for dim 0 of shape [2, 3]"},
+                    "index_select: ", is_a<IndexError>},
                    {"index rank",
                     [] {
                       index_select(zeros({2, 3}), 0, tensor({{0, 1}}));
@@ -124,7 +124,7 @@ const RegisterOpCases registered([] {
                     [] {
                       index_select(zeros({2, 3}), 2, tensor({0}));
                     },
-                    "index_select: dim out of range: 2 (expected -2 to 1)"},
+                    "index_select: ", is_a<IndexError>},
                    {"two places of a number",
                     [] {
                       index_select(zeros({}), 0, tensor({0, 0}));
@@ -140,7 +140,7 @@ const RegisterOpCases registered([] {
                     [] {
                       gather(zeros({2, 3}), 1, tensor({{0}, {3}}));
                     },
-                    "gather: index 3 is out of range for dim 1 of shape [2, 3]"},
+                    "gather: ", is_a<IndexError>},
                    {"index rank",
                     [] {
                       gather(zeros({2, 3}), 1, tensor({0}));
@@ -155,7 +155,7 @@ const RegisterOpCases registered([] {
                     [] {
                       gather(zeros({2, 3}), 1, zeros({2, 1}));
                     },
-                    "gather: the index must be int64 or int32: got float32"}}},
+                    "gather: ", is_a<DTypeError>}}},
                  {"cat",
                   {cat_sample("along dim 1", {{{2, 2}}, {{2, 3}}}, 1),
                    cat_sample("three along the last dim", {{{2, 2, 1}}, {{2, 2, 2}}, {{2, 2, 1}}}, -1),
@@ -190,7 +190,7 @@ const RegisterOpCases registered([] {
                     [] {
                       cat({zeros({2, 3})}, 2);
                     },
-                    "cat: dim out of range: 2 (expected -2 to 1)"}}},
+                    "cat: ", is_a<IndexError>}}},
                  {"stack",
                   {stack_sample("in front", {{{2, 3}}, {{2, 3}}}, 0), stack_sample("behind", {{{2, 3}}, {{2, 3}}}, -1),
                    stack_sample("numbers", {{{}}, {{}}, {{}}}, 0), stack_sample("empty parts", {{{0, 3}}, {{0, 3}}}, 1),
@@ -205,12 +205,12 @@ const RegisterOpCases registered([] {
                     [] {
                       stack({zeros({2, 3})}, 3);
                     },
-                    "stack: dim out of range: 3 (expected -3 to 2)"},
+                    "stack: ", is_a<IndexError>},
                    {"rank 9",
                     [] {
                       stack({zeros({1, 1, 1, 1, 1, 1, 1, 1})});
                     },
-                    "shape: rank 9 is above the limit of 8"}}}};
+                    "shape: ", is_a<ShapeError>}}}};
 });
 
 }  // namespace

@@ -122,8 +122,8 @@ double truth(double x) { return x == 0 ? 0 : 1; }
 double to_int64(double x) { return x > -0x1p63 && x < 0x1p63 ? std::trunc(x) : -0x1p63; }
 
 template <class F>
-OpError refused(const char* label, F call, const char* message) {
-  return {label, [call] { call(); }, message};
+OpError refused(const char* label, F call, const char* message, ErrorType type = is_a<Error>) {
+  return {label, [call] { call(); }, message, type};
 }
 
 const RegisterOpCases registered([] {
@@ -144,7 +144,7 @@ const RegisterOpCases registered([] {
               Tensor x = zeros({3});
               add_(x, zeros({2, 3}));
             },
-            "add_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"),
+            "add_: ", is_a<ShapeError>),
         refused(
             "float into int64",
             [] {
@@ -158,14 +158,14 @@ const RegisterOpCases registered([] {
               Tensor x = zeros({1}).expand({3});
               add_(x, ones({3}));
             },
-            "add_: an expanded tensor of shape [3] cannot be written to: its elements share memory (clone it first)"),
+            "add_: ", is_a<ShapeError>),
         refused(
             "leaf",
             [] {
               Tensor x = zeros({3}).requires_grad_();
               add_(x, ones({3}));
             },
-            "add_: a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)")}},
+            "add_: ", is_a<GradError>)}},
       {"add_", in_place_numbers([](Tensor& x) { return add_(x, 3); }, [](double x) { return x + 3; }), {}},
       {"sub_",
        in_place_pairs([](Tensor& x, const Tensor& y) { return sub_(x, y); }, [](double a, double b) { return a - b; }),
@@ -183,8 +183,7 @@ const RegisterOpCases registered([] {
        in_place_floats([](Tensor& x, const Tensor& y) { return div_(x, y); }, [](double a, double b) { return a / b; },
                        {{}, 0.5, 2}),
        {refused(
-           "int64", [] { div_(ones({2}, DType::int64), 2); },
-           "div_: a result of dtype float32 does not fit a tensor of dtype int64 (use the op without trailing _)")}},
+           "int64", [] { div_(ones({2}, DType::int64), 2); }, "div_: ", is_a<DTypeError>)}},
       {"div_", numbers_of_floats([](Tensor& x) { return div_(x, 4); }, [](double x) { return x / 4; }), {}},
       {"mul_",
        in_place_numbers([](Tensor& x) { return mul_(x, 3); }, [](double x) { return 3 * x; }),
@@ -194,14 +193,14 @@ const RegisterOpCases registered([] {
               Tensor x = zeros({3}, DType::int64);
               mul_(x, 0.5);
             },
-            "mul_: a result of dtype float32 does not fit a tensor of dtype int64 (use the op without trailing _)"),
+            "mul_: ", is_a<DTypeError>),
         refused(
             "expanded",
             [] {
               Tensor x = ones({1, 2}).expand({3, 2});
               mul_(x, 2);
             },
-            "mul_: an expanded tensor of shape [3, 2] cannot be written to: its elements share memory (clone it first)")}},
+            "mul_: ", is_a<ShapeError>)}},
       {"fill_",
        in_place_numbers([](Tensor& x) { return fill_(x, -2); }, [](double) { return -2; }),
        {refused(
@@ -210,7 +209,7 @@ const RegisterOpCases registered([] {
              Tensor x = zeros({3}, DType::int64);
              fill_(x, std::numeric_limits<double>::infinity());
            },
-           "fill_: inf cannot be an element of dtype int64 (it would overflow)")}},
+           "fill_: ", is_a<DTypeError>)}},
       {"copy_",
        in_place_pairs([](Tensor& x, const Tensor& y) { return copy_(x, y); }, [](double, double b) { return b; }),
        {refused(
@@ -219,14 +218,14 @@ const RegisterOpCases registered([] {
               Tensor x = zeros({3});
               copy_(x, zeros({2, 3}));
             },
-            "copy_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"),
+            "copy_: ", is_a<ShapeError>),
         refused(
             "expanded",
             [] {
               Tensor x = zeros({1}).expand({3});
               copy_(x, ones({3}));
             },
-            "copy_: an expanded tensor of shape [3] cannot be written to: its elements share memory (clone it first)")}},
+            "copy_: ", is_a<ShapeError>)}},
   };
 });
 

@@ -209,7 +209,7 @@ const RegisterOpCases registered([] {
          [] {
            cross_entropy(zeros({2, 7}), tensor({-1, 0}));
          },
-         "cross_entropy: target -1 at position 0 is out of range for 7 classes"},
+         "cross_entropy: ", is_a<IndexError>},
         {"number of targets",
          [] {
            cross_entropy(zeros({2, 3}), tensor({0, 1, 2}));
@@ -235,7 +235,7 @@ const RegisterOpCases registered([] {
          [] {
            cross_entropy(zeros({2, 3}), tensor({0, 1}), {.weight = ones(3, DType::float64)});
          },
-         "cross_entropy: dtypes differ: float32 and float64 (convert one with to())"},
+         "cross_entropy: ", is_a<DTypeError>},
         {"probabilities and an ignored class",
          [] {
            cross_entropy(zeros({2, 3}), zeros({2, 3}), {.ignore_index = 1});
@@ -257,7 +257,7 @@ const RegisterOpCases registered([] {
          [] {
            cross_entropy(zeros({1, 3}, DType::int64), tensor({0}));
          },
-         "cross_entropy: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
+         "cross_entropy: ", is_a<DTypeError>}}},
       {"nll_loss",
        {nll_sample("mean", {5, 4}, classes(5, {1, 0, 3, 3, 2}), Reduction::mean),
         nll_sample("sum with some ignored", {5, 4}, classes(5, {1, -100, 3, -100, 2}), Reduction::sum),
@@ -267,8 +267,7 @@ const RegisterOpCases registered([] {
         nll_sample("weighted mean", {5, 4}, classes(5, {1, -100, 3, 3, 2}), Reduction::mean, -100, true),
         nll_sample("weighted", {2, 3, 4}, classes({2, 4}, {0, 1, 2, 0, 2, 2, 1, 1}), Reduction::none, 1, true),
         nll_sample("sum over no rows", {0, 3}, classes(0, {}), Reduction::sum)},
-       {{"class above", [] { nll_loss(zeros({2, 7}), tensor({7, 0})); },
-         "nll_loss: target 7 at position 0 is out of range for 7 classes"},
+       {{"class above", [] { nll_loss(zeros({2, 7}), tensor({7, 0})); }, "nll_loss: ", is_a<IndexError>},
         {"number of targets", [] { nll_loss(zeros({2, 3}), tensor({0})); },
          "nll_loss: targets of shape [1] for scores of shape [2, 3]"},
         {"weights", [] { nll_loss(zeros({2, 3}), tensor({0, 1}), Reduction::mean, -100, ones({3, 1})); },
@@ -282,8 +281,7 @@ const RegisterOpCases registered([] {
        {{"p", [] { multi_margin_loss(zeros({2, 3}), tensor({0, 1}), {.p = 3}); }, "multi_margin_loss: p must be 1 or 2: got 3"},
         {"rank", [] { multi_margin_loss(zeros({2, 3, 4}), tensor({0, 1})); },
          "multi_margin_loss: needs scores [C] or [N, C] and targets [] or [N]: got [2, 3, 4] and [2]"},
-        {"class above", [] { multi_margin_loss(zeros({2, 3}), tensor({0, 3})); },
-         "multi_margin_loss: target 3 at position 1 is out of range for 3 classes"}}}};
+        {"class above", [] { multi_margin_loss(zeros({2, 3}), tensor({0, 3})); }, "multi_margin_loss: ", is_a<IndexError>}}}};
   for (OpCase& c : cases) c.samples = without(&OpSample::takes_int32, c.samples);  // class indices
   return cases;
 });

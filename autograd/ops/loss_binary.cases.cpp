@@ -146,9 +146,9 @@ const RegisterOpCases registered([] {
          [] {
            binary_cross_entropy(zeros(3), zeros(3), {.weight = ones({2, 3})});
          },
-         "binary_cross_entropy: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"},
+         "binary_cross_entropy: ", is_a<ShapeError>},
         {"dtypes", [] { binary_cross_entropy(zeros(2), zeros(2, DType::int64)); },
-         "binary_cross_entropy: dtypes differ: float32 and int64 (convert one with to())"}}},
+         "binary_cross_entropy: ", is_a<DTypeError>}}},
       {"binary_cross_entropy_with_logits",
        joined(every_reduction("", kAny, kProbability, logits_with, binary_of_logit),
               {weighted("weights", {3}, true), with_pos_weight(), large_logits()}),
@@ -168,15 +168,14 @@ const RegisterOpCases registered([] {
       {"soft_margin_loss",
        every_reduction("", kAny, kAny, soft_margin_loss, [](double x, double y) { return std::log1p(std::exp(-x * y)); }),
        {{"batchmean", [] { soft_margin_loss(zeros(2), zeros(2), Reduction::batchmean); },
-         "soft_margin_loss: batchmean is a reduction of kl_div alone"}}},
+         "soft_margin_loss: ", is_a<ConfigError>}}},
       {"kl_div",
        joined(joined(every_reduction("", kLogarithm, kProbability, divergence,
                                      [](double x, double y) { return y * (std::log(y) - x); }),
                      every_reduction(" of logarithms", kLogarithm, kLogarithm, log_divergence,
                                      [](double x, double y) { return std::exp(y) * (y - x); })),
               {batchmean(false), batchmean(true), zero_log_zero()}),
-       {{"integers", [] { kl_div(zeros(2, DType::int64), zeros(2)); },
-         "kl_div: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}}};
+       {{"integers", [] { kl_div(zeros(2, DType::int64), zeros(2)); }, "kl_div: ", is_a<DTypeError>}}}};
   for (OpCase& c : cases) c.samples = without(&OpSample::rounds_once, c.samples);  // made of ops that each round
   return cases;
 });

@@ -191,12 +191,12 @@ const RegisterOpCases registered([] {
        {normalized("columns", {2, 3}, 2, 0), normalized("rows", {2, 3}, 2, 1), normalized("p = 1", {2, 3, 2}, 1, 1),
         normalized("p = 3", {2, 3}, 3, -1), normalized("infinity", {2, 3}, INFINITY, 1), normalized("no rows", {0, 3}, 2, 1),
         normalized_zeros()},
-       {{"dim", [] { normalize(zeros(3)); }, "normalize: dim out of range: 1 (expected -1 to 0)"},
+       {{"dim", [] { normalize(zeros(3)); }, "normalize: ", is_a<IndexError>},
         {"integers",
          [] {
            normalize(zeros({2, 3}, DType::int64));
          },
-         "normalize: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
+         "normalize: ", is_a<DTypeError>}}},
       {"cosine_similarity",
        {similarity("rows", {2, 3}, {2, 3}, {2}, 1), similarity("columns", {2, 3}, {2, 3}, {3}, 0),
         similarity("one against all", {2, 3}, {1, 3}, {2}, -1), similarity("nothing", {0, 3}, {0, 3}, 0, 1),
@@ -205,10 +205,8 @@ const RegisterOpCases registered([] {
          [] {
            cosine_similarity(zeros({2, 3}), zeros({2, 4}));
          },
-         "cosine_similarity: shapes do not broadcast: [2, 3] and [2, 4] (sizes 3 and 4 differ at dim -1; one of them would "
-         "have "
-         "to be 1)"},
-        {"dim", [] { cosine_similarity(zeros(3), zeros(3)); }, "cosine_similarity: dim out of range: 1 (expected -1 to 0)"}}},
+         "cosine_similarity: ", is_a<ShapeError>},
+        {"dim", [] { cosine_similarity(zeros(3), zeros(3)); }, "cosine_similarity: ", is_a<IndexError>}}},
       {"pairwise_distance",
        {distances("rows", {2, 3}, 2, 1e-6, false), distances("vectors", 3, 2, 1e-6, false),
         distances("p = 1 with the dim kept", {2, 3}, 1, 0.1, true), distances("p = 3", {2, 2, 3}, 3, 1e-6, false),
@@ -233,9 +231,7 @@ const RegisterOpCases registered([] {
          "multilabel_margin_loss: targets must be int64: got float32"}}},
       {"margin_ranking_loss",
        {ranking("mean", {2, 3}, {}), ranking("sum", 4, sum), ranking("none", 4, none), ranking("nothing", {0, 3}, sum)},
-       {{"shapes", [] { margin_ranking_loss(zeros(2), zeros(2), zeros(3)); },
-         "margin_ranking_loss: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of them would have to "
-         "be 1)"}}},
+       {{"shapes", [] { margin_ranking_loss(zeros(2), zeros(2), zeros(3)); }, "margin_ranking_loss: ", is_a<ShapeError>}}},
       {"cosine_embedding_loss",
        {embedding_sample("mean", {4, 3}, signs(4, {1, -1, 1, -1}), {}),
         embedding_sample("sum", {4, 3}, signs(4, {1, -1, -1, -1}), {Reduction::sum, -0.9}),
@@ -251,7 +247,7 @@ const RegisterOpCases registered([] {
         hinge("none", {2, 3}, {1, -1, 1, -1, -1, 1}, {.reduction = Reduction::none}),
         hinge("nothing", {0, 3}, {}, {.reduction = Reduction::sum})},
        {{"batchmean", [] { hinge_embedding_loss(zeros(2), ones(2), {.reduction = Reduction::batchmean}); },
-         "hinge_embedding_loss: batchmean is a reduction of kl_div alone"}}},
+         "hinge_embedding_loss: ", is_a<ConfigError>}}},
       {"triplet_margin_loss",
        {triplet("mean", {3, 4}, {.margin = 5}), triplet("sum of p = 3", {3, 4}, {.reduction = Reduction::sum, .p = 3}),
         triplet("swapped", {3, 4}, {.reduction = Reduction::none, .margin = 4, .swap = true}),

@@ -91,8 +91,7 @@ const RegisterOpCases registered([] {
        joined(every_reduction("", kAny, kAny, huber_with(1), huber(1)),
               every_reduction(" with a small delta", kAny, kAny, huber_with(0.4), huber(0.4))),
        {{"delta", [] { huber_loss(zeros(2), zeros(2), {.delta = 0}); }, "huber_loss: delta must be positive: got 0"},
-        {"integers", [] { huber_loss(zeros(2, DType::int64), zeros(2)); },
-         "huber_loss: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
+        {"integers", [] { huber_loss(zeros(2, DType::int64), zeros(2)); }, "huber_loss: ", is_a<DTypeError>}}},
       {"poisson_nll_loss",
        joined(
            joined(poisson(" of a logarithm", true, false), poisson(" of a rate", false, false)),

@@ -154,10 +154,9 @@ const RegisterOpCases registered([] {
          [] {
            masked_fill(zeros({2, 3}), zeros({2}, DType::boolean), 0);
          },
-         "masked_fill: shapes do not broadcast: [2, 3] and [2] (sizes 3 and 2 differ at dim -1; one of them would have to be "
-         "1)"},
+         "masked_fill: ", is_a<ShapeError>},
         {"infinity in int64", [] { masked_fill(zeros({2}, DType::int64), zeros({2}, DType::boolean), -kInf); },
-         "masked_fill: -inf cannot be an element of dtype int64 (it would overflow)"}}},
+         "masked_fill: ", is_a<DTypeError>}}},
       {"masked_fill",
        {filled_by_tensor("same shape", {3, 4}, {3, 4}, false), filled_by_tensor("mask of higher rank", {4}, {2, 3, 4}, false),
         filled_by_tensor("numbers", {}, {}, false), filled_by_tensor("empty", {0, 4}, {4}, false)},
@@ -167,7 +166,7 @@ const RegisterOpCases registered([] {
        {filled_by_tensor("same shape", {3, 4}, {3, 4}, true), filled_by_tensor("row", {2, 3, 4}, {4}, true),
         filled_by_tensor("empty", {0, 4}, {4}, true)},
        {{"infinity in int64", [] { masked_fill_(zeros(2, DType::int64), zeros(2, DType::boolean), full({}, kInf)); },
-         "masked_fill_: inf cannot be an element of dtype int64 (it would overflow)"}}},
+         "masked_fill_: ", is_a<DTypeError>}}},
       {"masked_select",
        {picked("same shape", {{3, 4}}, {3, 4}), picked("row", {{2, 3, 4}}, {4}), picked("mask of higher rank", {{4}}, {3, 4}),
         picked("numbers", {{}}, {}), picked("empty", {{0, 4}}, {4}),
@@ -184,7 +183,7 @@ const RegisterOpCases registered([] {
          [] {
            masked_scatter(zeros(3), ones(3, DType::boolean), tensor({1, 2, 3}));
          },
-         "masked_scatter: dtypes differ: float32 and int64 (convert one with to())"}}},
+         "masked_scatter: ", is_a<DTypeError>}}},
       {"masked_scatter_",
        {scattered("same shape", {3, 4}, {3, 4}, {4, 4}, kInto), scattered("row", {2, 3, 4}, {4}, {25}, kInto),
         scattered("into columns", {3, 4}, {3, 4}, {4, 4}, kIntoColumns), scattered("empty", {0, 4}, {4}, {0}, kInto)},
@@ -193,7 +192,7 @@ const RegisterOpCases registered([] {
          [] {
            masked_scatter_(zeros(3), ones({2, 3}, DType::boolean), zeros(6));
          },
-         "masked_scatter_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"}}},
+         "masked_scatter_: ", is_a<ShapeError>}}},
       {"masked_fill_",
        {filled_in_place("same shape", {3, 4}, {3, 4}, false), filled_in_place("row", {2, 3, 4}, {4}, false),
         filled_in_place("transposed", {3, 4}, {3, 4}, true), filled_in_place("empty", {2, 0}, {1, 1}, false),
@@ -208,27 +207,26 @@ const RegisterOpCases registered([] {
            Tensor x = zeros({2});
            masked_fill_(x, zeros({2}, DType::boolean), 1e300);
          },
-         "masked_fill_: 1e+300 cannot be an element of dtype float32 (it would overflow)"},
+         "masked_fill_: ", is_a<DTypeError>},
         {"mask larger than the tensor",
          [] {
            Tensor x = zeros({3});
            masked_fill_(x, zeros({2, 3}, DType::boolean), 0);
          },
-         "masked_fill_: shape [2, 3] does not broadcast to [3] (from the right, each size must be 1 or equal)"},
+         "masked_fill_: ", is_a<ShapeError>},
         {"expanded and recorded",
          [] {
            const EnableGradGuard recording;
            masked_fill_(mul(zeros({1}).requires_grad_(), 1).expand({2}), zeros({2}, DType::boolean), 1);
          },
-         "masked_fill_: an expanded tensor of shape [2] cannot be written to: its elements share memory (clone it first)"}}},
+         "masked_fill_: ", is_a<ShapeError>}}},
       {"where",
        {chosen("same shape", {3, 4}, {{3, 4}}, {{3, 4}}), chosen("all broadcast", {4}, {{3, 1}}, {{2, 1, 1}}),
         chosen("numbers", {2, 3}, {{}}, {{}}), chosen("condition is a number", {}, {{2, 3}}, {{2, 3}}),
         chosen("empty", {0, 1}, {{2}}, {{}}), chosen("rank 6", {2, 1, 2, 1, 1, 3}, {{2, 2, 3}}, {{2, 1, 1, 1, 1, 1}})},
        {{"condition dtype", [] { where(zeros({2}), zeros({2}), zeros({2})); },
          "where: the mask must be bool: got float32 (compare it with something, e.g. ne(mask, 0))"},
-        {"shapes", [] { where(zeros({2}, DType::boolean), zeros({3}), zeros({})); },
-         "where: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of them would have to be 1)"}}},
+        {"shapes", [] { where(zeros({2}, DType::boolean), zeros({3}), zeros({})); }, "where: ", is_a<ShapeError>}}},
       {"where",
        {chosen_number(
             "number in place of b", [](const Tensor& c, const Tensor& x) { return where(c, x, -1.5); }, true),

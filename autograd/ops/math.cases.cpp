@@ -34,11 +34,10 @@ OpSample integers(Op op, F f) {
 }
 
 OpError refused(const char* op, Tensor (*call)(const Tensor&), DType dtype, const char* message) {
-  return {std::string(name(dtype)), [=] { call(zeros({2}, dtype)); }, std::string(op) + ": " + message};
+  return {std::string(name(dtype)), [=] { call(zeros({2}, dtype)); }, std::string(op) + ": " + message, is_a<DTypeError>};
 }
 
 constexpr const char* kBool = "a bool tensor (convert with x.to(DType::int64))";
-constexpr const char* kInt = "needs a floating dtype: got int64 (convert with x.to(DType::float32))";
 
 const std::vector<double> kOrdinary = {-100, -10, -1, 0, 1, 10, 100, kInf, -kInf, kNan};
 const std::vector<double> kNotNegative = {0, 1e-30, 1, 4, 1e30, kInf, kNan, -1};
@@ -87,13 +86,13 @@ const RegisterOpCases registered([] {
        {{"no bound", [] { clamp(zeros({2}), {}); }, "clamp: needs a least or a largest value"}}},
       {"gelu",
        samples(gelu_none, gelu_erf, {}, {-5, -1, 0, 1, 10, kInf, kNan}),
-       {refused("gelu", gelu_none, DType::int64, kInt)}},
+       {refused("gelu", gelu_none, DType::int64, "")}},
       {"gelu",
        samples(gelu_approximate, gelu_tanh, {}, {-5, -1, 0, 1, 10, kInf, kNan}),
-       {refused("gelu", gelu_approximate, DType::int64, kInt)}},
+       {refused("gelu", gelu_approximate, DType::int64, "")}},
       {"silu",
        samples(function<silu>, [](double x) { return x * sigmoid_of(x); }, {}, {-50, -1, 0, 1, 50, kInf, kNan}),
-       {refused("silu", silu, DType::int64, kInt)}},
+       {refused("silu", silu, DType::int64, "")}},
   };
 });
 

@@ -148,9 +148,7 @@ const RegisterOpCases registered([] {
          [] {
            matmul(zeros({2, 2, 3}), zeros({3, 3, 3}));
          },
-         "matmul: batch dims: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of them would have to "
-         "be "
-         "1)"},
+         "matmul: batch dims: ", is_a<ShapeError>},
         {"a number",
          [] {
            matmul(zeros({}), zeros({2, 3}));
@@ -208,7 +206,7 @@ const RegisterOpCases registered([] {
          [] {
            linear(zeros({2, 3}), zeros({5, 3}), zeros(5, DType::float64));
          },
-         "linear: dtypes differ: float32 and float64 (convert one with to())"}}}};
+         "linear: ", is_a<DTypeError>}}}};
 });
 
 }  // namespace

@@ -53,8 +53,7 @@ OpCases both(const std::string& name, Unary op, Unary op_in_place, double (*f)(d
           {name + "_",
            in_place(op_in_place, f, domain),
            {error(
-               "int64", [op_in_place] { op_in_place(ones({2}, DType::int64)); },
-               name + "_: a result of dtype float32 does not fit a tensor of dtype int64 (use the op without trailing _)")}}};
+               "int64", [op_in_place] { op_in_place(ones({2}, DType::int64)); }, name + "_: ", is_a<DTypeError>)}}};
 }
 
 /// The case of an in-place form alone.
@@ -132,8 +131,7 @@ const RegisterOpCases pairs_registered([] {
                   "int64", integers({5}), integers({5}), function2<atan2>,
                   [](double a, double b) { return static_cast<double>(static_cast<float>(std::atan2(a, b))); }, false)}),
        {error(
-           "shapes", [] { atan2(zeros({2}), zeros({3})); },
-           "atan2: shapes do not broadcast: [2] and [3] (sizes 2 and 3 differ at dim -1; one of them would have to be 1)")}},
+           "shapes", [] { atan2(zeros({2}), zeros({3})); }, "atan2: ", is_a<ShapeError>)}},
       {"atan2_", in_place_pairs(function2<atan2_>, turned, +spec), {}},
       {"hypot",
        pairs(function2<hypot>, length, {0.25, 2}, {-2, -0.25}, kSome),

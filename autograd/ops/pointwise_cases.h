@@ -110,8 +110,8 @@ constexpr auto function = [](const Tensor& x) { return F(x); };
 template <Tensor (*F)(const Tensor&, const Tensor&)>
 constexpr auto function2 = [](const Tensor& x, const Tensor& y) { return F(x, y); };
 
-inline OpError error(const char* label, std::function<void()> call, std::string message) {
-  return {label, std::move(call), std::move(message)};
+inline OpError error(const char* label, std::function<void()> call, std::string message, ErrorType type = is_a<Error>) {
+  return {label, std::move(call), std::move(message), type};
 }
 
 }  // namespace onestep::pointwise

@@ -197,7 +197,7 @@ const RegisterOpCases registered([] {
                     [] {
                       avg_pool2d(zeros({1, 4, 4}, DType::int64), 2);
                     },
-                    "avg_pool2d: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
+                    "avg_pool2d: ", is_a<DTypeError>}}},
                  {"avg_pool1d",
                   {sample("all arguments", {2, 2, 7}, kOne, fixed(7, 3, 2, 1, 1, true, false), false, Result::mean,
                           [](const Tensor& x) { return avg_pool1d(x, 3, 2, 1, true, false); }),

@@ -155,7 +155,7 @@ const RegisterOpCases multinomials([] {
          [] {
            multinomial(tensor({1, 2}), 1);
          },
-         "multinomial: needs a floating dtype: got int64 (convert with x.to(DType::float32))"},
+         "multinomial: ", is_a<DTypeError>},
         {"negative weight",
          [] {
            multinomial(tensor({1.0, -1.0}), 1);
@@ -209,9 +209,8 @@ const RegisterOpCases registered([] {
                     [] {
                       rand({2, -1});
                     },
-                    "rand: negative size in [2, -1]"},
-                   {"integers", [] { rand(3, default_generator(), DType::int64); },
-                    "rand: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
+                    "rand: ", is_a<ShapeError>},
+                   {"integers", [] { rand(3, default_generator(), DType::int64); }, "rand: ", is_a<DTypeError>}}},
                  {"randn",
                   {drawn(
                        "few", [](Generator& g) { return randn(5, g, DType::float64); }, few_normals),
@@ -221,9 +220,8 @@ const RegisterOpCases registered([] {
                          return randn({4, 5}, g, DType::float64);
                        },
                        many_normals)},
-                  {{"negative size", [] { randn(-1); }, "randn: negative size in [-1]"},
-                   {"bool", [] { randn(3, default_generator(), DType::boolean); },
-                    "randn: needs a floating dtype: got bool (convert with x.to(DType::float32))"}}},
+                  {{"negative size", [] { randn(-1); }, "randn: ", is_a<ShapeError>},
+                   {"bool", [] { randn(3, default_generator(), DType::boolean); }, "randn: ", is_a<DTypeError>}}},
                  {"randint",
                   {drawn(
                        "small range",
@@ -249,7 +247,7 @@ const RegisterOpCases registered([] {
                            return static_cast<double>(words() % (uint32_t{1} << 30));
                          });
                        })},
-                  {{"negative size", [] { randint(0, 3, -1); }, "randint: negative size in [-1]"},
+                  {{"negative size", [] { randint(0, 3, -1); }, "randint: ", is_a<ShapeError>},
                    {"range", [] { randint(3, 3, 2); }, "randint: low must be below high: low 3 high 3"}}},
                  {"randperm",
                   {drawn(

@@ -139,9 +139,9 @@ const RegisterOpCases registered([] {
             [] {
               movedim(x23(), {0, 0}, {0, 1});
             },
-            "movedim: dim 0 appears twice in [0, 0]"),
+            "movedim: ", is_a<ShapeError>),
         refused(
-            "range", [] { movedim(x23(), 2, 0); }, "movedim: dim out of range: 2 (expected -2 to 1)")}},
+            "range", [] { movedim(x23(), 2, 0); }, "movedim: ", is_a<IndexError>)}},
       {"atleast_1d",
        {reshaped("number", {}, {1}, [](const Tensor& x) { return atleast_1d(x); }),
         reshaped("vector", {3}, {3}, [](const Tensor& x) { return atleast_1d(x) * 1; }),
@@ -228,7 +228,7 @@ const RegisterOpCases registered([] {
            [] {
              flip(x23(), {1, -1});
            },
-           "flip: dim -1 appears twice in [1, -1]")}},
+           "flip: ", is_a<ShapeError>)}},
       {"fliplr",
        {along(
             "matrix", {2, 3}, {2, 3}, 1, [](const Tensor& x) { return fliplr(x); }, [](int64_t i) { return 2 - i; }),
@@ -305,7 +305,7 @@ const RegisterOpCases registered([] {
             [] {
               rot90(x23(), 1, {0, -2});
             },
-            "rot90: dim -2 appears twice in [0, -2]"),
+            "rot90: ", is_a<ShapeError>),
         refused(
             "vector", [] { rot90(zeros({3})); }, "rot90: needs 2 dims of at least 2: got [0, 1] of shape [3]")}},
       {"unbind",
@@ -353,7 +353,7 @@ const RegisterOpCases registered([] {
            [] {
              squeeze(x23(), {0, -2});
            },
-           "squeeze: dim -2 appears twice in [0, -2]")}},
+           "squeeze: ", is_a<ShapeError>)}},
   };
 });
 

@@ -71,8 +71,7 @@ OpCases division(const std::string& name, Binary op, WithNumber op_number, Binar
           {name + "_",
            written,
            {error(
-               "floats into int64", [op_] { op_(ones({2}, DType::int64), ones({2})); },
-               name + "_: a result of dtype float32 does not fit a tensor of dtype int64 (use the op without trailing _)")}}};
+               "floats into int64", [op_] { op_(ones({2}, DType::int64), ones({2})); }, name + "_: ", is_a<DTypeError>)}}};
 }
 
 template <RoundingMode mode>
@@ -105,8 +104,7 @@ const RegisterOpCases registered([] {
              {error(
                   "bool", [] { round(zeros({2}, DType::boolean)); }, not_bool("round")),
               error(
-                  "decimals of int64", [] { round(zeros({2}, DType::int64), 1); },
-                  "round: needs a floating dtype: got int64 (convert with x.to(DType::float32))")}},
+                  "decimals of int64", [] { round(zeros({2}, DType::int64), 1); }, "round: ", is_a<DTypeError>)}},
             {"round_",
              joined(in_place(function<round_>, rounded, {-2, 2, {-1.5, -0.5, 0.5, 1.5}}),
                     {one(

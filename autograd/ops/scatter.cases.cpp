@@ -178,21 +178,21 @@ std::vector<OpSample> with_number(Call call, Combine combine) {
 
 std::vector<OpError> errors(const std::string& name, const Op& op) {
   const auto refused = [&](const char* label, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
-                           const std::string& message) {
-    return OpError{label, [=] { op(x, dim, index, src); }, name + ": " + message};
+                           const std::string& message, ErrorType type = is_a<Error>) {
+    return OpError{label, [=] { op(x, dim, index, src); }, name + ": " + message, type};
   };
   const Tensor matrix = zeros({2, 3}), one = zeros({1, 1});
-  return {refused("position above", matrix, 1, tensor({{3}}), one, "index 3 is out of range for dim 1 of shape [2, 3]"),
-          refused("negative position", matrix, 0, tensor({{-1}}), one, "index -1 is out of range for dim 0 of shape [2, 3]"),
+  return {refused("position above", matrix, 1, tensor({{3}}), one, "", is_a<IndexError>),
+          refused("negative position", matrix, 0, tensor({{-1}}), one, "", is_a<IndexError>),
           refused("ranks", matrix, 0, tensor({0}), zeros(1),
                   "index of shape [1] and source of shape [1] for a tensor of shape [2, 3] (all need the same number of dims)"),
           refused("index larger than the source", matrix, 0, tensor({{0, 0}}), one,
                   "index of shape [1, 2] is larger than the source of shape [1, 1] at dim 1"),
           refused("index larger than the tensor", zeros({2, 1}), 0, tensor({{0, 0}}), zeros({1, 2}),
                   "index of shape [1, 2] is larger than the tensor of shape [2, 1] at dim 1"),
-          refused("dtypes", zeros(2), 0, tensor({0}), tensor({1}), "dtypes differ: float32 and int64 (convert one with to())"),
-          refused("index dtype", zeros(2), 0, tensor({0.0}), zeros(1), "the index must be int64 or int32: got float32"),
-          refused("dim", zeros(2), 1, tensor({0}), zeros(1), "dim out of range: 1 (expected -1 to 0)")};
+          refused("dtypes", zeros(2), 0, tensor({0}), tensor({1}), "", is_a<DTypeError>),
+          refused("index dtype", zeros(2), 0, tensor({0.0}), zeros(1), "", is_a<DTypeError>),
+          refused("dim", zeros(2), 1, tensor({0}), zeros(1), "", is_a<IndexError>)};
 }
 
 constexpr auto kScatter = [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
@@ -217,7 +217,7 @@ const RegisterOpCases replacing([] {
        {{"no such reduction", [] { scatter(zeros(2), 0, tensor({0}), 1, "max"); },
          "scatter: no reduction is called \"max\" (add or multiply)"},
         {"number that overflows", [] { scatter(zeros(2, DType::int64), 0, tensor({0}), 1e30); },
-         "scatter: 1e+30 cannot be an element of dtype int64 (it would overflow)"}}},
+         "scatter: ", is_a<DTypeError>}}},
       {"scatter",
        joined(
            with_number([](const Tensor& x, int64_t dim, const Tensor& index) { return scatter(x, dim, index, 1.5); }, fill),
@@ -227,10 +227,8 @@ const RegisterOpCases replacing([] {
       {"scatter_", samples_in_place(kScatterInto, last, false), errors("scatter_", kScatterInto)},
       {"scatter_",
        with_number([](const Tensor& x, int64_t dim, const Tensor& index) { return scatter_(clone(x), dim, index, 1.5); }, fill),
-       {{"leaf", [] { scatter_(zeros(2).requires_grad_(), 0, tensor({0}), 1); },
-         "scatter_: a leaf that requires grad cannot be changed in place while recording (wrap the change in NoGradGuard)"},
-        {"expanded", [] { scatter_(zeros(1).expand(2), 0, tensor({0}), 1); },
-         "scatter_: an expanded tensor of shape [2] cannot be written to: its elements share memory (clone it first)"}}}};
+       {{"leaf", [] { scatter_(zeros(2).requires_grad_(), 0, tensor({0}), 1); }, "scatter_: ", is_a<GradError>},
+        {"expanded", [] { scatter_(zeros(1).expand(2), 0, tensor({0}), 1); }, "scatter_: ", is_a<ShapeError>}}}};
 });
 
 const RegisterOpCases adding([] {

@@ -148,7 +148,7 @@ const RegisterOpCases registered([] {
         transposed("same dim", {2, 3}, 1, 1), transposed("number", {}, 0, -1), transposed("empty", {0, 3}, 0, 1),
         transposed("rank 6", {2, 1, 3, 1, 2, 2}, 0, 5)},
        {refused(
-           "dim", [] { transpose(x23(), 0, 2); }, "transpose: dim out of range: 2 (expected -2 to 1)")}},
+           "dim", [] { transpose(x23(), 0, 2); }, "transpose: ", is_a<IndexError>)}},
       {"t",
        {rearranged(
             "matrix", {3, 4}, {4, 3}, [](const Tensor& x) { return t(x); },
@@ -171,7 +171,7 @@ const RegisterOpCases registered([] {
             [] {
               permute(x23(), {0, -2});
             },
-            "permute: dim -2 appears twice in [0, -2]"),
+            "permute: ", is_a<ShapeError>),
         refused(
             "missing", [] { permute(x23(), {0}); }, "permute: dims [0] for a tensor of shape [2, 3] (name each dim once)")}},
       {"contiguous",
@@ -209,7 +209,7 @@ const RegisterOpCases registered([] {
         reshaped("empty", {1, 0}, {0}, [](const Tensor& x) { return squeeze(x, 0); }),
         reshaped("rank 6", {1, 2, 1, 2, 1, 2}, {2, 2, 2}, [](const Tensor& x) { return squeeze(x); })},
        {refused(
-           "dim", [] { squeeze(x23(), 2); }, "squeeze: dim out of range: 2 (expected -2 to 1)")}},
+           "dim", [] { squeeze(x23(), 2); }, "squeeze: ", is_a<IndexError>)}},
       {"unsqueeze",
        {reshaped("first", {2, 3}, {1, 2, 3}, [](const Tensor& x) { return unsqueeze(x, 0); }),
         reshaped("middle", {2, 3}, {2, 1, 3}, [](const Tensor& x) { return unsqueeze(x, 1); }),
@@ -217,13 +217,13 @@ const RegisterOpCases registered([] {
         reshaped("number", {}, {1}, [](const Tensor& x) { return unsqueeze(x, 0); }),
         reshaped("empty", {0}, {0, 1}, [](const Tensor& x) { return unsqueeze(x, 1); })},
        {refused(
-            "dim", [] { unsqueeze(x23(), 3); }, "unsqueeze: dim out of range: 3 (expected -3 to 2)"),
+            "dim", [] { unsqueeze(x23(), 3); }, "unsqueeze: ", is_a<IndexError>),
         refused(
             "rank",
             [] {
               unsqueeze(zeros({1, 1, 1, 1, 1, 1, 1, 1}), 0);
             },
-            "shape: rank 9 is above the limit of 8")}},
+            "shape: ", is_a<ShapeError>)}},
       {"expand",
        {expanded("columns", {3, 1}, {3, 4}, {3, 4}), expanded("new dims", {3, 1}, {2, 3, 4}, {2, 3, 4}),
         expanded("kept size", {3, 1}, {-1, 2}, {3, 2}), expanded("number", {}, {2, 3}, {2, 3}),
@@ -280,7 +280,7 @@ const RegisterOpCases registered([] {
         refused(
             "negative size", [] { split(zeros(0), -1); }, "split: split_size must be at least 1: got -1"),
         refused(
-            "dim", [] { split(x23(), 1, 2); }, "split: dim out of range: 2 (expected -2 to 1)"),
+            "dim", [] { split(x23(), 1, 2); }, "split: ", is_a<IndexError>),
         refused(
             "sizes",
             [] {
@@ -295,7 +295,7 @@ const RegisterOpCases registered([] {
        {refused(
             "chunks", [] { chunk(x23(), 0); }, "chunk: chunks must be at least 1: got 0"),
         refused(
-            "dim", [] { chunk(x23(), 1, -3); }, "chunk: dim out of range: -3 (expected -2 to 1)")}},
+            "dim", [] { chunk(x23(), 1, -3); }, "chunk: ", is_a<IndexError>)}},
   };
 });
 

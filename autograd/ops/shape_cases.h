@@ -69,8 +69,8 @@ OpSample part(const char* label, const Shape& shape, int d, size_t count, size_t
 inline Place same(const Place& place) { return place; }
 
 template <class F>
-OpError refused(const char* label, F call, const char* message) {
-  return {label, [call] { call(); }, message};
+OpError refused(const char* label, F call, const char* message, ErrorType type = is_a<Error>) {
+  return {label, [call] { call(); }, message, type};
 }
 
 }  // namespace onestep::shapes

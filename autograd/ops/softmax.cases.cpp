@@ -123,7 +123,7 @@ const RegisterOpCases registered([] {
                     [] {
                       softmax(zeros({2, 3}), 2);
                     },
-                    "softmax: dim out of range: 2 (expected -2 to 1)"},
+                    "softmax: ", is_a<IndexError>},
                    {"integers",
                     [] {
                       softmax(zeros({2, 3}, DType::int64), 1);
@@ -136,12 +136,12 @@ const RegisterOpCases registered([] {
                     [] {
                       softmin(zeros({2, 3}), 2);
                     },
-                    "softmin: dim out of range: 2 (expected -2 to 1)"},
+                    "softmin: ", is_a<IndexError>},
                    {"integers",
                     [] {
                       softmin(zeros({2, 3}, DType::int64), 1);
                     },
-                    "softmin: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
+                    "softmin: ", is_a<DTypeError>}}},
                  {"log_softmax",
                   {log_softmax_sample("last dim", {2, 3, 4}, -1),
                    log_softmax_sample("first dim", {2, 3, 4}, 0),
@@ -159,12 +159,12 @@ const RegisterOpCases registered([] {
                     [] {
                       log_softmax(zeros({2, 3}), -3);
                     },
-                    "log_softmax: dim out of range: -3 (expected -2 to 1)"},
+                    "log_softmax: ", is_a<IndexError>},
                    {"integers",
                     [] {
                       log_softmax(zeros({2, 3}, DType::int64), 1);
                     },
-                    "log_softmax: needs a floating dtype: got int64 (convert with x.to(DType::float32))"}}},
+                    "log_softmax: ", is_a<DTypeError>}}},
                  {"logsumexp",
                   {logsumexp_sample("last dim", {2, 3, 4}, 2, false),
                    logsumexp_sample("first dim", {2, 3, 4}, 0, false),
@@ -210,12 +210,12 @@ const RegisterOpCases registered([] {
                     [] {
                       logsumexp(zeros({2, 3}), 5);
                     },
-                    "logsumexp: dim out of range: 5 (expected -2 to 1)"},
+                    "logsumexp: ", is_a<IndexError>},
                    {"repeated dim",
                     [] {
                       logsumexp(zeros({2, 3}), {1, -1});
                     },
-                    "logsumexp: dim -1 appears twice in [1, -1]"}}}};
+                    "logsumexp: ", is_a<ShapeError>}}}};
 });
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 // Op cases: everything the tests and `onestep gradcheck` need to know about an op, in one record beside it
 // (ops/NAME.cases.cpp). The suite in tests/autograd/op_suite_test.cpp runs every check on every sample.
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
@@ -59,11 +60,20 @@ inline std::vector<OpSample> without(bool OpSample::*property, std::vector<OpSam
   return samples;
 }
 
-/// A call that must be refused with exactly this text.
+/// Whether an error is an E.
+template <class E>
+bool is_a(const std::exception& error) {
+  return dynamic_cast<const E*>(&error) != nullptr;
+}
+using ErrorType = bool (*)(const std::exception&);
+
+/// A call that must be refused. The message is a whole sentence, or `NAME: ` where another test has the sentence, that of a
+/// check that many ops share.
 struct OpError {
   std::string label;
   std::function<void()> call;
   std::string message;
+  ErrorType type = is_a<Error>;
 };
 
 struct OpCase {

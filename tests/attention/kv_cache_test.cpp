@@ -92,10 +92,7 @@ TEST_CASE("KvCache: what does not fit is refused") {
       }) ==
       "MultiHeadAttention: too many tokens: 7 with those in the cache and x [2, 3, 4] for context_length 6 (cut x, or build it "
       "with a larger one)");
-  CHECK(refusal<ShapeError>([&] {
-          attention->forward_cached(ones({1, 1, 4}), cache);
-        }) ==
-        "KvCache: new tokens of shape [1, 2, 1, 2] do not fit those before: needs [2, 2, 1, 2] (clear() it for other texts)");
+  CHECK(refusal<ShapeError>([&] { attention->forward_cached(ones({1, 1, 4}), cache); }).starts_with("KvCache: new tokens "));
   CHECK(cache.length() == 4);
   CHECK_FALSE(attention->forward_cached(ones({2, 2, 4}), cache).requires_grad());
 }

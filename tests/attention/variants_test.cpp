@@ -120,13 +120,12 @@ TEST_CASE("CausalSelfAttention: GPT-2's names, optional biases and errors") {
   CHECK(names(other) == std::vector<std::string>{"c_attn.weight", "c_attn.bias", "c_proj.weight"});
   const std::string state = generator.state();
   other.num_heads = 4;
-  CHECK(testing::refusal<ShapeError>([&] { CausalSelfAttention(other, generator); }) ==
-        "CausalSelfAttention: d_out must be divisible by num_heads: d_out=6, num_heads=4");
+  CHECK(
+      testing::refusal<ShapeError>([&] { CausalSelfAttention(other, generator); }).starts_with("CausalSelfAttention: d_out "));
   CHECK(generator.state() == state);
   CHECK(testing::refusal<ShapeError>([&] {
           CausalSelfAttention(options, generator)(ones({2, 9, 4}));
-        }) ==
-        "CausalSelfAttention: too many tokens: 9 in x [2, 9, 4] for context_length 8 (cut x, or build it with a larger one)");
+        }).starts_with("CausalSelfAttention: too many tokens: 9 in x "));
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <list>
 #include <string>
 
+#include "tests/support.h"
+
 namespace onestep::testing {
 namespace {
 
@@ -13,13 +15,13 @@ constexpr const char* kPrefix = "op suite: ";
 
 void check_error(const OpError& error) {
   CAPTURE(error.label);
-  std::string message = "no error";
   try {
     error.call();
+    FAIL_CHECK("no error");
   } catch (const Error& e) {
-    message = e.what();
+    expect_refusal(e.what(), error.message);
+    CHECK(error.type(e));
   }
-  CHECK(message == error.message);
 }
 
 /// The body of every registered test: doctest's test functions take no argument, so the op is read off the test's name.

@@ -74,9 +74,7 @@ TEST_CASE("distributed: a rank that hangs before it starts is given up") {
 namespace {
 
 /// In front of a rank that fails as the preloaded library says.
-Arguments preloaded(const std::string& variable) {
-  return {"env", "LD_PRELOAD=" ONESTEP_FAILING_RANK, variable};
-}
+Arguments preloaded(const std::string& variable) { return {"env", "LD_PRELOAD=" ONESTEP_FAILING_RANK, variable}; }
 
 }  // namespace
 

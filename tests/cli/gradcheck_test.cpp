@@ -70,8 +70,7 @@ TEST_CASE("cli gradcheck: unknown names are refused with the nearest one") {
   for (const char* tolerance : {"-1", "nan", "inf", ""}) {
     const ProcessResult refused = run_onestep({"gradcheck", "--op", "exp", "--tolerance", tolerance});
     CHECK(refused.status == 2);
-    CHECK(refused.err == "onestep: --tolerance: must be a number of at least 0: got " + std::string(tolerance) +
-                             " (see onestep gradcheck --help)\n");
+    CHECK(refused.err.starts_with("onestep: --tolerance: "));
   }
 }
 

@@ -19,8 +19,7 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 
 /// A clock that runs, and no tokens of an earlier call.
 Environment slow_world(const TemporaryFolder& cache) {
-  return {{"LD_PRELOAD", ONESTEP_FAST_CLOCK},
-          {"ONESTEP_CACHE", cache.path().string()}};
+  return {{"LD_PRELOAD", ONESTEP_FAST_CLOCK}, {"ONESTEP_CACHE", cache.path().string()}};
 }
 
 /// A command shows `what` (`tokenising .*: \d+% of ...`) on a terminal, in a pipe in plain lines, with --quiet nowhere. A run
