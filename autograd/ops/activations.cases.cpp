@@ -35,17 +35,13 @@ double hard_shrunk(double x) { return std::abs(x) <= 0.5 ? 0 : x; }
 double soft_shrunk(double x) { return std::abs(x) <= 0.5 ? x * 0 : x > 0 ? x - 0.5 : x + 0.5; }
 double thresholded(double x) { return x <= 2 ? -7 : x; }
 
-std::string not_int(const std::string& op) {
-  return op + ": needs a floating dtype: got int64 (convert with x.to(DType::float32))";
-}
-
 template <class Op>
 OpCase activation(const char* name, Op op, double (*f)(double), const Domain& domain,
                   const std::vector<double>& special = kSpecial) {
   return {name,
           samples(op, f, domain, special),
           {error(
-              "int64", [op] { op(zeros({2}, DType::int64)); }, not_int(name))}};
+              "int64", [op] { op(zeros({2}, DType::int64)); }, name + std::string(": "), is_a<DTypeError>)}};
 }
 /// One that takes integers, too.
 template <class Op>
@@ -155,7 +151,7 @@ const RegisterOpCases registered([] {
             },
             "prelu: ", is_a<DTypeError>),
         error(
-            "int64", [] { prelu(zeros({2}, DType::int64), zeros({1})); }, not_int("prelu"))}},
+            "int64", [] { prelu(zeros({2}, DType::int64), zeros({1})); }, "prelu: ", is_a<DTypeError>)}},
       {"glu",
        {gated("last", {3, 4}, -1), gated("first", {4, 3}, 0), gated("middle", {2, 6, 3}, 1), gated("empty", {0, 4}, 1),
         gated("vector", {8}, 0)},
@@ -168,7 +164,7 @@ const RegisterOpCases registered([] {
         error(
             "number", [] { glu(zeros({})); }, "glu: a rank-0 tensor has no halves"),
         error(
-            "int64", [] { glu(zeros({2}, DType::int64)); }, not_int("glu"))}},
+            "int64", [] { glu(zeros({2}, DType::int64)); }, "glu: ", is_a<DTypeError>)}},
   };
   for (OpCase& c : all) {
     if (c.op == "celu")

@@ -54,9 +54,7 @@ OpCase comparison(const char* name, Binary op, WithNumber number_op, F f) {
   compared("a number", values({5}, {-1, 0.5, 0.25, kNan, kInf}), 0.5);
   compared("int64 and a fraction", integers({6}), 0.5);
   compared("bool and a number", truths({6}), 1);
-  const std::string message =
-      ": shapes do not broadcast: [2, 3] and [2, 4] (sizes 3 and 4 differ at dim -1; one of them would have to be 1)";
-  return {name, samples, {{"shapes", [op] { op(zeros({2, 3}), zeros({2, 4})); }, name + message}}};
+  return {name, samples, {{"shapes", [op] { op(zeros({2, 3}), zeros({2, 4})); }, name + std::string(": "), is_a<ShapeError>}}};
 }
 
 template <class F>

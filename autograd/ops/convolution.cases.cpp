@@ -238,19 +238,19 @@ const RegisterOpCases registered([] {
          "conv2d: ", is_a<DTypeError>}}},
       {"conv1d",
        conv1d_samples(),
-       {{"rank", [] { conv1d(zeros(4), zeros(1, 1, 2)); }, "conv1d: needs [N, C, L] or [C, L]: got [4]"},
+       {{"rank", [] { conv1d(zeros(4), zeros(1, 1, 2)); }, "conv1d: ", is_a<ShapeError>},
         {"weight",
          [] {
            conv1d(zeros(1, 4), zeros({1, 1, 1, 2}));
          },
-         "conv1d: weight must have 3 dims: got [1, 1, 1, 2]"}}},
+         "conv1d: ", is_a<ShapeError>}}},
       {"conv_transpose2d",
        transposed2d_samples(),
        {{"channels",
          [] {
            conv_transpose2d(zeros({3, 4, 4}), zeros({2, 1, 2, 2}));
          },
-         "conv_transpose2d: input [3, 4, 4] does not fit weight [2, 1, 2, 2] with groups=1 (needs 2 channels)"},
+         "conv_transpose2d: ", is_a<ShapeError>},
         {"output_padding",
          [] {
            conv_transpose2d(zeros({1, 4, 4}), zeros({1, 1, 2, 2}), {}, 2, 0, 2);

@@ -95,7 +95,7 @@ const RegisterOpCases registered([] {
          [] {
            histc(tensor({1.0, kInf}));
          },
-         "histc: no range: from 1 to inf"},
+         "histc: ", is_a<ConfigError>},
         {"dtype",
          [] {
            histc(tensor({1, 2}), 3, 0, 1);

@@ -77,7 +77,7 @@ OpCases extremum(const char* name, ValuesIndices (*op)(const Tensor&, int64_t), 
                  [op] {
                    op(zeros({2, 3}), 2);
                  },
-                 std::string(name) + ": dim out of range: 2 (expected -2 to 1)"}}},
+                 std::string(name) + ": ", is_a<IndexError>}}},
               {name, samples(drawn, places_of, where, false), {}}};
   for (const InputSpec& x : {kTies, kNans, integers({3, 4})}) {
     all[0].samples.push_back(along("special values", x, 1, values_of, best, false));

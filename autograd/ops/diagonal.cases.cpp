@@ -79,8 +79,7 @@ const RegisterOpCases registered([] {
        {refused(
             "number", [] { diag_embed(zeros({})); }, "diag_embed: a rank-0 tensor has no diagonal"),
         refused(
-            "one dim", [] { diag_embed(x23(), 0, 1, 1); },
-            "diag_embed: needs two different dims: got 1 and 1 for a tensor of rank 3")}},
+            "one dim", [] { diag_embed(x23(), 0, 1, 1); }, "diag_embed: ", is_a<ShapeError>)}},
       {"diag",
        {embedded("vector", {3}, 1, 0, 1, {4, 4}, of_matrix(1)), embedded("empty", {0}, 0, 0, 1, {0, 0}, of_matrix(0)),
         rearranged("matrix", {3, 4}, {3}, of_matrix(1),

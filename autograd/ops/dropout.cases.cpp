@@ -104,9 +104,8 @@ const RegisterOpCases registered([] {
                                                       return y;
                                                     },
                                                     [](const std::vector<Values>& in) { return Values(in[0].shape); }}}),
-                  {{"probability", [] { dropout(zeros(3), 1.5); }, "dropout: the probability must lie in [0, 1]: got 1.5"},
-                   {"negative probability", [] { dropout(zeros(3), -0.1, false); },
-                    "dropout: the probability must lie in [0, 1]: got -0.1"},
+                  {{"probability", [] { dropout(zeros(3), 1.5); }, "dropout: ", is_a<ConfigError>},
+                   {"negative probability", [] { dropout(zeros(3), -0.1, false); }, "dropout: ", is_a<ConfigError>},
                    {"integers", [] { dropout(zeros(3, DType::int64), 0.5); }, "dropout: ", is_a<DTypeError>}}}};
 });
 

@@ -66,12 +66,12 @@ OpCases cases_of(const Names& names, Amax amax, Max max, MaxAlong max_along, Arg
          [=] {
            max_along(zeros({2, 0}), 1, false);
          },
-         m + ": no elements to choose from in dims [1] of shape [2, 0]"},
+         m + ": ", is_a<ShapeError>},
         {"dim out of range",
          [=] {
            max_along(zeros({2, 3}), 2, false);
          },
-         m + ": dim out of range: 2 (expected -2 to 1)"}}},
+         m + ": ", is_a<IndexError>}}},
       {m, over_dim(distinct, where, place, false), {}},
       {g,
        joined(joined(over_dim(drawn, place_along, place, false),
@@ -83,12 +83,12 @@ OpCases cases_of(const Names& names, Amax amax, Max max, MaxAlong max_along, Arg
                reduced("special values", kNans, {}, false, place_of_all, place, false),
                reduced("int64", integers({30}), {}, false, place_of_all, place, false),
                reduced("bool", bools, {}, false, place_of_all, place, false)}),
-       {{"nothing", [=] { argmax(zeros({0})); }, g + ": no elements to choose from in dims [0] of shape [0]"},
+       {{"nothing", [=] { argmax(zeros({0})); }, g + ": ", is_a<ShapeError>},
         {"dim out of range",
          [=] {
            argmax_along(zeros({2, 3}), 2, false);
          },
-         g + ": dim out of range: 2 (expected -2 to 1)"}}}};
+         g + ": ", is_a<IndexError>}}}};
 }
 
 const RegisterOpCases largest([] {

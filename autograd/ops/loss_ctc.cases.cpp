@@ -111,7 +111,7 @@ const RegisterOpCases registered([] {
          [] {
            ctc_loss(zeros({3, 0, 3}), zeros({0, 1}, DType::int64), zeros({0}, DType::int64), zeros({0}, DType::int64));
          },
-         "ctc_loss: needs log-probabilities [T, N, C] or [T, C]: got [3, 0, 3]"},
+         "ctc_loss: ", is_a<ShapeError>},
         {"blank",
          [] {
            ctc_loss(log_probs(), tensor({{1}, {2}}), tensor({3, 3}), tensor({1, 1}), {.blank = 3});

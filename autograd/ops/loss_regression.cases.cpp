@@ -56,9 +56,6 @@ OpSample gaussian(const std::string& label, const Shape& shape, const Shape& var
           }};
 }
 
-const std::string kNotBroadcast =
-    ": shapes do not broadcast: [2, 3] and [2, 4] (sizes 3 and 4 differ at dim -1; one of them would have to be 1)";
-
 const RegisterOpCases registered([] {
   OpCases cases{
       {"mse_loss",
@@ -68,7 +65,7 @@ const RegisterOpCases registered([] {
          [] {
            mse_loss(zeros({2, 3}), zeros({2, 4}));
          },
-         "mse_loss" + kNotBroadcast}}},
+         "mse_loss: ", is_a<ShapeError>}}},
       {"l1_loss",
        joined(every_reduction("", kAny, kAny, l1_loss, distance),
               {pair("one row", {{2, 3}}, {{3}}, Reduction::sum, l1_loss, distance)}),
@@ -76,7 +73,7 @@ const RegisterOpCases registered([] {
          [] {
            l1_loss(zeros({2, 3}), zeros({2, 4}));
          },
-         "l1_loss" + kNotBroadcast}}},
+         "l1_loss: ", is_a<ShapeError>}}},
       {"smooth_l1_loss",
        joined(joined(every_reduction("", kAny, kAny, smooth_l1_with(1), smooth_l1(1)),
                      every_reduction(" with a small beta", kAny, kAny, smooth_l1_with(0.3), smooth_l1(0.3))),
@@ -86,7 +83,7 @@ const RegisterOpCases registered([] {
          [] {
            smooth_l1_loss(zeros({2, 3}), zeros({2, 4}));
          },
-         "smooth_l1_loss" + kNotBroadcast}}},
+         "smooth_l1_loss: ", is_a<ShapeError>}}},
       {"huber_loss",
        joined(every_reduction("", kAny, kAny, huber_with(1), huber(1)),
               every_reduction(" with a small delta", kAny, kAny, huber_with(0.4), huber(0.4))),
@@ -100,7 +97,7 @@ const RegisterOpCases registered([] {
          [] {
            poisson_nll_loss(zeros({2, 3}), zeros({2, 4}));
          },
-         "poisson_nll_loss" + kNotBroadcast}}},
+         "poisson_nll_loss: ", is_a<ShapeError>}}},
       {"gaussian_nll_loss",
        {gaussian("a variance for each", {2, 3}, {2, 3}), gaussian("one variance a row", {2, 3}, {2, 1}),
         gaussian("without the last dim", {2, 3}, {2}, {.reduction = Reduction::sum}),

@@ -95,8 +95,7 @@ const RegisterOpCases registered([] {
          [] {
            packed_attention(zeros({2, 14}), 3, 2);
          },
-         "packed_attention: needs [..., T, (H + 2 H_kv) d] with H a multiple of H_kv: got [2, 14] "
-         "for H=3 and H_kv=2"},
+         "packed_attention: ", is_a<ShapeError>},
         {"too many heads",
          [] {
            packed_attention(zeros({3, 0}), int64_t{1} << 62, 1);

@@ -118,9 +118,6 @@ const RegisterOpCases pairs_registered([] {
   const auto xlogy_number = [](const Tensor& x) { return xlogy(x, 2.5); };
   const auto power_of_float = [](const Tensor& x, const Tensor& y) { return float_power(x, y).to(x.dtype()); };
   const auto spec = [](const Shape& shape) { return InputSpec{shape, 0.25, 2}; };
-  const auto floats_only = [](const char* op) {
-    return std::string(op) + ": needs a floating dtype: got int64 (convert with x.to(DType::float32))";
-  };
   const auto int_pair = [](Tensor (*op)(const Tensor&, const Tensor&)) {
     return [op] { op(zeros({2}, DType::int64), zeros({2}, DType::int64)); };
   };
@@ -135,11 +132,11 @@ const RegisterOpCases pairs_registered([] {
       {"atan2_", in_place_pairs(function2<atan2_>, turned, +spec), {}},
       {"hypot",
        pairs(function2<hypot>, length, {0.25, 2}, {-2, -0.25}, kSome),
-       {error("int64", int_pair(hypot), floats_only("hypot"))}},
+       {error("int64", int_pair(hypot), "hypot: ", is_a<DTypeError>)}},
       {"hypot_", in_place_pairs(function2<hypot_>, length, +spec), {}},
       {"logaddexp",
        pairs(function2<logaddexp>, sum_of_exponentials, {}, {}, {-kInf, -500, -1, 0, 3, 500, kInf, kNan}),
-       {error("int64", int_pair(logaddexp), floats_only("logaddexp"))}},
+       {error("int64", int_pair(logaddexp), "logaddexp: ", is_a<DTypeError>)}},
       {"xlogy",
        joined(pairs(function2<xlogy>, log_times, {}, kPositive, {0, 1, 2, kInf, kNan}),
               {one("a number", {{3, 4}}, xlogy_number, [](double x) { return log_times(x, 2.5); }),

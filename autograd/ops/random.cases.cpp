@@ -160,10 +160,9 @@ const RegisterOpCases multinomials([] {
          [] {
            multinomial(tensor({1.0, -1.0}), 1);
          },
-         "multinomial: weights must be finite and >= 0: got -1"},
-        {"too many", [] { multinomial(ones(2), 3); },
-         "multinomial: cannot draw 3 samples without replacement from 2 positive weights of 2"},
-        {"no samples", [] { multinomial(ones(2), 0); }, "multinomial: needs at least one sample: got 0"}}}};
+         "multinomial: ", is_a<ConfigError>},
+        {"too many", [] { multinomial(ones(2), 3); }, "multinomial: ", is_a<ConfigError>},
+        {"no samples", [] { multinomial(ones(2), 0); }, "multinomial: ", is_a<ConfigError>}}}};
 });
 
 const RegisterOpCases alike_registered([] {
@@ -248,7 +247,7 @@ const RegisterOpCases registered([] {
                          });
                        })},
                   {{"negative size", [] { randint(0, 3, -1); }, "randint: ", is_a<ShapeError>},
-                   {"range", [] { randint(3, 3, 2); }, "randint: low must be below high: low 3 high 3"}}},
+                   {"range", [] { randint(3, 3, 2); }, "randint: ", is_a<ConfigError>}}},
                  {"randperm",
                   {drawn(
                        "ten", [](Generator& g) { return randperm(10, g); }, shuffled),

@@ -36,8 +36,7 @@ const RegisterOpCases registered([] {
            rotary_embedding(zeros({2, 3}));
          },
          "rotary_embedding: needs [..., tokens, features] with an even number of features: got [2, 3]"},
-        {"vector", [] { rotary_embedding(zeros(4)); },
-         "rotary_embedding: needs [..., tokens, features] with an even number of features: got [4]"},
+        {"vector", [] { rotary_embedding(zeros(4)); }, "rotary_embedding: ", is_a<ShapeError>},
         {"integers",
          [] {
            rotary_embedding(zeros({2, 4}, DType::int64));

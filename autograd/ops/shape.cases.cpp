@@ -126,7 +126,7 @@ const RegisterOpCases registered([] {
             [] {
               reshape(x23(), {-1, 4});
             },
-            "reshape: shape [-1, 4] does not fit 6 elements of shape [2, 3]"),
+            "reshape: ", is_a<ShapeError>),
         refused(
             "negative",
             [] {
@@ -278,7 +278,7 @@ const RegisterOpCases registered([] {
        {refused(
             "size", [] { split(x23(), 0); }, "split: split_size must be at least 1: got 0"),
         refused(
-            "negative size", [] { split(zeros(0), -1); }, "split: split_size must be at least 1: got -1"),
+            "negative size", [] { split(zeros(0), -1); }, "split: ", is_a<ShapeError>),
         refused(
             "dim", [] { split(x23(), 1, 2); }, "split: ", is_a<IndexError>),
         refused(

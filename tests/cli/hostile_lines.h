@@ -36,10 +36,6 @@ struct CommandLine {
 using CommandLines = std::vector<CommandLine>;
 
 inline const std::string kLong(5000, 'x');
-inline const std::string kNoFile = ": cannot be opened: no such file", kDirectory = ": is a directory, not a file",
-                         kPipe = ": is not a regular file (a pipe, socket or device)",
-                         kTooLong = ": cannot be opened: File name too long",
-                         kLoop = ": cannot be opened: Too many levels of symbolic links";
 
 CommandLines files_that_are_none(const Place& place);
 CommandLines configs_that_are_none(const Place& place);

@@ -40,17 +40,15 @@ CommandLines option_values(const Place& place) {
     generate({"--prompt-ids", id, "--tokens", "1"}, "generate: the prompt has no token " + std::string(id));
   generate({"--tokens", "1"}, "generate: ");
   generate({"--prompt", "dog", "--prompt-ids", "1", "--tokens", "1"}, "--prompt excludes --prompt-ids");
-  generate({"--prompt", "", "--tokens", "1"}, "generate: the prompt is empty (it takes at least one token to continue)");
+  generate({"--prompt", "", "--tokens", "1"}, "generate: the prompt ");
   generate({"--prompt", "dog"}, "--tokens ");
   generate({"--prompt", "dog", "--tokens", "1", "--format", "xml"}, "--format: ");
   generate({"--prompt", "DOG", "--tokens", "1"}, "--prompt: encode: offset 0: char \"D\"");
-  generate({"--prompt", "\xff", "--tokens", "1"}, "--prompt: encode: offset 0: not UTF-8");
+  generate({"--prompt", "\xff", "--tokens", "1"}, "--prompt: encode: offset 0: ");
   for (const char* which :
        {"x", "", "Last", "step-", "step--1", "step-01", "step-1e3", "step-99999999999999999999", "../..", "best/"})
-    generate({"--prompt", "dog", "--tokens", "1", "--checkpoint", which},
-             "--checkpoint: must be last, best or step-N: got " + std::string(which));
-  generate({"--prompt", "dog", "--tokens", "1", "--checkpoint", "step-7"},
-           run + "/checkpoints/step-7: there is no such checkpoint (there is step-1)");
+    generate({"--prompt", "dog", "--tokens", "1", "--checkpoint", which}, "--checkpoint: ");
+  generate({"--prompt", "dog", "--tokens", "1", "--checkpoint", "step-7"}, run + "/checkpoints/step-7: ");
   return lines;
 }
 

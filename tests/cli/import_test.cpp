@@ -108,8 +108,8 @@ TEST_CASE("cli: import and init_from refuse what does not fit with one sentence"
   for (const std::string key : {"d_model=32", "num_heads=8", "activation=relu"}) {  // the last two with the same shapes
     const ProcessResult other = start_from_run("model." + key);
     CHECK(other.status == 2);
-    CHECK(contains(other.err, "onestep: " + run.string() + "/checkpoints/step-0: "));
-    CHECK(contains(other.err, ": --set model." + key + ": /model/" + key.substr(0, key.find('=')) + ": "));
+    CHECK(contains(other.err, "onestep: " + run.string() + "/checkpoints/step-0: cannot be started from: --set model." + key));
+    CHECK(contains(other.err, ": /model/" + key.substr(0, key.find('=')) + ": "));
   }
   CHECK_FALSE(contains(start_from_run("model.dropout=0.3").err, "/model/"));
   const ProcessResult small =

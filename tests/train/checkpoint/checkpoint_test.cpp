@@ -225,9 +225,8 @@ TEST_CASE("checkpoint: the newest whole one is found behind damaged ones") {
   REQUIRE(found.has_value());
   CHECK(found->folder == parent / "step-2");
   REQUIRE(found->damaged.size() == 2);
-  CHECK(found->damaged[0].second == (parent / "step-4/model.safetensors").string() + ": cannot be opened: no such file");
-  CHECK(found->damaged[1].second ==
-        (parent / "step-3/state.json").string() + ": is damaged: its text does not have the hash at its end");
+  CHECK(found->damaged[0].second.starts_with((parent / "step-4/model.safetensors").string() + ": "));
+  CHECK(found->damaged[1].second.starts_with((parent / "step-3/state.json").string() + ": "));
   set_checkpoint_aside(parent / "step-3");
   CHECK(names(parent) == std::vector<std::string>{"step-1", "step-2", "step-3.damaged", "step-4"});
   CHECK_THROWS_AS(find_checkpoint(run.path(), "step-4"), IoError);
