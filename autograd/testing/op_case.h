@@ -67,8 +67,8 @@ bool is_a(const std::exception& error) {
 }
 using ErrorType = bool (*)(const std::exception&);
 
-/// A call that must be refused. The message is a whole sentence, or `NAME: ` where another test has the sentence, that of a
-/// check that many ops share.
+/// A call that must be refused. The message is the whole sentence, or `NAME: ` for a check that many ops share, whose sentence
+/// another test pins.
 struct OpError {
   std::string label;
   std::function<void()> call;

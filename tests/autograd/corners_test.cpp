@@ -68,7 +68,7 @@ TEST_CASE("corners: integers") {
             .to_vector<float>() == Floats{2, 60});
 }
 
-TEST_CASE("corners: results that are views and results that are none") {
+TEST_CASE("corners: results that are views and results that are not") {
   const Tensor x = ones({3}).requires_grad_();
   CHECK_FALSE(linear(x, ones({2, 3})).is_view());
   const Tensor y = tensor({1, 2});

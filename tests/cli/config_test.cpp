@@ -1,4 +1,4 @@
-// Configs from outside: what is refused, and what is printed about their keys.
+// Configs on the command line: which are refused, and what is printed about their keys.
 #include "train/config/config.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 #pragma once
-// Command lines that name what cannot be used: every command, every kind of thing that is no file or no run. hostile_test.cpp
+// Command lines with unusable arguments: every command, every kind of path that is not a file or not a run. hostile_test.cpp
 // runs and counts them.
 #include <filesystem>
 #include <string>

@@ -47,15 +47,15 @@ void expect_refused(Table table) {
 
 }  // namespace
 
-TEST_CASE("hostile: commands that read a file refuse what is none") { expect_refused(files_that_are_none); }
+TEST_CASE("hostile: commands that read a file refuse what is not one") { expect_refused(files_that_are_none); }
 
-TEST_CASE("hostile: configs that are none") { expect_refused(configs_that_are_none); }
+TEST_CASE("hostile: invalid configs") { expect_refused(configs_that_are_none); }
 
-TEST_CASE("hostile: commands on runs refuse what is none") { expect_refused(runs_that_are_none); }
+TEST_CASE("hostile: commands on runs refuse what is not one") { expect_refused(runs_that_are_none); }
 
 TEST_CASE("hostile: other commands and options") { expect_refused(other_arguments); }
 
-TEST_CASE("hostile: options with values that are none") { expect_refused(option_values); }
+TEST_CASE("hostile: options with invalid values") { expect_refused(option_values); }
 
 TEST_CASE("hostile: command lines that say too little or too much") { expect_refused(too_little_or_too_much); }
 

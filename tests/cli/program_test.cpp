@@ -17,7 +17,7 @@ using onestep::testing::run_onestep;
 
 namespace {
 
-// Bad input: status 2, nothing on stdout, one line on stderr; the message as in expect_refusal().
+// Bad input: exit status 2, nothing on stdout, one line on stderr; the message as in expect_refusal().
 void expect_refused(const std::vector<std::string>& arguments, const std::string& message, const ProcessOptions& options = {}) {
   const ProcessResult result = run_onestep(arguments, options);
   CHECK(result.status == 2);

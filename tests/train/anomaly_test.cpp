@@ -1,4 +1,4 @@
-// What a diverged step says.
+// The message of a step that diverges.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -11,7 +11,7 @@ using namespace onestep::train;
 
 namespace {
 
-/// The message of the first step of a tiny GPT one of whose parameters is all `value`.
+/// The message of the first step of a tiny GPT in which all elements of `parameter` are `value`.
 std::string divergence(const std::string& parameter, double value, const std::string& more = "") {
   const Config config = parse_config(R"({"model": {"kind": "gpt", "num_layers": 2, "d_model": 8, "num_heads": 2,
                                          "context_length": 16, "dropout": 0.1},

@@ -1,5 +1,5 @@
 #pragma once
-// Files that somebody made to do harm, each with the place in it that its refusal names.
+// Malicious files, each with the place that its error must name.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -19,7 +19,7 @@ struct Hostile {
   std::string message;  ///< After the file's name; as in expect_refusal().
 };
 
-/// Compares the refusal of a file at `path` with its message. It is short, whatever the file holds.
+/// Compares the error for the file at `path` with its message. It is short however long the file is.
 inline void expect_refusal(const std::string& refusal, const std::string& path, const Hostile& file) {
   expect_refusal(refusal, path + file.message);
   CHECK(refusal.size() < path.size() + 500);
@@ -45,7 +45,7 @@ inline std::string replaced(const std::string& text, const std::string& from, co
   return text.substr(0, at).append(to).append(text, at + from.size());  // GCC 12 warns wrongly about string::replace
 }
 
-/// Texts that no file of JSON may hold, whatever it is of. tests/train/config/bad_json_test.cpp has the sentences.
+/// Invalid JSON texts for any reader of JSON. tests/train/config/bad_json_test.cpp pins the sentences.
 inline std::vector<Hostile> hostile_json() {
   return {
       {"{", ":1:2: "},

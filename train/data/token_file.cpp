@@ -52,7 +52,7 @@ uint64_t ids_offset(uint64_t tokenizer_bytes) {
 
 // The header of a file of `bytes` bytes, which can then be trusted.
 Header checked_header(const std::string& path, const void* start, uint64_t bytes) {
-  const char* hint = " (delete it: it is made anew)";
+  const char* hint = " (delete it: it will be rebuilt)";
   Header header{};
   ONESTEP_CHECK(IoError, bytes >= sizeof header, path, ": ", bytes, " bytes are too few for a token file", hint);
   std::memcpy(&header, start, sizeof header);
@@ -82,7 +82,7 @@ std::string TokenList::hash() const {
 }
 
 TokenFile::TokenFile(const std::string& path) : path_(path), map_bytes_(InputFile(path).size()) {
-  ONESTEP_CHECK(IoError, map_bytes_ > 0, path, ": is empty (delete it: it is made anew)");
+  ONESTEP_CHECK(IoError, map_bytes_ > 0, path, ": is empty (delete it: it will be rebuilt)");
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   ONESTEP_CHECK(IoError, file_ >= 0, path, ": cannot be opened: ", error_reason(errno));
   map_ = ::mmap(nullptr, map_bytes_, PROT_READ, MAP_SHARED, file_, 0);
@@ -96,7 +96,7 @@ TokenFile::TokenFile(const std::string& path) : path_(path), map_bytes_(InputFil
     tokenizer_json_ = {reinterpret_cast<const char*>(bytes + sizeof header), header.tokenizer_bytes};
     tokenizer_hash_ = text_of(header.tokenizer_hash);
     ONESTEP_CHECK(IoError, hash_of(tokenizer_json_) == tokenizer_hash_, path,
-                  ": its tokenizer is damaged (delete it: it is made anew)");
+                  ": its tokenizer is damaged (delete it: it will be rebuilt)");
     tokens_hash_ = text_of(header.tokens_hash);
     source_ = text_of(header.source);
     ids_ = bytes + ids_offset(header.tokenizer_bytes);
@@ -121,7 +121,7 @@ void TokenFile::close() {
 void TokenFile::check_whole() const {
   struct stat now {};
   ONESTEP_CHECK(IoError, ::fstat(file_, &now) == 0 && static_cast<size_t>(now.st_size) >= map_bytes_, path_,
-                ": has been cut short while in use (delete the file: it is made anew)");
+                ": has been cut short while in use (delete the file: it will be rebuilt)");
 }
 
 void TokenFile::read(int64_t begin, int64_t count, std::vector<int64_t>& out) const {
@@ -130,7 +130,7 @@ void TokenFile::read(int64_t begin, int64_t count, std::vector<int64_t>& out) co
     for (int64_t i = begin; i < begin + count; ++i) {
       const int64_t id = ids[i];
       ONESTEP_CHECK(IoError, id < vocab_size_, path_, ": token ", i, " is ", id, ", its vocabulary has ", vocab_size_,
-                    " (delete the file: it is made anew)");
+                    " (delete the file: it will be rebuilt)");
       out.push_back(id);
     }
   };

@@ -18,12 +18,12 @@ Tensor leaf(const Shape& shape, double first = -1.3, double step = 0.37) {
   return from_values(values, shape).requires_grad_();
 }
 
-/// scale * x^2 with a rule that believes in `believed`.
-Tensor scaled_square(const Tensor& x, double scale, double believed) {
+/// scale * x^2, whose rule computes the derivative of assumed * x^2.
+Tensor scaled_square(const Tensor& x, double scale, double assumed) {
   const Tensor values = x.detach();
   return record("scaled_square", mul(mul(values, values), full({}, scale, DType::float64)), {x}, {x},
-                [believed](const Backward& b) -> Grads {
-                  return {mul(mul(b.grad(), b.saved(0)), full({}, 2 * believed, DType::float64))};
+                [assumed](const Backward& b) -> Grads {
+                  return {mul(mul(b.grad(), b.saved(0)), full({}, 2 * assumed, DType::float64))};
                 });
 }
 
@@ -53,8 +53,8 @@ TEST_CASE("gradcheck: names the worst derivative") {
 }
 
 TEST_CASE("gradcheck: small mistakes are seen") {
-  const auto error = [](double believed) {
-    return gradcheck([=](const Inputs& x) { return scaled_square(x[0], 1, believed); }, {leaf({4})});
+  const auto error = [](double assumed) {
+    return gradcheck([=](const Inputs& x) { return scaled_square(x[0], 1, assumed); }, {leaf({4})});
   };
   CHECK(error(1).passed);
   CHECK_FALSE(error(1 + 1e-5).passed);
@@ -66,8 +66,8 @@ TEST_CASE("gradcheck: small mistakes are seen") {
 
 TEST_CASE("gradcheck: large inputs are checked along random directions") {
   const Tensor x = leaf({40, 50}, -1.0, 0.001);
-  const auto run = [&](double believed) {
-    return gradcheck([=](const Inputs& in) { return scaled_square(in[0], 3, believed); }, {x});
+  const auto run = [&](double assumed) {
+    return gradcheck([=](const Inputs& in) { return scaled_square(in[0], 3, assumed); }, {x});
   };
   const GradcheckResult right = run(3);
   CHECK(right.passed);
@@ -141,7 +141,7 @@ TEST_CASE("gradcheck: refusals") {
                        "gradcheck: f returned float32 (finite differences need float64)", DTypeError);
 }
 
-/// x^3 with the right rule, whose power is a constant in a recorded pass unless `placed`.
+/// x^3 with the right rule, which is a constant for a second derivative unless `placed`.
 Tensor cube(const Tensor& x, bool placed) {
   return record("cube", pow(x.detach(), 3), {x}, {x}, [placed](const Backward& b) -> Grads {
     return {b.grad() * 3 * pow(placed ? b.saved(0) : b.saved(0).detach(), 2)};

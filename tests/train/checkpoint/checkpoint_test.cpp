@@ -1,4 +1,4 @@
-// A trainer that goes on from a checkpoint goes on to the bit, and a damaged checkpoint is never believed.
+// A trainer that goes on from a checkpoint goes on to the bit, and a damaged checkpoint is never accepted.
 #include "train/checkpoint/checkpoint.h"
 
 #include <doctest/doctest.h>
@@ -166,11 +166,11 @@ TEST_CASE("checkpoint: every truncation and every flipped bit of every file is r
   uint64_t largest = 0;
   for (const char* name : kFiles) largest = std::max(largest, uint64_t{fs::file_size(folder / name)});
   const onestep::testing::MemoryLimit limit(onestep::testing::memory_for(largest));
-  int64_t believed = 0, unnamed = 0;
+  int64_t accepted = 0, misplaced = 0;
   const auto try_it = [&](const fs::path& path) {
     const std::string message = refusal(folder);
-    believed += message.empty();
-    unnamed += !message.starts_with(path.string() + ": ");
+    accepted += message.empty();
+    misplaced += !message.starts_with(path.string() + ": ");
   };
   for (const char* name : kFiles) {
     const fs::path path = folder / name;
@@ -193,8 +193,8 @@ TEST_CASE("checkpoint: every truncation and every flipped bit of every file is r
     CHECK(refusal(folder).starts_with(path.string() + ": "));
     write(path, bytes);
   }
-  CHECK(believed == 0);
-  CHECK(unnamed == 0);
+  CHECK(accepted == 0);
+  CHECK(misplaced == 0);
   CHECK(refusal(folder) == "");
 }
 

@@ -1,4 +1,4 @@
-// safetensors files that break a rule of the format, one each, and those on which other readers broke. safetensors_test.cpp has
+// safetensors files that break one rule of the format each, and those that other readers mishandled. safetensors_test.cpp pins
 // the sentence of each rule.
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@ void expect_refused(const Cases& files) {
   testing::expect_refused(files, [](const std::string& path) { train::read_safetensors(path); });
 }
 
-/// A file of this header and so many zero bytes of data; `claimed` replaces the header's length.
+/// A file of this header and `data_bytes` zero bytes; `claimed` replaces the header's length.
 std::string file_of(const std::string& header, size_t data_bytes = 0, std::optional<uint64_t> claimed = {}) {
   const uint64_t length = claimed.value_or(header.size());
   std::string bytes(sizeof length, '\0');
@@ -56,7 +56,7 @@ TEST_CASE("hostile safetensors: the length of the header") {
   expect_refusal(refusal<IoError>([&] { train::read_safetensors(path); }), path + ": ");
 }
 
-TEST_CASE("hostile safetensors: a header that is no JSON object") {
+TEST_CASE("hostile safetensors: a header that is not a JSON object") {
   Cases cases = hostile_json();
   for (Hostile& file : cases) file.bytes = file_of(file.bytes);
   for (const char* header : {"", " {}", "\n{}", "[]", "null", "1", "\"{}\"", "\xef\xbb\xbf{}", "\t"})
@@ -68,7 +68,7 @@ TEST_CASE("hostile safetensors: a header that is no JSON object") {
   expect_refused(cases);
 }
 
-TEST_CASE("hostile safetensors: entries that are not what they should be") {
+TEST_CASE("hostile safetensors: malformed entries") {
   Cases cases;
   for (const char* value :
        {"null", "1", "true", "\"F32\"", "[]", "{}", R"({"dtype":"F32"})", R"({"dtype":"F32","shape":[]})",
@@ -130,7 +130,7 @@ TEST_CASE("hostile safetensors: offsets") {
   expect_refused(cases);
 }
 
-TEST_CASE("hostile safetensors: holes and overlaps and what is left over") {
+TEST_CASE("hostile safetensors: gaps and overlaps and trailing bytes") {
   const auto two = [](const std::string& a, const std::string& b, size_t bytes) {
     return file_of(R"({"a":)" + entry("\"F32\"", "[1]", a) + R"(,"b":)" + entry("\"F32\"", "[1]", b) + "}", bytes);
   };

@@ -1,5 +1,4 @@
-// state.json with a right hash and one thing wrong: the manifest of a checkpoint that somebody forged. state_file_test.cpp has
-// the sentences.
+// Forged checkpoint manifests: state.json with a valid hash and one invalid value. state_file_test.cpp pins the sentences.
 #include <doctest/doctest.h>
 
 #include "tests/train/hostile.h"
@@ -24,7 +23,7 @@ std::string good_text() {
   return state_json(checkpoint, {{"model.safetensors", {8, hash_of("m")}}, {"optimizer.safetensors", {9, hash_of("o")}}});
 }
 
-/// The text under a hash that is right.
+/// The text with a valid hash.
 std::string signed_text(const std::string& text) { return text + ",\n  \"xxh3_128\": \"" + hash_of(text) + "\"\n}\n"; }
 
 std::string unsigned_text() {
@@ -40,14 +39,14 @@ void expect_refused(const std::vector<Hostile>& files) { testing::expect_refused
 
 }  // namespace
 
-TEST_CASE("hostile state: the frame of these tests is a good file") {
+TEST_CASE("hostile state: the unmodified file is accepted") {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "state.json").string();
   write(path, signed_text(unsigned_text()));
   CHECK(refusal<IoError>([&] { train::read_state_file(path); }) == "");
 }
 
-TEST_CASE("hostile state: counts that are none") {
+TEST_CASE("hostile state: invalid counts") {
   std::vector<Hostile> cases;
   const std::vector<std::string> bad{"-1",
                                      "-9223372036854775808",
@@ -117,7 +116,7 @@ TEST_CASE("hostile state: values of a wrong type") {
   expect_refused(cases);
 }
 
-TEST_CASE("hostile state: keys that are missing or too many or there twice") {
+TEST_CASE("hostile state: missing and unknown and duplicate keys") {
   std::vector<Hostile> cases;
   for (const char* key : {"step", "seconds", "config", "data", "generator", "best", "unfinished", "files"}) {
     const std::string name = '"' + std::string(key) + "\": ";
@@ -141,7 +140,7 @@ TEST_CASE("hostile state: keys that are missing or too many or there twice") {
   expect_refused(cases);
 }
 
-TEST_CASE("hostile state: numbers that do not fit together") {
+TEST_CASE("hostile state: inconsistent numbers") {
   expect_refused({
       crafted("\"step\": 3", "\"step\": 1", ": /best/step: "),
       crafted("\"step\": 2,\n    \"val_loss\"", "\"step\": 4,\n    \"val_loss\"", ": /best/step: "),
@@ -152,7 +151,7 @@ TEST_CASE("hostile state: numbers that do not fit together") {
   });
 }
 
-TEST_CASE("hostile state: text that is no state") {
+TEST_CASE("hostile state: text that is not a state") {
   std::vector<Hostile> cases;
   for (const std::string& text :
        {std::string(), std::string("{}"), std::string("}"), unsigned_text(), good_text() + "\n", good_text() + good_text(),

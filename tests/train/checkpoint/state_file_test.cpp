@@ -1,4 +1,4 @@
-// state.json: what is written comes back, and a crafted one with a right hash is refused by field.
+// state.json: a round trip, and forged files with a valid hash, each refused with the pointer of its field.
 #include "train/checkpoint/state_file.h"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ std::string good_text() {
   return state_json(checkpoint, {{"model.safetensors", {8, hash_of("m")}}, {"optimizer.safetensors", {9, hash_of("o")}}});
 }
 
-/// With `from` replaced, under a hash that is right again.
+/// With `from` replaced and the hash recomputed.
 std::string crafted(const std::string& from, const std::string& to) {
   std::string text = good_text();
   const size_t end = text.rfind(",\n  \"xxh3_128\"");

@@ -14,7 +14,7 @@ const std::string kModelKeys =
     "(known here: kind, attention, d_model, num_heads, context_length, dropout, qkv_bias, vocab_size, num_layers, d_ff, "
     "activation, norm, "
     "norm_eps, bias, tie_weights, num_kv_heads, window, rope, rope_theta, rng_dialect)";
-// `text` of each is one section, beside data that is in order.
+// `text` of each is one section, beside a valid data section.
 void expect_section_refused(const std::string& section, const std::vector<BadConfig>& configs) {
   const std::string beside = section == "data" ? "" : kCopyTask + ", ";
   for (const BadConfig& bad : configs) {
@@ -25,7 +25,7 @@ void expect_section_refused(const std::string& section, const std::vector<BadCon
 
 }  // namespace
 
-TEST_CASE("bad configs: the frame of these tests is a good config") {
+TEST_CASE("bad configs: the unmodified config is accepted") {
   CHECK(config_refusal("{" + kCopyTask + "}") == "");
   CHECK(config_refusal("{" + kCopyTask + R"(, "model": {}, "optimizer": {}, "schedule": {}, "train": {}})") == "");
 }

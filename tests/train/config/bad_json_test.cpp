@@ -1,4 +1,4 @@
-// Text that is no JSON, or JSON nobody should write, and where each is wrong.
+// Text that is not JSON, or JSON that no config may hold, and where each is wrong.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -8,7 +8,7 @@
 
 using namespace onestep::testing;
 
-TEST_CASE("bad json: no JSON or a number that is none") {
+TEST_CASE("bad json: syntax and numbers") {
   expect_refused({
       {"", ":1:1: not JSON: unexpected end of input; expected '[', '{', or a literal"},
       {" ", ":1:2: "},
@@ -38,7 +38,7 @@ TEST_CASE("bad json: no JSON or a number that is none") {
   });
 }
 
-TEST_CASE("bad json: bytes that are no text") {
+TEST_CASE("bad json: invalid UTF-8 and NUL bytes") {
   CHECK(config_refusal("{\"data\": {\"path\": \"a\xff\"}}") == "run.json:1:21: not UTF-8: \"\\xff\"");
   expect_refusal(config_refusal("{\"data\": {\"path\": \"\xc0\xaf\"}}"), "run.json:1:20: ");
   expect_refusal(config_refusal("{\n\xed\xa0\x80}"), "run.json:2:1: ");
@@ -46,7 +46,7 @@ TEST_CASE("bad json: bytes that are no text") {
   CHECK(config_refusal("{" + kCopyTask + "}", {"data.path=\xff"}) == "--set data.path=\\xff: not UTF-8");
 }
 
-TEST_CASE("bad json: depth and length do no harm") {
+TEST_CASE("bad json: great depth and length are refused quickly") {
   const std::string deep = std::string(100000, '[') + std::string(100000, ']');
   CHECK(config_refusal(deep) == "run.json: nested more than 64 levels deep");
   expect_refusal(config_refusal(std::string(100000, '[')), "run.json: ");

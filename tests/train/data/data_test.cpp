@@ -69,7 +69,7 @@ TEST_CASE("data: the golden runs' batches come from their configs") {
   }
 }
 
-TEST_CASE("data: what is evaluated is said as it is") {
+TEST_CASE("data: the name of what is evaluated on") {
   const auto said = [](DataKind kind, double val_fraction) {
     DataConfig data;
     data.kind = kind;

@@ -1,5 +1,5 @@
-// Token files that somebody made to do harm: every field of the header with a right hash, every bit and every length.
-// token_file_test.cpp has the sentences.
+// Malicious token files: invalid header fields under a valid hash, every bit flipped, every length. token_file_test.cpp pins
+// the sentences.
 #include <doctest/doctest.h>
 
 #include "base/read_file.h"
@@ -22,7 +22,7 @@ std::string good_file() {
   return read_file(path, 1 << 20);
 }
 
-/// Puts `value` at `offset`; the header's own hash is right again.
+/// Puts `value` at `offset`; the header's own hash is recomputed.
 template <class T>
 std::string with(std::string bytes, size_t offset, T value) {
   std::memcpy(bytes.data() + offset, &value, sizeof value);
@@ -42,13 +42,13 @@ TEST_CASE("hostile token file: every bit of header and tokenizer and every lengt
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "t.tokens").string();
   const size_t tokenizer_end = kHeader + train::ByteTokenizer().to_json().size();
-  int64_t believed = 0, unnamed = 0;
+  int64_t accepted = 0, misplaced = 0;
   const auto try_it = [&](const std::string& bytes) {
     write(path, bytes);
     const MemoryLimit limit(memory_for(bytes.size()));
     const std::string message = refusal<IoError>([&] { read_all(path); });
-    believed += message.empty();
-    unnamed += !message.starts_with(path + ": ");
+    accepted += message.empty();
+    misplaced += !message.starts_with(path + ": ");
   };
   for (size_t bit = 0; bit < 8 * tokenizer_end; ++bit) {
     std::string bytes = good;
@@ -57,13 +57,13 @@ TEST_CASE("hostile token file: every bit of header and tokenizer and every lengt
   }
   for (size_t length = 0; length < good.size(); ++length) try_it(good.substr(0, length));
   for (const size_t more : {1u, 2u, 64u, 4096u}) try_it(good + std::string(more, '\0'));
-  CHECK(believed == 0);
-  CHECK(unnamed == 0);
+  CHECK(accepted == 0);
+  CHECK(misplaced == 0);
   write(path, good);
   CHECK(refusal<IoError>([&] { read_all(path); }) == "");
 }
 
-TEST_CASE("hostile token file: fields that do not fit") {
+TEST_CASE("hostile token file: invalid header fields") {
   const std::string good = good_file();
   std::vector<Hostile> cases;
   const auto add = [&]<class T>(size_t offset, const std::vector<T>& values) {

@@ -104,11 +104,11 @@ TEST_CASE("token file: what is written is read back with two bytes an id or four
   }
 }
 
-TEST_CASE("token file: anything else is refused in one sentence") {
+TEST_CASE("token file: a malformed file is refused in one sentence") {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "t.tokens").string();
   const ByteTokenizer tokenizer;
-  const std::string good = file_of({1, 2, 3}, tokenizer, path), hint = " (delete it: it is made anew)";
+  const std::string good = file_of({1, 2, 3}, tokenizer, path), hint = " (delete it: it will be rebuilt)";
   const auto open = [&](const std::string& bytes) {
     write(path, bytes);
     return refusal([&] { all(TokenFile(path)); });
@@ -128,7 +128,8 @@ TEST_CASE("token file: anything else is refused in one sentence") {
   CHECK(open(with_byte(good, 145, 'x')) == path + ": its tokenizer is damaged" + hint);
   CHECK(open(good.substr(0, good.size() - 1)).starts_with(path + ": "));
   CHECK(open(good + "xx").starts_with(path + ": "));
-  CHECK(open(with(good, 24, uint64_t{3})) == path + ": token 2 is 3, its vocabulary has 3 (delete the file: it is made anew)");
+  CHECK(open(with(good, 24, uint64_t{3})) ==
+        path + ": token 2 is 3, its vocabulary has 3 (delete the file: it will be rebuilt)");
   fs::remove(path);
   fs::create_directory(path);
   CHECK(refusal([&] { TokenFile{path}; }).starts_with(path + ": "));
@@ -141,7 +142,7 @@ TEST_CASE("token file: one that is cut short while in use is refused") {
   const TokenFile file(path);
   CHECK(all(file).size() == 10000);
   fs::resize_file(path, 200);
-  CHECK(refusal([&] { all(file); }) == path + ": has been cut short while in use (delete the file: it is made anew)");
+  CHECK(refusal([&] { all(file); }) == path + ": has been cut short while in use (delete the file: it will be rebuilt)");
 }
 
 TEST_CASE("token cache: a text is tokenised once and again when it has changed") {
@@ -160,7 +161,7 @@ TEST_CASE("token cache: a text is tokenised once and again when it has changed")
   REQUIRE(::stat(file.c_str(), &before) == 0);
   const TokenisedText second = tokenise(text, "char");
   REQUIRE(::stat(file.c_str(), &after) == 0);
-  CHECK(before.st_ino == after.st_ino);  // not made anew
+  CHECK(before.st_ino == after.st_ino);  // not rebuilt
   CHECK(all(*second.tokens) == all(*first.tokens));
   CHECK(second.tokenizer->to_json() == first.tokenizer->to_json());
   CHECK(second.tokens->hash() == first.tokens->hash());
@@ -243,5 +244,5 @@ TEST_CASE("token cache: refusals name the file and the place and leave nothing b
   tokenise(a, "char");
   write(cache.files()[0], "not a token file");
   CHECK(refusal([&] { tokenise(a, "char"); }) ==
-        cache.files()[0].string() + ": 16 bytes are too few for a token file (delete it: it is made anew)");
+        cache.files()[0].string() + ": 16 bytes are too few for a token file (delete it: it will be rebuilt)");
 }

@@ -60,7 +60,7 @@ class Copy {
     change(tensors);
     write_safetensors(file, tensors);
   }
-  /// What read_gpt2 says, after `PATH/`.
+  /// The error of read_gpt2 after `PATH/`.
   std::string error() const {
     const std::string text = testing::refusal<IoError>([&] { read_gpt2(path()); }), prefix = path().string() + "/";
     return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
@@ -162,7 +162,7 @@ TEST_CASE("gpt2 files: the tokenizer of an earlier export goes with it and one t
   CHECK(std::distance(fs::directory_iterator(lone), fs::directory_iterator()) == 1);
 }
 
-TEST_CASE("gpt2 files: a model that is no GPT-2 is not exported") {
+TEST_CASE("gpt2 files: a model that is not a GPT-2 is not exported") {
   const auto refusal = [](const std::function<void(ModelConfig&)>& change) {
     Gpt2 gpt2 = read_gpt2(kGolden);
     change(gpt2.model);

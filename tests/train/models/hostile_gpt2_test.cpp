@@ -1,5 +1,4 @@
-// GPT-2 models from outside that somebody made to do harm: config.json against model.safetensors. gpt2_files_test.cpp has the
-// sentences.
+// Malicious GPT-2 models: config.json against model.safetensors. gpt2_files_test.cpp pins the sentences.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -44,7 +43,7 @@ void expect_configs_refused(const std::vector<Hostile>& configs) {
 
 }  // namespace
 
-TEST_CASE("hostile gpt2: config.json that is none") {
+TEST_CASE("hostile gpt2: malformed config.json") {
   std::vector<Hostile> cases = hostile_json();
   for (Hostile& config : cases) config.message = "config.json" + config.message;
   cases.push_back({"", "config.json: "});
@@ -56,7 +55,7 @@ TEST_CASE("hostile gpt2: config.json that is none") {
   expect_configs_refused(cases);
 }
 
-TEST_CASE("hostile gpt2: sizes that are none") {
+TEST_CASE("hostile gpt2: invalid sizes") {
   std::vector<Hostile> cases;
   for (const std::string key : {"vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "n_inner"})
     for (const char* value : {"0", "-1", "2.0", "1e30", "18446744073709551615", "4294967297", "\"2\"", "[2]", "true"})
@@ -79,7 +78,7 @@ TEST_CASE("hostile gpt2: sizes that the tensors do not have") {
   });
 }
 
-TEST_CASE("hostile gpt2: other values that are none") {
+TEST_CASE("hostile gpt2: other invalid values") {
   std::vector<Hostile> cases;
   for (const char* key :
        {"scale_attn_weights", "scale_attn_by_inverse_layer_idx", "add_cross_attention", "tie_word_embeddings"})

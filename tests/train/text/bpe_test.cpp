@@ -209,7 +209,7 @@ TEST_CASE("bpe: what is written is read back") {
   CHECK(again->encode("ab\xff <é ä>\n a") == tokenizer.encode("ab\xff <é ä>\n a"));
 }
 
-TEST_CASE("bpe: what is no vocabulary is refused with file and place") {
+TEST_CASE("bpe: an invalid vocabulary is refused with file and place") {
   const onestep::testing::TemporaryFolder folder;
   const std::string vocab = (folder.path() / "vocab.json").string(), merges = (folder.path() / "merges.txt").string();
   const std::string good = vocab_json_text(vocabulary_of({{"a", "b"}, {"ab", "c"}}, {"<|x|>"}));

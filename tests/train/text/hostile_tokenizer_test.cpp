@@ -1,5 +1,4 @@
-// Vocabularies that somebody made to do harm: tokenizer.json, vocab.json and merges.txt. tokenizer_test.cpp and bpe_test.cpp
-// have the sentences.
+// Malicious vocabularies: tokenizer.json, vocab.json and merges.txt. tokenizer_test.cpp and bpe_test.cpp pin the sentences.
 #include <doctest/doctest.h>
 
 #include "tests/train/hostile.h"
@@ -48,7 +47,7 @@ void expect_folder_refused(const char* culprit, const Cases& files) {
 
 }  // namespace
 
-TEST_CASE("hostile tokenizer: the frames of these tests are good") {
+TEST_CASE("hostile tokenizer: the unmodified files are accepted") {
   const TemporaryFolder folder;
   write(folder.path() / "vocab.json", good_vocab());
   write(folder.path() / "merges.txt", kMerges);
@@ -83,7 +82,7 @@ TEST_CASE("hostile tokenizer: tokenizer.json of kind bpe") {
   for (const char* vocab : {"null", "1", "[]", "{}", "\"a\"", "true"}) cases.push_back({bpe_json(vocab, "[]"), ": /vocab: "});
   for (const char* merges : {"null", "1", "{}", "\"a b\"", "true"})
     cases.push_back({bpe_json(good_vocab(), merges), ": /merges: "});
-  for (const char* merge : {"null", "1", "{}", "true", R"(["a","b"])"})  // a list is what newer files of others have
+  for (const char* merge : {"null", "1", "{}", "true", R"(["a","b"])"})  // newer files of transformers have lists
     cases.push_back({bpe_json(good_vocab(), std::string("[") + merge + "]"), ": /merges/0: "});
   for (const char* merge : {"", " ", "a", "a ", " b", "a  b", "a b c", "a\\tb"})
     cases.push_back({bpe_json(good_vocab(), std::string("[\"") + merge + "\"]"), ": /merges/0: "});
@@ -99,7 +98,7 @@ TEST_CASE("hostile tokenizer: vocab.json") {
   cases.push_back({"", ": "});
   for (const char* root : {"[]", "{}", "null", "1", "\"a\"", "true"}) cases.push_back({root, ": "});
   for (const std::string id : {"-1", "259", "4294967295", "4294967296", "18446744073709551615", "-9223372036854775808", "256.0",
-                               "2.5e2", "null", "true", "\"256\"", "[256]", "{}"})  // the fourth is 0 as 32 bits
+                               "2.5e2", "null", "true", "\"256\"", "[256]", "{}"})  // the fourth is 0 in 32 bits
     cases.push_back({replaced(good_vocab(), "\"ab\": 256", "\"ab\": " + id), ": /ab: "});
   cases.push_back({replaced(good_vocab(), "\"ab\": 256", "\"ab\": 257"), ": /abc: "});
   cases.push_back({replaced(good_vocab(), "\"ab\": 256", "\"ab\": 255"), ": /\u0143: "});
@@ -120,7 +119,7 @@ TEST_CASE("hostile tokenizer: merges.txt") {
   Cases cases;
   for (const char* line : {"", " ", "a", "a ", " b", "a  b", "a b c", "a b ", " a b"})
     cases.push_back({std::string("#version: 0.2\na b\n") + line + "\nab c\n", ":3: "});
-  for (const std::string& line : {std::string("#version: 0.2"),  // only the first line is one
+  for (const std::string& line : {std::string("#version: 0.2"),  // a version only in the first line
                                   std::string("a b"), std::string("a c"), std::string("q zz"), std::string("ab\r c"),
                                   std::string("a\tb"), std::string("a \0b", 4),
                                   std::string("\xef\xbb\xbf"
@@ -130,7 +129,7 @@ TEST_CASE("hostile tokenizer: merges.txt") {
     cases.push_back({"a b\n" + line + "\nab c\n", ":2: "});
   cases.push_back({std::string((16 << 20) + 1, '\n'), ": "});
   expect_folder_refused("merges.txt", cases);
-  // What only the end shows, with the vocabulary's key.
+  // Found only after the last merge, and named by the vocabulary's key.
   const TemporaryFolder folder;
   write(folder.path() / "vocab.json", good_vocab());
   for (const std::string& merges : {std::string(), std::string("#version: 0.2\n"), std::string("ab c\n")}) {

@@ -19,8 +19,6 @@ using namespace onestep::train;
 using onestep::testing::refusal;
 using Ids = std::vector<int64_t>;
 
-namespace {}  // namespace
-
 TEST_CASE("utf8: a stream gives back whole characters however they arrive") {
   const std::string text = "a\u00e9\u20ac\U0001f600z", bad =
                                                            "\xff"
