@@ -4,48 +4,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Tuple
 
 from onestep import _C
 from onestep.nn import functional as F
 from onestep.nn import init
+from onestep.nn.modules._recurrence import STEPS, State, unroll
 from onestep.nn.modules.linear import _empty
 from onestep.nn.modules.module import Module
+from onestep.nn.utils.rnn import PackedSequence
 
 Tensor = _C.Tensor
-State = Tuple[Tensor, ...]
-
-
-def _rnn_step(act: Any) -> Any:
-    def step(gates: Tensor, h: State, weight: Tensor, bias: Optional[Tensor], projection: Optional[Tensor]) -> State:
-        return (act(gates + F.linear(h[0], weight, bias)),)
-
-    return step
-
-
-def _gru_step(gates: Tensor, h: State, weight: Tensor, bias: Optional[Tensor], projection: Optional[Tensor]) -> State:
-    """r, z = sigmoid; n = tanh(x_n + r h_n); h' = n + z (h - n)."""
-    xr, xz, xn = gates.chunk(3, -1)
-    hr, hz, hn = F.linear(h[0], weight, bias).chunk(3, -1)
-    r, z = _C.sigmoid(xr + hr), _C.sigmoid(xz + hz)
-    n = _C.tanh(xn + r * hn)
-    return (n + z * (h[0] - n),)
-
-
-def _lstm_step(gates: Tensor, h: State, weight: Tensor, bias: Optional[Tensor], projection: Optional[Tensor]) -> State:
-    """c' = f c + i g; h' = o tanh(c'), projected if there is a projection."""
-    i, f, g, o = (gates + F.linear(h[0], weight, bias)).chunk(4, -1)
-    c = _C.sigmoid(f) * h[1] + _C.sigmoid(i) * _C.tanh(g)
-    out = _C.sigmoid(o) * _C.tanh(c)
-    return (out if projection is None else F.linear(out, projection), c)
-
-
-_STEPS = {
-    "RNN_TANH": (1, _rnn_step(_C.tanh)),
-    "RNN_RELU": (1, _rnn_step(_C.relu)),
-    "GRU": (3, _gru_step),
-    "LSTM": (4, _lstm_step),
-}
 
 
 class RNNBase(Module):
@@ -85,7 +54,7 @@ class RNNBase(Module):
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
-        gates = _STEPS[mode][0] * hidden_size
+        gates = STEPS[mode][0] * hidden_size
         out = proj_size or hidden_size
         for layer in range(num_layers):
             for suffix in self._suffixes(layer):
@@ -120,59 +89,73 @@ class RNNBase(Module):
             for suffix in self._suffixes(layer)
         ]
 
-    def _first(self, given: Any, x: Tensor, batched: bool) -> State:
-        """The states [layers directions, B, size] before the first token."""
+    def _first(self, given: Any, x: Tensor, rows: int, batched: bool) -> State:
+        """The states [layers directions, rows, size] before the first token."""
         sizes = [self.proj_size or self.hidden_size] + ([self.hidden_size] if self.mode == "LSTM" else [])
         n = self.num_layers * len(self._suffixes(0))
         if given is None:
-            return tuple(x.new_zeros(n, x.size(1), size) for size in sizes)
+            return tuple(x.new_zeros(n, rows, size) for size in sizes)
         given = tuple(given) if self.mode == "LSTM" else (given,)
         for state, size in zip(given, sizes):
-            wanted = (n, x.size(1), size) if batched else (n, size)
+            wanted = (n, rows, size) if batched else (n, size)
             if tuple(state.shape) != wanted:
                 raise RuntimeError(f"Expected hidden size {wanted}, got {list(state.shape)}")
         return given if batched else tuple(state.unsqueeze(1) for state in given)
 
-    def _direction(self, x: Tensor, state: State, suffix: str) -> Tuple[Tensor, State]:
-        """One direction of one layer over x [T, B, ...]."""
-        weights = [
-            self._parameters.get(name + suffix) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
-        ]
-        step = _STEPS[self.mode][1]
-        gates = F.linear(x, weights[0], weights[2]).unbind(0)  # type: ignore[arg-type]
-        backwards = suffix.endswith("reverse")
-        outs = []
-        for one in reversed(gates) if backwards else gates:
-            state = step(one, state, weights[1], weights[3], weights[4])
-            outs.append(state[0])
-        return _C.stack(outs[::-1] if backwards else outs), state
-
-    def forward(self, input: Tensor, hx: Any = None) -> Tuple[Tensor, Any]:
-        if input.dim() not in (2, 3):
-            raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
-        if input.size(-1) != self.input_size:
-            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
-        batched = input.dim() == 3
-        x = input.unsqueeze(1) if not batched else input.transpose(0, 1) if self.batch_first else input
-        if x.size(0) == 0:
-            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        first = self._first(hx, x, batched)
+    def _layers(self, x: Tensor, first: State, batch_sizes: Any = None) -> Tuple[Tensor, State]:
+        """All layers over x [T, B, ...], or over the rows of a packed sequence."""
         last: list = []
         for layer in range(self.num_layers):
             outs = []
             for suffix in self._suffixes(layer):
-                out, state = self._direction(x, tuple(s[len(last)] for s in first), suffix)
-                outs.append(out)
+                names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+                w_ih, w_hh, b_ih, b_hh, w_hr = [getattr(self, name + suffix, None) for name in names]
+                gates = F.linear(x, w_ih, b_ih)  # type: ignore[arg-type]
+                steps = gates.unbind(0) if batch_sizes is None else gates.split(batch_sizes)
+                state = tuple(s[len(last)] for s in first)
+                found, state = unroll(self.mode, steps, state, (w_hh, b_hh, w_hr), suffix.endswith("reverse"))
+                outs.append(_C.stack(found) if batch_sizes is None else _C.cat(found))
                 last.append(state)
             x = outs[0] if len(outs) == 1 else _C.cat(outs, -1)
             if self.dropout and self.training and layer + 1 < self.num_layers:
                 x = F.dropout(x, self.dropout, True)
-        states = tuple(_C.stack([state[i] for state in last]) for i in range(len(first)))
+        return x, tuple(_C.stack([state[i] for state in last]) for i in range(len(first)))
+
+    def _check_features(self, input: Tensor) -> None:
+        if input.size(-1) != self.input_size:
+            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
+
+    def _packed(self, input: PackedSequence, hx: Any) -> Tuple[PackedSequence, State]:
+        """Takes and gives the states in the order of the sequences, which stand in the data by their length."""
+        x, batch_sizes, order, back = input
+        if x.dim() != 2:
+            raise RuntimeError(f"input must have 2 dimensions, got {x.dim()}")
+        self._check_features(x)
+        sizes = batch_sizes.tolist()  # type: ignore[union-attr]
+        first = self._first(hx, x, sizes[0], True)
+        if hx is not None and order is not None:
+            first = tuple(state.index_select(1, order) for state in first)
+        out, states = self._layers(x, first, sizes)
+        if back is not None:
+            states = tuple(state.index_select(1, back) for state in states)
+        return PackedSequence(out, batch_sizes, order, back), states
+
+    def _padded(self, input: Tensor, hx: Any) -> Tuple[Tensor, State]:
+        if input.dim() not in (2, 3):
+            raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+        self._check_features(input)
+        batched = input.dim() == 3
+        x = input.unsqueeze(1) if not batched else input.transpose(0, 1) if self.batch_first else input
+        if x.size(0) == 0:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        out, states = self._layers(x, self._first(hx, x, x.size(1), batched))
         if not batched:
-            x, states = x.squeeze(1), tuple(s.squeeze(1) for s in states)
-        elif self.batch_first:
-            x = x.transpose(0, 1)
-        return x, states if self.mode == "LSTM" else states[0]
+            return out.squeeze(1), tuple(s.squeeze(1) for s in states)
+        return out.transpose(0, 1) if self.batch_first else out, states
+
+    def forward(self, input: Any, hx: Any = None) -> Tuple[Any, Any]:
+        out, states = self._packed(input, hx) if isinstance(input, PackedSequence) else self._padded(input, hx)
+        return out, states if self.mode == "LSTM" else states[0]
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
@@ -294,7 +277,7 @@ class RNNCellBase(Module):
             hx = (input.new_zeros(*input.shape[:-1], self.hidden_size),) * states
         elif states == 1:
             hx = (hx,)
-        result = _STEPS[self._mode()][1](F.linear(input, self.weight_ih, self.bias_ih), hx, self.weight_hh, self.bias_hh, None)
+        result = STEPS[self._mode()][1](F.linear(input, self.weight_ih, self.bias_ih), hx, self.weight_hh, self.bias_hh, None)
         return result if states == 2 else result[0]
 
     def extra_repr(self) -> str:
