@@ -34,9 +34,11 @@ def positive(input: Tensor) -> Tensor:
 
 @_op
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """log(x / (1 - x)), x clamped to [eps, 1 - eps] where eps is given."""
-    x = input if eps is None else input.clamp(eps, 1 - eps)
-    return (x / (1 - x)).log()
+    """log(x / (1 - x)), x clamped to [eps, 1 - eps] where eps is given; NaN outside [0, 1], as its gradient."""
+    dtype = input.dtype if input.is_floating_point() else _C.get_default_dtype()
+    x = input.to(_C.promote_types(dtype, _C.float32))
+    x = x * _C.where((x < 0) | (x > 1), math.nan, 1.0) if eps is None else x.clamp(eps, 1 - eps)
+    return (x.log() - (1 - x).log()).to(dtype)  # whose gradient at 0 and 1 is infinite, not NaN
 
 
 @_op
@@ -57,12 +59,32 @@ def signbit(input: Tensor) -> Tensor:
     return (input < 0) | ((input == 0) & (_C.reciprocal(input) < 0)) if input.is_floating_point() else input < 0
 
 
+def _signed(input: Tensor, other: Tensor) -> Tensor:
+    return _C.where(signbit(other), -input.abs(), input.abs())
+
+
 @_op
 def copysign(input: Tensor, other) -> Tensor:
-    """|input| with the sign of other."""
+    """|input| with the sign of other; its gradient is that of input times result / input, 0 where input is 0."""
+    from onestep.autograd.function import Function  # which needs the class Tensor to be complete
+
+    class CopySign(Function):
+        @staticmethod
+        def forward(ctx, x, sign):
+            y = _signed(x, sign)
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            return (grad * (y / x).masked_fill(x == 0, 0)).sum_to_size(x.shape), None
+
     input = input if input.is_floating_point() else input.to(_C.get_default_dtype())
     other = other if isinstance(other, Tensor) else _C.tensor(float(other))
-    return _C.where(signbit(other), -input.abs(), input.abs())
+    if not (input.requires_grad and _C.is_grad_enabled()):
+        return _signed(input, other)
+    return CopySign.apply(input, other)
 
 
 @_op

@@ -77,11 +77,13 @@ void bind_pointwise() {
   }
 
   both(
-      "add(Tensor input, Tensor other, *, Scalar alpha=1)", +[](T x, T y, Scalar a) { return add(x, scaled(y, a)); });
+      "add(Tensor input, Tensor other, *, Scalar alpha=1)",
+      +[](T x, T y, Scalar a) { return a.value == 1 ? add(x, y) : add(x, y, a); });
   both(
       "add(Tensor input, Scalar other, *, Scalar alpha=1)", +[](T x, Scalar y, Scalar a) { return add(x, scaled(y, a)); });
   both(
-      "sub(Tensor input, Tensor other, *, Scalar alpha=1)", +[](T x, T y, Scalar a) { return sub(x, scaled(y, a)); });
+      "sub(Tensor input, Tensor other, *, Scalar alpha=1)",
+      +[](T x, T y, Scalar a) { return a.value == 1 ? sub(x, y) : sub(x, y, a); });
   both(
       "sub(Tensor input, Scalar other, *, Scalar alpha=1)", +[](T x, Scalar y, Scalar a) { return sub(x, scaled(y, a)); });
   bind_scalar("mul", mul, mul);
@@ -226,11 +228,13 @@ void bind_inplace() {
   ONESTEP_BIND(mul)
 #undef ONESTEP_BIND
   method(
-      "add_(Tensor input, Tensor other, *, Scalar alpha=1)", +[](T x, T y, Scalar a) { return add_(x, scaled(y, a)); });
+      "add_(Tensor input, Tensor other, *, Scalar alpha=1)",
+      +[](T x, T y, Scalar a) { return a.value == 1 ? add_(x, y) : add_(x, y, a); });
   method(
       "add_(Tensor input, Scalar other, *, Scalar alpha=1)", +[](T x, Scalar y, Scalar a) { return add_(x, scaled(y, a)); });
   method(
-      "sub_(Tensor input, Tensor other, *, Scalar alpha=1)", +[](T x, T y, Scalar a) { return sub_(x, scaled(y, a)); });
+      "sub_(Tensor input, Tensor other, *, Scalar alpha=1)",
+      +[](T x, T y, Scalar a) { return a.value == 1 ? sub_(x, y) : sub_(x, y, a); });
   method(
       "sub_(Tensor input, Scalar other, *, Scalar alpha=1)", +[](T x, Scalar y, Scalar a) { return sub_(x, scaled(y, a)); });
   method(

@@ -93,10 +93,10 @@ def test_a_loaded_state_goes_on_with_the_same_bits(name):
             optimizer.step(closure)
 
     first = optimizers._start(torch)
-    one = getattr(torch.optim, name)(first, **settings)
+    one = getattr(torch.optim, name)(optimizers.taken(name, *first), **settings)
     steps(one, first, 2)
     second = [p.detach().clone().requires_grad_() for p in first]
-    two = getattr(torch.optim, name)(second, **settings)
+    two = getattr(torch.optim, name)(optimizers.taken(name, *second), **settings)
     two.load_state_dict(copy.deepcopy(one.state_dict()))
     steps(one, first, 2)
     steps(two, second, 2)

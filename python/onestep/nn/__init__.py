@@ -1,6 +1,6 @@
 """Layers, losses and containers of PyTorch's torch.nn."""
 
-from onestep.nn.parameter import Buffer, Parameter
+from onestep.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from onestep.nn import functional, init, parameter
 from onestep.nn import modules, parallel
 from onestep.nn.modules import *  # noqa: F403
@@ -11,6 +11,8 @@ __all__ = [
     "Buffer",
     "DataParallel",
     "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
     "functional",
     "init",
     "modules",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 import onestep
 from onestep import _C
@@ -34,3 +34,75 @@ class Buffer:
     def __init__(self, data: Optional[_C.Tensor] = None, *, persistent: bool = True) -> None:
         self.data = onestep.empty(0) if data is None else data
         self.persistent = persistent
+
+
+class _Uninitialized:
+    """A tensor whose shape is not known yet; materialize() gives it one and makes it a plain tensor."""
+
+    _becomes: type
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Makes it a tensor of this shape, whose values are still to be set."""
+        dtype = self.dtype if dtype is None else dtype  # type: ignore[attr-defined]
+        self.data = onestep.empty(shape, device=device, dtype=dtype)
+        self.__class__ = self._becomes  # type: ignore[assignment]
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
+            "to initialize the parameters before accessing their attributes."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def detach(self) -> Any:
+        """Itself: there are no elements yet."""
+        return self
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        if id(self) not in memo:
+            dtype, requires_grad = self.dtype, self.requires_grad  # type: ignore[attr-defined]
+            memo[id(self)] = type(self)(requires_grad=requires_grad, dtype=dtype)  # type: ignore[call-arg]
+        return memo[id(self)]
+
+
+class UninitializedParameter(_Uninitialized, Parameter):  # type: ignore[misc,override]
+    """A Parameter whose shape is not known yet: those of LazyLinear and its kin before their first input."""
+
+    _becomes = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> "UninitializedParameter":
+        return _C.Tensor._make_subclass(cls, onestep.empty(0, device=device, dtype=dtype), requires_grad)
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        pass
+
+
+class _FormerBuffer(_C.Tensor):
+    """What an UninitializedBuffer becomes: a tensor."""
+
+
+class UninitializedBuffer(_Uninitialized, _C.Tensor):  # type: ignore[misc,override]
+    """A buffer whose shape is not known yet."""
+
+    _becomes = _FormerBuffer
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> "UninitializedBuffer":
+        made = _C.Tensor._make_subclass(cls, onestep.empty(0, device=device, dtype=dtype), requires_grad)
+        made.persistent = persistent
+        return made
+
+    def __init__(
+        self, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> None:
+        pass
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether it is a parameter or buffer without a shape yet."""
+    return isinstance(value, _Uninitialized)

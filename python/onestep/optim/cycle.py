@@ -1,12 +1,26 @@
-"""The schedules that look at a metric, or set momentum too."""
+"""The schedules that look at a metric, or set momentum, too."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, List, Optional, Union
+from typing import Any, Callable, List, Optional, Union
 
 from onestep.optim.optimizer import Optimizer
-from onestep.optim.schedule import LRScheduler
+from onestep.optim.schedule import LRScheduler, per_group
+
+
+def _uses_beta1(optimizer: Optimizer) -> bool:
+    """Whether the optimizer's momentum is the first of its betas; raises where it has none."""
+    if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+        raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+    return "betas" in optimizer.defaults
+
+
+def _set_momentum(group: dict, use_beta1: bool, value: float) -> None:
+    if use_beta1:
+        group["betas"] = (value, *group["betas"][1:])
+    else:
+        group["momentum"] = value
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -117,19 +131,11 @@ class OneCycleLR(LRScheduler):
                 group["max_lr"] = top
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         if cycle_momentum:
-            if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
-                raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
-            self.use_beta1 = "betas" in optimizer.defaults
+            self.use_beta1 = _uses_beta1(optimizer)
             for group in optimizer.param_groups if last_epoch == -1 else ():
-                self._set_momentum(group, max_momentum)
+                _set_momentum(group, self.use_beta1, max_momentum)
                 group["max_momentum"], group["base_momentum"] = max_momentum, base_momentum
         super().__init__(optimizer, last_epoch)
-
-    def _set_momentum(self, group: dict, value: float) -> None:
-        if self.use_beta1:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
 
     def _between(self, start: float, end: float, share: float) -> float:
         if self._anneal == "linear":
@@ -148,7 +154,75 @@ class OneCycleLR(LRScheduler):
                     share = (step - begin) / (end - begin)
                     rates.append(self._between(group[lr0], group[lr1], share))
                     if self.cycle_momentum:
-                        self._set_momentum(group, self._between(group[m0], group[m1], share))
+                        _set_momentum(group, self.use_beta1, self._between(group[m0], group[m1], share))
                     break
                 begin = end
         return rates
+
+
+class CyclicLR(LRScheduler):
+    """Up from base_lr to max_lr and down again, over and over, momentum the other way (Smith 2017)."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: Union[float, List[float]],
+        max_lr: Union[float, List[float]],
+        step_size_up: int = 2000,
+        step_size_down: Optional[int] = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Optional[Callable[[float], float]] = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: Union[float, List[float]] = 0.8,
+        max_momentum: Union[float, List[float]] = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        base_lrs = per_group("base_lr", optimizer, base_lr)
+        self.max_lrs = per_group("max_lr", optimizer, max_lr)
+        self.total_size = float(step_size_up + (step_size_up if step_size_down is None else step_size_down))
+        self.step_ratio = step_size_up / self.total_size
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.use_beta1 = _uses_beta1(optimizer)
+            self.base_momentums = per_group("base_momentum", optimizer, base_momentum)
+            self.max_momentums = per_group("max_momentum", optimizer, max_momentum)
+        for i, group in enumerate(optimizer.param_groups if last_epoch == -1 else ()):
+            group["lr"] = base_lrs[i]
+            if cycle_momentum:
+                _set_momentum(group, self.use_beta1, self.max_momentums[i])
+                group["max_momentum"], group["base_momentum"] = self.max_momentums[i], self.base_momentums[i]
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def scale_fn(self, x: float) -> float:
+        """How much of the height is left in cycle x, or at step x."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        return 1.0 if self.mode == "triangular" else 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma**x
+
+    def get_lr(self) -> List[float]:
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for group, low, high in zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums):
+                _set_momentum(group, self.use_beta1, high - (high - low) * height * scale)
+        return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs)]
+
+    def state_dict(self) -> dict:
+        """All but the optimizer and a scale_fn of the caller's."""
+        return {**super().state_dict(), "_scale_fn_custom": None}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Takes over what state_dict() gave; a scale_fn of the caller's stays."""
+        super().load_state_dict({**state_dict, "_scale_fn_custom": self._scale_fn_custom})

@@ -6,7 +6,7 @@ import bisect
 import math
 from typing import Any, List, Optional, Sequence
 
-from onestep.optim.cycle import OneCycleLR, ReduceLROnPlateau
+from onestep.optim.cycle import CyclicLR, OneCycleLR, ReduceLROnPlateau
 from onestep.optim.optimizer import Optimizer
 from onestep.optim.schedule import LRScheduler
 
@@ -15,6 +15,7 @@ __all__ = [
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import Any, List, Optional
 
 from onestep.optim.optimizer import Optimizer
+
+
+def per_group(name: str, optimizer: Optimizer, value: Any) -> List[Any]:
+    """A setting for each group of the optimizer: one for all, or a list of them."""
+    n = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value] * n
+    if len(value) != n:
+        raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has {n}.")
+    return list(value)
 
 
 class LRScheduler:

@@ -30,6 +30,28 @@ OPTIMIZERS = {
     "RMSprop": [dict(), dict(lr=0.02, momentum=0.9, weight_decay=0.1), dict(lr=0.02, centered=True, alpha=0.8)],
     "Adagrad": [dict(lr=0.1), dict(lr=0.1, lr_decay=0.2, weight_decay=0.1, initial_accumulator_value=0.3)],
     "Adadelta": [dict(), dict(lr=0.5, rho=0.7, weight_decay=0.1)],
+    "NAdam": [
+        dict(),
+        dict(lr=0.05, weight_decay=0.1, momentum_decay=0.2),
+        dict(lr=0.05, betas=(0.5, 0.7), weight_decay=0.2, decoupled_weight_decay=True, maximize=True),
+    ],
+    "RAdam": [
+        dict(lr=0.05),
+        dict(lr=0.05, betas=(0.8, 0.9), weight_decay=0.1),
+        dict(lr=0.02, weight_decay=0.2, decoupled_weight_decay=True, eps=1e-3),
+    ],
+    "Adamax": [dict(), dict(lr=0.05, betas=(0.5, 0.7), weight_decay=0.1, eps=1e-3), dict(lr=0.01, maximize=True)],
+    "Rprop": [dict(), dict(lr=0.1, etas=(0.3, 1.5), step_sizes=(0.01, 0.15)), dict(lr=0.002, maximize=True)],
+    "ASGD": [dict(), dict(lr=0.005, lambd=0.1, alpha=0.5, t0=3, weight_decay=0.1)],
+    "Adafactor": [
+        dict(),
+        dict(lr=0.3, beta2_decay=-0.5, eps=(1e-3, 1e-2), d=2.0, weight_decay=0.1),
+        dict(lr=0.01, maximize=True),
+    ],
+    "Muon": [  # small rates: an update is in bfloat16, where a rounding of the gradient can move it by 2^-8
+        dict(),
+        dict(lr=0.002, weight_decay=0.3, nesterov=False, momentum=0.9, adjust_lr_fn="match_rms_adamw"),
+    ],
     "LBFGS": [
         dict(lr=0.05, max_iter=4),
         dict(line_search_fn="strong_wolfe", max_iter=3),
@@ -38,10 +60,15 @@ OPTIMIZERS = {
 }
 
 
+def taken(name, a, b):
+    """The parameters that the optimizer takes."""
+    return [a] if name == "Muon" else [a, b]
+
+
 def trajectory(torch, name, settings):
     """Losses of the steps, the parameters at the end and all tensors of the state."""
     a, b = _start(torch)
-    optimizer = getattr(torch.optim, name)([a, b], **settings)
+    optimizer = getattr(torch.optim, name)(taken(name, a, b), **settings)
     losses = []
 
     def closure():
@@ -83,6 +110,14 @@ def _chain(schedules, o):
     ).step
 
 
+def _swa(strategy, epochs):
+    def start(schedules, o):
+        swa = import_module(schedules.__name__.replace("lr_scheduler", "swa_utils"))
+        return swa.SWALR(o, [0.05, 0.02], epochs, strategy).step
+
+    return start
+
+
 SCHEDULES = {
     "StepLR": _plain("StepLR", 3, 0.5),
     "MultiStepLR": _plain("MultiStepLR", [2, 2, 7], gamma=0.3),
@@ -97,6 +132,13 @@ SCHEDULES = {
     "PolynomialLR": _plain("PolynomialLR", 6, 2.0),
     "OneCycleLR": _plain("OneCycleLR", 0.5, total_steps=16),
     "OneCycleLR of three phases": _plain("OneCycleLR", [0.5, 0.2], total_steps=16, three_phase=True, anneal_strategy="linear"),
+    "CyclicLR": _plain("CyclicLR", 0.1, 0.5, 3),
+    "CyclicLR that halves": _plain("CyclicLR", [0.1, 0.2], [0.5, 1.0], 2, 4, "triangular2", base_momentum=0.7),
+    "CyclicLR that decays": _plain("CyclicLR", 0.1, 0.5, 4, mode="exp_range", gamma=0.9, cycle_momentum=False),
+    "CyclicLR of one's own": _plain("CyclicLR", 0.1, 0.5, 2, scale_fn=lambda x: 1 / (1 + x), scale_mode="iterations"),
+    "SWALR": _swa("cos", 5),
+    "SWALR in a line": _swa("linear", 4),
+    "SWALR at once": _swa("linear", 0),
     "SequentialLR": _sequence,
     "ChainedScheduler": _chain,
     "ReduceLROnPlateau": _plateau,

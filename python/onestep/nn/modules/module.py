@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterator, Mapping, Optional
 import onestep
 from onestep import _C
 from onestep.nn.modules._names import typename
+from onestep.nn.modules._state_hooks import StateHooks
 from onestep.nn.modules._walk import Walk
 from onestep.nn.parameter import Buffer, Parameter
 from onestep.utils.hooks import RemovableHandle
@@ -24,11 +25,24 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
     __str__ = __repr__
 
 
+_HOOKS = (
+    "_forward_pre_hooks",
+    "_forward_hooks",
+    "_backward_hooks",
+    "_backward_pre_hooks",
+    "_with_kwargs",
+    "_state_dict_pre_hooks",
+    "_state_dict_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
+
+
 def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-class Module(Walk):
+class Module(StateHooks, Walk):
     """A layer or model: holds parameters, buffers and child modules, and computes `forward`."""
 
     _version = 1
@@ -41,15 +55,7 @@ class Module(Walk):
         set_plain("_parameters", {})
         set_plain("_buffers", {})
         set_plain("_non_persistent_buffers_set", set())
-        for name in (
-            "_forward_pre_hooks",
-            "_forward_hooks",
-            "_backward_hooks",
-            "_backward_pre_hooks",
-            "_with_kwargs",
-            "_load_state_dict_post_hooks",
-            "_state_dict_hooks",
-        ):
+        for name in _HOOKS:
             set_plain(name, OrderedDict())
         set_plain("_hooked", False)
         set_plain("_modules", {})
@@ -116,12 +122,6 @@ class Module(Walk):
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """hook(module, grad_output) may return another grad_output."""
         return self._add_hook(self._backward_pre_hooks, hook, prepend=prepend)
-
-    def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
-        """hook(module, incompatible_keys) after load_state_dict."""
-        handle = RemovableHandle(self._load_state_dict_post_hooks)
-        self._load_state_dict_post_hooks[handle.id] = hook
-        return handle
 
     # ---- what it holds ----------------------------------------------------------------------------------------------
     def _check_name(self, kind: str, name: Any, own: dict) -> None:
@@ -229,12 +229,18 @@ class Module(Walk):
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
+        metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
-            destination._metadata[prefix[:-1]] = {"version": self._version}
+            destination._metadata[prefix[:-1]] = metadata
+        for hook in list(self._state_dict_pre_hooks.values()):
+            hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars)
+        for hook in list(self._state_dict_hooks.values()):
+            changed = hook(self, destination, prefix, metadata)
+            destination = destination if changed is None else changed
         return destination
 
     def _own_state(self) -> Iterator[tuple]:
@@ -256,7 +262,8 @@ class Module(Walk):
         missing: list = []
         unexpected: list = []
         errors: list = []
-        state = OrderedDict(state_dict)
+        state: Any = OrderedDict(state_dict)
+        state._metadata = getattr(state_dict, "_metadata", {})
         self._load(self, state, "", assign, missing, unexpected, errors)
         known = _IncompatibleKeys(missing, unexpected)
         for _, module in self.named_modules():
@@ -273,8 +280,9 @@ class Module(Walk):
         return known
 
     @staticmethod
-    def _load(module: "Module", state: dict, prefix: str, assign: bool, missing: list, unexpected: list, errors: list) -> None:
-        module._load_from_state_dict(state, prefix, {"assign_to_params_buffers": assign}, True, missing, unexpected, errors)
+    def _load(module: "Module", state: Any, prefix: str, assign: bool, missing: list, unexpected: list, errors: list) -> None:
+        metadata = {**state._metadata.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
+        module._load_from_state_dict(state, prefix, metadata, True, missing, unexpected, errors)
         for name, child in module._modules.items():
             if child is not None:
                 Module._load(child, state, prefix + name + ".", assign, missing, unexpected, errors)
@@ -289,6 +297,8 @@ class Module(Walk):
         unexpected_keys: list,
         error_msgs: list,
     ) -> None:
+        for hook in list(self._load_state_dict_pre_hooks.values()):
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         own = dict(self._own_state())
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, param in own.items():
@@ -320,6 +330,8 @@ class Module(Walk):
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
+        for name in _HOOKS:  # of a version that had fewer of them
+            self.__dict__.setdefault(name, OrderedDict())
 
     # ---- text -------------------------------------------------------------------------------------------------------
     def _get_name(self) -> str:

@@ -33,6 +33,16 @@ def get_total_norm(
     return total
 
 
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: Optional[bool] = None
+) -> None:
+    """Scales all gradients by max_norm / (total_norm + 1e-6) where that is below 1."""
+    with onestep.no_grad():
+        factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in _grads(parameters):
+            grad.mul_(factor)
+
+
 def clip_grad_norm_(
     parameters: Tensors,
     max_norm: float,
@@ -41,12 +51,10 @@ def clip_grad_norm_(
     foreach: Optional[bool] = None,
 ) -> Tensor:
     """Scales all gradients by max_norm / (norm + 1e-6) where that is below 1; returns the norm before."""
-    grads = _grads(parameters)
+    parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     with onestep.no_grad():
-        total = get_total_norm(grads, norm_type, error_if_nonfinite)
-        factor = (max_norm / (total + 1e-6)).clamp(max=1.0)
-        for grad in grads:
-            grad.mul_(factor)
+        total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total)
     return total
 
 

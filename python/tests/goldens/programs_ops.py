@@ -1,0 +1,44 @@
+"""Operators whose results hang on roundings or on what is no number."""
+
+import math
+
+from programs import case
+
+
+def gradient(T, f, x):
+    """f(x) and the gradient of its sum, weighted 1, 2, 3..."""
+    x = x.detach().requires_grad_()
+    y = f(x)
+    (y * T.arange(1.0, y.numel() + 1).reshape(y.shape)).sum().backward()
+    return y, x.grad
+
+
+def words(value):
+    """Numbers, what is infinite or NaN as text: JSON has neither."""
+    if not isinstance(value, (int, float)):
+        return [words(v) for v in (value if isinstance(value, (list, tuple)) else value.tolist())]
+    return value if math.isfinite(value) else str(value)
+
+
+@case
+def logit(T):
+    x = T.tensor([0.25, 0.5, 0.0, 1.0, -0.5, 1.5, math.nan, 0.05])
+    bytes_ = T.tensor([0, 1, 2, 3], dtype=T.uint8)
+    return words([gradient(T, T.logit, x), gradient(T, lambda v: T.logit(v, 0.125), x[:6]), T.logit(bytes_), T.logit(bytes_, 0.25)])
+
+
+@case
+def copysign(T):
+    x, sign = T.tensor([1.5, -2.0, 0.0, -0.0, math.inf, -math.inf, math.nan]), T.tensor([-1.0, 1.0, -1.0, 0.0, -1.0, 1.0, 1.0])
+    wide = gradient(T, lambda v: T.copysign(v, T.tensor([[-1.0], [1.0]])), T.tensor([1.0, -2.0]))
+    return words([gradient(T, lambda v: T.copysign(v, sign), x), gradient(T, lambda v: v.copysign(-1.0), x), wide])
+
+
+@case
+def sums_with_a_factor(T):
+    """alpha times a narrow tensor is rounded once, in the dtype of the sum."""
+    b = T.tensor([1.0, 1.5]).bfloat16()
+    root = 2**0.5
+    sums = T.zeros(2).add(b, alpha=root), T.ones(2).add_(b, alpha=root), T.zeros(2).sub(b, alpha=root)
+    narrow = b.add(b, alpha=0.3), b.clone().sub_(b, alpha=0.3), T.tensor([True, False]).add(T.tensor([True, True]), alpha=2)
+    return [*sums, T.ones(2).sub_(b, alpha=root), [t.float() for t in narrow[:2]], narrow[2]]
