@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import onestep
 from onestep import _C
@@ -25,7 +25,6 @@ from onestep._C import (  # noqa: F401
     cosine_similarity,
     cross_entropy,
     elu,
-    embedding,
     gaussian_nll_loss,
     gelu,
     glu,
@@ -80,48 +79,34 @@ from onestep._C import (  # noqa: F401
     triplet_margin_loss,
 )
 
+from onestep.nn._embedding import embedding, embedding_bag  # noqa: F401
+from onestep.nn._dropout import (  # noqa: F401
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+    rrelu,
+    rrelu_,
+)
+from onestep.nn._pooling import (  # noqa: F401
+    adaptive_avg_pool3d,
+    adaptive_max_pool3d,
+    avg_pool3d,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+    max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)
+from onestep.nn._sampling import affine_grid, grid_sample  # noqa: F401
+from onestep.nn._volume import conv3d, conv_transpose3d  # noqa: F401
+
 Tensor = _C.Tensor
 upsample = interpolate
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training, zeroes each element with probability p and scales the others by 1 / (1 - p)."""
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0.0:
-        return input
-    return _C.dropout(input, p, training, inplace)
-
-
-def _drop_channels(input: Tensor, p: float, training: bool, inplace: bool, batched_dims: int) -> Tensor:
-    """Dropout with one draw for each channel; an input without a batch (batched_dims - 1 dims) keeps its shape."""
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0.0:
-        return input
-    if input.dim() == batched_dims - 1:
-        return _drop_channels(input.unsqueeze(0), p, training, False, batched_dims).squeeze(0)
-    if input.dim() < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    with onestep.no_grad():
-        mask = input.new_empty(input.shape[:2] + (1,) * (input.dim() - 2))
-        mask = mask.zero_() if p == 1.0 else mask.bernoulli_(1 - p).div_(1 - p)
-    return input.mul_(mask) if inplace else input * mask
-
-
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of [N, C, L] or [C, L]."""
-    return _drop_channels(input, p, training, inplace, 3)
-
-
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of [N, C, H, W]."""
-    return _drop_channels(input, p, training, inplace, 0)
-
-
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of [N, C, D, H, W] or [C, D, H, W]."""
-    return _drop_channels(input, p, training, inplace, 5)
 
 
 feature_dropout = dropout2d
@@ -185,6 +170,62 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     n = len(lead)
     parts = input.reshape(*lead, c, h // r, r, w // r, r)
     return parts.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r)
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """[N, C, ...] with the channels of the groups in turn: those of shape [groups, C / groups] transposed."""
+    if input.dim() < 3:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    if input.size(1) % groups != 0:
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {input.size(1)} channels and {groups} groups."
+        )
+    return input.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
+
+
+native_channel_shuffle = channel_shuffle
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """x / (k + alpha mean(x^2))^beta, the mean over `size` neighbouring channels of [N, C, ...] (Krizhevsky et al. 2012)."""
+    if input.dim() < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)")
+    if input.numel() == 0:
+        return input
+    squares = _C.pad(input.square(), [0, 0] * (input.dim() - 2) + [size // 2, (size - 1) // 2])
+    mean = squares.unfold(1, size, 1).mean(-1)
+    return input / mean.mul(alpha).add(k).pow(beta)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Optional[Callable[[Tensor, Tensor], Tensor]] = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, margin + d(anchor, positive) - d(anchor, negative)); with swap the negative's smaller distance to both."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    dims = anchor.dim(), positive.dim(), negative.dim()
+    if len(set(dims)) > 1:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D inputs"
+        )
+    distance = distance_function or pairwise_distance
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = _C.minimum(far, distance(positive, negative))
+    loss = (margin + near - far).clamp(min=0)
+    return loss.sum() if reduction == "sum" else loss.mean() if reduction == "mean" else loss
 
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
@@ -277,3 +318,39 @@ def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """elu in place."""
     return elu(input, alpha, inplace=True)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """celu in place."""
+    return celu(input, alpha, inplace=True)
+
+
+def selu_(input: Tensor) -> Tensor:
+    """selu in place."""
+    return selu(input, inplace=True)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """hardtanh in place."""
+    return hardtanh(input, min_val, max_val, inplace=True)
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+    """threshold in place."""
+    return _C.threshold(input, threshold, value, inplace=True)
+
+
+def _with_indices(name: str) -> Callable:
+    pool = globals()[name]
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return pool(*args, **{**kwargs, "return_indices": True})
+
+    function.__name__ = name + "_with_indices"
+    function.__doc__ = f"{name} and the places of its values."
+    return function
+
+
+for _name in ("max_pool1d", "max_pool2d", "max_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"):
+    globals()[_name + "_with_indices"] = _with_indices(_name)
+del _name

@@ -1,6 +1,7 @@
 """Programs of layers and helpers; PyTorch's results are in layers.json, which `python layers.py` writes anew (needs torch)."""
 
-import programs_ops  # noqa: F401 - each adds its programs to CASES
+import programs_nn  # noqa: F401 - each adds its programs to CASES
+import programs_ops  # noqa: F401
 import programs_optim  # noqa: F401
 import programs_rnn  # noqa: F401
 import programs_weights  # noqa: F401

@@ -21,6 +21,12 @@ RNN(3,4,2,nonlinearity="relu",batch_first=True,bidirectional=True)|LSTM(3,4)|GRU
 LSTM(3,4,2,batch_first=True,bidirectional=True,proj_size=2)|GRUCell(3,4,bias=False)|MultiheadAttention(4,2)
 MultiheadAttention(4,2,kdim=3,vdim=5,add_bias_kv=True,bias=False)|TransformerEncoderLayer(4,2,8)|Transformer(4,2,2,2,8)
 TransformerDecoderLayer(4,2,8,norm_first=True)|CrossEntropyLoss()|BCEWithLogitsLoss()|ModuleList()|Sequential()
+Conv3d(2,4,3)|Conv3d(4,4,(1,2,3),2,1,groups=2,bias=False)|Conv3d(3,4,3,padding="same",padding_mode="replicate")
+ConvTranspose3d(2,4,3,2,1,1)|MaxPool3d(2)|AvgPool3d((2,1,1),1)|AdaptiveAvgPool3d((2,None,3))|AdaptiveMaxPool3d(2)
+InstanceNorm3d(2,affine=True)|LocalResponseNorm(3,k=2.0)|AlphaDropout(0.3)|FeatureAlphaDropout()|RReLU()|RReLU(0.1,0.2,True)
+ChannelShuffle(2)|LPPool1d(2,3)|LPPool2d(2,(2,1),stride=1)|LPPool3d(3,2,ceil_mode=True)|MaxUnpool1d(2)|MaxUnpool2d(3,2,1)
+MaxUnpool3d((1,2,2))|EmbeddingBag(5,3)|EmbeddingBag(5,3,mode="max",padding_idx=-1,max_norm=1.0)|LazyLinear(3)|LazyConv2d(4,3,2)
+TripletMarginWithDistanceLoss(margin=0.5)|LazyConvTranspose1d(3,2)|LazyBatchNorm2d(affine=False)|LazyInstanceNorm1d()
 Sequential(nn.Linear(1,2),nn.ReLU())|ModuleList([nn.Linear(1,2),nn.Linear(1,2),nn.ReLU()])|ModuleDict({"a":nn.Linear(1,2)})"""
 
 FORWARD = {
@@ -57,6 +63,33 @@ FORWARD = {
     "MultiheadAttention(4,2,kdim=3,vdim=5,add_bias_kv=True,add_zero_attn=True,bias=False)": [(5, 2, 4), (6, 2, 3), (6, 2, 5)],
     "TransformerEncoderLayer(4,2,8,dropout=0.1,batch_first=True,norm_first=True,activation='gelu')": [(5, 2, 4)],
     "Transformer(4,2,2,2,8,dropout=0.2)": [(5, 2, 4), (6, 2, 4)],
+    "Conv3d(2,4,(3,2,1),(2,1,1),(1,0,1),(1,2,1),groups=2)": [(2, 2, 5, 4, 3)],
+    "Conv3d(2,3,2,padding='same',padding_mode='circular')": [(2, 4, 3, 3)],
+    "ConvTranspose3d(2,4,(3,2,1),2,1,1,groups=2,dilation=(1,2,2))": [(2, 2, 3, 3, 3)],
+    "MaxPool3d((2,3,2),(1,2,1),1,(2,1,1),return_indices=True,ceil_mode=True)": [(2, 2, 4, 5, 4)],
+    "AvgPool3d((2,3,2),(1,2,1),1,ceil_mode=True,count_include_pad=False)": [(2, 2, 4, 5, 4)],
+    "AvgPool3d(2,divisor_override=3)": [(2, 4, 5, 4)],
+    "AdaptiveAvgPool3d((2,None,3))": [(2, 2, 5, 2, 4)],
+    "AdaptiveMaxPool3d((2,3,1),True)": [(2, 5, 4, 3)],
+    "InstanceNorm3d(2,affine=True)": [(2, 2, 3, 2, 2)],
+    "LocalResponseNorm(3,0.1,0.5,2.0)": [(2, 5, 3)],
+    "LocalResponseNorm(2,0.1)": [(2, 3, 2, 2)],
+    "AlphaDropout(0.3)": [(5, 7)],
+    "FeatureAlphaDropout(0.4)": [(3, 4, 2)],
+    "RReLU(0.1,0.5)": [(5, 7)],
+    "RReLU().eval()": [(5, 7)],
+    "ChannelShuffle(2)": [(2, 6, 2)],
+    "LPPool1d(2,3,2,ceil_mode=True)": [(2, 3, 8)],
+    "LPPool2d(float('inf'),(2,1),stride=1)": [(2, 3, 4, 4)],
+    "LPPool3d(2,2)": [(2, 2, 4, 4, 4)],
+    "TripletMarginWithDistanceLoss(margin=2.0,swap=True)": [(3, 4), (3, 4), (3, 4)],
+    "TripletMarginWithDistanceLoss(distance_function=nn.CosineSimilarity(),reduction='none')": [(3, 4), (3, 4), (3, 4)],
+    "LazyLinear(3)": [(2, 4)],
+    "LazyConv1d(4,3,groups=2,padding=1)": [(2, 4, 5)],
+    "LazyConv3d(2,2,bias=False)": [(3, 2, 2, 2)],
+    "LazyConvTranspose2d(4,3,2,1,output_padding=1,groups=2)": [(2, 4, 3, 3)],
+    "LazyBatchNorm1d()": [(4, 3, 2)],
+    "LazyInstanceNorm2d(affine=True)": [(2, 3, 2, 2)],
     "TripletMarginLoss()": [(3, 4), (3, 4), (3, 4)],
     "PoissonNLLLoss()": [(3, 4), (3, 4)],
     "SmoothL1Loss()": [(3, 4), (3, 4)],
@@ -117,7 +150,8 @@ def bits(tensor):
 def module(T, case):
     T.manual_seed(3)
     m = eval("nn." + case, {"nn": T.nn})
-    return {"repr": repr(m), "state": {k: bits(v) for k, v in m.state_dict().items()}}
+    state = m.state_dict().items()
+    return {"repr": repr(m), "state": {k: "none yet" if T.nn.parameter.is_lazy(v) else bits(v) for k, v in state}}
 
 
 def flat(T, y):
@@ -130,7 +164,7 @@ def forward(T, case, shapes):
     m = eval("nn." + case, {"nn": T.nn})
     xs = [T.randn(*shape, requires_grad=True) for shape in shapes]
     outs = flat(T, m(*xs))
-    sum((out * out * (i + 1)).sum() for i, out in enumerate(outs)).backward()
+    sum((out * out * (i + 1)).sum() for i, out in enumerate(outs) if out.requires_grad).backward()
     tensors = outs + [p.grad for p in m.parameters() if p.grad is not None] + [x.grad for x in xs]
 
     def short(x):

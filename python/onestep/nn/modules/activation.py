@@ -123,6 +123,20 @@ class LeakyReLU(_Inplace):
         return self._also(f"negative_slope={self.negative_slope}")
 
 
+class RReLU(_Inplace):
+    """x, or below 0 a slope times x: drawn from [lower, upper] in training, else their mean."""
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.lower, self.upper = lower, upper
+
+    def forward(self, input: _C.Tensor) -> _C.Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return self._also(f"lower={self.lower}, upper={self.upper}")
+
+
 class ELU(_Inplace):
     """x, or alpha (exp(x) - 1) below 0."""
 

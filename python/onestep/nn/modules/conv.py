@@ -139,6 +139,13 @@ class Conv2d(_Conv):
     _function = staticmethod(_C.conv2d)
 
 
+class Conv3d(_Conv):
+    """[N, C_in, D, H, W] -> [N, C_out, D', H', W'], with weight [C_out, C_in / groups, kernel, kernel, kernel]."""
+
+    _dims = 3
+    _function = staticmethod(F.conv3d)
+
+
 class _ConvTranspose(_ConvNd):
     _function: Any
     _transposed = True
@@ -222,3 +229,10 @@ class ConvTranspose2d(_ConvTranspose):
 
     _dims = 2
     _function = staticmethod(_C.conv_transpose2d)
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """The gradient of Conv3d as a layer: [N, C_in, D, H, W] -> [N, C_out, D', H', W']."""
+
+    _dims = 3
+    _function = staticmethod(F.conv_transpose3d)

@@ -25,6 +25,20 @@ class Dropout(_DropoutNd):
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
+class AlphaDropout(_DropoutNd):
+    """Dropout that keeps the mean and variance of selu's outputs."""
+
+    def forward(self, input: _C.Tensor) -> _C.Tensor:
+        return F.alpha_dropout(input, self.p, self.training)
+
+
+class FeatureAlphaDropout(_DropoutNd):
+    """AlphaDropout of whole channels of [N, C, ...]."""
+
+    def forward(self, input: _C.Tensor) -> _C.Tensor:
+        return F.feature_alpha_dropout(input, self.p, self.training)
+
+
 class Dropout1d(_DropoutNd):
     """Dropout of whole channels of [N, C, L] or [C, L]."""
 

@@ -148,6 +148,20 @@ class PixelUnshuffle(Module):
         return f"downscale_factor={self.downscale_factor}"
 
 
+class ChannelShuffle(Module):
+    """[N, C, ...] with the channels of the groups in turn."""
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input: _C.Tensor) -> _C.Tensor:
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self) -> str:
+        return f"groups={self.groups}"
+
+
 class Upsample(Module):
     """Resizes [N, C, ...] to `size` or by `scale_factor`."""
 

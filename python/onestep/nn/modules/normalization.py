@@ -110,6 +110,20 @@ class GroupNorm(Module):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
+class LocalResponseNorm(Module):
+    """x / (k + alpha mean(x^2))^beta, the mean over `size` neighbouring channels."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: _C.Tensor) -> _C.Tensor:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
 class _NormBase(Module):
     """What batch and instance norm have in common: weight and bias, running mean and variance."""
 
@@ -242,3 +256,9 @@ class InstanceNorm2d(_InstanceNorm):
     """Normalises each channel of each sample of [N, C, H, W] or [C, H, W]."""
 
     _dims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Normalises each channel of each sample of [N, C, D, H, W] or [C, D, H, W]."""
+
+    _dims = (4, 5)

@@ -1,4 +1,4 @@
-"""Pooling and padding."""
+"""Pooling."""
 
 from __future__ import annotations
 
@@ -56,6 +56,12 @@ class MaxPool2d(_MaxPool):
     _function = staticmethod(F.max_pool2d)
 
 
+class MaxPool3d(_MaxPool):
+    """The largest value of each window of [N, C, D, H, W]."""
+
+    _function = staticmethod(F.max_pool3d)
+
+
 class AvgPool1d(Module):
     """The mean of each window of [N, C, L]."""
 
@@ -74,8 +80,8 @@ class AvgPool1d(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class AvgPool2d(Module):
-    """The mean of each window of [N, C, H, W]."""
+class _AvgPool(Module):
+    _function: Any
 
     def __init__(
         self,
@@ -91,12 +97,24 @@ class AvgPool2d(Module):
         self.ceil_mode, self.count_include_pad, self.divisor_override = ceil_mode, count_include_pad, divisor_override
 
     def forward(self, input: _C.Tensor) -> _C.Tensor:
-        return F.avg_pool2d(
+        return type(self)._function(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override
         )
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window of [N, C, H, W]."""
+
+    _function = staticmethod(F.avg_pool2d)
+
+
+class AvgPool3d(_AvgPool):
+    """The mean of each window of [N, C, D, H, W]."""
+
+    _function = staticmethod(F.avg_pool3d)
 
 
 class _AdaptiveAvgPool(Module):
@@ -132,6 +150,12 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     _function = staticmethod(F.adaptive_avg_pool2d)
 
 
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+    """Means of output_size windows that cover [N, C, D, H, W]."""
+
+    _function = staticmethod(F.adaptive_avg_pool3d)
+
+
 class _AdaptiveMaxPool(_AdaptiveAvgPool):
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__(output_size)
@@ -153,137 +177,79 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     _function = staticmethod(F.adaptive_max_pool2d)
 
 
-class _Pad(Module):
-    _sides: int
-    _mode: str
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """Largest values of output_size windows that cover [N, C, D, H, W]."""
 
-    def __init__(self, padding: Any) -> None:
+    _function = staticmethod(F.adaptive_max_pool3d)
+
+
+class _LPPool(Module):
+    _function: Any
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
         super().__init__()
-        self.padding = _tuple(padding, self._sides)
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
 
     def forward(self, input: _C.Tensor) -> _C.Tensor:
-        return F.pad(input, self.padding, self._mode)
+        return type(self)._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
-        return f"{self.padding}"
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
+        )
 
 
-class _ConstantPad(_Pad):
-    _mode = "constant"
+class LPPool1d(_LPPool):
+    """The power mean without the mean of each window of [N, C, L]."""
 
-    def __init__(self, padding: Any, value: float) -> None:
-        super().__init__(padding)
-        self.value = value
+    _function = staticmethod(F.lp_pool1d)
 
-    def forward(self, input: _C.Tensor) -> _C.Tensor:
-        return F.pad(input, self.padding, "constant", self.value)
+
+class LPPool2d(_LPPool):
+    """The power mean without the mean of each window of [N, C, H, W]."""
+
+    _function = staticmethod(F.lp_pool2d)
+
+
+class LPPool3d(_LPPool):
+    """The power mean without the mean of each window of [N, C, D, H, W]."""
+
+    _function = staticmethod(F.lp_pool3d)
+
+
+class _MaxUnpool(Module):
+    _function: Any
+    _dims: int
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        n = self._dims
+        self.kernel_size, self.padding = _tuple(kernel_size, n), _tuple(padding, n)
+        self.stride = self.kernel_size if stride is None else _tuple(stride, n)
+
+    def forward(self, input: _C.Tensor, indices: _C.Tensor, output_size: Any = None) -> _C.Tensor:
+        return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
-        return f"padding={self.padding}, value={self.value}"
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class _ZeroPad(_ConstantPad):
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
+class MaxUnpool1d(_MaxUnpool):
+    """The values of MaxPool1d at their places, with zeros between."""
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ReflectionPad1d(_Pad):
-    """Padding mirrored at the edge, of the last dim."""
-
-    _sides = 2
-    _mode = "reflect"
+    _dims = 1
+    _function = staticmethod(F.max_unpool1d)
 
 
-class ReflectionPad2d(_Pad):
-    """Padding mirrored at the edge, of the last 2 dims."""
+class MaxUnpool2d(_MaxUnpool):
+    """The values of MaxPool2d at their places, with zeros between."""
 
-    _sides = 4
-    _mode = "reflect"
-
-
-class ReflectionPad3d(_Pad):
-    """Padding mirrored at the edge, of the last 3 dims."""
-
-    _sides = 6
-    _mode = "reflect"
+    _dims = 2
+    _function = staticmethod(F.max_unpool2d)
 
 
-class ReplicationPad1d(_Pad):
-    """Padding of the edge's value, of the last dim."""
+class MaxUnpool3d(_MaxUnpool):
+    """The values of MaxPool3d at their places, with zeros between."""
 
-    _sides = 2
-    _mode = "replicate"
-
-
-class ReplicationPad2d(_Pad):
-    """Padding of the edge's value, of the last 2 dims."""
-
-    _sides = 4
-    _mode = "replicate"
-
-
-class ReplicationPad3d(_Pad):
-    """Padding of the edge's value, of the last 3 dims."""
-
-    _sides = 6
-    _mode = "replicate"
-
-
-class CircularPad1d(_Pad):
-    """Padding that goes round, of the last dim."""
-
-    _sides = 2
-    _mode = "circular"
-
-
-class CircularPad2d(_Pad):
-    """Padding that goes round, of the last 2 dims."""
-
-    _sides = 4
-    _mode = "circular"
-
-
-class CircularPad3d(_Pad):
-    """Padding that goes round, of the last 3 dims."""
-
-    _sides = 6
-    _mode = "circular"
-
-
-class ConstantPad1d(_ConstantPad):
-    """Padding of a number, of the last dim."""
-
-    _sides = 2
-
-
-class ConstantPad2d(_ConstantPad):
-    """Padding of a number, of the last 2 dims."""
-
-    _sides = 4
-
-
-class ConstantPad3d(_ConstantPad):
-    """Padding of a number, of the last 3 dims."""
-
-    _sides = 6
-
-
-class ZeroPad1d(_ZeroPad):
-    """Padding of zeros, of the last dim."""
-
-    _sides = 2
-
-
-class ZeroPad2d(_ZeroPad):
-    """Padding of zeros, of the last 2 dims."""
-
-    _sides = 4
-
-
-class ZeroPad3d(_ZeroPad):
-    """Padding of zeros, of the last 3 dims."""
-
-    _sides = 6
+    _dims = 3
+    _function = staticmethod(F.max_unpool3d)
