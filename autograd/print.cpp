@@ -147,7 +147,9 @@ std::pair<std::string_view, int> pytorch_op(const Node& node) {
   const std::string_view op = node.name;
   if (op == "matmul") return {node.shape.rank() == 2 ? "mm" : "bmm", 0};
   if (op == "linear") return {node.inputs[2] ? "addmm" : "mm", 0};
-  if (op == "sum" || op == "mean") return {op, node.shape.empty() ? 0 : 1};
+  if (op == "sum" || op == "mean" || op == "prod") return {op, node.shape.empty() ? 0 : 1};
+  if (op == "max" || op == "min") return {op, node.shape.empty() ? 1 : 0};
+  if (op == "clamp") return {op, node.inputs.size() == 1 ? 1 : 0};
   if (op == "pow") return {op, node.inputs.size() == 2 ? 1 : 0};
   if (op == "cross_entropy") return {"nll_loss", 0};
   if (op == "layer_norm") return {"native_layer_norm", 0};

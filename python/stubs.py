@@ -7,7 +7,7 @@ import keyword
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "onestep"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "onestep"))
 from _signatures import parse  # noqa: E402 - of the package that is being built
 
 TYPES = {

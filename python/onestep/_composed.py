@@ -170,6 +170,50 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start=None, end=None
     return result
 
 
+@_op
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy of input whose diagonal is src."""
+    result = input.clone()
+    result.diagonal(offset, dim1, dim2).copy_(src)
+    return result
+
+
+@_op
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """narrow, as a copy."""
+    return input.narrow(dim, start, length).clone()
+
+
+@_op
+def msort(input: Tensor) -> Tensor:
+    """The elements sorted along dim 0."""
+    return _C.sort(input, dim=0)[0]
+
+
+for _name in ("chunk", "split"):
+    __all__.append(f"unsafe_{_name}")
+    globals()[f"unsafe_{_name}"] = getattr(_C, _name)
+    setattr(Tensor, f"unsafe_{_name}", getattr(Tensor, _name))
+
+
+@_op
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """A square matrix, or a batch of them, times itself: n factors; n must not be negative."""
+    if input.dim() < 2 or input.size(-1) != input.size(-2):
+        raise RuntimeError(f"linalg.matrix_power: A must be batches of square matrices, but they are {list(input.shape)}")
+    if n < 0:
+        raise NotImplementedError("linalg.matrix_power: a negative power: there is no inverse of a matrix")
+    if n == 0:
+        return _C.eye(input.size(-1), dtype=input.dtype).expand(input.shape).clone()
+    result, square = None, input
+    while n:
+        if n % 2:
+            result = square if result is None else _C.matmul(result, square)
+        n //= 2
+        square = _C.matmul(square, square) if n else square
+    return result if result is not input else input.clone()
+
+
 @_method
 def sum_to_size(self: Tensor, *size) -> Tensor:
     """The sum over the dims in which `size` is 1 or missing."""
@@ -244,6 +288,16 @@ def is_shared(self: Tensor) -> bool:
 def share_memory_(self: Tensor) -> Tensor:
     """The tensor itself: workers are threads."""
     return self
+
+
+@_method
+def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
+    """transpose_."""
+    return self.transpose_(axis0, axis1)
+
+
+setattr(Tensor, "swapdims_", swapaxes_)
+Tensor.name = None  # no tensor has one
 
 
 @_method

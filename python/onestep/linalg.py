@@ -6,6 +6,7 @@ import math
 
 from onestep import _C
 from onestep._C import Tensor, cross  # noqa: F401
+from onestep._composed import matrix_power as _matrix_power
 
 
 def vector_norm(x: Tensor, ord: float = 2, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
@@ -66,6 +67,11 @@ def multi_dot(tensors) -> Tensor:
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Sum of products along `dim`."""
     return (x * y).sum(dim)
+
+
+def matrix_power(A: Tensor, n: int) -> Tensor:
+    """A square matrix, or a batch of them, times itself: n factors; n must not be negative."""
+    return _matrix_power(A, n)
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

@@ -214,3 +214,28 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
         for column in range(cols):
             tensor[_C.randperm(rows)[:zeros], column] = 0
     return tensor
+
+
+def _renamed(function: Any) -> Any:
+    """PyTorch's old name of an in-place function, without the underscore."""
+    old = function.__name__[:-1]
+
+    def initialize(*args: Any, **kwargs: Any) -> Tensor:
+        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{old}_`.", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    initialize.__name__, initialize.__doc__ = old, f"The old name of {old}_."
+    return initialize
+
+
+uniform = _renamed(uniform_)
+normal = _renamed(normal_)
+constant = _renamed(constant_)
+eye = _renamed(eye_)
+dirac = _renamed(dirac_)
+xavier_uniform = _renamed(xavier_uniform_)
+xavier_normal = _renamed(xavier_normal_)
+kaiming_uniform = _renamed(kaiming_uniform_)
+kaiming_normal = _renamed(kaiming_normal_)
+orthogonal = _renamed(orthogonal_)
+sparse = _renamed(sparse_)
