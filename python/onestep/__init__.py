@@ -15,7 +15,8 @@ __version__ = "0.1.0"
 
 
 _LATER = {  # where names stand that are imported when they are first used
-    **{name: f"onestep.{name}" for name in ("nn", "optim", "utils", "amp", "func", "random", "attention", "display", "distributions")},
+    **{name: f"onestep.{name}" for name in ("nn", "optim", "utils", "amp", "func", "random")},
+    **{name: f"onestep.{name}" for name in ("attention", "display", "distributions")},
     **{name: "onestep.serialization" for name in ("save", "load")},
     **{name: "onestep.run" for name in ("train", "Run")},
     "gradcheck": "onestep.autograd",

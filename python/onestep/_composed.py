@@ -205,13 +205,11 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         raise NotImplementedError("linalg.matrix_power: a negative power: there is no inverse of a matrix")
     if n == 0:
         return _C.eye(input.size(-1), dtype=input.dtype).expand(input.shape).clone()
-    result, square = None, input
-    while n:
-        if n % 2:
-            result = square if result is None else _C.matmul(result, square)
-        n //= 2
-        square = _C.matmul(square, square) if n else square
-    return result if result is not input else input.clone()
+    result = input.clone()
+    for bit in f"{n:b}"[1:]:
+        result = _C.matmul(result, result)
+        result = _C.matmul(result, input) if bit == "1" else result
+    return result
 
 
 @_method
@@ -290,14 +288,9 @@ def share_memory_(self: Tensor) -> Tensor:
     return self
 
 
-@_method
-def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
-    """transpose_."""
-    return self.transpose_(axis0, axis1)
-
-
-setattr(Tensor, "swapdims_", swapaxes_)
-Tensor.name = None  # no tensor has one
+setattr(Tensor, "name", None)  # no tensor has one
+for _name in ("swapaxes_", "swapdims_"):
+    setattr(Tensor, _name, getattr(Tensor, "transpose_"))
 
 
 @_method

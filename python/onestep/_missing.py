@@ -16,7 +16,6 @@ USE_INSTEAD = {
     "torch.Tensor.register_hook": "torch.autograd.Function",
     "torch.optim.SparseAdam": "torch.optim.Adam",
     "torch.nn.SyncBatchNorm": "torch.nn.BatchNorm2d",
-    "torch.nn.AdaptiveLogSoftmaxWithLoss": "torch.nn.CrossEntropyLoss",
     "torch.nn.utils.parametrizations.orthogonal": "torch.nn.init.orthogonal_",
     "torch.autograd.profiler": "`onestep train --profile`",
     "torch.distributed": "`onestep train`, which trains on several processes",

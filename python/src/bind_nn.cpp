@@ -125,7 +125,8 @@ void bind_nn() {
       "embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, "
       "bool scale_grad_by_freq=False, bool sparse=False)",
       +[](T index, T weight, std::optional<int64_t> padding, std::optional<double> max_norm, double, bool by_frequency, bool) {
-        ONESTEP_CHECK(Error, !max_norm && !by_frequency, "embedding: max_norm and scale_grad_by_freq: use nn.functional.embedding");
+        ONESTEP_CHECK(Error, !max_norm && !by_frequency,
+                      "embedding: max_norm and scale_grad_by_freq: use nn.functional.embedding");
         return embedding(index, weight, padding);
       });
   function("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05)",

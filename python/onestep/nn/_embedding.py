@@ -39,7 +39,13 @@ def embedding(
 
 
 def _check(
-    input: Tensor, weight: Tensor, offsets: Optional[Tensor], mode: str, by_frequency: bool, sparse: bool, scale: Optional[Tensor]
+    input: Tensor,
+    weight: Tensor,
+    offsets: Optional[Tensor],
+    mode: str,
+    by_frequency: bool,
+    sparse: bool,
+    scale: Optional[Tensor],
 ) -> None:
     if scale is not None and input.shape != scale.shape:
         raise ValueError(

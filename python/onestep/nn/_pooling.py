@@ -190,7 +190,8 @@ def _unpool(
         )
     lead = input.shape[: input.dim() - n]
     if indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < math.prod(sizes):
-        raise RuntimeError(f"Found an invalid max index: {int(indices.max())} (output volumes are of size {'x'.join(map(str, sizes))}")
+        volume = "x".join(map(str, sizes))
+        raise RuntimeError(f"Found an invalid max index: {int(indices.max())} (output volumes are of size {volume})")
     flat = input.new_zeros(*lead, math.prod(sizes)).scatter(-1, indices.flatten(-n), input.flatten(-n))
     return flat.view(*lead, *sizes)
 

@@ -109,7 +109,7 @@ def _check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: Optional[bool] = None
 ) -> Tensor:
-    """input [N, C, H, W] at the places (x, y) of grid [N, H', W', 2], -1 and 1 the borders: [N, C, H', W']; also with a depth."""
+    """input [N, C, H, W] at the places (x, y) of grid [N, H', W', 2], -1 and 1 the borders: [N, C, H', W']. With a depth, too."""
     _check(input, grid, mode, padding_mode)
     align_corners = _default("grid_sample and affine_grid", align_corners)
     sizes: Any = input.shape[2:]

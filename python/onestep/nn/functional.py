@@ -172,6 +172,24 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return parts.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r)
 
 
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The distances of each pair of rows of [N, M], a row and those after it: [N (N - 1) / 2]."""
+    if input.dim() != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.dim()}D")
+    one, two = onestep.triu_indices(input.size(0), input.size(0), 1)
+    return (input[one] - input[two]).norm(p, -1)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate by the nearest place."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate linearly in two dims, with aligned corners."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """[N, C, ...] with the channels of the groups in turn: those of shape [groups, C / groups] transposed."""
     if input.dim() < 3:

@@ -92,7 +92,7 @@ def _orthogonalized(grad: Tensor, coefficients: Tuple[float, float, float], step
 
 
 class Muon(Optimizer):
-    """Momentum whose update is orthogonalized, for the matrices of hidden layers (Jordan 2024); others need another optimizer."""
+    """Momentum whose update is orthogonalized, for the matrices of hidden layers alone (Jordan 2024)."""
 
     def __init__(
         self,

@@ -140,7 +140,7 @@ class RAdam(Optimizer):
 
 
 class Adamax(Optimizer):
-    """p -= lr m / u with the bias-corrected mean m of g, and u the largest |g|, decayed by beta2 a step (Kingma and Ba 2015)."""
+    """p -= lr m / u, m the bias-corrected mean of g, and u the largest |g|, decayed by beta2 a step (Kingma and Ba 2015)."""
 
     def __init__(
         self,

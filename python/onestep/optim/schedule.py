@@ -13,7 +13,9 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> List[Any]:
     if not isinstance(value, (list, tuple)):
         return [value] * n
     if len(value) != n:
-        raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has {n}.")
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has {n}."
+        )
     return list(value)
 
 

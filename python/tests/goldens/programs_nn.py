@@ -171,3 +171,26 @@ def layers_are_refused(T):
         refused(lambda: nn.Conv3d(3, 4, 2, groups=2)),
         refused(lambda: nn.Conv3d(3, 4, 2, 2, padding="same")),
     )
+
+
+@case
+def adaptive_log_softmax(T):
+    layer = T.nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 5, 9], div_value=2.0, head_bias=True)
+    x, target = T.randn(6, 8, requires_grad=True), T.tensor([0, 4, 11, 2, 5, 8])
+    output, loss = layer(x, target)
+    (loss + output[1]).backward()
+    single = layer(x[0], target[0])
+    return (
+        [list(item) for item in layer.state_dict().items()],
+        [output, loss, x.grad, [p.grad for p in layer.parameters()], list(single)],
+        [layer.log_prob(x), layer.predict(x), repr(layer)],
+        refused(lambda: layer(x, target + 1)),
+        refused(lambda: layer(x, target[:2])),
+        refused(lambda: T.nn.AdaptiveLogSoftmaxWithLoss(8, 12, [5, 3])),
+    )
+
+
+@case
+def distances_of_pairs(T):
+    x = T.randn(4, 3)
+    return [with_gradients(T, lambda v: T.nn.functional.pdist(v, p), x) for p in (1.0, 2.0, 3.0)]

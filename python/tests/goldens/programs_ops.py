@@ -24,7 +24,8 @@ def words(value):
 def logit(T):
     x = T.tensor([0.25, 0.5, 0.0, 1.0, -0.5, 1.5, math.nan, 0.05])
     bytes_ = T.tensor([0, 1, 2, 3], dtype=T.uint8)
-    return words([gradient(T, T.logit, x), gradient(T, lambda v: T.logit(v, 0.125), x[:6]), T.logit(bytes_), T.logit(bytes_, 0.25)])
+    ends = gradient(T, T.logit, x), gradient(T, lambda v: T.logit(v, 0.125), x[:6])
+    return words([*ends, T.logit(bytes_), T.logit(bytes_, 0.25)])
 
 
 @case

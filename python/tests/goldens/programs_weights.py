@@ -188,7 +188,7 @@ def hooks_around_states(T):
     model[0].register_state_dict_pre_hook(lambda module, prefix, keep: seen.append(["before", prefix, keep]))
     model.register_state_dict_post_hook(lambda module, state, prefix, meta: seen.append(["after", list(state), prefix]))
     model[1]._register_load_state_dict_pre_hook(lambda state, prefix, *rest: state.pop(prefix + "old", None))
-    model[0].register_load_state_dict_pre_hook(lambda module, state, prefix, *rest: seen.append([type(module).__name__, prefix]))
+    model[0].register_load_state_dict_pre_hook(lambda module, state, prefix, *_: seen.append([type(module).__name__, prefix]))
     state = dict(model.state_dict())
     text = repr(model.load_state_dict({**state, "1.old": T.ones(1)}))
     return seen, text

@@ -30,6 +30,7 @@ from onestep.nn.modules.activation import (
     PReLU,
     RReLU,
 )
+from onestep.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
 from onestep.nn.modules.attention import MultiheadAttention
 from onestep.nn.modules.container import Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict
 from onestep.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -152,6 +153,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",

@@ -91,7 +91,8 @@ class ParametrizationList(ModuleList):
             for original, new in zip(self._originals(), values):
                 if original.dtype != new.dtype:
                     raise ValueError(
-                        f"The tensor returned by `right_inverse` has dtype {new.dtype} while `original` has dtype {original.dtype}"
+                        f"The tensor returned by `right_inverse` has dtype {new.dtype} while `original` has dtype "
+                        f"{original.dtype}"
                     )
                 original.data = new.detach().clone()
 
