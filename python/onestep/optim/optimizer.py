@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional
 import onestep
 from onestep import _C
 from onestep.nn.modules._names import typename
-from onestep.utils.hooks import RemovableHandle
+from onestep.utils.hooks import RemovableHandle, added
 
 Tensor = _C.Tensor
 
@@ -26,13 +26,17 @@ class Optimizer:
         self.defaults = defaults
         self.state: Dict[Tensor, Dict[str, Any]] = defaultdict(dict)
         self.param_groups: List[Dict[str, Any]] = []
-        self._pre_hooks: OrderedDict = OrderedDict()
-        self._post_hooks: OrderedDict = OrderedDict()
+        self._make_hooks()
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
+
+    def _make_hooks(self) -> None:
+        self._pre_hooks: OrderedDict = OrderedDict()
+        self._post_hooks: OrderedDict = OrderedDict()
+        self._state_hooks: Dict[str, OrderedDict] = {name: OrderedDict() for name in ("save", "saved", "load", "loaded")}
 
     def add_param_group(self, param_group: Dict[str, Any]) -> None:
         """Adds parameters with settings of their own; what is not given is the optimizer's default."""
@@ -104,19 +108,39 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
         """hook(optimizer, args, kwargs) before each step."""
-        handle = RemovableHandle(self._pre_hooks)
-        self._pre_hooks[handle.id] = hook
-        return handle
+        return added(self._pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
         """hook(optimizer, args, kwargs) after each step."""
-        handle = RemovableHandle(self._post_hooks)
-        self._post_hooks[handle.id] = hook
-        return handle
+        return added(self._post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """hook(optimizer) before state_dict."""
+        return added(self._state_hooks["save"], hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """hook(optimizer, state_dict) after state_dict; may return another one."""
+        return added(self._state_hooks["saved"], hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """hook(optimizer, state_dict) before load_state_dict; may return another one."""
+        return added(self._state_hooks["load"], hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """hook(optimizer) after load_state_dict."""
+        return added(self._state_hooks["loaded"], hook, prepend)
+
+    def _call_state_hooks(self, name: str, *state: Any) -> Any:
+        """Calls them with the state_dict, if there is one; returns it, or what a hook made of it."""
+        for hook in list(self._state_hooks[name].values()):
+            changed = hook(self, *state)
+            state = state if changed is None else (changed,)
+        return state[0] if state else None
 
     # ---- states -----------------------------------------------------------------------------------------------------
     def state_dict(self) -> Dict[str, Any]:
         """{"state": by number of the parameter, "param_groups": with numbers for parameters}."""
+        self._call_state_hooks("save")
         numbers: Dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -126,10 +150,11 @@ class Optimizer:
                 {**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[id(p)] for p in group["params"]]}
             )
         state = {numbers[id(p)] if isinstance(p, Tensor) else p: value for p, value in self.state.items()}
-        return {"state": state, "param_groups": groups}
+        return self._call_state_hooks("saved", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         """Takes over settings and state, in the dtypes of the parameters here."""
+        state_dict = self._call_state_hooks("load", dict(state_dict))
         given = state_dict["param_groups"]
         if len(given) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -147,6 +172,7 @@ class Optimizer:
         self.state = defaultdict(dict)
         for key, value in state_dict["state"].items():
             self.state[by_number.get(key, key)] = self._taken_over(by_number.get(key), value)
+        self._call_state_hooks("loaded")
 
     def _taken_over(self, p: Optional[Tensor], value: Any, key: str = "") -> Any:
         if isinstance(value, Tensor):
@@ -163,7 +189,7 @@ class Optimizer:
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._pre_hooks, self._post_hooks = OrderedDict(), OrderedDict()
+        self._make_hooks()
 
     def __repr__(self) -> str:
         text = type(self).__name__ + " ("

@@ -36,3 +36,12 @@ class RemovableHandle:
     def __setstate__(self, state: dict) -> None:
         self.id, self._extra = state["id"], None
         self._hooks = weakref.ref(OrderedDict())
+
+
+def added(hooks: "OrderedDict[int, Any]", hook: Any, prepend: bool = False) -> RemovableHandle:
+    """Puts the hook into the dict, first with `prepend`; returns its handle."""
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle

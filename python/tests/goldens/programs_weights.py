@@ -195,6 +195,56 @@ def hooks_around_states(T):
 
 
 @case
+def extra_states(T):
+    class Counter(T.nn.Linear):
+        count = 0
+
+        def get_extra_state(self):
+            return {"count": self.count}
+
+        def set_extra_state(self, state):
+            self.count = state["count"]
+
+    one, two = T.nn.Sequential(Counter(1, 1)), T.nn.Sequential(Counter(1, 1))
+    one[0].count = 5
+    two.load_state_dict(one.state_dict())
+    plain = T.nn.Sequential(T.nn.Linear(1, 1))
+    return (
+        list(one.state_dict()),
+        two[0].count,
+        refused(lambda: plain.load_state_dict(one.state_dict())),
+        refused(lambda: one.load_state_dict(plain.state_dict())),
+        [list(p.shape) for p in one.to_empty(device="cpu").parameters()],
+    )
+
+
+@case
+def hooks_around_optimizer_states(T):
+    optimizer, seen = T.optim.SGD(T.nn.Linear(1, 1).parameters(), lr=0.1), []
+    optimizer.register_state_dict_pre_hook(lambda o: seen.append("save"))
+    optimizer.register_state_dict_post_hook(lambda o, state: {**state, "more": 1})
+    optimizer.register_state_dict_post_hook(lambda o, state: seen.append(["first", "more" in state]), prepend=True)
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: seen.append(["load", state.pop("more")]))
+    last = optimizer.register_load_state_dict_post_hook(lambda o: seen.append("loaded"))
+    state = optimizer.state_dict()
+    optimizer.load_state_dict(state)
+    last.remove()
+    optimizer.load_state_dict(state)
+    return seen, "more" in state
+
+
+@case
+def parameter_dicts(T):
+    held = T.nn.ParameterDict({"a": T.ones(1), "b": T.zeros(2)})
+    twin = held.copy()
+    first = held.popitem()
+    kept = held.setdefault("a", T.zeros(3)), held.setdefault("c", T.zeros(1))
+    names = list(held.keys())
+    held.clear()
+    return first, kept, names, len(held), list(twin.keys()), list(held.fromkeys(["x", "y"], T.ones(1)).keys())
+
+
+@case
 def skipped_initial_values(T):
     layer = T.nn.utils.skip_init(T.nn.Linear, 3, 2, bias=False)
     return list(layer.weight.shape), T.randn(2), refused(lambda: T.nn.utils.skip_init(int))

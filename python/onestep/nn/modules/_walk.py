@@ -200,6 +200,10 @@ class Walk:
         """All parameters and buffers in another dtype."""
         return self._apply(lambda t: t.to(dst_type))
 
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
+        """All parameters and buffers as empty_like gives them."""
+        return self._apply(_C.empty_like, recurse)
+
     def cpu(self) -> Any:
         """This module: its tensors are on the CPU."""
         return self

@@ -297,6 +297,30 @@ class ParameterDict(Module):
         del self[key]
         return value
 
+    def popitem(self) -> Any:
+        """Takes the last one out: (name, parameter)."""
+        key = next(reversed(self._keys))
+        return key, self.pop(key)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """That of a name, which gets the default where it is not there."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def clear(self) -> None:
+        """Takes all out."""
+        for key in list(self._keys):
+            del self[key]
+
+    def copy(self) -> "ParameterDict":
+        """Another one with the same parameters."""
+        return ParameterDict(dict(self.items()))
+
+    def fromkeys(self, keys: Any, default: Any = None) -> "ParameterDict":
+        """One that has the default for each of the names."""
+        return ParameterDict({key: default for key in keys})
+
     def update(self, parameters: Any) -> None:
         """Adds those of a mapping or of pairs (name, parameter)."""
         for name, value in parameters.items() if hasattr(parameters, "items") else parameters:

@@ -254,6 +254,8 @@ class Module(StateHooks, Walk):
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         for name, value in self._own_state():
             destination[prefix + name] = value if keep_vars else value.detach()
+        if self._defines("get_extra_state"):
+            destination[prefix + "_extra_state"] = self.get_extra_state()
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
         """Copies (or with `assign` takes over) the tensors of state_dict; strict: the names must be exactly those here."""
@@ -322,8 +324,13 @@ class Module(StateHooks, Walk):
             else:
                 with onestep.no_grad():
                     param.copy_(given)
+        extra = self._defines("set_extra_state")
+        if extra and prefix + "_extra_state" in state_dict:
+            self.set_extra_state(state_dict[prefix + "_extra_state"])
+        elif extra:
+            missing_keys.append(prefix + "_extra_state")
         for key in state_dict:
-            if key.startswith(prefix):
+            if key.startswith(prefix) and not (extra and key == prefix + "_extra_state"):
                 first, *rest = key[len(prefix) :].split(".", 1)
                 if first not in own and not (rest and first in self._modules):
                     unexpected_keys.append(key)
