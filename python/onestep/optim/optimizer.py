@@ -15,6 +15,16 @@ from onestep.utils.hooks import RemovableHandle, added
 Tensor = _C.Tensor
 
 
+class _RequiredParameter:
+    """The default of a setting that every group must have."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _RequiredParameter()
+
+
 class Optimizer:
     """The base of all optimizers: `param_groups` (dicts), `state` by parameter, and `step`."""
 
@@ -61,6 +71,8 @@ class Optimizer:
             warnings.warn("optimizer contains a parameter group with duplicate parameters", stacklevel=3)
         param_group["params"] = params
         for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if not known.isdisjoint(id(p) for p in params):

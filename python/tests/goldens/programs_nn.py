@@ -194,3 +194,19 @@ def adaptive_log_softmax(T):
 def distances_of_pairs(T):
     x = T.randn(4, 3)
     return [with_gradients(T, lambda v: T.nn.functional.pdist(v, p), x) for p in (1.0, 2.0, 3.0)]
+
+
+@case
+def base_classes(T):
+    """The names that programs look for in isinstance."""
+    modules = T.nn.modules
+    layers = T.nn.Conv3d(1, 1, 1), T.nn.ConvTranspose1d(1, 1, 1), T.nn.MaxPool2d(2), T.nn.AvgPool3d(2), T.nn.AdaptiveAvgPool1d(2)
+    bases = (
+        modules.conv._ConvNd,
+        modules.conv._ConvTransposeNd,
+        modules.pooling._MaxPoolNd,
+        modules.pooling._AvgPoolNd,
+        modules.pooling._AdaptiveAvgPoolNd,
+    )
+    sizes = modules.utils._ntuple(3)(2), modules.utils._pair((1, 2)), modules.utils._triple(1)
+    return [[isinstance(layer, base) for base in bases] for layer in layers], sizes

@@ -91,3 +91,24 @@ def optimizers_are_refused(T):
     )
     texts = [refused(lambda: getattr(T.optim, name)(p, **settings)) for name, settings in calls]
     return texts, refused(lambda: T.optim.Muon([T.zeros(2).requires_grad_()]))
+
+
+@case
+def optimizer_of_ones_own(T):
+    from importlib import import_module
+
+    base = import_module(T.__name__ + ".optim.optimizer")
+
+    class Signs(base.Optimizer):
+        def __init__(self, params, lr=base.required):
+            super().__init__(params, {"lr": lr})
+
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.data.add_(p.grad.sign(), alpha=-group["lr"])
+
+    p = T.tensor([1.0, -2.0]).requires_grad_()
+    (p * p).sum().backward()
+    Signs([{"params": [p], "lr": 0.5}]).step()
+    return p, refused(lambda: Signs([p])), repr(base.required)

@@ -148,6 +148,7 @@ from onestep.nn.modules.transformer import (
     TransformerDecoder,
     Transformer,
 )
+from onestep.nn.modules import batchnorm, instancenorm, pixelshuffle, utils  # noqa: F401 - which PyTorch has as modules
 
 __all__ = [
     "AdaptiveAvgPool1d",

@@ -146,7 +146,7 @@ class Conv3d(_Conv):
     _function = staticmethod(F.conv3d)
 
 
-class _ConvTranspose(_ConvNd):
+class _ConvTransposeNd(_ConvNd):
     _function: Any
     _transposed = True
 
@@ -217,21 +217,21 @@ class _ConvTranspose(_ConvNd):
         )
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTransposeNd):
     """The gradient of Conv1d as a layer: [N, C_in, L] -> [N, C_out, L']."""
 
     _dims = 1
     _function = staticmethod(_C.conv_transpose1d)
 
 
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTransposeNd):
     """The gradient of Conv2d as a layer: [N, C_in, H, W] -> [N, C_out, H', W']."""
 
     _dims = 2
     _function = staticmethod(_C.conv_transpose2d)
 
 
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTransposeNd):
     """The gradient of Conv3d as a layer: [N, C_in, D, H, W] -> [N, C_out, D', H', W']."""
 
     _dims = 3

@@ -10,7 +10,7 @@ from onestep.nn.modules.conv import _tuple
 from onestep.nn.modules.module import Module
 
 
-class _MaxPool(Module):
+class _MaxPoolNd(Module):
     _function: Any
 
     def __init__(
@@ -44,19 +44,19 @@ class _MaxPool(Module):
         )
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPoolNd):
     """The largest value of each window of [N, C, L]."""
 
     _function = staticmethod(F.max_pool1d)
 
 
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPoolNd):
     """The largest value of each window of [N, C, H, W]."""
 
     _function = staticmethod(F.max_pool2d)
 
 
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPoolNd):
     """The largest value of each window of [N, C, D, H, W]."""
 
     _function = staticmethod(F.max_pool3d)
@@ -80,7 +80,7 @@ class AvgPool1d(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class _AvgPool(Module):
+class _AvgPoolNd(Module):
     _function: Any
 
     def __init__(
@@ -105,19 +105,19 @@ class _AvgPool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class AvgPool2d(_AvgPool):
+class AvgPool2d(_AvgPoolNd):
     """The mean of each window of [N, C, H, W]."""
 
     _function = staticmethod(F.avg_pool2d)
 
 
-class AvgPool3d(_AvgPool):
+class AvgPool3d(_AvgPoolNd):
     """The mean of each window of [N, C, D, H, W]."""
 
     _function = staticmethod(F.avg_pool3d)
 
 
-class _AdaptiveAvgPool(Module):
+class _AdaptiveAvgPoolNd(Module):
     _function: Any
 
     def __init__(self, output_size: Any) -> None:
@@ -138,25 +138,25 @@ class _AdaptiveAvgPool(Module):
         return f"output_size={self.output_size}"
 
 
-class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """Means of output_size windows that cover [N, C, L]."""
 
     _function = staticmethod(F.adaptive_avg_pool1d)
 
 
-class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """Means of output_size windows that cover [N, C, H, W]."""
 
     _function = staticmethod(F.adaptive_avg_pool2d)
 
 
-class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Means of output_size windows that cover [N, C, D, H, W]."""
 
     _function = staticmethod(F.adaptive_avg_pool3d)
 
 
-class _AdaptiveMaxPool(_AdaptiveAvgPool):
+class _AdaptiveMaxPoolNd(_AdaptiveAvgPoolNd):
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__(output_size)
         self.return_indices = return_indices
@@ -165,25 +165,25 @@ class _AdaptiveMaxPool(_AdaptiveAvgPool):
         return type(self)._function(input, self._sizes(input), self.return_indices)
 
 
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """Largest values of output_size windows that cover [N, C, L]."""
 
     _function = staticmethod(F.adaptive_max_pool1d)
 
 
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """Largest values of output_size windows that cover [N, C, H, W]."""
 
     _function = staticmethod(F.adaptive_max_pool2d)
 
 
-class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Largest values of output_size windows that cover [N, C, D, H, W]."""
 
     _function = staticmethod(F.adaptive_max_pool3d)
 
 
-class _LPPool(Module):
+class _LPPoolNd(Module):
     _function: Any
 
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
@@ -199,25 +199,25 @@ class _LPPool(Module):
         )
 
 
-class LPPool1d(_LPPool):
+class LPPool1d(_LPPoolNd):
     """The power mean without the mean of each window of [N, C, L]."""
 
     _function = staticmethod(F.lp_pool1d)
 
 
-class LPPool2d(_LPPool):
+class LPPool2d(_LPPoolNd):
     """The power mean without the mean of each window of [N, C, H, W]."""
 
     _function = staticmethod(F.lp_pool2d)
 
 
-class LPPool3d(_LPPool):
+class LPPool3d(_LPPoolNd):
     """The power mean without the mean of each window of [N, C, D, H, W]."""
 
     _function = staticmethod(F.lp_pool3d)
 
 
-class _MaxUnpool(Module):
+class _MaxUnpoolNd(Module):
     _function: Any
     _dims: int
 
@@ -234,21 +234,21 @@ class _MaxUnpool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class MaxUnpool1d(_MaxUnpool):
+class MaxUnpool1d(_MaxUnpoolNd):
     """The values of MaxPool1d at their places, with zeros between."""
 
     _dims = 1
     _function = staticmethod(F.max_unpool1d)
 
 
-class MaxUnpool2d(_MaxUnpool):
+class MaxUnpool2d(_MaxUnpoolNd):
     """The values of MaxPool2d at their places, with zeros between."""
 
     _dims = 2
     _function = staticmethod(F.max_unpool2d)
 
 
-class MaxUnpool3d(_MaxUnpool):
+class MaxUnpool3d(_MaxUnpoolNd):
     """The values of MaxPool3d at their places, with zeros between."""
 
     _dims = 3

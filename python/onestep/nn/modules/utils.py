@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, Callable, Tuple
 
 from onestep.nn.modules.conv import _tuple
+
+
+def _ntuple(n: int, name: str = "parse") -> Callable[[Any], Tuple]:
+    """A function that gives n of a number, and a sequence as a tuple."""
+    return lambda value: _tuple(value, n)
 
 
 def _single(value: Any) -> Tuple:
