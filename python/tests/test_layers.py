@@ -46,3 +46,44 @@ def test_golden_is_what_pytorch_gives(name):
     if pytorch is torch:
         pytest.skip("PyTorch itself is needed")
     assert not difference(json.loads(json.dumps(layers.result(pytorch, name))), EXPECTED[name])
+
+
+def packed(*batch_sizes):
+    return torch.nn.utils.rnn.PackedSequence(torch.ones(3, 2), torch.tensor(batch_sizes, dtype=torch.int64))
+
+
+volume, kernel = torch.ones(1, 2, 3, 3, 3), torch.ones(4, 2, 2, 2, 2)
+F = torch.nn.functional
+REFUSED = {
+    "conv3d of two strides": lambda: F.conv3d(volume, kernel, stride=(1, 2)),
+    "conv3d of no stride": lambda: F.conv3d(volume, kernel, stride=0),
+    "conv3d without a kernel": lambda: F.conv3d(volume, kernel[:, :, :0]),
+    "conv3d of a large kernel": lambda: F.conv3d(volume, torch.ones(4, 2, 4, 1, 1)),
+    "conv_transpose3d of channels": lambda: F.conv_transpose3d(volume, torch.ones(3, 2, 2, 2, 2)),
+    "conv_transpose3d cut away": lambda: F.conv_transpose3d(volume, torch.ones(2, 2, 2, 2, 2), padding=9),
+    "max_pool3d of no kernel": lambda: F.max_pool3d(volume, 0),
+    "max_pool3d of two sizes": lambda: F.max_pool3d(volume, (2, 2)),
+    "adaptive_max_pool3d of two sizes": lambda: F.adaptive_max_pool3d(volume, (1, 2)),
+    "max_unpool2d outside": lambda: F.max_unpool2d(torch.ones(1, 1, 2, 2), torch.full((1, 1, 2, 2), -1), 2),
+    "embedding_bag outside": lambda: F.embedding_bag(torch.tensor([7]), torch.ones(2, 3), torch.tensor([0])),
+    "pack beyond the end": lambda: torch.nn.utils.rnn.pack_padded_sequence(torch.ones(2, 2), [3, 1]),
+    "packed rows that are not there": lambda: torch.nn.LSTM(2, 2)(packed(5, 1)),
+    "packed steps that grow": lambda: torch.nn.LSTM(2, 2)(packed(1, 2)),
+    "packed nothing": lambda: torch.nn.LSTM(2, 2)(packed()),
+    "matrix_power of a rectangle": lambda: torch.matrix_power(torch.ones(2, 3), 2),
+    "matrix_power of an inverse": lambda: torch.matrix_power(torch.ones(2, 2), -1),
+}
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_refused(name):
+    with pytest.raises((RuntimeError, IndexError)) as error:
+        REFUSED[name]()
+    assert str(error.value)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_grid_sample_of_places_that_are_no_numbers(mode, padding):
+    grid = torch.tensor([float("nan"), float("inf"), -1e30, 0.0] * 2).reshape(1, 2, 2, 2)
+    assert F.grid_sample(torch.ones(1, 2, 3, 3), grid, mode, padding, False).shape == (1, 2, 2, 2)

@@ -119,8 +119,8 @@ def embedding_bag(
     rows = embedding(ids, weight, None, max_norm, norm_type, scale_grad_by_freq)
     rows = rows if scale is None else rows * scale.unsqueeze(1)
     sizes = bags.bincount(minlength=count)
-    if mode == "max":
+    if mode == "max" and count > 0:
         parts = rows.split(sizes.tolist())
         return _C.stack([part.max(0)[0] if part.size(0) else rows.new_zeros(rows.size(1)) for part in parts])
     sums = rows.new_zeros(count, rows.size(1)).index_add(0, bags, rows)
-    return sums if mode == "sum" else sums / sizes.clamp(min=1).unsqueeze(1)
+    return sums if mode != "mean" else sums / sizes.clamp(min=1).unsqueeze(1)

@@ -6,13 +6,9 @@ import math
 from typing import Any, List, Optional, Sequence, Tuple
 
 from onestep import _C
+from onestep.nn._sizes import sizes as _sizes
 
 Tensor = _C.Tensor
-
-
-def _sizes(value: Any, n: int) -> List[Any]:
-    value = list(value) if isinstance(value, (tuple, list)) else [value]
-    return value * n if len(value) == 1 else value
 
 
 def _batched(name: str, input: Tensor) -> Tensor:
@@ -59,8 +55,9 @@ def max_pool3d(
     return_indices: bool = False,
 ) -> Any:
     """The largest value of each window of [N, C, D, H, W] or [C, D, H, W], with return_indices its place in D H W, too."""
-    k, p, d = (_sizes(value, 3) for value in (kernel_size, padding, dilation))
-    s = k if stride is None or stride == [] else _sizes(stride, 3)
+    k, p = _sizes("max_pool3d: kernel_size", kernel_size, 3), _sizes("max_pool3d: padding", padding, 3)
+    d = _sizes("max_pool3d: dilation", dilation, 3)
+    s = k if stride is None or stride == [] else _sizes("max_pool3d: stride", stride, 3)
     x = _batched("max_pool3d", input)
     found = _largest(
         x,
@@ -89,8 +86,8 @@ def avg_pool3d(
     divisor_override: Optional[int] = None,
 ) -> Tensor:
     """The mean of each window of [N, C, D, H, W] or [C, D, H, W]."""
-    k, p = _sizes(kernel_size, 3), _sizes(padding, 3)
-    s = k if stride is None or stride == [] else _sizes(stride, 3)
+    k, p = _sizes("avg_pool3d: kernel_size", kernel_size, 3), _sizes("avg_pool3d: padding", padding, 3)
+    s = k if stride is None or stride == [] else _sizes("avg_pool3d: stride", stride, 3)
     if divisor_override is not None and divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     x = _batched("avg_pool3d", input)
@@ -112,7 +109,7 @@ def _adaptive_sizes(input: Tensor, output_size: Any) -> List[int]:
     """output_size, in which None keeps the input's."""
     if input.dim() < 4:
         raise ValueError(f"Input dimension should be at least 4, got {input.dim()}")
-    return [old if size is None else size for size, old in zip(_sizes(output_size, 3), input.shape[-3:])]
+    return [old if size is None else size for size, old in zip(_sizes("output_size", output_size, 3), input.shape[-3:])]
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
@@ -150,17 +147,20 @@ def _lp_pool(input: Tensor, norm_type: float, kernel: List[int], stride: Any, ce
 
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The sum of x^norm_type of each window of [N, C, L], to the power 1 / norm_type."""
-    return _lp_pool(input, norm_type, _sizes(kernel_size, 1), stride, ceil_mode, _C.avg_pool1d, _C.max_pool1d)
+    kernel = _sizes("lp_pool1d: kernel_size", kernel_size, 1)
+    return _lp_pool(input, norm_type, kernel, stride, ceil_mode, _C.avg_pool1d, _C.max_pool1d)
 
 
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The sum of x^norm_type of each window of [N, C, H, W], to the power 1 / norm_type."""
-    return _lp_pool(input, norm_type, _sizes(kernel_size, 2), stride, ceil_mode, _C.avg_pool2d, _C.max_pool2d)
+    kernel = _sizes("lp_pool2d: kernel_size", kernel_size, 2)
+    return _lp_pool(input, norm_type, kernel, stride, ceil_mode, _C.avg_pool2d, _C.max_pool2d)
 
 
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The sum of x^norm_type of each window of [N, C, D, H, W], to the power 1 / norm_type."""
-    return _lp_pool(input, norm_type, _sizes(kernel_size, 3), stride, ceil_mode, avg_pool3d, max_pool3d)
+    kernel = _sizes("lp_pool3d: kernel_size", kernel_size, 3)
+    return _lp_pool(input, norm_type, kernel, stride, ceil_mode, avg_pool3d, max_pool3d)
 
 
 # ---- max pooling back
@@ -169,8 +169,8 @@ def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
 def _unpool(
     n: int, input: Tensor, indices: Tensor, kernel: Any, stride: Any, padding: Any, output_size: Optional[Sequence[int]]
 ) -> Tensor:
-    k, p = _sizes(kernel, n), _sizes(padding, n)
-    s = k if stride is None else _sizes(stride, n)
+    k, p = _sizes("max_unpool: kernel_size", kernel, n), _sizes("max_unpool: padding", padding, n)
+    s = k if stride is None else _sizes("max_unpool: stride", stride, n)
     sizes = [(input.size(d - n) - 1) * s[d] + k[d] - 2 * p[d] for d in range(n)]
     if output_size is not None:
         asked = list(output_size)[2:] if len(output_size) == n + 2 else list(output_size)

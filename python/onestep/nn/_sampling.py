@@ -31,6 +31,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: Optional[bool
         raise ValueError(
             f"Expected a batch of affine matrices of shape Nx{n}x{n + 1} for size {list(size)}. Got {list(theta.shape)}."
         )
+    if any(length <= 0 for length in size):
+        raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")
     lines = []
     for d, length in enumerate(size[2:]):
         line = _C.linspace(-1, 1, length, dtype=theta.dtype) if length > 1 else _C.zeros(1, dtype=theta.dtype)
@@ -109,7 +111,7 @@ def _check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: Optional[bool] = None
 ) -> Tensor:
-    """input [N, C, H, W] at the places (x, y) of grid [N, H', W', 2], -1 and 1 the borders: [N, C, H', W']. With a depth, too."""
+    """input [N, C, H, W] at the places (x, y) of grid [N, H', W', 2], -1 and 1 the borders: [N, C, H', W']; or with a depth."""
     _check(input, grid, mode, padding_mode)
     align_corners = _default("grid_sample and affine_grid", align_corners)
     sizes: Any = input.shape[2:]

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional
+from typing import Any, Optional
 
 from onestep import _C
+from onestep.nn._sizes import sizes
 
 Tensor = _C.Tensor
 
 
-def _three(value: Any) -> List[int]:
-    value = list(value) if isinstance(value, (tuple, list)) else [value]
-    return value * 3 if len(value) == 1 else value
-
-
 def _check(name: str, input: Tensor, weight: Tensor) -> Tensor:
     """The input with a batch."""
-    if weight.dim() != 5:
-        raise RuntimeError(f"{name}: needs a weight of 5 dims: got {list(weight.shape)}")
+    if weight.dim() != 5 or weight.size(2) == 0:
+        raise RuntimeError(f"{name}: needs a weight of 5 dims and a kernel: got {list(weight.shape)}")
     if input.dim() not in (4, 5):
         raise RuntimeError(
             f"Expected 4D (unbatched) or 5D (batched) input to {name}, but got input of size: {list(input.shape)}"
@@ -45,14 +41,15 @@ def conv3d(
     groups: int = 1,
 ) -> Tensor:
     """[N, C_in, D, H, W] with weight [C_out, C_in / groups, KD, KH, KW] -> [N, C_out, D', H', W']."""
-    x, s, d, depth = _check("conv3d", input, weight), _three(stride), _three(dilation), weight.size(2)
+    x, depth = _check("conv3d", input, weight), weight.size(2)
+    s, d = sizes("conv3d: stride", stride, 3), sizes("conv3d: dilation", dilation, 3)
     reach = d[0] * (depth - 1)
     if padding == "same":
         if s != [1, 1, 1]:
             raise RuntimeError("padding='same' is not supported for strided convolutions")
         sides, planes = (reach // 2, reach - reach // 2), padding
     else:
-        p = [0, 0, 0] if padding == "valid" else _three(padding)
+        p = [0, 0, 0] if padding == "valid" else sizes("conv3d: padding", padding, 3)
         sides, planes = (p[0], p[0]), p[1:]
     x = _C.pad(x, (0, 0, 0, 0, *sides)) if any(sides) else x
     n, channels, length = x.shape[:3]
@@ -82,7 +79,8 @@ def conv_transpose3d(
 ) -> Tensor:
     """The gradient of conv3d as an op: [N, C_in, D, H, W] with weight [C_in, C_out / groups, KD, KH, KW]."""
     x = _check("conv_transpose3d", input, weight)
-    s, p, extra, d = map(_three, (stride, padding, output_padding, dilation))
+    given = dict(stride=stride, padding=padding, output_padding=output_padding, dilation=dilation)
+    s, p, extra, d = (sizes(f"conv_transpose3d: {name}", value, 3) for name, value in given.items())
     if any(e >= max(a, b) for e, a, b in zip(extra, s, d)):
         raise RuntimeError("output padding must be smaller than either stride or dilation")
     (n, _, length), depth = x.shape[:3], weight.size(2)

@@ -132,6 +132,8 @@ class RNNBase(Module):
             raise RuntimeError(f"input must have 2 dimensions, got {x.dim()}")
         self._check_features(x)
         sizes = batch_sizes.tolist()  # type: ignore[union-attr]
+        if not sizes or sizes != sorted(sizes, reverse=True):
+            raise RuntimeError(f"batch_sizes of a packed sequence must not grow: got {sizes}")
         first = self._first(hx, x, sizes[0], True)
         if hx is not None and order is not None:
             first = tuple(state.index_select(1, order) for state in first)
