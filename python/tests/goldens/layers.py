@@ -3,6 +3,7 @@
 import programs_nn  # noqa: F401 - each adds its programs to CASES
 import programs_ops  # noqa: F401
 import programs_optim  # noqa: F401
+import programs_prune  # noqa: F401
 import programs_rnn  # noqa: F401
 import programs_weights  # noqa: F401
 from programs import CASES, result
