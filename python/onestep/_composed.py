@@ -289,6 +289,8 @@ def share_memory_(self: Tensor) -> Tensor:
 
 
 setattr(Tensor, "name", None)  # no tensor has one
+for _name in ("is_xpu", "is_ipu", "is_mtia", "is_maia", "is_vulkan", "is_mkldnn", "is_sparse_csr"):
+    setattr(Tensor, _name, False)
 for _name in ("swapaxes_", "swapdims_"):
     setattr(Tensor, _name, getattr(Tensor, "transpose_"))
 

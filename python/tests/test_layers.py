@@ -87,3 +87,10 @@ def test_refused(name):
 def test_grid_sample_of_places_that_are_no_numbers(mode, padding):
     grid = torch.tensor([float("nan"), float("inf"), -1e30, 0.0] * 2).reshape(1, 2, 2, 2)
     assert F.grid_sample(torch.ones(1, 2, 3, 3), grid, mode, padding, False).shape == (1, 2, 2, 2)
+
+
+def test_one_device():
+    layer, x = torch.nn.Linear(2, 2), torch.ones(3, 2)
+    for inputs in (x, (x,)):
+        assert torch.equal(torch.nn.parallel.data_parallel(layer, inputs, module_kwargs={}), layer(x))
+    assert not (x.is_xpu or x.is_mkldnn or x.is_vulkan or x.is_sparse_csr)

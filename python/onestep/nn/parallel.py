@@ -18,6 +18,13 @@ class DataParallel(Module):
         return self.module(*args, **kwargs)
 
 
+def data_parallel(
+    module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0, module_kwargs: Any = None
+) -> Any:
+    """module(*inputs): there is one device."""
+    return module(*(inputs if isinstance(inputs, tuple) else (inputs,)), **(module_kwargs or {}))
+
+
 class DistributedDataParallel(Module):
     """Not there: raises. The class exists so that isinstance can ask for it."""
 
