@@ -29,7 +29,7 @@ SHAPES = [f"--m {m} --n {n} --k {k}" for m, n, k in
           ((768, 768, 384), (1024, 384, 1536), (1024, 1536, 384), (2048, 1152, 384), (256, 3072, 768), (256, 50304, 768),
            (256, 65, 384))]
 OPS = ("abs add add_row add_transposed attention_mask bmm cat cross_entropy cumsum div dropout embedding exp gelu index_select "
-       "layer_norm log logsumexp masked_fill max maximum mean mse_loss mul mv pow pow_tensor relu sigmoid silu softmax "
+       "layer_norm log logsumexp masked_fill max maximum mean mse_loss mul mv norm pow pow_tensor relu sigmoid silu softmax "
        "softmax_columns sqrt sum sum_columns tanh transpose tril var where").split()
 CONVS = {"LeNet 1 to 6, 5 x 5": "--batch 64 --in 1 --size 28 --out 6 --kernel 5 --padding 2 --first 1",
          "LeNet 6 to 16, 5 x 5": "--batch 64 --in 6 --size 14 --out 16 --kernel 5 --padding 0",

@@ -58,6 +58,7 @@ const std::map<std::string, Op>& cases() {
       {"mse_loss", [](const Inputs& in) { return mse_loss(in.x, in.y); }},
       {"mul", [](const Inputs& in) { return mul(in.x, in.y); }},
       {"mv", [](const Inputs& in) { return matmul(in.x, in.row); }},
+      {"norm", [](const Inputs& in) { return norm(in.x); }},
       {"pow", [](const Inputs& in) { return pow(in.positive, 1.5); }},
       {"pow_tensor", [](const Inputs& in) { return pow(in.positive, in.y); }},
       {"relu", [](const Inputs& in) { return relu(in.x); }},

@@ -145,6 +145,11 @@ template <class T>
 T sum_squares(const T* x, int64_t n) {
   return table<T>().sum_squares(x, n);
 }
+/// sum() of the squares, each rounded: the bits of a product and then a sum, where sum_squares fuses both.
+template <class T>
+T sum_rounded_squares(const T* x, int64_t n) {
+  return table<T>().sum_rounded_squares(x, n);
+}
 template <class T>
 T dot(const T* a, const T* b, int64_t n) {
   return table<T>().dot(a, b, n);

@@ -288,6 +288,7 @@ constexpr Table<double> kTable = {
     .pow = zip<[](double a, double b) { return std::pow(a, b); }>,
     .sum = sum,
     .sum_squares = sum_squares,
+    .sum_rounded_squares = sum_squares,  // dot() does not fuse
     .dot = dot,
     .max = max,
     .argmax = argmax,

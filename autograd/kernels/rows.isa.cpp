@@ -47,6 +47,13 @@ ONESTEP_FLATTEN float dot(const float* a, const float* b, int64_t n) {
 
 ONESTEP_FLATTEN float sum_squares(const float* x, int64_t n) { return dot(x, x, n); }
 
+ONESTEP_FLATTEN float sum_rounded_squares(const float* x, int64_t n) {
+  return sum_row(n, [=](Vec total, int64_t i, int64_t count) {
+    const Vec v = load_upto(x + i, count);
+    return total + v * v;
+  });
+}
+
 constexpr auto kAsIs = [](Vec x) { return x; };
 
 /// max(f(x)). NaN is passed over, so the lanes can be compared with one instruction.
@@ -271,6 +278,7 @@ namespace ONESTEP_ISA_NAME {
 void fill_rows(Table<float>& t) {
   t.sum = row_sum;
   t.sum_squares = sum_squares;
+  t.sum_rounded_squares = sum_rounded_squares;
   t.dot = dot;
   t.max = row_max;
   t.argmax = argmax;

@@ -53,6 +53,7 @@ struct Table {
 
   T (*sum)(const T* x, int64_t n);
   T (*sum_squares)(const T* x, int64_t n);
+  T (*sum_rounded_squares)(const T* x, int64_t n);
   T (*dot)(const T* a, const T* b, int64_t n);
   T (*max)(const T* x, int64_t n);
   int64_t (*argmax)(const T* x, int64_t n);

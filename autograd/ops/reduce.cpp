@@ -22,15 +22,16 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std
 /// Rows longer than this are summed in 64 equal chunks, which can go to threads, and then over the chunks.
 constexpr int64_t kLongRow = 65536;
 
-template <class T>
-T sum_row(const T* x, int64_t n) {
-  if (n <= kLongRow) return kernels::sum(x, n);
+/// `sum_part` is kernels::sum or what sums in the same way.
+template <class T, class SumPart>
+T sum_row(const T* x, int64_t n, const SumPart& sum_part) {
+  if (n <= kLongRow) return sum_part(x, n);
   std::array<T, 64> sums;
   const auto chunks = static_cast<int64_t>(sums.size());
   kernels::parallel_for(chunks, 0.2 * static_cast<double>(n) / static_cast<double>(chunks), [&](int64_t c, int64_t end) {
     for (; c < end; ++c) {
       const int64_t first = n * c / chunks, last = n * (c + 1) / chunks;
-      sums[static_cast<size_t>(c)] = kernels::sum(x + first, last - first);
+      sums[static_cast<size_t>(c)] = sum_part(x + first, last - first);
     }
   });
   return kernels::sum(sums.data(), chunks);
@@ -44,7 +45,7 @@ void sum_blocks(const T* x, T* y, const Blocks& b) {
       T* to = y + o * b.inner;
       if constexpr (std::is_floating_point_v<T>) {
         if (b.inner == 1)
-          *to = sum_row(from, b.reduced);
+          *to = sum_row(from, b.reduced, kernels::sum<T>);
         else
           kernels::sum_rows(from, to, b.reduced, b.inner, b.inner);
       } else {
@@ -60,6 +61,26 @@ void sum_blocks(const T* x, T* y, const Blocks& b) {
 Tensor sum_values(const Tensor& x, const Shape& dims) {
   if (is_narrow(x.dtype())) return ops::rounded(sum_values(ops::widened(x), dims), x.dtype());
   return dispatch(x.dtype(), [&]<class T>() { return ops::reduce<T>(x, dims, sum_blocks<T>); });
+}
+
+template <class T>
+void sum_square_rows(const T* x, T* y, const Blocks& b) {
+  kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced), [=](int64_t o, int64_t end) {
+    for (; o < end; ++o) y[o] = sum_row(x + o * b.reduced, b.reduced, kernels::sum_rounded_squares<T>);
+  });
+}
+
+/// sum_values(x * x, dims) bit for bit, without the squares in memory where x's last dim is reduced; x of float32 or float64.
+Tensor sum_of_squares(const Tensor& x, const Shape& dims) {
+  Shape before = dims, last;  // the run of dims that ends with x's last one
+  for (int d = x.dim() - 1; !before.empty() && before.back() == d; --d) {
+    last.insert(0, d);
+    before.erase(before.rank() - 1);
+  }
+  if (last.empty()) return sum_values(mul(x, x), dims);
+  const Tensor sums =
+      dispatch_floating(x.dtype(), "norm", [&]<class T>() { return ops::reduce<T>(x, last, sum_square_rows<T>); });
+  return before.empty() ? sums : sum_values(sums, before);
 }
 
 Tensor deviations(const Tensor& x, const Shape& dims) { return sub(x, mean(x, dims, true)); }
@@ -194,7 +215,7 @@ namespace {
 
 Tensor norm_values(const Tensor& x, double p, const Shape& dims, bool keepdim) {
   const NoGradGuard no_grad;
-  if (p == 2) return sqrt(sum(mul(x, x), dims, keepdim));
+  if (p == 2) return sqrt(without_dims(sum_of_squares(x, dims), x.shape(), dims, keepdim));
   const Tensor sizes = abs(x);
   if (p == 1) return sum(sizes, dims, keepdim);
   if (p == 0) return to(sum(ne(x, 0), dims, keepdim), x.dtype());

@@ -29,6 +29,7 @@ CASES = {
     "mse_loss": lambda: F.mse_loss(x, y),
     "mul": lambda: x * y,
     "mv": lambda: x @ row,
+    "norm": lambda: torch.linalg.vector_norm(x),
     "pow": lambda: positive**1.5,
     "pow_tensor": lambda: positive**y,
     "relu": lambda: torch.relu(x),
