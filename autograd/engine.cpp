@@ -152,6 +152,8 @@ void visit(Pass& pass, Node& node) {
   if (node.extras) run_hooks(node, grad);
   if (pass.selective())
     if (const auto place = pass.captured.find(&node); place != pass.captured.end()) place->second = grad;
+  ONESTEP_CHECK(GradError, !node.moved || aside, "backward: a leaf of shape ", node.shape,
+                " has become the result of an in-place op, after requires_grad_(false) (clone it before the op)");
   if (node.retains_grad || (node.is_leaf() && !node.stopped && pass.collects && !aside)) {
     collect(node, grad, node.is_leaf() && grad.is_unique());
     if (node.extras && node.is_leaf())

@@ -142,7 +142,7 @@ void Tensor::set_grad(const Tensor& grad) {
 }
 
 void Tensor::zero_grad() {
-  for (const std::shared_ptr<Node>& n : {node(), impl().stopped})
+  for (const std::shared_ptr<Node>& n : {impl().node, impl().stopped})  // also of a view that has lost its place in the graph
     if (n) n->grad = Tensor();
 }
 

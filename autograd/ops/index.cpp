@@ -230,6 +230,21 @@ Tensor index_put(const Tensor& x, const IndexList& indices, const Tensor& values
   return with_put("index_put", x, indices, to(values, x.dtype()), accumulate);
 }
 
+namespace {
+
+/// The view without what an expand has repeated in dims that no tensor indexes.
+Tensor unrepeated_rows(const Indexed& indexed) {
+  Tensor view = indexed.view;
+  for (int d = 0; d < view.dim(); ++d) {
+    const auto at = static_cast<size_t>(d);
+    const bool picked = at < indexed.tensors.size() && indexed.tensors[at];
+    if (!picked && view.strides()[d] == 0 && view.shape()[d] > 1) view = narrow(view, d, 0, 1);
+  }
+  return view;
+}
+
+}  // namespace
+
 Tensor index_put_(const Tensor& target, const IndexList& indices, const Tensor& given, bool accumulate) {
   Tensor x = target;
   const Tensor values = to(given, x.dtype());
@@ -246,7 +261,8 @@ Tensor index_put_(const Tensor& target, const IndexList& indices, const Tensor& 
   (one_number ? ops::unrepeated(x) : x).check_writable("index_put_");
   const Indexed indexed = apply_basic(x, indices);
   const auto [recipe, places] = recipe_of(indexed);
-  put("index_put_", indexed.view, recipe, places, values, accumulate);
+  const Tensor view = one_number ? unrepeated_rows(indexed) : indexed.view;
+  put("index_put_", view, recipe, places, one_number ? reshape(values, {}) : values, accumulate);
   return x;
 }
 

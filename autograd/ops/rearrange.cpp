@@ -71,6 +71,9 @@ Tensor repeat_dim(const Tensor& x, int d, int64_t blocks, int64_t times) {
   return reshape(expand(reshape(x, {outer, 1, n, 1, inner}), {outer, blocks, n, times, inner}), shape);
 }
 
+/// y, which was made of x by expanding and reshaping, with memory of its own for every element.
+Tensor own_elements(const Tensor& y, const Tensor& x) { return y.shares_storage(x) || !y.is_contiguous() ? clone(y) : y; }
+
 }  // namespace
 
 Tensor repeat(const Tensor& x, const Shape& repeats) {
@@ -82,7 +85,7 @@ Tensor repeat(const Tensor& x, const Shape& repeats) {
     ONESTEP_CHECK(ShapeError, repeats[d] >= 0, "repeat: a negative number in ", repeats);
     y = repeat_dim(y, d, repeats[d], 1);
   }
-  return y.shares_storage(x) ? clone(y) : y;
+  return own_elements(y, x);
 }
 
 Tensor tile(const Tensor& x, const Shape& repeats) {
@@ -95,7 +98,7 @@ Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optional<int64_t
   ONESTEP_CHECK(ShapeError, repeats >= 0, "repeat_interleave: a negative number: ", repeats);
   const Tensor from = dim ? atleast_1d(x) : ravel(x);
   const Tensor y = repeat_dim(from, normalize_dim("repeat_interleave", dim.value_or(0), from.dim()), 1, repeats);
-  return y.shares_storage(x) ? clone(y) : y;
+  return own_elements(y, x);
 }
 
 Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<int64_t> dim) {

@@ -135,6 +135,7 @@ Tensor product_source_grad(const Tensor& dy, const Tensor& x, const Tensor& src,
 }
 
 Grads reduction_grads(const Backward& b, int d, ScatterReduction how, bool include_self) {
+  if (how == ScatterReduction::sum && include_self && !b.needs(1)) return {b.grad(), Tensor()};  // asks for nothing saved
   const Tensor &dy = b.grad(), &index = b.saved(0), &x = b.saved(1), &src = b.saved(2), &y = b.saved(3);
   Tensor dx = dy, dsrc;
   if (how == ScatterReduction::mean)

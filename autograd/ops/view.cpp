@@ -23,6 +23,12 @@ struct Layout {
     for (int i = 0; i < shape.rank(); ++i) last += (shape[i] - 1) * strides[i];
     return shape.numel() == 0 ? offset : last + 1;
   }
+  /// True where expand has repeated elements.
+  bool is_expanded() const {
+    for (int i = 0; i < shape.rank(); ++i)
+      if (strides[i] == 0 && shape[i] > 1) return shape.numel() > 0;
+    return false;
+  }
   /// False only where no two elements share memory.
   bool may_overlap() const {
     std::vector<std::pair<int64_t, int64_t>> dims;  // stride and size
@@ -75,11 +81,15 @@ struct FromView {
   }
 };
 
-/// The rule of a write to a view: what was written gets the gradient of its places, the base as it was that of the others.
+/// The rule of a write to a view: what was written gets the gradient of its places, the base as it was that of the others. As
+/// in PyTorch it serves one pass unless the graph is retained, although nothing is saved, and no expanded tensor.
 struct FromWrite {
   Layout base, view;
 
   Grads operator()(const Backward& b) const {
+    b.saved(0);
+    ONESTEP_CHECK(GradError, !base.is_expanded() && !(b.needs(0) && view.is_expanded()), "copy_slices: no gradient of shape ",
+                  base.shape, " passes a write to an expanded tensor: its elements share memory (clone it first)");
     const Span span(base, view);
     Tensor before, written;
     if (b.needs(1)) written = clone(span.of(spread(b.grad(), base, span), view));
@@ -181,8 +191,9 @@ Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result) {
   Tensor base = self.is_view() ? self.base() : self;
   std::shared_ptr<Node> node = result.node();
   if (self.is_view())
-    node = record("copy_slices", base.values(), {base, result}, {}, FromWrite{Layout(base), Layout(self)}).impl().node;
+    node = record("copy_slices", base.values(), {base, result}, {Tensor()}, FromWrite{Layout(base), Layout(self)}).impl().node;
   move_node(base.impl(), node);
+  if (base.impl().stopped) base.impl().stopped->moved = true;
   ++base.impl().history;
   if (self.is_view() && self.impl().node && self.impl().node->retains_grad) self.node();  // the gradient of what it is now
   return self;

@@ -98,6 +98,49 @@ PROGRAMS = [
     [leaf("x", [-0.5, 0.25, 1]), ["y", "leaky_relu", ["$x"]], [["g"], "grad_of", [["$y"], ["$x"]], CREATE], backward("$g")],
     [leaf("x", [-0.5, 0.25], shape=[2, 1]), ["y", "prod", ["$x", 1]], [["g"], "grad_of", [["$y"], ["$x"]], CREATE], backward("$g")],
     [leaf("x", [-0.5, 0.25], shape=[2, 1]), ["y", "cumprod", ["$x", 1]], [["g"], "grad_of", [["$y"], ["$x"]], CREATE]],
+    # A write to a view takes part in one pass, even where it saved nothing, and not in the gradient of an expanded tensor.
+    [
+        plain("x", [1, -2, 1.25]),
+        leaf("w", [2, -1]),
+        ["v", "slice", ["$x", 0, 1, 3, 1]],
+        ["", "add_", ["$v", "$w"]],
+        ["", "backward", ["$x", "weights", False]],
+        backward("$x"),
+    ],
+    [
+        plain("x", [-1.25, -1, 1, 2, 1.75, 1], shape=[2, 3]),
+        plain("m", [1, 0, 0], "bool", [1, 3]),
+        leaf("w", [0.5]),
+        ["y", "expand", ["$x", [2, 2, 3]]],
+        ["z", "detach", ["$y"]],
+        ["v", "slice", ["$z", 1, -1, 1, 1]],
+        ["", "masked_scatter_", ["$v", "$m", "$w"]],
+        backward("$v"),
+    ],
+    # A leaf that has become the result of an op.
+    [leaf("x", [1.75, 0]), ["y", "softmax", ["$x", -1]], ["", "requires_grad_", ["$x", False]], ["", "div_", ["$x", "$y"]], backward("$x")],
+    [
+        leaf("x", [2, -1.5]),
+        ["y", "mul", ["$x", 3]],
+        ["", "requires_grad_", ["$x", False]],
+        ["", "add_", ["$x", 1]],
+        backward("$y"),
+    ],
+    # What a rule does not ask for may be freed.
+    [
+        leaf("x", [1.5, 1.75, -0.25]),
+        plain("i", [1, 0, 1], "int64"),
+        plain("s", [-1.5, 0.75, -0.75]),
+        ["y", "sub", ["$x", 3]],
+        ["", "scatter_add_", ["$y", 0, "$i", "$s"]],
+        ["", "backward", ["$y", "weights", False]],
+        backward("$y"),
+    ],
+    # A view that has lost its place in the graph has no gradient to forget.
+    [leaf("x", [-1.75, 0]), ["y", "atan", ["$x"]], ["v", "split", ["$y", 2, 0]], ["", "zero_", ["$y"]], ["", "zero_grad", ["$v"]]],
+    # Elements of their own; one number into repeated ones.
+    [plain("x", [1, 2, 3], shape=[1, 3]), ["y", "repeat", ["$x", [2, 2]]], ["", "add_", ["$y", 1]]],
+    [plain("x", [-1], shape=[1, 1]), ["y", "expand", ["$x", [2, 2, 2]]], plain("i", [0], "int64"), ["", "index_put_", ["$y", [None, "$i", 1], -2]]],
     # Any dtype where there is nothing to compute.
     [plain("x", [], "bool", [0, 3]), plain("y", [1] * 6, "bool", [3, 2]), ["z", "matmul", ["$x", "$y"]]],
     [plain("x", [], "int64", [0, 3]), ["y", "softmax", ["$x", 1]]],

@@ -146,6 +146,19 @@ def shares(x, y):
     return both and x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr() and x.numel() > 0
 
 
+def is_view_of(x, y):
+    """x shows elements of y, or would if it had any."""
+    both = isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor)
+    return both and x._is_view() and (x._base is y or x._base is y._base)
+
+
+def unrepeated(x):
+    """x without what an expand has repeated: such dims have size 1."""
+    for dim, stride in enumerate(x.stride()):
+        x = x.narrow(dim, 0, 1) if stride == 0 and x.shape[dim] > 1 else x
+    return x
+
+
 def overlaps(x, y):
     """They share memory and are not the same elements."""
     return shares(x, y) and (x.shape, x.stride(), x.storage_offset()) != (y.shape, y.stride(), y.storage_offset())
@@ -180,6 +193,7 @@ class Machine:
         self.quirks = quirks
         self.tensors, self.guards, self.last_error, self.protect, self.overrides = {}, [], "", protect, overrides
         self.gradients = []  # that grad_of gave
+        self.has_normalised = False  # in float32
 
     def resolve(self, value):
         if isinstance(value, str) and value.startswith("$"):
@@ -232,15 +246,22 @@ class Machine:
             return (self.overrides.get(op) or operation(op))(*args, **kwargs)
 
     def protected(self, op, args, kwargs):
-        """The op in a form of which PyTorch refuses nothing for what it saved: on copies, and the views of one function one by one."""
+        """The op in a form of which PyTorch refuses nothing for what it saved, on copies, nor for how it goes back: the views of one
+        function one by one, and what was expanded written to once."""
         if op in ("split", "chunk", "unbind"):
             return [x.as_strided(v.shape, v.stride(), v.storage_offset()) for x in args[:1] for v in operation(op)(*args, **kwargs)]
+        if op.endswith("_") and 0 in args[0].stride():
+            if any(a is args[0] for a in args[1:]):
+                return args[0]
+            with contextlib.suppress(RuntimeError):
+                operation(op)(unrepeated(args[0]), *copies(args[1:]), **kwargs)
+                return args[0]
         if op.endswith("_"):
             args = args[:1] + copies(args[1:])
         if op.endswith("_") and (hasattr(torch, op[:-1]) or hasattr(F, op[:-1])) and op not in ("requires_grad_", "fill_", "index_put_"):
             return args[0].copy_(operation(op[:-1])(*copies(args), **kwargs))  # an op may save what it gives
         results = operation(op)(*args, **kwargs)
-        if op in ("tensor", "grad") or op.endswith("_") or any(r is a or shares(r, a) for r in listed(results) for a in args):
+        if op in ("tensor", "grad") or op.endswith("_") or any(r is a or shares(r, a) or is_view_of(r, a) for r in listed(results) for a in args):
             return results
         copied = operation(op)(*copies(args), **kwargs)
         return copies(copied) if isinstance(copied, (tuple, list)) else copies([copied])[0]
@@ -268,6 +289,7 @@ class Machine:
         self.results = listed(results)
         if self.quirks and op == "scaled_dot_product_attention" and (results.abs() < 1e-5).any():
             raise Quirk("sums that nearly cancel")
+        self.has_normalised |= op == "layer_norm" and results.dtype == torch.float32
         self.gradients += [g for g in self.results if op == "grad_of" and g is not None]
         return "."
 
@@ -297,6 +319,8 @@ class Machine:
             raise Quirk("sums that nearly cancel")
         if op == "layer_norm" and (args[0].shape[-1] < 3 or (args[0].double().var(-1, correction=0) < 1e-4).any()):
             raise Quirk("of equal elements, and in the gradient of two, rounding is all that is left, and 1 / sqrt(eps) makes it large")
+        if self.has_normalised and {torch.float32, torch.float64} <= {getattr(a, "dtype", a) for a in listed(args)}:
+            raise Quirk("differences that were rounded to float32, at the tolerance of float64")
         if op == "layer_norm" and not args[0].requires_grad and any(a.requires_grad for a in args[2:]):
             raise Quirk("PyTorch says of the gradient of a weight that it depends on the weight")
         if op == "to" and args[0].is_floating_point() and not args[1].is_floating_point:
@@ -311,7 +335,7 @@ class Machine:
             raise Quirk("hooks of results that a formula for the gradient uses, or does not")
         if op == "grad_of" and len(args[1]) > 1 and any(x._backward_hooks for x in args[1]):
             raise Quirk("the gradient of an input is taken before its hooks where another input lies behind it, else after them")
-        if op.endswith("_") and any(shares(args[0], g) for g in self.gradients):
+        if op.endswith("_") and any(args[0] is g or shares(args[0], g) for g in self.gradients):
             raise Quirk("which of the gradients of one call are one tensor")
         indexed = op == "index_put_" and any(isinstance(i, torch.Tensor) for i in args[1])
         if (indexed or op in ("index_add_", "scatter_add_", "masked_scatter_")) and any(shares(args[0], a) for a in args[1:]):
