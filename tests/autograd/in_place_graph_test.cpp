@@ -98,6 +98,32 @@ TEST_CASE("in place: several views from one op, and views of leaves, are not wri
   mul_(leaf.slice(0, 0, 2), 2);
 }
 
+TEST_CASE("in place: a write to a view serves one pass and no expanded tensor") {
+  const Tensor w = ones({2}).requires_grad_(), x = zeros({4}), expanded = expand(zeros({3}), {2, 3}).detach();
+  add_(x.slice(0, 0, 2), w);
+  x.backward(ones({4}));
+  CHECK_THROWS_AS(x.backward(ones({4})), GradError);
+  const Tensor none = expanded.slice(0, 0, 0);
+  add_(none, expand(ones({1, 1}).requires_grad_(), {0, 3}));
+  CHECK_THROWS_WITH_AS(none.backward(zeros({0, 3})),
+                       "copy_slices: no gradient of shape [2, 3] passes a write to an expanded tensor: its elements share "
+                       "memory (clone it first)",
+                       GradError);
+}
+
+TEST_CASE("in place: a leaf that has become the result of an op is refused where a pass reaches it as a leaf") {
+  Tensor x = ones({2}).requires_grad_();
+  const Tensor y = x * 3;
+  x.requires_grad_(false);
+  add_(x, 1);
+  y.backward(ones({2}), /*retain_graph=*/true);  // nothing is recorded: it collects nothing, as any that has stopped
+  add_(x, ones({2}).requires_grad_());
+  CHECK_THROWS_WITH_AS(y.backward(ones({2})),
+                       "backward: a leaf of shape [2] has become the result of an in-place op, after requires_grad_(false) "
+                       "(clone it before the op)",
+                       GradError);
+}
+
 TEST_CASE("in place: a view taken before its base requires grad passes its gradient on") {
   Tensor x = zeros({3});
   const Tensor v = x.slice(0, 0, 2);

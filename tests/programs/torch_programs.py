@@ -253,9 +253,10 @@ class Machine:
         if op.endswith("_") and 0 in args[0].stride():
             if any(a is args[0] for a in args[1:]):
                 return args[0]
-            with contextlib.suppress(RuntimeError):
+            with contextlib.suppress(*REFUSALS):
                 operation(op)(unrepeated(args[0]), *copies(args[1:]), **kwargs)
                 return args[0]
+            return operation(op)(args[0], *copies(args[1:]), **kwargs)
         if op.endswith("_"):
             args = args[:1] + copies(args[1:])
         if op.endswith("_") and (hasattr(torch, op[:-1]) or hasattr(F, op[:-1])) and op not in ("requires_grad_", "fill_", "index_put_"):
@@ -329,6 +330,8 @@ class Machine:
         if op == "pow" and isinstance(args[1], torch.Tensor) and args[0].requires_grad and args[1].requires_grad:
             if ((args[1] == 0) & (args[0] != 0)).any():
                 raise Quirk("PyTorch takes the derivative of p x^(p-1) by p for 0 where p is 0")
+        if op == "pow" and isinstance(args[1], torch.Tensor) and ((args[0] < 0) & (args[1].abs() > 100)).any():
+            raise Quirk("a number or NaN, depending on the last bit")
         if op == "as_strided" and not args[0].is_contiguous():
             raise Quirk("elements that are none of the operand: PyTorch's gradient has them or not, depending on writes")
         if kwargs.get("create_graph") and any(x is not None and x._backward_hooks for x in self.tensors.values()):
