@@ -1,7 +1,7 @@
 # One library per folder, with the project's language level, floating-point rules and warnings.
 
 # Every target of the project compiles under these rules; nothing leaks to consumers but C++20.
-# For what is compiled often and runs little (commands, programs for learners): -O1 takes two thirds of the
+# For what is compiled often and runs little (commands, tests, cases, programs for learners): -O1 takes two thirds of the
 # compiler's time.
 function(onestep_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
