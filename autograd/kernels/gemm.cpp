@@ -43,23 +43,23 @@ T* workspace(int64_t n) {
 int64_t padded(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 
 /// One product, as gemm takes it.
-template <class T>
+template <class E>
 struct Product {
   bool trans_a, trans_b;
   int64_t m, n, k;
-  const T* a;
+  Source<E> a;
   int64_t lda;
-  const T* b;
+  Source<E> b;
   int64_t ldb;
-  const Packed<T>* packed;  // all of op(b), or null
-  T* c;
+  const Packed<E>* packed;  // all of op(b), or null
+  Number<E>* c;
   int64_t ldc;
   bool accumulate;
 
   /// Rows [i, i_end) and columns [j, j_end) of it.
-  void run(int64_t i, int64_t i_end, int64_t j, int64_t j_end, T* memory) const {
-    table<T>().gemm(trans_a, trans_b, i_end - i, j_end - j, k, trans_a ? a + i : a + i * lda, lda,
-                    trans_b ? b + j * ldb : b + j, ldb, packed, c + i * ldc + j, ldc, accumulate, memory);
+  void run(int64_t i, int64_t i_end, int64_t j, int64_t j_end, Number<E>* memory) const {
+    products<E>().gemm(trans_a, trans_b, i_end - i, j_end - j, k, a + (trans_a ? i : i * lda), lda, b + (trans_b ? j * ldb : j), ldb,
+                       packed, c + i * ldc + j, ldc, accumulate, memory);
   }
 };
 
@@ -98,79 +98,111 @@ Grid grid_for(int threads, int64_t m, int64_t n) {
   return best;
 }
 
+template <class E>
+void multiply(Product<E> product) {
+  const auto& [trans_a, trans_b, m, n, k, a, lda, b, ldb, packed_b, c, ldc, accumulate] = product;
+  if (m <= 0 || n <= 0) return;
+  if (n == 1 && m > 1 && ldc == 1 && (trans_b || ldb == 1))  // one column: as one row, which is read as fast as memory gives it
+    return multiply<E>({false, !trans_a, 1, m, k, b, k, a, lda, nullptr, c, m, accumulate});
+  add_flops(flops(m, n, k));
+  const int64_t size = padded(products<E>().workspace(n, k));
+  const int threads = threads_for(m * ((n + 15) / 16), cost(m, n, k));
+  if (threads == 1) return product.run(0, m, 0, n, workspace<Number<E>>(size));
+  const Grid grid = grid_for(threads, m, n);
+  const int64_t shared = grid.cols == 1 && m >= 2 * kRowsOfPart ? padded(products<E>().packed_size(n, k)) : 0;
+  const bool share = shared > 0 && shared <= kMostShared;
+  Number<E>* const memory = workspace<Number<E>>(size * threads + (share ? shared : 0));
+  Number<E>* const packed = memory + size * threads;
+  const Packed<E> all = {packed, n, k};
+  if (share) {
+    parallel_pieces(threads, products<E>().pack_pieces(n, k),
+                    [=, &product](int64_t piece, int) { products<E>().pack(product.trans_b, n, k, product.b, product.ldb, packed, piece); });
+    product.packed = &all;
+  }
+  parallel_pieces(threads, grid.rows * grid.cols, [=, &product](int64_t part, int thread) {
+    const int64_t row = part / grid.cols, col = part % grid.cols, vectors = (product.n + 15) / 16;
+    product.run(product.m * row / grid.rows, product.m * (row + 1) / grid.rows, 16 * (vectors * col / grid.cols),
+                std::min(product.n, 16 * (vectors * (col + 1) / grid.cols)), memory + thread * size);
+  });
+}
+
+/// The batch of gemm_batched, of which `product` is the first without its offsets.
+template <class E>
+void multiply_batch(int64_t batch, const Product<E>& product, const int64_t* a_offsets, const int64_t* b_offsets,
+                    const int64_t* c_offsets) {
+  if (product.m <= 0 || product.n <= 0) return;
+  const auto at = [=](int64_t i) {
+    Product<E> one = product;
+    one.a = product.a + a_offsets[i];
+    one.b = product.b + b_offsets[i];
+    one.c = product.c + c_offsets[i];
+    return one;
+  };
+  const int threads = threads_for(batch, cost(product.m, product.n, product.k) * static_cast<double>(batch));
+  if (threads == 1 || batch < num_threads()) {  // few products: each with all threads
+    for (int64_t i = 0; i < batch; ++i) multiply(at(i));
+    return;
+  }
+  add_flops(flops(product.m, product.n, product.k) * static_cast<double>(batch));
+  const int64_t size = padded(products<E>().workspace(product.n, product.k));
+  Number<E>* const memory = workspace<Number<E>>(size * threads);
+  parallel_pieces(threads, batch, [&, memory](int64_t i, int thread) {
+    at(i).run(0, product.m, 0, product.n, memory + thread * size);
+  });
+}
+
 }  // namespace
 
 template <class T>
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
           int64_t ldc, bool accumulate) {
-  if (m <= 0 || n <= 0) return;
-  if (n == 1 && m > 1 && ldc == 1 && (trans_b || ldb == 1))  // one column: as one row, which is read as fast as memory gives it
-    return gemm(false, !trans_a, 1, m, k, b, k, a, lda, c, m, accumulate);
-  add_flops(flops(m, n, k));
-  Product<T> product = {trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate};
-  const int64_t size = padded(table<T>().gemm_workspace(n, k));
-  const int threads = threads_for(m * ((n + 15) / 16), cost(m, n, k));
-  if (threads == 1) return product.run(0, m, 0, n, workspace<T>(size));
-  const Grid grid = grid_for(threads, m, n);
-  const int64_t shared = grid.cols == 1 && m >= 2 * kRowsOfPart ? padded(table<T>().packed_size(n, k)) : 0;
-  const bool share = shared > 0 && shared <= kMostShared;
-  T* const memory = workspace<T>(size * threads + (share ? shared : 0));
-  T* const packed = memory + size * threads;
-  const Packed<T> all = {packed, n, k};
-  if (share) {
-    parallel_pieces(threads, table<T>().pack_pieces(n, k),
-                    [=](int64_t piece, int) { table<T>().pack(trans_b, n, k, b, ldb, packed, piece); });
-    product.packed = &all;
-  }
-  parallel_pieces(threads, grid.rows * grid.cols, [=](int64_t part, int thread) {
-    const int64_t row = part / grid.cols, col = part % grid.cols, vectors = (n + 15) / 16;
-    product.run(m * row / grid.rows, m * (row + 1) / grid.rows, 16 * (vectors * col / grid.cols),
-                std::min(n, 16 * (vectors * (col + 1) / grid.cols)), memory + thread * size);
-  });
+  multiply<T>({trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate});
+}
+void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda, Bf16Source b, int64_t ldb,
+          float* c, int64_t ldc, bool accumulate) {
+  multiply<BFloat16>({trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate});
 }
 
-template <class T>
+template <class E>
 int64_t packed_size(int64_t n, int64_t k) {
-  return padded(table<T>().packed_size(n, k));
+  return padded(products<E>().packed_size(n, k));
 }
 
-template <class T>
-void pack(bool trans_b, int64_t n, int64_t k, const T* b, int64_t ldb, T* to) {
-  for (int64_t piece = 0; piece < table<T>().pack_pieces(n, k); ++piece) table<T>().pack(trans_b, n, k, b, ldb, to, piece);
+template <class E>
+void pack(bool trans_b, int64_t n, int64_t k, Source<E> b, int64_t ldb, Number<E>* to) {
+  for (int64_t piece = 0; piece < products<E>().pack_pieces(n, k); ++piece) products<E>().pack(trans_b, n, k, b, ldb, to, piece);
 }
 
-template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const Packed<T>& b, T* c, int64_t ldc) {
+template <class E>
+void gemm(int64_t m, int64_t n, int64_t k, Source<E> a, int64_t lda, const Packed<E>& b, Number<E>* c, int64_t ldc) {
   add_flops(flops(m, n, k));
-  table<T>().gemm(false, false, m, n, k, a, lda, nullptr, 0, &b, c, ldc, false, workspace<T>(table<T>().gemm_workspace(n, k)));
+  products<E>().gemm(false, false, m, n, k, a, lda, {}, 0, &b, c, ldc, false,
+                     workspace<Number<E>>(products<E>().workspace(n, k)));
 }
 
 template <class T>
 void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
                   const int64_t* a_offsets, const T* b, int64_t ldb, const int64_t* b_offsets, T* c, int64_t ldc,
                   const int64_t* c_offsets, bool accumulate) {
-  if (m <= 0 || n <= 0) return;
-  const int threads = threads_for(batch, cost(m, n, k) * static_cast<double>(batch));
-  if (threads == 1 || batch < num_threads()) {  // few products: each with all threads
-    for (int64_t i = 0; i < batch; ++i) {
-      gemm(trans_a, trans_b, m, n, k, a + a_offsets[i], lda, b + b_offsets[i], ldb, c + c_offsets[i], ldc, accumulate);
-    }
-    return;
-  }
-  add_flops(flops(m, n, k) * static_cast<double>(batch));
-  const int64_t size = padded(table<T>().gemm_workspace(n, k));
-  T* const memory = workspace<T>(size * threads);
-  parallel_pieces(threads, batch, [=](int64_t i, int thread) {
-    const Product<T> product = {trans_a, trans_b,          m,   n,         k, a + a_offsets[i], lda, b + b_offsets[i], ldb,
-                                nullptr, c + c_offsets[i], ldc, accumulate};
-    product.run(0, m, 0, n, memory + thread * size);
-  });
+  multiply_batch<T>(batch, {trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate}, a_offsets, b_offsets, c_offsets);
+}
+void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda,
+                  const int64_t* a_offsets, Bf16Source b, int64_t ldb, const int64_t* b_offsets, float* c, int64_t ldc,
+                  const int64_t* c_offsets, bool accumulate) {
+  multiply_batch<BFloat16>(batch, {trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate}, a_offsets, b_offsets,
+                           c_offsets);
 }
 
+#define ONESTEP_INSTANTIATE(E)                                                                                        \
+  template int64_t packed_size<E>(int64_t, int64_t);                                                                  \
+  template void pack<E>(bool, int64_t, int64_t, Source<E>, int64_t, Number<E>*);                                      \
+  template void gemm<E>(int64_t, int64_t, int64_t, Source<E>, int64_t, const Packed<E>&, Number<E>*, int64_t);
+ONESTEP_INSTANTIATE(float)
+ONESTEP_INSTANTIATE(double)
+ONESTEP_INSTANTIATE(BFloat16)
+#undef ONESTEP_INSTANTIATE
+
 #define ONESTEP_INSTANTIATE(T)                                                                                            \
-  template int64_t packed_size<T>(int64_t, int64_t);                                                                      \
-  template void pack(bool, int64_t, int64_t, const T*, int64_t, T*);                                                      \
-  template void gemm(int64_t, int64_t, int64_t, const T*, int64_t, const Packed<T>&, T*, int64_t);                        \
   template void gemm(bool, bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, bool);     \
   template void gemm_batched(int64_t, bool, bool, int64_t, int64_t, int64_t, const T*, int64_t, const int64_t*, const T*, \
                              int64_t, const int64_t*, T*, int64_t, const int64_t*, bool);

@@ -1,310 +1,34 @@
-// Matrix product of one instruction set.
-//
-//   for each block of kBlockK along k               (order is part of the bits: kernels.h)
-//     for each block of kBlockN columns             the packed B panel: it stays in the L2 cache
-//       for each panel of kPanelTiles x kRows rows    the packed A panel
-//         for each B micropanel of kRegs registers: it stays in the L1 cache
-//           for each kRows rows                       a tile of c, in registers over the block of k
-//
-// The microkernel's inner step is an outer product: some numbers of a, each times some registers of b. It needs many
-// independent accumulators, to hide the latency of an fma, and few non-FMA instructions: 4 x 24 takes 7 loads for 12 FMAs (6 x
-// 16 takes 8, which shows where another program shares the core). It is unrolled kUnroll times.
+// Products of float32 and float64.
+#include "autograd/kernels/gemm_blocks.h"
 #include "autograd/kernels/gemm_few_rows.h"
-#include "autograd/kernels/gemm_pack.h"
-#include "autograd/kernels/table.h"
 
 namespace onestep::kernels {
 namespace {
 
-#if defined(ONESTEP_ISA_avx512)
-constexpr int kRows = 14, kRegs = 2, kMaxRegs = 4, kPanelTiles = 1, kUnroll = 4;  // of 32 registers 28 hold sums, 2 b
-#elif defined(ONESTEP_ISA_avx2)
-constexpr int kRows = 4, kRegs = 3, kMaxRegs = 8, kPanelTiles = 8, kUnroll = 8;  // of 16 registers 12 hold sums, 3 b, 1 a
-#else
-constexpr int kRows = 4, kRegs = 1, kMaxRegs = 4, kPanelTiles = 2, kUnroll = 4;
-#endif
-/// Registers of columns that a microkernel of few rows takes where it reads b in place.
-constexpr int regs_for(int rows) { return kRows * kRegs / rows < kMaxRegs ? kRows * kRegs / rows : kMaxRegs; }
+template <class T>
+struct Plain {
+  using Element = T;
+  using Number = T;
+  using Operand = kernels::Operand<T>;
+  static constexpr bool kInPlace = true;
+  struct Scope {};
 
-constexpr int64_t kPackedRows = kRows <= 4 ? 4 : 16;
-/// Columns of a block, as many as their part of b leaves room for in the L2 cache.
-template <class T>
-constexpr int64_t kBlockN = int64_t{384} * 4 / sizeof(T);
-
-/// Packing costs more than it brings where b is read by so few rows or has so few elements, and a by so few columns (fewer do
-/// where a microkernel would read down the columns of a).
-constexpr int64_t kFewRows = 12, kSmallB = 1000;
-template <class T>
-constexpr int64_t kFewCols = int64_t{96} * 4 / sizeof(T);
-template <class T>
-constexpr int64_t kFewColsTransposed = kFewCols<T> / 2;
-
-/// Where a microkernel reads b, packed or in place: the columns of step p along k start at data + p * step.
-template <class T>
-struct MicropanelB {
-  const T* data;
-  int64_t step;
+  static constexpr int64_t steps(int64_t depth) { return depth; }
+  static void pack(const Operand& x, int64_t count, int64_t depth, T* to, int64_t width) {
+    kernels::pack(x, count, depth, to, width);
+  }
+  ONESTEP_INLINE static Reg<T> multiply_add(Reg<T> a, Reg<T> b, Reg<T> sum) { return fma(a, b, sum); }
+  ONESTEP_INLINE static Reg<T> add(Reg<T> a, Reg<T> b) { return a + b; }
 };
-
-/// c[r, 0:cols] = or += the sum over p < depth of a(r, p) b(p, 0:cols), for ROWS rows; REGS - 1 registers < cols <= REGS.
-/// EDGE: columns of b from `cols` on are not there.
-template <int ROWS, int REGS, bool EDGE, class T>
-ONESTEP_INLINE void microkernel(int64_t depth, Operand<T> a, MicropanelB<T> b, T* c, int64_t ldc, int64_t cols, bool add) {
-  Reg<T> total[ROWS][REGS];
-#pragma GCC unroll 16
-  for (int r = 0; r < ROWS; ++r) {
-#pragma GCC unroll 16
-    for (int v = 0; v < REGS; ++v) total[r][v] = splat_reg(T(0));
-    __builtin_prefetch(c + r * ldc, 1);
-    __builtin_prefetch(c + r * ldc + cols - 1, 1);
-  }
-  const int64_t last = cols - (REGS - 1) * kRegLanes<T>;
-  const auto step = [&](const T* a_step, const T* b_step) {
-    Reg<T> row[REGS];
-#pragma GCC unroll 16
-    for (int v = 0; v < REGS; ++v) {
-      const T* from = b_step + v * kRegLanes<T>;
-      row[v] = EDGE && v == REGS - 1 ? load_reg_first(from, last) : load_reg(from);
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < ROWS; ++r) {
-      const Reg<T> scalar = splat_reg(a_step[r * a.outer]);
-#pragma GCC unroll 16
-      for (int v = 0; v < REGS; ++v) total[r][v] = fma(scalar, row[v], total[r][v]);
-      keep(scalar);  // or GCC sums into its register, runs out of them and reads b from the cache again and again
-    }
-  };
-  for (int64_t left = depth / kUnroll; left > 0; --left, a.data += kUnroll * a.inner, b.data += kUnroll * b.step) {
-#pragma GCC unroll 16
-    for (int u = 0; u < kUnroll; ++u) step(a.data + u * a.inner, b.data + u * b.step);
-  }
-  for (int64_t left = depth % kUnroll; left > 0; --left, a.data += a.inner, b.data += b.step) step(a.data, b.data);
-#pragma GCC unroll 16
-  for (int r = 0; r < ROWS; ++r) {
-#pragma GCC unroll 16
-    for (int v = 0; v < REGS; ++v) {
-      T* to = c + r * ldc + v * kRegLanes<T>;
-      if (v == REGS - 1 && last < kRegLanes<T>) {
-        store_reg_first(to, add ? load_reg_first(to, last) + total[r][v] : total[r][v], last);
-      } else {
-        store_reg(to, add ? load_reg(to) + total[r][v] : total[r][v]);
-      }
-    }
-  }
-}
-
-template <class T>
-using Microkernel = void (*)(int64_t depth, const Operand<T>& a, const MicropanelB<T>& b, T* c, int64_t ldc, int64_t cols,
-                             bool add);
-
-template <class T, int ROWS, int REGS>
-void packed_microkernel(int64_t depth, const Operand<T>& a, const MicropanelB<T>& b, T* c, int64_t ldc, int64_t cols,
-                        bool add) {
-  microkernel<ROWS, REGS, false>(depth, Operand<T>{a.data, 1, kPackedRows}, MicropanelB<T>{b.data, REGS * kRegLanes<T>}, c, ldc,
-                                 cols, add);
-}
-template <class T, int ROWS, int REGS, bool EDGE>
-void in_place_microkernel(int64_t depth, const Operand<T>& a, const MicropanelB<T>& b, T* c, int64_t ldc, int64_t cols,
-                          bool add) {
-  microkernel<ROWS, REGS, EDGE>(depth, a, b, c, ldc, cols, add);
-}
-
-/// [rows - 1][registers - 1]: for packed a and b (their steps are constants), for others, and for a last register that ends
-/// early (in double for every last one: half the code).
-template <class T>
-struct Microkernels {
-  Microkernel<T> packed[kRows][kMaxRegs], in_place[kRows][kMaxRegs], in_place_edge[kRows][kMaxRegs];
-};
-
-template <class T, int ROWS = kRows, int REGS = regs_for(kRows)>
-constexpr void fill(Microkernels<T>& t) {
-  if constexpr (REGS <= kRegs) t.packed[ROWS - 1][REGS - 1] = packed_microkernel<T, ROWS, REGS>;
-  t.in_place[ROWS - 1][REGS - 1] = in_place_microkernel<T, ROWS, REGS, sizeof(T) == 8>;
-  t.in_place_edge[ROWS - 1][REGS - 1] = in_place_microkernel<T, ROWS, REGS, true>;
-  if constexpr (REGS > 1) fill<T, ROWS, REGS - 1>(t);
-  if constexpr (REGS == 1 && ROWS > 1) fill<T, ROWS - 1, regs_for(ROWS - 1)>(t);
-}
-
-template <class T>
-constexpr Microkernels<T> kMicrokernels = [] {
-  Microkernels<T> t{};
-  fill(t);
-  return t;
-}();
-
-constexpr int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-constexpr int64_t panels(int64_t n, int64_t width) { return (n + width - 1) / width; }
-
-/// Registers of the next packed B micropanel: one alone would have too few independent accumulators.
-template <class T>
-int64_t regs_of_panel(int64_t cols) {
-  const int64_t left = panels(cols, kRegLanes<T>);
-  return kRegs > 2 && left == kRegs + 1 ? kRegs - 1 : smaller(left, kRegs);
-}
-
-constexpr int64_t kPackedA = kPanelTiles * kPackedRows * kBlockK;
-
-template <class T>
-int64_t gemm_workspace(int64_t n, int64_t k) {
-  return kPackedA + panels(smaller(n, kBlockN<T>), kRegLanes<T>) * kRegLanes<T> * smaller(k, kBlockK);
-}
-
-/// The columns [j, end) of panels of `cols` columns, each [depth, width]. b is read along its rows: all of k at once where that
-/// lies in a row, else a few steps of k for all columns.
-template <class T>
-void pack_b(Operand<T> b, int64_t cols, int64_t depth, T* to, int64_t first, int64_t end) {
-  const int64_t steps = b.inner == 1 ? depth : 16;
-  for (int64_t p = 0; p < depth; p += steps) {
-    for (int64_t j = first, width; j < end; j += width) {
-      width = regs_of_panel<T>(cols - j) * kRegLanes<T>;
-      const Operand<T> block = {b.data + j * b.outer + p * b.inner, b.outer, b.inner};
-      pack(block, smaller(width, cols - j), smaller(steps, depth - p), to + j * depth + p * width, width);
-    }
-  }
-}
-
-/// All of op(b) packed: block by block of k, in each the blocks of kBlockN<T> columns, so that a block is where this says.
-template <class T>
-int64_t padded(int64_t n) {
-  return panels(n, kRegLanes<T>) * kRegLanes<T>;
-}
-template <class T>
-int64_t packed_size(int64_t n, int64_t k) {
-  return padded<T>(n) * k;
-}
-template <class T>
-const T* packed_block(const Packed<T>& b, int64_t p, int64_t j) {
-  return b.data + p * padded<T>(b.n) + j * smaller(kBlockK, b.k - p);
-}
-
-/// Columns of a piece of packing: whole panels on every instruction set, unless one register were left over.
-template <class T>
-constexpr int64_t kPieceCols = int64_t{96} * 4 / sizeof(T);
-template <class T>
-int64_t pieces_of_block(int64_t cols) {
-  return cols > kRegLanes<T> ? panels(cols - kRegLanes<T>, kPieceCols<T>) : 1;
-}
-template <class T>
-int64_t pieces_across(int64_t n) {
-  return n / kBlockN<T> * pieces_of_block<T>(kBlockN<T>) + (n % kBlockN<T> > 0 ? pieces_of_block<T>(n % kBlockN<T>) : 0);
-}
-template <class T>
-int64_t pack_pieces(int64_t n, int64_t k) {
-  return panels(k, kBlockK) * pieces_across<T>(n);
-}
-
-template <class T>
-void pack_piece(bool trans_b, int64_t n, int64_t k, const T* b, int64_t ldb, T* to, int64_t piece) {
-  const Operand<T> op_b = trans_b ? Operand<T>{b, ldb, 1} : Operand<T>{b, 1, ldb};
-  const int64_t p = piece / pieces_across<T>(n) * kBlockK, across = piece % pieces_across<T>(n);
-  const int64_t j = across / pieces_of_block<T>(kBlockN<T>) * kBlockN<T>, cols = smaller(kBlockN<T>, n - j);
-  const int64_t i = across % pieces_of_block<T>(kBlockN<T>),
-                end = i + 1 == pieces_of_block<T>(cols) ? cols : (i + 1) * kPieceCols<T>;
-  const int64_t depth = smaller(kBlockK, k - p);
-  pack_b<T>({op_b.data + p * op_b.inner + j * op_b.outer, op_b.outer, op_b.inner}, cols, depth,
-            to + p * padded<T>(n) + j * depth, i * kPieceCols<T>, end);
-}
-
-/// One block along k, all rows and `cols` columns of it.
-template <class T>
-struct Block {
-  Operand<T> a, b;
-  const T* packed;                    // b, if it is already packed
-  int64_t packed_cols, packed_depth;  // of a block of it: at least cols and depth
-  int64_t rows, cols, depth;
-  T* c;
-  int64_t ldc;
-  bool pack_a, pack_b, add;
-};
-
-/// The rows of at most kPanelTiles tiles: tile i has those from first[i] to first[i + 1], at most `tallest`.
-struct Panel {
-  int64_t tiles, tallest, first[kPanelTiles + 1];
-
-  int64_t height(int64_t i) const { return first[i + 1] - first[i]; }
-  int64_t rows() const { return first[tiles] - first[0]; }
-};
-
-/// The panel's rows of a, tile by tile.
-template <class T>
-void pack_panel(const Operand<T>& a, const Panel& panel, int64_t depth, T* to) {
-  if constexpr (kPackedRows == 4) {
-    if (a.inner != 1 && panel.rows() == 4 * panel.tiles)
-      return pack_fours<T>({a.data + panel.first[0], 1, a.inner}, panel.tiles, depth, to);
-  }
-  for (int64_t i = 0; i < panel.tiles; ++i, to += depth * kPackedRows) {
-    pack<T>({a.data + panel.first[i] * a.outer, a.outer, a.inner}, panel.height(i), depth, to, kPackedRows);
-  }
-}
-
-/// All columns of a panel.
-template <class T>
-void multiply_panel(const Block<T>& x, const Panel& panel, T* packed_a, const T* packed_b) {
-  Operand<T> a[kPanelTiles];
-  if (x.pack_a) pack_panel(x.a, panel, x.depth, packed_a);
-  for (int64_t i = 0; i < panel.tiles; ++i) {
-    a[i] = x.pack_a ? Operand<T>{packed_a + i * x.depth * kPackedRows, 1, kPackedRows}
-                    : Operand<T>{x.a.data + panel.first[i] * x.a.outer, x.a.outer, x.a.inner};
-  }
-  for (int64_t j = 0, cols; j < x.cols; j += cols) {
-    const int64_t most = x.pack_b ? regs_of_panel<T>(x.packed_cols - j) : regs_for(static_cast<int>(panel.tallest));
-    cols = smaller(most * kRegLanes<T>, x.cols - j);
-    const int64_t regs = panels(cols, kRegLanes<T>);
-    const MicropanelB<T> b =
-        x.pack_b ? MicropanelB<T>{packed_b + j * x.packed_depth, most * kRegLanes<T>} : MicropanelB<T>{x.b.data + j, x.b.inner};
-    const bool edge = !x.pack_b && cols % kRegLanes<T> != 0;
-    const auto& tiles = x.pack_a && regs == most ? kMicrokernels<T>.packed
-                        : edge                   ? kMicrokernels<T>.in_place_edge
-                                                 : kMicrokernels<T>.in_place;
-    for (int64_t i = 0; i < panel.tiles; ++i) {
-      tiles[panel.height(i) - 1][regs - 1](x.depth, a[i], b, x.c + panel.first[i] * x.ldc + j, x.ldc, cols, x.add);
-    }
-  }
-}
-
-template <class T>
-void multiply(const Block<T>& x, T* packed_a, T* packed_b) {
-  if (x.pack_b && !x.packed) pack_b(x.b, x.cols, x.depth, packed_b, 0, x.cols);
-  const int64_t tiles = panels(x.rows, kRows), height = x.rows / tiles, taller = x.rows % tiles;  // tiles one row taller
-  for (int64_t t = 0; t < tiles; t += kPanelTiles) {
-    Panel panel = {smaller(kPanelTiles, tiles - t), height + (taller > 0), {}};
-    for (int64_t i = t; i <= t + panel.tiles; ++i) panel.first[i - t] = i * height + smaller(i, taller);
-    multiply_panel(x, panel, packed_a, x.packed ? x.packed : packed_b);
-  }
-}
 
 template <class T>
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
           const Packed<T>* packed, T* c, int64_t ldc, bool accumulate, T* workspace) {
-  const Operand<T> op_a = trans_a ? Operand<T>{a, 1, lda} : Operand<T>{a, lda, 1};
-  const Operand<T> op_b = trans_b ? Operand<T>{b, ldb, 1} : Operand<T>{b, 1, ldb};
   if constexpr (sizeof(T) == 4) {
+    const Operand<T> op_a = trans_a ? Operand<T>{a, 1, lda} : Operand<T>{a, lda, 1};
     if (trans_b && !packed && m <= kMostDirectRows && k > 0) return few_rows(m, n, k, op_a, b, ldb, c, ldc, accumulate);
   }
-  const bool pack_b = packed || trans_b || (m > kFewRows && n * k > kSmallB),
-             pack_a = pack_b && n > (trans_a ? kFewColsTransposed<T> : kFewCols<T>);
-  for (int64_t p = 0; p < k; p += kBlockK) {
-    for (int64_t j = 0; j < n; j += kBlockN<T>) {
-      multiply<T>({.a = {a + p * op_a.inner, op_a.outer, op_a.inner},
-                   .b = {b + p * op_b.inner + j * op_b.outer, op_b.outer, op_b.inner},
-                   .packed = packed ? packed_block(*packed, p, j) : nullptr,
-                   .packed_cols = smaller(kBlockN<T>, (packed ? packed->n : n) - j),
-                   .packed_depth = smaller(kBlockK, (packed ? packed->k : k) - p),
-                   .rows = m,
-                   .cols = smaller(kBlockN<T>, n - j),
-                   .depth = smaller(kBlockK, k - p),
-                   .c = c + j,
-                   .ldc = ldc,
-                   .pack_a = pack_a,
-                   .pack_b = pack_b,
-                   .add = accumulate || p > 0},
-                  workspace, workspace + kPackedA);
-    }
-  }
-  if (k > 0 || accumulate) return;
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = T(0);
-  }
+  Gemm<Plain<T>>::run(trans_a, trans_b, m, n, k, a, lda, b, ldb, packed, c, ldc, accumulate, workspace);
 }
 
 }  // namespace
@@ -313,11 +37,8 @@ namespace ONESTEP_ISA_NAME {
 
 template <class T>
 void fill_gemm(Table<T>& t) {
-  t.gemm_workspace = kernels::gemm_workspace<T>;
-  t.packed_size = kernels::packed_size<T>;
-  t.pack_pieces = kernels::pack_pieces<T>;
-  t.pack = pack_piece<T>;
-  t.gemm = kernels::gemm<T>;
+  t.products = Gemm<Plain<T>>::products();
+  t.products.gemm = kernels::gemm<T>;
 }
 template void fill_gemm(Table<float>&);
 template void fill_gemm(Table<double>&);

@@ -12,6 +12,9 @@ template <class T>
 struct Operand {
   const T* data;
   int64_t outer, inner;
+
+  /// What is left from element (o, p) on.
+  Operand from(int64_t o, int64_t p) const { return {data + o * outer + p * inner, outer, inner}; }
 };
 
 /// to[p * width + o] = x(o, p) for o < count <= width and p < depth, where k is contiguous: SIDE x 8 transposes. Places from

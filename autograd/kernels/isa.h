@@ -18,4 +18,13 @@ Isa active_isa();
 /// Switches to `isa` (for tests and benchmarks; not while kernels run). Throws ConfigError when it is not supported.
 void set_isa(Isa isa);
 
+/// Whether this machine has the dot products of AVX512-BF16 and they give the bits of the products made of fma.
+bool bf16_dot_supported();
+
+/// Whether products of bfloat16 use them: where avx512 is in use, they are supported, and they were the faster of the two.
+bool bf16_dot_in_use();
+
+/// Uses them or not (for tests and benchmarks; not while kernels run). Throws ConfigError when they are not supported.
+void set_bf16_dot(bool use);
+
 }  // namespace onestep::kernels

@@ -230,23 +230,33 @@ template <class T>
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
           int64_t ldc, bool accumulate);
 
-/// Elements that pack writes for op(b) [k, n].
-template <class T>
+/// The same of numbers rounded to bfloat16 (ties to even), summed in float32 with the bits of AVX512-BF16's VDPBF16PS: within
+/// k-blocks sum = a_even b_even + (a_odd b_odd + sum) in ascending pairs of k, each + rounded once; subnormal numbers, those
+/// between included, are zeros of their sign.
+void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda, Bf16Source b, int64_t ldb,
+          float* c, int64_t ldc, bool accumulate);
+
+/// Elements that pack writes for op(b) [k, n]. E is float, double, or BFloat16: how numbers are multiplied (packed.h).
+template <class E>
 int64_t packed_size(int64_t n, int64_t k);
 
 /// Packs op(b) for products with several a. By the calling thread alone.
-template <class T>
-void pack(bool trans_b, int64_t n, int64_t k, const T* b, int64_t ldb, T* to);
+template <class E>
+void pack(bool trans_b, int64_t n, int64_t k, Source<E> b, int64_t ldb, Number<E>* to);
 
-/// c = a b for the first k rows and n columns of b: [m, k] [k, n] -> [m, n]. By the calling thread alone.
-template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const Packed<T>& b, T* c, int64_t ldc);
+/// c = a b for the first k rows and n columns of b: [m, k] [k, n] -> [m, n]. By the calling thread alone. An odd k of BFloat16 meets
+/// the next row of b with zeros: it must be finite.
+template <class E>
+void gemm(int64_t m, int64_t n, int64_t k, Source<E> a, int64_t lda, const Packed<E>& b, Number<E>* c, int64_t ldc);
 
 /// `batch` products at a + a_offsets[i], b + b_offsets[i], c + c_offsets[i] (in elements; inputs may repeat, outputs may
 /// not overlap), each with the bits that gemm gives.
 template <class T>
 void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
                   const int64_t* a_offsets, const T* b, int64_t ldb, const int64_t* b_offsets, T* c, int64_t ldc,
+                  const int64_t* c_offsets, bool accumulate);
+void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda,
+                  const int64_t* a_offsets, Bf16Source b, int64_t ldb, const int64_t* b_offsets, float* c, int64_t ldc,
                   const int64_t* c_offsets, bool accumulate);
 
 // --- optimizer steps ---------------------------------------------------------------------------------------------------

@@ -1,12 +1,44 @@
 #pragma once
 #include <cstdint>
 
+namespace onestep {
+struct BFloat16;
+}
+
 namespace onestep::kernels {
 
+/// The side of a product whose numbers are multiplied as bfloat16: stored so, or float32 that packing rounds.
+struct Bf16Source {
+  const void* data;
+  bool stored;  ///< As bfloat16.
+
+  /// From element n on. Always inline, because the linker merges other functions of files for different instruction sets.
+  [[gnu::always_inline]] constexpr Bf16Source operator+(int64_t n) const {
+    return {stored ? static_cast<const void*>(static_cast<const uint16_t*>(data) + n)
+                   : static_cast<const void*>(static_cast<const float*>(data) + n), stored};
+  }
+};
+
+/// How the numbers of a product are multiplied, and in what they are summed: E is float, double, or BFloat16 with sums in float.
+template <class E>
+struct ProductTypes {
+  using Number = E;
+  using Source = const E*;
+};
+template <>
+struct ProductTypes<BFloat16> {
+  using Number = float;
+  using Source = Bf16Source;
+};
+template <class E>
+using Number = typename ProductTypes<E>::Number;
+template <class E>
+using Source = typename ProductTypes<E>::Source;
+
 /// The right side of a product, op(b) [k, n], in the order in which gemm reads it (pack in kernels.h).
-template <class T>
+template <class E>
 struct Packed {
-  const T* data;
+  const Number<E>* data;
   int64_t n, k;
 };
 

@@ -46,6 +46,41 @@ const Table<double>& table() {
 }
 
 template <>
+const Products<float>& products() {
+  return table<float>().products;
+}
+template <>
+const Products<double>& products() {
+  return table<double>().products;
+}
+
+template <>
+const Products<BFloat16>& products() {
+  switch (active_isa()) {
+#ifdef ONESTEP_X86
+    case Isa::avx512: {
+      static const Products<BFloat16> widened = avx512::bf16_products();
+#ifdef ONESTEP_BF16_DOT
+      if (bf16_dot_in_use()) {
+        static const Products<BFloat16> dots = avx512bf16::bf16_products();
+        return dots;
+      }
+#endif
+      return widened;
+    }
+    case Isa::avx2: {
+      static const Products<BFloat16> widened = avx2::bf16_products();
+      return widened;
+    }
+#endif
+    default: {
+      static const Products<BFloat16> widened = generic::bf16_products();
+      return widened;
+    }
+  }
+}
+
+template <>
 const Table<float>& table() {
   // A table is filled only when it is asked for: filling it is code of its instruction set too.
   switch (active_isa()) {

@@ -38,6 +38,20 @@ struct ConvDots {
   bool add;
 };
 
+/// Matrix products of numbers that are multiplied as E (packed.h).
+template <class E>
+struct Products {
+  /// Elements of scratch memory (64-byte aligned) that gemm needs, and that all of op(b) takes when packed.
+  int64_t (*workspace)(int64_t n, int64_t k);
+  int64_t (*packed_size)(int64_t n, int64_t k);
+  /// Packs op(b) [k, n] for gemm: piece i of pack_pieces(n, k).
+  int64_t (*pack_pieces)(int64_t n, int64_t k);
+  void (*pack)(bool trans_b, int64_t n, int64_t k, Source<E> b, int64_t ldb, Number<E>* to, int64_t piece);
+  /// With `packed`, op(b) is its first k rows and n columns, and b is not read.
+  void (*gemm)(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Source<E> a, int64_t lda, Source<E> b, int64_t ldb,
+               const Packed<E>* packed, Number<E>* c, int64_t ldc, bool accumulate, Number<E>* workspace);
+};
+
 /// Meanings are those of the functions of the same name in kernels.h; `ld` is the distance between rows.
 template <class T>
 struct Table {
@@ -70,16 +84,7 @@ struct Table {
   void (*layer_norm_param_grad)(const T* x, const T* mean, const T* rstd, const T* dy, T* dweight, T* dbias, int64_t rows,
                                 int64_t cols, int64_t ld);
 
-  // Products, which the reference leaves to those of an instruction set.
-  /// Elements of scratch memory (64-byte aligned) that gemm needs, and that all of op(b) takes when packed.
-  int64_t (*gemm_workspace)(int64_t n, int64_t k) = nullptr;
-  int64_t (*packed_size)(int64_t n, int64_t k) = nullptr;
-  /// Packs op(b) [k, n] for gemm: piece i of pack_pieces(n, k).
-  int64_t (*pack_pieces)(int64_t n, int64_t k) = nullptr;
-  void (*pack)(bool trans_b, int64_t n, int64_t k, const T* b, int64_t ldb, T* to, int64_t piece) = nullptr;
-  /// With `packed`, op(b) is its first k rows and n columns, and b is not read.
-  void (*gemm)(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
-               const Packed<T>* packed, T* c, int64_t ldc, bool accumulate, T* workspace) = nullptr;
+  Products<T> products = {};  ///< None in the reference, which takes those of an instruction set.
 
   /// For `rows` rows of `width` in `to`: n elements from `from`, step apart, at place `begin`, and zeros around them. Rows of
   /// `from` are ld apart. May write up to 31 elements behind the last row.
@@ -113,6 +118,16 @@ const Table<float>& table();
 template <>
 const Table<double>& table();
 
+/// The products in use: those of table<E>(), or for BFloat16 those of active_isa() and active_bf16().
+template <class E>
+const Products<E>& products();
+template <>
+const Products<float>& products();
+template <>
+const Products<double>& products();
+template <>
+const Products<BFloat16>& products();
+
 // Each *.isa.cpp fills its part of a table, once per instruction set.
 #define ONESTEP_DECLARE_FILLS(ISA)            \
   namespace ISA {                             \
@@ -122,10 +137,14 @@ const Table<double>& table();
   void fill_gemm(Table<T>& table);            \
   void fill_random(Table<float>& table);      \
   void fill_convolution(Table<float>& table); \
+  Products<BFloat16> bf16_products();         \
   }
 ONESTEP_DECLARE_FILLS(generic)
 ONESTEP_DECLARE_FILLS(avx2)
 ONESTEP_DECLARE_FILLS(avx512)
 #undef ONESTEP_DECLARE_FILLS
+namespace avx512bf16 {
+Products<BFloat16> bf16_products();
+}
 
 }  // namespace onestep::kernels

@@ -76,7 +76,7 @@ void write_products(const Inputs<T>& in, const Block<T>& b, const Rows<const T>&
   const int64_t rows = b.stop - b.first;
   const T* const from = a.at(b.head, b.first);
   y += b.begin;
-  if (packed) return kernels::gemm(rows, b.seen, n, from, a.ld, *packed, y, in.ld);
+  if (packed) return kernels::gemm<T>(rows, b.seen, n, from, a.ld, *packed, y, in.ld);
   kernels::gemm(false, true, rows, b.seen - b.begin, n, from, a.ld, x.at(b.kv_head, b.begin), x.ld, y, in.ld, false);
 }
 
@@ -86,7 +86,7 @@ template <class T>
 void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows<const T>& x,
                     const kernels::Packed<T>* packed, int64_t n, const Rows<T>& y) {
   w += b.begin;
-  if (packed) return kernels::gemm(b.stop - b.first, n, b.seen, w, in.ld, *packed, y.at(b.head, b.first), y.ld);
+  if (packed) return kernels::gemm<T>(b.stop - b.first, n, b.seen, w, in.ld, *packed, y.at(b.head, b.first), y.ld);
   if (b.finite)
     return kernels::gemm(false, false, b.stop - b.first, n, b.seen - b.begin, w, in.ld, x.at(b.kv_head, b.begin), x.ld,
                          y.at(b.head, b.first), y.ld, false);
@@ -239,7 +239,7 @@ bool is_finite(const Rows<const T>& x, int64_t heads, int64_t rows, int64_t n) {
 template <class T>
 PackedHead<T> pack_head(const Inputs<T>& in, int64_t kv_head, bool backward, T* to) {
   const auto take = [&](const Rows<const T>& x, bool transposed, int64_t n, int64_t k) {
-    kernels::pack(transposed, n, k, x.at(kv_head, 0), x.ld, to);
+    kernels::pack<T>(transposed, n, k, x.at(kv_head, 0), x.ld, to);
     const kernels::Packed<T> packed = {to, n, k};
     to += kernels::packed_size<T>(n, k);
     return packed;

@@ -156,7 +156,7 @@ TEST_CASE_TEMPLATE(
         const Case whole = {.trans_a = false, .trans_b = trans_b, .m = 1, .n = all.n, .k = all.k, .extra = 3};
         const std::vector<T> b = right<T>(whole);
         std::vector<T> memory(static_cast<size_t>(packed_size<T>(all.n, all.k)));
-        pack(trans_b, all.n, all.k, b.data(), whole.ldb(), memory.data());
+        pack<T>(trans_b, all.n, all.k, b.data(), whole.ldb(), memory.data());
         for (const Size& part : {Size{1, all.n, all.k},
                                  {7, all.n, all.k},
                                  {32, all.n, all.k / 2},
@@ -170,7 +170,7 @@ TEST_CASE_TEMPLATE(
           const auto size = static_cast<size_t>(m * n);
           std::vector<T> want(size), got(size);
           gemm(false, trans_b, m, n, k, a.data(), k + 3, b.data(), whole.ldb(), want.data(), n, false);
-          gemm(m, n, k, a.data(), k + 3, Packed<T>{memory.data(), all.n, all.k}, got.data(), n);
+          gemm<T>(m, n, k, a.data(), k + 3, Packed<T>{memory.data(), all.n, all.k}, got.data(), n);
           CHECK(first_difference(got, want) == -1);
         }
       }

@@ -1,0 +1,110 @@
+// Whether products of bfloat16 use the dot products of AVX512-BF16. The bits are the same; on some CPUs they do twice as much a
+// cycle as fma, on others half as much (Intel's Sapphire Rapids).
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "autograd/half.h"
+#include "autograd/kernels/aligned_block.h"
+#include "autograd/kernels/isa.h"
+#include "autograd/kernels/table.h"
+#include "base/error.h"
+
+namespace onestep::kernels {
+namespace {
+
+#ifdef ONESTEP_BF16_DOT
+
+constexpr int64_t kRows = 28, kCols = 64, kDepth = 512;
+
+/// Bit patterns of all kinds: ordinary numbers, wide ones, those whose products are subnormal; and where `special`, zeros,
+/// subnormals, infinities and NaN.
+std::vector<uint16_t> patterns(int64_t n, uint32_t state, bool special) {
+  constexpr uint16_t kSpecial[] = {0x0000, 0x8000, 0x0001, 0x807f, 0x0080, 0x8080, 0x7f7f, 0xff80, 0x7f80, 0x7fc0, 0x1a80, 0x9a80};
+  std::vector<uint16_t> x(static_cast<size_t>(n));
+  for (uint16_t& value : x) {
+    state = state * 1664525u + 1013904223u;
+    const uint32_t bits = state >> 8;
+    const uint32_t exponent = state >> 30 == 0 ? 52 + (bits >> 16) % 14 : 120 + (bits >> 16) % 10;
+    value = static_cast<uint16_t>((bits & 0x807fu) | exponent << 7);
+    if (special && (state >> 24) % 8 == 0) value = kSpecial[(state >> 16) % std::size(kSpecial)];
+  }
+  return x;
+}
+
+/// One product of such numbers: its result, and the least nanoseconds of some.
+struct Trial {
+  std::vector<float> c;
+  double ns;
+};
+Trial trial(const Products<BFloat16>& products, bool special) {
+  const std::vector<uint16_t> a = patterns(kRows * kDepth, 1, special), b = patterns(kDepth * kCols, 2, special);
+  Trial result = {std::vector<float>(kRows * kCols), 1e300};
+  const std::unique_ptr<void, void (*)(void*)> memory(
+      required_block(static_cast<size_t>(products.workspace(kCols, kDepth)) * sizeof(float)), std::free);
+  for (int i = 0; i < 5; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    products.gemm(false, false, kRows, kCols, kDepth, {a.data(), true}, kDepth, {b.data(), true}, kCols, nullptr, result.c.data(),
+                  kCols, false, static_cast<float*>(memory.get()));
+    result.ns = std::min(result.ns, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count());
+  }
+  return result;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), [](float x, float y) {
+    return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y) || (std::isnan(x) && std::isnan(y));
+  });
+}
+
+struct Probe {
+  bool supported = false, faster = false;
+};
+Probe probe() {
+  if (!isa_supported(Isa::avx512) || !__builtin_cpu_supports("avx512bf16")) return {};
+  const Products<BFloat16> dots = avx512bf16::bf16_products(), fmas = avx512::bf16_products();
+  if (!same_bits(trial(dots, true).c, trial(fmas, true).c)) return {};
+  const Trial with_dots = trial(dots, false), with_fmas = trial(fmas, false);
+  return {same_bits(with_dots.c, with_fmas.c), with_dots.ns < with_fmas.ns};
+}
+
+const Probe& probed() {
+  static const Probe result = probe();
+  return result;
+}
+
+#endif
+
+enum class Choice { by_speed, yes, no };
+Choice choice = Choice::by_speed;
+
+}  // namespace
+
+bool bf16_dot_supported() {
+#ifdef ONESTEP_BF16_DOT
+  return probed().supported;
+#else
+  return false;
+#endif
+}
+
+bool bf16_dot_in_use() {
+#ifdef ONESTEP_BF16_DOT
+  if (active_isa() != Isa::avx512 || choice == Choice::no) return false;
+  return probed().supported && (choice == Choice::yes || probed().faster);
+#else
+  return false;
+#endif
+}
+
+void set_bf16_dot(bool use) {
+  ONESTEP_CHECK(ConfigError, !use || bf16_dot_supported(), "set_bf16_dot: this machine has no AVX512-BF16");
+  choice = use ? Choice::yes : Choice::no;
+}
+
+}  // namespace onestep::kernels

@@ -1,0 +1,174 @@
+// Products of numbers rounded to bfloat16, summed in float32: on every instruction set the bits of VDPBF16PS of AVX512-BF16. A
+// step takes two numbers along k, sum = a_even b_even + (a_odd b_odd + sum), each + rounded once, and what is subnormal is a zero
+// of its sign, before and after: two fma on the numbers as float32, with the CPU's modes "denormals are zero" and "flush to zero".
+#include "autograd/half.h"
+#include "autograd/kernels/gemm_blocks.h"
+
+namespace onestep::kernels {
+namespace {
+
+/// The bits of an element of a panel.
+typedef uint32_t Word __attribute__((may_alias));
+
+struct Bf16Matrix {
+  Bf16Source data;
+  int64_t outer, inner;
+
+  Bf16Matrix from(int64_t o, int64_t p) const { return {data + (o * outer + p * inner), outer, inner}; }
+};
+
+#if defined(ONESTEP_ISA_generic)
+struct SubnormalsAreZero {};
+
+/// x, or a zero of its sign where the CPU's mode would flush it. It looks at the sum rounded as if exponents had no end: what
+/// rounds up to the smallest normal number only among subnormals is flushed, too.
+float flushed(float x, double exact) {
+  const double magnitude = exact < 0 ? -exact : exact;
+  return magnitude < 0x1.ffffffp-127 ? __builtin_copysignf(0.0f, x) : x;
+}
+#else
+/// Sets both modes of the CPU while it lives.
+class SubnormalsAreZero {
+ public:
+  SubnormalsAreZero() { _mm_setcsr(before_ | 0x8040u); }
+  ~SubnormalsAreZero() { _mm_setcsr(before_); }
+  SubnormalsAreZero(const SubnormalsAreZero&) = delete;
+  SubnormalsAreZero& operator=(const SubnormalsAreZero&) = delete;
+
+ private:
+  unsigned before_ = _mm_getcsr();
+};
+#endif
+
+/// The bits of number i of a row, rounded.
+template <bool STORED>
+ONESTEP_INLINE uint32_t bits_at(const void* row, int64_t i) {
+  if constexpr (STORED) return static_cast<const uint16_t*>(row)[i];
+  return bfloat16_of_float(static_cast<const float*>(row)[i]);
+}
+
+struct Bf16Base {
+  using Element = BFloat16;
+  using Number = float;
+  using Operand = Bf16Matrix;
+  using Scope = SubnormalsAreZero;
+  static constexpr bool kInPlace = false;
+
+#if defined(ONESTEP_ISA_generic)
+  ONESTEP_INLINE static FloatReg add(FloatReg a, FloatReg b) {
+    for (int i = 0; i < 16; ++i) {
+      const float x = flushed(a.v[i], a.v[i]), y = flushed(b.v[i], b.v[i]);
+      a.v[i] = flushed(x + y, static_cast<double>(x) + static_cast<double>(y));
+    }
+    return a;
+  }
+#else
+  ONESTEP_INLINE static FloatReg add(FloatReg a, FloatReg b) { return a + b; }
+#endif
+};
+
+#if defined(__AVX512BF16__)
+#define ONESTEP_BF16_NAMESPACE avx512bf16
+
+/// A step reads two numbers along k side by side.
+struct Bf16 : Bf16Base {
+  static constexpr int64_t steps(int64_t depth) { return (depth + 1) / 2; }
+
+  ONESTEP_INLINE static FloatReg multiply_add(FloatReg a, FloatReg b, FloatReg sum) {
+    return {_mm512_dpbf16_ps(sum.v, reinterpret_cast<__m512bh>(a.v), reinterpret_cast<__m512bh>(b.v))};
+  }
+  /// The numbers p and p + 1 of a row as a step reads them; there is no second one at the end of an odd row.
+  template <bool STORED>
+  ONESTEP_INLINE static void write_row(const void* row, int64_t depth, Word* to) {
+    for (int64_t p = 0; p < depth / 2; ++p) to[p] = bits_at<STORED>(row, 2 * p) | bits_at<STORED>(row, 2 * p + 1) << 16;
+    if (depth % 2 != 0) to[depth / 2] = bits_at<STORED>(row, depth - 1);
+  }
+  /// Two rows along k, element by element; `odd` may be null.
+  template <bool STORED>
+  ONESTEP_INLINE static void write_two(const void* even, const void* odd, int64_t count, Word* to, int64_t) {
+    if (!odd) {
+      for (int64_t o = 0; o < count; ++o) to[o] = bits_at<STORED>(even, o);
+      return;
+    }
+    for (int64_t o = 0; o < count; ++o) to[o] = bits_at<STORED>(even, o) | bits_at<STORED>(odd, o) << 16;
+  }
+};
+
+#else
+#define ONESTEP_BF16_NAMESPACE ONESTEP_ISA_NAME
+
+/// Two steps read two numbers along k one after the other, the odd one first.
+struct Bf16 : Bf16Base {
+  static constexpr int64_t steps(int64_t depth) { return (depth + 1) / 2 * 2; }
+
+#if defined(ONESTEP_ISA_generic)
+  ONESTEP_INLINE static FloatReg multiply_add(FloatReg a, FloatReg b, FloatReg sum) {
+    for (int i = 0; i < 16; ++i) {
+      const float x = flushed(a.v[i], a.v[i]), y = flushed(b.v[i], b.v[i]), rounded = __builtin_fmaf(x, y, sum.v[i]);
+      sum.v[i] = flushed(rounded, static_cast<double>(x) * static_cast<double>(y) + static_cast<double>(sum.v[i]));
+    }
+    return sum;
+  }
+#else
+  ONESTEP_INLINE static FloatReg multiply_add(FloatReg a, FloatReg b, FloatReg sum) { return fma(a, b, sum); }
+#endif
+  template <bool STORED>
+  ONESTEP_INLINE static void write_row(const void* row, int64_t depth, Word* to) {
+    for (int64_t p = 0; p < depth / 2; ++p) {
+      to[2 * p] = bits_at<STORED>(row, 2 * p + 1) << 16;
+      to[2 * p + 1] = bits_at<STORED>(row, 2 * p) << 16;
+    }
+    if (depth % 2 == 0) return;
+    to[depth - 1] = 0;
+    to[depth] = bits_at<STORED>(row, depth - 1) << 16;
+  }
+  template <bool STORED>
+  ONESTEP_INLINE static void write_two(const void* even, const void* odd, int64_t count, Word* to, int64_t width) {
+    for (int64_t o = 0; o < count; ++o) to[o] = odd ? bits_at<STORED>(odd, o) << 16 : 0;
+    for (int64_t o = 0; o < count; ++o) to[width + o] = bits_at<STORED>(even, o) << 16;
+  }
+};
+#endif
+
+struct PackedBf16 : Bf16 {
+  /// See gemm_pack.h, but that `to` gets steps(depth) steps.
+  static void pack(const Bf16Matrix& x, int64_t count, int64_t depth, float* to, int64_t width) {
+    if (x.inner != 1) return x.data.stored ? pack_rows<true>(x, count, depth, to, width) : pack_rows<false>(x, count, depth, to, width);
+    x.data.stored ? pack_columns<true>(x, count, depth, to, width) : pack_columns<false>(x, count, depth, to, width);
+  }
+
+ private:
+  static constexpr int64_t kMostWidth = 48, kDepth = 64;
+
+  /// Where k is contiguous: a few steps of all rows, which are transposed from the L1 cache.
+  template <bool STORED>
+  static void pack_columns(const Bf16Matrix& x, int64_t count, int64_t depth, float* to, int64_t width) {
+    alignas(64) float rows[kMostWidth * kDepth];
+    for (int64_t p = 0; p < depth; p += kDepth) {
+      const int64_t part = smaller(kDepth, depth - p);
+      for (int64_t o = 0; o < count; ++o)
+        write_row<STORED>(x.from(o, p).data.data, part, reinterpret_cast<Word*>(rows + o * kDepth));
+      kernels::pack(kernels::Operand<float>{rows, kDepth, 1}, count, steps(part), to + steps(p) * width, width);
+    }
+  }
+
+  /// Where k is strided.
+  template <bool STORED>
+  static void pack_rows(const Bf16Matrix& x, int64_t count, int64_t depth, float* to, int64_t width) {
+    for (int64_t p = 0; p < depth; p += 2) {
+      auto* const step = reinterpret_cast<Word*>(to + steps(p) * width);
+      write_two<STORED>(x.from(0, p).data.data, p + 1 < depth ? x.from(0, p + 1).data.data : nullptr, count, step, width);
+      for (int64_t s = 0; s < steps(2); ++s)
+        for (int64_t o = count; o < width; ++o) step[s * width + o] = 0;
+    }
+  }
+};
+
+}  // namespace
+
+namespace ONESTEP_BF16_NAMESPACE {
+
+Products<BFloat16> bf16_products() { return Gemm<PackedBf16>::products(); }
+
+}  // namespace ONESTEP_BF16_NAMESPACE
+}  // namespace onestep::kernels
