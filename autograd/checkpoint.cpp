@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "autograd/autocast.h"
 #include "autograd/node.h"
 #include "autograd/recompute.h"
 
@@ -36,7 +37,7 @@ using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 class Segment : public std::enable_shared_from_this<Segment> {
  public:
   Segment(Function fn, const std::vector<Tensor>& inputs, Generator& generator)
-      : fn_(std::move(fn)), generator_(generator), before_(generator) {
+      : fn_(std::move(fn)), generator_(generator), before_(generator), autocast_(autocast_enabled()) {
     for (const Tensor& input : inputs) {
       inputs_.push_back(input.defined() ? input.values() : input);
       versions_.push_back(input.defined() ? input.version() : 0);
@@ -95,6 +96,7 @@ class Segment : public std::enable_shared_from_this<Segment> {
     const Generator now = std::exchange(generator_, before_);
     try {
       const EnableGradGuard recorded;
+      const AutocastGuard as_before(autocast_);
       const TakerGuard guard(&second);
       fn_(inputs);
     } catch (...) {
@@ -121,6 +123,7 @@ class Segment : public std::enable_shared_from_this<Segment> {
   Function fn_;
   Generator& generator_;
   Generator before_;
+  bool autocast_;
   std::vector<Tensor> inputs_;
   std::vector<uint32_t> versions_;
   std::vector<bool> require_grad_;

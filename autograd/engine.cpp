@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/autocast.h"
 #include "autograd/anomaly.h"
 #include "autograd/grad.h"
 #include "autograd/grad_hook.h"
@@ -254,6 +255,7 @@ void run(Pass& pass, const std::vector<std::shared_ptr<Node>>& roots, std::vecto
   if (roots.size() == 1) pass.root = roots[0].get();
   PendingGuard guard(pass.nodes);
   const GradGuard mode(pass.create_graph);
+  const AutocastGuard full_precision(false);  // dtypes are those of the forward pass
   for (size_t i = 0; i < roots.size(); ++i) accumulate(roots[i]->pending, std::move(seeds[i]));
   EarlyLeaves leaves(pass);
   for (size_t i = 0; i < pass.nodes.size(); ++i) {

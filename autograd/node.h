@@ -102,6 +102,8 @@ class Backward {
   }
   /// The shape of input `i`; only for inputs that need a gradient.
   const Shape& input_shape(size_t i) const { return node_.inputs[i]->shape; }
+  /// The dtype of input `i`, hence of its gradient; only for inputs that need one.
+  DType input_dtype(size_t i) const { return node_.inputs[i]->dtype; }
   /// The gradient of input `i` so far, for a rule that adds to a part of it in place and then returns none; null where none
   /// came yet or others may see it.
   Tensor* arrived(size_t i) const;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "autograd/anomaly.h"
+#include "autograd/autocast.h"
 #include "autograd/ops.h"
 #include "autograd/profiler.h"
 #include "base/machine.h"
@@ -94,7 +95,11 @@ Tensor Trainer::forward(const MicroBatch& micro_batch) {
   return model_->forward(micro_batch.batch.input());
 }
 
+/// Whether products round their operands, for an AutocastGuard.
+bool Trainer::autocast() const { return config_.train.precision == Precision::bf16; }
+
 Tensor Trainer::next_loss() {
+  const AutocastGuard precision(autocast());
   const MicroBatch next = draw_micro_batch();
   const Tensor logits = forward(next);
   generator_ = dropout_generator_;
@@ -154,6 +159,7 @@ std::optional<double> Trainer::mean_loss(const std::vector<int64_t>& counted, co
 /// The mean loss of the step's micro-batches, whose gradient is summed; rank r computes every micro-batch r of size(). None if
 /// no target counts.
 std::optional<double> Trainer::compute_gradients() {
+  const AutocastGuard precision(autocast());
   const int64_t count = config_.train.grad_accumulation, size = communicator().size(), rank = communicator().rank();
   const bool exact = config_.distributed.reduce == Reduce::exact;
   std::vector<int64_t> counted;
@@ -226,6 +232,7 @@ StepMetrics Trainer::step() {
 }
 
 Evaluation Trainer::evaluate(const Stopped& stopped) {
+  const AutocastGuard precision(autocast());
   return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, evaluation_generator(), stopped,
                          &communicator());
 }

@@ -76,6 +76,7 @@ class Trainer {
     std::vector<int64_t> counted;  // targets that count, by rank
   };
   MicroBatch draw_micro_batch();
+  bool autocast() const;
   Tensor forward(const MicroBatch& micro_batch);
   double compute(const MicroBatch& micro_batch);
   void advance_past_forward(const MicroBatch& micro_batch);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <span>
 
+#include "autograd/autocast.h"
 #include "autograd/ops/attention_blocks.h"
 #include "autograd/ops/matrices.h"
 #include "autograd/random/random_fill.h"
@@ -75,7 +76,13 @@ ops::AttentionPlan plan_for(const Shape& batch, int64_t group, const Tensor& q, 
                             const AttentionOptions& o) {
   const double scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(q.size(-1), 1))));
   return {batch.numel(), group,       q.size(-2),  k.size(-2),     q.size(-1), v.size(-1),
-          scale,         o.dropout_p, o.is_causal, o.query_offset, o.window};
+          scale,         o.dropout_p, o.is_causal, o.query_offset, o.window,   q.dtype() == DType::bfloat16};
+}
+
+/// Operands and a gradient as `attend` takes them: all but the products of bfloat16 is computed in float32.
+Tensor widened(const Tensor& x) { return x.defined() && x.is_floating() ? ops::widened(x) : x; }
+ops::AttentionOperands widened(const ops::AttentionOperands& x) {
+  return {widened(x.q), widened(x.k), widened(x.v), widened(x.mask), x.keep};
 }
 
 /// [..., T, S]
@@ -101,7 +108,7 @@ Tensor added_mask(const AttentionOptions& options, const Shape& weights) {
 Tensor placed_mask(const Backward& b, size_t i) { return adds_mask(b.saved(i)) ? b.input(i, b.saved(i)) : b.saved(i); }
 
 /// For inputs that are widened: a mask that is added is widened, too.
-AttentionOptions widened(AttentionOptions options) {
+AttentionOptions wide(AttentionOptions options) {
   if (adds_mask(options.mask)) options.mask = ops::wide(options.mask);
   return options;
 }
@@ -114,6 +121,8 @@ Tensor dropout_mask(const Shape& shape, const AttentionOptions& options) {
                     options.generator ? *options.generator : default_generator());
   return keep;
 }
+
+Tensor rounded_or_none(const Tensor& gradient, DType dtype) { return gradient.defined() ? ops::rounded(gradient, dtype) : gradient; }
 
 constexpr int64_t kMostHeads = int64_t{1} << 20;  // without features any number would fit
 
@@ -153,10 +162,11 @@ struct Packed {
 
 }  // namespace
 
-Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+Tensor scaled_dot_product_attention(const Tensor& q0, const Tensor& k0, const Tensor& v0, const AttentionOptions& options) {
+  const Tensor q = ops::autocast_operand(q0), k = ops::autocast_operand(k0), v = ops::autocast_operand(v0);
   check_attention(q, k, v, options);
-  if (is_narrow(q.dtype()))
-    return to(scaled_dot_product_attention(ops::wide(q), ops::wide(k), ops::wide(v), widened(options)), q.dtype());
+  if (q.dtype() == DType::float16)
+    return to(scaled_dot_product_attention(ops::wide(q), ops::wide(k), ops::wide(v), wide(options)), q.dtype());
   const int64_t group = group_size(q, k, v, options);
   if (group == 0) {  // no head of key and value is looked at
     AttentionOptions alone = options;
@@ -178,32 +188,36 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
                                     expanded_mask(kOp, weights, options.mask), dropout_mask(weights, options)};
   batch.push_back(plan.queries);
   batch.push_back(plan.value_features);
-  Tensor y = token_major(batch, q.dtype());
-  ops::attend(plan, x, y);
+  Tensor y = token_major(batch, compute_type(q.dtype()));
+  ops::attend(plan, widened(x), y);
   const Tensor added = added_mask(options, weights);
   // Queries and keys may be written to afterwards where PyTorch scales copies of them: but for [N, H, T, d].
   const bool copies = q.dim() != 4 && detail::should_record({query, key, value, added});
   return record(
-      kOp, y, {query, key, value, added}, {copies ? clone(x.q) : x.q, copies ? clone(x.k) : x.k, x.v, x.mask, x.keep},
+      kOp, ops::rounded(y, q.dtype()), {query, key, value, added}, {copies ? clone(x.q) : x.q, copies ? clone(x.k) : x.k, x.v, x.mask, x.keep},
       [plan](const Backward& b) -> Grads {
-        ops::AttentionGrads grads;
         if (b.recording()) {
           const ops::AttentionOperands in = {b.input(0, b.saved(0)), b.input(1, b.saved(1)), b.input(2, b.saved(2)),
                                              placed_mask(b, 3), b.saved(4)};
-          grads = ops::recorded_attention_grads(plan, in, b.grad());
+          const ops::AttentionGrads grads = ops::recorded_attention_grads(plan, in, b.grad());
           return {grads.q, grads.k, grads.v, grads.mask};
         }
-        if (b.needs(0)) grads.q = token_major(b.input_shape(0), b.grad().dtype());
-        if (b.needs(1)) grads.k = token_major(b.input_shape(1), b.grad().dtype());
-        if (b.needs(2)) grads.v = token_major(b.input_shape(2), b.grad().dtype());
-        if (b.needs(3)) grads.mask = empty(b.saved(3).shape(), b.grad().dtype());
-        ops::attend_backward(plan, {b.saved(0), b.saved(1), b.saved(2), b.saved(3), b.saved(4)}, unit_rows(b.grad()), grads);
-        return {grads.q, grads.k, grads.v, grads.mask};
+        const DType dtype = b.grad().dtype(), computed = compute_type(dtype);
+        ops::AttentionGrads grads;
+        if (b.needs(0)) grads.q = token_major(b.input_shape(0), computed);
+        if (b.needs(1)) grads.k = token_major(b.input_shape(1), computed);
+        if (b.needs(2)) grads.v = token_major(b.input_shape(2), computed);
+        if (b.needs(3)) grads.mask = empty(b.saved(3).shape(), computed);
+        ops::attend_backward(plan, widened({b.saved(0), b.saved(1), b.saved(2), b.saved(3), b.saved(4)}),
+                             widened(unit_rows(b.grad())), grads);
+        return {rounded_or_none(grads.q, dtype), rounded_or_none(grads.k, dtype), rounded_or_none(grads.v, dtype),
+                rounded_or_none(grads.mask, dtype)};
       });
 }
 
-Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options) {
+Tensor packed_attention(const Tensor& all, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options) {
   constexpr const char* op = "packed_attention";
+  const Tensor qkv = ops::autocast_operand(all);
   ops::check_floating(op, qkv);
   ONESTEP_CHECK(ShapeError, num_heads <= kMostHeads && num_kv_heads <= kMostHeads, op, ": needs at most ", kMostHeads,
                 " heads: got H=", num_heads, " and H_kv=", num_kv_heads);
@@ -214,9 +228,9 @@ Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_hea
       ": needs [..., T, (H + 2 H_kv) d] with H a multiple of H_kv: got ", qkv.shape(), " for H=", num_heads,
       " and H_kv=", num_kv_heads);
   check_options(op, options, qkv);
-  if (is_narrow(qkv.dtype()))
-    return to(packed_attention(ops::wide(qkv), num_heads, num_kv_heads, widened(options)), qkv.dtype());
-  const Tensor x = unit_rows(qkv);
+  if (qkv.dtype() == DType::float16)
+    return to(packed_attention(ops::wide(qkv), num_heads, num_kv_heads, wide(options)), qkv.dtype());
+  const Tensor x = unit_rows(qkv), computed = widened(x);
   const Packed heads = {num_heads, num_kv_heads, qkv.size(-1) / parts};
   const Tensor q = heads.queries(x), k = heads.keys(x), v = heads.values(x);
   const Shape batch = ops::batch_dims(q.shape());
@@ -225,18 +239,21 @@ Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_hea
   const Tensor mask = expanded_mask(op, weights, options.mask), keep = dropout_mask(weights, options);
   Shape shape = qkv.shape();
   shape[shape.rank() - 1] = num_heads * heads.features;
-  Tensor y = empty(shape, x.dtype()), y_heads = heads.queries(y);
-  ops::attend(plan, {q, k, v, mask, keep}, y_heads);
-  return record(op, y, {qkv, added_mask(options, weights)}, {x, mask, keep}, [plan, heads](const Backward& b) -> Grads {
-    if (b.recording()) return heads.recorded_grads(plan, b.input(0, b.saved(0)), placed_mask(b, 1), b.saved(2), b.grad());
-    const Tensor &saved = b.saved(0), dy = unit_rows(b.grad());
-    Tensor dqkv = empty(saved.shape(), dy.dtype());
-    ops::AttentionGrads grads = {heads.queries(dqkv), heads.keys(dqkv), heads.values(dqkv),
-                                 b.needs(1) ? empty(b.saved(1).shape(), dy.dtype()) : Tensor()};
-    ops::attend_backward(plan, {heads.queries(saved), heads.keys(saved), heads.values(saved), b.saved(1), b.saved(2)},
-                         heads.queries(dy), grads);
-    return {dqkv, grads.mask};
-  });
+  Tensor y = empty(shape, computed.dtype()), y_heads = heads.queries(y);
+  ops::attend(plan, {heads.queries(computed), heads.keys(computed), heads.values(computed), widened(mask), keep}, y_heads);
+  return record(op, ops::rounded(y, x.dtype()), {qkv, added_mask(options, weights)}, {x, mask, keep},
+                [plan, heads](const Backward& b) -> Grads {
+                  if (b.recording())
+                    return heads.recorded_grads(plan, b.input(0, b.saved(0)), placed_mask(b, 1), b.saved(2), b.grad());
+                  const DType dtype = b.grad().dtype();
+                  const Tensor x = widened(b.saved(0)), dy = widened(unit_rows(b.grad()));
+                  Tensor dqkv = empty(x.shape(), dy.dtype());
+                  ops::AttentionGrads grads = {heads.queries(dqkv), heads.keys(dqkv), heads.values(dqkv),
+                                               b.needs(1) ? empty(b.saved(1).shape(), dy.dtype()) : Tensor()};
+                  ops::attend_backward(plan, {heads.queries(x), heads.keys(x), heads.values(x), widened(b.saved(1)), b.saved(2)},
+                                       heads.queries(dy), grads);
+                  return {ops::rounded(dqkv, dtype), rounded_or_none(grads.mask, dtype)};
+                });
 }
 
 }  // namespace onestep

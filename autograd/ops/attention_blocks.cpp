@@ -14,6 +14,7 @@
 namespace onestep::ops {
 
 using namespace blocks;
+using kernels::Number, kernels::Source;
 
 namespace {
 
@@ -23,10 +24,19 @@ constexpr int64_t kFewQueries = 24;  // whose weights are computed together if k
 constexpr int64_t kKeys = 256;  // the product's k-block: a block of queries starts at a multiple of it, so that every sum over
                                 // keys is cut at the same places whatever queries are computed together
 
+// Templates take E, as which products multiply numbers (float, double, BFloat16), or T = Number<E>, in which all else is computed.
+template <class E>
+Source<E> source(const Number<E>* x) {
+  if constexpr (std::is_same_v<E, BFloat16>)
+    return {x, false};
+  else
+    return x;
+}
+
 /// The keys and values of a head in the order in which products read them.
-template <class T>
+template <class E>
 struct PackedHead {
-  kernels::Packed<T> k_transposed, v_transposed, k, v;
+  kernels::Packed<E> k_transposed, v_transposed, k, v;
 };
 
 /// The scratch memory of one thread. Weights and what is made of them have a row of `ld` elements a query of a block.
@@ -41,20 +51,20 @@ struct Workspace {
 
 /// A block of queries [first, stop) of one head and the keys [begin, seen) among which are those that they see. Of the rows of
 /// weights [begin, end) are used; masked ones are 0.
-template <class T>
+template <class E>
 struct Block {
   int64_t head, kv_head;
   int64_t first, stop;
   int64_t begin, seen, end;
   bool finite;                  ///< No NaN or infinity in the operands of write_weighted and add_weighted.
-  const PackedHead<T>* packed;  ///< Of which begin is 0, or none.
-  Workspace<T> memory;
+  const PackedHead<E>* packed;  ///< Of which begin is 0, or none.
+  Workspace<Number<E>> memory;
 };
 
 /// 0 for what a mask hides in the rows [queries, keys] of a block after softmax or its gradient, where it is 0 already unless
 /// the query sees a NaN or its scores overflow: none of its row is finite then. Without a mask its span ends there.
-template <class T>
-void clear_masked(const Inputs<T>& in, const Block<T>& b, const Visible<T>& visible, T* w) {
+template <class T, class E>
+void clear_masked(const Inputs<T>& in, const Block<E>& b, const Visible<T>& visible, T* w) {
   if (!visible.masked() || b.end == 0) return;
   for (int64_t i = b.first; i < b.stop; ++i, w += in.ld)
     if (!std::isfinite(w[0])) visible.fill_masked(i, w, T(0));
@@ -70,46 +80,46 @@ void copy_or_clear(bool seen, const T* from, int64_t n, T* to) {
 }
 
 /// y = a x^T for the queries and keys of a block, n features of each.
-template <class T>
-void write_products(const Inputs<T>& in, const Block<T>& b, const Rows<const T>& a, const Rows<const T>& x,
-                    const kernels::Packed<T>* packed, int64_t n, T* y) {
+template <class T, class E>
+void write_products(const Inputs<T>& in, const Block<E>& b, const Rows<const T>& a, const Rows<const T>& x,
+                    const kernels::Packed<E>* packed, int64_t n, T* y) {
   const int64_t rows = b.stop - b.first;
   const T* const from = a.at(b.head, b.first);
   y += b.begin;
-  if (packed) return kernels::gemm<T>(rows, b.seen, n, from, a.ld, *packed, y, in.ld);
-  kernels::gemm(false, true, rows, b.seen - b.begin, n, from, a.ld, x.at(b.kv_head, b.begin), x.ld, y, in.ld, false);
+  if (packed) return kernels::gemm<E>(rows, b.seen, n, source<E>(from), a.ld, *packed, y, in.ld);
+  kernels::gemm(false, true, rows, b.seen - b.begin, n, source<E>(from), a.ld, source<E>(x.at(b.kv_head, b.begin)), x.ld, y, in.ld, false);
 }
 
 /// y = w x for the queries of a block. Where x is not finite each query meets a copy without the keys that it does not see,
 /// because 0 * NaN is NaN; the bits are the same either way.
-template <class T>
-void write_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows<const T>& x,
-                    const kernels::Packed<T>* packed, int64_t n, const Rows<T>& y) {
+template <class T, class E>
+void write_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows<const T>& x,
+                    const kernels::Packed<E>* packed, int64_t n, const Rows<T>& y) {
   w += b.begin;
-  if (packed) return kernels::gemm<T>(b.stop - b.first, n, b.seen, w, in.ld, *packed, y.at(b.head, b.first), y.ld);
+  if (packed) return kernels::gemm<E>(b.stop - b.first, n, b.seen, source<E>(w), in.ld, *packed, y.at(b.head, b.first), y.ld);
   if (b.finite)
-    return kernels::gemm(false, false, b.stop - b.first, n, b.seen - b.begin, w, in.ld, x.at(b.kv_head, b.begin), x.ld,
+    return kernels::gemm(false, false, b.stop - b.first, n, b.seen - b.begin, source<E>(w), in.ld, source<E>(x.at(b.kv_head, b.begin)), x.ld,
                          y.at(b.head, b.first), y.ld, false);
   const Visible<T> visible = in.visible(b.head);
   for (int64_t i = b.first; i < b.stop; ++i, w += in.ld) {
     const int64_t end = visible.end(i);
     for (int64_t j = b.begin; j < end; ++j)
       copy_or_clear(visible.sees(i, j), x.at(b.kv_head, j), n, b.memory.copy + (j - b.begin) * n);
-    kernels::gemm(false, false, 1, n, std::max<int64_t>(end - b.begin, 0), w, in.ld, b.memory.copy, n, y.at(b.head, i), y.ld,
+    kernels::gemm(false, false, 1, n, std::max<int64_t>(end - b.begin, 0), source<E>(w), in.ld, source<E>(b.memory.copy), n, y.at(b.head, i), y.ld,
                   false);
   }
 }
 
 /// y += w^T x for the keys of a block, likewise. A key's sum begins where a query may see it: before are zeros.
-template <class T>
-void add_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y) {
+template <class T, class E>
+void add_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y) {
   const Visible<T> visible = in.visible(b.head);
   const int64_t rows = b.stop - b.first;
   if (b.finite) {
     for (int64_t i = 0, j = b.begin; i < rows; i += kFewQueries) {
       const int64_t end = visible.end(b.first + i, b.first + std::min(i + kFewQueries, rows));
       if (end > j)
-        kernels::gemm(true, false, end - j, n, rows - i, w + i * in.ld + j, in.ld, x.at(b.head, b.first + i), x.ld,
+        kernels::gemm(true, false, end - j, n, rows - i, source<E>(w + i * in.ld + j), in.ld, source<E>(x.at(b.head, b.first + i)), x.ld,
                       y.at(b.kv_head, j), y.ld, true);
       j = std::max(j, end);
     }
@@ -118,15 +128,15 @@ void add_weighted(const Inputs<T>& in, const Block<T>& b, const T* w, const Rows
   for (int64_t j = b.begin; j < b.end; ++j) {
     for (int64_t i = b.first; i < b.stop; ++i)
       copy_or_clear(visible.sees(i, j), x.at(b.head, i), n, b.memory.copy + (i - b.first) * n);
-    kernels::gemm(true, false, 1, n, rows, w + j, in.ld, b.memory.copy, n, y.at(b.kv_head, j), y.ld, true);
+    kernels::gemm(true, false, 1, n, rows, source<E>(w + j), in.ld, source<E>(b.memory.copy), n, y.at(b.kv_head, j), y.ld, true);
   }
 }
 
 /// Weights of 0 for queries whose scores are all -inf, of which softmax makes NaN: as in PyTorch without a mask, too.
-template <class T>
-void clear_unscored(const Inputs<T>& in, const Block<T>& b, const Visible<T>& visible, T scale) {
+template <class T, class E>
+void clear_unscored(const Inputs<T>& in, const Block<E>& b, const Visible<T>& visible, T scale) {
   T* w = b.memory.weights;
-  for (Block<T> row = b; row.first < b.stop; ++row.first, w += in.ld) {
+  for (Block<E> row = b; row.first < b.stop; ++row.first, w += in.ld) {
     const kernels::Span span = {visible.begin(row.first), visible.end(row.first)};
     if (span.begin >= span.end || std::isfinite(w[span.begin])) continue;
     row.stop = row.first + 1;
@@ -139,8 +149,8 @@ void clear_unscored(const Inputs<T>& in, const Block<T>& b, const Visible<T>& vi
 }
 
 /// softmax(scale q k^T + mask), and in b.memory.dropped what dropout leaves of it
-template <class T>
-void compute_weights(const Inputs<T>& in, const Block<T>& b) {
+template <class T, class E>
+void compute_weights(const Inputs<T>& in, const Block<E>& b) {
   const Visible<T> visible = in.visible(b.head);
   T scale = static_cast<T>(in.p.scale);
   write_products(in, b, in.q, in.k, b.packed ? &b.packed->k_transposed : nullptr, in.p.features, b.memory.weights);
@@ -164,8 +174,8 @@ struct OutputGrads {
 };
 
 /// The mask's gradient of a block, and then ds = scale ds.
-template <class T>
-void take_mask_gradient(const Inputs<T>& in, const Block<T>& b, const Rows<T>& dmask, T* ds) {
+template <class T, class E>
+void take_mask_gradient(const Inputs<T>& in, const Block<E>& b, const Rows<T>& dmask, T* ds) {
   const T scale = static_cast<T>(in.p.scale);
   for (int64_t i = b.first; i < b.stop; ++i, ds += in.ld) {
     T* const to = dmask.at(b.head, i);
@@ -176,8 +186,8 @@ void take_mask_gradient(const Inputs<T>& in, const Block<T>& b, const Rows<T>& d
 }
 
 /// The queries [first, stop) of a block.
-template <class T>
-Block<T> rows_of(const Inputs<T>& in, Block<T> b, int64_t first, int64_t stop) {
+template <class T, class E>
+Block<E> rows_of(const Inputs<T>& in, Block<E> b, int64_t first, int64_t stop) {
   const int64_t skipped = (first - b.first) * in.ld;
   b.memory.weights += skipped;
   b.memory.dropped += skipped;
@@ -189,8 +199,8 @@ Block<T> rows_of(const Inputs<T>& in, Block<T> b, int64_t first, int64_t stop) {
 }
 
 /// What is summed over keys, with p the weights: dp = dropout(dy v^T), dmask = p (dp - sum(p dp)), ds = scale dmask, dq = ds k
-template <class T>
-void backward_queries(const Inputs<T>& in, const Block<T>& b, const Rows<const T>& dy, const OutputGrads<T>& to) {
+template <class T, class E>
+void backward_queries(const Inputs<T>& in, const Block<E>& b, const Rows<const T>& dy, const OutputGrads<T>& to) {
   compute_weights(in, b);
   if (!to.dq && !to.dk && !to.dmask) return;
   const Visible<T> visible = in.visible(b.head);
@@ -207,12 +217,12 @@ void backward_queries(const Inputs<T>& in, const Block<T>& b, const Rows<const T
                               {b.begin, b.end});
   clear_masked(in, b, visible, ds);
   if (to.dmask) take_mask_gradient(in, b, to.dmask, ds);
-  if (to.dq) write_weighted<T>(in, b, ds, in.k, b.packed ? &b.packed->k : nullptr, in.p.features, to.dq);
+  if (to.dq) write_weighted<T, E>(in, b, ds, in.k, b.packed ? &b.packed->k : nullptr, in.p.features, to.dq);
 }
 
 /// And what is summed over queries, with w = dropout(p): dv += w^T dy, dk += ds^T q
-template <class T>
-void backward_block(const Inputs<T>& in, const Block<T>& b, const Rows<const T>& dy, const OutputGrads<T>& to) {
+template <class T, class E>
+void backward_block(const Inputs<T>& in, const Block<E>& b, const Rows<const T>& dy, const OutputGrads<T>& to) {
   if (b.head % in.p.group == 0 && b.first == 0) {  // the first block of those that add to this head's
     if (to.dk) to.dk.clear(b.kv_head, in.p.keys, in.p.features);
     if (to.dv) to.dv.clear(b.kv_head, in.p.keys, in.p.value_features);
@@ -236,16 +246,16 @@ bool is_finite(const Rows<const T>& x, int64_t heads, int64_t rows, int64_t n) {
 }
 
 /// Of keys and values what the pass multiplies by: k^T and, forward, v; or v^T and k.
-template <class T>
-PackedHead<T> pack_head(const Inputs<T>& in, int64_t kv_head, bool backward, T* to) {
+template <class E, class T>
+PackedHead<E> pack_head(const Inputs<T>& in, int64_t kv_head, bool backward, T* to) {
   const auto take = [&](const Rows<const T>& x, bool transposed, int64_t n, int64_t k) {
-    kernels::pack<T>(transposed, n, k, x.at(kv_head, 0), x.ld, to);
-    const kernels::Packed<T> packed = {to, n, k};
-    to += kernels::packed_size<T>(n, k);
+    kernels::pack<E>(transposed, n, k, source<E>(x.at(kv_head, 0)), x.ld, to);
+    const kernels::Packed<E> packed = {to, n, k};
+    to += kernels::packed_size<E>(n, k);
     return packed;
   };
   const AttentionPlan& p = in.p;
-  PackedHead<T> head = {.k_transposed = take(in.k, true, p.keys, p.features), .v_transposed = {}, .k = {}, .v = {}};
+  PackedHead<E> head = {.k_transposed = take(in.k, true, p.keys, p.features), .v_transposed = {}, .k = {}, .v = {}};
   if (!backward) {
     head.v = take(in.v, false, p.value_features, p.keys);
   } else {
@@ -255,10 +265,9 @@ PackedHead<T> pack_head(const Inputs<T>& in, int64_t kv_head, bool backward, T* 
   return head;
 }
 /// Elements that it writes.
-template <class T>
-int64_t packed_size(const Inputs<T>& in, bool backward) {
-  const AttentionPlan& p = in.p;
-  const auto size = kernels::packed_size<T>;
+template <class E>
+int64_t packed_size(const AttentionPlan& p, bool backward) {
+  const auto size = kernels::packed_size<E>;
   return size(p.keys, p.features) +
          (backward ? size(p.keys, p.value_features) + size(p.features, p.keys) : size(p.value_features, p.keys));
 }
@@ -278,12 +287,12 @@ struct BlockPlan {
   int64_t size() const { return arrays() * weights_size + copy_size + packed_size; }
 };
 
-template <class T>
+template <class E, class T>
 BlockPlan plan_blocks(const Inputs<T>& in, bool finite, bool backward) {
   const AttentionPlan& p = in.p;
   const int64_t kv_heads = p.heads / p.group;
   const double cost = 0.1 * static_cast<double>(p.group * p.queries * p.keys * (p.features + p.value_features + 16));
-  const bool pack = finite && p.queries > kFewQueries && p.window == 0 && kernels::packed_size<T>(p.keys, p.features) > 0;
+  const bool pack = finite && p.queries > kFewQueries && p.window == 0 && kernels::packed_size<E>(p.keys, p.features) > 0;
   const int64_t queries = std::min(pack && !backward ? kFewQueries : kQueries, p.queries);
   return {.finite = finite,
           .backward = backward,
@@ -292,7 +301,7 @@ BlockPlan plan_blocks(const Inputs<T>& in, bool finite, bool backward) {
           .queries = queries,
           .weights_size = whole_lines(queries * in.ld),
           .copy_size = finite ? 0 : whole_lines(std::max(queries, p.keys) * std::max(p.features, p.value_features)),
-          .packed_size = pack ? packed_size(in, backward) : 0,
+          .packed_size = pack ? packed_size<E>(p, backward) : 0,
           .dropout = in.keep != nullptr};
 }
 
@@ -308,14 +317,14 @@ Workspace<T> workspace_at(const BlockPlan& plan, T* memory) {
 }
 
 /// Calls run(block) for the blocks of a head, in order, those that see no key included.
-template <class T, class F>
-void run_head(const Inputs<T>& in, const BlockPlan& plan, int64_t head, const PackedHead<T>* packed, const Workspace<T>& memory,
+template <class E, class T, class F>
+void run_head(const Inputs<T>& in, const BlockPlan& plan, int64_t head, const PackedHead<E>* packed, const Workspace<T>& memory,
               const F& run) {
   const AttentionPlan& p = in.p;
   const Visible<T> visible = in.visible(head);
   for (int64_t first = 0; first < p.queries; first += plan.queries) {
     const int64_t stop = std::min(first + plan.queries, p.queries), end = visible.end(first, stop);
-    run(Block<T>{.head = head,
+    run(Block<E>{.head = head,
                  .kv_head = head / p.group,
                  .first = first,
                  .stop = stop,
@@ -329,11 +338,11 @@ void run_head(const Inputs<T>& in, const BlockPlan& plan, int64_t head, const Pa
 }
 
 /// Plans, and packs and runs every head; the heads that share a key and value head go to one thread, in order.
-template <class T, class F>
+template <class E, class T, class F>
 void for_each_block(const Inputs<T>& in, bool finite, bool backward, const F& run) {
   const AttentionPlan& p = in.p;
   if (p.heads == 0) return;
-  const BlockPlan plan = plan_blocks(in, finite, backward);
+  const BlockPlan plan = plan_blocks<E>(in, finite, backward);
   Tensor scratch = empty({plan.threads, plan.size()}, dtype_of<T>());
   T* const memory = scratch.mutable_data<T>();
   // Neighbouring heads, whose rows share cache lines, stay on one thread: four pieces a thread, dynamically scheduled.
@@ -341,44 +350,54 @@ void for_each_block(const Inputs<T>& in, bool finite, bool backward, const F& ru
   kernels::parallel_pieces(plan.threads, pieces, [&](int64_t piece, int thread) {
     const Workspace<T> own = workspace_at(plan, memory + thread * plan.size());
     for (int64_t kv_head = kv_heads * piece / pieces; kv_head < kv_heads * (piece + 1) / pieces; ++kv_head) {
-      const PackedHead<T> packed = plan.pack ? pack_head(in, kv_head, backward, own.packed) : PackedHead<T>{};
-      for (int64_t i = 0; i < p.group; ++i) run_head(in, plan, kv_head * p.group + i, plan.pack ? &packed : nullptr, own, run);
+      const PackedHead<E> packed = plan.pack ? pack_head<E>(in, kv_head, backward, own.packed) : PackedHead<E>{};
+      for (int64_t i = 0; i < p.group; ++i) run_head<E>(in, plan, kv_head * p.group + i, plan.pack ? &packed : nullptr, own, run);
     }
   });
+}
+
+template <class E>
+void attend_in(const AttentionPlan& p, const AttentionOperands& x, Tensor& y) {
+  using T = Number<E>;
+  const Inputs<T> in(p, x);
+  const Rows<T> to = writable<T>(y, batch_dims(y.shape()));
+  const bool finite = !in.hides() || is_finite(in.v, p.heads / p.group, p.keys, p.value_features);
+  for_each_block<E>(in, finite, /*backward=*/false, [&](const Block<E>& block) {
+    compute_weights(in, block);
+    write_weighted(in, block, in.keep ? block.memory.dropped : block.memory.weights, in.v,
+                   block.packed ? &block.packed->v : nullptr, p.value_features, to);
+  });
+}
+
+template <class E>
+void attend_backward_in(const AttentionPlan& p, const AttentionOperands& x, const Tensor& dy, AttentionGrads& grads) {
+  using T = Number<E>;
+  const Shape batch = batch_dims(x.q.shape()), key_batch = batch_dims(x.k.shape());
+  const Inputs<T> in(p, x);
+  const Rows<const T> from = readable<T>(dy, batch);
+  const OutputGrads<T> to{writable<T>(grads.q, batch), writable<T>(grads.k, key_batch), writable<T>(grads.v, key_batch),
+                          writable<T>(grads.mask, batch)};
+  const bool finite = !in.hides() || (is_finite(in.k, p.heads / p.group, p.keys, p.features) &&
+                                      is_finite(in.q, p.heads, p.queries, p.features) &&
+                                      is_finite(from, p.heads, p.queries, p.value_features));
+  for_each_block<E>(in, finite, /*backward=*/true, [&](const Block<E>& block) { backward_block(in, block, from, to); });
+  if (p.queries > 0) return;
+  for (int64_t head = 0; head < p.heads / p.group; ++head) {
+    if (to.dk) to.dk.clear(head, p.keys, p.features);
+    if (to.dv) to.dv.clear(head, p.keys, p.value_features);
+  }
 }
 
 }  // namespace
 
 void attend(const AttentionPlan& p, const AttentionOperands& x, Tensor& y) {
-  dispatch_floating(y.dtype(), kOp, [&]<class T>() {
-    const Inputs<T> in(p, x);
-    const Rows<T> to = writable<T>(y, batch_dims(y.shape()));
-    const bool finite = !in.hides() || is_finite(in.v, p.heads / p.group, p.keys, p.value_features);
-    for_each_block(in, finite, /*backward=*/false, [&](const Block<T>& block) {
-      compute_weights(in, block);
-      write_weighted(in, block, in.keep ? block.memory.dropped : block.memory.weights, in.v,
-                     block.packed ? &block.packed->v : nullptr, p.value_features, to);
-    });
-  });
+  if (p.bf16) return attend_in<BFloat16>(p, x, y);
+  dispatch_floating(y.dtype(), kOp, [&]<class T>() { attend_in<T>(p, x, y); });
 }
 
 void attend_backward(const AttentionPlan& p, const AttentionOperands& x, const Tensor& dy, AttentionGrads& grads) {
-  dispatch_floating(dy.dtype(), kOp, [&]<class T>() {
-    const Shape batch = batch_dims(x.q.shape()), key_batch = batch_dims(x.k.shape());
-    const Inputs<T> in(p, x);
-    const Rows<const T> from = readable<T>(dy, batch);
-    const OutputGrads<T> to{writable<T>(grads.q, batch), writable<T>(grads.k, key_batch), writable<T>(grads.v, key_batch),
-                            writable<T>(grads.mask, batch)};
-    const bool finite = !in.hides() || (is_finite(in.k, p.heads / p.group, p.keys, p.features) &&
-                                        is_finite(in.q, p.heads, p.queries, p.features) &&
-                                        is_finite(from, p.heads, p.queries, p.value_features));
-    for_each_block(in, finite, /*backward=*/true, [&](const Block<T>& block) { backward_block(in, block, from, to); });
-    if (p.queries > 0) return;
-    for (int64_t head = 0; head < p.heads / p.group; ++head) {
-      if (to.dk) to.dk.clear(head, p.keys, p.features);
-      if (to.dv) to.dv.clear(head, p.keys, p.value_features);
-    }
-  });
+  if (p.bf16) return attend_backward_in<BFloat16>(p, x, dy, grads);
+  dispatch_floating(dy.dtype(), kOp, [&]<class T>() { attend_backward_in<T>(p, x, dy, grads); });
 }
 
 }  // namespace onestep::ops

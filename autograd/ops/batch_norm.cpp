@@ -12,7 +12,7 @@ void check_input(const char* op, const Tensor& x) {
 /// Throws unless `x` is undefined or fits the channels of the input.
 void check_per_channel(const char* op, const char* what, const Tensor& input, const Tensor& x) {
   if (!x.defined()) return;
-  ops::check_same_dtype(op, input, x);
+  ops::check_parameter_dtype(op, input, x);
   ONESTEP_CHECK(ShapeError, x.shape() == Shape(input.shape()[1]), op, ": ", what, " ", x.shape(), " does not fit input ",
                 input.shape(), " (needs [", input.shape()[1], "])");
 }

@@ -68,6 +68,12 @@ T select_value(bool condition, T a, T b) {
       static_cast<Bits>((std::bit_cast<Bits>(a) & all) | (std::bit_cast<Bits>(b) & static_cast<Bits>(~all))));
 }
 
+/// Throws DTypeError naming `op` unless a parameter has the dtype of x, or is float32 where x is float16 or bfloat16, as under
+/// autocast.
+inline void check_parameter_dtype(std::string_view op, const Tensor& x, const Tensor& parameter) {
+  if (parameter.dtype() != DType::float32 || !x.is_floating() || !is_narrow(x.dtype())) check_same_dtype(op, x, parameter);
+}
+
 /// A number as an element of compute type T.
 template <class T>
 T element(Scalar number) {

@@ -2,6 +2,7 @@
 // gradients of each are the other two: recorded as such they have derivatives of any order.
 #include <string_view>
 
+#include "autograd/autocast.h"
 #include "autograd/ops/windows.h"
 
 namespace onestep {
@@ -146,26 +147,28 @@ Tensor convolve_transposed(const char* op, const Tensor& x, const Tensor& weight
   return ops::like_input(to(y, x.dtype()), x, dims);
 }
 
+using ops::autocast_operand;
+
 }  // namespace
 
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& stride, const Padding& padding,
               const Shape& dilation, int64_t groups) {
-  return convolve("conv1d", x, weight, bias, stride, padding, dilation, groups, 1);
+  return convolve("conv1d", autocast_operand(x), autocast_operand(weight), autocast_operand(bias), stride, padding, dilation, groups, 1);
 }
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& stride, const Padding& padding,
               const Shape& dilation, int64_t groups) {
-  return convolve("conv2d", x, weight, bias, stride, padding, dilation, groups, 2);
+  return convolve("conv2d", autocast_operand(x), autocast_operand(weight), autocast_operand(bias), stride, padding, dilation, groups, 2);
 }
 
 Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& stride, const Shape& padding,
                         const Shape& output_padding, int64_t groups, const Shape& dilation) {
-  return convolve_transposed("conv_transpose1d", x, weight, bias, stride, padding, output_padding, groups, dilation, 1);
+  return convolve_transposed("conv_transpose1d", autocast_operand(x), autocast_operand(weight), autocast_operand(bias), stride, padding, output_padding, groups, dilation, 1);
 }
 
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& stride, const Shape& padding,
                         const Shape& output_padding, int64_t groups, const Shape& dilation) {
-  return convolve_transposed("conv_transpose2d", x, weight, bias, stride, padding, output_padding, groups, dilation, 2);
+  return convolve_transposed("conv_transpose2d", autocast_operand(x), autocast_operand(weight), autocast_operand(bias), stride, padding, output_padding, groups, dilation, 2);
 }
 
 }  // namespace onestep

@@ -12,7 +12,7 @@ void check_layer_norm(const Tensor& x, const Shape& normalized, const Tensor& we
   ONESTEP_CHECK(ShapeError, fits, "layer_norm: normalized_shape ", normalized, " is not the end of shape ", x.shape());
   for (const Tensor* parameter : {&weight, &bias}) {
     if (!parameter->defined()) continue;
-    ops::check_same_dtype("layer_norm", x, *parameter);
+    ops::check_parameter_dtype("layer_norm", x, *parameter);
     ONESTEP_CHECK(ShapeError, parameter->shape() == normalized, "layer_norm: ", parameter == &weight ? "weight" : "bias",
                   " of shape ", parameter->shape(), " for normalized_shape ", normalized);
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "autograd/autocast.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/ops/loss_common.h"
 
@@ -269,7 +270,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
   if (is_narrow(logits.dtype())) {
     CrossEntropyOptions wide = options;
     wide.weight = ops::wide(options.weight);
-    return to(cross_entropy(ops::wide(logits), target.is_floating() ? ops::wide(target) : target, wide), logits.dtype());
+    return to(cross_entropy(ops::wide(logits), target.is_floating() ? ops::wide(target) : target, wide), ops::loss_dtype(logits));
   }
   if (target.is_floating() && target.shape() == logits.shape() && logits.dim() > 0)
     return cross_entropy_of_probabilities(logits, target, options);
@@ -300,7 +301,7 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction
   const Targets targets = checked_targets("nll_loss", log_probabilities, target, ignore_index);
   if (is_narrow(log_probabilities.dtype()))
     return to(nll_loss(ops::wide(log_probabilities), target, reduction, ignore_index, ops::wide(weight)),
-              log_probabilities.dtype());
+              ops::loss_dtype(log_probabilities));
   if (weight.defined()) {
     class_factors("nll_loss", weight, log_probabilities);
     const Tensor weights = target_weights(weight, target, ignore_index);
@@ -349,7 +350,7 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiM
   if (is_narrow(input.dtype())) {
     MultiMarginOptions wide = o;
     wide.weight = ops::wide(o.weight);
-    return to(multi_margin_loss(ops::wide(input), target, wide), input.dtype());
+    return to(multi_margin_loss(ops::wide(input), target, wide), ops::loss_dtype(input));
   }
   const Tensor over = relu(x - gather(x, -1, place) + o.margin);
   Tensor losses = masked_fill(o.p == 1 ? over : mul(over, over), eq(arange(x.size(-1)), place), 0);

@@ -1,4 +1,5 @@
 // Losses of yes and no, and of one distribution against another.
+#include "autograd/autocast.h"
 #include "autograd/ops/loss_common.h"
 
 namespace onestep {
@@ -29,6 +30,8 @@ void check_probabilities(const char* op, const char* which, const Tensor& p) {
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BinaryCrossEntropyOptions& options) {
   constexpr const char* op = "binary_cross_entropy";
+  if (ops::autocast_widens(input, target))
+    return binary_cross_entropy(ops::autocast_loss_operand(input), ops::autocast_loss_operand(target), options);
   ops::check_same_shape(op, input, target);
   check_probabilities(op, "input", input);
   check_probabilities(op, "target", target);
@@ -47,6 +50,8 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Bin
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                         const BinaryCrossEntropyWithLogitsOptions& options) {
   constexpr const char* op = "binary_cross_entropy_with_logits";
+  if (ops::autocast_widens(input, target))
+    return binary_cross_entropy_with_logits(ops::autocast_loss_operand(input), ops::autocast_loss_operand(target), options);
   ops::check_same_shape(op, input, target);
   Tensor log_yes = logsigmoid(input);
   if (options.pos_weight.defined()) log_yes = log_yes * (weighted(op, target, options.pos_weight - 1.0) + 1.0);
@@ -74,6 +79,8 @@ Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction red
 
 Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options) {
   constexpr const char* op = "kl_div";
+  if (ops::autocast_widens(input, target))
+    return kl_div(ops::autocast_loss_operand(input), ops::autocast_loss_operand(target), options);
   ops::check_floating(op, input);
   broadcast_shapes(op, input.shape(), target.shape());
   const auto losses = [&] {

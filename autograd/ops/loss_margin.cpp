@@ -1,4 +1,5 @@
 // Distances between vectors, and losses that ask for a margin.
+#include "autograd/autocast.h"
 #include "autograd/ops/loss_common.h"
 
 namespace onestep {
@@ -62,7 +63,7 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reducti
                 target.dtype());
   ONESTEP_CHECK(ShapeError, input.dim() <= 2 && (input.dim() == 0 || input.size(-1) > 0) && target.shape() == input.shape(), op,
                 ": needs scores [C] or [N, C] and targets of the same shape: got ", input.shape(), " and ", target.shape());
-  if (is_narrow(input.dtype())) return to(multilabel_margin_loss(ops::wide(input), target, reduction), input.dtype());
+  if (is_narrow(input.dtype())) return to(multilabel_margin_loss(ops::wide(input), target, reduction), ops::loss_dtype(input));
   const int64_t classes = input.dim() == 0 ? 1 : input.size(-1);
   const Tensor x = reshape(input, {input.numel() / classes, classes});
   const Labels labels = labels_of(op, reshape(target, x.shape()));

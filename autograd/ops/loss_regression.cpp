@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "autograd/autocast.h"
 #include "autograd/ops/loss_common.h"
 
 namespace onestep {
@@ -10,7 +11,7 @@ namespace {
 /// a - b; throws ShapeError naming `op` unless they broadcast.
 Tensor difference(const char* op, const Tensor& a, const Tensor& b) {
   broadcast_shapes(op, a.shape(), b.shape());
-  return sub(a, b);
+  return sub(ops::autocast_loss_operand(a), ops::autocast_loss_operand(b));
 }
 
 /// d^2 / 2 for d = |a - b| up to delta, from there on the tangent: m (d - m / 2) with m = min(d, delta).

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autograd/autocast.h"
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/matrices.h"
 
@@ -57,16 +58,27 @@ void multiply_integers(const Matrices& a, const Offsets& a_starts, const Matrice
   }
 }
 
-/// The values of [..., m, k] x [..., k, n] -> [..., m, n]. Many equally spaced rows against one right side are one product.
+/// The numbers of a product's operand from `start` on.
+template <class E>
+kernels::Source<E> source(const Tensor& x, int64_t start) {
+  if constexpr (std::is_same_v<E, BFloat16>)
+    return {x.data<BFloat16>() + start, true};
+  else
+    return x.data<E>() + start;
+}
+
+/// The values of [..., m, k] x [..., k, n] -> [..., m, n], in float32 where they are bfloat16. Many equally spaced rows against one
+/// right side are one product.
 Tensor product(const char* op, const Tensor& a, const Tensor& b) {
-  if (is_narrow(a.dtype())) return ops::rounded(product(op, ops::widened(a), ops::widened(b)), a.dtype());
+  const DType dtype = compute_type(a.dtype());
+  if (is_narrow(a.dtype()) && a.dtype() != DType::bfloat16) return ops::rounded(product(op, ops::widened(a), ops::widened(b)), a.dtype());
   Shape batch = broadcast_shapes("matmul: batch dims", ops::batch_dims(a.shape()), ops::batch_dims(b.shape()));
   const int64_t k = a.shape().back(), n = b.shape().back();
   int64_t m = a.size(-2);
   Shape shape = batch;
   shape.push_back(m);
   shape.push_back(n);
-  if (shape.numel() == 0 || k == 0) return zeros(shape, a.dtype());
+  if (shape.numel() == 0 || k == 0) return zeros(shape, dtype);
 
   Tensor left = a;
   if (batch.numel() > 1 && ops::batch_dims(b.shape()).numel() == 1) {
@@ -79,39 +91,66 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b) {
   const Matrices lhs = ops::matrices(left), rhs = ops::matrices(b);
   const Offsets a_starts = batch_starts(lhs.values, batch);
   const Offsets b_starts = batch.empty() ? Offsets(1) : batch_starts(rhs.values, batch);
-  Tensor y = empty(shape, a.dtype());
-  if (a.dtype() == DType::int64) {
+  Tensor y = empty(shape, dtype);
+  if (dtype == DType::int64) {
     multiply_integers(lhs, a_starts, rhs, b_starts, m, n, k, y.mutable_data<int64_t>());
     return y;
   }
-  dispatch_floating(a.dtype(), op, [&]<class T>() {
+  const auto multiply = [&]<class E>() {
+    auto* const to = y.mutable_data<kernels::Number<E>>();
+    if (a_starts.size() == 1) {
+      return kernels::gemm(lhs.trans, rhs.trans, m, n, k, source<E>(lhs.values, a_starts[0]), lhs.ld,
+                           source<E>(rhs.values, b_starts[0]), rhs.ld, to, n, false);
+    }
     Offsets y_starts(a_starts.size());
     for (size_t i = 0; i < y_starts.size(); ++i) y_starts[i] = static_cast<int64_t>(i) * m * n;
-    const T *pa = lhs.values.data<T>(), *pb = rhs.values.data<T>();
-    if (y_starts.size() == 1)
-      kernels::gemm(lhs.trans, rhs.trans, m, n, k, pa + a_starts[0], lhs.ld, pb + b_starts[0], rhs.ld, y.mutable_data<T>(), n,
-                    false);
-    else
-      kernels::gemm_batched(batch.numel(), lhs.trans, rhs.trans, m, n, k, pa, lhs.ld, a_starts.data(), pb, rhs.ld,
-                            b_starts.data(), y.mutable_data<T>(), n, y_starts.data(), false);
-  });
+    kernels::gemm_batched(batch.numel(), lhs.trans, rhs.trans, m, n, k, source<E>(lhs.values, 0), lhs.ld, a_starts.data(),
+                          source<E>(rhs.values, 0), rhs.ld, b_starts.data(), to, n, y_starts.data(), false);
+  };
+  if (a.dtype() == DType::bfloat16)
+    multiply.operator()<BFloat16>();
+  else
+    dispatch_floating(dtype, op, multiply);
   return y;
 }
 
+/// The same as numbers of `dtype`.
+Tensor product(const char* op, const Tensor& a, const Tensor& b, DType dtype) { return ops::rounded(product(op, a, b), dtype); }
+
+/// Saved operand `i` in its place in the graph, also where it was rounded for the product.
+Tensor operand(const Backward& b, size_t i) {
+  return b.needs(i) && b.saved(i).dtype() != b.input_dtype(i) ? b.input(i, ops::converted(b.saved(i), b.input_dtype(i))) : b.saved(i);
+}
+
 void check_operands(const char* op, const Tensor& a, const Tensor& b) {
-  ops::check_same_dtype(op, a, b);
+  if (ops::operand_dtype(a) != ops::operand_dtype(b)) ops::check_same_dtype(op, a, b);
   ONESTEP_CHECK(DTypeError, a.dtype() != DType::boolean || a.numel() == 0 || b.numel() == 0, op,
                 ": does not take bool (convert with to())");  // but where nothing is multiplied
+}
+
+/// a b of dtypes that may differ, for a gradient of input `i`.
+Tensor recorded_product(const Backward& g, size_t i, const Tensor& a, const Tensor& b) {
+  const DType dtype = promote_types(a.dtype(), b.dtype());
+  return to(matmul(to(a, dtype), to(b, dtype)), g.input_dtype(i));
+}
+
+/// dx = dy W, dW = dy^T x, db = dy in ops that are recorded.
+Grads recorded_linear_grads(const Backward& b) {
+  const Tensor& dy = b.grad();
+  return {ops::grad_of(b, 0, [&] { return recorded_product(b, 0, dy, operand(b, 1)); }),
+          ops::grad_of(b, 1, [&] { return recorded_product(b, 1, t(flatten(dy, 0, -2)), flatten(operand(b, 0), 0, -2)); }),
+          ops::grad_of(b, 2, [&] { return to(dy, b.input_dtype(2)); })};
 }
 
 /// da = dy b^T, db = a^T dy in ops that are recorded.
 Grads recorded_grads(const Backward& g) {
   const Tensor& dy = g.grad();
+  const auto da = [&] { return recorded_product(g, 0, dy, transpose(operand(g, 1), -2, -1)); };
   const auto db = [&] {
-    if (g.input_shape(1).rank() == 2) return matmul(t(flatten(g.saved(0), 0, -2)), flatten(dy, 0, -2));
-    return matmul(transpose(g.saved(0), -2, -1), dy);
+    if (g.input_shape(1).rank() == 2) return recorded_product(g, 1, t(flatten(operand(g, 0), 0, -2)), flatten(dy, 0, -2));
+    return recorded_product(g, 1, transpose(operand(g, 0), -2, -1), dy);
   };
-  return {ops::grad_of(g, 0, [&] { return matmul(dy, transpose(g.saved(1), -2, -1)); }), ops::grad_of(g, 1, db)};
+  return {ops::grad_of(g, 0, da), ops::grad_of(g, 1, db)};
 }
 
 }  // namespace
@@ -127,23 +166,26 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (a.dim() == 1) return clone(squeeze(matmul(unsqueeze(a, 0), b), -2));  // a result of its own, no view of one
   if (b.dim() == 1) return clone(squeeze(matmul(a, unsqueeze(b, 1)), -1));
 
-  return record("matmul", product("matmul", a, b), {a, b}, {b.requires_grad() ? a : Tensor(), a.requires_grad() ? b : Tensor()},
+  const Tensor left = ops::rounded_operand(a), right = ops::rounded_operand(b);
+  return record("matmul", product("matmul", left, right, left.dtype()), {a, b},
+                {b.requires_grad() ? left : Tensor(), a.requires_grad() ? right : Tensor()},
                 [](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims
                   if (g.recording()) return recorded_grads(g);
+                  const auto summed = [&](const Tensor& x, size_t i) {
+                    return ops::rounded(ops::sum_to(x, g.input_shape(i)), g.input_dtype(i));
+                  };
                   Tensor da, db;
-                  if (g.needs(0)) da = ops::sum_to(product("matmul", g.grad(), transposed(g.saved(1))), g.input_shape(0));
-                  if (g.needs(1)) {
-                    const Shape& shape = g.input_shape(1);
-                    if (shape.rank() == 2)
-                      db = product("matmul", transposed(as_rows(g.saved(0))), as_rows(g.grad()));
-                    else
-                      db = ops::sum_to(product("matmul", transposed(g.saved(0)), g.grad()), shape);
-                  }
+                  if (g.needs(0)) da = summed(product("matmul", g.grad(), transposed(g.saved(1))), 0);
+                  if (g.needs(1) && g.input_shape(1).rank() == 2)
+                    db = product("matmul", transposed(as_rows(g.saved(0))), as_rows(g.grad()), g.input_dtype(1));
+                  else if (g.needs(1))
+                    db = summed(product("matmul", transposed(g.saved(0)), g.grad()), 1);
                   return {da, db};
                 });
 }
 
 Tensor dot(const Tensor& a, const Tensor& b) {
+  ops::check_same_dtype("dot", a, b);
   check_operands("dot", a, b);
   ONESTEP_CHECK(ShapeError, a.dim() == 1 && b.dim() == 1, "dot: needs two vectors: ", a.shape(), " and ", b.shape(),
                 " (use matmul for matrices)");
@@ -196,7 +238,7 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   ONESTEP_CHECK(ShapeError, x.dim() > 0 && x.shape().back() == weight.shape()[1], "linear: input ", x.shape(),
                 " does not fit weight ", weight.shape(), " (the last dim of the input must be ", weight.shape()[1], ")");
   if (!bias.defined()) return;
-  ops::check_same_dtype("linear", x, bias);
+  if (ops::operand_dtype(x) != ops::operand_dtype(bias)) ops::check_same_dtype("linear", x, bias);
   ONESTEP_CHECK(ShapeError, bias.shape() == Shape(weight.shape()[0]), "linear: bias ", bias.shape(), " does not fit weight ",
                 weight.shape(), " (needs [", weight.shape()[0], "])");
 }
@@ -205,21 +247,21 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_linear(x, weight, bias);
-  if (is_narrow(x.dtype())) return to(linear(ops::wide(x), ops::wide(weight), ops::wide(bias)), x.dtype());
+  if (is_narrow(x.dtype()) && x.dtype() != DType::bfloat16)
+    return to(linear(ops::wide(x), ops::wide(weight), ops::wide(bias)), x.dtype());
   if (x.dim() == 1) return clone(squeeze(linear(unsqueeze(x, 0), weight, bias), 0));  // no view of what nobody sees
-  Tensor y = product("linear", x, transposed(weight));
-  if (bias.defined()) add_bias(y, bias);
-  return record("linear", y, {x, weight, bias}, {weight.requires_grad() ? x : Tensor(), x.requires_grad() ? weight : Tensor()},
+  const Tensor left = ops::rounded_operand(x), right = ops::rounded_operand(weight);
+  Tensor y = product("linear", left, transposed(right));
+  if (bias.defined()) add_bias(y, ops::widened(bias));
+  return record("linear", ops::rounded(y, left.dtype()), {x, weight, bias},
+                {weight.requires_grad() ? left : Tensor(), x.requires_grad() ? right : Tensor()},
                 [](const Backward& b) -> Grads {  // dx = dy W, dW = dy^T x over all rows, db = sum of the rows of dy
                   const Tensor& dy = b.grad();
-                  if (b.recording())
-                    return {b.needs(0) ? matmul(dy, b.saved(1)) : Tensor(),
-                            b.needs(1) ? matmul(t(flatten(dy, 0, -2)), flatten(b.saved(0), 0, -2)) : Tensor(),
-                            ops::grad_of(b, 2, [&] { return dy; })};
+                  if (b.recording()) return recorded_linear_grads(b);
                   Tensor dx, dw, db;
-                  if (b.needs(0)) dx = product("linear", dy, b.saved(1));
-                  if (b.needs(1)) dw = product("linear", transposed(as_rows(dy)), as_rows(b.saved(0)));
-                  if (b.needs(2)) db = sum_of_rows(dy);
+                  if (b.needs(0)) dx = product("linear", dy, b.saved(1), b.input_dtype(0));
+                  if (b.needs(1)) dw = product("linear", transposed(as_rows(dy)), as_rows(b.saved(0)), b.input_dtype(1));
+                  if (b.needs(2)) db = ops::rounded(sum_of_rows(ops::widened(dy)), b.input_dtype(2));
                   return {dx, dw, db};
                 });
 }

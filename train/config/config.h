@@ -45,6 +45,10 @@ constexpr auto names(Decay /*all*/) { return std::to_array<std::string_view>({"a
 enum class Reduce : uint8_t { exact, allreduce };
 constexpr auto names(Reduce /*all*/) { return std::to_array<std::string_view>({"exact", "allreduce"}); }
 
+/// In what products are computed (docs/config.md).
+enum class Precision : uint8_t { float32, bf16 };
+constexpr auto names(Precision /*all*/) { return std::to_array<std::string_view>({"float32", "bf16"}); }
+
 /// Stands for a number that resolve() derives from others.
 inline constexpr double kDerived = -std::numeric_limits<double>::infinity();
 
@@ -115,6 +119,7 @@ struct TrainConfig {
   int64_t grad_accumulation = 1;
   double grad_clip = 0.0;           ///< largest norm of all gradients together; 0: no clipping
   DType dtype = DType::float32;     ///< or float64
+  Precision precision = Precision::float32;
   std::string init_from;            ///< a run; empty: random parameters
   int64_t early_stop_patience = 0;  ///< evaluations; 0: never
   bool recompute = false;           ///< blocks in the backward pass

@@ -88,6 +88,12 @@ void check_train(const Config& config) {
                 name_of(config.model.kind));
 }
 
+void check_precision(const Config& config) {
+  ONESTEP_CHECK(ConfigError, config.train.precision == Precision::float32 || config.train.dtype == DType::float32,
+                config.origin.at("/train/precision"), ": bf16 needs train.dtype float32, which is what is rounded: got ",
+                config.train.dtype);
+}
+
 void check_optimizer(const Config& config) {
   const OptimizerConfig& optimizer = config.optimizer;
   ONESTEP_CHECK(
@@ -118,6 +124,7 @@ void check_between_fields(const Config& config) {
   if (config.data.kind == DataKind::task) check_task(config);
   check_optimizer(config);
   check_train(config);
+  check_precision(config);
 }
 
 int64_t training_tokens(int64_t count, double val_fraction) {

@@ -276,6 +276,10 @@ std::vector<Field> train_fields() {
       field("train.dtype", in, &T::dtype,
             "element type of parameters and arithmetic; float64 starts from the float32 parameters")
           .one_of({"float32", "float64"}),
+      field("train.precision", in, &T::precision,
+            "bf16: products round their operands to bfloat16, sum in float32 and give bfloat16, and so half the memory of "
+            "activations; parameters, gradients, optimizer, norms and losses stay float32, and checkpoints")
+          .changeable(),
       field("train.early_stop_patience", in, &T::early_stop_patience,
             "evaluations without a better validation loss after which the run ends; 0 is never. Needs eval_every")
           .range(0, kMaxSteps)

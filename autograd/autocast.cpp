@@ -1,0 +1,72 @@
+#include "autograd/autocast.h"
+
+#include <unordered_map>
+
+#include "autograd/ops.h"
+#include "autograd/ops/common.h"
+
+namespace onestep {
+namespace {
+
+/// A parameter as bfloat16, and the version of it that was rounded. It keeps the parameter, so that its address is not another's.
+struct RoundedParameter {
+  Tensor parameter, value;
+  uint32_t version;
+};
+
+struct State {
+  bool on = false;
+  bool scoped = false;  ///< Within a guard.
+  std::unordered_map<const void*, RoundedParameter> parameters;
+};
+thread_local State state;
+
+}  // namespace
+
+bool autocast_enabled() { return state.on; }
+
+void set_autocast_enabled(bool on) {
+  state.parameters.clear();
+  state.on = on;
+}
+
+AutocastGuard::AutocastGuard(bool on) : previous_(state.on), outermost_(!state.scoped) {
+  state.on = on;
+  state.scoped = true;
+}
+
+AutocastGuard::~AutocastGuard() {
+  state.on = previous_;
+  if (!outermost_) return;
+  state.scoped = false;
+  state.parameters.clear();
+}
+
+namespace ops {
+
+Tensor rounded_operand(const Tensor& x) {
+  if (!state.on || x.dtype() != DType::float32) return x;
+  if (!x.is_leaf() || !x.requires_grad()) return converted(x, DType::bfloat16);
+  RoundedParameter& known = state.parameters[&x.impl()];
+  if (!known.value.defined() || known.version != x.version()) known = {x, converted(x, DType::bfloat16), x.version()};
+  return known.value;
+}
+
+DType operand_dtype(const Tensor& x) { return state.on && x.dtype() == DType::float32 ? DType::bfloat16 : x.dtype(); }
+
+Tensor autocast_operand(const Tensor& x) {
+  return state.on && x.defined() && x.dtype() == DType::float32 ? to(x, DType::bfloat16) : x;
+}
+
+Tensor autocast_loss_operand(const Tensor& x) { return to(x, loss_dtype(x)); }
+
+bool autocast_widens(const Tensor& input, const Tensor& target) {
+  return loss_dtype(input) != input.dtype() || loss_dtype(target) != target.dtype();
+}
+
+DType loss_dtype(const Tensor& x) {
+  return state.on && x.is_floating() && is_narrow(x.dtype()) ? DType::float32 : x.dtype();
+}
+
+}  // namespace ops
+}  // namespace onestep
