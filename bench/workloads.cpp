@@ -76,6 +76,7 @@ Tensor random(const Shape& shape) {
 
 json bench_step(const StepWork& work, double seconds) {
   train::Config config = gpt_config(work.model);
+  config.train.precision = work.precision == "bf16" ? train::Precision::bf16 : train::Precision::float32;
   config.model.activation = work.gelu == "tanh" ? train::Activation::gelu_tanh : train::Activation::gelu;
   config.optimizer.decay = train::Decay::matrices;
   config.train.batch_size = work.batch;
@@ -86,7 +87,7 @@ json bench_step(const StepWork& work, double seconds) {
       time_calls([&] { trainer.step(); },
                  {.warmup = 3, .min_reps = std::min<int64_t>(work.steps, 3), .max_reps = work.steps, .seconds = seconds});
   json result = header("gpt_step", work.model);
-  result.update({{"batch", work.batch}, {"gelu", work.gelu}, {"params", trainer.model().num_parameters()}});
+  result.update({{"batch", work.batch}, {"gelu", work.gelu}, {"precision", work.precision}, {"params", trainer.model().num_parameters()}});
   result["tokens_per_s"] = static_cast<double>(work.batch * work.model.ctx) / t.median_ms * 1e3;
   result["loss0"] = loss;
   result["gflop"] = 1e-9 * flops_of([&] { trainer.step(); });

@@ -20,7 +20,8 @@ struct GptShape {
 struct StepWork {
   GptShape model;
   int64_t batch = 12, steps = 50;
-  std::string gelu = "erf";  ///< erf, tanh
+  std::string gelu = "erf";           ///< erf, tanh
+  std::string precision = "float32";  ///< float32, bf16
   bool profile = false;      ///< Whether the result has the time of each op of a step.
 };
 nlohmann::ordered_json bench_step(const StepWork& work, double seconds);

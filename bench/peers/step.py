@@ -6,7 +6,7 @@ llm.c is the C program train_gpt2.c, compiled as its Makefile does; LLMC names a
 from common import arguments, report
 
 args = arguments(__doc__, ["torch", "torch_compile", "jax", "llmc", "onestep_python"],
-                 [("layers", 4), ("heads", 4), ("embd", 128), ("ctx", 64), ("batch", 12), ("vocab", 65), ("bias", 0)])
+                 [("layers", 4), ("heads", 4), ("embd", 128), ("ctx", 64), ("batch", 12), ("vocab", 65), ("bias", 0), ("precision", "float32", ["float32", "bf16"])])
 LR, BETA1, BETA2, EPS, DECAY = 3e-4, 0.9, 0.95, 1e-8, 0.1
 
 import numpy as np
@@ -38,7 +38,8 @@ def torch_step():
 
     def step():
         ids, targets = (torch.from_numpy(x) for x in next_batch())
-        loss = F.cross_entropy(run(ids).view(-1, args.vocab), targets.reshape(-1))
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.precision == "bf16"):
+            loss = F.cross_entropy(run(ids).view(-1, args.vocab), targets.reshape(-1))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()

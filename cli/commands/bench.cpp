@@ -96,6 +96,10 @@ void add_bench(Command& app, Action& action) {
       ->type_name("KIND")
       ->capture_default_str()
       ->check(one_of({"erf", "tanh"}));
+  step->add_option("--precision", options->step.precision, "train.precision of a config")
+      ->type_name("KIND")
+      ->capture_default_str()
+      ->check(one_of({"float32", "bf16"}));
   step->add_flag("--profile", options->step.profile, "Also the time of each op in a step");
 
   auto* attention = add("attention", "Causal multi-head self-attention with its projections", [](Options& o) {
