@@ -1,4 +1,5 @@
 // Elementwise float32 kernels of one instruction set.
+#include "autograd/half.h"
 #include "autograd/kernels/table.h"
 #include "autograd/kernels/vec_math.h"
 #include "autograd/kernels/vec_pow.h"
@@ -142,6 +143,12 @@ void fill_maps(Table<float>& t) {
   t.div = zip_with<[](Vec a, Vec b) { return a / b; }>;
   t.maximum = zip_with<[](Vec a, Vec b) { return max_nan(a, b); }>;
   t.minimum = zip_with<[](Vec a, Vec b) { return min_nan(a, b); }>;
+  t.from_bf16 = [](const uint16_t* x, float* y, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) y[i] = float_of_bfloat16(x[i]);
+  };
+  t.to_bf16 = [](const float* x, uint16_t* y, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) y[i] = bfloat16_of_float(x[i]);
+  };
   t.adam_step = adam_step;
   t.sgd_step = sgd_step;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "autograd/kernels/table.h"
 #include "autograd/ops/common.h"
 
 namespace onestep::ops {
@@ -31,7 +32,9 @@ Step widening(DType dtype) {
     case DType::float16:
       return convert_all<Half, float>;
     default:
-      return convert_all<BFloat16, float>;
+      return [](const void* from, void* to, int64_t n) {
+        kernels::table<float>().from_bf16(static_cast<const uint16_t*>(from), static_cast<float*>(to), n);
+      };
   }
 }
 
@@ -45,7 +48,9 @@ Step narrowing(DType dtype) {
     case DType::float16:
       return convert_all<float, Half>;
     default:
-      return convert_all<float, BFloat16>;
+      return [](const void* from, void* to, int64_t n) {
+        kernels::table<float>().to_bf16(static_cast<const float*>(from), static_cast<uint16_t*>(to), n);
+      };
   }
 }
 
