@@ -23,6 +23,7 @@ struct SubnormalsAreZero {};
 /// x, or a zero of its sign where the CPU's mode would flush it. It looks at the sum rounded as if exponents had no end: what
 /// rounds up to the smallest normal number only among subnormals is flushed, too.
 float flushed(float x, double exact) {
+  if (x < -0x1p-126f || x > 0x1p-126f) return x;
   const double magnitude = exact < 0 ? -exact : exact;
   return magnitude < 0x1.ffffffp-127 ? __builtin_copysignf(0.0f, x) : x;
 }
@@ -40,11 +41,15 @@ class SubnormalsAreZero {
 };
 #endif
 
-/// The bits of number i of a row, rounded.
+/// The bits of number i of a row, rounded; where the CPU has no mode for it, a subnormal number is a zero already.
 template <bool STORED>
 ONESTEP_INLINE uint32_t bits_at(const void* row, int64_t i) {
-  if constexpr (STORED) return static_cast<const uint16_t*>(row)[i];
-  return bfloat16_of_float(static_cast<const float*>(row)[i]);
+  const uint16_t bits = STORED ? static_cast<const uint16_t*>(row)[i] : bfloat16_of_float(static_cast<const float*>(row)[i]);
+#if defined(ONESTEP_ISA_generic)
+  return (bits & 0x7f80u) == 0 ? bits & 0x8000u : bits;
+#else
+  return bits;
+#endif
 }
 
 struct Bf16Base {
@@ -104,8 +109,8 @@ struct Bf16 : Bf16Base {
 #if defined(ONESTEP_ISA_generic)
   ONESTEP_INLINE static FloatReg multiply_add(FloatReg a, FloatReg b, FloatReg sum) {
     for (int i = 0; i < 16; ++i) {
-      const float x = flushed(a.v[i], a.v[i]), y = flushed(b.v[i], b.v[i]), rounded = __builtin_fmaf(x, y, sum.v[i]);
-      sum.v[i] = flushed(rounded, static_cast<double>(x) * static_cast<double>(y) + static_cast<double>(sum.v[i]));
+      const double exact = static_cast<double>(a.v[i]) * static_cast<double>(b.v[i]) + static_cast<double>(sum.v[i]);
+      sum.v[i] = flushed(__builtin_fmaf(a.v[i], b.v[i], sum.v[i]), exact);
     }
     return sum;
   }

@@ -162,16 +162,18 @@ struct Packed {
 
 }  // namespace
 
-Tensor scaled_dot_product_attention(const Tensor& q0, const Tensor& k0, const Tensor& v0, const AttentionOptions& options) {
-  const Tensor q = ops::autocast_operand(q0), k = ops::autocast_operand(k0), v = ops::autocast_operand(v0);
+namespace {
+
+/// scaled_dot_product_attention of operands as they are.
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   check_attention(q, k, v, options);
   if (q.dtype() == DType::float16)
-    return to(scaled_dot_product_attention(ops::wide(q), ops::wide(k), ops::wide(v), wide(options)), q.dtype());
+    return to(attend(ops::wide(q), ops::wide(k), ops::wide(v), wide(options)), q.dtype());
   const int64_t group = group_size(q, k, v, options);
   if (group == 0) {  // no head of key and value is looked at
     AttentionOptions alone = options;
     alone.enable_gqa = false;
-    return scaled_dot_product_attention(q, narrow(k, -3, 0, 0), narrow(v, -3, 0, 0), alone);
+    return attend(q, narrow(k, -3, 0, 0), narrow(v, -3, 0, 0), alone);
   }
   const char* batch_op = "scaled_dot_product_attention: batch dims";
   // The heads of one group meet the batch dims of key and value as one.
@@ -215,9 +217,9 @@ Tensor scaled_dot_product_attention(const Tensor& q0, const Tensor& k0, const Te
       });
 }
 
-Tensor packed_attention(const Tensor& all, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options) {
+/// packed_attention of operands as they are.
+Tensor attend_packed(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options) {
   constexpr const char* op = "packed_attention";
-  const Tensor qkv = ops::autocast_operand(all);
   ops::check_floating(op, qkv);
   ONESTEP_CHECK(ShapeError, num_heads <= kMostHeads && num_kv_heads <= kMostHeads, op, ": needs at most ", kMostHeads,
                 " heads: got H=", num_heads, " and H_kv=", num_kv_heads);
@@ -229,7 +231,7 @@ Tensor packed_attention(const Tensor& all, int64_t num_heads, int64_t num_kv_hea
       " and H_kv=", num_kv_heads);
   check_options(op, options, qkv);
   if (qkv.dtype() == DType::float16)
-    return to(packed_attention(ops::wide(qkv), num_heads, num_kv_heads, wide(options)), qkv.dtype());
+    return to(attend_packed(ops::wide(qkv), num_heads, num_kv_heads, wide(options)), qkv.dtype());
   const Tensor x = unit_rows(qkv), computed = widened(x);
   const Packed heads = {num_heads, num_kv_heads, qkv.size(-1) / parts};
   const Tensor q = heads.queries(x), k = heads.keys(x), v = heads.values(x);
@@ -254,6 +256,23 @@ Tensor packed_attention(const Tensor& all, int64_t num_heads, int64_t num_kv_hea
                                        heads.queries(dy), grads);
                   return {ops::rounded(dqkv, dtype), rounded_or_none(grads.mask, dtype)};
                 });
+}
+
+/// With an added mask as autocast wants it.
+AttentionOptions autocast_options(AttentionOptions options) {
+  if (adds_mask(options.mask)) options.mask = ops::autocast_operand(options.mask);
+  return options;
+}
+
+}  // namespace
+
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  using ops::autocast_operand;
+  return attend(autocast_operand(q), autocast_operand(k), autocast_operand(v), autocast_options(options));
+}
+
+Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options) {
+  return attend_packed(ops::autocast_operand(qkv), num_heads, num_kv_heads, autocast_options(options));
 }
 
 }  // namespace onestep

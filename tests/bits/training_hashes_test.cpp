@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "autograd/kernels/isa.h"
 #include "tests/autograd/kernels/kernel_testing.h"
 
 using namespace onestep;
@@ -38,6 +39,17 @@ TEST_CASE("bits: 25 steps end with the known hashes where the number of threads 
   const std::string differing = differing_hashes(25);
   team.choose_threads(nullptr);
   CHECK(differing == "");
+}
+
+TEST_CASE("bits: 25 steps end with the known hashes with and without the CPU's dot products of bfloat16") {
+  const kernels::testing::Settings restore;
+  const bool before = kernels::bf16_dot_in_use();
+  for (const bool use : {false, true}) {
+    if (use && !kernels::bf16_dot_supported()) continue;
+    kernels::set_bf16_dot(use);
+    CHECK(differing_hashes(25) == "");
+  }
+  kernels::set_bf16_dot(before);
 }
 
 TEST_CASE("bits: 500 steps end with the known hashes for any number of threads") {
