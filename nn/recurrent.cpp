@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/autocast.h"
 #include "nn/init.h"
 
 namespace onestep::nn {
@@ -56,7 +57,7 @@ RecurrentState lstm_step(const Tensor& input_gates, const RecurrentState& state,
   const int64_t size = state.c.size(-1);
   const Tensor all = summed(input_gates, state, w), in_and_forget = sigmoid(gates(all, 0, 2, size));
   const Tensor in = gates(in_and_forget, 0, 1, size), forget = gates(in_and_forget, 1, 2, size);
-  const Tensor c = forget * state.c + in * tanh(gates(all, 2, 3, size));
+  const Tensor c = forget * ops::autocast_operand(state.c) + in * tanh(gates(all, 2, 3, size));
   const Tensor h = sigmoid(gates(all, 3, 4, size)) * tanh(c);
   return {w.weight_hr.defined() ? linear(h, w.weight_hr) : h, c};
 }
@@ -67,7 +68,7 @@ RecurrentState gru_step(const Tensor& input_gates, const RecurrentState& state, 
   const Tensor both = sigmoid(gates(input_gates, 0, 2, size) + gates(of_state, 0, 2, size));
   const Tensor reset = gates(both, 0, 1, size), update = gates(both, 1, 2, size);
   const Tensor fresh = tanh(gates(input_gates, 2, 3, size) + reset * gates(of_state, 2, 3, size));
-  return {fresh + update * (state.h - fresh)};
+  return {fresh + update * (ops::autocast_operand(state.h) - fresh)};
 }
 
 RecurrentStep rnn_step(const char* module, const std::string& nonlinearity) {

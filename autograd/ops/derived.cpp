@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "autograd/autocast.h"
 #include "autograd/ops/elementwise.h"
 
 namespace onestep {
@@ -76,7 +77,10 @@ void check_ranks(const char* op, const Tensor& a, int a_rank, const Tensor& b, i
 template <class Product>
 Tensor combined(const char* op, const Tensor& input, const Tensor& a, const Tensor& b, Product multiply, Scalar beta,
                 Scalar alpha) {
+  if (ops::operand_dtype(a) != a.dtype() || ops::operand_dtype(b) != b.dtype() || ops::operand_dtype(input) != input.dtype())
+    return combined(op, ops::autocast_operand(input), ops::autocast_operand(a), ops::autocast_operand(b), multiply, beta, alpha);
   ops::check_same_dtype(op, input, a);
+  const AutocastGuard as_they_are(false);
   if (is_narrow(a.dtype()))
     return to(combined(op, ops::wide(input), ops::wide(a), ops::wide(b), multiply, beta, alpha), a.dtype());
   const Tensor product = multiply(a, b);

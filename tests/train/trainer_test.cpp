@@ -57,6 +57,31 @@ TEST_CASE("trainer: recomputed blocks give the bits of kept ones, with dropout, 
   CHECK(trained("true") == trained("false"));
 }
 
+TEST_CASE("trainer: in bf16 parameters, gradients and optimizer stay float32, and a run goes on with its bits") {
+  const auto make = [] {
+    return std::make_unique<Trainer>(parse_config(R"({"model": {"kind": "gpt", "num_layers": 2, "d_model": 32, "num_heads": 4,
+        "context_length": 15, "dropout": 0.1}, "train": {"batch_size": 4, "grad_accumulation": 2, "precision": "bf16"},
+        "data": {"kind": "task", "task": "copy", "length": 8}})", "run.json"));
+  };
+  const auto whole = make(), first = make(), second = make();
+  for (int step = 0; step < 3; ++step) {
+    first->step();
+    whole->step();
+  }
+  const TrainerState state = first->state();
+  for (const auto* tensors : {&state.model, &state.optimizer})
+    for (const auto& [name, tensor] : *tensors) CHECK(tensor.dtype() != DType::bfloat16);
+  for (const auto& [name, parameter] : first->model().named_parameters()) CHECK(parameter.grad().dtype() == DType::float32);
+  second->load_state(state);
+  for (int step = 0; step < 2; ++step) {
+    whole->step();
+    second->step();
+  }
+  const nn::NamedTensors want = whole->model().named_parameters(), got = second->model().named_parameters();
+  for (size_t i = 0; i < want.size(); ++i) CHECK(want[i].second.to_vector<float>() == got[i].second.to_vector<float>());
+  CHECK(whole->evaluate().loss == second->evaluate().loss);
+}
+
 TEST_CASE("trainer: a step in which no target counts is drawn anew") {
   Trainer trainer = trainer_of(1, 1);
   int64_t drawn_anew = 0;

@@ -171,6 +171,8 @@ TEST_CASE("bad configs: train") {
                                       {R"({"grad_accumulation": 0})", ": /train/grad_accumulation: "},
                                       {R"({"grad_clip": -1})", ": /train/grad_clip: "},
                                       {R"({"dtype": "float16"})", ": /train/dtype: "},
+                                      {R"({"precision": "float16"})", ": /train/precision: "},
+                                      {R"({"precision": "bf16", "dtype": "float64"})", ": /train/precision: "},
                                       {R"({"log_every": 0})", ": /train/log_every: "},
                                       {R"({"eval_every": -1})", ": /train/eval_every: "},
                                       {R"({"eval_batches": 0})", ": /train/eval_batches: "},
