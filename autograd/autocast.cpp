@@ -8,7 +8,8 @@
 namespace onestep {
 namespace {
 
-/// A parameter as bfloat16, and the version of it that was rounded. It keeps the parameter, so that its address is not another's.
+/// A parameter as bfloat16, and the version of it that was rounded. It keeps the parameter, so that its address is not
+/// another's.
 struct RoundedParameter {
   Tensor parameter, value;
   uint32_t version;
@@ -64,9 +65,7 @@ bool autocast_widens(const Tensor& input, const Tensor& target) {
   return loss_dtype(input) != input.dtype() || loss_dtype(target) != target.dtype();
 }
 
-DType loss_dtype(const Tensor& x) {
-  return state.on && x.is_floating() && is_narrow(x.dtype()) ? DType::float32 : x.dtype();
-}
+DType loss_dtype(const Tensor& x) { return state.on && x.is_floating() && is_narrow(x.dtype()) ? DType::float32 : x.dtype(); }
 
 }  // namespace ops
 }  // namespace onestep

@@ -4,15 +4,15 @@
 
 namespace onestep {
 
-/// True while linear, matmul, attention and convolutions of this thread round float32 operands to bfloat16, sum in float32 and give
-/// bfloat16, and losses widen theirs to float32; float64 stays (torch.is_autocast_enabled("cpu")).
+/// True while linear, matmul, attention and convolutions of this thread round float32 operands to bfloat16, sum in float32 and
+/// give bfloat16, and losses widen theirs to float32; float64 stays (torch.is_autocast_enabled("cpu")).
 bool autocast_enabled();
 /// Switches it on or off (torch.set_autocast_enabled as a function), and forgets the rounded parameters.
 void set_autocast_enabled(bool on);
 
-/// Switches autocast on or off in its scope (torch.autocast("cpu", dtype=torch.bfloat16)). In the outermost scope a parameter is
-/// rounded once, and again when it has changed. The backward pass needs none: it takes the dtypes of the forward pass. Gradients of
-/// float32 parameters are float32, never rounded.
+/// Switches autocast on or off in its scope (torch.autocast("cpu", dtype=torch.bfloat16)). In the outermost scope a parameter
+/// is rounded once, and again when it has changed. The backward pass needs none: it takes the dtypes of the forward pass.
+/// Gradients of float32 parameters are float32, never rounded.
 class AutocastGuard {
  public:
   explicit AutocastGuard(bool on = true);

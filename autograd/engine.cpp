@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/autocast.h"
 #include "autograd/anomaly.h"
+#include "autograd/autocast.h"
 #include "autograd/grad.h"
 #include "autograd/grad_hook.h"
 #include "autograd/kernels/kernels.h"

@@ -31,7 +31,9 @@ ONESTEP_CONVERSION uint16_t half_of_float(float value) {
 }
 
 /// bfloat16 (the upper half of a float32) as float32.
-ONESTEP_CONVERSION float float_of_bfloat16(uint16_t upper) { return __builtin_bit_cast(float, static_cast<uint32_t>(upper) << 16); }
+ONESTEP_CONVERSION float float_of_bfloat16(uint16_t upper) {
+  return __builtin_bit_cast(float, static_cast<uint32_t>(upper) << 16);
+}
 
 /// float32 rounded to bfloat16; every NaN becomes 0x7fc0.
 ONESTEP_CONVERSION uint16_t bfloat16_of_float(float value) {

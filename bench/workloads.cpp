@@ -87,7 +87,10 @@ json bench_step(const StepWork& work, double seconds) {
       time_calls([&] { trainer.step(); },
                  {.warmup = 3, .min_reps = std::min<int64_t>(work.steps, 3), .max_reps = work.steps, .seconds = seconds});
   json result = header("gpt_step", work.model);
-  result.update({{"batch", work.batch}, {"gelu", work.gelu}, {"precision", work.precision}, {"params", trainer.model().num_parameters()}});
+  result.update({{"batch", work.batch},
+                 {"gelu", work.gelu},
+                 {"precision", work.precision},
+                 {"params", trainer.model().num_parameters()}});
   result["tokens_per_s"] = static_cast<double>(work.batch * work.model.ctx) / t.median_ms * 1e3;
   result["loss0"] = loss;
   result["gflop"] = 1e-9 * flops_of([&] { trainer.step(); });

@@ -22,7 +22,7 @@ struct StepWork {
   int64_t batch = 12, steps = 50;
   std::string gelu = "erf";           ///< erf, tanh
   std::string precision = "float32";  ///< float32, bf16
-  bool profile = false;      ///< Whether the result has the time of each op of a step.
+  bool profile = false;               ///< Whether the result has the time of each op of a step.
 };
 nlohmann::ordered_json bench_step(const StepWork& work, double seconds);
 
@@ -40,8 +40,8 @@ struct MatmulWork {
 };
 nlohmann::ordered_json bench_matmul(const MatmulWork& work, double seconds);
 
-/// conv2d with bias of `batch` square images: forward, or forward and backward to weight, bias and, unless it is the first layer
-/// of a network, the images.
+/// conv2d with bias of `batch` square images: forward, or forward and backward to weight, bias and, unless it is the first
+/// layer of a network, the images.
 struct ConvWork {
   int64_t batch = 32, in = 16, out = 16, size = 32, kernel = 3, stride = 1, padding = 1;
   bool first = false, backward = true;

@@ -25,7 +25,8 @@ constexpr int64_t kRows = 28, kCols = 64, kDepth = 512;
 /// Bit patterns of all kinds: ordinary numbers, wide ones, those whose products are subnormal; and where `special`, zeros,
 /// subnormals, infinities and NaN.
 std::vector<uint16_t> patterns(int64_t n, uint32_t state, bool special) {
-  constexpr uint16_t kSpecial[] = {0x0000, 0x8000, 0x0001, 0x807f, 0x0080, 0x8080, 0x7f7f, 0xff80, 0x7f80, 0x7fc0, 0x1a80, 0x9a80};
+  constexpr uint16_t kSpecial[] = {0x0000, 0x8000, 0x0001, 0x807f, 0x0080, 0x8080,
+                                   0x7f7f, 0xff80, 0x7f80, 0x7fc0, 0x1a80, 0x9a80};
   std::vector<uint16_t> x(static_cast<size_t>(n));
   for (uint16_t& value : x) {
     state = state * 1664525u + 1013904223u;
@@ -49,8 +50,8 @@ Trial trial(const Products<BFloat16>& products, bool special) {
       required_block(static_cast<size_t>(products.workspace(kCols, kDepth)) * sizeof(float)), std::free);
   for (int i = 0; i < 5; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    products.gemm(false, false, kRows, kCols, kDepth, {a.data(), true}, kDepth, {b.data(), true}, kCols, nullptr, result.c.data(),
-                  kCols, false, static_cast<float*>(memory.get()));
+    products.gemm(false, false, kRows, kCols, kDepth, {a.data(), true}, kDepth, {b.data(), true}, kCols, nullptr,
+                  result.c.data(), kCols, false, static_cast<float*>(memory.get()));
     result.ns = std::min(result.ns, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count());
   }
   return result;

@@ -58,8 +58,8 @@ struct Product {
 
   /// Rows [i, i_end) and columns [j, j_end) of it.
   void run(int64_t i, int64_t i_end, int64_t j, int64_t j_end, Number<E>* memory) const {
-    products<E>().gemm(trans_a, trans_b, i_end - i, j_end - j, k, a + (trans_a ? i : i * lda), lda, b + (trans_b ? j * ldb : j), ldb,
-                       packed, c + i * ldc + j, ldc, accumulate, memory);
+    products<E>().gemm(trans_a, trans_b, i_end - i, j_end - j, k, a + (trans_a ? i : i * lda), lda, b + (trans_b ? j * ldb : j),
+                       ldb, packed, c + i * ldc + j, ldc, accumulate, memory);
   }
 };
 
@@ -115,8 +115,9 @@ void multiply(Product<E> product) {
   Number<E>* const packed = memory + size * threads;
   const Packed<E> all = {packed, n, k};
   if (share) {
-    parallel_pieces(threads, products<E>().pack_pieces(n, k),
-                    [=, &product](int64_t piece, int) { products<E>().pack(product.trans_b, n, k, product.b, product.ldb, packed, piece); });
+    parallel_pieces(threads, products<E>().pack_pieces(n, k), [=, &product](int64_t piece, int) {
+      products<E>().pack(product.trans_b, n, k, product.b, product.ldb, packed, piece);
+    });
     product.packed = &all;
   }
   parallel_pieces(threads, grid.rows * grid.cols, [=, &product](int64_t part, int thread) {
@@ -146,9 +147,8 @@ void multiply_batch(int64_t batch, const Product<E>& product, const int64_t* a_o
   add_flops(flops(product.m, product.n, product.k) * static_cast<double>(batch));
   const int64_t size = padded(products<E>().workspace(product.n, product.k));
   Number<E>* const memory = workspace<Number<E>>(size * threads);
-  parallel_pieces(threads, batch, [&, memory](int64_t i, int thread) {
-    at(i).run(0, product.m, 0, product.n, memory + thread * size);
-  });
+  parallel_pieces(threads, batch,
+                  [&, memory](int64_t i, int thread) { at(i).run(0, product.m, 0, product.n, memory + thread * size); });
 }
 
 }  // namespace
@@ -170,7 +170,8 @@ int64_t packed_size(int64_t n, int64_t k) {
 
 template <class E>
 void pack(bool trans_b, int64_t n, int64_t k, Source<E> b, int64_t ldb, Number<E>* to) {
-  for (int64_t piece = 0; piece < products<E>().pack_pieces(n, k); ++piece) products<E>().pack(trans_b, n, k, b, ldb, to, piece);
+  for (int64_t piece = 0; piece < products<E>().pack_pieces(n, k); ++piece)
+    products<E>().pack(trans_b, n, k, b, ldb, to, piece);
 }
 
 template <class E>
@@ -184,18 +185,19 @@ template <class T>
 void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
                   const int64_t* a_offsets, const T* b, int64_t ldb, const int64_t* b_offsets, T* c, int64_t ldc,
                   const int64_t* c_offsets, bool accumulate) {
-  multiply_batch<T>(batch, {trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate}, a_offsets, b_offsets, c_offsets);
+  multiply_batch<T>(batch, {trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate}, a_offsets, b_offsets,
+                    c_offsets);
 }
 void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda,
                   const int64_t* a_offsets, Bf16Source b, int64_t ldb, const int64_t* b_offsets, float* c, int64_t ldc,
                   const int64_t* c_offsets, bool accumulate) {
-  multiply_batch<BFloat16>(batch, {trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate}, a_offsets, b_offsets,
-                           c_offsets);
+  multiply_batch<BFloat16>(batch, {trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate}, a_offsets,
+                           b_offsets, c_offsets);
 }
 
-#define ONESTEP_INSTANTIATE(E)                                                                                        \
-  template int64_t packed_size<E>(int64_t, int64_t);                                                                  \
-  template void pack<E>(bool, int64_t, int64_t, Source<E>, int64_t, Number<E>*);                                      \
+#define ONESTEP_INSTANTIATE(E)                                                   \
+  template int64_t packed_size<E>(int64_t, int64_t);                             \
+  template void pack<E>(bool, int64_t, int64_t, Source<E>, int64_t, Number<E>*); \
   template void gemm<E>(int64_t, int64_t, int64_t, Source<E>, int64_t, const Packed<E>&, Number<E>*, int64_t);
 ONESTEP_INSTANTIATE(float)
 ONESTEP_INSTANTIATE(double)

@@ -1,6 +1,7 @@
 // Products of numbers rounded to bfloat16, summed in float32: on every instruction set the bits of VDPBF16PS of AVX512-BF16. A
-// step takes two numbers along k, sum = a_even b_even + (a_odd b_odd + sum), each + rounded once, and what is subnormal is a zero
-// of its sign, before and after: two fma on the numbers as float32, with the CPU's modes "denormals are zero" and "flush to zero".
+// step takes two numbers along k, sum = a_even b_even + (a_odd b_odd + sum), each + rounded once, and what is subnormal is a
+// zero of its sign, before and after: two fma on the numbers as float32, with the CPU's modes "denormals are zero" and "flush
+// to zero".
 #include "autograd/half.h"
 #include "autograd/kernels/gemm_blocks.h"
 
@@ -138,7 +139,8 @@ struct Bf16 : Bf16Base {
 struct PackedBf16 : Bf16 {
   /// See gemm_pack.h, but that `to` gets steps(depth) steps.
   static void pack(const Bf16Matrix& x, int64_t count, int64_t depth, float* to, int64_t width) {
-    if (x.inner != 1) return x.data.stored ? pack_rows<true>(x, count, depth, to, width) : pack_rows<false>(x, count, depth, to, width);
+    if (x.inner != 1)
+      return x.data.stored ? pack_rows<true>(x, count, depth, to, width) : pack_rows<false>(x, count, depth, to, width);
     x.data.stored ? pack_columns<true>(x, count, depth, to, width) : pack_columns<false>(x, count, depth, to, width);
   }
 

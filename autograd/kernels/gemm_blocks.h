@@ -131,7 +131,8 @@ struct Microkernels {
 template <class K, int ROWS = kRows, int REGS = regs_for(kRows), class T>
 constexpr void fill(Microkernels<T>& t) {
   if constexpr (REGS <= kRegs) t.packed[ROWS - 1][REGS - 1] = packed_microkernel<K, ROWS, REGS, T>;
-  if constexpr (K::kInPlace || REGS < kRegs) t.in_place[ROWS - 1][REGS - 1] = in_place_microkernel<K, ROWS, REGS, sizeof(T) == 8, T>;
+  if constexpr (K::kInPlace || REGS < kRegs)
+    t.in_place[ROWS - 1][REGS - 1] = in_place_microkernel<K, ROWS, REGS, sizeof(T) == 8, T>;
   if constexpr (K::kInPlace) t.in_place_edge[ROWS - 1][REGS - 1] = in_place_microkernel<K, ROWS, REGS, true, T>;
   if constexpr (REGS > 1) fill<K, ROWS, REGS - 1>(t);
   if constexpr (REGS == 1 && ROWS > 1) fill<K, ROWS - 1, regs_for(ROWS - 1)>(t);
@@ -200,15 +201,15 @@ struct Gemm {
     return b.data + K::steps(p) * padded<T>(b.n) + j * K::steps(smaller(kBlockK, b.k - p));
   }
 
-  /// The columns [first, end) of panels of `cols` columns, each [steps, width]. b is read along its rows: all of k at once where
-  /// that lies in a row, else a few steps of k for all columns.
+  /// The columns [first, end) of panels of `cols` columns, each [steps, width]. b is read along its rows: all of k at once
+  /// where that lies in a row, else a few steps of k for all columns.
   static void pack_columns(const Matrix& b, int64_t cols, int64_t depth, T* to, int64_t first, int64_t end) {
     const int64_t at_once = b.inner == 1 ? depth : 16;
     for (int64_t p = 0; p < depth; p += at_once) {
       for (int64_t j = first, width; j < end; j += width) {
         width = regs_of_panel<T>(cols - j) * kRegLanes<T>;
-        K::pack(b.from(j, p), smaller(width, cols - j), smaller(at_once, depth - p), to + j * K::steps(depth) + K::steps(p) * width,
-                width);
+        K::pack(b.from(j, p), smaller(width, cols - j), smaller(at_once, depth - p),
+                to + j * K::steps(depth) + K::steps(p) * width, width);
       }
     }
   }

@@ -244,8 +244,8 @@ int64_t packed_size(int64_t n, int64_t k);
 template <class E>
 void pack(bool trans_b, int64_t n, int64_t k, Source<E> b, int64_t ldb, Number<E>* to);
 
-/// c = a b for the first k rows and n columns of b: [m, k] [k, n] -> [m, n]. By the calling thread alone. An odd k of BFloat16 meets
-/// the next row of b with zeros: it must be finite.
+/// c = a b for the first k rows and n columns of b: [m, k] [k, n] -> [m, n]. By the calling thread alone. An odd k of BFloat16
+/// meets the next row of b with zeros: it must be finite.
 template <class E>
 void gemm(int64_t m, int64_t n, int64_t k, Source<E> a, int64_t lda, const Packed<E>& b, Number<E>* c, int64_t ldc);
 

@@ -15,11 +15,13 @@ struct Bf16Source {
   /// From element n on. Always inline, because the linker merges other functions of files for different instruction sets.
   [[gnu::always_inline]] constexpr Bf16Source operator+(int64_t n) const {
     return {stored ? static_cast<const void*>(static_cast<const uint16_t*>(data) + n)
-                   : static_cast<const void*>(static_cast<const float*>(data) + n), stored};
+                   : static_cast<const void*>(static_cast<const float*>(data) + n),
+            stored};
   }
 };
 
-/// How the numbers of a product are multiplied, and in what they are summed: E is float, double, or BFloat16 with sums in float.
+/// How the numbers of a product are multiplied, and in what they are summed: E is float, double, or BFloat16 with sums in
+/// float.
 template <class E>
 struct ProductTypes {
   using Number = E;

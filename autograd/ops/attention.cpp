@@ -122,7 +122,9 @@ Tensor dropout_mask(const Shape& shape, const AttentionOptions& options) {
   return keep;
 }
 
-Tensor rounded_or_none(const Tensor& gradient, DType dtype) { return gradient.defined() ? ops::rounded(gradient, dtype) : gradient; }
+Tensor rounded_or_none(const Tensor& gradient, DType dtype) {
+  return gradient.defined() ? ops::rounded(gradient, dtype) : gradient;
+}
 
 constexpr int64_t kMostHeads = int64_t{1} << 20;  // without features any number would fit
 
@@ -167,8 +169,7 @@ namespace {
 /// scaled_dot_product_attention of operands as they are.
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   check_attention(q, k, v, options);
-  if (q.dtype() == DType::float16)
-    return to(attend(ops::wide(q), ops::wide(k), ops::wide(v), wide(options)), q.dtype());
+  if (q.dtype() == DType::float16) return to(attend(ops::wide(q), ops::wide(k), ops::wide(v), wide(options)), q.dtype());
   const int64_t group = group_size(q, k, v, options);
   if (group == 0) {  // no head of key and value is looked at
     AttentionOptions alone = options;
@@ -195,26 +196,26 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Attention
   const Tensor added = added_mask(options, weights);
   // Queries and keys may be written to afterwards where PyTorch scales copies of them: but for [N, H, T, d].
   const bool copies = q.dim() != 4 && detail::should_record({query, key, value, added});
-  return record(
-      kOp, ops::rounded(y, q.dtype()), {query, key, value, added}, {copies ? clone(x.q) : x.q, copies ? clone(x.k) : x.k, x.v, x.mask, x.keep},
-      [plan](const Backward& b) -> Grads {
-        if (b.recording()) {
-          const ops::AttentionOperands in = {b.input(0, b.saved(0)), b.input(1, b.saved(1)), b.input(2, b.saved(2)),
-                                             placed_mask(b, 3), b.saved(4)};
-          const ops::AttentionGrads grads = ops::recorded_attention_grads(plan, in, b.grad());
-          return {grads.q, grads.k, grads.v, grads.mask};
-        }
-        const DType dtype = b.grad().dtype(), computed = compute_type(dtype);
-        ops::AttentionGrads grads;
-        if (b.needs(0)) grads.q = token_major(b.input_shape(0), computed);
-        if (b.needs(1)) grads.k = token_major(b.input_shape(1), computed);
-        if (b.needs(2)) grads.v = token_major(b.input_shape(2), computed);
-        if (b.needs(3)) grads.mask = empty(b.saved(3).shape(), computed);
-        ops::attend_backward(plan, widened({b.saved(0), b.saved(1), b.saved(2), b.saved(3), b.saved(4)}),
-                             widened(unit_rows(b.grad())), grads);
-        return {rounded_or_none(grads.q, dtype), rounded_or_none(grads.k, dtype), rounded_or_none(grads.v, dtype),
-                rounded_or_none(grads.mask, dtype)};
-      });
+  return record(kOp, ops::rounded(y, q.dtype()), {query, key, value, added},
+                {copies ? clone(x.q) : x.q, copies ? clone(x.k) : x.k, x.v, x.mask, x.keep},
+                [plan](const Backward& b) -> Grads {
+                  if (b.recording()) {
+                    const ops::AttentionOperands in = {b.input(0, b.saved(0)), b.input(1, b.saved(1)), b.input(2, b.saved(2)),
+                                                       placed_mask(b, 3), b.saved(4)};
+                    const ops::AttentionGrads grads = ops::recorded_attention_grads(plan, in, b.grad());
+                    return {grads.q, grads.k, grads.v, grads.mask};
+                  }
+                  const DType dtype = b.grad().dtype(), computed = compute_type(dtype);
+                  ops::AttentionGrads grads;
+                  if (b.needs(0)) grads.q = token_major(b.input_shape(0), computed);
+                  if (b.needs(1)) grads.k = token_major(b.input_shape(1), computed);
+                  if (b.needs(2)) grads.v = token_major(b.input_shape(2), computed);
+                  if (b.needs(3)) grads.mask = empty(b.saved(3).shape(), computed);
+                  ops::attend_backward(plan, widened({b.saved(0), b.saved(1), b.saved(2), b.saved(3), b.saved(4)}),
+                                       widened(unit_rows(b.grad())), grads);
+                  return {rounded_or_none(grads.q, dtype), rounded_or_none(grads.k, dtype), rounded_or_none(grads.v, dtype),
+                          rounded_or_none(grads.mask, dtype)};
+                });
 }
 
 /// packed_attention of operands as they are.
@@ -252,7 +253,8 @@ Tensor attend_packed(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads,
                   Tensor dqkv = empty(x.shape(), dy.dtype());
                   ops::AttentionGrads grads = {heads.queries(dqkv), heads.keys(dqkv), heads.values(dqkv),
                                                b.needs(1) ? empty(b.saved(1).shape(), dy.dtype()) : Tensor()};
-                  ops::attend_backward(plan, {heads.queries(x), heads.keys(x), heads.values(x), widened(b.saved(1)), b.saved(2)},
+                  ops::attend_backward(plan,
+                                       {heads.queries(x), heads.keys(x), heads.values(x), widened(b.saved(1)), b.saved(2)},
                                        heads.queries(dy), grads);
                   return {ops::rounded(dqkv, dtype), rounded_or_none(grads.mask, dtype)};
                 });

@@ -24,7 +24,8 @@ constexpr int64_t kFewQueries = 24;  // whose weights are computed together if k
 constexpr int64_t kKeys = 256;  // the product's k-block: a block of queries starts at a multiple of it, so that every sum over
                                 // keys is cut at the same places whatever queries are computed together
 
-// Templates take E, as which products multiply numbers (float, double, BFloat16), or T = Number<E>, in which all else is computed.
+// Templates take E, as which products multiply numbers (float, double, BFloat16), or T = Number<E>, in which all else is
+// computed.
 template <class E>
 Source<E> source(const Number<E>* x) {
   if constexpr (std::is_same_v<E, BFloat16>)
@@ -87,7 +88,8 @@ void write_products(const Inputs<T>& in, const Block<E>& b, const Rows<const T>&
   const T* const from = a.at(b.head, b.first);
   y += b.begin;
   if (packed) return kernels::gemm<E>(rows, b.seen, n, source<E>(from), a.ld, *packed, y, in.ld);
-  kernels::gemm(false, true, rows, b.seen - b.begin, n, source<E>(from), a.ld, source<E>(x.at(b.kv_head, b.begin)), x.ld, y, in.ld, false);
+  kernels::gemm(false, true, rows, b.seen - b.begin, n, source<E>(from), a.ld, source<E>(x.at(b.kv_head, b.begin)), x.ld, y,
+                in.ld, false);
 }
 
 /// y = w x for the queries of a block. Where x is not finite each query meets a copy without the keys that it does not see,
@@ -98,15 +100,15 @@ void write_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Ro
   w += b.begin;
   if (packed) return kernels::gemm<E>(b.stop - b.first, n, b.seen, source<E>(w), in.ld, *packed, y.at(b.head, b.first), y.ld);
   if (b.finite)
-    return kernels::gemm(false, false, b.stop - b.first, n, b.seen - b.begin, source<E>(w), in.ld, source<E>(x.at(b.kv_head, b.begin)), x.ld,
-                         y.at(b.head, b.first), y.ld, false);
+    return kernels::gemm(false, false, b.stop - b.first, n, b.seen - b.begin, source<E>(w), in.ld,
+                         source<E>(x.at(b.kv_head, b.begin)), x.ld, y.at(b.head, b.first), y.ld, false);
   const Visible<T> visible = in.visible(b.head);
   for (int64_t i = b.first; i < b.stop; ++i, w += in.ld) {
     const int64_t end = visible.end(i);
     for (int64_t j = b.begin; j < end; ++j)
       copy_or_clear(visible.sees(i, j), x.at(b.kv_head, j), n, b.memory.copy + (j - b.begin) * n);
-    kernels::gemm(false, false, 1, n, std::max<int64_t>(end - b.begin, 0), source<E>(w), in.ld, source<E>(b.memory.copy), n, y.at(b.head, i), y.ld,
-                  false);
+    kernels::gemm(false, false, 1, n, std::max<int64_t>(end - b.begin, 0), source<E>(w), in.ld, source<E>(b.memory.copy), n,
+                  y.at(b.head, i), y.ld, false);
   }
 }
 
@@ -119,8 +121,8 @@ void add_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows
     for (int64_t i = 0, j = b.begin; i < rows; i += kFewQueries) {
       const int64_t end = visible.end(b.first + i, b.first + std::min(i + kFewQueries, rows));
       if (end > j)
-        kernels::gemm(true, false, end - j, n, rows - i, source<E>(w + i * in.ld + j), in.ld, source<E>(x.at(b.head, b.first + i)), x.ld,
-                      y.at(b.kv_head, j), y.ld, true);
+        kernels::gemm(true, false, end - j, n, rows - i, source<E>(w + i * in.ld + j), in.ld,
+                      source<E>(x.at(b.head, b.first + i)), x.ld, y.at(b.kv_head, j), y.ld, true);
       j = std::max(j, end);
     }
     return;
@@ -128,7 +130,8 @@ void add_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows
   for (int64_t j = b.begin; j < b.end; ++j) {
     for (int64_t i = b.first; i < b.stop; ++i)
       copy_or_clear(visible.sees(i, j), x.at(b.head, i), n, b.memory.copy + (i - b.first) * n);
-    kernels::gemm(true, false, 1, n, rows, source<E>(w + j), in.ld, source<E>(b.memory.copy), n, y.at(b.kv_head, j), y.ld, true);
+    kernels::gemm(true, false, 1, n, rows, source<E>(w + j), in.ld, source<E>(b.memory.copy), n, y.at(b.kv_head, j), y.ld,
+                  true);
   }
 }
 
@@ -351,7 +354,8 @@ void for_each_block(const Inputs<T>& in, bool finite, bool backward, const F& ru
     const Workspace<T> own = workspace_at(plan, memory + thread * plan.size());
     for (int64_t kv_head = kv_heads * piece / pieces; kv_head < kv_heads * (piece + 1) / pieces; ++kv_head) {
       const PackedHead<E> packed = plan.pack ? pack_head<E>(in, kv_head, backward, own.packed) : PackedHead<E>{};
-      for (int64_t i = 0; i < p.group; ++i) run_head<E>(in, plan, kv_head * p.group + i, plan.pack ? &packed : nullptr, own, run);
+      for (int64_t i = 0; i < p.group; ++i)
+        run_head<E>(in, plan, kv_head * p.group + i, plan.pack ? &packed : nullptr, own, run);
     }
   });
 }
@@ -377,9 +381,9 @@ void attend_backward_in(const AttentionPlan& p, const AttentionOperands& x, cons
   const Rows<const T> from = readable<T>(dy, batch);
   const OutputGrads<T> to{writable<T>(grads.q, batch), writable<T>(grads.k, key_batch), writable<T>(grads.v, key_batch),
                           writable<T>(grads.mask, batch)};
-  const bool finite = !in.hides() || (is_finite(in.k, p.heads / p.group, p.keys, p.features) &&
-                                      is_finite(in.q, p.heads, p.queries, p.features) &&
-                                      is_finite(from, p.heads, p.queries, p.value_features));
+  const bool finite =
+      !in.hides() || (is_finite(in.k, p.heads / p.group, p.keys, p.features) &&
+                      is_finite(in.q, p.heads, p.queries, p.features) && is_finite(from, p.heads, p.queries, p.value_features));
   for_each_block<E>(in, finite, /*backward=*/true, [&](const Block<E>& block) { backward_block(in, block, from, to); });
   if (p.queries > 0) return;
   for (int64_t head = 0; head < p.heads / p.group; ++head) {

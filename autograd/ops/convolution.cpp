@@ -153,22 +153,26 @@ using ops::autocast_operand;
 
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& stride, const Padding& padding,
               const Shape& dilation, int64_t groups) {
-  return convolve("conv1d", autocast_operand(x), autocast_operand(weight), autocast_operand(bias), stride, padding, dilation, groups, 1);
+  return convolve("conv1d", autocast_operand(x), autocast_operand(weight), autocast_operand(bias), stride, padding, dilation,
+                  groups, 1);
 }
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& stride, const Padding& padding,
               const Shape& dilation, int64_t groups) {
-  return convolve("conv2d", autocast_operand(x), autocast_operand(weight), autocast_operand(bias), stride, padding, dilation, groups, 2);
+  return convolve("conv2d", autocast_operand(x), autocast_operand(weight), autocast_operand(bias), stride, padding, dilation,
+                  groups, 2);
 }
 
 Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& stride, const Shape& padding,
                         const Shape& output_padding, int64_t groups, const Shape& dilation) {
-  return convolve_transposed("conv_transpose1d", autocast_operand(x), autocast_operand(weight), autocast_operand(bias), stride, padding, output_padding, groups, dilation, 1);
+  return convolve_transposed("conv_transpose1d", autocast_operand(x), autocast_operand(weight), autocast_operand(bias), stride,
+                             padding, output_padding, groups, dilation, 1);
 }
 
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& stride, const Shape& padding,
                         const Shape& output_padding, int64_t groups, const Shape& dilation) {
-  return convolve_transposed("conv_transpose2d", autocast_operand(x), autocast_operand(weight), autocast_operand(bias), stride, padding, output_padding, groups, dilation, 2);
+  return convolve_transposed("conv_transpose2d", autocast_operand(x), autocast_operand(weight), autocast_operand(bias), stride,
+                             padding, output_padding, groups, dilation, 2);
 }
 
 }  // namespace onestep

@@ -78,7 +78,8 @@ template <class Product>
 Tensor combined(const char* op, const Tensor& input, const Tensor& a, const Tensor& b, Product multiply, Scalar beta,
                 Scalar alpha) {
   if (ops::operand_dtype(a) != a.dtype() || ops::operand_dtype(b) != b.dtype() || ops::operand_dtype(input) != input.dtype())
-    return combined(op, ops::autocast_operand(input), ops::autocast_operand(a), ops::autocast_operand(b), multiply, beta, alpha);
+    return combined(op, ops::autocast_operand(input), ops::autocast_operand(a), ops::autocast_operand(b), multiply, beta,
+                    alpha);
   ops::check_same_dtype(op, input, a);
   const AutocastGuard as_they_are(false);
   if (is_narrow(a.dtype()))

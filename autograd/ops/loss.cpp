@@ -270,7 +270,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
   if (is_narrow(logits.dtype())) {
     CrossEntropyOptions wide = options;
     wide.weight = ops::wide(options.weight);
-    return to(cross_entropy(ops::wide(logits), target.is_floating() ? ops::wide(target) : target, wide), ops::loss_dtype(logits));
+    return to(cross_entropy(ops::wide(logits), target.is_floating() ? ops::wide(target) : target, wide),
+              ops::loss_dtype(logits));
   }
   if (target.is_floating() && target.shape() == logits.shape() && logits.dim() > 0)
     return cross_entropy_of_probabilities(logits, target, options);

@@ -67,11 +67,12 @@ kernels::Source<E> source(const Tensor& x, int64_t start) {
     return x.data<E>() + start;
 }
 
-/// The values of [..., m, k] x [..., k, n] -> [..., m, n], in float32 where they are bfloat16. Many equally spaced rows against one
-/// right side are one product.
+/// The values of [..., m, k] x [..., k, n] -> [..., m, n], in float32 where they are bfloat16. Many equally spaced rows against
+/// one right side are one product.
 Tensor product(const char* op, const Tensor& a, const Tensor& b) {
   const DType dtype = compute_type(a.dtype());
-  if (is_narrow(a.dtype()) && a.dtype() != DType::bfloat16) return ops::rounded(product(op, ops::widened(a), ops::widened(b)), a.dtype());
+  if (is_narrow(a.dtype()) && a.dtype() != DType::bfloat16)
+    return ops::rounded(product(op, ops::widened(a), ops::widened(b)), a.dtype());
   Shape batch = broadcast_shapes("matmul: batch dims", ops::batch_dims(a.shape()), ops::batch_dims(b.shape()));
   const int64_t k = a.shape().back(), n = b.shape().back();
   int64_t m = a.size(-2);
@@ -119,7 +120,8 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b, DType dtype) { 
 
 /// Saved operand `i` in its place in the graph, also where it was rounded for the product.
 Tensor operand(const Backward& b, size_t i) {
-  return b.needs(i) && b.saved(i).dtype() != b.input_dtype(i) ? b.input(i, ops::converted(b.saved(i), b.input_dtype(i))) : b.saved(i);
+  return b.needs(i) && b.saved(i).dtype() != b.input_dtype(i) ? b.input(i, ops::converted(b.saved(i), b.input_dtype(i)))
+                                                              : b.saved(i);
 }
 
 void check_operands(const char* op, const Tensor& a, const Tensor& b) {

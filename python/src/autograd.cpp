@@ -115,8 +115,9 @@ void add_autograd(nb::module_& m) {
   m.def("is_grad_enabled", &grad_enabled, "Whether ops are recorded.");
   m.def("_set_grad_enabled", &set_grad_enabled, "on"_a);
   m.def("_set_autocast_enabled", &set_autocast_enabled, "on"_a);
-  m.def("is_autocast_enabled", [](const std::string& device) { return device == "cpu" && autocast_enabled(); }, "device_type"_a = "cuda",
-        "Whether products of float32 tensors are computed in bfloat16 (amp.autocast).");
+  m.def(
+      "is_autocast_enabled", [](const std::string& device) { return device == "cpu" && autocast_enabled(); },
+      "device_type"_a = "cuda", "Whether products of float32 tensors are computed in bfloat16 (amp.autocast).");
   m.def("is_inference_mode_enabled", &inference_enabled, "Whether in inference mode.");
   nb::class_<InferenceSwitch>(m, "_InferenceSwitch")
       .def(nb::init<>())

@@ -28,15 +28,15 @@ double distance(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 TEST_CASE("autocast: products give bfloat16 close to those of float32, and gradients in the dtypes of the inputs") {
-  const Tensor x = drawn({2, 5, 8}, 1).requires_grad_(), w = drawn({6, 8}, 2).requires_grad_(), b = drawn({6}, 3).requires_grad_();
+  const Tensor x = drawn({2, 5, 8}, 1).requires_grad_(), w = drawn({6, 8}, 2).requires_grad_(),
+               b = drawn({6}, 3).requires_grad_();
   const auto run = [&](const std::function<Tensor()>& f, bool on) {
     const AutocastGuard guard(on);
     return f();
   };
   const std::vector<std::function<Tensor()>> products = {
       [&] { return linear(x, w, b); }, [&] { return matmul(x, transpose(w, 0, 1)); },
-      [&] { return matmul(x, transpose(x, 1, 2)); },
-      [&] { return scaled_dot_product_attention(x, x, x, {.is_causal = true}); },
+      [&] { return matmul(x, transpose(x, 1, 2)); }, [&] { return scaled_dot_product_attention(x, x, x, {.is_causal = true}); },
       [&] { return packed_attention(linear(x, w), 1, 1, {.is_causal = true}); }};
   for (const auto& f : products) {
     const Tensor exact = run(f, false), rounded = run(f, true);

@@ -61,7 +61,8 @@ TEST_CASE("trainer: in bf16 parameters, gradients and optimizer stay float32, an
   const auto make = [] {
     return std::make_unique<Trainer>(parse_config(R"({"model": {"kind": "gpt", "num_layers": 2, "d_model": 32, "num_heads": 4,
         "context_length": 15, "dropout": 0.1}, "train": {"batch_size": 4, "grad_accumulation": 2, "precision": "bf16"},
-        "data": {"kind": "task", "task": "copy", "length": 8}})", "run.json"));
+        "data": {"kind": "task", "task": "copy", "length": 8}})",
+                                                  "run.json"));
   };
   const auto whole = make(), first = make(), second = make();
   for (int step = 0; step < 3; ++step) {

@@ -117,8 +117,8 @@ struct TrainConfig {
   int64_t steps = 1000;
   int64_t batch_size = 0;  ///< 0: 12, or the number of window_starts
   int64_t grad_accumulation = 1;
-  double grad_clip = 0.0;           ///< largest norm of all gradients together; 0: no clipping
-  DType dtype = DType::float32;     ///< or float64
+  double grad_clip = 0.0;        ///< largest norm of all gradients together; 0: no clipping
+  DType dtype = DType::float32;  ///< or float64
   Precision precision = Precision::float32;
   std::string init_from;            ///< a run; empty: random parameters
   int64_t early_stop_patience = 0;  ///< evaluations; 0: never

@@ -97,8 +97,8 @@ void check_layouts(int64_t m, int64_t n, int64_t k) {
         gemm(trans_a, trans_b, m, n, k, Bf16Source{left.data(), false}, trans_a ? m : k, Bf16Source{right.data(), false},
              trans_b ? k : n, from_floats.data(), n, accumulate);
         CHECK(first_difference(from_floats, want) == -1);
-        gemm(trans_a, trans_b, m, n, k, Bf16Source{left_halves.data(), true}, trans_a ? m : k, Bf16Source{right_halves.data(), true},
-             trans_b ? k : n, from_halves.data(), n, accumulate);
+        gemm(trans_a, trans_b, m, n, k, Bf16Source{left_halves.data(), true}, trans_a ? m : k,
+             Bf16Source{right_halves.data(), true}, trans_b ? k : n, from_halves.data(), n, accumulate);
         CHECK(first_difference(from_halves, want) == -1);
       }
     }
@@ -109,8 +109,17 @@ TEST_CASE("products of bfloat16: every layout, shape and number of threads") {
   const Settings restore;
   set_min_work_per_thread(0);
   for_each_way([] {
-    for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1}, {2, 3, 5}, {5, 17, 2}, {14, 32, 64}, {15, 33, 255}, {29, 50, 257},
-                                  {3, 100, 512}, {33, 7, 300}, {1, 40, 30}, {40, 1, 30}, {17, 400, 9}}) {
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1},
+                                  {2, 3, 5},
+                                  {5, 17, 2},
+                                  {14, 32, 64},
+                                  {15, 33, 255},
+                                  {29, 50, 257},
+                                  {3, 100, 512},
+                                  {33, 7, 300},
+                                  {1, 40, 30},
+                                  {40, 1, 30},
+                                  {17, 400, 9}}) {
       for (const int threads : {1, 3}) {
         set_num_threads(threads);
         check_layouts(m, n, k);
@@ -128,7 +137,8 @@ TEST_CASE("products of bfloat16: a packed right side, and parts of it") {
     for (const int64_t depth : {k, int64_t{256}, int64_t{131}}) {
       for (const int64_t cols : {n, int64_t{33}, int64_t{16}}) {
         Floats want(static_cast<size_t>(m * cols)), got = want;
-        gemm(false, false, m, cols, depth, Bf16Source{a.data(), false}, k, Bf16Source{b.data(), false}, n, want.data(), cols, false);
+        gemm(false, false, m, cols, depth, Bf16Source{a.data(), false}, k, Bf16Source{b.data(), false}, n, want.data(), cols,
+             false);
         gemm<BFloat16>(m, cols, depth, {a.data(), false}, k, Packed<BFloat16>{packed.data(), n, k}, got.data(), cols);
         CHECK(first_difference(got, want) == -1);
       }
@@ -136,8 +146,8 @@ TEST_CASE("products of bfloat16: a packed right side, and parts of it") {
   });
 }
 
-/// A row [1, k] and columns [k, n] of which column j sums to about sums[j] before the last two products, a[0] b[j] and a[1] b[n + j].
-/// A sum consists of three numbers of eight bits, times 1 or, where they would be subnormal, times 2^-64.
+/// A row [1, k] and columns [k, n] of which column j sums to about sums[j] before the last two products, a[0] b[j] and a[1] b[n
+/// + j]. A sum consists of three numbers of eight bits, times 1 or, where they would be subnormal, times 2^-64.
 struct Steps {
   Floats row, columns;
 };
@@ -166,7 +176,8 @@ Floats check_steps(const Halves& a, const Halves& b, const Floats& sums) {
   const Floats want = promised(1, n, 10, s.row, s.columns, sums, false);
   for_each_way([&] {
     Floats got = sums;
-    gemm(false, false, 1, n, 10, Bf16Source{s.row.data(), false}, 10, Bf16Source{s.columns.data(), false}, n, got.data(), n, false);
+    gemm(false, false, 1, n, 10, Bf16Source{s.row.data(), false}, 10, Bf16Source{s.columns.data(), false}, n, got.data(), n,
+         false);
     CHECK(first_difference(got, want) == -1);
   });
   return want;
@@ -189,14 +200,14 @@ TEST_CASE("products of bfloat16: every pair of exponents") {
 }
 
 TEST_CASE("products of bfloat16: zeros, subnormal numbers, ties, infinities and NaN in every combination") {
-  const Halves special = {0x0000, 0x8000, 0x0001, 0x807f, 0x0080, 0x8080, 0x1a80, 0x9a80, 0x1a00, 0x3f80, 0xbf81,
-                          0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7fc0, 0x3380, 0xb380, 0x3300};
+  const Halves special = {0x0000, 0x8000, 0x0001, 0x807f, 0x0080, 0x8080, 0x1a80, 0x9a80, 0x1a00, 0x3f80,
+                          0xbf81, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7fc0, 0x3380, 0xb380, 0x3300};
   Halves even, odd;
   Floats sums;
   for (const uint16_t x : special) {
     for (const uint16_t y : special) {
-      for (const uint32_t sum : {0x00000000u, 0x80000000u, 0x00800000u, 0x80800000u, 0x00800001u, 0x00ffffffu, 0x3f800000u, 0x3f7fffffu,
-                                 0xbf800001u, 0x7f800000u, 0x7fc00000u, 0x00000001u}) {
+      for (const uint32_t sum : {0x00000000u, 0x80000000u, 0x00800000u, 0x80800000u, 0x00800001u, 0x00ffffffu, 0x3f800000u,
+                                 0x3f7fffffu, 0xbf800001u, 0x7f800000u, 0x7fc00000u, 0x00000001u}) {
         even.push_back(x);
         odd.push_back(y);
         sums.push_back(std::bit_cast<float>(sum));
@@ -211,7 +222,9 @@ TEST_CASE("products of bfloat16: zeros, subnormal numbers, ties, infinities and 
 
 TEST_CASE("products of bfloat16: what is rounded up to the smallest normal number is flushed where it was below it") {
   // 2^-126 - 2^-150 is 2^-126 rounded among subnormals, and subnormal with 24 bits of precision.
-  const auto minus_square = [](float x) { return check_steps({bfloat16_of_float(x), 0}, {bfloat16_of_float(-x), 0}, {0x1p-126f}); };
+  const auto minus_square = [](float x) {
+    return check_steps({bfloat16_of_float(x), 0}, {bfloat16_of_float(-x), 0}, {0x1p-126f});
+  };
   CHECK(minus_square(0x1p-75f) == Floats{0});
   CHECK(minus_square(0x1p-76f) == Floats{0x1p-126f});
 }
