@@ -75,8 +75,9 @@ Tensor token_major(Shape shape, DType dtype) {
 ops::AttentionPlan plan_for(const Shape& batch, int64_t group, const Tensor& q, const Tensor& k, const Tensor& v,
                             const AttentionOptions& o) {
   const double scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(q.size(-1), 1))));
-  return {batch.numel(), group,       q.size(-2),  k.size(-2),     q.size(-1), v.size(-1),
-          scale,         o.dropout_p, o.is_causal, o.query_offset, o.window,   q.dtype() == DType::bfloat16};
+  return {batch.numel(), group,          q.size(-2), k.size(-2),
+          q.size(-1),    v.size(-1),     scale,      o.dropout_p,
+          o.is_causal,   o.query_offset, o.window,   q.dtype() == DType::bfloat16 && autocast_enabled()};
 }
 
 /// Operands and a gradient as `attend` takes them: all but the products of bfloat16 is computed in float32.

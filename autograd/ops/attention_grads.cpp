@@ -32,6 +32,12 @@ Tensor dropout_factors(const AttentionPlan& p, const Tensor& keep, DType dtype) 
 // dk = ds^T q, dv = w^T dy. Queries that attend to nothing and keys that nothing attends to become 0: they may be NaN, and 0 *
 // NaN is NaN.
 AttentionGrads recorded_attention_grads(const AttentionPlan& plan, const AttentionOperands& x, const Tensor& upstream) {
+  if (is_narrow(upstream.dtype())) {
+    const Tensor mask = x.mask.defined() && x.mask.is_floating() ? wide(x.mask) : x.mask;
+    const AttentionGrads g = recorded_attention_grads(plan, {wide(x.q), wide(x.k), wide(x.v), mask, x.keep}, wide(upstream));
+    const DType dtype = upstream.dtype();
+    return {to(g.q, dtype), to(g.k, dtype), to(g.v, dtype), g.mask.defined() ? to(g.mask, dtype) : g.mask};
+  }
   const int64_t kv_heads = plan.heads / plan.group;
   const auto grouped = [&](const Tensor& t, int64_t group) { return reshape(t, {kv_heads, group, t.size(-2), t.size(-1)}); };
   Tensor q = grouped(x.q, plan.group), dy = grouped(upstream, plan.group), k = grouped(x.k, 1), v = grouped(x.v, 1);

@@ -268,6 +268,7 @@ TEST_CASE("config: the resolved text") {
     "grad_accumulation": 1,
     "grad_clip": 0.30000000000000004,
     "dtype": "float32",
+    "precision": "float32",
     "early_stop_patience": 0,
     "recompute": false,
     "anomaly": true,
