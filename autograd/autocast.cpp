@@ -15,19 +15,19 @@ struct RoundedParameter {
   uint32_t version;
 };
 
+/// Whether autocast is on, and whether a guard lives: apart from the parameters, so that asking costs nothing.
 struct State {
-  bool on = false;
-  bool scoped = false;  ///< Within a guard.
-  std::unordered_map<const void*, RoundedParameter> parameters;
+  bool on, scoped;
 };
-thread_local State state;
+thread_local State state = {false, false};
+thread_local std::unordered_map<const void*, RoundedParameter> rounded_parameters;
 
 }  // namespace
 
 bool autocast_enabled() { return state.on; }
 
 void set_autocast_enabled(bool on) {
-  state.parameters.clear();
+  rounded_parameters.clear();
   state.on = on;
 }
 
@@ -40,7 +40,7 @@ AutocastGuard::~AutocastGuard() {
   state.on = previous_;
   if (!outermost_) return;
   state.scoped = false;
-  state.parameters.clear();
+  rounded_parameters.clear();
 }
 
 namespace ops {
@@ -48,7 +48,7 @@ namespace ops {
 Tensor rounded_operand(const Tensor& x) {
   if (!state.on || x.dtype() != DType::float32) return x;
   if (!x.is_leaf() || !x.requires_grad()) return converted(x, DType::bfloat16);
-  RoundedParameter& known = state.parameters[&x.impl()];
+  RoundedParameter& known = rounded_parameters[&x.impl()];
   if (!known.value.defined() || known.version != x.version()) known = {x, converted(x, DType::bfloat16), x.version()};
   return known.value;
 }

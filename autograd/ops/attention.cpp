@@ -123,8 +123,8 @@ Tensor dropout_mask(const Shape& shape, const AttentionOptions& options) {
   return keep;
 }
 
-Tensor rounded_or_none(const Tensor& gradient, DType dtype) {
-  return gradient.defined() ? ops::rounded(gradient, dtype) : gradient;
+Tensor rounded_or_none(Tensor gradient, DType dtype) {
+  return gradient.defined() ? ops::rounded(std::move(gradient), dtype) : gradient;
 }
 
 constexpr int64_t kMostHeads = int64_t{1} << 20;  // without features any number would fit
@@ -193,11 +193,11 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Attention
   batch.push_back(plan.queries);
   batch.push_back(plan.value_features);
   Tensor y = token_major(batch, compute_type(q.dtype()));
-  ops::attend(plan, widened(x), y);
+  is_narrow(q.dtype()) ? ops::attend(plan, widened(x), y) : ops::attend(plan, x, y);
   const Tensor added = added_mask(options, weights);
   // Queries and keys may be written to afterwards where PyTorch scales copies of them: but for [N, H, T, d].
   const bool copies = q.dim() != 4 && detail::should_record({query, key, value, added});
-  return record(kOp, ops::rounded(y, q.dtype()), {query, key, value, added},
+  return record(kOp, ops::rounded(std::move(y), q.dtype()), {query, key, value, added},
                 {copies ? clone(x.q) : x.q, copies ? clone(x.k) : x.k, x.v, x.mask, x.keep},
                 [plan](const Backward& b) -> Grads {
                   if (b.recording()) {
@@ -245,7 +245,7 @@ Tensor attend_packed(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads,
   shape[shape.rank() - 1] = num_heads * heads.features;
   Tensor y = empty(shape, computed.dtype()), y_heads = heads.queries(y);
   ops::attend(plan, {heads.queries(computed), heads.keys(computed), heads.values(computed), widened(mask), keep}, y_heads);
-  return record(op, ops::rounded(y, x.dtype()), {qkv, added_mask(options, weights)}, {x, mask, keep},
+  return record(op, ops::rounded(std::move(y), x.dtype()), {qkv, added_mask(options, weights)}, {x, mask, keep},
                 [plan, heads](const Backward& b) -> Grads {
                   if (b.recording())
                     return heads.recorded_grads(plan, b.input(0, b.saved(0)), placed_mask(b, 1), b.saved(2), b.grad());
@@ -257,7 +257,7 @@ Tensor attend_packed(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads,
                   ops::attend_backward(plan,
                                        {heads.queries(x), heads.keys(x), heads.values(x), widened(b.saved(1)), b.saved(2)},
                                        heads.queries(dy), grads);
-                  return {ops::rounded(dqkv, dtype), rounded_or_none(grads.mask, dtype)};
+                  return {ops::rounded(std::move(dqkv), dtype), rounded_or_none(grads.mask, dtype)};
                 });
 }
 
@@ -271,10 +271,12 @@ AttentionOptions autocast_options(AttentionOptions options) {
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   using ops::autocast_operand;
+  if (!autocast_enabled()) return attend(q, k, v, options);
   return attend(autocast_operand(q), autocast_operand(k), autocast_operand(v), autocast_options(options));
 }
 
 Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options) {
+  if (!autocast_enabled()) return attend_packed(qkv, num_heads, num_kv_heads, options);
   return attend_packed(ops::autocast_operand(qkv), num_heads, num_kv_heads, autocast_options(options));
 }
 

@@ -116,7 +116,7 @@ Tensor converted(const Tensor& x, DType dtype);
 
 /// x as the dtype in which it is computed with, and a result as the dtype in which it is kept; not recorded.
 inline Tensor widened(const Tensor& x) { return is_narrow(x.dtype()) ? converted(x, compute_type(x.dtype())) : x; }
-inline Tensor rounded(const Tensor& y, DType dtype) { return y.dtype() == dtype ? y : converted(y, dtype); }
+inline Tensor rounded(Tensor y, DType dtype) { return y.dtype() == dtype ? std::move(y) : converted(y, dtype); }
 
 /// The same in the graph: for an op that computes as a whole in the wider dtype.
 inline Tensor wide(const Tensor& x) { return x.defined() ? to(x, compute_type(x.dtype())) : x; }

@@ -155,6 +155,25 @@ Grads recorded_grads(const Backward& g) {
   return {ops::grad_of(g, 0, da), ops::grad_of(g, 1, db)};
 }
 
+/// matmul of a and b with the values of `left` and `right`, which may be rounded.
+Tensor recorded_matmul(const Tensor& a, const Tensor& b, const Tensor& left, const Tensor& right) {
+  return record("matmul", product("matmul", left, right, left.dtype()), {a, b},
+                {b.requires_grad() ? left : Tensor(), a.requires_grad() ? right : Tensor()},
+                [](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims
+                  if (g.recording()) return recorded_grads(g);
+                  const auto summed = [&](Tensor x, size_t i) {
+                    return ops::rounded(ops::sum_to(std::move(x), g.input_shape(i)), g.input_dtype(i));
+                  };
+                  Tensor da, db;
+                  if (g.needs(0)) da = summed(product("matmul", g.grad(), transposed(g.saved(1))), 0);
+                  if (g.needs(1) && g.input_shape(1).rank() == 2)
+                    db = product("matmul", transposed(as_rows(g.saved(0))), as_rows(g.grad()), g.input_dtype(1));
+                  else if (g.needs(1))
+                    db = summed(product("matmul", transposed(g.saved(0)), g.grad()), 1);
+                  return {da, db};
+                });
+}
+
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
@@ -168,22 +187,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (a.dim() == 1) return clone(squeeze(matmul(unsqueeze(a, 0), b), -2));  // a result of its own, no view of one
   if (b.dim() == 1) return clone(squeeze(matmul(a, unsqueeze(b, 1)), -1));
 
-  const Tensor left = ops::rounded_operand(a), right = ops::rounded_operand(b);
-  return record("matmul", product("matmul", left, right, left.dtype()), {a, b},
-                {b.requires_grad() ? left : Tensor(), a.requires_grad() ? right : Tensor()},
-                [](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims
-                  if (g.recording()) return recorded_grads(g);
-                  const auto summed = [&](const Tensor& x, size_t i) {
-                    return ops::rounded(ops::sum_to(x, g.input_shape(i)), g.input_dtype(i));
-                  };
-                  Tensor da, db;
-                  if (g.needs(0)) da = summed(product("matmul", g.grad(), transposed(g.saved(1))), 0);
-                  if (g.needs(1) && g.input_shape(1).rank() == 2)
-                    db = product("matmul", transposed(as_rows(g.saved(0))), as_rows(g.grad()), g.input_dtype(1));
-                  else if (g.needs(1))
-                    db = summed(product("matmul", transposed(g.saved(0)), g.grad()), 1);
-                  return {da, db};
-                });
+  if (!autocast_enabled()) return recorded_matmul(a, b, a, b);
+  return recorded_matmul(a, b, ops::rounded_operand(a), ops::rounded_operand(b));
 }
 
 Tensor dot(const Tensor& a, const Tensor& b) {
@@ -245,17 +250,11 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                 weight.shape(), " (needs [", weight.shape()[0], "])");
 }
 
-}  // namespace
-
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check_linear(x, weight, bias);
-  if (is_narrow(x.dtype()) && x.dtype() != DType::bfloat16)
-    return to(linear(ops::wide(x), ops::wide(weight), ops::wide(bias)), x.dtype());
-  if (x.dim() == 1) return clone(squeeze(linear(unsqueeze(x, 0), weight, bias), 0));  // no view of what nobody sees
-  const Tensor left = ops::rounded_operand(x), right = ops::rounded_operand(weight);
+/// linear of x and weight with the values of `left` and `right`, which may be rounded.
+Tensor recorded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& left, const Tensor& right) {
   Tensor y = product("linear", left, transposed(right));
   if (bias.defined()) add_bias(y, ops::widened(bias));
-  return record("linear", ops::rounded(y, left.dtype()), {x, weight, bias},
+  return record("linear", ops::rounded(std::move(y), left.dtype()), {x, weight, bias},
                 {weight.requires_grad() ? left : Tensor(), x.requires_grad() ? right : Tensor()},
                 [](const Backward& b) -> Grads {  // dx = dy W, dW = dy^T x over all rows, db = sum of the rows of dy
                   const Tensor& dy = b.grad();
@@ -266,6 +265,17 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                   if (b.needs(2)) db = ops::rounded(sum_of_rows(ops::widened(dy)), b.input_dtype(2));
                   return {dx, dw, db};
                 });
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_linear(x, weight, bias);
+  if (is_narrow(x.dtype()) && x.dtype() != DType::bfloat16)
+    return to(linear(ops::wide(x), ops::wide(weight), ops::wide(bias)), x.dtype());
+  if (x.dim() == 1) return clone(squeeze(linear(unsqueeze(x, 0), weight, bias), 0));  // no view of what nobody sees
+  if (!autocast_enabled()) return recorded_linear(x, weight, bias, x, weight);
+  return recorded_linear(x, weight, bias, ops::rounded_operand(x), ops::rounded_operand(weight));
 }
 
 }  // namespace onestep
