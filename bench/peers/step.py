@@ -6,7 +6,8 @@ llm.c is the C program train_gpt2.c, compiled as its Makefile does; LLMC names a
 from common import arguments, report
 
 args = arguments(__doc__, ["torch", "torch_compile", "jax", "llmc", "onestep_python"],
-                 [("layers", 4), ("heads", 4), ("embd", 128), ("ctx", 64), ("batch", 12), ("vocab", 65), ("bias", 0), ("precision", "float32", ["float32", "bf16"])])
+                 [("layers", 4), ("heads", 4), ("embd", 128), ("ctx", 64), ("batch", 12), ("vocab", 65), ("bias", 0)],
+                 [("precision", "float32", ["float32", "bf16"])])
 LR, BETA1, BETA2, EPS, DECAY = 3e-4, 0.9, 0.95, 1e-8, 0.1
 
 import numpy as np
