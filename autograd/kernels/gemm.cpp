@@ -99,31 +99,30 @@ Grid grid_for(int threads, int64_t m, int64_t n) {
 }
 
 template <class E>
-void multiply(Product<E> product) {
-  const auto& [trans_a, trans_b, m, n, k, a, lda, b, ldb, packed_b, c, ldc, accumulate] = product;
-  if (m <= 0 || n <= 0) return;
-  if (n == 1 && m > 1 && ldc == 1 && (trans_b || ldb == 1))  // one column: as one row, which is read as fast as memory gives it
-    return multiply<E>({false, !trans_a, 1, m, k, b, k, a, lda, nullptr, c, m, accumulate});
-  add_flops(flops(m, n, k));
-  const int64_t size = padded(products<E>().workspace(n, k));
-  const int threads = threads_for(m * ((n + 15) / 16), cost(m, n, k));
-  if (threads == 1) return product.run(0, m, 0, n, workspace<Number<E>>(size));
-  const Grid grid = grid_for(threads, m, n);
-  const int64_t shared = grid.cols == 1 && m >= 2 * kRowsOfPart ? padded(products<E>().packed_size(n, k)) : 0;
+void multiply(Product<E> x) {
+  if (x.m <= 0 || x.n <= 0) return;
+  if (x.n == 1 && x.m > 1 && x.ldc == 1 && (x.trans_b || x.ldb == 1))
+    // One column: as one row, which is read as fast as memory gives it.
+    return multiply<E>({false, !x.trans_a, 1, x.m, x.k, x.b, x.k, x.a, x.lda, nullptr, x.c, x.m, x.accumulate});
+  add_flops(flops(x.m, x.n, x.k));
+  const int64_t size = padded(products<E>().workspace(x.n, x.k));
+  const int threads = threads_for(x.m * ((x.n + 15) / 16), cost(x.m, x.n, x.k));
+  if (threads == 1) return x.run(0, x.m, 0, x.n, workspace<Number<E>>(size));
+  const Grid grid = grid_for(threads, x.m, x.n);
+  const int64_t shared = grid.cols == 1 && x.m >= 2 * kRowsOfPart ? padded(products<E>().packed_size(x.n, x.k)) : 0;
   const bool share = shared > 0 && shared <= kMostShared;
   Number<E>* const memory = workspace<Number<E>>(size * threads + (share ? shared : 0));
   Number<E>* const packed = memory + size * threads;
-  const Packed<E> all = {packed, n, k};
+  const Packed<E> all = {packed, x.n, x.k};
   if (share) {
-    parallel_pieces(threads, products<E>().pack_pieces(n, k), [=, &product](int64_t piece, int) {
-      products<E>().pack(product.trans_b, n, k, product.b, product.ldb, packed, piece);
-    });
-    product.packed = &all;
+    parallel_pieces(threads, products<E>().pack_pieces(x.n, x.k),
+                    [=](int64_t piece, int) { products<E>().pack(x.trans_b, x.n, x.k, x.b, x.ldb, packed, piece); });
+    x.packed = &all;
   }
-  parallel_pieces(threads, grid.rows * grid.cols, [=, &product](int64_t part, int thread) {
-    const int64_t row = part / grid.cols, col = part % grid.cols, vectors = (product.n + 15) / 16;
-    product.run(product.m * row / grid.rows, product.m * (row + 1) / grid.rows, 16 * (vectors * col / grid.cols),
-                std::min(product.n, 16 * (vectors * (col + 1) / grid.cols)), memory + thread * size);
+  parallel_pieces(threads, grid.rows * grid.cols, [=](int64_t part, int thread) {
+    const int64_t row = part / grid.cols, col = part % grid.cols, vectors = (x.n + 15) / 16;
+    x.run(x.m * row / grid.rows, x.m * (row + 1) / grid.rows, 16 * (vectors * col / grid.cols),
+          std::min(x.n, 16 * (vectors * (col + 1) / grid.cols)), memory + thread * size);
   });
 }
 

@@ -1,4 +1,6 @@
 // Options and keys with values that they cannot have.
+#include <algorithm>
+
 #include "tests/cli/hostile_lines.h"
 
 namespace onestep::testing {
