@@ -37,6 +37,8 @@ def compile_commands(build, files):
     of it these files, each by itself."""
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file = Path(entry["file"]).resolve()
+        if not file.is_relative_to(ROOT):  # nanobind's, where Python's packages are
+            continue
         words = shlex.split(entry["command"])[1:]
         flags = tuple(w for w in words[: words.index("-o")] if not w.startswith("-W"))
         sources = sources_of(file)

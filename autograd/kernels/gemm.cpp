@@ -111,7 +111,7 @@ void multiply(Product<E> x) {
   const Grid grid = grid_for(threads, x.m, x.n);
   const int64_t shared = grid.cols == 1 && x.m >= 2 * kRowsOfPart ? padded(products<E>().packed_size(x.n, x.k)) : 0;
   const bool share = shared > 0 && shared <= kMostShared;
-  Number<E>* const memory = workspace<Number<E>>(size * threads + (share ? shared : 0));
+  auto* const memory = workspace<Number<E>>(size * threads + (share ? shared : 0));
   Number<E>* const packed = memory + size * threads;
   const Packed<E> all = {packed, x.n, x.k};
   if (share) {
@@ -145,7 +145,7 @@ void multiply_batch(int64_t batch, const Product<E>& product, const int64_t* a_o
   }
   add_flops(flops(product.m, product.n, product.k) * static_cast<double>(batch));
   const int64_t size = padded(products<E>().workspace(product.n, product.k));
-  Number<E>* const memory = workspace<Number<E>>(size * threads);
+  auto* const memory = workspace<Number<E>>(size * threads);
   parallel_pieces(threads, batch,
                   [&, memory](int64_t i, int thread) { at(i).run(0, product.m, 0, product.n, memory + thread * size); });
 }

@@ -89,14 +89,14 @@ struct Bf16 : Bf16Base {
     for (int64_t p = 0; p < depth / 2; ++p) to[p] = bits_at<STORED>(row, 2 * p) | bits_at<STORED>(row, 2 * p + 1) << 16;
     if (depth % 2 != 0) to[depth / 2] = bits_at<STORED>(row, depth - 1);
   }
-  /// Two rows along k, element by element; `odd` may be null.
+  /// Two numbers along k of each of `count` rows, or the last one alone.
   template <bool STORED>
   ONESTEP_INLINE static void write_two(const void* even, const void* odd, int64_t count, Word* to, int64_t) {
-    if (!odd) {
-      for (int64_t o = 0; o < count; ++o) to[o] = bits_at<STORED>(even, o);
-      return;
-    }
     for (int64_t o = 0; o < count; ++o) to[o] = bits_at<STORED>(even, o) | bits_at<STORED>(odd, o) << 16;
+  }
+  template <bool STORED>
+  ONESTEP_INLINE static void write_last(const void* even, int64_t count, Word* to, int64_t) {
+    for (int64_t o = 0; o < count; ++o) to[o] = bits_at<STORED>(even, o);
   }
 };
 
@@ -130,7 +130,12 @@ struct Bf16 : Bf16Base {
   }
   template <bool STORED>
   ONESTEP_INLINE static void write_two(const void* even, const void* odd, int64_t count, Word* to, int64_t width) {
-    for (int64_t o = 0; o < count; ++o) to[o] = odd ? bits_at<STORED>(odd, o) << 16 : 0;
+    for (int64_t o = 0; o < count; ++o) to[o] = bits_at<STORED>(odd, o) << 16;
+    for (int64_t o = 0; o < count; ++o) to[width + o] = bits_at<STORED>(even, o) << 16;
+  }
+  template <bool STORED>
+  ONESTEP_INLINE static void write_last(const void* even, int64_t count, Word* to, int64_t width) {
+    for (int64_t o = 0; o < count; ++o) to[o] = 0;
     for (int64_t o = 0; o < count; ++o) to[width + o] = bits_at<STORED>(even, o) << 16;
   }
 };
@@ -164,7 +169,11 @@ struct PackedBf16 : Bf16 {
   static void pack_rows(const Bf16Matrix& x, int64_t count, int64_t depth, float* to, int64_t width) {
     for (int64_t p = 0; p < depth; p += 2) {
       auto* const step = reinterpret_cast<Word*>(to + steps(p) * width);
-      write_two<STORED>(x.from(0, p).data.data, p + 1 < depth ? x.from(0, p + 1).data.data : nullptr, count, step, width);
+      const void* const even = x.from(0, p).data.data;
+      if (p + 1 < depth)
+        write_two<STORED>(even, x.from(0, p + 1).data.data, count, step, width);
+      else
+        write_last<STORED>(even, count, step, width);
       for (int64_t s = 0; s < steps(2); ++s)
         for (int64_t o = count; o < width; ++o) step[s * width + o] = 0;
     }

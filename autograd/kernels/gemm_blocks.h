@@ -29,23 +29,24 @@ namespace onestep::kernels {
 namespace {
 
 #if defined(ONESTEP_ISA_avx512)
-constexpr int kRows = 14, kRegs = 2, kMaxRegs = 4, kPanelTiles = 1, kUnroll = 4;  // of 32 registers 28 hold sums, 2 b
+inline constexpr int kRows = 14, kRegs = 2, kMaxRegs = 4, kPanelTiles = 1, kUnroll = 4;  // of 32 registers 28 hold sums, 2 b
 #elif defined(ONESTEP_ISA_avx2)
-constexpr int kRows = 4, kRegs = 3, kMaxRegs = 8, kPanelTiles = 8, kUnroll = 8;  // of 16 registers 12 hold sums, 3 b, 1 a
+inline constexpr int kRows = 4, kRegs = 3, kMaxRegs = 8, kPanelTiles = 8,
+                     kUnroll = 8;  // of 16 registers 12 hold sums, 3 b, 1 a
 #else
-constexpr int kRows = 4, kRegs = 1, kMaxRegs = 4, kPanelTiles = 2, kUnroll = 4;
+inline constexpr int kRows = 4, kRegs = 1, kMaxRegs = 4, kPanelTiles = 2, kUnroll = 4;
 #endif
 /// Registers of columns that a microkernel of few rows takes where it reads b in place.
 constexpr int regs_for(int rows) { return kRows * kRegs / rows < kMaxRegs ? kRows * kRegs / rows : kMaxRegs; }
 
-constexpr int64_t kPackedRows = kRows <= 4 ? 4 : 16;
+inline constexpr int64_t kPackedRows = kRows <= 4 ? 4 : 16;
 /// Columns of a block, as many as their part of b leaves room for in the L2 cache.
 template <class T>
 constexpr int64_t kBlockN = int64_t{384} * 4 / sizeof(T);
 
 /// Packing costs more than it brings where b is read by so few rows or has so few elements, and a by so few columns (fewer do
 /// where a microkernel would read down the columns of a).
-constexpr int64_t kFewRows = 12, kSmallB = 1000;
+inline constexpr int64_t kFewRows = 12, kSmallB = 1000;
 template <class T>
 constexpr int64_t kFewCols = int64_t{96} * 4 / sizeof(T);
 template <class T>
@@ -155,7 +156,7 @@ int64_t regs_of_panel(int64_t cols) {
   return kRegs > 2 && left == kRegs + 1 ? kRegs - 1 : smaller(left, kRegs);
 }
 
-constexpr int64_t kPackedA = kPanelTiles * kPackedRows * kBlockK;
+inline constexpr int64_t kPackedA = kPanelTiles * kPackedRows * kBlockK;
 
 /// All of op(b) packed: block by block of k, in each the blocks of kBlockN<T> columns.
 template <class T>

@@ -161,8 +161,8 @@ Tensor recorded_matmul(const Tensor& a, const Tensor& b, const Tensor& left, con
                 {b.requires_grad() ? left : Tensor(), a.requires_grad() ? right : Tensor()},
                 [](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims
                   if (g.recording()) return recorded_grads(g);
-                  const auto summed = [&](Tensor x, size_t i) {
-                    return ops::rounded(ops::sum_to(std::move(x), g.input_shape(i)), g.input_dtype(i));
+                  const auto summed = [&](const Tensor& x, size_t i) {
+                    return ops::rounded(ops::sum_to(x, g.input_shape(i)), g.input_dtype(i));
                   };
                   Tensor da, db;
                   if (g.needs(0)) da = summed(product("matmul", g.grad(), transposed(g.saved(1))), 0);

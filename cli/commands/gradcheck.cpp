@@ -105,6 +105,7 @@ void run_all(const std::vector<Line*>& lines, const GradcheckOptions& options, c
     }
   };
   std::vector<std::jthread> threads;
+  threads.reserve(static_cast<size_t>(kernels::num_threads()));
   for (int t = 0; t < kernels::num_threads(); ++t) threads.emplace_back(work);
   for (size_t i = 0; i < lines.size(); ++i) {
     done[i].get_future().get();
