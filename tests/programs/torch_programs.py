@@ -332,6 +332,10 @@ class Machine:
                 raise Quirk("PyTorch takes the derivative of p x^(p-1) by p for 0 where p is 0")
         if op == "pow" and isinstance(args[1], torch.Tensor) and ((args[0] < 0) & (args[1].abs() > 100)).any():
             raise Quirk("a number or NaN, depending on the last bit")
+        if op == "pow" and isinstance(args[1], torch.Tensor) and ((args[0] == 0) & (args[1] == 0)).any():
+            raise Quirk("PyTorch's second derivative of 0^0 is NaN: 0 times an infinite one")
+        if op == "atan2" and torch.uint8 in [a.dtype for a in args]:
+            raise Quirk("PyTorch's gradient negates the uint8: 256 - x instead of -x")
         if op == "as_strided" and not args[0].is_contiguous():
             raise Quirk("elements that are none of the operand: PyTorch's gradient has them or not, depending on writes")
         if kwargs.get("create_graph") and any(x is not None and x._backward_hooks for x in self.tensors.values()):
