@@ -1,18 +1,14 @@
 #include "autograd/testing/gradcheck.h"
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
-#include <future>
 #include <iomanip>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "autograd/kernels/parallel.h"
 #include "autograd/testing/op_case.h"
 #include "base/suggest.h"
 #include "cli/commands/commands.h"
@@ -90,29 +86,6 @@ void print(const std::string& name, const Line& line) {
   for (const std::string& failure : line.failures) std::cout << "       " << failure << '\n';
 }
 
-/// Runs the lines on all threads and calls report(i) for each in its order.
-void run_all(const std::vector<Line*>& lines, const GradcheckOptions& options, const std::function<void(size_t)>& report) {
-  std::atomic<size_t> next = 0;
-  std::vector<std::promise<void>> done(lines.size());
-  const auto work = [&] {
-    for (size_t i = next++; i < lines.size(); i = next++) {
-      try {
-        run(*lines[i], options);
-        done[i].set_value();
-      } catch (...) {
-        done[i].set_exception(std::current_exception());
-      }
-    }
-  };
-  std::vector<std::jthread> threads;
-  threads.reserve(static_cast<size_t>(kernels::num_threads()));
-  for (int t = 0; t < kernels::num_threads(); ++t) threads.emplace_back(work);
-  for (size_t i = 0; i < lines.size(); ++i) {
-    done[i].get_future().get();
-    report(i);
-  }
-}
-
 int check_gradients(const std::string& chosen, const GradcheckOptions& options) {
   std::map<std::string, Line> lines = all_lines();
   if (!chosen.empty() && !lines.contains(chosen)) {
@@ -124,21 +97,16 @@ int check_gradients(const std::string& chosen, const GradcheckOptions& options) 
                       near.empty() ? " (onestep gradcheck lists all)" : " (did you mean " + near + "?)");
   }
   std::cout << "kind   name                          samples  derivatives     worst       second     worst\n";
-  std::vector<Line*> wanted;
-  std::vector<std::string> names;
+  int failed = 0, checked = 0;
   for (const char* kind : {"op", "module"}) {
     for (auto& [name, line] : lines) {
       if (line.kind != kind || (!chosen.empty() && name != chosen)) continue;
-      wanted.push_back(&line);
-      names.push_back(name);
+      run(line, options);
+      print(name, line);
+      ++checked;
+      failed += !line.failures.empty();
     }
   }
-  const auto checked = static_cast<int64_t>(wanted.size());
-  int64_t failed = 0;
-  run_all(wanted, options, [&](size_t i) {
-    print(names[i], *wanted[i]);
-    failed += !wanted[i]->failures.empty();
-  });
   std::cout << checked - failed << " of " << checked
             << " agree with finite differences (largest relative error allowed: " << options.tolerance << ")\n";
   return failed == 0 ? 0 : 1;
