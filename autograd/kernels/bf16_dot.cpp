@@ -5,14 +5,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
 #include "autograd/half.h"
-#include "autograd/kernels/aligned_block.h"
 #include "autograd/kernels/isa.h"
 #include "autograd/kernels/table.h"
+#include "autograd/memory.h"
 #include "base/error.h"
 
 namespace onestep::kernels {
@@ -46,12 +44,11 @@ struct Trial {
 Trial trial(const Products<BFloat16>& products, bool special) {
   const std::vector<uint16_t> a = patterns(kRows * kDepth, 1, special), b = patterns(kDepth * kCols, 2, special);
   Trial result = {std::vector<float>(kRows * kCols), 1e300};
-  const std::unique_ptr<void, void (*)(void*)> memory(
-      required_block(static_cast<size_t>(products.workspace(kCols, kDepth)) * sizeof(float)), std::free);
+  std::vector<float, memory::Allocator<float>> scratch(static_cast<size_t>(products.workspace(kCols, kDepth)));
   for (int i = 0; i < 5; ++i) {
     const auto start = std::chrono::steady_clock::now();
     products.gemm(false, false, kRows, kCols, kDepth, {a.data(), true}, kDepth, {b.data(), true}, kCols, nullptr,
-                  result.c.data(), kCols, false, static_cast<float*>(memory.get()));
+                  result.c.data(), kCols, false, scratch.data());
     result.ns = std::min(result.ns, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count());
   }
   return result;

@@ -122,7 +122,8 @@ const Table<float>& table();
 template <>
 const Table<double>& table();
 
-/// The products in use: those of table<E>(), or for BFloat16 those of active_isa() and active_bf16().
+/// The products in use: those of table<E>(), or for BFloat16 those of active_isa(), made of dot products where
+/// bf16_dot_in_use().
 template <class E>
 const Products<E>& products();
 template <>

@@ -81,7 +81,7 @@ ops::AttentionPlan plan_for(const Shape& batch, int64_t group, const Tensor& q, 
 }
 
 /// Operands and a gradient as `attend` takes them: all but the products of bfloat16 is computed in float32.
-Tensor widened(const Tensor& x) { return x.defined() && x.is_floating() ? ops::widened(x) : x; }
+Tensor widened(const Tensor& x) { return x.defined() ? ops::widened(x) : x; }
 ops::AttentionOperands widened(const ops::AttentionOperands& x) {
   return {widened(x.q), widened(x.k), widened(x.v), widened(x.mask), x.keep};
 }
@@ -110,7 +110,7 @@ Tensor placed_mask(const Backward& b, size_t i) { return adds_mask(b.saved(i)) ?
 
 /// For inputs that are widened: a mask that is added is widened, too.
 AttentionOptions wide(AttentionOptions options) {
-  if (adds_mask(options.mask)) options.mask = ops::wide(options.mask);
+  options.mask = ops::wide(options.mask);
   return options;
 }
 
@@ -263,7 +263,7 @@ Tensor attend_packed(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads,
 
 /// With an added mask as autocast wants it.
 AttentionOptions autocast_options(AttentionOptions options) {
-  if (adds_mask(options.mask)) options.mask = ops::autocast_operand(options.mask);
+  options.mask = ops::autocast_operand(options.mask);
   return options;
 }
 

@@ -33,8 +33,8 @@ Tensor dropout_factors(const AttentionPlan& p, const Tensor& keep, DType dtype) 
 // NaN is NaN.
 AttentionGrads recorded_attention_grads(const AttentionPlan& plan, const AttentionOperands& x, const Tensor& upstream) {
   if (is_narrow(upstream.dtype())) {
-    const Tensor mask = x.mask.defined() && x.mask.is_floating() ? wide(x.mask) : x.mask;
-    const AttentionGrads g = recorded_attention_grads(plan, {wide(x.q), wide(x.k), wide(x.v), mask, x.keep}, wide(upstream));
+    const AttentionGrads g =
+        recorded_attention_grads(plan, {wide(x.q), wide(x.k), wide(x.v), wide(x.mask), x.keep}, wide(upstream));
     const DType dtype = upstream.dtype();
     return {to(g.q, dtype), to(g.k, dtype), to(g.v, dtype), g.mask.defined() ? to(g.mask, dtype) : g.mask};
   }

@@ -77,11 +77,12 @@ void check_ranks(const char* op, const Tensor& a, int a_rank, const Tensor& b, i
 template <class Product>
 Tensor combined(const char* op, const Tensor& input, const Tensor& a, const Tensor& b, Product multiply, Scalar beta,
                 Scalar alpha) {
-  if (ops::operand_dtype(a) != a.dtype() || ops::operand_dtype(b) != b.dtype() || ops::operand_dtype(input) != input.dtype())
-    return combined(op, ops::autocast_operand(input), ops::autocast_operand(a), ops::autocast_operand(b), multiply, beta,
-                    alpha);
+  if (autocast_enabled()) {
+    const Tensor added = ops::autocast_operand(input), left = ops::autocast_operand(a), right = ops::autocast_operand(b);
+    const AutocastGuard as_they_are(false);
+    return combined(op, added, left, right, multiply, beta, alpha);
+  }
   ops::check_same_dtype(op, input, a);
-  const AutocastGuard as_they_are(false);
   if (is_narrow(a.dtype()))
     return to(combined(op, ops::wide(input), ops::wide(a), ops::wide(b), multiply, beta, alpha), a.dtype());
   const Tensor product = multiply(a, b);

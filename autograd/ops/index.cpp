@@ -234,13 +234,7 @@ namespace {
 
 /// The view without what an expand has repeated in dims that no tensor indexes.
 Tensor unrepeated_rows(const Indexed& indexed) {
-  Tensor view = indexed.view;
-  for (int d = 0; d < view.dim(); ++d) {
-    const auto at = static_cast<size_t>(d);
-    const bool picked = at < indexed.tensors.size() && indexed.tensors[at];
-    if (!picked && view.strides()[d] == 0 && view.shape()[d] > 1) view = narrow(view, d, 0, 1);
-  }
-  return view;
+  return ops::unrepeated(indexed.view, [&](size_t d) { return d < indexed.tensors.size() && indexed.tensors[d]; });
 }
 
 }  // namespace

@@ -8,6 +8,14 @@ from onestep import _C
 from onestep.optim.optimizer import Optimizer, _check, _plain
 
 
+def _check_adam(lr: float, betas: Tuple[float, float], eps: float, weight_decay: float) -> None:
+    _check(lr >= 0.0, "learning rate", lr)
+    _check(eps >= 0.0, "epsilon value", eps)
+    _check(0.0 <= betas[0] < 1.0, "beta parameter at index 0", betas[0])
+    _check(0.0 <= betas[1] < 1.0, "beta parameter at index 1", betas[1])
+    _check(weight_decay >= 0.0, "weight_decay value", weight_decay)
+
+
 class Adam(Optimizer):
     """p -= lr m / (sqrt(v) + eps) with bias-corrected means m of g and v of g^2; weight decay is added to g."""
 
@@ -27,11 +35,7 @@ class Adam(Optimizer):
         fused: Optional[bool] = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        _check(lr >= 0.0, "learning rate", lr)
-        _check(eps >= 0.0, "epsilon value", eps)
-        _check(0.0 <= betas[0] < 1.0, "beta parameter at index 0", betas[0])
-        _check(0.0 <= betas[1] < 1.0, "beta parameter at index 1", betas[1])
-        _check(weight_decay >= 0.0, "weight_decay value", weight_decay)
+        _check_adam(lr, betas, eps, weight_decay)
         super().__init__(
             params,
             dict(

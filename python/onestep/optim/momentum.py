@@ -5,17 +5,10 @@ from __future__ import annotations
 from typing import Any, Dict, Optional, Tuple
 
 from onestep import _C
+from onestep.optim.adam import _check_adam
 from onestep.optim.optimizer import Optimizer, _check, _plain
 
 Tensor = _C.Tensor
-
-
-def _check_adam(lr: float, betas: Tuple[float, float], eps: float, weight_decay: float) -> None:
-    _check(lr >= 0.0, "learning rate", lr)
-    _check(eps >= 0.0, "epsilon value", eps)
-    _check(0.0 <= betas[0] < 1.0, "beta parameter at index 0", betas[0])
-    _check(0.0 <= betas[1] < 1.0, "beta parameter at index 1", betas[1])
-    _check(weight_decay >= 0.0, "weight_decay value", weight_decay)
 
 
 def _decayed(group: Dict[str, Any], p: Tensor, grad: Tensor) -> Tensor:
