@@ -103,9 +103,11 @@ void* new_block(Cache& c, size_t bytes) {
 
 }  // namespace
 
-void* allocate(size_t bytes) {
-  ONESTEP_CHECK(Error, bytes < (size_t{1} << 60), "memory: a block of ", bytes, " bytes is too large");
-  return allocate(bytes, size_class(bytes));
+void* allocate(uint64_t bytes) {
+  constexpr uint64_t kMost = uint64_t{1} << (sizeof(size_t) == 8 ? 60 : 31);
+  ONESTEP_CHECK(Error, bytes < kMost, "memory: a block of ", bytes, " bytes is too large");
+  const auto size = static_cast<size_t>(bytes);
+  return allocate(size, size_class(size));
 }
 
 void* allocate(size_t bytes, SizeClass size) {

@@ -9,7 +9,7 @@ namespace onestep::memory {
 
 /// A 64-byte aligned block of at least `bytes` bytes (uninitialised). When the system has no memory left the cached free blocks
 /// above 1 KiB go back to it first; throws Error if that is not enough.
-void* allocate(size_t bytes);
+void* allocate(uint64_t bytes);
 /// Gives back a block of `allocate(bytes)`.
 void deallocate(void* block, size_t bytes) noexcept;
 /// Returns the cached free blocks above 1 KiB to the system (smaller ones are parts of larger blocks).

@@ -12,7 +12,7 @@
 namespace onestep {
 
 Storage::Storage(int64_t size, bool zeroed)
-    : data(static_cast<std::byte*>(memory::allocate(static_cast<size_t>(size)))), bytes(size) {
+    : data(static_cast<std::byte*>(memory::allocate(static_cast<uint64_t>(size)))), bytes(size) {
   if (zeroed)
     kernels::parallel_for(size, /*cost=*/0.1, [this](int64_t begin, int64_t end) {
       std::memset(data + begin, 0, static_cast<size_t>(end - begin));

@@ -50,10 +50,14 @@ double cgroup_left(const fs::path& root) {
   return left;
 }
 
-double rlimit_left(const fs::path& root) {
+double rlimit_left([[maybe_unused]] const fs::path& root) {
+#ifdef __wasi__
+  return static_cast<double>(uint64_t{65536 - __builtin_wasm_memory_size(0)} << 16);  // of pages that 32 bits can address
+#else
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::numeric_limits<double>::infinity();
   return std::max(static_cast<double>(limit.rlim_cur) - 1024 * value_of(root / "proc/self/status", "VmSize:"), 0.0);
+#endif
 }
 
 }  // namespace
@@ -74,9 +78,13 @@ double memory_mib() {
 }
 
 double peak_memory_mib() {
+#ifdef __wasi__
+  return static_cast<double>(__builtin_wasm_memory_size(0)) / 16;  // it never shrinks
+#else
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
+#endif
 }
 
 int64_t available_memory(const fs::path& root) {

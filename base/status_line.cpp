@@ -19,8 +19,11 @@ std::string_view variable(const char* name) {
 
 /// Columns of the terminal behind stderr but the last, after which some wrap.
 size_t columns() {
+#ifdef TIOCGWINSZ
   winsize size{};
-  return (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80) - 1;
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col - size_t{1};
+#endif
+  return 79;
 }
 
 /// The parts two spaces apart, as many as fit; of the first at least its beginning.

@@ -2,11 +2,19 @@
 include(FetchContent)
 
 find_package(Threads REQUIRED)
+if(ONESTEP_WASM)
+  include(${PROJECT_SOURCE_DIR}/web/toolchain/runtime.cmake)  # of what follows, too
+endif()
 
 FetchContent_Declare(nlohmann_json
   URL https://github.com/nlohmann/json/releases/download/v3.11.2/json.tar.xz
   FIND_PACKAGE_ARGS 3.11)
-set(PCRE2_SUPPORT_JIT ON CACHE BOOL "" FORCE)  # these count only where PCRE2 itself is built
+# These count only where PCRE2 itself is built.
+set(jit ON)
+if(ONESTEP_WASM)
+  set(jit OFF)
+endif()
+set(PCRE2_SUPPORT_JIT ${jit} CACHE BOOL "" FORCE)
 set(PCRE2_BUILD_PCRE2GREP OFF CACHE BOOL "" FORCE)
 set(PCRE2_BUILD_TESTS OFF CACHE BOOL "" FORCE)
 FetchContent_Declare(PCRE2
@@ -42,7 +50,7 @@ if(NOT XXHASH_INCLUDE_DIR)
   set(XXHASH_INCLUDE_DIR ${xxhash_SOURCE_DIR})
 endif()
 
-if(ONESTEP_TESTS)
+if(ONESTEP_TESTS OR ONESTEP_WASM)
   FetchContent_Declare(doctest
     GIT_REPOSITORY https://github.com/doctest/doctest.git GIT_TAG v2.4.9 GIT_SHALLOW ON
     FIND_PACKAGE_ARGS)

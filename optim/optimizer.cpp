@@ -260,7 +260,7 @@ double chunk_power_sum(const T* g, int64_t n, double power) {
   std::array<T, 256> block;
   double total = 0;
   for (int64_t i = 0; i < n; i += std::ssize(block)) {
-    const int64_t count = std::min(std::ssize(block), n - i);
+    const int64_t count = std::min<int64_t>(std::ssize(block), n - i);
     std::transform(g + i, g + i + count, block.begin(), [](T v) { return std::abs(v); });
     if (power != 1.0 && !std::isinf(power)) kernels::pow(block.data(), 1, &exponent, 0, block.data(), count);
     for (int64_t j = 0; j < count; ++j) total = fold(total, static_cast<double>(block[static_cast<size_t>(j)]), power);

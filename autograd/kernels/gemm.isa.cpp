@@ -5,8 +5,9 @@
 namespace onestep::kernels {
 namespace {
 
-template <class T>
+template <class T, bool CAREFUL = false>
 struct Plain {
+  using Careful = Plain<T, true>;
   using Element = T;
   using Number = T;
   using Operand = kernels::Operand<T>;
@@ -17,7 +18,9 @@ struct Plain {
   static void pack(const Operand& x, int64_t count, int64_t depth, T* to, int64_t width) {
     kernels::pack(x, count, depth, to, width);
   }
-  ONESTEP_INLINE static Reg<T> multiply_add(Reg<T> a, Reg<T> b, Reg<T> sum) { return fma(a, b, sum); }
+  ONESTEP_INLINE static Reg<T> multiply_add(Reg<T> a, Reg<T> b, Reg<T> sum, Doubt& doubt) {
+    return CAREFUL ? careful_fma(a, b, sum) : fma(a, b, sum, doubt);
+  }
   ONESTEP_INLINE static Reg<T> add(Reg<T> a, Reg<T> b) { return a + b; }
 };
 

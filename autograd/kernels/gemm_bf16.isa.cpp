@@ -78,9 +78,10 @@ struct Bf16Base {
 
 /// A step reads two numbers along k side by side.
 struct Bf16 : Bf16Base {
+  using Careful = Bf16;
   static constexpr int64_t steps(int64_t depth) { return (depth + 1) / 2; }
 
-  ONESTEP_INLINE static FloatReg multiply_add(FloatReg a, FloatReg b, FloatReg sum) {
+  ONESTEP_INLINE static FloatReg multiply_add(FloatReg a, FloatReg b, FloatReg sum, Doubt&) {
     return {_mm512_dpbf16_ps(sum.v, reinterpret_cast<__m512bh>(a.v), reinterpret_cast<__m512bh>(b.v))};
   }
   /// The numbers p and p + 1 of a row as a step reads them; there is no second one at the end of an odd row.
@@ -105,10 +106,11 @@ struct Bf16 : Bf16Base {
 
 /// Two steps read two numbers along k one after the other, the odd one first.
 struct Bf16 : Bf16Base {
+  using Careful = Bf16;
   static constexpr int64_t steps(int64_t depth) { return (depth + 1) / 2 * 2; }
 
 #if defined(ONESTEP_ISA_generic)
-  ONESTEP_INLINE static FloatReg multiply_add(FloatReg a, FloatReg b, FloatReg sum) {
+  ONESTEP_INLINE static FloatReg multiply_add(FloatReg a, FloatReg b, FloatReg sum, Doubt&) {
     for (int i = 0; i < 16; ++i) {
       const double exact = static_cast<double>(a.v[i]) * static_cast<double>(b.v[i]) + static_cast<double>(sum.v[i]);
       sum.v[i] = flushed(__builtin_fmaf(a.v[i], b.v[i], sum.v[i]), exact);
@@ -116,7 +118,7 @@ struct Bf16 : Bf16Base {
     return sum;
   }
 #else
-  ONESTEP_INLINE static FloatReg multiply_add(FloatReg a, FloatReg b, FloatReg sum) { return fma(a, b, sum); }
+  ONESTEP_INLINE static FloatReg multiply_add(FloatReg a, FloatReg b, FloatReg sum, Doubt&) { return fma(a, b, sum); }
 #endif
   template <bool STORED>
   ONESTEP_INLINE static void write_row(const void* row, int64_t depth, Word* to) {

@@ -8,7 +8,8 @@
 //     static constexpr bool kInPlace;                                whether a microkernel can read an Operand
 //     static int64_t steps(int64_t depth);                           of the microkernel for `depth` numbers along k
 //     static void pack(Operand, count, depth, Number* to, width);    see gemm_pack.h
-//     static Reg<Number> multiply_add(a, b, sum);                    one step
+//     static Reg<Number> multiply_add(a, b, sum, Doubt&);            one step
+//     using Careful = ...;         the kind whose steps leave no doubt (simd.h)
 //     static Reg<Number> add(a, b);
 //     struct Scope {};                                               in which all of it runs
 //   };
@@ -33,6 +34,10 @@ inline constexpr int kRows = 14, kRegs = 2, kMaxRegs = 4, kPanelTiles = 1, kUnro
 #elif defined(ONESTEP_ISA_avx2)
 inline constexpr int kRows = 4, kRegs = 3, kMaxRegs = 8, kPanelTiles = 8,
                      kUnroll = 8;  // of 16 registers 12 hold sums, 3 b, 1 a
+#elif defined(ONESTEP_ISA_wasm)
+inline constexpr int kRows = 2, kRegs = 1, kMaxRegs = 2, kPanelTiles = 4, kUnroll = 1;  // of 16 registers 8 hold sums
+#elif defined(ONESTEP_ISA_wasm_relaxed)
+inline constexpr int kRows = 4, kRegs = 1, kMaxRegs = 4, kPanelTiles = 8, kUnroll = 4;  // of 16 registers 8 hold sums
 #else
 inline constexpr int kRows = 4, kRegs = 1, kMaxRegs = 4, kPanelTiles = 2, kUnroll = 4;
 #endif
@@ -59,10 +64,17 @@ struct MicropanelB {
   int64_t step;
 };
 
+template <class K, int ROWS, int REGS, bool EDGE, class T>
+[[gnu::noinline]] void careful_microkernel(int64_t depth, const Operand<T>& a, const MicropanelB<T>& b, T* c, int64_t ldc,
+                                           int64_t cols, bool add);
+
 /// c[r, 0:cols] = or += the sum over p < depth of a(r, p) b(p, 0:cols), for ROWS rows; REGS - 1 registers < cols <= REGS.
 /// EDGE: columns of b from `cols` on are not there.
 template <class K, int ROWS, int REGS, bool EDGE, class T>
 ONESTEP_INLINE void microkernel(int64_t depth, Operand<T> a, MicropanelB<T> b, T* c, int64_t ldc, int64_t cols, bool add) {
+  [[maybe_unused]] const Operand<T> all_of_a = a;
+  [[maybe_unused]] const MicropanelB<T> all_of_b = b;
+  Doubt doubt;
   Reg<T> total[ROWS][REGS];
 #pragma GCC unroll 16
   for (int r = 0; r < ROWS; ++r) {
@@ -83,7 +95,7 @@ ONESTEP_INLINE void microkernel(int64_t depth, Operand<T> a, MicropanelB<T> b, T
     for (int r = 0; r < ROWS; ++r) {
       const Reg<T> scalar = splat_reg(a_step[r * a.outer]);
 #pragma GCC unroll 16
-      for (int v = 0; v < REGS; ++v) total[r][v] = K::multiply_add(scalar, row[v], total[r][v]);
+      for (int v = 0; v < REGS; ++v) total[r][v] = K::multiply_add(scalar, row[v], total[r][v], doubt);
       keep(scalar);  // or GCC sums into its register, runs out of them and reads b from the cache again and again
     }
   };
@@ -92,6 +104,10 @@ ONESTEP_INLINE void microkernel(int64_t depth, Operand<T> a, MicropanelB<T> b, T
     for (int u = 0; u < kUnroll; ++u) step(a.data + u * a.inner, b.data + u * b.step);
   }
   for (int64_t left = depth % kUnroll; left > 0; --left, a.data += a.inner, b.data += b.step) step(a.data, b.data);
+  if constexpr (Doubt::kPossible) {
+    if (doubt.any()) [[unlikely]]
+      return careful_microkernel<typename K::Careful, ROWS, REGS, EDGE>(depth, all_of_a, all_of_b, c, ldc, cols, add);
+  }
 #pragma GCC unroll 16
   for (int r = 0; r < ROWS; ++r) {
 #pragma GCC unroll 16
@@ -104,6 +120,12 @@ ONESTEP_INLINE void microkernel(int64_t depth, Operand<T> a, MicropanelB<T> b, T
       }
     }
   }
+}
+
+template <class K, int ROWS, int REGS, bool EDGE, class T>
+void careful_microkernel(int64_t depth, const Operand<T>& a, const MicropanelB<T>& b, T* c, int64_t ldc, int64_t cols,
+                         bool add) {
+  microkernel<K, ROWS, REGS, EDGE>(depth, a, b, c, ldc, cols, add);
 }
 
 template <class T>

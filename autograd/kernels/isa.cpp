@@ -1,22 +1,25 @@
 #include "autograd/kernels/isa.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <string>
 #include <string_view>
 
+#include "autograd/kernels/table.h"
 #include "base/error.h"
 
 namespace onestep::kernels {
 namespace {
 
-constexpr Isa kAll[] = {Isa::generic, Isa::avx2, Isa::avx512};
-
 Isa chosen_isa() {
   const char* asked = std::getenv("ONESTEP_ISA");
   if (!asked || !*asked) {
-    if (isa_supported(Isa::avx512)) return Isa::avx512;
-    return isa_supported(Isa::avx2) ? Isa::avx2 : Isa::generic;
+    const auto best = std::find_if(std::rbegin(kAllIsas), std::rend(kAllIsas), isa_supported);
+    ONESTEP_CHECK(ConfigError, best != std::rend(kAllIsas), "this machine cannot run any instruction set of this build");
+    return *best;
   }
-  for (const Isa isa : kAll) {
+  for (const Isa isa : kAllIsas) {
     if (std::string_view(asked) != name(isa)) continue;
     ONESTEP_CHECK(ConfigError, isa_supported(isa), "ONESTEP_ISA: this machine cannot run ", asked);
     return isa;
@@ -37,6 +40,10 @@ const char* name(Isa isa) {
       return "avx2";
     case Isa::avx512:
       return "avx512";
+    case Isa::wasm:
+      return "wasm";
+    case Isa::wasm_relaxed:
+      return "wasm_relaxed";
     case Isa::generic:
       break;
   }
@@ -57,8 +64,18 @@ bool isa_supported(Isa isa) {
              __builtin_cpu_supports("avx512vl") && isa_supported(Isa::avx2);
 #endif
 #endif
+#ifdef ONESTEP_WASM
+    // A module holds what it was linked with.
+    case Isa::wasm:
+      return wasm::fill_maps != nullptr;
+    case Isa::wasm_relaxed:
+      return wasm_relaxed::fill_maps != nullptr && wasm_relaxed::madd_is_fused();
+    case Isa::generic:
+      return generic::fill_maps != nullptr;
+#else
     case Isa::generic:
       return true;
+#endif
     default:
       return false;
   }

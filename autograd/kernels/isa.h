@@ -2,16 +2,18 @@
 
 namespace onestep::kernels {
 
-/// The instruction sets the float32 kernels are compiled for. All give the same bits.
-enum class Isa { generic, avx2, avx512 };
+/// The instruction sets the float32 kernels are compiled for. All give the same bits. The last two are WebAssembly's: without
+/// and with its relaxed instructions, among which is a fused multiply-add.
+enum class Isa { generic, avx2, avx512, wasm, wasm_relaxed };
+inline constexpr Isa kAllIsas[] = {Isa::generic, Isa::avx2, Isa::avx512, Isa::wasm, Isa::wasm_relaxed};  // slowest first
 
-/// "generic", "avx2" or "avx512".
+/// "generic", "avx2" and so on.
 const char* name(Isa isa);
 
 /// Whether this build holds the kernels of `isa` and this machine (CPU and operating system) can run them.
 bool isa_supported(Isa isa);
 
-/// The instruction set in use: the best supported one, or what `ONESTEP_ISA=generic|avx2|avx512` asks for.
+/// The instruction set in use: the best supported one, or what ONESTEP_ISA asks for by name.
 /// Throws ConfigError when the variable names an unknown or unsupported one.
 Isa active_isa();
 

@@ -1,6 +1,8 @@
 #include "autograd/kernels/parallel.h"
 
+#ifdef __linux__
 #include <sched.h>
+#endif
 
 #include <algorithm>
 #include <charconv>
@@ -21,24 +23,31 @@ namespace {
 
 /// Distinct cores among the CPUs this process may run on: hyper-threads share the units the kernels saturate.
 int physical_cores() {
+  const int processors = std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+#ifdef __linux__
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return static_cast<int>(std::thread::hardware_concurrency());
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return processors;
   std::set<std::string> cores;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed)) continue;
     std::ifstream siblings("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
     std::string list;
-    if (!std::getline(siblings, list)) return static_cast<int>(std::thread::hardware_concurrency());
+    if (!std::getline(siblings, list)) return processors;
     cores.insert(list);
   }
-  return cores.empty() ? static_cast<int>(std::thread::hardware_concurrency()) : static_cast<int>(cores.size());
+  if (!cores.empty()) return static_cast<int>(cores.size());
+#endif
+  return processors;
 }
 
 constexpr int kMaxThreads = ThreadTeam::kMostThreads;
 
 /// Starts as many threads at once, once: those that were asked for must be there.
 void check_threads_start(int threads) {
+#ifdef __wasi__
+  return;  // there are none: the one thread does the work of all (ThreadTeam::start_workers)
+#endif
   if (threads <= static_cast<int>(std::thread::hardware_concurrency())) return;
   std::vector<std::jthread> started;
   std::latch all(1);

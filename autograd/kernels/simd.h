@@ -1,8 +1,8 @@
 #pragma once
-// Vec: 16 floats, whatever the machine calls them: one AVX-512 register, two AVX2 registers, or an array. Every operation is
-// IEEE-exact, so kernels written with it give the same bits for each. Included only by *.isa.cpp; everything is in anonymous
-// namespaces and nothing of the standard library is used, because the linker merges equal inline functions of files that
-// were compiled for different instruction sets.
+// Vec: 16 floats, whatever the machine calls them: one AVX-512 register, two of AVX2, four of WebAssembly, or an array. Every
+// operation is IEEE-exact, so kernels written with it give the same bits for each. Included only by *.isa.cpp; everything is in
+// anonymous namespaces and nothing of the standard library is used, because the linker merges equal inline functions of files
+// that were compiled for different instruction sets.
 #include <cstdint>
 
 #define ONESTEP_INLINE inline __attribute__((always_inline))
@@ -15,6 +15,12 @@
 #elif defined(ONESTEP_ISA_avx2)
 #define ONESTEP_ISA_NAME avx2
 #include "autograd/kernels/simd_avx2.h"
+#elif defined(ONESTEP_ISA_wasm)
+#define ONESTEP_ISA_NAME wasm
+#include "autograd/kernels/simd_wasm.h"
+#elif defined(ONESTEP_ISA_wasm_relaxed)
+#define ONESTEP_ISA_NAME wasm_relaxed
+#include "autograd/kernels/simd_wasm.h"
 #else
 #define ONESTEP_ISA_NAME generic
 #include "autograd/kernels/simd_generic.h"
@@ -28,7 +34,7 @@ inline constexpr float kInf = __builtin_inff();
 
 // Reg<T>: one register of floats or doubles, whatever its size. For matrix products: they want as many independent accumulators
 // as there are registers, and their bits do not depend on how many columns go together.
-#ifndef ONESTEP_ISA_avx2
+#if defined(ONESTEP_ISA_avx512) || defined(ONESTEP_ISA_generic)
 using FloatReg = Vec;
 ONESTEP_INLINE FloatReg splat_reg(float x) { return splat(x); }
 ONESTEP_INLINE FloatReg load_reg(const float* p) { return load(p); }
@@ -51,6 +57,22 @@ template <class T>
 using Reg = typename RegOf<T>::Type;
 template <class T>
 inline constexpr int64_t kRegLanes = sizeof(Reg<T>) / sizeof(T);
+#ifdef ONESTEP_ISA_wasm
+template <>
+inline constexpr int64_t kRegLanes<float> = sizeof(FloatReg) / sizeof(double);
+#endif
+
+#ifndef ONESTEP_ISA_wasm
+/// What an fma leaves to be looked at after many of them: nothing, where the machine has one (simd_wasm_exact.h).
+struct Doubt {
+  static constexpr bool kPossible = false;
+  static bool any() { return false; }
+};
+ONESTEP_INLINE FloatReg fma(FloatReg a, FloatReg b, FloatReg c, Doubt&) { return fma(a, b, c); }
+ONESTEP_INLINE FloatReg careful_fma(FloatReg a, FloatReg b, FloatReg c) { return fma(a, b, c); }
+#endif
+ONESTEP_INLINE DoubleReg fma(DoubleReg a, DoubleReg b, DoubleReg c, Doubt&) { return fma(a, b, c); }
+ONESTEP_INLINE DoubleReg careful_fma(DoubleReg a, DoubleReg b, DoubleReg c) { return fma(a, b, c); }
 
 ONESTEP_INLINE Vec abs(Vec x) { return as_float(bits(x) & splat(0x7fffffff)); }
 /// |magnitude| with the sign of `sign`, for magnitude >= 0.

@@ -2,6 +2,20 @@
 
 #include "autograd/kernels/isa.h"
 
+// Cases of a switch on active_isa(). A table is filled only when it is asked for: filling it is code of its instruction set
+// too.
+#define ONESTEP_FLOAT_TABLE(ISA)                                                                                \
+  case Isa::ISA: {                                                                                              \
+    static const Table<float> t =                                                                               \
+        filled(ISA::fill_maps, ISA::fill_rows, ISA::fill_gemm<float>, ISA::fill_random, ISA::fill_convolution); \
+    return t;                                                                                                   \
+  }
+#define ONESTEP_DOUBLE_TABLE(ISA)                                         \
+  case Isa::ISA: {                                                        \
+    static const Table<double> t = with_products(ISA::fill_gemm<double>); \
+    return t;                                                             \
+  }
+
 namespace onestep::kernels {
 namespace {
 
@@ -29,19 +43,15 @@ template <>
 const Table<double>& table() {
   switch (active_isa()) {
 #ifdef ONESTEP_X86
-    case Isa::avx512: {
-      static const Table<double> t = with_products(avx512::fill_gemm<double>);
-      return t;
-    }
-    case Isa::avx2: {
-      static const Table<double> t = with_products(avx2::fill_gemm<double>);
-      return t;
-    }
+    ONESTEP_DOUBLE_TABLE(avx512)
+    ONESTEP_DOUBLE_TABLE(avx2)
 #endif
-    default: {
-      static const Table<double> t = with_products(generic::fill_gemm<double>);
-      return t;
-    }
+#ifdef ONESTEP_WASM
+    ONESTEP_DOUBLE_TABLE(wasm)
+    ONESTEP_DOUBLE_TABLE(wasm_relaxed)
+#endif
+    default:
+      ONESTEP_DOUBLE_TABLE(generic)
   }
 }
 
@@ -82,26 +92,21 @@ const Products<BFloat16>& products() {
 
 template <>
 const Table<float>& table() {
-  // A table is filled only when it is asked for: filling it is code of its instruction set too.
   switch (active_isa()) {
 #ifdef ONESTEP_X86
-    case Isa::avx512: {
-      static const Table<float> t =
-          filled(avx512::fill_maps, avx512::fill_rows, avx512::fill_gemm<float>, avx512::fill_random, avx512::fill_convolution);
-      return t;
-    }
-    case Isa::avx2: {
-      static const Table<float> t =
-          filled(avx2::fill_maps, avx2::fill_rows, avx2::fill_gemm<float>, avx2::fill_random, avx2::fill_convolution);
-      return t;
-    }
+    ONESTEP_FLOAT_TABLE(avx512)
+    ONESTEP_FLOAT_TABLE(avx2)
 #endif
-    default: {
-      static const Table<float> t = filled(generic::fill_maps, generic::fill_rows, generic::fill_gemm<float>,
-                                           generic::fill_random, generic::fill_convolution);
-      return t;
-    }
+#ifdef ONESTEP_WASM
+    ONESTEP_FLOAT_TABLE(wasm)
+    ONESTEP_FLOAT_TABLE(wasm_relaxed)
+#endif
+    default:
+      ONESTEP_FLOAT_TABLE(generic)
   }
 }
+
+#undef ONESTEP_FLOAT_TABLE
+#undef ONESTEP_DOUBLE_TABLE
 
 }  // namespace onestep::kernels

@@ -133,23 +133,37 @@ const Products<double>& products();
 template <>
 const Products<BFloat16>& products();
 
+// WebAssembly refuses a module with any instruction that it does not know, so modules are linked with the instruction sets
+// that they are for: those of the others are null.
+#ifdef ONESTEP_WASM
+#define ONESTEP_IF_LINKED __attribute__((weak))
+#else
+#define ONESTEP_IF_LINKED
+#endif
+
 // Each *.isa.cpp fills its part of a table, once per instruction set.
-#define ONESTEP_DECLARE_FILLS(ISA)            \
-  namespace ISA {                             \
-  void fill_maps(Table<float>& table);        \
-  void fill_rows(Table<float>& table);        \
-  template <class T>                          \
-  void fill_gemm(Table<T>& table);            \
-  void fill_random(Table<float>& table);      \
-  void fill_convolution(Table<float>& table); \
-  Products<BFloat16> bf16_products();         \
+#define ONESTEP_DECLARE_FILLS(ISA)                              \
+  namespace ISA {                                               \
+  ONESTEP_IF_LINKED void fill_maps(Table<float>& table);        \
+  ONESTEP_IF_LINKED void fill_rows(Table<float>& table);        \
+  template <class T>                                            \
+  ONESTEP_IF_LINKED void fill_gemm(Table<T>& table);            \
+  ONESTEP_IF_LINKED void fill_random(Table<float>& table);      \
+  ONESTEP_IF_LINKED void fill_convolution(Table<float>& table); \
+  Products<BFloat16> bf16_products();                           \
   }
 ONESTEP_DECLARE_FILLS(generic)
 ONESTEP_DECLARE_FILLS(avx2)
 ONESTEP_DECLARE_FILLS(avx512)
+ONESTEP_DECLARE_FILLS(wasm)
+ONESTEP_DECLARE_FILLS(wasm_relaxed)
 #undef ONESTEP_DECLARE_FILLS
 namespace avx512bf16 {
 Products<BFloat16> bf16_products();
 }
+namespace wasm_relaxed {
+/// Whether relaxed_madd rounds once on this machine, in float and in double: it may round twice.
+ONESTEP_IF_LINKED bool madd_is_fused();
+}  // namespace wasm_relaxed
 
 }  // namespace onestep::kernels

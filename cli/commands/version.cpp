@@ -21,7 +21,7 @@ int print_version() {
   std::cout << "onestep " << ONESTEP_VERSION << '\n'
             << "compiler: " << kCompiler << ", " << ONESTEP_BUILD_TYPE << " build\n"
             << "instruction set: " << kernels::name(active) << " (supported:";
-  for (const auto isa : {kernels::Isa::generic, kernels::Isa::avx2, kernels::Isa::avx512}) {
+  for (const auto isa : kernels::kAllIsas) {
     if (kernels::isa_supported(isa)) std::cout << ' ' << kernels::name(isa);
   }
   std::cout << ")\n"

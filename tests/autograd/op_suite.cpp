@@ -330,7 +330,7 @@ std::string check_machines(const OpSample& sample) {
     kernels::set_isa(kernels::Isa::generic);
     kernels::set_num_threads(1);
     const Outcome want = run(sample, dtype, sample.differentiable);
-    for (kernels::Isa isa : {kernels::Isa::generic, kernels::Isa::avx2, kernels::Isa::avx512}) {
+    for (kernels::Isa isa : kernels::kAllIsas) {
       if (!kernels::isa_supported(isa)) continue;
       kernels::set_isa(isa);
       for (int threads = 1; threads <= 4; ++threads) {

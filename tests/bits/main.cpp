@@ -30,7 +30,7 @@ bool check_once(int64_t steps) {
 
 bool check_all(int64_t steps) {
   bool same = true;
-  for (const kernels::Isa isa : {kernels::Isa::generic, kernels::Isa::avx2, kernels::Isa::avx512}) {
+  for (const kernels::Isa isa : kernels::kAllIsas) {
     if (!kernels::isa_supported(isa)) continue;
     for (const int threads : {1, 2, 3, 4, 8}) {
       kernels::set_isa(isa);

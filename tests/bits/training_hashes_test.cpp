@@ -14,7 +14,7 @@ using onestep::testing::differing_hashes;
 TEST_CASE("bits: 25 steps end with the known hashes on every instruction set") {
   const kernels::testing::Settings restore;
   kernels::set_num_threads(3);
-  for (const kernels::Isa isa : {kernels::Isa::generic, kernels::Isa::avx2, kernels::Isa::avx512}) {
+  for (const kernels::Isa isa : kernels::kAllIsas) {
     if (!kernels::isa_supported(isa)) continue;
     kernels::set_isa(isa);
     CAPTURE(std::string(kernels::name(isa)));

@@ -48,7 +48,7 @@ TEST_CASE("cli book: dropout masks of both dialects or of one") {
 }
 
 TEST_CASE("cli book: every digit agrees on every instruction set") {
-  for (const auto isa : {kernels::Isa::generic, kernels::Isa::avx2, kernels::Isa::avx512}) {
+  for (const auto isa : kernels::kAllIsas) {
     if (!kernels::isa_supported(isa)) continue;
     const ProcessResult result = run_onestep({"book", "--check"}, {.environment = {{"ONESTEP_ISA", kernels::name(isa)}}});
     CHECK(result.status == 0);

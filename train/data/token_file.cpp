@@ -93,7 +93,7 @@ TokenFile::TokenFile(const std::string& path) : path_(path), map_bytes_(InputFil
     check_whole();
     const Header header = checked_header(path, map_, map_bytes_);
     const auto* bytes = static_cast<const std::byte*>(map_);
-    tokenizer_json_ = {reinterpret_cast<const char*>(bytes + sizeof header), header.tokenizer_bytes};
+    tokenizer_json_ = {reinterpret_cast<const char*>(bytes + sizeof header), static_cast<size_t>(header.tokenizer_bytes)};
     tokenizer_hash_ = text_of(header.tokenizer_hash);
     ONESTEP_CHECK(IoError, hash_of(tokenizer_json_) == tokenizer_hash_, path,
                   ": its tokenizer is damaged (delete it: it will be rebuilt)");

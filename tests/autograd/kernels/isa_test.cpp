@@ -13,7 +13,7 @@ TEST_CASE("kernels: an instruction set is used only where it is supported") {
   const Settings restore;
   CHECK(isa_supported(Isa::generic));
   CHECK(isa_supported(active_isa()));
-  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
+  for (const Isa isa : kAllIsas) {
     if (isa_supported(isa)) {
       set_isa(isa);
       CHECK(active_isa() == isa);

@@ -78,7 +78,7 @@ void check_same_bits(F run) {
   set_isa(Isa::generic);
   set_num_threads(1);
   const auto want = run();
-  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
+  for (const Isa isa : kAllIsas) {
     if (!isa_supported(isa)) continue;
     for (const int threads : {1, 2, 3, 4}) {
       set_isa(isa);
@@ -94,7 +94,7 @@ void check_same_bits(F run) {
 template <class F>
 void for_each_isa(F f) {
   const Settings restore;
-  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
+  for (const Isa isa : kAllIsas) {
     if (!isa_supported(isa)) continue;
     set_isa(isa);
     CAPTURE(std::string(name(isa)));

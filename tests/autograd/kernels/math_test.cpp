@@ -84,7 +84,7 @@ Worst exhaust(const Function& f) {
     const Floats x = floats_of(first, first + count, 1);
     set_isa(Isa::generic);
     const Floats y = values_of(f, x);
-    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+    for (const Isa isa : kAllIsas) {
       if (!isa_supported(isa)) continue;
       set_isa(isa);
       REQUIRE(first_difference(values_of(f, x), y) == -1);
