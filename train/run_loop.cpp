@@ -31,28 +31,49 @@ std::string indented(const std::string& text) {
   return out;
 }
 
-class RunLoop {
+}  // namespace
+
+struct RunLoop::Impl {
  public:
-  RunLoop(Trainer& trainer, const fs::path& folder, RunState state, const Watch& watch)
+  Impl(Trainer& trainer, fs::path folder, RunState state, Watch watch)
       : trainer_(trainer),
         plan_(trainer.config().train),
-        folder_(folder),
+        folder_(std::move(folder)),
         state_(state),
-        watch_(watch),
-        progress_(plan_.steps, watch.quiet),
+        watch_(std::move(watch)),
+        progress_(plan_.steps, watch_.quiet),
         seconds_before_(state_.seconds) {
     if (!trainer.communicator().is_root()) return;
-    metrics_file_.emplace((folder / "metrics.jsonl").string(), first_unlogged());
+    metrics_file_.emplace((folder_ / "metrics.jsonl").string(), first_unlogged());
     if (!plan_.tensorboard) return;
-    event_file_.emplace((folder / "tensorboard").string(), first_unlogged());
+    event_file_.emplace((folder_ / "tensorboard").string(), first_unlogged());
     event_file_->text("config", first_unlogged(), "```json\n" + resolved_json(trainer.config()) + "```");
   }
 
+  bool done() const {
+    if (state_.unfinished && !outcome_.interrupted) return false;
+    return outcome_.interrupted || trainer_.steps_done() >= plan_.steps || stops_early();
+  }
+
+  StepMetrics advance() {
+    total_ = Stopwatch();  // what happens between two calls is no training
+    finish_step(state_.unfinished ? *std::exchange(state_.unfinished, std::nullopt) : step());
+    seconds_before_ += total_.seconds();
+    return *outcome_.last;
+  }
+
   Outcome run() {
-    if (state_.unfinished) finish_step(*std::exchange(state_.unfinished, std::nullopt));
-    while (!outcome_.interrupted && trainer_.steps_done() < plan_.steps && !stops_early()) finish_step(step());
+    while (!done()) advance();
     outcome_.stopped_early = trainer_.steps_done() < plan_.steps && stops_early();
     return outcome_;
+  }
+
+  /// The lines of all steps before a checkpoint are on the disk before it is.
+  void save() {
+    const Checkpoint checkpoint{trainer_.state(), state_};
+    if (!metrics_file_) return;
+    metrics_file_->sync();
+    save_checkpoint(folder_, checkpoint, plan_.keep_checkpoints, watch_.quiet);
   }
 
  private:
@@ -131,28 +152,25 @@ class RunLoop {
       event_file_->text("sample", metrics.step, indented(prompt + continuation));
   }
 
-  /// The lines of all steps before a checkpoint are on the disk before it is.
-  void save() {
-    const Checkpoint checkpoint{trainer_.state(), state_};
-    if (!metrics_file_) return;
-    metrics_file_->sync();
-    save_checkpoint(folder_, checkpoint, plan_.keep_checkpoints, watch_.quiet);
-  }
-
   Trainer& trainer_;
   const TrainConfig& plan_;
-  const fs::path& folder_;
+  const fs::path folder_;
   RunState state_;
-  const Watch& watch_;
+  const Watch watch_;
   std::optional<MetricsFile> metrics_file_;  // the root's, as all that is written
   std::optional<EventFile> event_file_;
   Progress progress_;
   Outcome outcome_;
-  const double seconds_before_;
-  const Stopwatch total_;
+  double seconds_before_;
+  Stopwatch total_;
 };
 
-}  // namespace
+RunLoop::RunLoop(Trainer& trainer, fs::path folder, RunState state, Watch watch)
+    : impl_(std::make_unique<Impl>(trainer, std::move(folder), state, std::move(watch))) {}
+RunLoop::~RunLoop() = default;
+bool RunLoop::done() const { return impl_->done(); }
+StepMetrics RunLoop::step() { return impl_->advance(); }
+void RunLoop::save() { impl_->save(); }
 
 bool stops_early(const TrainConfig& plan, int64_t steps_done, const RunState& state) {
   const bool wanted = plan.early_stop_patience > 0 && plan.eval_every > 0;
@@ -161,7 +179,7 @@ bool stops_early(const TrainConfig& plan, int64_t steps_done, const RunState& st
 }
 
 Outcome run_steps(Trainer& trainer, const fs::path& folder, RunState state, const Watch& watch) {
-  return RunLoop(trainer, folder, state, watch).run();
+  return RunLoop(trainer, folder, state, watch).impl_->run();
 }
 
 }  // namespace onestep::train

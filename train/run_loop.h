@@ -2,6 +2,7 @@
 // What happens around the steps of a run: evaluation, metrics, checkpoints, interrupts.
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "train/checkpoint/checkpoint.h"
@@ -29,6 +30,29 @@ struct Watch {
   Stopped stopped = [] { return false; };                     ///< Asked after every step and evaluation batch.
   std::function<void(const StepMetrics&)> on_step = nullptr;  ///< Called with every step, before `stopped` is asked.
   bool quiet = true;                                          ///< No progress on stderr.
+};
+
+/// A run one step at a time, for who does something else between steps. It writes what run_steps writes into `folder`, but for
+/// the checkpoint of an interrupt, which is save()'s.
+class RunLoop {
+ public:
+  RunLoop(Trainer& trainer, std::filesystem::path folder, RunState state, Watch watch = {});
+  ~RunLoop();
+  RunLoop(const RunLoop&) = delete;
+  RunLoop& operator=(const RunLoop&) = delete;
+
+  /// Whether all steps are done, or it stops_early(), or was interrupted.
+  bool done() const;
+  /// The next step of a run that is not done(), and all that follows it: evaluation, log, checkpoint, each when it is due.
+  /// Throws as run_steps does.
+  StepMetrics step();
+  /// Writes a checkpoint of where the run stands. Throws IoError.
+  void save();
+
+ private:
+  friend Outcome run_steps(Trainer&, const std::filesystem::path&, RunState, const Watch&);
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 /// Trains from where `trainer` and `state` stand to train.steps, or until it stops_early(), keeping metrics.jsonl and

@@ -231,6 +231,12 @@ StepMetrics Trainer::step() {
   return metrics;
 }
 
+void Trainer::set_learning_rate(double lr) {
+  Config changed = config_;
+  changed.optimizer.lr = lr;
+  config_ = resolve(changed);
+}
+
 Evaluation Trainer::evaluate(const Stopped& stopped) {
   const AutocastGuard precision(autocast());
   return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, evaluation_generator(), stopped,

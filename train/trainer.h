@@ -44,6 +44,9 @@ class Trainer {
   Generator evaluation_generator() const { return Generator(config_.seed ^ 1); }
   /// Where training stands. The tensors are handles: save them before the next step. Only the root has the optimizer's.
   TrainerState state();
+  /// Goes on with another optimizer.lr, from which the schedule derives those of the next steps. Throws ConfigError for one that a
+  /// config could not have.
+  void set_learning_rate(double lr);
   /// Goes on from the root's `state`, to the bit. Throws Error naming what does not fit this trainer, whose state is undefined
   /// then.
   void load_state(const TrainerState& state);

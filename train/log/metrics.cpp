@@ -51,7 +51,7 @@ std::string loss_text(double loss) {
 MetricsFile::MetricsFile(const std::string& path, int64_t first_step)
     : out_(cut_off(path, first_step), OutputFile::Mode::append) {}
 
-void MetricsFile::write(const StepMetrics& m) {
+std::string metrics_line(const StepMetrics& m) {
   nlohmann::ordered_json line{{"step", m.step},
                               {"loss", number(m.loss)},
                               {"lr", number(m.lr)},
@@ -60,7 +60,9 @@ void MetricsFile::write(const StepMetrics& m) {
                               {"seconds", number(std::round(m.seconds * 1e4) / 1e4)}};
   if (m.val_loss) line["val_loss"] = number(*m.val_loss);
   if (m.val_accuracy) line["val_accuracy"] = number(*m.val_accuracy);
-  out_.write(line.dump() + '\n');
+  return line.dump();
 }
+
+void MetricsFile::write(const StepMetrics& metrics) { out_.write(metrics_line(metrics) + '\n'); }
 
 }  // namespace onestep::train

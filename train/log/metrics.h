@@ -33,6 +33,9 @@ class MetricsFile {
   OutputFile out_;
 };
 
+/// The step's line in metrics.jsonl: one JSON object, float32 values with the digits that read back to the same bits.
+std::string metrics_line(const StepMetrics& metrics);
+
 /// `2.3026`, `3.21e-05`: a loss for people. One that is not 0 never looks like 0.
 std::string loss_text(double loss);
 
