@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
+#include "web/engine/model_methods.h"
+#include "web/engine/run_methods.h"
 
 namespace onestep::web {
 namespace {
@@ -35,12 +37,16 @@ std::string_view type_name(const std::exception& error) {
 }
 
 /// As text that is UTF-8 whatever a message quotes.
-std::string text(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string dumped(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 }  // namespace
 
 const std::vector<Method>& methods() {
-  static const std::vector<Method> all{{"methods", method_names}};
+  static const std::vector<Method> all = [] {
+    std::vector<Method> joined{{"methods", method_names}};
+    for (const auto& subject : {run_methods(), model_methods()}) joined.insert(joined.end(), subject.begin(), subject.end());
+    return joined;
+  }();
   return all;
 }
 
@@ -50,11 +56,11 @@ std::string call(std::string_view method, std::string_view arguments) {
     ONESTEP_CHECK(ConfigError, found != methods().end(), "call: there is no method ", method);
     const json parsed = parse_json<ConfigError>(arguments, "arguments");
     ONESTEP_CHECK(ConfigError, parsed.is_object(), "arguments: must be an object: ", brief(parsed));
-    return text(found->function(parsed));
+    return dumped(found->function(parsed));
   } catch (const std::bad_alloc&) {
     return R"({"error":{"message":"out of memory","type":"MemoryError"}})";
   } catch (const std::exception& error) {
-    return text({{"error", {{"type", type_name(error)}, {"message", error.what()}}}});
+    return dumped({{"error", {{"type", type_name(error)}, {"message", error.what()}}}});
   }
 }
 

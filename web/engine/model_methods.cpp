@@ -1,0 +1,186 @@
+#include "web/engine/model_methods.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "autograd/ops.h"
+#include "base/utf8.h"
+#include "train/models/generate.h"
+#include "train/models/gpt2_files.h"
+#include "train/run_folder.h"
+#include "train/runs/trained_run.h"
+#include "train/text/bpe_files.h"
+#include "train/text/bpe_tokenizer.h"
+#include "train/text/stream_decoder.h"
+#include "web/engine/ablation.h"
+#include "web/engine/arguments.h"
+#include "web/engine/attention_maps.h"
+#include "web/engine/handles.h"
+
+namespace onestep::web {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+/// A trained model, and its tokenizer unless it was trained on ids.
+struct OpenModel {
+  explicit OpenModel(const fs::path& folder) {
+    if (train::is_run(folder))
+      open_run(folder);
+    else
+      open_gpt2(folder);
+    model->eval();
+  }
+
+  std::vector<int64_t> encode(const std::string& given) const {
+    if (tokenizer) return tokenizer->encode(given);
+    std::vector<int64_t> ids;
+    const json parsed = json::parse("[" + given + "]", nullptr, false);
+    const bool numbers =
+        parsed.is_array() && std::all_of(parsed.begin(), parsed.end(), [](const json& id) { return id.is_number_integer(); });
+    ONESTEP_CHECK(ConfigError, numbers, "text: the model was trained on ids: give them with commas: got ", quote(given));
+    for (const json& id : parsed) ids.push_back(id.get<int64_t>());
+    return ids;
+  }
+  std::string name_of(int64_t id) const {
+    train::TokenText one(tokenizer.get());
+    const std::string name = one.add(id);
+    return name + one.finish();
+  }
+  json names_of(const std::vector<int64_t>& ids) const {
+    json names = json::array();
+    for (const int64_t id : ids) names.push_back(name_of(id));
+    return names;
+  }
+  int64_t layers() const { return config.kind == train::ModelKind::gpt ? config.num_layers : 1; }
+
+  train::ModelConfig config;
+  Generator generator{0};  // of the initial values, which are then overwritten, and of dropout, which is off
+  std::unique_ptr<train::LanguageModel> model;
+  std::shared_ptr<const train::Tokenizer> tokenizer;
+
+ private:
+  void open_run(const fs::path& folder) {
+    const train::Config run = train::load_run_config(folder);
+    const train::FoundCheckpoint found = train::choose_checkpoint(folder, run, "last");
+    config = run.model;
+    tokenizer = train::load_run_tokenizer(folder);
+    model = train::make_trained_model(run, train::trained_vocabulary(found), found, generator);
+  }
+  void open_gpt2(const fs::path& folder) {
+    train::Gpt2 gpt2 = train::read_gpt2(folder);
+    config = gpt2.model;
+    if (fs::exists(folder / "merges.txt") || fs::exists(folder / "vocab.bpe"))
+      tokenizer = std::make_shared<train::BpeTokenizer>(train::read_bpe_folder(folder.string()));
+    model = train::make_language_model(config, config.vocab_size, generator);
+    model->load_state_dict(gpt2.state);
+  }
+};
+
+Handles<OpenModel>& models() {
+  static Handles<OpenModel> all;
+  return all;
+}
+
+OpenModel& model_of(const json& arguments) { return models().at(integer(arguments, "model")); }
+
+/// The ids of "text" as the model can read them: the last context_length of them, at least one.
+std::vector<int64_t> ids_of(const OpenModel& open, const json& arguments) {
+  std::vector<int64_t> ids = open.encode(text_argument(arguments, "text"));
+  train::check_prompt(*open.model, ids);
+  const auto most = static_cast<size_t>(open.model->context_length());
+  if (ids.size() > most) ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
+  return ids;
+}
+
+Ablation ablation_of(OpenModel& open, const json& arguments) {
+  return Ablation(*open.model, open.config, arguments.value("ablate", json::array()));
+}
+
+std::optional<int64_t> index_of(const json& arguments, const char* key) {
+  return arguments.contains(key) ? std::optional(integer(arguments, key)) : std::nullopt;
+}
+
+/// "run" for one that can go on with what is in its folder, else "model".
+json folder_kind(const json& arguments) {
+  const fs::path folder = text_argument(arguments, "folder");
+  if (!train::is_run(folder)) return "model";
+  const train::DataConfig data = train::load_run_config(folder).data;
+  const bool whole = data.kind == train::DataKind::task || data.kind == train::DataKind::tokens || !data.text.empty();
+  return whole ? "run" : "model";
+}
+
+json model_open(const json& arguments) {
+  const int64_t number = models().make(text_argument(arguments, "folder"));
+  const OpenModel& open = models().at(number);
+  return {{"model", number},
+          {"parameters", open.model->num_parameters()},
+          {"layers", open.layers()},
+          {"heads", open.config.num_heads},
+          {"context", open.model->context_length()},
+          {"vocabulary", open.model->vocab_size()},
+          {"tokenizer", open.tokenizer ? json(open.tokenizer->kind()) : json(nullptr)}};
+}
+
+json model_next(const json& arguments) {
+  OpenModel& open = model_of(arguments);
+  const std::vector<int64_t> ids = ids_of(open, arguments);
+  const Ablation ablation = ablation_of(open, arguments);
+  train::ModelCache cache;
+  const Tensor logits = select(open.model->next_logits(from_values(ids, {1, std::ssize(ids)}), cache), 0, 0);
+  const train::SamplingOptions sampling{.temperature = number(arguments, "temperature", 1.0)};
+  train::check_sampling(sampling);
+  const std::vector<float> probabilities = sampling_probabilities(logits, sampling).to(DType::float32).to_vector<float>();
+  std::vector<int64_t> order(probabilities.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return probabilities[static_cast<size_t>(a)] > probabilities[static_cast<size_t>(b)];
+  });
+  order.resize(std::min(order.size(), static_cast<size_t>(std::max<int64_t>(integer(arguments, "count", 20), 0))));
+  json next = json::array();
+  for (const int64_t id : order)
+    next.push_back({{"id", id}, {"text", open.name_of(id)}, {"probability", probabilities[static_cast<size_t>(id)]}});
+  return {{"tokens", open.names_of(ids)}, {"next", next}};
+}
+
+json model_attention(const json& arguments) {
+  OpenModel& open = model_of(arguments);
+  const std::vector<int64_t> ids = ids_of(open, arguments);
+  const Ablation ablation = ablation_of(open, arguments);
+  return {{"tokens", open.names_of(ids)},
+          {"weights", attention_maps(*open.model, ids, index_of(arguments, "layer"), index_of(arguments, "head"))}};
+}
+
+json model_generate(const json& arguments) {
+  OpenModel& open = model_of(arguments);
+  const std::vector<int64_t> prompt = open.encode(text_argument(arguments, "text"));
+  const train::GenerateOptions options = {.tokens = integer(arguments, "tokens"),
+                                          .sampling = {.temperature = number(arguments, "temperature", 1.0),
+                                                       .top_k = integer(arguments, "top_k", 0),
+                                                       .top_p = number(arguments, "top_p", 1.0)}};
+  const Ablation ablation = ablation_of(open, arguments);
+  Generator generator(integer(arguments, "seed", 0));
+  const train::Generated made = train::generate(*open.model, prompt, options, generator);
+  train::TokenText piece(open.tokenizer.get());
+  if (!prompt.empty()) piece.add(prompt.back());
+  std::string written;
+  for (const int64_t id : made.ids) written += piece.add(id);
+  return {{"ids", made.ids}, {"text", written + piece.finish()}, {"logprobs", made.logprobs}};
+}
+
+json model_close(const json& arguments) {
+  models().close(integer(arguments, "model"));
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<Method> model_methods() {
+  return {{"folder_kind", folder_kind},         {"model_open", model_open},         {"model_next", model_next},
+          {"model_attention", model_attention}, {"model_generate", model_generate}, {"model_close", model_close}};
+}
+
+}  // namespace onestep::web
