@@ -175,21 +175,32 @@ ONESTEP_INLINE void transpose(const double* const (&rows)[ROWS], double* to, int
   }
 }
 
-/// See simd.h.
+/// See simd.h. As wide as the packing of panels wants at least.
 struct DoubleReg {
-  v128_t v;
+  v128_t v[4];
 };
-ONESTEP_INLINE DoubleReg splat_reg(double x) { return {wasm_f64x2_splat(x)}; }
-ONESTEP_INLINE DoubleReg load_reg(const double* p) { return {wasm_v128_load(p)}; }
+ONESTEP_INLINE DoubleReg splat_reg(double x) {
+  return quads<DoubleReg>([=](int) { return wasm_f64x2_splat(x); });
+}
+ONESTEP_INLINE DoubleReg load_reg(const double* p) {
+  return quads<DoubleReg>([=](int i) { return wasm_v128_load(p + 2 * i); });
+}
 ONESTEP_INLINE DoubleReg load_reg_first(const double* p, int64_t n) {
-  return n < 2 ? DoubleReg{wasm_v128_load64_zero(p)} : load_reg(p);
+  double lanes[8] = {};
+  for (int64_t i = 0; i < 8 && i < n; ++i) lanes[i] = p[i];
+  return load_reg(lanes);
 }
-ONESTEP_INLINE void store_reg(double* p, DoubleReg x) { wasm_v128_store(p, x.v); }
+ONESTEP_INLINE void store_reg(double* p, DoubleReg x) {
+  for (int i = 0; i < 4; ++i) wasm_v128_store(p + 2 * i, x.v[i]);
+}
 ONESTEP_INLINE void store_reg_first(double* p, DoubleReg x, int64_t n) {
-  if (n >= 2) return store_reg(p, x);
-  *p = wasm_f64x2_extract_lane(x.v, 0);
+  double lanes[8];
+  store_reg(lanes, x);
+  for (int64_t i = 0; i < 8 && i < n; ++i) p[i] = lanes[i];
 }
-ONESTEP_INLINE DoubleReg operator+(DoubleReg a, DoubleReg b) { return {wasm_f64x2_add(a.v, b.v)}; }
+ONESTEP_INLINE DoubleReg operator+(DoubleReg a, DoubleReg b) {
+  return quads<DoubleReg>([&](int i) { return wasm_f64x2_add(a.v[i], b.v[i]); });
+}
 ONESTEP_INLINE void keep(DoubleReg) {}
 
 }  // namespace

@@ -125,9 +125,12 @@ ONESTEP_INLINE FloatReg fma(FloatReg a, FloatReg b, FloatReg c) {
 ONESTEP_INLINE void keep(FloatReg) {}
 
 ONESTEP_INLINE DoubleReg fma(DoubleReg a, DoubleReg b, DoubleReg c) {
-  return {wasm_f64x2_make(
-      __builtin_fma(wasm_f64x2_extract_lane(a.v, 0), wasm_f64x2_extract_lane(b.v, 0), wasm_f64x2_extract_lane(c.v, 0)),
-      __builtin_fma(wasm_f64x2_extract_lane(a.v, 1), wasm_f64x2_extract_lane(b.v, 1), wasm_f64x2_extract_lane(c.v, 1)))};
+  double x[8], y[8], sum[8];
+  store_reg(x, a);
+  store_reg(y, b);
+  store_reg(sum, c);
+  for (int i = 0; i < 8; ++i) sum[i] = __builtin_fma(x[i], y[i], sum[i]);
+  return load_reg(sum);
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ ONESTEP_INLINE Vec fma(Vec a, Vec b, Vec c) {
 ONESTEP_INLINE Vec fnma(Vec a, Vec b, Vec c) {
   return quads<Vec>([&](int i) { return wasm_f32x4_relaxed_nmadd(a.q[i], b.q[i], c.q[i]); });
 }
-ONESTEP_INLINE DoubleReg fma(DoubleReg a, DoubleReg b, DoubleReg c) { return {wasm_f64x2_relaxed_madd(a.v, b.v, c.v)}; }
+ONESTEP_INLINE DoubleReg fma(DoubleReg a, DoubleReg b, DoubleReg c) {
+  return quads<DoubleReg>([&](int i) { return wasm_f64x2_relaxed_madd(a.v[i], b.v[i], c.v[i]); });
+}
 
 /// See simd.h.
 struct FloatReg {

@@ -4,15 +4,18 @@ set(cxx ${ONESTEP_WASM_TOOLS}/zig/lib/libcxx)
 set(abi ${ONESTEP_WASM_TOOLS}/zig/lib/libcxxabi)
 set(unwind ${ONESTEP_WASM_TOOLS}/zig/lib/libunwind)
 file(GLOB runtime_sources ${cxx}/src/*.cpp ${cxx}/src/ryu/*.cpp ${cxx}/src/filesystem/*.cpp ${abi}/src/*.cpp)
-list(FILTER runtime_sources EXCLUDE REGEX "/(new|int128_builtins|strstream|bind|random_shuffle|pstl|cxa_noexception|cxa_thread_atexit)\\.cpp$")
-add_library(onestep_runtime STATIC ${runtime_sources} ${unwind}/src/Unwind-wasm.c ${CMAKE_CURRENT_LIST_DIR}/posix.c
-                                   ${CMAKE_CURRENT_LIST_DIR}/fmaf.c)
+list(FILTER runtime_sources EXCLUDE REGEX "/(new|int128_builtins|strstream|bind|random_shuffle|pstl|cxa_noexception|cxa_demangle|cxa_thread_atexit)\\.cpp$")
+add_library(onestep_runtime STATIC ${runtime_sources} ${unwind}/src/Unwind-wasm.c ${CMAKE_CURRENT_LIST_DIR}/posix.c)
 set_target_properties(onestep_runtime PROPERTIES CXX_STANDARD 23 CXX_EXTENSIONS OFF)
 target_compile_options(onestep_runtime PRIVATE -w)
 target_compile_definitions(onestep_runtime PRIVATE
   _LIBCPP_BUILDING_LIBRARY LIBCXX_BUILDING_LIBCXXABI LIBC_NAMESPACE=__llvm_libc_common_utils _LIBCXXABI_BUILDING_LIBRARY
-  _LIBUNWIND_HIDE_SYMBOLS _LIBUNWIND_HAS_NO_THREADS)
+  LIBCXXABI_SILENT_TERMINATE _LIBUNWIND_HIDE_SYMBOLS _LIBUNWIND_HAS_NO_THREADS)
 target_include_directories(onestep_runtime PRIVATE ${cxx}/src ${cxx}/libc ${abi}/include ${abi}/src ${unwind}/include)
 target_link_libraries(onestep_runtime INTERFACE wasi-emulated-signal wasi-emulated-mman wasi-emulated-process-clocks)
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/fmaf.c PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+# In front of all that calls it, or the linker takes the C library's.
+add_library(onestep_fmaf OBJECT ${CMAKE_CURRENT_LIST_DIR}/fmaf.c)
+target_compile_options(onestep_fmaf PRIVATE -ffp-contract=off)
+add_dependencies(onestep_runtime onestep_fmaf)
+target_link_options(onestep_runtime INTERFACE $<TARGET_OBJECTS:onestep_fmaf>)
 link_libraries(onestep_runtime)
