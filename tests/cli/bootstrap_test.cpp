@@ -81,7 +81,7 @@ TEST_CASE("bootstrap: without root or sudo it says what to install") {
                  " doctest-dev graphviz libopenmpi-dev openmpi-bin clang-tidy doxygen python3-dev python3-venv\n"));
   machine.ci = "1";
   CHECK(machine.run({"test"}).out == "tests\n");
-  CHECK(contains(machine.take_log(), " clang libclang-rt-dev\n"));
+  CHECK(contains(machine.take_log(), " clang libclang-rt-dev chromium nodejs\n"));
 }
 
 TEST_CASE("bootstrap: other systems need a compiler and a new enough CMake") {
@@ -174,6 +174,23 @@ TEST_CASE("bootstrap: exercise builds and checks one exercise and remembers that
   fs::last_write_time(machine.checkout() / "learn/exercises/02_second.cpp",
                       fs::file_time_type::clock::now() + std::chrono::seconds(5));
   CHECK(machine.run({"exercise"}).out.starts_with("02          "));
+}
+
+TEST_CASE("bootstrap: web installs its compiler and builds the page") {
+  Machine machine;
+  machine.install_tools();
+  fs::create_directories(machine.checkout() / "web/toolchain");
+  fs::create_directories(machine.checkout() / "build/wasm");
+  machine.script("checkout/web/toolchain/install", "echo install-web >>\"$FAKE/log\"");
+  const ProcessResult result = machine.run({"web", "--build-only"});
+  CHECK(result.status == 0);
+  CHECK(result.out == "");
+  CHECK(contains(result.err, "onestep: building the web page ...\n"));
+  CHECK(machine.take_log().starts_with("install-web\ncmake -S " + machine.checkout().string() + " --preset wasm\n"));
+  for (const char* const word : {"--help", "page"}) {
+    CHECK(machine.run({"web", word}).status == 2);
+    CHECK(machine.take_log() == "");
+  }
 }
 
 TEST_CASE("bootstrap: an exercise that does not compile is refused with the first error") {

@@ -1,0 +1,66 @@
+// The engine in a real browser: known trainings, and a page that stays responsive while a worker trains.
+import assert from 'node:assert/strict';
+import {readFileSync} from 'node:fs';
+import {join} from 'node:path';
+import test from 'node:test';
+
+import {Browser, chromium, serve} from './browser.mjs';
+import {dist, load, root, withoutTimes} from './support.mjs';
+
+const skip = !chromium && 'there is no chromium (Debian: chromium)';
+
+/** Opens an empty page of the server for `use(browser)`. */
+async function inBrowser(use) {
+  const server = await serve({dist, build: join(root, 'build/wasm/web'), source: root, page: join(root, 'web/tests')});
+  const browser = await Browser.start();
+  try {
+    await browser.open(`${server.url}/page/blank.html`);
+    await use(browser);
+    assert.deepEqual(browser.errors, []);
+  } finally {
+    await browser.close();
+    server.close();
+  }
+}
+
+test('the known trainings have the known bits in Chromium', {skip}, () =>
+  inBrowser(async (browser) => {
+    const files = ['tests/goldens/training_hashes.json', ...['attention', 'gpt', 'gpt_bf16', 'gqa_rope'].map((name) => `tests/configs/bits_${name}.json`)];
+    const {status, output} = await browser.evaluate(`(async () => {
+      const {Exit, Wasi} = await import('/dist/wasi.js');
+      let output = '';
+      const wasi = new Wasi({args: ['web_tests', '--test-case=bits: 25 steps end with the known hashes on*'], print: (text) => (output += text)});
+      const files = new Map();
+      for (const path of ${JSON.stringify(files)})
+        files.set(path, new Uint8Array(await (await fetch('/source/' + path)).arrayBuffer()));
+      wasi.add(files, ${JSON.stringify(root)});
+      const module = await WebAssembly.compile(await (await fetch('/build/web_tests.wasm')).arrayBuffer());
+      const instance = await WebAssembly.instantiate(module, wasi.imports);
+      wasi.attach(instance);
+      try {
+        instance.exports._start();
+        return {status: 0, output};
+      } catch (error) {
+        if (!(error instanceof Exit)) throw error;
+        return {status: error.status, output};
+      }
+    })()`);
+    assert.equal(status, 0, output);
+    assert.match(output, /test cases: +1 \|/);
+  }));
+
+test('a worker trains with the losses of node while the page stays responsive', {skip}, () =>
+  inBrowser(async (browser) => {
+    const config = JSON.parse(readFileSync(join(root, 'configs/next_token.json'), 'utf8'));
+    const {steps, name} = await browser.evaluate(`(async () => {
+      const {load} = await import('/dist/engine.js');
+      const engine = await load();
+      const run = await engine.run(${JSON.stringify(config)});
+      const steps = await run.step(50);
+      const name = await engine.request('name');
+      engine.close();
+      return {steps, name};
+    })()`);
+    const here = await (await load({worker: false, which: 'exact'})).run(config);
+    assert.deepEqual(steps.map(withoutTimes), (await here.step(50)).map(withoutTimes), name);
+  }));

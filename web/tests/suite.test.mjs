@@ -1,0 +1,38 @@
+// The op suite, the tests of the kernels and the known trainings, compiled to WebAssembly with all instruction sets.
+import assert from 'node:assert/strict';
+import {openSync, readFileSync} from 'node:fs';
+import {readFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import test from 'node:test';
+import {WASI} from 'node:wasi';
+
+import {root, temporaryFolder} from './support.mjs';
+
+const module = await WebAssembly.compile(await readFile(join(root, 'build/wasm/web/web_tests.wasm')));
+
+/** Its exit status and what it says. */
+async function run(cases) {
+  const log = join(temporaryFolder(), 'log');
+  const wasi = new WASI({
+    version: 'preview1',
+    args: ['web_tests', `--test-case=${cases}`],
+    preopens: {'/': '/'},
+    stdout: openSync(log, 'w'),
+    returnOnExit: true,
+  });
+  const instance = await WebAssembly.instantiate(module, wasi.getImportObject());
+  const status = wasi.start(instance);
+  return {status, output: readFileSync(log, 'utf8')};
+}
+
+for (const [what, cases] of Object.entries({
+  'fused multiply-adds': '*fma*',
+  'every kernel on every instruction set': 'kernels:*',
+  'the op suite': 'op suite:*',
+  'trainings of known bits': 'bits:*',
+}))
+  test(what, async () => {
+    const {status, output} = await run(cases);
+    assert.equal(status, 0, output.slice(-20000));
+    assert.match(output, /test cases: +[1-9]/);
+  });
