@@ -1,4 +1,4 @@
-// The engine in a real browser: known trainings, and a page that stays responsive while a worker trains.
+// The engine in a real browser: known trainings, and a worker that trains.
 import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -49,7 +49,7 @@ test('the known trainings have the known bits in Chromium', {skip}, () =>
     assert.match(output, /test cases: +1 \|/);
   }));
 
-test('a worker trains with the losses of node while the page stays responsive', {skip}, () =>
+test('a worker trains with the losses of node', {skip}, () =>
   inBrowser(async (browser) => {
     const config = JSON.parse(readFileSync(join(root, 'configs/next_token.json'), 'utf8'));
     const {steps, name} = await browser.evaluate(`(async () => {
