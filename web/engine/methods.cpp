@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
+#include "web/engine/attention_steps.h"
+#include "web/engine/backward_steps.h"
 #include "web/engine/model_methods.h"
 #include "web/engine/run_methods.h"
 
@@ -21,8 +23,12 @@ json method_names(const json& /*arguments*/) {
   return names;
 }
 
-/// The most derived type of the project's that the exception has.
-std::string_view type_name(const std::exception& error) {
+/// As text that is UTF-8 whatever a message quotes.
+std::string dumped(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string_view error_type(const std::exception& error) {
   const auto is = [&]<class T>() { return dynamic_cast<const T*>(&error) != nullptr; };
   if (is.operator()<IndexError>()) return "IndexError";
   if (is.operator()<ShapeError>()) return "ShapeError";
@@ -36,15 +42,11 @@ std::string_view type_name(const std::exception& error) {
   return "Error";
 }
 
-/// As text that is UTF-8 whatever a message quotes.
-std::string dumped(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
-
-}  // namespace
-
 const std::vector<Method>& methods() {
   static const std::vector<Method> all = [] {
     std::vector<Method> joined{{"methods", method_names}};
-    for (const auto& subject : {run_methods(), model_methods()}) joined.insert(joined.end(), subject.begin(), subject.end());
+    for (const auto& subject : {run_methods(), model_methods(), attention_methods(), backward_methods()})
+      joined.insert(joined.end(), subject.begin(), subject.end());
     return joined;
   }();
   return all;
@@ -60,7 +62,7 @@ std::string call(std::string_view method, std::string_view arguments) {
   } catch (const std::bad_alloc&) {
     return R"({"error":{"message":"out of memory","type":"MemoryError"}})";
   } catch (const std::exception& error) {
-    return dumped({{"error", {{"type", type_name(error)}, {"message", error.what()}}}});
+    return dumped({{"error", {{"type", error_type(error)}, {"message", error.what()}}}});
   }
 }
 

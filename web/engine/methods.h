@@ -1,5 +1,6 @@
 #pragma once
 // What a page calls: methods by name, with arguments and results in JSON.
+#include <exception>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@ struct Method {
   std::string_view name;
   nlohmann::json (*function)(const nlohmann::json& arguments);
 };
+
+/// The name of the most derived type of the project's that the exception has: "GradError".
+std::string_view error_type(const std::exception& error);
 
 /// All methods, by subject in the order of methods.cpp.
 const std::vector<Method>& methods();
