@@ -4,19 +4,19 @@ import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import test from 'node:test';
 
-import {Browser, chromium, serve} from './browser.mjs';
+import {launch, missing as skip, serve} from './browser.mjs';
 import {dist, load, root, withoutTimes} from './support.mjs';
 
-const skip = !chromium && 'there is no chromium (Debian: chromium)';
-
-/** Opens an empty page of the server for `use(browser)`. */
+/** Opens an empty page of the server for `use(page)`. */
 async function inBrowser(use) {
-  const server = await serve({dist, build: join(root, 'build/wasm/web'), source: root, page: join(root, 'web/tests')});
-  const browser = await Browser.start();
+  const server = await serve(dist, {build: join(root, 'build/wasm/web'), source: root, tests: join(root, 'web/tests')});
+  const browser = await launch();
   try {
-    await browser.open(`${server.url}/page/blank.html`);
-    await use(browser);
-    assert.deepEqual(browser.errors, []);
+    const page = await browser.page();
+    await page.open(`${server.url}tests/blank.html`);
+    await page.until(`document.readyState === 'complete' && location.pathname.endsWith('blank.html')`);
+    await use(page);
+    assert.deepEqual(page.errors, []);
   } finally {
     await browser.close();
     server.close();
@@ -24,10 +24,10 @@ async function inBrowser(use) {
 }
 
 test('the known trainings have the known bits in Chromium', {skip}, () =>
-  inBrowser(async (browser) => {
+  inBrowser(async (page) => {
     const files = ['tests/goldens/training_hashes.json', ...['attention', 'gpt', 'gpt_bf16', 'gqa_rope'].map((name) => `tests/configs/bits_${name}.json`)];
-    const {status, output} = await browser.evaluate(`(async () => {
-      const {Exit, Wasi} = await import('/dist/wasi.js');
+    const {status, output} = await page.evaluate(`(async () => {
+      const {Exit, Wasi} = await import('/wasi.js');
       let output = '';
       const wasi = new Wasi({args: ['web_tests', '--test-case=bits: 25 steps end with the known hashes on*'], print: (text) => (output += text)});
       const files = new Map();
@@ -50,10 +50,10 @@ test('the known trainings have the known bits in Chromium', {skip}, () =>
   }));
 
 test('a worker trains with the losses of node', {skip}, () =>
-  inBrowser(async (browser) => {
+  inBrowser(async (page) => {
     const config = JSON.parse(readFileSync(join(root, 'configs/next_token.json'), 'utf8'));
-    const {steps, name} = await browser.evaluate(`(async () => {
-      const {load} = await import('/dist/engine.js');
+    const {steps, name} = await page.evaluate(`(async () => {
+      const {load} = await import('/engine.js');
       const engine = await load();
       const run = await engine.run(${JSON.stringify(config)});
       const steps = await run.step(50);
