@@ -50,7 +50,9 @@ const std::map<std::string, Function> kScalar = {
 TEST_CASE("functional: functions of one tensor as in PyTorch") {
   const Tensor x = matrix("x"), v = matrix("v");
   CHECK(kUnary.size() == data().at("unary").size());
-  for (const auto& [name, f] : kUnary) {
+  for (const auto& entry : kUnary) {
+    const auto& name = entry.first;  // no structured binding: clang 14 has none captured
+    const auto& f = entry.second;
     CAPTURE(name);
     const nlohmann::json& want = data().at("unary").at(name);
     const Tensor all = jacobian(f, x);
@@ -72,7 +74,9 @@ TEST_CASE("functional: functions of one tensor as in PyTorch") {
 TEST_CASE("functional: functions of several tensors as in PyTorch") {
   const Inputs in = {matrix("x"), matrix("w")}, v = {matrix("v"), matrix("u")};
   CHECK(kScalar.size() == data().at("scalar").size());
-  for (const auto& [name, f] : kScalar) {
+  for (const auto& entry : kScalar) {
+    const auto& name = entry.first;  // no structured binding: clang 14 has none captured
+    const auto& f = entry.second;
     CAPTURE(name);
     const nlohmann::json& want = data().at("scalar").at(name);
     const std::vector<Tensor> first = jacobian(f, in);
