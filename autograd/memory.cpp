@@ -47,6 +47,32 @@ class SpinLock {
 
 /// Small blocks are cut from slabs of one huge page, which are kept: neighbours in a graph are neighbours in memory.
 constexpr size_t kSmall = 1024;
+constexpr size_t kSmallClasses = size_class(kSmall).index + 1;
+
+/// How many blocks move between a thread's cache and the shared one at a time; a thread keeps up to twice as many of each
+/// class.
+constexpr size_t kBatch = 32;
+
+/// Small blocks that one thread has to itself, so that it needs no lock.
+struct ThreadCache {
+  struct Class {
+    std::array<void*, 2 * kBatch> blocks = {};
+    size_t held = 0;
+    size_t most = 0;  ///< None before its thread has entered the shared cache.
+  };
+  std::array<Class, kSmallClasses> classes = {};
+  std::atomic<int64_t> live_bytes{0};  ///< Since the shared cache was last told; written by its thread alone.
+  int64_t peak_bytes = 0;              ///< The most that live_bytes was since then.
+  bool in_use = true;                  ///< False after its thread has ended.
+
+  void count(int64_t bytes) {
+    const int64_t live = live_bytes.load(std::memory_order_relaxed) + bytes;
+    live_bytes.store(live, std::memory_order_relaxed);
+    peak_bytes = std::max(peak_bytes, live);
+  }
+};
+constinit ThreadCache no_cache;  // of a thread that has not entered yet or has left: without blocks and without room
+constinit thread_local ThreadCache* own = &no_cache;
 
 struct Cache {
   SpinLock mutex;
@@ -54,6 +80,7 @@ struct Cache {
   std::byte* slab = nullptr;
   size_t slab_left = 0;
   Stats stats;
+  std::vector<ThreadCache*> threads;
 };
 // Never destroyed: tensors with static storage duration may be freed after any destructor of ours has run.
 union Undestroyed {
@@ -70,35 +97,139 @@ Cache& cache() { return undestroyed.cache; }
 [[maybe_unused]] const int forks =
     ::pthread_atfork([] { cache().mutex.lock(); }, [] { cache().mutex.unlock(); }, [] { cache().mutex.unlock(); });
 
-/// Gives the system the free blocks above 1 KiB. The caller holds the lock.
+/// Gives the system the free blocks above 1 KiB: smaller ones are parts of slabs. The caller holds the lock, as it does in all
+/// that takes the cache.
 void release(Cache& c) noexcept {
-  for (size_t index = size_class(kSmall).index + 1; index < c.free_blocks.size(); ++index) {  // smaller ones are parts of slabs
+  for (size_t index = kSmallClasses; index < c.free_blocks.size(); ++index) {
     for (void* block : c.free_blocks[index]) std::free(block);
     c.free_blocks[index].clear();
   }
 }
 
 void* system_allocate(Cache& c, size_t bytes) {
+  ++c.stats.system_allocations;
   if (void* const block = kernels::aligned_block(bytes)) return block;
   release(c);
   return kernels::required_block(bytes);
 }
 
-void* new_block(Cache& c, size_t bytes) {
-  if (!kCache || bytes > kSmall) {
-    ++c.stats.system_allocations;
-    return system_allocate(c, bytes);
-  }
-  if (c.slab_left < bytes) {
+bool is_small(SizeClass size) { return size.index < kSmallClasses; }
+
+/// What a small block takes of a slab.
+size_t slab_step(SizeClass size) { return (size.bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+/// A small block that nobody had yet.
+void* cut(Cache& c, SizeClass size) {
+  if (c.slab_left < slab_step(size)) {
     c.slab = static_cast<std::byte*>(system_allocate(c, kernels::kHugePage));
     c.slab_left = kernels::kHugePage;
-    ++c.stats.system_allocations;
   }
   void* const block = c.slab;
-  const size_t step = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  c.slab += step;
-  c.slab_left -= step;
+  c.slab += slab_step(size);
+  c.slab_left -= slab_step(size);
   return block;
+}
+
+/// A block of a class, of `bytes` bytes at least where there is no cache.
+void* take(Cache& c, size_t bytes, SizeClass size) {
+  auto& free = c.free_blocks[size.index];
+  if (!kCache) return system_allocate(c, std::max<size_t>(bytes, 1));
+  if (free.empty()) return is_small(size) ? cut(c, size) : system_allocate(c, size.bytes);
+  void* const block = free.back();
+  free.pop_back();
+  return block;
+}
+
+void put(Cache& c, void* block, SizeClass size) noexcept {
+  try {
+    if (kCache) return c.free_blocks[size.index].push_back(block);
+  } catch (const std::bad_alloc&) {  // the list cannot grow
+    if (is_small(size)) return;      // a part of a slab, which is lost
+  }
+  std::free(block);
+}
+
+/// Adds `bytes`, and what the calling thread has counted by itself, to the bytes in use. The peak is exact while one thread
+/// allocates; of others it lacks what they have not told yet, less than their caches hold.
+void count(Cache& c, int64_t bytes) noexcept {
+  int64_t others = 0;
+  for (const ThreadCache* thread : c.threads) others += thread->live_bytes.load(std::memory_order_relaxed);
+  const int64_t mine = own->live_bytes.load(std::memory_order_relaxed);
+  others -= mine;
+  c.stats.peak_bytes = std::max(c.stats.peak_bytes, c.stats.live_bytes + others + own->peak_bytes);
+  c.stats.live_bytes += mine + bytes;
+  c.stats.peak_bytes = std::max(c.stats.peak_bytes, c.stats.live_bytes + others);
+  if (own == &no_cache) return;
+  own->live_bytes.store(0, std::memory_order_relaxed);
+  own->peak_bytes = 0;
+}
+
+/// Moves a batch of blocks of a class, as far as there are any, to the calling thread's cache, the next one on top.
+void fetch(Cache& c, SizeClass size) {
+  ThreadCache::Class& mine = own->classes[size.index];
+  const size_t n = std::min({kBatch, mine.most - mine.held, c.free_blocks[size.index].size() + c.slab_left / slab_step(size)});
+  mine.held += n;
+  for (size_t i = 1; i <= n; ++i) mine.blocks[mine.held - i] = take(c, size.bytes, size);
+}
+
+/// Moves up to `n` blocks of a class, those that were unused for longest, from the calling thread's cache to the shared one.
+void give_back(Cache& c, SizeClass size, size_t n) noexcept {
+  ThreadCache::Class& mine = own->classes[size.index];
+  n = std::min(n, mine.held);
+  for (size_t i = 0; i < n; ++i) put(c, mine.blocks[i], size);
+  std::copy(mine.blocks.begin() + n, mine.blocks.begin() + mine.held, mine.blocks.begin());
+  mine.held -= n;
+}
+
+/// Gives the calling thread a cache of its own until it ends.
+class Entered {
+ public:
+  explicit Entered(std::vector<ThreadCache*>& threads) noexcept {
+    auto place = std::find_if(threads.begin(), threads.end(), [](const ThreadCache* t) { return !t->in_use; });
+    try {
+      if (place == threads.end()) place = threads.insert(place, new ThreadCache);
+    } catch (const std::bad_alloc&) {
+      return;  // it does without
+    }
+    own = *place;
+    own->in_use = true;
+    for (ThreadCache::Class& c : own->classes) c.most = c.blocks.size();
+  }
+  ~Entered() {
+    if (own == &no_cache) return;
+    Cache& c = cache();
+    const std::lock_guard lock(c.mutex);
+    for (size_t index = 0; index < kSmallClasses; ++index) give_back(c, {index, 0}, 2 * kBatch);
+    count(c, 0);
+    own->in_use = false;
+    own = &no_cache;
+  }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+};
+
+/// The shared cache, whose lock the caller holds; the calling thread has a part of its own from now on.
+Cache& entered() noexcept {
+  Cache& c = cache();
+  if (kCache) thread_local const Entered here(c.threads);
+  return c;
+}
+
+void* allocate_shared(size_t bytes, SizeClass size) {
+  const std::lock_guard lock(cache().mutex);
+  Cache& c = entered();
+  void* const block = take(c, bytes, size);
+  if (is_small(size)) fetch(c, size);
+  count(c, static_cast<int64_t>(size.bytes));
+  return block;
+}
+
+void deallocate_shared(void* block, SizeClass size) noexcept {
+  const std::lock_guard lock(cache().mutex);
+  Cache& c = entered();
+  if (is_small(size)) give_back(c, size, kBatch);
+  put(c, block, size);
+  count(c, -static_cast<int64_t>(size.bytes));
 }
 
 }  // namespace
@@ -111,51 +242,41 @@ void* allocate(uint64_t bytes) {
 }
 
 void* allocate(size_t bytes, SizeClass size) {
-  Cache& c = cache();
-  const std::lock_guard lock(c.mutex);
-  void* block = nullptr;
-  auto& free = c.free_blocks[size.index];
-  if (!free.empty()) {
-    block = free.back();
-    free.pop_back();
-  } else {
-    block = new_block(c, kCache ? size.bytes : std::max<size_t>(bytes, 1));
-  }
-  c.stats.live_bytes += static_cast<int64_t>(size.bytes);
-  c.stats.peak_bytes = std::max(c.stats.peak_bytes, c.stats.live_bytes);
-  return block;
+  ThreadCache& mine = *own;
+  if (!is_small(size) || mine.classes[size.index].held == 0) return allocate_shared(bytes, size);
+  mine.count(static_cast<int64_t>(size.bytes));
+  return mine.classes[size.index].blocks[--mine.classes[size.index].held];
 }
 
 void deallocate(void* block, size_t bytes) noexcept { deallocate(block, size_class(bytes)); }
 
 void deallocate(void* block, SizeClass size) noexcept {
-  Cache& c = cache();
-  const std::lock_guard lock(c.mutex);
-  c.stats.live_bytes -= static_cast<int64_t>(size.bytes);
-  try {
-    if (kCache) return c.free_blocks[size.index].push_back(block);
-  } catch (const std::bad_alloc&) {    // the list cannot grow
-    if (size.bytes <= kSmall) return;  // a part of a slab, which is lost
-  }
-  std::free(block);
+  ThreadCache& mine = *own;
+  if (!is_small(size) || mine.classes[size.index].held == mine.classes[size.index].most) return deallocate_shared(block, size);
+  mine.count(-static_cast<int64_t>(size.bytes));
+  mine.classes[size.index].blocks[mine.classes[size.index].held++] = block;
 }
 
 void release_cached() noexcept {
-  Cache& c = cache();
-  const std::lock_guard lock(c.mutex);
-  release(c);
+  const std::lock_guard lock(cache().mutex);
+  release(cache());
 }
 
 Stats stats() noexcept {
+  const std::lock_guard lock(cache().mutex);
   Cache& c = cache();
-  const std::lock_guard lock(c.mutex);
-  return c.stats;
+  count(c, 0);
+  Stats all = c.stats;
+  for (const ThreadCache* thread : c.threads) all.live_bytes += thread->live_bytes.load(std::memory_order_relaxed);
+  return all;
 }
 
 void reset_peak() noexcept {
+  const std::lock_guard lock(cache().mutex);
   Cache& c = cache();
-  const std::lock_guard lock(c.mutex);
-  c.stats.peak_bytes = c.stats.live_bytes;
+  count(c, 0);
+  c.stats.peak_bytes = 0;
+  count(c, 0);
 }
 
 }  // namespace onestep::memory

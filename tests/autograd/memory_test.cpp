@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -109,6 +110,67 @@ TEST_CASE("memory: the peak is that of a tensor computation") {
   }
   CHECK(memory::stats().live_bytes == before.live_bytes);
   CHECK(memory::stats().peak_bytes >= before.live_bytes + (4 << 20));
+}
+
+TEST_CASE("memory: blocks go from one thread to another and are counted") {
+  const Stats before = memory::stats();
+  std::vector<std::pair<void*, size_t>> blocks;
+  std::thread([&] {
+    for (size_t i = 0; i < 3000; ++i) {
+      const size_t bytes = 64 + 64 * (i % 20);  // small and large ones
+      blocks.emplace_back(memory::allocate(bytes), bytes);
+      std::memset(blocks.back().first, static_cast<int>(i % 251), bytes);
+    }
+  }).join();
+  int64_t bytes_of_all = 0;
+  for (const auto& block : blocks) bytes_of_all += static_cast<int64_t>(memory::size_class(block.second).bytes);
+  CHECK(memory::stats().live_bytes == before.live_bytes + bytes_of_all);
+  CHECK(memory::stats().peak_bytes >= before.live_bytes + bytes_of_all);
+  for (size_t i = 0; i < blocks.size(); ++i) {  // no two overlap
+    const auto* const first = static_cast<const unsigned char*>(blocks[i].first);
+    REQUIRE(std::all_of(first, first + blocks[i].second, [&](unsigned char c) { return c == i % 251; }));
+  }
+  for (const auto& [block, bytes] : blocks) memory::deallocate(block, bytes);
+  CHECK(memory::stats().live_bytes == before.live_bytes);
+}
+
+TEST_CASE("memory: a thread that ends leaves its blocks to others") {
+  if (!kCaches) return;
+  const auto work = [] {
+    std::vector<void*> blocks;
+    for (int i = 0; i < 100; ++i) blocks.push_back(memory::allocate(1000));
+    for (void* block : blocks) memory::deallocate(block, 1000);
+  };
+  std::thread(work).join();
+  const Stats warm = memory::stats();
+  for (int i = 0; i < 100; ++i) std::thread(work).join();  // of new memory they would need five slabs
+  CHECK(memory::stats().system_allocations == warm.system_allocations);
+  CHECK(memory::stats().live_bytes == warm.live_bytes);
+}
+
+TEST_CASE("memory: threads allocate and free at once") {
+  const Stats before = memory::stats();
+  std::vector<std::thread> threads;
+  std::atomic<int> damaged = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([t, &damaged] {
+      std::vector<unsigned char*> blocks;
+      for (int i = 0; i < 20000; ++i) {
+        blocks.push_back(static_cast<unsigned char*>(memory::allocate(200)));
+        std::memset(blocks.back(), t, 200);
+        if (i % 3 == 0) continue;
+        unsigned char* const block = blocks[blocks.size() / 2];
+        damaged += block[0] != t || block[199] != t;
+        std::swap(blocks[blocks.size() / 2], blocks.back());
+        memory::deallocate(block, 200);
+        blocks.pop_back();
+      }
+      for (unsigned char* block : blocks) memory::deallocate(block, 200);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(damaged == 0);
+  CHECK(memory::stats().live_bytes == before.live_bytes);
 }
 
 TEST_CASE("memory: in steady state the system is asked for nothing") {
