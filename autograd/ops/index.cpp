@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/ops/scatter.h"
+#include "autograd/ops/write_expanded.h"
 
 namespace onestep {
 
@@ -157,6 +158,20 @@ void put_rows(const Tensor& front, int count, const Tensor& places, const Tensor
   accumulate ? ops::add_at(target, 0, index, rows) : ops::replace_at(target, 0, index, rows);
 }
 
+/// put_rows with values of any strides, also where expand has repeated elements of `front`: of their values the last one stays,
+/// or all are added.
+void put_repeated(const Tensor& front, int count, const Tensor& places, const Tensor& values, bool accumulate) {
+  for (int d = count; d < front.dim(); ++d) {
+    const int64_t n = front.shape()[d];
+    if (front.strides()[d] != 0 || n < 2) continue;
+    const Tensor once = narrow(front, d, 0, 1);
+    for (int64_t i = accumulate ? 0 : n - 1; i < n; ++i)
+      put_repeated(once, count, places, narrow(values, places.dim() + d - count, i, 1), accumulate);
+    return;
+  }
+  put_rows(front, count, ops::contiguous_values(places), ops::contiguous_values(values), accumulate);
+}
+
 /// Writes `values`, which broadcast to what `picked` gives, to those places of `view`, or adds them; not recorded.
 void put(const char* op, const Tensor& view, const Recipe& recipe, const Tensor& places, const Tensor& values,
          bool accumulate) {
@@ -178,8 +193,7 @@ void put(const char* op, const Tensor& view, const Recipe& recipe, const Tensor&
   Shape result = shape;
   for (int d = 0; d < shape.rank(); ++d) result[d] = shape[static_cast<int>(order[d])];
   const Tensor spread = permute(ops::expand_values(op, values, result), ops::inverse_order(order));
-  const Tensor rows = spread.shares_storage(view) ? clone(spread) : ops::contiguous_values(spread);
-  put_rows(front, recipe.count, ops::contiguous_values(places), rows, accumulate);
+  put_repeated(front, recipe.count, places, spread.shares_storage(view) ? clone(spread) : spread, accumulate);
 }
 
 }  // namespace
@@ -230,15 +244,6 @@ Tensor index_put(const Tensor& x, const IndexList& indices, const Tensor& values
   return with_put("index_put", x, indices, to(values, x.dtype()), accumulate);
 }
 
-namespace {
-
-/// The view without what an expand has repeated in dims that no tensor indexes.
-Tensor unrepeated_rows(const Indexed& indexed) {
-  return ops::unrepeated(indexed.view, [&](size_t d) { return d < indexed.tensors.size() && indexed.tensors[d]; });
-}
-
-}  // namespace
-
 Tensor index_put_(const Tensor& target, const IndexList& indices, const Tensor& given, bool accumulate) {
   Tensor x = target;
   const Tensor values = to(given, x.dtype());
@@ -247,17 +252,14 @@ Tensor index_put_(const Tensor& target, const IndexList& indices, const Tensor& 
     accumulate ? add_(view, values) : copy_(view, values);
     return x;
   }
-  if (detail::should_record({x, values})) {
-    x.check_writable("index_put_");
-    return assign_in_place("index_put_", x, with_put("index_put_", x, indices, values, accumulate));
-  }
-  const bool one_number = values.numel() == 1 && !accumulate;  // for elements that share memory, too
-  (one_number ? ops::unrepeated(x) : x).check_writable("index_put_");
-  const Indexed indexed = apply_basic(x, indices);
-  const auto [recipe, places] = recipe_of(indexed);
-  const Tensor view = one_number ? unrepeated_rows(indexed) : indexed.view;
-  put("index_put_", view, recipe, places, one_number ? reshape(values, {}) : values, accumulate);
-  return x;
+  ops::unrepeated(x).check_writable("index_put_");  // elements may share memory
+  const auto write = [&] {
+    const Indexed indexed = apply_basic(x, indices);
+    const auto [recipe, places] = recipe_of(indexed);
+    put("index_put_", indexed.view, recipe, places, values.values(), accumulate);
+  };
+  if (!detail::should_record({x, values})) return write(), x;
+  return ops::write_recorded("index_put_", x, with_put("index_put_", x, indices, values, accumulate), write);
 }
 
 Tensor index_put_(const Tensor& x, const IndexList& indices, Scalar value) {

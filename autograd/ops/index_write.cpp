@@ -1,5 +1,6 @@
 // Writing whole slices along a dim, and adding to them.
 #include "autograd/ops/scatter.h"
+#include "autograd/ops/write_expanded.h"
 
 namespace onestep {
 namespace {
@@ -108,7 +109,11 @@ Tensor index_fill_(const Tensor& x, int64_t dim, const Tensor& index, const Tens
     if (x.strides()[d] != 0 || x.shape()[d] < 2) continue;
     const bool along = d == normalize_dim("index_fill_", dim, x.dim());
     if (along) ops::checked_index("index_fill_", ops::from_start(index, x.shape()[d]), x.shape(), d);
-    return index_fill_(narrow(x, d, 0, 1), dim, along ? zeros_like(index) : index, value), x;
+    const auto fill = [&] { index_fill_(narrow(x, d, 0, 1), dim, along ? zeros_like(index) : index, value); };
+    if (!detail::should_record({x, value})) return fill(), x;
+    ops::unrepeated(x).check_writable("index_fill_");
+    Tensor target = x;
+    return ops::write_recorded("index_fill_", target, filled("index_fill_", x, dim, index, value, copied), fill);
   }
   return filled("index_fill_", x, dim, index, value, copied_in_place);
 }

@@ -144,10 +144,13 @@ Grads recorded_linear_grads(const Backward& b) {
           ops::grad_of(b, 2, [&] { return to(dy, b.input_dtype(2)); })};
 }
 
-/// da = dy b^T, db = a^T dy in ops that are recorded.
-Grads recorded_grads(const Backward& g) {
+/// da = dy b^T, db = a^T dy in ops that are recorded; `folded`: b was saved in other strides.
+Grads recorded_grads(const Backward& g, bool folded) {
   const Tensor& dy = g.grad();
-  const auto da = [&] { return recorded_product(g, 0, dy, transpose(operand(g, 1), -2, -1)); };
+  const auto da = [&] {
+    const Tensor b = operand(g, 1);
+    return recorded_product(g, 0, dy, transpose(folded && !b.requires_grad() ? g.input(1, b) : b, -2, -1));
+  };
   const auto db = [&] {
     if (g.input_shape(1).rank() == 2) return recorded_product(g, 1, t(flatten(operand(g, 0), 0, -2)), flatten(dy, 0, -2));
     return recorded_product(g, 1, transpose(operand(g, 0), -2, -1), dy);
@@ -155,12 +158,21 @@ Grads recorded_grads(const Backward& g) {
   return {ops::grad_of(g, 0, da), ops::grad_of(g, 1, db)};
 }
 
+/// b as it is saved for the gradient of one matrix a, columns behind columns: a copy where they do not lie so, as in PyTorch,
+/// which may be written to later.
+Tensor folded(const Tensor& b) {
+  const Tensor columns = transpose(b.values(), -2, -1);
+  return transpose(reshape(flatten(columns, 0, -2), columns.shape()), -2, -1);
+}
+
 /// matmul of a and b with the values of `left` and `right`, which may be rounded.
 Tensor recorded_matmul(const Tensor& a, const Tensor& b, const Tensor& left, const Tensor& right) {
+  const bool fold = a.dim() == 2 && b.dim() > 2 && detail::should_record({a}) && &right.impl() == &b.impl();
+  const Tensor saved_right = fold ? folded(b) : a.requires_grad() ? right : Tensor();
   return record("matmul", product("matmul", left, right, left.dtype()), {a, b},
-                {b.requires_grad() ? left : Tensor(), a.requires_grad() ? right : Tensor()},
-                [](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims
-                  if (g.recording()) return recorded_grads(g);
+                {b.requires_grad() ? left : Tensor(), saved_right},
+                [fold](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims
+                  if (g.recording()) return recorded_grads(g, fold);
                   const auto summed = [&](const Tensor& x, size_t i) {
                     return ops::rounded(ops::sum_to(x, g.input_shape(i)), g.input_dtype(i));
                   };

@@ -103,15 +103,11 @@ inline Tensor copy_of(const Tensor& x) {
   return y;
 }
 
-/// x without what an expand has repeated: such dims have size 1, but for those of which `keeps` says so.
-template <class Keeps>
-Tensor unrepeated(Tensor x, const Keeps& keeps) {
+/// x without what an expand has repeated: such dims have size 1.
+inline Tensor unrepeated(Tensor x) {
   for (int d = 0; d < x.dim(); ++d)
-    if (x.strides()[d] == 0 && x.shape()[d] > 1 && !keeps(static_cast<size_t>(d))) x = narrow(x, d, 0, 1);
+    if (x.strides()[d] == 0 && x.shape()[d] > 1) x = narrow(x, d, 0, 1);
   return x;
-}
-inline Tensor unrepeated(const Tensor& x) {
-  return unrepeated(x, [](size_t) { return false; });
 }
 
 /// The in-place form `name` of op(x, source), which is write(y, source) to a copy y of x.

@@ -7,6 +7,7 @@
 
 #include "autograd/memory.h"
 #include "autograd/ops/common.h"
+#include "autograd/ops/write_expanded.h"
 
 namespace onestep {
 namespace {
@@ -177,6 +178,10 @@ Tensor as_strided(const Tensor& x, const Shape& shape, const Shape& strides, std
 
 Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result) {
   self.check_writable(name);
+  return ops::write_recorded(name, self, result, [&] { copy_(self, result); });
+}
+
+Tensor& ops::write_recorded(const char* name, Tensor& self, const Tensor& result, const std::function<void()>& write) {
   const bool recorded = grad_enabled() && (self.requires_grad() || result.requires_grad());
   if (recorded) check_in_place(name, self);
   ONESTEP_CHECK(ShapeError, result.shape() == self.shape(), name, ": result of shape ", result.shape(),
@@ -185,7 +190,7 @@ Tensor& assign_in_place(const char* name, Tensor& self, const Tensor& result) {
                 " does not fit the tensor of dtype ", self.dtype());
   {
     const NoGradGuard no_grad;
-    copy_(self, result);
+    write();
   }
   if (!recorded) return self;
   Tensor base = self.is_view() ? self.base() : self;

@@ -36,6 +36,49 @@ PROGRAMS = [
     [plain("x", [1, 2, 3]), ["y", "expand", ["$x", [2, 3]]], plain("i", [0, 1], "int64"), ["", "index_fill_", ["$y", -2, "$i", 3]]],
     [plain("x", [1, 2, 3]), ["y", "expand", ["$x", [2, 3]]], plain("i", [1], "int64"), ["", "index_fill_", ["$y", 1, "$i", 3]]],
     [plain("x", [1, 2, 3]), ["y", "expand", ["$x", [2, 3]]], ["", "copy_", ["$y", "$y"]]],
+    # ... or several: the last one stays, or all are added.
+    *[
+        [plain("x", [1, 2, 3]), ["y", "expand", ["$x", [2, 3]]], plain("i", [1, 0], "int64"), *extra, ["", "index_put_", ["$y", *arguments]]]
+        for extra, arguments in [
+            ([plain("s", [1, 2, 3, 4, 5, 6], shape=[2, 3])], [["$i"], "$s"]),
+            ([plain("s", [1, 2, 3, 4, 5, 6], shape=[2, 3])], [["$i"], "$s", True]),
+            ([plain("s", [1, 2, 3, 4], shape=[2, 2])], [[[None, None, None], "$i"], "$s"]),
+            ([plain("j", [1, 1], "int64"), plain("s", [7, 8])], [["$i", "$j"], "$s"]),
+            ([plain("j", [1, 1], "int64"), plain("s", [7, 8])], [["$i", "$j"], "$s", True]),
+            ([leaf("s", [1, 2, 3, 4, 5, 6], shape=[2, 3])], [["$i"], "$s"]),
+        ]
+    ],
+    [
+        plain("x", [1, 2], shape=[2, 1]),
+        leaf("s", [1, 2, 3, 4, 5, 6], shape=[2, 3]),
+        ["y", "expand", ["$x", [2, 3]]],
+        plain("i", [1, 0], "int64"),
+        ["", "index_put_", ["$y", ["$i"], "$s"]],
+        backward("$y"),
+    ],
+    # No gradient passes a write to an expanded tensor on its way to the base.
+    *[
+        [leaf("w", [1, 2, 3]), ["x", "mul", ["$w", 2]], ["y", "expand", ["$x", [2, 3]]], plain("i", [1, 0], "int64"), write, backward(way)]
+        for write in [["", "index_fill_", ["$y", 0, "$i", 3]], ["", "index_put_", ["$y", ["$i"], "$w"]], ["", "index_put_", ["$y", ["$i"], "$w", True]]]
+        for way in ("$x", "$y")
+    ],
+    # A product of one matrix with several, which are written to afterwards.
+    *[
+        [
+            leaf("a", [1, 2, 3, 4, 5, 6], shape=[2, 3]),
+            ["s", "tensor", ["float32", [2, 3, 2], [1, -2, 3, 4, -5, 6, 7, 8, -9, 10, 11, 12], grad]],
+            ["b", "mul", ["$s", 2]],
+            ["y", "matmul", ["$a", "$b"]],
+            ["", "add_", ["$b", 1]],
+            step,
+            *rest,
+        ]
+        for grad in (False, True)
+        for step, rest in [
+            (backward("$y"), []),
+            (["g", "grad_of", [["$y"], ["$a"]], CREATE], [backward("$g")] if grad else []),
+        ]
+    ],
     # An index that is written to where no gradient needs it.
     [
         leaf("x", [0, -0.75, 1]),
