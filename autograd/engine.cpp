@@ -24,14 +24,16 @@ thread_local int passes_running = 0;  // a rule or a hook may begin another pass
 /// What one backward pass knows.
 struct Pass {
   bool retain_graph, create_graph;
-  bool collects = true;        // into the grad() of leaves, else into `captured`
-  const Node* root = nullptr;  // with which the pass begins, where it is the only one: it runs its hooks whatever was given
-  std::vector<Node*> nodes;    // newest first, so that each comes before its inputs; then leaves
+  bool recordable = create_graph;  // whether rules give the formulas that create_graph records
+  bool collects = true;            // into the grad() of leaves, else into `captured`
+  const Node* root = nullptr;      // with which the pass begins, where it is the only one: it runs its hooks whatever was given
+  std::vector<Node*> nodes;        // newest first, so that each comes before its inputs; then leaves
   std::unordered_map<const Node*, std::shared_ptr<Node>> owners = {};  // of the nodes, with create_graph
   std::unordered_map<const Node*, Tensor> captured = {};               // gradients of the inputs that were given
-  std::unordered_set<const Node*> wanted = {};                         // nodes that need a gradient where inputs were given
+  std::unordered_set<const Node*> wanted = {};                         // nodes that need a gradient where inputs were given,
+  bool all_wanted = true;                                              // unless all do, as where these are all leaves
 
-  bool selective() const { return !captured.empty(); }
+  bool selective() const { return !all_wanted; }
   std::shared_ptr<Node> owner(const Node& node) const { return create_graph ? owners.at(&node) : nullptr; }
   /// Whether the rule of `node` has a gradient to give.
   bool runs(const Node& node) const {
@@ -60,9 +62,11 @@ std::vector<Node*> reachable(const std::vector<std::shared_ptr<Node>>& roots) {
   return nodes;
 }
 
-/// Fills `wanted`: the inputs and what depends on them.
+/// Fills `wanted`, the inputs and what depends on them, unless that is all.
 void find_wanted(Pass& pass) {
-  for (size_t i = pass.nodes.size(); i-- > 0;) {  // inputs before what is computed from them
+  const auto is_wanted = [&](const Node* node) { return !node->is_leaf() || pass.captured.contains(node); };
+  pass.all_wanted = pass.captured.empty() || std::all_of(pass.nodes.begin(), pass.nodes.end(), is_wanted);
+  for (size_t i = pass.all_wanted ? 0 : pass.nodes.size(); i-- > 0;) {  // inputs before what is computed from them
     const Node* const node = pass.nodes[i];
     if (pass.captured.contains(node) || pass.runs(*node)) pass.wanted.insert(node);
   }
@@ -113,7 +117,8 @@ void profile(const Node& node, const Tensor& grad, const Grads& grads) {
 }
 
 void run_rule(Pass& pass, Node& node, const Tensor& grad) {
-  Grads grads = node.rule(node, Backward(node, grad, pass.owner(node), pass.selective() ? &pass.wanted : nullptr));
+  Grads grads =
+      node.rule(node, Backward(node, grad, pass.recordable, pass.owner(node), pass.selective() ? &pass.wanted : nullptr));
   profile(node, grad, grads);
   ONESTEP_CHECK(GradError, grads.size() == node.inputs.size(), node.name, ": its rule returned ", grads.size(),
                 " gradients for ", node.inputs.size(), " inputs");
@@ -151,7 +156,7 @@ void visit(Pass& pass, Node& node) {
   const bool aside = pass.selective() && !pass.wanted.contains(&node);  // a root behind which there are none of the inputs
   if (aside && pass.root != &node) return;
   if (node.extras) run_hooks(node, grad);
-  if (pass.selective())
+  if (!pass.captured.empty())
     if (const auto place = pass.captured.find(&node); place != pass.captured.end()) place->second = grad;
   ONESTEP_CHECK(GradError, !node.moved || aside, "backward: a leaf of shape ", node.shape,
                 " has become the result of an in-place op, after requires_grad_(false) (clone it before the op)");
@@ -251,7 +256,7 @@ void run(Pass& pass, const std::vector<std::shared_ptr<Node>>& roots, std::vecto
       for (const auto& input : node->inputs)
         if (input) pass.owners.emplace(input.get(), input);
   }
-  if (pass.selective()) find_wanted(pass);
+  find_wanted(pass);
   if (roots.size() == 1) pass.root = roots[0].get();
   PendingGuard guard(pass.nodes);
   const GradGuard mode(pass.create_graph);
@@ -300,6 +305,7 @@ std::vector<Tensor> autograd::grad(const ListView<Tensor>& outputs, const ListVi
                                    const ListView<Tensor>& grad_outputs, const GradOptions& options) {
   Pass pass{.retain_graph = options.retain_graph.value_or(options.create_graph),
             .create_graph = options.create_graph,
+            .recordable = options.create_graph || options.recordable,
             .collects = false,
             .nodes = {}};
   ONESTEP_CHECK(GradError, inputs.size() > 0, "grad: needs at least one input");

@@ -21,6 +21,8 @@ struct GradOptions {
   bool create_graph = false;              ///< Whether the gradients are recorded, so that they can be differentiated.
   bool allow_unused = false;              ///< Whether inputs may be without influence: their gradient is undefined.
   bool materialize_grads = false;         ///< ... or zeros; implies allow_unused.
+  bool recordable = false;                ///< Whether the gradients have the bits of those with create_graph, which come from
+                                          ///< formulas that can be recorded; implied by it.
 };
 /// The gradients of sum(outputs * grad_outputs) with respect to `inputs`, leaves or results of ops; no grad() changes. An
 /// undefined grad_output, or an empty list, is 1 for a single element (torch.autograd.grad). Throws GradError on an input that

@@ -56,7 +56,7 @@ const Tensor& Backward::saved(size_t i) const {
                 ": a tensor needed for its gradient was changed in place: shape ", save.tensor.shape(), ", version ",
                 save.tensor.version(), ", saved at ", save.version,
                 " (clone it before the change, or use the op without trailing _)");
-  if (!recording() || save.place == Node::kConstant) return save.tensor;
+  if (!self_ || save.place == Node::kConstant) return save.tensor;
   if (placed_.empty())
     for (size_t k = 0; k < node_.saved.size(); ++k) placed_.emplace_back();
   if (!placed_[i].defined()) {
@@ -67,7 +67,7 @@ const Tensor& Backward::saved(size_t i) const {
 }
 
 Tensor Backward::input(size_t i, const Tensor& values) const {
-  if (!recording()) return values;
+  if (!self_) return values;
   Tensor placed = values.values();
   detail::set_node(placed, node_.inputs[i]);
   return placed;

@@ -88,13 +88,13 @@ class Backward {
  public:
   /// `self` and `wanted` as a pass has them: the node itself where the pass is recorded, and the nodes that need a gradient
   /// where not all do.
-  Backward(const Node& node, const Tensor& grad, std::shared_ptr<Node> self = {},
+  Backward(const Node& node, const Tensor& grad, bool recording = false, std::shared_ptr<Node> self = {},
            const std::unordered_set<const Node*>* wanted = nullptr)
-      : node_(node), grad_(grad), self_(std::move(self)), wanted_(wanted) {}
+      : node_(node), grad_(grad), recording_(recording), self_(std::move(self)), wanted_(wanted) {}
   /// Gradient of the loss with respect to the op's output, of the output's shape (any strides).
   const Tensor& grad() const { return grad_; }
-  /// True in a pass with create_graph.
-  bool recording() const { return self_ != nullptr; }
+  /// True in a pass with create_graph, and in one that is to have the same bits.
+  bool recording() const { return recording_; }
   /// True if input `i` needs a gradient; the rule may return an undefined tensor for the others.
   bool needs(size_t i) const {
     const Node* const input = node_.inputs[i].get();
@@ -116,7 +116,8 @@ class Backward {
  private:
   const Node& node_;
   const Tensor& grad_;
-  std::shared_ptr<Node> self_;
+  const bool recording_;
+  std::shared_ptr<Node> self_;  // null where nothing is recorded
   const std::unordered_set<const Node*>* wanted_;
   mutable SmallVector<Tensor, 3> placed_;  // of saved(), in a recorded pass
 };

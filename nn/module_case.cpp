@@ -26,10 +26,11 @@ GradcheckResult run(Check check, const ModuleCase& module_case, const GradcheckO
   std::vector<Tensor> parameters = module->parameters();
   std::vector<Tensor> inputs = {x};
   for (const Tensor& parameter : parameters) inputs.push_back(parameter.detach().clone().requires_grad_());
+  const Generator seeded(7);
   const auto f = [&](const std::vector<Tensor>& in) {
     // Every handle of a parameter, the module's own included, becomes the tensor that gradcheck perturbs.
     for (size_t i = 0; i < parameters.size(); ++i) parameters[i].impl() = in[i + 1].impl();
-    generator.manual_seed(7);
+    generator = seeded;
     return module->forward(in[0]);
   };
   return check(f, inputs, options);

@@ -209,7 +209,7 @@ Tensor pow(const Tensor& base, Scalar exponent) {
   return record("pow", y, {x}, {saved_if(p != 0, x)}, [p](const Backward& back) -> Grads {
     if (p == 0) return {zeros_like(back.grad())};
     const Tensor power = p == 2 ? back.saved(0) : pow(back.saved(0), p - 1);
-    return {ops::chain(back.grad(), power, [p](auto dy, auto v) { return dy * (ops::number_like(v, p) * v); })};
+    return {ops::chain(back, power, [p](auto dy, auto v) { return dy * (ops::number_like(v, p) * v); })};
   });  // dx = dy p x^(p-1)
 }
 

@@ -183,17 +183,20 @@ auto number_like(const T&, Scalar number) {
     return number;
 }
 
-/// f(dy, v) for a gradient and a saved tensor of one floating dtype: the chain rule of an elementwise op. `f` is one formula
-/// for numbers and, where the backward pass is recorded, for tensors.
+/// f(dy, v) for the gradient that arrived and a tensor of its floating dtype: the chain rule of an elementwise op. `f` is one
+/// formula for numbers and, where the backward pass is recorded, for tensors.
 template <class F>
-Tensor chain(const Tensor& dy, const Tensor& v, const F& f) {
-  if (detail::should_record({dy, v})) return f(dy, v);
-  if (is_narrow(dy.dtype())) return rounded(chain(widened(dy), widened(v), f), dy.dtype());
-  return dispatch_floating(dy.dtype(), "backward", [&]<class T>() {
-    Tensor dx = empty(dy.shape(), dy.dtype());
-    zip_into<T, T, T>(dx, dy, v, Loop{f});
-    return dx;
-  });
+Tensor chain(const Backward& b, const Tensor& v, const F& f) {
+  if (b.recording()) return f(b.grad(), v);
+  const auto values = [&](const Tensor& dy, const Tensor& u) {
+    return dispatch_floating(dy.dtype(), "backward", [&]<class T>() {
+      Tensor dx = empty(dy.shape(), dy.dtype());
+      zip_into<T, T, T>(dx, dy, u, Loop{f});
+      return dx;
+    });
+  };
+  const DType dtype = b.grad().dtype();
+  return is_narrow(dtype) ? rounded(values(widened(b.grad()), widened(v)), dtype) : values(b.grad(), v);
 }
 
 /// The gradient `g()` of input i in that input's shape (broadcasting undone), or nothing where none is needed.

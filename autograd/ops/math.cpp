@@ -56,14 +56,14 @@ Tensor log(const Tensor& input) {
 Tensor sqrt(const Tensor& input) {
   const Tensor x = as_floating(input), y = ops::map_floating("sqrt", x, [](auto... p) { kernels::sqrt(p...); });
   return record("sqrt", y, {x}, {y}, [](const Backward& b) -> Grads {
-    return {chain(b.grad(), b.saved(0), [](auto dy, auto root) { return dy / (2 * root); })};
+    return {chain(b, b.saved(0), [](auto dy, auto root) { return dy / (2 * root); })};
   });
 }
 
 Tensor rsqrt(const Tensor& input) {
   const Tensor x = as_floating(input), y = ops::map_floating("rsqrt", x, [](auto... p) { kernels::rsqrt(p...); });
   return record("rsqrt", y, {x}, {y}, [](const Backward& b) -> Grads {
-    return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return dy * (v * v * v) / -2; })};
+    return {chain(b, b.saved(0), [](auto dy, auto v) { return dy * (v * v * v) / -2; })};
   });
 }
 
@@ -80,14 +80,14 @@ Tensor cos(const Tensor& input) {
 Tensor tanh(const Tensor& input) {
   const Tensor x = as_floating(input), y = ops::map_floating("tanh", x, [](auto... p) { kernels::tanh(p...); });
   return record("tanh", y, {x}, {y}, [](const Backward& b) -> Grads {
-    return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return dy * (1 - v * v); })};
+    return {chain(b, b.saved(0), [](auto dy, auto v) { return dy * (1 - v * v); })};
   });
 }
 
 Tensor sigmoid(const Tensor& input) {
   const Tensor x = as_floating(input), y = ops::map_floating("sigmoid", x, [](auto... p) { kernels::sigmoid(p...); });
   return record("sigmoid", y, {x}, {y}, [](const Backward& b) -> Grads {
-    return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return dy * ((1 - v) * v); })};
+    return {chain(b, b.saved(0), [](auto dy, auto v) { return dy * ((1 - v) * v); })};
   });
 }
 
@@ -102,7 +102,7 @@ Tensor abs(const Tensor& x) {
                               return zero < v ? v : ops::minus(zero, v);  // not -v: |-0| is 0
                             }});
   return record("abs", y, {x}, {x}, [](const Backward& b) -> Grads {  // dx = dy sign(x), which is 0 at NaN as torch.sgn
-    return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return static_cast<decltype(dy)>(dy * sign(v)); })};
+    return {chain(b, b.saved(0), [](auto dy, auto v) { return static_cast<decltype(dy)>(dy * sign(v)); })};
   });
 }
 
@@ -110,7 +110,7 @@ Tensor relu(const Tensor& x) {
   ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, "relu: a bool tensor (convert with x.to(DType::int64))");
   const Tensor y = ops::map(x, ops::Loop{[](auto v) { return !(v <= decltype(v)(0)) ? v : decltype(v)(0); }});  // NaN stays
   return record("relu", y, {x}, {y}, [](const Backward& b) -> Grads {
-    return {chain(b.grad(), b.saved(0), [](auto dy, auto v) { return ops::select_if(v <= 0, 0 * v, dy); })};  // of v, too
+    return {chain(b, b.saved(0), [](auto dy, auto v) { return ops::select_if(v <= 0, 0 * v, dy); })};  // of v, too
   });
 }
 
@@ -139,7 +139,7 @@ Tensor clamp(const Tensor& input, std::optional<Scalar> low, std::optional<Scala
     return high && v > ops::element<T>(*high) ? ops::element<T>(*high) : v;
   };
   return record("clamp", ops::map(x, ops::Loop{clamped}), {x}, {x}, [low, high](const Backward& b) -> Grads {
-    return {chain(b.grad(), b.saved(0), [=](auto dy, auto v) {  // dx = dy where x lies within the bounds
+    return {chain(b, b.saved(0), [=](auto dy, auto v) {  // dx = dy where x lies within the bounds
       if (low) dy = ops::select_if(v >= ops::number_like(v, *low), dy, 0);
       if (high) dy = ops::select_if(v <= ops::number_like(v, *high), dy, 0);
       return dy;

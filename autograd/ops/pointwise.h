@@ -35,8 +35,8 @@ inline constexpr bool in_double<InDouble<F>> = true;
 
 /// chain() with the numbers widened to double.
 template <class F>
-Tensor chain_in_double(const Tensor& dy, const Tensor& v, const F& f) {
-  return chain(dy, v, [&f]<class T>(const T& g, const T& u) {
+Tensor chain_in_double(const Backward& b, const Tensor& v, const F& f) {
+  return chain(b, v, [&f]<class T>(const T& g, const T& u) {
     if constexpr (std::is_arithmetic_v<T>)
       return f(static_cast<double>(g), static_cast<double>(u));
     else
@@ -53,7 +53,7 @@ inline Tensor record_constant(const char* op, const Tensor& y, const Tensor& x) 
 template <class Row, class Grad>
 Tensor function_of_input(const char* op, const Tensor& x, const Row& row, const Grad& grad) {
   return record(op, map_floating(op, x, row), {x}, {x}, [op, grad](const Backward& b) -> Grads {
-    const Tensor dx = in_double<Row> ? chain_in_double(b.grad(), b.saved(0), grad) : chain(b.grad(), b.saved(0), grad);
+    const Tensor dx = in_double<Row> ? chain_in_double(b, b.saved(0), grad) : chain(b, b.saved(0), grad);
     const bool in_pieces = b.recording() && !dx.requires_grad() && &dx.impl() != &b.grad().impl();
     return {in_pieces ? record_constant(op, dx.values(), b.saved(0)) : dx};  // dx depends on x, with a derivative of 0
   });
@@ -63,7 +63,7 @@ Tensor function_of_input(const char* op, const Tensor& x, const Row& row, const 
 template <class Row, class Grad>
 Tensor function_of_output(const char* op, const Tensor& x, const Row& row, const Grad& grad) {
   const Tensor y = map_floating(op, x, row);
-  return record(op, y, {x}, {y}, [grad](const Backward& b) -> Grads { return {chain_in_double(b.grad(), b.saved(0), grad)}; });
+  return record(op, y, {x}, {y}, [grad](const Backward& b) -> Grads { return {chain_in_double(b, b.saved(0), grad)}; });
 }
 
 }  // namespace onestep::ops

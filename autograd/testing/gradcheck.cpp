@@ -80,10 +80,10 @@ class Checker {
   }
 
   /// d(weights . f)/d(input i) by backward(); zero for inputs that the result does not depend on.
-  std::vector<Vector> gradients(const Vector& weights) {
+  std::vector<Vector> gradients(const Vector& weights, const ListView<Tensor>& inputs = {}) {
     for (Tensor& leaf : leaves_) leaf.zero_grad();
     if (output_.requires_grad())
-      output_.backward(from_values(std::span<const double>(weights), output_.shape()), /*retain_graph=*/true);
+      output_.backward(from_values(std::span<const double>(weights), output_.shape()), /*retain_graph=*/true, false, inputs);
     std::vector<Vector> all;
     for (const Tensor& leaf : leaves_) {
       const Tensor grad = leaf.grad();
@@ -142,26 +142,38 @@ class Checker {
       direction[k] = 0;
       scale = std::max(scale, largest(columns.back()));
     }
-    Vector weights(values_.size());
-    for (size_t j = 0; j < values_.size(); ++j) {
-      weights[j] = 1;
-      const Vector row = gradients(weights)[i];
-      weights[j] = 0;
+    if (rows_.empty()) rows_ = rows();
+    for (size_t j = 0; j < values_.size(); ++j)
       for (size_t k = 0; k < start.size(); ++k)
-        compare({static_cast<int64_t>(i), static_cast<int64_t>(k), static_cast<int64_t>(j)}, row[k], columns[k][j], scale);
+        compare({static_cast<int64_t>(i), static_cast<int64_t>(k), static_cast<int64_t>(j)}, rows_[j][i][k], columns[k][j],
+                scale);
+  }
+
+  /// The gradients of each output, of all inputs at once.
+  std::vector<std::vector<Vector>> rows() {
+    std::vector<std::vector<Vector>> all;
+    Vector weights(values_.size());
+    for (double& weight : weights) {
+      weight = 1;
+      all.push_back(gradients(weights));
+      weight = 0;
     }
+    return all;
   }
 
   void check_directions(size_t i) {
     const Vector start = elements(leaves_[i]);
     for (int k = 0; k < options_.directions; ++k) {
       const Vector weights = random_vector(values_.size()), direction = random_vector(start.size());
-      const Vector gradient = gradients(weights)[i];
-      double squares = 0;  // the size of the sum of these terms, were their signs random
-      for (size_t e = 0; e < gradient.size(); ++e) squares += gradient[e] * direction[e] * gradient[e] * direction[e];
+      const Vector gradient = gradients(weights, {leaves_[i]})[i];
+      double derivative = 0, squares = 0;  // the sum and, were the signs of its terms random, its size
+      for (size_t e = 0; e < gradient.size(); ++e) {
+        derivative += gradient[e] * direction[e];
+        squares += gradient[e] * direction[e] * gradient[e] * direction[e];
+      }
       const double scale = std::max(std::sqrt(squares), 1e-5 * largest_value_);
       const Vector slope = differences(i, start, direction, step(largest(start)));
-      compare({static_cast<int64_t>(i), -1, -1}, dot(gradient, direction), dot(weights, slope), scale);
+      compare({static_cast<int64_t>(i), -1, -1}, derivative, dot(weights, slope), scale);
     }
   }
 
@@ -215,28 +227,62 @@ class Checker {
   std::vector<Tensor> points_;  // what the finite differences move
   Tensor output_;
   Vector values_;
+  std::vector<std::vector<Vector>>
+      rows_;  // rows_[j][i][k] = d f_j / d x_i,k by backward(); made for the first input that needs them
   double largest_value_ = 0;
   GradcheckResult result_;
 };
 
 /// The gradient of sum(f(x) * weights) with respect to the x that require grad in `inputs`, one after the other: [N]
-Tensor gradient(const Function& f, const std::vector<Tensor>& inputs, std::vector<Tensor> x, const Tensor& weights) {
-  const EnableGradGuard recorded;  // finite differences are taken without recording
-  std::vector<Tensor> wanted;
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (!inputs[i].requires_grad()) continue;
-    if (!x[i].requires_grad()) x[i] = x[i].detach().requires_grad_();
-    wanted.push_back(x[i]);
+class Gradient {
+ public:
+  Gradient(const Function& f, const std::vector<Tensor>& inputs) : f_(f), inputs_(inputs) {}
+
+  /// `in`: x, then the weights.
+  Tensor operator()(const std::vector<Tensor>& in) {
+    const bool record = grad_enabled();  // not for finite differences, which want the same bits alone
+    const EnableGradGuard forward;
+    if (record || !is_at(in)) evaluate(in);
+    std::vector<Tensor> grads;
+    if (y_.requires_grad())
+      grads = autograd::grad({y_}, wanted_, {in.back()},
+                             {.retain_graph = true, .create_graph = record, .materialize_grads = true, .recordable = true});
+    for (size_t i = 0; i < wanted_.size(); ++i) {
+      if (!y_.requires_grad()) grads.push_back(zeros_like(wanted_[i]));
+      grads[i] = reshape(grads[i], {wanted_[i].numel()});
+    }
+    return cat(grads);
   }
-  const Tensor y = f(x);
-  std::vector<Tensor> grads;
-  if (y.requires_grad()) grads = autograd::grad({y}, wanted, {weights}, {.create_graph = true, .materialize_grads = true});
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (!y.requires_grad()) grads.push_back(zeros_like(wanted[i]));
-    grads[i] = reshape(grads[i], {wanted[i].numel()});
+
+ private:
+  /// Whether f has been evaluated there: finite differences along the weights leave x as it is.
+  bool is_at(const std::vector<Tensor>& in) const {
+    if (at_.empty()) return false;
+    for (size_t i = 0; i < at_.size(); ++i)
+      if (!at_[i].shares_storage(in[i]) || in[i].version() != versions_[i]) return false;
+    return true;
   }
-  return cat(grads);
-}
+
+  void evaluate(const std::vector<Tensor>& in) {
+    at_.assign(in.begin(), in.end() - 1);
+    std::vector<Tensor> x = at_;
+    wanted_.clear();
+    versions_.clear();
+    for (size_t i = 0; i < x.size(); ++i) {
+      versions_.push_back(x[i].version());
+      if (!inputs_[i].requires_grad()) continue;
+      if (!x[i].requires_grad()) x[i] = x[i].detach().requires_grad_();
+      wanted_.push_back(x[i]);
+    }
+    y_ = f_(x);
+  }
+
+  const Function& f_;
+  const std::vector<Tensor>& inputs_;
+  std::vector<Tensor> at_, wanted_;
+  std::vector<uint32_t> versions_;
+  Tensor y_;
+};
 
 void check_inputs(const char* op, const std::vector<Tensor>& inputs) {
   bool any = false;
@@ -267,10 +313,8 @@ GradcheckResult gradgradcheck(const Function& f, const std::vector<Tensor>& inpu
   }
   std::vector<Tensor> all = inputs;
   all.push_back(weights.requires_grad_());
-  const auto first_derivatives = [&](const std::vector<Tensor>& in) {
-    return gradient(f, inputs, {in.begin(), in.end() - 1}, in.back());
-  };
-  GradcheckResult result = gradcheck(first_derivatives, all, options);
+  Gradient gradient(f, inputs);
+  GradcheckResult result = gradcheck([&](const std::vector<Tensor>& in) { return gradient(in); }, all, options);
   if (!result.passed) result.message.insert(0, "grad");
   return result;
 }

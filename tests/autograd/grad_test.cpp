@@ -41,6 +41,22 @@ TEST_CASE("grad: gradients of leaves and of results, without touching grad()") {
   CHECK_THROWS_AS(autograd::grad({z}, {w}), GradError);  // used up
 }
 
+TEST_CASE("grad: recordable gradients have the bits of recorded ones and no graph") {
+  const Tensor x = leaf({0.3, -1.2, 2.5}), w = leaf({0.7, 1.1, -0.4});
+  const Tensor y = softmax(erf(mul(x, w)), 0) * layer_norm(x, {3}, w, {});
+  const Tensor weights = tensor({1.0, -0.25, 3.0}, DType::float64);
+  const auto recorded = autograd::grad({y}, {x, w}, {weights}, {.retain_graph = true, .create_graph = true});
+  const auto plain = autograd::grad({y}, {x, w}, {weights}, {.retain_graph = true, .recordable = true});
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK(values(plain[i]) == values(recorded[i]));
+    CHECK(recorded[i].requires_grad());
+    CHECK_FALSE(plain[i].requires_grad());
+  }
+  const auto used = autograd::grad({y}, {x}, {weights}, {.recordable = true});
+  CHECK(values(used[0]) == values(recorded[0]));
+  CHECK_THROWS_AS(autograd::grad({y}, {x}, {weights}), GradError);  // the graph is used up
+}
+
 TEST_CASE("grad: of a gradient, as often as one likes") {
   const Tensor x = leaf({0.5, 2});
   Tensor y = sum(x * x * x * x);
