@@ -4,6 +4,7 @@
 
 #include "attention/heads.h"
 #include "attention/mask.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep::attention {
 namespace {

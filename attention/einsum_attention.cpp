@@ -2,6 +2,7 @@
 
 #include "attention/heads.h"
 #include "attention/mask.h"
+#include "autograd/operators.h"
 #include "nn/linear.h"
 
 namespace onestep::attention {

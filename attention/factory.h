@@ -5,6 +5,7 @@
 
 #include "attention/attention.h"
 #include "attention/options.h"
+#include "autograd/random/generator.h"
 
 namespace onestep::attention {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "autograd/ops.h"
+#include "autograd/tensor.h"
 
 namespace onestep::attention {
 

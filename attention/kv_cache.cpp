@@ -1,5 +1,8 @@
 #include "attention/kv_cache.h"
 
+#include "autograd/ops_math.h"
+#include "autograd/ops_shape.h"
+
 namespace onestep::attention {
 namespace {
 

@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/ops.h"
+#include "autograd/tensor.h"
 
 namespace onestep::attention {
 

@@ -5,6 +5,8 @@
 
 #include "attention/heads.h"
 #include "autograd/anomaly.h"
+#include "autograd/operators.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep::attention {
 namespace {

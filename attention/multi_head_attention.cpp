@@ -1,6 +1,7 @@
 #include "attention/multi_head_attention.h"
 
 #include "attention/mask.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep::attention {
 

@@ -2,6 +2,10 @@
 
 #include <cmath>
 
+#include "autograd/operators.h"
+#include "autograd/ops_nn.h"
+#include "autograd/ops_shape.h"
+
 namespace onestep::attention {
 
 Tensor naive_scores(const Tensor& query, const Tensor& x) {

@@ -1,6 +1,7 @@
 #pragma once
 // Self-attention as the book builds it up: without weights, with weight matrices (v1), with Linear layers (v2).
 #include "attention/attention.h"
+#include "autograd/random/generator.h"
 #include "nn/linear.h"
 
 namespace onestep::attention {

@@ -1,6 +1,7 @@
 #pragma once
 #include <vector>
 
+#include "autograd/ops_math.h"
 #include "autograd/tensor.h"
 
 namespace onestep::attention {

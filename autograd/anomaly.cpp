@@ -3,7 +3,9 @@
 #include <string_view>
 #include <utility>
 
-#include "autograd/ops.h"
+#include "autograd/node.h"
+#include "autograd/ops_math.h"
+#include "autograd/tensor.h"
 
 namespace onestep {
 namespace {

@@ -2,8 +2,9 @@
 
 #include <unordered_map>
 
-#include "autograd/ops.h"
 #include "autograd/ops/common.h"
+#include "autograd/ops_math.h"
+#include "autograd/tensor.h"
 
 namespace onestep {
 namespace {

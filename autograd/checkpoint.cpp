@@ -6,6 +6,7 @@
 
 #include "autograd/autocast.h"
 #include "autograd/node.h"
+#include "autograd/ops_index.h"
 #include "autograd/recompute.h"
 
 namespace onestep {

@@ -8,12 +8,15 @@
 
 #include "autograd/anomaly.h"
 #include "autograd/autocast.h"
+#include "autograd/creation.h"
 #include "autograd/grad.h"
 #include "autograd/grad_hook.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/node.h"
-#include "autograd/ops.h"
+#include "autograd/ops_math.h"
+#include "autograd/ops_shape.h"
 #include "autograd/profiler.h"
+#include "autograd/tensor.h"
 
 namespace onestep {
 namespace {

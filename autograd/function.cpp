@@ -6,8 +6,12 @@
 #include <memory>
 #include <utility>
 
+#include "autograd/creation.h"
 #include "autograd/memory.h"
-#include "autograd/ops.h"
+#include "autograd/node.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_math.h"
+#include "autograd/tensor.h"
 
 namespace onestep::autograd {
 namespace {

@@ -1,8 +1,11 @@
 #include "autograd/functional.h"
 
+#include "autograd/creation.h"
 #include "autograd/grad.h"
 #include "autograd/grad_mode.h"
-#include "autograd/ops.h"
+#include "autograd/ops_math.h"
+#include "autograd/ops_shape.h"
+#include "autograd/tensor.h"
 
 namespace onestep::autograd::functional {
 namespace {

@@ -1,5 +1,12 @@
 // The ops of one tensor as methods, and assignment to what an expression gives.
-#include "autograd/ops.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_math.h"
+#include "autograd/ops_nn.h"
+#include "autograd/ops_order.h"
+#include "autograd/ops_pointwise.h"
+#include "autograd/ops_shape.h"
+#include "autograd/tensor.h"
+#include "autograd/tensor_index.h"
 
 namespace onestep {
 namespace {

@@ -1,5 +1,7 @@
 // The composed ops of ops_shape.h and ops_math.h as methods.
-#include "autograd/ops.h"
+#include "autograd/ops_math.h"
+#include "autograd/ops_shape.h"
+#include "autograd/tensor.h"
 
 namespace onestep {
 

@@ -1,5 +1,7 @@
 // The ops of ops_pointwise.h as methods.
-#include "autograd/ops.h"
+#include "autograd/ops_math.h"
+#include "autograd/ops_pointwise.h"
+#include "autograd/tensor.h"
 
 namespace onestep {
 

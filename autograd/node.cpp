@@ -6,9 +6,12 @@
 #include <utility>
 
 #include "autograd/anomaly.h"
-#include "autograd/ops.h"
+#include "autograd/creation.h"
+#include "autograd/ops_math.h"
+#include "autograd/ops_shape.h"
 #include "autograd/profiler.h"
 #include "autograd/recompute.h"
+#include "autograd/tensor.h"
 
 namespace onestep {
 namespace {

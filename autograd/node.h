@@ -18,8 +18,6 @@ namespace onestep {
 class Backward;
 using Grads = SmallVector<Tensor, 3>;
 
-using TensorList = ListView<Tensor>;
-
 /// What may be a backward rule: `Grads rule(const Backward&)` over a few plain values, without destructor. A rule that could
 /// own a Tensor could keep its own output alive, a cycle that is never freed: tensors go into `saved`.
 template <class F>

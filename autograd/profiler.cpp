@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "autograd/kernels/flops.h"
+#include "autograd/ops_math.h"
 
 namespace onestep {
 namespace {

@@ -8,6 +8,8 @@
 #include "autograd/memory.h"
 #include "autograd/node.h"
 #include "autograd/ops/common.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 

@@ -434,6 +434,9 @@ inline bool Tensor::is_contiguous() const {
   return true;
 }
 
+/// Tensors as an argument: a vector, an array or a braced list.
+using TensorList = ListView<Tensor>;
+
 /// An uninitialised contiguous tensor. Throws ShapeError on a negative or too large size.
 Tensor empty(const Shape& shape, DType dtype = DType::float32);
 template <class... I>

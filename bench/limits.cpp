@@ -4,10 +4,12 @@
 #include <numeric>
 #include <vector>
 
+#include "autograd/creation.h"
 #include "autograd/kernels/isa.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/kernels/parallel.h"
-#include "autograd/ops.h"
+#include "autograd/ops_shape.h"
+#include "autograd/tensor.h"
 #include "bench/header.h"
 #include "bench/workloads.h"
 

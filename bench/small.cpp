@@ -3,6 +3,9 @@
 #include <map>
 
 #include "attention/multi_head_attention.h"
+#include "autograd/operators.h"
+#include "autograd/ops_loss.h"
+#include "autograd/ops_shape.h"
 #include "bench/header.h"
 #include "bench/workloads.h"
 #include "nn/activation.h"

@@ -4,6 +4,8 @@
 #include "autograd/kernels/flops.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/memory.h"
+#include "autograd/ops_conv.h"
+#include "autograd/ops_shape.h"
 #include "autograd/profiler.h"
 #include "base/format.h"
 #include "base/machine.h"

@@ -6,6 +6,10 @@
 #include <tuple>
 #include <utility>
 
+#include "autograd/creation.h"
+#include "autograd/ops_math.h"
+#include "autograd/ops_nn.h"
+#include "autograd/ops_pointwise.h"
 #include "nn/literal.h"
 #include "nn/module.h"
 

@@ -2,6 +2,9 @@
 
 #include <sstream>
 
+#include "autograd/ops_conv.h"
+#include "autograd/ops_shape.h"
+
 namespace onestep::nn {
 
 RunningNorm::RunningNorm(int64_t num_features, double eps, std::optional<double> momentum, bool affine,

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "autograd/operators.h"
 #include "nn/init.h"
 
 namespace onestep::nn {

@@ -1,4 +1,5 @@
 #pragma once
+#include "autograd/random/generator.h"
 #include "nn/module.h"
 
 namespace onestep::nn {

@@ -1,4 +1,6 @@
 #pragma once
+#include "autograd/ops_nn.h"
+#include "autograd/random/generator.h"
 #include "nn/module.h"
 
 namespace onestep::nn {

@@ -1,6 +1,9 @@
 #pragma once
 #include <optional>
 
+#include "autograd/ops_index.h"
+#include "autograd/ops_nn.h"
+#include "autograd/random/generator.h"
 #include "nn/module.h"
 
 namespace onestep::nn {

@@ -1,5 +1,6 @@
 #include "nn/feed_forward.h"
 
+#include "autograd/operators.h"
 #include "nn/activation.h"
 
 namespace onestep::nn {

@@ -1,6 +1,9 @@
 #pragma once
 #include <string_view>
 
+#include "autograd/operators.h"
+#include "autograd/ops_math.h"
+#include "autograd/random/generator.h"
 #include "nn/linear.h"
 #include "nn/sequential.h"
 

@@ -1,4 +1,5 @@
 #pragma once
+#include "autograd/ops_shape.h"
 #include "nn/module.h"
 
 namespace onestep::nn {

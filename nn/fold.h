@@ -1,5 +1,6 @@
 #pragma once
 // Windows of images as columns and back, as modules; what they compute is documented in autograd/ops_conv.h.
+#include "autograd/ops_conv.h"
 #include "nn/module.h"
 
 namespace onestep::nn {

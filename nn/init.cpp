@@ -3,8 +3,11 @@
 #include <cmath>
 #include <span>
 
-#include "autograd/ops.h"
+#include "autograd/creation.h"
+#include "autograd/ops_math.h"
+#include "autograd/random/generator.h"
 #include "autograd/random/random_fill.h"
+#include "autograd/tensor.h"
 
 namespace onestep::nn::init {
 namespace {

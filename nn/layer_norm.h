@@ -1,4 +1,5 @@
 #pragma once
+#include "autograd/ops_nn.h"
 #include "nn/module.h"
 
 namespace onestep::nn {

@@ -1,4 +1,5 @@
 // Module cases of nn/.
+#include "autograd/operators.h"
 #include "nn/activation.h"
 #include "nn/batch_norm.h"
 #include "nn/convolution.h"

@@ -1,4 +1,6 @@
 #pragma once
+#include "autograd/ops_math.h"
+#include "autograd/random/generator.h"
 #include "nn/module.h"
 
 namespace onestep::nn {

@@ -3,6 +3,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "autograd/ops_loss.h"
+#include "autograd/ops_math.h"
 #include "nn/literal.h"
 #include "nn/module.h"
 

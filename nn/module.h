@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/ops.h"
+#include "autograd/creation.h"
+#include "autograd/ops_math.h"
+#include "autograd/tensor.h"
 #include "nn/hooks.h"
 
 namespace onestep::nn {

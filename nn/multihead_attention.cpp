@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "autograd/operators.h"
+#include "autograd/ops_shape.h"
 #include "nn/init.h"
 
 namespace onestep::nn {

@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 
+#include "autograd/ops_nn.h"
 #include "nn/linear.h"
 
 namespace onestep::nn {

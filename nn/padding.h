@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "autograd/ops_conv.h"
 #include "nn/module.h"
 
 namespace onestep::nn {

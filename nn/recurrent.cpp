@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "autograd/autocast.h"
+#include "autograd/operators.h"
+#include "autograd/ops_shape.h"
 #include "nn/init.h"
 
 namespace onestep::nn {

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "autograd/operators.h"
+
 namespace onestep::nn {
 
 RMSNorm::RMSNorm(const Shape& normalized_shape, std::optional<double> eps, bool elementwise_affine)

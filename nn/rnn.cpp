@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "autograd/ops_shape.h"
+
 namespace onestep::nn {
 
 RecurrentLayers::RecurrentLayers(const char* name, RecurrentStep step, int64_t gates, int64_t input_size, int64_t hidden_size,

@@ -1,6 +1,7 @@
 #pragma once
 #include <vector>
 
+#include "autograd/ops_nn.h"
 #include "nn/recurrent.h"
 
 namespace onestep::nn {

@@ -1,4 +1,5 @@
 // Module cases of what has several inputs or results: each is called on one x, and one tensor of its results is checked.
+#include "autograd/operators.h"
 #include "nn/bilinear.h"
 #include "nn/identity.h"
 #include "nn/module_case.h"

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/operators.h"
 #include "nn/activation.h"
 #include "nn/init.h"
 

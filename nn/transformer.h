@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "autograd/ops_shape.h"
 #include "nn/dropout.h"
 #include "nn/layer_norm.h"
 #include "nn/module_list.h"

@@ -7,9 +7,14 @@
 #include <set>
 #include <utility>
 
+#include "autograd/creation.h"
 #include "autograd/kernels/kernels.h"
-#include "autograd/ops.h"
+#include "autograd/node.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_math.h"
+#include "autograd/ops_shape.h"
 #include "autograd/portable_math.h"
+#include "autograd/tensor.h"
 
 namespace onestep::optim {
 namespace {

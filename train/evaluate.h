@@ -3,7 +3,9 @@
 #include <functional>
 #include <numbers>
 
-#include "autograd/ops.h"
+#include "autograd/ops_loss.h"
+#include "autograd/random/generator.h"
+#include "autograd/tensor.h"
 #include "train/data/data.h"
 #include "train/distributed/communicator.h"
 #include "train/models/language_model.h"

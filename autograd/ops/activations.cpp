@@ -2,7 +2,9 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/operators.h"
 #include "autograd/ops/pointwise.h"
+#include "autograd/ops_shape.h"
 #include "autograd/portable_math.h"
 
 namespace onestep {

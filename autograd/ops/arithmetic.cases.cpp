@@ -1,7 +1,9 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/operators.h"
 #include "autograd/ops/naive.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

@@ -1,7 +1,9 @@
 // Arithmetic of two operands with broadcasting and PyTorch's type promotion.
 #include <utility>
 
+#include "autograd/operators.h"
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 

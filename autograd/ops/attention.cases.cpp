@@ -4,6 +4,8 @@
 #include <random>
 #include <utility>
 
+#include "autograd/ops_nn.h"
+#include "autograd/ops_shape.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {

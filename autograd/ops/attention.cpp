@@ -5,6 +5,8 @@
 #include "autograd/autocast.h"
 #include "autograd/ops/attention_blocks.h"
 #include "autograd/ops/matrices.h"
+#include "autograd/ops_nn.h"
+#include "autograd/ops_shape.h"
 #include "autograd/random/random_fill.h"
 
 namespace onestep {

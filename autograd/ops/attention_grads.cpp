@@ -1,8 +1,11 @@
 // The gradients of attention in ops that are recorded, for a pass that will be differentiated again.
 #include <limits>
 
+#include "autograd/operators.h"
 #include "autograd/ops/attention_blocks.h"
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops_nn.h"
+#include "autograd/ops_shape.h"
 #include "autograd/random/random_fill.h"
 
 namespace onestep::ops {

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "autograd/ops/naive.h"
+#include "autograd/ops_conv.h"
 
 namespace onestep {
 namespace {

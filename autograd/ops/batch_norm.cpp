@@ -1,5 +1,8 @@
 // The normalisations of images, each layer_norm over rows of other elements.
 #include "autograd/ops/common.h"
+#include "autograd/ops_conv.h"
+#include "autograd/ops_nn.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

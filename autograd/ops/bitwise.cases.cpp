@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "autograd/ops/pointwise_cases.h"
+#include "autograd/ops_pointwise.h"
 
 namespace onestep {
 namespace {

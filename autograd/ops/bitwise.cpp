@@ -1,5 +1,6 @@
 // Bits of integers, truth values of bools.
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops_pointwise.h"
 
 namespace onestep {
 namespace {

@@ -2,7 +2,9 @@
 #include <array>
 #include <limits>
 
+#include "autograd/operators.h"
 #include "autograd/ops/pointwise.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 

@@ -1,4 +1,5 @@
 #include "autograd/ops/naive.h"
+#include "autograd/ops_conv.h"
 
 namespace onestep {
 namespace {

@@ -6,7 +6,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "autograd/ops.h"
+#include "autograd/ops_math.h"
+#include "autograd/tensor.h"
 
 namespace onestep::ops {
 

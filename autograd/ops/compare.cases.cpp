@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "autograd/ops/reduce_cases.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

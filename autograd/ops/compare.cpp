@@ -1,6 +1,7 @@
 // Comparisons and logic: bool results without gradient.
 #include <cmath>
 
+#include "autograd/operators.h"
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/reduce.h"
 

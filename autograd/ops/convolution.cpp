@@ -4,6 +4,7 @@
 
 #include "autograd/autocast.h"
 #include "autograd/ops/windows.h"
+#include "autograd/ops_conv.h"
 
 namespace onestep {
 

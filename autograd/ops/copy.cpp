@@ -4,6 +4,7 @@
 
 #include "autograd/ops/common.h"
 #include "autograd/ops/strided.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep::ops {
 namespace {

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/operators.h"
 #include "autograd/ops/reduce_cases.h"
+#include "autograd/ops_order.h"
 
 namespace onestep {
 namespace {

@@ -4,6 +4,8 @@
 
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/indexing.h"
+#include "autograd/ops_order.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 

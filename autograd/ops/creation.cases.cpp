@@ -1,6 +1,9 @@
+
 #include <limits>
 
+#include "autograd/operators.h"
 #include "autograd/ops/naive.h"
+#include "autograd/ops_index.h"
 
 namespace onestep {
 namespace {

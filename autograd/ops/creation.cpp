@@ -5,6 +5,9 @@
 
 #include "autograd/memory.h"
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_pointwise.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 

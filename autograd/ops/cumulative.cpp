@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 
+#include "autograd/operators.h"
 #include "autograd/ops/reduce.h"
 #include "autograd/ops/scatter.h"
 

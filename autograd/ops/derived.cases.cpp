@@ -2,7 +2,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "autograd/operators.h"
 #include "autograd/ops/reduce_cases.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

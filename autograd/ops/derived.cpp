@@ -3,7 +3,10 @@
 #include <vector>
 
 #include "autograd/autocast.h"
+#include "autograd/operators.h"
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops_nn.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 

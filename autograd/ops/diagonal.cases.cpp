@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "autograd/ops/shape_cases.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

@@ -1,7 +1,9 @@
 // Diagonals and sliding windows: views that pick elements by a stride of their own.
 #include <algorithm>
 
+#include "autograd/creation.h"
 #include "autograd/ops/common.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

@@ -4,6 +4,8 @@
 
 #include "autograd/kernels/parallel.h"
 #include "autograd/ops/common.h"
+#include "autograd/ops_nn.h"
+#include "autograd/ops_shape.h"
 #include "autograd/random/random_fill.h"
 
 namespace onestep {

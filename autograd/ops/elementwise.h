@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "autograd/creation.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/ops/common.h"
 #include "autograd/ops/strided.h"

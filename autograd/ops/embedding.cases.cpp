@@ -1,3 +1,5 @@
+#include "autograd/ops_index.h"
+#include "autograd/ops_nn.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {

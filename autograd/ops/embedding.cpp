@@ -4,6 +4,8 @@
 
 #include "autograd/kernels/kernels.h"
 #include "autograd/ops/indexing.h"
+#include "autograd/ops_nn.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <array>
 
+#include "autograd/operators.h"
 #include "autograd/ops/reduce.h"
+#include "autograd/ops_index.h"
 
 namespace onestep {
 

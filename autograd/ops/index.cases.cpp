@@ -1,6 +1,10 @@
 #include <functional>
 
+#include "autograd/operators.h"
 #include "autograd/ops/naive.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_shape.h"
+#include "autograd/tensor_index.h"
 
 namespace onestep {
 namespace {

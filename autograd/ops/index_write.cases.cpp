@@ -2,6 +2,8 @@
 #include <string>
 
 #include "autograd/ops/naive.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

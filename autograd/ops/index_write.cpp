@@ -1,6 +1,7 @@
 // Writing whole slices along a dim, and adding to them.
 #include "autograd/ops/scatter.h"
 #include "autograd/ops/write_expanded.h"
+#include "autograd/ops_order.h"
 
 namespace onestep {
 namespace {

@@ -1,5 +1,7 @@
 #include <utility>
 
+#include "autograd/ops_index.h"
+#include "autograd/ops_shape.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {

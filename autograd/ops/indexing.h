@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "autograd/ops/common.h"
+#include "autograd/ops_index.h"
 
 namespace onestep::ops {
 

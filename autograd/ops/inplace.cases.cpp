@@ -2,6 +2,8 @@
 #include <limits>
 
 #include "autograd/ops/naive.h"
+#include "autograd/ops_pointwise.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

@@ -1,5 +1,7 @@
 // Conversion between dtypes and the ops that write into their first operand.
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops_pointwise.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 

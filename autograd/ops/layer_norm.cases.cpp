@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "autograd/ops_nn.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {

@@ -1,6 +1,8 @@
 // Layer normalisation (Ba, Kiros and Hinton 2016).
 #include "autograd/kernels/kernels.h"
+#include "autograd/operators.h"
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops_nn.h"
 
 namespace onestep {
 namespace {

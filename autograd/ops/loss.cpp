@@ -3,8 +3,12 @@
 #include <limits>
 
 #include "autograd/autocast.h"
+#include "autograd/creation.h"
 #include "autograd/kernels/kernels.h"
+#include "autograd/operators.h"
 #include "autograd/ops/loss_common.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_nn.h"
 
 namespace onestep {
 namespace {

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "autograd/ops/loss_cases.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

@@ -1,5 +1,6 @@
 // Losses of yes and no, and of one distribution against another.
 #include "autograd/autocast.h"
+#include "autograd/operators.h"
 #include "autograd/ops/loss_common.h"
 
 namespace onestep {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autograd/ops/naive.h"
+#include "autograd/ops_loss.h"
 
 namespace onestep::loss_cases {
 

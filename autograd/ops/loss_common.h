@@ -1,6 +1,9 @@
 #pragma once
 // What the losses share.
 #include "autograd/ops/common.h"
+#include "autograd/ops_loss.h"
+#include "autograd/ops_pointwise.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep::ops {
 

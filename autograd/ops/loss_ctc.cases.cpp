@@ -2,6 +2,8 @@
 #include <limits>
 
 #include "autograd/ops/loss_cases.h"
+#include "autograd/ops_nn.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

@@ -1,7 +1,12 @@
 // Connectionist temporal classification (Graves et al. 2006): the forward recursion over alignments in ops that are recorded.
 #include <algorithm>
 
+#include "autograd/creation.h"
+#include "autograd/operators.h"
 #include "autograd/ops/loss_common.h"
+#include "autograd/ops_conv.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_nn.h"
 
 namespace onestep {
 namespace {

@@ -2,6 +2,8 @@
 #include <cmath>
 
 #include "autograd/ops/loss_cases.h"
+#include "autograd/ops_pointwise.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

@@ -1,6 +1,9 @@
 // Distances between vectors, and losses that ask for a margin.
 #include "autograd/autocast.h"
+#include "autograd/creation.h"
+#include "autograd/operators.h"
 #include "autograd/ops/loss_common.h"
+#include "autograd/ops_index.h"
 
 namespace onestep {
 

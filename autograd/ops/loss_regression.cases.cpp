@@ -2,6 +2,7 @@
 #include <numbers>
 
 #include "autograd/ops/loss_cases.h"
+#include "autograd/ops_pointwise.h"
 
 namespace onestep {
 namespace {

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "autograd/autocast.h"
+#include "autograd/operators.h"
 #include "autograd/ops/loss_common.h"
 
 namespace onestep {

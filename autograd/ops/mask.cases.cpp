@@ -1,6 +1,8 @@
 #include <limits>
 
 #include "autograd/ops/naive.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

@@ -3,6 +3,8 @@
 #include <numbers>
 
 #include "autograd/ops/pointwise_cases.h"
+#include "autograd/ops_pointwise.h"
+#include "autograd/tensor_index.h"
 
 namespace onestep {
 namespace {

@@ -1,7 +1,9 @@
 // Functions of one operand. Integers and bools are taken as float32, except by abs and relu, which keep int64.
 #include <numbers>
 
+#include "autograd/operators.h"
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 

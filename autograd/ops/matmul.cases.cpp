@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "autograd/ops_shape.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {

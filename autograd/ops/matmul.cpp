@@ -6,6 +6,7 @@
 #include "autograd/autocast.h"
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/matrices.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 

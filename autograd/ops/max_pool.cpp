@@ -4,6 +4,8 @@
 
 #include "autograd/ops/strided.h"
 #include "autograd/ops/windows.h"
+#include "autograd/ops_conv.h"
+#include "autograd/ops_index.h"
 
 namespace onestep {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograd/ops/common.h"
+#include "autograd/ops_pointwise.h"
 
 namespace onestep::ops {
 

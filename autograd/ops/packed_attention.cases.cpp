@@ -3,6 +3,8 @@
 #include <cmath>
 #include <random>
 
+#include "autograd/ops_nn.h"
+#include "autograd/ops_shape.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "autograd/ops/naive.h"
+#include "autograd/ops_conv.h"
 
 namespace onestep {
 namespace {

@@ -1,7 +1,11 @@
 #include <algorithm>
 #include <array>
 
+#include "autograd/creation.h"
 #include "autograd/ops/common.h"
+#include "autograd/ops_conv.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

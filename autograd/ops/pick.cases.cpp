@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "autograd/ops/naive.h"
+#include "autograd/ops_index.h"
 
 namespace onestep {
 namespace {

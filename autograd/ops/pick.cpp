@@ -1,5 +1,6 @@
 // Picking single elements by position, composed of the ops of indexing.cpp.
 #include "autograd/ops/indexing.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

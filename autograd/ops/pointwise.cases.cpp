@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "autograd/ops/pointwise_cases.h"
+#include "autograd/ops_pointwise.h"
 
 namespace onestep {
 namespace {

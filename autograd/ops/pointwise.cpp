@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "autograd/operators.h"
+#include "autograd/ops_shape.h"
 #include "autograd/portable_math.h"
 
 namespace onestep {

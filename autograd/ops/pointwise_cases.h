@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/ops/naive.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep::pointwise {
 

@@ -1,5 +1,7 @@
 // In-place forms of elementwise ops: x takes over the values of the op's result and, while recording, its place in the graph.
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops_pointwise.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

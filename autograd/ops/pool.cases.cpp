@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "autograd/ops/naive.h"
+#include "autograd/ops_conv.h"
 
 namespace onestep {
 namespace {

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "autograd/ops_order.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <span>
 
+#include "autograd/creation.h"
 #include "autograd/ops/common.h"
+#include "autograd/ops_order.h"
 #include "autograd/random/random_fill.h"
 
 namespace onestep {

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/operators.h"
 #include "autograd/ops/shape_cases.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "autograd/creation.h"
 #include "autograd/ops/common.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 
+#include "autograd/operators.h"
 #include "autograd/ops/pointwise.h"
 
 namespace onestep {

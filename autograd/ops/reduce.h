@@ -1,6 +1,8 @@
 #pragma once
 // What reductions share: each run of adjacent reduced dims is one step over [outer, reduced, inner], innermost run first.
+#include "autograd/operators.h"
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep::ops {
 

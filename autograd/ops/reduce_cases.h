@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/creation.h"
 #include "autograd/ops/naive.h"
 
 namespace onestep::reductions {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "autograd/ops/naive.h"
+#include "autograd/ops_conv.h"
 
 namespace onestep {
 namespace {

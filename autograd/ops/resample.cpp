@@ -5,8 +5,12 @@
 #include <cmath>
 #include <utility>
 
+#include "autograd/creation.h"
 #include "autograd/ops/strided.h"
 #include "autograd/ops/windows.h"
+#include "autograd/ops_conv.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_pointwise.h"
 
 namespace onestep {
 

@@ -5,6 +5,9 @@
 #include "autograd/kernels/kernels.h"
 #include "autograd/memory.h"
 #include "autograd/ops/common.h"
+#include "autograd/ops_nn.h"
+#include "autograd/ops_pointwise.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

@@ -1,7 +1,9 @@
 // Rounding, and division with a whole quotient.
 #include <cmath>
 
+#include "autograd/operators.h"
 #include "autograd/ops/pointwise.h"
+#include "autograd/ops_shape.h"
 #include "autograd/portable_math.h"
 
 namespace onestep {

@@ -5,6 +5,8 @@
 
 #include "autograd/grad.h"
 #include "autograd/ops/naive.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

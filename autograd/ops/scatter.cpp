@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops_pointwise.h"
 
 namespace onestep {
 namespace {

@@ -6,6 +6,7 @@
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/indexing.h"
 #include "autograd/ops/strided.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep::ops {
 

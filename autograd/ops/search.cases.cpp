@@ -4,6 +4,8 @@
 #include <string>
 
 #include "autograd/ops/reduce_cases.h"
+#include "autograd/ops_order.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

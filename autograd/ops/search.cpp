@@ -7,6 +7,9 @@
 
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/order.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_order.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {
@@ -27,13 +30,14 @@ Tensor places_in(const char* op, const Tensor& sorted, const Tensor& values, boo
   dispatch(rows.dtype(), [&]<class T>() {
     const T *const from = rows.data<T>(), *const value = wanted.data<T>();
     auto* const places = y.mutable_data<int64_t>();
-    kernels::parallel_for(y.numel(), 5.0 * static_cast<double>(std::bit_width(static_cast<uint64_t>(n + 1))), [=](int64_t i, int64_t end) {
-      for (; i < end; ++i) {
-        const T* const row = from + i / count * n;
-        const T v = value[i];
-        places[i] = std::partition_point(row, row + n, [=](T s) { return right ? !(s > v) : !(s >= v); }) - row;
-      }
-    });
+    kernels::parallel_for(
+        y.numel(), 5.0 * static_cast<double>(std::bit_width(static_cast<uint64_t>(n + 1))), [=](int64_t i, int64_t end) {
+          for (; i < end; ++i) {
+            const T* const row = from + i / count * n;
+            const T v = value[i];
+            places[i] = std::partition_point(row, row + n, [=](T s) { return right ? !(s > v) : !(s >= v); }) - row;
+          }
+        });
   });
   return out_int32 ? to(y, DType::int32) : y;
 }

@@ -1,4 +1,7 @@
+#include "autograd/operators.h"
 #include "autograd/ops/shape_cases.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

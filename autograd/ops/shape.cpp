@@ -3,8 +3,12 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/creation.h"
 #include "autograd/ops/common.h"
 #include "autograd/ops/strided.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_pointwise.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 

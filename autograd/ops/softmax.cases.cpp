@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/ops_nn.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {

@@ -5,7 +5,9 @@
 #include <tuple>
 
 #include "autograd/kernels/kernels.h"
+#include "autograd/operators.h"
 #include "autograd/ops/reduce.h"
+#include "autograd/ops_nn.h"
 
 namespace onestep {
 namespace {

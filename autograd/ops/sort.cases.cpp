@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "autograd/ops/reduce_cases.h"
+#include "autograd/ops_order.h"
 
 namespace onestep {
 namespace {

@@ -5,9 +5,11 @@
 #include <limits>
 #include <vector>
 
+#include "autograd/operators.h"
 #include "autograd/ops/order.h"
 #include "autograd/ops/reduce.h"
 #include "autograd/ops/scatter.h"
+#include "autograd/ops_order.h"
 
 namespace onestep {
 namespace {

@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "autograd/ops/shape_cases.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "autograd/creation.h"
 #include "autograd/memory.h"
 #include "autograd/ops/common.h"
 #include "autograd/ops/write_expanded.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_pointwise.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

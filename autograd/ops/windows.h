@@ -4,6 +4,7 @@
 
 #include "autograd/kernels/convolution.h"
 #include "autograd/ops/common.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep::ops {
 

@@ -7,10 +7,15 @@
 #include <sstream>
 #include <utility>
 
+#include "autograd/creation.h"
 #include "autograd/grad.h"
 #include "autograd/grad_mode.h"
 #include "autograd/memory.h"
-#include "autograd/ops.h"
+#include "autograd/operators.h"
+#include "autograd/ops_math.h"
+#include "autograd/ops_shape.h"
+#include "autograd/random/generator.h"
+#include "autograd/tensor.h"
 
 namespace onestep {
 namespace {

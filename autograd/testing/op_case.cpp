@@ -2,8 +2,10 @@
 
 #include <cmath>
 
-#include "autograd/ops.h"
+#include "autograd/creation.h"
+#include "autograd/ops_math.h"
 #include "autograd/random/generator.h"
+#include "autograd/tensor.h"
 
 namespace onestep {
 namespace {

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/ops.h"
+#include "autograd/creation.h"
+#include "autograd/ops_math.h"
+#include "autograd/tensor.h"
 #include "autograd/testing/case_registry.h"
 #include "autograd/testing/gradcheck.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/ops_shape.h"
 #include "base/format.h"
 #include "cli/commands/commands.h"
 #include "learn/book/chapter.h"

@@ -3,7 +3,10 @@
 #include <sstream>
 #include <utility>
 
-#include "autograd/ops.h"
+#include "autograd/creation.h"
+#include "autograd/ops_math.h"
+#include "autograd/random/generator.h"
+#include "autograd/tensor.h"
 #include "nn/module.h"
 
 namespace onestep::book {

@@ -1,5 +1,6 @@
 #pragma once
 // The book's example sentence and the numbers it leads to.
+#include "autograd/ops.h"
 #include "tests/nn/check.h"
 
 namespace onestep::testing {

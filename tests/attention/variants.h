@@ -3,6 +3,7 @@
 #include "attention/causal_self_attention.h"
 #include "attention/einsum_attention.h"
 #include "attention/multi_head_attention.h"
+#include "autograd/ops.h"
 
 namespace onestep::testing {
 

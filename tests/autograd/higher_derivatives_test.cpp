@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/grad.h"
+#include "autograd/ops.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {

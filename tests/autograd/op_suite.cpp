@@ -10,6 +10,7 @@
 #include "autograd/kernels/isa.h"
 #include "autograd/kernels/parallel.h"
 #include "autograd/node.h"
+#include "autograd/ops.h"
 #include "tests/autograd/kernels/kernel_testing.h"
 #include "tests/autograd/layouts.h"
 

@@ -3,6 +3,7 @@
 
 #include "autograd/kernels/isa.h"
 #include "autograd/kernels/parallel.h"
+#include "autograd/ops.h"
 #include "tests/autograd/wrong_rules.h"
 
 namespace onestep::testing {

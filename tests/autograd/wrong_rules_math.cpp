@@ -1,4 +1,5 @@
 // Wrong rules of elementwise ops and reductions.
+#include "autograd/ops.h"
 #include "tests/autograd/wrong_rules.h"
 
 namespace onestep::testing {

@@ -2,6 +2,7 @@
 // none.
 #include <cmath>
 
+#include "autograd/ops.h"
 #include "tests/autograd/wrong_rules.h"
 
 namespace onestep::testing {

@@ -1,6 +1,7 @@
 // Wrong rules of matrix products, layers and ops that move elements.
 #include <cmath>
 
+#include "autograd/ops.h"
 #include "tests/autograd/wrong_rules.h"
 
 namespace onestep::testing {

@@ -1,5 +1,6 @@
 #include "tests/bits/training_hashes.h"
 
+#include "autograd/ops.h"
 #include "base/hash.h"
 #include "tests/goldens.h"
 #include "tests/paths.h"

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "autograd/ops.h"
 #include "tests/paths.h"
 #include "tests/process.h"
 #include "tests/support.h"

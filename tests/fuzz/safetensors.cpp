@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "autograd/ops.h"
 #include "base/error.h"
 #include "base/read_file.h"
 #include "tests/fuzz/input.h"

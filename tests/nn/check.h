@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "autograd/ops.h"
 #include "nn/module.h"
 #include "tests/goldens.h"
 #include "tests/support.h"

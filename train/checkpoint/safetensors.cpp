@@ -5,7 +5,9 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
-#include "autograd/ops.h"
+#include "autograd/creation.h"
+#include "autograd/ops_shape.h"
+#include "autograd/tensor.h"
 #include "base/json_reader.h"
 #include "base/progress_bar.h"
 #include "base/read_file.h"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "autograd/creation.h"
+#include "autograd/ops_math.h"
 #include "autograd/random/random_fill.h"
 #include "base/error.h"
 #include "base/utf8.h"

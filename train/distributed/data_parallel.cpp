@@ -6,8 +6,12 @@
 #include <limits>
 #include <utility>
 
+#include "autograd/creation.h"
 #include "autograd/grad_hook.h"
-#include "autograd/ops.h"
+#include "autograd/node.h"
+#include "autograd/ops_math.h"
+#include "autograd/ops_shape.h"
+#include "autograd/tensor.h"
 
 namespace onestep::train {
 namespace {

@@ -5,6 +5,10 @@
 #include <limits>
 #include <numeric>
 
+#include "autograd/operators.h"
+#include "autograd/ops_order.h"
+#include "autograd/ops_shape.h"
+
 namespace onestep::train {
 namespace {
 

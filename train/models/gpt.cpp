@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/checkpoint.h"
+#include "autograd/operators.h"
 #include "nn/activation.h"
 #include "nn/feed_forward.h"
 #include "nn/init.h"

@@ -6,7 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "autograd/ops.h"
+#include "autograd/creation.h"
+#include "autograd/ops_conv.h"
+#include "autograd/ops_index.h"
+#include "autograd/ops_math.h"
+#include "autograd/ops_nn.h"
+#include "autograd/ops_shape.h"
+#include "autograd/tensor.h"
 #include "base/json_reader.h"
 #include "base/new_files.h"
 #include "train/checkpoint/safetensors.h"

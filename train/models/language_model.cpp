@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
-#include "autograd/ops.h"
+#include "autograd/creation.h"
+#include "autograd/operators.h"
+#include "autograd/random/generator.h"
+#include "autograd/tensor.h"
 #include "train/models/gpt.h"
 
 namespace onestep::train {

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "autograd/ops.h"
+#include "autograd/ops_math.h"
+#include "autograd/ops_shape.h"
+#include "autograd/tensor.h"
 #include "base/read_file.h"
 
 namespace onestep::train {

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "attention/weights_recorder.h"
-#include "autograd/ops.h"
+#include "autograd/creation.h"
+#include "autograd/ops_math.h"
+#include "autograd/tensor.h"
 #include "base/format.h"
 #include "base/json_reader.h"
 #include "base/read_file.h"

@@ -5,6 +5,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "autograd/ops_math.h"
 #include "base/error.h"
 #include "base/json_reader.h"
 #include "web/engine/attention_steps.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/ops.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {

@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "autograd/ops.h"
 #include "autograd/testing/op_case.h"
 #include "tests/paths.h"
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/ops.h"
 #include "autograd/random/random_fill.h"
 #include "base/error.h"
 #include "tests/goldens.h"

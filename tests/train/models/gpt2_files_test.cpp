@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 
+#include "autograd/ops.h"
 #include "tests/goldens.h"
 #include "tests/paths.h"
 #include "tests/process.h"

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "autograd/ops.h"
 #include "autograd/testing/gradcheck.h"
 #include "nn/module_case.h"
 
