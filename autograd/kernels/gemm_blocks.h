@@ -105,7 +105,7 @@ ONESTEP_INLINE void microkernel(int64_t depth, Operand<T> a, MicropanelB<T> b, T
   }
   for (int64_t left = depth % kUnroll; left > 0; --left, a.data += a.inner, b.data += b.step) step(a.data, b.data);
   if constexpr (Doubt::kPossible) {
-    if (doubt.any()) [[unlikely]]
+    if (is_doubtful(doubt)) [[unlikely]]
       return careful_microkernel<typename K::Careful, ROWS, REGS, EDGE>(depth, all_of_a, all_of_b, c, ldc, cols, add);
   }
 #pragma GCC unroll 16

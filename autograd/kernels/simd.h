@@ -66,8 +66,8 @@ inline constexpr int64_t kRegLanes<float> = sizeof(FloatReg) / sizeof(double);
 /// What an fma leaves to be looked at after many of them: nothing, where the machine has one (simd_wasm_exact.h).
 struct Doubt {
   static constexpr bool kPossible = false;
-  static bool any() { return false; }
 };
+ONESTEP_INLINE bool is_doubtful(const Doubt&) { return false; }
 ONESTEP_INLINE FloatReg fma(FloatReg a, FloatReg b, FloatReg c, Doubt&) { return fma(a, b, c); }
 ONESTEP_INLINE FloatReg careful_fma(FloatReg a, FloatReg b, FloatReg c) { return fma(a, b, c); }
 #endif

@@ -23,11 +23,11 @@ struct Doubt {
   v128_t least = wasm_i32x4_const(0, 0, 0, 0);
 
   ONESTEP_INLINE void add(v128_t s) { least = wasm_i32x4_min(least, wasm_i32x4_shl(s, 3)); }
-  ONESTEP_INLINE bool any() const {
-    constexpr int32_t kTie = INT32_MIN + 1, kNormal = static_cast<int32_t>(0x381u << 23);  // 2^-126 has the exponent 0x381
-    return wasm_v128_any_true(wasm_i32x4_lt(least, wasm_i32x4_const(kTie, kNormal, kTie, kNormal)));
-  }
 };
+ONESTEP_INLINE bool is_doubtful(const Doubt& doubt) {
+  constexpr int32_t kTie = INT32_MIN + 1, kNormal = static_cast<int32_t>(0x381u << 23);  // 2^-126 has the exponent 0x381
+  return wasm_v128_any_true(wasm_i32x4_lt(doubt.least, wasm_i32x4_const(kTie, kNormal, kTie, kNormal)));
+}
 
 /// The product of floats as doubles plus c, rounded to odd.
 ONESTEP_INLINE v128_t odd_sum(v128_t product, v128_t c) {
@@ -57,7 +57,7 @@ ONESTEP_INLINE v128_t odd_sum(v128_t product, v128_t c) {
     doubt.add(high);
     return to_floats(low, high);
   });
-  if (doubt.any()) [[unlikely]]
+  if (is_doubtful(doubt)) [[unlikely]]
     return careful_fma(a, b, c);
   return sum;
 }
@@ -118,7 +118,7 @@ ONESTEP_INLINE FloatReg fma(FloatReg a, FloatReg b, FloatReg c, Doubt& doubt) {
 ONESTEP_INLINE FloatReg fma(FloatReg a, FloatReg b, FloatReg c) {
   Doubt doubt;
   const FloatReg sum = fma(a, b, c, doubt);
-  if (doubt.any()) [[unlikely]]
+  if (is_doubtful(doubt)) [[unlikely]]
     return careful_fma(a, b, c);
   return sum;
 }

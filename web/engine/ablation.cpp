@@ -1,8 +1,8 @@
 #include "web/engine/ablation.h"
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <ranges>
 
 #include "autograd/ops.h"
 #include "base/error.h"
@@ -61,7 +61,7 @@ Ablation::Ablation(nn::Module& model, const train::ModelConfig& config, const js
 
 Ablation::~Ablation() {
   const NoGradGuard no_grad;
-  for (const auto& [part, values] : saved_ | std::views::reverse) copy_(part, values);
+  std::for_each(saved_.rbegin(), saved_.rend(), [](const auto& saved) { copy_(saved.first, saved.second); });
 }
 
 }  // namespace onestep::web

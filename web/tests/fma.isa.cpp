@@ -21,7 +21,7 @@ bool fma_in_doubt(const float* a, const float* b, const float* c) {
   for (int64_t i = 0; i < 16; i += kRegLanes<float>) {
     [[maybe_unused]] const FloatReg sum = fma(load_reg(a + i), load_reg(b + i), load_reg(c + i), doubt);
   }
-  return doubt.any();
+  return is_doubtful(doubt);
 }
 
 }  // namespace onestep::kernels::ONESTEP_ISA_NAME
