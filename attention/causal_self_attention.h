@@ -1,7 +1,6 @@
 #pragma once
 #include "attention/attention.h"
 #include "attention/options.h"
-#include "autograd/ops_nn.h"
 #include "autograd/random/generator.h"
 #include "nn/dropout.h"
 #include "nn/linear.h"

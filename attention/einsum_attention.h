@@ -1,6 +1,5 @@
 #pragma once
 #include "attention/attention.h"
-#include "autograd/ops_nn.h"
 #include "autograd/random/generator.h"
 #include "nn/dropout.h"
 

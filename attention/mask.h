@@ -1,7 +1,6 @@
 #pragma once
 // Masks: bool tensors that are true where a key is masked, as in the book (in PyTorch's scaled_dot_product_attention true means
 // attended).
-#include "autograd/ops_nn.h"
 #include "nn/dropout.h"
 
 namespace onestep::attention {

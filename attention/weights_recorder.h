@@ -1,7 +1,6 @@
 #pragma once
 #include <vector>
 
-#include "autograd/ops_math.h"
 #include "autograd/tensor.h"
 
 namespace onestep::attention {

@@ -6,7 +6,6 @@
 
 #include "autograd/autocast.h"
 #include "autograd/node.h"
-#include "autograd/ops_index.h"
 #include "autograd/recompute.h"
 
 namespace onestep {

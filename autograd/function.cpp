@@ -9,7 +9,6 @@
 #include "autograd/creation.h"
 #include "autograd/memory.h"
 #include "autograd/node.h"
-#include "autograd/ops_index.h"
 #include "autograd/ops_math.h"
 #include "autograd/tensor.h"
 

@@ -7,8 +7,6 @@
 
 #include "autograd/anomaly.h"
 #include "autograd/creation.h"
-#include "autograd/ops_math.h"
-#include "autograd/ops_shape.h"
 #include "autograd/profiler.h"
 #include "autograd/recompute.h"
 #include "autograd/tensor.h"

@@ -13,7 +13,6 @@
 #include "autograd/dot.h"
 #include "autograd/node.h"
 #include "autograd/ops_index.h"
-#include "autograd/ops_shape.h"
 #include "autograd/print_options.h"
 #include "autograd/tensor.h"
 

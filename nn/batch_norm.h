@@ -2,7 +2,6 @@
 // Normalisations of images as modules; what they compute is documented in autograd/ops_conv.h.
 #include <optional>
 
-#include "autograd/ops_loss.h"
 #include "nn/module.h"
 
 namespace onestep::nn {

@@ -1,6 +1,5 @@
 #pragma once
 // Convolutions as modules; what they compute is documented in autograd/ops_conv.h.
-#include "autograd/creation.h"
 #include "autograd/ops_conv.h"
 #include "autograd/random/generator.h"
 #include "nn/module.h"

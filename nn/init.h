@@ -1,7 +1,5 @@
 #pragma once
 // Initial values of parameters, drawn as PyTorch draws them (torch.nn.init). All work in place and are not recorded.
-#include "autograd/creation.h"
-#include "autograd/ops_math.h"
 #include "autograd/random/generator.h"
 #include "autograd/tensor.h"
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "autograd/ops_loss.h"
-#include "autograd/ops_math.h"
 #include "nn/literal.h"
 #include "nn/module.h"
 

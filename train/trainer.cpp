@@ -10,8 +10,6 @@
 #include "autograd/autocast.h"
 #include "autograd/operators.h"
 #include "autograd/ops_loss.h"
-#include "autograd/ops_math.h"
-#include "autograd/ops_pointwise.h"
 #include "autograd/profiler.h"
 #include "autograd/random/generator.h"
 #include "autograd/tensor.h"

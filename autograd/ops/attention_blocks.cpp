@@ -11,7 +11,6 @@
 #include "autograd/kernels/kernels.h"
 #include "autograd/ops/attention_operands.h"
 #include "autograd/ops_index.h"
-#include "autograd/ops_nn.h"
 #include "autograd/ops_shape.h"
 
 namespace onestep::ops {

@@ -1,4 +1,3 @@
-
 #include <limits>
 
 #include "autograd/operators.h"

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "autograd/creation.h"
 #include "autograd/ops/common.h"
 #include "autograd/ops_shape.h"
 

@@ -2,7 +2,6 @@
 #include <numbers>
 
 #include "autograd/ops/loss_cases.h"
-#include "autograd/ops_pointwise.h"
 
 namespace onestep {
 namespace {

@@ -3,7 +3,6 @@
 
 #include "autograd/operators.h"
 #include "autograd/ops/elementwise.h"
-#include "autograd/ops_shape.h"
 
 namespace onestep {
 

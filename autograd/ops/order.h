@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "autograd/ops/common.h"
-#include "autograd/ops_pointwise.h"
 
 namespace onestep::ops {
 

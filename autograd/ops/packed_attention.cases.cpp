@@ -4,7 +4,6 @@
 #include <random>
 
 #include "autograd/ops_nn.h"
-#include "autograd/ops_shape.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {

@@ -7,7 +7,6 @@
 #include "autograd/ops/common.h"
 #include "autograd/ops_nn.h"
 #include "autograd/ops_pointwise.h"
-#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

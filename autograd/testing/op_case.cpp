@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "autograd/creation.h"
-#include "autograd/ops_math.h"
 #include "autograd/random/generator.h"
 #include "autograd/tensor.h"
 

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "autograd/ops_shape.h"
 #include "base/format.h"
 #include "cli/commands/commands.h"
 #include "learn/book/chapter.h"

@@ -6,9 +6,6 @@
 #include <cstdio>
 #include <sstream>
 
-#include "autograd/creation.h"
-#include "autograd/ops_math.h"
-
 namespace onestep::book {
 namespace {
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "autograd/ops_math.h"
 #include "autograd/random/generator.h"
 #include "autograd/tensor.h"
 

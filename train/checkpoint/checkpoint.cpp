@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "autograd/ops_shape.h"
 #include "base/format.h"
 #include "base/read_file.h"
 #include "base/suggest.h"

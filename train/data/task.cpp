@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "autograd/ops_order.h"
 #include "autograd/random/random_fill.h"
 #include "base/error.h"
 #include "train/config/config_fields.h"

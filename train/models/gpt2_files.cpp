@@ -8,9 +8,7 @@
 
 #include "autograd/creation.h"
 #include "autograd/ops_conv.h"
-#include "autograd/ops_index.h"
 #include "autograd/ops_math.h"
-#include "autograd/ops_nn.h"
 #include "autograd/ops_shape.h"
 #include "autograd/tensor.h"
 #include "base/json_reader.h"

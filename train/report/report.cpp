@@ -3,8 +3,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "autograd/ops_math.h"
-#include "autograd/ops_shape.h"
 #include "autograd/tensor.h"
 #include "base/read_file.h"
 

@@ -6,7 +6,6 @@
 
 #include "attention/weights_recorder.h"
 #include "autograd/creation.h"
-#include "autograd/ops_math.h"
 #include "autograd/tensor.h"
 #include "base/format.h"
 #include "base/json_reader.h"

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "autograd/ops_nn.h"
 #include "autograd/tensor.h"
 #include "web/engine/methods.h"
 

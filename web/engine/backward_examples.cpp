@@ -1,7 +1,6 @@
 // Programs with which the room on the backward pass begins.
 #include <nlohmann/json.hpp>
 
-#include "autograd/ops_math.h"
 #include "web/engine/backward_steps.h"
 #include "web/engine/evaluate.h"
 

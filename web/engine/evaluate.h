@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "autograd/creation.h"
 #include "autograd/node.h"
 #include "autograd/tensor.h"
 #include "web/engine/expression.h"

@@ -5,7 +5,6 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
-#include "autograd/ops_math.h"
 #include "base/error.h"
 #include "base/json_reader.h"
 #include "web/engine/attention_steps.h"

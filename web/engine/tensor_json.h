@@ -3,7 +3,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "autograd/creation.h"
 #include "autograd/tensor.h"
 
 namespace onestep::web {
