@@ -232,8 +232,7 @@ class Checker {
   std::vector<Tensor> points_;  // what the finite differences move
   Tensor output_;
   Vector values_;
-  std::vector<std::vector<Vector>>
-      rows_;  // rows_[j][i][k] = d f_j / d x_i,k by backward(); made for the first input that needs them
+  std::vector<std::vector<Vector>> rows_;  // d f_j / d x_i,k by backward() at [j][i][k], once an input has needed them
   double largest_value_ = 0;
   GradcheckResult result_;
 };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 import {axe, violations} from './axe.mjs';
-import {launch, missing, serve} from './browser.mjs';
+import {missing, started} from './browser.mjs';
 
 const printed = readFileSync(new URL('../../learn/book/printed.cpp', import.meta.url), 'utf8');
 
@@ -21,12 +21,7 @@ const cell = (step, row, column) => `[data-step="${step}"] td[data-row="${row}"]
 const inspected = (page) => page.text('.inspector');
 
 test('attention', {skip: missing}, async (t) => {
-  const server = await serve();
-  const browser = await launch();
-  t.after(async () => {
-    await browser.close();
-    server.close();
-  });
+  const {server, browser} = await started(t);
   const open = async (query = '', options = {}) => {
     const page = await browser.page(options);
     await page.open(`${server.url}#/attention${query}`);

@@ -2,15 +2,10 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {axe, violations} from './axe.mjs';
-import {launch, missing, serve} from './browser.mjs';
+import {missing, started} from './browser.mjs';
 
 test('backward', {skip: missing}, async (t) => {
-  const server = await serve();
-  const browser = await launch();
-  t.after(async () => {
-    await browser.close();
-    server.close();
-  });
+  const {server, browser} = await started(t);
   const open = async (state = {}, options = {}) => {
     const page = await browser.page(options);
     await page.open(`${server.url}#/backward?${new URLSearchParams(state)}`);

@@ -15,7 +15,7 @@ export const missing = !program ? 'there is no Chromium' : !existsSync(path.join
 const types = {'.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm', '.json': 'application/json'};
 
 /** Serves a folder on this machine, and others below names of theirs; resolves to {url, close()}. */
-export async function serve(folder = dist, others = {}) {
+async function serve(folder = dist, others = {}) {
   const server = http.createServer((request, response) => {
     const place = path.normalize(decodeURIComponent(new URL(request.url, 'http://x').pathname));
     const first = place.split('/')[1];
@@ -30,7 +30,7 @@ export async function serve(folder = dist, others = {}) {
 }
 
 /** Starts the browser; resolves to {page(), close()}. */
-export async function launch() {
+async function launch() {
   const profile = mkdtempSync(path.join(tmpdir(), 'onestep-browser-'));
   const child = spawn(program, ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--remote-debugging-pipe',
     '--force-color-profile=srgb', `--user-data-dir=${profile}`, 'about:blank'], {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe']});
@@ -77,6 +77,17 @@ export async function launch() {
       rmSync(profile, {recursive: true, force: true, maxRetries: 5});
     },
   };
+}
+
+/** Serves and launches until the test has ended; resolves to {server, browser}. */
+export async function started(t, ...served) {
+  const server = await serve(...served);
+  const browser = await launch();
+  t.after(async () => {
+    await browser.close();
+    server.close();
+  });
+  return {server, browser};
 }
 
 class Page {

@@ -4,27 +4,21 @@ import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import test from 'node:test';
 
-import {launch, missing as skip, serve} from './browser.mjs';
+import {missing as skip, started} from './browser.mjs';
 import {dist, load, root, withoutTimes} from './support.mjs';
 
 /** Opens an empty page of the server for `use(page)`. */
-async function inBrowser(use) {
-  const server = await serve(dist, {build: join(root, 'build/wasm/web'), source: root, tests: join(root, 'web/tests')});
-  const browser = await launch();
-  try {
-    const page = await browser.page();
-    await page.open(`${server.url}tests/blank.html`);
-    await page.until(`document.readyState === 'complete' && location.pathname.endsWith('blank.html')`);
-    await use(page);
-    assert.deepEqual(page.errors, []);
-  } finally {
-    await browser.close();
-    server.close();
-  }
+async function inBrowser(t, use) {
+  const {server, browser} = await started(t, dist, {build: join(root, 'build/wasm/web'), source: root, tests: join(root, 'web/tests')});
+  const page = await browser.page();
+  await page.open(`${server.url}tests/blank.html`);
+  await page.until(`document.readyState === 'complete' && location.pathname.endsWith('blank.html')`);
+  await use(page);
+  assert.deepEqual(page.errors, []);
 }
 
-test('the known trainings have the known bits in Chromium', {skip}, () =>
-  inBrowser(async (page) => {
+test('the known trainings have the known bits in Chromium', {skip}, (t) =>
+  inBrowser(t, async (page) => {
     const files = ['tests/goldens/training_hashes.json', ...['attention', 'gpt', 'gpt_bf16', 'gqa_rope'].map((name) => `tests/configs/bits_${name}.json`)];
     const {status, output} = await page.evaluate(`(async () => {
       const {Exit, Wasi} = await import('/wasi.js');
@@ -49,8 +43,8 @@ test('the known trainings have the known bits in Chromium', {skip}, () =>
     assert.match(output, /test cases: +1 \|/);
   }));
 
-test('a worker trains with the losses of node', {skip}, () =>
-  inBrowser(async (page) => {
+test('a worker trains with the losses of node', {skip}, (t) =>
+  inBrowser(t, async (page) => {
     const config = JSON.parse(readFileSync(join(root, 'configs/next_token.json'), 'utf8'));
     const {steps, name} = await page.evaluate(`(async () => {
       const {load} = await import('/engine.js');

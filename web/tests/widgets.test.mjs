@@ -1,15 +1,10 @@
 // Widgets that no room of its own tests: the chart and the place for files.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {launch, missing, serve} from './browser.mjs';
+import {missing, started} from './browser.mjs';
 
 test('widgets', {skip: missing}, async (t) => {
-  const server = await serve();
-  const browser = await launch();
-  t.after(async () => {
-    await browser.close();
-    server.close();
-  });
+  const {server, browser} = await started(t);
   const page = await browser.page();
   await page.open(`${server.url}#/attention`);
   await page.until(`document.querySelector('[data-step="x"]')`);
