@@ -5,6 +5,7 @@
 // (written by tests/programs/torch_programs.py):
 //   status   a character a step: '.' ran, 'x' refused, '-' left out, as a step before did not give its operand
 //   tensors  by name, at the end: [dtype, shape, values, flags, gradient, version]; values null: those it was made with;
+//            an element null: anything, as rounding decides it;
 //            flags 'r' requires grad, 'l' leaf; gradient null: none
 // `absolute`, where it is given, is what a value may be away from PyTorch's whatever its size.
 // Ops stand in calls(); what concerns the graph alone (backward, no_grad and so on) in interpreter.cpp.

@@ -45,6 +45,8 @@ TEST_CASE("programs: a wrong value or gradient or a step that is or is not refus
   };
   CHECK(verdict_with("/tensors/x/2/1", 6.01) == Verdict::different);
   CHECK(verdict_with("/tensors/x/2/1", "nan") == Verdict::different);
+  CHECK(verdict_with("/tensors/x/2/1", nullptr) == Verdict::equal);
+  CHECK(verdict_with("/tensors/x/2", {nullptr, 6.01}) == Verdict::different);
   CHECK(verdict_with("/tensors/w/4/0", 5) == Verdict::different);
   CHECK(verdict_with("/tensors/w/4", nullptr) == Verdict::different);
   CHECK(verdict_with("/tensors/x/4", {0, 0}) == Verdict::different);

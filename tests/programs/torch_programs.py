@@ -407,10 +407,11 @@ class Machine:
         return [dtype_name(x.dtype), list(x.shape), values, flags, None if grad is None else values_of(grad, digits), x._version]
 
 
-def want(steps, digits=None, protect=False, overrides={}, keep=False, quirks=True):
+def want(steps, digits=None, protect=False, overrides={}, keep=False, quirks=True, machine=None):
     """What the program comes to; with `protect` as if an op never saved what is changed in place later (Machine.protected);
-    `overrides`: functions by op; `keep`: with the results of the last step; `quirks`: raises Quirk."""
-    machine = Machine(protect, overrides, quirks)
+    `overrides`: functions by op; `keep`: with the results of the last step; `quirks`: raises Quirk; `machine`: what runs it."""
+    machine = machine or Machine(protect, overrides, quirks)
+    quirks = machine.quirks
     try:
         status = "".join(machine.run(step) for step in steps)
     finally:
