@@ -27,6 +27,12 @@ bool is_mask(const Tensor& index) { return index.dtype() == DType::boolean || in
 
 bool picks(const TensorIndex& index) { return std::holds_alternative<Tensor>(index.kind); }
 
+/// Whether an index is basic and not a whole dim.
+bool makes_view(const TensorIndex& index) {
+  if (const auto* slice = std::get_if<Slice>(&index.kind)) return slice->start || slice->stop || slice->step != 1;
+  return std::holds_alternative<int64_t>(index.kind) || std::holds_alternative<std::nullopt_t>(index.kind);
+}
+
 /// How many dims of x an index takes away.
 int consumed(const TensorIndex& index) {
   if (std::holds_alternative<std::nullopt_t>(index.kind) || std::holds_alternative<EllipsisIndex>(index.kind)) return 0;
@@ -181,9 +187,9 @@ void put(const char* op, const Tensor& view, const Recipe& recipe, const Tensor&
     return;
   }
   if (accumulate && is_narrow(view.dtype())) {
-    const Tensor wide = ops::widened(view);
-    put(op, wide, recipe, places, ops::widened(values), accumulate);
-    copy_(view, wide);
+    const Tensor once = ops::unrepeated(view), wide = ops::widened(once);
+    put(op, expand(wide, view.shape()), recipe, places, ops::widened(values), accumulate);
+    copy_(once, wide);
     return;
   }
   const Tensor front = permute(view, recipe.order);
@@ -250,6 +256,13 @@ Tensor index_put_(const Tensor& target, const IndexList& indices, const Tensor& 
   if (std::none_of(indices.begin(), indices.end(), picks)) {
     const Tensor view = apply_basic(x, indices).view;  // through which a write saves nothing
     accumulate ? add_(view, values) : copy_(view, values);
+    return x;
+  }
+  if (std::any_of(indices.begin(), indices.end(), makes_view)) {  // which is then what is written to, as in PyTorch
+    const Indexed indexed = apply_basic(x, indices);
+    std::vector<TensorIndex> rest;
+    for (const auto& tensor : indexed.tensors) rest.push_back(tensor ? TensorIndex(*tensor) : TensorIndex(Slice()));
+    index_put_(indexed.view, rest, values, accumulate);
     return x;
   }
   ops::unrepeated(x).check_writable("index_put_");  // elements may share memory

@@ -215,12 +215,6 @@ const RegisterOpCases registered([] {
            Tensor x = zeros({3});
            masked_fill_(x, zeros({2, 3}, DType::boolean), 0);
          },
-         "masked_fill_: ", is_a<ShapeError>},
-        {"expanded and recorded",
-         [] {
-           const EnableGradGuard recording;
-           masked_fill_(mul(zeros({1}).requires_grad_(), 1).expand({2}), zeros({2}, DType::boolean), 1);
-         },
          "masked_fill_: ", is_a<ShapeError>}}},
       {"where",
        {chosen("same shape", {3, 4}, {{3, 4}}, {{3, 4}}), chosen("all broadcast", {4}, {{3, 1}}, {{2, 1, 1}}),

@@ -1,6 +1,7 @@
 // Choosing elements by a mask or by their place in a matrix.
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/scatter.h"
+#include "autograd/ops/write_expanded.h"
 
 namespace onestep {
 namespace {
@@ -104,13 +105,22 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   });
 }
 
+namespace {
+
+/// masked_fill_ of x, recorded: `result` is what it comes to.
+Tensor written(Tensor x, const Tensor& result, const Tensor& mask, Scalar value) {
+  ops::unrepeated(x).check_writable("masked_fill_");  // elements may share memory
+  return ops::write_recorded("masked_fill_", x, result, [&] { masked_fill_(x, mask, value); });
+}
+
+}  // namespace
+
 Tensor masked_fill_(const Tensor& target, const Tensor& mask, Scalar value) {
   Tensor x = target;
   check_mask("masked_fill_", mask);
-  if (detail::should_record({x})) x.check_writable("masked_fill_");
   ops::check_fits("masked_fill_", value, x.dtype());
   const Tensor seen = ops::expand_values("masked_fill_", mask, x.shape());
-  if (detail::should_record({x})) return assign_in_place("masked_fill_", x, masked_fill(x, mask, value));
+  if (detail::should_record({x})) return written(x, masked_fill(x, mask, value), mask, value);
   for (int d = 0; d < x.dim(); ++d)  // elements that are the same memory are written once
     if (x.strides()[d] == 0 && x.shape()[d] > 1)
       return masked_fill_(narrow(x, d, 0, 1), any(contiguous(seen), d, /*keepdim=*/true), value), target;
@@ -146,9 +156,8 @@ Tensor masked_fill_(const Tensor& x, const Tensor& mask, const Tensor& value) {
   const FillValue fill("masked_fill_", x, value);
   if (!detail::should_record({x, fill.element})) return masked_fill_(x, mask, fill.number);
   check_mask("masked_fill_", mask);
-  x.check_writable("masked_fill_");
-  Tensor written = x;
-  return assign_in_place("masked_fill_", written, where(ops::expand_values("masked_fill_", mask, x.shape()), fill.element, x));
+  const Tensor seen = ops::expand_values("masked_fill_", mask, x.shape());
+  return written(x, where(seen, fill.element, x), mask, fill.number);
 }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {

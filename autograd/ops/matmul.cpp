@@ -119,10 +119,12 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b) {
 /// The same as numbers of `dtype`.
 Tensor product(const char* op, const Tensor& a, const Tensor& b, DType dtype) { return ops::rounded(product(op, a, b), dtype); }
 
-/// Saved operand `i` in its place in the graph, also where it was rounded for the product.
+/// Saved operand `i` in its place in the graph, also where it was rounded or copied for the product.
 Tensor operand(const Backward& b, size_t i) {
-  return b.needs(i) && b.saved(i).dtype() != b.input_dtype(i) ? b.input(i, ops::converted(b.saved(i), b.input_dtype(i)))
-                                                              : b.saved(i);
+  const Tensor& x = b.saved(i);
+  if (x.requires_grad()) return x;
+  const Tensor placed = b.input(i, x);
+  return placed.requires_grad() ? b.input(i, ops::rounded(x, placed.node()->dtype)) : placed;
 }
 
 void check_operands(const char* op, const Tensor& a, const Tensor& b) {
@@ -145,13 +147,10 @@ Grads recorded_linear_grads(const Backward& b) {
           ops::grad_of(b, 2, [&] { return to(dy, b.input_dtype(2)); })};
 }
 
-/// da = dy b^T, db = a^T dy in ops that are recorded; `folded`: b was saved in other strides.
-Grads recorded_grads(const Backward& g, bool folded) {
+/// da = dy b^T, db = a^T dy in ops that are recorded.
+Grads recorded_grads(const Backward& g) {
   const Tensor& dy = g.grad();
-  const auto da = [&] {
-    const Tensor b = operand(g, 1);
-    return recorded_product(g, 0, dy, transpose(folded && !b.requires_grad() ? g.input(1, b) : b, -2, -1));
-  };
+  const auto da = [&] { return recorded_product(g, 0, dy, transpose(operand(g, 1), -2, -1)); };
   const auto db = [&] {
     if (g.input_shape(1).rank() == 2) return recorded_product(g, 1, t(flatten(operand(g, 0), 0, -2)), flatten(dy, 0, -2));
     return recorded_product(g, 1, transpose(operand(g, 0), -2, -1), dy);
@@ -166,14 +165,20 @@ Tensor folded(const Tensor& b) {
   return transpose(reshape(flatten(columns, 0, -2), columns.shape()), -2, -1);
 }
 
+/// a as it is saved for the gradient of b: a copy of the rows against one matrix where they are not evenly spaced, as in
+/// PyTorch.
+Tensor saved_rows(const Tensor& a, const Tensor& b) {
+  return a.dim() > 2 && b.dim() == 2 && detail::should_record({b}) && !stacked(a).defined() ? ops::contiguous_values(a) : a;
+}
+
 /// matmul of a and b with the values of `left` and `right`, which may be rounded.
 Tensor recorded_matmul(const Tensor& a, const Tensor& b, const Tensor& left, const Tensor& right) {
   const bool fold = a.dim() == 2 && b.dim() > 2 && detail::should_record({a}) && &right.impl() == &b.impl();
   const Tensor saved_right = fold ? folded(b) : a.requires_grad() ? right : Tensor();
   return record("matmul", product("matmul", left, right, left.dtype()), {a, b},
-                {b.requires_grad() ? left : Tensor(), saved_right},
-                [fold](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims
-                  if (g.recording()) return recorded_grads(g, fold);
+                {b.requires_grad() ? saved_rows(left, b) : Tensor(), saved_right},
+                [](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims
+                  if (g.recording()) return recorded_grads(g);
                   const auto summed = [&](const Tensor& x, size_t i) {
                     return ops::rounded(ops::sum_to(x, g.input_shape(i)), g.input_dtype(i));
                   };

@@ -56,6 +56,22 @@ PROGRAMS = [
         ["", "index_put_", ["$y", ["$i"], "$s"]],
         backward("$y"),
     ],
+    *[
+        [plain("x", [1, 2, 3], dtype), ["y", "expand", ["$x", [2, 3]]], plain("i", [1, 0], "int64"), plain("s", [1, 2, 3, 4, 5, 6], dtype, [2, 3]),
+         ["", "index_put_", ["$y", ["$i"], "$s", True]]]
+        for dtype in ("float16", "bfloat16")
+    ],
+    *[
+        [leaf("w", [1, 2, 3]), ["x", "mul", ["$w", 2]], ["y", "expand", ["$x", [2, 3]]], plain("i", [1, 0], "int64"), *source, ["", "index_put_", ["$y", [0, "$i"], "$s"]],
+         backward("$y"), ["g", "grad_of", [["$x"], ["$w"]], CREATE]]
+        for source in ([plain("s", [7, 8])], [leaf("s", [7, 8])], [plain("s", [7], shape=[])])
+    ],
+    *[
+        [*base, ["y", "expand", ["$x", [2, 3]]], mask, leaf("s", [5], shape=[]), ["", "masked_fill_", ["$y", "$m", value]], backward(way)]
+        for base, value in [([leaf("w", [1, 2, 3]), ["x", "mul", ["$w", 2]]], 5), ([plain("x", [1, 2, 3])], "$s")]
+        for mask in (plain("m", [1, 0, 0], "bool"), plain("m", [1, 0, 0, 0, 0, 1], "bool", [2, 3]))
+        for way in ("$x", "$y")
+    ],
     # No gradient passes a write to an expanded tensor on its way to the base.
     *[
         [leaf("w", [1, 2, 3]), ["x", "mul", ["$w", 2]], ["y", "expand", ["$x", [2, 3]]], plain("i", [1, 0], "int64"), write, backward(way)]
@@ -78,6 +94,11 @@ PROGRAMS = [
             (backward("$y"), []),
             (["g", "grad_of", [["$y"], ["$a"]], CREATE], [backward("$g")] if grad else []),
         ]
+    ],
+    *[
+        [leaf("w", [1, 2, 3, 4, 5, 6], shape=[2, 3]), ["a", "mul", ["$w", 1]], ["e", "expand", ["$a", [2, 2, 3]]], leaf("b", [1, -2, 3, 4, -5, 6], shape=[3, 2]),
+         ["y", "matmul", ["$e", "$b"]], ["", "add_", ["$a", 1]], *rest]
+        for rest in ([backward("$y")], [[["g", "h"], "grad_of", [["$y"], ["$w", "$b"]], CREATE], backward("$g"), backward("$h")])
     ],
     # An index that is written to where no gradient needs it.
     [
