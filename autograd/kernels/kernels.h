@@ -119,7 +119,7 @@ template <class T>
 void div(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
   run(&Table<T>::div, kCheap, a, a_step, b, b_step, y, n);
 }
-/// a^b; if all exponents are one 2, 3, 0.5, -0.5, -1 or -2, by multiplication, square root and division as in torch.pow.
+/// a^b; if all exponents are one 2, 3, -1 or -2, by multiplication and division as in torch.pow.
 template <class T>
 void pow(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
   run(&Table<T>::pow, 8 * kTranscendental, a, a_step, b, b_step, y, n);

@@ -14,8 +14,6 @@ ONESTEP_FLATTEN void pow(const float* x, int64_t x_step, const float* exponent, 
   if (exponent_step == 0 && x_step == 1) {
     if (*exponent == 2) return map(x, y, n, [](Vec v) { return v * v; });
     if (*exponent == 3) return map(x, y, n, [](Vec v) { return v * v * v; });
-    if (*exponent == 0.5f) return map(x, y, n, [](Vec v) { return sqrt(v); });
-    if (*exponent == -0.5f) return map(x, y, n, [](Vec v) { return one_over(sqrt(v)); });
     if (*exponent == -1) return map(x, y, n, one_over);
     if (*exponent == -2) return map(x, y, n, [](Vec v) { return one_over(v * v); });
   }

@@ -158,6 +158,9 @@ const RegisterOpCases registered([] {
                    "special values", values({0, 0, -8, -2, kInf, kNan, 1}), values({-1, 0, 1.5, 3, 0, 0, kNan}), kPow,
                    [](double a, double b) { return std::pow(a, b); }, false),
                pair(
+                   "one exponent a row", values({-kInf, -0.0, 4, kInf}), {.shape = {5, 1}, .values = {0.5, -0.5, 2, -1, 1.5}},
+                   kPow, [](double a, double b) { return std::pow(a, b); }, false),
+               pair(
                    "int64", values({-2, -1, 0, 1, 2, 3}, DType::int64), values({3, -3, 0, -1, -2, 4}, DType::int64), kPow,
                    [](double a, double b) { return std::trunc(std::pow(a, b)); }, false),
                with_number(

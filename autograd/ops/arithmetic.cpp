@@ -218,10 +218,7 @@ Tensor pow(const Tensor& base, Scalar exponent) {
 Tensor pow(const Tensor& base, const Tensor& exponent) {
   const auto [x, p] = meet(base, exponent);
   check_not_bool("pow", x, "convert with x.to(DType::int64)");
-  Tensor exponents = p.values();
-  if (p.numel() == 1 && p.is_floating() && std::abs(p.item<double>()) == 0.5)  // no square root: infinity at -infinity
-    exponents = ops::contiguous_values(ops::expand_values("pow", p, broadcast_shapes("pow", x.shape(), p.shape())));
-  const Tensor y = ops::zip("pow", x, exponents, kPow);
+  const Tensor y = ops::zip("pow", x, p, kPow);
   return record("pow", y, {x, p}, {x, p, saved_if(p.requires_grad(), y)}, [](const Backward& back) -> Grads {
     const Tensor &dy = back.grad(), &u = back.saved(0), &v = back.saved(1), &w = back.saved(2);
     return {grad_of(back, 0, [&] { return base_grad(dy, u, v); }),

@@ -127,6 +127,11 @@ PROGRAMS = [
     # Infinity, NaN and signs of 0.
     [plain("x", ["-inf", -0.0, 4, "inf"]), ["y", "pow", ["$x", 0.5]], ["z", "pow", ["$x", -0.5]]],
     [plain("x", ["-inf", -0.0, 4, "inf"]), plain("p", [0.5]), ["y", "pow", ["$x", "$p"]]],
+    *[
+        [leaf("x", ["-inf", -0.0, 4, "inf"], dtype), plain("p", [2, 1.5, 1, 0.5, -0.5], dtype, [5, 1]), ["y", "pow", ["$x", "$p"]],
+         ["g", "grad_of", [["$y"], ["$x"]], CREATE], backward("$g")]
+        for dtype in ("float32", "float64", "float16", "bfloat16")
+    ],
     [leaf("x", [2, 0, -0.75]), ["y", "atan2", ["$x", "$x"]], ["z", "rdiv", ["$y", 0]], backward("$z")],
     [leaf("x", [2, 0, -0.75]), ["y", "pow", ["$x", "$x"]], ["z", "mul", ["$y", "nan"]], backward("$z")],
     [
