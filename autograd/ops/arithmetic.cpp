@@ -57,12 +57,11 @@ constexpr ops::KernelOrLoop kPow{[](auto... p) { kernels::pow(p...); }, [](auto 
 
 /// The gradient of the base of u^v: dy v u^(v-1), 0 where v is 0.
 Tensor base_grad(const Tensor& dy, const Tensor& u, const Tensor& v) {
-  Tensor none = eq(v, 0), base = u;
-  if (detail::should_record({u, v})) {  // the derivative by v is not 0 there: u^(v-1), where that is finite
-    none = logical_and(none, logical_not(logical_and(isfinite(u), ne(u, 0))));
-    base = masked_fill(u, none, 1);
-  }
-  return masked_fill(dy * (v * pow(base, v - 1)), none, 0);
+  const Tensor none = eq(v, 0);
+  if (!detail::should_record({u, v})) return masked_fill(dy * (v * pow(u, v - 1)), none, 0);
+  const Tensor singular = logical_and(none, logical_not(logical_and(isfinite(u), ne(u, 0))));
+  const Tensor grad = dy * (v * pow(masked_fill(u, singular, 1), v - 1));
+  return masked_fill(grad, v.requires_grad() ? singular : none, 0);  // its derivative by v is not 0 where v is: u^(v-1)
 }
 
 /// The gradient of the exponent of u^v = w: dy w log(u), 0 where u is 0 and v is not negative.

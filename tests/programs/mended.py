@@ -132,6 +132,11 @@ PROGRAMS = [
          ["g", "grad_of", [["$y"], ["$x"]], CREATE], backward("$g")]
         for dtype in ("float32", "float64", "float16", "bfloat16")
     ],
+    *[
+        [leaf("x", [2, -0.25, 0.5], dtype), plain("p", [-2, 0, 2], "int64"), ["y", "pow", ["$x", "$p"]], ["z", "div", ["$y", "$p"]],
+         ["g", "grad_of", [["$z"], ["$x"]], CREATE], backward("$g")]
+        for dtype in ("float32", "float64", "float16", "bfloat16")
+    ],
     [leaf("x", [2, 0, -0.75]), ["y", "atan2", ["$x", "$x"]], ["z", "rdiv", ["$y", 0]], backward("$z")],
     [leaf("x", [2, 0, -0.75]), ["y", "pow", ["$x", "$x"]], ["z", "mul", ["$y", "nan"]], backward("$z")],
     [
