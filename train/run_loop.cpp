@@ -76,6 +76,11 @@ struct RunLoop::Impl {
     save_checkpoint(folder_, checkpoint, plan_.keep_checkpoints, watch_.quiet);
   }
 
+  void forget_checkpoints() {
+    fs::remove_all(folder_ / "checkpoints");
+    state_.best.reset();
+  }
+
  private:
   int64_t first_unlogged() const { return state_.unfinished ? state_.unfinished->step : trainer_.steps_done(); }
   bool stops_early() const { return train::stops_early(plan_, trainer_.steps_done(), state_); }
@@ -171,6 +176,7 @@ RunLoop::~RunLoop() = default;
 bool RunLoop::done() const { return impl_->done(); }
 StepMetrics RunLoop::step() { return impl_->advance(); }
 void RunLoop::save() { impl_->save(); }
+void RunLoop::forget_checkpoints() { impl_->forget_checkpoints(); }
 
 bool stops_early(const TrainConfig& plan, int64_t steps_done, const RunState& state) {
   const bool wanted = plan.early_stop_patience > 0 && plan.eval_every > 0;

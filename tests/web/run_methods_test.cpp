@@ -8,7 +8,9 @@
 
 #include "tests/process.h"
 #include "tests/support.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/runs/run.h"
+#include "train/runs/trained_run.h"
 
 namespace {
 
@@ -91,12 +93,16 @@ TEST_CASE("web: a run that was saved is resumed by the program, with the learnin
   result_of("run_step", run);
   result_of("run_save", run);
   CHECK(result_of("run_set_learning_rate", run)["optimizer"]["lr"] == 0.001);
-  result_of("run_save", run);  // the same step again
+  CHECK(train::checkpoint_folders(folder).empty());  // step-4, the best, and step-5 were trained with the former one
+  result_of("run_save", run);
   result_of("run_close", run);
   train::ActiveRun resumed = train::resume_run(folder, {}, std::make_shared<train::Communicator>(), true);
   CHECK(resumed.trainer->steps_done() == 5);
   CHECK(resumed.trainer->config().optimizer.lr == 0.001);
   CHECK(resumed.trainer->step().lr == 0.001);
+  const train::Config config = train::load_run_config(folder);
+  CHECK(train::choose_checkpoint(folder, config, "last").checkpoint.trainer.step == 5);
+  CHECK_THROWS_WITH(train::choose_checkpoint(folder, config, "best"), doctest::Contains("nothing has been evaluated yet"));
 }
 
 TEST_CASE("web: what a run refuses is what the checker says") {

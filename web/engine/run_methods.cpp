@@ -116,14 +116,17 @@ json run_gradients(const json& arguments) {
   return norms;
 }
 
+/// Checkpoints of the former rate would be refused beside the new config, by name or as the best one: they go.
 json run_set_learning_rate(const json& arguments) {
   OpenRun& open = run_of(arguments);
+  const double former = open.trainer().config().optimizer.lr;
   open.trainer().set_learning_rate(number(arguments, "lr"));
+  if (open.trainer().config().optimizer.lr != former) open.loop.forget_checkpoints();
   write_run_config(open.folder, open.trainer().config(), open.trainer().data().tokenizer());
   return json::parse(resolved_json(open.trainer().config()));
 }
 
-/// A checkpoint of where the run stands. One of this step that is there is written anew: the learning rate may be another.
+/// A checkpoint of where the run stands. One of this step that is there would be set aside as damaged: it goes.
 json run_save(const json& arguments) {
   OpenRun& open = run_of(arguments);
   fs::remove_all(open.folder / "checkpoints" / ("step-" + std::to_string(open.trainer().steps_done())));
