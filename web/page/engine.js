@@ -49,7 +49,7 @@ async function bytesOf(url) {
  */
 export async function loadModule({base = import.meta.url, which = null, print = () => {}} = {}) {
   for (const name of which ? [which] : ['relaxed', 'exact']) {
-    const wasi = new Wasi({print});
+    const wasi = new Wasi({print, env: {ONESTEP_CACHE: '/cache'}});
     let compiled;
     try {
       compiled = await WebAssembly.compile(await bytesOf(new URL(`${name}.wasm`, base)));
@@ -91,10 +91,10 @@ class Remote {
       this.pending.clear();
     };
   }
-  request(kind, args) {
+  request(kind, args, transfer = []) {
     return new Promise((resolve, reject) => {
       this.pending.set(++this.count, {resolve, reject});
-      this.worker.postMessage({id: this.count, kind, args});
+      this.worker.postMessage({id: this.count, kind, args}, transfer);
     });
   }
   close() {
@@ -123,6 +123,8 @@ export class Run {
       data: description.data,
       parameters: description.parameters,
       tokensPerStep: description.tokens_per_step,
+      stepsDone: description.step,
+      done: description.done,
     });
   }
   #call(method, args = {}) {
@@ -167,15 +169,14 @@ export class Run {
 
 /** A trained model. `ablate` is a list of [layer, head] whose results count as zero. */
 export class Model {
-  constructor(engine, description, folder) {
+  constructor(engine, description) {
     this.engine = engine;
-    this.folder = folder;
     Object.assign(this, {
       number: description.model,
-      config: description.config,
       parameters: description.parameters,
       layers: description.layers,
       heads: description.heads,
+      context: description.context,
       vocabulary: description.vocabulary,
       tokenizer: description.tokenizer,
     });
@@ -195,9 +196,8 @@ export class Model {
   generate({text, tokens = 50, temperature = 1, topK = 0, topP = 1, seed = 0, ablate = []}) {
     return this.#call('model_generate', {text, tokens, temperature, top_k: topK, top_p: topP, seed, ablate});
   }
-  async close() {
-    await this.#call('model_close', {});
-    await this.engine.request('removeFiles', {folder: this.folder});
+  close() {
+    return this.#call('model_close', {});
   }
 }
 
@@ -206,8 +206,8 @@ export class Engine {
   constructor(thread) {
     this.thread = thread;
   }
-  request(kind, args) {
-    return this.thread.request(kind, args);
+  request(kind, args, transfer) {
+    return this.thread.request(kind, args, transfer);
   }
   /** Calls a method of the engine by name; rejects with EngineError. */
   call(method, args = {}) {
@@ -223,17 +223,20 @@ export class Engine {
   }
   /**
    * The run or model in `files`, a Map from path to Uint8Array (or an object): a Run that goes on, to `steps` steps if given, or with
-   * {as: 'model'}, or where it can only be that (a GPT in safetensors), a Model.
+   * {as: 'model'}, or where it can only be that (a GPT in safetensors), a Model. With `give` the arrays go over to the engine, which
+   * spares a copy of a large model.
    */
-  async open(files, {as = null, steps, folder = this.#newFolder()} = {}) {
-    await this.request('addFiles', {files: files instanceof Map ? files : new Map(Object.entries(files)), folder});
+  async open(files, {as = null, steps, folder = this.#newFolder(), give = false} = {}) {
+    const given = [...(files instanceof Map ? files : Object.entries(files))];
+    const own = new Map(give ? given : given.map(([path, bytes]) => [path, bytes.slice()]));
+    await this.request('addFiles', {files: own, folder}, [...new Set([...own.values()].map((bytes) => bytes.buffer))]);
+    let open = null;
     try {
       const kind = as ?? (await this.call('folder_kind', {folder}));
-      if (kind === 'run') return new Run(this, await this.call('run_open', {folder, steps}));
-      return new Model(this, await this.call('model_open', {folder}), folder);
-    } catch (error) {
-      await this.request('removeFiles', {folder});
-      throw error;
+      if (kind === 'run') open = new Run(this, await this.call('run_open', {folder, steps}));
+      return open ?? new Model(this, await this.call('model_open', {folder}));
+    } finally {
+      if (!open) await this.request('removeFiles', {folder});  // a model is in memory, all of it
     }
   }
   /** Ends the worker. */

@@ -5,6 +5,7 @@ import {element} from './widgets/dom.js';
 const rooms = [
   {path: 'attention', title: 'Attention', module: () => import('./attention.js')},
   {path: 'backward', title: 'Backward', module: () => import('./backward.js')},
+  {path: 'training', title: 'Training', module: () => import('./training.js')},
 ];
 
 const themes = ['auto', 'light', 'dark'];
@@ -41,6 +42,7 @@ function startRouter(engine) {
   const main = document.querySelector('main');
   const links = rooms.map((room) => element('a', {href: `#/${room.path}`}, room.title));
   document.querySelector('nav').replaceChildren(...links);
+  const kept = {};  // what rooms leave for each other, and for when one comes back
   let takeDown = () => {};
   let shown = 0;
 
@@ -56,12 +58,12 @@ function startRouter(engine) {
     });
     const root = element('div', {class: `room ${room.path}`});
     main.replaceChildren(root);
-    const setState = (next) => {
-      if (turn === shown) history.replaceState(null, '', urlOf(room, next));
+    const setState = (next) => {  // unless one has just gone to another room
+      if (turn === shown && readUrl().room === room) history.replaceState(null, '', urlOf(room, next));
     };
     try {
       const module = await room.module();
-      const end = await module.show(root, engine, state, setState);
+      const end = await module.show(root, engine, state, setState, kept);
       if (turn === shown) takeDown = end;
       else end();
     } catch (error) {

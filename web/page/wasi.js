@@ -69,12 +69,12 @@ export class Wasi {
     this.memory = instance.exports.memory;
   }
 
-  /** Adds files, a Map from path to Uint8Array, with the folders they stand in. */
+  /** Adds files, a Map from path to Uint8Array, with the folders they stand in. The arrays are the files from then on. */
   add(files, folder = '/') {
     for (const [path, bytes] of files) {
       const whole = normal(`${folder}/${path}`);
       this.#makeFolders(parent(whole));
-      this.#put(whole, new File(++this.inodes, bytes.slice()));
+      this.#put(whole, new File(++this.inodes, bytes));
     }
   }
 

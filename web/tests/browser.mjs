@@ -1,5 +1,5 @@
 // Chromium over its debugging protocol (through a pipe, so that nothing is installed), and a server of the page.
-import {spawn} from 'node:child_process';
+import {execFileSync, spawn} from 'node:child_process';
 import {existsSync, mkdtempSync, readFileSync, rmSync} from 'node:fs';
 import http from 'node:http';
 import {tmpdir} from 'node:os';
@@ -93,6 +93,7 @@ export async function started(t, ...served) {
 class Page {
   /** What the console reported as an error, and exceptions nobody caught. */
   errors = [];
+  clicks = 0;
 
   constructor(send) {
     this.send = send;
@@ -150,6 +151,17 @@ class Page {
       e.type === 'checkbox' ? e.checked = ${JSON.stringify(value)} : e.value = ${JSON.stringify(value)};
       for (const type of ['input', 'change']) e.dispatchEvent(new Event(type, {bubbles: true})); })()`);
   }
+  /** Clicks the element that this selector finds and whose text ends like this. */
+  async clickText(selector, text) {
+    const mark = `[data-clicked="${++this.clicks}"]`;
+    await this.until(`(() => { const e = [...document.querySelectorAll(${JSON.stringify(selector)})].find((e) => e.textContent.endsWith(${JSON.stringify(text)}) && !e.disabled);
+      if (e) e.dataset.clicked = ${this.clicks}; return Boolean(e); })()`);
+    await this.click(mark);
+  }
+  /** The selector of the control with a label that begins like this. */
+  async control(label) {
+    return `#${await this.evaluate(`[...document.querySelectorAll('label')].find((l) => l.textContent.startsWith(${JSON.stringify(label)})).htmlFor`)}`;
+  }
   text(selector) {
     return this.evaluate(`document.querySelector(${JSON.stringify(selector)})?.innerText`);
   }
@@ -157,4 +169,29 @@ class Page {
   async screenshot({whole = true} = {}) {
     return Buffer.from((await this.send('Page.captureScreenshot', {captureBeyondViewport: whole})).data, 'base64');
   }
+}
+
+/** Chooses files, or a folder, of this machine for the input with a label that begins like this. */
+export async function choose(page, label, files) {
+  const {result} = await page.send('Runtime.evaluate', {expression: `document.querySelector('${await page.control(label)}')`});
+  await page.send('DOM.setFileInputFiles', {files, objectId: result.objectId});
+}
+
+/** Chooses a folder as a tar. */
+export async function chooseTar(page, folder) {
+  const archive = path.join(mkdtempSync(path.join(tmpdir(), 'onestep-tar-')), 'folder.tar');
+  execFileSync('tar', ['cf', archive, '-C', path.dirname(folder), path.basename(folder)]);
+  await choose(page, 'Choose files', [archive]);
+}
+
+/** What `act` makes the page offer as a file: {name, bytes}. */
+export async function downloaded(page, act) {
+  await page.evaluate(`(() => { const make = URL.createObjectURL;
+    URL.createObjectURL = (blob) => make.call(URL, window.saved = blob);
+    HTMLAnchorElement.prototype.click = function() { window.savedName = this.download; }; })()`);
+  await act();
+  await page.until('window.savedName');
+  const [name, url] = await page.evaluate(`new Promise((resolve) => { const reader = new FileReader();
+    reader.onload = () => resolve([savedName, reader.result]); reader.readAsDataURL(saved); })`);
+  return {name, bytes: Buffer.from(url.slice(url.indexOf(',') + 1), 'base64')};
 }

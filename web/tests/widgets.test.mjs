@@ -20,6 +20,7 @@ test('widgets', {skip: missing}, async (t) => {
     assert.equal(await page.text('.told'), 'step 20: training 1.5, validation 2');
     await page.press('ArrowLeft');
     assert.equal(await page.text('.told'), 'step 0: training 3');
+    await page.evaluate(`chart.update([{name: 'training', points: [[0, 1e30], [1, 1e30]]}])`);  // next to each other among the numbers
     await page.evaluate(`chart.update([{name: 'training', points: [[5, 1]]}])`);  // a single point has a place, too
     await page.hover('.chart');
     assert.equal(await page.text('.told'), 'step 5: training 1');

@@ -10,9 +10,8 @@ function ticks(low, high) {
   const raw = (high - low) / 5 || 1;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
-  const all = [];
-  for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-9; at += step) all.push(Number(at.toPrecision(12)));
-  return all;
+  const first = Math.ceil(low / step), count = Math.floor(high / step + 1e-9) - first + 1;
+  return Array.from({length: count}, (_, i) => Number(((first + i) * step).toPrecision(12)));
 }
 
 /**
@@ -34,7 +33,8 @@ export function lineChart({label, x: xTitle = 'step', y: yTitle = ''}) {
     if (points.length === 0) return;
     const bounds = (values) => {
       const low = Math.min(...values), high = Math.max(...values);
-      return low === high ? [low - 0.5, high + 0.5] : [low, high];
+      const room = Math.max(0.5, Math.abs(low) / 2);
+      return low === high ? [low - room, high + room] : [low, high];
     };
     const [x0, x1] = bounds(points.map((p) => p[0])), [y0, y1] = bounds(points.map((p) => p[1]));
     toX = (x) => left + (x - x0) / (x1 - x0) * (width - left - right);
