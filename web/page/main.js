@@ -6,6 +6,7 @@ const rooms = [
   {path: 'attention', title: 'Attention', module: () => import('./attention.js')},
   {path: 'backward', title: 'Backward', module: () => import('./backward.js')},
   {path: 'training', title: 'Training', module: () => import('./training.js')},
+  {path: 'model', title: 'A trained model', module: () => import('./model.js')},
 ];
 
 const themes = ['auto', 'light', 'dark'];
