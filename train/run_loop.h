@@ -48,8 +48,8 @@ class RunLoop {
   StepMetrics step();
   /// Writes a checkpoint of where the run stands. Throws IoError.
   void save();
-  /// Deletes the checkpoints so far, for who changes what they were trained with: the config would no longer be theirs. The best
-  /// one is then the best from here on.
+  /// Deletes the checkpoints so far, for who changes what they were trained with: the config would no longer be theirs. The
+  /// best one is then the best from here on.
   void forget_checkpoints();
 
  private:

@@ -56,7 +56,7 @@ export async function show(root, engine, state, setState, kept) {
   const left = kept.training && (Object.keys(state).length === 0 || JSON.stringify(state) === JSON.stringify(kept.training.state)) ? kept.training : null;
   const chosen = left?.chosen ?? {config: known.has(state.config) ? state.config : standard, edit: state.edit ?? null, text: state.text ?? ''};
   let session = left?.session ?? null, seen = left?.seen ?? {}, fromFiles = left?.fromFiles ?? false;
-  let extended = left ? left.extended : Number(state.steps) || null, planned = changesOf(state.lr), checked = null, samplesShown = null;
+  let extended = left ? left.extended : Number(state.steps) || null, planned = changesOf(state.lr), checked = null, seenShown = null;
   let work = Promise.resolve(), ended = false, drawing = false, asked = 0, nextLook = 0, nextSample = 0, nextAddress = 0;
 
   // ---- the config
@@ -157,8 +157,9 @@ export async function show(root, engine, state, setState, kept) {
   /** Asks for what is seen of the run; looking takes a ninth of the time. */
   async function look(withSamples) {
     const {run} = session, began = performance.now();
-    seen = {...seen, maps: await run.attention(), gradients: await run.gradients()};
-    if (withSamples) seen.samples = await run.sample({count: 3});
+    const next = {...seen, maps: await run.attention(), gradients: await run.gradients()};
+    if (withSamples) next.samples = await run.sample({count: 3});
+    seen = next;
     const now = performance.now(), took = now - began;
     nextLook = now + Math.max(200, 8 * took);
     if (withSamples) nextSample = now + Math.max(1000, 16 * took);
@@ -215,20 +216,27 @@ export async function show(root, engine, state, setState, kept) {
     const history = session?.history ?? [];
     const curve = (name, key) => ({name, points: thinned(history.filter((line) => typeof line[key] === 'number').map((line) => [line.step + 1, line[key]]))});
     losses.update([curve('training', 'loss'), curve('validation', 'val_loss')].filter(({points}) => points.length > 0));
-    norms.update([curve('all gradients, before clipping', 'grad_norm')]);
-    rates.update([curve('learning rate', 'lr')]);
+    if (more.open) {
+      norms.update([curve('all gradients, before clipping', 'grad_norm')]);
+      rates.update([curve('learning rate', 'lr')]);
+    }
     const now = session?.run.config ?? checked;
     const free = (control) => document.activeElement !== control.input;  // of a hand that moves it
     if (now && free(rate)) rate.set(Math.log10(Math.max(now.optimizer.lr, 1e-6)));
     if (now && free(all)) all.set(now.train.steps);
     rate.node.hidden = !session;
+    if (seenShown !== seen) requestAnimationFrame(paintSeen);  // a frame of its own
+  }
+  function paintSeen() {
+    if (seenShown === seen || ended) return;
+    const before = seenShown;
+    seenShown = seen;
     learned.hidden = !seen.maps;
     if (!seen.maps) return;
     maps.update(seen.maps);
     gradients.update(seen.gradients.map(({name, norm}) => ({name, value: norm, texts: [short(norm)]})));
-    if (samplesShown === seen.samples) return;
-    samplesShown = seen.samples;
-    samples.replaceChildren(...(samplesShown ?? []).map(({prompt, continuation}) => element('pre', {tabindex: 0}, prompt, element('strong', {}, continuation))));
+    if (before?.samples === seen.samples) return;
+    samples.replaceChildren(...(seen.samples ?? []).map(({prompt, continuation}) => element('pre', {tabindex: 0}, prompt, element('strong', {}, continuation))));
   }
 
   const button = (text, click) => element('button', {type: 'button', click}, text);
@@ -248,6 +256,7 @@ export async function show(root, engine, state, setState, kept) {
   const losses = lineChart({label: 'Loss', y: 'loss'});
   const norms = lineChart({label: 'Gradient norm', y: 'norm'});
   const rates = lineChart({label: 'Learning rate', y: 'rate'});
+  const more = element('details', {toggle: draw}, element('summary', {}, 'Gradient norm and learning rate'), norms.node, rates.node);
   const maps = attentionMaps({label: 'Attention maps'});
   const gradients = bars({label: 'Gradient norms', columns: ['parameter', 'norm']});
   const samples = element('div', {class: 'samples'});
@@ -268,7 +277,7 @@ export async function show(root, engine, state, setState, kept) {
       element('div', {class: 'card'},
         element('div', {class: 'stepper', role: 'group', 'aria-label': 'The run'}, start, one, again, keep, status),
         failure, stale, unshared, element('div', {class: 'controls'}, rate.node, all.node), numbers.node, losses.node,
-        element('details', {}, element('summary', {}, 'Gradient norm and learning rate'), norms.node, rates.node))),
+        more)),
     learned);
   showConfig();
   await left?.work;

@@ -151,10 +151,10 @@ class Page {
       e.type === 'checkbox' ? e.checked = ${JSON.stringify(value)} : e.value = ${JSON.stringify(value)};
       for (const type of ['input', 'change']) e.dispatchEvent(new Event(type, {bubbles: true})); })()`);
   }
-  /** Clicks the element that this selector finds and whose text ends like this. */
+  /** Clicks the element that this selector finds and whose text ends like this, once it is shown and enabled. */
   async clickText(selector, text) {
     const mark = `[data-clicked="${++this.clicks}"]`;
-    await this.until(`(() => { const e = [...document.querySelectorAll(${JSON.stringify(selector)})].find((e) => e.textContent.endsWith(${JSON.stringify(text)}) && !e.disabled);
+    await this.until(`(() => { const e = [...document.querySelectorAll(${JSON.stringify(selector)})].find((e) => e.textContent.endsWith(${JSON.stringify(text)}) && !e.disabled && e.getClientRects().length);
       if (e) e.dataset.clicked = ${this.clicks}; return Boolean(e); })()`);
     await this.click(mark);
   }

@@ -33,7 +33,7 @@ export function lineChart({label, x: xTitle = 'step', y: yTitle = ''}) {
     if (points.length === 0) return;
     const bounds = (values) => {
       const low = Math.min(...values), high = Math.max(...values);
-      const room = Math.max(0.5, Math.abs(low) / 2);
+      const room = Math.abs(low) / 2 || 0.5;
       return low === high ? [low - room, high + room] : [low, high];
     };
     const [x0, x1] = bounds(points.map((p) => p[0])), [y0, y1] = bounds(points.map((p) => p[1]));
