@@ -165,7 +165,14 @@ export async function show(root, engine, state, setState, kept) {
     if (withSamples) nextSample = now + Math.max(1000, 16 * took);
     draw();
   }
-  const open = (files) => interrupt(async () => {
+  function open(files) {
+    const [path, bytes] = [...files][0] ?? [''];
+    if (files.size !== 1 || !path.endsWith('.txt')) return openRun(files);
+    const text = new TextDecoder().decode(bytes);
+    ownText.set(text);
+    return edit(checked?.data.kind === 'text' ? {text} : {config: 'own_text', edit: null, text});
+  }
+  const openRun = (files) => interrupt(async () => {
     const own = opened(files);
     const run = await engine.open(own, {as: 'run'});
     const lines = own.has('metrics.jsonl') ? new TextDecoder().decode(own.get('metrics.jsonl')).trim().split('\n') : [];
@@ -273,7 +280,7 @@ export async function show(root, engine, state, setState, kept) {
         'watch what forms, and take the run with you.')),
     element('div', {class: 'training-bench'},
       element('div', {class: 'card program'}, select.node, about, editor.node, ownText.node,
-        fileDrop({label: 'Or open a run: drop its folder or its tar here', wanted: isWanted, onFiles: open}).node),
+        fileDrop({label: 'Or open a run, its folder or its tar, or a text (.txt): drop it here', wanted: isWanted, onFiles: open}).node),
       element('div', {class: 'card'},
         element('div', {class: 'stepper', role: 'group', 'aria-label': 'The run'}, start, one, again, keep, status),
         failure, stale, unshared, element('div', {class: 'controls'}, rate.node, all.node), numbers.node, losses.node,

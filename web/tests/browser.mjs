@@ -177,6 +177,12 @@ export async function choose(page, label, files) {
   await page.send('DOM.setFileInputFiles', {files, objectId: result.objectId});
 }
 
+/** Drops files and folders of this machine on an element. */
+export async function drop(page, selector, files) {
+  const at = {...await page.place(selector), data: {items: [], files, dragOperationsMask: 1}};
+  for (const type of ['dragEnter', 'dragOver', 'drop']) await page.send('Input.dispatchDragEvent', {type, ...at});
+}
+
 /** Chooses a folder as a tar. */
 export async function chooseTar(page, folder) {
   const archive = path.join(mkdtempSync(path.join(tmpdir(), 'onestep-tar-')), 'folder.tar');

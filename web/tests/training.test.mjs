@@ -5,7 +5,7 @@ import {readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {test} from 'node:test';
 import {axe, violations} from './axe.mjs';
-import {choose, chooseTar, downloaded, missing, started} from './browser.mjs';
+import {choose, chooseTar, downloaded, drop, missing, started} from './browser.mjs';
 import {hasProgram, metrics, onestep, root, small, temporaryFolder} from './support.mjs';
 
 const native = hasProgram ? false : 'no native program';
@@ -149,6 +149,10 @@ test('training', {skip: missing}, async (t) => {
     assert.equal((await shown(page)).loss, short(lines[39].loss));
     await choose(page, 'Choose a folder', [folder]);
     await page.until(`document.querySelector('.readouts dd').textContent === '15 of 15'`);
+    await button(page, 'Start over');
+    await page.until(`document.querySelector('[role=status]').textContent === 'Nothing is trained yet.'`);
+    await drop(page, '.drop', [folder]);
+    await page.until(`document.querySelector('.readouts dd').textContent === '15 of 15'`);
     await choose(page, 'Choose files', [join(root, 'README.md')]);
     await page.until(`!document.querySelector('.failure[role=alert]:not(#config-message)').hidden`);
     assert.match(await page.text('.failure[role=alert]:not(#config-message)'), /there is no config\.json/);
@@ -168,6 +172,17 @@ test('training', {skip: missing}, async (t) => {
     await stopped(page, 5);
     await page.until(`document.querySelector('.readouts dd').textContent === '5 of 5'`);
     assert.equal((await shown(page)).loss, short(lines[4].loss));
+
+    const other = await open();
+    const file = join(temporaryFolder(), 'own.txt');
+    writeFileSync(file, text);
+    await drop(other, '.drop', [file]);
+    await other.until(`location.hash.startsWith('#/training?config=own_text&text=one')`);
+    await button(other, 'One step');
+    await stopped(other, 1);
+    await other.until(`document.querySelector('.readouts dd').textContent === '1 of 500'`);
+    assert.equal((await shown(other)).loss, short(lines[0].loss));
+    assert.deepEqual(other.errors, []);
   });
 
   await t.test('the repository’s configs run, also those that read its files', {skip: native}, async () => {
@@ -225,6 +240,8 @@ test('training', {skip: missing}, async (t) => {
     assert.equal(await page.evaluate('document.documentElement.scrollWidth <= 390'), true);
     await page.tap('.stepper button:nth-child(2)');
     await stopped(page, 4);
+    await page.tap('.maps figure:nth-child(2) canvas');
+    await page.until(`/^Layer 1, head 2: token 8 /.test(document.querySelector('section[aria-label=Attention] .told').textContent)`);
   });
 
   const source = axe();

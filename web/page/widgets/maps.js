@@ -35,13 +35,15 @@ export function attentionMaps({label}) {
   }
 
   function makeMap(layer, head) {
+    const point = (event) => {
+      const box = canvas.getBoundingClientRect();
+      const index = (at, size) => Math.min(tokens.length - 1, Math.max(0, Math.floor(at / size * tokens.length)));
+      place = {layer, head, row: index(event.clientY - box.top, box.height), column: index(event.clientX - box.left, box.width)};
+      tell();
+    };
     const canvas = element('canvas', {role: 'img', tabindex: 0, 'aria-label': `Attention of layer ${layer + 1}, head ${head + 1}`,
-      pointermove: (event) => {
-        const box = canvas.getBoundingClientRect();
-        const index = (at, size) => Math.min(tokens.length - 1, Math.max(0, Math.floor(at / size * tokens.length)));
-        place = {layer, head, row: index(event.clientY - box.top, box.height), column: index(event.clientX - box.left, box.width)};
-        tell();
-      },
+      pointermove: point,
+      pointerdown: point,  // a finger does not move
       keydown: (event) => {
         const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
         if (!step) return;
