@@ -1,15 +1,12 @@
 #include <cmath>
-#include <limits>
 
 #include "autograd/operators.h"
+#include "autograd/ops/cases.h"
 #include "autograd/ops/naive.h"
 #include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 using Spec = InputSpec (*)(const Shape&);
 
@@ -74,11 +71,6 @@ OpSample with_number(const char* label, InputSpec x, Op op, F f, bool differenti
 OpSample power(const char* label, InputSpec x, double p) {
   return with_number(
       label, std::move(x), [p](const Tensor& t) { return pow(t, p); }, [p](double v) { return std::pow(v, p); });
-}
-
-InputSpec values(std::vector<double> given, DType dtype = DType::float64) {
-  const auto count = static_cast<int64_t>(given.size());
-  return {.shape = count, .dtype = dtype, .values = std::move(given)};
 }
 
 OpError shapes_differ(const std::string& op, Tensor (*call)(const Tensor&, const Tensor&)) {

@@ -1,15 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "autograd/ops/reduce_cases.h"
 #include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
 using WithNumber = Tensor (*)(const Tensor&, Scalar);
@@ -23,10 +19,6 @@ OpSample pair(const char* label, InputSpec a, InputSpec b, Binary op, F f) {
           false};
 }
 
-InputSpec values(const Shape& shape, std::vector<double> given, DType dtype = DType::float64) {
-  return {.shape = shape, .dtype = dtype, .values = std::move(given)};
-}
-InputSpec truths(const Shape& shape) { return {.shape = shape, .low = 0, .high = 2, .dtype = DType::boolean}; }
 InputSpec integers(const Shape& shape) { return {.shape = shape, .low = -2, .high = 3, .dtype = DType::int64}; }
 
 template <class F>

@@ -1,13 +1,10 @@
-#include <limits>
-
 #include "autograd/operators.h"
+#include "autograd/ops/cases.h"
 #include "autograd/ops/naive.h"
 #include "autograd/ops_index.h"
 
 namespace onestep {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// A created tensor against its row-major values.
 template <class Op>
@@ -69,11 +66,6 @@ auto typed(DType dtype, Op op) {
   };
 }
 
-template <class F>
-OpError refused(const char* label, F call, const char* message, ErrorType type = is_a<Error>) {
-  return {label, [call] { call(); }, message, type};
-}
-
 constexpr DType f32 = DType::float32, f64 = DType::float64, i64 = DType::int64, boolean = DType::boolean;
 
 const RegisterOpCases registered([] {
@@ -115,7 +107,7 @@ const RegisterOpCases registered([] {
             },
             "tensor: rows differ in shape: [2] and [1]"),
         refused(
-            "NaN in int64", [] { tensor({kNaN}, i64); }, "tensor: ", is_a<DTypeError>)}},
+            "NaN in int64", [] { tensor({kNan}, i64); }, "tensor: ", is_a<DTypeError>)}},
       {"from_values",
        {made("float32", {2, 2}, {1, 2, 3, 4},
              typed(f32,
@@ -190,7 +182,7 @@ const RegisterOpCases registered([] {
         refused(
             "too large", [] { full(1, 1e300); }, "full: ", is_a<DTypeError>),
         refused(
-            "NaN", [] { full(1, kNaN, DType::int64); }, "full: ", is_a<DTypeError>)}},
+            "NaN", [] { full(1, kNan, DType::int64); }, "full: ", is_a<DTypeError>)}},
       {"zeros_like", {of_dtype([](const Tensor& x) { return zeros_like(x, i64); }, 0)}, {}},
       {"ones_like", {of_dtype([](const Tensor& x) { return ones_like(x, i64); }, 1)}, {}},
       {"full_like", {of_dtype([](const Tensor& x) { return full_like(x, 7, i64); }, 7)}, {}},

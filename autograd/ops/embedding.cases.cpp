@@ -1,13 +1,10 @@
+#include "autograd/ops/cases.h"
 #include "autograd/ops_index.h"
 #include "autograd/ops_nn.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {
 namespace {
-
-InputSpec places(const Shape& shape, std::vector<double> values) {
-  return {.shape = shape, .dtype = DType::int64, .values = std::move(values)};
-}
 
 Values rows_of(const std::vector<Values>& in) {
   const Values &index = in[0], &weight = in[1];

@@ -1,6 +1,7 @@
 #include <functional>
 
 #include "autograd/operators.h"
+#include "autograd/ops/cases.h"
 #include "autograd/ops/naive.h"
 #include "autograd/ops_index.h"
 #include "autograd/ops_shape.h"
@@ -13,9 +14,6 @@ namespace {
 using Source = std::function<naive::Place(const naive::Place& place, const std::vector<Values>& in)>;
 using Indices = std::function<std::vector<TensorIndex>(const std::vector<Tensor>& in)>;
 
-InputSpec places(const Shape& shape, std::vector<double> values) {
-  return {.shape = shape, .dtype = DType::int64, .values = std::move(values)};
-}
 InputSpec mask(const Shape& shape, std::vector<double> values) {
   return {.shape = shape, .dtype = DType::boolean, .values = std::move(values)};
 }

@@ -1,15 +1,12 @@
 #include <utility>
 
+#include "autograd/ops/cases.h"
 #include "autograd/ops_index.h"
 #include "autograd/ops_shape.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {
 namespace {
-
-InputSpec places(const Shape& shape, std::vector<double> values) {
-  return {.shape = shape, .dtype = DType::int64, .values = std::move(values)};
-}
 
 /// Row-major [outer, size, inner] around a dim.
 struct Around {

@@ -1,15 +1,13 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/ops/cases.h"
 #include "autograd/ops/naive.h"
 #include "autograd/ops_pointwise.h"
 #include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 enum class Target { rows, transposed, window };
 
@@ -113,20 +111,10 @@ OpSample converted(const char* label, InputSpec x, DType dtype, double (*f)(doub
           differentiable};
 }
 
-InputSpec values(std::vector<double> given, DType dtype = DType::float64) {
-  const auto count = static_cast<int64_t>(given.size());
-  return {.shape = count, .dtype = dtype, .values = std::move(given)};
-}
-
 double same(double x) { return x; }
 double rounded(double x) { return static_cast<double>(static_cast<float>(x)); }
 double truth(double x) { return x == 0 ? 0 : 1; }
 double to_int64(double x) { return x > -0x1p63 && x < 0x1p63 ? std::trunc(x) : -0x1p63; }
-
-template <class F>
-OpError refused(const char* label, F call, const char* message, ErrorType type = is_a<Error>) {
-  return {label, [call] { call(); }, message, type};
-}
 
 const RegisterOpCases registered([] {
   return OpCases{

@@ -1,13 +1,10 @@
-#include <limits>
-
+#include "autograd/ops/cases.h"
 #include "autograd/ops/naive.h"
 #include "autograd/ops_index.h"
 #include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 InputSpec mask(const Shape& shape) { return {.shape = shape, .low = 0, .high = 2, .dtype = DType::boolean}; }
 

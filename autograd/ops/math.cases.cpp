@@ -31,7 +31,7 @@ constexpr auto gelu_approximate = [](const Tensor& x) { return gelu(x, GeluAppro
 
 /// An int64 tensor stays one.
 template <class Op, class F>
-OpSample integers(Op op, F f) {
+OpSample of_integers(Op op, F f) {
   return one("int64", values({-3, -1, 0, 1, 7}, DType::int64), op, f, false);
 }
 
@@ -61,17 +61,17 @@ const RegisterOpCases registered([] {
       {"tanh", joined(samples(function<tanh>, libm<std::tanh>, {}, kOrdinary), {large(function<tanh>, libm<std::tanh>)}), {}},
       {"sigmoid", samples(function<sigmoid>, sigmoid_of, {}, kOrdinary), {}},
       {"abs",
-       joined(samples(function<abs>, absolute, {-2, 2, {0}}, kOrdinary), {integers(function<abs>, absolute)}),
+       joined(samples(function<abs>, absolute, {-2, 2, {0}}, kOrdinary), {of_integers(function<abs>, absolute)}),
        {refused("abs", abs, DType::boolean, kBool)}},
       {"relu",
-       joined(samples(function<relu>, rectified, {-2, 2, {0}}, kOrdinary), {integers(function<relu>, rectified)}),
+       joined(samples(function<relu>, rectified, {-2, 2, {0}}, kOrdinary), {of_integers(function<relu>, rectified)}),
        {refused("relu", relu, DType::boolean, kBool)}},
       {"clamp",
        joined(samples([](const Tensor& x) { return clamp(x, -0.5, 1); },
                       [](double x) { return x < -0.5 ? -0.5
                                             : x > 1  ? 1
                                                      : x; }, {-2, 2, {-0.5, 1}}, kOrdinary),
-              {integers([](const Tensor& x) { return x.clamp(0, 3); }, [](double x) { return std::clamp(x, 0.0, 3.0); }),
+              {of_integers([](const Tensor& x) { return x.clamp(0, 3); }, [](double x) { return std::clamp(x, 0.0, 3.0); }),
                {"only below",
                 {{.shape = {3, 4}, .avoid = {0}}},
                 [](const std::vector<Tensor>& in) { return clamp(in[0], 0); },

@@ -1,14 +1,11 @@
 #include <utility>
 
+#include "autograd/ops/cases.h"
 #include "autograd/ops/naive.h"
 #include "autograd/ops_index.h"
 
 namespace onestep {
 namespace {
-
-InputSpec places(const Shape& shape, std::vector<double> values) {
-  return {.shape = shape, .dtype = DType::int64, .values = std::move(values)};
-}
 
 OpSample taken(const char* label, const Shape& shape, const InputSpec& index) {
   return {label,

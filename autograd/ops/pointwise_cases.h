@@ -1,17 +1,14 @@
 #pragma once
 // What the cases of elementwise ops share: an op of one or two operands against a formula in double.
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "autograd/ops/cases.h"
 #include "autograd/ops/naive.h"
 #include "autograd/ops_shape.h"
 
 namespace onestep::pointwise {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// The arguments that an op is tried on, away from kinks.
 struct Domain {
@@ -19,12 +16,7 @@ struct Domain {
   std::vector<double> avoid = {};
 };
 
-inline InputSpec values(std::vector<double> given, DType dtype = DType::float64) {
-  const auto count = static_cast<int64_t>(given.size());
-  return {.shape = count, .dtype = dtype, .values = std::move(given)};
-}
 inline InputSpec integers(const Shape& shape) { return {.shape = shape, .low = -9, .high = 10, .dtype = DType::int64}; }
-inline InputSpec truths(const Shape& shape) { return {.shape = shape, .low = 0, .high = 2, .dtype = DType::boolean}; }
 
 /// op(x) against f(x).
 template <class Op, class F>

@@ -1,17 +1,14 @@
 #pragma once
 // What the cases of reductions share: an op over every kind of dims against f(all values of a slice).
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "autograd/creation.h"
+#include "autograd/ops/cases.h"
 #include "autograd/ops/naive.h"
 
 namespace onestep::reductions {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 using Row = std::vector<double>;
 
@@ -25,7 +22,6 @@ inline InputSpec distinct(const Shape& shape) {
 /// Mostly positive, so that a long float32 sum does not cancel.
 inline InputSpec drawn(const Shape& shape) { return {shape, -1, 3}; }
 inline InputSpec integers(const Shape& shape) { return {.shape = shape, .low = -9, .high = 9, .dtype = DType::int64}; }
-inline InputSpec values(const Shape& shape, std::vector<double> given) { return {.shape = shape, .values = std::move(given)}; }
 
 template <class Op, class F>
 OpSample reduced(const std::string& label, InputSpec x, const Shape& dims, bool keepdim, Op op, F f,

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/ops/cases.h"
 #include "autograd/ops/naive.h"
 
 namespace onestep::shapes {
@@ -67,10 +68,5 @@ OpSample part(const char* label, const Shape& shape, int d, size_t count, size_t
 }
 
 inline Place same(const Place& place) { return place; }
-
-template <class F>
-OpError refused(const char* label, F call, const char* message, ErrorType type = is_a<Error>) {
-  return {label, [call] { call(); }, message, type};
-}
 
 }  // namespace onestep::shapes

@@ -1,14 +1,12 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "autograd/ops/cases.h"
 #include "autograd/ops_nn.h"
 #include "autograd/testing/op_case.h"
 
 namespace onestep {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 /// log(sum(exp(x))) of `n` values `step` apart; `biggest` is their maximum.
 double log_sum(const Values& x, int64_t start, int64_t step, int64_t n, double& biggest) {

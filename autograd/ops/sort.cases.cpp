@@ -64,8 +64,8 @@ std::vector<OpSample> rows_of_four(const Op& op, const Pick& pick, bool keepdim 
     add("middle", distinct({2, 4, 3}), 1);
     add("rank 6", distinct({2, 1, 4, 1, 2, 2}), 2);
     add("no rows", {{0, 4}}, 1);
-    add("ties", reductions::values({2, 4}, {1, 3, 3, 1, 5, 5, 5, 0}), 1, false);
-    add("special values", reductions::values({3, 4}, {1, kNan, 3, kNan, kInf, -0.0, 0, kInf, kNan, -kInf, -kInf, 2}), 1, false);
+    add("ties", onestep::values({2, 4}, {1, 3, 3, 1, 5, 5, 5, 0}), 1, false);
+    add("special values", onestep::values({3, 4}, {1, kNan, 3, kNan, kInf, -0.0, 0, kInf, kNan, -kInf, -kInf, 2}), 1, false);
     add("int64", {.shape = {3, 4}, .dtype = DType::int64, .values = {3, -1, 2, 2, -0x1p30, 0x1p30, 0, 1, 5, 5, -5, -5}}, 1,
         false);
     add("bool", {.shape = 4, .dtype = DType::boolean, .values = {1, 0, 1, 0}}, 0, false);

@@ -1,3 +1,4 @@
+#include "autograd/ops/cases.h"
 #include "autograd/ops/naive.h"
 #include "autograd/ops_shape.h"
 
@@ -20,10 +21,6 @@ OpSample strided(const char* label, const Shape& shape, const Shape& result, con
                 return y;
               },
           .any_layout = false};
-}
-
-OpError refused(const char* label, std::function<void()> call, const char* message) {
-  return {label, std::move(call), message};
 }
 
 const RegisterOpCases cases([]() -> OpCases {

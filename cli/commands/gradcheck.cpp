@@ -80,7 +80,7 @@ std::ostream& operator<<(std::ostream& out, const Column& column) {
              << column.worst_error;
 }
 
-void print(const std::string& name, const Line& line) {
+void print_check(const std::string& name, const Line& line) {
   std::cout << std::left << std::setw(7) << line.kind << std::setw(29) << name << std::right << std::setw(8)
             << line.samples.size() << line.first << line.second << (line.failures.empty() ? "  ok" : "  FAILED") << std::endl;
   for (const std::string& failure : line.failures) std::cout << "       " << failure << '\n';
@@ -102,7 +102,7 @@ int check_gradients(const std::string& chosen, const GradcheckOptions& options) 
     for (auto& [name, line] : lines) {
       if (line.kind != kind || (!chosen.empty() && name != chosen)) continue;
       run(line, options);
-      print(name, line);
+      print_check(name, line);
       ++checked;
       failed += !line.failures.empty();
     }

@@ -59,7 +59,7 @@ struct Entry {
   }
 };
 
-ordered_json to_json(const std::optional<BestEvaluation>& best) {
+ordered_json state_json(const std::optional<BestEvaluation>& best) {
   if (!best) return nullptr;
   return {{"step", best->step}, {"val_loss", best->val_loss}};
 }
@@ -72,7 +72,7 @@ std::optional<BestEvaluation> read_best(const Entry& entry, int64_t step) {
   return best;
 }
 
-ordered_json to_json(const std::optional<StepMetrics>& m) {
+ordered_json state_json(const std::optional<StepMetrics>& m) {
   if (!m) return nullptr;
   return {{"step", m->step},
           {"loss", m->loss},
@@ -135,9 +135,9 @@ std::string state_json(const Checkpoint& checkpoint, const FileStamps& files) {
                      {"config", trainer.config},
                      {"data", {{"sequences", trainer.sequences}, {"xxh3_128", trainer.data_hash}}},
                      {"generator", trainer.generator},
-                     {"best", to_json(checkpoint.run.best)},
-                     {"best_due", to_json(checkpoint.run.best_due)},
-                     {"unfinished", to_json(checkpoint.run.unfinished)},
+                     {"best", state_json(checkpoint.run.best)},
+                     {"best_due", state_json(checkpoint.run.best_due)},
+                     {"unfinished", state_json(checkpoint.run.unfinished)},
                      {"files", stamps}};
   if (checkpoint.run.best_due == checkpoint.run.best) state.erase("best_due");
   std::string text = state.dump(2);
