@@ -37,7 +37,10 @@ if(ONESTEP_PROGRAM)
   FetchContent_Declare(CLI11
     GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.3.2 GIT_SHALLOW ON
     FIND_PACKAGE_ARGS)
-  FetchContent_MakeAvailable(CLI11)
+  FetchContent_Declare(httplib
+    GIT_REPOSITORY https://github.com/yhirose/cpp-httplib.git GIT_TAG v0.11.4 GIT_SHALLOW ON
+    FIND_PACKAGE_ARGS)
+  FetchContent_MakeAvailable(CLI11 httplib)
 endif()
 
 # xxHash is one header (Debian: libxxhash-dev), used inline; Debian has no CMake package of it.

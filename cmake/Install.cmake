@@ -3,7 +3,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 if(ONESTEP_PROGRAM)
-  install(TARGETS onestep)
+  install(TARGETS onestep onestep_page)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/web/dist/ DESTINATION ${CMAKE_INSTALL_DATADIR}/onestep/web OPTIONAL)
   install(FILES ${PROJECT_BINARY_DIR}/onestep.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
   install(FILES ${PROJECT_BINARY_DIR}/onestep.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
           RENAME onestep OPTIONAL)

@@ -42,6 +42,23 @@ class Process {
 
   pid_t pid() const { return pid_; }
 
+  /// What it has written to stdout and stderr so far, waiting until `text` stands in it or nothing more comes.
+  std::string said(const std::string& text) const {
+    for (;;) {
+      siginfo_t ended{};
+      ::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
+      std::string all;
+      for (std::FILE* file : {out_.get(), err_.get()}) {
+        char block[4096];  // at its place: the program writes at the file's own
+        off_t at = 0;
+        for (ssize_t n = 0; (n = ::pread(::fileno(file), block, sizeof block, at)) > 0; at += n)
+          all.append(block, static_cast<size_t>(n));
+      }
+      if (ended.si_pid != 0 || all.find(text) != std::string::npos) return all;
+      ::usleep(10000);
+    }
+  }
+
   ProcessResult wait() const {
     int status = 0;
     if (::waitpid(pid_, &status, 0) != pid_) throw std::runtime_error("waitpid failed");

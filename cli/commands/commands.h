@@ -26,6 +26,7 @@ void add_export(Command& app, Action& action);
 void add_inspect(Command& app, Action& action);
 void add_graph(Command& app, Action& action);
 void add_report(Command& app, Action& action);
+void add_play(Command& app, Action& action);
 void add_export_csv(Command& app, Action& action);
 void add_schema(Command& app, Action& action);
 void add_completion(Command& app, Action& action);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <memory>
 #include <optional>
 
 #include "autograd/kernels/parallel.h"
@@ -11,6 +12,7 @@
 #include "base/format.h"
 #include "base/machine.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/page_process.h"
 #include "cli/commands/stop_signals.h"
 #include "optim/schedule.h"
 #include "train/config/config_fields.h"
@@ -25,7 +27,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string config, out, resume;
   std::vector<std::string> sets;
-  bool quiet = false, profile = false;
+  bool quiet = false, profile = false, watch = false;
 };
 
 constexpr int kDiverged = 1, kInterrupted = 130;
@@ -113,6 +115,15 @@ void say_schedule(const Config& config) {
               << " (schedule.min_lr)\n";
 }
 
+/// Serves the page with the run in it until it is destroyed.
+std::unique_ptr<PageProcess> watch_run(const fs::path& run) {
+  auto page = std::make_unique<PageProcess>(run, find_page(), 0);
+  const std::string address = page->address() + "#/training?watch=" + run.filename().string();
+  std::cerr << "watch it at " << address << '\n';
+  open_browser(address);
+  return page;
+}
+
 /// Trains a run that was started or resumed, and says what came of it.
 int finish_run(ActiveRun& run, const Options& options) {
   Trainer& trainer = *run.trainer;
@@ -127,6 +138,8 @@ int finish_run(ActiveRun& run, const Options& options) {
     say_schedule(trainer.config());
     if (ranks.size() > 1) print_ranks(trainer.config().distributed, threads);
   }
+  std::unique_ptr<PageProcess> page;
+  if (options.watch && ranks.is_root()) page = watch_run(run.lock->name());
   catch_stop_signals(quiet);
   std::optional<Profiler> profiler;
   if (options.profile && ranks.is_root()) profiler.emplace();
@@ -172,6 +185,7 @@ double start_timeout(const Options& options, bool resumes) {
 }
 
 int run_training(const Options& options, bool resumes) {
+  if (options.watch) find_page();  // before anything is written
   try {
     return run_ranks(
         [&] { return start_timeout(options, resumes); },
@@ -204,6 +218,7 @@ void add_train(Command& app, Action& action) {
           ->type_name("RUN")
           ->excludes(config)
           ->excludes(out);
+  command->add_flag("--watch", options->watch, "Open the web page on the run while it trains (see onestep play)");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->add_flag("--profile", options->profile, "At the end, the time, share, GFLOP/s and bytes per second of each op");
   command->footer(config_help());

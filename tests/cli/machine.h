@@ -18,7 +18,7 @@ namespace onestep::testing {
 
 namespace fs = std::filesystem;
 
-inline const std::string kAllPackages = "g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libpcre2-dev libxxhash-dev";
+inline const std::string kAllPackages = "g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libpcre2-dev libxxhash-dev libcpp-httplib-dev";
 
 // "Installing" cmake puts it into the folder of programs; the other stand-ins only have to be there.
 inline constexpr const char* kCMake = R"sh(
