@@ -1,6 +1,7 @@
 // The room on a trained model: what comes next after a text, what each head looks at, and what a head is good for.
 import {configs, isWanted, opened} from './files.js';
 import {latest} from './latest.js';
+import {nativeChoice, nativeFilesOf} from './native.js';
 import {Session} from './session.js';
 import {bars} from './widgets/bars.js';
 import {choice, fileDrop, integer, paragraph, slider, toggle} from './widgets/controls.js';
@@ -69,6 +70,7 @@ export async function show(root, engine, state, setState, kept) {
     await session.run.close();
   }
   const takeRun = async () => take(await kept.training.session.run.save(), 'run');
+  const takeNative = async (name) => take(await nativeFilesOf(name), `native:${name}`);
   const takeFiles = async (files) => {
     about.textContent = 'It is opened …';
     await take(opened(files), null);
@@ -224,10 +226,12 @@ export async function show(root, engine, state, setState, kept) {
       element('p', {}, 'What a model makes of a text: the token it expects next, where each of its heads looks, and what changes when a head is taken away.')),
     element('div', {class: 'card program sources'}, about, element('div', {class: 'setting'}, button('Train a small one', () => get(trainSmall)), fromTraining),
       failure, fileDrop({label: 'Or drop a run here (a folder or its tar), or a GPT-2 with config.json, model.safetensors and its vocabulary', wanted: isWanted,
-        onFiles: (files) => get(() => takeFiles(files))}).node),
+        onFiles: (files) => get(() => takeFiles(files))}).node,
+      await nativeChoice({'Look into it': (name) => get(() => takeNative(name))})),
     looks);
   describe();
   if (chosen.model === 'small') get(trainSmall);
+  else if (chosen.model?.startsWith('native:')) get(() => takeNative(chosen.model.slice('native:'.length)));
   else if (chosen.model === 'run' && kept.training?.session) get(takeRun);
   return () => {
     ended = true;

@@ -1,8 +1,9 @@
 // The room on training: a config, its run in the engine's thread, and what it learns while it learns it.
 import {addRepository, configs, download, isWanted, opened} from './files.js';
+import {nativeChoice, nativeFilesOf} from './native.js';
+import {progress} from './progress.js';
 import {Session} from './session.js';
 import {bars} from './widgets/bars.js';
-import {lineChart} from './widgets/chart.js';
 import {configEditor} from './widgets/config_editor.js';
 import {choice, fileDrop, integer, paragraph, slider} from './widgets/controls.js';
 import {element} from './widgets/dom.js';
@@ -28,30 +29,8 @@ const textOf = (changes) => changes.map((change) => change.join(':')).join(',');
 /** The learning rate of a place on the slider, of two digits. */
 const rateOf = (power) => Number((10 ** power).toPrecision(2));
 
-/** At most 300 of the points, the last one among them. */
-function thinned(points) {
-  const every = Math.ceil(points.length / 300);
-  return points.filter((_, i) => (points.length - 1 - i) % every === 0);
-}
-
-/** The numbers of the last step, by name. */
-function readouts() {
-  const names = ['step', 'loss', 'validation loss', 'validation accuracy', 'learning rate', 'gradient norm', 'tokens a second'];
-  const values = names.map(() => element('dd', {}, '—'));
-  return {
-    node: element('dl', {class: 'readouts'}, names.map((name, i) => element('div', {}, element('dt', {}, name), values[i]))),
-    show(session) {
-      const last = session?.history.at(-1), checked = session?.history.findLast((step) => step.val_loss !== undefined);
-      const texts = [session ? `${session.steps} of ${session.run.config.train.steps}` : '—', short(last?.loss), short(checked?.val_loss),
-        short(checked?.val_accuracy), short(last?.lr), short(last?.grad_norm), last ? Math.round(last.tokens_per_second).toLocaleString('en') : '—'];
-      texts.forEach((text, i) => {
-        values[i].textContent = text;
-      });
-    },
-  };
-}
-
 export async function show(root, engine, state, setState, kept) {
+  if (state.watch) return (await import('./watch.js')).show(root, engine, state, setState);
   const known = await configs();
   const left = kept.training && (Object.keys(state).length === 0 || JSON.stringify(state) === JSON.stringify(kept.training.state)) ? kept.training : null;
   const chosen = left?.chosen ?? {config: known.has(state.config) ? state.config : standard, edit: state.edit ?? null, text: state.text ?? ''};
@@ -173,7 +152,7 @@ export async function show(root, engine, state, setState, kept) {
     return edit(checked?.data.kind === 'text' ? {text} : {config: 'own_text', edit: null, text});
   }
   const openRun = (files) => interrupt(async () => {
-    const own = opened(files);
+    const own = opened(await files);
     const run = await engine.open(own, {as: 'run'});
     const lines = own.has('metrics.jsonl') ? new TextDecoder().decode(own.get('metrics.jsonl')).trim().split('\n') : [];
     await replace(new Session(run, {history: lines.map((line) => JSON.parse(line)).filter((line) => line.step < run.stepsDone)}));
@@ -219,14 +198,7 @@ export async function show(root, engine, state, setState, kept) {
     status.textContent = !session ? 'Nothing is trained yet.' : going ? 'It trains.'
       : session.done ? `The run has ended after ${steps} steps.` : `Stopped after ${steps} steps.`;
     stale.hidden = !session || session.started === JSON.stringify(config());
-    numbers.show(session);
-    const history = session?.history ?? [];
-    const curve = (name, key) => ({name, points: thinned(history.filter((line) => typeof line[key] === 'number').map((line) => [line.step + 1, line[key]]))});
-    losses.update([curve('training', 'loss'), curve('validation', 'val_loss')].filter(({points}) => points.length > 0));
-    if (more.open) {
-      norms.update([curve('all gradients, before clipping', 'grad_norm')]);
-      rates.update([curve('learning rate', 'lr')]);
-    }
+    bench.update(session && {history: session.history, steps, all: session.run.config.train.steps});
     const now = session?.run.config ?? checked;
     const free = (control) => document.activeElement !== control.input;  // of a hand that moves it
     if (now && free(rate)) rate.set(Math.log10(Math.max(now.optimizer.lr, 1e-6)));
@@ -259,11 +231,7 @@ export async function show(root, engine, state, setState, kept) {
   const stale = element('p', {class: 'quiet', hidden: true}, 'This run goes on with the config that it was started with; “Start over” takes the one above.');
   const unshared = element('p', {class: 'quiet', hidden: true}, 'The address of this page cannot hold this run; download it to pass it on.');
   const failure = element('p', {class: 'failure', role: 'alert', hidden: true});
-  const numbers = readouts();
-  const losses = lineChart({label: 'Loss', y: 'loss'});
-  const norms = lineChart({label: 'Gradient norm', y: 'norm'});
-  const rates = lineChart({label: 'Learning rate', y: 'rate'});
-  const more = element('details', {toggle: draw}, element('summary', {}, 'Gradient norm and learning rate'), norms.node, rates.node);
+  const bench = progress();
   const maps = attentionMaps({label: 'Attention maps'});
   const gradients = bars({label: 'Gradient norms', columns: ['parameter', 'norm']});
   const samples = element('div', {class: 'samples'});
@@ -274,17 +242,20 @@ export async function show(root, engine, state, setState, kept) {
     card('Samples', 'How the model goes on (bold) from the beginning of a held-out example.', samples),
     card('Gradients', 'The norm of the gradient of every parameter in the last step, after clipping.', gradients.node));
 
+  const native = await nativeChoice({
+    'Watch it': (name) => (location.hash = `#/training?watch=${encodeURIComponent(name)}`),
+    'Go on with a copy here': (name) => openRun(nativeFilesOf(name)),
+  });
   root.append(
     element('div', {class: 'intro'}, element('h1', {}, 'Training'),
       element('p', {}, 'A model learns in this browser, with the bits of the program on the command line. Choose or write a config, ' +
         'watch what forms, and take the run with you.')),
     element('div', {class: 'training-bench'},
       element('div', {class: 'card program'}, select.node, about, editor.node, ownText.node,
-        fileDrop({label: 'Or open a run, its folder or its tar, or a text (.txt): drop it here', wanted: isWanted, onFiles: open}).node),
+        fileDrop({label: 'Or open a run, its folder or its tar, or a text (.txt): drop it here', wanted: isWanted, onFiles: open}).node, native),
       element('div', {class: 'card'},
         element('div', {class: 'stepper', role: 'group', 'aria-label': 'The run'}, start, one, again, keep, status),
-        failure, stale, unshared, element('div', {class: 'controls'}, rate.node, all.node), numbers.node, losses.node,
-        more)),
+        failure, stale, unshared, element('div', {class: 'controls'}, rate.node, all.node), bench.node)),
     learned);
   showConfig();
   await left?.work;

@@ -94,10 +94,12 @@ std::string runs_json(const fs::path& root) {
   return list.dump();
 }
 
-/// Sends NAME/PATH piece by piece: a checkpoint may be larger than memory.
+/// Sends NAME/PATH piece by piece: a checkpoint may be larger than memory. A file that its run does not have, any more, is 204:
+/// that happens to who follows a run, and a browser reports a 404 as an error of the page.
 void send_file(const fs::path& root, const std::string& wanted, httplib::Response& response) {
   response.status = 404;
   for (const ServedRun& run : served_runs(root)) {
+    if (wanted.starts_with(run.name + '/')) response.status = 204;
     for (const RunFile& f : run.files) {
       if (run.name + '/' + f.path != wanted) continue;
       auto stream = std::make_shared<std::ifstream>(f.file, std::ios::binary);
@@ -121,26 +123,32 @@ void send_file(const fs::path& root, const std::string& wanted, httplib::Respons
 void serve(const ServerOptions& options, const std::function<void(const std::string& address)>& ready) {
   httplib::Server server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  server.set_socket_options([](int socket) {  // the library's own let two servers share a port
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
   const std::string base = '/' + random_token();
   const bool bound = options.port == 0 || server.bind_to_port(kHost, options.port);
   ONESTEP_CHECK(IoError, bound, "port ", options.port, ": is taken (another one, or 0 for any that is free?)");
   const int port = options.port == 0 ? server.bind_to_any_port(kHost) : options.port;
   const std::string host = std::string(kHost) + ':' + std::to_string(port);
   server.set_default_headers(kHeaders);
+  // Before files, since the page has a runs.json of its own for servers without runs.
   server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& response) {
     const bool reads = request.method == "GET" || request.method == "HEAD";
-    if (reads && request.get_header_value("Host") == host && request.path.starts_with(base + '/'))
+    const bool known = reads && request.get_header_value("Host") == host && request.path.starts_with(base + '/');
+    const std::string path = known ? request.path.substr(base.size() + 1) : "";
+    if (!known)
+      response.status = 404;
+    else if (path == "runs.json")
+      response.set_content(runs_json(options.runs), "application/json");
+    else if (path.starts_with("runs/"))
+      send_file(options.runs, path.substr(5), response);
+    else
       return httplib::Server::HandlerResponse::Unhandled;
-    response.status = 404;
     return httplib::Server::HandlerResponse::Handled;
   });
   server.set_mount_point(base, options.page.string());
-  server.Get(base + "/runs\\.json", [&](const httplib::Request&, httplib::Response& response) {
-    response.set_content(runs_json(options.runs), "application/json");
-  });
-  server.Get(base + "/runs/(.+)", [&](const httplib::Request& request, httplib::Response& response) {
-    send_file(options.runs, request.matches[1], response);
-  });
   ready("http://" + host + base + '/');
   ONESTEP_CHECK(IoError, server.listen_after_bind(), host, ": cannot be listened to");
 }

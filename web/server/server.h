@@ -16,7 +16,7 @@ struct ServerOptions {
 ///
 ///     GET /TOKEN/...             the page
 ///     GET /TOKEN/runs.json       [{"name", "modified", "files": [{"path", "size", "modified"}]}], the last changed run first
-///     GET /TOKEN/runs/NAME/PATH  a file of a run, also a range of it
+///     GET /TOKEN/runs/NAME/PATH  a file of a run, also a range of it; 204 where it is gone
 ///
 /// Everything else, and every request under another host's name (DNS rebinding), is 404. Throws IoError if the port is taken.
 void serve(const ServerOptions& options, const std::function<void(const std::string& address)>& ready);

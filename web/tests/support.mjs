@@ -43,7 +43,7 @@ export function writeFolder(folder, files) {
   }
 }
 
-const program = process.env.ONESTEP_PROGRAM ?? join(root, 'build/release/onestep');
+export const program = process.env.ONESTEP_PROGRAM ?? join(root, 'build/release/onestep');
 export const hasProgram = existsSync(program);
 
 /** Calls the native program; returns its output. */
