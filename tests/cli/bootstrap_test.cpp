@@ -66,7 +66,7 @@ TEST_CASE("bootstrap: without root or sudo it says what to install") {
   CHECK(result.err == sentence + kAllPackages + "\n");
 
   machine.script("bin/sudo", "exit 1");  // asks for a password
-  machine.write("packages", "nlohmann-json3-dev\nlibpcre2-dev\nlibxxhash-dev\n");
+  machine.write("packages", "nlohmann-json3-dev\nlibpcre2-dev\nlibxxhash-dev\nlibcpp-httplib-dev\n");
   machine.install_tools();
   CHECK(machine.run({"version"}).err == sentence + "libcli11-dev\n");
   CHECK(machine.run({"test"}).err == sentence + "libcli11-dev doctest-dev graphviz libopenmpi-dev openmpi-bin\n");
