@@ -75,7 +75,7 @@ fs::path find_page(const fs::path& named) {
 
 PageProcess::PageProcess(const fs::path& runs, const fs::path& page, int64_t port) {
   const std::vector<std::string> arguments = {(program_folder() / "onestep-page").string(), page.string(), runs.string(),
-                                              std::to_string(port), "--until-stdin-ends"};
+                                              std::to_string(port)};
   const auto [in, alive] = closing_pipe();
   const auto [said, out] = closing_pipe();
   process_ = spawn(arguments, in, out, STDERR_FILENO);

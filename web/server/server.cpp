@@ -53,9 +53,11 @@ struct ServedRun {
   int64_t modified = 0;
 };
 
+std::string name_of(const fs::path& folder) { return fs::weakly_canonical(folder).filename().string(); }
+
 /// The regular files of a run, which may be written to meanwhile: what goes away in between is left out.
 ServedRun served_run(const fs::path& folder) {
-  ServedRun run{.name = fs::weakly_canonical(folder).filename().string(), .files = {}};
+  ServedRun run{.name = name_of(folder), .files = {}};
   std::error_code error;
   for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const fs::path& file = at->path();
@@ -72,13 +74,20 @@ ServedRun served_run(const fs::path& folder) {
   return run;
 }
 
-/// The runs in a folder, or the one that it is.
-std::vector<ServedRun> served_runs(const fs::path& root) {
-  std::vector<ServedRun> runs;
-  if (train::is_run(root)) return {served_run(root)};
+/// The folders of the runs in a folder, or the one that it is.
+std::vector<fs::path> run_folders(const fs::path& root) {
+  if (train::is_run(root)) return {root};
+  std::vector<fs::path> folders;
   std::error_code error;
   for (fs::directory_iterator at(root, error), end; !error && at != end; at.increment(error))
-    if (fs::is_directory(at->path()) && train::is_run(at->path())) runs.push_back(served_run(at->path()));
+    if (fs::is_directory(at->path()) && train::is_run(at->path())) folders.push_back(at->path());
+  return folders;
+}
+
+/// All runs, the last changed one first.
+std::vector<ServedRun> served_runs(const fs::path& root) {
+  std::vector<ServedRun> runs;
+  for (const fs::path& folder : run_folders(root)) runs.push_back(served_run(folder));
   std::sort(runs.begin(), runs.end(), [](const ServedRun& a, const ServedRun& b) { return a.modified > b.modified; });
   return runs;
 }
@@ -98,8 +107,10 @@ std::string runs_json(const fs::path& root) {
 /// that happens to who follows a run, and a browser reports a 404 as an error of the page.
 void send_file(const fs::path& root, const std::string& wanted, httplib::Response& response) {
   response.status = 404;
-  for (const ServedRun& run : served_runs(root)) {
-    if (wanted.starts_with(run.name + '/')) response.status = 204;
+  for (const fs::path& folder : run_folders(root)) {
+    if (!wanted.starts_with(name_of(folder) + '/')) continue;
+    const ServedRun run = served_run(folder);  // the others are not walked through for it
+    response.status = 204;
     for (const RunFile& f : run.files) {
       if (run.name + '/' + f.path != wanted) continue;
       auto stream = std::make_shared<std::ifstream>(f.file, std::ios::binary);
