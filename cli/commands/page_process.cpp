@@ -38,6 +38,7 @@ std::pair<int, int> closing_pipe() {
 /// Starts a program with the given descriptors as its standard ones; its id, or -1.
 pid_t spawn(std::vector<std::string> arguments, int in, int out, int err) {
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
