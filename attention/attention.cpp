@@ -1,6 +1,7 @@
 #include "attention/attention.h"
 
 #include "attention/weights_recorder.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep::attention {
 
@@ -25,6 +26,20 @@ Tensor Attention::forward_cached(const Tensor& x, KvCache& cache) const {
   check_input(x, cache.length());
   const NoGradGuard no_grad;
   return attend(x, nullptr, &cache);
+}
+
+Tensor Attention::forward_cached(const Tensor& x, std::span<KvCache* const> caches) const {
+  ONESTEP_CHECK(ShapeError, x.dim() == 3 && x.size(0) == std::ssize(caches), name(), ": x must be [B, n, ", d_in_,
+                "] with a cache for each of the B texts: got ", x.shape(), " and ", caches.size(), " caches");
+  for (const KvCache* const cache : caches) check_input(x, cache->length());
+  const NoGradGuard no_grad;
+  return attend_each(x, caches);
+}
+
+Tensor Attention::attend_each(const Tensor& x, std::span<KvCache* const> caches) const {
+  std::vector<Tensor> contexts;
+  for (int64_t b = 0; b < x.size(0); ++b) contexts.push_back(attend(x[b], nullptr, caches[static_cast<size_t>(b)]));
+  return stack(contexts);
 }
 
 AttentionResult Attention::forward_with_weights(const Tensor& x) const {

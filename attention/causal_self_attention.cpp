@@ -44,10 +44,20 @@ void CausalSelfAttention::visit(nn::Visitor& visitor) {
 }
 
 Tensor CausalSelfAttention::attend(const Tensor& x, Tensor* weights, KvCache* cache) const {
+  return c_proj(context(c_attn(x), weights, cache));  // [..., T, d_out]
+}
+
+Tensor CausalSelfAttention::attend_each(const Tensor& x, std::span<KvCache* const> caches) const {
+  const Tensor packed = c_attn(x);  // [B, T, d_out + 2 * H_kv * head_dim]
+  std::vector<Tensor> contexts;     // B times [T, d_out]
+  for (int64_t b = 0; b < x.size(0); ++b) contexts.push_back(context(packed[b], nullptr, caches[static_cast<size_t>(b)]));
+  return c_proj(stack(contexts));  // [B, T, d_out]
+}
+
+Tensor CausalSelfAttention::context(const Tensor& packed, Tensor* weights, KvCache* cache) const {
   const Options& o = options_;
-  const Tensor packed = c_attn(x);  // [..., T, d_out + 2 * H_kv * head_dim]
   if (!o.rope && !weights && !cache)
-    return c_proj(packed_causal_attention(packed, o.num_heads, o.num_kv_heads, o.window, dropout));  // [..., T, d_out]
+    return packed_causal_attention(packed, o.num_heads, o.num_kv_heads, o.window, dropout);  // [..., T, d_out]
   const int64_t kv_width = head_dim() * o.num_kv_heads;
   const std::vector<Tensor> qkv =
       split(packed, std::vector{d_out(), kv_width, kv_width}, -1);  // [..., T, d_out], 2 x [..., T, H_kv * head_dim]
@@ -59,9 +69,8 @@ Tensor CausalSelfAttention::attend(const Tensor& x, Tensor* weights, KvCache* ca
     queries = rotary_embedding(queries, position, o.rope_theta);
     new_keys = rotary_embedding(new_keys, position, o.rope_theta);
   }
-  const auto [keys, values] = with_cached(cache, new_keys, new_values);                        // [..., H_kv, S, head_dim]
-  const Tensor context = causal_attention(queries, keys, values, o.window, dropout, weights);  // [..., H, T, head_dim]
-  return c_proj(merge_heads(context));                                                         // [..., T, d_out]
+  const auto [keys, values] = with_cached(cache, new_keys, new_values);                     // [..., H_kv, S, head_dim]
+  return merge_heads(causal_attention(queries, keys, values, o.window, dropout, weights));  // [..., T, d_out]
 }
 
 }  // namespace onestep::attention

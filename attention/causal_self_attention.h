@@ -30,6 +30,10 @@ class CausalSelfAttention : public Attention {
 
  private:
   Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const override;
+  /// One product with each of the weights for all texts.
+  Tensor attend_each(const Tensor& x, std::span<KvCache* const> caches) const override;
+  /// The heads' contexts, concatenated, of packed queries, keys and values: [..., T, (H + 2 H_kv) head_dim] -> [..., T, d_out].
+  Tensor context(const Tensor& packed, Tensor* weights, KvCache* cache) const;
 
   Options options_;
 };

@@ -2,6 +2,7 @@
 // Enumerations whose values have names: the words of configs, files and messages.
 #include <array>
 #include <concepts>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 
@@ -19,6 +20,17 @@ template <NamedEnum E>
 std::string_view name_of(E value) {
   static constexpr auto all = names(E());
   return all[static_cast<size_t>(value)];
+}
+
+/// The value of that name, if there is one.
+template <NamedEnum E>
+std::optional<E> value_named(std::string_view name) {
+  size_t i = 0;
+  for (const std::string_view each : names(E())) {
+    if (each == name) return static_cast<E>(i);
+    ++i;
+  }
+  return {};
 }
 
 }  // namespace onestep

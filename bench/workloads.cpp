@@ -7,9 +7,11 @@
 #include "autograd/ops_conv.h"
 #include "autograd/ops_shape.h"
 #include "autograd/profiler.h"
+#include "base/enum_names.h"
 #include "base/format.h"
 #include "base/machine.h"
 #include "bench/header.h"
+#include "nn/pack_weights.h"
 #include "train/memory_need.h"
 #include "train/models/generate.h"
 #include "train/trainer.h"
@@ -203,18 +205,21 @@ json bench_generate(const GenerateWork& work, double seconds) {
              train::memory_need(config, work.model.vocab, 1).parameter_bytes);
   Generator generator(0);
   const auto model = train::make_language_model(config.model, work.model.vocab, generator);
-  const Tensor ids = randint(0, work.model.vocab, {work.prompt}, generator);
-  const std::span<const int64_t> prompt(ids.data<int64_t>(), static_cast<size_t>(work.prompt));
+  nn::pack_weights(*model, value_named<WeightFormat>(work.weights).value());
+  const Tensor ids = randint(0, work.model.vocab, {work.batch, work.prompt}, generator);
+  std::vector<train::Prompt> prompts;
+  for (int64_t i = 0; i < work.batch; ++i)
+    prompts.push_back({{ids.data<int64_t>() + i * work.prompt, static_cast<size_t>(work.prompt)}, &generator});
   const auto run = [&](int64_t tokens) {
-    train::generate(*model, prompt, {.tokens = tokens, .sampling = {.temperature = 0}}, generator);
+    train::generate(*model, prompts, {.tokens = tokens, .sampling = {.temperature = 0}});
   };
   run(2);
   const double first = process_age();
   const Timing t = time_calls([&] { run(work.tokens); }, {.warmup = 1, .min_reps = 3, .seconds = seconds});
   json result = header("gpt_infer", work.model);
-  result.update({{"prompt", work.prompt}, {"tokens", work.tokens}});
-  result["tokens_per_s"] = static_cast<double>(work.tokens) / t.median_ms * 1e3;
-  result["parameter_bytes"] = 4 * model->num_parameters();
+  result.update({{"prompt", work.prompt}, {"tokens", work.tokens}, {"batch", work.batch}, {"weights", work.weights}});
+  result["tokens_per_s"] = static_cast<double>(work.batch * work.tokens) / t.median_ms * 1e3;
+  result["parameter_bytes"] = nn::weight_bytes(*model);
   result["ms_per_token"] = t.median_ms / static_cast<double>(work.tokens);
   return report(std::move(result), t, first);
 }

@@ -61,10 +61,11 @@ struct OpWork {
 std::vector<std::string> op_names();
 nlohmann::ordered_json bench_op(const OpWork& work, double seconds);
 
-/// Greedy generation with a cache, one sequence.
+/// Greedy generation with a cache, of `batch` sequences at once.
 struct GenerateWork {
   GptShape model{.layers = 6, .heads = 6, .embd = 384, .ctx = 256, .vocab = 65, .bias = true};
-  int64_t prompt = 1, tokens = 128;
+  int64_t prompt = 1, tokens = 128, batch = 1;
+  std::string weights = "float32";  ///< float32, bf16, int8
 };
 nlohmann::ordered_json bench_generate(const GenerateWork& work, double seconds);
 

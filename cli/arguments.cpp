@@ -31,16 +31,29 @@ template Option* Command::add_option(const std::string&, std::optional<std::stri
 template Option* Command::add_option(const std::string&, bool&, const std::string&);
 template Option* Command::add_option(const std::string&, std::vector<std::string>&, const std::string&);
 
+Option* Command::add_repeatable_option(const std::string& name, std::vector<std::string>& values,
+                                       const std::string& description) {
+  return keep(app_.add_option(name, values, description)->allow_extra_args(false));
+}
+
 Option* Command::add_flag(const std::string& name, bool& value, const std::string& description) {
   return keep(app_.add_flag(name, value, description));
 }
 
 void Command::add_set_option(std::vector<std::string>& sets, const std::string& example) {
-  app_.add_option("--set", sets, "Override a config value: --set " + example)->type_name("KEY=VALUE")->allow_extra_args(false);
+  add_repeatable_option("--set", sets, "Override a config value: --set " + example)->type_name("KEY=VALUE");
 }
 
 void Command::add_checkpoint_option(std::string& which) {
   add_option("--checkpoint", which, "last (default), best (by validation loss) or step-N")->type_name("WHICH");
+}
+
+void Command::add_weights_option(std::string& format) {
+  add_option("--weights", format,
+             "How weights are kept: in a half (bf16) or a quarter (int8) of the bytes generation is faster, and the perplexity "
+             "of eval tells what that costs (default: float32)")
+      ->type_name("float32|bf16|int8")
+      ->check(one_of({"float32", "bf16", "int8"}));
 }
 
 Command* Command::callback(const std::function<void()>& called) { return app_.callback(called), this; }

@@ -45,11 +45,15 @@ class Command {
   /// strings, which is repeatable.
   template <class T>
   Option* add_option(const std::string& name, T& value, const std::string& description);
+  /// An option that may be given several times, with one value each time.
+  Option* add_repeatable_option(const std::string& name, std::vector<std::string>& values, const std::string& description);
   Option* add_flag(const std::string& name, bool& value, const std::string& description);
   /// `--set KEY=VALUE`, repeatable, which overrides values of the config; `example` is one.
   void add_set_option(std::vector<std::string>& sets, const std::string& example);
   /// `--checkpoint last, best or step-N`; `which` holds the default.
   void add_checkpoint_option(std::string& which);
+  /// `--weights float32, bf16 or int8`; `format` holds the default, and then the name of a WeightFormat.
+  void add_weights_option(std::string& format);
   Command* callback(const std::function<void()>& called);
   Command* footer(const std::string& text);
   /// One of its commands has to follow.

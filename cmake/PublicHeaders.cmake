@@ -36,6 +36,7 @@ set(public_headers
     autograd/creation.h
     autograd/list_view.h
     autograd/ops.h
+    autograd/packed_weight.h
     autograd/profiler.h
     autograd/shape.h
     autograd/tensor.h
@@ -61,6 +62,7 @@ set(public_headers
     nn/module_dict.h
     nn/module_list.h
     nn/multihead_attention.h
+    nn/pack_weights.h
     nn/padding.h
     nn/parameter_list.h
     nn/pooling.h

@@ -23,7 +23,8 @@ Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, Generator& g
 
 std::string Embedding::extra_repr() const {
   std::ostringstream text;
-  text << weight.size(0) << ", " << weight.size(1);
+  const Shape& shape = packed ? packed->shape() : weight.shape();
+  text << shape[0] << ", " << shape[1];
   if (padding_idx_) text << ", padding_idx=" << *padding_idx_;
   return text.str();
 }

@@ -1,8 +1,10 @@
 #pragma once
+#include <memory>
 #include <optional>
 
 #include "autograd/ops_index.h"
 #include "autograd/ops_nn.h"
+#include "autograd/packed_weight.h"
 #include "autograd/random/generator.h"
 #include "nn/module.h"
 
@@ -16,12 +18,15 @@ class Embedding : public Layer {
   Embedding(int64_t num_embeddings, int64_t embedding_dim, Generator& generator = default_generator(),
             std::optional<int64_t> padding_idx = {});
 
-  Tensor forward(const Tensor& index) const override { return embedding(index, weight, padding_idx_); }
+  Tensor forward(const Tensor& index) const override {
+    return packed ? packed->embedding(index) : embedding(index, weight, padding_idx_);
+  }
   std::string name() const override { return "Embedding"; }
   std::string extra_repr() const override;
   void visit(Visitor& visitor) override { visitor.parameter("weight", weight); }
 
-  Tensor weight;  // [num_embeddings, embedding_dim]
+  Tensor weight;                                    // [num_embeddings, embedding_dim]
+  std::shared_ptr<const PackedWeight> packed = {};  // in place of weight, which is then undefined (pack_weights)
 
  private:
   std::optional<int64_t> padding_idx_;

@@ -19,8 +19,9 @@ Linear::Linear(int64_t in_features, int64_t out_features, bool with_bias, Genera
 }
 
 std::string Linear::extra_repr() const {
+  const Shape& shape = packed ? packed->shape() : weight.shape();
   std::ostringstream text;
-  text << "in_features=" << weight.size(1) << ", out_features=" << weight.size(0) << ", bias=" << python_repr(bias.defined());
+  text << "in_features=" << shape[1] << ", out_features=" << shape[0] << ", bias=" << python_repr(bias.defined());
   return text.str();
 }
 

@@ -1,5 +1,8 @@
 #pragma once
+#include <memory>
+
 #include "autograd/ops_math.h"
+#include "autograd/packed_weight.h"
 #include "autograd/random/generator.h"
 #include "nn/module.h"
 
@@ -12,13 +15,14 @@ class Linear : public Layer {
   /// Throws ShapeError on a negative size.
   Linear(int64_t in_features, int64_t out_features, bool bias = true, Generator& generator = default_generator());
 
-  Tensor forward(const Tensor& x) const override { return linear(x, weight, bias); }
+  Tensor forward(const Tensor& x) const override { return packed ? packed->linear(x, bias) : linear(x, weight, bias); }
   std::string name() const override { return "Linear"; }
   std::string extra_repr() const override;
   void visit(Visitor& visitor) override;
 
-  Tensor weight;  // [out_features, in_features]
-  Tensor bias;    // [out_features], or undefined
+  Tensor weight;                                    // [out_features, in_features]
+  Tensor bias;                                      // [out_features], or undefined
+  std::shared_ptr<const PackedWeight> packed = {};  // in place of weight, which is then undefined (pack_weights)
 };
 
 }  // namespace onestep::nn

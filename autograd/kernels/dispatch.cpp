@@ -2,6 +2,7 @@
 // the split.
 #include <cmath>
 
+#include "autograd/kernels/flops.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/kernels/table.h"
 #include "autograd/portable_math.h"
@@ -70,6 +71,14 @@ void layer_norm_param_grad(const T* x, const T* mean, const T* rstd, const T* dy
     table<T>().layer_norm_param_grad(x + c, mean, rstd, dy + c, dweight ? dweight + c : nullptr, dbias ? dbias + c : nullptr,
                                      rows, end - c, cols);
   });
+}
+
+void weight_product(void (*WeightProducts::*kernel)(const WeightProduct&, int64_t, int64_t), const WeightProduct& product) {
+  const int64_t panels = (product.n + kPanelRows - 1) / kPanelRows;
+  const auto numbers = static_cast<double>(kPanelRows * product.k), rows = static_cast<double>(product.m);
+  add_flops(2 * rows * static_cast<double>(product.n * product.k));
+  parallel_for(panels, numbers * (0.05 + 0.03 * rows),
+               [=, &product](int64_t panel, int64_t end) { (weight_products().*kernel)(product, panel, end); });
 }
 
 template <class T>

@@ -121,6 +121,14 @@ ONESTEP_INLINE void store_reg(float* p, FloatReg x) { _mm256_storeu_ps(p, x.v); 
 ONESTEP_INLINE void store_reg_first(float* p, FloatReg x, int64_t n) { store_first(p, x.v, n); }
 ONESTEP_INLINE FloatReg operator+(FloatReg a, FloatReg b) { return {_mm256_add_ps(a.v, b.v)}; }
 ONESTEP_INLINE FloatReg fma(FloatReg a, FloatReg b, FloatReg c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
+/// Numbers of fewer bytes as floats; exact.
+ONESTEP_INLINE FloatReg load_bf16_reg(const void* p) {
+  const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+  return {_mm256_castsi256_ps(_mm256_slli_epi32(wide, 16))};
+}
+ONESTEP_INLINE FloatReg load_int8_reg(const void* p) {
+  return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(p))))};
+}
 /// Has x in a register up to here. No instruction.
 ONESTEP_INLINE void keep(FloatReg x) { asm("" : : "x"(x.v)); }
 

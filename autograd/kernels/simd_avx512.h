@@ -75,6 +75,15 @@ ONESTEP_INLINE IVec shift_right(IVec x) {
   return {_mm512_srai_epi32(x.v, N)};
 }
 
+/// Numbers of fewer bytes as floats; exact. See simd.h for registers.
+ONESTEP_INLINE Vec load_bf16_reg(const void* p) {
+  const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
+}
+ONESTEP_INLINE Vec load_int8_reg(const void* p) {
+  return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p))))};
+}
+
 /// See simd.h.
 struct DoubleReg {
   __m512d v;

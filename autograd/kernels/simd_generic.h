@@ -113,6 +113,18 @@ ONESTEP_INLINE IVec shift_right(IVec x) {
   return {x.v >> N};
 }
 
+/// Numbers of fewer bytes as floats; exact. See simd.h for registers.
+ONESTEP_INLINE Vec load_bf16_reg(const void* p) {
+  uint16_t numbers[16];
+  std::memcpy(numbers, p, sizeof numbers);
+  return lanes<Vec>([&](int i) { return __builtin_bit_cast(float, static_cast<uint32_t>(numbers[i]) << 16); });
+}
+ONESTEP_INLINE Vec load_int8_reg(const void* p) {
+  int8_t numbers[16];
+  std::memcpy(numbers, p, sizeof numbers);
+  return lanes<Vec>([&](int i) { return static_cast<float>(numbers[i]); });
+}
+
 /// See simd.h.
 struct DoubleReg {
   Lanes<double> v;

@@ -90,6 +90,25 @@ const Products<BFloat16>& products() {
   }
 }
 
+const WeightProducts& weight_products() {
+  switch (active_isa()) {
+#ifdef ONESTEP_X86
+    case Isa::avx512: {
+      static const WeightProducts products = avx512::weight_products();
+      return products;
+    }
+    case Isa::avx2: {
+      static const WeightProducts products = avx2::weight_products();
+      return products;
+    }
+#endif
+    default: {
+      static const WeightProducts products = generic::weight_products();
+      return products;
+    }
+  }
+}
+
 template <>
 const Table<float>& table() {
   switch (active_isa()) {

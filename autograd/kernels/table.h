@@ -5,6 +5,7 @@
 
 #include "autograd/kernels/packed.h"
 #include "autograd/kernels/span.h"
+#include "autograd/kernels/weight_products.h"
 
 namespace onestep::kernels {
 
@@ -133,6 +134,9 @@ const Products<double>& products();
 template <>
 const Products<BFloat16>& products();
 
+/// Those of active_isa().
+const WeightProducts& weight_products();
+
 // WebAssembly refuses a module with any instruction that it does not know, so modules are linked with the instruction sets
 // that they are for: those of the others are null.
 #ifdef ONESTEP_WASM
@@ -151,6 +155,7 @@ const Products<BFloat16>& products();
   ONESTEP_IF_LINKED void fill_random(Table<float>& table);      \
   ONESTEP_IF_LINKED void fill_convolution(Table<float>& table); \
   Products<BFloat16> bf16_products();                           \
+  WeightProducts weight_products();                             \
   }
 ONESTEP_DECLARE_FILLS(generic)
 ONESTEP_DECLARE_FILLS(avx2)

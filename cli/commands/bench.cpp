@@ -162,11 +162,16 @@ void add_bench(Command& app, Action& action) {
   add("limits", "Limits of the machine: multiply-adds per second on registers and bytes per second from memory",
       [](Options& o) { return bench::bench_limits(o.seconds); });
 
-  auto* generate = add("generate", "Greedy generation with a cache, one sequence",
+  auto* generate = add("generate", "Greedy generation with a cache",
                        [](Options& o) { return bench::bench_generate(o.generate, o.seconds); });
   add_shape(*generate, options->generate.model);
   add_count(*generate, "prompt", options->generate.prompt, "Tokens of the prompt");
   add_count(*generate, "tokens", options->generate.tokens, "Tokens to generate");
+  add_count(*generate, "batch", options->generate.batch, "Sequences at once");
+  generate->add_option("--weights", options->generate.weights, "How weights are kept")
+      ->type_name("float32|bf16|int8")
+      ->capture_default_str()
+      ->check(one_of({"float32", "bf16", "int8"}));
 }
 
 }  // namespace onestep::cli

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/enum_names.h"
 #include "base/format.h"
 #include "base/progress_bar.h"
 #include "cli/commands/commands.h"
@@ -14,7 +15,7 @@ namespace onestep::cli {
 namespace {
 
 struct Options {
-  std::string run, checkpoint = "last", data;
+  std::string run, checkpoint = "last", data, weights = "float32";
   bool quiet = false;
 };
 
@@ -24,12 +25,17 @@ struct Result {
 };
 
 /// On the run's own held-out data.
-Result evaluate_held_out(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, const FoundCheckpoint& found,
-                         bool quiet) {
+Result evaluate_held_out(Config config, std::shared_ptr<const Tokenizer> tokenizer, const FoundCheckpoint& found,
+                         WeightFormat weights, bool quiet) {
   ONESTEP_CHECK(ConfigError, config.data.kind != DataKind::none, config.origin.at("/data/kind"),
                 ": none: there is nothing to evaluate on (give --data FILE)");
+  if (weights != WeightFormat::float32) {  // their sums are in float32
+    config.train.dtype = DType::float32;
+    config.train.precision = Precision::float32;
+  }
   Trainer trainer(config, std::move(tokenizer), quiet);
   load_trained(trainer, found);
+  nn::pack_weights(trainer.model(), weights);
   LongWork progress("evaluating", config.train.eval_batches, "batches", quiet);
   int64_t done = 0;
   return {trainer.evaluate([&] { return progress.show(done++), false; }), evaluates_on(config.data)};
@@ -37,11 +43,11 @@ Result evaluate_held_out(const Config& config, std::shared_ptr<const Tokenizer> 
 
 /// On all of another text. The training text need not exist any more.
 Result evaluate_text(const Config& config, const std::shared_ptr<const Tokenizer>& tokenizer, const FoundCheckpoint& found,
-                     const Options& options) {
+                     WeightFormat weights, const Options& options) {
   ONESTEP_CHECK(ConfigError, tokenizer != nullptr, options.run, ": was not trained on text, so --data cannot be evaluated");
   const TokenisedText text = tokenise_files({options.data}, tokenizer->kind(), tokenizer, options.quiet);
   Generator generator(config.seed);
-  const auto model = make_trained_model(config, tokenizer->vocab_size(), found, generator);
+  const auto model = make_trained_model(config, tokenizer->vocab_size(), found, generator, weights);
   LongWork progress("evaluating " + options.data, text.tokens->size(), "tokens", options.quiet);
   return {evaluate_all(*model, *text.tokens, *tokenizer, config.train.batch_size, [&](int64_t done) { progress.show(done); }),
           options.data};
@@ -52,8 +58,9 @@ int evaluate_run(const Options& options) {
   const Config config = load_run_config(run);
   const FoundCheckpoint found = choose_checkpoint(run, config, options.checkpoint);
   const auto tokenizer = load_run_tokenizer(run);
-  const auto [result, on] = options.data.empty() ? evaluate_held_out(config, tokenizer, found, options.quiet)
-                                                 : evaluate_text(config, tokenizer, found, options);
+  const WeightFormat weights = *value_named<WeightFormat>(options.weights);
+  const auto [result, on] = options.data.empty() ? evaluate_held_out(config, tokenizer, found, weights, options.quiet)
+                                                 : evaluate_text(config, tokenizer, found, weights, options);
   if (!std::isfinite(result.loss)) {
     std::cerr << "onestep: " << found.folder.string()
               << ": its loss is not finite: the model has diverged or the file was damaged\n";
@@ -78,6 +85,7 @@ void add_eval(Command& app, Action& action) {
       "eval", "Loss, perplexity, accuracy and bits per character of a trained run on its held-out data or another text");
   command->add_option("RUN", options->run, "The run folder")->required();
   command->add_checkpoint_option(options->checkpoint);
+  command->add_weights_option(options->weights);
   command->add_option("--data", options->data, "Evaluate all of this text instead, with the run's tokenizer")
       ->type_name("FILE");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");

@@ -76,6 +76,58 @@ TEST_CASE("cli: generate continues a text that the model has learnt") {
   CHECK(first.starts_with(sampled({"--seed", "1"})));
 }
 
+TEST_CASE("cli: generate continues several prompts at once as each alone") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "sentence", {"train.steps=3"});
+  const std::vector<std::string> options = {"--tokens", "9", "--seed", "5", "--samples", "2"};
+  const auto with = [&](std::vector<std::string> prompts, const std::vector<std::string>& more) {
+    prompts.insert(prompts.end(), options.begin(), options.end());
+    prompts.insert(prompts.end(), more.begin(), more.end());
+    return generated(run, prompts);
+  };
+  const std::vector<std::string> both = {"--prompt", "Your", "--prompt", "one step"};
+  const auto lines = lines_of(with(both, {"--format", "json"}));
+  const auto first = lines_of(with({"--prompt", "Your"}, {"--format", "json"})),
+             second = lines_of(with({"--prompt", "one step"}, {"--format", "json"}));
+  REQUIRE(lines.size() == 4);
+  CHECK(lines == std::vector{first.at(0), second.at(0), first.at(1), second.at(1)});
+  const auto text = [](const char* prompt, const nlohmann::json& line) {
+    return prompt + line["text"].get<std::string>() + "\n";
+  };
+  const std::string ruler = "---------------\n";
+  CHECK(with(both, {}) == text("Your", lines[0]) + ruler + text("one step", lines[1]) + ruler + text("Your", lines[2]) + ruler +
+                              text("one step", lines[3]));
+}
+
+TEST_CASE("cli: generate and eval take weights of fewer bytes") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "sentence", {});
+  const auto perplexity = [&](const std::string& weights) {
+    const ProcessResult result = run_onestep({"eval", run, "--quiet", "--weights", weights});
+    CHECK(result.status == 0);
+    const size_t at = result.out.find("perplexity   ");
+    REQUIRE(at != std::string::npos);
+    return std::stod(result.out.substr(at + 13));
+  };
+  const double plain = perplexity("float32");
+  for (const char* const weights : {"float32", "bf16", "int8"}) {
+    CHECK(generated(run, {"--prompt", "Your journey", "--tokens", "4", "--temperature", "0", "--weights", weights}) ==
+          "Your journey starts with one step\n");
+    CHECK(std::abs(perplexity(weights) / plain - 1) < 0.02);
+  }
+  const auto logprobs = [&](const char* weights) {
+    return lines_of(
+        generated(run, {"--prompt", "Your", "--tokens", "5", "--format", "json", "--weights", weights}))[0]["logprobs"];
+  };
+  CHECK(logprobs("bf16") != logprobs("float32"));
+  CHECK(logprobs("int8") != logprobs("bf16"));
+  for (const char* const command : {"generate", "eval"}) {
+    const ProcessResult result = run_onestep({command, run, "--weights", "int4"});
+    CHECK(result.status == 2);
+    CHECK(result.err.starts_with("onestep: --weights: must be float32, bf16 or int8: got int4 (see onestep "));
+  }
+}
+
 TEST_CASE("cli: generate continues ids where there is no text") {
   const TemporaryFolder folder;
   const std::string run = trained(folder, "next_token",

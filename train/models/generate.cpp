@@ -38,32 +38,56 @@ Tensor beyond_top_p(const Tensor& probabilities, double p) {
   return beyond;
 }
 
-/// Reads a growing text: logits after all of it.
+/// A prompt and what was generated.
+struct Text {
+  std::vector<int64_t> ids;
+  ModelCache cache;
+  int64_t read = 0;  // tokens that the cache has seen
+
+  /// The last `count` tokens: [1, count]
+  Tensor last(int64_t count) const { return from_values(std::span(ids).last(static_cast<size_t>(count)), {1, count}); }
+  int64_t size() const { return std::ssize(ids); }
+};
+
+/// Reads growing texts: logits after all of each.
 class Reader {
  public:
   Reader(const LanguageModel& model, bool use_cache) : model_(model), use_cache_(use_cache) {}
 
-  /// The logits [V] after `text`, which starts with the text of the call before.
-  Tensor logits_after(const std::vector<int64_t>& text) {
-    const auto length = std::min(static_cast<int64_t>(text.size()), model_.context_length());
-    if (!use_cache_) return model_.forward(last(text, length)).select(1, -1)[0];
-    const int64_t unread = static_cast<int64_t>(text.size()) - read_;
-    read_ = static_cast<int64_t>(text.size());
-    const bool fits = !cache_.empty() && cache_[0].length() + unread <= model_.context_length();
-    if (!fits) cache_.clear();
-    return model_.next_logits(last(text, fits ? unread : length), cache_)[0];
+  /// The logits [V] after each text: together for those of which only the last token is new.
+  std::vector<Tensor> logits_after(std::vector<Text>& texts) const {
+    std::vector<Tensor> logits(texts.size()), tokens;
+    std::vector<ModelCache*> caches;
+    std::vector<size_t> together;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      Text& text = texts[i];
+      if (!use_cache_ || text.cache.empty() || text.read == model_.context_length()) {
+        logits[i] = logits_after_all(text);
+        continue;
+      }
+      together.push_back(i);
+      tokens.push_back(text.last(1));
+      caches.push_back(&text.cache);
+      ++text.read;
+    }
+    if (together.empty()) return logits;
+    const Tensor rows = model_.next_logits(cat(tokens), caches);  // [B, V]
+    for (size_t i = 0; i < together.size(); ++i) logits[together[i]] = rows[static_cast<int64_t>(i)];
+    return logits;
   }
 
  private:
-  /// The last `count` tokens: [1, count]
-  static Tensor last(const std::vector<int64_t>& text, int64_t count) {
-    return from_values(std::span(text).last(static_cast<size_t>(count)), {1, count});
+  /// Reads as much of the text as the context holds.
+  Tensor logits_after_all(Text& text) const {
+    const int64_t length = std::min(text.size(), model_.context_length());
+    if (!use_cache_) return model_.forward(text.last(length)).select(1, -1)[0];
+    text.cache.clear();
+    text.read = length;
+    return model_.next_logits(text.last(length), text.cache)[0];
   }
 
   const LanguageModel& model_;
   bool use_cache_;
-  ModelCache cache_;
-  int64_t read_ = 0;  // tokens of the text that the cache has seen
 };
 
 }  // namespace
@@ -97,24 +121,35 @@ int64_t choose_token(const Tensor& logits, const SamplingOptions& options, Gener
 
 Generated generate(LanguageModel& model, std::span<const int64_t> prompt, const GenerateOptions& options, Generator& generator,
                    const std::function<void(int64_t)>& on_token) {
+  const Prompt prompts[] = {{prompt, &generator}};
+  return generate(model, prompts, options, [&](size_t, int64_t token) { on_token ? on_token(token) : void(); })[0];
+}
+
+std::vector<Generated> generate(LanguageModel& model, std::span<const Prompt> prompts, const GenerateOptions& options,
+                                const std::function<void(size_t, int64_t)>& on_token) {
   check_sampling(options.sampling);
-  check_prompt(model, prompt);
+  std::vector<Text> texts;
+  for (const Prompt& prompt : prompts) {
+    check_prompt(model, prompt.ids);
+    texts.push_back({.ids = {prompt.ids.begin(), prompt.ids.end()}, .cache = {}});
+  }
   const NoGradGuard no_grad;
   const nn::EvaluationMode mode(model);
-  std::vector<int64_t> text(prompt.begin(), prompt.end());
-  Reader reader(model, options.cache);
-  Generated result;
-  for (int64_t i = 0; i < options.tokens; ++i) {
-    const Tensor logits = reader.logits_after(text);
-    ONESTEP_CHECK(DivergedError, all(isfinite(logits)).item<bool>(),
-                  "generate: the logits are not finite: the model has diverged or its file was damaged");
-    const int64_t token = choose_token(logits, options.sampling, generator);
-    result.ids.push_back(token);
-    result.logprobs.push_back(log_softmax(logits, -1)[token].item());
-    text.push_back(token);
-    if (on_token) on_token(token);
+  const Reader reader(model, options.cache);
+  std::vector<Generated> results(texts.size());
+  for (int64_t step = 0; step < options.tokens; ++step) {
+    const std::vector<Tensor> logits = reader.logits_after(texts);
+    for (size_t i = 0; i < texts.size(); ++i) {
+      ONESTEP_CHECK(DivergedError, all(isfinite(logits[i])).item<bool>(),
+                    "generate: the logits are not finite: the model has diverged or its file was damaged");
+      const int64_t token = choose_token(logits[i], options.sampling, *prompts[i].generator);
+      results[i].ids.push_back(token);
+      results[i].logprobs.push_back(log_softmax(logits[i], -1)[token].item());
+      texts[i].ids.push_back(token);
+      if (on_token) on_token(i, token);
+    }
   }
-  return result;
+  return results;
 }
 
 }  // namespace onestep::train

@@ -36,6 +36,12 @@ struct Generated {
   std::vector<double> logprobs;  ///< Of each, by log_softmax of the logits as they are: temperature 1, all tokens.
 };
 
+/// A text to continue, and what its tokens are drawn from.
+struct Prompt {
+  std::span<const int64_t> ids;
+  Generator* generator;
+};
+
 /// Throws ConfigError for an empty prompt and for ids outside the vocabulary.
 void check_prompt(const LanguageModel& model, std::span<const int64_t> prompt);
 
@@ -45,5 +51,10 @@ void check_prompt(const LanguageModel& model, std::span<const int64_t> prompt);
 /// check_sampling do, DivergedError if logits are not finite.
 Generated generate(LanguageModel& model, std::span<const int64_t> prompt, const GenerateOptions& options, Generator& generator,
                    const std::function<void(int64_t)>& on_token = {});
+
+/// The same for several prompts at once: what each gives alone, in less time, since every weight is read once for all of them.
+/// `on_token` gets the place of the prompt, too.
+std::vector<Generated> generate(LanguageModel& model, std::span<const Prompt> prompts, const GenerateOptions& options,
+                                const std::function<void(size_t, int64_t)>& on_token = {});
 
 }  // namespace onestep::train

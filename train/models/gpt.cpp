@@ -75,6 +75,10 @@ Tensor GptBlock::forward_cached(const Tensor& x, attention::KvCache& cache) cons
   return with_attended(x, attn.forward_cached((*ln_1)(x), cache));
 }
 
+Tensor GptBlock::forward_cached(const Tensor& x, std::span<attention::KvCache* const> caches) const {
+  return with_attended(x, attn.forward_cached((*ln_1)(x), caches));
+}
+
 Tensor GptBlock::with_attended(const Tensor& x, const Tensor& attended) const {
   const Tensor y = x + dropout(attended);  // [B, T, d_model]
   return y + dropout((*mlp)((*ln_2)(y)));  // [B, T, d_model]
@@ -96,8 +100,8 @@ Transformer::Transformer(const ModelConfig& config, int64_t vocab_size, Generato
 }
 
 Tensor Transformer::forward(const Tensor& tokens) const {
-  Tensor x = embedded(tokens, 0);    // [B, T, d_model]
-  for (const GptBlock& block : h) {  // [B, T, d_model]
+  Tensor x = embedded(tokens, arange(tokens.size(-1)));  // [B, T, d_model]
+  for (const GptBlock& block : h) {                      // [B, T, d_model]
     const auto run = [&block](const Tensor& in) { return block(in); };
     x = recompute ? autograd::checkpoint(run, x, block.dropout.generator()) : run(x);
   }
@@ -105,14 +109,21 @@ Tensor Transformer::forward(const Tensor& tokens) const {
 }
 
 Tensor Transformer::forward_cached(const Tensor& tokens, ModelCache& cache) const {
-  Tensor x = embedded(tokens, cache[0].length());                                                    // [B, n, d_model]
+  const int64_t first = cache[0].length();
+  Tensor x = embedded(tokens, arange(first, first + tokens.size(1)));                                // [B, n, d_model]
   for (int64_t i = 0; i < h.size(); ++i) x = h[i].forward_cached(x, cache[static_cast<size_t>(i)]);  // [B, n, d_model]
   return (*ln_f)(x);                                                                                 // [B, n, d_model]
 }
 
-Tensor Transformer::embedded(const Tensor& tokens, int64_t first) const {
+Tensor Transformer::forward_cached(const Tensor& tokens, const Tensor& positions, std::span<ModelCache* const> caches) const {
+  Tensor x = embedded(tokens, positions);                                                      // [B, n, d_model]
+  for (int64_t i = 0; i < h.size(); ++i) x = h[i].forward_cached(x, layer_caches(caches, i));  // [B, n, d_model]
+  return (*ln_f)(x);                                                                           // [B, n, d_model]
+}
+
+Tensor Transformer::embedded(const Tensor& tokens, const Tensor& positions) const {
   const Tensor x = wte(tokens);
-  return drop(wpe ? x + (*wpe)(arange(first, first + tokens.size(-1))) : x);
+  return drop(wpe ? x + (*wpe)(positions) : x);
 }
 
 void Transformer::visit(nn::Visitor& visitor) {
@@ -156,6 +167,12 @@ Tensor Gpt::next_logits(const Tensor& tokens, ModelCache& cache) const {
   const NoGradGuard no_grad;
   start_reading(tokens, cache, transformer.h.size());
   return lm_head(transformer.forward_cached(tokens, cache).select(1, -1));  // [B, V]
+}
+
+Tensor Gpt::next_logits(const Tensor& tokens, std::span<ModelCache* const> caches) const {
+  const NoGradGuard no_grad;
+  const Tensor positions = start_reading(tokens, caches, transformer.h.size());
+  return lm_head(transformer.forward_cached(tokens, positions, caches).select(1, -1));  // [B, V]
 }
 
 void Gpt::visit(nn::Visitor& visitor) {

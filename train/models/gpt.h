@@ -34,6 +34,7 @@ class GptBlock : public nn::Layer {
   Tensor forward(const Tensor& x) const override;
   /// The same for tokens that follow those in the cache of attn.
   Tensor forward_cached(const Tensor& x, attention::KvCache& cache) const;
+  Tensor forward_cached(const Tensor& x, std::span<attention::KvCache* const> caches) const;
   std::string name() const override { return "Block"; }
   void visit(nn::Visitor& visitor) override;
 
@@ -55,6 +56,8 @@ class Transformer : public nn::Layer {
   Tensor forward(const Tensor& tokens) const override;
   /// The same for tokens that follow those in the caches of the blocks.
   Tensor forward_cached(const Tensor& tokens, ModelCache& cache) const;
+  /// The same for texts with caches of their own; positions [B, n] are those of the tokens.
+  Tensor forward_cached(const Tensor& tokens, const Tensor& positions, std::span<ModelCache* const> caches) const;
   std::string name() const override { return "Transformer"; }
   void visit(nn::Visitor& visitor) override;
 
@@ -66,8 +69,8 @@ class Transformer : public nn::Layer {
   bool recompute = false;  ///< The blocks keep only their inputs for the backward pass.
 
  private:
-  /// wte[tokens] + wpe[first..], dropped
-  Tensor embedded(const Tensor& tokens, int64_t first) const;
+  /// wte[tokens] + wpe[positions], dropped
+  Tensor embedded(const Tensor& tokens, const Tensor& positions) const;
 };
 
 /// logits = lm_head(transformer(tokens)). The head's weight is that of the token embedding unless config.tie_weights is false.
@@ -79,6 +82,7 @@ class Gpt : public LanguageModel {
   Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator);
   Tensor forward(const Tensor& tokens) const override;
   Tensor next_logits(const Tensor& tokens, ModelCache& cache) const override;
+  Tensor next_logits(const Tensor& tokens, std::span<ModelCache* const> caches) const override;
   void set_recompute(bool on) override { transformer.recompute = on; }
   std::string name() const override { return "GPT"; }
   /// A tied head is not listed: its weight is transformer.wte.weight.

@@ -4,6 +4,7 @@
 
 #include "autograd/creation.h"
 #include "autograd/operators.h"
+#include "autograd/ops_shape.h"
 #include "autograd/random/generator.h"
 #include "autograd/tensor.h"
 #include "train/models/gpt.h"
@@ -39,6 +40,23 @@ int64_t LanguageModel::start_reading(const Tensor& tokens, ModelCache& cache, in
   return already_read;
 }
 
+Tensor LanguageModel::start_reading(const Tensor& tokens, std::span<ModelCache* const> caches, int64_t layers) const {
+  ONESTEP_CHECK(ShapeError, tokens.dim() == 2 && tokens.size(0) == std::ssize(caches), "language model: tokens of shape ",
+                tokens.shape(), " for ", caches.size(), " caches (needs [B, n] and a cache for each of the B texts)");
+  std::vector<Tensor> positions;
+  for (ModelCache* const cache : caches) {
+    const int64_t first = start_reading(tokens, *cache, layers);
+    positions.push_back(arange(first, first + tokens.size(1)));
+  }
+  return stack(positions);
+}
+
+std::vector<attention::KvCache*> layer_caches(std::span<ModelCache* const> caches, int64_t i) {
+  std::vector<attention::KvCache*> layer;
+  for (ModelCache* const cache : caches) layer.push_back(&(*cache)[static_cast<size_t>(i)]);
+  return layer;
+}
+
 AttentionLanguageModel::AttentionLanguageModel(const ModelConfig& config, int64_t vocab_size, Generator& generator)
     : LanguageModel(vocab_size, config.context_length),
       tok_emb_(vocab_size, config.d_model, generator),
@@ -46,20 +64,28 @@ AttentionLanguageModel::AttentionLanguageModel(const ModelConfig& config, int64_
       att_(attention::make_attention(config.attention, attention_options(config), generator)),
       head_(config.d_model, vocab_size, true, generator) {}
 
-Tensor AttentionLanguageModel::embedded(const Tensor& tokens, int64_t first) const {
-  return tok_emb_(tokens) + pos_emb_(arange(first, first + tokens.size(1)));
+Tensor AttentionLanguageModel::embedded(const Tensor& tokens, const Tensor& positions) const {
+  return tok_emb_(tokens) + pos_emb_(positions);
 }
 
 Tensor AttentionLanguageModel::forward(const Tensor& tokens) const {
   check_tokens(tokens);
-  return head_((*att_)(embedded(tokens, 0)));  // [B, T, V]
+  return head_((*att_)(embedded(tokens, arange(tokens.size(1)))));  // [B, T, V]
 }
 
 Tensor AttentionLanguageModel::next_logits(const Tensor& tokens, ModelCache& cache) const {
   const NoGradGuard no_grad;
   const int64_t first = start_reading(tokens, cache, 1);
-  const Tensor context = att_->forward_cached(embedded(tokens, first), cache[0]);  // [B, n, d]
-  return head_(context.select(1, -1));                                             // [B, V]
+  const Tensor positions = arange(first, first + tokens.size(1));
+  const Tensor context = att_->forward_cached(embedded(tokens, positions), cache[0]);  // [B, n, d]
+  return head_(context.select(1, -1));                                                 // [B, V]
+}
+
+Tensor AttentionLanguageModel::next_logits(const Tensor& tokens, std::span<ModelCache* const> caches) const {
+  const NoGradGuard no_grad;
+  const Tensor positions = start_reading(tokens, caches, 1);
+  const Tensor context = att_->forward_cached(embedded(tokens, positions), layer_caches(caches, 0));  // [B, n, d]
+  return head_(context.select(1, -1));                                                                // [B, V]
 }
 
 void AttentionLanguageModel::visit(nn::Visitor& visitor) {

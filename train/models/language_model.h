@@ -1,6 +1,7 @@
 #pragma once
 // Next-token models: token ids in, logits over the vocabulary out.
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "attention/factory.h"
@@ -13,6 +14,8 @@ namespace onestep::train {
 
 /// What the layers of a model remember of the tokens that it has read: one cache a layer with attention.
 using ModelCache = std::vector<attention::KvCache>;
+/// Those of layer `i` in several caches.
+std::vector<attention::KvCache*> layer_caches(std::span<ModelCache* const> caches, int64_t i);
 
 /// A model over a vocabulary of V tokens that sees up to T of them at once.
 class LanguageModel : public nn::Module {
@@ -24,6 +27,9 @@ class LanguageModel : public nn::Module {
   /// the last of them: in evaluation mode the last row of forward(all tokens), bit for bit. Not recorded. Throws as forward
   /// does for all tokens together, and ShapeError for no tokens.
   virtual Tensor next_logits(const Tensor& tokens, ModelCache& cache) const = 0;
+  /// The same for B texts with caches of their own, which may be of different lengths: tokens[b] follow those in caches[b].
+  /// What they give one by one, bit for bit, with every weight read once for all.
+  virtual Tensor next_logits(const Tensor& tokens, std::span<ModelCache* const> caches) const = 0;
   /// Whether the blocks of the model, where it has some, keep only their inputs for the backward pass and are computed again
   /// there (autograd::checkpoint).
   virtual void set_recompute(bool /*on*/) {}
@@ -36,6 +42,8 @@ class LanguageModel : public nn::Module {
   /// The number of tokens in a cache of `layers` layers, made if there is none yet. Throws ShapeError unless tokens, at least
   /// one, fit after them.
   int64_t start_reading(const Tensor& tokens, ModelCache& cache, int64_t layers) const;
+  /// The same for tokens [B, n] and as many caches: the positions of the tokens, int64 [B, n].
+  Tensor start_reading(const Tensor& tokens, std::span<ModelCache* const> caches, int64_t layers) const;
 
  private:
   int64_t vocab_size_, context_length_;
@@ -49,12 +57,13 @@ class AttentionLanguageModel : public LanguageModel {
   AttentionLanguageModel(const ModelConfig& config, int64_t vocab_size, Generator& generator);
   Tensor forward(const Tensor& tokens) const override;
   Tensor next_logits(const Tensor& tokens, ModelCache& cache) const override;
+  Tensor next_logits(const Tensor& tokens, std::span<ModelCache* const> caches) const override;
   void visit(nn::Visitor& visitor) override;
   std::string name() const override { return "AttentionLanguageModel"; }
 
  private:
-  /// tok_emb[tokens] + pos_emb[first..]: [B, T] -> [B, T, d]
-  Tensor embedded(const Tensor& tokens, int64_t first) const;
+  /// tok_emb[tokens] + pos_emb[positions]: [B, T], [T] or [B, T] -> [B, T, d]
+  Tensor embedded(const Tensor& tokens, const Tensor& positions) const;
 
   nn::Embedding tok_emb_, pos_emb_;
   std::unique_ptr<attention::Attention> att_;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "nn/pack_weights.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/trainer.h"
 
@@ -20,8 +21,9 @@ int64_t trained_vocabulary(const FoundCheckpoint& found);
 /// Gives the trainer of the run the parameters of a checkpoint. Throws ConfigError if its data is not what was trained on.
 void load_trained(Trainer& trainer, const FoundCheckpoint& found);
 
-/// The model of a config with the parameters of a checkpoint, without its data. `generator` must outlive it. Throws IoError.
+/// The model of a config with the parameters of a checkpoint, without its data; its weights in `format`, other than float32
+/// for inference alone. `generator` must outlive it. Throws IoError.
 std::unique_ptr<LanguageModel> make_trained_model(const Config& config, int64_t vocab_size, const FoundCheckpoint& found,
-                                                  Generator& generator);
+                                                  Generator& generator, WeightFormat format = WeightFormat::float32);
 
 }  // namespace onestep::train

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "nn/pack_weights.h"
 #include "tests/nn/check.h"
 #include "train/trainer.h"
 
@@ -122,6 +123,95 @@ TEST_CASE("generate: the cache changes no id in any model") {
     const auto model = make(named.config, generator);
     CHECK(check_cache(*model, 3, 60, {.temperature = 0}) >= 1);
     CHECK(check_cache(*model, 3, 60, {}) > 5);
+  }
+}
+
+TEST_CASE("generate: several prompts at once give what each gives alone") {
+  for (const Named& named : models(24)) {
+    CAPTURE(named.name);
+    Generator generator(1), draws(3);
+    const auto model = make(named.config, generator);
+    std::vector<Ids> prompts;
+    for (const int64_t length : {5, 1, 30, 5, 22}) prompts.push_back(prompt_of(length, draws));
+    for (const bool cache : {true, false}) {
+      std::vector<Generator> generators;
+      for (int64_t i = 0; i < std::ssize(prompts); ++i) generators.emplace_back(i);
+      std::vector<Prompt> all;
+      for (size_t i = 0; i < prompts.size(); ++i) all.push_back({prompts[i], &generators[i]});
+      const GenerateOptions options = {.tokens = 30, .cache = cache};
+      std::vector<Ids> heard(prompts.size());
+      const std::vector<Generated> together =
+          generate(*model, all, options, [&](size_t prompt, int64_t token) { heard[prompt].push_back(token); });
+      REQUIRE(together.size() == prompts.size());
+      for (size_t i = 0; i < prompts.size(); ++i) {
+        Generator own(static_cast<int64_t>(i));
+        const Generated alone = generate(*model, prompts[i], options, own);
+        CHECK(together[i].ids == alone.ids);
+        CHECK(together[i].logprobs == alone.logprobs);
+        CHECK(heard[i] == alone.ids);
+      }
+    }
+  }
+  Generator generator(1);
+  const auto model = make(gpt(8), generator);
+  CHECK(generate(*model, std::span<const Prompt>(), {.tokens = 3}).empty());
+  const Ids good = {1}, bad = {kVocab};
+  const Prompt prompts[] = {{good, &generator}, {bad, &generator}};
+  CHECK(
+      refusal<ConfigError>([&] { generate(*model, prompts, {.tokens = 3}); }).starts_with("generate: the prompt has no token"));
+}
+
+TEST_CASE("generate: the logits of texts with caches of their own are those of each alone") {
+  for (const Named& named : models(40)) {
+    CAPTURE(named.name);
+    Generator generator(7);
+    const auto model = make(named.config, generator);
+    const Tensor tokens = randint(0, kVocab, {3, 40}, generator);
+    std::vector<ModelCache> caches(3), alone(3);
+    std::vector<ModelCache*> pointers;
+    for (int64_t i = 0; i < 3; ++i) {
+      const auto b = static_cast<size_t>(i);
+      if (i > 0) model->next_logits(tokens.slice(0, i, i + 1).slice(1, 0, 5 * i), caches[b]);  // the first one is empty
+      if (i > 0) model->next_logits(tokens.slice(0, i, i + 1).slice(1, 0, 5 * i), alone[b]);
+      pointers.push_back(&caches[b]);
+    }
+    for (const int64_t count : {1, 3, 1}) {
+      const Tensor logits = model->next_logits(tokens.slice(1, 20, 20 + count), pointers);
+      CHECK(logits.shape() == Shape{3, kVocab});
+      for (int64_t i = 0; i < 3; ++i)
+        CHECK(equal(logits[i],
+                    model->next_logits(tokens.slice(0, i, i + 1).slice(1, 20, 20 + count), alone[static_cast<size_t>(i)])[0]));
+    }
+    CHECK(refusal<ShapeError>([&] { model->next_logits(tokens.slice(1, 0, 36), pointers); }).find(" after ") !=
+          std::string::npos);
+    CHECK(refusal<ShapeError>([&] { model->next_logits(tokens.slice(0, 0, 2), pointers); }) ==
+          "language model: tokens of shape [2, 40] for 3 caches (needs [B, n] and a cache for each of the B texts)");
+  }
+}
+
+TEST_CASE("generate: with packed weights the cache and other prompts change no bit") {
+  for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8}) {
+    for (const Named& named : models(24)) {
+      CAPTURE(named.name);
+      Generator generator(1);
+      const auto model = make(named.config, generator), same = [&] {
+        Generator again(1);
+        return make(named.config, again);
+      }();
+      nn::pack_weights(*model, format);
+      CHECK(check_cache(*model, 3, 40, {}) > 5);
+      Generator a(1), b(2), c(1);
+      const Ids first = {1, 2, 3}, second = {4};
+      const Prompt prompts[] = {{first, &a}, {second, &b}};
+      CHECK(generate(*model, prompts, {.tokens = 30})[0].logprobs == generate(*model, first, {.tokens = 30}, c).logprobs);
+      if (format != WeightFormat::bf16) continue;
+      const NoGradGuard no_grad;  // the same model with rounded weights
+      for (nn::Module* module : same->modules())
+        if (auto* linear = dynamic_cast<nn::Linear*>(module)) copy_(linear->weight, linear->weight.to(kBFloat16).to(kFloat));
+      Generator d(1);
+      c = Generator(1);
+      CHECK(generate(*model, first, {.tokens = 30}, c).logprobs == generate(*same, first, {.tokens = 30}, d).logprobs);
+    }
   }
 }
 

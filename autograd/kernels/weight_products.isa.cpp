@@ -1,0 +1,116 @@
+// Products with weights in fewer bytes: every number is widened to float32 as it is read.
+#include "autograd/kernels/weight_products.h"
+
+#include "autograd/kernels/simd.h"
+#include "autograd/kernels/table.h"
+
+namespace onestep::kernels {
+namespace {
+
+constexpr int64_t kFloatLanes = kRegLanes<float>;
+constexpr int kRegs = static_cast<int>(kPanelRows / kFloatLanes);  // of a step
+
+/// A block is what is summed before it is added to y: see WeightProducts.
+struct Bf16Weight {
+  static constexpr int64_t kBlock = kBlockK, kStepBytes = 2 * kPanelRows, kBlockBytes = 0;
+  ONESTEP_INLINE static FloatReg load(const unsigned char* step, int i) { return load_bf16_reg(step + i * 2 * kFloatLanes); }
+  ONESTEP_INLINE static FloatReg add(FloatReg total, FloatReg sum, bool first, const unsigned char*, int) {
+    return first ? sum : total + sum;
+  }
+};
+struct Int8Weight {
+  static constexpr int64_t kBlock = kWeightGroup, kStepBytes = kPanelRows, kBlockBytes = 4 * kPanelRows;
+  ONESTEP_INLINE static FloatReg load(const unsigned char* step, int i) { return load_int8_reg(step + i * kFloatLanes); }
+  ONESTEP_INLINE static FloatReg add(FloatReg total, FloatReg sum, bool, const unsigned char* block, int i) {
+    return fma(load_reg(reinterpret_cast<const float*>(block) + i * kFloatLanes), sum, total);
+  }
+};
+
+template <class W>
+ONESTEP_INLINE int64_t panel_bytes(int64_t k) {
+  return k * W::kStepBytes + (k + W::kBlock - 1) / W::kBlock * W::kBlockBytes;
+}
+
+template <int ROWS, int PANELS>
+ONESTEP_INLINE void set_zero(FloatReg (&sums)[ROWS][PANELS][kRegs]) {
+  for (auto& panels : sums)
+    for (auto& regs : panels)
+      for (FloatReg& sum : regs) sum = splat_reg(0.0f);
+}
+
+/// The microkernel: rows [row, row + ROWS) of y in PANELS panels, `apart` panels from one another. Several panels give more
+/// independent accumulators, and several streams get more of the memory's bandwidth than one. Not inline: see gemm_few_rows.h.
+template <class W, int ROWS, int PANELS>
+[[gnu::noinline]] void microkernel(const WeightProduct& w, int64_t row, int64_t panel, int64_t apart) {
+  const int64_t k = w.k, stride = apart * panel_bytes<W>(k);
+  const float* const x = w.x + row * k;
+  const unsigned char* from = w.panels + panel * panel_bytes<W>(k);
+  FloatReg total[ROWS][PANELS][kRegs];
+  set_zero(total);
+  for (int64_t p0 = 0; p0 < k; p0 += W::kBlock) {
+    const int64_t end = k - p0 < W::kBlock ? k : p0 + W::kBlock;
+    const unsigned char* const block = from;
+    from += W::kBlockBytes;
+    FloatReg sum[ROWS][PANELS][kRegs];
+    set_zero(sum);
+    for (int64_t p = p0; p < end; ++p, from += W::kStepBytes) {
+#pragma GCC unroll 8
+      for (int j = 0; j < PANELS; ++j) {
+#pragma GCC unroll 2
+        for (int i = 0; i < kRegs; ++i) {
+          const FloatReg column = W::load(from + j * stride, i);
+#pragma GCC unroll 8
+          for (int r = 0; r < ROWS; ++r) sum[r][j][i] = fma(splat_reg(x[r * k + p]), column, sum[r][j][i]);
+        }
+      }
+    }
+    for (int r = 0; r < ROWS; ++r)
+      for (int j = 0; j < PANELS; ++j)
+        for (int i = 0; i < kRegs; ++i) total[r][j][i] = W::add(total[r][j][i], sum[r][j][i], p0 == 0, block + j * stride, i);
+  }
+  for (int r = 0; r < ROWS; ++r) {
+    for (int j = 0; j < PANELS; ++j) {
+      for (int i = 0; i < kRegs; ++i) {
+        const int64_t column = (panel + j * apart) * kPanelRows + i * kFloatLanes, left = w.n - column;
+        float* const to = w.y + (row + r) * w.n + column;
+        if (left >= kFloatLanes)
+          store_reg(to, total[r][j][i]);
+        else if (left > 0)
+          store_reg_first(to, total[r][j][i], left);
+      }
+    }
+  }
+}
+
+/// microkernel of all rows, ROWS at a time.
+template <class W, int ROWS, int PANELS>
+void all_rows(const WeightProduct& w, int64_t row, int64_t panel, int64_t apart) {
+  for (; row + ROWS <= w.m; row += ROWS) microkernel<W, ROWS, PANELS>(w, row, panel, apart);
+  if constexpr (ROWS > 1) {
+    if (row < w.m) all_rows<W, ROWS - 1, PANELS>(w, row, panel, apart);
+  }
+}
+
+/// Rows that share what is read of a weight; and the panels that are read at once, as many as there are accumulators for.
+constexpr int kMostRows = 4, kAccumulators = 8;
+constexpr int panels_for(int rows) { return rows * kRegs >= kAccumulators ? 1 : kAccumulators / (rows * kRegs); }
+
+template <class W, int ROWS = kMostRows>
+void product(const WeightProduct& w, int64_t panel, int64_t end) {
+  if constexpr (ROWS > 1) {
+    if (w.m < ROWS) return product<W, ROWS - 1>(w, panel, end);
+  }
+  constexpr int kPanels = panels_for(ROWS);
+  const int64_t apart = (end - panel) / kPanels;
+  for (int64_t i = 0; i < apart; ++i) all_rows<W, ROWS, kPanels>(w, 0, panel + i, apart);
+  for (int64_t i = panel + kPanels * apart; i < end; ++i) all_rows<W, ROWS, 1>(w, 0, i, 1);
+}
+
+}  // namespace
+
+namespace ONESTEP_ISA_NAME {
+
+WeightProducts weight_products() { return {.bf16 = product<Bf16Weight>, .int8 = product<Int8Weight>}; }
+
+}  // namespace ONESTEP_ISA_NAME
+}  // namespace onestep::kernels

@@ -1,0 +1,60 @@
+#include "nn/pack_weights.h"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "autograd/memory.h"
+#include "nn/embedding.h"
+#include "nn/linear.h"
+
+namespace onestep::nn {
+
+namespace {
+
+/// Layers that share one weight.
+struct Sharing {
+  std::vector<Linear*> linears;
+  std::vector<Embedding*> embeddings;
+};
+
+/// `layer` with the packed weight, without the float32 one.
+template <class L>
+void take_packed(L& layer, const std::shared_ptr<const PackedWeight>& packed) {
+  layer.packed = packed;
+  layer.weight = {};
+}
+
+}  // namespace
+
+void pack_weights(Module& model, WeightFormat format) {
+  if (format == WeightFormat::float32) return;
+  std::map<const Tensor::Impl*, Sharing> weights;
+  for (Module* const module : model.modules()) {
+    if (auto* const linear = dynamic_cast<Linear*>(module); linear && !linear->packed)
+      weights[&linear->weight.impl()].linears.push_back(linear);
+    if (auto* const embedding = dynamic_cast<Embedding*>(module); embedding && !embedding->packed)
+      weights[&embedding->weight.impl()].embeddings.push_back(embedding);
+  }
+  for (auto& [_, layers] : weights) {
+    if (layers.linears.empty()) continue;
+    const auto packed = std::make_shared<const PackedWeight>(layers.linears[0]->weight, format);
+    for (Linear* const linear : layers.linears) take_packed(*linear, packed);
+    for (Embedding* const embedding : layers.embeddings) take_packed(*embedding, packed);
+    memory::release_cached();  // so that not all of the model is held twice
+  }
+}
+
+int64_t weight_bytes(Module& model) {
+  int64_t bytes = 0;
+  for (const Tensor& parameter : model.parameters()) bytes += parameter.numel() * size_of(parameter.dtype());
+  std::set<const PackedWeight*> counted;
+  for (Module* const module : model.modules()) {
+    const auto* const linear = dynamic_cast<Linear*>(module);
+    if (linear && linear->packed && counted.insert(linear->packed.get()).second) bytes += linear->packed->bytes();
+  }
+  return bytes;
+}
+
+}  // namespace onestep::nn
