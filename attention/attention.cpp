@@ -38,8 +38,9 @@ Tensor Attention::forward_cached(const Tensor& x, std::span<KvCache* const> cach
 
 Tensor Attention::attend_each(const Tensor& x, std::span<KvCache* const> caches) const {
   std::vector<Tensor> contexts;
-  for (int64_t b = 0; b < x.size(0); ++b) contexts.push_back(attend(x[b], nullptr, caches[static_cast<size_t>(b)]));
-  return stack(contexts);
+  for (int64_t b = 0; b < x.size(0); ++b)
+    contexts.push_back(attend(narrow(x, 0, b, 1), nullptr, caches[static_cast<size_t>(b)]));
+  return cat(contexts);
 }
 
 AttentionResult Attention::forward_with_weights(const Tensor& x) const {

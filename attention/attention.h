@@ -27,8 +27,8 @@ class Attention : public nn::Layer {
   /// the last n rows of forward(all tokens), bit for bit, without recomputing the others. (In a type that is not causal the
   /// others would change.) Not recorded. Throws as forward does, for all tokens together.
   Tensor forward_cached(const Tensor& x, KvCache& cache) const;
-  /// The same for texts with caches of their own, which may be of different lengths: x [B, n, d_in], of which x[b] follows the
-  /// tokens in caches[b] -> [B, n, d_out]: what they give one by one, bit for bit.
+  /// The same for texts with caches of their own, which may be of different lengths: x [B, n, d_in], of which x[b:b+1]
+  /// follows the tokens in caches[b] -> [B, n, d_out]: what they give one by one, bit for bit.
   Tensor forward_cached(const Tensor& x, std::span<KvCache* const> caches) const;
 
   int64_t d_in() const { return d_in_; }
@@ -42,7 +42,7 @@ class Attention : public nn::Layer {
   /// The computation on a checked x. Stores the attention weights in `*weights` unless it is null; x follows the tokens in
   /// `*cache` unless it is null.
   virtual Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const = 0;
-  /// attend(x[b], nullptr, caches[b]) for every b. A type may share what does not depend on the cache.
+  /// attend(x[b:b+1], nullptr, caches[b]) for every b. A type may share what does not depend on the cache.
   virtual Tensor attend_each(const Tensor& x, std::span<KvCache* const> caches) const;
 
  private:

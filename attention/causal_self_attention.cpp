@@ -49,9 +49,10 @@ Tensor CausalSelfAttention::attend(const Tensor& x, Tensor* weights, KvCache* ca
 
 Tensor CausalSelfAttention::attend_each(const Tensor& x, std::span<KvCache* const> caches) const {
   const Tensor packed = c_attn(x);  // [B, T, d_out + 2 * H_kv * head_dim]
-  std::vector<Tensor> contexts;     // B times [T, d_out]
-  for (int64_t b = 0; b < x.size(0); ++b) contexts.push_back(context(packed[b], nullptr, caches[static_cast<size_t>(b)]));
-  return c_proj(stack(contexts));  // [B, T, d_out]
+  std::vector<Tensor> contexts;     // B times [1, T, d_out]
+  for (int64_t b = 0; b < x.size(0); ++b)
+    contexts.push_back(context(narrow(packed, 0, b, 1), nullptr, caches[static_cast<size_t>(b)]));
+  return c_proj(cat(contexts));  // [B, T, d_out]
 }
 
 Tensor CausalSelfAttention::context(const Tensor& packed, Tensor* weights, KvCache* cache) const {

@@ -92,6 +92,7 @@ std::vector<Module*> Module::modules() {
   std::vector<Module*> list{this};
   walk([&](const std::string& /*prefix*/, const Visitor& fields) {
     for (const auto& [_, child] : fields.children()) list.push_back(child);
+    list.insert(list.end(), fields.tied().begin(), fields.tied().end());
   });
   return list;
 }
@@ -134,7 +135,7 @@ NamedTensors Module::state_dict() const {
   return list;
 }
 
-LoadReport Module::load_state_dict(const NamedTensors& state, bool strict) {
+LoadReport Module::load_state_dict(NamedTensors state, bool strict) {
   std::map<std::string, Tensor> given;
   std::vector<std::string> repeated, shapes;
   for (const auto& [key, tensor] : state)
@@ -171,7 +172,12 @@ LoadReport Module::load_state_dict(const NamedTensors& state, bool strict) {
   ONESTEP_CHECK(ConfigError, problems.empty(), "load_state_dict: does not fit ", name(), ": ", text);
 
   NoGradGuard no_grad;
-  for (auto& [target, source] : copies) copy_(target, source);
+  state.clear();
+  given.clear();
+  for (auto& [target, source] : copies) {
+    copy_(target, source);
+    source = {};
+  }
   return report;
 }
 

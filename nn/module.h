@@ -31,14 +31,18 @@ class Visitor {
   void buffer(const std::string& name, Tensor& tensor);
   /// A module within the module.
   void child(const std::string& name, Module& module);
+  /// A module within the module whose tensors all belong to others, which list them: part of modules() alone.
+  void tied(Module& module) { tied_.push_back(&module); }
 
   const Fields<Tensor>& parameters() const { return parameters_; }
   const Fields<Tensor>& buffers() const { return buffers_; }
   const Fields<Module>& children() const { return children_; }
+  const std::vector<Module*>& tied() const { return tied_; }
 
  private:
   Fields<Tensor> parameters_, buffers_;
   Fields<Module> children_;
+  std::vector<Module*> tied_;
 };
 
 /// The keys that load_state_dict(strict = false) did not match.
@@ -92,8 +96,9 @@ class Module {
   NamedTensors state_dict() const;
   /// Copies the given values into the parameters and buffers of the same names, converting the dtype. Throws ConfigError
   /// naming every missing, unexpected or repeated key and every shape that differs; nothing is copied then. With
-  /// strict = false missing and unexpected keys are only reported.
-  LoadReport load_state_dict(const NamedTensors& state, bool strict = true);
+  /// strict = false missing and unexpected keys are only reported. Tensors of a state that is moved here are released one by one
+  /// as they are copied.
+  LoadReport load_state_dict(NamedTensors state, bool strict = true);
 
  private:
   friend class EvaluationMode;

@@ -38,54 +38,68 @@ ONESTEP_INLINE void set_zero(FloatReg (&sums)[ROWS][PANELS][kRegs]) {
       for (FloatReg& sum : regs) sum = splat_reg(0.0f);
 }
 
+/// Lane i of a register is column `column` + i of y, where there is one.
+ONESTEP_INLINE void store_columns(const WeightProduct& w, int64_t row, int64_t column, FloatReg x) {
+  float* const to = w.y + row * w.n + column;
+  const int64_t left = w.n - column;
+  if (left >= kFloatLanes)
+    store_reg(to, x);
+  else if (left > 0)
+    store_reg_first(to, x, left);
+}
+
 /// The microkernel: rows [row, row + ROWS) of y in PANELS panels, `apart` panels from one another. Several panels give more
-/// independent accumulators, and several streams get more of the memory's bandwidth than one. Not inline: see gemm_few_rows.h.
+/// independent accumulators, and several streams get more of the memory's bandwidth than one. It prefetches `ahead` bytes. Not
+/// inline: see gemm_few_rows.h.
 template <class W, int ROWS, int PANELS>
-[[gnu::noinline]] void microkernel(const WeightProduct& w, int64_t row, int64_t panel, int64_t apart) {
+[[gnu::noinline]] void microkernel(const WeightProduct& w, int64_t row, int64_t panel, int64_t apart, int64_t ahead) {
+  constexpr int64_t kLine = 64, kLineSteps = kLine / W::kStepBytes;
   const int64_t k = w.k, stride = apart * panel_bytes<W>(k);
   const float* const x = w.x + row * k;
   const unsigned char* from = w.panels + panel * panel_bytes<W>(k);
-  FloatReg total[ROWS][PANELS][kRegs];
+  FloatReg total[ROWS][PANELS][kRegs], sum[ROWS][PANELS][kRegs];
   set_zero(total);
+  const auto step = [&](int64_t p) {
+#pragma GCC unroll 8
+    for (int j = 0; j < PANELS; ++j) {
+#pragma GCC unroll 2
+      for (int i = 0; i < kRegs; ++i) {
+        const FloatReg column = W::load(from + j * stride, i);
+#pragma GCC unroll 8
+        for (int r = 0; r < ROWS; ++r) sum[r][j][i] = fma(splat_reg(x[r * k + p]), column, sum[r][j][i]);
+      }
+    }
+    from += W::kStepBytes;
+  };
   for (int64_t p0 = 0; p0 < k; p0 += W::kBlock) {
     const int64_t end = k - p0 < W::kBlock ? k : p0 + W::kBlock;
     const unsigned char* const block = from;
     from += W::kBlockBytes;
-    FloatReg sum[ROWS][PANELS][kRegs];
     set_zero(sum);
-    for (int64_t p = p0; p < end; ++p, from += W::kStepBytes) {
-#pragma GCC unroll 8
-      for (int j = 0; j < PANELS; ++j) {
-#pragma GCC unroll 2
-        for (int i = 0; i < kRegs; ++i) {
-          const FloatReg column = W::load(from + j * stride, i);
-#pragma GCC unroll 8
-          for (int r = 0; r < ROWS; ++r) sum[r][j][i] = fma(splat_reg(x[r * k + p]), column, sum[r][j][i]);
-        }
-      }
+    int64_t p = p0;
+    for (; p + kLineSteps <= end; p += kLineSteps) {
+      for (int j = 0; j < PANELS; ++j) __builtin_prefetch(from + j * stride + ahead);
+#pragma GCC unroll 4
+      for (int64_t s = 0; s < kLineSteps; ++s) step(p + s);
     }
+    for (; p < end; ++p) step(p);
     for (int r = 0; r < ROWS; ++r)
       for (int j = 0; j < PANELS; ++j)
         for (int i = 0; i < kRegs; ++i) total[r][j][i] = W::add(total[r][j][i], sum[r][j][i], p0 == 0, block + j * stride, i);
   }
-  for (int r = 0; r < ROWS; ++r) {
-    for (int j = 0; j < PANELS; ++j) {
-      for (int i = 0; i < kRegs; ++i) {
-        const int64_t column = (panel + j * apart) * kPanelRows + i * kFloatLanes, left = w.n - column;
-        float* const to = w.y + (row + r) * w.n + column;
-        if (left >= kFloatLanes)
-          store_reg(to, total[r][j][i]);
-        else if (left > 0)
-          store_reg_first(to, total[r][j][i], left);
-      }
-    }
-  }
+  for (int r = 0; r < ROWS; ++r)
+    for (int j = 0; j < PANELS; ++j)
+      for (int i = 0; i < kRegs; ++i)
+        store_columns(w, row + r, (panel + j * apart) * kPanelRows + i * kFloatLanes, total[r][j][i]);
 }
 
-/// microkernel of all rows, ROWS at a time.
+/// microkernel of all rows from `row` on, ROWS at a time. Where there are several, the first reads the panels from memory, and
+/// the last one prefetches the next panels.
 template <class W, int ROWS, int PANELS>
 void all_rows(const WeightProduct& w, int64_t row, int64_t panel, int64_t apart) {
-  for (; row + ROWS <= w.m; row += ROWS) microkernel<W, ROWS, PANELS>(w, row, panel, apart);
+  constexpr int64_t kAhead = 1024;
+  for (; row + ROWS <= w.m; row += ROWS)
+    microkernel<W, ROWS, PANELS>(w, row, panel, apart, row > 0 && row + ROWS == w.m ? panel_bytes<W>(w.k) : kAhead);
   if constexpr (ROWS > 1) {
     if (row < w.m) all_rows<W, ROWS - 1, PANELS>(w, row, panel, apart);
   }

@@ -177,7 +177,7 @@ Tensor Gpt::next_logits(const Tensor& tokens, std::span<ModelCache* const> cache
 
 void Gpt::visit(nn::Visitor& visitor) {
   visitor.child("transformer", transformer);
-  if (!tied_) visitor.child("lm_head", lm_head);
+  tied_ ? visitor.tied(lm_head) : visitor.child("lm_head", lm_head);
 }
 
 }  // namespace onestep::train

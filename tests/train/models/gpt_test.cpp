@@ -10,6 +10,7 @@
 #include "autograd/ops.h"
 #include "autograd/testing/gradcheck.h"
 #include "nn/module_case.h"
+#include "nn/pack_weights.h"
 
 using namespace onestep;
 using namespace onestep::train;
@@ -207,6 +208,23 @@ TEST_CASE("gpt: a tied head is one tensor with the embedding and counted once") 
   CHECK(two.named_parameters().back().first == "lm_head.weight");
   CHECK(one.named_parameters().back().first == "transformer.ln_f.bias");
   CHECK(&one.lm_head.weight.impl() == &one.transformer.wte.weight.impl());
+  CHECK(one.repr().find("lm_head") == std::string::npos);
+  CHECK(one.state_dict().back().first == "transformer.ln_f.bias");
+}
+
+TEST_CASE("gpt: all products with weights are with packed ones, a tied head's included") {
+  for (const bool tie : {true, false}) {
+    Generator generator(1);
+    ModelConfig config = tiny([](ModelConfig&) {});
+    config.tie_weights = tie;
+    Gpt model(config, 11, generator);
+    nn::pack_weights(model, WeightFormat::int8);
+    CHECK(model.lm_head.packed);
+    CHECK((model.transformer.wte.packed == model.lm_head.packed) == tie);
+    for (const auto& [name, parameter] : model.named_parameters())
+      CHECK_MESSAGE((parameter.dim() == 1 || name == "transformer.wpe.weight" || (!tie && name == "transformer.wte.weight")),
+                    name);
+  }
 }
 
 TEST_CASE("gpt: too many tokens and an incomplete config are refused") {
