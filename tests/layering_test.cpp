@@ -51,7 +51,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
       "train/checkpoint", "train/distributed", "train/log"}},
     {"train/report", {"base", "autograd", "nn", "attention", "train", "train/log"}},
     {"train/runs",
-     {"base", "autograd/kernels", "autograd/random", "train", "train/config", "train/text", "train/data", "train/models",
+     {"base", "autograd/kernels", "autograd/random", "nn", "train", "train/config", "train/text", "train/data", "train/models",
       "train/checkpoint", "train/log", "train/report"}},
     {"learn/book", {"autograd", "autograd/random", "nn", "attention"}},
     {"bench",

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/progress_bar.h"
 #include "cli/commands/commands.h"
+#include "nn/pack_weights.h"
 #include "train/data/token_cache.h"
 #include "train/run_folder.h"
 #include "train/runs/trained_run.h"
