@@ -32,7 +32,7 @@ struct Layout {
     return int8 ? p * kPanelRows + (p / kWeightGroup + 1) * kScales + r : 2 * (p * kPanelRows + r);
   }
   /// The scale of that number.
-  int64_t scale(int64_t p, int64_t r) const { return p / kWeightGroup * (kWeightGroup * kPanelRows + kScales) + 4 * r; }
+  static int64_t scale(int64_t p, int64_t r) { return p / kWeightGroup * (kWeightGroup * kPanelRows + kScales) + 4 * r; }
 
  private:
   static constexpr int64_t kScales = 4 * kPanelRows;
@@ -60,7 +60,7 @@ void write_row(const Layout& layout, const float* w, unsigned char* panel, int64
   for (int64_t p0 = 0; p0 < layout.k; p0 += kWeightGroup) {
     const int64_t end = std::min(layout.k, p0 + kWeightGroup);
     const float scale = group_scale(w + p0, end - p0);
-    if (layout.int8) std::memcpy(panel + layout.scale(p0, r), &scale, sizeof scale);
+    if (layout.int8) std::memcpy(panel + Layout::scale(p0, r), &scale, sizeof scale);
     for (int64_t p = p0; p < end; ++p) {
       unsigned char* const to = panel + layout.number(p, r);
       const int8_t q = quantized(w[p], scale);
@@ -76,7 +76,7 @@ void read_row(const Layout& layout, const unsigned char* panel, int64_t r, float
     const unsigned char* const from = panel + layout.number(p, r);
     if (layout.int8) {
       float scale = 0;
-      std::memcpy(&scale, panel + layout.scale(p, r), sizeof scale);
+      std::memcpy(&scale, panel + Layout::scale(p, r), sizeof scale);
       w[p] = scale * static_cast<float>(static_cast<int8_t>(*from));
     } else {
       uint16_t rounded = 0;
