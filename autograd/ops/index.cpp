@@ -33,6 +33,11 @@ bool makes_view(const TensorIndex& index) {
   return std::holds_alternative<int64_t>(index.kind) || std::holds_alternative<std::nullopt_t>(index.kind);
 }
 
+/// Whether a slice is a whole dim of this size: such a one makes no view, so that x[:] = v writes to x itself, as in PyTorch.
+bool takes_all(const Slice& slice, int64_t size) {
+  return slice.start.value_or(0) == 0 && slice.stop.value_or(size) >= size && slice.step == 1;
+}
+
 /// How many dims of x an index takes away.
 int consumed(const TensorIndex& index) {
   if (std::holds_alternative<std::nullopt_t>(index.kind) || std::holds_alternative<EllipsisIndex>(index.kind)) return 0;
@@ -65,8 +70,8 @@ Indexed apply_basic(const Tensor& x, const IndexList& indices) {
     if (const auto* position = std::get_if<int64_t>(&index.kind)) {
       result.view = select(result.view, dim(), *position);
     } else if (const auto* slice = std::get_if<Slice>(&index.kind)) {
-      const int64_t size = result.view.size(dim());
-      result.view = onestep::slice(result.view, dim(), slice->start.value_or(0), slice->stop.value_or(size), slice->step);
+      if (const int64_t size = result.view.size(dim()); !takes_all(*slice, size))
+        result.view = onestep::slice(result.view, dim(), slice->start.value_or(0), slice->stop.value_or(size), slice->step);
       result.tensors.emplace_back();
     } else if (std::holds_alternative<std::nullopt_t>(index.kind)) {
       result.view = unsqueeze(result.view, dim());

@@ -88,6 +88,14 @@ TEST_CASE("higher derivatives: keys that nothing attends to may be NaN") {
   }
 }
 
+TEST_CASE("higher derivatives: sinc at 0 has the curve of its series") {
+  const Tensor x = tensor({0.0, 1e-4}, DType::float64).requires_grad_();
+  const Tensor first = autograd::grad({sum(sinc(x))}, {x}, {}, {.create_graph = true})[0];
+  CHECK(first.to_vector<double>()[0] == 0);
+  const double pi = std::acos(-1.0);
+  CHECK(allclose(autograd::grad({sum(first)}, {x})[0], full({2}, -pi * pi / 3, DType::float64), 1e-6));
+}
+
 TEST_CASE("higher derivatives: a table that a head shares") {
   const Tensor table = tensor({{0.5, -1.0}, {2.0, 0.25}, {1.0, 1.5}}, DType::float64).requires_grad_();
   const auto loss = [](const std::vector<Tensor>& in) {
