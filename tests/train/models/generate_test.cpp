@@ -24,7 +24,7 @@ std::unique_ptr<LanguageModel> make(ModelConfig config, Generator& generator) {
   config.d_ff = 4 * config.d_model;
   auto model = make_language_model(config, kVocab, generator);
   const NoGradGuard no_grad;
-  for (Tensor parameter : model->parameters()) copy_(parameter, randn(parameter.shape(), generator) * 0.3);
+  for (const Tensor& parameter : model->parameters()) copy_(parameter, randn(parameter.shape(), generator) * 0.3);
   model->eval();
   return model;
 }
