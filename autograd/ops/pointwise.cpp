@@ -114,10 +114,10 @@ Tensor sinc(const Tensor& input) {
     y = ops::rounded(masked_fill(sin(angle) / angle, eq(x, 0), 1), x.dtype());
   }
   return record("sinc", y, {x}, {x}, [](const Backward& b) -> Grads {  // dx = dy (a cos(a) - sin(a)) / (a x), a = pi x
-    const Tensor &x = b.saved(0), at_0 = eq(x, 0), u = masked_fill(x, at_0, 1), angle = u * kPi;
+    const Tensor &v = b.saved(0), at_0 = eq(v, 0), u = masked_fill(v, at_0, 1), angle = u * kPi;
     const Tensor dx = b.grad() * ((angle * cos(angle) - sin(angle)) / angle / u);
     // 0 at 0; a recorded pass takes its series, -a^2 / 3 x, for the second derivative there.
-    return {b.recording() ? where(at_0, b.grad() * (x * (-kPi * kPi / 3)), dx) : masked_fill(dx, at_0, 0)};
+    return {b.recording() ? where(at_0, b.grad() * (v * (-kPi * kPi / 3)), dx) : masked_fill(dx, at_0, 0)};
   });
 }
 Tensor reciprocal(const Tensor& x) {
