@@ -9,7 +9,10 @@ endfunction()
 
 function(onestep_target_rules target)
   target_compile_features(${target} PUBLIC cxx_std_20)
-  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  if(NOT ONESTEP_WASM)  # which has no shared libraries
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   # Fused multiply-adds are written where they are meant: the same bits on every machine.
   target_compile_options(${target} PRIVATE -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Wshadow)

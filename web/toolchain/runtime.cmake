@@ -4,10 +4,11 @@ set(cxx ${ONESTEP_WASM_TOOLS}/zig/lib/libcxx)
 set(abi ${ONESTEP_WASM_TOOLS}/zig/lib/libcxxabi)
 set(unwind ${ONESTEP_WASM_TOOLS}/zig/lib/libunwind)
 file(GLOB runtime_sources ${cxx}/src/*.cpp ${cxx}/src/ryu/*.cpp ${cxx}/src/filesystem/*.cpp ${abi}/src/*.cpp)
-list(FILTER runtime_sources EXCLUDE REGEX "/(new|int128_builtins|strstream|bind|random_shuffle|pstl|cxa_noexception|cxa_demangle|cxa_thread_atexit)\\.cpp$")
-add_library(onestep_runtime STATIC ${runtime_sources} ${unwind}/src/Unwind-wasm.c ${CMAKE_CURRENT_LIST_DIR}/posix.c)
+list(FILTER runtime_sources EXCLUDE REGEX "/(new|d2fixed|int128_builtins|strstream|bind|random_shuffle|pstl|cxa_noexception|cxa_demangle|cxa_thread_atexit)\\.cpp$")
+add_library(onestep_runtime STATIC ${runtime_sources} ${unwind}/src/Unwind-wasm.c ${CMAKE_CURRENT_LIST_DIR}/posix.c
+  ${CMAKE_CURRENT_LIST_DIR}/charconv.cpp)
 set_target_properties(onestep_runtime PROPERTIES CXX_STANDARD 23 CXX_EXTENSIONS OFF)
-target_compile_options(onestep_runtime PRIVATE -w)
+target_compile_options(onestep_runtime PRIVATE -w -U_LIBCPP_HAS_WIDE_CHARACTERS -D_LIBCPP_HAS_WIDE_CHARACTERS=0)
 target_compile_definitions(onestep_runtime PRIVATE
   _LIBCPP_BUILDING_LIBRARY LIBCXX_BUILDING_LIBCXXABI LIBC_NAMESPACE=__llvm_libc_common_utils _LIBCXXABI_BUILDING_LIBRARY
   LIBCXXABI_SILENT_TERMINATE _LIBUNWIND_HIDE_SYMBOLS _LIBUNWIND_HAS_NO_THREADS)
