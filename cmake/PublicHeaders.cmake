@@ -90,6 +90,7 @@ set(public_headers
     train/text/bpe_tokenizer.h
     train/text/bpe_trainer.h
     train/text/bpe_vocabulary.h
+    train/text/stopping_text.h
     train/text/stream_decoder.h
     train/text/tokenizer.h
     train/text/vocabulary_tokenizer.h

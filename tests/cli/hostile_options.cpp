@@ -43,7 +43,18 @@ CommandLines option_values(const Place& place) {
   generate({"--tokens", "1"}, "generate: ");
   generate({"--prompt", "dog", "--prompt-ids", "1", "--tokens", "1"}, "--prompt excludes --prompt-ids");
   generate({"--prompt", "", "--tokens", "1"}, "generate: the prompt ");
-  generate({"--prompt", "dog"}, "--tokens ");
+  for (const char* value : {"nan", "-1", "1.5", "", "x"})
+    generate({"--prompt", "dog", "--tokens", "1", "--min-p", value}, "--min-p: ");
+  for (const char* value : {"nan", "-1", "0", "", "inf", "x"})
+    generate({"--prompt", "dog", "--tokens", "1", "--repetition-penalty", value}, "--repetition-penalty: ");
+  for (const char* count : {"0", "-1", "x", ""}) generate({"--prompt", "dog", "--batch", count}, "--batch: ");
+  for (const char* count : {"-1", "x", ""}) generate({"--prompt", "dog", "--json", "--logprobs", count}, "--logprobs: ");
+  generate({"--prompt", "dog", "--stop", ""}, "--stop: ");
+  for (const char* ids : {"x", "1,", ",1"}) generate({"--prompt", "dog", "--stop-ids", ids}, "--stop-ids: ");
+  generate({"--prompt", "dog", "--json", "--format", "json"}, "--json excludes --format");
+  generate({"--prompt", "dog", "--prompts", run}, "--prompt excludes --prompts");
+  generate({"--prompts", run}, run + ": ");
+  generate({"--prompts", run + "/no_such_file"}, run + "/no_such_file: ");
   generate({"--prompt", "dog", "--tokens", "1", "--format", "xml"}, "--format: ");
   generate({"--prompt", "DOG", "--tokens", "1"}, "--prompt: encode: offset 0: char \"D\"");
   generate({"--prompt", "\xff", "--tokens", "1"}, "--prompt: encode: offset 0: ");
