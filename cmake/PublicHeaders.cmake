@@ -99,6 +99,8 @@ set(public_headers
     train/data/task.h
     train/data/token_file.h
     train/models/generate.h
+    train/models/chat_template.h
+    train/models/conversation.h
     train/models/gpt.h
     train/models/gpt2_files.h
     train/models/language_model.h

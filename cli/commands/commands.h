@@ -21,6 +21,7 @@ using Action = std::function<int()>;
 void add_train(Command& app, Action& action);
 void add_eval(Command& app, Action& action);
 void add_generate(Command& app, Action& action);
+void add_chat(Command& app, Action& action);
 void add_import(Command& app, Action& action);
 void add_export(Command& app, Action& action);
 void add_inspect(Command& app, Action& action);

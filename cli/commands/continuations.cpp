@@ -51,6 +51,7 @@ std::vector<Generated> Continuations::generate_some(std::deque<Growing>& growing
   const bool visible = (as_it_comes_ || options_.output == Output::json_lines) && ::isatty(STDOUT_FILENO) == 1;
   LongWork progress("generating", options_.generate.tokens * std::ssize(growing), "tokens", options_.quiet || visible);
   std::vector<Prompt> prompts;
+  prompts.reserve(growing.size());
   for (Growing& each : growing)
     prompts.push_back({.ids = prompts_[each.place], .generator = &generators_[each.place], .ends = [&each](int64_t) {
                          return each.text.stopped();

@@ -51,7 +51,7 @@ CommandLines option_values(const Place& place) {
   for (const char* count : {"-1", "x", ""}) generate({"--prompt", "dog", "--json", "--logprobs", count}, "--logprobs: ");
   generate({"--prompt", "dog", "--stop", ""}, "--stop: ");
   for (const char* ids : {"x", "1,", ",1"}) generate({"--prompt", "dog", "--stop-ids", ids}, "--stop-ids: ");
-  generate({"--prompt", "dog", "--json", "--format", "json"}, "--json excludes --format");
+  generate({"--prompt", "dog", "--json", "--format", "json"}, "--format excludes --json");
   generate({"--prompt", "dog", "--prompts", run}, "--prompt excludes --prompts");
   generate({"--prompts", run}, run + ": ");
   generate({"--prompts", run + "/no_such_file"}, run + "/no_such_file: ");
@@ -70,6 +70,7 @@ CommandLines too_little_or_too_much(const Place& place) {
   const std::string run = place.path("run"), config = place.path("config.json"), out = place.path("out");
   for (const auto& [command, needed] : std::vector<std::pair<std::string, std::string>>{{"eval", "RUN"},
                                                                                         {"generate", "RUN"},
+                                                                                        {"chat", "RUN"},
                                                                                         {"export", "RUN"},
                                                                                         {"report", "RUN"},
                                                                                         {"export-csv", "RUN"},
@@ -79,7 +80,7 @@ CommandLines too_little_or_too_much(const Place& place) {
     lines.push_back({{command}, needed + " is required"});
   for (const char* command : {"version", "schema", "man", "completion", "gradcheck"})
     lines.push_back({{command, "x"}, "unexpected argument x"});
-  for (const char* command : {"version", "schema", "train", "eval", "generate", "book", "inspect", "report"})
+  for (const char* command : {"version", "schema", "train", "eval", "generate", "chat", "book", "inspect", "report"})
     lines.push_back({{command, "--no-such-thing"}, "unknown option --no-such-thing"});
   for (const auto& [command, named] : std::vector<std::pair<Strings, std::string>>{
            {{"tokenizer"}, "tokenizer: "},

@@ -191,8 +191,8 @@ std::vector<Generated> generate(LanguageModel& model, std::span<const Prompt> pr
   const NoGradGuard no_grad;
   const nn::EvaluationMode mode(model);
   const Reader reader(model, options.cache);
-  std::vector<Text*> growing;
-  for (Text& text : texts) growing.push_back(&text);
+  std::vector<Text*> growing(texts.size());
+  std::transform(texts.begin(), texts.end(), growing.begin(), [](Text& text) { return &text; });
   for (int64_t step = 0; step < options.tokens && !growing.empty(); ++step) {
     const std::vector<Tensor> logits = reader.logits_after(growing);
     for (size_t i = 0; i < growing.size(); ++i) {
@@ -203,8 +203,8 @@ std::vector<Generated> generate(LanguageModel& model, std::span<const Prompt> pr
     }
     std::erase_if(growing, [](const Text* text) { return text->result.ended; });
   }
-  std::vector<Generated> results;
-  for (Text& text : texts) results.push_back(std::move(text.result));
+  std::vector<Generated> results(texts.size());
+  std::transform(texts.begin(), texts.end(), results.begin(), [](Text& text) { return std::move(text.result); });
   return results;
 }
 
