@@ -2,12 +2,14 @@
 
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/continuations.h"
 #include "cli/commands/prompts.h"
+#include "train/data/data.h"
 
 namespace onestep::cli {
 namespace {
@@ -17,14 +19,30 @@ struct Options {
   std::vector<std::string> prompts, prompt_ids;
   bool no_cache = false, json_lines = false;
   int64_t samples = 1;
-  ContinuationOptions continuations = {.generate = {.tokens = 100}};
+  ContinuationOptions continuations = {};
 };
 
-std::vector<std::vector<int64_t>> prompts_of(const Options& options, const LoadedRun& run) {
+constexpr int64_t kTokens = 100;  // unless --tokens says otherwise
+
+/// A prompt of the task that training never sees. What the answer is goes to stderr.
+std::vector<int64_t> held_out_prompt(const Data& task, const Options& options) {
+  Generator generator(options.continuations.seed);
+  const Batch batch = task.eval_batch(1, generator);
+  if (!options.continuations.quiet) {
+    std::cerr << "a held-out prompt; the right answer is";
+    for (const int64_t id : std::span(batch.targets).last(static_cast<size_t>(task.targets())))
+      std::cerr << ' ' << task.token_name(id);
+    std::cerr << std::endl;
+  }
+  return {batch.inputs.begin(), batch.inputs.end() - (task.targets() - 1)};
+}
+
+std::vector<std::vector<int64_t>> prompts_of(const Options& options, const LoadedRun& run, const Data* task) {
   if (!options.prompt_file.empty()) return read_prompts(options.prompt_file, run);
   std::vector<std::vector<int64_t>> prompts;
   for (const std::string& ids : options.prompt_ids) prompts.push_back(parse_id_list(ids, "--prompt-ids"));
   for (const std::string& prompt : options.prompts) prompts.push_back(run.encode(prompt, "--prompt"));
+  if (prompts.empty() && task != nullptr) prompts.push_back(held_out_prompt(*task, options));
   ONESTEP_CHECK(ConfigError, !prompts.empty(), "generate: needs one of --prompt, --prompts and --prompt-ids");
   return prompts;
 }
@@ -43,7 +61,10 @@ void settle(Options& options) {
 int run_generate(Options& options) {
   settle(options);
   const std::unique_ptr<LoadedRun> run = load_run(options.run, options.checkpoint, options.weights);
-  const std::vector<std::vector<int64_t>> prompts = prompts_of(options, *run);
+  const std::unique_ptr<Data> task = run->config.data.kind == DataKind::task ? make_data(run->config) : nullptr;
+  int64_t& tokens = options.continuations.generate.tokens;
+  if (tokens == 0) tokens = task != nullptr ? task->targets() : kTokens;
+  const std::vector<std::vector<int64_t>> prompts = prompts_of(options, *run, task.get());
   for (const auto& prompt : prompts) check_prompt(*run->model, prompt);  // before any of it is printed
   Continuations continuations(*run, prompts, options.continuations);
   try {
@@ -56,9 +77,10 @@ int run_generate(Options& options) {
 }
 
 void add_prompt_options(Command& command, Options& options) {
-  auto* prompt = command.add_repeatable_option("--prompt", options.prompts,
-                                               "The text to continue; several are continued at once, each as "
-                                               "it would be alone");
+  auto* prompt = command.add_repeatable_option(
+      "--prompt", options.prompts,
+      "The text to continue (default: a held-out prompt of a task); several are continued at once, each as "
+      "it would be alone");
   prompt->type_name("TEXT");
   auto* ids = command.add_repeatable_option("--prompt-ids", options.prompt_ids, "The token ids to continue: 1,2,3; likewise");
   ids->type_name("IDS")->excludes(prompt);
@@ -94,7 +116,9 @@ void add_generate(Command& app, Action& action) {
   command->add_option("RUN", options->run, "The run folder")->required();
   add_prompt_options(*command, *options);
   ContinuationOptions& out = options->continuations;
-  command->add_whole_number("--tokens", out.generate.tokens, "Tokens to generate at most", 1, int64_t{1} << 40);
+  command->add_option("--tokens", out.generate.tokens, "Tokens to generate at most (default: 100; of a task its answer)")
+      ->type_name("N")
+      ->check(whole_number(1, int64_t{1} << 40));
   add_sampling_options(*command, out.generate.sampling, out.seed);
   command->add_repeatable_option("--stop", out.stops.strings, "End before this text")
       ->type_name("TEXT")

@@ -24,7 +24,7 @@ std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& 
   loaded->name = name;
   loaded->config = load_run_config(run);
   const FoundCheckpoint found = choose_checkpoint(run, loaded->config, checkpoint);
-  loaded->tokenizer = load_run_tokenizer(run);
+  loaded->tokenizer = prompt_tokenizer(run, loaded->config);
   loaded->model = make_trained_model(loaded->config, trained_vocabulary(found), found, loaded->generator,
                                      *value_named<WeightFormat>(weights));
   return loaded;

@@ -238,8 +238,9 @@ TEST_CASE("cli: generate and eval take weights of fewer bytes") {
 
 TEST_CASE("cli: generate continues ids where there is no text") {
   const TemporaryFolder folder;
-  const std::string run = trained(folder, "next_token",
-                                  {"train.steps=2", "schedule.warmup_steps=1", "model.attention=fused_qkv", "model.rope=true"});
+  const std::string run = trained(folder, "sentence",
+                                  {"train.steps=2", "model.attention=fused_qkv", "model.rope=true", "data.kind=tokens",
+                                   "data.tokens=[0,3,1,15,7,30,31,2,4,5]", "data.vocab_size=32"});
   const std::string text = generated(run, {"--prompt-ids", "3,1,15", "--tokens", "40", "--seed", "7"});
   CHECK(text.starts_with("3 1 15 "));
   const auto line =
@@ -271,6 +272,25 @@ TEST_CASE("cli: generate continues ids where there is no text") {
         "onestep: --temperature: must be a number of at least 0: got -1 (see onestep generate --help)\n");
   CHECK(refused({"--tokens", "0", "--prompt-ids", "1"}).starts_with("onestep: --tokens: "));
   CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--format", "xml"}).starts_with("onestep: --format: "));
+}
+
+TEST_CASE("cli: generate shows a task without a prompt and names its symbols") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "next_token", {"model.context_length=8", "data.length=4", "data.vocab_size=8"});
+  const ProcessResult shown = run_onestep({"generate", run});
+  CHECK(shown.status == 0);
+  const std::string said = "a held-out prompt; the right answer is ";
+  REQUIRE(shown.err.starts_with(said));
+  const std::string answer = shown.err.substr(said.size(), shown.err.size() - said.size() - 1);
+  CHECK(answer.size() == 7);  // `a b c d`
+  CHECK(shown.out == answer + ' ' + answer + '\n');
+  CHECK(run_onestep({"generate", run, "--seed", "1"}).err != shown.err);
+  CHECK(generated(run, {}) == shown.out);
+  CHECK(generated(run, {"--prompt", "h a f f"}) == "h a f f h a f f\n");
+  CHECK(generated(run, {"--prompt-ids", "7,0,5,5", "--tokens", "2"}) == "h a f f h a\n");
+  const ProcessResult refused = run_onestep({"generate", run, "--prompt", "a i"});
+  CHECK(refused.status == 2);
+  CHECK(refused.err.starts_with("onestep: --prompt: encode: offset 2: word \"i\""));
 }
 
 TEST_CASE("cli: generate writes the ids that the tokenizer does not have as <id>") {
