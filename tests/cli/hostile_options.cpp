@@ -71,6 +71,8 @@ CommandLines too_little_or_too_much(const Place& place) {
   for (const auto& [command, needed] : std::vector<std::pair<std::string, std::string>>{{"eval", "RUN"},
                                                                                         {"generate", "RUN"},
                                                                                         {"chat", "RUN"},
+                                                                                        {"compare", "RUN"},
+                                                                                        {"sweep", "CONFIG"},
                                                                                         {"export", "RUN"},
                                                                                         {"report", "RUN"},
                                                                                         {"export-csv", "RUN"},
@@ -80,7 +82,8 @@ CommandLines too_little_or_too_much(const Place& place) {
     lines.push_back({{command}, needed + " is required"});
   for (const char* command : {"version", "schema", "man", "completion", "gradcheck"})
     lines.push_back({{command, "x"}, "unexpected argument x"});
-  for (const char* command : {"version", "schema", "train", "eval", "generate", "chat", "book", "inspect", "report"})
+  for (const char* command :
+       {"version", "schema", "train", "eval", "generate", "chat", "compare", "sweep", "book", "inspect", "report"})
     lines.push_back({{command, "--no-such-thing"}, "unknown option --no-such-thing"});
   for (const auto& [command, named] : std::vector<std::pair<Strings, std::string>>{
            {{"tokenizer"}, "tokenizer: "},
@@ -114,6 +117,7 @@ CommandLines too_little_or_too_much(const Place& place) {
   for (const Strings& command : std::vector<Strings>{{"train", config, "--out", ""},
                                                      {"train", "--resume", ""},
                                                      {"import", run, "--out", ""},
+                                                     {"sweep", config, "--grid", "seed=1", "--out", ""},
                                                      {"eval", run, "--data", ""},
                                                      {"report", run, "--out", ""},
                                                      {"book", "--svg", ""},
