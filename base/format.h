@@ -19,4 +19,7 @@ std::string format_bytes(int64_t bytes);
 /// `a, b, c` with the separator `, `.
 std::string join(const std::vector<std::string>& words, std::string_view separator);
 
+/// Rows of cells as lines of columns two spaces apart: the first one left-aligned, the others right-aligned.
+std::string text_table(const std::vector<std::vector<std::string>>& rows);
+
 }  // namespace onestep

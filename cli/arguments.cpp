@@ -48,6 +48,11 @@ void Command::add_checkpoint_option(std::string& which) {
   add_option("--checkpoint", which, "last (default), best (by validation loss) or step-N")->type_name("WHICH");
 }
 
+Option* Command::add_whole_number(const std::string& name, int64_t& value, const std::string& description, int64_t low,
+                                  int64_t high) {
+  return add_option(name, value, description)->type_name("N")->capture_default_str()->check(whole_number(low, high));
+}
+
 void Command::add_weights_option(std::string& format) {
   add_option("--weights", format,
              "How weights are kept: in a half (bf16) or a quarter (int8) of the bytes generation is faster, and the perplexity "

@@ -52,6 +52,8 @@ class Command {
   void add_set_option(std::vector<std::string>& sets, const std::string& example);
   /// `--checkpoint last, best or step-N`; `which` holds the default.
   void add_checkpoint_option(std::string& which);
+  /// An option with a whole number from `low` to `high`; help tells the value that it has now.
+  Option* add_whole_number(const std::string& name, int64_t& value, const std::string& description, int64_t low, int64_t high);
   /// `--weights float32, bf16 or int8`; `format` holds the default, and then the name of a WeightFormat.
   void add_weights_option(std::string& format);
   Command* callback(const std::function<void()>& called);

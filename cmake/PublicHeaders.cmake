@@ -90,6 +90,7 @@ set(public_headers
     train/text/bpe_tokenizer.h
     train/text/bpe_trainer.h
     train/text/bpe_vocabulary.h
+    train/text/stopping_text.h
     train/text/stream_decoder.h
     train/text/tokenizer.h
     train/text/vocabulary_tokenizer.h
@@ -98,6 +99,8 @@ set(public_headers
     train/data/task.h
     train/data/token_file.h
     train/models/generate.h
+    train/models/chat_template.h
+    train/models/conversation.h
     train/models/gpt.h
     train/models/gpt2_files.h
     train/models/language_model.h

@@ -7,6 +7,7 @@
 #include "autograd/profiler.h"
 #include "base/progress_bar.h"
 #include "train/log/progress.h"
+#include "train/log/sample_file.h"
 #include "train/log/tensorboard_writer.h"
 #include "train/samples.h"
 
@@ -45,6 +46,7 @@ struct RunLoop::Impl {
         seconds_before_(state_.seconds) {
     if (!trainer.communicator().is_root()) return;
     metrics_file_.emplace((folder_ / "metrics.jsonl").string(), first_unlogged());
+    if (plan_.sample_every > 0) sample_file_.emplace((folder_ / "samples.jsonl").string(), first_unlogged());
     if (!plan_.tensorboard) return;
     event_file_.emplace((folder_ / "tensorboard").string(), first_unlogged());
     event_file_->text("config", first_unlogged(), "```json\n" + resolved_json(trainer.config()) + "```");
@@ -142,6 +144,16 @@ struct RunLoop::Impl {
       if (event_file_) write_events(metrics);
     }
     progress_.show(metrics);
+    const bool last = trainer_.steps_done() == plan_.steps;
+    if (sample_file_ && (last || is_due(plan_.sample_every))) sample(metrics.step);
+  }
+
+  void sample(int64_t step) {
+    for (const auto& [prompt, continuation] : write_samples(trainer_, 1)) {
+      sample_file_->write(step, prompt, continuation);
+      progress_.show_text(step, prompt + continuation);
+    }
+    profile_mark("sample");
   }
 
   /// The curves that TensorBoard shows, and with an evaluation a sample of what the model writes.
@@ -164,6 +176,7 @@ struct RunLoop::Impl {
   const Watch watch_;
   std::optional<MetricsFile> metrics_file_;  // the root's, as all that is written
   std::optional<EventFile> event_file_;
+  std::optional<SampleFile> sample_file_;
   Progress progress_;
   Outcome outcome_;
   double seconds_before_;

@@ -19,13 +19,16 @@ using Action = std::function<int()>;
 
 /// Each adds its subcommand to `app`; when it is the one called, it puts its work into `action`.
 void add_train(Command& app, Action& action);
+void add_sweep(Command& app, Action& action);
 void add_eval(Command& app, Action& action);
 void add_generate(Command& app, Action& action);
+void add_chat(Command& app, Action& action);
 void add_import(Command& app, Action& action);
 void add_export(Command& app, Action& action);
 void add_inspect(Command& app, Action& action);
 void add_graph(Command& app, Action& action);
 void add_report(Command& app, Action& action);
+void add_compare(Command& app, Action& action);
 void add_play(Command& app, Action& action);
 void add_export_csv(Command& app, Action& action);
 void add_schema(Command& app, Action& action);

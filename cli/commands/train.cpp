@@ -99,16 +99,23 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const std::ve
   std::cout << "run folder   " << run.string() << '\n';
 }
 
-/// Warns where all steps are warm-up, and where steps that the command line adds run at min_lr, after the end of the schedule.
+/// Says where all steps are warm-up, where the run ends far before the schedule does, and where steps that the command line
+/// adds run at min_lr, after the end of the schedule.
 void say_schedule(const Config& config) {
   const optim::ScheduleConfig& schedule = config.schedule;
   const int64_t steps = config.train.steps;
-  if (steps <= schedule.warmup_steps)
+  const bool ends = holds(find_field("schedule.decay_steps")->when, config), all_warm_up = steps <= schedule.warmup_steps;
+  const double last = optim::learning_rate(schedule, config.optimizer.lr, steps - 1);
+  if (all_warm_up)
     std::cerr << "all " << count(steps) << " steps are warm-up (schedule.warmup_steps = " << count(schedule.warmup_steps)
-              << "): the learning rate rises to " << std::setprecision(3)
-              << optim::learning_rate(schedule, config.optimizer.lr, steps - 1)
+              << "): the learning rate rises to " << std::setprecision(3) << last
               << " of optimizer.lr = " << to_json(config.optimizer.lr) << '\n';
-  const bool ends = holds(find_field("schedule.decay_steps")->when, config);
+  constexpr int64_t kFar = 10;  // a tenth of the schedule
+  if (ends && !all_warm_up && steps < schedule.decay_steps - schedule.decay_steps / kFar)
+    std::cerr << "the run ends at step " << count(steps)
+              << ", far before its schedule (schedule.decay_steps = " << count(schedule.decay_steps)
+              << "): the last learning rate is " << std::setprecision(3) << last
+              << ", not schedule.min_lr = " << to_json(schedule.min_lr) << '\n';
   if (ends && config.origin.sets.contains("/train/steps") && steps > schedule.decay_steps)
     std::cerr << "the schedule ends at step " << count(schedule.decay_steps)
               << " (schedule.decay_steps): the steps after it run at the learning rate " << to_json(schedule.min_lr)

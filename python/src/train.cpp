@@ -125,7 +125,7 @@ std::unique_ptr<Model> load_model_of(const std::string& name, const std::string&
   const FoundCheckpoint found = choose_checkpoint(run, config, checkpoint);
   auto loaded = std::make_unique<Model>();
   loaded->generator.manual_seed(config.seed);
-  loaded->tokenizer = load_run_tokenizer(run);
+  loaded->tokenizer = prompt_tokenizer(run, config);
   loaded->model = make_trained_model(config, trained_vocabulary(found), found, loaded->generator);
   return loaded;
 }

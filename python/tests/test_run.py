@@ -132,12 +132,21 @@ def test_the_report_is_the_page(run, tmp_path):
 
 
 def test_a_run_on_ids_has_no_tokenizer(tmp_path):
-    data = {"kind": "task", "task": "copy", "vocab_size": 5, "length": 3}
+    data = {"kind": "tokens", "tokens": [0, 1, 2, 3, 4] * 20, "vocab_size": 5}
     run = onestep.train({**CONFIG, "data": data}, out=tmp_path / "run", set={"train.steps": 2}, quiet=True)
     assert run.tokenizer is None
     assert len(run.generate([1, 2, 3], tokens=2)) == 5
     with pytest.raises(onestep.ConfigError, match="no tokenizer"):
         run.generate("text")
+
+
+def test_the_symbols_of_a_task_have_names(tmp_path):
+    data = {"kind": "task", "task": "copy", "vocab_size": 5, "length": 3}
+    run = onestep.train({**CONFIG, "data": data}, out=tmp_path / "run", set={"train.steps": 2}, quiet=True)
+    assert run.tokenizer.encode("a b e") == [0, 1, 4]
+    assert run.generate("a b e", tokens=3, seed=2).split() == [
+        run.tokenizer.decode([i]) for i in run.generate([0, 1, 4], tokens=3, seed=2)
+    ]
 
 
 def test_bad_input_is_refused_with_the_place(tmp_path):

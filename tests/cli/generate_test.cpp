@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "base/hash.h"
@@ -61,7 +62,8 @@ TEST_CASE("cli: generate continues a text that the model has learnt") {
   CHECK(lines[0]["ids"].size() == 4);
   REQUIRE(lines[0]["logprobs"].size() == 4);
   for (const double logprob : lines[0]["logprobs"]) CHECK((-0.3 < logprob && logprob <= 0));
-  CHECK(lines[0].size() == 3);
+  CHECK(lines[0]["finish_reason"] == "length");
+  CHECK(lines[0].size() == 4);
 
   const auto sampled = [&](const std::vector<std::string>& more) {
     std::vector<std::string> all = {"--prompt", "one",     "--tokens", "30",      "--temperature",
@@ -99,6 +101,112 @@ TEST_CASE("cli: generate continues several prompts at once as each alone") {
                               text("one step", lines[3]));
 }
 
+TEST_CASE("cli: generate reads prompts from a file and continues some of them at a time") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "sentence", {"train.steps=3"}), file = folder.path() / "prompts.txt",
+                    json_file = folder.path() / "prompts.jsonl";
+  onestep::testing::write(file, "Your\none step\njourney starts");
+  onestep::testing::write(json_file, "\"Your\"\n\"one\\nstep\"\n");
+  const auto lines = lines_of(generated(run, {"--prompts", file, "--format", "json", "--tokens", "6", "--samples", "2"}));
+  REQUIRE(lines.size() == 6);
+  const std::vector<std::string> prompts = {"Your", "one step", "journey starts"};
+  for (size_t i = 0; i < 3; ++i) {
+    const auto alone =
+        lines_of(generated(run, {"--prompt", prompts[i], "--format", "json", "--tokens", "6", "--samples", "2"}));
+    CHECK(alone == std::vector{lines[i], lines[3 + i]});
+  }
+  CHECK(lines_of(generated(run, {"--prompts", file, "--format", "json", "--tokens", "6", "--samples", "2", "--batch", "2"})) ==
+        lines);
+  const auto from_json = lines_of(generated(run, {"--prompts", json_file, "--format", "json", "--tokens", "6"}));
+  CHECK(from_json == std::vector{lines[0], lines[1]});  // of words; white space is none
+
+  const auto refused = [&](const std::string& name, const std::string& bytes) {
+    onestep::testing::write(folder.path() / name, bytes);
+    const ProcessResult result = run_onestep({"generate", run, "--prompts", (folder.path() / name).string()});
+    CHECK(result.status == 2);
+    CHECK(result.out == "");
+    CHECK(result.err.starts_with("onestep: " + (folder.path() / name).string()));
+    return result.err.substr(result.err.find(name) + name.size());
+  };
+  CHECK(refused("a.txt", "") == ": has no prompt\n");
+  CHECK(refused("b.txt", "Your\n\none\n") == ", line 2: the prompt is empty\n");
+  CHECK(refused("c.txt", "Your\ntrip\n").starts_with(", line 2: encode: offset 0: "));
+  CHECK(refused("d.jsonl", "\"Your\"\n[1]\n") == ", line 2: must be a JSON string: got [1]\n");
+  CHECK(refused("e.jsonl", "\"Your").starts_with(", line 1:"));
+}
+
+TEST_CASE("cli: generate ends at stop strings and stop tokens") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "sentence", {});
+  const auto with = [&](std::vector<std::string> stop) {
+    stop.insert(stop.begin(), {"--prompt", "Your journey", "--temperature", "0", "--tokens", "4"});
+    const std::string text = generated(run, stop);
+    stop.insert(stop.end(), {"--format", "json"});
+    const auto line = lines_of(generated(run, stop)).at(0);
+    CHECK("Your journey" + line["text"].get<std::string>() + "\n" == text);
+    return line;
+  };
+  CHECK(with({})["text"] == " starts with one step");
+  const auto stopped = with({"--stop", "one", "--stop", "nowhere"});
+  CHECK(stopped["text"] == " starts with ");
+  CHECK(stopped["finish_reason"] == "stop");
+  CHECK(stopped["ids"].size() == 3);
+  CHECK(with({"--stop", "steps"})["text"] == " starts with one step");
+  CHECK(with({"--stop", "steps"})["finish_reason"] == "length");
+  const std::string id = with({})["ids"][1].dump();
+  CHECK(with({"--stop-ids", "77," + id})["text"] == " starts");
+  CHECK(with({"--stop-ids", id})["ids"].size() == 2);
+}
+
+TEST_CASE("cli: generate writes lines of JSON as tokens come") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "sentence", {"train.steps=3"});
+  const std::vector<std::string> prompts = {"--prompt", "Your", "--prompt", "one", "--tokens", "3", "--seed", "4"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), prompts.begin(), prompts.end());
+    return lines_of(generated(run, more));
+  };
+  const auto lines = with({"--json", "--logprobs", "2"}), whole = with({"--format", "json", "--logprobs", "2"});
+  REQUIRE(lines.size() == 8);
+  for (size_t prompt = 0; prompt < 2; ++prompt) {
+    std::string text;
+    for (size_t i = 0; i < 3; ++i) {
+      const nlohmann::json& token = lines[2 * i + prompt];
+      CHECK(token["prompt"] == prompt);
+      CHECK(token["sample"] == 0);
+      CHECK(token["id"] == whole[prompt]["ids"][i]);
+      CHECK(token["logprob"] == whole[prompt]["logprobs"][i]);
+      CHECK(token["alternatives"] == whole[prompt]["alternatives"][i]);
+      CHECK(token["alternatives"].size() == 2);
+      CHECK(token["alternatives"][0]["logprob"] >= token["alternatives"][1]["logprob"]);
+      text += token["text"].get<std::string>();
+    }
+    nlohmann::json last = lines[6 + prompt];
+    CHECK(last["text"] == text);
+    CHECK(last["prompt"] == prompt);
+    last.erase("prompt"), last.erase("sample");
+    CHECK(last == whole[prompt]);
+  }
+  const ProcessResult result = run_onestep({"generate", run, "--prompt", "Your", "--logprobs", "2"});
+  CHECK(result.status == 2);
+  CHECK(result.err == "onestep: --logprobs: needs --json or --format json\n");
+}
+
+TEST_CASE("cli: generate repeats less with a penalty and keeps to likely tokens with min-p") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "sentence", {"train.steps=2"});
+  const auto ids = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--prompt", "Your", "--tokens", "40", "--format", "json"});
+    const auto line = lines_of(generated(run, more)).at(0);
+    return line["ids"].get<std::vector<int64_t>>();
+  };
+  const auto different = [](const std::vector<int64_t>& all) { return std::set(all.begin(), all.end()).size(); };
+  CHECK(different(ids({"--temperature", "0", "--repetition-penalty", "50"})) >
+        different(ids({"--temperature", "0", "--repetition-penalty", "0.02"})));
+  CHECK(ids({"--min-p", "1"}) == ids({"--temperature", "0"}));
+  CHECK(ids({"--min-p", "0.5"}) != ids({}));
+}
+
 TEST_CASE("cli: generate and eval take weights of fewer bytes") {
   const TemporaryFolder folder;
   const std::string run = trained(folder, "sentence", {});
@@ -130,8 +238,9 @@ TEST_CASE("cli: generate and eval take weights of fewer bytes") {
 
 TEST_CASE("cli: generate continues ids where there is no text") {
   const TemporaryFolder folder;
-  const std::string run = trained(folder, "next_token",
-                                  {"train.steps=2", "schedule.warmup_steps=1", "model.attention=fused_qkv", "model.rope=true"});
+  const std::string run = trained(folder, "sentence",
+                                  {"train.steps=2", "model.attention=fused_qkv", "model.rope=true", "data.kind=tokens",
+                                   "data.tokens=[0,3,1,15,7,30,31,2,4,5]", "data.vocab_size=32"});
   const std::string text = generated(run, {"--prompt-ids", "3,1,15", "--tokens", "40", "--seed", "7"});
   CHECK(text.starts_with("3 1 15 "));
   const auto line =
@@ -149,8 +258,7 @@ TEST_CASE("cli: generate continues ids where there is no text") {
     CHECK(result.out == "");
     return result.err;
   };
-  CHECK(refused({"--prompt-ids", "1"}) == "onestep: --tokens is required (see onestep generate --help)\n");
-  CHECK(refused({"--tokens", "3"}) == "onestep: generate: needs either --prompt or --prompt-ids\n");
+  CHECK(refused({"--tokens", "3"}) == "onestep: generate: needs one of --prompt, --prompts and --prompt-ids\n");
   CHECK(refused({"--tokens", "3", "--prompt", "a", "--prompt-ids", "1"}) ==
         "onestep: --prompt excludes --prompt-ids (see onestep generate --help)\n");
   CHECK(refused({"--tokens", "3", "--prompt", "a"}) ==
@@ -164,6 +272,25 @@ TEST_CASE("cli: generate continues ids where there is no text") {
         "onestep: --temperature: must be a number of at least 0: got -1 (see onestep generate --help)\n");
   CHECK(refused({"--tokens", "0", "--prompt-ids", "1"}).starts_with("onestep: --tokens: "));
   CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--format", "xml"}).starts_with("onestep: --format: "));
+}
+
+TEST_CASE("cli: generate shows a task without a prompt and names its symbols") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "next_token", {"model.context_length=8", "data.length=4", "data.vocab_size=8"});
+  const ProcessResult shown = run_onestep({"generate", run});
+  CHECK(shown.status == 0);
+  const std::string said = "a held-out prompt; the right answer is ";
+  REQUIRE(shown.err.starts_with(said));
+  const std::string answer = shown.err.substr(said.size(), shown.err.size() - said.size() - 1);
+  CHECK(answer.size() == 7);  // `a b c d`
+  CHECK(shown.out == answer + ' ' + answer + '\n');
+  CHECK(run_onestep({"generate", run, "--seed", "1"}).err != shown.err);
+  CHECK(generated(run, {}) == shown.out);
+  CHECK(generated(run, {"--prompt", "h a f f"}) == "h a f f h a f f\n");
+  CHECK(generated(run, {"--prompt-ids", "7,0,5,5", "--tokens", "2"}) == "h a f f h a\n");
+  const ProcessResult refused = run_onestep({"generate", run, "--prompt", "a i"});
+  CHECK(refused.status == 2);
+  CHECK(refused.err.starts_with("onestep: --prompt: encode: offset 2: word \"i\""));
 }
 
 TEST_CASE("cli: generate writes the ids that the tokenizer does not have as <id>") {

@@ -43,7 +43,18 @@ CommandLines option_values(const Place& place) {
   generate({"--tokens", "1"}, "generate: ");
   generate({"--prompt", "dog", "--prompt-ids", "1", "--tokens", "1"}, "--prompt excludes --prompt-ids");
   generate({"--prompt", "", "--tokens", "1"}, "generate: the prompt ");
-  generate({"--prompt", "dog"}, "--tokens ");
+  for (const char* value : {"nan", "-1", "1.5", "", "x"})
+    generate({"--prompt", "dog", "--tokens", "1", "--min-p", value}, "--min-p: ");
+  for (const char* value : {"nan", "-1", "0", "", "inf", "x"})
+    generate({"--prompt", "dog", "--tokens", "1", "--repetition-penalty", value}, "--repetition-penalty: ");
+  for (const char* count : {"0", "-1", "x", ""}) generate({"--prompt", "dog", "--batch", count}, "--batch: ");
+  for (const char* count : {"-1", "x", ""}) generate({"--prompt", "dog", "--json", "--logprobs", count}, "--logprobs: ");
+  generate({"--prompt", "dog", "--stop", ""}, "--stop: ");
+  for (const char* ids : {"x", "1,", ",1"}) generate({"--prompt", "dog", "--stop-ids", ids}, "--stop-ids: ");
+  generate({"--prompt", "dog", "--json", "--format", "json"}, "--format excludes --json");
+  generate({"--prompt", "dog", "--prompts", run}, "--prompt excludes --prompts");
+  generate({"--prompts", run}, run + ": ");
+  generate({"--prompts", run + "/no_such_file"}, run + "/no_such_file: ");
   generate({"--prompt", "dog", "--tokens", "1", "--format", "xml"}, "--format: ");
   generate({"--prompt", "DOG", "--tokens", "1"}, "--prompt: encode: offset 0: char \"D\"");
   generate({"--prompt", "\xff", "--tokens", "1"}, "--prompt: encode: offset 0: ");
@@ -59,6 +70,9 @@ CommandLines too_little_or_too_much(const Place& place) {
   const std::string run = place.path("run"), config = place.path("config.json"), out = place.path("out");
   for (const auto& [command, needed] : std::vector<std::pair<std::string, std::string>>{{"eval", "RUN"},
                                                                                         {"generate", "RUN"},
+                                                                                        {"chat", "RUN"},
+                                                                                        {"compare", "RUN"},
+                                                                                        {"sweep", "CONFIG"},
                                                                                         {"export", "RUN"},
                                                                                         {"report", "RUN"},
                                                                                         {"export-csv", "RUN"},
@@ -68,7 +82,8 @@ CommandLines too_little_or_too_much(const Place& place) {
     lines.push_back({{command}, needed + " is required"});
   for (const char* command : {"version", "schema", "man", "completion", "gradcheck"})
     lines.push_back({{command, "x"}, "unexpected argument x"});
-  for (const char* command : {"version", "schema", "train", "eval", "generate", "book", "inspect", "report"})
+  for (const char* command :
+       {"version", "schema", "train", "eval", "generate", "chat", "compare", "sweep", "book", "inspect", "report"})
     lines.push_back({{command, "--no-such-thing"}, "unknown option --no-such-thing"});
   for (const auto& [command, named] : std::vector<std::pair<Strings, std::string>>{
            {{"tokenizer"}, "tokenizer: "},
@@ -102,6 +117,7 @@ CommandLines too_little_or_too_much(const Place& place) {
   for (const Strings& command : std::vector<Strings>{{"train", config, "--out", ""},
                                                      {"train", "--resume", ""},
                                                      {"import", run, "--out", ""},
+                                                     {"sweep", config, "--grid", "seed=1", "--out", ""},
                                                      {"eval", run, "--data", ""},
                                                      {"report", run, "--out", ""},
                                                      {"book", "--svg", ""},

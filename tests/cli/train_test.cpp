@@ -80,6 +80,52 @@ TEST_CASE("cli: a run cut short within its warm-up trains and says so") {
                  "optimizer.lr = 0.003\n"));
 }
 
+TEST_CASE("cli: a run that ends far before its schedule says so before it trains") {
+  const TemporaryFolder folder;
+  const auto said = [&](const std::string& steps) {
+    return run_onestep({"train", kSentence, "--out", (folder.path() / "run").string(), "--set", "schedule.kind=cosine", "--set",
+                        "schedule.decay_steps=1000", "--set", "train.steps=" + steps})
+        .err;
+  };
+  const std::string sentence =
+      "\nthe run ends at step 20, far before its schedule (schedule.decay_steps = 1,000): the last learning rate is 0.00999, "
+      "not "
+      "schedule.min_lr = 0.0\n";
+  const std::string err = said("20");
+  CHECK(contains(err, sentence));
+  CHECK(err.find(sentence) < err.find("step 1/20"));
+  CHECK_FALSE(contains(said("901"), "schedule"));
+}
+
+TEST_CASE("cli: a run with train.sample_every shows what the model writes and keeps it") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run";
+  const auto sampled = [&](std::vector<std::string> command) {
+    command.insert(command.end(), {"--set", "train.sample_every=10", "--set", "train.steps=25"});
+    const ProcessResult result = run_onestep(command);
+    CHECK(result.status == 0);
+    return result;
+  };
+  const ProcessResult first = sampled({"train", kSentence, "--out", run.string()});
+  std::vector<int64_t> steps;
+  std::istringstream lines(read(run / "samples.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto sample = nlohmann::json::parse(line);
+    steps.push_back(sample["step"].get<int64_t>() + 1);
+    const std::string text = sample["prompt"].get<std::string>() + sample["continuation"].get<std::string>();
+    CHECK(text.starts_with("Your journey"));
+    CHECK(contains(first.err, "\nstep " + std::to_string(steps.back()) + "/25  writes:\n    " + text + "\n"));
+  }
+  CHECK(steps == std::vector<int64_t>{10, 20, 25});
+  CHECK(sampled({"train", kSentence, "--out", (folder.path() / "quiet").string(), "--quiet"}).err == "");
+  CHECK(read(folder.path() / "quiet/samples.jsonl") == read(run / "samples.jsonl"));
+  const std::string model = "checkpoints/step-25/model.safetensors";
+  REQUIRE(run_onestep({"train", kSentence, "--out", (folder.path() / "without").string(), "--quiet", "--set", "train.steps=25"})
+              .status == 0);
+  CHECK(read(folder.path() / "without" / model) == read(run / model));
+  CHECK_FALSE(fs::exists(folder.path() / "without/samples.jsonl"));
+}
+
 TEST_CASE("cli: a quiet run prints nothing but its results, and the same config gives the same bits on one or three threads") {
   const TemporaryFolder folder;
   std::vector<std::string> models;

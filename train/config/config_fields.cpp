@@ -301,6 +301,11 @@ std::vector<Field> train_fields() {
           .range(0, kMaxSteps)
           .changeable(),
       field("train.eval_batches", in, &T::eval_batches, "batches an evaluation").range(1, kMaxLength).changeable(),
+      field("train.sample_every", in, &T::sample_every,
+            "steps between samples of what the model writes, which go to stderr and RUN/samples.jsonl, as one does at the end; "
+            "0 is never")
+          .range(0, kMaxSteps)
+          .changeable(),
       field("train.log_every", in, &T::log_every,
             "steps between lines of metrics.jsonl, beside the first step and the evaluations")
           .range(1, kMaxSteps)

@@ -5,6 +5,7 @@
 #include "autograd/random/random_fill.h"
 #include "base/error.h"
 #include "train/config/config_fields.h"
+#include "train/text/vocabulary_tokenizer.h"
 
 namespace onestep::train {
 namespace {
@@ -16,9 +17,41 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// `count` names, in the order of their bytes: letters while there are enough, else numbers.
+std::vector<std::string> symbol_names(int64_t count, bool letters) {
+  constexpr std::string_view kLower = "abcdefghijklmnopqrstuvwxyz",
+                             kAll = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  std::vector<std::string> names;
+  if (letters && count <= std::ssize(kAll)) {
+    for (const char c : (count <= std::ssize(kLower) ? kLower : kAll).substr(0, static_cast<size_t>(count)))
+      names.emplace_back(1, c);
+    return names;
+  }
+  const size_t digits = std::to_string(count - 1).size();
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i);
+    names.push_back(std::string(digits - number.size(), '0') + number);
+  }
+  return names;
+}
+
 }  // namespace
 
-TaskData::TaskData(const Config& config) : data_(config.data) { check_both_kinds_exist(config); }
+std::shared_ptr<const Tokenizer> task_tokenizer(const DataConfig& data) {
+  constexpr int64_t kMostNames = 65536;
+  const bool adds = data.task == Task::modular_addition;
+  const int64_t symbols = adds ? data.modulus : data.vocab_size;
+  if (symbols > kMostNames) return nullptr;
+  std::vector<std::string> names = symbol_names(symbols, !adds);
+  if (adds) names.emplace_back("=");  // which stands behind digits
+  return std::make_shared<VocabularyTokenizer>("word", std::move(names));
+}
+
+TaskData::TaskData(const Config& config) : data_(config.data), names_(task_tokenizer(data_)) { check_both_kinds_exist(config); }
+
+std::string TaskData::token_name(int64_t id) const {
+  return names_ != nullptr && id < vocab_size() ? names_->decode(std::vector{id}) : Data::token_name(id);
+}
 
 int64_t TaskData::vocab_size() const { return adds() ? data_.modulus + 1 : data_.vocab_size; }
 

@@ -4,6 +4,10 @@
 
 namespace onestep::train {
 
+/// The names of a task's symbols, as words between spaces: letters, or numbers with leading zeros where there are more than 52
+/// or they are added, and `=`. Null for more than 65,537 symbols, which are ids alone.
+std::shared_ptr<const Tokenizer> task_tokenizer(const DataConfig& data);
+
 /// A sequence is a prompt and its answer; targets before the answer are kIgnoreIndex.
 ///   copy, reverse, sort   prompt: `length` random symbols; answer: the same in that order
 ///   modular_addition      prompt: a, b, = (the id `modulus`); answer: a + b mod modulus
@@ -20,7 +24,7 @@ class TaskData : public Data {
   Batch train_batch(int64_t batch_size, Generator& g) const override { return batch(batch_size, false, g); }
   Batch eval_batch(int64_t batch_size, Generator& g) const override { return batch(batch_size, true, g); }
   std::string describe() const override;
-  std::string token_name(int64_t id) const override { return adds() && id == data_.modulus ? "=" : Data::token_name(id); }
+  std::string token_name(int64_t id) const override;
 
  private:
   bool adds() const { return data_.task == Task::modular_addition; }
@@ -35,6 +39,7 @@ class TaskData : public Data {
   Batch batch(int64_t batch_size, bool held_out, Generator& g) const;
 
   DataConfig data_;
+  std::shared_ptr<const Tokenizer> names_;
 };
 
 }  // namespace onestep::train

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/machine.h"
+#include "base/utf8.h"
 
 namespace onestep::train {
 namespace {
@@ -65,6 +66,13 @@ void Progress::show(const StepMetrics& m) {
   if (!stays && m.step != first_step_ && !is_due(m.step + 1, now)) return;
   last_ = now;
   stays ? line_.print(parts(m)) : line_.show(parts(m));
+}
+
+void Progress::show_text(int64_t step, const std::string& written) {
+  if (quiet_) return;
+  line_.print({text("step ", step + 1, '/', total_steps_), "writes:"});
+  std::istringstream lines(written);
+  for (std::string line; std::getline(lines, line);) line_.print({"    " + escaped(line)});
 }
 
 int64_t steps_between_lines(int64_t steps, double seconds) {

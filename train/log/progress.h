@@ -22,6 +22,8 @@ class Progress {
 
   /// Takes every step; an evaluation and the last step get a line that stays.
   void show(const StepMetrics& metrics);
+  /// Shows what the model writes after a step, in lines that stay.
+  void show_text(int64_t step, const std::string& text);
 
  private:
   using Clock = std::chrono::steady_clock;

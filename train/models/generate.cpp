@@ -4,8 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
+#include "autograd/creation.h"
 #include "autograd/operators.h"
+#include "autograd/ops_math.h"
 #include "autograd/ops_order.h"
 #include "autograd/ops_shape.h"
 
@@ -40,10 +43,12 @@ Tensor beyond_top_p(const Tensor& probabilities, double p) {
 
 /// A prompt and what was generated.
 struct Text {
-  std::vector<int64_t> ids;
-  ModelCache cache;
-  int64_t read = 0;  // tokens that the cache has seen
+  const Prompt& prompt;
+  std::vector<int64_t> ids = {prompt.ids.begin(), prompt.ids.end()};
+  TextMemory own = {};
+  Generated result = {};
 
+  TextMemory& memory() { return prompt.memory != nullptr ? *prompt.memory : own; }
   /// The last `count` tokens: [1, count]
   Tensor last(int64_t count) const { return from_values(std::span(ids).last(static_cast<size_t>(count)), {1, count}); }
   int64_t size() const { return std::ssize(ids); }
@@ -55,20 +60,26 @@ class Reader {
   Reader(const LanguageModel& model, bool use_cache) : model_(model), use_cache_(use_cache) {}
 
   /// The logits [V] after each text: together for those of which only the last token is new.
-  std::vector<Tensor> logits_after(std::vector<Text>& texts) const {
+  std::vector<Tensor> logits_after(const std::vector<Text*>& texts) const {
     std::vector<Tensor> logits(texts.size()), tokens;
     std::vector<ModelCache*> caches;
     std::vector<size_t> together;
     for (size_t i = 0; i < texts.size(); ++i) {
-      Text& text = texts[i];
-      if (!use_cache_ || text.cache.empty() || text.read == model_.context_length()) {
+      Text& text = *texts[i];
+      TextMemory& memory = text.memory();
+      const bool goes_on = 0 < memory.read && memory.read < text.size() && text.size() <= model_.context_length();
+      if (!use_cache_ || !goes_on) {
         logits[i] = logits_after_all(text);
+        continue;
+      }
+      const int64_t unread = text.size() - std::exchange(memory.read, text.size());
+      if (unread > 1) {
+        logits[i] = model_.next_logits(text.last(unread), memory.cache)[0];
         continue;
       }
       together.push_back(i);
       tokens.push_back(text.last(1));
-      caches.push_back(&text.cache);
-      ++text.read;
+      caches.push_back(&memory.cache);
     }
     if (together.empty()) return logits;
     const Tensor rows = model_.next_logits(cat(tokens), caches);  // [B, V]
@@ -81,14 +92,43 @@ class Reader {
   Tensor logits_after_all(Text& text) const {
     const int64_t length = std::min(text.size(), model_.context_length());
     if (!use_cache_) return model_.forward(text.last(length)).select(1, -1)[0];
-    text.cache.clear();
-    text.read = length;
-    return model_.next_logits(text.last(length), text.cache)[0];
+    TextMemory& memory = text.memory();
+    memory = {.cache = {}, .read = text.size()};
+    return model_.next_logits(text.last(length), memory.cache)[0];
   }
 
   const LanguageModel& model_;
   bool use_cache_;
 };
+
+/// The `count` most likely tokens, of equals the smaller ids first.
+std::vector<TokenLogprob> most_likely(const std::vector<double>& logprobs, int64_t count) {
+  std::vector<int64_t> order(logprobs.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  const auto of = [&](int64_t id) { return logprobs[static_cast<size_t>(id)]; };
+  const auto end = order.begin() + std::min(count, std::ssize(order));
+  std::partial_sort(order.begin(), end, order.end(),
+                    [&](int64_t a, int64_t b) { return of(a) > of(b) || (of(a) == of(b) && a < b); });
+  std::vector<TokenLogprob> likely;
+  for (auto id = order.begin(); id != end; ++id) likely.push_back({*id, of(*id)});
+  return likely;
+}
+
+/// Appends a token by the logits after the text, and returns it.
+int64_t grow(Text& text, const Tensor& logits, const GenerateOptions& options) {
+  ONESTEP_CHECK(DivergedError, all(isfinite(logits)).item<bool>(),
+                "generate: the logits are not finite: the model has diverged or its file was damaged");
+  const double penalty = options.sampling.repetition_penalty;
+  const int64_t token = choose_token(penalty == 1 ? logits : penalize_repetition(logits, text.ids, penalty), options.sampling,
+                                     *text.prompt.generator);
+  const Tensor logprobs = log_softmax(logits, -1);
+  text.ids.push_back(token);
+  text.result.ids.push_back(token);
+  text.result.logprobs.push_back(logprobs[token].item());
+  if (options.alternatives > 0)
+    text.result.alternatives.push_back(most_likely(logprobs.to_vector<double>(), options.alternatives));
+  return token;
+}
 
 }  // namespace
 
@@ -104,6 +144,16 @@ void check_sampling(const SamplingOptions& o) {
                 "generate: temperature must be at least 0: got ", o.temperature);
   ONESTEP_CHECK(ConfigError, o.top_k >= 0, "generate: top_k must be at least 0: got ", o.top_k);
   ONESTEP_CHECK(ConfigError, o.top_p > 0 && o.top_p <= 1, "generate: top_p must be above 0 and at most 1: got ", o.top_p);
+  ONESTEP_CHECK(ConfigError, o.min_p >= 0 && o.min_p <= 1, "generate: min_p must be from 0 to 1: got ", o.min_p);
+  ONESTEP_CHECK(ConfigError, o.repetition_penalty > 0 && std::isfinite(o.repetition_penalty),
+                "generate: repetition_penalty must be above 0: got ", o.repetition_penalty);
+}
+
+Tensor penalize_repetition(const Tensor& logits, std::span<const int64_t> ids, double penalty) {
+  Tensor occurs = zeros(logits.shape(), DType::boolean);
+  bool* const marks = occurs.mutable_data<bool>();
+  for (const int64_t id : ids) marks[id] = true;
+  return where(occurs, where(gt(logits, 0), logits / penalty, logits * penalty), logits);
 }
 
 Tensor sampling_probabilities(const Tensor& logits, const SamplingOptions& o) {
@@ -111,6 +161,10 @@ Tensor sampling_probabilities(const Tensor& logits, const SamplingOptions& o) {
   Tensor scaled = (logits - max(logits)) / std::max(o.temperature, 1e-30);
   if (0 < o.top_k && o.top_k < logits.numel()) scaled = masked_fill(scaled, beyond_top_k(logits, o.top_k), kNever);
   if (o.top_p < 1) scaled = masked_fill(scaled, beyond_top_p(softmax(scaled, -1), o.top_p), kNever);
+  if (o.min_p > 0) {
+    const Tensor probabilities = softmax(scaled, -1);
+    scaled = masked_fill(scaled, lt(probabilities, max(probabilities) * o.min_p), kNever);
+  }
   return softmax(scaled, -1);
 }
 
@@ -122,33 +176,35 @@ int64_t choose_token(const Tensor& logits, const SamplingOptions& options, Gener
 Generated generate(LanguageModel& model, std::span<const int64_t> prompt, const GenerateOptions& options, Generator& generator,
                    const std::function<void(int64_t)>& on_token) {
   const Prompt prompts[] = {{prompt, &generator}};
-  return generate(model, prompts, options, [&](size_t, int64_t token) { on_token ? on_token(token) : void(); })[0];
+  return generate(model, prompts, options,
+                  [&](size_t, const Generated& so_far) { on_token ? on_token(so_far.ids.back()) : void(); })[0];
 }
 
 std::vector<Generated> generate(LanguageModel& model, std::span<const Prompt> prompts, const GenerateOptions& options,
-                                const std::function<void(size_t, int64_t)>& on_token) {
+                                const std::function<void(size_t, const Generated&)>& on_token) {
   check_sampling(options.sampling);
   std::vector<Text> texts;
   for (const Prompt& prompt : prompts) {
     check_prompt(model, prompt.ids);
-    texts.push_back({.ids = {prompt.ids.begin(), prompt.ids.end()}, .cache = {}});
+    texts.push_back({.prompt = prompt});
   }
   const NoGradGuard no_grad;
   const nn::EvaluationMode mode(model);
   const Reader reader(model, options.cache);
-  std::vector<Generated> results(texts.size());
-  for (int64_t step = 0; step < options.tokens; ++step) {
-    const std::vector<Tensor> logits = reader.logits_after(texts);
-    for (size_t i = 0; i < texts.size(); ++i) {
-      ONESTEP_CHECK(DivergedError, all(isfinite(logits[i])).item<bool>(),
-                    "generate: the logits are not finite: the model has diverged or its file was damaged");
-      const int64_t token = choose_token(logits[i], options.sampling, *prompts[i].generator);
-      results[i].ids.push_back(token);
-      results[i].logprobs.push_back(log_softmax(logits[i], -1)[token].item());
-      texts[i].ids.push_back(token);
-      if (on_token) on_token(i, token);
+  std::vector<Text*> growing(texts.size());
+  std::transform(texts.begin(), texts.end(), growing.begin(), [](Text& text) { return &text; });
+  for (int64_t step = 0; step < options.tokens && !growing.empty(); ++step) {
+    const std::vector<Tensor> logits = reader.logits_after(growing);
+    for (size_t i = 0; i < growing.size(); ++i) {
+      Text& text = *growing[i];
+      const int64_t token = grow(text, logits[i], options);
+      if (on_token) on_token(static_cast<size_t>(&text - texts.data()), text.result);
+      text.result.ended = text.prompt.ends && text.prompt.ends(token);
     }
+    std::erase_if(growing, [](const Text* text) { return text->result.ended; });
   }
+  std::vector<Generated> results(texts.size());
+  std::transform(texts.begin(), texts.end(), results.begin(), [](Text& text) { return std::move(text.result); });
   return results;
 }
 

@@ -4,7 +4,9 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
+#include "train/data/task.h"
 #include "train/memory_need.h"
+#include "train/run_folder.h"
 
 namespace onestep::train {
 namespace {
@@ -35,6 +37,10 @@ FoundCheckpoint choose_checkpoint(const std::filesystem::path& run, const Config
   check_trained_with(found.checkpoint.trainer.config, config, "");
   check_holds_model(found, config);
   return found;
+}
+
+std::shared_ptr<const Tokenizer> prompt_tokenizer(const std::filesystem::path& run, const Config& config) {
+  return config.data.kind == DataKind::task ? task_tokenizer(config.data) : load_run_tokenizer(run);
 }
 
 void load_trained(Trainer& trainer, const FoundCheckpoint& found) {

@@ -18,6 +18,9 @@ FoundCheckpoint choose_checkpoint(const std::filesystem::path& run, const Config
 /// Rows of the token embedding in a checkpoint.
 int64_t trained_vocabulary(const FoundCheckpoint& found);
 
+/// The tokenizer with which people write to a run: that of its text, or the names of its task's symbols. Null for a run on ids.
+std::shared_ptr<const Tokenizer> prompt_tokenizer(const std::filesystem::path& run, const Config& config);
+
 /// Gives the trainer of the run the parameters of a checkpoint. Throws ConfigError if its data is not what was trained on.
 void load_trained(Trainer& trainer, const FoundCheckpoint& found);
 

@@ -274,6 +274,7 @@ TEST_CASE("config: the resolved text") {
     "anomaly": true,
     "eval_every": 0,
     "eval_batches": 20,
+    "sample_every": 0,
     "log_every": 1,
     "checkpoint_every": 0,
     "tensorboard": false,

@@ -140,8 +140,8 @@ TEST_CASE("generate: several prompts at once give what each gives alone") {
       for (size_t i = 0; i < prompts.size(); ++i) all.push_back({prompts[i], &generators[i]});
       const GenerateOptions options = {.tokens = 30, .cache = cache};
       std::vector<Ids> heard(prompts.size());
-      const std::vector<Generated> together =
-          generate(*model, all, options, [&](size_t prompt, int64_t token) { heard[prompt].push_back(token); });
+      const std::vector<Generated> together = generate(
+          *model, all, options, [&](size_t prompt, const Generated& so_far) { heard[prompt].push_back(so_far.ids.back()); });
       REQUIRE(together.size() == prompts.size());
       for (size_t i = 0; i < prompts.size(); ++i) {
         Generator own(static_cast<int64_t>(i));
@@ -305,4 +305,83 @@ TEST_CASE("generate: bad prompts, options and models are refused") {
   Tensor parameter = model->parameters()[0];
   fill_(parameter, std::nan(""));
   CHECK_THROWS_AS(generate(*model, Ids{1}, {5}, generator), DivergedError);
+}
+
+TEST_CASE("generate: a text that ends leaves the others as they are") {
+  Generator generator(1), a(4), b(5), alone(5);
+  const auto model = make(gpt(24), generator);
+  const Ids first = {1, 2}, second = {3};
+  std::vector<int64_t> asked;
+  const auto ends = [&](int64_t token) { return asked.push_back(token), asked.size() == 6; };
+  const Prompt prompts[] = {{.ids = first, .generator = &a, .ends = ends}, {.ids = second, .generator = &b}};
+  const std::vector<Generated> results = generate(*model, prompts, {.tokens = 20});
+  CHECK(results[0].ended);
+  CHECK(results[0].ids == asked);
+  CHECK(asked.size() == 6);
+  CHECK_FALSE(results[1].ended);
+  CHECK(results[1].ids == generate(*model, second, {.tokens = 20}, alone).ids);
+}
+
+TEST_CASE("generate: a text goes on from what the model remembers as from its beginning") {
+  for (const Named& named : models(24)) {
+    CAPTURE(named.name);
+    Generator generator(1);
+    const auto model = make(named.config, generator);
+    TextMemory memory;
+    Ids text = {5, 1, 2};
+    for (int64_t turn = 0; turn < 4; ++turn) {  // the third begins inside the context and ends outside
+      Generator with(turn), without(turn);
+      const Prompt prompt{.ids = text, .generator = &with, .memory = &memory};
+      const Generated remembered = generate(*model, std::span(&prompt, 1), {.tokens = 6})[0];
+      const Generated read = generate(*model, text, {.tokens = 6}, without);
+      CHECK(remembered.ids == read.ids);
+      CHECK(remembered.logprobs == read.logprobs);
+      text.insert(text.end(), read.ids.begin(), read.ids.end());
+      CHECK(memory.read == std::ssize(text) - 1);
+      text.insert(text.end(), {7, turn});
+    }
+  }
+}
+
+TEST_CASE("generate: a memory of a text that is no longer than it is not gone on from") {
+  Generator generator(1), a(1), b(1);
+  const auto model = make(gpt(24), generator);
+  const Ids text = {5, 1, 2};
+  TextMemory memory{.cache = {}, .read = 3};
+  const Prompt prompt{.ids = text, .generator = &a, .memory = &memory};
+  CHECK(generate(*model, std::span(&prompt, 1), {.tokens = 3})[0].ids == generate(*model, text, {.tokens = 3}, b).ids);
+}
+
+TEST_CASE("generate: alternatives are the most likely tokens of each place") {
+  Generator generator(2), draws(3);
+  const auto model = make(gpt(24), generator);
+  Ids text = {4, 9};
+  const Generated result = generate(*model, text, {.tokens = 5, .alternatives = 3}, draws);
+  REQUIRE(result.alternatives.size() == 5);
+  for (size_t i = 0; i < 5; ++i) {
+    const Tensor logprobs = log_softmax(model->forward(from_values(text, {1, std::ssize(text)})).detach()[0][-1], -1);
+    const auto order = argsort(logprobs, 0, /*descending=*/true).to_vector<int64_t>();
+    REQUIRE(result.alternatives[i].size() == 3);
+    for (size_t k = 0; k < 3; ++k) {
+      CHECK(result.alternatives[i][k].id == order[k]);
+      CHECK(result.alternatives[i][k].logprob == logprobs[order[k]].item());
+    }
+    text.push_back(result.ids[i]);
+  }
+  CHECK(generate(*model, Ids{1}, {.tokens = 1, .alternatives = 99}, draws).alternatives[0].size() == kVocab);
+  CHECK(generate(*model, Ids{1}, {.tokens = 1}, draws).alternatives.empty());
+}
+
+TEST_CASE("generate: a penalty of repetition counts the prompt and what was generated") {
+  Generator generator(2);
+  const auto model = make(gpt(24), generator);
+  Ids text = {4, 9};
+  const SamplingOptions sampling{.temperature = 0, .repetition_penalty = 1.5};
+  const Generated result = generate(*model, text, {12, sampling}, generator);
+  for (const int64_t id : result.ids) {
+    const Tensor logits = model->forward(from_values(text, {1, std::ssize(text)})).detach()[0][-1];
+    CHECK(id == argmax(penalize_repetition(logits, text, 1.5)).item<int64_t>());
+    text.push_back(id);
+  }
+  CHECK(result.ids != generate(*model, Ids{4, 9}, {12, {.temperature = 0}}, generator).ids);
 }

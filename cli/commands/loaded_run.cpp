@@ -1,0 +1,49 @@
+#include "cli/commands/loaded_run.h"
+
+#include "base/enum_names.h"
+#include "train/run_folder.h"
+#include "train/runs/trained_run.h"
+
+namespace onestep::cli {
+
+using namespace train;
+
+std::vector<int64_t> LoadedRun::encode(const std::string& text, const std::string& what) const {
+  ONESTEP_CHECK(ConfigError, tokenizer != nullptr, what, ": ", name,
+                " was trained on ids and has no tokenizer (use --prompt-ids)");
+  try {
+    return tokenizer->encode(text);
+  } catch (const ConfigError& error) {
+    throw ConfigError(what + ": " + error.what());
+  }
+}
+
+std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& checkpoint, const std::string& weights) {
+  auto loaded = std::make_unique<LoadedRun>();
+  const std::filesystem::path run = run_path(name);
+  loaded->name = name;
+  loaded->config = load_run_config(run);
+  const FoundCheckpoint found = choose_checkpoint(run, loaded->config, checkpoint);
+  loaded->tokenizer = prompt_tokenizer(run, loaded->config);
+  loaded->model = make_trained_model(loaded->config, trained_vocabulary(found), found, loaded->generator,
+                                     *value_named<WeightFormat>(weights));
+  return loaded;
+}
+
+void add_sampling_options(Command& command, SamplingOptions& sampling, int64_t& seed) {
+  const auto number = [&](const std::string& name, double& value, const std::string& description, const Check& check) {
+    command.add_option(name, value, description)->type_name("N")->capture_default_str()->check(check);
+  };
+  number("--temperature", sampling.temperature, "Logits are divided by it; 0 takes the most likely token", at_least_0());
+  command.add_whole_number("--top-k", sampling.top_k, "Only the N most likely tokens; 0: all", 0, INT64_MAX);
+  number("--top-p", sampling.top_p, "Only the most likely tokens whose probabilities add up to N",
+         decimal_number("above 0 and at most 1", [](double p) { return p > 0 && p <= 1; }));
+  number("--min-p", sampling.min_p, "Only tokens at least N times as likely as the most likely one",
+         decimal_number("from 0 to 1", [](double p) { return p >= 0 && p <= 1; }));
+  number("--repetition-penalty", sampling.repetition_penalty,
+         "Logits of tokens that the text has are divided by N where positive, else multiplied; 1: none",
+         decimal_number("above 0", [](double penalty) { return penalty > 0; }));
+  command.add_whole_number("--seed", seed, "Seed of the draws", INT64_MIN, INT64_MAX);
+}
+
+}  // namespace onestep::cli

@@ -1,0 +1,62 @@
+#include "cli/commands/prompts.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/format.h"
+#include "base/json_reader.h"
+#include "base/read_file.h"
+#include "base/utf8.h"
+
+namespace onestep::cli {
+namespace {
+
+constexpr int64_t kMostBytes = int64_t{64} << 20;
+
+std::string read_standard_input() {
+  std::string text;
+  char block[1 << 16];
+  while (const size_t count = read_some(STDIN_FILENO, "standard input", block, sizeof block)) {
+    text.append(block, count);
+    ONESTEP_CHECK(ConfigError, std::ssize(text) <= kMostBytes, "standard input: more than ", format_bytes(kMostBytes));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<int64_t> parse_id_list(const std::string& list, const std::string& what) {
+  std::vector<int64_t> ids;
+  for (const char *at = list.data(), *end = at + list.size(); at <= end;) {
+    int64_t id = 0;
+    const auto [behind, error] = std::from_chars(at, end, id);
+    ONESTEP_CHECK(ConfigError, error == std::errc() && (behind == end || *behind == ','), what,
+                  ": must be ids with commas: got ", quote(list));
+    ids.push_back(id);
+    at = behind + 1;
+  }
+  return ids;
+}
+
+std::vector<std::vector<int64_t>> read_prompts(const std::string& file, const LoadedRun& run) {
+  const bool standard_input = file == "-", json_lines = file.ends_with(".jsonl");
+  std::istringstream lines(standard_input ? read_standard_input() : read_file(file, kMostBytes));
+  std::vector<std::vector<int64_t>> prompts;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string place = (standard_input ? "standard input" : file) + ", line " + std::to_string(prompts.size() + 1);
+    if (json_lines) {
+      const nlohmann::json value = parse_json<ConfigError>(line, place);
+      ONESTEP_CHECK(ConfigError, value.is_string(), place, ": must be a JSON string: got ", brief(value));
+      line = value.get<std::string>();
+    }
+    prompts.push_back(run.encode(line, place));
+    ONESTEP_CHECK(ConfigError, !prompts.back().empty(), place, ": the prompt is empty");
+  }
+  ONESTEP_CHECK(ConfigError, !prompts.empty(), file, ": has no prompt");
+  return prompts;
+}
+
+}  // namespace onestep::cli
