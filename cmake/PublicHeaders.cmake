@@ -99,7 +99,7 @@ set(public_headers
     train/data/token_file.h
     train/models/generate.h
     train/models/gpt.h
-    train/models/gpt2_files.h
+    train/models/pretrained_files.h
     train/models/language_model.h
     train/checkpoint/checkpoint.h
     train/checkpoint/safetensors.h
