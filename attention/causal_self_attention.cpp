@@ -13,33 +13,43 @@ constexpr const char* kName = "CausalSelfAttention";
 
 /// Completes and checks the options, before any layer draws its initial values.
 Options checked(Options o) {
-  shared_width(kName, o.d_out, o.num_heads);
+  if (o.head_dim == 0) o.head_dim = shared_width(kName, o.d_out, o.num_heads) / o.num_heads;
+  ONESTEP_CHECK(ShapeError, o.num_heads > 0 && o.head_dim > 0, kName, ": num_heads and head_dim must be positive: got ",
+                o.num_heads, " and ", o.head_dim);
   if (o.num_kv_heads == 0) o.num_kv_heads = o.num_heads;
   ONESTEP_CHECK(ShapeError, o.num_kv_heads > 0 && o.num_heads % o.num_kv_heads == 0, kName,
                 ": num_heads must be divisible by num_kv_heads: num_heads=", o.num_heads, ", num_kv_heads=", o.num_kv_heads);
   ONESTEP_CHECK(ConfigError, o.window >= 0, kName, ": window cannot be negative: got ", o.window);
-  ONESTEP_CHECK(ShapeError, !o.rope || o.d_out / o.num_heads % 2 == 0, kName, ": rope needs heads of even width: got ",
-                o.d_out / o.num_heads, " features a head");
+  ONESTEP_CHECK(ShapeError, !o.rope || o.head_dim % 2 == 0, kName, ": rope needs heads of even width: got ", o.head_dim,
+                " features a head");
   ONESTEP_CHECK(ConfigError, o.rope_theta >= 1 && std::isfinite(o.rope_theta), kName, ": rope_theta must be at least 1: got ",
                 o.rope_theta);
   return o;
 }
 
 /// Width of the concatenated queries, keys and values.
-int64_t qkv_width(const Options& o) { return o.d_out + 2 * (o.d_out / o.num_heads * o.num_kv_heads); }
+int64_t qkv_width(const Options& o) { return o.head_dim * (o.num_heads + 2 * o.num_kv_heads); }
+
+std::optional<nn::RMSNorm> make_head_norm(const Options& o) {
+  return o.qk_norm ? std::optional<nn::RMSNorm>(std::in_place, Shape{o.head_dim}, o.norm_eps) : std::nullopt;
+}
 
 }  // namespace
 
 CausalSelfAttention::CausalSelfAttention(const Options& o, Generator& generator)
     : Attention(o.d_in, checked(o).d_out, o.context_length),
       c_attn(o.d_in, qkv_width(checked(o)), o.qkv_bias, generator),
-      c_proj(o.d_out, o.d_out, o.out_bias, generator),
+      c_proj(o.num_heads * checked(o).head_dim, o.d_out, o.out_bias, generator),
+      q_norm(make_head_norm(checked(o))),
+      k_norm(make_head_norm(checked(o))),
       dropout(o.dropout, generator),
       options_(checked(o)) {}
 
 void CausalSelfAttention::visit(nn::Visitor& visitor) {
   visitor.child("c_attn", c_attn);
   visitor.child("c_proj", c_proj);
+  if (q_norm) visitor.child("q_norm", *q_norm);
+  if (k_norm) visitor.child("k_norm", *k_norm);
   visitor.child("dropout", dropout);
 }
 
@@ -48,8 +58,8 @@ Tensor CausalSelfAttention::attend(const Tensor& x, Tensor* weights, KvCache* ca
 }
 
 Tensor CausalSelfAttention::attend_each(const Tensor& x, std::span<KvCache* const> caches) const {
-  const Tensor packed = c_attn(x);  // [B, T, d_out + 2 * H_kv * head_dim]
-  std::vector<Tensor> contexts;     // B times [1, T, d_out]
+  const Tensor packed = c_attn(x);  // [B, T, (H + 2 H_kv) head_dim]
+  std::vector<Tensor> contexts;     // B times [1, T, H * head_dim]
   for (int64_t b = 0; b < x.size(0); ++b)
     contexts.push_back(context(narrow(packed, 0, b, 1), nullptr, caches[static_cast<size_t>(b)]));
   return c_proj(cat(contexts));  // [B, T, d_out]
@@ -57,21 +67,25 @@ Tensor CausalSelfAttention::attend_each(const Tensor& x, std::span<KvCache* cons
 
 Tensor CausalSelfAttention::context(const Tensor& packed, Tensor* weights, KvCache* cache) const {
   const Options& o = options_;
-  if (!o.rope && !weights && !cache)
-    return packed_causal_attention(packed, o.num_heads, o.num_kv_heads, o.window, dropout);  // [..., T, d_out]
-  const int64_t kv_width = head_dim() * o.num_kv_heads;
+  if (!o.rope && !o.qk_norm && !weights && !cache)
+    return packed_causal_attention(packed, o.num_heads, o.num_kv_heads, o.window, dropout);  // [..., T, H * head_dim]
+  const int64_t q_width = o.head_dim * o.num_heads, kv_width = o.head_dim * o.num_kv_heads;
   const std::vector<Tensor> qkv =
-      split(packed, std::vector{d_out(), kv_width, kv_width}, -1);  // [..., T, d_out], 2 x [..., T, H_kv * head_dim]
+      split(packed, std::vector{q_width, kv_width, kv_width}, -1);  // [..., T, H * head_dim], 2 x [..., T, H_kv * head_dim]
   Tensor queries = split_heads(qkv[0], o.num_heads);                // [..., H, T, head_dim]
   Tensor new_keys = split_heads(qkv[1], o.num_kv_heads);            // [..., H_kv, T, head_dim]
   const Tensor new_values = split_heads(qkv[2], o.num_kv_heads);    // [..., H_kv, T, head_dim]
+  if (o.qk_norm) {
+    queries = (*q_norm)(queries);
+    new_keys = (*k_norm)(new_keys);
+  }
   if (o.rope) {
     const int64_t position = cache ? cache->length() : 0;
-    queries = rotary_embedding(queries, position, o.rope_theta);
-    new_keys = rotary_embedding(new_keys, position, o.rope_theta);
+    queries = rotary_embedding(queries, position, o.rope_theta, o.rope_scaling);
+    new_keys = rotary_embedding(new_keys, position, o.rope_theta, o.rope_scaling);
   }
   const auto [keys, values] = with_cached(cache, new_keys, new_values);                     // [..., H_kv, S, head_dim]
-  return merge_heads(causal_attention(queries, keys, values, o.window, dropout, weights));  // [..., T, d_out]
+  return merge_heads(causal_attention(queries, keys, values, o.window, dropout, weights));  // [..., T, H * head_dim]
 }
 
 }  // namespace onestep::attention

@@ -99,8 +99,12 @@ std::unique_ptr<Attention> make_attention(std::string_view name, const Options& 
       ConfigError,
       kind.build == build_fused_qkv ||
           (options.out_bias == defaults.out_bias && options.num_kv_heads == defaults.num_kv_heads &&
-           options.window == defaults.window && options.rope == defaults.rope && options.rope_theta == defaults.rope_theta),
-      "make_attention: out_bias, num_kv_heads, window, rope and rope_theta belong to fused_qkv: got one for ", name);
+           options.window == defaults.window && options.rope == defaults.rope && options.rope_theta == defaults.rope_theta &&
+           options.rope_scaling == defaults.rope_scaling && options.head_dim == defaults.head_dim &&
+           options.qk_norm == defaults.qk_norm),
+      "make_attention: out_bias, num_kv_heads, window, rope, rope_theta, rope_scaling, head_dim and qk_norm belong to "
+      "fused_qkv: got one for ",
+      name);
   return kind.build(options, generator);
 }
 

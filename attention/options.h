@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
 
+#include "autograd/rotary_scaling.h"
+
 namespace onestep::attention {
 
 /// What the attention types are built from. A type without heads, dropout or query/key/value bias takes only 1, 0 and false;
@@ -17,6 +19,10 @@ struct Options {
   int64_t window = 0;          ///< A token attends to itself and the window - 1 tokens before it; 0 = all before it.
   bool rope = false;           ///< Whether queries and keys are rotated by their position (onestep::rotary_embedding).
   double rope_theta = 10000.0;
+  RotaryScaling rope_scaling = {};
+  int64_t head_dim = 0;    ///< Features of a head; 0 = d_out / num_heads.
+  bool qk_norm = false;    ///< Whether queries and keys are normalised by an RMSNorm over each head, before they are rotated.
+  double norm_eps = 1e-6;  ///< Of these norms.
 };
 
 }  // namespace onestep::attention

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "autograd/random/generator.h"
+#include "autograd/rotary_scaling.h"
 #include "autograd/tensor.h"
 
 namespace onestep {
@@ -58,8 +59,8 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
 Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options = {});
 
 /// Rotary position embedding of x [..., T, d], d even: the pair (x_i, x_{i + d/2}) of token t is turned by the angle
-/// (first_position + t) theta^(-2i/d). Pairs are half a row apart as in GPT-NeoX and LLaMA, not neighbours as in the paper
-/// (Su et al. 2021). ops/rotary.cpp
-Tensor rotary_embedding(const Tensor& x, int64_t first_position = 0, double theta = 10000.0);
+/// (first_position + t) theta^(-2i/d), its frequency theta^(-2i/d) changed as `scaling` says. Pairs are half a row apart as in
+/// GPT-NeoX and LLaMA, not neighbours as in the paper (Su et al. 2021). ops/rotary.cpp
+Tensor rotary_embedding(const Tensor& x, int64_t first_position = 0, double theta = 10000.0, const RotaryScaling& scaling = {});
 
 }  // namespace onestep

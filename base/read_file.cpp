@@ -45,6 +45,10 @@ void InputFile::read(void* to, size_t count) {
   }
 }
 
+void InputFile::seek(uint64_t at) {
+  ONESTEP_CHECK(IoError, ::lseek(fd_, static_cast<off_t>(at), SEEK_SET) >= 0, path_, ": cannot be read: ", error_reason(errno));
+}
+
 std::string read_file(const std::string& path, int64_t max_bytes) {
   InputFile file(path);
   const auto size = static_cast<int64_t>(file.size());

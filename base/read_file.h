@@ -23,6 +23,8 @@ class InputFile {
   size_t read_some(void* to, size_t count);
   /// Reads exactly `count` bytes; a file that ends before is an error.
   void read(void* to, size_t count);
+  /// What is read next is at this byte.
+  void seek(uint64_t at);
 
  private:
   std::string path_;

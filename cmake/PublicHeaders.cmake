@@ -102,7 +102,7 @@ set(public_headers
     train/models/chat_template.h
     train/models/conversation.h
     train/models/gpt.h
-    train/models/gpt2_files.h
+    train/models/pretrained_files.h
     train/models/language_model.h
     train/checkpoint/checkpoint.h
     train/checkpoint/safetensors.h

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/format.h"
 #include "train/log/metrics.h"
+#include "train/models/decoder.h"
 
 namespace onestep::train {
 namespace {
@@ -14,41 +17,30 @@ namespace {
 // Counts are doubles: a config may ask for more than 64 bits can count.
 
 /// Width of queries, keys and values side by side.
-double qkv_width(const ModelConfig& m) {
-  const auto d = static_cast<double>(m.d_model), heads = static_cast<double>(m.num_heads);
-  return d + 2 * d / heads * static_cast<double>(m.num_kv_heads > 0 ? m.num_kv_heads : m.num_heads);
+double qkv_width(const ModelConfig& model) {
+  const ModelConfig m = written_out(model);
+  return static_cast<double>(query_width(m) + 2 * key_width(m));
 }
 
 double linear(double in, double out, bool bias) { return in * out + (bias ? out : 0); }
-
-double fused_attention_parameters(const ModelConfig& m, bool qkv_bias, bool out_bias) {
-  const auto d = static_cast<double>(m.d_model);
-  return linear(d, qkv_width(m), qkv_bias) + linear(d, d, out_bias);
-}
 
 double attention_parameters(const ModelConfig& m) {
   const auto d = static_cast<double>(m.d_model);
   if (m.attention == "simplified") return 0;
   if (m.attention == "self_v1") return 3 * d * d;
-  if (m.attention == "fused_qkv") return fused_attention_parameters(m, m.qkv_bias, true);
+  if (m.attention == "fused_qkv") return linear(d, qkv_width(m), m.qkv_bias) + linear(d, d, true);
   const bool projects = m.attention == "multi_head" || m.attention == "einsum";
   return 3 * linear(d, d, m.qkv_bias) + (projects ? linear(d, d, true) : 0);
 }
 
-double block_parameters(const ModelConfig& m) {
-  const auto d = static_cast<double>(m.d_model), ff = static_cast<double>(m.d_ff);
-  const double norm = m.norm == NormKind::layer_norm && m.bias ? 2 * d : d;
-  const double mlp = linear(d, ff, m.bias) * (m.activation == Activation::swiglu ? 2 : 1) + linear(ff, d, m.bias);
-  return 2 * norm + fused_attention_parameters(m, m.bias, m.bias) + mlp;
-}
-
-double parameters(const ModelConfig& m, double vocabulary) {
-  const auto d = static_cast<double>(m.d_model), context = static_cast<double>(m.context_length);
+double parameters(const ModelConfig& m, int64_t vocab_size) {
+  const auto d = static_cast<double>(m.d_model), vocabulary = static_cast<double>(vocab_size);
   if (m.kind == ModelKind::attention)
-    return vocabulary * d + context * d + attention_parameters(m) + linear(d, vocabulary, true);
-  const double norm = m.norm == NormKind::layer_norm && m.bias ? 2 * d : d;
-  return vocabulary * d * (m.tie_weights ? 1 : 2) + (m.rope ? 0 : context * d) +
-         static_cast<double>(m.num_layers) * block_parameters(m) + norm;
+    return vocabulary * d + static_cast<double>(m.context_length) * d + attention_parameters(m) + linear(d, vocabulary, true);
+  double count = 0;
+  for (const DecoderParameter& parameter : decoder_parameters(m, vocab_size))
+    count += std::accumulate(parameter.shape.begin(), parameter.shape.end(), 1.0, std::multiplies<>());
+  return count;
 }
 
 /// Of the masks [T, T] that the chapter's attention keeps.
@@ -77,7 +69,8 @@ double attention_activations(const ModelConfig& m, double length) {
 /// Elements a token that a block keeps: what its two norms, four projections, attention and activation had or gave.
 double block_activations(const ModelConfig& m) {
   const auto d = static_cast<double>(m.d_model), ff = static_cast<double>(m.d_ff);
-  return 7 * d + 2 * qkv_width(m) + (m.activation == Activation::swiglu ? 4 : 2) * ff;
+  return 6 * d + static_cast<double>(query_width(written_out(m))) + 2 * qkv_width(m) +
+         (m.activation == Activation::swiglu ? 4 : 2) * ff;
 }
 
 /// Bytes a token: a byte for each decision of dropout.
@@ -94,9 +87,10 @@ std::string mebibytes(double bytes) { return grouped(bytes / (1 << 20)) + " MiB"
 
 MemoryNeed memory_need(const Config& config, int64_t vocab_size, int64_t length) {
   const ModelConfig& m = config.model;
-  const auto vocabulary = static_cast<double>(std::max(vocab_size, m.vocab_size)), row = static_cast<double>(length),
+  vocab_size = std::max(vocab_size, m.vocab_size);
+  const auto vocabulary = static_cast<double>(vocab_size), row = static_cast<double>(length),
              d = static_cast<double>(m.d_model), tokens = static_cast<double>(config.train.batch_size) * row;
-  const double element = static_cast<double>(size_of(config.train.dtype)), count = parameters(m, vocabulary);
+  const double element = static_cast<double>(size_of(config.train.dtype)), count = parameters(m, vocab_size);
   const double depth = static_cast<double>(m.num_layers), logits = 2 * vocabulary;
   double layers = m.kind == ModelKind::attention ? attention_activations(m, row) : depth * block_activations(m) + 2 * d;
   layers += logits;

@@ -6,7 +6,7 @@
 #include "base/format.h"
 #include "cli/commands/commands.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/models/gpt2_files.h"
+#include "train/models/pretrained_files.h"
 #include "train/run_folder.h"
 #include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
@@ -33,25 +33,25 @@ std::filesystem::path default_run(const std::filesystem::path& folder) {
   return std::filesystem::path("runs") / run_path(std::filesystem::absolute(folder).string()).filename();
 }
 
-int import_gpt2(const Options& options) {
+int import_model(const Options& options) {
   const std::filesystem::path folder = run_path(options.folder);
   const std::filesystem::path run = options.out.empty() ? default_run(folder) : run_path(options.out);
   check_stays(folder, run);
-  Gpt2 gpt2 = read_gpt2(folder, options.quiet);
+  Pretrained pretrained = read_pretrained(folder, options.quiet);
   Config config;
-  config.model = gpt2.model;
+  config.model = pretrained.model;
   config.data.kind = DataKind::none;
   config.origin.file = folder.string();
   config = resolve(config);
   int64_t parameters = 0;
-  for (const auto& [_, tensor] : gpt2.state) parameters += tensor.numel();
+  for (const auto& [_, tensor] : pretrained.state) parameters += tensor.numel();
 
   const std::unique_ptr<BpeTokenizer> tokenizer = read_tokenizer(folder, config.model.vocab_size);
   const RunLock lock = create_run(run, config, tokenizer.get());
   Checkpoint checkpoint;
   checkpoint.trainer.config = fixed_values(config);
   checkpoint.trainer.generator = Generator(config.seed).state();
-  checkpoint.trainer.model = std::move(gpt2.state);
+  checkpoint.trainer.model = std::move(pretrained.state);
   lock.naming_errors([&] { save_checkpoint(lock.folder(), checkpoint, config.train.keep_checkpoints, options.quiet); });
   std::cout << "model        " << config.model.num_layers << " layers, " << config.model.d_model << " wide, "
             << grouped(static_cast<double>(parameters)) << " parameters\n"
@@ -63,11 +63,12 @@ int import_gpt2(const Options& options) {
 
 void add_import(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  auto* command = app.add_subcommand("import", "Make a run of a GPT-2 in the files of Hugging Face's transformers");
+  auto* command = app.add_subcommand(
+      "import", "Make a run of a GPT-2, Llama, Mistral, Qwen2 or Qwen3 in the files of Hugging Face's transformers");
   command->add_option("DIR", options->folder, "The folder with config.json and model.safetensors")->required();
   command->add_option("--out", options->out, "Run folder (default: runs/<folder name>)")->type_name("RUN");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
-  command->callback([options, &action] { action = [options] { return import_gpt2(*options); }; });
+  command->callback([options, &action] { action = [options] { return import_model(*options); }; });
 }
 
 }  // namespace onestep::cli

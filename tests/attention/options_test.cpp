@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "attention/causal_self_attention.h"
+#include "nn/init.h"
 #include "tests/nn/check.h"
 
 namespace onestep::attention {
@@ -12,7 +13,7 @@ using testing::refusal;
 /// What the module computes for one text [T, d_in], token by token and head by head.
 std::vector<double> naive(const CausalSelfAttention& module, const Tensor& x) {
   const Options& o = module.options();
-  const int64_t T = x.size(0), width = o.d_out / o.num_heads, group = o.num_heads / o.num_kv_heads;
+  const int64_t T = x.size(0), width = o.head_dim, group = o.num_heads / o.num_kv_heads;
   const auto projected = [](const nn::Linear& linear, const std::vector<double>& row) {
     std::vector<double> y;
     for (int64_t r = 0; r < linear.weight.size(0); ++r) {
@@ -24,25 +25,35 @@ std::vector<double> naive(const CausalSelfAttention& module, const Tensor& x) {
   };
   const auto turn = [&](std::vector<double>& row, int64_t first, int64_t position) {
     for (int64_t i = 0; o.rope && i < width / 2; ++i) {
-      const double angle =
+      double angle =
           static_cast<double>(position) * std::pow(o.rope_theta, -2.0 * static_cast<double>(i) / static_cast<double>(width));
+      if (o.rope_scaling.kind == RotaryScaling::Kind::linear) angle /= o.rope_scaling.factor;
       double &a = row[static_cast<size_t>(first + i)], &b = row[static_cast<size_t>(first + i + width / 2)];
       const double turned = a * std::cos(angle) - b * std::sin(angle);
       b = a * std::sin(angle) + b * std::cos(angle);
       a = turned;
     }
   };
+  const auto normalise = [&](std::vector<double>& row, int64_t first, const std::optional<nn::RMSNorm>& norm) {
+    double square = 0;
+    for (int64_t i = 0; norm && i < width; ++i) square += std::pow(row[static_cast<size_t>(first + i)], 2);
+    const double scale = 1 / std::sqrt(square / static_cast<double>(width) + o.norm_eps);
+    for (int64_t i = 0; norm && i < width; ++i) row[static_cast<size_t>(first + i)] *= scale * norm->weight.at({i});
+  };
   std::vector<std::vector<double>> qkv;
   for (int64_t t = 0; t < T; ++t) {
     qkv.push_back(projected(module.c_attn, x[t].to_vector<double>()));
-    for (int64_t h = 0; h < o.num_heads + o.num_kv_heads; ++h) turn(qkv.back(), h * width, t);
+    for (int64_t h = 0; h < o.num_heads + o.num_kv_heads; ++h) {
+      normalise(qkv.back(), h * width, h < o.num_heads ? module.q_norm : module.k_norm);
+      turn(qkv.back(), h * width, t);
+    }
   }
   const auto at = [&](int64_t t, int64_t feature) { return qkv[static_cast<size_t>(t)][static_cast<size_t>(feature)]; };
   std::vector<double> result;
   for (int64_t t = 0; t < T; ++t) {
-    std::vector<double> context(static_cast<size_t>(o.d_out));
+    std::vector<double> context(static_cast<size_t>(o.num_heads * width));
     for (int64_t h = 0; h < o.num_heads; ++h) {
-      const int64_t key = o.d_out + h / group * width, value = key + o.num_kv_heads * width;
+      const int64_t key = (o.num_heads + h / group) * width, value = key + o.num_kv_heads * width;
       double total = 0;
       std::vector<double> sums(static_cast<size_t>(width));
       for (int64_t s = o.window > 0 ? std::max<int64_t>(0, t - o.window + 1) : 0; s <= t; ++s) {
@@ -64,7 +75,9 @@ void check_against_naive(const char* what, Options options) {
   CAPTURE(what);
   options.context_length = 12;
   Generator generator(3);
-  const CausalSelfAttention module(options, generator);
+  CausalSelfAttention module(options, generator);
+  for (auto& norm : {&module.q_norm, &module.k_norm})
+    if (*norm) nn::init::uniform_((*norm)->weight, 0.5, 1.5, generator);
   const Tensor x = randn({11, options.d_in}, generator);
   const std::vector<double> want = naive(module, x);
   const AttentionResult steps = module.forward_with_weights(x);
@@ -87,6 +100,19 @@ TEST_CASE("CausalSelfAttention: every option is what loops in double compute") {
   check_against_naive("window wider than the text", {.d_in = 5, .d_out = 8, .num_heads = 2, .window = 100});
   check_against_naive("rope", {.d_in = 5, .d_out = 8, .num_heads = 2, .rope = true});
   check_against_naive("rope with its theta", {.d_in = 5, .d_out = 12, .num_heads = 2, .rope = true, .rope_theta = 50});
+  check_against_naive("rope with linear scaling",
+                      {.d_in = 5, .d_out = 8, .num_heads = 2, .rope = true, .rope_scaling = {RotaryScaling::Kind::linear, 3}});
+  check_against_naive("wide heads", {.d_in = 5, .d_out = 7, .num_heads = 2, .num_kv_heads = 1, .head_dim = 6});
+  check_against_naive("normalised queries and keys", {.d_in = 5, .d_out = 8, .num_heads = 2, .qk_norm = true});
+  check_against_naive("narrow heads that are normalised and rotated", {.d_in = 5,
+                                                                       .d_out = 9,
+                                                                       .num_heads = 4,
+                                                                       .num_kv_heads = 2,
+                                                                       .window = 3,
+                                                                       .rope = true,
+                                                                       .head_dim = 4,
+                                                                       .qk_norm = true,
+                                                                       .norm_eps = 0.1});
   check_against_naive("all", {.d_in = 6,
                               .d_out = 16,
                               .num_heads = 4,

@@ -51,6 +51,31 @@ TEST_CASE("cli: a GPT-2 is imported and exported to the same bytes") {
           "onestep: " + run.string() + ": is a run without metrics (it was imported, or stopped before its first step)\n");
 }
 
+TEST_CASE("cli: a Llama in several bfloat16 files is imported, continues a prompt, is trained further and exported") {
+  const TemporaryFolder folder;
+  const std::string golden = ONESTEP_SOURCE_DIR "/tests/goldens/hf_decoders/llama3";
+  const fs::path run = folder.path() / "run", tuned = folder.path() / "tuned", out = folder.path() / "out";
+  CHECK(run_onestep({"import", golden, "--out", run.string()}).status == 0);
+  const ProcessResult text =
+      run_onestep({"generate", run.string(), "--prompt-ids", "1,2,3", "--tokens", "70", "--temperature", "0"});
+  CHECK(text.status == 0);  // beyond the context of 64
+  const ProcessResult trained =
+      run_onestep({"train", (run / "config.json").string(), "--quiet", "--out", tuned.string(), "--set", "data.kind=task",
+                   "--set", "data.task=copy", "--set", "data.length=4", "--set", "train.steps=2", "--set",
+                   "model.context_length=16", "--set", "train.init_from=" + run.string()});
+  CHECK_MESSAGE(trained.status == 0, trained.err);
+  for (const std::string dtype : {"float32", "bf16", "f16"})
+    CHECK(run_onestep({"export", tuned.string(), (out / dtype).string(), "--dtype", dtype}).status == 0);
+  CHECK(fs::file_size(out / "bf16/model.safetensors") < fs::file_size(out / "float32/model.safetensors") * 3 / 4);
+  const nlohmann::json config = nlohmann::json::parse(read(out / "f16/config.json"));
+  CHECK(config["dtype"] == "float16");
+  CHECK(config["model_type"] == "llama");
+  CHECK(config["max_position_embeddings"] == 16);
+  CHECK(config["rope_scaling"]["rope_type"] == "llama3");
+  CHECK(run_onestep({"import", (out / "bf16").string(), "--out", (folder.path() / "again").string()}).status == 0);
+  CHECK(contains(run_onestep({"export", tuned.string(), out.string(), "--dtype", "int8"}).err, "--dtype"));
+}
+
 TEST_CASE("cli: an imported GPT-2 generates with a cache as without") {
   const TemporaryFolder folder;
   const std::string run = (folder.path() / "run").string();
@@ -162,7 +187,7 @@ TEST_CASE("cli: an export replaces an earlier one, whole or not at all, and noth
     const ProcessResult result = run_onestep({"export", run, into});
     CHECK(result.status == 2);
     CHECK(result.err ==
-          "onestep: " + file + ": is not that of a GPT-2, and an export would replace it (name another folder)\n");
+          "onestep: " + file + ": is not that of a GPT-2 or Llama, and an export would replace it (name another folder)\n");
     CHECK(read(file) == before);
   };
   refused(run, run + "/config.json");

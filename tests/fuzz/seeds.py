@@ -146,13 +146,13 @@ for name, size in {"attn.c_attn": [2, 6], "attn.c_proj": [2, 2], "mlp.c_fc": [2,
     shapes |= {f"h.0.{name}.weight": size, f"h.0.{name}.bias": size[1:]}
 shapes |= {"ln_f.weight": [2], "ln_f.bias": [2]}
 tensors = {name: ("F32", shape) for name, shape in shapes.items()}
-seed("gpt2_files", "bare", json.dumps(small).encode() + b"\0" + safetensors(tensors))
-seed("gpt2_files", "prefixed", json.dumps(small).encode() + b"\0" + safetensors({"transformer." + k: v for k, v in tensors.items()}))
-seed("gpt2_files", "masks", json.dumps(small | {"tie_word_embeddings": True}).encode() + b"\0" + safetensors(
+seed("pretrained_files", "bare", json.dumps(small).encode() + b"\0" + safetensors(tensors))
+seed("pretrained_files", "prefixed", json.dumps(small).encode() + b"\0" + safetensors({"transformer." + k: v for k, v in tensors.items()}))
+seed("pretrained_files", "masks", json.dumps(small | {"tie_word_embeddings": True}).encode() + b"\0" + safetensors(
     tensors | {"h.0.attn.bias": ("BOOL", [1, 1, 3, 3]), "lm_head.weight": ("F32", [5, 2])}))
-seed("gpt2_files", "untied", json.dumps(small | {"tie_word_embeddings": False}).encode() + b"\0" + safetensors(
+seed("pretrained_files", "untied", json.dumps(small | {"tie_word_embeddings": False}).encode() + b"\0" + safetensors(
     tensors | {"lm_head.weight": ("F32", [5, 2])}))
-seed("gpt2_files", "config", json.dumps(config).encode() + b"\0")
+seed("pretrained_files", "config", json.dumps(config).encode() + b"\0")
 
 escaped = ("".join(chr(b) if 32 < b < 127 and b not in b'"\\' else f"\\x{b:02x}" for b in word.encode()) for word in sorted(words))
 (out / "words.dict").write_text("".join(f'"{word}"\n' for word in escaped if word))

@@ -35,8 +35,10 @@ std::vector<Config> configs() {
     all.push_back(config_of(R"("d_model": 128, "attention": ")" + std::string(kind) + '"'));
   for (const char* kind : {"multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
     all.push_back(config_of(R"("d_model": 128, "num_heads": 4, "attention": ")" + std::string(kind) + '"'));
-  for (const char* more : {"", R"(, "activation": "swiglu", "norm": "rms_norm", "bias": false)", R"(, "rope": true)",
-                           R"(, "num_kv_heads": 2, "tie_weights": false)", R"(, "dropout": 0.1)", R"(, "vocab_size": 2000)"})
+  for (const char* more :
+       {"", R"(, "activation": "swiglu", "norm": "rms_norm", "bias": false)", R"(, "rope": true)",
+        R"(, "num_kv_heads": 2, "tie_weights": false)", R"(, "head_dim": 40, "attention_bias": "qkv", "rope": true)",
+        R"(, "qk_norm": true, "num_kv_heads": 2, "mlp_bias": "none")", R"(, "dropout": 0.1)", R"(, "vocab_size": 2000)"})
     all.push_back(config_of(kGpt + std::string(more)));
   all.push_back(config_of(kGpt, R"("batch_size": 16, "dtype": "float64")"));
   all.push_back(config_of(kGpt, R"("batch_size": 64)", R"(, "optimizer": {"kind": "sgd"})"));

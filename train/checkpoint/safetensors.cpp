@@ -20,6 +20,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors holds little-endian bytes");
 
 constexpr uint64_t kMaxHeader = 100'000'000;
+constexpr int64_t kBlockBytes = int64_t{4} << 20;
 constexpr std::array<std::pair<std::string_view, DType>, kDTypes> kNames{{{"F32", DType::float32},
                                                                           {"F64", DType::float64},
                                                                           {"F16", DType::float16},
@@ -28,14 +29,6 @@ constexpr std::array<std::pair<std::string_view, DType>, kDTypes> kNames{{{"F32"
                                                                           {"I32", DType::int32},
                                                                           {"U8", DType::uint8},
                                                                           {"BOOL", DType::boolean}}};
-
-/// One tensor of a checked header.
-struct Entry {
-  std::string name;
-  DType dtype;
-  Shape shape;
-  uint64_t begin, end;
-};
 
 uint64_t count_value(const nlohmann::json& value, const std::string& place) {
   ONESTEP_CHECK(IoError, value.is_number_unsigned(), place, ": ", brief(value), " is not a count (a whole number from 0)");
@@ -60,7 +53,7 @@ Shape read_shape(const nlohmann::json& value, const std::string& place, uint64_t
   return shape;
 }
 
-Entry read_entry(const std::string& name, const nlohmann::json& value, const std::string& place, uint64_t data_bytes) {
+TensorEntry read_entry(const std::string& name, const nlohmann::json& value, const std::string& place, uint64_t data_bytes) {
   const bool complete = value.is_object() && value.size() == 3 && value.contains("dtype") && value.contains("shape") &&
                         value.contains("data_offsets");
   ONESTEP_CHECK(IoError, complete, place, ": needs exactly dtype, shape and data_offsets");
@@ -68,7 +61,7 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
       std::find_if(kNames.begin(), kNames.end(), [&](const auto& d) { return value["dtype"] == d.first; });
   ONESTEP_CHECK(IoError, known != kNames.end(), place, ": dtype ", brief(value["dtype"]),
                 " is not one of F32, F64, F16, BF16, I64, I32, U8, BOOL");
-  Entry entry{name, known->second, {}, 0, 0};
+  TensorEntry entry{name, known->second, {}, 0, 0};
   uint64_t bytes = 0;
   entry.shape = read_shape(value["shape"], place, static_cast<uint64_t>(size_of(entry.dtype)), bytes);
   const auto& offsets = value["data_offsets"];
@@ -82,14 +75,14 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
   return entry;
 }
 
-std::vector<Entry> read_entries(const nlohmann::json& header, const std::string& path, uint64_t data_bytes) {
-  std::vector<Entry> entries;
+std::vector<TensorEntry> read_entries(const nlohmann::json& header, const std::string& path, uint64_t data_bytes) {
+  std::vector<TensorEntry> entries;
   for (const auto& [name, value] : header.items())
     if (name != "__metadata__") entries.push_back(read_entry(name, value, path + ": tensor " + quote(name), data_bytes));
   std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+            [](const TensorEntry& a, const TensorEntry& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
   uint64_t next = 0;
-  for (const Entry& entry : entries) {
+  for (const TensorEntry& entry : entries) {
     ONESTEP_CHECK(IoError, entry.begin == next, path, ": tensor ", quote(entry.name), ": begins at byte ", entry.begin,
                   " of the data where byte ", next, " is due (no holes, no overlaps)");
     next = entry.end;
@@ -110,14 +103,20 @@ std::map<std::string, std::string> read_metadata(const nlohmann::json& header, c
   return metadata;
 }
 
-std::string header_text(const NamedTensors& tensors, const std::map<std::string, std::string>& metadata) {
+/// As what a tensor is written.
+DType written_dtype(const Tensor& tensor, std::optional<DType> dtype) {
+  return dtype && tensor.is_floating() ? *dtype : tensor.dtype();
+}
+
+std::string header_text(const NamedTensors& tensors, const std::map<std::string, std::string>& metadata,
+                        std::optional<DType> as) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   int64_t begin = 0;
   for (const auto& [name, tensor] : tensors) {
-    const auto dtype =
-        std::find_if(kNames.begin(), kNames.end(), [&t = tensor](const auto& d) { return d.second == t.dtype(); })->first;
-    const int64_t end = begin + tensor.numel() * size_of(tensor.dtype());
+    const DType stored = written_dtype(tensor, as);
+    const auto dtype = std::find_if(kNames.begin(), kNames.end(), [&](const auto& d) { return d.second == stored; })->first;
+    const int64_t end = begin + tensor.numel() * size_of(stored);
     const std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
     ONESTEP_CHECK(IoError, !header.contains(name), "write_safetensors: two tensors are called ", quote(name));
     header[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {begin, end}}};
@@ -131,18 +130,18 @@ std::string header_text(const NamedTensors& tensors, const std::map<std::string,
 }  // namespace
 
 FileStamp write_safetensors(const std::string& path, const NamedTensors& tensors,
-                            const std::map<std::string, std::string>& metadata, bool quiet) {
-  const std::string header = header_text(tensors, metadata);
+                            const std::map<std::string, std::string>& metadata, bool quiet, std::optional<DType> dtype) {
+  const std::string header = header_text(tensors, metadata, dtype);
   const uint64_t length = header.size();
   int64_t bytes = 0, written = 0;
-  for (const auto& [name, tensor] : tensors) bytes += tensor.numel() * size_of(tensor.dtype());
+  for (const auto& [name, tensor] : tensors) bytes += tensor.numel() * size_of(written_dtype(tensor, dtype));
   LongWork progress("writing " + std::filesystem::path(path).filename().string(), bytes, "bytes", quiet);
   OutputFile file(path);
   file.write(&length, sizeof length);
   file.write(header);
   for (const auto& [name, tensor] : tensors) {
     const NoGradGuard no_grad;
-    const Tensor rows = contiguous(tensor);
+    const Tensor rows = contiguous(tensor).to(written_dtype(tensor, dtype));
     const int64_t size = rows.numel() * size_of(rows.dtype());
     file.write(rows.data_ptr(), static_cast<size_t>(size));
     progress.show(written += size);
@@ -150,30 +149,61 @@ FileStamp write_safetensors(const std::string& path, const NamedTensors& tensors
   return file.finish();
 }
 
-TensorFile read_safetensors(const std::string& path, bool quiet) {
-  InputFile file(path);
-  const uint64_t size = file.size();
+SafetensorsReader::SafetensorsReader(const std::string& path) : path_(path), file_(path) {
+  const uint64_t size = file_.size();
   uint64_t length = 0;
   ONESTEP_CHECK(IoError, size >= sizeof length, path, ": ", size, " bytes are too few for a safetensors file");
-  file.read(&length, sizeof length);
+  file_.read(&length, sizeof length);
   ONESTEP_CHECK(IoError, length <= kMaxHeader && length <= size - sizeof length, path, ": its header claims ", length,
                 " bytes, the file has ", size - sizeof length, " left (and ", kMaxHeader, " is the limit)");
   std::string text(length, '\0');
-  file.read(text.data(), text.size());
+  file_.read(text.data(), text.size());
   ONESTEP_CHECK(IoError, text.starts_with('{'), path, ": its header does not begin with {");
   const nlohmann::json header = parse_json<IoError>(text, path);
-  LongWork progress("reading " + path, static_cast<int64_t>(size), "bytes", quiet);
-  TensorFile result;
-  result.metadata = read_metadata(header, path);
-  for (const Entry& entry : read_entries(header, path, size - sizeof length - length)) {
-    Tensor tensor = empty(entry.shape, entry.dtype);
-    file.read(tensor.mutable_data_ptr(), entry.end - entry.begin);
-    if (entry.dtype == DType::boolean) {  // bytes other than 0 and 1 are no bools: read as bytes, checked, then kept
-      const auto* bytes = static_cast<const uint8_t*>(tensor.data_ptr());
-      ONESTEP_CHECK(IoError, std::all_of(bytes, bytes + tensor.numel(), [](uint8_t b) { return b <= 1; }), path, ": tensor ",
-                    quote(entry.name), ": a BOOL byte is neither 0 nor 1");
-    }
-    result.tensors.emplace_back(entry.name, tensor);
+  data_begin_ = sizeof length + length;
+  metadata_ = read_metadata(header, path);
+  entries_ = read_entries(header, path, size - data_begin_);
+}
+
+/// The elements of `to`, of the entry's dtype, which is where the file stands.
+void SafetensorsReader::read_elements(const TensorEntry& entry, const Tensor& to) {
+  Tensor target = to;
+  file_.read(target.mutable_data_ptr(), static_cast<size_t>(to.numel() * size_of(entry.dtype)));
+  if (entry.dtype != DType::boolean) return;
+  const auto* bytes = static_cast<const uint8_t*>(to.data_ptr());  // other than 0 and 1 they are no bools
+  ONESTEP_CHECK(IoError, std::all_of(bytes, bytes + to.numel(), [](uint8_t b) { return b <= 1; }), path_, ": tensor ",
+                quote(entry.name), ": a BOOL byte is neither 0 nor 1");
+}
+
+Tensor SafetensorsReader::read(const TensorEntry& entry) {
+  Tensor tensor = empty(entry.shape, entry.dtype);
+  file_.seek(data_begin_ + entry.begin);
+  read_elements(entry, tensor);
+  return tensor;
+}
+
+void SafetensorsReader::for_each_block(const TensorEntry& entry,
+                                       const std::function<void(const Tensor& rows, int64_t first_row)>& visit) {
+  Shape shape = entry.shape.rank() > 0 ? entry.shape : Shape{1};
+  const int64_t rows = shape[0];
+  const auto row_bytes = rows > 0 ? static_cast<int64_t>(entry.end - entry.begin) / rows : 0;
+  const int64_t most = std::max<int64_t>(kBlockBytes / std::max<int64_t>(row_bytes, 1), 1);
+  file_.seek(data_begin_ + entry.begin);
+  for (int64_t first = 0; first < rows; first += most) {
+    shape[0] = std::min(most, rows - first);
+    const Tensor block = empty(shape, entry.dtype);
+    read_elements(entry, block);
+    visit(block, first);
+  }
+}
+
+TensorFile read_safetensors(const std::string& path, bool quiet) {
+  SafetensorsReader reader(path);
+  const auto bytes = reader.entries().empty() ? 0 : static_cast<int64_t>(reader.entries().back().end);
+  LongWork progress("reading " + path, bytes, "bytes", quiet);
+  TensorFile result{{}, reader.metadata()};
+  for (const TensorEntry& entry : reader.entries()) {
+    result.tensors.emplace_back(entry.name, reader.read(entry));
     progress.show(static_cast<int64_t>(entry.end));
   }
   return result;

@@ -11,6 +11,7 @@
 
 #include "autograd/dtype.h"
 #include "autograd/random/generator.h"
+#include "autograd/rotary_scaling.h"
 #include "base/enum_names.h"
 #include "optim/schedule.h"
 
@@ -26,6 +27,10 @@ constexpr auto names(Activation /*all*/) {
 
 enum class NormKind : uint8_t { layer_norm, rms_norm };
 constexpr auto names(NormKind /*all*/) { return std::to_array<std::string_view>({"layer_norm", "rms_norm"}); }
+
+/// Which linear layers have a bias.
+enum class Biases : uint8_t { automatic, none, qkv, all };
+constexpr auto names(Biases /*all*/) { return std::to_array<std::string_view>({"auto", "none", "qkv", "all"}); }
 
 enum class DataKind : uint8_t { tokens, text, task, none };
 constexpr auto names(DataKind /*all*/) { return std::to_array<std::string_view>({"tokens", "text", "task", "none"}); }
@@ -73,6 +78,14 @@ struct ModelConfig {
   int64_t window = 0;
   bool rope = false;
   double rope_theta = 10000.0;
+  int64_t head_dim = 0;  ///< gpt, as all that follow; 0: d_model / num_heads
+  bool qk_norm = false;
+  Biases attention_bias = Biases::automatic;  ///< automatic: as `bias` says
+  Biases mlp_bias = Biases::automatic;
+  RotaryScaling::Kind rope_scaling = RotaryScaling::Kind::none;
+  double rope_factor = 1.0;                                        ///< linear and llama3
+  double rope_low_freq_factor = 1.0, rope_high_freq_factor = 4.0;  ///< llama3, as the next one
+  int64_t rope_original_context = 8192;
   RngDialect rng_dialect = RngDialect::torch;  ///< whose dropout masks
   bool operator==(const ModelConfig&) const = default;
 };

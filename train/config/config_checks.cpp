@@ -13,13 +13,21 @@ namespace {
 
 void check_model(const Config& config) {
   const ModelConfig& model = config.model;
-  ONESTEP_CHECK(ConfigError, !holds(find_field("model.num_heads")->when, config) || model.d_model % model.num_heads == 0,
-                config.origin.at("/model/num_heads"), ": must divide d_model = ", model.d_model, ": got ", model.num_heads);
+  const int64_t head_dim = model.head_dim > 0 ? model.head_dim : model.d_model / model.num_heads;
+  ONESTEP_CHECK(
+      ConfigError,
+      !holds(find_field("model.num_heads")->when, config) || model.head_dim > 0 || model.d_model % model.num_heads == 0,
+      config.origin.at("/model/num_heads"), ": must divide d_model = ", model.d_model, ": got ", model.num_heads);
   if (!holds(find_field("model.num_kv_heads")->when, config)) return;
   ONESTEP_CHECK(ConfigError, model.num_heads % model.num_kv_heads == 0, config.origin.at("/model/num_kv_heads"),
                 ": must divide num_heads = ", model.num_heads, ": got ", model.num_kv_heads);
-  ONESTEP_CHECK(ConfigError, !model.rope || model.d_model / model.num_heads % 2 == 0, config.origin.at("/model/rope"),
-                ": needs heads of even width: got d_model / num_heads = ", model.d_model / model.num_heads);
+  ONESTEP_CHECK(ConfigError, !model.rope || head_dim % 2 == 0, config.origin.at("/model/rope"),
+                ": needs heads of even width: got ", model.head_dim > 0 ? "head_dim = " : "d_model / num_heads = ", head_dim);
+  ONESTEP_CHECK(ConfigError,
+                model.rope_scaling != RotaryScaling::Kind::llama3 || model.rope_low_freq_factor < model.rope_high_freq_factor,
+                config.origin.at("/model/rope_high_freq_factor"),
+                ": must be above rope_low_freq_factor = ", to_json(model.rope_low_freq_factor), ": got ",
+                to_json(model.rope_high_freq_factor));
 }
 
 void check_no_data(const Config& config) {

@@ -4,32 +4,10 @@
 #include <map>
 #include <string_view>
 
-#include "attention/factory.h"
+#include "train/config/field_rows.h"
 
 namespace onestep::train {
 namespace {
-
-constexpr double kMaxWidth = 1 << 16;   // d_model, heads
-constexpr double kMaxLength = 1 << 20;  // tokens a window, windows a batch
-constexpr double kMaxVocab = 1 << 24;
-constexpr double kMaxSteps = 1e12;
-
-template <class Section, class T>
-Field field(std::string path, Section Config::*section, T Section::*member, std::string doc) {
-  Field row;
-  row.path = std::move(path);
-  row.doc = std::move(doc);
-  if constexpr (NamedEnum<T>) {
-    static constexpr auto all = names(T());
-    row.value = [=](Config& config) -> FieldValue {
-      return Choice{reinterpret_cast<unsigned char*>(&(config.*section.*member)), all};
-    };
-    row.one_of({all.begin(), all.end()});
-  } else {
-    row.value = [=](Config& config) -> FieldValue { return &(config.*section.*member); };
-  }
-  return row;
-}
 
 std::vector<Field> top_fields() {
   Field seed;
@@ -38,83 +16,6 @@ std::vector<Field> top_fields() {
   seed.doc =
       "seed of the run's generator: parameters, batches and dropout follow from it (its low 32 bits count, as in PyTorch)";
   return {seed};
-}
-
-std::vector<Field> model_fields() {
-  using M = ModelConfig;
-  constexpr auto in = &Config::model;
-  const std::string kind = "model.kind", type = "model.attention";
-  const auto kinds = attention::attention_kinds();
-  return {
-      field(kind, in, &M::kind,
-            "attention: one layer between embeddings and a head, head(attention(token + position embedding)); gpt: GPT-2's "
-            "blocks "
-            "of attention and feed-forward layer on a residual stream"),
-      field(type, in, &M::attention, "type of attention, by the name the chapter gives it")
-          .one_of({kinds.begin(), kinds.end()})
-          .only(kind, {"attention"}),
-      field("model.d_model", in, &M::d_model, "width of the embeddings and of every layer's output").range(1, kMaxWidth),
-      field("model.num_heads", in, &M::num_heads, "attention heads; must divide d_model")
-          .range(1, kMaxWidth)
-          .only(type, {"multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
-          .only(kind, {"gpt"})
-          .elsewhere_only("1"),
-      field("model.context_length", in, &M::context_length, "longest sequence, in tokens").range(1, kMaxLength),
-      field("model.dropout", in, &M::dropout,
-            "probability that an attention weight is dropped in training; gpt: also an element of the embeddings and of what a "
-            "block adds")
-          .range(0, 1)
-          .only(type, {"causal", "multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
-          .only(kind, {"gpt"})
-          .elsewhere_only("0"),
-      field("model.qkv_bias", in, &M::qkv_bias, "whether the query, key and value projections have a bias")
-          .only(type, {"self_v2", "causal", "multi_head_wrapper", "multi_head", "einsum", "fused_qkv"})
-          .elsewhere_only("false"),
-      field("model.vocab_size", in, &M::vocab_size,
-            "tokens that the model knows, at least as many as the data has; 0 is as many")
-          .range(0, kMaxVocab),
-      field("model.num_layers", in, &M::num_layers, "blocks").range(1, 1000).only(kind, {"gpt"}),
-      field("model.d_ff", in, &M::d_ff, "hidden width of the feed-forward layers")
-          .range(1, 16 * kMaxWidth)
-          .only(kind, {"gpt"})
-          .defaults_to("4 d_model; for activation swiglu 8/3 d_model, rounded up to a multiple of 8",
-                       [](Config& c) {
-                         const int64_t d = c.model.d_model;
-                         c.model.d_ff = c.model.activation == Activation::swiglu ? (d + 2) / 3 * 8 : 4 * d;
-                       }),
-      field("model.activation", in, &M::activation,
-            "of the feed-forward layers; gelu_tanh is GPT-2's, gelu takes erf; swiglu is silu with a gate, of three matrices")
-          .only(kind, {"gpt"}),
-      field("model.norm", in, &M::norm, "what stands before attention, feed-forward layer and head").only(kind, {"gpt"}),
-      field("model.norm_eps", in, &M::norm_eps, "added to the variance or the mean square in the norms")
-          .at_least(0)
-          .only(kind, {"gpt"}),
-      field("model.bias", in, &M::bias, "whether linear layers and layer norms have a bias (the head has none)")
-          .only(kind, {"gpt"}),
-      field("model.tie_weights", in, &M::tie_weights, "whether the head's weight is that of the token embedding")
-          .only(kind, {"gpt"}),
-      field("model.num_kv_heads", in, &M::num_kv_heads,
-            "heads of keys and values (grouped-query attention); must divide num_heads")
-          .range(1, kMaxWidth)
-          .only(type, {"fused_qkv"})
-          .only(kind, {"gpt"})
-          .defaults_to("num_heads", [](Config& c) { c.model.num_kv_heads = c.model.num_heads; }),
-      field("model.window", in, &M::window,
-            "sliding-window attention: a token sees itself and the window - 1 tokens before it; 0 is all before it")
-          .range(0, kMaxLength)
-          .only(type, {"fused_qkv"})
-          .only(kind, {"gpt"}),
-      field("model.rope", in, &M::rope,
-            "rotary position embedding of queries and keys, in the convention of GPT-NeoX and LLaMA; a gpt then has no other")
-          .only(type, {"fused_qkv"})
-          .only(kind, {"gpt"}),
-      field("model.rope_theta", in, &M::rope_theta, "base of the rotation's wave lengths")
-          .range(1, 1e12)
-          .only(type, {"fused_qkv"})
-          .only(kind, {"gpt"}),
-      field("model.rng_dialect", in, &M::rng_dialect,
-            "whose dropout masks: torch (2.7 and later, and all CPUs but Intel's) or torch-mkl (older, on Intel CPUs)"),
-  };
 }
 
 std::vector<Field> data_fields() {
@@ -295,7 +196,8 @@ std::vector<Field> train_fields() {
           .changeable(),
       field("train.init_from", in, &T::init_from,
             "a run, trained or imported, whose newest checkpoint gives the parameters to start from; the model section must be "
-            "that of the run, dropout apart, and a text is read with its tokenizer: data.tokenizer may be left out")
+            "that of the run, dropout and with rope context_length apart, and a text is read with its tokenizer: "
+            "data.tokenizer may be left out")
           .may_be_absent(),
       field("train.eval_every", in, &T::eval_every, "steps between evaluations; 0 is at the end only")
           .range(0, kMaxSteps)

@@ -9,6 +9,7 @@
 #include "nn/init.h"
 #include "nn/layer_norm.h"
 #include "nn/rms_norm.h"
+#include "train/models/decoder.h"
 
 namespace onestep::train {
 namespace {
@@ -18,15 +19,24 @@ std::unique_ptr<nn::Layer> make_norm(const ModelConfig& config) {
   return std::make_unique<nn::LayerNorm>(config.d_model, config.norm_eps, /*elementwise_affine=*/true, config.bias);
 }
 
+bool has_mlp_bias(const ModelConfig& config) { return written_out(config).mlp_bias == Biases::all; }
+
 std::unique_ptr<nn::Layer> make_mlp(const ModelConfig& config, Generator& generator) {
   if (config.activation == Activation::swiglu)
-    return std::make_unique<nn::SwiGLU>(config.d_model, config.d_ff, config.bias, generator);
+    return std::make_unique<nn::SwiGLU>(config.d_model, config.d_ff, has_mlp_bias(config), generator);
   return std::make_unique<Mlp>(config, generator);
 }
 
-attention::Options block_attention_options(const ModelConfig& config) {
+attention::Options block_attention_options(const ModelConfig& model) {
+  const ModelConfig config = written_out(model);
   attention::Options a = attention_options(config);
-  a.qkv_bias = a.out_bias = config.bias;
+  a.qkv_bias = config.attention_bias != Biases::none;
+  a.out_bias = config.attention_bias == Biases::all;
+  a.head_dim = model.head_dim;
+  a.qk_norm = config.qk_norm;
+  a.norm_eps = config.norm_eps;
+  a.rope_scaling = {config.rope_scaling, config.rope_factor, config.rope_low_freq_factor, config.rope_high_freq_factor,
+                    config.rope_original_context};
   return a;
 }
 
@@ -52,9 +62,9 @@ auto drawn_anew(F make) {
 }  // namespace
 
 Mlp::Mlp(const ModelConfig& config, Generator& generator)
-    : c_fc(config.d_model, config.d_ff, config.bias, generator),
+    : c_fc(config.d_model, config.d_ff, has_mlp_bias(config), generator),
       act(nn::make_activation(name_of(config.activation))),
-      c_proj(config.d_ff, config.d_model, config.bias, generator) {}
+      c_proj(config.d_ff, config.d_model, has_mlp_bias(config), generator) {}
 
 void Mlp::visit(nn::Visitor& visitor) {
   visitor.child("c_fc", c_fc);

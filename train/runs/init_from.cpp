@@ -10,10 +10,12 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Compares the model sections, since shapes may fit where the parameters would mean something else (num_heads). Dropout may
-/// differ; vocab_size may be left to the data and is checked by the shapes.
+/// differ, and with rope, where no parameter goes with it, context_length; vocab_size may be left to the data and is checked by
+/// the shapes.
 void check_starts_from(const FoundCheckpoint& found, const Config& config) {
   std::map<std::string, std::string> trained = found.checkpoint.trainer.config;
   for (const char* const path : {"model.dropout", "model.rng_dialect", "model.vocab_size"}) trained.erase(path);
+  if (config.model.rope) trained.erase("model.context_length");
   try {
     check_trained_with(trained, config, "model");
   } catch (const ConfigError& error) {

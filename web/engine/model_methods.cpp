@@ -8,7 +8,7 @@
 #include "autograd/ops.h"
 #include "base/utf8.h"
 #include "train/models/generate.h"
-#include "train/models/gpt2_files.h"
+#include "train/models/pretrained_files.h"
 #include "train/run_folder.h"
 #include "train/runs/trained_run.h"
 #include "train/text/bpe_files.h"
@@ -71,12 +71,12 @@ struct OpenModel {
     model = train::make_trained_model(run, train::trained_vocabulary(found), found, generator);
   }
   void open_gpt2(const fs::path& folder) {
-    train::Gpt2 gpt2 = train::read_gpt2(folder);
-    config = gpt2.model;
+    train::Pretrained pretrained = train::read_pretrained(folder);
+    config = pretrained.model;
     if (fs::exists(folder / "merges.txt") || fs::exists(folder / "vocab.bpe"))
       tokenizer = std::make_shared<train::BpeTokenizer>(train::read_bpe_folder(folder.string()));
     model = train::make_language_model(config, config.vocab_size, generator);
-    model->load_state_dict(gpt2.state);
+    model->load_state_dict(std::move(pretrained.state));
   }
 };
 

@@ -13,7 +13,8 @@ namespace {
 const std::string kModelKeys =
     "(known here: kind, attention, d_model, num_heads, context_length, dropout, qkv_bias, vocab_size, num_layers, d_ff, "
     "activation, norm, "
-    "norm_eps, bias, tie_weights, num_kv_heads, window, rope, rope_theta, rng_dialect)";
+    "norm_eps, bias, tie_weights, num_kv_heads, window, rope, rope_theta, head_dim, qk_norm, attention_bias, mlp_bias, "
+    "rope_scaling, rope_factor, rope_low_freq_factor, rope_high_freq_factor, rope_original_context, rng_dialect)";
 // `text` of each is one section, beside a valid data section.
 void expect_section_refused(const std::string& section, const std::vector<BadConfig>& configs) {
   const std::string beside = section == "data" ? "" : kCopyTask + ", ";
@@ -103,6 +104,16 @@ TEST_CASE("bad configs: model") {
            ": /model/rope: needs heads of even width: got d_model / num_heads = 3"},
           {R"({"window": 3})", ": /model/window: "},
           {R"({"kind": "gpt", "rope_theta": 0.5})", ": /model/rope_theta: "},
+          {R"({"kind": "gpt", "head_dim": 3, "rope": true})", ": /model/rope: "},
+          {R"({"kind": "gpt", "head_dim": -2})", ": /model/head_dim: "},
+          {R"({"head_dim": 8})", ": /model/head_dim: "},
+          {R"({"kind": "gpt", "mlp_bias": "qkv"})", ": /model/mlp_bias: "},
+          {R"({"kind": "gpt", "attention_bias": true})", ": /model/attention_bias: "},
+          {R"({"kind": "gpt", "rope_factor": 2})", ": /model/rope_factor: "},
+          {R"({"kind": "gpt", "rope_scaling": "linear", "rope_factor": 0.5})", ": /model/rope_factor: "},
+          {R"({"kind": "gpt", "rope_scaling": "linear", "rope_low_freq_factor": 1})", ": /model/rope_low_freq_factor: "},
+          {R"({"kind": "gpt", "rope_scaling": "llama3", "rope_low_freq_factor": 4})",
+           ": /model/rope_high_freq_factor: must be above rope_low_freq_factor = 4.0: got 4.0"},
           {R"({"context_length": 14})", ": /model/context_length: must be at least 15, the window of task copy: got 14"},
       });
 }

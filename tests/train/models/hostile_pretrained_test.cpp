@@ -1,4 +1,4 @@
-// Malicious GPT-2 models: config.json against model.safetensors. gpt2_files_test.cpp pins the sentences.
+// Malicious GPT-2 models: config.json against model.safetensors. pretrained_gpt2_test.cpp pins the sentences.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 
 #include "tests/paths.h"
 #include "tests/train/hostile.h"
-#include "train/models/gpt2_files.h"
+#include "train/models/pretrained_files.h"
 
 using namespace onestep;
 using namespace onestep::testing;
@@ -37,7 +37,7 @@ void expect_configs_refused(const std::vector<Hostile>& configs) {
     write(folder.path() / "config.json", config.bytes);
     const MemoryLimit limit(memory_for(config.bytes.size() + fs::file_size(folder.path() / "model.safetensors")));
     CAPTURE(config.bytes.substr(0, 300));
-    expect_refusal(refusal<IoError>([&] { train::read_gpt2(folder.path()); }), folder.path().string() + "/", config);
+    expect_refusal(refusal<IoError>([&] { train::read_pretrained(folder.path()); }), folder.path().string() + "/", config);
   }
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("hostile gpt2: malformed config.json") {
   for (Hostile& config : cases) config.message = "config.json" + config.message;
   cases.push_back({"", "config.json: "});
   for (const char* root : {"[]", "null", "1", "\"gpt2\"", "true"}) cases.push_back({root, "config.json: "});
-  for (const char* type : {"1", "true", "[]", "{}", "\"\"", "\"GPT2\"", "\"gpt_neo\"", "\"llama\""})
+  for (const char* type : {"1", "true", "[]", "{}", "\"\"", "\"GPT2\"", "\"gpt_neo\"", "\"Llama\""})
     cases.push_back({with("model_type", type), "config.json: /model_type: "});
   cases.push_back({with("model_type", "null"), "config.json: /model_type: "});
   cases.push_back({std::string((1 << 20) + 1, ' '), "config.json: "});

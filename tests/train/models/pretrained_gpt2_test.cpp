@@ -1,6 +1,4 @@
 // GPT-2 files against what transformers wrote (tests/goldens/hf_gpt2, hf_gpt2.py), and files that are wrong.
-#include "train/models/gpt2_files.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -14,6 +12,7 @@
 #include "tests/support.h"
 #include "train/checkpoint/safetensors.h"
 #include "train/models/gpt.h"
+#include "train/models/pretrained_files.h"
 #include "train/text/bpe_files.h"
 
 using namespace onestep;
@@ -28,7 +27,7 @@ namespace {
 
 const fs::path kGolden = ONESTEP_SOURCE_DIR "/tests/goldens/hf_gpt2";
 
-void check_logits(const Gpt2& gpt2) {
+void check_logits(const Pretrained& gpt2) {
   Generator generator(1);
   Gpt model(gpt2.model, gpt2.model.vocab_size, generator);
   model.load_state_dict(gpt2.state);
@@ -63,7 +62,7 @@ class Copy {
   }
   /// The error of read_gpt2 after `PATH/`.
   std::string error() const {
-    const std::string text = testing::refusal<IoError>([&] { read_gpt2(path()); }), prefix = path().string() + "/";
+    const std::string text = testing::refusal<IoError>([&] { read_pretrained(path()); }), prefix = path().string() + "/";
     return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
   }
 
@@ -86,7 +85,7 @@ std::string tensor_error(const std::function<void(NamedTensors&)>& change) {
 }  // namespace
 
 TEST_CASE("gpt2 files: an imported model computes transformers' logits") {
-  const Gpt2 gpt2 = read_gpt2(kGolden);
+  const Pretrained gpt2 = read_pretrained(kGolden);
   CHECK(gpt2.model.vocab_size == 61);
   CHECK(gpt2.model.context_length == 24);
   CHECK(gpt2.model.d_ff == 64);
@@ -95,7 +94,7 @@ TEST_CASE("gpt2 files: an imported model computes transformers' logits") {
 
 TEST_CASE("gpt2 files: what is read is written back to the byte") {
   const TemporaryFolder folder;
-  write_gpt2(folder.path() / "new" / "folder", read_gpt2(kGolden));
+  write_pretrained(folder.path() / "new" / "folder", read_pretrained(kGolden));
   CHECK(read(folder.path() / "new/folder/model.safetensors") == read(kGolden / "model.safetensors"));
   const json written = json::parse(read(folder.path() / "new/folder/config.json"));
   const json original = json::parse(read(kGolden / "config.json"));
@@ -110,7 +109,7 @@ TEST_CASE("gpt2 files: names without the prefix and the masks and tied head of o
     tensors.emplace_back("lm_head.weight", tensors[27].second);
   });
   CHECK(read_safetensors((copy.path() / "model.safetensors").string()).tensors[27].first == "wte.weight");
-  check_logits(read_gpt2(copy.path()));
+  check_logits(read_pretrained(copy.path()));
 }
 
 TEST_CASE("gpt2 files: an untied head and layers without bias are exported") {
@@ -127,8 +126,8 @@ TEST_CASE("gpt2 files: an untied head and layers without bias are exported") {
   Generator generator(1);
   const Gpt model(config, 11, generator);
   const TemporaryFolder folder;
-  write_gpt2(folder.path(), {config, model.state_dict()});
-  Gpt2 back = read_gpt2(folder.path());
+  write_pretrained(folder.path(), {config, model.state_dict()});
+  Pretrained back = read_pretrained(folder.path());
   CHECK(back.model.activation == Activation::gelu);
   CHECK_FALSE(back.model.tie_weights);
   CHECK(back.model.d_ff == 12);
@@ -141,20 +140,20 @@ TEST_CASE("gpt2 files: an untied head and layers without bias are exported") {
 TEST_CASE("gpt2 files: the tokenizer of an earlier export goes with it and one that stands alone is not touched") {
   const TemporaryFolder folder;
   const fs::path out = folder.path() / "out", lone = folder.path() / "lone";
-  const Gpt2 gpt2 = read_gpt2(kGolden);
+  const Pretrained gpt2 = read_pretrained(kGolden);
   const BpeVocabulary bytes = bpe_bytes();
-  write_gpt2(out, gpt2, &bytes);
+  write_pretrained(out, gpt2, {.tokenizer = &bytes});
   CHECK(read_bpe_folder(out.string()) == bytes);
   std::ofstream(out / "notes.txt") << "mine";
-  write_gpt2(out, gpt2);
+  write_pretrained(out, gpt2);
   CHECK_FALSE(fs::exists(out / "vocab.json"));
   CHECK_FALSE(fs::exists(out / "merges.txt"));
   CHECK(read(out / "notes.txt") == "mine");
-  check_logits(read_gpt2(out));
+  check_logits(read_pretrained(out));
 
   fs::create_directory(lone);
   std::ofstream(lone / "merges.txt") << "mine";
-  CHECK_THROWS_WITH_AS(write_gpt2(lone, gpt2),
+  CHECK_THROWS_WITH_AS(write_pretrained(lone, gpt2),
                        (lone.string() + "/merges.txt: would be taken for the tokenizer of the model, which has none of that "
                                         "kind (name another folder)")
                            .c_str(),
@@ -165,27 +164,28 @@ TEST_CASE("gpt2 files: the tokenizer of an earlier export goes with it and one t
 
 TEST_CASE("gpt2 files: a model that is not a GPT-2 is not exported") {
   const auto refusal = [](const std::function<void(ModelConfig&)>& change) {
-    Gpt2 gpt2 = read_gpt2(kGolden);
+    Pretrained gpt2 = read_pretrained(kGolden);
     change(gpt2.model);
-    return testing::refusal<ConfigError>([&] { write_gpt2("/nonexistent/folder", gpt2); });
+    return testing::refusal<ConfigError>([&] { write_pretrained("/nonexistent/folder", gpt2); });
   };
   CHECK(refusal([](ModelConfig& m) { m.activation = Activation::swiglu; }) ==
         "export: model.activation is swiglu, which GPT-2 does not have");
   CHECK(refusal([](ModelConfig& m) { m.norm = NormKind::rms_norm; }).starts_with("export: model.norm is rms_norm"));
   CHECK(refusal([](ModelConfig& m) { m.kind = ModelKind::attention; }) ==
-        "export: model.kind is attention: only gpt can be a GPT-2");
+        "export: model.kind is attention: only gpt can be exported");
 }
 
 TEST_CASE("gpt2 files: a wrong config.json is refused with its key") {
   CHECK(config_error([](json&) {}) == "");
-  CHECK(config_error([](json& c) { c["model_type"] = "llama"; }).starts_with("config.json: /model_type: "));
-  CHECK(config_error([](json& c) { c.erase("model_type"); }) == "config.json: /model_type: must be \"gpt2\": got nothing");
+  CHECK(config_error([](json& c) { c["model_type"] = "gpt_neox"; }).starts_with("config.json: /model_type: "));
+  CHECK(config_error([](json& c) { c.erase("model_type"); }) ==
+        "config.json: /model_type: must be gpt2, llama, mistral, qwen2 or qwen3: got nothing");
   CHECK(config_error([](json& c) { c.erase("n_layer"); }) ==
         "config.json: /n_layer: must be a whole number from 1 to 1000: got nothing");
   CHECK(config_error([](json& c) { c["n_layer"] = 1e9; }).starts_with("config.json: /n_layer: "));
   CHECK(config_error([](json& c) { c["vocab_size"] = -61; }).starts_with("config.json: /vocab_size: "));
   CHECK(config_error([](json& c) { c["n_embd"] = 18446744073709551615u; }).starts_with("config.json: /n_embd: "));
-  CHECK(config_error([](json& c) { c["n_head"] = 3; }) == "config.json: /n_head: must divide n_embd = 16: got 3");
+  CHECK(config_error([](json& c) { c["n_head"] = 3; }) == "config.json: /n_head: must be a divisor of n_embd = 16: got 3");
   CHECK(config_error([](json& c) { c["activation_function"] = "tanh"; }) ==
         "config.json: /activation_function: must be gelu_new, gelu, relu or silu: got \"tanh\"");
   CHECK(config_error([](json& c) { c["attn_pdrop"] = 0.1; }) ==
@@ -204,7 +204,7 @@ TEST_CASE("gpt2 files: a wrong model.safetensors is refused with its tensor") {
   CHECK(tensor_error([](NamedTensors&) {}) == "");
   CHECK(config_error([](json& c) { c["n_layer"] = 3; }) == file + "\"transformer.h.2.ln_1.weight\": is missing");
   CHECK(config_error([](json& c) { c["n_layer"] = 1; }) ==
-        file + "\"transformer.h.1.attn.c_attn.bias\": is no part of the GPT-2 that config.json describes");
+        file + "\"transformer.h.1.attn.c_attn.bias\": is no part of the model that config.json describes");
   CHECK(config_error([](json& c) { c["vocab_size"] = 16'000'000; }) ==
         file + "\"transformer.wte.weight\": must be [16000000,16] as config.json says: is [61,16]");
   CHECK(config_error([](json& c) { c["tie_word_embeddings"] = false; }).starts_with(file + "\"lm_head.weight\": "));
@@ -212,9 +212,9 @@ TEST_CASE("gpt2 files: a wrong model.safetensors is refused with its tensor") {
           t[1].second = transpose(t[1].second, 0, 1);
         }).starts_with(file + "\"transformer.h.0.attn.c_attn.weight\": "));
   CHECK(tensor_error([](NamedTensors& t) { t[0].second = t[0].second.to(DType::float64); }) ==
-        file + "\"transformer.h.0.attn.c_attn.bias\": must be float32: is float64");
+        file + "\"transformer.h.0.attn.c_attn.bias\": must be float32, bfloat16 or float16: is float64");
   CHECK(tensor_error([](NamedTensors& t) {
           t.emplace_back("lm_head.weight", zeros({61, 16}));
-        }) == file + "\"lm_head.weight\": differs from wte.weight, to which config.json ties it");
+        }) == file + "\"lm_head.weight\": differs from the token embedding, to which config.json ties it");
   CHECK(tensor_error([](NamedTensors& t) { t.clear(); }).starts_with(file + "\"transformer.wte.weight\": "));
 }

@@ -1,0 +1,36 @@
+#pragma once
+// Where the parameters of a gpt are in the files of other programs: under which names, in which parts.
+#include <string>
+#include <vector>
+
+#include "autograd/tensor.h"
+#include "train/models/decoder.h"
+
+namespace onestep::train {
+
+/// One tensor of a file.
+struct FileTensor {
+  std::string name;       ///< In the file.
+  Shape shape;            ///< In the file.
+  std::string parameter;  ///< Ours, of which it is all or some rows.
+  int64_t first_row = 0;
+  bool transposed = false;  ///< [in, out] where our Linear has [out, in], as in GPT-2's Conv1D.
+
+  /// The part of the parameter that it is, in the shape of the file: a view.
+  Tensor part_of(const Tensor& parameter) const;
+};
+
+/// Our name of a module and those in a file; of several each is a part of its rows: queries, keys and values.
+struct ModuleNames {
+  std::string_view ours;
+  std::vector<std::string_view> theirs;
+};
+
+/// The tensors of a file that has these names, in the order of decoder_parameters.
+std::vector<FileTensor> file_tensors(const ModelConfig& model, const std::vector<ModuleNames>& names);
+
+/// The tensors of transformers' files: those of GPT2LMHeadModel for a gpt without rope, which has all biases there, else those
+/// of LlamaForCausalLM, whose names Mistral, Qwen2 and Qwen3 have, too.
+std::vector<FileTensor> pretrained_tensors(const ModelConfig& model);
+
+}  // namespace onestep::train
