@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -70,8 +71,9 @@ int inspect_run(const std::filesystem::path& run, const std::vector<std::string>
   if (const auto tokenizer = load_run_tokenizer(run))
     std::cout << "tokenizer    " << tokenizer->kind() << ", vocabulary " << count(tokenizer->vocab_size()) << '\n';
   const std::vector<std::filesystem::path> checkpoints = checkpoint_folders(run);
-  std::vector<std::string> names;
-  for (const auto& folder : checkpoints) names.push_back(folder.filename().string());
+  std::vector<std::string> names(checkpoints.size());
+  std::transform(checkpoints.begin(), checkpoints.end(), names.begin(),
+                 [](const auto& path) { return path.filename().string(); });
   std::cout << "checkpoints  " << (names.empty() ? "none" : join(names, ", ")) << "\n\n" << resolved_json(config) << '\n';
   if (checkpoints.empty()) return 0;
   const FoundCheckpoint last = choose_checkpoint(run, config, "last");

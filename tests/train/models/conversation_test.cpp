@@ -73,7 +73,7 @@ TEST_CASE("conversation: an answer ends at the template's mark, and the next one
   const Generated free = generate(*fixture.model, opening, {.tokens = 20, .sampling = {.temperature = 0}}, same);
   const std::string text = fixture.tokenizer->decode(free.ids);
   // Marks of one, two and three characters that come somewhere in the greedy answer, and what may stand behind them.
-  for (const size_t length : {1, 2, 3}) {
+  for (const size_t length : {1u, 2u, 3u}) {
     const std::string mark = text.substr(4, length);
     if (mark.find('\n') != std::string::npos) continue;
     for (const std::string behind : {"", "\n", "gg"}) {
