@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "cli/commands/commands.h"
+#include "train/config/config.h"
 
 namespace onestep::cli {
 
@@ -43,6 +44,11 @@ std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
 namespace {
 
 int print_help(const CLI::App& app, const std::vector<std::string>& names) {
+  if (!names.empty() && names[0] == "config") {
+    ONESTEP_CHECK(ConfigError, names.size() <= 2, "help config: takes one section or key: got ", names.size() - 1);
+    std::cout << train::config_help(names.size() == 2 ? names[1] : "");
+    return 0;
+  }
   const CLI::App* level = &app;
   std::string name = app.get_name();
   for (const std::string& next : names) {
@@ -63,7 +69,9 @@ int print_help(const CLI::App& app, const std::vector<std::string>& names) {
 void add_help(Command& app, Action& action) {
   const auto names = std::make_shared<std::vector<std::string>>();
   auto* command = app.add_subcommand("help", "What a command does, and its options: the same as COMMAND --help");
-  command->add_option("COMMAND", *names, "The command; of bench and tokenizer two words (default: a list of all)");
+  command->add_option("COMMAND", *names,
+                      "The command; of bench and tokenizer two words (default: a list of all). `help config` has the keys "
+                      "of the config file, `help config KEY` one, or those of a section");
   command->callback([&app, names, &action] { action = [&app, names] { return print_help(app.app(), *names); }; });
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <filesystem>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -7,10 +9,15 @@
 #include "base/utf8.h"
 #include "cli/commands/commands.h"
 #include "train/checkpoint/safetensors.h"
+#include "train/run_folder.h"
+#include "train/runs/run_summary.h"
+#include "train/runs/trained_run.h"
 #include "train/trainer.h"
 
 namespace onestep::cli {
 namespace {
+
+std::string count(int64_t n) { return grouped(static_cast<double>(n)); }
 
 std::string shape_text(const Shape& shape) {
   std::ostringstream out;
@@ -42,11 +49,50 @@ int inspect_tensor_file(const std::string& path, const std::vector<std::string>&
   return 0;
 }
 
+/// What the metrics of a run say, if it has some.
+void print_training(const std::filesystem::path& run, const Config& config) {
+  std::error_code error;
+  if (!std::filesystem::exists(run / "metrics.jsonl", error)) return;
+  const RunSummary summary = summarize_run(run);
+  std::cout << "trained      " << count(summary.steps) << " of " << count(config.train.steps) << " steps in "
+            << grouped(summary.seconds, 1) << " s\n";
+  if (!summary.loss.empty())
+    std::cout << "train loss   " << loss_text(summary.loss.back().second) << " in the last logged step\n";
+  if (summary.val_loss.empty()) return;
+  std::cout << "val loss     " << loss_text(summary.val_loss.back().second) << ", best " << loss_text(summary.best()->second)
+            << " after step " << count(summary.best()->first) << '\n';
+}
+
+int inspect_run(const std::filesystem::path& run, const std::vector<std::string>& sets) {
+  const Config config = load_run_config(run);
+  ONESTEP_CHECK(ConfigError, sets.empty(), "inspect: --set changes values of a config file: ", run.string(), " is a run");
+  std::cout << "run          " << run.string() << '\n';
+  print_training(run, config);
+  if (const auto tokenizer = load_run_tokenizer(run))
+    std::cout << "tokenizer    " << tokenizer->kind() << ", vocabulary " << count(tokenizer->vocab_size()) << '\n';
+  const std::vector<std::filesystem::path> checkpoints = checkpoint_folders(run);
+  std::vector<std::string> names(checkpoints.size());
+  std::transform(checkpoints.begin(), checkpoints.end(), names.begin(),
+                 [](const auto& path) { return path.filename().string(); });
+  std::cout << "checkpoints  " << (names.empty() ? "none" : join(names, ", ")) << "\n\n" << resolved_json(config) << '\n';
+  if (checkpoints.empty()) return 0;
+  const FoundCheckpoint last = choose_checkpoint(run, config, "last");
+  std::cout << (last.folder / "model.safetensors").string() << ":\n";
+  print_tensors(last.checkpoint.trainer.model);
+  return 0;
+}
+
 int inspect_config(const std::string& path, const std::vector<std::string>& sets) {
   Trainer trainer(load_config(path, sets));
   std::cout << resolved_json(trainer.config()) << '\n' << trainer.model() << "\n\n";
   print_tensors(trainer.model().named_parameters());
   return 0;
+}
+
+int inspect(const std::string& file, const std::vector<std::string>& sets) {
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) return inspect_run(run_path(file), sets);
+  return file.ends_with(".safetensors") ? inspect_tensor_file(file, sets) : inspect_config(file, sets);
 }
 
 struct Options {
@@ -58,15 +104,14 @@ struct Options {
 
 void add_inspect(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  auto* command = app.add_subcommand("inspect", "What a config or a safetensors file holds");
-  command->add_option("FILE", options->file, "A config (its values and its model) or a .safetensors file")->required();
+  auto* command = app.add_subcommand("inspect", "What a config, a safetensors file or a run holds");
+  command
+      ->add_option(
+          "FILE", options->file,
+          "A config (its values and its model), a .safetensors file, or a run folder (its figures, config and parameters)")
+      ->required();
   command->add_set_option(options->sets, "model.d_model=64");
-  command->callback([options, &action] {
-    action = [options] {
-      return options->file.ends_with(".safetensors") ? inspect_tensor_file(options->file, options->sets)
-                                                     : inspect_config(options->file, options->sets);
-    };
-  });
+  command->callback([options, &action] { action = [options] { return inspect(options->file, options->sets); }; });
 }
 
 }  // namespace onestep::cli

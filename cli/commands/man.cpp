@@ -6,6 +6,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/help.h"
+#include "train/config/config.h"
 
 namespace onestep::cli {
 namespace {
@@ -130,6 +131,8 @@ int print_man(const CLI::App& app) {
   print_options(app);
   std::cout << ".SH COMMANDS\n";
   for (const CLI::App* command : all_subcommands(app)) print_command(*command, "onestep " + command->get_name());
+  std::cout << ".SH CONFIG FILE\n";
+  print_text(train::config_help());
   std::cout << kEnd;
   return 0;
 }

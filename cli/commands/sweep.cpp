@@ -29,7 +29,7 @@ struct Options {
 };
 
 constexpr int kDiverged = 1, kInterrupted = 130;
-constexpr double kWorst = std::numeric_limits<double>::infinity();
+constexpr double kWorst = std::numeric_limits<double>::max();
 
 /// Trains one run to its end, or as much of it as is left; false if a signal stopped it.
 bool train_one(const SweepRun& planned, const fs::path& folder, bool quiet) {

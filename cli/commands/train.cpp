@@ -228,7 +228,10 @@ void add_train(Command& app, Action& action) {
   command->add_flag("--watch", options->watch, "Open the web page on the run while it trains (see onestep play)");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->add_flag("--profile", options->profile, "At the end, the time, share, GFLOP/s and bytes per second of each op");
-  command->footer(config_help());
+  command->footer(
+      "Keys of the config file (--set section.key=value); onestep help config, or\nonestep help config KEY, "
+      "explains them:\n\n" +
+      config_keys());
   command->callback([options, config, resume, &action] {
     ONESTEP_CHECK(ConfigError, config->was_given() || resume->was_given(),
                   "train: needs a CONFIG, or --resume RUN (see onestep train --help)");

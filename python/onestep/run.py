@@ -174,14 +174,26 @@ class Run:
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        stop: Sequence[str] = (),
         seed: int = 0,
         cache: bool = True,
     ) -> Union[str, List[int]]:
-        """Continues a text, or a list of ids, by so many tokens, as `onestep generate` does; the text with its prompt (the ids).
-        temperature 0 takes the most likely token each time; top_k and top_p leave the most likely ones only."""
-        given = self._ids(prompt)
-        ids = given + self.model._model.generate(given, tokens, temperature, top_k, top_p, seed, cache)
-        return self.model._model.text(ids) if isinstance(prompt, str) else ids
+        """Continues a text, or a list of ids, by up to so many tokens, as `onestep generate` does; the text with its prompt (the
+        ids). temperature 0 takes the most likely token each time; top_k, top_p and min_p leave the most likely ones only; a
+        repetition_penalty above 1 makes tokens that the text has less likely. It ends before the first of the texts in stop (ids
+        with the token that completed it)."""
+        if isinstance(stop, str) or not all(stop):
+            raise onestep.ConfigError(f"stop: must be a list of texts that are not empty: got {stop!r}")
+        model, given = self.model._model, self._ids(prompt)
+        sampling = (temperature, top_k, top_p, min_p, repetition_penalty)
+        ids = given + model.generate(given, tokens, *sampling, list(stop), seed, cache)
+        if not isinstance(prompt, str):
+            return ids
+        text, begin = model.text(ids), len(model.text(given))
+        ends = [at for at in (text.find(word, begin) for word in stop) if at >= 0]
+        return text[: min(ends, default=len(text))]
 
     def attention(self, text: Union[str, Sequence[int]]) -> AttentionMaps:
         """The attention weights of every layer for a text (or ids) of at most context_length tokens."""

@@ -12,7 +12,7 @@
 #include "train/runs/run.h"
 #include "train/runs/run_report.h"
 #include "train/runs/trained_run.h"
-#include "train/text/stream_decoder.h"
+#include "train/text/stopping_text.h"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;
@@ -140,10 +140,17 @@ nb::list named(const nn::NamedTensors& tensors, const nb::type_object& type) {
   return list;
 }
 
-Ids generate_ids(Model& m, const Ids& prompt, int64_t tokens, double temperature, int64_t top_k, double top_p, int64_t seed,
-                 bool cache) {
+Ids generate_ids(Model& m, const Ids& prompt, int64_t tokens, const SamplingOptions& sampling,
+                 const std::vector<std::string>& stop, int64_t seed, bool cache) {
+  check_prompt(*m.model, prompt);
   Generator generator(seed);
-  return unlocked([&] { return generate(*m.model, prompt, {tokens, {temperature, top_k, top_p}, cache}, generator).ids; });
+  const Stops stops{.strings = stop};
+  StoppingText text(m.tokenizer.get(), stops);
+  for (const int64_t id : prompt) text.follow(id);
+  const auto ends = [&](int64_t id) { return text.add(id), text.stopped(); };
+  const Prompt only{.ids = prompt, .generator = &generator, .ends = ends};
+  const GenerateOptions options{.tokens = tokens, .sampling = sampling, .cache = cache};
+  return unlocked([&] { return generate(*m.model, std::span(&only, 1), options)[0].ids; });
 }
 
 /// What ids stand for, as people read it: the text, and the pieces of it one by one.
@@ -163,7 +170,12 @@ void add_model(nb::module_& m) {
       .def("named_buffers", [](Model& self, const nb::type_object& type) { return named(self.model->named_buffers(), type); })
       .def("train", [](Model& self, bool mode) { self.model->train(mode); })
       .def("repr", [](const Model& self) { return self.model->repr(); })
-      .def("generate", &generate_ids)
+      .def("generate",
+           [](Model& self, const Ids& prompt, int64_t tokens, double temperature, int64_t top_k, double top_p, double min_p,
+              double repetition_penalty, const std::vector<std::string>& stop, int64_t seed, bool cache) {
+             return generate_ids(self, prompt, tokens, {temperature, top_k, top_p, min_p, repetition_penalty}, stop, seed,
+                                 cache);
+           })
       .def("attention",
            [](Model& self, const Ids& ids) { return unlocked([&] { return attention_weights(*self.model, ids); }); })
       .def("text", &text_of)

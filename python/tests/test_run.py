@@ -140,6 +140,22 @@ def test_a_run_on_ids_has_no_tokenizer(tmp_path):
         run.generate("text")
 
 
+def test_generation_stops_and_penalizes(run):
+    whole = run.generate("the cat", tokens=12, temperature=0)
+    word = whole.split()[4]
+    at = whole.index(word, len("the cat"))
+    assert run.generate("the cat", tokens=12, temperature=0, stop=["no such text", word]) == whole[:at]
+    ids = run.generate(run.tokenizer.encode("the cat"), tokens=12, temperature=0, stop=[word])
+    assert run.tokenizer.decode(ids) == whole[: at + len(word)]
+    assert run.generate("the cat", tokens=12, min_p=1, seed=3) == whole
+    assert run.generate("the cat", tokens=12, temperature=0, repetition_penalty=100) != whole
+    for wrong in ("cat", [""]):
+        with pytest.raises(onestep.ConfigError, match="stop: must be a list"):
+            run.generate("the cat", stop=wrong)
+    with pytest.raises(onestep.ConfigError, match="repetition_penalty"):
+        run.generate("the cat", repetition_penalty=0)
+
+
 def test_the_symbols_of_a_task_have_names(tmp_path):
     data = {"kind": "task", "task": "copy", "vocab_size": 5, "length": 3}
     run = onestep.train({**CONFIG, "data": data}, out=tmp_path / "run", set={"train.steps": 2}, quiet=True)

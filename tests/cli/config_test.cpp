@@ -5,12 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/process.h"
+#include "train/config/config_fields.h"
 
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;
@@ -23,11 +28,41 @@ TEST_CASE("cli: schema prints what configs/schema.json and docs/config.md hold")
   CHECK(page.out == onestep::train::config_markdown());
 }
 
-TEST_CASE("cli: train --help explains every key") {
+TEST_CASE("cli: help config explains every key or one or a section") {
+  const auto help = [](std::vector<std::string> names) {
+    names.insert(names.begin(), {"help", "config"});
+    return run_onestep(names);
+  };
+  CHECK(help({}).status == 0);
+  CHECK(help({}).out == onestep::train::config_help());
+  const std::string one = help({"optimizer.lr"}).out, section = help({"schedule"}).out, seed = help({"seed"}).out;
+  CHECK(
+      one.find(
+          "\noptimizer.lr: a number of at least 0; default: 0.001; for rmsprop 0.01; for adagrad 0.01\n    learning rate\n") !=
+      std::string::npos);
+  CHECK(std::count(one.begin(), one.end(), '\n') == 4);
+  CHECK(section.find("\nschedule.kind: ") != std::string::npos);
+  CHECK(section.find("\noptimizer.") == std::string::npos);
+  CHECK(seed.find("\nseed: ") != std::string::npos);
+  CHECK(help({"optimizr"}).err == "onestep: help: the config has no section or key optimizr (did you mean optimizer?)\n");
+  CHECK(help({"xyz"}).err.starts_with("onestep: help: the config has no section or key xyz (sections: model, "));
+  CHECK(help({"xyz"}).status == 2);
+  CHECK(help({"a", "b"}).status == 2);
+}
+
+TEST_CASE("cli: train --help fits on two screens and names every key") {
   const ProcessResult help = run_onestep({"train", "--help"});
   CHECK(help.status == 0);
   CHECK(help.out.find("Every command also takes --threads N.\n") != std::string::npos);
-  CHECK(help.out.find(onestep::train::config_help()) != std::string::npos);
+  CHECK(help.out.find(onestep::train::config_keys()) != std::string::npos);
+  std::istringstream lines(help.out);
+  size_t rows = 0;
+  for (std::string line; std::getline(lines, line);) rows += std::max<size_t>(1, (line.size() + 79) / 80);
+  CHECK(rows <= 96);
+  std::istringstream words(onestep::train::config_keys());
+  std::multiset<std::string> named{std::istream_iterator<std::string>(words), {}};
+  for (const onestep::train::Field& field : onestep::train::config_fields())
+    CHECK_MESSAGE(named.contains(field.key()), field.path);
 }
 
 TEST_CASE("cli: a config that cannot be used ends in one sentence and status 2") {

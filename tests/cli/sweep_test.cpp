@@ -44,8 +44,8 @@ TEST_CASE("cli: a sweep trains every combination and compares them") {
   const Strings names = names_in(result.out);
   REQUIRE(names.size() == 6);
   CHECK(names[0] == "run");
-  for (const size_t i : {1, 2}) CHECK(names[i].starts_with("lr=0.01,"));  // the best come first
-  for (const size_t i : {3, 4}) CHECK(names[i].starts_with("lr=1e-5,"));
+  for (const size_t i : {1u, 2u}) CHECK(names[i].starts_with("lr=0.01,"));  // the best come first
+  for (const size_t i : {3u, 4u}) CHECK(names[i].starts_with("lr=1e-5,"));
   CHECK(contains(result.out, "\nreport  " + (out / "report.html").string() + "\n"));
   for (const char* name : {"lr=1e-5,num_heads=1", "lr=0.01,num_heads=2"})
     CHECK(contains(read(out / "report.html"), std::string(R"("name":")") + name + '"'));

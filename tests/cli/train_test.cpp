@@ -311,6 +311,27 @@ TEST_CASE("cli: what is no run, config or checkpoint is refused with its name") 
   CHECK(run_onestep({"inspect", path + "/none.safetensors"}).status == 2);
 }
 
+TEST_CASE("cli: inspect tells what a run holds") {
+  const TemporaryFolder folder;
+  const std::string run = (folder.path() / "run").string();
+  REQUIRE(run_onestep({"train", kSentence, "--quiet", "--out", run, "--set", "train.steps=30", "--set", "train.eval_every=20"})
+              .status == 0);
+  const ProcessResult result = run_onestep({"inspect", run + "/"});
+  CHECK(result.status == 0);
+  CHECK(result.err == "");
+  CHECK(result.out.starts_with("run          " + run + "\ntrained      30 of 30 steps in "));
+  CHECK(contains(result.out, " after step 30\ntokenizer    word, vocabulary 6\ncheckpoints  step-20, step-30\n\n{\n"));
+  CHECK(contains(result.out, read(fs::path(run) / "config.json")));
+  const ProcessResult tensors = run_onestep({"inspect", run + "/checkpoints/step-30/model.safetensors"});
+  CHECK(contains(result.out, tensors.out.substr(tensors.out.find("tok_emb.weight"))));
+  CHECK(run_onestep({"inspect", run, "--set", "seed=1"})
+            .err.starts_with("onestep: inspect: --set changes values of a config file"));
+  fs::remove_all(fs::path(run) / "checkpoints");
+  CHECK(contains(run_onestep({"inspect", run}).out, "\ncheckpoints  none\n"));
+  CHECK(run_onestep({"inspect", folder.path().string()}).err ==
+        "onestep: " + folder.path().string() + ": is not the folder of a run (it has no config.json)\n");
+}
+
 TEST_CASE("cli: schema prints configs/schema.json and inspect a config's values and model") {
   CHECK(run_onestep({"schema"}).out == read(ONESTEP_SOURCE_DIR "/configs/schema.json"));
   const ProcessResult inspect = run_onestep({"inspect", kConfig});

@@ -215,8 +215,12 @@ int64_t training_tokens(int64_t count, double val_fraction);
 /// JSON Schema (draft 2020-12) of the config file: configs/schema.json.
 std::string schema_json();
 
-/// The keys, a paragraph each, for `onestep train --help`.
-std::string config_help();
+/// The keys, a paragraph each, for `onestep help config`: all, or those of a section, or one of them. Throws ConfigError where
+/// there is none of that name.
+std::string config_help(const std::string& part = {});
+
+/// The names of the keys, a paragraph a section in lines of up to 80 columns, for `onestep train --help`.
+std::string config_keys();
 
 /// The keys as Markdown tables: docs/config.md.
 std::string config_markdown();

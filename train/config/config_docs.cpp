@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "base/error.h"
+#include "base/format.h"
 #include "base/suggest.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
@@ -123,15 +125,38 @@ std::string schema_json() {
   return schema.dump(2) + "\n";
 }
 
-std::string config_help() {
+std::string config_help(const std::string& part) {
   std::string out = "Keys of the config file (on the command line: --set section.key=value)\n";
+  bool found = false;
+  std::vector<std::string> known = config_sections();
   for (const Field& field : config_fields()) {
+    known.push_back(field.path);
+    if (!part.empty() && part != field.section() && part != field.path) continue;
+    found = true;
     out += "\n" + field.path + ": " + expected(field);
     out += (default_words(field).starts_with("required") ? "; " : "; default: ") + default_words(field) + "\n";
     if (!field.when.empty()) out += "    only for " + applies_to(field) + "\n";
     out += "    " + field.doc + (field.may_change ? " (may change on resume)" : "") + "\n";
   }
+  const std::string meant = nearest(part, known);
+  ONESTEP_CHECK(ConfigError, found, "help: the config has no section or key ", part,
+                meant.empty() ? " (sections: " + join(config_sections(), ", ") + ")" : " (did you mean " + meant + "?)");
   return out;
+}
+
+std::string config_keys() {
+  constexpr size_t kColumns = 80;
+  std::string out, line, open_section;
+  for (const Field& field : config_fields()) {
+    const bool begins = field.section() != open_section;
+    if (begins || line.size() + 1 + field.key().size() > kColumns) {
+      out += line + '\n';
+      line = begins ? field.section() + ':' : "   ";
+    }
+    open_section = field.section();
+    line += (line.empty() ? "" : " ") + field.key();
+  }
+  return out + line + '\n';
 }
 
 std::string config_markdown() {

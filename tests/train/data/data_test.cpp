@@ -260,20 +260,20 @@ TEST_CASE("tasks: sequences are a prompt and its answer and only the answer coun
 
 TEST_CASE("tasks: symbols have names that read back as their ids") {
   const auto config_of = [](const std::string& data) { return parse_config("{\"data\": " + data + "}", "run.json"); };
-  for (const auto& [json, first, last] : std::vector<std::array<std::string, 3>>{
+  for (const auto& each : std::vector<std::array<std::string, 3>>{
            {R"({"kind": "task", "task": "copy", "vocab_size": 3})", "a", "c"},
            {R"({"kind": "task", "task": "sort", "vocab_size": 27})", "A", "a"},
            {R"({"kind": "task", "task": "copy", "vocab_size": 53})", "00", "52"},
            {R"({"kind": "task", "task": "modular_addition", "modulus": 9})", "0", "="},
            {R"({"kind": "task", "task": "modular_addition", "modulus": 101})", "000", "="}}) {
-    CAPTURE(json);
-    const Config config = config_of(json);
+    CAPTURE(each[0]);
+    const Config config = config_of(each[0]);
     const auto data = make_data(config);
     const auto names = task_tokenizer(config.data);
     REQUIRE(names != nullptr);
     CHECK(names->vocab_size() == data->vocab_size());
-    CHECK(data->token_name(0) == first);
-    CHECK(data->token_name(data->vocab_size() - 1) == last);
+    CHECK(data->token_name(0) == each[1]);
+    CHECK(data->token_name(data->vocab_size() - 1) == each[2]);
     CHECK(data->token_name(data->vocab_size()) == std::to_string(data->vocab_size()));  // a model may know more
     Ids all(static_cast<size_t>(data->vocab_size()));
     std::iota(all.begin(), all.end(), int64_t{0});

@@ -3,10 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "autograd/creation.h"
 #include "autograd/operators.h"
 #include "autograd/ops_math.h"
 #include "tests/support.h"
+#include "train/text/bpe_files.h"
+#include "train/text/bpe_tokenizer.h"
 
 using namespace onestep;
 using namespace onestep::train;
@@ -73,7 +77,7 @@ TEST_CASE("conversation: an answer ends at the template's mark, and the next one
   const Generated free = generate(*fixture.model, opening, {.tokens = 20, .sampling = {.temperature = 0}}, same);
   const std::string text = fixture.tokenizer->decode(free.ids);
   // Marks of one, two and three characters that come somewhere in the greedy answer, and what may stand behind them.
-  for (const size_t length : {1, 2, 3}) {
+  for (const size_t length : {1u, 2u, 3u}) {
     const std::string mark = text.substr(4, length);
     if (mark.find('\n') != std::string::npos) continue;
     for (const std::string behind : {"", "\n", "gg"}) {
@@ -146,6 +150,46 @@ TEST_CASE("conversation: a message that has no ids was not said") {
   CHECK_THROWS_AS(Conversation(*fixture.model, *fixture.tokenizer, {.chat = make_chat_template("chatml")}, draws), ConfigError);
   Conversation bare(*fixture.model, *fixture.tokenizer, {.generate = {.tokens = 3}}, draws);
   CHECK(refusal<ConfigError>([&] { bare.say(""); }) == "chat: the message is empty");
+}
+
+TEST_CASE("conversation: marks that are tokens of the model end its answers") {
+  BpeVocabulary vocabulary = bpe_bytes();
+  for (const char* mark : {"<|im_start|>", "<|im_end|>"}) {
+    vocabulary.specials.push_back(static_cast<int32_t>(vocabulary.tokens.size()));
+    vocabulary.tokens.emplace_back(mark);
+  }
+  const BpeTokenizer tokenizer(vocabulary);
+  const int64_t begin = 256, end = 257;
+  CHECK(find_chat_template(tokenizer) == "chatml");
+  Generator generator(4), draws(1);
+  const auto model = make_language_model({.kind = ModelKind::gpt,
+                                          .d_model = 8,
+                                          .num_heads = 1,
+                                          .context_length = 300,
+                                          .num_layers = 1,
+                                          .d_ff = 32,
+                                          .tie_weights = false},
+                                         tokenizer.vocab_size(), generator);
+  // Every hidden state is the same: the head alone says that <|im_end|> comes next.
+  const NoGradGuard no_grad;
+  for (auto& [name, parameter] : model->named_parameters()) {
+    if (name == "transformer.ln_f.weight") fill_(parameter, 0);
+    if (name == "transformer.ln_f.bias") fill_(parameter, 1);
+    if (name == "lm_head.weight") fill_(parameter.slice(0, end, end + 1), 9);
+  }
+  const ConversationOptions options{.chat = make_chat_template("chatml"), .system = "be brief", .generate = {.tokens = 20}};
+  Conversation conversation(*model, tokenizer, options, draws);
+  std::string said = "<|im_start|>system\nbe brief<|im_end|>\n";
+  for (const std::string message : {"hi", "bye"}) {
+    const Answer answer = conversation.say(message);
+    CHECK(answer.text == "");
+    CHECK(answer.stopped);
+    said += "<|im_start|>user\n" + message + "<|im_end|>\n<|im_start|>assistant\n<|im_end|>\n";
+    const Ids ids = conversation.ids();
+    CHECK(tokenizer.decode(ids) == said);
+    CHECK(ids == tokenizer.encode(said));
+    CHECK(std::count(ids.begin(), ids.end(), begin) == std::count(ids.begin(), ids.end(), end));
+  }
 }
 
 TEST_CASE("chat template: names, texts and what they stop at") {
