@@ -90,7 +90,7 @@ command -v pkg-config >/dev/null || c++() { cp program/build/program program/pro
 onestep() {
   local few=()
   case $1 in
-    test | exercise) return ;;
+    test | example | exercise) return ;;
     train) [[ $2 == --resume ]] || few=(--set train.steps=2 --set train.eval_batches=1 --set train.eval_every=0 --set schedule.warmup_steps=0) ;;
   esac
   echo "onestep $*"

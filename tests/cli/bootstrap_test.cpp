@@ -176,6 +176,37 @@ TEST_CASE("bootstrap: exercise builds and checks one exercise and remembers that
   CHECK(machine.run({"exercise"}).out.starts_with("02          "));
 }
 
+TEST_CASE("bootstrap: example builds and runs the programs of a section") {
+  Machine machine;
+  machine.install_tools();
+  fs::create_directories(machine.checkout() / "learn/examples");
+  for (const char* const name : {"01_one:3.3.1", "03_keys:3.4.1", "04_modules:3.4.2"}) {
+    const std::string_view both = name;
+    const size_t colon = both.find(':');
+    machine.write("checkout/learn/examples/" + std::string(both.substr(0, colon)) + ".cpp",
+                  "// " + std::string(both.substr(colon + 1)) + ": Some title.\n");
+  }
+  CHECK(machine.run({"example"}).out == "01  3.3.1: Some title.\n03  3.4.1: Some title.\n04  3.4.2: Some title.\n");
+  CHECK(machine.take_log() == "");  // nothing is built to see a list
+  const fs::path programs = machine.checkout() / "build/release/learn/examples";
+  fs::create_directories(programs);
+  for (const char* const name : {"01_one", "03_keys", "04_modules"})
+    machine.script("checkout/build/release/learn/examples/" + std::string(name), "echo output of " + std::string(name));
+  const auto prints = [&](const char* word, const std::string& out) {
+    CAPTURE(word);
+    const ProcessResult result = machine.run({"example", word});
+    CHECK(result.status == 0);
+    CHECK(result.out == out);
+  };
+  prints("3.4", "output of 03_keys\noutput of 04_modules\n");
+  CHECK(machine.take_log() == machine.configure_call() + machine.build_call(" --target example_03_keys") +
+                                  machine.build_call(" --target example_04_modules"));
+  prints("3.4.1", "output of 03_keys\n");
+  for (const char* const word : {"4", "04", "04_modules", "learn/examples/04_modules.cpp"})
+    prints(word, "output of 04_modules\n");
+  for (const char* const word : {"3.5", "9", "--help"}) CHECK(machine.run({"example", word}).status == 2);
+}
+
 TEST_CASE("bootstrap: web installs its compiler and builds the page") {
   Machine machine;
   machine.install_tools();
