@@ -101,6 +101,7 @@ set(public_headers
     train/models/generate.h
     train/models/chat_template.h
     train/models/conversation.h
+    train/models/gguf_files.h
     train/models/gpt.h
     train/models/pretrained_files.h
     train/models/language_model.h

@@ -30,7 +30,7 @@ void Continuations::print_some(size_t first, size_t count) {
   for (size_t place = first; place < first + count; ++place) {
     Growing& next = growing.emplace_back(Growing{place, {run_.tokenizer.get(), options_.stops}, {}});
     std::string prompt;
-    for (const int64_t id : prompts_[place]) prompt += next.text.follow(id);
+    for (const int64_t id : run_.without_prefix(prompts_[place])) prompt += next.text.follow(id);
     if (options_.output == Output::text) next.written = prompt;
   }
   if (as_it_comes_) {

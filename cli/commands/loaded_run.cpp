@@ -1,5 +1,7 @@
 #include "cli/commands/loaded_run.h"
 
+#include <algorithm>
+
 #include "base/enum_names.h"
 #include "train/run_folder.h"
 #include "train/runs/trained_run.h"
@@ -12,10 +14,16 @@ std::vector<int64_t> LoadedRun::encode(const std::string& text, const std::strin
   ONESTEP_CHECK(ConfigError, tokenizer != nullptr, what, ": ", name,
                 " was trained on ids and has no tokenizer (use --prompt-ids)");
   try {
-    return tokenizer->encode(text);
+    return tokenizer->encode_prompt(text);
   } catch (const ConfigError& error) {
     throw ConfigError(what + ": " + error.what());
   }
+}
+
+std::span<const int64_t> LoadedRun::without_prefix(std::span<const int64_t> ids) const {
+  const std::vector<int64_t> prefix = tokenizer ? tokenizer->prompt_prefix() : std::vector<int64_t>{};
+  const bool prefixed = ids.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), ids.begin());
+  return prefixed ? ids.subspan(prefix.size()) : ids;
 }
 
 std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& checkpoint, const std::string& weights) {

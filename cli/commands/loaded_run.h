@@ -1,6 +1,7 @@
 #pragma once
 // A trained run as `generate` and `chat` use it.
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,10 @@ struct LoadedRun {
   std::unique_ptr<train::LanguageModel> model;
   std::shared_ptr<const train::Tokenizer> tokenizer;
 
-  /// The ids of a text; `what` stands for it in messages. Throws ConfigError, also where there is no tokenizer.
+  /// The ids of a text to continue; `what` stands for it in messages. Throws ConfigError, also where there is no tokenizer.
   std::vector<int64_t> encode(const std::string& text, const std::string& what) const;
+  /// The ids without those that the tokenizer puts before every text to continue.
+  std::span<const int64_t> without_prefix(std::span<const int64_t> ids) const;
 };
 
 /// Loads a checkpoint (last, best or step-N) of a run, its weights in the format of that name. Throws ConfigError or IoError.

@@ -8,8 +8,8 @@ namespace onestep::train {
 Conversation::Conversation(LanguageModel& model, const Tokenizer& tokenizer, ConversationOptions options, Generator& generator)
     : model_(model), tokenizer_(tokenizer), options_(std::move(options)), generator_(generator) {
   const ChatTemplate& chat = options_.chat;
-  head_ =
-      tokenizer.encode(chat.begin + (options_.system.empty() ? "" : chat.before_system + options_.system + chat.after_system));
+  const std::string system = options_.system.empty() ? "" : chat.before_system + options_.system + chat.after_system;
+  head_ = chat.begin.empty() ? tokenizer.encode_prompt(system) : tokenizer.encode(chat.begin + system);
   tokenizer.encode(chat.before_user + chat.before_answer + chat.after_answer);  // refused here, not at the first message
   if (const std::string stop = chat.stop(); !stop.empty()) options_.stops.strings.push_back(stop);
 }
