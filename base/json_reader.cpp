@@ -19,7 +19,7 @@ using nlohmann::json;
 // Builds the tree with an explicit stack and stops at the first thing that is wrong, which it keeps in `error`.
 class StrictHandler : public nlohmann::json_sax<json> {
  public:
-  StrictHandler() = default;                     // NOLINT(bugprone-exception-escape): json's own constructor says noexcept
+  explicit StrictHandler(size_t max_memory) : max_memory_(max_memory) {}
   StrictHandler(const StrictHandler&) = delete;  // it holds pointers into its own tree
   StrictHandler& operator=(const StrictHandler&) = delete;
 
@@ -65,8 +65,8 @@ class StrictHandler : public nlohmann::json_sax<json> {
   json* add(json value) {
     memory_ += value.is_string() ? json_string_memory(value.get_ref<const std::string&>()) : value.is_structured() ? 96 : 32;
     if (!open_.empty()) memory_ += open_.back().key.empty() ? 0 : 96 + open_.back().key.size();
-    if (memory_ > kMaxJsonMemory) {
-      error = "too many values: they would take more than " + format_bytes(kMaxJsonMemory) + " of memory";
+    if (memory_ > max_memory_) {
+      error = "too many values: they would take more than " + format_bytes(static_cast<int64_t>(max_memory_)) + " of memory";
       return nullptr;
     }
     if (open_.empty()) return &(root = std::move(value));
@@ -104,6 +104,7 @@ class StrictHandler : public nlohmann::json_sax<json> {
   }
 
   std::vector<Level> open_;
+  size_t max_memory_;
   size_t memory_ = 0;  // that the tree takes, roughly
 };
 
@@ -166,14 +167,14 @@ std::string brief(const json& value) {
 }
 
 template <class E>
-json parse_json(std::string_view text, const std::string& source) {
+json parse_json(std::string_view text, const std::string& source, size_t max_memory) {
   const size_t invalid = find_invalid_utf8(text);
   if (invalid != std::string_view::npos)
     fail<E>(source, ":", line_and_column(text, invalid), ": not UTF-8: ", quote(text.substr(invalid, 1)));
   const size_t nul = text.find('\0');  // the parser would take it for the end
   if (nul != std::string_view::npos) fail<E>(source, ":", line_and_column(text, nul), ": holds a NUL byte");
 
-  StrictHandler handler;
+  StrictHandler handler(max_memory);
   if (json::sax_parse(text, &handler)) return std::move(handler.root);
   ONESTEP_CHECK(E, !handler.syntax.empty(), source, ": ", handler.error);
   const size_t offset = handler.position == 0 ? 0 : handler.position - 1;
@@ -187,8 +188,8 @@ json read_json(const std::string& path, int64_t max_bytes) {
   return parse_json<E>(text, path);
 }
 
-template json parse_json<ConfigError>(std::string_view, const std::string&);
-template json parse_json<IoError>(std::string_view, const std::string&);
+template json parse_json<ConfigError>(std::string_view, const std::string&, size_t);
+template json parse_json<IoError>(std::string_view, const std::string&, size_t);
 template json read_json<ConfigError>(const std::string&, int64_t);
 template json read_json<IoError>(const std::string&, int64_t);
 

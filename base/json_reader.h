@@ -14,16 +14,16 @@ constexpr int64_t kMaxJsonBytes = 1 << 20;
 /// Containers may nest this deep.
 inline constexpr int kMaxJsonDepth = 64;
 
-/// Bytes of memory that the values of a file may take: a value takes up to 16 times its text.
+/// Bytes of memory that the values of a file may take unless somebody asks for more: a value takes up to 16 times its text.
 inline constexpr size_t kMaxJsonMemory = size_t{48} << 20;
 /// What a string takes of them.
 inline size_t json_string_memory(std::string_view text) { return 64 + text.size(); }
 
 /// Parses one JSON value (RFC 8259). Refused with `E` (ConfigError or IoError): text that is not UTF-8 or holds a NUL byte, any
 /// syntax error (`SOURCE:LINE:COLUMN: ...`), a number no double can hold, a key twice in one object, more than kMaxJsonDepth
-/// levels, values that would take more than kMaxJsonMemory (`SOURCE: /pointer: ...`).
+/// levels, values that would take more than `max_memory` (`SOURCE: /pointer: ...`).
 template <class E>
-nlohmann::json parse_json(std::string_view text, const std::string& source);
+nlohmann::json parse_json(std::string_view text, const std::string& source, size_t max_memory = kMaxJsonMemory);
 
 /// read_file (IoError), then parse_json. An empty file is refused, too.
 template <class E>

@@ -6,7 +6,6 @@
 #include "train/models/pretrained_files.h"
 #include "train/run_folder.h"
 #include "train/runs/trained_run.h"
-#include "train/text/bpe_tokenizer.h"
 
 namespace onestep::cli {
 namespace {
@@ -14,13 +13,15 @@ namespace {
 /// What numbers may be rounded to.
 const std::map<std::string, DType> kDTypes{{"float32", DType::float32}, {"bf16", DType::bfloat16}, {"f16", DType::float16}};
 
+namespace fs = std::filesystem;
+
 struct Options {
   std::string run, folder, checkpoint = "last", dtype = "float32";
   bool quiet = false;
 };
 
 int export_model(const Options& options) {
-  const std::filesystem::path run = run_path(options.run), folder = run_path(options.folder);
+  const fs::path run = run_path(options.run), folder = run_path(options.folder);
   const Config config = load_run_config(run);
   ONESTEP_CHECK(ConfigError, config.model.kind == ModelKind::gpt, (run / "config.json").string(), ": /model/kind: is ",
                 name_of(config.model.kind), ": only gpt can be exported");
@@ -29,14 +30,12 @@ int export_model(const Options& options) {
   for (const auto& [name, tensor] : model.state)
     if (name == "transformer.wte.weight") model.model.vocab_size = tensor.size(0);  // the config leaves it to the data
   const auto tokenizer = load_run_tokenizer(run);
-  const auto* const bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get());
-  write_pretrained(
-      folder, model,
-      {.tokenizer = bpe == nullptr ? nullptr : &bpe->vocabulary(), .dtype = kDTypes.at(options.dtype), .quiet = options.quiet});
+  write_pretrained(folder, model, {.tokenizer = tokenizer.get(), .dtype = kDTypes.at(options.dtype), .quiet = options.quiet});
   std::cout << "tokenizer    "
-            << (bpe != nullptr         ? "bpe, in vocab.json and merges.txt"
-                : tokenizer != nullptr ? tokenizer->kind() + ": not written (GPT-2's files are for bpe)"
-                                       : "none")
+            << (tokenizer == nullptr                    ? "none"
+                : tokenizer->kind() != "bpe"            ? tokenizer->kind() + ": not written (GPT-2's files are for bpe)"
+                : fs::exists(folder / "tokenizer.json") ? "bpe, in tokenizer.json"
+                                                        : "bpe, in vocab.json and merges.txt")
             << '\n'
             << "checkpoint   " << found.folder.string() << '\n'
             << "written to   " << folder.string() << '\n';
@@ -51,7 +50,7 @@ void add_export(Command& app, Action& action) {
   command->add_option("RUN", options->run, "The run folder")->required();
   command
       ->add_option("DIR", options->folder,
-                   "The folder to write config.json and model.safetensors into, and the vocab.json and merges.txt of a bpe run")
+                   "The folder to write config.json and model.safetensors into, and the tokenizer of a bpe run")
       ->required();
   command->add_option("--dtype", options->dtype, "What numbers are rounded to")
       ->type_name("float32|bf16|f16")

@@ -66,7 +66,7 @@ std::vector<int64_t> encoded(const std::string& prompt, const Options& options, 
   ONESTEP_CHECK(ConfigError, run.tokenizer != nullptr, "--prompt: ", options.run,
                 " was trained on ids and has no tokenizer (use --prompt-ids)");
   try {
-    return run.tokenizer->encode(prompt);
+    return run.tokenizer->encode_prompt(prompt);
   } catch (const ConfigError& error) {
     throw ConfigError(std::string("--prompt: ") + error.what());
   }
@@ -80,8 +80,15 @@ std::vector<std::vector<int64_t>> prompts_of(const Options& options, const Loade
   return prompts;
 }
 
+/// The ids without those that the tokenizer puts before every prompt.
+std::span<const int64_t> without_prefix(const LoadedRun& run, std::span<const int64_t> ids) {
+  const std::vector<int64_t> prefix = run.tokenizer ? run.tokenizer->prompt_prefix() : std::vector<int64_t>{};
+  const bool prefixed = ids.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), ids.begin());
+  return prefixed ? ids.subspan(prefix.size()) : ids;
+}
+
 /// The text of the ids that follow `before`, if there are some.
-std::string text_of(const LoadedRun& run, std::span<const int64_t> before, const std::vector<int64_t>& ids) {
+std::string text_of(const LoadedRun& run, std::span<const int64_t> before, std::span<const int64_t> ids) {
   TokenText text(run.tokenizer.get());
   for (const int64_t id : before) text.add(id);
   std::string all;
@@ -118,7 +125,7 @@ class Printer {
       separate();
       std::vector<int64_t> all = prompts_[i];
       all.insert(all.end(), results[i].ids.begin(), results[i].ids.end());
-      std::cout << text_of(run_, {}, all) << std::endl;
+      std::cout << text_of(run_, {}, without_prefix(run_, all)) << std::endl;
     }
   }
 
@@ -126,7 +133,7 @@ class Printer {
   void print_as_it_comes() {
     separate();
     TokenText text(run_.tokenizer.get());
-    for (const int64_t id : prompts_[0]) std::cout << text.add(id);
+    for (const int64_t id : without_prefix(run_, prompts_[0])) std::cout << text.add(id);
     std::cout << std::flush;
     generate_shown(::isatty(STDOUT_FILENO) == 1, [&](int64_t id) { std::cout << text.add(id) << std::flush; });
     std::cout << text.finish() << '\n';

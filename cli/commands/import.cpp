@@ -8,8 +8,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/models/pretrained_files.h"
 #include "train/run_folder.h"
-#include "train/text/bpe_files.h"
-#include "train/text/bpe_tokenizer.h"
+#include "train/text/tokenizer.h"
 
 namespace onestep::cli {
 namespace {
@@ -20,9 +19,9 @@ struct Options {
 };
 
 /// The tokenizer beside the model, if there is one.
-std::unique_ptr<BpeTokenizer> read_tokenizer(const std::filesystem::path& folder, int64_t vocab_size) {
-  if (!std::filesystem::exists(folder / "merges.txt") && !std::filesystem::exists(folder / "vocab.bpe")) return nullptr;
-  auto tokenizer = std::make_unique<BpeTokenizer>(read_bpe_folder(folder.string()));
+std::unique_ptr<Tokenizer> read_tokenizer(const std::filesystem::path& folder, int64_t vocab_size) {
+  if (!has_tokenizer(folder)) return nullptr;
+  auto tokenizer = open_tokenizer(folder.string());
   ONESTEP_CHECK(IoError, tokenizer->vocab_size() <= vocab_size, folder.string(), ": its tokenizer has ",
                 tokenizer->vocab_size(), " tokens, its model only ", vocab_size);
   return tokenizer;
@@ -46,7 +45,7 @@ int import_model(const Options& options) {
   int64_t parameters = 0;
   for (const auto& [_, tensor] : pretrained.state) parameters += tensor.numel();
 
-  const std::unique_ptr<BpeTokenizer> tokenizer = read_tokenizer(folder, config.model.vocab_size);
+  const std::unique_ptr<Tokenizer> tokenizer = read_tokenizer(folder, config.model.vocab_size);
   const RunLock lock = create_run(run, config, tokenizer.get());
   Checkpoint checkpoint;
   checkpoint.trainer.config = fixed_values(config);
@@ -65,7 +64,9 @@ void add_import(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand(
       "import", "Make a run of a GPT-2, Llama, Mistral, Qwen2 or Qwen3 in the files of Hugging Face's transformers");
-  command->add_option("DIR", options->folder, "The folder with config.json and model.safetensors")->required();
+  command
+      ->add_option("DIR", options->folder, "The folder with config.json, model.safetensors (or its index) and tokenizer.json")
+      ->required();
   command->add_option("--out", options->out, "Run folder (default: runs/<folder name>)")->type_name("RUN");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->callback([options, &action] { action = [options] { return import_model(*options); }; });

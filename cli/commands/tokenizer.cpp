@@ -155,7 +155,8 @@ void add_tokenizer(Command& app, Action& action) {
 
   const auto add_codec = [&](const char* name, const char* what, const char* file, int (*run)(const Options&)) {
     auto* codec = command->add_subcommand(name, what);
-    codec->add_option("TOKENIZER", options->tokenizer, "A run, or a folder with vocab.json and merges.txt")->required();
+    codec->add_option("TOKENIZER", options->tokenizer, "A run, or a folder with vocab.json and merges.txt, or tokenizer.json")
+        ->required();
     codec->add_option("FILE", options->file, file);
     codec->callback([&action, options, run] { action = [options, run] { return run(*options); }; });
     return codec;

@@ -156,7 +156,7 @@ class Run:
 
     @property
     def tokenizer(self) -> Optional[_C.Tokenizer]:
-        """The tokenizer of a run on text: encode, decode, kind, vocab_size; None for a run on ids."""
+        """The tokenizer of a run on text: encode, encode_prompt, decode, kind, vocab_size; None for a run on ids."""
         return self.model._model.tokenizer
 
     def _ids(self, prompt: Union[str, Sequence[int]]) -> List[int]:
@@ -164,7 +164,7 @@ class Run:
             return [int(i) for i in prompt]
         if self.tokenizer is None:
             raise onestep.ConfigError(f"{self.path}: was trained on ids and has no tokenizer (give a list of ids)")
-        return self.tokenizer.encode(prompt)
+        return self.tokenizer.encode_prompt(prompt)
 
     def generate(
         self,

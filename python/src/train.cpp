@@ -182,6 +182,9 @@ void add_train(nb::module_& m) {
           "encode", [](const Tokenizer& self, const std::string& text) { return self.encode(text); }, "text"_a,
           "The ids of a text. Raises ConfigError naming a symbol outside the vocabulary.")
       .def(
+          "encode_prompt", [](const Tokenizer& self, const std::string& text) { return self.encode_prompt(text); }, "text"_a,
+          "The ids of a text that a model is to continue: after those that the tokenizer puts before a text, if any.")
+      .def(
           "decode",
           [](const Tokenizer& self, const Ids& ids) {
             const std::string text = self.decode(ids);

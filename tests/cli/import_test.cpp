@@ -76,6 +76,36 @@ TEST_CASE("cli: a Llama in several bfloat16 files is imported, continues a promp
   CHECK(contains(run_onestep({"export", tuned.string(), out.string(), "--dtype", "int8"}).err, "--dtype"));
 }
 
+TEST_CASE("cli: a tokenizer.json goes with an imported model into its run, its prompts and its export") {
+  const TemporaryFolder folder;
+  const fs::path model = folder.path() / "model", run = folder.path() / "run", out = folder.path() / "out";
+  const std::string tokenizer = ONESTEP_SOURCE_DIR "/tests/goldens/hf_tokenizers/llama2/tokenizer.json";
+  fs::copy(ONESTEP_SOURCE_DIR "/tests/goldens/hf_decoders/llama2", model);
+  fs::copy(tokenizer, model / "tokenizer.json");
+  CHECK(contains(run_onestep({"import", model.string(), "--out", run.string()}).err, " tokens, its model only 48\n"));
+  CHECK_FALSE(fs::exists(run));
+  const std::string config =
+      R"({"seed": 5, "model": {"kind": "gpt", "num_layers": 1, "d_model": 8, "num_heads": 2, "rope": true, "context_length": 8,
+    "norm": "rms_norm", "activation": "swiglu", "bias": false}, "train": {"steps": 1}, "data": {"kind": "text", "tokenizer": "bpe",
+    "val_fraction": 0, "text": "the journey of a thousand miles begins with one step, and every step is the next token, and the next token is one",
+    "tokenizer_path": ")" +
+      fs::path(tokenizer).parent_path().string() + "\"}}";
+  std::ofstream(folder.path() / "c.json") << config;
+  const ProcessResult trained = run_onestep({"train", (folder.path() / "c.json").string(), "--out", run.string(), "--quiet"});
+  CHECK_MESSAGE(trained.status == 0, trained.err);
+  const auto same_tokenizer = [&](const fs::path& file) { return read(file) == read(tokenizer); };
+  CHECK(same_tokenizer(run / "tokenizer.json"));
+  const std::vector<std::string> generate{"generate",      run.string(), "--tokens", "3",
+                                          "--temperature", "0",          "--prompt", "one step"};
+  const ProcessResult text = run_onestep(generate);
+  CHECK_MESSAGE(text.out.starts_with("one step"), text.out, text.err);
+  CHECK_FALSE(contains(text.out, "<s>one"));
+  CHECK(contains(run_onestep({"export", run.string(), out.string()}).out, "tokenizer    bpe, in tokenizer.json\n"));
+  CHECK(same_tokenizer(out / "tokenizer.json"));
+  CHECK(run_onestep({"import", out.string(), "--out", (folder.path() / "back").string()}).status == 0);
+  CHECK(same_tokenizer(folder.path() / "back/tokenizer.json"));
+}
+
 TEST_CASE("cli: an imported GPT-2 generates with a cache as without") {
   const TemporaryFolder folder;
   const std::string run = (folder.path() / "run").string();

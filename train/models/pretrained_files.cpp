@@ -15,6 +15,8 @@
 #include "train/models/pretrained_config.h"
 #include "train/models/tensor_names.h"
 #include "train/text/bpe_files.h"
+#include "train/text/bpe_tokenizer.h"
+#include "train/text/pretrained_tokenizer.h"
 
 namespace onestep::train {
 namespace {
@@ -124,15 +126,26 @@ void check_replaces_export(const fs::path& folder) {
                 ": is not that of a GPT-2 or Llama, and an export would replace it (name another folder)");
 }
 
-/// A model without a tokenizer must not be taken for one with that of an earlier export, which goes with it. One that stands
-/// alone is somebody's own: it is neither deleted nor paired.
-void remove_tokenizer(const fs::path& folder, NewFiles& files) {
+/// The files of a tokenizer, of those that transformers would read.
+std::map<std::string, std::string> tokenizer_files(const Tokenizer* tokenizer) {
+  if (const auto* const bpe = dynamic_cast<const BpeTokenizer*>(tokenizer))
+    return {{"vocab.json", vocab_json_text(bpe->vocabulary())}, {"merges.txt", merges_text(bpe->vocabulary())}};
+  if (dynamic_cast<const PretrainedTokenizer*>(tokenizer) != nullptr) return {{"tokenizer.json", tokenizer->to_json()}};
+  return {};
+}
+
+/// A model must not be taken for one with the tokenizer of an earlier export, which goes with it. One that stands alone is
+/// somebody's own: it is neither deleted nor paired.
+void replace_tokenizer(const fs::path& folder, const Tokenizer* tokenizer, NewFiles& files) {
   const bool exported = fs::exists(folder / kModel);
-  for (const char* name : {"vocab.json", "merges.txt"}) {
+  const std::map<std::string, std::string> written = tokenizer_files(tokenizer);
+  for (const char* name : {"vocab.json", "merges.txt", "tokenizer.json"}) {
+    if (written.contains(name)) continue;
     ONESTEP_CHECK(IoError, exported || !fs::exists(folder / name), (folder / name).string(),
                   ": would be taken for the tokenizer of the model, which has none of that kind (name another folder)");
     files.remove(name);
   }
+  for (const auto& [name, text] : written) files.add(name, text);
 }
 
 }  // namespace
@@ -158,11 +171,10 @@ void write_pretrained(const fs::path& folder, const Pretrained& model, const Pre
   }
   check_replaces_export(folder);
   NewFiles files(folder);
-  if (options.tokenizer == nullptr) remove_tokenizer(folder, files);
   files.add(kConfig, config);  // moved first: a model is never left without its config
   write_safetensors(files.add(kModel).string(), {tensors.begin(), tensors.end()}, {{"format", "pt"}}, options.quiet,
                     options.dtype);
-  if (options.tokenizer != nullptr) write_bpe(files, *options.tokenizer);
+  replace_tokenizer(folder, options.tokenizer, files);
   files.finish();
 }
 

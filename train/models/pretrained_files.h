@@ -4,7 +4,7 @@
 
 #include "nn/module.h"
 #include "train/config/config.h"
-#include "train/text/bpe_vocabulary.h"
+#include "train/text/tokenizer.h"
 
 namespace onestep::train {
 
@@ -23,12 +23,13 @@ Pretrained read_pretrained(const std::filesystem::path& folder, bool quiet = tru
 
 /// How a model is written.
 struct PretrainedOptions {
-  const BpeVocabulary* tokenizer = nullptr;  ///< Whose files are written beside it.
-  DType dtype = DType::float32;              ///< Or bfloat16 or float16, to which numbers are rounded.
-  bool quiet = true;                         ///< No progress on stderr.
+  const Tokenizer* tokenizer = nullptr;  ///< Whose files are written beside it, if it is a byte-pair encoding.
+  DType dtype = DType::float32;          ///< Or bfloat16 or float16, to which numbers are rounded.
+  bool quiet = true;                     ///< No progress on stderr.
 };
 
-/// Writes the folder that transformers' from_pretrained reads, with the tokenizer's files if there is one: as a GPT-2 without
+/// Writes the folder that transformers' from_pretrained reads, with the files of a byte-pair encoding if there is one (GPT-2's
+/// vocab.json and merges.txt, or tokenizer.json where it was read from that): as a GPT-2 without
 /// rope (biases that the model lacks are zeros then), else as the first of Llama, Mistral, Qwen2 and Qwen3 that has what the
 /// model has. An earlier export is replaced whole, its tokenizer too, or not at all. Throws ConfigError for a model that is
 /// none of these (naming the key of the config), and IoError for files that cannot be written or a folder that holds something

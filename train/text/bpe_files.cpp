@@ -15,6 +15,7 @@
 #include "base/new_files.h"
 #include "base/read_file.h"
 #include "base/utf8.h"
+#include "train/text/byte_symbols.h"
 
 namespace onestep::train {
 namespace {
@@ -22,43 +23,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMaxBytes = int64_t{16} << 20;
-
-// The printable character of each byte: printable Latin-1 stands for itself, the others follow from U+0100. [GPT-2, encoder.py]
-const std::array<uint32_t, 256>& alphabet() {
-  static const std::array<uint32_t, 256> codes = [] {
-    std::array<uint32_t, 256> out{};
-    uint32_t next = 256;
-    for (uint32_t byte = 0; byte < 256; ++byte) {
-      const bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte != 0xAD);
-      out[byte] = printable ? byte : next++;
-    }
-    return out;
-  }();
-  return codes;
-}
-
-std::string symbol_of(std::string_view bytes) {
-  std::string out;
-  for (const char byte : bytes) out += to_utf8(alphabet()[static_cast<unsigned char>(byte)]);
-  return out;
-}
-
-// The bytes that a symbol of UTF-8 stands for; nullopt if a character stands for none.
-std::optional<std::string> bytes_of(std::string_view symbol) {
-  static const std::vector<int> byte_of_code = [] {
-    std::vector<int> out(*std::max_element(alphabet().begin(), alphabet().end()) + 1, -1);
-    for (int byte = 0; byte < 256; ++byte) out[alphabet()[static_cast<size_t>(byte)]] = byte;
-    return out;
-  }();
-  std::string bytes;
-  for (size_t at = 0, length = 0; at < symbol.size(); at += length) {
-    length = utf8_length(symbol, at);
-    const uint32_t code = code_point(symbol.substr(at, length));
-    if (code >= byte_of_code.size() || byte_of_code[code] < 0) return {};
-    bytes += static_cast<char>(byte_of_code[code]);
-  }
-  return bytes;
-}
 
 // Puts a vocabulary together from what two files say, and refuses what does not fit.
 class Assembler {
@@ -123,14 +87,14 @@ class Assembler {
   std::string place(const std::string& symbol) const { return source_ + ": " + json_pointer(pointer_, symbol); }
 
   void add_symbol(const std::string& symbol) {
-    const std::optional<std::string> bytes = bytes_of(symbol);
+    const std::optional<std::string> bytes = bytes_of_symbol(symbol);
     known_[out_.tokens.size()] = bytes && bytes->size() == 1;
     out_.tokens.push_back(bytes.value_or(symbol));  // what stands for no bytes can only be a special token
   }
 
   void check_bytes(const std::string& all) const {
     for (int byte = 0; byte < 256; ++byte) {
-      const std::string symbol = symbol_of(std::string(1, static_cast<char>(byte)));
+      const std::string symbol = symbol_of_bytes(std::string(1, static_cast<char>(byte)));
       ONESTEP_CHECK(IoError, ids_.contains(symbol), all, ": has no symbol ", quote(symbol), ", which is byte ", byte);
     }
   }
@@ -171,7 +135,7 @@ std::string json_string(const std::string& text) { return json(text).dump(); }
 BpeVocabulary bpe_bytes() {
   std::vector<unsigned> bytes(256);
   for (unsigned byte = 0; byte < 256; ++byte) bytes[byte] = byte;
-  std::sort(bytes.begin(), bytes.end(), [](unsigned a, unsigned b) { return alphabet()[a] < alphabet()[b]; });
+  std::sort(bytes.begin(), bytes.end(), [](unsigned a, unsigned b) { return byte_alphabet()[a] < byte_alphabet()[b]; });
   BpeVocabulary out;
   for (const unsigned byte : bytes) out.tokens.emplace_back(1, static_cast<char>(byte));
   return out;
@@ -209,7 +173,7 @@ std::string vocab_json_text(const BpeVocabulary& vocabulary) {
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     const std::string& token = vocabulary.tokens[id];
     const bool special = std::binary_search(vocabulary.specials.begin(), vocabulary.specials.end(), static_cast<int32_t>(id));
-    out += (id == 0 ? "" : ", ") + json_string(special ? token : symbol_of(token)) + ": " + std::to_string(id);
+    out += (id == 0 ? "" : ", ") + json_string(special ? token : symbol_of_bytes(token)) + ": " + std::to_string(id);
   }
   return out + "}";
 }
@@ -217,7 +181,7 @@ std::string vocab_json_text(const BpeVocabulary& vocabulary) {
 namespace {
 
 std::string merge_line(const BpeVocabulary& vocabulary, const BpeMerge& merge) {
-  const auto symbol = [&](int32_t id) { return symbol_of(vocabulary.tokens[static_cast<size_t>(id)]); };
+  const auto symbol = [&](int32_t id) { return symbol_of_bytes(vocabulary.tokens[static_cast<size_t>(id)]); };
   return symbol(merge.left) + " " + symbol(merge.right);
 }
 

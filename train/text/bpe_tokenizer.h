@@ -1,14 +1,11 @@
 #pragma once
 // GPT-2's byte-level byte-pair encoding.
-#include <array>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "train/text/bpe_merger.h"
 #include "train/text/bpe_vocabulary.h"
-#include "train/text/token_pair.h"
 #include "train/text/tokenizer.h"
-#include "train/text/vocabulary_tokenizer.h"
 
 namespace onestep::train {
 
@@ -29,20 +26,9 @@ class BpeTokenizer : public Tokenizer {
   const BpeVocabulary& vocabulary() const { return vocabulary_; }
 
  private:
-  struct Rule {
-    int32_t rank, result;
-  };
-
-  const Rule* rule(int32_t left, int32_t right) const;
-  void encode_word(std::string_view word, std::vector<int64_t>& ids) const;
-  void merge_word(std::string_view word, std::vector<int64_t>& ids) const;
-
   BpeVocabulary vocabulary_;
   std::vector<std::string> specials_;  // the texts of vocabulary_.specials
-  std::array<int32_t, 256> byte_ids_{};
-  std::unordered_map<TokenPair, Rule, TokenPairHash> rules_;
-  // What words became: most words of a text have been there before. Emptied when it is full.
-  mutable std::unordered_map<std::string, std::vector<int64_t>, StringHash, std::equal_to<>> cache_;
+  BpeMerger merger_;
 };
 
 }  // namespace onestep::train

@@ -1,36 +1,15 @@
 #include "train/text/pretokenizer.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 #include <algorithm>
-#include <memory>
 
 #include "base/utf8.h"
+#include "train/text/pattern.h"
 
 namespace onestep::train {
 namespace {
 
-struct Free {
-  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
-};
-
-// White_Space is spelled out: \s of PCRE2 has U+180E, too, that of other libraries U+FEFF or U+001C.
-#define SPACE R"(\t-\r\x{85}\p{Z})"
-constexpr std::string_view kPattern = R"('(?:[stmd]|re|ve|ll)| ?\p{L}+| ?\p{N}+| ?[^)" SPACE R"(\p{L}\p{N}]+)"
-                                      "|[" SPACE "]+(?![^" SPACE "])|[" SPACE "]+";
-#undef SPACE
-
-std::unique_ptr<pcre2_code, Free> compile() {
-  int error = 0;
-  PCRE2_SIZE offset = 0;
-  std::unique_ptr<pcre2_code, Free> code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(kPattern.data()), kPattern.size(),
-                                                       PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED, &error, &offset, nullptr));
-  ONESTEP_CHECK(ConfigError, code != nullptr, "tokenizer: this PCRE2 library has no Unicode support (error ", error, ")");
-  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);  // where there is no JIT, pcre2_match interprets
-  return code;
-}
+constexpr const char* kPattern = R"('(?:[stmd]|re|ve|ll)| ?\p{L}+| ?\p{N}+| ?[^)" ONESTEP_WHITE_SPACE R"(\p{L}\p{N}]+)"
+                                 "|[" ONESTEP_WHITE_SPACE "]+(?![^" ONESTEP_WHITE_SPACE "])|[" ONESTEP_WHITE_SPACE "]+";
 
 // Bytes of the run at the start of `text` that are not part of any code point.
 size_t invalid_length(std::string_view text) {
@@ -61,18 +40,14 @@ Special next_special(std::string_view text, size_t at, const std::vector<std::st
 }  // namespace
 
 size_t word_length_gpt2(std::string_view text) {
-  static const std::unique_ptr<pcre2_code, Free> code = compile();
-  thread_local const std::unique_ptr<pcre2_match_data, Free> match(pcre2_match_data_create(1, nullptr));
+  thread_local const Pattern pattern(kPattern);
   size_t size = text.size();
   const auto cut_at = [&](size_t place) {  // the last code point boundary up to `place`
     while ((static_cast<unsigned char>(text[place]) & 0xC0u) == 0x80u) --place;
     return place;
   };
-  if (size > kLongestWord + 8) size = cut_at(kLongestWord + 8);  // what follows does not count
-  const int groups =
-      pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), size, 0, PCRE2_NO_UTF_CHECK, match.get(), nullptr);
-  ONESTEP_CHECK(ConfigError, groups > 0, "tokenizer: PCRE2 failed with error ", groups);
-  const size_t length = pcre2_get_ovector_pointer(match.get())[1];
+  if (size > kLongestWord + 8) size = cut_at(kLongestWord + 8);         // what follows does not count
+  const size_t length = pattern.find(text.substr(0, size), 0)->second;  // it matches anywhere
   return length > kLongestWord ? cut_at(kLongestWord) : length;
 }
 

@@ -8,6 +8,8 @@
 #include "base/utf8.h"
 #include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
+#include "train/text/pretrained_tokenizer.h"
+#include "train/text/pretrained_tokenizer_file.h"
 #include "train/text/vocabulary_tokenizer.h"
 
 namespace onestep::train {
@@ -16,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
+constexpr size_t kMaxTokenizerMemory = size_t{256} << 20;  // of several 100,000 tokens and merges
 constexpr const char* kKinds = "must be char, byte, word or bpe";
 
 void check_keys(const json& root, const std::vector<std::string>& keys, const std::string& source) {
@@ -56,6 +59,12 @@ std::vector<int64_t> Tokenizer::encode(std::string_view text) const {
   return ids;
 }
 
+std::vector<int64_t> Tokenizer::encode_prompt(std::string_view text) const {
+  std::vector<int64_t> ids = prompt_prefix();
+  encode_part({text}, ids);
+  return ids;
+}
+
 void check_id(int64_t id, int64_t vocab_size) {
   ONESTEP_CHECK(ConfigError, id >= 0 && id < vocab_size, "decode: token id must be from 0 to ", vocab_size - 1, ": got ", id);
 }
@@ -86,8 +95,10 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_v
 }
 
 std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::string& source) {
-  const json root = parse_json<IoError>(text, source);
+  const json root = parse_json<IoError>(text, source, kMaxTokenizerMemory);
   ONESTEP_CHECK(IoError, root.is_object(), source, ": must be an object: got ", brief(root));
+  if (is_tokenizer_description(root))
+    return std::make_unique<PretrainedTokenizer>(read_tokenizer_description(root, std::string(text), source));
   ONESTEP_CHECK(IoError, root.contains("kind"), source, ": /kind: missing: ", kKinds);
   const json& kind = root["kind"];
   if (kind == "char" || kind == "word") return read_vocabulary(root, source);
@@ -106,13 +117,30 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
   return parse_tokenizer(text, path);
 }
 
+namespace {
+
+constexpr const char* kOfRun = "tokenizer.json";
+
+bool has_gpt2_files(const std::filesystem::path& folder) {
+  return std::filesystem::exists(folder / "vocab.json") || std::filesystem::exists(folder / "encoder.json");
+}
+
+}  // namespace
+
+bool has_tokenizer(const std::filesystem::path& folder) {
+  return has_gpt2_files(folder) || std::filesystem::exists(folder / kOfRun);
+}
+
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& folder) {
-  const std::filesystem::path at = folder, of_run = at / "tokenizer.json";
-  const bool gpt2 = std::filesystem::exists(at / "vocab.json") || std::filesystem::exists(at / "encoder.json");
-  if (gpt2) return std::make_unique<BpeTokenizer>(read_bpe_folder(folder));
-  ONESTEP_CHECK(IoError, std::filesystem::exists(of_run), folder,
+  const std::filesystem::path at = folder;
+  ONESTEP_CHECK(IoError, has_tokenizer(at), folder,
                 ": holds no tokenizer (neither tokenizer.json of a run, nor vocab.json and merges.txt)");
-  return load_tokenizer(of_run.string());
+  std::unique_ptr<Tokenizer> own;
+  if (std::filesystem::exists(at / kOfRun)) own = load_tokenizer((at / kOfRun).string());
+  // vocab.json beside the tokenizers library's file is a part of it alone.
+  const bool whole = dynamic_cast<const PretrainedTokenizer*>(own.get()) != nullptr;
+  if (has_gpt2_files(at) && !whole) return std::make_unique<BpeTokenizer>(read_bpe_folder(folder));
+  return own;
 }
 
 }  // namespace onestep::train

@@ -1,6 +1,7 @@
 #pragma once
 // Text to token ids and back. The vocabulary travels with the run.
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,6 +39,8 @@ class Tokenizer {
   /// bytes taken. A text that comes in parts, each beginning with what was left of the one before, gets the ids of the whole.
   /// Throws EncodeError. Not for several threads at a time.
   virtual size_t encode_part(const TextPart& part, std::vector<int64_t>& ids) const = 0;
+  /// The ids that stand before a text that a model is to continue, such as that of a beginning; in most tokenizers none.
+  virtual std::vector<int64_t> prompt_prefix() const { return {}; }
   /// The text of the ids. Throws ConfigError for an id that is none.
   virtual std::string decode(std::span<const int64_t> ids) const = 0;
   /// `tokenizer.json` of a run: what load_tokenizer reads.
@@ -45,6 +48,8 @@ class Tokenizer {
 
   /// Ids of the whole text. Throws EncodeError naming a symbol outside the vocabulary, or a byte that is no UTF-8, and where.
   std::vector<int64_t> encode(std::string_view text) const;
+  /// The ids of a text that a model is to continue: prompt_prefix(), then those of the text. Throws EncodeError.
+  std::vector<int64_t> encode_prompt(std::string_view text) const;
 };
 
 /// One id a byte, 256 in all; any text goes in, and any bytes come out.
@@ -63,11 +68,14 @@ void check_id(int64_t id, int64_t vocab_size);
 /// Makes a tokenizer of kind char, byte or word with the vocabulary of the text. Throws ConfigError.
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text);
 
-/// Reads a `tokenizer.json` of at most 64 MiB. Throws IoError if it is not what to_json() writes.
+/// Reads a `tokenizer.json` of at most 64 MiB: of a run, or of the tokenizers library. Throws IoError if it is neither.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 
-/// The tokenizer of a folder: `tokenizer.json` of a run, or GPT-2's vocab.json and merges.txt (encoder.json and vocab.bpe),
-/// which win where both are there. Throws IoError.
+/// Whether a folder holds a tokenizer for open_tokenizer.
+bool has_tokenizer(const std::filesystem::path& folder);
+
+/// The tokenizer of a folder: the tokenizers library's `tokenizer.json`, else GPT-2's vocab.json and merges.txt (encoder.json
+/// and vocab.bpe), else `tokenizer.json` of a run. Throws IoError.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& folder);
 
 /// load_tokenizer on text; `source` stands for the file name in messages.

@@ -11,8 +11,6 @@
 #include "train/models/pretrained_files.h"
 #include "train/run_folder.h"
 #include "train/runs/trained_run.h"
-#include "train/text/bpe_files.h"
-#include "train/text/bpe_tokenizer.h"
 #include "train/text/stream_decoder.h"
 #include "web/engine/ablation.h"
 #include "web/engine/arguments.h"
@@ -31,12 +29,12 @@ struct OpenModel {
     if (train::is_run(folder))
       open_run(folder);
     else
-      open_gpt2(folder);
+      open_pretrained(folder);
     model->eval();
   }
 
   std::vector<int64_t> encode(const std::string& given) const {
-    if (tokenizer) return tokenizer->encode(given);
+    if (tokenizer) return tokenizer->encode_prompt(given);
     std::vector<int64_t> ids;
     const json parsed = json::parse("[" + given + "]", nullptr, false);
     const bool numbers =
@@ -70,11 +68,10 @@ struct OpenModel {
     tokenizer = train::load_run_tokenizer(folder);
     model = train::make_trained_model(run, train::trained_vocabulary(found), found, generator);
   }
-  void open_gpt2(const fs::path& folder) {
+  void open_pretrained(const fs::path& folder) {
     train::Pretrained pretrained = train::read_pretrained(folder);
     config = pretrained.model;
-    if (fs::exists(folder / "merges.txt") || fs::exists(folder / "vocab.bpe"))
-      tokenizer = std::make_shared<train::BpeTokenizer>(train::read_bpe_folder(folder.string()));
+    if (train::has_tokenizer(folder)) tokenizer = train::open_tokenizer(folder.string());
     model = train::make_language_model(config, config.vocab_size, generator);
     model->load_state_dict(std::move(pretrained.state));
   }

@@ -14,6 +14,7 @@
 #include "train/models/gpt.h"
 #include "train/models/pretrained_files.h"
 #include "train/text/bpe_files.h"
+#include "train/text/bpe_tokenizer.h"
 
 using namespace onestep;
 using namespace onestep::train;
@@ -141,9 +142,9 @@ TEST_CASE("gpt2 files: the tokenizer of an earlier export goes with it and one t
   const TemporaryFolder folder;
   const fs::path out = folder.path() / "out", lone = folder.path() / "lone";
   const Pretrained gpt2 = read_pretrained(kGolden);
-  const BpeVocabulary bytes = bpe_bytes();
+  const BpeTokenizer bytes(bpe_bytes());
   write_pretrained(out, gpt2, {.tokenizer = &bytes});
-  CHECK(read_bpe_folder(out.string()) == bytes);
+  CHECK(read_bpe_folder(out.string()) == bytes.vocabulary());
   std::ofstream(out / "notes.txt") << "mine";
   write_pretrained(out, gpt2);
   CHECK_FALSE(fs::exists(out / "vocab.json"));
