@@ -17,6 +17,10 @@ struct RotaryScaling {
   int64_t original_context = 8192;
   bool operator==(const RotaryScaling&) const = default;
 };
+
+/// What becomes of the frequency, in radians a token, of one pair of features. ops/rotary.cpp
+double scaled_frequency(double frequency, const RotaryScaling& scaling);
+
 constexpr auto names(RotaryScaling::Kind /*all*/) { return std::to_array<std::string_view>({"none", "linear", "llama3"}); }
 
 }  // namespace onestep

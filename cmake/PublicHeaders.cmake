@@ -98,6 +98,7 @@ set(public_headers
     train/data/task.h
     train/data/token_file.h
     train/models/generate.h
+    train/models/gguf_files.h
     train/models/gpt.h
     train/models/pretrained_files.h
     train/models/language_model.h

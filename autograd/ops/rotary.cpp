@@ -26,17 +26,6 @@ double inverse_root(double theta, int64_t n) {
   return high;
 }
 
-/// The frequency, in radians a token, of waves that `scaling` stretches.
-double scaled(double frequency, const RotaryScaling& s) {
-  if (s.kind == RotaryScaling::Kind::none) return frequency;
-  if (s.kind == RotaryScaling::Kind::linear) return frequency / s.factor;
-  const double turns = static_cast<double>(s.original_context) * frequency / kTurn;  // within the original context
-  if (turns < s.low_freq_factor) return frequency / s.factor;
-  if (turns > s.high_freq_factor) return frequency;
-  const double kept = (turns - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
-  return (1 - kept) * frequency / s.factor + kept * frequency;
-}
-
 /// How a rotary embedding turns.
 struct Rotation {
   int64_t first_position;
@@ -53,7 +42,7 @@ struct Turns {
     const double ratio = inverse_root(r.theta, half);
     double unscaled = 1;
     for (int64_t i = 0; i < half; ++i, unscaled *= ratio) {
-      const double frequency = scaled(unscaled, r.scaling);
+      const double frequency = scaled_frequency(unscaled, r.scaling);
       for (int64_t t = 0; t < tokens; ++t) {
         const double angle = static_cast<double>(r.first_position + t) * frequency;
         cos[static_cast<size_t>(t * half + i)] = static_cast<T>(angle - kTurn * std::nearbyint(angle / kTurn));
@@ -99,6 +88,16 @@ Tensor turned(const Tensor& x, const Rotation& r) {
 }
 
 }  // namespace
+
+double scaled_frequency(double frequency, const RotaryScaling& s) {
+  if (s.kind == RotaryScaling::Kind::none) return frequency;
+  if (s.kind == RotaryScaling::Kind::linear) return frequency / s.factor;
+  const double turns = static_cast<double>(s.original_context) * frequency / kTurn;  // within the original context
+  if (turns < s.low_freq_factor) return frequency / s.factor;
+  if (turns > s.high_freq_factor) return frequency;
+  const double kept = (turns - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
+  return (1 - kept) * frequency / s.factor + kept * frequency;
+}
 
 Tensor rotary_embedding(const Tensor& x, int64_t first_position, double theta, const RotaryScaling& s) {
   ops::check_floating(kOp, x);

@@ -3,25 +3,43 @@
 #include <memory>
 
 #include "cli/commands/commands.h"
-#include "train/models/pretrained_files.h"
+#include "train/models/gguf_files.h"
 #include "train/run_folder.h"
 #include "train/runs/trained_run.h"
 
 namespace onestep::cli {
 namespace {
 
-/// What numbers may be rounded to.
-const std::map<std::string, DType> kDTypes{{"float32", DType::float32}, {"bf16", DType::bfloat16}, {"f16", DType::float16}};
-
 namespace fs = std::filesystem;
 
+/// What numbers may be rounded to, in a folder for transformers and in a GGUF.
+const std::map<std::string, DType> kDTypes{{"float32", DType::float32}, {"bf16", DType::bfloat16}, {"f16", DType::float16}};
+const std::map<std::string, GgmlType> kGgmlTypes{
+    {"float32", GgmlType::f32}, {"bf16", GgmlType::bf16}, {"f16", GgmlType::f16}, {"q8_0", GgmlType::q8_0}};
+
 struct Options {
-  std::string run, folder, checkpoint = "last", dtype = "float32";
+  std::string run, target, checkpoint = "last", dtype = "float32";
   bool quiet = false;
 };
 
+/// Writes the model; returns where its tokenizer went.
+std::string write_model(const fs::path& target, const Pretrained& model, const Tokenizer* tokenizer, const Options& options) {
+  const bool gguf = target.extension() == ".gguf", bpe = tokenizer != nullptr && tokenizer->kind() == "bpe";
+  ONESTEP_CHECK(ConfigError, gguf || kDTypes.contains(options.dtype), "--dtype: ", options.dtype,
+                " is for a FILE.gguf alone: got ", target.string());
+  if (gguf)
+    write_gguf(target, model, {.tokenizer = tokenizer, .type = kGgmlTypes.at(options.dtype), .quiet = options.quiet});
+  else
+    write_pretrained(target, model, {.tokenizer = tokenizer, .dtype = kDTypes.at(options.dtype), .quiet = options.quiet});
+  if (tokenizer == nullptr) return "none";
+  if (!bpe)
+    return tokenizer->kind() + ": not written (" + (gguf ? "a GGUF has those of bpe" : "GPT-2's files are for bpe") + ")";
+  if (gguf) return "bpe, in the file";
+  return fs::exists(target / "tokenizer.json") ? "bpe, in tokenizer.json" : "bpe, in vocab.json and merges.txt";
+}
+
 int export_model(const Options& options) {
-  const fs::path run = run_path(options.run), folder = run_path(options.folder);
+  const fs::path run = run_path(options.run), target = run_path(options.target);
   const Config config = load_run_config(run);
   ONESTEP_CHECK(ConfigError, config.model.kind == ModelKind::gpt, (run / "config.json").string(), ": /model/kind: is ",
                 name_of(config.model.kind), ": only gpt can be exported");
@@ -30,15 +48,9 @@ int export_model(const Options& options) {
   for (const auto& [name, tensor] : model.state)
     if (name == "transformer.wte.weight") model.model.vocab_size = tensor.size(0);  // the config leaves it to the data
   const auto tokenizer = load_run_tokenizer(run);
-  write_pretrained(folder, model, {.tokenizer = tokenizer.get(), .dtype = kDTypes.at(options.dtype), .quiet = options.quiet});
-  std::cout << "tokenizer    "
-            << (tokenizer == nullptr                    ? "none"
-                : tokenizer->kind() != "bpe"            ? tokenizer->kind() + ": not written (GPT-2's files are for bpe)"
-                : fs::exists(folder / "tokenizer.json") ? "bpe, in tokenizer.json"
-                                                        : "bpe, in vocab.json and merges.txt")
-            << '\n'
+  std::cout << "tokenizer    " << write_model(target, model, tokenizer.get(), options) << '\n'
             << "checkpoint   " << found.folder.string() << '\n'
-            << "written to   " << folder.string() << '\n';
+            << "written to   " << target.string() << '\n';
   return 0;
 }
 
@@ -46,15 +58,17 @@ int export_model(const Options& options) {
 
 void add_export(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  auto* command = app.add_subcommand("export", "Write a run's GPT as transformers' from_pretrained reads it");
+  auto* command = app.add_subcommand("export", "Write a run's GPT as transformers' from_pretrained or llama.cpp reads it");
   command->add_option("RUN", options->run, "The run folder")->required();
   command
-      ->add_option("DIR", options->folder,
-                   "The folder to write config.json and model.safetensors into, and the tokenizer of a bpe run")
+      ->add_option(
+          "DIR", options->target,
+          "The folder to write config.json and model.safetensors into, and the tokenizer of a bpe run; or FILE.gguf, which "
+          "holds all of it")
       ->required();
-  command->add_option("--dtype", options->dtype, "What numbers are rounded to")
-      ->type_name("float32|bf16|f16")
-      ->check(one_of({"float32", "bf16", "f16"}));
+  command->add_option("--dtype", options->dtype, "What numbers are rounded to (default: float32); q8_0 is for FILE.gguf")
+      ->type_name("float32|bf16|f16|q8_0")
+      ->check(one_of({"float32", "bf16", "f16", "q8_0"}));
   command->add_checkpoint_option(options->checkpoint);
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->callback([options, &action] { action = [options] { return export_model(*options); }; });

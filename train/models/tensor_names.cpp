@@ -28,9 +28,8 @@ const std::vector<ModuleNames>& llama_names() {
 }
 
 /// GPT-2's names are ours; all its linear layers are Conv1D.
-std::vector<FileTensor> gpt2_tensors(ModelConfig model) {
-  model.bias = true;
-  model.attention_bias = model.mlp_bias = Biases::all;
+std::vector<FileTensor> gpt2_tensors(const ModelConfig& m) {
+  const ModelConfig model = with_all_biases(m);
   std::vector<FileTensor> list;
   for (const DecoderParameter& parameter : decoder_parameters(model, model.vocab_size)) {
     const Shape& shape = parameter.shape;
@@ -62,6 +61,12 @@ std::vector<FileTensor> file_tensors(const ModelConfig& model, const std::vector
     }
   }
   return list;
+}
+
+ModelConfig with_all_biases(ModelConfig model) {
+  model.bias = true;
+  model.attention_bias = model.mlp_bias = Biases::all;
+  return model;
 }
 
 std::vector<FileTensor> pretrained_tensors(const ModelConfig& model) {

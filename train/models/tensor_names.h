@@ -29,6 +29,9 @@ struct ModuleNames {
 /// The tensors of a file that has these names, in the order of decoder_parameters.
 std::vector<FileTensor> file_tensors(const ModelConfig& model, const std::vector<ModuleNames>& names);
 
+/// A GPT-2 has all biases in the files of other programs.
+ModelConfig with_all_biases(ModelConfig model);
+
 /// The tensors of transformers' files: those of GPT2LMHeadModel for a gpt without rope, which has all biases there, else those
 /// of LlamaForCausalLM, whose names Mistral, Qwen2 and Qwen3 have, too.
 std::vector<FileTensor> pretrained_tensors(const ModelConfig& model);

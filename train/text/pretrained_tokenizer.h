@@ -12,12 +12,16 @@
 
 namespace onestep::train {
 
+/// The expression that cuts GPT-2's words (src/encoder.py).
+inline constexpr const char* kGpt2Words = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
 /// A token that is cut out of a text before anything else.
 struct AddedToken {
   std::string content;
   int32_t id = 0;
   bool lstrip = false, rstrip = false;  ///< Takes the white space before or after it.
   bool normalized = false;              ///< Looked for, normalized itself, in the normalized text.
+  bool special = false;                 ///< Stands for no text, such as that of a beginning.
 };
 
 /// One step of what happens to a text before it is cut into words.
@@ -65,6 +69,7 @@ class PretrainedTokenizer : public Tokenizer {
   size_t encode_part(const TextPart& part, std::vector<int64_t>& ids) const override;
   std::string decode(std::span<const int64_t> ids) const override;
   std::string to_json() const override { return description_.json; }
+  const TokenizerDescription& description() const { return description_; }
   std::vector<int64_t> prompt_prefix() const override { return description_.prompt_prefix; }
 
  private:

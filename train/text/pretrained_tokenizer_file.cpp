@@ -16,8 +16,7 @@ using nlohmann::json;
 
 constexpr std::string_view kMetaspace = "\u2581";  // ▁
 constexpr uint64_t kMaxTokens = 1 << 24;
-// What ByteLevel cuts by (GPT-2's src/encoder.py), and Metaspace: before each of its symbols.
-constexpr const char* kGpt2Pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+// What Metaspace cuts by: before each of its symbols.
 constexpr const char* kMetaspacePattern = "\u2581[^\u2581]*|[^\u2581]+";
 
 /// An object of the file and where it stands.
@@ -94,7 +93,7 @@ void read_pre_tokenizer(const Part& part, TokenizerDescription& out) {
   if (type == "ByteLevel") {
     out.byte_level = true;
     if (part.flag("add_prefix_space", true)) set_prefix(" ");
-    if (part.flag("use_regex", true)) out.splits.emplace_back(kGpt2Pattern);
+    if (part.flag("use_regex", true)) out.splits.emplace_back(kGpt2Words);
   } else if (type == "Split") {
     part.only("behavior", "Isolated");
     part.only("invert", false);
@@ -226,7 +225,8 @@ class Model {
 void read_added_tokens(const Part& root, TokenizerDescription& out) {
   if (!root.has("added_tokens")) return;
   for (const Part& part : root.parts("added_tokens")) {
-    AddedToken token{part.text("content"), part.id("id"), part.flag("lstrip"), part.flag("rstrip"), part.flag("normalized")};
+    AddedToken token{part.text("content"), part.id("id"),           part.flag("lstrip"),
+                     part.flag("rstrip"),  part.flag("normalized"), part.flag("special")};
     if (token.content.empty()) part.refuse("content", "a string that is not empty");
     part.only("single_word", false);
     if (static_cast<size_t>(token.id) >= 2 * (out.tokens.size() + out.added.size()) + 65536)
