@@ -1,7 +1,7 @@
 #include "train/text/pretrained_tokenizer.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 
 #include "base/utf8.h"
 #include "train/text/byte_symbols.h"
@@ -36,12 +36,13 @@ std::string replace_all(std::string text, std::string_view from, std::string_vie
   return text;
 }
 
-/// The byte of a token <0x41>, or -1.
-int byte_of_token(const std::string& token) {
-  unsigned byte = 0;
-  int read = 0;
-  const bool is_byte = token.size() == 6 && std::sscanf(token.c_str(), "<0x%2X>%n", &byte, &read) == 1 && read == 6;
-  return is_byte ? static_cast<int>(byte) : -1;
+/// The byte of a token <0x4A>, or -1.
+int byte_of_token(std::string_view token) {
+  const bool written = token.size() == 6 && token.starts_with("<0x") && token.ends_with('>') &&
+                       token.substr(3, 2).find_first_not_of("0123456789ABCDEF") == std::string_view::npos;
+  int byte = -1;
+  if (written) std::from_chars(token.data() + 3, token.data() + 5, byte, 16);
+  return byte;
 }
 
 /// What an id is in a decoded text.
@@ -83,7 +84,7 @@ PretrainedTokenizer::PretrainedTokenizer(TokenizerDescription description)
     longest_added_ = std::max(longest_added_, token.content.size());
     if (token.normalized) token.content = normalized(token.content, true);
     decoded_[static_cast<size_t>(token.id)] = decoded(d, token.content);
-    (token.normalized ? normalized_ : added_).add(std::move(token));
+    if (!token.content.empty()) (token.normalized ? normalized_ : added_).add(std::move(token));
   }
   for (const BpeMerge& merge : d.merges) merger_.add(merge.left, merge.right, merge.result);
   spaces_begin_words_ = !d.byte_level && d.splits.empty() && ids_.contains(kMetaspace) &&

@@ -84,6 +84,19 @@ void read_normalizer(const Part& part, TokenizerDescription& out) {
   }
 }
 
+/// Throws where the steps together could make a text grow beyond all memory.
+void check_growth(const Part& root, const TokenizerDescription& out) {
+  double growth = 1;
+  size_t prepended = 0;
+  for (const NormalizerStep& step : out.normalizer) {
+    if (step.kind == NormalizerStep::Kind::replace)
+      growth *= std::max(1.0, static_cast<double>(step.text.size()) / static_cast<double>(step.pattern.size()));
+    if (step.kind == NormalizerStep::Kind::prepend) prepended += step.text.size();
+  }
+  ONESTEP_CHECK(IoError, growth <= 64 && prepended <= 1024, root.place(), "/normalizer: would make a text up to ", growth,
+                " times as long, and longer by ", prepended, " bytes (at most 64 times, and 1024 bytes)");
+}
+
 void read_pre_tokenizer(const Part& part, TokenizerDescription& out) {
   const std::string type = part.text("type");
   const auto set_prefix = [&](std::string_view prefix) {
@@ -254,6 +267,7 @@ TokenizerDescription read_tokenizer_description(const json& file, std::string te
   Model(root.part("model"), out);
   if (root.has("normalizer"))
     for (const Part& part : root.part("normalizer").sequence("normalizers")) read_normalizer(part, out);
+  check_growth(root, out);
   if (root.has("pre_tokenizer"))
     for (const Part& part : root.part("pre_tokenizer").sequence("pretokenizers")) read_pre_tokenizer(part, out);
   if (root.has("decoder"))
