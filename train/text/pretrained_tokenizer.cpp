@@ -31,9 +31,12 @@ bool space_before(std::string_view text, size_t end) {
   return utf8_length(text, begin) == end - begin && is_space(code_point(text.substr(begin, end - begin)));
 }
 
-std::string replace_all(std::string text, std::string_view from, std::string_view to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
-  return text;
+std::string replace_all(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out;
+  size_t at = 0;
+  for (size_t found = 0; (found = text.find(from, at)) != std::string_view::npos; at = found + from.size())
+    out.append(text, at, found - at).append(to);
+  return out.append(text, at);
 }
 
 /// The byte of a token <0x4A>, or -1.
@@ -179,7 +182,7 @@ std::string PretrainedTokenizer::normalized(std::string_view text, bool prepends
   for (const NormalizerStep& step : description_.normalizer) {
     if (step.kind == NormalizerStep::Kind::nfc) out = to_nfc(out);
     if (step.kind == NormalizerStep::Kind::prepend && prepends && !out.empty()) out = step.text + out;
-    if (step.kind == NormalizerStep::Kind::replace) out = replace_all(std::move(out), step.pattern, step.text);
+    if (step.kind == NormalizerStep::Kind::replace) out = replace_all(out, step.pattern, step.text);
   }
   return out;
 }
@@ -197,7 +200,7 @@ void PretrainedTokenizer::encode_valid(std::string_view raw, bool at_start, bool
 void PretrainedTokenizer::encode_normalized(std::string text, bool at_start, bool continues, std::vector<int64_t>& ids) const {
   const TokenizerDescription& d = description_;
   if (text.empty()) return;
-  if (d.spaces_become) text = replace_all(std::move(text), " ", kMetaspace);
+  if (d.spaces_become) text = replace_all(text, " ", kMetaspace);
   if (!continues && (at_start || !d.prefix_first) && !text.starts_with(d.prefix)) text = d.prefix + text;
   std::vector<std::string_view> words{text};
   for (const Pattern& split : splits_) {
