@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/json_reader.h"
@@ -164,12 +165,14 @@ void read_post_processor(const Part& part, TokenizerDescription& out) {
 }
 
 /// The vocabulary and its merges.
-class Model {
+class ModelReader {
  public:
-  Model(const Part& part, TokenizerDescription& out) : part_(part), out_(out) {
+  ModelReader(Part part, TokenizerDescription& out) : part_(std::move(part)), out_(out) {}
+
+  void read() {
     part_.only("type", "BPE");
     for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
-      if (part_.has(key) && part_[key] != "") part_.refuse(key, "absent");
+      if (part_.has(key) && !(part_[key].is_string() && part_.text(key).empty())) part_.refuse(key, "absent");
     read_vocabulary();
     read_merges();
     out_.byte_fallback = part_.flag("byte_fallback");
@@ -230,7 +233,7 @@ class Model {
     return found->second;
   }
 
-  const Part part_;
+  Part part_;
   TokenizerDescription& out_;
   std::unordered_map<std::string, int32_t> ids_;
 };
@@ -264,7 +267,7 @@ bool is_tokenizer_description(const json& root) { return root.is_object() && roo
 TokenizerDescription read_tokenizer_description(const json& file, std::string text, const std::string& source) {
   const Part root(file, source + ": ");
   TokenizerDescription out;
-  Model(root.part("model"), out);
+  ModelReader(root.part("model"), out).read();
   if (root.has("normalizer"))
     for (const Part& part : root.part("normalizer").sequence("normalizers")) read_normalizer(part, out);
   check_growth(root, out);
