@@ -93,6 +93,15 @@ seed("bpe_files", "bpe", json.dumps({"kind": "bpe", "vocab": vocab, "merges": li
 seed("bpe_files", "byte", '{"kind": "byte"}')
 seed("bpe_files", "char", '{"kind": "char", "vocabulary": ["\\n", " ", "a", "b", "\u00e9"]}')
 seed("bpe_files", "word", '{"kind": "word", "vocabulary": [",", "a", "it\'s", "well-known"]}')
+steps = {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Prepend", "prepend": "\u2581"}, {
+    "type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]}, "decoder": {"type": "Sequence", "decoders": [
+        {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+    "pre_tokenizer": {"type": "Split", "pattern": {"Regex": r"\p{L}+|\s+(?!\S)"}, "behavior": "Isolated", "invert": False},
+    "added_tokens": [{"id": 3, "content": "<b>", "lstrip": True, "rstrip": True, "normalized": True, "special": True}],
+    "model": {"type": "BPE", "vocab": {"\u2581": 0, "T": 1, "\u2581T": 2, "<unk>": 4, "<0xFF>": 5}, "merges": [["\u2581", "T"]], "unk_token": "<unk>",
+              "byte_fallback": True, "fuse_unk": True, "ignore_merges": False}}
+note_words(steps)
+seed("bpe_files", "published", json.dumps(steps, ensure_ascii=False))
 words |= {"kind", "vocab", "merges", "vocabulary", "char", "word", "bpe", "#version: 0.2\n"}
 
 # ---- texts

@@ -1,10 +1,10 @@
 #include "train/models/gguf_files.h"
 
-#include <cmath>
 #include <map>
 
 #include "autograd/creation.h"
 #include "autograd/ops_shape.h"
+#include "autograd/portable_math.h"
 #include "base/new_files.h"
 #include "base/read_file.h"
 #include "base/utf8.h"
@@ -79,7 +79,7 @@ Tensor frequency_divisors(const ModelConfig& m) {
                               m.rope_original_context};
   std::vector<float> divisors;
   for (int64_t i = 0; i < m.head_dim / 2; ++i) {
-    const double frequency = std::pow(m.rope_theta, -2.0 * static_cast<double>(i) / static_cast<double>(m.head_dim));
+    const double frequency = portable::pow(m.rope_theta, -2.0 * static_cast<double>(i) / static_cast<double>(m.head_dim));
     divisors.push_back(static_cast<float>(frequency / scaled_frequency(frequency, scaling)));
   }
   return from_values(divisors, {m.head_dim / 2});

@@ -1,5 +1,6 @@
 #pragma once
 // GPT-2's byte-level byte-pair encoding.
+#include <array>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ class BpeTokenizer : public Tokenizer {
  private:
   BpeVocabulary vocabulary_;
   std::vector<std::string> specials_;  // the texts of vocabulary_.specials
+  std::array<int32_t, 256> byte_ids_;
   BpeMerger merger_;
 };
 

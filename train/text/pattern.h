@@ -1,5 +1,5 @@
 #pragma once
-// Regular expressions on UTF-8, by PCRE2. Not a public header.
+// Regular expressions on UTF-8, by PCRE2.
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace onestep::train {
 
-/// Unicode's White_Space, for a class of characters: \s of PCRE2 has U+180E, too, that of other libraries U+FEFF or U+001C.
+/// Unicode's White_Space, for a class of characters: `\s` of PCRE2 has U+180E, too, that of other libraries U+FEFF or U+001C.
 #define ONESTEP_WHITE_SPACE R"(\t-\r\x{85}\p{Z})"
 
 /// A compiled regular expression.
@@ -28,8 +28,8 @@ class Pattern {
   std::unique_ptr<Code> code_;
 };
 
-/// An expression as Oniguruma, which the tokenizers library uses, reads it: \s and \S are White_Space and what is not. Throws
-/// ConfigError for \S in a class.
+/// An expression as Oniguruma, which the tokenizers library uses, reads it: `\s` and `\S` are White_Space and what is not.
+/// Throws ConfigError for `\S` in a class.
 std::string from_oniguruma(std::string_view expression);
 
 }  // namespace onestep::train

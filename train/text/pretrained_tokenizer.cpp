@@ -1,7 +1,7 @@
 #include "train/text/pretrained_tokenizer.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 
 #include "base/utf8.h"
 #include "train/text/byte_symbols.h"
@@ -31,17 +31,21 @@ bool space_before(std::string_view text, size_t end) {
   return utf8_length(text, begin) == end - begin && is_space(code_point(text.substr(begin, end - begin)));
 }
 
-std::string replace_all(std::string text, std::string_view from, std::string_view to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
-  return text;
+std::string replace_all(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out;
+  size_t at = 0;
+  for (size_t found = 0; (found = text.find(from, at)) != std::string_view::npos; at = found + from.size())
+    out.append(text, at, found - at).append(to);
+  return out.append(text, at);
 }
 
-/// The byte of a token <0x41>, or -1.
-int byte_of_token(const std::string& token) {
-  unsigned byte = 0;
-  int read = 0;
-  const bool is_byte = token.size() == 6 && std::sscanf(token.c_str(), "<0x%2X>%n", &byte, &read) == 1 && read == 6;
-  return is_byte ? static_cast<int>(byte) : -1;
+/// The byte of a token <0x4A>, or -1.
+int byte_of_token(std::string_view token) {
+  const bool written = token.size() == 6 && token.starts_with("<0x") && token.ends_with('>') &&
+                       token.substr(3, 2).find_first_not_of("0123456789ABCDEF") == std::string_view::npos;
+  int byte = -1;
+  if (written) std::from_chars(token.data() + 3, token.data() + 5, byte, 16);
+  return byte;
 }
 
 /// What an id is in a decoded text.
@@ -69,7 +73,7 @@ PretrainedTokenizer::PretrainedTokenizer(TokenizerDescription description)
   byte_ids_.fill(-1);
   for (size_t id = 0; id < d.tokens.size(); ++id) {
     const std::string& token = d.tokens[id];
-    const int32_t as_id = static_cast<int32_t>(id);
+    const auto as_id = static_cast<int32_t>(id);
     decoded_.push_back(decoded(d, token));
     if (token.empty()) continue;
     const auto bytes = d.byte_level ? bytes_of_symbol(token) : std::optional(token);
@@ -83,7 +87,7 @@ PretrainedTokenizer::PretrainedTokenizer(TokenizerDescription description)
     longest_added_ = std::max(longest_added_, token.content.size());
     if (token.normalized) token.content = normalized(token.content, true);
     decoded_[static_cast<size_t>(token.id)] = decoded(d, token.content);
-    (token.normalized ? normalized_ : added_).add(std::move(token));
+    if (!token.content.empty()) (token.normalized ? normalized_ : added_).add(std::move(token));
   }
   for (const BpeMerge& merge : d.merges) merger_.add(merge.left, merge.right, merge.result);
   spaces_begin_words_ = !d.byte_level && d.splits.empty() && ids_.contains(kMetaspace) &&
@@ -178,7 +182,7 @@ std::string PretrainedTokenizer::normalized(std::string_view text, bool prepends
   for (const NormalizerStep& step : description_.normalizer) {
     if (step.kind == NormalizerStep::Kind::nfc) out = to_nfc(out);
     if (step.kind == NormalizerStep::Kind::prepend && prepends && !out.empty()) out = step.text + out;
-    if (step.kind == NormalizerStep::Kind::replace) out = replace_all(std::move(out), step.pattern, step.text);
+    if (step.kind == NormalizerStep::Kind::replace) out = replace_all(out, step.pattern, step.text);
   }
   return out;
 }
@@ -196,7 +200,7 @@ void PretrainedTokenizer::encode_valid(std::string_view raw, bool at_start, bool
 void PretrainedTokenizer::encode_normalized(std::string text, bool at_start, bool continues, std::vector<int64_t>& ids) const {
   const TokenizerDescription& d = description_;
   if (text.empty()) return;
-  if (d.spaces_become) text = replace_all(std::move(text), " ", kMetaspace);
+  if (d.spaces_become) text = replace_all(text, " ", kMetaspace);
   if (!continues && (at_start || !d.prefix_first) && !text.starts_with(d.prefix)) text = d.prefix + text;
   std::vector<std::string_view> words{text};
   for (const Pattern& split : splits_) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/json_reader.h"
@@ -84,6 +85,19 @@ void read_normalizer(const Part& part, TokenizerDescription& out) {
   }
 }
 
+/// Throws where the steps together could make a text grow beyond all memory.
+void check_growth(const Part& root, const TokenizerDescription& out) {
+  double growth = 1;
+  size_t prepended = 0;
+  for (const NormalizerStep& step : out.normalizer) {
+    if (step.kind == NormalizerStep::Kind::replace)
+      growth *= std::max(1.0, static_cast<double>(step.text.size()) / static_cast<double>(step.pattern.size()));
+    if (step.kind == NormalizerStep::Kind::prepend) prepended += step.text.size();
+  }
+  ONESTEP_CHECK(IoError, growth <= 64 && prepended <= 1024, root.place(), "/normalizer: would make a text up to ", growth,
+                " times as long, and longer by ", prepended, " bytes (at most 64 times, and 1024 bytes)");
+}
+
 void read_pre_tokenizer(const Part& part, TokenizerDescription& out) {
   const std::string type = part.text("type");
   const auto set_prefix = [&](std::string_view prefix) {
@@ -151,12 +165,14 @@ void read_post_processor(const Part& part, TokenizerDescription& out) {
 }
 
 /// The vocabulary and its merges.
-class Model {
+class ModelReader {
  public:
-  Model(const Part& part, TokenizerDescription& out) : part_(part), out_(out) {
+  ModelReader(Part part, TokenizerDescription& out) : part_(std::move(part)), out_(out) {}
+
+  void read() {
     part_.only("type", "BPE");
     for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
-      if (part_.has(key) && part_[key] != "") part_.refuse(key, "absent");
+      if (part_.has(key) && !(part_[key].is_string() && part_.text(key).empty())) part_.refuse(key, "absent");
     read_vocabulary();
     read_merges();
     out_.byte_fallback = part_.flag("byte_fallback");
@@ -217,7 +233,7 @@ class Model {
     return found->second;
   }
 
-  const Part part_;
+  Part part_;
   TokenizerDescription& out_;
   std::unordered_map<std::string, int32_t> ids_;
 };
@@ -251,9 +267,10 @@ bool is_tokenizer_description(const json& root) { return root.is_object() && roo
 TokenizerDescription read_tokenizer_description(const json& file, std::string text, const std::string& source) {
   const Part root(file, source + ": ");
   TokenizerDescription out;
-  Model(root.part("model"), out);
+  ModelReader(root.part("model"), out).read();
   if (root.has("normalizer"))
     for (const Part& part : root.part("normalizer").sequence("normalizers")) read_normalizer(part, out);
+  check_growth(root, out);
   if (root.has("pre_tokenizer"))
     for (const Part& part : root.part("pre_tokenizer").sequence("pretokenizers")) read_pre_tokenizer(part, out);
   if (root.has("decoder"))

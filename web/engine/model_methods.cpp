@@ -29,7 +29,7 @@ struct OpenModel {
     if (train::is_run(folder))
       open_run(folder);
     else
-      open_gpt2(folder);
+      open_pretrained(folder);
     model->eval();
   }
 
@@ -68,7 +68,7 @@ struct OpenModel {
     tokenizer = train::load_run_tokenizer(folder);
     model = train::make_trained_model(run, train::trained_vocabulary(found), found, generator);
   }
-  void open_gpt2(const fs::path& folder) {
+  void open_pretrained(const fs::path& folder) {
     train::Pretrained pretrained = train::read_pretrained(folder);
     config = pretrained.model;
     if (train::has_tokenizer(folder)) tokenizer = train::open_tokenizer(folder.string());

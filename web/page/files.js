@@ -4,16 +4,6 @@ import {tar, untar} from './tar.js';
 /** Whether a file of a folder is of use here: not the same weights in formats that the engine does not read. */
 export const isWanted = (path) => !/\.(bin|h5|msgpack|ot|onnx|tflite|mlmodel|pt|pth|html)$|(^|\/)\.git\//.test(path);
 
-/** Hugging Face's tokenizer.json, which holds the vocabulary of a GPT-2, as the two files that the engine reads. */
-function withVocabulary(files) {
-  if (files.has('merges.txt') || files.has('vocab.bpe') || !files.has('tokenizer.json')) return files;
-  const {model} = JSON.parse(new TextDecoder().decode(files.get('tokenizer.json')));
-  if (model?.type !== 'BPE') return files;  // the vocabulary of a run
-  const encode = (text) => new TextEncoder().encode(text);
-  const merges = model.merges.map((pair) => (Array.isArray(pair) ? pair.join(' ') : pair));
-  return new Map([...files, ['vocab.json', encode(JSON.stringify(model.vocab))], ['merges.txt', encode(`#version: 0.2\n${merges.join('\n')}\n`)]]);
-}
-
 /**
  * What engine.open wants of the files (a Map from path to Uint8Array) that a person gave: a tar is unpacked, paths begin in the folder
  * that holds config.json. Throws Error where there is none.
@@ -26,7 +16,7 @@ export function opened(files) {
   if (config === undefined)
     throw new Error('there is no config.json: choose the folder of a run, its tar, or a folder with config.json and model.safetensors');
   const folder = config.slice(0, -'config.json'.length);
-  return withVocabulary(new Map([...all].filter(([path]) => path.startsWith(folder)).map(([path, bytes]) => [path.slice(folder.length), bytes])));
+  return new Map([...all].filter(([path]) => path.startsWith(folder)).map(([path, bytes]) => [path.slice(folder.length), bytes]));
 }
 
 /** Has the browser keep the files as NAME.tar, which unpacks into the folder NAME. */

@@ -225,7 +225,7 @@ export async function show(root, engine, state, setState, kept) {
     element('div', {class: 'intro'}, element('h1', {}, 'A trained model'),
       element('p', {}, 'What a model makes of a text: the token it expects next, where each of its heads looks, and what changes when a head is taken away.')),
     element('div', {class: 'card program sources'}, about, element('div', {class: 'setting'}, button('Train a small one', () => get(trainSmall)), fromTraining),
-      failure, fileDrop({label: 'Or drop a run here (a folder or its tar), or a GPT-2 with config.json, model.safetensors and its vocabulary', wanted: isWanted,
+      failure, fileDrop({label: 'Or drop a run here (a folder or its tar), or a GPT-2, Llama, Mistral or Qwen with config.json, model.safetensors and its vocabulary', wanted: isWanted,
         onFiles: (files) => get(() => takeFiles(files))}).node,
       await nativeChoice({'Look into it': (name) => get(() => takeNative(name))})),
     looks);

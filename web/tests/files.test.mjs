@@ -45,14 +45,3 @@ test('a run is found in a dropped folder and in a tar', () => {
   assert.throws(() => opened(new Map([['a/readme.txt', bytes('')]])), /there is no config\.json/);
   assert.deepEqual(['gpt2/model.safetensors', 'gpt2/pytorch_model.bin', '.git/config', 'report.html'].filter(isWanted), ['gpt2/model.safetensors']);
 });
-
-test('the vocabulary of Hugging Face’s tokenizer.json is what the engine reads', () => {
-  const files = new Map([['config.json', bytes('{}')], ['tokenizer.json', bytes(JSON.stringify({model: {type: 'BPE', vocab: {a: 0, b: 1, ab: 2}, merges: ['a b']}}))]]);
-  const both = opened(files);
-  assert.deepEqual(JSON.parse(new TextDecoder().decode(both.get('vocab.json'))), {a: 0, b: 1, ab: 2});
-  assert.equal(new TextDecoder().decode(both.get('merges.txt')), '#version: 0.2\na b\n');
-  const pairs = new Map([['config.json', bytes('{}')], ['tokenizer.json', bytes(JSON.stringify({model: {type: 'BPE', vocab: {}, merges: [['a', 'b']]}}))]]);
-  assert.equal(new TextDecoder().decode(opened(pairs).get('merges.txt')), '#version: 0.2\na b\n');
-  const ours = new Map([['config.json', bytes('{}')], ['tokenizer.json', bytes('{"kind": "byte"}')]]);
-  assert.equal(opened(ours).size, 2);
-});

@@ -86,7 +86,8 @@ test('a trained model', {skip: missing}, async (t) => {
     const files = readFolder(gpt), textOf = (name) => new TextDecoder().decode(files.get(name));
     const merges = textOf('merges.txt').trim().split('\n').filter((line) => !line.startsWith('#version'));
     writeFolder(one, [...['config.json', 'model.safetensors'].map((name) => [name, files.get(name)]),
-      ['tokenizer.json', JSON.stringify({model: {type: 'BPE', vocab: JSON.parse(textOf('vocab.json')), merges}})]]);
+      ['tokenizer.json', JSON.stringify({model: {type: 'BPE', vocab: JSON.parse(textOf('vocab.json')), merges},
+        pre_tokenizer: {type: 'ByteLevel', add_prefix_space: false}, decoder: {type: 'ByteLevel'}})]]);
     const other = await open({text: 'anna has the'});
     await choose(other, 'Choose a folder', [one]);
     assert.deepEqual((await next(other))[0], [greedy.text.replaceAll(' ', '␣'), percent(greedy.logprobs[0])]);

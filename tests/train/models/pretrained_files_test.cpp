@@ -95,6 +95,25 @@ TEST_CASE("pretrained: every family computes transformers' logits and continues 
   }
 }
 
+TEST_CASE("pretrained: prompts of different lengths are continued together as alone") {
+  for (const std::string& name : kModels) {
+    CAPTURE(name);
+    const json& wanted = golden("hf_decoders/" + name + "/logits.json");
+    const auto model = build(read_pretrained(kGoldens / name));
+    const auto prompt = testing::numbers<int64_t>(wanted["prompt"]), greedy = testing::numbers<int64_t>(wanted["greedy"]);
+    std::vector<int64_t> longer = prompt;
+    longer.insert(longer.end(), greedy.begin(), greedy.begin() + 9);
+    Generator first(1), second(1);
+    const Prompt prompts[] = {{longer, &first}, {prompt, &second}};
+    GenerateOptions options;
+    options.tokens = 20;
+    options.sampling.temperature = 0;
+    const std::vector<Generated> results = generate(*model, prompts, options, {});
+    CHECK(results[0].ids == std::vector(greedy.begin() + 9, greedy.begin() + 29));
+    CHECK(results[1].ids == std::vector(greedy.begin(), greedy.begin() + 20));
+  }
+}
+
 TEST_CASE("pretrained: config.json of every family is our model section") {
   const auto model = [](const std::string& name) { return read_pretrained(kGoldens / name).model; };
   const ModelConfig llama2 = model("llama2"), llama3 = model("llama3"), mistral = model("mistral"), qwen2 = model("qwen2"),

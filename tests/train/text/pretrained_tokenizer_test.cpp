@@ -152,6 +152,22 @@ TEST_CASE("pretrained tokenizer: a file that asks for something else is refused 
   CHECK(error("qwen2", [](json& t) { t["model"] = nullptr; }).starts_with("t.json: /model: "));
 }
 
+TEST_CASE("pretrained tokenizer: a normalizer that takes added tokens away or makes a text endless does no harm") {
+  const auto with_steps = [](const json& steps) {
+    json root = json::parse(read(kGoldens / "llama2_normalized/tokenizer.json"));
+    root["normalizer"] = {{"type", "Sequence"}, {"normalizers", steps}};
+    return root.dump();
+  };
+  const auto replace = [](const std::string& from, const std::string& to) {
+    return json{{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+  };
+  const std::string gone = with_steps({replace("<s>", ""), replace("\u0001", std::string(1, '\0'))});
+  const auto tokenizer = parse_tokenizer(gone, "t.json");
+  CHECK(tokenizer->decode(tokenizer->encode(std::string("a<s>b\0c", 7))) == std::string("ab\0c", 4));
+  const std::string endless = with_steps(json(20, replace("a", "aa")));
+  CHECK(testing::refusal<IoError>([&] { parse_tokenizer(endless, "t.json"); }).starts_with("t.json: /normalizer: would make "));
+}
+
 TEST_CASE("nfc: marks are ordered and put together as Unicode says") {
   CHECK(to_nfc("plain") == "plain");
   CHECK(to_nfc("e\u0301") == "\u00e9");
