@@ -106,7 +106,7 @@ std::vector<TokenLogprob> most_likely(const std::vector<double>& logprobs, int64
   std::vector<int64_t> order(logprobs.size());
   std::iota(order.begin(), order.end(), int64_t{0});
   const auto of = [&](int64_t id) { return logprobs[static_cast<size_t>(id)]; };
-  const auto end = order.begin() + std::min(count, std::ssize(order));
+  const auto end = order.begin() + std::min<int64_t>(count, std::ssize(order));
   std::partial_sort(order.begin(), end, order.end(),
                     [&](int64_t a, int64_t b) { return of(a) > of(b) || (of(a) == of(b) && a < b); });
   std::vector<TokenLogprob> likely;

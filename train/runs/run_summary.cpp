@@ -56,7 +56,7 @@ std::optional<double> value_at(const Curve& curve, int64_t step) {
 /// Up to kRows of the steps, evenly spread, the last one among them.
 std::vector<int64_t> spread(const std::set<int64_t>& steps) {
   const std::vector<int64_t> all(steps.begin(), steps.end());
-  const auto count = std::ssize(all), rows = std::min(count, kRows);
+  const int64_t count = std::ssize(all), rows = std::min(count, kRows);
   std::vector<int64_t> some;
   for (int64_t i = 1; i <= rows; ++i) some.push_back(all[static_cast<size_t>(i * count / rows - 1)]);
   return some;
