@@ -13,7 +13,7 @@ constexpr int kRegs = static_cast<int>(kPanelRows / kFloatLanes);  // of a step
 /// A block is what is summed before it is added to y: see WeightProducts.
 struct Bf16Weight {
   static constexpr int64_t kBlock = kBlockK, kStepBytes = 2 * kPanelRows, kBlockBytes = 0;
-  ONESTEP_INLINE static FloatReg load(const unsigned char* step, int i) { return load_bf16_reg(step + i * 2 * kFloatLanes); }
+  ONESTEP_INLINE static FloatReg load(const unsigned char* step, int i) { return load_bf16_reg(step + 2 * kFloatLanes * i); }
   ONESTEP_INLINE static FloatReg add(FloatReg total, FloatReg sum, bool first, const unsigned char*, int) {
     return first ? sum : total + sum;
   }
