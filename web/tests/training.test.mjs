@@ -206,7 +206,7 @@ test('training', {skip: missing}, async (t) => {
     await page.until(`!document.querySelector('#config-message').hidden`);
     assert.match(await page.text('#config-message'), /^config: \/model\/d_model: must be a whole number from 1 to 65536: got "x"/);
     assert.equal(await page.text('#config-message button'), 'Go to line 3');
-    assert.equal(await page.evaluate(`document.querySelector('.stepper button').disabled`), true);
+    await page.until(`document.querySelector('.stepper button').disabled`);
     await page.click('#config-message button');
     assert.equal(await page.evaluate(`(() => { const c = document.querySelector('#config'); return c.value.slice(c.selectionStart, c.selectionEnd); })()`), '    "d_model": "x"');
     await page.fill('#config', '{\n  "seed": 1,\n}');
