@@ -55,18 +55,25 @@ int8_t quantized(float w, float scale) {
   return static_cast<int8_t>(quotient < 0 ? quotient - 0.5f : quotient + 0.5f);
 }
 
-/// Writes row r of a panel.
-void write_row(const Layout& layout, const float* w, unsigned char* panel, int64_t r) {
+/// Writes row r of a panel in int8.
+void write_quantized(const Layout& layout, const float* w, unsigned char* panel, int64_t r) {
   for (int64_t p0 = 0; p0 < layout.k; p0 += kWeightGroup) {
     const int64_t end = std::min(layout.k, p0 + kWeightGroup);
     const float scale = group_scale(w + p0, end - p0);
-    if (layout.int8) std::memcpy(panel + Layout::scale(p0, r), &scale, sizeof scale);
+    std::memcpy(panel + Layout::scale(p0, r), &scale, sizeof scale);
     for (int64_t p = p0; p < end; ++p) {
-      unsigned char* const to = panel + layout.number(p, r);
       const int8_t q = quantized(w[p], scale);
-      const uint16_t rounded = bfloat16_of_float(w[p]);
-      layout.int8 ? std::memcpy(to, &q, sizeof q) : std::memcpy(to, &rounded, sizeof rounded);
+      std::memcpy(panel + layout.number(p, r), &q, sizeof q);
     }
+  }
+}
+
+/// Writes row r of a panel.
+void write_row(const Layout& layout, const float* w, unsigned char* panel, int64_t r) {
+  if (layout.int8) return write_quantized(layout, w, panel, r);
+  for (int64_t p = 0; p < layout.k; ++p) {
+    const uint16_t rounded = bfloat16_of_float(w[p]);
+    std::memcpy(panel + layout.number(p, r), &rounded, sizeof rounded);
   }
 }
 

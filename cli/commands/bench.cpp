@@ -168,10 +168,7 @@ void add_bench(Command& app, Action& action) {
   add_count(*generate, "prompt", options->generate.prompt, "Tokens of the prompt");
   add_count(*generate, "tokens", options->generate.tokens, "Tokens to generate");
   add_count(*generate, "batch", options->generate.batch, "Sequences at once");
-  generate->add_option("--weights", options->generate.weights, "How weights are kept")
-      ->type_name("float32|bf16|int8")
-      ->capture_default_str()
-      ->check(one_of({"float32", "bf16", "int8"}));
+  generate->add_weights_option(options->generate.weights);
 }
 
 }  // namespace onestep::cli

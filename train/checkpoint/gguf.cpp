@@ -34,7 +34,6 @@ void put(std::string& out, const std::string& text) {
 
 template <class T>
 void put_array(std::string& out, uint32_t type, const std::vector<T>& values) {
-  put(out, kArray);
   put(out, type);
   put(out, uint64_t{values.size()});
   for (const T& value : values) put(out, value);
@@ -79,44 +78,21 @@ std::vector<uint8_t> to_q8_0(std::span<const float> numbers) {
   return out;
 }
 
-void GgufWriter::add(const std::string& key, uint32_t value) {
+std::string& GgufWriter::pair(const std::string& key, uint32_t type) {
   put(pairs_, key);
-  put(pairs_, kUint32);
-  put(pairs_, value);
+  put(pairs_, type);
   ++pair_count_;
+  return pairs_;
 }
 
-void GgufWriter::add(const std::string& key, float value) {
-  put(pairs_, key);
-  put(pairs_, kFloat32);
-  put(pairs_, value);
-  ++pair_count_;
-}
-
-void GgufWriter::add(const std::string& key, const std::string& value) {
-  put(pairs_, key);
-  put(pairs_, kString);
-  put(pairs_, value);
-  ++pair_count_;
-}
-
+void GgufWriter::add(const std::string& key, uint32_t value) { put(pair(key, kUint32), value); }
+void GgufWriter::add(const std::string& key, float value) { put(pair(key, kFloat32), value); }
+void GgufWriter::add(const std::string& key, const std::string& value) { put(pair(key, kString), value); }
 void GgufWriter::add(const std::string& key, const std::vector<std::string>& values) {
-  put(pairs_, key);
-  put_array(pairs_, kString, values);
-  ++pair_count_;
+  put_array(pair(key, kArray), kString, values);
 }
-
-void GgufWriter::add(const std::string& key, const std::vector<float>& values) {
-  put(pairs_, key);
-  put_array(pairs_, kFloat32, values);
-  ++pair_count_;
-}
-
-void GgufWriter::add(const std::string& key, const std::vector<int32_t>& values) {
-  put(pairs_, key);
-  put_array(pairs_, kInt32, values);
-  ++pair_count_;
-}
+void GgufWriter::add(const std::string& key, const std::vector<float>& values) { put_array(pair(key, kArray), kFloat32, values); }
+void GgufWriter::add(const std::string& key, const std::vector<int32_t>& values) { put_array(pair(key, kArray), kInt32, values); }
 
 void GgufWriter::add_tensor(const std::string& name, const Tensor& tensor, GgmlType type) {
   ONESTEP_CHECK(DTypeError, tensor.dtype() == DType::float32, "gguf: ", name, " must be float32: is ", tensor.dtype());

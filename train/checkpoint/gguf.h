@@ -42,6 +42,9 @@ class GgufWriter {
     GgmlType type;
   };
 
+  /// Begins a pair; its value is appended to what is returned.
+  std::string& pair(const std::string& key, uint32_t type);
+
   std::string pairs_;  // keys and values as they are in the file
   uint64_t pair_count_ = 0;
   std::vector<Entry> tensors_;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/rotary_scaling.h"
 #include "autograd/shape.h"
 #include "train/config/config.h"
 
@@ -14,6 +15,11 @@ ModelConfig written_out(ModelConfig model);
 /// Features of all query heads of a layer, or of all its heads of keys or values; of a config that is written out.
 inline int64_t query_width(const ModelConfig& model) { return model.num_heads * model.head_dim; }
 inline int64_t key_width(const ModelConfig& model) { return model.num_kv_heads * model.head_dim; }
+
+/// How the rotary embedding is scaled.
+inline RotaryScaling rotary_scaling(const ModelConfig& m) {
+  return {m.rope_scaling, m.rope_factor, m.rope_low_freq_factor, m.rope_high_freq_factor, m.rope_original_context};
+}
 
 /// One parameter of a gpt.
 struct DecoderParameter {

@@ -75,8 +75,7 @@ void add_config(GgufWriter& file, const ModelConfig& m, Family family, GgmlType 
 
 /// By what llama.cpp divides the frequency of each pair of features: [head_dim / 2].
 Tensor frequency_divisors(const ModelConfig& m) {
-  const RotaryScaling scaling{m.rope_scaling, m.rope_factor, m.rope_low_freq_factor, m.rope_high_freq_factor,
-                              m.rope_original_context};
+  const RotaryScaling scaling = rotary_scaling(m);
   std::vector<float> divisors;
   for (int64_t i = 0; i < m.head_dim / 2; ++i) {
     const double frequency = portable::pow(m.rope_theta, -2.0 * static_cast<double>(i) / static_cast<double>(m.head_dim));
@@ -122,10 +121,7 @@ void write_gguf(const fs::path& path, const Pretrained& pretrained, const GgufOp
   const std::map<std::string, Tensor> state(pretrained.state.begin(), pretrained.state.end());
   if (m.rope_scaling == RotaryScaling::Kind::llama3) file.add_tensor("rope_freqs.weight", frequency_divisors(m), GgmlType::f32);
   for (const FileTensor& tensor : file_tensors(m, gguf_names(family == Family::gpt2))) {
-    const auto found = state.find(tensor.parameter);
-    ONESTEP_CHECK(ConfigError, found != state.end() || tensor.name.ends_with(".bias"), "export: the model has no ",
-                  tensor.parameter);
-    Tensor part = found == state.end() ? zeros(tensor.shape) : tensor.part_of(found->second).to(DType::float32);
+    Tensor part = exported(tensor, state).to(DType::float32);
     if (architecture(family) == "llama" && is_queries_or_keys(tensor.name)) part = interleaved(part, m.head_dim);
     file.add_tensor(tensor.name, part, type_of(tensor, options.type));
   }

@@ -35,8 +35,7 @@ attention::Options block_attention_options(const ModelConfig& model) {
   a.head_dim = model.head_dim;
   a.qk_norm = config.qk_norm;
   a.norm_eps = config.norm_eps;
-  a.rope_scaling = {config.rope_scaling, config.rope_factor, config.rope_low_freq_factor, config.rope_high_freq_factor,
-                    config.rope_original_context};
+  a.rope_scaling = rotary_scaling(config);
   return a;
 }
 

@@ -163,12 +163,7 @@ void write_pretrained(const fs::path& folder, const Pretrained& model, const Pre
   const std::string config = pretrained_config_json(model.model, options.dtype);
   const std::map<std::string, Tensor> state(model.state.begin(), model.state.end());
   std::map<std::string, Tensor> tensors;  // sorted by name, as transformers writes them
-  for (const FileTensor& tensor : pretrained_tensors(model.model)) {
-    const auto found = state.find(tensor.parameter);
-    ONESTEP_CHECK(ConfigError, found != state.end() || tensor.name.ends_with(".bias"), "export: the model has no ",
-                  tensor.parameter);
-    tensors[tensor.name] = found == state.end() ? zeros(tensor.shape) : tensor.part_of(found->second);
-  }
+  for (const FileTensor& tensor : pretrained_tensors(model.model)) tensors[tensor.name] = exported(tensor, state);
   check_replaces_export(folder);
   NewFiles files(folder);
   files.add(kConfig, config);  // moved first: a model is never left without its config

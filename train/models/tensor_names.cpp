@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "autograd/creation.h"
 #include "autograd/ops_shape.h"
 
 namespace onestep::train {
@@ -44,6 +45,13 @@ std::vector<FileTensor> gpt2_tensors(const ModelConfig& m) {
 Tensor FileTensor::part_of(const Tensor& all) const {
   if (transposed) return transpose(all, 0, 1);
   return all.shape() == shape ? all : narrow(all, 0, first_row, shape[0]);
+}
+
+Tensor exported(const FileTensor& tensor, const std::map<std::string, Tensor>& state) {
+  const auto found = state.find(tensor.parameter);
+  ONESTEP_CHECK(ConfigError, found != state.end() || tensor.name.ends_with(".bias"), "export: the model has no ",
+                tensor.parameter);
+  return found == state.end() ? zeros(tensor.shape) : tensor.part_of(found->second);
 }
 
 std::vector<FileTensor> file_tensors(const ModelConfig& model, const std::vector<ModuleNames>& names) {

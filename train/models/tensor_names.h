@@ -1,5 +1,6 @@
 #pragma once
 // Where the parameters of a gpt are in the files of other programs: under which names, in which parts.
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@ struct FileTensor {
   /// The part of the parameter that it is, in the shape of the file: a view.
   Tensor part_of(const Tensor& parameter) const;
 };
+
+/// The values of a tensor of an export, from a state dict; zeros for a bias that the model lacks. Throws ConfigError for anything
+/// else that is missing.
+Tensor exported(const FileTensor& tensor, const std::map<std::string, Tensor>& state);
 
 /// Our name of a module and those in a file; of several each is a part of its rows: queries, keys and values.
 struct ModuleNames {
