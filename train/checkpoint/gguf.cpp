@@ -91,8 +91,12 @@ void GgufWriter::add(const std::string& key, const std::string& value) { put(pai
 void GgufWriter::add(const std::string& key, const std::vector<std::string>& values) {
   put_array(pair(key, kArray), kString, values);
 }
-void GgufWriter::add(const std::string& key, const std::vector<float>& values) { put_array(pair(key, kArray), kFloat32, values); }
-void GgufWriter::add(const std::string& key, const std::vector<int32_t>& values) { put_array(pair(key, kArray), kInt32, values); }
+void GgufWriter::add(const std::string& key, const std::vector<float>& values) {
+  put_array(pair(key, kArray), kFloat32, values);
+}
+void GgufWriter::add(const std::string& key, const std::vector<int32_t>& values) {
+  put_array(pair(key, kArray), kInt32, values);
+}
 
 void GgufWriter::add_tensor(const std::string& name, const Tensor& tensor, GgmlType type) {
   ONESTEP_CHECK(DTypeError, tensor.dtype() == DType::float32, "gguf: ", name, " must be float32: is ", tensor.dtype());

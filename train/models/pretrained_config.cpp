@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/json_object.h"
 #include "base/json_reader.h"
 #include "train/config/config_fields.h"
 #include "train/models/decoder.h"
@@ -27,27 +28,10 @@ constexpr std::array<std::pair<std::string_view, Activation>, 6> kActivations{{{
 /// As a stream shows it: 1 and not 1.0.
 std::string shown(double value) { return (std::ostringstream() << value).str(); }
 
-/// The values of an object of config.json; each is checked when it is asked for.
-class Values {
+/// The values of an object of config.json.
+class Values : public JsonObject {
  public:
-  Values(std::string path, std::string pointer, json values)
-      : path_(std::move(path)), pointer_(std::move(pointer)), values_(std::move(values)) {
-    ONESTEP_CHECK(IoError, values_.is_object(), path_, pointer_.empty() ? "" : ": " + pointer_, ": must be an object: got ",
-                  brief(values_));
-  }
-
-  /// The value; null where it is absent or null.
-  const json* find(const char* key) const {
-    const auto found = values_.find(key);
-    return found == values_.end() || found->is_null() ? nullptr : &*found;
-  }
-  bool has(const char* key) const { return values_.contains(key); }
-  /// Throws IoError: what the key must be, and what it is.
-  [[noreturn]] void refuse(const char* key, const std::string& must_be) const {
-    const json* value = find(key);
-    fail<IoError>(path_, ": ", pointer_, "/", key, ": must be ", must_be, ": got ",
-                  value == nullptr ? "nothing" : brief(*value));
-  }
+  explicit Values(const JsonObject& object) : JsonObject(object) {}
 
   /// A count from 1 to that of our own key `field`; `otherwise` where it is absent or null, unless that is 0.
   int64_t count(const char* key, const char* field, int64_t otherwise = 0) const {
@@ -65,29 +49,17 @@ class Values {
     if (!in_range) refuse(key, "a number from " + shown(least) + " to " + shown(largest));
     return value->get<double>();
   }
-  bool flag(const char* key, bool otherwise) const {
-    const json* value = find(key);
-    if (value == nullptr) return otherwise;
-    if (!value->is_boolean()) refuse(key, "true or false");
-    return value->get<bool>();
-  }
   /// Throws unless the flag has the only value that our model knows.
   void require(const char* key, bool wanted) const {
-    ONESTEP_CHECK(IoError, flag(key, wanted) == wanted, path_, ": ", pointer_, "/", key, ": only ", wanted ? "true" : "false",
+    ONESTEP_CHECK(IoError, flag(key, wanted) == wanted, place(), "/", key, ": only ", wanted ? "true" : "false",
                   " is supported");
   }
-  /// The object of that key.
-  Values object(const char* key) const { return {path_, pointer_ + "/" + key, *find(key)}; }
   template <NamedEnum E>
   E one_of(const char* key, const json* value, std::string_view known) const {
     const auto found = value != nullptr && value->is_string() ? value_named<E>(value->get<std::string>()) : std::nullopt;
     if (!found) refuse(key, std::string(known));
     return *found;
   }
-
- private:
-  std::string path_, pointer_;
-  json values_;
 };
 
 // ---- GPT-2
@@ -150,13 +122,13 @@ int64_t usual_kv_heads(Family family, int64_t num_heads) {
 }
 
 void read_rope_scaling(const Values& rope, ModelConfig& model) {
-  const char* const key = rope.find("rope_type") != nullptr ? "rope_type" : "type";
+  const char* const key = rope.has("rope_type") ? "rope_type" : "type";
   const json* type = rope.find(key);
   if (type == nullptr || *type == "default") return;
   model.rope_scaling = rope.one_of<RotaryScaling::Kind>(key, type, "default, linear or llama3");
   if (model.rope_scaling == RotaryScaling::Kind::none) return;
   const auto number = [&](const char* name, const char* field) {
-    if (rope.find(name) == nullptr) rope.refuse(name, "a number");
+    if (!rope.has(name)) rope.refuse(name, "a number");
     return rope.number(name, 1, find_field(field)->low, find_field(field)->high);
   };
   model.rope_factor = number("factor", "model.rope_factor");
@@ -173,9 +145,9 @@ void read_rope(const Values& config, ModelConfig& model) {
   const Field& theta = *find_field("model.rope_theta");
   model.rope_theta = config.number("rope_theta", 10000, theta.low, theta.high);
   config.number("partial_rotary_factor", 1, 1, 1);
-  if (config.find("rope_scaling") != nullptr) read_rope_scaling(config.object("rope_scaling"), model);
-  if (config.find("rope_parameters") == nullptr) return;
-  const Values rope = config.object("rope_parameters");
+  if (config.has("rope_scaling")) read_rope_scaling(Values(config.object("rope_scaling")), model);
+  if (!config.has("rope_parameters")) return;
+  const Values rope(config.object("rope_parameters"));
   model.rope_theta = rope.number("rope_theta", model.rope_theta, theta.low, theta.high);
   rope.number("partial_rotary_factor", 1, 1, 1);
   read_rope_scaling(rope, model);
@@ -196,12 +168,12 @@ int64_t full_layers(const Values& config, Family family, int64_t layers) {
 /// The window that all layers have, or 0.
 int64_t read_window(const Values& config, Family family, int64_t layers) {
   if (family == Family::llama || (family != Family::mistral && !config.flag("use_sliding_window", false))) return 0;
-  if (config.has("sliding_window") && config.find("sliding_window") == nullptr) return 0;
+  if (config.value().contains("sliding_window") && !config.has("sliding_window")) return 0;
   const int64_t window = config.count("sliding_window", "model.window", kUsualWindow);
   const int64_t full = full_layers(config, family, layers);
   if (full >= layers) return 0;
   if (full > 0)
-    config.refuse(config.find("layer_types") != nullptr ? "layer_types" : "max_window_layers",
+    config.refuse(config.has("layer_types") ? "layer_types" : "max_window_layers",
                   "such that all layers have the window or none");
   return window;
 }
@@ -225,7 +197,7 @@ ModelConfig read_llama(const Values& config, Family family) {
   model.num_kv_heads = config.count("num_key_value_heads", "model.num_kv_heads", usual_kv_heads(family, model.num_heads));
   if (model.num_heads % model.num_kv_heads != 0)
     config.refuse("num_key_value_heads", "a divisor of num_attention_heads = " + std::to_string(model.num_heads));
-  const bool usual = family == Family::qwen3 && !config.has("head_dim");
+  const bool usual = family == Family::qwen3 && !config.value().contains("head_dim");
   model.head_dim = config.count("head_dim", "model.head_dim",
                                 usual ? kHeadDimOfQwen3 : std::max<int64_t>(model.d_model / model.num_heads, 1));
   if (model.head_dim % 2 != 0) config.refuse("head_dim", "an even number, as the rotation of queries and keys needs it");
@@ -305,9 +277,10 @@ bool fits(Family family, const ModelConfig& m) {
 }  // namespace
 
 ModelConfig read_pretrained_config(const std::string& path) {
-  const Values config(path, "", read_json<IoError>(path, kMaxJsonBytes));
+  const json file = read_json<IoError>(path, kMaxJsonBytes);
+  const Values config(JsonObject(file, path + ": "));
   const auto family = config.one_of<Family>("model_type", config.find("model_type"), "gpt2, llama, mistral, qwen2 or qwen3");
-  if (config.find("quantization_config") != nullptr)
+  if (config.has("quantization_config"))
     config.refuse("quantization_config", "absent: weights are read in float32, bfloat16 and float16");
   ModelConfig model = family == Family::gpt2 ? read_gpt2(config) : read_llama(config, family);
   model.kind = ModelKind::gpt;

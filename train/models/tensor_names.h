@@ -21,8 +21,8 @@ struct FileTensor {
   Tensor part_of(const Tensor& parameter) const;
 };
 
-/// The values of a tensor of an export, from a state dict; zeros for a bias that the model lacks. Throws ConfigError for anything
-/// else that is missing.
+/// The values of a tensor of an export, from a state dict; zeros for a bias that the model lacks. Throws ConfigError for
+/// anything else that is missing.
 Tensor exported(const FileTensor& tensor, const std::map<std::string, Tensor>& state);
 
 /// Our name of a module and those in a file; of several each is a part of its rows: queries, keys and values.

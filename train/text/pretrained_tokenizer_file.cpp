@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json_object.h"
 #include "base/json_reader.h"
 #include "base/utf8.h"
 #include "train/text/byte_symbols.h"
@@ -20,54 +21,29 @@ constexpr uint64_t kMaxTokens = 1 << 24;
 // What Metaspace cuts by: before each of its symbols.
 constexpr const char* kMetaspacePattern = "\u2581[^\u2581]*|[^\u2581]+";
 
-/// An object of the file and where it stands.
-class Part {
+/// An object of the file.
+class Part : public JsonObject {
  public:
-  Part(const json& value, std::string place) : value_(value), place_(std::move(place)) {
-    ONESTEP_CHECK(IoError, value_.is_object(), place_, ": must be an object: got ", brief(value_));
-  }
+  explicit Part(const JsonObject& object) : JsonObject(object) {}
 
-  [[noreturn]] void refuse(const char* key, const std::string& must_be) const {
-    fail<IoError>(place_, "/", key, ": must be ", must_be, ": got ", has(key) ? brief(value_[key]) : "nothing");
-  }
-  bool has(const char* key) const { return value_.contains(key) && !value_[key].is_null(); }
-  const json& operator[](const char* key) const {
-    if (!has(key)) refuse(key, "there");
-    return value_[key];
-  }
-  std::string text(const char* key) const {
-    if (!has(key) || !value_[key].is_string()) refuse(key, "a string");
-    return value_[key].get<std::string>();
-  }
-  bool flag(const char* key, bool otherwise = false) const {
-    if (!has(key)) return otherwise;
-    if (!value_[key].is_boolean()) refuse(key, "true or false");
-    return value_[key].get<bool>();
-  }
   /// Throws unless the key is absent or has this value.
   void only(const char* key, const json& value) const {
-    if (has(key) && value_[key] != value) refuse(key, value.is_null() ? "absent" : value.dump());
+    if (has(key) && *find(key) != value) refuse(key, value.is_null() ? "absent" : value.dump());
   }
   int32_t id(const char* key) const {
-    if (!has(key) || !value_[key].is_number_unsigned() || value_[key].get<uint64_t>() >= kMaxTokens) refuse(key, "a token id");
-    return value_[key].get<int32_t>();
+    const json* const found = find(key);
+    if (found == nullptr || !found->is_number_unsigned() || found->get<uint64_t>() >= kMaxTokens) refuse(key, "a token id");
+    return found->get<int32_t>();
   }
-  Part part(const char* key) const { return {(*this)[key], place_ + "/" + key}; }
+  Part part(const char* key) const { return Part(object(key)); }
   std::vector<Part> parts(const char* key) const {
-    if (!has(key) || !value_[key].is_array()) refuse(key, "a list");
     std::vector<Part> list;
-    for (const json& item : value_[key]) list.emplace_back(item, place_ + "/" + key + "/" + std::to_string(list.size()));
+    for (const JsonObject& item : objects(key)) list.emplace_back(item);
     return list;
   }
   /// The parts of a Sequence, which are in the list `key`; else the part alone.
   std::vector<Part> sequence(const char* key) const { return text("type") == "Sequence" ? parts(key) : std::vector{*this}; }
   [[noreturn]] void refuse_type(const std::string& known) const { refuse("type", known); }
-  const std::string& place() const { return place_; }
-  const json& value() const { return value_; }
-
- private:
-  const json& value_;
-  std::string place_;
 };
 
 void read_normalizer(const Part& part, TokenizerDescription& out) {
@@ -265,7 +241,7 @@ void check_bytes(const Part& root, const TokenizerDescription& out) {
 bool is_tokenizer_description(const json& root) { return root.is_object() && root.contains("model") && !root.contains("kind"); }
 
 TokenizerDescription read_tokenizer_description(const json& file, std::string text, const std::string& source) {
-  const Part root(file, source + ": ");
+  const Part root(JsonObject(file, source + ": "));
   TokenizerDescription out;
   ModelReader(root.part("model"), out).read();
   if (root.has("normalizer"))
