@@ -1,14 +1,19 @@
 #pragma once
 // Whether ops are recorded, per thread.
+#include <utility>
 
 namespace onestep {
+namespace detail {
+// In the header: every op asks several times, and each tensor once.
+inline constinit thread_local bool recording = true, inference = false;
+}  // namespace detail
 
 /// True while ops are recorded (torch.is_grad_enabled).
-bool grad_enabled();
+inline bool grad_enabled() { return detail::recording; }
 /// Switches recording on or off (torch.set_grad_enabled as a function). Ops record again only outside inference mode.
-void set_grad_enabled(bool on);
+inline void set_grad_enabled(bool on) { detail::recording = on; }
 /// True within an InferenceGuard (torch.is_inference_mode_enabled).
-bool inference_enabled();
+inline bool inference_enabled() { return detail::inference; }
 
 /// Switches recording on or off in its scope (torch.set_grad_enabled).
 class GradGuard {
@@ -38,8 +43,8 @@ class EnableGradGuard : public GradGuard {
 /// and outside of such a scope it cannot be written to (torch.inference_mode).
 class InferenceGuard : public NoGradGuard {
  public:
-  InferenceGuard();
-  ~InferenceGuard();
+  InferenceGuard() : previous_(std::exchange(detail::inference, true)) {}
+  ~InferenceGuard() { detail::inference = previous_; }
   InferenceGuard(const InferenceGuard&) = delete;
   InferenceGuard& operator=(const InferenceGuard&) = delete;
 

@@ -98,16 +98,9 @@ Grid grid_for(int threads, int64_t m, int64_t n) {
   return best;
 }
 
+/// x by several threads, each with `size` elements to itself.
 template <class E>
-void multiply(Product<E> x) {
-  if (x.m <= 0 || x.n <= 0) return;
-  if (x.n == 1 && x.m > 1 && x.ldc == 1 && (x.trans_b || x.ldb == 1))
-    // One column: as one row, which is read as fast as memory gives it.
-    return multiply<E>({false, !x.trans_a, 1, x.m, x.k, x.b, x.k, x.a, x.lda, nullptr, x.c, x.m, x.accumulate});
-  add_flops(flops(x.m, x.n, x.k));
-  const int64_t size = padded(products<E>().workspace(x.n, x.k));
-  const int threads = threads_for(x.m * ((x.n + 15) / 16), cost(x.m, x.n, x.k));
-  if (threads == 1) return x.run(0, x.m, 0, x.n, workspace<Number<E>>(size));
+void multiply_parts(Product<E> x, int threads, int64_t size) {
   const Grid grid = grid_for(threads, x.m, x.n);
   const int64_t shared = grid.cols == 1 && x.m >= 2 * kRowsOfPart ? padded(products<E>().packed_size(x.n, x.k)) : 0;
   const bool share = shared > 0 && shared <= kMostShared;
@@ -124,6 +117,26 @@ void multiply(Product<E> x) {
     x.run(x.m * row / grid.rows, x.m * (row + 1) / grid.rows, 16 * (vectors * col / grid.cols),
           std::min(x.n, 16 * (vectors * (col + 1) / grid.cols)), memory + thread * size);
   });
+}
+
+template <class E>
+void multiply_nonempty(const Product<E>& x) {
+  add_flops(flops(x.m, x.n, x.k));
+  const int64_t size = padded(products<E>().workspace(x.n, x.k));
+  const int threads = threads_for(x.m * ((x.n + 15) / 16), cost(x.m, x.n, x.k));
+  if (threads > 1) return multiply_parts(x, threads, size);
+  products<E>().gemm(x.trans_a, x.trans_b, x.m, x.n, x.k, x.a, x.lda, x.b, x.ldb, x.packed, x.c, x.ldc, x.accumulate,
+                     workspace<Number<E>>(size));
+}
+
+template <class E>
+void multiply(const Product<E>& x) {
+  if (x.m <= 0 || x.n <= 0) return;
+  if (x.n == 1 && x.m > 1 && x.ldc == 1 && (x.trans_b || x.ldb == 1))
+    // One column: as one row, which is read as fast as memory gives it.
+    multiply_nonempty<E>({false, !x.trans_a, 1, x.m, x.k, x.b, x.k, x.a, x.lda, nullptr, x.c, x.m, x.accumulate});
+  else
+    multiply_nonempty(x);
 }
 
 /// The batch of gemm_batched, of which `product` is the first without its offsets.

@@ -40,8 +40,7 @@ namespace ONESTEP_ISA_NAME {
 
 template <class T>
 void fill_gemm(Table<T>& t) {
-  t.products = Gemm<Plain<T>>::products();
-  t.products.gemm = kernels::gemm<T>;
+  t.products = Gemm<Plain<T>>::products(kernels::gemm<T>);
 }
 template void fill_gemm(Table<float>&);
 template void fill_gemm(Table<double>&);

@@ -186,7 +186,7 @@ struct PackedBf16 : Bf16 {
 
 namespace ONESTEP_BF16_NAMESPACE {
 
-Products<BFloat16> bf16_products() { return Gemm<PackedBf16>::products(); }
+Products<BFloat16> bf16_products() { return Gemm<PackedBf16>::products(Gemm<PackedBf16>::run); }
 
 }  // namespace ONESTEP_BF16_NAMESPACE
 }  // namespace onestep::kernels

@@ -347,7 +347,10 @@ struct Gemm {
     }
   }
 
-  static Products<typename K::Element> products() { return {workspace, packed_size, pack_pieces, pack, run}; }
+  /// With `gemm`, which is run() or calls it.
+  static Products<typename K::Element> products(decltype(Products<typename K::Element>::gemm) gemm) {
+    return {workspace, packed_size, pack_pieces, pack, gemm};
+  }
 };
 
 }  // namespace

@@ -59,13 +59,16 @@ void multiply_integers(const Matrices& a, const Offsets& a_starts, const Matrice
   }
 }
 
-/// The numbers of a product's operand from `start` on.
+/// Where the matrices of an operand start; one of another rank than the batch is a single one.
+Offsets starts_of(const Matrices& x, const Shape& batch) { return batch.empty() ? Offsets(1) : batch_starts(x.values, batch); }
+
+/// The numbers of a product's operand.
 template <class E>
-kernels::Source<E> source(const Tensor& x, int64_t start) {
+kernels::Source<E> source(const Tensor& x) {
   if constexpr (std::is_same_v<E, BFloat16>)
-    return {x.data<BFloat16>() + start, true};
+    return {x.data<BFloat16>(), true};
   else
-    return x.data<E>() + start;
+    return x.data<E>();
 }
 
 /// The values of [..., m, k] x [..., k, n] -> [..., m, n], in float32 where they are bfloat16. Many equally spaced rows against
@@ -91,23 +94,20 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b) {
     }
   }
   const Matrices lhs = ops::matrices(left), rhs = ops::matrices(b);
-  const Offsets a_starts = batch_starts(lhs.values, batch);
-  const Offsets b_starts = batch.empty() ? Offsets(1) : batch_starts(rhs.values, batch);
   Tensor y = empty(shape, dtype);
   if (dtype == DType::int64) {
-    multiply_integers(lhs, a_starts, rhs, b_starts, m, n, k, y.mutable_data<int64_t>());
+    multiply_integers(lhs, starts_of(lhs, batch), rhs, starts_of(rhs, batch), m, n, k, y.mutable_data<int64_t>());
     return y;
   }
   const auto multiply = [&]<class E>() {
     auto* const to = y.mutable_data<kernels::Number<E>>();
-    if (a_starts.size() == 1) {
-      return kernels::gemm(lhs.trans, rhs.trans, m, n, k, source<E>(lhs.values, a_starts[0]), lhs.ld,
-                           source<E>(rhs.values, b_starts[0]), rhs.ld, to, n, false);
-    }
+    const kernels::Source<E> from_a = source<E>(lhs.values), from_b = source<E>(rhs.values);
+    if (batch.numel() == 1) return kernels::gemm(lhs.trans, rhs.trans, m, n, k, from_a, lhs.ld, from_b, rhs.ld, to, n, false);
+    const Offsets a_starts = starts_of(lhs, batch), b_starts = starts_of(rhs, batch);
     Offsets y_starts(a_starts.size());
     for (size_t i = 0; i < y_starts.size(); ++i) y_starts[i] = static_cast<int64_t>(i) * m * n;
-    kernels::gemm_batched(batch.numel(), lhs.trans, rhs.trans, m, n, k, source<E>(lhs.values, 0), lhs.ld, a_starts.data(),
-                          source<E>(rhs.values, 0), rhs.ld, b_starts.data(), to, n, y_starts.data(), false);
+    kernels::gemm_batched(batch.numel(), lhs.trans, rhs.trans, m, n, k, from_a, lhs.ld, a_starts.data(), from_b, rhs.ld,
+                          b_starts.data(), to, n, y_starts.data(), false);
   };
   if (a.dtype() == DType::bfloat16)
     multiply.operator()<BFloat16>();
