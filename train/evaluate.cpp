@@ -9,7 +9,7 @@ namespace {
 
 /// Adds one batch's losses, right predictions (in `accuracy`), tokens and text.
 void add_batch(LanguageModel& model, const Batch& batch, const Tokenizer* tokenizer, Evaluation& sums) {
-  const Tensor logits = model.forward(batch.input());  // [B, T, V]
+  const Tensor logits = forward_batch(model, batch);  // [B, T, V]
   sums.loss += batch_loss(logits, batch, Reduction::sum).item();
   const std::vector<int64_t> predicted = argmax(logits, -1).to_vector<int64_t>();
   for (size_t j = 0; j < predicted.size(); ++j) {
@@ -19,7 +19,9 @@ void add_batch(LanguageModel& model, const Batch& batch, const Tokenizer* tokeni
   }
   if (tokenizer == nullptr) return;
   for (int64_t row = 0; row < batch.batch; ++row) {
-    const std::span targets(batch.targets.data() + row * batch.length, static_cast<size_t>(batch.length));
+    const auto begin = batch.targets.begin() + row * batch.length;
+    std::vector<int64_t> targets(begin, begin + batch.length);
+    std::erase(targets, kIgnoreIndex);
     const std::string text = tokenizer->decode(targets);
     sums.bytes += static_cast<int64_t>(text.size());
     sums.characters +=
@@ -35,6 +37,10 @@ Evaluation means(Evaluation sums) {
 
 }  // namespace
 
+Tensor forward_batch(const LanguageModel& model, const Batch& batch) {
+  return batch.sequences.empty() ? model.forward(batch.input()) : model.forward_apart(batch.input(), batch.sequences);
+}
+
 Tensor batch_loss(const Tensor& logits, const Batch& batch, Reduction reduction) {
   return cross_entropy(logits.flatten(0, 1), batch.target(), {.reduction = reduction, .ignore_index = kIgnoreIndex});
 }
@@ -46,11 +52,12 @@ Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int
   Communicator alone;
   Communicator& communicator = ranks == nullptr ? alone : *ranks;
   const int64_t size = communicator.size();
+  batches = data.eval_batches(batch_size, batches);
   std::vector<double> mine;  // five sums a batch
   bool interrupted = false;
   for (int64_t i = 0; i < batches && !interrupted; ++i) {
     interrupted = stopped && stopped();
-    const Batch batch = data.eval_batch(batch_size, generator);
+    const Batch batch = data.eval_batch_at(i, batch_size, generator);
     if (interrupted || i % size != communicator.rank()) continue;
     Evaluation one;
     add_batch(model, batch, data.tokenizer(), one);

@@ -31,6 +31,9 @@ struct Evaluation {
 /// Says whether to stop what takes long.
 using Stopped = std::function<bool()>;
 
+/// The logits of a batch: those of its sequences, each alone.
+Tensor forward_batch(const LanguageModel& model, const Batch& batch);
+
 /// Cross entropy of logits over the targets that count: [B, T, V] -> [], with Reduction::none [B T].
 Tensor batch_loss(const Tensor& logits, const Batch& batch, Reduction reduction);
 

@@ -97,13 +97,15 @@ struct RunLoop::Impl {
     outcome_.traffic += trainer_.communicator().traffic() - before;
     ++outcome_.steps;
     outcome_.step_seconds += seconds;
-    metrics.tokens_per_second = static_cast<double>(trainer_.tokens_per_step()) / seconds;
+    outcome_.tokens += metrics.tokens;
+    metrics.tokens_per_second = static_cast<double>(metrics.tokens) / seconds;
     return metrics;
   }
 
   /// Whether the validation loss is the best so far.
   bool evaluate(StepMetrics& metrics) {
-    LongWork progress("evaluating", plan_.eval_batches, "batches", watch_.quiet);
+    LongWork progress("evaluating", trainer_.data().eval_batches(plan_.batch_size, plan_.eval_batches), "batches",
+                      watch_.quiet);
     int64_t done = 0;
     const Evaluation evaluation = trainer_.evaluate([&] { return progress.show(done++), watch_.stopped(); });
     profile_mark("evaluation");

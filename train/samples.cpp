@@ -13,14 +13,18 @@ constexpr int64_t kTokens = 100;
 
 namespace {
 
-/// What is given of a row of evaluation data, and how many tokens follow: of a task the prompt and its answer.
+/// What is given of the first row of evaluation data, and how many tokens follow: the prompt and its answer where there are
+/// such.
 struct Parts {
   int64_t given, tokens;
 };
 
-Parts parts_of(const Data& data) {
-  if (data.targets() < data.length()) return {data.length() - data.targets() + 1, data.targets()};
-  return {std::clamp<int64_t>(data.length() / 2, 1, 16), kTokens};
+Parts parts_of(const Batch& batch) {
+  const auto counts = [](int64_t target) { return target != kIgnoreIndex; };
+  const auto first = std::find_if(batch.targets.begin(), batch.targets.end(), counts);
+  const int64_t given = first - batch.targets.begin() + 1;
+  if (given > 1) return {given, std::find_if_not(first, batch.targets.end(), counts) - first};
+  return {std::clamp<int64_t>(batch.length / 2, 1, 16), kTokens};
 }
 
 }  // namespace
@@ -29,10 +33,10 @@ std::vector<Sample> write_samples(Trainer& trainer, int64_t count) {
   const Data& data = trainer.data();
   Generator generator = trainer.evaluation_generator();
   const nn::EvaluationMode mode(trainer.model());
-  const auto [given, tokens] = parts_of(data);
   std::vector<Sample> samples;
   for (int64_t i = 0; i < count; ++i) {
     const Batch batch = data.eval_batch(1, generator);
+    const auto [given, tokens] = parts_of(batch);
     const std::vector<int64_t> ids(batch.inputs.begin(), batch.inputs.begin() + static_cast<std::ptrdiff_t>(given));
     TokenText text(data.tokenizer());
     Sample sample;

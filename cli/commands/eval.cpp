@@ -1,5 +1,6 @@
 #include <cmath>
 #include <iostream>
+#include <limits>
 #include <memory>
 
 #include "base/enum_names.h"
@@ -20,6 +21,8 @@ struct Options {
   bool quiet = false;
 };
 
+constexpr int64_t kAllBatches = 1 << 20;  // of a file of examples: as many as a config may ask for
+
 struct Result {
   Evaluation figures;
   std::string on;  ///< what was evaluated, in words
@@ -34,12 +37,32 @@ Result evaluate_held_out(Config config, std::shared_ptr<const Tokenizer> tokeniz
     config.train.dtype = DType::float32;
     config.train.precision = Precision::float32;
   }
+  if (has_examples(config.data.kind)) config.train.eval_batches = kAllBatches;
   Trainer trainer(config, std::move(tokenizer), quiet);
   load_trained(trainer, found);
   nn::pack_weights(trainer.model(), weights);
-  LongWork progress("evaluating", config.train.eval_batches, "batches", quiet);
+  const int64_t batches = trainer.data().eval_batches(config.train.batch_size, config.train.eval_batches);
+  LongWork progress("evaluating", batches, "batches", quiet);
   int64_t done = 0;
   return {trainer.evaluate([&] { return progress.show(done++), false; }), evaluates_on(config.data)};
+}
+
+/// On all examples of another file.
+Result evaluate_examples(Config config, const std::shared_ptr<const Tokenizer>& tokenizer, const FoundCheckpoint& found,
+                         WeightFormat weights, const Options& options) {
+  config.data.path = options.data;
+  config.data.paths.clear();
+  config.data.val_path.clear();
+  config.data.val_fraction = 0;
+  config.origin.run.clear();  // the name is the command line's
+  const std::unique_ptr<Data> data = make_data(config, tokenizer, options.quiet);
+  Generator generator(config.seed);
+  const auto model = make_trained_model(config, trained_vocabulary(found), found, generator, weights);
+  const int64_t batches = data->eval_batches(config.train.batch_size, std::numeric_limits<int64_t>::max());
+  LongWork progress("evaluating " + options.data, batches, "batches", options.quiet);
+  int64_t done = 0;
+  return {evaluate(*model, *data, batches, config.train.batch_size, generator, [&] { return progress.show(done++), false; }),
+          options.data};
 }
 
 /// On all of another text. The training text need not exist any more.
@@ -61,7 +84,8 @@ int evaluate_run(const Options& options) {
   const auto tokenizer = load_run_tokenizer(run);
   const WeightFormat weights = *value_named<WeightFormat>(options.weights);
   const auto [result, on] = options.data.empty() ? evaluate_held_out(config, tokenizer, found, weights, options.quiet)
-                                                 : evaluate_text(config, tokenizer, found, weights, options);
+                            : has_examples(config.data.kind) ? evaluate_examples(config, tokenizer, found, weights, options)
+                                                             : evaluate_text(config, tokenizer, found, weights, options);
   if (!std::isfinite(result.loss)) {
     std::cerr << "onestep: " << found.folder.string()
               << ": its loss is not finite: the model has diverged or the file was damaged\n";
@@ -87,7 +111,9 @@ void add_eval(Command& app, Action& action) {
   command->add_option("RUN", options->run, "The run folder")->required();
   command->add_checkpoint_option(options->checkpoint);
   command->add_weights_option(options->weights);
-  command->add_option("--data", options->data, "Evaluate all of this text instead, with the run's tokenizer")
+  command
+      ->add_option("--data", options->data,
+                   "Evaluate all of this file instead: a text, or examples like those of the run; with the run's tokenizer")
       ->type_name("FILE");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->callback([options, &action] { action = [options] { return evaluate_run(*options); }; });

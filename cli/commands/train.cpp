@@ -89,9 +89,7 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const std::ve
               << (trainer.config().data.val_fraction > 0 ? " val loss of a bigram model of the training tokens\n"
                                                          : " lowest training loss of a bigram model\n");
   if (outcome.steps > 0)
-    std::cout << "speed        "
-              << grouped(static_cast<double>(trainer.tokens_per_step() * outcome.steps) / outcome.step_seconds)
-              << " tokens/s\n";
+    std::cout << "speed        " << grouped(static_cast<double>(outcome.tokens) / outcome.step_seconds) << " tokens/s\n";
   if (outcome.steps > 0 && peaks.size() > 1)
     std::cout << "exchange     " << grouped(100 * outcome.traffic.seconds / outcome.step_seconds, 1) << " % of the time; "
               << count(outcome.traffic.bytes / outcome.steps) << " bytes a step sent by rank 0\n";

@@ -32,8 +32,14 @@ constexpr auto names(NormKind /*all*/) { return std::to_array<std::string_view>(
 enum class Biases : uint8_t { automatic, none, qkv, all };
 constexpr auto names(Biases /*all*/) { return std::to_array<std::string_view>({"auto", "none", "qkv", "all"}); }
 
-enum class DataKind : uint8_t { tokens, text, task, none };
-constexpr auto names(DataKind /*all*/) { return std::to_array<std::string_view>({"tokens", "text", "task", "none"}); }
+enum class DataKind : uint8_t { tokens, text, task, instructions, none };
+constexpr auto names(DataKind /*all*/) {
+  return std::to_array<std::string_view>({"tokens", "text", "task", "instructions", "none"});
+}
+/// Whether it consists of examples, each evaluated once.
+constexpr bool has_examples(DataKind kind) { return kind == DataKind::instructions; }
+/// Whether people write it: a run of that kind has a tokenizer.
+constexpr bool reads_text(DataKind kind) { return kind == DataKind::text || has_examples(kind); }
 
 enum class Task : uint8_t { copy, reverse, sort, modular_addition };
 constexpr auto names(Task /*all*/) { return std::to_array<std::string_view>({"copy", "reverse", "sort", "modular_addition"}); }
@@ -98,9 +104,11 @@ struct DataConfig {
   int64_t vocab_size = 16;             ///< tokens, and the tasks on sequences: ids are 0 .. vocab_size - 1
   std::vector<int64_t> window_starts;  ///< tokens: one fixed batch; empty: random windows
   int64_t ignore_index = -100;         ///< tokens: the id of targets that do not count; -100: none
-  std::string path;                    ///< text: one file,
+  std::string path;                    ///< text and the kinds after task: one file,
   std::vector<std::string> paths;      ///< or several, globs allowed,
-  std::string text;                    ///< or the text itself
+  std::string text;                    ///< or, of text alone, the text itself
+  std::string val_path;                ///< the kinds after task: what is evaluated; empty: val_fraction of the rest
+  std::string chat_template;           ///< instructions; empty: that of the tokenizer
   std::string tokenizer = "char";      ///< char, byte, word, bpe
   std::string tokenizer_path;          ///< bpe: the folder of its vocabulary
   int64_t length = 8;                  ///< copy, reverse, sort: symbols before they are repeated

@@ -15,6 +15,7 @@ struct StepMetrics {
   double lr = 0;
   double grad_norm = 0;  ///< Before clipping.
   double tokens_per_second = 0;
+  int64_t tokens = 0;  ///< Input tokens that the step saw.
   double seconds = 0;  ///< Since training began.
   std::optional<double> val_loss = {}, val_accuracy = {};
 };

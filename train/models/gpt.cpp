@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/checkpoint.h"
+#include "autograd/creation.h"
 #include "autograd/operators.h"
 #include "nn/activation.h"
 #include "nn/feed_forward.h"
@@ -80,6 +81,10 @@ GptBlock::GptBlock(const ModelConfig& config, Generator& generator)
 
 Tensor GptBlock::forward(const Tensor& x) const { return with_attended(x, attn((*ln_1)(x))); }
 
+Tensor GptBlock::forward_apart(const Tensor& x, const std::vector<int64_t>& lengths) const {
+  return with_attended(x, attn.forward_apart((*ln_1)(x), lengths));
+}
+
 Tensor GptBlock::forward_cached(const Tensor& x, attention::KvCache& cache) const {
   return with_attended(x, attn.forward_cached((*ln_1)(x), cache));
 }
@@ -108,13 +113,29 @@ Transformer::Transformer(const ModelConfig& config, int64_t vocab_size, Generato
   ln_f = make_norm(config);
 }
 
-Tensor Transformer::forward(const Tensor& tokens) const {
-  Tensor x = embedded(tokens, arange(tokens.size(-1)));  // [B, T, d_model]
-  for (const GptBlock& block : h) {                      // [B, T, d_model]
-    const auto run = [&block](const Tensor& in) { return block(in); };
+/// The norm of what the blocks make of x: [B, T, d_model]. `apply` is kept for the backward pass where blocks are recomputed.
+template <class Apply>
+Tensor Transformer::through_blocks(Tensor x, const Apply& apply) const {
+  for (const GptBlock& block : h) {  // [B, T, d_model]
+    const auto run = [&block, apply](const Tensor& in) { return apply(block, in); };
     x = recompute ? autograd::checkpoint(run, x, block.dropout.generator()) : run(x);
   }
   return (*ln_f)(x);  // [B, T, d_model]
+}
+
+Tensor Transformer::forward(const Tensor& tokens) const {
+  return through_blocks(embedded(tokens, arange(tokens.size(-1))),
+                        [](const GptBlock& block, const Tensor& x) { return block(x); });
+}
+
+Tensor Transformer::forward_apart(const Tensor& tokens, const std::vector<int64_t>& lengths) const {
+  std::vector<int64_t> positions;  // 0 .. length - 1 of each
+  for (const int64_t length : lengths)
+    for (int64_t i = 0; i < length; ++i) positions.push_back(i);
+  ONESTEP_CHECK(ShapeError, std::ssize(positions) == tokens.numel(), "gpt: sequences of ", positions.size(),
+                " tokens in tokens of shape ", tokens.shape());
+  return through_blocks(embedded(tokens, from_values(positions, tokens.shape())),
+                        [lengths](const GptBlock& block, const Tensor& x) { return block.forward_apart(x, lengths); });
 }
 
 Tensor Transformer::forward_cached(const Tensor& tokens, ModelCache& cache) const {
@@ -170,6 +191,11 @@ void Gpt::draw_weights(int64_t num_layers, Generator& generator) {
 Tensor Gpt::forward(const Tensor& tokens) const {
   check_tokens(tokens);
   return lm_head(transformer(tokens));  // [B, T, V]
+}
+
+Tensor Gpt::forward_apart(const Tensor& tokens, const std::vector<int64_t>& lengths) const {
+  check_tokens(tokens);
+  return lm_head(transformer.forward_apart(tokens, lengths));  // [B, T, V]
 }
 
 Tensor Gpt::next_logits(const Tensor& tokens, ModelCache& cache) const {

@@ -32,6 +32,10 @@ void LanguageModel::check_tokens(const Tensor& tokens, int64_t already_read) con
                 " (needs [B, T] with T up to the context length of ", context_length(), ")");
 }
 
+Tensor LanguageModel::forward_apart(const Tensor& /*tokens*/, const std::vector<int64_t>& /*lengths*/) const {
+  fail<ConfigError>("language model: only a gpt keeps several sequences in a row apart: got ", name());
+}
+
 int64_t LanguageModel::start_reading(const Tensor& tokens, ModelCache& cache, int64_t layers) const {
   cache.resize(static_cast<size_t>(layers));
   const int64_t already_read = cache.empty() ? 0 : cache[0].length();

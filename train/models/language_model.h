@@ -23,6 +23,9 @@ class LanguageModel : public nn::Module {
   LanguageModel(int64_t vocab_size, int64_t context_length) : vocab_size_(vocab_size), context_length_(context_length) {}
   /// tokens, int64 [B, T'] with T' <= context_length -> logits [B, T', V]. Throws ShapeError on ids outside the vocabulary.
   virtual Tensor forward(const Tensor& tokens) const = 0;
+  /// The same for sequences that lie one after the other in the rows of `tokens`, `lengths` tokens each: as if each were alone,
+  /// at its own positions. Throws ConfigError where the kind of model cannot keep them apart.
+  virtual Tensor forward_apart(const Tensor& tokens, const std::vector<int64_t>& lengths) const;
   /// tokens, int64 [B, n], that follow those in `cache` (none, if it is empty), which takes them up -> the logits [B, V] after
   /// the last of them: in evaluation mode the last row of forward(all tokens), bit for bit. Not recorded. Throws as forward
   /// does for all tokens together, and ShapeError for no tokens.

@@ -34,7 +34,7 @@ FoundCheckpoint find_start(const Config& config) {
 std::shared_ptr<const Tokenizer> take_tokenizer(Config& config) {
   const fs::path from = run_path(config.train.init_from);
   DataConfig& data = config.data;
-  auto tokenizer = data.kind == DataKind::text ? load_run_tokenizer(from) : nullptr;
+  auto tokenizer = reads_text(data.kind) ? load_run_tokenizer(from) : nullptr;
   if (tokenizer == nullptr) return nullptr;
   const std::string kind = tokenizer->kind();
   ONESTEP_CHECK(ConfigError, !config.origin.given.contains("data.tokenizer") || data.tokenizer == kind,

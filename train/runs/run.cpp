@@ -59,6 +59,7 @@ void check_sources_stay(const Config& config, const fs::path& run) {
   const fs::path own = config.origin.file;
   if (fs::exists(own, none) && !fs::equivalent(own, run / "config.json", none)) sources.push_back(own);
   for (const std::string& file : text_files(config)) sources.emplace_back(file);
+  for (const std::string& file : validation_files(config)) sources.emplace_back(file);
   if (!config.data.tokenizer_path.empty()) sources.push_back(run_path(config.data.tokenizer_path));
   for (const fs::path& source : sources) check_stays(source, run);
 }
