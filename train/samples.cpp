@@ -27,6 +27,25 @@ Parts parts_of(const Batch& batch) {
   return {std::clamp<int64_t>(batch.length / 2, 1, 16), kTokens};
 }
 
+/// A text, and the label that a classifier gives it.
+Sample labelled(Trainer& trainer, const Batch& batch) {
+  const NoGradGuard no_grad;
+  const Data& data = trainer.data();
+  const auto last = std::find_if(batch.targets.begin(), batch.targets.end(), [](int64_t t) { return t != kIgnoreIndex; });
+  const auto at = static_cast<size_t>(last - batch.targets.begin());
+  const std::vector<int64_t> predicted = argmax(forward_batch(trainer.model(), batch), -1).to_vector<int64_t>();
+  TokenText text(data.tokenizer());
+  Sample sample;
+  for (size_t i = 0; i <= at; ++i) sample.prompt += text.add(batch.inputs[i]);
+  sample.prompt += text.finish();
+  const std::string &given = data.labels()[static_cast<size_t>(predicted[at])],
+                    &right = data.labels()[static_cast<size_t>(*last)];
+  sample.continuation = " -> ";
+  sample.continuation += given;
+  if (given != right) sample.continuation.append(" (").append(right).append(")");
+  return sample;
+}
+
 }  // namespace
 
 std::vector<Sample> write_samples(Trainer& trainer, int64_t count) {
@@ -36,6 +55,10 @@ std::vector<Sample> write_samples(Trainer& trainer, int64_t count) {
   std::vector<Sample> samples;
   for (int64_t i = 0; i < count; ++i) {
     const Batch batch = data.eval_batch(1, generator);
+    if (!data.labels().empty()) {
+      samples.push_back(labelled(trainer, batch));
+      continue;
+    }
     const auto [given, tokens] = parts_of(batch);
     const std::vector<int64_t> ids(batch.inputs.begin(), batch.inputs.begin() + static_cast<std::ptrdiff_t>(given));
     TokenText text(data.tokenizer());

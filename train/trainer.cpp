@@ -78,7 +78,7 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
   ONESTEP_CHECK(ConfigError, config_.train.grad_accumulation >= communicator->size(),
                 config_.origin.at("/train/grad_accumulation"), ": must be at least ", communicator->size(),
                 ", the number of ranks that share the micro-batches: got ", config_.train.grad_accumulation);
-  model_ = make_language_model(config_.model, data_->vocab_size(), dropout_generator_);
+  model_ = make_language_model(config_.model, data_->vocab_size(), dropout_generator_, num_classes(config_));
   generator_ = dropout_generator_;  // behind the parameters
   model_->to(config_.train.dtype);
   model_->set_recompute(config_.train.recompute);

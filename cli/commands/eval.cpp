@@ -6,6 +6,7 @@
 #include "base/enum_names.h"
 #include "base/format.h"
 #include "base/progress_bar.h"
+#include "base/utf8.h"
 #include "cli/commands/commands.h"
 #include "nn/pack_weights.h"
 #include "train/data/token_cache.h"
@@ -77,6 +78,18 @@ Result evaluate_text(const Config& config, const std::shared_ptr<const Tokenizer
           options.data};
 }
 
+/// Macro F1, and a table of how often each label was taken for each other one.
+void print_confusion(const Evaluation& result, const std::vector<std::string>& labels) {
+  std::vector<std::vector<std::string>> rows{{"label, predicted:"}};
+  for (const std::string& label : labels) rows[0].push_back(printable(label));
+  for (size_t i = 0; i < labels.size(); ++i) {
+    std::vector<std::string>& row = rows.emplace_back(1, printable(labels[i]));
+    for (size_t j = 0; j < labels.size(); ++j)
+      row.push_back(grouped(static_cast<double>(result.confusion[i * labels.size() + j])));
+  }
+  std::cout << "macro F1     " << grouped(result.macro_f1(), 4) << '\n' << text_table(rows);
+}
+
 int evaluate_run(const Options& options) {
   const std::filesystem::path run = run_path(options.run);
   const Config config = load_run_config(run);
@@ -96,6 +109,7 @@ int evaluate_run(const Options& options) {
             << "perplexity   " << grouped(std::exp(result.loss), 4) << '\n'
             << "accuracy     " << grouped(100 * result.accuracy, 2) << " % of " << grouped(static_cast<double>(result.tokens))
             << " predictions on " << on << '\n';
+  if (!result.confusion.empty()) print_confusion(result, config.data.labels);
   if (result.characters > 0)
     std::cout << "bits/char    " << grouped(result.bits_per_character(), 4) << "\nbits/byte    "
               << grouped(result.bits_per_byte(), 4) << '\n';
@@ -107,7 +121,9 @@ int evaluate_run(const Options& options) {
 void add_eval(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand(
-      "eval", "Loss, perplexity, accuracy and bits per character of a trained run on its held-out data or another text");
+      "eval",
+      "Loss, perplexity, accuracy and bits per character of a trained run, or the F1 of a classifier, on its held-out data or "
+      "another text");
   command->add_option("RUN", options->run, "The run folder")->required();
   command->add_checkpoint_option(options->checkpoint);
   command->add_weights_option(options->weights);

@@ -78,6 +78,8 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const std::ve
     std::cout << "val loss     " << loss_text(evaluation->loss) << '\n'
               << "val accuracy " << grouped(100 * evaluation->accuracy, 2) << " % of " << count(evaluation->tokens)
               << " predictions on " << evaluates_on(trainer.config().data) << '\n';
+  if (outcome.evaluation && !outcome.evaluation->confusion.empty())
+    std::cout << "val macro F1 " << grouped(outcome.evaluation->macro_f1(), 4) << '\n';
   if (outcome.interrupted)
     std::cout << "stopped      by a signal, after " << count(trainer.steps_done()) << " of "
               << count(trainer.config().train.steps) << " steps, and saved: go on with train --resume " << run.string() << '\n';

@@ -1,6 +1,7 @@
 // What a single key cannot tell: the checks between fields.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "base/format.h"
@@ -83,6 +84,9 @@ void check_examples(const Config& config) {
                 ": needs exactly one of path and paths: got ", data.path.empty() ? "none (--set data.path=FILE)" : "both");
   ONESTEP_CHECK(ConfigError, data.val_path.empty() || data.val_fraction == 0, config.origin.at("/data/val_fraction"),
                 ": must be 0 where val_path is given: got ", to_json(data.val_fraction), " (leave it out)");
+  const std::set<std::string> labels(data.labels.begin(), data.labels.end());
+  ONESTEP_CHECK(ConfigError, data.labels.empty() || (labels.size() == data.labels.size() && labels.size() > 1),
+                config.origin.at("/data/labels"), ": must be at least 2 different ones");
 }
 
 void check_task(const Config& config) {

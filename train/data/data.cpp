@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "train/data/bigrams.h"
+#include "train/data/classification.h"
 #include "train/data/instructions.h"
 #include "train/data/task.h"
 #include "train/data/text_source.h"
@@ -183,8 +184,14 @@ std::unique_ptr<Data> make_data(const Config& given, std::shared_ptr<const Token
   if (data.kind == DataKind::task) return std::make_unique<TaskData>(config);
   if (!tokenizer) tokenizer = open_data_tokenizer(config);
   if (data.kind == DataKind::text) return make_text_data(config, std::move(tokenizer), quiet);
+  if (data.kind == DataKind::classification) return make_classification_data(config, std::move(tokenizer), quiet);
   if (data.kind == DataKind::instructions) return make_instruction_data(config, std::move(tokenizer), quiet);
   return std::make_unique<TokenData>(config, std::make_shared<TokenList>(data.tokens), data.vocab_size, nullptr);
+}
+
+const std::vector<std::string>& Data::labels() const {
+  static const std::vector<std::string> none;
+  return none;
 }
 
 std::string Data::token_name(int64_t id) const {
@@ -194,8 +201,9 @@ std::string Data::token_name(int64_t id) const {
 std::string evaluates_on(const DataConfig& data) {
   if (data.kind == DataKind::none) return "nothing";
   if (data.kind == DataKind::task) return "held-out sequences";
-  if (data.kind == DataKind::instructions)
-    return data.val_fraction == 0 && data.val_path.empty() ? "training answers" : "validation answers";
+  if (has_examples(data.kind))
+    return std::string(data.val_fraction == 0 && data.val_path.empty() ? "training " : "validation ") +
+           (data.kind == DataKind::instructions ? "answers" : "texts");
   return data.val_fraction == 0 ? "training tokens" : "validation tokens";
 }
 

@@ -53,6 +53,8 @@ class Data {
   virtual int64_t eval_batches(int64_t /*batch_size*/, int64_t most) const { return most; }
   /// Batch `i` of an evaluation, which draws from `g` or has its place among the examples.
   virtual Batch eval_batch_at(int64_t /*i*/, int64_t batch_size, Generator& g) const { return eval_batch(batch_size, g); }
+  /// What the targets stand for where the model tells classes of texts; else none.
+  virtual const std::vector<std::string>& labels() const;
   /// Whether batches are of different lengths, and dropout therefore of different numbers of draws.
   virtual bool varies() const { return false; }
   /// Writes into a config what it left to the data.

@@ -164,11 +164,12 @@ void Transformer::visit(nn::Visitor& visitor) {
   visitor.child("ln_f", *ln_f);
 }
 
-Gpt::Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator)
-    : LanguageModel(vocab_size, config.context_length),
+Gpt::Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator, int64_t num_classes)
+    : LanguageModel(vocab_size, config.context_length, num_classes),
       transformer(drawn_anew([&] { return Transformer(checked(config), vocab_size, generator); })),
-      lm_head(drawn_anew([&] { return nn::Linear(config.d_model, vocab_size, /*bias=*/false, generator); })),
-      tied_(config.tie_weights) {
+      lm_head(drawn_anew(
+          [&] { return nn::Linear(config.d_model, num_classes > 0 ? num_classes : vocab_size, /*bias=*/false, generator); })),
+      tied_(config.tie_weights && num_classes == 0) {
   if (tied_) transformer.wte.weight = lm_head.weight;
   draw_weights(config.num_layers, generator);
 }
@@ -212,7 +213,7 @@ Tensor Gpt::next_logits(const Tensor& tokens, std::span<ModelCache* const> cache
 
 void Gpt::visit(nn::Visitor& visitor) {
   visitor.child("transformer", transformer);
-  tied_ ? visitor.tied(lm_head) : visitor.child("lm_head", lm_head);
+  tied_ ? visitor.tied(lm_head) : visitor.child(num_classes() > 0 ? "score" : "lm_head", lm_head);
 }
 
 }  // namespace onestep::train

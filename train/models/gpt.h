@@ -85,7 +85,9 @@ class Gpt : public LanguageModel {
   /// Draws every layer as PyTorch does when it builds them (transformer, lm_head), then, as nanoGPT does, all weights anew:
   /// normal(0, 0.02), biases 0, and last the projections that add to the residual stream: normal(0, 0.02 / sqrt(2 num_layers)).
   /// Throws ConfigError unless config.kind is gpt and d_ff is set.
-  Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator);
+  /// With `num_classes` the head is one over classes, `score`, as in transformers' GPT2ForSequenceClassification: the logits of
+  /// a text are those of its last token.
+  Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator, int64_t num_classes = 0);
   Tensor forward(const Tensor& tokens) const override;
   Tensor forward_apart(const Tensor& tokens, const std::vector<int64_t>& lengths) const override;
   Tensor next_logits(const Tensor& tokens, ModelCache& cache) const override;

@@ -99,9 +99,10 @@ void AttentionLanguageModel::visit(nn::Visitor& visitor) {
   visitor.child("head", head_);
 }
 
-std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator) {
+std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator,
+                                                   int64_t num_classes) {
   vocab_size = std::max(vocab_size, config.vocab_size);
-  if (config.kind == ModelKind::gpt) return std::make_unique<Gpt>(config, vocab_size, generator);
+  if (config.kind == ModelKind::gpt) return std::make_unique<Gpt>(config, vocab_size, generator, num_classes);
   return std::make_unique<AttentionLanguageModel>(config, vocab_size, generator);
 }
 

@@ -27,7 +27,7 @@ std::unique_ptr<Trainer> make_trainer(Config config, const std::shared_ptr<Commu
   const FoundCheckpoint start = find_start(config);
   const auto tokenizer = take_tokenizer(config);
   auto trainer = std::make_unique<Trainer>(config, tokenizer, quiet, ranks);
-  load_model(trainer->model(), start);
+  load_start(trainer->model(), start);
   return trainer;
 }
 
@@ -77,13 +77,13 @@ std::unique_ptr<Trainer> make_resumed_trainer(const fs::path& run, const std::ve
 }
 
 /// Loads the parameters of train.init_from again into a run that restarts at its first step.
-void load_start(Trainer& trainer, const fs::path& run, bool quiet) {
+void load_start_again(Trainer& trainer, const fs::path& run, bool quiet) {
   if (trainer.config().train.init_from.empty()) return;
   fs::path from;
   trainer.communicator().on_all([&] {
     try {
       const FoundCheckpoint start = find_start(trainer.config());
-      load_model(trainer.model(), start);
+      load_start(trainer.model(), start);
       from = start.folder;
     } catch (const Error& error) {
       throw IoError(run.string() + ": holds no checkpoint yet and cannot start again from train.init_from: " + error.what());
@@ -102,7 +102,7 @@ RunState load_newest(Trainer& trainer, const fs::path& run, const RunLock* lock,
   });
   if (!ranks.any(found.has_value())) {
     if (!quiet) std::cerr << run.string() << ": holds no checkpoint yet: starting from the first step\n";
-    load_start(trainer, run, quiet);
+    load_start_again(trainer, run, quiet);
     return {};
   }
   try {
