@@ -4,6 +4,15 @@
 #include "autograd/ops_shape.h"
 
 namespace onestep::attention {
+namespace {
+
+/// The shape with another last dim.
+Shape with_last(Shape shape, int64_t size) {
+  shape[shape.rank() - 1] = size;
+  return shape;
+}
+
+}  // namespace
 
 Attention::Attention(int64_t d_in, int64_t d_out, std::optional<int64_t> context_length)
     : d_in_(d_in), d_out_(d_out), context_length_(context_length) {
@@ -40,6 +49,25 @@ Tensor Attention::attend_each(const Tensor& x, std::span<KvCache* const> caches)
   std::vector<Tensor> contexts;
   for (int64_t b = 0; b < x.size(0); ++b)
     contexts.push_back(attend(narrow(x, 0, b, 1), nullptr, caches[static_cast<size_t>(b)]));
+  return cat(contexts);
+}
+
+Tensor Attention::forward_apart(const Tensor& x, const std::vector<int64_t>& lengths) const {
+  check_input(x, 0);
+  const int64_t row = x.size(-2), rows = x.numel() / d_in_;
+  int64_t end = 0;
+  for (const int64_t length : lengths) {
+    ONESTEP_CHECK(ShapeError, length > 0 && end % row + length <= row && end + length <= rows, name(), ": a sequence of ",
+                  length, " tokens after ", end, " others crosses the rows of x ", x.shape());
+    end += length;
+  }
+  ONESTEP_CHECK(ShapeError, end == rows, name(), ": the sequences have ", end, " tokens, x ", x.shape(), " has ", rows);
+  return attend_apart(x.reshape({rows, d_in_}), lengths).reshape(with_last(x.shape(), d_out_));
+}
+
+Tensor Attention::attend_apart(const Tensor& x, const std::vector<int64_t>& lengths) const {
+  std::vector<Tensor> contexts;
+  for (const Tensor& sequence : split(x, lengths)) contexts.push_back(attend(sequence, nullptr, nullptr));
   return cat(contexts);
 }
 

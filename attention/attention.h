@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "attention/kv_cache.h"
 #include "nn/module.h"
@@ -31,6 +32,11 @@ class Attention : public nn::Layer {
   /// follows the tokens in caches[b] -> [B, n, d_out]: what they give one by one, bit for bit.
   Tensor forward_cached(const Tensor& x, std::span<KvCache* const> caches) const;
 
+  /// The same for sequences that lie one after the other in the rows of x [B, T, d_in] or [T, d_in]: `lengths` are theirs, and
+  /// none crosses from one row into the next. Each attends to itself alone and begins at position 0: what they give one by one,
+  /// bit for bit.
+  Tensor forward_apart(const Tensor& x, const std::vector<int64_t>& lengths) const;
+
   int64_t d_in() const { return d_in_; }
   int64_t d_out() const { return d_out_; }  ///< Width of the result, over all heads.
   /// The largest number of tokens, if there is a limit.
@@ -44,6 +50,9 @@ class Attention : public nn::Layer {
   virtual Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const = 0;
   /// attend(x[b:b+1], nullptr, caches[b]) for every b. A type may share what does not depend on the cache.
   virtual Tensor attend_each(const Tensor& x, std::span<KvCache* const> caches) const;
+  /// attend(x[begin:begin+length], nullptr, nullptr) for the rows x [N, d_in] of every sequence. A type may share what does
+  /// not depend on the others.
+  virtual Tensor attend_apart(const Tensor& x, const std::vector<int64_t>& lengths) const;
 
  private:
   void check_input(const Tensor& x, int64_t cached) const;

@@ -65,6 +65,12 @@ Tensor CausalSelfAttention::attend_each(const Tensor& x, std::span<KvCache* cons
   return c_proj(cat(contexts));  // [B, T, d_out]
 }
 
+Tensor CausalSelfAttention::attend_apart(const Tensor& x, const std::vector<int64_t>& lengths) const {
+  std::vector<Tensor> contexts;  // of each sequence [T, H * head_dim]
+  for (const Tensor& packed : split(c_attn(x), lengths)) contexts.push_back(context(packed, nullptr, nullptr));
+  return c_proj(cat(contexts));  // [N, d_out]
+}
+
 Tensor CausalSelfAttention::context(const Tensor& packed, Tensor* weights, KvCache* cache) const {
   const Options& o = options_;
   if (!o.rope && !o.qk_norm && !weights && !cache)

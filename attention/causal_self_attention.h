@@ -37,6 +37,8 @@ class CausalSelfAttention : public Attention {
   Tensor attend(const Tensor& x, Tensor* weights, KvCache* cache) const override;
   /// One product with each of the weights for all texts.
   Tensor attend_each(const Tensor& x, std::span<KvCache* const> caches) const override;
+  /// One product with each of the weights for all sequences.
+  Tensor attend_apart(const Tensor& x, const std::vector<int64_t>& lengths) const override;
   /// The heads' contexts, concatenated, of packed queries, keys and values: [..., T, (H + 2 H_kv) head_dim] -> [..., T, H
   /// head_dim].
   Tensor context(const Tensor& packed, Tensor* weights, KvCache* cache) const;

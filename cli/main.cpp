@@ -31,11 +31,11 @@ namespace commands = onestep::cli;
 
 // In the order of `onestep --help`.
 constexpr void (*kCommands[])(commands::Command&, commands::Action&) = {
-    commands::add_train,      commands::add_sweep,   commands::add_eval,    commands::add_generate,   commands::add_chat,
-    commands::add_tokenizer,  commands::add_import,  commands::add_export,  commands::add_book,       commands::add_gradcheck,
-    commands::add_inspect,    commands::add_graph,   commands::add_compare, commands::add_report,     commands::add_play,
-    commands::add_export_csv, commands::add_bench,   commands::add_schema,  commands::add_completion, commands::add_man,
-    commands::add_help,       commands::add_version,
+    commands::add_train,     commands::add_sweep,      commands::add_eval,    commands::add_generate, commands::add_chat,
+    commands::add_classify,  commands::add_tokenizer,  commands::add_import,  commands::add_export,   commands::add_book,
+    commands::add_gradcheck, commands::add_inspect,    commands::add_graph,   commands::add_compare,  commands::add_report,
+    commands::add_play,      commands::add_export_csv, commands::add_bench,   commands::add_schema,   commands::add_completion,
+    commands::add_man,       commands::add_help,       commands::add_version,
 };
 
 constexpr int kBadInput = 2;

@@ -99,7 +99,7 @@ set(public_headers
     train/data/task.h
     train/data/token_file.h
     train/models/generate.h
-    train/models/chat_template.h
+    train/text/chat_template.h
     train/models/conversation.h
     train/models/gguf_files.h
     train/models/gpt.h

@@ -1,6 +1,7 @@
 #include "train/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "nn/module.h"
 
@@ -9,17 +10,22 @@ namespace {
 
 /// Adds one batch's losses, right predictions (in `accuracy`), tokens and text.
 void add_batch(LanguageModel& model, const Batch& batch, const Tokenizer* tokenizer, Evaluation& sums) {
-  const Tensor logits = model.forward(batch.input());  // [B, T, V]
+  const auto classes = static_cast<size_t>(model.num_classes());
+  sums.confusion.resize(classes * classes);
+  const Tensor logits = forward_batch(model, batch);  // [B, T, V]
   sums.loss += batch_loss(logits, batch, Reduction::sum).item();
   const std::vector<int64_t> predicted = argmax(logits, -1).to_vector<int64_t>();
   for (size_t j = 0; j < predicted.size(); ++j) {
     if (batch.targets[j] == kIgnoreIndex) continue;
     ++sums.tokens;
     sums.accuracy += predicted[j] == batch.targets[j];
+    if (classes > 0) ++sums.confusion[static_cast<size_t>(batch.targets[j]) * classes + static_cast<size_t>(predicted[j])];
   }
-  if (tokenizer == nullptr) return;
+  if (tokenizer == nullptr || classes > 0) return;
   for (int64_t row = 0; row < batch.batch; ++row) {
-    const std::span targets(batch.targets.data() + row * batch.length, static_cast<size_t>(batch.length));
+    const auto begin = batch.targets.begin() + row * batch.length;
+    std::vector<int64_t> targets(begin, begin + batch.length);
+    std::erase(targets, kIgnoreIndex);
     const std::string text = tokenizer->decode(targets);
     sums.bytes += static_cast<int64_t>(text.size());
     sums.characters +=
@@ -35,6 +41,27 @@ Evaluation means(Evaluation sums) {
 
 }  // namespace
 
+double Evaluation::macro_f1() const {
+  const auto classes = static_cast<size_t>(std::lround(std::sqrt(static_cast<double>(confusion.size()))));
+  double sum = 0;
+  int64_t there = 0;
+  for (size_t c = 0; c < classes; ++c) {
+    int64_t of_class = 0, predicted = 0;
+    for (size_t other = 0; other < classes; ++other) {
+      of_class += confusion[c * classes + other];
+      predicted += confusion[other * classes + c];
+    }
+    if (of_class + predicted == 0) continue;
+    sum += 2.0 * static_cast<double>(confusion[c * classes + c]) / static_cast<double>(of_class + predicted);
+    ++there;
+  }
+  return there > 0 ? sum / static_cast<double>(there) : 0;
+}
+
+Tensor forward_batch(const LanguageModel& model, const Batch& batch) {
+  return batch.sequences.empty() ? model.forward(batch.input()) : model.forward_apart(batch.input(), batch.sequences);
+}
+
 Tensor batch_loss(const Tensor& logits, const Batch& batch, Reduction reduction) {
   return cross_entropy(logits.flatten(0, 1), batch.target(), {.reduction = reduction, .ignore_index = kIgnoreIndex});
 }
@@ -46,21 +73,27 @@ Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int
   Communicator alone;
   Communicator& communicator = ranks == nullptr ? alone : *ranks;
   const int64_t size = communicator.size();
-  std::vector<double> mine;  // five sums a batch
+  batches = data.eval_batches(batch_size, batches);
+  std::vector<double> mine;                                                                       // five sums a batch
+  std::vector<double> confusion(static_cast<size_t>(model.num_classes() * model.num_classes()));  // integers, of all batches
   bool interrupted = false;
   for (int64_t i = 0; i < batches && !interrupted; ++i) {
     interrupted = stopped && stopped();
-    const Batch batch = data.eval_batch(batch_size, generator);
+    const Batch batch = data.eval_batch_at(i, batch_size, generator);
     if (interrupted || i % size != communicator.rank()) continue;
     Evaluation one;
     add_batch(model, batch, data.tokenizer(), one);
     for (const double sum : {one.loss, one.accuracy, static_cast<double>(one.tokens), static_cast<double>(one.bytes),
                              static_cast<double>(one.characters)})
       mine.push_back(sum);
+    for (size_t j = 0; j < confusion.size(); ++j) confusion[j] += static_cast<double>(one.confusion[j]);
   }
   ONESTEP_CHECK(InterruptedError, !communicator.any(interrupted), "evaluation: interrupted");
   const std::vector<std::vector<double>> all = communicator.all_gather(mine);
   Evaluation sums;
+  sums.confusion.resize(confusion.size());
+  for (const std::vector<double>& part : communicator.all_gather(confusion))
+    for (size_t j = 0; j < confusion.size(); ++j) sums.confusion[j] += static_cast<int64_t>(part[j]);
   for (int64_t i = 0; i < batches; ++i) {
     const double* one = all[static_cast<size_t>(i % size)].data() + i / size * 5;
     sums.loss += one[0];

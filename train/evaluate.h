@@ -2,6 +2,7 @@
 // Loss and accuracy of a model on what it was not trained on.
 #include <functional>
 #include <numbers>
+#include <vector>
 
 #include "autograd/ops_loss.h"
 #include "autograd/random/generator.h"
@@ -18,6 +19,11 @@ struct Evaluation {
   int64_t tokens = 0;                 ///< Scored tokens.
   int64_t bytes = 0, characters = 0;  ///< Of the text that the scored tokens stand for; 0 where there is no tokenizer.
 
+  std::vector<int64_t> confusion = {};  ///< Of C classes [C, C]: texts of class i that were taken for class j; else empty.
+
+  /// Mean over the classes that there are or that were predicted of F1 = 2 hits / (2 hits + misses + false alarms)
+  /// (sklearn.metrics.f1_score, average "macro").
+  double macro_f1() const;
   /// log2 e sum of the losses / characters: comparable between tokenizers, as the loss is not.
   double bits_per_character() const { return bits_per(characters); }
   double bits_per_byte() const { return bits_per(bytes); }
@@ -30,6 +36,9 @@ struct Evaluation {
 
 /// Says whether to stop what takes long.
 using Stopped = std::function<bool()>;
+
+/// The logits of a batch: those of its sequences, each alone.
+Tensor forward_batch(const LanguageModel& model, const Batch& batch);
 
 /// Cross entropy of logits over the targets that count: [B, T, V] -> [], with Reduction::none [B T].
 Tensor batch_loss(const Tensor& logits, const Batch& batch, Reduction reduction);

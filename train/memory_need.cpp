@@ -33,12 +33,12 @@ double attention_parameters(const ModelConfig& m) {
   return 3 * linear(d, d, m.qkv_bias) + (projects ? linear(d, d, true) : 0);
 }
 
-double parameters(const ModelConfig& m, int64_t vocab_size) {
+double parameters(const ModelConfig& m, int64_t vocab_size, int64_t classes) {
   const auto d = static_cast<double>(m.d_model), vocabulary = static_cast<double>(vocab_size);
   if (m.kind == ModelKind::attention)
     return vocabulary * d + static_cast<double>(m.context_length) * d + attention_parameters(m) + linear(d, vocabulary, true);
   double count = 0;
-  for (const DecoderParameter& parameter : decoder_parameters(m, vocab_size))
+  for (const DecoderParameter& parameter : decoder_parameters(m, vocab_size, classes))
     count += std::accumulate(parameter.shape.begin(), parameter.shape.end(), 1.0, std::multiplies<>());
   return count;
 }
@@ -88,10 +88,11 @@ std::string mebibytes(double bytes) { return grouped(bytes / (1 << 20)) + " MiB"
 MemoryNeed memory_need(const Config& config, int64_t vocab_size, int64_t length) {
   const ModelConfig& m = config.model;
   vocab_size = std::max(vocab_size, m.vocab_size);
-  const auto vocabulary = static_cast<double>(vocab_size), row = static_cast<double>(length),
+  const int64_t classes = num_classes(config);
+  const auto outputs = static_cast<double>(classes > 0 ? classes : vocab_size), row = static_cast<double>(length),
              d = static_cast<double>(m.d_model), tokens = static_cast<double>(config.train.batch_size) * row;
-  const double element = static_cast<double>(size_of(config.train.dtype)), count = parameters(m, vocab_size);
-  const double depth = static_cast<double>(m.num_layers), logits = 2 * vocabulary;
+  const double element = static_cast<double>(size_of(config.train.dtype)), count = parameters(m, vocab_size, classes);
+  const double depth = static_cast<double>(m.num_layers), logits = 2 * outputs;
   double layers = m.kind == ModelKind::attention ? attention_activations(m, row) : depth * block_activations(m) + 2 * d;
   layers += logits;
   // Of recomputed blocks one is there at a time, when the logits are gone.

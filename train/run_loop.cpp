@@ -97,13 +97,15 @@ struct RunLoop::Impl {
     outcome_.traffic += trainer_.communicator().traffic() - before;
     ++outcome_.steps;
     outcome_.step_seconds += seconds;
-    metrics.tokens_per_second = static_cast<double>(trainer_.tokens_per_step()) / seconds;
+    outcome_.tokens += metrics.tokens;
+    metrics.tokens_per_second = static_cast<double>(metrics.tokens) / seconds;
     return metrics;
   }
 
   /// Whether the validation loss is the best so far.
   bool evaluate(StepMetrics& metrics) {
-    LongWork progress("evaluating", plan_.eval_batches, "batches", watch_.quiet);
+    LongWork progress("evaluating", trainer_.data().eval_batches(plan_.batch_size, plan_.eval_batches), "batches",
+                      watch_.quiet);
     int64_t done = 0;
     const Evaluation evaluation = trainer_.evaluate([&] { return progress.show(done++), watch_.stopped(); });
     profile_mark("evaluation");
@@ -112,6 +114,7 @@ struct RunLoop::Impl {
     outcome_.evaluation = evaluation;
     metrics.val_loss = evaluation.loss;
     metrics.val_accuracy = evaluation.accuracy;
+    if (!evaluation.confusion.empty()) metrics.val_f1 = evaluation.macro_f1();
     const auto improves = [&](const std::optional<BestEvaluation>& best) { return !best || evaluation.loss < best->val_loss; };
     const BestEvaluation now{trainer_.steps_done(), evaluation.loss};
     if (is_due(plan_.eval_every) && improves(state_.best_due)) state_.best_due = now;
@@ -161,6 +164,7 @@ struct RunLoop::Impl {
     event_file_->scalar("loss/train", metrics.step, metrics.loss);
     if (metrics.val_loss) event_file_->scalar("loss/validation", metrics.step, *metrics.val_loss);
     if (metrics.val_accuracy) event_file_->scalar("accuracy/validation", metrics.step, *metrics.val_accuracy);
+    if (metrics.val_f1) event_file_->scalar("f1/validation", metrics.step, *metrics.val_f1);
     event_file_->scalar("lr", metrics.step, metrics.lr);
     event_file_->scalar("grad_norm", metrics.step, metrics.grad_norm);
     event_file_->scalar("tokens_per_second", metrics.step, metrics.tokens_per_second);

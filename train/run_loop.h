@@ -15,9 +15,9 @@ namespace onestep::train {
 struct Outcome {
   std::optional<StepMetrics> last = {};       ///< Its last step.
   std::optional<Evaluation> evaluation = {};  ///< Its last evaluation.
-  int64_t steps = 0;
-  double step_seconds = 0;             ///< Spent in training steps, without evaluation and saving,
-  Communicator::Traffic traffic = {};  ///< and what this rank sent and waited for in them.
+  int64_t steps = 0, tokens = 0;              ///< And input tokens, of this process.
+  double step_seconds = 0;                    ///< Spent in training steps, without evaluation and saving,
+  Communicator::Traffic traffic = {};         ///< and what this rank sent and waited for in them.
   bool interrupted = false;
   bool stopped_early = false;
 };

@@ -13,8 +13,9 @@ struct Sample {
   std::string prompt, continuation;
 };
 
-/// `count` continuations of up to 100 tokens, or answers, drawn at temperature 1 from a generator of their own: the run does
-/// not notice, and the same parameters write the same. Texts are valid UTF-8. Throws DivergedError if logits are not finite.
+/// `count` continuations (of a classifier texts with their labels) of up to 100 tokens, or answers, drawn at temperature 1 from
+/// a generator of their own: the run does not notice, and the same parameters write the same. Texts are valid UTF-8. Throws
+/// DivergedError if logits are not finite.
 std::vector<Sample> write_samples(Trainer& trainer, int64_t count);
 
 }  // namespace onestep::train

@@ -70,6 +70,7 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
     : config_(resolve(config)),
       dropout_generator_(config_.seed, config_.model.rng_dialect),
       data_(make_data(config_, std::move(tokenizer), quiet)) {
+  data_->complete(config_.data);
   check_vocabulary(config_, *data_);
   const MemoryNeed need = memory_need(config_, data_->vocab_size(), data_->length());
   const std::string warning = check_memory(config_, need, available_memory());
@@ -77,7 +78,7 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
   ONESTEP_CHECK(ConfigError, config_.train.grad_accumulation >= communicator->size(),
                 config_.origin.at("/train/grad_accumulation"), ": must be at least ", communicator->size(),
                 ", the number of ranks that share the micro-batches: got ", config_.train.grad_accumulation);
-  model_ = make_language_model(config_.model, data_->vocab_size(), dropout_generator_);
+  model_ = make_language_model(config_.model, data_->vocab_size(), dropout_generator_, num_classes(config_));
   generator_ = dropout_generator_;  // behind the parameters
   model_->to(config_.train.dtype);
   model_->set_recompute(config_.train.recompute);
@@ -89,13 +90,20 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
 
 Trainer::MicroBatch Trainer::draw_micro_batch() {
   Batch batch = data_->train_batch(config_.train.batch_size, generator_);
-  return {std::move(batch), generator_};
+  if (!data_->varies()) return {std::move(batch), generator_};
+  // Other micro-batches draw other numbers of dropout masks: the run's stream goes on without them.
+  return {std::move(batch), Generator(generator_.u32(), config_.model.rng_dialect)};
+}
+
+/// The run's stream goes on behind a forward pass.
+void Trainer::follow_forward() {
+  if (!data_->varies()) generator_ = dropout_generator_;
 }
 
 Tensor Trainer::forward(const MicroBatch& micro_batch) {
   dropout_generator_ = micro_batch.dropout;
   profile_mark("batch");
-  return model_->forward(micro_batch.batch.input());
+  return forward_batch(*model_, micro_batch.batch);
 }
 
 /// Whether products round their operands, for an AutocastGuard.
@@ -105,7 +113,7 @@ Tensor Trainer::next_loss() {
   const AutocastGuard precision(autocast());
   const MicroBatch next = draw_micro_batch();
   const Tensor logits = forward(next);
-  generator_ = dropout_generator_;
+  follow_forward();
   return batch_loss(logits, next.batch, Reduction::mean);
 }
 
@@ -121,8 +129,9 @@ double Trainer::compute(const MicroBatch& micro_batch) {
   return loss.item();
 }
 
-/// Advances the generator by what the dropout of one forward pass draws, which is the same for every micro-batch.
+/// Advances the generator by what the dropout of one forward pass draws from it, which is the same for every micro-batch.
 void Trainer::advance_past_forward(const MicroBatch& micro_batch) {
+  if (data_->varies()) return;
   if (!forward_draws_) {
     const NoGradGuard no_grad;
     forward(micro_batch);
@@ -138,6 +147,7 @@ Trainer::Round Trainer::assign(int64_t first, int64_t last) {
   round.counted.resize(static_cast<size_t>(size));
   for (int64_t i = first; i < std::min(first + size, last); ++i) {
     MicroBatch drawn = draw_micro_batch();
+    step_tokens_ += std::ssize(drawn.batch.inputs);
     round.counted[static_cast<size_t>(i - first)] = drawn.batch.counted();
     if (size > 1) advance_past_forward(drawn);
     if (i - first == rank) round.own = std::move(drawn);
@@ -181,7 +191,7 @@ std::optional<double> Trainer::compute_gradients() {
       replicas_->reduce_gradients(contributes, compute_own);
     else
       compute_own();
-    if (size == 1) generator_ = dropout_generator_;  // the stream goes on behind the forward pass
+    if (size == 1) follow_forward();
   }
   return mean_loss(counted, own_losses);
 }
@@ -198,7 +208,7 @@ std::string Trainer::find_anomaly(const Generator& before) {
   try {
     for (int64_t i = 0; i < config_.train.grad_accumulation; ++i) {
       compute(draw_micro_batch());
-      generator_ = dropout_generator_;
+      follow_forward();
     }
   } catch (const NonFiniteError& error) {
     return error.what();
@@ -211,12 +221,14 @@ StepMetrics Trainer::step() {
   StepMetrics metrics{.step = steps_done_, .lr = optimizer_->lr()};
   Generator before = generator_;
   std::optional<double> loss;
+  step_tokens_ = 0;
   while (!loss) {  // the mean of no target is NaN in PyTorch
     before = generator_;
     replicas_->zero_grad();
     loss = compute_gradients();
   }
   metrics.loss = *loss;
+  metrics.tokens = step_tokens_;
   const double limit = config_.train.grad_clip > 0 ? config_.train.grad_clip : std::numeric_limits<double>::infinity();
   metrics.grad_norm = replicas_->clip_grad_norm_(limit);
   profile_mark("gradient norm");

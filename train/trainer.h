@@ -44,8 +44,8 @@ class Trainer {
   Generator evaluation_generator() const { return Generator(config_.seed ^ 1); }
   /// Where training stands. The tensors are handles: save them before the next step. Only the root has the optimizer's.
   TrainerState state();
-  /// Goes on with another optimizer.lr, from which the schedule derives those of the next steps. Throws ConfigError for one that a
-  /// config could not have.
+  /// Goes on with another optimizer.lr, from which the schedule derives those of the next steps. Throws ConfigError for one
+  /// that a config could not have.
   void set_learning_rate(double lr);
   /// Goes on from the root's `state`, to the bit. Throws Error naming what does not fit this trainer, whose state is undefined
   /// then.
@@ -64,7 +64,7 @@ class Trainer {
   const std::string& data_hash();
   /// Updates done so far.
   int64_t steps_done() const { return steps_done_; }
-  /// Input tokens a step sees.
+  /// Input tokens a step sees at most; all of them but with data that varies.
   int64_t tokens_per_step() const { return sequences_per_step() * data_->length(); }
 
  private:
@@ -79,6 +79,7 @@ class Trainer {
     std::vector<int64_t> counted;  // targets that count, by rank
   };
   MicroBatch draw_micro_batch();
+  void follow_forward();
   bool autocast() const;
   Tensor forward(const MicroBatch& micro_batch);
   double compute(const MicroBatch& micro_batch);
@@ -99,7 +100,7 @@ class Trainer {
   std::unique_ptr<DataParallel> replicas_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::optional<uint64_t> forward_draws_;  // 32-bit outputs that a forward pass takes from the generator, once it was needed
-  int64_t steps_done_ = 0;
+  int64_t steps_done_ = 0, step_tokens_ = 0;
 };
 
 }  // namespace onestep::train

@@ -73,7 +73,9 @@ int run_chat(Options& options) {
   if (options.chat_template) options.conversation.chat = make_chat_template(*options.chat_template);
   const std::unique_ptr<LoadedRun> run = load_run(options.run, options.checkpoint, options.weights);
   ONESTEP_CHECK(ConfigError, run->tokenizer != nullptr, "chat: ", options.run, " was trained on ids and has no tokenizer");
-  if (!options.chat_template) options.conversation.chat = make_chat_template(find_chat_template(*run->tokenizer));
+  const std::string& learned = run->config.data.chat_template;
+  if (!options.chat_template)
+    options.conversation.chat = make_chat_template(learned.empty() ? find_chat_template(*run->tokenizer) : learned);
   Generator generator(options.seed);
   std::optional<Conversation> conversation;
   try {
@@ -113,7 +115,7 @@ void add_chat(Command& app, Action& action) {
   command
       ->add_option("--template", options->chat_template,
                    "How messages are written: plain, chatml, llama3, none, or a text with {user} and {answer} (default: that "
-                   "whose marks are tokens of the run, else plain)")
+                   "with which the run learned, or whose marks are tokens of it, else plain)")
       ->type_name("TEMPLATE");
   command->add_option("--system", conversation.system, "What the model is told before the first message")->type_name("TEXT");
   command->add_whole_number("--tokens", conversation.generate.tokens, "Tokens of an answer at most", 1, int64_t{1} << 40);

@@ -22,6 +22,7 @@ void add_train(Command& app, Action& action);
 void add_sweep(Command& app, Action& action);
 void add_eval(Command& app, Action& action);
 void add_generate(Command& app, Action& action);
+void add_classify(Command& app, Action& action);
 void add_chat(Command& app, Action& action);
 void add_import(Command& app, Action& action);
 void add_export(Command& app, Action& action);

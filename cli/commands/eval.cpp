@@ -1,10 +1,12 @@
 #include <cmath>
 #include <iostream>
+#include <limits>
 #include <memory>
 
 #include "base/enum_names.h"
 #include "base/format.h"
 #include "base/progress_bar.h"
+#include "base/utf8.h"
 #include "cli/commands/commands.h"
 #include "nn/pack_weights.h"
 #include "train/data/token_cache.h"
@@ -20,6 +22,8 @@ struct Options {
   bool quiet = false;
 };
 
+constexpr int64_t kAllBatches = 1 << 20;  // of a file of examples: as many as a config may ask for
+
 struct Result {
   Evaluation figures;
   std::string on;  ///< what was evaluated, in words
@@ -34,12 +38,32 @@ Result evaluate_held_out(Config config, std::shared_ptr<const Tokenizer> tokeniz
     config.train.dtype = DType::float32;
     config.train.precision = Precision::float32;
   }
+  if (has_examples(config.data.kind)) config.train.eval_batches = kAllBatches;
   Trainer trainer(config, std::move(tokenizer), quiet);
   load_trained(trainer, found);
   nn::pack_weights(trainer.model(), weights);
-  LongWork progress("evaluating", config.train.eval_batches, "batches", quiet);
+  const int64_t batches = trainer.data().eval_batches(config.train.batch_size, config.train.eval_batches);
+  LongWork progress("evaluating", batches, "batches", quiet);
   int64_t done = 0;
   return {trainer.evaluate([&] { return progress.show(done++), false; }), evaluates_on(config.data)};
+}
+
+/// On all examples of another file.
+Result evaluate_examples(Config config, const std::shared_ptr<const Tokenizer>& tokenizer, const FoundCheckpoint& found,
+                         WeightFormat weights, const Options& options) {
+  config.data.path = options.data;
+  config.data.paths.clear();
+  config.data.val_path.clear();
+  config.data.val_fraction = 0;
+  config.origin.run.clear();  // the name is the command line's
+  const std::unique_ptr<Data> data = make_data(config, tokenizer, options.quiet);
+  Generator generator(config.seed);
+  const auto model = make_trained_model(config, trained_vocabulary(found), found, generator, weights);
+  const int64_t batches = data->eval_batches(config.train.batch_size, std::numeric_limits<int64_t>::max());
+  LongWork progress("evaluating " + options.data, batches, "batches", options.quiet);
+  int64_t done = 0;
+  return {evaluate(*model, *data, batches, config.train.batch_size, generator, [&] { return progress.show(done++), false; }),
+          options.data};
 }
 
 /// On all of another text. The training text need not exist any more.
@@ -54,6 +78,18 @@ Result evaluate_text(const Config& config, const std::shared_ptr<const Tokenizer
           options.data};
 }
 
+/// Macro F1, and a table of how often each label was taken for each other one.
+void print_confusion(const Evaluation& result, const std::vector<std::string>& labels) {
+  std::vector<std::vector<std::string>> rows{{"label, predicted:"}};
+  for (const std::string& label : labels) rows[0].push_back(printable(label));
+  for (size_t i = 0; i < labels.size(); ++i) {
+    std::vector<std::string>& row = rows.emplace_back(1, printable(labels[i]));
+    for (size_t j = 0; j < labels.size(); ++j)
+      row.push_back(grouped(static_cast<double>(result.confusion[i * labels.size() + j])));
+  }
+  std::cout << "macro F1     " << grouped(result.macro_f1(), 4) << '\n' << text_table(rows);
+}
+
 int evaluate_run(const Options& options) {
   const std::filesystem::path run = run_path(options.run);
   const Config config = load_run_config(run);
@@ -61,7 +97,8 @@ int evaluate_run(const Options& options) {
   const auto tokenizer = load_run_tokenizer(run);
   const WeightFormat weights = *value_named<WeightFormat>(options.weights);
   const auto [result, on] = options.data.empty() ? evaluate_held_out(config, tokenizer, found, weights, options.quiet)
-                                                 : evaluate_text(config, tokenizer, found, weights, options);
+                            : has_examples(config.data.kind) ? evaluate_examples(config, tokenizer, found, weights, options)
+                                                             : evaluate_text(config, tokenizer, found, weights, options);
   if (!std::isfinite(result.loss)) {
     std::cerr << "onestep: " << found.folder.string()
               << ": its loss is not finite: the model has diverged or the file was damaged\n";
@@ -72,6 +109,7 @@ int evaluate_run(const Options& options) {
             << "perplexity   " << grouped(std::exp(result.loss), 4) << '\n'
             << "accuracy     " << grouped(100 * result.accuracy, 2) << " % of " << grouped(static_cast<double>(result.tokens))
             << " predictions on " << on << '\n';
+  if (!result.confusion.empty()) print_confusion(result, config.data.labels);
   if (result.characters > 0)
     std::cout << "bits/char    " << grouped(result.bits_per_character(), 4) << "\nbits/byte    "
               << grouped(result.bits_per_byte(), 4) << '\n';
@@ -83,11 +121,15 @@ int evaluate_run(const Options& options) {
 void add_eval(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand(
-      "eval", "Loss, perplexity, accuracy and bits per character of a trained run on its held-out data or another text");
+      "eval",
+      "Loss, perplexity, accuracy and bits per character of a trained run, or the F1 of a classifier, on its held-out data or "
+      "another text");
   command->add_option("RUN", options->run, "The run folder")->required();
   command->add_checkpoint_option(options->checkpoint);
   command->add_weights_option(options->weights);
-  command->add_option("--data", options->data, "Evaluate all of this text instead, with the run's tokenizer")
+  command
+      ->add_option("--data", options->data,
+                   "Evaluate all of this file instead: a text, or examples like those of the run; with the run's tokenizer")
       ->type_name("FILE");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->callback([options, &action] { action = [options] { return evaluate_run(*options); }; });

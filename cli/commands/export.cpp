@@ -43,6 +43,8 @@ int export_model(const Options& options) {
   const Config config = load_run_config(run);
   ONESTEP_CHECK(ConfigError, config.model.kind == ModelKind::gpt, (run / "config.json").string(), ": /model/kind: is ",
                 name_of(config.model.kind), ": only gpt can be exported");
+  ONESTEP_CHECK(ConfigError, num_classes(config) == 0, (run / "config.json").string(),
+                ": /data/kind: is classification: a head over labels cannot be exported");
   const FoundCheckpoint found = choose_checkpoint(run, config, options.checkpoint);
   Pretrained model{config.model, found.checkpoint.trainer.model};
   for (const auto& [name, tensor] : model.state)

@@ -26,11 +26,16 @@ std::span<const int64_t> LoadedRun::without_prefix(std::span<const int64_t> ids)
   return prefixed ? ids.subspan(prefix.size()) : ids;
 }
 
-std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& checkpoint, const std::string& weights) {
+std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& checkpoint, const std::string& weights,
+                                    Gives gives) {
   auto loaded = std::make_unique<LoadedRun>();
   const std::filesystem::path run = run_path(name);
   loaded->name = name;
   loaded->config = load_run_config(run);
+  const bool classifies = num_classes(loaded->config) > 0;
+  ONESTEP_CHECK(ConfigError, classifies == (gives == Gives::label), name,
+                classifies ? ": is a classifier and writes no text (onestep classify gives the labels of texts)"
+                           : ": is no classifier: its data.kind is not classification");
   const FoundCheckpoint found = choose_checkpoint(run, loaded->config, checkpoint);
   loaded->tokenizer = prompt_tokenizer(run, loaded->config);
   loaded->model = make_trained_model(loaded->config, trained_vocabulary(found), found, loaded->generator,

@@ -26,8 +26,13 @@ struct LoadedRun {
   std::span<const int64_t> without_prefix(std::span<const int64_t> ids) const;
 };
 
-/// Loads a checkpoint (last, best or step-N) of a run, its weights in the format of that name. Throws ConfigError or IoError.
-std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& checkpoint, const std::string& weights);
+/// What a model makes of a text.
+enum class Gives : uint8_t { text, label };
+
+/// Loads a checkpoint (last, best or step-N) of a run, its weights in the format of that name. Throws ConfigError, also for a
+/// run that gives something else, or IoError.
+std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& checkpoint, const std::string& weights,
+                                    Gives gives = Gives::text);
 
 /// --temperature, --top-k, --top-p, --min-p, --repetition-penalty and --seed.
 void add_sampling_options(Command& command, train::SamplingOptions& sampling, int64_t& seed);

@@ -44,7 +44,7 @@ the config of a run with every default written out
 .TP
 .I runs/NAME/metrics.jsonl
 one JSON object a logged step: step, loss, lr, grad_norm, tokens_per_second, seconds, and on evaluation steps val_loss and
-val_accuracy
+val_accuracy, of a classifier also val_f1
 .TP
 .I runs/NAME/checkpoints/step\-N/model.safetensors
 the parameters under their PyTorch names

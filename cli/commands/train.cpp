@@ -78,6 +78,8 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const std::ve
     std::cout << "val loss     " << loss_text(evaluation->loss) << '\n'
               << "val accuracy " << grouped(100 * evaluation->accuracy, 2) << " % of " << count(evaluation->tokens)
               << " predictions on " << evaluates_on(trainer.config().data) << '\n';
+  if (outcome.evaluation && !outcome.evaluation->confusion.empty())
+    std::cout << "val macro F1 " << grouped(outcome.evaluation->macro_f1(), 4) << '\n';
   if (outcome.interrupted)
     std::cout << "stopped      by a signal, after " << count(trainer.steps_done()) << " of "
               << count(trainer.config().train.steps) << " steps, and saved: go on with train --resume " << run.string() << '\n';
@@ -89,9 +91,7 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const std::ve
               << (trainer.config().data.val_fraction > 0 ? " val loss of a bigram model of the training tokens\n"
                                                          : " lowest training loss of a bigram model\n");
   if (outcome.steps > 0)
-    std::cout << "speed        "
-              << grouped(static_cast<double>(trainer.tokens_per_step() * outcome.steps) / outcome.step_seconds)
-              << " tokens/s\n";
+    std::cout << "speed        " << grouped(static_cast<double>(outcome.tokens) / outcome.step_seconds) << " tokens/s\n";
   if (outcome.steps > 0 && peaks.size() > 1)
     std::cout << "exchange     " << grouped(100 * outcome.traffic.seconds / outcome.step_seconds, 1) << " % of the time; "
               << count(outcome.traffic.bytes / outcome.steps) << " bytes a step sent by rank 0\n";

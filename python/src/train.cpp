@@ -34,6 +34,7 @@ nb::dict dict_of(const StepMetrics& m) {
   row["seconds"] = m.seconds;
   row["val_loss"] = m.val_loss;
   row["val_accuracy"] = m.val_accuracy;
+  if (m.val_f1) row["val_f1"] = m.val_f1;
   return row;
 }
 

@@ -32,6 +32,26 @@ mpirun() {
   CHECK(fs::exists(folder.path() / "RUN/checkpoints/step-4/model.safetensors"));
 }
 
+TEST_CASE("pages: the command lines about fine-tuning run") {
+  const CheckoutFolder folder;
+  const std::string lines = command_lines("docs/finetuning.md");
+  const ProcessResult result = folder.run(R"sh(
+onestep() {
+  local few=()
+  [[ $1 == train ]] && few=(--set train.steps=3 --set train.eval_batches=1)
+  build/release/onestep "$@" "${few[@]}"
+}
+)sh",
+                                          lines);
+  CHECK_MESSAGE(result.status == 0, lines, result.out, result.err);
+  CHECK(contains(lines, "--set train.init_from=runs/base --out runs/helper"));
+  CHECK(contains(result.out, "of 24 predictions on validation texts"));
+  CHECK(contains(result.out, "label, predicted:  bad  good\n"));
+  CHECK(contains(result.out, "predictions on validation answers"));
+  for (const char* made : {"runs/reviews/report.html", "exported/model.safetensors", "helper.gguf"})
+    CHECK_MESSAGE(fs::exists(folder.path() / made), made);
+}
+
 TEST_CASE("pages: the command lines about speed run") {
   const CheckoutFolder folder;
   std::ofstream(folder.path() / "CONFIG") << kConfig;

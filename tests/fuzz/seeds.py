@@ -113,6 +113,15 @@ for i, text in enumerate(texts):
     for kind in range(4):
         seed("tokenizer", f"{i}_{kind}", bytes([kind + 4 * (5 * i + kind)]) + text)
 
+# ---- files of examples
+
+CSV = 'label,text\nx,"a, ""b""\nc"\r\n\ny,d\n'
+ONE = '{"prompt": "a", "answer": "b"}\n{"text": "a", "label": 1}\n'
+CHAT = '{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}\n'
+seed("example_files", "both", CSV + "\0" + ONE)
+seed("example_files", "chat", "text,label\na,b\n\0" + CHAT)
+words.update(["prompt", "answer", "instruction", "messages", "assistant", "\"\""])
+
 # ---- state.json without its hash, which the target appends
 
 state = {"format": "onestep checkpoint 2", "step": 3, "seconds": 0.1,

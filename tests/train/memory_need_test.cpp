@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/machine.h"
 #include "tests/process.h"
+#include "tests/support.h"
 #include "tests/train/memory_limit.h"
 #include "train/trainer.h"
 
@@ -55,6 +56,33 @@ TEST_CASE("memory need: parameters are counted and the peak of a step is met wit
     const int64_t before = memory::stats().live_bytes;
     Trainer trainer(config);
     const MemoryNeed need = memory_need(config, trainer.data().vocab_size(), trainer.data().length());
+    CHECK(need.parameters == trainer.model().num_parameters());
+    memory::reset_peak();
+    trainer.step();
+    trainer.step();
+    const double ratio = need.total() / static_cast<double>(memory::stats().peak_bytes - before);
+    CHECK(ratio > 0.67);
+    CHECK(ratio < 1.34);
+  }
+}
+
+TEST_CASE("memory need: that of fine-tuning is met within a third, too") {
+  const onestep::testing::TemporaryFolder folder;
+  const std::string csv = (folder.path() / "a.csv").string(), lines = (folder.path() / "a.jsonl").string();
+  std::string texts = "text,label\n", dialogues;
+  for (int i = 0; i < 40; ++i) {
+    texts += std::string(60, static_cast<char>('a' + i % 26)) + (i % 2 == 0 ? ",x\n" : ",y\n");
+    dialogues += R"({"prompt": ")" + std::string(15, static_cast<char>('a' + i % 26)) + R"(", "answer": "yes"})" + "\n";
+  }
+  onestep::testing::write(csv, texts);
+  onestep::testing::write(lines, dialogues);
+  for (const std::string& data : {R"("classification", "path": ")" + csv, R"("instructions", "path": ")" + lines}) {
+    CAPTURE(data);
+    const int64_t before = memory::stats().live_bytes;
+    Trainer trainer(parse_config("{\"data\": {\"tokenizer\": \"byte\", \"kind\": " + data + "\"}, \"model\": {" + kGpt +
+                                     R"(, "context_length": 64}, "train": {"batch_size": 8}})",
+                                 "run.json"));
+    const MemoryNeed need = memory_need(trainer.config(), trainer.data().vocab_size(), trainer.data().length());
     CHECK(need.parameters == trainer.model().num_parameters());
     memory::reset_peak();
     trainer.step();

@@ -32,8 +32,14 @@ constexpr auto names(NormKind /*all*/) { return std::to_array<std::string_view>(
 enum class Biases : uint8_t { automatic, none, qkv, all };
 constexpr auto names(Biases /*all*/) { return std::to_array<std::string_view>({"auto", "none", "qkv", "all"}); }
 
-enum class DataKind : uint8_t { tokens, text, task, none };
-constexpr auto names(DataKind /*all*/) { return std::to_array<std::string_view>({"tokens", "text", "task", "none"}); }
+enum class DataKind : uint8_t { tokens, text, task, instructions, classification, none };
+constexpr auto names(DataKind /*all*/) {
+  return std::to_array<std::string_view>({"tokens", "text", "task", "instructions", "classification", "none"});
+}
+/// Whether it consists of examples, each evaluated once.
+constexpr bool has_examples(DataKind kind) { return kind == DataKind::instructions || kind == DataKind::classification; }
+/// Whether people write it: a run of that kind has a tokenizer.
+constexpr bool reads_text(DataKind kind) { return kind == DataKind::text || has_examples(kind); }
 
 enum class Task : uint8_t { copy, reverse, sort, modular_addition };
 constexpr auto names(Task /*all*/) { return std::to_array<std::string_view>({"copy", "reverse", "sort", "modular_addition"}); }
@@ -98,14 +104,18 @@ struct DataConfig {
   int64_t vocab_size = 16;             ///< tokens, and the tasks on sequences: ids are 0 .. vocab_size - 1
   std::vector<int64_t> window_starts;  ///< tokens: one fixed batch; empty: random windows
   int64_t ignore_index = -100;         ///< tokens: the id of targets that do not count; -100: none
-  std::string path;                    ///< text: one file,
+  std::string path;                    ///< text and the kinds after task: one file,
   std::vector<std::string> paths;      ///< or several, globs allowed,
-  std::string text;                    ///< or the text itself
-  std::string tokenizer = "char";      ///< char, byte, word, bpe
-  std::string tokenizer_path;          ///< bpe: the folder of its vocabulary
-  int64_t length = 8;                  ///< copy, reverse, sort: symbols before they are repeated
-  int64_t modulus = 97;                ///< modular_addition
-  double val_fraction = kDerived;      ///< share kept from training: 0.1, for kind tokens 0
+  std::string text;                    ///< or, of text alone, the text itself
+  std::string val_path;                ///< the kinds after task: what is evaluated; empty: val_fraction of the rest
+  std::string chat_template;           ///< instructions; empty: that of the tokenizer
+  std::string text_column = "text", label_column = "label";  ///< classification, as the next one
+  std::vector<std::string> labels;                           ///< empty: those of the data, sorted
+  std::string tokenizer = "char";                            ///< char, byte, word, bpe
+  std::string tokenizer_path;                                ///< bpe: the folder of its vocabulary
+  int64_t length = 8;                                        ///< copy, reverse, sort: symbols before they are repeated
+  int64_t modulus = 97;                                      ///< modular_addition
+  double val_fraction = kDerived;                            ///< share kept from training: 0.1, for kind tokens 0
   bool operator==(const DataConfig&) const = default;
 };
 
@@ -176,6 +186,11 @@ struct Config {
   DistributedConfig distributed;
   ConfigOrigin origin;
 };
+
+/// Labels that the head of the model has; 0 for a head over tokens.
+inline int64_t num_classes(const Config& config) {
+  return config.data.kind == DataKind::classification ? static_cast<int64_t>(config.data.labels.size()) : 0;
+}
 
 /// The same run, wherever it was read from.
 bool operator==(const Config& a, const Config& b);

@@ -1,6 +1,7 @@
 // What a single key cannot tell: the checks between fields.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "base/format.h"
@@ -74,6 +75,20 @@ void check_text(const Config& config) {
                 "=null)");
 }
 
+/// What kinds of examples need.
+void check_examples(const Config& config) {
+  const DataConfig& data = config.data;
+  ONESTEP_CHECK(ConfigError, config.model.kind == ModelKind::gpt, config.origin.at("/model/kind"),
+                ": must be gpt where data.kind is ", name_of(data.kind), ": got ", name_of(config.model.kind));
+  ONESTEP_CHECK(ConfigError, data.path.empty() != data.paths.empty(), config.origin.at("/data"),
+                ": needs exactly one of path and paths: got ", data.path.empty() ? "none (--set data.path=FILE)" : "both");
+  ONESTEP_CHECK(ConfigError, data.val_path.empty() || data.val_fraction == 0, config.origin.at("/data/val_fraction"),
+                ": must be 0 where val_path is given: got ", to_json(data.val_fraction), " (leave it out)");
+  const std::set<std::string> labels(data.labels.begin(), data.labels.end());
+  ONESTEP_CHECK(ConfigError, data.labels.empty() || (labels.size() == data.labels.size() && labels.size() > 1),
+                config.origin.at("/data/labels"), ": must be at least 2 different ones");
+}
+
 void check_task(const Config& config) {
   const DataConfig& data = config.data;
   const int64_t window = data.task == Task::modular_addition ? 3 : 2 * data.length - 1;
@@ -130,6 +145,7 @@ void check_between_fields(const Config& config) {
   if (config.data.kind == DataKind::tokens) check_tokens(config);
   if (config.data.kind == DataKind::text) check_text(config);
   if (config.data.kind == DataKind::task) check_task(config);
+  if (has_examples(config.data.kind)) check_examples(config);
   check_optimizer(config);
   check_train(config);
   check_precision(config);

@@ -23,10 +23,11 @@ std::vector<Field> data_fields() {
   constexpr auto in = &Config::data;
   const std::string kind = "data.kind", task = "data.task";
   return {
-      field(kind, in, &D::kind,
-            "what is learned: ids written in this file, a text, sequences generated for a task, or none: an imported model "
-            "that has "
-            "not been trained here")
+      field(
+          kind, in, &D::kind,
+          "what is learned: ids written in this file, a text, sequences generated for a task, or none: an imported model "
+          "that has not been trained here. instructions: conversations, whose answers are learned; classification: texts with "
+          "labels, for a head on the last token")
           .needed(kind, {"none"}),  // what an untouched config has
       field(task, in, &D::task,
             "copy, reverse, sort: random symbols, then the same ones copied, reversed or sorted; modular_addition: a, b, =, a "
@@ -53,22 +54,34 @@ std::vector<Field> data_fields() {
             "counts is drawn anew; -100 is none")
           .range(-100, kMaxVocab - 1)
           .only(kind, {"tokens"}),
-      field("data.path", in, &D::path, "a UTF-8 text file, relative to the working directory")
-          .only(kind, {"text"})
+      field("data.path", in, &D::path,
+            "a UTF-8 text file, relative to the working directory; of instructions JSON lines (.jsonl), of classification a "
+            ".csv, .tsv or .jsonl file")
+          .only(kind, {"text", "instructions", "classification"})
           .may_be_absent()
           .changeable(),
       field("data.paths", in, &D::paths,
             "several text files in this order, each once; `*`, `?` and `[...]` match names of files, sorted, unless a file has "
             "that very name")
-          .only(kind, {"text"})
+          .only(kind, {"text", "instructions", "classification"})
           .may_be_absent()
           .changeable(),
       field("data.text", in, &D::text, "the text itself").only(kind, {"text"}).may_be_absent(),
+      field("data.val_path", in, &D::val_path,
+            "a file like data.path that is evaluated; none of the others is kept from training then")
+          .only(kind, {"instructions", "classification"})
+          .may_be_absent()
+          .changeable(),
+      field("data.template", in, &D::chat_template,
+            "how conversations are written: plain, chatml, llama3, none, or a text with {user} and {answer}; without it that "
+            "whose marks are tokens of the tokenizer, else plain")
+          .only(kind, {"instructions"})
+          .may_be_absent(),
       field("data.tokenizer", in, &D::tokenizer,
             "what a token is: a Unicode code point, a byte (256 ids), a word (punctuation stands alone), or a piece of GPT-2's "
             "byte-pair encoding")
           .one_of({"char", "byte", "word", "bpe"})
-          .only(kind, {"text"}),
+          .only(kind, {"text", "instructions", "classification"}),
       field("data.tokenizer_path", in, &D::tokenizer_path,
             "folder with vocab.json and merges.txt (or encoder.json and vocab.bpe): GPT-2's, or one that `onestep tokenizer "
             "train` has written; or a run with such a tokenizer. Where a run goes on, or starts from another, the vocabulary "
@@ -76,6 +89,15 @@ std::vector<Field> data_fields() {
           .only("data.tokenizer", {"bpe"})
           .needed("data.tokenizer", {"bpe"})
           .changeable(),
+      field("data.text_column", in, &D::text_column,
+            "the column or key with the text; where this and label_column are numbers, columns are counted from 1 and the file "
+            "has "
+            "no line with their names")
+          .only(kind, {"classification"}),
+      field("data.label_column", in, &D::label_column, "the column or key with the label").only(kind, {"classification"}),
+      field("data.labels", in, &D::labels, "the labels in the order of their numbers; without it those of the data, sorted")
+          .only(kind, {"classification"})
+          .may_be_absent(),
       field("data.length", in, &D::length, "random symbols a sequence; it is 2 length long, a window 2 length - 1")
           .range(1, kMaxLength / 2)
           .only(task, {"copy", "reverse", "sort"}),
@@ -83,9 +105,12 @@ std::vector<Field> data_fields() {
           .range(2, kMaxWidth)
           .only(task, {"modular_addition"}),
       field("data.val_fraction", in, &D::val_fraction,
-            "share kept from training: the last tokens, or the sequences that a fixed hash picks")
+            "share kept from training: the last tokens, or the sequences or examples that a fixed hash picks; with val_path 0")
           .from_to_below(0, 1)
-          .defaults_by_kind(0.1, {{"tokens", 0}}),
+          .defaults_by_kind(0.1, {{"tokens", 0}})
+          .derived_by([](Config& c) {
+            if (!c.data.val_path.empty()) c.data.val_fraction = 0;
+          }),
   };
 }
 

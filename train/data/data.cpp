@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "train/data/bigrams.h"
+#include "train/data/classification.h"
+#include "train/data/instructions.h"
 #include "train/data/task.h"
 #include "train/data/text_source.h"
 #include "train/data/token_cache.h"
@@ -141,13 +143,18 @@ class NoData : public Data {
   std::string place_;
 };
 
+/// The tokenizer of data.tokenizer_path for kind bpe, else null: one is made of the text.
+std::shared_ptr<const Tokenizer> open_data_tokenizer(const Config& config) {
+  const DataConfig& data = config.data;
+  if (!reads_text(data.kind) || data.tokenizer != "bpe") return nullptr;
+  std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(data.tokenizer_path);
+  ONESTEP_CHECK(ConfigError, tokenizer->kind() == "bpe", config.origin.at("/data/tokenizer_path"),
+                ": must have a tokenizer of kind bpe: ", data.tokenizer_path, " has one of kind ", tokenizer->kind());
+  return tokenizer;
+}
+
 std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
   const DataConfig& data = config.data;
-  if (!tokenizer && data.tokenizer == "bpe") {
-    tokenizer = open_tokenizer(data.tokenizer_path);
-    ONESTEP_CHECK(ConfigError, tokenizer->kind() == "bpe", config.origin.at("/data/tokenizer_path"),
-                  ": must have a tokenizer of kind bpe: ", data.tokenizer_path, " has one of kind ", tokenizer->kind());
-  }
   const std::vector<std::string> files = data.text.empty() ? text_files(config) : std::vector<std::string>{};
   std::shared_ptr<const Tokens> tokens;
   try {
@@ -175,8 +182,16 @@ std::unique_ptr<Data> make_data(const Config& given, std::shared_ptr<const Token
   const DataConfig& data = config.data;
   if (data.kind == DataKind::none) return std::make_unique<NoData>(config);
   if (data.kind == DataKind::task) return std::make_unique<TaskData>(config);
+  if (!tokenizer) tokenizer = open_data_tokenizer(config);
   if (data.kind == DataKind::text) return make_text_data(config, std::move(tokenizer), quiet);
+  if (data.kind == DataKind::classification) return make_classification_data(config, std::move(tokenizer), quiet);
+  if (data.kind == DataKind::instructions) return make_instruction_data(config, std::move(tokenizer), quiet);
   return std::make_unique<TokenData>(config, std::make_shared<TokenList>(data.tokens), data.vocab_size, nullptr);
+}
+
+const std::vector<std::string>& Data::labels() const {
+  static const std::vector<std::string> none;
+  return none;
 }
 
 std::string Data::token_name(int64_t id) const {
@@ -186,6 +201,9 @@ std::string Data::token_name(int64_t id) const {
 std::string evaluates_on(const DataConfig& data) {
   if (data.kind == DataKind::none) return "nothing";
   if (data.kind == DataKind::task) return "held-out sequences";
+  if (has_examples(data.kind))
+    return std::string(data.val_fraction == 0 && data.val_path.empty() ? "training " : "validation ") +
+           (data.kind == DataKind::instructions ? "answers" : "texts");
   return data.val_fraction == 0 ? "training tokens" : "validation tokens";
 }
 

@@ -22,6 +22,8 @@ inline constexpr int64_t kIgnoreIndex = -100;
 struct Batch {
   std::vector<int64_t> inputs, targets;
   int64_t batch = 0, length = 0;
+  /// Tokens of each of the sequences that lie one after the other in the rows and do not see each other; empty: a row is one.
+  std::vector<int64_t> sequences = {};
 
   /// As tensors: [batch, length], and [batch * length] for cross_entropy.
   Tensor input() const;
@@ -47,6 +49,16 @@ class Data {
   virtual Batch train_batch(int64_t batch_size, Generator& g) const = 0;
   /// One batch of what training never sees; of the training data if nothing was kept from it (evaluates_on).
   virtual Batch eval_batch(int64_t batch_size, Generator& g) const = 0;
+  /// Batches of an evaluation, of `most` that are asked for: fewer where they would hold every example once.
+  virtual int64_t eval_batches(int64_t /*batch_size*/, int64_t most) const { return most; }
+  /// Batch `i` of an evaluation, which draws from `g` or has its place among the examples.
+  virtual Batch eval_batch_at(int64_t /*i*/, int64_t batch_size, Generator& g) const { return eval_batch(batch_size, g); }
+  /// What the targets stand for where the model tells classes of texts; else none.
+  virtual const std::vector<std::string>& labels() const;
+  /// Whether batches are of different lengths, and dropout therefore of different numbers of draws.
+  virtual bool varies() const { return false; }
+  /// Writes into a config what it left to the data.
+  virtual void complete(DataConfig& /*data*/) const {}
   /// XXH3-128 of the tokens: a run goes on with the data it was started with. Empty for data that is generated.
   virtual std::string hash() const { return {}; }
   /// One line for people: how much there is of it.

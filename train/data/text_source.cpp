@@ -73,6 +73,11 @@ std::vector<std::string> text_files(const Config& config) {
   return files;
 }
 
+std::vector<std::string> validation_files(const Config& config) {
+  if (config.data.val_path.empty()) return {};
+  return {located(config.data.val_path, config.origin)};
+}
+
 namespace {
 
 // Names, sizes, times and inodes of the files; `ends` gets where each ends in the whole text.

@@ -14,6 +14,9 @@ namespace onestep::train {
 /// of that name there, to the nearest folder above it that has. Throws ConfigError for a pattern that no file matches.
 std::vector<std::string> text_files(const Config& config);
 
+/// The file data.val_path, likewise; none where there is none.
+std::vector<std::string> validation_files(const Config& config);
+
 /// Several files as one text. Throws IoError, naming the file, for one that cannot be read.
 class TextReader {
  public:

@@ -60,6 +60,7 @@ std::string metrics_line(const StepMetrics& m) {
                               {"seconds", number(std::round(m.seconds * 1e4) / 1e4)}};
   if (m.val_loss) line["val_loss"] = number(*m.val_loss);
   if (m.val_accuracy) line["val_accuracy"] = number(*m.val_accuracy);
+  if (m.val_f1) line["val_f1"] = number(*m.val_f1);
   return line.dump();
 }
 

@@ -15,8 +15,10 @@ struct StepMetrics {
   double lr = 0;
   double grad_norm = 0;  ///< Before clipping.
   double tokens_per_second = 0;
+  int64_t tokens = 0;  ///< Input tokens that the step saw.
   double seconds = 0;  ///< Since training began.
   std::optional<double> val_loss = {}, val_accuracy = {};
+  std::optional<double> val_f1 = {};  ///< Of a classifier: Evaluation::macro_f1.
 };
 
 /// One JSON object a step in a file; float32 values keep the digits that read back to the same bits. Throws IoError.

@@ -35,6 +35,7 @@ std::vector<std::string> Progress::parts(const StepMetrics& m) const {
   std::vector<std::string> parts = {text("step ", m.step + 1, '/', total_steps_), "loss " + loss_text(m.loss)};
   if (m.val_loss) parts.push_back("val_loss " + loss_text(*m.val_loss));
   if (m.val_accuracy) parts.push_back("val_accuracy " + grouped(100 * *m.val_accuracy, 2) + '%');
+  if (m.val_f1) parts.push_back("val_f1 " + grouped(*m.val_f1, 4));
   if (many) parts.push_back("smoothed " + loss_text(mean(recent_)));
   if (many && !last) {
     const double per_step = (m.seconds - first_seconds_) / static_cast<double>(m.step - first_step_);

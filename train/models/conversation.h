@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "train/models/chat_template.h"
 #include "train/models/generate.h"
+#include "train/text/chat_template.h"
 #include "train/text/stopping_text.h"
 
 namespace onestep::train {

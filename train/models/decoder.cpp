@@ -59,7 +59,7 @@ std::string numbered(std::string_view pattern, int64_t block) {
 
 std::string DecoderParameter::name() const { return numbered(module, block) + '.' + field; }
 
-std::vector<DecoderParameter> decoder_parameters(const ModelConfig& model, int64_t vocab_size) {
+std::vector<DecoderParameter> decoder_parameters(const ModelConfig& model, int64_t vocab_size, int64_t num_classes) {
   const ModelConfig m = written_out(model);
   Parameters parameters;
   parameters.tensor("transformer.wte", "weight", {vocab_size, m.d_model});
@@ -67,7 +67,10 @@ std::vector<DecoderParameter> decoder_parameters(const ModelConfig& model, int64
   for (parameters.block = 0; parameters.block < m.num_layers; ++parameters.block) add_block(parameters, m);
   parameters.block = -1;
   parameters.norm("transformer.ln_f", m.d_model, m.norm == NormKind::layer_norm && m.bias);
-  if (!m.tie_weights) parameters.tensor("lm_head", "weight", {vocab_size, m.d_model});
+  if (num_classes > 0)
+    parameters.tensor("score", "weight", {num_classes, m.d_model});
+  else if (!m.tie_weights)
+    parameters.tensor("lm_head", "weight", {vocab_size, m.d_model});
   return std::move(parameters.list);
 }
 

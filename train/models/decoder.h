@@ -35,7 +35,7 @@ struct DecoderParameter {
 /// `pattern` with the number of a block for its #.
 std::string numbered(std::string_view pattern, int64_t block);
 
-/// All parameters of a gpt, in the order of its state dict; a tied head is none.
-std::vector<DecoderParameter> decoder_parameters(const ModelConfig& model, int64_t vocab_size);
+/// All parameters of a gpt, in the order of its state dict; a tied head is none, one over classes is.
+std::vector<DecoderParameter> decoder_parameters(const ModelConfig& model, int64_t vocab_size, int64_t num_classes = 0);
 
 }  // namespace onestep::train

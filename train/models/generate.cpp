@@ -183,6 +183,8 @@ Generated generate(LanguageModel& model, std::span<const int64_t> prompt, const 
 std::vector<Generated> generate(LanguageModel& model, std::span<const Prompt> prompts, const GenerateOptions& options,
                                 const std::function<void(size_t, const Generated&)>& on_token) {
   check_sampling(options.sampling);
+  ONESTEP_CHECK(ConfigError, model.num_classes() == 0, "generate: a classifier of ", model.num_classes(),
+                " labels writes no text");
   std::vector<Text> texts;
   for (const Prompt& prompt : prompts) {
     check_prompt(model, prompt.ids);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/checkpoint.h"
+#include "autograd/creation.h"
 #include "autograd/operators.h"
 #include "nn/activation.h"
 #include "nn/feed_forward.h"
@@ -80,6 +81,10 @@ GptBlock::GptBlock(const ModelConfig& config, Generator& generator)
 
 Tensor GptBlock::forward(const Tensor& x) const { return with_attended(x, attn((*ln_1)(x))); }
 
+Tensor GptBlock::forward_apart(const Tensor& x, const std::vector<int64_t>& lengths) const {
+  return with_attended(x, attn.forward_apart((*ln_1)(x), lengths));
+}
+
 Tensor GptBlock::forward_cached(const Tensor& x, attention::KvCache& cache) const {
   return with_attended(x, attn.forward_cached((*ln_1)(x), cache));
 }
@@ -108,13 +113,29 @@ Transformer::Transformer(const ModelConfig& config, int64_t vocab_size, Generato
   ln_f = make_norm(config);
 }
 
-Tensor Transformer::forward(const Tensor& tokens) const {
-  Tensor x = embedded(tokens, arange(tokens.size(-1)));  // [B, T, d_model]
-  for (const GptBlock& block : h) {                      // [B, T, d_model]
-    const auto run = [&block](const Tensor& in) { return block(in); };
+/// The norm of what the blocks make of x: [B, T, d_model]. `apply` is kept for the backward pass where blocks are recomputed.
+template <class Apply>
+Tensor Transformer::through_blocks(Tensor x, const Apply& apply) const {
+  for (const GptBlock& block : h) {  // [B, T, d_model]
+    const auto run = [&block, apply](const Tensor& in) { return apply(block, in); };
     x = recompute ? autograd::checkpoint(run, x, block.dropout.generator()) : run(x);
   }
   return (*ln_f)(x);  // [B, T, d_model]
+}
+
+Tensor Transformer::forward(const Tensor& tokens) const {
+  return through_blocks(embedded(tokens, arange(tokens.size(-1))),
+                        [](const GptBlock& block, const Tensor& x) { return block(x); });
+}
+
+Tensor Transformer::forward_apart(const Tensor& tokens, const std::vector<int64_t>& lengths) const {
+  std::vector<int64_t> positions;  // 0 .. length - 1 of each
+  for (const int64_t length : lengths)
+    for (int64_t i = 0; i < length; ++i) positions.push_back(i);
+  ONESTEP_CHECK(ShapeError, std::ssize(positions) == tokens.numel(), "gpt: sequences of ", positions.size(),
+                " tokens in tokens of shape ", tokens.shape());
+  return through_blocks(embedded(tokens, from_values(positions, tokens.shape())),
+                        [lengths](const GptBlock& block, const Tensor& x) { return block.forward_apart(x, lengths); });
 }
 
 Tensor Transformer::forward_cached(const Tensor& tokens, ModelCache& cache) const {
@@ -143,11 +164,12 @@ void Transformer::visit(nn::Visitor& visitor) {
   visitor.child("ln_f", *ln_f);
 }
 
-Gpt::Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator)
-    : LanguageModel(vocab_size, config.context_length),
+Gpt::Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator, int64_t num_classes)
+    : LanguageModel(vocab_size, config.context_length, num_classes),
       transformer(drawn_anew([&] { return Transformer(checked(config), vocab_size, generator); })),
-      lm_head(drawn_anew([&] { return nn::Linear(config.d_model, vocab_size, /*bias=*/false, generator); })),
-      tied_(config.tie_weights) {
+      lm_head(drawn_anew(
+          [&] { return nn::Linear(config.d_model, num_classes > 0 ? num_classes : vocab_size, /*bias=*/false, generator); })),
+      tied_(config.tie_weights && num_classes == 0) {
   if (tied_) transformer.wte.weight = lm_head.weight;
   draw_weights(config.num_layers, generator);
 }
@@ -172,6 +194,11 @@ Tensor Gpt::forward(const Tensor& tokens) const {
   return lm_head(transformer(tokens));  // [B, T, V]
 }
 
+Tensor Gpt::forward_apart(const Tensor& tokens, const std::vector<int64_t>& lengths) const {
+  check_tokens(tokens);
+  return lm_head(transformer.forward_apart(tokens, lengths));  // [B, T, V]
+}
+
 Tensor Gpt::next_logits(const Tensor& tokens, ModelCache& cache) const {
   const NoGradGuard no_grad;
   start_reading(tokens, cache, transformer.h.size());
@@ -186,7 +213,7 @@ Tensor Gpt::next_logits(const Tensor& tokens, std::span<ModelCache* const> cache
 
 void Gpt::visit(nn::Visitor& visitor) {
   visitor.child("transformer", transformer);
-  tied_ ? visitor.tied(lm_head) : visitor.child("lm_head", lm_head);
+  tied_ ? visitor.tied(lm_head) : visitor.child(num_classes() > 0 ? "score" : "lm_head", lm_head);
 }
 
 }  // namespace onestep::train

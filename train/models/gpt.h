@@ -32,6 +32,8 @@ class GptBlock : public nn::Layer {
   /// Draws attn, then mlp; dropout draws from `generator` later: attention weights, attention result, mlp result.
   GptBlock(const ModelConfig& config, Generator& generator);
   Tensor forward(const Tensor& x) const override;
+  /// The same for sequences one after the other (Attention::forward_apart).
+  Tensor forward_apart(const Tensor& x, const std::vector<int64_t>& lengths) const;
   /// The same for tokens that follow those in the cache of attn.
   Tensor forward_cached(const Tensor& x, attention::KvCache& cache) const;
   Tensor forward_cached(const Tensor& x, std::span<attention::KvCache* const> caches) const;
@@ -54,6 +56,8 @@ class Transformer : public nn::Layer {
   /// Draws wte, wpe and the blocks. With config.rope there is no wpe: attention knows the positions.
   Transformer(const ModelConfig& config, int64_t vocab_size, Generator& generator);
   Tensor forward(const Tensor& tokens) const override;
+  /// The same for sequences one after the other, each at positions of its own.
+  Tensor forward_apart(const Tensor& tokens, const std::vector<int64_t>& lengths) const;
   /// The same for tokens that follow those in the caches of the blocks.
   Tensor forward_cached(const Tensor& tokens, ModelCache& cache) const;
   /// The same for texts with caches of their own; positions [B, n] are those of the tokens.
@@ -69,6 +73,8 @@ class Transformer : public nn::Layer {
   bool recompute = false;  ///< The blocks keep only their inputs for the backward pass.
 
  private:
+  template <class Apply>
+  Tensor through_blocks(Tensor x, const Apply& apply) const;
   /// wte[tokens] + wpe[positions], dropped
   Tensor embedded(const Tensor& tokens, const Tensor& positions) const;
 };
@@ -79,8 +85,11 @@ class Gpt : public LanguageModel {
   /// Draws every layer as PyTorch does when it builds them (transformer, lm_head), then, as nanoGPT does, all weights anew:
   /// normal(0, 0.02), biases 0, and last the projections that add to the residual stream: normal(0, 0.02 / sqrt(2 num_layers)).
   /// Throws ConfigError unless config.kind is gpt and d_ff is set.
-  Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator);
+  /// With `num_classes` the head is one over classes, `score`, as in transformers' GPT2ForSequenceClassification: the logits of
+  /// a text are those of its last token.
+  Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator, int64_t num_classes = 0);
   Tensor forward(const Tensor& tokens) const override;
+  Tensor forward_apart(const Tensor& tokens, const std::vector<int64_t>& lengths) const override;
   Tensor next_logits(const Tensor& tokens, ModelCache& cache) const override;
   Tensor next_logits(const Tensor& tokens, std::span<ModelCache* const> caches) const override;
   void set_recompute(bool on) override { transformer.recompute = on; }

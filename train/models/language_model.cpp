@@ -32,6 +32,10 @@ void LanguageModel::check_tokens(const Tensor& tokens, int64_t already_read) con
                 " (needs [B, T] with T up to the context length of ", context_length(), ")");
 }
 
+Tensor LanguageModel::forward_apart(const Tensor& /*tokens*/, const std::vector<int64_t>& /*lengths*/) const {
+  fail<ConfigError>("language model: only a gpt keeps several sequences in a row apart: got ", name());
+}
+
 int64_t LanguageModel::start_reading(const Tensor& tokens, ModelCache& cache, int64_t layers) const {
   cache.resize(static_cast<size_t>(layers));
   const int64_t already_read = cache.empty() ? 0 : cache[0].length();
@@ -95,9 +99,10 @@ void AttentionLanguageModel::visit(nn::Visitor& visitor) {
   visitor.child("head", head_);
 }
 
-std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator) {
+std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator,
+                                                   int64_t num_classes) {
   vocab_size = std::max(vocab_size, config.vocab_size);
-  if (config.kind == ModelKind::gpt) return std::make_unique<Gpt>(config, vocab_size, generator);
+  if (config.kind == ModelKind::gpt) return std::make_unique<Gpt>(config, vocab_size, generator, num_classes);
   return std::make_unique<AttentionLanguageModel>(config, vocab_size, generator);
 }
 

@@ -20,9 +20,13 @@ std::vector<attention::KvCache*> layer_caches(std::span<ModelCache* const> cache
 /// A model over a vocabulary of V tokens that sees up to T of them at once.
 class LanguageModel : public nn::Module {
  public:
-  LanguageModel(int64_t vocab_size, int64_t context_length) : vocab_size_(vocab_size), context_length_(context_length) {}
+  LanguageModel(int64_t vocab_size, int64_t context_length, int64_t num_classes = 0)
+      : vocab_size_(vocab_size), context_length_(context_length), num_classes_(num_classes) {}
   /// tokens, int64 [B, T'] with T' <= context_length -> logits [B, T', V]. Throws ShapeError on ids outside the vocabulary.
   virtual Tensor forward(const Tensor& tokens) const = 0;
+  /// The same for sequences that lie one after the other in the rows of `tokens`, `lengths` tokens each: as if each were alone,
+  /// at its own positions. Throws ConfigError where the kind of model cannot keep them apart.
+  virtual Tensor forward_apart(const Tensor& tokens, const std::vector<int64_t>& lengths) const;
   /// tokens, int64 [B, n], that follow those in `cache` (none, if it is empty), which takes them up -> the logits [B, V] after
   /// the last of them: in evaluation mode the last row of forward(all tokens), bit for bit. Not recorded. Throws as forward
   /// does for all tokens together, and ShapeError for no tokens.
@@ -35,6 +39,8 @@ class LanguageModel : public nn::Module {
   virtual void set_recompute(bool /*on*/) {}
   int64_t vocab_size() const { return vocab_size_; }
   int64_t context_length() const { return context_length_; }
+  /// Classes of texts for which the logits stand; 0 where they stand for the tokens of the vocabulary.
+  int64_t num_classes() const { return num_classes_; }
 
  protected:
   /// Throws ShapeError unless tokens are [B, T'], T' and the tokens already read being at most context_length.
@@ -46,7 +52,7 @@ class LanguageModel : public nn::Module {
   Tensor start_reading(const Tensor& tokens, std::span<ModelCache* const> caches, int64_t layers) const;
 
  private:
-  int64_t vocab_size_, context_length_;
+  int64_t vocab_size_, context_length_, num_classes_;
 };
 
 /// One attention layer between embeddings and a head: logits = head(att(tok_emb[tokens] + pos_emb[0..T-1])). No residual, no
@@ -74,6 +80,7 @@ class AttentionLanguageModel : public LanguageModel {
 attention::Options attention_options(const ModelConfig& config);
 
 /// The model a config describes, for `vocab_size` tokens or config.vocab_size if that is more.
-std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator);
+std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator,
+                                                   int64_t num_classes = 0);
 
 }  // namespace onestep::train

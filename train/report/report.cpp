@@ -54,7 +54,9 @@ ordered_json run_json(const ReportRun& run) {
           {"parameters", parameters},
           {"config", run.config},
           {"attention", attention},
-          {"samples", samples}};
+          {"samples", samples},
+          {"labels", run.labels},
+          {"confusion", run.confusion}};
 }
 
 /// JSON that can stand in a script element: `<` could end it.

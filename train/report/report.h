@@ -26,7 +26,9 @@ struct ReportRun {
   std::string config = {};  ///< The text of config.json.
   std::optional<AttentionMaps> attention = {};
   std::vector<Sample> samples = {};
-  std::string evaluated_on = {};  ///< evaluates_on(its config.data)
+  std::vector<std::string> labels = {};  ///< Of a classifier,
+  std::vector<int64_t> confusion = {};   ///< and its Evaluation::confusion on them.
+  std::string evaluated_on = {};         ///< evaluates_on(its config.data)
 };
 
 /// Reads a run folder with this config, and its metrics; parameters, the attention on one sample of what it is evaluated on and

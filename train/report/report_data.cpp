@@ -57,7 +57,7 @@ std::optional<double> number(const json& row, const char* key) {
 class MetricsDigest {
  public:
   void add(json row) {
-    for (const char* key : {"step", "loss", "val_loss", "val_accuracy", "seconds"})
+    for (const char* key : {"step", "loss", "val_loss", "val_accuracy", "val_f1", "seconds"})
       if (const auto value = number(row, key)) last_[key] = *value;
     if (const auto loss = number(row, "val_loss")) best_ = std::min(best_, *loss);
     if (const auto speed = number(row, "tokens_per_second")) speeds_.add(rows_, *speed);
@@ -88,6 +88,7 @@ class MetricsDigest {
     last(evaluation + " loss", "val_loss", loss_text);
     if (last_.contains("val_loss")) facts.emplace_back("best " + evaluation + " loss", loss_text(best_));
     last(evaluation + " accuracy", "val_accuracy", [](double share) { return grouped(100 * share, 2) + " %"; });
+    last(evaluation + " macro F1", "val_f1", [](double f1) { return grouped(f1, 4); });
     last("time", "seconds", [](double seconds) { return grouped(seconds, 1) + " s"; });
     if (auto speeds = speeds_.kept(); !speeds.empty()) {
       const auto middle = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
@@ -122,7 +123,8 @@ void add_summary(const fs::path& run, Facts& facts) {
 AttentionMaps sample_maps(Trainer& trainer) {
   Generator generator = trainer.evaluation_generator();
   const Batch batch = trainer.data().eval_batch(1, generator);
-  const auto tokens = static_cast<std::ptrdiff_t>(std::min(batch.length, kMaxMapTokens));
+  const auto tokens =
+      static_cast<std::ptrdiff_t>(std::min(batch.sequences.empty() ? batch.length : batch.sequences[0], kMaxMapTokens));
   const std::vector<int64_t> ids(batch.inputs.begin(), batch.inputs.begin() + tokens);
   AttentionMaps maps{.layers = attention_weights(trainer.model(), ids)};
   for (const int64_t id : ids) maps.tokens.push_back(trainer.data().token_name(id));
@@ -154,6 +156,13 @@ ReportRun read_report_run(const fs::path& run, const Config& config, Trainer* tr
   if (trainer != nullptr) {
     report.parameters = trainer->model().named_parameters();
     report.attention = sample_maps(*trainer);
+    if (const auto& labels = trainer->data().labels(); !labels.empty()) {
+      const TrainConfig& plan = config.train;
+      report.labels = labels;
+      report.confusion =  // of this process alone
+          evaluate(trainer->model(), trainer->data(), plan.eval_batches, plan.batch_size, trainer->evaluation_generator())
+              .confusion;
+    }
     try {
       report.samples = write_samples(*trainer, kSamples);
     } catch (const DivergedError&) {  // what else there is to see is shown all the same

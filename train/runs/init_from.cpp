@@ -1,5 +1,7 @@
 #include "train/runs/init_from.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "train/run_folder.h"
 
@@ -31,10 +33,21 @@ FoundCheckpoint find_start(const Config& config) {
   return found;
 }
 
+void load_start(LanguageModel& model, FoundCheckpoint start) {
+  nn::NamedTensors& state = start.checkpoint.trainer.model;
+  const auto is_named = [](const char* name) { return [=](const auto& named) { return named.first == name; }; };
+  if (model.num_classes() > 0 && std::none_of(state.begin(), state.end(), is_named("score.weight"))) {
+    std::erase_if(state, is_named("lm_head.weight"));
+    for (const auto& named : model.state_dict())
+      if (named.first == "score.weight") state.push_back(named);
+  }
+  load_model(model, start);
+}
+
 std::shared_ptr<const Tokenizer> take_tokenizer(Config& config) {
   const fs::path from = run_path(config.train.init_from);
   DataConfig& data = config.data;
-  auto tokenizer = data.kind == DataKind::text ? load_run_tokenizer(from) : nullptr;
+  auto tokenizer = reads_text(data.kind) ? load_run_tokenizer(from) : nullptr;
   if (tokenizer == nullptr) return nullptr;
   const std::string kind = tokenizer->kind();
   ONESTEP_CHECK(ConfigError, !config.origin.given.contains("data.tokenizer") || data.tokenizer == kind,

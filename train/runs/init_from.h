@@ -5,6 +5,7 @@
 
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
+#include "train/models/language_model.h"
 #include "train/text/tokenizer.h"
 
 namespace onestep::train {
@@ -12,6 +13,10 @@ namespace onestep::train {
 /// The newest checkpoint of the run train.init_from. Throws IoError where there is none, and ConfigError for a model section
 /// with which its parameters would not mean what they do there.
 FoundCheckpoint find_start(const Config& config);
+
+/// Gives a new run's model the parameters that it starts from; a head over classes, which a model over tokens does not have,
+/// stays as it was drawn. Throws IoError where they do not fit.
+void load_start(LanguageModel& model, FoundCheckpoint start);
 
 /// The tokenizer of the run train.init_from for a config of kind text (null for others), which is made to name it. Throws
 /// ConfigError for one that names another.

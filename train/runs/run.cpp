@@ -27,7 +27,7 @@ std::unique_ptr<Trainer> make_trainer(Config config, const std::shared_ptr<Commu
   const FoundCheckpoint start = find_start(config);
   const auto tokenizer = take_tokenizer(config);
   auto trainer = std::make_unique<Trainer>(config, tokenizer, quiet, ranks);
-  load_model(trainer->model(), start);
+  load_start(trainer->model(), start);
   return trainer;
 }
 
@@ -59,6 +59,7 @@ void check_sources_stay(const Config& config, const fs::path& run) {
   const fs::path own = config.origin.file;
   if (fs::exists(own, none) && !fs::equivalent(own, run / "config.json", none)) sources.push_back(own);
   for (const std::string& file : text_files(config)) sources.emplace_back(file);
+  for (const std::string& file : validation_files(config)) sources.emplace_back(file);
   if (!config.data.tokenizer_path.empty()) sources.push_back(run_path(config.data.tokenizer_path));
   for (const fs::path& source : sources) check_stays(source, run);
 }
@@ -76,13 +77,13 @@ std::unique_ptr<Trainer> make_resumed_trainer(const fs::path& run, const std::ve
 }
 
 /// Loads the parameters of train.init_from again into a run that restarts at its first step.
-void load_start(Trainer& trainer, const fs::path& run, bool quiet) {
+void load_start_again(Trainer& trainer, const fs::path& run, bool quiet) {
   if (trainer.config().train.init_from.empty()) return;
   fs::path from;
   trainer.communicator().on_all([&] {
     try {
       const FoundCheckpoint start = find_start(trainer.config());
-      load_model(trainer.model(), start);
+      load_start(trainer.model(), start);
       from = start.folder;
     } catch (const Error& error) {
       throw IoError(run.string() + ": holds no checkpoint yet and cannot start again from train.init_from: " + error.what());
@@ -101,7 +102,7 @@ RunState load_newest(Trainer& trainer, const fs::path& run, const RunLock* lock,
   });
   if (!ranks.any(found.has_value())) {
     if (!quiet) std::cerr << run.string() << ": holds no checkpoint yet: starting from the first step\n";
-    load_start(trainer, run, quiet);
+    load_start_again(trainer, run, quiet);
     return {};
   }
   try {

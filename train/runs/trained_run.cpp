@@ -54,7 +54,7 @@ void load_trained(Trainer& trainer, const FoundCheckpoint& found) {
 
 std::unique_ptr<LanguageModel> make_trained_model(const Config& config, int64_t vocab_size, const FoundCheckpoint& found,
                                                   Generator& generator, WeightFormat format) {
-  auto model = make_language_model(config.model, vocab_size, generator);
+  auto model = make_language_model(config.model, vocab_size, generator, num_classes(config));
   if (format == WeightFormat::float32) model->to(config.train.dtype);
   load_model(*model, found);
   nn::pack_weights(*model, format);

@@ -63,6 +63,8 @@ struct OpenModel {
  private:
   void open_run(const fs::path& folder) {
     const train::Config run = train::load_run_config(folder);
+    ONESTEP_CHECK(ConfigError, train::num_classes(run) == 0, folder.string(),
+                  ": is a classifier, the page shows models that write text");
     const train::FoundCheckpoint found = train::choose_checkpoint(folder, run, "last");
     config = run.model;
     tokenizer = train::load_run_tokenizer(folder);

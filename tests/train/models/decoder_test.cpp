@@ -40,6 +40,20 @@ TEST_CASE("decoder: the parameters of a config are those of the model in their o
   }
 }
 
+TEST_CASE("decoder: a classifier has a head over classes, tied or not") {
+  for (const char* const keys : {"", R"(, "tie_weights": false)"}) {
+    const ModelConfig config = gpt_of(keys);
+    Generator generator(1);
+    Gpt model(config, 11, generator, /*num_classes=*/3);
+    const nn::NamedTensors built = model.named_parameters();
+    const std::vector<DecoderParameter> listed = decoder_parameters(config, 11, 3);
+    REQUIRE(listed.size() == built.size());
+    CHECK(listed.back().name() == "score.weight");
+    CHECK(built.back().first == "score.weight");
+    CHECK(listed.back().shape == built.back().second.shape());
+  }
+}
+
 TEST_CASE("decoder: what a config leaves to other keys is written out once") {
   const ModelConfig plain = written_out(gpt_of(""));
   CHECK(plain.num_kv_heads == 6);

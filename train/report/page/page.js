@@ -1,5 +1,6 @@
 "use strict";
-// Draws the page from the JSON in #data: {runs: [{name, facts, metrics, evaluated_on, parameters, config, attention, samples}]}.
+// Draws the page from the JSON in #data: {runs: [{name, facts, metrics, evaluated_on, parameters, config, attention, samples, labels,
+// confusion}]}.
 const runs = JSON.parse(document.getElementById("data").textContent).runs;
 const find = (id) => document.getElementById(id);
 const color = (run) => `var(--run-${run % 6})`;
@@ -153,7 +154,7 @@ function lossCurves(share) {
 const charts = [
   { title: "loss", note: `faint: each logged step; line: smoothed; dashed: ${evaluations}`, curves: lossCurves, canBeLog: true },
   ...[["lr", "learning rate"], ["grad_norm", "gradient norm"], ["tokens_per_second", "tokens per second"],
-      ["val_accuracy", "accuracy", 1, evaluations]].map(([key, title, most, note]) => ({
+      ["val_accuracy", "accuracy", 1, evaluations], ["val_f1", "macro F1", 1, evaluations]].map(([key, title, most, note]) => ({
     title,
     note,
     most,
@@ -281,10 +282,28 @@ function drawSummary(section) {
   }
 }
 
+/** How often a classifier takes each label for each: a table with the right labels beside the rows. */
+function drawConfusion(section) {
+  runs.filter((run) => run.labels.length > 0).forEach((run) => {
+    const size = run.labels.length, counts = run.labels.map((_, i) => run.confusion.slice(i * size, (i + 1) * size));
+    element(section, "h2", {}, label(runs.indexOf(run), "Confusion matrix"));
+    element(section, "p", { class: "note" }, `${run.evaluated_on}: row = right label, column = predicted label`);
+    const table = element(element(section, "div", { class: "scroll" }), "table", { class: "confusion" });
+    const head = element(table, "tr");
+    for (const name of ["", ...run.labels]) element(head, "th", { class: name === "" ? "" : "number" }, name);
+    counts.forEach((row, i) => {
+      const line = element(table, "tr"), all = Math.max(1, row.reduce((sum, count) => sum + count, 0));
+      element(line, "th", {}, run.labels[i]);
+      row.forEach((count) => element(line, "td", { class: "number", style: `background: rgba(var(--heat), ${0.5 * count / all})` },
+        count.toLocaleString("en")));
+    });
+  });
+}
+
 function drawSamples(section) {
   runs.filter((run) => run.samples.length > 0).forEach((run) => {
     element(section, "h2", {}, label(runs.indexOf(run), "Samples"));
-    element(section, "p", { class: "note" }, `bold: from the ${run.evaluated_on}; then what the model goes on with`);
+    element(section, "p", { class: "note" }, `bold: from the ${run.evaluated_on}; then ${run.labels.length > 0 ? "the label that the model gives and, if it differs, the right one" : "what the model goes on with"}`);
     for (const { prompt, continuation } of run.samples) {
       const text = element(section, "pre", { class: "sample" });
       element(text, "b", {}, prompt);
@@ -339,6 +358,7 @@ for (const entry of charts) {
 }
 find("log").onchange = find("smoothing").oninput = drawCharts;
 drawCharts();
+drawConfusion(find("confusion"));
 drawAttention(find("attention"));
 const redrawMaps = () => find("layer")?.onchange();
 matchMedia("(prefers-color-scheme: dark)").onchange = redrawMaps;

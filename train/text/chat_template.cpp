@@ -1,4 +1,4 @@
-#include "train/models/chat_template.h"
+#include "train/text/chat_template.h"
 
 #include <utility>
 
@@ -17,7 +17,7 @@ struct Named {
 
 const std::vector<Named>& named_templates() {
   static const std::vector<Named> all = {
-      {"plain", "", {.before_user = "User: ", .before_answer = "\nAssistant:", .after_answer = "\n"}},
+      {"plain", "", {.before_user = "User: ", .before_answer = "\nAssistant:", .after_answer = "\n", .answer_prefix = " "}},
       {"chatml",
        "<|im_start|>",
        {.before_system = "<|im_start|>system\n",
@@ -39,7 +39,7 @@ const std::vector<Named>& named_templates() {
 }
 
 std::string with_new_lines(std::string text) {
-  for (size_t at = 0; (at = text.find("\\n", at)) != std::string::npos; ++at) text.replace(at, 2, "\n");
+  for (size_t at = 0; (at = text.find("\\n", at)) != std::string::npos; ++at) text.replace(at, 2, 1, '\n');
   return text;
 }
 

@@ -14,6 +14,7 @@ struct ChatTemplate {
   std::string begin = {};
   std::string before_system = {}, after_system = "\n";
   std::string before_user = {}, before_answer = {}, after_answer = {};
+  std::string answer_prefix = {};  ///< With which answers that are learned begin: the model writes it.
 
   /// The text at which an answer ends: after_answer, with the beginning of the next message where that is white space alone.
   /// Empty where nothing tells an answer from a message.
