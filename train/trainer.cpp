@@ -13,11 +13,13 @@
 #include "autograd/profiler.h"
 #include "autograd/random/generator.h"
 #include "autograd/tensor.h"
+#include "base/format.h"
 #include "base/machine.h"
 #include "base/utf8.h"
 #include "nn/module.h"
 #include "optim/schedule.h"
 #include "train/memory_need.h"
+#include "train/models/trainable.h"
 
 namespace onestep::train {
 namespace {
@@ -25,6 +27,7 @@ namespace {
 std::vector<optim::ParameterGroup> parameter_groups(const OptimizerConfig& config, nn::Module& model) {
   optim::ParameterGroup decayed{{}, config.weight_decay}, others{{}, 0.0};
   for (const Tensor& parameter : model.parameters()) {
+    if (!parameter.requires_grad()) continue;
     const bool decays = config.decay != Decay::matrices || parameter.dim() >= 2;
     (decays ? decayed : others).parameters.push_back(parameter);
   }
@@ -80,6 +83,7 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
   model_ = make_language_model(config_.model, data_->vocab_size(), dropout_generator_);
   generator_ = dropout_generator_;  // behind the parameters
   model_->to(config_.train.dtype);
+  freeze_parameters(*model_, config_);
   model_->set_recompute(config_.train.recompute);
   communicator->set_timeout(config_.distributed.timeout);
   replicas_ = std::make_unique<DataParallel>(std::move(communicator), *model_, parameter_groups(config_.optimizer, *model_),
@@ -244,6 +248,16 @@ Evaluation Trainer::evaluate(const Stopped& stopped) {
   const AutocastGuard precision(autocast());
   return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, evaluation_generator(), stopped,
                          &communicator());
+}
+
+std::string Trainer::describe_parameters() {
+  int64_t all = 0, trained = 0;
+  for (const Tensor& parameter : model_->parameters()) {
+    all += parameter.numel();
+    if (parameter.requires_grad()) trained += parameter.numel();
+  }
+  const std::string total = grouped(static_cast<double>(all));
+  return trained == all ? total : grouped(static_cast<double>(trained)) + " of " + total;
 }
 
 const std::string& Trainer::data_hash() {

@@ -44,8 +44,8 @@ class Trainer {
   Generator evaluation_generator() const { return Generator(config_.seed ^ 1); }
   /// Where training stands. The tensors are handles: save them before the next step. Only the root has the optimizer's.
   TrainerState state();
-  /// Goes on with another optimizer.lr, from which the schedule derives those of the next steps. Throws ConfigError for one that a
-  /// config could not have.
+  /// Goes on with another optimizer.lr, from which the schedule derives those of the next steps. Throws ConfigError for one
+  /// that a config could not have.
   void set_learning_rate(double lr);
   /// Goes on from the root's `state`, to the bit. Throws Error naming what does not fit this trainer, whose state is undefined
   /// then.
@@ -64,6 +64,8 @@ class Trainer {
   const std::string& data_hash();
   /// Updates done so far.
   int64_t steps_done() const { return steps_done_; }
+  /// `12,345`, or `1,234 of 12,345` where some are frozen: the parameters that are trained.
+  std::string describe_parameters();
   /// Input tokens a step sees.
   int64_t tokens_per_step() const { return sequences_per_step() * data_->length(); }
 

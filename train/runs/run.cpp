@@ -149,13 +149,12 @@ std::string describe_machine() {
 
 /// What the metrics do not say, for the report: summary.json.
 void write_summary(Trainer& trainer, const fs::path& run) {
-  write_file(run / "summary.json",
-             nlohmann::ordered_json{{"parameters", grouped(static_cast<double>(trainer.model().num_parameters()))},
-                                    {"peak memory", grouped(peak_memory_mib()) + " MiB"},
-                                    {"machine", describe_machine()},
-                                    {"version", "onestep " ONESTEP_VERSION}}
-                     .dump(2) +
-                 "\n");
+  write_file(run / "summary.json", nlohmann::ordered_json{{"parameters", trainer.describe_parameters()},
+                                                          {"peak memory", grouped(peak_memory_mib()) + " MiB"},
+                                                          {"machine", describe_machine()},
+                                                          {"version", "onestep " ONESTEP_VERSION}}
+                                           .dump(2) +
+                                       "\n");
 }
 
 }  // namespace
