@@ -271,12 +271,16 @@ void Trainer::check_data(const TrainerState& saved) {
 }
 
 TrainerState Trainer::state() {
+  std::set<std::string> frozen;
+  for (const auto& [name, parameter] : model_->named_parameters())
+    if (!parameter.requires_grad()) frozen.insert(name);
   return {.step = steps_done_,
           .sequences = steps_done_ * sequences_per_step(),
           .config = fixed_values(config_),
           .data_hash = data_hash(),
           .generator = generator_.state(),
           .model = model_->state_dict(),
+          .frozen = std::move(frozen),
           .optimizer = replicas_->optimizer_state(*optimizer_, steps_done_)};
 }
 

@@ -201,7 +201,9 @@ std::vector<Field> train_fields() {
           .may_be_absent(),
       field("train.freeze", in, &T::freeze,
             "names of parameters that are not trained (`onestep inspect RUN` lists them), in which * stands for any characters "
-            "and ? for one: they have no gradient and no state of the optimizer and are neither decayed nor clipped")
+            "and ? for one: they have no gradient and no state of the optimizer, are neither decayed nor clipped, and stand "
+            "once in "
+            "RUN/frozen.safetensors")
           .may_be_absent(),
       field("train.eval_every", in, &T::eval_every, "steps between evaluations; 0 is at the end only")
           .range(0, kMaxSteps)
