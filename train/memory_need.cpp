@@ -4,12 +4,14 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/format.h"
 #include "train/log/metrics.h"
 #include "train/models/decoder.h"
+#include "train/models/trainable.h"
 
 namespace onestep::train {
 namespace {
@@ -22,24 +24,18 @@ double qkv_width(const ModelConfig& model) {
   return static_cast<double>(query_width(m) + 2 * key_width(m));
 }
 
-double linear(double in, double out, bool bias) { return in * out + (bias ? out : 0); }
+struct Count {
+  double all = 0, trained = 0;
+};
 
-double attention_parameters(const ModelConfig& m) {
-  const auto d = static_cast<double>(m.d_model);
-  if (m.attention == "simplified") return 0;
-  if (m.attention == "self_v1") return 3 * d * d;
-  if (m.attention == "fused_qkv") return linear(d, qkv_width(m), m.qkv_bias) + linear(d, d, true);
-  const bool projects = m.attention == "multi_head" || m.attention == "einsum";
-  return 3 * linear(d, d, m.qkv_bias) + (projects ? linear(d, d, true) : 0);
-}
-
-double parameters(const ModelConfig& m, int64_t vocab_size, int64_t classes) {
-  const auto d = static_cast<double>(m.d_model), vocabulary = static_cast<double>(vocab_size);
-  if (m.kind == ModelKind::attention)
-    return vocabulary * d + static_cast<double>(m.context_length) * d + attention_parameters(m) + linear(d, vocabulary, true);
-  double count = 0;
-  for (const DecoderParameter& parameter : decoder_parameters(m, vocab_size, classes))
-    count += std::accumulate(parameter.shape.begin(), parameter.shape.end(), 1.0, std::multiplies<>());
+Count count_parameters(const Config& config, int64_t vocab_size) {
+  const std::set<std::string> frozen = frozen_parameters(config);
+  Count count;
+  for (const DecoderParameter& parameter : model_parameters(config.model, vocab_size, num_classes(config))) {
+    const double size = std::accumulate(parameter.shape.begin(), parameter.shape.end(), 1.0, std::multiplies<>());
+    count.all += size;
+    if (!frozen.contains(parameter.name())) count.trained += size;
+  }
   return count;
 }
 
@@ -91,17 +87,20 @@ MemoryNeed memory_need(const Config& config, int64_t vocab_size, int64_t length)
   const int64_t classes = num_classes(config);
   const auto outputs = static_cast<double>(classes > 0 ? classes : vocab_size), row = static_cast<double>(length),
              d = static_cast<double>(m.d_model), tokens = static_cast<double>(config.train.batch_size) * row;
-  const double element = static_cast<double>(size_of(config.train.dtype)), count = parameters(m, vocab_size, classes);
+  const double element = static_cast<double>(size_of(config.train.dtype));
+  const Count count = count_parameters(config, vocab_size);
   const double depth = static_cast<double>(m.num_layers), logits = 2 * outputs;
   double layers = m.kind == ModelKind::attention ? attention_activations(m, row) : depth * block_activations(m) + 2 * d;
   layers += logits;
   // Of recomputed blocks one is there at a time, when the logits are gone.
   if (config.train.recompute) layers = (depth + 2) * d + std::max(block_activations(m), logits);
   MemoryNeed need;
-  need.parameters = static_cast<int64_t>(std::min(count, 9e18));
+  need.parameters = static_cast<int64_t>(std::min(count.all, 9e18));
+  need.trained = static_cast<int64_t>(std::min(count.trained, 9e18));
   need.mask_bytes = mask_bytes(m);
-  need.parameter_bytes = need.gradient_bytes = count * element;
-  need.optimizer_bytes = count * element * optimizer_slots(config.optimizer);
+  need.parameter_bytes = count.all * element;
+  need.gradient_bytes = count.trained * element;
+  need.optimizer_bytes = need.gradient_bytes * optimizer_slots(config.optimizer);
   need.activation_bytes = tokens * ((layers + 2 * d) * element + dropout_bytes(m, row));
   return need;
 }

@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "base/write_file.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/frozen_file.h"
 
 namespace onestep::train {
 
@@ -67,7 +68,8 @@ bool is_run(const fs::path& folder) {
     const Config config = load_config(path);
     if (fs::exists(folder / "metrics.jsonl") || !checkpoint_folders(folder).empty()) return true;
     const bool resolved = read_file(path, static_cast<int64_t>(fs::file_size(path))) == resolved_json(config);
-    return resolved && holds_only(folder, {"config.json", "tokenizer.json", ".config.json.tmp", ".tokenizer.json.tmp"});
+    return resolved &&
+           holds_only(folder, {"config.json", "tokenizer.json", kFrozenFile, ".config.json.tmp", ".tokenizer.json.tmp"});
   } catch (const Error&) {
     return false;
   }

@@ -13,11 +13,13 @@
 #include "autograd/profiler.h"
 #include "autograd/random/generator.h"
 #include "autograd/tensor.h"
+#include "base/format.h"
 #include "base/machine.h"
 #include "base/utf8.h"
 #include "nn/module.h"
 #include "optim/schedule.h"
 #include "train/memory_need.h"
+#include "train/models/trainable.h"
 
 namespace onestep::train {
 namespace {
@@ -25,6 +27,7 @@ namespace {
 std::vector<optim::ParameterGroup> parameter_groups(const OptimizerConfig& config, nn::Module& model) {
   optim::ParameterGroup decayed{{}, config.weight_decay}, others{{}, 0.0};
   for (const Tensor& parameter : model.parameters()) {
+    if (!parameter.requires_grad()) continue;
     const bool decays = config.decay != Decay::matrices || parameter.dim() >= 2;
     (decays ? decayed : others).parameters.push_back(parameter);
   }
@@ -81,6 +84,7 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
   model_ = make_language_model(config_.model, data_->vocab_size(), dropout_generator_, num_classes(config_));
   generator_ = dropout_generator_;  // behind the parameters
   model_->to(config_.train.dtype);
+  freeze_parameters(*model_, config_);
   model_->set_recompute(config_.train.recompute);
   communicator->set_timeout(config_.distributed.timeout);
   replicas_ = std::make_unique<DataParallel>(std::move(communicator), *model_, parameter_groups(config_.optimizer, *model_),
@@ -258,6 +262,16 @@ Evaluation Trainer::evaluate(const Stopped& stopped) {
                          &communicator());
 }
 
+std::string Trainer::describe_parameters() {
+  int64_t all = 0, trained = 0;
+  for (const Tensor& parameter : model_->parameters()) {
+    all += parameter.numel();
+    if (parameter.requires_grad()) trained += parameter.numel();
+  }
+  const std::string total = grouped(static_cast<double>(all));
+  return trained == all ? total : grouped(static_cast<double>(trained)) + " of " + total;
+}
+
 const std::string& Trainer::data_hash() {
   if (!data_hash_) data_hash_ = data_->hash();
   return *data_hash_;
@@ -269,12 +283,16 @@ void Trainer::check_data(const TrainerState& saved) {
 }
 
 TrainerState Trainer::state() {
+  std::set<std::string> frozen;
+  for (const auto& [name, parameter] : model_->named_parameters())
+    if (!parameter.requires_grad()) frozen.insert(name);
   return {.step = steps_done_,
           .sequences = steps_done_ * sequences_per_step(),
           .config = fixed_values(config_),
           .data_hash = data_hash(),
           .generator = generator_.state(),
           .model = model_->state_dict(),
+          .frozen = std::move(frozen),
           .optimizer = replicas_->optimizer_state(*optimizer_, steps_done_)};
 }
 

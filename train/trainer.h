@@ -64,6 +64,8 @@ class Trainer {
   const std::string& data_hash();
   /// Updates done so far.
   int64_t steps_done() const { return steps_done_; }
+  /// `12,345`, or `1,234 of 12,345` where some are frozen: the parameters that are trained.
+  std::string describe_parameters();
   /// Input tokens a step sees at most; all of them but with data that varies.
   int64_t tokens_per_step() const { return sequences_per_step() * data_->length(); }
 

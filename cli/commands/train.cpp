@@ -139,7 +139,7 @@ int finish_run(ActiveRun& run, const Options& options) {
   const auto threads = ranks.all_gather({static_cast<double>(kernels::num_threads())});
   const auto on_pipe = std::signal(SIGPIPE, SIG_IGN);  // where nobody reads the progress any more the run continues without it
   if (!quiet) {
-    std::cerr << trainer.data().describe() << "\ntraining " << count(trainer.model().num_parameters()) << " parameters for "
+    std::cerr << trainer.data().describe() << "\ntraining " << trainer.describe_parameters() << " parameters for "
               << count(trainer.config().train.steps - trainer.steps_done()) << " steps of " << count(trainer.tokens_per_step())
               << " tokens\n";
     say_schedule(trainer.config());

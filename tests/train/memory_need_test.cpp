@@ -45,6 +45,7 @@ std::vector<Config> configs() {
   all.push_back(config_of(kGpt, R"("batch_size": 64)", R"(, "optimizer": {"kind": "sgd"})"));
   all.push_back(config_of(kGpt, R"("batch_size": 2)", R"(, "optimizer": {"kind": "adam", "amsgrad": true})"));
   all.push_back(config_of(kGpt, R"("batch_size": 32, "recompute": true)"));
+  all.push_back(config_of(kGpt, R"("batch_size": 1, "freeze": ["*.mlp.*", "*.w?e.*"])"));
   return all;
 }
 
@@ -57,6 +58,9 @@ TEST_CASE("memory need: parameters are counted and the peak of a step is met wit
     Trainer trainer(config);
     const MemoryNeed need = memory_need(config, trainer.data().vocab_size(), trainer.data().length());
     CHECK(need.parameters == trainer.model().num_parameters());
+    int64_t trained = 0;
+    for (const Tensor& parameter : trainer.model().parameters()) trained += parameter.requires_grad() ? parameter.numel() : 0;
+    CHECK(need.trained == trained);
     memory::reset_peak();
     trainer.step();
     trainer.step();

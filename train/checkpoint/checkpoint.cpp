@@ -5,9 +5,11 @@
 #include <cmath>
 #include <utility>
 
+#include "autograd/memory.h"
 #include "base/format.h"
 #include "base/read_file.h"
 #include "base/suggest.h"
+#include "train/checkpoint/frozen_file.h"
 #include "train/checkpoint/safetensors.h"
 #include "train/checkpoint/state_file.h"
 
@@ -85,11 +87,33 @@ void prune(const fs::path& run, int64_t keep, const std::optional<BestEvaluation
   }
 }
 
-void write_checkpoint(const fs::path& parent, const Checkpoint& checkpoint, bool quiet) {
+/// The stamp of frozen.safetensors that the newest checkpoint has; none if there is none, or no file that may be it.
+std::optional<FileStamp> known_frozen(const fs::path& run) {
+  const std::vector<fs::path> folders = checkpoint_folders(run);
+  if (folders.empty()) return std::nullopt;
+  try {
+    const FileStamps files = read_state_file((folders.back() / kState).string()).files;
+    const auto known = files.find(kFrozenFile);
+    const bool there = known != files.end() && InputFile((run / kFrozenFile).string()).size() == known->second.bytes;
+    return there ? std::optional(known->second) : std::nullopt;
+  } catch (const IoError&) {
+    return std::nullopt;
+  }
+}
+
+void write_checkpoint(const fs::path& run, const Checkpoint& checkpoint, bool quiet) {
+  const fs::path parent = run / "checkpoints";
   const std::string name = folder_name(checkpoint.trainer.step);
-  TemporaryFolder temporary(temporary_path(parent / name));
+  NamedTensors trained, frozen;
+  for (const auto& named : checkpoint.trainer.model)
+    (checkpoint.trainer.frozen.contains(named.first) ? frozen : trained).push_back(named);
   FileStamps files;
-  files[kModel] = write_safetensors((temporary.path() / kModel).string(), checkpoint.trainer.model, {}, quiet);
+  if (!frozen.empty()) {
+    const std::optional<FileStamp> known = known_frozen(run);
+    files[kFrozenFile] = known ? *known : keep_frozen(run, frozen, quiet);
+  }
+  TemporaryFolder temporary(temporary_path(parent / name));
+  files[kModel] = write_safetensors((temporary.path() / kModel).string(), trained, {}, quiet);
   files[kOptimizer] = write_safetensors((temporary.path() / kOptimizer).string(), checkpoint.trainer.optimizer, {}, quiet);
   OutputFile state((temporary.path() / kState).string());
   state.write(state_json(checkpoint, files));
@@ -120,7 +144,7 @@ void save_checkpoint(const fs::path& run, const Checkpoint& checkpoint, int64_t 
   try {
     if (make_folder(parent)) sync_folder(run);
     remove_leftovers(parent);
-    write_checkpoint(parent, checkpoint, quiet);
+    write_checkpoint(run, checkpoint, quiet);
   } catch (const IoError& error) {
     fail<IoError>(error.what(), " (no checkpoint at step ", checkpoint.trainer.step, "; those before it are kept)");
   }
@@ -133,6 +157,12 @@ Checkpoint load_checkpoint(const fs::path& folder, CheckpointParts parts) {
   ONESTEP_CHECK(IoError, folder.filename() == folder_name(checkpoint.trainer.step), folder.string(),
                 ": holds the checkpoint of step ", checkpoint.trainer.step, ", says its state.json");
   checkpoint.trainer.model = read_tensors(folder / kModel, state.files);
+  if (state.files.contains(kFrozenFile)) {
+    for (auto& named : read_tensors(folder.parent_path().parent_path() / kFrozenFile, state.files)) {
+      checkpoint.trainer.frozen.insert(named.first);
+      checkpoint.trainer.model.push_back(std::move(named));
+    }
+  }
   if (parts == CheckpointParts::all) checkpoint.trainer.optimizer = read_tensors(folder / kOptimizer, state.files);
   return checkpoint;
 }
@@ -193,9 +223,12 @@ FoundCheckpoint find_checkpoint(const fs::path& run, const std::string& which, C
   return at_step(best->step);
 }
 
-void load_model(nn::Module& model, const FoundCheckpoint& found) {
+void load_model(nn::Module& model, const FoundCheckpoint& found) { load_model(model, FoundCheckpoint(found)); }
+
+void load_model(nn::Module& model, FoundCheckpoint&& found) {
   try {
-    model.load_state_dict(found.checkpoint.trainer.model);
+    model.load_state_dict(std::move(found.checkpoint.trainer.model));
+    memory::release_cached();
   } catch (const ConfigError& error) {
     throw IoError((found.folder / kModel).string() + ": does not fit the config: " + error.what());
   }

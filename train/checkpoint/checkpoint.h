@@ -1,6 +1,6 @@
 #pragma once
-// checkpoints/step-N/ of a run: model.safetensors, optimizer.safetensors and state.json (docs/formats.md). A checkpoint is
-// there whole or not at all, and none is believed unread.
+// checkpoints/step-N/ of a run: model.safetensors, optimizer.safetensors and state.json (docs/formats.md), and of all of them
+// frozen.safetensors. A checkpoint is there whole or not at all, and none is believed unread.
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -68,8 +68,10 @@ std::optional<FoundCheckpoint> newest_checkpoint(const std::filesystem::path& ru
 FoundCheckpoint find_checkpoint(const std::filesystem::path& run, const std::string& which,
                                 CheckpointParts parts = CheckpointParts::model);
 
-/// Gives `model` the parameters of a checkpoint; throws IoError naming its file if they do not fit.
+/// Gives `model` the parameters of a checkpoint, whose own are released as they are copied where it is moved here; throws
+/// IoError naming its file if they do not fit.
 void load_model(nn::Module& model, const FoundCheckpoint& found);
+void load_model(nn::Module& model, FoundCheckpoint&& found);
 
 /// Takes what cannot be used out of the way: `step-N` becomes `step-N.damaged`.
 void set_checkpoint_aside(const std::filesystem::path& folder);

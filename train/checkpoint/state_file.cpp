@@ -7,6 +7,7 @@
 #include "base/json_reader.h"
 #include "base/read_file.h"
 #include "base/utf8.h"
+#include "train/checkpoint/frozen_file.h"
 
 namespace onestep::train {
 namespace {
@@ -107,7 +108,7 @@ FileStamps read_stamps(const Entry& entry) {
   FileStamps files;
   for (const auto& [name, _] : entry.value.items()) {
     const Entry file = entry[name];
-    file.require(name == "model.safetensors" || name == "optimizer.safetensors", "unknown file");
+    file.require(name == "model.safetensors" || name == "optimizer.safetensors" || name == kFrozenFile, "unknown file");
     file.check_keys({"bytes", "xxh3_128"});
     files[name] = {static_cast<uint64_t>(file["bytes"].count()), file["xxh3_128"].hash()};
   }

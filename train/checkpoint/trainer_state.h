@@ -2,6 +2,7 @@
 // All that training changes.
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "nn/module.h"
@@ -16,6 +17,7 @@ struct TrainerState {
   std::string data_hash;                      ///< Data::hash().
   std::string generator;                      ///< Generator::state().
   nn::NamedTensors model;                     ///< state_dict() of the model
+  std::set<std::string> frozen;               ///< (of which training does not change these)
   nn::NamedTensors optimizer;                 ///< and of the optimizer.
 };
 

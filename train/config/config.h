@@ -147,6 +147,7 @@ struct TrainConfig {
   int64_t early_stop_patience = 0;  ///< evaluations; 0: never
   bool recompute = false;           ///< blocks in the backward pass
   bool anomaly = true;              ///< after divergence: find the op
+  std::vector<std::string> freeze;  ///< patterns of names of parameters that are not trained
   int64_t eval_every = 0;           ///< steps; 0: at the end only
   int64_t eval_batches = 20;
   int64_t sample_every = 0;  ///< steps; 0: never

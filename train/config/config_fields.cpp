@@ -224,6 +224,12 @@ std::vector<Field> train_fields() {
             "that of the run, dropout and with rope context_length apart, and a text is read with its tokenizer: "
             "data.tokenizer may be left out")
           .may_be_absent(),
+      field("train.freeze", in, &T::freeze,
+            "names of parameters that are not trained (`onestep inspect RUN` lists them), in which * stands for any characters "
+            "and ? for one: they have no gradient and no state of the optimizer, are neither decayed nor clipped, and stand "
+            "once in "
+            "RUN/frozen.safetensors")
+          .may_be_absent(),
       field("train.eval_every", in, &T::eval_every, "steps between evaluations; 0 is at the end only")
           .range(0, kMaxSteps)
           .changeable(),

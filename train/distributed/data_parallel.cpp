@@ -44,11 +44,17 @@ std::vector<int64_t> run_starts(const Bucket& bucket, size_t ranks) {
   return starts;
 }
 
+nn::NamedTensors trained_parameters(nn::Module& model) {
+  nn::NamedTensors list = model.named_parameters();
+  std::erase_if(list, [](const auto& named) { return !named.second.requires_grad(); });
+  return list;
+}
+
 }  // namespace
 
 DataParallel::DataParallel(std::shared_ptr<Communicator> communicator, nn::Module& model,
                            std::vector<optim::ParameterGroup> groups, int64_t bucket_bytes)
-    : communicator_(std::move(communicator)), parameters_(model.named_parameters()), groups_(std::move(groups)) {
+    : communicator_(std::move(communicator)), parameters_(trained_parameters(model)), groups_(std::move(groups)) {
   std::vector<int64_t> sizes;
   for (const auto& [_, parameter] : parameters_) {
     index_of_leaf_[parameter.node().get()] = sizes.size();

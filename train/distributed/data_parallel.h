@@ -15,7 +15,7 @@ namespace onestep::train {
 /// The gradients, optimizer state and parameters of the ranks of one run. A single process owns everything and sends nothing.
 class DataParallel {
  public:
-  /// `groups` are all parameters of `model`, in the order of the optimizer; `bucket_bytes` travel at a time.
+  /// `groups` are the parameters of `model` that require grad, in the order of the optimizer; `bucket_bytes` travel at a time.
   DataParallel(std::shared_ptr<Communicator> communicator, nn::Module& model, std::vector<optim::ParameterGroup> groups,
                int64_t bucket_bytes);
 
@@ -84,7 +84,7 @@ class DataParallel {
   bool alone() const { return ranks() == 1; }
 
   std::shared_ptr<Communicator> communicator_;
-  nn::NamedTensors parameters_;
+  nn::NamedTensors parameters_;  // that require grad
   std::vector<optim::ParameterGroup> groups_;
   std::vector<Bucket> buckets_;
   std::unordered_map<const Node*, size_t> index_of_leaf_;  // of each parameter

@@ -40,6 +40,33 @@ void add_block(Parameters& parameters, const ModelConfig& m) {
   parameters.linear(block + (gated ? "mlp.down_proj" : "mlp.c_proj"), m.d_ff, d, mlp_bias);
 }
 
+/// Those of one attention layer of the chapter.
+void add_attention(Parameters& parameters, const ModelConfig& m) {
+  const int64_t d = m.d_model, heads = m.num_heads;
+  const auto projections = [&](const std::string& prefix, int64_t out) {
+    for (const char* const name : {"W_query", "W_key", "W_value"}) parameters.linear(prefix + name, d, out, m.qkv_bias);
+  };
+  if (m.attention == "self_v1")
+    for (const char* const name : {"W_query", "W_key", "W_value"}) parameters.tensor("att", name, {d, d});
+  if (m.attention == "self_v2" || m.attention == "causal" || m.attention == "multi_head") projections("att.", d);
+  if (m.attention == "multi_head") parameters.linear("att.out_proj", d, d, true);
+  if (m.attention == "multi_head_wrapper")
+    for (int64_t i = 0; i < heads; ++i) projections("att.heads." + std::to_string(i) + '.', d / heads);
+  if (m.attention == "einsum") {
+    constexpr const char* kNames[][2] = {{"W_query", "b_query"}, {"W_key", "b_key"}, {"W_value", "b_value"}};
+    for (const auto& [weight, bias] : kNames) {
+      parameters.tensor("att", weight, {heads, d / heads, d});
+      if (m.qkv_bias) parameters.tensor("att", bias, {heads, 1, d / heads});
+    }
+    parameters.tensor("att", "W_out", {d, heads, d / heads});
+    parameters.tensor("att", "b_out", {d});
+  }
+  if (m.attention != "fused_qkv") return;
+  const ModelConfig w = written_out(m);
+  parameters.linear("att.c_attn", d, query_width(w) + 2 * key_width(w), m.qkv_bias);
+  parameters.linear("att.c_proj", d, d, true);
+}
+
 }  // namespace
 
 ModelConfig written_out(ModelConfig m) {
@@ -71,6 +98,16 @@ std::vector<DecoderParameter> decoder_parameters(const ModelConfig& model, int64
     parameters.tensor("score", "weight", {num_classes, m.d_model});
   else if (!m.tie_weights)
     parameters.tensor("lm_head", "weight", {vocab_size, m.d_model});
+  return std::move(parameters.list);
+}
+
+std::vector<DecoderParameter> model_parameters(const ModelConfig& m, int64_t vocab_size, int64_t num_classes) {
+  if (m.kind == ModelKind::gpt) return decoder_parameters(m, vocab_size, num_classes);
+  Parameters parameters;
+  parameters.tensor("tok_emb", "weight", {vocab_size, m.d_model});
+  parameters.tensor("pos_emb", "weight", {m.context_length, m.d_model});
+  add_attention(parameters, m);
+  parameters.linear("head", m.d_model, vocab_size, true);
   return std::move(parameters.list);
 }
 

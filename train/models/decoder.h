@@ -1,5 +1,5 @@
 #pragma once
-// A gpt as its config describes it: its parameters, from which files of other programs and the estimate of memory follow.
+// A model as its config describes it: its parameters, from which files of other programs and the estimate of memory follow.
 #include <string>
 #include <vector>
 
@@ -21,11 +21,11 @@ inline RotaryScaling rotary_scaling(const ModelConfig& m) {
   return {m.rope_scaling, m.rope_factor, m.rope_low_freq_factor, m.rope_high_freq_factor, m.rope_original_context};
 }
 
-/// One parameter of a gpt.
+/// One parameter of a model.
 struct DecoderParameter {
   std::string module;  ///< `transformer.h.#.attn.c_attn`, # being the number of the block.
   int64_t block = -1;  ///< That number; -1 outside of the blocks.
-  const char* field;   ///< `weight` or `bias`.
+  const char* field;   ///< `weight` or `bias`; in the chapter's attention also others.
   Shape shape;
 
   /// The key in the state dict: `transformer.h.3.attn.c_attn.weight`.
@@ -37,5 +37,8 @@ std::string numbered(std::string_view pattern, int64_t block);
 
 /// All parameters of a gpt, in the order of its state dict; a tied head is none, one over classes is.
 std::vector<DecoderParameter> decoder_parameters(const ModelConfig& model, int64_t vocab_size, int64_t num_classes = 0);
+
+/// The same for a model of either kind.
+std::vector<DecoderParameter> model_parameters(const ModelConfig& model, int64_t vocab_size, int64_t num_classes = 0);
 
 }  // namespace onestep::train

@@ -1,6 +1,7 @@
 #include "train/runs/init_from.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "train/run_folder.h"
@@ -41,7 +42,7 @@ void load_start(LanguageModel& model, FoundCheckpoint start) {
     for (const auto& named : model.state_dict())
       if (named.first == "score.weight") state.push_back(named);
   }
-  load_model(model, start);
+  load_model(model, std::move(start));
 }
 
 std::shared_ptr<const Tokenizer> take_tokenizer(Config& config) {

@@ -1,5 +1,6 @@
 #include "train/runs/run.h"
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,7 @@
 #include "base/read_file.h"
 #include "base/utf8.h"
 #include "base/write_file.h"
+#include "train/checkpoint/frozen_file.h"
 #include "train/data/text_source.h"
 #include "train/report/report.h"
 #include "train/runs/init_from.h"
@@ -19,16 +21,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The trainer of a new run, which starts from random parameters or from those of the run train.init_from.
-std::unique_ptr<Trainer> make_trainer(Config config, const std::shared_ptr<Communicator>& ranks, bool quiet) {
+/// Gives a trainer the parameters that it starts from, which are then not held twice any more, and `base` the file that has
+/// them.
+void take_parameters(Trainer& trainer, FoundCheckpoint start, fs::path& base) {
+  base = start.folder / "model.safetensors";
+  load_start(trainer.model(), std::move(start));
+}
+
+/// The trainer of a new run, which starts from random parameters or from those of the run train.init_from; `base` is then the
+/// file that they are from.
+std::unique_ptr<Trainer> make_trainer(Config config, const std::shared_ptr<Communicator>& ranks, bool quiet, fs::path& base) {
   ONESTEP_CHECK(ConfigError, config.data.kind != DataKind::none, config.origin.at("/data/kind"),
                 ": none: there is nothing to train on (give --set data.kind=text --set data.path=FILE)");
   if (config.train.init_from.empty()) return std::make_unique<Trainer>(config, nullptr, quiet, ranks);
-  const FoundCheckpoint start = find_start(config);
+  FoundCheckpoint start = find_start(config);
   const auto tokenizer = take_tokenizer(config);
   auto trainer = std::make_unique<Trainer>(config, tokenizer, quiet, ranks);
-  load_start(trainer->model(), start);
+  take_parameters(*trainer, std::move(start), base);
   return trainer;
+}
+
+/// What a run does not change need not be on the disk twice.
+void share_base(Trainer& trainer, const fs::path& run, const fs::path& base) {
+  const std::vector<Tensor> all = trainer.model().parameters();
+  const bool frozen = std::any_of(all.begin(), all.end(), [](const Tensor& parameter) { return !parameter.requires_grad(); });
+  if (frozen && !base.empty()) share_frozen(run, base);
 }
 
 /// Refuses ranks that differ in program, config or data, naming what differs: their gradients would not belong together.
@@ -82,14 +99,13 @@ void load_start_again(Trainer& trainer, const fs::path& run, bool quiet) {
   fs::path from;
   trainer.communicator().on_all([&] {
     try {
-      const FoundCheckpoint start = find_start(trainer.config());
-      load_start(trainer.model(), start);
-      from = start.folder;
+      take_parameters(trainer, find_start(trainer.config()), from);
     } catch (const Error& error) {
       throw IoError(run.string() + ": holds no checkpoint yet and cannot start again from train.init_from: " + error.what());
     }
   });
-  if (!quiet) std::cerr << "with the parameters of " << from.string() << '\n';
+  trainer.communicator().on_root([&] { share_base(trainer, run, from); });
+  if (!quiet) std::cerr << "with the parameters of " << from.parent_path().string() << '\n';
 }
 
 /// Loads the newest intact checkpoint; prints which, and which newer ones are damaged.
@@ -150,25 +166,26 @@ std::string describe_machine() {
 
 /// What the metrics do not say, for the report: summary.json.
 void write_summary(Trainer& trainer, const fs::path& run) {
-  write_file(run / "summary.json",
-             nlohmann::ordered_json{{"parameters", grouped(static_cast<double>(trainer.model().num_parameters()))},
-                                    {"peak memory", grouped(peak_memory_mib()) + " MiB"},
-                                    {"machine", describe_machine()},
-                                    {"version", "onestep " ONESTEP_VERSION}}
-                     .dump(2) +
-                 "\n");
+  write_file(run / "summary.json", nlohmann::ordered_json{{"parameters", trainer.describe_parameters()},
+                                                          {"peak memory", grouped(peak_memory_mib()) + " MiB"},
+                                                          {"machine", describe_machine()},
+                                                          {"version", "onestep " ONESTEP_VERSION}}
+                                           .dump(2) +
+                                       "\n");
 }
 
 }  // namespace
 
 ActiveRun start_run(const Config& config, const fs::path& run, const std::shared_ptr<Communicator>& ranks, bool quiet) {
   ActiveRun started;
-  ranks->on_all([&] { started.trainer = make_trainer(config, ranks, quiet); });
+  fs::path base;
+  ranks->on_all([&] { started.trainer = make_trainer(config, ranks, quiet, base); });
   Trainer& trainer = *started.trainer;
   check_same_everywhere(trainer);
   ranks->on_root([&] {
     check_sources_stay(trainer.config(), run);
     started.lock.emplace(create_run(run, trainer.config(), trainer.data().tokenizer()));
+    share_base(trainer, started.lock->folder(), base);
   });
   return started;
 }

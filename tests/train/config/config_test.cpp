@@ -57,7 +57,7 @@ TEST_CASE("config: every key is read into its own field") {
                   "amsgrad": true},
     "schedule": {"kind": "linear", "warmup_steps": 2, "decay_steps": 9, "min_lr": 0.125},
     "train": {"steps": 1e1, "batch_size": 2, "grad_accumulation": 3, "grad_clip": 1, "dtype": "float64", "eval_every": 4,
-              "eval_batches": 5, "log_every": 6, "checkpoint_every": 7, "keep_checkpoints": 8},
+              "eval_batches": 5, "log_every": 6, "checkpoint_every": 7, "keep_checkpoints": 8, "freeze": ["att.*", "h?"]},
     "distributed": {"reduce": "allreduce", "bucket_mb": 3, "timeout": 4.5}})",
                                      "run.json");
   CHECK(config.seed == -5);
@@ -89,6 +89,7 @@ TEST_CASE("config: every key is read into its own field") {
                                     .grad_clip = 1.0,
                                     .dtype = DType::float64,
                                     .init_from = "",
+                                    .freeze = {"att.*", "h?"},
                                     .eval_every = 4,
                                     .eval_batches = 5,
                                     .log_every = 6,

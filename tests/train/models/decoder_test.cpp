@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "train/models/gpt.h"
 
 using namespace onestep;
@@ -51,6 +53,36 @@ TEST_CASE("decoder: a classifier has a head over classes, tied or not") {
     CHECK(listed.back().name() == "score.weight");
     CHECK(built.back().first == "score.weight");
     CHECK(listed.back().shape == built.back().second.shape());
+  }
+}
+
+TEST_CASE("decoder: the parameters of the chapter's attention are listed as they are built") {
+  for (const char* const attention :
+       {"simplified", "self_v1", "self_v2", "causal", "multi_head_wrapper", "multi_head", "einsum", "fused_qkv"}) {
+    for (const bool bias : {false, true}) {
+      if (bias && (attention == std::string("simplified") || attention == std::string("self_v1"))) continue;
+      ModelConfig config;
+      config.attention = attention;
+      config.d_model = 12;
+      const std::string name = attention;
+      config.num_heads = name == "simplified" || name == "causal" || name.starts_with("self_") ? 1 : 3;
+      config.qkv_bias = bias;
+      config.context_length = 5;
+      CAPTURE(attention);
+      CAPTURE(bias);
+      Generator generator(1);
+      const auto model = make_language_model(config, 11, generator);
+      const nn::NamedTensors built = model->named_parameters();
+      const std::vector<DecoderParameter> listed = model_parameters(config, 11);
+      REQUIRE(listed.size() == built.size());
+      // In the module its own parameters come before those of its layers.
+      for (const auto& [name, tensor] : built) {
+        const auto found =
+            std::find_if(listed.begin(), listed.end(), [&, &key = name](const auto& p) { return p.name() == key; });
+        REQUIRE(found != listed.end());
+        CHECK(found->shape == tensor.shape());
+      }
+    }
   }
 }
 
