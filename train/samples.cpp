@@ -36,11 +36,18 @@ std::vector<Sample> write_samples(Trainer& trainer, int64_t count) {
     const std::vector<int64_t> ids(batch.inputs.begin(), batch.inputs.begin() + static_cast<std::ptrdiff_t>(given));
     TokenText text(data.tokenizer());
     Sample sample;
-    const auto piece = [&](int64_t id) { return data.tokenizer() != nullptr ? text.add(id) : data.token_name(id) + ' '; };
-    for (const int64_t id : ids) sample.prompt += piece(id);
+    const auto add = [&](int64_t id, std::string& to) {
+      sample.ids.push_back(id);
+      sample.pieces.push_back(data.tokenizer() != nullptr ? text.add(id) : data.token_name(id) + ' ');
+      to += sample.pieces.back();
+    };
+    for (const int64_t id : ids) add(id, sample.prompt);
+    sample.given = given;
     const Generated made = generate(trainer.model(), ids, {.tokens = tokens}, generator);
-    for (const int64_t id : made.ids) sample.continuation += piece(id);
-    sample.continuation += text.finish();
+    for (const int64_t id : made.ids) add(id, sample.continuation);
+    const std::string rest = text.finish();
+    sample.continuation += rest;
+    sample.pieces.back() += rest;
     samples.push_back(std::move(sample));
   }
   return samples;
