@@ -50,7 +50,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"train",
      {"base", "autograd", "autograd/random", "nn", "optim", "train/config", "train/text", "train/data", "train/models",
       "train/checkpoint", "train/distributed", "train/log"}},
-    {"train/report", {"base", "autograd", "nn", "attention", "train", "train/log"}},
+    {"train/report", {"base", "autograd", "nn", "attention", "train", "train/config", "train/log"}},
     {"train/runs",
      {"base", "autograd/kernels", "autograd/random", "nn", "train", "train/config", "train/text", "train/data", "train/models",
       "train/checkpoint", "train/log", "train/report"}},

@@ -152,9 +152,9 @@ struct RunLoop::Impl {
   }
 
   void sample(int64_t step) {
-    for (const auto& [prompt, continuation] : write_samples(trainer_, 1)) {
-      sample_file_->write(step, prompt, continuation);
-      progress_.show_text(step, prompt + continuation);
+    for (const Sample& sample : write_samples(trainer_, 1)) {
+      sample_file_->write(step, sample.prompt, sample.continuation);
+      progress_.show_text(step, sample.prompt + sample.continuation);
     }
     profile_mark("sample");
   }
@@ -169,8 +169,8 @@ struct RunLoop::Impl {
     event_file_->scalar("grad_norm", metrics.step, metrics.grad_norm);
     event_file_->scalar("tokens_per_second", metrics.step, metrics.tokens_per_second);
     if (!metrics.val_loss) return;
-    for (const auto& [prompt, continuation] : write_samples(trainer_, 1))
-      event_file_->text("sample", metrics.step, indented(prompt + continuation));
+    for (const Sample& sample : write_samples(trainer_, 1))
+      event_file_->text("sample", metrics.step, indented(sample.prompt + sample.continuation));
   }
 
   Trainer& trainer_;

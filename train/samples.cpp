@@ -27,6 +27,25 @@ Parts parts_of(const Batch& batch) {
   return {std::clamp<int64_t>(batch.length / 2, 1, 16), kTokens};
 }
 
+/// Puts a sample together from ids.
+struct Writer {
+  explicit Writer(const Data& from) : data(from), text(from.tokenizer()) {}
+  void add(int64_t id, std::string& to) {
+    sample.ids.push_back(id);
+    sample.pieces.push_back(data.tokenizer() != nullptr ? text.add(id) : data.token_name(id) + ' ');
+    to += sample.pieces.back();
+  }
+  void finish(std::string& to) {
+    const std::string rest = text.finish();
+    to += rest;
+    sample.pieces.back() += rest;
+  }
+
+  const Data& data;
+  TokenText text;
+  Sample sample;
+};
+
 /// A text, and the label that a classifier gives it.
 Sample labelled(Trainer& trainer, const Batch& batch) {
   const NoGradGuard no_grad;
@@ -34,15 +53,17 @@ Sample labelled(Trainer& trainer, const Batch& batch) {
   const auto last = std::find_if(batch.targets.begin(), batch.targets.end(), [](int64_t t) { return t != kIgnoreIndex; });
   const auto at = static_cast<size_t>(last - batch.targets.begin());
   const std::vector<int64_t> predicted = argmax(forward_batch(trainer.model(), batch), -1).to_vector<int64_t>();
-  TokenText text(data.tokenizer());
-  Sample sample;
-  for (size_t i = 0; i <= at; ++i) sample.prompt += text.add(batch.inputs[i]);
-  sample.prompt += text.finish();
+  Writer writer(data);
+  for (size_t i = 0; i <= at; ++i) writer.add(batch.inputs[i], writer.sample.prompt);
+  writer.finish(writer.sample.prompt);
+  Sample sample = std::move(writer.sample);
+  sample.given = std::ssize(sample.ids);
   const std::string &given = data.labels()[static_cast<size_t>(predicted[at])],
                     &right = data.labels()[static_cast<size_t>(*last)];
   sample.continuation = " -> ";
   sample.continuation += given;
   if (given != right) sample.continuation.append(" (").append(right).append(")");
+  sample.pieces.push_back(sample.continuation);
   return sample;
 }
 
@@ -61,14 +82,13 @@ std::vector<Sample> write_samples(Trainer& trainer, int64_t count) {
     }
     const auto [given, tokens] = parts_of(batch);
     const std::vector<int64_t> ids(batch.inputs.begin(), batch.inputs.begin() + static_cast<std::ptrdiff_t>(given));
-    TokenText text(data.tokenizer());
-    Sample sample;
-    const auto piece = [&](int64_t id) { return data.tokenizer() != nullptr ? text.add(id) : data.token_name(id) + ' '; };
-    for (const int64_t id : ids) sample.prompt += piece(id);
+    Writer writer(data);
+    for (const int64_t id : ids) writer.add(id, writer.sample.prompt);
+    writer.sample.given = given;
     const Generated made = generate(trainer.model(), ids, {.tokens = tokens}, generator);
-    for (const int64_t id : made.ids) sample.continuation += piece(id);
-    sample.continuation += text.finish();
-    samples.push_back(std::move(sample));
+    for (const int64_t id : made.ids) writer.add(id, writer.sample.continuation);
+    writer.finish(writer.sample.continuation);
+    samples.push_back(std::move(writer.sample));
   }
   return samples;
 }

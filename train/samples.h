@@ -11,6 +11,9 @@ namespace onestep::train {
 /// tokenizer.
 struct Sample {
   std::string prompt, continuation;
+  std::vector<int64_t> ids = {};         ///< Of both,
+  int64_t given = 0;                     ///< of which so many are the prompt's.
+  std::vector<std::string> pieces = {};  ///< What the text grows by with each id.
 };
 
 /// `count` continuations (of a classifier texts with their labels) of up to 100 tokens, or answers, drawn at temperature 1 from

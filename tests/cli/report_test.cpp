@@ -24,9 +24,9 @@ namespace {
 const std::string kSentence = ONESTEP_SOURCE_DIR "/configs/sentence.json";
 
 void train(const fs::path& run, const std::string& seed) {
-  const ProcessResult result =
-      run_onestep({"train", kSentence, "--out", run.string(), "--quiet", "--set", "train.steps=30", "--set",
-                   "train.eval_every=10", "--set", "train.log_every=1", "--set", "seed=" + seed});
+  const ProcessResult result = run_onestep({"train", kSentence, "--out", run.string(), "--quiet", "--set", "train.steps=30",
+                                            "--set", "train.eval_every=10", "--set", "train.log_every=1", "--set",
+                                            "train.sample_every=10", "--set", "seed=" + seed});
   REQUIRE(result.status == 0);
 }
 
@@ -63,6 +63,49 @@ const rows = [...map.querySelectorAll(".row")], places = rows.map((row) => row.g
 seen.rows = rows.map((row) => row.textContent).join("|");
 seen.columns = texts(map, ".name:not(.row)").join("|");
 seen.readable = places.every((place, i) => place.left >= 0 && (i === 0 || place.top - places[i - 1].top >= 9.9));
+seen.given = texts(document.getElementById("glance"), ".tokens")[0] === undefined ? "none"
+  : texts(document.querySelector("#glance .tokens"), "b").join("");
+const press = (where, key, shiftKey = false) => where.dispatchEvent(new KeyboardEvent("keydown", {key, shiftKey, bubbles: true}));
+const looks = document.querySelector("#glance [aria-live]");
+seen.glance = looks && looks.textContent;
+if (looks) for (let i = 0; i < 9; ++i) press(document.querySelector("#glance .tokens"), "ArrowLeft");
+seen.firstLooks = looks && looks.textContent;
+seen.perplexity = texts(loss(), "text[text-anchor=start]").length > 1;
+seen.differences = texts(document, "#differences td").join("|");
+seen.written = texts(document, ".written h3").join("|");
+press(loss(), "+");
+seen.zoomed = texts(loss(), "text[text-anchor=middle]").join(" ");
+press(loss(), "ArrowRight", true);
+seen.moved = texts(loss(), "text[text-anchor=middle]").join(" ");
+document.getElementById("reset").click();
+const chartBox = loss().getBoundingClientRect(), drag = (target, type, share) => target.dispatchEvent(
+  new PointerEvent(type, {clientX: chartBox.left + share * chartBox.width, clientY: chartBox.top + 20, bubbles: true}));
+drag(loss(), "pointerdown", 0.5);
+drag(window, "pointermove", 0.6);
+drag(window, "pointerup", 1);
+seen.dragged = texts(loss(), "text[text-anchor=middle]").join(" ") + (document.getElementById("reset").hidden ? " all" : "");
+press(loss(), "0");
+press(loss(), "ArrowRight");
+seen.read = document.getElementById("tip").textContent.split("\n")[0];
+const along = document.getElementById("axis");
+seen.axes = texts(along, "option").join("|");
+if (seen.axes.includes("tokens")) {
+  along.value = "tokens";
+  along.onchange();
+}
+seen.tokens = texts(loss(), "text[text-anchor=middle]").join(" ");
+const beside = document.getElementById("beside"), maps = document.getElementById("maps");
+seen.maps = maps && texts(maps, "option").join("|");
+seen.sides = texts(document, ".heads figcaption").slice(0, 2).join("|");
+const names = document.querySelectorAll(".legend .name"), boxes = document.querySelectorAll(".legend [type=checkbox]");
+if (names.length > 1) {
+  names[0].value = "the first";
+  names[0].oninput();
+  boxes[1].click();
+}
+seen.renamed = document.getElementById("title").textContent + "; " + texts(document, "#summary th:not([hidden])").join("|");
+seen.left = loss().querySelectorAll("path.curve").length;
+seen.address = decodeURIComponent(location.hash);
 seen.samples = [...document.querySelectorAll(".sample b")].map((prompt) => prompt.textContent).join("|");
 seen.parameters = document.querySelector("#parameters summary, #parameters p").textContent;
 seen.wide = document.documentElement.scrollWidth > innerWidth;
@@ -121,6 +164,7 @@ TEST_CASE("cli: report writes one page that needs nothing else") {
   CHECK(contains(page, R"("name":"first")"));
   CHECK(contains(page, R"("name":"att.W_query.weight","shape":)"));
   CHECK(contains(page, R"("tokens":["Your","journey","starts","with","one"])"));
+  CHECK(contains(page, R"("glance":{"pieces":["Your"," journey")"));
   CHECK(contains(page, R"("samples":[{"prompt":"Your journey","continuation":" )"));
   for (const char* outside : {"https:", "src=", "@import", "url(", "fetch("}) CHECK_FALSE(contains(page, outside));
   CHECK(page.find("http:") == page.rfind("http:"));  // the name of SVG's namespace
@@ -226,7 +270,16 @@ TEST_CASE("cli: the report of two runs works in a browser on a desk and on a pho
     CHECK(contains(title, " looks at "));
     CHECK(contains(title, R"("rows":"Your|journey|starts|with|one","columns":"Your|journey|starts|with|one","readable":true)"));
     CHECK(contains(title, R"("samples":"Your journey|Your journey|)"));  // the beginning of what it is evaluated on
-    CHECK(contains(title, R"("parameters":"a 1,318 parameters","wide":false,"errors":[])"));
+    CHECK(contains(title, R"("perplexity":true,"differences":"seed|1|2","written":"step 10|step 20|step 30|step 10|)"));
+    CHECK(contains(title, R"("given":"Your journey","glance":"“one” looks at “)"));
+    CHECK(contains(title, R"x("firstLooks":"“Your” looks at itself (100 %)")x"));
+    CHECK(contains(title, R"("zoomed":"10 15 20","moved":"15 20 25","dragged":"20 25 30")"));
+    CHECK(contains(title, R"("read":"a loss: )"));
+    CHECK(contains(title, R"( at step 1","axes":"steps|tokens|seconds","tokens":"50 100 150")"));
+    CHECK(contains(title, R"("maps":"a step 20|a step 30|b step 20|b step 30","sides":"a step 30 head 0|b step 30 head 0")"));
+    CHECK(contains(title, R"("renamed":"the first; |the first","left":2)"));
+    CHECK(contains(title, R"("address":"#axis=tokens&amp;name0=the+first&amp;hide=1")"));
+    CHECK(contains(title, R"("parameters":"the first 1,318 parameters","wide":false,"errors":[])"));
   });
 }
 
@@ -237,7 +290,7 @@ TEST_CASE("report: the tokens beside an attention map can be read on a desk and 
   maps.layers.emplace_back("layer 0", onestep::full({2, 48, 48}, 0.5));
   const TemporaryFolder folder;
   const fs::path page = folder.path() / "page.html";
-  std::ofstream(page) << onestep::train::report_html({{.name = "run", .metrics = kStep, .attention = maps}});
+  std::ofstream(page) << onestep::train::report_html({{.name = "run", .metrics = kStep, .attention = {maps}}});
   check_in_browser(page, [](bool desk, const std::string& title) {
     CHECK(contains(title, desk ? R"("rows":"0t|1t|2t|3t|4t|␣|6t|)" : R"("rows":"0t|2t|4t|6t|)"));
     CHECK(contains(title, R"("readable":true)"));
@@ -267,7 +320,7 @@ TEST_CASE("cli: a report made in another folder has the run's text and without t
                  ".")
               .status == 0);
   const fs::path page = folder.path() / "runs/text/report.html";
-  const std::string parameters = R"("name":"tok_emb.weight","shape":)", attention = R"("attention":{"tokens":)";
+  const std::string parameters = R"("name":"tok_emb.weight","shape":)", attention = R"("attention":[{"step":2,"tokens":)";
   CHECK(inside({"report", "text"}, "runs").err == "");
   CHECK(contains(read(page), parameters));
   CHECK(contains(read(page), attention));
@@ -280,4 +333,26 @@ TEST_CASE("cli: a report made in another folder has the run's text and without t
   CHECK(contains(read(page), parameters));
   CHECK_FALSE(contains(read(page), attention));
   CHECK(contains(read(page), R"("evaluated_on":"training tokens")"));
+}
+
+TEST_CASE("cli: the report of a run with several checkpoints shows the maps of each beside the last") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", page = run / "report.html";
+  REQUIRE(run_onestep({"train", kSentence, "--out", run.string(), "--quiet", "--set", "train.steps=30", "--set",
+                       "train.checkpoint_every=10", "--set", "train.keep_checkpoints=3"})
+              .status == 0);
+  const std::string written = read(page);
+  for (const char* step : {"10", "20", "30"})
+    CHECK(contains(written, R"({"step":)" + std::string(step) + R"(,"tokens":["Your",)"));
+  REQUIRE(run_onestep({"report", run.string()}).status == 0);
+  CHECK(read(page) == written);
+  check_in_browser(page, [](bool, const std::string& title) {
+    CHECK(contains(title, R"("maps":"step 10|step 20|step 30","sides":"head 0|head 1")"));
+    CHECK(contains(title, R"("wide":false,"errors":[])"));
+  });
+  std::ofstream(run / "checkpoints/step-20/model.safetensors") << "damaged";
+  const ProcessResult result = run_onestep({"report", run.string()});
+  CHECK(result.status == 0);
+  CHECK(result.err.starts_with("onestep: report: without the attention maps of step-20: "));
+  CHECK_FALSE(contains(read(page), R"({"step":20,"tokens":)"));
 }

@@ -13,54 +13,11 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/json_reader.h"
-#include "base/read_file.h"
+#include "train/log/line_reader.h"
 
 namespace onestep::train {
 
 namespace {
-
-constexpr size_t kMaxLine = size_t{1} << 20;
-
-/// The lines of a file, of which a piece is in memory at a time.
-class Lines {
- public:
-  explicit Lines(const std::string& path) : path_(path), file_(path) {}
-
-  /// Reads the next line; false after the last.
-  bool next(std::string& line) {
-    line.clear();
-    ++number_;
-    for (is_whole_ = false; !is_whole_ && refill();) {
-      const size_t end = std::min(rest_.find('\n'), rest_.size());
-      is_whole_ = end < rest_.size();
-      line.append(rest_.substr(0, end));
-      rest_.remove_prefix(is_whole_ ? end + 1 : end);
-      bytes_ += is_whole_ ? end + 1 : end;
-      if (line.size() > kMaxLine) fail<IoError>(place(), ": is longer than ", format_bytes(kMaxLine));
-    }
-    return is_whole_ || !line.empty();
-  }
-  /// Whether the line that was read last has its end.
-  bool is_whole() const { return is_whole_; }
-  /// Bytes read so far, to the end of that line.
-  uint64_t bytes() const { return bytes_; }
-  /// `FILE: line 12`.
-  std::string place() const { return path_ + ": line " + std::to_string(number_); }
-
- private:
-  bool refill() {
-    if (rest_.empty()) rest_ = {buffer_.data(), file_.read_some(buffer_.data(), buffer_.size())};
-    return !rest_.empty();
-  }
-
-  std::string path_;
-  InputFile file_;
-  std::vector<char> buffer_ = std::vector<char>(size_t{1} << 16);
-  std::string_view rest_;  // of the buffer, still to be read
-  uint64_t bytes_ = 0;
-  int64_t number_ = 0;
-  bool is_whole_ = false;
-};
 
 /// What a run that was killed left of the last line, without its end: the resumed run cuts it off.
 bool is_half_a_line(std::string_view line) {
@@ -69,7 +26,7 @@ bool is_half_a_line(std::string_view line) {
 }
 
 // The sentences are made only when they are needed: there may be millions of rows.
-void check_row(const nlohmann::json& row, const Lines& lines) {
+void check_row(const nlohmann::json& row, const LineReader& lines) {
   if (!row.is_object()) fail<IoError>(lines.place(), ": must be an object: got ", brief(row));
   for (const auto& [key, value] : row.items()) {
     if (value.is_number() || value.is_null()) continue;
@@ -79,7 +36,7 @@ void check_row(const nlohmann::json& row, const Lines& lines) {
 
 /// Hands over the objects of all lines; half a line at the end is left out, unless it lacks the newline alone and that counts.
 template <class Use>
-void for_each_row(Lines& lines, bool needs_newline, const Use& use) {
+void for_each_row(LineReader& lines, bool needs_newline, const Use& use) {
   for (std::string line; lines.next(line);) {
     const bool half = !lines.is_whole() && is_half_a_line(line);
     if (half && (needs_newline || !nlohmann::json::accept(line))) return;
@@ -90,7 +47,7 @@ void for_each_row(Lines& lines, bool needs_newline, const Use& use) {
 }
 
 /// Other programs write whole numbers as 5.0, too.
-int64_t step_of(const nlohmann::json& row, const Lines& lines) {
+int64_t step_of(const nlohmann::json& row, const LineReader& lines) {
   constexpr double kMost = 1e15;
   const auto found = row.find("step");
   const double step = found != row.end() && found->is_number() ? found->get<double>() : -1;
@@ -104,7 +61,7 @@ int64_t step_of(const nlohmann::json& row, const Lines& lines) {
 MetricsEnd metrics_before(const std::string& path, int64_t first_step) {
   MetricsEnd end;
   int64_t previous = -1;
-  Lines lines(path);
+  LineReader lines(path);
   const auto add = [&](const nlohmann::json& row) {
     const int64_t step = step_of(row, lines);
     if (step <= previous)
@@ -122,7 +79,7 @@ MetricsEnd metrics_before(const std::string& path, int64_t first_step) {
 }
 
 void for_each_metrics(const std::string& path, const std::function<void(nlohmann::json row)>& use) {
-  Lines lines(path);
+  LineReader lines(path);
   for_each_row(lines, /*needs_newline=*/true, use);
 }
 

@@ -3,12 +3,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "autograd/ops.h"
 #include "autograd/tensor.h"
 #include "base/read_file.h"
+#include "train/config/config_differences.h"
 
 namespace onestep::train {
 
-// report_page/page.html, style.css and page.js, in the source that CMake makes of page.cpp.in.
+// page/page.html, style.css and the scripts, in the source that CMake makes of page.cpp.in.
 extern const char* const kReportPage;
 extern const char* const kReportStyle;
 extern const char* const kReportScript;
@@ -17,44 +19,53 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// [H, T, T] as nested lists, to three digits.
-ordered_json heads_json(const Tensor& weights) {
-  const int64_t heads = weights.size(0), tokens = weights.size(1);
-  const std::vector<double> values = weights.to_vector<double>();
+/// Nested lists of numbers, to three digits.
+ordered_json rounded(const Tensor& weights) {
+  if (weights.dim() == 0) return std::round(weights.item() * 1e3) / 1e3;
   ordered_json all = ordered_json::array();
-  for (int64_t h = 0, i = 0; h < heads; ++h) {
-    ordered_json head = ordered_json::array();
-    for (int64_t t = 0; t < tokens; ++t) {
-      ordered_json row = ordered_json::array();
-      for (int64_t s = 0; s < tokens; ++s) row.push_back(std::round(values[static_cast<size_t>(i++)] * 1e3) / 1e3);
-      head.push_back(std::move(row));
-    }
-    all.push_back(std::move(head));
+  for (int64_t i = 0; i < weights.size(0); ++i) all.push_back(rounded(select(weights, 0, i)));
+  return all;
+}
+
+ordered_json glance_json(const std::optional<Glance>& glance) {
+  if (!glance) return nullptr;
+  return {{"pieces", glance->pieces},
+          {"given", glance->given},
+          {"weights", glance->weights.defined() ? rounded(glance->weights) : ordered_json::array()}};
+}
+
+ordered_json maps_json(const std::vector<AttentionMaps>& steps) {
+  if (steps.empty()) return nullptr;
+  ordered_json all = ordered_json::array();
+  for (const AttentionMaps& maps : steps) {
+    ordered_json layers = ordered_json::array();
+    for (const auto& [name, weights] : maps.layers) layers.push_back({{"name", name}, {"heads", rounded(weights)}});
+    all.push_back({{"step", maps.step}, {"tokens", maps.tokens}, {"layers", std::move(layers)}});
   }
   return all;
 }
 
 ordered_json run_json(const ReportRun& run) {
-  ordered_json parameters = ordered_json::array(), samples = ordered_json::array(), attention = nullptr;
+  ordered_json parameters = ordered_json::array(), samples = ordered_json::array(), written = ordered_json::array();
   for (const auto& [name, tensor] : run.parameters) {
     std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
     parameters.push_back({{"name", name}, {"shape", shape}, {"count", tensor.numel()}});
   }
-  for (const auto& [prompt, continuation] : run.samples)
-    samples.push_back({{"prompt", prompt}, {"continuation", continuation}});
-  if (run.attention) {
-    attention = {{"tokens", run.attention->tokens}, {"layers", ordered_json::array()}};
-    for (const auto& [name, weights] : run.attention->layers)
-      attention["layers"].push_back({{"name", name}, {"heads", heads_json(weights)}});
-  }
+  for (const Sample& sample : run.samples)
+    samples.push_back({{"prompt", sample.prompt}, {"continuation", sample.continuation}});
+  for (const auto& [step, prompt, continuation] : run.written)
+    written.push_back({{"step", step}, {"prompt", prompt}, {"continuation", continuation}});
   return {{"name", run.name},
           {"facts", run.facts},
+          {"tokens_per_step", run.tokens_per_step},
           {"metrics", ordered_json::parse(run.metrics)},
           {"evaluated_on", run.evaluated_on},
           {"parameters", parameters},
           {"config", run.config},
-          {"attention", attention},
+          {"glance", glance_json(run.glance)},
+          {"attention", maps_json(run.attention)},
           {"samples", samples},
+          {"written", written},
           {"labels", run.labels},
           {"confusion", run.confusion}};
 }
@@ -75,7 +86,12 @@ void replace(std::string& page, const std::string& mark, const std::string& text
 
 std::string report_html(const std::vector<ReportRun>& runs) {
   ordered_json data{{"runs", ordered_json::array()}};
-  for (const ReportRun& run : runs) data["runs"].push_back(run_json(run));
+  std::vector<Config> configs;
+  for (const ReportRun& run : runs) {
+    data["runs"].push_back(run_json(run));
+    configs.push_back(run.settings);
+  }
+  data["differences"] = config_differences(configs);
   std::string page = kReportPage;
   replace(page, "/*SCRIPT*/", kReportScript);  // from the end, so that no mark is looked for in what was put in
   replace(page, "/*DATA*/", embedded(data));

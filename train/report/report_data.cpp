@@ -6,6 +6,7 @@
 
 #include "attention/weights_recorder.h"
 #include "autograd/creation.h"
+#include "autograd/ops.h"
 #include "autograd/tensor.h"
 #include "base/format.h"
 #include "base/json_reader.h"
@@ -14,6 +15,7 @@
 #include "nn/module.h"
 #include "train/log/metrics.h"
 #include "train/log/metrics_reader.h"
+#include "train/log/step_lines.h"
 #include "train/report/report.h"
 #include "train/run_folder.h"
 
@@ -27,16 +29,17 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 constexpr size_t kMaxRows = 5000;      // steps drawn, and evaluations
 constexpr int64_t kMaxMapTokens = 48;  // tokens of an attention map
 constexpr int64_t kSamples = 2;
+constexpr size_t kMaxWritten = 100;  // lines of samples.jsonl
 
-/// At most kMaxRows of any number of values, with their places: every n-th, n doubling when there are too many.
-template <class T>
+/// At most kMost (an even number) of any number of values, with their places: every n-th, n doubling when there are too many.
+template <class T, size_t kMost = kMaxRows>
 class Thinned {
  public:
   void add(int64_t place, const T& value) {
     if (count_++ % every_ != 0) return;
-    if (kept_.size() == kMaxRows) {  // an even number: this value is one of every 2 n-th, too
-      for (size_t i = 1; 2 * i < kMaxRows; ++i) kept_[i] = std::move(kept_[2 * i]);
-      kept_.resize(kMaxRows / 2);
+    if (kept_.size() == kMost) {  // this value is one of every 2 n-th, too
+      for (size_t i = 1; 2 * i < kMost; ++i) kept_[i] = std::move(kept_[2 * i]);
+      kept_.resize(kMost / 2);
       every_ *= 2;
     }
     kept_.emplace_back(place, value);
@@ -119,19 +122,56 @@ void add_summary(const fs::path& run, Facts& facts) {
   }
 }
 
-/// The weights of every attention layer for the beginning of one sample.
-AttentionMaps sample_maps(Trainer& trainer) {
+/// Input tokens of a step, of a run whose data is not at hand: all but a task's sequences are as long as the context.
+int64_t tokens_per_step(const Config& config) {
+  if (config.data.kind == DataKind::task || config.data.kind == DataKind::none) return 0;
+  return config.train.grad_accumulation * config.train.batch_size * config.model.context_length;
+}
+
+/// The sample with the mean weights of its beginning.
+Glance glance_at(LanguageModel& model, const Sample& sample) {
+  Glance glance{.pieces = sample.pieces, .given = sample.given};
+  const auto count = std::min({std::ssize(sample.ids), model.context_length(), kMaxMapTokens});
+  const auto layers = attention_weights(model, {sample.ids.begin(), sample.ids.begin() + static_cast<std::ptrdiff_t>(count)});
+  Tensor all;
+  for (const auto& [_, weights] : layers) {
+    const Tensor heads = mean(weights, {0});
+    all = all.defined() ? all + heads : heads;
+  }
+  if (all.defined()) glance.weights = all / static_cast<double>(layers.size());
+  return glance;
+}
+
+/// Lines of samples.jsonl, if there is one, spread over the run.
+std::vector<WrittenSample> read_written(const fs::path& run) {
+  const std::string path = (run / "samples.jsonl").string();
+  if (!fs::exists(path)) return {};
+  Thinned<WrittenSample, kMaxWritten> lines;
+  int64_t place = 0;
+  for_each_step_line(path, [&](const json& line) {
+    const auto text = [&](const char* key) {
+      const auto found = line.find(key);
+      return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
+    };
+    lines.add(place++, {line["step"].get<int64_t>(), text("prompt"), text("continuation")});
+  });
+  std::vector<WrittenSample> all;
+  for (const auto& [_, sample] : lines.kept()) all.push_back(sample);
+  return all;
+}
+
+}  // namespace
+
+AttentionMaps sample_maps(const Trainer& trainer, LanguageModel& model, int64_t step) {
   Generator generator = trainer.evaluation_generator();
   const Batch batch = trainer.data().eval_batch(1, generator);
   const auto tokens =
       static_cast<std::ptrdiff_t>(std::min(batch.sequences.empty() ? batch.length : batch.sequences[0], kMaxMapTokens));
   const std::vector<int64_t> ids(batch.inputs.begin(), batch.inputs.begin() + tokens);
-  AttentionMaps maps{.layers = attention_weights(trainer.model(), ids)};
+  AttentionMaps maps{.step = step, .layers = attention_weights(model, ids)};
   for (const int64_t id : ids) maps.tokens.push_back(trainer.data().token_name(id));
   return maps;
 }
-
-}  // namespace
 
 std::vector<std::pair<std::string, Tensor>> attention_weights(LanguageModel& model, const std::vector<int64_t>& ids) {
   const NoGradGuard no_grad;
@@ -153,9 +193,12 @@ ReportRun read_report_run(const fs::path& run, const Config& config, Trainer* tr
   add_summary(run, report.facts);
   report.metrics = metrics.drawn().dump();
   report.config = read_file((run / "config.json").string(), kMaxJsonBytes);
+  report.settings = config;
+  report.tokens_per_step = trainer != nullptr ? trainer->tokens_per_step() : tokens_per_step(config);
+  report.written = read_written(run);
   if (trainer != nullptr) {
     report.parameters = trainer->model().named_parameters();
-    report.attention = sample_maps(*trainer);
+    report.attention = {sample_maps(*trainer, trainer->model(), trainer->steps_done())};
     if (const auto& labels = trainer->data().labels(); !labels.empty()) {
       const TrainConfig& plan = config.train;
       report.labels = labels;
@@ -165,6 +208,7 @@ ReportRun read_report_run(const fs::path& run, const Config& config, Trainer* tr
     }
     try {
       report.samples = write_samples(*trainer, kSamples);
+      report.glance = glance_at(trainer->model(), report.samples[0]);
     } catch (const DivergedError&) {  // what else there is to see is shown all the same
     }
   }

@@ -15,6 +15,7 @@
 #include "train/data/text_source.h"
 #include "train/report/report.h"
 #include "train/runs/init_from.h"
+#include "train/runs/run_report.h"
 
 namespace onestep::train {
 namespace {
@@ -223,6 +224,7 @@ void write_page(ActiveRun& run) {
       const fs::path folder = run.lock->folder();
       write_summary(*run.trainer, folder);
       ReportRun page = read_report_run(folder, run.trainer->config(), run.trainer.get());
+      add_earlier_maps(page, folder, *run.trainer);
       page.name = run.lock->name().filename().string();
       write_file(folder / "report.html", report_html({page}));
     });

@@ -9,7 +9,7 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
-#include "train/config/config_fields.h"
+#include "train/config/config_differences.h"
 #include "train/log/metrics.h"
 #include "train/log/metrics_reader.h"
 #include "train/run_folder.h"
@@ -125,26 +125,13 @@ RunSummary summarize_run(const std::filesystem::path& run) {
   return summary;
 }
 
-std::vector<std::vector<std::string>> config_differences(const std::vector<RunSummary>& runs) {
-  std::vector<Row> rows;
-  for (const Field& field : config_fields()) {
-    const auto value = [&](const RunSummary& run) {
-      return holds(field.when, run.config) ? to_json(value_of(field, run.config)) : std::string(kNone);
-    };
-    Row row = row_of(field.path, runs, value);
-    const bool same = std::all_of(row.begin() + 1, row.end(), [&](const std::string& each) { return each == row[1]; });
-    if (same) continue;
-    std::transform(row.begin(), row.end(), row.begin(), [](const std::string& cell) { return printable(cell); });
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
 std::string comparison(const std::vector<RunSummary>& runs) {
   std::vector<Row> rows = {row_of("", runs, [](const RunSummary& run) { return printable(run.name); })};
+  std::vector<Config> configs;
+  std::transform(runs.begin(), runs.end(), std::back_inserter(configs), [](const RunSummary& run) { return run.config; });
   const auto at = [](const Curve& curve, int64_t, int64_t step) { return value_at(curve, step); };
   for (const std::vector<Row>& part :
-       {config_differences(runs), figures(runs), losses("train loss, step", runs, &RunSummary::loss, mean_between),
+       {config_differences(configs), figures(runs), losses("train loss, step", runs, &RunSummary::loss, mean_between),
         losses("val loss, step", runs, &RunSummary::val_loss, at)}) {
     if (part.empty()) continue;
     rows.emplace_back();

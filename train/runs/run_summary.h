@@ -30,9 +30,6 @@ struct RunSummary {
 /// Reads the folder of a run. Throws IoError, also where it has no metrics.
 RunSummary summarize_run(const std::filesystem::path& run);
 
-/// The keys whose values are not the same in all runs: key and its value in each as JSON, `-` where it does not apply.
-std::vector<std::vector<std::string>> config_differences(const std::vector<RunSummary>& runs);
-
 /// A column a run: the keys in which their configs differ, then figures, then losses at up to ten steps: those of training as
 /// means since the row before.
 std::string comparison(const std::vector<RunSummary>& runs);

@@ -100,8 +100,8 @@ json run_attention(const json& arguments) {
 
 json run_samples(const json& arguments) {
   json samples = json::array();
-  for (const auto& [prompt, continuation] : write_samples(run_of(arguments).trainer(), integer(arguments, "count", 1)))
-    samples.push_back({{"prompt", prompt}, {"continuation", continuation}});
+  for (const train::Sample& sample : write_samples(run_of(arguments).trainer(), integer(arguments, "count", 1)))
+    samples.push_back({{"prompt", sample.prompt}, {"continuation", sample.continuation}});
   return samples;
 }
 

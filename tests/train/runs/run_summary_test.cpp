@@ -6,6 +6,7 @@
 #include "tests/paths.h"
 #include "tests/process.h"
 #include "tests/support.h"
+#include "train/config/config_differences.h"
 #include "train/run_folder.h"
 
 using namespace onestep;
@@ -41,11 +42,12 @@ TEST_CASE("run summary: a folder is read, and runs are compared") {
   CHECK(runs[0].val_accuracy == 0.75);
   CHECK(runs[0].steps == 4);
   CHECK_FALSE(runs[1].best().has_value());
-  CHECK(config_differences(runs) == std::vector<Strings>{{"model.attention", R"("multi_head")", R"("self_v1")"},
-                                                         {"model.num_heads", "2", "-"},
-                                                         {"model.dropout", "0.0", "-"},
-                                                         {"model.qkv_bias", "false", "-"},
-                                                         {"optimizer.lr", "0.01", "0.5"}});
+  CHECK(config_differences({runs[0].config, runs[1].config}) ==
+        std::vector<Strings>{{"model.attention", R"("multi_head")", R"("self_v1")"},
+                             {"model.num_heads", "2", "-"},
+                             {"model.dropout", "0.0", "-"},
+                             {"model.qkv_bias", "false", "-"},
+                             {"optimizer.lr", "0.01", "0.5"}});
   CHECK(comparison(runs) == R"(                             a          b
 
 model.attention   "multi_head"  "self_v1"
@@ -72,7 +74,7 @@ val loss, step
 2                       1.2500          -
 4                       1.7500          -
 )");
-  CHECK(config_differences({runs[0], runs[0]}).empty());
+  CHECK(config_differences({runs[0].config, runs[0].config}).empty());
 }
 
 TEST_CASE("run summary: long curves are shown at ten steps, training losses as means") {
