@@ -65,7 +65,8 @@ ordered_json run_json(const ReportRun& run) {
           {"glance", glance_json(run.glance)},
           {"attention", maps_json(run.attention)},
           {"samples", samples},
-          {"written", written}};
+          {"written", written},
+          {"histograms", ordered_json::parse(run.histograms)}};
 }
 
 /// JSON that can stand in a script element: `<` could end it.

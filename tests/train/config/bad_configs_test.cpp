@@ -186,6 +186,7 @@ TEST_CASE("bad configs: train") {
                                       {R"({"precision": "bf16", "dtype": "float64"})", ": /train/precision: "},
                                       {R"({"log_every": 0})", ": /train/log_every: "},
                                       {R"({"sample_every": -1})", ": /train/sample_every: "},
+                                      {R"({"histogram_every": -1})", ": /train/histogram_every: "},
                                       {R"({"eval_every": -1})", ": /train/eval_every: "},
                                       {R"({"eval_batches": 0})", ": /train/eval_batches: "},
                                       {R"({"checkpoint_every": 0.5})", ": /train/checkpoint_every: "},

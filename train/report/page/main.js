@@ -10,6 +10,7 @@ drawLegend(find("legend"), () => {
 drawGlances(find("glance"));
 drawSummary(find("summary"));
 drawDifferences(find("differences"));
+drawHistograms(find("histograms"));
 drawSamples(find("samples"));
 drawParameters(find("parameters"));
 drawConfigs(find("config"));
