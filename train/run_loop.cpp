@@ -6,6 +6,7 @@
 
 #include "autograd/profiler.h"
 #include "base/progress_bar.h"
+#include "train/log/histogram_file.h"
 #include "train/log/progress.h"
 #include "train/log/sample_file.h"
 #include "train/log/tensorboard_writer.h"
@@ -15,6 +16,8 @@ namespace onestep::train {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int64_t kMostSampled = 4096, kBins = 24;  // elements of a parameter in a histogram, and its parts
 
 class Stopwatch {
  public:
@@ -47,6 +50,8 @@ struct RunLoop::Impl {
     if (!trainer.communicator().is_root()) return;
     metrics_file_.emplace((folder_ / "metrics.jsonl").string(), first_unlogged());
     if (plan_.sample_every > 0) sample_file_.emplace((folder_ / "samples.jsonl").string(), first_unlogged());
+    // after the last step: its gradient is gone where an interrupt left only the evaluation to do
+    if (plan_.histogram_every > 0) histogram_file_.emplace((folder_ / "histograms.jsonl").string(), trainer_.steps_done());
     if (!plan_.tensorboard) return;
     event_file_.emplace((folder_ / "tensorboard").string(), first_unlogged());
     event_file_->text("config", first_unlogged(), "```json\n" + resolved_json(trainer.config()) + "```");
@@ -99,6 +104,8 @@ struct RunLoop::Impl {
     outcome_.step_seconds += seconds;
     outcome_.tokens += metrics.tokens;
     metrics.tokens_per_second = static_cast<double>(metrics.tokens) / seconds;
+    const bool last = trainer_.steps_done() == plan_.steps && plan_.histogram_every > 0;
+    if (last || is_due(plan_.histogram_every)) write_histograms(metrics.step);
     return metrics;
   }
 
@@ -151,6 +158,13 @@ struct RunLoop::Impl {
     if (sample_file_ && (last || is_due(plan_.sample_every))) sample(metrics.step);
   }
 
+  /// A step of all ranks, of which the root writes.
+  void write_histograms(int64_t step) {
+    const auto histograms = trainer_.histograms(kMostSampled, kBins);
+    if (histogram_file_) histogram_file_->write(step, histograms);
+    profile_mark("histograms");
+  }
+
   void sample(int64_t step) {
     for (const Sample& sample : write_samples(trainer_, 1)) {
       sample_file_->write(step, sample.prompt, sample.continuation);
@@ -181,6 +195,7 @@ struct RunLoop::Impl {
   std::optional<MetricsFile> metrics_file_;  // the root's, as all that is written
   std::optional<EventFile> event_file_;
   std::optional<SampleFile> sample_file_;
+  std::optional<HistogramFile> histogram_file_;
   Progress progress_;
   Outcome outcome_;
   double seconds_before_;

@@ -250,6 +250,21 @@ StepMetrics Trainer::step() {
   return metrics;
 }
 
+std::vector<ParameterHistograms> Trainer::histograms(int64_t most, int64_t bins) {
+  const std::vector<std::vector<double>> gradients = replicas_->sample_gradients(most);  // of what is trained
+  std::vector<ParameterHistograms> all;
+  size_t trained = 0;
+  for (const auto& [name, parameter] : model_->named_parameters()) {
+    const int64_t every = sampling_stride(parameter.numel(), most);
+    const auto weights = parameter.detach().flatten().slice(0, 0, parameter.numel(), every).to_vector<double>();
+    ParameterHistograms& one = all.emplace_back(ParameterHistograms{name, histogram(weights, bins)});
+    if (!parameter.requires_grad()) continue;
+    const std::vector<double>& gradient = gradients[trained++];
+    if (!gradient.empty()) one.gradients = histogram(gradient, bins);
+  }
+  return all;
+}
+
 void Trainer::set_learning_rate(double lr) {
   Config changed = config_;
   changed.optimizer.lr = lr;

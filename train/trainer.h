@@ -9,6 +9,7 @@
 #include "train/data/data.h"
 #include "train/distributed/data_parallel.h"
 #include "train/evaluate.h"
+#include "train/log/histogram_file.h"
 #include "train/log/metrics.h"
 #include "train/models/language_model.h"
 
@@ -44,6 +45,9 @@ class Trainer {
   Generator evaluation_generator() const { return Generator(config_.seed ^ 1); }
   /// Where training stands. The tensors are handles: save them before the next step. Only the root has the optimizer's.
   TrainerState state();
+  /// Histograms of every parameter and of the gradient of the last step, after clipping, in `bins` parts: of every n-th
+  /// element, so that they are at most `most`. Of several ranks all must call it; the same for any number of them.
+  std::vector<ParameterHistograms> histograms(int64_t most, int64_t bins);
   /// Goes on with another optimizer.lr, from which the schedule derives those of the next steps. Throws ConfigError for one
   /// that a config could not have.
   void set_learning_rate(double lr);

@@ -9,6 +9,8 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/read_file.h"
+#include "base/utf8.h"
 #include "base/write_file.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/stop_signals.h"
@@ -29,7 +31,16 @@ struct Options {
 };
 
 constexpr int kDiverged = 1, kInterrupted = 130;
+constexpr int64_t kMaxNote = 1 << 16;
 constexpr double kWorst = std::numeric_limits<double>::max();
+
+/// Where a run that diverged says so, with its reason: the same run would diverge again.
+fs::path divergence_note(const fs::path& run) { return run / "diverged.txt"; }
+
+/// Whether the run of this config has diverged before.
+bool has_diverged(const SweepRun& planned, const fs::path& folder) {
+  return fs::exists(divergence_note(folder)) && is_run(folder) && changes(folder, planned.config).empty();
+}
 
 /// Trains one run to its end, or as much of it as is left; false if a signal stopped it.
 bool train_one(const SweepRun& planned, const fs::path& folder, bool quiet) {
@@ -37,6 +48,7 @@ bool train_one(const SweepRun& planned, const fs::path& folder, bool quiet) {
   const bool begun = is_run(folder);
   ActiveRun run = begun ? resume_run(folder, changes(folder, planned.config), alone, quiet)
                         : start_run(planned.config, folder, alone, quiet);
+  fs::remove(divergence_note(folder));
   if (!run.done.empty()) return true;
   const Outcome outcome = train_run(run, {.stopped = stop_signalled, .quiet = quiet});
   write_page(run);
@@ -89,11 +101,18 @@ int run_sweep(const Options& options) {
     const fs::path place = folder / runs[i].name;
     if (!options.quiet) std::cerr << "run " << i + 1 << " of " << runs.size() << ": " << place.string() << '\n';
     try {
+      if (has_diverged(runs[i], place)) {
+        std::cerr << "onestep: " << place.string()
+                  << ": is not trained again: " << escaped(read_file(divergence_note(place).string(), kMaxNote)) << '\n';
+        diverged.insert(runs[i].name);
+        continue;
+      }
       if (train_one(runs[i], place, options.quiet)) continue;
       std::cerr << "onestep: stopped in run " << i + 1 << " of " << runs.size() << ": the same command goes on\n";
       return kInterrupted;
     } catch (const DivergedError& error) {
       std::cerr << "onestep: " << place.string() << ": " << error.what() << '\n';
+      write_file(divergence_note(place), error.what());
       diverged.insert(runs[i].name);
     }
   }
@@ -122,7 +141,8 @@ void add_sweep(Command& app, Action& action) {
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->footer(
       "The runs are trained one after the other, each in a folder of its own, and in the end compared in a table, the best "
-      "first, and on a\npage. A run that diverges is a line of the table. The same command again goes on where it was "
+      "first, and on a\npage. A run that diverges is a line of the table, and not trained again. The same command again goes "
+      "on where it was "
       "stopped: it trains what is missing,\nand further where --set train.steps is larger now.");
   command->callback([options, &action] { action = [options] { return run_sweep(*options); }; });
 }

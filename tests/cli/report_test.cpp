@@ -24,9 +24,9 @@ namespace {
 const std::string kSentence = ONESTEP_SOURCE_DIR "/configs/sentence.json";
 
 void train(const fs::path& run, const std::string& seed) {
-  const ProcessResult result = run_onestep({"train", kSentence, "--out", run.string(), "--quiet", "--set", "train.steps=30",
-                                            "--set", "train.eval_every=10", "--set", "train.log_every=1", "--set",
-                                            "train.sample_every=10", "--set", "seed=" + seed});
+  const ProcessResult result = run_onestep(
+      {"train", kSentence, "--out", run.string(), "--quiet", "--set", "train.steps=30", "--set", "train.eval_every=10", "--set",
+       "train.log_every=1", "--set", "train.sample_every=10", "--set", "train.histogram_every=5", "--set", "seed=" + seed});
   REQUIRE(result.status == 0);
 }
 
@@ -72,6 +72,10 @@ if (looks) for (let i = 0; i < 9; ++i) press(document.querySelector("#glance .to
 seen.firstLooks = looks && looks.textContent;
 seen.perplexity = texts(loss(), "text[text-anchor=start]").length > 1;
 seen.differences = texts(document, "#differences td").join("|");
+const spread = document.querySelectorAll("#histograms svg");
+if (spread.length > 0) press(spread[spread.length - 1], "ArrowLeft");
+seen.spread = document.getElementById("tip").textContent.split(":")[0];
+seen.distributions = texts(document, "#histograms figcaption").join("|") + ` of ${texts(document, "#parameter option").length}`;
 seen.written = texts(document, ".written h3").join("|");
 press(loss(), "+");
 seen.zoomed = texts(loss(), "text[text-anchor=middle]").join(" ");
@@ -270,7 +274,9 @@ TEST_CASE("cli: the report of two runs works in a browser on a desk and on a pho
     CHECK(contains(title, " looks at "));
     CHECK(contains(title, R"("rows":"Your|journey|starts|with|one","columns":"Your|journey|starts|with|one","readable":true)"));
     CHECK(contains(title, R"("samples":"Your journey|Your journey|)"));  // the beginning of what it is evaluated on
-    CHECK(contains(title, R"("perplexity":true,"differences":"seed|1|2","written":"step 10|step 20|step 30|step 10|)"));
+    CHECK(contains(title, R"("perplexity":true,"differences":"seed|1|2")"));
+    CHECK(contains(title, R"("written":"step 10|step 20|step 30|step 10|step 20|step 30")"));
+    CHECK(contains(title, R"("spread":"step 30","distributions":"weights|gradients|weights|gradients of 9")"));
     CHECK(contains(title, R"("given":"Your journey","glance":"“one” looks at “)"));
     CHECK(contains(title, R"x("firstLooks":"“Your” looks at itself (100 %)")x"));
     CHECK(contains(title, R"("zoomed":"10 15 20","moved":"15 20 25","dragged":"20 25 30")"));

@@ -240,18 +240,21 @@ TEST_CASE("resume: steps behind the end of the schedule are told what they are w
   CHECK(metrics(run)[5]["lr"] == 1e-5);
 }
 
-TEST_CASE("resume: samples go on where the checkpoint stands") {
+TEST_CASE("resume: samples and histograms go on where the checkpoint stands") {
   const TemporaryFolder folder;
   const std::string config = (folder.path() / "config.json").string(), run = (folder.path() / "run").string(),
                     whole = (folder.path() / "whole").string();
-  std::ofstream(config) << "{" + kModel + ", " + kText + R"(, "train": {"steps": 8, "sample_every": 4}})";
+  std::ofstream(config) << "{" + kModel + ", " + kText + R"(, "train": {"steps": 8, "sample_every": 4, "histogram_every": 4}})";
   REQUIRE(run_onestep({"train", config, "--quiet", "--out", run}).status == 0);
   std::ofstream(run + "/samples.jsonl", std::ios::app)
       << R"({"step":11,"prompt":"","continuation":"of a process that was killed"})" << '\n';
+  std::ofstream(run + "/histograms.jsonl", std::ios::app) << R"({"step":11,"parameters":[]})" << '\n';
   REQUIRE(run_onestep({"train", "--resume", run, "--quiet", "--set", "train.steps=16"}).status == 0);
   REQUIRE(run_onestep({"train", config, "--quiet", "--out", whole, "--set", "train.steps=16"}).status == 0);
   CHECK(read(run + "/samples.jsonl") == read(whole + "/samples.jsonl"));
   CHECK(contains(read(run + "/samples.jsonl"), "{\"step\":15,"));
+  CHECK(read(run + "/histograms.jsonl") == read(whole + "/histograms.jsonl"));
+  CHECK(contains(read(run + "/histograms.jsonl"), "{\"step\":15,"));
 }
 
 TEST_CASE("resume: the evaluation at the end of a run of fewer steps does not count for early stopping") {

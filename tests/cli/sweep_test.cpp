@@ -106,6 +106,18 @@ TEST_CASE("cli: a run of a sweep that diverges is a line of its table") {
   REQUIRE(names.size() == 4);
   CHECK(names[2] == "lr=1e30");
   CHECK(contains(some.out, "  diverged  "));
+  const auto lost = folder.path() / "some/lr=1e30";
+  const auto before = fs::last_write_time(lost / "metrics.jsonl");
+  const auto again = [&](const char* steps) {
+    return run_onestep(sweep(folder.path() / "some",
+                             {"--grid", "optimizer.lr=1e30,0.01", "--set", std::string("train.steps=") + steps, "--quiet"}));
+  };
+  const ProcessResult same = again("5");
+  CHECK(same.status == 0);
+  CHECK(same.err.starts_with("onestep: " + lost.string() + ": is not trained again: train: diverged at step 1: "));
+  CHECK(same.out == some.out);
+  CHECK(fs::last_write_time(lost / "metrics.jsonl") == before);
+  CHECK(again("6").err.starts_with("onestep: " + lost.string() + ": train: diverged at step 1: "));  // another run
   CHECK(run_onestep(sweep(folder.path() / "all", {"--grid", "optimizer.lr=1e30", "--set", "train.steps=5"})).status == 1);
 }
 

@@ -4,12 +4,15 @@
 
 #include <chrono>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <thread>
 
 #include "tests/paths.h"
 #include "tests/process.h"
 #include "tests/support.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/safetensors.h"
 
 using onestep::testing::contains;
@@ -124,6 +127,39 @@ TEST_CASE("cli: a run with train.sample_every shows what the model writes and ke
               .status == 0);
   CHECK(read(folder.path() / "without" / model) == read(run / model));
   CHECK_FALSE(fs::exists(folder.path() / "without/samples.jsonl"));
+}
+
+TEST_CASE("cli: a run with train.histogram_every keeps how its parameters and gradients are distributed") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run";
+  const auto trained = [&](const std::string& name, const std::string& every) {
+    const ProcessResult result = run_onestep({"train", kSentence, "--out", (folder.path() / name).string(), "--quiet", "--set",
+                                              "train.steps=25", "--set", "train.histogram_every=" + every});
+    REQUIRE(result.status == 0);
+  };
+  trained("run", "10");
+  trained("without", "0");
+  const std::string model = "checkpoints/step-25/model.safetensors";
+  CHECK(read(folder.path() / "without" / model) == read(run / model));
+  CHECK_FALSE(fs::exists(folder.path() / "without/histograms.jsonl"));
+  std::vector<int64_t> steps;
+  std::istringstream lines(read(run / "histograms.jsonl"));
+  nlohmann::json last;
+  for (std::string line; std::getline(lines, line); steps.push_back(last["step"].get<int64_t>() + 1))
+    last = nlohmann::json::parse(line);
+  CHECK(steps == std::vector<int64_t>{10, 20, 25});
+  const auto saved = onestep::train::load_checkpoint(run / "checkpoints/step-25").trainer.model;
+  const std::map<std::string, onestep::Tensor> state(saved.begin(), saved.end());
+  CHECK(last["parameters"].size() == 9);  // of the state all but the mask
+  for (const nlohmann::json& one : last["parameters"]) {
+    const onestep::Tensor& parameter = state.at(one["name"].get<std::string>());
+    CHECK(one["weights"]["low"].get<double>() == parameter.min().item());
+    CHECK(one["weights"]["high"].get<double>() == parameter.max().item());
+    for (const char* kind : {"weights", "gradients"}) {
+      const auto counts = one[kind]["counts"].get<std::vector<int64_t>>();
+      CHECK(std::accumulate(counts.begin(), counts.end(), int64_t{0}) == parameter.numel());
+    }
+  }
 }
 
 TEST_CASE("cli: a quiet run prints nothing but its results, and the same config gives the same bits on one or three threads") {

@@ -150,7 +150,8 @@ struct TrainConfig {
   std::vector<std::string> freeze;  ///< patterns of names of parameters that are not trained
   int64_t eval_every = 0;           ///< steps; 0: at the end only
   int64_t eval_batches = 20;
-  int64_t sample_every = 0;  ///< steps; 0: never
+  int64_t sample_every = 0;     ///< steps; 0: never
+  int64_t histogram_every = 0;  ///< steps; 0: never
   int64_t log_every = 1;
   int64_t checkpoint_every = 0;  ///< steps; 0: at the end only
   int64_t keep_checkpoints = 2;

@@ -239,6 +239,11 @@ std::vector<Field> train_fields() {
             "0 is never")
           .range(0, kMaxSteps)
           .changeable(),
+      field("train.histogram_every", in, &T::histogram_every,
+            "steps between histograms of every parameter and its gradient, which go to RUN/histograms.jsonl and the report, as "
+            "those of the last step do; 0 is never")
+          .range(0, kMaxSteps)
+          .changeable(),
       field("train.log_every", in, &T::log_every,
             "steps between lines of metrics.jsonl, beside the first step and the evaluations")
           .range(1, kMaxSteps)

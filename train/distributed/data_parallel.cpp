@@ -248,6 +248,31 @@ double DataParallel::clip_grad_norm_(double max_norm) {
 
 // ---- parameters and optimizer state
 
+std::vector<std::vector<double>> DataParallel::sample_gradients(int64_t most) {
+  const NoGradGuard no_grad;
+  std::vector<double> mine;  // parameter, place among its samples, value
+  for (const auto& [piece, tensor] : shards_) {
+    const Tensor gradient = tensor.grad();
+    if (!gradient.defined()) continue;
+    const int64_t every = sampling_stride(parameters_[piece.parameter].second.numel(), most);
+    const int64_t first = (piece.begin + every - 1) / every;
+    if (first * every >= piece.end) continue;
+    int64_t place = first;
+    for (const double value : gradient.flatten().slice(0, first * every - piece.begin, piece.size(), every).to_vector<double>())
+      mine.insert(mine.end(), {static_cast<double>(piece.parameter), static_cast<double>(place++), value});
+  }
+  std::vector<std::vector<double>> samples(parameters_.size());
+  for (const std::vector<double>& theirs : communicator_->all_gather(mine)) {
+    for (size_t i = 0; i + 2 < theirs.size(); i += 3) {
+      std::vector<double>& of = samples[static_cast<size_t>(theirs[i])];
+      const auto place = static_cast<size_t>(theirs[i + 1]);
+      if (place >= of.size()) of.resize(place + 1);
+      of[place] = theirs[i + 2];
+    }
+  }
+  return samples;
+}
+
 void DataParallel::gather_parameters() {
   if (alone()) return;
   const NoGradGuard no_grad;

@@ -32,6 +32,9 @@ class DataParallel {
   void scale_gradients(double factor);
   /// optim::clip_grad_norm_ on the summed gradient of all parameters: the same bits.
   double clip_grad_norm_(double max_norm);
+  /// Of the summed gradient of each parameter, in the model's order, every n-th element, so that they are at most `most`; on
+  /// every rank. None of a parameter without a gradient.
+  std::vector<std::vector<double>> sample_gradients(int64_t most);
   /// Gives every rank what the owners have updated.
   void gather_parameters();
 

@@ -15,6 +15,9 @@ struct ParameterPiece {
   bool operator==(const ParameterPiece&) const = default;
 };
 
+/// Every how manieth of `size` elements is taken, so that they are at most `most`.
+inline int64_t sampling_stride(int64_t size, int64_t most) { return size > most ? (size + most - 1) / most : 1; }
+
 /// What travels at a time; its pieces are in order of their owners.
 using Bucket = std::vector<ParameterPiece>;
 

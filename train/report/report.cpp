@@ -66,6 +66,7 @@ ordered_json run_json(const ReportRun& run) {
           {"attention", maps_json(run.attention)},
           {"samples", samples},
           {"written", written},
+          {"histograms", ordered_json::parse(run.histograms)},
           {"labels", run.labels},
           {"confusion", run.confusion}};
 }

@@ -46,11 +46,13 @@ struct ReportRun {
   std::vector<std::string> labels = {};     ///< Of a classifier,
   std::vector<int64_t> confusion = {};      ///< and its Evaluation::confusion on them.
   std::vector<WrittenSample> written = {};  ///< Of samples.jsonl, spread over the run.
+  std::string histograms = "[]";            ///< Lines of histograms.jsonl, spread over the run, as one JSON list.
   std::string evaluated_on = {};            ///< evaluates_on(its config.data)
 };
 
-/// Reads a run folder with this config, its metrics and samples.jsonl; parameters, the attention on one sample of what it is
-/// evaluated on and continuations of such samples are those of `trainer`, left out where it is null. Throws IoError.
+/// Reads a run folder with this config, its metrics, samples.jsonl and histograms.jsonl; parameters, the attention on one
+/// sample of what it is evaluated on and continuations of such samples are those of `trainer`, left out where it is null.
+/// Throws IoError.
 ReportRun read_report_run(const std::filesystem::path& run, const Config& config, Trainer* trainer);
 
 /// The maps of `model` for the beginning of the sample that read_report_run shows.

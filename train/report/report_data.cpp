@@ -13,6 +13,7 @@
 #include "base/read_file.h"
 #include "base/utf8.h"
 #include "nn/module.h"
+#include "train/log/histogram_file.h"
 #include "train/log/metrics.h"
 #include "train/log/metrics_reader.h"
 #include "train/log/step_lines.h"
@@ -29,7 +30,8 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 constexpr size_t kMaxRows = 5000;      // steps drawn, and evaluations
 constexpr int64_t kMaxMapTokens = 48;  // tokens of an attention map
 constexpr int64_t kSamples = 2;
-constexpr size_t kMaxWritten = 100;  // lines of samples.jsonl
+constexpr size_t kMaxWritten = 100;    // lines of samples.jsonl,
+constexpr size_t kMaxHistograms = 40;  // and of histograms.jsonl
 
 /// At most kMost (an even number) of any number of values, with their places: every n-th, n doubling when there are too many.
 template <class T, size_t kMost = kMaxRows>
@@ -160,6 +162,18 @@ std::vector<WrittenSample> read_written(const fs::path& run) {
   return all;
 }
 
+/// Lines of histograms.jsonl, if there is one, spread over the run.
+std::string read_histograms(const fs::path& run) {
+  const std::string path = (run / "histograms.jsonl").string();
+  if (!fs::exists(path)) return "[]";
+  Thinned<json, kMaxHistograms> lines;
+  int64_t place = 0;
+  for_each_histograms(path, [&](const json& line) { lines.add(place++, line); });
+  json all = json::array();
+  for (const auto& [_, line] : lines.kept()) all.push_back(line);
+  return all.dump();
+}
+
 }  // namespace
 
 AttentionMaps sample_maps(const Trainer& trainer, LanguageModel& model, int64_t step) {
@@ -196,6 +210,7 @@ ReportRun read_report_run(const fs::path& run, const Config& config, Trainer* tr
   report.settings = config;
   report.tokens_per_step = trainer != nullptr ? trainer->tokens_per_step() : tokens_per_step(config);
   report.written = read_written(run);
+  report.histograms = read_histograms(run);
   if (trainer != nullptr) {
     report.parameters = trainer->model().named_parameters();
     report.attention = {sample_maps(*trainer, trainer->model(), trainer->steps_done())};

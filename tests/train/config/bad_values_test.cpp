@@ -18,6 +18,7 @@ namespace {
 json data_of(const std::string& kind) {
   if (kind == "tokens") return {{"kind", kind}, {"tokens", {0, 1, 0, 1}}, {"vocab_size", 2}, {"val_fraction", 0}};
   if (kind == "text") return {{"kind", kind}, {"text", "abc"}};
+  if (kind == "instructions" || kind == "classification") return {{"kind", kind}, {"path", "examples.jsonl"}};
   if (kind == "none") return {{"kind", kind}};
   return {{"kind", "task"}, {"task", "copy"}};
 }

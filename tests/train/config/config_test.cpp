@@ -276,6 +276,7 @@ TEST_CASE("config: the resolved text") {
     "eval_every": 0,
     "eval_batches": 20,
     "sample_every": 0,
+    "histogram_every": 0,
     "log_every": 1,
     "checkpoint_every": 0,
     "tensorboard": false,

@@ -69,3 +69,22 @@ TEST_CASE("data parallel: the sum of the ranks has the norm of one process to th
     CHECK(failures == std::vector<std::string>(3));
   }
 }
+
+TEST_CASE("data parallel: samples of gradients are those of one process") {
+  Net alone;
+  for (int rank = 0; rank < 3; ++rank) alone.backward(rank);
+  std::vector<std::vector<double>> expected;
+  for (const Tensor& parameter : alone.layers.parameters()) {  // 16 elements, of which every fourth, or 4
+    std::vector<double>& samples = expected.emplace_back();
+    const std::vector<double> all = parameter.grad().to_vector<double>();
+    for (size_t i = 0; i < all.size(); i += all.size() == 16 ? 4 : 1) samples.push_back(all[i]);
+  }
+  const std::vector<std::string> failures = run_ranks(3, [&](ThreadCommunicator& ranks) {
+    Net net;
+    train::DataParallel parallel({std::shared_ptr<void>(), &ranks}, net.layers, {{net.layers.parameters(), 0.0}}, 100);
+    ONESTEP_CHECK(Error, parallel.sample_gradients(5) == std::vector<std::vector<double>>(6), "there is a gradient");
+    parallel.reduce_gradients({true, true, true}, [&] { net.backward(ranks.rank()); });
+    ONESTEP_CHECK(Error, parallel.sample_gradients(5) == expected, "the samples differ");
+  });
+  CHECK(failures == std::vector<std::string>(3));
+}

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "autograd/node.h"
+#include "autograd/ops_order.h"
 #include "tests/support.h"
 #include "tests/train/distributed/thread_ranks.h"
 #include "train/trainer.h"
@@ -129,4 +130,19 @@ TEST_CASE("freeze: patterns that name nothing or all are refused") {
   CHECK(refused(R"(["*.weight", "*.bias"])").starts_with("run.json: /train/freeze: "));
   CHECK(refused(R"(["tok_emb"])", R"("attention": "multi_head")") ==
         "run.json: /train/freeze/0: no parameter has that name: tok_emb (did you mean tok_emb.weight?)");
+}
+
+TEST_CASE("freeze: histograms have the gradients of what is trained alone") {
+  Trainer trainer(config_of(kBottom));
+  trainer.step();
+  const std::set<std::string> frozen = frozen_parameters(trainer.config());
+  const nn::NamedTensors parameters = trainer.model().named_parameters();
+  const std::vector<ParameterHistograms> all = trainer.histograms(/*most=*/1 << 20, /*bins=*/4);
+  REQUIRE(all.size() == parameters.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    CAPTURE(all[i].name);
+    CHECK(all[i].name == parameters[i].first);
+    CHECK(all[i].gradients.has_value() != frozen.contains(all[i].name));
+    if (all[i].gradients) CHECK(all[i].gradients->low == min(parameters[i].second.grad()).item());
+  }
 }

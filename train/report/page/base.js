@@ -1,6 +1,6 @@
 "use strict";
 // What the parts of the page share. The data is in #data: {runs: [{name, facts, tokens_per_step, metrics, evaluated_on, parameters,
-// config, glance, attention, samples, written, labels, confusion}], differences: [[key, value in each run]]}.
+// config, glance, attention, samples, written, histograms, labels, confusion}], differences: [[key, value in each run]]}.
 const page = JSON.parse(document.getElementById("data").textContent), runs = page.runs;
 const find = (id) => document.getElementById(id);
 const color = (run) => `var(--run-${run % 6})`;

@@ -11,6 +11,7 @@ drawGlances(find("glance"));
 drawSummary(find("summary"));
 drawDifferences(find("differences"));
 drawConfusion(find("confusion"));
+drawHistograms(find("histograms"));
 drawSamples(find("samples"));
 drawParameters(find("parameters"));
 drawConfigs(find("config"));
