@@ -6,7 +6,7 @@
 #include <map>
 
 #include "autograd/node.h"
-#include "autograd/ops_order.h"
+#include "autograd/ops_math.h"
 #include "tests/support.h"
 #include "tests/train/distributed/thread_ranks.h"
 #include "train/trainer.h"
