@@ -46,8 +46,8 @@ std::vector<ExampleData::Row> ExampleData::make_rows(const std::vector<Example>&
     for (const Example& example : examples) rows.push_back({&example});
     return rows;
   }
-  std::vector<const Example*> order;
-  for (const Example& example : examples) order.push_back(&example);
+  std::vector<const Example*> order(examples.size());
+  std::transform(examples.begin(), examples.end(), order.begin(), [](const Example& example) { return &example; });
   const auto longer = [](const Example* a, const Example* b) { return a->inputs.size() > b->inputs.size(); };
   std::stable_sort(order.begin(), order.end(), longer);
   std::map<int64_t, std::vector<size_t>> by_room;  // the rows that have so much room left
@@ -73,8 +73,8 @@ std::vector<ExampleData::Row> ExampleData::make_rows(const std::vector<Example>&
 Batch ExampleData::random_rows(const std::vector<Row>& rows, int64_t batch_size, Generator& g) const {
   std::vector<int64_t> drawn(static_cast<size_t>(batch_size));
   fill_randint(drawn, 0, std::ssize(rows), g);
-  std::vector<const Row*> chosen;
-  for (const int64_t row : drawn) chosen.push_back(&rows[static_cast<size_t>(row)]);
+  std::vector<const Row*> chosen(drawn.size());
+  std::transform(drawn.begin(), drawn.end(), chosen.begin(), [&](int64_t row) { return &rows[static_cast<size_t>(row)]; });
   return batch_of(chosen);
 }
 
