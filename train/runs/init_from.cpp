@@ -31,6 +31,11 @@ FoundCheckpoint find_start(const Config& config) {
   return found;
 }
 
+void take_eos(Config& config) {
+  if (config.origin.given.contains("model.eos_token_ids")) return;
+  config.model.eos_token_ids = load_run_config(run_path(config.train.init_from)).model.eos_token_ids;
+}
+
 std::shared_ptr<const Tokenizer> take_tokenizer(Config& config) {
   const fs::path from = run_path(config.train.init_from);
   DataConfig& data = config.data;

@@ -13,6 +13,9 @@ namespace onestep::train {
 /// with which its parameters would not mean what they do there.
 FoundCheckpoint find_start(const Config& config);
 
+/// Gives the config the tokens that end a text of the run train.init_from, unless it says which.
+void take_eos(Config& config);
+
 /// The tokenizer of the run train.init_from for a config of kind text (null for others), which is made to name it. Throws
 /// ConfigError for one that names another.
 std::shared_ptr<const Tokenizer> take_tokenizer(Config& config);

@@ -27,6 +27,7 @@ std::unique_ptr<Trainer> make_trainer(Config config, const std::shared_ptr<Commu
   if (config.train.init_from.empty()) return std::make_unique<Trainer>(config, nullptr, quiet, ranks);
   const FoundCheckpoint start = find_start(config);
   const auto tokenizer = take_tokenizer(config);
+  take_eos(config);
   auto trainer = std::make_unique<Trainer>(config, tokenizer, quiet, ranks);
   load_model(trainer->model(), start);
   return trainer;
