@@ -18,7 +18,7 @@ namespace {
 struct Options {
   std::string run, checkpoint = "last", weights = "float32", stop_ids;
   std::optional<std::string> chat_template;
-  bool quiet = false;
+  bool quiet = false, ignore_eos = false;
   int64_t seed = 0;
   ConversationOptions conversation = {.generate = {.tokens = 500}};
 };
@@ -72,6 +72,7 @@ int run_chat(Options& options) {
   if (!options.stop_ids.empty()) options.conversation.stops.ids = parse_id_list(options.stop_ids, "--stop-ids");
   if (options.chat_template) options.conversation.chat = make_chat_template(*options.chat_template);
   const std::unique_ptr<LoadedRun> run = load_run(options.run, options.checkpoint, options.weights);
+  if (!options.ignore_eos) stop_at_eos(*run, options.conversation.stops);
   ONESTEP_CHECK(ConfigError, run->tokenizer != nullptr, "chat: ", options.run, " was trained on ids and has no tokenizer");
   const std::string& learned = run->config.data.chat_template;
   if (!options.chat_template)
@@ -124,6 +125,7 @@ void add_chat(Command& app, Action& action) {
       ->type_name("TEXT")
       ->check(not_empty("a text"));
   command->add_option("--stop-ids", options->stop_ids, "End an answer at any of these tokens, too: 1,2,3")->type_name("IDS");
+  add_ignore_eos(*command, options->ignore_eos);
   command->add_checkpoint_option(options->checkpoint);
   command->add_weights_option(options->weights);
   command->add_flag("--quiet", options->quiet, "Nothing on stderr but errors");

@@ -17,7 +17,7 @@ namespace {
 struct Options {
   std::string run, checkpoint = "last", format = "text", weights = "float32", prompt_file, stop_ids;
   std::vector<std::string> prompts, prompt_ids;
-  bool no_cache = false, json_lines = false;
+  bool no_cache = false, json_lines = false, ignore_eos = false;
   int64_t samples = 1;
   ContinuationOptions continuations = {};
 };
@@ -62,6 +62,7 @@ int run_generate(Options& options) {
   settle(options);
   const std::unique_ptr<LoadedRun> run = load_run(options.run, options.checkpoint, options.weights);
   const std::unique_ptr<Data> task = run->config.data.kind == DataKind::task ? make_data(run->config) : nullptr;
+  if (!options.ignore_eos) stop_at_eos(*run, options.continuations.stops);
   int64_t& tokens = options.continuations.generate.tokens;
   if (tokens == 0) tokens = task != nullptr ? task->targets() : kTokens;
   const std::vector<std::vector<int64_t>> prompts = prompts_of(options, *run, task.get());
@@ -123,7 +124,9 @@ void add_generate(Command& app, Action& action) {
   command->add_repeatable_option("--stop", out.stops.strings, "End before this text")
       ->type_name("TEXT")
       ->check(not_empty("a text"));
-  command->add_option("--stop-ids", options->stop_ids, "End at any of these tokens: 1,2,3")->type_name("IDS");
+  command->add_option("--stop-ids", options->stop_ids, "End at any of these tokens, beside the model's own: 1,2,3")
+      ->type_name("IDS");
+  add_ignore_eos(*command, options->ignore_eos);
   command->add_whole_number("--samples", options->samples, "How many continuations, one after the other", 1, int64_t{1} << 40);
   command->add_checkpoint_option(options->checkpoint);
   command->add_weights_option(options->weights);

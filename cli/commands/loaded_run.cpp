@@ -43,6 +43,15 @@ std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& 
   return loaded;
 }
 
+void stop_at_eos(const LoadedRun& run, Stops& stops) {
+  const std::vector<int64_t>& eos = run.config.model.eos_token_ids;
+  stops.ids.insert(stops.ids.end(), eos.begin(), eos.end());
+}
+
+void add_ignore_eos(Command& command, bool& ignore) {
+  command.add_flag("--ignore-eos", ignore, "Go on behind the tokens that end a text (model.eos_token_ids)");
+}
+
 void add_sampling_options(Command& command, SamplingOptions& sampling, int64_t& seed) {
   const auto number = [&](const std::string& name, double& value, const std::string& description, const Check& check) {
     command.add_option(name, value, description)->type_name("N")->capture_default_str()->check(check);

@@ -8,6 +8,7 @@
 #include "autograd/random/generator.h"
 #include "cli/arguments.h"
 #include "train/models/generate.h"
+#include "train/text/stopping_text.h"
 #include "train/text/tokenizer.h"
 
 namespace onestep::cli {
@@ -33,6 +34,12 @@ enum class Gives : uint8_t { text, label };
 /// run that gives something else, or IoError.
 std::unique_ptr<LoadedRun> load_run(const std::string& name, const std::string& checkpoint, const std::string& weights,
                                     Gives gives = Gives::text);
+
+/// Adds the tokens that end a text of the run's model.
+void stop_at_eos(const LoadedRun& run, train::Stops& stops);
+
+/// --ignore-eos
+void add_ignore_eos(Command& command, bool& ignore);
 
 /// --temperature, --top-k, --top-p, --min-p, --repetition-penalty and --seed.
 void add_sampling_options(Command& command, train::SamplingOptions& sampling, int64_t& seed);

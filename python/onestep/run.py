@@ -179,18 +179,21 @@ class Run:
         stop: Sequence[str] = (),
         seed: int = 0,
         cache: bool = True,
+        ignore_eos: bool = False,
     ) -> Union[str, List[int]]:
         """Continues a text, or a list of ids, by up to so many tokens, as `onestep generate` does; the text with its prompt (the
         ids). temperature 0 takes the most likely token each time; top_k, top_p and min_p leave the most likely ones only; a
         repetition_penalty above 1 makes tokens that the text has less likely. It ends before the first of the texts in stop (ids
-        with the token that completed it)."""
+        with the token that completed it), and, unless ignore_eos, at a token of model.eos_token_ids (which ids end with)."""
         if isinstance(stop, str) or not all(stop):
             raise onestep.ConfigError(f"stop: must be a list of texts that are not empty: got {stop!r}")
         model, given = self.model._model, self._ids(prompt)
         sampling = (temperature, top_k, top_p, min_p, repetition_penalty)
-        ids = given + model.generate(given, tokens, *sampling, list(stop), seed, cache)
+        ids = given + model.generate(given, tokens, *sampling, list(stop), seed, cache, ignore_eos)
         if not isinstance(prompt, str):
             return ids
+        if len(ids) > len(given) and not ignore_eos and ids[-1] in model.eos:
+            ids.pop()
         text, begin = model.text(ids), len(model.text(given))
         ends = [at for at in (text.find(word, begin) for word in stop) if at >= 0]
         return text[: min(ends, default=len(text))]

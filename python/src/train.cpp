@@ -117,6 +117,7 @@ struct Model {
   Generator generator;
   std::unique_ptr<LanguageModel> model;
   std::shared_ptr<const Tokenizer> tokenizer;
+  Ids eos;  // tokens that end a text
 };
 
 std::unique_ptr<Model> load_model_of(const std::string& name, const std::string& checkpoint) {
@@ -126,6 +127,7 @@ std::unique_ptr<Model> load_model_of(const std::string& name, const std::string&
   const FoundCheckpoint found = choose_checkpoint(run, config, checkpoint);
   auto loaded = std::make_unique<Model>();
   loaded->generator.manual_seed(config.seed);
+  loaded->eos = config.model.eos_token_ids;
   loaded->tokenizer = prompt_tokenizer(run, config);
   loaded->model = make_trained_model(config, trained_vocabulary(found), found, loaded->generator);
   return loaded;
@@ -142,10 +144,10 @@ nb::list named(const nn::NamedTensors& tensors, const nb::type_object& type) {
 }
 
 Ids generate_ids(Model& m, const Ids& prompt, int64_t tokens, const SamplingOptions& sampling,
-                 const std::vector<std::string>& stop, int64_t seed, bool cache) {
+                 const std::vector<std::string>& stop, int64_t seed, bool cache, bool ignore_eos) {
   check_prompt(*m.model, prompt);
   Generator generator(seed);
-  const Stops stops{.strings = stop};
+  const Stops stops{.strings = stop, .ids = ignore_eos ? Ids{} : m.eos};
   StoppingText text(m.tokenizer.get(), stops);
   for (const int64_t id : prompt) text.follow(id);
   const auto ends = [&](int64_t id) { return text.add(id), text.stopped(); };
@@ -173,10 +175,11 @@ void add_model(nb::module_& m) {
       .def("repr", [](const Model& self) { return self.model->repr(); })
       .def("generate",
            [](Model& self, const Ids& prompt, int64_t tokens, double temperature, int64_t top_k, double top_p, double min_p,
-              double repetition_penalty, const std::vector<std::string>& stop, int64_t seed, bool cache) {
+              double repetition_penalty, const std::vector<std::string>& stop, int64_t seed, bool cache, bool ignore_eos) {
              return generate_ids(self, prompt, tokens, {temperature, top_k, top_p, min_p, repetition_penalty}, stop, seed,
-                                 cache);
+                                 cache, ignore_eos);
            })
+      .def_prop_ro("eos", [](const Model& self) { return self.eos; })
       .def("attention",
            [](Model& self, const Ids& ids) { return unlocked([&] { return attention_weights(*self.model, ids); }); })
       .def("text", &text_of)

@@ -140,6 +140,17 @@ def test_a_run_on_ids_has_no_tokenizer(tmp_path):
         run.generate("text")
 
 
+def test_generation_ends_at_the_tokens_that_end_a_text(run, tmp_path):
+    ids = run.tokenizer.encode("the cat")
+    whole = run.generate(ids, tokens=12, temperature=0)
+    end = whole[len(ids) + 3]
+    ended = whole[: whole.index(end, len(ids)) + 1]
+    other = trained(tmp_path, set={"model.eos_token_ids": [end]})
+    assert other.generate(ids, tokens=12, temperature=0) == ended
+    assert other.generate(ids, tokens=12, temperature=0, ignore_eos=True) == whole
+    assert other.generate("the cat", tokens=12, temperature=0) == run.tokenizer.decode(ended[:-1])
+
+
 def test_generation_stops_and_penalizes(run):
     whole = run.generate("the cat", tokens=12, temperature=0)
     word = whole.split()[4]

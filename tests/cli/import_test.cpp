@@ -1,6 +1,7 @@
 // GPT-2 weights from outside: import, fine-tuning, export.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -74,6 +75,66 @@ TEST_CASE("cli: a Llama in several bfloat16 files is imported, continues a promp
   CHECK(config["rope_scaling"]["rope_type"] == "llama3");
   CHECK(run_onestep({"import", (out / "bf16").string(), "--out", (folder.path() / "again").string()}).status == 0);
   CHECK(contains(run_onestep({"export", tuned.string(), out.string(), "--dtype", "int8"}).err, "--dtype"));
+}
+
+TEST_CASE(
+    "cli: a text ends at the end-of-text tokens of an imported model, which its exports and what is trained from it keep") {
+  using Ids = std::vector<int64_t>;
+  const TemporaryFolder folder;
+  const fs::path model = folder.path() / "model", run = folder.path() / "run", out = folder.path() / "out";
+  fs::copy(ONESTEP_SOURCE_DIR "/tests/goldens/hf_decoders/llama3", model);
+  const nlohmann::json golden = nlohmann::json::parse(read(model / "logits.json"));
+  const Ids greedy = golden["greedy"].get<Ids>(), prompt = golden["prompt"].get<Ids>();
+  const auto first = [&](int64_t id) { return std::find(greedy.begin(), greedy.end(), id) - greedy.begin(); };
+  const int64_t end = greedy[4];
+  std::string given;
+  for (const int64_t id : prompt) given += (given.empty() ? "" : ",") + std::to_string(id);
+  const auto generated = [&](const fs::path& of, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> line = {"generate", of.string(), "--prompt-ids", given,           "--tokens", "40",
+                                     "--quiet",  "--format",  "json",         "--temperature", "0"};
+    line.insert(line.end(), more.begin(), more.end());
+    return nlohmann::json::parse(run_onestep(line).out);
+  };
+  nlohmann::json config = nlohmann::json::parse(read(model / "config.json"));
+  const auto imported = [&](const nlohmann::json& eos, const nlohmann::json& generation) {
+    config["eos_token_id"] = eos;
+    std::ofstream(model / "config.json") << config;
+    fs::remove(model / "generation_config.json");
+    if (!generation.is_null()) std::ofstream(model / "generation_config.json") << generation;
+    fs::remove_all(run);
+    return run_onestep({"import", model.string(), "--out", run.string(), "--quiet"});
+  };
+
+  REQUIRE(imported(nullptr, nullptr).status == 0);
+  CHECK(generated(run)["ids"].get<Ids>() == greedy);
+  REQUIRE(imported(end, nullptr).status == 0);
+  const Ids ended(greedy.begin(), greedy.begin() + first(end) + 1);
+  CHECK(generated(run)["ids"].get<Ids>() == ended);
+  CHECK(generated(run)["finish_reason"] == "stop");
+  CHECK(generated(run, {"--ignore-eos"})["ids"].get<Ids>() == greedy);
+  CHECK(generated(run, {"--stop-ids", std::to_string(greedy[0])})["ids"].get<Ids>() == Ids{greedy[0]});
+  REQUIRE(imported(end, {{"eos_token_id", {1000, greedy[2], end}}}).status == 0);  // which goes before; the model has no 1000
+  const auto stops = std::min(first(greedy[2]), first(end)) + 1;
+  CHECK(generated(run)["ids"].get<Ids>() == Ids(greedy.begin(), greedy.begin() + stops));
+
+  REQUIRE(run_onestep({"export", run.string(), out.string(), "--quiet"}).status == 0);
+  CHECK(nlohmann::json::parse(read(out / "config.json"))["eos_token_id"].get<Ids>() == Ids{greedy[2], end});
+  nlohmann::json task = nlohmann::json::parse(read(run / "config.json"));
+  task["model"].erase("eos_token_ids");
+  task["data"] = {{"kind", "task"}, {"task", "copy"}, {"length", 4}};
+  task["train"] = {{"steps", 1}, {"init_from", run.string()}};
+  std::ofstream(folder.path() / "task.json") << task;
+  const ProcessResult trained =
+      run_onestep({"train", (folder.path() / "task.json").string(), "--quiet", "--out", (folder.path() / "task").string()});
+  REQUIRE_MESSAGE(trained.status == 0, trained.err);
+  CHECK(nlohmann::json::parse(read(folder.path() / "task/config.json"))["model"]["eos_token_ids"].get<Ids>() ==
+        Ids{greedy[2], end});
+
+  for (const nlohmann::json& wrong : {nlohmann::json("2"), nlohmann::json(1.5), nlohmann::json({1, "2"})}) {
+    CHECK(contains(imported(wrong, nullptr).err, (model / "config.json").string() + ": /eos_token_id: must be "));
+    CHECK(contains(imported(1, {{"eos_token_id", wrong}}).err,
+                   (model / "generation_config.json").string() + ": /eos_token_id: must be "));
+  }
 }
 
 TEST_CASE("cli: a tokenizer.json goes with an imported model into its run, its prompts and its export") {

@@ -93,6 +93,7 @@ struct ModelConfig {
   double rope_low_freq_factor = 1.0, rope_high_freq_factor = 4.0;  ///< llama3, as the next one
   int64_t rope_original_context = 8192;
   RngDialect rng_dialect = RngDialect::torch;  ///< whose dropout masks
+  std::vector<int64_t> eos_token_ids = {};     ///< both kinds: at which a generated text ends
   bool operator==(const ModelConfig&) const = default;
 };
 

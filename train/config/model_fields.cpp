@@ -107,6 +107,11 @@ std::vector<Field> model_fields() {
       field("model.rope_original_context", in, &M::rope_original_context, "tokens of the context before it was stretched")
           .range(1, kMaxLength)
           .only(scaling, {"llama3"}),
+      field("model.eos_token_ids", in, &M::eos_token_ids,
+            "tokens at which a generated text ends, as those of an imported model do")
+          .range(0, kMaxVocab - 1)
+          .may_be_absent()
+          .changeable(),
       field("model.rng_dialect", in, &M::rng_dialect,
             "whose dropout masks: torch (2.7 and later, and all CPUs but Intel's) or torch-mkl (older, on Intel CPUs)"),
   };

@@ -117,7 +117,7 @@ void write_gguf(const fs::path& path, const Pretrained& pretrained, const GgufOp
   if (family == Family::gpt2) m = with_all_biases(m);
   GgufWriter file;
   add_config(file, m, family, options.type);
-  add_vocabulary(file, options.tokenizer, m.vocab_size);
+  add_vocabulary(file, options.tokenizer, m.vocab_size, m.eos_token_ids);
   const std::map<std::string, Tensor> state(pretrained.state.begin(), pretrained.state.end());
   if (m.rope_scaling == RotaryScaling::Kind::llama3) file.add_tensor("rope_freqs.weight", frequency_divisors(m), GgmlType::f32);
   for (const FileTensor& tensor : file_tensors(m, gguf_names(family == Family::gpt2))) {

@@ -72,7 +72,8 @@ std::string words_of(const TokenizerDescription& d) {
 
 }  // namespace
 
-void add_vocabulary(GgufWriter& file, const Tokenizer* tokenizer, int64_t vocab_size) {
+void add_vocabulary(GgufWriter& file, const Tokenizer* tokenizer, int64_t vocab_size,
+                    const std::vector<int64_t>& eos_token_ids) {
   const auto* const bpe = dynamic_cast<const BpeTokenizer*>(tokenizer);
   const auto* const pretrained = dynamic_cast<const PretrainedTokenizer*>(tokenizer);
   if (bpe == nullptr && pretrained == nullptr) return file.add("tokenizer.ggml.model", std::string("none"));
@@ -94,6 +95,7 @@ void add_vocabulary(GgufWriter& file, const Tokenizer* tokenizer, int64_t vocab_
   }
   const std::vector<int64_t> prefix = tokenizer->prompt_prefix();
   if (!prefix.empty()) file.add("tokenizer.ggml.bos_token_id", static_cast<uint32_t>(prefix[0]));
+  if (!eos_token_ids.empty()) file.add("tokenizer.ggml.eos_token_id", static_cast<uint32_t>(eos_token_ids[0]));
   if (pretrained != nullptr && pretrained->description().unknown >= 0)
     file.add("tokenizer.ggml.unknown_token_id", static_cast<uint32_t>(pretrained->description().unknown));
 }

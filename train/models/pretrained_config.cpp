@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
@@ -241,8 +242,7 @@ json llama_json(const ModelConfig& model, Family family) {
               {"rope_theta", m.rope_theta},
               {"rope_scaling", rope_scaling_json(m)},
               {"attention_dropout", 0.0},
-              {"bos_token_id", nullptr},
-              {"eos_token_id", nullptr}};
+              {"bos_token_id", nullptr}};
   if (family == Family::llama || family == Family::qwen3) config["attention_bias"] = m.attention_bias == Biases::all;
   if (family == Family::llama) config["mlp_bias"] = m.mlp_bias == Biases::all;
   if (family != Family::llama) config["sliding_window"] = m.window > 0 ? json(m.window) : json();
@@ -274,6 +274,20 @@ bool fits(Family family, const ModelConfig& m) {
   return biases && m.qk_norm == qwen3 && (m.mlp_bias == Biases::none || llama) && (m.window == 0 || !llama);
 }
 
+/// The tokens that end a text; those that the model does not have are left out: no text comes to them.
+std::vector<int64_t> read_eos(const Values& config, int64_t vocab_size) {
+  const json* value = config.find("eos_token_id");
+  if (value == nullptr) return {};
+  std::vector<int64_t> ids;
+  for (const json& id : value->is_array() ? *value : json::array({*value})) {
+    if (!id.is_number_integer()) config.refuse("eos_token_id", "a whole number or a list of them");
+    if (id >= 0 && id < vocab_size) ids.push_back(id.get<int64_t>());
+  }
+  return ids;
+}
+
+json eos_json(const std::vector<int64_t>& ids) { return ids.empty() ? json() : ids.size() == 1 ? json(ids[0]) : json(ids); }
+
 }  // namespace
 
 ModelConfig read_pretrained_config(const std::string& path) {
@@ -284,6 +298,12 @@ ModelConfig read_pretrained_config(const std::string& path) {
     config.refuse("quantization_config", "absent: weights are read in float32, bfloat16 and float16");
   ModelConfig model = family == Family::gpt2 ? read_gpt2(config) : read_llama(config, family);
   model.kind = ModelKind::gpt;
+  model.eos_token_ids = read_eos(config, model.vocab_size);
+  const std::filesystem::path generation = std::filesystem::path(path).parent_path() / "generation_config.json";
+  if (!std::filesystem::exists(generation)) return model;
+  const json said = read_json<IoError>(generation.string(), kMaxJsonBytes);
+  const Values how(JsonObject(said, generation.string() + ": "));
+  if (how.has("eos_token_id")) model.eos_token_ids = read_eos(how, model.vocab_size);
   return model;
 }
 
@@ -313,6 +333,7 @@ std::string pretrained_config_json(const ModelConfig& model, DType dtype) {
   json config = family == Family::gpt2 ? gpt2_json(model) : llama_json(model, family);
   config["model_type"] = name_of(family);
   config["architectures"] = {kArchitectures[static_cast<size_t>(family)]};
+  config["eos_token_id"] = eos_json(model.eos_token_ids);
   config["vocab_size"] = model.vocab_size;
   config["tie_word_embeddings"] = model.tie_weights;
   config["dtype"] = (std::ostringstream() << dtype).str();

@@ -11,7 +11,8 @@ namespace onestep::train {
 enum class Family : uint8_t { gpt2, llama, mistral, qwen2, qwen3 };
 constexpr auto names(Family /*all*/) { return std::to_array<std::string_view>({"gpt2", "llama", "mistral", "qwen2", "qwen3"}); }
 
-/// Reads a config.json of one of these. Throws IoError, naming the file and the key, for a value that is missing, out of range
+/// Reads a config.json of one of these, and the tokens that end a text from generation_config.json beside it, if that has them.
+/// Throws IoError, naming the file and the key, for a value that is missing, out of range
 /// or asks for what our gpt does not have.
 ModelConfig read_pretrained_config(const std::string& path);
 

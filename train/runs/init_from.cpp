@@ -45,6 +45,11 @@ void load_start(LanguageModel& model, FoundCheckpoint start) {
   load_model(model, std::move(start));
 }
 
+void take_eos(Config& config) {
+  if (config.origin.given.contains("model.eos_token_ids")) return;
+  config.model.eos_token_ids = load_run_config(run_path(config.train.init_from)).model.eos_token_ids;
+}
+
 std::shared_ptr<const Tokenizer> take_tokenizer(Config& config) {
   const fs::path from = run_path(config.train.init_from);
   DataConfig& data = config.data;

@@ -18,6 +18,9 @@ FoundCheckpoint find_start(const Config& config);
 /// stays as it was drawn. Throws IoError where they do not fit.
 void load_start(LanguageModel& model, FoundCheckpoint start);
 
+/// Gives the config the tokens that end a text of the run train.init_from, unless it says which.
+void take_eos(Config& config);
+
 /// The tokenizer of the run train.init_from for a config of kind text (null for others), which is made to name it. Throws
 /// ConfigError for one that names another.
 std::shared_ptr<const Tokenizer> take_tokenizer(Config& config);

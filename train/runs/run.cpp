@@ -37,6 +37,7 @@ std::unique_ptr<Trainer> make_trainer(Config config, const std::shared_ptr<Commu
   if (config.train.init_from.empty()) return std::make_unique<Trainer>(config, nullptr, quiet, ranks);
   FoundCheckpoint start = find_start(config);
   const auto tokenizer = take_tokenizer(config);
+  take_eos(config);
   auto trainer = std::make_unique<Trainer>(config, tokenizer, quiet, ranks);
   take_parameters(*trainer, std::move(start), base);
   return trainer;

@@ -219,6 +219,8 @@ TEST_CASE("gguf: a byte-pair encoding goes with the model and ids of the model a
       if (tensor.size(0) == 48) tensor = zeros({fitting.model.vocab_size, 16});
     return exported(fitting, {.tokenizer = tokenizer.get()});
   };
+  CHECK_FALSE(with("llama3").counts.contains("tokenizer.ggml.eos_token_id"));
+  model.model.eos_token_ids = {7, 9};
   const Gguf llama3 = with("llama3"), llama2 = with("llama2");
   const auto& tokens = llama3.texts.at("tokenizer.ggml.tokens");
   CHECK(llama3.texts.at("tokenizer.ggml.model")[0] == "gpt2");
@@ -227,6 +229,7 @@ TEST_CASE("gguf: a byte-pair encoding goes with the model and ids of the model a
   CHECK(tokens.back() == "[PAD" + std::to_string(tokens.size() - 1) + "]");
   const auto bos = llama3.counts.at("tokenizer.ggml.bos_token_id");
   CHECK(tokens[static_cast<size_t>(bos)] == "<|begin_of_text|>");
+  CHECK(llama3.counts.at("tokenizer.ggml.eos_token_id") == 7);
   const auto type = [](const Gguf& file, int64_t id) {
     return file.counts.at("tokenizer.ggml.token_type/" + std::to_string(id));
   };
