@@ -43,8 +43,9 @@ int export_model(const Options& options) {
   const Config config = load_run_config(run);
   ONESTEP_CHECK(ConfigError, config.model.kind == ModelKind::gpt, (run / "config.json").string(), ": /model/kind: is ",
                 name_of(config.model.kind), ": only gpt can be exported");
-  const FoundCheckpoint found = choose_checkpoint(run, config, options.checkpoint);
+  const FoundCheckpoint found = without_adapters(choose_checkpoint(run, config, options.checkpoint), config.model);
   Pretrained model{config.model, found.checkpoint.trainer.model};
+  model.model.lora = {};
   for (const auto& [name, tensor] : model.state)
     if (name == "transformer.wte.weight") model.model.vocab_size = tensor.size(0);  // the config leaves it to the data
   const auto tokenizer = load_run_tokenizer(run);

@@ -8,11 +8,11 @@ namespace {
 /// Collects the parameters of modules.
 class Parameters {
  public:
-  void tensor(const std::string& module, const char* field, const Shape& shape) {
-    list.push_back({module, block, field, shape});
+  void tensor(const std::string& module, const char* field, const Shape& shape, bool linear = false) {
+    list.push_back({module, block, field, shape, linear});
   }
   void linear(const std::string& module, int64_t in, int64_t out, bool bias) {
-    tensor(module, "weight", {out, in});
+    tensor(module, "weight", {out, in}, true);
     if (bias) tensor(module, "bias", {out});
   }
   void norm(const std::string& module, int64_t features, bool bias) {
@@ -94,11 +94,11 @@ std::vector<DecoderParameter> decoder_parameters(const ModelConfig& model, int64
   for (parameters.block = 0; parameters.block < m.num_layers; ++parameters.block) add_block(parameters, m);
   parameters.block = -1;
   parameters.norm("transformer.ln_f", m.d_model, m.norm == NormKind::layer_norm && m.bias);
-  if (!m.tie_weights) parameters.tensor("lm_head", "weight", {vocab_size, m.d_model});
+  if (!m.tie_weights) parameters.linear("lm_head", m.d_model, vocab_size, false);
   return std::move(parameters.list);
 }
 
-std::vector<DecoderParameter> model_parameters(const ModelConfig& m, int64_t vocab_size) {
+std::vector<DecoderParameter> base_parameters(const ModelConfig& m, int64_t vocab_size) {
   if (m.kind == ModelKind::gpt) return decoder_parameters(m, vocab_size);
   Parameters parameters;
   parameters.tensor("tok_emb", "weight", {vocab_size, m.d_model});

@@ -9,8 +9,8 @@
 
 namespace onestep::train {
 
-/// The newest checkpoint of the run train.init_from. Throws IoError where there is none, and ConfigError for a model section
-/// with which its parameters would not mean what they do there.
+/// The newest checkpoint of the run train.init_from, with adapters merged. Throws IoError where there is none, and ConfigError
+/// for a model section with which its parameters would not mean what they do there.
 FoundCheckpoint find_start(const Config& config);
 
 /// The tokenizer of the run train.init_from for a config of kind text (null for others), which is made to name it. Throws

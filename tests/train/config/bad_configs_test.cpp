@@ -14,7 +14,7 @@ const std::string kModelKeys =
     "(known here: kind, attention, d_model, num_heads, context_length, dropout, qkv_bias, vocab_size, num_layers, d_ff, "
     "activation, norm, "
     "norm_eps, bias, tie_weights, num_kv_heads, window, rope, rope_theta, head_dim, qk_norm, attention_bias, mlp_bias, "
-    "rope_scaling, rope_factor, rope_low_freq_factor, rope_high_freq_factor, rope_original_context, rng_dialect)";
+    "rope_scaling, rope_factor, rope_low_freq_factor, rope_high_freq_factor, rope_original_context, rng_dialect, lora)";
 // `text` of each is one section, beside a valid data section.
 void expect_section_refused(const std::string& section, const std::vector<BadConfig>& configs) {
   const std::string beside = section == "data" ? "" : kCopyTask + ", ";
