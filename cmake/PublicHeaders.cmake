@@ -57,6 +57,7 @@ set(public_headers
     nn/init.h
     nn/layer_norm.h
     nn/linear.h
+    nn/lora.h
     nn/loss.h
     nn/module.h
     nn/module_dict.h

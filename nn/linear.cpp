@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "nn/init.h"
+#include "nn/lora.h"
 
 namespace onestep::nn {
 
@@ -18,6 +19,11 @@ Linear::Linear(int64_t in_features, int64_t out_features, bool with_bias, Genera
   init::uniform_(bias, -bound, bound, generator);
 }
 
+Tensor Linear::forward(const Tensor& x) const {
+  if (packed) return packed->linear(x, bias);
+  return lora ? lora->add_to(linear(x, weight, bias), x) : linear(x, weight, bias);
+}
+
 std::string Linear::extra_repr() const {
   const Shape& shape = packed ? packed->shape() : weight.shape();
   std::ostringstream text;
@@ -28,6 +34,9 @@ std::string Linear::extra_repr() const {
 void Linear::visit(Visitor& visitor) {
   visitor.parameter("weight", weight);
   visitor.parameter("bias", bias);
+  if (!lora) return;
+  for (const Lora::Part& part : lora->parts)
+    part.rows.name.empty() ? part.adapter->visit(visitor) : visitor.child(part.rows.name, *part.adapter);
 }
 
 }  // namespace onestep::nn

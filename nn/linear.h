@@ -8,6 +8,8 @@
 
 namespace onestep::nn {
 
+struct Lora;
+
 /// y = x W^T + b: [..., in_features] -> [..., out_features] (torch.nn.Linear).
 class Linear : public Layer {
  public:
@@ -15,7 +17,7 @@ class Linear : public Layer {
   /// Throws ShapeError on a negative size.
   Linear(int64_t in_features, int64_t out_features, bool bias = true, Generator& generator = default_generator());
 
-  Tensor forward(const Tensor& x) const override { return packed ? packed->linear(x, bias) : linear(x, weight, bias); }
+  Tensor forward(const Tensor& x) const override;
   std::string name() const override { return "Linear"; }
   std::string extra_repr() const override;
   void visit(Visitor& visitor) override;
@@ -23,6 +25,7 @@ class Linear : public Layer {
   Tensor weight;                                    // [out_features, in_features]
   Tensor bias;                                      // [out_features], or undefined
   std::shared_ptr<const PackedWeight> packed = {};  // in place of weight, which is then undefined (pack_weights)
+  std::shared_ptr<Lora> lora = {};                  // what is added to the output (add_lora)
 };
 
 }  // namespace onestep::nn

@@ -8,6 +8,7 @@
 #include "autograd/memory.h"
 #include "nn/embedding.h"
 #include "nn/linear.h"
+#include "nn/lora.h"
 
 namespace onestep::nn {
 
@@ -26,10 +27,20 @@ void take_packed(L& layer, const std::shared_ptr<const PackedWeight>& packed) {
   layer.weight = {};
 }
 
+/// Merges the adapters of a model and takes them out of it.
+void drop_adapters(Module& model) {
+  merge_lora(model);
+  std::vector<Linear*> adapted;  // first, since adapters are modules themselves
+  for (Module* const module : model.modules())
+    if (auto* const linear = dynamic_cast<Linear*>(module); linear && linear->lora) adapted.push_back(linear);
+  for (Linear* const linear : adapted) linear->lora = nullptr;
+}
+
 }  // namespace
 
 void pack_weights(Module& model, WeightFormat format) {
   if (format == WeightFormat::float32) return;
+  drop_adapters(model);
   std::map<const Tensor::Impl*, Sharing> weights;
   for (Module* const module : model.modules()) {
     if (auto* const linear = dynamic_cast<Linear*>(module); linear && !linear->packed)

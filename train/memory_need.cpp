@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "train/log/metrics.h"
-#include "train/models/decoder.h"
+#include "train/models/adapters.h"
 #include "train/models/trainable.h"
 
 namespace onestep::train {
@@ -65,8 +65,14 @@ double attention_activations(const ModelConfig& m, double length) {
 /// Elements a token that a block keeps: what its two norms, four projections, attention and activation had or gave.
 double block_activations(const ModelConfig& m) {
   const auto d = static_cast<double>(m.d_model), ff = static_cast<double>(m.d_ff);
-  return 6 * d + static_cast<double>(query_width(written_out(m))) + 2 * qkv_width(m) +
-         (m.activation == Activation::swiglu ? 4 : 2) * ff;
+  const std::vector<Adapter> adapted = adapters(m);
+  const bool trains_mlp = m.lora.rank == 0 || std::any_of(adapted.begin(), adapted.end(), [](const Adapter& adapter) {
+                            return adapter.module.find(".mlp.") != std::string::npos;
+                          });
+  // A linear layer keeps its input for the gradient of its weight alone.
+  const double kept_inputs = trains_mlp ? d + ff : 0;
+  return 5 * d + static_cast<double>(query_width(written_out(m))) + 2 * qkv_width(m) +
+         (m.activation == Activation::swiglu ? 3 : 1) * ff + kept_inputs;
 }
 
 /// Bytes a token: a byte for each decision of dropout.

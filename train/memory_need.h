@@ -10,7 +10,7 @@ namespace onestep::train {
 /// Bytes; parameters and what is kept beside each are counted, activations are estimated.
 struct MemoryNeed {
   int64_t parameters = 0;  ///< How many there are.
-  int64_t trained = 0;     ///< Of them: those that train.freeze does not name.
+  int64_t trained = 0;     ///< Of them: those that are not frozen.
   double mask_bytes = 0;   ///< Of the masks that attention modules keep: one an element.
   double parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;
   double activation_bytes = 0;  ///< What one micro-batch keeps for its backward pass, with the gradients of the logits.

@@ -18,6 +18,7 @@
 #include "base/utf8.h"
 #include "nn/module.h"
 #include "optim/schedule.h"
+#include "train/log/histogram_file.h"
 #include "train/memory_need.h"
 #include "train/models/trainable.h"
 

@@ -9,11 +9,12 @@
 #include "train/data/data.h"
 #include "train/distributed/data_parallel.h"
 #include "train/evaluate.h"
-#include "train/log/histogram_file.h"
 #include "train/log/metrics.h"
 #include "train/models/language_model.h"
 
 namespace onestep::train {
+
+struct ParameterHistograms;  // train/log/histogram_file.h
 
 /// The optimizer that a resolved config describes, over these parameters.
 std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerConfig& config,

@@ -45,8 +45,9 @@ int export_model(const Options& options) {
                 name_of(config.model.kind), ": only gpt can be exported");
   ONESTEP_CHECK(ConfigError, num_classes(config) == 0, (run / "config.json").string(),
                 ": /data/kind: is classification: a head over labels cannot be exported");
-  const FoundCheckpoint found = choose_checkpoint(run, config, options.checkpoint);
+  const FoundCheckpoint found = without_adapters(choose_checkpoint(run, config, options.checkpoint), config.model);
   Pretrained model{config.model, found.checkpoint.trainer.model};
+  model.model.lora = {};
   for (const auto& [name, tensor] : model.state)
     if (name == "transformer.wte.weight") model.model.vocab_size = tensor.size(0);  // the config leaves it to the data
   const auto tokenizer = load_run_tokenizer(run);

@@ -45,6 +45,8 @@ std::vector<Config> configs() {
   all.push_back(config_of(kGpt, R"("batch_size": 64)", R"(, "optimizer": {"kind": "sgd"})"));
   all.push_back(config_of(kGpt, R"("batch_size": 2)", R"(, "optimizer": {"kind": "adam", "amsgrad": true})"));
   all.push_back(config_of(kGpt, R"("batch_size": 32, "recompute": true)"));
+  all.push_back(config_of(kGpt + std::string(R"(, "lora": {"rank": 4})")));
+  all.push_back(config_of(kGpt + std::string(R"(, "rope": true, "lora": {"rank": 8, "dropout": 0.1, "targets": ["*_proj"]})")));
   all.push_back(config_of(kGpt, R"("batch_size": 1, "freeze": ["*.mlp.*", "*.w?e.*"])"));
   return all;
 }

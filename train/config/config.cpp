@@ -81,12 +81,13 @@ std::vector<std::string> known_keys(const std::string& section) {
   for (const Field& field : config_fields()) {
     if (field.section() == section) keys.push_back(field.key());
   }
-  if (section.empty()) keys.insert(keys.end(), config_sections().begin(), config_sections().end());
+  for (const std::string& within : config_sections())
+    if (parent_section(within) == section) keys.push_back(within.substr(within.rfind('.') + 1));
   return keys;
 }
 
 [[noreturn]] void fail_unknown(const std::string& section, const std::string& key, const ConfigOrigin& origin) {
-  const std::string pointer = json_pointer(section.empty() ? "" : "/" + section, key);
+  const std::string pointer = json_pointer(section_pointer(section), key);
   const std::vector<std::string> known = known_keys(section);
   const bool set = origin.at(pointer).starts_with("--set ");  // which separates names by dots
   std::string hint = nearest(key, known);
@@ -108,10 +109,11 @@ void check_keys(const json& root, const ConfigOrigin& origin) {
   };
   check_members(root, "");
   for (const std::string& section : config_sections()) {
-    if (!root.contains(section)) continue;
-    ONESTEP_CHECK(ConfigError, root[section].is_object(), origin.at("/" + section), ": must be an object: got ",
-                  brief(root[section]));
-    check_members(root[section], section);
+    const json::json_pointer place(section_pointer(section));
+    if (!root.contains(place)) continue;
+    ONESTEP_CHECK(ConfigError, root[place].is_object(), origin.at(section_pointer(section)), ": must be an object: got ",
+                  brief(root[place]));
+    check_members(root[place], section);
   }
 }
 
@@ -185,16 +187,15 @@ struct ReadValue {
 
 // The member for `field`, or nullptr.
 const json* member(const json& root, const Field& field) {
-  const std::string section = field.section();
-  if (!section.empty() && !root.contains(section)) return nullptr;
-  const json& object = section.empty() ? root : root[section];
-  const auto found = object.find(field.key());
-  return found == object.end() ? nullptr : &*found;
+  const json::json_pointer place(field.pointer());
+  return root.contains(place) ? &root[place] : nullptr;
 }
 
 // A key of another kind is left out if it says what every other kind does anyway (0 dropout), or if it stands in the file and
 // --set asked for another kind; else it is refused.
 void check_left_out(const Field& field, const json& value, const Config& config) {
+  ONESTEP_CHECK(ConfigError, field.beside.empty() || !holds(field.when, config), config.origin.at(field.pointer()), ": needs ",
+                field.beside);
   std::string actual;
   bool kind_was_set = false;
   for (const When& when : field.when) {
@@ -219,13 +220,13 @@ void check_left_out(const Field& field, const json& value, const Config& config)
 void read_fields(const json& root, Config& config) {
   for (const Field& field : config_fields()) {
     const json* value = member(root, field);
-    const bool applies = holds(field.when, config);
-    if (value != nullptr && !applies) {
+    const bool needed = applies(field, config);
+    if (value != nullptr && !needed) {
       check_left_out(field, *value, config);
     } else if (value != nullptr) {
       std::visit(ReadValue{field, *value, config.origin}, field.value(config));
       config.origin.given.insert(field.path);
-    } else if (applies && !field.required.empty() && holds(field.required, config)) {
+    } else if (needed && !field.required.empty() && holds(field.required, config)) {
       fail_missing(field, config);
     }
   }
@@ -242,10 +243,10 @@ double default_of_kind(const Field& field, const Config& config) {
 void derive(Config& config) {
   for (const Field& field : config_fields()) {
     if (!is_untouched(field, config)) continue;
-    const bool applies = holds(field.when, config);
+    const bool needed = applies(field, config);
     if (field.usual) *std::get<double*>(field.value(config)) = default_of_kind(field, config);
-    if (applies && field.derive) field.derive(config);
-    if (!applies && !field.neutral.empty()) {
+    if (needed && field.derive) field.derive(config);
+    if (!needed && !field.neutral.empty()) {
       const json neutral = json::parse(field.neutral);
       std::visit(ReadValue{field, neutral, config.origin}, field.value(config));
     }
@@ -305,31 +306,40 @@ Config load_config(const std::string& path, const std::vector<std::string>& sets
 }
 
 std::string resolved_json(const Config& config) {
-  std::string out = "{", open_section;
+  std::string out = "{", open, indent = "  ";
   const char* separator = "\n";
+  // Closes the sections that do not hold this one, and opens it.
+  const auto open_section = [&](const std::string& section) {
+    while (!open.empty() && section != open && !section.starts_with(open + '.')) {
+      indent.resize(indent.size() - 2);
+      out += "\n" + indent + "}";
+      separator = ",\n";
+      open = parent_section(open);
+    }
+    if (section == open) return;
+    out += separator + indent + "\"" + section.substr(section.rfind('.') + 1) + "\": {";
+    separator = "\n";
+    indent += "  ";
+    open = section;
+  };
   for (const Field& field : config_fields()) {
     const auto given = value_of(field, config);
     std::string value = to_json(given);
     if (std::holds_alternative<std::vector<int64_t>*>(given))
       std::erase(value, ' ');  // with a space a token the file might be too large to be read back
-    const bool absent = field.optional && (value == "[]" || value == "\"\"");
-    if (absent || !holds(field.when, config)) continue;
-    const std::string section = field.section();
-    if (section != open_section) {
-      out += open_section.empty() ? separator : "\n  },\n";
-      out += "  \"" + section + "\": {";
-      separator = "\n";
-      open_section = section;
-    }
-    out += separator + std::string(section.empty() ? "  " : "    ") + "\"" + field.key() + "\": " + value;
+    const bool absent = field.optional && (value == "[]" || value == "\"\"" || value == "0");
+    if (absent || !applies(field, config)) continue;
+    open_section(field.section());
+    out += separator + indent + "\"" + field.key() + "\": " + value;
     separator = ",\n";
   }
-  return out + "\n  }\n}\n";
+  open_section("");
+  return out + "\n}\n";
 }
 
 void check_resumable(const Config& started, const Config& now) {
   for (const Field& field : config_fields()) {
-    if (field.may_change || !(holds(field.when, started) || holds(field.when, now))) continue;
+    if (field.may_change || !(applies(field, started) || applies(field, now))) continue;
     const std::string before = to_json(value_of(field, started)), after = to_json(value_of(field, now));
     ONESTEP_CHECK(ConfigError, before == after, now.origin.at(field.pointer()),
                   ": cannot change when a run goes on: it was started with ", before, ", got ", after,
@@ -341,7 +351,7 @@ std::map<std::string, std::string> fixed_values(const Config& config) {
   constexpr size_t kLongest = 64;
   std::map<std::string, std::string> values;
   for (const Field& field : config_fields()) {
-    if (field.may_change || !holds(field.when, config)) continue;
+    if (field.may_change || !applies(field, config)) continue;
     const std::string value = to_json(value_of(field, config));
     values[field.path] = value.size() <= kLongest ? value : "xxh3_128 " + hash_of(value);
   }

@@ -63,6 +63,15 @@ constexpr auto names(Precision /*all*/) { return std::to_array<std::string_view>
 /// Stands for a number that resolve() derives from others.
 inline constexpr double kDerived = -std::numeric_limits<double>::infinity();
 
+/// Low-rank adapters (Hu et al. 2022); rank 0: none.
+struct LoraConfig {
+  int64_t rank = 0;
+  double alpha = 0;  ///< 0: rank
+  double dropout = 0;
+  std::vector<std::string> targets = {};  ///< empty: those of the model's kind
+  bool operator==(const LoraConfig&) const = default;
+};
+
 /// The network: one attention layer between embeddings and a head, or a GPT.
 struct ModelConfig {
   ModelKind kind = ModelKind::attention;
@@ -94,6 +103,7 @@ struct ModelConfig {
   int64_t rope_original_context = 8192;
   RngDialect rng_dialect = RngDialect::torch;  ///< whose dropout masks
   std::vector<int64_t> eos_token_ids = {};     ///< both kinds: at which a generated text ends
+  LoraConfig lora = {};
   bool operator==(const ModelConfig&) const = default;
 };
 
@@ -144,12 +154,12 @@ struct TrainConfig {
   double grad_clip = 0.0;        ///< largest norm of all gradients together; 0: no clipping
   DType dtype = DType::float32;  ///< or float64
   Precision precision = Precision::float32;
-  std::string init_from;            ///< a run; empty: random parameters
-  int64_t early_stop_patience = 0;  ///< evaluations; 0: never
-  bool recompute = false;           ///< blocks in the backward pass
-  bool anomaly = true;              ///< after divergence: find the op
-  std::vector<std::string> freeze;  ///< patterns of names of parameters that are not trained
-  int64_t eval_every = 0;           ///< steps; 0: at the end only
+  std::string init_from;                 ///< a run; empty: random parameters
+  int64_t early_stop_patience = 0;       ///< evaluations; 0: never
+  bool recompute = false;                ///< blocks in the backward pass
+  bool anomaly = true;                   ///< after divergence: find the op
+  std::vector<std::string> freeze = {};  ///< patterns of names of parameters that are not trained
+  int64_t eval_every = 0;                ///< steps; 0: at the end only
   int64_t eval_batches = 20;
   int64_t sample_every = 0;     ///< steps; 0: never
   int64_t histogram_every = 0;  ///< steps; 0: never

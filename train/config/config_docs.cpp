@@ -91,18 +91,22 @@ ordered_json section_schema(const std::string& section) {
           field.neutral.empty() ? ordered_json(false) : ordered_json{{"const", ordered_json::parse(field.neutral)}};
       rules.push_back({{"if", condition(field.when)}, {"else", {{"properties", {{field.key(), elsewhere}}}}}});
     }
+    if (!field.beside.empty()) schema["dependentRequired"][field.key()] = {find_field(field.beside)->key()};
     if (!field.required.empty() && holds(field.required, Config())) {
       schema["required"].push_back(field.key());
     } else if (!field.required.empty()) {
       rules.push_back({{"if", condition(field.required)}, {"then", {{"required", {field.key()}}}}});
     }
   }
+  for (const std::string& within : config_sections())
+    if (parent_section(within) == section) schema["properties"][within.substr(section.size() + 1)] = section_schema(within);
   close_object(schema);
   if (!rules.empty()) schema["allOf"] = std::move(rules);
   return schema;
 }
 
 std::string applies_to(const Field& field) {
+  if (!field.beside.empty()) return field.beside;
   if (field.when.empty()) return "";
   return describe(field.when) + (field.neutral.empty() ? "" : "; elsewhere " + field.neutral);
 }
@@ -118,6 +122,7 @@ std::string schema_json() {
     if (field.section().empty()) schema["properties"][field.key()] = field_schema(field);
   }
   for (const std::string& section : config_sections()) {
+    if (!parent_section(section).empty()) continue;
     schema["properties"][section] = section_schema(section);
     if (schema["properties"][section].contains("required")) schema["required"].push_back(section);
   }
@@ -131,11 +136,11 @@ std::string config_help(const std::string& part) {
   std::vector<std::string> known = config_sections();
   for (const Field& field : config_fields()) {
     known.push_back(field.path);
-    if (!part.empty() && part != field.section() && part != field.path) continue;
+    if (!part.empty() && !field.path.starts_with(part + '.') && part != field.path) continue;
     found = true;
     out += "\n" + field.path + ": " + expected(field);
     out += (default_words(field).starts_with("required") ? "; " : "; default: ") + default_words(field) + "\n";
-    if (!field.when.empty()) out += "    only for " + applies_to(field) + "\n";
+    if (!applies_to(field).empty()) out += "    only for " + applies_to(field) + "\n";
     out += "    " + field.doc + (field.may_change ? " (may change on resume)" : "") + "\n";
   }
   const std::string meant = nearest(part, known);

@@ -293,8 +293,20 @@ const std::vector<Field>& config_fields() {
 }
 
 const std::vector<std::string>& config_sections() {
-  static const std::vector<std::string> sections{"model", "data", "optimizer", "schedule", "train", "distributed"};
+  static const std::vector<std::string> sections{"model",    "model.lora", "data",       "optimizer",
+                                                 "schedule", "train",      "distributed"};
   return sections;
+}
+
+std::string section_pointer(const std::string& section) {
+  std::string pointer = section.empty() ? "" : "/" + section;
+  std::replace(pointer.begin(), pointer.end(), '.', '/');
+  return pointer;
+}
+
+std::string parent_section(const std::string& section) {
+  const size_t dot = section.rfind('.');
+  return dot == std::string::npos ? "" : section.substr(0, dot);
 }
 
 const Field* find_field(const std::string& path) {
@@ -307,17 +319,11 @@ const Field* find_field(const std::string& path) {
   return found == by_path.end() ? nullptr : found->second;
 }
 
-std::string Field::section() const {
-  const size_t dot = path.find('.');
-  return dot == std::string::npos ? "" : path.substr(0, dot);
-}
+std::string Field::section() const { return parent_section(path); }
 
-std::string Field::key() const { return path.substr(path.find('.') + 1); }
+std::string Field::key() const { return path.substr(path.rfind('.') + 1); }
 
-std::string Field::pointer() const {
-  const std::string name = section();
-  return (name.empty() ? "/" : "/" + name + "/") + key();
-}
+std::string Field::pointer() const { return section_pointer(path); }
 
 FieldValue value_of(const Field& field, const Config& config) {
   return field.value(const_cast<Config&>(config));  // one accessor a row serves reading and writing
@@ -335,6 +341,11 @@ bool is_untouched(const Field& field, const Config& config) {
 std::string_view chosen(const FieldValue& value) {
   if (const auto* choice = std::get_if<Choice>(&value)) return choice->names[*choice->value];
   return *std::get<std::string*>(value);
+}
+
+bool applies(const Field& field, const Config& config) {
+  const bool beside = field.beside.empty() || *std::get<int64_t*>(value_of(*find_field(field.beside), config)) > 0;
+  return beside && holds(field.when, config);
 }
 
 bool holds(const std::vector<When>& conditions, const Config& config) {

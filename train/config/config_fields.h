@@ -40,6 +40,7 @@ struct Field {
   bool below_high = false;  ///< `high` itself is too much
   std::vector<std::string> choices;
   std::vector<When> when;                                ///< applies if one of them holds; empty: always
+  std::string beside;                                    ///< a number, which must be above 0 for this field to apply
   std::vector<When> required;                            ///< has no default where one of them holds
   std::optional<double> usual;                           ///< the default for all kinds but those of `defaults`
   std::vector<std::pair<std::string, double>> defaults;  ///< value of the section's kind -> default
@@ -66,11 +67,12 @@ struct Field {
     return derived = std::move(words), derived_by(std::move(set));
   }
   Field& derived_by(std::function<void(Config&)> set) { return derive = std::move(set), *this; }
+  Field& only_beside(std::string number) { return beside = std::move(number), *this; }
   Field& elsewhere_only(std::string json) { return neutral = std::move(json), *this; }
   Field& may_be_absent() { return optional = true, *this; }
   Field& changeable() { return may_change = true, *this; }
 
-  std::string section() const;  ///< model; empty at the top level
+  std::string section() const;  ///< model, or model.lora within it; empty at the top level
   std::string key() const;      ///< d_model
   std::string pointer() const;  ///< /model/d_model
 };
@@ -78,14 +80,23 @@ struct Field {
 /// Every key, in the order of the resolved config. A field comes after those that its `when` names.
 const std::vector<Field>& config_fields();
 
-/// The names of the sections, in order.
+/// The names of the sections, in order; those within another after it.
 const std::vector<std::string>& config_sections();
+
+/// `/model/lora`: where a section stands.
+std::string section_pointer(const std::string& section);
+
+/// The section that this one is within; empty for one at the top level.
+std::string parent_section(const std::string& section);
 
 /// The field of that path, or nullptr.
 const Field* find_field(const std::string& path);
 
 /// Whether one of the conditions holds, or there is none.
 bool holds(const std::vector<When>& conditions, const Config& config);
+
+/// Whether the field has a meaning in the config.
+bool applies(const Field& field, const Config& config);
 
 /// The value behind a field, read only.
 FieldValue value_of(const Field& field, const Config& config);

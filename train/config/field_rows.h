@@ -31,7 +31,17 @@ Field field(std::string path, Section Config::*section, T Section::*member, std:
   return row;
 }
 
-/// The rows of the section `model`.
+/// The row of a member of model.lora.
+template <class T>
+Field lora_field(std::string path, T LoraConfig::*member, std::string doc) {
+  Field row;
+  row.path = std::move(path);
+  row.doc = std::move(doc);
+  row.value = [=](Config& config) -> FieldValue { return &(config.model.lora.*member); };
+  return row;
+}
+
+/// The rows of the section `model`, and of the one within it.
 std::vector<Field> model_fields();
 
 }  // namespace onestep::train

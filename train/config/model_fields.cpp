@@ -4,10 +4,22 @@
 
 namespace onestep::train {
 
+namespace {
+
+/// What the peft package adapts in models of the kind.
+std::vector<std::string> usual_targets(const ModelConfig& model) {
+  if (model.kind == ModelKind::attention && model.attention != "fused_qkv") return {"W_query", "W_value"};
+  if (model.kind == ModelKind::gpt && model.rope) return {"q_proj", "v_proj"};
+  return {"c_attn"};
+}
+
+}  // namespace
+
 std::vector<Field> model_fields() {
   using M = ModelConfig;
+  using L = LoraConfig;
   constexpr auto in = &Config::model;
-  const std::string kind = "model.kind", type = "model.attention", scaling = "model.rope_scaling";
+  const std::string kind = "model.kind", type = "model.attention", scaling = "model.rope_scaling", rank = "model.lora.rank";
   const auto kinds = attention::attention_kinds();
   return {
       field(kind, in, &M::kind,
@@ -114,6 +126,27 @@ std::vector<Field> model_fields() {
           .changeable(),
       field("model.rng_dialect", in, &M::rng_dialect,
             "whose dropout masks: torch (2.7 and later, and all CPUs but Intel's) or torch-mkl (older, on Intel CPUs)"),
+      lora_field(
+          "model.lora.rank", &L::rank,
+          "low-rank adapters (LoRA): to the output of each target, B A dropout(x) alpha / rank is added, where A has so many "
+          "rows. Adapters alone are trained; the parameters of the model, which train.init_from gives, are frozen")
+          .range(1, kMaxWidth)
+          .may_be_absent(),
+      lora_field("model.lora.alpha", &L::alpha, "divided by rank: what the output of an adapter is multiplied by")
+          .range(1e-6, 1e6)
+          .only_beside(rank)
+          .defaults_to("rank", [](Config& c) { c.model.lora.alpha = static_cast<double>(c.model.lora.rank); }),
+      lora_field("model.lora.dropout", &L::dropout, "probability that an element of an adapter's input is dropped in training")
+          .from_to_below(0, 1)
+          .only_beside(rank),
+      lora_field(
+          "model.lora.targets", &L::targets,
+          "linear layers that get one, by the last parts of their names, in which * stands for any characters and ? for one: "
+          "c_attn, attn.c_proj, h.0.*. In a gpt with rope queries, keys and values are layers of their own, q_proj, k_proj "
+          "and v_proj, with the other names of a Llama, too (o_proj); c_attn is then one adapter for all three")
+          .only_beside(rank)
+          .defaults_to("c_attn, with rope q_proj and v_proj, for the chapter's attention W_query and W_value",
+                       [](Config& c) { c.model.lora.targets = usual_targets(c.model); }),
   };
 }
 

@@ -8,11 +8,11 @@ namespace {
 /// Collects the parameters of modules.
 class Parameters {
  public:
-  void tensor(const std::string& module, const char* field, const Shape& shape) {
-    list.push_back({module, block, field, shape});
+  void tensor(const std::string& module, const char* field, const Shape& shape, bool linear = false) {
+    list.push_back({module, block, field, shape, linear});
   }
   void linear(const std::string& module, int64_t in, int64_t out, bool bias) {
-    tensor(module, "weight", {out, in});
+    tensor(module, "weight", {out, in}, true);
     if (bias) tensor(module, "bias", {out});
   }
   void norm(const std::string& module, int64_t features, bool bias) {
@@ -97,11 +97,11 @@ std::vector<DecoderParameter> decoder_parameters(const ModelConfig& model, int64
   if (num_classes > 0)
     parameters.tensor("score", "weight", {num_classes, m.d_model});
   else if (!m.tie_weights)
-    parameters.tensor("lm_head", "weight", {vocab_size, m.d_model});
+    parameters.linear("lm_head", m.d_model, vocab_size, false);
   return std::move(parameters.list);
 }
 
-std::vector<DecoderParameter> model_parameters(const ModelConfig& m, int64_t vocab_size, int64_t num_classes) {
+std::vector<DecoderParameter> base_parameters(const ModelConfig& m, int64_t vocab_size, int64_t num_classes) {
   if (m.kind == ModelKind::gpt) return decoder_parameters(m, vocab_size, num_classes);
   Parameters parameters;
   parameters.tensor("tok_emb", "weight", {vocab_size, m.d_model});

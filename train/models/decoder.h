@@ -27,6 +27,7 @@ struct DecoderParameter {
   int64_t block = -1;  ///< That number; -1 outside of the blocks.
   const char* field;   ///< `weight` or `bias`; in the chapter's attention also others.
   Shape shape;
+  bool linear = false;  ///< The weight of a Linear.
 
   /// The key in the state dict: `transformer.h.3.attn.c_attn.weight`.
   std::string name() const;
@@ -38,7 +39,7 @@ std::string numbered(std::string_view pattern, int64_t block);
 /// All parameters of a gpt, in the order of its state dict; a tied head is none, one over classes is.
 std::vector<DecoderParameter> decoder_parameters(const ModelConfig& model, int64_t vocab_size, int64_t num_classes = 0);
 
-/// The same for a model of either kind.
-std::vector<DecoderParameter> model_parameters(const ModelConfig& model, int64_t vocab_size, int64_t num_classes = 0);
+/// The same for a model of either kind, without its adapters.
+std::vector<DecoderParameter> base_parameters(const ModelConfig& model, int64_t vocab_size, int64_t num_classes = 0);
 
 }  // namespace onestep::train

@@ -7,6 +7,7 @@
 #include "autograd/ops_shape.h"
 #include "autograd/random/generator.h"
 #include "autograd/tensor.h"
+#include "train/models/adapters.h"
 #include "train/models/gpt.h"
 
 namespace onestep::train {
@@ -102,8 +103,13 @@ void AttentionLanguageModel::visit(nn::Visitor& visitor) {
 std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator,
                                                    int64_t num_classes) {
   vocab_size = std::max(vocab_size, config.vocab_size);
-  if (config.kind == ModelKind::gpt) return std::make_unique<Gpt>(config, vocab_size, generator, num_classes);
-  return std::make_unique<AttentionLanguageModel>(config, vocab_size, generator);
+  std::unique_ptr<LanguageModel> model;
+  if (config.kind == ModelKind::gpt)
+    model = std::make_unique<Gpt>(config, vocab_size, generator, num_classes);
+  else
+    model = std::make_unique<AttentionLanguageModel>(config, vocab_size, generator);
+  add_adapters(*model, config, generator);
+  return model;
 }
 
 }  // namespace onestep::train

@@ -79,7 +79,8 @@ class AttentionLanguageModel : public LanguageModel {
 /// What the attention layers of a model are built from. Biases are those of kind attention.
 attention::Options attention_options(const ModelConfig& config);
 
-/// The model a config describes, for `vocab_size` tokens or config.vocab_size if that is more.
+/// The model a config describes, with its adapters, which are drawn last, for `vocab_size` tokens or config.vocab_size if that
+/// is more.
 std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, int64_t vocab_size, Generator& generator,
                                                    int64_t num_classes = 0);
 

@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "base/glob.h"
 #include "base/suggest.h"
-#include "train/models/decoder.h"
+#include "train/models/adapters.h"
 
 namespace onestep::train {
 namespace {
@@ -24,9 +24,14 @@ std::string hint(const std::string& pattern, const std::vector<std::string>& nam
 }  // namespace
 
 std::set<std::string> frozen_parameters(const Config& config) {
+  adapters(config.model, config.origin);  // says where a target names nothing
   std::vector<std::string> names;
-  for (const DecoderParameter& parameter : model_parameters(config.model, 1, num_classes(config))) names.push_back(parameter.name());
+  for (const DecoderParameter& parameter : model_parameters(config.model, 1, num_classes(config)))
+    names.push_back(parameter.name());
   std::set<std::string> frozen;
+  if (config.model.lora.rank > 0)
+    for (const DecoderParameter& parameter : base_parameters(config.model, 1, num_classes(config)))
+      if (parameter.name() != "score.weight") frozen.insert(parameter.name());
   const std::vector<std::string>& patterns = config.train.freeze;
   for (size_t i = 0; i < patterns.size(); ++i) {
     bool found = false;

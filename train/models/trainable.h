@@ -8,11 +8,11 @@
 
 namespace onestep::train {
 
-/// The names of the parameters that train.freeze names. Throws ConfigError for a pattern that names none, and where nothing is
-/// left to train.
+/// The names of the parameters that train.freeze names, and with model.lora of all but those of the adapters. Throws
+/// ConfigError for a pattern that names none, and where nothing is left to train.
 std::set<std::string> frozen_parameters(const Config& config);
 
-/// Takes the parameters that train.freeze names out of the graph: they require no grad any more. Throws as frozen_parameters
+/// Takes them out of the graph: they require no grad any more. Throws as frozen_parameters
 /// does.
 void freeze_parameters(nn::Module& model, const Config& config);
 

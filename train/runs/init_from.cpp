@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "train/run_folder.h"
+#include "train/runs/trained_run.h"
 
 namespace onestep::train {
 
@@ -29,9 +30,13 @@ void check_starts_from(const FoundCheckpoint& found, const Config& config) {
 }  // namespace
 
 FoundCheckpoint find_start(const Config& config) {
-  FoundCheckpoint found = find_checkpoint(run_path(config.train.init_from), "last");
+  const fs::path run = run_path(config.train.init_from);
+  const FoundCheckpoint found = find_checkpoint(run, "last");
   check_starts_from(found, config);
-  return found;
+  if (!found.checkpoint.trainer.config.contains("model.lora.rank")) return found;
+  const Config theirs = load_run_config(run);
+  check_trained_with(found.checkpoint.trainer.config, theirs, "");
+  return without_adapters(found, theirs.model);
 }
 
 void load_start(LanguageModel& model, FoundCheckpoint start) {

@@ -10,8 +10,8 @@
 
 namespace onestep::train {
 
-/// The newest checkpoint of the run train.init_from. Throws IoError where there is none, and ConfigError for a model section
-/// with which its parameters would not mean what they do there.
+/// The newest checkpoint of the run train.init_from, with adapters merged. Throws IoError where there is none, and ConfigError
+/// for a model section with which its parameters would not mean what they do there.
 FoundCheckpoint find_start(const Config& config);
 
 /// Gives a new run's model the parameters that it starts from; a head over classes, which a model over tokens does not have,

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "train/data/task.h"
 #include "train/memory_need.h"
+#include "train/models/adapters.h"
 #include "train/run_folder.h"
 
 namespace onestep::train {
@@ -43,6 +44,12 @@ std::shared_ptr<const Tokenizer> prompt_tokenizer(const std::filesystem::path& r
   return config.data.kind == DataKind::task ? task_tokenizer(config.data) : load_run_tokenizer(run);
 }
 
+FoundCheckpoint without_adapters(const FoundCheckpoint& found, const ModelConfig& model) {
+  FoundCheckpoint merged = found;
+  if (model.lora.rank > 0) merged.checkpoint.trainer.model = merged_state(found.checkpoint.trainer.model, model);
+  return merged;
+}
+
 void load_trained(Trainer& trainer, const FoundCheckpoint& found) {
   try {
     trainer.check_data(found.checkpoint.trainer);
@@ -54,9 +61,11 @@ void load_trained(Trainer& trainer, const FoundCheckpoint& found) {
 
 std::unique_ptr<LanguageModel> make_trained_model(const Config& config, int64_t vocab_size, const FoundCheckpoint& found,
                                                   Generator& generator, WeightFormat format) {
-  auto model = make_language_model(config.model, vocab_size, generator, num_classes(config));
+  ModelConfig plain = config.model;
+  plain.lora = {};
+  auto model = make_language_model(plain, vocab_size, generator, num_classes(config));
   if (format == WeightFormat::float32) model->to(config.train.dtype);
-  load_model(*model, found);
+  load_model(*model, without_adapters(found, config.model));
   nn::pack_weights(*model, format);
   return model;
 }

@@ -15,7 +15,7 @@ const std::string kModelKeys =
     "activation, norm, "
     "norm_eps, bias, tie_weights, num_kv_heads, window, rope, rope_theta, head_dim, qk_norm, attention_bias, mlp_bias, "
     "rope_scaling, rope_factor, rope_low_freq_factor, rope_high_freq_factor, rope_original_context, eos_token_ids, "
-    "rng_dialect)";
+    "rng_dialect, lora)";
 // `text` of each is one section, beside a valid data section.
 void expect_section_refused(const std::string& section, const std::vector<BadConfig>& configs) {
   const std::string beside = section == "data" ? "" : kCopyTask + ", ";

@@ -23,10 +23,7 @@ json data_of(const std::string& kind) {
   return {{"kind", "task"}, {"task", "copy"}};
 }
 
-json& member(json& root, const std::string& path) {
-  const size_t dot = path.find('.');
-  return dot == std::string::npos ? root[path] : root[path.substr(0, dot)][path.substr(dot + 1)];
-}
+json& member(json& root, const std::string& path) { return root[json::json_pointer(section_pointer(path))]; }
 
 /// Makes the field apply, and before that the one that it depends on.
 void fulfil(json& root, const std::vector<When>& conditions) {
@@ -42,6 +39,7 @@ void fulfil(json& root, const std::vector<When>& conditions) {
 std::string with(const Field& field, const std::string& value) {
   json root{{"data", data_of("task")}, {"model", {{"context_length", 3}}}};
   fulfil(root, field.when);
+  if (!field.beside.empty()) member(root, field.beside) = 1;
   member(root, field.path) = "@";
   const std::string text = root.dump();
   const size_t at = text.find("\"@\"");
@@ -147,7 +145,6 @@ TEST_CASE("bad values: every key refuses numbers that are none and to be there t
     CHECK(config_refusal(with(field, std::string("1,\"").append(field.key()).append("\":1"))) ==
           "run.json: " + field.pointer() + ": duplicate key");
     const std::string unknown = config_refusal(with(field, "1,\"@@@@@@@@@@@@\":1"));
-    const std::string section = field.section(), slash = section.empty() ? "" : "/", place = slash + section;
-    CHECK(unknown.starts_with("run.json: " + place + "/@@@@@@@@@@@@: unknown key (known here: "));
+    CHECK(unknown.starts_with("run.json: " + section_pointer(field.section()) + "/@@@@@@@@@@@@: unknown key (known here: "));
   }
 }

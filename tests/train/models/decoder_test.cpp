@@ -73,7 +73,7 @@ TEST_CASE("decoder: the parameters of the chapter's attention are listed as they
       Generator generator(1);
       const auto model = make_language_model(config, 11, generator);
       const nn::NamedTensors built = model->named_parameters();
-      const std::vector<DecoderParameter> listed = model_parameters(config, 11);
+      const std::vector<DecoderParameter> listed = base_parameters(config, 11);
       REQUIRE(listed.size() == built.size());
       // In the module its own parameters come before those of its layers.
       for (const auto& [name, tensor] : built) {

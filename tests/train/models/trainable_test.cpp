@@ -9,6 +9,7 @@
 #include "autograd/ops_math.h"
 #include "tests/support.h"
 #include "tests/train/distributed/thread_ranks.h"
+#include "train/log/histogram_file.h"
 #include "train/trainer.h"
 
 using namespace onestep;
@@ -28,6 +29,9 @@ Config config_of(const std::string& freeze, const std::string& train = "", const
                       "run.json");
 }
 
+const char* const kLora =
+    R"("kind": "gpt", "num_layers": 2, "lora": {"rank": 4, "dropout": 0.2, "targets": ["c_attn", "h.1.*"]})";
+const char* const kLoraLlama = R"("kind": "gpt", "num_layers": 2, "rope": true, "num_kv_heads": 2, "lora": {"rank": 4})";
 const char* const kBottom = R"(["*.w?e.*", "transformer.h.0.*", "transformer.h.1.ln_*"])";
 
 std::map<std::string, std::vector<float>> values_of(nn::Module& model) {
@@ -81,33 +85,39 @@ TEST_CASE("freeze: nothing is recorded of layers below the first that is trained
 
 TEST_CASE("freeze: ranks and recomputed blocks give the bits of one process that keeps all") {
   const std::string more = R"(, "distributed": {"bucket_mb": 1})";
-  Trainer alone(config_of(kBottom, R"(, "grad_clip": 0.5)", more));
-  std::vector<double> norms;
-  for (int step = 0; step < 3; ++step) norms.push_back(alone.step().grad_norm);
-  const auto want = values_of(alone.model());
-  for (const char* const train : {R"(, "grad_clip": 0.5)", R"(, "grad_clip": 0.5, "recompute": true)"}) {
-    const Config config = config_of(kBottom, train, more);
-    const std::vector<std::string> failures = run_ranks(3, [&](ThreadCommunicator& ranks) {
-      Trainer trainer(config, nullptr, true, {std::shared_ptr<void>(), &ranks});
-      for (const double norm : norms) ONESTEP_CHECK(Error, trainer.step().grad_norm == norm, "another norm");
-      ONESTEP_CHECK(Error, values_of(trainer.model()) == want, "other parameters");
-    });
-    CHECK(failures == std::vector<std::string>(3));
+  const std::pair<const char*, const char*> models[] = {
+      {kBottom, R"("kind": "gpt", "num_layers": 3)"}, {"", kLora}, {"", kLoraLlama}};
+  for (const auto& [freeze, model] : models) {
+    Trainer alone(config_of(freeze, R"(, "grad_clip": 0.5)", more, model));
+    std::vector<double> norms;
+    for (int step = 0; step < 3; ++step) norms.push_back(alone.step().grad_norm);
+    const auto want = values_of(alone.model());
+    for (const char* const train : {R"(, "grad_clip": 0.5)", R"(, "grad_clip": 0.5, "recompute": true)"}) {
+      const Config config = config_of(freeze, train, more, model);
+      const std::vector<std::string> failures = run_ranks(3, [&](ThreadCommunicator& ranks) {
+        Trainer trainer(config, nullptr, true, {std::shared_ptr<void>(), &ranks});
+        for (const double norm : norms) ONESTEP_CHECK(Error, trainer.step().grad_norm == norm, "another norm");
+        ONESTEP_CHECK(Error, values_of(trainer.model()) == want, "other parameters");
+      });
+      CHECK(failures == std::vector<std::string>(3));
+    }
   }
 }
 
 TEST_CASE("freeze: a run goes on with its bits and in bf16 too") {
   for (const char* const train : {"", R"(, "precision": "bf16")", R"(, "precision": "bf16", "recompute": true)"}) {
-    const Config config = config_of(kBottom, train);
-    Trainer whole(config), first(config), second(config);
-    for (int step = 0; step < 2; ++step) {
+    for (const Config& config :
+         {config_of(kBottom, train), config_of("", train, "", kLora), config_of("", train, "", kLoraLlama)}) {
+      Trainer whole(config), first(config), second(config);
+      for (int step = 0; step < 2; ++step) {
+        whole.step();
+        first.step();
+      }
+      second.load_state(first.state());
       whole.step();
-      first.step();
+      second.step();
+      CHECK(values_of(whole.model()) == values_of(second.model()));
     }
-    second.load_state(first.state());
-    whole.step();
-    second.step();
-    CHECK(values_of(whole.model()) == values_of(second.model()));
   }
 }
 
