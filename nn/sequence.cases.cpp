@@ -2,6 +2,7 @@
 #include "autograd/operators.h"
 #include "nn/bilinear.h"
 #include "nn/identity.h"
+#include "nn/lora.h"
 #include "nn/module_case.h"
 #include "nn/multihead_attention.h"
 #include "nn/rnn.h"
@@ -97,6 +98,13 @@ std::unique_ptr<Layer> make_transformer(Generator& g) {
 const RegisterModuleCases registered([] {
   return ModuleCases{
       {"Identity", "", [](Generator&) { return std::make_unique<Identity>(); }, normal({3, 4})},
+      {"LoraAdapter", "",
+       [](Generator& g) {
+         auto adapter = std::make_unique<LoraAdapter>(3, 2, LoraOptions{.rank = 2, .alpha = 3.0}, g);
+         adapter->lora_B.weight = randn({2, 2}, g).requires_grad_();  // a new one is zero
+         return adapter;
+       },
+       normal({4, 3})},
       {"Bilinear", "",
        [](Generator& g) {
          return called(Bilinear(3, 3, 2, true, g), [](const Bilinear& m, const Tensor& x) { return m(x, x * 2); });

@@ -37,7 +37,15 @@ ExampleData::ExampleData(const Config& config, ExampleSet examples, std::shared_
       length_(config.model.context_length),
       most_targets_(most_targets),
       train_rows_(make_rows(examples_.train, packed)),
-      held_out_rows_(make_rows(examples_.held_out, packed)) {}
+      held_out_rows_(make_rows(examples_.held_out, packed)) {
+  for (const auto* const rows : {&train_rows_, &held_out_rows_}) {
+    for (const Row& row : *rows) {
+      int64_t length = 0;
+      for (const Example* const example : row) length += std::ssize(example->inputs);
+      longest_ = std::max(longest_, length);
+    }
+  }
+}
 
 /// First-fit decreasing (Johnson 1973): the longest first, each into the first row that has room for it.
 std::vector<ExampleData::Row> ExampleData::make_rows(const std::vector<Example>& examples, bool packed) const {

@@ -33,7 +33,8 @@ class ExampleData : public Data {
               int64_t most_targets);
 
   int64_t vocab_size() const override { return tokenizer_->vocab_size(); }
-  int64_t length() const override { return length_; }
+  /// Of the longest row.
+  int64_t length() const override { return longest_; }
   int64_t targets() const override { return most_targets_; }
   bool varies() const override { return true; }
   /// Rows drawn with randint.
@@ -58,6 +59,7 @@ class ExampleData : public Data {
   bool packed_;
   int64_t length_, most_targets_;
   std::vector<Row> train_rows_, held_out_rows_;
+  int64_t longest_ = 0;
 };
 
 /// Cuts an example to its first `longest` tokens; whether it had more.

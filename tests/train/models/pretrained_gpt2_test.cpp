@@ -99,7 +99,9 @@ TEST_CASE("gpt2 files: what is read is written back to the byte") {
   CHECK(read(folder.path() / "new/folder/model.safetensors") == read(kGolden / "model.safetensors"));
   const json written = json::parse(read(folder.path() / "new/folder/config.json"));
   const json original = json::parse(read(kGolden / "config.json"));
-  for (const auto& item : written.items()) CHECK_MESSAGE(original[item.key()] == item.value(), item.key());
+  CHECK(written["eos_token_id"].is_null());  // 50256 is no token of this vocabulary
+  for (const auto& item : written.items())
+    if (item.key() != "eos_token_id") CHECK_MESSAGE(original[item.key()] == item.value(), item.key());
 }
 
 TEST_CASE("gpt2 files: names without the prefix and the masks and tied head of older files are read") {
