@@ -101,7 +101,7 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b) {
   }
   const auto multiply = [&]<class E>() {
     auto* const to = y.mutable_data<kernels::Number<E>>();
-    const kernels::Source<E> from_a = source<E>(lhs.values), from_b = source<E>(rhs.values);
+    const auto from_a = source<E>(lhs.values), from_b = source<E>(rhs.values);
     if (batch.numel() == 1) return kernels::gemm(lhs.trans, rhs.trans, m, n, k, from_a, lhs.ld, from_b, rhs.ld, to, n, false);
     const Offsets a_starts = starts_of(lhs, batch), b_starts = starts_of(rhs, batch);
     Offsets y_starts(a_starts.size());
