@@ -87,6 +87,10 @@ std::vector<DecoderParameter> model_parameters(const ModelConfig& model, int64_t
   return list;
 }
 
+bool is_new_parameter(const std::string& name) {
+  return name.ends_with(".lora_A.weight") || name.ends_with(".lora_B.weight") || name == std::string(kClassHead) + ".weight";
+}
+
 void add_adapters(nn::Module& net, const ModelConfig& model, Generator& generator) {
   std::map<std::string, nn::Linear*> layers;
   const std::vector<Adapter> all = adapters(model);
@@ -94,7 +98,7 @@ void add_adapters(nn::Module& net, const ModelConfig& model, Generator& generato
   for (nn::Module* const module : net.modules())
     if (auto* const linear = dynamic_cast<nn::Linear*>(module)) layers[net.path_to(*linear)] = linear;
   for (auto& [name, parameter] : net.named_parameters())
-    if (name != "score.weight") Tensor(parameter).requires_grad_(false);
+    if (!is_new_parameter(name)) Tensor(parameter).requires_grad_(false);
   const nn::LoraOptions options{model.lora.rank, model.lora.alpha, model.lora.dropout};
   for (const Adapter& adapter : all)
     nn::add_lora(*layers.at(adapter.layer()), options, generator, {adapter.part, adapter.first_row, adapter.rows});

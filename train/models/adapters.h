@@ -28,7 +28,11 @@ std::vector<Adapter> adapters(const ModelConfig& model, const ConfigOrigin& orig
 /// All parameters of a model: base_parameters() and those of its adapters.
 std::vector<DecoderParameter> model_parameters(const ModelConfig& model, int64_t vocab_size, int64_t num_classes = 0);
 
-/// Gives a model its adapters, drawn in its order, and trains them alone; a head over classes, which is new, too.
+/// Whether a parameter is one that a model does not have before it is fine-tuned: of an adapter, or a head over classes. With
+/// adapters these alone are trained.
+bool is_new_parameter(const std::string& name);
+
+/// Gives a model its adapters, drawn in its order, and trains new parameters alone.
 void add_adapters(nn::Module& net, const ModelConfig& model, Generator& generator);
 
 /// The state dict of the model without adapters that computes the same: each product is added to its weight.

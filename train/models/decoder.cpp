@@ -95,7 +95,7 @@ std::vector<DecoderParameter> decoder_parameters(const ModelConfig& model, int64
   parameters.block = -1;
   parameters.norm("transformer.ln_f", m.d_model, m.norm == NormKind::layer_norm && m.bias);
   if (num_classes > 0)
-    parameters.tensor("score", "weight", {num_classes, m.d_model});
+    parameters.tensor(kClassHead, "weight", {num_classes, m.d_model});
   else if (!m.tie_weights)
     parameters.linear("lm_head", m.d_model, vocab_size, false);
   return std::move(parameters.list);

@@ -33,6 +33,9 @@ struct DecoderParameter {
   std::string name() const;
 };
 
+/// The head of a classifier: its logits are those of classes.
+inline constexpr const char* kClassHead = "score";
+
 /// `pattern` with the number of a block for its #.
 std::string numbered(std::string_view pattern, int64_t block);
 

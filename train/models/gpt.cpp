@@ -213,7 +213,7 @@ Tensor Gpt::next_logits(const Tensor& tokens, std::span<ModelCache* const> cache
 
 void Gpt::visit(nn::Visitor& visitor) {
   visitor.child("transformer", transformer);
-  tied_ ? visitor.tied(lm_head) : visitor.child(num_classes() > 0 ? "score" : "lm_head", lm_head);
+  tied_ ? visitor.tied(lm_head) : visitor.child(num_classes() > 0 ? kClassHead : "lm_head", lm_head);
 }
 
 }  // namespace onestep::train

@@ -29,9 +29,8 @@ std::set<std::string> frozen_parameters(const Config& config) {
   for (const DecoderParameter& parameter : model_parameters(config.model, 1, num_classes(config)))
     names.push_back(parameter.name());
   std::set<std::string> frozen;
-  if (config.model.lora.rank > 0)
-    for (const DecoderParameter& parameter : base_parameters(config.model, 1, num_classes(config)))
-      if (parameter.name() != "score.weight") frozen.insert(parameter.name());
+  for (const std::string& name : names)
+    if (config.model.lora.rank > 0 && !is_new_parameter(name)) frozen.insert(name);
   const std::vector<std::string>& patterns = config.train.freeze;
   for (size_t i = 0; i < patterns.size(); ++i) {
     bool found = false;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "train/models/adapters.h"
 #include "train/run_folder.h"
 #include "train/runs/trained_run.h"
 
@@ -41,11 +42,10 @@ FoundCheckpoint find_start(const Config& config) {
 
 void load_start(LanguageModel& model, FoundCheckpoint start) {
   nn::NamedTensors& state = start.checkpoint.trainer.model;
-  const auto is_named = [](const char* name) { return [=](const auto& named) { return named.first == name; }; };
-  if (model.num_classes() > 0 && std::none_of(state.begin(), state.end(), is_named("score.weight"))) {
-    std::erase_if(state, is_named("lm_head.weight"));
-    for (const auto& named : model.state_dict())
-      if (named.first == "score.weight") state.push_back(named);
+  if (model.num_classes() > 0) std::erase_if(state, [](const auto& named) { return named.first == "lm_head.weight"; });
+  for (const auto& own : model.state_dict()) {
+    const auto is_it = [&](const auto& named) { return named.first == own.first; };
+    if (is_new_parameter(own.first) && std::none_of(state.begin(), state.end(), is_it)) state.push_back(own);
   }
   load_model(model, std::move(start));
 }

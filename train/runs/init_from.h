@@ -14,8 +14,8 @@ namespace onestep::train {
 /// for a model section with which its parameters would not mean what they do there.
 FoundCheckpoint find_start(const Config& config);
 
-/// Gives a new run's model the parameters that it starts from; a head over classes, which a model over tokens does not have,
-/// stays as it was drawn. Throws IoError where they do not fit.
+/// Gives a new run's model the parameters that it starts from; what is new in it (is_new_parameter) stays as it was drawn.
+/// Throws IoError where they do not fit.
 void load_start(LanguageModel& model, FoundCheckpoint start);
 
 /// Gives the config the tokens that end a text of the run train.init_from, unless it says which.

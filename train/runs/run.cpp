@@ -22,17 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The parameters of a model without adapters, and the adapters of `model` as they are.
-nn::NamedTensors with_new_adapters(nn::NamedTensors state, const nn::Module& model) {
-  for (const auto& [name, tensor] : model.state_dict())
-    if (name.ends_with(".lora_A.weight") || name.ends_with(".lora_B.weight")) state.emplace_back(name, tensor.clone());
-  return state;
-}
-
 /// Gives a trainer the parameters that it starts from, which are then not held twice any more, and `base` the file that has
 /// them.
 void take_parameters(Trainer& trainer, FoundCheckpoint start, fs::path& base) {
-  start.checkpoint.trainer.model = with_new_adapters(std::move(start.checkpoint.trainer.model), trainer.model());
   base = start.folder / "model.safetensors";
   load_start(trainer.model(), std::move(start));
 }
