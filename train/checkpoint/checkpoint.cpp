@@ -25,14 +25,6 @@ constexpr const char* kState = "state.json";
 
 std::string folder_name(int64_t step) { return "step-" + std::to_string(step); }
 
-/// The N of `step-N`; none for any other name.
-std::optional<int64_t> step_of(const std::string& name) {
-  int64_t step = 0;
-  if (!name.starts_with("step-")) return std::nullopt;
-  std::from_chars(name.data() + 5, name.data() + name.size(), step);
-  return step >= 0 && name == folder_name(step) ? std::optional(step) : std::nullopt;
-}
-
 /// A new folder that goes away with its owner unless it was renamed.
 class TemporaryFolder {
  public:
@@ -167,11 +159,18 @@ Checkpoint load_checkpoint(const fs::path& folder, CheckpointParts parts) {
   return checkpoint;
 }
 
+std::optional<int64_t> checkpoint_step(const std::string& name) {
+  int64_t step = 0;
+  if (!name.starts_with("step-")) return std::nullopt;
+  std::from_chars(name.data() + 5, name.data() + name.size(), step);
+  return step >= 0 && name == folder_name(step) ? std::optional(step) : std::nullopt;
+}
+
 std::vector<fs::path> checkpoint_folders(const fs::path& run) {
   std::vector<std::pair<int64_t, fs::path>> found;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(run / "checkpoints", error))
-    if (const auto step = step_of(entry.path().filename().string())) found.emplace_back(*step, entry.path());
+    if (const auto step = checkpoint_step(entry.path().filename().string())) found.emplace_back(*step, entry.path());
   std::sort(found.begin(), found.end());
   std::vector<fs::path> folders;
   folders.reserve(found.size());
@@ -211,7 +210,7 @@ FoundCheckpoint find_checkpoint(const fs::path& run, const std::string& which, C
     ONESTEP_CHECK(IoError, fs::is_directory(folder), folder.string(), ": there is no such checkpoint", whole_list(run));
     return FoundCheckpoint{folder, load_checkpoint(folder, parts)};
   };
-  if (const auto step = step_of(which)) return at_step(*step);
+  if (const auto step = checkpoint_step(which)) return at_step(*step);
   ONESTEP_CHECK(ConfigError, which == "last" || which == "best", "--checkpoint: must be last, best or step-N: got ", which);
   std::optional<FoundCheckpoint> newest = newest_checkpoint(run, parts);
   ONESTEP_CHECK(IoError, newest.has_value(), run.string(), ": holds no checkpoint (train it first: onestep train CONFIG --out ",

@@ -48,6 +48,9 @@ enum class CheckpointParts { model, all };
 /// written, and every field is in range.
 Checkpoint load_checkpoint(const std::filesystem::path& folder, CheckpointParts parts = CheckpointParts::all);
 
+/// The N of `step-N`; none for any other name.
+std::optional<int64_t> checkpoint_step(const std::string& name);
+
 /// The step-N folders of a run, whole or not, oldest first.
 std::vector<std::filesystem::path> checkpoint_folders(const std::filesystem::path& run);
 

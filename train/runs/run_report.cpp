@@ -30,7 +30,7 @@ constexpr int64_t kMostElements = int64_t{1} << 26;  // of a model that is loade
 /// The folders of up to kMostEarlier checkpoints before this step, spread over the run.
 std::vector<std::filesystem::path> earlier_checkpoints(const std::filesystem::path& run, int64_t step) {
   std::vector<std::filesystem::path> all = checkpoint_folders(run), some;
-  std::erase_if(all, [&](const auto& folder) { return std::stoll(folder.filename().string().substr(5)) >= step; });
+  std::erase_if(all, [&](const auto& folder) { return checkpoint_step(folder.filename().string()) >= step; });
   const size_t count = std::min(all.size(), kMostEarlier);
   for (size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
   return some;
