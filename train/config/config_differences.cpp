@@ -12,7 +12,7 @@ std::vector<std::vector<std::string>> config_differences(const std::vector<Confi
   for (const Field& field : config_fields()) {
     std::vector<std::string> row = {field.path};
     for (const Config& config : configs)
-      row.push_back(holds(field.when, config) ? printable(to_json(value_of(field, config))) : "-");
+      row.push_back(applies(field, config) ? printable(to_json(value_of(field, config))) : "-");
     if (std::any_of(row.begin() + 1, row.end(), [&](const std::string& each) { return each != row[1]; }))
       rows.push_back(std::move(row));
   }

@@ -106,7 +106,7 @@ std::vector<std::string> changes(const std::filesystem::path& run, const Config&
   for (const std::string& path : config.origin.given) {
     const Field& field = *find_field(path);
     const std::string value = to_json(value_of(field, config));
-    if (holds(field.when, config) && value != to_json(value_of(field, own))) sets.push_back(path + '=' + value);
+    if (applies(field, config) && value != to_json(value_of(field, own))) sets.push_back(path + '=' + value);
   }
   return sets;
 }

@@ -77,6 +77,19 @@ val loss, step
   CHECK(config_differences({runs[0].config, runs[0].config}).empty());
 }
 
+TEST_CASE("config differences: keys of adapters do not apply to a model without them") {
+  const auto with = [](const std::string& model) {
+    return parse_config(
+        R"({"data": {"kind": "task", "task": "copy"}, "model": {"kind": "gpt", "context_length": 15)" + model + "}}",
+        "run.json");
+  };
+  CHECK(config_differences({with(""), with(R"(, "lora": {"rank": 4})")}) ==
+        std::vector<std::vector<std::string>>{{"model.lora.rank", "0", "4"},
+                                              {"model.lora.alpha", "-", "4.0"},
+                                              {"model.lora.dropout", "-", "0.0"},
+                                              {"model.lora.targets", "-", R"(["c_attn"])"}});
+}
+
 TEST_CASE("run summary: long curves are shown at ten steps, training losses as means") {
   const testing::TemporaryFolder folder;
   std::string metrics;
