@@ -19,8 +19,9 @@ struct Parts {
   int64_t given, tokens;
 };
 
+bool counts(int64_t target) { return target != kIgnoreIndex; }
+
 Parts parts_of(const Batch& batch) {
-  const auto counts = [](int64_t target) { return target != kIgnoreIndex; };
   const auto first = std::find_if(batch.targets.begin(), batch.targets.end(), counts);
   const int64_t given = first - batch.targets.begin() + 1;
   if (given > 1) return {given, std::find_if_not(first, batch.targets.end(), counts) - first};
@@ -50,7 +51,7 @@ struct Writer {
 Sample labelled(Trainer& trainer, const Batch& batch) {
   const NoGradGuard no_grad;
   const Data& data = trainer.data();
-  const auto last = std::find_if(batch.targets.begin(), batch.targets.end(), [](int64_t t) { return t != kIgnoreIndex; });
+  const auto last = std::find_if(batch.targets.begin(), batch.targets.end(), counts);
   const auto at = static_cast<size_t>(last - batch.targets.begin());
   const std::vector<int64_t> predicted = argmax(forward_batch(trainer.model(), batch), -1).to_vector<int64_t>();
   Writer writer(data);

@@ -112,13 +112,8 @@ std::vector<LabelledText> read_labelled_texts(const std::string& file, const Dat
 }
 
 std::unique_ptr<Data> make_classification_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
-  const auto read = [&](const std::vector<std::string>& files) {
-    std::vector<LabelledText> all;
-    for (const std::string& file : files)
-      for (LabelledText& each : read_labelled_texts(file, config.data)) all.push_back(std::move(each));
-    return all;
-  };
-  const std::vector<LabelledText> train = read(text_files(config)), validation = read(validation_files(config));
+  const auto read = [&](const std::string& file) { return read_labelled_texts(file, config.data); };
+  const auto train = read_all(text_files(config), read), validation = read_all(validation_files(config), read);
   const std::vector<std::string> labels = labels_of(config, train);
   if (!tokenizer) {
     std::string text;

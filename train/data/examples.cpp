@@ -11,6 +11,15 @@
 #include "base/hash.h"
 
 namespace onestep::train {
+namespace {
+
+/// Tokens of the examples of a row.
+int64_t tokens_in(const std::vector<const Example*>& row) {
+  return std::accumulate(row.begin(), row.end(), int64_t{0},
+                         [](int64_t sum, const Example* example) { return sum + std::ssize(example->inputs); });
+}
+
+}  // namespace
 
 ExampleSet hold_out(std::vector<Example> examples, const Config& config) {
   const double fraction = config.data.val_fraction;
@@ -38,13 +47,8 @@ ExampleData::ExampleData(const Config& config, ExampleSet examples, std::shared_
       most_targets_(most_targets),
       train_rows_(make_rows(examples_.train, packed)),
       held_out_rows_(make_rows(examples_.held_out, packed)) {
-  for (const auto* const rows : {&train_rows_, &held_out_rows_}) {
-    for (const Row& row : *rows) {
-      int64_t length = 0;
-      for (const Example* const example : row) length += std::ssize(example->inputs);
-      longest_ = std::max(longest_, length);
-    }
-  }
+  for (const auto* const rows : {&train_rows_, &held_out_rows_})
+    for (const Row& row : *rows) longest_ = std::max(longest_, tokens_in(row));
 }
 
 /// First-fit decreasing (Johnson 1973): the longest first, each into the first row that has room for it.
@@ -101,18 +105,14 @@ Batch ExampleData::eval_batch_at(int64_t i, int64_t batch_size, Generator& /*g*/
 Batch ExampleData::batch_of(const std::vector<const Row*>& rows) const {
   Batch batch;
   batch.batch = std::ssize(rows);
-  const auto size_of_row = [](const Row& row) {
-    return std::accumulate(row.begin(), row.end(), int64_t{0},
-                           [](int64_t sum, const Example* example) { return sum + std::ssize(example->inputs); });
-  };
-  for (const Row* const row : rows) batch.length = std::max(batch.length, size_of_row(*row));
+  for (const Row* const row : rows) batch.length = std::max(batch.length, tokens_in(*row));
   for (const Row* const row : rows) {
     for (const Example* const example : *row) {
       batch.inputs.insert(batch.inputs.end(), example->inputs.begin(), example->inputs.end());
       batch.targets.insert(batch.targets.end(), example->targets.begin(), example->targets.end());
       if (packed_) batch.sequences.push_back(std::ssize(example->inputs));
     }
-    const int64_t padding = batch.length - size_of_row(*row);
+    const int64_t padding = batch.length - tokens_in(*row);
     batch.inputs.insert(batch.inputs.end(), static_cast<size_t>(padding), 0);
     batch.targets.insert(batch.targets.end(), static_cast<size_t>(padding), kIgnoreIndex);
     if (packed_ && padding > 0) batch.sequences.push_back(padding);

@@ -142,13 +142,8 @@ Example encode_dialogue(const Dialogue& dialogue, const ChatTemplate& chat, cons
 }
 
 std::unique_ptr<Data> make_instruction_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
-  const auto read = [](const std::vector<std::string>& files) {
-    std::vector<Dialogue> all;
-    for (const std::string& file : files)
-      for (Dialogue& dialogue : read_dialogues(file)) all.push_back(std::move(dialogue));
-    return all;
-  };
-  const std::vector<Dialogue> train = read(text_files(config)), validation = read(validation_files(config));
+  const auto train = read_all(text_files(config), read_dialogues);
+  const auto validation = read_all(validation_files(config), read_dialogues);
   std::string name = config.data.chat_template;
   if (name.empty()) name = tokenizer ? find_chat_template(*tokenizer) : "plain";
   ChatTemplate chat;

@@ -26,6 +26,15 @@ struct TableRow {
 /// ConfigError naming file and line.
 std::vector<TableRow> read_table(const std::string& file);
 
+/// What `read` gives of each of the files, one after the other.
+template <class Read>
+auto read_all(const std::vector<std::string>& files, const Read& read) {
+  decltype(read(files[0])) all;
+  for (const std::string& file : files)
+    for (auto& each : read(file)) all.push_back(std::move(each));
+  return all;
+}
+
 /// work(), whose ConfigError gets the place in front.
 template <class Work>
 auto at_place(const std::string& place, const Work& work) -> decltype(work()) {
