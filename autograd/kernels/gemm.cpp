@@ -119,14 +119,14 @@ void multiply_parts(Product<E> x, int threads, int64_t size) {
   });
 }
 
+/// x, which has rows and columns.
 template <class E>
 void multiply_nonempty(const Product<E>& x) {
   add_flops(flops(x.m, x.n, x.k));
   const int64_t size = padded(products<E>().workspace(x.n, x.k));
   const int threads = threads_for(x.m * ((x.n + 15) / 16), cost(x.m, x.n, x.k));
   if (threads > 1) return multiply_parts(x, threads, size);
-  products<E>().gemm(x.trans_a, x.trans_b, x.m, x.n, x.k, x.a, x.lda, x.b, x.ldb, x.packed, x.c, x.ldc, x.accumulate,
-                     workspace<Number<E>>(size));
+  x.run(0, x.m, 0, x.n, workspace<Number<E>>(size));
 }
 
 template <class E>
