@@ -51,24 +51,29 @@ std::vector<Config> configs() {
   return all;
 }
 
+/// Checks the estimate for a run against what its first steps take.
+void check_need(const Config& config) {
+  const int64_t before = memory::stats().live_bytes;
+  Trainer trainer(config);
+  const MemoryNeed need = memory_need(trainer.config(), trainer.data().vocab_size(), trainer.data().length());
+  CHECK(need.parameters == trainer.model().num_parameters());
+  int64_t trained = 0;
+  for (const Tensor& parameter : trainer.model().parameters()) trained += parameter.requires_grad() ? parameter.numel() : 0;
+  CHECK(need.trained == trained);
+  memory::reset_peak();
+  trainer.step();
+  trainer.step();
+  const double ratio = need.total() / static_cast<double>(memory::stats().peak_bytes - before);
+  CHECK(ratio > 0.67);
+  CHECK(ratio < 1.34);
+}
+
 }  // namespace
 
 TEST_CASE("memory need: parameters are counted and the peak of a step is met within a third") {
   for (const Config& config : configs()) {
     CAPTURE(resolved_json(config));
-    const int64_t before = memory::stats().live_bytes;
-    Trainer trainer(config);
-    const MemoryNeed need = memory_need(config, trainer.data().vocab_size(), trainer.data().length());
-    CHECK(need.parameters == trainer.model().num_parameters());
-    int64_t trained = 0;
-    for (const Tensor& parameter : trainer.model().parameters()) trained += parameter.requires_grad() ? parameter.numel() : 0;
-    CHECK(need.trained == trained);
-    memory::reset_peak();
-    trainer.step();
-    trainer.step();
-    const double ratio = need.total() / static_cast<double>(memory::stats().peak_bytes - before);
-    CHECK(ratio > 0.67);
-    CHECK(ratio < 1.34);
+    check_need(config);
   }
 }
 
@@ -84,18 +89,9 @@ TEST_CASE("memory need: that of fine-tuning is met within a third, too") {
   onestep::testing::write(lines, dialogues);
   for (const std::string& data : {R"("classification", "path": ")" + csv, R"("instructions", "path": ")" + lines}) {
     CAPTURE(data);
-    const int64_t before = memory::stats().live_bytes;
-    Trainer trainer(parse_config("{\"data\": {\"tokenizer\": \"byte\", \"kind\": " + data + "\"}, \"model\": {" + kGpt +
-                                     R"(, "context_length": 64}, "train": {"batch_size": 8}})",
-                                 "run.json"));
-    const MemoryNeed need = memory_need(trainer.config(), trainer.data().vocab_size(), trainer.data().length());
-    CHECK(need.parameters == trainer.model().num_parameters());
-    memory::reset_peak();
-    trainer.step();
-    trainer.step();
-    const double ratio = need.total() / static_cast<double>(memory::stats().peak_bytes - before);
-    CHECK(ratio > 0.67);
-    CHECK(ratio < 1.34);
+    check_need(parse_config("{\"data\": {\"tokenizer\": \"byte\", \"kind\": " + data + "\"}, \"model\": {" + kGpt +
+                                R"(, "context_length": 64}, "train": {"batch_size": 8}})",
+                            "run.json"));
   }
 }
 
