@@ -133,7 +133,7 @@ int64_t tokens_per_step(const Config& config) {
 /// The sample with the mean weights of its beginning.
 Glance glance_at(LanguageModel& model, const Sample& sample) {
   Glance glance{.pieces = sample.pieces, .given = sample.given};
-  const auto count = std::min({std::ssize(sample.ids), model.context_length(), kMaxMapTokens});
+  const auto count = std::min<int64_t>({std::ssize(sample.ids), model.context_length(), kMaxMapTokens});
   const auto layers = attention_weights(model, {sample.ids.begin(), sample.ids.begin() + static_cast<std::ptrdiff_t>(count)});
   Tensor all;
   for (const auto& [_, weights] : layers) {
