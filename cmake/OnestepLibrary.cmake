@@ -40,7 +40,7 @@ endfunction()
 
 # onestep_library(NAME [STATIC] [DEPENDS ...] [RUN_ONCE ...]): builds every .cpp of the current folder (op cases, per-ISA kernels and
 # the program have their own targets) as onestep_NAME, alias onestep::NAME. STATIC: a part of the program that is not installed,
-# whatever BUILD_SHARED_LIBS says. RUN_ONCE: sources that run once a run or a checkpoint: -O1, as in onestep_compile_fast.
+# whatever BUILD_SHARED_LIBS says. RUN_ONCE: sources that seldom run or only call others: -O1, as in onestep_compile_fast.
 # ALONE: sources that are compiled by themselves.
 function(onestep_library name)
   cmake_parse_arguments(ARG "STATIC" "" "DEPENDS;RUN_ONCE;ALONE" ${ARGN})
