@@ -1,32 +1,19 @@
 // The program: `onestep COMMAND ...`. Reads the command line, runs one command, turns every failure into one sentence.
-
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <iostream>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
-#include "autograd/kernels/isa.h"
 #include "autograd/kernels/parallel.h"
 #include "base/error.h"
-#include "base/open_file.h"
 #include "base/suggest.h"
-#include "base/utf8.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/help.h"
+#include "cli/guarded.h"
 
 namespace {
 
 using onestep::ConfigError;
-using onestep::IoError;
 namespace commands = onestep::cli;
 
 // In the order of `onestep --help`.
@@ -37,8 +24,6 @@ constexpr void (*kCommands[])(commands::Command&, commands::Action&) = {
     commands::add_play,      commands::add_export_csv, commands::add_bench,   commands::add_schema,   commands::add_completion,
     commands::add_man,       commands::add_help,       commands::add_version,
 };
-
-constexpr int kBadInput = 2;
 
 // The program and the commands that were called: `onestep`, `onestep tokenizer`, `onestep tokenizer train`.
 std::vector<const CLI::App*> called(const CLI::App& app) {
@@ -136,51 +121,11 @@ int run(int argc, char** argv) {
     throw ConfigError(usage_error(app, error));
   }
   if (threads > 0) onestep::kernels::set_num_threads(threads);
-  const int status = action();
-  if (!std::cout.flush()) throw IoError("stdout: cannot be written (disk full or closed?)");
-  return status;
+  return action();
 }
-
-// Names and values in a message may come from a file: they must not do anything to the terminal.
-void complain(const std::string& message) { std::cerr << "onestep: " << onestep::escaped(message) << '\n'; }
-
-/// Opens what is closed of the descriptors 0 to 2 on /dev/null: the next file opened would get its number, and messages.
-/// Standard input is opened for writing, so that reading it still fails.
-void open_standard_descriptors() {
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
-    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_WRONLY) != fd) ::_exit(kBadInput);
-}
-
-constexpr const char* kOutOfMemory = "onestep: out of memory (try a smaller model, batch or context)\n";
-
-#if defined(__linux__)
-// Before any static object is made: one that finds no memory would end the program with the words of the standard library.
-void need_memory_to_start() {
-  void* volatile block = std::malloc(size_t{64} << 10);
-  if (block == nullptr) {
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kOutOfMemory, std::strlen(kOutOfMemory));
-    ::_exit(kBadInput);
-  }
-  std::free(block);
-}
-[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)() = need_memory_to_start;
-#endif
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  open_standard_descriptors();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of the write, with its one sentence
-  try {
-    onestep::kernels::num_threads();  // refuses a wrong OMP_NUM_THREADS
-    onestep::kernels::active_isa();   // and a wrong ONESTEP_ISA
-    return run(argc, argv);
-  } catch (const std::bad_alloc&) {
-    std::cerr << kOutOfMemory;
-  } catch (const std::filesystem::filesystem_error& error) {
-    complain(error.path1().string() + ": " + onestep::error_reason(error.code().value()));
-  } catch (const std::exception& error) {
-    complain(error.what());
-  }
-  return kBadInput;
+  return onestep::cli::guarded([&] { return run(argc, argv); });
 }

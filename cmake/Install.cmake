@@ -3,7 +3,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 if(ONESTEP_PROGRAM)
-  install(TARGETS onestep onestep_page)
+  install(TARGETS onestep onestep_page onestep_gradcheck)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/web/dist/ DESTINATION ${CMAKE_INSTALL_DATADIR}/onestep/web OPTIONAL)
   install(FILES ${PROJECT_BINARY_DIR}/onestep.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
   install(FILES ${PROJECT_BINARY_DIR}/onestep.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
@@ -14,7 +14,7 @@ if(BUILD_SHARED_LIBS)  # the program and the libraries find each other wherever 
   file(RELATIVE_PATH libraries_from_program ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(${libraries} PROPERTIES INSTALL_RPATH "$ORIGIN")
   if(ONESTEP_PROGRAM)
-    set_target_properties(onestep PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries_from_program}")
+    set_target_properties(onestep onestep_page onestep_gradcheck PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries_from_program}")
   endif()
 endif()
 install(TARGETS ${libraries} onestep_all EXPORT onestepTargets

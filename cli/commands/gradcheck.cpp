@@ -1,115 +1,33 @@
 #include "autograd/testing/gradcheck.h"
 
-#include <algorithm>
-#include <functional>
-#include <iomanip>
-#include <iostream>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
+#include <unistd.h>
 
-#include "autograd/testing/op_case.h"
-#include "base/suggest.h"
+#include <cerrno>
+#include <cstdlib>
+#include <iomanip>
+#include <limits>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "autograd/kernels/parallel.h"
+#include "base/error.h"
+#include "base/open_file.h"
 #include "cli/commands/commands.h"
-#include "nn/module_case.h"
+#include "cli/guarded.h"
 
 namespace onestep::cli {
 namespace {
 
-using Check = std::function<GradcheckResult(const GradcheckOptions&)>;
-
-/// gradcheck of one sample, and gradgradcheck unless its gradient has a kink there.
-struct Sample {
-  Check first, second;
-};
-
-/// What the checks of one order found.
-struct Column {
-  int64_t derivatives = 0;
-  double worst_error = 0;
-};
-
-/// The results of all samples of one op or module.
-struct Line {
-  std::string kind;  ///< "op" or "module"
-  std::vector<Sample> samples = {};
-  Column first = {}, second = {};
-  std::vector<std::string> failures = {};
-};
-
-/// Everything there is to check, by name; ops whose results have no gradient are left out.
-std::map<std::string, Line> all_lines() {
-  std::map<std::string, Line> lines;
-  for (const OpCase& op_case : op_cases()) {
-    for (const OpSample& sample : op_case.samples) {
-      if (!sample.differentiable) continue;
-      Line& line = lines.try_emplace(op_case.op, Line{"op"}).first->second;
-      Check second;
-      if (sample.twice_differentiable)
-        second = [&sample](const GradcheckOptions& options) { return gradgradcheck(sample, options); };
-      line.samples.push_back({[&sample](const GradcheckOptions& options) { return gradcheck(sample, options); }, second});
-    }
-  }
-  for (const nn::ModuleCase& module_case : nn::module_cases()) {
-    Line& line = lines.try_emplace(module_case.module, Line{"module"}).first->second;
-    line.samples.push_back(
-        {[&module_case](const GradcheckOptions& options) { return nn::gradcheck(module_case, options); },
-         [&module_case](const GradcheckOptions& options) { return nn::gradgradcheck(module_case, options); }});
-  }
-  return lines;
-}
-
-void add(Line& line, Column& column, const GradcheckResult& result) {
-  column.derivatives += result.derivatives;
-  column.worst_error = std::max(column.worst_error, result.worst_error);
-  if (!result.passed) line.failures.push_back(result.message);
-}
-
-void run(Line& line, const GradcheckOptions& options) {
-  GradcheckOptions second = options;
-  second.full_jacobian = 256;  // they are many
-  for (const Sample& sample : line.samples) {
-    add(line, line.first, sample.first(options));
-    if (sample.second) add(line, line.second, sample.second(second));
-  }
-}
-
-std::ostream& operator<<(std::ostream& out, const Column& column) {
-  return out << std::setw(13) << column.derivatives << std::setw(10) << std::scientific << std::setprecision(1)
-             << column.worst_error;
-}
-
-void print_check(const std::string& name, const Line& line) {
-  std::cout << std::left << std::setw(7) << line.kind << std::setw(29) << name << std::right << std::setw(8)
-            << line.samples.size() << line.first << line.second << (line.failures.empty() ? "  ok" : "  FAILED") << std::endl;
-  for (const std::string& failure : line.failures) std::cout << "       " << failure << '\n';
-}
-
-int check_gradients(const std::string& chosen, const GradcheckOptions& options) {
-  std::map<std::string, Line> lines = all_lines();
-  if (!chosen.empty() && !lines.contains(chosen)) {
-    std::vector<std::string> names;
-    names.reserve(lines.size());
-    for (const auto& [name, line] : lines) names.push_back(name);
-    const std::string near = nearest(chosen, names);
-    fail<ConfigError>("gradcheck: no differentiable op or module is called ", chosen,
-                      near.empty() ? " (onestep gradcheck lists all)" : " (did you mean " + near + "?)");
-  }
-  std::cout << "kind   name                          samples  derivatives     worst       second     worst\n";
-  int failed = 0, checked = 0;
-  for (const char* kind : {"op", "module"}) {
-    for (auto& [name, line] : lines) {
-      if (line.kind != kind || (!chosen.empty() && name != chosen)) continue;
-      run(line, options);
-      print_check(name, line);
-      ++checked;
-      failed += !line.failures.empty();
-    }
-  }
-  std::cout << checked - failed << " of " << checked
-            << " agree with finite differences (largest relative error allowed: " << options.tolerance << ")\n";
-  return failed == 0 ? 0 : 1;
+/// Goes on as the program that has the cases of every op and module, beside this one.
+int become_checker(const std::string& chosen, double tolerance) {
+  const std::string program = (program_folder("gradcheck") / "onestep-gradcheck").string();
+  std::ostringstream bound;
+  bound << std::setprecision(std::numeric_limits<double>::max_digits10) << tolerance;
+  ::setenv("OMP_NUM_THREADS", std::to_string(kernels::num_threads()).c_str(), /*overwrite=*/1);
+  ::execl(program.c_str(), program.c_str(), chosen.c_str(), bound.str().c_str(), nullptr);
+  fail<IoError>(program, ": cannot be started: ", error_reason(errno),
+                " (build the target onestep_gradcheck, or call ./onestep gradcheck in the checkout)");
 }
 
 }  // namespace
@@ -125,7 +43,8 @@ void add_gradcheck(Command& app, Action& action) {
   command->add_option("--tolerance", options->tolerance, "Largest relative error that passes (default: 1e-6)")
       ->type_name("X")
       ->check(at_least_0());
-  command->callback([&action, chosen, options] { action = [chosen, options] { return check_gradients(*chosen, *options); }; });
+  command->callback(
+      [&action, chosen, options] { action = [chosen, options] { return become_checker(*chosen, options->tolerance); }; });
 }
 
 }  // namespace onestep::cli

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/open_file.h"
+#include "cli/guarded.h"
 
 extern char** environ;
 
@@ -19,14 +20,6 @@ namespace onestep::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The folder of this program's file.
-fs::path program_folder() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  ONESTEP_CHECK(ConfigError, !error, "the page: where this program stands is known on Linux alone");
-  return program.parent_path();
-}
 
 std::pair<int, int> closing_pipe() {
   int ends[2];
@@ -68,15 +61,15 @@ fs::path find_page(const fs::path& named) {
     ONESTEP_CHECK(ConfigError, is_page(named), named.string(), ": is not the web page (it has no index.html)");
     return named;
   }
-  const fs::path program = program_folder();
+  const fs::path program = program_folder("the page");
   for (const char* place : {"../share/onestep/web", "../../web/dist"})
     if (is_page(program / place)) return fs::weakly_canonical(program / place);
   fail<ConfigError>("the web page is not built (in a checkout: ./onestep web --build-only)");
 }
 
 PageProcess::PageProcess(const fs::path& runs, const fs::path& page, int64_t port) {
-  const std::vector<std::string> arguments = {(program_folder() / "onestep-page").string(), page.string(), runs.string(),
-                                              std::to_string(port)};
+  const std::vector<std::string> arguments = {(program_folder("the page") / "onestep-page").string(), page.string(),
+                                              runs.string(), std::to_string(port)};
   const auto [in, alive] = closing_pipe();
   const auto [said, out] = closing_pipe();
   process_ = spawn(arguments, in, out, STDERR_FILENO);

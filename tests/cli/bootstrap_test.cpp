@@ -23,6 +23,17 @@ TEST_CASE("bootstrap: a fresh Debian machine gets its packages and a build and t
             kAllPackages + "\n" + machine.configure_call() + machine.build_call(" --target onestep"));
 }
 
+TEST_CASE("bootstrap: gradcheck is built when it is called, and the program of other commands without it") {
+  Machine machine;
+  machine.install_tools();
+  CHECK(machine.run({"version"}).status == 0);
+  CHECK(machine.take_log() == machine.configure_call() + machine.build_call(" --target onestep"));
+  CHECK(machine.run({"--threads", "2", "gradcheck"}).status == 0);
+  CHECK(machine.take_log() == machine.build_call(" --target onestep onestep_gradcheck"));
+  CHECK(machine.run({"gradcheck", "--op", "exp"}).err == "");
+  CHECK(machine.take_log() == "");
+}
+
 TEST_CASE("bootstrap: a second call runs the program at once until a source changes") {
   Machine machine;
   machine.install_tools();

@@ -33,10 +33,10 @@ TEST_CASE("adding an op: the easy ways, and gradcheck of the rule and of the mis
   const std::vector<std::string> blocks = printed_blocks();
   REQUIRE(blocks.size() == 3);
   CHECK(run_process({kBuilt + "adding_an_op_easy"}).out == blocks[0]);
-  const ProcessResult right = run_process({kBuilt + "onestep_with_addcmul", "gradcheck", "--op", "addcmul"});
+  const ProcessResult right = run_process({kBuilt + "gradcheck_with_addcmul", "addcmul", "1e-6"});
   CHECK(right.status == 0);
   CHECK(right.out == blocks[1]);
-  const ProcessResult mistaken = run_process({kBuilt + "onestep_with_mistaken", "gradcheck", "--op", "addcmul"});
+  const ProcessResult mistaken = run_process({kBuilt + "gradcheck_with_mistaken", "addcmul", "1e-6"});
   CHECK(mistaken.status == 1);
   CHECK(mistaken.out == blocks[2]);
 }
