@@ -4,22 +4,14 @@
 
 namespace onestep {
 
-Shape::Shape(const int64_t* values, size_t count) {
-  ONESTEP_CHECK(ShapeError, count <= kMaxRank, "shape: rank ", count, " is above the limit of ", kMaxRank);
-  std::copy_n(values, count, values_.begin());
-  rank_ = static_cast<int>(count);
-}
-
 Shape Shape::filled(int rank, int64_t value) {
   Shape shape;
   for (int i = 0; i < rank; ++i) shape.push_back(value);
   return shape;
 }
 
-void Shape::push_back(int64_t value) { insert(rank_, value); }
-
 void Shape::insert(int position, int64_t value) {
-  ONESTEP_CHECK(ShapeError, rank_ < kMaxRank, "shape: rank ", rank_ + 1, " is above the limit of ", kMaxRank);
+  check_room(static_cast<size_t>(rank_) + 1);
   std::copy_backward(begin() + position, end(), values_.begin() + rank_ + 1);
   ++rank_;
   (*this)[position] = value;

@@ -33,7 +33,12 @@ class Shape {
   const int64_t* begin() const { return values_.data(); }
   const int64_t* end() const { return values_.data() + rank_; }
 
-  void push_back(int64_t value);
+  /// The first `rank` entries.
+  Shape first(int rank) const { return {values_.data(), static_cast<size_t>(rank)}; }
+  void push_back(int64_t value) {
+    check_room(static_cast<size_t>(rank_) + 1);
+    values_[static_cast<size_t>(rank_++)] = value;
+  }
   void insert(int position, int64_t value);
   void erase(int position);
 
@@ -52,7 +57,14 @@ class Shape {
   }
 
  private:
-  Shape(const int64_t* values, size_t count);
+  Shape(const int64_t* values, size_t count) {
+    check_room(count);
+    for (size_t i = 0; i < count; ++i) values_[i] = values[i];
+    rank_ = static_cast<int>(count);
+  }
+  static void check_room(size_t rank) {
+    ONESTEP_CHECK(ShapeError, rank <= kMaxRank, "shape: rank ", rank, " is above the limit of ", kMaxRank);
+  }
 
   std::array<int64_t, kMaxRank> values_{};
   int rank_ = 0;

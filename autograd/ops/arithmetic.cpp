@@ -189,9 +189,11 @@ Tensor div(const Tensor& a, Scalar b) {
 
 Tensor operator/(Scalar a, const Tensor& b) {
   const Tensor x = to(b, ops::floating(b.dtype())), y = map_number(x, a, kDiv, true);
-  return record("div", y, {x}, {x, saved_derivative(y, x)}, [a](const Backward& back) -> Grads {
-    return {mul(back.grad(), back.recording() ? -(a / back.saved(0) / back.saved(0)) : back.saved(1))};
-  });
+  // A copy, so that x may be written to, as in PyTorch, which keeps 1 / x.
+  return record("div", y, {x}, {detail::should_record({x}) ? clone(x.values()) : Tensor()}, [a](const Backward& back) -> Grads {
+    return {ops::chain(back, back.input(0, back.saved(0)),
+                       [a](auto dy, auto v) { return dy * -(ops::number_like(v, a) / v / v); })};
+  });  // dx = -dy a / x^2
 }
 
 Tensor neg(const Tensor& x) {

@@ -83,7 +83,7 @@ class Rows {
   Rows(const Tensor& x, T* data, const Shape& batch) : data_(data) {
     if (!data) return;
     ld = x.strides()[x.dim() - 2];
-    starts_ = batch_starts(x, batch);
+    starts_ = batch_starts(x.shape(), x.strides(), batch);
   }
   explicit operator bool() const { return data_ != nullptr; }
   T* at(int64_t head, int64_t i) const { return data_ + starts_[static_cast<size_t>(head)] + i * ld; }
@@ -116,7 +116,7 @@ struct Inputs {
     q = readable<T>(x.q, batch);
     k = readable<T>(x.k, key_batch);
     v = readable<T>(x.v, key_batch);
-    if (mask.defined()) mask_starts = batch_starts(mask, batch);
+    if (mask.defined()) mask_starts = batch_starts(mask.shape(), mask.strides(), batch);
   }
   Visible<T> visible(int64_t head) const {
     if (!mask.defined()) return {p.keys, p.causal, p.offset, p.window, nullptr, nullptr, 0, 0};

@@ -1,6 +1,7 @@
 // Matrix products. gemm reads the operands where they lie, by their strides: a transposed matrix or a head-split view
 // [B, H, T, d] with row stride C costs no copy.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "autograd/autocast.h"
@@ -10,43 +11,33 @@
 
 namespace onestep {
 
-using ops::batch_starts, ops::Matrices, ops::Offsets;
+using ops::GemmOperand, ops::Matrices, ops::Offsets, ops::transposed;
 
 namespace {
 
-/// [..., m, k] with evenly spaced rows as one matrix [rows, k]; undefined if the rows are spaced otherwise.
-Tensor stacked(const Tensor& x) {
-  Shape leading = x.shape(), strides = x.strides();
-  leading.erase(x.dim() - 1);
-  strides.erase(x.dim() - 1);
-  const ops::MergedDims<1> merged(leading, {strides});
+/// [..., m, k] with evenly spaced rows as one matrix [rows, k]; none if the rows are spaced otherwise.
+std::optional<Matrices> stacked(const Matrices& x) {
+  const int leading = x.shape.rank() - 1;
+  const ops::MergedDims<1> merged(x.shape.first(leading), {x.strides.first(leading)});
   if (merged.sizes.rank() > 1) return {};
-  return ops::view_of(x, {merged.sizes[0], x.shape().back()}, {merged.strides[0][0], x.strides().back()}, x.offset());
-}
-
-/// [..., m, k] -> [..., k, m], a view without graph
-Tensor transposed(const Tensor& x) {
-  Shape shape = x.shape(), strides = x.strides();
-  const int last = x.dim() - 1;
-  std::swap(shape[last - 1], shape[last]);
-  std::swap(strides[last - 1], strides[last]);
-  return ops::view_of(x, shape, strides, x.offset());
+  return Matrices(x.values, {merged.sizes[0], x.shape.back()}, {merged.strides[0][0], x.strides.back()});
 }
 
 /// [..., k] -> [rows, k]
-Tensor as_rows(const Tensor& x) {
+Matrices as_rows(const Tensor& x) {
   const int64_t k = x.shape().back(), rows = x.numel() / std::max<int64_t>(k, 1);
-  return x.is_contiguous() ? ops::view_of(x, {rows, k}, {k, 1}, x.offset()) : reshape(x, {rows, k});
+  if (!x.is_contiguous()) return reshape(x, {rows, k});
+  return {x, {rows, k}, {k, 1}};
 }
 
 /// What gemm_batched computes, for integers.
-void multiply_integers(const Matrices& a, const Offsets& a_starts, const Matrices& b, const Offsets& b_starts, int64_t m,
+void multiply_integers(const GemmOperand& a, const Offsets& a_starts, const GemmOperand& b, const Offsets& b_starts, int64_t m,
                        int64_t n, int64_t k, int64_t* y) {
   const int64_t row_a = a.trans ? 1 : a.ld, step_a = a.trans ? a.ld : 1;
   const int64_t step_b = b.trans ? 1 : b.ld, col_b = b.trans ? b.ld : 1;
   for (size_t i = 0; i < a_starts.size(); ++i) {
-    const int64_t* left = a.values.data<int64_t>() + a_starts[i];
-    const int64_t* right = b.values.data<int64_t>() + b_starts[i];
+    const int64_t* left = a.matrices->values.data<int64_t>() + a_starts[i];
+    const int64_t* right = b.matrices->values.data<int64_t>() + b_starts[i];
     for (int64_t r = 0; r < m; ++r) {
       for (int64_t c = 0; c < n; ++c) {
         uint64_t total = 0;  // wraps around as in PyTorch
@@ -60,7 +51,9 @@ void multiply_integers(const Matrices& a, const Offsets& a_starts, const Matrice
 }
 
 /// Where the matrices of an operand start; one of another rank than the batch is a single one.
-Offsets starts_of(const Matrices& x, const Shape& batch) { return batch.empty() ? Offsets(1) : batch_starts(x.values, batch); }
+Offsets starts_of(const GemmOperand& operand, const Shape& batch) {
+  return batch.empty() ? Offsets(1) : ops::batch_starts(operand.matrices->shape, operand.matrices->strides, batch);
+}
 
 /// The numbers of a product's operand.
 template <class E>
@@ -73,27 +66,25 @@ kernels::Source<E> source(const Tensor& x) {
 
 /// The values of [..., m, k] x [..., k, n] -> [..., m, n], in float32 where they are bfloat16. Many equally spaced rows against
 /// one right side are one product.
-Tensor product(const char* op, const Tensor& a, const Tensor& b) {
-  const DType dtype = compute_type(a.dtype());
-  if (is_narrow(a.dtype()) && a.dtype() != DType::bfloat16)
-    return ops::rounded(product(op, ops::widened(a), ops::widened(b)), a.dtype());
-  Shape batch = broadcast_shapes("matmul: batch dims", ops::batch_dims(a.shape()), ops::batch_dims(b.shape()));
-  const int64_t k = a.shape().back(), n = b.shape().back();
-  int64_t m = a.size(-2);
+Tensor product(const char* op, const Matrices& a, const Matrices& b) {
+  const DType from = a.values.dtype(), dtype = compute_type(from);
+  if (is_narrow(from) && from != DType::bfloat16)
+    return ops::rounded(product(op, ops::widened(a.view()), ops::widened(b.view())), from);
+  Shape batch = broadcast_shapes("matmul: batch dims", ops::batch_dims(a.shape), ops::batch_dims(b.shape));
+  const int64_t k = a.shape.back(), n = b.shape.back();
+  int64_t m = a.shape[a.shape.rank() - 2];
   Shape shape = batch;
   shape.push_back(m);
   shape.push_back(n);
   if (shape.numel() == 0 || k == 0) return zeros(shape, dtype);
 
-  Tensor left = a;
-  if (batch.numel() > 1 && ops::batch_dims(b.shape()).numel() == 1) {
-    if (const Tensor rows = stacked(a); rows.defined()) {
-      left = rows;
-      m = rows.shape()[0];
-      batch = Shape();
-    }
+  std::optional<Matrices> rows;
+  if (batch.numel() > 1 && ops::batch_dims(b.shape).numel() == 1) rows = stacked(a);
+  if (rows) {
+    m = rows->shape[0];
+    batch = Shape();
   }
-  const Matrices lhs = ops::matrices(left), rhs = ops::matrices(b);
+  const GemmOperand lhs(rows ? *rows : a), rhs(b);
   Tensor y = empty(shape, dtype);
   if (dtype == DType::int64) {
     multiply_integers(lhs, starts_of(lhs, batch), rhs, starts_of(rhs, batch), m, n, k, y.mutable_data<int64_t>());
@@ -101,7 +92,7 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b) {
   }
   const auto multiply = [&]<class E>() {
     auto* const to = y.mutable_data<kernels::Number<E>>();
-    const auto from_a = source<E>(lhs.values), from_b = source<E>(rhs.values);
+    const auto from_a = source<E>(lhs.matrices->values), from_b = source<E>(rhs.matrices->values);
     if (batch.numel() == 1) return kernels::gemm(lhs.trans, rhs.trans, m, n, k, from_a, lhs.ld, from_b, rhs.ld, to, n, false);
     const Offsets a_starts = starts_of(lhs, batch), b_starts = starts_of(rhs, batch);
     Offsets y_starts(a_starts.size());
@@ -109,7 +100,7 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b) {
     kernels::gemm_batched(batch.numel(), lhs.trans, rhs.trans, m, n, k, from_a, lhs.ld, a_starts.data(), from_b, rhs.ld,
                           b_starts.data(), to, n, y_starts.data(), false);
   };
-  if (a.dtype() == DType::bfloat16)
+  if (from == DType::bfloat16)
     multiply.operator()<BFloat16>();
   else
     dispatch_floating(dtype, op, multiply);
@@ -117,7 +108,9 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b) {
 }
 
 /// The same as numbers of `dtype`.
-Tensor product(const char* op, const Tensor& a, const Tensor& b, DType dtype) { return ops::rounded(product(op, a, b), dtype); }
+Tensor product(const char* op, const Matrices& a, const Matrices& b, DType dtype) {
+  return ops::rounded(product(op, a, b), dtype);
+}
 
 /// Saved operand `i` in its place in the graph, also where it was rounded or copied for the product.
 Tensor operand(const Backward& b, size_t i) {
@@ -168,7 +161,7 @@ Tensor folded(const Tensor& b) {
 /// a as it is saved for the gradient of b: a copy of the rows against one matrix where they are not evenly spaced, as in
 /// PyTorch.
 Tensor saved_rows(const Tensor& a, const Tensor& b) {
-  return a.dim() > 2 && b.dim() == 2 && detail::should_record({b}) && !stacked(a).defined() ? ops::contiguous_values(a) : a;
+  return a.dim() > 2 && b.dim() == 2 && detail::should_record({b}) && !stacked(a) ? ops::contiguous_values(a) : a;
 }
 
 /// matmul of a and b with the values of `left` and `right`, which may be rounded.
@@ -219,7 +212,8 @@ Tensor dot(const Tensor& a, const Tensor& b) {
   const Tensor left = ops::contiguous_values(a), right = ops::contiguous_values(b);
   Tensor y = empty({}, a.dtype());
   if (a.dtype() == DType::int64) {
-    multiply_integers({left, false, a.numel()}, {0}, {right, false, 1}, {0}, 1, 1, a.numel(), y.mutable_data<int64_t>());
+    const Matrices row(left, {1, a.numel()}, {a.numel(), 1}), column(right, {a.numel(), 1}, {1, 1});
+    multiply_integers(GemmOperand(row), {0}, GemmOperand(column), {0}, 1, 1, a.numel(), y.mutable_data<int64_t>());
     return y;
   }
   dispatch_floating(a.dtype(), "dot",
@@ -249,10 +243,11 @@ void add_bias(Tensor& y, const Tensor& bias) {
 
 /// Sum over all rows: [..., n] -> [n]
 Tensor sum_of_rows(const Tensor& x) {
-  const Tensor rows = as_rows(ops::contiguous_values(x));
-  Tensor y = empty(rows.shape()[1], x.dtype());
+  const Tensor rows = ops::contiguous_values(x);
+  const int64_t n = x.shape().back();
+  Tensor y = empty(n, x.dtype());
   dispatch_floating(x.dtype(), "linear", [&]<class T>() {
-    kernels::sum_rows(rows.data<T>(), y.mutable_data<T>(), rows.shape()[0], rows.shape()[1], rows.shape()[1]);
+    kernels::sum_rows(rows.data<T>(), y.mutable_data<T>(), x.numel() / std::max<int64_t>(n, 1), n, n);
   });
   return y;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/grad.h"
 #include "autograd/ops.h"
 #include "tests/goldens.h"
 
@@ -136,8 +137,10 @@ const std::map<std::string, Call>& calls() {
   return table;
 }
 
-/// The gradients of the inputs in `needs` when `between` ("a", "out", ..., "again" or nothing) happens before backward.
-std::vector<Tensor> gradients(const Call& call, const std::vector<std::string>& needs, const std::string& between) {
+/// The gradients of the inputs in `needs` when `between` ("a", "out", ..., "again" or nothing) happens before a pass, which is
+/// recorded with `create_graph`.
+std::vector<Tensor> gradients(const Call& call, const std::vector<std::string>& needs, const std::string& between,
+                              bool create_graph) {
   std::map<std::string, Tensor> inputs = {
       {"a", arange(1.0, 13).view({3, 4}) / 8}, {"b", arange(13.0, 1, -1).view({3, 4}) / 8}, {"row", arange(1.0, 5)}};
   std::vector<Tensor> leaves;
@@ -150,6 +153,7 @@ std::vector<Tensor> gradients(const Call& call, const std::vector<std::string>& 
   inputs["out"] = out;
   if (inputs.contains(between) && !between.empty()) add_(inputs[between], ones({}, out.dtype()));
   const Tensor dy = arange(1.0, static_cast<double>(out.numel()) + 1).to(out.dtype()).view(out.shape());
+  if (create_graph) return autograd::grad({out}, leaves, {dy}, {.create_graph = true});
   out.backward(dy);
   if (between == "again") {
     for (Tensor& leaf : leaves) leaf.zero_grad();
@@ -178,13 +182,16 @@ TEST_CASE("saved tensors: what no rule needs may be changed before backward, and
     REQUIRE(calls().contains(op));
     found += op != last;
     last = op;
-    const std::vector<Tensor> want = gradients(calls().at(op), needs, "");
-    for (const std::string between : golden.value()) {
-      CAPTURE(between);
-      std::vector<Tensor> got;
-      CHECK_NOTHROW(got = gradients(calls().at(op), needs, between));
-      REQUIRE(got.size() == want.size());
-      for (size_t i = 0; i < got.size(); ++i) CHECK(equal(got[i], want[i]));
+    for (const bool create_graph : {false, true}) {
+      CAPTURE(create_graph);
+      const std::vector<Tensor> want = gradients(calls().at(op), needs, "", create_graph);
+      for (const std::string between : golden.value()) {
+        CAPTURE(between);
+        std::vector<Tensor> got;
+        CHECK_NOTHROW(got = gradients(calls().at(op), needs, between, create_graph));
+        REQUIRE(got.size() == want.size());
+        for (size_t i = 0; i < got.size(); ++i) CHECK(equal(got[i], want[i]));
+      }
     }
   }
   CHECK(found == calls().size());
