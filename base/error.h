@@ -1,6 +1,7 @@
 #pragma once
 // Errors of the whole project: one type per kind of cause, one sentence per message.
-#include <sstream>
+#include <initializer_list>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 
@@ -35,12 +36,40 @@ struct InterruptedError : Error {  ///< Somebody asked to stop.
   using Error::Error;
 };
 
-/// Throws `E` with the parts streamed into one message.
+/// What is streamed into a message: an object elsewhere, and how. Some hundred places fail with parts of all types, so that
+/// what they have in common is one function for each type and one for all.
+class MessagePart {
+ public:
+  template <class T>
+  MessagePart(const T& part)
+      : part_(&part), stream_([](std::ostream& out, const void* p) { out << *static_cast<const T*>(p); }) {}
+  MessagePart(const char* const& text) : part_(text), stream_(stream_text) {}
+  template <size_t N>
+  MessagePart(const char (&text)[N]) : part_(text), stream_(stream_text) {}
+
+  friend std::ostream& operator<<(std::ostream& out, const MessagePart& part) {
+    part.stream_(out, part.part_);
+    return out;
+  }
+
+ private:
+  static void stream_text(std::ostream& out, const void* text);
+
+  const void* part_;
+  void (*stream_)(std::ostream& out, const void* part);
+};
+
+/// The parts streamed one after the other.
+std::string message_of(std::initializer_list<MessagePart> parts);
+
+/// Throws `E` with the message of the parts.
+template <class E>
+[[noreturn]] void fail_with(std::initializer_list<MessagePart> parts) {
+  throw E(message_of(parts));
+}
 template <class E, class... P>
 [[noreturn]] void fail(const P&... parts) {
-  std::ostringstream message;
-  (message << ... << parts);
-  throw E(message.str());
+  fail_with<E>({parts...});
 }
 
 }  // namespace onestep

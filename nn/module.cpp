@@ -4,6 +4,7 @@
 #include <map>
 #include <ostream>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "base/format.h"

@@ -10,10 +10,16 @@ namespace {
 constexpr int kRows = 8, kRegisters = 32, kDotCols = 6;
 #elif defined(ONESTEP_ISA_avx2)
 constexpr int kRows = 4, kRegisters = 16, kDotCols = 2;
+#elif defined(ONESTEP_WASM)  // a page downloads the code, and its models have no convolutions
+constexpr int kRows = 1, kRegisters = 3, kDotCols = 1;
 #else
 constexpr int kRows = 4, kRegisters = 8, kDotCols = 2;
 #endif
+#ifdef ONESTEP_WASM
+constexpr int kDotRows = 1;
+#else
 constexpr int kDotRows = 4;
+#endif
 
 /// Whole vectors are written, so that zeros beside a row come with its elements; what is too much the next row overwrites.
 void conv_take(const float* from, int64_t ld, int64_t step, int64_t n, int64_t rows, int64_t begin, float* to, int64_t width) {

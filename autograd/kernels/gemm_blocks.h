@@ -38,6 +38,8 @@ inline constexpr int kRows = 4, kRegs = 3, kMaxRegs = 8, kPanelTiles = 8,
 inline constexpr int kRows = 2, kRegs = 1, kMaxRegs = 2, kPanelTiles = 4, kUnroll = 1;  // of 16 registers 8 hold sums
 #elif defined(ONESTEP_ISA_wasm_relaxed)
 inline constexpr int kRows = 4, kRegs = 1, kMaxRegs = 4, kPanelTiles = 8, kUnroll = 4;  // of 16 registers 8 hold sums
+#elif defined(ONESTEP_WASM)  // generic: products of bfloat16 alone
+inline constexpr int kRows = 1, kRegs = 1, kMaxRegs = 1, kPanelTiles = 2, kUnroll = 1;
 #else
 inline constexpr int kRows = 4, kRegs = 1, kMaxRegs = 4, kPanelTiles = 2, kUnroll = 4;
 #endif

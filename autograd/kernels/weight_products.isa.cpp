@@ -106,7 +106,11 @@ void all_rows(const WeightProduct& w, int64_t row, int64_t panel, int64_t apart)
 }
 
 /// Rows that share what is read of a weight; and the panels that are read at once, as many as there are accumulators for.
+#ifdef ONESTEP_WASM  // a page downloads the code, and reads models of float32
+constexpr int kMostRows = 1, kAccumulators = 1;
+#else
 constexpr int kMostRows = 4, kAccumulators = 8;
+#endif
 constexpr int panels_for(int rows) { return rows * kRegs >= kAccumulators ? 1 : kAccumulators / (rows * kRegs); }
 
 template <class W, int ROWS = kMostRows>

@@ -95,6 +95,31 @@ TEST_CASE("bootstrap: without root or sudo it says what to install") {
   CHECK(contains(machine.take_log(), " clang libclang-rt-dev\n"));
 }
 
+TEST_CASE("bootstrap: where CI is set the web page's tests get what they need, and miss it where it cannot be had") {
+  Machine machine;
+  machine.make_debian(/*root=*/true);
+  machine.install_tools();
+  fs::create_directories(machine.checkout() / "web/toolchain");
+  machine.script("checkout/web/toolchain/install", "echo install-web >>\"$FAKE/log\"");
+  CHECK(machine.run({"test"}).out == "tests\n");
+  CHECK(!contains(machine.take_log(), "install-web\n"));
+
+  machine.ci = "1";
+  CHECK(machine.run({"test"}).out == "tests\n");
+  std::string log = machine.take_log();
+  for (const char* const word : {" nodejs\n", " chromium\n", "install-web\n"}) CHECK(contains(log, word));
+
+  machine.script("checkout/web/toolchain/install", "exit 1");
+  machine.write("packages", "");
+  machine.script("no-chromium", R"(for word; do [ "$word" != chromium ] || exit 100; done; exec sh "$FAKE/apt-get" "$@")");
+  fs::rename(machine.path() / "bin/apt-get", machine.path() / "apt-get");
+  fs::rename(machine.path() / "no-chromium", machine.path() / "bin/apt-get");
+  const ProcessResult result = machine.run({"test"});
+  CHECK(result.out == "tests\n");
+  CHECK(contains(result.err, "onestep: the web page's tests do without: chromium\n"));
+  CHECK(contains(result.err, "onestep: the web page is not tested: its compiler cannot be installed\n"));
+}
+
 TEST_CASE("bootstrap: other systems need a compiler and a new enough CMake") {
   Machine machine;
   ProcessResult result = machine.run({"version"});

@@ -1,6 +1,8 @@
 // `onestep sweep` and `onestep compare` from outside.
 #include <doctest/doctest.h>
 
+#include <sstream>
+
 #include "tests/cli/stopped_run.h"
 
 using onestep::testing::check_same_checkpoint;

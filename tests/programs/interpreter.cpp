@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <sstream>
 
 #include "autograd/grad.h"
 #include "tests/goldens.h"

@@ -2,11 +2,12 @@
 // The table of a config's keys. One row says everything about a key.
 #include <array>
 #include <cstdint>
-#include <functional>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -34,7 +35,7 @@ struct When {
 
 struct Field {
   std::string path;  ///< model.d_model
-  std::function<FieldValue(Config&)> value;
+  FieldValue (*value)(Config&) = nullptr;
   std::string doc;
   double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
   bool below_high = false;  ///< `high` itself is too much
@@ -45,30 +46,25 @@ struct Field {
   std::optional<double> usual;                           ///< the default for all kinds but those of `defaults`
   std::vector<std::pair<std::string, double>> defaults;  ///< value of the section's kind -> default
   std::string derived;                                   ///< what the default comes from, in words
-  std::function<void(Config&)> derive;                   ///< sets the default that comes from other fields
+  void (*derive)(Config&) = nullptr;                     ///< sets the default that comes from other fields
   std::string neutral;                                   ///< as JSON: where the field does not apply, it may say just this
   bool optional = false;                                 ///< a list or string that may be absent (empty)
   bool may_change = false;                               ///< on resume
 
+  // What a row is written with. Not inline: there are some hundred rows.
+  using Names = std::initializer_list<std::string_view>;
   Field& range(double from, double to) { return low = from, high = to, *this; }
   Field& at_least(double from) { return low = from, *this; }
   Field& from_to_below(double from, double to) { return low = from, high = to, below_high = true, *this; }
-  Field& one_of(std::vector<std::string> values) { return choices = std::move(values), *this; }
-  Field& only(std::string selector, std::vector<std::string> values) {
-    return when.push_back({std::move(selector), std::move(values)}), *this;
-  }
-  Field& needed(std::string selector, std::vector<std::string> values) {
-    return required.push_back({std::move(selector), std::move(values)}), *this;
-  }
-  Field& defaults_by_kind(double others, std::vector<std::pair<std::string, double>> kinds) {
-    return usual = others, defaults = std::move(kinds), *this;
-  }
-  Field& defaults_to(std::string words, std::function<void(Config&)> set) {
-    return derived = std::move(words), derived_by(std::move(set));
-  }
-  Field& derived_by(std::function<void(Config&)> set) { return derive = std::move(set), *this; }
-  Field& only_beside(std::string number) { return beside = std::move(number), *this; }
-  Field& elsewhere_only(std::string json) { return neutral = std::move(json), *this; }
+  Field& one_of(std::span<const std::string_view> values);
+  Field& one_of(Names values) { return one_of(std::span(values.begin(), values.size())); }
+  Field& only(std::string_view selector, Names values);
+  Field& needed(std::string_view selector, Names values);
+  Field& defaults_by_kind(double others, std::initializer_list<std::pair<std::string_view, double>> kinds);
+  Field& defaults_to(std::string_view words, void (*set)(Config&));
+  Field& derived_by(void (*set)(Config&)) { return derive = set, *this; }
+  Field& only_beside(std::string_view number);
+  Field& elsewhere_only(std::string_view json);
   Field& may_be_absent() { return optional = true, *this; }
   Field& changeable() { return may_change = true, *this; }
 

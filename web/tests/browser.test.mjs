@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import test from 'node:test';
+import {pathToFileURL} from 'node:url';
 
 import {missing as skip, started} from './browser.mjs';
 import {dist, load, root, withoutTimes} from './support.mjs';
@@ -58,3 +59,11 @@ test('a worker trains with the losses of node', {skip}, (t) =>
     const here = await (await load({worker: false, which: 'exact'})).run(config);
     assert.deepEqual(steps.map(withoutTimes), (await here.step(50)).map(withoutTimes), name);
   }));
+
+test('opened as a file, the page says what opens it', {skip}, async (t) => {
+  const {browser} = await started(t);
+  const page = await browser.page();
+  await page.open(pathToFileURL(join(dist, 'index.html')).href);
+  await page.until(`document.querySelector('.failure')`);
+  assert.match(await page.text('.failure'), /\.\/onestep web/);
+});

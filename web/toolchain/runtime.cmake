@@ -5,6 +5,13 @@ set(abi ${ONESTEP_WASM_TOOLS}/zig/lib/libcxxabi)
 set(unwind ${ONESTEP_WASM_TOOLS}/zig/lib/libunwind)
 file(GLOB runtime_sources ${cxx}/src/*.cpp ${cxx}/src/ryu/*.cpp ${cxx}/src/filesystem/*.cpp ${abi}/src/*.cpp)
 list(FILTER runtime_sources EXCLUDE REGEX "/(new|d2fixed|int128_builtins|strstream|bind|random_shuffle|pstl|cxa_noexception|cxa_demangle|cxa_thread_atexit)\\.cpp$")
+# Streams take every facet of the C locale with them, whoever uses it. Nobody asks for those of money, dates, message catalogues
+# and sorting.
+list(REMOVE_ITEM runtime_sources ${cxx}/src/locale.cpp)
+file(READ ${cxx}/src/locale.cpp locale)
+string(REGEX REPLACE "\n  install\\(&make<(std::collate|std::messages|moneypunct|money_get|money_put|time_get|time_put)<[^\n]*" "" locale "${locale}")
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/runtime/locale.cpp CONTENT "${locale}" @ONLY)
+list(APPEND runtime_sources ${PROJECT_BINARY_DIR}/runtime/locale.cpp)
 add_library(onestep_runtime STATIC ${runtime_sources} ${unwind}/src/Unwind-wasm.c ${CMAKE_CURRENT_LIST_DIR}/posix.c
   ${CMAKE_CURRENT_LIST_DIR}/charconv.cpp)
 set_target_properties(onestep_runtime PROPERTIES CXX_STANDARD 23 CXX_EXTENSIONS OFF)

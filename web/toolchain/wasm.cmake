@@ -18,10 +18,11 @@ set(CMAKE_AR ${ONESTEP_WASM_TOOLS}/bin/ar CACHE FILEPATH "")
 set(CMAKE_RANLIB ${ONESTEP_WASM_TOOLS}/bin/ranlib CACHE FILEPATH "")
 set(CMAKE_C_FLAGS_INIT "${target} ${emulated}")
 set(CMAKE_CXX_FLAGS_INIT "${target} ${emulated} -U_LIBCPP_HAS_FILESYSTEM -D_LIBCPP_HAS_FILESYSTEM=1 \
--U_LIBCPP_HAS_THREADS -D_LIBCPP_HAS_THREADS=1 -D_LIBCPP_HAS_THREAD_API_PTHREAD=1 ${warnings}")
-# A page waits for every byte; what runs often is optimised for speed where it stands (autograd/CMakeLists.txt).
-set(CMAKE_C_FLAGS_RELEASE "-Oz -DNDEBUG" CACHE STRING "")
-set(CMAKE_CXX_FLAGS_RELEASE "-Oz -DNDEBUG -fno-c++-static-destructors -Xclang -fmerge-functions" CACHE STRING "")
+-U_LIBCPP_HAS_THREADS -D_LIBCPP_HAS_THREADS=1 -D_LIBCPP_HAS_THREAD_API_PTHREAD=1 -D_LIBCPP_ABI_OPTIMIZED_FUNCTION ${warnings}")
+# A page waits for every byte; what runs often is optimised for speed where it stands (autograd/CMakeLists.txt). By -Xclang, since
+# zig makes -Os of -Oz; with it the level is the compiler's last.
+set(CMAKE_C_FLAGS_RELEASE "-DNDEBUG -Oz -Xclang -Oz" CACHE STRING "")
+set(CMAKE_CXX_FLAGS_RELEASE "-DNDEBUG -Oz -Xclang -Oz -fno-c++-static-destructors -Xclang -fmerge-functions" CACHE STRING "")
 # As C, or zig links its own libc++.
 set(CMAKE_CXX_LINK_EXECUTABLE "<CMAKE_C_COMPILER> ${target} <CMAKE_CXX_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>")
 set(CMAKE_EXECUTABLE_SUFFIX .wasm)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <sstream>
 
 #include "learn/book/printed.h"
 #include "learn/book/sections.h"
