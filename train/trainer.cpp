@@ -117,9 +117,9 @@ bool Trainer::autocast() const { return config_.train.precision == Precision::bf
 Tensor Trainer::next_loss() {
   const AutocastGuard precision(autocast());
   const MicroBatch next = draw_micro_batch();
-  const Tensor logits = forward(next);
+  Tensor logits = forward(next);
   follow_forward();
-  return batch_loss(logits, next.batch, Reduction::mean);
+  return batch_loss(std::move(logits), next.batch, Reduction::mean);
 }
 
 /// Weighted as if every micro-batch of the step had all its targets count; where some do not, mean_loss() mends it.
@@ -128,7 +128,7 @@ double Trainer::compute(const MicroBatch& micro_batch) {
   Tensor logits = forward(micro_batch);
   const auto counted = static_cast<double>(batch.counted()), whole = static_cast<double>(data_->targets() * batch.batch);
   if (counted == 0) return 0;
-  const Tensor loss = batch_loss(std::exchange(logits, Tensor()), batch, Reduction::mean);  // which backward does not need
+  const Tensor loss = batch_loss(std::move(logits), batch, Reduction::mean);
   const double parts = static_cast<double>(config_.train.grad_accumulation) * whole / counted;
   (parts == 1 ? loss : loss / parts).backward();
   return loss.item();
