@@ -401,13 +401,7 @@ class Tensor : public TensorMethods {
   Tensor values() const;
   /// True when nobody else holds this handle or its storage: it may be overwritten.
   bool is_unique() const { return impl_.use_count() == 1 && impl_->storage.use_count() == 1; }
-  /// True when nobody would see a write to its elements once this handle is gone: it, or with it the base of a view that has no
-  /// other handle, is all that holds the storage.
-  bool is_last() const {
-    const Impl& i = impl();
-    const bool alone = i.base ? i.base.use_count() == 1 && i.storage.use_count() == 2 : i.storage.use_count() == 1;
-    return alone && impl_.use_count() == 1 && !i.storage->owner;
-  }
+  bool is_last() const;  ///< Nobody but the holder of this handle would see a write to its elements.
 
  private:
   void check_type(DType wanted) const {

@@ -222,6 +222,7 @@ std::string Trainer::find_anomaly(const Generator& before) {
 }
 
 StepMetrics Trainer::step() {
+  evaluation_.reset();
   optimizer_->set_lr(optim::learning_rate(config_.schedule, config_.optimizer.lr, steps_done_));
   StepMetrics metrics{.step = steps_done_, .lr = optimizer_->lr()};
   Generator before = generator_;
@@ -274,8 +275,9 @@ void Trainer::set_learning_rate(double lr) {
 
 Evaluation Trainer::evaluate(const Stopped& stopped) {
   const AutocastGuard precision(autocast());
-  return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, evaluation_generator(), stopped,
-                         &communicator());
+  evaluation_ = train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, evaluation_generator(),
+                                stopped, &communicator());
+  return *evaluation_;
 }
 
 std::string Trainer::describe_parameters() {

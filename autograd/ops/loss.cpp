@@ -269,6 +269,7 @@ Tensor class_rows(const Tensor& scores) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): a handle of its own tells whether there are others
 Tensor cross_entropy(Tensor logits, const Tensor& target, const CrossEntropyOptions& options) {
   ONESTEP_CHECK(ConfigError, 0 <= options.label_smoothing && options.label_smoothing <= 1,
                 "cross_entropy: label_smoothing must lie in [0, 1]: got ", options.label_smoothing);

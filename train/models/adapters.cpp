@@ -5,7 +5,6 @@
 #include <set>
 
 #include "autograd/operators.h"
-#include "autograd/ops_math.h"
 #include "autograd/ops_shape.h"
 #include "autograd/tensor.h"
 #include "base/error.h"
@@ -123,7 +122,7 @@ nn::NamedTensors merged_state(const nn::NamedTensors& state, const ModelConfig& 
     const Tensor a = take(adapter.name() + ".lora_A.weight"), b = take(adapter.name() + ".lora_B.weight");
     Tensor& weight = all.at(adapter.layer() + ".weight");
     if (changed.insert(adapter.layer()).second) weight = weight.clone();
-    narrow(weight, 0, adapter.first_row, b.size(0)).add_(matmul(b, a) * scaling);
+    narrow(weight, 0, adapter.first_row, b.size(0)).add_(nn::lora_weight(a, b, scaling));
   }
   nn::NamedTensors merged;
   for (const auto& [name, _] : state)
