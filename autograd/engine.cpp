@@ -120,8 +120,8 @@ void profile(const Node& node, const Tensor& grad, const Grads& grads) {
 }
 
 void run_rule(Pass& pass, Node& node, const Tensor& grad) {
-  Grads grads =
-      node.rule(node, Backward(node, grad, pass.recordable, pass.owner(node), pass.selective() ? &pass.wanted : nullptr));
+  Grads grads = node.rule(node, Backward(node, grad, pass.recordable, pass.owner(node),
+                                         pass.selective() ? &pass.wanted : nullptr, /*last=*/!pass.retain_graph));
   profile(node, grad, grads);
   ONESTEP_CHECK(GradError, grads.size() == node.inputs.size(), node.name, ": its rule returned ", grads.size(),
                 " gradients for ", node.inputs.size(), " inputs");

@@ -11,13 +11,8 @@
 namespace onestep {
 namespace {
 
-/// True unless x, or the tensor that it is a view of, is all that holds its storage.
-bool is_seen(const Tensor& x) {
-  return x.is_view() ? x.impl().base.use_count() > 1 || x.impl().storage.use_count() > 2 : !x.is_unique();
-}
-
 void check_seen(const Tensor& x) {
-  ONESTEP_CHECK(ShapeError, is_seen(x), "assignment: to a temporary of shape ", x.shape(),
+  ONESTEP_CHECK(ShapeError, !x.is_last(), "assignment: to a temporary of shape ", x.shape(),
                 " that nothing shares, so that nobody would see it (write with index_put_, or into a view)");
 }
 

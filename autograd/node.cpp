@@ -67,6 +67,12 @@ const Tensor& Backward::saved(size_t i) const {
   return placed_[i];
 }
 
+Tensor Backward::reused(size_t i) const {
+  const Tensor& tensor = saved(i);
+  const bool may = last_ && !recording() && tensor.is_last() && tensor.is_contiguous();
+  return may ? tensor : empty(tensor.shape(), tensor.dtype());
+}
+
 Tensor Backward::input(size_t i, const Tensor& values) const {
   if (!self_) return values;
   Tensor placed = values.values();

@@ -85,10 +85,10 @@ class RecordedOp : public Node {
 class Backward {
  public:
   /// `self` and `wanted` as a pass has them: the node itself where the pass is recorded, and the nodes that need a gradient
-  /// where not all do.
+  /// where not all do; `last` where it uses the graph up.
   Backward(const Node& node, const Tensor& grad, bool recording = false, std::shared_ptr<Node> self = {},
-           const std::unordered_set<const Node*>* wanted = nullptr)
-      : node_(node), grad_(grad), recording_(recording), self_(std::move(self)), wanted_(wanted) {}
+           const std::unordered_set<const Node*>* wanted = nullptr, bool last = false)
+      : node_(node), grad_(grad), recording_(recording), last_(last), self_(std::move(self)), wanted_(wanted) {}
   /// Gradient of the loss with respect to the op's output, of the output's shape (any strides).
   const Tensor& grad() const { return grad_; }
   /// True in a pass with create_graph, and in one that is to have the same bits.
@@ -108,13 +108,16 @@ class Backward {
   /// The saved tensor `i`; throws GradError if it was written to since, or if the graph was already used up. In a recorded pass
   /// an input or the output of the op has its place in the graph; all else is a constant.
   const Tensor& saved(size_t i) const;
+  /// The saved tensor `i` if the rule may write a gradient over it, since it is the last to see it; else an empty tensor of its
+  /// shape and dtype.
+  Tensor reused(size_t i) const;
   /// `values`, from which input `i` was computed anew, in the place of that input.
   Tensor input(size_t i, const Tensor& values) const;
 
  private:
   const Node& node_;
   const Tensor& grad_;
-  const bool recording_;
+  const bool recording_, last_;
   std::shared_ptr<Node> self_;  // null where nothing is recorded
   const std::unordered_set<const Node*>* wanted_;
   mutable SmallVector<Tensor, 3> placed_;  // of saved(), in a recorded pass

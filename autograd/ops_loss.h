@@ -19,9 +19,10 @@ struct CrossEntropyOptions {
 /// -log softmax(logits)[target]: logits [V], [N, V] or [N, V, ...] (the class dim is dim 1, as in PyTorch) and int64 targets
 /// [], [N] or [N, ...], or floating targets of the shape of logits that give each class its probability -> [] or, unreduced,
 /// the logits' shape without classes. The mean is over targets that are not ignored (NaN if all are), weighted by the weight of
-/// their class; over all rows where targets are probabilities. Throws ShapeError on a target that is no class
+/// their class; over all rows where targets are probabilities. What the gradient needs takes the memory of logits whose last
+/// handle is given (a temporary, `std::move(logits)`). Throws ShapeError on a target that is no class
 /// (torch.nn.functional.cross_entropy).
-Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
+Tensor cross_entropy(Tensor logits, const Tensor& target, const CrossEntropyOptions& options = {});
 /// -weight[target] log_probabilities[target] (torch.nn.functional.nll_loss); shapes and mean as in cross_entropy.
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, Reduction reduction = Reduction::mean,
                 int64_t ignore_index = -100, const Tensor& weight = {});

@@ -158,6 +158,13 @@ bool Tensor::retains_grad() const { return node() && !node()->is_leaf() && node(
 
 Tensor Tensor::base() const { return impl().base ? Tensor(impl().base) : Tensor(); }
 
+// A view whose base has no handle but the view's own is alone, too.
+bool Tensor::is_last() const {
+  const Impl& i = impl();
+  const bool alone = i.base ? i.base.use_count() == 1 && i.storage.use_count() == 2 : i.storage.use_count() == 1;
+  return alone && impl_.use_count() == 1 && !i.storage->owner;
+}
+
 Tensor Tensor::values() const {
   const Impl& i = impl();
   return ops::view_of(*this, i.shape, i.strides, i.offset);

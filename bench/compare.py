@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PEERS = {"step": ["torch", "torch_compile", "jax", "llmc", "onestep_python"], "scaling": ["torch"],
+PEERS = {"step": ["torch", "torch_compile", "jax", "llmc", "onestep_python"], "lora": ["torch"], "scaling": ["torch"],
          "attention": ["torch_sdpa", "torch_naive", "jax"], "matmul": ["onednn", "openblas", "torch"],
          "small": ["torch", "jax", "onestep_python"], "conv": ["torch"], "op": ["torch"], "generate": ["torch", "jax"],
          "call": ["torch"]}
@@ -41,6 +41,7 @@ WORK = {
     "step": {"(a) L4 H4 C128 T64 B12": "--layers 4 --heads 4 --embd 128 --ctx 64 --batch 12",
              "(b) L6 H6 C384 T256 B8": f"{MODEL_B} --layers 6 --batch 8",
              "(c) GPT-2 124M T256 B1": f"{GPT2} --ctx 256 --batch 1"},
+    "lora": {"GPT-2 124M T256 B4, rank 8": f"{GPT2} --ctx 256 --batch 4 --bias 1 --lora 8"},
     "scaling": {f"(b), threads: {threads}": f"{MODEL_B} --layers 6 --batch 8 --threads {threads}" for threads in (1, 2)}
                | {f"(b), batch: {batch}": f"{MODEL_B} --layers 6 --batch {batch}" for batch in (1, 2, 4, 8)}
                | {f"(b), layers: {layers}": f"{MODEL_B} --layers {layers} --batch 8" for layers in (1, 2, 4, 6)},
@@ -77,7 +78,7 @@ def run(command):
 def contestants(kind, flags, options):
     """Name -> command, ours first."""
     budget = ["--budget", str(options.budget)]
-    program = "step" if kind == "scaling" else kind
+    program = "step" if kind in ("scaling", "lora") else kind
     if "--threads" not in flags:
         flags += f" --threads {options.threads}"
     ours = [options.onestep, "bench", program, *flags.split(), *budget, "--json"]

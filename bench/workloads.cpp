@@ -84,6 +84,7 @@ json bench_step(const StepWork& work, double seconds) {
   config.model.activation = work.gelu == "tanh" ? train::Activation::gelu_tanh : train::Activation::gelu;
   config.optimizer.decay = train::Decay::matrices;
   config.train.batch_size = work.batch;
+  config.model.lora.rank = work.lora;
   train::Trainer trainer(config);
   const double loss = trainer.step().loss, first = process_age();
   const int64_t before = memory::stats().system_allocations;
@@ -94,6 +95,7 @@ json bench_step(const StepWork& work, double seconds) {
   result.update({{"batch", work.batch},
                  {"gelu", work.gelu},
                  {"precision", work.precision},
+                 {"lora", work.lora},
                  {"params", trainer.model().num_parameters()}});
   result["tokens_per_s"] = static_cast<double>(work.batch * work.model.ctx) / t.median_ms * 1e3;
   result["loss0"] = loss;

@@ -16,13 +16,15 @@ struct GptShape {
   bool bias = false;
 };
 
-/// One training step of the trainer (batch, forward, backward, gradient norm, AdamW) on random tokens.
+/// One training step of the trainer (batch, forward, backward, gradient norm, AdamW) on random tokens; with `lora` of adapters
+/// of that rank on queries, keys and values.
 struct StepWork {
   GptShape model;
   int64_t batch = 12, steps = 50;
   std::string gelu = "erf";           ///< erf, tanh
   std::string precision = "float32";  ///< float32, bf16
-  bool profile = false;               ///< Whether the result has the time of each op of a step.
+  int64_t lora = 0;
+  bool profile = false;  ///< Whether the result has the time of each op of a step.
 };
 nlohmann::ordered_json bench_step(const StepWork& work, double seconds);
 

@@ -55,7 +55,9 @@ void LoraAdapter::visit(Visitor& visitor) {
   visitor.child("lora_dropout", dropout);
 }
 
-Tensor LoraAdapter::weight() const { return matmul(lora_B.weight, lora_A.weight) * scaling; }
+Tensor LoraAdapter::weight() const { return lora_weight(lora_A.weight, lora_B.weight, scaling); }
+
+Tensor lora_weight(const Tensor& a, const Tensor& b, double scaling) { return matmul(b, a) * scaling; }
 
 Tensor Lora::add_to(Tensor y, const Tensor& x) const {
   if (merged) return y;

@@ -24,13 +24,16 @@ class LoraAdapter : public Layer {
   Tensor forward(const Tensor& x) const override;
   std::string name() const override { return "LoraAdapter"; }
   void visit(Visitor& visitor) override;
-  /// What merging adds to the weight of the layer: B A alpha / rank, [out_features, in_features].
+  /// What merging adds to the weight of the layer: lora_weight.
   Tensor weight() const;
 
   Linear lora_A, lora_B;  // [in_features] -> [rank] -> [out_features]
   Dropout dropout;
   double scaling;  // alpha / rank
 };
+
+/// B A scaling, what an adapter adds to the weight of its layer: [rank, in], [out, rank] -> [out, in].
+Tensor lora_weight(const Tensor& a, const Tensor& b, double scaling);
 
 /// Some rows of a layer's weight, whose outputs an adapter moves: queries, say, where one layer gives queries, keys and values.
 struct LoraRows {

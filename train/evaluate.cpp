@@ -62,8 +62,9 @@ Tensor forward_batch(const LanguageModel& model, const Batch& batch) {
   return batch.sequences.empty() ? model.forward(batch.input()) : model.forward_apart(batch.input(), batch.sequences);
 }
 
-Tensor batch_loss(const Tensor& logits, const Batch& batch, Reduction reduction) {
-  return cross_entropy(logits.flatten(0, 1), batch.target(), {.reduction = reduction, .ignore_index = kIgnoreIndex});
+Tensor batch_loss(Tensor logits, const Batch& batch, Reduction reduction) {
+  logits = logits.flatten(0, 1);
+  return cross_entropy(std::move(logits), batch.target(), {.reduction = reduction, .ignore_index = kIgnoreIndex});
 }
 
 Evaluation evaluate(LanguageModel& model, const Data& data, int64_t batches, int64_t batch_size, Generator generator,

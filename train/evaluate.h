@@ -40,8 +40,9 @@ using Stopped = std::function<bool()>;
 /// The logits of a batch: those of its sequences, each alone.
 Tensor forward_batch(const LanguageModel& model, const Batch& batch);
 
-/// Cross entropy of logits over the targets that count: [B, T, V] -> [], with Reduction::none [B T].
-Tensor batch_loss(const Tensor& logits, const Batch& batch, Reduction reduction);
+/// Cross entropy of logits over the targets that count: [B, T, V] -> [], with Reduction::none [B T]. As cross_entropy it takes
+/// the memory of logits whose last handle is given.
+Tensor batch_loss(Tensor logits, const Batch& batch, Reduction reduction);
 
 /// Loss and accuracy of `model` over held-out batches drawn from `generator`, without dropout and without recording. Throws
 /// InterruptedError when `stopped` says so between two batches. Ranks share the batches; the sums do not depend on their

@@ -95,7 +95,7 @@ MemoryNeed memory_need(const Config& config, int64_t vocab_size, int64_t length)
              d = static_cast<double>(m.d_model), tokens = static_cast<double>(config.train.batch_size) * row;
   const auto element = static_cast<double>(size_of(config.train.dtype));
   const Count count = count_parameters(config, vocab_size);
-  const double depth = static_cast<double>(m.num_layers), logits = 2 * outputs;
+  const double depth = static_cast<double>(m.num_layers), logits = outputs;
   double layers = m.kind == ModelKind::attention ? attention_activations(m, row) : depth * block_activations(m) + 2 * d;
   layers += logits;
   // Of recomputed blocks one is there at a time, when the logits are gone.

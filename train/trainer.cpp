@@ -117,9 +117,9 @@ bool Trainer::autocast() const { return config_.train.precision == Precision::bf
 Tensor Trainer::next_loss() {
   const AutocastGuard precision(autocast());
   const MicroBatch next = draw_micro_batch();
-  const Tensor logits = forward(next);
+  Tensor logits = forward(next);
   follow_forward();
-  return batch_loss(logits, next.batch, Reduction::mean);
+  return batch_loss(std::move(logits), next.batch, Reduction::mean);
 }
 
 /// Weighted as if every micro-batch of the step had all its targets count; where some do not, mean_loss() mends it.
@@ -128,7 +128,7 @@ double Trainer::compute(const MicroBatch& micro_batch) {
   Tensor logits = forward(micro_batch);
   const auto counted = static_cast<double>(batch.counted()), whole = static_cast<double>(data_->targets() * batch.batch);
   if (counted == 0) return 0;
-  const Tensor loss = batch_loss(std::exchange(logits, Tensor()), batch, Reduction::mean);  // which backward does not need
+  const Tensor loss = batch_loss(std::move(logits), batch, Reduction::mean);
   const double parts = static_cast<double>(config_.train.grad_accumulation) * whole / counted;
   (parts == 1 ? loss : loss / parts).backward();
   return loss.item();
@@ -222,6 +222,7 @@ std::string Trainer::find_anomaly(const Generator& before) {
 }
 
 StepMetrics Trainer::step() {
+  evaluation_.reset();
   optimizer_->set_lr(optim::learning_rate(config_.schedule, config_.optimizer.lr, steps_done_));
   StepMetrics metrics{.step = steps_done_, .lr = optimizer_->lr()};
   Generator before = generator_;
@@ -274,8 +275,9 @@ void Trainer::set_learning_rate(double lr) {
 
 Evaluation Trainer::evaluate(const Stopped& stopped) {
   const AutocastGuard precision(autocast());
-  return train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, evaluation_generator(), stopped,
-                         &communicator());
+  evaluation_ = train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, evaluation_generator(),
+                                stopped, &communicator());
+  return *evaluation_;
 }
 
 std::string Trainer::describe_parameters() {

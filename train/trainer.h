@@ -42,6 +42,8 @@ class Trainer {
   Tensor next_loss();
   /// Loss and accuracy on held-out data; never changes the run. Throws InterruptedError when `stopped` says so.
   Evaluation evaluate(const Stopped& stopped = {});
+  /// The last evaluate(), unless there was a step since.
+  const std::optional<Evaluation>& evaluation() const { return evaluation_; }
   /// The stream evaluations draw from, the same every time: looking at a run never changes it, and figures can be compared.
   Generator evaluation_generator() const { return Generator(config_.seed ^ 1); }
   /// Where training stands. The tensors are handles: save them before the next step. Only the root has the optimizer's.
@@ -107,6 +109,7 @@ class Trainer {
   std::unique_ptr<DataParallel> replicas_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::optional<uint64_t> forward_draws_;  // 32-bit outputs that a forward pass takes from the generator, once it was needed
+  std::optional<Evaluation> evaluation_;
   int64_t steps_done_ = 0, step_tokens_ = 0;
 };
 

@@ -102,7 +102,7 @@ struct RowSums {
   T max = 0, exps = 0, shifted = 0;
 };
 
-/// Leaves exp(x - m) in `exps` unless that is null.
+/// Leaves exp(x - m) in `exps` unless that is null; it may be x.
 template <class T>
 RowSums<T> row_sums(const T* x, T* exps, int64_t n, bool want_shifted) {
   RowSums<T> sums;
@@ -131,7 +131,7 @@ void scale_and_shift(const T* exps, T scale, T shift, T* dx, int64_t n) {
 
 // -log p_t = log(sum exp(x - m)) - (x_t - m); smoothing e mixes in the mean over all classes:
 // loss = (1 - e) (log s - (x_t - m)) + e (log s - mean(x - m)).
-// `exps` and `sums` keep exp(x - m) and s for the gradient; exps may be undefined.
+// `exps` and `sums` keep exp(x - m) and s for the gradient; exps may be undefined, or the logits.
 template <class T>
 void cross_entropy_rows(const Tensor& logits, const Tensor& targets, const PlainOptions& options, Tensor& exps, Tensor& sums,
                         Tensor& losses) {
@@ -144,17 +144,18 @@ void cross_entropy_rows(const Tensor& logits, const Tensor& targets, const Plain
     for (; r < end; ++r) {
       loss[r] = 0;
       if (target[r] == options.ignore_index) continue;
+      const T own = x[r * n + target[r]];
       const RowSums<T> row = row_sums(x + r * n, exp ? exp + r * n : nullptr, n, smooth != 0);
       sum[r] = row.exps;
       T log_sum;
       kernels::log(&row.exps, &log_sum, 1);
-      loss[r] = -((x[r * n + target[r]] - row.max) - log_sum);  // -0 where the class has all of the probability, as in PyTorch
+      loss[r] = -((own - row.max) - log_sum);  // -0 where the class has all of the probability, as in PyTorch
       if (smooth != 0) loss[r] = (1 - smooth) * loss[r] + smooth * (log_sum - row.shifted / static_cast<T>(n));
     }
   });
 }
 
-// dx = dloss (softmax(x) - (1 - e) onehot(t) - e / V), and 0 in ignored rows.
+// dx = dloss (softmax(x) - (1 - e) onehot(t) - e / V), and 0 in ignored rows; dx may be the exps.
 template <class T>
 void cross_entropy_grad_rows(const Tensor& exps, const Tensor& targets, const Tensor& sums, const RowGradients<T>& dloss,
                              const PlainOptions& options, Tensor& grad) {
@@ -268,7 +269,8 @@ Tensor class_rows(const Tensor& scores) {
 
 }  // namespace
 
-Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
+// NOLINTNEXTLINE(performance-unnecessary-value-param): a handle of its own tells whether there are others
+Tensor cross_entropy(Tensor logits, const Tensor& target, const CrossEntropyOptions& options) {
   ONESTEP_CHECK(ConfigError, 0 <= options.label_smoothing && options.label_smoothing <= 1,
                 "cross_entropy: label_smoothing must lie in [0, 1]: got ", options.label_smoothing);
   if (is_narrow(logits.dtype())) {
@@ -283,16 +285,19 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
   if (options.weight.defined()) return weighted_cross_entropy(logits, target, options);
   const PlainOptions plain = {options.reduction, options.ignore_index, options.label_smoothing};
   const int64_t counted = targets.counted;
+  const bool last = logits.is_last();
+  const Tensor rows = class_rows(logits);
   // The exps are kept rather than the logits: those may be written to, and no exp is computed twice.
-  Tensor exps = detail::should_record({logits}) ? empty(with_class_last(logits.shape()), logits.dtype()) : Tensor();
+  Tensor exps;
+  if (detail::should_record({logits})) exps = last || rows.is_unique() ? rows : empty(rows.shape(), rows.dtype());
   Tensor sums = empty(target.numel(), logits.dtype()), losses = empty(target.numel(), logits.dtype());
   dispatch_floating(logits.dtype(), "cross_entropy",
-                    [&]<class T>() { cross_entropy_rows<T>(class_rows(logits), targets.values, plain, exps, sums, losses); });
+                    [&]<class T>() { cross_entropy_rows<T>(rows, targets.values, plain, exps, sums, losses); });
   return record("cross_entropy", reduced("cross_entropy", losses, target.shape(), options.reduction, counted), {logits},
                 {exps, targets.values, sums}, [plain, counted](const Backward& b) -> Grads {
                   if (b.recording()) return {recorded_cross_entropy_grad(b, plain, counted)};
                   const Tensor &kept = b.saved(0), t = ops::contiguous_values(b.saved(1));
-                  Tensor dx = empty(kept.shape(), kept.dtype());
+                  Tensor dx = b.reused(0);
                   dispatch_floating(dx.dtype(), "cross_entropy", [&]<class T>() {
                     const RowGradients<T> dloss(b.grad(), plain.reduction, counted);
                     cross_entropy_grad_rows<T>(kept, t, b.saved(2), dloss, plain, dx);

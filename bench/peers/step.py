@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """One training step of a GPT (forward, backward, AdamW) in PyTorch, JAX, llm.c or onestep from Python: flags of `onestep bench step`.
 
+With --lora N adapters of that rank on queries, keys and values are trained alone: PyTorch with the peft package.
 llm.c is the C program train_gpt2.c, compiled as its Makefile does; LLMC names a checkout of it.
 """
 from common import arguments, report
 
 args = arguments(__doc__, ["torch", "torch_compile", "jax", "llmc", "onestep_python"],
-                 [("layers", 4), ("heads", 4), ("embd", 128), ("ctx", 64), ("batch", 12), ("vocab", 65), ("bias", 0)],
+                 [("layers", 4), ("heads", 4), ("embd", 128), ("ctx", 64), ("batch", 12), ("vocab", 65), ("bias", 0),
+                  ("lora", 0)],
                  [("precision", "float32", ["float32", "bf16"])])
+if args.lora and not args.framework.startswith("torch"):
+    raise SystemExit(f"step.py: --lora is for torch: got {args.framework}")
 LR, BETA1, BETA2, EPS, DECAY = 3e-4, 0.9, 0.95, 1e-8, 0.1
 
 import numpy as np
@@ -31,8 +35,11 @@ def torch_step():
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     model = Gpt(args.layers, args.heads, args.embd, args.ctx, args.vocab, bool(args.bias))
-    matrices = [p for p in model.parameters() if p.dim() >= 2]
-    vectors = [p for p in model.parameters() if p.dim() < 2]
+    if args.lora:
+        from peft import LoraConfig, get_peft_model
+        model = get_peft_model(model, LoraConfig(r=args.lora, lora_alpha=args.lora, target_modules=["qkv"]))
+    matrices = [p for p in model.parameters() if p.requires_grad and p.dim() >= 2]
+    vectors = [p for p in model.parameters() if p.requires_grad and p.dim() < 2]
     optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": DECAY}, {"params": vectors, "weight_decay": 0.0}],
                                   lr=LR, betas=(BETA1, BETA2), eps=EPS, fused=True)
     run = torch.compile(model) if args.framework == "torch_compile" else model

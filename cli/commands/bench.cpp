@@ -100,6 +100,10 @@ void add_bench(Command& app, Action& action) {
       ->type_name("KIND")
       ->capture_default_str()
       ->check(one_of({"float32", "bf16"}));
+  step->add_option("--lora", options->step.lora, "Rank of adapters, which alone are trained then; 0: none")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number(0, static_cast<int64_t>(find_field("model.lora.rank")->high)));
   step->add_flag("--profile", options->step.profile, "Also the time of each op in a step");
 
   auto* attention = add("attention", "Causal multi-head self-attention with its projections", [](Options& o) {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/commands/commands.h"
+#include "train/models/adapter_files.h"
 #include "train/models/gguf_files.h"
 #include "train/run_folder.h"
 #include "train/runs/trained_run.h"
@@ -19,7 +20,7 @@ const std::map<std::string, GgmlType> kGgmlTypes{
 
 struct Options {
   std::string run, target, checkpoint = "last", dtype = "float32";
-  bool quiet = false;
+  bool adapter = false, quiet = false;
 };
 
 /// Writes the model; returns where its tokenizer went.
@@ -38,6 +39,19 @@ std::string write_model(const fs::path& target, const Pretrained& model, const T
   return fs::exists(target / "tokenizer.json") ? "bpe, in tokenizer.json" : "bpe, in vocab.json and merges.txt";
 }
 
+int export_adapters(const fs::path& run, const fs::path& target, const Pretrained& model, const FoundCheckpoint& found,
+                    const Options& options) {
+  ONESTEP_CHECK(ConfigError, model.model.lora.rank > 0, (run / "config.json").string(),
+                ": has no model.lora: there are no adapters (export without --adapter)");
+  ONESTEP_CHECK(ConfigError, target.extension() != ".gguf" && kDTypes.contains(options.dtype),
+                "--adapter: writes a folder in float32, bf16 or f16: got ", target.string(), " and ", options.dtype);
+  write_adapters(target, model, kDTypes.at(options.dtype), options.quiet);
+  std::cout << "adapters     of rank " << model.model.lora.rank << '\n'
+            << "checkpoint   " << found.folder.string() << '\n'
+            << "written to   " << target.string() << '\n';
+  return 0;
+}
+
 int export_model(const Options& options) {
   const fs::path run = run_path(options.run), target = run_path(options.target);
   const Config config = load_run_config(run);
@@ -45,11 +59,13 @@ int export_model(const Options& options) {
                 name_of(config.model.kind), ": only gpt can be exported");
   ONESTEP_CHECK(ConfigError, num_classes(config) == 0, (run / "config.json").string(),
                 ": /data/kind: is classification: a head over labels cannot be exported");
-  const FoundCheckpoint found = without_adapters(choose_checkpoint(run, config, options.checkpoint), config.model);
+  FoundCheckpoint found = choose_checkpoint(run, config, options.checkpoint);
+  if (!options.adapter) found = without_adapters(found, config.model);
   Pretrained model{config.model, found.checkpoint.trainer.model};
-  model.model.lora = {};
+  if (!options.adapter) model.model.lora = {};
   for (const auto& [name, tensor] : model.state)
     if (name == "transformer.wte.weight") model.model.vocab_size = tensor.size(0);  // the config leaves it to the data
+  if (options.adapter) return export_adapters(run, target, model, found, options);
   const auto tokenizer = load_run_tokenizer(run);
   std::cout << "tokenizer    " << write_model(target, model, tokenizer.get(), options) << '\n'
             << "checkpoint   " << found.folder.string() << '\n'
@@ -72,6 +88,8 @@ void add_export(Command& app, Action& action) {
   command->add_option("--dtype", options->dtype, "What numbers are rounded to (default: float32); q8_0 is for FILE.gguf")
       ->type_name("float32|bf16|f16|q8_0")
       ->check(one_of({"float32", "bf16", "f16", "q8_0"}));
+  command->add_flag("--adapter", options->adapter,
+                    "Adapters alone (model.lora), as peft's PeftModel.from_pretrained reads them; without it they are merged");
   command->add_checkpoint_option(options->checkpoint);
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->callback([options, &action] { action = [options] { return export_model(*options); }; });

@@ -46,6 +46,13 @@ TEST_CASE("bench: a training step is the trainer's and asks the system for no me
   CHECK(figures["profile"].at("optimizer").at("calls") == 1);
 }
 
+TEST_CASE("bench: a step of adapters") {
+  const json figures = bench({"step", "--layers", "2", "--heads", "2", "--embd", "8", "--ctx", "4", "--batch", "2", "--vocab",
+                              "5", "--steps", "3", "--lora", "3"});
+  CHECK(figures["lora"] == 3);
+  CHECK(figures["params"] == 5 * 8 + 4 * 8 + 2 * 12 * 8 * 8 + 5 * 8 + 2 * 3 * (8 + 24));
+}
+
 TEST_CASE("bench: attention matmul convolutions and generation") {
   for (const char* mode : {"fwd", "fwdbwd"})
     CHECK(bench({"attention", "--B", "1", "--T", "8", "--C", "8", "--H", "2", "--mode", mode})["mode"] == mode);

@@ -1,6 +1,9 @@
 // Fine-tuning a classifier from outside: train, eval, classify, the report, and what does not apply to one.
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <sstream>
+
 #include "tests/cli/ranks.h"
 #include "tests/support.h"
 
@@ -109,6 +112,46 @@ TEST_CASE("cli: a classifier starts from a pretrained run with a head of its own
   check_refused({"train", (folder.path() / "text.json").string(), "--quiet", "--out", run.string() + "2", "--set",
                  "train.init_from=" + run.string()},
                 "does not fit the config");
+}
+
+TEST_CASE("cli: a classifier with adapters trains these and its head, and merged it says the same") {
+  const TemporaryFolder folder;
+  const fs::path base = folder.path() / "base", data = folder.path() / "data.csv", run = folder.path() / "run";
+  write(data, rows(80));
+  write(folder.path() / "text.json",
+        R"({"seed": 2, "model": {"kind": "gpt", "d_model": 32, "num_heads": 2, "num_layers": 2, "context_length": 12},
+            "data": {"kind": "text", "tokenizer": "word", "path": ")" +
+            data.string() + R"("}, "optimizer": {"lr": 0.01}, "train": {"steps": 150, "eval_batches": 1}})");
+  run_alone(train_command(folder.path() / "text.json", base));
+  write(folder.path() / "config.json", config_of(data));
+  const ProcessResult trained =
+      run_process(train_command(folder.path() / "config.json", run,
+                                {"train.init_from=" + base.string(), "model.lora.rank=4", "model.lora.targets=[\"*\"]",
+                                 "optimizer.lr=0.02", "train.steps=150"}));
+  REQUIRE_MESSAGE(trained.status == 0, trained.err);
+  CHECK_MESSAGE(contains(trained.out, "val accuracy 100.00 % of 20 predictions on validation texts\n"), trained.out);
+  const std::string parameters = read(run / "checkpoints/step-150/model.safetensors");
+  for (const char* const own : {"score.weight", "transformer.h.0.attn.c_attn.lora_A.weight"}) CHECK(contains(parameters, own));
+  CHECK_FALSE(contains(parameters, "wte"));
+  const std::string frozen = read(run / "frozen.safetensors");
+  CHECK(contains(frozen, "transformer.wte.weight"));
+  CHECK_FALSE(contains(frozen, "score.weight"));
+  CHECK(contains(read(run / "checkpoints/step-150/optimizer.safetensors"), "score.weight.exp_avg"));
+
+  // classify merges the adapters, eval does not: the mean of -log p of the labels is its loss.
+  write(folder.path() / "texts", "0 one, good\n1 step, bad\n");
+  write(folder.path() / "other.csv", "text,label\n\"0 one, good\",yes\n\"1 step, bad\",yes\n");
+  const ProcessResult eval = run_onestep({"eval", run.string(), "--quiet", "--data", (folder.path() / "other.csv").string()});
+  const ProcessResult labels =
+      run_onestep({"classify", run.string(), "--json", "--prompts", (folder.path() / "texts").string()});
+  REQUIRE_MESSAGE(labels.status == 0, labels.err);
+  std::istringstream lines(labels.out);
+  double loss = 0;
+  for (std::string line; std::getline(lines, line);)
+    loss -= std::log(json::parse(line)["probabilities"]["yes"].get<double>()) / 2;
+  const double stated = std::stod(eval.out.substr(eval.out.find("loss") + 4));
+  CHECK(loss == doctest::Approx(stated).epsilon(1e-3));
+  CHECK(stated > 0.5);  // of the one that is not yes
 }
 
 TEST_CASE("cli: a classifier has the same bits with any number of threads and ranks and after a resume") {

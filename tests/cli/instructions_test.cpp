@@ -92,3 +92,53 @@ TEST_CASE("cli: instructions give the same bits with any number of threads and r
     }
   }
 }
+
+TEST_CASE(
+    "cli: an imported model with a tokenizer of its own and an untied head learns conversations, with adapters and without") {
+  const TemporaryFolder folder;
+  const fs::path first = folder.path() / "first", files = folder.path() / "files", base = folder.path() / "base",
+                 data = folder.path() / "data.jsonl", run = folder.path() / "run", again = folder.path() / "again";
+  write(data, dialogues());
+  write(
+      folder.path() / "config.json",
+      R"({"seed": 5, "model": {"kind": "gpt", "num_layers": 2, "d_model": 48, "num_heads": 2, "rope": true, "context_length": 96,
+            "norm": "rms_norm", "activation": "swiglu", "bias": false, "tie_weights": false}, "train": {"steps": 150}, "optimizer": {"lr": 0.01},
+            "data": {"kind": "text", "tokenizer": "bpe", "val_fraction": 0, "path": ")" +
+          data.string() + R"(", "tokenizer_path": ")" ONESTEP_SOURCE_DIR R"(/tests/goldens/hf_tokenizers/qwen2"}})");
+  run_alone(trained(folder.path() / "config.json", first, {}));
+  run_alone({kProgram, "export", first.string(), files.string(), "--quiet"});
+  run_alone({kProgram, "import", files.string(), "--out", base.string(), "--quiet"});
+  CHECK(json::parse(read(base / "config.json"))["model"]["tie_weights"] == false);
+  const Arguments sets{"train.init_from=" + base.string(),
+                       "data.kind=instructions",
+                       "data.path=" + data.string(),
+                       "data.val_fraction=0",
+                       "train.batch_size=2",
+                       "train.eval_batches=4",
+                       "train.steps=150"};
+  const auto chat = [&](const fs::path& with) {
+    return run_process(
+               {"sh", "-c", "printf 'bye\\nhi\\n' | \"$0\" chat \"$1\" --temperature 0 --tokens 30", kProgram, with.string()})
+        .out;
+  };
+  for (const bool adapters : {false, true}) {
+    CAPTURE(adapters);
+    const Arguments more =
+        adapters ? Arguments{"model.lora.rank=8", "model.lora.targets=[\"*_proj\", \"lm_head\"]", "optimizer.lr=0.02"}
+                 : Arguments{"optimizer.lr=0.005"};
+    const ProcessResult result = run_process(trained(base / "config.json", run, sets + more));
+    REQUIRE_MESSAGE(result.status == 0, result.err);
+    const json config = json::parse(read(run / "config.json"));
+    CHECK(config["data"]["template"] == "chatml");  // whose marks are tokens of that tokenizer
+    CHECK(config["data"]["tokenizer"] == "bpe");
+    CHECK(chat(run) == "see you\nhello there\n");
+    // What a conversation comes to: the marks are a token each.
+    const ProcessResult ids =
+        run_process({"sh", "-c", "printf '<|im_start|>' | \"$0\" tokenizer encode \"$1\"", kProgram, run.string()});
+    CHECK(ids.out == "421\n");
+  }
+  run_alone({kProgram, "export", run.string(), (folder.path() / "adapter").string(), "--adapter", "--quiet"});
+  run_alone(
+      {kProgram, "import", (folder.path() / "adapter").string(), "--base", base.string(), "--out", again.string(), "--quiet"});
+  CHECK(chat(again) == "see you\nhello there\n");
+}

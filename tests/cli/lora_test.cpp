@@ -73,6 +73,35 @@ TEST_CASE("cli: adapters are trained on an imported model, which the run then ne
   CHECK(contains(run_onestep(generate).err, (run / "frozen.safetensors").string()));
 }
 
+TEST_CASE("cli: adapters are exported alone and imported again onto their base") {
+  const TemporaryFolder folder;
+  const fs::path base = folder.path() / "base", run = folder.path() / "run", out = folder.path() / "out";
+  REQUIRE(run_onestep({"import", kGpt2, "--out", base.string()}).status == 0);
+  REQUIRE(train(base, run, "3").status == 0);
+  const ProcessResult exported = run_onestep({"export", run.string(), out.string(), "--adapter"});
+  CHECK_MESSAGE(exported.status == 0, exported.err);
+  CHECK_FALSE(fs::exists(out / "model.safetensors"));
+  const fs::path again = folder.path() / "again", same = folder.path() / "same";
+  const ProcessResult imported = run_onestep({"import", out.string(), "--base", base.string(), "--out", again.string()});
+  CHECK_MESSAGE(imported.status == 0, imported.err);
+  CHECK(fs::equivalent(again / "frozen.safetensors", base / "checkpoints/step-0/model.safetensors"));
+  CHECK(run_onestep({"export", again.string(), same.string(), "--adapter"}).status == 0);
+  for (const char* const file : {"adapter_config.json", "adapter_model.safetensors"})
+    CHECK(read(out / file) == read(same / file));
+  const auto ids = [](const fs::path& of) {
+    return nlohmann::json::parse(run_onestep({"generate", of.string(), "--prompt-ids", "1,2,3", "--tokens", "8",
+                                              "--temperature", "0", "--format", "json"})
+                                     .out)["ids"];
+  };
+  CHECK(ids(run) == ids(again));
+  CHECK(ids(run) != ids(base));
+  const ProcessResult plain = run_onestep({"export", base.string(), (folder.path() / "none").string(), "--adapter"});
+  CHECK(plain.status == 2);
+  CHECK(contains(plain.err, ": has no model.lora: there are no adapters"));
+  const ProcessResult gguf = run_onestep({"export", run.string(), (folder.path() / "a.gguf").string(), "--adapter"});
+  CHECK(gguf.status == 2);
+}
+
 TEST_CASE("cli: adapters and frozen parameters refuse what is not there") {
   const TemporaryFolder folder;
   const fs::path base = folder.path() / "base", run = folder.path() / "run";

@@ -36,17 +36,25 @@ class CheckoutFolder {
   TemporaryFolder folder_;
 };
 
-/// The lines in the blocks of sh of a page; `./onestep` is called `onestep`, `bench/compare.py` `compare` there.
-inline std::string command_lines(const std::string& page) {
+/// The lines in the blocks of one language of a page.
+inline std::string lines_of(const std::string& page, const std::string& language) {
   std::ifstream in(std::filesystem::path(ONESTEP_SOURCE_DIR) / page);
-  std::string script;
+  std::string lines;
   bool inside = false;
   for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("```")) {
-      inside = line == "```sh";
-      continue;
-    }
-    if (!inside) continue;
+    if (line.starts_with("```"))
+      inside = line == "```" + language;
+    else if (inside)
+      lines += line + '\n';
+  }
+  return lines;
+}
+
+/// Those of sh; `./onestep` is called `onestep`, `bench/compare.py` `compare` there.
+inline std::string command_lines(const std::string& page) {
+  std::istringstream in(lines_of(page, "sh"));
+  std::string script;
+  for (std::string line; std::getline(in, line);) {
     for (size_t at = 0; (at = line.find("./onestep ", at)) != std::string::npos;) line.erase(at, 2);
     if (line.starts_with("bench/compare.py")) line.replace(0, 16, "compare");
     script += line + '\n';

@@ -110,3 +110,35 @@ TEST_CASE("web: a model writes what the program generates") {
   CHECK(result_of("folder_kind", {{"folder", (temporary.path() / "run").string()}}) == "run");
   result_of("model_close", model);
 }
+
+TEST_CASE("web: a model of a task takes its symbols, and its text ends at an end-of-text token") {
+  const TemporaryFolder temporary;
+  const json config = json::parse(R"({"seed": 2,
+    "model": {"kind": "gpt", "num_layers": 1, "num_heads": 1, "d_model": 8, "context_length": 11, "eos_token_ids": [0, 1, 2]},
+    "data": {"kind": "task", "task": "copy", "vocab_size": 6, "length": 4},
+    "train": {"steps": 2, "batch_size": 2, "eval_batches": 1}})");
+  const auto folder = temporary.path() / "run";
+  train::ActiveRun run =
+      train::start_run(train::parse_config(config.dump(), "test"), folder, std::make_shared<train::Communicator>(), true);
+  train::train_run(run, {});
+  const json open = result_of("model_open", {{"folder", folder.string()}});
+  CHECK(open["tokenizer"] == "word");
+  CHECK(open["example"].get<std::string>().size() == 7);  // four letters
+  CHECK(open["answer"] == 4);
+  json model = {{"model", open["model"]}, {"text", open["example"]}, {"tokens", 200}, {"seed", 1}};
+  CHECK(result_of("model_next", model)["tokens"].size() == 4);
+  const json made = result_of("model_generate", model);
+  const std::vector<int64_t> ids = made["ids"].get<std::vector<int64_t>>();
+  REQUIRE(ids.size() < 200);
+  CHECK(made["stopped"] == true);
+  CHECK(ids.back() < 3);
+  std::string wanted;
+  for (size_t i = 0; i + 1 < ids.size(); ++i) {
+    CHECK(ids[i] >= 3);
+    wanted += {' ', static_cast<char>('a' + ids[i])};
+  }
+  CHECK(made["text"] == wanted);
+  model["text"] = "0, 1";
+  CHECK(call("model_next", model.dump()).find("ConfigError") != std::string::npos);
+  result_of("model_close", model);
+}

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "autograd/operators.h"
-#include "autograd/ops_math.h"
 #include "autograd/ops_shape.h"
 #include "autograd/tensor.h"
 #include "base/error.h"
@@ -26,7 +25,7 @@ std::vector<Candidate> candidates(const ModelConfig& model) {
   const ModelConfig m = written_out(model);
   const bool llama = m.kind == ModelKind::gpt && m.rope;
   std::vector<Candidate> list;
-  for (const DecoderParameter& parameter : base_parameters(model, 1)) {
+  for (const DecoderParameter& parameter : base_parameters(model, model.vocab_size)) {
     if (!parameter.linear) continue;
     const Adapter whole{parameter.module, parameter.block, "", 0, parameter.shape[0], parameter.shape[1]};
     const std::string layer = whole.layer(), parent = layer.substr(0, layer.rfind('.') + 1);
@@ -79,7 +78,9 @@ std::vector<Adapter> adapters(const ModelConfig& model, const ConfigOrigin& orig
 
 std::vector<DecoderParameter> model_parameters(const ModelConfig& model, int64_t vocab_size, int64_t num_classes) {
   std::vector<DecoderParameter> list = base_parameters(model, vocab_size, num_classes);
-  for (const Adapter& adapter : adapters(model)) {
+  ModelConfig sized = model;
+  sized.vocab_size = vocab_size;
+  for (const Adapter& adapter : adapters(sized)) {
     const std::string module = adapter.module + (adapter.part.empty() ? "" : '.' + adapter.part);
     list.push_back({module + ".lora_A", adapter.block, "weight", {model.lora.rank, adapter.in}});
     list.push_back({module + ".lora_B", adapter.block, "weight", {adapter.rows, model.lora.rank}});
@@ -92,16 +93,17 @@ bool is_new_parameter(const std::string& name) {
 }
 
 void add_adapters(nn::Module& net, const ModelConfig& model, Generator& generator) {
-  std::map<std::string, nn::Linear*> layers;
   const std::vector<Adapter> all = adapters(model);
   if (all.empty()) return;
+  std::map<std::string, nn::Linear*> layers;
   for (nn::Module* const module : net.modules())
     if (auto* const linear = dynamic_cast<nn::Linear*>(module)) layers[net.path_to(*linear)] = linear;
   for (auto& [name, parameter] : net.named_parameters())
     if (!is_new_parameter(name)) Tensor(parameter).requires_grad_(false);
   const nn::LoraOptions options{model.lora.rank, model.lora.alpha, model.lora.dropout};
   for (const Adapter& adapter : all)
-    nn::add_lora(*layers.at(adapter.layer()), options, generator, {adapter.part, adapter.first_row, adapter.rows});
+    nn::add_lora(*layers.at(adapter.layer()), options, generator,
+                 {adapter.part, adapter.first_row, adapter.part.empty() ? -1 : adapter.rows});
 }
 
 nn::NamedTensors merged_state(const nn::NamedTensors& state, const ModelConfig& model) {
@@ -120,7 +122,7 @@ nn::NamedTensors merged_state(const nn::NamedTensors& state, const ModelConfig& 
     const Tensor a = take(adapter.name() + ".lora_A.weight"), b = take(adapter.name() + ".lora_B.weight");
     Tensor& weight = all.at(adapter.layer() + ".weight");
     if (changed.insert(adapter.layer()).second) weight = weight.clone();
-    narrow(weight, 0, adapter.first_row, adapter.rows).add_(matmul(b, a) * scaling);
+    narrow(weight, 0, adapter.first_row, b.size(0)).add_(nn::lora_weight(a, b, scaling));
   }
   nn::NamedTensors merged;
   for (const auto& [name, _] : state)

@@ -13,7 +13,7 @@ struct Adapter {
   std::string module;  ///< Of the Linear, with # as in DecoderParameter.
   int64_t block = -1;
   std::string part = {};  ///< q_proj, k_proj or v_proj; empty: all rows.
-  int64_t first_row = 0, rows = 0, in = 0;
+  int64_t first_row = 0, rows = 0, in = 0;  ///< A head has the rows of model.vocab_size, which may be left to the data (0).
 
   /// `transformer.h.3.attn.c_attn`
   std::string layer() const { return numbered(module, block); }

@@ -81,4 +81,15 @@ std::vector<FileTensor> pretrained_tensors(const ModelConfig& model) {
   return model.rope ? file_tensors(model, llama_names()) : gpt2_tensors(model);
 }
 
+std::vector<std::string> pretrained_modules(const ModelConfig& model, const std::string& module, int64_t block) {
+  if (!model.rope) return {numbered(module, block)};
+  const auto found =
+      std::find_if(llama_names().begin(), llama_names().end(), [&](const auto& names) { return names.ours == module; });
+  ONESTEP_CHECK(ConfigError, found != llama_names().end(), "export: no family of models has the layer ",
+                numbered(module, block));
+  std::vector<std::string> theirs;
+  for (const std::string_view name : found->theirs) theirs.push_back(numbered(name, block));
+  return theirs;
+}
+
 }  // namespace onestep::train

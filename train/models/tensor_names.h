@@ -41,4 +41,8 @@ ModelConfig with_all_biases(ModelConfig model);
 /// of LlamaForCausalLM, whose names Mistral, Qwen2 and Qwen3 have, too.
 std::vector<FileTensor> pretrained_tensors(const ModelConfig& model);
 
+/// What transformers' files call a module of ours with weights (# and `block` as in DecoderParameter), or its parts: queries,
+/// keys and values. Throws ConfigError for one that no family has.
+std::vector<std::string> pretrained_modules(const ModelConfig& model, const std::string& module, int64_t block);
+
 }  // namespace onestep::train

@@ -217,9 +217,10 @@ ReportRun read_report_run(const fs::path& run, const Config& config, Trainer* tr
     if (const auto& labels = trainer->data().labels(); !labels.empty()) {
       const TrainConfig& plan = config.train;
       report.labels = labels;
-      report.confusion =  // of this process alone
-          evaluate(trainer->model(), trainer->data(), plan.eval_batches, plan.batch_size, trainer->evaluation_generator())
-              .confusion;
+      report.confusion = trainer->evaluation() ? trainer->evaluation()->confusion  // else of this process alone
+                                               : evaluate(trainer->model(), trainer->data(), plan.eval_batches, plan.batch_size,
+                                                          trainer->evaluation_generator())
+                                                     .confusion;
     }
     try {
       report.samples = write_samples(*trainer, kSamples);

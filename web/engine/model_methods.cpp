@@ -4,13 +4,16 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 
 #include "autograd/ops.h"
 #include "base/utf8.h"
+#include "train/data/data.h"
 #include "train/models/generate.h"
 #include "train/models/pretrained_files.h"
 #include "train/run_folder.h"
 #include "train/runs/trained_run.h"
+#include "train/text/stopping_text.h"
 #include "train/text/stream_decoder.h"
 #include "web/engine/ablation.h"
 #include "web/engine/arguments.h"
@@ -53,12 +56,20 @@ struct OpenModel {
     for (const int64_t id : ids) names.push_back(name_of(id));
     return names;
   }
+  /// A prompt of the task that training never sees.
+  json example() const {
+    if (!task || !tokenizer) return nullptr;
+    Generator examples(0);
+    const train::Batch batch = task->eval_batch(1, examples);
+    return tokenizer->decode({batch.inputs.begin(), batch.inputs.end() - (task->targets() - 1)});
+  }
   int64_t layers() const { return config.kind == train::ModelKind::gpt ? config.num_layers : 1; }
 
   train::ModelConfig config;
   Generator generator{0};  // of the initial values, which are then overwritten, and of dropout, which is off
   std::unique_ptr<train::LanguageModel> model;
   std::shared_ptr<const train::Tokenizer> tokenizer;
+  std::unique_ptr<train::Data> task;  ///< That it was trained on, if it was one.
 
  private:
   void open_run(const fs::path& folder) {
@@ -67,7 +78,8 @@ struct OpenModel {
                   ": is a classifier, the page shows models that write text");
     const train::FoundCheckpoint found = train::choose_checkpoint(folder, run, "last");
     config = run.model;
-    tokenizer = train::load_run_tokenizer(folder);
+    tokenizer = train::prompt_tokenizer(folder, run);
+    if (run.data.kind == train::DataKind::task) task = train::make_data(run);
     model = train::make_trained_model(run, train::trained_vocabulary(found), found, generator);
   }
   void open_pretrained(const fs::path& folder) {
@@ -121,7 +133,9 @@ json model_open(const json& arguments) {
           {"heads", open.config.num_heads},
           {"context", open.model->context_length()},
           {"vocabulary", open.model->vocab_size()},
-          {"tokenizer", open.tokenizer ? json(open.tokenizer->kind()) : json(nullptr)}};
+          {"tokenizer", open.tokenizer ? json(open.tokenizer->kind()) : json(nullptr)},
+          {"example", open.example()},
+          {"answer", open.task ? json(open.task->targets()) : json(nullptr)}};
 }
 
 json model_next(const json& arguments) {
@@ -162,12 +176,16 @@ json model_generate(const json& arguments) {
                                                        .top_p = number(arguments, "top_p", 1.0)}};
   const Ablation ablation = ablation_of(open, arguments);
   Generator generator(integer(arguments, "seed", 0));
-  const train::Generated made = train::generate(*open.model, prompt, options, generator);
-  train::TokenText piece(open.tokenizer.get());
-  if (!prompt.empty()) piece.add(prompt.back());
+  const train::Stops stops{.ids = open.config.eos_token_ids};
+  train::StoppingText text(open.tokenizer.get(), stops);
+  if (!prompt.empty()) text.follow(prompt.back());
   std::string written;
-  for (const int64_t id : made.ids) written += piece.add(id);
-  return {{"ids", made.ids}, {"text", written + piece.finish()}, {"logprobs", made.logprobs}};
+  const train::Prompt one{.ids = prompt, .generator = &generator, .ends = [&](int64_t) { return text.stopped(); }};
+  const train::Generated made =
+      train::generate(*open.model, std::span(&one, 1), options,
+                      [&](size_t, const train::Generated& so_far) { written += text.add(so_far.ids.back()); })[0];
+  written += text.finish();
+  return {{"ids", made.ids}, {"text", written}, {"logprobs", made.logprobs}, {"stopped", text.stopped()}};
 }
 
 json model_close(const json& arguments) {

@@ -179,6 +179,8 @@ export class Model {
       context: description.context,
       vocabulary: description.vocabulary,
       tokenizer: description.tokenizer,
+      example: description.example,  // a prompt of the task that it was trained on, and the tokens of its answer; else null
+      answer: description.answer,
     });
   }
   #call(method, args) {
@@ -192,7 +194,7 @@ export class Model {
   attention(text, {layer, head, ablate = []} = {}) {
     return this.#call('model_attention', {text, layer, head, ablate});
   }
-  /** {ids, text, logprobs} of what follows the text. */
+  /** {ids, text, logprobs, stopped} of what follows the text; stopped where a token ended it. */
   generate({text, tokens = 50, temperature = 1, topK = 0, topP = 1, seed = 0, ablate = []}) {
     return this.#call('model_generate', {text, tokens, temperature, top_k: topK, top_p: topP, seed, ablate});
   }

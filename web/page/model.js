@@ -49,7 +49,11 @@ export async function show(root, engine, state, setState, kept) {
     await model?.close();
     model = next;
     chosen.model = source;
-    chosen.text ??= model.tokenizer === null ? '1, 2, 3' : small.text;
+    chosen.text ??= model.example ?? (model.tokenizer === null ? '1, 2, 3' : small.text);
+    if (model.answer !== null && !state.tokens) {
+      chosen.tokens = model.answer;
+      tokens.set(chosen.tokens);
+    }
     chosen.layer = Math.min(chosen.layer, model.layers - 1);
     chosen.head = Math.min(chosen.head, model.heads - 1);
     chosen.ablate = chosen.ablate.filter(([layer, head]) => layer < model.layers && head < model.heads);
@@ -93,7 +97,8 @@ export async function show(root, engine, state, setState, kept) {
     const size = model && `${model.layers} × ${model.heads} heads, ${model.parameters.toLocaleString('en')} parameters, a vocabulary of ` +
       `${model.vocabulary.toLocaleString('en')}, at most ${model.context.toLocaleString('en')} tokens at once.`;
     about.textContent = !model ? 'Train one, or bring your own.' : model.tokenizer === null
-      ? `${size} It was trained on ids: write them with commas.` : size;
+      ? `${size} It was trained on ids: write them with commas.` : model.example !== null
+        ? `${size} It was trained on a task: write its symbols with spaces. This prompt it has not seen.` : size;
     looks.hidden = !model;
     fromTraining.disabled = !kept.training?.session;
   }
@@ -179,7 +184,7 @@ export async function show(root, engine, state, setState, kept) {
     const {text: prompt, tokens, temperature, seed, ablate} = chosen;
     written.replaceChildren('It writes …');
     const made = await model.generate({text: prompt, tokens, temperature, seed, ablate});
-    written.replaceChildren(prompt, element('strong', {}, made.text));
+    written.replaceChildren(prompt, element('strong', {}, made.text), made.stopped ? element('span', {class: 'quiet'}, ' (the end)') : '');
   }
   const attempt = (task) => task().catch((error) => complain(mistake, error));
 
@@ -203,8 +208,9 @@ export async function show(root, engine, state, setState, kept) {
   const zeroed = element('p', {class: 'quiet'});
   const attention = element('div'), weight = element('p', {class: 'told', 'aria-live': 'polite'}), effects = element('div', {class: 'effects'});
   const written = element('pre', {class: 'written', tabindex: 0, 'aria-label': 'What was written', 'aria-live': 'polite'});
+  const tokens = integer({label: 'Tokens', min: 1, max: 500, value: chosen.tokens, onChange: (count) => keep({tokens: count})});
   const writing = [
-    integer({label: 'Tokens', min: 1, max: 500, value: chosen.tokens, onChange: (tokens) => keep({tokens})}),
+    tokens,
     slider({label: 'Temperature', min: 0, max: 2, step: 0.05, value: chosen.temperature, show: (t) => t.toFixed(2), onChange: (temperature) => keep({temperature})}),
     integer({label: 'Seed', min: 0, max: 999999, value: chosen.seed, onChange: (seed) => keep({seed})}),
   ];

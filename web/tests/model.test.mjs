@@ -53,8 +53,30 @@ test('a trained model', {skip: missing}, async (t) => {
     assert.deepEqual(page.errors, []);
   });
 
-  await t.test('a model of ids is asked with ids', {skip: native}, async () => {
+  await t.test('a model of a task begins with a prompt of it and is asked with its symbols', {skip: native}, async () => {
     const run = trained(small);
+    const page = await open();
+    await chooseTar(page, run);
+    await settled(page);
+    assert.match(await page.text('.about'), /write its symbols with spaces/);
+    assert.match(await page.evaluate(`document.querySelector('textarea').value`), /^([a-l] ){7}[a-l]$/);
+    await fill(page, 'Text', 'd b e b f a a c');
+    const greedy = generated(run, '--prompt', 'd b e b f a a c', '--tokens', '1', '--temperature', '0');
+    assert.deepEqual((await next(page))[0], [greedy.text.trim(), percent(greedy.logprobs[0])]);
+    await fill(page, 'Temperature', '0');
+    await page.clickText('.model-bench button', 'Write');
+    await page.until(`document.querySelector('.written strong')`);
+    const written = generated(run, '--prompt', 'd b e b f a a c', '--temperature', '0');
+    assert.equal(written.ids.length, 8);
+    assert.equal(await page.text('.written strong'), written.text);
+    await fill(page, 'Text', 'words');
+    await settled(page);
+    assert.match(await page.text('.model-bench .failure'), /^ConfigError /);
+  });
+
+  await t.test('a model of ids is asked with ids', {skip: native}, async () => {
+    const run = trained({...small, data: {kind: 'tokens', vocab_size: 12, tokens: [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4]},
+      model: {...small.model, context_length: 6}});
     const page = await open();
     await chooseTar(page, run);
     await settled(page);

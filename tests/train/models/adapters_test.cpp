@@ -86,6 +86,20 @@ TEST_CASE("adapters: those of a config are those of the model and they alone are
   }
 }
 
+TEST_CASE("adapters: one of the head has the rows of the vocabulary, also of one that the data gives") {
+  ModelConfig config = model_of(std::string(kLlama) + R"({"rank": 3, "targets": ["lm_head"]})");
+  for (const int64_t own : {int64_t{11}, int64_t{0}}) {
+    config.vocab_size = own;
+    Generator generator(1);
+    const nn::NamedTensors state = make_language_model(config, 11, generator)->state_dict();
+    const auto b =
+        std::find_if(state.begin(), state.end(), [](const auto& named) { return named.first == "lm_head.lora_B.weight"; });
+    REQUIRE(b != state.end());
+    CHECK(b->second.shape() == Shape{11, 3});
+    CHECK(model_parameters(config, 11).back().shape == b->second.shape());
+  }
+}
+
 TEST_CASE("adapters: the base is drawn as without them") {
   ModelConfig config = model_of(std::string(kGpt2) + R"({"rank": 3})");
   Generator one(5), other(5);
@@ -102,7 +116,7 @@ TEST_CASE("adapters: the base is drawn as without them") {
 TEST_CASE("adapters: the merged state is that of merge_lora and computes the same") {
   for (const std::string& model :
        {std::string(kGpt2) + R"({"rank": 2, "alpha": 5, "targets": ["c_attn", "c_fc"]})",
-        std::string(kLlama) + R"({"rank": 2, "alpha": 5, "targets": ["q_proj", "v_proj", "down_proj"]})"}) {
+        std::string(kLlama) + R"({"rank": 2, "alpha": 5, "targets": ["q_proj", "v_proj", "down_proj", "lm_head"]})"}) {
     CAPTURE(model);
     ModelConfig config = model_of(model);
     Generator generator(3);
