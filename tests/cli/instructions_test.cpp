@@ -1,6 +1,8 @@
 // Fine-tuning on instructions from outside.
 #include <doctest/doctest.h>
 
+#include <utility>
+
 #include "tests/cli/ranks.h"
 #include "tests/support.h"
 
@@ -73,9 +75,13 @@ TEST_CASE("cli: instructions give the same bits with any number of threads and r
   const TemporaryFolder folder;
   const fs::path data = folder.path() / "data.jsonl", config = folder.path() / "config.json", alone = folder.path() / "alone";
   write(data, dialogues());
-  for (const std::string more : {"", R"(, "precision": "bf16", "recompute": true)"}) {
-    CAPTURE(more);
-    write(config, config_of(data, R"(, "dropout": 0.1)", R"(, "grad_accumulation": 4, "checkpoint_every": 6)" + more));
+  const std::string narrow = R"(, "precision": "bf16", "recompute": true)",
+                    adapters = R"(, "lora": {"rank": 2, "dropout": 0.1})";
+  for (const auto& [model, training] : {std::pair<std::string, std::string>{"", ""}, {"", narrow}, {adapters, narrow}}) {
+    CAPTURE(model);
+    CAPTURE(training);
+    write(config,
+          config_of(data, R"(, "dropout": 0.1)" + model, R"(, "grad_accumulation": 4, "checkpoint_every": 6)" + training));
     run_alone(trained(config, alone, {"train.steps=12", "train.batch_size=1"}));
     const fs::path threads = folder.path() / "threads", resumed = folder.path() / "resumed";
     run_alone(trained(config, threads, {"train.steps=12", "train.batch_size=1"}) + Arguments{"--threads", "1"});
