@@ -50,7 +50,7 @@ test('runs of this machine in the rooms of the page', {skip}, async (t) => {
     await page.open(`${address}#/training`);
     await page.until(`document.querySelector('main').dataset.ready === 'training'`);
     await page.clickText('.native button', 'Watch it');
-    await page.until(`document.querySelector('main h1')?.textContent === 'Training: copied' && document.querySelector('.maps canvas')`);
+    await page.until(`document.querySelector('main h1')?.textContent === 'Training: copied' && document.querySelector('.samples pre')`);  // what is shown last
     assert.equal(await page.text('[role=status]'), `It has ended after ${lines.length} steps.`);
     const now = await shown(page), last = lines.at(-1);
     assert.deepEqual([now.step, now.loss, now['validation loss'], now['gradient norm']],
