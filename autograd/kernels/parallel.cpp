@@ -80,7 +80,7 @@ int& current() {
 }
 
 bool was_set = false;
-double min_work = 16000;
+double min_work = 6000;
 
 }  // namespace
 

@@ -19,7 +19,7 @@ bool num_threads_is_set();
 void set_num_threads(int n);
 
 /// Work (in rough nanoseconds) below which a second thread costs more than it brings: starting a parallel region takes 1 us
-/// while the threads still spin, 35 us once they sleep. 16000 but in tests, which set 0 so that small tensors are split, too.
+/// while the threads still spin, 35 us once they sleep. 6000 but in tests, which set 0 so that small tensors are split, too.
 double min_work_per_thread();
 void set_min_work_per_thread(double nanoseconds);
 
