@@ -48,12 +48,12 @@ onestep() {
   CHECK(contains(result.out, "of 24 predictions on validation texts"));
   CHECK(contains(result.out, "label, predicted:  bad  good\n"));
   CHECK(contains(result.out, "predictions on validation answers"));
-  for (const char* made : {"runs/reviews/report.html", "exported/model.safetensors", "helper.gguf", "merged/model.safetensors",
-                           "adapter/adapter_model.safetensors"})
+  for (const char* made : {"runs/reviews/report.html", "exports/helper/model.safetensors", "exports/helper.gguf",
+                           "exports/merged/model.safetensors", "exports/adapter/adapter_model.safetensors"})
     CHECK_MESSAGE(fs::exists(folder.path() / made), made);
 
   const std::string python = lines_of("docs/finetuning.md", "python");
-  CHECK(contains(python, "from_pretrained(\"base\"), \"adapter\")"));
+  CHECK(contains(python, R"(from_pretrained("exports/base"), "exports/adapter"))"));
   const ProcessResult loaded = folder.run("",
                                           "python3 -c 'import peft, transformers' || { echo 0 parameters; exit; }\n"
                                           "python3 - <<'end'\n" +
