@@ -7,18 +7,13 @@ namespace onestep::kernels {
 namespace {
 
 #if defined(ONESTEP_ISA_avx512)
-constexpr int kRows = 8, kRegisters = 32, kDotCols = 6;
+constexpr int kRows = 8, kRegisters = 32, kDotRows = 4, kDotCols = 6;
 #elif defined(ONESTEP_ISA_avx2)
-constexpr int kRows = 4, kRegisters = 16, kDotCols = 2;
+constexpr int kRows = 4, kRegisters = 16, kDotRows = 4, kDotCols = 2;
 #elif defined(ONESTEP_WASM)  // a page downloads the code, and its models have no convolutions
-constexpr int kRows = 1, kRegisters = 3, kDotCols = 1;
+constexpr int kRows = 1, kRegisters = 3, kDotRows = 1, kDotCols = 1;
 #else
-constexpr int kRows = 4, kRegisters = 8, kDotCols = 2;
-#endif
-#ifdef ONESTEP_WASM
-constexpr int kDotRows = 1;
-#else
-constexpr int kDotRows = 4;
+constexpr int kRows = 4, kRegisters = 8, kDotRows = 4, kDotCols = 2;
 #endif
 
 /// Whole vectors are written, so that zeros beside a row come with its elements; what is too much the next row overwrites.
