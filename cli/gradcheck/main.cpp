@@ -1,5 +1,5 @@
-// onestep-gradcheck [NAME] TOLERANCE: what `onestep gradcheck` starts, which checks the arguments. A program of its own, since
-// the cases of all ops take a fifth of the compiling, and no training needs them.
+// onestep-gradcheck NAME TOLERANCE, all ops and modules with an empty NAME: what `onestep gradcheck` starts, which checks the
+// arguments. A program of its own, since the cases of all ops take a fifth of the compiling, and no training needs them.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>

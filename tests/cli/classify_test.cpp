@@ -43,6 +43,15 @@ void check_refused(const Arguments& arguments, const std::string& part) {
   CHECK_MESSAGE(contains(result.err, part), result.err);
 }
 
+/// A run that has read the texts of a file and their labels as one text.
+void train_on_text(const fs::path& run, const fs::path& data, const Arguments& sets) {
+  const fs::path config = run.string() + ".json";
+  write(config, R"({"seed": 2, "model": {"kind": "gpt", "d_model": 32, "num_heads": 2, "num_layers": 2, "context_length": 12},
+            "data": {"kind": "text", "tokenizer": "word", "path": ")" +
+                    data.string() + R"("}, "train": {"eval_batches": 1}})");
+  run_alone(train_command(config, run, sets));
+}
+
 }  // namespace
 
 TEST_CASE("cli: a classifier is trained and evaluated and gives labels") {
@@ -88,11 +97,7 @@ TEST_CASE("cli: a classifier starts from a pretrained run with a head of its own
   const TemporaryFolder folder;
   const fs::path base = folder.path() / "base", data = folder.path() / "data.csv", run = folder.path() / "run";
   write(data, rows(80));
-  write(folder.path() / "text.json",
-        R"({"seed": 2, "model": {"kind": "gpt", "d_model": 32, "num_heads": 2, "num_layers": 2, "context_length": 12},
-            "data": {"kind": "text", "tokenizer": "word", "path": ")" +
-            data.string() + R"("}, "train": {"steps": 20, "eval_batches": 1}})");
-  run_alone(train_command(folder.path() / "text.json", base));
+  train_on_text(base, data, {"train.steps=20"});
   write(folder.path() / "config.json", config_of(data));
   const ProcessResult trained = run_process(train_command(
       folder.path() / "config.json", run, {"train.init_from=" + base.string(), "optimizer.lr=0", "train.steps=1"}));
@@ -109,20 +114,16 @@ TEST_CASE("cli: a classifier starts from a pretrained run with a head of its own
   run_alone({kProgram, "train", "--resume", run.string(), "--quiet"});
   CHECK(read(run / "checkpoints/step-1/model.safetensors") == after);
   // And the other way round there is no head for tokens.
-  check_refused({"train", (folder.path() / "text.json").string(), "--quiet", "--out", run.string() + "2", "--set",
-                 "train.init_from=" + run.string()},
-                "does not fit the config");
+  check_refused(
+      {"train", base.string() + ".json", "--quiet", "--out", run.string() + "2", "--set", "train.init_from=" + run.string()},
+      "does not fit the config");
 }
 
 TEST_CASE("cli: a classifier with adapters trains these and its head, and merged it says the same") {
   const TemporaryFolder folder;
   const fs::path base = folder.path() / "base", data = folder.path() / "data.csv", run = folder.path() / "run";
   write(data, rows(80));
-  write(folder.path() / "text.json",
-        R"({"seed": 2, "model": {"kind": "gpt", "d_model": 32, "num_heads": 2, "num_layers": 2, "context_length": 12},
-            "data": {"kind": "text", "tokenizer": "word", "path": ")" +
-            data.string() + R"("}, "optimizer": {"lr": 0.01}, "train": {"steps": 150, "eval_batches": 1}})");
-  run_alone(train_command(folder.path() / "text.json", base));
+  train_on_text(base, data, {"train.steps=150", "optimizer.lr=0.01"});
   write(folder.path() / "config.json", config_of(data));
   const ProcessResult trained =
       run_process(train_command(folder.path() / "config.json", run,
