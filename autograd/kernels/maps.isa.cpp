@@ -121,6 +121,8 @@ ONESTEP_FLATTEN void zip_with(const float* a, int64_t a_step, const float* b, in
 namespace ONESTEP_ISA_NAME {
 
 void fill_maps(Table<float>& t) {
+  t.abs = map_with<[](Vec x) { return abs(x); }>;
+  t.relu = map_with<[](Vec x) { return max_nan(x, splat(0.0f)); }>;
   t.exp = map_with<[](Vec x) { return exp(x); }>;
   t.log = map_with<[](Vec x) { return log(x); }>;
   t.sqrt = map_with<[](Vec x) { return sqrt(x); }>;
