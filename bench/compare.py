@@ -22,6 +22,7 @@ PEERS = {"step": ["torch", "torch_compile", "jax", "llmc", "onestep_python"], "l
          "attention": ["torch_sdpa", "torch_naive", "jax"], "matmul": ["onednn", "openblas", "torch"],
          "small": ["torch", "jax", "onestep_python"], "conv": ["torch"], "op": ["torch"], "generate": ["torch", "jax"],
          "call": ["torch"]}
+MIXED = ("step", "scaling", "attention", "matmul")  # kinds that know --precision
 MODEL_B = "--heads 6 --embd 384 --ctx 256"
 GPT2 = "--layers 12 --heads 12 --embd 768 --vocab 50257"
 SQUARES = [f"--m {n} --n {n} --k {n}" for n in (64, 128, 256, 512, 1024, 2048)]
@@ -81,6 +82,8 @@ def contestants(kind, flags, options):
     program = "step" if kind in ("scaling", "lora") else kind
     if "--threads" not in flags:
         flags += f" --threads {options.threads}"
+    if options.precision != "float32" and kind in MIXED:
+        flags += f" --precision {options.precision}"
     ours = [options.onestep, "bench", program, *flags.split(), *budget, "--json"]
     if kind == "call":  # 200 calls from Python
         ours = [sys.executable, str(HERE / "peers" / "call.py"), "--framework", "onestep_python", *flags.split(), *budget]
@@ -158,6 +161,8 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3, help="how often everyone has a turn")
     parser.add_argument("--budget", type=float, default=2.0, help="seconds of timing a turn")
+    parser.add_argument("--precision", default="float32", choices=("float32", "bf16"),
+                        help="of the products of " + ", ".join(MIXED) + "; bf16 is autocast in PyTorch")
     parser.add_argument("--only", default="", help="only work whose label contains this")
     parser.add_argument("--json", help="file for all figures")
     parser.add_argument("--svg", help="file for the picture of the ratios")
@@ -171,6 +176,8 @@ def main():
     if not limits:
         raise SystemExit(f"compare.py: {options.onestep} bench limits failed (build it, or give --onestep)")
     about = f"{limits['cpu']}, {limits['isa']}, {options.threads} thread{'s' * (options.threads > 1)}"
+    if options.precision != "float32":
+        about += f", {options.precision}"
     print(f"{about}: {limits['gflops']:.0f} GFLOP/s of multiply-adds, {limits['gb_per_s']:.1f} GB/s read. "
           f"Medians of {options.rounds} turns; ratio = fastest peer / onestep.\n", flush=True)
     rows = []

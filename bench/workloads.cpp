@@ -1,10 +1,11 @@
 #include "bench/workloads.h"
 
 #include "attention/causal_self_attention.h"
+#include "autograd/autocast.h"
 #include "autograd/kernels/flops.h"
-#include "autograd/kernels/kernels.h"
 #include "autograd/memory.h"
 #include "autograd/ops_conv.h"
+#include "autograd/ops_math.h"
 #include "autograd/ops_shape.h"
 #include "autograd/profiler.h"
 #include "base/enum_names.h"
@@ -115,47 +116,46 @@ json bench_attention(const AttentionWork& w, double seconds) {
   const Tensor x = random({w.B, w.T, w.C}).requires_grad_(w.backward), dy = random({w.B, w.T, w.C});
   std::vector<Tensor> leaves = module.parameters();
   leaves.push_back(x);
+  const auto forward = [&] {
+    const AutocastGuard autocast(w.precision == "bf16");
+    return module.forward(x);
+  };
   const auto call = [&] {
     if (!w.backward) {
       const NoGradGuard no_grad;
-      module.forward(x);
+      forward();
       return;
     }
     for (Tensor& leaf : leaves) leaf.zero_grad();
-    module.forward(x).backward(dy);
+    const Tensor y = forward();
+    y.backward(to(dy, y.dtype()));
   };
   call();
   const double first = process_age();
   json result = header("attention");
   result.update({{"mode", w.backward ? "fwdbwd" : "fwd"}, {"B", w.B}, {"T", w.T}, {"C", w.C}, {"H", w.H}});
+  result["precision"] = w.precision;
   result["gflop"] = 1e-9 * flops_of(call);
   return report(std::move(result), time_calls(call, {.warmup = 1, .seconds = seconds}), first);
 }
 
 json bench_matmul(const MatmulWork& w, double seconds) {
-  ONESTEP_CHECK(ConfigError, w.op == "NN" || w.op == "NT" || w.op == "TN", "bench matmul: --op must be NN, NT or TN: got ",
-                w.op);
   const auto batch = static_cast<double>(w.batch), m = static_cast<double>(w.m), n = static_cast<double>(w.n),
              k = static_cast<double>(w.k);
   check_fits("matmul: the matrices of --m, --n, --k and --batch", 4 * batch * (m * k + k * n + m * n));
-  const bool trans_a = w.op[0] == 'T', trans_b = w.op[1] == 'T';
-  const Tensor a = random({w.batch, w.m, w.k}), b = random({w.batch, w.k, w.n});
-  Tensor c = zeros({w.batch, w.m, w.n});
-  std::vector<int64_t> a_at, b_at, c_at;
-  for (int64_t i = 0; i < w.batch; ++i) {
-    a_at.push_back(i * w.m * w.k);
-    b_at.push_back(i * w.k * w.n);
-    c_at.push_back(i * w.m * w.n);
-  }
-  const auto call = [&] {
-    kernels::gemm_batched(w.batch, trans_a, trans_b, w.m, w.n, w.k, a.data<float>(), trans_a ? w.m : w.k, a_at.data(),
-                          b.data<float>(), trans_b ? w.k : w.n, b_at.data(), c.mutable_data<float>(), w.n, c_at.data(), false);
+  const DType dtype = w.precision == "bf16" ? DType::bfloat16 : DType::float32;
+  const auto matrix = [&](bool transposed, int64_t rows, int64_t cols) {
+    Tensor x = to(random(transposed ? Shape{w.batch, cols, rows} : Shape{w.batch, rows, cols}), dtype);
+    if (transposed) x = transpose(x, 1, 2);
+    return w.batch == 1 ? squeeze(x, 0) : x;
   };
+  const Tensor a = matrix(w.op[0] == 'T', w.m, w.k), b = matrix(w.op[1] == 'T', w.k, w.n);
+  const auto call = [&] { matmul(a, b); };
   call();
   const double first = process_age();
   const Timing t = time_calls(call, {.warmup = 5, .seconds = seconds});
   json result = header("matmul");
-  result.update({{"op", w.op}, {"m", w.m}, {"n", w.n}, {"k", w.k}, {"batch", w.batch}});
+  result.update({{"op", w.op}, {"m", w.m}, {"n", w.n}, {"k", w.k}, {"batch", w.batch}, {"precision", w.precision}});
   result["gflop"] = 2e-9 * batch * m * n * k;
   result["gflops"] = 2e-6 * batch * m * n * k / t.median_ms;
   return report(std::move(result), t, first);

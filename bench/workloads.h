@@ -32,6 +32,7 @@ nlohmann::ordered_json bench_step(const StepWork& work, double seconds);
 struct AttentionWork {
   int64_t B = 12, T = 64, C = 128, H = 4;
   bool backward = true;
+  std::string precision = "float32";  ///< float32, or bf16: under autocast.
 };
 nlohmann::ordered_json bench_attention(const AttentionWork& work, double seconds);
 
@@ -39,6 +40,7 @@ nlohmann::ordered_json bench_attention(const AttentionWork& work, double seconds
 struct MatmulWork {
   int64_t m = 512, n = 512, k = 512, batch = 1;
   std::string op = "NN";
+  std::string precision = "float32";  ///< float32, or bf16: all three matrices are bfloat16.
 };
 nlohmann::ordered_json bench_matmul(const MatmulWork& work, double seconds);
 

@@ -57,7 +57,60 @@ Tensor empty_result(const Shape& shape, DType dtype, const Tensor& a, const Tens
   return view_of(empty({shape.numel()}, dtype), shape, like.strides(), 0);
 }
 
+namespace {
+
+constexpr int64_t kNarrowBlock = 512;
+/// A block of numbers of any compute type.
+struct alignas(64) WideBlock {
+  std::array<int64_t, kNarrowBlock> numbers;
+};
+
+/// f(first, n, wide) for blocks of y, which is narrow: what f writes as y's compute type to `wide` is rounded into them.
+template <class F>
+void for_each_narrow_block(Tensor& y, const F& f) {
+  const int64_t size = y.numel();
+  const Elements<std::byte> to = mutable_elements(y);
+  kernels::parallel_for((size + kNarrowBlock - 1) / kNarrowBlock, kNarrowBlock * kLoopCost, [&](int64_t i, int64_t end) {
+    WideBlock wide;
+    for (; i < end; ++i) {
+      const int64_t first = i * kNarrowBlock, n = std::min(size - first, kNarrowBlock);
+      f(first, n, &wide);
+      convert_elements(compute_type(y.dtype()), &wide, y.dtype(), to[first], n);
+    }
+  });
+}
+
+/// Elements of a narrow operand that is laid out as the result, or is one element (step 0), as its compute type.
+void widen_block(const Tensor& x, int64_t step, int64_t first, int64_t n, WideBlock* to) {
+  convert_elements(x.dtype(), elements(x)[first * step], compute_type(x.dtype()), to, step == 0 ? 1 : n);
+}
+
+/// map_rows and zip_rows of a narrow result.
+void map_narrow(Tensor& y, const Tensor& x, const MapRow& row) {
+  if (!x.is_contiguous() && x.strides() != y.strides()) return map_narrow(y, contiguous_values(x), row);
+  for_each_narrow_block(y, [&](int64_t first, int64_t n, WideBlock* to) {
+    WideBlock from;
+    widen_block(x, 1, first, n, &from);
+    row.call(row.row, &from, to, n, n);
+  });
+}
+void zip_narrow(Tensor& y, const Tensor& a, const Tensor& b, const ZipRow& row) {
+  const int64_t a_step = flat_step(a, y), b_step = flat_step(b, y);
+  if (a_step < 0 || b_step < 0)
+    return zip_narrow(y, contiguous_values(expand_values("", a, y.shape())), contiguous_values(expand_values("", b, y.shape())),
+                      row);
+  for_each_narrow_block(y, [&](int64_t first, int64_t n, WideBlock* to) {
+    WideBlock left, right;
+    widen_block(a, a_step, first, n, &left);
+    widen_block(b, b_step, first, n, &right);
+    row.call(row.row, &left, a_step, &right, b_step, to, n);
+  });
+}
+
+}  // namespace
+
 void map_rows(Tensor& y, const Tensor& x, const MapRow& row) {
+  if (is_narrow(y.dtype())) return map_narrow(y, x, row);
   const Elements<std::byte> to = mutable_elements(y);
   if (x.is_contiguous() || x.strides() == y.strides()) return row.call(row.row, x.data_ptr(), to.first, x.numel(), x.numel());
   const Tensor rows = in_rows(x);
@@ -68,6 +121,7 @@ void map_rows(Tensor& y, const Tensor& x, const MapRow& row) {
 }
 
 void zip_rows(Tensor& y, const Tensor& a, const Tensor& b, const ZipRow& row) {
+  if (is_narrow(y.dtype())) return zip_narrow(y, a, b, row);
   const Elements<std::byte> to = mutable_elements(y);
   const Shape& shape = y.shape();
   const int64_t a_step = flat_step(a, y), b_step = flat_step(b, y);

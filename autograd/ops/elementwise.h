@@ -105,7 +105,8 @@ struct KernelOrLoop {
 template <class K, class F>
 KernelOrLoop(K, F) -> KernelOrLoop<K, F>;
 
-/// A row function whose types are known to `call` alone, so that the walk over the rows is compiled once for all ops.
+/// A row function whose types are known to `call` alone, so that the walk over the rows is compiled once for all ops. Of a
+/// narrow result it sees the compute type.
 struct MapRow {
   const void* row;
   /// y = row(x) for the first `different` elements; the others of n repeat the last one, which is the only one then.
@@ -143,22 +144,20 @@ void zip_into(Tensor& y, const Tensor& a, const Tensor& b, const Row& row) {
 Tensor empty_result(const Shape& shape, DType dtype, const Tensor& a, const Tensor& b);
 
 // Operands of a narrow dtype are widened, and the result is rounded to their dtype: a row function sees the compute types
-// alone.
+// alone. The walks do it block by block, so that what is widened stays in the L1 cache.
 
 /// row(x) elementwise, any dtype, in x's dtype; not recorded.
 template <class Row>
 Tensor map(const Tensor& x, const Row& row) {
-  if (is_narrow(x.dtype())) return rounded(map(widened(x), row), x.dtype());
   Tensor y = x.is_contiguous() ? empty(x.shape(), x.dtype()) : empty_result(x.shape(), x.dtype(), x, x);
-  dispatch(x.dtype(), [&]<class T>() { map_into<T, T>(y, x, row); });
+  dispatch(compute_type(x.dtype()), [&]<class T>() { map_into<T, T>(y, x, row); });
   return y;
 }
 
 /// row(x) elementwise for a floating x; not recorded. Throws DTypeError naming `op`.
 template <class Row>
 Tensor map_floating(const char* op, const Tensor& x, const Row& row) {
-  if (is_narrow(x.dtype())) return rounded(map_floating(op, widened(x), row), x.dtype());
-  return dispatch_floating(x.dtype(), op, [&]<class T>() {
+  return dispatch_floating(compute_type(x.dtype()), op, [&]<class T>() {
     Tensor y = x.is_contiguous() ? empty(x.shape(), x.dtype()) : empty_result(x.shape(), x.dtype(), x, x);
     map_into<T, T>(y, x, row);
     return y;
@@ -168,9 +167,8 @@ Tensor map_floating(const char* op, const Tensor& x, const Row& row) {
 /// row(a, b) elementwise for operands of one dtype, broadcast; not recorded. Throws ShapeError naming `op`.
 template <class Row>
 Tensor zip(const char* op, const Tensor& a, const Tensor& b, const Row& row) {
-  if (is_narrow(a.dtype())) return rounded(zip(op, widened(a), widened(b), row), a.dtype());
   Tensor y = empty_result(broadcast_shapes(op, a.shape(), b.shape()), a.dtype(), a, b);
-  dispatch(a.dtype(), [&]<class T>() { zip_into<T, T, T>(y, a, b, row); });
+  dispatch(compute_type(a.dtype()), [&]<class T>() { zip_into<T, T, T>(y, a, b, row); });
   return y;
 }
 
@@ -201,15 +199,10 @@ auto number_like(const T&, Scalar number) {
 template <class F>
 Tensor chain(const Backward& b, const Tensor& v, const F& f) {
   if (b.recording()) return f(b.grad(), v);
-  const auto values = [&](const Tensor& dy, const Tensor& u) {
-    return dispatch_floating(dy.dtype(), "backward", [&]<class T>() {
-      Tensor dx = empty(dy.shape(), dy.dtype());
-      zip_into<T, T, T>(dx, dy, u, Loop{f});
-      return dx;
-    });
-  };
   const DType dtype = b.grad().dtype();
-  return is_narrow(dtype) ? rounded(values(widened(b.grad()), widened(v)), dtype) : values(b.grad(), v);
+  Tensor dx = empty(b.grad().shape(), dtype);
+  dispatch_floating(compute_type(dtype), "backward", [&]<class T>() { zip_into<T, T, T>(dx, b.grad(), v, Loop{f}); });
+  return dx;
 }
 
 /// The gradient `g()` of input i in that input's shape (broadcasting undone), or nothing where none is needed.

@@ -14,12 +14,16 @@ namespace {
 /// An activation by kernels: f, and dx = dy f'(x). `derivative` is f'(x) in ops.
 template <class F, class Grad, class Derivative>
 Tensor activation(const char* op, const Tensor& x, F f, Grad grad, Derivative derivative) {
-  if (is_narrow(x.dtype())) return to(activation(op, ops::wide(x), f, grad, derivative), x.dtype());
   return record(op, ops::map_floating(op, x, f), {x}, {x}, [=](const Backward& b) -> Grads {
-    if (b.recording()) return {b.grad() * derivative(b.saved(0))};
+    const DType dtype = b.grad().dtype();
+    if (b.recording()) return {to(ops::wide(b.grad()) * derivative(ops::wide(b.saved(0))), dtype)};
     const Tensor v = ops::contiguous_values(b.saved(0)), dy = ops::contiguous_values(b.grad());
-    Tensor dx = empty(v.shape(), v.dtype());
-    dispatch_floating(v.dtype(), op, [&]<class T>() { grad(v.data<T>(), dy.data<T>(), dx.mutable_data<T>(), v.numel()); });
+    Tensor dx = empty(v.shape(), dtype);
+    dispatch_floating(compute_type(dtype), op, [&]<class T>() {
+      ops::zip_into<T, T, T>(dx, v, dy, [&](const T* from, int64_t, const T* upstream, int64_t, T* down, int64_t n) {
+        grad(from, upstream, down, n);
+      });
+    });
     return {dx};
   });
 }

@@ -3,7 +3,9 @@
 from common import arguments, report
 
 args = arguments(__doc__, ["torch_sdpa", "torch_naive", "jax"], [("B", 12), ("T", 64), ("C", 128), ("H", 4)],
-                 [("mode", "fwdbwd", ["fwd", "fwdbwd"])])
+                 [("mode", "fwdbwd", ["fwd", "fwdbwd"]), ("precision", "float32", ["float32", "bf16"])])
+if args.precision == "bf16" and args.framework == "jax":
+    raise SystemExit("attention.py: jax is timed in float32 alone")
 
 
 def torch_call():
@@ -23,9 +25,10 @@ def torch_call():
         return torch.softmax(scores.masked_fill(future, -math.inf), -1) @ v
 
     def forward():
-        q, k, v = (part.view(args.B, args.T, args.H, -1).transpose(1, 2) for part in qkv(x).chunk(3, dim=-1))
-        y = naive(q, k, v) if args.framework == "torch_naive" else F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return out(y.transpose(1, 2).reshape(args.B, args.T, args.C))
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
+            q, k, v = (part.view(args.B, args.T, args.H, -1).transpose(1, 2) for part in qkv(x).chunk(3, dim=-1))
+            y = naive(q, k, v) if args.framework == "torch_naive" else F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return out(y.transpose(1, 2).reshape(args.B, args.T, args.C))
 
     if args.mode == "fwd":
         return torch.no_grad()(forward)
@@ -34,7 +37,8 @@ def torch_call():
     def both():
         for leaf in leaves:
             leaf.grad = None
-        forward().backward(dy)
+        y = forward()
+        y.backward(dy.to(y.dtype))
 
     return both
 

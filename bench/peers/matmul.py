@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
-"""One float32 matrix product by oneDNN, OpenBLAS or PyTorch's MKL: the flags of `onestep bench matmul`."""
+"""One matrix product by oneDNN, OpenBLAS or PyTorch (MKL; oneDNN in bfloat16): the flags of `onestep bench matmul`."""
 import ctypes
 import ctypes.util
 
 from common import arguments, report
 
 args = arguments(__doc__, ["torch", "onednn", "openblas"], [("m", 512), ("n", 512), ("k", 512), ("batch", 1)],
-                 [("op", "NN", ["NN", "NT", "TN"])])
+                 [("op", "NN", ["NN", "NT", "TN"]), ("precision", "float32", ["float32", "bf16"])])
+if args.precision == "bf16" and args.framework != "torch":
+    raise SystemExit(f"matmul.py: {args.framework} is timed in float32 alone")
 trans_a, trans_b = args.op[0] == "T", args.op[1] == "T"
 
 
 def torch_call():
     import torch
     torch.set_num_threads(args.threads)
-    a = torch.randn(args.batch, *((args.k, args.m) if trans_a else (args.m, args.k)))
-    b = torch.randn(args.batch, *((args.n, args.k) if trans_b else (args.k, args.n)))
+    dtype = torch.bfloat16 if args.precision == "bf16" else torch.float32
+    a = torch.randn(args.batch, *((args.k, args.m) if trans_a else (args.m, args.k))).to(dtype)
+    b = torch.randn(args.batch, *((args.n, args.k) if trans_b else (args.k, args.n))).to(dtype)
     a, b = a.mT if trans_a else a, b.mT if trans_b else b
-    out = torch.empty(args.batch, args.m, args.n)
+    out = torch.empty(args.batch, args.m, args.n, dtype=dtype)
     if args.batch == 1:
         a, b, out = a[0], b[0], out[0]
     return lambda: torch.matmul(a, b, out=out)

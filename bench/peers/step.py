@@ -12,6 +12,8 @@ args = arguments(__doc__, ["torch", "torch_compile", "jax", "llmc", "onestep_pyt
                  [("precision", "float32", ["float32", "bf16"])])
 if args.lora and not args.framework.startswith("torch"):
     raise SystemExit(f"step.py: --lora is for torch: got {args.framework}")
+if args.precision == "bf16" and args.framework in ("jax", "llmc"):
+    raise SystemExit(f"step.py: {args.framework} is timed in float32 alone")
 LR, BETA1, BETA2, EPS, DECAY = 3e-4, 0.9, 0.95, 1e-8, 0.1
 
 import numpy as np

@@ -56,6 +56,13 @@ void add_shape(Command& command, bench::GptShape& shape) {
       ->check(one_of({"0", "1"}));
 }
 
+void add_precision(Command& command, std::string& precision, const std::string& what) {
+  command.add_option("--precision", precision, what)
+      ->type_name("KIND")
+      ->capture_default_str()
+      ->check(one_of({"float32", "bf16"}));
+}
+
 void add_mode(Command& command, std::string& mode) {
   command.add_option("--mode", mode, "fwd or fwdbwd")
       ->type_name("MODE")
@@ -96,10 +103,7 @@ void add_bench(Command& app, Action& action) {
       ->type_name("KIND")
       ->capture_default_str()
       ->check(one_of({"erf", "tanh"}));
-  step->add_option("--precision", options->step.precision, "train.precision of a config")
-      ->type_name("KIND")
-      ->capture_default_str()
-      ->check(one_of({"float32", "bf16"}));
+  add_precision(*step, options->step.precision, "train.precision of a config");
   step->add_option("--lora", options->step.lora, "Rank of adapters, which alone are trained then; 0: none")
       ->type_name("N")
       ->capture_default_str()
@@ -115,6 +119,7 @@ void add_bench(Command& app, Action& action) {
   add_count(*attention, "C", options->attention.C, "Width");
   add_count(*attention, "H", options->attention.H, "Heads");
   add_mode(*attention, options->mode);
+  add_precision(*attention, options->attention.precision, "Of the products");
 
   auto* matmul = add("matmul", "One matrix product", [](Options& o) { return bench::bench_matmul(o.matmul, o.seconds); });
   add_count(*matmul, "m", options->matmul.m, "Rows of the result");
@@ -125,6 +130,7 @@ void add_bench(Command& app, Action& action) {
       ->type_name("OP")
       ->capture_default_str()
       ->check(one_of({"NN", "NT", "TN"}));
+  add_precision(*matmul, options->matmul.precision, "Of the three matrices");
 
   auto* conv = add("conv", "A 2-d convolution with bias of square images", [](Options& o) {
     o.conv.backward = o.mode == "fwdbwd";

@@ -4,10 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <vector>
 
 #include "autograd/checkpoint.h"
 #include "autograd/functional.h"
 #include "autograd/grad.h"
+#include "autograd/memory.h"
 #include "autograd/ops.h"
 #include "autograd/random/random_fill.h"
 
@@ -108,6 +110,22 @@ TEST_CASE("autocast: what is recomputed in the backward pass has the bits of wha
     return in.grad();
   };
   CHECK(equal(gradient(true), gradient(false)));
+}
+
+TEST_CASE("elementwise ops of bfloat16 tensors save bfloat16, and widen no tensor as a whole") {
+  constexpr int64_t kElements = int64_t{1} << 20;
+  Tensor x = drawn({kElements}, 1).to(DType::bfloat16).requires_grad_(), dy = drawn({kElements}, 2).to(DType::bfloat16);
+  for (const auto& f : std::vector<std::function<Tensor(const Tensor&)>>{
+           [](const Tensor& v) { return gelu(v); }, [](const Tensor& v) { return silu(v); },
+           [](const Tensor& v) { return relu(v); }, [](const Tensor& v) { return mul(v, v); }}) {
+    x.zero_grad();
+    const int64_t before = memory::stats().live_bytes;
+    memory::reset_peak();
+    const Tensor y = f(x);
+    CHECK(memory::stats().live_bytes - before < 3 * kElements);  // y and little else
+    y.backward(dy);
+    CHECK(memory::stats().peak_bytes - before < 9 * kElements);  // y, and two gradients and their sum where there are two
+  }
 }
 
 TEST_CASE("products of bfloat16 tensors are sums of float32 rounded once") {
