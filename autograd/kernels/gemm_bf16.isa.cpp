@@ -76,28 +76,57 @@ struct Bf16Base {
 #if defined(__AVX512BF16__)
 #define ONESTEP_BF16_NAMESPACE avx512bf16
 
-/// A step reads two numbers along k side by side.
+/// A step reads two numbers along k side by side, as they are stored.
 struct Bf16 : Bf16Base {
   using Careful = Bf16;
+  static constexpr bool kStepIsWord = true;
   static constexpr int64_t steps(int64_t depth) { return (depth + 1) / 2; }
 
   ONESTEP_INLINE static FloatReg multiply_add(FloatReg a, FloatReg b, FloatReg sum, Doubt&) {
     return {_mm512_dpbf16_ps(sum.v, reinterpret_cast<__m512bh>(a.v), reinterpret_cast<__m512bh>(b.v))};
   }
-  /// The numbers p and p + 1 of a row as a step reads them; there is no second one at the end of an odd row.
+  /// The first n of 16 numbers of a row, each in the lower half of a word. Not by VCVTNEPS2BF16, which makes a zero of what is
+  /// subnormal as float32 and rounds up to the smallest normal bfloat16.
+  template <bool STORED>
+  ONESTEP_INLINE static __m512i lower_halves(const void* row, int64_t o, int64_t n) {
+    if constexpr (STORED) {
+      return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(first_lanes(n).v, static_cast<const uint16_t*>(row) + o));
+    } else {  // bfloat16_of_float
+      const Vec x = load_upto(static_cast<const float*>(row) + o, n);
+      const __m512i bits = kernels::bits(x).v, tie = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+      const __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), tie), 16);
+      return _mm512_mask_mov_epi32(rounded, is_nan(x).v, _mm512_set1_epi32(0x7fc0));
+    }
+  }
+  /// The first n of 32 numbers of a row, two in a word.
+  template <bool STORED>
+  ONESTEP_INLINE static __m512i pairs(const void* row, int64_t p, int64_t n) {
+    if constexpr (STORED) {
+      const auto* const from = static_cast<const uint16_t*>(row) + p;
+      return n >= 32 ? _mm512_loadu_si512(from) : _mm512_maskz_loadu_epi16((1u << n) - 1u, from);
+    } else {
+      const __m256i low = _mm512_cvtepi32_epi16(lower_halves<false>(row, p, n)),
+                    high = n > 16 ? _mm512_cvtepi32_epi16(lower_halves<false>(row, p + 16, n - 16)) : _mm256_setzero_si256();
+      return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    }
+  }
+  /// The numbers p and p + 1 of a row as a step reads them; there is no second one at the end of an odd row. May write up to 15
+  /// words behind them.
   template <bool STORED>
   ONESTEP_INLINE static void write_row(const void* row, int64_t depth, Word* to) {
-    for (int64_t p = 0; p < depth / 2; ++p) to[p] = bits_at<STORED>(row, 2 * p) | bits_at<STORED>(row, 2 * p + 1) << 16;
-    if (depth % 2 != 0) to[depth / 2] = bits_at<STORED>(row, depth - 1);
+    for (int64_t p = 0; p < depth; p += 32) _mm512_storeu_si512(to + p / 2, pairs<STORED>(row, p, depth - p));
   }
-  /// Two numbers along k of each of `count` rows, or the last one alone.
+  /// Two numbers along k of each of `count` rows, or the last one alone; zeros up to a multiple of 16 rows.
   template <bool STORED>
   ONESTEP_INLINE static void write_two(const void* even, const void* odd, int64_t count, Word* to, int64_t) {
-    for (int64_t o = 0; o < count; ++o) to[o] = bits_at<STORED>(even, o) | bits_at<STORED>(odd, o) << 16;
+    for (int64_t o = 0; o < count; o += 16) {
+      const __m512i upper = _mm512_slli_epi32(lower_halves<STORED>(odd, o, count - o), 16);
+      _mm512_storeu_si512(to + o, _mm512_or_si512(lower_halves<STORED>(even, o, count - o), upper));
+    }
   }
   template <bool STORED>
   ONESTEP_INLINE static void write_last(const void* even, int64_t count, Word* to, int64_t) {
-    for (int64_t o = 0; o < count; ++o) to[o] = bits_at<STORED>(even, o);
+    for (int64_t o = 0; o < count; o += 16) _mm512_storeu_si512(to + o, lower_halves<STORED>(even, o, count - o));
   }
 };
 
@@ -107,6 +136,7 @@ struct Bf16 : Bf16Base {
 /// Two steps read two numbers along k one after the other, the odd one first.
 struct Bf16 : Bf16Base {
   using Careful = Bf16;
+  static constexpr bool kStepIsWord = false;
   static constexpr int64_t steps(int64_t depth) { return (depth + 1) / 2 * 2; }
 
 #if defined(ONESTEP_ISA_generic)
@@ -146,6 +176,9 @@ struct Bf16 : Bf16Base {
 struct PackedBf16 : Bf16 {
   /// See gemm_pack.h, but that `to` gets steps(depth) steps.
   static void pack(const Bf16Matrix& x, int64_t count, int64_t depth, float* to, int64_t width) {
+    if (kStepIsWord && x.data.stored && x.inner == 1 && x.outer % 2 == 0 && depth % 2 == 0)  // as if words were numbers
+      return kernels::pack(kernels::Operand<float>{static_cast<const float*>(x.data.data), x.outer / 2, 1}, count, depth / 2,
+                           to, width);
     if (x.inner != 1)
       return x.data.stored ? pack_rows<true>(x, count, depth, to, width) : pack_rows<false>(x, count, depth, to, width);
     x.data.stored ? pack_columns<true>(x, count, depth, to, width) : pack_columns<false>(x, count, depth, to, width);

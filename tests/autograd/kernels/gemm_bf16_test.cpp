@@ -220,6 +220,35 @@ TEST_CASE("products of bfloat16: zeros, subnormal numbers, ties, infinities and 
     for (const uint16_t y : special) check_steps({x, y}, b, sums);
 }
 
+TEST_CASE("products of bfloat16: float32 numbers are rounded as halves are, whatever they are") {
+  Floats a;
+  for (uint32_t upper = 0; upper < 0x10000; upper += 5)  // ties and their neighbours, subnormals, what overflows, NaN
+    for (const uint32_t lower : {0x0000u, 0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
+      a.push_back(std::bit_cast<float>(upper << 16 | lower));
+  for (uint32_t bits = 0x007f7ff0; bits < 0x00800010; ++bits) a.push_back(std::bit_cast<float>(bits));
+  const auto n = static_cast<int64_t>(a.size());
+  const Halves halves = rounded(a);
+  const Floats one(2, 1.0f);
+  const auto product = [&](bool transposed, Bf16Source from) {  // each number alone, as the even one of two and as the odd one
+    Floats y(a.size());
+    gemm(transposed, false, n, 1, 1, from, transposed ? n : 1, Bf16Source{one.data(), false}, 1, y.data(), 1, false);
+    return y;
+  };
+  const Settings restore;
+  for_each_way([&] {
+    const Floats want = product(false, {halves.data(), true});
+    for (const bool transposed : {false, true}) {
+      CHECK(first_difference(product(transposed, {a.data(), false}), want) == -1);
+      CHECK(first_difference(product(transposed, {halves.data(), true}), want) == -1);
+    }
+    Floats pairs(a.size() / 2), pairs_of_halves(pairs.size());
+    gemm(false, false, n / 2, 1, 2, Bf16Source{a.data(), false}, 2, Bf16Source{one.data(), false}, 1, pairs.data(), 1, false);
+    gemm(false, false, n / 2, 1, 2, Bf16Source{halves.data(), true}, 2, Bf16Source{one.data(), false}, 1,
+         pairs_of_halves.data(), 1, false);
+    CHECK(first_difference(pairs, pairs_of_halves) == -1);
+  });
+}
+
 TEST_CASE("products of bfloat16: what is rounded up to the smallest normal number is flushed where it was below it") {
   // 2^-126 - 2^-150 is 2^-126 rounded among subnormals, and subnormal with 24 bits of precision.
   const auto minus_square = [](float x) {
