@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -59,42 +60,52 @@ class Reader {
  public:
   Reader(const LanguageModel& model, bool use_cache) : model_(model), use_cache_(use_cache) {}
 
-  /// The logits [V] after each text: together for those of which only the last token is new.
+  /// The logits [V] after each text: together for those that have as many new tokens.
   std::vector<Tensor> logits_after(const std::vector<Text*>& texts) const {
-    std::vector<Tensor> logits(texts.size()), tokens;
-    std::vector<ModelCache*> caches;
-    std::vector<size_t> together;
+    std::vector<Tensor> logits(texts.size());
+    std::map<int64_t, std::vector<size_t>> by_new_tokens;
     for (size_t i = 0; i < texts.size(); ++i) {
-      Text& text = *texts[i];
-      TextMemory& memory = text.memory();
-      const bool goes_on = 0 < memory.read && memory.read < text.size() && text.size() <= model_.context_length();
-      if (!use_cache_ || !goes_on) {
-        logits[i] = logits_after_all(text);
-        continue;
-      }
-      const int64_t unread = text.size() - std::exchange(memory.read, text.size());
-      if (unread > 1) {
-        logits[i] = model_.next_logits(text.last(unread), memory.cache)[0];
-        continue;
-      }
-      together.push_back(i);
-      tokens.push_back(text.last(1));
-      caches.push_back(&memory.cache);
+      if (use_cache_)
+        by_new_tokens[new_tokens(*texts[i])].push_back(i);
+      else
+        logits[i] = model_.forward(texts[i]->last(fitting(*texts[i]))).select(1, -1)[0];
     }
-    if (together.empty()) return logits;
-    const Tensor rows = model_.next_logits(cat(tokens), caches);  // [B, V]
-    for (size_t i = 0; i < together.size(); ++i) logits[together[i]] = rows[static_cast<int64_t>(i)];
+    for (const auto& [count, members] : by_new_tokens) {
+      const auto at_once = static_cast<size_t>(std::max<int64_t>(kTokensAtOnce / count, 1));
+      for (size_t first = 0; first < members.size(); first += at_once)
+        read(texts, std::span(members).subspan(first, std::min(at_once, members.size() - first)), count, logits);
+    }
     return logits;
   }
 
  private:
-  /// Reads as much of the text as the context holds.
-  Tensor logits_after_all(Text& text) const {
-    const int64_t length = std::min(text.size(), model_.context_length());
-    if (!use_cache_) return model_.forward(text.last(length)).select(1, -1)[0];
+  static constexpr int64_t kTokensAtOnce =
+      1024;  ///< At most, but for those of one text: what is computed of each takes memory.
+
+  /// As many tokens of the text as the context holds.
+  int64_t fitting(const Text& text) const { return std::min(text.size(), model_.context_length()); }
+
+  /// How many tokens are not in the text's cache, which is emptied where the text has outgrown the context.
+  int64_t new_tokens(Text& text) const {
     TextMemory& memory = text.memory();
-    memory = {.cache = {}, .read = text.size()};
-    return model_.next_logits(text.last(length), memory.cache)[0];
+    const bool goes_on = 0 < memory.read && memory.read < text.size() && text.size() <= model_.context_length();
+    if (!goes_on) memory = {};
+    const int64_t count = goes_on ? text.size() - memory.read : fitting(text);
+    memory.read = text.size();
+    return count;
+  }
+
+  /// The logits of `members`, each of which has `count` new tokens.
+  void read(const std::vector<Text*>& texts, std::span<const size_t> members, int64_t count,
+            std::vector<Tensor>& logits) const {
+    std::vector<Tensor> tokens;
+    std::vector<ModelCache*> caches;
+    for (const size_t i : members) {
+      tokens.push_back(texts[i]->last(count));
+      caches.push_back(&texts[i]->memory().cache);
+    }
+    const Tensor rows = model_.next_logits(cat(tokens), caches);  // [B, V]
+    for (size_t i = 0; i < members.size(); ++i) logits[members[i]] = rows[static_cast<int64_t>(i)];
   }
 
   const LanguageModel& model_;
