@@ -18,11 +18,11 @@ using namespace onestep::train;
 namespace {
 
 // A folder of its own, gone at the end.
-struct TemporaryFolder {
-  TemporaryFolder() : path(std::filesystem::temp_directory_path() / ("onestep_files_" + std::to_string(getpid()))) {
+struct FolderOfFiles {
+  FolderOfFiles() : path(std::filesystem::temp_directory_path() / ("onestep_files_" + std::to_string(getpid()))) {
     std::filesystem::create_directories(path);
   }
-  ~TemporaryFolder() { std::filesystem::remove_all(path); }
+  ~FolderOfFiles() { std::filesystem::remove_all(path); }
   std::string write(const std::string& name, const std::string& bytes) const {
     std::ofstream(path / name, std::ios::binary) << bytes;
     return path / name;
@@ -37,7 +37,7 @@ std::string refusal(const std::string& path, int64_t max_bytes = 1 << 20) {
 }  // namespace
 
 TEST_CASE("read_file: gives the bytes as they are") {
-  const TemporaryFolder folder;
+  const FolderOfFiles folder;
   std::string bytes;
   for (int i = 0; i < 300000; ++i) bytes += static_cast<char>(i * 7);
   CHECK(read_file(folder.write("a", bytes), 1 << 20) == bytes);
@@ -46,7 +46,7 @@ TEST_CASE("read_file: gives the bytes as they are") {
 }
 
 TEST_CASE("read_file: refuses what is no readable regular file without waiting for it") {
-  const TemporaryFolder folder;
+  const FolderOfFiles folder;
   const std::string pipe = folder.path / "pipe", gone = folder.path / "gone", name = folder.path;
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   CHECK(refusal(pipe) == pipe + ": is not a regular file (a pipe, socket or device)");
@@ -64,7 +64,7 @@ TEST_CASE("read_file: refuses what is no readable regular file without waiting f
 }
 
 TEST_CASE("load_config: names the file in every refusal") {
-  const TemporaryFolder folder;
+  const FolderOfFiles folder;
   const auto refused = [](const std::string& path) { return testing::refusal([&] { load_config(path); }); };
   const std::string empty = folder.write("empty.json", ""), bad = folder.write("bad.json", "{\"seeds\": 1}");
   const std::string large = folder.write("large.json", std::string((1 << 20) + 1, ' '));
@@ -75,7 +75,7 @@ TEST_CASE("load_config: names the file in every refusal") {
 }
 
 TEST_CASE("load_config: what is accepted can be read back as a run writes it") {
-  const TemporaryFolder folder;
+  const FolderOfFiles folder;
   const auto zeros = [&](const std::string& name, int64_t count) {
     std::string tokens = "0";
     for (int64_t i = 1; i < count; ++i) tokens += ",0";
