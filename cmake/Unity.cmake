@@ -47,7 +47,7 @@ endfunction()
 
 # onestep_unity(SOURCES_VAR NAME BYTES [MIXED] [RENAMED...]): replaces the sources in the variable by files that include them, up to
 # BYTES in each. No two sources of a file declare the same name, but for those that are renamed in each, and all take in the same
-# namespaces, unless MIXED.
+# namespaces, unless MIXED: then a name of one source may hide or meet what another takes in, which the compiler says.
 function(onestep_unity sources_var name max_bytes)
   if(NOT ONESTEP_UNITY)
     return()

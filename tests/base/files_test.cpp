@@ -30,7 +30,7 @@ struct FolderOfFiles {
   std::filesystem::path path;
 };
 
-std::string refusal(const std::string& path, int64_t max_bytes = 1 << 20) {
+std::string refusal_of(const std::string& path, int64_t max_bytes = 1 << 20) {
   return testing::refusal<IoError>([&] { read_file(path, max_bytes); });
 }
 
@@ -49,18 +49,18 @@ TEST_CASE("read_file: refuses what is no readable regular file without waiting f
   const FolderOfFiles folder;
   const std::string pipe = folder.path / "pipe", gone = folder.path / "gone", name = folder.path;
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK(refusal(pipe) == pipe + ": is not a regular file (a pipe, socket or device)");
-  CHECK(refusal(name) == name + ": is a directory, not a file");
-  CHECK(refusal(gone) == gone + ": cannot be opened: no such file");
-  CHECK(refusal("/dev/zero").starts_with("/dev/zero: "));
-  CHECK(refusal("") == "the name of the file is empty");
-  CHECK(refusal(std::string("a\0b", 3)) == "the name of the file holds a NUL byte");
+  CHECK(refusal_of(pipe) == pipe + ": is not a regular file (a pipe, socket or device)");
+  CHECK(refusal_of(name) == name + ": is a directory, not a file");
+  CHECK(refusal_of(gone) == gone + ": cannot be opened: no such file");
+  CHECK(refusal_of("/dev/zero").starts_with("/dev/zero: "));
+  CHECK(refusal_of("") == "the name of the file is empty");
+  CHECK(refusal_of(std::string("a\0b", 3)) == "the name of the file holds a NUL byte");
   const std::string file = folder.write("file", "abcd");
-  CHECK(refusal(file, 3) == file + ": too large: 4 bytes, at most 3 bytes are read");
-  CHECK(refusal(file + "/x") == file + "/x: cannot be opened: Not a directory");
+  CHECK(refusal_of(file, 3) == file + ": too large: 4 bytes, at most 3 bytes are read");
+  CHECK(refusal_of(file + "/x") == file + "/x: cannot be opened: Not a directory");
   const std::string locked = folder.write("locked", "x");
   std::filesystem::permissions(locked, std::filesystem::perms::none);
-  if (geteuid() != 0) CHECK(refusal(locked) == locked + ": cannot be opened: permission denied");
+  if (geteuid() != 0) CHECK(refusal_of(locked) == locked + ": cannot be opened: permission denied");
 }
 
 TEST_CASE("load_config: names the file in every refusal") {
