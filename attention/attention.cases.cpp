@@ -2,6 +2,7 @@
 #include "attention/factory.h"
 #include "attention/multi_head_attention.h"
 #include "attention/self_attention.h"
+#include "autograd/ops_math.h"
 #include "nn/module_case.h"
 
 namespace onestep::attention {

@@ -1,12 +1,19 @@
 # One library per folder, with the project's language level, floating-point rules and warnings.
 
-# Every target of the project compiles under these rules; nothing leaks to consumers but C++20.
 # For what is compiled often and runs little (commands, tests, cases, programs for learners): -O1 takes two thirds of the
 # compiler's time.
 function(onestep_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
+# What GCC may hold before it looks for garbage, in KB, where there is memory for it: 4 to 10 % of its time.
+cmake_host_system_information(RESULT onestep_memory QUERY TOTAL_PHYSICAL_MEMORY)  # in MiB
+set(onestep_compiler_memory)
+if(onestep_memory GREATER 7000)
+  set(onestep_compiler_memory $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=600000>)
+endif()
+
+# Every target of the project compiles under these rules; nothing leaks to consumers but C++20.
 function(onestep_target_rules target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
@@ -15,7 +22,8 @@ function(onestep_target_rules target)
   endif()
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   # Fused multiply-adds are written where they are meant: the same bits on every machine.
-  target_compile_options(${target} PRIVATE -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+  target_compile_options(${target} PRIVATE -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+                         ${onestep_compiler_memory})
   target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
   if(ONESTEP_WERROR)
     target_compile_options(${target} PRIVATE -Werror)

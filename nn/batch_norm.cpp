@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "autograd/ops_conv.h"
+#include "autograd/ops_math.h"
 #include "autograd/ops_shape.h"
 
 namespace onestep::nn {

@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "autograd/ops_math.h"
 #include "nn/init.h"
 
 namespace onestep::nn {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "autograd/node.h"
 #include "nn/module.h"
 
 namespace onestep::nn {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "autograd/ops_math.h"
 #include "nn/init.h"
 #include "nn/lora.h"
 

@@ -1,7 +1,6 @@
 #pragma once
 #include <memory>
 
-#include "autograd/ops_math.h"
 #include "autograd/packed_weight.h"
 #include "autograd/random/generator.h"
 #include "nn/module.h"

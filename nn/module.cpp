@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "autograd/ops_math.h"
 #include "base/format.h"
 
 namespace onestep::nn {

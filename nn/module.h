@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "autograd/creation.h"
-#include "autograd/ops_math.h"
 #include "autograd/tensor.h"
 #include "nn/hooks.h"
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/ops_math.h"
 #include "nn/module.h"
 
 namespace onestep::nn {

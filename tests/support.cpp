@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -16,6 +17,16 @@ std::string read(const std::filesystem::path& path) {
 }
 
 void write(const std::filesystem::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+bool in_ci() {
+  const char* value = std::getenv("CI");
+  return value != nullptr && *value != '\0';
+}
+
+bool skips_without_ci() {
+  if (!in_ci()) MESSAGE("skipped: it takes long (CI=1 runs it)");
+  return !in_ci();
+}
 
 std::set<std::string> matches(const std::string& text, const std::string& pattern) {
   const std::regex regex(pattern, std::regex::ECMAScript | std::regex::multiline);

@@ -16,6 +16,12 @@ std::string read(const std::filesystem::path& path);
 /// Makes the file, or replaces what it held.
 void write(const std::filesystem::path& path, const std::string& bytes);
 
+/// Whether the tests are those of continuous integration, which repeat more: whether CI is set.
+bool in_ci();
+
+/// Says in one line that a test of some seconds runs only where CI is set, where it is not.
+bool skips_without_ci();
+
 /// The first group of every match of an ECMAScript pattern, in which ^ and $ stand for the ends of lines.
 std::set<std::string> matches(const std::string& text, const std::string& pattern);
 

@@ -40,7 +40,7 @@ def compile_commands(build, files):
         if not file.is_relative_to(ROOT):  # nanobind's, where Python's packages are
             continue
         words = shlex.split(entry["command"])[1:]
-        flags = tuple(w for w in words[: words.index("-o")] if not w.startswith("-W"))
+        flags = tuple(w for w in words[: words.index("-o")] if not w.startswith(("-W", "--param")))
         sources = sources_of(file)
         if files:
             yield from ((ROOT / source, flags) for source in sources if source in files)

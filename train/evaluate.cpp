@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/ops_math.h"
 #include "nn/module.h"
 
 namespace onestep::train {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autograd/ops_math.h"
 #include "nn/module.h"
 #include "train/models/generate.h"
 #include "train/text/stream_decoder.h"

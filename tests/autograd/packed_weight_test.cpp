@@ -165,7 +165,7 @@ TEST_CASE("packed weight: zeros, the smallest numbers and those that are not fin
   CHECK(kept(WeightFormat::int8, {kTiny, 0}) == Floats{0, 0});
   CHECK(kept(WeightFormat::int8, {190 * kTiny, -kTiny}) == Floats{127 * kTiny, -kTiny});  // its scale is kTiny
   CHECK(kept(WeightFormat::int8, {kLargest, -kLargest, 0}) == Floats{kLargest / 127 * 127, -(kLargest / 127 * 127), 0});
-  for (const float bad : {kInfinity, -kInfinity, kNaN}) {
+  for (const float bad : {kernels::testing::kInfinity, -kernels::testing::kInfinity, kernels::testing::kNaN}) {
     const Tensor w = tensor({1, bad, 2}, {1, 3});
     const Tensor y = PackedWeight(w, WeightFormat::int8).linear(ones({1, 3}));
     CHECK(std::isnan(y.item()));

@@ -40,7 +40,7 @@ WrongRule binary(const char* mistake, std::vector<InputSpec> inputs, Tensor (*fo
           }};
 }
 
-Tensor square(const Tensor& x) { return x * x; }
+Tensor squared(const Tensor& x) { return x * x; }
 Tensor gelu_tanh(const Tensor& x) { return gelu(x, GeluApproximation::tanh); }
 Tensor gelu_erf(const Tensor& x) { return gelu(x); }
 
@@ -64,7 +64,7 @@ std::vector<WrongRule> wrong_elementwise_rules() {
       quotient{{{3, 3}}, {.shape = {3, 3}, .low = 0.5, .high = 3}};
   return {
       unary(
-          "square: the factor 2 is missing", kSquare, square, false, [](const Tensor& x) { return x * 2; },
+          "square: the factor 2 is missing", kSquare, squared, false, [](const Tensor& x) { return x * 2; },
           [](const Tensor& x) { return x; }),
       unary(
           "neg: wrong sign", kSquare, neg, false, [](const Tensor& x) { return -ones_like(x); }, one),

@@ -26,7 +26,7 @@ WrongRule unary(const char* mistake, std::vector<InputSpec> inputs, Tensor (*for
 
 Tensor constant_if(bool wrong, const Tensor& x) { return wrong ? x.detach() : x; }
 
-Tensor square(const Tensor& x) { return x * x; }
+Tensor squared(const Tensor& x) { return x * x; }
 Tensor cube(const Tensor& x) { return x * x * x; }
 Tensor softmax_of_rows(const Tensor& x) { return softmax(x, 1); }
 Tensor log_softmax_of_rows(const Tensor& x) { return log_softmax(x, 1); }
@@ -61,9 +61,9 @@ WrongRule attention(const char* mistake, bool forgets_mask) {
 
 std::vector<WrongRule> wrong_elementwise() {
   return {
-      unary("square: the saved input is taken for a constant", kSquare, square,
+      unary("square: the saved input is taken for a constant", kSquare, squared,
             [](const Backward& b, bool wrong) { return b.grad() * 2 * constant_if(wrong, b.saved(0)); }),
-      unary("square: the gradient that arrives is taken for a constant", kSquare, square,
+      unary("square: the gradient that arrives is taken for a constant", kSquare, squared,
             [](const Backward& b, bool wrong) { return constant_if(wrong, b.grad()) * 2 * b.saved(0); }),
       unary("pow: the power in the rule is taken for a constant", kSquare, cube,
             [](const Backward& b, bool wrong) { return b.grad() * 3 * constant_if(wrong, pow(b.saved(0), 2)); }),

@@ -18,11 +18,11 @@ using namespace onestep::train;
 namespace {
 
 // A folder of its own, gone at the end.
-struct TemporaryFolder {
-  TemporaryFolder() : path(std::filesystem::temp_directory_path() / ("onestep_files_" + std::to_string(getpid()))) {
+struct FolderOfFiles {
+  FolderOfFiles() : path(std::filesystem::temp_directory_path() / ("onestep_files_" + std::to_string(getpid()))) {
     std::filesystem::create_directories(path);
   }
-  ~TemporaryFolder() { std::filesystem::remove_all(path); }
+  ~FolderOfFiles() { std::filesystem::remove_all(path); }
   std::string write(const std::string& name, const std::string& bytes) const {
     std::ofstream(path / name, std::ios::binary) << bytes;
     return path / name;
@@ -30,14 +30,14 @@ struct TemporaryFolder {
   std::filesystem::path path;
 };
 
-std::string refusal(const std::string& path, int64_t max_bytes = 1 << 20) {
+std::string refusal_of(const std::string& path, int64_t max_bytes = 1 << 20) {
   return testing::refusal<IoError>([&] { read_file(path, max_bytes); });
 }
 
 }  // namespace
 
 TEST_CASE("read_file: gives the bytes as they are") {
-  const TemporaryFolder folder;
+  const FolderOfFiles folder;
   std::string bytes;
   for (int i = 0; i < 300000; ++i) bytes += static_cast<char>(i * 7);
   CHECK(read_file(folder.write("a", bytes), 1 << 20) == bytes);
@@ -46,25 +46,25 @@ TEST_CASE("read_file: gives the bytes as they are") {
 }
 
 TEST_CASE("read_file: refuses what is no readable regular file without waiting for it") {
-  const TemporaryFolder folder;
+  const FolderOfFiles folder;
   const std::string pipe = folder.path / "pipe", gone = folder.path / "gone", name = folder.path;
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK(refusal(pipe) == pipe + ": is not a regular file (a pipe, socket or device)");
-  CHECK(refusal(name) == name + ": is a directory, not a file");
-  CHECK(refusal(gone) == gone + ": cannot be opened: no such file");
-  CHECK(refusal("/dev/zero").starts_with("/dev/zero: "));
-  CHECK(refusal("") == "the name of the file is empty");
-  CHECK(refusal(std::string("a\0b", 3)) == "the name of the file holds a NUL byte");
+  CHECK(refusal_of(pipe) == pipe + ": is not a regular file (a pipe, socket or device)");
+  CHECK(refusal_of(name) == name + ": is a directory, not a file");
+  CHECK(refusal_of(gone) == gone + ": cannot be opened: no such file");
+  CHECK(refusal_of("/dev/zero").starts_with("/dev/zero: "));
+  CHECK(refusal_of("") == "the name of the file is empty");
+  CHECK(refusal_of(std::string("a\0b", 3)) == "the name of the file holds a NUL byte");
   const std::string file = folder.write("file", "abcd");
-  CHECK(refusal(file, 3) == file + ": too large: 4 bytes, at most 3 bytes are read");
-  CHECK(refusal(file + "/x") == file + "/x: cannot be opened: Not a directory");
+  CHECK(refusal_of(file, 3) == file + ": too large: 4 bytes, at most 3 bytes are read");
+  CHECK(refusal_of(file + "/x") == file + "/x: cannot be opened: Not a directory");
   const std::string locked = folder.write("locked", "x");
   std::filesystem::permissions(locked, std::filesystem::perms::none);
-  if (geteuid() != 0) CHECK(refusal(locked) == locked + ": cannot be opened: permission denied");
+  if (geteuid() != 0) CHECK(refusal_of(locked) == locked + ": cannot be opened: permission denied");
 }
 
 TEST_CASE("load_config: names the file in every refusal") {
-  const TemporaryFolder folder;
+  const FolderOfFiles folder;
   const auto refused = [](const std::string& path) { return testing::refusal([&] { load_config(path); }); };
   const std::string empty = folder.write("empty.json", ""), bad = folder.write("bad.json", "{\"seeds\": 1}");
   const std::string large = folder.write("large.json", std::string((1 << 20) + 1, ' '));
@@ -75,7 +75,7 @@ TEST_CASE("load_config: names the file in every refusal") {
 }
 
 TEST_CASE("load_config: what is accepted can be read back as a run writes it") {
-  const TemporaryFolder folder;
+  const FolderOfFiles folder;
   const auto zeros = [&](const std::string& name, int64_t count) {
     std::string tokens = "0";
     for (int64_t i = 1; i < count; ++i) tokens += ",0";

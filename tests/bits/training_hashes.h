@@ -9,7 +9,7 @@ namespace onestep::testing {
 /// The configs that are trained, by name.
 inline constexpr const char* kBitConfigs[] = {"bits_attention", "bits_gpt", "bits_gpt_bf16", "bits_gqa_rope"};
 /// The numbers of steps after which hashes are known: one for the suite, one for the long test.
-inline constexpr int64_t kBitSteps[] = {25, 500};
+inline constexpr int64_t kBitSteps[] = {5, 25, 500};
 
 /// Trains tests/configs/CONFIG.json and gives the hash of every parameter, all that the optimizer remembers and the generator
 /// after each of these numbers of steps (ascending).

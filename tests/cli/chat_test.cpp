@@ -5,10 +5,12 @@
 
 #include <fstream>
 
+#include "tests/cli/stopped_run.h"
 #include "tests/paths.h"
 #include "tests/process.h"
 #include "tests/support.h"
 
+using onestep::testing::kProgram;
 using onestep::testing::Process;
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;
@@ -16,8 +18,6 @@ using onestep::testing::run_process;
 using onestep::testing::TemporaryFolder;
 
 namespace {
-
-const std::string kProgram = ONESTEP_BINARY_DIR "/onestep";
 
 /// A run that has learnt two answers by heart.
 std::string trained(const TemporaryFolder& folder, const std::string& steps = "150") {

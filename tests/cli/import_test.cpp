@@ -7,12 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
+#include "tests/cli/stopped_run.h"
 #include "tests/paths.h"
 #include "tests/process.h"
 #include "tests/support.h"
 #include "train/checkpoint/safetensors.h"
 
 using onestep::testing::contains;
+using onestep::testing::metrics;
 using onestep::testing::ProcessResult;
 using onestep::testing::read;
 using onestep::testing::run_onestep;
@@ -23,14 +25,6 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::string kGpt2 = ONESTEP_SOURCE_DIR "/tests/goldens/hf_gpt2";
-
-/// The metrics of a fine-tuning run.
-std::vector<nlohmann::json> metrics(const fs::path& run) {
-  std::vector<nlohmann::json> lines;
-  std::ifstream in(run / "metrics.jsonl");
-  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
-}
 
 }  // namespace
 

@@ -16,6 +16,7 @@ using onestep::testing::contains;
 using onestep::testing::ProcessResult;
 using onestep::testing::read;
 using onestep::testing::run_process;
+using onestep::testing::skips_without_ci;
 using onestep::testing::TemporaryFolder;
 
 namespace {
@@ -63,6 +64,7 @@ TEST_CASE("install: a project finds the package and runs with all layers or one"
 }
 
 TEST_CASE("install: the examples are a project that builds with it") {
+  if (skips_without_ci()) return;
   const TemporaryFolder folder;
   const std::string build = configure(kSource + "/learn/examples", folder, "-DCMAKE_PREFIX_PATH=" + install(folder));
   output_of({"cmake", "--build", build, "--target", "example_01_one_query"});

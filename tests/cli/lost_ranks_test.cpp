@@ -79,13 +79,11 @@ class LostRank {
   RankRuns runs_;
 };
 
-}  // namespace
-
-TEST_CASE("distributed: ranks killed and hanging at twenty random points end the job and the last checkpoint is whole") {
-  if (skips()) return;
+/// Two ranks, one of which is killed, or every fourth time hangs, at so many random points.
+void check_losses(int losses) {
   const LostRank run;
   std::mt19937 random(1);
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < losses; ++i) {
     const bool hang = i % 4 == 3;
     const int rank = static_cast<int>(random() % 2);
     const std::string name = "rank " + std::to_string(rank);
@@ -102,6 +100,16 @@ TEST_CASE("distributed: ranks killed and hanging at twenty random points end the
     if (hang) CHECK_MESSAGE(contains(result->err, "distributed: no answer from " + name + " for "), result->err);
   }
   run.check_goes_on();
+}
+
+}  // namespace
+
+TEST_CASE("distributed: ranks killed and hanging at four random points end the job and the last checkpoint is whole") {
+  if (!skips()) check_losses(4);
+}
+
+TEST_CASE("nightly: ranks killed and hanging at twenty random points end the job and the last checkpoint is whole") {
+  if (!skips()) check_losses(20);
 }
 
 TEST_CASE("distributed: all ranks stop after the step when one is asked to") {

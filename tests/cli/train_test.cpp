@@ -26,14 +26,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::vector<nlohmann::json> metrics(const fs::path& run) {
+std::vector<nlohmann::json> timed_metrics(const fs::path& run) {
   std::vector<nlohmann::json> lines;
   std::ifstream in(run / "metrics.jsonl");
   for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
   return lines;
 }
 
-const std::string kConfig = ONESTEP_SOURCE_DIR "/configs/next_token.json";
+const std::string kNextTokenConfig = ONESTEP_SOURCE_DIR "/configs/next_token.json";
 const std::string kSentence = ONESTEP_SOURCE_DIR "/configs/sentence.json";
 
 }  // namespace
@@ -41,14 +41,14 @@ const std::string kSentence = ONESTEP_SOURCE_DIR "/configs/sentence.json";
 TEST_CASE("cli: the toy task is learnt to at least 99 percent held-out accuracy and the run folder says so") {
   const TemporaryFolder folder;
   const fs::path run = folder.path() / "run";
-  const ProcessResult result = run_onestep({"train", kConfig, "--out", run.string(), "--set", "train.steps=150"});
+  const ProcessResult result = run_onestep({"train", kNextTokenConfig, "--out", run.string(), "--set", "train.steps=150"});
   CHECK(result.status == 0);
   for (const char* part : {"steps        150 in ", "train loss ", "val accuracy ", " tokens/s\n", "peak memory ", " MiB\n"})
     CHECK(contains(result.out, part));
   CHECK(contains(result.out, "run folder   " + run.string() + "\n"));
   CHECK(contains(result.err, "step 1/150"));
   CHECK(contains(result.err, "val_accuracy"));
-  const auto lines = metrics(run);
+  const auto lines = timed_metrics(run);
   REQUIRE(lines.size() >= 15);
   CHECK(lines.back()["step"] == 149);
   CHECK(lines.back()["val_accuracy"].get<double>() >= 0.99);
@@ -70,14 +70,14 @@ TEST_CASE("cli: the first step and multiples of log_every and evaluations are lo
   REQUIRE(run_onestep({"train", kSentence, "--quiet", "--out", run, "--set", "train.steps=25", "--set", "train.eval_every=7"})
               .status == 0);
   std::vector<int64_t> logged;
-  for (const auto& line : metrics(run)) logged.push_back(line["step"].get<int64_t>() + 1);
+  for (const auto& line : timed_metrics(run)) logged.push_back(line["step"].get<int64_t>() + 1);
   CHECK(logged == std::vector<int64_t>{1, 7, 10, 14, 20, 21, 25});
 }
 
 TEST_CASE("cli: a run cut short within its warm-up trains and says so") {
   const TemporaryFolder folder;
   const ProcessResult result =
-      run_onestep({"train", kConfig, "--out", (folder.path() / "run").string(), "--set", "train.steps=5"});
+      run_onestep({"train", kNextTokenConfig, "--out", (folder.path() / "run").string(), "--set", "train.steps=5"});
   CHECK(result.status == 0);
   CHECK(contains(result.err,
                  "\nall 5 steps are warm-up (schedule.warmup_steps = 50): the learning rate rises to 0.000294 of "
@@ -168,8 +168,8 @@ TEST_CASE("cli: a quiet run prints nothing but its results, and the same config 
   std::vector<std::string> models;
   for (const char* threads : {"1", "3"}) {
     const fs::path run = folder.path() / threads;
-    const ProcessResult result = run_onestep({"train", kConfig, "--out", run.string(), "--quiet", "--threads", threads, "--set",
-                                              "train.steps=50", "--set", "model.dropout=0.1"});
+    const ProcessResult result = run_onestep({"train", kNextTokenConfig, "--out", run.string(), "--quiet", "--threads", threads,
+                                              "--set", "train.steps=50", "--set", "model.dropout=0.1"});
     CHECK(result.status == 0);
     CHECK(result.err == "");
     models.push_back(read(run / "checkpoints/step-50/model.safetensors"));
@@ -181,24 +181,24 @@ TEST_CASE("cli: a quiet run prints nothing but its results, and the same config 
 TEST_CASE("cli: SIGINT finishes the step and saves it, with exit status 130") {
   const TemporaryFolder folder;
   const fs::path run = folder.path() / "run";
-  const Process training({ONESTEP_BINARY_DIR "/onestep", "train", kConfig, "--out", run.string(), "--set",
+  const Process training({ONESTEP_BINARY_DIR "/onestep", "train", kNextTokenConfig, "--out", run.string(), "--set",
                           "train.steps=1000000", "--set", "train.log_every=1"});
-  while (metrics(run).size() < 3) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  while (timed_metrics(run).size() < 3) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   ::kill(training.pid(), SIGINT);
   const ProcessResult result = training.wait();
   CHECK(result.status == 130);
   CHECK(contains(result.err, "\nonestep: finishing the step and saving (a second signal ends the run at once, unsaved)\n"));
   CHECK(contains(result.out, "run folder "));
   CHECK(contains(result.out, " of 1,000,000 steps, and saved: go on with train --resume " + run.string() + "\n"));
-  const auto steps = metrics(run).back()["step"].get<int64_t>() + 1;
+  const auto steps = timed_metrics(run).back()["step"].get<int64_t>() + 1;
   const fs::path checkpoint = run / "checkpoints" / ("step-" + std::to_string(steps));
   CHECK(onestep::train::read_safetensors((checkpoint / "model.safetensors").string()).tensors.size() >= 9);
 }
 
 TEST_CASE("cli: a diverging run ends with status 1 and says what to do") {
   const TemporaryFolder folder;
-  const ProcessResult result = run_onestep({"train", kConfig, "--out", (folder.path() / "run").string(), "--quiet", "--set",
-                                            R"(optimizer={"kind": "sgd", "lr": 1e30})"});
+  const ProcessResult result = run_onestep({"train", kNextTokenConfig, "--out", (folder.path() / "run").string(), "--quiet",
+                                            "--set", R"(optimizer={"kind": "sgd", "lr": 1e30})"});
   CHECK(result.status == 1);
   CHECK(contains(result.err, "onestep: train: diverged at step "));
   CHECK(contains(result.err, "(lower optimizer.lr, or set train.grad_clip)"));
@@ -371,7 +371,7 @@ TEST_CASE("cli: inspect tells what a run holds") {
 
 TEST_CASE("cli: schema prints configs/schema.json and inspect a config's values and model") {
   CHECK(run_onestep({"schema"}).out == read(ONESTEP_SOURCE_DIR "/configs/schema.json"));
-  const ProcessResult inspect = run_onestep({"inspect", kConfig});
+  const ProcessResult inspect = run_onestep({"inspect", kNextTokenConfig});
   CHECK(inspect.status == 0);
   for (const char* part : {"\"grad_accumulation\": 1", "(att): MultiHeadAttention(", "tok_emb.weight", "tensors, "})
     CHECK(contains(inspect.out, part));

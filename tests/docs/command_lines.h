@@ -37,7 +37,7 @@ class CheckoutFolder {
 };
 
 /// The lines in the blocks of one language of a page.
-inline std::string lines_of(const std::string& page, const std::string& language) {
+inline std::string code_lines(const std::string& page, const std::string& language) {
   std::ifstream in(std::filesystem::path(ONESTEP_SOURCE_DIR) / page);
   std::string lines;
   bool inside = false;
@@ -52,7 +52,7 @@ inline std::string lines_of(const std::string& page, const std::string& language
 
 /// Those of sh; `./onestep` is called `onestep`, `bench/compare.py` `compare` there.
 inline std::string command_lines(const std::string& page) {
-  std::istringstream in(lines_of(page, "sh"));
+  std::istringstream in(code_lines(page, "sh"));
   std::string script;
   for (std::string line; std::getline(in, line);) {
     for (size_t at = 0; (at = line.find("./onestep ", at)) != std::string::npos;) line.erase(at, 2);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/operators.h"
 #include "nn/linear.h"
 
 namespace onestep::nn {

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "autograd/ops_math.h"
 #include "tests/support.h"
 #include "train/trainer.h"
 

@@ -101,7 +101,7 @@ TEST_CASE("generator: a saved state continues the stream") {
 }
 
 // The message of the Error that set_state(state) throws, after checking that the generator is as before.
-std::string refusal(const std::string& state) {
+std::string refusal_of(const std::string& state) {
   Generator g(9);
   g.u32();
   const std::string before = g.state();
@@ -120,18 +120,18 @@ TEST_CASE("generator: a state that is not one is refused and changes nothing") {
     return std::string(good).replace(begin, count, text);
   };
   const std::string not_a_state = "Generator::set_state: not a generator state (must begin with mt19937)";
-  CHECK(refusal("") == not_a_state);
-  CHECK(refusal("mt19938" + good.substr(7)) == not_a_state);
-  CHECK(refusal("mt19937") == "Generator::set_state: the seed is not 16 hexadecimal digits: ''");
-  CHECK(refusal(with(8, 1, "-")).starts_with("Generator::set_state: the seed "));
-  CHECK(refusal(with(25, 8, "00000271")) == "Generator::set_state: position beyond the 624 words: 625");
-  CHECK(refusal(with(25, 8, "000004")).starts_with("Generator::set_state: the position "));
-  CHECK(refusal(with(normal, 16, "7ff8000000000000")) == "Generator::set_state: the cached normal is not finite");
-  CHECK(refusal(with(normal, 16, "x")).starts_with("Generator::set_state: the cached normal "));
-  CHECK(refusal(with(words, 4992, "")) == "Generator::set_state: needs 4992 digits of words: got 0");
-  CHECK(refusal(good + "0").starts_with("Generator::set_state: needs "));
-  CHECK(refusal(with(words + 8, 1, "g")).starts_with("Generator::set_state: a word "));
-  CHECK(refusal(with(words, 4992, "7fffffff" + std::string(4984, '0'))) == "Generator::set_state: all words are zero");
+  CHECK(refusal_of("") == not_a_state);
+  CHECK(refusal_of("mt19938" + good.substr(7)) == not_a_state);
+  CHECK(refusal_of("mt19937") == "Generator::set_state: the seed is not 16 hexadecimal digits: ''");
+  CHECK(refusal_of(with(8, 1, "-")).starts_with("Generator::set_state: the seed "));
+  CHECK(refusal_of(with(25, 8, "00000271")) == "Generator::set_state: position beyond the 624 words: 625");
+  CHECK(refusal_of(with(25, 8, "000004")).starts_with("Generator::set_state: the position "));
+  CHECK(refusal_of(with(normal, 16, "7ff8000000000000")) == "Generator::set_state: the cached normal is not finite");
+  CHECK(refusal_of(with(normal, 16, "x")).starts_with("Generator::set_state: the cached normal "));
+  CHECK(refusal_of(with(words, 4992, "")) == "Generator::set_state: needs 4992 digits of words: got 0");
+  CHECK(refusal_of(good + "0").starts_with("Generator::set_state: needs "));
+  CHECK(refusal_of(with(words + 8, 1, "g")).starts_with("Generator::set_state: a word "));
+  CHECK(refusal_of(with(words, 4992, "7fffffff" + std::string(4984, '0'))) == "Generator::set_state: all words are zero");
 }
 
 }  // namespace

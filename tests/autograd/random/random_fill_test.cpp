@@ -25,7 +25,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::num
 
 // The message of the E that `f` throws, after checking that it drew nothing.
 template <class E, class F>
-std::string refusal(F f) {
+std::string refusal_without_draws(F f) {
   Generator g(1);
   const std::string before = g.state();
   const std::string message = testing::refusal<E>([&] { f(g); });
@@ -234,31 +234,35 @@ TEST_CASE("random fills: bad arguments are refused before anything is drawn") {
   std::array<int64_t, 2> i;
   std::array<bool, 2> b;
   const auto uniform = [&](double from, double to) {
-    return refusal<ConfigError>([&](Generator& g) { fill_uniform<float>(f, from, to, g); });
+    return refusal_without_draws<ConfigError>([&](Generator& g) { fill_uniform<float>(f, from, to, g); });
   };
   CHECK(uniform(1, 0) == "uniform_: the range must not be empty: from 1 to 0");
   CHECK(uniform(kNan, 0).starts_with("uniform_: the range "));
   CHECK(uniform(0, kInf) == "uniform_: the range must be finite: from 0 to inf");
   CHECK(uniform(0, 1e39).starts_with("uniform_: the range "));
   CHECK(uniform(-3e38, 3e38).starts_with("uniform_: the range "));
-  CHECK(refusal<ConfigError>([&](Generator& g) { fill_normal<float>(f, 0, -1, g); }) ==
+  CHECK(refusal_without_draws<ConfigError>([&](Generator& g) { fill_normal<float>(f, 0, -1, g); }) ==
         "normal_: the standard deviation must be >= 0: got -1");
-  CHECK(refusal<ConfigError>([&](Generator& g) { fill_exponential<float>(f, 0, g); }) ==
+  CHECK(refusal_without_draws<ConfigError>([&](Generator& g) { fill_exponential<float>(f, 0, g); }) ==
         "exponential: the rate must be > 0: got 0");
-  CHECK(refusal<ConfigError>([&](Generator& g) { fill_randint(i, 3, 3, g); }) ==
+  CHECK(refusal_without_draws<ConfigError>([&](Generator& g) { fill_randint(i, 3, 3, g); }) ==
         "randint: low must be below high: low 3 high 3");
-  CHECK(refusal<ConfigError>([&](Generator& g) { fill_bernoulli(b, kNan, g); }) ==
+  CHECK(refusal_without_draws<ConfigError>([&](Generator& g) { fill_bernoulli(b, kNan, g); }) ==
         "bernoulli: the probability must lie in [0, 1]: got nan");
-  CHECK(refusal<ConfigError>([&](Generator& g) { fill_dropout_mask(b, 1.5, g); }).starts_with("dropout: the probability "));
+  CHECK(refusal_without_draws<ConfigError>([&](Generator& g) {
+          fill_dropout_mask(b, 1.5, g);
+        }).starts_with("dropout: the probability "));
   const std::array<float, 2> p{0.5f, 2.0f};
-  CHECK(refusal<ConfigError>([&](Generator& g) { fill_bernoulli<float>(b, p, g); }).starts_with("bernoulli: the probability "));
-  CHECK(refusal<ShapeError>([&](Generator& g) { fill_bernoulli<float>(b, std::span(p).first(1), g); }) ==
+  CHECK(refusal_without_draws<ConfigError>([&](Generator& g) {
+          fill_bernoulli<float>(b, p, g);
+        }).starts_with("bernoulli: the probability "));
+  CHECK(refusal_without_draws<ShapeError>([&](Generator& g) { fill_bernoulli<float>(b, std::span(p).first(1), g); }) ==
         "bernoulli: one probability an element: 2 elements, 1 probabilities");
 }
 
 TEST_CASE("multinomial: bad weights and shapes are refused before anything is drawn") {
   const auto refused = [](std::vector<double> weights, int64_t rows, int64_t samples, bool replacement, size_t out_size) {
-    return refusal<Error>([&](Generator& g) {
+    return refusal_without_draws<Error>([&](Generator& g) {
       std::vector<int64_t> out(out_size);
       multinomial<double>(weights, rows, samples, replacement, out, g);
     });

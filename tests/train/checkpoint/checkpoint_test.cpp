@@ -71,7 +71,7 @@ void check_resumes(const Config& config) {
   CHECK(whole.evaluate().loss == second.evaluate().loss);
 }
 
-std::string refusal(const fs::path& folder) {
+std::string refusal_of(const fs::path& folder) {
   return onestep::testing::refusal<IoError>([&] { load_checkpoint(folder); });
 }
 
@@ -162,13 +162,13 @@ TEST_CASE("checkpoint: every truncation and every flipped bit of every file is r
   trainer.step();
   save_checkpoint(run.path(), {trainer.state(), {}}, 1);
   const fs::path folder = run.path() / "checkpoints/step-1";
-  REQUIRE(refusal(folder) == "");
+  REQUIRE(refusal_of(folder) == "");
   uint64_t largest = 0;
   for (const char* name : kFiles) largest = std::max(largest, uint64_t{fs::file_size(folder / name)});
   const onestep::testing::MemoryLimit limit(onestep::testing::memory_for(largest));
   int64_t accepted = 0, misplaced = 0;
   const auto try_it = [&](const fs::path& path) {
-    const std::string message = refusal(folder);
+    const std::string message = refusal_of(folder);
     accepted += message.empty();
     misplaced += !message.starts_with(path.string() + ": ");
   };
@@ -182,7 +182,7 @@ TEST_CASE("checkpoint: every truncation and every flipped bit of every file is r
       try_it(path);
       file.seekp(place).put(bytes[bit / 8]).flush();
     }
-    REQUIRE(refusal(folder) == "");
+    REQUIRE(refusal_of(folder) == "");
     fs::resize_file(path, bytes.size() + 1);
     try_it(path);
     for (size_t length = bytes.size(); length-- > 0;) {
@@ -190,12 +190,12 @@ TEST_CASE("checkpoint: every truncation and every flipped bit of every file is r
       try_it(path);
     }
     fs::remove(path);
-    CHECK(refusal(folder).starts_with(path.string() + ": "));
+    CHECK(refusal_of(folder).starts_with(path.string() + ": "));
     write(path, bytes);
   }
   CHECK(accepted == 0);
   CHECK(misplaced == 0);
-  CHECK(refusal(folder) == "");
+  CHECK(refusal_of(folder) == "");
 }
 
 TEST_CASE("checkpoint: the tests' limit of memory is one") {
@@ -231,7 +231,8 @@ TEST_CASE("checkpoint: the newest whole one is found behind damaged ones") {
   CHECK(names(parent) == std::vector<std::string>{"step-1", "step-2", "step-3.damaged", "step-4"});
   CHECK_THROWS_AS(find_checkpoint(run.path(), "step-4"), IoError);
   fs::rename(parent / "step-1", parent / "step-5");
-  CHECK(refusal(parent / "step-5") == (parent / "step-5").string() + ": holds the checkpoint of step 1, says its state.json");
+  CHECK(refusal_of(parent / "step-5") ==
+        (parent / "step-5").string() + ": holds the checkpoint of step 1, says its state.json");
   fs::remove(parent / "step-2/state.json");
   CHECK_THROWS_AS(newest_checkpoint(run.path()), IoError);
 }

@@ -38,7 +38,7 @@ std::string crafted(const std::string& from, const std::string& to) {
   return text + ",\n  \"xxh3_128\": \"" + hash_of(text) + "\"\n}\n";
 }
 
-std::string refusal(const std::string& text) {
+std::string refusal_of(const std::string& text) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "state.json").string();
   testing::write(path, text);
@@ -81,10 +81,10 @@ TEST_CASE("state file: the best evaluation that was due is another one than the 
 }
 
 TEST_CASE("state file: a crafted one is refused with the field and the rule") {
-  REQUIRE(refusal(crafted("\"step\": 3", "\"step\": 3")) == "");
+  REQUIRE(refusal_of(crafted("\"step\": 3", "\"step\": 3")) == "");
   const auto refused = [](const std::string& from, const std::string& to, const std::string& message) {
     CAPTURE(to);
-    testing::expect_refusal(refusal(crafted(from, to)), message);
+    testing::expect_refusal(refusal_of(crafted(from, to)), message);
   };
   refused("checkpoint 2", "checkpoint 1", ": is not of the format \"onestep checkpoint 2\"");
   refused("\"step\": 3", "\"step\": -1", ": /step: must be a whole number from 0: got -1");
@@ -111,8 +111,8 @@ TEST_CASE("state file: a crafted one is refused with the field and the rule") {
 
 TEST_CASE("state file: other bytes than the hash was made of are refused") {
   const std::string text = good_text();
-  CHECK(refusal(text + " ") == ": is damaged: its text does not have the hash at its end");
+  CHECK(refusal_of(text + " ") == ": is damaged: its text does not have the hash at its end");
   for (const std::string& bytes :
        {std::string(), std::string("{}"), text.substr(1), text.substr(0, text.size() - 1), std::string(text.size(), '\0')})
-    testing::expect_refusal(refusal(bytes), ": ");
+    testing::expect_refusal(refusal_of(bytes), ": ");
 }

@@ -20,7 +20,7 @@ using Ids = std::vector<int64_t>;
 
 namespace {
 
-std::string write(const std::string& name, const std::string& text) {
+std::string write_examples(const std::string& name, const std::string& text) {
   const std::string path = (std::filesystem::temp_directory_path() / ("onestep_instructions_" + name)).string();
   std::ofstream(path) << text;
   return path;
@@ -36,7 +36,7 @@ std::string scored(const Example& example) {
 }
 
 std::string read_one(const std::string& line) {
-  const std::vector<Dialogue> dialogues = read_dialogues(write("one.jsonl", line));
+  const std::vector<Dialogue> dialogues = read_dialogues(write_examples("one.jsonl", line));
   std::string out = dialogues.at(0).system;
   for (const auto& [message, answer] : dialogues[0].turns) out += "<" + message + ">" + answer;
   return out;
@@ -72,7 +72,7 @@ TEST_CASE("instructions: what a line may say") {
 
 TEST_CASE("instructions: bad lines are refused by file and line") {
   const auto refused = [](const std::string& line) {
-    const std::string path = write("bad.jsonl", "{\"prompt\": \"p\", \"answer\": \"q\"}\n\n" + line + "\n");
+    const std::string path = write_examples("bad.jsonl", "{\"prompt\": \"p\", \"answer\": \"q\"}\n\n" + line + "\n");
     const std::string said = refusal<ConfigError>([&] { read_dialogues(path); });
     const std::string place = path + ": line 3";
     REQUIRE(said.substr(0, place.size()) == place);
@@ -106,7 +106,7 @@ TEST_CASE("instructions: the answers and what ends them count, nothing else") {
 }
 
 TEST_CASE("instructions: windows hold every conversation once and the fixed hash holds the same ones out") {
-  const std::string path = write("some.jsonl", some_dialogues());
+  const std::string path = write_examples("some.jsonl", some_dialogues());
   const auto data = data_of(path, R"(, "val_fraction": 0.25)");
   const auto texts_of = [&](int64_t batches) {
     std::multiset<std::string> texts;
@@ -152,7 +152,7 @@ TEST_CASE("instructions: conversations of a window give the loss and gradients t
       config.qk_norm = rope;
       Gpt model(config, 256, generator);
       model.set_recompute(recompute);
-      const auto data = data_of(write("some.jsonl", some_dialogues()), R"(, "val_fraction": 0)");
+      const auto data = data_of(write_examples("some.jsonl", some_dialogues()), R"(, "val_fraction": 0)");
       Generator draws(7);
       const Batch packed = data->train_batch(3, draws);
       REQUIRE(packed.sequences.size() > 6);
@@ -187,15 +187,16 @@ TEST_CASE("instructions: conversations of a window give the loss and gradients t
 }
 
 TEST_CASE("instructions: what does not fit is cut and what has no answer left is left out") {
-  const std::string path = write("long.jsonl", "{\"prompt\": \"" + std::string(100, 'p') + "\", \"answer\": \"q\"}\n" +
-                                                   "{\"prompt\": \"p\", \"answer\": \"" + std::string(100, 'q') + "\"}\n");
+  const std::string path =
+      write_examples("long.jsonl", "{\"prompt\": \"" + std::string(100, 'p') + "\", \"answer\": \"q\"}\n" +
+                                       "{\"prompt\": \"p\", \"answer\": \"" + std::string(100, 'q') + "\"}\n");
   const auto data = data_of(path, R"(, "val_fraction": 0)");
   Generator g(1);
   const Batch batch = data->train_batch(1, g);
   CHECK(batch.length == 40);
   CHECK(batch.sequences == Ids{40});
   CHECK(batch.counted() == 35);
-  const std::string none = write("none.jsonl", "{\"prompt\": \"" + std::string(100, 'p') + "\", \"answer\": \"q\"}\n");
+  const std::string none = write_examples("none.jsonl", "{\"prompt\": \"" + std::string(100, 'p') + "\", \"answer\": \"q\"}\n");
   CHECK(refusal<ConfigError>([&] { data_of(none); }) ==
         "run.json: /data: no conversation of which an answer fits into model.context_length = 40");
 }

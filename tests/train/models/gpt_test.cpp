@@ -34,13 +34,13 @@ struct Variant {
 std::vector<Variant> variants() {
   return {
       {"GPT-2", tiny([](ModelConfig&) {})},
-      {"erf", tiny([](ModelConfig& c) { c.activation = Activation::gelu; })},
+      {"erf", tiny([](ModelConfig& c) { c.activation = train::Activation::gelu; })},
       {"no bias", tiny([](ModelConfig& c) { c.bias = false; })},
       {"untied", tiny([](ModelConfig& c) { c.tie_weights = false; })},
       {"rms_norm", tiny([](ModelConfig& c) { c.norm = NormKind::rms_norm, c.norm_eps = 1e-3; })},
-      {"swiglu", tiny([](ModelConfig& c) { c.activation = Activation::swiglu; })},
+      {"swiglu", tiny([](ModelConfig& c) { c.activation = train::Activation::swiglu; })},
       {"all at once", tiny([](ModelConfig& c) {
-         c.activation = Activation::swiglu, c.norm = NormKind::rms_norm, c.tie_weights = c.bias = false;
+         c.activation = train::Activation::swiglu, c.norm = NormKind::rms_norm, c.tie_weights = c.bias = false;
        })},
   };
 }
@@ -119,7 +119,7 @@ class NaiveGpt {
     return x;
   }
   Row feed_forward(const std::string& layer, const Row& x) const {
-    if (config_.activation == Activation::swiglu) {
+    if (config_.activation == train::Activation::swiglu) {
       Row gate = linear(layer + "gate_proj.", x);
       const Row up = linear(layer + "up_proj.", x);
       for (size_t i = 0; i < gate.size(); ++i) gate[i] = gate[i] / (1 + std::exp(-gate[i])) * up[i];
@@ -127,7 +127,7 @@ class NaiveGpt {
     }
     Row hidden = linear(layer + "c_fc.", x);
     for (double& v : hidden)
-      v *= config_.activation == Activation::gelu
+      v *= config_.activation == train::Activation::gelu
                ? 0.5 * (1 + std::erf(v / std::sqrt(2.0)))
                : 0.5 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (v + 0.044715 * v * v * v)));
     return linear(layer + "c_proj.", hidden);
