@@ -154,6 +154,7 @@ void serve(const ServerOptions& options, const std::function<void(const std::str
   ONESTEP_CHECK(IoError, bound, "port ", options.port, ": is taken (another one, or 0 for any that is free?)");
   const int port = options.port == 0 ? server.bind_to_any_port(kHost) : options.port;
   const std::string host = std::string(kHost) + ':' + std::to_string(port);
+  server.set_keep_alive_max_count(1);  // the library wakes a hundred times a second for each connection that stays open
   server.set_default_headers(kHeaders);
   // Before files, since the page has a runs.json of its own for servers without runs.
   server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& response) {

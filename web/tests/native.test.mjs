@@ -25,6 +25,7 @@ test('runs of this machine in the rooms of the page', {skip}, async (t) => {
   const {folder, lines} = trained();
   const {browser} = await started(t);
   const {address} = await serving(t, 'play', join(folder, 'runs'), '--page', dist);
+  assert.equal((await fetch(address)).headers.get('connection'), 'close');  // an open one wakes the server a hundred times a second
   const page = await browser.page();
 
   await t.test('a run that has ended is watched', async () => {
