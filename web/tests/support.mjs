@@ -23,6 +23,14 @@ export const modules = (await import(join(dist, 'engine.js'))).loadModule
     }))).filter(Boolean)
   : [];
 
+/** The test cases of web_tests, in node and in Chromium. */
+export const suites = {
+  'fused multiply-adds': '*fma*',
+  'every kernel on every instruction set': 'kernels:*',
+  'the op suite': 'op suite:*',
+  'trainings of known bits': 'bits: 25 steps end with the known hashes on*',
+};
+
 export const temporaryFolder = () => mkdtempSync(join(tmpdir(), 'onestep-web-'));
 
 /** The files below a folder: a Map from path to bytes. */
