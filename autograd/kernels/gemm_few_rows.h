@@ -9,13 +9,22 @@ namespace {
 
 inline constexpr int64_t kMostDirectRows = 8, kFloatLanes = kRegLanes<float>;
 
-/// block[s * kFloatLanes + o] = rows[o][p + s] for s < depth <= 8.
-ONESTEP_INLINE void transpose_block(const float* const (&rows)[kFloatLanes], int64_t p, int64_t depth, float* block) {
-  if (depth == 8) {
-    for (int64_t o = 0; o < kFloatLanes; o += 8) {
-      const float* eight[8];
-      for (int64_t i = 0; i < 8; ++i) eight[i] = rows[o + i] + p;
-      transpose(eight, block + o, kFloatLanes);
+/// Side of the tiles that are transposed. One of 16 x 16 takes all registers, and in place would push sums into memory.
+#if defined(ONESTEP_ISA_avx512)
+inline constexpr int kTile = 16;
+#define ONESTEP_TILES [[gnu::noinline]]
+#else
+inline constexpr int kTile = 8;
+#define ONESTEP_TILES ONESTEP_INLINE
+#endif
+
+/// block[s * kFloatLanes + o] = rows[o][p + s] for s < depth <= kTile.
+ONESTEP_TILES void transpose_block(const float* const (&rows)[kFloatLanes], int64_t p, int64_t depth, float* block) {
+  if (depth == kTile) {
+    for (int64_t o = 0; o < kFloatLanes; o += kTile) {
+      const float* some[kTile];
+      for (int64_t i = 0; i < kTile; ++i) some[i] = rows[o + i] + p;
+      transpose(some, block + o, kFloatLanes);
     }
   } else {
     for (int64_t s = 0; s < depth; ++s) {
@@ -31,33 +40,45 @@ ONESTEP_INLINE void prefetch_rows(const float* const (&rows)[kFloatLanes], int64
   for (const float* const row : rows) __builtin_prefetch(row + p + kAhead);
 }
 
-/// The microkernel: sum[r] = or += row r of op(a) times the transposes of kFloatLanes rows of b, over all of k, which pass
-/// through a block of 8 steps of k that stays in the L1 cache. Not inline: among all of gemm GCC would keep its pointers in
+/// Rows of b, one a lane.
+struct RowsOfB {
+  const float* rows[kFloatLanes];
+};
+
+/// The microkernel: sum[r][v] = or += row r of op(a) times the transposes of the rows of b in b[v], over all of k, which pass
+/// through blocks of kTile steps of k that stay in the L1 cache. Not inline: among all of gemm GCC would keep its pointers in
 /// memory.
-template <int ROWS>
-[[gnu::noinline]] void few_rows_microkernel(int64_t k, Operand<float> a, const float* const (&rows)[kFloatLanes],
-                                            FloatReg (&sum)[ROWS], bool accumulate) {
-  constexpr int64_t kSteps = 8;
-  alignas(64) float block[kSteps * kFloatLanes];
+template <int ROWS, int REGS>
+[[gnu::noinline]] void few_rows_microkernel(int64_t k, Operand<float> a, const RowsOfB (&b)[REGS], FloatReg (&sum)[ROWS][REGS],
+                                            bool accumulate) {
+  alignas(64) float block[REGS][kTile * kFloatLanes];
   for (int64_t p0 = 0; p0 < k; p0 += kBlockK) {
-    FloatReg total[ROWS];
+    FloatReg total[ROWS][REGS];
 #pragma GCC unroll 8
-    for (int r = 0; r < ROWS; ++r) total[r] = splat_reg(0.0f);
+    for (int r = 0; r < ROWS; ++r)
+      for (int v = 0; v < REGS; ++v) total[r][v] = splat_reg(0.0f);
     const auto step = [&](int64_t p, int64_t s) {
-      const FloatReg column = load_reg(block + s * kFloatLanes);
+      FloatReg column[REGS];
+      for (int v = 0; v < REGS; ++v) column[v] = load_reg(block[v] + s * kFloatLanes);
 #pragma GCC unroll 8
-      for (int r = 0; r < ROWS; ++r) total[r] = fma(splat_reg(a.data[r * a.outer + (p + s) * a.inner]), column, total[r]);
+      for (int r = 0; r < ROWS; ++r) {
+        const FloatReg scalar = splat_reg(a.data[r * a.outer + (p + s) * a.inner]);
+        for (int v = 0; v < REGS; ++v) total[r][v] = fma(scalar, column[v], total[r][v]);
+      }
     };
     const int64_t end = k - p0 < kBlockK ? k : p0 + kBlockK;
     int64_t p = p0;
-    for (; p + kSteps <= end; p += kSteps) {
-      prefetch_rows(rows, p);
-      transpose_block(rows, p, kSteps, block);
-      for (int64_t s = 0; s < kSteps; ++s) step(p, s);
+    for (; p + kTile <= end; p += kTile) {
+      for (int v = 0; v < REGS; ++v) {
+        prefetch_rows(b[v].rows, p);
+        transpose_block(b[v].rows, p, kTile, block[v]);
+      }
+      for (int64_t s = 0; s < kTile; ++s) step(p, s);
     }
-    if (p < end) transpose_block(rows, p, end - p, block);
+    for (int v = 0; p < end && v < REGS; ++v) transpose_block(b[v].rows, p, end - p, block[v]);
     for (int64_t s = 0; s < end - p; ++s) step(p, s);
-    for (int r = 0; r < ROWS; ++r) sum[r] = accumulate || p0 > 0 ? sum[r] + total[r] : total[r];
+    for (int r = 0; r < ROWS; ++r)
+      for (int v = 0; v < REGS; ++v) sum[r][v] = accumulate || p0 > 0 ? sum[r][v] + total[r][v] : total[r][v];
   }
 }
 
@@ -76,6 +97,40 @@ ONESTEP_INLINE void store_apart(float* to, int64_t apart, FloatReg x, int64_t co
   for (int64_t o = 0; o < count; ++o) to[o * apart] = lanes[o];
 }
 
+/// A product of ROWS rows of op(a) with the transpose of b [n, k].
+struct FewRows {
+  int64_t n, k;
+  Operand<float> a;
+  const float* b;
+  int64_t ldb;
+  float* c;
+  int64_t ldc;
+  bool accumulate;
+};
+
+/// Column l * apart + j of c in lane l, for all j < apart, REGS of them at once.
+template <int ROWS, int REGS>
+void multiply_lanes(const FewRows& x, int64_t apart) {
+  for (int64_t j = 0; j < apart; j += REGS) {
+    RowsOfB b[REGS];
+    int64_t cols[REGS] = {};
+    for (int v = 0; v < REGS; ++v) {
+      for (int64_t o = 0, column = j + v; o < kFloatLanes; ++o, column += apart) {
+        const bool there = j + v < apart && column < x.n;
+        cols[v] += there;
+        b[v].rows[o] = x.b + (there ? column : j) * x.ldb;
+      }
+    }
+    float* const to = x.c + j;
+    FloatReg sum[ROWS][REGS];
+    for (int r = 0; x.accumulate && r < ROWS; ++r)
+      for (int v = 0; v < REGS; ++v) sum[r][v] = load_apart(to + r * x.ldc + v, apart, cols[v]);
+    few_rows_microkernel<ROWS, REGS>(x.k, x.a, b, sum, x.accumulate);
+    for (int r = 0; r < ROWS; ++r)
+      for (int v = 0; v < REGS; ++v) store_apart(to + r * x.ldc + v, apart, sum[r][v], cols[v]);
+  }
+}
+
 /// c [m, n] = or += op(a) b^T for 1 <= m <= ROWS. Lane l holds column j + l * apart of c:
 ///
 ///   column of c:  0 1 2 3 ...      | apart ...        | 2 apart ...      |
@@ -85,27 +140,16 @@ ONESTEP_INLINE void store_apart(float* to, int64_t apart, FloatReg x, int64_t co
 /// So each lane reads its rows of b one after the other, a stream that the hardware prefetcher detects, and several streams get
 /// more of the memory's bandwidth than one.
 template <int ROWS = static_cast<int>(kMostDirectRows)>
-void few_rows(int64_t m, int64_t n, int64_t k, Operand<float> a, const float* b, int64_t ldb, float* c, int64_t ldc,
-              bool accumulate) {
+void few_rows(int64_t m, const FewRows& x) {
   if constexpr (ROWS > 1) {
-    if (m < ROWS) return few_rows<ROWS - 1>(m, n, k, a, b, ldb, c, ldc, accumulate);
+    if (m < ROWS) return few_rows<ROWS - 1>(m, x);
   }
-  int64_t apart = (n + kFloatLanes - 1) / kFloatLanes;
+  int64_t apart = (x.n + kFloatLanes - 1) / kFloatLanes;
   // Rows a multiple of 4 KiB apart alias the same L1 sets.
   constexpr int64_t kAliasing = 1024, kLeast = 16;
-  if (apart >= kLeast && apart * ldb % kAliasing < kAliasing / 4) ++apart;
-  for (int64_t j = 0; j < apart; ++j) {
-    const float* rows[kFloatLanes];
-    int64_t cols = 0;
-    for (int64_t o = 0, column = j; o < kFloatLanes; ++o, column += apart) {
-      cols += column < n;
-      rows[o] = b + (column < n ? column : j) * ldb;
-    }
-    FloatReg sum[ROWS];
-    for (int r = 0; accumulate && r < ROWS; ++r) sum[r] = load_apart(c + r * ldc + j, apart, cols);
-    few_rows_microkernel<ROWS>(k, a, rows, sum, accumulate);
-    for (int r = 0; r < ROWS; ++r) store_apart(c + r * ldc + j, apart, sum[r], cols);
-  }
+  if (apart >= kLeast && apart * x.ldb % kAliasing < kAliasing / 4) ++apart;
+  if (ROWS > 2 || apart == 1) return multiply_lanes<ROWS, 1>(x, apart);
+  if constexpr (ROWS <= 2) multiply_lanes<ROWS, 2>(x, apart);  // a single row would have too few independent accumulators
 }
 
 }  // namespace

@@ -35,6 +35,15 @@ void run_rows(typename Table<T>::RowsGrad Table<T>::*kernel, const T* y, const T
 // --- maps: y[i] = f(x[i]) ----------------------------------------------------------------------------------------------
 
 template <class T>
+void abs(const T* x, T* y, int64_t n) {
+  run(&Table<T>::abs, kCheap, x, y, n);
+}
+/// max(x, 0); NaN stays.
+template <class T>
+void relu(const T* x, T* y, int64_t n) {
+  run(&Table<T>::relu, kCheap, x, y, n);
+}
+template <class T>
 void exp(const T* x, T* y, int64_t n) {
   run(&Table<T>::exp, kTranscendental, x, y, n);
 }

@@ -10,6 +10,13 @@ namespace {
 
 ONESTEP_INLINE Vec one_over(Vec x) { return splat(1.0f) / x; }
 
+/// Elements i to i + kLanes of an operand of zip(), of which `left` are left: where they are, or copied.
+ONESTEP_INLINE const float* lanes_from(const float* x, int64_t step, int64_t i, int64_t left, float* copy) {
+  if (step == 1 && left >= kLanes) return x + i;
+  store(copy, step == 0 ? splat(*x) : load_first(x + i, left));
+  return copy;
+}
+
 ONESTEP_FLATTEN void pow(const float* x, int64_t x_step, const float* exponent, int64_t exponent_step, float* y, int64_t n) {
   if (exponent_step == 0 && x_step == 1) {
     if (*exponent == 2) return map(x, y, n, [](Vec v) { return v * v; });
@@ -19,13 +26,8 @@ ONESTEP_FLATTEN void pow(const float* x, int64_t x_step, const float* exponent, 
   }
   float bases[kLanes], exponents[kLanes], results[kLanes];
   for (int64_t i = 0; i < n; i += kLanes) {
-    const int64_t count = n - i < kLanes ? n - i : kLanes;
-    for (int64_t j = 0; j < kLanes; ++j) {
-      bases[j] = j < count ? x[(i + j) * x_step] : 1.0f;
-      exponents[j] = j < count ? exponent[(i + j) * exponent_step] : 1.0f;
-    }
-    powers(bases, exponents, results);
-    store_upto(y + i, load(results), count);
+    powers(lanes_from(x, x_step, i, n - i, bases), lanes_from(exponent, exponent_step, i, n - i, exponents), results);
+    store_upto(y + i, load(results), n - i);
   }
 }
 
@@ -119,6 +121,8 @@ ONESTEP_FLATTEN void zip_with(const float* a, int64_t a_step, const float* b, in
 namespace ONESTEP_ISA_NAME {
 
 void fill_maps(Table<float>& t) {
+  t.abs = map_with<[](Vec x) { return abs(x); }>;
+  t.relu = map_with<[](Vec x) { return max_nan(x, splat(0.0f)); }>;
   t.exp = map_with<[](Vec x) { return exp(x); }>;
   t.log = map_with<[](Vec x) { return log(x); }>;
   t.sqrt = map_with<[](Vec x) { return sqrt(x); }>;

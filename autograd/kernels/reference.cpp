@@ -264,6 +264,8 @@ void box_muller(double* d, int64_t n, double mean, double std) {
 }
 
 constexpr Table<double> kTable = {
+    .abs = map<[](double x) { return std::fabs(x); }>,
+    .relu = map<[](double x) { return x <= 0 ? 0 : x; }>,
     .exp = map<[](double x) { return std::exp(x); }>,
     .log = map<[](double x) { return std::log(x); }>,
     .sqrt = map<[](double x) { return std::sqrt(x); }>,

@@ -78,6 +78,10 @@ ONESTEP_INLINE Vec abs(Vec x) { return as_float(bits(x) & splat(0x7fffffff)); }
 /// |magnitude| with the sign of `sign`, for magnitude >= 0.
 ONESTEP_INLINE Vec with_sign_of(Vec magnitude, Vec sign) { return as_float(bits(magnitude) | (bits(sign) & splat(INT32_MIN))); }
 ONESTEP_INLINE Vec operator-(Vec x) { return as_float(bits(x) ^ splat(INT32_MIN)); }
+#if !defined(ONESTEP_ISA_avx512) && !defined(ONESTEP_ISA_avx2)
+/// a b - c with one rounding.
+ONESTEP_INLINE Vec fms(Vec a, Vec b, Vec c) { return fma(a, b, -c); }
+#endif
 ONESTEP_INLINE Mask is_nan(Vec x) { return unordered(x, x); }
 
 /// NaN when either is NaN, unlike min and max (which give b then).

@@ -42,6 +42,8 @@ ONESTEP_INLINE Vec sqrt(Vec x) { return {_mm512_sqrt_ps(x.v)}; }
 ONESTEP_INLINE Vec fma(Vec a, Vec b, Vec c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
 /// c - a b with one rounding.
 ONESTEP_INLINE Vec fnma(Vec a, Vec b, Vec c) { return {_mm512_fnmadd_ps(a.v, b.v, c.v)}; }
+/// a b - c with one rounding.
+ONESTEP_INLINE Vec fms(Vec a, Vec b, Vec c) { return {_mm512_fmsub_ps(a.v, b.v, c.v)}; }
 /// a < b ? a : b, and a > b ? a : b.
 ONESTEP_INLINE Vec min(Vec a, Vec b) { return {_mm512_min_ps(a.v, b.v)}; }
 ONESTEP_INLINE Vec max(Vec a, Vec b) { return {_mm512_max_ps(a.v, b.v)}; }
@@ -99,6 +101,34 @@ ONESTEP_INLINE void store_reg_first(double* p, DoubleReg x, int64_t n) {
 }
 ONESTEP_INLINE DoubleReg operator+(DoubleReg a, DoubleReg b) { return {_mm512_add_pd(a.v, b.v)}; }
 ONESTEP_INLINE DoubleReg fma(DoubleReg a, DoubleReg b, DoubleReg c) { return {_mm512_fmadd_pd(a.v, b.v, c.v)}; }
+
+/// to[c * to_step + r] = rows[r][c] for r, c < 16.
+ONESTEP_INLINE void transpose(const float* const (&rows)[16], float* to, int64_t to_step) {
+  __m512 t[16], u[16];
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    const __m512 a = _mm512_loadu_ps(rows[i]), b = _mm512_loadu_ps(rows[i + 1]);
+    t[i] = _mm512_unpacklo_ps(a, b);
+    t[i + 1] = _mm512_unpackhi_ps(a, b);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {  // u[i + j]: columns j, j + 4, j + 8 and j + 12 of rows i to i + 3
+    u[i] = _mm512_shuffle_ps(t[i], t[i + 2], 0x44);
+    u[i + 1] = _mm512_shuffle_ps(t[i], t[i + 2], 0xee);
+    u[i + 2] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+    u[i + 3] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+  }
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; ++j) {
+    const __m512 low = _mm512_shuffle_f32x4(u[j], u[j + 4], 0x88), low_odd = _mm512_shuffle_f32x4(u[j], u[j + 4], 0xdd),
+                 high = _mm512_shuffle_f32x4(u[j + 8], u[j + 12], 0x88),
+                 high_odd = _mm512_shuffle_f32x4(u[j + 8], u[j + 12], 0xdd);
+    _mm512_storeu_ps(to + j * to_step, _mm512_shuffle_f32x4(low, high, 0x88));
+    _mm512_storeu_ps(to + (j + 4) * to_step, _mm512_shuffle_f32x4(low_odd, high_odd, 0x88));
+    _mm512_storeu_ps(to + (j + 8) * to_step, _mm512_shuffle_f32x4(low, high, 0xdd));
+    _mm512_storeu_ps(to + (j + 12) * to_step, _mm512_shuffle_f32x4(low_odd, high_odd, 0xdd));
+  }
+}
 
 ONESTEP_INLINE __m256 lower_half(Vec x) { return _mm512_castps512_ps256(x.v); }
 ONESTEP_INLINE __m256 upper_half(Vec x) { return _mm512_extractf32x8_ps(x.v, 1); }

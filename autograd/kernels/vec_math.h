@@ -32,7 +32,7 @@ ONESTEP_INLINE Pair quick_two_sum(Vec a, Vec b) {
 /// a b exactly.
 ONESTEP_INLINE Pair two_product(Vec a, Vec b) {
   const Vec p = a * b;
-  return {p, fma(a, b, -p)};
+  return {p, fms(a, b, p)};
 }
 /// n / d, rounded about once.
 ONESTEP_INLINE Vec divide(Pair n, Pair d) {
@@ -110,25 +110,51 @@ ONESTEP_INLINE Vec tanh(Vec x) {
   return with_sign_of(select(a < splat(0.625f), abs(small), large), x);
 }
 
-/// factor / (1 + exp(-z)), |z| <= 170. For z < 0 this is factor exp(z) / (1 + exp(z)), and the power of two comes last: small
+/// The sigmoid of z with e = exp(-|z|): for z < 0 it is exp(z) / (1 + exp(z)), and the power of two comes last, so that small
 /// results keep their precision down to the subnormals.
-template <class SCALE>
-ONESTEP_INLINE Vec times_sigmoid(Vec factor, Pair z, SCALE scale_by) {
+struct SigmoidParts {
+  Mask negative;
+  ExpParts e;
+
+  /// The numerator without its power of two.
+  ONESTEP_INLINE Pair above() const {
+    return {select(negative, e.mantissa.high, splat(1.0f)), select(negative, e.mantissa.low, splat(0.0f))};
+  }
+  template <class SCALE>
+  ONESTEP_INLINE Vec over_below(Pair above, SCALE scale_by) const {
+    Pair below = quick_two_sum(splat(1.0f), scale_by(e.mantissa.high, e.exponent));
+    below.low = below.low + scale_by(e.mantissa.low, e.exponent);
+    return scale_by(divide(above, below), select(negative, e.exponent, splat(0)));
+  }
+};
+
+ONESTEP_INLINE SigmoidParts sigmoid_parts(Vec z) { return {z < splat(0.0f), exp_parts(-abs(z))}; }
+ONESTEP_INLINE SigmoidParts sigmoid_parts(Pair z) {
   const Mask negative = z.high < splat(0.0f);
   const Vec flip = select(negative, splat(1.0f), splat(-1.0f));
-  const ExpParts e = exp_parts({z.high * flip, z.low * flip});  // exp(-|z|)
-  Pair below = quick_two_sum(splat(1.0f), scale_by(e.mantissa.high, e.exponent));
-  below.low = below.low + scale_by(e.mantissa.low, e.exponent);
-  Pair above = two_product(factor, select(negative, e.mantissa.high, splat(1.0f)));
-  above.low = fma(factor, select(negative, e.mantissa.low, splat(0.0f)), above.low);
-  return scale_by(divide(above, below), select(negative, e.exponent, splat(0)));
+  return {negative, exp_parts(Pair{z.high * flip, z.low * flip})};
+}
+
+/// factor / (1 + exp(-z)), |z| <= 170; Z is Vec or Pair.
+template <class Z, class SCALE>
+ONESTEP_INLINE Vec times_sigmoid(Vec factor, Z z, SCALE scale_by) {
+  const SigmoidParts parts = sigmoid_parts(z);
+  const Pair numerator = parts.above();
+  Pair above = two_product(factor, numerator.high);
+  above.low = fma(factor, numerator.low, above.low);
+  return parts.over_below(above, scale_by);
+}
+/// 1 / (1 + exp(-z)), |z| <= 170.
+template <class SCALE>
+ONESTEP_INLINE Vec sigmoid(Vec z, SCALE scale_by) {
+  const SigmoidParts parts = sigmoid_parts(z);
+  return parts.over_below(parts.above(), scale_by);
 }
 /// Whether exp(-|z|) is far from subnormal, as nearly always: kScaleOnce gives the bits of kScale.
 ONESTEP_INLINE bool all_moderate(Vec z) { return all(abs(z) < splat(60.0f)); }
 
 ONESTEP_INLINE Vec sigmoid(Vec x) {
-  if (all_moderate(x)) return times_sigmoid(splat(1.0f), {x, splat(0.0f)}, kScaleOnce);
-  return times_sigmoid(splat(1.0f), {clamp(x, -120.0f, 120.0f), splat(0.0f)}, kScale);
+  return all_moderate(x) ? sigmoid(x, kScaleOnce) : sigmoid(clamp(x, -120.0f, 120.0f), kScale);
 }
 
 /// f(x, x clamped to +-limit), where limit is so large that f(x) is x above it and less than any float below -limit. The
@@ -140,8 +166,8 @@ ONESTEP_INLINE Vec gated(Vec x, float limit, F f) {
 }
 
 ONESTEP_INLINE Vec silu(Vec x) {
-  if (all_moderate(x)) return times_sigmoid(x, {x, splat(0.0f)}, kScaleOnce);
-  return gated(x, 120.0f, [](Vec factor, Vec z) { return times_sigmoid(factor, {z, splat(0.0f)}, kScale); });
+  if (all_moderate(x)) return times_sigmoid(x, x, kScaleOnce);
+  return gated(x, 120.0f, [](Vec factor, Vec z) { return times_sigmoid(factor, z, kScale); });
 }
 
 /// z = 2 sqrt(2/pi) (x + 0.044715 x^3): gelu(x) = x sigmoid(z), and where z is -80 an error of one ulp in z would be 60 ulp

@@ -8,27 +8,39 @@
 namespace onestep::kernels {
 namespace {
 
+/// c[0] + c[1] x + c[2] x^2 + ... by Estrin's scheme: neighbours first, as they do not wait for one another.
+template <int N>
+ONESTEP_INLINE double series(double x, const double (&c)[N]) {
+  if constexpr (N == 1) {
+    return c[0];
+  } else {
+    double sums[(N + 1) / 2];
+#pragma GCC unroll 8
+    for (int i = 0; i < N / 2; ++i) sums[i] = c[2 * i] + c[2 * i + 1] * x;
+    if constexpr (N % 2 != 0) sums[N / 2] = c[N - 1];
+    return series(x * x, sums);
+  }
+}
+
 /// log(x) / ln 2 of 2^-149 <= x < 2^128: x = 2^e m, log(m) = 2 atanh(s) with s = (m - 1) / (m + 1), |s| < 0.172.
 ONESTEP_INLINE double log2_of(double x) {
   constexpr uint64_t kSqrtHalf = 0x3fe6a09e667f3bcd;  // its bits
   const uint64_t u = __builtin_bit_cast(uint64_t, x) - kSqrtHalf;
   const double e = __builtin_bit_cast(double, ((u + (uint64_t{1024} << 52)) >> 52) | 0x4330000000000000) - (0x1p52 + 1024);
   const double m = __builtin_bit_cast(double, (u & 0xfffffffffffff) + kSqrtHalf);
-  const double s = (m - 1) / (m + 1), s2 = s * s;
-  double series = 0;
-#pragma GCC unroll 11
-  for (int k = 21; k >= 1; k -= 2) series = series * s2 + 1.0 / k;
-  return e + 2 / 0.69314718055994530942 * s * series;
+  const double s = (m - 1) / (m + 1);
+  constexpr double kAtanh[] = {1, 1. / 3, 1. / 5, 1. / 7, 1. / 9, 1. / 11, 1. / 13, 1. / 15, 1. / 17, 1. / 19, 1. / 21};
+  return e + 2 / 0.69314718055994530942 * s * series(s * s, kAtanh);
 }
 
 /// 2^t for |t| < 1000.
 ONESTEP_INLINE double exp2_of(double t) {
   constexpr double kMagic = 0x1.8p52;  // the sum's last bit is worth 1
   const double shifted = t + kMagic, r = (t - (shifted - kMagic)) * 0.69314718055994530942;
-  double series = 0, factorial = 6227020800;  // 13!
-#pragma GCC unroll 13
-  for (int k = 13; k >= 1; factorial /= k, --k) series = series * r + 1 / factorial;
-  return (series * r + 1) * __builtin_bit_cast(double, (__builtin_bit_cast(uint64_t, shifted) + 1023) << 52);
+  constexpr double kInverseFactorials[] = {
+      1,         1,          1. / 2,      1. / 6,       1. / 24,       1. / 120,       1. / 720,
+      1. / 5040, 1. / 40320, 1. / 362880, 1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800};
+  return series(r, kInverseFactorials) * __builtin_bit_cast(double, (__builtin_bit_cast(uint64_t, shifted) + 1023) << 52);
 }
 
 /// C's powf where powers is not for it.

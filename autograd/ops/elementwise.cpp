@@ -13,10 +13,23 @@ Tensor in_rows(const Tensor& x) {
   return last < 0 || x.strides()[last] <= 1 ? x : contiguous_values(x);
 }
 
-/// The one step of x's elements when it fills `shape` in row-major order (1) or is a single element (0), else -1.
-int64_t flat_step(const Tensor& x, const Shape& shape) {
-  if (x.shape() == shape && x.is_contiguous()) return 1;
+/// The one step of x's elements when it is laid out as the result y, which is row-major where an operand is (1), or is a
+/// single element (0), else -1.
+int64_t flat_step(const Tensor& x, const Tensor& y) {
+  if (x.shape() == y.shape() && (x.is_contiguous() || x.strides() == y.strides())) return 1;
   return x.numel() == 1 ? 0 : -1;
+}
+
+/// Whether x is a permutation of row-major.
+bool leaves_no_gaps(const Tensor& x) {
+  int64_t next = 1;
+  for (int found = 0; found < x.dim(); ++found) {
+    int i = 0;
+    while (i < x.dim() && (x.shape()[i] == 1 || x.strides()[i] != next)) ++i;
+    if (i == x.dim()) break;
+    next *= x.shape()[i];
+  }
+  return next == x.numel();
 }
 
 /// The elements of a tensor by their size.
@@ -35,9 +48,18 @@ Elements<std::byte> mutable_elements(Tensor& y) {
 
 }  // namespace
 
+Tensor empty_result(const Shape& shape, DType dtype, const Tensor& a, const Tensor& b) {
+  if (a.is_contiguous() && b.is_contiguous()) return empty(shape, dtype);
+  const Tensor &like = a.is_contiguous() ? b : a, &other = a.is_contiguous() ? a : b;
+  const bool fits =
+      like.shape() == shape && (other.numel() == 1 || (other.shape() == shape && other.strides() == like.strides()));
+  if (!fits || !leaves_no_gaps(like)) return empty(shape, dtype);
+  return view_of(empty({shape.numel()}, dtype), shape, like.strides(), 0);
+}
+
 void map_rows(Tensor& y, const Tensor& x, const MapRow& row) {
   const Elements<std::byte> to = mutable_elements(y);
-  if (x.is_contiguous()) return row.call(row.row, x.data_ptr(), to.first, x.numel(), x.numel());
+  if (x.is_contiguous() || x.strides() == y.strides()) return row.call(row.row, x.data_ptr(), to.first, x.numel(), x.numel());
   const Tensor rows = in_rows(x);
   const Elements<const std::byte> from = elements(rows);
   for_each_row<2>(x.shape(), {rows.strides(), y.strides()}, [&](const auto& at, int64_t n, const auto& steps) {
@@ -48,7 +70,7 @@ void map_rows(Tensor& y, const Tensor& x, const MapRow& row) {
 void zip_rows(Tensor& y, const Tensor& a, const Tensor& b, const ZipRow& row) {
   const Elements<std::byte> to = mutable_elements(y);
   const Shape& shape = y.shape();
-  const int64_t a_step = flat_step(a, shape), b_step = flat_step(b, shape);
+  const int64_t a_step = flat_step(a, y), b_step = flat_step(b, y);
   if (a_step >= 0 && b_step >= 0) return row.call(row.row, a.data_ptr(), a_step, b.data_ptr(), b_step, to.first, shape.numel());
   const Tensor a_rows = in_rows(a), b_rows = in_rows(b);
   const Elements<const std::byte> left = elements(a_rows), right = elements(b_rows);

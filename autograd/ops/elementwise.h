@@ -87,6 +87,14 @@ struct KernelOrLoop {
   F formula;
 
   template <class T>
+  void operator()(const T* x, T* y, int64_t n) const {
+    if constexpr (std::is_floating_point_v<T>)
+      kernel(x, y, n);
+    else
+      Loop{formula}(x, y, n);
+  }
+
+  template <class T>
   void operator()(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) const {
     if constexpr (std::is_floating_point_v<T>)
       kernel(a, a_step, b, b_step, y, n);
@@ -110,7 +118,7 @@ struct ZipRow {
 void map_rows(Tensor& y, const Tensor& x, const MapRow& row);
 void zip_rows(Tensor& y, const Tensor& a, const Tensor& b, const ZipRow& row);
 
-/// y = row(x) elementwise, y contiguous and of x's shape.
+/// y = row(x) elementwise, y contiguous or an empty_result of x, and of x's shape.
 template <class X, class Y, class Row>
 void map_into(Tensor& y, const Tensor& x, const Row& row) {
   map_rows(y, x, {&row, [](const void* f, const void* from, void* to, int64_t different, int64_t n) {
@@ -120,7 +128,7 @@ void map_into(Tensor& y, const Tensor& x, const Row& row) {
                   }});
 }
 
-/// y = row(a, b) elementwise, y contiguous and of the shape to which a and b broadcast.
+/// y = row(a, b) elementwise, y contiguous or an empty_result of a and b, and of the shape to which these broadcast.
 template <class A, class B, class Y, class Row>
 void zip_into(Tensor& y, const Tensor& a, const Tensor& b, const Row& row) {
   zip_rows(y, a, b,
@@ -130,6 +138,10 @@ void zip_into(Tensor& y, const Tensor& a, const Tensor& b, const Row& row) {
             }});
 }
 
+/// Elements for the result of an elementwise op, each of whose operands has `shape` or broadcasts to it: laid out as the
+/// operands where all that are no single elements are one permutation of row-major (as in PyTorch), else row-major.
+Tensor empty_result(const Shape& shape, DType dtype, const Tensor& a, const Tensor& b);
+
 // Operands of a narrow dtype are widened, and the result is rounded to their dtype: a row function sees the compute types
 // alone.
 
@@ -137,7 +149,7 @@ void zip_into(Tensor& y, const Tensor& a, const Tensor& b, const Row& row) {
 template <class Row>
 Tensor map(const Tensor& x, const Row& row) {
   if (is_narrow(x.dtype())) return rounded(map(widened(x), row), x.dtype());
-  Tensor y = empty(x.shape(), x.dtype());
+  Tensor y = x.is_contiguous() ? empty(x.shape(), x.dtype()) : empty_result(x.shape(), x.dtype(), x, x);
   dispatch(x.dtype(), [&]<class T>() { map_into<T, T>(y, x, row); });
   return y;
 }
@@ -147,7 +159,7 @@ template <class Row>
 Tensor map_floating(const char* op, const Tensor& x, const Row& row) {
   if (is_narrow(x.dtype())) return rounded(map_floating(op, widened(x), row), x.dtype());
   return dispatch_floating(x.dtype(), op, [&]<class T>() {
-    Tensor y = empty(x.shape(), x.dtype());
+    Tensor y = x.is_contiguous() ? empty(x.shape(), x.dtype()) : empty_result(x.shape(), x.dtype(), x, x);
     map_into<T, T>(y, x, row);
     return y;
   });
@@ -157,7 +169,7 @@ Tensor map_floating(const char* op, const Tensor& x, const Row& row) {
 template <class Row>
 Tensor zip(const char* op, const Tensor& a, const Tensor& b, const Row& row) {
   if (is_narrow(a.dtype())) return rounded(zip(op, widened(a), widened(b), row), a.dtype());
-  Tensor y = empty(broadcast_shapes(op, a.shape(), b.shape()), a.dtype());
+  Tensor y = empty_result(broadcast_shapes(op, a.shape(), b.shape()), a.dtype(), a, b);
   dispatch(a.dtype(), [&]<class T>() { zip_into<T, T, T>(y, a, b, row); });
   return y;
 }

@@ -151,10 +151,7 @@ ValuesIndices extremum_along(const char* op, const Tensor& x, int d, const Tenso
   Tensor values = without_dims(extremum_values<Extremum>(x, dims), x.shape(), dims, keepdim);
   values = record(op, values, {x}, {index}, [d, dims](const Backward& b) -> Grads {
     const Shape& shape = b.input_shape(0);
-    Shape line = Shape::filled(shape.rank(), 1);
-    if (!line.empty()) line[d] = shape[d];
-    const Tensor places = view(arange(line.numel()), line);
-    return {where(eq(places, b.saved(0)), with_dims(b.grad(), shape, dims), zeros({}, b.grad().dtype()))};
+    return {scatter_(zeros(shape, b.grad().dtype()), d, b.saved(0), with_dims(b.grad(), shape, dims))};
   });  // dx = dy at the index, else 0
   return {values, without_dims(index, x.shape(), dims, keepdim)};
 }

@@ -86,6 +86,7 @@ const RegisterOpCases registered([] {
   return OpCases{{"index_select",
                   {selected("rows", {4, 3}, 0, {2, 0, 2}),
                    selected("columns", {2, 5}, 1, {4, 4, 0, 1}),
+                   selected("columns of many rows", {6, 3}, 1, {2, 0, 0, 1, 2}),
                    selected("middle dim", {2, 3, 4}, 1, {1, 2}),
                    selected("wide rows", {3, 70}, 0, {1, 1}),
                    selected("a number", {}, 0, {0}),

@@ -54,6 +54,18 @@ Tensor from_start(const Tensor& index, int64_t size) {
   return where(lt(places, 0), add(places, size), places);
 }
 
+/// to[r, j] = from[r, picked[j]]: [rows, size] -> [rows, count]. Four rows at once, for which an index is read once.
+template <class T>
+void take_columns(const T* from, int64_t size, const int64_t* picked, int64_t count, T* to, int64_t rows) {
+  kernels::parallel_for(rows, kLoopCost * static_cast<double>(count), [=](int64_t r, int64_t end) {
+    for (; r + 4 <= end; r += 4)
+      for (int64_t j = 0; j < count; ++j)
+        for (int64_t i = r; i < r + 4; ++i) to[i * count + j] = from[i * size + picked[j]];
+    for (; r < end; ++r)
+      for (int64_t j = 0; j < count; ++j) to[r * count + j] = from[r * size + picked[j]];
+  });
+}
+
 Tensor take(const Tensor& x, int dim, const Tensor& index) {
   const int64_t count = index.numel();
   const Tensor rows = contiguous_values(x);
@@ -64,6 +76,7 @@ Tensor take(const Tensor& x, int dim, const Tensor& index) {
     const auto* picked = index.data<int64_t>();
     T* to = mutable_units<T>(y);
     const int64_t n = around.inner;
+    if (n == 1 && around.outer >= 4) return take_columns(from, around.size, picked, count, to, around.outer);
     kernels::parallel_for(y.numel() / std::max<int64_t>(n, 1), 2 + 0.2 * static_cast<double>(n), [=](int64_t i, int64_t end) {
       while (i < end) {
         const T* const block = from + i / count * around.size * n;

@@ -98,10 +98,9 @@ double sign(double v) { return static_cast<double>((v > 0) - (v < 0)); }
 
 Tensor abs(const Tensor& x) {
   ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, "abs: a bool tensor (convert with x.to(DType::int64))");
-  const Tensor y = ops::map(x, ops::Loop{[](auto v) {
-                              const decltype(v) zero(0);
-                              return zero < v ? v : ops::minus(zero, v);  // not -v: |-0| is 0
-                            }});
+  const Tensor y =
+      ops::map(x, ops::KernelOrLoop{[](auto... p) { kernels::abs(p...); },
+                                    [](auto v) { return v > decltype(v)(0) ? v : ops::minus(decltype(v)(0), v); }});
   return record("abs", y, {x}, {x}, [](const Backward& b) -> Grads {  // dx = dy sign(x), which is 0 at NaN as torch.sgn
     return {chain(b, b.saved(0), [](auto dy, auto v) { return static_cast<decltype(dy)>(dy * sign(v)); })};
   });
@@ -109,7 +108,8 @@ Tensor abs(const Tensor& x) {
 
 Tensor relu(const Tensor& x) {
   ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, "relu: a bool tensor (convert with x.to(DType::int64))");
-  const Tensor y = ops::map(x, ops::Loop{[](auto v) { return !(v <= decltype(v)(0)) ? v : decltype(v)(0); }});  // NaN stays
+  const Tensor y = ops::map(
+      x, ops::KernelOrLoop{[](auto... p) { kernels::relu(p...); }, [](auto v) { return std::max(v, decltype(v)(0)); }});
   return record("relu", y, {x}, {y}, [](const Backward& b) -> Grads {
     return {chain(b, b.saved(0), [](auto dy, auto v) { return ops::select_if(v <= 0, 0 * v, dy); })};  // of v, too
   });

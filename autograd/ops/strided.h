@@ -38,10 +38,12 @@ struct MergedDims {
   /// Where row `row` starts in each operand, in elements.
   std::array<int64_t, N> row_offsets(int64_t row) const {
     std::array<int64_t, N> offsets{};
-    for (int i = sizes.rank() - 2; i >= 0; --i) {
+    for (int i = sizes.rank() - 2; i > 0; --i) {
       for (size_t k = 0; k < N; ++k) offsets[k] += row % sizes[i] * strides[k][i];
       row /= sizes[i];
     }
+    if (sizes.rank() > 1)  // no division
+      for (size_t k = 0; k < N; ++k) offsets[k] += row * strides[k][0];
     return offsets;
   }
 

@@ -81,6 +81,19 @@ TEST_CASE("elementwise: a number widens only to its kind") {
   CHECK(masked_fill(ones(2, i64), ones(2, b8), 2.5).dtype() == i64);
 }
 
+TEST_CASE("elementwise: a result is laid out as its operands where these agree, as in PyTorch") {
+  const Tensor x = randn({3, 4, 5}), y = randn({3, 4, 5}), tx = x.transpose(0, 2), ty = y.transpose(0, 2);
+  for (const Tensor& z : {add(tx, ty), mul(tx, 2), div(tensor(1.0), tx), exp(tx), relu(tx)}) CHECK(z.strides() == tx.strides());
+  CHECK(equal(add(tx, ty), add(contiguous(tx), contiguous(ty))));
+  CHECK(equal(div(tensor(1.0), tx), div(tensor(1.0), contiguous(tx))));
+  CHECK(equal(exp(tx), exp(contiguous(tx))));
+  const Tensor gaps = slice(tx, 0, 0, 2), repeated = expand(randn({3, 1, 5}), {3, 4, 5}).transpose(0, 2);
+  for (const Tensor& z : {add(tx, contiguous(ty)), add(tx, x[0][0].view({5, 1, 1})), exp(repeated)}) CHECK(z.is_contiguous());
+  CHECK(exp(gaps).is_contiguous());
+  CHECK(equal(add(tx, contiguous(ty)), add(contiguous(tx), contiguous(ty))));
+  CHECK(equal(exp(gaps), exp(contiguous(gaps))));
+}
+
 TEST_CASE("elementwise: functions take integers as float32") {
   for (DType dtype : {b8, i64}) {
     const Tensor x = ones(2, dtype);
