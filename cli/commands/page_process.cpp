@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <utility>
 #include <vector>
@@ -89,6 +90,13 @@ PageProcess::PageProcess(const fs::path& runs, const fs::path& page, int64_t por
 PageProcess::~PageProcess() {
   if (alive_ >= 0) ::close(alive_);
   if (process_ >= 0) wait();
+}
+
+void PageProcess::finish() {
+  const auto on_pipe = std::signal(SIGPIPE, SIG_IGN);  // where the server has ended already
+  const bool told = ::write(alive_, "\n", 1) == 1;
+  std::signal(SIGPIPE, on_pipe);
+  if (told) wait();
 }
 
 int PageProcess::wait() {

@@ -22,6 +22,9 @@ class PageProcess {
   PageProcess& operator=(const PageProcess&) = delete;
 
   const std::string& address() const { return address_; }
+  /// Ends the server once a page that follows the run has read the last of it: within some seconds, and at once
+  /// where none has asked for some.
+  void finish();
   /// Waits until the server ends by itself; its exit status.
   int wait();
 

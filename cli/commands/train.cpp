@@ -157,7 +157,8 @@ int finish_run(ActiveRun& run, const Options& options) {
     write_page(run);
     std::signal(SIGPIPE, on_pipe);  // all is saved
     print_summary(trainer, outcome, peaks, run.lock->name());
-    std::cout << profile;
+    std::cout << profile << std::flush;
+    if (page && !outcome.interrupted) page->finish();
   }
   return outcome.interrupted ? kInterrupted : 0;
 }

@@ -88,6 +88,9 @@ TEST_CASE("play: serves the page and the runs, and nothing else") {
   CHECK(page.status == 200);
   CHECK(page.body == kPage);
   CHECK(contains(page.head, "Referrer-Policy: no-referrer"));
+  CHECK(contains(page.head, "Content-Type: text/html"));
+  for (const char* path : {"", "runs.json"})  // compression would take the processors of a training
+    CHECK(!contains(request(to, to.base + path, "Accept-Encoding: gzip, br\r\n").head, "Content-Encoding"));
 
   const auto runs = nlohmann::json::parse(request(to, to.base + "runs.json").body);
   REQUIRE(runs.size() == 1);
@@ -143,7 +146,7 @@ TEST_CASE("play: bad arguments") {
   server.wait();
 }
 
-TEST_CASE("train: --watch serves the run while it trains") {
+TEST_CASE("train: --watch serves the run while it trains, and how it ended to who follows it") {
   const TemporaryFolder folder;
   fs::create_directories(folder.path() / "bin");  // as it is installed
   for (const char* program : {"onestep", "onestep-page"})
@@ -166,4 +169,11 @@ TEST_CASE("train: --watch serves the run while it trains") {
   ::kill(training.pid(), SIGINT);
   CHECK(training.wait().status == 130);
   CHECK(request(to, to.base).status == 0);
+
+  const Process short_training({program, "train", kSentenceConfig, "--watch", "--out", run + "2", "--set", "train.steps=20"});
+  const Address followed = address_in(short_training.said("#/training?watch=run2\n"));
+  short_training.said("run folder ");
+  CHECK(request(followed, followed.base + "runs/run2/summary.json").status == 200);
+  CHECK(short_training.wait().status == 0);
+  CHECK(request(followed, followed.base).status == 0);
 }

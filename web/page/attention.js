@@ -136,7 +136,8 @@ function inspector(onEdit) {
   };
 }
 
-export async function show(root, engine, state, setState) {
+export async function show(root, startEngine, state, setState) {
+  const engine = await startEngine();
   const sections = await engine.call('attention_sections');
   let chosen = fromUrl(state);
   let room = null, drawn = [], pointed = null, pinned = null, turn = 0, asked = 0;

@@ -52,7 +52,8 @@ function quantity(label, values, extra = null) {
     element('div', {class: 'scroll', tabindex: 0, role: 'group', 'aria-label': label}, matrix({values: asRows(values)}).node));
 }
 
-export async function show(root, engine, state, setState) {
+export async function show(root, startEngine, state, setState) {
+  const engine = await startEngine();
   const examples = await engine.call('backward_examples');
   let program = state.program ?? examples[0].program;
   let order = state.order ?? (state.program ? 'newest first' : examples[0].order);

@@ -1,11 +1,10 @@
 // The frame of the page: rooms by URL (#/attention?heads=2), navigation, light and dark.
-import {load} from './engine.js';
 import {element} from './widgets/dom.js';
 
 const rooms = [
   {path: 'attention', title: 'Attention', module: () => import('./attention.js')},
   {path: 'backward', title: 'Backward', module: () => import('./backward.js')},
-  {path: 'training', title: 'Training', module: () => import('./training.js')},
+  {path: 'training', title: 'Training', module: ({watch}) => (watch ? import('./watch.js') : import('./training.js'))},
   {path: 'model', title: 'A trained model', module: () => import('./model.js')},
 ];
 
@@ -39,8 +38,25 @@ function urlOf(room, state) {
   return `#/${room.path}${query ? `?${query}` : ''}`;
 }
 
-function startRouter(engine) {
-  const main = document.querySelector('main');
+/** Returns what resolves to the engine, whose module is loaded when a room first asks for it: a run can be watched without. */
+function engineStarter(main) {
+  let engine = null;
+  async function start() {
+    const words = element('p', {class: 'quiet'}, 'Loading the engine …');
+    main.append(words);
+    try {
+      return await (await import('./engine.js')).load();
+    } catch (error) {
+      throw new Error(`The engine did not start: ${error.message}`);
+    } finally {
+      words.remove();
+    }
+  }
+  return () => (engine ??= start());
+}
+
+function startRouter() {
+  const main = document.querySelector('main'), startEngine = engineStarter(main);
   const links = rooms.map((room) => element('a', {href: `#/${room.path}`}, room.title));
   document.querySelector('nav').replaceChildren(...links);
   const kept = {};  // what rooms leave for each other, and for when one comes back
@@ -63,8 +79,8 @@ function startRouter(engine) {
       if (turn === shown && readUrl().room === room) history.replaceState(null, '', urlOf(room, next));
     };
     try {
-      const module = await room.module();
-      const end = await module.show(root, engine, state, setState, kept);
+      const module = await room.module(state);
+      const end = await module.show(root, startEngine, state, setState, kept);
       if (turn === shown) takeDown = end;
       else end();
     } catch (error) {
@@ -78,9 +94,4 @@ function startRouter(engine) {
 }
 
 startTheme();
-try {
-  await startRouter(await load());
-} catch (error) {
-  document.querySelector('main').replaceChildren(
-      element('p', {class: 'failure', role: 'alert'}, `The engine did not start: ${error.message}`));
-}
+startRouter();

@@ -21,7 +21,8 @@ const counted = (count) => Array.from({length: count}, (_, i) => [String(i), Str
 const headsOf = (text) => (text ? text.split(',').map((place) => place.split('.').map((number) => Number(number) - 1)) : []);
 const textOf = (heads) => heads.map(([layer, head]) => `${layer + 1}.${head + 1}`).join(',');
 
-export async function show(root, engine, state, setState, kept) {
+export async function show(root, startEngine, state, setState, kept) {
+  const engine = await startEngine();
   const chosen = {
     model: state.model ?? null, text: state.text ?? null, layer: Number(state.layer ?? 1) - 1, head: Number(state.head ?? 1) - 1, ablate: headsOf(state.ablate),
     tokens: Number(state.tokens ?? 30), temperature: Number(state.temperature ?? 1), seed: Number(state.seed ?? 0),

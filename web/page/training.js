@@ -29,9 +29,8 @@ const textOf = (changes) => changes.map((change) => change.join(':')).join(',');
 /** The learning rate of a place on the slider, of two digits. */
 const rateOf = (power) => Number((10 ** power).toPrecision(2));
 
-export async function show(root, engine, state, setState, kept) {
-  if (state.watch) return (await import('./watch.js')).show(root, engine, state, setState);
-  const known = await configs();
+export async function show(root, startEngine, state, setState, kept) {
+  const [engine, known] = await Promise.all([startEngine(), configs()]);
   const left = kept.training && (Object.keys(state).length === 0 || JSON.stringify(state) === JSON.stringify(kept.training.state)) ? kept.training : null;
   const chosen = left?.chosen ?? {config: known.has(state.config) ? state.config : standard, edit: state.edit ?? null, text: state.text ?? ''};
   let session = left?.session ?? null, seen = left?.seen ?? {}, fromFiles = left?.fromFiles ?? false;
@@ -123,6 +122,7 @@ export async function show(root, engine, state, setState, kept) {
     if (!session) await begin();
     draw();
     await session.train({until, heard});
+    if (!ended) remember();
     if (session.steps > 0 && !ended) await look(true);
   });
   async function heard() {

@@ -103,6 +103,17 @@ std::string runs_json(const fs::path& root) {
   return list.dump();
 }
 
+/// Sends a text as it is: the library compresses bodies, and Brotli's best for one script of the page takes the processor
+/// longer than all that a poll needs. What a provider gives goes out uncompressed.
+void send_text(std::string text, const std::string& type, httplib::Response& response) {
+  const auto kept = std::make_shared<const std::string>(std::move(text));
+  response.headers.erase("Content-Type");
+  response.body.clear();
+  response.set_content_provider(kept->size(), type, [kept](size_t at, size_t length, httplib::DataSink& sink) {
+    return sink.write(kept->data() + at, length);
+  });
+}
+
 /// Sends NAME/PATH piece by piece: a checkpoint may be larger than memory. A file that its run does not have, any more, is 204:
 /// that happens to who follows a run, and a browser reports a 404 as an error of the page.
 void send_file(const fs::path& root, const std::string& wanted, httplib::Response& response) {
@@ -143,16 +154,18 @@ void serve(const ServerOptions& options, const std::function<void(const std::str
   ONESTEP_CHECK(IoError, bound, "port ", options.port, ": is taken (another one, or 0 for any that is free?)");
   const int port = options.port == 0 ? server.bind_to_any_port(kHost) : options.port;
   const std::string host = std::string(kHost) + ':' + std::to_string(port);
+  server.set_keep_alive_max_count(1);  // the library wakes a hundred times a second for each connection that stays open
   server.set_default_headers(kHeaders);
   // Before files, since the page has a runs.json of its own for servers without runs.
   server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& response) {
+    options.on_request();
     const bool reads = request.method == "GET" || request.method == "HEAD";
     const bool known = reads && request.get_header_value("Host") == host && request.path.starts_with(base + '/');
     const std::string path = known ? request.path.substr(base.size() + 1) : "";
     if (!known)
       response.status = 404;
     else if (path == "runs.json")
-      response.set_content(runs_json(options.runs), "application/json");
+      send_text(runs_json(options.runs), "application/json", response);
     else if (path.starts_with("runs/"))
       send_file(options.runs, path.substr(5), response);
     else
@@ -160,6 +173,9 @@ void serve(const ServerOptions& options, const std::function<void(const std::str
     return httplib::Server::HandlerResponse::Handled;
   });
   server.set_mount_point(base, options.page.string());
+  server.set_file_request_handler([](const httplib::Request&, httplib::Response& response) {
+    send_text(std::move(response.body), response.get_header_value("Content-Type"), response);
+  });
   ready("http://" + host + base + '/');
   ONESTEP_CHECK(IoError, server.listen_after_bind(), host, ": cannot be listened to");
 }

@@ -7,9 +7,10 @@
 namespace onestep::web {
 
 struct ServerOptions {
-  std::filesystem::path page;  ///< The folder of the page.
-  std::filesystem::path runs;  ///< A folder of runs, or a run.
-  int port = 0;                ///< 0: any that is free.
+  std::filesystem::path page;                ///< The folder of the page.
+  std::filesystem::path runs;                ///< A folder of runs, or a run.
+  int port = 0;                              ///< 0: any that is free.
+  std::function<void()> on_request = [] {};  ///< Called for every request, by the thread that answers it.
 };
 
 /// Serves at 127.0.0.1, below a random token, until the process ends; `ready` gets the address first.

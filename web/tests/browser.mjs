@@ -29,7 +29,7 @@ async function serve(folder = dist, others = {}) {
   return {url: `http://127.0.0.1:${server.address().port}/`, close: () => server.close()};
 }
 
-/** Starts the browser; resolves to {page(), close()}. */
+/** Starts the browser; resolves to {process, page(), close()}; `process` is its number. */
 async function launch() {
   const profile = mkdtempSync(path.join(tmpdir(), 'onestep-browser-'));
   const child = spawn(program, ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--remote-debugging-pipe',
@@ -59,6 +59,7 @@ async function launch() {
     toBrowser.write(`${JSON.stringify({id: count, method, params, sessionId})}\0`);
   });
   return {
+    process: child.pid,
     /** A new page of this size; `touch` makes it a phone. */
     async page({width = 1280, height = 900, touch = false, scheme = 'light'} = {}) {
       const {targetId} = await send('Target.createTarget', {url: 'about:blank'});

@@ -1,34 +1,15 @@
 // Runs of the native program in the page that it serves itself.
 import assert from 'node:assert/strict';
-import {spawn} from 'node:child_process';
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {test} from 'node:test';
 import {axe, violations} from './axe.mjs';
 import {dist, missing, started} from './browser.mjs';
-import {hasProgram, onestep, program, small, temporaryFolder, writeFolder} from './support.mjs';
+import {hasProgram, onestep, serving, small, temporaryFolder, writeFolder} from './support.mjs';
 
 const skip = missing || (!hasProgram && 'the native program is not built');
 const short = (number) => String(Number(number.toPrecision(5)));
 const encode = (value) => new TextEncoder().encode(JSON.stringify(value));
-
-/** Starts the program until the test ends; resolves to the address that it tells. */
-async function serving(t, ...args) {
-  const child = spawn(program, args, {stdio: ['ignore', 'pipe', 'pipe']});
-  t.after(() => child.kill('SIGKILL'));
-  let said = '';
-  const address = await new Promise((resolve, reject) => {
-    const hear = (text) => {
-      said += text;
-      const found = /(http:\/\/127\.0\.0\.1:\S+)\s/.exec(said);
-      if (found) resolve(found[1]);
-    };
-    child.stdout.on('data', hear);
-    child.stderr.on('data', hear);
-    child.on('exit', () => reject(new Error(said)));
-  });
-  return {address, child};
-}
 
 /** A folder with a config and, trained with it, the run `copied`. */
 function trained(changes = {}) {
@@ -44,6 +25,7 @@ test('runs of this machine in the rooms of the page', {skip}, async (t) => {
   const {folder, lines} = trained();
   const {browser} = await started(t);
   const {address} = await serving(t, 'play', join(folder, 'runs'), '--page', dist);
+  assert.equal((await fetch(address)).headers.get('connection'), 'close');  // an open one wakes the server a hundred times a second
   const page = await browser.page();
 
   await t.test('a run that has ended is watched', async () => {
@@ -86,7 +68,12 @@ test('a run is watched while it trains', {skip}, async (t) => {
   const {address, child} = await serving(t, 'train', join(folder, 'config.json'), '--watch', '--out', join(folder, 'live'));
   const page = await browser.page({width: 390, height: 844, touch: true});
   await page.open(address);
+  await page.until(`/^[1-9]\\d* of/.test(document.querySelector('.readouts dd')?.textContent)`);
+  const loaded = () => page.evaluate(`performance.getEntriesByType('resource').map(({name}) => name.split('/').at(-1))`);
+  assert.ok(!(await loaded()).includes('engine.js'));  // it would take the training's processors
+  await page.clickText('button', 'Look now');
   await page.until(`document.querySelector('.maps canvas') && document.querySelector('.samples pre')`);
+  assert.ok((await loaded()).includes('engine.js'));
   const steps = async () => Number((await shown(page)).step.split(' ')[0]);
   const before = await steps();
   assert.equal(await page.text('[role=status]'), 'It trains.');
@@ -98,4 +85,25 @@ test('a run is watched while it trains', {skip}, async (t) => {
   assert.equal(await ended, 130);
   await page.until(`!document.querySelector('.failure').hidden`);
   assert.equal(await page.text('.failure'), 'The program does not answer any more.');
+});
+
+test('a run is followed to its end, which comes with its program’s', {skip}, async (t) => {
+  const folder = temporaryFolder();
+  const config = {...small, data: {kind: 'text', path: join(folder, 'text.txt'), tokenizer: 'char'}, train: {...small.train, steps: 6000, eval_every: 6000}};
+  writeFolder(folder, new Map([['config.json', encode(config)], ['text.txt', new TextEncoder().encode('the cat sat on the mat. '.repeat(50))]]));
+  const {browser} = await started(t);
+  const {address, child} = await serving(t, 'train', join(folder, 'config.json'), '--watch', '--out', join(folder, 'short'));
+  const ended = new Promise((resolve) => child.on('exit', resolve));
+  const page = await browser.page();
+  await page.open(address);
+  await page.until(`document.querySelector('.maps canvas') && document.querySelector('.samples pre')`);
+  assert.equal(await ended, 0);
+  assert.ok(await page.evaluate(`document.querySelector('.maps canvas').width`) > 5);  // a text that the model has written
+  await page.fill('textarea', 'the c');  // is answered though the program has ended
+  await page.until(`document.querySelector('.maps canvas').width === 5 && document.querySelector('.samples pre').textContent.startsWith('the c')`);
+  await page.fill('textarea', 'QED');
+  await page.until(`document.querySelector('section[aria-label=Attention]').textContent.includes('"Q"')`);
+  assert.equal(await page.text('[role=status]'), 'It has ended after 6000 steps.');
+  assert.equal(await page.evaluate(`document.querySelector('.failure').hidden`), true);
+  assert.deepEqual(page.errors, []);
 });

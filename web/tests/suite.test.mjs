@@ -7,7 +7,7 @@ import test from 'node:test';
 import v8 from 'node:v8';
 import {WASI} from 'node:wasi';
 
-import {root, temporaryFolder} from './support.mjs';
+import {root, suites, temporaryFolder} from './support.mjs';
 
 // The calls that a module makes of node:wasi's functions without a frame of their own crash node 20: where memory is collected
 // within one, the collector does not see the frames of JavaScript below, which then hold objects that are no more.
@@ -30,12 +30,7 @@ async function run(cases) {
   return {status, output: readFileSync(log, 'utf8')};
 }
 
-for (const [what, cases] of Object.entries({
-  'fused multiply-adds': '*fma*',
-  'every kernel on every instruction set': 'kernels:*',
-  'the op suite': 'op suite:*',
-  'trainings of known bits': 'bits: 25 steps end with the known hashes on*',
-}))
+for (const [what, cases] of Object.entries(suites))
   test(what, async () => {
     const {status, output} = await run(cases);
     assert.equal(status, 0, output.slice(-20000));

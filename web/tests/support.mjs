@@ -1,5 +1,5 @@
 // What the tests share.
-import {execFileSync} from 'node:child_process';
+import {execFileSync, spawn} from 'node:child_process';
 import {existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, statSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
@@ -22,6 +22,14 @@ export const modules = (await import(join(dist, 'engine.js'))).loadModule
       }
     }))).filter(Boolean)
   : [];
+
+/** The test cases of web_tests, in node and in Chromium. */
+export const suites = {
+  'fused multiply-adds': '*fma*',
+  'every kernel on every instruction set': 'kernels:*',
+  'the op suite': 'op suite:*',
+  'trainings of known bits': 'bits: 25 steps end with the known hashes on*',
+};
 
 export const temporaryFolder = () => mkdtempSync(join(tmpdir(), 'onestep-web-'));
 
@@ -49,6 +57,24 @@ export const hasProgram = existsSync(program);
 /** Calls the native program; returns its output. */
 export function onestep(...args) {
   return execFileSync(program, args, {cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe']});
+}
+
+/** Starts a command of the program that serves the page, until the test ends; resolves to {address, child}: what it tells, and its process. */
+export async function serving(t, ...args) {
+  const child = spawn(program, args, {stdio: ['ignore', 'pipe', 'pipe']});
+  t.after(() => child.kill('SIGKILL'));
+  let said = '';
+  const address = await new Promise((resolve, reject) => {
+    const hear = (text) => {
+      said += text;
+      const found = /(http:\/\/127\.0\.0\.1:\S+)\s/.exec(said);
+      if (found) resolve(found[1]);
+    };
+    child.stdout.on('data', hear);
+    child.stderr.on('data', hear);
+    child.on('exit', () => reject(new Error(said)));
+  });
+  return {address, child};
 }
 
 /** The lines of a run's metrics without times. */

@@ -242,6 +242,7 @@ test('training', {skip: missing}, async (t) => {
     await stopped(page, 4);
     await page.tap('.maps figure:nth-child(2) canvas');
     await page.until(`/^Layer 1, head 2: token 8 /.test(document.querySelector('section[aria-label=Attention] .told').textContent)`);
+    assert.ok(await page.evaluate(`document.querySelector('.chart text').getBoundingClientRect().height >= 12`));  // to be read
   });
 
   const source = axe();

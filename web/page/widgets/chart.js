@@ -2,7 +2,7 @@
 import {element, svg} from './dom.js';
 import {short} from './numbers.js';
 
-const width = 640, height = 260, left = 56, right = 12, top = 10, bottom = 30;
+const widest = 640, height = 260, left = 56, right = 12, top = 10, bottom = 38;
 const dashes = [null, '6 4', '2 3', '8 3 2 3'];
 
 /** About five round numbers from low to high. */
@@ -19,14 +19,16 @@ function ticks(low, high) {
  * Under the pointer or, with the arrow keys, at the place one has moved to, the values are told.
  */
 export function lineChart({label, x: xTitle = 'step', y: yTitle = ''}) {
-  const picture = svg('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label, tabindex: 0, class: 'chart'});
+  const picture = svg('svg', {viewBox: `0 0 ${widest} ${height}`, role: 'img', 'aria-label': label, tabindex: 0, class: 'chart'});
   const legend = element('figcaption', {class: 'legend'});
   const told = element('p', {class: 'quiet told', 'aria-live': 'polite'});
-  let series = [], xs = [], place = null, toX = null, toY = null;
+  let series = [], xs = [], place = null, toX = null, toY = null, width = widest;
 
   function draw() {
     const points = series.flatMap((s) => s.points).filter(([, y]) => Number.isFinite(y));
     picture.replaceChildren();
+    width = Math.min(widest, picture.clientWidth || widest);  // so that words keep their size on a phone
+    picture.setAttribute('viewBox', `0 0 ${width} ${height}`);
     legend.replaceChildren(...series.map((s, i) => element('span', {class: `series-${i % 4}`},
       svg('svg', {viewBox: '0 0 30 8', width: 30, height: 8, 'aria-hidden': 'true'},
         svg('path', {d: 'M0 4H30', 'stroke-dasharray': dashes[i % 4]})), s.name)));
@@ -44,8 +46,8 @@ export function lineChart({label, x: xTitle = 'step', y: yTitle = ''}) {
       picture.append(svg('path', {class: 'grid', d: `M${left} ${toY(y)}H${width - right}`}),
         svg('text', {x: left - 6, y: toY(y) + 4, 'text-anchor': 'end'}, short(y)));
     }
-    for (const x of ticks(x0, x1)) picture.append(svg('text', {x: toX(x), y: height - 12, 'text-anchor': 'middle'}, short(x)));
-    picture.append(svg('text', {x: width - right, y: height - 1, 'text-anchor': 'end'}, xTitle),
+    for (const x of ticks(x0, x1)) picture.append(svg('text', {x: toX(x), y: height - 20, 'text-anchor': 'middle'}, short(x)));
+    picture.append(svg('text', {x: width - right, y: height - 4, 'text-anchor': 'end'}, xTitle),
       svg('text', {x: 2, y: top + 2}, yTitle));
     series.forEach((s, i) => picture.append(svg('path', {
       class: `curve series-${i % 4}`, 'stroke-dasharray': dashes[i % 4],
