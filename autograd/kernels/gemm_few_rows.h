@@ -12,7 +12,7 @@ inline constexpr int64_t kMostDirectRows = 8, kFloatLanes = kRegLanes<float>;
 /// Side of the tiles that are transposed. One of 16 x 16 takes all registers, and in place would push sums into memory.
 #if defined(ONESTEP_ISA_avx512)
 inline constexpr int kTile = 16;
-#define ONESTEP_TILES [[gnu::noinline]]
+#define ONESTEP_TILES [[gnu::noinline]] inline
 #else
 inline constexpr int kTile = 8;
 #define ONESTEP_TILES ONESTEP_INLINE

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/process.h"
+#include "tests/support.h"
 
 using nlohmann::json;
 using onestep::testing::ProcessResult;
@@ -90,6 +91,7 @@ TEST_CASE("bench: single ops, the same that the peer and compare.py name") {
 TEST_CASE("bench: limits of the machine") { CHECK(bench({"limits"})["gb_per_s"] > 0); }
 
 TEST_CASE("bench: compare.py makes a table of who is there and a picture") {
+  if (onestep::testing::skips_without_ci()) return;
   const std::string script = ONESTEP_SOURCE_DIR "/bench/compare.py";
   const TemporaryFolder folder;
   const auto compare = [&](const std::vector<std::string>& more) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/cli/ranks.h"
+#include "tests/support.h"
 
 using namespace onestep::testing;
 
@@ -136,7 +137,7 @@ TEST_CASE("distributed: a number of threads that some ranks are told is theirs a
 }
 
 TEST_CASE("distributed: ranks that differ are refused by what differs") {
-  if (skips()) return;
+  if (skips() || skips_without_ci()) return;
   const RankRuns runs;
   const std::string differ = "the ranks differ: rank 1 has another ";
   check_refused({ranks(1, runs.start("run")), ranks(1, set(runs.start("run"), {"optimizer.lr=1"}))},
@@ -164,6 +165,7 @@ TEST_CASE("distributed: ranks that differ are refused by what differs") {
 }
 
 TEST_CASE("distributed: ranks in network namespaces of their own have the same bits") {
+  if (skips_without_ci()) return;
   const ProcessResult result = run_process({ONESTEP_SOURCE_DIR "/tests/distributed/namespaces.sh", kProgram},
                                            {.environment = {{"ASAN_OPTIONS", "detect_leaks=0"}}});  // Open MPI itself leaks
   CHECK_MESSAGE(result.status == 0, result.out, result.err);
@@ -199,7 +201,7 @@ TEST_CASE("distributed: what is wrong for all ranks is said once") {
 }
 
 TEST_CASE("distributed: where the root cannot write all end and the last checkpoint is whole") {
-  if (skips()) return;
+  if (skips() || skips_without_ci()) return;
   const RankRuns runs;
   run_alone(set(runs.start("whole"), {"train.steps=40"}));
   REQUIRE(mpirun({ranks(2, set(runs.start("run"), {"train.steps=20"}))}).status == 0);

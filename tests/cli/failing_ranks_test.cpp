@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "tests/cli/ranks.h"
+#include "tests/support.h"
 
 using namespace onestep::testing;
 
@@ -63,7 +64,7 @@ TEST_CASE("distributed: a rank whose data is cut short in the middle of a run is
 }
 
 TEST_CASE("distributed: a rank that hangs before it starts is given up") {
-  if (skips()) return;
+  if (skips() || skips_without_ci()) return;
   const RankRuns runs;
   check_given_up(runs, {"sh", "-c", R"(kill -STOP $$; exec "$@")", "sh"}, /*at_end=*/false);
   CHECK(!fs::exists(runs.path("run")));
@@ -87,7 +88,7 @@ TEST_CASE("distributed: a rank without memory left in the middle of a run is nam
 }
 
 TEST_CASE("distributed: a rank that hangs at the end is given up when all is saved") {
-  if (skips()) return;
+  if (skips() || skips_without_ci()) return;
   const RankRuns runs;
   check_given_up(runs, preloaded("STOP_AT_END=1"), /*at_end=*/true);
   run_alone(set(runs.start("alone"), {"train.steps=20"}));

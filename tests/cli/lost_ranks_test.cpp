@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/cli/ranks.h"
+#include "tests/support.h"
 
 using namespace onestep::testing;
 
@@ -105,7 +106,7 @@ void check_losses(int losses) {
 }  // namespace
 
 TEST_CASE("distributed: ranks killed and hanging at four random points end the job and the last checkpoint is whole") {
-  if (!skips()) check_losses(4);
+  if (!skips() && !skips_without_ci()) check_losses(4);
 }
 
 TEST_CASE("nightly: ranks killed and hanging at twenty random points end the job and the last checkpoint is whole") {

@@ -1,6 +1,7 @@
 // The command lines of the pages about several ranks and about speed, each on something small.
 #include "tests/cli/ranks.h"
 #include "tests/docs/command_lines.h"
+#include "tests/support.h"
 
 namespace onestep::testing {
 namespace {
@@ -63,6 +64,7 @@ onestep() {
 }
 
 TEST_CASE("pages: the command lines about speed run") {
+  if (skips_without_ci()) return;
   const CheckoutFolder folder;
   std::ofstream(folder.path() / "CONFIG") << kConfig;
   const std::string lines = command_lines("docs/performance.md");
