@@ -82,7 +82,7 @@ def contestants(kind, flags, options):
     program = "step" if kind in ("scaling", "lora") else kind
     if "--threads" not in flags:
         flags += f" --threads {options.threads}"
-    if options.precision != "float32" and kind in MIXED:
+    if options.precision != "float32":
         flags += f" --precision {options.precision}"
     ours = [options.onestep, "bench", program, *flags.split(), *budget, "--json"]
     if kind == "call":  # 200 calls from Python
@@ -170,6 +170,9 @@ def main():
     unknown = set(options.kinds) - set(WORK)
     if unknown:
         parser.error(f"unknown kind {', '.join(sorted(unknown))} (one of {', '.join(WORK)})")
+    float32_only = set(options.kinds or WORK) - set(MIXED)
+    if options.precision != "float32" and float32_only:
+        parser.error(f"--precision {options.precision} is for {', '.join(MIXED)}: got {', '.join(sorted(float32_only))}")
     built = str(Path(options.onestep).resolve().parent / "python")  # the Python package, where ./onestep test has built it
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [built, os.environ.get("PYTHONPATH")]))
     limits = run([options.onestep, "bench", "limits", "--json", "--budget", "2", "--threads", str(options.threads)])

@@ -57,6 +57,10 @@ Tensor empty_result(const Shape& shape, DType dtype, const Tensor& a, const Tens
   return view_of(empty({shape.numel()}, dtype), shape, like.strides(), 0);
 }
 
+Tensor empty_result(const Tensor& x) {
+  return x.is_contiguous() ? empty(x.shape(), x.dtype()) : empty_result(x.shape(), x.dtype(), x, x);
+}
+
 namespace {
 
 constexpr int64_t kNarrowBlock = 512;

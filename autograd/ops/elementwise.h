@@ -142,6 +142,8 @@ void zip_into(Tensor& y, const Tensor& a, const Tensor& b, const Row& row) {
 /// Elements for the result of an elementwise op, each of whose operands has `shape` or broadcasts to it: laid out as the
 /// operands where all that are no single elements are one permutation of row-major (as in PyTorch), else row-major.
 Tensor empty_result(const Shape& shape, DType dtype, const Tensor& a, const Tensor& b);
+/// The same for the one operand x, in its shape and dtype.
+Tensor empty_result(const Tensor& x);
 
 // Operands of a narrow dtype are widened, and the result is rounded to their dtype: a row function sees the compute types
 // alone. The walks do it block by block, so that what is widened stays in the L1 cache.
@@ -149,7 +151,7 @@ Tensor empty_result(const Shape& shape, DType dtype, const Tensor& a, const Tens
 /// row(x) elementwise, any dtype, in x's dtype; not recorded.
 template <class Row>
 Tensor map(const Tensor& x, const Row& row) {
-  Tensor y = x.is_contiguous() ? empty(x.shape(), x.dtype()) : empty_result(x.shape(), x.dtype(), x, x);
+  Tensor y = empty_result(x);
   dispatch(compute_type(x.dtype()), [&]<class T>() { map_into<T, T>(y, x, row); });
   return y;
 }
@@ -158,7 +160,7 @@ Tensor map(const Tensor& x, const Row& row) {
 template <class Row>
 Tensor map_floating(const char* op, const Tensor& x, const Row& row) {
   return dispatch_floating(compute_type(x.dtype()), op, [&]<class T>() {
-    Tensor y = x.is_contiguous() ? empty(x.shape(), x.dtype()) : empty_result(x.shape(), x.dtype(), x, x);
+    Tensor y = empty_result(x);
     map_into<T, T>(y, x, row);
     return y;
   });

@@ -66,7 +66,7 @@ class Reader {
     std::map<int64_t, std::vector<size_t>> by_new_tokens;
     for (size_t i = 0; i < texts.size(); ++i) {
       if (use_cache_)
-        by_new_tokens[new_tokens(*texts[i])].push_back(i);
+        by_new_tokens[begin_reading(*texts[i])].push_back(i);
       else
         logits[i] = model_.forward(texts[i]->last(fitting(*texts[i]))).select(1, -1)[0];
     }
@@ -85,8 +85,8 @@ class Reader {
   /// As many tokens of the text as the context holds.
   int64_t fitting(const Text& text) const { return std::min(text.size(), model_.context_length()); }
 
-  /// How many tokens are not in the text's cache, which is emptied where the text has outgrown the context.
-  int64_t new_tokens(Text& text) const {
+  /// Counts the text as read, empties its cache where it has outgrown the context, and returns how many tokens are not in it.
+  int64_t begin_reading(Text& text) const {
     TextMemory& memory = text.memory();
     const bool goes_on = 0 < memory.read && memory.read < text.size() && text.size() <= model_.context_length();
     if (!goes_on) memory = {};
