@@ -1,9 +1,10 @@
 #include "autograd/portable_math.h"
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+
+#include "autograd/portable_formulas.h"
 
 namespace onestep::portable {
 namespace {
@@ -47,29 +48,16 @@ Pair operator/(Pair a, Pair b) {
 constexpr Pair kLn2{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 constexpr double kHalfPi[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110};
 
-/// x = 2^exponent (1 + s) / (1 - s), |s| < 0.172, for x > 0 and finite: log(x) = exponent ln 2 + 2 atanh(s).
-struct LogParts {
-  double exponent;
-  Pair s;
-};
-
-LogParts log_parts(double x) {
-  const bool subnormal = x < std::numeric_limits<double>::min();
-  const int64_t u = std::bit_cast<int64_t>(subnormal ? x * 0x1p54 : x) - 0x3fe6a09e667f3bcd;  // minus the bits of sqrt(1/2)
-  const auto exponent = static_cast<double>((u >> 52) - (subnormal ? 54 : 0));
-  const auto m = std::bit_cast<double>((u & 0xfffffffffffff) + 0x3fe6a09e667f3bcd);  // in [sqrt(1/2), sqrt(2))
-  const Pair sum = two_sum(m, 1);
-  const double s = (m - 1) / sum.high;
-  return {exponent, {s, (std::fma(-s, sum.high, m - 1) - s * sum.low) / sum.high}};
-}
-
-/// With all digits of a pair.
+/// log(x) with all digits of a pair, for x > 0 and finite: of 2^exponent m it is exponent ln 2 + 2 atanh(s), (1 + s) / (1 - s)
+/// = m.
 Pair log_pair(double x) {
-  const LogParts parts = log_parts(x);
-  const Pair s = parts.s, s2 = s * s;
+  const auto [exponent, m] = formulas::binary(x);
+  const Pair sum = two_sum(m, 1);
+  const double high = (m - 1) / sum.high;
+  const Pair s{high, (std::fma(-high, sum.high, m - 1) - high * sum.low) / sum.high}, s2 = s * s;
   Pair series{0, 0};
   for (int k = 43; k >= 1; k -= 2) series = series * s2 + Pair{1, 0} / Pair{static_cast<double>(k), 0};
-  return Pair{parts.exponent, 0} * kLn2 + s * series * Pair{2, 0};
+  return Pair{exponent, 0} * kLn2 + s * series * Pair{2, 0};
 }
 
 /// exp(x) for |x| < 800: x = n ln 2 + 64 r, Taylor's series in r, then six squares.
@@ -103,18 +91,6 @@ double sin_shifted(double x, int shift) {
 }
 
 }  // namespace
-
-double log(double x) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (x == 0) return -infinity;
-  if (!(x > 0 && x < infinity)) return x > 0 ? x : std::numeric_limits<double>::quiet_NaN();
-  const LogParts parts = log_parts(x);
-  const double s2 = parts.s.high * parts.s.high;
-  double series = 0;  // 2/3 s^2 + 2/5 s^4 + ...: at most a hundredth of the sum, so its rounding counts little
-  for (int k = 21; k >= 3; k -= 2) series = (series + 2.0 / k) * s2;
-  const Pair whole = two_product(parts.exponent, kLn2.high), sum = two_sum(whole.high, 2 * parts.s.high);
-  return sum.high + (sum.low + (whole.low + parts.exponent * kLn2.low + (2 * parts.s.low + parts.s.high * series)));
-}
 
 double pown(double x, int64_t n) {
   Pair power{1, 0};

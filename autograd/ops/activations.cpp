@@ -5,28 +5,31 @@
 #include "autograd/operators.h"
 #include "autograd/ops/pointwise.h"
 #include "autograd/ops_shape.h"
-#include "autograd/portable_math.h"
 
 namespace onestep {
 
+namespace formulas = portable::formulas;
 using ops::function_of_input;
 using ops::InDouble;
-using ops::Loop;
 using ops::number_like;
 using ops::select_if;
+using ops::Vectorized;
 
 namespace {
 
 // What the formulas mean by these names where they are applied to numbers.
-using portable::exp;
-using portable::tanh;
-double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+using formulas::exp;
+using formulas::tanh;
+ONESTEP_FORMULA double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// scale x where x > 0, else scale alpha (exp(input_scale x) - 1).
 Tensor scaled_elu(const char* op, const Tensor& x, double alpha, double scale, double input_scale) {
-  const auto values = [=](double v) { return v <= 0 ? scale * alpha * portable::expm1(v * input_scale) : scale * v; };
+  const auto values = [=]<int digits>(double v) {
+    const double y = scale * alpha * formulas::expm1<digits>(v * input_scale);
+    return v <= 0 ? y : scale * v;
+  };
   return function_of_input(op, x, InDouble{values}, [=](auto dy, auto v) {
     // A large exp(v) would make NaN of the 0 behind it. The second derivative at 0 is 0, as in PyTorch.
     const auto negative = select_if(v < 0, v, 0.0);
@@ -48,7 +51,7 @@ Tensor bounded(const char* op, const Tensor& x, double low, double high) {
     const T least = static_cast<T>(low), most = static_cast<T>(high);
     return v < least ? least : v > most ? most : v;
   };
-  return piecewise(op, x, Loop{values}, [=](auto dy, auto v) {  // as PyTorch dy at NaN
+  return piecewise(op, x, Vectorized{values}, [=](auto dy, auto v) {  // as PyTorch dy at NaN
     return select_if(v <= number_like(v, low), 0.0, select_if(v >= number_like(v, high), 0.0, dy));
   });
 }
@@ -56,14 +59,17 @@ Tensor bounded(const char* op, const Tensor& x, double low, double high) {
 }  // namespace
 
 Tensor softplus(const Tensor& x, double beta, double threshold) {
-  const auto values = [=](double v) { return v * beta > threshold ? v : portable::log1p(exp(v * beta)) / beta; };
+  const auto values = [=]<int digits>(double v) {
+    const double y = formulas::log1p<digits>(exp<digits>(v * beta)) / beta;
+    return v * beta > threshold ? v : y;
+  };
   return function_of_input("softplus", x, InDouble{values},
                            [=](auto dy, auto v) { return select_if(v * beta > threshold, dy, dy * sigmoid(v * beta)); });
 }
 
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
   const auto values = [=]<class T>(T v) { return v > 0 ? v : v * static_cast<T>(negative_slope); };
-  return function_of_input("leaky_relu", x, Loop{values},
+  return function_of_input("leaky_relu", x, Vectorized{values},
                            [=](auto dy, auto v) { return select_if(v > 0, dy, dy * negative_slope); });
 }
 
@@ -75,8 +81,17 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
                 weight.shape(), " does not fit an input of shape ", x.shape(), " (needs 1 or ", places, " numbers)");
   Shape shape = Shape::filled(x.dim(), 1);
   if (x.dim() > 1) shape[1] = weight.numel();
-  const Tensor positive = gt(x, 0);
-  return where(positive, x, mul(reshape(weight, shape), masked_fill(x, positive, 0)));  // an infinite x times 0 would be NaN
+  const Tensor slope = reshape(weight, shape);
+  const auto values = []<class T>(T v, T w) {
+    const T scaled = ops::times(v, w);
+    return v > 0 ? v : scaled;
+  };
+  return record("prelu", ops::zip("prelu", x, slope, Vectorized{values}), {x, slope}, {x, slope},
+                [](const Backward& b) -> Grads {
+                  const Tensor &dy = b.grad(), positive = gt(b.saved(0), 0);
+                  return {ops::grad_of(b, 0, [&] { return where(positive, dy, dy * b.saved(1)); }),
+                          ops::grad_of(b, 1, [&] { return dy * masked_fill(b.saved(0), positive, 0); })};
+                });  // dx = dy or dy w, dw = dy x where x <= 0
 }
 
 Tensor elu(const Tensor& x, double alpha) { return scaled_elu("elu", x, alpha, 1, 1); }
@@ -96,18 +111,18 @@ Tensor relu6(const Tensor& x) { return bounded("relu6", x, 0, 6); }
 
 Tensor hardsigmoid(const Tensor& x) {
   const auto values = []<class T>(T v) { return v <= -3 ? T(0) : v >= 3 ? T(1) : (v + 3) / 6; };
-  return function_of_input("hardsigmoid", x, Loop{values},
+  return function_of_input("hardsigmoid", x, Vectorized{values},
                            [](auto dy, auto v) { return select_if((v > -3) & (v < 3), dy / 6, 0.0); });
 }
 Tensor hardswish(const Tensor& x) {
   const auto values = []<class T>(T v) { return v * (v <= -3 ? T(0) : v >= 3 ? T(6) : v + 3) / 6; };
-  return function_of_input("hardswish", x, Loop{values},
+  return function_of_input("hardswish", x, Vectorized{values},
                            [](auto dy, auto v) { return select_if(v <= -3, 0.0, select_if(v < 3, dy * (v / 3 + 0.5), dy)); });
 }
 
 Tensor mish(const Tensor& x) {  // tanh(log(1 + e)) = w / (w + 2) with w = e (e + 2) and e = exp(x), which is 1 above 40
-  const auto values = [](double v) {
-    const double e = exp(v < 40 ? v : 40), w = e * (e + 2);
+  const auto values = []<int digits>(double v) {
+    const double e = exp<digits>(v < 40 ? v : 40), w = e * (e + 2);
     return v * (w / (w + 2));
   };
   return function_of_input("mish", x, InDouble{values}, [](auto dy, auto v) {
@@ -118,7 +133,9 @@ Tensor mish(const Tensor& x) {  // tanh(log(1 + e)) = w / (w + 2) with w = e (e 
 }
 
 Tensor logsigmoid(const Tensor& x) {
-  const auto values = [](double v) { return (v < 0 ? v : 0) - portable::log1p(exp(-std::fabs(v))); };
+  const auto values = []<int digits>(double v) {
+    return (v < 0 ? v : 0) - formulas::log1p<digits>(exp<digits>(-std::fabs(v)));
+  };
   return function_of_input("logsigmoid", x, InDouble{values}, [](auto dy, auto v) { return dy * sigmoid(-v); });
 }
 
@@ -132,7 +149,7 @@ Tensor tanhshrink(const Tensor& x) {
 }
 Tensor hardshrink(const Tensor& x, double lambd) {
   const auto values = [=]<class T>(T v) { return v >= static_cast<T>(-lambd) && v <= static_cast<T>(lambd) ? T(0) : v; };
-  return function_of_input("hardshrink", x, Loop{values}, [=](auto dy, auto v) {
+  return function_of_input("hardshrink", x, Vectorized{values}, [=](auto dy, auto v) {
     return select_if((v >= number_like(v, -lambd)) & (v <= number_like(v, lambd)), 0.0, dy);
   });
 }
@@ -142,13 +159,13 @@ Tensor softshrink(const Tensor& x, double lambd) {
     const T most = static_cast<T>(lambd);
     return v > most ? v - most : v < -most ? v + most : v * T(0);  // NaN stays NaN
   };
-  return function_of_input("softshrink", x, Loop{values}, [=](auto dy, auto v) {
+  return function_of_input("softshrink", x, Vectorized{values}, [=](auto dy, auto v) {
     return select_if((v >= number_like(v, -lambd)) & (v <= number_like(v, lambd)), 0.0, dy);
   });
 }
 Tensor threshold(const Tensor& x, double threshold, double value) {
   const auto values = [=]<class T>(T v) { return v <= static_cast<T>(threshold) ? static_cast<T>(value) : v; };
-  return piecewise("threshold", x, Loop{values},
+  return piecewise("threshold", x, Vectorized{values},
                    [=](auto dy, auto v) { return select_if(v <= number_like(v, threshold), 0.0, dy); });
 }
 

@@ -88,26 +88,42 @@ Tensor heaviside(const Tensor& x, const Tensor& values) {
                   ops::Loop{[]<class T>(T u, T v) { return u == T(0) ? v : static_cast<T>(u > T(0)); }});
 }
 
-Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
-  ops::check_floating("lerp", a);
-  ops::check_same_dtype("lerp", a, b);
-  ops::check_same_dtype("lerp", a, weight);
-  if (is_narrow(a.dtype())) return to(lerp(ops::wide(a), ops::wide(b), ops::wide(weight)), a.dtype());
+namespace {
+
+/// The values of lerp for tensors of one wide dtype.
+Tensor lerp_values(const Tensor& a, const Tensor& b, const Tensor& weight) {
   const Shape shape = broadcast_shapes("lerp", broadcast_shapes("lerp", a.shape(), b.shape()), weight.shape());
   Tensor y = empty(shape, a.dtype());
   dispatch_floating(a.dtype(), "lerp", [&]<class T>() {
+    const auto between = [](T from, T up_to, T w) {
+      const T distance = up_to - from;
+      return std::abs(w) < T(0.5) ? from + w * distance : up_to - distance * (1 - w);
+    };
+    if (weight.numel() == 1) {
+      const T w = *weight.data<T>();
+      return ops::zip_into<T, T, T>(y, a, b,
+                                    ops::Vectorized{[between, w](T from, T up_to) { return between(from, up_to, w); }});
+    }
     const T *start = a.data<T>(), *end = b.data<T>(), *part = weight.data<T>();
     T* to = y.mutable_data<T>();
     const std::array<Shape, 4> strides = {ops::broadcast_strides(a, shape), ops::broadcast_strides(b, shape),
                                           ops::broadcast_strides(weight, shape), y.strides()};
     ops::for_each_row<4>(shape, strides, [=](const auto& at, int64_t n, const auto& steps) {
-      for (int64_t j = 0; j < n; ++j) {
-        const T from = start[at[0] + j * steps[0]], up_to = end[at[1] + j * steps[1]], w = part[at[2] + j * steps[2]];
-        to[at[3] + j] = std::abs(w) < T(0.5) ? from + w * (up_to - from) : up_to - (up_to - from) * (1 - w);
-      }
+      for (int64_t j = 0; j < n; ++j)
+        to[at[3] + j] = between(start[at[0] + j * steps[0]], end[at[1] + j * steps[1]], part[at[2] + j * steps[2]]);
     });
   });
-  return record("lerp", y, {a, b, weight}, {a, b, weight}, [](const Backward& back) -> Grads {
+  return y;
+}
+
+}  // namespace
+
+Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
+  ops::check_floating("lerp", a);
+  ops::check_same_dtype("lerp", a, b);
+  ops::check_same_dtype("lerp", a, weight);
+  if (is_narrow(a.dtype())) return to(lerp(ops::wide(a), ops::wide(b), ops::wide(weight)), a.dtype());
+  return record("lerp", lerp_values(a, b, weight), {a, b, weight}, {a, b, weight}, [](const Backward& back) -> Grads {
     const Tensor &dy = back.grad(), &w = back.saved(2);
     return {grad_of(back, 0, [&] { return dy * (1 - w); }), grad_of(back, 1, [&] { return dy * w; }),
             grad_of(back, 2, [&] { return dy * (back.saved(1) - back.saved(0)); })};
@@ -122,10 +138,10 @@ Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std
   if (!x.is_floating()) return clone(x);
   const double largest = largest_of(x.dtype()), high = posinf.value_or(largest), low = neginf.value_or(-largest);
   const auto replaced = [=]<class T>(T v) {
-    if (v != v) return static_cast<T>(nan);
-    return v - v == 0 ? v : static_cast<T>(v > 0 ? high : low);
+    const T end = v > 0 ? static_cast<T>(high) : static_cast<T>(low), number = v - v == 0 ? v : end;
+    return v == v ? number : static_cast<T>(nan);
   };
-  return record("nan_to_num", ops::map_floating("nan_to_num", x, ops::Loop{replaced}), {x}, {x},
+  return record("nan_to_num", ops::map_floating("nan_to_num", x, ops::Vectorized{replaced}), {x}, {x},
                 [](const Backward& b) -> Grads { return {chosen(isfinite(b.saved(0)), b.grad())}; });
 }
 

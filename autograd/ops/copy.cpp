@@ -65,13 +65,23 @@ void copy_transposing(int d, Shape shape, T* to, Shape target, const T* from, Sh
   });
 }
 
+/// memmove in pieces for which the C library does not write past the caches: what is copied is read soon.
+template <class T>
+void move_row(T* to, const T* from, int64_t n) {
+  const int64_t piece = from < to && to < from + n ? n : int64_t{32768 / sizeof(T)};  // where they overlap, all at once
+  for (int64_t i = 0; i < n; i += piece)
+    std::memmove(to + i, from + i, static_cast<size_t>(std::min(piece, n - i)) * sizeof(T));
+}
+
 template <class T>
 void copy_row(T* to, int64_t step, const T* from, int64_t stride, int64_t n) {
   kernels::parallel_for(n, kLoopCost, [=](int64_t i, int64_t end) {
     if (step == 1 && stride == 1)
-      std::memmove(to + i, from + i, static_cast<size_t>(end - i) * sizeof(T));
+      move_row(to + i, from + i, end - i);
     else if (step == 1 && stride == 0)
       std::fill_n(to + i, end - i, *from);
+    else if (step == 1 && stride == -1)
+      std::reverse_copy(from - (end - 1), from - i + 1, to + i);
     else
       for (; i < end; ++i) to[i * step] = from[i * stride];
   });

@@ -106,14 +106,25 @@ ValuesIndices running_extremum(const char* op, const Tensor& x, int64_t dim, con
     const T* const from = rows.data<T>();
     T* const to = values.mutable_data<T>();
     auto* const places = indices.mutable_data<int64_t>();
+    const auto replaces = [takes](T v, T best) { return v != v || (best == best && takes(v, best)); };
     for_each_columns(b, [=](int64_t at, int64_t width) {
+      if (b.inner == 1) {  // in registers
+        T best = from[at];
+        int64_t place = 0;
+        for (int64_t r = 0; r < b.reduced; ++r) {
+          const bool taken = replaces(from[at + r], best);
+          to[at + r] = best = taken ? from[at + r] : best;
+          places[at + r] = place = taken ? r : place;
+        }
+        return;
+      }
       std::copy_n(from + at, width, to + at);
       std::fill_n(places + at, width, 0);
       for (int64_t r = 1; r < b.reduced; ++r) {
         at += b.inner;
         for (int64_t i = 0; i < width; ++i) {
           const T v = from[at + i], best = to[at + i - b.inner];
-          const bool taken = v != v || (best == best && takes(v, best));
+          const bool taken = replaces(v, best);
           to[at + i] = taken ? v : best;
           places[at + i] = taken ? r : places[at + i - b.inner];
         }

@@ -5,6 +5,7 @@
 #include "autograd/autocast.h"
 #include "autograd/operators.h"
 #include "autograd/ops/loss_common.h"
+#include "autograd/ops/pointwise.h"
 
 namespace onestep {
 namespace {
@@ -17,8 +18,14 @@ Tensor difference(const char* op, const Tensor& a, const Tensor& b) {
 
 /// d^2 / 2 for d = |a - b| up to delta, from there on the tangent: m (d - m / 2) with m = min(d, delta).
 Tensor huber(const char* op, const Tensor& a, const Tensor& b, double delta) {
-  const Tensor d = abs(difference(op, a, b)), m = clamp(d, std::nullopt, delta);
-  return m * (d - m * 0.5);
+  return ops::function_of_input(op, difference(op, a, b), ops::Vectorized{[delta]<class T>(T v) {
+                                  const T d = std::abs(v), most = static_cast<T>(delta), m = d > most ? most : d;
+                                  return m * (d - m * T(0.5));
+                                }},
+                                [delta](auto dy, auto v) {
+                                  const auto least = ops::select_if(v < -delta, ops::number_like(v, -delta), v);
+                                  return dy * ops::select_if(v > delta, ops::number_like(v, delta), least);
+                                });
 }
 
 }  // namespace

@@ -6,10 +6,10 @@
 
 #include "autograd/operators.h"
 #include "autograd/ops_shape.h"
-#include "autograd/portable_math.h"
 
 namespace onestep {
 
+namespace formulas = portable::formulas;
 using ops::as_floating;
 using ops::function_of_input;
 using ops::function_of_output;
@@ -19,7 +19,7 @@ using ops::InDouble;
 namespace {
 
 // What the formulas mean by these names where they are applied to numbers.
-using portable::exp;
+using formulas::exp;
 using std::sqrt;
 
 constexpr double kPi = std::numbers::pi, kLn2 = std::numbers::ln2, kLn10 = std::numbers::ln10;
@@ -31,19 +31,23 @@ Tensor inverse(const Tensor& x) { return masked_fill(reciprocal(x), eq(x, 0), 0)
 }  // namespace
 
 Tensor exp2(const Tensor& x) {
-  return function_of_output("exp2", as_floating(x), InDouble{portable::exp2}, [](auto dy, auto y) { return dy * y * kLn2; });
+  return function_of_output("exp2", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::exp2<digits>(v); }},
+                            [](auto dy, auto y) { return dy * y * kLn2; });
 }
 Tensor expm1(const Tensor& x) {
-  return function_of_output("expm1", as_floating(x), InDouble{portable::expm1}, [](auto dy, auto y) { return dy * (y + 1); });
+  return function_of_output("expm1", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::expm1<digits>(v); }},
+                            [](auto dy, auto y) { return dy * (y + 1); });
 }
 Tensor log1p(const Tensor& x) {
-  return function_of_input("log1p", as_floating(x), InDouble{portable::log1p}, [](auto dy, auto v) { return dy / (v + 1); });
+  return function_of_input("log1p", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::log1p<digits>(v); }},
+                           [](auto dy, auto v) { return dy / (v + 1); });
 }
 Tensor log2(const Tensor& x) {
-  return function_of_input("log2", as_floating(x), InDouble{portable::log2}, [](auto dy, auto v) { return dy / (v * kLn2); });
+  return function_of_input("log2", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::log2<digits>(v); }},
+                           [](auto dy, auto v) { return dy / (v * kLn2); });
 }
 Tensor log10(const Tensor& x) {
-  return function_of_input("log10", as_floating(x), InDouble{portable::log10},
+  return function_of_input("log10", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::log10<digits>(v); }},
                            [](auto dy, auto v) { return dy / (v * kLn10); });
 }
 
@@ -60,34 +64,37 @@ Tensor tan(const Tensor& input) {
   });
 }
 Tensor asin(const Tensor& x) {
-  return function_of_input("asin", as_floating(x), InDouble{portable::asin},
+  return function_of_input("asin", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::asin<digits>(v); }},
                            [](auto dy, auto v) { return dy / sqrt(1 - v * v); });
 }
 Tensor acos(const Tensor& x) {
-  return function_of_input("acos", as_floating(x), InDouble{portable::acos},
+  return function_of_input("acos", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::acos<digits>(v); }},
                            [](auto dy, auto v) { return -dy / sqrt(1 - v * v); });
 }
 Tensor atan(const Tensor& x) {
-  return function_of_input("atan", as_floating(x), InDouble{portable::atan}, [](auto dy, auto v) { return dy / (v * v + 1); });
+  return function_of_input("atan", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::atan<digits>(v); }},
+                           [](auto dy, auto v) { return dy / (v * v + 1); });
 }
 Tensor sinh(const Tensor& input) {
-  const Tensor x = as_floating(input), y = ops::map_floating("sinh", x, InDouble{portable::sinh});
+  const Tensor x = as_floating(input),
+               y = ops::map_floating("sinh", x, InDouble{[]<int digits>(double v) { return formulas::sinh<digits>(v); }});
   return record("sinh", y, {x}, {x}, [](const Backward& b) -> Grads { return {mul(b.grad(), cosh(b.saved(0)))}; });
 }
 Tensor cosh(const Tensor& input) {
-  const Tensor x = as_floating(input), y = ops::map_floating("cosh", x, InDouble{portable::cosh});
+  const Tensor x = as_floating(input),
+               y = ops::map_floating("cosh", x, InDouble{[]<int digits>(double v) { return formulas::cosh<digits>(v); }});
   return record("cosh", y, {x}, {x}, [](const Backward& b) -> Grads { return {mul(b.grad(), sinh(b.saved(0)))}; });
 }
 Tensor asinh(const Tensor& x) {
-  return function_of_input("asinh", as_floating(x), InDouble{portable::asinh},
+  return function_of_input("asinh", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::asinh<digits>(v); }},
                            [](auto dy, auto v) { return dy / sqrt(v * v + 1); });
 }
 Tensor acosh(const Tensor& x) {
-  return function_of_input("acosh", as_floating(x), InDouble{portable::acosh},
+  return function_of_input("acosh", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::acosh<digits>(v); }},
                            [](auto dy, auto v) { return dy / sqrt(v * v - 1); });
 }
 Tensor atanh(const Tensor& x) {
-  return function_of_input("atanh", as_floating(x), InDouble{portable::atanh},
+  return function_of_input("atanh", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::atanh<digits>(v); }},
                            [](auto dy, auto v) { return dy / (1 - v * v); });
 }
 
@@ -97,11 +104,12 @@ Tensor erf(const Tensor& x) {
       [](auto dy, auto v) { return dy * (kTwoOverSqrtPi * exp(-(v * v))); });
 }
 Tensor erfc(const Tensor& x) {
-  return function_of_input("erfc", as_floating(x), InDouble{portable::erfc},
+  return function_of_input("erfc", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::erfc<digits>(v); }},
                            [](auto dy, auto v) { return dy * (-kTwoOverSqrtPi * exp(-(v * v))); });
 }
 Tensor erfinv(const Tensor& x) {
-  return function_of_output("erfinv", as_floating(x), InDouble{portable::erfinv},
+  return function_of_output("erfinv", as_floating(x),
+                            InDouble{[]<int digits>(double v) { return formulas::erfinv<digits>(v); }},
                             [](auto dy, auto y) { return dy * (exp(y * y) / kTwoOverSqrtPi); });
 }
 
@@ -131,17 +139,19 @@ Tensor rad2deg(const Tensor& x) { return mul(as_floating(x), 180 / kPi); }
 Tensor atan2(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::floating(ops::promote(a, b));
   const Tensor y = to(a, dtype), x = to(b, dtype);
-  return record("atan2", ops::zip("atan2", y, x, InDouble{portable::atan2}), {y, x}, {y, x}, [](const Backward& back) -> Grads {
-    const Tensor &dy = back.grad(), &v = back.saved(0), &u = back.saved(1), scale = inverse(v * v + u * u);
-    return {grad_of(back, 0, [&] { return dy * (scale * u); }), grad_of(back, 1, [&] { return dy * (scale * -v); })};
-  });  // dy = d x / (x^2 + y^2), dx = -d y / (x^2 + y^2)
+  return record(
+      "atan2", ops::zip("atan2", y, x, InDouble{[]<int digits>(double u, double v) { return formulas::atan2<digits>(u, v); }}),
+      {y, x}, {y, x}, [](const Backward& back) -> Grads {
+        const Tensor &dy = back.grad(), &v = back.saved(0), &u = back.saved(1), scale = inverse(v * v + u * u);
+        return {grad_of(back, 0, [&] { return dy * (scale * u); }), grad_of(back, 1, [&] { return dy * (scale * -v); })};
+      });  // dy = d x / (x^2 + y^2), dx = -d y / (x^2 + y^2)
 }
 
 Tensor hypot(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::promote(a, b);
   const Tensor x = to(a, dtype), y = to(b, dtype);
   ops::check_floating("hypot", x);
-  const Tensor z = ops::zip("hypot", x, y, InDouble{portable::hypot});
+  const Tensor z = ops::zip("hypot", x, y, InDouble{[](double u, double v) { return formulas::hypot(u, v); }});
   return record("hypot", z, {x, y}, {x, y, z}, [](const Backward& back) -> Grads {
     const auto grad = [&back](size_t i) {
       return grad_of(back, i, [&] { return back.grad() * (back.saved(i) / back.saved(2)); });
@@ -154,9 +164,9 @@ Tensor logaddexp(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::promote(a, b);
   const Tensor x = to(a, dtype), y = to(b, dtype);
   ops::check_floating("logaddexp", x);
-  const auto values = [](double u, double v) {
-    if (u == v) return u + kLn2;  // infinities, too
-    return (u > v ? u : v) + portable::log1p(exp(-std::fabs(u - v)));
+  const auto values = []<int digits>(double u, double v) {
+    const double sum = (u > v ? u : v) + formulas::log1p<digits>(exp<digits>(-std::fabs(u - v)));
+    return u == v ? u + kLn2 : sum;  // infinities, too
   };
   return record("logaddexp", ops::zip("logaddexp", x, y, InDouble{values}), {x, y}, {x, y}, [](const Backward& back) -> Grads {
     const auto grad = [&back](size_t i) {
@@ -169,7 +179,10 @@ Tensor logaddexp(const Tensor& a, const Tensor& b) {
 Tensor xlogy(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::floating(ops::promote(a, b));
   const Tensor x = to(a, dtype), y = to(b, dtype);
-  const auto values = [](double u, double v) { return u == 0 && v == v ? 0 : u * portable::log(v); };
+  const auto values = []<int digits>(double u, double v) {
+    const double product = u * formulas::log<digits>(v);
+    return u == 0 && v == v ? 0 : product;
+  };
   return record("xlogy", ops::zip("xlogy", x, y, InDouble{values}), {x, y}, {x, y}, [](const Backward& back) -> Grads {
     const Tensor &dz = back.grad(), &u = back.saved(0), &v = back.saved(1);
     return {grad_of(back, 0, [&] { return masked_fill(xlogy(dz, v), logical_and(eq(u, 0), le(v, 0)), 0); }),

@@ -1,47 +1,42 @@
 #pragma once
 // Elementwise functions from formulas: one for the values and one for the gradient, which is also that of the second
 // derivative.
-#include "autograd/ops/elementwise.h"
+#include "autograd/ops/vectorized.h"
+#include "autograd/portable_formulas.h"
 
 namespace onestep::ops {
 
-/// A row function from a formula in double, rounded once: with the functions of portable_math.h, float32 results are nearly
-/// always the nearest, and the same on every machine.
+/// A formula of doubles, of numbers that are widened. One that is a template gets the digits that the result needs.
 template <class F>
-struct InDouble {
-  static constexpr double kCost = 15;  ///< Rough nanoseconds an element takes.
+struct Widened {
   F f;
 
-  template <class T>
-  void operator()(const T* x, T* y, int64_t n) const {
-    kernels::parallel_for(n, kCost, [=, this](int64_t i, int64_t end) {
-      for (; i < end; ++i) y[i] = static_cast<T>(f(static_cast<double>(x[i])));
-    });
-  }
-  template <class T>
-  void operator()(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) const {
-    kernels::parallel_for(n, kCost, [=, this](int64_t i, int64_t end) {
-      for (; i < end; ++i) y[i] = static_cast<T>(f(static_cast<double>(a[i * a_step]), static_cast<double>(b[i * b_step])));
-    });
+  template <class... T>
+  ONESTEP_FORMULA double operator()(T... v) const {
+    constexpr int digits = portable::formulas::kDigits<std::common_type_t<T...>>;
+    if constexpr (requires { f.template operator()<digits>(static_cast<double>(v)...); })
+      return f.template operator()<digits>(static_cast<double>(v)...);
+    else
+      return f(static_cast<double>(v)...);
   }
 };
+
+/// A row function from a formula in double, rounded once: with the functions of portable_formulas.h, float32 results are nearly
+/// always the nearest, and the same on every machine.
 template <class F>
-InDouble(F) -> InDouble<F>;
+struct InDouble : Vectorized<Widened<F>> {
+  explicit InDouble(F of_doubles) : Vectorized<Widened<F>>{{of_doubles}} {}
+};
 
 template <class Row>
 inline constexpr bool in_double = false;
 template <class F>
 inline constexpr bool in_double<InDouble<F>> = true;
 
-/// chain() with the numbers widened to double.
+/// chain() with the numbers widened to double, for several instruction sets.
 template <class F>
 Tensor chain_in_double(const Backward& b, const Tensor& v, const F& f) {
-  return chain(b, v, [&f]<class T>(const T& g, const T& u) {
-    if constexpr (std::is_arithmetic_v<T>)
-      return f(static_cast<double>(g), static_cast<double>(u));
-    else
-      return f(g, u);
-  });
+  return b.recording() ? f(b.grad(), v) : chain_values(b, v, InDouble{f});
 }
 
 /// Records `y`, computed from `inputs`, with gradients of 0.
@@ -53,9 +48,12 @@ inline Tensor record_constant(const char* op, const Tensor& y, const Tensor& x) 
 template <class Row, class Grad>
 Tensor function_of_input(const char* op, const Tensor& x, const Row& row, const Grad& grad) {
   return record(op, map_floating(op, x, row), {x}, {x}, [op, grad](const Backward& b) -> Grads {
-    const Tensor dx = in_double<Row> ? chain_in_double(b, b.saved(0), grad) : chain(b, b.saved(0), grad);
+    const Tensor& v = b.saved(0);
+    const Tensor dx = b.recording()    ? grad(b.grad(), v)
+                      : in_double<Row> ? chain_values(b, v, InDouble{grad})
+                                       : chain_values(b, v, Vectorized{grad});
     const bool in_pieces = b.recording() && !dx.requires_grad() && &dx.impl() != &b.grad().impl();
-    return {in_pieces ? record_constant(op, dx.values(), b.saved(0)) : dx};  // dx depends on x, with a derivative of 0
+    return {in_pieces ? record_constant(op, dx.values(), v) : dx};  // dx depends on x, with a derivative of 0
   });
 }
 

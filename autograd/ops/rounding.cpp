@@ -1,5 +1,6 @@
 // Rounding, and division with a whole quotient.
 #include <cmath>
+#include <limits>
 
 #include "autograd/operators.h"
 #include "autograd/ops/pointwise.h"
@@ -20,49 +21,72 @@ void check_not_bool(const char* op, DType dtype) {
 template <class F>
 Tensor rounded(const char* op, const Tensor& x, const F& f) {
   check_not_bool(op, x.dtype());
-  return x.is_floating() ? ops::record_constant(op, ops::map_floating(op, x, ops::Loop{f}), x) : clone(x);
+  return x.is_floating() ? ops::record_constant(op, ops::map_floating(op, x, ops::Vectorized{f}), x) : clone(x);
 }
 
-/// floor(a / b); exact for floats where a / b is near a whole number, wrapping for integers.
-template <class T>
-T floor_quotient(T a, T b) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return a;  // refused
-  } else if constexpr (std::is_integral_v<T>) {
-    if (b == -1) return ops::minus(T(0), a);
-    const T quotient = a / b;
-    return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
-  } else {
-    if (b == 0) return a / b;
-    const T rest = std::fmod(a, b), whole = (a - rest) / b - (rest != 0 && (b < 0) != (rest < 0) ? T(1) : T(0));
-    if (whole == 0) return std::copysign(T(0), a / b);
-    const T below = std::floor(whole);
-    return whole - below > T(0.5) ? below + 1 : below;
-  }
-}
-
+/// a - b trunc(a / b)
 template <class T>
 T trunc_rest(T a, T b) {
   if constexpr (std::is_same_v<T, bool>)
-    return a;
+    return a;  // refused
   else if constexpr (std::is_integral_v<T>)
     return b == -1 ? 0 : a % b;
   else
     return std::fmod(a, b);
 }
 
+/// Whether the quotient of floor division is one less than that of truncating division, which leaves `rest`.
 template <class T>
-T floor_rest(T a, T b) {
-  const T rest = trunc_rest(a, b);
-  if constexpr (std::is_same_v<T, bool>)
-    return rest;
-  else
-    return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
+bool is_one_less(T b, T rest) {
+  return rest != T(0) && (b < T(0)) != (rest < T(0));
 }
 
-constexpr auto kFloorQuotient = [](auto a, auto b) { return floor_quotient(a, b); };
-constexpr auto kFloorRest = [](auto a, auto b) { return floor_rest(a, b); };
-constexpr auto kTruncRest = [](auto a, auto b) { return trunc_rest(a, b); };
+/// floor(a / b); exact for floats where a / b is near a whole number, wrapping for integers.
+constexpr auto kFloorQuotient = []<class T>(T a, T b, T rest) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return a;
+  } else if constexpr (std::is_integral_v<T>) {
+    if (b == -1) return ops::minus(T(0), a);
+    return a / b - (is_one_less(b, rest) ? 1 : 0);
+  } else {
+    const T near = a / b, whole = (a - rest) / b - (is_one_less(b, rest) ? T(1) : T(0)), below = std::floor(whole);
+    const T nearest = whole - below > T(0.5) ? below + 1 : below, y = whole == 0 ? std::copysign(T(0), near) : nearest;
+    return b == 0 ? near : y;
+  }
+};
+constexpr auto kFloorRest = []<class T>(T /*a*/, T b, T rest) {
+  const T above = ops::plus(rest, b);
+  return is_one_less(b, rest) ? above : rest;
+};
+constexpr auto kTruncRest = []<class T>(T /*a*/, T /*b*/, T rest) { return rest; };
+
+/// A row function from a formula f(a, b, rest) with rest = fmod(a, b). For floats that is computed in double, of which the
+/// quotient's whole part has exact products with b below 2^28; what is not below it takes the C library's fmod.
+template <class F>
+struct WithRest {
+  F f;
+
+  template <class T>
+  void operator()(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) const {
+    const auto slow = [f = f](T u, T v) { return f(u, v, trunc_rest(u, v)); };
+    if constexpr (std::is_same_v<T, float>) {
+      const auto fast = [f = f](float u, float v) {
+        const double left = u, right = v, quotient = std::trunc(left / right);
+        const float rest = static_cast<float>(std::copysign(left - quotient * right, left)), result = f(u, v, rest);
+        return std::fabs(quotient) < 0x1p28 ? result : std::numeric_limits<float>::quiet_NaN();
+      };
+      ops::Vectorized{fast}(a, a_step, b, b_step, y, n);
+      kernels::parallel_for(n, ops::kLoopCost, [=](int64_t i, int64_t end) {
+        for (; i < end; ++i)
+          if (y[i] != y[i]) y[i] = slow(a[i * a_step], b[i * b_step]);
+      });
+    } else {
+      ops::Loop{slow}(a, a_step, b, b_step, y, n);
+    }
+  }
+};
+template <class F>
+WithRest(F) -> WithRest<F>;
 
 /// Both operands in the dtype in which they meet.
 std::pair<Tensor, Tensor> meet(const char* op, const Tensor& a, const Tensor& b) {
@@ -91,7 +115,7 @@ Tensor quotient(const char* op, const Tensor& a, const Tensor& b, RoundingMode m
   Tensor values;
   {
     const NoGradGuard no_grad;
-    values = mode == RoundingMode::floor ? ops::zip(op, x, y, ops::Loop{kFloorQuotient}) : trunc_values(x, y);
+    values = mode == RoundingMode::floor ? ops::zip(op, x, y, WithRest{kFloorQuotient}) : trunc_values(x, y);
   }
   return record(op, values, {x, y}, {}, rule);
 }
@@ -100,7 +124,7 @@ Tensor quotient(const char* op, const Tensor& a, const Tensor& b, RoundingMode m
 template <RoundingMode mode, class F>
 Tensor rest(const char* op, const Tensor& a, const Tensor& b, const F& f) {
   const auto [x, y] = meet(op, a, b);
-  return record(op, ops::zip(op, x, y, ops::Loop{f}), {x, y}, {x, y}, [](const Backward& back) -> Grads {
+  return record(op, ops::zip(op, x, y, WithRest{f}), {x, y}, {x, y}, [](const Backward& back) -> Grads {
     return {grad_of(back, 0, [&] { return back.grad(); }),
             grad_of(back, 1, [&] { return -(back.grad() * div(back.saved(0), back.saved(1), mode)); })};
   });
@@ -131,7 +155,7 @@ Tensor round(const Tensor& x, int64_t decimals) {
 }
 
 Tensor frac(const Tensor& x) {
-  return ops::function_of_input("frac", x, ops::Loop{[](auto v) { return v - std::trunc(v); }},
+  return ops::function_of_input("frac", x, ops::Vectorized{[](auto v) { return v - std::trunc(v); }},
                                 [](auto dy, auto /*x*/) { return dy; });
 }
 
