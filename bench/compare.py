@@ -18,6 +18,9 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "peers"))
+from op_cases import CASES, WITHOUT_BACKWARD  # noqa: E402
+
 PEERS = {"step": ["torch", "torch_compile", "jax", "llmc", "onestep_python"], "lora": ["torch"], "scaling": ["torch"],
          "attention": ["torch_sdpa", "torch_naive", "jax"], "matmul": ["onednn", "openblas", "torch"],
          "small": ["torch", "jax", "onestep_python"], "conv": ["torch"], "op": ["torch"], "generate": ["torch", "jax"],
@@ -29,9 +32,6 @@ SQUARES = [f"--m {n} --n {n} --k {n}" for n in (64, 128, 256, 512, 1024, 2048)]
 SHAPES = [f"--m {m} --n {n} --k {k}" for m, n, k in
           ((768, 768, 384), (1024, 384, 1536), (1024, 1536, 384), (2048, 1152, 384), (256, 3072, 768), (256, 50304, 768),
            (256, 65, 384))]
-OPS = ("abs add add_row add_transposed attention_mask bmm cat cross_entropy cumsum div dropout embedding exp gelu index_select "
-       "layer_norm log logsumexp masked_fill max maximum mean mse_loss mul mv norm pow pow_tensor relu sigmoid silu softmax "
-       "softmax_columns sqrt sum sum_columns tanh transpose tril var where").split()
 CONVS = {"LeNet 1 to 6, 5 x 5": "--batch 64 --in 1 --size 28 --out 6 --kernel 5 --padding 2 --first 1",
          "LeNet 6 to 16, 5 x 5": "--batch 64 --in 6 --size 14 --out 16 --kernel 5 --padding 0",
          "ResNet 3 to 16, 32 x 32": "--in 3 --size 32 --out 16 --first 1", "ResNet 16 to 16, 32 x 32": "--in 16 --size 32 --out 16",
@@ -54,7 +54,8 @@ WORK = {
               | {"NN 48 x 256x64x256": "--m 256 --n 64 --k 256 --batch 48"}
               | {f"NT {m}x3072x768": f"--m {m} --n 3072 --k 768 --op NT" for m in (1, 8)},
     "conv": {f"{mode} {name}": f"{flags} --mode {mode}" for name, flags in CONVS.items() for mode in ("fwd", "fwdbwd")},
-    "op": {f"{mode} {op}": f"--op {op} --mode {mode}" for op in OPS for mode in ("fwd", "fwdbwd")},
+    "op": {f"{mode} {op}": f"--op {op} --mode {mode}" for op in CASES
+           for mode in (("fwd",) if op in WITHOUT_BACKWARD else ("fwd", "fwdbwd"))},
     "small": {"MLP step": "--case mlp", "attention, book size": "--case mha", "100 scalar ops": "--case scalarops"},
     "call": {title: f"--case {case}" for title, case in
              (("x + x", "add"), ("x.exp()", "exp"), ("x[1:3, 0]", "index"), ("softmax(x, -1)", "softmax"), ("4 x 4 @ 4 x 4", "matmul"),

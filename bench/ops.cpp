@@ -18,9 +18,16 @@ struct Inputs {
   Generator g{0};
   Tensor x = randn({kRows, kCols}, g).requires_grad_(), y = randn({kRows, kCols}, g).requires_grad_();
   Tensor positive = add(abs(randn({kRows, kCols}, g)), 0.1).requires_grad_();
-  Tensor row = randn({kCols}, g).requires_grad_();  ///< [kCols]
-  Tensor mask = gt(randn({kRows, kCols}, g), 0.0);  ///< Half of them true.
+  Tensor row = randn({kCols}, g).requires_grad_();                   ///< [kCols]
+  Tensor mask = gt(randn({kRows, kCols}, g), 0.0);                   ///< Half of them true.
+  Tensor unit = sigmoid(randn({kRows, kCols}, g)).requires_grad_();  ///< Between 0 and 1.
+  Tensor targets = sigmoid(randn({kRows, kCols}, g));                ///< The same without a gradient.
+  Tensor signs = sign(randn({kRows, kCols}, g));                     ///< 1 and -1.
   Tensor rows = randint(0, kRows, {kRows}, g), cols = randint(0, kCols, {kRows}, g);
+  Tensor order = argsort(randn({kRows}, g));             ///< [kRows], every row once
+  Tensor ordered = sort(randn({kCols}, g), 0).values;    ///< [kCols]
+  Tensor places = randint(0, kCols, {kRows, kCols}, g);  ///< Columns.
+  Tensor images = randn({32, 64, 32, 32}, g).requires_grad_(), channels = randn({64}, g).requires_grad_();
   Tensor heads = randn({8, kTokens, 64}, g).requires_grad_();  ///< [heads, tokens, features]
   Tensor attended = gt(randn({kTokens, kTokens}, g), 0.0);     ///< [tokens, tokens]
 };
@@ -28,54 +35,178 @@ struct Inputs {
 using Op = std::function<Tensor(const Inputs&)>;
 
 const std::map<std::string, Op>& cases() {
-  static const std::map<std::string, Op> all = {
+  static const std::map<std::string, Op> table = {
       {"abs", [](const Inputs& in) { return abs(in.x); }},
+      {"acos", [](const Inputs& in) { return acos(in.unit); }},
+      {"adaptive_avg_pool2d", [](const Inputs& in) { return adaptive_avg_pool2d(in.images, 7); }},
       {"add", [](const Inputs& in) { return add(in.x, in.y); }},
       {"add_row", [](const Inputs& in) { return add(in.x, in.row); }},
       {"add_transposed", [](const Inputs& in) { return add(t(in.x), t(in.y)); }},
+      {"all", [](const Inputs& in) { return all(in.mask, {1}); }},
+      {"amax", [](const Inputs& in) { return amax(in.x, {1}); }},
+      {"argmax", [](const Inputs& in) { return argmax(in.x, 1); }},
+      {"argsort", [](const Inputs& in) { return argsort(in.x, 1); }},
+      {"asinh", [](const Inputs& in) { return asinh(in.x); }},
+      {"atan", [](const Inputs& in) { return atan(in.x); }},
+      {"atan2", [](const Inputs& in) { return atan2(in.x, in.y); }},
+      {"atanh", [](const Inputs& in) { return atanh(in.unit); }},
       {"attention_mask",
        [](const Inputs& in) { return scaled_dot_product_attention(in.heads, in.heads, in.heads, {.mask = in.attended}); }},
+      {"avg_pool2d", [](const Inputs& in) { return avg_pool2d(in.images, 2); }},
+      {"batch_norm", [](const Inputs& in) { return batch_norm(in.images, {}, {}, in.channels, in.channels, true); }},
+      {"binary_cross_entropy", [](const Inputs& in) { return binary_cross_entropy(in.unit, in.targets); }},
+      {"binary_cross_entropy_with_logits", [](const Inputs& in) { return binary_cross_entropy_with_logits(in.x, in.targets); }},
+      {"bincount", [](const Inputs& in) { return bincount(in.rows); }},
       {"bmm", [](const Inputs& in) { return matmul(in.heads, transpose(in.heads, 1, 2)); }},
       {"cat",
        [](const Inputs& in) {
          return cat({in.x, in.y}, 1);
        }},
+      {"celu", [](const Inputs& in) { return celu(in.x); }},
+      {"clamp", [](const Inputs& in) { return clamp(in.x, -1, 1); }},
+      {"cos", [](const Inputs& in) { return cos(in.x); }},
+      {"cosh", [](const Inputs& in) { return cosh(in.x); }},
+      {"cosine_similarity", [](const Inputs& in) { return cosine_similarity(in.x, in.y); }},
+      {"count_nonzero", [](const Inputs& in) { return count_nonzero(in.x, {1}); }},
       {"cross_entropy", [](const Inputs& in) { return cross_entropy(in.x, in.cols); }},
+      {"cummax", [](const Inputs& in) { return cummax(in.x, 1).values; }},
+      {"cumprod", [](const Inputs& in) { return cumprod(in.unit, 1); }},
       {"cumsum", [](const Inputs& in) { return cumsum(in.x, 1); }},
+      {"diff", [](const Inputs& in) { return diff(in.x); }},
       {"div", [](const Inputs& in) { return div(in.x, in.positive); }},
       {"dropout", [](const Inputs& in) { return dropout(in.x, 0.1); }},
+      {"elu", [](const Inputs& in) { return elu(in.x); }},
       {"embedding", [](const Inputs& in) { return embedding(in.rows, in.x); }},
+      {"eq", [](const Inputs& in) { return eq(in.x, in.y); }},
+      {"erf", [](const Inputs& in) { return erf(in.x); }},
+      {"erfc", [](const Inputs& in) { return erfc(in.x); }},
+      {"erfinv", [](const Inputs& in) { return erfinv(in.unit); }},
       {"exp", [](const Inputs& in) { return exp(in.x); }},
+      {"exp2", [](const Inputs& in) { return exp2(in.x); }},
+      {"expm1", [](const Inputs& in) { return expm1(in.x); }},
+      {"flip", [](const Inputs& in) { return flip(in.x, {1}); }},
+      {"floor", [](const Inputs& in) { return floor(in.x); }},
+      {"floor_divide", [](const Inputs& in) { return floor_divide(in.x, in.positive); }},
+      {"fmod", [](const Inputs& in) { return fmod(in.x, in.positive); }},
+      {"gather", [](const Inputs& in) { return gather(in.x, 1, in.places); }},
+      {"gaussian_nll_loss", [](const Inputs& in) { return gaussian_nll_loss(in.x, in.y, in.positive); }},
       {"gelu", [](const Inputs& in) { return gelu(in.x); }},
+      {"gelu_tanh", [](const Inputs& in) { return gelu(in.x, GeluApproximation::tanh); }},
+      {"glu", [](const Inputs& in) { return glu(in.x); }},
+      {"group_norm", [](const Inputs& in) { return group_norm(in.images, 8, in.channels, in.channels); }},
+      {"gt", [](const Inputs& in) { return gt(in.x, in.y); }},
+      {"hardshrink", [](const Inputs& in) { return hardshrink(in.x); }},
+      {"hardsigmoid", [](const Inputs& in) { return hardsigmoid(in.x); }},
+      {"hardswish", [](const Inputs& in) { return hardswish(in.x); }},
+      {"hardtanh", [](const Inputs& in) { return hardtanh(in.x); }},
+      {"huber_loss", [](const Inputs& in) { return huber_loss(in.x, in.y); }},
+      {"hypot", [](const Inputs& in) { return hypot(in.x, in.y); }},
+      {"im2col", [](const Inputs& in) { return im2col(in.images, 3); }},
+      {"index",
+       [](const Inputs& in) {
+         return index(in.x, {in.rows, in.cols});
+       }},
+      {"index_add", [](const Inputs& in) { return index_add(in.x, 0, in.rows, in.y); }},
+      {"index_copy", [](const Inputs& in) { return index_copy(in.x, 0, in.order, in.y); }},
       {"index_select", [](const Inputs& in) { return index_select(in.x, 1, in.cols); }},
+      {"instance_norm", [](const Inputs& in) { return instance_norm(in.images); }},
+      {"interpolate_bilinear",
+       [](const Inputs& in) { return interpolate(in.images, {.scale_factor = {2.0}, .mode = InterpolationMode::bilinear}); }},
+      {"interpolate_nearest", [](const Inputs& in) { return interpolate(in.images, {.scale_factor = {2.0}}); }},
+      {"isclose", [](const Inputs& in) { return isclose(in.x, in.y); }},
+      {"isfinite", [](const Inputs& in) { return isfinite(in.x); }},
+      {"kl_div", [](const Inputs& in) { return kl_div(in.x, in.targets); }},
+      {"kthvalue", [](const Inputs& in) { return kthvalue(in.x, 100, 1).values; }},
+      {"l1_loss", [](const Inputs& in) { return l1_loss(in.x, in.y); }},
       {"layer_norm", [](const Inputs& in) { return layer_norm(in.x, {kCols}, in.row, in.row); }},
+      {"leaky_relu", [](const Inputs& in) { return leaky_relu(in.x); }},
+      {"lerp", [](const Inputs& in) { return lerp(in.x, in.y, 0.3); }},
       {"log", [](const Inputs& in) { return log(in.positive); }},
+      {"log10", [](const Inputs& in) { return log10(in.positive); }},
+      {"log1p", [](const Inputs& in) { return log1p(in.positive); }},
+      {"log2", [](const Inputs& in) { return log2(in.positive); }},
+      {"log_softmax", [](const Inputs& in) { return log_softmax(in.x, 1); }},
+      {"logaddexp", [](const Inputs& in) { return logaddexp(in.x, in.y); }},
+      {"logcumsumexp", [](const Inputs& in) { return logcumsumexp(in.x, 1); }},
+      {"logical_and", [](const Inputs& in) { return logical_and(in.mask, in.mask); }},
+      {"logsigmoid", [](const Inputs& in) { return logsigmoid(in.x); }},
       {"logsumexp", [](const Inputs& in) { return logsumexp(in.x, {1}); }},
       {"masked_fill", [](const Inputs& in) { return masked_fill(in.x, in.mask, 0.0); }},
+      {"masked_scatter", [](const Inputs& in) { return masked_scatter(in.x, in.mask, in.y); }},
+      {"masked_select", [](const Inputs& in) { return masked_select(in.x, in.mask); }},
       {"max", [](const Inputs& in) { return max(in.x, 1).values; }},
+      {"max_pool2d", [](const Inputs& in) { return max_pool2d(in.images, 2); }},
       {"maximum", [](const Inputs& in) { return maximum(in.x, in.y); }},
       {"mean", [](const Inputs& in) { return mean(in.x, {1}); }},
+      {"median", [](const Inputs& in) { return median(in.x, 1).values; }},
+      {"mish", [](const Inputs& in) { return mish(in.x); }},
       {"mse_loss", [](const Inputs& in) { return mse_loss(in.x, in.y); }},
       {"mul", [](const Inputs& in) { return mul(in.x, in.y); }},
+      {"multi_margin_loss", [](const Inputs& in) { return multi_margin_loss(in.x, in.cols); }},
       {"mv", [](const Inputs& in) { return matmul(in.x, in.row); }},
+      {"nan_to_num", [](const Inputs& in) { return nan_to_num(in.x); }},
+      {"neg", [](const Inputs& in) { return neg(in.x); }},
+      {"nll_loss", [](const Inputs& in) { return nll_loss(in.x, in.cols); }},
+      {"nonzero", [](const Inputs& in) { return nonzero(in.mask); }},
       {"norm", [](const Inputs& in) { return norm(in.x); }},
+      {"norm_rows", [](const Inputs& in) { return norm(in.x, 2.0, {1}); }},
+      {"normalize", [](const Inputs& in) { return normalize(in.x); }},
+      {"one_hot", [](const Inputs& in) { return one_hot(in.cols, kCols); }},
+      {"outer", [](const Inputs& in) { return outer(in.row, in.row); }},
+      {"pad", [](const Inputs& in) { return pad(in.images, {1, 1, 1, 1}); }},
+      {"pairwise_distance", [](const Inputs& in) { return pairwise_distance(in.x, in.y); }},
+      {"poisson_nll_loss", [](const Inputs& in) { return poisson_nll_loss(in.x, in.positive); }},
       {"pow", [](const Inputs& in) { return pow(in.positive, 1.5); }},
       {"pow_tensor", [](const Inputs& in) { return pow(in.positive, in.y); }},
+      {"prelu", [](const Inputs& in) { return prelu(in.x, in.row); }},
+      {"prod", [](const Inputs& in) { return prod(in.unit, 1); }},
+      {"reciprocal", [](const Inputs& in) { return reciprocal(in.positive); }},
       {"relu", [](const Inputs& in) { return relu(in.x); }},
+      {"relu6", [](const Inputs& in) { return relu6(in.x); }},
+      {"remainder", [](const Inputs& in) { return remainder(in.x, in.positive); }},
+      {"repeat", [](const Inputs& in) { return repeat(in.x, {1, 2}); }},
+      {"repeat_interleave", [](const Inputs& in) { return repeat_interleave(in.x, 2, 0); }},
+      {"roll", [](const Inputs& in) { return roll(in.x, {3}, {1}); }},
+      {"round", [](const Inputs& in) { return round(in.x); }},
+      {"rsqrt", [](const Inputs& in) { return rsqrt(in.positive); }},
+      {"scatter", [](const Inputs& in) { return scatter(in.x, 1, in.places, in.y); }},
+      {"scatter_add", [](const Inputs& in) { return scatter_add(in.x, 1, in.places, in.y); }},
+      {"searchsorted", [](const Inputs& in) { return searchsorted(in.ordered, in.x); }},
+      {"selu", [](const Inputs& in) { return selu(in.x); }},
       {"sigmoid", [](const Inputs& in) { return sigmoid(in.x); }},
+      {"sign", [](const Inputs& in) { return sign(in.x); }},
       {"silu", [](const Inputs& in) { return silu(in.x); }},
+      {"sin", [](const Inputs& in) { return sin(in.x); }},
+      {"sinh", [](const Inputs& in) { return sinh(in.x); }},
+      {"smooth_l1_loss", [](const Inputs& in) { return smooth_l1_loss(in.x, in.y); }},
+      {"soft_margin_loss", [](const Inputs& in) { return soft_margin_loss(in.x, in.signs); }},
       {"softmax", [](const Inputs& in) { return softmax(in.x, 1); }},
       {"softmax_columns", [](const Inputs& in) { return softmax(in.x, 0); }},
+      {"softplus", [](const Inputs& in) { return softplus(in.x); }},
+      {"softshrink", [](const Inputs& in) { return softshrink(in.x); }},
+      {"softsign", [](const Inputs& in) { return softsign(in.x); }},
+      {"sort", [](const Inputs& in) { return sort(in.x, 1).values; }},
       {"sqrt", [](const Inputs& in) { return sqrt(in.positive); }},
+      {"square", [](const Inputs& in) { return square(in.x); }},
+      {"stack", [](const Inputs& in) { return stack({in.x, in.y}); }},
+      {"std", [](const Inputs& in) { return std(in.x, {1}); }},
       {"sum", [](const Inputs& in) { return sum(in.x); }},
       {"sum_columns", [](const Inputs& in) { return sum(in.x, {0}); }},
+      {"take", [](const Inputs& in) { return take(in.x, in.places); }},
+      {"tan", [](const Inputs& in) { return tan(in.x); }},
       {"tanh", [](const Inputs& in) { return tanh(in.x); }},
+      {"tanhshrink", [](const Inputs& in) { return tanhshrink(in.x); }},
+      {"topk", [](const Inputs& in) { return topk(in.x, 10, 1).values; }},
       {"transpose", [](const Inputs& in) { return contiguous(t(in.x)); }},
       {"tril", [](const Inputs& in) { return tril(in.x); }},
+      {"triplet_margin_loss", [](const Inputs& in) { return triplet_margin_loss(in.x, in.y, in.positive); }},
+      {"unique", [](const Inputs& in) { return unique(in.rows).values; }},
       {"var", [](const Inputs& in) { return var(in.x, {1}); }},
       {"where", [](const Inputs& in) { return where(in.mask, in.x, in.y); }},
+      {"windows", [](const Inputs& in) { return contiguous(unfold(in.x, 1, 8, 4)); }},
+      {"xlogy", [](const Inputs& in) { return xlogy(in.x, in.positive); }},
   };
-  return all;
+  return table;
 }
 
 }  // namespace
@@ -89,8 +220,10 @@ std::vector<std::string> op_names() {
 nlohmann::ordered_json bench_op(const OpWork& work, double seconds) {
   const Op& op = cases().at(work.op);
   Inputs in;
-  const Tensor dy = ones(op(in).shape());
-  std::vector<Tensor> leaves = {in.x, in.y, in.positive, in.row, in.heads};
+  const Tensor y = op(in), dy = ones(y.shape());
+  ONESTEP_CHECK(ConfigError, y.requires_grad() || !work.backward, "bench op: ", work.op,
+                " has no backward pass: --mode must be fwd");
+  std::vector<Tensor> leaves = {in.x, in.y, in.positive, in.unit, in.row, in.heads, in.images, in.channels};
   const auto call = [&] {
     if (!work.backward) {
       const NoGradGuard no_grad;
