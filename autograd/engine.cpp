@@ -195,7 +195,7 @@ class EarlyLeaves {
   std::unordered_map<const Node*, int64_t> uses_;
 };
 
-/// In place always: to GCC a call that only prefetches does nothing, and it leaves it out.
+/// Always inlined: GCC takes a function that only prefetches to do nothing, and removes the call.
 [[gnu::always_inline]] inline void prefetch(const void* object, size_t bytes) {
   constexpr size_t kCacheLine = 64;
   for (size_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(static_cast<const std::byte*>(object) + at);

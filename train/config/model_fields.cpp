@@ -79,7 +79,7 @@ std::vector<Field> model_fields() {
       .defaults_to("num_heads", [](Config& c) { c.model.num_kv_heads = c.model.num_heads; });
   rows.add<in, &M::window>(
           "model.window",
-          "sliding-window attention: a token sees itself and the window - 1 tokens before it; 0 is all before it")
+          "sliding-window attention: a token attends to itself and the window - 1 tokens before it; 0 is all before it")
       .range(0, kMaxLength)
       .only(type, {"fused_qkv"})
       .only(kind, {"gpt"});

@@ -32,7 +32,7 @@ class Progress {
 
   int64_t total_steps_;
   bool quiet_;
-  LiveLine line_;
+  StatusLine line_;
   Clock::time_point start_ = Clock::now(), last_{};
   int64_t first_step_ = -1;
   double first_seconds_ = 0;
