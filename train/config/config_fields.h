@@ -58,8 +58,8 @@ struct Field {
   Field& from_to_below(double from, double to) { return low = from, high = to, below_high = true, *this; }
   Field& one_of(std::span<const std::string_view> values);
   Field& one_of(Names values) { return one_of(std::span(values.begin(), values.size())); }
-  Field& only(std::string_view selector, Names values);
-  Field& needed(std::string_view selector, Names values);
+  Field& applies_if(std::string_view selector, Names values);
+  Field& required_if(std::string_view selector, Names values);
   Field& defaults_by_kind(double others, std::initializer_list<std::pair<std::string_view, double>> kinds);
   Field& defaults_to(std::string_view words, void (*set)(Config&));
   Field& derived_by(void (*set)(Config&)) { return derive = set, *this; }
