@@ -71,11 +71,9 @@ TEST_CASE("bench: small graphs") {
 }
 
 TEST_CASE("bench: single ops, the same that the peer and compare.py name") {
-  const auto text = [](const char* file) {
-    std::ifstream in(std::string(ONESTEP_SOURCE_DIR "/bench/") + file);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
-  const std::string peer = text("peers/op.py"), compare = text("compare.py");
+  const std::filesystem::path folder = ONESTEP_SOURCE_DIR "/bench";
+  const std::string peer = onestep::testing::read(folder / "peers/op.py"),
+                    compare = onestep::testing::read(folder / "compare.py");
   std::smatch listed;
   const std::string sentence = run_onestep({"bench", "op", "--op", "none"}).err;
   REQUIRE(std::regex_search(sentence, listed, std::regex("must be (.*) or (\\w+): got none")));
