@@ -281,6 +281,10 @@ struct AdamOptions {
   bool decoupled;
 };
 
+/// The numbers of an update as kernels take them.
+template <class T>
+AdamScalars<T> adam_scalars(const AdamOptions& options);
+
 /// One update of p with gradient g and moments m and v, in the operation order of torch.optim.Adam and AdamW.
 template <class T>
 void adam_step(T* p, const T* g, T* m, T* v, int64_t n, const AdamOptions& options);
