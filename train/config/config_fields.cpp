@@ -202,7 +202,7 @@ std::vector<Field> train_fields() {
       .one_of({"float32", "float64"});
   rows.add<in, &T::precision>(
           "train.precision",
-          "bf16: products round their operands to bfloat16, sum in float32 and give bfloat16, and so half the memory of "
+          "bf16: products round their operands to bfloat16, sum in float32 and give bfloat16, which halves the memory of "
           "activations; parameters, gradients, optimizer, norms and losses stay float32, and checkpoints")
       .changeable();
   rows.add<in, &T::early_stop_patience>(

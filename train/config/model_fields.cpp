@@ -60,7 +60,7 @@ std::vector<Field> model_fields() {
           "model.activation",
           "of the feed-forward layers; gelu_tanh is GPT-2's, gelu takes erf; swiglu is silu with a gate, of three matrices")
       .applies_if(kind, {"gpt"});
-  rows.add<in, &M::norm>("model.norm", "what stands before attention, feed-forward layer and head").applies_if(kind, {"gpt"});
+  rows.add<in, &M::norm>("model.norm", "the norm before attention, feed-forward layer and head").applies_if(kind, {"gpt"});
   rows.add<in, &M::norm_eps>("model.norm_eps", "added to the variance or the mean square in the norms")
       .at_least(0)
       .applies_if(kind, {"gpt"});
@@ -85,7 +85,7 @@ std::vector<Field> model_fields() {
           "rotary position embedding of queries and keys, in the convention of GPT-NeoX and LLaMA; a gpt then has no other")
       .applies_if(type, {"fused_qkv"})
       .applies_if(kind, {"gpt"});
-  rows.add<in, &M::rope_theta>("model.rope_theta", "base of the rotation's wave lengths")
+  rows.add<in, &M::rope_theta>("model.rope_theta", "base of the rotation's wavelengths")
       .range(1, 1e12)
       .applies_if(type, {"fused_qkv"})
       .applies_if(kind, {"gpt"});
@@ -104,7 +104,7 @@ std::vector<Field> model_fields() {
       .one_of({"auto", "none", "all"})
       .applies_if(kind, {"gpt"});
   rows.add<in, &M::rope_scaling>(scaling,
-                                 "what stretches the wave lengths of the rotation for a longer context: linear divides all "
+                                 "what stretches the wavelengths of the rotation for a longer context: linear divides all "
                                  "frequencies by rope_factor, llama3 only the low ones, as Llama 3.1 does")
       .applies_if(kind, {"gpt"});
   rows.add<in, &M::rope_factor>("model.rope_factor", "by which frequencies are divided")
