@@ -94,7 +94,7 @@ bool holds(const std::vector<When>& conditions, const Config& config);
 /// Whether the field has a meaning in the config.
 bool applies(const Field& field, const Config& config);
 
-/// The value behind a field, read only.
+/// The value of a field, read only.
 FieldValue value_of(const Field& field, const Config& config);
 FieldValue value_of(const Field& field, Config&& config) = delete;  // it would not outlive the call
 

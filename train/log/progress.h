@@ -1,5 +1,5 @@
 #pragma once
-// What a run shows of itself while it trains.
+// The progress of a run on stderr.
 #include <chrono>
 #include <cstdint>
 #include <string>
