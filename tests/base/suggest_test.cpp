@@ -24,4 +24,10 @@ TEST_CASE("suggest: the nearest name or none that is near") {
   CHECK(nearest("x", {}) == "");
 }
 
+TEST_CASE("suggest: what a message says of the nearest name") {
+  CHECK(did_you_mean("dropout") == " (did you mean dropout?)");
+  CHECK(did_you_mean("") == "");
+  CHECK(did_you_mean("", " (see --help)") == " (see --help)");
+}
+
 }  // namespace onestep
