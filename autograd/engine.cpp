@@ -156,7 +156,7 @@ void visit(Pass& pass, Node& node) {
   if (!node.pending.defined()) return;  // its op's rule had no gradient to give
   Tensor grad = std::move(node.pending);
   node.pending = Tensor();
-  const bool aside = pass.selective() && !pass.wanted.contains(&node);  // a root behind which there are none of the inputs
+  const bool aside = pass.selective() && !pass.wanted.contains(&node);  // a root that depends on none of the inputs
   if (aside && pass.root != &node) return;
   if (node.extras) run_hooks(node, grad);
   if (!pass.captured.empty())
@@ -195,13 +195,13 @@ class EarlyLeaves {
   std::unordered_map<const Node*, int64_t> uses_;
 };
 
-/// In place always: to GCC a call that only prefetches does nothing, and it leaves it out.
+/// Always inlined: GCC takes a function that only prefetches to do nothing, and removes the call.
 [[gnu::always_inline]] inline void prefetch(const void* object, size_t bytes) {
   constexpr size_t kCacheLine = 64;
   for (size_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(static_cast<const std::byte*>(object) + at);
 }
 
-/// In a pass over more nodes than caches hold, asks for those whose turn comes soon and for what their rules will read.
+/// In a pass over more nodes than caches hold, prefetches the next nodes and what their rules will read.
 [[gnu::always_inline]] inline void prefetch_after(const std::vector<Node*>& nodes, size_t i) {
   constexpr size_t kMany = 4096;
   constexpr size_t kNode = 16, kSaved = 8;  // turns ahead
@@ -212,8 +212,8 @@ class EarlyLeaves {
     if (saved.tensor.defined()) prefetch(&saved.tensor.impl(), sizeof(Tensor::Impl));
 }
 
-/// Sets aside what a surrounding pass has under way in the nodes of an inner one, and leaves no half-summed gradient behind
-/// when a rule throws. A pass that ends well has taken all of its own.
+/// Saves the pending gradients that a surrounding pass has in the nodes of an inner one and restores them at its end, and drops
+/// half-summed gradients when a rule throws. A pass that ends well has used up all of its own.
 class PendingGuard {
  public:
   explicit PendingGuard(const std::vector<Node*>& nodes) : nodes_(nodes) {

@@ -93,7 +93,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
 // ---- padding (ops/pad.cpp) -----------------------------------------------------------------------------------------------
 
 enum class PadMode { constant, reflect, replicate, circular };
-/// x with pad[0] places before and pad[1] behind along the last dim, pad[2] and pad[3] along the one before it, and so on;
+/// x with pad[0] places before and pad[1] after along the last dim, pad[2] and pad[3] along the one before it, and so on;
 /// negative numbers cut off (torch.nn.functional.pad). The new places hold `value`, or what lies mirrored, nearest or one
 /// period away; these modes pad the last one, two or three dims of a tensor that has one or two more. Throws ShapeError.
 Tensor pad(const Tensor& x, const std::vector<int64_t>& pad, PadMode mode = PadMode::constant, Scalar value = 0);

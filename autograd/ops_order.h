@@ -31,7 +31,7 @@ ValuesIndices median(const Tensor& x, int64_t dim, bool keepdim = false);
 // ---- search (ops/search.cpp): no gradient -----------------------------------------------------------------------------------
 
 /// For each value the place in `sorted` (ascending along the last dim, a vector or of values' leading sizes) where it would be
-/// inserted: the first i with value <= sorted[i], or with `right` value < sorted[i]; NaN behind all. int64 (int32 with
+/// inserted: the first i with value <= sorted[i], or with `right` value < sorted[i]; NaN after all. int64 (int32 with
 /// `out_int32`), of values' shape (torch.searchsorted). `sorter`, of sorted's shape, holds the order (argsort) of a `sorted`
 /// that is not.
 Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool out_int32 = false, bool right = false,

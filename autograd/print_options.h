@@ -5,7 +5,7 @@
 
 namespace onestep {
 
-/// torch.set_printoptions: digits behind the point, more elements than `threshold` are summarised to `edge_items` at both ends
+/// torch.set_printoptions: digits after the point, more elements than `threshold` are summarised to `edge_items` at both ends
 /// of each dim, characters a line; whether numbers have exponents, if not by their size.
 struct PrintOptions {
   int precision = 4;

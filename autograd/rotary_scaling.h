@@ -6,7 +6,7 @@
 
 namespace onestep {
 
-/// What stretches the wave lengths of rotary_embedding beyond the context that a model was first trained on: `linear` divides
+/// What stretches the wavelengths of rotary_embedding beyond the context that a model was first trained on: `linear` divides
 /// every frequency by `factor` (Chen et al. 2023); `llama3` divides those whose waves are longer than original_context /
 /// low_freq_factor, keeps those shorter than original_context / high_freq_factor, and blends the two in between (Llama 3.1).
 struct RotaryScaling {

@@ -14,7 +14,8 @@ struct Error : std::runtime_error {
 struct ShapeError : Error {  ///< Shapes, ranks or dims that do not fit.
   using Error::Error;
 };
-struct IndexError : ShapeError {  ///< A dim, or a position outside of what is indexed; a ShapeError to who does not ask.
+struct IndexError
+    : ShapeError {  ///< A dim, or a position outside of what is indexed; a ShapeError to callers that make no difference.
   using ShapeError::ShapeError;
 };
 struct DTypeError : Error {  ///< An element type that the operation does not take.
@@ -75,7 +76,8 @@ template <class E, class... P>
 }  // namespace onestep
 
 /// Throws `E` with the parts streamed into one message unless `condition` holds. A macro, so that the parts are evaluated only
-/// on failure and after the condition: checks on hot paths cost a branch, and `strerror(errno)` tells of the call that failed.
+/// on failure and after the condition: checks on hot paths cost a branch, and `strerror(errno)` is that of the call that
+/// failed.
 #define ONESTEP_CHECK(E, condition, ...) \
   do {                                   \
     if (!(condition)) [[unlikely]]       \

@@ -1,6 +1,6 @@
 #pragma once
-// JSON for files that nobody has vouched for: nlohmann's parser behind a SAX handler that refuses what it lets pass.
-// Only sources of train/ include this; the JSON library is no part of the public headers.
+// JSON from untrusted files: nlohmann's parser with a SAX handler that refuses what the parser alone accepts. Only sources
+// include this: the JSON library is no part of the public headers.
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>

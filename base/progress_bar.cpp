@@ -6,10 +6,10 @@
 
 namespace onestep {
 
-LongWork::LongWork(std::string what, int64_t total, std::string unit, bool quiet)
+ProgressBar::ProgressBar(std::string what, int64_t total, std::string unit, bool quiet)
     : what_(std::move(what)), unit_(std::move(unit)), total_(total), quiet_(quiet) {}
 
-void LongWork::show(int64_t done) {
+void ProgressBar::show(int64_t done) {
   const auto now = Clock::now();
   if (quiet_ || now < next_ || total_ <= 0 || done <= 0) return;
   next_ = now + (line_.is_terminal() ? std::chrono::milliseconds(200) : std::chrono::milliseconds(5000));

@@ -9,10 +9,10 @@
 namespace onestep {
 
 /// Says nothing in the first second; then a line that renews itself on a terminal, elsewhere a plain line every five seconds.
-class LongWork {
+class ProgressBar {
  public:
   /// `total` counts units of `unit`.
-  LongWork(std::string what, int64_t total, std::string unit, bool quiet);
+  ProgressBar(std::string what, int64_t total, std::string unit, bool quiet);
   /// `done` of the total are done.
   void show(int64_t done);
 
@@ -22,7 +22,7 @@ class LongWork {
   std::string what_, unit_;
   int64_t total_;
   bool quiet_;
-  LiveLine line_;
+  StatusLine line_;
   Clock::time_point start_ = Clock::now(), next_ = start_ + std::chrono::seconds(1);
 };
 

@@ -17,7 +17,7 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Columns of the terminal behind stderr but the last, after which some wrap.
+/// Columns of stderr's terminal without the last, after which some wrap.
 size_t columns() {
 #ifdef TIOCGWINSZ
   winsize size{};
@@ -38,15 +38,15 @@ std::string joined(const std::vector<std::string>& parts, size_t width) {
 
 }  // namespace
 
-LiveLine::LiveLine()
+StatusLine::StatusLine()
     : terminal_(::isatty(STDERR_FILENO) == 1 && variable("TERM") != "dumb"),
       styled_(terminal_ && variable("NO_COLOR").empty()) {}
 
-LiveLine::~LiveLine() {
+StatusLine::~StatusLine() {
   if (!live_.empty()) std::cerr << kClear << std::flush;
 }
 
-void LiveLine::show(const std::vector<std::string>& parts) {
+void StatusLine::show(const std::vector<std::string>& parts) {
   if (!terminal_) {
     std::cerr << joined(parts, std::string::npos) << std::endl;
     return;
@@ -56,14 +56,14 @@ void LiveLine::show(const std::vector<std::string>& parts) {
   std::cerr << kClear << live_ << std::flush;
 }
 
-void LiveLine::print(const std::vector<std::string>& parts) {
+void StatusLine::print(const std::vector<std::string>& parts) {
   const std::string line = joined(parts, terminal_ ? columns() : std::string::npos);
   if (terminal_) std::cerr << kClear;
   std::cerr << (styled_ ? "\x1b[1m" + line + "\x1b[0m" : line) << std::endl;
   live_.clear();
 }
 
-void LiveLine::keep() {
+void StatusLine::keep() {
   if (!live_.empty()) std::cerr << std::endl;
   live_.clear();
 }

@@ -7,20 +7,20 @@ namespace onestep {
 
 /// The line at the bottom of a terminal, with lines that stay above it. Where stderr is no terminal (or TERM is dumb) every
 /// line is a plain one. Bold and dim are left out where NO_COLOR is set (https://no-color.org).
-class LiveLine {
+class StatusLine {
  public:
-  LiveLine();
-  /// Wipes out the live line.
-  ~LiveLine();
-  LiveLine(const LiveLine&) = delete;
-  LiveLine& operator=(const LiveLine&) = delete;
+  StatusLine();
+  /// Clears the line.
+  ~StatusLine();
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
 
   bool is_terminal() const { return terminal_; }
   /// Shows the first of `parts` that fit into the terminal's width, in place of what was shown before; elsewhere all on a line.
   void show(const std::vector<std::string>& parts);
-  /// The same as a line that stays; the live one comes back below it when it is shown again.
+  /// The same as a line that stays; the status line comes back below it when it is shown again.
   void print(const std::vector<std::string>& parts);
-  /// Leaves the live line where it is; what follows begins on a fresh line.
+  /// Leaves the status line where it is; what follows begins on a new line.
   void keep();
 
  private:

@@ -34,4 +34,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
+std::string did_you_mean(const std::string& name, std::string_view otherwise) {
+  return name.empty() ? std::string(otherwise) : " (did you mean " + name + "?)";
+}
+
 }  // namespace onestep

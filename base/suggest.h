@@ -13,4 +13,7 @@ size_t edit_distance(std::string_view a, std::string_view b);
 /// away; empty if there is none.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
+/// ` (did you mean NAME?)` for messages, or `otherwise` where `name` is empty.
+std::string did_you_mean(const std::string& name, std::string_view otherwise = "");
+
 }  // namespace onestep

@@ -52,10 +52,7 @@ void OutputFile::overwrite(uint64_t at, const void* bytes, size_t count) {
                 ": cannot be written: ", error_reason(put < 0 ? errno : ENOSPC));
 }
 
-void OutputFile::sync() {
-  const bool done = ::fsync(fd_) == 0;  // before errno is read: arguments have no order
-  ONESTEP_CHECK(IoError, done, path_, ": cannot be written: ", error_reason(errno));
-}
+void OutputFile::sync() { ONESTEP_CHECK(IoError, ::fsync(fd_) == 0, path_, ": cannot be written: ", error_reason(errno)); }
 
 FileStamp OutputFile::finish() {
   sync();

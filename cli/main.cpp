@@ -47,7 +47,7 @@ std::string unknown_word(const CLI::App& app, const std::string& word, const std
   return (option    ? "unknown option "
           : command ? "unknown command "
                     : "unexpected argument ") +
-         word + (meant.empty() ? hint : " (did you mean " + meant + "?)");
+         word + onestep::did_you_mean(meant, hint);
 }
 
 // CLI11 says `--out: 1 required RUN missing` or `--out: At Most 1 required but received 2`.

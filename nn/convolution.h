@@ -28,7 +28,7 @@ class Convolution : public Layer {
   /// A size of `sizes` that is one number stands for all `dims`. Throws ShapeError, naming the module, unless the channels are
   /// multiples of groups.
   Convolution(const char* name, int dims, bool transposed, const Sizes& sizes, Generator& generator);
-  /// x with the padding that is no zeros, and what the convolution then has to pad.
+  /// x with the padding that is not zeros, and what the convolution then has to pad.
   Tensor padded(const Tensor& x) const;
   Padding zeros() const { return sizes_.padding_mode == PadMode::constant ? sizes_.padding : Padding(0); }
 

@@ -95,8 +95,8 @@ class Module {
   NamedTensors state_dict() const;
   /// Copies the given values into the parameters and buffers of the same names, converting the dtype. Throws ConfigError
   /// naming every missing, unexpected or repeated key and every shape that differs; nothing is copied then. With
-  /// strict = false missing and unexpected keys are only reported. Tensors of a state that is moved here are released one by one
-  /// as they are copied.
+  /// strict = false missing and unexpected keys are only reported. Tensors of a state that is moved here are released one by
+  /// one as they are copied.
   LoadReport load_state_dict(NamedTensors state, bool strict = true);
 
  private:

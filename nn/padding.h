@@ -8,7 +8,7 @@
 
 namespace onestep::nn {
 
-/// pad() of the last one or two dims: the places before and behind each, from the last dim on, or one number for all.
+/// pad() of the last one or two dims: the places before and after each, from the last dim on, or one number for all.
 class Pad : public Layer {
  public:
   Tensor forward(const Tensor& x) const override { return pad(x, padding_, mode_, value_.value_or(0)); }

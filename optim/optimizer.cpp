@@ -162,19 +162,16 @@ namespace {
 
 /// One AMSGrad update (Reddi et al. 2018): Adam with `largest`, the maximum of v so far, in the denominator.
 template <class T>
-void amsgrad_step(T* p, const T* g, T* m, T* v, T* largest, int64_t n, const kernels::AdamOptions& o) {
-  const auto root = static_cast<T>(std::sqrt(1 - portable::pown(o.beta2, o.step))),
-             rate = static_cast<T>(o.lr / (1 - portable::pown(o.beta1, o.step)));
-  const auto b2 = static_cast<T>(o.beta2), rest1 = static_cast<T>(1 - o.beta1), rest2 = static_cast<T>(1 - o.beta2);
-  const auto eps = static_cast<T>(o.eps), decay = static_cast<T>(o.weight_decay),
-             shrink = static_cast<T>(1 - o.lr * o.weight_decay);
+void amsgrad_step(T* p, const T* g, T* m, T* v, T* largest, int64_t n, const kernels::AdamOptions& options) {
+  const auto s = kernels::adam_scalars<T>(options);
   kernels::parallel_for(n, kUpdateCost, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const T gi = o.decoupled ? g[i] : g[i] + decay * p[i];
-      m[i] += rest1 * (gi - m[i]);
-      v[i] = b2 * v[i] + rest2 * gi * gi;
+      const T gi = s.decoupled ? g[i] : g[i] + s.weight_decay * p[i];
+      m[i] += s.one_minus_beta1 * (gi - m[i]);
+      v[i] = s.beta2 * v[i] + s.one_minus_beta2 * gi * gi;
       largest[i] = v[i] > largest[i] ? v[i] : largest[i];
-      p[i] = (o.decoupled ? shrink * p[i] : p[i]) - rate * m[i] / (std::sqrt(largest[i]) / root + eps);
+      p[i] = (s.decoupled ? s.shrink * p[i] : p[i]) +
+             s.minus_step_size * m[i] / (std::sqrt(largest[i]) / s.sqrt_correction2 + s.eps);
     }
   });
 }

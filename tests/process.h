@@ -101,6 +101,13 @@ inline ProcessResult run_process(const std::vector<std::string>& command, const 
   return Process(command, options).wait();
 }
 
+/// The stdout of a program that must succeed.
+inline std::string output_of(const std::vector<std::string>& command) {
+  ProcessResult result = run_process(command);
+  if (result.status != 0) throw std::runtime_error(command[0] + ": " + result.out + result.err);
+  return std::move(result.out);
+}
+
 /// The built program with `arguments`.
 inline ProcessResult run_onestep(std::vector<std::string> arguments, const ProcessOptions& options = {}) {
   arguments.insert(arguments.begin(), ONESTEP_BINARY_DIR "/onestep");

@@ -21,10 +21,7 @@ using onestep::testing::run_process;
 
 namespace {
 
-std::string read(const std::string& file) {
-  std::ifstream in(fs::path(ONESTEP_SOURCE_DIR) / file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+std::string read(const std::string& file) { return onestep::testing::read(fs::path(ONESTEP_SOURCE_DIR) / file); }
 
 }  // namespace
 

@@ -42,4 +42,9 @@ void expect_refusal(const std::string& refusal, const std::string& wanted) {
     CHECK(refusal == wanted);
 }
 
+std::string without_folder(const std::string& message, const std::filesystem::path& folder) {
+  const std::string prefix = folder.string() + "/";
+  return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
+}
+
 }  // namespace onestep::testing

@@ -29,6 +29,9 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
 /// a pointer, an argument) in a text that ends with ": ".
 void expect_refusal(const std::string& refusal, const std::string& wanted);
 
+/// A message that begins with `FOLDER/`, without that.
+std::string without_folder(const std::string& message, const std::filesystem::path& folder);
+
 /// What `action` says when it throws an E; "" if it throws nothing.
 template <class E = Error, class Action>
 std::string refusal(const Action& action) {

@@ -32,8 +32,7 @@ Tidy tidy_headers(const std::string& error) {
   const std::string path = folder.path().string() + ':' + std::getenv("PATH");
   const ProcessResult result =
       run_process({ONESTEP_SOURCE_DIR "/tests/tidy.py", folder.path(), "headers"}, {.environment = {{"PATH", path}}});
-  std::ifstream calls(log);
-  return {result, {std::istreambuf_iterator<char>(calls), {}}};
+  return {result, onestep::testing::read(log)};
 }
 
 long lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }

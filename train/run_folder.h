@@ -54,7 +54,7 @@ class RunLock {
 };
 
 /// Makes the folder of a new run with its config and its tokenizer (null for none). An earlier run of that name is moved to
-/// NAME.previous, or NAME.previous.2 and so on where that is taken, which stderr is told. Throws IoError, also for a folder
+/// NAME.previous, or NAME.previous.2 and so on where that is taken, which stderr says. Throws IoError, also for a folder
 /// that is there and no run.
 RunLock create_run(const std::filesystem::path& run, const Config& config, const Tokenizer* tokenizer);
 

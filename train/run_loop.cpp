@@ -111,8 +111,8 @@ struct RunLoop::Impl {
 
   /// Whether the validation loss is the best so far.
   bool evaluate(StepMetrics& metrics) {
-    LongWork progress("evaluating", trainer_.data().eval_batches(plan_.batch_size, plan_.eval_batches), "batches",
-                      watch_.quiet);
+    ProgressBar progress("evaluating", trainer_.data().eval_batches(plan_.batch_size, plan_.eval_batches), "batches",
+                         watch_.quiet);
     int64_t done = 0;
     const Evaluation evaluation = trainer_.evaluate([&] { return progress.show(done++), watch_.stopped(); });
     profile_mark("evaluation");

@@ -32,8 +32,8 @@ struct Watch {
   bool quiet = true;                                          ///< No progress on stderr.
 };
 
-/// A run one step at a time, for who does something else between steps. It writes what run_steps writes into `folder`, but for
-/// the checkpoint of an interrupt, which is save()'s.
+/// A run one step at a time, for callers that do something else between steps. It writes what run_steps writes into `folder`,
+/// but for the checkpoint of an interrupt, which is save()'s.
 class RunLoop {
  public:
   RunLoop(Trainer& trainer, std::filesystem::path folder, RunState state, Watch watch = {});
@@ -48,8 +48,8 @@ class RunLoop {
   StepMetrics step();
   /// Writes a checkpoint of where the run stands. Throws IoError.
   void save();
-  /// Deletes the checkpoints so far, for who changes what they were trained with: the config would no longer be theirs. The
-  /// best one is then the best from here on.
+  /// Deletes the checkpoints so far, for callers that change what they were trained with: the config would no longer be theirs.
+  /// The best one is then the best from here on.
   void forget_checkpoints();
 
  private:

@@ -44,7 +44,7 @@ struct Writer {
   }
 
   const Data& data;
-  TokenText text;
+  StreamDecoder text;
   Sample sample;
 };
 

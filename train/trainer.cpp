@@ -83,7 +83,7 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
                 config_.origin.at("/train/grad_accumulation"), ": must be at least ", communicator->size(),
                 ", the number of ranks that share the micro-batches: got ", config_.train.grad_accumulation);
   model_ = make_language_model(config_.model, data_->vocab_size(), dropout_generator_, num_classes(config_));
-  generator_ = dropout_generator_;  // behind the parameters
+  generator_ = dropout_generator_;  // after the parameters' draws
   model_->to(config_.train.dtype);
   freeze_parameters(*model_, config_);
   model_->set_recompute(config_.train.recompute);
@@ -100,7 +100,7 @@ Trainer::MicroBatch Trainer::draw_micro_batch() {
   return {std::move(batch), Generator(generator_.u32(), config_.model.rng_dialect)};
 }
 
-/// The run's stream goes on behind a forward pass.
+/// The run's stream continues after the draws of a forward pass.
 void Trainer::follow_forward() {
   if (!data_->varies()) generator_ = dropout_generator_;
 }

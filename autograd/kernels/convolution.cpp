@@ -22,7 +22,9 @@ constexpr int64_t kBlockElements = int64_t{1} << 16;
 template <class T>
 class Scratch {
  public:
-  explicit Scratch(int64_t n) : bytes_(static_cast<size_t>(n) * sizeof(T)), data_(static_cast<T*>(memory::allocate(static_cast<uint64_t>(n) * sizeof(T)))) {}
+  explicit Scratch(int64_t n)
+      : bytes_(static_cast<size_t>(n) * sizeof(T)),
+        data_(static_cast<T*>(memory::allocate(static_cast<uint64_t>(n) * sizeof(T)))) {}
   ~Scratch() { memory::deallocate(data_, bytes_); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;

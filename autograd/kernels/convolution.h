@@ -35,8 +35,8 @@ void convolution(const Convolution& conv, const T* x, const T* weight, const T* 
 template <class T>
 void convolution_input_grad(const Convolution& conv, const T* dy, const T* weight, T* dx);
 
-/// dweight[o, c, i, j] = sum over n and the outputs of dy[n, o] x[n, c, place(i), place(j)]: in 16 lanes, images in chunks whose
-/// sums are added in order.
+/// dweight[o, c, i, j] = sum over n and the outputs of dy[n, o] x[n, c, place(i), place(j)]: in 16 lanes, images in chunks
+/// whose sums are added in order.
 template <class T>
 void convolution_weight_grad(const Convolution& conv, const T* x, const T* dy, T* dweight);
 

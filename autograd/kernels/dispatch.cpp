@@ -82,11 +82,11 @@ void weight_product(void (*WeightProducts::*kernel)(const WeightProduct&, int64_
 }
 
 template <class T>
-void adam_step(T* p, const T* g, T* m, T* v, int64_t n, const AdamOptions& options) {
+AdamScalars<T> adam_scalars(const AdamOptions& options) {
   const AdamOptions& o = options;
   const double correction1 = 1 - portable::pown(o.beta1, o.step);
   const double correction2 = 1 - portable::pown(o.beta2, o.step);
-  const AdamScalars<T> s = {
+  return {
       .shrink = static_cast<T>(1 - o.lr * o.weight_decay),
       .weight_decay = static_cast<T>(o.weight_decay),
       .one_minus_beta1 = static_cast<T>(1 - o.beta1),
@@ -97,6 +97,11 @@ void adam_step(T* p, const T* g, T* m, T* v, int64_t n, const AdamOptions& optio
       .minus_step_size = static_cast<T>(-o.lr / correction1),
       .decoupled = o.decoupled,
   };
+}
+
+template <class T>
+void adam_step(T* p, const T* g, T* m, T* v, int64_t n, const AdamOptions& options) {
+  const auto s = adam_scalars<T>(options);
   parallel_for(n, 4 * kCheap, [&](int64_t i, int64_t end) { table<T>().adam_step(p + i, g + i, m + i, v + i, end - i, s); });
 }
 
@@ -137,6 +142,7 @@ void box_muller(T* d, int64_t n, T mean, T std) {
   template void layer_norm_param_grad(const T*, const T*, const T*, const T*, T*, T*, int64_t, int64_t);      \
   template void uniform(T*, int64_t, T, T);                                                                   \
   template void box_muller(T*, int64_t, T, T);                                                                \
+  template AdamScalars<T> adam_scalars(const AdamOptions&);                                                   \
   template void adam_step(T*, const T*, T*, T*, int64_t, const AdamOptions&);                                 \
   template void sgd_step(T*, const T*, T*, int64_t, const SgdOptions&);
 ONESTEP_INSTANTIATE(float)

@@ -134,7 +134,19 @@ void multiply(const Product<E>& x) {
   if (x.m <= 0 || x.n <= 0) return;
   if (x.n == 1 && x.m > 1 && x.ldc == 1 && (x.trans_b || x.ldb == 1))
     // One column: as one row, which is read as fast as memory gives it.
-    multiply_nonempty<E>({false, !x.trans_a, 1, x.m, x.k, x.b, x.k, x.a, x.lda, nullptr, x.c, x.m, x.accumulate});
+    multiply_nonempty<E>({.trans_a = false,
+                          .trans_b = !x.trans_a,
+                          .m = 1,
+                          .n = x.m,
+                          .k = x.k,
+                          .a = x.b,
+                          .lda = x.k,
+                          .b = x.a,
+                          .ldb = x.lda,
+                          .packed = nullptr,
+                          .c = x.c,
+                          .ldc = x.m,
+                          .accumulate = x.accumulate});
   else
     multiply_nonempty(x);
 }

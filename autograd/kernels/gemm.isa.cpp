@@ -29,7 +29,8 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* 
           const Packed<T>* packed, T* c, int64_t ldc, bool accumulate, T* workspace) {
   if constexpr (sizeof(T) == 4) {
     const Operand<T> op_a = trans_a ? Operand<T>{a, 1, lda} : Operand<T>{a, lda, 1};
-    if (trans_b && !packed && m <= kMostDirectRows && k > 0) return few_rows(m, {n, k, op_a, b, ldb, c, ldc, accumulate});
+    if (trans_b && !packed && m <= kMostDirectRows && k > 0)
+      return few_rows(m, {.n = n, .k = k, .a = op_a, .b = b, .ldb = ldb, .c = c, .ldc = ldc, .accumulate = accumulate});
   }
   Gemm<Plain<T>>::run(trans_a, trans_b, m, n, k, a, lda, b, ldb, packed, c, ldc, accumulate, workspace);
 }

@@ -111,7 +111,7 @@ struct Bf16 : Bf16Base {
     }
   }
   /// The numbers p and p + 1 of a row as a step reads them; there is no second one at the end of an odd row. May write up to 15
-  /// words behind them.
+  /// words past them.
   template <bool STORED>
   ONESTEP_INLINE static void write_row(const void* row, int64_t depth, Word* to) {
     for (int64_t p = 0; p < depth; p += 32) _mm512_storeu_si512(to + p / 2, pairs<STORED>(row, p, depth - p));

@@ -190,8 +190,8 @@ template <class T>
 void softmax_grad_rows(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols) {
   run_rows(&Table<T>::softmax_grad_rows, y, dy, dx, rows, cols);
 }
-/// x = softmax(scale x) in place on every row's own span, and 0 in the rest of `block`: the weights of queries that see
-/// different keys. A serial kernel: who calls it has split the queries.
+/// x = softmax(scale x) in place on every row's own span, and 0 in the rest of `block`: the weights of queries that
+/// attend to different keys. A serial kernel: its caller has split the queries.
 template <class T>
 void softmax_spans(T* x, int64_t ld, const Span* spans, int64_t rows, T scale, Span block) {
   table<T>().softmax_spans(x, ld, spans, rows, scale, block);
@@ -280,6 +280,10 @@ struct AdamOptions {
   int64_t step;
   bool decoupled;
 };
+
+/// The numbers of an update as kernels take them.
+template <class T>
+AdamScalars<T> adam_scalars(const AdamOptions& options);
 
 /// One update of p with gradient g and moments m and v, in the operation order of torch.optim.Adam and AdamW.
 template <class T>

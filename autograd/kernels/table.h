@@ -88,7 +88,7 @@ struct Table {
   Products<T> products = {};  ///< None in the reference, which takes those of an instruction set.
 
   /// For `rows` rows of `width` in `to`: n elements from `from`, step apart, at place `begin`, and zeros around them. Rows of
-  /// `from` are ld apart. May write up to 31 elements behind the last row.
+  /// `from` are ld apart. May write up to 31 elements past the last row.
   void (*conv_take)(const T* from, int64_t ld, int64_t step, int64_t n, int64_t rows, int64_t begin, T* to, int64_t width);
   /// n elements of each row of `from`, width apart, plus `shift`, to rows of `to`, ld apart, step between elements.
   void (*conv_put)(const T* from, int64_t width, T shift, int64_t n, int64_t rows, T* to, int64_t ld, int64_t step);

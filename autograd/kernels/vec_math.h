@@ -214,7 +214,7 @@ ONESTEP_INLINE Vec times_tail(Vec factor, const NormalParts& n) {
   return divide(above, n.sum);
 }
 
-/// Whether nothing in x Phi(x) and its slope is subnormal, as nearly always.
+/// Whether nothing in x Phi(x) and its derivative is subnormal, as nearly always.
 ONESTEP_INLINE bool all_normal(Vec x) { return all(abs(x) < splat(12.0f)); }
 
 /// x Phi(x) with the normal_parts of |near|: for x < 0 the power of two comes last, as in times_sigmoid.

@@ -31,7 +31,7 @@ Tensor scaled_elu(const char* op, const Tensor& x, double alpha, double scale, d
     return v <= 0 ? y : scale * v;
   };
   return function_of_input(op, x, InDouble{values}, [=](auto dy, auto v) {
-    // A large exp(v) would make NaN of the 0 behind it. The second derivative at 0 is 0, as in PyTorch.
+    // A large exp(v) would make NaN of the 0 it is multiplied by. The second derivative at 0 is 0, as in PyTorch.
     const auto negative = select_if(v < 0, v, 0.0);
     return select_if(v <= 0, dy * (scale * alpha * input_scale) * exp(negative * input_scale), dy * scale);
   });

@@ -18,8 +18,8 @@ struct Sizes {
   int64_t heads, queries, keys, features, value_features, group = 1;
 };
 
-/// attends(head, i, j) says which key a query sees; `factor` holds what dropout multiplies each weight by; added(head, i, j) is
-/// added to the score.
+/// attends(head, i, j) says which key a query attends to; `factor` holds what dropout multiplies each weight by; added(head, i,
+/// j) is added to the score.
 using Attends = std::function<bool(int64_t, int64_t, int64_t)>;
 using Added = std::function<double(int64_t, int64_t, int64_t)>;
 

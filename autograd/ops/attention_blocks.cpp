@@ -1,7 +1,7 @@
-// Attention by blocks of queries, from the first to the last key that one of them sees. What is masked never reaches a result,
-// whatever it holds: masked scores are overwritten, weights and gradients of a row that has become NaN are 0 at the keys that a
-// mask hides, and where keys or values are not all finite a query meets only those that it sees. The [T, S] weights are never
-// all there at once: the backward pass computes those of a block anew, with the same bits (Dao et al. 2022).
+// Attention by blocks of queries, from the first to the last key that one of them attends to. What is masked never reaches a
+// result, whatever it holds: masked scores are overwritten, weights and gradients of a row that has become NaN are 0 at masked
+// keys, and where keys or values are not all finite a query is multiplied only with those that it attends to. The [T, S]
+// weights never exist all at once: the backward pass recomputes those of a block, with the same bits (Dao et al. 2022).
 #include "autograd/ops/attention_blocks.h"
 
 #include <algorithm>
@@ -52,31 +52,31 @@ struct Workspace {
   T* packed;   ///< What a PackedHead consists of.
 };
 
-/// A block of queries [first, stop) of one head and the keys [begin, seen) among which are those that they see. Of the rows of
-/// weights [begin, end) are used; masked ones are 0.
+/// A block of queries [first, stop) of one head and the keys [key_begin, key_end) among which are those that they attend to. Of
+/// the rows of weights [key_begin, end) are used; masked ones are 0.
 template <class E>
 struct Block {
   int64_t head, kv_head;
   int64_t first, stop;
-  int64_t begin, seen, end;
+  int64_t key_begin, key_end, end;
   bool finite;                  ///< No NaN or infinity in the operands of write_weighted and add_weighted.
-  const PackedHead<E>* packed;  ///< Of which begin is 0, or none.
+  const PackedHead<E>* packed;  ///< With a key_begin of 0; or none.
   Workspace<Number<E>> memory;
 };
 
-/// 0 for what a mask hides in the rows [queries, keys] of a block after softmax or its gradient, where it is 0 already unless
-/// the query sees a NaN or its scores overflow: none of its row is finite then. Without a mask its span ends there.
+/// 0 for masked keys in the rows [queries, keys] of a block after softmax or its gradient, where it is 0 already unless the
+/// query attends to a NaN or its scores overflow: none of its row is finite then. Without a mask its span ends there.
 template <class T, class E>
-void clear_masked(const Inputs<T>& in, const Block<E>& b, const Visible<T>& visible, T* w) {
-  if (!visible.masked() || b.end == 0) return;
+void clear_masked(const Inputs<T>& in, const Block<E>& b, const AttendedKeys<T>& attended, T* w) {
+  if (!attended.masked() || b.end == 0) return;
   for (int64_t i = b.first; i < b.stop; ++i, w += in.ld)
-    if (!std::isfinite(w[0])) visible.fill_masked(i, w, T(0));
+    if (!std::isfinite(w[0])) attended.fill_masked(i, w, T(0));
 }
 
-/// to = from [n], or 0 where that is not to be seen.
+/// to = from [n] where the query attends to the key, else 0.
 template <class T>
-void copy_or_clear(bool seen, const T* from, int64_t n, T* to) {
-  if (seen)
+void copy_or_clear(bool attended, const T* from, int64_t n, T* to) {
+  if (attended)
     std::copy_n(from, n, to);
   else
     std::fill_n(to, n, T(0));
@@ -88,40 +88,41 @@ void write_products(const Inputs<T>& in, const Block<E>& b, const Rows<const T>&
                     const kernels::Packed<E>* packed, int64_t n, T* y) {
   const int64_t rows = b.stop - b.first;
   const T* const from = a.at(b.head, b.first);
-  y += b.begin;
-  if (packed) return kernels::gemm<E>(rows, b.seen, n, source<E>(from), a.ld, *packed, y, in.ld);
-  kernels::gemm(false, true, rows, b.seen - b.begin, n, source<E>(from), a.ld, source<E>(x.at(b.kv_head, b.begin)), x.ld, y,
-                in.ld, false);
+  y += b.key_begin;
+  if (packed) return kernels::gemm<E>(rows, b.key_end, n, source<E>(from), a.ld, *packed, y, in.ld);
+  kernels::gemm(false, true, rows, b.key_end - b.key_begin, n, source<E>(from), a.ld, source<E>(x.at(b.kv_head, b.key_begin)),
+                x.ld, y, in.ld, false);
 }
 
-/// y = w x for the queries of a block. Where x is not finite each query meets a copy without the keys that it does not see,
-/// because 0 * NaN is NaN; the bits are the same either way.
+/// y = w x for the queries of a block. Where x is not finite each query is multiplied with a copy in which the keys that it
+/// does not attend to are 0, because 0 * NaN is NaN; the bits are the same either way.
 template <class T, class E>
 void write_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows<const T>& x,
                     const kernels::Packed<E>* packed, int64_t n, const Rows<T>& y) {
-  w += b.begin;
-  if (packed) return kernels::gemm<E>(b.stop - b.first, n, b.seen, source<E>(w), in.ld, *packed, y.at(b.head, b.first), y.ld);
+  w += b.key_begin;
+  if (packed)
+    return kernels::gemm<E>(b.stop - b.first, n, b.key_end, source<E>(w), in.ld, *packed, y.at(b.head, b.first), y.ld);
   if (b.finite)
-    return kernels::gemm(false, false, b.stop - b.first, n, b.seen - b.begin, source<E>(w), in.ld,
-                         source<E>(x.at(b.kv_head, b.begin)), x.ld, y.at(b.head, b.first), y.ld, false);
-  const Visible<T> visible = in.visible(b.head);
+    return kernels::gemm(false, false, b.stop - b.first, n, b.key_end - b.key_begin, source<E>(w), in.ld,
+                         source<E>(x.at(b.kv_head, b.key_begin)), x.ld, y.at(b.head, b.first), y.ld, false);
+  const AttendedKeys<T> attended = in.attended_keys(b.head);
   for (int64_t i = b.first; i < b.stop; ++i, w += in.ld) {
-    const int64_t end = visible.end(i);
-    for (int64_t j = b.begin; j < end; ++j)
-      copy_or_clear(visible.sees(i, j), x.at(b.kv_head, j), n, b.memory.copy + (j - b.begin) * n);
-    kernels::gemm(false, false, 1, n, std::max<int64_t>(end - b.begin, 0), source<E>(w), in.ld, source<E>(b.memory.copy), n,
+    const int64_t end = attended.end(i);
+    for (int64_t j = b.key_begin; j < end; ++j)
+      copy_or_clear(attended.attends(i, j), x.at(b.kv_head, j), n, b.memory.copy + (j - b.key_begin) * n);
+    kernels::gemm(false, false, 1, n, std::max<int64_t>(end - b.key_begin, 0), source<E>(w), in.ld, source<E>(b.memory.copy), n,
                   y.at(b.head, i), y.ld, false);
   }
 }
 
-/// y += w^T x for the keys of a block, likewise. A key's sum begins where a query may see it: before are zeros.
+/// y += w^T x for the keys of a block, likewise. A key's sum begins at the first query that may attend to it: before are zeros.
 template <class T, class E>
 void add_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y) {
-  const Visible<T> visible = in.visible(b.head);
+  const AttendedKeys<T> attended = in.attended_keys(b.head);
   const int64_t rows = b.stop - b.first;
   if (b.finite) {
-    for (int64_t i = 0, j = b.begin; i < rows; i += kFewQueries) {
-      const int64_t end = visible.end(b.first + i, b.first + std::min(i + kFewQueries, rows));
+    for (int64_t i = 0, j = b.key_begin; i < rows; i += kFewQueries) {
+      const int64_t end = attended.end(b.first + i, b.first + std::min(i + kFewQueries, rows));
       if (end > j)
         kernels::gemm(true, false, end - j, n, rows - i, source<E>(w + i * in.ld + j), in.ld,
                       source<E>(x.at(b.head, b.first + i)), x.ld, y.at(b.kv_head, j), y.ld, true);
@@ -129,9 +130,9 @@ void add_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows
     }
     return;
   }
-  for (int64_t j = b.begin; j < b.end; ++j) {
+  for (int64_t j = b.key_begin; j < b.end; ++j) {
     for (int64_t i = b.first; i < b.stop; ++i)
-      copy_or_clear(visible.sees(i, j), x.at(b.head, i), n, b.memory.copy + (i - b.first) * n);
+      copy_or_clear(attended.attends(i, j), x.at(b.head, i), n, b.memory.copy + (i - b.first) * n);
     kernels::gemm(true, false, 1, n, rows, source<E>(w + j), in.ld, source<E>(b.memory.copy), n, y.at(b.kv_head, j), y.ld,
                   true);
   }
@@ -139,36 +140,37 @@ void add_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows
 
 /// Weights of 0 for queries whose scores are all -inf, of which softmax makes NaN: as in PyTorch without a mask, too.
 template <class T, class E>
-void clear_unscored(const Inputs<T>& in, const Block<E>& b, const Visible<T>& visible, T scale) {
+void clear_unscored(const Inputs<T>& in, const Block<E>& b, const AttendedKeys<T>& attended, T scale) {
   T* w = b.memory.weights;
   for (Block<E> row = b; row.first < b.stop; ++row.first, w += in.ld) {
-    const kernels::Span span = {visible.begin(row.first), visible.end(row.first)};
+    const kernels::Span span = {attended.begin(row.first), attended.end(row.first)};
     if (span.begin >= span.end || std::isfinite(w[span.begin])) continue;
     row.stop = row.first + 1;
     write_products(in, row, in.q, in.k, b.packed ? &b.packed->k_transposed : nullptr, in.p.features, w);
-    if (visible.masked()) visible.mask_scores(row.first, w, static_cast<T>(in.p.scale), b.seen);
-    const bool none = std::all_of(w + span.begin, w + span.end, [=](T s) { return s * scale == Visible<T>::kHidden; });
+    if (attended.masked()) attended.mask_scores(row.first, w, static_cast<T>(in.p.scale), b.key_end);
+    const bool none = std::all_of(w + span.begin, w + span.end, [=](T s) { return s * scale == AttendedKeys<T>::kHidden; });
     const kernels::Span left = none ? kernels::Span{0, 0} : span;
-    kernels::softmax_spans(w, in.ld, &left, 1, scale, {b.begin, b.end});
+    kernels::softmax_spans(w, in.ld, &left, 1, scale, {b.key_begin, b.end});
   }
 }
 
 /// softmax(scale q k^T + mask), and in b.memory.dropped what dropout leaves of it
 template <class T, class E>
 void compute_weights(const Inputs<T>& in, const Block<E>& b) {
-  const Visible<T> visible = in.visible(b.head);
+  const AttendedKeys<T> attended = in.attended_keys(b.head);
   T scale = static_cast<T>(in.p.scale);
   write_products(in, b, in.q, in.k, b.packed ? &b.packed->k_transposed : nullptr, in.p.features, b.memory.weights);
-  if (visible.masked()) {
-    for (int64_t i = b.first; i < b.stop; ++i) visible.mask_scores(i, b.memory.weights + (i - b.first) * in.ld, scale, b.seen);
+  if (attended.masked()) {
+    for (int64_t i = b.first; i < b.stop; ++i)
+      attended.mask_scores(i, b.memory.weights + (i - b.first) * in.ld, scale, b.key_end);
     scale = 1;
   }
-  kernels::softmax_spans(b.memory.weights, in.ld, visible.spans(b.first, b.stop).data(), b.stop - b.first, scale,
-                         {b.begin, b.end});
-  clear_unscored(in, b, visible, scale);
-  clear_masked(in, b, visible, b.memory.weights);
+  kernels::softmax_spans(b.memory.weights, in.ld, attended.spans(b.first, b.stop).data(), b.stop - b.first, scale,
+                         {b.key_begin, b.end});
+  clear_unscored(in, b, attended, scale);
+  clear_masked(in, b, attended, b.memory.weights);
   for (int64_t i = b.first; in.keep && i < b.stop; ++i)
-    in.apply_dropout(b.head, i, b.begin, b.end, b.memory.weights + (i - b.first) * in.ld,
+    in.apply_dropout(b.head, i, b.key_begin, b.end, b.memory.weights + (i - b.first) * in.ld,
                      b.memory.dropped + (i - b.first) * in.ld);
 }
 
@@ -199,7 +201,7 @@ Block<E> rows_of(const Inputs<T>& in, Block<E> b, int64_t first, int64_t stop) {
   b.memory.ds += skipped;
   b.first = first;
   b.stop = stop;
-  b.seen = in.visible(b.head).end(first, stop);
+  b.key_end = in.attended_keys(b.head).end(first, stop);
   return b;
 }
 
@@ -208,19 +210,19 @@ template <class T, class E>
 void backward_queries(const Inputs<T>& in, const Block<E>& b, const Rows<const T>& dy, const OutputGrads<T>& to) {
   compute_weights(in, b);
   if (!to.dq && !to.dk && !to.dmask) return;
-  const Visible<T> visible = in.visible(b.head);
+  const AttendedKeys<T> attended = in.attended_keys(b.head);
   const int64_t rows = b.stop - b.first;
   T* const ds = b.memory.ds;
   write_products(in, b, dy, in.v, b.packed ? &b.packed->v_transposed : nullptr, in.p.value_features, ds);
   for (int64_t i = b.first; i < b.stop; ++i) {
     T* const row = ds + (i - b.first) * in.ld;
-    visible.fill_masked(i, row, T(0));
-    if (in.keep) in.apply_dropout(b.head, i, visible.begin(i), visible.end(i), row, row);
+    attended.fill_masked(i, row, T(0));
+    if (in.keep) in.apply_dropout(b.head, i, attended.begin(i), attended.end(i), row, row);
   }
   const T scale = to.dmask ? T(1) : static_cast<T>(in.p.scale);
-  kernels::softmax_grad_spans(b.memory.weights, ds, in.ld, visible.spans(b.first, b.stop).data(), rows, scale,
-                              {b.begin, b.end});
-  clear_masked(in, b, visible, ds);
+  kernels::softmax_grad_spans(b.memory.weights, ds, in.ld, attended.spans(b.first, b.stop).data(), rows, scale,
+                              {b.key_begin, b.end});
+  clear_masked(in, b, attended, ds);
   if (to.dmask) take_mask_gradient(in, b, to.dmask, ds);
   if (to.dq) write_weighted<T, E>(in, b, ds, in.k, b.packed ? &b.packed->k : nullptr, in.p.features, to.dq);
 }
@@ -321,20 +323,20 @@ Workspace<T> workspace_at(const BlockPlan& plan, T* memory) {
           .packed = copy + plan.copy_size};
 }
 
-/// Calls run(block) for the blocks of a head, in order, those that see no key included.
+/// Calls run(block) for the blocks of a head, in order, those that attend to no key included.
 template <class E, class T, class F>
 void run_head(const Inputs<T>& in, const BlockPlan& plan, int64_t head, const PackedHead<E>* packed, const Workspace<T>& memory,
               const F& run) {
   const AttentionPlan& p = in.p;
-  const Visible<T> visible = in.visible(head);
+  const AttendedKeys<T> attended = in.attended_keys(head);
   for (int64_t first = 0; first < p.queries; first += plan.queries) {
-    const int64_t stop = std::min(first + plan.queries, p.queries), end = visible.end(first, stop);
+    const int64_t stop = std::min(first + plan.queries, p.queries), end = attended.end(first, stop);
     run(Block<E>{.head = head,
                  .kv_head = head / p.group,
                  .first = first,
                  .stop = stop,
-                 .begin = std::min(visible.begin(first), end) / kKeys * kKeys,
-                 .seen = end,
+                 .key_begin = std::min(attended.begin(first), end) / kKeys * kKeys,
+                 .key_end = end,
                  .end = end,
                  .finite = plan.finite,
                  .packed = packed,

@@ -1,5 +1,5 @@
 #pragma once
-// What attention by blocks reads: the operands as rows, and which keys a query sees.
+// What attention by blocks reads: the operands as rows, and which keys a query attends to.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -13,10 +13,10 @@ namespace onestep::ops::blocks {
 
 inline constexpr int64_t kQueries = 128;  // in a block; the backward pass cuts its sums over queries there
 
-/// Which keys a query sees: all; with `causal` those up to its own position, or the last `window` of them; or those where a
-/// bool mask is true, or one that is added to the scores is not -inf.
+/// Which keys a query attends to: all; with `causal` those up to its own position, or the last `window` of them; or those where
+/// a bool mask is true, or one that is added to the scores is not -inf.
 template <class T>
-struct Visible {
+struct AttendedKeys {
   int64_t keys;
   bool causal;
   int64_t offset, window;
@@ -26,17 +26,17 @@ struct Visible {
 
   bool masked() const { return mask != nullptr || added != nullptr; }
 
-  /// The first key that query i sees.
+  /// The first key that query i attends to.
   int64_t begin(int64_t i) const { return causal && window > 0 ? std::clamp<int64_t>(i + offset + 1 - window, 0, end(i)) : 0; }
-  /// Behind the last one.
+  /// One past the last.
   int64_t end(int64_t i) const {
     int64_t j = causal ? std::min(i + offset + 1, keys) : keys;
     while (masked() && j > 0 && !at(i, j - 1)) --j;
     return j;
   }
-  /// Behind the last one that a query of [first, stop) sees.
+  /// One past the last key that a query of [first, stop) attends to.
   int64_t end(int64_t first, int64_t stop) const {
-    int64_t last = stop > first ? end(stop - 1) : 0;  // the last one sees most, unless there is a mask
+    int64_t last = stop > first ? end(stop - 1) : 0;  // the last query's, unless there is a mask
     for (int64_t i = first; masked() && i + 1 < stop; ++i) last = std::max(last, end(i));
     return last;
   }
@@ -45,16 +45,16 @@ struct Visible {
     const int64_t place = i * row_stride + j * key_stride;
     return (!mask || mask[place]) && (!added || added[place] != kHidden);
   }
-  /// Whether query i sees key j.
-  bool sees(int64_t i, int64_t j) const { return masked() ? at(i, j) : begin(i) <= j && j < end(i); }
+  /// Whether query i attends to key j.
+  bool attends(int64_t i, int64_t j) const { return masked() ? at(i, j) : begin(i) <= j && j < end(i); }
   /// row[j] = value for the masked keys among those.
   void fill_masked(int64_t i, T* row, T value) const {
     const int64_t last = masked() ? end(i) : 0;
-    const auto fill = [=, this](auto seen) {
+    const auto fill = [=, this](auto attended) {
       if (key_stride == 1)
-        for (int64_t j = 0; j < last; ++j) row[j] = select_value(seen(j), row[j], value);
+        for (int64_t j = 0; j < last; ++j) row[j] = select_value(attended(j), row[j], value);
       else
-        for (int64_t j = 0; j < last; ++j) row[j] = select_value(seen(j * key_stride), row[j], value);
+        for (int64_t j = 0; j < last; ++j) row[j] = select_value(attended(j * key_stride), row[j], value);
     };
     if (mask != nullptr)
       fill([from = mask + i * row_stride](int64_t j) { return from[j]; });
@@ -118,14 +118,14 @@ struct Inputs {
     v = readable<T>(x.v, key_batch);
     if (mask.defined()) mask_starts = batch_starts(mask.shape(), mask.strides(), batch);
   }
-  Visible<T> visible(int64_t head) const {
+  AttendedKeys<T> attended_keys(int64_t head) const {
     if (!mask.defined()) return {p.keys, p.causal, p.offset, p.window, nullptr, nullptr, 0, 0};
     const int64_t first = mask_starts[static_cast<size_t>(head)];
     const bool* const attended = mask.is_floating() ? nullptr : mask.data<bool>() + first;
     const T* const added = mask.is_floating() ? mask.data<T>() + first : nullptr;
     return {p.keys, false, 0, 0, attended, added, mask.strides()[mask.dim() - 2], mask.strides()[mask.dim() - 1]};
   }
-  /// False if every query sees all keys.
+  /// False if every query attends to all keys.
   bool hides() const { return mask.defined() || (p.causal && (p.queries > 1 || p.offset + 1 < p.keys || p.window > 0)); }
   /// to = from times the dropout factor, for the weights [begin, end) of a query.
   void apply_dropout(int64_t head, int64_t i, int64_t begin, int64_t end, const T* from, T* to) const {

@@ -1,6 +1,8 @@
 #pragma once
-// Elementwise loops over one or two strided, broadcast operands. A row function sees only steps of 1 (contiguous) or 0 (one
-// repeated element), so it can be a kernel of kernels.h or a `Loop` around a formula.
+// Elementwise loops over one or two strided, broadcast operands. Operands are made inner-contiguous: a row function gets rows
+// with a uniform stride of 1, or of 0 for one repeated element, so it can be a kernel of kernels.h or a `Loop` around a
+// formula. For x [2, 3] + b [3], broadcasting gives b the strides (0, 1): two rows of 3 elements, each with the steps 1, 1 and
+// 1 of x, b and the result; for x [2, 3] + c [2, 1] c has the strides (1, 0) and in each row the step 0.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -106,7 +108,7 @@ template <class K, class F>
 KernelOrLoop(K, F) -> KernelOrLoop<K, F>;
 
 /// A row function whose types are known to `call` alone, so that the walk over the rows is compiled once for all ops. Of a
-/// narrow result it sees the compute type.
+/// narrow result it gets the compute type.
 struct MapRow {
   const void* row;
   /// y = row(x) for the first `different` elements; the others of n repeat the last one, which is the only one then.
@@ -145,7 +147,7 @@ Tensor empty_result(const Shape& shape, DType dtype, const Tensor& a, const Tens
 /// The same for the one operand x, in its shape and dtype.
 Tensor empty_result(const Tensor& x);
 
-// Operands of a narrow dtype are widened, and the result is rounded to their dtype: a row function sees the compute types
+// Operands of a narrow dtype are widened, and the result is rounded to their dtype: a row function gets the compute types
 // alone. The walks do it block by block, so that what is widened stays in the L1 cache.
 
 /// row(x) elementwise, any dtype, in x's dtype; not recorded.

@@ -25,7 +25,7 @@ OpSample picked(const std::string& label, const Shape& shape, std::vector<double
 }
 
 /// The index does not name the padding row: finite differences would see the gradient that padding_idx leaves out
-/// (tests/autograd/ops_test.cpp looks at that).
+/// (tests/autograd/reference_goldens_test.cpp looks at that).
 OpSample padded(int64_t padding_idx) {
   return {"padding_idx " + std::to_string(padding_idx),
           {places({2, 2}, {0, 4, 0, 1}), {{5, 3}}},

@@ -34,7 +34,7 @@ std::vector<int64_t> checked_lengths(const char* what, const Tensor& x, int64_t 
   return lengths;
 }
 
-/// The states of all alignments: the labels with a blank before, between and behind them.
+/// The states of all alignments: the labels with a blank before, between and after them.
 struct States {
   Tensor labels;  ///< int64 [N, 2 S + 1]
   Tensor skips;   ///< bool [N, 2 S + 1]: states that may follow the one before the last, another label with a blank between.

@@ -35,8 +35,8 @@ namespace {
 
 /// The targets of each row of scores [N, C].
 struct Labels {
-  Tensor places;       ///< int64 [N, C], 0 behind the last one.
-  Tensor unlisted;     ///< bool [N, C]: places behind the last one.
+  Tensor places;       ///< int64 [N, C], 0 after the last one.
+  Tensor unlisted;     ///< bool [N, C]: places after the last one.
   Tensor is_labelled;  ///< bool [N, C]: classes that are targets.
 };
 

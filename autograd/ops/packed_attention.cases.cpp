@@ -15,8 +15,8 @@ struct Sizes {
   int64_t sequences, tokens, heads, kv_heads, features;
 };
 
-/// y[b, i, h] = sum over the keys j that i sees of softmax_j(scale q[b, i, h] k[b, j, g]) factor v[b, j, g], g = h's group.
-/// With a mask [T, T], that is added to the scores.
+/// y[b, i, h] = sum over the keys j that i attends to of softmax_j(scale q[b, i, h] k[b, j, g]) factor v[b, j, g], g = h's
+/// group. With a mask [T, T], that is added to the scores.
 Values naive(const Sizes& s, const Values& qkv, const Shape& out, const AttentionOptions& o, const Values& mask = {}) {
   const int64_t width = (s.heads + 2 * s.kv_heads) * s.features;
   const double scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(s.features)));

@@ -10,7 +10,7 @@
 namespace onestep {
 namespace {
 
-/// The places before and behind each dim, from the last dim on.
+/// The places before and after each dim, from the last dim on.
 using Sides = std::array<int64_t, size_t{2} * kMaxRank>;
 
 /// The gradient is the same op with all signs changed: what was added is cut off, what was cut off gets 0.

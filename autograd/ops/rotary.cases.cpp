@@ -9,7 +9,7 @@ namespace {
 constexpr RotaryScaling kLinear{RotaryScaling::Kind::linear, 4.0};
 constexpr RotaryScaling kLlama3{RotaryScaling::Kind::llama3, 8.0, 1.0, 4.0, 64};
 
-/// As transformers' modeling_rope_utils.py puts it: by wave lengths.
+/// As transformers' modeling_rope_utils.py puts it: by wavelengths.
 double frequency(double theta, double exponent, const RotaryScaling& s) {
   const double f = std::pow(theta, exponent);
   if (s.kind == RotaryScaling::Kind::none) return f;

@@ -22,7 +22,7 @@ struct Layout {
   Shape shape, strides;
   int64_t offset;
 
-  /// Behind the last element.
+  /// One past the last element.
   int64_t end() const {
     int64_t last = offset;
     for (int i = 0; i < shape.rank(); ++i) last += (shape[i] - 1) * strides[i];

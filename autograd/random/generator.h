@@ -26,7 +26,7 @@ enum class RngRounding {
 /// The seed of a generator nobody has seeded (PyTorch's default).
 inline constexpr int64_t kDefaultSeed = 67280421310721;
 
-/// PyTorch's CPU generator (at::CPUGeneratorImpl), word for word: mt19937 seeded with the low 32 bits of a seed, and the
+/// PyTorch's CPU generator (at::CPUGeneratorImpl), output for output: mt19937 seeded with the low 32 bits of a seed, and the
 /// second half of the last pair of normals. A copy continues the same stream on its own. Not for use by two threads at once.
 class Generator {
  public:

@@ -63,9 +63,9 @@ void for_each_u64(Generator& g, size_t n, Use use) {
   });
 }
 
-constexpr uint64_t low53(uint64_t word) { return word & ((uint64_t{1} << 53) - 1); }
-double to_d53(uint64_t word) { return static_cast<double>(static_cast<int64_t>(low53(word))) * 0x1p-53; }
-float to_f24(uint32_t word) { return static_cast<float>(static_cast<int32_t>(word & 0xffffff)) * 0x1p-24f; }
+constexpr uint64_t low53(uint64_t bits) { return bits & ((uint64_t{1} << 53) - 1); }
+double to_d53(uint64_t bits) { return static_cast<double>(static_cast<int64_t>(low53(bits))) * 0x1p-53; }
+float to_f24(uint32_t bits) { return static_cast<float>(static_cast<int32_t>(bits & 0xffffff)) * 0x1p-24f; }
 
 // The uniforms in [0, 1) of T's own kind that `count` elements' outputs make.
 template <class T>
@@ -321,7 +321,7 @@ void fill_bernoulli(std::span<bool> out, double p, Generator& g) {
   if (g.dialect() == RngDialect::torch_mkl) return mkl_bernoulli(out, p, g.u32());
   // k 2^-53 < p for an integer k is k < ceil(p 2^53): exact, and an integer comparison.
   const auto threshold = static_cast<uint64_t>(std::ceil(p * 0x1p53));
-  for_each_u64(g, out.size(), [=](size_t i, uint64_t word) { out[i] = low53(word) < threshold; });
+  for_each_u64(g, out.size(), [=](size_t i, uint64_t r) { out[i] = low53(r) < threshold; });
 }
 
 template <class T>

@@ -1,7 +1,7 @@
 #pragma once
-// PyTorch's random fills on contiguous memory, in memory order, bit for bit and word for word. u32, u64, f24 and d53 are the
-// draws of generator.h; T is float or double unless said otherwise, and where it is Half or BFloat16 the draws are float's,
-// rounded. Arguments are checked (ConfigError) before any draw.
+// PyTorch's random fills on contiguous memory, in memory order, bit for bit and with the same number of 32-bit outputs. u32,
+// u64, f24 and d53 are the draws of generator.h; T is float or double unless said otherwise, and where it is Half or BFloat16
+// the draws are float's, rounded. Arguments are checked (ConfigError) before any draw.
 #include <cstdint>
 #include <span>
 

@@ -118,9 +118,10 @@ class Checker {
     };
     const Vector plus = at(h), minus = at(-h), plus2 = at(2 * h), minus2 = at(-2 * h);
     move(0);
-    Vector slope(values_.size());
-    for (size_t j = 0; j < slope.size(); ++j) slope[j] = (8 * (plus[j] - minus[j]) - (plus2[j] - minus2[j])) / (12 * h);
-    return slope;
+    Vector derivative(values_.size());
+    for (size_t j = 0; j < derivative.size(); ++j)
+      derivative[j] = (8 * (plus[j] - minus[j]) - (plus2[j] - minus2[j])) / (12 * h);
+    return derivative;
   }
 
   void check_input(size_t i) {
@@ -177,8 +178,8 @@ class Checker {
         squares += gradient[e] * direction[e] * gradient[e] * direction[e];
       }
       const double scale = std::max(std::sqrt(squares), 1e-5 * largest_value_);
-      const Vector slope = differences(i, start, direction, step(largest(start)));
-      compare({static_cast<int64_t>(i), -1, -1}, derivative, dot(weights, slope), scale);
+      const Vector numeric = differences(i, start, direction, step(largest(start)));
+      compare({static_cast<int64_t>(i), -1, -1}, derivative, dot(weights, numeric), scale);
     }
   }
 

@@ -1,3 +1,4 @@
+#include <functional>
 #include <iostream>
 #include <memory>
 
@@ -70,6 +71,106 @@ void add_mode(Command& command, std::string& mode) {
       ->check(one_of({"fwd", "fwdbwd"}));
 }
 
+/// Adds a kind of work, its description and what times it; returns its command.
+using AddWork = std::function<Command*(const char* name, const char* what, const std::function<Result(Options&)>& run)>;
+
+void add_step(const AddWork& add, Options& options) {
+  auto* step = add("step", "A training step of a GPT: forward, backward, AdamW",
+                   [](Options& o) { return bench::bench_step(o.step, o.seconds); });
+  add_shape(*step, options.step.model);
+  add_key(*step, "batch", options.step.batch, "Sequences a step", "train.batch_size");
+  add_count(*step, "steps", options.step.steps, "Largest number of steps");
+  step->add_option("--gelu", options.step.gelu, "erf or tanh")
+      ->type_name("KIND")
+      ->capture_default_str()
+      ->check(one_of({"erf", "tanh"}));
+  add_precision(*step, options.step.precision, "train.precision of a config");
+  step->add_option("--lora", options.step.lora, "Rank of adapters, which alone are trained then; 0: none")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number(0, static_cast<int64_t>(find_field("model.lora.rank")->high)));
+  step->add_flag("--profile", options.step.profile, "Also the time of each op in a step");
+}
+
+void add_attention(const AddWork& add, Options& options) {
+  auto* attention = add("attention", "Causal multi-head self-attention with its projections", [](Options& o) {
+    o.attention.backward = o.mode == "fwdbwd";
+    return bench::bench_attention(o.attention, o.seconds);
+  });
+  add_count(*attention, "B", options.attention.B, "Sequences");
+  add_count(*attention, "T", options.attention.T, "Tokens a sequence");
+  add_count(*attention, "C", options.attention.C, "Width");
+  add_count(*attention, "H", options.attention.H, "Heads");
+  add_mode(*attention, options.mode);
+  add_precision(*attention, options.attention.precision, "Of the products");
+}
+
+void add_matmul(const AddWork& add, Options& options) {
+  auto* matmul = add("matmul", "One matrix product", [](Options& o) { return bench::bench_matmul(o.matmul, o.seconds); });
+  add_count(*matmul, "m", options.matmul.m, "Rows of the result");
+  add_count(*matmul, "n", options.matmul.n, "Columns of the result");
+  add_count(*matmul, "k", options.matmul.k, "Inner dimension");
+  add_count(*matmul, "batch", options.matmul.batch, "Products in a batch");
+  matmul->add_option("--op", options.matmul.op, "NN, NT (the second operand is stored transposed) or TN (the first is)")
+      ->type_name("OP")
+      ->capture_default_str()
+      ->check(one_of({"NN", "NT", "TN"}));
+  add_precision(*matmul, options.matmul.precision, "Of the three matrices");
+}
+
+void add_conv(const AddWork& add, Options& options) {
+  auto* conv = add("conv", "A 2-d convolution with bias of square images", [](Options& o) {
+    o.conv.backward = o.mode == "fwdbwd";
+    return bench::bench_conv(o.conv, o.seconds);
+  });
+  add_count(*conv, "batch", options.conv.batch, "Images");
+  add_count(*conv, "in", options.conv.in, "Channels of the images");
+  add_count(*conv, "out", options.conv.out, "Channels of the result");
+  add_count(*conv, "size", options.conv.size, "Height and width");
+  add_count(*conv, "kernel", options.conv.kernel, "Height and width of the kernel");
+  add_count(*conv, "stride", options.conv.stride, "Stride of both dims");
+  conv->add_option("--padding", options.conv.padding, "Zeros on each side")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number(0, 1024));
+  conv->add_option("--first", options.conv.first, "Whether the images need no gradient")
+      ->type_name("0|1")
+      ->capture_default_str()
+      ->check(one_of({"0", "1"}));
+  add_mode(*conv, options.mode);
+}
+
+void add_op(const AddWork& add, Options& options) {
+  auto* op = add("op", "One op on a tensor of 2,048 x 1,024", [](Options& o) {
+    o.op.backward = o.mode == "fwdbwd";
+    return bench::bench_op(o.op, o.seconds);
+  });
+  op->add_option("--op", options.op.op, "Name of the op")
+      ->type_name("OP")
+      ->capture_default_str()
+      ->check(one_of(bench::op_names()));
+  add_mode(*op, options.mode);
+}
+
+void add_small(const AddWork& add, Options& options) {
+  auto* small = add("small", "Small graphs, where the engine's overhead counts",
+                    [](Options& o) { return bench::bench_small(o.small, o.seconds); });
+  small->add_option("--case", options.small, "mlp, mha, scalarops, addchain, recorded or backward")
+      ->type_name("CASE")
+      ->capture_default_str()
+      ->check(one_of({"mlp", "mha", "scalarops", "addchain", "recorded", "backward"}));
+}
+
+void add_generate(const AddWork& add, Options& options) {
+  auto* generate = add("generate", "Greedy generation with a cache",
+                       [](Options& o) { return bench::bench_generate(o.generate, o.seconds); });
+  add_shape(*generate, options.generate.model);
+  add_count(*generate, "prompt", options.generate.prompt, "Tokens of the prompt");
+  add_count(*generate, "tokens", options.generate.tokens, "Tokens to generate");
+  add_count(*generate, "batch", options.generate.batch, "Sequences at once");
+  generate->add_weights_option(options.generate.weights);
+}
+
 }  // namespace
 
 void add_bench(Command& app, Action& action) {
@@ -78,7 +179,7 @@ void add_bench(Command& app, Action& action) {
       "bench",
       "Time a training step, attention, matmul, convolutions, single ops, small graphs, generation or the machine's limits");
   command->require_subcommand();
-  const auto add = [&](const char* name, const char* what, const std::function<Result(Options&)>& run) {
+  const AddWork add = [&](const char* name, const char* what, const std::function<Result(Options&)>& run) {
     auto* work = command->add_subcommand(name, what);
     work->add_option("--budget", options->seconds, "Seconds to spend on timing")
         ->type_name("S")
@@ -94,91 +195,15 @@ void add_bench(Command& app, Action& action) {
     return work;
   };
 
-  auto* step = add("step", "A training step of a GPT: forward, backward, AdamW",
-                   [](Options& o) { return bench::bench_step(o.step, o.seconds); });
-  add_shape(*step, options->step.model);
-  add_key(*step, "batch", options->step.batch, "Sequences a step", "train.batch_size");
-  add_count(*step, "steps", options->step.steps, "Largest number of steps");
-  step->add_option("--gelu", options->step.gelu, "erf or tanh")
-      ->type_name("KIND")
-      ->capture_default_str()
-      ->check(one_of({"erf", "tanh"}));
-  add_precision(*step, options->step.precision, "train.precision of a config");
-  step->add_option("--lora", options->step.lora, "Rank of adapters, which alone are trained then; 0: none")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(whole_number(0, static_cast<int64_t>(find_field("model.lora.rank")->high)));
-  step->add_flag("--profile", options->step.profile, "Also the time of each op in a step");
-
-  auto* attention = add("attention", "Causal multi-head self-attention with its projections", [](Options& o) {
-    o.attention.backward = o.mode == "fwdbwd";
-    return bench::bench_attention(o.attention, o.seconds);
-  });
-  add_count(*attention, "B", options->attention.B, "Sequences");
-  add_count(*attention, "T", options->attention.T, "Tokens a sequence");
-  add_count(*attention, "C", options->attention.C, "Width");
-  add_count(*attention, "H", options->attention.H, "Heads");
-  add_mode(*attention, options->mode);
-  add_precision(*attention, options->attention.precision, "Of the products");
-
-  auto* matmul = add("matmul", "One matrix product", [](Options& o) { return bench::bench_matmul(o.matmul, o.seconds); });
-  add_count(*matmul, "m", options->matmul.m, "Rows of the result");
-  add_count(*matmul, "n", options->matmul.n, "Columns of the result");
-  add_count(*matmul, "k", options->matmul.k, "Inner dimension");
-  add_count(*matmul, "batch", options->matmul.batch, "Products in a batch");
-  matmul->add_option("--op", options->matmul.op, "NN, NT (the second operand is stored transposed) or TN (the first is)")
-      ->type_name("OP")
-      ->capture_default_str()
-      ->check(one_of({"NN", "NT", "TN"}));
-  add_precision(*matmul, options->matmul.precision, "Of the three matrices");
-
-  auto* conv = add("conv", "A 2-d convolution with bias of square images", [](Options& o) {
-    o.conv.backward = o.mode == "fwdbwd";
-    return bench::bench_conv(o.conv, o.seconds);
-  });
-  add_count(*conv, "batch", options->conv.batch, "Images");
-  add_count(*conv, "in", options->conv.in, "Channels of the images");
-  add_count(*conv, "out", options->conv.out, "Channels of the result");
-  add_count(*conv, "size", options->conv.size, "Height and width");
-  add_count(*conv, "kernel", options->conv.kernel, "Height and width of the kernel");
-  add_count(*conv, "stride", options->conv.stride, "Stride of both dims");
-  conv->add_option("--padding", options->conv.padding, "Zeros on each side")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(whole_number(0, 1024));
-  conv->add_option("--first", options->conv.first, "Whether the images need no gradient")
-      ->type_name("0|1")
-      ->capture_default_str()
-      ->check(one_of({"0", "1"}));
-  add_mode(*conv, options->mode);
-
-  auto* op = add("op", "One op on a tensor of 2,048 x 1,024", [](Options& o) {
-    o.op.backward = o.mode == "fwdbwd";
-    return bench::bench_op(o.op, o.seconds);
-  });
-  op->add_option("--op", options->op.op, "Name of the op")
-      ->type_name("OP")
-      ->capture_default_str()
-      ->check(one_of(bench::op_names()));
-  add_mode(*op, options->mode);
-
-  auto* small = add("small", "Small graphs, where the engine's overhead counts",
-                    [](Options& o) { return bench::bench_small(o.small, o.seconds); });
-  small->add_option("--case", options->small, "mlp, mha, scalarops, addchain, recorded or backward")
-      ->type_name("CASE")
-      ->capture_default_str()
-      ->check(one_of({"mlp", "mha", "scalarops", "addchain", "recorded", "backward"}));
-
+  add_step(add, *options);
+  add_attention(add, *options);
+  add_matmul(add, *options);
+  add_conv(add, *options);
+  add_op(add, *options);
+  add_small(add, *options);
   add("limits", "Limits of the machine: multiply-adds per second on registers and bytes per second from memory",
       [](Options& o) { return bench::bench_limits(o.seconds); });
-
-  auto* generate = add("generate", "Greedy generation with a cache",
-                       [](Options& o) { return bench::bench_generate(o.generate, o.seconds); });
-  add_shape(*generate, options->generate.model);
-  add_count(*generate, "prompt", options->generate.prompt, "Tokens of the prompt");
-  add_count(*generate, "tokens", options->generate.tokens, "Tokens to generate");
-  add_count(*generate, "batch", options->generate.batch, "Sequences at once");
-  generate->add_weights_option(options->generate.weights);
+  add_generate(add, *options);
 }
 
 }  // namespace onestep::cli

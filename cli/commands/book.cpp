@@ -30,8 +30,7 @@ std::vector<book::Section> chosen_sections(const std::string& number) {
   std::vector<std::string> numbers;
   for (const book::Section& section : book::sections()) numbers.push_back(section.number);
   const std::string near = nearest(number, numbers);
-  fail<ConfigError>("book: there is no section ", number,
-                    near.empty() ? " (onestep book --list shows them)" : " (did you mean " + near + "?)");
+  fail<ConfigError>("book: there is no section ", number, did_you_mean(near, " (onestep book --list shows them)"));
 }
 
 int list(const std::vector<book::Section>& chosen) {

@@ -133,7 +133,7 @@ void add_chat(Command& app, Action& action) {
       "Each line of standard input is a message; the answers go to standard output as they come. Ctrl-C stops an answer; what "
       "was said of\nit stays in the conversation. When the context is full, the oldest messages are forgotten.\n"
       "plain is \"User: {user}\\nAssistant:{answer}\\n\"; --template takes such a text, in which \\n is a new line. An answer "
-      "ends before what stands\nbehind {answer}, or before the next {user} where that is white space.");
+      "ends before what follows\n{answer}, or before the next {user} where that is white space.");
   command->callback([options, &action] { action = [options] { return run_chat(*options); }; });
 }
 

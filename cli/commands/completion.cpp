@@ -49,8 +49,6 @@ _onestep() {
 complete -F _onestep onestep ./onestep
 )sh";
 
-std::string joined(const std::vector<std::string>& words) { return join(words, " "); }
-
 std::string words(const std::string& list) { return "_onestep_words '" + list + "'"; }
 
 /// The call that completes a value of this kind: files, folders, config keys, the alternatives of `a|b`, or nothing.
@@ -61,7 +59,7 @@ std::string completer(const std::string& kind) {
   if (kind == "SECTION") {
     std::vector<std::string> list;
     for (const book::Section& section : book::sections()) list.emplace_back(section.number, std::strcspn(section.number, " "));
-    return words(joined(list));
+    return words(join(list, " "));
   }
   std::string alternatives = kind;
   for (char& c : alternatives) c = c == '|' ? ' ' : c;
@@ -107,27 +105,27 @@ int print_completion(const CLI::App& app) {
       second_words += '|' + levels.back().name + '|';
     }
     const auto first = levels.end() - 1 - static_cast<std::ptrdiff_t>(seconds.size());
-    if (!seconds.empty()) first->argument = words(joined(seconds));
+    if (!seconds.empty()) first->argument = words(join(seconds, " "));
   }
   for (Level& level : levels) level.options.emplace_back("--threads");
   levels.push_back(level_of(app, ""));
-  levels.back().argument = words(joined(commands));
+  levels.back().argument = words(join(commands, " "));
 
   std::string keys;
   for (const Field& field : config_fields()) keys += (keys.empty() ? "" : " ") + field.path + '=';
-  std::cout << kHelpers << "_onestep_commands='" << joined(commands) << "'\n_onestep_second_words='" << second_words
+  std::cout << kHelpers << "_onestep_commands='" << join(commands, " ") << "'\n_onestep_second_words='" << second_words
             << "'\n_onestep_all_keys='" << keys << "'\n\n"
             << "_onestep_after_option() {\n  case $1:$2 in\n";
   for (const Level& level : levels) std::cout << level.after_option;
   std::cout << "    *:--threads) : ;;\n    *) return 1 ;;\n  esac\n}\n\n_onestep_option() {\n  case $1 in\n";
-  for (const Level& level : levels) std::cout << "    '" << level.name << "') " << words(joined(level.options)) << " ;;\n";
+  for (const Level& level : levels) std::cout << "    '" << level.name << "') " << words(join(level.options, " ")) << " ;;\n";
   std::cout << "  esac\n}\n\n_onestep_argument() {\n  case $1 in\n";
   for (const Level& level : levels) std::cout << "    '" << level.name << "') " << level.argument << " ;;\n";
   std::cout << "  esac\n}\n\n_onestep_value_of() {\n  case $1 in\n";
   for (const Field& field : config_fields()) {
     const bool truth = std::holds_alternative<bool*>(default_value(field));
     if (truth || !field.choices.empty())
-      std::cout << "    " << field.path << ") " << words(truth ? "true false" : joined(field.choices)) << " ;;\n";
+      std::cout << "    " << field.path << ") " << words(truth ? "true false" : join(field.choices, " ")) << " ;;\n";
   }
   std::cout << "    data.path) _onestep_files ;;\n  esac\n}\n";
   return 0;

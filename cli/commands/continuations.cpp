@@ -49,7 +49,7 @@ void Continuations::print_some(size_t first, size_t count) {
 /// generate() with progress on stderr, unless the user sees the text as it comes.
 std::vector<Generated> Continuations::generate_some(std::deque<Growing>& growing) {
   const bool visible = (as_it_comes_ || options_.output == Output::json_lines) && ::isatty(STDOUT_FILENO) == 1;
-  LongWork progress("generating", options_.generate.tokens * std::ssize(growing), "tokens", options_.quiet || visible);
+  ProgressBar progress("generating", options_.generate.tokens * std::ssize(growing), "tokens", options_.quiet || visible);
   std::vector<Prompt> prompts;
   prompts.reserve(growing.size());
   for (Growing& each : growing)
@@ -99,7 +99,7 @@ ordered_json Continuations::alternatives_json(const std::vector<TokenLogprob>& a
   for (const TokenLogprob& token : alternatives) {
     list.push_back({{"id", token.id}, {"text", nullptr}, {"logprob", token.logprob}});
     if (!run_.tokenizer) continue;
-    TokenText text(run_.tokenizer.get());
+    StreamDecoder text(run_.tokenizer.get());
     list.back()["text"] = text.add(token.id) + text.finish();
   }
   return list;

@@ -43,7 +43,7 @@ Result evaluate_held_out(Config config, std::shared_ptr<const Tokenizer> tokeniz
   load_trained(trainer, found);
   nn::pack_weights(trainer.model(), weights);
   const int64_t batches = trainer.data().eval_batches(config.train.batch_size, config.train.eval_batches);
-  LongWork progress("evaluating", batches, "batches", quiet);
+  ProgressBar progress("evaluating", batches, "batches", quiet);
   int64_t done = 0;
   return {trainer.evaluate([&] { return progress.show(done++), false; }), evaluates_on(config.data)};
 }
@@ -60,7 +60,7 @@ Result evaluate_examples(Config config, const std::shared_ptr<const Tokenizer>& 
   Generator generator(config.seed);
   const auto model = make_trained_model(config, trained_vocabulary(found), found, generator, weights);
   const int64_t batches = data->eval_batches(config.train.batch_size, std::numeric_limits<int64_t>::max());
-  LongWork progress("evaluating " + options.data, batches, "batches", options.quiet);
+  ProgressBar progress("evaluating " + options.data, batches, "batches", options.quiet);
   int64_t done = 0;
   return {evaluate(*model, *data, batches, config.train.batch_size, generator, [&] { return progress.show(done++), false; }),
           options.data};
@@ -73,7 +73,7 @@ Result evaluate_text(const Config& config, const std::shared_ptr<const Tokenizer
   const TokenisedText text = tokenise_files({options.data}, tokenizer->kind(), tokenizer, options.quiet);
   Generator generator(config.seed);
   const auto model = make_trained_model(config, tokenizer->vocab_size(), found, generator, weights);
-  LongWork progress("evaluating " + options.data, text.tokens->size(), "tokens", options.quiet);
+  ProgressBar progress("evaluating " + options.data, text.tokens->size(), "tokens", options.quiet);
   return {evaluate_all(*model, *text.tokens, *tokenizer, config.train.batch_size, [&](int64_t done) { progress.show(done); }),
           options.data};
 }

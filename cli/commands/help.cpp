@@ -56,7 +56,7 @@ int print_help(const CLI::App& app, const std::vector<std::string>& names) {
     const auto found = std::find(known.begin(), known.end(), next);
     const std::string meant = nearest(next, known);
     ONESTEP_CHECK(ConfigError, found != known.end(), "help: unknown command ", next,
-                  meant.empty() ? " (see " + name + " --help)" : " (did you mean " + meant + "?)");
+                  did_you_mean(meant, " (see " + name + " --help)"));
     level = all_subcommands(*level)[static_cast<size_t>(found - known.begin())];
     name += ' ' + next;
   }

@@ -49,7 +49,7 @@ void stop_at_eos(const LoadedRun& run, Stops& stops) {
 }
 
 void add_ignore_eos(Command& command, bool& ignore) {
-  command.add_flag("--ignore-eos", ignore, "Go on behind the tokens that end a text (model.eos_token_ids)");
+  command.add_flag("--ignore-eos", ignore, "Continue past the tokens that end a text (model.eos_token_ids)");
 }
 
 void add_sampling_options(Command& command, SamplingOptions& sampling, int64_t& seed) {

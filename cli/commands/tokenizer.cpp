@@ -115,13 +115,13 @@ int train(const Options& options) {
   BpeTrainer trainer;
   for (const std::string& name : options.texts) {
     const auto file = name == kStandardInput ? nullptr : std::make_shared<InputFile>(name);
-    LongWork progress("reading " + name, file ? static_cast<int64_t>(file->size()) : 0, "bytes", options.quiet);
+    ProgressBar progress("reading " + name, file ? static_cast<int64_t>(file->size()) : 0, "bytes", options.quiet);
     for_each_part(reader(name, file), [&](const TextPart& part) {
       progress.show(part.offset);
       return trainer.add(part);
     });
   }
-  LongWork progress("learning merges", options.vocab_size, "tokens", options.quiet);
+  ProgressBar progress("learning merges", options.vocab_size, "tokens", options.quiet);
   const BpeVocabulary vocabulary = trainer.train(options.vocab_size, [&](int64_t merges) { progress.show(256 + merges); });
   NewFiles files(options.out);
   write_bpe(files, vocabulary);

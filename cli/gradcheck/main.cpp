@@ -96,7 +96,7 @@ int check_gradients(const std::string& chosen, const GradcheckOptions& options) 
     for (const auto& [name, line] : lines) names.push_back(name);
     const std::string near = nearest(chosen, names);
     fail<ConfigError>("gradcheck: no differentiable op or module is called ", chosen,
-                      near.empty() ? " (onestep gradcheck lists all)" : " (did you mean " + near + "?)");
+                      did_you_mean(near, " (onestep gradcheck lists all)"));
   }
   std::cout << "kind   name                          samples  derivatives     worst       second     worst\n";
   int failed = 0, checked = 0;

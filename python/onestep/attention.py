@@ -83,7 +83,7 @@ class SelfAttention_v2(nn.Module):
 
 
 class CausalAttention(SelfAttention_v2):
-    """Attention in which a token sees itself and those before it, with dropout on the weights."""
+    """Attention in which a token attends to itself and those before it, with dropout on the weights."""
 
     mask: Tensor
 

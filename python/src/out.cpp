@@ -20,7 +20,7 @@ bool is_strict(std::string_view name) {
   return names.count(name) == 1;
 }
 
-/// The bytes from the first to behind the last element.
+/// The bytes from the first element to one past the last.
 std::pair<const char*, const char*> bytes_of(const Tensor& x) {
   const auto* first = static_cast<const char*>(x.data_ptr());
   int64_t last = x.numel() > 0 ? 1 : 0;

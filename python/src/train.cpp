@@ -158,7 +158,7 @@ Ids generate_ids(Model& m, const Ids& prompt, int64_t tokens, const SamplingOpti
 
 /// What ids stand for, as people read it: the text, and the pieces of it one by one.
 std::string text_of(const Model& m, const Ids& ids) {
-  TokenText text(m.tokenizer.get());
+  StreamDecoder text(m.tokenizer.get());
   std::string all;
   for (const int64_t id : ids) all += text.add(id) + (m.tokenizer ? "" : " ");
   return all + text.finish();

@@ -66,7 +66,8 @@ TEST_CASE("factory: errors name the kind and the option") {
   options = kOptions;
   options.out_bias = false;
   CHECK(error("einsum", options) ==
-        "make_attention: out_bias, num_kv_heads, window, rope, rope_theta, rope_scaling, head_dim and qk_norm belong to fused_qkv: got one for einsum");
+        "make_attention: out_bias, num_kv_heads, window, rope, rope_theta, rope_scaling, head_dim and qk_norm belong to "
+        "fused_qkv: got one for einsum");
   options = options_of("self_v1");
   options.qkv_bias = true;
   CHECK(error("self_v1", options) == "make_attention: self_v1 has no bias: got qkv_bias=true");

@@ -13,6 +13,7 @@
 
 namespace fs = std::filesystem;
 using onestep::testing::contains;
+using onestep::testing::output_of;
 using onestep::testing::ProcessResult;
 using onestep::testing::read;
 using onestep::testing::run_process;
@@ -24,13 +25,6 @@ namespace {
 const std::string kSource = ONESTEP_SOURCE_DIR;
 const std::string kConsumerPrints = "own module.h\n0.4583\n0.0477\n";
 const std::string kLayerPrints = "tensor([[ 1.2847, -0.5979]], grad_fn=<MmBackward0>)\n";
-
-/// The stdout of a program that must succeed.
-std::string output_of(const std::vector<std::string>& command) {
-  const ProcessResult result = run_process(command);
-  REQUIRE_MESSAGE(result.status == 0, command[0], ": ", result.out, result.err);
-  return result.out;
-}
 
 /// Installs what is built. The folder is moved afterwards: nothing may depend on where it was.
 std::string install(const TemporaryFolder& folder) {

@@ -18,7 +18,8 @@ namespace onestep::testing {
 
 namespace fs = std::filesystem;
 
-inline const std::string kAllPackages = "g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libpcre2-dev libxxhash-dev libcpp-httplib-dev";
+inline const std::string kAllPackages =
+    "g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libpcre2-dev libxxhash-dev libcpp-httplib-dev";
 
 // "Installing" cmake puts it into the folder of programs; the other stand-ins only have to be there.
 inline constexpr const char* kCMake = R"sh(
@@ -164,10 +165,7 @@ class Machine {
   }
 
  private:
-  std::string log() const {
-    std::ifstream in(path() / "log");
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  std::string log() const { return read(path() / "log"); }
   static std::string which(const std::string& tool) {
     const ProcessResult found = run_process({"sh", "-c", "command -v " + tool});
     REQUIRE(found.status == 0);

@@ -9,20 +9,13 @@
 #include "tests/support.h"
 
 namespace fs = std::filesystem;
-using onestep::testing::ProcessResult;
+using onestep::testing::output_of;
 using onestep::testing::run_process;
 using onestep::testing::TemporaryFolder;
 
 namespace {
 
 const std::string kVersion = "onestep " ONESTEP_VERSION "\n";
-
-/// The stdout of a program that must succeed.
-std::string output_of(const std::vector<std::string>& command) {
-  const ProcessResult result = run_process(command);
-  REQUIRE_MESSAGE(result.status == 0, command[0], ": ", result.out, result.err);
-  return result.out;
-}
 
 /// Makes the one package of this kind and returns its path.
 std::string package(const TemporaryFolder& folder, const std::string& generator, const std::string& extension) {

@@ -224,7 +224,7 @@ TEST_CASE("resume: a run without a checkpoint starts again from the parameters a
                         ": holds no checkpoint (train it first: onestep train CONFIG --out " + path("base") + ")\n");
 }
 
-TEST_CASE("resume: steps behind the end of the schedule are told what they are worth") {
+TEST_CASE("resume: added steps after the end of the schedule come with a warning that they run at min_lr") {
   const TemporaryFolder folder;
   const std::string config = (folder.path() / "config.json").string(), run = (folder.path() / "run").string();
   std::ofstream(config) << "{" + kModel + ", " + kText +

@@ -1,19 +1,18 @@
 // docs/engine.md: its programs, which CMakeLists.txt takes from the page, print what the page says.
 #include <doctest/doctest.h>
 
-#include <fstream>
 #include <regex>
 #include <string>
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 namespace onestep::testing {
 namespace {
 
 TEST_CASE("engine page: its programs print what it says") {
-  std::ifstream in(ONESTEP_SOURCE_DIR "/docs/engine.md");
-  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  const std::string page = read(ONESTEP_SOURCE_DIR "/docs/engine.md");
   const std::regex block(R"re((?:^|\n)```cpp\n// (\w+)\.cpp\n)re");
   int programs = 0;
   for (std::sregex_iterator it(page.begin(), page.end(), block), end; it != end; ++it, ++programs) {

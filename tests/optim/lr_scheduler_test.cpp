@@ -1,11 +1,12 @@
 // Learning-rate schedulers against the values of torch.optim.lr_scheduler 2.13 (lr 0.8; StepLR(2, 0.5), ExponentialLR(0.9),
 // LinearLR(0.5, 1, 4), CosineAnnealingLR(4, 0.1), LambdaLR(1 / (t + 1)); get_last_lr() before step t).
-#include "autograd/ops.h"
 #include "optim/lr_scheduler.h"
 
 #include <doctest/doctest.h>
 
 #include <vector>
+
+#include "autograd/ops.h"
 
 namespace onestep::optim {
 namespace {

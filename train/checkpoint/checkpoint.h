@@ -1,6 +1,6 @@
 #pragma once
 // checkpoints/step-N/ of a run: model.safetensors, optimizer.safetensors and state.json (docs/formats.md), and of all of them
-// frozen.safetensors. A checkpoint is there whole or not at all, and none is believed unread.
+// frozen.safetensors. A checkpoint is there whole or not at all, and hashes are verified on load.
 #include <filesystem>
 #include <map>
 #include <optional>

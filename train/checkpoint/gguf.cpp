@@ -121,7 +121,8 @@ FileStamp GgufWriter::write(const std::string& path, bool quiet) const {
     offset = aligned(offset + stored_bytes(entry.tensor.numel(), entry.type));
   }
   header.resize(aligned(header.size()));
-  LongWork progress("writing " + std::filesystem::path(path).filename().string(), static_cast<int64_t>(offset), "bytes", quiet);
+  ProgressBar progress("writing " + std::filesystem::path(path).filename().string(), static_cast<int64_t>(offset), "bytes",
+                       quiet);
   OutputFile file(path);
   file.write(header);
   uint64_t written = 0;

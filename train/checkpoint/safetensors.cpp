@@ -135,7 +135,7 @@ FileStamp write_safetensors(const std::string& path, const NamedTensors& tensors
   const uint64_t length = header.size();
   int64_t bytes = 0, written = 0;
   for (const auto& [name, tensor] : tensors) bytes += tensor.numel() * size_of(written_dtype(tensor, dtype));
-  LongWork progress("writing " + std::filesystem::path(path).filename().string(), bytes, "bytes", quiet);
+  ProgressBar progress("writing " + std::filesystem::path(path).filename().string(), bytes, "bytes", quiet);
   OutputFile file(path);
   file.write(&length, sizeof length);
   file.write(header);
@@ -200,7 +200,7 @@ void SafetensorsReader::for_each_block(const TensorEntry& entry,
 TensorFile read_safetensors(const std::string& path, bool quiet) {
   SafetensorsReader reader(path);
   const auto bytes = reader.entries().empty() ? 0 : static_cast<int64_t>(reader.entries().back().end);
-  LongWork progress("reading " + path, bytes, "bytes", quiet);
+  ProgressBar progress("reading " + path, bytes, "bytes", quiet);
   TensorFile result{{}, reader.metadata()};
   for (const TensorEntry& entry : reader.entries()) {
     result.tensors.emplace_back(entry.name, reader.read(entry));

@@ -95,8 +95,7 @@ std::vector<std::string> known_keys(const std::string& section) {
   for (const Field& field : config_fields()) {
     if (hint.empty() && field.key() == key) hint = set ? field.path : field.pointer();
   }
-  fail<ConfigError>(origin.at(pointer), ": unknown key (",
-                    hint.empty() ? "known here: " + join(known, ", ") : "did you mean " + hint + "?", ")");
+  fail<ConfigError>(origin.at(pointer), ": unknown key", did_you_mean(hint, " (known here: " + join(known, ", ") + ")"));
 }
 
 void check_keys(const json& root, const ConfigOrigin& origin) {
@@ -126,8 +125,7 @@ struct ReadValue {
   [[noreturn]] void refuse(const std::string& pointer, const std::string& must_be, const json& got) const {
     std::string hint;
     if (got.is_string() && !field.choices.empty()) hint = nearest(got.get<std::string>(), field.choices);
-    fail<ConfigError>(origin.at(pointer), ": must be ", must_be, ": got ", brief(got),
-                      hint.empty() ? "" : " (did you mean " + hint + "?)");
+    fail<ConfigError>(origin.at(pointer), ": must be ", must_be, ": got ", brief(got), did_you_mean(hint));
   }
 
   bool in_range(double number) const {

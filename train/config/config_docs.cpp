@@ -145,7 +145,7 @@ std::string config_help(const std::string& part) {
   }
   const std::string meant = nearest(part, known);
   ONESTEP_CHECK(ConfigError, found, "help: the config has no section or key ", part,
-                meant.empty() ? " (sections: " + join(config_sections(), ", ") + ")" : " (did you mean " + meant + "?)");
+                did_you_mean(meant, " (sections: " + join(config_sections(), ", ") + ")"));
   return out;
 }
 

@@ -58,8 +58,8 @@ struct Field {
   Field& from_to_below(double from, double to) { return low = from, high = to, below_high = true, *this; }
   Field& one_of(std::span<const std::string_view> values);
   Field& one_of(Names values) { return one_of(std::span(values.begin(), values.size())); }
-  Field& only(std::string_view selector, Names values);
-  Field& needed(std::string_view selector, Names values);
+  Field& applies_if(std::string_view selector, Names values);
+  Field& required_if(std::string_view selector, Names values);
   Field& defaults_by_kind(double others, std::initializer_list<std::pair<std::string_view, double>> kinds);
   Field& defaults_to(std::string_view words, void (*set)(Config&));
   Field& derived_by(void (*set)(Config&)) { return derive = set, *this; }
@@ -94,7 +94,7 @@ bool holds(const std::vector<When>& conditions, const Config& config);
 /// Whether the field has a meaning in the config.
 bool applies(const Field& field, const Config& config);
 
-/// The value behind a field, read only.
+/// The value of a field, read only.
 FieldValue value_of(const Field& field, const Config& config);
 FieldValue value_of(const Field& field, Config&& config) = delete;  // it would not outlive the call
 

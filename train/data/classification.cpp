@@ -128,7 +128,7 @@ std::unique_ptr<Data> make_classification_data(const Config& config, std::shared
       const auto label = std::find(labels.begin(), labels.end(), each.label);
       const std::string meant = label == labels.end() ? nearest(each.label, labels) : "";
       ONESTEP_CHECK(ConfigError, label != labels.end(), each.place, ": the label must be one of ", escaped(join(labels, ", ")),
-                    ": got ", quote(each.label), meant.empty() ? "" : " (did you mean " + escaped(meant) + "?)");
+                    ": got ", quote(each.label), did_you_mean(escaped(meant)));
       Example example{
           .inputs = at_place(each.place, [&] { return tokenizer->encode_prompt(each.text); }), .targets = {}, .key = each.text};
       ONESTEP_CHECK(ConfigError, !example.inputs.empty(), each.place, ": the text has no tokens");

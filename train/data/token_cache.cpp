@@ -61,7 +61,7 @@ void read_text(const std::vector<std::string>& files, const std::string& doing, 
                const TakePart& take) {
   TextReader reader(files);
   ONESTEP_CHECK(IoError, reader.stamp() == stamp, files[0], ": changed while it was read");
-  LongWork progress(what(doing, files), reader.bytes(), "bytes", quiet);
+  ProgressBar progress(what(doing, files), reader.bytes(), "bytes", quiet);
   try {
     for_each_part([&](char* to, size_t count) { return reader.read(to, count); },
                   [&](const TextPart& part) {

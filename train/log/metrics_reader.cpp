@@ -83,4 +83,9 @@ void for_each_metrics(const std::string& path, const std::function<void(nlohmann
   for_each_row(lines, /*needs_newline=*/true, use);
 }
 
+std::optional<double> number_of(const nlohmann::json& row, const char* key) {
+  const auto found = row.find(key);
+  return found != row.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
 }  // namespace onestep::train

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 namespace onestep::train {
@@ -10,6 +11,9 @@ namespace onestep::train {
 /// Hands over a metrics.jsonl row by row, however long it is: one object a logged step, every value a number or null; half a
 /// line at the end is left out. Throws IoError naming file, line and key, also for a line above 1 MiB.
 void for_each_metrics(const std::string& path, const std::function<void(nlohmann::json row)>& use);
+
+/// The number under `key`, if the row has one.
+std::optional<double> number_of(const nlohmann::json& row, const char* key);
 
 /// Where the lines of some steps end in a metrics.jsonl.
 struct MetricsEnd {

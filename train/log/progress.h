@@ -1,5 +1,5 @@
 #pragma once
-// What a run shows of itself while it trains.
+// The progress of a run on stderr.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -32,7 +32,7 @@ class Progress {
 
   int64_t total_steps_;
   bool quiet_;
-  LiveLine line_;
+  StatusLine line_;
   Clock::time_point start_ = Clock::now(), last_{};
   int64_t first_step_ = -1;
   double first_seconds_ = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Files of a run with one JSON object a line, each of them with the `step` it tells of, in ascending order.
+// Files of a run with one JSON object a line, each with the `step` it is about, in ascending order.
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>

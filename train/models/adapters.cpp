@@ -50,7 +50,7 @@ std::string hint(const std::string& target, const std::vector<Candidate>& all) {
     for (const std::string& name : candidate.names) known.insert(name.substr(name.rfind('.') + 1));
   const std::vector<std::string> names(known.begin(), known.end());
   const std::string meant = nearest(target, names);
-  return meant.empty() ? " (there are " + join(names, ", ") + ")" : " (did you mean " + meant + "?)";
+  return did_you_mean(meant, " (there are " + join(names, ", ") + ")");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace onestep::train {
 struct Adapter {
   std::string module;  ///< Of the Linear, with # as in DecoderParameter.
   int64_t block = -1;
-  std::string part = {};  ///< q_proj, k_proj or v_proj; empty: all rows.
+  std::string part = {};                    ///< q_proj, k_proj or v_proj; empty: all rows.
   int64_t first_row = 0, rows = 0, in = 0;  ///< A head has the rows of model.vocab_size, which may be left to the data (0).
 
   /// `transformer.h.3.attn.c_attn`

@@ -65,7 +65,7 @@ void Conversation::close_turn(std::vector<int64_t> generated, const Answer& answ
   std::vector<int64_t>& turn = turns_.back();
   const std::string whole = answer.text + options_.chat.after_answer;
   if (answer.stopped) generated.pop_back();  // with which the stop was whole; the model has not read it
-  TokenText decoded(&tokenizer_);
+  StreamDecoder decoded(&tokenizer_);
   for (const int64_t id : turn) decoded.add(id);
   std::string text;
   for (const int64_t id : generated) text += decoded.add(id);

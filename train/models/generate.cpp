@@ -26,7 +26,7 @@ Tensor beyond_top_k(const Tensor& logits, int64_t k) {
   return lt(logits, *kth);
 }
 
-/// True for the tokens behind those that, most likely first, add up to p.
+/// True for the tokens after those that, most likely first, add up to p.
 Tensor beyond_top_p(const Tensor& probabilities, double p) {
   const std::vector<double> values = probabilities.to_vector<double>();
   std::vector<size_t> order(values.size());
@@ -112,7 +112,7 @@ class Reader {
   bool use_cache_;
 };
 
-/// The `count` most likely tokens, of equals the smaller ids first.
+/// The `count` most likely tokens, ties by the smaller id.
 std::vector<TokenLogprob> most_likely(const std::vector<double>& logprobs, int64_t count) {
   std::vector<int64_t> order(logprobs.size());
   std::iota(order.begin(), order.end(), int64_t{0});

@@ -17,7 +17,7 @@ using ModelCache = std::vector<attention::KvCache>;
 /// Those of layer `i` in several caches.
 std::vector<attention::KvCache*> layer_caches(std::span<ModelCache* const> caches, int64_t i);
 
-/// A model over a vocabulary of V tokens that sees up to T of them at once.
+/// A model over a vocabulary of V tokens with a context of up to T of them.
 class LanguageModel : public nn::Module {
  public:
   LanguageModel(int64_t vocab_size, int64_t context_length, int64_t num_classes = 0)

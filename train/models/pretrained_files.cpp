@@ -50,7 +50,7 @@ class Weights {
 
   /// All tensors as the parameters of our model, each read once.
   nn::NamedTensors read(bool quiet) const {
-    LongWork progress("reading " + folder_.path(), folder_.bytes(), "bytes", quiet);
+    ProgressBar progress("reading " + folder_.path(), folder_.bytes(), "bytes", quiet);
     int64_t done = 0;
     std::map<std::string, Tensor> state;
     nn::NamedTensors list;

@@ -17,8 +17,8 @@ std::string hint(const std::string& pattern, const std::vector<std::string>& nam
   std::string letters = pattern;
   std::erase(letters, '*');
   const std::string meant = nearest(letters, names);
-  return meant.empty() ? " (the first is " + names.front() + ", the last " + names.back() + "; `*` stands for any characters)"
-                       : " (did you mean " + meant + "?)";
+  return did_you_mean(meant,
+                      " (the first is " + names.front() + ", the last " + names.back() + "; `*` stands for any characters)");
 }
 
 }  // namespace

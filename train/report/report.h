@@ -31,7 +31,7 @@ struct WrittenSample {
   std::string prompt = {}, continuation = {};
 };
 
-/// What the page tells of one run.
+/// What the page says about one run.
 struct ReportRun {
   std::string name = {};
   std::vector<std::pair<std::string, std::string>> facts = {};  ///< Figures for the head of the page, in order.

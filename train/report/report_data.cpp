@@ -53,19 +53,14 @@ class Thinned {
   int64_t count_ = 0, every_ = 1;
 };
 
-std::optional<double> number(const json& row, const char* key) {
-  const auto found = row.find(key);
-  return found != row.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
-}
-
 /// What the page shows of metrics.jsonl, gathered row by row.
 class MetricsDigest {
  public:
   void add(json row) {
     for (const char* key : {"step", "loss", "val_loss", "val_accuracy", "val_f1", "seconds"})
-      if (const auto value = number(row, key)) last_[key] = *value;
-    if (const auto loss = number(row, "val_loss")) best_ = std::min(best_, *loss);
-    if (const auto speed = number(row, "tokens_per_second")) speeds_.add(rows_, *speed);
+      if (const auto value = number_of(row, key)) last_[key] = *value;
+    if (const auto loss = number_of(row, "val_loss")) best_ = std::min(best_, *loss);
+    if (const auto speed = number_of(row, "tokens_per_second")) speeds_.add(rows_, *speed);
     drawn_.add(rows_, row);
     if (row.contains("val_loss")) evaluations_.add(rows_, row);
     last_row_ = std::move(row);

@@ -26,8 +26,8 @@ struct ActiveRun {
 ActiveRun start_run(const Config& config, const std::filesystem::path& run, const std::shared_ptr<Communicator>& ranks,
                     bool quiet);
 
-/// Goes on with a run from its newest intact checkpoint, its config changed by `sets` where it may change. Damaged checkpoints
-/// are set aside, which stderr is told. Throws ConfigError or IoError.
+/// Continues a run from its newest intact checkpoint, its config changed by `sets` where it may change. Damaged checkpoints
+/// are renamed, which stderr says. Throws ConfigError or IoError.
 ActiveRun resume_run(const std::filesystem::path& run, const std::vector<std::string>& sets,
                      const std::shared_ptr<Communicator>& ranks, bool quiet);
 

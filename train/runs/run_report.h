@@ -1,5 +1,5 @@
 #pragma once
-// What the report page tells of a run, from its folder.
+// What the report page says about a run, from its folder.
 #include <filesystem>
 
 #include "train/report/report.h"
@@ -10,8 +10,8 @@ namespace onestep::train {
 /// more than 67 million parameters none.
 void add_earlier_maps(ReportRun& report, const std::filesystem::path& run, Trainer& trainer);
 
-/// A run as the page shows it. Where its checkpoint or its data is gone, stderr is told what the page goes without: of a
-/// checkpoint without its data there are the parameters, of a run without a checkpoint the curves. Throws Error where there is
+/// A run as the page shows it. Where its checkpoint or its data is gone, stderr says what the page leaves out: with a
+/// checkpoint but no data it has the parameters, without a checkpoint the curves alone. Throws Error where there is
 /// no run.
 ReportRun report_run(const std::filesystem::path& run);
 

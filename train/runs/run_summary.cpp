@@ -22,11 +22,6 @@ constexpr int64_t kRows = 10;
 
 using Row = std::vector<std::string>;
 
-std::optional<double> number(const nlohmann::json& row, const char* key) {
-  const auto found = row.find(key);
-  return found != row.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
-}
-
 std::string text_or_none(const std::optional<double>& value, const std::function<std::string(double)>& text) {
   return value ? text(*value) : kNone;
 }
@@ -114,13 +109,13 @@ std::optional<std::pair<int64_t, double>> RunSummary::best() const {
 RunSummary summarize_run(const std::filesystem::path& run) {
   RunSummary summary{.name = run.filename().string(), .config = load_run_config(run)};
   for_each_metrics(metrics_path(run), [&](const nlohmann::json& row) {
-    const auto step = number(row, "step");
+    const auto step = number_of(row, "step");
     if (!step) return;
     summary.steps = static_cast<int64_t>(*step) + 1;
-    summary.seconds = number(row, "seconds").value_or(summary.seconds);
-    if (const auto loss = number(row, "loss")) summary.loss.emplace_back(summary.steps, *loss);
-    if (const auto loss = number(row, "val_loss")) summary.val_loss.emplace_back(summary.steps, *loss);
-    if (const auto accuracy = number(row, "val_accuracy")) summary.val_accuracy = accuracy;
+    summary.seconds = number_of(row, "seconds").value_or(summary.seconds);
+    if (const auto loss = number_of(row, "loss")) summary.loss.emplace_back(summary.steps, *loss);
+    if (const auto loss = number_of(row, "val_loss")) summary.val_loss.emplace_back(summary.steps, *loss);
+    if (const auto accuracy = number_of(row, "val_accuracy")) summary.val_accuracy = accuracy;
   });
   return summary;
 }

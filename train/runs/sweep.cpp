@@ -68,7 +68,7 @@ SweepAxis parse_axis(const std::string& text) {
   for (const Field& field : config_fields()) known.push_back(field.path);
   const std::string meant = nearest(axis.key, known);
   ONESTEP_CHECK(ConfigError, find_field(axis.key) != nullptr, "--grid ", printable(text), ": unknown key ", printable(axis.key),
-                meant.empty() ? "" : " (did you mean " + meant + "?)");
+                did_you_mean(meant));
   for (const std::string& value : axis.values)
     ONESTEP_CHECK(ConfigError, !value.empty(), "--grid ", printable(text), ": a value is empty");
   return axis;

@@ -12,7 +12,7 @@
 
 namespace onestep::train {
 
-/// Merges neighbours of a word, the earliest merge and of equals the leftmost pair first, until none is left.
+/// Merges neighbours of a word, the earliest merge first, ties from the left, until none is left.
 class BpeMerger {
  public:
   /// In which order the pairs that a merge makes are merged themselves: where they are of an earlier merge than those that are

@@ -73,7 +73,7 @@ ChatTemplate make_chat_template(std::string_view name_or_text) {
   const std::string meant = nearest(name_or_text, chat_template_names());
   ONESTEP_CHECK(ConfigError, user != std::string::npos && answer != std::string::npos && user < answer,
                 "chat template: must be ", join(chat_template_names(), ", "), ", or a text with {user} and then {answer}: got ",
-                quote(name_or_text), meant.empty() ? "" : " (did you mean " + meant + "?)");
+                quote(name_or_text), did_you_mean(meant));
   const size_t behind_user = user + user_mark.size();
   return {.before_user = text.substr(0, user),
           .before_answer = text.substr(behind_user, answer - behind_user),

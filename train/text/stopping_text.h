@@ -32,7 +32,7 @@ class StoppingText {
   /// Gives out of `held_` what cannot belong to a stop string.
   std::string release();
 
-  TokenText text_;
+  StreamDecoder text_;
   const Stops& stops_;
   std::string held_;
   bool stopped_ = false;

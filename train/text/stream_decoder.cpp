@@ -5,7 +5,7 @@
 
 namespace onestep::train {
 
-std::string TokenText::add(int64_t id) {
+std::string StreamDecoder::add(int64_t id) {
   if (tokenizer_ && id >= tokenizer_->vocab_size()) {
     last_.reset();
     return stream_.add('<' + std::to_string(id) + '>');

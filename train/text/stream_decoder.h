@@ -11,10 +11,10 @@ namespace onestep::train {
 
 /// What ids stand for: in the words of the tokenizer, else their numbers; `<58>` for an id that the tokenizer does not have (a
 /// model may know more tokens than the data).
-class TokenText {
+class StreamDecoder {
  public:
   /// `tokenizer` may be null.
-  explicit TokenText(const Tokenizer* tokenizer) : tokenizer_(tokenizer) {}
+  explicit StreamDecoder(const Tokenizer* tokenizer) : tokenizer_(tokenizer) {}
 
   /// What the text grows by with this token; whole characters only.
   std::string add(int64_t id);

@@ -181,7 +181,7 @@ Projected project(Steps& steps, const AttentionChoice& choice, const Tensor& x, 
 }
 
 /// Scores to weights. Without weights of their own, queries, keys and values are x.
-Tensor weigh(Steps& steps, const AttentionChoice& choice, const Tensor& queries, const Tensor& keys) {
+Tensor compute_weights(Steps& steps, const AttentionChoice& choice, const Tensor& queries, const Tensor& keys) {
   const int64_t T = queries.size(-2);
   const auto d_k = static_cast<double>(keys.size(-1));
   Tensor scores, weights;
@@ -259,7 +259,7 @@ std::vector<AttentionStep> attention_steps(const AttentionChoice& choice) {
                               "x = torch.tensor(" + literal(given, "[", "]") + ")", given});
   const Weights drawn = draw_weights(steps, choice, x.size(1));
   const auto [queries, keys, values] = project(steps, choice, x, drawn);
-  const Tensor weights = weigh(steps, choice, queries, keys);
+  const Tensor weights = compute_weights(steps, choice, queries, keys);
   gather_context(steps, choice, weights, values, drawn);
   return std::move(steps.all);
 }

@@ -205,12 +205,12 @@ double result_with(std::string_view text, const std::vector<Statement>& program,
 std::vector<double> differences(std::string_view text, const std::vector<Statement>& program, const Evaluated& evaluated,
                                 size_t leaf) {
   constexpr double h = 0x1p-12;
-  std::vector<double> slopes;
+  std::vector<double> derivatives;
   for (size_t element = 0; element < static_cast<size_t>(evaluated.leaves[leaf].tensor.numel()); ++element) {
     const auto f = [&](double by) { return result_with(text, program, leaf, element, by); };
-    slopes.push_back((8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h));
+    derivatives.push_back((8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h));
   }
-  return slopes;
+  return derivatives;
 }
 
 /// The largest difference between the two, relative to the larger number of either or to 1e-5.

@@ -256,8 +256,7 @@ class Evaluator {
     for (const Function& f : functions())
       if (f.name == name) return f;
     const std::string meant = nearest(std::string(name), function_names());
-    fail<ConfigError>("expression: ", place_in(text_, span.begin), ": there is no function ", name,
-                      meant.empty() ? "" : " (did you mean " + meant + "?)");
+    fail<ConfigError>("expression: ", place_in(text_, span.begin), ": there is no function ", name, did_you_mean(meant));
   }
 
   Tensor kept(const Tensor& result, Span span) {

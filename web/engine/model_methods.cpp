@@ -47,7 +47,7 @@ struct OpenModel {
     return ids;
   }
   std::string name_of(int64_t id) const {
-    train::TokenText one(tokenizer.get());
+    train::StreamDecoder one(tokenizer.get());
     const std::string name = one.add(id);
     return name + one.finish();
   }

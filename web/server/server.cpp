@@ -115,7 +115,7 @@ void send_text(std::string text, const std::string& type, httplib::Response& res
 }
 
 /// Sends NAME/PATH piece by piece: a checkpoint may be larger than memory. A file that its run does not have, any more, is 204:
-/// that happens to who follows a run, and a browser reports a 404 as an error of the page.
+/// that happens while one watches a run, and a browser reports a 404 as an error of the page.
 void send_file(const fs::path& root, const std::string& wanted, httplib::Response& response) {
   response.status = 404;
   for (const fs::path& folder : run_folders(root)) {

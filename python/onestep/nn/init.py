@@ -13,7 +13,7 @@ Tensor = _C.Tensor
 
 
 def calculate_gain(nonlinearity: str, param: Optional[float] = None) -> float:
-    """The factor that keeps the scale of activations behind a nonlinearity."""
+    """The factor that keeps the scale of activations after a nonlinearity."""
     if nonlinearity in {
         "linear",
         "conv1d",

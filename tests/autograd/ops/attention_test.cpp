@@ -41,7 +41,7 @@ Tensor scattered_mask() {
 
 }  // namespace
 
-TEST_CASE("scaled_dot_product_attention: equal to the step-by-step ops") {
+TEST_CASE("scaled_dot_product_attention: equal to unfused attention") {
   for (const bool causal : {true, false}) {
     for (const double p : {0.0, 0.25}) {
       CAPTURE(causal);

@@ -29,8 +29,7 @@ class Shards {
   }
   /// What is wrong, without the name of the folder.
   std::string error() const {
-    const std::string text = testing::refusal<IoError>([&] { SafetensorsFolder folder(path()); });
-    return text.starts_with(path().string()) ? text.substr(path().string().size() + 1) : text;
+    return testing::without_folder(testing::refusal<IoError>([&] { SafetensorsFolder folder(path()); }), path());
   }
 
  private:

@@ -4,9 +4,9 @@
 
 #include <bit>
 #include <cstring>
-#include <fstream>
 
 #include "tests/process.h"
+#include "tests/support.h"
 
 using namespace onestep::train;
 namespace fs = std::filesystem;
@@ -31,8 +31,7 @@ uint32_t masked(const std::string& bytes) { return std::rotr(crc32c(bytes), 15) 
 std::vector<std::string> events(const fs::path& folder) {
   const fs::path file = fs::directory_iterator(folder)->path();
   CHECK(file.filename().string().starts_with("events.out.tfevents."));
-  std::ifstream in(file, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  std::string bytes = onestep::testing::read(file);
   std::vector<std::string> found;
   while (!bytes.empty()) {
     const std::string length_bytes = bytes.substr(0, 8);

@@ -91,9 +91,7 @@ struct Copy {
   /// The error of read_adapters after `PATH/`.
   std::string error() const {
     const ModelConfig base = read_pretrained(kGoldens / "hf_gpt2").model;
-    const std::string text = testing::refusal<IoError>([&] { read_adapters(folder.path(), base); });
-    const std::string prefix = folder.path().string() + "/";
-    return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+    return testing::without_folder(testing::refusal<IoError>([&] { read_adapters(folder.path(), base); }), folder.path());
   }
   fs::path source;
   TemporaryFolder folder;

@@ -71,8 +71,7 @@ std::string config_error(const std::string& name, const json& change) {
   json config = json::parse(read(copy / "config.json"));
   config.merge_patch(change);
   testing::write(copy / "config.json", config.dump());
-  const std::string text = testing::refusal<IoError>([&] { read_pretrained(copy); }), prefix = copy.string() + "/";
-  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+  return testing::without_folder(testing::refusal<IoError>([&] { read_pretrained(copy); }), copy);
 }
 
 }  // namespace

@@ -61,10 +61,9 @@ class Copy {
     change(tensors);
     write_safetensors(file, tensors);
   }
-  /// The error of read_gpt2 after `PATH/`.
+  /// The error of read_pretrained after `PATH/`.
   std::string error() const {
-    const std::string text = testing::refusal<IoError>([&] { read_pretrained(path()); }), prefix = path().string() + "/";
-    return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+    return testing::without_folder(testing::refusal<IoError>([&] { read_pretrained(path()); }), path());
   }
 
  private:

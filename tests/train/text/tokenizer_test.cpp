@@ -192,7 +192,7 @@ TEST_CASE("tokenizer.json: what is written is read back and anything else is ref
 
 TEST_CASE("token text: pieces add up to the text, and an id without a word is shown as its number") {
   const auto pieces = [](const Tokenizer* tokenizer, const Ids& ids) {
-    TokenText text(tokenizer);
+    StreamDecoder text(tokenizer);
     std::vector<std::string> all;
     for (const int64_t id : ids) all.push_back(text.add(id));
     all.push_back(text.finish());

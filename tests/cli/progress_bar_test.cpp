@@ -1,4 +1,4 @@
-// What long work shows of itself on a terminal, in a pipe and with --quiet; a clock that runs makes short work long.
+// Progress bars on a terminal, in a pipe and with --quiet; a clock that runs fast makes short work long.
 #include <doctest/doctest.h>
 
 #ifdef ONESTEP_FAST_CLOCK  // a sanitizer's library wants to be the first one
