@@ -328,7 +328,7 @@ ONESTEP_FORMULA double erfinv(double x) {
   constexpr std::array far = {2.83297682,     1.00167406,    0.00943887047,  -0.00762246130, 0.00573950773,
                               -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257};
   const double w = -log<digits>(rest * (1 + a)), near_0 = a * polynomial(w - 2.5, near);
-  const double giles = w < 5 ? near_0 : a * polynomial(std::sqrt(w) - 3, far);
+  const double tail_0 = a * polynomial(std::sqrt(w) - 3, far), giles = w < 5 ? near_0 : tail_0;
   double y = improved_erfinv<digits>(a, giles);
   if constexpr (digits == 53) {  // no float is in the far tail
     const double log_rest = log(rest), tail = std::sqrt(-log_rest - 0.5 * log(-kPi * log_rest));
