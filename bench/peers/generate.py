@@ -6,7 +6,8 @@ Weights in fewer bytes are llama.cpp's alone: F16 beside bf16, Q8_0 beside int8.
 from common import arguments, report
 
 args = arguments(__doc__, ["torch", "jax", "llama"],
-                 [("layers", 6), ("heads", 6), ("embd", 384), ("ctx", 256), ("vocab", 65), ("bias", 1), ("tokens", 128), ("batch", 1)],
+                 [("layers", 6), ("heads", 6), ("embd", 384), ("ctx", 256), ("vocab", 65), ("bias", 1), ("tokens", 128),
+                  ("batch", 1)],
                  [("weights", "float32", ["float32", "bf16", "int8"])])
 if args.weights != "float32" and args.framework != "llama":
     raise SystemExit(f"generate.py: {args.framework} is timed with weights in float32 alone")

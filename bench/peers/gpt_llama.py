@@ -1,4 +1,7 @@
-"""The same GPT for llama.cpp: written as a GGUF, and continued greedily by llama_decode. llama.cpp's GELU is the approximation by tanh."""
+"""The same GPT for llama.cpp: written as a GGUF, and read token by token by llama_decode. Its GELU is the approximation by tanh.
+
+Its defaults stand (flash attention, keys and values in float16, a mapped file): no other setting was faster.
+"""
 import multiprocessing
 import tempfile
 
@@ -6,13 +9,14 @@ import gguf
 import llama_cpp
 import numpy as np
 
-TYPES = {"float32": "F32", "bf16": "F16", "int8": "Q8_0"}  # the type of llama.cpp's with as many bits
+TYPES = {"float32": "F32", "bf16": "F16", "int8": "Q8_0"}  # as many bits in llama.cpp
 quiet = llama_cpp.llama_log_callback(lambda *_: None)
 
 
 def random_tensors(layers, width, context, vocab):
-    """Name -> shape of matrices, which are drawn, and vectors: ones in norms' weights, zeros in biases."""
-    linears = {"attn_qkv": (3 * width, width), "attn_output": (width, width), "ffn_up": (4 * width, width), "ffn_down": (width, 4 * width)}
+    """Name and values of every tensor: matrices are drawn, norms' weights ones, biases zeros."""
+    linears = {"attn_qkv": (3 * width, width), "attn_output": (width, width), "ffn_up": (4 * width, width),
+               "ffn_down": (width, 4 * width)}
     blocks = [f"blk.{i}." for i in range(layers)]
     norms = ["output_norm", *(block + norm for block in blocks for norm in ("attn_norm", "ffn_norm"))]
     matrices = {"token_embd": (vocab, width), "position_embd": (context, width)}
