@@ -23,7 +23,7 @@ from op_cases import CASES, WITHOUT_BACKWARD  # noqa: E402
 
 PEERS = {"step": ["torch", "torch_compile", "jax", "llmc", "onestep_python"], "lora": ["torch"], "scaling": ["torch"],
          "attention": ["torch_sdpa", "torch_naive", "jax"], "matmul": ["onednn", "openblas", "torch"],
-         "small": ["torch", "jax", "onestep_python"], "conv": ["torch"], "op": ["torch"], "generate": ["torch", "jax"],
+         "small": ["torch", "jax", "onestep_python"], "conv": ["torch"], "op": ["torch"], "generate": ["torch", "jax", "llama"],
          "call": ["torch"]}
 MIXED = ("step", "scaling", "attention", "matmul")  # kinds that know --precision
 MODEL_B = "--heads 6 --embd 384 --ctx 256"
@@ -61,7 +61,8 @@ WORK = {
              (("x + x", "add"), ("x.exp()", "exp"), ("x[1:3, 0]", "index"), ("softmax(x, -1)", "softmax"), ("4 x 4 @ 4 x 4", "matmul"),
               ("x.shape", "shape"))},
     "generate": {"(b) L6 H6 C384": "--layers 6 --heads 6 --embd 384 --ctx 256 --bias 1 --tokens 128",
-                 "(c) GPT-2 124M": f"{GPT2} --ctx 256 --bias 1 --tokens 32"},
+                 "(c) GPT-2 124M": f"{GPT2} --ctx 256 --bias 1 --tokens 32",
+                 "(c), eight sequences": f"{GPT2} --ctx 256 --bias 1 --tokens 32 --batch 8"},
 }
 
 
@@ -85,6 +86,8 @@ def contestants(kind, flags, options):
         flags += f" --threads {options.threads}"
     if options.precision != "float32":
         flags += f" --precision {options.precision}"
+    if options.weights != "float32":
+        flags += f" --weights {options.weights}"
     ours = [options.onestep, "bench", program, *flags.split(), *budget, "--json"]
     if kind == "call":  # 200 calls from Python
         ours = [sys.executable, str(HERE / "peers" / "call.py"), "--framework", "onestep_python", *flags.split(), *budget]
@@ -164,6 +167,8 @@ def main():
     parser.add_argument("--budget", type=float, default=2.0, help="seconds of timing a turn")
     parser.add_argument("--precision", default="float32", choices=("float32", "bf16"),
                         help="of the products of " + ", ".join(MIXED) + "; bf16 is autocast in PyTorch")
+    parser.add_argument("--weights", default="float32", choices=("float32", "bf16", "int8"),
+                        help="of generate; for llama.cpp F16 beside bf16 and Q8_0 beside int8, the others are left out")
     parser.add_argument("--only", default="", help="only work whose label contains this")
     parser.add_argument("--json", help="file for all figures")
     parser.add_argument("--svg", help="file for the picture of the ratios")
@@ -171,17 +176,18 @@ def main():
     unknown = set(options.kinds) - set(WORK)
     if unknown:
         parser.error(f"unknown kind {', '.join(sorted(unknown))} (one of {', '.join(WORK)})")
-    float32_only = set(options.kinds or WORK) - set(MIXED)
-    if options.precision != "float32" and float32_only:
-        parser.error(f"--precision {options.precision} is for {', '.join(MIXED)}: got {', '.join(sorted(float32_only))}")
+    for flag, kinds in (("precision", MIXED), ("weights", ("generate",))):
+        value, float32_only = getattr(options, flag), set(options.kinds or WORK) - set(kinds)
+        if value != "float32" and float32_only:
+            parser.error(f"--{flag} {value} is for {', '.join(kinds)}: got {', '.join(sorted(float32_only))}")
     built = str(Path(options.onestep).resolve().parent / "python")  # the Python package, where ./onestep test has built it
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [built, os.environ.get("PYTHONPATH")]))
     limits = run([options.onestep, "bench", "limits", "--json", "--budget", "2", "--threads", str(options.threads)])
     if not limits:
         raise SystemExit(f"compare.py: {options.onestep} bench limits failed (build it, or give --onestep)")
     about = f"{limits['cpu']}, {limits['isa']}, {options.threads} thread{'s' * (options.threads > 1)}"
-    if options.precision != "float32":
-        about += f", {options.precision}"
+    for narrow in (options.precision, options.weights):
+        about += f", {narrow}" if narrow != "float32" else ""
     print(f"{about}: {limits['gflops']:.0f} GFLOP/s of multiply-adds, {limits['gb_per_s']:.1f} GB/s read. "
           f"Medians of {options.rounds} turns; ratio = fastest peer / onestep.\n", flush=True)
     rows = []

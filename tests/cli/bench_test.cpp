@@ -120,7 +120,14 @@ TEST_CASE("bench: compare.py makes a table of who is there and a picture") {
   CHECK(rows.size() == 1);
   CHECK(rows[0]["ms"]["onestep"] > 0);
   CHECK(std::filesystem::file_size(picture) > 300);
+  const ProcessResult weights =
+      compare({"generate", "--weights", "int8", "--only", "(b)", "--rounds", "1", "--budget", "0.001", "--json", figures});
+  CHECK_MESSAGE(weights.status == 0, weights.err);
+  CHECK(weights.out.find(", int8: ") != std::string::npos);
+  CHECK(weights.out.find("generate: torch") != std::string::npos);  // left out, installed or not
+  CHECK(json::parse(std::ifstream(figures))["rows"][0]["ms"]["onestep"] > 0);
   CHECK(compare({"nothing"}).status == 2);
+  CHECK(compare({"generate", "step", "--weights", "int8"}).err.ends_with("error: --weights int8 is for generate: got step\n"));
   CHECK(run_process({"python3", script, "--onestep", "/nowhere"}).err.find("/nowhere bench limits failed") !=
         std::string::npos);
 }
