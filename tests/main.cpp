@@ -13,8 +13,8 @@ namespace {
 
 /// Whether one test is asked for by its whole name, and is not that of an op.
 bool asks_for_another(std::string_view argument) {
-  return argument.starts_with("--test-case=") && argument.find_first_of("*?") == argument.npos &&
-         argument.find("op suite: ") == argument.npos;
+  return argument.starts_with("--test-case=") && argument.find_first_of("*?") == std::string_view::npos &&
+         argument.find("op suite: ") == std::string_view::npos;
 }
 
 }  // namespace
