@@ -21,12 +21,12 @@ using onestep::testing::run_process;
 
 namespace {
 
-std::string read(const std::string& file) { return onestep::testing::read(fs::path(ONESTEP_SOURCE_DIR) / file); }
+std::string read_page(const std::string& file) { return onestep::testing::read(fs::path(ONESTEP_SOURCE_DIR) / file); }
 
 }  // namespace
 
 TEST_CASE("readme: the example prints what the README says on every instruction set and number of threads") {
-  const std::string readme = read("README.md");
+  const std::string readme = read_page("README.md");
   const std::string open = "```text\n";
   const size_t begin = readme.find(open, readme.find("```cpp\n"));
   REQUIRE(begin != std::string::npos);
@@ -46,7 +46,7 @@ TEST_CASE("readme: the example prints what the README says on every instruction 
 }
 
 TEST_CASE("readme: the table lists the commands of the program") {
-  const std::set<std::string> table = matches(read("README.md"), R"(^\| `([a-z-]+)[^|]*\|)");
+  const std::set<std::string> table = matches(read_page("README.md"), R"(^\| `([a-z-]+)[^|]*\|)");
   const std::string help = run_onestep({"--help"}).out;
   CHECK(table == matches(help.substr(help.find("\nCommands:")), "^  ([a-z-]+) "));
 }
@@ -56,8 +56,8 @@ TEST_CASE("readme: links lead to files") {
        {"README.md", "CONTRIBUTING.md", "docs/design.md", "docs/attention.md", "docs/formats.md", "docs/engine.md",
         "docs/adding_an_op.md", "docs/from_pytorch.md", "docs/python.md", "attention/README.md", "learn/examples/README.md",
         "learn/exercises/README.md", "notebooks/README.md"}) {
-    CHECK_MESSAGE(!read(file).empty(), file);
-    for (const std::string& link : matches(read(file), R"(\]\(([^)#: ]+)\))")) {
+    CHECK_MESSAGE(!read_page(file).empty(), file);
+    for (const std::string& link : matches(read_page(file), R"(\]\(([^)#: ]+)\))")) {
       CHECK_MESSAGE(fs::exists(fs::path(ONESTEP_SOURCE_DIR) / fs::path(file).parent_path() / link), file, ": ", link);
     }
   }
@@ -67,7 +67,7 @@ TEST_CASE("readme: links lead to files") {
 // is built as a project.
 TEST_CASE("readme: its command lines run") {
   const onestep::testing::CheckoutFolder folder;
-  const std::string readme = read("README.md");
+  const std::string readme = read_page("README.md");
   const auto block = [&](const std::string& language) {
     const size_t begin = readme.find("```" + language + '\n') + language.size() + 4;
     return readme.substr(begin, readme.find("```\n", begin) - begin);

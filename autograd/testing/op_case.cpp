@@ -64,3 +64,8 @@ GradcheckResult gradgradcheck(const OpSample& sample, const GradcheckOptions& op
 }
 
 }  // namespace onestep
+
+template class std::vector<onestep::InputSpec>;
+template class std::vector<onestep::OpSample>;
+template class std::vector<onestep::OpError>;
+template class std::vector<onestep::OpCase>;

@@ -104,3 +104,9 @@ GradcheckResult gradgradcheck(const OpSample& sample, const GradcheckOptions& op
 using RegisterOpCases = RegisterCases<OpCase>;
 
 }  // namespace onestep
+
+// Compiled once, in op_case.cpp: a test program begins with copying such lists into each other.
+extern template class std::vector<onestep::InputSpec>;
+extern template class std::vector<onestep::OpSample>;
+extern template class std::vector<onestep::OpError>;
+extern template class std::vector<onestep::OpCase>;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "attention/multi_head_attention.h"
+#include "autograd/ops.h"
 
 using namespace onestep;
 using namespace onestep::attention;

@@ -10,14 +10,14 @@ using onestep::matches_glob;
 namespace {
 
 /// By its definition: a * takes any number of characters.
-bool naive(std::string_view pattern, std::string_view text) {
+bool naive_match(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] == '*') {
     for (size_t n = 0; n <= text.size(); ++n)
-      if (naive(pattern.substr(1), text.substr(n))) return true;
+      if (naive_match(pattern.substr(1), text.substr(n))) return true;
     return false;
   }
-  return !text.empty() && (pattern[0] == '?' || pattern[0] == text[0]) && naive(pattern.substr(1), text.substr(1));
+  return !text.empty() && (pattern[0] == '?' || pattern[0] == text[0]) && naive_match(pattern.substr(1), text.substr(1));
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ TEST_CASE("glob: names by their pattern") {
     CAPTURE(pattern);
     CAPTURE(text);
     matched += matches_glob(pattern, text);
-    CHECK(matches_glob(pattern, text) == naive(pattern, text));
+    CHECK(matches_glob(pattern, text) == naive_match(pattern, text));
   }
   CHECK(matched > 1000);
 }

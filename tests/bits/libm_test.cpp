@@ -8,6 +8,7 @@
 #include <sstream>
 #include <vector>
 
+#include "tests/paths.h"
 #include "tests/process.h"
 #include "tests/support.h"
 
@@ -15,12 +16,6 @@ using onestep::testing::run_process;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// Functions that IEEE 754 does not define to the bit (it does sqrt, fma, floor, ldexp ...). GCC makes one sincos of two calls.
-const std::regex kInexact(
-    "(exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sin|cos|sincos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|asinh|acosh|atanh|"
-    "erf|"
-    "erfc|lgamma|tgamma|cbrt|hypot)[fl]?(@.*)?|__.*_finite|_ZGV[a-z]N[0-9]+v.*");
 
 /// The sources that may call them, and what for. No float32 of a training run depends on any of them.
 const std::map<std::string, std::string> kCallers = {
@@ -32,8 +27,13 @@ const std::map<std::string, std::string> kCallers = {
     {"cli/commands/eval.cpp", "the perplexity, which is only shown"},
 };
 
-/// The inexact functions that an object file does not hold itself.
+/// The functions that IEEE 754 does not define to the bit (it does sqrt, fma, floor, ldexp ...) and that an object file does
+/// not hold itself. GCC makes one sincos of two calls.
 std::set<std::string> inexact_calls(const fs::path& object) {
+  static const std::regex kInexact(
+      "(exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sin|cos|sincos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|asinh|acosh|atanh|"
+      "erf|"
+      "erfc|lgamma|tgamma|cbrt|hypot)[fl]?(@.*)?|__.*_finite|_ZGV[a-z]N[0-9]+v.*");
   std::set<std::string> calls;
   std::istringstream lines(run_process({"nm", "-u", object.string()}).out);
   for (std::string type, name; lines >> type >> name;)

@@ -21,13 +21,13 @@ std::string dialogues() {
   return lines;
 }
 
-std::string config_of(const fs::path& data, const std::string& model = "", const std::string& train = "") {
+std::string config_with(const fs::path& data, const std::string& model = "", const std::string& train = "") {
   return R"({"seed": 1, "model": {"kind": "gpt", "d_model": 48, "num_heads": 2, "num_layers": 2, "context_length": 96)" +
          model + R"(}, "data": {"kind": "instructions", "val_fraction": 0, "path": ")" + data.string() +
          R"("}, "optimizer": {"lr": 0.005}, "train": {"batch_size": 2, "eval_batches": 4)" + train + "}}";
 }
 
-Arguments trained(const fs::path& config, const fs::path& run, const Arguments& sets) {
+Arguments train_command(const fs::path& config, const fs::path& run, const Arguments& sets) {
   return set({kProgram, "train", config.string(), "--quiet", "--out", run.string()}, sets);
 }
 
@@ -39,10 +39,10 @@ TEST_CASE("cli: instructions are learnt and chat takes the template of the run")
   write(data, dialogues());
   for (const std::string chat_template : {"", "chatml", "Q {user} A {answer};"}) {
     CAPTURE(chat_template);
-    write(folder.path() / "config.json", config_of(data));
+    write(folder.path() / "config.json", config_with(data));
     Arguments sets{"train.steps=120"};
     if (!chat_template.empty()) sets.push_back("data.template=" + chat_template);
-    const ProcessResult result = run_process(trained(folder.path() / "config.json", run, sets));
+    const ProcessResult result = run_process(train_command(folder.path() / "config.json", run, sets));
     REQUIRE_MESSAGE(result.status == 0, result.err);
     CHECK(contains(result.out, " predictions on training answers\n"));
     const ProcessResult said = run_process(
@@ -59,8 +59,8 @@ TEST_CASE("cli: another file of conversations is evaluated in full") {
   const TemporaryFolder folder;
   const fs::path run = folder.path() / "run", data = folder.path() / "data.jsonl", other = folder.path() / "other.jsonl";
   write(data, dialogues());
-  write(folder.path() / "config.json", config_of(data));
-  run_alone(trained(folder.path() / "config.json", run, {"train.steps=3"}));
+  write(folder.path() / "config.json", config_with(data));
+  run_alone(train_command(folder.path() / "config.json", run, {"train.steps=3"}));
   write(other, "{\"prompt\": \"hi\", \"answer\": \"bye\"}\n");
   const ProcessResult eval = run_onestep({"eval", run.string(), "--data", other.string(), "--quiet"});
   REQUIRE_MESSAGE(eval.status == 0, eval.err);
@@ -81,18 +81,19 @@ TEST_CASE("cli: instructions give the same bits with any number of threads and r
     CAPTURE(model);
     CAPTURE(training);
     write(config,
-          config_of(data, R"(, "dropout": 0.1)" + model, R"(, "grad_accumulation": 4, "checkpoint_every": 6)" + training));
-    run_alone(trained(config, alone, {"train.steps=12", "train.batch_size=1"}));
+          config_with(data, R"(, "dropout": 0.1)" + model, R"(, "grad_accumulation": 4, "checkpoint_every": 6)" + training));
+    run_alone(train_command(config, alone, {"train.steps=12", "train.batch_size=1"}));
     const fs::path threads = folder.path() / "threads", resumed = folder.path() / "resumed";
-    run_alone(trained(config, threads, {"train.steps=12", "train.batch_size=1"}) + Arguments{"--threads", "1"});
+    run_alone(train_command(config, threads, {"train.steps=12", "train.batch_size=1"}) + Arguments{"--threads", "1"});
     check_same_checkpoint(alone, threads, 12);
-    run_alone(trained(config, resumed, {"train.steps=6", "train.batch_size=1"}));
+    run_alone(train_command(config, resumed, {"train.steps=6", "train.batch_size=1"}));
     run_alone({kProgram, "train", "--resume", resumed.string(), "--quiet", "--set", "train.steps=12"});
     check_same_checkpoint(alone, resumed, 12);
     if (skips()) return;
     for (const int count : {2, 3}) {
       const fs::path shared = folder.path() / ("ranks-" + std::to_string(count));
-      const ProcessResult result = mpirun({ranks(count, trained(config, shared, {"train.steps=12", "train.batch_size=1"}))});
+      const ProcessResult result =
+          mpirun({ranks(count, train_command(config, shared, {"train.steps=12", "train.batch_size=1"}))});
       REQUIRE_MESSAGE(result.status == 0, result.err);
       check_same_checkpoint(alone, shared, 12);
     }
@@ -111,7 +112,7 @@ TEST_CASE(
             "norm": "rms_norm", "activation": "swiglu", "bias": false, "tie_weights": false}, "train": {"steps": 150}, "optimizer": {"lr": 0.01},
             "data": {"kind": "text", "tokenizer": "bpe", "val_fraction": 0, "path": ")" +
           data.string() + R"(", "tokenizer_path": ")" ONESTEP_SOURCE_DIR R"(/tests/goldens/hf_tokenizers/qwen2"}})");
-  run_alone(trained(folder.path() / "config.json", first, {}));
+  run_alone(train_command(folder.path() / "config.json", first, {}));
   run_alone({kProgram, "export", first.string(), files.string(), "--quiet"});
   run_alone({kProgram, "import", files.string(), "--out", base.string(), "--quiet"});
   CHECK(json::parse(read(base / "config.json"))["model"]["tie_weights"] == false);
@@ -132,7 +133,7 @@ TEST_CASE(
     const Arguments more =
         adapters ? Arguments{"model.lora.rank=8", "model.lora.targets=[\"*_proj\", \"lm_head\"]", "optimizer.lr=0.02"}
                  : Arguments{"optimizer.lr=0.005"};
-    const ProcessResult result = run_process(trained(base / "config.json", run, sets + more));
+    const ProcessResult result = run_process(train_command(base / "config.json", run, sets + more));
     REQUIRE_MESSAGE(result.status == 0, result.err);
     const json config = json::parse(read(run / "config.json"));
     CHECK(config["data"]["template"] == "chatml");  // whose marks are tokens of that tokenizer

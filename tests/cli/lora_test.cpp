@@ -21,8 +21,8 @@ namespace {
 const std::string kGpt2 = ONESTEP_SOURCE_DIR "/tests/goldens/hf_gpt2";
 
 /// Trains the imported model `base` by adapters.
-ProcessResult train(const fs::path& base, const fs::path& run, const std::string& steps,
-                    const std::vector<std::string>& sets = {}) {
+ProcessResult train_adapters(const fs::path& base, const fs::path& run, const std::string& steps,
+                             const std::vector<std::string>& sets = {}) {
   std::vector<std::string> arguments{"train", (base / "config.json").string(), "--quiet", "--out", run.string()};
   std::vector<std::string> all{"train.init_from=" + base.string(),
                                "data.kind=task",
@@ -43,9 +43,9 @@ TEST_CASE("cli: adapters are trained on an imported model, which the run then ne
   const fs::path base = folder.path() / "base", whole = folder.path() / "whole", run = folder.path() / "run";
   REQUIRE(run_onestep({"import", kGpt2, "--out", base.string()}).status == 0);
   const fs::path weights = base / "checkpoints/step-0/model.safetensors";
-  REQUIRE_MESSAGE(train(base, whole, "6").status == 0, "");
+  REQUIRE_MESSAGE(train_adapters(base, whole, "6").status == 0, "");
   CHECK(fs::equivalent(whole / "frozen.safetensors", weights));  // no second copy
-  REQUIRE(train(base, run, "4").status == 0);
+  REQUIRE(train_adapters(base, run, "4").status == 0);
   CHECK(fs::file_size(run / "checkpoints/step-4/model.safetensors") < fs::file_size(weights) / 4);
   fs::remove_all(base);
   CHECK(run_onestep({"train", "--resume", run.string(), "--quiet", "--set", "train.steps=6"}).status == 0);
@@ -57,7 +57,7 @@ TEST_CASE("cli: adapters are trained on an imported model, which the run then ne
   CHECK(contains(read(run / "summary.json"), " of "));  // trained of all
 
   const fs::path next = folder.path() / "next";
-  CHECK(train(run, next, "1", {"model.lora.rank=3"}).status == 0);  // from the merged model
+  CHECK(train_adapters(run, next, "1", {"model.lora.rank=3"}).status == 0);  // from the merged model
   CHECK_FALSE(fs::equivalent(next / "frozen.safetensors", run / "frozen.safetensors"));
 
   std::string changed = read(run / "frozen.safetensors");
@@ -77,7 +77,7 @@ TEST_CASE("cli: adapters are exported alone and imported again onto their base")
   const TemporaryFolder folder;
   const fs::path base = folder.path() / "base", run = folder.path() / "run", out = folder.path() / "out";
   REQUIRE(run_onestep({"import", kGpt2, "--out", base.string()}).status == 0);
-  REQUIRE(train(base, run, "3").status == 0);
+  REQUIRE(train_adapters(base, run, "3").status == 0);
   const ProcessResult exported = run_onestep({"export", run.string(), out.string(), "--adapter"});
   CHECK_MESSAGE(exported.status == 0, exported.err);
   CHECK_FALSE(fs::exists(out / "model.safetensors"));
@@ -107,7 +107,7 @@ TEST_CASE("cli: adapters and frozen parameters refuse what is not there") {
   const fs::path base = folder.path() / "base", run = folder.path() / "run";
   REQUIRE(run_onestep({"import", kGpt2, "--out", base.string()}).status == 0);
   const auto refused = [&](const std::string& set) {
-    const ProcessResult result = train(base, run, "1", {set});
+    const ProcessResult result = train_adapters(base, run, "1", {set});
     CHECK(result.status == 2);
     CHECK_FALSE(fs::exists(run));
     return result.err;

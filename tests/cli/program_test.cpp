@@ -18,7 +18,7 @@ using onestep::testing::run_onestep;
 namespace {
 
 // Bad input: exit status 2, nothing on stdout, one line on stderr; the message as in expect_refusal().
-void expect_refused(const std::vector<std::string>& arguments, const std::string& message, const ProcessOptions& options = {}) {
+void expect_exit_2(const std::vector<std::string>& arguments, const std::string& message, const ProcessOptions& options = {}) {
   const ProcessResult result = run_onestep(arguments, options);
   CHECK(result.status == 2);
   CHECK(result.out == "");
@@ -56,8 +56,8 @@ TEST_CASE("cli: every listed command has its own help") {
   CHECK(commands >= 18);
   CHECK(run_onestep({"help"}).out == help);
   CHECK(run_onestep({"help", "bench", "step"}).out == run_onestep({"bench", "step", "--help"}).out);
-  expect_refused({"help", "trian"}, "help: unknown command trian (did you mean train?)");
-  expect_refused({"help", "bench", "x"}, "help: unknown command x (see onestep bench --help)");
+  expect_exit_2({"help", "trian"}, "help: unknown command trian (did you mean train?)");
+  expect_exit_2({"help", "bench", "x"}, "help: unknown command x (see onestep bench --help)");
 }
 
 TEST_CASE("cli: version prints the instruction set and the threads in use") {
@@ -72,29 +72,29 @@ TEST_CASE("cli: version prints the instruction set and the threads in use") {
 }
 
 TEST_CASE("cli: a command line that cannot be read is refused in one sentence") {
-  expect_refused({}, "no command given (see onestep --help)");
-  expect_refused({"vresion"}, "unknown command vresion (did you mean version?)");
-  expect_refused({"vers"}, "unknown command vers (did you mean version?)");
-  expect_refused({"dance"}, "unknown command dance (see onestep --help)");
-  expect_refused({"version", "--thread", "2"}, "unknown option --thread (did you mean --threads?)");
-  expect_refused({"--fast", "version"}, "unknown option --fast (see onestep version --help)");
-  expect_refused({"version", "--fast"}, "unknown option --fast (see onestep version --help)");
-  expect_refused({"bench"},
-                 "bench: needs one of step, attention, matmul, conv, op, small, limits, generate (see onestep bench --help)");
-  expect_refused({"bench", "stap"}, "unknown command stap (did you mean step?)");
-  expect_refused({"bench", "step", "x"}, "unexpected argument x (see onestep bench step --help)");
-  expect_refused({"version", "x"}, "unexpected argument x (see onestep version --help)");
-  expect_refused({"version", "--threads"}, "--threads: needs a value: --threads N (see onestep version --help)");
-  expect_refused({"version", "--threads", "0"},
-                 "--threads: must be a whole number from 1 to 1024: got 0 (see onestep version --help)");
+  expect_exit_2({}, "no command given (see onestep --help)");
+  expect_exit_2({"vresion"}, "unknown command vresion (did you mean version?)");
+  expect_exit_2({"vers"}, "unknown command vers (did you mean version?)");
+  expect_exit_2({"dance"}, "unknown command dance (see onestep --help)");
+  expect_exit_2({"version", "--thread", "2"}, "unknown option --thread (did you mean --threads?)");
+  expect_exit_2({"--fast", "version"}, "unknown option --fast (see onestep version --help)");
+  expect_exit_2({"version", "--fast"}, "unknown option --fast (see onestep version --help)");
+  expect_exit_2({"bench"},
+                "bench: needs one of step, attention, matmul, conv, op, small, limits, generate (see onestep bench --help)");
+  expect_exit_2({"bench", "stap"}, "unknown command stap (did you mean step?)");
+  expect_exit_2({"bench", "step", "x"}, "unexpected argument x (see onestep bench step --help)");
+  expect_exit_2({"version", "x"}, "unexpected argument x (see onestep version --help)");
+  expect_exit_2({"version", "--threads"}, "--threads: needs a value: --threads N (see onestep version --help)");
+  expect_exit_2({"version", "--threads", "0"},
+                "--threads: must be a whole number from 1 to 1024: got 0 (see onestep version --help)");
   for (const char* threads : {"-1", "1025", "x", "1.5", "99999999999999999999"})
-    expect_refused({"version", "--threads", threads}, "--threads: ");
+    expect_exit_2({"version", "--threads", threads}, "--threads: ");
 }
 
 TEST_CASE("cli: a bad environment variable is refused in one sentence") {
-  expect_refused({"version"}, "ONESTEP_ISA: unknown instruction set: sse9 (generic, avx2 or avx512)",
-                 {.environment = {{"ONESTEP_ISA", "sse9"}}});
-  expect_refused({"bench", "matmul"}, "ONESTEP_ISA: ", {.environment = {{"ONESTEP_ISA", "sse9"}, {"OMP_NUM_THREADS", "2"}}});
+  expect_exit_2({"version"}, "ONESTEP_ISA: unknown instruction set: sse9 (generic, avx2 or avx512)",
+                {.environment = {{"ONESTEP_ISA", "sse9"}}});
+  expect_exit_2({"bench", "matmul"}, "ONESTEP_ISA: ", {.environment = {{"ONESTEP_ISA", "sse9"}, {"OMP_NUM_THREADS", "2"}}});
 }
 
 TEST_CASE("cli: results that cannot be written are an error") {

@@ -1,12 +1,13 @@
 // Progress bars on a terminal, in a pipe and with --quiet; a clock that runs fast makes short work long.
 #include <doctest/doctest.h>
 
+#include "tests/paths.h"
+
 #ifdef ONESTEP_FAST_CLOCK  // a sanitizer's library wants to be the first one
 
 #include <fstream>
 #include <regex>
 
-#include "tests/paths.h"
 #include "tests/process.h"
 #include "tests/terminal.h"
 

@@ -23,7 +23,7 @@ namespace {
 
 const std::string kSentence = ONESTEP_SOURCE_DIR "/configs/sentence.json";
 
-void train(const fs::path& run, const std::string& seed) {
+void train_run(const fs::path& run, const std::string& seed) {
   const ProcessResult result = run_onestep(
       {"train", kSentence, "--out", run.string(), "--quiet", "--set", "train.steps=30", "--set", "train.eval_every=10", "--set",
        "train.log_every=1", "--set", "train.sample_every=10", "--set", "train.histogram_every=5", "--set", "seed=" + seed});
@@ -156,7 +156,7 @@ void check_in_browser(const fs::path& page, const std::function<void(bool desk, 
 TEST_CASE("cli: report writes one page that needs nothing else") {
   const TemporaryFolder folder;
   const fs::path run = folder.path() / "first";
-  train(run, "1");
+  train_run(run, "1");
   CHECK(fs::exists(run / "report.html"));  // written by the training itself
   fs::remove(run / "report.html");
   const ProcessResult result = run_onestep({"report", run.string()});
@@ -192,7 +192,7 @@ TEST_CASE("cli: report refuses what is no run and leaves out what is gone") {
   const TemporaryFolder folder;
   const fs::path run = folder.path() / "run";
   CHECK(run_onestep({"report", run.string()}).status == 2);
-  train(run, "1");
+  train_run(run, "1");
   fs::remove_all(run / "checkpoints");
   const ProcessResult result = run_onestep({"report", run.string(), "--out", (folder.path() / "page.html").string()});
   CHECK(result.status == 0);
@@ -203,7 +203,7 @@ TEST_CASE("cli: report refuses what is no run and leaves out what is gone") {
 TEST_CASE("cli: a report that cannot be written after the training is a note and the run is done") {
   const TemporaryFolder folder;
   const fs::path run = folder.path() / "run", page = run / "report.html";
-  train(run, "1");
+  train_run(run, "1");
   fs::remove(page);
   fs::create_directory(page);
   const ProcessResult result = run_onestep({"train", "--resume", run.string(), "--quiet", "--set", "train.steps=31"});
@@ -240,7 +240,7 @@ TEST_CASE("report: a long run takes little memory and is shown by rows and evalu
 TEST_CASE("cli: report replaces reports and nothing else") {
   const TemporaryFolder folder;
   const fs::path run = folder.path() / "run", page = folder.path() / "page.html";
-  train(run, "1");
+  train_run(run, "1");
   std::ofstream(folder.path() / "notes.html") << "<!doctype html>\n<title>mine</title>\n";
   const std::string state = "checkpoints/step-30/state.json";
   for (const fs::path& file : {run / "config.json", run / "metrics.jsonl", run / "tokenizer.json", run / "summary.json",
@@ -261,8 +261,8 @@ TEST_CASE("cli: report replaces reports and nothing else") {
 TEST_CASE("cli: the report of two runs works in a browser on a desk and on a phone") {
   const TemporaryFolder folder;
   const std::string page = (folder.path() / "page.html").string();
-  train(folder.path() / "a", "1");
-  train(folder.path() / "b", "2");
+  train_run(folder.path() / "a", "1");
+  train_run(folder.path() / "b", "2");
   REQUIRE(run_onestep({"report", (folder.path() / "a").string(), (folder.path() / "b").string(), "--out", page}).status == 0);
   check_in_browser(page, [](bool, const std::string& title) {
     CHECK(contains(title, R"("summary":"|a|b")"));

@@ -21,7 +21,8 @@ namespace onestep {
 namespace {
 
 using namespace nn;
-using testing::check_close, testing::check_same;
+using testing::check_close;
+using testing::check_same;
 using Build = std::function<std::unique_ptr<Layer>(Generator&)>;
 
 template <class M, class... A>

@@ -21,7 +21,7 @@ using onestep::web::call;
 namespace fs = std::filesystem;
 namespace train = onestep::train;
 
-const json kConfig = json::parse(R"({
+const json kRun = json::parse(R"({
   "seed": 7,
   "model": {"kind": "gpt", "d_model": 16, "num_heads": 2, "num_layers": 2, "context_length": 15, "dropout": 0.1},
   "data": {"kind": "task", "task": "copy", "vocab_size": 12, "length": 8},
@@ -50,7 +50,7 @@ json without_times(json lines) {
 /// What metrics.jsonl of a run of all 12 steps holds.
 json all_steps(const fs::path& folder) {
   train::ActiveRun run =
-      train::start_run(train::parse_config(kConfig.dump(), "test"), folder, std::make_shared<train::Communicator>(), true);
+      train::start_run(train::parse_config(kRun.dump(), "test"), folder, std::make_shared<train::Communicator>(), true);
   train::train_run(run, {});
   json lines = json::array();
   std::istringstream metrics(onestep::testing::read(folder / "metrics.jsonl"));
@@ -63,8 +63,7 @@ json all_steps(const fs::path& folder) {
 TEST_CASE("web: a run that is driven step by step is the run that the program trains") {
   const TemporaryFolder temporary;
   const json all = all_steps(temporary.path() / "program");
-  const json run = {
-      {"run", result_of("run_new", {{"config", kConfig}, {"folder", (temporary.path() / "page").string()}})["run"]}};
+  const json run = {{"run", result_of("run_new", {{"config", kRun}, {"folder", (temporary.path() / "page").string()}})["run"]}};
   json stepped = json::array();
   for (const int steps : {1, 6, 20}) {
     json arguments = run;
@@ -88,7 +87,7 @@ TEST_CASE("web: a run that is driven step by step is the run that the program tr
 TEST_CASE("web: a run that was saved is resumed by the program, with the learning rate that it had") {
   const TemporaryFolder temporary;
   const fs::path folder = temporary.path() / "run";
-  const json opened = result_of("run_new", {{"config", kConfig}, {"folder", folder.string()}});
+  const json opened = result_of("run_new", {{"config", kRun}, {"folder", folder.string()}});
   const json run = {{"run", opened["run"]}, {"steps", 5}, {"lr", 0.001}};
   CHECK(opened["parameters"] > 1000);
   result_of("run_step", run);
@@ -112,12 +111,12 @@ TEST_CASE("web: what a run refuses is what the checker says") {
         "config: /model/d_model: must be a whole number from 1 to 65536: got \"x\"");
   CHECK(refusal_of("check_config", {{"config", "{\n\"seed\": }"}}).starts_with("config:2:"));
   CHECK(refusal_of("check_config", json::object()) == "arguments: /config: is missing");
-  CHECK(refusal_of("run_new", {{"config", kConfig}}) == "arguments: /folder: is missing");
+  CHECK(refusal_of("run_new", {{"config", kRun}}) == "arguments: /folder: is missing");
   CHECK(refusal_of("run_open", {{"folder", temporary.path().string()}}).find("is not the folder of a run") !=
         std::string::npos);
   CHECK(refusal_of("run_step", {{"run", "one"}}) == "arguments: /run: must be a whole number: got \"one\"");
-  const json run = {
-      {"run", result_of("run_new", {{"config", kConfig}, {"folder", (temporary.path() / "run").string()}})["run"]}, {"lr", -1}};
+  const json run = {{"run", result_of("run_new", {{"config", kRun}, {"folder", (temporary.path() / "run").string()}})["run"]},
+                    {"lr", -1}};
   CHECK(refusal_of("run_set_learning_rate", run).find("/optimizer/lr") != std::string::npos);
   result_of("run_close", run);
 }

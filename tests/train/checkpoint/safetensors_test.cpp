@@ -26,7 +26,7 @@ std::string file_of(const std::string& header, size_t data_bytes, std::optional<
   return bytes + header + std::string(data_bytes, '\0');
 }
 
-void expect_refused(const std::string& bytes, const std::string& message) {
+void expect_unreadable(const std::string& bytes, const std::string& message) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "x.safetensors").string();
   std::ofstream(path, std::ios::binary) << bytes;
@@ -61,39 +61,39 @@ TEST_CASE("safetensors: what is written is read back to the bit") {
 }
 
 TEST_CASE("safetensors: every rule of the format is checked and named") {
-  expect_refused("", ": 0 bytes are too few for a safetensors file");
-  expect_refused("1234567", ": ");
-  expect_refused(file_of("{}", 0, 3), ": its header claims 3 bytes, the file has 2 left (and 100000000 is the limit)");
-  expect_refused(file_of("{}", 0, UINT64_MAX), ": ");
-  expect_refused(file_of("[]", 0), ": its header does not begin with {");
-  expect_refused(file_of("", 8), ": ");
-  expect_refused(file_of(" {}", 0), ": ");
+  expect_unreadable("", ": 0 bytes are too few for a safetensors file");
+  expect_unreadable("1234567", ": ");
+  expect_unreadable(file_of("{}", 0, 3), ": its header claims 3 bytes, the file has 2 left (and 100000000 is the limit)");
+  expect_unreadable(file_of("{}", 0, UINT64_MAX), ": ");
+  expect_unreadable(file_of("[]", 0), ": its header does not begin with {");
+  expect_unreadable(file_of("", 8), ": ");
+  expect_unreadable(file_of(" {}", 0), ": ");
   const std::string w = ": tensor \"w\": ";
-  expect_refused(file_of(R"({"w":1})", 0), w + "needs exactly dtype, shape and data_offsets");
-  expect_refused(file_of(R"({"w":{"dtype":"F32","shape":[]}})", 0), w);
-  expect_refused(file_of(one("I16", "[1]", "[0,2]"), 2),
-                 w + "dtype \"I16\" is not one of F32, F64, F16, BF16, I64, I32, U8, BOOL");
-  expect_refused(file_of(one("F32", "1", "[0,4]"), 4), w + "shape must be a list of counts");
-  expect_refused(file_of(one("F32", "[-1]", "[0,4]"), 4), w + "shape: -1 is not a count (a whole number from 0)");
-  expect_refused(file_of(one("F32", "[1.0]", "[0,4]"), 4), w);
-  expect_refused(file_of(one("F32", "[1,1,1,1,1,1,1,1,1]", "[0,4]"), 4), w + "rank 9 is above the limit of 8");
-  expect_refused(file_of(one("F32", "[4611686018427387904,4]", "[0,0]"), 0),
-                 w + "shape [4611686018427387904,4] has more elements than can be counted");
-  expect_refused(file_of(one("F32", "[0,4611686018427387904,4]", "[0,0]"), 0), w);
-  expect_refused(file_of(one("F32", "[1]", "[0]"), 4), w + "data_offsets must be [begin, end]");
-  expect_refused(file_of(one("F32", "[1]", "[4,0]"), 4), w + "data_offsets [4,0] are not within the 4 bytes of data");
-  expect_refused(file_of(one("F32", "[2]", "[0,8]"), 4), w);
-  expect_refused(file_of(one("F32", "[2]", "[0,4]"), 4), w + "data_offsets [0,4] hold 4 bytes, its shape and dtype need 8");
-  expect_refused(file_of(one("F32", "[1]", "[4,8]"), 8),
-                 w + "begins at byte 4 of the data where byte 0 is due (no holes, no overlaps)");
-  expect_refused(file_of(one("F32", "[1]", "[0,4]"), 6), ": 2 bytes after the last tensor belong to none");
-  expect_refused(
+  expect_unreadable(file_of(R"({"w":1})", 0), w + "needs exactly dtype, shape and data_offsets");
+  expect_unreadable(file_of(R"({"w":{"dtype":"F32","shape":[]}})", 0), w);
+  expect_unreadable(file_of(one("I16", "[1]", "[0,2]"), 2),
+                    w + "dtype \"I16\" is not one of F32, F64, F16, BF16, I64, I32, U8, BOOL");
+  expect_unreadable(file_of(one("F32", "1", "[0,4]"), 4), w + "shape must be a list of counts");
+  expect_unreadable(file_of(one("F32", "[-1]", "[0,4]"), 4), w + "shape: -1 is not a count (a whole number from 0)");
+  expect_unreadable(file_of(one("F32", "[1.0]", "[0,4]"), 4), w);
+  expect_unreadable(file_of(one("F32", "[1,1,1,1,1,1,1,1,1]", "[0,4]"), 4), w + "rank 9 is above the limit of 8");
+  expect_unreadable(file_of(one("F32", "[4611686018427387904,4]", "[0,0]"), 0),
+                    w + "shape [4611686018427387904,4] has more elements than can be counted");
+  expect_unreadable(file_of(one("F32", "[0,4611686018427387904,4]", "[0,0]"), 0), w);
+  expect_unreadable(file_of(one("F32", "[1]", "[0]"), 4), w + "data_offsets must be [begin, end]");
+  expect_unreadable(file_of(one("F32", "[1]", "[4,0]"), 4), w + "data_offsets [4,0] are not within the 4 bytes of data");
+  expect_unreadable(file_of(one("F32", "[2]", "[0,8]"), 4), w);
+  expect_unreadable(file_of(one("F32", "[2]", "[0,4]"), 4), w + "data_offsets [0,4] hold 4 bytes, its shape and dtype need 8");
+  expect_unreadable(file_of(one("F32", "[1]", "[4,8]"), 8),
+                    w + "begins at byte 4 of the data where byte 0 is due (no holes, no overlaps)");
+  expect_unreadable(file_of(one("F32", "[1]", "[0,4]"), 6), ": 2 bytes after the last tensor belong to none");
+  expect_unreadable(
       file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
               8),
       ": tensor \"b\": ");
-  expect_refused(file_of(R"({"__metadata__":{"a":1}})", 0), ": __metadata__ \"a\" must be a string");
-  expect_refused(file_of(R"({"__metadata__":[]})", 0), ": __metadata__ must be an object of strings");
-  expect_refused(file_of(one("BOOL", "[1]", "[0,1]"), 0) + "\x02", w + "a BOOL byte is neither 0 nor 1");
+  expect_unreadable(file_of(R"({"__metadata__":{"a":1}})", 0), ": __metadata__ \"a\" must be a string");
+  expect_unreadable(file_of(R"({"__metadata__":[]})", 0), ": __metadata__ must be an object of strings");
+  expect_unreadable(file_of(one("BOOL", "[1]", "[0,1]"), 0) + "\x02", w + "a BOOL byte is neither 0 nor 1");
 }
 
 TEST_CASE("safetensors: a header may end in spaces, names may not repeat, only regular files are read") {

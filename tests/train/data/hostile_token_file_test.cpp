@@ -29,7 +29,7 @@ std::string with(std::string bytes, size_t offset, T value) {
   return bytes.replace(136, 8, hash_of(bytes.substr(0, 136)).substr(0, 8));
 }
 
-void read_all(const std::string& path) {
+void read_all_tokens(const std::string& path) {
   const train::TokenFile file(path);
   std::vector<int64_t> ids;
   file.read(0, file.size(), ids);
@@ -46,7 +46,7 @@ TEST_CASE("hostile token file: every bit of header and tokenizer and every lengt
   const auto try_it = [&](const std::string& bytes) {
     write(path, bytes);
     const MemoryLimit limit(memory_for(bytes.size()));
-    const std::string message = refusal<IoError>([&] { read_all(path); });
+    const std::string message = refusal<IoError>([&] { read_all_tokens(path); });
     accepted += message.empty();
     misplaced += !message.starts_with(path + ": ");
   };
@@ -60,7 +60,7 @@ TEST_CASE("hostile token file: every bit of header and tokenizer and every lengt
   CHECK(accepted == 0);
   CHECK(misplaced == 0);
   write(path, good);
-  CHECK(refusal<IoError>([&] { read_all(path); }) == "");
+  CHECK(refusal<IoError>([&] { read_all_tokens(path); }) == "");
 }
 
 TEST_CASE("hostile token file: invalid header fields") {
@@ -81,5 +81,5 @@ TEST_CASE("hostile token file: invalid header fields") {
   // The bytes of the tokenizer; 144 + the last two wrap around.
   add(32,
       Longs{0, 1, 16, 18, 48, kOne << 20, kOne << 26, (kOne << 26) + 1, kOne << 63, kHighest, kHighest - 143, kHighest - 206});
-  expect_refused(cases, read_all);
+  expect_refused(cases, read_all_tokens);
 }
