@@ -36,6 +36,12 @@ Tensor TensorMethods::logaddexp(const Tensor& y) const { return onestep::logadde
 Tensor TensorMethods::isclose(const Tensor& y, double rtol, double atol, bool equal_nan) const {
   return onestep::isclose(self(), y, rtol, atol, equal_nan);
 }
+bool TensorMethods::allclose(const Tensor& y, double rtol, double atol, bool equal_nan) const {
+  return onestep::allclose(self(), y, rtol, atol, equal_nan);
+}
+bool TensorMethods::equal(const Tensor& y) const { return onestep::equal(self(), y); }
+Tensor TensorMethods::prelu(const Tensor& weight) const { return onestep::prelu(self(), weight); }
+Tensor TensorMethods::hardshrink(double lambd) const { return onestep::hardshrink(self(), lambd); }
 Tensor TensorMethods::isinf() const { return onestep::isinf(self()); }
 Tensor TensorMethods::isposinf() const { return onestep::isposinf(self()); }
 Tensor TensorMethods::isneginf() const { return onestep::isneginf(self()); }

@@ -27,6 +27,10 @@ class TensorMethods {
   Tensor fmin(const Tensor& y) const;
   Tensor logaddexp(const Tensor& y) const;
   Tensor isclose(const Tensor& y, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false) const;
+  bool allclose(const Tensor& y, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false) const;
+  bool equal(const Tensor& y) const;
+  Tensor prelu(const Tensor& weight) const;
+  Tensor hardshrink(double lambd = 0.5) const;
 #define ONESTEP_METHODS(NAME) \
   Tensor NAME() const;        \
   Tensor NAME##_() const;

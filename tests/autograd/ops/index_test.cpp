@@ -71,6 +71,16 @@ TEST_CASE("methods: in-place ops take temporaries and give the handle back") {
   CHECK(equal(x, zeros(2, 2)));
 }
 
+TEST_CASE("methods: comparisons and activations with a parameter are the ops") {
+  const Tensor x = tensor({-2.0, 0.25, 3.0});
+  CHECK(x.equal(x.clone()));
+  CHECK_FALSE(x.equal(x.abs()));
+  CHECK(x.allclose(x + 1e-9));
+  CHECK_FALSE(x.allclose(x + 1e-3));
+  CHECK(x.prelu(tensor({0.5})).equal(tensor({-1.0, 0.25, 3.0})));
+  CHECK(x.hardshrink().equal(tensor({-2.0, 0.0, 3.0})));
+}
+
 TEST_CASE("creation: sizes may stand without braces and a dtype after the shape") {
   CHECK(zeros(3, 4).shape() == Shape{3, 4});
   CHECK(ones(1, 2, 3).shape() == Shape{1, 2, 3});
