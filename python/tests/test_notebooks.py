@@ -28,6 +28,7 @@ def test_what_is_committed_was_executed_and_would_be_the_same_elsewhere(path):
             assert not re.search(r"0x[0-9a-f]{6}|/tmp/|/home/|/root/", json.dumps(output))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("output, status", [("3", 0), ("4", 1)])
 def test_run_compares_outputs(tmp_path, output, status):
     pytest.importorskip("nbclient")

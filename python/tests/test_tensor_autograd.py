@@ -1,6 +1,7 @@
 """Gradients: functions, modes, hooks and ops of a user's own."""
 
 import gc
+import os
 import resource
 import threading
 
@@ -295,5 +296,5 @@ def test_ten_thousand_steps_keep_no_memory():
         return len(gc.get_objects()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     objects, before = objects_after(1000)
-    later, after = objects_after(10_000)
+    later, after = objects_after(10_000 if os.environ.get("CI") else 2000)
     assert later - objects < 100 and after - before < 2048  # KiB

@@ -1,6 +1,5 @@
 """The package and its stubs as mypy reads them."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -29,7 +28,7 @@ reveal_type(onestep.softmax(onestep.randn(2, 3), dim=-1))
 """
 
 
-@pytest.mark.skipif(not os.environ.get("CI"), reason="it takes long (CI=1 runs it)")
+@pytest.mark.long
 def test_the_package_and_a_program_are_clean(tmp_path):
     pytest.importorskip("mypy")
     package = Path(onestep.__file__).parent

@@ -80,6 +80,7 @@ TEST_CASE("install: the package refuses another minor version and unknown compon
 }
 
 TEST_CASE("install: as a folder of a project it offers the libraries and their headers only") {
+  if (skips_without_ci()) return;
   const TemporaryFolder folder;
   const std::string prefix = install(folder),
                     build = configure(kSource + "/tests/consumer", folder, "-DONESTEP_SOURCE=" + kSource);
