@@ -198,19 +198,16 @@ auto number_like(const T&, Scalar number) {
     return number;
 }
 
-/// row(dy, v) for the gradient that arrived and a tensor of its floating dtype; not recorded.
-template <class Row>
-Tensor chain_values(const Backward& b, const Tensor& v, const Row& row) {
+/// f(dy, v) for the gradient that arrived and a tensor of its floating dtype: the chain rule of an elementwise op. `f` is one
+/// formula for numbers, as which it is the row function Row{f}, and, where the backward pass is recorded, for tensors.
+template <template <class> class Row = Loop, class F>
+Tensor chain(const Backward& b, const Tensor& v, const F& f) {
+  if (b.recording()) return f(b.grad(), v);
   const DType dtype = b.grad().dtype();
+  const Row<F> row{f};
   Tensor dx = empty(b.grad().shape(), dtype);
   dispatch_floating(compute_type(dtype), "backward", [&]<class T>() { zip_into<T, T, T>(dx, b.grad(), v, row); });
   return dx;
-}
-/// f(dy, v): the chain rule of an elementwise op. `f` is one formula for numbers and, where the backward pass is recorded, for
-/// tensors.
-template <class F>
-Tensor chain(const Backward& b, const Tensor& v, const F& f) {
-  return b.recording() ? f(b.grad(), v) : chain_values(b, v, Loop{f});
 }
 
 /// The gradient `g()` of input i in that input's shape (broadcasting undone), or nothing where none is needed.

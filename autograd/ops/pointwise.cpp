@@ -60,7 +60,7 @@ Tensor tan(const Tensor& input) {
     y = ops::rounded(sin(wide) / cos(wide), x.dtype());
   }
   return record("tan", y, {x}, {y}, [](const Backward& b) -> Grads {
-    return {ops::chain_in_double(b, b.saved(0), [](auto dy, auto v) { return dy * (1 + v * v); })};
+    return {ops::chain<InDouble>(b, b.saved(0), [](auto dy, auto v) { return dy * (1 + v * v); })};
   });
 }
 Tensor asin(const Tensor& x) {

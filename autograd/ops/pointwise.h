@@ -33,12 +33,6 @@ inline constexpr bool in_double = false;
 template <class F>
 inline constexpr bool in_double<InDouble<F>> = true;
 
-/// chain() with the numbers widened to double, for several instruction sets.
-template <class F>
-Tensor chain_in_double(const Backward& b, const Tensor& v, const F& f) {
-  return b.recording() ? f(b.grad(), v) : chain_values(b, v, InDouble{f});
-}
-
 /// Records `y`, computed from `inputs`, with gradients of 0.
 inline Tensor record_constant(const char* op, const Tensor& y, const Tensor& x) {
   return record(op, y, {x}, {}, [](const Backward& b) -> Grads { return {zeros_like(b.grad())}; });
@@ -49,9 +43,7 @@ template <class Row, class Grad>
 Tensor function_of_input(const char* op, const Tensor& x, const Row& row, const Grad& grad) {
   return record(op, map_floating(op, x, row), {x}, {x}, [op, grad](const Backward& b) -> Grads {
     const Tensor& v = b.saved(0);
-    const Tensor dx = b.recording()    ? grad(b.grad(), v)
-                      : in_double<Row> ? chain_values(b, v, InDouble{grad})
-                                       : chain_values(b, v, Vectorized{grad});
+    const Tensor dx = in_double<Row> ? chain<InDouble>(b, v, grad) : chain<Vectorized>(b, v, grad);
     const bool in_pieces = b.recording() && !dx.requires_grad() && &dx.impl() != &b.grad().impl();
     return {in_pieces ? record_constant(op, dx.values(), v) : dx};  // dx depends on x, with a derivative of 0
   });
@@ -61,7 +53,7 @@ Tensor function_of_input(const char* op, const Tensor& x, const Row& row, const 
 template <class Row, class Grad>
 Tensor function_of_output(const char* op, const Tensor& x, const Row& row, const Grad& grad) {
   const Tensor y = map_floating(op, x, row);
-  return record(op, y, {x}, {y}, [grad](const Backward& b) -> Grads { return {chain_in_double(b, b.saved(0), grad)}; });
+  return record(op, y, {x}, {y}, [grad](const Backward& b) -> Grads { return {chain<InDouble>(b, b.saved(0), grad)}; });
 }
 
 }  // namespace onestep::ops

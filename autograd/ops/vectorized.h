@@ -42,8 +42,8 @@ struct Vectorized {
     constexpr int64_t block = 256;
     A same_a[block];
     B same_b[block];
-    if (a_step == 0) std::fill_n(same_a, block, *a);
-    if (b_step == 0) std::fill_n(same_b, block, *b);
+    if (a_step == 0) std::fill_n(same_a, std::min(n, block), *a);
+    if (b_step == 0) std::fill_n(same_b, std::min(n, block), *b);
     const int64_t most = a_step == 0 || b_step == 0 ? block : n;
     kernels::parallel_for(n, kCost, [&, this](int64_t i, int64_t end) {
       for (; i < end; i += most)
