@@ -132,11 +132,11 @@ SGD::SGD(const ParameterGroups& groups, const SGDOptions& options)
                 "sgd: nesterov needs momentum > 0 and dampening = 0: got ", options.momentum, " and ", options.dampening);
 }
 
-void sgd_update(Tensor parameter, const Tensor& grad, Tensor buffer, const kernels::SgdOptions& options) {
+void sgd_update(Tensor parameter, const Tensor& grad, Tensor buffer, const kernels::SgdUpdate& update) {
   dispatch_floating(grad.dtype(), "sgd", [&]<class T>() {
     T* p = parameter.mutable_data<T>();
     T* b = buffer.defined() ? buffer.mutable_data<T>() : nullptr;
-    kernels::sgd_step(p, grad.data<T>(), b, grad.numel(), options);
+    kernels::sgd_step(p, grad.data<T>(), b, grad.numel(), update);
   });
 }
 
@@ -162,8 +162,8 @@ namespace {
 
 /// One AMSGrad update (Reddi et al. 2018): Adam with `largest`, the maximum of v so far, in the denominator.
 template <class T>
-void amsgrad_step(T* p, const T* g, T* m, T* v, T* largest, int64_t n, const kernels::AdamOptions& options) {
-  const auto s = kernels::adam_scalars<T>(options);
+void amsgrad_step(T* p, const T* g, T* m, T* v, T* largest, int64_t n, const kernels::AdamUpdate& update) {
+  const auto s = kernels::adam_scalars<T>(update);
   kernels::parallel_for(n, kUpdateCost, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T gi = s.decoupled ? g[i] : g[i] + s.weight_decay * p[i];
@@ -179,15 +179,15 @@ void amsgrad_step(T* p, const T* g, T* m, T* v, T* largest, int64_t n, const ker
 }  // namespace
 
 void adam_update(Tensor parameter, const Tensor& grad, Tensor exp_avg, Tensor exp_avg_sq, Tensor max_exp_avg_sq,
-                 const kernels::AdamOptions& options) {
+                 const kernels::AdamUpdate& update) {
   dispatch_floating(grad.dtype(), "adam", [&]<class T>() {
     T* p = parameter.mutable_data<T>();
     T* m = exp_avg.mutable_data<T>();
     T* v = exp_avg_sq.mutable_data<T>();
     if (max_exp_avg_sq.defined())
-      amsgrad_step(p, grad.data<T>(), m, v, max_exp_avg_sq.mutable_data<T>(), grad.numel(), options);
+      amsgrad_step(p, grad.data<T>(), m, v, max_exp_avg_sq.mutable_data<T>(), grad.numel(), update);
     else
-      kernels::adam_step(p, grad.data<T>(), m, v, grad.numel(), options);
+      kernels::adam_step(p, grad.data<T>(), m, v, grad.numel(), update);
   });
 }
 

@@ -12,8 +12,8 @@
 #include "nn/module.h"
 
 namespace onestep::kernels {
-struct AdamOptions;
-struct SgdOptions;
+struct AdamUpdate;
+struct SgdUpdate;
 }  // namespace onestep::kernels
 
 namespace onestep::optim {
@@ -176,8 +176,8 @@ class Adagrad : public Optimizer {
 /// The updates of Adam and SGD for one parameter whose state somebody else keeps; all are contiguous. `max_exp_avg_sq` is
 /// undefined without amsgrad, `buffer` without momentum.
 void adam_update(Tensor parameter, const Tensor& grad, Tensor exp_avg, Tensor exp_avg_sq, Tensor max_exp_avg_sq,
-                 const kernels::AdamOptions& options);
-void sgd_update(Tensor parameter, const Tensor& grad, Tensor buffer, const kernels::SgdOptions& options);
+                 const kernels::AdamUpdate& update);
+void sgd_update(Tensor parameter, const Tensor& grad, Tensor buffer, const kernels::SgdUpdate& update);
 
 /// So many elements of a gradient are summed together: a part that begins at a multiple can be summed elsewhere.
 inline constexpr int64_t kNormChunk = 65536;

@@ -82,8 +82,7 @@ void weight_product(void (*WeightProducts::*kernel)(const WeightProduct&, int64_
 }
 
 template <class T>
-AdamScalars<T> adam_scalars(const AdamOptions& options) {
-  const AdamOptions& o = options;
+AdamScalars<T> adam_scalars(const AdamUpdate& o) {
   const double correction1 = 1 - portable::pown(o.beta1, o.step);
   const double correction2 = 1 - portable::pown(o.beta2, o.step);
   return {
@@ -100,20 +99,20 @@ AdamScalars<T> adam_scalars(const AdamOptions& options) {
 }
 
 template <class T>
-void adam_step(T* p, const T* g, T* m, T* v, int64_t n, const AdamOptions& options) {
-  const auto s = adam_scalars<T>(options);
+void adam_step(T* p, const T* g, T* m, T* v, int64_t n, const AdamUpdate& update) {
+  const auto s = adam_scalars<T>(update);
   parallel_for(n, 4 * kCheap, [&](int64_t i, int64_t end) { table<T>().adam_step(p + i, g + i, m + i, v + i, end - i, s); });
 }
 
 template <class T>
-void sgd_step(T* p, const T* g, T* buffer, int64_t n, const SgdOptions& options) {
+void sgd_step(T* p, const T* g, T* buffer, int64_t n, const SgdUpdate& update) {
   const SgdScalars<T> s = {
-      .minus_lr = static_cast<T>(-options.lr),
-      .momentum = static_cast<T>(options.momentum),
-      .one_minus_dampening = static_cast<T>(1 - options.dampening),
-      .weight_decay = static_cast<T>(options.weight_decay),
-      .nesterov = options.nesterov,
-      .first = options.first,
+      .minus_lr = static_cast<T>(-update.lr),
+      .momentum = static_cast<T>(update.momentum),
+      .one_minus_dampening = static_cast<T>(1 - update.dampening),
+      .weight_decay = static_cast<T>(update.weight_decay),
+      .nesterov = update.nesterov,
+      .first = update.first,
   };
   parallel_for(n, 3 * kCheap,
                [&](int64_t i, int64_t end) { table<T>().sgd_step(p + i, g + i, buffer ? buffer + i : nullptr, end - i, s); });
@@ -142,9 +141,9 @@ void box_muller(T* d, int64_t n, T mean, T std) {
   template void layer_norm_param_grad(const T*, const T*, const T*, const T*, T*, T*, int64_t, int64_t);      \
   template void uniform(T*, int64_t, T, T);                                                                   \
   template void box_muller(T*, int64_t, T, T);                                                                \
-  template AdamScalars<T> adam_scalars(const AdamOptions&);                                                   \
-  template void adam_step(T*, const T*, T*, T*, int64_t, const AdamOptions&);                                 \
-  template void sgd_step(T*, const T*, T*, int64_t, const SgdOptions&);
+  template AdamScalars<T> adam_scalars(const AdamUpdate&);                                                    \
+  template void adam_step(T*, const T*, T*, T*, int64_t, const AdamUpdate&);                                  \
+  template void sgd_step(T*, const T*, T*, int64_t, const SgdUpdate&);
 ONESTEP_INSTANTIATE(float)
 ONESTEP_INSTANTIATE(double)
 #undef ONESTEP_INSTANTIATE

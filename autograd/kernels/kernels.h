@@ -274,8 +274,8 @@ void weight_product(void (*WeightProducts::*kernel)(const WeightProduct&, int64_
 
 // --- optimizer steps ---------------------------------------------------------------------------------------------------
 
-/// The scalars of one Adam or AdamW update; `step` counts from 1. Decoupled weight decay is AdamW.
-struct AdamOptions {
+/// What one Adam or AdamW update needs beside its tensors; `step` counts from 1. Decoupled weight decay is AdamW.
+struct AdamUpdate {
   double lr, beta1, beta2, eps, weight_decay;
   int64_t step;
   bool decoupled;
@@ -283,21 +283,21 @@ struct AdamOptions {
 
 /// The numbers of an update as kernels take them.
 template <class T>
-AdamScalars<T> adam_scalars(const AdamOptions& options);
+AdamScalars<T> adam_scalars(const AdamUpdate& update);
 
 /// One update of p with gradient g and moments m and v, in the operation order of torch.optim.Adam and AdamW.
 template <class T>
-void adam_step(T* p, const T* g, T* m, T* v, int64_t n, const AdamOptions& options);
+void adam_step(T* p, const T* g, T* m, T* v, int64_t n, const AdamUpdate& update);
 
-/// The scalars of one SGD update; `first` is the first step (the buffer becomes the gradient).
-struct SgdOptions {
+/// What one SGD update needs beside its tensors; `first` is the first step (the buffer becomes the gradient).
+struct SgdUpdate {
   double lr, momentum, dampening, weight_decay;
   bool nesterov, first;
 };
 
 /// One update of p with gradient g and momentum buffer (may be null when momentum is 0), as torch.optim.SGD.
 template <class T>
-void sgd_step(T* p, const T* g, T* buffer, int64_t n, const SgdOptions& options);
+void sgd_step(T* p, const T* g, T* buffer, int64_t n, const SgdUpdate& update);
 
 // --- random fills ------------------------------------------------------------------------------------------------------
 

@@ -12,14 +12,14 @@ namespace onestep::kernels {
 /// Products are summed in k-blocks of this size on every instruction set: it is part of the result's bits.
 inline constexpr int64_t kBlockK = 256;
 
-/// AdamOptions as the numbers that enter the update, each rounded once to T.
+/// AdamUpdate as the numbers that enter the update, each rounded once to T.
 template <class T>
 struct AdamScalars {
   T shrink, weight_decay, one_minus_beta1, beta2, one_minus_beta2, sqrt_correction2, eps, minus_step_size;
   bool decoupled;
 };
 
-/// SgdOptions as the numbers that enter the update, each rounded once to T.
+/// SgdUpdate as the numbers that enter the update, each rounded once to T.
 template <class T>
 struct SgdScalars {
   T minus_lr, momentum, one_minus_dampening, weight_decay;

@@ -120,7 +120,7 @@ TEST_CASE("kernels: binary maps are exact with every step") {
   });
 }
 
-AdamOptions adam(bool decoupled) { return {1e-3, 0.9, 0.999, 1e-8, 0.01, 3, decoupled}; }
+AdamUpdate adam(bool decoupled) { return {1e-3, 0.9, 0.999, 1e-8, 0.01, 3, decoupled}; }
 
 TEST_CASE("kernels: optimizer steps agree with the double loops and with themselves") {
   for (const int64_t n : {0, 1, 15, 16, 17, 100, 70001}) {
@@ -142,8 +142,8 @@ TEST_CASE("kernels: optimizer steps agree with the double loops and with themsel
       check_close(run(), wp, 1e-6, 1e-6);
       check_same_bits(run);
     }
-    for (const SgdOptions& options : {SgdOptions{0.1, 0, 0, 0.01, false, false}, SgdOptions{0.1, 0.9, 0.1, 0, false, false},
-                                      SgdOptions{0.1, 0.9, 0, 0.02, true, true}}) {
+    for (const SgdUpdate& options : {SgdUpdate{0.1, 0, 0, 0.01, false, false}, SgdUpdate{0.1, 0.9, 0.1, 0, false, false},
+                                     SgdUpdate{0.1, 0.9, 0, 0.02, true, true}}) {
       const auto run = [&] {
         Floats np = p, buffer = m;
         sgd_step(np.data(), g.data(), options.momentum == 0 ? nullptr : buffer.data(), n, options);
