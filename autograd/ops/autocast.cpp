@@ -1,3 +1,4 @@
+// Whether products round their operands, and the operands that they then take.
 #include "autograd/autocast.h"
 
 #include <unordered_map>
