@@ -1,3 +1,4 @@
+// Weights in fewer bytes: how they are packed, their product and their rows.
 #include "autograd/packed_weight.h"
 
 #include <algorithm>
