@@ -1,7 +1,6 @@
 #pragma once
 // XXH3-128 (https://xxhash.com): tells damaged bytes from whole ones. No protection against forgery.
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,13 +20,6 @@ class Hasher {
  private:
   struct State;
   std::unique_ptr<State> state_;
-};
-
-/// What tells a file's contents from any other.
-struct FileStamp {
-  uint64_t bytes = 0;
-  std::string hash;  ///< XXH3-128.
-  bool operator==(const FileStamp&) const = default;
 };
 
 /// The hash of these bytes.

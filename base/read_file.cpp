@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/hash.h"
 #include "base/open_file.h"
 
 namespace onestep {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/hash.h"
+#include "base/file_stamp.h"
 
 namespace onestep {
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/file_stamp.h"
 #include "base/hash.h"
 
 namespace onestep {

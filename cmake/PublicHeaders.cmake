@@ -20,6 +20,7 @@ endfunction()
 set(public_headers
     base/enum_names.h
     base/error.h
+    base/file_stamp.h
     base/format.h
     base/machine.h
     autograd/anomaly.h

@@ -142,6 +142,27 @@ std::vector<fs::path> sources(const std::vector<std::string>& folders) {
   return found;
 }
 
+// The headers that cmake/PublicHeaders.cmake publishes: those of its list, and what they include.
+std::set<std::string> published_headers() {
+  const std::string rules = read(kRoot / "cmake/PublicHeaders.cmake");
+  const size_t begin = rules.find("set(public_headers"), end = rules.find(')', begin);
+  REQUIRE(end != std::string::npos);
+  std::istringstream words(rules.substr(begin, end - begin));
+  std::set<std::string> found;
+  std::vector<std::string> next;
+  for (std::string word; words >> word;)
+    if (word.ends_with(".h")) next.push_back(word);
+  while (!next.empty()) {
+    const std::string header = next.back();
+    next.pop_back();
+    if (!found.insert(header).second) continue;
+    std::istringstream lines(read(kRoot / header));
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("#include \"")) next.push_back(line.substr(10, line.find('"', 10) - 10));
+  }
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("layering: includes point from the top rooms down") {
@@ -184,6 +205,16 @@ TEST_CASE("layering: no two rooms include each other") {
   for (const auto& [room, below] : kAllowed) height(room);
   CHECK(floor.at("base") == 1);
   CHECK(floor.at("cli") > floor.at("train"));
+}
+
+TEST_CASE("layering: public headers carry little of base") {
+  // Not how files are read and written, text is checked, terminals are served and JSON is read.
+  const std::set<std::string> known = {"base/enum_names.h", "base/error.h", "base/file_stamp.h", "base/format.h",
+                                       "base/machine.h"};
+  const std::set<std::string> published = published_headers();
+  CHECK(published.contains("autograd/scalar.h"));  // is not in the list: tensor.h includes it
+  for (const std::string& header : published)
+    CHECK_MESSAGE((!header.starts_with("base/") || known.contains(header)), "<onestep/onestep.h> includes ", header);
 }
 
 TEST_CASE("layering: no file is longer than a sitting") {

@@ -3,6 +3,7 @@
 #include "train/checkpoint/state_file.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "tests/fuzz/input.h"
 
 using namespace onestep;

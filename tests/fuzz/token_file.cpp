@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "tests/fuzz/input.h"
+#include "train/text/tokenizer.h"
 
 using namespace onestep;
 

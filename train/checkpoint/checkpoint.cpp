@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/read_file.h"
 #include "base/suggest.h"
+#include "base/write_file.h"
 #include "train/checkpoint/frozen_file.h"
 #include "train/checkpoint/safetensors.h"
 #include "train/checkpoint/state_file.h"

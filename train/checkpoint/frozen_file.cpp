@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/read_file.h"
 #include "base/write_file.h"
 
 namespace onestep::train {

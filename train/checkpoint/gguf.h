@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/tensor.h"
-#include "base/hash.h"
+#include "base/file_stamp.h"
 
 namespace onestep::train {
 

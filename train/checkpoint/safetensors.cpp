@@ -149,15 +149,15 @@ FileStamp write_safetensors(const std::string& path, const NamedTensors& tensors
   return file.finish();
 }
 
-SafetensorsReader::SafetensorsReader(const std::string& path) : path_(path), file_(path) {
-  const uint64_t size = file_.size();
+SafetensorsReader::SafetensorsReader(const std::string& path) : path_(path), file_(std::make_unique<InputFile>(path)) {
+  const uint64_t size = file_->size();
   uint64_t length = 0;
   ONESTEP_CHECK(IoError, size >= sizeof length, path, ": ", size, " bytes are too few for a safetensors file");
-  file_.read(&length, sizeof length);
+  file_->read(&length, sizeof length);
   ONESTEP_CHECK(IoError, length <= kMaxHeader && length <= size - sizeof length, path, ": its header claims ", length,
                 " bytes, the file has ", size - sizeof length, " left (and ", kMaxHeader, " is the limit)");
   std::string text(length, '\0');
-  file_.read(text.data(), text.size());
+  file_->read(text.data(), text.size());
   ONESTEP_CHECK(IoError, text.starts_with('{'), path, ": its header does not begin with {");
   const nlohmann::json header = parse_json<IoError>(text, path);
   data_begin_ = sizeof length + length;
@@ -165,10 +165,12 @@ SafetensorsReader::SafetensorsReader(const std::string& path) : path_(path), fil
   entries_ = read_entries(header, path, size - data_begin_);
 }
 
+SafetensorsReader::~SafetensorsReader() = default;
+
 /// The elements of `to`, of the entry's dtype, which is where the file stands.
 void SafetensorsReader::read_elements(const TensorEntry& entry, const Tensor& to) {
   Tensor target = to;
-  file_.read(target.mutable_data_ptr(), static_cast<size_t>(to.numel() * size_of(entry.dtype)));
+  file_->read(target.mutable_data_ptr(), static_cast<size_t>(to.numel() * size_of(entry.dtype)));
   if (entry.dtype != DType::boolean) return;
   const auto* bytes = static_cast<const uint8_t*>(to.data_ptr());  // other than 0 and 1 they are no bools
   ONESTEP_CHECK(IoError, std::all_of(bytes, bytes + to.numel(), [](uint8_t b) { return b <= 1; }), path_, ": tensor ",
@@ -177,7 +179,7 @@ void SafetensorsReader::read_elements(const TensorEntry& entry, const Tensor& to
 
 Tensor SafetensorsReader::read(const TensorEntry& entry) {
   Tensor tensor = empty(entry.shape, entry.dtype);
-  file_.seek(data_begin_ + entry.begin);
+  file_->seek(data_begin_ + entry.begin);
   read_elements(entry, tensor);
   return tensor;
 }
@@ -188,7 +190,7 @@ void SafetensorsReader::for_each_block(const TensorEntry& entry,
   const int64_t rows = shape[0];
   const auto row_bytes = rows > 0 ? static_cast<int64_t>(entry.end - entry.begin) / rows : 0;
   const int64_t most = std::max<int64_t>(kBlockBytes / std::max<int64_t>(row_bytes, 1), 1);
-  file_.seek(data_begin_ + entry.begin);
+  file_->seek(data_begin_ + entry.begin);
   for (int64_t first = 0; first < rows; first += most) {
     shape[0] = std::min(most, rows - first);
     const Tensor block = empty(shape, entry.dtype);

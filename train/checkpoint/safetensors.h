@@ -2,14 +2,18 @@
 // Tensors in files: the safetensors format (https://github.com/huggingface/safetensors), strictly read.
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "autograd/tensor.h"
-#include "base/hash.h"
-#include "base/read_file.h"
+#include "base/file_stamp.h"
+
+namespace onestep {
+class InputFile;
+}
 
 namespace onestep::train {
 
@@ -40,6 +44,9 @@ class SafetensorsReader {
  public:
   /// Reads and checks the header. Throws IoError as read_safetensors does.
   explicit SafetensorsReader(const std::string& path);
+  ~SafetensorsReader();
+  SafetensorsReader(const SafetensorsReader&) = delete;
+  SafetensorsReader& operator=(const SafetensorsReader&) = delete;
 
   const std::string& path() const { return path_; }
   /// All tensors, in the order of their bytes.
@@ -54,7 +61,7 @@ class SafetensorsReader {
   void read_elements(const TensorEntry& entry, const Tensor& to);
 
   std::string path_;
-  InputFile file_;
+  std::unique_ptr<InputFile> file_;
   uint64_t data_begin_ = 0;
   std::vector<TensorEntry> entries_;
   std::map<std::string, std::string> metadata_;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/json_reader.h"
 #include "base/read_file.h"
 #include "base/utf8.h"

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "base/file_stamp.h"
 #include "train/checkpoint/checkpoint.h"
 
 namespace onestep::train {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/hash.h"
 #include "base/json_reader.h"
 #include "base/read_file.h"
 #include "base/suggest.h"

@@ -6,8 +6,11 @@
 
 #include <cstdlib>
 
+#include "base/hash.h"
 #include "base/progress_bar.h"
+#include "base/write_file.h"
 #include "train/data/text_source.h"
+#include "train/data/token_file_writer.h"
 #include "train/text/chunked_reader.h"
 #include "train/text/vocabulary_tokenizer.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/data/token_file.h"
+#include "train/text/tokenizer.h"
 
 namespace onestep::train {
 

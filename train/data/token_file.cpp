@@ -11,8 +11,10 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/hash.h"
 #include "base/open_file.h"
 #include "base/read_file.h"
+#include "train/data/token_file_writer.h"
 
 namespace onestep::train {
 namespace {

@@ -1,14 +1,10 @@
 #pragma once
 // Token ids as data reads them: from memory, or from a token file that is mapped into it.
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/write_file.h"
-#include "train/text/tokenizer.h"
 
 namespace onestep::train {
 
@@ -38,7 +34,7 @@ class TokenList : public Tokens {
 /// A token file (docs/formats.md), mapped.
 class TokenFile : public Tokens {
  public:
-  /// Throws IoError, in one sentence that names the file, for anything but what TokenFileWriter writes.
+  /// Throws IoError, in one sentence that names the file, for anything but what TokenFileWriter (token_file_writer.h) writes.
   explicit TokenFile(const std::string& path);
   ~TokenFile() override;
   TokenFile(const TokenFile&) = delete;
@@ -65,21 +61,6 @@ class TokenFile : public Tokens {
   const std::byte* ids_ = nullptr;
   int64_t count_ = 0, vocab_size_ = 0;
   bool wide_ = false;
-};
-
-/// Writes a token file whose ids come bit by bit.
-class TokenFileWriter {
- public:
-  TokenFileWriter(const std::string& path, const Tokenizer& tokenizer, std::string source);
-  void write(std::span<const int64_t> ids);
-  /// Completes the header and waits until the file is on the disk.
-  void finish();
-
- private:
-  OutputFile file_;
-  Hasher hasher_;
-  std::string source_, tokenizer_hash_;
-  uint64_t count_ = 0, vocab_size_, tokenizer_bytes_;
 };
 
 }  // namespace onestep::train

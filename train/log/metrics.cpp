@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/open_file.h"
+#include "base/write_file.h"
 #include "train/log/metrics_reader.h"
 
 namespace onestep::train {
@@ -49,7 +50,9 @@ std::string loss_text(double loss) {
 }
 
 MetricsFile::MetricsFile(const std::string& path, int64_t first_step)
-    : out_(cut_off(path, first_step), OutputFile::Mode::append) {}
+    : out_(std::make_unique<OutputFile>(cut_off(path, first_step), OutputFile::Mode::append)) {}
+
+MetricsFile::~MetricsFile() = default;
 
 std::string metrics_line(const StepMetrics& m) {
   nlohmann::ordered_json line{{"step", m.step},
@@ -64,6 +67,8 @@ std::string metrics_line(const StepMetrics& m) {
   return line.dump();
 }
 
-void MetricsFile::write(const StepMetrics& metrics) { out_.write(metrics_line(metrics) + '\n'); }
+void MetricsFile::write(const StepMetrics& metrics) { out_->write(metrics_line(metrics) + '\n'); }
+
+void MetricsFile::sync() { out_->sync(); }
 
 }  // namespace onestep::train

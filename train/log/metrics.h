@@ -1,10 +1,13 @@
 #pragma once
 // The figures of a training step, and metrics.jsonl, which keeps them.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
-#include "base/write_file.h"
+namespace onestep {
+class OutputFile;
+}
 
 namespace onestep::train {
 
@@ -27,12 +30,16 @@ class MetricsFile {
   /// Goes on after the lines of the steps before `first_step`; later ones (of a run that was killed) and half a line at the end
   /// are cut off. A line before them that is none of ours is refused.
   MetricsFile(const std::string& path, int64_t first_step);
+  ~MetricsFile();
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
+
   void write(const StepMetrics& metrics);
   /// Waits until the lines are on the disk.
-  void sync() { out_.sync(); }
+  void sync();
 
  private:
-  OutputFile out_;
+  std::unique_ptr<OutputFile> out_;
 };
 
 /// The step's line in metrics.jsonl: one JSON object, float32 values with the digits that read back to the same bits.

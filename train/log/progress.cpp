@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/machine.h"
+#include "base/status_line.h"
 #include "base/utf8.h"
 
 namespace onestep::train {
@@ -27,7 +28,10 @@ double mean(const std::vector<double>& values) {
 
 }  // namespace
 
-Progress::Progress(int64_t total_steps, bool quiet) : total_steps_(total_steps), quiet_(quiet) {}
+Progress::Progress(int64_t total_steps, bool quiet)
+    : total_steps_(total_steps), quiet_(quiet), line_(std::make_unique<StatusLine>()) {}
+
+Progress::~Progress() { line_->keep(); }
 
 /// The most important first: a narrow terminal has no room for the last ones.
 std::vector<std::string> Progress::parts(const StepMetrics& m) const {
@@ -49,7 +53,7 @@ std::vector<std::string> Progress::parts(const StepMetrics& m) const {
 
 /// On a terminal ten times a second.
 bool Progress::is_due(int64_t steps_done, Clock::time_point now) const {
-  if (line_.is_terminal()) return now - last_ >= std::chrono::milliseconds(100);
+  if (line_->is_terminal()) return now - last_ >= std::chrono::milliseconds(100);
   const std::chrono::duration<double> since = now - start_;
   return steps_done % steps_between_lines(steps_done - first_step_, since.count()) == 0;
 }
@@ -66,14 +70,14 @@ void Progress::show(const StepMetrics& m) {
   const auto now = Clock::now();
   if (!stays && m.step != first_step_ && !is_due(m.step + 1, now)) return;
   last_ = now;
-  stays ? line_.print(parts(m)) : line_.show(parts(m));
+  stays ? line_->print(parts(m)) : line_->show(parts(m));
 }
 
 void Progress::show_text(int64_t step, const std::string& written) {
   if (quiet_) return;
-  line_.print({text("step ", step + 1, '/', total_steps_), "writes:"});
+  line_->print({text("step ", step + 1, '/', total_steps_), "writes:"});
   std::istringstream lines(written);
-  for (std::string line; std::getline(lines, line);) line_.print({"    " + escaped(line)});
+  for (std::string line; std::getline(lines, line);) line_->print({"    " + escaped(line)});
 }
 
 int64_t steps_between_lines(int64_t steps, double seconds) {

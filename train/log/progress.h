@@ -2,11 +2,15 @@
 // The progress of a run on stderr.
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "base/status_line.h"
 #include "train/log/metrics.h"
+
+namespace onestep {
+class StatusLine;
+}
 
 namespace onestep::train {
 
@@ -16,7 +20,7 @@ class Progress {
  public:
   Progress(int64_t total_steps, bool quiet);
   /// What was shown last stays on the terminal.
-  ~Progress() { line_.keep(); }
+  ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -32,7 +36,7 @@ class Progress {
 
   int64_t total_steps_;
   bool quiet_;
-  StatusLine line_;
+  std::unique_ptr<StatusLine> line_;
   Clock::time_point start_ = Clock::now(), last_{};
   int64_t first_step_ = -1;
   double first_seconds_ = 0;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/write_file.h"
 
 namespace onestep::train {
 namespace {
@@ -69,11 +70,13 @@ uint32_t crc32c(std::string_view bytes) {
 }
 
 EventFile::EventFile(const std::string& folder, std::optional<int64_t> first_step)
-    : out_(new_file(folder), OutputFile::Mode::append) {
+    : out_(std::make_unique<OutputFile>(new_file(folder), OutputFile::Mode::append)) {
   write_event(bytes_field(3, "brain.Event:2"));  // Event.file_version
   if (first_step)
     write_event(int_field(2, *first_step) + bytes_field(7, int_field(1, 1)));  // Event.session_log: SessionLog.START
 }
+
+EventFile::~EventFile() = default;
 
 // Summary.Value: tag = 1, simple_value = 2, tensor = 8, metadata = 9 (tensorflow/core/framework/summary.proto).
 void EventFile::scalar(std::string_view tag, int64_t step, double value) {
@@ -95,7 +98,7 @@ void EventFile::write_summary(int64_t step, const std::string& value) {
 
 void EventFile::write_event(const std::string& fields) {
   const std::string event = double_field(1, seconds_since_1970()) + fields, length = little_endian(event.size(), 8);
-  out_.write(length + little_endian(masked_crc(length), 4) + event + little_endian(masked_crc(event), 4));
+  out_->write(length + little_endian(masked_crc(length), 4) + event + little_endian(masked_crc(event), 4));
 }
 
 }  // namespace onestep::train

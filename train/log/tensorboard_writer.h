@@ -1,11 +1,14 @@
 #pragma once
 // TensorBoard's event files: scalars and texts over the steps of a run.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "base/write_file.h"
+namespace onestep {
+class OutputFile;
+}
 
 namespace onestep::train {
 
@@ -16,6 +19,10 @@ class EventFile {
   /// Makes `folder` and in it events.out.tfevents.SECONDS.onestep, SECONDS since 1970. With `first_step`, what earlier files of
   /// the folder tell of it and later ones is void. Throws IoError.
   EventFile(const std::string& folder, std::optional<int64_t> first_step);
+  ~EventFile();
+  EventFile(const EventFile&) = delete;
+  EventFile& operator=(const EventFile&) = delete;
+
   /// One number of a curve. Throws IoError.
   void scalar(std::string_view tag, int64_t step, double value);
   /// One text, shown as Markdown. Throws IoError.
@@ -25,7 +32,7 @@ class EventFile {
   void write_event(const std::string& fields);
   void write_summary(int64_t step, const std::string& value);
 
-  OutputFile out_;
+  std::unique_ptr<OutputFile> out_;
 };
 
 /// CRC-32C (Castagnoli; RFC 3720, appendix B.4) of the bytes.

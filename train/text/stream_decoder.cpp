@@ -3,12 +3,19 @@
 #include <span>
 #include <vector>
 
+#include "base/utf8.h"
+
 namespace onestep::train {
+
+StreamDecoder::StreamDecoder(const Tokenizer* tokenizer) : tokenizer_(tokenizer), stream_(std::make_unique<Utf8Stream>()) {}
+StreamDecoder::~StreamDecoder() = default;
+StreamDecoder::StreamDecoder(StreamDecoder&& other) noexcept = default;
+StreamDecoder& StreamDecoder::operator=(StreamDecoder&& other) noexcept = default;
 
 std::string StreamDecoder::add(int64_t id) {
   if (tokenizer_ && id >= tokenizer_->vocab_size()) {
     last_.reset();
-    return stream_.add('<' + std::to_string(id) + '>');
+    return stream_->add('<' + std::to_string(id) + '>');
   }
   std::string piece;
   if (tokenizer_) {
@@ -20,7 +27,9 @@ std::string StreamDecoder::add(int64_t id) {
     piece += std::to_string(id);
   }
   last_ = id;
-  return stream_.add(piece);
+  return stream_->add(piece);
 }
+
+std::string StreamDecoder::finish() { return stream_->finish(); }
 
 }  // namespace onestep::train

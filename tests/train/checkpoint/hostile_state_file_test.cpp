@@ -1,6 +1,7 @@
 // Forged checkpoint manifests: state.json with a valid hash and one invalid value. state_file_test.cpp pins the sentences.
 #include <doctest/doctest.h>
 
+#include "base/hash.h"
 #include "tests/train/hostile.h"
 #include "train/checkpoint/state_file.h"
 

@@ -6,6 +6,8 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/file_stamp.h"
+#include "base/hash.h"
 #include "tests/process.h"
 #include "tests/support.h"
 

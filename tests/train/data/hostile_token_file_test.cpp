@@ -2,9 +2,12 @@
 // the sentences.
 #include <doctest/doctest.h>
 
+#include "base/hash.h"
 #include "base/read_file.h"
 #include "tests/train/hostile.h"
 #include "train/data/token_file.h"
+#include "train/data/token_file_writer.h"
+#include "train/text/tokenizer.h"
 
 using namespace onestep;
 using namespace onestep::testing;

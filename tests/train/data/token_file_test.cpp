@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "autograd/random/generator.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "tests/paths.h"
 #include "tests/process.h"
 #include "tests/support.h"
 #include "train/data/token_cache.h"
+#include "train/data/token_file_writer.h"
 #include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 
