@@ -1,7 +1,6 @@
 #include "attention/factory.h"
 
 #include <array>
-#include <sstream>
 
 #include "attention/causal_attention.h"
 #include "attention/causal_self_attention.h"
@@ -14,8 +13,7 @@ namespace {
 
 using Built = std::unique_ptr<Attention>;
 
-struct Kind {
-  std::string_view name;
+struct Type {
   bool has_heads, has_dropout, has_qkv_bias;
   Built (*build)(const Options& o, Generator& generator);
 };
@@ -57,47 +55,32 @@ Built build_einsum(const Options& o, Generator& generator) {
 
 Built build_fused_qkv(const Options& o, Generator& generator) { return std::make_unique<CausalSelfAttention>(o, generator); }
 
-constexpr std::array kKinds = {
-    Kind{"simplified", false, false, false, build_simplified},
-    Kind{"self_v1", false, false, false, build_self_v1},
-    Kind{"self_v2", false, false, true, build_self_v2},
-    Kind{"causal", false, true, true, build_causal},
-    Kind{"multi_head_wrapper", true, true, true, build_multi_head_wrapper},
-    Kind{"multi_head", true, true, true, build_multi_head},
-    Kind{"einsum", true, true, true, build_einsum},
-    Kind{"fused_qkv", true, true, true, build_fused_qkv},
-};
-
-constexpr auto kNames = [] {
-  std::array<std::string_view, kKinds.size()> names;
-  for (size_t i = 0; i < names.size(); ++i) names[i] = kKinds[i].name;
-  return names;
-}();
-
-const Kind& find_kind(std::string_view name) {
-  for (const Kind& kind : kKinds)
-    if (kind.name == name) return kind;
-  std::ostringstream known;
-  for (size_t i = 0; i < kNames.size(); ++i) known << (i == 0 ? "" : i + 1 == kNames.size() ? " or " : ", ") << kNames[i];
-  fail<ConfigError>("make_attention: unknown attention: \"", name, "\" (", known.str(), ")");
-}
+constexpr std::array<Type, names(AttentionKind()).size()> kTypes = {{
+    {false, false, false, build_simplified},
+    {false, false, false, build_self_v1},
+    {false, false, true, build_self_v2},
+    {false, true, true, build_causal},
+    {true, true, true, build_multi_head_wrapper},
+    {true, true, true, build_multi_head},
+    {true, true, true, build_einsum},
+    {true, true, true, build_fused_qkv},
+}};
 
 }  // namespace
 
-std::span<const std::string_view> attention_kinds() { return kNames; }
-
-std::unique_ptr<Attention> make_attention(std::string_view name, const Options& options, Generator& generator) {
-  const Kind& kind = find_kind(name);
-  ONESTEP_CHECK(ConfigError, kind.has_heads || options.num_heads == 1, "make_attention: ", name,
+std::unique_ptr<Attention> make_attention(AttentionKind kind, const Options& options, Generator& generator) {
+  const Type& type = kTypes[static_cast<size_t>(kind)];
+  const std::string_view name = name_of(kind);
+  ONESTEP_CHECK(ConfigError, type.has_heads || options.num_heads == 1, "make_attention: ", name,
                 " has one head: got num_heads=", options.num_heads, " (set it to 1)");
-  ONESTEP_CHECK(ConfigError, kind.has_dropout || options.dropout == 0, "make_attention: ", name, " has no dropout: got ",
+  ONESTEP_CHECK(ConfigError, type.has_dropout || options.dropout == 0, "make_attention: ", name, " has no dropout: got ",
                 options.dropout, " (set it to 0)");
-  ONESTEP_CHECK(ConfigError, kind.has_qkv_bias || !options.qkv_bias, "make_attention: ", name,
+  ONESTEP_CHECK(ConfigError, type.has_qkv_bias || !options.qkv_bias, "make_attention: ", name,
                 " has no bias: got qkv_bias=true");
   const Options defaults;
   ONESTEP_CHECK(
       ConfigError,
-      kind.build == build_fused_qkv ||
+      kind == AttentionKind::fused_qkv ||
           (options.out_bias == defaults.out_bias && options.num_kv_heads == defaults.num_kv_heads &&
            options.window == defaults.window && options.rope == defaults.rope && options.rope_theta == defaults.rope_theta &&
            options.rope_scaling == defaults.rope_scaling && options.head_dim == defaults.head_dim &&
@@ -105,7 +88,7 @@ std::unique_ptr<Attention> make_attention(std::string_view name, const Options& 
       "make_attention: out_bias, num_kv_heads, window, rope, rope_theta, rope_scaling, head_dim and qk_norm belong to "
       "fused_qkv: got one for ",
       name);
-  return kind.build(options, generator);
+  return type.build(options, generator);
 }
 
 }  // namespace onestep::attention

@@ -22,6 +22,14 @@ std::string_view name_of(E value) {
   return all[static_cast<size_t>(value)];
 }
 
+/// All values, in their order.
+template <NamedEnum E>
+constexpr auto values_of() {
+  std::array<E, names(E()).size()> all{};
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<E>(i);
+  return all;
+}
+
 /// The value of that name, if there is one.
 template <NamedEnum E>
 std::optional<E> value_named(std::string_view name) {

@@ -74,6 +74,7 @@ set(public_headers
     nn/sequential.h
     nn/transformer.h
     attention/attention.h
+    attention/attention_kind.h
     attention/causal_attention.h
     attention/causal_self_attention.h
     attention/einsum_attention.h

@@ -43,8 +43,9 @@ Count count_parameters(const Config& config, int64_t vocab_size) {
 double mask_bytes(const ModelConfig& m) {
   const auto context = static_cast<double>(m.context_length), heads = static_cast<double>(m.num_heads);
   if (m.kind != ModelKind::attention) return 0;
-  if (m.attention == "multi_head_wrapper") return heads * context * context;
-  const bool masked = m.attention == "causal" || m.attention == "multi_head" || m.attention == "einsum";
+  if (m.attention == AttentionKind::multi_head_wrapper) return heads * context * context;
+  const bool masked =
+      m.attention == AttentionKind::causal || m.attention == AttentionKind::multi_head || m.attention == AttentionKind::einsum;
   return masked ? context * context : 0;
 }
 
@@ -58,7 +59,8 @@ int optimizer_slots(const OptimizerConfig& o) {
 /// Elements a token that one attention layer of the chapter keeps: its projections and, where they are formed, weights.
 double attention_activations(const ModelConfig& m, double length) {
   const auto d = static_cast<double>(m.d_model);
-  const bool forms_weights = m.attention == "simplified" || m.attention.starts_with("self_");
+  const bool forms_weights = m.attention == AttentionKind::simplified || m.attention == AttentionKind::self_v1 ||
+                             m.attention == AttentionKind::self_v2;
   return forms_weights ? 4 * d + 3 * length : 8 * d;
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
 
 struct Path {
-  const char* kind;
+  AttentionKind kind;
   Options options;
 };
 
@@ -26,8 +26,9 @@ std::vector<Path> masking_paths() {
   grouped.num_kv_heads = 2;
   grouped.rope = true;
   windowed.window = 3;
-  return {{"causal", one},     {"multi_head_wrapper", many}, {"multi_head", many},   {"einsum", many},
-          {"fused_qkv", many}, {"fused_qkv", grouped},       {"fused_qkv", windowed}};
+  return {{AttentionKind::causal, one},        {AttentionKind::multi_head_wrapper, many}, {AttentionKind::multi_head, many},
+          {AttentionKind::einsum, many},       {AttentionKind::fused_qkv, many},          {AttentionKind::fused_qkv, grouped},
+          {AttentionKind::fused_qkv, windowed}};
 }
 
 void fill(Tensor window, double value) {
@@ -47,7 +48,7 @@ std::vector<Tensor> masks(const Attention& module) {
 
 TEST_CASE("numerics: a NaN in a later token reaches no earlier one") {
   for (const Path& path : masking_paths()) {
-    CAPTURE(std::string(path.kind));
+    CAPTURE(name_of(path.kind));
     CAPTURE(path.options.window);
     CAPTURE(path.options.num_kv_heads);
     for (const double bad : {kNan, kInfinity}) {
@@ -67,9 +68,9 @@ TEST_CASE("numerics: a NaN in a later token reaches no earlier one") {
 
 TEST_CASE("numerics: masked tokens that are NaN reach neither the others nor any gradient") {
   // Nobody sees the last ten tokens, and they see nobody: padding.
-  std::set<std::string> tried;
+  std::set<AttentionKind> tried;
   for (const Path& path : masking_paths()) {
-    CAPTURE(std::string(path.kind));
+    CAPTURE(name_of(path.kind));
     for (const bool with_weights : {false, true}) {
       CAPTURE(with_weights);
       Generator generator(5);
@@ -93,7 +94,8 @@ TEST_CASE("numerics: masked tokens that are NaN reach neither the others nor any
       CHECK(any(ne(grads[0].slice(1, 0, 30), 0.0)).item<bool>());
     }
   }
-  CHECK(tried == std::set<std::string>{"causal", "einsum", "multi_head", "multi_head_wrapper"});
+  CHECK(tried ==
+        std::set{AttentionKind::causal, AttentionKind::einsum, AttentionKind::multi_head, AttentionKind::multi_head_wrapper});
 }
 
 TEST_CASE("numerics: what a mask hides is not read by any path nor by its gradients") {
@@ -154,8 +156,8 @@ TEST_CASE("numerics: a causal mask has the bits of the mask that hides and shows
 
 TEST_CASE("numerics: a NaN that left the window is not read") {
   Generator generator(5);
-  const auto module =
-      make_attention("fused_qkv", {.d_in = 8, .d_out = 8, .context_length = 40, .num_heads = 2, .window = 3}, generator);
+  const auto module = make_attention(AttentionKind::fused_qkv,
+                                     {.d_in = 8, .d_out = 8, .context_length = 40, .num_heads = 2, .window = 3}, generator);
   const Tensor x = randn({2, 40, 8}, generator), broken = x.clone();
   fill(broken.slice(1, 10, 12), std::numeric_limits<double>::quiet_NaN());
   const Tensor clean = (*module)(x), got = (*module)(broken);
@@ -165,9 +167,9 @@ TEST_CASE("numerics: a NaN that left the window is not read") {
 }
 
 TEST_CASE("numerics: rows without a key give 0 and gradient 0 in every type with a mask") {
-  std::set<std::string> tried;
+  std::set<AttentionKind> tried;
   for (const Path& path : masking_paths()) {
-    CAPTURE(std::string(path.kind));
+    CAPTURE(name_of(path.kind));
     Generator generator(5);
     const auto module = make_attention(path.kind, path.options, generator);
     if (masks(*module).empty()) continue;  // always sees itself
@@ -180,7 +182,7 @@ TEST_CASE("numerics: rows without a key give 0 and gradient 0 in every type with
       const Tensor y = with_weights ? module->forward_with_weights(leaf).context : (*module)(leaf);
       const Tensor row = y.select(1, 7);
       CHECK(equal(row[0], row[1]));  // no token gets in: 0, or the projection's bias
-      if (std::string_view(path.kind) == "causal" || std::string_view(path.kind) == "multi_head_wrapper")
+      if (path.kind == AttentionKind::causal || path.kind == AttentionKind::multi_head_wrapper)
         CHECK(equal(row, zeros({2, 8})));
       sum(row * row).backward({}, /*retain_graph=*/true);
       CHECK(equal(leaf.grad(), zeros({2, 40, 8})));
@@ -190,7 +192,8 @@ TEST_CASE("numerics: rows without a key give 0 and gradient 0 in every type with
       for (const Tensor& parameter : module->parameters()) CHECK(all(isfinite(parameter.grad())).item<bool>());
     }
   }
-  CHECK(tried == std::set<std::string>{"causal", "einsum", "multi_head", "multi_head_wrapper"});
+  CHECK(tried ==
+        std::set{AttentionKind::causal, AttentionKind::einsum, AttentionKind::multi_head, AttentionKind::multi_head_wrapper});
 }
 
 }  // namespace onestep::attention

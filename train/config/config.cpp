@@ -44,7 +44,8 @@ void merge(json& target, json value, const std::string& pointer, const std::stri
 // has no string value: text that begins as an object and is none is a mistake in it.
 json set_value(const std::string& path, const std::string& text, const std::string& argument) {
   const Field* field = find_field(path);
-  const bool takes_text = field != nullptr && std::holds_alternative<std::string*>(default_value(*field));
+  const bool takes_text = field != nullptr && (std::holds_alternative<std::string*>(default_value(*field)) ||
+                                               std::holds_alternative<Choice>(default_value(*field)));
   json value;
   try {
     value = parse_json<ConfigError>(text, argument);
@@ -147,15 +148,10 @@ struct ReadValue {
     }
     return in_range(static_cast<double>(out));
   }
-  bool read(const json& from, std::string& out) const {
-    if (!from.is_string()) return false;
-    out = from.get<std::string>();
-    return field.choices.empty() ? !out.empty()
-                                 : std::find(field.choices.begin(), field.choices.end(), out) != field.choices.end();
-  }
+  static bool read(const json& from, std::string& out) { return from.is_string() && !(out = from.get<std::string>()).empty(); }
   bool read(const json& from, const Choice& out) const {
     std::string name;
-    if (!read(from, name)) return false;
+    if (!read(from, name) || std::find(field.choices.begin(), field.choices.end(), name) == field.choices.end()) return false;
     *out.value = static_cast<unsigned char>(std::find(out.names.begin(), out.names.end(), name) - out.names.begin());
     return true;
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "attention/attention_kind.h"
 #include "autograd/dtype.h"
 #include "autograd/random/generator.h"
 #include "autograd/rotary_scaling.h"
@@ -16,6 +17,8 @@
 #include "optim/schedule.h"
 
 namespace onestep::train {
+
+using attention::AttentionKind;
 
 enum class ModelKind : uint8_t { attention, gpt };
 constexpr auto names(ModelKind /*all*/) { return std::to_array<std::string_view>({"attention", "gpt"}); }
@@ -40,6 +43,10 @@ constexpr auto names(DataKind /*all*/) {
 constexpr bool has_examples(DataKind kind) { return kind == DataKind::instructions || kind == DataKind::classification; }
 /// Whether people write it: a run of that kind has a tokenizer.
 constexpr bool reads_text(DataKind kind) { return kind == DataKind::text || has_examples(kind); }
+
+/// What a token of a text is; the names are those of Tokenizer::kind().
+enum class TokenizerKind : uint8_t { characters, bytes, words, bpe };
+constexpr auto names(TokenizerKind /*all*/) { return std::to_array<std::string_view>({"char", "byte", "word", "bpe"}); }
 
 enum class Task : uint8_t { copy, reverse, sort, modular_addition };
 constexpr auto names(Task /*all*/) { return std::to_array<std::string_view>({"copy", "reverse", "sort", "modular_addition"}); }
@@ -75,7 +82,7 @@ struct LoraConfig {
 /// The network: one attention layer between embeddings and a head, or a GPT.
 struct ModelConfig {
   ModelKind kind = ModelKind::attention;
-  std::string attention = "multi_head";  ///< one of attention::attention_kinds()
+  AttentionKind attention = AttentionKind::multi_head;
   int64_t d_model = 64;
   int64_t num_heads = 4;  ///< 1 where the type of attention has no heads
   int64_t context_length = 32;
@@ -122,11 +129,11 @@ struct DataConfig {
   std::string chat_template;           ///< instructions; empty: that of the tokenizer
   std::string text_column = "text", label_column = "label";  ///< classification, as the next one
   std::vector<std::string> labels;                           ///< empty: those of the data, sorted
-  std::string tokenizer = "char";                            ///< char, byte, word, bpe
-  std::string tokenizer_path;                                ///< bpe: the folder of its vocabulary
-  int64_t length = 8;                                        ///< copy, reverse, sort: symbols before they are repeated
-  int64_t modulus = 97;                                      ///< modular_addition
-  double val_fraction = kDerived;                            ///< share kept from training: 0.1, for kind tokens 0
+  TokenizerKind tokenizer = TokenizerKind::characters;
+  std::string tokenizer_path;      ///< bpe: the folder of its vocabulary
+  int64_t length = 8;              ///< copy, reverse, sort: symbols before they are repeated
+  int64_t modulus = 97;            ///< modular_addition
+  double val_fraction = kDerived;  ///< share kept from training: 0.1, for kind tokens 0
   bool operator==(const DataConfig&) const = default;
 };
 

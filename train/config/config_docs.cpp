@@ -32,9 +32,7 @@ struct TypeSchema {
   ordered_json operator()(const bool*) const { return {{"type", "boolean"}}; }
   ordered_json operator()(const int64_t*) const { return number("integer"); }
   ordered_json operator()(const double*) const { return number("number"); }
-  ordered_json operator()(const std::string*) const {
-    return field.choices.empty() ? ordered_json{{"type", "string"}, {"minLength", 1}} : ordered_json{{"enum", field.choices}};
-  }
+  ordered_json operator()(const std::string*) const { return {{"type", "string"}, {"minLength", 1}}; }
   ordered_json operator()(const Choice& /*choice*/) const { return {{"enum", field.choices}}; }
   ordered_json operator()(const std::array<double, 2>*) const {
     return {{"type", "array"}, {"items", number("number")}, {"minItems", 2}, {"maxItems", 2}};

@@ -78,7 +78,6 @@ std::vector<Field> data_fields() {
   rows.add<in, &D::tokenizer>("data.tokenizer",
                               "what a token is: a Unicode code point, a byte (256 ids), a word (punctuation stands alone), or "
                               "a piece of GPT-2's byte-pair encoding")
-      .one_of({"char", "byte", "word", "bpe"})
       .applies_if(kind, {"text", "instructions", "classification"});
   rows.add<in, &D::tokenizer_path>("data.tokenizer_path",
                                    "folder with vocab.json and merges.txt (or encoder.json and vocab.bpe): GPT-2's, or one "
@@ -376,8 +375,8 @@ bool is_untouched(const Field& field, const Config& config) {
 }
 
 std::string_view chosen(const FieldValue& value) {
-  if (const auto* choice = std::get_if<Choice>(&value)) return choice->names[*choice->value];
-  return *std::get<std::string*>(value);
+  const auto& choice = std::get<Choice>(value);
+  return choice.names[*choice.value];
 }
 
 bool applies(const Field& field, const Config& config) {

@@ -72,9 +72,7 @@ struct ExpectedWords {
     return "a whole number" + (std::isinf(field.low) ? " from -2^63 to 2^63 - 1" : range_words(field));
   }
   std::string operator()(const double*) const { return "a number" + range_words(field); }
-  std::string operator()(const std::string*) const {
-    return field.choices.empty() ? "a string that is not empty" : join_or(field.choices);
-  }
+  std::string operator()(const std::string*) const { return "a string that is not empty"; }
   std::string operator()(const Choice& /*choice*/) const { return join_or(field.choices); }
   std::string operator()(const std::array<double, 2>*) const { return "a list of two numbers" + range_words(field); }
   std::string operator()(const std::vector<int64_t>*) const { return "a list of whole numbers, not empty"; }

@@ -1,5 +1,4 @@
 // The keys of the section `model`.
-#include "attention/factory.h"
 #include "train/config/field_rows.h"
 
 namespace onestep::train {
@@ -8,7 +7,7 @@ namespace {
 
 /// What the peft package adapts in models of the kind.
 std::vector<std::string> usual_targets(const ModelConfig& model) {
-  if (model.kind == ModelKind::attention && model.attention != "fused_qkv") return {"W_query", "W_value"};
+  if (model.kind == ModelKind::attention && model.attention != AttentionKind::fused_qkv) return {"W_query", "W_value"};
   if (model.kind == ModelKind::gpt && model.rope) return {"q_proj", "v_proj"};
   return {"c_attn"};
 }
@@ -25,9 +24,7 @@ std::vector<Field> model_fields() {
   rows.add<in, &M::kind>(kind,
                          "attention: one layer between embeddings and a head, head(attention(token + position embedding)); "
                          "gpt: GPT-2's blocks of attention and feed-forward layer on a residual stream");
-  rows.add<in, &M::attention>(type, "type of attention, by the name the chapter gives it")
-      .one_of(attention::attention_kinds())
-      .applies_if(kind, {"attention"});
+  rows.add<in, &M::attention>(type, "type of attention, by the name the chapter gives it").applies_if(kind, {"attention"});
   rows.add<in, &M::d_model>("model.d_model", "width of the embeddings and of every layer's output").range(1, kMaxWidth);
   rows.add<in, &M::num_heads>("model.num_heads", "attention heads; must divide d_model, for gpt where head_dim is 0")
       .range(1, kMaxWidth)

@@ -146,7 +146,7 @@ class NoData : public Data {
 /// The tokenizer of data.tokenizer_path for kind bpe, else null: one is made of the text.
 std::shared_ptr<const Tokenizer> open_data_tokenizer(const Config& config) {
   const DataConfig& data = config.data;
-  if (!reads_text(data.kind) || data.tokenizer != "bpe") return nullptr;
+  if (!reads_text(data.kind) || data.tokenizer != TokenizerKind::bpe) return nullptr;
   std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(data.tokenizer_path);
   ONESTEP_CHECK(ConfigError, tokenizer->kind() == "bpe", config.origin.at("/data/tokenizer_path"),
                 ": must have a tokenizer of kind bpe: ", data.tokenizer_path, " has one of kind ", tokenizer->kind());
@@ -156,14 +156,15 @@ std::shared_ptr<const Tokenizer> open_data_tokenizer(const Config& config) {
 std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
   const DataConfig& data = config.data;
   const std::vector<std::string> files = data.text.empty() ? text_files(config) : std::vector<std::string>{};
+  const std::string kind(name_of(data.tokenizer));
   std::shared_ptr<const Tokens> tokens;
   try {
     if (!files.empty()) {
-      TokenisedText text = tokenise_files(files, data.tokenizer, tokenizer, quiet);
+      TokenisedText text = tokenise_files(files, kind, tokenizer, quiet);
       tokens = text.tokens;
       tokenizer = text.tokenizer;
     } else {
-      if (!tokenizer) tokenizer = make_tokenizer(data.tokenizer, data.text);
+      if (!tokenizer) tokenizer = make_tokenizer(kind, data.text);
       tokens = std::make_shared<TokenList>(tokenizer->encode(data.text));
     }
   } catch (const ConfigError& error) {

@@ -46,13 +46,14 @@ void add_attention(Parameters& parameters, const ModelConfig& m) {
   const auto projections = [&](const std::string& prefix, int64_t out) {
     for (const char* const name : {"W_query", "W_key", "W_value"}) parameters.linear(prefix + name, d, out, m.qkv_bias);
   };
-  if (m.attention == "self_v1")
+  if (m.attention == AttentionKind::self_v1)
     for (const char* const name : {"W_query", "W_key", "W_value"}) parameters.tensor("att", name, {d, d});
-  if (m.attention == "self_v2" || m.attention == "causal" || m.attention == "multi_head") projections("att.", d);
-  if (m.attention == "multi_head") parameters.linear("att.out_proj", d, d, true);
-  if (m.attention == "multi_head_wrapper")
+  if (m.attention == AttentionKind::self_v2 || m.attention == AttentionKind::causal || m.attention == AttentionKind::multi_head)
+    projections("att.", d);
+  if (m.attention == AttentionKind::multi_head) parameters.linear("att.out_proj", d, d, true);
+  if (m.attention == AttentionKind::multi_head_wrapper)
     for (int64_t i = 0; i < heads; ++i) projections("att.heads." + std::to_string(i) + '.', d / heads);
-  if (m.attention == "einsum") {
+  if (m.attention == AttentionKind::einsum) {
     constexpr const char* kNames[][2] = {{"W_query", "b_query"}, {"W_key", "b_key"}, {"W_value", "b_value"}};
     for (const auto& [weight, bias] : kNames) {
       parameters.tensor("att", weight, {heads, d / heads, d});
@@ -61,7 +62,7 @@ void add_attention(Parameters& parameters, const ModelConfig& m) {
     parameters.tensor("att", "W_out", {d, heads, d / heads});
     parameters.tensor("att", "b_out", {d});
   }
-  if (m.attention != "fused_qkv") return;
+  if (m.attention != AttentionKind::fused_qkv) return;
   const ModelConfig w = written_out(m);
   parameters.linear("att.c_attn", d, query_width(w) + 2 * key_width(w), m.qkv_bias);
   parameters.linear("att.c_proj", d, d, true);

@@ -60,13 +60,13 @@ std::shared_ptr<const Tokenizer> take_tokenizer(Config& config) {
   DataConfig& data = config.data;
   auto tokenizer = reads_text(data.kind) ? load_run_tokenizer(from) : nullptr;
   if (tokenizer == nullptr) return nullptr;
-  const std::string kind = tokenizer->kind();
+  const TokenizerKind kind = value_named<TokenizerKind>(tokenizer->kind()).value();
   ONESTEP_CHECK(ConfigError, !config.origin.given.contains("data.tokenizer") || data.tokenizer == kind,
-                config.origin.at("/data/tokenizer"), ": must be ", kind, ", that of ", from.string(), ": got ", data.tokenizer,
-                " (leave it out)");
+                config.origin.at("/data/tokenizer"), ": must be ", name_of(kind), ", that of ", from.string(), ": got ",
+                name_of(data.tokenizer), " (leave it out)");
   data.tokenizer = kind;
   if (!data.tokenizer_path.empty()) check_tokenizer_path(config, *tokenizer, from);
-  if (kind == "bpe" && data.tokenizer_path.empty()) data.tokenizer_path = from.string();
+  if (kind == TokenizerKind::bpe && data.tokenizer_path.empty()) data.tokenizer_path = from.string();
   return tokenizer;
 }
 

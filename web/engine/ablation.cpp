@@ -25,12 +25,13 @@ std::vector<Tensor> parts_of(const std::map<std::string, Tensor>& parameters, co
     return {narrow(found->second, 1, head * width, width)};
   }
   std::vector<Tensor> parts;
-  const std::string own = config.attention == "multi_head_wrapper" ? "heads." + std::to_string(head) + '.' : "";
+  const std::string own =
+      config.attention == train::AttentionKind::multi_head_wrapper ? "heads." + std::to_string(head) + '.' : "";
   for (const char* const name : {"W_value", "W_value.weight", "W_value.bias"}) {
     const auto found = parameters.find(attention + own + name);
     if (found != parameters.end()) parts.push_back(found->second);
   }
-  ONESTEP_CHECK(ConfigError, !parts.empty(), "ablate: attention of type ", config.attention,
+  ONESTEP_CHECK(ConfigError, !parts.empty(), "ablate: attention of type ", name_of(config.attention),
                 " has no weights behind its heads");
   return parts;
 }

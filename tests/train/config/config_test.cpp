@@ -61,7 +61,7 @@ TEST_CASE("config: every key is read into its own field") {
     "distributed": {"reduce": "allreduce", "bucket_mb": 3, "timeout": 4.5}})",
                                      "run.json");
   CHECK(config.seed == -5);
-  CHECK(config.model == ModelConfig{.attention = "causal",
+  CHECK(config.model == ModelConfig{.attention = AttentionKind::causal,
                                     .d_model = 6,
                                     .num_heads = 1,
                                     .context_length = 3,
@@ -102,7 +102,7 @@ TEST_CASE("config: keys of the other kinds of data and optimizers are read") {
     "optimizer": {"kind": "sgd", "momentum": 0.9, "dampening": 0, "nesterov": true}})",
                                    "run.json");
   CHECK(text.data.paths == std::vector<std::string>{"a", "b*"});
-  CHECK(text.data.tokenizer == "word");
+  CHECK(text.data.tokenizer == TokenizerKind::words);
   CHECK(text.optimizer.momentum == 0.9);
   CHECK(text.optimizer.nesterov);
   const Config task = parse_config(R"({"data": {"kind": "task", "task": "modular_addition", "modulus": 13},
@@ -157,7 +157,7 @@ TEST_CASE("config: --set wins over the file") {
   CHECK(with({"optimizer.kind=adam"}).optimizer.kind == OptimizerKind::adam);
   CHECK(with({"optimizer.kind=\"adam\""}).optimizer.kind == OptimizerKind::adam);
   CHECK(with({R"(model={"d_model": 8, "dropout": 0.5})"}).model ==
-        ModelConfig{ModelKind::attention, "multi_head", 8, 4, 32, 0.5});
+        ModelConfig{ModelKind::attention, AttentionKind::multi_head, 8, 4, 32, 0.5});
   CHECK(with({"model.num_heads=null"}).model.num_heads == ModelConfig().num_heads);
   CHECK(with({"//note=anything"}) == with({}));
   CHECK(with({"data={\"task\": null, \"kind\": \"text\"}", "data.path=a=b"}).data.path == "a=b");

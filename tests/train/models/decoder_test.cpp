@@ -57,18 +57,16 @@ TEST_CASE("decoder: a classifier has a head over classes, tied or not") {
 }
 
 TEST_CASE("decoder: the parameters of the chapter's attention are listed as they are built") {
-  for (const char* const attention :
-       {"simplified", "self_v1", "self_v2", "causal", "multi_head_wrapper", "multi_head", "einsum", "fused_qkv"}) {
+  for (const AttentionKind attention : values_of<AttentionKind>()) {
     for (const bool bias : {false, true}) {
-      if (bias && (attention == std::string("simplified") || attention == std::string("self_v1"))) continue;
+      if (bias && (attention == AttentionKind::simplified || attention == AttentionKind::self_v1)) continue;
       ModelConfig config;
       config.attention = attention;
       config.d_model = 12;
-      const std::string name = attention;
-      config.num_heads = name == "simplified" || name == "causal" || name.starts_with("self_") ? 1 : 3;
+      config.num_heads = attention > AttentionKind::causal ? 3 : 1;  // all after it have heads
       config.qkv_bias = bias;
       config.context_length = 5;
-      CAPTURE(attention);
+      CAPTURE(name_of(attention));
       CAPTURE(bias);
       Generator generator(1);
       const auto model = make_language_model(config, 11, generator);

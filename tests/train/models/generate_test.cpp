@@ -41,9 +41,9 @@ struct Named {
 /// Every kind of attention, and the GPT with each option.
 std::vector<Named> models(int64_t context_length) {
   std::vector<Named> all;
-  for (const std::string_view kind : attention::attention_kinds())
+  for (const AttentionKind kind : values_of<AttentionKind>())
     all.push_back(
-        {std::string(kind), {.attention = std::string(kind), .d_model = 8, .num_heads = 1, .context_length = context_length}});
+        {std::string(name_of(kind)), {.attention = kind, .d_model = 8, .num_heads = 1, .context_length = context_length}});
   const auto add = [&](const char* name, auto change) {
     ModelConfig config = gpt(context_length);
     config.num_layers = 2;
