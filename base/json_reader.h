@@ -20,8 +20,8 @@ inline constexpr size_t kMaxJsonMemory = size_t{48} << 20;
 inline size_t json_string_memory(std::string_view text) { return 64 + text.size(); }
 
 /// Parses one JSON value (RFC 8259). Refused with `E` (ConfigError or IoError): text that is not UTF-8 or holds a NUL byte, any
-/// syntax error (`SOURCE:LINE:COLUMN: ...`), a number no double can hold, a key twice in one object, more than kMaxJsonDepth
-/// levels, values that would take more than `max_memory` (`SOURCE: /pointer: ...`).
+/// syntax error, a number no double can hold (`SOURCE:LINE:COLUMN: ...`), a key twice in one object (`SOURCE: /pointer: ...`),
+/// more than kMaxJsonDepth levels, values that would take more than `max_memory` (`SOURCE: ...`).
 template <class E>
 nlohmann::json parse_json(std::string_view text, const std::string& source, size_t max_memory = kMaxJsonMemory);
 

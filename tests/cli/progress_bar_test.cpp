@@ -16,8 +16,6 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-using Environment = std::vector<std::pair<std::string, std::string>>;
-
 /// A clock that runs, and no tokens of an earlier call.
 Environment slow_world(const TemporaryFolder& cache) {
   return {{"LD_PRELOAD", ONESTEP_FAST_CLOCK}, {"ONESTEP_CACHE", cache.path().string()}};

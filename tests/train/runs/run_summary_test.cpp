@@ -11,9 +11,10 @@
 
 using namespace onestep;
 using namespace onestep::train;
-using Strings = std::vector<std::string>;
 
 namespace {
+
+using Strings = std::vector<std::string>;
 
 /// A run of configs/sentence.json with these metrics.
 RunSummary made(const std::filesystem::path& run, const Strings& sets, const std::string& metrics) {
