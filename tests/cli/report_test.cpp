@@ -14,7 +14,6 @@
 #include "tests/paths.h"
 #include "tests/process.h"
 #include "tests/support.h"
-#include "tests/train/memory_limit.h"
 
 namespace fs = std::filesystem;
 using namespace onestep::testing;
@@ -211,30 +210,6 @@ TEST_CASE("cli: a report that cannot be written after the training is a note and
   CHECK(result.err == "onestep: report: not written: " + page.string() + ": is a directory, not a file\n");
   CHECK(result.out.starts_with("steps        31 in "));
   CHECK(fs::exists(run / "checkpoints/step-31"));
-}
-
-TEST_CASE("report: a long run takes little memory and is shown by rows and evaluations spread over it") {
-  constexpr int kRows = 200'000;
-  const TemporaryFolder folder;
-  std::ofstream(folder.path() / "config.json") << "{}";
-  std::ofstream lines(folder.path() / "metrics.jsonl");
-  for (int i = 0; i < kRows; ++i)
-    lines << R"({"step":)" << i << R"(,"loss":2,"tokens_per_second":)" << i << R"(,"val_loss":)" << (i == 7 ? 1.5 : 2) << "}\n";
-  lines.close();
-  const onestep::train::ReportRun report = [&] {
-    const MemoryLimit limit(uint64_t{32} << 20);
-    return onestep::train::read_report_run(folder.path(), {}, nullptr);
-  }();
-  std::string facts;
-  for (const auto& [name, value] : report.facts) facts += name + ": " + value + "; ";
-  CHECK(facts ==
-        "steps: 200,000; last training loss: 2.0000; validation loss: 2.0000; best validation loss: 1.5000; "
-        "median speed: 99,968 tokens/s; ");
-  const auto rows = nlohmann::json::parse(report.metrics);
-  CHECK((rows.size() > 2500 && rows.size() <= 5001));
-  CHECK(rows.front()["step"] == 0);
-  CHECK(rows.back()["step"] == kRows - 1);
-  for (size_t i = 1; i < rows.size(); ++i) REQUIRE(rows[i]["step"].get<int>() - rows[i - 1]["step"].get<int>() <= 64);
 }
 
 TEST_CASE("cli: report replaces reports and nothing else") {
