@@ -11,18 +11,6 @@
 
 using namespace onestep::testing;
 
-namespace {
-
-void check_refused(const std::vector<Arguments>& groups, const std::string& sentence) {
-  const ProcessResult result = mpirun(groups);
-  CHECK(result.status == 2);
-  CHECK(result.out == "");
-  CHECK_MESSAGE(contains(result.err, "onestep: " + sentence), result.err);
-  CHECK(result.err.find("onestep: ") == result.err.rfind("onestep: "));  // said once
-}
-
-}  // namespace
-
 TEST_CASE("distributed: one to four ranks end with the bits of a run without MPI") {
   if (skips()) return;
   const RankRuns runs;
@@ -120,22 +108,6 @@ TEST_CASE("distributed: rank 0 alone writes") {
   CHECK(fs::is_empty(runs.path("other")));
 }
 
-TEST_CASE("distributed: a number of threads that some ranks are told is theirs and the others share what is left") {
-  if (skips()) return;
-  const RankRuns runs;
-  const std::string told = std::to_string(std::thread::hardware_concurrency() + 1);  // leaves the others one each
-  const Arguments start = set({kProgram, "train", runs.path("config.json").string(), "--out", runs.path("run").string()},
-                              {"train.steps=2", "distributed.timeout=20"}),
-                  free = Arguments{"env", "-u", "OMP_NUM_THREADS"} + start;
-  for (const Arguments& claims : {Arguments{"env", "OMP_NUM_THREADS=" + told} + start, free + Arguments{"--threads", told}}) {
-    const ProcessResult first = mpirun({ranks(1, claims), ranks(1, free)}), last = mpirun({ranks(2, free), ranks(1, claims)});
-    CHECK(first.status == 0);
-    CHECK_MESSAGE(contains(first.err, "2 ranks with " + told + ", 1 threads share a step"), first.err);
-    CHECK(last.status == 0);
-    CHECK_MESSAGE(contains(last.err, "3 ranks with 1, 1, " + told + " threads share a step"), last.err);
-  }
-}
-
 TEST_CASE("distributed: ranks that differ are refused by what differs") {
   if (skips() || skips_without_ci()) return;
   const RankRuns runs;
@@ -189,17 +161,6 @@ TEST_CASE("distributed: the page's table of machines is what its script prints")
           "machines.sh: TOKENS_A_SECOND: must be one number above 0, such as 1500: got \"" + wrong + "\"\n");
 }
 
-TEST_CASE("distributed: what is wrong for all ranks is said once") {
-  if (skips()) return;
-  const RankRuns runs;
-  check_refused({ranks(3, set(runs.start("run"), {"train.grad_accumulation=2"}))},
-                "--set train.grad_accumulation=2: /train/grad_accumulation: must be at least 3, the number of ranks");
-  const ProcessResult diverged = mpirun({ranks(2, set(runs.start("run"), {"optimizer.kind=sgd", "optimizer.lr=1e30"}))});
-  CHECK(diverged.status == 1);
-  CHECK(contains(diverged.err, "onestep: train: diverged at step "));
-  CHECK(diverged.err.find("diverged") == diverged.err.rfind("diverged"));
-}
-
 TEST_CASE("distributed: where the root cannot write all end and the last checkpoint is whole") {
   if (skips() || skips_without_ci()) return;
   const RankRuns runs;
@@ -214,17 +175,4 @@ TEST_CASE("distributed: where the root cannot write all end and the last checkpo
   CHECK(full.err.find("onestep: ") == full.err.rfind("onestep: "));
   REQUIRE(mpirun({ranks(3, set(runs.resume("run"), {"train.steps=40"}))}).status == 0);
   check_same_checkpoint(runs.path("whole"), runs.path("run"), 40);
-}
-
-TEST_CASE("distributed: a launcher of another MPI or a program without MPI is refused") {
-  const RankRuns runs;
-  const std::string version = run_onestep({"version"}).out;
-  const char *rank = "PMI_RANK", *size = "PMI_SIZE";
-  if (!contains(version, "Open MPI")) rank = "OMPI_COMM_WORLD_RANK", size = "OMPI_COMM_WORLD_SIZE";
-  const ProcessResult result = run_process(runs.start("run"), {.environment = {{rank, "1"}, {size, "2"}}});
-  const bool built = !contains(version, "MPI: not built in");
-  CHECK(result.status == 2);
-  CHECK(result.err.starts_with(std::string("onestep: started as one of 2 MPI ranks, ") +
-                               (built ? "of which " : "but built without MPI (install")));
-  CHECK(!fs::exists(runs.path("run")));
 }

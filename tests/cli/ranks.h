@@ -10,6 +10,7 @@
 #include "tests/cli/stopped_run.h"
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 namespace onestep::testing {
 
@@ -95,6 +96,15 @@ inline std::vector<double> tensor_peaks(const ProcessResult& run) {
   std::vector<double> peaks;
   for (double peak = 0; numbers >> peak; numbers.ignore(1, ',')) peaks.push_back(peak);
   return peaks;
+}
+
+/// The ranks end with one sentence, said once.
+inline void check_refused(const std::vector<Arguments>& groups, const std::string& sentence) {
+  const ProcessResult result = mpirun(groups);
+  CHECK(result.status == 2);
+  CHECK(result.out == "");
+  CHECK_MESSAGE(contains(result.err, "onestep: " + sentence), result.err);
+  CHECK(result.err.find("onestep: ") == result.err.rfind("onestep: "));  // said once
 }
 
 inline void run_alone(const Arguments& command) { REQUIRE(run_process(command).status == 0); }
