@@ -39,16 +39,12 @@ def test_state_continues_a_run():
 @pytest.mark.parametrize(
     "call, kind, text",
     [
-        (lambda p: T.optim.SGD([], lr=0.1), ValueError, "optimizer got an empty parameter list"),
-        (
-            lambda p: T.optim.SGD(p),
-            TypeError,
-            "params argument given to the optimizer should be an iterable of Tensors or dicts",
-        ),
-        (lambda p: T.optim.SGD([p], lr=-1), ValueError, "Invalid learning rate: -1"),
-        (lambda p: T.optim.SGD([p, p * 1], lr=1), ValueError, "can't optimize a non-leaf Tensor"),
-        (lambda p: T.optim.SGD([{"params": [p]}, {"params": [p]}]), ValueError, "some parameters appear in more than one"),
-        (lambda p: T.optim.Adam([p], betas=(1.0, 0.9)), ValueError, "Invalid beta parameter at index 0: 1.0"),
+        (lambda p: T.optim.SGD([], lr=0.1), ValueError, "empty"),
+        (lambda p: T.optim.SGD(p), TypeError, "iterable of Tensors or dicts"),
+        (lambda p: T.optim.SGD([p], lr=-1), ValueError, "rate: -1"),
+        (lambda p: T.optim.SGD([p, p * 1], lr=1), ValueError, "non-leaf"),
+        (lambda p: T.optim.SGD([{"params": [p]}, {"params": [p]}]), ValueError, "more than one"),
+        (lambda p: T.optim.Adam([p], betas=(1.0, 0.9)), ValueError, "index 0: 1.0"),
     ],
 )
 def test_errors(call, kind, text):

@@ -87,12 +87,9 @@ TEST_CASE("KvCache: what does not fit is refused") {
   const auto attention =
       make_attention(AttentionKind::multi_head, {.d_in = 4, .d_out = 4, .context_length = 6, .num_heads = 2}, generator);
   attention->forward_cached(ones({2, 4, 4}), cache);
-  CHECK(
-      refusal<ShapeError>([&] {
-        attention->forward_cached(ones({2, 3, 4}), cache);
-      }) ==
-      "MultiHeadAttention: too many tokens: 7 with those in the cache and x [2, 3, 4] for context_length 6 (cut x, or build it "
-      "with a larger one)");
+  CHECK(refusal<ShapeError>([&] {
+          attention->forward_cached(ones({2, 3, 4}), cache);
+        }).starts_with("MultiHeadAttention: too many tokens: 7 with those in the cache and x [2, 3, 4] "));
   CHECK(refusal<ShapeError>([&] { attention->forward_cached(ones({1, 1, 4}), cache); }).starts_with("KvCache: new tokens "));
   CHECK(cache.length() == 4);
   CHECK_FALSE(attention->forward_cached(ones({2, 2, 4}), cache).requires_grad());

@@ -159,7 +159,7 @@ TEST_CASE("dtypes: elements are read and written as any type") {
 
 TEST_CASE("dtypes: numbers that an element cannot hold are refused") {
   CHECK_THROWS_WITH_AS(full(2, 300, kByte), "full: 300 cannot be an element of dtype uint8 (it would overflow)", DTypeError);
-  CHECK_THROWS_WITH_AS(tensor(-1, kByte), "tensor: -1 cannot be an element of dtype uint8 (it would overflow)", DTypeError);
+  CHECK_THROWS_WITH_AS(tensor(-1, kByte), doctest::Contains("tensor: -1 "), DTypeError);
   CHECK_THROWS_WITH_AS(full(2, -300, kByte), doctest::Contains("full: -300 "), DTypeError);
   CHECK_THROWS_WITH_AS(full(2, 3e9, kInt), doctest::Contains("full: 3e+09 "), DTypeError);
   CHECK_THROWS_WITH_AS(full(2, 65519.0, kHalf), doctest::Contains("full: 65519 "), DTypeError);

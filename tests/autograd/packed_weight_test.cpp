@@ -178,8 +178,8 @@ TEST_CASE("packed weight: what does not fit is refused") {
   CHECK_THROWS_AS(PackedWeight(ones({3, 2}, DType::float64), WeightFormat::int8), DTypeError);
   CHECK_THROWS_AS(PackedWeight(ones({3, 2}), WeightFormat::float32), ConfigError);
   const PackedWeight packed(ones({3, 2}), WeightFormat::int8);
-  CHECK_THROWS_WITH_AS(packed.linear(ones({4, 3})),
-                       "linear: input [4, 3] does not fit weight [3, 2] (the last dim of the input must be 2)", ShapeError);
+  CHECK_THROWS_WITH_AS(packed.linear(ones({4, 3})), doctest::Contains("linear: input [4, 3] does not fit weight [3, 2] "),
+                       ShapeError);
   CHECK_THROWS_AS(packed.linear(ones({2}, DType::float64)), DTypeError);
   CHECK_THROWS_WITH_AS(packed.linear(ones({2}).requires_grad_()),
                        "linear: a packed weight is for inference: nothing is recorded (use NoGradGuard)", GradError);

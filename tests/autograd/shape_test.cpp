@@ -84,7 +84,7 @@ TEST_CASE("shape: sizes that no memory holds are refused") {
   check_sizes("zeros", {1, 0, 3});
   CHECK_THROWS_WITH_AS(check_sizes("zeros", {2, -1}), "zeros: negative size in [2, -1]", ShapeError);
   CHECK_THROWS_WITH_AS(check_sizes("zeros", {int64_t{1} << 40, int64_t{1} << 40}),
-                       "zeros: too many elements: [1099511627776, 1099511627776]", ShapeError);
+                       doctest::Contains("zeros: too many elements: "), ShapeError);
   CHECK_THROWS_AS(check_sizes("zeros", {0, int64_t{1} << 40, int64_t{1} << 40}), ShapeError);
 }
 

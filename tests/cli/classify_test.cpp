@@ -83,13 +83,12 @@ TEST_CASE("cli: a classifier is trained and evaluated and gives labels") {
   CHECK(line["probabilities"]["yes"].get<double>() + line["probabilities"]["no"].get<double>() == doctest::Approx(1));
 
   check_refused({"generate", name, "--prompt", "one"}, "is a classifier and writes no text");
-  check_refused({"chat", name}, "is a classifier and writes no text");
+  check_refused({"chat", name}, ": is a classifier ");
   check_refused({"export", name, (folder.path() / "exported").string()}, "/data/kind: is classification");
   check_refused({"classify", name}, "needs one of --prompt and --prompts");
   check_refused({"classify", name, "--prompt", "#"}, "--prompt: encode: offset 0: ");
   write(folder.path() / "other.csv", "label,text\nyes,one\nmaybe,one\n");
-  check_refused({"eval", name, "--quiet", "--data", (folder.path() / "other.csv").string()},
-                "other.csv: line 3: the label must be one of no, yes: got \"maybe\"");
+  check_refused({"eval", name, "--quiet", "--data", (folder.path() / "other.csv").string()}, "other.csv: line 3: the label ");
   check_refused({"train", config.string(), "--out", name + "2", "--set", "model.kind=attention"}, "/model/kind: must be gpt");
 }
 

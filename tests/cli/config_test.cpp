@@ -45,7 +45,7 @@ TEST_CASE("cli: help config explains every key or one or a section") {
   CHECK(section.find("\noptimizer.") == std::string::npos);
   CHECK(seed.find("\nseed: ") != std::string::npos);
   CHECK(help({"optimizr"}).err == "onestep: help: the config has no section or key optimizr (did you mean optimizer?)\n");
-  CHECK(help({"xyz"}).err.starts_with("onestep: help: the config has no section or key xyz (sections: model, "));
+  CHECK(contains(help({"xyz"}).err, " xyz (sections: model, "));
   CHECK(help({"xyz"}).status == 2);
   CHECK(help({"a", "b"}).status == 2);
 }

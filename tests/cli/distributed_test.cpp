@@ -171,7 +171,7 @@ TEST_CASE("distributed: where the root cannot write all end and the last checkpo
   const Arguments resume = set(runs.resume("run"), {"train.steps=40", "train.checkpoint_every=1"});
   const ProcessResult full = mpirun({ranks(1, limited + resume), ranks(1, resume)});
   CHECK(full.status == 2);
-  CHECK_MESSAGE(contains(full.err, "the file would be larger than the system allows"), full.err);
+  CHECK_MESSAGE(contains(full.err, "would be larger"), full.err);
   CHECK(full.err.find("onestep: ") == full.err.rfind("onestep: "));
   REQUIRE(mpirun({ranks(3, set(runs.resume("run"), {"train.steps=40"}))}).status == 0);
   check_same_checkpoint(runs.path("whole"), runs.path("run"), 40);

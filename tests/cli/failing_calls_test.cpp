@@ -150,8 +150,8 @@ TEST_CASE("failing calls: a disk that is full gives one sentence and keeps the o
   CHECK(result.status == 0);
   CHECK(result.out == "status 2, left step-5\nstatus 2, left step-5\n");
   CAPTURE(result.err);
-  const std::string full = "onestep: " + (disk / "run/.config.json.tmp").string() + ": cannot be written: the disk is full\n";
-  CHECK(result.err.starts_with(full + "onestep: " + (disk / "run/checkpoints/.step-10.tmp/").string()));
+  CHECK(result.err.starts_with("onestep: " + (disk / "run/.config.json.tmp").string() + ": "));
+  CHECK(contains(result.err, ": the disk is full\nonestep: " + (disk / "run/checkpoints/.step-10.tmp/").string()));
   CHECK(result.err.ends_with(": the disk is full (no checkpoint at step 10; those before it are kept)\n"));
   CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 2);
   REQUIRE(run_onestep({"train", config, "--quiet", "--out", whole.string(), "--set", "train.steps=10"}).status == 0);

@@ -61,7 +61,7 @@ TEST_CASE("cli: export-csv prints a run's metrics as a table") {
   const ProcessResult refused = run_onestep({"export-csv", run});
   CHECK(refused.status == 2);
   CHECK(refused.out == "");
-  CHECK(refused.err == "onestep: " + file + ": line 3: /step: must be a number: got \"two\"\n");
+  CHECK(refused.err.starts_with("onestep: " + file + ": line 3: /step: "));
   std::ofstream(file) << "{\"step\": 0}\n{\"step\": " << std::string(1 << 20, '1') << "}\n";
   const ProcessResult endless = run_onestep({"export-csv", run});
   CHECK(endless.status == 2);

@@ -207,7 +207,7 @@ TEST_CASE("cli: a report that cannot be written after the training is a note and
   fs::create_directory(page);
   const ProcessResult result = run_onestep({"train", "--resume", run.string(), "--quiet", "--set", "train.steps=31"});
   CHECK(result.status == 0);
-  CHECK(result.err == "onestep: report: not written: " + page.string() + ": is a directory, not a file\n");
+  CHECK(result.err.starts_with("onestep: report: not written: " + page.string() + ": "));
   CHECK(result.out.starts_with("steps        31 in "));
   CHECK(fs::exists(run / "checkpoints/step-31"));
 }

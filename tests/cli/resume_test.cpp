@@ -175,18 +175,17 @@ TEST_CASE("resume: a config that was edited by hand is refused by key and a text
   CHECK(split.err.starts_with("onestep: " + config + ": /data/val_fraction: "));
   const ProcessResult other = with("a.txt", "c.txt", {"eval", run.string(), "--quiet"});
   CHECK(other.status == 2);
-  CHECK(other.err.starts_with("onestep: " + (run / "checkpoints/step-2").string() +
-                              ": cannot be evaluated: the data is not what the run was started with: its hash is "));
+  CHECK(other.err.starts_with("onestep: " + (run / "checkpoints/step-2").string() + ": cannot be evaluated: the data "));
   const ProcessResult report = with("a.txt", "c.txt", {"report", run.string()});
   CHECK(report.status == 0);
   CHECK(report.err.starts_with("onestep: report: without "));
-  CHECK(contains(report.err, "the data is not what the run was started with"));
+  CHECK(contains(report.err, ": the data "));
   CHECK(with("a.txt", "c.txt", {"eval", run.string(), "--data", text.string()}).status == 0);
   fs::rename(text, moved);
   const ProcessResult gone = run_onestep(resume, cache);
   CHECK(gone.status == 2);
   CHECK(gone.err.starts_with("onestep: " + text.string() + ": "));
-  CHECK(contains(with("a.txt", "c.txt", resume).err, ": cannot be resumed: the data is not what the run was started with"));
+  CHECK(contains(with("a.txt", "c.txt", resume).err, ": cannot be resumed: the data "));
   CHECK(with("a.txt", "b.txt", resume).status == 0);
   std::vector<std::string> given = resume;
   given.insert(given.end(), {"--set", "data.path=" + moved.string()});
@@ -291,7 +290,7 @@ TEST_CASE("resume: a damaged checkpoint is passed over aloud and kept aside") {
   std::sort(all.begin(), all.end());
   const fs::path newest = all.back().second, older = all[all.size() - 2].second;
   fs::remove(newest / "model.safetensors");
-  const std::string reason = "onestep: " + (newest / "model.safetensors").string() + ": cannot be opened: no such file (";
+  const std::string reason = "onestep: " + (newest / "model.safetensors").string() + ": ";
   const ProcessResult eval = run_onestep({"eval", run.path().string()});
   CHECK(eval.status == 0);
   CHECK(contains(eval.err, reason));
@@ -301,6 +300,8 @@ TEST_CASE("resume: a damaged checkpoint is passed over aloud and kept aside") {
   const ProcessResult resumed = run_onestep(
       {"train", "--resume", run.path().string(), "--quiet", "--set", "train.steps=" + std::to_string(all.back().first + 9)});
   CHECK(resumed.status == 0);
-  CHECK(resumed.err == reason + "kept as " + newest.filename().string() + ".damaged)\nresuming from " + older.string() + "\n");
+  CHECK(resumed.err.starts_with(reason));
+  CHECK(resumed.err.ends_with(" (kept as " + newest.filename().string() + ".damaged)\nresuming from " + older.string() + "\n"));
+  CHECK(std::count(resumed.err.begin(), resumed.err.end(), '\n') == 2);
   CHECK(fs::exists(newest.string() + ".damaged/optimizer.safetensors"));
 }

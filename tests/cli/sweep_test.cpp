@@ -103,7 +103,7 @@ TEST_CASE("cli: a run of a sweep that diverges is a line of its table") {
   const ProcessResult some =
       run_onestep(sweep(folder.path() / "some", {"--grid", "optimizer.lr=1e30,0.01", "--set", "train.steps=5", "--quiet"}));
   CHECK(some.status == 0);
-  CHECK(some.err.starts_with("onestep: " + (folder.path() / "some/lr=1e30").string() + ": train: diverged at step 1: "));
+  CHECK(some.err.starts_with("onestep: " + (folder.path() / "some/lr=1e30").string() + ": train: diverged "));
   const Strings names = names_in(some.out);
   REQUIRE(names.size() == 4);
   CHECK(names[2] == "lr=1e30");
@@ -119,7 +119,7 @@ TEST_CASE("cli: a run of a sweep that diverges is a line of its table") {
   CHECK(same.err.starts_with("onestep: " + lost.string() + ": is not trained again: train: diverged at step 1: "));
   CHECK(same.out == some.out);
   CHECK(fs::last_write_time(lost / "metrics.jsonl") == before);
-  CHECK(again("6").err.starts_with("onestep: " + lost.string() + ": train: diverged at step 1: "));  // another run
+  CHECK(again("6").err.starts_with("onestep: " + lost.string() + ": train: diverged "));  // another run
   CHECK(run_onestep(sweep(folder.path() / "all", {"--grid", "optimizer.lr=1e30", "--set", "train.steps=5"})).status == 1);
 }
 

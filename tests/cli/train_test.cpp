@@ -200,8 +200,9 @@ TEST_CASE("cli: a diverging run ends with status 1 and says what to do") {
   const ProcessResult result = run_onestep({"train", kNextTokenConfig, "--out", (folder.path() / "run").string(), "--quiet",
                                             "--set", R"(optimizer={"kind": "sgd", "lr": 1e30})"});
   CHECK(result.status == 1);
-  CHECK(contains(result.err, "onestep: train: diverged at step "));
-  CHECK(contains(result.err, "(lower optimizer.lr, or set train.grad_clip)"));
+  CHECK(contains(result.err, "onestep: train: diverged "));
+  CHECK(contains(result.err, "optimizer.lr"));
+  CHECK(contains(result.err, "train.grad_clip"));
 }
 
 TEST_CASE("cli: an update that leaves no finite model is divergence, and nothing of the earlier run is lost") {
@@ -365,8 +366,7 @@ TEST_CASE("cli: inspect tells what a run holds") {
             .err.starts_with("onestep: inspect: --set changes values of a config file"));
   fs::remove_all(fs::path(run) / "checkpoints");
   CHECK(contains(run_onestep({"inspect", run}).out, "\ncheckpoints  none\n"));
-  CHECK(run_onestep({"inspect", folder.path().string()}).err ==
-        "onestep: " + folder.path().string() + ": is not the folder of a run (it has no config.json)\n");
+  CHECK(run_onestep({"inspect", folder.path().string()}).err.starts_with("onestep: " + folder.path().string() + ": "));
 }
 
 TEST_CASE("cli: schema prints configs/schema.json and inspect a config's values and model") {

@@ -60,7 +60,7 @@ TEST_CASE("attention page: the program writes the pictures into a new folder") {
     CHECK_MESSAGE(read(pictures / name) == read(kDocs / "pictures" / name), name);
   const ProcessResult refused = run_onestep({"book", "--svg", "/dev/null/x"});
   CHECK(refused.status == 2);
-  CHECK(refused.err == "onestep: /dev/null/x: cannot be made: Not a directory\n");
+  CHECK(refused.err.starts_with("onestep: /dev/null/x: "));
 }
 
 TEST_CASE("attention page: its lines of C++ print what it says") {

@@ -178,7 +178,7 @@ TEST_CASE("module: load_state_dict names everything that does not fit and then c
   CHECK(toy.first.weight.to_vector<float>() == before);
   CHECK(refusal<ConfigError>([&] {
           toy.load_state_dict({{"scale", ones({3})}}, /*strict=*/false);
-        }) == "load_state_dict: does not fit Toy: shapes differ: scale has [2] but [3] is given");
+        }).ends_with(" Toy: shapes differ: scale has [2] but [3] is given"));
 }
 
 TEST_CASE("module: without strict only the keys that fit are loaded and the others reported") {

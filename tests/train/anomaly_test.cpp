@@ -40,6 +40,6 @@ TEST_CASE("anomaly: a diverged step names the op and the module at which numbers
 
 TEST_CASE("anomaly: without train.anomaly a diverged step names no op") {
   const std::string sentence = divergence("transformer.h.1.mlp.c_fc.weight", 3e38, R"(, "anomaly": false)");
-  CHECK(sentence.starts_with("train: diverged at step 0: "));
+  CHECK(sentence.starts_with("train: diverged "));
   CHECK_FALSE(onestep::testing::contains(sentence, "transformer"));
 }

@@ -26,11 +26,11 @@ for (const which of modules) {
   });
 
   test(`${which}: a bad config rejects with the checker's message`, async () => {
-    const refusal = {type: 'ConfigError', message: 'config: /model/d_model: must be a whole number from 1 to 65536: got "x"'};
+    const refusal = {type: 'ConfigError', message: /^config: \/model\/d_model: .*"x"$/};
     await assert.rejects(engine.check({model: {d_model: 'x'}}), refusal);
     await assert.rejects(engine.run({model: {d_model: 'x'}}), refusal);
     await assert.rejects(engine.check('{"seed": 1,\n}'), /^EngineError|config:2:/);
-    await assert.rejects(engine.call('fly'), {type: 'ConfigError', message: 'call: there is no method fly'});
+    await assert.rejects(engine.call('fly'), {type: 'ConfigError', message: /^call: .*fly$/});
     assert.equal((await engine.check(small)).optimizer.weight_decay, 0.01);
   });
 

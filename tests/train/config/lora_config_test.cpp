@@ -39,9 +39,10 @@ TEST_CASE("config: adapters are a section within the model's and absent unless i
   CHECK_FALSE(fixed_values(gpt({})).contains("model.lora.alpha"));
   const auto refused = [&](const std::vector<std::string>& sets) { return refusal<ConfigError>([&] { gpt(sets); }); };
   CHECK(refused({"model.lora.alpha=4"}) == "--set model.lora.alpha=4: /model/lora/alpha: needs model.lora.rank");
-  CHECK(refused({"model.lora.rnk=4"}) ==
-        "--set model.lora.rnk=4: /model/lora/rnk: unknown key (did you mean model.lora.rank?)");
-  CHECK(refused({"model.lora=4"}) == "--set model.lora=4: /model/lora: must be an object: got 4");
-  CHECK(refused({"model.lora_rank=4"}).starts_with("--set model.lora_rank=4: /model/lora_rank: unknown key"));
+  const std::string unknown = refused({"model.lora.rnk=4"});
+  CHECK(unknown.starts_with("--set model.lora.rnk=4: /model/lora/rnk: "));
+  CHECK(unknown.ends_with("model.lora.rank?)"));
+  CHECK(refused({"model.lora=4"}).starts_with("--set model.lora=4: /model/lora: "));
+  CHECK(refused({"model.lora_rank=4"}).starts_with("--set model.lora_rank=4: /model/lora_rank: "));
   CHECK(refusal<ConfigError>([&] { check_resumable(gpt({}), config); }).find("/model/lora/rank: ") != std::string::npos);
 }

@@ -97,8 +97,9 @@ TEST_CASE("generate: the logits with a cache are those without, bit for bit, in 
       read += count;
       CHECK(equal(logits, model->forward(tokens.slice(1, 0, read)).detach().select(1, -1)));
     }
-    CHECK(refusal<ShapeError>([&] { model->next_logits(tokens.slice(1, 0, 1), cache); }) ==
-          "language model: tokens of shape [2, 1] after 300 others (needs [B, T] with T up to the context length of 300)");
+    CHECK(refusal<ShapeError>([&] {
+            model->next_logits(tokens.slice(1, 0, 1), cache);
+          }).starts_with("language model: tokens of shape [2, 1] after 300 others "));
     CHECK(refusal<ShapeError>([&] { model->next_logits(tokens.slice(1, 0, 0), cache); }) ==
           "language model: no tokens: [2, 0]");
   }
@@ -157,8 +158,7 @@ TEST_CASE("generate: several prompts at once give what each gives alone") {
   CHECK(generate(*model, std::span<const Prompt>(), {.tokens = 3}).empty());
   const Ids good = {1}, bad = {kVocab};
   const Prompt prompts[] = {{good, &generator}, {bad, &generator}};
-  CHECK(
-      refusal<ConfigError>([&] { generate(*model, prompts, {.tokens = 3}); }).starts_with("generate: the prompt has no token"));
+  CHECK(refusal<ConfigError>([&] { generate(*model, prompts, {.tokens = 3}); }).starts_with("generate: the prompt "));
 }
 
 TEST_CASE("generate: the logits of texts with caches of their own are those of each alone") {

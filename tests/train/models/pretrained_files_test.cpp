@@ -177,9 +177,9 @@ TEST_CASE("pretrained: a base model without the head is read by the names that i
   CHECK(worst_difference(*build(read_pretrained(folder.path())), golden("hf_decoders/qwen2/logits.json")) <= 2e-5);
   tensors.back().second = zeros(tensors[0].second.shape());
   write_safetensors((folder.path() / "model.safetensors").string(), tensors);
-  CHECK(testing::refusal<IoError>([&] { read_pretrained(folder.path()); }) ==
-        (folder.path() / "model.safetensors").string() +
-            ": tensor \"lm_head.weight\": differs from the token embedding, to which config.json ties it");
+  CHECK(testing::refusal<IoError>([&] {
+          read_pretrained(folder.path());
+        }).starts_with((folder.path() / "model.safetensors").string() + ": tensor \"lm_head.weight\": differs "));
 }
 
 TEST_CASE("pretrained: a config that asks for what our gpt does not have is refused with its key") {
@@ -187,17 +187,15 @@ TEST_CASE("pretrained: a config that asks for what our gpt does not have is refu
   CHECK(config_error("llama3", {{"hidden_act", "gelu"}}) == "config.json: /hidden_act: must be silu: got \"gelu\"");
   CHECK(config_error("llama3", {{"rope_scaling", {{"rope_type", "yarn"}}}}) ==
         "config.json: /rope_scaling/rope_type: must be default, linear or llama3: got \"yarn\"");
-  CHECK(config_error("llama3", {{"rope_scaling", {{"factor", 0.5}}}}) ==
-        "config.json: /rope_scaling/factor: must be a number from 1 to 1e+06: got 0.5");
-  CHECK(config_error("llama3", {{"rope_scaling", {{"low_freq_factor", nullptr}}}}) ==
-        "config.json: /rope_scaling/low_freq_factor: must be a number: got nothing");
+  CHECK(config_error("llama3", {{"rope_scaling", {{"factor", 0.5}}}}).starts_with("config.json: /rope_scaling/factor: "));
+  CHECK(config_error("llama3", {{"rope_scaling", {{"low_freq_factor", nullptr}}}})
+            .starts_with("config.json: /rope_scaling/low_freq_factor: "));
   CHECK(config_error("llama3", {{"rope_scaling", {{"high_freq_factor", 1.0}}}})
             .starts_with("config.json: /rope_scaling/high_freq_factor: "));
-  CHECK(config_error("llama3", {{"rope_scaling", 3}}) == "config.json: /rope_scaling: must be an object: got 3");
+  CHECK(config_error("llama3", {{"rope_scaling", 3}}).starts_with("config.json: /rope_scaling: "));
   CHECK(config_error("qwen3", {{"rope_parameters", {{"rope_theta", 0}}}})
             .starts_with("config.json: /rope_parameters/rope_theta: "));
-  CHECK(config_error("llama3", {{"num_key_value_heads", 3}}) ==
-        "config.json: /num_key_value_heads: must be a divisor of num_attention_heads = 4: got 3");
+  CHECK(config_error("llama3", {{"num_key_value_heads", 3}}).starts_with("config.json: /num_key_value_heads: "));
   CHECK(config_error("llama3", {{"head_dim", 5}}).starts_with("config.json: /head_dim: must be an even number"));
   CHECK(config_error("llama3", {{"attention_dropout", 0.1}}).starts_with("config.json: /attention_dropout: "));
   CHECK(config_error("llama3", {{"partial_rotary_factor", 0.5}}).starts_with("config.json: /partial_rotary_factor: "));

@@ -138,8 +138,9 @@ TEST_CASE("freeze: patterns that name nothing or all are refused") {
   CHECK(refused(R"(["transformer.h.3.*"])").starts_with("run.json: /train/freeze/0: "));
   CHECK(refused(R"(["lm_head*"])").starts_with("run.json: /train/freeze/0: "));  // tied: the weight is wte's
   CHECK(refused(R"(["*.weight", "*.bias"])").starts_with("run.json: /train/freeze: "));
-  CHECK(refused(R"(["tok_emb"])", R"("attention": "multi_head")") ==
-        "run.json: /train/freeze/0: no parameter has that name: tok_emb (did you mean tok_emb.weight?)");
+  const std::string whole_layer = refused(R"(["tok_emb"])", R"("attention": "multi_head")");
+  CHECK(whole_layer.starts_with("run.json: /train/freeze/0: "));
+  CHECK(whole_layer.ends_with("tok_emb.weight?)"));
 }
 
 TEST_CASE("freeze: histograms have the gradients of what is trained alone") {

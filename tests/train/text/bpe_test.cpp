@@ -262,9 +262,8 @@ TEST_CASE("bpe: an invalid vocabulary is refused with file and place") {
   CHECK(parse(R"({"kind": "bpe", "vocab": {"a": 0}})") ==
         "t.json: /merges: missing (a tokenizer of kind bpe has vocab and merges)");
   CHECK(parse(R"({"kind": "bpe", "vocab": {"a": 0}, "merges": []})").starts_with("t.json: /vocab: "));
-  CHECK(parse(R"({"kind": "bpe", "vocab": )" + good + R"(, "merges": {}})") ==
-        "t.json: /merges: must be a list of strings: got {}");
-  CHECK(parse(R"({"kind": "bpe", "vocab": )" + good + R"(, "merges": [3]})") == "t.json: /merges/0: must be a string: got 3");
+  CHECK(parse(R"({"kind": "bpe", "vocab": )" + good + R"(, "merges": {}})").starts_with("t.json: /merges: "));
+  CHECK(parse(R"({"kind": "bpe", "vocab": )" + good + R"(, "merges": [3]})").starts_with("t.json: /merges/0: "));
   CHECK(parse(R"({"kind": "bpe", "vocab": )" + good + R"(, "merges": ["a b", "q r"]})").starts_with("t.json: /merges/1: "));
   CHECK(parse(R"({"kind": "bpe", "vocab": {}, "merges": [], "x": 1})").starts_with("t.json: /x: "));
 }
