@@ -9,7 +9,7 @@
 namespace onestep::autograd {
 
 /// fn(inputs), of which only the inputs are kept for the backward pass: that runs `fn` again, with the random draws of the
-/// first time, and goes on with what its ops then save. The gradients have the same bits as without (Chen et al. 2016;
+/// first time, and continues with what its ops then save. The gradients have the same bits as without (Chen et al. 2016;
 /// torch.utils.checkpoint.checkpoint with use_reentrant=False). `fn` must do the same both times, must draw from `generator`
 /// alone, and lives as long as the graph. Throws GradError in the backward pass where it did something else, or where an input
 /// was written to.

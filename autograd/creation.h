@@ -35,7 +35,7 @@ template <class T>
 Tensor from_values(const std::vector<T>& values, const Shape& shape) {
   return from_values(std::span<const T>(values), shape);
 }
-/// Sizes may stand without braces: `zeros(3, 4)`; so with ones, empty, rand and randn.
+/// Sizes may be given without braces: `zeros(3, 4)`; so with ones, empty, rand and randn.
 Tensor zeros(const Shape& shape, DType dtype = DType::float32);
 Tensor ones(const Shape& shape, DType dtype = DType::float32);
 template <class... I>

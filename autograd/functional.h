@@ -1,7 +1,7 @@
 #pragma once
 // Derivatives of functions as a whole (torch.autograd.functional). Inputs are any floating tensors, whether or not they require
 // grad; an input without influence has derivative 0. With `create_graph` the results have their places in the graph of those
-// inputs that require grad and can be differentiated again, else they are constants. Every function stands twice: for a
+// inputs that require grad and can be differentiated again, else they are constants. There are two of every function: for a
 // function of several tensors, and for one of a single tensor. Throws DTypeError on an input that is not floating.
 #include <functional>
 #include <vector>

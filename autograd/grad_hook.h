@@ -1,5 +1,5 @@
 #pragma once
-// Gradients as soon as they are whole, while the backward pass goes on.
+// Gradients as soon as they are whole, while the backward pass continues.
 #include <functional>
 
 #include "autograd/node.h"

@@ -21,7 +21,7 @@ struct Stats {
   int64_t system_allocations = 0;  ///< How often the system was asked for a block.
 };
 Stats stats() noexcept;
-/// Counts the peak anew, from what is in use now (torch.cuda.reset_peak_memory_stats).
+/// Counts the peak again, from what is in use now (torch.cuda.reset_peak_memory_stats).
 void reset_peak() noexcept;
 
 /// The class of a block: four a power of two (64, 80, 96, 112, 128, 160, ...), so that at most a quarter of it is waste.

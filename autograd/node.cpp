@@ -104,7 +104,7 @@ void enter(const char* name, const Tensor& out, TensorList inputs) {
 
 namespace {
 
-/// What `node` keeps of `tensor`, and where that stands in the graph.
+/// What `node` keeps of `tensor`, and where that is in the graph.
 Node::Saved saved(const Node& node, const Tensor& tensor, const Tensor& out, TensorList inputs) {
   if (!tensor.defined()) return {};
   ONESTEP_CHECK(GradError, !tensor.is_inference(), node.name, ": a tensor of shape ", tensor.shape(),

@@ -30,7 +30,7 @@ class Node {
   struct Saved {
     Tensor tensor;  ///< Without a node, so that saving an output makes no cycle.
     uint32_t version = 0;
-    int32_t place = kConstant;  ///< Where it stands in the graph: which input it is, kOutput, or kConstant (nowhere).
+    int32_t place = kConstant;  ///< Where it is in the graph: which input it is, kOutput, or kConstant (nowhere).
   };
   static constexpr int32_t kOutput = -1, kConstant = -2;
   /// What few nodes have.
@@ -111,7 +111,7 @@ class Backward {
   /// The saved tensor `i` if the rule may write a gradient over it, since it is the last to see it; else an empty tensor of its
   /// shape and dtype.
   Tensor reused(size_t i) const;
-  /// `values`, from which input `i` was computed anew, in the place of that input.
+  /// `values`, from which input `i` was recomputed, in the place of that input.
   Tensor input(size_t i, const Tensor& values) const;
 
  private:

@@ -12,7 +12,7 @@ namespace onestep {
 // ---- indexing (ops/indexing.cpp, ops/index.cpp) ---------------------------------------------------------------------------
 
 /// Python's x[...] (autograd/tensor_index.h): `index(x, {0, Slice(1, 3), Ellipsis, mask})`. Positions, slices, None and
-/// Ellipsis give a view. Index tensors broadcast and give a copy; their dims stand where the first of them stood, or in front
+/// Ellipsis give a view. Index tensors broadcast and give a copy; their dims go where the first of them was, or in front
 /// where others came between, as in PyTorch (torch.Tensor.index). Throws ShapeError on a position outside or too many indices.
 Tensor index(const Tensor& x, const IndexList& indices);
 /// x with x[...] = values, or += with `accumulate`, which adds repeated positions in ascending order; without it the last of

@@ -1,5 +1,5 @@
 #pragma once
-// Losses and the distances that they are made of (torch.nn.functional). Options that PyTorch takes by keyword stand in braces:
+// Losses and the distances that they are made of (torch.nn.functional). Options that PyTorch takes by keyword are in braces:
 // huber_loss(x, y, {.delta = 0.5}).
 #include "autograd/tensor.h"
 
@@ -48,7 +48,7 @@ struct CtcOptions {
   bool zero_infinity = false;             ///< Targets that do not fit their input have the loss 0 instead of infinity.
 };
 /// -log of the probability of `targets` summed over their alignments with the input, in which a label may be repeated and
-/// blanks stand between labels (Graves et al. 2006; torch.nn.functional.ctc_loss): log-probabilities [T, N, C] or [T, C],
+/// blanks are between labels (Graves et al. 2006; torch.nn.functional.ctc_loss): log-probabilities [T, N, C] or [T, C],
 /// integer targets [N, S], one behind the other, or [S], and lengths [N] or [] -> [] or, unreduced, [N] or []. The gradient is
 /// that for log-probabilities which log_softmax made, as in PyTorch. Throws ShapeError, IndexError or ConfigError.
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,

@@ -193,11 +193,11 @@ MinMax aminmax(const Tensor& x, int64_t dim, bool keepdim = false);
 struct ValuesIndices {
   Tensor values, indices;
 };
-/// The largest / least element along `dim` and where it stands first; only that place gets the gradient (torch.max and
+/// The largest / least element along `dim` and where it is first; only that place gets the gradient (torch.max and
 /// torch.min with dim).
 ValuesIndices max(const Tensor& x, int64_t dim, bool keepdim = false);
 ValuesIndices min(const Tensor& x, int64_t dim, bool keepdim = false);
-/// The largest / least of x_0 .. x_i along `dim`, and where the last of its equals stands; only that place gets the gradient
+/// The largest / least of x_0 .. x_i along `dim`, and where the last of its equals is; only that place gets the gradient
 /// (torch.cummax, torch.cummin; ops/cumulative.cpp).
 ValuesIndices cummax(const Tensor& x, int64_t dim);
 ValuesIndices cummin(const Tensor& x, int64_t dim);

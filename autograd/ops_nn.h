@@ -41,7 +41,7 @@ struct AttentionOptions {
   Tensor mask = {};                  ///< Broadcast to [..., T, S], not together with is_causal: bool, true = may attend; or of
                                      ///< the query's dtype, added to the scores (-inf = may not attend).
   bool is_causal = false;            ///< Query i attends to keys 0..i (aligned top left, as in PyTorch).
-  int64_t query_offset = 0;          ///< With is_causal: query i stands at position query_offset + i, after remembered keys.
+  int64_t query_offset = 0;          ///< With is_causal: query i is at position query_offset + i, after remembered keys.
   int64_t window = 0;                ///< With is_causal: only the last `window` keys up to its own position; 0 = all of them.
   bool enable_gqa = false;           ///< Groups of H / H_kv neighbouring heads of q [..., H, T, d] share a head of k and v
                                      ///< [..., H_kv, S, d] (Ainslie et al. 2023).

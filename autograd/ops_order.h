@@ -13,7 +13,7 @@ namespace onestep {
 // of what is picked: so a result depends on the values alone. The gradient goes to the picked elements. A rank-0 tensor is a
 // row of one.
 
-/// x in ascending or descending order along `dim`, and where each element stood; always stable (torch.sort).
+/// x in ascending or descending order along `dim`, and where each element was; always stable (torch.sort).
 ValuesIndices sort(const Tensor& x, int64_t dim = -1, bool descending = false, bool stable = false);
 /// The indices of sort (torch.argsort).
 Tensor argsort(const Tensor& x, int64_t dim = -1, bool descending = false, bool stable = false);
@@ -25,7 +25,7 @@ ValuesIndices kthvalue(const Tensor& x, int64_t k, int64_t dim = -1, bool keepdi
 /// The element in the middle of all, the lower one of two; NaN where there is one, or nothing at all. Elements equal to it
 /// share the gradient evenly (torch.median).
 Tensor median(const Tensor& x);
-/// The same along `dim`, and where it stands. Throws ShapeError over nothing.
+/// The same along `dim`, and where it is. Throws ShapeError over nothing.
 ValuesIndices median(const Tensor& x, int64_t dim, bool keepdim = false);
 
 // ---- search (ops/search.cpp): no gradient -----------------------------------------------------------------------------------

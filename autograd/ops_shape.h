@@ -54,7 +54,7 @@ Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t s
 Tensor select(const Tensor& x, int64_t dim, int64_t index);
 /// `length` places from `start` along `dim` (a view).
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
-/// Any view of x's storage: element [i, j, ...] stands at offset + i strides[0] + j strides[1] + ..., by default from x's own
+/// Any view of x's storage: element [i, j, ...] is at offset + i strides[0] + j strides[1] + ..., by default from x's own
 /// offset on. Elements may share memory (torch.as_strided). Throws ShapeError where it reaches beyond the storage. ops/view.cpp
 Tensor as_strided(const Tensor& x, const Shape& shape, const Shape& strides, std::optional<int64_t> offset = {});
 /// Joins along an existing dim (torch.cat).

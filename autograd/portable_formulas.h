@@ -292,7 +292,7 @@ ONESTEP_FORMULA double gauss(double a) {
 }
 
 /// exp(a^2) erfc(a) (1 + 2 a) for a >= 1/2 as a polynomial in (a - 3.75) / (a + 3.75) (Shepherd and Laframboise 1981), expanded
-/// anew in Chebyshev polynomials.
+/// again in Chebyshev polynomials.
 ONESTEP_FORMULA double erfc_factor(double a) {
   constexpr std::array c = {0x1.3ccda0b5d5dc3p+0,  -0x1.1f367683f89bdp-3,  0x1.d5f29481561bcp-9,   0x1.510169d097b90p-4,
                             -0x1.bda9309a22ad9p-4, 0x1.7a14188a6f444p-4,   -0x1.e0d0fa6edd0a0p-5,  0x1.d0b0038886432p-6,

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kGap = -1;
 
-/// The indices along a dim that are printed, with kGap where "..." stands.
+/// The indices along a dim that are printed, with kGap where "..." is printed.
 std::vector<int64_t> shown(int64_t size, bool summarize) {
   const int64_t edge = print_options().edge_items;
   std::vector<int64_t> indices;

@@ -70,7 +70,7 @@ class Shape {
   int rank_ = 0;
 };
 
-/// Two or more sizes or dims that stand without braces: `zeros(3, 4)`, `x.view(2, -1)`.
+/// Two or more sizes or dims that are given without braces: `zeros(3, 4)`, `x.view(2, -1)`.
 template <class... I>
 concept Sizes = sizeof...(I) >= 2 && (std::is_integral_v<I> && ...);
 

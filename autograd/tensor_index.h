@@ -1,5 +1,5 @@
 #pragma once
-// What may stand between the brackets of Python's x[...]: `x.index({0, Slice(1, 3), None, Ellipsis, mask})`.
+// What may be between the brackets of Python's x[...]: `x.index({0, Slice(1, 3), None, Ellipsis, mask})`.
 #include <cstdint>
 #include <optional>
 #include <string_view>

@@ -6,7 +6,7 @@
 
 namespace onestep {
 
-/// An object and where it stands; both go into what is refused, with IoError: `FILE: /pointer/key: must be ...: got ...`.
+/// An object and where it is; both go into what is refused, with IoError: `FILE: /pointer/key: must be ...: got ...`.
 class JsonObject {
  public:
   /// `place` is `FILE: /pointer`, and `FILE: ` for the whole file. Throws unless `value`, which must outlive this, is an

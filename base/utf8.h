@@ -31,7 +31,7 @@ class Utf8Stream {
   std::string rest_;
 };
 
-/// For the terminal: the text with controls and broken bytes escaped, so that it does nothing there but stand on one line.
+/// For the terminal: the text with controls and broken bytes escaped, so that it does nothing there but take one line.
 std::string escaped(std::string_view text);
 
 /// For messages: the same, cut after about 60 bytes.

@@ -69,7 +69,7 @@ int guarded(const std::function<int()>& work) {
 std::filesystem::path program_folder(const std::string& needed_by) {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  ONESTEP_CHECK(ConfigError, !error, needed_by, ": where this program stands is known on Linux alone");
+  ONESTEP_CHECK(ConfigError, !error, needed_by, ": where this program is installed is known on Linux alone");
   return program.parent_path();
 }
 

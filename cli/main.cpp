@@ -95,7 +95,7 @@ int run(int argc, char** argv) {
       "onestep"};
   app.formatter(std::make_shared<commands::HelpFormatter>());
   app.require_subcommand(1);
-  app.fallthrough();  // `--threads` may stand before or after the command
+  app.fallthrough();  // `--threads` may come before or after the command
   app.set_version_flag("--version", "onestep " ONESTEP_VERSION);
   int threads = 0;
   app.add_option("--threads", threads, "Threads to use (default: OMP_NUM_THREADS, else the physical cores)")

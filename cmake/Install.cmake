@@ -31,7 +31,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/onestepConfigVersion.cmak
 install(EXPORT onestepTargets NAMESPACE onestep:: DESTINATION ${package_dir})
 install(FILES ${package_files} DESTINATION ${package_dir})
 
-# pkg-config finds the prefix from where its file stands, wherever that was moved.
+# pkg-config finds the prefix from where its file is, wherever that was moved.
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/onestep.pc.in ${PROJECT_BINARY_DIR}/onestep.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/onestep.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -13,7 +13,7 @@
 namespace onestep::nn {
 namespace {
 
-/// A Linear whose values are drawn anew.
+/// A Linear whose values are drawn again.
 Linear undrawn(int64_t in, int64_t out, Generator& generator) {
   const init::SkipInit skip;
   return Linear(in, out, /*bias=*/false, generator);

@@ -17,7 +17,7 @@ struct LoraOptions {
 /// x -> B A dropout(x) alpha / rank: [..., in_features] -> [..., out_features].
 class LoraAdapter : public Layer {
  public:
-  /// Draws what the peft package draws, lora_A and lora_B as Linear layers and then A anew, within +-1/sqrt(in_features); B is
+  /// Draws what the peft package draws, lora_A and lora_B as Linear layers and then A again, within +-1/sqrt(in_features); B is
   /// zero, so that a new adapter changes nothing. Throws ConfigError unless rank and alpha are above 0 and 0 <= dropout <= 1.
   LoraAdapter(int64_t in_features, int64_t out_features, const LoraOptions& options = {},
               Generator& generator = default_generator());

@@ -134,7 +134,7 @@ struct TransformerOptions {
 /// An encoder of the source and a decoder of the target, both with a last LayerNorm (torch.nn.Transformer).
 class Transformer : public Module {
  public:
-  /// Draws an encoder layer and a decoder layer, then every parameter of rank 2 anew (init::xavier_uniform_).
+  /// Draws an encoder layer and a decoder layer, then every parameter of rank 2 again (init::xavier_uniform_).
   explicit Transformer(int64_t d_model = 512, int64_t nhead = 8, const TransformerOptions& options = {},
                        Generator& generator = default_generator());
 

@@ -42,7 +42,7 @@ class Process {
 
   pid_t pid() const { return pid_; }
 
-  /// What it has written to stdout and stderr so far, waiting until `text` stands in it or nothing more comes.
+  /// What it has written to stdout and stderr so far, waiting until `text` is in it or nothing more comes.
   std::string said(const std::string& text) const {
     for (;;) {
       siginfo_t ended{};

@@ -17,7 +17,7 @@ std::filesystem::path default_run_folder(const std::string& config_path);
 std::filesystem::path run_path(const std::string& name);
 
 /// Whether this is the folder of a run: config.json is one of ours, with metrics or checkpoints beside it or nothing but what a
-/// start writes before them. A config.json alone tells nothing: another program's, or the user's own, may stand beside
+/// start writes before them. A config.json alone tells nothing: another program's, or the user's own, may be beside
 /// anything.
 bool is_run(const std::filesystem::path& folder);
 
@@ -28,7 +28,7 @@ std::string metrics_path(const std::filesystem::path& run);
 void check_stays(const std::filesystem::path& source, const std::filesystem::path& run);
 
 /// A run's folder in the hands of the one process that may write to it, until that process ends, however it ends. It holds the
-/// folder, not the name: whoever renames it, and starts another run under the old name, keeps both.
+/// folder, not the name: one can rename it, start another run under the old name, and keep both.
 class RunLock {
  public:
   /// Throws IoError if another process holds the folder, or there is none.
@@ -61,7 +61,7 @@ RunLock create_run(const std::filesystem::path& run, const Config& config, const
 /// Writes config.json, and tokenizer.json if the run has one, where they differ from what is there.
 void write_run_config(const std::filesystem::path& run, const Config& config, const Tokenizer* tokenizer);
 
-/// The config a run was trained with, changed by `sets` where it may change when the run goes on; throws ConfigError naming
+/// The config a run was trained with, changed by `sets` where it may change when the run continues; throws ConfigError naming
 /// another key, IoError naming the folder if it is no run.
 Config load_run_config(const std::filesystem::path& run, const std::vector<std::string>& sets = {});
 

@@ -46,7 +46,7 @@ class RunLoop {
   /// The next step of a run that is not done(), and all that follows it: evaluation, log, checkpoint, each when it is due.
   /// Throws as run_steps does.
   StepMetrics step();
-  /// Writes a checkpoint of where the run stands. Throws IoError.
+  /// Writes a checkpoint of where the run is. Throws IoError.
   void save();
   /// Deletes the checkpoints so far, for callers that change what they were trained with: the config would no longer be theirs.
   /// The best one is then the best from here on.
@@ -58,7 +58,7 @@ class RunLoop {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Trains from where `trainer` and `state` stand to train.steps, or until it stops_early(), keeping metrics.jsonl and
+/// Trains from where `trainer` and `state` are to train.steps, or until it stops_early(), keeping metrics.jsonl and
 /// checkpoints/ in `folder`. When `watch.stopped` says so, it saves after the step and returns; an evaluation is then left for
 /// the resumed run. Throws DivergedError when loss, gradients, parameters or validation loss are not finite: nothing of that is
 /// saved. Throws IoError. Of several ranks the root alone writes.

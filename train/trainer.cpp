@@ -96,7 +96,7 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Tokenizer> tokenize
 Trainer::MicroBatch Trainer::draw_micro_batch() {
   Batch batch = data_->train_batch(config_.train.batch_size, generator_);
   if (!data_->varies()) return {std::move(batch), generator_};
-  // Other micro-batches draw other numbers of dropout masks: the run's stream goes on without them.
+  // Other micro-batches draw other numbers of dropout masks: the run's stream continues without them.
   return {std::move(batch), Generator(generator_.u32(), config_.model.rng_dialect)};
 }
 

@@ -46,7 +46,7 @@ class Trainer {
   const std::optional<Evaluation>& evaluation() const { return evaluation_; }
   /// The stream evaluations draw from, the same every time: looking at a run never changes it, and figures can be compared.
   Generator evaluation_generator() const { return Generator(config_.seed ^ 1); }
-  /// Where training stands. The tensors are handles: save them before the next step. Only the root has the optimizer's.
+  /// How far training has come. The tensors are handles: save them before the next step. Only the root has the optimizer's.
   TrainerState state();
   /// Histograms of every parameter and of the gradient of the last step, after clipping, in `bins` parts: of every n-th
   /// element, so that they are at most `most`. Of several ranks all must call it; the same for any number of them.

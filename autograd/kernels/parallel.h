@@ -58,7 +58,7 @@ class RegionError {
 };
 
 /// Calls f(i, t) for i < n in any order, with t < threads the thread that does it, each piece once: a thread begins with those
-/// of its own share and goes on with those that others have not begun. Where f throws, so does this, after the other pieces.
+/// of its own share and continues with those that others have not begun. Where f throws, so does this, after the other pieces.
 template <class F>
 void parallel_pieces(int threads, int64_t n, const F& f) {
   if (threads == 1) {

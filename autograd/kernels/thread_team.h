@@ -13,8 +13,8 @@ struct Task {
   void operator()(int64_t chunk, int thread) const { call(f, chunk, thread); }
 };
 
-/// Helps one region at a time. A worker that is late (asleep, or its core taken by another program) is not waited for: whoever
-/// is there takes its chunks, and only a chunk that has been begun must be finished by the one who did. Idle threads stay awake
+/// Helps one region at a time. A worker that is late (asleep, or its core taken by another program) is not waited for: the
+/// others take its chunks, and only a chunk that has been begun must be finished by the one who did. Idle threads stay awake
 /// for a bounded time, then sleep.
 class ThreadTeam {
  public:

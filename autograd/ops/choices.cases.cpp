@@ -58,7 +58,7 @@ OpCase tested(const char* name, bool (*f)(double)) {
 InputSpec drawn(const Shape& shape) { return {shape}; }
 
 const std::vector<double> kSpecial = {-kInf, -1, 0, 1, kInf, kNan};
-const Domain kNotHalf = {-2, 2, {0.5}}, kHalf = {0.5, 0.5};  // so that no pair stands at the kink
+const Domain kNotHalf = {-2, 2, {0.5}}, kHalf = {0.5, 0.5};  // so that no pair is at the kink
 
 const RegisterOpCases registered([] {
   const auto close = [](bool equal_nan) {

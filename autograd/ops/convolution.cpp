@@ -67,7 +67,7 @@ Tensor weight_grad(const Convolution& conv, const Tensor& x, const Tensor& dy) {
 }
 
 /// The weight as that of images, and what is checked of all convolutions. `channels` is the dim of the weight that the input's
-/// channels stand in, over all groups.
+/// channels are in, over all groups.
 void check_operands(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias, int dims, int64_t groups,
                     int64_t channels, int64_t out_channels) {
   ops::check_same_dtype(op, x, weight);

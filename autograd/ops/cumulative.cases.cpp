@@ -48,7 +48,7 @@ double log_add(double before, double x) {
                                              : most + std::log1p(std::exp(std::min(before, x) - most));
 }
 
-/// Where the extremum so far stands: the last of equal ones, and the last NaN.
+/// Where the extremum so far is: the last of equal ones, and the last NaN.
 Row places(const Row& row, bool largest) {
   Row y;
   size_t best = 0;

@@ -95,7 +95,7 @@ Tensor cumprod(const Tensor& input, int64_t dim) {
 
 namespace {
 
-/// Where the extremum of x_0 .. x_i stands that is replaced by x_i where `takes(x_i, extremum)`, and by NaN.
+/// The place of the extremum of x_0 .. x_i, which is replaced by x_i where `takes(x_i, extremum)`, and by NaN.
 template <class Takes>
 ValuesIndices running_extremum(const char* op, const Tensor& x, int64_t dim, const Takes& takes) {
   const int d = normalize_dim(op, dim, x.dim());

@@ -1,4 +1,4 @@
-// The largest and the least element, and where they stand. NaN is both; ties go to the first, or share the gradient evenly.
+// The largest and the least element, and where they are. NaN is both; ties go to the first, or share the gradient evenly.
 #include <algorithm>
 #include <array>
 
@@ -93,7 +93,7 @@ Tensor reversed(const Tensor& x) {
                   }});
 }
 
-/// Where the first largest element stands along dim `d`; the dim stays with size 1.
+/// Where the first largest element is along dim `d`; the dim stays with size 1.
 Tensor argmax_values(const char* op, const Tensor& x, int d) {
   const Shape dims = x.dim() == 0 ? Shape() : Shape{d};
   check_not_empty(op, x.shape(), dims);

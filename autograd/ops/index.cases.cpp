@@ -264,7 +264,7 @@ const RegisterOpCases registered([] {
          [] {
            index(zeros({2, 3}), {Ellipsis, "..."});
          },
-         "index: Ellipsis stands twice"},
+         "index: Ellipsis appears twice"},
         {"no dots",
          [] {
            index(zeros({2, 3}), {":"});

@@ -63,7 +63,7 @@ Indexed apply_basic(const Tensor& x, const IndexList& indices) {
     dots += std::holds_alternative<EllipsisIndex>(index.kind) ? 1 : 0;
   }
   ONESTEP_CHECK(IndexError, taken <= x.dim(), "index: ", taken, " indices for a tensor of shape ", x.shape());
-  ONESTEP_CHECK(ShapeError, dots <= 1, "index: Ellipsis stands twice");
+  ONESTEP_CHECK(ShapeError, dots <= 1, "index: Ellipsis appears twice");
   Indexed result{x, {}};
   const auto dim = [&] { return static_cast<int>(result.tensors.size()); };
   for (const TensorIndex& index : indices) {
@@ -94,7 +94,7 @@ Indexed apply_basic(const Tensor& x, const IndexList& indices) {
 struct Recipe {
   Shape order;       ///< Of the view's dims, the indexed ones first.
   int count = 0;     ///< How many of them are indexed; 0: the view itself is the result.
-  int position = 0;  ///< Where the dims of `places` stand in the result.
+  int position = 0;  ///< Where the dims of `places` are in the result.
 };
 
 /// The recipe, and the int64 places, of the shape to which the index tensors broadcast. Throws ShapeError on one outside.

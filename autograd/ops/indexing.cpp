@@ -216,7 +216,7 @@ std::pair<DType, Shape> joined(TensorList tensors, int64_t dim) {
 /// A rule holds no list of any length, and what it saves is freed: the parts are recorded in blocks of this many.
 constexpr size_t kCatBlock = 8;
 
-/// Records that y has the parts from number `first` on, of one block; the gradient goes on to what was recorded before.
+/// Records that y has the parts from number `first` on, of one block; the gradient continues to what was recorded before.
 Tensor record_cat(const Tensor& y, const std::vector<Tensor>& parts, const std::vector<int64_t>& starts, size_t first,
                   int dim) {
   const size_t count = std::min(kCatBlock, parts.size() - first);

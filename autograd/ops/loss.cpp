@@ -178,7 +178,7 @@ void cross_entropy_grad_rows(const Tensor& exps, const Tensor& targets, const Te
   });
 }
 
-// For passes that are recorded: the same in ops, with the classes where they stand in the scores.
+// For passes that are recorded: the same in ops, with the classes where they are in the scores.
 
 int class_dim(const Shape& scores) { return scores.rank() > 1 ? 1 : 0; }
 

@@ -1,4 +1,4 @@
-// Max pooling: the kernel finds where the largest element of each window stands, and gather fetches it, so that the gradient,
+// Max pooling: the kernel finds where the largest element of each window is, and gather fetches it, so that the gradient,
 // of any order, is that of gather.
 #include <limits>
 

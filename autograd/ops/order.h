@@ -55,7 +55,7 @@ struct Ranked<uint32_t> {
   uint64_t bits;
 };
 
-/// Sorts a row whose elements stand in the order of their places: by the bytes of the keys, the lowest first (radix sort), or
+/// Sorts a row whose elements are in the order of their places: by the bytes of the keys, the lowest first (radix sort), or
 /// a short one by comparisons. `scratch` is room to work in.
 template <class Key>
 void sort_row(std::vector<Ranked<Key>>& row, std::vector<Ranked<Key>>& scratch) {

@@ -10,7 +10,7 @@
 
 namespace onestep::ops {
 
-/// Calls f(at, n, steps) for rows of the positions of `shape`: element j of operand k stands at at[k] + j * steps[k]. One
+/// Calls f(at, n, steps) for rows of the positions of `shape`: element j of operand k is at offset at[k] + j * steps[k]. One
 /// thread has all positions that differ along `dim` alone, in ascending order, so that `f` may write to any place along `dim`.
 /// Rows run along `dim`, or across it where the last operand is contiguous there.
 template <size_t N, class F>

@@ -51,7 +51,7 @@ struct MergedDims {
   std::array<Shape, N> strides;
 };
 
-/// Calls `f(offsets, length, steps)` for every row: element j of operand k stands at offsets[k] + j * steps[k]. Rows are
+/// Calls `f(offsets, length, steps)` for every row: element j of operand k is at offsets[k] + j * steps[k]. Rows are
 /// dealt over threads, so `f` may write only its own row.
 template <size_t N, class F>
 void for_each_row(const Shape& shape, const std::array<Shape, N>& strides, F f) {

@@ -1,7 +1,7 @@
 // Views and writes through them, as in PyTorch. A view knows its base. A recorded write to the base gives it a new node; a
 // recorded write to a view gives the base the node `copy_slices` (the base as it was, with the written elements in their
-// places). Either counts up the history of the base, and a view whose count is older finds its node anew, as elements of the
-// base.
+// places). Either counts up the history of the base, and a view whose count is older looks up its node again, as elements of
+// the base.
 #include <algorithm>
 #include <vector>
 

@@ -24,7 +24,7 @@ template <class T>
 void fill_uniform(std::span<T> out, double from, double to, Generator& g);
 
 /// out[i] = z std + mean. Fewer than 16 values take z from Generator::normal, in double. From 16 on, blocks of 16 uniforms
-/// turn into normals in place by Box-Muller (value j with value j + 8), and a ragged end is drawn anew as one last full block
+/// turn into normals in place by Box-Muller (value j with value j + 8), and a ragged end is drawn again as one last full block
 /// over the last 16 places (for the halves instead of that end, not after it). torch.Tensor.normal_; torch.randn is (0, 1).
 template <class T>
 void fill_normal(std::span<T> out, double mean, double std, Generator& g);

@@ -1,6 +1,6 @@
 """The same GPT for llama.cpp: written as a GGUF, and read token by token by llama_decode. Its GELU is the approximation by tanh.
 
-Its defaults stand (flash attention, keys and values in float16, a mapped file): no other setting was faster.
+Its defaults are kept (flash attention, keys and values in float16, a mapped file): no other setting was faster.
 """
 import multiprocessing
 import tempfile

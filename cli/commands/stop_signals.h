@@ -1,5 +1,5 @@
 #pragma once
-// Signals that end a training run after the step at hand, with what was trained saved.
+// Signals that end a training run after the current step, with what was trained saved.
 
 namespace onestep::cli {
 

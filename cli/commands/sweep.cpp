@@ -108,7 +108,7 @@ int run_sweep(const Options& options) {
         continue;
       }
       if (train_one(runs[i], place, options.quiet)) continue;
-      std::cerr << "onestep: stopped in run " << i + 1 << " of " << runs.size() << ": the same command goes on\n";
+      std::cerr << "onestep: stopped in run " << i + 1 << " of " << runs.size() << ": the same command continues\n";
       return kInterrupted;
     } catch (const DivergedError& error) {
       std::cerr << "onestep: " << place.string() << ": " << error.what() << '\n';

@@ -82,7 +82,8 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const std::ve
     std::cout << "val macro F1 " << grouped(outcome.evaluation->macro_f1(), 4) << '\n';
   if (outcome.interrupted)
     std::cout << "stopped      by a signal, after " << count(trainer.steps_done()) << " of "
-              << count(trainer.config().train.steps) << " steps, and saved: go on with train --resume " << run.string() << '\n';
+              << count(trainer.config().train.steps) << " steps, and saved: continue with train --resume " << run.string()
+              << '\n';
   if (outcome.stopped_early)
     std::cout << "stopped      early: no better val loss in " << count(trainer.config().train.early_stop_patience)
               << " evaluations (the best checkpoint is kept: eval --checkpoint best)\n";

@@ -15,7 +15,7 @@ constexpr int kTitleHeight = 24, kColumnsHeight = 20;
 using Color = std::array<double, 3>;
 constexpr Color kNothing{243, 246, 250}, kPositive{8, 69, 148}, kNegative{166, 54, 3};
 
-// Text outside the cells takes the colour that suits the card it stands on.
+// Text outside the cells takes the colour that suits the card it is on.
 constexpr const char* kStyle =
     "<style>\n"
     "text { font: 12px ui-sans-serif, system-ui, sans-serif; }\n"

@@ -1,5 +1,5 @@
 // A notebook's worked example of multi-head attention: one text of 3 tokens, 6 features, 2 heads, in float64. It makes up its
-// numbers anew at steps 4, 5 and 6, so they do not follow from each other; from step 7 on it computes.
+// new numbers at steps 4, 5 and 6, so they do not follow from each other; from step 7 on it computes.
 #include <cmath>
 #include <limits>
 
@@ -124,7 +124,7 @@ Tensor context_steps(Page& page, const Tensor& scores, const Tensor& values, con
 
 /// The same as the page has it: its digits follow from scores already rounded to four decimals.
 Tensor context_steps_as_printed(Page& page, const Tensor& rounded_scores, const Tensor& values, const Tensor& dropout_mask) {
-  page.note("Step 8 as printed: the page goes on from the scores that it shows, with four decimals.");
+  page.note("Step 8 as printed: the page continues from the scores that it shows, with four decimals.");
   SHOW(printed_scaled, "scaled_scores", rounded_scores.masked_fill(causal_mask(3), -kInfinity) / std::sqrt(3));
   SHOW(printed_weights, "attention_weights attention_weights_again", softmax(printed_scaled, -1));
   page.note("The same dropout mask.");

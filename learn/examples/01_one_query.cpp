@@ -1,6 +1,6 @@
 // 3.3.1: The context vector of one word, with nothing trained.
 //
-// A sentence of six words, three numbers a word. The numbers of "journey" say nothing about the sentence it stands in; its
+// A sentence of six words, three numbers a word. The numbers of "journey" say nothing about the sentence it is in; its
 // context vector will: a weighted sum of all six words, in which those that resemble it have larger weights.
 #include <onestep/onestep.h>
 

@@ -14,7 +14,7 @@ newaxis = None
 __version__ = "0.1.0"
 
 
-_LATER = {  # where names stand that are imported when they are first used
+_LATER = {  # where the names are that are imported when they are first used
     **{name: f"onestep.{name}" for name in ("nn", "optim", "utils", "amp", "func", "random")},
     **{name: f"onestep.{name}" for name in ("attention", "display", "distributions")},
     **{name: "onestep.serialization" for name in ("save", "load")},

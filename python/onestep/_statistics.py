@@ -176,7 +176,7 @@ def _quantile(op: str, input: Tensor, q, dim: int | None, keepdim: bool, interpo
         raise _C.Error(f"{op}: q must lie in [0, 1]")
     x = input.reshape(-1) if dim is None or input.dim() == 0 else input.movedim(dim, -1)
     values = x.sort(-1)[0]
-    if count_nan:  # a NaN, which stands last, is the answer
+    if count_nan:  # a NaN, which is last, is the answer
         place = q.reshape(-1) * (values.size(-1) - 1) + values.new_zeros(values.shape[:-1] + (1,))
         place = place.masked_fill(values.isnan().any(-1, keepdim=True), values.size(-1) - 1)
     else:

@@ -213,7 +213,7 @@ def _named_safe(module: str, name: str) -> Any:
 
 
 class _Reader(pickle._Unpickler):  # type: ignore[name-defined]
-    """Reads a data.pkl in which only these names may stand; all are functions and types of ours without side effects."""
+    """Reads a data.pkl in which only these names may occur; all are functions and types of ours without side effects."""
 
     dispatch = dict(pickle._Unpickler.dispatch)  # type: ignore[attr-defined]
 
@@ -372,11 +372,11 @@ def _read_safetensors(data: bytes) -> "OrderedDict[str, _C.Tensor]":
             count *= n
         kind = _dtype(_SAFETENSORS[dtype])
         if begin != at or end - begin != count * kind.itemsize:
-            raise RuntimeError(f"load: tensor {name!r} of shape {shape} stands at bytes {begin} to {end}")
+            raise RuntimeError(f"load: tensor {name!r} of shape {shape} is at bytes {begin} to {end}")
         at = end
         if 8 + size + end > len(data):
             raise RuntimeError(f"load: tensor {name!r} ends behind the end of the file")
         result[name] = _from_bytes(data[8 + size + begin : 8 + size + end], kind, tuple(shape))
     if 8 + size + at != len(data):
-        raise RuntimeError("load: bytes stand behind the last tensor of the safetensors file")
+        raise RuntimeError("load: there are bytes after the last tensor of the safetensors file")
     return OrderedDict((name, result[name]) for name in header)

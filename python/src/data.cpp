@@ -69,7 +69,7 @@ void check_length(const Found& found, int dim, int64_t size) {
   throw ErrorSet{};
 }
 
-/// Those of x, which stands at `dim` of the nested lists.
+/// Those of x, which is at `dim` of the nested lists.
 void add_elements(Found& found, const Tensor& x, int dim) {
   ONESTEP_CHECK(ConfigError, x.dim() == found.shape.rank() - dim, "tensor: an element of shape ", x.shape(), " at dim ", dim,
                 " of shape ", found.shape);

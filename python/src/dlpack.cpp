@@ -1,4 +1,4 @@
-// Tensors shared with other libraries by DLPack (dmlc.github.io/dlpack, version 0.8), whose structs stand here.
+// Tensors shared with other libraries by DLPack (dmlc.github.io/dlpack, version 0.8), whose structs are declared here.
 #include <array>
 
 #include "python/src/caster.h"

@@ -89,7 +89,7 @@ Overload read_signature(const char* signature) {
 /// The arguments of a call in the order of the parameters.
 struct Arguments {
   std::array<PyObject*, kMost> values;
-  PyObject* sizes = nullptr;  ///< Of numbers that stood without brackets.
+  PyObject* sizes = nullptr;  ///< Of numbers that were given without brackets.
   ~Arguments() { Py_XDECREF(sizes); }
 };
 
@@ -236,7 +236,7 @@ PyObject* call_with_number(PyObject* self, PyObject* const* args, size_t count, 
   return op_call(self, all.data(), count, keywords);
 }
 
-/// Where the keyword `out` stands among the keywords; -1 where it does not.
+/// Where the keyword `out` is among the keywords; -1 where it is not.
 Py_ssize_t place_of_out(PyObject* keywords) {
   for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k)
     if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k), "out") == 0) return k;

@@ -2,7 +2,8 @@
 // How an op becomes a Python function: one line with its signature and the C++ function.
 //   both("softmax(Tensor input, int dim, dtype? dtype=None)", +[](const Tensor& x, int64_t dim, std::optional<DType> t) {...});
 // Several lines of one name are overloads, tried in order. The kinds are those of convert.h, `?` also takes None, `[]` a list
-// (a single number for all dims, too), and sizes in the first place may stand without brackets. What follows `*` goes by name.
+// (a single number for all dims, too), and sizes in the first place may be given without brackets. What follows `*` goes by
+// name.
 #include <memory>
 #include <span>
 #include <string>

@@ -24,7 +24,7 @@ void check_rows(const Tensors& parameters, std::initializer_list<const Tensors*>
   }
 }
 
-/// Calls `update` with tensors whose elements stand in order, and writes back those that did not.
+/// Calls `update` with tensors whose elements are in order, and writes back those that did not.
 template <class F>
 void in_order(Tensors tensors, F update) {
   Tensors rows = tensors;

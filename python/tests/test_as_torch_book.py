@@ -1,4 +1,4 @@
-"""The chapter's code blocks print under as_torch what they print under PyTorch (where both the chapter and PyTorch are at hand)."""
+"""The chapter's code blocks print under as_torch what they print under PyTorch (where both the chapter and PyTorch are there)."""
 import importlib.util
 import json
 import os
@@ -22,7 +22,7 @@ sys.path.insert(0, str(RUNNER.parent))
 from book import blocks  # noqa: E402
 
 pytestmark = [
-    pytest.mark.skipif(not FILES, reason="the chapter is not at hand (ONESTEP_BOOK)"),
+    pytest.mark.skipif(not FILES, reason="the chapter is not there (ONESTEP_BOOK)"),
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"),
 ]
 

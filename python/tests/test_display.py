@@ -1,4 +1,4 @@
-"""Pictures of attention weights and losses: what is in them, where it stands, and that they are well-formed."""
+"""Pictures of attention weights and losses: what is in them, where it is, and that they are well-formed."""
 
 import math
 import re

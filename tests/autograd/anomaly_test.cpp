@@ -45,7 +45,7 @@ TEST_CASE("anomaly: masked_fill may give minus infinity and what is not recorded
   CHECK(anomaly_of([] { exp(tensor({1000.0})); }) == "");
 }
 
-TEST_CASE("anomaly: a guard ends with its scope and the one around it goes on") {
+TEST_CASE("anomaly: a guard ends with its scope and the one around it continues") {
   CHECK(AnomalyGuard::active() == nullptr);
   const AnomalyGuard outer([] { return std::string("outer"); });
   {

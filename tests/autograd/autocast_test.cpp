@@ -71,7 +71,7 @@ TEST_CASE("autocast: float64 and integers stay, losses are float32, other ops ke
   CHECK_THROWS_AS(matmul(half, transpose(wide, 0, 1)), DTypeError);
 }
 
-TEST_CASE("autocast: a parameter that changed within the scope is rounded anew") {
+TEST_CASE("autocast: a parameter that changed within the scope is rounded again") {
   const AutocastGuard guard;
   Tensor w = ones({2, 2}).requires_grad_();
   const Tensor x = ones({1, 2});

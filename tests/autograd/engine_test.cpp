@@ -307,7 +307,7 @@ TEST_CASE("engine: what shares memory with a recorded change follows it") {
   masked_fill_(y, tensor({true, false, false}), 0);
   CHECK(neg(before).to_vector<double>() == Doubles{0, 2});
   CHECK(neg(y.slice(0, 0, 2)).to_vector<double>() == Doubles{0, 2});
-  CHECK(neg(constant).to_vector<double>() == Doubles{0, 2, 3});  // whoever detaches wants the values only
+  CHECK(neg(constant).to_vector<double>() == Doubles{0, 2, 3});  // detaching is for the values only
   sum(before).backward();
   CHECK(grad_of(x) == Doubles{0, -1, 0});
   // The whole after a change of a part.

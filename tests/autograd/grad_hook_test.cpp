@@ -50,7 +50,7 @@ TEST_CASE("grad hook: a leaf is ready before the ops above it are passed") {
   CHECK(Node::alive() == nodes);
 }
 
-TEST_CASE("grad hook: gradients go on adding up and the loss may be a leaf") {
+TEST_CASE("grad hook: gradients continue adding up and the loss may be a leaf") {
   Graph graph;
   int calls = 0;
   const GradHook hook([&](const Node&) { ++calls; });

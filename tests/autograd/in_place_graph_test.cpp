@@ -170,7 +170,7 @@ TEST_CASE("in place: a retained gradient is that of the tensor as it is now") {
   sum(y).backward({}, /*retain_graph=*/true);
   CHECK(grad_of(y) == Floats{1, 1, 1});
   CHECK(grad_of(x) == Floats{6, 6, 6});
-  add_(y, ones({3}));  // goes on with what it has
+  add_(y, ones({3}));  // continues with what it has
   CHECK(grad_of(y) == Floats{1, 1, 1});
   sum(y).backward({}, /*retain_graph=*/true);
   CHECK(grad_of(y) == Floats{2, 2, 2});

@@ -82,7 +82,7 @@ TEST_CASE("memory: live and peak bytes are counted in size classes") {
   CHECK(memory::stats().peak_bytes >= before.peak_bytes);
 }
 
-TEST_CASE("memory: the peak can be counted anew") {
+TEST_CASE("memory: the peak can be reset") {
   memory::deallocate(memory::allocate(1 << 20), 1 << 20);
   memory::reset_peak();
   const Stats before = memory::stats();

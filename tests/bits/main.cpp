@@ -1,5 +1,5 @@
 // Makes and checks tests/goldens/training_hashes.json:
-//   training_hashes                 prints the file anew
+//   training_hashes                 prints the file again
 //   training_hashes check STEPS     checks every instruction set of this machine with 1, 2, 3, 4 and 8 threads
 //   training_hashes repeat STEPS N  checks N times with the instruction set and threads of the environment
 #include <cstdio>

@@ -23,7 +23,7 @@ TEST_CASE("bootstrap: calls at the same time build once") {
   CHECK(machine.take_log() == machine.configure_call() + machine.build_call(" --target onestep"));
 }
 
-TEST_CASE("bootstrap: what is left of a killed build ends before the next one begins") {
+TEST_CASE("bootstrap: what remains of a killed build ends before the next one begins") {
   for (const int signal : {SIGTERM, SIGKILL}) {
     CAPTURE(signal);
     Machine machine;

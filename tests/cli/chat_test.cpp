@@ -78,7 +78,7 @@ TEST_CASE("cli: a signal stops an answer of chat and not the conversation") {
   const TemporaryFolder folder;
   const std::string run = trained(folder), pipe = folder.path() / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  // Without a stop the model goes on for ever.
+  // Without a stop the model continues for ever.
   const Process chatting(
       {"sh", "-c", "exec \"$0\" chat \"$1\" --template none --tokens 100000000 --temperature 0 <\"$2\"", kProgram, run, pipe});
   std::ofstream lines(pipe);

@@ -76,7 +76,7 @@ TEST_CASE("distributed: allreduce is the exact run for one rank and close to it 
     CHECK(close[i]["loss"].get<double>() == doctest::Approx(exact[i]["loss"].get<double>()).epsilon(1e-4));
 }
 
-TEST_CASE("distributed: a run goes on with another number of ranks to the bit") {
+TEST_CASE("distributed: a run continues with another number of ranks to the bit") {
   if (skips()) return;
   const RankRuns runs;
   run_alone(runs.start("alone"));

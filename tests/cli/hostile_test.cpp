@@ -92,7 +92,7 @@ TEST_CASE("hostile: too little memory to start in") {
   for (int kib = 4000; started < 8 && kib < 1'000'000; kib += 250) {
     CAPTURE(kib);
     const ProcessResult result = limited(kib, {"version"});
-    loading = loading || result.status == 127;  // the system's loader could not go on, and said so
+    loading = loading || result.status == 127;  // the system's loader could not continue, and said so
     started += result.status == 0;
     if (loading && result.status != 127 && result.status != 0) {
       CHECK(result.status == 2);

@@ -106,7 +106,7 @@ TEST_CASE("progress: a pipe gets plain lines and --quiet none") {
   CHECK(run_process(short_run(other, {"--quiet"})).err == "");
 }
 
-TEST_CASE("progress: plain lines stand at round steps") {
+TEST_CASE("progress: plain lines are at round steps") {
   using train::steps_between_lines;
   CHECK(steps_between_lines(1, 0.0) == 1);
   CHECK(steps_between_lines(3, 60.0) == 1);

@@ -1,4 +1,4 @@
-// A run whose folder is renamed while it trains goes on in it, and never touches the run that takes its name.
+// A run whose folder is renamed while it trains continues in it, and never touches the run that takes its name.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -33,7 +33,7 @@ std::pair<int64_t, int> checkpoints(const fs::path& run) {
 
 }  // namespace
 
-TEST_CASE("renamed run: it goes on in its folder and the run that takes its name has all its own") {
+TEST_CASE("renamed run: it continues in its folder and the run that takes its name has all its own") {
   const TemporaryFolder folder;
   const fs::path config = folder.path() / "config.json", run = folder.path() / "run", renamed = folder.path() / "renamed";
   std::ofstream(config) << "{" << kModel << ", " << kText

@@ -32,7 +32,8 @@ TEST_CASE("resume: a run killed at eight random points ends with the bits of one
 
 TEST_CASE("nightly: a run killed at 250 random points ends with the bits of one that was not") { check_kills(250); }
 
-TEST_CASE("resume: SIGINT saves and exits 130 and the run goes on to the bit for models and data and optimizers of all kinds") {
+TEST_CASE(
+    "resume: SIGINT saves and exits 130 and the run resumes bit for bit for models and data and optimizers of all kinds") {
   const std::string sgd = "{" + kModel + ", " + kText + ", " + kTrain + R"(, "optimizer": {"kind": "sgd", "momentum": 0.9}})";
   const std::string task =
       R"({"model": {"d_model": 8, "context_length": 7}, "data": {"kind": "task", "task": "sort", "vocab_size": 6, "length": 4},
@@ -75,7 +76,7 @@ TEST_CASE("resume: a terminal that is closed saves the run like SIGTERM, unless 
   CHECK(training.wait().status == 130);
 }
 
-TEST_CASE("resume: a run whose progress nobody reads any more goes on and saves") {
+TEST_CASE("resume: a run whose progress nobody reads any more continues and saves") {
   const TemporaryFolder folder;
   const std::string config = (folder.path() / "config.json").string(), run = (folder.path() / "run").string();
   std::ofstream(config) << "{" + kModel + ", " + kText + R"(, "train": {"steps": 60, "eval_every": 1, "eval_batches": 1}})";
@@ -239,7 +240,7 @@ TEST_CASE("resume: added steps after the end of the schedule come with a warning
   CHECK(metrics(run)[5]["lr"] == 1e-5);
 }
 
-TEST_CASE("resume: samples and histograms go on where the checkpoint stands") {
+TEST_CASE("resume: samples and histograms continue from the checkpoint") {
   const TemporaryFolder folder;
   const std::string config = (folder.path() / "config.json").string(), run = (folder.path() / "run").string(),
                     whole = (folder.path() / "whole").string();

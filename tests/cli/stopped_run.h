@@ -1,5 +1,5 @@
 #pragma once
-// Runs that are stopped, and what is left of them compared with one that never was.
+// Runs that are stopped, and what remains of them compared with one that never was.
 #include <doctest/doctest.h>
 #include <signal.h>
 

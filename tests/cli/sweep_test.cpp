@@ -76,10 +76,10 @@ TEST_CASE("cli: a sweep trains every combination and compares them") {
   other.insert(other.end(), {"--set", "seed=5"});
   const ProcessResult refused = run_onestep(sweep(out, other));
   CHECK(refused.status == 2);
-  CHECK(contains(refused.err, "onestep: --set seed=5: /seed: cannot change when a run goes on"));
+  CHECK(contains(refused.err, "onestep: --set seed=5: /seed: cannot change when a run continues"));
 }
 
-TEST_CASE("cli: a sweep that is stopped goes on with the same command") {
+TEST_CASE("cli: a sweep that is stopped continues with the same command") {
   const TemporaryFolder folder;
   const fs::path stopped = folder.path() / "stopped", whole = folder.path() / "whole";
   const Strings grid = {"--grid", "seed=1,2", "--quiet", "--set", "train.steps=3000"};
@@ -92,7 +92,7 @@ TEST_CASE("cli: a sweep that is stopped goes on with the same command") {
   const ProcessResult interrupted = running.wait();
   CHECK(interrupted.status == 130);
   CHECK(interrupted.out == "");
-  CHECK(contains(interrupted.err, "onestep: stopped in run 1 of 2: the same command goes on\n"));
+  CHECK(contains(interrupted.err, "onestep: stopped in run 1 of 2: the same command continues\n"));
   CHECK(run_onestep(sweep(stopped, grid)).status == 0);
   CHECK(run_onestep(sweep(whole, grid)).status == 0);
   for (const char* name : {"seed=1", "seed=2"}) check_same_checkpoint(stopped / name, whole / name, 3000);

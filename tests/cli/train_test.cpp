@@ -189,7 +189,7 @@ TEST_CASE("cli: SIGINT finishes the step and saves it, with exit status 130") {
   CHECK(result.status == 130);
   CHECK(contains(result.err, "\nonestep: finishing the step and saving (a second signal ends the run at once, unsaved)\n"));
   CHECK(contains(result.out, "run folder "));
-  CHECK(contains(result.out, " of 1,000,000 steps, and saved: go on with train --resume " + run.string() + "\n"));
+  CHECK(contains(result.out, " of 1,000,000 steps, and saved: continue with train --resume " + run.string() + "\n"));
   const auto steps = timed_metrics(run).back()["step"].get<int64_t>() + 1;
   const fs::path checkpoint = run / "checkpoints" / ("step-" + std::to_string(steps));
   CHECK(onestep::train::read_safetensors((checkpoint / "model.safetensors").string()).tensors.size() >= 9);
@@ -278,7 +278,7 @@ TEST_CASE("cli: a start that would move the config or text or tokenizer that it 
   refused(text, kSentence, {"data.text=null", R"(data.paths=[")" + kSentence + R"(", ")" + run + R"(/*.txt"])"});
   refused(run + "/bpe", kSentence, {"data.tokenizer=bpe", "data.tokenizer_path=" + run + "/bpe"});
   CHECK(fs::exists(text));
-  CHECK(start(run + "/config.json", {"seed=2"}).status == 0);  // the new run writes it anew
+  CHECK(start(run + "/config.json", {"seed=2"}).status == 0);  // the new run writes it again
   CHECK(nlohmann::json::parse(read(run + "/config.json"))["seed"] == 2);
   CHECK(start(previous + "/config.json", {"train.init_from=" + previous}).status == 0);  // earlier runs stay where they are
 }

@@ -74,7 +74,7 @@ TEST_CASE("book: every printed number comes out to its last digit") {
   CHECK(numbers == 2779);
 }
 
-TEST_CASE("book: where a page is wrong the right result stands beside it") {
+TEST_CASE("book: where a page is wrong the right result is beside it") {
   const auto value = [](const char* id) { return results_of(id).at(0).value; };
   CHECK(!allclose(value("ctx_mistaken").slice(0, 0, 3), value("simple_ctx_q2"), 0, 1e-3));
   CHECK(!allclose(value("context_flat"), value("corrected_context_flat"), 0, 1e-3));

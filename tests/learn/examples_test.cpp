@@ -51,7 +51,7 @@ std::vector<std::string> examples() {
   return {names.begin(), names.end()};
 }
 
-/// The numbers of a text, as they stand there.
+/// The numbers of a text, as they are written there.
 std::vector<std::string> numbers_in(const std::string& text) {
   static const std::regex number(R"((^|[\s\[])(-?(inf|\d+(\.\d*)?))(?=[\s,\]\)]|$))");
   std::vector<std::string> found;

@@ -25,8 +25,9 @@ const std::map<std::string, std::string> kGaps = {
     {"04_causal_mask", "every token still attends to the later ones"},
     {"05_dropout", "what is not dropped is not multiplied by 1 / (1 - p)"},
     {"06_split_heads",
-     "heads have features of the wrong tokens: head 0 should begin with the first features of token 0 and go on with those of "
-     "token 1, but it goes on with the other head's of token 0"},
+     "heads have features of the wrong tokens: head 0 should begin with the first features of token 0 and continue with those "
+     "of "
+     "token 1, but it continues with the other head's of token 0"},
     {"07_softmax_backward", "raising one score lowers the weights of all others, which is the term sum(y dy): it is missing"},
     {"08_broken_gradient", "the gradient of x is wrong: at [2, 4] backward() says 1.1239, finite differences say -0.3359"},
     {"09_gradient_accumulation",

@@ -57,14 +57,14 @@ class Args {
   bool flag(size_t i, const char* name, bool otherwise = false) const;
   std::string text(size_t i, const char* name, const std::string& otherwise) const;
   DType dtype(size_t i, const char* name) const;
-  /// One number or a list; where the sizes of a call like `x.view(2, 3)` stand without brackets, all numbers from `i` on.
+  /// One number or a list; where the sizes of a call like `x.view(2, 3)` have no brackets, all numbers from `i` on.
   Shape shape(size_t i, const char* name) const;
   /// Of an adaptive pool, -1 for None.
   Shape output_size(size_t i) const;
   /// One number or a list, and no more.
   std::vector<int64_t> list(size_t i, const char* name) const;
   std::vector<int64_t> integers(size_t i, const char* name) const;
-  /// What stands between the brackets of x[...].
+  /// What is between the brackets of x[...].
   std::vector<TensorIndex> indices(size_t i, const char* name) const;
   std::optional<Scalar> optional_scalar(size_t i, const char* name) const;
   /// The numbers of a list.

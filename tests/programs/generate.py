@@ -166,7 +166,7 @@ class Program:
         return None
 
     def items(self, x, basic):
-        """What stands between the brackets of x[...]."""
+        """What is between the brackets of x[...]."""
         r, items = self.rng, []
         if not basic and x.dim() and self.chance(0.3):
             mask = self.pick(lambda m: m.dtype == torch.bool and m.shape == x.shape) or self.new(list(x.shape), "bool")

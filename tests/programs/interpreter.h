@@ -8,7 +8,7 @@
 //            an element null: anything, as rounding decides it;
 //            flags 'r' requires grad, 'l' leaf; gradient null: none
 // `absolute`, where it is given, is what a value may be away from PyTorch's whatever its size.
-// Ops stand in calls(); what concerns the graph alone (backward, no_grad and so on) in interpreter.cpp.
+// Ops are in calls(); what concerns the graph alone (backward, no_grad and so on) in interpreter.cpp.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-"""Runs programs of tensor operations (the format stands in interpreter.h) under PyTorch and records what they come to."""
+"""Runs programs of tensor operations (the format is described in interpreter.h) under PyTorch and records what they come to."""
 import contextlib
 import json
 import math
@@ -52,7 +52,7 @@ def make(dtype, shape, values, requires_grad=False, strides=None):
 
 
 def place(items):
-    """What stands between the brackets of x[...]."""
+    """What is between the brackets of x[...]."""
     one = {"...": Ellipsis}
     items = [slice(*i) if isinstance(i, list) else one[i] if isinstance(i, str) else i for i in items]
     return tuple(items)

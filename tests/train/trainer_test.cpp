@@ -57,7 +57,7 @@ TEST_CASE("trainer: recomputed blocks give the bits of kept ones, with dropout, 
   CHECK(trained("true") == trained("false"));
 }
 
-TEST_CASE("trainer: in bf16 parameters, gradients and optimizer stay float32, and a run goes on with its bits") {
+TEST_CASE("trainer: in bf16 parameters, gradients and optimizer stay float32, and a run resumes with its bits") {
   const auto make = [] {
     return std::make_unique<Trainer>(parse_config(R"({"model": {"kind": "gpt", "num_layers": 2, "d_model": 32, "num_heads": 4,
         "context_length": 15, "dropout": 0.1}, "train": {"batch_size": 4, "grad_accumulation": 2, "precision": "bf16"},
@@ -83,7 +83,7 @@ TEST_CASE("trainer: in bf16 parameters, gradients and optimizer stay float32, an
   CHECK(whole->evaluate().loss == second->evaluate().loss);
 }
 
-TEST_CASE("trainer: a step in which no target counts is drawn anew") {
+TEST_CASE("trainer: a step in which no target counts is drawn again") {
   Trainer trainer = trainer_of(1, 1);
   int64_t drawn_anew = 0;
   for (int step = 0; step < 40; ++step) {

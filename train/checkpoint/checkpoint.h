@@ -19,13 +19,13 @@ struct BestEvaluation {
   bool operator==(const BestEvaluation&) const = default;
 };
 
-/// Where a run stands, beside its trainer.
+/// How far a run has come, beside its trainer.
 struct RunState {
   double seconds = 0;                          ///< Spent training so far.
   std::optional<BestEvaluation> best = {};     ///< None before the first evaluation.
   std::optional<StepMetrics> unfinished = {};  ///< The last step, where an interrupt cut its evaluation short.
   /// The best of the evaluations that eval_every asked for, on which early stopping goes: a run of fewer steps ended with one
-  /// more, which a run that goes on would not have had.
+  /// more, which a run that is resumed would not have had.
   std::optional<BestEvaluation> best_due = {};
 };
 

@@ -22,7 +22,7 @@ constexpr int64_t kMaxBytes = 1 << 16;  // the generator's state takes 5 KB of i
 /// The end of the file: the hash of all before it.
 std::string trailer(std::string_view text) { return ",\n  \"xxh3_128\": \"" + hash_of(text) + "\"\n}\n"; }
 
-/// One value of the file and where it stands.
+/// One value of the file and where it is.
 struct Entry {
   const json& value;
   const std::string& path;

@@ -9,7 +9,8 @@
 
 namespace onestep::train {
 
-/// All that training changes: with it a trainer of the same config goes on as if it had never stopped, on any number of ranks.
+/// All that training changes: with it a trainer of the same config continues as if it had never stopped, on any number of
+/// ranks.
 struct TrainerState {
   int64_t step = 0;                           ///< Updates done.
   int64_t sequences = 0;                      ///< Training sequences seen: how far the generator has drawn from the data.

@@ -186,7 +186,7 @@ const json* member(const json& root, const Field& field) {
   return root.contains(place) ? &root[place] : nullptr;
 }
 
-// A key of another kind is left out if it says what every other kind does anyway (0 dropout), or if it stands in the file and
+// A key of another kind is left out if it says what every other kind does anyway (0 dropout), or if it is in the file and
 // --set asked for another kind; else it is refused.
 void check_left_out(const Field& field, const json& value, const Config& config) {
   ONESTEP_CHECK(ConfigError, field.beside.empty() || !holds(field.when, config), config.origin.at(field.pointer()), ": needs ",
@@ -337,8 +337,8 @@ void check_resumable(const Config& started, const Config& now) {
     if (field.may_change || !(applies(field, started) || applies(field, now))) continue;
     const std::string before = to_json(value_of(field, started)), after = to_json(value_of(field, now));
     ONESTEP_CHECK(ConfigError, before == after, now.origin.at(field.pointer()),
-                  ": cannot change when a run goes on: it was started with ", before, ", got ", after,
-                  " (give the run another folder to start anew)");
+                  ": cannot change when a run continues: it was started with ", before, ", got ", after,
+                  " (give the run another folder to start again)");
   }
 }
 

@@ -233,10 +233,10 @@ Config resolve(Config config);
 std::string resolved_json(const Config& config);
 
 /// Throws ConfigError naming the first key whose value differs between the config a run was started with and the one it is to
-/// go on with, unless it is one that cannot change what was trained so far (steps, logging, evaluation, checkpoints).
+/// continue with, unless it is one that cannot change what was trained so far (steps, logging, evaluation, checkpoints).
 void check_resumable(const Config& started, const Config& now);
 
-/// The keys on which what a run has learned depends (all but those that may change when it goes on) and their values as JSON,
+/// The keys on which what a run has learned depends (all but those that may change when it continues) and their values as JSON,
 /// long ones as their hash: what a checkpoint remembers of its config.
 std::map<std::string, std::string> fixed_values(const Config& config);
 

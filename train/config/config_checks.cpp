@@ -39,7 +39,7 @@ void check_no_data(const Config& config) {
 void check_tokens(const Config& config) {
   const DataConfig& data = config.data;
   const int64_t count = static_cast<int64_t>(data.tokens.size()), length = config.model.context_length;
-  // There may be many tokens: where one stands is looked up for the wrong one alone.
+  // There may be many tokens: the place is looked up for the wrong one alone.
   for (size_t i = 0; i < data.tokens.size(); ++i) {
     if (data.tokens[i] < data.vocab_size) continue;
     fail<ConfigError>(config.origin.at("/data/tokens/" + std::to_string(i)), ": must be below vocab_size = ", data.vocab_size,

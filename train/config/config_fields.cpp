@@ -49,7 +49,7 @@ std::vector<Field> data_fields() {
       .may_be_absent();
   rows.add<in, &D::ignore_index>("data.ignore_index",
                                  "id that counts in neither loss nor accuracy where it is the target, as of padding; a step in "
-                                 "which no target counts is drawn anew; -100 is none")
+                                 "which no target counts is drawn again; -100 is none")
       .range(-100, kMaxVocab - 1)
       .applies_if(kind, {"tokens"});
   rows.add<in, &D::path>("data.path",
@@ -82,7 +82,7 @@ std::vector<Field> data_fields() {
   rows.add<in, &D::tokenizer_path>("data.tokenizer_path",
                                    "folder with vocab.json and merges.txt (or encoder.json and vocab.bpe): GPT-2's, or one "
                                    "that `onestep tokenizer train` has written; or a run with such a tokenizer. Where a run "
-                                   "goes on, or starts from another, the vocabulary must be that of the run")
+                                   "continues, or starts from another, the vocabulary must be that of the run")
       .applies_if("data.tokenizer", {"bpe"})
       .required_if("data.tokenizer", {"bpe"})
       .changeable();
@@ -159,7 +159,7 @@ std::vector<Field> schedule_fields() {
                          "end; step multiplies by gamma every step_size steps");
   rows.add<in, &S::warmup_steps>("schedule.warmup_steps", "steps of linear rise to lr").range(0, kMaxSteps);
   rows.add<in, &S::decay_steps>("schedule.decay_steps",
-                                "step from which on min_lr is used, also when a run goes on for more steps than were planned")
+                                "step from which on min_lr is used, also when a run continues for more steps than were planned")
       .range(1, kMaxSteps)
       .applies_if(kind, {"linear", "cosine", "wsd"})
       // A run too short for its warm-up takes the first steps of it, as one does whose decay_steps are given.
@@ -225,7 +225,7 @@ std::vector<Field> train_fields() {
   rows.add<in, &T::freeze>("train.freeze",
                            "names of parameters that are not trained (`onestep inspect RUN` lists them), in which * stands for "
                            "any characters and ? for one: they have no gradient and no state of the optimizer, are neither "
-                           "decayed nor clipped, and stand once in RUN/frozen.safetensors")
+                           "decayed nor clipped, and are stored once in RUN/frozen.safetensors")
       .may_be_absent();
   rows.add<in, &T::eval_every>("train.eval_every", "steps between evaluations; 0 is at the end only")
       .range(0, kMaxSteps)

@@ -79,7 +79,7 @@ const std::vector<Field>& config_fields();
 /// The names of the sections, in order; those within another after it.
 const std::vector<std::string>& config_sections();
 
-/// `/model/lora`: where a section stands.
+/// `/model/lora`: where a section is.
 std::string section_pointer(const std::string& section);
 
 /// The section that this one is within; empty for one at the top level.

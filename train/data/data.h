@@ -59,7 +59,7 @@ class Data {
   virtual bool varies() const { return false; }
   /// Writes into a config what it left to the data.
   virtual void complete(DataConfig& /*data*/) const {}
-  /// XXH3-128 of the tokens: a run goes on with the data it was started with. Empty for data that is generated.
+  /// XXH3-128 of the tokens: a run continues with the data it was started with. Empty for data that is generated.
   virtual std::string hash() const { return {}; }
   /// One line for people: how much there is of it.
   virtual std::string describe() const = 0;

@@ -24,7 +24,7 @@ struct ExampleSet {
 /// and order, with equal ones side by side. None with val_fraction 0. Throws ConfigError where none are left.
 ExampleSet hold_out(std::vector<Example> examples, const Config& config);
 
-/// Examples in rows of up to model.context_length tokens. With `packed`, as many as fit stand one after the other in a row,
+/// Examples in rows of up to model.context_length tokens. With `packed`, as many as fit are put one after the other in a row,
 /// kept apart by Batch::sequences; else each has a row, which is padded on the right. A batch is as long as its longest row.
 class ExampleData : public Data {
  public:

@@ -65,7 +65,7 @@ Dialogue parse_dialogue(const json& object, const std::string& place) {
           .turns = {{message, needed_text(object, {"answer", "response", "completion", "output"}, place)}}};
 }
 
-/// What stands before the first message.
+/// What comes before the first message.
 std::string head_of(const Dialogue& dialogue, const ChatTemplate& chat) {
   return chat.begin + (dialogue.system.empty() ? "" : chat.before_system + dialogue.system + chat.after_system);
 }

@@ -57,7 +57,7 @@ class TableReader {
       return false;
     }
     ONESTEP_CHECK(ConfigError, text_[at_] == separator_, row.place, ": field ", row.fields.size(),
-                  quoted ? " goes on after its quotes" : " has a quote but does not begin with one",
+                  quoted ? " continues after its quotes" : " has a quote but does not begin with one",
                   " (a field with a quote is written in quotes, with those inside doubled)");
     ++at_;
     return true;

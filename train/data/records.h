@@ -22,7 +22,7 @@ struct TableRow {
 };
 
 /// The rows of a CSV (RFC 4180: fields in quotes may hold commas, line ends and doubled quotes) or, by its name, of a TSV,
-/// whose fields are what stands between tabs. All have as many fields as the first; empty lines are none. Throws IoError, and
+/// whose fields are what is between tabs. All have as many fields as the first; empty lines are none. Throws IoError, and
 /// ConfigError naming file and line.
 std::vector<TableRow> read_table(const std::string& file);
 

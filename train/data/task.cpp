@@ -43,7 +43,7 @@ std::shared_ptr<const Tokenizer> task_tokenizer(const DataConfig& data) {
   const int64_t symbols = adds ? data.modulus : data.vocab_size;
   if (symbols > kMostNames) return nullptr;
   std::vector<std::string> names = symbol_names(symbols, !adds);
-  if (adds) names.emplace_back("=");  // which stands behind digits
+  if (adds) names.emplace_back("=");  // which comes after digits
   return std::make_shared<VocabularyTokenizer>("word", std::move(names));
 }
 

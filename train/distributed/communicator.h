@@ -39,7 +39,7 @@ class Communicator {
   class Transfer {
    public:
     virtual ~Transfer() = default;
-    /// Lets them go on without waiting for them. Whether all have been sent and received.
+    /// Lets them continue without waiting for them. Whether all have been sent and received.
     virtual bool progress() { return true; }
     /// Returns when all have been sent and received.
     virtual void wait() {}

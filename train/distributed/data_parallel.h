@@ -25,7 +25,7 @@ class DataParallel {
   /// Forgets all gradients.
   void zero_grad();
   /// Does `backward` and adds the gradients of every rank that `contributes`, in the order of ranks. Buckets travel while the
-  /// backward pass goes on, and a gradient is forgotten as soon as it has been sent. Called for one micro-batch of every rank
+  /// backward pass continues, and a gradient is forgotten as soon as it has been sent. Called for one micro-batch of every rank
   /// at a time, it gives the sum of a step's micro-batches in their order, one by one, whatever the number of ranks.
   void reduce_gradients(const std::vector<bool>& contributes, const std::function<void()>& backward);
   /// Multiplies the summed gradient.

@@ -73,7 +73,7 @@ MetricsEnd metrics_before(const std::string& path, int64_t first_step) {
     // A line that lacks the newline alone: a killed run had not saved its step, another program may leave out the last one.
     for_each_row(lines, /*needs_newline=*/false, add);
   } catch (const IoError& error) {
-    fail<IoError>(error.what(), " (mend or move the file to go on)");
+    fail<IoError>(error.what(), " (repair or move the file to continue)");
   }
   return end;
 }

@@ -16,7 +16,7 @@ nlohmann::json parse_step_line(const std::string& line, const std::string& place
   nlohmann::json parsed = parse_json<IoError>(line, place);
   const bool ours = parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_unsigned();
   ONESTEP_CHECK(IoError, ours, place, ": must be an object with the number of a step: got ", brief(parsed),
-                " (mend or move the file to go on)");
+                " (repair or move the file to continue)");
   return parsed;
 }
 

@@ -60,7 +60,7 @@ Answer Conversation::say(const std::string& message, const std::function<void(co
 }
 
 /// Appends answer and after_answer to the turn: the generated ids as far as the model has read them, where they are the
-/// beginning of that text. A model may have begun the stop in other tokens than the template's: then all is read anew.
+/// beginning of that text. A model may have begun the stop in other tokens than the template's: then all is read again.
 void Conversation::close_turn(std::vector<int64_t> generated, const Answer& answer) {
   std::vector<int64_t>& turn = turns_.back();
   const std::string whole = answer.text + options_.chat.after_answer;

@@ -69,8 +69,8 @@ struct Prompt {
 void check_prompt(const LanguageModel& model, std::span<const int64_t> prompt);
 
 /// Continues `prompt` by up to options.tokens tokens. The model attends to the last context_length tokens, as in nanoGPT: once
-/// the context is full it slides by one token at a time, and since every token then stands at another position, all of it is
-/// run anew. Calls `on_token` with each token as it comes, if given. The model is in evaluation mode meanwhile. Throws
+/// the context is full it slides by one token at a time, and since every token is then at another position, all of it is
+/// run again. Calls `on_token` with each token as it comes, if given. The model is in evaluation mode meanwhile. Throws
 /// ConfigError as check_prompt and check_sampling do, DivergedError if logits are not finite.
 Generated generate(LanguageModel& model, std::span<const int64_t> prompt, const GenerateOptions& options, Generator& generator,
                    const std::function<void(int64_t)>& on_token = {});

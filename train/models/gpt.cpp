@@ -52,7 +52,7 @@ bool is_residual_projection(const std::string& parameter) {
   return parameter.ends_with("c_proj.weight") || parameter.ends_with("down_proj.weight");
 }
 
-/// make(), passing over its draws: the values are drawn anew afterwards.
+/// make(), passing over its draws: the values are drawn again afterwards.
 template <class F>
 auto drawn_anew(F make) {
   const nn::init::SkipInit skip;

@@ -82,7 +82,7 @@ class Transformer : public nn::Layer {
 /// logits = lm_head(transformer(tokens)). The head's weight is that of the token embedding unless config.tie_weights is false.
 class Gpt : public LanguageModel {
  public:
-  /// Draws every layer as PyTorch does when it builds them (transformer, lm_head), then, as nanoGPT does, all weights anew:
+  /// Draws every layer as PyTorch does when it builds them (transformer, lm_head), then, as nanoGPT does, all weights again:
   /// normal(0, 0.02), biases 0, and last the projections that add to the residual stream: normal(0, 0.02 / sqrt(2 num_layers)).
   /// Throws ConfigError unless config.kind is gpt and d_ff is set.
   /// With `num_classes` the head is one over classes, `score`, as in transformers' GPT2ForSequenceClassification: the logits of

@@ -71,7 +71,7 @@ ordered_json run_json(const ReportRun& run) {
           {"confusion", run.confusion}};
 }
 
-/// JSON that can stand in a script element: `<` could end it.
+/// JSON that can be in a script element: `<` could end it.
 std::string embedded(const ordered_json& data) {
   const std::string text = data.dump(-1, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace);
   std::string out;

@@ -119,7 +119,7 @@ void add_summary(const fs::path& run, Facts& facts) {
   }
 }
 
-/// Input tokens of a step, of a run whose data is not at hand: all but a task's sequences are as long as the context.
+/// Input tokens of a step, of a run whose data is not loaded: all but a task's sequences are as long as the context.
 int64_t tokens_per_step(const Config& config) {
   if (config.data.kind == DataKind::task || config.data.kind == DataKind::none) return 0;
   return config.train.grad_accumulation * config.train.batch_size * config.model.context_length;

@@ -70,7 +70,7 @@ void check_same_everywhere(Trainer& trainer) {
 }
 
 /// Refuses a start that would move or delete what it reads. The earlier run's own config.json may be its config: the new run
-/// writes it anew.
+/// writes it again.
 void check_sources_stay(const Config& config, const fs::path& run) {
   std::vector<fs::path> sources;
   if (!config.train.init_from.empty()) sources.push_back(run_path(config.train.init_from));

@@ -1,5 +1,5 @@
 #pragma once
-// A run from its start to its report, for whoever drives it: the command line or Python.
+// A run from its start to its report, driven by the command line or Python.
 #include <filesystem>
 #include <functional>
 #include <memory>

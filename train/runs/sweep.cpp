@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostRuns = 1000;
 
-/// The parts of a list between the commas that stand in no bracket and no string.
+/// The parts of a list between the commas outside brackets and strings.
 std::vector<std::string> split_values(std::string_view list) {
   std::vector<std::string> values(1);
   int depth = 0;
@@ -33,14 +33,14 @@ std::vector<std::string> split_values(std::string_view list) {
   return values;
 }
 
-/// What stands in the name of a run for the key: its last part, where no other axis ends in the same.
+/// What stands for the key in the name of a run: its last part, where no other axis ends in the same.
 std::string short_key(const SweepAxis& axis, const std::vector<SweepAxis>& axes) {
   const auto last = [](const SweepAxis& each) { return each.key.substr(each.key.rfind('.') + 1); };
   const auto same = std::count_if(axes.begin(), axes.end(), [&](const SweepAxis& each) { return last(each) == last(axis); });
   return same == 1 ? last(axis) : axis.key;
 }
 
-/// A value as it may stand in the name of a folder.
+/// A value as it may be in the name of a folder.
 std::string name_part(std::string value) {
   for (char& c : value)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-' && c != '+') c = '_';

@@ -29,7 +29,7 @@ struct SweepRun {
 std::vector<SweepRun> sweep_runs(const std::string& config_path, const std::vector<std::string>& sets,
                                  const std::vector<SweepAxis>& axes);
 
-/// The sets with which the run in a folder goes on as `config` says: what is given in it and differs from the run's own.
+/// The sets with which the run in a folder continues as `config` says: what is given in it and differs from the run's own.
 std::vector<std::string> changes(const std::filesystem::path& run, const Config& config);
 
 }  // namespace onestep::train

@@ -27,7 +27,7 @@ constexpr int64_t kMaxBytes = int64_t{16} << 20;
 // Puts a vocabulary together from what two files say, and refuses what does not fit.
 class Assembler {
  public:
-  // `vocab` stands at `pointer` in the file `source`.
+  // `vocab` is at `pointer` in the file `source`.
   Assembler(const json& vocab, std::string source, std::string pointer)
       : source_(std::move(source)), pointer_(std::move(pointer)) {
     const std::string all = pointer_.empty() ? source_ : source_ + ": " + pointer_;

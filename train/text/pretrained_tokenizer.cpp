@@ -55,7 +55,7 @@ std::string decoded(const TokenizerDescription& d, const std::string& token) {
   return d.decodes_metaspace ? replace_all(token, kMetaspace, " ") : token;
 }
 
-/// Where Metaspace's symbol stands first after another character; npos if it does not.
+/// Where Metaspace's symbol first follows another character; npos if it does not.
 size_t metaspace_after_other(std::string_view text) {
   size_t at = 0;
   while (text.substr(at).starts_with(kMetaspace)) at += kMetaspace.size();
@@ -126,14 +126,14 @@ PretrainedTokenizer::Match PretrainedTokenizer::next_added(std::string_view text
 
 // ---- texts in parts
 
-/// Whether what stands before a place and what follows get the same ids apart as together.
+/// Whether what comes before a place and what follows get the same ids apart as together.
 bool PretrainedTokenizer::begins_word(std::string_view text, size_t at) const {
   if (space_before(text, at)) return description_.byte_level && text[at - 1] == '\n' && text[at] > ' ';
   if (text[at] != ' ') return false;
   return description_.byte_level || (spaces_begin_words_ && !text.substr(0, at).ends_with(kMetaspace));
 }
 
-/// Where a part that goes on is cut: inside of what lies between two added tokens, so that the rest does not begin one.
+/// Where a part that continues is cut: inside of what lies between two added tokens, so that the rest does not begin one.
 size_t PretrainedTokenizer::last_cut(std::string_view text) const {
   const size_t certain = text.size() - std::min(text.size(), longest_added_ + 4);
   size_t cut = 0, begin = 0;

@@ -130,7 +130,7 @@ void read_post_processor(const Part& part, TokenizerDescription& out) {
   if (type == "ByteLevel") return;
   if (type != "TemplateProcessing") part.refuse_type("Sequence, ByteLevel or TemplateProcessing");
   for (const Part& piece : part.parts("single")) {
-    if (piece.has("Sequence")) return;  // what follows a text ends it: a prompt goes on
+    if (piece.has("Sequence")) return;  // what follows a text ends it: a prompt continues
     const Part special = part.part("special_tokens").part(piece.part("SpecialToken").text("id").c_str());
     if (!special["ids"].is_array()) special.refuse("ids", "a list of token ids");
     for (const json& id : special["ids"]) {

@@ -12,7 +12,7 @@
 
 namespace onestep::train {
 
-/// A stretch of a text that may go on.
+/// A stretch of a text that may continue.
 struct TextPart {
   std::string_view text;
   bool last = true;    ///< nothing follows
@@ -39,7 +39,7 @@ class Tokenizer {
   /// bytes taken. A text that comes in parts, each beginning with what was left of the one before, gets the ids of the whole.
   /// Throws EncodeError. Not for several threads at a time.
   virtual size_t encode_part(const TextPart& part, std::vector<int64_t>& ids) const = 0;
-  /// The ids that stand before a text that a model is to continue, such as that of a beginning; in most tokenizers none.
+  /// The ids that come before a text that a model is to continue, such as that of a beginning; in most tokenizers none.
   virtual std::vector<int64_t> prompt_prefix() const { return {}; }
   /// The text of the ids. Throws ConfigError for an id that is none.
   virtual std::string decode(std::span<const int64_t> ids) const = 0;

@@ -36,7 +36,7 @@ size_t word_length(std::string_view text, size_t at) {
 template <class Visit>
 size_t for_each_symbol(bool words, const TextPart& part, Visit visit) {
   const std::string_view text = part.text;
-  // What ends in the last 3 bytes may go on: in a longer code point, or in a word joined by ' or -.
+  // What ends in the last 3 bytes may continue: in a longer code point, or in a word joined by ' or -.
   const size_t certain = part.last ? text.size() : text.size() - std::min<size_t>(text.size(), 3);
   size_t at = 0;
   while (at < certain) {

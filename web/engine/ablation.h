@@ -20,7 +20,7 @@ class Ablation {
   Ablation& operator=(const Ablation&) = delete;
 
  private:
-  std::vector<std::pair<Tensor, Tensor>> saved_;  // parts of parameters, and what stood there
+  std::vector<std::pair<Tensor, Tensor>> saved_;  // parts of parameters, and what was there
 };
 
 }  // namespace onestep::web

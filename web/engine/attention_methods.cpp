@@ -99,7 +99,7 @@ json compare_with_book(const Section* section, const AttentionChoice& choice, co
           {"difference", comparison.difference}};
 }
 
-/// What stands before the line of a step, in C++ and in Python.
+/// What comes before the line of a step, in C++ and in Python.
 std::pair<std::string, std::string> setup_of(const AttentionStep& step, const AttentionChoice& choice) {
   const auto seeded = [](int64_t seed) { return std::to_string(seed); };
   if (step.name == "W_query") {

@@ -35,7 +35,7 @@ struct AttentionChoice {
 
 /// A line that was executed, and its result.
 struct AttentionStep {
-  std::string name, group;    ///< Steps of one group stand side by side.
+  std::string name, group;    ///< Steps of one group are side by side.
   std::string rows, columns;  ///< What the axes stand for: words, features, in, out.
   std::string cpp, python;
   Tensor value;  ///< [rows, columns], or [heads, rows, columns].

@@ -187,7 +187,7 @@ class Evaluator {
     out_.result_span = statement.span;
   }
 
-  /// What was written through a view stands in the graph as an op of its own, an input of its base's new node.
+  /// What was written through a view is in the graph as an op of its own, an input of its base's new node.
   void keep_write(const Tensor& view, Span span) {
     const std::shared_ptr<Node> base = view.base().requires_grad() ? view.base().node() : nullptr;
     if (!base || base->inputs.size() != 2 || !base->inputs[1]) return;

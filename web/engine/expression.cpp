@@ -90,7 +90,7 @@ class Parser {
   void check_target(const Expression& target, bool indexed) const {
     const bool fits = target.kind == Expression::Kind::name ||
                       (indexed && target.kind == Expression::Kind::index && target.parts[0].kind == Expression::Kind::name);
-    if (!fits) refuse_at(target.span.begin, "only a name or an element of one can stand left of =");
+    if (!fits) refuse_at(target.span.begin, "only a name or an element of one can be on the left of =");
   }
 
   static Expression call(std::string name, Span span, std::vector<Expression> parts) {
@@ -196,7 +196,7 @@ class Parser {
     return std::string(text_.substr(begin, at_ - begin));
   }
 
-  /// Expressions separated by commas, to `close`. In brackets, lines may end anywhere; `dim=` may stand before an argument.
+  /// Expressions separated by commas, to `close`. In brackets, lines may end anywhere; `dim=` may come before an argument.
   void list_until(std::string_view close, std::vector<Expression>& parts) {
     ++open_;
     while (!next_is(close)) {

@@ -12,7 +12,7 @@
 
 namespace onestep::web {
 
-/// Where something stands in the text, in bytes.
+/// Where something is in the text, in bytes.
 struct Span {
   size_t begin = 0, end = 0;
 };

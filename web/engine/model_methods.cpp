@@ -115,7 +115,7 @@ std::optional<int64_t> index_of(const json& arguments, const char* key) {
   return arguments.contains(key) ? std::optional(integer(arguments, key)) : std::nullopt;
 }
 
-/// "run" for one that can go on with what is in its folder, else "model".
+/// "run" for one that can continue with what is in its folder, else "model".
 json folder_kind(const json& arguments) {
   const fs::path folder = text_argument(arguments, "folder");
   if (!train::is_run(folder)) return "model";

@@ -126,7 +126,7 @@ json run_set_learning_rate(const json& arguments) {
   return json::parse(resolved_json(open.trainer().config()));
 }
 
-/// A checkpoint of where the run stands. One of this step that is there would be set aside as damaged: it goes.
+/// A checkpoint of where the run is. One of this step that is there would be set aside as damaged: it goes.
 json run_save(const json& arguments) {
   OpenRun& open = run_of(arguments);
   fs::remove_all(open.folder / "checkpoints" / ("step-" + std::to_string(open.trainer().steps_done())));

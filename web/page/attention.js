@@ -11,7 +11,7 @@ const standard = {
 
 const groups = {
   embeddings: ['Embeddings', 'Each word is three numbers. The words of the book’s sentence have the book’s; any other word gets ' +
-    'numbers of its own, the same wherever it stands.'],
+    'numbers of its own, the same wherever it is.'],
   weights: ['Weight matrices', 'They are what training changes. Here they are as they are drawn from the seed.'],
   projections: ['Queries, keys and values', 'The embedding of each word, times each matrix: what the word looks for, what it is ' +
     'found by, and what it passes on.'],

@@ -224,7 +224,7 @@ export class Engine {
     return new Run(this, await this.call('run_new', {config, folder}));
   }
   /**
-   * The run or model in `files`, a Map from path to Uint8Array (or an object): a Run that goes on, to `steps` steps if given, or with
+   * The run or model in `files`, a Map from path to Uint8Array (or an object): a Run that continues, to `steps` steps if given, or with
    * {as: 'model'}, or where it can only be that (a GPT in safetensors), a Model. With `give` the arrays go over to the engine, which
    * spares a copy of a large model.
    */

@@ -53,7 +53,7 @@ export class Session {
     this.#stopping = true;
   }
 
-  /** Goes on with another optimizer.lr: from now on, or, while it trains, after the piece under way. */
+  /** Continues with another optimizer.lr: from now on, or, while it trains, after the piece under way. */
   async setLearningRate(lr) {
     this.#wanted = lr;
     if (!this.running) await this.#change();

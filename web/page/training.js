@@ -239,7 +239,7 @@ class Room {
   paint() {
     const {session, checked, start, rate, all} = this;
     const going = session?.running ?? false, steps = session?.steps ?? 0;
-    start.textContent = going ? '■ Stop' : steps ? '▶ Go on' : '▶ Train';
+    start.textContent = going ? '■ Stop' : steps ? '▶ Continue' : '▶ Train';
     start.disabled = !going && (session ? session.done : checked === null);
     this.one.disabled = going || start.disabled;
     this.again.disabled = this.keep.disabled = !session;
@@ -277,7 +277,7 @@ class Room {
     this.rate = slider({label: 'Learning rate from here on', min: -6, max: 0, step: 0.05, value: -3, show: (power) => short(rateOf(power)),
       onChange: (power) => this.attempt(() => this.session.setLearningRate(rateOf(power)))});
     this.all = integer({label: 'Steps in all', min: 1, max: 1000000, value: 1, onChange: (steps) => this.lengthen(steps)});
-    this.stale = element('p', {class: 'quiet', hidden: true}, 'This run goes on with the config that it was started with; “Start over” takes the one above.');
+    this.stale = element('p', {class: 'quiet', hidden: true}, 'This run continues with the config that it was started with; “Start over” takes the one above.');
     this.unshared = element('p', {class: 'quiet', hidden: true}, 'The address of this page cannot hold this run; download it to pass it on.');
     this.failure = element('p', {class: 'failure', role: 'alert', hidden: true});
     this.bench = progress();
@@ -288,7 +288,7 @@ class Room {
     this.samples = element('div', {class: 'samples'});
     this.learned = element('div', {class: 'steps', hidden: true},
       card('Attention', 'How one held-out example looks to every head: a row for each token that looks, a column for each that it looks at.', this.maps.node),
-      card('Samples', 'How the model goes on (bold) from the beginning of a held-out example.', this.samples),
+      card('Samples', 'How the model continues (bold) from the beginning of a held-out example.', this.samples),
       card('Gradients', 'The norm of the gradient of every parameter in the last step, after clipping.', this.gradients.node));
   }
   /** The room's elements, with the choice among the program's runs. */
@@ -313,7 +313,7 @@ export async function show(root, startEngine, state, setState, kept) {
   const room = new Room({engine, known, state, setState, kept, left});
   root.append(...room.elements(await nativeChoice({
     'Watch it': (name) => (location.hash = `#/training?watch=${encodeURIComponent(name)}`),
-    'Go on with a copy here': (name) => room.openRun(nativeFilesOf(name)),
+    'Continue with a copy here': (name) => room.openRun(nativeFilesOf(name)),
   })));
   room.showConfig();
   await left?.work;

@@ -69,7 +69,7 @@ export class Wasi {
     this.memory = instance.exports.memory;
   }
 
-  /** Adds files, a Map from path to Uint8Array, with the folders they stand in. The arrays are the files from then on. */
+  /** Adds files, a Map from path to Uint8Array, with the folders they are in. The arrays are the files from then on. */
   add(files, folder = '/') {
     for (const [path, bytes] of files) {
       const whole = normal(`${folder}/${path}`);

@@ -21,7 +21,7 @@ class Metrics {
   async read(run) {
     const file = run.files.find(({path}) => path === 'metrics.jsonl');
     if (!file || file.size === this.#size) return false;
-    if (file.size < this.#size) [this.history, this.#size] = [[], 0];  // it went on from an earlier checkpoint
+    if (file.size < this.#size) [this.history, this.#size] = [[], 0];  // it continued from an earlier checkpoint
     const bytes = await nativeFile(run.name, 'metrics.jsonl', this.#size);
     if (bytes === null) return false;
     const whole = bytes.subarray(0, bytes.lastIndexOf(10) + 1);
@@ -31,7 +31,7 @@ class Metrics {
   }
 }
 
-/** {prompt, continuation}: how a model goes on from a text, or from the first of the beginnings that its vocabulary can spell. */
+/** {prompt, continuation}: how a model continues a text, or the first of the beginnings that its vocabulary can spell. */
 async function written(model, given) {
   const texts = given ? [given] : beginnings;
   for (const text of texts) {
@@ -68,7 +68,7 @@ export async function show(root, startEngine, state, setState) {
     element('button', {type: 'button', click: () => ([nextLook, waiting.hidden] = [0, true])}, 'Look now'));
   const learned = element('div', {class: 'steps', hidden: true},
     card('Attention', 'A row for each token that looks, a column for each that it looks at, by every head of the newest checkpoint.', which, ask.node, maps.node),
-    card('Samples', 'How the model of that checkpoint goes on (bold).', samples));
+    card('Samples', 'How the model of that checkpoint continues (bold).', samples));
   root.append(
     element('div', {class: 'intro'}, element('h1', {}, `Training: ${name}`),
       element('p', {}, 'A run of the program on this machine, read from its folder while it trains. ', element('a', {href: '#/training'}, 'Train in the browser instead'))),

@@ -80,7 +80,7 @@ test('backward', {skip: missing}, async (t) => {
     assert(!(await page.evaluate('location.hash')).includes('order='));
   });
 
-  await t.test('the engine’s errors stand where they arise', async () => {
+  await t.test('the engine’s errors are shown where they arise', async () => {
     const page = await open({program: 'x = [0.5, 1.0]\ny = exp(x)\ny *= 2\nsum(y)', step: 99});
     assert.match(await page.text('.detail .failure'), /^GradError exp: a tensor needed for its gradient was changed in place/);
     assert.match(await page.evaluate(`document.querySelector('.node.failed').textContent`), /y \(exp\)/);

@@ -61,7 +61,7 @@ for (const which of modules) {
     await a.close(), await b.close();
   });
 
-  test(`${which}: a saved run is opened again and goes on to the bit`, async () => {
+  test(`${which}: a saved run is opened again and resumes bit for bit`, async () => {
     const [whole, part] = [await engine.run(small), await engine.run(small)];
     const all = (await whole.step(12)).map(withoutTimes);
     await part.step(5);
@@ -110,7 +110,7 @@ for (const which of modules) {
     await model.close(), await run.close();
   });
 
-  test(`${which}: the native program and the module go on with each other's runs`, {skip: !hasProgram && 'no native program'}, async () => {
+  test(`${which}: the native program and the module continue each other's runs`, {skip: !hasProgram && 'no native program'}, async () => {
     const folder = temporaryFolder(), config = join(folder, 'config.json');
     writeFolder(folder, [['config.json', JSON.stringify(small)]]);
     onestep('train', config, '--out', join(folder, 'native'), '--quiet');

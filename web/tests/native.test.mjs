@@ -42,10 +42,10 @@ test('runs of this machine in the rooms of the page', {skip}, async (t) => {
     const source = axe();
     if (source) assert.deepEqual(await violations(page, source), []);
   });
-  await t.test('a copy goes on in the page', async () => {
+  await t.test('a copy continues in the page', async () => {
     await page.open(`${address}#/training`);
     await page.until(`document.querySelector('main').dataset.ready === 'training'`);
-    await page.clickText('.native button', 'Go on with a copy here');
+    await page.clickText('.native button', 'Continue with a copy here');
     await page.until(`document.querySelector('.stepper .told').textContent === 'The run has ended after ${lines.length} steps.'`);
     assert.equal((await shown(page)).loss, short(lines.at(-1).loss));
   });

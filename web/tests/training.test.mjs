@@ -48,7 +48,7 @@ test('training', {skip: missing}, async (t) => {
       assert.deepEqual([now.loss, now['gradient norm'], now['learning rate'], now['validation loss']],
         [short(line.loss), short(line.grad_norm), short(line.lr), validation === null ? '—' : short(validation)], `step ${step}`);
     }
-    await button(page, 'Go on');
+    await button(page, 'Continue');
     await stopped(page, 40);
     await page.until(`document.querySelector('.readouts dd').textContent === '40 of 40'`);
     assert.equal((await shown(page)).loss, short(lines[39].loss));
@@ -81,7 +81,7 @@ test('training', {skip: missing}, async (t) => {
     assert.equal(alpha, Math.round(255 * Math.sqrt(weights[1][1][2][1])));
   });
 
-  await t.test('stops at once, goes on, starts over', async () => {
+  await t.test('stops at once, continues, starts over', async () => {
     const page = await open({...edited({...quick, train: {...quick.train, steps: 100000, eval_every: 0}})});
     await button(page, 'Train');
     await page.until(`document.querySelectorAll('.maps canvas').length === 4`);
@@ -98,7 +98,7 @@ test('training', {skip: missing}, async (t) => {
     assert.deepEqual(page.errors, []);
   });
 
-  await t.test('a changed learning rate is in the address, and the download goes on in the program', {skip: native}, async () => {
+  await t.test('a changed learning rate is in the address, and the download continues in the program', {skip: native}, async () => {
     const page = await open({...edited(quick), step: 12});
     await stopped(page, 12);
     const rate = await page.control('Learning rate from here on');
@@ -126,14 +126,14 @@ test('training', {skip: missing}, async (t) => {
     onestep('train', '--resume', run, '--quiet');
     const lines = metrics(readFileSync(join(run, 'metrics.jsonl'), 'utf8'));
     await page.send('Page.bringToFront');
-    await button(page, 'Go on');
+    await button(page, 'Continue');
     await stopped(page, 40);
     await page.until(`document.querySelector('.readouts dd').textContent === '40 of 40'`);
     assert.equal(lines.length, 40);
     assert.deepEqual([(await shown(page)).loss, (await shown(page))['validation loss']], [short(lines[39].loss), short(lines[39].val_loss)]);
   });
 
-  await t.test('a run of the program is opened and goes on', {skip: native}, async () => {
+  await t.test('a run of the program is opened and continues', {skip: native}, async () => {
     const {lines} = trained(quick), {folder} = trained(quick, 'train.steps=15');
     const page = await open();
     await chooseTar(page, folder);
@@ -143,7 +143,7 @@ test('training', {skip: missing}, async (t) => {
     assert.equal(await page.evaluate('location.hash'), '#/training');  // an address cannot hold files
     await page.fill(await page.control('Steps in all'), '40');
     await page.until(`document.querySelector('.readouts dd').textContent === '15 of 40'`);
-    await button(page, 'Go on');
+    await button(page, 'Continue');
     await stopped(page, 40);
     await page.until(`document.querySelector('.readouts dd').textContent === '40 of 40'`);
     assert.equal((await shown(page)).loss, short(lines[39].loss));
@@ -199,7 +199,7 @@ test('training', {skip: missing}, async (t) => {
     assert.deepEqual(page.errors, []);
   });
 
-  await t.test('the checker’s messages stand where they arise', async () => {
+  await t.test('the checker’s messages are shown where they arise', async () => {
     const page = await open();
     const wrong = '{\n  "model": {\n    "d_model": "x"\n  },\n  "data": {"kind": "task", "task": "copy", "vocab_size": 8}\n}';
     await page.fill('#config', wrong);

@@ -19,7 +19,7 @@ set(CMAKE_RANLIB ${ONESTEP_WASM_TOOLS}/bin/ranlib CACHE FILEPATH "")
 set(CMAKE_C_FLAGS_INIT "${target} ${emulated}")
 set(CMAKE_CXX_FLAGS_INIT "${target} ${emulated} -U_LIBCPP_HAS_FILESYSTEM -D_LIBCPP_HAS_FILESYSTEM=1 \
 -U_LIBCPP_HAS_THREADS -D_LIBCPP_HAS_THREADS=1 -D_LIBCPP_HAS_THREAD_API_PTHREAD=1 -D_LIBCPP_ABI_OPTIMIZED_FUNCTION ${warnings}")
-# A page waits for every byte; what runs often is optimised for speed where it stands (autograd/CMakeLists.txt). By -Xclang, since
+# A page waits for every byte; what runs often is optimised for speed in its own library (autograd/CMakeLists.txt). By -Xclang, since
 # zig makes -Os of -Oz; with it the level is the compiler's last.
 set(CMAKE_C_FLAGS_RELEASE "-DNDEBUG -Oz -Xclang -Oz" CACHE STRING "")
 set(CMAKE_CXX_FLAGS_RELEASE "-DNDEBUG -Oz -Xclang -Oz -fno-c++-static-destructors -Xclang -fmerge-functions" CACHE STRING "")

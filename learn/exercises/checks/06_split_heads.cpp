@@ -11,7 +11,7 @@ void check_split() {
   require_close(split_heads(x, 2), attention::split_heads(x, 2),
                 {{x.view({2, 2, 3, 2}),
                   "heads have features of the wrong tokens: head 0 should begin with the first features of "
-                  "token 0 and go on with those of token 1, but it goes on with the other head's of token 0"},
+                  "token 0 and continue with those of token 1, but it continues with the other head's of token 0"},
                  {x.view({2, 3, 2, 2}),
                   "the features are split into heads, but the heads come after the tokens: [B, T, H, "
                   "head_dim] is still to be transposed"}});

@@ -25,7 +25,7 @@ def _is_method(name: str) -> bool:
 
 
 def coverage(program: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """(there, missing) of the torch names and tensor attributes that `program` uses, each with where it stands first."""
+    """(there, missing) of the torch names and tensor attributes that `program` uses, each with where it is used first."""
     names, attributes = uses_of(program)
     there: dict[str, str] = {}
     missing: dict[str, str] = {}

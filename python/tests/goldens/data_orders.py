@@ -44,7 +44,7 @@ def cases(torch):
 
     def two_epochs(loader):
         epochs = [_lists(list(loader)), _lists(list(loader))]
-        return epochs + [_lists(torch.rand(2))]  # where the default generator stands afterwards
+        return epochs + [_lists(torch.rand(2))]  # where the default generator is afterwards
 
     def sampler_twice(sampler):
         return [list(sampler), list(sampler), len(sampler), _lists(torch.randint(0, 1000, (2,)))]

@@ -1,4 +1,4 @@
-"""Expressions whose results under PyTorch are in expressions.json; `python expressions.py` writes them anew (needs torch)."""
+"""Expressions whose results under PyTorch are in expressions.json; `python expressions.py` writes them again (needs torch)."""
 
 EXPRESSIONS = """
 x

@@ -1,4 +1,4 @@
-"""Programs of layers and helpers; PyTorch's results are in layers.json, which `python layers.py` writes anew (needs torch)."""
+"""Programs of layers and helpers; PyTorch's results are in layers.json, which `python layers.py` writes again (needs torch)."""
 
 import programs_nn  # noqa: F401 - each adds its programs to CASES
 import programs_ops  # noqa: F401

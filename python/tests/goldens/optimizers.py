@@ -1,4 +1,4 @@
-"""Trajectories and rates; PyTorch's are in optimizers.json, which `python optimizers.py` writes anew (needs torch)."""
+"""Trajectories and rates; PyTorch's are in optimizers.json, which `python optimizers.py` writes again (needs torch)."""
 
 from importlib import import_module
 
@@ -77,7 +77,7 @@ def trajectory(torch, name, settings):
         loss.backward()
         return loss
 
-    for _ in range(2 if name == "LBFGS" else 8):  # later LBFGS stands in a flat minimum, where roundings decide
+    for _ in range(2 if name == "LBFGS" else 8):  # later LBFGS is in a flat minimum, where roundings decide
         losses.append(optimizer.step(closure).item())
     state = optimizer.state_dict()
     keys = {str(i): {k: v.tolist() for k, v in s.items() if isinstance(v, torch.Tensor)} for i, s in state["state"].items()}

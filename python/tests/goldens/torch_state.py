@@ -1,4 +1,4 @@
-"""The file torch_state.pt, which torch.save wrote; `python torch_state.py` writes it anew (needs torch)."""
+"""The file torch_state.pt, which torch.save wrote; `python torch_state.py` writes it again (needs torch)."""
 
 from collections import OrderedDict
 

@@ -35,7 +35,7 @@ TEST_CASE("assignment: to what an expression gives, it writes there") {
   CHECK(equal(x[0], tensor({-2.0, -2.0, 6.0})));
 }
 
-TEST_CASE("assignment: to a tensor makes it another handle, as ever") {
+TEST_CASE("assignment: to a tensor makes it another handle, as always") {
   Tensor x = zeros(3);
   const Tensor before = x;
   x = ones(3);
@@ -81,7 +81,7 @@ TEST_CASE("methods: comparisons and activations with a parameter are the ops") {
   CHECK(x.hardshrink().equal(tensor({-2.0, 0.0, 3.0})));
 }
 
-TEST_CASE("creation: sizes may stand without braces and a dtype after the shape") {
+TEST_CASE("creation: sizes may be given without braces and a dtype after the shape") {
   CHECK(zeros(3, 4).shape() == Shape{3, 4});
   CHECK(ones(1, 2, 3).shape() == Shape{1, 2, 3});
   CHECK(randn({4, 3}, DType::float64).dtype() == DType::float64);

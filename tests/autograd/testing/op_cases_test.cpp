@@ -123,7 +123,7 @@ TEST_CASE("op cases: labels and messages are there") {
     CAPTURE(c.op);
     CHECK_FALSE(c.samples.empty());
     for (const OpSample& sample : c.samples) CHECK((!sample.label.empty() && sample.forward && sample.reference));
-    for (const OpError& error : c.errors)  // a Shape refuses to grow beyond rank 8 whoever asks
+    for (const OpError& error : c.errors)  // a Shape refuses to grow beyond rank 8 for any caller
       CHECK_MESSAGE((error.message.starts_with(c.op + ": ") || error.message.starts_with("shape: ")), error.message);
   }
 }

@@ -1,4 +1,4 @@
-// A trainer that goes on from a checkpoint goes on to the bit, and a damaged checkpoint is never accepted.
+// A trainer that resumes from a checkpoint has the same bits, and a damaged checkpoint is never accepted.
 #include "train/checkpoint/checkpoint.h"
 
 #include <doctest/doctest.h>
@@ -86,7 +86,7 @@ constexpr const char* kFiles[] = {"model.safetensors", "optimizer.safetensors", 
 
 }  // namespace
 
-TEST_CASE("checkpoint: every optimizer goes on to the bit") {
+TEST_CASE("checkpoint: every optimizer resumes bit for bit") {
   for (const std::string optimizer :
        {R"({"kind": "sgd", "lr": 0.1})", R"({"kind": "sgd", "lr": 0.1, "momentum": 0.9, "dampening": 0.5})",
         R"({"kind": "sgd", "lr": 0.1, "momentum": 0.9, "nesterov": true, "weight_decay": 0.1})", R"({"kind": "adam"})",
@@ -97,7 +97,7 @@ TEST_CASE("checkpoint: every optimizer goes on to the bit") {
   }
 }
 
-TEST_CASE("checkpoint: schedules and data and attention of every kind go on to the bit") {
+TEST_CASE("checkpoint: schedules and data and attention of every kind resume bit for bit") {
   for (const std::string schedule :
        {R"({"warmup_steps": 9})", R"({"kind": "linear", "warmup_steps": 3})", R"({"kind": "cosine", "decay_steps": 10})"}) {
     CAPTURE(schedule);

@@ -1,4 +1,4 @@
-// What is not trained stands once beside the checkpoints, and is verified like them.
+// What is not trained is stored once beside the checkpoints, and is verified like them.
 #include "train/checkpoint/frozen_file.h"
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ std::vector<std::string> names(const fs::path& file) {
 
 }  // namespace
 
-TEST_CASE("frozen file: checkpoints hold what is trained and a run goes on to the bit") {
+TEST_CASE("frozen file: checkpoints hold what is trained and a run resumes bit for bit") {
   const TemporaryFolder run;
   Trainer whole(config()), first(config()), second(config());
   for (int step = 0; step < 3; ++step) {
@@ -75,7 +75,7 @@ TEST_CASE("frozen file: one that is missing or changed is refused by its name") 
   fs::remove(file);
   CHECK(refused().starts_with(file.string() + ": "));
   trainer.step();
-  save_checkpoint(run.path(), {trainer.state(), {}}, 2);  // writes it anew
+  save_checkpoint(run.path(), {trainer.state(), {}}, 2);  // writes it again
   CHECK(read(file) == whole);
   CHECK(refused() == "");
 }

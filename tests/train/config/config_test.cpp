@@ -393,8 +393,8 @@ TEST_CASE("config: only what leaves the run so far as it is may change on resume
   CHECK(refusal({"train.steps=5000", "train.log_every=7", "train.eval_every=3", "train.eval_batches=2",
                  "train.checkpoint_every=9", "train.keep_checkpoints=5"}) == "");
   CHECK(refusal({"optimizer.kind=adam"}) ==
-        "--set optimizer.kind=adam: /optimizer/kind: cannot change when a run goes on: it was started with \"adamw\", got "
-        "\"adam\" (give the run another folder to start anew)");
+        "--set optimizer.kind=adam: /optimizer/kind: cannot change when a run continues: it was started with \"adamw\", got "
+        "\"adam\" (give the run another folder to start again)");
   CHECK(refusal({"seed=4"}).starts_with("--set seed=4: /seed: "));
   CHECK(refusal({"train.batch_size=13"}).starts_with("--set train.batch_size=13: /train/batch_size: "));
   CHECK(refusal({"model.dropout=0.5"}).starts_with("--set model.dropout=0.5: /model/dropout: "));

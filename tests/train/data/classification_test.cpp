@@ -71,7 +71,7 @@ TEST_CASE("classification: rows of CSV and TSV and JSON lines") {
 TEST_CASE("classification: bad rows are refused by line") {
   CHECK(refused("a.csv", "text,label\none,x\n\ntwo\n") == "line 4: has 1 field, must have 2 as the first line");
   CHECK(refused("a.csv", "text,label\n\"a\nb\",x\n\"c,x\n") == "line 4: a quote is not closed");
-  CHECK(refused("a.csv", "text,label\n\"a\"b,x\n").starts_with("line 2: field 1 goes on after its quotes"));
+  CHECK(refused("a.csv", "text,label\n\"a\"b,x\n").starts_with("line 2: field 1 continues after its quotes"));
   CHECK(refused("a.csv", "text,label\na\"b,x\n").starts_with("line 2: field 1 has a quote but does not begin with one"));
   CHECK(refused("a.csv", "text,label\n,x\n") == "line 2: the text is empty");
   CHECK(refused("a.csv", "text,label\na,\n") == "line 2: the label is empty");

@@ -17,7 +17,7 @@ int64_t elements(const Bucket& bucket) {
   return sum;
 }
 
-/// Every element belongs to one piece; pieces begin at chunks and stand in the order of their owners.
+/// Every element belongs to one piece; pieces begin at chunks and are in the order of their owners.
 void check_deal(const std::vector<int64_t>& sizes, int ranks, const std::vector<Bucket>& buckets) {
   std::map<size_t, int64_t> next;  // of each parameter: where its next piece begins
   for (const Bucket& bucket : buckets) {

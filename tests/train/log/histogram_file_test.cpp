@@ -1,4 +1,4 @@
-// histograms.jsonl: parts of a range, and a run that goes on leaves no line twice.
+// histograms.jsonl: parts of a range, and a run that is resumed leaves no line twice.
 #include "train/log/histogram_file.h"
 
 #include <doctest/doctest.h>

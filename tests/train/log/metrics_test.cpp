@@ -1,4 +1,4 @@
-// metrics.jsonl when a run goes on: what is a line of a step is kept or cut by its number, anything else is never touched.
+// metrics.jsonl when a run is resumed: what is a line of a step is kept or cut by its number, anything else is never touched.
 #include "train/log/metrics.h"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ class Metrics {
   std::string path() const { return (folder_.path() / "metrics.jsonl").string(); }
   std::string text() const { return onestep::testing::read(path()); }
   void set(const std::string& text) const { std::ofstream(path(), std::ios::binary) << text; }
-  /// What is left of a text when a run goes on with the step `first`, which is then logged.
+  /// What remains of a text when a run continues with the step `first`, which is then logged.
   std::string go_on(const std::string& text, int64_t first) const {
     set(text);
     MetricsFile(path(), first).write({.step = first, .loss = 0.1F});
@@ -76,7 +76,7 @@ TEST_CASE("metrics: lines that another JSON tool has rewritten are kept as they 
 TEST_CASE("metrics: a line that is not the line of a step is refused by its number and nothing is cut") {
   const Metrics metrics;
   CHECK(metrics.refusal(kOurs + "[1, 2]\n", 0) ==
-        metrics.path() + ": line 3: must be an object: got [1,2] (mend or move the file to go on)");
+        metrics.path() + ": line 3: must be an object: got [1,2] (repair or move the file to continue)");
   for (const std::string foreign :
        {"notes of mine\n", "notes of mine", "\n", "{\"step\":2,\"loss\":\n", "{\"loss\":2}\n", "{}", "{\"step\":1}\n",
         "{\"step\":-1}\n", "{\"step\":2.5}\n", "{\"step\":\"2\"}\n", "{\"step\":null}\n", "{\"step\":1e300}\n",

@@ -1,4 +1,4 @@
-// samples.jsonl: what it holds reads back, and a run that goes on leaves no sample twice.
+// samples.jsonl: what it holds reads back, and a run that is resumed leaves no sample twice.
 #include "train/log/sample_file.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Conversations: the model reads what was said, once, and each answer is what it would be if all were read anew.
+// Conversations: the model reads what was said, once, and each answer is what it would be if all were read again.
 #include "train/models/conversation.h"
 
 #include <doctest/doctest.h>
@@ -47,7 +47,7 @@ std::string answer_anew(Fixture& fixture, const Ids& ids, const ConversationOpti
 
 }  // namespace
 
-TEST_CASE("conversation: each answer is that of all that was said, read anew") {
+TEST_CASE("conversation: each answer is that of all that was said, read again") {
   Fixture fixture(400);
   const ConversationOptions options{.chat = kTurns, .system = "hhh", .generate = {.tokens = 12}};
   Generator draws(1), same(1);
@@ -76,7 +76,7 @@ TEST_CASE("conversation: an answer ends at the template's mark, and the next one
   const Ids opening = fixture.tokenizer->encode("a:cd\nb:");
   const Generated free = generate(*fixture.model, opening, {.tokens = 20, .sampling = {.temperature = 0}}, same);
   const std::string text = fixture.tokenizer->decode(free.ids);
-  // Marks of one, two and three characters that come somewhere in the greedy answer, and what may stand behind them.
+  // Marks of one, two and three characters that come somewhere in the greedy answer, and what may follow them.
   for (const size_t length : {1u, 2u, 3u}) {
     const std::string mark = text.substr(4, length);
     if (mark.find('\n') != std::string::npos) continue;
@@ -109,9 +109,9 @@ TEST_CASE("conversation: what interrupts an answer keeps what was said of it") {
   const std::string said = "a:cd\nb:" + answer.text + "\n";
   CHECK(fixture.tokenizer->decode(conversation.ids()) == said);
   asked = 0;
-  const Generated anew = generate(*fixture.model, fixture.tokenizer->encode(said + "a:e\nb:"),
-                                  {.tokens = 7, .sampling = {.temperature = 0}}, same);
-  CHECK(conversation.say("e", {}, [&] { return ++asked == 7; }).text == fixture.tokenizer->decode(anew.ids));
+  const Generated again = generate(*fixture.model, fixture.tokenizer->encode(said + "a:e\nb:"),
+                                   {.tokens = 7, .sampling = {.temperature = 0}}, same);
+  CHECK(conversation.say("e", {}, [&] { return ++asked == 7; }).text == fixture.tokenizer->decode(again.ids));
 }
 
 TEST_CASE("conversation: the oldest messages are forgotten when the context is full, the system message never") {

@@ -322,7 +322,7 @@ TEST_CASE("generate: a text that ends leaves the others as they are") {
   CHECK(results[1].ids == generate(*model, second, {.tokens = 20}, alone).ids);
 }
 
-TEST_CASE("generate: a text goes on from what the model remembers as from its beginning") {
+TEST_CASE("generate: a text continues from what the model remembers as from its beginning") {
   for (const Named& named : models(24)) {
     CAPTURE(named.name);
     Generator generator(1);

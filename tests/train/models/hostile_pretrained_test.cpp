@@ -29,7 +29,7 @@ std::string with(const std::string& key, const std::string& value) {
   return replaced(config.dump(), "{", "{\"" + key + "\": " + value + ", ");
 }
 
-/// The messages go on after the folder's name.
+/// The messages continue after the folder's name.
 void expect_configs_refused(const std::vector<Hostile>& configs) {
   const TemporaryFolder folder;
   fs::copy(kGolden / "model.safetensors", folder.path() / "model.safetensors");

@@ -104,7 +104,7 @@ TEST_CASE("freeze: ranks and recomputed blocks give the bits of one process that
   }
 }
 
-TEST_CASE("freeze: a run goes on with its bits and in bf16 too") {
+TEST_CASE("freeze: a run resumes with its bits and in bf16 too") {
   for (const char* const train : {"", R"(, "precision": "bf16")", R"(, "precision": "bf16", "recompute": true)"}) {
     for (const Config& config :
          {config_of(kBottom, train), config_of("", train, "", kLora), config_of("", train, "", kLoraLlama)}) {

@@ -70,7 +70,7 @@ TEST_CASE("sweep: grids that cannot be trained are refused as a whole") {
   CHECK(error(many) == "--grid: more than 1000 runs");
 }
 
-TEST_CASE("sweep: a run goes on with what is given and differs") {
+TEST_CASE("sweep: a run continues with what is given and differs") {
   const testing::TemporaryFolder folder;
   const auto run = folder.path() / "run";
   { const RunLock lock = create_run(run, load_config(kSentence, {"schedule.kind=cosine"}), nullptr); }

@@ -24,7 +24,7 @@ BpeVocabulary learn(const std::string& text, int64_t vocab_size) {
 
 std::string merges(const BpeVocabulary& vocabulary) { return merges_text(vocabulary).substr(14); }
 
-// Counts all pairs anew for every merge.
+// Counts all pairs again for every merge.
 BpeVocabulary naive(const std::string& text, size_t vocab_size) {
   BpeVocabulary out = bpe_bytes();
   std::vector<std::vector<int32_t>> words;
@@ -80,7 +80,7 @@ TEST_CASE("bpe trainer: the most frequent pair first and of equals the smallest 
   CHECK(vocabulary.specials == std::vector<int32_t>{258});
 }
 
-TEST_CASE("bpe trainer: as counting anew for every merge") {
+TEST_CASE("bpe trainer: as counting again for every merge") {
   Generator g(2);
   for (int trial = 0; trial < 60; ++trial) {
     std::string text;

@@ -31,7 +31,7 @@ std::string bpe_json(const std::string& vocab, const std::string& merges) {
 
 void expect_tokenizer_refused(const Cases& files) { expect_refused(files, train::load_tokenizer); }
 
-/// Two files in a folder; the messages go on after vocab.json or merges.txt.
+/// Two files in a folder; the messages continue after vocab.json or merges.txt.
 void expect_folder_refused(const char* culprit, const Cases& files) {
   const TemporaryFolder folder;
   for (const Hostile& file : files) {

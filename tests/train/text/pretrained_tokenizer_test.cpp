@@ -180,5 +180,5 @@ TEST_CASE("nfc: marks are ordered and put together as Unicode says") {
   CHECK(to_nfc("\uac00\u11a7") == "\uac00\u11a7");  // no trailing consonant
   CHECK(to_nfc("\u0958") == "\u0915\u093c");        // excluded from composition
   CHECK(to_nfc("\U0001d15e") == "\U0001d157\U0001d165");
-  CHECK(to_nfc("\u0301") == "\u0301");  // nothing to stand on
+  CHECK(to_nfc("\u0301") == "\u0301");  // nothing to combine with
 }

@@ -10,7 +10,7 @@
 
 namespace onestep::train {
 
-/// Ranks of MPI_COMM_WORLD. MPI is initialised while it lives; where the program cannot go on, abort() ends all ranks.
+/// Ranks of MPI_COMM_WORLD. MPI is initialised while it lives; where the program cannot continue, abort() ends all ranks.
 class MpiCommunicator : public Communicator {
  public:
   /// Joins the other ranks, which must come within `timeout` seconds.

@@ -2,7 +2,7 @@
 
 const kName = 10, kAdvance = 6.1, kLongestName = 12;  // height and width of a character beside a map, in pixels
 
-/** Tokens as they stand beside a map: spaces and line ends can be seen, and long ones are cut. */
+/** Tokens as they are shown beside a map: spaces and line ends can be seen, and long ones are cut. */
 const axisNames = (tokens) => tokens.map((token) => {
   const name = [...visible(token)];
   return name.length > kLongestName ? name.slice(0, kLongestName - 1).join("") + "\u2026" : name.join("");

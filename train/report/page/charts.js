@@ -26,7 +26,7 @@ function changeZoom(by, factor, middle) {
   zoomTo(inside, inside + width);
 }
 
-/** Beside the loss stands the perplexity, exp(loss). */
+/** Beside the loss is the perplexity, exp(loss). */
 const perplexity = (loss) => axisNumber(Number(Math.exp(loss).toPrecision(3)));
 
 /**
@@ -99,7 +99,7 @@ function readable(svg, curves, { x, y, left, right, kRight }) {
             lines.join("\n"));
   };
   const forget = () => { hideTip(); for (const part of [cursor, chosen]) part.setAttribute("visibility", "hidden"); };
-  let begin = null, cursorPlace = null;  // where dragging began, and where the arrows stand
+  let begin = null, cursorPlace = null;  // where dragging began, and the place of the arrow keys
   const isDrag = (event) => begin !== null && Math.abs(event.clientX - begin) >= 8;
   const drag = (event) => {
     if (!isDrag(event)) return;

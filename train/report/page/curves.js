@@ -8,7 +8,7 @@ const kUnits = { seconds: 1, minutes: 60, hours: 3600 };
 const longest = runs.reduce((most, run) => run.metrics.reduce((time, row) => Math.max(time, row.seconds ?? 0), most), 0);
 const unit = longest > 7200 ? "hours" : longest > 300 ? "minutes" : "seconds";
 
-/** What may stand along the charts: the place of a row of metrics, and how it is said. Places a run has not are left out. */
+/** What the charts may run along: the place of a row of metrics, and how it is said. Places a run has not are left out. */
 const kAxes = {
   steps: { place: (run, row) => stepOf(row), say: (x) => `at step ${number(x)}` },
   tokens: { place: (run, row) => (run.tokens_per_step > 0 ? stepOf(row) * run.tokens_per_step : null),

@@ -12,7 +12,7 @@ function drawSamples(section) {
     const part = element(section, "div", { "data-run": i });
     runElement(part, "h2", i, " Samples");
     element(part, "p", { class: "note" }, `bold: from the ${run.evaluated_on}; then ${run.labels.length > 0
-      ? "the label that the model gives and, if it differs, the right one" : "what the model goes on with"}`);
+      ? "the label that the model gives and, if it differs, the right one" : "what the model continues with"}`);
     for (const sample of run.samples) drawSample(part, sample);
     if (run.written.length === 0) return;
     const fold = element(part, "details", { open: "" });

@@ -17,7 +17,7 @@ function layerOf(nodes) {
 }
 
 /**
- * The places of a drawing: the nodes, and for an edge that passes layers a bend in each, so that it keeps clear of what stands
+ * The places of a drawing: the nodes, and for an edge that passes layers a bend in each, so that it keeps clear of what is
  * there. {layer, neighbours: {before, after}, size} of each; `bends` of an edge by "user,position".
  */
 function placesOf(nodes) {

@@ -345,7 +345,7 @@ class Module(StateHooks, Walk):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands in the brackets of the layer's text."""
+        """What the layer's text has in its brackets."""
         return ""
 
     def __repr__(self) -> str:

@@ -126,7 +126,7 @@ class RNNBase(Module):
             raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
 
     def _packed(self, input: PackedSequence, hx: Any) -> Tuple[PackedSequence, State]:
-        """Takes and gives the states in the order of the sequences, which stand in the data by their length."""
+        """Takes and gives the states in the order of the sequences, which are in the data by their length."""
         x, batch_sizes, order, back = input
         if x.dim() != 2:
             raise RuntimeError(f"input must have 2 dimensions, got {x.dim()}")

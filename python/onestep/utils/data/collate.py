@@ -32,7 +32,7 @@ def _is_array(value: Any) -> bool:
 
 
 def default_convert(data: Any) -> Any:
-    """Arrays as tensors, in whatever they stand."""
+    """Arrays as tensors, in whatever holds them."""
     if isinstance(data, _C.Tensor):
         return data
     if _is_array(data):

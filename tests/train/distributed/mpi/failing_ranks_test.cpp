@@ -20,7 +20,7 @@ ProcessResult harmed_run(const RankRuns& runs, const Arguments& second, const st
   return job.wait();
 }
 
-/// The sentence of rank 1, nothing else of ours, and a checkpoint with which the run goes on as if nothing had happened.
+/// The sentence of rank 1, nothing else of ours, and a checkpoint with which the run continues as if nothing had happened.
 void check_ended_by_rank_1(const RankRuns& runs, const ProcessResult& result, const std::string& sentence) {
   CHECK_MESSAGE(result.status == 2, result.err);
   CHECK_MESSAGE(contains(result.err, "onestep: rank 1: " + sentence), result.err);

@@ -1,4 +1,4 @@
-// A rank that is killed, hangs or is asked to stop ends the job of all, and the run goes on from its last checkpoint to the
+// A rank that is killed, hangs or is asked to stop ends the job of all, and the run continues from its last checkpoint to the
 // bit.
 #include <doctest/doctest.h>
 #include <signal.h>
