@@ -14,10 +14,6 @@
 // NOLINTBEGIN(bugprone-narrowing-conversions)
 namespace onestep::portable::formulas {
 
-/// Correct binary digits of a result that is rounded to T: what is more than a float needs takes half the time of a formula.
-template <class T>
-inline constexpr int kDigits = sizeof(T) < sizeof(double) ? 36 : 53;
-
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double kLn2 = 0x1.62e42fefa39efp-1, kLn2Low = 0x1.abc9e3b39803fp-56, kInverseLn2 = 0x1.71547652b82fep+0;
 inline constexpr double kPi = 0x1.921fb54442d18p+1, kHalfPi = 0x1.921fb54442d18p+0, kHalfPiLow = 0x1.1a62633145c07p-54;
@@ -39,22 +35,19 @@ ONESTEP_FORMULA double whole_of_bits(uint64_t n) { return std::bit_cast<double>(
 
 /// 2^n for a whole n, -1022 <= n <= 1023.
 ONESTEP_FORMULA double power_of_two(double n) { return std::bit_cast<double>((bits_of_whole(n) + 1023) << 52); }
-/// x 2^n: in two steps, since 2^n may be no normal number, which in a float's range it is.
-template <int digits>
+/// x 2^n: in two steps, since 2^n may be no normal number.
 ONESTEP_FORMULA double scaled(double x, double n) {
-  if constexpr (digits < 53) return x * power_of_two(n);
   const double half = std::trunc(0.5 * n);
   return x * power_of_two(half) * power_of_two(n - half);
 }
 
 /// exp(r) - 1 for |r| <= ln(2) / 2: Taylor's series.
-template <int digits>
 ONESTEP_FORMULA double expm1_near_0(double r) {
   constexpr auto terms = [] {
     std::array<double, 14> inverse{};  // 1 / 0!, 1 / 1!, ...
     inverse[0] = 1;
     for (size_t k = 1; k < inverse.size(); ++k) inverse[k] = inverse[k - 1] / static_cast<double>(k);
-    std::array < double, digits<53 ? 8 : 12> from_2{};
+    std::array<double, 12> from_2{};
     for (size_t k = 0; k < from_2.size(); ++k) from_2[k] = inverse[k + 2];
     return from_2;
   }();
@@ -73,34 +66,30 @@ ONESTEP_FORMULA Reduced reduce(double x) {
 /// x, or 0 where |x| is not below `limit`: what is beyond is not computed.
 ONESTEP_FORMULA double within(double x, double limit) { return std::fabs(x) < limit ? x : 0; }
 /// From where on exp(x) is infinite or 0.
-template <int digits>
-inline constexpr double kExpLimit = digits < 53 ? 250 : 750;
+inline constexpr double kExpLimit = 750;
 /// `y` for |x| < limit, else the limits of a function that goes from `low` to infinity.
 ONESTEP_FORMULA double beyond(double x, double limit, double y, double low) {
   const double end = x > 0 ? kInfinity : x < 0 ? low : x;
   return std::fabs(x) < limit ? y : end;
 }
 
-template <int digits = 53>
 ONESTEP_FORMULA double exp(double x) {
-  constexpr double limit = kExpLimit<digits>;
+  constexpr double limit = kExpLimit;
   const Reduced r = reduce(within(x, limit));
-  return beyond(x, limit, scaled<digits>(1 + expm1_near_0<digits>(r.rest), r.n), 0);
+  return beyond(x, limit, scaled(1 + expm1_near_0(r.rest), r.n), 0);
 }
 
-template <int digits = 53>
 ONESTEP_FORMULA double exp2(double x) {
-  constexpr double limit = digits < 53 ? 300 : 1100;
+  constexpr double limit = 1100;
   const double near = within(x, limit), n = std::floor(near + 0.5);
-  return beyond(x, limit, scaled<digits>(1 + expm1_near_0<digits>((near - n) * kLn2), n), 0);
+  return beyond(x, limit, scaled(1 + expm1_near_0((near - n) * kLn2), n), 0);
 }
 
-template <int digits = 53>
 ONESTEP_FORMULA double expm1(double x) {
-  constexpr double limit = kExpLimit<digits>;
+  constexpr double limit = kExpLimit;
   const Reduced r = reduce(within(x, limit));
-  const double e = expm1_near_0<digits>(r.rest), large = scaled<digits>(1 + e, r.n);
-  const double y = scaled<digits>(e, r.n) + (scaled<digits>(1, r.n) - 1);
+  const double e = expm1_near_0(r.rest), large = scaled(1 + e, r.n);
+  const double y = scaled(e, r.n) + (scaled(1, r.n) - 1);
   return x == 0 ? x : beyond(x, limit, r.n > 60 ? large : y, -1);
 }
 
@@ -119,13 +108,11 @@ ONESTEP_FORMULA Binary binary(double x) {
 }
 
 /// log(2^exponent m): with (1 + s) / (1 - s) = m it is exponent ln 2 + 2 atanh(s), s a sum of two numbers, |s| < 0.172.
-template <int digits>
 ONESTEP_FORMULA double log(const Binary& x) {
   const double sum = x.m + 1, s = (x.m - 1) / sum, s2 = s * s;
   double series = 0;  // 2/3 s^2 + 2/5 s^4 + ...: at most a hundredth of the sum, so its rounding counts little
 #pragma GCC unroll 16
-  for (int k = digits < 53 ? 13 : 21; k >= 3; k -= 2) series = (series + 2.0 / k) * s2;
-  if constexpr (digits < 53) return x.exponent * kLn2 + (2 * s + s * series);
+  for (int k = 21; k >= 3; k -= 2) series = (series + 2.0 / k) * s2;
   const double one = sum - x.m, sum_low = (x.m - (sum - one)) + (1 - one);
   const double s_low = (std::fma(-s, sum, x.m - 1) - s * sum_low) / sum;
   const double whole = x.exponent * kLn2, whole_low = std::fma(x.exponent, kLn2, -whole);
@@ -138,73 +125,59 @@ ONESTEP_FORMULA double log_or(double x, double y) {
   return x > 0 && x < kInfinity ? y : special;
 }
 
-template <int digits = 53>
-ONESTEP_FORMULA double log(double x) {
-  return log_or(x, log<digits>(binary(x)));
-}
+ONESTEP_FORMULA double log(double x) { return log_or(x, log(binary(x))); }
 
 /// log(1 + t), or log(x) + ln 2 where `large`, with one logarithm.
-template <int digits>
 ONESTEP_FORMULA double log1p_or_log(double t, bool large, double x) {
-  const double u = 1 + t, y = log<digits>(large ? x : u), lost = (t - (u - 1)) / (u == 0 ? 1 : u);  // by the sum
+  const double u = 1 + t, y = log(large ? x : u), lost = (t - (u - 1)) / (u == 0 ? 1 : u);  // by the sum
   return large ? y + kLn2 : t == 0 || t == kInfinity ? t : y + lost;
 }
-template <int digits = 53>
-ONESTEP_FORMULA double log1p(double x) {
-  return log1p_or_log<digits>(x, false, x);
-}
+ONESTEP_FORMULA double log1p(double x) { return log1p_or_log(x, false, x); }
 
-template <int digits = 53>
+/// log(1 + exp(x))
+ONESTEP_FORMULA double softplus(double x) { return (x > 0 ? x : 0) + log1p(exp(-std::fabs(x))); }
+
 ONESTEP_FORMULA double log2(double x) {
   const Binary b = binary(x);
-  return log_or(x, b.exponent + log<digits>(Binary{0, b.m}) * kInverseLn2);
+  return log_or(x, b.exponent + log(Binary{0, b.m}) * kInverseLn2);
 }
 
-template <int digits = 53>
 ONESTEP_FORMULA double log10(double x) {
   constexpr double ln10 = 0x1.26bb1bbb55516p+1;
-  const double y = log<digits>(x) / ln10, whole = std::floor(y + 0.5);
+  const double y = log(x) / ln10, whole = std::floor(y + 0.5);
   return std::fabs(y - whole) <= 0x1p-51 * std::fabs(whole) ? whole : y;  // 10^k gives k
 }
 
-template <int digits = 53>
 ONESTEP_FORMULA double sinh(double x) {
-  const double a = std::fabs(x), e = expm1<digits>(a), y = 0.5 * (e + e / (e + 1));
-  if constexpr (digits < 53) return std::copysign(e < kInfinity ? y : e, x);
+  const double a = std::fabs(x), e = expm1(a), y = 0.5 * (e + e / (e + 1));
   const double root = exp(0.5 * a);
   return std::copysign(e < kInfinity ? y : 0.5 * root * root, x);
 }
 
-template <int digits = 53>
 ONESTEP_FORMULA double cosh(double x) {
-  const double e = exp<digits>(std::fabs(x)), y = 0.5 * e + 0.5 / e;
-  if constexpr (digits < 53) return y;
+  const double e = exp(std::fabs(x)), y = 0.5 * e + 0.5 / e;
   const double root = exp(0.5 * std::fabs(x));
   return e < kInfinity ? y : 0.5 * root * root;
 }
 
-template <int digits = 53>
 ONESTEP_FORMULA double tanh(double x) {
-  const double e = expm1<digits>(-2 * std::fabs(x));
+  const double e = expm1(-2 * std::fabs(x));
   return std::copysign(-e / (e + 2), x);
 }
 
-template <int digits = 53>
 ONESTEP_FORMULA double asinh(double x) {
   const double a = std::fabs(x);
-  return std::copysign(log1p_or_log<digits>(a + a * a / (1 + std::sqrt(1 + a * a)), a > 0x1p28, a), x);
+  return std::copysign(log1p_or_log(a + a * a / (1 + std::sqrt(1 + a * a)), a > 0x1p28, a), x);
 }
 
-template <int digits = 53>
 ONESTEP_FORMULA double acosh(double x) {
-  const double t = x - 1, y = log1p_or_log<digits>(t + std::sqrt(t * (x + 1)), x > 0x1p28, x);
+  const double t = x - 1, y = log1p_or_log(t + std::sqrt(t * (x + 1)), x > 0x1p28, x);
   return x >= 1 ? y : kNaN;
 }
 
-template <int digits = 53>
 ONESTEP_FORMULA double atanh(double x) {
   const double a = std::fabs(x);
-  return std::copysign(0.5 * log1p<digits>(2 * a / (1 - a)), x);
+  return std::copysign(0.5 * log1p(2 * a / (1 - a)), x);
 }
 
 // atan(i / 8), and what that lacks; the rest of 16 places is for NaN.
@@ -228,10 +201,9 @@ inline constexpr std::array<double, 16> kAtanLow = {0.0,
                                                     0x1.1a62633145c07p-55};
 
 /// atan(z) = atan(c) + atan((z - c) / (1 + z c)) with c the multiple of 1/8 next to z.
-template <int digits = 53>
 ONESTEP_FORMULA double atan(double x) {
   constexpr auto series = [] {
-    std::array < double, digits<53 ? 4 : 7> c{};  // -1/3, 1/5, -1/7, ...
+    std::array<double, 7> c{};  // -1/3, 1/5, -1/7, ...
     for (size_t k = 0; k < c.size(); ++k) c[k] = (k % 2 == 0 ? -1.0 : 1.0) / static_cast<double>(2 * k + 3);
     return c;
   }();
@@ -244,22 +216,15 @@ ONESTEP_FORMULA double atan(double x) {
 
 ONESTEP_FORMULA bool has_sign(double x) { return std::bit_cast<int64_t>(x) < 0; }
 
-template <int digits = 53>
 ONESTEP_FORMULA double atan2(double y, double x) {
-  const double b = std::fabs(x), a = std::fabs(y), quotient = atan<digits>(a / b);  // inf / inf is NaN
+  const double b = std::fabs(x), a = std::fabs(y), quotient = atan(a / b);  // inf / inf is NaN
   const double angle = a == b && a != 0 ? kHalfPi / 2 : a == 0 ? 0 : quotient;
   const double z = std::copysign(has_sign(x) ? 2 * kHalfPi - (angle - 2 * kHalfPiLow) : angle, y);
   return x != x || y != y ? kNaN : y == 0 && !has_sign(x) ? y : z;
 }
 
-template <int digits = 53>
-ONESTEP_FORMULA double asin(double x) {
-  return atan2<digits>(x, std::sqrt((1 - x) * (1 + x)));
-}
-template <int digits = 53>
-ONESTEP_FORMULA double acos(double x) {
-  return atan2<digits>(std::sqrt((1 - x) * (1 + x)), x);
-}
+ONESTEP_FORMULA double asin(double x) { return atan2(x, std::sqrt((1 - x) * (1 + x))); }
+ONESTEP_FORMULA double acos(double x) { return atan2(std::sqrt((1 - x) * (1 + x)), x); }
 
 ONESTEP_FORMULA double hypot(double x, double y) {
   const double a = std::fabs(x), b = std::fabs(y), larger = a > b ? a : b;
@@ -284,10 +249,8 @@ ONESTEP_FORMULA double erf_over_x(double x2) {
 }
 
 /// exp(-a^2), with the digits of a^2 that do not fit a double.
-template <int digits>
 ONESTEP_FORMULA double gauss(double a) {
   const double square = a * a;
-  if constexpr (digits < 53) return exp<digits>(-square);
   return exp(-square) * (1 - std::fma(a, a, -square));
 }
 
@@ -303,22 +266,19 @@ ONESTEP_FORMULA double erfc_factor(double a) {
   return polynomial((a - 3.75) / (a + 3.75), c);
 }
 
-template <int digits = 53>
 ONESTEP_FORMULA double erfc(double x) {
   const double a = std::fabs(x), near_0 = 1 - x * erf_over_x(x * x);
-  const double far = gauss<digits>(a) * erfc_factor(a) / (1 + 2 * a), tail = a < 28 ? far : a >= 28 ? 0 : x;
+  const double far = gauss(a) * erfc_factor(a) / (1 + 2 * a), tail = a < 28 ? far : a >= 28 ? 0 : x;
   return a < 0.5 ? near_0 : x < 0 ? 2 - tail : tail;
 }
 
 /// erfinv of 0 <= a <= 1, given the same to a few digits: one step of Halley's method.
-template <int digits>
 ONESTEP_FORMULA double improved_erfinv(double a, double y) {
-  const double near_0 = y * erf_over_x(y * y) - a, far = (1 - a) - erfc<digits>(y), error = y < 0.5 ? near_0 : far;
-  const double newton = error / (kTwoOverSqrtPi * gauss<digits>(y));
+  const double near_0 = y * erf_over_x(y * y) - a, far = (1 - a) - erfc(y), error = y < 0.5 ? near_0 : far;
+  const double newton = error / (kTwoOverSqrtPi * gauss(y));
   return y - newton / (1 + y * newton);
 }
 
-template <int digits = 53>
 ONESTEP_FORMULA double erfinv(double x) {
   const double a = std::fabs(x), rest = 1 - a;
   // To seven digits by Giles 2010 (Approximating the erfinv function), to three in the far tail, where erfc(y) is about
@@ -327,13 +287,10 @@ ONESTEP_FORMULA double erfinv(double x) {
                                -4.39150654e-06, -3.5233877e-06, 3.43273939e-07, 2.81022636e-08};
   constexpr std::array far = {2.83297682,     1.00167406,    0.00943887047,  -0.00762246130, 0.00573950773,
                               -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257};
-  const double w = -log<digits>(rest * (1 + a)), near_0 = a * polynomial(w - 2.5, near);
+  const double w = -log(rest * (1 + a)), near_0 = a * polynomial(w - 2.5, near);
   const double tail_0 = a * polynomial(std::sqrt(w) - 3, far), giles = w < 5 ? near_0 : tail_0;
-  double y = improved_erfinv<digits>(a, giles);
-  if constexpr (digits == 53) {  // no float is in the far tail
-    const double log_rest = log(rest), tail = std::sqrt(-log_rest - 0.5 * log(-kPi * log_rest));
-    y = w < 16 ? y : improved_erfinv<digits>(a, improved_erfinv<digits>(a, tail));
-  }
+  const double log_rest = log(rest), tail = std::sqrt(-log_rest - 0.5 * log(-kPi * log_rest));
+  const double y = w < 16 ? improved_erfinv(a, giles) : improved_erfinv(a, improved_erfinv(a, tail));
   return rest > 0 ? std::copysign(y, x) : rest == 0 ? std::copysign(kInfinity, x) : kNaN;
 }
 

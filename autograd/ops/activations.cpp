@@ -10,7 +10,6 @@ namespace onestep {
 
 namespace formulas = portable::formulas;
 using ops::function_of_input;
-using ops::InDouble;
 using ops::number_like;
 using ops::select_if;
 using ops::Vectorized;
@@ -20,20 +19,24 @@ namespace {
 // What the formulas mean by these names where they are applied to numbers.
 using formulas::exp;
 using formulas::tanh;
-ONESTEP_FORMULA double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+template <std::floating_point T>
+ONESTEP_FORMULA T sigmoid(T x) {
+  return 1 / (1 + exp(-x));
+}
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// scale x where x > 0, else scale alpha (exp(input_scale x) - 1).
 Tensor scaled_elu(const char* op, const Tensor& x, double alpha, double scale, double input_scale) {
-  const auto values = [=]<int digits>(double v) {
-    const double y = scale * alpha * formulas::expm1<digits>(v * input_scale);
-    return v <= 0 ? y : scale * v;
+  const auto values = [=]<class T>(T v) {
+    const T y = static_cast<T>(scale * alpha) * formulas::expm1(v * static_cast<T>(input_scale));
+    return v <= 0 ? y : static_cast<T>(scale) * v;
   };
-  return function_of_input(op, x, InDouble{values}, [=](auto dy, auto v) {
+  return function_of_input(op, x, Vectorized{values}, [=](auto dy, auto v) {
     // A large exp(v) would make NaN of the 0 it is multiplied by. The second derivative at 0 is 0, as in PyTorch.
     const auto negative = select_if(v < 0, v, 0.0);
-    return select_if(v <= 0, dy * (scale * alpha * input_scale) * exp(negative * input_scale), dy * scale);
+    const auto slope = number_like(v, scale * alpha * input_scale), factor = number_like(v, input_scale);
+    return select_if(v <= 0, dy * slope * exp(negative * factor), dy * number_like(v, scale));
   });
 }
 
@@ -59,18 +62,20 @@ Tensor bounded(const char* op, const Tensor& x, double low, double high) {
 }  // namespace
 
 Tensor softplus(const Tensor& x, double beta, double threshold) {
-  const auto values = [=]<int digits>(double v) {
-    const double y = formulas::log1p<digits>(exp<digits>(v * beta)) / beta;
-    return v * beta > threshold ? v : y;
+  const auto values = [=]<class T>(T v) {
+    const T scale = static_cast<T>(beta), y = formulas::softplus(v * scale) / scale;
+    return v * scale > static_cast<T>(threshold) ? v : y;
   };
-  return function_of_input("softplus", x, InDouble{values},
-                           [=](auto dy, auto v) { return select_if(v * beta > threshold, dy, dy * sigmoid(v * beta)); });
+  return function_of_input("softplus", x, Vectorized{values}, [=](auto dy, auto v) {
+    const auto scaled = v * number_like(v, beta);
+    return select_if(scaled > number_like(v, threshold), dy, dy * sigmoid(scaled));
+  });
 }
 
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
   const auto values = [=]<class T>(T v) { return v > 0 ? v : v * static_cast<T>(negative_slope); };
   return function_of_input("leaky_relu", x, Vectorized{values},
-                           [=](auto dy, auto v) { return select_if(v > 0, dy, dy * negative_slope); });
+                           [=](auto dy, auto v) { return select_if(v > 0, dy, dy * number_like(v, negative_slope)); });
 }
 
 Tensor prelu(const Tensor& x, const Tensor& weight) {
@@ -116,16 +121,17 @@ Tensor hardsigmoid(const Tensor& x) {
 }
 Tensor hardswish(const Tensor& x) {
   const auto values = []<class T>(T v) { return v * (v <= -3 ? T(0) : v >= 3 ? T(6) : v + 3) / 6; };
-  return function_of_input("hardswish", x, Vectorized{values},
-                           [](auto dy, auto v) { return select_if(v <= -3, 0.0, select_if(v < 3, dy * (v / 3 + 0.5), dy)); });
+  return function_of_input("hardswish", x, Vectorized{values}, [](auto dy, auto v) {
+    return select_if(v <= -3, 0.0, select_if(v < 3, dy * (v / 3 + number_like(v, 0.5)), dy));
+  });
 }
 
 Tensor mish(const Tensor& x) {  // tanh(log(1 + e)) = w / (w + 2) with w = e (e + 2) and e = exp(x), which is 1 above 40
-  const auto values = []<int digits>(double v) {
-    const double e = exp<digits>(v < 40 ? v : 40), w = e * (e + 2);
+  const auto values = []<class T>(T v) {
+    const T e = exp(v < 40 ? v : 40), w = e * (e + 2);
     return v * (w / (w + 2));
   };
-  return function_of_input("mish", x, InDouble{values}, [](auto dy, auto v) {
+  return function_of_input("mish", x, Vectorized{values}, [](auto dy, auto v) {
     // As PyTorch NaN at infinity, where e is infinite.
     const auto u = select_if((v > 40) & (v < kInfinity), 40.0, v), e = exp(u), w = e * (e + 2);
     return dy * (w / (w + 2) + u * (4 * (e / (w + 2)) * ((e + 1) / (w + 2))));
@@ -133,15 +139,13 @@ Tensor mish(const Tensor& x) {  // tanh(log(1 + e)) = w / (w + 2) with w = e (e 
 }
 
 Tensor logsigmoid(const Tensor& x) {
-  const auto values = []<int digits>(double v) {
-    return (v < 0 ? v : 0) - formulas::log1p<digits>(exp<digits>(-std::fabs(v)));
-  };
-  return function_of_input("logsigmoid", x, InDouble{values}, [](auto dy, auto v) { return dy * sigmoid(-v); });
+  const auto values = [](auto v) { return -formulas::softplus(-v); };
+  return function_of_input("logsigmoid", x, Vectorized{values}, [](auto dy, auto v) { return dy * sigmoid(-v); });
 }
 
 Tensor softsign(const Tensor& x) { return div(x, 1 + abs(x)); }
 Tensor tanhshrink(const Tensor& x) {
-  return function_of_input("tanhshrink", ops::as_floating(x), InDouble{[](double v) { return v - tanh(v); }},
+  return function_of_input("tanhshrink", ops::as_floating(x), Vectorized{[](double v) { return v - tanh(v); }},
                            [](auto dy, auto v) {
                              const auto y = tanh(v);
                              return dy * (y * y);

@@ -176,10 +176,20 @@ Tensor zip(const char* op, const Tensor& a, const Tensor& b, const Row& row) {
   return y;
 }
 
-/// condition ? a : b, for formulas of numbers and of tensors.
+/// zip for floating operands. Throws DTypeError, too.
+template <class Row>
+Tensor zip_floating(const char* op, const Tensor& a, const Tensor& b, const Row& row) {
+  Tensor y = empty_result(broadcast_shapes(op, a.shape(), b.shape()), a.dtype(), a, b);
+  dispatch_floating(compute_type(a.dtype()), op, [&]<class T>() { zip_into<T, T, T>(y, a, b, row); });
+  return y;
+}
+
+/// condition ? a : b, for formulas of numbers and of tensors: a literal beside a float is a float.
 template <class A, class B>
-requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B>) auto select_if(bool condition, A a, B b) {
-  return condition ? static_cast<std::common_type_t<A, B>>(a) : static_cast<std::common_type_t<A, B>>(b);
+requires std::is_arithmetic_v<A> && std::is_arithmetic_v<B>
+auto select_if(bool condition, A a, B b) {
+  using T = std::conditional_t<std::is_same_v<A, float> || std::is_same_v<B, float>, float, std::common_type_t<A, B>>;
+  return condition ? static_cast<T>(a) : static_cast<T>(b);
 }
 inline Tensor select_if(const Tensor& condition, const Tensor& a, const Tensor& b) { return where(condition, a, b); }
 inline Tensor select_if(const Tensor& condition, const Tensor& a, Scalar b) {

@@ -14,7 +14,8 @@ using ops::as_floating;
 using ops::function_of_input;
 using ops::function_of_output;
 using ops::grad_of;
-using ops::InDouble;
+using ops::number_like;
+using ops::Vectorized;
 
 namespace {
 
@@ -31,24 +32,24 @@ Tensor inverse(const Tensor& x) { return masked_fill(reciprocal(x), eq(x, 0), 0)
 }  // namespace
 
 Tensor exp2(const Tensor& x) {
-  return function_of_output("exp2", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::exp2<digits>(v); }},
-                            [](auto dy, auto y) { return dy * y * kLn2; });
+  return function_of_output("exp2", as_floating(x), Vectorized{[](auto v) { return formulas::exp2(v); }},
+                            [](auto dy, auto y) { return dy * y * number_like(y, kLn2); });
 }
 Tensor expm1(const Tensor& x) {
-  return function_of_output("expm1", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::expm1<digits>(v); }},
+  return function_of_output("expm1", as_floating(x), Vectorized{[](auto v) { return formulas::expm1(v); }},
                             [](auto dy, auto y) { return dy * (y + 1); });
 }
 Tensor log1p(const Tensor& x) {
-  return function_of_input("log1p", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::log1p<digits>(v); }},
+  return function_of_input("log1p", as_floating(x), Vectorized{[](auto v) { return formulas::log1p(v); }},
                            [](auto dy, auto v) { return dy / (v + 1); });
 }
 Tensor log2(const Tensor& x) {
-  return function_of_input("log2", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::log2<digits>(v); }},
-                           [](auto dy, auto v) { return dy / (v * kLn2); });
+  return function_of_input("log2", as_floating(x), Vectorized{[](auto v) { return formulas::log2(v); }},
+                           [](auto dy, auto v) { return dy / (v * number_like(v, kLn2)); });
 }
 Tensor log10(const Tensor& x) {
-  return function_of_input("log10", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::log10<digits>(v); }},
-                           [](auto dy, auto v) { return dy / (v * kLn10); });
+  return function_of_input("log10", as_floating(x), Vectorized{[](auto v) { return formulas::log10(v); }},
+                           [](auto dy, auto v) { return dy / (v * number_like(v, kLn10)); });
 }
 
 Tensor tan(const Tensor& input) {
@@ -60,57 +61,54 @@ Tensor tan(const Tensor& input) {
     y = ops::rounded(sin(wide) / cos(wide), x.dtype());
   }
   return record("tan", y, {x}, {y}, [](const Backward& b) -> Grads {
-    return {ops::chain<InDouble>(b, b.saved(0), [](auto dy, auto v) { return dy * (1 + v * v); })};
+    return {ops::chain<Vectorized>(b, b.saved(0), [](auto dy, auto v) { return dy * (1 + v * v); })};
   });
 }
 Tensor asin(const Tensor& x) {
-  return function_of_input("asin", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::asin<digits>(v); }},
+  return function_of_input("asin", as_floating(x), Vectorized{[](auto v) { return formulas::asin(v); }},
                            [](auto dy, auto v) { return dy / sqrt(1 - v * v); });
 }
 Tensor acos(const Tensor& x) {
-  return function_of_input("acos", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::acos<digits>(v); }},
+  return function_of_input("acos", as_floating(x), Vectorized{[](auto v) { return formulas::acos(v); }},
                            [](auto dy, auto v) { return -dy / sqrt(1 - v * v); });
 }
 Tensor atan(const Tensor& x) {
-  return function_of_input("atan", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::atan<digits>(v); }},
+  return function_of_input("atan", as_floating(x), Vectorized{[](auto v) { return formulas::atan(v); }},
                            [](auto dy, auto v) { return dy / (v * v + 1); });
 }
 Tensor sinh(const Tensor& input) {
-  const Tensor x = as_floating(input),
-               y = ops::map_floating("sinh", x, InDouble{[]<int digits>(double v) { return formulas::sinh<digits>(v); }});
+  const Tensor x = as_floating(input), y = ops::map_floating("sinh", x, Vectorized{[](auto v) { return formulas::sinh(v); }});
   return record("sinh", y, {x}, {x}, [](const Backward& b) -> Grads { return {mul(b.grad(), cosh(b.saved(0)))}; });
 }
 Tensor cosh(const Tensor& input) {
-  const Tensor x = as_floating(input),
-               y = ops::map_floating("cosh", x, InDouble{[]<int digits>(double v) { return formulas::cosh<digits>(v); }});
+  const Tensor x = as_floating(input), y = ops::map_floating("cosh", x, Vectorized{[](auto v) { return formulas::cosh(v); }});
   return record("cosh", y, {x}, {x}, [](const Backward& b) -> Grads { return {mul(b.grad(), sinh(b.saved(0)))}; });
 }
 Tensor asinh(const Tensor& x) {
-  return function_of_input("asinh", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::asinh<digits>(v); }},
+  return function_of_input("asinh", as_floating(x), Vectorized{[](auto v) { return formulas::asinh(v); }},
                            [](auto dy, auto v) { return dy / sqrt(v * v + 1); });
 }
 Tensor acosh(const Tensor& x) {
-  return function_of_input("acosh", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::acosh<digits>(v); }},
+  return function_of_input("acosh", as_floating(x), Vectorized{[](auto v) { return formulas::acosh(v); }},
                            [](auto dy, auto v) { return dy / sqrt(v * v - 1); });
 }
 Tensor atanh(const Tensor& x) {
-  return function_of_input("atanh", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::atanh<digits>(v); }},
+  return function_of_input("atanh", as_floating(x), Vectorized{[](auto v) { return formulas::atanh(v); }},
                            [](auto dy, auto v) { return dy / (1 - v * v); });
 }
 
 Tensor erf(const Tensor& x) {
   return function_of_input(
       "erf", as_floating(x), [](auto... p) { kernels::erf(p...); },
-      [](auto dy, auto v) { return dy * (kTwoOverSqrtPi * exp(-(v * v))); });
+      [](auto dy, auto v) { return dy * (exp(-(v * v)) * number_like(v, kTwoOverSqrtPi)); });
 }
 Tensor erfc(const Tensor& x) {
-  return function_of_input("erfc", as_floating(x), InDouble{[]<int digits>(double v) { return formulas::erfc<digits>(v); }},
-                           [](auto dy, auto v) { return dy * (-kTwoOverSqrtPi * exp(-(v * v))); });
+  return function_of_input("erfc", as_floating(x), Vectorized{[](auto v) { return formulas::erfc(v); }},
+                           [](auto dy, auto v) { return dy * (exp(-(v * v)) * number_like(v, -kTwoOverSqrtPi)); });
 }
 Tensor erfinv(const Tensor& x) {
-  return function_of_output("erfinv", as_floating(x),
-                            InDouble{[]<int digits>(double v) { return formulas::erfinv<digits>(v); }},
-                            [](auto dy, auto y) { return dy * (exp(y * y) / kTwoOverSqrtPi); });
+  return function_of_output("erfinv", as_floating(x), Vectorized{[](auto v) { return formulas::erfinv(v); }},
+                            [](auto dy, auto y) { return dy * (exp(y * y) * number_like(y, 1 / kTwoOverSqrtPi)); });
 }
 
 Tensor sinc(const Tensor& input) {
@@ -129,7 +127,7 @@ Tensor sinc(const Tensor& input) {
   });
 }
 Tensor reciprocal(const Tensor& x) {
-  return function_of_output("reciprocal", as_floating(x), ops::Loop{[](auto v) { return 1 / v; }},
+  return function_of_output("reciprocal", as_floating(x), Vectorized{[](auto v) { return 1 / v; }},
                             [](auto dy, auto y) { return -dy * (y * y); });
 }
 Tensor square(const Tensor& x) { return pow(x.dtype() == DType::boolean ? to(x, DType::int64) : x, 2); }
@@ -140,8 +138,8 @@ Tensor atan2(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::floating(ops::promote(a, b));
   const Tensor y = to(a, dtype), x = to(b, dtype);
   return record(
-      "atan2", ops::zip("atan2", y, x, InDouble{[]<int digits>(double u, double v) { return formulas::atan2<digits>(u, v); }}),
-      {y, x}, {y, x}, [](const Backward& back) -> Grads {
+      "atan2", ops::zip_floating("atan2", y, x, Vectorized{[](auto u, auto v) { return formulas::atan2(u, v); }}), {y, x},
+      {y, x}, [](const Backward& back) -> Grads {
         const Tensor &dy = back.grad(), &v = back.saved(0), &u = back.saved(1), scale = inverse(v * v + u * u);
         return {grad_of(back, 0, [&] { return dy * (scale * u); }), grad_of(back, 1, [&] { return dy * (scale * -v); })};
       });  // dy = d x / (x^2 + y^2), dx = -d y / (x^2 + y^2)
@@ -151,7 +149,7 @@ Tensor hypot(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::promote(a, b);
   const Tensor x = to(a, dtype), y = to(b, dtype);
   ops::check_floating("hypot", x);
-  const Tensor z = ops::zip("hypot", x, y, InDouble{[](double u, double v) { return formulas::hypot(u, v); }});
+  const Tensor z = ops::zip_floating("hypot", x, y, Vectorized{[](double u, double v) { return formulas::hypot(u, v); }});
   return record("hypot", z, {x, y}, {x, y, z}, [](const Backward& back) -> Grads {
     const auto grad = [&back](size_t i) {
       return grad_of(back, i, [&] { return back.grad() * (back.saved(i) / back.saved(2)); });
@@ -164,30 +162,32 @@ Tensor logaddexp(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::promote(a, b);
   const Tensor x = to(a, dtype), y = to(b, dtype);
   ops::check_floating("logaddexp", x);
-  const auto values = []<int digits>(double u, double v) {
-    const double sum = (u > v ? u : v) + formulas::log1p<digits>(exp<digits>(-std::fabs(u - v)));
-    return u == v ? u + kLn2 : sum;  // infinities, too
+  const auto values = []<class T>(T u, T v) {
+    const T sum = (u > v ? u : v) + formulas::softplus(-std::fabs(u - v));
+    return u == v ? u + static_cast<T>(kLn2) : sum;  // infinities, too
   };
-  return record("logaddexp", ops::zip("logaddexp", x, y, InDouble{values}), {x, y}, {x, y}, [](const Backward& back) -> Grads {
-    const auto grad = [&back](size_t i) {
-      return grad_of(back, i, [&] { return back.grad() * sigmoid(back.saved(i) - back.saved(1 - i)); });
-    };
-    return {grad(0), grad(1)};
-  });  // da = dy exp(a) / (exp(a) + exp(b))
+  return record("logaddexp", ops::zip_floating("logaddexp", x, y, Vectorized{values}), {x, y}, {x, y},
+                [](const Backward& back) -> Grads {
+                  const auto grad = [&back](size_t i) {
+                    return grad_of(back, i, [&] { return back.grad() * sigmoid(back.saved(i) - back.saved(1 - i)); });
+                  };
+                  return {grad(0), grad(1)};
+                });  // da = dy exp(a) / (exp(a) + exp(b))
 }
 
 Tensor xlogy(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::floating(ops::promote(a, b));
   const Tensor x = to(a, dtype), y = to(b, dtype);
-  const auto values = []<int digits>(double u, double v) {
-    const double product = u * formulas::log<digits>(v);
+  const auto values = []<class T>(T u, T v) {
+    const T product = u * formulas::log(v);
     return u == 0 && v == v ? 0 : product;
   };
-  return record("xlogy", ops::zip("xlogy", x, y, InDouble{values}), {x, y}, {x, y}, [](const Backward& back) -> Grads {
-    const Tensor &dz = back.grad(), &u = back.saved(0), &v = back.saved(1);
-    return {grad_of(back, 0, [&] { return masked_fill(xlogy(dz, v), logical_and(eq(u, 0), le(v, 0)), 0); }),
-            grad_of(back, 1, [&] { return dz * u / v; })};
-  });  // dx = dz log(y), dy = dz x / y
+  return record("xlogy", ops::zip_floating("xlogy", x, y, Vectorized{values}), {x, y}, {x, y},
+                [](const Backward& back) -> Grads {
+                  const Tensor &dz = back.grad(), &u = back.saved(0), &v = back.saved(1);
+                  return {grad_of(back, 0, [&] { return masked_fill(xlogy(dz, v), logical_and(eq(u, 0), le(v, 0)), 0); }),
+                          grad_of(back, 1, [&] { return dz * u / v; })};
+                });  // dx = dz log(y), dy = dz x / y
 }
 Tensor xlogy(const Tensor& x, Scalar y) { return xlogy(x, ops::as_operand(x, y)); }
 Tensor xlogy(Scalar x, const Tensor& y) { return xlogy(ops::as_operand(y, x), y); }
