@@ -168,6 +168,11 @@ template <class T>
 T max(const T* x, int64_t n) {
   return table<T>().max(x, n);
 }
+/// NaN when any is NaN; inf for n = 0.
+template <class T>
+T min(const T* x, int64_t n) {
+  return table<T>().min(x, n);
+}
 /// First index of the largest value; NaN counts as the largest (torch.argmax). n >= 1.
 template <class T>
 int64_t argmax(const T* x, int64_t n) {

@@ -73,6 +73,12 @@ double max(const double* x, int64_t n) {
   return best;
 }
 
+double min(const double* x, int64_t n) {
+  double best = std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < n; ++i) best = smaller(best, x[i]);
+  return best;
+}
+
 int64_t argmax(const double* x, int64_t n) {
   int64_t best = 0;
   for (int64_t i = 1; i < n && x[best] == x[best]; ++i) {
@@ -293,6 +299,7 @@ constexpr Table<double> kTable = {
     .sum_rounded_squares = sum_squares,  // dot() does not fuse
     .dot = dot,
     .max = max,
+    .min = min,
     .argmax = argmax,
     .sum_rows = sum_rows,
     .softmax_rows = softmax_rows,

@@ -64,11 +64,30 @@ ONESTEP_INLINE float max_ignoring_nan(const float* x, int64_t n, F f) {
   }));
 }
 
+/// The best elements of lanes, with `better` of two, which is NaN where one is, and `worst` of all.
+template <class BETTER>
+ONESTEP_INLINE Vec row_extremum(const float* x, int64_t n, float worst, BETTER better) {
+  const auto step = [=](Vec best, int64_t i, int64_t count) {
+    return better(keep_first(load_upto(x + i, count), count, worst), best);
+  };
+  // Four at once, since each comparison waits for the one before.
+  const int64_t quarter = n / (4 * kLanes) * kLanes;
+  Vec a = splat(worst), b = a, c = a, d = a;
+  for (int64_t i = 0; i < quarter; i += kLanes) {
+    a = step(a, i, kLanes);
+    b = step(b, i + quarter, kLanes);
+    c = step(c, i + 2 * quarter, kLanes);
+    d = step(d, i + 3 * quarter, kLanes);
+  }
+  return over_row(4 * quarter, n, better(better(a, b), better(c, d)), step);
+}
 ONESTEP_FLATTEN float row_max(const float* x, int64_t n) {
-  const Vec best = over_row(0, n, splat(-kInf), [=](Vec so_far, int64_t i, int64_t count) {
-    return max_nan(keep_first(load_upto(x + i, count), count, -kInf), so_far);
-  });
+  const Vec best = row_extremum(x, n, -kInf, [](Vec a, Vec b) { return max_nan(a, b); });
   return any(is_nan(best)) ? __builtin_nanf("") : max(best);
+}
+ONESTEP_FLATTEN float row_min(const float* x, int64_t n) {
+  const Vec best = row_extremum(x, n, kInf, [](Vec a, Vec b) { return min_nan(a, b); });
+  return any(is_nan(best)) ? __builtin_nanf("") : -max(splat(-0.0f) - best);
 }
 
 int64_t argmax(const float* x, int64_t n) {
@@ -281,6 +300,7 @@ void fill_rows(Table<float>& t) {
   t.sum_rounded_squares = sum_rounded_squares;
   t.dot = dot;
   t.max = row_max;
+  t.min = row_min;
   t.argmax = argmax;
   t.sum_rows = sum_rows;
   t.softmax_rows = softmax_rows;

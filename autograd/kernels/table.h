@@ -71,6 +71,7 @@ struct Table {
   T (*sum_rounded_squares)(const T* x, int64_t n);
   T (*dot)(const T* a, const T* b, int64_t n);
   T (*max)(const T* x, int64_t n);
+  T (*min)(const T* x, int64_t n);
   int64_t (*argmax)(const T* x, int64_t n);
 
   void (*sum_rows)(const T* x, T* y, int64_t rows, int64_t cols, int64_t ld);

@@ -4,6 +4,7 @@
 
 #include "autograd/ops/common.h"
 #include "autograd/ops/strided.h"
+#include "autograd/ops/vectorized.h"
 #include "autograd/ops_shape.h"
 
 namespace onestep::ops {
@@ -78,15 +79,26 @@ void move_row(T* to, const T* from, int64_t n) {
   if (i < n) std::memmove(to + i, from + i, static_cast<size_t>(n - i) * sizeof(T));
 }
 
+/// to[i] = from[n - 1 - i]
+template <class T>
+ONESTEP_EACH_ISA void reverse_row(const T* from, T* to, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) to[i] = from[n - 1 - i];
+}
+
 template <class T>
 void copy_row(T* to, int64_t step, const T* from, int64_t stride, int64_t n) {
+  if (n <= kTile && stride >= 0) {  // a call for each of many short rows takes longer than they do
+    for (int64_t i = 0; i < n; ++i) to[i * step] = from[i * stride];
+    return;
+  }
   kernels::parallel_for(n, kLoopCost, [=](int64_t i, int64_t end) {
     if (step == 1 && stride == 1)
       move_row(to + i, from + i, end - i);
     else if (step == 1 && stride == 0)
       std::fill_n(to + i, end - i, *from);
     else if (step == 1 && stride == -1)
-      std::reverse_copy(from - (end - 1), from - i + 1, to + i);
+      reverse_row(from - (end - 1), to + i, end - i);
     else
       for (; i < end; ++i) to[i * step] = from[i * stride];
   });

@@ -20,7 +20,7 @@ Tensor shifted(const Tensor& x, int d, bool reverse) {
   return reverse ? cat({rest, zero}, d) : cat({zero, rest}, d);
 }
 
-constexpr int64_t kColumns = 64;
+constexpr int64_t kColumns = 64, kRows = 2;
 
 /// Calls f(first, width) for blocks of `width` neighbouring columns, at most kColumns: their first row begins at `first`.
 template <class F>
@@ -36,15 +36,16 @@ void for_each_columns(const ops::Blocks& b, const F& f) {
   });
 }
 
-/// y_r = b_r + a_r y_{r-1} down neighbouring columns; the distance between rows is negative to go up. With `cut` nothing comes
-/// past a factor of 0, be it infinite.
+/// y_r = b_r + a_r y_{r-1} down columns that are `apart`; the distance between rows is negative to go up. With `cut` nothing
+/// comes past a factor of 0, be it infinite. Always inlined: with a constant for `apart` it is vectorized.
 template <class T, int64_t columns>
-void run_columns(const T* a, const T* b, T* y, int64_t rows, int64_t distance, bool cut, int64_t used = columns) {
+[[gnu::always_inline]] inline void run_columns(const T* a, const T* b, T* y, int64_t rows, int64_t distance, int64_t apart,
+                                               bool cut, int64_t used) {
   using Sum = std::conditional_t<is_floating(dtype_of<T>()), double, T>;
   std::array<Sum, columns> totals{};
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t i = 0; i < used; ++i) {
-      const int64_t at = r * distance + i;
+      const int64_t at = r * distance + i * apart;
       Sum& total = totals[static_cast<size_t>(i)];
       const bool first = r == 0 || (cut && a[at] == 0);
       total = ops::plus(static_cast<Sum>(b[at]), first ? Sum(0) : ops::times(static_cast<Sum>(a[at]), total));
@@ -61,13 +62,21 @@ Tensor recurrence(const Tensor& a, const Tensor& b, int d, bool reverse, bool cu
   dispatch(a.dtype(), [&]<class T>() {
     const T *const factor = factors.data<T>(), *const addend = addends.data<T>();
     T* const to = y.mutable_data<T>();
+    const int64_t last = reverse ? (blocks.reduced - 1) * blocks.inner : 0, distance = reverse ? -blocks.inner : blocks.inner;
+    if (blocks.inner == 1) {  // several rows at once, since each product waits for the one before
+      const int64_t n = blocks.reduced;
+      return kernels::parallel_for((blocks.outer + kRows - 1) / kRows, 2.0 * kRows * static_cast<double>(n),
+                                   [=](int64_t i, int64_t end) {
+                                     for (; i < end; ++i) {
+                                       const int64_t row = i * kRows, at = row * n + last;
+                                       run_columns<T, kRows>(factor + at, addend + at, to + at, n, distance, n, cut,
+                                                             std::min(blocks.outer - row, kRows));
+                                     }
+                                   });
+    }
     for_each_columns(blocks, [=](int64_t at, int64_t width) {
-      if (reverse) at += (blocks.reduced - 1) * blocks.inner;
-      const int64_t distance = reverse ? -blocks.inner : blocks.inner;
-      if (width == 1)
-        run_columns<T, 1>(factor + at, addend + at, to + at, blocks.reduced, distance, cut);
-      else
-        run_columns<T, kColumns>(factor + at, addend + at, to + at, blocks.reduced, distance, cut, width);
+      at += last;
+      run_columns<T, kColumns>(factor + at, addend + at, to + at, blocks.reduced, distance, 1, cut, width);
     });
   });
   return record("recurrence", y, {a, b}, {a, y}, [d, reverse](const Backward& back) -> Grads {

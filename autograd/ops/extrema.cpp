@@ -1,6 +1,5 @@
 // The largest and the least element, and where they are. NaN is both; ties go to the first, or share the gradient evenly.
 #include <algorithm>
-#include <array>
 
 #include "autograd/operators.h"
 #include "autograd/ops/reduce.h"
@@ -21,6 +20,13 @@ void check_not_empty(const char* op, const Shape& shape, const Shape& dims) {
 
 struct Largest {
   template <class T>
+  static T of(const T* x, int64_t n) {  // a row
+    if constexpr (std::is_floating_point_v<T>)
+      return kernels::max(x, n);
+    else
+      return *std::max_element(x, x + n);
+  }
+  template <class T>
   static void fold(T* y, const T* x, int64_t n) {  // y = max(y, x)
     if constexpr (std::is_floating_point_v<T>)
       kernels::maximum(y, 1, x, 1, y, n);
@@ -31,6 +37,13 @@ struct Largest {
 
 struct Least {
   template <class T>
+  static T of(const T* x, int64_t n) {
+    if constexpr (std::is_floating_point_v<T>)
+      return kernels::min(x, n);
+    else
+      return *std::min_element(x, x + n);
+  }
+  template <class T>
   static void fold(T* y, const T* x, int64_t n) {
     if constexpr (std::is_floating_point_v<T>)
       kernels::minimum(y, 1, x, 1, y, n);
@@ -39,19 +52,6 @@ struct Least {
   }
 };
 
-/// The extremum of a row: by pieces that lie under each other, then by halves.
-template <class Extremum, class T>
-T extremum_of_row(const T* x, int64_t n) {
-  constexpr int64_t kWidth = 256;
-  std::array<T, kWidth> best;
-  const int64_t width = std::min(n, kWidth);
-  std::copy_n(x, width, best.data());
-  for (int64_t i = width; i < n; i += kWidth) Extremum::fold(best.data(), x + i, std::min(kWidth, n - i));
-  for (int64_t left = width; left > 1; left = (left + 1) / 2)
-    Extremum::fold(best.data(), best.data() + (left + 1) / 2, left / 2);
-  return best[0];
-}
-
 template <class Extremum, class T>
 void extremum_blocks(const T* x, T* y, const Blocks& b) {
   kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {
@@ -59,7 +59,7 @@ void extremum_blocks(const T* x, T* y, const Blocks& b) {
       const T* from = x + o * b.reduced * b.inner;
       T* to = y + o * b.inner;
       if (b.inner == 1) {
-        *to = extremum_of_row<Extremum>(from, b.reduced);
+        *to = Extremum::of(from, b.reduced);
         continue;
       }
       std::copy_n(from, b.inner, to);

@@ -50,8 +50,15 @@ Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, in
 Tensor from_start(const Tensor& index, int64_t size) {
   const NoGradGuard no_grad;
   if (index.dtype() != DType::int64 && index.dtype() != DType::int32) return index;  // which checked_index refuses
-  const Tensor places = to(index, DType::int64);
-  return where(lt(places, 0), add(places, size), places);
+  const Tensor places = contiguous_values(to(index, DType::int64));
+  const auto* const first = places.data<int64_t>();
+  std::atomic<uint64_t> signs = 0;  // most often there is no negative one, and nothing to write
+  kernels::parallel_for(places.numel(), kLoopCost, [&](int64_t i, int64_t end) {
+    uint64_t found = 0;
+    for (; i < end; ++i) found |= static_cast<uint64_t>(first[i]);
+    signs |= found;
+  });
+  return signs >> 63 == 0 ? places : where(lt(places, 0), add(places, size), places);
 }
 
 /// to[r, j] = from[r, picked[j]]: [rows, size] -> [rows, count]. Four rows at once, for which an index is read once.
@@ -129,6 +136,12 @@ Tensor add_taken(const Tensor& dy, const Shape& shape, int dim, const Tensor& in
   });
 }
 
+Tensor selected(const Tensor& x, int dim, const Tensor& index) {
+  return record("index_select", take(x, dim, index), {x}, {index}, [dim](const Backward& b) -> Grads {
+    return {add_taken(b.grad(), b.input_shape(0), dim, contiguous_values(b.saved(0)))};
+  });
+}
+
 }  // namespace ops
 
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
@@ -137,9 +150,7 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   const Tensor picked = ops::checked_index("index_select", index, x.shape(), d);
   ONESTEP_CHECK(ShapeError, x.dim() > 0 || picked.numel() == 1, "index_select: a rank-0 tensor takes one index: got ",
                 picked.numel());
-  return record("index_select", ops::take(x, d, picked), {x}, {picked}, [d](const Backward& b) -> Grads {
-    return {ops::add_taken(b.grad(), b.input_shape(0), d, ops::contiguous_values(b.saved(0)))};
-  });
+  return ops::selected(x, d, picked);
 }
 
 namespace {

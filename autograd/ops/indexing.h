@@ -17,6 +17,9 @@ Tensor from_start(const Tensor& index, int64_t size);
 /// out[..., i, ...] = x[..., index[i], ...] along `dim`; not recorded. `index` comes from checked_index.
 Tensor take(const Tensor& x, int dim, const Tensor& index);
 
+/// take, recorded as index_select.
+Tensor selected(const Tensor& x, int dim, const Tensor& index);
+
 /// The transpose of take: zeros of `shape`, then dx[..., index[i], ...] += dy[..., i, ...] in ascending i. Slices with index
 /// `skipped` are left out, which is for rows of a matrix.
 Tensor add_taken(const Tensor& dy, const Shape& shape, int dim, const Tensor& index, std::optional<int64_t> skipped = {});

@@ -2,6 +2,7 @@
 #include "autograd/autocast.h"
 #include "autograd/operators.h"
 #include "autograd/ops/loss_common.h"
+#include "autograd/ops/pointwise.h"
 
 namespace onestep {
 namespace {
@@ -47,17 +48,34 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Bin
   return ops::reduced(op, weighted(op, losses, options.weight), options.reduction);
 }
 
-// -w t log s(x) - (1 - t) log(1 - s(x)) = (1 - t) x - (1 + (w - 1) t) log s(x), w the weight of the positive class
+namespace {
+
+/// -t log s(x) - (1 - t) log(1 - s(x)) = softplus(x) - t x in one pass.
+Tensor logit_losses(const char* op, const Tensor& x, const Tensor& t) {
+  const auto values = [](auto v, auto yes) { return portable::formulas::softplus(-v) + (1 - yes) * v; };
+  return record(op, ops::zip_floating(op, x, t, ops::Vectorized{values}), {x, t}, {x, t}, [](const Backward& b) -> Grads {
+    Grads grads(2);  // dx = dy (s(x) - t), dt = -dy x
+    if (b.needs(0)) grads[0] = b.grad() * (sigmoid(b.saved(0)) - b.saved(1));
+    if (b.needs(1)) grads[1] = neg(b.grad() * b.saved(0));
+    return grads;
+  });
+}
+
+}  // namespace
+
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                         const BinaryCrossEntropyWithLogitsOptions& options) {
   constexpr const char* op = "binary_cross_entropy_with_logits";
   if (ops::autocast_widens(input, target))
     return binary_cross_entropy_with_logits(ops::autocast_loss_operand(input), ops::autocast_loss_operand(target), options);
   ops::check_same_shape(op, input, target);
-  Tensor log_yes = logsigmoid(input);
-  if (options.pos_weight.defined()) log_yes = log_yes * (weighted(op, target, options.pos_weight - 1.0) + 1.0);
-  const Tensor losses = (1.0 - target) * input - log_yes;
-  return ops::reduced(op, weighted(op, losses, options.weight), options.reduction);
+  const auto losses = [&] {
+    if (!options.pos_weight.defined()) return logit_losses(op, input, target);
+    // (1 - t) x - (1 + (w - 1) t) log s(x), w the weight of the positive class
+    const Tensor weight = weighted(op, target, options.pos_weight - 1.0) + 1.0;
+    return (1.0 - target) * input - logsigmoid(input) * weight;
+  };
+  return ops::reduced(op, weighted(op, losses(), options.weight), options.reduction);
 }
 
 Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, const BinaryCrossEntropyOptions& options) {

@@ -12,7 +12,7 @@ Tensor flat(const Tensor& x) { return reshape(x, {-1}); }
 Tensor take(const Tensor& x, const Tensor& index) {
   const int64_t n = x.numel();
   const Tensor places = ops::checked_index("take", flat(ops::from_start(index, n)), n, 0);
-  return reshape(index_select(reshape(x, n), 0, places), index.shape());
+  return reshape(ops::selected(reshape(x, n), 0, places), index.shape());
 }
 
 Tensor take_along_dim(const Tensor& x, const Tensor& index, std::optional<int64_t> dim) {

@@ -84,6 +84,20 @@ Tensor sum_of_squares(const Tensor& x, const Shape& dims) {
   return before.empty() ? sums : sum_values(sums, before);
 }
 
+/// How many are true over `dims` (sorted), which stay with size 1, without the numbers as int64 in memory.
+Tensor count_values(const Tensor& x, const Shape& dims) {
+  const int last = x.dim() - 1;
+  if (dims.empty() || dims.back() != last || !x.is_contiguous()) return sum_values(to(x, DType::int64), dims);
+  Tensor counts = empty(x.shape().first(last), DType::int64);
+  const auto* const from = x.data<bool>();
+  auto* const to = counts.mutable_data<int64_t>();
+  const int64_t n = x.shape()[last];
+  kernels::parallel_for(counts.numel(), 0.1 * static_cast<double>(n), [=](int64_t r, int64_t end) {
+    for (; r < end; ++r) to[r] = std::count(from + r * n, from + (r + 1) * n, true);
+  });
+  return sum_values(unsqueeze(counts, last), dims);
+}
+
 Tensor deviations(const Tensor& x, const Shape& dims) { return sub(x, mean(x, dims, true)); }
 
 /// A running sum down `columns` neighbouring columns of `rows` rows; the distance between rows is negative to go up.
@@ -149,8 +163,9 @@ Tensor ops::sum_to(const Tensor& grad, const Shape& shape) {
 Tensor sum(const Tensor& x) { return sum(x, {}); }
 
 Tensor sum(const Tensor& input, const Shape& wanted, bool keepdim) {
+  const Shape dims = normalize_dims("sum", wanted, input.dim());
+  if (input.dtype() == DType::boolean) return without_dims(count_values(input, dims), input.shape(), dims, keepdim);
   const Tensor x = input.is_floating() ? input : to(input, DType::int64);
-  const Shape dims = normalize_dims("sum", wanted, x.dim());
   const Tensor y = without_dims(sum_values(x, dims), x.shape(), dims, keepdim);
   return record("sum", y, {x}, {}, [dims](const Backward& b) -> Grads {
     const Shape& shape = b.input_shape(0);

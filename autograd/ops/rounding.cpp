@@ -160,7 +160,10 @@ Tensor frac(const Tensor& x) {
 }
 
 Tensor sign(const Tensor& x) {
-  return ops::record_constant("sign", ops::map(x, ops::Loop{[]<class T>(T v) { return (v > T(0)) - (v < T(0)); }}), x);
+  return ops::record_constant(
+      "sign", ops::map(x, ops::Vectorized{[]<class T>(T v) { return v > T(0)   ? T(1)
+                                                                    : v < T(0) ? T(-1)
+                                                                               : T(0); }}), x);
 }
 Tensor sgn(const Tensor& x) { return sign(x); }
 

@@ -1,5 +1,6 @@
 #pragma once
 // Walking strided tensors: dims that are laid out as one are merged, what is left is handed on row by row.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -60,8 +61,16 @@ void for_each_row(const Shape& shape, const std::array<Shape, N>& strides, F f) 
   const int64_t length = merged.sizes.back(), rows = merged.sizes.numel() / length;
   std::array<int64_t, N> steps;
   for (size_t k = 0; k < N; ++k) steps[k] = merged.strides[k].back();
+  const int around = merged.sizes.rank() - 2;  // the dim that counts neighbouring rows
+  const int64_t neighbours = around < 0 ? 1 : merged.sizes[around];
   kernels::parallel_for(rows, kLoopCost * static_cast<double>(length), [&](int64_t row, int64_t end) {
-    for (; row < end; ++row) f(merged.row_offsets(row), length, steps);
+    while (row < end) {
+      std::array<int64_t, N> offsets = merged.row_offsets(row);
+      for (const int64_t stop = std::min(end, row - row % neighbours + neighbours); row < stop; ++row) {
+        f(offsets, length, steps);
+        for (size_t k = 0; around >= 0 && k < N; ++k) offsets[k] += merged.strides[k][around];
+      }
+    }
   });
 }
 

@@ -19,10 +19,11 @@ TEST_CASE("kernels: reductions of a row agree with the double loops at every siz
     mul(x.data(), 1, x.data(), 1, squares.data(), n);
     CHECK(sum_rounded_squares(x.data(), n) == sum(squares.data(), n));
     CHECK(max(x.data(), n) == max(wide.data(), n));
+    CHECK(min(x.data(), n) == min(wide.data(), n));
     if (n > 0) CHECK(argmax(x.data(), n) == argmax(wide.data(), n));
     check_same_bits([&] {
       return Floats{sum(x.data(), n), dot(x.data(), b.data(), n), sum_squares(x.data(), n), sum_rounded_squares(x.data(), n),
-                    max(x.data(), n)};
+                    max(x.data(), n),   min(x.data(), n)};
     });
   }
 }
@@ -38,6 +39,7 @@ TEST_CASE("kernels: max and argmax find NaN first") {
       Floats x = random_floats(n, -3, 3);
       x[static_cast<size_t>(at)] = kNaN;
       CHECK(std::isnan(max(x.data(), n)));
+      CHECK(std::isnan(min(x.data(), n)));
       CHECK(argmax(x.data(), n) == at);
       x[static_cast<size_t>(at)] = 5;
       CHECK(max(x.data(), n) == 5);
@@ -47,6 +49,7 @@ TEST_CASE("kernels: max and argmax find NaN first") {
   CHECK(max(Floats{-kInfinity, -kInfinity}.data(), 2) == -kInfinity);
   CHECK(argmax(Floats{-kInfinity, -kInfinity}.data(), 2) == 0);
   CHECK(max<float>(nullptr, 0) == -kInfinity);
+  CHECK(min<float>(nullptr, 0) == kInfinity);
 }
 
 struct Rows {
