@@ -69,8 +69,10 @@ ONESTEP_FORMULA float exp(float x) {
 }
 
 ONESTEP_FORMULA float exp2(float x) {
-  const float near = clamped(x, 160), n = nearest_whole(near), r = (near - n) * kLn2High32;
-  return scaled(1 + (r + exp_rest(r)), n);
+  constexpr std::array c = {1.0f,           0x1.62e430p-1f,  0x1.ebfbe0p-3f, 0x1.c6aed0p-5f,
+                            0x1.3b29aap-7f, 0x1.5f4774p-10f, 0x1.448fc6p-13f};
+  const float near = clamped(x, 160), n = nearest_whole(near);
+  return scaled(polynomial(near - n, c), n);
 }
 
 /// 2^n (1 + r + rest) - 1: 2^n r + (2^n - 1) is computed with what its rounding loses.

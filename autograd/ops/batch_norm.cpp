@@ -1,5 +1,6 @@
 // The normalisations of images, each layer_norm over rows of other elements.
-#include "autograd/ops/common.h"
+#include "autograd/ops/reduce.h"
+#include "autograd/ops/vectorized.h"
 #include "autograd/ops_conv.h"
 #include "autograd/ops_nn.h"
 #include "autograd/ops_shape.h"
@@ -27,12 +28,38 @@ void check_statistics(const char* op, const Tensor& x, const Tensor& running_mea
                 ": needs running_mean and running_var", required ? " outside training" : ", or neither");
 }
 
-/// y weight + bias per channel as `dtype`; either may be undefined.
-Tensor scale_channels(const Tensor& y, const Tensor& weight, const Tensor& bias, DType dtype) {
-  Shape shape = Shape::filled(y.dim() - 1, 1);
-  shape[0] = y.shape()[1];
-  const Tensor scaled = weight.defined() ? mul(y, reshape(ops::wide(weight), shape)) : y;
-  return to(bias.defined() ? add(scaled, reshape(ops::wide(bias), shape)) : scaled, dtype);
+/// y weight + bias in one pass, weight and bias of the places along `dim`.
+Tensor scaled_and_shifted(const Tensor& y, int dim, const Tensor& weight, const Tensor& bias) {
+  const Tensor rows = ops::contiguous_values(y), scales = ops::contiguous_values(weight), shifts = ops::contiguous_values(bias);
+  const ops::Blocks b = ops::blocks_of(y.shape(), dim, dim);
+  Tensor z = empty(y.shape(), y.dtype());
+  dispatch_floating(y.dtype(), "scale", [&]<class T>() {
+    const T *const from = rows.data<T>(), *const w = scales.data<T>(), *const shift = shifts.data<T>();
+    T* const to = z.mutable_data<T>();
+    kernels::parallel_for(b.outer * b.reduced, 0.3 * static_cast<double>(b.inner), [=](int64_t i, int64_t end) {
+      for (; i < end; ++i) {
+        const int64_t channel = i % b.reduced, at = i * b.inner;
+        ops::vector_loop([scale = w[channel], more = shift[channel]](T v) { return v * scale + more; }, from + at, to + at,
+                         b.inner);
+      }
+    });
+  });
+  return z;
+}
+
+/// y weight + bias per channel, the places along `dim`, as `dtype`; either may be undefined.
+Tensor scale_channels(const Tensor& y, int dim, const Tensor& weight, const Tensor& bias, DType dtype) {
+  Shape shape = Shape::filled(y.dim() - dim, 1);
+  shape[0] = y.shape()[dim];
+  const auto per_channel = [&shape](const Tensor& x) { return x.defined() ? reshape(ops::wide(x), shape) : x; };
+  const Tensor w = per_channel(weight), shift = per_channel(bias);
+  if (!weight.defined()) return to(bias.defined() ? add(y, shift) : y, dtype);
+  if (!bias.defined()) return to(mul(y, w), dtype);
+  const Tensor z = record("scale", scaled_and_shifted(y, dim, w, shift), {y, w, shift}, {y, w}, [](const Backward& b) -> Grads {
+    const auto grad = [&b](size_t i) { return ops::grad_of(b, i, [&] { return mul(b.grad(), b.saved(1 - i)); }); };
+    return {grad(0), grad(1), ops::grad_of(b, 2, [&] { return b.grad(); })};
+  });
+  return to(z, dtype);
 }
 
 /// Each row to mean 0 and variance 1, in the shape of x.
@@ -50,7 +77,7 @@ Tensor with_statistics(const Tensor& x, const Tensor& mean, const Tensor& var, c
                        double eps) {
   const Tensor rstd = rsqrt(add(ops::wide(var), eps)), scale = weight.defined() ? mul(rstd, ops::wide(weight)) : rstd;
   const Tensor shift = neg(mul(ops::wide(mean), scale));
-  return scale_channels(ops::wide(x), scale, bias.defined() ? add(shift, ops::wide(bias)) : shift, x.dtype());
+  return scale_channels(ops::wide(x), 1, scale, bias.defined() ? add(shift, ops::wide(bias)) : shift, x.dtype());
 }
 
 }  // namespace
@@ -71,7 +98,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
     update(running_mean, mean(rows, {1}), momentum);
     update(running_var, var(rows, {1}), momentum);
   }
-  return scale_channels(transpose(normalize_rows(by_channel, {channels, count}, eps), 0, 1), weight, bias, x.dtype());
+  return transpose(scale_channels(normalize_rows(by_channel, {channels, count}, eps), 0, weight, bias, x.dtype()), 0, 1);
 }
 
 Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) {
@@ -81,7 +108,7 @@ Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight, con
                 " does not divide the channels of input ", x.shape());
   check_per_channel("group_norm", "weight", x, weight);
   check_per_channel("group_norm", "bias", x, bias);
-  return scale_channels(normalize_rows(ops::wide(x), {rows, x.numel() / std::max<int64_t>(rows, 1)}, eps), weight, bias,
+  return scale_channels(normalize_rows(ops::wide(x), {rows, x.numel() / std::max<int64_t>(rows, 1)}, eps), 1, weight, bias,
                         x.dtype());
 }
 
@@ -100,7 +127,7 @@ Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& 
     update(running_mean, mean(planes, {0, 2}), momentum);
     update(running_var, mean(var(planes, {2}), {0}), momentum);
   }
-  return scale_channels(normalize_rows(ops::wide(x), {rows, count}, eps), weight, bias, x.dtype());
+  return scale_channels(normalize_rows(ops::wide(x), {rows, count}, eps), 1, weight, bias, x.dtype());
 }
 
 }  // namespace onestep
