@@ -7,6 +7,7 @@
 
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 namespace onestep::testing {
 namespace {
@@ -30,6 +31,7 @@ std::vector<std::string> printed_blocks() {
 }
 
 TEST_CASE("adding an op: the easy ways, and gradcheck of the rule and of the mistaken one, print what the page says") {
+  if (skips_without_ci()) return;
   const std::vector<std::string> blocks = printed_blocks();
   REQUIRE(blocks.size() == 3);
   CHECK(run_process({kBuilt + "adding_an_op_easy"}).out == blocks[0]);
@@ -42,6 +44,7 @@ TEST_CASE("adding an op: the easy ways, and gradcheck of the rule and of the mis
 }
 
 TEST_CASE("adding an op: the suite passes with the page's three files and misses the third one") {
+  if (skips_without_ci()) return;
   const std::string cases = "-tc=op suite: addcmul,op cases*";
   const ProcessResult whole = run_process({kBuilt + "suite_with_addcmul", cases});
   CHECK_MESSAGE(whole.status == 0, whole.out);
