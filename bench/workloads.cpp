@@ -87,7 +87,8 @@ json bench_step(const StepWork& work, double seconds) {
   config.train.batch_size = work.batch;
   config.model.lora.rank = work.lora;
   train::Trainer trainer(config);
-  const double loss = trainer.step().loss, first = process_age();
+  double loss = 0;
+  const double first_ms = 1e3 * seconds_per_call([&] { loss = trainer.step().loss; }, 1), first = process_age();
   const int64_t before = memory::stats().system_allocations;
   const Timing t =
       time_calls([&] { trainer.step(); },
@@ -97,7 +98,8 @@ json bench_step(const StepWork& work, double seconds) {
                  {"gelu", work.gelu},
                  {"precision", work.precision},
                  {"lora", work.lora},
-                 {"params", trainer.model().num_parameters()}});
+                 {"params", trainer.model().num_parameters()},
+                 {"first_step_ms", first_ms}});
   result["tokens_per_s"] = static_cast<double>(work.batch * work.model.ctx) / t.median_ms * 1e3;
   result["loss0"] = loss;
   result["gflop"] = 1e-9 * flops_of([&] { trainer.step(); });
