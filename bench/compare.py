@@ -4,6 +4,7 @@
     bench/compare.py                      everything: about half an hour
     bench/compare.py step attention       some of it
     bench/compare.py --svg FILE --json FILE
+    bench/compare.py --draw JSON... --svg FILE     a picture of figures that --json saved
 
 Peers that are not installed are left out of the table, and the last line names them. `limit` is what the products of the work
 would take if every core did nothing but multiply and add (for generation: if the weights were read at the speed of memory).
@@ -112,7 +113,8 @@ def compare(kind, label, flags, options, limits):
     if kind == "generate":
         limit = 1e-6 * ours["parameter_bytes"] * ours["tokens"] / limits["gb_per_s"]
     fastest = min((name for name in ms if not name.startswith("onestep")), key=ms.get, default=None)
-    return {"kind": kind, "work": label, "ms": ms, "fastest_peer": fastest,
+    narrow = f", {options.precision}" if options.precision != "float32" else ""
+    return {"kind": kind, "work": label + narrow, "ms": ms, "fastest_peer": fastest,
             "ratio": ms[fastest] / ms["onestep"] if fastest else None, "limit_ms": limit,
             "rss_mib": {name: max(r["peak_rss_mib"] for r in rs) for name, rs in results.items()},
             "first_s": {name: min(r["process_s_at_first_result"] for r in rs) for name, rs in results.items()}}
@@ -158,6 +160,10 @@ def picture(rows, title):
     return "\n".join(out) + "\n"
 
 
+def save_picture(file, rows, machine):
+    Path(file).write_text(picture(rows, f"Speed beside the fastest peer ({machine})"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(WORK)} (default: all)")
@@ -172,7 +178,13 @@ def main():
     parser.add_argument("--only", default="", help="only work whose label contains this")
     parser.add_argument("--json", help="file for all figures")
     parser.add_argument("--svg", help="file for the picture of the ratios")
+    parser.add_argument("--draw", nargs="+", metavar="JSON", help="times nothing: files of --json for the picture")
     options = parser.parse_args()
+    if options.draw:
+        if not options.svg or options.kinds:
+            parser.error("--draw needs --svg, and no kinds")
+        saved = [json.loads(Path(file).read_text()) for file in options.draw]
+        return save_picture(options.svg, [row for figures in saved for row in figures["rows"]], saved[0]["machine"])
     unknown = set(options.kinds) - set(WORK)
     if unknown:
         parser.error(f"unknown kind {', '.join(sorted(unknown))} (one of {', '.join(WORK)})")
@@ -185,7 +197,7 @@ def main():
     limits = run([options.onestep, "bench", "limits", "--json", "--budget", "2", "--threads", str(options.threads)])
     if not limits:
         raise SystemExit(f"compare.py: {options.onestep} bench limits failed (build it, or give --onestep)")
-    about = f"{limits['cpu']}, {limits['isa']}, {options.threads} thread{'s' * (options.threads > 1)}"
+    machine = about = f"{limits['cpu']}, {limits['isa']}, {options.threads} thread{'s' * (options.threads > 1)}"
     for narrow in (options.precision, options.weights):
         about += f", {narrow}" if narrow != "float32" else ""
     print(f"{about}: {limits['gflops']:.0f} GFLOP/s of multiply-adds, {limits['gb_per_s']:.1f} GB/s read. "
@@ -200,9 +212,9 @@ def main():
     if missing:
         print("Not here or not able: " + ", ".join(sorted(missing)))
     if options.json:
-        Path(options.json).write_text(json.dumps({"limits": limits, "rows": rows}, indent=1) + "\n")
+        Path(options.json).write_text(json.dumps({"machine": machine, "limits": limits, "rows": rows}, indent=1) + "\n")
     if options.svg:
-        Path(options.svg).write_text(picture(rows, f"Speed beside the fastest peer ({about})"))
+        save_picture(options.svg, rows, machine)
 
 
 if __name__ == "__main__":

@@ -120,6 +120,10 @@ TEST_CASE("bench: compare.py makes a table of who is there and a picture") {
   CHECK(rows.size() == 1);
   CHECK(rows[0]["ms"]["onestep"] > 0);
   CHECK(std::filesystem::file_size(picture) > 300);
+  const std::string drawn = (folder.path() / "drawn.svg").string();
+  CHECK(compare({"--draw", figures, "--svg", drawn}).status == 0);
+  CHECK(onestep::testing::read(drawn) == onestep::testing::read(picture));
+  CHECK(compare({"--draw", figures}).status == 2);
   const ProcessResult weights =
       compare({"generate", "--weights", "int8", "--only", "(b)", "--rounds", "1", "--budget", "0.001", "--json", figures});
   CHECK_MESSAGE(weights.status == 0, weights.err);
