@@ -91,7 +91,7 @@ struct Binary32 {
 ONESTEP_FORMULA Binary32 binary_of_normal(float x) {
   constexpr uint32_t root = 0x3f3504f3;  // the bits of sqrt(1/2)
   const uint32_t u = std::bit_cast<uint32_t>(x) - root + (uint32_t{128} << 23);
-  const float exponent = static_cast<float>(static_cast<int32_t>(u >> 23));
+  const auto exponent = static_cast<float>(static_cast<int32_t>(u >> 23));
   return {exponent - 128, std::bit_cast<float>((u & 0x7fffff) + root) - 1};
 }
 ONESTEP_FORMULA Binary32 binary(float x) {

@@ -148,7 +148,6 @@ Tensor atan2(const Tensor& a, const Tensor& b) {
 Tensor hypot(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::promote(a, b);
   const Tensor x = to(a, dtype), y = to(b, dtype);
-  ops::check_floating("hypot", x);
   const Tensor z = ops::zip_floating("hypot", x, y, Vectorized{[](double u, double v) { return formulas::hypot(u, v); }});
   return record("hypot", z, {x, y}, {x, y, z}, [](const Backward& back) -> Grads {
     const auto grad = [&back](size_t i) {
@@ -161,7 +160,6 @@ Tensor hypot(const Tensor& a, const Tensor& b) {
 Tensor logaddexp(const Tensor& a, const Tensor& b) {
   const DType dtype = ops::promote(a, b);
   const Tensor x = to(a, dtype), y = to(b, dtype);
-  ops::check_floating("logaddexp", x);
   const auto values = []<class T>(T u, T v) {
     const T sum = (u > v ? u : v) + formulas::softplus(-std::fabs(u - v));
     return u == v ? u + static_cast<T>(kLn2) : sum;  // infinities, too
