@@ -60,12 +60,14 @@ ONESTEP_FORMULA Reduced32 reduce(float x) {
   const float n = nearest_whole(x * 0x1.715476p+0f);
   return {n, fused(-n, kLn2Low32, fused(-n, kLn2High32, x))};
 }
+/// 2^n e^rest
+ONESTEP_FORMULA float exp_of(float n, float rest) { return scaled(1 + (rest + exp_rest(rest)), n); }
 /// From where on exp(x) is infinite or 0, as its formula is.
 inline constexpr float kExpLimit32 = 110;
 
 ONESTEP_FORMULA float exp(float x) {
   const Reduced32 r = reduce(clamped(x, kExpLimit32));
-  return scaled(1 + (r.rest + exp_rest(r.rest)), r.n);
+  return exp_of(r.n, r.rest);
 }
 
 ONESTEP_FORMULA float exp2(float x) {
@@ -152,7 +154,7 @@ ONESTEP_FORMULA float softplus(float x) {
 /// exp(|x|) / 2, which is finite wherever sinh and cosh are.
 ONESTEP_FORMULA float half_exp(float x) {
   const Reduced32 r = reduce(clamped(std::fabs(x), kExpLimit32));
-  return scaled(1 + (r.rest + exp_rest(r.rest)), r.n - 1);
+  return exp_of(r.n - 1, r.rest);
 }
 ONESTEP_FORMULA float sinh(float x) {
   const float a = std::fabs(x), x2 = x * x, half = half_exp(x), far = half - 0.25f / half;
@@ -231,7 +233,7 @@ inline constexpr float kTwoOverSqrtPi32 = 0x1.20dd76p+0f;
 ONESTEP_FORMULA float erf_rest(float x) {
   constexpr std::array c = {-0x1.812746p-2f, 0x1.ce2ef2p-4f, -0x1.b8203cp-6f, 0x1.54d142p-8f, -0x1.9373f6p-11f};
   const float x2 = x * x;
-  return x * fused(x2, polynomial(x2, c), -0x1.f7ac920000000p-25f);
+  return x * fused(x2, polynomial(x2, c), -0x1.f7ac92p-25f);
 }
 /// exp(-a^2) as 2^n (high + low), with the digits of a^2 that do not fit a float.
 struct Gauss32 {

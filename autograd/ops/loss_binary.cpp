@@ -50,7 +50,7 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Bin
 
 namespace {
 
-/// -t log s(x) - (1 - t) log(1 - s(x)) = softplus(x) - t x in one pass.
+/// -t log s(x) - (1 - t) log(1 - s(x)), s the sigmoid, as softplus(-x) + (1 - t) x in one pass.
 Tensor logit_losses(const char* op, const Tensor& x, const Tensor& t) {
   const auto values = [](auto v, auto yes) { return portable::formulas::softplus(-v) + (1 - yes) * v; };
   return record(op, ops::zip_floating(op, x, t, ops::Vectorized{values}), {x, t}, {x, t}, [](const Backward& b) -> Grads {
@@ -85,8 +85,8 @@ Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, co
   if (is_narrow(input.dtype()) && input.is_floating())
     return to(multilabel_soft_margin_loss(ops::wide(input), ops::wide(target), {options.reduction, ops::wide(options.weight)}),
               input.dtype());
-  const Tensor losses = (1.0 - target) * input - logsigmoid(input);
-  return ops::reduced(op, mean(weighted(op, losses, options.weight), -1), options.reduction);
+  const Tensor losses = weighted(op, logit_losses(op, input, target), options.weight);
+  return ops::reduced(op, mean(losses, -1), options.reduction);
 }
 
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {

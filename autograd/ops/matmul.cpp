@@ -259,8 +259,8 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                 " does not fit weight ", weight.shape(), " (the last dim of the input must be ", weight.shape()[1], ")");
   if (!bias.defined()) return;
   if (ops::operand_dtype(x) != ops::operand_dtype(bias)) ops::check_same_dtype("linear", x, bias);
-  ONESTEP_CHECK(ShapeError, bias.shape() == Shape(weight.shape()[0]), "linear: bias ", bias.shape(), " does not fit weight ",
-                weight.shape(), " (needs [", weight.shape()[0], "])");
+  ONESTEP_CHECK(ShapeError, bias.dim() == 1 && bias.size(0) == weight.size(0), "linear: bias ", bias.shape(),
+                " does not fit weight ", weight.shape(), " (needs [", weight.shape()[0], "])");
 }
 
 /// linear of x and weight with the values of `left` and `right`, which may be rounded.
