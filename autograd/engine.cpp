@@ -80,7 +80,7 @@ void find_wanted(Pass& pass) {
 void accumulate(Tensor& sum, Tensor addend) {
   if (!sum.defined())
     sum = std::move(addend);
-  else if (grad_enabled() || !sum.is_unique() || !sum.is_contiguous())
+  else if (grad_enabled() || !sum.is_last() || !sum.is_contiguous())
     sum = add(sum, addend);
   else if (addend.is_contiguous() && !is_narrow(sum.dtype()))
     dispatch_floating(sum.dtype(), "backward", [&]<class T>() {
@@ -91,15 +91,20 @@ void accumulate(Tensor& sum, Tensor addend) {
     add_(sum, addend);
 }
 
-/// Adds into a collected gradient, that of a leaf in place. The tensor that users see never shares memory with another
-/// gradient.
-void collect(Node& node, const Tensor& grad, bool may_take) {
+/// Whether a gradient can become the one that users see, which shares no memory with another and keeps none that is not its
+/// own.
+bool may_take(const Tensor& grad) {
+  return grad.is_last() && grad.is_contiguous() && grad.impl().storage->bytes == grad.numel() * size_of(grad.dtype());
+}
+
+/// Adds into a collected gradient, that of a leaf in place.
+void collect(Node& node, const Tensor& grad) {
   if (node.grad.defined() && (grad_enabled() || !node.is_leaf()))
     node.grad = add(node.grad, grad);
   else if (node.grad.defined())
     add_(node.grad, grad);
   else
-    node.grad = may_take && grad.is_contiguous() ? grad : clone(grad);
+    node.grad = node.is_leaf() && may_take(grad) ? grad : clone(grad);
 }
 
 void check_gradient(const Node& node, size_t i, const Tensor& grad) {
@@ -164,7 +169,7 @@ void visit(Pass& pass, Node& node) {
   ONESTEP_CHECK(GradError, !node.moved || aside, "backward: a leaf of shape ", node.shape,
                 " has become the result of an in-place op, after requires_grad_(false) (clone it before the op)");
   if (node.retains_grad || (node.is_leaf() && !node.stopped && pass.collects && !aside)) {
-    collect(node, grad, node.is_leaf() && grad.is_unique());
+    collect(node, grad);
     if (node.extras && node.is_leaf())
       for (const auto& hook : std::vector(node.extras->post_hooks)) hook.second();
   }

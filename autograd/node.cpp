@@ -40,7 +40,7 @@ int64_t Node::alive() { return alive_count; }
 
 Tensor* Backward::arrived(size_t i) const {
   Tensor& sum = node_.inputs[i]->pending;
-  const bool takes = sum.defined() && sum.is_unique() && sum.is_contiguous() && sum.dtype() == grad_.dtype();
+  const bool takes = sum.defined() && sum.is_last() && sum.is_contiguous() && sum.dtype() == grad_.dtype();
   return takes && !recording() && !AnomalyGuard::active() ? &sum : nullptr;  // a guard looks at what a rule returns
 }
 

@@ -399,8 +399,6 @@ class Tensor : public TensorMethods {
   }
   /// The same elements without a place in the graph, as detach().
   Tensor values() const;
-  /// True when nobody else holds this handle or its storage: it may be overwritten.
-  bool is_unique() const { return impl_.use_count() == 1 && impl_->storage.use_count() == 1; }
   bool is_last() const;  ///< Nobody but the holder of this handle would see a write to its elements.
 
  private:

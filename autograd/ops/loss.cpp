@@ -289,7 +289,7 @@ Tensor cross_entropy(Tensor logits, const Tensor& target, const CrossEntropyOpti
   const Tensor rows = class_rows(logits);
   // The exps are kept rather than the logits: those may be written to, and no exp is computed twice.
   Tensor exps;
-  if (detail::should_record({logits})) exps = last || rows.is_unique() ? rows : empty(rows.shape(), rows.dtype());
+  if (detail::should_record({logits})) exps = last || rows.is_last() ? rows : empty(rows.shape(), rows.dtype());
   Tensor sums = empty(target.numel(), logits.dtype()), losses = empty(target.numel(), logits.dtype());
   dispatch_floating(logits.dtype(), "cross_entropy",
                     [&]<class T>() { cross_entropy_rows<T>(rows, targets.values, plain, exps, sums, losses); });

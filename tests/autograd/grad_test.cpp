@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "autograd/memory.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
@@ -20,6 +21,24 @@ Tensor leaf(const std::vector<double>& values) {
 Doubles values(const Tensor& x) { return x.to_vector<double>(); }
 
 }  // namespace
+
+TEST_CASE("backward: a gradient that a rule made is kept, and copied where others see its memory or it is part of more") {
+  const Tensor x = zeros({256, 256}).requires_grad_(), dy = ones({256, 256});
+  const auto peak_of = [&](const Tensor& y, const Tensor& grad) {
+    memory::reset_peak();
+    const int64_t before = memory::stats().live_bytes;
+    y.backward(grad);
+    return memory::stats().peak_bytes - before;
+  };
+  CHECK(peak_of(nll_loss(x, zeros(256, DType::int64)), {}) < 300'000);  // a rule that ends with a view: one tensor of 262,144
+  const int64_t of_x = memory::stats().live_bytes;
+  permute(x, {1, 0}).backward(dy);
+  CHECK_FALSE(x.grad().shares_storage(dy));
+  CHECK(memory::stats().live_bytes == of_x);
+  const Tensor part = zeros({1, 256}).requires_grad_();
+  cat({part, zeros({255, 256})}).backward(dy);
+  CHECK_FALSE(part.grad().shares_storage(dy));
+}
 
 TEST_CASE("grad: gradients of leaves and of results, without touching grad()") {
   const Tensor x = leaf({1, 2}), w = leaf({3, 4}), unused = leaf({1});
