@@ -163,6 +163,11 @@ template <class T>
 T dot(const T* a, const T* b, int64_t n) {
   return table<T>().dot(a, b, n);
 }
+/// sum((a - a_center) (b - b_center))
+template <class T>
+T centered_dot(const T* a, T a_center, const T* b, T b_center, int64_t n) {
+  return table<T>().centered_dot(a, a_center, b, b_center, n);
+}
 /// NaN when any is NaN; -inf for n = 0.
 template <class T>
 T max(const T* x, int64_t n) {

@@ -65,6 +65,12 @@ double dot(const double* a, const double* b, int64_t n) {
   return total;
 }
 
+double centered_dot(const double* a, double a_center, const double* b, double b_center, int64_t n) {
+  double total = 0;
+  for (int64_t i = 0; i < n; ++i) total += (a[i] - a_center) * (b[i] - b_center);
+  return total;
+}
+
 double sum_squares(const double* x, int64_t n) { return dot(x, x, n); }
 
 double max(const double* x, int64_t n) {
@@ -298,6 +304,7 @@ constexpr Table<double> kTable = {
     .sum_squares = sum_squares,
     .sum_rounded_squares = sum_squares,  // dot() does not fuse
     .dot = dot,
+    .centered_dot = centered_dot,
     .max = max,
     .min = min,
     .argmax = argmax,

@@ -45,6 +45,13 @@ ONESTEP_FLATTEN float dot(const float* a, const float* b, int64_t n) {
       n, [=](Vec total, int64_t i, int64_t count) { return fma(load_upto(a + i, count), load_upto(b + i, count), total); });
 }
 
+ONESTEP_FLATTEN float centered_dot(const float* a, float a_center, const float* b, float b_center, int64_t n) {
+  const Vec from_a = splat(a_center), from_b = splat(b_center);
+  return sum_row(n, [=](Vec total, int64_t i, int64_t count) {
+    return fma(keep_first(load_upto(a + i, count) - from_a, count, 0.0f), load_upto(b + i, count) - from_b, total);
+  });
+}
+
 ONESTEP_FLATTEN float sum_squares(const float* x, int64_t n) { return dot(x, x, n); }
 
 ONESTEP_FLATTEN float sum_rounded_squares(const float* x, int64_t n) {
@@ -299,6 +306,7 @@ void fill_rows(Table<float>& t) {
   t.sum_squares = sum_squares;
   t.sum_rounded_squares = sum_rounded_squares;
   t.dot = dot;
+  t.centered_dot = centered_dot;
   t.max = row_max;
   t.min = row_min;
   t.argmax = argmax;

@@ -70,6 +70,7 @@ struct Table {
   T (*sum_squares)(const T* x, int64_t n);
   T (*sum_rounded_squares)(const T* x, int64_t n);
   T (*dot)(const T* a, const T* b, int64_t n);
+  T (*centered_dot)(const T* a, T a_center, const T* b, T b_center, int64_t n);
   T (*max)(const T* x, int64_t n);
   T (*min)(const T* x, int64_t n);
   int64_t (*argmax)(const T* x, int64_t n);

@@ -124,6 +124,12 @@ inline Tensor wide(const Tensor& x) { return x.defined() ? to(x, compute_type(x.
 
 /// x itself if its rows are in order, else a row-major copy; not recorded.
 Tensor contiguous_values(const Tensor& x);
+inline Tensor rows_or_undefined(const Tensor& x) { return x.defined() ? contiguous_values(x) : Tensor(); }
+
+template <class T>
+const T* data_or_null(const Tensor& x) {
+  return x.defined() ? x.data<T>() : nullptr;
+}
 
 /// A copy of x in x's place in the graph, which a rule can save when x is about to be written to.
 Tensor as_it_was(const Tensor& x);

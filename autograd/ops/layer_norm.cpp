@@ -1,7 +1,7 @@
 // Layer normalisation (Ba, Kiros and Hinton 2016).
 #include "autograd/kernels/kernels.h"
-#include "autograd/operators.h"
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops/normalize.h"
 #include "autograd/ops_nn.h"
 
 namespace onestep {
@@ -20,26 +20,17 @@ void check_layer_norm(const Tensor& x, const Shape& normalized, const Tensor& we
   }
 }
 
-template <class T>
-const T* data_or_null(const Tensor& x) {
-  return x.defined() ? x.data<T>() : nullptr;
-}
-
-Tensor rows_or_undefined(const Tensor& x) { return x.defined() ? ops::contiguous_values(x) : Tensor(); }
-
-// With h = (x - mean) rstd and g = dy weight: dx = rstd (g - avg(g) - h avg(g h)), dweight = sum(dy h), dbias = sum(dy).
 Grads recorded_grads(const Backward& b, const Shape& normalized, double eps) {
-  const Tensor &x = b.saved(0), &weight = b.saved(1), &dy = b.grad();
+  const Tensor& x = b.saved(0);
   Shape dims;
   for (int i = x.dim() - normalized.rank(); i < x.dim(); ++i) dims.push_back(i);
-  const Tensor centered = x - mean(x, dims, true), rstd = rsqrt(mean(centered * centered, dims, true) + eps);
-  const Tensor h = centered * rstd, g = weight.defined() ? dy * weight : dy;
-  return {b.needs(0) ? rstd * (g - mean(g, dims, true) - h * mean(g * h, dims, true)) : Tensor(),
-          ops::grad_of(b, 1, [&] { return dy * h; }), ops::grad_of(b, 2, [&] { return dy; })};
+  const ops::NormGrads grads = ops::norm_grads(x, b.saved(1), b.grad(), dims, eps);
+  return {grads.dx, ops::grad_of(b, 1, [&] { return grads.dy_h; }), ops::grad_of(b, 2, [&] { return b.grad(); })};
 }
 
+/// With h = (x - mean) rstd and g = dy weight: dx = rstd (g - avg(g) - h avg(g h)), dweight = sum(dy h), dbias = sum(dy).
 Grads layer_norm_grads(const Backward& b, const Shape& normalized) {
-  const Tensor x = ops::contiguous_values(b.saved(0)), weight = rows_or_undefined(b.saved(1)),
+  const Tensor x = ops::contiguous_values(b.saved(0)), weight = ops::rows_or_undefined(b.saved(1)),
                dy = ops::contiguous_values(b.grad());
   const Tensor &mean = b.saved(2), &rstd = b.saved(3);
   const int64_t rows = mean.numel(), cols = normalized.numel();
@@ -51,7 +42,7 @@ Grads layer_norm_grads(const Backward& b, const Shape& normalized) {
       return grad.mutable_data<T>();
     };
     if (T* to = written(0, dx, x.shape()))
-      kernels::layer_norm_grad_rows(x.data<T>(), data_or_null<T>(weight), mean.data<T>(), rstd.data<T>(), dy.data<T>(), to,
+      kernels::layer_norm_grad_rows(x.data<T>(), ops::data_or_null<T>(weight), mean.data<T>(), rstd.data<T>(), dy.data<T>(), to,
                                     rows, cols);
     T *dw = written(1, dweight, normalized), *db = written(2, dbias, normalized);
     if (dw || db) kernels::layer_norm_param_grad(x.data<T>(), mean.data<T>(), rstd.data<T>(), dy.data<T>(), dw, db, rows, cols);
@@ -66,10 +57,10 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
   if (is_narrow(x.dtype()))
     return to(layer_norm(ops::wide(x), normalized_shape, ops::wide(weight), ops::wide(bias), eps), x.dtype());
   const int64_t cols = normalized_shape.numel(), rows = cols > 0 ? x.numel() / cols : 0;
-  const Tensor values = ops::contiguous_values(x), w = rows_or_undefined(weight), shift = rows_or_undefined(bias);
+  const Tensor values = ops::contiguous_values(x), w = ops::rows_or_undefined(weight), shift = ops::rows_or_undefined(bias);
   Tensor y = empty(x.shape(), x.dtype()), mean = empty(rows, x.dtype()), rstd = empty(rows, x.dtype());
   dispatch_floating(x.dtype(), "layer_norm", [&]<class T>() {
-    kernels::layer_norm_rows(values.data<T>(), data_or_null<T>(w), data_or_null<T>(shift), static_cast<T>(eps),
+    kernels::layer_norm_rows(values.data<T>(), ops::data_or_null<T>(w), ops::data_or_null<T>(shift), static_cast<T>(eps),
                              y.mutable_data<T>(), mean.mutable_data<T>(), rstd.mutable_data<T>(), rows, cols);
   });
   return record("layer_norm", y, {x, weight, bias}, {x, x.requires_grad() ? weight : Tensor(), mean, rstd},

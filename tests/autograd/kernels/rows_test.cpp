@@ -15,6 +15,8 @@ TEST_CASE("kernels: reductions of a row agree with the double loops at every siz
     CHECK(std::fabs(sum(x.data(), n) - sum(wide.data(), n)) <= tolerance);
     CHECK(std::fabs(dot(x.data(), b.data(), n) - dot(wide.data(), wide_b.data(), n)) <= tolerance);
     CHECK(std::fabs(sum_squares(x.data(), n) - sum_squares(wide.data(), n)) <= 1e-6 * static_cast<double>(n) * 3);
+    CHECK(std::fabs(centered_dot(x.data(), 0.5f, b.data(), -0.25f, n) -
+                    centered_dot(wide.data(), 0.5, wide_b.data(), -0.25, n)) <= tolerance);
     Floats squares(x.size());
     mul(x.data(), 1, x.data(), 1, squares.data(), n);
     CHECK(sum_rounded_squares(x.data(), n) == sum(squares.data(), n));
@@ -22,8 +24,13 @@ TEST_CASE("kernels: reductions of a row agree with the double loops at every siz
     CHECK(min(x.data(), n) == min(wide.data(), n));
     if (n > 0) CHECK(argmax(x.data(), n) == argmax(wide.data(), n));
     check_same_bits([&] {
-      return Floats{sum(x.data(), n), dot(x.data(), b.data(), n), sum_squares(x.data(), n), sum_rounded_squares(x.data(), n),
-                    max(x.data(), n),   min(x.data(), n)};
+      return Floats{sum(x.data(), n),
+                    dot(x.data(), b.data(), n),
+                    sum_squares(x.data(), n),
+                    sum_rounded_squares(x.data(), n),
+                    max(x.data(), n),
+                    min(x.data(), n),
+                    centered_dot(x.data(), 0.5f, b.data(), -0.25f, n)};
     });
   }
 }
