@@ -1,6 +1,9 @@
 // Plain copies and views that the op files build on.
 #include <algorithm>
 #include <cstring>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "autograd/ops/common.h"
 #include "autograd/ops/strided.h"
@@ -66,14 +69,39 @@ void copy_transposing(int d, Shape shape, T* to, Shape target, const T* from, Sh
   });
 }
 
+/// Whether a copy is written past the caches, which would not keep it until it is read: to a large tensor, an eighth of it or
+/// more.
+bool is_streamed(const Tensor& target) {
+  const int64_t bytes = target.numel() * size_of(target.dtype()), all = target.impl().storage->bytes;
+  return all >= 16 << 20 && bytes >= all / 8;
+}
+
+#ifdef __SSE2__
+/// to[i] = from[i] for whole cache lines, written past the caches; `to` is at a multiple of 16 bytes.
+void stream_lines(std::byte* to, const std::byte* from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 16)
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
+  _mm_sfence();  // before others read it
+}
+bool can_stream(const void* to) { return reinterpret_cast<uintptr_t>(to) % 16 == 0; }
+#else
+void stream_lines(std::byte* to, const std::byte* from, int64_t bytes) { std::memcpy(to, from, static_cast<size_t>(bytes)); }
+bool can_stream(const void* /*to*/) { return false; }
+#endif
+
 /// to[i] = from[i], cache line by cache line where they do not overlap: memmove may write past the caches, though what is
 /// copied is read soon, and on some CPUs its string instruction takes seven times as long where the two are a few bytes apart
 /// in a page.
 template <class T>
-void move_row(T* to, const T* from, int64_t n) {
+void move_row(T* to, const T* from, int64_t n, bool streamed) {
   constexpr int64_t line = 64 / sizeof(T);
   int64_t i = 0;
   if (to + n <= from || from + n <= to) {
+    if (streamed && can_stream(to)) {
+      i = n / line * line;
+      stream_lines(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+                   i * static_cast<int64_t>(sizeof(T)));
+    }
     for (; i + line <= n; i += line) std::memcpy(to + i, from + i, line * sizeof(T));
   }
   if (i < n) std::memmove(to + i, from + i, static_cast<size_t>(n - i) * sizeof(T));
@@ -87,14 +115,14 @@ ONESTEP_EACH_ISA void reverse_row(const T* from, T* to, int64_t n) {
 }
 
 template <class T>
-void copy_row(T* to, int64_t step, const T* from, int64_t stride, int64_t n) {
+void copy_row(T* to, int64_t step, const T* from, int64_t stride, int64_t n, bool streamed) {
   if (n <= kTile && stride >= 0) {  // a call for each of many short rows takes longer than they do
     for (int64_t i = 0; i < n; ++i) to[i * step] = from[i * stride];
     return;
   }
   kernels::parallel_for(n, kLoopCost, [=](int64_t i, int64_t end) {
     if (step == 1 && stride == 1)
-      move_row(to + i, from + i, end - i);
+      move_row(to + i, from + i, end - i, streamed);
     else if (step == 1 && stride == 0)
       std::fill_n(to + i, end - i, *from);
     else if (step == 1 && stride == -1)
@@ -112,8 +140,9 @@ void move_values(Tensor& target, const Tensor& source) {
     U* to = mutable_units<U>(target);
     const U* from = units<U>(source);
     if (crossing >= 0) return copy_transposing(crossing, shape, to, target.strides(), from, source.strides());
+    const bool streamed = is_streamed(target);
     for_each_row<2>(shape, {target.strides(), source.strides()}, [=](const auto& at, int64_t n, const auto& steps) {
-      copy_row(to + at[0], steps[0], from + at[1], steps[1], n);
+      copy_row(to + at[0], steps[0], from + at[1], steps[1], n, streamed);
     });
   });
 }

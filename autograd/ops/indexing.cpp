@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "autograd/ops/scatter.h"
+#include "autograd/ops/vectorized.h"
 
 namespace onestep {
 namespace ops {
@@ -21,6 +23,38 @@ struct AroundDim {
   int64_t outer = 1, size = 1, inner = 1;
 };
 
+/// Whether one of n places is not in [0, size): the place or size - 1 - place has the highest bit, a negative number's.
+ONESTEP_EACH_ISA bool any_outside(const int64_t* places, int64_t n, int64_t size) {
+  const auto last = static_cast<uint64_t>(size - 1);
+  uint64_t all = 0;
+  for (int64_t i = 0; i < n; ++i) all |= static_cast<uint64_t>(places[i]) | (last - static_cast<uint64_t>(places[i]));
+  return all >> 63 != 0;
+}
+
+bool any_outside(const Tensor& places, int64_t size) {
+  std::atomic<bool> found = false;
+  kernels::parallel_for(places.numel(), kLoopCost, [&, first = places.data<int64_t>()](int64_t i, int64_t end) {
+    if (any_outside(first + i, end - i, size)) found = true;
+  });
+  return found;
+}
+
+/// An index, row-major and as int64.
+Tensor int64_places(const char* op, const Tensor& index) {
+  ONESTEP_CHECK(DTypeError, index.dtype() == DType::int64 || index.dtype() == DType::int32, op,
+                ": the index must be int64 or int32: got ", index.dtype());
+  return contiguous_values(to(index, DType::int64));
+}
+
+/// Throws for the first place that is outside dim `dim` of `shape`.
+void check_places(const char* op, const Tensor& places, const Shape& shape, int dim) {
+  const int64_t size = shape.empty() ? 1 : shape[dim];
+  const auto* const first = places.data<int64_t>();
+  for (int64_t i = 0; i < places.numel(); ++i)
+    ONESTEP_CHECK(IndexError, 0 <= first[i] && first[i] < size, op, ": index ", first[i], " is out of range for dim ", dim,
+                  " of shape ", shape);
+}
+
 Shape with_size(Shape shape, int dim, int64_t size) {
   if (!shape.empty()) shape[dim] = size;
   return shape;
@@ -29,36 +63,18 @@ Shape with_size(Shape shape, int dim, int64_t size) {
 }  // namespace
 
 Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim) {
-  ONESTEP_CHECK(DTypeError, index.dtype() == DType::int64 || index.dtype() == DType::int32, op,
-                ": the index must be int64 or int32: got ", index.dtype());
-  const Tensor values = contiguous_values(to(index, DType::int64));
-  const int64_t size = shape.empty() ? 1 : shape[dim];
-  const auto* const first = values.data<int64_t>();
-  std::atomic<uint64_t> outside = 0;  // the highest bit, where an index or size - 1 - index is negative: without a branch
-  kernels::parallel_for(values.numel(), kLoopCost, [&](int64_t i, int64_t end) {
-    uint64_t found = 0;
-    for (; i < end; ++i)
-      found |= static_cast<uint64_t>(first[i]) | (static_cast<uint64_t>(size - 1) - static_cast<uint64_t>(first[i]));
-    outside |= found;
-  });
-  for (int64_t i = 0; outside >> 63 != 0 && i < values.numel(); ++i)
-    ONESTEP_CHECK(IndexError, 0 <= first[i] && first[i] < size, op, ": index ", first[i], " is out of range for dim ", dim,
-                  " of shape ", shape);
-  return values;
+  Tensor places = int64_places(op, index);
+  if (any_outside(places, shape.empty() ? 1 : shape[dim])) check_places(op, places, shape, dim);
+  return places;
 }
 
 Tensor from_start(const Tensor& index, int64_t size) {
   const NoGradGuard no_grad;
   if (index.dtype() != DType::int64 && index.dtype() != DType::int32) return index;  // which checked_index refuses
   const Tensor places = contiguous_values(to(index, DType::int64));
-  const auto* const first = places.data<int64_t>();
-  std::atomic<uint64_t> signs = 0;  // most often there is no negative one, and nothing to write
-  kernels::parallel_for(places.numel(), kLoopCost, [&](int64_t i, int64_t end) {
-    uint64_t found = 0;
-    for (; i < end; ++i) found |= static_cast<uint64_t>(first[i]);
-    signs |= found;
-  });
-  return signs >> 63 == 0 ? places : where(lt(places, 0), add(places, size), places);
+  // Most often there is no negative one, and nothing to write.
+  if (!any_outside(places, std::numeric_limits<int64_t>::max())) return places;
+  return where(lt(places, 0), add(places, size), places);
 }
 
 /// to[r, j] = from[r, picked[j]]: [rows, size] -> [rows, count]. Four rows at once, for which an index is read once.
@@ -104,27 +120,22 @@ Tensor add_taken(const Tensor& dy, const Shape& shape, int dim, const Tensor& in
   Tensor dx = zeros(shape, dy.dtype());
   const AroundDim around(shape, dim);
   const int64_t count = index.numel(), n = around.inner, skip = skipped.value_or(-1);
-  constexpr int64_t kColumns = 64;  // a thread's share is a block of columns: it meets every index, in order
-  const int64_t blocks = (n + kColumns - 1) / kColumns;
   dispatch_floating(dy.dtype(), "index", [&]<class T>() {
     const T* from = rows.data<T>();
     const auto* picked = index.data<int64_t>();
     T* to = dx.mutable_data<T>();
-    const double cost = (2 + 0.3 * static_cast<double>(std::min(n, kColumns))) * static_cast<double>(count);
-    kernels::parallel_for(around.outer * blocks, cost, [=](int64_t item, int64_t end) {
-      for (; item < end; ++item) {
-        const int64_t outer = item / blocks, begin = item % blocks * kColumns, stop = std::min(begin + kColumns, n);
-        const T* source = from + outer * count * n;
-        T* const block = to + outer * around.size * n;
-        if (n == 1 && skip < 0) {
-          for (int64_t i = 0; i < count; ++i) block[picked[i]] += source[i];
-          continue;
-        }
-        for (int64_t i = 0; i < count; ++i, source += n) {
-          if (picked[i] == skip) continue;
-          T* const target = block + picked[i] * n;
-          for (int64_t c = begin; c < stop; ++c) target[c] += source[c];
-        }
+    const double cost = 0.4 * static_cast<double>(count);
+    for_each_column_range(around.outer, n, cost, [=](int64_t outer, int64_t begin, int64_t end) {
+      const T* source = from + outer * count * n;
+      T* const block = to + outer * around.size * n;
+      if (n == 1 && skip < 0) {
+        for (int64_t i = 0; i < count; ++i) block[picked[i]] += source[i];
+        return;
+      }
+      for (int64_t i = 0; i < count; ++i, source += n) {
+        if (picked[i] == skip) continue;
+        T* const target = block + picked[i] * n;
+        for (int64_t c = begin; c < end; ++c) target[c] += source[c];
       }
     });
   });
@@ -155,32 +166,48 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
 
 namespace {
 
-/// The int64 places of an index to gather from x, after all checks.
-Tensor gather_places(const Tensor& x, int dim, const Tensor& index) {
+/// Throws unless `index` has a shape in which places along `dim` of x can be gathered.
+void check_gather(const Tensor& x, int dim, const Tensor& index) {
   const Shape &sizes = x.shape(), &shape = index.shape();
   ONESTEP_CHECK(ShapeError, shape.rank() == sizes.rank() || index.numel() == 0, "gather: index of shape ", shape,
                 " for a tensor of shape ", sizes, " (both need the same number of dims)");
   for (int i = 0; index.numel() > 0 && i < x.dim(); ++i)
     ONESTEP_CHECK(ShapeError, i == dim || shape[i] <= sizes[i], "gather: index of shape ", shape,
                   " is larger than the tensor of shape ", sizes, " at dim ", i);
-  return ops::checked_index("gather", index, sizes, dim);
 }
 
-/// y = x at the places along `dim`.
-void gather_values(Tensor& y, const Tensor& x, int dim, const Tensor& places) {
+/// to[j] = from[picked[j]]
+template <class T>
+ONESTEP_EACH_ISA void gather_row(const T* from, const int64_t* picked, T* to, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t j = 0; j < n; ++j) to[j] = from[picked[j]];
+}
+
+/// y = x at the places along `dim`; false where one of them is not in x, and nothing can be said of y. The places are checked
+/// piece by piece, while they are in the caches.
+bool gather_values(Tensor& y, const Tensor& x, int dim, const Tensor& places) {
+  std::atomic<bool> found = true;
   Shape columns = x.strides();  // places along `dim` come from the index alone
   columns[dim] = 0;
   dispatch_size(x.dtype(), [&]<class T>() {
     const T* from = ops::units<T>(x);
-    const int64_t *picked = places.data<int64_t>(), step = x.strides()[dim];
+    const int64_t *all = places.data<int64_t>(), step = x.strides()[dim], size = x.shape()[dim];
     T* to = ops::mutable_units<T>(y);
-    ops::for_each_row<2>(y.shape(), {y.strides(), columns}, [=](const auto& start, int64_t n, const auto& steps) {
-      for (int64_t j = 0; j < n; ++j) {
-        const int64_t place = start[0] + j * steps[0];
-        to[place] = from[start[1] + j * steps[1] + picked[place] * step];
+    ops::for_each_row<2>(y.shape(), {y.strides(), columns}, [=, &found](const auto& start, int64_t n, const auto& steps) {
+      constexpr int64_t piece = 1024;
+      for (int64_t j = 0; j < n; j += piece) {
+        const int64_t place = start[0] + j, count = std::min(piece, n - j);
+        const int64_t* const picked = all + place;
+        if (ops::any_outside(picked, count, size)) return found.store(false);
+        const T* const row = from + start[1] + j * steps[1];
+        if (steps[1] == 0 && step == 1)
+          gather_row(row, picked, to + place, count);
+        else
+          for (int64_t i = 0; i < count; ++i) to[place + i] = row[i * steps[1] + picked[i] * step];
       }
     });
   });
+  return found;
 }
 
 }  // namespace
@@ -188,9 +215,10 @@ void gather_values(Tensor& y, const Tensor& x, int dim, const Tensor& places) {
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& given) {
   const int d = normalize_dim("gather", dim, x.dim());
   const Tensor index = given.numel() == 0 ? to(given, DType::int64) : given;  // an index of nothing may have any dtype
-  const Tensor places = gather_places(ops::as_vector(x), d, ops::as_vector(index));
+  const Tensor from = ops::as_vector(x), places = ops::int64_places("gather", ops::as_vector(index));
+  check_gather(from, d, places);
   Tensor y = empty(index.shape(), x.dtype()), target = ops::as_vector(y);
-  if (y.numel() > 0) gather_values(target, ops::as_vector(x), d, places);
+  if (y.numel() > 0 && !gather_values(target, from, d, places)) ops::check_places("gather", places, from.shape(), d);
   return record("gather", y, {x}, {index}, [d](const Backward& b) -> Grads {  // dx[index[i]] += dy[i] along dim, i ascending
     return {scatter_add_(zeros(b.input_shape(0), b.grad().dtype()), d, b.saved(0), b.grad())};
   });

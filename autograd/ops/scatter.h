@@ -25,23 +25,23 @@ void for_each_along(Shape shape, int dim, std::array<Shape, N> strides, const F&
   }
   const MergedDims<N> others(shape, strides);
   for (size_t k = 0; k < N; ++k) across[k] = others.strides[k].back();
-  const int64_t length = others.sizes.back();
-  const bool runs_along = length == 1 || (across[N - 1] != 1 && count > 1);
-  const int64_t width = runs_along ? 1 : std::min<int64_t>(length, 64), blocks = (length + width - 1) / width;
-  const double cost = 3 + static_cast<double>(count * width);
-  kernels::parallel_for(others.sizes.numel() / length * blocks, cost, [&](int64_t item, int64_t end) {
-    for (; item < end; ++item) {
-      std::array<int64_t, N> at = others.row_offsets(item / blocks);
-      const int64_t first = item % blocks * width;
-      for (size_t k = 0; k < N; ++k) at[k] += first * across[k];
-      if (runs_along) {
-        f(at, count, along);
-        continue;
-      }
-      for (int64_t i = 0; i < count; ++i) {
-        f(at, std::min(width, length - first), across);
-        for (size_t k = 0; k < N; ++k) at[k] += along[k];
-      }
+  const int64_t length = others.sizes.back(), rows = others.sizes.numel() / length;
+  const auto offsets = [&](int64_t row, int64_t column) {
+    std::array<int64_t, N> at = others.row_offsets(row);
+    for (size_t k = 0; k < N; ++k) at[k] += column * across[k];
+    return at;
+  };
+  if (length == 1 || (across[N - 1] != 1 && count > 1)) {
+    kernels::parallel_for(rows * length, 3 + static_cast<double>(count), [&](int64_t i, int64_t end) {
+      for (; i < end; ++i) f(offsets(i / length, i % length), count, along);
+    });
+    return;
+  }
+  for_each_column_range(rows, length, static_cast<double>(count), [&](int64_t row, int64_t begin, int64_t end) {
+    std::array<int64_t, N> at = offsets(row, begin);
+    for (int64_t i = 0; i < count; ++i) {
+      f(at, end - begin, across);
+      for (size_t k = 0; k < N; ++k) at[k] += along[k];
     }
   });
 }

@@ -74,4 +74,19 @@ void for_each_row(const Shape& shape, const std::array<Shape, N>& strides, F f) 
   });
 }
 
+/// Calls f(row, begin, end) for ranges of columns of every row, each column once; `cost` is that of one column. A range is as
+/// wide as a thread's share, in whole cache lines: what f does down the columns reads long pieces of memory.
+template <class F>
+void for_each_column_range(int64_t rows, int64_t columns, double cost, const F& f) {
+  constexpr int64_t block = 64;
+  const int64_t blocks = (columns + block - 1) / block;
+  kernels::parallel_for(rows * blocks, cost * static_cast<double>(std::min(columns, block)), [&](int64_t i, int64_t end) {
+    while (i < end) {
+      const int64_t row = i / blocks, first = i % blocks, last = std::min(blocks, first + end - i);
+      f(row, first * block, std::min(last * block, columns));
+      i += last - first;
+    }
+  });
+}
+
 }  // namespace onestep::ops
