@@ -1,9 +1,12 @@
 // Activations: each is one formula for its values and one for its gradient.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "autograd/operators.h"
 #include "autograd/ops/pointwise.h"
+#include "autograd/ops/reduce.h"
+#include "autograd/ops_index.h"
 #include "autograd/ops_shape.h"
 
 namespace onestep {
@@ -173,13 +176,74 @@ Tensor threshold(const Tensor& x, double threshold, double value) {
                    [=](auto dy, auto v) { return select_if(v <= number_like(v, threshold), 0.0, dy); });
 }
 
+namespace {
+
+/// Calls f(first, second, place, n) for pieces of the halves of a contiguous x along a dim: n elements from `first` on and n
+/// from `second` on, whose result is at `place`.
+template <class F>
+void for_each_half(const ops::Blocks& b, const F& f) {
+  constexpr int64_t piece = 1024;
+  const int64_t half = b.reduced / 2 * b.inner, pieces = (half + piece - 1) / piece;
+  kernels::parallel_for(b.outer * pieces, 4.0 * static_cast<double>(std::min(piece, half)), [=](int64_t i, int64_t end) {
+    for (; i < end; ++i) {
+      const int64_t block = i / pieces, at = i % pieces * piece, first = 2 * block * half + at;
+      f(first, first + half, block * half + at, std::min(piece, half - at));
+    }
+  });
+}
+
+/// da = dy s, db = da a (1 - s), s being in db.
+template <class T>
+ONESTEP_EACH_ISA void glu_gradient(const T* a, const T* dy, T* da, T* db, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const T s = db[i], d = dy[i] * s;
+    da[i] = d;
+    db[i] = d * a[i] * (1 - s);
+  }
+}
+
+Grads glu_grads(const Backward& b, int dim) {
+  const Tensor &x = b.saved(0), &dy = b.grad();
+  if (b.recording()) {
+    const int64_t half = x.size(dim) / 2;
+    const Tensor a = narrow(x, dim, 0, half), s = sigmoid(narrow(x, dim, half, half)), da = dy * s;
+    return {cat({da, da * a * (1.0 - s)}, dim)};
+  }
+  const Tensor from = ops::contiguous_values(x), given = ops::contiguous_values(dy);
+  Tensor dx = empty(x.shape(), x.dtype());
+  dispatch_floating(x.dtype(), "glu", [&]<class T>() {
+    const T *const values = from.data<T>(), *const d = given.data<T>();
+    T* const to = dx.mutable_data<T>();
+    for_each_half(ops::blocks_of(x.shape(), dim, dim), [=](int64_t first, int64_t second, int64_t place, int64_t n) {
+      kernels::sigmoid(values + second, to + second, n);
+      glu_gradient(values + first, d + place, to + first, to + second, n);
+    });
+  });
+  return {dx};
+}
+
+}  // namespace
+
 Tensor glu(const Tensor& x, int64_t dim) {
   ops::check_floating("glu", x);
   ONESTEP_CHECK(ShapeError, x.dim() > 0, "glu: a rank-0 tensor has no halves");
-  const int64_t size = x.size(dim);
-  ONESTEP_CHECK(ShapeError, size % 2 == 0, "glu: needs an even size: dim ", dim, " of shape ", x.shape());
+  const int d = normalize_dim("glu", dim, x.dim());
+  Shape shape = x.shape();
+  ONESTEP_CHECK(ShapeError, shape[d] % 2 == 0, "glu: needs an even size: dim ", dim, " of shape ", x.shape());
   if (is_narrow(x.dtype())) return to(glu(ops::wide(x), dim), x.dtype());
-  return mul(narrow(x, dim, 0, size / 2), sigmoid(narrow(x, dim, size / 2, size / 2)));
+  shape[d] /= 2;
+  const Tensor from = ops::contiguous_values(x);
+  Tensor y = empty(shape, x.dtype());
+  dispatch_floating(x.dtype(), "glu", [&]<class T>() {
+    const T* const values = from.data<T>();
+    T* const to = y.mutable_data<T>();
+    for_each_half(ops::blocks_of(x.shape(), d, d), [=](int64_t first, int64_t second, int64_t place, int64_t n) {
+      kernels::sigmoid(values + second, to + place, n);
+      kernels::mul(values + first, 1, to + place, 1, to + place, n);
+    });
+  });
+  return record("glu", y, {x}, {x}, [d](const Backward& b) { return glu_grads(b, d); });
 }
 
 }  // namespace onestep

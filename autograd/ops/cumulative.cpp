@@ -12,15 +12,15 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// x moved one place onwards along dim `d` (or back, with `reverse`), a zero coming in.
-Tensor shifted(const Tensor& x, int d, bool reverse) {
+/// x moved one place onwards along dim `d` (or back, with `reverse`), `incoming` coming in.
+Tensor shifted(const Tensor& x, int d, bool reverse, double incoming = 0) {
   Shape one = x.shape();
   one[d] = 1;
-  const Tensor zero = zeros(one, x.dtype()), rest = narrow(x, d, reverse ? 1 : 0, x.size(d) - 1);
-  return reverse ? cat({rest, zero}, d) : cat({zero, rest}, d);
+  const Tensor first = full(one, incoming, x.dtype()), rest = narrow(x, d, reverse ? 1 : 0, x.size(d) - 1);
+  return reverse ? cat({rest, first}, d) : cat({first, rest}, d);
 }
 
-constexpr int64_t kColumns = 64, kRows = 2;
+constexpr int64_t kColumns = 64, kRows = 4;
 
 /// Calls f(first, width) for blocks of `width` neighbouring columns, at most kColumns: their first row begins at `first`.
 template <class F>
@@ -36,31 +36,37 @@ void for_each_columns(const ops::Blocks& b, const F& f) {
   });
 }
 
-/// y_r = b_r + a_r y_{r-1} down columns that are `apart`; the distance between rows is negative to go up. With `cut` nothing
-/// comes past a factor of 0, be it infinite. Always inlined: with a constant for `apart` it is vectorized.
+/// y_r = b_r + a_r y_{r-1} down columns that are `apart`, or a_r y_{r-1} from 1 on where b is null; the distance between rows
+/// is negative to go up. With `cut` nothing comes past a factor of 0, be it infinite. Always inlined: with a constant for
+/// `apart` it is vectorized.
 template <class T, int64_t columns>
 [[gnu::always_inline]] inline void run_columns(const T* a, const T* b, T* y, int64_t rows, int64_t distance, int64_t apart,
                                                bool cut, int64_t used) {
   using Sum = std::conditional_t<is_floating(dtype_of<T>()), double, T>;
-  std::array<Sum, columns> totals{};
+  std::array<Sum, columns> totals;
+  totals.fill(b ? Sum(0) : Sum(1));
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t i = 0; i < used; ++i) {
       const int64_t at = r * distance + i * apart;
       Sum& total = totals[static_cast<size_t>(i)];
-      const bool first = r == 0 || (cut && a[at] == 0);
-      total = ops::plus(static_cast<Sum>(b[at]), first ? Sum(0) : ops::times(static_cast<Sum>(a[at]), total));
+      const Sum product = ops::times(static_cast<Sum>(a[at]), total);
+      if (b)
+        total = ops::plus(static_cast<Sum>(b[at]), r == 0 || (cut && a[at] == 0) ? Sum(0) : product);
+      else
+        total = product;
       y[at] = static_cast<T>(total);
     }
   }
 }
 
 /// y_i = b_i + a_i y_{i-1} along dim `d`, or b_i + a_i y_{i+1} from the end with `reverse`; float32 sums in double, as cumsum.
+/// The running product of a where b is undefined.
 Tensor recurrence(const Tensor& a, const Tensor& b, int d, bool reverse, bool cut = false) {
-  const Tensor factors = ops::contiguous_values(a), addends = ops::contiguous_values(b);
+  const Tensor factors = ops::contiguous_values(a), addends = ops::rows_or_undefined(b);
   Tensor y = empty(a.shape(), a.dtype());
   const ops::Blocks blocks = ops::blocks_of(a.shape(), d, d);
   dispatch(a.dtype(), [&]<class T>() {
-    const T *const factor = factors.data<T>(), *const addend = addends.data<T>();
+    const T *const factor = factors.data<T>(), *const addend = ops::data_or_null<T>(addends);
     T* const to = y.mutable_data<T>();
     const int64_t last = reverse ? (blocks.reduced - 1) * blocks.inner : 0, distance = reverse ? -blocks.inner : blocks.inner;
     if (blocks.inner == 1) {  // several rows at once, since each product waits for the one before
@@ -69,23 +75,23 @@ Tensor recurrence(const Tensor& a, const Tensor& b, int d, bool reverse, bool cu
                                    [=](int64_t i, int64_t end) {
                                      for (; i < end; ++i) {
                                        const int64_t row = i * kRows, at = row * n + last;
-                                       run_columns<T, kRows>(factor + at, addend + at, to + at, n, distance, n, cut,
-                                                             std::min(blocks.outer - row, kRows));
+                                       run_columns<T, kRows>(factor + at, addend ? addend + at : addend, to + at, n, distance,
+                                                             n, cut, std::min(blocks.outer - row, kRows));
                                      }
                                    });
     }
     for_each_columns(blocks, [=](int64_t at, int64_t width) {
       at += last;
-      run_columns<T, kColumns>(factor + at, addend + at, to + at, blocks.reduced, distance, 1, cut, width);
+      run_columns<T, kColumns>(factor + at, addend ? addend + at : addend, to + at, blocks.reduced, distance, 1, cut, width);
     });
   });
-  return record("recurrence", y, {a, b}, {a, y}, [d, reverse](const Backward& back) -> Grads {
+  return record("recurrence", y, {a, b}, {a, y}, [d, reverse, product = !b.defined()](const Backward& back) -> Grads {
     // s_i = dy_i + a_{i+1} s_{i+1}; db = s, da_i = s_i y_{i-1}. A factor of 0 keeps out infinities, as in PyTorch.
     const bool cuts = !back.recording();
     const Tensor s = recurrence(shifted(back.saved(0), d, !reverse), back.grad(), d, !reverse, cuts);
     if (!back.needs(0)) return {Tensor(), s};
-    const Tensor before = shifted(back.saved(1), d, reverse), da = mul(s, before);
-    return {cuts ? masked_fill(da, eq(before, 0), 0) : da, s};
+    const Tensor before = shifted(back.saved(1), d, reverse, product ? 1 : 0), da = mul(s, before);
+    return {cuts ? masked_fill(da, eq(before, 0), 0) : da, product ? Tensor() : s};
   });
 }
 
@@ -96,10 +102,7 @@ Tensor cumprod(const Tensor& input, int64_t dim) {
   const Tensor x = is_floating(input.dtype()) ? input : to(input, DType::int64);
   const int d = normalize_dim("cumprod", dim, x.dim());
   if (x.dim() == 0 || x.numel() == 0 || x.shape()[d] == 1) return clone(x);
-  Shape rest = x.shape();
-  rest[d] -= 1;
-  const Tensor start = cat({narrow(x, d, 0, 1), full(rest, -0.0, x.dtype())}, d);  // -0: adding it keeps a product of -0
-  return recurrence(x, start, d, /*reverse=*/false);                               // y_i = x_i y_{i-1}, y_0 = x_0
+  return recurrence(x, Tensor(), d, /*reverse=*/false);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 
 #include "autograd/operators.h"
 #include "autograd/ops/pointwise.h"
+#include "autograd/ops/vectorized.h"
 
 namespace onestep {
 
@@ -268,17 +269,21 @@ Tensor norm(const Tensor& x, double p, const Shape& wanted, bool keepdim) {
 
 namespace {
 
-/// The product of n numbers: 16 products of every 16th, times each other in order.
+/// The product of n numbers: 64 products of every 64th, in pairs 16, which take what is left in 16s, then times each other.
 template <class T>
-T product_of(const T* x, int64_t n) {
-  constexpr int64_t lanes = 16;
-  T products[lanes];
-  std::fill_n(products, lanes, T(1));
+ONESTEP_EACH_ISA T product_of(const T* x, int64_t n) {
+  constexpr int64_t many = 64, few = 16;
+  T products[many];
+  std::fill_n(products, many, T(1));
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    for (int64_t j = 0; j < lanes; ++j) products[j] = ops::times(products[j], x[i + j]);
+  for (; i + many <= n; i += many)
+    for (int64_t j = 0; j < many; ++j) products[j] = ops::times(products[j], x[i + j]);
+  for (int64_t half = many / 2; half >= few; half /= 2)
+    for (int64_t j = 0; j < half; ++j) products[j] = ops::times(products[j], products[j + half]);
+  for (; i + few <= n; i += few)
+    for (int64_t j = 0; j < few; ++j) products[j] = ops::times(products[j], x[i + j]);
   T all = T(1);
-  for (const T part : products) all = ops::times(all, part);
+  for (int64_t j = 0; j < few; ++j) all = ops::times(all, products[j]);
   for (; i < n; ++i) all = ops::times(all, x[i]);
   return all;
 }
