@@ -12,6 +12,8 @@ std::string duration(double seconds);
 
 /// `12,345` with `digits` decimals: a number for people.
 std::string grouped(double value, int digits = 0);
+/// The same of a whole number.
+inline std::string grouped_count(int64_t n) { return grouped(static_cast<double>(n)); }
 
 /// `1,024 bytes`, `1 MiB`: a size for messages.
 std::string format_bytes(int64_t bytes);

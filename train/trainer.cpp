@@ -286,8 +286,8 @@ std::string Trainer::describe_parameters() {
     all += parameter.numel();
     if (parameter.requires_grad()) trained += parameter.numel();
   }
-  const std::string total = grouped(static_cast<double>(all));
-  return trained == all ? total : grouped(static_cast<double>(trained)) + " of " + total;
+  const std::string total = grouped_count(all);
+  return trained == all ? total : grouped_count(trained) + " of " + total;
 }
 
 const std::string& Trainer::data_hash() {

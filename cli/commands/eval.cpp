@@ -84,8 +84,7 @@ void print_confusion(const Evaluation& result, const std::vector<std::string>& l
   for (const std::string& label : labels) rows[0].push_back(printable(label));
   for (size_t i = 0; i < labels.size(); ++i) {
     std::vector<std::string>& row = rows.emplace_back(1, printable(labels[i]));
-    for (size_t j = 0; j < labels.size(); ++j)
-      row.push_back(grouped(static_cast<double>(result.confusion[i * labels.size() + j])));
+    for (size_t j = 0; j < labels.size(); ++j) row.push_back(grouped_count(result.confusion[i * labels.size() + j]));
   }
   std::cout << "macro F1     " << grouped(result.macro_f1(), 4) << '\n' << text_table(rows);
 }
@@ -107,7 +106,7 @@ int evaluate_run(const Options& options) {
   std::cout << "checkpoint   " << found.folder.string() << '\n'
             << "loss         " << loss_text(result.loss) << '\n'
             << "perplexity   " << grouped(std::exp(result.loss), 4) << '\n'
-            << "accuracy     " << grouped(100 * result.accuracy, 2) << " % of " << grouped(static_cast<double>(result.tokens))
+            << "accuracy     " << grouped(100 * result.accuracy, 2) << " % of " << grouped_count(result.tokens)
             << " predictions on " << on << '\n';
   if (!result.confusion.empty()) print_confusion(result, config.data.labels);
   if (result.characters > 0)

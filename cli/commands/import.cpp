@@ -91,7 +91,7 @@ int import_model(const Options& options) {
   state.model = std::move(pretrained.state);
   save_run(run, config, tokenizer.get(), std::move(state), {}, options);
   std::cout << "model        " << config.model.num_layers << " layers, " << config.model.d_model << " wide, "
-            << grouped(static_cast<double>(parameters)) << " parameters\n"
+            << grouped_count(parameters) << " parameters\n"
             << "run folder   " << run.string() << '\n';
   return 0;
 }

@@ -17,8 +17,6 @@
 namespace onestep::cli {
 namespace {
 
-std::string count(int64_t n) { return grouped(static_cast<double>(n)); }
-
 std::string shape_text(const Shape& shape) {
   std::ostringstream out;
   out << shape;
@@ -32,12 +30,11 @@ void print_tensors(const NamedTensors& tensors) {
   int64_t elements = 0, bytes = 0;
   for (const auto& [name, tensor] : tensors) {
     std::cout << std::left << std::setw(static_cast<int>(width) + 2) << escaped(name) << std::setw(18)
-              << shape_text(tensor.shape()) << std::setw(10) << tensor.dtype() << grouped(static_cast<double>(tensor.numel()))
-              << '\n';
+              << shape_text(tensor.shape()) << std::setw(10) << tensor.dtype() << grouped_count(tensor.numel()) << '\n';
     elements += tensor.numel();
     bytes += tensor.numel() * size_of(tensor.dtype());
   }
-  std::cout << tensors.size() << " tensors, " << grouped(static_cast<double>(elements)) << " elements, "
+  std::cout << tensors.size() << " tensors, " << grouped_count(elements) << " elements, "
             << grouped(static_cast<double>(bytes) / 1048576.0, 2) << " MiB\n";
 }
 
@@ -54,13 +51,13 @@ void print_training(const std::filesystem::path& run, const Config& config) {
   std::error_code error;
   if (!std::filesystem::exists(run / "metrics.jsonl", error)) return;
   const RunSummary summary = summarize_run(run);
-  std::cout << "trained      " << count(summary.steps) << " of " << count(config.train.steps) << " steps in "
+  std::cout << "trained      " << grouped_count(summary.steps) << " of " << grouped_count(config.train.steps) << " steps in "
             << grouped(summary.seconds, 1) << " s\n";
   if (!summary.loss.empty())
     std::cout << "train loss   " << loss_text(summary.loss.back().second) << " in the last logged step\n";
   if (summary.val_loss.empty()) return;
   std::cout << "val loss     " << loss_text(summary.val_loss.back().second) << ", best " << loss_text(summary.best()->second)
-            << " after step " << count(summary.best()->first) << '\n';
+            << " after step " << grouped_count(summary.best()->first) << '\n';
 }
 
 int inspect_run(const std::filesystem::path& run, const std::vector<std::string>& sets) {
@@ -69,7 +66,7 @@ int inspect_run(const std::filesystem::path& run, const std::vector<std::string>
   std::cout << "run          " << run.string() << '\n';
   print_training(run, config);
   if (const auto tokenizer = load_run_tokenizer(run))
-    std::cout << "tokenizer    " << tokenizer->kind() << ", vocabulary " << count(tokenizer->vocab_size()) << '\n';
+    std::cout << "tokenizer    " << tokenizer->kind() << ", vocabulary " << grouped_count(tokenizer->vocab_size()) << '\n';
   const std::vector<std::filesystem::path> checkpoints = checkpoint_folders(run);
   std::vector<std::string> names(checkpoints.size());
   std::transform(checkpoints.begin(), checkpoints.end(), names.begin(),

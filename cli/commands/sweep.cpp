@@ -30,7 +30,6 @@ struct Options {
   bool quiet = false;
 };
 
-constexpr int kDiverged = 1, kInterrupted = 130;
 constexpr int64_t kMaxNote = 1 << 16;
 constexpr double kWorst = std::numeric_limits<double>::max();
 
@@ -72,10 +71,10 @@ std::string table(const std::vector<SweepAxis>& axes, const std::vector<SweepRun
     line.cells.insert(line.cells.end(), {lost   ? "diverged"
                                          : best ? loss_text(best->second)
                                                 : "-",
-                                         best ? grouped(static_cast<double>(best->first)) : "-",
+                                         best ? grouped_count(best->first) : "-",
                                          summary.loss.empty() ? "-" : loss_text(summary.loss.back().second),
                                          summary.val_accuracy && !lost ? grouped(100 * *summary.val_accuracy, 2) + " %" : "-",
-                                         grouped(static_cast<double>(summary.steps)), grouped(summary.seconds, 1)});
+                                         grouped_count(summary.steps), grouped(summary.seconds, 1)});
     lines.push_back(std::move(line));
   }
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.loss < b.loss; });

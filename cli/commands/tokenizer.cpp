@@ -127,8 +127,8 @@ int train(const Options& options) {
   write_bpe(files, vocabulary);
   files.finish();
   const auto size = static_cast<int64_t>(vocabulary.tokens.size());
-  std::cout << "tokens       " << grouped(static_cast<double>(size))
-            << (size < options.vocab_size ? " (no other pair occurs twice)" : "") << '\n'
+  std::cout << "tokens       " << grouped_count(size) << (size < options.vocab_size ? " (no other pair occurs twice)" : "")
+            << '\n'
             << "longest      "
             << quote(*std::max_element(vocabulary.tokens.begin(), vocabulary.tokens.end(),
                                        [](const auto& a, const auto& b) { return a.size() < b.size(); }))

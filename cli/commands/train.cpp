@@ -30,10 +30,6 @@ struct Options {
   bool quiet = false, profile = false, watch = false;
 };
 
-constexpr int kDiverged = 1, kInterrupted = 130;
-
-std::string count(int64_t n) { return grouped(static_cast<double>(n)); }
-
 /// Peak memory of a rank, and of its tensors alone, in MiB.
 struct Peak {
   double all, tensors;
@@ -72,20 +68,20 @@ std::vector<Peak> gather_peaks(Communicator& ranks) {
 }
 
 void print_summary(const Trainer& trainer, const Outcome& outcome, const std::vector<Peak>& peaks, const fs::path& run) {
-  std::cout << "steps        " << count(trainer.steps_done()) << " in " << grouped(outcome.last->seconds, 1) << " s\n"
+  std::cout << "steps        " << grouped_count(trainer.steps_done()) << " in " << grouped(outcome.last->seconds, 1) << " s\n"
             << "train loss   " << loss_text(outcome.last->loss) << " in the last step\n";
   if (const auto& evaluation = outcome.evaluation)
     std::cout << "val loss     " << loss_text(evaluation->loss) << '\n'
-              << "val accuracy " << grouped(100 * evaluation->accuracy, 2) << " % of " << count(evaluation->tokens)
+              << "val accuracy " << grouped(100 * evaluation->accuracy, 2) << " % of " << grouped_count(evaluation->tokens)
               << " predictions on " << evaluates_on(trainer.config().data) << '\n';
   if (outcome.evaluation && !outcome.evaluation->confusion.empty())
     std::cout << "val macro F1 " << grouped(outcome.evaluation->macro_f1(), 4) << '\n';
   if (outcome.interrupted)
-    std::cout << "stopped      by a signal, after " << count(trainer.steps_done()) << " of "
-              << count(trainer.config().train.steps) << " steps, and saved: continue with train --resume " << run.string()
-              << '\n';
+    std::cout << "stopped      by a signal, after " << grouped_count(trainer.steps_done()) << " of "
+              << grouped_count(trainer.config().train.steps) << " steps, and saved: continue with train --resume "
+              << run.string() << '\n';
   if (outcome.stopped_early)
-    std::cout << "stopped      early: no better val loss in " << count(trainer.config().train.early_stop_patience)
+    std::cout << "stopped      early: no better val loss in " << grouped_count(trainer.config().train.early_stop_patience)
               << " evaluations (the best checkpoint is kept: eval --checkpoint best)\n";
   if (const auto loss = trainer.data().bigram_loss())
     std::cout << "bigrams      " << loss_text(*loss)
@@ -95,7 +91,7 @@ void print_summary(const Trainer& trainer, const Outcome& outcome, const std::ve
     std::cout << "speed        " << grouped(static_cast<double>(outcome.tokens) / outcome.step_seconds) << " tokens/s\n";
   if (outcome.steps > 0 && peaks.size() > 1)
     std::cout << "exchange     " << grouped(100 * outcome.traffic.seconds / outcome.step_seconds, 1) << " % of the time; "
-              << count(outcome.traffic.bytes / outcome.steps) << " bytes a step sent by rank 0\n";
+              << grouped_count(outcome.traffic.bytes / outcome.steps) << " bytes a step sent by rank 0\n";
   print_peaks(peaks);
   std::cout << "run folder   " << run.string() << '\n';
 }
@@ -108,17 +104,18 @@ void say_schedule(const Config& config) {
   const bool ends = holds(find_field("schedule.decay_steps")->when, config), all_warm_up = steps <= schedule.warmup_steps;
   const double last = optim::learning_rate(schedule, config.optimizer.lr, steps - 1);
   if (all_warm_up)
-    std::cerr << "all " << count(steps) << " steps are warm-up (schedule.warmup_steps = " << count(schedule.warmup_steps)
+    std::cerr << "all " << grouped_count(steps)
+              << " steps are warm-up (schedule.warmup_steps = " << grouped_count(schedule.warmup_steps)
               << "): the learning rate rises to " << std::setprecision(3) << last
               << " of optimizer.lr = " << to_json(config.optimizer.lr) << '\n';
   constexpr int64_t kFar = 10;  // a tenth of the schedule
   if (ends && !all_warm_up && steps < schedule.decay_steps - schedule.decay_steps / kFar)
-    std::cerr << "the run ends at step " << count(steps)
-              << ", far before its schedule (schedule.decay_steps = " << count(schedule.decay_steps)
+    std::cerr << "the run ends at step " << grouped_count(steps)
+              << ", far before its schedule (schedule.decay_steps = " << grouped_count(schedule.decay_steps)
               << "): the last learning rate is " << std::setprecision(3) << last
               << ", not schedule.min_lr = " << to_json(schedule.min_lr) << '\n';
   if (ends && config.origin.sets.contains("/train/steps") && steps > schedule.decay_steps)
-    std::cerr << "the schedule ends at step " << count(schedule.decay_steps)
+    std::cerr << "the schedule ends at step " << grouped_count(schedule.decay_steps)
               << " (schedule.decay_steps): the steps after it run at the learning rate " << to_json(schedule.min_lr)
               << " (schedule.min_lr)\n";
 }
@@ -141,8 +138,8 @@ int finish_run(ActiveRun& run, const Options& options) {
   const auto on_pipe = std::signal(SIGPIPE, SIG_IGN);  // where nobody reads the progress any more the run continues without it
   if (!quiet) {
     std::cerr << trainer.data().describe() << "\ntraining " << trainer.describe_parameters() << " parameters for "
-              << count(trainer.config().train.steps - trainer.steps_done()) << " steps of " << count(trainer.tokens_per_step())
-              << " tokens\n";
+              << grouped_count(trainer.config().train.steps - trainer.steps_done()) << " steps of "
+              << grouped_count(trainer.tokens_per_step()) << " tokens\n";
     say_schedule(trainer.config());
     if (ranks.size() > 1) print_ranks(trainer.config().distributed, threads);
   }

@@ -155,10 +155,9 @@ bool cut_to(Example& example, int64_t longest) {
 
 void CutExamples::say(const std::string& what, int64_t context_length, bool quiet) const {
   if (quiet || (cut == 0 && left_out == 0)) return;
-  const auto count = [](int64_t n) { return grouped(static_cast<double>(n)); };
-  std::cerr << "note: " << count(cut + left_out) << " of " << count(all) << ' ' << what
+  std::cerr << "note: " << grouped_count(cut + left_out) << " of " << grouped_count(all) << ' ' << what
             << " are longer than model.context_length = " << context_length << " tokens and were cut at the end";
-  if (left_out > 0) std::cerr << "; " << count(left_out) << " of them, of which no answer was left, were left out";
+  if (left_out > 0) std::cerr << "; " << grouped_count(left_out) << " of them, of which no answer was left, were left out";
   std::cerr << '\n';
 }
 

@@ -27,8 +27,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char* kConfig = "adapter_config.json";
-constexpr const char* kModel = "adapter_model.safetensors";
+constexpr const char* kAdapterConfig = "adapter_config.json";
+constexpr const char* kAdapterModel = "adapter_model.safetensors";
 
 /// What the file calls a matrix, A or B, of a layer.
 std::string file_key(const std::string& layer, const char* matrix) {
@@ -102,15 +102,15 @@ std::string config_json(const ModelConfig& model, const std::vector<FileAdapter>
 
 /// An export replaces an earlier one, not the adapters of another kind or a file that only has the name.
 void check_replaces_adapters(const fs::path& folder) {
-  const fs::path config = folder / kConfig;
-  if (!fs::exists(config) && !fs::exists(folder / kModel)) return;
+  const fs::path config = folder / kAdapterConfig;
+  if (!fs::exists(config) && !fs::exists(folder / kAdapterModel)) return;
   bool ours = false;
   try {
     const json root = parse_json<IoError>(read_file(config.string(), kMaxJsonBytes), config.string());
     ours = root.is_object() && root.contains("peft_type") && root["peft_type"] == "LORA";
   } catch (const IoError&) {  // it is not
   }
-  ONESTEP_CHECK(IoError, ours, (fs::exists(config) ? config : folder / kModel).string(),
+  ONESTEP_CHECK(IoError, ours, (fs::exists(config) ? config : folder / kAdapterModel).string(),
                 ": is not that of LoRA adapters, and an export would replace it (name another folder)");
 }
 
@@ -154,7 +154,8 @@ class Tensors {
     ONESTEP_CHECK(IoError, found != left_.end(), file_.path(), ": tensor \"", name, "\": is missing");
     const TensorEntry& entry = *found->second;
     ONESTEP_CHECK(IoError, entry.shape == shape && is_floating(entry.dtype), file_.path(), ": tensor \"", name,
-                  "\": must be floats ", shape, " as ", kConfig, " and the base say: is ", entry.dtype, ' ', entry.shape);
+                  "\": must be floats ", shape, " as ", kAdapterConfig, " and the base say: is ", entry.dtype, ' ',
+                  entry.shape);
     left_.erase(found);
     return file_.read(entry).to(DType::float32);
   }
@@ -189,15 +190,15 @@ void write_adapters(const fs::path& folder, const Pretrained& model, DType dtype
   }
   check_replaces_adapters(folder);
   NewFiles files(folder);
-  files.add(kConfig, config_json(model.model, all));
-  write_safetensors(files.add(kModel).string(), {tensors.begin(), tensors.end()}, {{"format", "pt"}}, quiet, dtype);
+  files.add(kAdapterConfig, config_json(model.model, all));
+  write_safetensors(files.add(kAdapterModel).string(), {tensors.begin(), tensors.end()}, {{"format", "pt"}}, quiet, dtype);
   files.finish();
 }
 
 PretrainedAdapters read_adapters(const fs::path& folder, const ModelConfig& base) {
   ONESTEP_CHECK(IoError, fs::is_directory(folder), folder.string(),
                 ": is not a folder (needs one with adapter_config.json and adapter_model.safetensors)");
-  PretrainedAdapters read{read_config((folder / kConfig).string()), {}};
+  PretrainedAdapters read{read_config((folder / kAdapterConfig).string()), {}};
   ModelConfig model = base;  // with an adapter wherever there may be one
   model.lora = read.lora;
   model.lora.targets = {"*"};
@@ -205,7 +206,7 @@ PretrainedAdapters read_adapters(const fs::path& folder, const ModelConfig& base
     model.lora.targets = {"*_proj"};
     if (!model.tie_weights) model.lora.targets.emplace_back("lm_head");
   }
-  Tensors tensors(folder / kModel);
+  Tensors tensors(folder / kAdapterModel);
   std::set<std::string> wanted;
   std::vector<std::string> all;
   for (const auto& [adapter, layers, rows] : file_adapters(model)) {

@@ -24,8 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kConfig = "config.json";
-constexpr const char* kModel = "model.safetensors";
+constexpr const char* kConfigFile = "config.json";
+constexpr const char* kWeightsFile = "model.safetensors";
 
 std::vector<int64_t> sizes(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
@@ -119,10 +119,10 @@ bool is_pretrained_config(const std::string& path) {
 
 /// An export replaces an earlier one: not a run, nor the model of another program.
 void check_replaces_export(const fs::path& folder) {
-  const bool has_config = fs::exists(folder / kConfig);
-  if (!has_config && !fs::exists(folder / kModel)) return;
-  ONESTEP_CHECK(IoError, has_config && is_pretrained_config((folder / kConfig).string()),
-                (folder / (has_config ? kConfig : kModel)).string(),
+  const bool has_config = fs::exists(folder / kConfigFile);
+  if (!has_config && !fs::exists(folder / kWeightsFile)) return;
+  ONESTEP_CHECK(IoError, has_config && is_pretrained_config((folder / kConfigFile).string()),
+                (folder / (has_config ? kConfigFile : kWeightsFile)).string(),
                 ": is not that of a GPT-2 or Llama, and an export would replace it (name another folder)");
 }
 
@@ -137,7 +137,7 @@ std::map<std::string, std::string> tokenizer_files(const Tokenizer* tokenizer) {
 /// A model must not be taken for one with the tokenizer of an earlier export, which goes with it. One that stands alone is
 /// somebody's own: it is neither deleted nor paired.
 void replace_tokenizer(const fs::path& folder, const Tokenizer* tokenizer, NewFiles& files) {
-  const bool exported = fs::exists(folder / kModel);
+  const bool exported = fs::exists(folder / kWeightsFile);
   const std::map<std::string, std::string> written = tokenizer_files(tokenizer);
   for (const char* name : {"vocab.json", "merges.txt", "tokenizer.json"}) {
     if (written.contains(name)) continue;
@@ -154,7 +154,7 @@ Pretrained read_pretrained(const fs::path& folder, bool quiet) {
   ONESTEP_CHECK(IoError, fs::is_directory(folder), folder.string(),
                 ": is not a folder (needs one with config.json and model.safetensors)");
   const NoGradGuard no_grad;
-  const ModelConfig model = read_pretrained_config((folder / kConfig).string());
+  const ModelConfig model = read_pretrained_config((folder / kConfigFile).string());
   return {model, Weights(folder, model).read(quiet)};
 }
 
@@ -166,8 +166,8 @@ void write_pretrained(const fs::path& folder, const Pretrained& model, const Pre
   for (const FileTensor& tensor : pretrained_tensors(model.model)) tensors[tensor.name] = exported(tensor, state);
   check_replaces_export(folder);
   NewFiles files(folder);
-  files.add(kConfig, config);  // moved first: a model is never left without its config
-  write_safetensors(files.add(kModel).string(), {tensors.begin(), tensors.end()}, {{"format", "pt"}}, options.quiet,
+  files.add(kConfigFile, config);  // moved first: a model is never left without its config
+  write_safetensors(files.add(kWeightsFile).string(), {tensors.begin(), tensors.end()}, {{"format", "pt"}}, options.quiet,
                     options.dtype);
   replace_tokenizer(folder, options.tokenizer, files);
   files.finish();

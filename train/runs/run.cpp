@@ -141,14 +141,13 @@ RunState load_newest(Trainer& trainer, const fs::path& run, const RunLock* lock,
 
 /// Why there is nothing to do for a run at `state`; empty where there is.
 std::string why_done(const Trainer& trainer, const RunState& state) {
-  const auto count = [](int64_t n) { return grouped(static_cast<double>(n)); };
   const int64_t steps = trainer.config().train.steps, done = trainer.steps_done();
   ONESTEP_CHECK(ConfigError, done <= steps, trainer.config().origin.at("/train/steps"), ": must be at least ", done,
                 ", the steps already done: got ", steps);
   if (done == steps && !state.unfinished)
-    return "all " + count(steps) + " steps are done (train further with --set train.steps=N)";
+    return "all " + grouped_count(steps) + " steps are done (train further with --set train.steps=N)";
   if (stops_early(trainer.config().train, done, state))
-    return "was stopped early after " + count(done) + " steps (train further with --set train.early_stop_patience=0)";
+    return "was stopped early after " + grouped_count(done) + " steps (train further with --set train.early_stop_patience=0)";
   return {};
 }
 

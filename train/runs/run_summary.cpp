@@ -72,7 +72,7 @@ std::vector<Row> losses(const std::string& heading, const std::vector<RunSummary
   std::vector<Row> rows = {{heading}};
   int64_t before = 0;
   for (const int64_t step : steps) {
-    rows.push_back(row_of(grouped(static_cast<double>(step)), runs,
+    rows.push_back(row_of(grouped_count(step), runs,
                           [&](const RunSummary& run) { return text_or_none(value(run.*curve, before, step), loss_text); }));
     before = step;
   }
@@ -82,15 +82,13 @@ std::vector<Row> losses(const std::string& heading, const std::vector<RunSummary
 std::vector<Row> figures(const std::vector<RunSummary>& runs) {
   const auto last = [](const Curve& curve) { return curve.empty() ? std::nullopt : std::optional(curve.back().second); };
   return {
-      row_of("steps", runs, [](const RunSummary& run) { return grouped(static_cast<double>(run.steps)); }),
+      row_of("steps", runs, [](const RunSummary& run) { return grouped_count(run.steps); }),
       row_of("train loss", runs, [&](const RunSummary& run) { return text_or_none(last(run.loss), loss_text); }),
       row_of("val loss", runs, [&](const RunSummary& run) { return text_or_none(last(run.val_loss), loss_text); }),
       row_of("best val loss", runs,
              [](const RunSummary& run) { return run.best() ? loss_text(run.best()->second) : std::string(kNone); }),
       row_of("at step", runs,
-             [](const RunSummary& run) {
-               return run.best() ? grouped(static_cast<double>(run.best()->first)) : std::string(kNone);
-             }),
+             [](const RunSummary& run) { return run.best() ? grouped_count(run.best()->first) : std::string(kNone); }),
       row_of("val accuracy", runs,
              [](const RunSummary& run) {
                return text_or_none(run.val_accuracy, [](double share) { return grouped(100 * share, 2) + " %"; });
