@@ -138,11 +138,12 @@ Grads plane_grads(const Backward& b, const Planes& planes) {
 Grads recorded_plane_grads(const Backward& b, const Planes& planes, double eps) {
   const Tensor x = reshape(b.saved(0), planes.shape()), dy = reshape(b.grad(), planes.shape()), &w = b.saved(1);
   const Tensor weight = w.defined() ? reshape(w, {1, planes.groups, planes.channels, 1}) : w;
-  const auto per_channel = [&](size_t i, const Tensor& all) {
-    return b.needs(i) ? reshape(sum(all, {0, 3}), b.input_shape(i)) : Tensor();
+  const ops::Standardized s(x, planes.dims(), eps);
+  const auto per_channel = [&](size_t i, const auto& all) {
+    return b.needs(i) ? reshape(sum(all(), {0, 3}), b.input_shape(i)) : Tensor();
   };
-  const ops::NormGrads grads = ops::norm_grads(x, weight, dy, planes.dims(), eps);
-  return {reshape(grads.dx, b.input_shape(0)), per_channel(1, grads.dy_h), per_channel(2, dy)};
+  return {b.needs(0) ? reshape(s.grad(w.defined() ? dy * weight : dy), b.input_shape(0)) : Tensor(),
+          per_channel(1, [&] { return dy * s.h; }), per_channel(2, [&] { return dy; })};
 }
 
 /// `normalized` as an op: the result has the dtype of x.
@@ -204,17 +205,13 @@ Tensor with_statistics(const Tensor& input, const Tensor& mean, const Tensor& va
   const Tensor x = ops::wide(input), rstd = rsqrt(add(ops::wide(var), eps));
   const Tensor scale = weight.defined() ? mul(rstd, ops::wide(weight)) : rstd, moved = neg(mul(ops::wide(mean), scale));
   const Tensor shift = bias.defined() ? add(moved, ops::wide(bias)) : moved;
-  const Tensor y =
-      record("batch_norm", scale_channels(x, scale, shift), {x, scale, shift}, {x, scale}, [](const Backward& b) -> Grads {
-        const Tensor& dy = b.grad();
-        Shape channels = Shape::filled(dy.dim() - 1, 1);
-        channels[0] = dy.shape()[1];
-        const auto per_channel = [&](size_t i, const auto& all) {
-          return b.needs(i) ? sum(flatten(transpose(all(), 0, 1), 1), {1}) : Tensor();
-        };
-        return {b.needs(0) ? mul(dy, reshape(b.saved(1), channels)) : Tensor(),
-                per_channel(1, [&] { return mul(dy, b.saved(0)); }), per_channel(2, [&] { return dy; })};
-      });
+  Shape channels = Shape::filled(x.dim() - 1, 1);
+  channels[0] = x.shape()[1];
+  const Tensor w = reshape(scale, channels), more = reshape(shift, channels);  // as they broadcast
+  const Tensor y = record("batch_norm", scale_channels(x, w, more), {x, w, more}, {x, w}, [](const Backward& b) -> Grads {
+    const auto grad = [&b](size_t i) { return ops::grad_of(b, i, [&] { return mul(b.grad(), b.saved(1 - i)); }); };
+    return {grad(0), grad(1), ops::grad_of(b, 2, [&] { return b.grad(); })};
+  });
   return to(y, input.dtype());
 }
 

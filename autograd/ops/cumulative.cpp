@@ -91,7 +91,7 @@ Tensor recurrence(const Tensor& a, const Tensor& b, int d, bool reverse, bool cu
     const Tensor s = recurrence(shifted(back.saved(0), d, !reverse), back.grad(), d, !reverse, cuts);
     if (!back.needs(0)) return {Tensor(), s};
     const Tensor before = shifted(back.saved(1), d, reverse, product ? 1 : 0), da = mul(s, before);
-    return {cuts ? masked_fill(da, eq(before, 0), 0) : da, product ? Tensor() : s};
+    return {cuts ? masked_fill(da, eq(before, 0), 0) : da, s};
   });
 }
 

@@ -21,11 +21,12 @@ void check_layer_norm(const Tensor& x, const Shape& normalized, const Tensor& we
 }
 
 Grads recorded_grads(const Backward& b, const Shape& normalized, double eps) {
-  const Tensor& x = b.saved(0);
+  const Tensor &x = b.saved(0), &weight = b.saved(1), &dy = b.grad();
   Shape dims;
   for (int i = x.dim() - normalized.rank(); i < x.dim(); ++i) dims.push_back(i);
-  const ops::NormGrads grads = ops::norm_grads(x, b.saved(1), b.grad(), dims, eps);
-  return {grads.dx, ops::grad_of(b, 1, [&] { return grads.dy_h; }), ops::grad_of(b, 2, [&] { return b.grad(); })};
+  const ops::Standardized s(x, dims, eps);
+  return {b.needs(0) ? s.grad(weight.defined() ? dy * weight : dy) : Tensor(), ops::grad_of(b, 1, [&] { return dy * s.h; }),
+          ops::grad_of(b, 2, [&] { return dy; })};
 }
 
 /// With h = (x - mean) rstd and g = dy weight: dx = rstd (g - avg(g) - h avg(g h)), dweight = sum(dy h), dbias = sum(dy).

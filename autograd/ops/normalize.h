@@ -6,16 +6,18 @@
 
 namespace onestep::ops {
 
-struct NormGrads {
-  Tensor dx, dy_h;
-};
+/// x over `dims` to mean 0 and variance 1, in recorded ops: h = (x - mean) rstd.
+struct Standardized {
+  Standardized(const Tensor& x, const Shape& over, double eps) : dims(over) {
+    const Tensor centered = x - mean(x, dims, true);
+    rstd = rsqrt(mean(centered * centered, dims, true) + eps);
+    h = centered * rstd;
+  }
+  /// The gradient of x where g is that of h: rstd (g - avg(g) - h avg(g h)).
+  Tensor grad(const Tensor& g) const { return rstd * (g - mean(g, dims, true) - h * mean(g * h, dims, true)); }
 
-/// The gradients of h weight + bias in recorded ops, h = (x - mean) rstd over `dims`: with g = dy weight,
-/// dx = rstd (g - avg(g) - h avg(g h)), and dy h, whose sums are the gradient of weight. weight may be undefined.
-inline NormGrads norm_grads(const Tensor& x, const Tensor& weight, const Tensor& dy, const Shape& dims, double eps) {
-  const Tensor centered = x - mean(x, dims, true), rstd = rsqrt(mean(centered * centered, dims, true) + eps);
-  const Tensor h = centered * rstd, g = weight.defined() ? dy * weight : dy;
-  return {rstd * (g - mean(g, dims, true) - h * mean(g * h, dims, true)), dy * h};
-}
+  Shape dims;
+  Tensor rstd, h;
+};
 
 }  // namespace onestep::ops
