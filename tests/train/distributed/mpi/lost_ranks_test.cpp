@@ -70,9 +70,12 @@ class LostRank {
     wait([&] { return ++milliseconds < 30000; });
     if (!has_ended(job.pid())) ::kill(job.pid(), SIGKILL);
   }
+  // Line by line: reading the status of a process that ends after it was opened fails, which getline takes as the end.
   static bool is_running(pid_t pid) {
-    const std::string status = read("/proc/" + std::to_string(pid) + "/status");
-    return status.find("State:") != std::string::npos && status.find("State:\tZ") == std::string::npos;
+    std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("State:")) return !line.starts_with("State:\tZ");
+    return false;
   }
 
   std::string pid_file(int rank) const { return runs_.path("pid-" + std::to_string(rank)).string(); }
