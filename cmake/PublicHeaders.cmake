@@ -96,6 +96,7 @@ set(public_headers
     train/text/stopping_text.h
     train/text/stream_decoder.h
     train/text/tokenizer.h
+    train/text/tokenizer_kind.h
     train/text/vocabulary_tokenizer.h
     train/data/bigrams.h
     train/data/data.h

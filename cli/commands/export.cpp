@@ -25,7 +25,7 @@ struct Options {
 
 /// Writes the model; returns where its tokenizer went.
 std::string write_model(const fs::path& target, const Pretrained& model, const Tokenizer* tokenizer, const Options& options) {
-  const bool gguf = target.extension() == ".gguf", bpe = tokenizer != nullptr && tokenizer->kind() == "bpe";
+  const bool gguf = target.extension() == ".gguf", bpe = tokenizer != nullptr && tokenizer->kind() == TokenizerKind::bpe;
   ONESTEP_CHECK(ConfigError, gguf || kDTypes.contains(options.dtype), "--dtype: ", options.dtype,
                 " is for a FILE.gguf alone: got ", target.string());
   if (gguf)
@@ -34,7 +34,8 @@ std::string write_model(const fs::path& target, const Pretrained& model, const T
     write_pretrained(target, model, {.tokenizer = tokenizer, .dtype = kDTypes.at(options.dtype), .quiet = options.quiet});
   if (tokenizer == nullptr) return "none";
   if (!bpe)
-    return tokenizer->kind() + ": not written (" + (gguf ? "a GGUF has those of bpe" : "GPT-2's files are for bpe") + ")";
+    return std::string(name_of(tokenizer->kind())) + ": not written (" +
+           (gguf ? "a GGUF has those of bpe" : "GPT-2's files are for bpe") + ")";
   if (gguf) return "bpe, in the file";
   return fs::exists(target / "tokenizer.json") ? "bpe, in tokenizer.json" : "bpe, in vocab.json and merges.txt";
 }

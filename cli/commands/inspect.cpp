@@ -66,7 +66,8 @@ int inspect_run(const std::filesystem::path& run, const std::vector<std::string>
   std::cout << "run          " << run.string() << '\n';
   print_training(run, config);
   if (const auto tokenizer = load_run_tokenizer(run))
-    std::cout << "tokenizer    " << tokenizer->kind() << ", vocabulary " << grouped_count(tokenizer->vocab_size()) << '\n';
+    std::cout << "tokenizer    " << name_of(tokenizer->kind()) << ", vocabulary " << grouped_count(tokenizer->vocab_size())
+              << '\n';
   const std::vector<std::filesystem::path> checkpoints = checkpoint_folders(run);
   std::vector<std::string> names(checkpoints.size());
   std::transform(checkpoints.begin(), checkpoints.end(), names.begin(),

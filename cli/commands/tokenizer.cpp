@@ -93,7 +93,7 @@ std::vector<int64_t> parse_ids(std::string_view text) {
 
 int decode(const Options& options) {
   const auto tokenizer = open_tokenizer(options.tokenizer);
-  if (tokenizer->kind() == "word") {  // whether a space is due depends on the word before
+  if (tokenizer->kind() == TokenizerKind::words) {  // whether a space is due depends on the word before
     std::string text;
     read_parts(options.file, [&](const TextPart& part) {
       text.append(part.text);

@@ -192,7 +192,8 @@ void add_model(nb::module_& m) {
 
 void add_train(nb::module_& m) {
   nb::class_<Tokenizer>(m, "Tokenizer", "Text to token ids and back.")
-      .def_prop_ro("kind", &Tokenizer::kind, "char, byte, word or bpe.")
+      .def_prop_ro(
+          "kind", [](const Tokenizer& self) { return name_of(self.kind()); }, "char, byte, word or bpe.")
       .def_prop_ro("vocab_size", &Tokenizer::vocab_size, "Ids are 0 .. vocab_size - 1.")
       .def(
           "encode", [](const Tokenizer& self, const std::string& text) { return self.encode(text); }, "text"_a,
@@ -210,7 +211,7 @@ void add_train(nb::module_& m) {
           },
           "ids"_a, "The text of ids. Raises ConfigError for an id that is none.")
       .def("__repr__", [](const Tokenizer& self) {
-        return "Tokenizer(" + self.kind() + ", " + std::to_string(self.vocab_size()) + " tokens)";
+        return "Tokenizer(" + std::string(name_of(self.kind())) + ", " + std::to_string(self.vocab_size()) + " tokens)";
       });
   m.def(
       "_open_tokenizer", [](const std::string& folder) { return std::shared_ptr<Tokenizer>(open_tokenizer(folder)); },

@@ -13,7 +13,7 @@ namespace {
 void check_tokenizer(const train::Tokenizer& tokenizer) {
   const std::string json = tokenizer.to_json();
   fuzz::require(train::parse_tokenizer(json, "again")->to_json() == json, "the tokenizer comes back");
-  if (tokenizer.kind() != "bpe") return;
+  if (tokenizer.kind() != train::TokenizerKind::bpe) return;
   const std::string text = "The <b> it's \xff\xc3\xa9 12  34<|endoftext|>";
   std::vector<int64_t> ids;
   try {

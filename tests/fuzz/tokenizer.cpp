@@ -25,10 +25,10 @@ std::vector<int64_t> in_parts(const train::Tokenizer& tokenizer, std::string_vie
 }
 
 void check_text(const train::Tokenizer& tokenizer, std::string_view text, size_t step) {
-  const bool takes_bytes = tokenizer.kind() == "byte" || tokenizer.kind() == "bpe";
+  const bool takes_bytes = tokenizer.kind() == train::TokenizerKind::bytes || tokenizer.kind() == train::TokenizerKind::bpe;
   try {
     const std::vector<int64_t> ids = tokenizer.encode(text);
-    if (tokenizer.kind() != "word") fuzz::require(tokenizer.decode(ids) == text, "the text comes back");
+    if (tokenizer.kind() != train::TokenizerKind::words) fuzz::require(tokenizer.decode(ids) == text, "the text comes back");
     fuzz::require(in_parts(tokenizer, text, step) == ids, "parts have the ids of the whole");
   } catch (const train::EncodeError& error) {
     fuzz::require(!takes_bytes && error.offset >= 0 && error.offset < static_cast<int64_t>(text.size()),
@@ -57,8 +57,9 @@ void check_ids(const train::Tokenizer& tokenizer, std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const train::ByteTokenizer byte;
   static const train::BpeTokenizer bpe(train::read_bpe_folder(ONESTEP_SOURCE_DIR "/tests/goldens/bpe"));
-  static const auto symbols = train::make_tokenizer("char", "abc \n'-.\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"),
-                    words = train::make_tokenizer("word", "it's a well-known \xc3\xa9 . , 12 '");
+  static const auto symbols = train::make_tokenizer(train::TokenizerKind::characters,
+                                                    "abc \n'-.\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"),
+                    words = train::make_tokenizer(train::TokenizerKind::words, "it's a well-known \xc3\xa9 . , 12 '");
   if (size < 1) return 0;
   const train::Tokenizer* const all[] = {&byte, &bpe, symbols.get(), words.get()};
   const train::Tokenizer& tokenizer = *all[data[0] % 4];

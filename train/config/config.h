@@ -15,6 +15,7 @@
 #include "autograd/rotary_scaling.h"
 #include "base/enum_names.h"
 #include "optim/schedule.h"
+#include "train/text/tokenizer_kind.h"
 
 namespace onestep::train {
 
@@ -43,10 +44,6 @@ constexpr auto names(DataKind /*all*/) {
 constexpr bool has_examples(DataKind kind) { return kind == DataKind::instructions || kind == DataKind::classification; }
 /// Whether people write it: a run of that kind has a tokenizer.
 constexpr bool reads_text(DataKind kind) { return kind == DataKind::text || has_examples(kind); }
-
-/// What a token of a text is; the names are those of Tokenizer::kind().
-enum class TokenizerKind : uint8_t { characters, bytes, words, bpe };
-constexpr auto names(TokenizerKind /*all*/) { return std::to_array<std::string_view>({"char", "byte", "word", "bpe"}); }
 
 enum class Task : uint8_t { copy, reverse, sort, modular_addition };
 constexpr auto names(Task /*all*/) { return std::to_array<std::string_view>({"copy", "reverse", "sort", "modular_addition"}); }

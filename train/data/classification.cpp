@@ -119,7 +119,7 @@ std::unique_ptr<Data> make_classification_data(const Config& config, std::shared
     std::string text;
     for (const std::vector<LabelledText>* const part : {&train, &validation})
       for (const LabelledText& each : *part) text += each.text + ' ';
-    tokenizer = make_tokenizer(std::string(name_of(config.data.tokenizer)), text);
+    tokenizer = make_tokenizer(config.data.tokenizer, text);
   }
   CutExamples cut;
   const auto encode = [&](const std::vector<LabelledText>& texts) {

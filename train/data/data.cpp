@@ -63,7 +63,7 @@ class TokenData : public Data {
 
   std::string describe() const override {
     std::string out = std::to_string(count()) + " tokens";
-    if (tokenizer_) out += " (" + tokenizer_->kind() + ")";
+    if (tokenizer_) out += " (" + std::string(name_of(tokenizer_->kind())) + ")";
     if (!evaluates_on_training_) out += ", " + std::to_string(train_count_) + " of them to train on";
     return out + ", vocabulary " + std::to_string(vocab_size_);
   }
@@ -148,23 +148,22 @@ std::shared_ptr<const Tokenizer> open_data_tokenizer(const Config& config) {
   const DataConfig& data = config.data;
   if (!reads_text(data.kind) || data.tokenizer != TokenizerKind::bpe) return nullptr;
   std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(data.tokenizer_path);
-  ONESTEP_CHECK(ConfigError, tokenizer->kind() == "bpe", config.origin.at("/data/tokenizer_path"),
-                ": must have a tokenizer of kind bpe: ", data.tokenizer_path, " has one of kind ", tokenizer->kind());
+  ONESTEP_CHECK(ConfigError, tokenizer->kind() == TokenizerKind::bpe, config.origin.at("/data/tokenizer_path"),
+                ": must have a tokenizer of kind bpe: ", data.tokenizer_path, " has one of kind ", name_of(tokenizer->kind()));
   return tokenizer;
 }
 
 std::unique_ptr<Data> make_text_data(const Config& config, std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
   const DataConfig& data = config.data;
   const std::vector<std::string> files = data.text.empty() ? text_files(config) : std::vector<std::string>{};
-  const std::string kind(name_of(data.tokenizer));
   std::shared_ptr<const Tokens> tokens;
   try {
     if (!files.empty()) {
-      TokenisedText text = tokenise_files(files, kind, tokenizer, quiet);
+      TokenisedText text = tokenise_files(files, data.tokenizer, tokenizer, quiet);
       tokens = text.tokens;
       tokenizer = text.tokenizer;
     } else {
-      if (!tokenizer) tokenizer = make_tokenizer(kind, data.text);
+      if (!tokenizer) tokenizer = make_tokenizer(data.tokenizer, data.text);
       tokens = std::make_shared<TokenList>(tokenizer->encode(data.text));
     }
   } catch (const ConfigError& error) {

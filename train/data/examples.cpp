@@ -140,7 +140,7 @@ std::string ExampleData::hash() const {
 
 std::string ExampleData::describe() const {
   const auto train = std::ssize(examples_.train), held_out = std::ssize(examples_.held_out);
-  std::string out = std::to_string(train + held_out) + " examples (" + tokenizer_->kind() + ")";
+  std::string out = std::to_string(train + held_out) + " examples (" + std::string(name_of(tokenizer_->kind())) + ")";
   if (held_out > 0) out += ", " + std::to_string(train) + " of them to train on";
   if (packed_) out += ", in " + std::to_string(train_rows_.size()) + " windows";
   return out + ", vocabulary " + std::to_string(vocab_size());

@@ -156,7 +156,7 @@ std::unique_ptr<Data> make_instruction_data(const Config& config, std::shared_pt
     std::string text;
     for (const std::vector<Dialogue>* const part : {&train, &validation})
       for (const Dialogue& dialogue : *part) text += text_of(dialogue, chat);
-    tokenizer = make_tokenizer(std::string(name_of(config.data.tokenizer)), text);
+    tokenizer = make_tokenizer(config.data.tokenizer, text);
   }
   CutExamples cut;
   const auto encode = [&](const std::vector<Dialogue>& dialogues) {

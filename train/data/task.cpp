@@ -44,7 +44,7 @@ std::shared_ptr<const Tokenizer> task_tokenizer(const DataConfig& data) {
   if (symbols > kMostNames) return nullptr;
   std::vector<std::string> names = symbol_names(symbols, !adds);
   if (adds) names.emplace_back("=");  // which comes after digits
-  return std::make_shared<VocabularyTokenizer>("word", std::move(names));
+  return std::make_shared<VocabularyTokenizer>(TokenizerKind::words, std::move(names));
 }
 
 TaskData::TaskData(const Config& config) : data_(config.data), names_(task_tokenizer(data_)) { check_both_kinds_exist(config); }

@@ -36,14 +36,16 @@ class Lock {
   int fd_;
 };
 
-// `shakespeare-0123456789abcdef.tokens`: the same name for the same files and `tokenizer`, a kind or a kind and a hash.
-fs::path file_name(const std::vector<std::string>& files, const std::string& tokenizer) {
+// `shakespeare-0123456789abcdef.tokens`: the same name for the same files, kind of tokenizer, and hash of the
+// tokenizer ("": that of the text).
+fs::path file_name(const std::vector<std::string>& files, TokenizerKind kind, const std::string& hash) {
   Hasher hasher;
   for (const std::string& file : files) {
     const std::string path = fs::absolute(file).lexically_normal().string();
     hasher.update(path.c_str(), path.size() + 1);
   }
-  hasher.update(tokenizer.data(), tokenizer.size());
+  hasher.update(name_of(kind).data(), name_of(kind).size());
+  hasher.update(hash.data(), hash.size());
   // The name of a text may be as long as a name can be: its first 100 bytes will do, without half a character.
   constexpr size_t kLongest = 100;
   std::string stem = fs::path(files[0]).stem().string();
@@ -76,7 +78,7 @@ void read_text(const std::vector<std::string>& files, const std::string& doing, 
   }
 }
 
-std::shared_ptr<const Tokenizer> vocabulary_of(const std::vector<std::string>& files, const std::string& kind, bool quiet,
+std::shared_ptr<const Tokenizer> vocabulary_of(const std::vector<std::string>& files, TokenizerKind kind, bool quiet,
                                                const std::string& stamp) {
   VocabularyBuilder builder(kind);
   read_text(files, "reading the vocabulary of", quiet, stamp, [&](const TextPart& part) { return builder.add(part); });
@@ -131,16 +133,16 @@ fs::path token_cache_folder() {
   return fs::path(home) / ".cache/onestep";
 }
 
-TokenisedText tokenise_files(const std::vector<std::string>& files, const std::string& kind,
+TokenisedText tokenise_files(const std::vector<std::string>& files, TokenizerKind kind,
                              std::shared_ptr<const Tokenizer> tokenizer, bool quiet) {
   const TextReader text(files);
   ONESTEP_CHECK(IoError, text.bytes() > 0, files[0], files.size() == 1 ? "" : " and all other files of the text", ": is empty");
   const std::string& stamp = text.stamp();
-  if (!tokenizer && kind == "byte") tokenizer = std::make_shared<ByteTokenizer>();
+  if (!tokenizer && kind == TokenizerKind::bytes) tokenizer = std::make_shared<ByteTokenizer>();
   const std::string hash = tokenizer ? hash_of(tokenizer->to_json()) : "";
   const fs::path folder = token_cache_folder();
   // A text with its own vocabulary, and one with a given one, which may be the text's own after all.
-  const fs::path own = folder / file_name(files, kind), path = tokenizer ? folder / file_name(files, kind + hash) : own;
+  const fs::path own = folder / file_name(files, kind, ""), path = folder / file_name(files, kind, hash);
   make_folders(folder, " (token files are kept there; ONESTEP_CACHE names another folder)");
   const Lock lock(temporary_path(own).replace_extension(".lock"));
   auto tokens = find(own, stamp, hash);

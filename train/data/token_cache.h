@@ -21,10 +21,10 @@ struct TokenisedText {
 std::filesystem::path token_cache_folder();
 
 /// The tokens of the files as one text, from the token file of an earlier call if files and tokenizer are still the same.
-/// Without a tokenizer the vocabulary (`kind` char, word or byte) is that of the text. The text is read in parts and the tokens
-/// are mapped: memory does not grow with them. Progress goes to stderr unless `quiet`. Throws IoError naming the file and
-/// place, ConfigError for a text without a symbol.
-TokenisedText tokenise_files(const std::vector<std::string>& files, const std::string& kind,
+/// Without a tokenizer the vocabulary (`kind` characters, words or bytes) is that of the text. The text is read in parts and
+/// the tokens are mapped: memory does not grow with them. Progress goes to stderr unless `quiet`. Throws IoError naming the
+/// file and place, ConfigError for a text without a symbol.
+TokenisedText tokenise_files(const std::vector<std::string>& files, TokenizerKind kind,
                              std::shared_ptr<const Tokenizer> tokenizer, bool quiet);
 
 }  // namespace onestep::train

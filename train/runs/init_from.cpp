@@ -60,7 +60,7 @@ std::shared_ptr<const Tokenizer> take_tokenizer(Config& config) {
   DataConfig& data = config.data;
   auto tokenizer = reads_text(data.kind) ? load_run_tokenizer(from) : nullptr;
   if (tokenizer == nullptr) return nullptr;
-  const TokenizerKind kind = value_named<TokenizerKind>(tokenizer->kind()).value();
+  const TokenizerKind kind = tokenizer->kind();
   ONESTEP_CHECK(ConfigError, !config.origin.given.contains("data.tokenizer") || data.tokenizer == kind,
                 config.origin.at("/data/tokenizer"), ": must be ", name_of(kind), ", that of ", from.string(), ": got ",
                 name_of(data.tokenizer), " (leave it out)");

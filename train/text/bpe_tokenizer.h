@@ -18,7 +18,7 @@ class BpeTokenizer : public Tokenizer {
   /// The vocabulary is one that bpe_files.h has read or bpe_trainer.h made.
   explicit BpeTokenizer(BpeVocabulary vocabulary);
 
-  std::string kind() const override { return "bpe"; }
+  TokenizerKind kind() const override { return TokenizerKind::bpe; }
   int64_t vocab_size() const override { return static_cast<int64_t>(vocabulary_.tokens.size()); }
   size_t encode_part(const TextPart& part, std::vector<int64_t>& ids) const override;
   std::string decode(std::span<const int64_t> ids) const override;

@@ -64,7 +64,7 @@ class PretrainedTokenizer : public Tokenizer {
   PretrainedTokenizer(const PretrainedTokenizer&) = delete;  // merger_ refers to it
   PretrainedTokenizer& operator=(const PretrainedTokenizer&) = delete;
 
-  std::string kind() const override { return "bpe"; }
+  TokenizerKind kind() const override { return TokenizerKind::bpe; }
   int64_t vocab_size() const override { return static_cast<int64_t>(decoded_.size()); }
   size_t encode_part(const TextPart& part, std::vector<int64_t>& ids) const override;
   std::string decode(std::span<const int64_t> ids) const override;

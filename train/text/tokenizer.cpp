@@ -28,7 +28,7 @@ void check_keys(const json& root, const std::vector<std::string>& keys, const st
   }
 }
 
-std::unique_ptr<Tokenizer> read_vocabulary(const json& root, const std::string& source) {
+std::unique_ptr<Tokenizer> read_vocabulary(TokenizerKind kind, const json& root, const std::string& source) {
   check_keys(root, {"kind", "vocabulary"}, source);
   ONESTEP_CHECK(IoError, root.contains("vocabulary"), source, ": /vocabulary: missing: must be a list of strings");
   const json& list = root["vocabulary"];
@@ -40,7 +40,7 @@ std::unique_ptr<Tokenizer> read_vocabulary(const json& root, const std::string& 
     vocabulary.push_back(symbol.get<std::string>());
   }
   try {
-    return std::make_unique<VocabularyTokenizer>(root["kind"].get<std::string>(), std::move(vocabulary));
+    return std::make_unique<VocabularyTokenizer>(kind, std::move(vocabulary));
   } catch (const ConfigError& error) {
     fail<IoError>(source, ": /vocabulary: ", error.what());
   }
@@ -86,9 +86,9 @@ std::string ByteTokenizer::decode(std::span<const int64_t> ids) const {
 
 std::string ByteTokenizer::to_json() const { return "{\"kind\": \"byte\"}\n"; }
 
-std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text) {
-  if (kind == "byte") return std::make_unique<ByteTokenizer>();
-  ONESTEP_CHECK(ConfigError, kind == "char" || kind == "word", "tokenizer: must be char, byte or word: got ", quote(kind));
+std::unique_ptr<Tokenizer> make_tokenizer(TokenizerKind kind, std::string_view text) {
+  if (kind == TokenizerKind::bytes) return std::make_unique<ByteTokenizer>();
+  ONESTEP_CHECK(ConfigError, kind != TokenizerKind::bpe, "tokenizer: must be char, byte or word: got \"bpe\"");
   VocabularyBuilder builder(kind);
   builder.add({text});
   return builder.finish();
@@ -100,13 +100,14 @@ std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view text, const std::str
   if (is_tokenizer_description(root))
     return std::make_unique<PretrainedTokenizer>(read_tokenizer_description(root, std::string(text), source));
   ONESTEP_CHECK(IoError, root.contains("kind"), source, ": /kind: missing: ", kKinds);
-  const json& kind = root["kind"];
-  if (kind == "char" || kind == "word") return read_vocabulary(root, source);
-  if (kind == "bpe") {
+  const json& word = root["kind"];
+  const auto kind = value_named<TokenizerKind>(word.is_string() ? word.get_ref<const std::string&>() : "");
+  ONESTEP_CHECK(IoError, kind.has_value(), source, ": /kind: ", kKinds, ": got ", brief(word));
+  if (kind == TokenizerKind::bpe) {
     check_keys(root, {"kind", "vocab", "merges"}, source);
     return std::make_unique<BpeTokenizer>(bpe_from_json(root, source));
   }
-  ONESTEP_CHECK(IoError, kind == "byte", source, ": /kind: ", kKinds, ": got ", brief(kind));
+  if (kind != TokenizerKind::bytes) return read_vocabulary(*kind, root, source);
   check_keys(root, {"kind"}, source);
   return std::make_unique<ByteTokenizer>();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "train/text/tokenizer_kind.h"
 
 namespace onestep::train {
 
@@ -31,8 +32,7 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// The name in the config: char, byte, word, bpe.
-  virtual std::string kind() const = 0;
+  virtual TokenizerKind kind() const = 0;
   /// Ids are 0 .. vocab_size() - 1.
   virtual int64_t vocab_size() const = 0;
   /// Appends the ids of the part as far as they are certain whatever follows, and of all of it if it is the last; returns the
@@ -55,7 +55,7 @@ class Tokenizer {
 /// One id a byte, 256 in all; any text goes in, and any bytes come out.
 class ByteTokenizer : public Tokenizer {
  public:
-  std::string kind() const override { return "byte"; }
+  TokenizerKind kind() const override { return TokenizerKind::bytes; }
   int64_t vocab_size() const override { return 256; }
   size_t encode_part(const TextPart& part, std::vector<int64_t>& ids) const override;
   std::string decode(std::span<const int64_t> ids) const override;
@@ -65,8 +65,8 @@ class ByteTokenizer : public Tokenizer {
 /// Throws ConfigError, naming the id, unless it is one of the vocabulary.
 void check_id(int64_t id, int64_t vocab_size);
 
-/// Makes a tokenizer of kind char, byte or word with the vocabulary of the text. Throws ConfigError.
-std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text);
+/// Makes a tokenizer of characters, bytes or words with the vocabulary of the text. Throws ConfigError.
+std::unique_ptr<Tokenizer> make_tokenizer(TokenizerKind kind, std::string_view text);
 
 /// Reads a `tokenizer.json` of at most 64 MiB: of a run, or of the tokenizers library. Throws IoError if it is neither.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);

@@ -70,17 +70,18 @@ std::string describe_symbol(std::string_view symbol) {
 
 }  // namespace
 
-VocabularyTokenizer::VocabularyTokenizer(std::string kind, std::vector<std::string> vocabulary)
-    : kind_(std::move(kind)), vocabulary_(std::move(vocabulary)) {
-  ONESTEP_CHECK(ConfigError, !vocabulary_.empty(), "tokenizer: the vocabulary is empty (the text holds no ", kind_, ")");
-  const bool words = kind_ == "word";
+VocabularyTokenizer::VocabularyTokenizer(TokenizerKind kind, std::vector<std::string> vocabulary)
+    : kind_(kind), vocabulary_(std::move(vocabulary)) {
+  ONESTEP_CHECK(ConfigError, !vocabulary_.empty(), "tokenizer: the vocabulary is empty (the text holds no ", name_of(kind_),
+                ")");
+  const bool words = kind_ == TokenizerKind::words;
   for (size_t i = 0; i < vocabulary_.size(); ++i) {
     const std::string& symbol = vocabulary_[i];
     ONESTEP_CHECK(ConfigError, find_invalid_utf8(symbol) == std::string::npos, "tokenizer: symbol ", i,
                   " is not UTF-8: ", quote(symbol));
     size_t symbols = 0;
     for_each_symbol(words, {symbol}, [&](std::string_view part, int64_t) { symbols += part.size() == symbol.size() ? 1 : 2; });
-    ONESTEP_CHECK(ConfigError, symbols == 1, "tokenizer: symbol ", i, " is not one ", kind_, ": ", quote(symbol));
+    ONESTEP_CHECK(ConfigError, symbols == 1, "tokenizer: symbol ", i, " is not one ", name_of(kind_), ": ", quote(symbol));
     ONESTEP_CHECK(ConfigError, i == 0 || vocabulary_[i - 1] < symbol,
                   "tokenizer: the vocabulary is not sorted, or names a symbol twice: ", quote(symbol), " at ", i);
     if (words) ids_.emplace(symbol, static_cast<int64_t>(i));
@@ -92,7 +93,7 @@ VocabularyTokenizer::VocabularyTokenizer(std::string kind, std::vector<std::stri
 
 // The id of a symbol, or -1.
 int64_t VocabularyTokenizer::find(std::string_view symbol) const {
-  if (kind_ == "word") {
+  if (kind_ == TokenizerKind::words) {
     const auto found = ids_.find(symbol);
     return found == ids_.end() ? -1 : found->second;
   }
@@ -101,11 +102,11 @@ int64_t VocabularyTokenizer::find(std::string_view symbol) const {
 }
 
 size_t VocabularyTokenizer::encode_part(const TextPart& part, std::vector<int64_t>& ids) const {
-  return for_each_symbol(kind_ == "word", part, [&](std::string_view symbol, int64_t offset) {
+  return for_each_symbol(kind_ == TokenizerKind::words, part, [&](std::string_view symbol, int64_t offset) {
     const int64_t id = find(symbol);
     if (id < 0)
-      throw EncodeError(
-          offset, kind_ + " " + describe_symbol(symbol) + " is not in the vocabulary of " + std::to_string(vocabulary_.size()));
+      throw EncodeError(offset, std::string(name_of(kind_)) + " " + describe_symbol(symbol) + " is not in the vocabulary of " +
+                                    std::to_string(vocabulary_.size()));
     ids.push_back(id);
   });
 }
@@ -118,22 +119,22 @@ std::string VocabularyTokenizer::decode(std::span<const int64_t> ids) const {
     const std::string& symbol = vocabulary_[static_cast<size_t>(id)];
     const bool touches =
         text.empty() || kOpens.find(text.back()) != std::string_view::npos || kCloses.find(symbol[0]) != std::string_view::npos;
-    if (kind_ == "word" && !touches) text += ' ';
+    if (kind_ == TokenizerKind::words && !touches) text += ' ';
     text += symbol;
   }
   return text;
 }
 
 std::string VocabularyTokenizer::to_json() const {
-  return nlohmann::ordered_json{{"kind", kind_}, {"vocabulary", vocabulary_}}.dump() + "\n";
+  return nlohmann::ordered_json{{"kind", name_of(kind_)}, {"vocabulary", vocabulary_}}.dump() + "\n";
 }
 
-VocabularyBuilder::VocabularyBuilder(std::string kind) : kind_(std::move(kind)) {
-  if (kind_ == "char") codes_.resize(0x110000);
+VocabularyBuilder::VocabularyBuilder(TokenizerKind kind) : kind_(kind) {
+  if (kind_ == TokenizerKind::characters) codes_.resize(0x110000);
 }
 
 size_t VocabularyBuilder::add(const TextPart& part) {
-  const bool words = kind_ == "word";
+  const bool words = kind_ == TokenizerKind::words;
   return for_each_symbol(words, part, [&](std::string_view symbol, int64_t) {
     if (!words) {
       codes_[code_point(symbol)] = true;
@@ -152,7 +153,7 @@ std::unique_ptr<VocabularyTokenizer> VocabularyBuilder::finish() const {
   constexpr size_t kMost = kMaxJsonMemory - 4096;
   const size_t bytes = std::accumulate(symbols.begin(), symbols.end(), size_t{0},
                                        [](size_t sum, const std::string& symbol) { return sum + json_string_memory(symbol); });
-  ONESTEP_CHECK(ConfigError, bytes <= kMost, "tokenizer: a vocabulary of ", symbols.size(), ' ', kind_,
+  ONESTEP_CHECK(ConfigError, bytes <= kMost, "tokenizer: a vocabulary of ", symbols.size(), ' ', name_of(kind_),
                 "s would take more than ", format_bytes(kMaxJsonMemory),
                 " of memory to be read back (data.tokenizer = bpe or byte takes any text)");
   std::sort(symbols.begin(), symbols.end());

@@ -133,7 +133,7 @@ json model_open(const json& arguments) {
           {"heads", open.config.num_heads},
           {"context", open.model->context_length()},
           {"vocabulary", open.model->vocab_size()},
-          {"tokenizer", open.tokenizer ? json(open.tokenizer->kind()) : json(nullptr)},
+          {"tokenizer", open.tokenizer ? json(name_of(open.tokenizer->kind())) : json(nullptr)},
           {"example", open.example()},
           {"answer", open.task ? json(open.task->targets()) : json(nullptr)}};
 }

@@ -172,7 +172,7 @@ TEST_CASE("data: text inline, from a file and from several files") {
     Generator g(1);
     const Batch batch = data->train_batch(50, g);
     const std::set<int64_t> seen(batch.inputs.begin(), batch.inputs.end());
-    return data->describe() + " " + std::to_string(seen.size()) + " " + data->tokenizer()->kind();
+    return data->describe() + " " + std::to_string(seen.size()) + " " + std::string(name_of(data->tokenizer()->kind()));
   };
   CHECK(text_of(R"("text": "one two one two three", "tokenizer": "word")") == "5 tokens (word), vocabulary 3 2 word");
   CHECK(text_of(path_of("a.txt")) == "4 tokens (char), vocabulary 4 3 char");
@@ -207,11 +207,13 @@ TEST_CASE("data: text inline, from a file and from several files") {
 TEST_CASE("data: a text is encoded with the tokenizer of the run if there is one") {
   const Config config = parse_config(
       R"({"model": {"context_length": 1}, "data": {"kind": "text", "text": "ab", "val_fraction": 0}})", "run.json");
-  const std::shared_ptr<const Tokenizer> tokenizer = make_tokenizer("char", "xyzab");
+  const std::shared_ptr<const Tokenizer> tokenizer = make_tokenizer(TokenizerKind::characters, "xyzab");
   Generator g(1);
   CHECK(make_data(config, tokenizer)->train_batch(1, g).inputs == Ids{0});
   CHECK(make_data(config, tokenizer)->vocab_size() == 5);
-  CHECK(refusal([&] { make_data(config, make_tokenizer("char", "b")); }).starts_with("run.json: /data: encode: offset 0: "));
+  CHECK(refusal([&] {
+          make_data(config, make_tokenizer(TokenizerKind::characters, "b"));
+        }).starts_with("run.json: /data: encode: offset 0: "));
 }
 
 TEST_CASE("tasks: sequences are a prompt and its answer and only the answer counts") {

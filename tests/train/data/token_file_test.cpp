@@ -77,7 +77,7 @@ class Cache {
   std::string before_;
 };
 
-TokenisedText tokenise(const fs::path& file, const std::string& kind, std::shared_ptr<const Tokenizer> tokenizer = nullptr) {
+TokenisedText tokenise(const fs::path& file, TokenizerKind kind, std::shared_ptr<const Tokenizer> tokenizer = nullptr) {
   return tokenise_files({file.string()}, kind, std::move(tokenizer), true);
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("token file: what is written is read back with two bytes an id or four
   const std::string path = (folder.path() / "t.tokens").string();
   std::string symbols;
   for (uint32_t code = 0x4E00; code < 0x4E00 + 70000; ++code) symbols += to_utf8(code >= 0xD800 && code < 0xE000 ? 'a' : code);
-  for (const auto& tokenizer : {make_tokenizer("byte", ""), make_tokenizer("char", symbols)}) {
+  for (const auto& tokenizer : {make_tokenizer(TokenizerKind::bytes, ""), make_tokenizer(TokenizerKind::characters, symbols)}) {
     const Ids ids = {0, 255, 7, tokenizer->vocab_size() - 1};
     const std::string bytes = file_of(ids, *tokenizer, path);
     const TokenFile file(path);
@@ -152,7 +152,7 @@ TEST_CASE("token cache: a text is tokenised once and again when it has changed")
   const TemporaryFolder folder;
   const fs::path text = folder.path() / "text.txt";
   write(text, "abcab");
-  const TokenisedText first = tokenise(text, "char");
+  const TokenisedText first = tokenise(text, TokenizerKind::characters);
   CHECK(all(*first.tokens) == Ids{0, 1, 2, 0, 1});
   REQUIRE(cache.files().size() == 1);
   const fs::path file = cache.files()[0];
@@ -161,7 +161,7 @@ TEST_CASE("token cache: a text is tokenised once and again when it has changed")
   struct stat before {
   }, after{};
   REQUIRE(::stat(file.c_str(), &before) == 0);
-  const TokenisedText second = tokenise(text, "char");
+  const TokenisedText second = tokenise(text, TokenizerKind::characters);
   REQUIRE(::stat(file.c_str(), &after) == 0);
   CHECK(before.st_ino == after.st_ino);  // not rebuilt
   CHECK(all(*second.tokens) == all(*first.tokens));
@@ -169,7 +169,7 @@ TEST_CASE("token cache: a text is tokenised once and again when it has changed")
   CHECK(second.tokens->hash() == first.tokens->hash());
 
   write(text, "bcbca");  // as long as before
-  CHECK(all(*tokenise(text, "char").tokens) == Ids{1, 2, 1, 2, 0});
+  CHECK(all(*tokenise(text, TokenizerKind::characters).tokens) == Ids{1, 2, 1, 2, 0});
   CHECK(all(*first.tokens) == Ids{0, 1, 2, 0, 1});  // who has the old file keeps it
   CHECK(cache.files() == std::vector<fs::path>{file});
 }
@@ -181,7 +181,7 @@ TEST_CASE("token cache: a text may have the longest name there is") {
   while (accents.size() < 250) accents += "é";
   for (const std::string& name : {std::string(255, 'x'), accents}) {
     write(folder.path() / name, "abc");
-    CHECK(all(*tokenise(folder.path() / name, "char").tokens) == Ids{0, 1, 2});
+    CHECK(all(*tokenise(folder.path() / name, TokenizerKind::characters).tokens) == Ids{0, 1, 2});
   }
   for (const auto& file : fs::directory_iterator(cache.path()))
     CHECK(find_invalid_utf8(file.path().filename().string()) == std::string::npos);
@@ -192,16 +192,16 @@ TEST_CASE("token cache: a run's own tokenizer shares the file of its training an
   const TemporaryFolder folder;
   const fs::path text = folder.path() / "text.txt";
   write(text, "abcab");
-  const auto own = tokenise(text, "char").tokenizer;
-  CHECK(all(*tokenise(text, "char", own).tokens) == Ids{0, 1, 2, 0, 1});
+  const auto own = tokenise(text, TokenizerKind::characters).tokenizer;
+  CHECK(all(*tokenise(text, TokenizerKind::characters, own).tokens) == Ids{0, 1, 2, 0, 1});
   CHECK(cache.files().size() == 1);
-  const std::shared_ptr<const Tokenizer> other = make_tokenizer("char", "xcba");
-  CHECK(all(*tokenise(text, "char", other).tokens) == Ids{0, 1, 2, 0, 1});
+  const std::shared_ptr<const Tokenizer> other = make_tokenizer(TokenizerKind::characters, "xcba");
+  CHECK(all(*tokenise(text, TokenizerKind::characters, other).tokens) == Ids{0, 1, 2, 0, 1});
   CHECK(cache.files().size() == 2);
-  CHECK(all(*tokenise(text, "byte").tokens) == Ids{97, 98, 99, 97, 98});
-  CHECK(all(*tokenise(text, "word").tokens) == Ids{0});
+  CHECK(all(*tokenise(text, TokenizerKind::bytes).tokens) == Ids{97, 98, 99, 97, 98});
+  CHECK(all(*tokenise(text, TokenizerKind::words).tokens) == Ids{0});
   CHECK(cache.files().size() == 4);
-  CHECK(tokenise(text, "char").tokenizer->vocab_size() == 3);
+  CHECK(tokenise(text, TokenizerKind::characters).tokenizer->vocab_size() == 3);
 }
 
 TEST_CASE("token cache: a long text in parts and several files give the ids of the whole") {
@@ -220,11 +220,11 @@ TEST_CASE("token cache: a long text in parts and several files give the ids of t
   std::vector<std::string> files;
   for (const char* name : {"1.txt", "2.txt", "3.txt"}) files.push_back((folder.path() / name).string());
   const auto bpe = std::make_shared<BpeTokenizer>(read_bpe_folder(ONESTEP_SOURCE_DIR "/tests/goldens/bpe"));
-  for (const std::string kind : {"char", "byte", "word", "bpe"}) {
-    CAPTURE(kind);
-    const TokenisedText whole = tokenise(folder.path() / "all.txt", kind, kind == "bpe" ? bpe : nullptr);
+  for (const TokenizerKind kind : values_of<TokenizerKind>()) {
+    CAPTURE(name_of(kind));
+    const TokenisedText whole = tokenise(folder.path() / "all.txt", kind, kind == TokenizerKind::bpe ? bpe : nullptr);
     CHECK(all(*whole.tokens) == whole.tokenizer->encode(text));
-    CHECK(tokenise_files(files, kind, kind == "bpe" ? bpe : nullptr, true).tokens->hash() == whole.tokens->hash());
+    CHECK(tokenise_files(files, kind, kind == TokenizerKind::bpe ? bpe : nullptr, true).tokens->hash() == whole.tokens->hash());
   }
 }
 
@@ -235,15 +235,17 @@ TEST_CASE("token cache: refusals name the file and the place and leave nothing b
   write(a, "abc");
   write(b, "ab\xff");
   const auto both = [&](const std::shared_ptr<const Tokenizer>& tokenizer) {
-    return refusal([&] { tokenise_files({a, b}, "char", tokenizer, true); });
+    return refusal([&] { tokenise_files({a, b}, TokenizerKind::characters, tokenizer, true); });
   };
   CHECK(both(nullptr).starts_with(b + ": offset 2: "));
-  CHECK(both(make_tokenizer("char", "ac")).starts_with(a + ": offset 1: "));
-  CHECK(refusal([&] { tokenise(folder.path() / "none", "char"); }).starts_with((folder.path() / "none").string() + ": "));
+  CHECK(both(make_tokenizer(TokenizerKind::characters, "ac")).starts_with(a + ": offset 1: "));
+  CHECK(refusal([&] {
+          tokenise(folder.path() / "none", TokenizerKind::characters);
+        }).starts_with((folder.path() / "none").string() + ": "));
   CHECK(cache.files().empty());
   for (const auto& entry : fs::directory_iterator(cache.path())) CHECK(entry.path().extension() == ".lock");
 
-  tokenise(a, "char");
+  tokenise(a, TokenizerKind::characters);
   write(cache.files()[0], "not a token file");
-  CHECK(refusal([&] { tokenise(a, "char"); }).starts_with(cache.files()[0].string() + ": 16 bytes "));
+  CHECK(refusal([&] { tokenise(a, TokenizerKind::characters); }).starts_with(cache.files()[0].string() + ": 16 bytes "));
 }

@@ -23,7 +23,7 @@ using Ids = std::vector<int64_t>;
 /// A small GPT with random weights over a few characters.
 struct Fixture {
   explicit Fixture(int64_t context)
-      : tokenizer(make_tokenizer("char", "abcdefgh:{}\n")),
+      : tokenizer(make_tokenizer(TokenizerKind::characters, "abcdefgh:{}\n")),
         generator(4),
         model(make_language_model(
             {.kind = ModelKind::gpt, .d_model = 16, .num_heads = 2, .context_length = context, .num_layers = 2, .d_ff = 64},
@@ -205,6 +205,6 @@ TEST_CASE("chat template: names, texts and what they stop at") {
   for (const char* wrong : {"", "{user}", "{answer} {user}", "chatlm"})
     CHECK(refusal<ConfigError>([&] { make_chat_template(wrong); }).starts_with("chat template: must be "));
   CHECK(refusal<ConfigError>([] { make_chat_template("chatlm"); }).ends_with("(did you mean chatml?)"));
-  CHECK(find_chat_template(*make_tokenizer("char", "<|im_start|>")) == "plain");
+  CHECK(find_chat_template(*make_tokenizer(TokenizerKind::characters, "<|im_start|>")) == "plain");
   CHECK(find_chat_template(ByteTokenizer()) == "plain");
 }

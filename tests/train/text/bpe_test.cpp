@@ -108,7 +108,7 @@ TEST_CASE("bpe: words are those of GPT-2's pattern") {
 TEST_CASE("bpe: merges in their order") {
   const BpeTokenizer tokenizer(vocabulary_of({{"l", "o"}, {"lo", "w"}, {"e", "r"}, {"a", "a"}}));
   CHECK(tokenizer.vocab_size() == 260);
-  CHECK(tokenizer.kind() == "bpe");
+  CHECK(tokenizer.kind() == TokenizerKind::bpe);
   CHECK(pieces(tokenizer, "lower lo") == "[low][er][ ][lo]");
   CHECK(pieces(tokenizer, "aaaaa") == "[aa][aa][a]");
   CHECK(tokenizer.encode("!~\u00a1 ") == Ids{0, 93, 126, 94, 220});  // U+00A1 is the bytes c2 a1
@@ -155,8 +155,8 @@ TEST_CASE("tokenizers: a text in parts gets the ids of the whole") {
   Generator g(8);
   std::vector<std::unique_ptr<Tokenizer>> tokenizers;
   const std::string symbols = "a b ab . ! ? ' < | x > 1 2 s r e é 日 本 🙂 \n \u00a0 日本 bs are be're ab's b-a -";
-  tokenizers.push_back(make_tokenizer("char", symbols));
-  tokenizers.push_back(make_tokenizer("byte", ""));
+  tokenizers.push_back(make_tokenizer(TokenizerKind::characters, symbols));
+  tokenizers.push_back(make_tokenizer(TokenizerKind::bytes, ""));
   tokenizers.push_back(std::make_unique<BpeTokenizer>(
       vocabulary_of({{" ", "a"}, {"'", "r"}, {"'r", "e"}, {"'", "s"}, {"<", "|"}, {" ", " "}}, {"<|x|>", "<|x|>a"})));
   for (int trial = 0; trial < 400; ++trial) {
@@ -164,8 +164,8 @@ TEST_CASE("tokenizers: a text in parts gets the ids of the whole") {
     for (const char c : any)
       if (static_cast<unsigned char>(c) < 0x80) text += c;
     for (const auto& tokenizer : tokenizers) {
-      CAPTURE(tokenizer->kind());
-      const std::string& whole = tokenizer->kind() == "char" ? text : any;
+      CAPTURE(name_of(tokenizer->kind()));
+      const std::string& whole = tokenizer->kind() == TokenizerKind::characters ? text : any;
       Ids ids;
       size_t begin = 0, end = 0;
       while (begin < whole.size() || end < whole.size()) {

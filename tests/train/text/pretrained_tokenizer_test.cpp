@@ -103,7 +103,7 @@ TEST_CASE("pretrained tokenizer: bytes that are no UTF-8 come back") {
 TEST_CASE("pretrained tokenizer: it travels with a run as the file that it was read from") {
   for (const std::string& name : kNames) {
     const auto tokenizer = open(name);
-    CHECK(tokenizer->kind() == "bpe");
+    CHECK(tokenizer->kind() == TokenizerKind::bpe);
     CHECK(tokenizer->to_json() == read(kGoldens / name / "tokenizer.json"));
     CHECK(parse_tokenizer(tokenizer->to_json(), "t.json")->encode("one step") == tokenizer->encode("one step"));
   }

@@ -59,8 +59,8 @@ TEST_CASE("utf8: every code point is one sequence and nothing else is") {
 }
 
 TEST_CASE("char tokenizer: code points in order") {
-  const auto tokenizer = make_tokenizer("char", "hé\n日😀éa");
-  CHECK(tokenizer->kind() == "char");
+  const auto tokenizer = make_tokenizer(TokenizerKind::characters, "hé\n日😀éa");
+  CHECK(tokenizer->kind() == TokenizerKind::characters);
   CHECK(tokenizer->vocab_size() == 6);
   CHECK(tokenizer->encode("a\né日😀h") == Ids{1, 0, 3, 4, 5, 2});
   CHECK(tokenizer->decode(Ids{1, 0, 3, 4, 5, 2}) == "a\né日😀h");
@@ -76,7 +76,7 @@ TEST_CASE("char tokenizer: any text comes back") {
       const uint32_t code = g.u32() % (trial % 2 ? 0x110000 : 0x180);
       text += to_utf8(code >= 0xD800 && code <= 0xDFFF ? 'x' : code);
     }
-    const auto tokenizer = make_tokenizer("char", text);
+    const auto tokenizer = make_tokenizer(TokenizerKind::characters, text);
     CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
   }
 }
@@ -84,7 +84,7 @@ TEST_CASE("char tokenizer: any text comes back") {
 TEST_CASE("byte tokenizer: any bytes come back") {
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
-  const auto tokenizer = make_tokenizer("byte", "only these");
+  const auto tokenizer = make_tokenizer(TokenizerKind::bytes, "only these");
   CHECK(tokenizer->vocab_size() == 256);
   CHECK(tokenizer->encode("A\xff") == Ids{65, 255});
   CHECK(tokenizer->decode(tokenizer->encode(bytes)) == bytes);
@@ -92,7 +92,7 @@ TEST_CASE("byte tokenizer: any bytes come back") {
 
 TEST_CASE("word tokenizer: words and punctuation") {
   const auto words = [](const std::string& text) {
-    const auto tokenizer = make_tokenizer("word", text);
+    const auto tokenizer = make_tokenizer(TokenizerKind::words, text);
     std::string out;
     for (const int64_t id : tokenizer->encode(text)) out.append("<").append(tokenizer->decode(Ids{id})).append(">");
     return out;
@@ -102,11 +102,11 @@ TEST_CASE("word tokenizer: words and punctuation") {
   CHECK(words("  don't\tstop\n(well-known) 'x'  ") == "<don't><stop><(><well-known><)><'><x><'>");
   CHECK(words("naïve café… 3.14") == "<naïve><café…><3><.><14>");
   CHECK(words("a'b'-c") == "<a'b><'><-><c>");
-  CHECK(make_tokenizer("word", "b A a B")->encode("A B a b") == Ids{0, 1, 2, 3});  // case counts
+  CHECK(make_tokenizer(TokenizerKind::words, "b A a B")->encode("A B a b") == Ids{0, 1, 2, 3});  // case counts
 }
 
 TEST_CASE("word tokenizer: decoded ids are encoded to the same ids") {
-  const auto tokenizer = make_tokenizer("word", "don't , . ! ? ( ) [ ] ' - -- a b well-known é");
+  const auto tokenizer = make_tokenizer(TokenizerKind::words, "don't , . ! ? ( ) [ ] ' - -- a b well-known é");
   CHECK(tokenizer->decode(tokenizer->encode("a (b, é)! don't-")) == "a (b, é)! don't -");
   onestep::Generator g(7);
   for (int trial = 0; trial < 500; ++trial) {
@@ -118,19 +118,20 @@ TEST_CASE("word tokenizer: decoded ids are encoded to the same ids") {
 }
 
 TEST_CASE("tokenizers: refusals name the symbol and the place") {
-  const auto chars = make_tokenizer("char", "abc"), words = make_tokenizer("word", "one two");
+  const auto chars = make_tokenizer(TokenizerKind::characters, "abc"), words = make_tokenizer(TokenizerKind::words, "one two");
   CHECK(refusal([&] { chars->encode("abé"); }).starts_with("encode: offset 2: char \"é\" (U+00E9) "));
   CHECK(refusal([&] { chars->encode("\nab"); }) == "encode: offset 0: char \"\\n\" (U+000A) is not in the vocabulary of 3");
   CHECK(refusal([&] { words->encode("one  three"); }).starts_with("encode: offset 5: word \"three\" "));
   CHECK(refusal([&] { chars->encode("a\xff"); }) ==
         "encode: offset 1: not UTF-8: byte \"\\xff\" (data.tokenizer = byte or bpe takes any bytes)");
-  CHECK(refusal([&] { make_tokenizer("word", "a\xff"); }).starts_with("encode: offset 1: "));
+  CHECK(refusal([&] { make_tokenizer(TokenizerKind::words, "a\xff"); }).starts_with("encode: offset 1: "));
   CHECK(refusal([&] { chars->decode(Ids{0, 3}); }) == "decode: token id must be from 0 to 2: got 3");
   CHECK(refusal([&] { chars->decode(Ids{-1}); }).starts_with("decode: "));
-  CHECK(refusal([&] { make_tokenizer("byte", "")->decode(Ids{256}); }).starts_with("decode: "));
-  CHECK(refusal([&] { make_tokenizer("char", ""); }) == "tokenizer: the vocabulary is empty (the text holds no char)");
-  CHECK(refusal([&] { make_tokenizer("word", " \n"); }).starts_with("tokenizer: "));
-  CHECK(refusal([&] { make_tokenizer("bpe", "a"); }) == "tokenizer: must be char, byte or word: got \"bpe\"");
+  CHECK(refusal([&] { make_tokenizer(TokenizerKind::bytes, "")->decode(Ids{256}); }).starts_with("decode: "));
+  CHECK(refusal([&] { make_tokenizer(TokenizerKind::characters, ""); }) ==
+        "tokenizer: the vocabulary is empty (the text holds no char)");
+  CHECK(refusal([&] { make_tokenizer(TokenizerKind::words, " \n"); }).starts_with("tokenizer: "));
+  CHECK(refusal([&] { make_tokenizer(TokenizerKind::bpe, "a"); }) == "tokenizer: must be char, byte or word: got \"bpe\"");
 }
 
 TEST_CASE("tokenizer.json: the largest vocabulary that is made is read back and a larger one is not made") {
@@ -138,10 +139,10 @@ TEST_CASE("tokenizer.json: the largest vocabulary that is made is read back and 
   std::string text;
   const int64_t most = ((int64_t{48} << 20) - 4096) / (64 + 6);
   for (int64_t i = 100'000; i < 100'000 + most; ++i) text += std::to_string(i) + ' ';
-  const auto tokenizer = make_tokenizer("word", text);
+  const auto tokenizer = make_tokenizer(TokenizerKind::words, text);
   CHECK(tokenizer->vocab_size() == most);
   CHECK(parse_tokenizer(tokenizer->to_json(), "tokenizer.json")->vocab_size() == most);
-  CHECK(refusal([&] { make_tokenizer("word", text + "one two"); }) ==
+  CHECK(refusal([&] { make_tokenizer(TokenizerKind::words, text + "one two"); }) ==
         "tokenizer: a vocabulary of " + std::to_string(most + 2) +
             " words would take more than 48 MiB of memory to be read back (data.tokenizer = bpe or byte takes any text)");
 }
@@ -153,7 +154,7 @@ TEST_CASE("tokenizer.json: what is written is read back and anything else is ref
     return load_tokenizer(path);
   };
   const std::string text = "Don't \"quote\" \\ é日😀\t\n\x01\x7f";
-  for (const char* kind : {"char", "word", "byte"}) {
+  for (const TokenizerKind kind : {TokenizerKind::characters, TokenizerKind::words, TokenizerKind::bytes}) {
     const auto saved = make_tokenizer(kind, text), loaded = load(saved->to_json());
     CHECK(loaded->kind() == kind);
     CHECK(loaded->vocab_size() == saved->vocab_size());
@@ -200,8 +201,8 @@ TEST_CASE("token text: pieces add up to the text, and an id without a word is sh
   };
   using Pieces = std::vector<std::string>;
   CHECK(pieces(nullptr, {7, 0, 58}) == Pieces{"7", " 0", " 58", ""});
-  const auto words = make_tokenizer("word", "a b ,");  // ids: , a b
+  const auto words = make_tokenizer(TokenizerKind::words, "a b ,");  // ids: , a b
   CHECK(pieces(words.get(), {1, 2, 0, 1, 58, 1}) == Pieces{"a", " b", ",", " a", "<58>", "a", ""});
-  const auto bytes = make_tokenizer("byte", "a");
+  const auto bytes = make_tokenizer(TokenizerKind::bytes, "a");
   CHECK(pieces(bytes.get(), {0xC3, 0xA9, 'x', 256, 0xC3}) == Pieces{"", "é", "x", "<256>", "", "\uFFFD"});
 }
