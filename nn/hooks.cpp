@@ -73,16 +73,16 @@ void LayerHookHandle::remove() {
 }
 
 LayerHookHandle Layer::register_forward_pre_hook(LayerHooks::ForwardPre hook) {
-  return add(hooks_, &LayerHooks::forward_pre, std::move(hook));
+  return add(state_->hooks, &LayerHooks::forward_pre, std::move(hook));
 }
 LayerHookHandle Layer::register_forward_hook(LayerHooks::Forward hook) {
-  return add(hooks_, &LayerHooks::forward, std::move(hook));
+  return add(state_->hooks, &LayerHooks::forward, std::move(hook));
 }
 LayerHookHandle Layer::register_full_backward_pre_hook(LayerHooks::BackwardPre hook) {
-  return add(hooks_, &LayerHooks::backward_pre, std::move(hook));
+  return add(state_->hooks, &LayerHooks::backward_pre, std::move(hook));
 }
 LayerHookHandle Layer::register_full_backward_hook(LayerHooks::Backward hook) {
-  return add(hooks_, &LayerHooks::backward, std::move(hook));
+  return add(state_->hooks, &LayerHooks::backward, std::move(hook));
 }
 
 }  // namespace onestep::nn

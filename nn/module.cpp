@@ -100,7 +100,7 @@ std::vector<Module*> Module::modules() {
 }
 
 void Module::train(bool mode) {
-  for (Module* module : modules()) module->training_ = mode;
+  for (Module* module : modules()) module->state_->training = mode;
 }
 
 EvaluationMode::EvaluationMode(Module& model) {
@@ -110,7 +110,7 @@ EvaluationMode::EvaluationMode(Module& model) {
 }
 
 EvaluationMode::~EvaluationMode() {
-  for (Module* module : were_training_) module->training_ = true;
+  for (Module* module : were_training_) module->state_->training = true;
 }
 
 void Module::to(DType dtype) {

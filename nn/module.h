@@ -3,6 +3,7 @@
 // printing all walk that list, so a module is written by naming its fields once.
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,14 +51,16 @@ struct LoadReport {
   std::vector<std::string> unexpected;  ///< Given keys that the module does not have.
 };
 
-/// Base of all modules (torch.nn.Module). A module owns its children by value (or in a ModuleList). It can be moved, which
-/// leaves it without parameters, and not copied: a copy would share them.
+/// Base of all modules (torch.nn.Module). A module has its children by value (or in a ModuleList). As a Tensor is a handle, so
+/// is a module: a copy has the same parameters, mode and hooks, so that a layer can have a name and be part of a network, as in
+/// Python. A const module has no copies: it could be trained through them. One that is moved from has no parameters any more.
 class Module {
  public:
   Module() = default;
   virtual ~Module() = default;
-  Module(const Module&) = delete;
-  Module(Module&&) = default;
+  Module(Module&) = default;
+  // NOLINTNEXTLINE(performance-move-constructor-init): what is left has a mode, too
+  Module(Module&& other) noexcept : state_(other.state_) {}
   Module& operator=(const Module&) = delete;
 
   /// The type's name as PyTorch prints it: `Linear`.
@@ -85,7 +88,7 @@ class Module {
   /// Training mode (dropout draws) for this module and all below, or evaluation mode. A new module is in training mode.
   void train(bool mode = true);
   void eval() { train(false); }
-  bool is_training() const { return training_; }
+  bool is_training() const { return state_->training; }
 
   /// Converts every floating parameter, its gradient and every floating buffer. Handles held elsewhere (by an optimizer)
   /// follow. Throws DTypeError unless `dtype` is floating.
@@ -109,7 +112,13 @@ class Module {
   void walk(const Walk& f, const std::string& prefix = {}) const;
   NamedTensors distinct_parameters() const;
 
-  bool training_ = true;
+  friend class Layer;
+  /// What all copies have in common.
+  struct State {
+    bool training = true;
+    std::shared_ptr<LayerHooks> hooks;  // null: none
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 /// The module whose forward runs on this thread, while the scope lives.
@@ -151,11 +160,8 @@ class Layer : public Module {
   template <class F>
   Tensor between_hooks(const Tensor& x, F f) const {
     const RunningModule running(*this);
-    return hooks_ ? hooks_->run(*this, x, f) : f(x);
+    return state_->hooks ? state_->hooks->run(*this, x, f) : f(x);
   }
-
- private:
-  std::shared_ptr<LayerHooks> hooks_;
 };
 
 std::ostream& operator<<(std::ostream& out, const Module& module);

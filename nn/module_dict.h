@@ -8,19 +8,19 @@
 
 namespace onestep::nn {
 
-/// Modules under names, in the order in which they came (torch.nn.ModuleDict). It owns them.
+/// Modules under names, in the order in which they came (torch.nn.ModuleDict). A copy has the same ones.
 template <class T = Module>
 class ModuleDict : public Module {
  public:
   /// Builds a U from the arguments, under a name that is not there yet, and returns it. Throws ConfigError on one that is.
   template <class U = T, class... A>
   U& emplace(const std::string& key, A&&... arguments) {
-    auto item = std::make_unique<U>(std::forward<A>(arguments)...);
+    auto item = std::make_shared<U>(std::forward<A>(arguments)...);
     U& built = *item;
     insert(key, std::move(item));
     return built;
   }
-  void insert(const std::string& key, std::unique_ptr<T> item) {
+  void insert(const std::string& key, std::shared_ptr<T> item) {
     ONESTEP_CHECK(ConfigError, !contains(key), "ModuleDict: there is a module of that name: ", key);
     items_.emplace_back(key, std::move(item));
   }
@@ -53,7 +53,7 @@ class ModuleDict : public Module {
     return *item;
   }
 
-  std::vector<std::pair<std::string, std::unique_ptr<T>>> items_;
+  std::vector<std::pair<std::string, std::shared_ptr<T>>> items_;
 };
 
 }  // namespace onestep::nn

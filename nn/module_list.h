@@ -10,19 +10,19 @@ namespace onestep::nn {
 /// Items under their index, runs of equal ones on one line (torch.nn.ModuleList.__repr__).
 std::string list_repr(const std::string& name, const std::vector<std::string>& items);
 
-/// A list of modules, named 0, 1, 2, ... (torch.nn.ModuleList). It owns them.
+/// A list of modules, named 0, 1, 2, ... (torch.nn.ModuleList). A copy has the same ones.
 template <class T = Module>
 class ModuleList : public Module {
  public:
   /// Builds a U from the arguments at the end and returns it.
   template <class U = T, class... A>
   U& emplace_back(A&&... arguments) {
-    auto item = std::make_unique<U>(std::forward<A>(arguments)...);
+    auto item = std::make_shared<U>(std::forward<A>(arguments)...);
     U& built = *item;
     items_.push_back(std::move(item));
     return built;
   }
-  void append(std::unique_ptr<T> item) { items_.push_back(std::move(item)); }
+  void append(std::shared_ptr<T> item) { items_.push_back(std::move(item)); }
 
   int64_t size() const { return static_cast<int64_t>(items_.size()); }
   /// The module at `i`, from 0; throws ShapeError outside the list.
@@ -32,7 +32,7 @@ class ModuleList : public Module {
   /// Iterates over the modules themselves: `for (const auto& head : heads) head(x)`.
   template <class U>
   struct Iterator {
-    const std::unique_ptr<T>* place;
+    const std::shared_ptr<T>* place;
     U& operator*() const { return **place; }
     Iterator& operator++() { return ++place, *this; }
     bool operator==(const Iterator&) const = default;
@@ -60,7 +60,7 @@ class ModuleList : public Module {
     return static_cast<size_t>(i);
   }
 
-  std::vector<std::unique_ptr<T>> items_;
+  std::vector<std::shared_ptr<T>> items_;
 };
 
 }  // namespace onestep::nn

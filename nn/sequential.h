@@ -1,26 +1,32 @@
 #pragma once
 #include <concepts>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "nn/module_list.h"
 
 namespace onestep::nn {
 
-/// Layers applied one after another, named 0, 1, 2, ... (torch.nn.Sequential). It owns them. Write `Sequential net{Linear(4,
-/// 8), ReLU(), Linear(8, 2)}` with braces: C++ does not define the order in which arguments in parentheses are
-/// evaluated, and so which layer draws its initial values first.
+/// Layers applied one after another, named 0, 1, 2, ... (torch.nn.Sequential): `Sequential net(first, relu, last)`. Layers that
+/// are made in place are written in braces, `Sequential net{Linear(4, 8), ReLU(), Linear(8, 2)}`: C++ does not define the order
+/// in which arguments in parentheses are evaluated, and so which layer draws its initial values first.
 class Sequential : public Layer {
  public:
   Sequential() = default;
-  template <std::derived_from<Layer>... L>
-  requires(sizeof...(L) > 0) explicit Sequential(L&&... layers) { (append(std::make_unique<L>(std::move(layers))), ...); }
+  /// The layers given, which go on sharing their parameters with those that have a name. (One Sequential alone is copied.)
+  template <class... L>
+  requires(sizeof...(L) > 0 && (std::derived_from<std::remove_cvref_t<L>, Layer> && ...) &&
+           !(sizeof...(L) == 1 &&
+             (std::same_as<std::remove_cvref_t<L>, Sequential> && ...))) explicit Sequential(L&&... layers) {
+    (append(std::make_shared<std::remove_cvref_t<L>>(std::forward<L>(layers))), ...);
+  }
   /// Builds an L from the arguments at the end and returns it.
   template <class L, class... A>
   L& emplace_back(A&&... arguments) {
     return layers_.template emplace_back<L>(std::forward<A>(arguments)...);
   }
-  void append(std::unique_ptr<Layer> layer) { layers_.append(std::move(layer)); }
+  void append(std::shared_ptr<Layer> layer) { layers_.append(std::move(layer)); }
 
   int64_t size() const { return layers_.size(); }
   const Layer& operator[](int64_t i) const { return layers_[i]; }

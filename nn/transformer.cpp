@@ -155,7 +155,7 @@ std::unique_ptr<TransformerDecoderLayer> TransformerDecoderLayer::clone() const 
                   [this](Generator& g) { return std::make_unique<TransformerDecoderLayer>(d_model_, nhead_, options_, g); });
 }
 
-TransformerEncoder::TransformerEncoder(const TransformerEncoderLayer& layer, int64_t num_layers, std::unique_ptr<Layer> last)
+TransformerEncoder::TransformerEncoder(const TransformerEncoderLayer& layer, int64_t num_layers, std::shared_ptr<Layer> last)
     : norm(std::move(last)) {
   for (int64_t i = 0; i < num_layers; ++i) layers.append(layer.clone());
 }
@@ -175,7 +175,7 @@ void TransformerEncoder::visit(Visitor& visitor) {
   if (norm) visitor.child("norm", *norm);
 }
 
-TransformerDecoder::TransformerDecoder(const TransformerDecoderLayer& layer, int64_t num_layers, std::unique_ptr<Layer> last)
+TransformerDecoder::TransformerDecoder(const TransformerDecoderLayer& layer, int64_t num_layers, std::shared_ptr<Layer> last)
     : norm(std::move(last)) {
   for (int64_t i = 0; i < num_layers; ++i) layers.append(layer.clone());
 }

@@ -63,7 +63,7 @@ class TransformerEncoderLayer : public Layer {
  private:
   int64_t d_model_, nhead_;
   TransformerLayerOptions options_;
-  std::unique_ptr<Layer> activation_;
+  std::shared_ptr<Layer> activation_;
 };
 
 /// As the encoder's layer, with attention to `memory` [S, B, d_model], the encoder's output, between the two
@@ -91,14 +91,14 @@ class TransformerDecoderLayer : public Module {
  private:
   int64_t d_model_, nhead_;
   TransformerLayerOptions options_;
-  std::unique_ptr<Layer> activation_;
+  std::shared_ptr<Layer> activation_;
 };
 
 /// Encoder layers one after another, and a last layer, most often a LayerNorm, if there is one (torch.nn.TransformerEncoder).
 class TransformerEncoder : public Layer {
  public:
   /// `num_layers` clones of `layer`.
-  TransformerEncoder(const TransformerEncoderLayer& layer, int64_t num_layers, std::unique_ptr<Layer> last = nullptr);
+  TransformerEncoder(const TransformerEncoderLayer& layer, int64_t num_layers, std::shared_ptr<Layer> last = nullptr);
 
   Tensor forward(const Tensor& src) const override { return forward(src, {}); }
   Tensor forward(const Tensor& src, const EncoderMasks& masks) const;
@@ -108,14 +108,14 @@ class TransformerEncoder : public Layer {
   void visit(Visitor& visitor) override;
 
   ModuleList<TransformerEncoderLayer> layers;
-  std::unique_ptr<Layer> norm;  // or null
+  std::shared_ptr<Layer> norm;  // or null
 };
 
 /// Decoder layers one after another, and a last layer if there is one (torch.nn.TransformerDecoder).
 class TransformerDecoder : public Module {
  public:
   /// `num_layers` clones of `layer`.
-  TransformerDecoder(const TransformerDecoderLayer& layer, int64_t num_layers, std::unique_ptr<Layer> last = nullptr);
+  TransformerDecoder(const TransformerDecoderLayer& layer, int64_t num_layers, std::shared_ptr<Layer> last = nullptr);
 
   Tensor forward(const Tensor& tgt, const Tensor& memory, const DecoderMasks& masks = {}) const;
   Tensor operator()(const Tensor& tgt, const Tensor& memory, const DecoderMasks& masks = {}) const;
@@ -123,7 +123,7 @@ class TransformerDecoder : public Module {
   void visit(Visitor& visitor) override;
 
   ModuleList<TransformerDecoderLayer> layers;
-  std::unique_ptr<Layer> norm;  // or null
+  std::shared_ptr<Layer> norm;  // or null
 };
 
 struct TransformerOptions {

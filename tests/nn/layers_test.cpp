@@ -7,6 +7,8 @@
 #include "nn/layer_norm.h"
 #include "nn/linear.h"
 #include "nn/loss.h"
+#include "nn/sequential.h"
+#include "optim/optimizer.h"
 #include "tests/nn/check.h"
 
 namespace onestep::nn {
@@ -152,6 +154,50 @@ TEST_CASE("layers: Sequential takes its layers in braces, which draw in this ord
   CHECK(net(ones(5, 3)).shape() == Shape{5, 2});
 }
 
+TEST_CASE("layers: Sequential takes layers that have names, and is trained through them") {
+  Linear first(3, 4), last(4, 2);
+  Dropout dropout(0.5);
+  Sequential body(first, ReLU(), dropout), net(body, last);
+  const NamedTensors named = net.named_parameters();
+  REQUIRE(named.size() == 4);
+  CHECK(named[0].first == "0.0.weight");
+  CHECK(named[0].second.data<float>() == first.weight.data<float>());
+
+  net.eval();
+  CHECK_FALSE(first.is_training());
+  CHECK_FALSE(dropout.is_training());
+  first.train();
+  const std::vector<Module*> modules = net.modules();
+  CHECK(std::count_if(modules.begin(), modules.end(), [](const Module* module) { return module->is_training(); }) == 1);
+
+  const Tensor x = ones(5, 3);
+  CHECK(equal(net(x), last(relu(first(x)))));
+  int64_t calls = 0;
+  last.register_forward_hook([&](const Layer&, const Tensor&, const Tensor&) { return ++calls, Tensor(); });
+  net(x).sum().backward();
+  CHECK(calls == 1);
+  REQUIRE(first.weight.grad().defined());
+  const Tensor before = first.weight.clone().detach();
+  optim::SGD sgd(net.parameters(), {.lr = 0.1});
+  sgd.step();
+  CHECK_FALSE(equal(first.weight, before));
+}
+
+TEST_CASE("layers: a copy is another handle of the same module, and what is moved from keeps its mode alone") {
+  Sequential net{Linear(3, 4), ReLU()};
+  Sequential same = net;
+  CHECK(same.size() == 2);
+  CHECK(&same[0] == &net[0]);
+  same.eval();
+  CHECK_FALSE(net.is_training());
+  const Sequential taken = std::move(net);
+  CHECK(taken.size() == 2);
+  CHECK_FALSE(taken.is_training());
+  // NOLINTNEXTLINE(bugprone-use-after-move): what is left is defined.
+  CHECK(net.parameters().empty());
+  CHECK_FALSE(net.is_training());
+}
+
 TEST_CASE("layers: losses are the ops of their names") {
   const Tensor logits = tensor({{1.0, 2.0, 0.5}, {0.1, -1.0, 3.0}}), target = tensor({1, 0});
   CHECK(equal(CrossEntropyLoss()(logits, target), cross_entropy(logits, target)));
@@ -168,6 +214,7 @@ concept Trainable = requires(M& module) {
   module.parameters();
 };
 static_assert(Trainable<Linear> && !Trainable<const Linear>);
+static_assert(std::is_constructible_v<Linear, Linear&> && !std::is_constructible_v<Linear, const Linear&>);
 }  // namespace
 
 }  // namespace onestep::nn
