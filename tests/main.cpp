@@ -11,10 +11,12 @@
 
 namespace {
 
-/// Whether one test is asked for by its whole name, and is not that of an op.
-bool asks_for_another(std::string_view argument) {
-  return argument.starts_with("--test-case=") && argument.find_first_of("*?") == std::string_view::npos &&
-         argument.find("op suite: ") == std::string_view::npos;
+/// Whether one test is asked for by its whole name that is not that of an op; or a list of all, by ctest, which runs those of
+/// ops in groups (CMakeLists.txt).
+bool asks_for_others(std::string_view argument) {
+  return argument == "--list-test-cases" ||
+         (argument.starts_with("--test-case=") && argument.find_first_of("*?") == std::string_view::npos &&
+          argument.find("op suite: ") == std::string_view::npos);
 }
 
 }  // namespace
@@ -22,7 +24,7 @@ bool asks_for_another(std::string_view argument) {
 int main(int argc, char** argv) {
   // After all op cases have registered themselves. To make them is most of the start of this program, of which ctest starts one
   // a test.
-  if (std::none_of(argv, argv + argc, asks_for_another)) onestep::testing::register_op_tests();
+  if (std::none_of(argv, argv + argc, asks_for_others)) onestep::testing::register_op_tests();
   const onestep::testing::TemporaryFolder token_files;  // not those of the user
   ::setenv("ONESTEP_CACHE", (token_files.path() / "tokens").c_str(), 1);
   // Under ThreadSanitizer every loop is to be watched with several threads, however short (CMakePresets.json).

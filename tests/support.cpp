@@ -28,12 +28,21 @@ bool skips_without_ci() {
   return !in_ci();
 }
 
-std::set<std::string> matches(const std::string& text, const std::string& pattern) {
+std::vector<std::vector<std::string>> all_matches(const std::string& text, const std::string& pattern) {
   const std::regex regex(pattern, std::regex::ECMAScript | std::regex::multiline);
-  std::set<std::string> found;
-  for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end; ++it) found.insert((*it)[1]);
+  std::vector<std::vector<std::string>> found;
+  for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end; ++it)
+    found.emplace_back(it->begin(), it->end());
   return found;
 }
+
+std::set<std::string> matches(const std::string& text, const std::string& pattern) {
+  std::set<std::string> found;
+  for (const std::vector<std::string>& match : all_matches(text, pattern)) found.insert(match[1]);
+  return found;
+}
+
+bool has_match(const std::string& text, const std::string& pattern) { return !all_matches(text, pattern).empty(); }
 
 void expect_refusal(const std::string& refusal, const std::string& wanted) {
   if (wanted.ends_with(": "))

@@ -3,7 +3,6 @@
 
 #include <csignal>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "tests/process.h"
 #include "tests/support.h"
 
+using onestep::testing::matches;
 using onestep::testing::run_process;
 namespace fs = std::filesystem;
 
@@ -30,15 +30,11 @@ const std::map<std::string, std::string> kCallers = {
 /// The functions that IEEE 754 does not define to the bit (it does sqrt, fma, floor, ldexp ...) and that an object file does
 /// not hold itself. GCC makes one sincos of two calls.
 std::set<std::string> inexact_calls(const fs::path& object) {
-  static const std::regex kInexact(
-      "(exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sin|cos|sincos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|asinh|acosh|atanh|"
-      "erf|"
-      "erfc|lgamma|tgamma|cbrt|hypot)[fl]?(@.*)?|__.*_finite|_ZGV[a-z]N[0-9]+v.*");
-  std::set<std::string> calls;
-  std::istringstream lines(run_process({"nm", "-u", object.string()}).out);
-  for (std::string type, name; lines >> type >> name;)
-    if (std::regex_match(name, kInexact)) calls.insert(name);
-  return calls;
+  return matches(
+      run_process({"nm", "-u", object.string()}).out,
+      "^ +[A-Za-z] "
+      "((?:exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sin|cos|sincos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|asinh|"
+      "acosh|atanh|erf|erfc|lgamma|tgamma|cbrt|hypot)[fl]?(?:@.*)?|__.*_finite|_ZGV[a-z]N[0-9]+v.*)$");
 }
 
 /// train/CMakeFiles/onestep_train.dir/models/gpt.cpp.o is train/models/gpt.cpp; of a group (cmake/Unity.cmake) all its sources.

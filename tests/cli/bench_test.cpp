@@ -5,7 +5,6 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 #include <sstream>
 
@@ -73,11 +72,9 @@ TEST_CASE("bench: small graphs") {
 }
 
 TEST_CASE("bench: single ops, the same that the peer and compare.py time") {
-  std::smatch listed;
   const std::string sentence = run_onestep({"bench", "op", "--op", "none"}).err;
-  REQUIRE(std::regex_search(sentence, listed, std::regex("must be (.*) or (\\w+): got none")));
-  std::istringstream names(std::regex_replace(listed.str(1), std::regex(","), "") + ' ' + listed.str(2));
-  const std::set<std::string> ours(std::istream_iterator<std::string>(names), {});
+  const std::set<std::string> ours =
+      onestep::testing::matches(sentence.substr(sentence.find("must be ")), "(\\w+)(?=,| or |: got none)");
   const ProcessResult peers = run_process({"python3", "-c",
                                            "import json, sys; sys.path.insert(0, sys.argv[1]); import op_cases as o; "
                                            "print(json.dumps([sorted(o.CASES), sorted(o.WITHOUT_BACKWARD)]))",

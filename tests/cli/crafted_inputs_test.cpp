@@ -1,20 +1,19 @@
 // The tests of crafted files make one check a file: how many there are is what the test program counts.
 #include <doctest/doctest.h>
 
-#include <regex>
-
 #include "tests/paths.h"
 #include "tests/process.h"
+#include "tests/support.h"
 
 namespace {
 
 int assertions(const std::string& cases) {
   const std::string program = ONESTEP_BINARY_DIR "/tests/onestep_tests";
   const std::string out = onestep::testing::run_process({program, "-tc=" + cases, "--no-colors"}).out;
-  std::smatch found;
-  REQUIRE(std::regex_search(out, found, std::regex("assertions: +([0-9]+) \\| +([0-9]+) passed")));
-  CHECK(found[1] == found[2]);
-  return std::stoi(found[1]);
+  const auto found = onestep::testing::all_matches(out, "assertions: +([0-9]+) \\| +([0-9]+) passed");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0][1] == found[0][2]);
+  return std::stoi(found[0][1]);
 }
 
 }  // namespace

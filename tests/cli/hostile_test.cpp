@@ -131,7 +131,7 @@ TEST_CASE("hostile: a stack of 64 KiB is enough and OMP_STACKSIZE is nothing to 
   const auto train = [&](const std::string& limit, const std::string& out) {
     const Strings command{"sh",
                           "-c",
-                          limit + "; exec \"$0\" --threads 4 train \"$1\" --quiet --out \"$2\"",
+                          limit + "; exec \"$0\" --threads 4 train \"$1\" --set train.steps=20 --quiet --out \"$2\"",
                           ONESTEP_BINARY_DIR "/onestep",
                           ONESTEP_SOURCE_DIR "/tests/configs/bits_gpt.json",
                           place.path(out)};

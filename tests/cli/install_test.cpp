@@ -45,6 +45,7 @@ std::string configure(const std::string& project, const TemporaryFolder& folder,
 }  // namespace
 
 TEST_CASE("install: a project finds the package and runs with all layers or one") {
+  if (skips_without_ci()) return;
   const TemporaryFolder folder;
   const std::string prefix = install(folder);
   const std::string build = configure(kSource + "/tests/consumer", folder, "-DCMAKE_PREFIX_PATH=" + prefix);

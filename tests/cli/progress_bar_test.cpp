@@ -6,9 +6,9 @@
 #ifdef ONESTEP_FAST_CLOCK  // a sanitizer's library wants to be the first one
 
 #include <fstream>
-#include <regex>
 
 #include "tests/process.h"
+#include "tests/support.h"
 #include "tests/terminal.h"
 
 namespace onestep::testing {
@@ -35,8 +35,8 @@ void check_shown(const Strings& arguments, const Strings& whats, const std::stri
   CHECK(piped.err.find('\r') == std::string::npos);
   for (const std::string& what : whats) {
     const std::string line = what + ": [0-9]+% of [0-9,]+ [a-z]+, [0-9hmins ]+ left";
-    CHECK_MESSAGE(std::regex_search(terminal, std::regex("\r\x1b\\[K\x1b\\[2m" + line)), what << " in " << terminal);
-    CHECK_MESSAGE(std::regex_search(piped.err, std::regex("(^|\n)" + line + "\n")), what << " in " << piped.err);
+    CHECK_MESSAGE(has_match(terminal, "\r\x1b\\[K\x1b\\[2m" + line), what << " in " << terminal);
+    CHECK_MESSAGE(has_match(piped.err, "^" + line + "$"), what << " in " << piped.err);
   }
   CHECK(terminal.find("left\x1b[0m\r\n") == std::string::npos);  // wiped out in the end
   command.emplace_back("--quiet");

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <regex>
-
 #include "tests/paths.h"
 #include "tests/process.h"
 #include "tests/support.h"
@@ -58,10 +56,10 @@ TEST_CASE("progress: a terminal has one live line with the evaluations above it"
   for (const std::string& line : lines)
     if (contains(line, "step ")) lasting.push_back(line);
   REQUIRE(lasting.size() == 2);  // nothing of the live line is left
-  const std::regex whole(
-      "\x1b\\[1mstep (10|20)/20  loss \\d\\.\\d{4}  val_loss \\d\\.\\d{4}  val_accuracy [\\d.]+%  smoothed \\d\\.\\d{4}  "
-      "(\\d+s left  )?lr [\\d.e-]+  [\\d,]+ tokens/s  [\\d,]+ MiB\x1b\\[0m");
-  for (const std::string& line : lasting) CHECK_MESSAGE(std::regex_match(line, whole), line);
+  const std::string whole =
+      "^\x1b\\[1mstep (10|20)/20  loss \\d\\.\\d{4}  val_loss \\d\\.\\d{4}  val_accuracy [\\d.]+%  smoothed \\d\\.\\d{4}  "
+      "(\\d+s left  )?lr [\\d.e-]+  [\\d,]+ tokens/s  [\\d,]+ MiB\x1b\\[0m$";
+  for (const std::string& line : lasting) CHECK_MESSAGE(has_match(line, whole), line);
 }
 
 TEST_CASE("progress: NO_COLOR leaves out bold and dim and a dumb terminal every control code") {
@@ -77,7 +75,7 @@ TEST_CASE("progress: NO_COLOR leaves out bold and dim and a dumb terminal every 
 
 TEST_CASE("progress: no line wraps and none ends inside a number") {
   const TemporaryFolder folder;
-  const std::regex whole(R"(step \d+/20(  [a-z_]+ [\d.e-]+%?|  \d+s left|  [\d,]+ (tokens/s|MiB))*)");
+  const std::string whole = R"(^step \d+/20(  [a-z_]+ [\d.e-]+%?|  \d+s left|  [\d,]+ (tokens/s|MiB))*$)";
   for (const unsigned short columns : {uint16_t{30}, uint16_t{80}, uint16_t{100}}) {
     CAPTURE(columns);
     const std::string written = run_in_terminal(short_run(folder), columns, {{"NO_COLOR", "1"}});
@@ -86,7 +84,7 @@ TEST_CASE("progress: no line wraps and none ends inside a number") {
       at += 4;
       const std::string line = written.substr(at, written.find('\r', at) - at);
       CHECK_MESSAGE(line.size() < columns, line);
-      CHECK_MESSAGE((std::regex_match(line, whole) || contains(line, "evaluating") || line.empty()), line);
+      CHECK_MESSAGE((has_match(line, whole) || contains(line, "evaluating") || line.empty()), line);
     }
     CHECK(shown >= 3);
     if (columns > 30) CHECK(contains(written, "  val_accuracy "));
@@ -120,14 +118,15 @@ TEST_CASE("progress: what the last line says of the loss agrees with itself") {
   const TemporaryFolder folder;
   const ProcessResult result = run_process({ONESTEP_BINARY_DIR "/onestep", "train", ONESTEP_SOURCE_DIR "/configs/sentence.json",
                                             "--out", (folder.path() / "run").string()});
-  std::smatch last;
-  REQUIRE(std::regex_search(result.err, last, std::regex("step 200/200  loss (\\S+)  val_loss (\\S+) .* smoothed (\\S+)  ")));
+  const auto lines = all_matches(result.err, "step 200/200  loss (\\S+)  val_loss (\\S+) .* smoothed (\\S+)  ");
+  REQUIRE(lines.size() == 1);
+  const std::vector<std::string>& last = lines[0];
   const double loss = std::stod(last[1]), val_loss = std::stod(last[2]), smoothed = std::stod(last[3]);
   CHECK(loss > 0);
   CHECK(val_loss == doctest::Approx(loss).epsilon(0.1));
   CHECK(smoothed == doctest::Approx(loss).epsilon(0.1));
-  CHECK(contains(result.out, "train loss   " + last[1].str()));
-  CHECK(contains(result.out, "val loss     " + last[2].str()));
+  CHECK(contains(result.out, "train loss   " + last[1]));
+  CHECK(contains(result.out, "val loss     " + last[2]));
 }
 
 }  // namespace onestep::testing

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "tests/paths.h"
 #include "tests/process.h"
@@ -13,6 +12,7 @@
 #include "train/text/bpe_tokenizer.h"
 
 using onestep::testing::contains;
+using onestep::testing::matches;
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;
 using onestep::testing::run_process;
@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 namespace {
 
 double figure(const std::string& out, const std::string& name) {
-  std::smatch match;
-  REQUIRE(std::regex_search(out, match, std::regex(name + " +([0-9.]+)")));
-  return std::stod(match[1]);
+  const std::set<std::string> found = matches(out, name + " +([0-9.]+)");
+  REQUIRE(found.size() == 1);
+  return std::stod(*found.begin());
 }
 
 const std::string kBpe = ONESTEP_SOURCE_DIR "/tests/goldens/bpe";

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -64,6 +63,7 @@ TEST_CASE("attention page: the program writes the pictures into a new folder") {
 }
 
 TEST_CASE("attention page: its lines of C++ print what it says") {
+  if (skips_without_ci()) return;
   std::istringstream page(read(kDocs / "attention.md") + read(kDocs / "../attention/README.md"));
   std::string expected;
   bool inside = false;
@@ -104,16 +104,17 @@ TEST_CASE("heat map: text on a cell can be read") {
     }
     return sum;
   };
-  const std::regex cell(R"re(rx="3" fill="(#\w+)"/>\n<text [^>]*fill="(#\w+)")re");
-  int cells = 0;
+  size_t number = 0;
   for (const book::Picture& picture : book::pictures()) {
-    for (std::sregex_iterator it(picture.svg.begin(), picture.svg.end(), cell), end; it != end; ++it, ++cells) {
-      const double a = luminance((*it)[1]), b = luminance((*it)[2]);
+    const auto cells = all_matches(picture.svg, R"re(rx="3" fill="(#\w+)"/>\n<text [^>]*fill="(#\w+)")re");
+    number += cells.size();
+    for (const std::vector<std::string>& cell : cells) {
+      const double a = luminance(cell[1]), b = luminance(cell[2]);
       const double contrast = (std::max(a, b) + 0.05) / (std::min(a, b) + 0.05);
-      CHECK_MESSAGE(contrast >= 4.5, picture.name, ": ", (*it)[1].str(), " ", (*it)[2].str());
+      CHECK_MESSAGE(contrast >= 4.5, picture.name, ": ", cell[1], " ", cell[2]);
     }
   }
-  CHECK(cells > 200);
+  CHECK(number > 200);
 }
 
 }  // namespace

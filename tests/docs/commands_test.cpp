@@ -7,6 +7,7 @@ namespace onestep::testing {
 namespace {
 
 TEST_CASE("pages: the command lines about several ranks run") {
+  if (skips_without_ci()) return;
   if (skips()) return;
   const CheckoutFolder folder;
   std::string config = kConfig;
@@ -34,6 +35,7 @@ mpirun() {
 }
 
 TEST_CASE("pages: the command lines about fine-tuning run") {
+  if (skips_without_ci()) return;
   const CheckoutFolder folder;
   const std::string lines = command_lines("docs/finetuning.md");
   const ProcessResult result = folder.run(R"sh(

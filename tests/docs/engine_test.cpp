@@ -1,7 +1,6 @@
 // docs/engine.md: its programs, which CMakeLists.txt takes from the page, print what the page says.
 #include <doctest/doctest.h>
 
-#include <regex>
 #include <string>
 
 #include "tests/paths.h"
@@ -14,13 +13,11 @@ namespace {
 TEST_CASE("engine page: its programs print what it says") {
   if (skips_without_ci()) return;
   const std::string page = read(ONESTEP_SOURCE_DIR "/docs/engine.md");
-  const std::regex block(R"re((?:^|\n)```cpp\n// (\w+)\.cpp\n)re");
-  int programs = 0;
-  for (std::sregex_iterator it(page.begin(), page.end(), block), end; it != end; ++it, ++programs) {
-    const std::string name = (*it)[1], between = "\n```\n```text\n";
+  const auto blocks = all_matches(page, R"re(^```cpp\n// (\w+)\.cpp\n)re");
+  for (const std::vector<std::string>& block : blocks) {
+    const std::string &name = block[1], between = "\n```\n```text\n";
     CAPTURE(name);
-    const auto after = static_cast<size_t>(it->position() + it->length());
-    const size_t printed = page.find("\n```\n", after);
+    const size_t printed = page.find("\n```\n", page.find(block[0]));
     REQUIRE(page.substr(printed, between.size()) == between);
     const size_t begin = printed + between.size();
     const ProcessResult result = run_process({ONESTEP_BINARY_DIR "/tests/docs/engine_" + name});
@@ -28,7 +25,7 @@ TEST_CASE("engine page: its programs print what it says") {
     CHECK(result.err == "");
     CHECK(result.out == page.substr(begin, page.find("```\n", begin) - begin));
   }
-  CHECK(programs == 13);
+  CHECK(blocks.size() == 13);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -53,9 +52,8 @@ std::vector<std::string> examples() {
 
 /// The numbers of a text, as they are written there.
 std::vector<std::string> numbers_in(const std::string& text) {
-  static const std::regex number(R"((^|[\s\[])(-?(inf|\d+(\.\d*)?))(?=[\s,\]\)]|$))");
   std::vector<std::string> found;
-  for (std::sregex_iterator it(text.begin(), text.end(), number), end; it != end; ++it) found.push_back((*it)[2]);
+  for (const auto& match : all_matches(text, R"((^|[\s\[])(-?(inf|\d+(\.\d*)?))(?=[\s,\]\)]|$))")) found.push_back(match[2]);
   return found;
 }
 
@@ -85,6 +83,7 @@ std::string digits_of(const std::string& name) {
 }
 
 TEST_CASE("examples: each prints what is expected on every instruction set and number of threads") {
+  if (skips_without_ci()) return;
   for (const std::string& name : examples()) {
     CAPTURE(name);
     const std::string expected = read(kExamples / "expected" / (name + ".txt"));
@@ -131,11 +130,9 @@ TEST_CASE("examples: they are short and there is one for each section in the ord
 /// The examples that a page links to, in its order.
 std::vector<std::string> links_in(const std::string& page) {
   const std::string text = read(fs::path(ONESTEP_SOURCE_DIR) / page);
-  const std::regex link(R"(\]\([./a-z]*(\d\d_\w+)\.cpp\))");
   std::vector<std::string> found;
-  for (std::sregex_iterator it(text.begin(), text.end(), link), end; it != end; ++it) {
-    if (std::find(found.begin(), found.end(), (*it)[1]) == found.end()) found.push_back((*it)[1]);
-  }
+  for (const auto& match : all_matches(text, R"(\]\([./a-z]*(\d\d_\w+)\.cpp\))"))
+    if (std::find(found.begin(), found.end(), match[1]) == found.end()) found.push_back(match[1]);
   return found;
 }
 

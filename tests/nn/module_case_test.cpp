@@ -1,14 +1,12 @@
 #include "nn/module_case.h"
 
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <regex>
 #include <set>
-#include <sstream>
 
 #include "tests/nn/check.h"
 #include "tests/paths.h"
+#include "tests/support.h"
 
 namespace onestep::nn {
 namespace {
@@ -41,18 +39,14 @@ TEST_CASE("module cases: a case builds the module that it names") {
 TEST_CASE("module cases: every layer of nn and attention has one") {
   std::set<std::string> covered;
   for (const ModuleCase& module_case : module_cases()) covered.insert(module_case.module);
-  const std::regex declaration(R"(class (\w+) : public (?:nn::)?(\w+) )"), function(R"(using (\w+) = Activation<)");
   std::map<std::string, std::string> base_of;
   for (const char* folder : {"nn", "attention"})
     for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(ONESTEP_SOURCE_DIR) / folder)) {
       if (file.path().extension() != ".h") continue;
-      std::stringstream text;
-      text << std::ifstream(file.path()).rdbuf();
-      const std::string source = text.str();
-      for (std::sregex_iterator match(source.begin(), source.end(), declaration), end; match != end; ++match)
-        base_of[(*match)[1]] = (*match)[2];
-      for (std::sregex_iterator match(source.begin(), source.end(), function), end; match != end; ++match)
-        base_of[(*match)[1]] = "Activation";
+      const std::string source = testing::read(file.path());
+      for (const auto& match : testing::all_matches(source, R"(class (\w+) : public (?:nn::)?(\w+) )"))
+        base_of[match[1]] = match[2];
+      for (const std::string& name : testing::matches(source, R"(using (\w+) = Activation<)")) base_of[name] = "Activation";
     }
   base_of.erase("NonDynamicallyQuantizableLinear");                                            // a Linear under another name
   std::set<std::string> without = {"Attention", "ModuleDict", "ModuleList", "ParameterList"};  // interfaces and containers

@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 #include <vector>
 
 #include "autograd/ops.h"
 #include "autograd/testing/op_case.h"
 #include "tests/paths.h"
+#include "tests/support.h"
 
 namespace onestep {
 namespace {
@@ -35,14 +34,9 @@ std::vector<std::filesystem::path> op_headers() {
 
 /// The names of all functions that they declare.
 std::set<std::string> declared_ops() {
-  const std::regex declaration(R"(^(?:inline )?(?:const )?[\w:<>]+&? (operator[^(\s]+|\w+)\()");
   std::set<std::string> names;
   for (const std::filesystem::path& header : op_headers()) {
-    std::ifstream file(header);
-    REQUIRE(file.good());
-    std::smatch match;
-    for (std::string line; std::getline(file, line);)
-      if (std::regex_search(line, match, declaration)) names.insert(match[1]);
+    names.merge(testing::matches(testing::read(header), R"(^(?:inline )?(?:const )?[\w:<>]+&? (operator[^(\s]+|\w+)\()"));
   }
 #define ONESTEP_INSERT(NAME) names.insert(#NAME "_");  // declared by these lists
   ONESTEP_UNARY_OPS(ONESTEP_INSERT)
