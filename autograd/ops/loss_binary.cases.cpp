@@ -95,6 +95,19 @@ OpSample multilabel(const std::string& label, const Shape& shape, const BinaryCr
           }};
 }
 
+OpSample integer_targets() {
+  return {"integer targets",
+          {{{2, 2}}},
+          [](const std::vector<Tensor>& in) {
+            return multilabel_soft_margin_loss(in[0], tensor({{0, 1}, {1, 1}}));
+          },
+          [](const std::vector<Values>& in) {
+            Values y{Shape()};
+            for (int64_t i = 0; i < 4; ++i) y.data[0] += binary_of_logit(in[0][i], i > 0) / 4;
+            return y;
+          }};
+}
+
 Tensor divergence(const Tensor& x, const Tensor& y, Reduction r) { return kl_div(x, y, {r}); }
 Tensor log_divergence(const Tensor& x, const Tensor& y, Reduction r) { return kl_div(x, y, {r, true}); }
 
@@ -160,7 +173,8 @@ const RegisterOpCases registered([] {
          "binary_cross_entropy_with_logits" + kNotTheSame}}},
       {"multilabel_soft_margin_loss",
        {multilabel("mean", {2, 3}, {}), multilabel("none", {2, 3}, {.reduction = Reduction::none}),
-        multilabel("one row", 3, {.reduction = Reduction::sum}), multilabel("no rows", {0, 3}, {.reduction = Reduction::sum})},
+        multilabel("one row", 3, {.reduction = Reduction::sum}), multilabel("no rows", {0, 3}, {.reduction = Reduction::sum}),
+        integer_targets()},
        {{"shapes",
          [] {
            multilabel_soft_margin_loss(zeros({2, 3}), zeros(3));

@@ -80,6 +80,9 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 
 Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, const BinaryCrossEntropyOptions& options) {
   constexpr const char* op = "multilabel_soft_margin_loss";
+  ops::check_floating(op, input);
+  if (compute_type(target.dtype()) == DType::int64)
+    return multilabel_soft_margin_loss(input, to(target, input.dtype()), options);
   ops::check_same_shape(op, input, target);
   ONESTEP_CHECK(ShapeError, input.dim() > 0, op, ": needs a class dim: got shape []");
   if (is_narrow(input.dtype()) && input.is_floating())

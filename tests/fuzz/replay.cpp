@@ -1,4 +1,5 @@
-// Instead of libFuzzer: a target on the files of a folder, as they are and with each of their first bytes inverted, or cut off there.
+// Instead of libFuzzer: a target on the files of a folder, as they are, and with each of their first bytes inverted, or cut off
+// there.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
