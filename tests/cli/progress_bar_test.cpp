@@ -56,6 +56,7 @@ TEST_CASE("long work: importing reads and writes and exporting writes with progr
 }
 
 TEST_CASE("long work: learning merges and tokenising and evaluating and saving show progress") {
+  if (skips_without_ci()) return;
   const TemporaryFolder folder;
   const auto path = [&](const char* name) { return (folder.path() / name).string(); };
   std::ofstream long_text(path("long.txt"));  // more than is read at once
