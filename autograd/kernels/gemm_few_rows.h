@@ -33,11 +33,13 @@ ONESTEP_TILES void transpose_block(const float* const (&rows)[kFloatLanes], int6
   }
 }
 
-/// Prefetches the cache line of each row that is 6 lines after p, the start of a line where rows are aligned.
+/// Prefetches the cache line of each row that is 6 lines after p, the start of a line where rows are aligned. Into the L2 cache
+/// alone where there are two registers of rows: their lines would push each other out of few L1 sets before they are read.
+template <int REGS>
 ONESTEP_INLINE void prefetch_rows(const float* const (&rows)[kFloatLanes], int64_t p) {
   constexpr int64_t kLine = 16, kAhead = 6 * kLine;
   if (p % kLine != 0) return;
-  for (const float* const row : rows) __builtin_prefetch(row + p + kAhead);
+  for (const float* const row : rows) __builtin_prefetch(row + p + kAhead, 0, REGS == 1 ? 3 : 2);
 }
 
 /// Rows of b, one a lane.
@@ -70,7 +72,7 @@ template <int ROWS, int REGS>
     int64_t p = p0;
     for (; p + kTile <= end; p += kTile) {
       for (int v = 0; v < REGS; ++v) {
-        prefetch_rows(b[v].rows, p);
+        prefetch_rows<REGS>(b[v].rows, p);
         transpose_block(b[v].rows, p, kTile, block[v]);
       }
       for (int64_t s = 0; s < kTile; ++s) step(p, s);
