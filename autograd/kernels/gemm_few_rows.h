@@ -52,7 +52,7 @@ struct RowsOfB {
 /// memory.
 template <int ROWS, int REGS>
 [[gnu::noinline]] void few_rows_microkernel(int64_t k, Operand<float> a, const RowsOfB (&b)[REGS], FloatReg (&sum)[ROWS][REGS],
-                                            bool accumulate) {
+                                            bool accumulate, bool prefetch) {
   alignas(64) float block[REGS][kTile * kFloatLanes];
   for (int64_t p0 = 0; p0 < k; p0 += kBlockK) {
     FloatReg total[ROWS][REGS];
@@ -72,7 +72,7 @@ template <int ROWS, int REGS>
     int64_t p = p0;
     for (; p + kTile <= end; p += kTile) {
       for (int v = 0; v < REGS; ++v) {
-        prefetch_rows<REGS>(b[v].rows, p);
+        if (prefetch) prefetch_rows<REGS>(b[v].rows, p);
         transpose_block(b[v].rows, p, kTile, block[v]);
       }
       for (int64_t s = 0; s < kTile; ++s) step(p, s);
@@ -113,6 +113,7 @@ struct FewRows {
 /// Column l * apart + j of c in lane l, for all j < apart, REGS of them at once.
 template <int ROWS, int REGS>
 void multiply_lanes(const FewRows& x, int64_t apart) {
+  constexpr int64_t kInL2 = int64_t{1} << 18;  // elements, 1 MiB: read from there without waiting
   for (int64_t j = 0; j < apart; j += REGS) {
     RowsOfB b[REGS];
     int64_t cols[REGS] = {};
@@ -127,7 +128,7 @@ void multiply_lanes(const FewRows& x, int64_t apart) {
     FloatReg sum[ROWS][REGS];
     for (int r = 0; x.accumulate && r < ROWS; ++r)
       for (int v = 0; v < REGS; ++v) sum[r][v] = load_apart(to + r * x.ldc + v, apart, cols[v]);
-    few_rows_microkernel<ROWS, REGS>(x.k, x.a, b, sum, x.accumulate);
+    few_rows_microkernel<ROWS, REGS>(x.k, x.a, b, sum, x.accumulate, x.n * x.k > kInL2);
     for (int r = 0; r < ROWS; ++r)
       for (int v = 0; v < REGS; ++v) store_apart(to + r * x.ldc + v, apart, sum[r][v], cols[v]);
   }
@@ -150,8 +151,10 @@ void few_rows(int64_t m, const FewRows& x) {
   // Rows a multiple of 4 KiB apart alias the same L1 sets.
   constexpr int64_t kAliasing = 1024, kLeast = 16;
   if (apart >= kLeast && apart * x.ldb % kAliasing < kAliasing / 4) ++apart;
-  if (ROWS > 2 || apart == 1) return multiply_lanes<ROWS, 1>(x, apart);
-  if constexpr (ROWS <= 2) multiply_lanes<ROWS, 2>(x, apart);  // a single row would have too few independent accumulators
+  // A single row would have too few independent accumulators of 8 lanes; of 16, two would read too many streams.
+  constexpr int kAtOnce = ROWS <= 2 && kFloatLanes < 16 ? 2 : 1;
+  if (apart == 1) return multiply_lanes<ROWS, 1>(x, apart);
+  multiply_lanes<ROWS, kAtOnce>(x, apart);
 }
 
 }  // namespace
