@@ -72,6 +72,7 @@ TEST_CASE("cli: another file of conversations is evaluated in full") {
 }
 
 TEST_CASE("cli: instructions give the same bits with any number of threads and ranks and after a resume") {
+  if (skips_without_ci()) return;
   const TemporaryFolder folder;
   const fs::path data = folder.path() / "data.jsonl", config = folder.path() / "config.json", alone = folder.path() / "alone";
   write(data, dialogues());
@@ -102,6 +103,7 @@ TEST_CASE("cli: instructions give the same bits with any number of threads and r
 
 TEST_CASE(
     "cli: an imported model with a tokenizer of its own and an untied head learns conversations, with adapters and without") {
+  if (skips_without_ci()) return;
   const TemporaryFolder folder;
   const fs::path first = folder.path() / "first", files = folder.path() / "files", base = folder.path() / "base",
                  data = folder.path() / "data.jsonl", run = folder.path() / "run", again = folder.path() / "again";

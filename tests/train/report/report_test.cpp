@@ -130,6 +130,7 @@ TEST_CASE("report: a page may replace a page or an empty file and nothing else")
 }
 
 TEST_CASE("report: a long run takes little memory and is shown by rows and evaluations spread over it") {
+  if (skips_without_ci()) return;
   constexpr int kRows = 200'000;
   const TemporaryFolder folder;
   std::ofstream(folder.path() / "config.json") << "{}";
