@@ -71,8 +71,8 @@ struct BinaryCrossEntropyWithLogitsOptions {
 /// binary_cross_entropy of sigmoid(input), without overflow (torch.nn.functional.binary_cross_entropy_with_logits).
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                         const BinaryCrossEntropyWithLogitsOptions& options = {});
-/// The mean over classes (the last dim) of binary_cross_entropy_with_logits, times `weight` of each class; targets may be integers
-/// (torch.nn.functional.multilabel_soft_margin_loss).
+/// The mean over classes (the last dim) of binary_cross_entropy_with_logits, times `weight` of each class; targets may be
+/// integers (torch.nn.functional.multilabel_soft_margin_loss).
 Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, const BinaryCrossEntropyOptions& options = {});
 /// log(1 + exp(-target input)), targets 1 and -1 (torch.nn.functional.soft_margin_loss).
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);

@@ -23,12 +23,13 @@ bool in_ci();
 /// Says in one line that a test of some seconds runs only where CI is set, where it is not.
 bool skips_without_ci();
 
-// Regular expressions are ECMAScript's, ^ and $ stand for the ends of lines; <regex> itself takes the compiler seconds a file.
+// Regular expressions are ECMAScript's; <regex> itself takes the compiler seconds a file.
 
-/// Every match: the whole and its groups.
+/// Every match, in which ^ and $ stand for the ends of lines: the whole and its groups.
 std::vector<std::vector<std::string>> all_matches(const std::string& text, const std::string& pattern);
 /// The first groups of all matches.
 std::set<std::string> matches(const std::string& text, const std::string& pattern);
+/// Whether there is a match in which ^ and $ stand for the ends of the text.
 bool has_match(const std::string& text, const std::string& pattern);
 
 /// Compares what an error says with `wanted`: one test pins a whole sentence, every other one says where the error is (a file,

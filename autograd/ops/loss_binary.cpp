@@ -80,8 +80,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 
 Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, const BinaryCrossEntropyOptions& options) {
   constexpr const char* op = "multilabel_soft_margin_loss";
-  ops::check_floating(op, input);
-  if (compute_type(target.dtype()) == DType::int64)
+  if (input.is_floating() && compute_type(target.dtype()) == DType::int64)
     return multilabel_soft_margin_loss(input, to(target, input.dtype()), options);
   ops::check_same_shape(op, input, target);
   ONESTEP_CHECK(ShapeError, input.dim() > 0, op, ": needs a class dim: got shape []");

@@ -73,6 +73,7 @@ TEST_CASE("bench: small graphs") {
 
 TEST_CASE("bench: single ops, the same that the peer and compare.py time") {
   const std::string sentence = run_onestep({"bench", "op", "--op", "none"}).err;
+  REQUIRE(onestep::testing::has_match(sentence, "must be (.*) or (\\w+): got none"));
   const std::set<std::string> ours =
       onestep::testing::matches(sentence.substr(sentence.find("must be ")), "(\\w+)(?=,| or |: got none)");
   const ProcessResult peers = run_process({"python3", "-c",

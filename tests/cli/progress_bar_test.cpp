@@ -36,7 +36,7 @@ void check_shown(const Strings& arguments, const Strings& whats, const std::stri
   for (const std::string& what : whats) {
     const std::string line = what + ": [0-9]+% of [0-9,]+ [a-z]+, [0-9hmins ]+ left";
     CHECK_MESSAGE(has_match(terminal, "\r\x1b\\[K\x1b\\[2m" + line), what << " in " << terminal);
-    CHECK_MESSAGE(has_match(piped.err, "^" + line + "$"), what << " in " << piped.err);
+    CHECK_MESSAGE(has_match(piped.err, "(^|\n)" + line + "\n"), what << " in " << piped.err);
   }
   CHECK(terminal.find("left\x1b[0m\r\n") == std::string::npos);  // wiped out in the end
   command.emplace_back("--quiet");

@@ -36,7 +36,9 @@ std::vector<std::filesystem::path> op_headers() {
 std::set<std::string> declared_ops() {
   std::set<std::string> names;
   for (const std::filesystem::path& header : op_headers()) {
-    names.merge(testing::matches(testing::read(header), R"(^(?:inline )?(?:const )?[\w:<>]+&? (operator[^(\s]+|\w+)\()"));
+    const std::string text = testing::read(header);
+    REQUIRE(!text.empty());
+    names.merge(testing::matches(text, R"(^(?:inline )?(?:const )?[\w:<>]+&? (operator[^(\s]+|\w+)\()"));
   }
 #define ONESTEP_INSERT(NAME) names.insert(#NAME "_");  // declared by these lists
   ONESTEP_UNARY_OPS(ONESTEP_INSERT)
