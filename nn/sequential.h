@@ -8,6 +8,10 @@
 
 namespace onestep::nn {
 
+/// A layer that can be part of another module: one that is made in place, or has a name and is not const.
+template <class L>
+concept LayerHandle = std::derived_from<std::remove_cvref_t<L>, Layer> && std::constructible_from<std::remove_cvref_t<L>, L>;
+
 /// Layers applied one after another, named 0, 1, 2, ... (torch.nn.Sequential): `Sequential net(first, relu, last)`. Layers that
 /// are made in place are written in braces, `Sequential net{Linear(4, 8), ReLU(), Linear(8, 2)}`: C++ does not define the order
 /// in which arguments in parentheses are evaluated, and so which layer draws its initial values first.
@@ -15,10 +19,9 @@ class Sequential : public Layer {
  public:
   Sequential() = default;
   /// The layers given, which go on sharing their parameters with those that have a name. (One Sequential alone is copied.)
-  template <class... L>
-  requires(sizeof...(L) > 0 && (std::derived_from<std::remove_cvref_t<L>, Layer> && ...) &&
-           !(sizeof...(L) == 1 &&
-             (std::same_as<std::remove_cvref_t<L>, Sequential> && ...))) explicit Sequential(L&&... layers) {
+  template <LayerHandle... L>
+  requires(sizeof...(L) > 1 || (sizeof...(L) == 1 && (!std::same_as<std::remove_cvref_t<L>, Sequential> &&
+                                                      ...))) explicit Sequential(L&&... layers) {
     (append(std::make_shared<std::remove_cvref_t<L>>(std::forward<L>(layers))), ...);
   }
   /// Builds an L from the arguments at the end and returns it.

@@ -215,6 +215,7 @@ concept Trainable = requires(M& module) {
 };
 static_assert(Trainable<Linear> && !Trainable<const Linear>);
 static_assert(std::is_constructible_v<Linear, Linear&> && !std::is_constructible_v<Linear, const Linear&>);
+static_assert(std::is_constructible_v<Sequential, Linear&, ReLU> && !std::is_constructible_v<Sequential, const Linear&, ReLU>);
 }  // namespace
 
 }  // namespace onestep::nn
