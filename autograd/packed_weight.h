@@ -13,15 +13,17 @@ namespace onestep {
 enum class WeightFormat : uint8_t { float32, bf16, int8 };
 constexpr auto names(WeightFormat /*all*/) { return std::to_array<std::string_view>({"float32", "bf16", "int8"}); }
 
-/// A read-only copy of a weight [out, in] in half (bf16) or a quarter (int8) of its bytes, without gradient. All sums are in
+/// A read-only copy of a weight [out, in] in half (bf16) or a quarter (int8) of its bytes, without gradient. Sums are in
 /// float32, and results have the same bits on every instruction set, for any number of threads and of other rows.
 class PackedWeight {
  public:
   /// Throws ShapeError unless weight is [out, in], DTypeError unless it is float32, ConfigError if `format` is float32, too.
   PackedWeight(const Tensor& weight, WeightFormat format);
 
-  /// x W^T + b: float32 [..., in] -> [..., out], with bf16 the bits of the op linear with unpacked(). Throws ShapeError and
-  /// DTypeError as that does, and GradError where it would be recorded.
+  /// x W^T + b: float32 [..., in] -> [..., out]. With bf16 the bits of the op linear with unpacked(). With int8 every 64
+  /// numbers of a row of x are rounded to integers times a scale of their own, max |x| / 127, too, so that their products are
+  /// summed exactly (as by torch.ao.quantization.quantize_dynamic, but in groups). Throws ShapeError and DTypeError as the op
+  /// does, and GradError where it would be recorded.
   Tensor linear(const Tensor& x, const Tensor& bias = {}) const;
   /// Rows of unpacked(): int64 [...] -> [..., in]. Throws as the op embedding does.
   Tensor embedding(const Tensor& index) const;

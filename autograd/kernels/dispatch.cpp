@@ -1,10 +1,12 @@
 // The parallel drivers over the serial kernels of the table in use. Maps and rows are split into ranges; no output depends on
 // the split.
 #include <cmath>
+#include <vector>
 
 #include "autograd/kernels/flops.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/kernels/table.h"
+#include "autograd/memory.h"
 #include "autograd/portable_math.h"
 
 namespace onestep::kernels {
@@ -73,12 +75,33 @@ void layer_norm_param_grad(const T* x, const T* mean, const T* rstd, const T* dy
   });
 }
 
-void weight_product(void (*WeightProducts::*kernel)(const WeightProduct&, int64_t, int64_t), const WeightProduct& product) {
-  const int64_t panels = (product.n + kPanelRows - 1) / kPanelRows;
-  const auto numbers = static_cast<double>(kPanelRows * product.k), rows = static_cast<double>(product.m);
-  add_flops(2 * rows * static_cast<double>(product.n * product.k));
-  parallel_for(panels, numbers * (0.05 + 0.03 * rows),
+namespace {
+
+/// `cost` of a number of the weight in the units of parallel_for.
+void weight_product(void (*WeightProducts::*kernel)(const WeightProduct&, int64_t, int64_t), double cost,
+                    const WeightProduct& product) {
+  add_flops(2 * static_cast<double>(product.m) * static_cast<double>(product.n * product.k));
+  parallel_for((product.n + kPanelRows - 1) / kPanelRows, static_cast<double>(kPanelRows * product.k) * cost,
                [=, &product](int64_t panel, int64_t end) { (weight_products().*kernel)(product, panel, end); });
+}
+
+}  // namespace
+
+void bf16_weight_product(const WeightProduct& product) {
+  weight_product(&WeightProducts::bf16, 0.05 + 0.03 * static_cast<double>(product.m), product);
+}
+
+void int8_weight_product(const WeightProduct& product) {
+  const int64_t m = product.m, k = product.k;
+  const int64_t row_bytes = (k + kWeightGroup - 1) / kWeightGroup * weight_products().group_bytes;
+  std::vector<unsigned char, memory::Allocator<unsigned char>> quantized(static_cast<size_t>(m * row_bytes));
+  const auto* const x = static_cast<const float*>(product.x);
+  parallel_for(m, kCheap * static_cast<double>(k), [&](int64_t row, int64_t end) {
+    for (; row < end; ++row) weight_products().quantize(x + row * k, k, quantized.data() + row * row_bytes);
+  });
+  WeightProduct integers = product;
+  integers.x = quantized.data();
+  weight_product(&WeightProducts::int8, 0.05 + 0.015 * static_cast<double>(m), integers);
 }
 
 template <class T>

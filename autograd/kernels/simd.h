@@ -9,6 +9,18 @@
 /// For kernels: everything they call is put in place, lambdas included; a vector passed in memory costs more than its sum.
 #define ONESTEP_FLATTEN __attribute__((flatten))
 
+namespace onestep::kernels {
+namespace {
+
+ONESTEP_INLINE int32_t four_bytes(const void* p) {
+  int32_t bytes;
+  __builtin_memcpy(&bytes, p, sizeof bytes);
+  return bytes;
+}
+
+}  // namespace
+}  // namespace onestep::kernels
+
 #if defined(ONESTEP_ISA_avx512)
 #define ONESTEP_ISA_NAME avx512
 #include "autograd/kernels/simd_avx512.h"
@@ -83,6 +95,11 @@ ONESTEP_INLINE Vec operator-(Vec x) { return as_float(bits(x) ^ splat(INT32_MIN)
 ONESTEP_INLINE Vec fms(Vec a, Vec b, Vec c) { return fma(a, b, -c); }
 #endif
 ONESTEP_INLINE Mask is_nan(Vec x) { return unordered(x, x); }
+
+// Sums of products of bytes, for weights that are integers. Bytes: four integers from 0 to 255 for each of 16 lanes, stored in
+// the order 0, 2, 1, 3, so that even and odd bytes are neighbours as 16-bit numbers; Quantized: an integer from -127 to 127.
+//   add_dots(sum, w, x): lane i of sum + sum over p < 4 of number p of lane i of w times x[p]; exact
+//   store_quantized(to, q): 16 integers for add_dots
 
 /// NaN when either is NaN, unlike min and max (which give b then).
 ONESTEP_INLINE Vec max_nan(Vec a, Vec b) { return select(is_nan(a), a, max(a, b)); }

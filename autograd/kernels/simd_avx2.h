@@ -123,14 +123,6 @@ ONESTEP_INLINE void store_reg(float* p, FloatReg x) { _mm256_storeu_ps(p, x.v); 
 ONESTEP_INLINE void store_reg_first(float* p, FloatReg x, int64_t n) { store_first(p, x.v, n); }
 ONESTEP_INLINE FloatReg operator+(FloatReg a, FloatReg b) { return {_mm256_add_ps(a.v, b.v)}; }
 ONESTEP_INLINE FloatReg fma(FloatReg a, FloatReg b, FloatReg c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
-/// Numbers of fewer bytes as floats; exact.
-ONESTEP_INLINE FloatReg load_bf16_reg(const void* p) {
-  const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
-  return {_mm256_castsi256_ps(_mm256_slli_epi32(wide, 16))};
-}
-ONESTEP_INLINE FloatReg load_int8_reg(const void* p) {
-  return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(p))))};
-}
 /// Has x in a register up to here. No instruction.
 ONESTEP_INLINE void keep(FloatReg x) { asm("" : : "x"(x.v)); }
 
@@ -157,6 +149,36 @@ ONESTEP_INLINE void store_reg_first(double* p, DoubleReg x, int64_t n) {
 ONESTEP_INLINE DoubleReg operator+(DoubleReg a, DoubleReg b) { return {_mm256_add_pd(a.v, b.v)}; }
 ONESTEP_INLINE DoubleReg fma(DoubleReg a, DoubleReg b, DoubleReg c) { return {_mm256_fmadd_pd(a.v, b.v, c.v)}; }
 ONESTEP_INLINE void keep(DoubleReg x) { asm("" : : "x"(x.v)); }
+
+/// 16 bfloat16 as floats.
+ONESTEP_INLINE Vec load_bf16(const void* p) {
+  const __m256i numbers = _mm256_loadu_si256(static_cast<const __m256i*>(p));
+  return as_float(shift_left<16>(IVec{_mm256_cvtepu16_epi32(_mm256_castsi256_si128(numbers)),
+                                      _mm256_cvtepu16_epi32(_mm256_extracti128_si256(numbers, 1))}));
+}
+
+/// See simd.h.
+using Quantized = int16_t;
+struct Bytes {
+  IVec even, odd;  // as 16-bit numbers
+};
+ONESTEP_INLINE Bytes load_bytes(const void* p) {
+  const auto* const from = static_cast<const __m256i*>(p);
+  const IVec bytes = {_mm256_loadu_si256(from), _mm256_loadu_si256(from + 1)};
+  return {bytes & splat(0x00ff00ff), {_mm256_srli_epi16(bytes.lo, 8), _mm256_srli_epi16(bytes.hi, 8)}};
+}
+ONESTEP_INLINE IVec add_dots(IVec sum, Bytes w, const Quantized* x) {
+  const __m256i first = _mm256_set1_epi32(four_bytes(x)), second = _mm256_set1_epi32(four_bytes(x + 2));
+  sum = sum + IVec{_mm256_madd_epi16(w.even.lo, first), _mm256_madd_epi16(w.even.hi, first)};
+  asm("" : "+x"(sum.lo), "+x"(sum.hi));  // or sums of integers are put into another order, for which there are no registers
+  sum = sum + IVec{_mm256_madd_epi16(w.odd.lo, second), _mm256_madd_epi16(w.odd.hi, second)};
+  asm("" : "+x"(sum.lo), "+x"(sum.hi));
+  return sum;
+}
+ONESTEP_INLINE void store_quantized(Quantized* to, IVec q) {
+  const __m256i packed = _mm256_packs_epi32(q.lo, q.hi);  // numbers 0-3, 8-11, 4-7 and 12-15
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(packed, 0xd8));
+}
 
 ONESTEP_INLINE __m256 lower_half(Vec x) { return x.lo; }
 ONESTEP_INLINE __m256 upper_half(Vec x) { return x.hi; }

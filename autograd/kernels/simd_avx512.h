@@ -77,14 +77,50 @@ ONESTEP_INLINE IVec shift_right(IVec x) {
   return {_mm512_srai_epi32(x.v, N)};
 }
 
-/// Numbers of fewer bytes as floats; exact. See simd.h for registers.
-ONESTEP_INLINE Vec load_bf16_reg(const void* p) {
+/// 16 bfloat16 as floats.
+ONESTEP_INLINE Vec load_bf16(const void* p) {
   const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
   return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
 }
-ONESTEP_INLINE Vec load_int8_reg(const void* p) {
-  return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p))))};
+
+/// See simd.h.
+#ifdef __AVX512VNNI__
+using Quantized = int8_t;
+using Bytes = IVec;
+ONESTEP_INLINE Bytes load_bytes(const void* p) { return {_mm512_loadu_si512(p)}; }
+ONESTEP_INLINE IVec add_dots(IVec sum, Bytes w, const Quantized* x) {
+  return {_mm512_dpbusd_epi32(sum.v, w.v, _mm512_set1_epi32(four_bytes(x)))};
 }
+ONESTEP_INLINE void store_quantized(Quantized* to, IVec q) {
+  const __m128i order = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(_mm512_cvtepi32_epi8(q.v), order));
+}
+#else
+using Quantized = int16_t;
+struct Bytes {
+  IVec even, odd;  // as 16-bit numbers
+};
+/// Sums of integers are not put into another order, for which there are no registers. No instruction.
+ONESTEP_INLINE void keep(IVec& sum) {
+#ifdef __AVX512F__  // or it is emulated
+  asm("" : "+v"(sum.v));
+#endif
+}
+ONESTEP_INLINE Bytes load_bytes(const void* p) {
+  const IVec bytes = {_mm512_loadu_si512(p)};
+  return {bytes & splat(0x00ff00ff), {_mm512_srli_epi16(bytes.v, 8)}};
+}
+ONESTEP_INLINE IVec add_dots(IVec sum, Bytes w, const Quantized* x) {
+  sum = sum + IVec{_mm512_madd_epi16(w.even.v, _mm512_set1_epi32(four_bytes(x)))};
+  keep(sum);
+  sum = sum + IVec{_mm512_madd_epi16(w.odd.v, _mm512_set1_epi32(four_bytes(x + 2)))};
+  keep(sum);
+  return sum;
+}
+ONESTEP_INLINE void store_quantized(Quantized* to, IVec q) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi32_epi16(q.v));
+}
+#endif
 
 /// See simd.h.
 struct DoubleReg {

@@ -130,16 +130,29 @@ ONESTEP_INLINE IVec shift_right(IVec x) {
   return {x.v >> N};
 }
 
-/// Numbers of fewer bytes as floats; exact. See simd.h for registers.
-ONESTEP_INLINE Vec load_bf16_reg(const void* p) {
+/// 16 bfloat16 as floats.
+ONESTEP_INLINE Vec load_bf16(const void* p) {
   uint16_t numbers[16];
   std::memcpy(numbers, p, sizeof numbers);
   return lanes<Vec>([&](int i) { return __builtin_bit_cast(float, static_cast<uint32_t>(numbers[i]) << 16); });
 }
-ONESTEP_INLINE Vec load_int8_reg(const void* p) {
-  int8_t numbers[16];
-  std::memcpy(numbers, p, sizeof numbers);
-  return lanes<Vec>([&](int i) { return static_cast<float>(numbers[i]); });
+
+/// See simd.h.
+using Quantized = int16_t;
+struct Bytes {
+  IVec numbers[4];
+};
+ONESTEP_INLINE Bytes load_bytes(const void* p) {
+  Lanes<uint32_t> words;
+  std::memcpy(&words, p, sizeof words);
+  return {wrapped(words & 255), wrapped(words >> 16 & 255), wrapped(words >> 8 & 255), wrapped(words >> 24)};
+}
+ONESTEP_INLINE IVec add_dots(IVec sum, Bytes w, const Quantized* x) {
+  for (int p = 0; p < 4; ++p) sum.v += w.numbers[p].v * x[p];
+  return sum;
+}
+ONESTEP_INLINE void store_quantized(Quantized* to, IVec q) {
+  for (int i = 0; i < 16; ++i) to[i] = static_cast<Quantized>(q.v[i]);
 }
 
 /// See simd.h.

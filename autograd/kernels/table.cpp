@@ -94,7 +94,12 @@ const WeightProducts& weight_products() {
   switch (active_isa()) {
 #ifdef ONESTEP_X86
     case Isa::avx512: {
+#ifdef ONESTEP_VNNI
+      static const WeightProducts products =
+          __builtin_cpu_supports("avx512vnni") ? avx512vnni::weight_products() : avx512::weight_products();
+#else
       static const WeightProducts products = avx512::weight_products();
+#endif
       return products;
     }
     case Isa::avx2: {

@@ -25,18 +25,20 @@ struct Layout {
   int64_t k;
 
   int64_t panel() const {
-    const int64_t groups = (k + kWeightGroup - 1) / kWeightGroup;
-    return int8 ? k * kPanelRows + groups * kScales : k * kPanelRows * 2;
+    const int64_t steps = (k + kStep - 1) / kStep, groups = (k + kWeightGroup - 1) / kWeightGroup;
+    return int8 ? steps * kStep * kPanelRows + groups * kScales : k * kPanelRows * 2;
   }
   /// Number p of row r.
   int64_t number(int64_t p, int64_t r) const {
-    return int8 ? p * kPanelRows + (p / kWeightGroup + 1) * kScales + r : 2 * (p * kPanelRows + r);
+    constexpr int64_t kPlace[kStep] = {0, 2, 1, 3};
+    if (!int8) return 2 * (p * kPanelRows + r);
+    return (p / kWeightGroup + 1) * kScales + p / kStep * kStep * kPanelRows + kStep * r + kPlace[p % kStep];
   }
   /// The scale of that number.
   static int64_t scale(int64_t p, int64_t r) { return p / kWeightGroup * (kWeightGroup * kPanelRows + kScales) + 4 * r; }
 
  private:
-  static constexpr int64_t kScales = 4 * kPanelRows;
+  static constexpr int64_t kScales = 4 * kPanelRows, kStep = 4;
 };
 
 /// The scale of a group: max |w| / 127; not a number where one of them is not finite.
@@ -49,11 +51,13 @@ float group_scale(const float* w, int64_t n) {
   return largest / 127;
 }
 
-/// The nearest integer of w / scale; 0 for a scale of 0, or that is not a number.
-int8_t quantized(float w, float scale) {
-  if (!(scale > 0)) return 0;
+constexpr int kZero = 128;  // the byte that stands for 0
+
+/// The byte of the nearest integer of w / scale; of 0 for a scale of 0, or that is not a number.
+uint8_t quantized(float w, float scale) {
+  if (!(scale > 0)) return kZero;
   const float quotient = std::clamp(w / scale, -127.0f, 127.0f);  // a subnormal scale is coarse
-  return static_cast<int8_t>(quotient < 0 ? quotient - 0.5f : quotient + 0.5f);
+  return static_cast<uint8_t>(kZero + static_cast<int>(quotient < 0 ? quotient - 0.5f : quotient + 0.5f));
 }
 
 /// Writes row r of a panel in int8.
@@ -62,10 +66,7 @@ void write_quantized(const Layout& layout, const float* w, unsigned char* panel,
     const int64_t end = std::min(layout.k, p0 + kWeightGroup);
     const float scale = group_scale(w + p0, end - p0);
     std::memcpy(panel + Layout::scale(p0, r), &scale, sizeof scale);
-    for (int64_t p = p0; p < end; ++p) {
-      const int8_t q = quantized(w[p], scale);
-      std::memcpy(panel + layout.number(p, r), &q, sizeof q);
-    }
+    for (int64_t p = p0; p < end; ++p) panel[layout.number(p, r)] = quantized(w[p], scale);
   }
 }
 
@@ -85,7 +86,7 @@ void read_row(const Layout& layout, const unsigned char* panel, int64_t r, float
     if (layout.int8) {
       float scale = 0;
       std::memcpy(&scale, panel + Layout::scale(p, r), sizeof scale);
-      w[p] = scale * static_cast<float>(static_cast<int8_t>(*from));
+      w[p] = scale * static_cast<float>(*from - kZero);
     } else {
       uint16_t rounded = 0;
       std::memcpy(&rounded, from, sizeof rounded);
@@ -122,14 +123,15 @@ Tensor PackedWeight::linear(const Tensor& x, const Tensor& bias) const {
   shape[shape.rank() - 1] = n;
   Tensor y = k == 0 ? zeros(shape) : empty(shape);
   const Tensor rows = ops::contiguous_values(x);
-  if (y.numel() > 0 && k > 0)
-    kernels::weight_product(format_ == WeightFormat::int8 ? &kernels::WeightProducts::int8 : &kernels::WeightProducts::bf16,
-                            {.x = rows.data<float>(),
-                             .panels = panels_.data<uint8_t>(),
-                             .y = y.mutable_data<float>(),
-                             .m = y.numel() / n,
-                             .n = n,
-                             .k = k});
+  if (y.numel() > 0 && k > 0) {
+    const kernels::WeightProduct product = {.x = rows.data<float>(),
+                                            .panels = panels_.data<uint8_t>(),
+                                            .y = y.mutable_data<float>(),
+                                            .m = y.numel() / n,
+                                            .n = n,
+                                            .k = k};
+    format_ == WeightFormat::int8 ? int8_weight_product(product) : bf16_weight_product(product);
+  }
   return bias.defined() ? add_(y, bias) : y;
 }
 

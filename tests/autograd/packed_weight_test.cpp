@@ -2,6 +2,10 @@
 // instruction set and the number of threads.
 #include "autograd/packed_weight.h"
 
+#include <cstring>
+#include <numeric>
+
+#include "autograd/kernels/table.h"
 #include "autograd/ops.h"
 #include "base/enum_names.h"
 #include "tests/autograd/kernels/kernel_testing.h"
@@ -34,34 +38,36 @@ Floats weight(const Sizes& s) {
   return w;
 }
 
-/// A row's groups of 64 as the header says: integers and a scale.
+/// A row's groups of 64 as the header says: integers and a scale. Of a weight ties are rounded away from 0, of x to even.
 struct Group {
   float scale = 0;
   std::vector<int> q;
 };
-std::vector<Group> quantized(const float* w, int64_t k) {
+std::vector<Group> quantized(const float* row, int64_t k, float (*round)(float)) {
   std::vector<Group> groups;
   for (int64_t p0 = 0; p0 < k; p0 += 64) {
     Group group;
     const int64_t end = std::min(k, p0 + 64);
-    for (int64_t p = p0; p < end; ++p) group.scale = std::max(group.scale, std::fabs(w[p]) / 127);
-    for (int64_t p = p0; p < end; ++p) group.q.push_back(static_cast<int>(std::round(w[p] / group.scale)));
+    for (int64_t p = p0; p < end; ++p) group.scale = std::max(group.scale, std::fabs(row[p]) / 127);
+    for (int64_t p = p0; p < end; ++p) group.q.push_back(static_cast<int>(round(row[p] / group.scale)));
     groups.push_back(group);
   }
   return groups;
 }
+std::vector<Group> quantized_weight(const float* w, int64_t k) { return quantized(w, k, std::round); }
+std::vector<Group> quantized_input(const float* x, int64_t k) { return quantized(x, k, std::nearbyint); }
 
-/// y = scale sum + y a group, both fused: [m, n]
+/// y = w's scale (x's scale sum) + y a group, rounded after each bracket: [m, n]
 Floats promised_int8(const Sizes& s, const Floats& x, const Floats& w) {
   Floats y;
   for (int64_t i = 0; i < s.m; ++i) {
+    const std::vector<Group> input = quantized_input(x.data() + i * s.k, s.k);
     for (int64_t j = 0; j < s.n; ++j) {
+      const std::vector<Group> weight = quantized_weight(w.data() + j * s.k, s.k);
       float total = 0;
-      const float* row = x.data() + i * s.k;
-      for (const Group& group : quantized(w.data() + j * s.k, s.k)) {
-        float sum = 0;
-        for (const int q : group.q) sum = std::fma(*row++, static_cast<float>(q), sum);
-        total = std::fma(group.scale, sum, total);
+      for (size_t g = 0; g < input.size(); ++g) {
+        const int sum = std::inner_product(input[g].q.begin(), input[g].q.end(), weight[g].q.begin(), 0);
+        total = std::fma(weight[g].scale, input[g].scale * static_cast<float>(sum), total);
       }
       y.push_back(total);
     }
@@ -98,6 +104,56 @@ TEST_CASE("packed weight: int8 sums in groups of 64 as promised") {
   });
 }
 
+TEST_CASE("packed weight: int8 rounds every input by at most half of its group's scale") {
+  const Sizes s{6, 90, 200};
+  const Floats x = random_floats(s.m * s.k, -2, 2, 1);
+  const PackedWeight packed(tensor(weight(s), {s.n, s.k}), WeightFormat::int8);
+  const Floats w = packed.unpacked().to_vector<float>(), y = packed.linear(tensor(x, {s.m, s.k})).to_vector<float>();
+  for (int64_t i = 0; i < s.m; ++i) {
+    const std::vector<Group> input = quantized_input(x.data() + i * s.k, s.k);
+    for (int64_t j = 0; j < s.n; ++j) {
+      double product = 0, bound = 0;
+      for (int64_t p = 0; p < s.k; ++p) {
+        const double weight = w[static_cast<size_t>(j * s.k + p)];
+        product += static_cast<double>(x[static_cast<size_t>(i * s.k + p)]) * weight;
+        bound += 0.5001 * static_cast<double>(input[static_cast<size_t>(p / 64)].scale) * std::fabs(weight);
+      }
+      CHECK(std::fabs(y[static_cast<size_t>(i * s.n + j)] - product) <= bound);
+    }
+  }
+}
+
+#ifdef __x86_64__
+TEST_CASE("packed weight: AVX-512 gives the same bits without its dot products of bytes") {
+  using namespace onestep::kernels;
+  if (!isa_supported(Isa::avx512)) return;
+  const Settings restore;
+  set_isa(Isa::avx512);  // with them, where the CPU has them
+  constexpr int64_t n = 40, k = 150, groups = 3, panel_bytes = 38 * 64 + groups * 64;
+  std::mt19937 engine(1);
+  std::vector<unsigned char> panels(3 * panel_bytes);
+  for (unsigned char& byte : panels) byte = static_cast<unsigned char>(engine());
+  for (size_t at = 0; at < panels.size(); at += 4)
+    if (const size_t in_panel = at % panel_bytes; in_panel % (17 * 64) < 64) {  // the scales of a group
+      const float scale = 0.001f * static_cast<float>(engine() % 1000);
+      std::memcpy(&panels[at], &scale, sizeof scale);
+    }
+  for (int64_t m = 1; m <= 9; ++m) {
+    const Floats x = random_floats(m * k, -3, 3, 7);
+    const auto product = [&](const WeightProducts& products) {
+      std::vector<unsigned char> integers(static_cast<size_t>(m * groups * products.group_bytes));
+      for (int64_t i = 0; i < m; ++i)
+        products.quantize(&x[static_cast<size_t>(i * k)], k, &integers[static_cast<size_t>(i * groups * products.group_bytes)]);
+      Floats y(static_cast<size_t>(m * n));
+      products.int8({.x = integers.data(), .panels = panels.data(), .y = y.data(), .m = m, .n = n, .k = k}, 0, 3);
+      return y;
+    };
+    CHECK(first_difference(product(avx512::weight_products()), product(weight_products())) == -1);
+    CHECK(first_difference(product(avx512::weight_products()), product(generic::weight_products())) == -1);
+  }
+}
+#endif
+
 TEST_CASE("packed weight: products have the same bits for every instruction set and number of threads") {
   for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8}) {
     for (const Sizes& s : {Sizes{1, 700, 300}, {3, 90, 65}, {9, 210, 520}}) {
@@ -133,7 +189,7 @@ TEST_CASE("packed weight: int8 keeps every number to half a step, in a quarter o
   const PackedWeight packed(tensor(w, {s.n, s.k}), WeightFormat::int8);
   const Floats kept = packed.unpacked().to_vector<float>();
   for (int64_t j = 0; j < s.n; ++j) {
-    const std::vector<Group> groups = quantized(w.data() + j * s.k, s.k);
+    const std::vector<Group> groups = quantized_weight(w.data() + j * s.k, s.k);
     for (int64_t p = 0; p < s.k; ++p) {
       const Group& group = groups[static_cast<size_t>(p / 64)];
       const size_t i = static_cast<size_t>(j * s.k + p);
@@ -170,7 +226,15 @@ TEST_CASE("packed weight: zeros, the smallest numbers and those that are not fin
     const Tensor y = PackedWeight(w, WeightFormat::int8).linear(ones({1, 3}));
     CHECK(std::isnan(y.item()));
     CHECK(!std::isfinite(PackedWeight(w, WeightFormat::bf16).linear(ones({1, 3})).item()));
+    const Tensor finite = ones({2, 3}), y_of_bad = PackedWeight(finite, WeightFormat::int8).linear(w);
+    CHECK(std::isnan(y_of_bad.to_vector<float>()[1]));
   }
+  const auto product = [](const Floats& x) {
+    return PackedWeight(ones({1, 2}), WeightFormat::int8).linear(tensor(x, {2})).item();
+  };
+  CHECK(product({0, -0.0f}) == 0);
+  CHECK(product({kTiny, 0}) == 0);  // its scale would be smaller still
+  CHECK(product({kLargest, 0}) == kLargest / 127 * 127);
 }
 
 TEST_CASE("packed weight: what does not fit is refused") {

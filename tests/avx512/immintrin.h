@@ -20,19 +20,54 @@ inline void emulated_store_first(float* p, simde__mmask16 mask, simde__m512 x) {
   for (int i = 0; i < 16; ++i)
     if (mask >> i & 1) p[i] = a.f32[i];
 }
+inline simde__m512d emulated_load_first(simde__mmask8 mask, const double* p) {
+  simde__m512d_private r;
+  for (int i = 0; i < 8; ++i) r.f64[i] = mask >> i & 1 ? p[i] : 0.0;
+  return simde__m512d_from_private(r);
+}
+inline void emulated_store_first(double* p, simde__mmask8 mask, simde__m512d x) {
+  const simde__m512d_private a = simde__m512d_to_private(x);
+  for (int i = 0; i < 8; ++i)
+    if (mask >> i & 1) p[i] = a.f64[i];
+}
 inline simde__m512 emulated_to_float(simde__m512i x) {
   const simde__m512i_private a = simde__m512i_to_private(x);
   simde__m512_private r;
   for (int i = 0; i < 16; ++i) r.f32[i] = static_cast<float>(a.i32[i]);
   return simde__m512_from_private(r);
 }
+inline simde__m512i emulated_widen(__m256i x) {
+  const simde__m256i_private a = simde__m256i_to_private(x);
+  simde__m512i_private r;
+  for (int i = 0; i < 16; ++i) r.i32[i] = a.u16[i];
+  return simde__m512i_from_private(r);
+}
+inline __m256i emulated_narrow(simde__m512i x) {
+  const simde__m512i_private a = simde__m512i_to_private(x);
+  simde__m256i_private r;
+  for (int i = 0; i < 16; ++i) r.i16[i] = static_cast<int16_t>(a.i32[i]);
+  return simde__m256i_from_private(r);
+}
 inline simde__m512i emulated_shift_right(simde__m512i x, int n) {
   simde__m512i_private a = simde__m512i_to_private(x);
   for (int i = 0; i < 16; ++i) a.i32[i] >>= n;
   return simde__m512i_from_private(a);
 }
+inline simde__m512 emulated_shuffle_quarters(simde__m512 x, simde__m512 y, int order) {
+  const simde__m512_private a = simde__m512_to_private(x), b = simde__m512_to_private(y);
+  simde__m512_private r;
+  for (int i = 0; i < 4; ++i) r.m128[i] = (i < 2 ? a : b).m128[order >> 2 * i & 3];
+  return simde__m512_from_private(r);
+}
+#define _mm512_shuffle_f32x4(x, y, order) emulated_shuffle_quarters(x, y, order)
 #define _mm512_maskz_loadu_ps(mask, p) emulated_load_first(mask, p)
 #define _mm512_mask_storeu_ps(p, mask, x) emulated_store_first(p, mask, x)
+#define _mm512_maskz_loadu_pd(mask, p) emulated_load_first(mask, p)
+#define _mm512_mask_storeu_pd(p, mask, x) emulated_store_first(p, mask, x)
+#define _mm512_cvtepu16_epi32(x) emulated_widen(x)
+#define _mm512_cvtepi32_epi16(x) emulated_narrow(x)
 #define _mm512_cvtepi32_ps(x) emulated_to_float(x)
 #define _mm512_srai_epi32(x, n) emulated_shift_right(x, n)
 #define _mm512_extractf32x8_ps(x, half) (simde__m512_to_private(x).m256[half])
+#undef _mm512_madd_epi16  // an alias with as many arguments as its masked form has
+#define _mm512_madd_epi16(a, b) simde_mm512_madd_epi16(a, b)
