@@ -59,9 +59,10 @@ Tensor CausalSelfAttention::attend(const Tensor& x, Tensor* weights, KvCache* ca
 
 Tensor CausalSelfAttention::attend_each(const Tensor& x, std::span<KvCache* const> caches) const {
   const Tensor packed = c_attn(x);  // [B, T, (H + 2 H_kv) head_dim]
-  std::vector<Tensor> contexts;     // B times [1, T, H * head_dim]
-  for (int64_t b = 0; b < x.size(0); ++b)
-    contexts.push_back(context(narrow(packed, 0, b, 1), nullptr, caches[static_cast<size_t>(b)]));
+  std::vector<AttentionHeads> texts;
+  for (int64_t b = 0; b < x.size(0); ++b) texts.push_back(heads(narrow(packed, 0, b, 1), caches[static_cast<size_t>(b)]));
+  std::vector<Tensor> contexts;  // B times [1, T, H * head_dim]
+  for (const Tensor& context : causal_attention(texts, options_.window, dropout)) contexts.push_back(merge_heads(context));
   return c_proj(cat(contexts));  // [B, T, d_out]
 }
 
@@ -75,6 +76,12 @@ Tensor CausalSelfAttention::context(const Tensor& packed, Tensor* weights, KvCac
   const Options& o = options_;
   if (!o.rope && !o.qk_norm && !weights && !cache)
     return packed_causal_attention(packed, o.num_heads, o.num_kv_heads, o.window, dropout);  // [..., T, H * head_dim]
+  const auto [queries, keys, values] = heads(packed, cache);
+  return merge_heads(causal_attention(queries, keys, values, o.window, dropout, weights));  // [..., T, H * head_dim]
+}
+
+AttentionHeads CausalSelfAttention::heads(const Tensor& packed, KvCache* cache) const {
+  const Options& o = options_;
   const int64_t q_width = o.head_dim * o.num_heads, kv_width = o.head_dim * o.num_kv_heads;
   const std::vector<Tensor> qkv =
       split(packed, std::vector{q_width, kv_width, kv_width}, -1);  // [..., T, H * head_dim], 2 x [..., T, H_kv * head_dim]
@@ -90,8 +97,8 @@ Tensor CausalSelfAttention::context(const Tensor& packed, Tensor* weights, KvCac
     queries = rotary_embedding(queries, position, o.rope_theta, o.rope_scaling);
     new_keys = rotary_embedding(new_keys, position, o.rope_theta, o.rope_scaling);
   }
-  const auto [keys, values] = with_cached(cache, new_keys, new_values);                     // [..., H_kv, S, head_dim]
-  return merge_heads(causal_attention(queries, keys, values, o.window, dropout, weights));  // [..., T, H * head_dim]
+  const auto [keys, values] = with_cached(cache, new_keys, new_values);  // [..., H_kv, S, head_dim]
+  return {queries, keys, values};
 }
 
 }  // namespace onestep::attention

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "attention/attention.h"
+#include "attention/mask.h"
 #include "attention/options.h"
 #include "autograd/random/generator.h"
 #include "nn/dropout.h"
@@ -42,6 +43,8 @@ class CausalSelfAttention : public Attention {
   /// The heads' contexts, concatenated, of packed queries, keys and values: [..., T, (H + 2 H_kv) head_dim] -> [..., T, H
   /// head_dim].
   Tensor context(const Tensor& packed, Tensor* weights, KvCache* cache) const;
+  /// The heads in packed, keys and values after those in `*cache` unless it is null.
+  AttentionHeads heads(const Tensor& packed, KvCache* cache) const;
 
   Options options_;
 };

@@ -1,12 +1,10 @@
 // The parallel drivers over the serial kernels of the table in use. Maps and rows are split into ranges; no output depends on
 // the split.
 #include <cmath>
-#include <vector>
 
 #include "autograd/kernels/flops.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/kernels/table.h"
-#include "autograd/memory.h"
 #include "autograd/portable_math.h"
 
 namespace onestep::kernels {
@@ -92,16 +90,17 @@ void bf16_weight_product(const WeightProduct& product) {
 }
 
 void int8_weight_product(const WeightProduct& product) {
-  const int64_t m = product.m, k = product.k;
-  const int64_t row_bytes = (k + kWeightGroup - 1) / kWeightGroup * weight_products().group_bytes;
-  std::vector<unsigned char, memory::Allocator<unsigned char>> quantized(static_cast<size_t>(m * row_bytes));
-  const auto* const x = static_cast<const float*>(product.x);
-  parallel_for(m, kCheap * static_cast<double>(k), [&](int64_t row, int64_t end) {
-    for (; row < end; ++row) weight_products().quantize(x + row * k, k, quantized.data() + row * row_bytes);
+  weight_product(&WeightProducts::int8, 0.05 + 0.015 * static_cast<double>(product.m), product);
+}
+
+int64_t quantized_row_bytes(int64_t k) { return (k + kWeightGroup - 1) / kWeightGroup * weight_products().group_bytes; }
+
+void quantize_rows(const float* x, int64_t m, int64_t k, unsigned char* to) {
+  constexpr double kNumber = 0.8;  // ns: x comes from the caches of other cores
+  parallel_for(m, kNumber * static_cast<double>(k), [=](int64_t row, int64_t end) {
+    for (const int64_t bytes = quantized_row_bytes(k); row < end; ++row)
+      weight_products().quantize(x + row * k, k, to + row * bytes);
   });
-  WeightProduct integers = product;
-  integers.x = quantized.data();
-  weight_product(&WeightProducts::int8, 0.05 + 0.015 * static_cast<double>(m), integers);
 }
 
 template <class T>

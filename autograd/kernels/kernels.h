@@ -278,10 +278,13 @@ void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t 
                   const int64_t* a_offsets, Bf16Source b, int64_t ldb, const int64_t* b_offsets, float* c, int64_t ldc,
                   const int64_t* c_offsets, bool accumulate);
 
-/// y = x w^T for a weight in fewer bytes and float x (weight_products.h), by all threads. Neither threads, instruction set, nor
-/// m and n can change a bit of an element.
+/// y = x w^T for a weight in fewer bytes (weight_products.h), by all threads. Neither threads, instruction set, nor m and n can
+/// change a bit of an element.
 void bf16_weight_product(const WeightProduct& product);
 void int8_weight_product(const WeightProduct& product);
+/// x [m, k] as int8_weight_product takes it, quantized_row_bytes a row. Both are those of the instruction set in use.
+void quantize_rows(const float* x, int64_t m, int64_t k, unsigned char* to);
+int64_t quantized_row_bytes(int64_t k);
 
 // --- optimizer steps ---------------------------------------------------------------------------------------------------
 

@@ -124,13 +124,20 @@ Tensor PackedWeight::linear(const Tensor& x, const Tensor& bias) const {
   Tensor y = k == 0 ? zeros(shape) : empty(shape);
   const Tensor rows = ops::contiguous_values(x);
   if (y.numel() > 0 && k > 0) {
-    const kernels::WeightProduct product = {.x = rows.data<float>(),
-                                            .panels = panels_.data<uint8_t>(),
-                                            .y = y.mutable_data<float>(),
-                                            .m = y.numel() / n,
-                                            .n = n,
-                                            .k = k};
-    format_ == WeightFormat::int8 ? int8_weight_product(product) : bf16_weight_product(product);
+    kernels::WeightProduct product = {.x = rows.data<float>(),
+                                      .panels = panels_.data<uint8_t>(),
+                                      .y = y.mutable_data<float>(),
+                                      .m = y.numel() / n,
+                                      .n = n,
+                                      .k = k};
+    if (format_ == WeightFormat::bf16) {
+      bf16_weight_product(product);
+    } else {
+      Tensor quantized = empty({product.m * kernels::quantized_row_bytes(k)}, DType::uint8);
+      kernels::quantize_rows(rows.data<float>(), product.m, k, quantized.mutable_data<uint8_t>());
+      product.x = quantized.data<uint8_t>();
+      int8_weight_product(product);
+    }
   }
   return bias.defined() ? add_(y, bias) : y;
 }

@@ -51,6 +51,31 @@ TEST_CASE("KvCache: every option gives the same bits with and without it") {
              {.d_out = 8, .num_heads = 4, .dropout = 0.5, .qkv_bias = true, .num_kv_heads = 2, .window = 30, .rope = true});
 }
 
+TEST_CASE("KvCache: texts of different lengths give together the bits of each alone") {
+  for (const Options& more :
+       {Options{}, {.num_kv_heads = 2, .window = 30, .rope = true}, {.dropout = 0.5, .rope = true, .qk_norm = true}}) {
+    Options options = more;
+    options.d_in = options.d_out = 8;
+    options.context_length = kTokens;
+    options.num_heads = 4;
+    Generator generator(3);
+    const auto attention = make_attention(AttentionKind::fused_qkv, options, generator);
+    attention->eval();
+    std::vector<KvCache> together(3), alone(3);
+    const std::vector<KvCache*> caches{together.data(), &together[1], &together[2]};
+    for (size_t b = 0; b < 3; ++b) {
+      const Tensor before = randn({1, 1 + 40 * static_cast<int64_t>(b), 8}, generator);
+      attention->forward_cached(before, together[b]);
+      attention->forward_cached(before, alone[b]);
+    }
+    for (const int64_t tokens : {1, 5, 1}) {
+      const Tensor x = randn({3, tokens, 8}, generator), y = attention->forward_cached(x, caches);
+      for (int64_t b = 0; b < 3; ++b)
+        CHECK(equal(y.slice(0, b, b + 1), attention->forward_cached(x.slice(0, b, b + 1), alone[static_cast<size_t>(b)])));
+    }
+  }
+}
+
 TEST_CASE("KvCache: it holds what it was given, over every growth") {
   Generator generator(1);
   const Tensor keys = randn({2, 50, 3}, generator), values = randn({2, 50, 4}, generator);

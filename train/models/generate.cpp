@@ -55,27 +55,32 @@ struct Text {
   int64_t size() const { return std::ssize(ids); }
 };
 
-/// Reads growing texts: logits after all of each.
+/// What follows a text: logits [V] and their log_softmax.
+struct NextToken {
+  Tensor logits, logprobs;
+};
+
+/// Reads growing texts: what follows all of each.
 class Reader {
  public:
   Reader(const LanguageModel& model, bool use_cache) : model_(model), use_cache_(use_cache) {}
 
-  /// The logits [V] after each text: together for those that have as many new tokens.
-  std::vector<Tensor> logits_after(const std::vector<Text*>& texts) const {
-    std::vector<Tensor> logits(texts.size());
+  /// Together for those that have as many new tokens. Throws DivergedError where a logit is not finite.
+  std::vector<NextToken> next_tokens(const std::vector<Text*>& texts) const {
+    std::vector<NextToken> next(texts.size());
     std::map<int64_t, std::vector<size_t>> by_new_tokens;
     for (size_t i = 0; i < texts.size(); ++i) {
       if (use_cache_)
         by_new_tokens[begin_reading(*texts[i])].push_back(i);
       else
-        logits[i] = model_.forward(texts[i]->last(fitting(*texts[i]))).select(1, -1)[0];
+        take(model_.forward(texts[i]->last(fitting(*texts[i]))).select(1, -1), std::span(&i, 1), next);
     }
     for (const auto& [count, members] : by_new_tokens) {
       const auto at_once = static_cast<size_t>(std::max<int64_t>(kTokensAtOnce / count, 1));
       for (size_t first = 0; first < members.size(); first += at_once)
-        read(texts, std::span(members).subspan(first, std::min(at_once, members.size() - first)), count, logits);
+        read(texts, std::span(members).subspan(first, std::min(at_once, members.size() - first)), count, next);
     }
-    return logits;
+    return next;
   }
 
  private:
@@ -95,17 +100,27 @@ class Reader {
     return count;
   }
 
-  /// The logits of `members`, each of which has `count` new tokens.
+  /// Reads `members`, each of which has `count` new tokens.
   void read(const std::vector<Text*>& texts, std::span<const size_t> members, int64_t count,
-            std::vector<Tensor>& logits) const {
+            std::vector<NextToken>& next) const {
     std::vector<Tensor> tokens;
     std::vector<ModelCache*> caches;
     for (const size_t i : members) {
       tokens.push_back(texts[i]->last(count));
       caches.push_back(&texts[i]->memory().cache);
     }
-    const Tensor rows = model_.next_logits(cat(tokens), caches);  // [B, V]
-    for (size_t i = 0; i < members.size(); ++i) logits[members[i]] = rows[static_cast<int64_t>(i)];
+    take(model_.next_logits(cat(tokens), caches), members, next);
+  }
+
+  /// Logits [B, V] of B members.
+  static void take(const Tensor& logits, std::span<const size_t> members, std::vector<NextToken>& next) {
+    ONESTEP_CHECK(DivergedError, all(isfinite(logits)).item<bool>(),
+                  "generate: the logits are not finite: the model has diverged or its file was damaged");
+    const Tensor logprobs = log_softmax(logits, -1);
+    for (size_t i = 0; i < members.size(); ++i) {
+      const auto row = static_cast<int64_t>(i);
+      next[members[i]] = {logits[row], logprobs[row]};
+    }
   }
 
   const LanguageModel& model_;
@@ -125,14 +140,12 @@ std::vector<TokenLogprob> most_likely(const std::vector<double>& logprobs, int64
   return likely;
 }
 
-/// Appends a token by the logits after the text, and returns it.
-int64_t grow(Text& text, const Tensor& logits, const GenerateOptions& options) {
-  ONESTEP_CHECK(DivergedError, all(isfinite(logits)).item<bool>(),
-                "generate: the logits are not finite: the model has diverged or its file was damaged");
+/// Appends a token to the text, and returns it.
+int64_t grow(Text& text, const NextToken& next, const GenerateOptions& options) {
+  const auto& [logits, logprobs] = next;
   const double penalty = options.sampling.repetition_penalty;
   const int64_t token = choose_token(penalty == 1 ? logits : penalize_repetition(logits, text.ids, penalty), options.sampling,
                                      *text.prompt.generator);
-  const Tensor logprobs = log_softmax(logits, -1);
   text.ids.push_back(token);
   text.result.ids.push_back(token);
   text.result.logprobs.push_back(logprobs[token].item());
@@ -207,10 +220,10 @@ std::vector<Generated> generate(LanguageModel& model, std::span<const Prompt> pr
   std::vector<Text*> growing(texts.size());
   std::transform(texts.begin(), texts.end(), growing.begin(), [](Text& text) { return &text; });
   for (int64_t step = 0; step < options.tokens && !growing.empty(); ++step) {
-    const std::vector<Tensor> logits = reader.logits_after(growing);
+    const std::vector<NextToken> next = reader.next_tokens(growing);
     for (size_t i = 0; i < growing.size(); ++i) {
       Text& text = *growing[i];
-      const int64_t token = grow(text, logits[i], options);
+      const int64_t token = grow(text, next[i], options);
       if (on_token) on_token(static_cast<size_t>(&text - texts.data()), text.result);
       text.result.ended = text.prompt.ends && text.prompt.ends(token);
     }
