@@ -70,6 +70,18 @@ template <int ROWS, int REGS>
     };
     const int64_t end = k - p0 < kBlockK ? k : p0 + kBlockK;
     int64_t p = p0;
+#if defined(ONESTEP_ISA_avx512)
+    if constexpr (ROWS <= 2 && REGS == 1) {  // columns are multiplied as they come: as many registers are left
+      for (; p + kTile <= end; p += kTile) {
+        if (prefetch) prefetch_rows<REGS>(b[0].rows, p);
+        for_each_column(b[0].rows, p, [&](int64_t s, Vec column) {
+#pragma GCC unroll 2
+          for (int r = 0; r < ROWS; ++r)
+            total[r][0] = fma(splat_reg(a.data[r * a.outer + (p + s) * a.inner]), column, total[r][0]);
+        });
+      }
+    }
+#endif
     for (; p + kTile <= end; p += kTile) {
       for (int v = 0; v < REGS; ++v) {
         if (prefetch) prefetch_rows<REGS>(b[v].rows, p);

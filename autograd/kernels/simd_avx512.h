@@ -138,12 +138,14 @@ ONESTEP_INLINE void store_reg_first(double* p, DoubleReg x, int64_t n) {
 ONESTEP_INLINE DoubleReg operator+(DoubleReg a, DoubleReg b) { return {_mm512_add_pd(a.v, b.v)}; }
 ONESTEP_INLINE DoubleReg fma(DoubleReg a, DoubleReg b, DoubleReg c) { return {_mm512_fmadd_pd(a.v, b.v, c.v)}; }
 
-/// to[c * to_step + r] = rows[r][c] for r, c < 16.
-ONESTEP_INLINE void transpose(const float* const (&rows)[16], float* to, int64_t to_step) {
+/// Calls f(c, column c) for the 16 columns of rows[r][first], ..., rows[r][first + 15], in ascending order: lane r of column c
+/// is rows[r][first + c].
+template <class F>
+ONESTEP_INLINE void for_each_column(const float* const (&rows)[16], int64_t first, const F& f) {
   __m512 t[16], u[16];
 #pragma GCC unroll 8
   for (int i = 0; i < 16; i += 2) {
-    const __m512 a = _mm512_loadu_ps(rows[i]), b = _mm512_loadu_ps(rows[i + 1]);
+    const __m512 a = _mm512_loadu_ps(rows[i] + first), b = _mm512_loadu_ps(rows[i + 1] + first);
     t[i] = _mm512_unpacklo_ps(a, b);
     t[i + 1] = _mm512_unpackhi_ps(a, b);
   }
@@ -155,15 +157,22 @@ ONESTEP_INLINE void transpose(const float* const (&rows)[16], float* to, int64_t
     u[i + 3] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0xee);
   }
 #pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j) {
-    const __m512 low = _mm512_shuffle_f32x4(u[j], u[j + 4], 0x88), low_odd = _mm512_shuffle_f32x4(u[j], u[j + 4], 0xdd),
-                 high = _mm512_shuffle_f32x4(u[j + 8], u[j + 12], 0x88),
-                 high_odd = _mm512_shuffle_f32x4(u[j + 8], u[j + 12], 0xdd);
-    _mm512_storeu_ps(to + j * to_step, _mm512_shuffle_f32x4(low, high, 0x88));
-    _mm512_storeu_ps(to + (j + 4) * to_step, _mm512_shuffle_f32x4(low_odd, high_odd, 0x88));
-    _mm512_storeu_ps(to + (j + 8) * to_step, _mm512_shuffle_f32x4(low, high, 0xdd));
-    _mm512_storeu_ps(to + (j + 12) * to_step, _mm512_shuffle_f32x4(low_odd, high_odd, 0xdd));
+  for (int j = 0; j < 4;
+       ++j) {  // t[j] and t[j + 8]: columns j and j + 8 of rows 0 to 7 and 8 to 15; t[j + 4] and t[j + 12]: j + 4
+    t[j] = _mm512_shuffle_f32x4(u[j], u[j + 4], 0x88);
+    t[j + 4] = _mm512_shuffle_f32x4(u[j], u[j + 4], 0xdd);
+    t[j + 8] = _mm512_shuffle_f32x4(u[j + 8], u[j + 12], 0x88);
+    t[j + 12] = _mm512_shuffle_f32x4(u[j + 8], u[j + 12], 0xdd);
   }
+#pragma GCC unroll 8
+  for (int c = 0; c < 8; ++c) f(c, Vec{_mm512_shuffle_f32x4(t[c], t[c + 8], 0x88)});
+#pragma GCC unroll 8
+  for (int c = 0; c < 8; ++c) f(c + 8, Vec{_mm512_shuffle_f32x4(t[c], t[c + 8], 0xdd)});
+}
+
+/// to[c * to_step + r] = rows[r][c] for r, c < 16.
+ONESTEP_INLINE void transpose(const float* const (&rows)[16], float* to, int64_t to_step) {
+  for_each_column(rows, 0, [=](int c, Vec column) { store(to + c * to_step, column); });
 }
 
 ONESTEP_INLINE __m256 lower_half(Vec x) { return _mm512_castps512_ps256(x.v); }
