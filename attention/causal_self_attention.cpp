@@ -1,10 +1,12 @@
 #include "attention/causal_self_attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "attention/heads.h"
 #include "attention/mask.h"
 #include "autograd/ops_shape.h"
+#include "autograd/parallel_calls.h"
 
 namespace onestep::attention {
 namespace {
@@ -58,11 +60,22 @@ Tensor CausalSelfAttention::attend(const Tensor& x, Tensor* weights, KvCache* ca
 }
 
 Tensor CausalSelfAttention::attend_each(const Tensor& x, std::span<KvCache* const> caches) const {
-  const Tensor packed = c_attn(x);  // [B, T, (H + 2 H_kv) head_dim]
-  std::vector<AttentionHeads> texts;
-  for (int64_t b = 0; b < x.size(0); ++b) texts.push_back(heads(narrow(packed, 0, b, 1), caches[static_cast<size_t>(b)]));
-  std::vector<Tensor> contexts;  // B times [1, T, H * head_dim]
-  for (const Tensor& context : causal_attention(texts, options_.window, dropout)) contexts.push_back(merge_heads(context));
+  const Heads all = split_packed(c_attn(x));  // [B, H, T, head_dim], 2 x [B, H_kv, T, head_dim]
+  double cost = 0;                            // ns of the longest text
+  for (const KvCache* const cache : caches) {
+    const auto keys = static_cast<double>(cache->length() + x.size(1)), queries = static_cast<double>(x.size(1));
+    cost = std::max(cost,
+                    static_cast<double>(options_.num_heads) * (800 + 0.2 * queries * keys * static_cast<double>(head_dim())));
+  }
+  std::vector<Tensor> contexts(caches.size());  // [1, T, H * head_dim]
+  const auto attend_to = [&](int64_t b) {
+    const auto text = static_cast<size_t>(b);
+    contexts[text] = context(all.text(b), nullptr, caches[text]);
+  };
+  if (dropout.is_training() && dropout.p() > 0)  // masks are drawn in order
+    for (int64_t b = 0; b < x.size(0); ++b) attend_to(b);
+  else
+    parallel_calls(x.size(0), cost, attend_to);
   return c_proj(cat(contexts));  // [B, T, d_out]
 }
 
@@ -76,29 +89,33 @@ Tensor CausalSelfAttention::context(const Tensor& packed, Tensor* weights, KvCac
   const Options& o = options_;
   if (!o.rope && !o.qk_norm && !weights && !cache)
     return packed_causal_attention(packed, o.num_heads, o.num_kv_heads, o.window, dropout);  // [..., T, H * head_dim]
-  const auto [queries, keys, values] = heads(packed, cache);
-  return merge_heads(causal_attention(queries, keys, values, o.window, dropout, weights));  // [..., T, H * head_dim]
+  return context(split_packed(packed), weights, cache);
 }
 
-AttentionHeads CausalSelfAttention::heads(const Tensor& packed, KvCache* cache) const {
+Tensor CausalSelfAttention::context(Heads heads, Tensor* weights, KvCache* cache) const {
+  const Options& o = options_;
+  if (o.rope) {
+    const int64_t position = cache ? cache->length() : 0;
+    heads.queries = rotary_embedding(heads.queries, position, o.rope_theta, o.rope_scaling);
+    heads.keys = rotary_embedding(heads.keys, position, o.rope_theta, o.rope_scaling);
+  }
+  const auto [keys, values] = with_cached(cache, heads.keys, heads.values);                       // [..., H_kv, S, head_dim]
+  return merge_heads(causal_attention(heads.queries, keys, values, o.window, dropout, weights));  // [..., T, H * head_dim]
+}
+
+CausalSelfAttention::Heads CausalSelfAttention::split_packed(const Tensor& packed) const {
   const Options& o = options_;
   const int64_t q_width = o.head_dim * o.num_heads, kv_width = o.head_dim * o.num_kv_heads;
   const std::vector<Tensor> qkv =
       split(packed, std::vector{q_width, kv_width, kv_width}, -1);  // [..., T, H * head_dim], 2 x [..., T, H_kv * head_dim]
-  Tensor queries = split_heads(qkv[0], o.num_heads);                // [..., H, T, head_dim]
-  Tensor new_keys = split_heads(qkv[1], o.num_kv_heads);            // [..., H_kv, T, head_dim]
-  const Tensor new_values = split_heads(qkv[2], o.num_kv_heads);    // [..., H_kv, T, head_dim]
+  Heads heads = {split_heads(qkv[0], o.num_heads),                  // [..., H, T, head_dim]
+                 split_heads(qkv[1], o.num_kv_heads),               // [..., H_kv, T, head_dim]
+                 split_heads(qkv[2], o.num_kv_heads)};              // [..., H_kv, T, head_dim]
   if (o.qk_norm) {
-    queries = (*q_norm)(queries);
-    new_keys = (*k_norm)(new_keys);
+    heads.queries = (*q_norm)(heads.queries);
+    heads.keys = (*k_norm)(heads.keys);
   }
-  if (o.rope) {
-    const int64_t position = cache ? cache->length() : 0;
-    queries = rotary_embedding(queries, position, o.rope_theta, o.rope_scaling);
-    new_keys = rotary_embedding(new_keys, position, o.rope_theta, o.rope_scaling);
-  }
-  const auto [keys, values] = with_cached(cache, new_keys, new_values);  // [..., H_kv, S, head_dim]
-  return {queries, keys, values};
+  return heads;
 }
 
 }  // namespace onestep::attention

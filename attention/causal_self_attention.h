@@ -2,7 +2,6 @@
 #include <optional>
 
 #include "attention/attention.h"
-#include "attention/mask.h"
 #include "attention/options.h"
 #include "autograd/random/generator.h"
 #include "nn/dropout.h"
@@ -40,11 +39,17 @@ class CausalSelfAttention : public Attention {
   Tensor attend_each(const Tensor& x, std::span<KvCache* const> caches) const override;
   /// One product with each of the weights for all sequences.
   Tensor attend_apart(const Tensor& x, const std::vector<int64_t>& lengths) const override;
+  /// Queries [..., H, T, head_dim], keys and values [..., H_kv, T, head_dim], normalised but not turned.
+  struct Heads {
+    Tensor queries, keys, values;
+    Heads text(int64_t b) const { return {narrow(queries, 0, b, 1), narrow(keys, 0, b, 1), narrow(values, 0, b, 1)}; }
+  };
+  Heads split_packed(const Tensor& packed) const;
   /// The heads' contexts, concatenated, of packed queries, keys and values: [..., T, (H + 2 H_kv) head_dim] -> [..., T, H
   /// head_dim].
   Tensor context(const Tensor& packed, Tensor* weights, KvCache* cache) const;
-  /// The heads in packed, keys and values after those in `*cache` unless it is null.
-  AttentionHeads heads(const Tensor& packed, KvCache* cache) const;
+  /// The same of heads.
+  Tensor context(Heads heads, Tensor* weights, KvCache* cache) const;
 
   Options options_;
 };

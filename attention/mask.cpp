@@ -16,16 +16,6 @@ AttentionOptions with_dropout(const nn::Dropout& dropout) {
   return {.dropout_p = dropout.is_training() ? dropout.p() : 0.0, .generator = &dropout.generator()};
 }
 
-/// For queries of the last tokens of keys.
-AttentionOptions causal_options(const Tensor& queries, const Tensor& keys, int64_t window, const nn::Dropout& dropout) {
-  AttentionOptions options = with_dropout(dropout);
-  options.is_causal = true;
-  options.query_offset = keys.size(-2) - queries.size(-2);
-  options.window = window;
-  options.enable_gqa = queries.size(-3) > keys.size(-3);
-  return options;
-}
-
 /// Whether `mask` is the causal mask for the queries of the last T of S tokens.
 bool is_causal(const Tensor& mask, int64_t T, int64_t S) {
   if (mask.shape() != Shape{T, S} || T > S) return false;
@@ -97,14 +87,12 @@ Tensor causal_attention(const Tensor& queries, const Tensor& keys, const Tensor&
     const Tensor mask = last_rows(sliding_window_mask(S, window), T, S);
     return masked_attention(queries, repeat_heads(keys, group), repeat_heads(values, group), mask, dropout, weights);
   }
-  return scaled_dot_product_attention(queries, keys, values, causal_options(queries, keys, window, dropout));
-}
-
-std::vector<Tensor> causal_attention(std::span<const AttentionHeads> texts, int64_t window, const nn::Dropout& dropout) {
-  std::vector<AttentionCall> calls;
-  for (const auto& [queries, keys, values] : texts)
-    calls.push_back({queries, keys, values, causal_options(queries, keys, window, dropout)});
-  return scaled_dot_product_attention(calls);
+  AttentionOptions options = with_dropout(dropout);
+  options.is_causal = true;
+  options.query_offset = S - T;
+  options.window = window;
+  options.enable_gqa = group > 1;
+  return scaled_dot_product_attention(queries, keys, values, options);
 }
 
 Tensor packed_causal_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, int64_t window,

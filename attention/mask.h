@@ -1,9 +1,6 @@
 #pragma once
 // Masks: bool tensors that are true where a key is masked, as in the book (in PyTorch's scaled_dot_product_attention true means
 // attended).
-#include <span>
-#include <vector>
-
 #include "nn/dropout.h"
 
 namespace onestep::attention {
@@ -41,13 +38,6 @@ Tensor masked_attention(const Tensor& queries, const Tensor& keys, const Tensor&
 /// query heads share a head of keys and values -> [..., H, T, d_v]. Without weights no [T, S] mask or weights are stored.
 Tensor causal_attention(const Tensor& queries, const Tensor& keys, const Tensor& values, int64_t window,
                         const nn::Dropout& dropout, Tensor* weights = nullptr);
-
-/// Queries [..., H, T, d_k], keys [..., H_kv, S, d_k] and values [..., H_kv, S, d_v].
-struct AttentionHeads {
-  Tensor queries, keys, values;
-};
-/// causal_attention, without weights, of texts of different lengths: as many [..., H, T, d_v].
-std::vector<Tensor> causal_attention(std::span<const AttentionHeads> texts, int64_t window, const nn::Dropout& dropout);
 
 /// causal_attention on packed heads, [..., T, (H + 2 H_kv) d_k] -> [..., T, H d_k], without weights: the same bits as splitting
 /// and merging, with one gradient for all three.

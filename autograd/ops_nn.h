@@ -1,8 +1,6 @@
 #pragma once
 // The functions that neural networks are made of: softmax, normalisation, attention (torch.nn.functional). Losses: ops_loss.h.
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "autograd/random/generator.h"
 #include "autograd/rotary_scaling.h"
@@ -55,14 +53,6 @@ struct AttentionOptions {
 /// gradient 0. The weights [T, S] are never all in memory (Vaswani et al. 2017; Dao et al. 2022;
 /// torch.nn.functional.scaled_dot_product_attention).
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
-/// The operands of one of several calls.
-struct AttentionCall {
-  Tensor q, k, v;
-  AttentionOptions options;
-};
-/// scaled_dot_product_attention of each call, as texts with caches of different lengths need it: short ones, which recorded
-/// ones and those with dropout are not, are divided among the threads. The bits are those of one after the other.
-std::vector<Tensor> scaled_dot_product_attention(std::span<const AttentionCall> calls);
 /// scaled_dot_product_attention of heads that lie side by side, as one projection makes them, and its result likewise:
 /// [..., T, (H + 2 H_kv) d] -> [..., T, H d]; groups of H / H_kv heads of the query share one of key and value. The bits are
 /// those of splitting, attending and merging; the gradient is written as one tensor.

@@ -277,29 +277,6 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   return attend(autocast_operand(q), autocast_operand(k), autocast_operand(v), autocast_options(options));
 }
 
-std::vector<Tensor> scaled_dot_product_attention(std::span<const AttentionCall> calls) {
-  constexpr double kHead = 600, kLong = 200000;  // ns: what a head of one query takes at least; calls whose heads are divided
-  std::vector<Tensor> results(calls.size());
-  const auto attend_to = [&](int64_t i, int64_t end) {
-    for (const AttentionCall& call : calls.subspan(static_cast<size_t>(i), static_cast<size_t>(end - i)))
-      results[static_cast<size_t>(i++)] = scaled_dot_product_attention(call.q, call.k, call.v, call.options);
-  };
-  double longest = 0;
-  bool alone = autocast_enabled();  // by this thread
-  for (const AttentionCall& call : calls) {
-    check_attention(call.q, call.k, call.v, call.options);
-    const double heads = static_cast<double>(call.q.numel()) / static_cast<double>(std::max<int64_t>(call.q.size(-1), 1));
-    longest = std::max(longest, heads * kHead + 0.2 * static_cast<double>(call.q.numel() * call.k.size(-2)));
-    alone = alone || call.options.dropout_p > 0 || detail::should_record({call.q, call.k, call.v, call.options.mask});
-  }
-  const auto n = static_cast<int64_t>(calls.size());
-  if (alone || longest > kLong)
-    attend_to(0, n);
-  else
-    kernels::parallel_for(n, longest, attend_to);
-  return results;
-}
-
 Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options) {
   if (!autocast_enabled()) return attend_packed(qkv, num_heads, num_kv_heads, options);
   return attend_packed(ops::autocast_operand(qkv), num_heads, num_kv_heads, autocast_options(options));

@@ -2,6 +2,8 @@
 #include "attention/kv_cache.h"
 
 #include "attention/factory.h"
+#include "autograd/autocast.h"
+#include "tests/autograd/kernels/kernel_testing.h"
 #include "tests/nn/check.h"
 
 namespace onestep::attention {
@@ -51,7 +53,10 @@ TEST_CASE("KvCache: every option gives the same bits with and without it") {
              {.d_out = 8, .num_heads = 4, .dropout = 0.5, .qkv_bias = true, .num_kv_heads = 2, .window = 30, .rope = true});
 }
 
-TEST_CASE("KvCache: texts of different lengths give together the bits of each alone") {
+TEST_CASE("KvCache: texts of different lengths give together the bits of each alone, by all threads") {
+  const kernels::testing::Settings restore;
+  kernels::set_num_threads(3);
+  kernels::set_min_work_per_thread(0);
   for (const Options& more :
        {Options{}, {.num_kv_heads = 2, .window = 30, .rope = true}, {.dropout = 0.5, .rope = true, .qk_norm = true}}) {
     Options options = more;
@@ -68,12 +73,22 @@ TEST_CASE("KvCache: texts of different lengths give together the bits of each al
       attention->forward_cached(before, together[b]);
       attention->forward_cached(before, alone[b]);
     }
-    for (const int64_t tokens : {1, 5, 1}) {
+    const auto check = [&](int64_t tokens) {
       const Tensor x = randn({3, tokens, 8}, generator), y = attention->forward_cached(x, caches);
       for (int64_t b = 0; b < 3; ++b)
         CHECK(equal(y.slice(0, b, b + 1), attention->forward_cached(x.slice(0, b, b + 1), alone[static_cast<size_t>(b)])));
-    }
+      CHECK_FALSE(y.requires_grad());
+    };
+    for (const int64_t tokens : {1, 5, 1}) check(tokens);
+    for (size_t b = 0; b < 3; ++b) together[b].clear(), alone[b].clear();
+    const AutocastGuard autocast;
+    for (const int64_t tokens : {3, 1}) check(tokens);
   }
+  const std::vector<KvCache*> none;
+  Generator generator(3);
+  const auto attention =
+      make_attention(AttentionKind::fused_qkv, {.d_in = 8, .d_out = 8, .context_length = 9, .num_heads = 4}, generator);
+  CHECK_THROWS_AS(attention->forward_cached(zeros({0, 1, 8}), none), Error);
 }
 
 TEST_CASE("KvCache: it holds what it was given, over every growth") {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "autograd/anomaly.h"
 #include "autograd/creation.h"
 #include "autograd/operators.h"
 #include "autograd/ops_math.h"
@@ -114,7 +115,7 @@ class Reader {
 
   /// Logits [B, V] of B members.
   static void take(const Tensor& logits, std::span<const size_t> members, std::vector<NextToken>& next) {
-    ONESTEP_CHECK(DivergedError, all(isfinite(logits)).item<bool>(),
+    ONESTEP_CHECK(DivergedError, all_finite(logits),
                   "generate: the logits are not finite: the model has diverged or its file was damaged");
     const Tensor logprobs = log_softmax(logits, -1);
     for (size_t i = 0; i < members.size(); ++i) {

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "autograd/autocast.h"
-#include "autograd/kernels/parallel.h"
 #include "autograd/memory.h"
 #include "autograd/ops.h"
 
@@ -107,47 +105,6 @@ TEST_CASE("packed_attention: the bits of splitting and merging the heads") {
     merged.backward(dy);
     CHECK(equal(qkv.grad(), dqkv));
   }
-}
-
-TEST_CASE("scaled_dot_product_attention: several calls give the bits of each alone, and its draws") {
-  const int threads = kernels::num_threads();
-  const double least = kernels::min_work_per_thread();
-  kernels::set_min_work_per_thread(0);
-  kernels::set_num_threads(3);
-  Generator generator(3);
-  std::vector<AttentionCall> calls;
-  for (const int64_t keys : {1, 40, 7, 300, 12})
-    calls.push_back({randn({2, 4, 1, 8}, generator),
-                     randn({2, 2, keys, 8}, generator),
-                     randn({2, 2, keys, 8}, generator),
-                     {.is_causal = true, .query_offset = keys - 1, .window = 9, .enable_gqa = true}});
-  const auto check = [&] {
-    Generator together(7), alone(7);
-    for (AttentionCall& call : calls) call.options.generator = &together;
-    const std::vector<Tensor> got = scaled_dot_product_attention(calls);
-    REQUIRE(got.size() == calls.size());
-    for (size_t i = 0; i < calls.size(); ++i) {
-      auto& [q, k, v, options] = calls[i];
-      options.generator = &alone;
-      const Tensor want = scaled_dot_product_attention(q, k, v, options);
-      CHECK(equal(got[i].detach(), want.detach()));
-      CHECK(got[i].requires_grad() == want.requires_grad());
-    }
-  };
-  check();
-  {
-    const AutocastGuard autocast;
-    check();
-  }
-  calls[2].v.requires_grad_();
-  check();
-  for (AttentionCall& call : calls) call.options.dropout_p = 0.5;
-  check();
-  calls[4].k = ones({2, 2, 3, 5});
-  CHECK_THROWS_AS(scaled_dot_product_attention(calls), ShapeError);
-  CHECK(scaled_dot_product_attention(std::span<const AttentionCall>()).empty());
-  kernels::set_num_threads(threads);
-  kernels::set_min_work_per_thread(least);
 }
 
 TEST_CASE("scaled_dot_product_attention: memory grows with the number of tokens and not with its square") {
