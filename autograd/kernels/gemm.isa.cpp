@@ -24,11 +24,30 @@ struct Plain {
   ONESTEP_INLINE static Reg<T> add(Reg<T> a, Reg<T> b) { return a + b; }
 };
 
+/// c [m, n] = or += a b^T for columns a, whose elements are `a.outer` apart, and b: nothing is packed, c is written once.
+template <class T>
+void outer_product(int64_t m, int64_t n, const Operand<T>& a, const T* b, T* c, int64_t ldc, bool accumulate) {
+  constexpr int64_t lanes = kRegLanes<T>;
+  for (int64_t i = 0; i < m; ++i, c += ldc) {
+    const Reg<T> scalar = splat_reg(a.data[i * a.outer]);
+    const auto product = [=](Reg<T> row) { return careful_fma(scalar, row, splat_reg(T(0))); };
+    int64_t j = 0;
+    for (; j + lanes <= n; j += lanes) {
+      const Reg<T> y = product(load_reg(b + j));
+      store_reg(c + j, accumulate ? load_reg(c + j) + y : y);
+    }
+    if (j == n) continue;
+    const Reg<T> y = product(load_reg_first(b + j, n - j));
+    store_reg_first(c + j, accumulate ? load_reg_first(c + j, n - j) + y : y, n - j);
+  }
+}
+
 template <class T>
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
           const Packed<T>* packed, T* c, int64_t ldc, bool accumulate, T* workspace) {
+  const Operand<T> op_a = trans_a ? Operand<T>{a, 1, lda} : Operand<T>{a, lda, 1};
+  if (k == 1 && !packed && (!trans_b || ldb == 1)) return outer_product(m, n, op_a, b, c, ldc, accumulate);
   if constexpr (sizeof(T) == 4) {
-    const Operand<T> op_a = trans_a ? Operand<T>{a, 1, lda} : Operand<T>{a, lda, 1};
     if (trans_b && !packed && m <= kMostDirectRows && k > 0)
       return few_rows(m, {.n = n, .k = k, .a = op_a, .b = b, .ldb = ldb, .c = c, .ldc = ldc, .accumulate = accumulate});
   }
