@@ -81,15 +81,14 @@ void quantize(const float* x, int64_t k, unsigned char* to) {
   for (int64_t p = 0; p < k; p += kWeightGroup, to += Int8Weight::kGroupBytes) quantize_group(x + p, k - p, to);
 }
 
-constexpr int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / step; }
+constexpr int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
 template <class W>
 ONESTEP_INLINE int64_t panel_bytes(int64_t k) {
-  return rounded_up(k, W::kStep) * W::kStepBytes + rounded_up(k, W::kBlock) * W::kBlockBytes;
+  return pieces(k, W::kStep) * W::kStepBytes + pieces(k, W::kBlock) * W::kBlockBytes;
 }
 template <class W>
 ONESTEP_INLINE int64_t row_bytes(int64_t k) {  // of x
-  return W::kHeaderBytes == 0 ? k * W::kXBytes
-                              : rounded_up(k, W::kBlock) * (W::kHeaderBytes + W::kBlock / W::kStep * W::kXBytes);
+  return W::kHeaderBytes == 0 ? k * W::kXBytes : pieces(k, W::kBlock) * (W::kHeaderBytes + W::kBlock / W::kStep * W::kXBytes);
 }
 
 /// Lane i is column `column` + i of y, where there is one.
@@ -103,7 +102,7 @@ ONESTEP_INLINE void store_columns(const WeightProduct& w, int64_t row, int64_t c
 template <class W, int ROWS, int PANELS>
 [[gnu::noinline]] void microkernel(const WeightProduct& w, int64_t row, int64_t panel, int64_t apart, int64_t ahead) {
   constexpr int64_t kUnrolled = 4;
-  const int64_t steps = rounded_up(w.k, W::kStep), stride = apart * panel_bytes<W>(w.k), x_stride = row_bytes<W>(w.k);
+  const int64_t steps = pieces(w.k, W::kStep), stride = apart * panel_bytes<W>(w.k), x_stride = row_bytes<W>(w.k);
   const unsigned char* x = static_cast<const unsigned char*>(w.x) + row * x_stride;
   const unsigned char* from = w.panels + panel * panel_bytes<W>(w.k);
   Vec total[ROWS][PANELS];
@@ -173,9 +172,12 @@ constexpr int kAccumulators = 8;
 constexpr int kAccumulators = 4;
 #endif
 
+template <class W>
+inline constexpr int kRowsAtOnce = kAccumulators < W::kMostRows ? kAccumulators : W::kMostRows;
+
 /// ROWS rows share what is read of a weight; as many panels are read at once as there are accumulators for.
-template <class W, int ROWS = W::kMostRows<kAccumulators ? W::kMostRows : kAccumulators> void product(
-                       const WeightProduct& w, int64_t panel, int64_t end) {
+template <class W, int ROWS = kRowsAtOnce<W>>
+void product(const WeightProduct& w, int64_t panel, int64_t end) {
   if constexpr (ROWS > 1) {
     if (w.m < ROWS) return product<W, ROWS - 1>(w, panel, end);
   }
@@ -188,14 +190,17 @@ template <class W, int ROWS = W::kMostRows<kAccumulators ? W::kMostRows : kAccum
 }  // namespace
 
 #ifdef __AVX512VNNI__
-namespace avx512vnni {
+#define ONESTEP_WEIGHTS_NAMESPACE avx512vnni
 #else
-namespace ONESTEP_ISA_NAME {
+#define ONESTEP_WEIGHTS_NAMESPACE ONESTEP_ISA_NAME
 #endif
+
+namespace ONESTEP_WEIGHTS_NAMESPACE {
 
 WeightProducts weight_products() {
   return {
       .bf16 = product<Bf16Weight>, .int8 = product<Int8Weight>, .quantize = quantize, .group_bytes = Int8Weight::kGroupBytes};
 }
-}
+
+}  // namespace ONESTEP_WEIGHTS_NAMESPACE
 }  // namespace onestep::kernels

@@ -1,6 +1,7 @@
 // The walks of elementwise ops over the rows of their operands.
 #include "autograd/ops/elementwise.h"
 
+#include "autograd/ops/number_table.h"
 #include "autograd/ops/strided.h"
 
 namespace onestep::ops {
@@ -92,6 +93,11 @@ void widen_block(const Tensor& x, int64_t step, int64_t first, int64_t n, WideBl
 /// map_rows and zip_rows of a narrow result.
 void map_narrow(Tensor& y, const Tensor& x, const MapRow& row) {
   if (!x.is_contiguous() && x.strides() != y.strides()) return map_narrow(y, contiguous_values(x), row);
+  if (x.dtype() == DType::float16 && y.dtype() == x.dtype() && worth_a_table(x)) {  // of bfloat16 conversions are as fast
+    Tensor table = empty({kNumbers}, y.dtype());
+    map_narrow(table, every_number(x.dtype()), row);
+    return look_up(y, x, table);
+  }
   for_each_narrow_block(y, [&](int64_t first, int64_t n, WideBlock* to) {
     WideBlock from;
     widen_block(x, 1, first, n, &from);

@@ -106,22 +106,41 @@ Tensor argsort(const Tensor& x, int64_t dim, bool descending, bool stable) {
 
 namespace {
 
+/// Whether every one of `count` elements comes after `bound`: a loop that the compiler makes instructions on vectors of.
+template <class T>
+bool all_after(const T* x, int64_t count, T bound, bool descending) {
+  int others = 0;
+  if (descending)
+    for (int64_t i = 0; i < count; ++i) others += !(x[i] < bound);  // a NaN comes first
+  else
+    for (int64_t i = 0; i < count; ++i) others += !(x[i] > bound);
+  return others == 0;
+}
+
 /// The first k items of a row in any order, among others: of all candidates so far, the best k are kept whenever there are 2 k.
 template <class T>
 void take_first(Row<T>& row, int64_t k) {
+  constexpr int64_t kBlock = 16;
   auto& items = row.items;
   items.clear();
   auto last = row.ranked(0);  // of the best k, once there were 2 k
   bool full = false;
-  for (int64_t i = 0; i < row.n; ++i) {
+  const auto consider = [&](int64_t i) {
     const auto item = row.ranked(i);
-    if (full && last < item) continue;
+    if (full && last < item) return;
     items.push_back(item);
-    if (std::ssize(items) < 2 * k) continue;
+    if (std::ssize(items) < 2 * k) return;
     std::nth_element(items.begin(), items.begin() + k - 1, items.end());
     items.erase(items.begin() + k, items.end());
     last = items.back();
     full = true;
+  };
+  for (int64_t i = 0; i < row.n;) {
+    const int64_t end = std::min(i + kBlock, row.n);
+    if (full && all_after(row.elements + i, end - i, row.elements[last.place()], row.descending))
+      i = end;
+    else
+      while (i < end) consider(i++);
   }
   if (std::ssize(items) > k) std::nth_element(items.begin(), items.begin() + k, items.end());
 }

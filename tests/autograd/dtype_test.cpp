@@ -10,6 +10,7 @@
 
 #include "autograd/ops.h"
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops/number_table.h"
 #include "autograd/random/random_fill.h"
 #include "tests/goldens.h"
 
@@ -227,6 +228,47 @@ TEST_CASE("dtypes: ops of halves and their gradients") {
     check_same(a.grad(), grads[0], dtype, 4);  // rules round where PyTorch's do not, and the other way round
     CHECK(b.grad().defined() == !grads[1].is_null());
     if (b.grad().defined()) check_same(b.grad(), grads[1], dtype, 4);
+  }
+}
+
+/// The bits of a half, any NaN as one.
+std::vector<uint16_t> half_bits(const Tensor& x) {
+  const Tensor values = ops::contiguous_values(x.detach());
+  const auto* const bits = static_cast<const uint16_t*>(values.data_ptr());
+  const std::vector<bool> nan = isnan(values).to_vector<bool>();
+  std::vector<uint16_t> all(bits, bits + values.numel());
+  for (size_t i = 0; i < all.size(); ++i)
+    if (nan[i]) all[i] = 0xffff;
+  return all;
+}
+
+TEST_CASE("dtypes: functions of many halves give the bits of those of few, looked up or not") {
+  using Function = Tensor (*)(const Tensor&);
+  const Function functions[] = {[](const Tensor& x) { return gelu(x); },
+                                [](const Tensor& x) { return gelu(x, GeluApproximation::tanh); },
+                                [](const Tensor& x) { return silu(x); }, [](const Tensor& x) { return sigmoid(x); },
+                                [](const Tensor& x) { return neg(x); }};
+  for (const DType dtype : {DType::bfloat16, DType::float16}) {
+    const int64_t numbers = ops::kNumbers, many = 5 * numbers + 3;
+    REQUIRE(ops::worth_a_table(empty({many}, dtype)));
+    const Tensor all = cat({ops::every_number(dtype), flip(ops::every_number(dtype), {0})});
+    const Tensor x = narrow(cat({all, all, all}), 0, 0, many);
+    const Tensor dy = to(cos(arange(many)), dtype);
+    for (const Function f : functions) {
+      Tensor leaf = x.detach().requires_grad_();
+      const Tensor y = f(leaf);
+      y.backward(dy);
+      const Tensor across = f(leaf.detach().slice(0, 0, 5 * numbers).view({5, numbers}).t());  // [65536, 5], strided
+      CHECK(half_bits(across.t()) == half_bits(y.slice(0, 0, 5 * numbers)));
+      for (int64_t i = 0; i < many; i += numbers) {
+        const int64_t end = std::min(i + numbers, many);
+        Tensor part = x.slice(0, i, end).detach().requires_grad_();
+        const Tensor few = f(part);
+        few.backward(dy.slice(0, i, end));
+        CHECK(half_bits(y.slice(0, i, end)) == half_bits(few));
+        CHECK(half_bits(leaf.grad().slice(0, i, end)) == half_bits(part.grad()));
+      }
+    }
   }
 }
 
