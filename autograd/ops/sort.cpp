@@ -124,8 +124,10 @@ void take_first(Row<T>& row, int64_t k) {
   auto& items = row.items;
   items.clear();
   auto last = row.ranked(0);  // of the best k, once there were 2 k
+  T bound = row.elements[0];  // its element
   bool full = false;
   const auto consider = [&](int64_t i) {
+    if (full && all_after(row.elements + i, 1, bound, row.descending)) return;
     const auto item = row.ranked(i);
     if (full && last < item) return;
     items.push_back(item);
@@ -133,11 +135,12 @@ void take_first(Row<T>& row, int64_t k) {
     std::nth_element(items.begin(), items.begin() + k - 1, items.end());
     items.erase(items.begin() + k, items.end());
     last = items.back();
+    bound = row.elements[last.place()];
     full = true;
   };
   for (int64_t i = 0; i < row.n;) {
     const int64_t end = std::min(i + kBlock, row.n);
-    if (full && all_after(row.elements + i, end - i, row.elements[last.place()], row.descending))
+    if (full && all_after(row.elements + i, end - i, bound, row.descending))
       i = end;
     else
       while (i < end) consider(i++);
