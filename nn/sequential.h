@@ -10,7 +10,7 @@ namespace onestep::nn {
 
 /// A layer that can be part of another module: one that is made in place, or has a name and is not const.
 template <class L>
-concept LayerHandle = std::derived_from<std::remove_cvref_t<L>, Layer> && std::constructible_from<std::remove_cvref_t<L>, L>;
+concept LayerHandle = std::derived_from<std::remove_cvref_t<L>, Layer> && !std::is_const_v<std::remove_reference_t<L>>;
 
 /// Layers applied one after another, named 0, 1, 2, ... (torch.nn.Sequential): `Sequential net(first, relu, last)`. Layers that
 /// are made in place are written in braces, `Sequential net{Linear(4, 8), ReLU(), Linear(8, 2)}`: C++ does not define the order
