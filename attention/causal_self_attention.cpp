@@ -103,6 +103,10 @@ Tensor CausalSelfAttention::context(Heads heads, Tensor* weights, KvCache* cache
   return merge_heads(causal_attention(heads.queries, keys, values, o.window, dropout, weights));  // [..., T, H * head_dim]
 }
 
+CausalSelfAttention::Heads CausalSelfAttention::Heads::text(int64_t b) const {
+  return {narrow(queries, 0, b, 1), narrow(keys, 0, b, 1), narrow(values, 0, b, 1)};
+}
+
 CausalSelfAttention::Heads CausalSelfAttention::split_packed(const Tensor& packed) const {
   const Options& o = options_;
   const int64_t q_width = o.head_dim * o.num_heads, kv_width = o.head_dim * o.num_kv_heads;

@@ -42,7 +42,9 @@ class CausalSelfAttention : public Attention {
   /// Queries [..., H, T, head_dim], keys and values [..., H_kv, T, head_dim], normalised but not turned.
   struct Heads {
     Tensor queries, keys, values;
-    Heads text(int64_t b) const { return {narrow(queries, 0, b, 1), narrow(keys, 0, b, 1), narrow(values, 0, b, 1)}; }
+
+    /// Those of one text.
+    Heads text(int64_t b) const;
   };
   Heads split_packed(const Tensor& packed) const;
   /// The heads' contexts, concatenated, of packed queries, keys and values: [..., T, (H + 2 H_kv) head_dim] -> [..., T, H

@@ -66,7 +66,7 @@ ONESTEP_INLINE void quantize_group(const float* x, int64_t n, unsigned char* to)
     largest = max(magnitude, largest);
   }
   const float scale = finite ? max(largest) / 127 : __builtin_nanf("");
-  const float divisor = scale > 0 ? scale : kInf;  // all are 0 then
+  const float divisor = scale > 0 ? scale : 1;  // all are rounded to 0 then
   auto* const quantized = reinterpret_cast<Quantized*>(to + Int8Weight::kHeaderBytes);
   for (int i = 0; i < kWeightGroup / kLanes; ++i) {
     const Vec quotient = finite ? clamp(numbers[i] / splat(divisor), -127, 127) : splat(0.0f);  // a subnormal scale is coarse

@@ -36,7 +36,7 @@ void multiply_looked_up(Tensor& dx, const Tensor& x, const Tensor& dy, const Ten
   constexpr int64_t kBlock = 512;
   const int64_t size = x.numel();
   const uint16_t *const numbers = bits_of(x), *const upstream = bits_of(dy);
-  const float* const slope = slopes.data<float>();
+  const auto* const slope = slopes.data<float>();
   uint16_t* const to = bits_of(dx);
   const DType dtype = dx.dtype();
   kernels::parallel_for((size + kBlock - 1) / kBlock, kBlock * 2 * kCost, [=](int64_t i, int64_t end) {
