@@ -156,9 +156,9 @@ ONESTEP_INLINE void for_each_column(const float* const (&rows)[16], int64_t firs
     u[i + 2] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0x44);
     u[i + 3] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0xee);
   }
+  // t[j] and t[j + 8]: columns j and j + 8 of rows 0 to 7 and 8 to 15; t[j + 4] and t[j + 12]: columns j + 4 and j + 12
 #pragma GCC unroll 4
-  for (int j = 0; j < 4;
-       ++j) {  // t[j] and t[j + 8]: columns j and j + 8 of rows 0 to 7 and 8 to 15; t[j + 4] and t[j + 12]: j + 4
+  for (int j = 0; j < 4; ++j) {
     t[j] = _mm512_shuffle_f32x4(u[j], u[j + 4], 0x88);
     t[j + 4] = _mm512_shuffle_f32x4(u[j], u[j + 4], 0xdd);
     t[j + 8] = _mm512_shuffle_f32x4(u[j + 8], u[j + 12], 0x88);
