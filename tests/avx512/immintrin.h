@@ -9,51 +9,52 @@
 #define __m512 simde__m512
 #define __m512i simde__m512i
 
-// What SIMDe 0.7.4 lacks.
-inline simde__m512 emulated_load_first(simde__mmask16 mask, const float* p) {
+// What SIMDe 0.7.4 lacks. In place: callers do not align what they pass in memory to 64 bytes.
+#define ONESTEP_EMULATED inline __attribute__((always_inline))
+ONESTEP_EMULATED simde__m512 emulated_load_first(simde__mmask16 mask, const float* p) {
   simde__m512_private r;
   for (int i = 0; i < 16; ++i) r.f32[i] = mask >> i & 1 ? p[i] : 0.0f;
   return simde__m512_from_private(r);
 }
-inline void emulated_store_first(float* p, simde__mmask16 mask, simde__m512 x) {
+ONESTEP_EMULATED void emulated_store_first(float* p, simde__mmask16 mask, simde__m512 x) {
   const simde__m512_private a = simde__m512_to_private(x);
   for (int i = 0; i < 16; ++i)
     if (mask >> i & 1) p[i] = a.f32[i];
 }
-inline simde__m512d emulated_load_first(simde__mmask8 mask, const double* p) {
+ONESTEP_EMULATED simde__m512d emulated_load_first(simde__mmask8 mask, const double* p) {
   simde__m512d_private r;
   for (int i = 0; i < 8; ++i) r.f64[i] = mask >> i & 1 ? p[i] : 0.0;
   return simde__m512d_from_private(r);
 }
-inline void emulated_store_first(double* p, simde__mmask8 mask, simde__m512d x) {
+ONESTEP_EMULATED void emulated_store_first(double* p, simde__mmask8 mask, simde__m512d x) {
   const simde__m512d_private a = simde__m512d_to_private(x);
   for (int i = 0; i < 8; ++i)
     if (mask >> i & 1) p[i] = a.f64[i];
 }
-inline simde__m512 emulated_to_float(simde__m512i x) {
+ONESTEP_EMULATED simde__m512 emulated_to_float(simde__m512i x) {
   const simde__m512i_private a = simde__m512i_to_private(x);
   simde__m512_private r;
   for (int i = 0; i < 16; ++i) r.f32[i] = static_cast<float>(a.i32[i]);
   return simde__m512_from_private(r);
 }
-inline simde__m512i emulated_widen(__m256i x) {
+ONESTEP_EMULATED simde__m512i emulated_widen(__m256i x) {
   const simde__m256i_private a = simde__m256i_to_private(x);
   simde__m512i_private r;
   for (int i = 0; i < 16; ++i) r.i32[i] = a.u16[i];
   return simde__m512i_from_private(r);
 }
-inline __m256i emulated_narrow(simde__m512i x) {
+ONESTEP_EMULATED __m256i emulated_narrow(simde__m512i x) {
   const simde__m512i_private a = simde__m512i_to_private(x);
   simde__m256i_private r;
   for (int i = 0; i < 16; ++i) r.i16[i] = static_cast<int16_t>(a.i32[i]);
   return simde__m256i_from_private(r);
 }
-inline simde__m512i emulated_shift_right(simde__m512i x, int n) {
+ONESTEP_EMULATED simde__m512i emulated_shift_right(simde__m512i x, int n) {
   simde__m512i_private a = simde__m512i_to_private(x);
   for (int i = 0; i < 16; ++i) a.i32[i] >>= n;
   return simde__m512i_from_private(a);
 }
-inline simde__m512 emulated_shuffle_quarters(simde__m512 x, simde__m512 y, int order) {
+ONESTEP_EMULATED simde__m512 emulated_shuffle_quarters(simde__m512 x, simde__m512 y, int order) {
   const simde__m512_private a = simde__m512_to_private(x), b = simde__m512_to_private(y);
   simde__m512_private r;
   for (int i = 0; i < 4; ++i) r.m128[i] = (i < 2 ? a : b).m128[order >> 2 * i & 3];
