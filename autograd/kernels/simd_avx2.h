@@ -167,12 +167,14 @@ ONESTEP_INLINE Bytes load_bytes(const void* p) {
   const IVec bytes = {_mm256_loadu_si256(from), _mm256_loadu_si256(from + 1)};
   return {bytes & splat(0x00ff00ff), {_mm256_srli_epi16(bytes.lo, 8), _mm256_srli_epi16(bytes.hi, 8)}};
 }
+/// Sums of integers are not put into another order, for which there are no registers. No instruction.
+ONESTEP_INLINE void keep(IVec& sum) { asm("" : "+x"(sum.lo), "+x"(sum.hi)); }
 ONESTEP_INLINE IVec add_dots(IVec sum, Bytes w, const Quantized* x) {
   const __m256i first = _mm256_set1_epi32(four_bytes(x)), second = _mm256_set1_epi32(four_bytes(x + 2));
   sum = sum + IVec{_mm256_madd_epi16(w.even.lo, first), _mm256_madd_epi16(w.even.hi, first)};
-  asm("" : "+x"(sum.lo), "+x"(sum.hi));  // or sums of integers are put into another order, for which there are no registers
+  keep(sum);
   sum = sum + IVec{_mm256_madd_epi16(w.odd.lo, second), _mm256_madd_epi16(w.odd.hi, second)};
-  asm("" : "+x"(sum.lo), "+x"(sum.hi));
+  keep(sum);
   return sum;
 }
 ONESTEP_INLINE void store_quantized(Quantized* to, IVec q) {

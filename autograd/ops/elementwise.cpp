@@ -93,7 +93,8 @@ void widen_block(const Tensor& x, int64_t step, int64_t first, int64_t n, WideBl
 /// map_rows and zip_rows of a narrow result.
 void map_narrow(Tensor& y, const Tensor& x, const MapRow& row) {
   if (!x.is_contiguous() && x.strides() != y.strides()) return map_narrow(y, contiguous_values(x), row);
-  if (x.dtype() == DType::float16 && y.dtype() == x.dtype() && worth_a_table(x)) {  // of bfloat16 conversions are as fast
+  // Conversions of float16 take longer than looking up, too.
+  if (x.dtype() == y.dtype() && worth_a_table(x) && (row.slow || x.dtype() == DType::float16)) {
     Tensor table = empty({kNumbers}, y.dtype());
     map_narrow(table, every_number(x.dtype()), row);
     return look_up(y, x, table);
