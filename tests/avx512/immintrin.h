@@ -11,25 +11,20 @@
 
 // What SIMDe 0.7.4 lacks. In place: callers do not align what they pass in memory to 64 bytes.
 #define ONESTEP_EMULATED inline __attribute__((always_inline))
-ONESTEP_EMULATED simde__m512 emulated_load_first(simde__mmask16 mask, const float* p) {
-  simde__m512_private r;
-  for (int i = 0; i < 16; ++i) r.f32[i] = mask >> i & 1 ? p[i] : 0.0f;
-  return simde__m512_from_private(r);
+template <class V, class T>
+ONESTEP_EMULATED V emulated_load_first(unsigned mask, const T* p) {
+  T lanes[sizeof(V) / sizeof(T)];
+  for (unsigned i = 0; i < sizeof(V) / sizeof(T); ++i) lanes[i] = mask >> i & 1 ? p[i] : T(0);
+  V x;
+  __builtin_memcpy(&x, lanes, sizeof x);
+  return x;
 }
-ONESTEP_EMULATED void emulated_store_first(float* p, simde__mmask16 mask, simde__m512 x) {
-  const simde__m512_private a = simde__m512_to_private(x);
-  for (int i = 0; i < 16; ++i)
-    if (mask >> i & 1) p[i] = a.f32[i];
-}
-ONESTEP_EMULATED simde__m512d emulated_load_first(simde__mmask8 mask, const double* p) {
-  simde__m512d_private r;
-  for (int i = 0; i < 8; ++i) r.f64[i] = mask >> i & 1 ? p[i] : 0.0;
-  return simde__m512d_from_private(r);
-}
-ONESTEP_EMULATED void emulated_store_first(double* p, simde__mmask8 mask, simde__m512d x) {
-  const simde__m512d_private a = simde__m512d_to_private(x);
-  for (int i = 0; i < 8; ++i)
-    if (mask >> i & 1) p[i] = a.f64[i];
+template <class V, class T>
+ONESTEP_EMULATED void emulated_store_first(T* p, unsigned mask, V x) {
+  T lanes[sizeof(V) / sizeof(T)];
+  __builtin_memcpy(lanes, &x, sizeof x);
+  for (unsigned i = 0; i < sizeof(V) / sizeof(T); ++i)
+    if (mask >> i & 1) p[i] = lanes[i];
 }
 ONESTEP_EMULATED simde__m512 emulated_to_float(simde__m512i x) {
   const simde__m512i_private a = simde__m512i_to_private(x);
@@ -61,9 +56,9 @@ ONESTEP_EMULATED simde__m512 emulated_shuffle_quarters(simde__m512 x, simde__m51
   return simde__m512_from_private(r);
 }
 #define _mm512_shuffle_f32x4(x, y, order) emulated_shuffle_quarters(x, y, order)
-#define _mm512_maskz_loadu_ps(mask, p) emulated_load_first(mask, p)
+#define _mm512_maskz_loadu_ps(mask, p) emulated_load_first<simde__m512>(mask, p)
 #define _mm512_mask_storeu_ps(p, mask, x) emulated_store_first(p, mask, x)
-#define _mm512_maskz_loadu_pd(mask, p) emulated_load_first(mask, p)
+#define _mm512_maskz_loadu_pd(mask, p) emulated_load_first<simde__m512d>(mask, p)
 #define _mm512_mask_storeu_pd(p, mask, x) emulated_store_first(p, mask, x)
 #define _mm512_cvtepu16_epi32(x) emulated_widen(x)
 #define _mm512_cvtepi32_epi16(x) emulated_narrow(x)
