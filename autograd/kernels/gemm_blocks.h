@@ -82,8 +82,6 @@ ONESTEP_INLINE void microkernel(int64_t depth, Operand<T> a, MicropanelB<T> b, T
   for (int r = 0; r < ROWS; ++r) {
 #pragma GCC unroll 16
     for (int v = 0; v < REGS; ++v) total[r][v] = splat_reg(T(0));
-    __builtin_prefetch(c + r * ldc, 1);
-    __builtin_prefetch(c + r * ldc + cols - 1, 1);
   }
   const int64_t last = cols - (REGS - 1) * kRegLanes<T>;
   const auto step = [&](const T* a_step, const T* b_step) {
@@ -101,7 +99,11 @@ ONESTEP_INLINE void microkernel(int64_t depth, Operand<T> a, MicropanelB<T> b, T
       keep(scalar);  // or GCC sums into its register, runs out of them and reads b from the cache again and again
     }
   };
+  const T* next = c;  // a row of c to prefetch in each iteration: all at once would keep b waiting
   for (int64_t left = depth / kUnroll; left > 0; --left, a.data += kUnroll * a.inner, b.data += kUnroll * b.step) {
+    __builtin_prefetch(next, 1);
+    __builtin_prefetch(next + cols - 1, 1);
+    next += next < c + (ROWS - 1) * ldc ? ldc : 0;
 #pragma GCC unroll 16
     for (int u = 0; u < kUnroll; ++u) step(a.data + u * a.inner, b.data + u * b.step);
   }

@@ -27,7 +27,10 @@ void pack_transposed(Operand<T> x, int64_t count, int64_t depth, T* to, int64_t 
     int64_t p = 0;
     for (; p + 8 <= depth; p += 8) {
       transpose(rows, to + p * width + o0, width);
-      for (const T*& row : rows) row += 8;
+      for (const T*& row : rows) {
+        __builtin_prefetch(row + SIDE * x.outer);  // of the next rows, which else would be waited for
+        row += 8;
+      }
     }
     for (; p < depth; ++p) {
       for (int o = 0; o < SIDE; ++o) to[p * width + o0 + o] = *rows[o]++;
@@ -44,6 +47,7 @@ void pack_copied(Operand<T> x, int64_t count, int64_t depth, T* to, int64_t widt
       for (int64_t o = 0; o < 4; ++o) to[p * 4 + o] = o < count ? from[o] : T(0);
       continue;
     }
+    __builtin_prefetch(from + 2 * count - 1);  // of the panel that comes next
     for (int64_t o = 0; o < width; o += kRegLanes<T>) {
       const int64_t left = count - o;
       store_reg(to + p * width + o, left >= kRegLanes<T> ? load_reg(from + o) : load_reg_first(from + o, left > 0 ? left : 0));
