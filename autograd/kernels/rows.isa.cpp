@@ -78,15 +78,15 @@ ONESTEP_INLINE Vec row_extremum(const float* x, int64_t n, float worst, BETTER b
     return better(keep_first(load_upto(x + i, count), count, worst), best);
   };
   // Four at once, since each comparison waits for the one before.
-  const int64_t quarter = n / (4 * kLanes) * kLanes;
   Vec a = splat(worst), b = a, c = a, d = a;
-  for (int64_t i = 0; i < quarter; i += kLanes) {
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
     a = step(a, i, kLanes);
-    b = step(b, i + quarter, kLanes);
-    c = step(c, i + 2 * quarter, kLanes);
-    d = step(d, i + 3 * quarter, kLanes);
+    b = step(b, i + kLanes, kLanes);
+    c = step(c, i + 2 * kLanes, kLanes);
+    d = step(d, i + 3 * kLanes, kLanes);
   }
-  return over_row(4 * quarter, n, better(better(a, b), better(c, d)), step);
+  return over_row(i, n, better(better(a, b), better(c, d)), step);
 }
 ONESTEP_FLATTEN float row_max(const float* x, int64_t n) {
   const Vec best = row_extremum(x, n, -kInf, [](Vec a, Vec b) { return max_nan(a, b); });

@@ -4,6 +4,7 @@
 #include "autograd/operators.h"
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/reduce.h"
+#include "autograd/ops/vectorized.h"
 
 namespace onestep {
 namespace {
@@ -59,7 +60,9 @@ constexpr auto kGe = [](auto a, auto b) { return a >= b; };
 template <class F>
 Tensor logical(const char* op, const Tensor& a, const Tensor& b, const F& f) {
   const NoGradGuard no_grad;
-  return compare(op, to(a, DType::boolean), to(b, DType::boolean), f);
+  Tensor result = empty(broadcast_shapes(op, a.shape(), b.shape()), DType::boolean);
+  ops::zip_into<bool, bool, bool>(result, to(a, DType::boolean), to(b, DType::boolean), ops::Vectorized{f});
+  return result;
 }
 
 /// The dtype of any and all: bool, but uint8 of uint8 (as PyTorch's old masks).
@@ -112,10 +115,10 @@ Tensor gt(const Tensor& a, Scalar b) { return compare(a, b, kGt); }
 Tensor ge(const Tensor& a, Scalar b) { return compare(a, b, kGe); }
 
 Tensor logical_and(const Tensor& a, const Tensor& b) {
-  return logical("logical_and", a, b, [](auto u, auto v) { return (u != 0) & (v != 0); });
+  return logical("logical_and", a, b, [](bool u, bool v) { return u & v; });
 }
 Tensor logical_or(const Tensor& a, const Tensor& b) {
-  return logical("logical_or", a, b, [](auto u, auto v) { return (u != 0) | (v != 0); });
+  return logical("logical_or", a, b, [](bool u, bool v) { return u | v; });
 }
 Tensor logical_xor(const Tensor& a, const Tensor& b) { return logical("logical_xor", a, b, kNe); }
 Tensor logical_not(const Tensor& x) {

@@ -24,19 +24,48 @@ int crossing_dim(const Shape& shape, const Shape& source) {
 }
 
 constexpr int64_t kTile = 16;
+constexpr int64_t kShortRow = 256;  // which no threads share
+
+/// to[r * kTile + c] = from[r + c * stride] for four r and four c.
+void transpose_four(uint32_t* to, const uint32_t* from, int64_t stride) {
+  using Four = uint32_t __attribute__((vector_size(16)));
+  Four a, b, c, d;
+  std::memcpy(&a, from, sizeof a);
+  std::memcpy(&b, from + stride, sizeof b);
+  std::memcpy(&c, from + 2 * stride, sizeof c);
+  std::memcpy(&d, from + 3 * stride, sizeof d);
+  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+             cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const Four rows[4] = {
+      __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5), __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+      __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5), __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+  for (int r = 0; r < 4; ++r) std::memcpy(to + r * kTile, &rows[r], sizeof(Four));
+}
 
 /// to[r * step + c] = from[r + c * stride] for a tile [height, width] of at most kTile each. Always inlined: with constants
-/// for the two it is three times as fast.
+/// for the two it is three times as fast. By way of a block, because lines of `to` that are a multiple of 4 KiB apart push each
+/// other out of the L1 cache before they are full.
 template <class T>
 [[gnu::always_inline]] inline void transpose_tile(T* to, int64_t step, const T* from, int64_t stride, int64_t height,
                                                   int64_t width) {
   T block[kTile][kTile];
-  for (int64_t c = 0; c < width; ++c)
-    for (int64_t r = 0; r < height; ++r) block[r][c] = from[r + c * stride];
+  const bool by_fours = std::is_same_v<T, uint32_t> && height == kTile && width == kTile;
+  for (int64_t c = 0; c < width; c += by_fours ? 4 : 1) {
+    for (int64_t r = 0; r < height; r += by_fours ? 4 : 1) {
+      if constexpr (std::is_same_v<T, uint32_t>) {
+        if (by_fours) {
+          transpose_four(&block[r][c], from + r + c * stride, stride);
+          continue;
+        }
+      }
+      block[r][c] = from[r + c * stride];
+    }
+  }
   for (int64_t r = 0; r < height; ++r) std::copy_n(block[r], width, to + r * step);
 }
 
-/// The same for a matrix [rows, cols], in tiles that read and write whole cache lines; the next tile's are asked for.
+/// The same for a matrix [rows, cols], in tiles that read and write whole cache lines; the next tile's are asked for, in the L2
+/// cache, since in the L1 they may push each other out, too.
 template <class T>
 void transpose_into(T* to, int64_t step, const T* from, int64_t stride, int64_t rows, int64_t cols) {
   kernels::parallel_for((rows + kTile - 1) / kTile, kLoopCost * static_cast<double>(kTile * cols), [=](int64_t i, int64_t end) {
@@ -44,7 +73,7 @@ void transpose_into(T* to, int64_t step, const T* from, int64_t stride, int64_t 
       const int64_t r = i * kTile, height = std::min(rows - r, kTile);
       for (int64_t c = 0; c < cols; c += kTile) {
         const int64_t width = std::min(cols - c, kTile);
-        for (int64_t j = c + kTile; j < std::min(c + 2 * kTile, cols); ++j) __builtin_prefetch(from + r + j * stride);
+        for (int64_t j = c + kTile; j < std::min(c + 2 * kTile, cols); ++j) __builtin_prefetch(from + r + j * stride, 0, 2);
         if (height == kTile && width == kTile)
           transpose_tile(to + r * step + c, step, from + r + c * stride, stride, kTile, kTile);
         else
@@ -69,42 +98,20 @@ void copy_transposing(int d, Shape shape, T* to, Shape target, const T* from, Sh
   });
 }
 
-/// Whether a copy is written past the caches, which would not keep it until it is read: to a large tensor, an eighth of it or
-/// more.
-bool is_streamed(const Tensor& target) {
-  const int64_t bytes = target.numel() * size_of(target.dtype()), all = target.impl().storage->bytes;
-  return all >= 16 << 20 && bytes >= all / 8;
-}
-
-#ifdef __SSE2__
-/// to[i] = from[i] for whole cache lines, written past the caches; `to` is at a multiple of 16 bytes.
-void stream_lines(std::byte* to, const std::byte* from, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 16)
-    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
-  _mm_sfence();  // before others read it
-}
-bool can_stream(const void* to) { return reinterpret_cast<uintptr_t>(to) % 16 == 0; }
-#else
-void stream_lines(std::byte* to, const std::byte* from, int64_t bytes) { std::memcpy(to, from, static_cast<size_t>(bytes)); }
-bool can_stream(const void* /*to*/) { return false; }
-#endif
+constexpr int64_t kLine = 64;  // bytes that are in the caches or not
 
 /// to[i] = from[i], cache line by cache line where they do not overlap: memmove may write past the caches, though what is
 /// copied is read soon, and on some CPUs its string instruction takes seven times as long where the two are a few bytes apart
 /// in a page.
 template <class T>
-void move_row(T* to, const T* from, int64_t n, bool streamed) {
-  constexpr int64_t line = 64 / sizeof(T);
-  int64_t i = 0;
-  if (to + n <= from || from + n <= to) {
-    if (streamed && can_stream(to)) {
-      i = n / line * line;
-      stream_lines(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
-                   i * static_cast<int64_t>(sizeof(T)));
-    }
-    for (; i + line <= n; i += line) std::memcpy(to + i, from + i, line * sizeof(T));
+void move_row(T* to, const T* from, int64_t n) {
+  constexpr int64_t line = kLine / sizeof(T);
+  if (n < line || (to < from + n && from < to + n)) {
+    std::memmove(to, from, static_cast<size_t>(n) * sizeof(T));
+    return;
   }
-  if (i < n) std::memmove(to + i, from + i, static_cast<size_t>(n - i) * sizeof(T));
+  for (int64_t i = 0; i + line <= n; i += line) std::memcpy(to + i, from + i, kLine);
+  std::memcpy(to + n - line, from + n - line, kLine);
 }
 
 /// to[i] = from[n - 1 - i]
@@ -115,14 +122,15 @@ ONESTEP_EACH_ISA void reverse_row(const T* from, T* to, int64_t n) {
 }
 
 template <class T>
-void copy_row(T* to, int64_t step, const T* from, int64_t stride, int64_t n, bool streamed) {
+void copy_row(T* to, int64_t step, const T* from, int64_t stride, int64_t n) {
   if (n <= kTile && stride >= 0) {  // a call for each of many short rows takes longer than they do
     for (int64_t i = 0; i < n; ++i) to[i * step] = from[i * stride];
     return;
   }
+  if (step == 1 && stride == 1 && n <= kShortRow) return move_row(to, from, n);
   kernels::parallel_for(n, kLoopCost, [=](int64_t i, int64_t end) {
     if (step == 1 && stride == 1)
-      move_row(to + i, from + i, end - i, streamed);
+      move_row(to + i, from + i, end - i);
     else if (step == 1 && stride == 0)
       std::fill_n(to + i, end - i, *from);
     else if (step == 1 && stride == -1)
@@ -132,6 +140,44 @@ void copy_row(T* to, int64_t step, const T* from, int64_t stride, int64_t n, boo
   });
 }
 
+#ifdef __SSE2__
+/// Whether a copy is written past the caches, which would not keep it until it is read: long rows, to a large tensor, an eighth
+/// of it or more.
+bool is_streamed(const Tensor& target, const Tensor& source, const MergedDims<2>& dims) {
+  const int64_t element = size_of(target.dtype()), bytes = target.numel() * element, all = target.impl().storage->bytes;
+  return all >= 16 << 20 && bytes >= all / 8 && dims.sizes.back() * element >= 16 * kLine && dims.strides[0].back() == 1 &&
+         dims.strides[1].back() == 1 && target.impl().storage != source.impl().storage;
+}
+
+/// to[i] = from[i], past the caches but for the ends of `to` that are not whole lines of it.
+template <class T>
+void stream_row(T* to, const T* from, int64_t n) {
+  constexpr int64_t line = kLine / sizeof(T);
+  const auto misplaced = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) % kLine / sizeof(T));
+  int64_t i = std::min((line - misplaced) % line, n);
+  std::copy_n(from, i, to);
+  for (; i + line <= n; i += line)
+    for (int64_t j = i; j < i + line; j += line / 4)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + j), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + j)));
+  std::copy_n(from + i, n - i, to + i);
+}
+
+/// Copies rows by pieces. What a thread has written others may read after its fence, which takes as long as a piece.
+template <class T>
+void stream_rows(const MergedDims<2>& dims, T* to, const T* from) {
+  constexpr int64_t piece = 4096;
+  const int64_t length = dims.sizes.back(), rows = dims.sizes.numel() / length, pieces = (length + piece - 1) / piece;
+  kernels::parallel_for(rows * pieces, kLoopCost * static_cast<double>(std::min(length, piece)), [&](int64_t i, int64_t end) {
+    for (; i < end; ++i) {
+      const auto at = dims.row_offsets(i / pieces);
+      const int64_t first = i % pieces * piece;
+      stream_row(to + at[0] + first, from + at[1] + first, std::min(piece, length - first));
+    }
+    _mm_sfence();
+  });
+}
+#endif
+
 /// copy_values between equal dtypes.
 void move_values(Tensor& target, const Tensor& source) {
   const Shape& shape = target.shape();
@@ -140,9 +186,12 @@ void move_values(Tensor& target, const Tensor& source) {
     U* to = mutable_units<U>(target);
     const U* from = units<U>(source);
     if (crossing >= 0) return copy_transposing(crossing, shape, to, target.strides(), from, source.strides());
-    const bool streamed = is_streamed(target);
+#ifdef __SSE2__
+    const MergedDims<2> dims(shape, {target.strides(), source.strides()});
+    if (is_streamed(target, source, dims)) return stream_rows(dims, to, from);
+#endif
     for_each_row<2>(shape, {target.strides(), source.strides()}, [=](const auto& at, int64_t n, const auto& steps) {
-      copy_row(to + at[0], steps[0], from + at[1], steps[1], n, streamed);
+      copy_row(to + at[0], steps[0], from + at[1], steps[1], n);
     });
   });
 }

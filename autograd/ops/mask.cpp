@@ -13,6 +13,17 @@ void check_mask(const char* op, const Tensor& mask) {
 
 template <class T>
 void choose_row(const bool* test, int64_t test_step, const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
+  if (test_step == 0 && n > 0) {  // all of one
+    const T* const from = *test ? a : b;
+    const int64_t step = *test ? a_step : b_step;
+    if (from == y && step == 1) return;
+    return kernels::parallel_for(n, ops::kLoopCost, [=](int64_t i, int64_t end) {
+      if (step == 1)
+        std::copy_n(from + i, end - i, y + i);
+      else
+        for (; i < end; ++i) y[i] = from[i * step];
+    });
+  }
   kernels::parallel_for(n, ops::kLoopCost, [=](int64_t i, int64_t end) {
     if (test_step == 1 && a_step == 1 && b_step == 1)
       for (; i < end; ++i) y[i] = ops::select_value(test[i], a[i], b[i]);

@@ -151,15 +151,18 @@ Tensor roll(const Tensor& x, const Shape& shifts, const Shape& dims) {
   ONESTEP_CHECK(ShapeError, shifts.rank() == dims.rank() && !dims.empty(), "roll: ", shifts.rank(), " shifts for ", dims.rank(),
                 " dims");
   ONESTEP_CHECK(IndexError, x.dim() > 0, "roll: a rank-0 tensor has no dim ", dims[0]);
-  Tensor y = x;
+  Tensor y = x.detach();
+  Shape back = shifts;
   for (int i = 0; i < dims.rank(); ++i) {
+    back[i] = -shifts[i];
     const int d = normalize_dim("roll", dims[i], x.dim());
     const int64_t size = x.shape()[d];
     if (size == 0) continue;
     const int64_t first = ((-shifts[i]) % size + size) % size;
     y = cat({narrow(y, d, first, size - first), narrow(y, d, 0, first)}, d);
   }
-  return y.shares_storage(x) ? clone(y) : y;
+  if (y.shares_storage(x)) y = clone(y);
+  return record("roll", y, {x}, {}, [back, dims](const Backward& b) -> Grads { return {roll(b.grad(), back, dims)}; });
 }
 
 Tensor rot90(const Tensor& x, int64_t k, const Shape& dims) {

@@ -305,19 +305,32 @@ void product_blocks(const T* x, T* y, const Blocks& b) {
   });
 }
 
-/// dx_i = dy (x_0 ... x_{i-1}) (x_{i+1} ... x_n): no division, so that zeros do no harm.
+/// dx_i = dy (x_0 ... x_{i-1}) (x_{i+1} ... x_n): no division, so that zeros do no harm. First a column's products of what is
+/// before, and of what is after together with the next column's first: each waits for the one before it.
 template <class T>
 void product_grad_blocks(const T* x, const T* dy, T* dx, const Blocks& b) {
   kernels::parallel_for(b.outer * b.inner, ops::kLoopCost * static_cast<double>(b.reduced), [=](int64_t column, int64_t end) {
-    for (; column < end; ++column) {
-      const int64_t first = column / b.inner * b.reduced * b.inner + column % b.inner;
-      T before = dy[column], after = T(1);
+    const auto first = [=](int64_t c) { return c / b.inner * b.reduced * b.inner + c % b.inner; };
+    const auto times_before = [=](int64_t at, T& before) {
+      dx[at] = before;
+      before *= x[at];
+    };
+    const auto times_after = [=](int64_t at, T& after) {
+      dx[at] *= after;
+      after *= x[at];
+    };
+    T before = dy[column], after = T(1);
+    for (int64_t r = 0; r < b.reduced; ++r) times_before(first(column) + r * b.inner, before);
+    for (; column + 1 < end; ++column) {
+      const int64_t here = first(column) + (b.reduced - 1) * b.inner, next = first(column + 1);
+      before = dy[column + 1], after = T(1);
       for (int64_t r = 0; r < b.reduced; ++r) {
-        dx[first + r * b.inner] = before;
-        before *= x[first + r * b.inner];
+        times_before(next + r * b.inner, before);
+        times_after(here - r * b.inner, after);
       }
-      for (int64_t r = b.reduced; r-- > 0; after *= x[first + r * b.inner]) dx[first + r * b.inner] *= after;
     }
+    after = T(1);
+    for (int64_t r = b.reduced; r-- > 0;) times_after(first(column) + r * b.inner, after);
   });
 }
 
