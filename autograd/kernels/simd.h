@@ -108,7 +108,7 @@ ONESTEP_INLINE Vec min_nan(Vec a, Vec b) { return select(is_nan(a), a, min(a, b)
 ONESTEP_INLINE Vec clamp(Vec x, float low, float high) { return min(splat(high), max(splat(low), x)); }
 
 /// 2^n for -126 <= n <= 127.
-ONESTEP_INLINE Vec exp2_int(IVec n) { return as_float(shift_left<23>(n + splat(127))); }
+ONESTEP_INLINE Vec exp2_int(IVec n) { return as_float(shift_left<23>(n) + splat(127 << 23)); }
 /// x 2^n for -252 <= n <= 254: two exact steps unless the result is subnormal, then one rounding.
 ONESTEP_INLINE Vec scale(Vec x, IVec n) {
   const IVec half = shift_right<1>(n);

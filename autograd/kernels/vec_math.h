@@ -69,8 +69,7 @@ ONESTEP_INLINE ExpParts exp_parts(Pair x) {
 /// x 2^n for finite x where n is 0 or neither x nor the result is subnormal: n is added to the exponent.
 ONESTEP_INLINE Vec scale_normal(Vec x, IVec n) { return as_float(bits(x) + shift_left<23>(n)); }
 
-/// The two, and one exact step for -126 <= n <= 127, as values, for what is given one of them.
-inline constexpr auto kScaleOnce = [](Vec x, IVec n) { return x * exp2_int(n); };
+/// scale and scale_normal as values, for what is given one of them.
 inline constexpr auto kScale = [](Vec x, IVec n) { return scale(x, n); };
 inline constexpr auto kScaleNormal = [](Vec x, IVec n) { return scale_normal(x, n); };
 
@@ -110,8 +109,12 @@ ONESTEP_INLINE Vec tanh(Vec x) {
   return with_sign_of(select(a < splat(0.625f), abs(small), large), x);
 }
 
+/// Whether exp(-|z|) is far from subnormal, as nearly always: SigmoidParts can then be quick.
+ONESTEP_INLINE bool all_moderate(Vec z) { return all(abs(z) < splat(60.0f)); }
+
 /// The sigmoid of z with e = exp(-|z|): for z < 0 it is exp(z) / (1 + exp(z)), and the power of two comes last, so that small
-/// results keep their precision down to the subnormals.
+/// results keep their precision down to the subnormals. The bits are the same whether QUICK or not.
+template <bool QUICK>
 struct SigmoidParts {
   Mask negative;
   ExpParts e;
@@ -120,41 +123,48 @@ struct SigmoidParts {
   ONESTEP_INLINE Pair above() const {
     return {select(negative, e.mantissa.high, splat(1.0f)), select(negative, e.mantissa.low, splat(0.0f))};
   }
-  template <class SCALE>
-  ONESTEP_INLINE Vec over_below(Pair above, SCALE scale_by) const {
-    Pair below = quick_two_sum(splat(1.0f), scale_by(e.mantissa.high, e.exponent));
-    below.low = below.low + scale_by(e.mantissa.low, e.exponent);
-    return scale_by(divide(above, below), select(negative, e.exponent, splat(0)));
+  ONESTEP_INLINE Vec over_below(Pair above) const {
+    const IVec last = select(negative, e.exponent, splat(0));
+    if constexpr (QUICK) {
+      Pair below = quick_two_sum(splat(1.0f), scale_normal(e.mantissa.high, e.exponent));
+      below.low = fma(e.mantissa.low, exp2_int(e.exponent), below.low);  // the product is exact
+      return scale_normal(divide(above, below), last);
+    }
+    Pair below = quick_two_sum(splat(1.0f), scale(e.mantissa.high, e.exponent));
+    below.low = below.low + scale(e.mantissa.low, e.exponent);
+    return scale(divide(above, below), last);
   }
 };
 
-ONESTEP_INLINE SigmoidParts sigmoid_parts(Vec z) { return {z < splat(0.0f), exp_parts(-abs(z))}; }
-ONESTEP_INLINE SigmoidParts sigmoid_parts(Pair z) {
+template <bool QUICK>
+ONESTEP_INLINE SigmoidParts<QUICK> sigmoid_parts(Vec z) {
+  return {z < splat(0.0f), exp_parts(-abs(z))};
+}
+template <bool QUICK>
+ONESTEP_INLINE SigmoidParts<QUICK> sigmoid_parts(Pair z) {
   const Mask negative = z.high < splat(0.0f);
   const Vec flip = select(negative, splat(1.0f), splat(-1.0f));
   return {negative, exp_parts(Pair{z.high * flip, z.low * flip})};
 }
 
 /// factor / (1 + exp(-z)), |z| <= 170; Z is Vec or Pair.
-template <class Z, class SCALE>
-ONESTEP_INLINE Vec times_sigmoid(Vec factor, Z z, SCALE scale_by) {
-  const SigmoidParts parts = sigmoid_parts(z);
+template <bool QUICK, class Z>
+ONESTEP_INLINE Vec times_sigmoid(Vec factor, Z z) {
+  const auto parts = sigmoid_parts<QUICK>(z);
   const Pair numerator = parts.above();
   Pair above = two_product(factor, numerator.high);
   above.low = fma(factor, numerator.low, above.low);
-  return parts.over_below(above, scale_by);
+  return parts.over_below(above);
 }
 /// 1 / (1 + exp(-z)), |z| <= 170.
-template <class SCALE>
-ONESTEP_INLINE Vec sigmoid(Vec z, SCALE scale_by) {
-  const SigmoidParts parts = sigmoid_parts(z);
-  return parts.over_below(parts.above(), scale_by);
+template <bool QUICK>
+ONESTEP_INLINE Vec sigmoid_within(Vec z) {
+  const auto parts = sigmoid_parts<QUICK>(z);
+  return parts.over_below(parts.above());
 }
-/// Whether exp(-|z|) is far from subnormal, as nearly always: kScaleOnce gives the bits of kScale.
-ONESTEP_INLINE bool all_moderate(Vec z) { return all(abs(z) < splat(60.0f)); }
 
 ONESTEP_INLINE Vec sigmoid(Vec x) {
-  return all_moderate(x) ? sigmoid(x, kScaleOnce) : sigmoid(clamp(x, -120.0f, 120.0f), kScale);
+  return all_moderate(x) ? sigmoid_within<true>(x) : sigmoid_within<false>(clamp(x, -120.0f, 120.0f));
 }
 
 /// f(x, x clamped to +-limit), where limit is so large that f(x) is x above it and less than any float below -limit. The
@@ -166,8 +176,8 @@ ONESTEP_INLINE Vec gated(Vec x, float limit, F f) {
 }
 
 ONESTEP_INLINE Vec silu(Vec x) {
-  if (all_moderate(x)) return times_sigmoid(x, x, kScaleOnce);
-  return gated(x, 120.0f, [](Vec factor, Vec z) { return times_sigmoid(factor, z, kScale); });
+  if (all_moderate(x)) return times_sigmoid<true>(x, x);
+  return gated(x, 120.0f, [](Vec factor, Vec z) { return times_sigmoid<false>(factor, z); });
 }
 
 /// z = 2 sqrt(2/pi) (x + 0.044715 x^3): gelu(x) = x sigmoid(z), and where z is -80 an error of one ulp in z would be 60 ulp
@@ -183,8 +193,8 @@ ONESTEP_INLINE Pair gelu_tanh_argument(Vec x) {
 }
 
 ONESTEP_INLINE Vec gelu_tanh(Vec x) {
-  if (all(abs(x) < splat(8.0f))) return times_sigmoid(x, gelu_tanh_argument(x), kScaleOnce);  // |z| < 50
-  return gated(x, 12.0f, [](Vec factor, Vec near) { return times_sigmoid(factor, gelu_tanh_argument(near), kScale); });
+  if (all(abs(x) < splat(8.0f))) return times_sigmoid<true>(x, gelu_tanh_argument(x));  // |z| < 50
+  return gated(x, 12.0f, [](Vec factor, Vec near) { return times_sigmoid<false>(factor, gelu_tanh_argument(near)); });
 }
 
 /// exp(-a^2/2) = gauss 2^exponent, and Phi(-a) = gauss ratio / sum 2^exponent, Phi the normal distribution function.
