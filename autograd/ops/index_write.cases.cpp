@@ -58,7 +58,7 @@ std::vector<OpSample> samples(const Op& op, Combine combine, bool gradient_if_re
                    [combine, dim = l.dim](const std::vector<Values>& in) { return written(in, dim, combine); },
                    l.distinct || gradient_if_repeated});
   OpSample integers = all[0];
-  for (const size_t i : {0, 2}) integers.inputs[i].dtype = DType::int64;
+  for (const size_t i : {size_t{0}, size_t{2}}) integers.inputs[i].dtype = DType::int64;
   integers.differentiable = false;
   all.push_back(integers);
   return all;

@@ -78,7 +78,11 @@ TEST_CASE("cli: instructions give the same bits with any number of threads and r
   write(data, dialogues());
   const std::string narrow = R"(, "precision": "bf16", "recompute": true)",
                     adapters = R"(, "lora": {"rank": 2, "dropout": 0.1})";
-  for (const auto& [model, training] : {std::pair<std::string, std::string>{"", ""}, {"", narrow}, {adapters, narrow}}) {
+  struct Case {
+    std::string model, training;
+  };
+  for (const Case& which : {Case{"", ""}, {"", narrow}, {adapters, narrow}}) {
+    const std::string &model = which.model, &training = which.training;
     CAPTURE(model);
     CAPTURE(training);
     write(config,
