@@ -43,6 +43,11 @@ inline constexpr int kRows = 1, kRegs = 1, kMaxRegs = 1, kPanelTiles = 2, kUnrol
 #else
 inline constexpr int kRows = 4, kRegs = 1, kMaxRegs = 4, kPanelTiles = 2, kUnroll = 4;
 #endif
+#if defined(ONESTEP_WASM)
+inline constexpr bool kPrefetches = false;  // what is computed for it would be left
+#else
+inline constexpr bool kPrefetches = true;
+#endif
 /// Registers of columns that a microkernel of few rows takes where it reads b in place.
 constexpr int regs_for(int rows) { return kRows * kRegs / rows < kMaxRegs ? kRows * kRegs / rows : kMaxRegs; }
 
@@ -99,11 +104,13 @@ ONESTEP_INLINE void microkernel(int64_t depth, Operand<T> a, MicropanelB<T> b, T
       keep(scalar);  // or GCC sums into its register, runs out of them and reads b from the cache again and again
     }
   };
-  const T* next = c;  // a row of c to prefetch in each iteration: all at once would keep b waiting
+  [[maybe_unused]] const T* next = c;  // a row of c to prefetch in each iteration: all at once would keep b waiting
   for (int64_t left = depth / kUnroll; left > 0; --left, a.data += kUnroll * a.inner, b.data += kUnroll * b.step) {
-    __builtin_prefetch(next, 1);
-    __builtin_prefetch(next + cols - 1, 1);
-    next += next < c + (ROWS - 1) * ldc ? ldc : 0;
+    if constexpr (kPrefetches) {
+      __builtin_prefetch(next, 1);
+      __builtin_prefetch(next + cols - 1, 1);
+      next += next < c + (ROWS - 1) * ldc ? ldc : 0;
+    }
 #pragma GCC unroll 16
     for (int u = 0; u < kUnroll; ++u) step(a.data + u * a.inner, b.data + u * b.step);
   }
