@@ -17,7 +17,7 @@ using namespace onestep;
 
 namespace {
 
-Tensor drawn(const Shape& shape, uint64_t seed) {
+Tensor drawn(const Shape& shape, int64_t seed) {
   Generator generator(seed);
   return randn(shape, generator);
 }

@@ -37,7 +37,7 @@ struct ExpAndSign : autograd::Function<ExpAndSign> {
     return {y, sign};
   }
   static Tensors backward(Context& c, const Tensors& grads) {
-    CHECK(values(grads[1]) == Doubles(grads[1].shape()[0], 0));
+    CHECK(values(grads[1]) == Doubles(static_cast<size_t>(grads[1].numel()), 0));
     return {grads[0] * c.saved_tensors()[0]};
   }
 };

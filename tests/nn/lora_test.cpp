@@ -21,7 +21,7 @@ using onestep::testing::refusal;
 namespace {
 
 Tensor random(const Shape& shape, uint64_t seed, DType dtype = DType::float32) {
-  Generator generator(seed);
+  Generator generator(static_cast<int64_t>(seed));
   return randn(shape, generator).to(dtype);
 }
 

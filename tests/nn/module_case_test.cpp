@@ -52,7 +52,8 @@ TEST_CASE("module cases: every layer of nn and attention has one") {
   std::set<std::string> without = {"Attention", "ModuleDict", "ModuleList", "ParameterList"};  // interfaces and containers
   for (const auto& [_, base] : base_of) without.insert(base);
   size_t found = 0;
-  for (const auto& [name, _] : base_of) {
+  for (const auto& entry : base_of) {
+    const std::string& name = entry.first;
     std::string root = name;
     while (root != "Module" && root != "Loss" && base_of.count(root) == 1) root = base_of.at(root);
     if (root != "Module" || without.count(name) == 1) continue;

@@ -101,7 +101,7 @@ TEST_CASE("gradcheck: more than 1000 cases and at least 8 of every differentiabl
     total += cases.size();
     ops[op.op] += cases.size();
   }
-  for (const auto& [op, count] : ops) CHECK_MESSAGE(count >= 8, op << " has only " << count);
+  for (const auto& entry : ops) CHECK_MESSAGE(entry.second >= 8, entry.first << " has only " << entry.second);
   MESSAGE(total << " cases of " << ops.size() << " ops, largest relative error " << worst);
   CHECK(total >= 1000);
   CHECK(worst <= 1e-6);

@@ -221,9 +221,11 @@ TEST_CASE("gpt: all products with weights are with packed ones, a tied head's in
     nn::pack_weights(model, WeightFormat::int8);
     CHECK(model.lm_head.packed);
     CHECK((model.transformer.wte.packed == model.lm_head.packed) == tie);
-    for (const auto& [name, parameter] : model.named_parameters())
-      CHECK_MESSAGE((parameter.dim() == 1 || name == "transformer.wpe.weight" || (!tie && name == "transformer.wte.weight")),
+    for (const auto& entry : model.named_parameters()) {
+      const std::string& name = entry.first;
+      CHECK_MESSAGE((entry.second.dim() == 1 || name == "transformer.wpe.weight" || (!tie && name == "transformer.wte.weight")),
                     name);
+    }
   }
 }
 

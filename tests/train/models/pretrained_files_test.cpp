@@ -149,11 +149,12 @@ TEST_CASE("pretrained: an export has the bytes of the tensors that were read, in
     write_pretrained(folder.path(), pretrained, {.dtype = dtype_of_file(name)});
     const auto original = tensors_of(kGoldens / name), written = tensors_of(folder.path());
     CHECK(written.size() == original.size());
-    for (const auto& [tensor, values] : original) {
+    for (const auto& entry : original) {
+      const std::string& tensor = entry.first;
       REQUIRE_MESSAGE(written.contains(tensor), tensor);
-      CHECK_MESSAGE(written.at(tensor).shape() == values.shape(), tensor);
-      CHECK_MESSAGE(written.at(tensor).dtype() == values.dtype(), tensor);
-      CHECK_MESSAGE(bytes_of(written.at(tensor)) == bytes_of(values), tensor);
+      CHECK_MESSAGE(written.at(tensor).shape() == entry.second.shape(), tensor);
+      CHECK_MESSAGE(written.at(tensor).dtype() == entry.second.dtype(), tensor);
+      CHECK_MESSAGE(bytes_of(written.at(tensor)) == bytes_of(entry.second), tensor);
     }
     const Pretrained back = read_pretrained(folder.path());
     CHECK(back.model == pretrained.model);

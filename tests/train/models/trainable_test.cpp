@@ -52,7 +52,8 @@ TEST_CASE("freeze: the others have the gradient that they have when all are trai
   same.backward();
   const nn::NamedTensors want = all.model().named_parameters(), got = some.model().named_parameters();
   for (size_t i = 0; i < got.size(); ++i) {
-    const auto& [name, parameter] = got[i];
+    const std::string& name = got[i].first;
+    const Tensor& parameter = got[i].second;
     CAPTURE(name);
     CHECK(parameter.requires_grad() != frozen.contains(name));
     CHECK(parameter.grad().defined() != frozen.contains(name));
@@ -63,9 +64,10 @@ TEST_CASE("freeze: the others have the gradient that they have when all are trai
   Trainer trainer(config_of(kBottom, R"(, "grad_clip": 0.01)", R"(, "optimizer": {"weight_decay": 0.5, "decay": "all"})"));
   const auto before = values_of(trainer.model());
   for (int step = 0; step < 3; ++step) trainer.step();
-  for (const auto& [name, values] : values_of(trainer.model())) {
+  for (const auto& entry : values_of(trainer.model())) {
+    const std::string& name = entry.first;
     CAPTURE(name);
-    CHECK((values == before.at(name)) == frozen.contains(name));
+    CHECK((entry.second == before.at(name)) == frozen.contains(name));
   }
   for (const auto& [name, _] : trainer.state().optimizer) CHECK_FALSE(frozen.contains(name.substr(0, name.rfind('.'))));
 }
