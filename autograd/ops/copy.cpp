@@ -162,7 +162,8 @@ void stream_row(T* to, const T* from, int64_t n) {
   std::copy_n(from + i, n - i, to + i);
 }
 
-/// Copies rows by pieces. What a thread has written others may read after its fence, which takes as long as a piece.
+/// Copies rows by pieces. What a thread has written others may read after its fence; with one after every row of 4 KiB copies
+/// took half as long again.
 template <class T>
 void stream_rows(const MergedDims<2>& dims, T* to, const T* from) {
   constexpr int64_t piece = 4096;
