@@ -30,8 +30,17 @@ Tensor pad_constant(const Tensor& x, const Sides& sides, Scalar value) {
     length[dim] = kept;
     size += before + behind;
   }
-  Tensor y = full(shape, value, x.dtype()), inside = y.detach();
-  for (int i = 0; i < x.dim(); ++i) inside = narrow(inside, i, first[static_cast<size_t>(i)], length[static_cast<size_t>(i)]);
+  Tensor y = empty(shape, x.dtype()), inside = y.detach();
+  const Tensor border = full({}, value, x.dtype());
+  const auto fill = [&](Tensor side) {
+    if (side.numel() > 0) ops::copy_values(side, ops::expand_values("pad", border, side.shape()));
+  };
+  for (int i = 0; i < x.dim(); ++i) {  // what lies before and behind, of the places that are inside in the dims before
+    const int64_t start = first[static_cast<size_t>(i)], end = start + length[static_cast<size_t>(i)];
+    fill(narrow(inside, i, 0, start));
+    fill(narrow(inside, i, end, inside.size(i) - end));
+    inside = narrow(inside, i, start, end - start);
+  }
   if (inside.numel() > 0) ops::copy_values(inside, from);
   return record("pad", y, {x}, {}, [sides](const Backward& b) -> Grads {
     Sides opposite = sides;
