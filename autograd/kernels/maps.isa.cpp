@@ -1,6 +1,7 @@
 // Elementwise float32 kernels of one instruction set.
 #include "autograd/half.h"
 #include "autograd/kernels/table.h"
+#include "autograd/kernels/vec_gelu.h"
 #include "autograd/kernels/vec_math.h"
 #include "autograd/kernels/vec_pow.h"
 #include "autograd/kernels/vec_trig.h"
@@ -35,30 +36,6 @@ ONESTEP_FLATTEN void pow(const float* x, int64_t x_step, const float* exponent, 
 ONESTEP_INLINE Vec silu_derivative(Vec x) {
   const Vec s = sigmoid(x);
   return s * fma(x, splat(1.0f) - s, splat(1.0f));
-}
-
-/// sigmoid(z) + x sigmoid(z) sigmoid(-z) dz/dx with z as in gelu_tanh
-ONESTEP_INLINE Vec gelu_tanh_derivative(Vec x) {
-  constexpr float kC1 = 0x1.988454p+0f, k3C3 = 0x1.b6676cp-3f;  // 2 sqrt(2/pi), and 3 x 0.044715 times it
-  const Vec near = clamp(x, -12.0f, 12.0f);
-  const Vec z = gelu_tanh_argument(near).high;
-  const ExpParts e = exp_parts(-abs(z));
-  const Vec decay = scale(e.mantissa.high, e.exponent), upper = splat(1.0f) / (splat(1.0f) + decay), lower = decay * upper;
-  const Vec s = select(z < splat(0.0f), lower, upper);
-  return fma(near * fma(splat(k3C3) * near, near, splat(kC1)), upper * lower, s);
-}
-
-/// Phi(x) + x exp(-x^2/2) / sqrt(2 pi) with the normal_parts of |x|
-template <class SCALE>
-ONESTEP_INLINE Vec gelu_erf_derivative(Vec x, const NormalParts& n, SCALE scale_by) {
-  const Vec tail = scale_by(times_tail(splat(1.0f), n), n.exponent), gauss = scale_by(n.gauss.high, n.exponent);
-  return fma(x * splat(0x1.988454p-2f), gauss, select(x < splat(0.0f), tail, splat(1.0f) - tail));
-}
-
-ONESTEP_INLINE Vec gelu_erf_derivative(Vec x) {
-  if (all_normal(x)) return gelu_erf_derivative(x, normal_parts(abs(x)), kScaleNormal);
-  const Vec near = clamp(x, -15.0f, 15.0f);
-  return gelu_erf_derivative(near, normal_parts(abs(near)), kScale);
 }
 
 /// y[i] = f(a[i or 0], b[i or 0])

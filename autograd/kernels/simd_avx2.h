@@ -88,6 +88,16 @@ ONESTEP_INLINE Vec select(Mask m, Vec a, Vec b) {
   return {_mm256_blendv_ps(b.lo, a.lo, m.lo), _mm256_blendv_ps(b.hi, a.hi, m.hi)};
 }
 
+/// table[the last four bits of each lane]
+ONESTEP_INLINE Vec lookup(const float (&table)[16], IVec place) {
+  const __m256 first = _mm256_loadu_ps(table), second = _mm256_loadu_ps(table + 8);
+  const auto half = [=](__m256i i) {
+    const __m256 upper = _mm256_castsi256_ps(_mm256_slli_epi32(i, 28));  // its sign says which half of the table
+    return _mm256_blendv_ps(_mm256_permutevar8x32_ps(first, i), _mm256_permutevar8x32_ps(second, i), upper);
+  };
+  return {half(place.lo), half(place.hi)};
+}
+
 ONESTEP_INLINE IVec bits(Vec x) { return {_mm256_castps_si256(x.lo), _mm256_castps_si256(x.hi)}; }
 ONESTEP_INLINE Vec as_float(IVec x) { return {_mm256_castsi256_ps(x.lo), _mm256_castsi256_ps(x.hi)}; }
 ONESTEP_INLINE Vec to_float(IVec x) { return {_mm256_cvtepi32_ps(x.lo), _mm256_cvtepi32_ps(x.hi)}; }

@@ -58,6 +58,11 @@ ONESTEP_INLINE bool any(Mask m) { return m.v != 0; }
 ONESTEP_INLINE Vec select(Mask m, Vec a, Vec b) { return {_mm512_mask_blend_ps(m.v, b.v, a.v)}; }
 ONESTEP_INLINE IVec select(Mask m, IVec a, IVec b) { return {_mm512_mask_blend_epi32(m.v, b.v, a.v)}; }
 
+/// table[the last four bits of each lane]
+ONESTEP_INLINE Vec lookup(const float (&table)[16], IVec place) {
+  return {_mm512_permutexvar_ps(place.v, _mm512_loadu_ps(table))};
+}
+
 ONESTEP_INLINE IVec bits(Vec x) { return {_mm512_castps_si512(x.v)}; }
 ONESTEP_INLINE Vec as_float(IVec x) { return {_mm512_castsi512_ps(x.v)}; }
 ONESTEP_INLINE Vec to_float(IVec x) { return {_mm512_cvtepi32_ps(x.v)}; }

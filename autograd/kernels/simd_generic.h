@@ -107,6 +107,11 @@ ONESTEP_INLINE bool any(Mask m) {
 ONESTEP_INLINE Vec select(Mask m, Vec a, Vec b) { return {m.v ? a.v : b.v}; }
 ONESTEP_INLINE IVec select(Mask m, IVec a, IVec b) { return {m.v ? a.v : b.v}; }
 
+/// table[the last four bits of each lane]
+ONESTEP_INLINE Vec lookup(const float (&table)[16], IVec place) {
+  return lanes<Vec>([&](int i) { return table[place.v[i] & 15]; });
+}
+
 ONESTEP_INLINE IVec bits(Vec x) { return __builtin_bit_cast(IVec, x); }
 ONESTEP_INLINE Vec as_float(IVec x) { return __builtin_bit_cast(Vec, x); }
 ONESTEP_INLINE Vec to_float(IVec x) { return {__builtin_convertvector(x.v, Lanes<float>)}; }

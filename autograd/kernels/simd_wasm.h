@@ -102,6 +102,15 @@ ONESTEP_INLINE IVec select(Mask m, IVec a, IVec b) {
   return quads<IVec>([&](int i) { return wasm_v128_bitselect(a.q[i], b.q[i], m.q[i]); });
 }
 
+/// table[the last four bits of each lane]
+ONESTEP_INLINE Vec lookup(const float (&table)[16], IVec place) {
+  int32_t places[16];
+  float found[16];
+  for (int i = 0; i < 4; ++i) wasm_v128_store(places + 4 * i, place.q[i]);
+  for (int i = 0; i < 16; ++i) found[i] = table[places[i] & 15];
+  return load(found);
+}
+
 ONESTEP_INLINE IVec bits(Vec x) { return {{x.q[0], x.q[1], x.q[2], x.q[3]}}; }
 ONESTEP_INLINE Vec as_float(IVec x) { return {{x.q[0], x.q[1], x.q[2], x.q[3]}}; }
 ONESTEP_INLINE Vec to_float(IVec x) {

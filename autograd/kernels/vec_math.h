@@ -40,10 +40,12 @@ ONESTEP_INLINE Vec divide(Pair n, Pair d) {
   return fma(fnma(q, d.high, n.high) + fnma(q, d.low, n.low), inverse, q);
 }
 
-/// exp(x) = mantissa 2^exponent with mantissa in [0.7, 1.42].
+/// exp(x) = (1 + part) 2^exponent with |part| < 0.42.
 struct ExpParts {
-  Pair mantissa;
+  Vec part;
   IVec exponent;
+
+  ONESTEP_INLINE Vec mantissa() const { return splat(1.0f) + part; }
 };
 
 /// x = n ln 2 + rest with n whole, for |x| <= 170.
@@ -58,7 +60,7 @@ ONESTEP_INLINE ReducedExp reduce_exp(Vec x) {
 }
 ONESTEP_INLINE ExpParts exp_parts(ReducedExp x) {
   constexpr float kExp[] = {0.49999994f, 0.166665211f, 0.041668389f, 0.00836872403f, 0.00138145837f};
-  return {quick_two_sum(splat(1.0f), fma(x.rest * x.rest, polynomial(x.rest, kExp), x.rest)), x.n};
+  return {fma(x.rest * x.rest, polynomial(x.rest, kExp), x.rest), x.n};
 }
 ONESTEP_INLINE ExpParts exp_parts(Vec x) { return exp_parts(reduce_exp(x)); }
 ONESTEP_INLINE ExpParts exp_parts(Pair x) {
@@ -69,18 +71,14 @@ ONESTEP_INLINE ExpParts exp_parts(Pair x) {
 /// x 2^n for finite x where n is 0 or neither x nor the result is subnormal: n is added to the exponent.
 ONESTEP_INLINE Vec scale_normal(Vec x, IVec n) { return as_float(bits(x) + shift_left<23>(n)); }
 
-/// scale and scale_normal as values, for what is given one of them.
-inline constexpr auto kScale = [](Vec x, IVec n) { return scale(x, n); };
-inline constexpr auto kScaleNormal = [](Vec x, IVec n) { return scale_normal(x, n); };
-
 /// Overflows to inf, goes through the subnormals to 0.
 ONESTEP_INLINE Vec exp(Vec x) {
   if (all(abs(x) < splat(86.0f))) {  // as nearly always
     const ExpParts e = exp_parts(x);
-    return scale_normal(e.mantissa.high, e.exponent);
+    return scale_normal(e.mantissa(), e.exponent);
   }
   const ExpParts e = exp_parts(clamp(x, -104.0f, 89.0f));
-  const Vec mantissa = select(x < splat(-104.0f), splat(0.0f), e.mantissa.high);  // masked scores: rounding to 0 is slow
+  const Vec mantissa = select(x < splat(-104.0f), splat(0.0f), e.mantissa());  // masked scores: rounding to 0 is slow
   return scale(mantissa, e.exponent);
 }
 
@@ -105,96 +103,42 @@ ONESTEP_INLINE Vec tanh(Vec x) {
   const Vec a = abs(x), x2 = x * x;
   const Vec small = fma(x * x2, polynomial(x2, kTanh), x);
   const ExpParts e = exp_parts(clamp(a + a, 0.0f, 40.0f));
-  const Vec large = splat(1.0f) - splat(2.0f) / (scale(e.mantissa.high, e.exponent) + splat(1.0f));
+  const Vec large = splat(1.0f) - splat(2.0f) / (scale(e.mantissa(), e.exponent) + splat(1.0f));
   return with_sign_of(select(a < splat(0.625f), abs(small), large), x);
 }
 
-/// Whether exp(-|z|) is far from subnormal, as nearly always: SigmoidParts can then be quick.
-ONESTEP_INLINE bool all_moderate(Vec z) { return all(abs(z) < splat(60.0f)); }
-
-/// The sigmoid of z with e = exp(-|z|): for z < 0 it is exp(z) / (1 + exp(z)), and the power of two comes last, so that small
-/// results keep their precision down to the subnormals. The bits are the same whether QUICK or not.
+/// factor / (1 + exp(-z)) by the reduced z, -170 <= z <= 80. The power of two goes to the numerator, so that small results keep
+/// their precision, down to the subnormals unless QUICK, which is for |n| < 126 where neither factor 2^n nor the result is
+/// subnormal or too large. The bits are the same.
 template <bool QUICK>
-struct SigmoidParts {
-  Mask negative;
-  ExpParts e;
+ONESTEP_INLINE Vec times_sigmoid(Vec factor, ReducedExp z) {
+  const Vec part = exp_parts(ReducedExp{-z.rest, z.n}).part;  // exp(-z) = (1 + part) / power
+  const Vec one = splat(1.0f), power = QUICK ? exp2_int(z.n) : scale(one, z.n);
+  const Vec sum = one + power, lost = power - (sum - one);
+  const Vec below = sum + (part + lost);
+  return QUICK ? scale_normal(factor, z.n) / below : scale(factor / below, z.n);
+}
+ONESTEP_RARE Vec rare_times_sigmoid(Vec factor, ReducedExp z) { return times_sigmoid<false>(factor, z); }
 
-  /// The numerator without its power of two.
-  ONESTEP_INLINE Pair above() const {
-    return {select(negative, e.mantissa.high, splat(1.0f)), select(negative, e.mantissa.low, splat(0.0f))};
-  }
-  ONESTEP_INLINE Vec over_below(Pair above) const {
-    const IVec last = select(negative, e.exponent, splat(0));
-    if constexpr (QUICK) {
-      Pair below = quick_two_sum(splat(1.0f), scale_normal(e.mantissa.high, e.exponent));
-      below.low = fma(e.mantissa.low, exp2_int(e.exponent), below.low);  // the product is exact
-      return scale_normal(divide(above, below), last);
-    }
-    Pair below = quick_two_sum(splat(1.0f), scale(e.mantissa.high, e.exponent));
-    below.low = below.low + scale(e.mantissa.low, e.exponent);
-    return scale(divide(above, below), last);
-  }
-};
-
-template <bool QUICK>
-ONESTEP_INLINE SigmoidParts<QUICK> sigmoid_parts(Vec z) {
-  return {z < splat(0.0f), exp_parts(-abs(z))};
-}
-template <bool QUICK>
-ONESTEP_INLINE SigmoidParts<QUICK> sigmoid_parts(Pair z) {
-  const Mask negative = z.high < splat(0.0f);
-  const Vec flip = select(negative, splat(1.0f), splat(-1.0f));
-  return {negative, exp_parts(Pair{z.high * flip, z.low * flip})};
-}
-
-/// factor / (1 + exp(-z)), |z| <= 170; Z is Vec or Pair.
-template <bool QUICK, class Z>
-ONESTEP_INLINE Vec times_sigmoid(Vec factor, Z z) {
-  const auto parts = sigmoid_parts<QUICK>(z);
-  const Pair numerator = parts.above();
-  Pair above = two_product(factor, numerator.high);
-  above.low = fma(factor, numerator.low, above.low);
-  return parts.over_below(above);
-}
-/// 1 / (1 + exp(-z)), |z| <= 170.
-template <bool QUICK>
-ONESTEP_INLINE Vec sigmoid_within(Vec z) {
-  const auto parts = sigmoid_parts<QUICK>(z);
-  return parts.over_below(parts.above());
-}
+/// Whether times_sigmoid can be quick.
+ONESTEP_INLINE bool all_moderate(Vec z) { return all(abs(z) < splat(80.0f)); }
 
 ONESTEP_INLINE Vec sigmoid(Vec x) {
-  return all_moderate(x) ? sigmoid_within<true>(x) : sigmoid_within<false>(clamp(x, -120.0f, 120.0f));
+  if (all_moderate(x)) return times_sigmoid<true>(splat(1.0f), reduce_exp(x));
+  return rare_times_sigmoid(splat(1.0f), reduce_exp(clamp(x, -120.0f, 40.0f)));
 }
 
-/// f(x, x clamped to +-limit), where limit is so large that f(x) is x above it and less than any float below -limit. The
-/// factor x becomes a zero there: it keeps the sign, and NaN for -inf as in torch.
+/// f(x, x clamped), for f that is x from `high` on and less than any float below `low`. The factor x becomes a zero there: it
+/// keeps the sign, and NaN for -inf as in torch.
 template <class F>
-ONESTEP_INLINE Vec gated(Vec x, float limit, F f) {
-  const Vec y = f(select(x < splat(-limit), x * splat(0.0f), x), clamp(x, -limit, limit));
-  return select(x > splat(limit), x, y);
+ONESTEP_INLINE Vec gated(Vec x, float low, float high, F f) {
+  const Vec y = f(select(x < splat(low), x * splat(0.0f), x), clamp(x, low, high));
+  return select(x > splat(high), x, y);
 }
 
 ONESTEP_INLINE Vec silu(Vec x) {
-  if (all_moderate(x)) return times_sigmoid<true>(x, x);
-  return gated(x, 120.0f, [](Vec factor, Vec z) { return times_sigmoid<false>(factor, z); });
-}
-
-/// z = 2 sqrt(2/pi) (x + 0.044715 x^3): gelu(x) = x sigmoid(z), and where z is -80 an error of one ulp in z would be 60 ulp
-/// in the result, so z is a pair. |x| <= 12.
-ONESTEP_INLINE Pair gelu_tanh_argument(Vec x) {
-  constexpr float kC1 = 0x1.988454p+0f, kC1Low = -0x1.857936p-25f;  // 2 sqrt(2/pi)
-  constexpr float kC3 = 0x1.2444f2p-4f, kC3Low = 0x1.49b16ap-29f;   // 2 sqrt(2/pi) 0.044715
-  const Pair square = two_product(x, x), cubic = two_product(splat(kC3), square.high);
-  const Pair q = two_sum(splat(kC1), cubic.high);
-  const Vec q_low = q.low + cubic.low + fma(splat(kC3), square.low, fma(splat(kC3Low), square.high, splat(kC1Low)));
-  const Pair z = two_product(x, q.high);
-  return {z.high, fma(x, q_low, z.low)};
-}
-
-ONESTEP_INLINE Vec gelu_tanh(Vec x) {
-  if (all(abs(x) < splat(8.0f))) return times_sigmoid<true>(x, gelu_tanh_argument(x));  // |z| < 50
-  return gated(x, 12.0f, [](Vec factor, Vec near) { return times_sigmoid<false>(factor, gelu_tanh_argument(near)); });
+  if (all_moderate(x)) return times_sigmoid<true>(x, reduce_exp(x));
+  return gated(x, -120.0f, 40.0f, [](Vec factor, Vec z) { return rare_times_sigmoid(factor, reduce_exp(z)); });
 }
 
 /// exp(-a^2/2) = gauss 2^exponent, and Phi(-a) = gauss ratio / sum 2^exponent, Phi the normal distribution function.
@@ -213,7 +157,7 @@ ONESTEP_INLINE NormalParts normal_parts(Vec a) {
   const Pair sum = two_sum(a, splat(1.5f));
   const Vec t = (a - splat(1.5f)) / sum.high, p = polynomial(t, kRatio);
   const Vec ratio = fma(t, p, splat(kFirst));
-  return {e.mantissa, {ratio, fma(t, p, splat(kFirst) - ratio) + splat(kFirstLow)}, sum, e.exponent};
+  return {quick_two_sum(splat(1.0f), e.part), {ratio, fma(t, p, splat(kFirst) - ratio) + splat(kFirstLow)}, sum, e.exponent};
 }
 
 /// factor Phi(-a) without its power of two.
@@ -222,21 +166,6 @@ ONESTEP_INLINE Vec times_tail(Vec factor, const NormalParts& n) {
   Pair above = two_product(g.high, n.ratio.high);
   above.low = above.low + fma(g.high, n.ratio.low, fma(factor, n.gauss.low, g.low) * n.ratio.high);
   return divide(above, n.sum);
-}
-
-/// Whether nothing in x Phi(x) and its derivative is subnormal, as nearly always.
-ONESTEP_INLINE bool all_normal(Vec x) { return all(abs(x) < splat(12.0f)); }
-
-/// x Phi(x) with the normal_parts of |near|: for x < 0 the power of two comes last, as in times_sigmoid.
-template <class SCALE>
-ONESTEP_INLINE Vec gelu_erf(Vec x, Vec near, const NormalParts& n, SCALE scale_by) {
-  const Mask negative = near < splat(0.0f);
-  const Vec tail = scale_by(times_tail(select(negative, x, splat(1.0f)), n), n.exponent);
-  return select(negative, tail, fnma(x, tail, x));
-}
-ONESTEP_INLINE Vec gelu_erf(Vec x) {
-  if (all_normal(x)) return gelu_erf(x, x, normal_parts(abs(x)), kScaleNormal);
-  return gated(x, 15.0f, [](Vec factor, Vec near) { return gelu_erf(factor, near, normal_parts(abs(near)), kScale); });
 }
 
 /// An odd polynomial near 0, else 1 - 2 Phi(-sqrt(2) |x|).

@@ -122,21 +122,21 @@ TEST_CASE("cli: a classifier with adapters trains these and its head, and merged
   const TemporaryFolder folder;
   const fs::path base = folder.path() / "base", data = folder.path() / "data.csv", run = folder.path() / "run";
   write(data, rows(80));
-  train_on_text(base, data, {"train.steps=150", "optimizer.lr=0.01"});
+  train_on_text(base, data, {"train.steps=300", "optimizer.lr=0.003"});
   write(folder.path() / "config.json", config_of(data));
   const ProcessResult trained =
       run_process(train_command(folder.path() / "config.json", run,
                                 {"train.init_from=" + base.string(), "model.lora.rank=4", "model.lora.targets=[\"*\"]",
-                                 "optimizer.lr=0.02", "train.steps=150"}));
+                                 "optimizer.lr=0.01", "train.steps=200"}));
   REQUIRE_MESSAGE(trained.status == 0, trained.err);
   CHECK_MESSAGE(contains(trained.out, "val accuracy 100.00 % of 20 predictions on validation texts\n"), trained.out);
-  const std::string parameters = read(run / "checkpoints/step-150/model.safetensors");
+  const std::string parameters = read(run / "checkpoints/step-200/model.safetensors");
   for (const char* const own : {"score.weight", "transformer.h.0.attn.c_attn.lora_A.weight"}) CHECK(contains(parameters, own));
   CHECK_FALSE(contains(parameters, "wte"));
   const std::string frozen = read(run / "frozen.safetensors");
   CHECK(contains(frozen, "transformer.wte.weight"));
   CHECK_FALSE(contains(frozen, "score.weight"));
-  CHECK(contains(read(run / "checkpoints/step-150/optimizer.safetensors"), "score.weight.exp_avg"));
+  CHECK(contains(read(run / "checkpoints/step-200/optimizer.safetensors"), "score.weight.exp_avg"));
 
   // classify merges the adapters, eval does not: the mean of -log p of the labels is its loss.
   write(folder.path() / "texts", "0 one, good\n1 step, bad\n");
