@@ -1,6 +1,7 @@
 #pragma once
-// x^y in float32 for any exponents: log and exp in double precision by their series, from operations that are correctly rounded
-// everywhere, so that every instruction set gives the same bits. Loops over 16 lanes that the compiler turns into vectors.
+// x^y in float32 for any exponents: logarithm and exponential to base 2 in double precision by minimax polynomials (Remez), off
+// by 2^-52 and 2^-40, from operations that are correctly rounded everywhere, so that every instruction set gives the same bits.
+// Loops over 16 lanes that the compiler turns into vectors.
 #include <cstdint>
 
 #include "autograd/kernels/simd.h"
@@ -29,18 +30,25 @@ ONESTEP_INLINE double log2_of(double x) {
   const double e = __builtin_bit_cast(double, ((u + (uint64_t{1024} << 52)) >> 52) | 0x4330000000000000) - (0x1p52 + 1024);
   const double m = __builtin_bit_cast(double, (u & 0xfffffffffffff) + kSqrtHalf);
   const double s = (m - 1) / (m + 1);
-  constexpr double kAtanh[] = {1, 1. / 3, 1. / 5, 1. / 7, 1. / 9, 1. / 11, 1. / 13, 1. / 15, 1. / 17, 1. / 19, 1. / 21};
-  return e + 2 / 0.69314718055994530942 * s * series(s * s, kAtanh);
+  constexpr double kLog2[] = {2.8853900817779268, 0.9617966939248286, 0.5770780171101384, 0.4121984179725803,
+                              0.3206154865300769, 0.2614687112083967, 0.24266101042994112};
+  return e + s * series(s * s, kLog2);
 }
 
 /// 2^t for |t| < 1000.
 ONESTEP_INLINE double exp2_of(double t) {
   constexpr double kMagic = 0x1.8p52;  // the sum's last bit is worth 1
-  const double shifted = t + kMagic, r = (t - (shifted - kMagic)) * 0.69314718055994530942;
-  constexpr double kInverseFactorials[] = {
-      1,         1,          1. / 2,      1. / 6,       1. / 24,       1. / 120,       1. / 720,
-      1. / 5040, 1. / 40320, 1. / 362880, 1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800};
-  return series(r, kInverseFactorials) * __builtin_bit_cast(double, (__builtin_bit_cast(uint64_t, shifted) + 1023) << 52);
+  const double shifted = t + kMagic, rest = t - (shifted - kMagic);
+  constexpr double kExp2[] = {1,
+                              0.6931471805461495,
+                              0.24022650695554096,
+                              0.05550410940710272,
+                              0.009618129219471987,
+                              0.0013333450897933287,
+                              0.0001540341544081223,
+                              1.5310012482861462e-05,
+                              1.326350445566891e-06};
+  return series(rest, kExp2) * __builtin_bit_cast(double, (__builtin_bit_cast(uint64_t, shifted) + 1023) << 52);
 }
 
 /// C's powf where powers is not for it.

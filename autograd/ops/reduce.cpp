@@ -269,35 +269,53 @@ Tensor norm(const Tensor& x, double p, const Shape& wanted, bool keepdim) {
 
 namespace {
 
-/// The product of n numbers: 64 products of every 64th, in pairs 16, which take what is left in 16s, then times each other.
+constexpr int64_t kProducts = 16;
+
+/// The products of a row's n numbers as 16: 64 of every 64th, in pairs 16, which take what is left in 16s. Returns what they
+/// took.
 template <class T>
-ONESTEP_EACH_ISA T product_of(const T* x, int64_t n) {
-  constexpr int64_t many = 64, few = 16;
+int64_t partial_products(const T* x, int64_t n, T* to) {
+  constexpr int64_t many = 4 * kProducts;
   T products[many];
   std::fill_n(products, many, T(1));
   int64_t i = 0;
   for (; i + many <= n; i += many)
     for (int64_t j = 0; j < many; ++j) products[j] = ops::times(products[j], x[i + j]);
-  for (int64_t half = many / 2; half >= few; half /= 2)
+  for (int64_t half = many / 2; half >= kProducts; half /= 2)
     for (int64_t j = 0; j < half; ++j) products[j] = ops::times(products[j], products[j + half]);
-  for (; i + few <= n; i += few)
-    for (int64_t j = 0; j < few; ++j) products[j] = ops::times(products[j], x[i + j]);
-  T all = T(1);
-  for (int64_t j = 0; j < few; ++j) all = ops::times(all, products[j]);
-  for (; i < n; ++i) all = ops::times(all, x[i]);
-  return all;
+  for (; i + kProducts <= n; i += kProducts)
+    for (int64_t j = 0; j < kProducts; ++j) products[j] = ops::times(products[j], x[i + j]);
+  std::copy_n(products, kProducts, to);
+  return i;
+}
+
+/// The product of each row of x [rows, n]. Eight rows at a time: each of a row's last products waits for the one before.
+template <class T>
+ONESTEP_EACH_ISA void products_of_rows(const T* x, int64_t n, int64_t rows, T* y) {
+  constexpr int64_t together = 8;
+  for (int64_t first = 0; first < rows; first += together, x += together * n, y += together) {
+    const int64_t count = std::min(rows - first, together);
+    T parts[together][kProducts], all[together];
+    std::fill_n(parts[0], together * kProducts, T(1));
+    std::fill_n(all, together, T(1));
+    int64_t taken = 0;
+    for (int64_t r = 0; r < count; ++r) taken = partial_products(x + r * n, n, parts[r]);
+    for (int64_t j = 0; j < kProducts; ++j)
+      for (int64_t r = 0; r < together; ++r) all[r] = ops::times(all[r], parts[r][j]);
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t i = taken; i < n; ++i) all[r] = ops::times(all[r], x[r * n + i]);
+      y[r] = all[r];
+    }
+  }
 }
 
 template <class T>
 void product_blocks(const T* x, T* y, const Blocks& b) {
   kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {
+    if (b.inner == 1) return products_of_rows(x + o * b.reduced, b.reduced, end - o, y + o);
     for (; o < end; ++o) {
       const T* from = x + o * b.reduced * b.inner;
       T* to = y + o * b.inner;
-      if (b.inner == 1) {
-        *to = product_of(from, b.reduced);
-        continue;
-      }
       std::fill_n(to, b.inner, T(1));
       for (int64_t r = 0; r < b.reduced; ++r)
         for (int64_t i = 0; i < b.inner; ++i) to[i] = ops::times(to[i], from[r * b.inner + i]);
