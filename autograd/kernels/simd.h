@@ -102,6 +102,9 @@ ONESTEP_INLINE Vec fms(Vec a, Vec b, Vec c) { return fma(a, b, -c); }
 #endif
 ONESTEP_INLINE Mask is_nan(Vec x) { return unordered(x, x); }
 
+// 16 bfloat16 as floats, for weights: load_bf16(p). They are stored in the order 0, 8, 1, 9, ..., so that the two of each word
+// are made floats by a shift and by a mask.
+
 // Sums of products of bytes, for weights that are integers. Bytes: four integers from 0 to 255 for each of 16 lanes, stored in
 // the order 0, 2, 1, 3, so that even and odd bytes are neighbours as 16-bit numbers; Quantized: an integer from -127 to 127.
 //   add_dots(sum, w, x): lane i of sum + sum over p < 4 of number p of lane i of w times x[p]; exact

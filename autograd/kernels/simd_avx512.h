@@ -82,10 +82,11 @@ ONESTEP_INLINE IVec shift_right(IVec x) {
   return {_mm512_srai_epi32(x.v, N)};
 }
 
-/// 16 bfloat16 as floats.
+/// See simd.h.
 ONESTEP_INLINE Vec load_bf16(const void* p) {
-  const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
-  return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
+  const __m512i pairs = _mm512_broadcast_i32x8(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
+  const __m512i shifts = _mm512_inserti64x4(_mm512_set1_epi32(16), _mm256_setzero_si256(), 1);
+  return as_float(IVec{_mm512_sllv_epi32(pairs, shifts)} & splat(INT32_MIN >> 15));
 }
 
 /// See simd.h.

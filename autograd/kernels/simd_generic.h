@@ -135,11 +135,12 @@ ONESTEP_INLINE IVec shift_right(IVec x) {
   return {x.v >> N};
 }
 
-/// 16 bfloat16 as floats.
+/// See simd.h.
 ONESTEP_INLINE Vec load_bf16(const void* p) {
   uint16_t numbers[16];
   std::memcpy(numbers, p, sizeof numbers);
-  return lanes<Vec>([&](int i) { return __builtin_bit_cast(float, static_cast<uint32_t>(numbers[i]) << 16); });
+  return lanes<Vec>(
+      [&](int i) { return __builtin_bit_cast(float, static_cast<uint32_t>(numbers[2 * (i % 8) + i / 8]) << 16); });
 }
 
 /// See simd.h.

@@ -7,7 +7,7 @@ namespace onestep::kernels {
 
 /// A weight w [n, k] lies in panels of 16 rows, the last one filled up with zeros. A panel goes along k in steps:
 ///
-///   bf16: a step is 16 bfloat16, one a row
+///   bf16: a step is 16 bfloat16, one a row, of rows 0, 8, 1, 9, ..., 7 and 15
 ///   int8: before every 64 numbers of k, a group, 16 float scales, one a row; a step is four bytes a row, numbers 0, 2, 1 and 3
 ///   of
 ///         it, and 16 of them a group, the last step filled up with zeros; a byte b stands for (b - 128) scale

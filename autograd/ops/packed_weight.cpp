@@ -31,7 +31,7 @@ struct Layout {
   /// Number p of row r.
   int64_t number(int64_t p, int64_t r) const {
     constexpr int64_t kPlace[kStep] = {0, 2, 1, 3};
-    if (!int8) return 2 * (p * kPanelRows + r);
+    if (!int8) return 2 * (p * kPanelRows + r % (kPanelRows / 2) * 2 + r / (kPanelRows / 2));
     return (p / kWeightGroup + 1) * kScales + p / kStep * kStep * kPanelRows + kStep * r + kPlace[p % kStep];
   }
   /// The scale of that number.
