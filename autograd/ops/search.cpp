@@ -83,27 +83,32 @@ std::vector<int64_t> lexicographic_order(const Tensor& rows) {
   return order;
 }
 
-/// Whether row `a` equals row `b`.
-bool same_row(const Tensor& rows, int64_t a, int64_t b) {
-  const int64_t width = rows.size(1);
-  return dispatch(rows.dtype(), [&]<class T>() {
+/// Whether each row in `order` is another one than the row before it.
+std::vector<char> begins_group(const Tensor& rows, const std::vector<int64_t>& order) {
+  std::vector<char> begins(order.size(), true);
+  dispatch(rows.dtype(), [&, width = rows.size(1)]<class T>() {
     const T* const first = rows.data<T>();
-    return std::equal(first + a * width, first + (a + 1) * width, first + b * width);
+    for (size_t i = 1; i < order.size(); ++i) {
+      const T *x = first + order[i - 1] * width, *y = first + order[i] * width;
+      begins[i] = *x != *y || !std::equal(x + 1, x + width, y + 1);
+    }
   });
+  return begins;
 }
 
 /// The rows of a contiguous matrix that are the first of their equals, and per row and per group what unique returns of them.
 UniqueResult unique_rows(const Tensor& rows) {
   const std::vector<int64_t> order = lexicographic_order(rows);
+  const std::vector<char> begins = begins_group(rows, order);
   std::vector<int64_t> first, counts;
   Tensor inverse = empty(rows.size(0), DType::int64);
   auto* const group = inverse.mutable_data<int64_t>();
-  for (const int64_t row : order) {
-    if (first.empty() || !same_row(rows, first.back(), row)) {
-      first.push_back(row);
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (begins[i]) {
+      first.push_back(order[i]);
       counts.push_back(0);
     }
-    group[row] = static_cast<int64_t>(first.size()) - 1;
+    group[order[i]] = static_cast<int64_t>(first.size()) - 1;
     ++counts.back();
   }
   const auto found = static_cast<int64_t>(first.size());
