@@ -21,81 +21,83 @@ ONESTEP_INLINE Vec interval_polynomial(Vec a, const float (&center)[16], const f
   return y;
 }
 
-/// near(x) where |x| < 31/8, else far(x).
+/// near(a) for a = |x| < 31/8, else far(a), whose result is 0 from 15 on.
 template <class NEAR, class FAR>
 ONESTEP_INLINE Vec near_or_far(Vec x, NEAR near, FAR far) {
-  const Mask is_near = abs(x) < splat(kGeluNear);
-  if (all(is_near)) return near(x);
-  return select(is_near, near(x), far(x));
+  const Vec a = abs(x);
+  const Mask is_near = a < splat(kGeluNear);
+  if (all(is_near)) return near(a);
+  return select(is_near, near(a), far(clamp(a, kGeluNear, 15.0f)));
 }
 
+/// `far` is |x| times the gate of -|x|.
 template <class FAR>
 ONESTEP_INLINE Vec gelu(Vec x, const GeluTable& table, FAR far) {
-  const auto near = [&](Vec v) {
-    const Vec tail = v * interval_polynomial(abs(v), table.center, table.gate);
-    return select(v < splat(0.0f), tail, v - tail);
-  };
-  return near_or_far(x, near, far);
+  const Vec tail = near_or_far(
+      x, [&](Vec a) { return a * interval_polynomial(a, table.center, table.gate); }, far);
+  return select(x < splat(0.0f), x * splat(0.0f) - tail, x - tail);  // NaN for -inf as in torch
 }
 
+/// `far` is the derivative at -|x|.
 template <class FAR>
 ONESTEP_INLINE Vec gelu_derivative(Vec x, const GeluTable& table, FAR far) {
-  const auto near = [&](Vec v) {
-    const Vec slope = interval_polynomial(abs(v), table.center, table.slope);
-    return select(v < splat(0.0f), slope, splat(1.0f) - slope);
-  };
-  return near_or_far(x, near, far);
+  const Vec slope = near_or_far(
+      x, [&](Vec a) { return interval_polynomial(a, table.center, table.slope); }, far);
+  return select(x < splat(0.0f), slope, splat(1.0f) - slope);
 }
 
-ONESTEP_RARE NormalParts rare_normal_parts(Vec x) { return normal_parts(abs(x)); }
+/// q exp(x) by the parts of exp(x).
+ONESTEP_INLINE Vec times_exp(Vec q, ExpParts e) { return scale(fma(q, e.part, q), e.exponent); }
 
-/// x Phi(x). For x < 0 the power of two comes last, so that small results keep their precision.
+/// a Phi(-a) exp(a^2/2) for 31/8 <= a <= 15, given w = 1 / a^2.
+ONESTEP_INLINE Vec mills_polynomial(Vec w) {
+  constexpr float kFirst = 0x1.98845p-2f, kFirstLow = 0x1.abbf9p-27f;
+  constexpr float kMills[] = {kFirstLow,      -0x1.988054p-2f, 0x1.31c894p+0f, -0x1.737f02p+2f,
+                              0x1.1183f0p+5f, -0x1.5aa936p+7f, 0x1.d7ecbep+8f};
+  return splat(kFirst) + polynomial(w, kMills);
+}
+
+/// x Phi(x).
 ONESTEP_INLINE Vec gelu_erf(Vec x) {
-  return gelu(x, kGeluErf, [](Vec v) {
-    return gated(v, -15.0f, 15.0f, [](Vec factor, Vec near) {
-      const Mask negative = near < splat(0.0f);
-      const NormalParts n = rare_normal_parts(near);
-      const Vec tail = scale(times_tail(select(negative, factor, splat(1.0f)), n), n.exponent);
-      return select(negative, tail, fnma(factor, tail, factor));
-    });
+  return gelu(x, kGeluErf, [](Vec a) {
+    return times_exp(mills_polynomial(splat(1.0f) / (a * a)), exp_parts(two_product(a * splat(-0.5f), a)));
   });
 }
 
 /// Phi(x) + x exp(-x^2/2) / sqrt(2 pi).
 ONESTEP_INLINE Vec gelu_erf_derivative(Vec x) {
-  return gelu_derivative(x, kGeluErf, [](Vec v) {
-    const Vec near = clamp(v, -15.0f, 15.0f);
-    const NormalParts n = rare_normal_parts(near);
-    const Vec gauss = scale(n.gauss.high, n.exponent), tail = gauss * n.ratio.high / n.sum.high;
-    return fma(near * splat(0x1.988454p-2f), gauss, select(near < splat(0.0f), tail, splat(1.0f) - tail));
+  return gelu_derivative(x, kGeluErf, [](Vec a) {
+    const Vec inverse = splat(1.0f) / a, ratio = mills_polynomial(inverse * inverse) * inverse;
+    return times_exp(fnma(splat(0x1.988454p-2f), a, ratio), exp_parts(two_product(a * splat(-0.5f), a)));
   });
 }
 
-/// factor sigmoid(z) where x sigmoid(z) is the approximation by tanh: z = 2 sqrt(2/pi) (x + 0.044715 x^3). Where z is -80 an
-/// error of one ulp in z would be 60 ulp in the result, so z is a pair. -12 <= x <= 6.
-ONESTEP_INLINE Vec times_tanh_gate(Vec factor, Vec x) {
-  constexpr float kC1 = 0x1.988454p+0f, kC1Low = -0x1.857936p-25f;  // 2 sqrt(2/pi)
-  constexpr float kC3 = 0x1.2444f2p-4f, kC3Low = 0x1.49b16ap-29f;   // 2 sqrt(2/pi) 0.044715
-  const Pair square = two_product(x, x), cubic = two_product(splat(kC3), square.high);
-  const Pair q = two_sum(splat(kC1), cubic.high);
-  const Vec q_low = q.low + cubic.low + fma(splat(kC3), square.low, fma(splat(kC3Low), square.high, splat(kC1Low)));
-  const Pair z = two_product(x, q.high);
-  const ReducedExp reduced = reduce_exp(z.high);
-  return rare_times_sigmoid(factor, {reduced.rest + fma(x, q_low, z.low), reduced.n});
+/// z = 2 sqrt(2/pi) (x + 0.044715 x^3) and exp(-z), of the approximation by tanh x / (1 + exp(-z)).
+inline constexpr float kTanhC1 = 0x1.988454p+0f, kTanhC1Low = -0x1.857936p-25f;  // 2 sqrt(2/pi)
+inline constexpr float kTanhC3 = 0x1.2444f2p-4f, kTanhC3Low = 0x1.49b16ap-29f;   // 0.044715 times it
+
+/// Where z is 80 an error of one ulp in z would be 60 ulp in the result, so z is a pair. exp(-z) is 0 from 12 on.
+ONESTEP_INLINE ExpParts tanh_tail(Vec x) {
+  const Vec a = clamp(x, 0.0f, 12.0f);
+  const Pair square = two_product(a, a), cubic = two_product(splat(kTanhC3), square.high);
+  const Pair q = two_sum(splat(kTanhC1), cubic.high);
+  const Vec c3_low = fma(splat(kTanhC3), square.low, fma(splat(kTanhC3Low), square.high, splat(kTanhC1Low)));
+  const Pair z = two_product(a, q.high);
+  return exp_parts(Pair{-z.high, -fma(a, q.low + cubic.low + c3_low, z.low)});
 }
 
 ONESTEP_INLINE Vec gelu_tanh(Vec x) {
-  return gelu(x, kGeluTanh, [](Vec v) { return gated(v, -12.0f, 6.0f, times_tanh_gate); });
+  return gelu(x, kGeluTanh, [](Vec a) {
+    const ExpParts e = tanh_tail(a);
+    return times_exp(fnma(a, scale(e.mantissa(), e.exponent), a), e);  // 1 / (1 + e) is 1 - e: e^2 is less than 1e-10
+  });
 }
 
-/// At -|x| s - |x| s (1 - s) dz/dx with s = sigmoid(z), and the rest to one at |x|.
+/// At -|x| it is s - |x| s (1 - s) dz/dx with s = 1 / (1 + exp(z)), which is exp(-z) where x is far.
 ONESTEP_INLINE Vec gelu_tanh_derivative(Vec x) {
-  return gelu_derivative(x, kGeluTanh, [](Vec v) {
-    constexpr float kC1 = 0x1.988454p+0f, kC3 = 0x1.2444f2p-4f, k3C3 = 0x1.b6676cp-3f;
-    const Vec near = clamp(-abs(v), -12.0f, 0.0f), square = near * near, z = near * fma(splat(kC3), square, splat(kC1));
-    const Vec s = rare_times_sigmoid(splat(1.0f), reduce_exp(z));
-    const Vec slope = fma(near * fma(splat(k3C3), square, splat(kC1)), s * (splat(1.0f) - s), s);
-    return select(v < splat(0.0f), slope, splat(1.0f) - slope);
+  return gelu_derivative(x, kGeluTanh, [](Vec a) {
+    constexpr float k3C3 = 0x1.b6676cp-3f;
+    return times_exp(fnma(a, fma(splat(k3C3) * a, a, splat(kTanhC1)), splat(1.0f)), tanh_tail(a));
   });
 }
 

@@ -24,22 +24,11 @@ ONESTEP_INLINE Pair two_sum(Vec a, Vec b) {
   const Vec s = a + b, b_part = s - a;
   return {s, (a - (s - b_part)) + (b - b_part)};
 }
-/// a + b exactly, |a| >= |b|.
-ONESTEP_INLINE Pair quick_two_sum(Vec a, Vec b) {
-  const Vec s = a + b;
-  return {s, b - (s - a)};
-}
 /// a b exactly.
 ONESTEP_INLINE Pair two_product(Vec a, Vec b) {
   const Vec p = a * b;
   return {p, fms(a, b, p)};
 }
-/// n / d, rounded about once.
-ONESTEP_INLINE Vec divide(Pair n, Pair d) {
-  const Vec inverse = splat(1.0f) / d.high, q = n.high * inverse;
-  return fma(fnma(q, d.high, n.high) + fnma(q, d.low, n.low), inverse, q);
-}
-
 /// exp(x) = (1 + part) 2^exponent with |part| < 0.42.
 struct ExpParts {
   Vec part;
@@ -128,54 +117,25 @@ ONESTEP_INLINE Vec sigmoid(Vec x) {
   return rare_times_sigmoid(splat(1.0f), reduce_exp(clamp(x, -120.0f, 40.0f)));
 }
 
-/// f(x, x clamped), for f that is x from `high` on and less than any float below `low`. The factor x becomes a zero there: it
-/// keeps the sign, and NaN for -inf as in torch.
-template <class F>
-ONESTEP_INLINE Vec gated(Vec x, float low, float high, F f) {
-  const Vec y = f(select(x < splat(low), x * splat(0.0f), x), clamp(x, low, high));
-  return select(x > splat(high), x, y);
-}
-
 ONESTEP_INLINE Vec silu(Vec x) {
   if (all_moderate(x)) return times_sigmoid<true>(x, reduce_exp(x));
-  return gated(x, -120.0f, 40.0f, [](Vec factor, Vec z) { return rare_times_sigmoid(factor, reduce_exp(z)); });
+  const Vec factor = select(x < splat(-120.0f), x * splat(0.0f), x);  // a zero with its sign, NaN for -inf as in torch
+  return rare_times_sigmoid(factor, reduce_exp(clamp(x, -120.0f, 40.0f)));
 }
 
-/// exp(-a^2/2) = gauss 2^exponent, and Phi(-a) = gauss ratio / sum 2^exponent, Phi the normal distribution function.
-struct NormalParts {
-  Pair gauss, ratio, sum;
-  IVec exponent;
-};
-
-/// For 0 <= a <= 15: sum is a + 3/2, and ratio a polynomial in (a - 3/2) / (a + 3/2).
-ONESTEP_INLINE NormalParts normal_parts(Vec a) {
-  constexpr float kFirst = 0x1.3c1440p-1f, kFirstLow = 0x1.10940cp-27f;
-  constexpr float kRatio[] = {-0.195099458f,   -0.0574956909f,  0.0178961344f,   0.0176427383f,
-                              0.00399098778f,  -0.00244291616f, -0.00271923537f, -0.00102838606f,
-                              0.000262612157f, 0.00045835186f,  0.000145058875f};
-  const ExpParts e = exp_parts(two_product(a * splat(-0.5f), a));
-  const Pair sum = two_sum(a, splat(1.5f));
-  const Vec t = (a - splat(1.5f)) / sum.high, p = polynomial(t, kRatio);
-  const Vec ratio = fma(t, p, splat(kFirst));
-  return {quick_two_sum(splat(1.0f), e.part), {ratio, fma(t, p, splat(kFirst) - ratio) + splat(kFirstLow)}, sum, e.exponent};
-}
-
-/// factor Phi(-a) without its power of two.
-ONESTEP_INLINE Vec times_tail(Vec factor, const NormalParts& n) {
-  const Pair g = two_product(factor, n.gauss.high);
-  Pair above = two_product(g.high, n.ratio.high);
-  above.low = above.low + fma(g.high, n.ratio.low, fma(factor, n.gauss.low, g.low) * n.ratio.high);
-  return divide(above, n.sum);
-}
-
-/// An odd polynomial near 0, else 1 - 2 Phi(-sqrt(2) |x|).
+/// An odd polynomial near 0, else 1 - 2 Phi(-sqrt(2) |x|), Phi the normal distribution function: with b = sqrt(2) |x| and s =
+/// b + 3/2 it is exp(-x^2) / s times a polynomial in (b - 3/2) / s.
 ONESTEP_INLINE Vec erf(Vec x) {
   constexpr float kErf[] = {0.128379166f,   -0.376126379f,    0.112837888f,    -0.0268658847f,
                             0.00522258598f, -0.000851132267f, 0.000115019968f, -1.04688379e-05f};
-  const Vec a = abs(x);
-  const NormalParts n = normal_parts(clamp(a * splat(0x1.6a09e6p+0f), 0.0f, 15.0f));
-  const Vec large = splat(1.0f) - scale(times_tail(splat(2.0f), n), n.exponent);
-  return select(a < splat(0.9f), fma(x, polynomial(x * x, kErf), x), with_sign_of(large, x));
+  constexpr float kTail[] = {0x1.3c1440p+0f,  -0.390198916f,   -0.1149913818f,  0.0357922688f,
+                             0.0352854766f,   0.00798197556f,  -0.00488583232f, -0.00543847074f,
+                             -0.00205677212f, 0.000525224314f, 0.00091671637f,  0.00029011775f};
+  const Vec a = clamp(abs(x), 0.0f, 9.0f), b = a * splat(0x1.6a09e6p+0f), inverse = splat(1.0f) / (b + splat(1.5f));
+  const ExpParts e = exp_parts(-(a * a));
+  const Vec ratio = polynomial((b - splat(1.5f)) * inverse, kTail) * inverse;
+  const Vec large = splat(1.0f) - scale_normal(fma(ratio, e.part, ratio), e.exponent);
+  return select(a > splat(0.9f), with_sign_of(large, x), fma(x, polynomial(x * x, kErf), x));  // NaN for NaN
 }
 
 }  // namespace
