@@ -78,7 +78,7 @@ def table(name, gate, slope):
     centers = [center_of(i, gate) for i in range(INTERVALS)]
     gates = [polynomial(gate, i, c, GATE_BITS, True) for i, c in enumerate(centers)]
     slopes = [polynomial(slope, i, c, SLOPE_BITS, False) for i, c in enumerate(centers)]
-    return f"constexpr GeluTable {name} = {{\n    {row(centers, 4)},\n    {array(zip(*gates))},\n    {array(zip(*slopes))}}};\n"
+    return f"inline constexpr GeluTable {name} = {{\n    {row(centers, 4)},\n    {array(zip(*gates))},\n    {array(zip(*slopes))}}};\n"
 
 
 print(f"""#pragma once

@@ -84,6 +84,11 @@ template <auto F>
 ONESTEP_FLATTEN void map_with(const float* x, float* y, int64_t n) {
   map(x, y, n, F);
 }
+/// A loop that the compiler turns into vectors.
+template <auto F, class X, class Y>
+void each(const X* x, Y* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = F(x[i]);
+}
 template <auto F>
 ONESTEP_FLATTEN void map_grad_with(const float* x, const float* dy, float* dx, int64_t n) {
   map2(x, dy, dx, n, [](Vec v, Vec d) { return d * F(v); });
@@ -122,12 +127,10 @@ void fill_maps(Table<float>& t) {
   t.div = zip_with<[](Vec a, Vec b) { return a / b; }>;
   t.maximum = zip_with<[](Vec a, Vec b) { return max_nan(a, b); }>;
   t.minimum = zip_with<[](Vec a, Vec b) { return min_nan(a, b); }>;
-  t.from_bf16 = [](const uint16_t* x, float* y, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) y[i] = float_of_bfloat16(x[i]);
-  };
-  t.to_bf16 = [](const float* x, uint16_t* y, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) y[i] = bfloat16_of_float(x[i]);
-  };
+  t.from_bf16 = each<float_of_bfloat16>;
+  t.to_bf16 = each<bfloat16_of_float>;
+  t.from_half = each<float_of_half>;
+  t.to_half = each<half_of_float>;
   t.adam_step = adam_step;
   t.sgd_step = sgd_step;
 }

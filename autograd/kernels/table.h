@@ -104,8 +104,10 @@ struct Table {
   void (*conv_dots)(int64_t rows, int64_t cols, const int64_t* offsets, const ConvDots<T>& x);
 
   /// bfloat16 as T and T rounded to it.
-  void (*from_bf16)(const uint16_t* x, T* y, int64_t n) = nullptr;  // in float alone
+  void (*from_bf16)(const uint16_t* x, T* y, int64_t n) = nullptr;  // in float alone, as those that follow
   void (*to_bf16)(const T* x, uint16_t* y, int64_t n) = nullptr;
+  void (*from_half)(const uint16_t* x, T* y, int64_t n) = nullptr;
+  void (*to_half)(const T* x, uint16_t* y, int64_t n) = nullptr;
 
   void (*uniform)(T* y, int64_t n, T low, T high);
   void (*box_muller)(T* d, int64_t n, T mean, T std);

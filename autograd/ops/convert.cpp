@@ -22,35 +22,39 @@ void convert_all(const void* from, void* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) target[i] = convert<To>(source[i]);
 }
 
+/// convert_all by a kernel.
+template <auto KERNEL, class From, class To>
+void convert_by(const void* from, void* to, int64_t n) {
+  (kernels::table<float>().*KERNEL)(static_cast<const From*>(from), static_cast<To*>(to), n);
+}
+
 /// From a narrow dtype to its compute type.
 Step widening(DType dtype) {
+  using Kernels = kernels::Table<float>;
   switch (dtype) {
     case DType::int32:
       return convert_all<int32_t, int64_t>;
     case DType::uint8:
       return convert_all<uint8_t, int64_t>;
     case DType::float16:
-      return convert_all<Half, float>;
+      return convert_by<&Kernels::from_half, uint16_t, float>;
     default:
-      return [](const void* from, void* to, int64_t n) {
-        kernels::table<float>().from_bf16(static_cast<const uint16_t*>(from), static_cast<float*>(to), n);
-      };
+      return convert_by<&Kernels::from_bf16, uint16_t, float>;
   }
 }
 
 /// From a compute type to a narrow dtype.
 Step narrowing(DType dtype) {
+  using Kernels = kernels::Table<float>;
   switch (dtype) {
     case DType::int32:
       return convert_all<int64_t, int32_t>;
     case DType::uint8:
       return convert_all<int64_t, uint8_t>;
     case DType::float16:
-      return convert_all<float, Half>;
+      return convert_by<&Kernels::to_half, float, uint16_t>;
     default:
-      return [](const void* from, void* to, int64_t n) {
-        kernels::table<float>().to_bf16(static_cast<const float*>(from), static_cast<uint16_t*>(to), n);
-      };
+      return convert_by<&Kernels::to_bf16, float, uint16_t>;
   }
 }
 

@@ -1,7 +1,6 @@
 // The walks of elementwise ops over the rows of their operands.
 #include "autograd/ops/elementwise.h"
 
-#include "autograd/ops/number_table.h"
 #include "autograd/ops/strided.h"
 
 namespace onestep::ops {
@@ -93,12 +92,6 @@ void widen_block(const Tensor& x, int64_t step, int64_t first, int64_t n, WideBl
 /// map_rows and zip_rows of a narrow result.
 void map_narrow(Tensor& y, const Tensor& x, const MapRow& row) {
   if (!x.is_contiguous() && x.strides() != y.strides()) return map_narrow(y, contiguous_values(x), row);
-  // Conversions of float16 take longer than looking up, too.
-  if (x.dtype() == y.dtype() && worth_a_table(x) && (row.slow || x.dtype() == DType::float16)) {
-    Tensor table = empty({kNumbers}, y.dtype());
-    map_narrow(table, every_number(x.dtype()), row);
-    return look_up(y, x, table);
-  }
   for_each_narrow_block(y, [&](int64_t first, int64_t n, WideBlock* to) {
     WideBlock from;
     widen_block(x, 1, first, n, &from);

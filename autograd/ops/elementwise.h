@@ -107,30 +107,12 @@ struct KernelOrLoop {
 template <class K, class F>
 KernelOrLoop(K, F) -> KernelOrLoop<K, F>;
 
-/// A row function of one operand that takes longer than looking its results up (number_table.h).
-template <class F>
-struct Slow {
-  F f;
-
-  template <class T>
-  void operator()(const T* x, T* y, int64_t n) const {
-    f(x, y, n);
-  }
-};
-template <class F>
-Slow(F) -> Slow<F>;
-template <class Row>
-inline constexpr bool kIsSlow = false;
-template <class F>
-inline constexpr bool kIsSlow<Slow<F>> = true;
-
 /// A row function whose types are known to `call` alone, so that the walk over the rows is compiled once for all ops. Of a
 /// narrow result it gets the compute type.
 struct MapRow {
   const void* row;
   /// y = row(x) for the first `different` elements; the others of n repeat the last one, which is the only one then.
   void (*call)(const void* row, const void* x, void* y, int64_t different, int64_t n);
-  bool slow;
 };
 struct ZipRow {
   const void* row;
@@ -147,7 +129,7 @@ void map_into(Tensor& y, const Tensor& x, const Row& row) {
     (*static_cast<const Row*>(f))(static_cast<const X*>(from), out, different);
     if (different < n) std::fill_n(out + different, n - different, *out);
   };
-  map_rows(y, x, {&row, call, kIsSlow<Row>});
+  map_rows(y, x, {&row, call});
 }
 
 /// y = row(a, b) elementwise, y contiguous or an empty_result of a and b, and of the shape to which these broadcast.

@@ -3,7 +3,6 @@
 
 #include "autograd/operators.h"
 #include "autograd/ops/elementwise.h"
-#include "autograd/ops/number_table.h"
 
 namespace onestep {
 
@@ -15,18 +14,11 @@ namespace {
 /// An activation by kernels: f, and dx = dy f'(x). `derivative` is f'(x) in ops.
 template <class F, class Grad, class Derivative>
 Tensor activation(const char* op, const Tensor& x, F f, Grad grad, Derivative derivative) {
-  return record(op, ops::map_floating(op, x, ops::Slow{f}), {x}, {x}, [=](const Backward& b) -> Grads {
+  return record(op, ops::map_floating(op, x, f), {x}, {x}, [=](const Backward& b) -> Grads {
     const DType dtype = b.grad().dtype();
     if (b.recording()) return {to(ops::wide(b.grad()) * derivative(ops::wide(b.saved(0))), dtype)};
     const Tensor v = ops::contiguous_values(b.saved(0)), dy = ops::contiguous_values(b.grad());
     Tensor dx = empty(v.shape(), dtype);
-    if (ops::worth_a_table(v)) {
-      const Tensor numbers = ops::widened(ops::every_number(dtype)), one = ones({ops::kNumbers});
-      Tensor slopes = empty({ops::kNumbers});
-      grad(numbers.data<float>(), one.data<float>(), slopes.mutable_data<float>(), ops::kNumbers);
-      ops::multiply_looked_up(dx, v, dy, slopes);
-      return {dx};
-    }
     dispatch_floating(compute_type(dtype), op, [&]<class T>() {
       ops::zip_into<T, T, T>(dx, v, dy, [&](const T* from, int64_t, const T* upstream, int64_t, T* down, int64_t n) {
         grad(from, upstream, down, n);
