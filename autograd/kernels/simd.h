@@ -8,12 +8,6 @@
 #define ONESTEP_INLINE inline __attribute__((always_inline))
 /// For kernels: everything they call is put in place, lambdas included; a vector passed in memory costs more than its sum.
 #define ONESTEP_FLATTEN __attribute__((flatten))
-/// For what several kernels rarely need: in place, or a call where a page waits for every byte.
-#ifdef ONESTEP_WASM
-#define ONESTEP_RARE [[gnu::noinline]] inline
-#else
-#define ONESTEP_RARE ONESTEP_INLINE
-#endif
 
 namespace onestep::kernels {
 namespace {

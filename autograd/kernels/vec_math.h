@@ -107,20 +107,19 @@ ONESTEP_INLINE Vec times_sigmoid(Vec factor, ReducedExp z) {
   const Vec below = sum + (part + lost);
   return QUICK ? scale_normal(factor, z.n) / below : scale(factor / below, z.n);
 }
-ONESTEP_RARE Vec rare_times_sigmoid(Vec factor, ReducedExp z) { return times_sigmoid<false>(factor, z); }
 
 /// Whether times_sigmoid can be quick.
 ONESTEP_INLINE bool all_moderate(Vec z) { return all(abs(z) < splat(80.0f)); }
 
 ONESTEP_INLINE Vec sigmoid(Vec x) {
   if (all_moderate(x)) return times_sigmoid<true>(splat(1.0f), reduce_exp(x));
-  return rare_times_sigmoid(splat(1.0f), reduce_exp(clamp(x, -120.0f, 40.0f)));
+  return times_sigmoid<false>(splat(1.0f), reduce_exp(clamp(x, -120.0f, 40.0f)));
 }
 
 ONESTEP_INLINE Vec silu(Vec x) {
   if (all_moderate(x)) return times_sigmoid<true>(x, reduce_exp(x));
   const Vec factor = select(x < splat(-120.0f), x * splat(0.0f), x);  // a zero with its sign, NaN for -inf as in torch
-  return rare_times_sigmoid(factor, reduce_exp(clamp(x, -120.0f, 40.0f)));
+  return times_sigmoid<false>(factor, reduce_exp(clamp(x, -120.0f, 40.0f)));
 }
 
 /// An odd polynomial near 0, else 1 - 2 Phi(-sqrt(2) |x|), Phi the normal distribution function: with b = sqrt(2) |x| and s =
