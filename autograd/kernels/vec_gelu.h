@@ -57,18 +57,19 @@ ONESTEP_INLINE Vec mills_polynomial(Vec w) {
   return splat(kFirst) + polynomial(w, kMills);
 }
 
+/// exp(-a^2/2), |a| <= 15.
+ONESTEP_INLINE ExpParts gauss_parts(Vec a) { return exp_parts(two_product(a * splat(-0.5f), a)); }
+
 /// x Phi(x).
 ONESTEP_INLINE Vec gelu_erf(Vec x) {
-  return gelu(x, kGeluErf, [](Vec a) {
-    return times_exp(mills_polynomial(splat(1.0f) / (a * a)), exp_parts(two_product(a * splat(-0.5f), a)));
-  });
+  return gelu(x, kGeluErf, [](Vec a) { return times_exp(mills_polynomial(splat(1.0f) / (a * a)), gauss_parts(a)); });
 }
 
 /// Phi(x) + x exp(-x^2/2) / sqrt(2 pi).
 ONESTEP_INLINE Vec gelu_erf_derivative(Vec x) {
   return gelu_derivative(x, kGeluErf, [](Vec a) {
     const Vec inverse = splat(1.0f) / a, ratio = mills_polynomial(inverse * inverse) * inverse;
-    return times_exp(fnma(splat(0x1.988454p-2f), a, ratio), exp_parts(two_product(a * splat(-0.5f), a)));
+    return times_exp(fnma(splat(0x1.988454p-2f), a, ratio), gauss_parts(a));
   });
 }
 

@@ -293,18 +293,19 @@ int64_t partial_products(const T* x, int64_t n, T* to) {
 template <class T>
 ONESTEP_EACH_ISA void products_of_rows(const T* x, int64_t n, int64_t rows, T* y) {
   constexpr int64_t together = 8;
-  for (int64_t first = 0; first < rows; first += together, x += together * n, y += together) {
+  for (int64_t first = 0; first < rows; first += together) {
     const int64_t count = std::min(rows - first, together);
+    const T* const from = x + first * n;
     T parts[together][kProducts], all[together];
     std::fill_n(parts[0], together * kProducts, T(1));
     std::fill_n(all, together, T(1));
     int64_t taken = 0;
-    for (int64_t r = 0; r < count; ++r) taken = partial_products(x + r * n, n, parts[r]);
+    for (int64_t r = 0; r < count; ++r) taken = partial_products(from + r * n, n, parts[r]);
     for (int64_t j = 0; j < kProducts; ++j)
       for (int64_t r = 0; r < together; ++r) all[r] = ops::times(all[r], parts[r][j]);
     for (int64_t r = 0; r < count; ++r) {
-      for (int64_t i = taken; i < n; ++i) all[r] = ops::times(all[r], x[r * n + i]);
-      y[r] = all[r];
+      for (int64_t i = taken; i < n; ++i) all[r] = ops::times(all[r], from[r * n + i]);
+      y[first + r] = all[r];
     }
   }
 }
