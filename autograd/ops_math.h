@@ -210,7 +210,8 @@ Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);
 // ---- matrix products (ops/matmul.cpp) ------------------------------------------------------------------------------------
 
 /// PyTorch's torch.matmul: [n] x [n] -> [], [m, k] x [k, n] -> [m, n], [k] x [k, n] -> [n], [m, k] x [k] -> [m], and batches
-/// [..., m, k] x [..., k, n] -> [..., m, n] with broadcasting batch dims, up to rank 8, any strides. Throws ShapeError.
+/// [..., m, k] x [..., k, n] -> [..., m, n] with broadcasting batch dims, up to rank 8, any strides. Times a vector [k], each
+/// float32 element is the dot() of its row. Throws ShapeError.
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// Sum of products of two vectors: [n] x [n] -> [] (torch.dot).
 Tensor dot(const Tensor& a, const Tensor& b);

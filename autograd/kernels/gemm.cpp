@@ -219,6 +219,18 @@ void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t 
                            b_offsets, c_offsets);
 }
 
+void gemv(bool trans_a, int64_t m, int64_t k, const float* a, int64_t lda, const float* x, float* y) {
+  constexpr int64_t kPiece = 64;
+  add_flops(flops(m, 1, k));
+  parallel_for((m + kPiece - 1) / kPiece, cost(1, kPiece, k), [=](int64_t piece, int64_t end) {
+    const int64_t i = piece * kPiece, count = std::min(m, end * kPiece) - i;
+    if (trans_a)
+      table<float>().dot_columns(a + i, lda, x, y + i, count, k);
+    else
+      table<float>().dot_rows(a + i * lda, lda, x, y + i, count, k);
+  });
+}
+
 #define ONESTEP_INSTANTIATE(E)                                                   \
   template int64_t packed_size<E>(int64_t, int64_t);                             \
   template void pack<E>(bool, int64_t, int64_t, Source<E>, int64_t, Number<E>*); \

@@ -20,20 +20,28 @@ ONESTEP_INLINE Vec over_row(int64_t begin, int64_t end, Vec total, F step) {
   return total;
 }
 
-/// over_row from zero in chunks of chunks, and the lanes added up.
-template <class F>
-ONESTEP_INLINE float sum_row(int64_t n, F step) {
+/// Calls add(total, begin, end) for chunks of [0, n), each from zero, and adds up chunks of these.
+template <class Total, class F>
+ONESTEP_INLINE Total sum_in_chunks(int64_t n, F add) {
   constexpr int64_t kSmall = kChunk * kLanes, kLarge = kChunk * kSmall;
-  Vec total = splat(0.0f);
+  Total total{};
   for (int64_t large = 0; large < n; large += kLarge) {
     const int64_t large_end = n - large < kLarge ? n : large + kLarge;
-    Vec part = splat(0.0f);
+    Total part{};
     for (int64_t i = large; i < large_end; i += kSmall) {
-      part = part + over_row(i, large_end - i < kSmall ? large_end : i + kSmall, splat(0.0f), step);
+      Total chunk{};
+      add(chunk, i, large_end - i < kSmall ? large_end : i + kSmall);
+      part = part + chunk;
     }
     total = total + part;
   }
-  return sum(total);
+  return total;
+}
+
+/// over_row in chunks, and the lanes added up.
+template <class F>
+ONESTEP_INLINE float sum_row(int64_t n, F step) {
+  return sum(sum_in_chunks<Vec>(n, [=](Vec& total, int64_t begin, int64_t end) { total = over_row(begin, end, total, step); }));
 }
 
 ONESTEP_FLATTEN float row_sum(const float* x, int64_t n) {
@@ -50,6 +58,45 @@ ONESTEP_FLATTEN float centered_dot(const float* a, float a_center, const float* 
   return sum_row(n, [=](Vec total, int64_t i, int64_t count) {
     return fma(keep_first(load_upto(a + i, count) - from_a, count, 0.0f), load_upto(b + i, count) - from_b, total);
   });
+}
+
+ONESTEP_FLATTEN void dot_rows(const float* a, int64_t ld, const float* x, float* y, int64_t rows, int64_t n) {
+  for (int64_t i = 0; i < rows; ++i) y[i] = dot(a + i * ld, x, n);
+}
+
+/// The 16 lanes of the sums of some columns.
+struct ColumnLanes {
+  static constexpr int64_t kColumns = 128;  // so that they stay in the L1 cache
+  alignas(64) float lane[kLanes][kColumns];
+
+  ONESTEP_INLINE void add(int64_t to, const float* from) {
+    for (int64_t c = 0; c < kColumns; c += kLanes) store(lane[to] + c, load(lane[to] + c) + load(from + c));
+  }
+  ONESTEP_INLINE ColumnLanes operator+(const ColumnLanes& x) const {
+    ColumnLanes y = *this;
+    for (int64_t l = 0; l < kLanes; ++l) y.add(l, x.lane[l]);
+    return y;
+  }
+};
+
+/// y[c] = dot(column c of a, x): as dot() would add them up, but all columns at once, row by row.
+ONESTEP_FLATTEN void dot_columns(const float* a, int64_t ld, const float* x, float* y, int64_t cols, int64_t n) {
+  constexpr int64_t most = ColumnLanes::kColumns;
+  constexpr float zeros[most] = {};
+  for (int64_t first = 0; first < cols; first += most) {
+    const int64_t count = cols - first < most ? cols - first : most;
+    auto lanes = sum_in_chunks<ColumnLanes>(n, [=](ColumnLanes& total, int64_t row, int64_t end) {
+      for (; row < end; ++row) {
+        float* const to = total.lane[row % kLanes];
+        for (int64_t c = 0; c < count; c += kLanes)
+          store(to + c, fma(load_upto(a + row * ld + first + c, count - c), splat(x[row]), load(to + c)));
+      }
+      for (; row % kLanes != 0; ++row) total.add(row % kLanes, zeros);  // what dot() adds beyond the end
+    });
+    for (int64_t half = kLanes / 2; half > 0; half /= 2)  // the tree of sum()
+      for (int64_t l = 0; l < half; ++l) lanes.add(l, lanes.lane[l + half]);
+    for (int64_t c = 0; c < count; ++c) y[first + c] = lanes.lane[0][c];
+  }
 }
 
 ONESTEP_FLATTEN float sum_squares(const float* x, int64_t n) { return dot(x, x, n); }
@@ -306,6 +353,8 @@ void fill_rows(Table<float>& t) {
   t.sum_squares = sum_squares;
   t.sum_rounded_squares = sum_rounded_squares;
   t.dot = dot;
+  t.dot_rows = dot_rows;
+  t.dot_columns = dot_columns;
   t.centered_dot = centered_dot;
   t.max = row_max;
   t.min = row_min;

@@ -64,12 +64,21 @@ kernels::Source<E> source(const Tensor& x) {
     return x.data<E>();
 }
 
+/// The matrices a [m, k], each times the vector b [k], whose elements are side by side: rows of y.
+void multiply_vector(const GemmOperand& a, const Offsets& a_starts, const Tensor& b, int64_t m, int64_t k, float* y) {
+  kernels::parallel_for(std::ssize(a_starts), 0.2 * static_cast<double>(m * k), [&](int64_t i, int64_t end) {
+    for (; i < end; ++i)
+      kernels::gemv(a.trans, m, k, a.matrices->values.data<float>() + a_starts[static_cast<size_t>(i)], a.ld, b.data<float>(),
+                    y + i * m);
+  });
+}
+
 /// The values of [..., m, k] x [..., k, n] -> [..., m, n], in float32 where they are bfloat16. Many equally spaced rows against
-/// one right side are one product.
-Tensor product(const char* op, const Matrices& a, const Matrices& b) {
+/// one right side are one product. `vector`: b is one, and float32 results are dot products.
+Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector = false) {
   const DType from = a.values.dtype(), dtype = compute_type(from);
   if (is_narrow(from) && from != DType::bfloat16)
-    return ops::rounded(product(op, ops::widened(a.view()), ops::widened(b.view())), from);
+    return ops::rounded(product(op, ops::widened(a.view()), ops::widened(b.view()), vector), from);
   Shape batch = broadcast_shapes("matmul: batch dims", ops::batch_dims(a.shape), ops::batch_dims(b.shape));
   const int64_t k = a.shape.back(), n = b.shape.back();
   int64_t m = a.shape[a.shape.rank() - 2];
@@ -88,6 +97,10 @@ Tensor product(const char* op, const Matrices& a, const Matrices& b) {
   Tensor y = empty(shape, dtype);
   if (dtype == DType::int64) {
     multiply_integers(lhs, starts_of(lhs, batch), rhs, starts_of(rhs, batch), m, n, k, y.mutable_data<int64_t>());
+    return y;
+  }
+  if (vector && from == DType::float32) {
+    multiply_vector(lhs, starts_of(lhs, batch), ops::contiguous_values(b.view()), m, k, y.mutable_data<float>());
     return y;
   }
   const auto multiply = [&]<class E>() {
@@ -165,10 +178,10 @@ Tensor saved_rows(const Tensor& a, const Tensor& b) {
 }
 
 /// matmul of a and b with the values of `left` and `right`, which may be rounded.
-Tensor recorded_matmul(const Tensor& a, const Tensor& b, const Tensor& left, const Tensor& right) {
+Tensor recorded_matmul(const Tensor& a, const Tensor& b, const Tensor& left, const Tensor& right, bool vector) {
   const bool fold = a.dim() == 2 && b.dim() > 2 && detail::should_record({a}) && &right.impl() == &b.impl();
   const Tensor saved_right = fold ? folded(b) : a.requires_grad() ? right : Tensor();
-  return record("matmul", product("matmul", left, right, left.dtype()), {a, b},
+  return record("matmul", ops::rounded(product("matmul", left, right, vector), left.dtype()), {a, b},
                 {b.requires_grad() ? saved_rows(left, b) : Tensor(), saved_right},
                 [](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims
                   if (g.recording()) return recorded_grads(g);
@@ -185,6 +198,12 @@ Tensor recorded_matmul(const Tensor& a, const Tensor& b, const Tensor& left, con
                 });
 }
 
+/// matmul of two matrices or batches of these; `vector`: b is a vector [k, 1].
+Tensor multiply(const Tensor& a, const Tensor& b, bool vector) {
+  if (!autocast_enabled()) return recorded_matmul(a, b, a, b, vector);
+  return recorded_matmul(a, b, ops::rounded_operand(a), ops::rounded_operand(b), vector);
+}
+
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
@@ -196,10 +215,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
                 b.dim() > 1 && b.shape().back() == k ? " (transpose the right side?)" : "");
   if (a.dim() == 1 && b.dim() == 1) return dot(a, b);
   if (a.dim() == 1) return clone(squeeze(matmul(unsqueeze(a, 0), b), -2));  // a result of its own, no view of one
-  if (b.dim() == 1) return clone(squeeze(matmul(a, unsqueeze(b, 1)), -1));
-
-  if (!autocast_enabled()) return recorded_matmul(a, b, a, b);
-  return recorded_matmul(a, b, ops::rounded_operand(a), ops::rounded_operand(b));
+  if (b.dim() == 1) return clone(squeeze(multiply(a, unsqueeze(b, 1), /*vector=*/true), -1));
+  return multiply(a, b, /*vector=*/false);
 }
 
 Tensor dot(const Tensor& a, const Tensor& b) {

@@ -1,4 +1,6 @@
 // Row kernels: reductions, softmax and layer norm against the double loops, at every width and for special rows.
+#include <array>
+
 #include "tests/autograd/kernels/kernel_testing.h"
 
 namespace onestep::kernels {
@@ -33,6 +35,35 @@ TEST_CASE("kernels: reductions of a row agree with the double loops at every siz
                     centered_dot(x.data(), 0.5f, b.data(), -0.25f, n)};
     });
   }
+}
+
+TEST_CASE("kernels: a matrix times a vector has the bits of dot products, however it lies") {
+  const std::array<int64_t, 2> shapes[] = {{1, 1}, {5, 0}, {3, 40}, {64, 17}, {129, 1024}, {200, 1025}, {33, 3000}, {2, 70001}};
+  for (const auto& [m, k] : shapes) {
+    CAPTURE(m);
+    CAPTURE(k);
+    const int64_t row = k + 3, col = m + 5;  // the leading dimensions
+    const Floats a = random_floats(m * row, -1, 1), x = random_floats(k, -1, 1, 8);
+    Floats transposed(static_cast<size_t>(k * col));
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t p = 0; p < k; ++p) transposed[static_cast<size_t>(p * col + i)] = a[static_cast<size_t>(i * row + p)];
+    Floats want(static_cast<size_t>(m));
+    for (int64_t i = 0; i < m; ++i) want[static_cast<size_t>(i)] = dot(a.data() + i * row, x.data(), k);
+    const auto product = [&](bool trans_a) {
+      Floats y(want.size());
+      gemv(trans_a, m, k, (trans_a ? transposed : a).data(), trans_a ? col : row, x.data(), y.data());
+      return y;
+    };
+    CHECK(first_difference(product(true), want) == -1);
+    check_same_bits([&] { return product(false); });
+    check_same_bits([&] { return product(true); });
+  }
+  // A negative sum that is too small for a float is -0, and 0 after another term of 0, as beyond the end of a row.
+  const Floats tiny = {-1e-30f, 0, 0}, factors = {1e-30f, 0, 0};
+  float by_rows = 1, by_columns = 1;
+  gemv(false, 1, 1, tiny.data(), 1, factors.data(), &by_rows);
+  gemv(true, 1, 1, tiny.data(), 1, factors.data(), &by_columns);
+  CHECK(std::signbit(by_rows) == std::signbit(by_columns));
 }
 
 TEST_CASE("kernels: a long sum keeps its accuracy") {
