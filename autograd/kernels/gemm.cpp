@@ -219,15 +219,20 @@ void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t 
                            b_offsets, c_offsets);
 }
 
-void gemv(bool trans_a, int64_t m, int64_t k, const float* a, int64_t lda, const float* x, float* y) {
-  constexpr int64_t kPiece = 64;
-  add_flops(flops(m, 1, k));
-  parallel_for((m + kPiece - 1) / kPiece, cost(1, kPiece, k), [=](int64_t piece, int64_t end) {
-    const int64_t i = piece * kPiece, count = std::min(m, end * kPiece) - i;
-    if (trans_a)
-      table<float>().dot_columns(a + i, lda, x, y + i, count, k);
-    else
-      table<float>().dot_rows(a + i * lda, lda, x, y + i, count, k);
+void gemv(int64_t batch, bool trans_a, int64_t m, int64_t k, const float* a, int64_t lda, const int64_t* a_offsets,
+          const float* x, float* y) {
+  constexpr int64_t rows_of_piece = 16;  // which share a cache line of y
+  add_flops(flops(batch * m, 1, k));
+  const int64_t pieces = (m + rows_of_piece - 1) / rows_of_piece;
+  parallel_for(batch * pieces, cost(1, rows_of_piece, k), [=](int64_t piece, int64_t end) {
+    for (int64_t stop; piece < end; piece = stop) {  // those of one matrix at once
+      const int64_t matrix = piece / pieces;
+      stop = std::min(end, (matrix + 1) * pieces);
+      const int64_t row = (piece - matrix * pieces) * rows_of_piece,
+                    rows = std::min(m, (stop - matrix * pieces) * rows_of_piece) - row;
+      const float* const from = a + a_offsets[matrix] + (trans_a ? row : row * lda);
+      (trans_a ? table<float>().dot_columns : table<float>().dot_rows)(from, lda, x, y + matrix * m + row, rows, k);
+    }
   });
 }
 

@@ -278,9 +278,10 @@ void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t 
                   const int64_t* a_offsets, Bf16Source b, int64_t ldb, const int64_t* b_offsets, float* c, int64_t ldc,
                   const int64_t* c_offsets, bool accumulate);
 
-/// y = op(a) x: [m, k] x [k] -> [m], with the bits of dot() of each row of op(a), however a lies. As a product with one column
-/// a sum in ascending k would wait for every element.
-void gemv(bool trans_a, int64_t m, int64_t k, const float* a, int64_t lda, const float* x, float* y);
+/// y = op(a) x for `batch` matrices at a + a_offsets[i]: [m, k] x [k] -> [m], one after the other in y, with the bits of dot() of
+/// each row of op(a), however a lies. Unlike a sum in ascending k it needs no transposed rows.
+void gemv(int64_t batch, bool trans_a, int64_t m, int64_t k, const float* a, int64_t lda, const int64_t* a_offsets,
+          const float* x, float* y);
 
 /// y = x w^T for a weight in fewer bytes (weight_products.h), by all threads. Neither threads, instruction set, nor m and n can
 /// change a bit of an element.

@@ -60,43 +60,48 @@ ONESTEP_FLATTEN float centered_dot(const float* a, float a_center, const float* 
   });
 }
 
-ONESTEP_FLATTEN void dot_rows(const float* a, int64_t ld, const float* x, float* y, int64_t rows, int64_t n) {
+void dot_rows(const float* a, int64_t ld, const float* x, float* y, int64_t rows, int64_t n) {
   for (int64_t i = 0; i < rows; ++i) y[i] = dot(a + i * ld, x, n);
 }
 
 /// The 16 lanes of the sums of some columns.
+template <int64_t COLUMNS>
 struct ColumnLanes {
-  static constexpr int64_t kColumns = 128;  // so that they stay in the L1 cache
-  alignas(64) float lane[kLanes][kColumns];
+  alignas(64) float lane[kLanes][COLUMNS];
 
-  ONESTEP_INLINE void add(int64_t to, const float* from) {
-    for (int64_t c = 0; c < kColumns; c += kLanes) store(lane[to] + c, load(lane[to] + c) + load(from + c));
+  void add(int64_t to, const float* from) {
+    for (int64_t c = 0; c < COLUMNS; c += kLanes) store(lane[to] + c, load(lane[to] + c) + load(from + c));
   }
-  ONESTEP_INLINE ColumnLanes operator+(const ColumnLanes& x) const {
+  ColumnLanes operator+(const ColumnLanes& x) const {
     ColumnLanes y = *this;
     for (int64_t l = 0; l < kLanes; ++l) y.add(l, x.lane[l]);
     return y;
   }
 };
 
-/// y[c] = dot(column c of a, x): as dot() would add them up, but all columns at once, row by row.
-ONESTEP_FLATTEN void dot_columns(const float* a, int64_t ld, const float* x, float* y, int64_t cols, int64_t n) {
-  constexpr int64_t most = ColumnLanes::kColumns;
-  constexpr float zeros[most] = {};
-  for (int64_t first = 0; first < cols; first += most) {
-    const int64_t count = cols - first < most ? cols - first : most;
-    auto lanes = sum_in_chunks<ColumnLanes>(n, [=](ColumnLanes& total, int64_t row, int64_t end) {
-      for (; row < end; ++row) {
-        float* const to = total.lane[row % kLanes];
-        for (int64_t c = 0; c < count; c += kLanes)
-          store(to + c, fma(load_upto(a + row * ld + first + c, count - c), splat(x[row]), load(to + c)));
-      }
-      for (; row % kLanes != 0; ++row) total.add(row % kLanes, zeros);  // what dot() adds beyond the end
-    });
-    for (int64_t half = kLanes / 2; half > 0; half /= 2)  // the tree of sum()
-      for (int64_t l = 0; l < half; ++l) lanes.add(l, lanes.lane[l + half]);
-    for (int64_t c = 0; c < count; ++c) y[first + c] = lanes.lane[0][c];
-  }
+/// y[c] = dot(column c of a, x) for c < cols <= COLUMNS, all at once, row by row.
+template <int64_t COLUMNS>
+ONESTEP_FLATTEN void dot_column_block(const float* a, int64_t ld, const float* x, float* y, int64_t cols, int64_t n) {
+  constexpr float zeros[COLUMNS] = {};
+  auto lanes = sum_in_chunks<ColumnLanes<COLUMNS>>(n, [=](ColumnLanes<COLUMNS>& total, int64_t row, int64_t end) {
+    for (; row < end; ++row) {
+      float* const to = total.lane[row % kLanes];
+      for (int64_t c = 0; c < cols; c += kLanes)
+        store(to + c, fma(load_upto(a + row * ld + c, cols - c), splat(x[row]), load(to + c)));
+    }
+    for (; row % kLanes != 0; ++row) total.add(row % kLanes, zeros);  // beyond the end 0 is added, as in dot()
+  });
+  for (int64_t half = kLanes / 2; half > 0; half /= 2)  // the tree of sum()
+    for (int64_t l = 0; l < half; ++l) lanes.add(l, lanes.lane[l + half]);
+  for (int64_t c = 0; c < cols; ++c) y[c] = lanes.lane[0][c];
+}
+
+/// Wide blocks read long pieces of rows; their sums stay in the L1 cache.
+void dot_columns(const float* a, int64_t ld, const float* x, float* y, int64_t cols, int64_t n) {
+  constexpr int64_t wide = 128;
+  int64_t c = 0;
+  for (; c + wide <= cols; c += wide) dot_column_block<wide>(a + c, ld, x, y + c, wide, n);
+  for (; c < cols; c += kLanes) dot_column_block<kLanes>(a + c, ld, x, y + c, cols - c < kLanes ? cols - c : kLanes, n);
 }
 
 ONESTEP_FLATTEN float sum_squares(const float* x, int64_t n) { return dot(x, x, n); }

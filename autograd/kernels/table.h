@@ -103,11 +103,11 @@ struct Table {
   /// to[r, c] = or += sum over images and q of dy[r, q] source[offsets[c] + q] in 16 lanes and one fixed tree.
   void (*conv_dots)(int64_t rows, int64_t cols, const int64_t* offsets, const ConvDots<T>& x);
 
-  /// y[i] = dot(x, row i of a), or column i. In float alone, as those that follow.
+  /// y[i] = dot(x, row i of a), or column i. In float alone, as the conversions that follow.
   void (*dot_rows)(const T* a, int64_t ld, const T* x, T* y, int64_t rows, int64_t n) = nullptr;
   void (*dot_columns)(const T* a, int64_t ld, const T* x, T* y, int64_t cols, int64_t n) = nullptr;
 
-  /// bfloat16 as T and T rounded to it.
+  /// bfloat16 and float16 as T, and T rounded to them.
   void (*from_bf16)(const uint16_t* x, T* y, int64_t n) = nullptr;
   void (*to_bf16)(const T* x, uint16_t* y, int64_t n) = nullptr;
   void (*from_half)(const uint16_t* x, T* y, int64_t n) = nullptr;

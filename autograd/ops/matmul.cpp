@@ -64,15 +64,6 @@ kernels::Source<E> source(const Tensor& x) {
     return x.data<E>();
 }
 
-/// The matrices a [m, k], each times the vector b [k], whose elements are side by side: rows of y.
-void multiply_vector(const GemmOperand& a, const Offsets& a_starts, const Tensor& b, int64_t m, int64_t k, float* y) {
-  kernels::parallel_for(std::ssize(a_starts), 0.2 * static_cast<double>(m * k), [&](int64_t i, int64_t end) {
-    for (; i < end; ++i)
-      kernels::gemv(a.trans, m, k, a.matrices->values.data<float>() + a_starts[static_cast<size_t>(i)], a.ld, b.data<float>(),
-                    y + i * m);
-  });
-}
-
 /// The values of [..., m, k] x [..., k, n] -> [..., m, n], in float32 where they are bfloat16. Many equally spaced rows against
 /// one right side are one product. `vector`: b is one, and float32 results are dot products.
 Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector = false) {
@@ -100,7 +91,9 @@ Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector
     return y;
   }
   if (vector && from == DType::float32) {
-    multiply_vector(lhs, starts_of(lhs, batch), ops::contiguous_values(b.view()), m, k, y.mutable_data<float>());
+    const Tensor elements = ops::contiguous_values(b.view());
+    kernels::gemv(batch.numel(), lhs.trans, m, k, lhs.matrices->values.data<float>(), lhs.ld, starts_of(lhs, batch).data(),
+                  elements.data<float>(), y.mutable_data<float>());
     return y;
   }
   const auto multiply = [&]<class E>() {
@@ -213,7 +206,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   const int64_t k = a.shape().back(), rows = b.shape()[b.dim() > 1 ? b.dim() - 2 : 0];
   ONESTEP_CHECK(ShapeError, k == rows, "matmul: inner dimensions differ: ", a.shape(), " x ", b.shape(),
                 b.dim() > 1 && b.shape().back() == k ? " (transpose the right side?)" : "");
-  if (a.dim() == 1 && b.dim() == 1) return dot(a, b);
+  if (a.dim() == 1 && b.dim() == 1) return dot(ops::autocast_operand(a), ops::autocast_operand(b));
   if (a.dim() == 1) return clone(squeeze(matmul(unsqueeze(a, 0), b), -2));  // a result of its own, no view of one
   if (b.dim() == 1) return clone(squeeze(multiply(a, unsqueeze(b, 1), /*vector=*/true), -1));
   return multiply(a, b, /*vector=*/false);

@@ -297,7 +297,7 @@ ONESTEP_EACH_ISA void products_of_rows(const T* x, int64_t n, int64_t rows, T* y
     const int64_t count = std::min(rows - first, together);
     const T* const from = x + first * n;
     T parts[together][kProducts], all[together];
-    std::fill_n(parts[0], together * kProducts, T(1));
+    for (T* const row : parts) std::fill_n(row, kProducts, T(1));
     std::fill_n(all, together, T(1));
     int64_t taken = 0;
     for (int64_t r = 0; r < count; ++r) taken = partial_products(from + r * n, n, parts[r]);

@@ -29,6 +29,17 @@ double distance(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
+TEST_CASE("autocast: a vector times a vector is a product, too") {
+  const Tensor x = drawn({4}, 1).requires_grad_(), y = drawn({4}, 2);
+  const AutocastGuard guard;
+  const Tensor z = matmul(x, y);
+  CHECK(z.dtype() == DType::bfloat16);
+  CHECK(equal(z, matmul(x.to(DType::bfloat16), y)));
+  z.backward();
+  CHECK(x.grad().dtype() == DType::float32);
+  CHECK(equal(x.grad(), y.to(DType::bfloat16).to(DType::float32)));
+}
+
 TEST_CASE("autocast: products give bfloat16 close to those of float32, and gradients in the dtypes of the inputs") {
   const Tensor x = drawn({2, 5, 8}, 1).requires_grad_(), w = drawn({6, 8}, 2).requires_grad_(),
                b = drawn({6}, 3).requires_grad_();

@@ -38,7 +38,8 @@ TEST_CASE("kernels: reductions of a row agree with the double loops at every siz
 }
 
 TEST_CASE("kernels: a matrix times a vector has the bits of dot products, however it lies") {
-  const std::array<int64_t, 2> shapes[] = {{1, 1}, {5, 0}, {3, 40}, {64, 17}, {129, 1024}, {200, 1025}, {33, 3000}, {2, 70001}};
+  const std::array<int64_t, 2> shapes[] = {{1, 1},      {5, 0},     {3, 40},    {64, 17},  {129, 1024},
+                                           {200, 1025}, {33, 3000}, {300, 300}, {2, 70001}};
   for (const auto& [m, k] : shapes) {
     CAPTURE(m);
     CAPTURE(k);
@@ -49,9 +50,12 @@ TEST_CASE("kernels: a matrix times a vector has the bits of dot products, howeve
       for (int64_t p = 0; p < k; ++p) transposed[static_cast<size_t>(p * col + i)] = a[static_cast<size_t>(i * row + p)];
     Floats want(static_cast<size_t>(m));
     for (int64_t i = 0; i < m; ++i) want[static_cast<size_t>(i)] = dot(a.data() + i * row, x.data(), k);
+    const Floats once = want;
+    want.insert(want.end(), once.begin(), once.end());
     const auto product = [&](bool trans_a) {
+      const int64_t starts[] = {0, 0};  // the same matrix twice
       Floats y(want.size());
-      gemv(trans_a, m, k, (trans_a ? transposed : a).data(), trans_a ? col : row, x.data(), y.data());
+      gemv(2, trans_a, m, k, (trans_a ? transposed : a).data(), trans_a ? col : row, starts, x.data(), y.data());
       return y;
     };
     CHECK(first_difference(product(true), want) == -1);
@@ -61,8 +65,9 @@ TEST_CASE("kernels: a matrix times a vector has the bits of dot products, howeve
   // A negative sum that is too small for a float is -0, and 0 after another term of 0, as beyond the end of a row.
   const Floats tiny = {-1e-30f, 0, 0}, factors = {1e-30f, 0, 0};
   float by_rows = 1, by_columns = 1;
-  gemv(false, 1, 1, tiny.data(), 1, factors.data(), &by_rows);
-  gemv(true, 1, 1, tiny.data(), 1, factors.data(), &by_columns);
+  const int64_t start = 0;
+  gemv(1, false, 1, 1, tiny.data(), 1, &start, factors.data(), &by_rows);
+  gemv(1, true, 1, 1, tiny.data(), 1, &start, factors.data(), &by_columns);
   CHECK(std::signbit(by_rows) == std::signbit(by_columns));
 }
 

@@ -55,6 +55,34 @@ TEST_CASE("matmul: a batch against one right side has the bits of its rows in on
   CHECK(equal(b.grad(), flat_b.grad()));
 }
 
+TEST_CASE("matmul: times a vector, each element has the bits of the dot product of its row, however both lie") {
+  Generator generator(4);
+  const auto check = [](const char* layout, const Tensor& a, const Tensor& v) {
+    const Tensor y = matmul(a, v), rows = reshape(a, {-1, a.size(-1)});
+    Tensor want = empty(rows.size(0));
+    for (int64_t i = 0; i < rows.size(0); ++i) copy_(want[i], dot(rows[i], v));
+    CHECK_MESSAGE(equal(flatten(y, 0, -1), want), layout, " ", a.shape());
+  };
+  for (const auto& [m, k] : {std::pair{1, 1}, {1, 7}, {7, 1}, {5, 33}, {65, 40}, {130, 17}, {3, 2050}, {150, 1040}}) {
+    const Tensor spaced = randn(2 * k, generator);
+    for (const Tensor& v : {randn(k, generator), slice(spaced, 0, 0, 2 * k, 2), expand(randn(1, generator), {k})}) {
+      check("rows", randn({m, k}, generator), v);
+      check("transposed", t(randn({k, m}, generator)), v);
+      check("every second", slice(slice(randn({2 * m, 2 * k}, generator), 1, 0, 2 * k, 2), 0, 0, 2 * m, 2), v);
+      check("one row", expand(randn({1, k}, generator), {m, k}), v);
+      check("one column", expand(randn({m, 1}, generator), {m, k}), v);
+      check("a batch", randn({3, m, k}, generator), v);
+      check("a transposed batch", transpose(randn({3, k, m}, generator), 1, 2), v);
+      check("rows between others", transpose(randn({3, m, 2, k}, generator), 1, 2), v);
+      check("columns between others", permute(randn({2, k, 3, m}, generator), {0, 2, 3, 1}), v);
+      check("one transposed matrix", expand(transpose(randn({1, k, m}, generator), 1, 2), {4, m, k}), v);
+    }
+  }
+  CHECK(equal(matmul(randn({3, 0}, generator), zeros(0)), zeros(3)));
+  const Tensor a = randn({5, 33}, generator).to(DType::float16), v = randn(33, generator).to(DType::float16);
+  CHECK(equal(matmul(a, v), matmul(a.to(DType::float32), v.to(DType::float32)).to(DType::float16)));
+}
+
 TEST_CASE("linear: the bits of matmul and add") {
   Generator generator(3);
   const Tensor x = randn({4, 6, 70}, generator), w = randn({33, 70}, generator), bias = randn(33, generator);
