@@ -48,7 +48,7 @@ Tensor mark_view(Tensor view, const Tensor& x, ViewKind kind);
 /// A block of elements, shared by a tensor and its views.
 struct Storage {
   Storage(int64_t bytes, bool zeroed);
-  /// Memory that `owner` keeps alive, and gives back when it is the last one.
+  /// Memory that `owner` keeps alive, and gives back when it is the last one; at a multiple of the size of its elements.
   Storage(void* memory, int64_t bytes, std::shared_ptr<void> owner);
   ~Storage();
   Storage(const Storage&) = delete;

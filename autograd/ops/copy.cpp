@@ -141,12 +141,17 @@ void copy_row(T* to, int64_t step, const T* from, int64_t stride, int64_t n) {
 }
 
 #ifdef __SSE2__
-/// Whether a copy is written past the caches, which would not keep it until it is read: long rows, to a large tensor, an eighth
-/// of it or more.
-bool is_streamed(const Tensor& target, const Tensor& source, const MergedDims<2>& dims) {
-  const int64_t element = size_of(target.dtype()), bytes = target.numel() * element, all = target.impl().storage->bytes;
-  return all >= 16 << 20 && bytes >= all / 8 && dims.sizes.back() * element >= 16 * kLine && dims.strides[0].back() == 1 &&
-         dims.strides[1].back() == 1 && target.impl().storage != source.impl().storage;
+/// Whether a copy may be written past the caches, which would not keep it until it is read: to a large tensor, an eighth of it
+/// or more, from other memory.
+bool may_stream(const Tensor& target, const Tensor& source) {
+  const Storage &to = *target.impl().storage, &from = *source.impl().storage;
+  return to.bytes >= 16 << 20 && target.numel() * size_of(target.dtype()) >= to.bytes / 8 &&
+         (to.data + to.bytes <= from.data || from.data + from.bytes <= to.data);
+}
+
+/// Whether rows are long and lie side by side.
+bool has_long_rows(const MergedDims<2>& dims, int64_t element) {
+  return dims.sizes.back() * element >= 16 * kLine && dims.strides[0].back() == 1 && dims.strides[1].back() == 1;
 }
 
 /// to[i] = from[i], past the caches but for the ends of `to` that are not whole lines of it.
@@ -188,8 +193,10 @@ void move_values(Tensor& target, const Tensor& source) {
     const U* from = units<U>(source);
     if (crossing >= 0) return copy_transposing(crossing, shape, to, target.strides(), from, source.strides());
 #ifdef __SSE2__
-    const MergedDims<2> dims(shape, {target.strides(), source.strides()});
-    if (is_streamed(target, source, dims)) return stream_rows(dims, to, from);
+    if (may_stream(target, source)) {
+      const MergedDims<2> dims(shape, {target.strides(), source.strides()});
+      if (has_long_rows(dims, sizeof(U))) return stream_rows(dims, to, from);
+    }
 #endif
     for_each_row<2>(shape, {target.strides(), source.strides()}, [=](const auto& at, int64_t n, const auto& steps) {
       copy_row(to + at[0], steps[0], from + at[1], steps[1], n);

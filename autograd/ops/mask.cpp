@@ -20,6 +20,8 @@ void choose_row(const bool* test, int64_t test_step, const T* a, int64_t a_step,
     return kernels::parallel_for(n, ops::kLoopCost, [=](int64_t i, int64_t end) {
       if (step == 1)
         std::copy_n(from + i, end - i, y + i);
+      else if (step == 0)
+        std::fill_n(y + i, end - i, *from);
       else
         for (; i < end; ++i) y[i] = from[i * step];
     });

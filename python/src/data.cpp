@@ -121,12 +121,6 @@ DType dtype_of_format(const Py_buffer& buffer) {
   throw ErrorSet{};
 }
 
-/// Kernels read whole elements, which some instructions need at a multiple of their size.
-void check_alignment(const void* first, DType dtype) {
-  ONESTEP_CHECK(ConfigError, reinterpret_cast<uintptr_t>(first) % static_cast<uintptr_t>(size_of(dtype)) == 0,
-                "the elements of this array are not aligned to ", size_of(dtype), " bytes (use a copy of it)");
-}
-
 /// A sequence that is no list as one, of the length that it says: its items may never end.
 PyObject* list_of_sequence(PyObject* sequence) {
   const Py_ssize_t size = PySequence_Size(sequence);
@@ -151,6 +145,11 @@ struct Lease {
 };
 
 }  // namespace
+
+void check_alignment(const void* first, DType dtype) {
+  ONESTEP_CHECK(ConfigError, reinterpret_cast<uintptr_t>(first) % static_cast<uintptr_t>(size_of(dtype)) == 0,
+                "the elements of this array are not aligned to ", size_of(dtype), " bytes (use a copy of it)");
+}
 
 Tensor tensor_over_buffer(PyObject* array) {
   auto lease = std::make_shared<Lease>();

@@ -7,6 +7,8 @@ namespace onestep::python {
 /// A tensor with a copy of the numbers in `data`: a number, nested lists of numbers, an array (buffer protocol) or a tensor.
 /// Without a dtype: bool, int64, the default dtype for Python's floats, an array's own.
 Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype);
+/// Throws unless elements that begin there are at a multiple of their size, as kernels need them.
+void check_alignment(const void* first, DType dtype);
 /// A tensor over the memory of an object with the buffer protocol, which it keeps alive.
 Tensor tensor_over_buffer(PyObject* array);
 /// `count` elements (-1: all) of a plain buffer from byte `offset` on, over its memory: a vector.

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "python/src/caster.h"
+#include "python/src/data.h"
 
 namespace nb = nanobind;
 
@@ -81,6 +82,8 @@ Tensor from_dlpack(nb::handle capsule) {
     last += (shape[i] - 1) * strides[i];
   }
   const int64_t bytes = shape.numel() == 0 ? 0 : (last + 1) * size_of(*dtype);
+  void* const first = static_cast<std::byte*>(given.data) + given.byte_offset;
+  check_alignment(first, *dtype);
   PyCapsule_SetName(capsule.ptr(), "used_dltensor");
   std::shared_ptr<void> owner(managed, [](void* taken) {
     if (!Py_IsInitialized()) return;
@@ -88,7 +91,6 @@ Tensor from_dlpack(nb::handle capsule) {
     auto* tensor = static_cast<DLManagedTensor*>(taken);
     if (tensor->deleter) tensor->deleter(tensor);
   });
-  void* first = static_cast<std::byte*>(given.data) + given.byte_offset;
   return Tensor(std::make_shared<Storage>(first, bytes, std::move(owner)), *dtype, shape, strides, 0);
 }
 

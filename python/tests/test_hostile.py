@@ -157,6 +157,14 @@ def test_elements_must_be_aligned(dtype):
         onestep.frombuffer(bytearray(81), dtype=dtype, offset=1)
 
 
+def test_elements_of_other_libraries_must_be_aligned():
+    numpy = pytest.importorskip("numpy")
+    floats = numpy.frombuffer(bytearray(81), dtype=numpy.uint8)[1:].view(numpy.float32)
+    for adopt in (onestep.from_numpy, onestep.from_dlpack):
+        with pytest.raises(ValueError, match="aligned to 4 bytes"):
+            adopt(floats)
+
+
 def test_frombuffer_checks_the_offset():
     for offset in (-1, -(2**63), 9, 2**63 - 1):
         with pytest.raises(ValueError, match="offset"):

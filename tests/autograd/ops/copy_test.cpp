@@ -1,5 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <memory>
+#include <vector>
+
+#include "autograd/kernels/parallel.h"
 #include "autograd/ops.h"
 
 namespace onestep {
@@ -27,6 +31,21 @@ TEST_CASE("copies: a large tensor, which is written past the caches, has every e
       CHECK(equal(clone(t(t(y))), y));
     }
   }
+}
+
+TEST_CASE("copies: large tensors may overlap in memory that is not the engine's") {
+  constexpr int64_t n = 5 << 20;
+  const auto memory = std::make_shared<std::vector<std::byte>>(4 * n + 64);
+  const auto at = [&](int64_t byte) {
+    return Tensor(std::make_shared<Storage>(memory->data() + byte, 4 * n, memory), DType::float32, {n}, {1}, 0);
+  };
+  const Tensor x = numbered({n}, DType::float32);
+  const int threads = kernels::num_threads();
+  kernels::set_num_threads(1);
+  copy_(at(0), x);
+  copy_(at(16), at(0));  // four floats on
+  CHECK(equal(at(16), x));
+  kernels::set_num_threads(threads);
 }
 
 TEST_CASE("copies: a transposed matrix has every element, whatever of a tile its sides leave") {
