@@ -33,11 +33,11 @@ Tensor gelu_derivative(const Tensor& x) {
   return (1 + erf(x / std::numbers::sqrt2)) / 2 + x * exp(x * x / -2) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
 }
 
-/// With t = tanh(u), u = sqrt(2/pi) (x + 0.044715 x^3): (1 + t) / 2 + x (1 - t^2) / 2 du/dx
+/// With s = sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3): s + 2 x s (1 - s) du/dx. As tanh, 1 - tanh(u)^2 would lose digits.
 Tensor gelu_tanh_derivative(const Tensor& x) {
   constexpr double root = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, cubic = 0.044715;
-  const Tensor t = tanh(root * (x + cubic * (x * x * x)));
-  return (1 + t) / 2 + x * (1 - t * t) * (root / 2 * (1 + 3 * cubic * (x * x)));
+  const Tensor u2 = 2 * root * (x + cubic * (x * x * x)), s = sigmoid(u2);
+  return s + x * s * sigmoid(-u2) * (2 * root * (1 + 3 * cubic * (x * x)));
 }
 
 /// s (1 + x (1 - s)), s = sigmoid(x)

@@ -57,6 +57,9 @@ const RegisterOpCases registered([] {
         sample("replicate, negative", {2, 4}, {-4, 5}, PadMode::replicate),
         sample("circular", {1, 2, 3, 4}, {4, 1, 0, 3}, PadMode::circular),
         sample("circular, negative", {1, 5}, {-2, 3}, PadMode::circular),
+        sample("reflect, all cut off", {2, 4}, {-2, -2}, PadMode::reflect),
+        sample("circular, all cut off", {2, 4}, {-3, -1}, PadMode::circular),
+        sample("circular beside an empty dim", {1, 0, 3}, {1, 1, 0, 0}, PadMode::circular),
         sample("replicate volumes", {1, 2, 2, 3}, {1, 1, 0, 2, 1, 0}, PadMode::replicate)},
        {{"odd",
          [] {
@@ -83,6 +86,8 @@ const RegisterOpCases registered([] {
            pad(f32({3}), {1, 1}, PadMode::circular);
          },
          "pad: 2 numbers for input [3] (these modes pad the last 1, 2 or 3 dims of a tensor that has one or two more)"},
+        {"no numbers", [] { pad(f32({3}), {}, PadMode::reflect); },
+         "pad: 0 numbers for input [3] (these modes pad the last 1, 2 or 3 dims of a tensor that has one or two more)"},
         {"nothing",
          [] {
            pad(f32({1, 0}), {1, 1}, PadMode::replicate);

@@ -63,22 +63,24 @@ Tensor sources(PadMode mode, int64_t size, int64_t before, int64_t behind) {
 
 Tensor pad_from_input(const Tensor& x, const std::vector<int64_t>& pad, PadMode mode) {
   const int dims = static_cast<int>(pad.size() / 2);
-  ONESTEP_CHECK(ShapeError, dims <= 3 && (x.dim() == dims + 1 || x.dim() == dims + 2), "pad: ", pad.size(),
+  ONESTEP_CHECK(ShapeError, 1 <= dims && dims <= 3 && (x.dim() == dims + 1 || x.dim() == dims + 2), "pad: ", pad.size(),
                 " numbers for input ", x.shape(),
                 " (these modes pad the last 1, 2 or 3 dims of a tensor that has one or two more)");
   Tensor y = x;
   for (int i = 0; i < dims; ++i) {
     const int64_t before = pad[2 * static_cast<size_t>(i)], behind = pad[2 * static_cast<size_t>(i) + 1], size = x.size(-1 - i);
+    if (before == 0 && behind == 0) continue;
     const int64_t most = mode == PadMode::reflect ? size - 1 : size;
     ONESTEP_CHECK(ShapeError, mode == PadMode::replicate || std::max(before, behind) <= most, "pad: at most ", most,
                   " places can be added to dim ", -1 - i, " of input ", x.shape(), ": got ", before, " and ", behind);
     // What is circular continues with what has been left of the dim.
     const int64_t cut = mode == PadMode::circular ? std::min<int64_t>(before, 0) + std::min<int64_t>(behind, 0) : 0;
-    ONESTEP_CHECK(ShapeError, size + cut > 0 && size + before + behind > 0, "pad: nothing is left of dim ", -1 - i,
-                  " of input ", x.shape(), ": got ", before, " and ", behind);
-    if (before != 0 || behind != 0) y = index_select(y, -1 - i, sources(mode, size, before, behind));
+    const int64_t left = size + before + behind;
+    ONESTEP_CHECK(ShapeError, left == 0 || (left > 0 && size + cut > 0), "pad: nothing is left of dim ", -1 - i, " of input ",
+                  x.shape(), ": got ", before, " and ", behind);
+    y = index_select(y, -1 - i, sources(mode, size, before, behind));
   }
-  return y;
+  return &y.impl() == &x.impl() ? clone(x) : y;
 }
 
 }  // namespace

@@ -257,7 +257,9 @@ def _in_place(name: str):
     op = getattr(Tensor, name)
 
     def method(self: Tensor, *args, **keywords) -> Tensor:
-        return self.copy_(op(self, *args, **keywords))
+        recorded = any(isinstance(x, Tensor) and x.requires_grad for x in (self, *args))
+        values = self.clone() if recorded and _C.is_grad_enabled() else self  # which gradients may need as they were
+        return self.copy_(op(values, *args, **keywords))
 
     method.__name__ = name + "_"
     method.__doc__ = f"{name}, whose values the tensor itself takes."

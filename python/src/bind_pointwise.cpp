@@ -42,11 +42,12 @@ Tensor gelu_named(T x, std::string_view approximate) {
   fail<Error>("approximate argument must be either none or tanh.");
 }
 
-/// Runs `in_place` on x where a module was given inplace=True.
-template <Unary kOp>
+/// Writes into x where a module was given inplace=True; x as it was is kept for a gradient that needs it.
+template <Unary kOp, bool kSavesInput = true>
 Tensor activation(T x, bool in_place) {
-  Tensor y = kOp(x);
-  return in_place ? assign_in_place("activation", const_cast<Tensor&>(x), y) : y;
+  if (!in_place) return kOp(x);
+  const Tensor y = kOp(kSavesInput && detail::should_record({x}) ? clone(x) : x);
+  return assign_in_place("activation", const_cast<Tensor&>(x), y);
 }
 
 void bind_binary(const std::string& name, Binary f) { both((name + "(Tensor input, Tensor other)").c_str(), f); }
@@ -180,7 +181,7 @@ void bind_pointwise() {
       +[](T x, T a, T b, Scalar value) { return combined<div>(x, a, b, value); });
 
   // Activations; those of torch.nn.functional alone take `inplace` there.
-  function("relu(Tensor input, bool inplace=False)", activation<relu>);
+  function("relu(Tensor input, bool inplace=False)", activation<relu, /*kSavesInput=*/false>);
   function("silu(Tensor input, bool inplace=False)", activation<silu>);
   function("mish(Tensor input, bool inplace=False)", activation<mish>);
   function("hardsigmoid(Tensor input, bool inplace=False)", activation<hardsigmoid>);

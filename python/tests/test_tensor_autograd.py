@@ -298,3 +298,32 @@ def test_ten_thousand_steps_keep_no_memory():
     objects, before = objects_after(1000)
     later, after = objects_after(10_000 if os.environ.get("CI") else 2000)
     assert later - objects < 100 and after - before < 2048  # KiB
+
+
+ACTIVATIONS = "ReLU SiLU Mish Hardswish Hardsigmoid SELU ReLU6 ELU CELU LeakyReLU Hardtanh".split()
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_in_place_have_the_gradients_of_others(name):
+    x = torch.linspace(-4, 4, 17)
+    results = []
+    for inplace in (False, True):
+        leaf = x.clone().requires_grad_()
+        before = leaf * 1
+        after = getattr(torch.nn, name)(inplace=inplace)(before)
+        assert (after is before) == inplace
+        after.square().sum().backward()
+        results.append((after.tolist(), leaf.grad.tolist()))
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize(
+    "name, arguments", [("cumprod", (0,)), ("copysign", (torch.tensor([1.0, -1.0, 1.0]),)), ("logit", (0.1,)), ("arctan", ())]
+)
+def test_methods_in_place_have_the_gradients_of_others(name, arguments):
+    grads = []
+    for end in ("", "_"):
+        leaf = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
+        getattr(leaf * 1, name + end)(*arguments).square().sum().backward()
+        grads.append(leaf.grad.tolist())
+    assert grads[0] == grads[1]

@@ -25,6 +25,14 @@ void check(const Tensor& got, DType dtype, const Integers& want) {
 
 }  // namespace
 
+TEST_CASE("corners: what pads nothing is a tensor of its own in every mode") {
+  for (const PadMode mode : {PadMode::constant, PadMode::reflect, PadMode::replicate, PadMode::circular}) {
+    const Tensor x = zeros({1, 3}), y = pad(x, {0, 0}, mode);
+    fill_(y, 1);
+    CHECK(equal(x, zeros({1, 3})));
+  }
+}
+
 TEST_CASE("corners: a number does not widen a rank-0 tensor of its kind") {
   const Tensor x = int32(tensor({7})[0]), byte = uint8(tensor({200})[0]);
   const DType i32 = DType::int32;

@@ -120,6 +120,17 @@ TEST_CASE("higher derivatives: a gradient penalty trains") {
   CHECK(penalties.back() < penalties.front() / 3);
 }
 
+TEST_CASE("higher derivatives: GELU's second derivative by tanh keeps its digits where the first is close to 0 and 1") {
+  const auto second = [](const Tensor& values) {
+    const Tensor x = values.detach().requires_grad_();
+    const Tensor first = autograd::grad({sum(gelu(x, GeluApproximation::tanh))}, {x}, {}, {.create_graph = true})[0];
+    return autograd::grad({sum(first)}, {x})[0];
+  };
+  const Tensor x = (arange(2401) - 1200) * 0.005;
+  const Tensor error = abs(second(x).to(DType::float64) - second(x.to(DType::float64)));
+  CHECK(max(error).item() < 5e-7);
+}
+
 TEST_CASE("higher derivatives: nothing of a graph stays behind") {
   const int64_t nodes = Node::alive();
   {
