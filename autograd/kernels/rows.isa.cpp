@@ -60,7 +60,13 @@ ONESTEP_FLATTEN float centered_dot(const float* a, float a_center, const float* 
   });
 }
 
-void dot_rows(const float* a, int64_t ld, const float* x, float* y, int64_t rows, int64_t n) {
+#if defined(ONESTEP_WASM)  // whose code is downloaded
+#define ONESTEP_RARE __attribute__((minsize))
+#else
+#define ONESTEP_RARE ONESTEP_FLATTEN
+#endif
+
+ONESTEP_RARE void dot_rows(const float* a, int64_t ld, const float* x, float* y, int64_t rows, int64_t n) {
   for (int64_t i = 0; i < rows; ++i) y[i] = dot(a + i * ld, x, n);
 }
 
@@ -81,7 +87,7 @@ struct ColumnLanes {
 
 /// y[c] = dot(column c of a, x) for c < cols <= COLUMNS, all at once, row by row.
 template <int64_t COLUMNS>
-ONESTEP_FLATTEN void dot_column_block(const float* a, int64_t ld, const float* x, float* y, int64_t cols, int64_t n) {
+ONESTEP_RARE void dot_column_block(const float* a, int64_t ld, const float* x, float* y, int64_t cols, int64_t n) {
   constexpr float zeros[COLUMNS] = {};
   auto lanes = sum_in_chunks<ColumnLanes<COLUMNS>>(n, [=](ColumnLanes<COLUMNS>& total, int64_t row, int64_t end) {
     for (; row < end; ++row) {
@@ -96,9 +102,12 @@ ONESTEP_FLATTEN void dot_column_block(const float* a, int64_t ld, const float* x
   for (int64_t c = 0; c < cols; ++c) y[c] = lanes.lane[0][c];
 }
 
-/// Wide blocks read long pieces of rows; their sums stay in the L1 cache.
 void dot_columns(const float* a, int64_t ld, const float* x, float* y, int64_t cols, int64_t n) {
-  constexpr int64_t wide = 128;
+#if defined(ONESTEP_WASM)
+  constexpr int64_t wide = kLanes;
+#else
+  constexpr int64_t wide = 128;  // long pieces of rows are read, and the sums stay in the L1 cache
+#endif
   int64_t c = 0;
   for (; c + wide <= cols; c += wide) dot_column_block<wide>(a + c, ld, x, y + c, wide, n);
   for (; c < cols; c += kLanes) dot_column_block<kLanes>(a + c, ld, x, y + c, cols - c < kLanes ? cols - c : kLanes, n);
