@@ -40,10 +40,11 @@ class EnableGradGuard : public GradGuard {
 };
 
 /// Ops inside its scope are not recorded, and what they make can never take part in a graph: a recorded op refuses to save it,
-/// and outside of such a scope it cannot be written to (torch.inference_mode).
-class InferenceGuard : public NoGradGuard {
+/// and outside of such a scope it cannot be written to; with `on` false, they are what they are outside of all such scopes
+/// (torch.inference_mode).
+class InferenceGuard : public GradGuard {
  public:
-  InferenceGuard() : previous_(std::exchange(detail::inference, true)) {}
+  explicit InferenceGuard(bool on = true) : GradGuard(!on), previous_(std::exchange(detail::inference, on)) {}
   ~InferenceGuard() { detail::inference = previous_; }
   InferenceGuard(const InferenceGuard&) = delete;
   InferenceGuard& operator=(const InferenceGuard&) = delete;

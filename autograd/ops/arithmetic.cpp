@@ -1,4 +1,5 @@
 // Arithmetic of two operands with broadcasting and PyTorch's type promotion.
+#include <optional>
 #include <utility>
 
 #include "autograd/operators.h"
@@ -155,7 +156,20 @@ Tensor operator-(Scalar a, const Tensor& b) {
                 [](const Backward& back) -> Grads { return {neg(back.grad())}; });
 }
 
+namespace {
+
+/// The number that b is, where a consists of halves: these are multiplied and divided by it as it is, as in PyTorch.
+std::optional<Scalar> number_beside_halves(const Tensor& a, const Tensor& b) {
+  const bool halves = is_narrow(a.dtype()) && a.is_floating() && a.dim() > 0;
+  if (!halves || b.dim() > 0 || !b.is_floating() || b.dtype() == a.dtype() || b.requires_grad()) return {};
+  return b.item();
+}
+
+}  // namespace
+
 Tensor mul(const Tensor& a, const Tensor& b) {
+  if (const auto number = number_beside_halves(a, b)) return mul(a, *number);
+  if (const auto number = number_beside_halves(b, a)) return mul(b, *number);
   const auto [x, y] = meet(a, b);
   return record("mul", ops::zip("mul", x, y, kMul), {x, y}, {saved_if(y.requires_grad(), x), saved_if(x.requires_grad(), y)},
                 [](const Backward& back) -> Grads {
@@ -170,6 +184,7 @@ Tensor mul(const Tensor& a, Scalar b) {
 }
 
 Tensor div(const Tensor& a, const Tensor& b) {
+  if (const auto number = number_beside_halves(a, b)) return div(a, *number);
   const DType dtype = ops::floating(ops::promote(a, b));
   const Tensor x = to(a, dtype), y = to(b, dtype), quotient = ops::zip("div", x, y, kDiv);
   return record("div", quotient, {x, y}, {y, saved_derivative(quotient, y), saved_if(y.requires_grad(), x)},

@@ -281,8 +281,6 @@ const RegisterOpCases registered([] {
            index(zeros({2, 3}), {Slice(), tensor({true, false})});
          },
          "index: a mask of shape [2] does not fit dim 1 of shape [2, 3]"},
-        {"single truth value", [] { index(zeros({2}), {full({}, true)}); },
-         "index: a mask needs a dim (use where for a single truth value)"},
         {"do not broadcast",
          [] {
            index(zeros({2, 3}), {tensor({0, 1}), tensor({0, 1, 2})});

@@ -42,12 +42,16 @@ bool takes_all(const Slice& slice, int64_t size) {
 int consumed(const TensorIndex& index) {
   if (std::holds_alternative<std::nullopt_t>(index.kind) || std::holds_alternative<EllipsisIndex>(index.kind)) return 0;
   const Tensor* tensor = std::get_if<Tensor>(&index.kind);
-  return tensor != nullptr && is_mask(*tensor) ? std::max(tensor->dim(), 1) : 1;
+  return tensor != nullptr && is_mask(*tensor) ? tensor->dim() : 1;
 }
 
-/// A mask as one vector of positions for each of its dims.
+/// A mask as one vector of positions for each of its dims; one without dims keeps all, as a new dim of size 1, or nothing.
 void add_mask(Indexed& to, const Tensor& mask, int dim) {
-  ONESTEP_CHECK(ShapeError, mask.dim() > 0, "index: a mask needs a dim (use where for a single truth value)");
+  if (mask.dim() == 0) {
+    to.view = unsqueeze(to.view, dim);
+    to.tensors.emplace_back(zeros(mask.item<bool>() ? 1 : 0, DType::int64));
+    return;
+  }
   for (int i = 0; i < mask.dim(); ++i)
     ONESTEP_CHECK(ShapeError, dim + i < to.view.dim() && mask.shape()[i] == to.view.shape()[dim + i], "index: a mask of shape ",
                   mask.shape(), " does not fit dim ", dim, " of shape ", to.view.shape());

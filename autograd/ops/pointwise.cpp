@@ -187,8 +187,8 @@ Tensor xlogy(const Tensor& a, const Tensor& b) {
                           grad_of(back, 1, [&] { return dz * u / v; })};
                 });  // dx = dz log(y), dy = dz x / y
 }
-Tensor xlogy(const Tensor& x, Scalar y) { return xlogy(x, ops::as_operand(x, y)); }
-Tensor xlogy(Scalar x, const Tensor& y) { return xlogy(ops::as_operand(y, x), y); }
+Tensor xlogy(const Tensor& x, Scalar y) { return xlogy(x, ops::as_operand(ops::as_floating(x), y)); }
+Tensor xlogy(Scalar x, const Tensor& y) { return xlogy(ops::as_operand(ops::as_floating(y), x), y); }
 
 Tensor float_power(const Tensor& base, const Tensor& exponent) {
   return pow(to(base, DType::float64), to(exponent, DType::float64));

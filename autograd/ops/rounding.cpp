@@ -174,7 +174,9 @@ Tensor div(const Tensor& a, const Tensor& b, RoundingMode rounding_mode) {
     return {none(0), none(1)};
   });
 }
-Tensor div(const Tensor& a, Scalar b, RoundingMode rounding_mode) { return div(a, ops::as_operand(a, b), rounding_mode); }
+Tensor div(const Tensor& a, Scalar b, RoundingMode rounding_mode) {
+  return rounding_mode == RoundingMode::none ? div(a, b) : div(a, ops::as_operand(a, b), rounding_mode);
+}
 
 Tensor floor_divide(const Tensor& a, const Tensor& b) {
   return quotient("floor_divide", a, b, RoundingMode::floor, [](const Backward&) -> Grads {

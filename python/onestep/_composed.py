@@ -80,7 +80,8 @@ def copysign(input: Tensor, other) -> Tensor:
             x, y = ctx.saved_tensors
             return (grad * (y / x).masked_fill(x == 0, 0)).sum_to_size(x.shape), None
 
-    input = input if input.is_floating_point() else input.to(_C.get_default_dtype())
+    dtype = _C.result_type(input, other)
+    input = input.to(dtype if dtype.is_floating_point else _C.get_default_dtype())
     other = other if isinstance(other, Tensor) else _C.tensor(float(other))
     if not (input.requires_grad and _C.is_grad_enabled()):
         return _signed(input, other)
@@ -246,10 +247,17 @@ def index_put_(self: Tensor, indices, values: Tensor, accumulate: bool = False) 
 
 @_method
 def fill_diagonal_(self: Tensor, fill_value, wrap: bool = False) -> Tensor:
-    """Sets the diagonal of a matrix."""
+    """Sets the elements whose indexes are all the same."""
     if wrap:
         raise NotImplementedError("fill_diagonal_: wrap=True")
-    self.diagonal().fill_(fill_value)
+    if self.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.dim() > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    diagonal = self
+    while diagonal.dim() > 1:
+        diagonal = diagonal.diagonal(0, 0, 1).movedim(-1, 0)
+    diagonal.fill_(fill_value)
     return self
 
 

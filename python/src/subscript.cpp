@@ -76,16 +76,22 @@ PyObject* item(PyObject* self, Py_ssize_t i) {
   return guarded([&] { return wrap(select(tensor_of(self), 0, i)); });
 }
 
+/// Without the dims of size 1 in front, of which the place that it is written to may have fewer, as in PyTorch.
+Tensor without_leading_ones(Tensor x) {
+  while (x.dim() > 0 && x.size(0) == 1) x = squeeze(x, 0);
+  return x;
+}
+
 int assign(PyObject* self, PyObject* key, PyObject* value) {
   try {
     if (!value) fail<Error>("Tensor does not support deleting items");
     const std::vector<TensorIndex> entries = entries_from(key);
     if (is_tensor(value)) {
-      index_put_(tensor_of(self), entries, tensor_of(value));
+      index_put_(tensor_of(self), entries, without_leading_ones(tensor_of(value)));
     } else if (accepts(Kind::scalar, value)) {
       index_put_(tensor_of(self), entries, scalar_from(value));
     } else {
-      index_put_(tensor_of(self), entries, tensor_from_data(value, tensor_of(self).dtype()));
+      index_put_(tensor_of(self), entries, without_leading_ones(tensor_from_data(value, tensor_of(self).dtype())));
     }
     return 0;
   } catch (...) {

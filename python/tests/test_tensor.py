@@ -197,3 +197,50 @@ def test_missing_names_say_so():
     with pytest.raises(NotImplementedError, match="torch.fft"):
         torch.fft
     assert not hasattr(torch, "fft") and not hasattr(torch, "no_such_name")
+
+
+def test_numbers_are_not_converted_to_what_they_divide():
+    assert torch.tensor([1, 2], dtype=torch.uint8).div(-1).tolist() == [-1, -2]
+    assert torch.tensor([3, 7], dtype=torch.uint8).div(300).tolist() == pytest.approx([0.01, 7 / 300])
+    assert torch.tensor([3], dtype=torch.int32).div(2**33).item() == 3 / 2**33
+    assert torch.isnan(torch.tensor([2], dtype=torch.uint8).xlogy(-1)).item()
+
+
+@pytest.mark.parametrize("number", [1e-8, torch.tensor(1e-8)])
+def test_halves_times_a_number_are_rounded_once(number):
+    x = torch.tensor([6e4, 3e4], dtype=torch.float16)
+    expected = (x.float() * 1e-8).half()
+    assert expected[0] > 0
+    for y in (x * number, number * x, x.clone().mul_(number), x.clone() * number):
+        assert y.dtype == torch.float16 and torch.equal(y, expected)
+    large = torch.tensor(1e6) if isinstance(number, torch.Tensor) else 1e6
+    for y in (x / large, x.clone().div_(large), x.div(large)):
+        assert y.dtype == torch.float16 and torch.equal(y, (x.float() / 1e6).half())
+
+
+def test_dims_of_size_one_in_front_of_what_is_assigned():
+    x = torch.zeros(2, 3)
+    x[0] = torch.ones(1, 3)
+    x[[1]] = torch.full((1, 1, 3), 2.0)
+    assert x.tolist() == [[1, 1, 1], [2, 2, 2]]
+    x[0, 0] = torch.full((1, 1), 5.0)
+    x[:2] = torch.full((1, 1, 1, 3), 4.0)
+    assert x.tolist() == [[4, 4, 4], [4, 4, 4]]
+
+
+def test_a_mask_without_dims():
+    x = torch.tensor(3.0)
+    assert (x * 2)[x > 2].tolist() == [6] and (x * 2)[x > 4].tolist() == []
+    x[x > 2] = 0
+    assert x.item() == 0
+    y = torch.arange(6).reshape(2, 3)
+    assert y[torch.tensor(True)].shape == (1, 2, 3) and y[torch.tensor(False)].shape == (0, 2, 3)
+    assert y[0, torch.tensor(True)].tolist() == [[0, 1, 2]]
+
+
+def test_the_diagonal_of_a_cube():
+    cube = torch.zeros(3, 3, 3).fill_diagonal_(5)
+    assert cube.sum() == 15 and all(cube[i, i, i] == 5 for i in range(3))
+    with pytest.raises(RuntimeError, match="of equal length"):
+        torch.zeros(2, 3, 4).fill_diagonal_(5)
+    assert torch.tensor([True]).copysign(torch.tensor([0.1], dtype=torch.float64)).dtype == torch.float64
