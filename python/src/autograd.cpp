@@ -56,7 +56,7 @@ struct LeafHook {
 /// Switches inference mode for as long as a Python context lasts.
 class InferenceSwitch {
  public:
-  void enter() { guard_ = std::make_unique<InferenceGuard>(); }
+  void enter(bool on) { guard_ = std::make_unique<InferenceGuard>(on); }
   void exit() { guard_.reset(); }
 
  private:

@@ -1,57 +1,72 @@
-// Losses under PyTorch's signatures. size_average and reduce, which PyTorch has deprecated, are not there.
+// Losses under PyTorch's signatures.
 #include "python/src/op.h"
 
 namespace onestep::python {
 
 using T = const Tensor&;
 
+namespace {
+
+/// The reduction that size_average and reduce ask for, which PyTorch has deprecated, or `r` where neither is given.
+Reduction asked(PyObject* average, PyObject* reduce, Reduction r) {
+  if (average == Py_None && reduce == Py_None) return r;
+  const auto refused = [](PyObject* choice) { return choice != Py_None && PyObject_IsTrue(choice) == 0; };
+  return refused(reduce) ? Reduction::none : refused(average) ? Reduction::sum : Reduction::mean;
+}
+
+}  // namespace
+
 void bind_loss() {
   function(
       "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, any size_average=None, int ignore_index=-100, "
       "any reduce=None, str reduction=\"mean\", float label_smoothing=0.0)",
-      +[](T x, T y, T weight, PyObject*, int64_t ignore, PyObject*, Reduction reduction, double smoothing) {
-        return cross_entropy(x, y, {reduction, ignore, smoothing, weight});
+      +[](T x, T y, T weight, PyObject* average, int64_t ignore, PyObject* reduce, Reduction reduction, double smoothing) {
+        return cross_entropy(x, y, {asked(average, reduce, reduction), ignore, smoothing, weight});
       });
   function(
       "nll_loss(Tensor input, Tensor target, Tensor? weight=None, any size_average=None, int ignore_index=-100, "
       "any reduce=None, str reduction=\"mean\")",
-      +[](T x, T y, T weight, PyObject*, int64_t ignore, PyObject*, Reduction reduction) {
-        return nll_loss(x, y, reduction, ignore, weight);
+      +[](T x, T y, T weight, PyObject* average, int64_t ignore, PyObject* reduce, Reduction reduction) {
+        return nll_loss(x, y, asked(average, reduce, reduction), ignore, weight);
       });
   function(
       "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, "
       "any size_average=None, any reduce=None, str reduction=\"mean\")",
-      +[](T x, T y, int64_t p, double margin, T weight, PyObject*, PyObject*, Reduction reduction) {
-        return multi_margin_loss(x, y, {reduction, static_cast<int>(p), margin, weight});
+      +[](T x, T y, int64_t p, double margin, T weight, PyObject* average, PyObject* reduce, Reduction reduction) {
+        return multi_margin_loss(x, y, {asked(average, reduce, reduction), static_cast<int>(p), margin, weight});
       });
   function(
       "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, any size_average=None, any reduce=None, "
       "str reduction=\"mean\")",
-      +[](T x, T y, T weight, PyObject*, PyObject*, Reduction r) {
-        return binary_cross_entropy(x, y, {r, weight});
+      +[](T x, T y, T weight, PyObject* average, PyObject* reduce, Reduction r) {
+        return binary_cross_entropy(x, y, {asked(average, reduce, r), weight});
       });
   function(
       "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, any size_average=None, "
       "any reduce=None, str reduction=\"mean\", Tensor? pos_weight=None)",
-      +[](T x, T y, T weight, PyObject*, PyObject*, Reduction r, T positive) {
-        return binary_cross_entropy_with_logits(x, y, {r, weight, positive});
+      +[](T x, T y, T weight, PyObject* average, PyObject* reduce, Reduction r, T positive) {
+        return binary_cross_entropy_with_logits(x, y, {asked(average, reduce, r), weight, positive});
       });
   function(
       "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, any size_average=None, "
       "any reduce=None, str reduction=\"mean\")",
-      +[](T x, T y, T weight, PyObject*, PyObject*, Reduction r) {
-        return multilabel_soft_margin_loss(x, y, {r, weight});
+      +[](T x, T y, T weight, PyObject* average, PyObject* reduce, Reduction r) {
+        return multilabel_soft_margin_loss(x, y, {asked(average, reduce, r), weight});
       });
   const auto plain = [](const std::string& name, auto f) {
     function((name + "(Tensor input, Tensor target, any size_average=None, any reduce=None, str reduction=\"mean\")").c_str(),
              f);
   };
   plain(
-      "mse_loss", +[](T x, T y, PyObject*, PyObject*, Reduction r) { return mse_loss(x, y, r); });
+      "mse_loss",
+      +[](T x, T y, PyObject* average, PyObject* reduce, Reduction r) { return mse_loss(x, y, asked(average, reduce, r)); });
   plain(
-      "l1_loss", +[](T x, T y, PyObject*, PyObject*, Reduction r) { return l1_loss(x, y, r); });
+      "l1_loss",
+      +[](T x, T y, PyObject* average, PyObject* reduce, Reduction r) { return l1_loss(x, y, asked(average, reduce, r)); });
   plain(
-      "multilabel_margin_loss", +[](T x, T y, PyObject*, PyObject*, Reduction r) { return multilabel_margin_loss(x, y, r); });
+      "multilabel_margin_loss", +[](T x, T y, PyObject* average, PyObject* reduce, Reduction r) {
+        return multilabel_margin_loss(x, y, asked(average, reduce, r));
+      });
   function(
       "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
       "str reduction=\"mean\", bool zero_infinity=False)",
@@ -59,18 +74,20 @@ void bind_loss() {
         return ctc_loss(x, y, input, target, {r, blank, zero_infinity});
       });
   plain(
-      "soft_margin_loss", +[](T x, T y, PyObject*, PyObject*, Reduction r) { return soft_margin_loss(x, y, r); });
+      "soft_margin_loss", +[](T x, T y, PyObject* average, PyObject* reduce, Reduction r) {
+        return soft_margin_loss(x, y, asked(average, reduce, r));
+      });
   function(
       "kl_div(Tensor input, Tensor target, any size_average=None, any reduce=None, str reduction=\"mean\", "
       "bool log_target=False)",
-      +[](T x, T y, PyObject*, PyObject*, Reduction r, bool log_target) {
-        return kl_div(x, y, {r, log_target});
+      +[](T x, T y, PyObject* average, PyObject* reduce, Reduction r, bool log_target) {
+        return kl_div(x, y, {asked(average, reduce, r), log_target});
       });
   function(
       "smooth_l1_loss(Tensor input, Tensor target, any size_average=None, any reduce=None, str reduction=\"mean\", "
       "float beta=1.0)",
-      +[](T x, T y, PyObject*, PyObject*, Reduction r, double beta) {
-        return smooth_l1_loss(x, y, {r, beta});
+      +[](T x, T y, PyObject* average, PyObject* reduce, Reduction r, double beta) {
+        return smooth_l1_loss(x, y, {asked(average, reduce, r), beta});
       });
   function(
       "huber_loss(Tensor input, Tensor target, str reduction=\"mean\", float delta=1.0)",
@@ -80,8 +97,8 @@ void bind_loss() {
   function(
       "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, any size_average=None, "
       "float eps=1e-08, any reduce=None, str reduction=\"mean\")",
-      +[](T x, T y, bool log_input, bool full, PyObject*, double eps, PyObject*, Reduction r) {
-        return poisson_nll_loss(x, y, {r, log_input, full, eps});
+      +[](T x, T y, bool log_input, bool full, PyObject* average, double eps, PyObject* reduce, Reduction r) {
+        return poisson_nll_loss(x, y, {asked(average, reduce, r), log_input, full, eps});
       });
   function(
       "gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction=\"mean\")",
@@ -91,26 +108,26 @@ void bind_loss() {
   function(
       "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, any size_average=None, "
       "any reduce=None, str reduction=\"mean\")",
-      +[](T a, T b, T y, double margin, PyObject*, PyObject*, Reduction r) {
-        return margin_ranking_loss(a, b, y, {r, margin});
+      +[](T a, T b, T y, double margin, PyObject* average, PyObject* reduce, Reduction r) {
+        return margin_ranking_loss(a, b, y, {asked(average, reduce, r), margin});
       });
   function(
       "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, any size_average=None, "
       "any reduce=None, str reduction=\"mean\")",
-      +[](T a, T b, T y, double margin, PyObject*, PyObject*, Reduction r) {
-        return cosine_embedding_loss(a, b, y, {r, margin});
+      +[](T a, T b, T y, double margin, PyObject* average, PyObject* reduce, Reduction r) {
+        return cosine_embedding_loss(a, b, y, {asked(average, reduce, r), margin});
       });
   function(
       "hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, any size_average=None, any reduce=None, "
       "str reduction=\"mean\")",
-      +[](T x, T y, double margin, PyObject*, PyObject*, Reduction r) {
-        return hinge_embedding_loss(x, y, {r, margin});
+      +[](T x, T y, double margin, PyObject* average, PyObject* reduce, Reduction r) {
+        return hinge_embedding_loss(x, y, {asked(average, reduce, r), margin});
       });
   function(
       "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, "
       "bool swap=False, any size_average=None, any reduce=None, str reduction=\"mean\")",
-      +[](T a, T p, T n, double margin, double norm, double eps, bool swap, PyObject*, PyObject*, Reduction r) {
-        return triplet_margin_loss(a, p, n, {r, margin, norm, eps, swap});
+      +[](T a, T p, T n, double margin, double norm, double eps, bool swap, PyObject* average, PyObject* reduce, Reduction r) {
+        return triplet_margin_loss(a, p, n, {asked(average, reduce, r), margin, norm, eps, swap});
       });
 }
 

@@ -56,7 +56,7 @@ void set_data_object(Tensor& x, PyObject* value) {
   x.set_data(tensor_of(value));
 }
 
-PyObject* grad_of(T x) { return x.requires_grad() && (x.is_leaf() || x.retains_grad()) ? wrap(x.grad()) : Py_NewRef(Py_None); }
+PyObject* grad_of(T x) { return x.is_leaf() || x.retains_grad() ? wrap(x.grad()) : Py_NewRef(Py_None); }
 PyObject* transposed(T x) {
   return wrap(x.dim() == 2 ? t(x) : permute(x, [&] {
     Shape dims;

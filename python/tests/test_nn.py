@@ -150,3 +150,33 @@ def test_causal_mask_of_the_encoder():
     x = T.randn(1, 5, 4)
     mask = nn.Transformer.generate_square_subsequent_mask(5)
     assert T.allclose(m(x, mask=mask)[:, :3], m(x[:, :3], mask=mask[:3, :3]), atol=1e-6)
+
+
+def test_losses_take_what_is_deprecated():
+    x, y = T.tensor([1.0, 2.0, 3.0, 5.0]), T.tensor([0.0, 0.0, 1.0, 0.0])
+    mse_loss = nn.functional.mse_loss
+    assert mse_loss(x, y, size_average=False) == 34 and mse_loss(x, y, False) == 34
+    assert mse_loss(x, y, reduce=False).tolist() == [1, 4, 4, 25]
+    assert mse_loss(x, y, True, True, "sum") == 8.5
+    scores, target = T.randn(4, 3), T.tensor([0, 2, 1, 0])
+    whole = nn.functional.cross_entropy(scores, target, reduction="sum")
+    assert nn.functional.cross_entropy(scores, target, size_average=False) == whole
+
+
+def test_what_changes_no_place_is_a_tensor_of_its_own():
+    x = T.zeros(1, 3, 2, 2)
+    functional = nn.functional
+    for y in (functional.channel_shuffle(x, 3), functional.pixel_shuffle(x, 1), functional.pixel_unshuffle(x, 1)):
+        y.add_(1)
+    assert x.sum() == 0
+
+
+def test_dropout_of_channels_in_place_writes_an_input_without_a_batch():
+    x = T.ones(4, 5)
+    y = nn.functional.dropout1d(x, 0.5, True, True)
+    assert T.equal(x, y) and set(y.sum(1).tolist()) <= {0.0, 10.0}
+
+
+def test_instance_norm_without_momentum():
+    x = T.randn(2, 3, 4)
+    assert nn.InstanceNorm1d(3, momentum=None)(x).shape == x.shape

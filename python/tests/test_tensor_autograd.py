@@ -327,3 +327,29 @@ def test_methods_in_place_have_the_gradients_of_others(name, arguments):
         getattr(leaf * 1, name + end)(*arguments).square().sum().backward()
         grads.append(leaf.grad.tolist())
     assert grads[0] == grads[1]
+
+
+def test_the_gradient_of_what_was_frozen_is_still_there():
+    x = torch.ones(3, requires_grad=True)
+    (x * 2).sum().backward()
+    x.requires_grad_(False)
+    assert x.grad.tolist() == [2, 2, 2]
+    x.grad = None
+    x.requires_grad_(True)
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+    assert torch.ones(3).grad is None
+
+
+def test_inference_mode_can_be_left_within():
+    x = torch.ones(3, requires_grad=True)
+    with torch.inference_mode():
+        with torch.inference_mode(False):
+            assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+            y = x * 2
+        assert torch.is_inference_mode_enabled()
+        assert (x * 2).is_inference()
+    assert y.requires_grad and not y.is_inference()
+    y.sum().backward()
+    with torch.no_grad(), torch.inference_mode(False):
+        assert torch.is_grad_enabled()

@@ -99,8 +99,7 @@ class inference_mode(_Context):
 
     def __enter__(self):
         self.switch = _C._InferenceSwitch()
-        if self.mode:
-            self.switch.enter()
+        self.switch.enter(self.mode)
 
     def __exit__(self, *_):
         self.switch.exit()

@@ -36,7 +36,7 @@ def _drop_channels(input: Tensor, p: float, training: bool, inplace: bool, batch
     if not training or p == 0.0:
         return input
     if input.dim() == batched_dims - 1:
-        return _drop_channels(input.unsqueeze(0), p, training, False, batched_dims).squeeze(0)
+        return _drop_channels(input.unsqueeze(0), p, training, inplace, batched_dims).squeeze(0)
     with onestep.no_grad():
         mask = _of_channels(input)
         mask = mask.zero_() if p == 1.0 else mask.bernoulli_(1 - p).div_(1 - p)

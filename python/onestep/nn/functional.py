@@ -145,6 +145,11 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Optional[Tensor] = No
     return result if weight is None else result * weight
 
 
+def _apart(result: Tensor, input: Tensor) -> Tensor:
+    """The result, or a copy where it is the input's memory: one may be written to."""
+    return result.clone() if result.data_ptr() == input.data_ptr() else result
+
+
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """[..., C r^2, H, W] -> [..., C, H r, W r]."""
     r = upscale_factor
@@ -156,7 +161,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
         )
     n = len(lead)
     parts = input.reshape(*lead, c // (r * r), r, r, h, w)
-    return parts.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // (r * r), h * r, w * r)
+    return _apart(parts.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // (r * r), h * r, w * r), input)
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -169,7 +174,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         )
     n = len(lead)
     parts = input.reshape(*lead, c, h // r, r, w // r, r)
-    return parts.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r)
+    return _apart(parts.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r), input)
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
@@ -200,7 +205,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {input.size(1)} channels and {groups} groups."
         )
-    return input.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
+    return _apart(input.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2), input)
 
 
 native_channel_shuffle = channel_shuffle

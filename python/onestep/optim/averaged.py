@@ -49,7 +49,7 @@ class Rprop(Optimizer):
             state["step"].add_(1)
             agreement = grad * state["prev"]
             turned = agreement < 0
-            factor = _C.where(turned, smaller, _C.where(agreement > 0, larger, 1.0))
+            factor = _C.ones_like(grad).masked_fill(agreement > 0, larger).masked_fill(turned, smaller)
             state["step_size"].mul_(factor).clamp_(*group["step_sizes"])
             grad = grad.masked_fill(turned, 0)
             p.addcmul_(grad.sign(), state["step_size"], value=-1)

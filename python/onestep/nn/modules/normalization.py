@@ -240,7 +240,7 @@ class _InstanceNorm(_NormBase):
             self.weight,
             self.bias,
             self.training or not self.track_running_stats,
-            self.momentum,  # type: ignore[arg-type]
+            0.0 if self.momentum is None else self.momentum,
             self.eps,
         )
         return result if batched is input else result.squeeze(0)
