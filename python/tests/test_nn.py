@@ -180,3 +180,16 @@ def test_dropout_of_channels_in_place_writes_an_input_without_a_batch():
 def test_instance_norm_without_momentum():
     x = T.randn(2, 3, 4)
     assert nn.InstanceNorm1d(3, momentum=None)(x).shape == x.shape
+
+
+def test_state_of_batch_norm_from_long_ago():
+    trained = nn.BatchNorm1d(2)
+    trained(T.randn(4, 2))
+    state = {name: value for name, value in trained.state_dict().items() if name != "num_batches_tracked"}
+    fresh = nn.BatchNorm1d(2)
+    fresh.load_state_dict(state)
+    assert T.equal(fresh.running_mean, trained.running_mean) and fresh.num_batches_tracked == 0
+    recent = trained.state_dict()
+    del recent["num_batches_tracked"]
+    with pytest.raises(RuntimeError, match="Missing key"):
+        fresh.load_state_dict(recent)

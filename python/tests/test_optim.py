@@ -67,3 +67,46 @@ def test_grad_scaler_skips_steps_that_are_not_finite():
     assert p.item() == 0.0 and scaler.get_scale() == 4.0
 
 
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda o, last: T.optim.lr_scheduler.ExponentialLR(o, 0.5, last_epoch=last),
+        lambda o, last: T.optim.lr_scheduler.MultiplicativeLR(o, lambda epoch: 0.5, last_epoch=last),
+        lambda o, last: T.optim.lr_scheduler.PolynomialLR(o, 20, last_epoch=last),
+        lambda o, last: T.optim.lr_scheduler.LinearLR(o, 0.1, 1, 10, last_epoch=last),
+        lambda o, last: T.optim.lr_scheduler.CosineAnnealingLR(o, 10, last_epoch=last),
+    ],
+)
+def test_a_schedule_that_resumes_goes_on_with_the_rate_of_the_optimizer(make):
+    def rates(scheduler, steps):
+        found = [scheduler.optimizer.param_groups[0]["lr"]]
+        for _ in range(steps):
+            scheduler.optimizer.step()
+            scheduler.step()
+            found.append(scheduler.optimizer.param_groups[0]["lr"])
+        return found
+
+    first = T.optim.SGD([T.ones(1, requires_grad=True)], lr=1.0)
+    whole = rates(make(first, -1), 3)
+    again = T.optim.SGD([T.ones(1, requires_grad=True)], lr=1.0)
+    again.load_state_dict(first.state_dict())
+    resumed = rates(make(again, 2), 1)
+    assert resumed[0] == whole[3]
+    other = T.optim.SGD([T.ones(1, requires_grad=True)], lr=1.0)
+    assert resumed[1] == pytest.approx(rates(make(other, -1), 4)[4])
+
+
+def test_chained_schedules_within_a_sequence():
+    optimizer, schedules = T.optim.SGD([T.ones(1, requires_grad=True)], lr=1.0), T.optim.lr_scheduler
+    both = schedules.ChainedScheduler(
+        [schedules.ExponentialLR(optimizer, 0.9), schedules.ConstantLR(optimizer, 0.1, 2)], optimizer
+    )
+    sequence = schedules.SequentialLR(optimizer, [both, schedules.ExponentialLR(optimizer, 0.5)], [3])
+    rates = [optimizer.param_groups[0]["lr"]]
+    for _ in range(5):
+        optimizer.step()
+        sequence.step()
+        rates.append(optimizer.param_groups[0]["lr"])
+    assert rates == pytest.approx([0.1, 0.09, 0.81, 1.0, 0.5, 0.25])  # PyTorch 2.13 begins with 0.1 times 0.9

@@ -52,7 +52,9 @@ class MultiplicativeLR(LambdaLR):
     """The rate times lr_lambda(epoch), each epoch."""
 
     def get_lr(self) -> List[float]:
-        return [lr * f(self.last_epoch) if self.last_epoch > 0 else lr for lr, f in zip(self._rates, self.lr_lambdas)]
+        if self.last_epoch == 0 or self._resumes:
+            return self._rates
+        return [lr * f(self.last_epoch) for lr, f in zip(self._rates, self.lr_lambdas)]
 
 
 class StepLR(LRScheduler):
@@ -128,7 +130,7 @@ class LinearLR(LRScheduler):
     def get_lr(self) -> List[float]:
         if self.last_epoch == 0:
             return [lr * self.start_factor for lr in self._rates]
-        if self.last_epoch > self.total_iters:
+        if self.last_epoch > self.total_iters or self._resumes:
             return self._rates
         change = self.end_factor - self.start_factor
         return [
@@ -148,7 +150,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> List[float]:
-        return self._rates if self.last_epoch == 0 else [lr * self.gamma for lr in self._rates]
+        return self._rates if self.last_epoch == 0 or self._resumes else [lr * self.gamma for lr in self._rates]
 
     def _closed_form(self) -> List[float]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
@@ -162,7 +164,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> List[float]:
-        if self.last_epoch == 0 or self.last_epoch > self.total_iters:
+        if self.last_epoch == 0 or self.last_epoch > self.total_iters or self._resumes:
             return self._rates
         n = self.total_iters
         factor = ((1.0 - self.last_epoch / n) / (1.0 - (self.last_epoch - 1) / n)) ** self.power
@@ -182,7 +184,7 @@ class CosineAnnealingLR(LRScheduler):
 
     def get_lr(self) -> List[float]:
         t, n, low = self.last_epoch, self.T_max, self.eta_min
-        if t == 0:
+        if t == 0 or self._resumes:
             return self._rates
         if self._step_count == 1 and t > 0:
             return [low + (base - low) * (1 + math.cos(t * math.pi / n)) / 2 for base in self.base_lrs]
@@ -239,6 +241,14 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._last_lr = self._rates
 
 
+def _take_back(scheduler: Any) -> None:
+    """One epoch, of a schedule or of those that it consists of."""
+    for part in getattr(scheduler, "_schedulers", ()):
+        _take_back(part)
+    if not hasattr(scheduler, "_schedulers"):
+        scheduler.last_epoch -= 1
+
+
 class SequentialLR(LRScheduler):
     """One schedule after another, changed at the milestones."""
 
@@ -257,7 +267,7 @@ class SequentialLR(LRScheduler):
         for group in optimizer.param_groups:  # take back what the constructors of the schedules did
             group["lr"] = group["initial_lr"]
         for scheduler in schedulers:
-            scheduler.last_epoch -= 1
+            _take_back(scheduler)
         self._schedulers[0].step()
         self._last_lr = self._schedulers[0].get_last_lr()
 

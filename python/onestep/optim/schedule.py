@@ -35,8 +35,12 @@ class LRScheduler:
         self._last_lr: List[float] = []
         self._first_step()
 
+    _resumes = False  # while a schedule is made that begins later than at its first epoch: the rates are those of then
+
     def _first_step(self) -> None:
+        self._resumes = self.last_epoch >= 0
         self.step()
+        del self._resumes
 
     @property
     def _rates(self) -> List[float]:

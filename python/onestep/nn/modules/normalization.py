@@ -152,6 +152,12 @@ class _NormBase(Module):
         self.register_buffer("running_var", onestep.ones(num_features, device=device, dtype=dtype) if tracked else None)
         self.register_buffer("num_batches_tracked", onestep.tensor(0, dtype=onestep.int64) if tracked else None)
 
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: dict, *rest: Any) -> None:
+        key = prefix + "num_batches_tracked"
+        if (local_metadata.get("version") or 1) < 2 and self.track_running_stats and key not in state_dict:
+            state_dict[key] = self.num_batches_tracked  # files of long ago do not have it
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
     def reset_running_stats(self) -> None:
         """Mean 0, variance 1, no batch seen."""
         if self.track_running_stats:
