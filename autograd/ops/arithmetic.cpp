@@ -160,7 +160,7 @@ namespace {
 
 /// The number that b is, where a consists of halves: these are multiplied and divided by it as it is, as in PyTorch.
 std::optional<Scalar> number_beside_halves(const Tensor& a, const Tensor& b) {
-  const bool halves = is_narrow(a.dtype()) && a.is_floating() && a.dim() > 0;
+  const bool halves = ops::is_half(a.dtype()) && a.dim() > 0;
   if (!halves || b.dim() > 0 || !b.is_floating() || b.dtype() == a.dtype() || b.requires_grad()) return {};
   return b.item();
 }

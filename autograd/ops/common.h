@@ -119,6 +119,9 @@ Tensor converted(const Tensor& x, DType dtype);
 inline Tensor widened(const Tensor& x) { return is_narrow(x.dtype()) ? converted(x, compute_type(x.dtype())) : x; }
 inline Tensor rounded(Tensor y, DType dtype) { return y.dtype() == dtype ? std::move(y) : converted(y, dtype); }
 
+/// float16 and bfloat16.
+constexpr bool is_half(DType dtype) { return is_narrow(dtype) && is_floating(dtype); }
+
 /// The same in the graph: for an op that computes as a whole in the wider dtype.
 inline Tensor wide(const Tensor& x) { return x.defined() ? to(x, compute_type(x.dtype())) : x; }
 

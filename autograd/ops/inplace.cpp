@@ -39,13 +39,11 @@ void write_rows(Tensor& x, const Tensor& y, const K& kernel, const F& f) {
   });
 }
 
-bool is_half(DType dtype) { return is_narrow(dtype) && is_floating(dtype); }
-
 /// x = op(x, y) in place: by way of the graph where it is recorded, else row by row.
 template <class Op, class K, class F>
 Tensor in_place(const char* name, Tensor x, const Tensor& y, const Op& op, const K& kernel, const F& f) {
   x.check_writable(name);
-  const bool number = is_half(x.dtype()) && x.dim() > 0 && y.dim() == 0;  // which op may take as it is
+  const bool number = ops::is_half(x.dtype()) && x.dim() > 0 && y.dim() == 0;  // which op may take as it is
   const Tensor operand = number ? y : to(y, x.dtype());
   const Tensor values = ops::expand_values(name, operand, x.shape());
   if (detail::should_record({x, operand}) || is_narrow(x.dtype()))  // the gradient of y may need x as it was
@@ -170,10 +168,10 @@ Tensor div_(const Tensor& x, const Tensor& y) {
 Tensor add_(const Tensor& x, Scalar y) { return add_(x, as_operand(x, y)); }
 Tensor sub_(const Tensor& x, Scalar y) { return sub_(x, as_operand(x, y)); }
 Tensor mul_(const Tensor& x, Scalar y) {
-  return is_half(x.dtype()) ? assign_result("mul_", x, mul(x, y)) : mul_(x, as_operand(x, y));
+  return ops::is_half(x.dtype()) ? assign_result("mul_", x, mul(x, y)) : mul_(x, as_operand(x, y));
 }
 Tensor div_(const Tensor& x, Scalar y) {
-  return is_half(x.dtype()) ? assign_result("div_", x, div(x, y)) : div_(x, as_operand(x, y));
+  return ops::is_half(x.dtype()) ? assign_result("div_", x, div(x, y)) : div_(x, as_operand(x, y));
 }
 
 }  // namespace onestep
