@@ -47,6 +47,8 @@ constexpr DType compute_type(DType dtype) {
 }
 /// True for the dtypes that are narrower in memory than in arithmetic: int32, uint8, float16, bfloat16.
 constexpr bool is_narrow(DType dtype) { return dtype > DType::boolean; }
+/// float16 and bfloat16.
+constexpr bool is_half(DType dtype) { return is_narrow(dtype) && is_floating(dtype); }
 
 /// The dtype in which a and b meet (torch.promote_types): bool < uint8 < int32 < int64 < float16, bfloat16 < float32 < float64,
 /// and float32 for the two halves.

@@ -66,6 +66,10 @@ Tensor silu(const Tensor& x);
 
 /// A copy in another dtype; to float it is differentiable (the gradient comes back in x's dtype). To int64 truncates.
 Tensor to(const Tensor& x, DType dtype);
+/// The dtype in which operands meet (torch.result_type): promote_types, but a rank-0 tensor or a number does not widen within
+/// its kind (bools, integers, floats).
+DType result_type(const Tensor& a, const Tensor& b);
+DType result_type(const Tensor& a, Scalar b);
 
 // In place (ops/inplace.cpp): versioned; a leaf that requires grad needs a NoGradGuard. The second operand broadcasts to x. A
 // tensor is a handle, so that x may be a temporary view: `fill_(x[0], 0)`. All give the handle back.

@@ -14,7 +14,7 @@ namespace {
 
 /// Both operands in the dtype in which they meet (recorded where that is a conversion).
 std::pair<Tensor, Tensor> meet(const Tensor& a, const Tensor& b) {
-  const DType dtype = ops::promote(a, b);
+  const DType dtype = result_type(a, b);
   return {to(a, dtype), to(b, dtype)};
 }
 
@@ -85,7 +85,7 @@ Tensor map_number(const Tensor& x, Scalar number, const Row& row, bool number_fi
 
 }  // namespace
 
-DType ops::promote(const Tensor& a, const Tensor& b) {
+DType result_type(const Tensor& a, const Tensor& b) {
   if (a.dtype() == b.dtype()) return a.dtype();
   const auto kind = [](const Tensor& x) { return x.is_floating() ? 2 : x.dtype() != DType::boolean ? 1 : 0; };
   const bool a_decides = kind(a) >= kind(b), b_decides = kind(b) >= kind(a);
@@ -94,7 +94,7 @@ DType ops::promote(const Tensor& a, const Tensor& b) {
   return promote_types(a.dtype(), b.dtype());
 }
 
-DType ops::promote(const Tensor& a, Scalar b) {
+DType result_type(const Tensor& a, Scalar b) {
   if (a.is_floating()) return a.dtype();
   return b.dtype == DType::float32 || a.dtype() == DType::boolean ? b.dtype : a.dtype();
 }
@@ -108,7 +108,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 }
 
 Tensor add(const Tensor& a, Scalar b) {
-  const Tensor x = to(a, ops::promote(a, b));
+  const Tensor x = to(a, result_type(a, b));
   return record("add", map_number(x, ops::rounded(b, x.dtype()), kAdd), {x}, {},
                 [](const Backward& back) -> Grads { return {back.grad()}; });
 }
@@ -127,7 +127,7 @@ namespace {
 /// op(a, alpha b), rounded once.
 template <class Op>
 Tensor with_alpha(const char* name, const Tensor& a, const Tensor& b, Scalar alpha, const Op& op) {
-  const DType dtype = ops::promote(a, b), wide = compute_type(dtype);
+  const DType dtype = result_type(a, b), wide = compute_type(dtype);
   ONESTEP_CHECK(DTypeError, is_floating(dtype) || !is_floating(alpha.dtype), name, ": a fraction, alpha ", alpha.value,
                 ", for operands of dtype ", dtype);
   return to(op(to(a, wide), mul(to(b, wide), alpha)), dtype);
@@ -143,14 +143,14 @@ Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
 }
 
 Tensor sub(const Tensor& a, Scalar b) {
-  const Tensor x = to(a, ops::promote(a, b));
+  const Tensor x = to(a, result_type(a, b));
   check_not_bool("sub", x, "use logical_xor");
   return record("sub", map_number(x, ops::rounded(b, x.dtype()), kSub), {x}, {},
                 [](const Backward& back) -> Grads { return {back.grad()}; });
 }
 
 Tensor operator-(Scalar a, const Tensor& b) {
-  const Tensor x = to(b, ops::promote(b, a));
+  const Tensor x = to(b, result_type(b, a));
   check_not_bool("sub", x, "use logical_xor");
   return record("sub", map_number(x, ops::rounded(a, x.dtype()), kSub, true), {x}, {},
                 [](const Backward& back) -> Grads { return {neg(back.grad())}; });
@@ -160,7 +160,7 @@ namespace {
 
 /// The number that b is, where a consists of halves: these are multiplied and divided by it as it is, as in PyTorch.
 std::optional<Scalar> number_beside_halves(const Tensor& a, const Tensor& b) {
-  const bool halves = ops::is_half(a.dtype()) && a.dim() > 0;
+  const bool halves = is_half(a.dtype()) && a.dim() > 0;
   if (!halves || b.dim() > 0 || !b.is_floating() || b.dtype() == a.dtype() || b.requires_grad()) return {};
   return b.item();
 }
@@ -179,13 +179,13 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor mul(const Tensor& a, Scalar b) {
-  const Tensor x = to(a, ops::promote(a, b));
+  const Tensor x = to(a, result_type(a, b));
   return record("mul", map_number(x, b, kMul), {x}, {}, [b](const Backward& back) -> Grads { return {mul(back.grad(), b)}; });
 }
 
 Tensor div(const Tensor& a, const Tensor& b) {
   if (const auto number = number_beside_halves(a, b)) return div(a, *number);
-  const DType dtype = ops::floating(ops::promote(a, b));
+  const DType dtype = ops::floating(result_type(a, b));
   const Tensor x = to(a, dtype), y = to(b, dtype), quotient = ops::zip("div", x, y, kDiv);
   return record("div", quotient, {x, y}, {y, saved_derivative(quotient, y), saved_if(y.requires_grad(), x)},
                 [](const Backward& back) -> Grads {
@@ -217,7 +217,7 @@ Tensor neg(const Tensor& x) {
 }
 
 Tensor pow(const Tensor& base, Scalar exponent) {
-  const Tensor x = to(base, ops::promote(base, exponent));
+  const Tensor x = to(base, result_type(base, exponent));
   const double p = exponent.value;
   check_not_bool("pow", x, "convert with x.to(DType::int64)");
   ONESTEP_CHECK(DTypeError, x.is_floating() || p >= 0, "pow: an ", x.dtype(), " tensor to the negative integer power ", p,

@@ -67,7 +67,7 @@ bool autocast_widens(const Tensor& input, const Tensor& target) {
   return loss_dtype(input) != input.dtype() || loss_dtype(target) != target.dtype();
 }
 
-DType loss_dtype(const Tensor& x) { return state.on && x.is_floating() && is_narrow(x.dtype()) ? DType::float32 : x.dtype(); }
+DType loss_dtype(const Tensor& x) { return state.on && is_half(x.dtype()) ? DType::float32 : x.dtype(); }
 
 }  // namespace ops
 }  // namespace onestep

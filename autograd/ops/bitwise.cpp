@@ -28,7 +28,7 @@ void check_integers(const char* op, DType dtype, bool also_bool) {
 
 template <class F>
 Tensor bits(const char* op, const Tensor& a, const Tensor& b, const F& f, bool also_bool = true) {
-  const DType dtype = ops::promote(a, b);
+  const DType dtype = result_type(a, b);
   check_integers(op, dtype, also_bool);
   return ops::zip(op, to(a, dtype), to(b, dtype), ops::Loop{OnIntegers{f}});
 }

@@ -18,7 +18,7 @@ Tensor chosen(const Tensor& condition, const Tensor& dy) { return where(conditio
 /// f(a, b), of which a gets the gradient where wins(a, b), b elsewhere.
 template <class F, class Wins>
 Tensor choice(const char* op, const Tensor& a, const Tensor& b, const F& f, const Wins& wins) {
-  const DType dtype = ops::promote(a, b);
+  const DType dtype = result_type(a, b);
   const Tensor x = to(a, dtype), y = to(b, dtype);
   return record(op, ops::zip(op, x, y, ops::Loop{f}), {x, y}, {x, y}, [wins](const Backward& back) -> Grads {
     const Tensor first = wins(back.saved(0), back.saved(1));
@@ -47,7 +47,7 @@ Tensor clamp(const Tensor& input, const Tensor& low, const Tensor& high) {
   ONESTEP_CHECK(ConfigError, low.defined() || high.defined(), "clamp: needs a least or a largest value");
   DType dtype = input.dtype();
   for (const Tensor& bound : {low, high})
-    if (bound.defined()) dtype = ops::promote(to(input, dtype), bound);
+    if (bound.defined()) dtype = result_type(to(input, dtype), bound);
   const auto in_dtype = [dtype](const Tensor& bound) { return bound.defined() ? to(bound, dtype) : bound; };
   const Tensor x = to(input, dtype), least = in_dtype(low), most = in_dtype(high);
   Tensor y = x;

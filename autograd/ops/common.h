@@ -72,7 +72,7 @@ T select_value(bool condition, T a, T b) {
 /// Throws DTypeError naming `op` unless a parameter has the dtype of x, or is float32 where x is float16 or bfloat16, as under
 /// autocast.
 inline void check_parameter_dtype(std::string_view op, const Tensor& x, const Tensor& parameter) {
-  if (parameter.dtype() != DType::float32 || !x.is_floating() || !is_narrow(x.dtype())) check_same_dtype(op, x, parameter);
+  if (parameter.dtype() != DType::float32 || !is_half(x.dtype())) check_same_dtype(op, x, parameter);
 }
 
 /// A number as an element of compute type T.
@@ -118,9 +118,6 @@ Tensor converted(const Tensor& x, DType dtype);
 /// x as the dtype in which it is computed with, and a result as the dtype in which it is kept; not recorded.
 inline Tensor widened(const Tensor& x) { return is_narrow(x.dtype()) ? converted(x, compute_type(x.dtype())) : x; }
 inline Tensor rounded(Tensor y, DType dtype) { return y.dtype() == dtype ? std::move(y) : converted(y, dtype); }
-
-/// float16 and bfloat16.
-constexpr bool is_half(DType dtype) { return is_narrow(dtype) && is_floating(dtype); }
 
 /// The same in the graph: for an op that computes as a whole in the wider dtype.
 inline Tensor wide(const Tensor& x) { return x.defined() ? to(x, compute_type(x.dtype())) : x; }

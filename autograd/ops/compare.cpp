@@ -13,7 +13,7 @@ namespace {
 template <class F>
 Tensor compare(const char* op, const Tensor& a, const Tensor& b, const F& f) {
   const NoGradGuard no_grad;
-  const DType dtype = ops::promote(a, b);
+  const DType dtype = result_type(a, b);
   const Tensor x = ops::widened(to(a, dtype)), y = ops::widened(to(b, dtype));
   Tensor result = empty(broadcast_shapes(op, x.shape(), y.shape()), DType::boolean);
   dispatch(x.dtype(), [&]<class T>() { ops::zip_into<T, T, bool>(result, x, y, ops::Loop{f}); });
@@ -39,7 +39,7 @@ Tensor test(const Tensor& input, const F& f) {
 template <class F>
 Tensor compare(const Tensor& a, Scalar b, const F& f) {
   const NoGradGuard no_grad;
-  const DType dtype = ops::promote(a, b);
+  const DType dtype = result_type(a, b);
   const Tensor x = ops::widened(to(a, dtype));
   Tensor result = empty(x.shape(), DType::boolean);
   dispatch(x.dtype(), [&]<class T>() {

@@ -98,7 +98,7 @@ Tensor recurrence(const Tensor& a, const Tensor& b, int d, bool reverse, bool cu
 }  // namespace
 
 Tensor cumprod(const Tensor& input, int64_t dim) {
-  if (ops::is_half(input.dtype())) return to(cumprod(ops::wide(input), dim), input.dtype());
+  if (is_half(input.dtype())) return to(cumprod(ops::wide(input), dim), input.dtype());
   const Tensor x = is_floating(input.dtype()) ? input : to(input, DType::int64);
   const int d = normalize_dim("cumprod", dim, x.dim());
   if (x.dim() == 0 || x.numel() == 0 || x.shape()[d] == 1) return clone(x);

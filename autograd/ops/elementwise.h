@@ -14,18 +14,13 @@
 
 namespace onestep::ops {
 
-/// The dtype in which operands meet (torch.result_type): promote_types, but a rank-0 tensor or a number does not widen within
-/// its kind (bools, integers, floats).
-DType promote(const Tensor& a, const Tensor& b);
-DType promote(const Tensor& a, Scalar b);
-
 /// The dtype of a floating function of `dtype`: integers and bools become float32.
 constexpr DType floating(DType dtype) { return is_floating(dtype) ? dtype : DType::float32; }
 inline Tensor as_floating(const Tensor& x) { return to(x, floating(x.dtype())); }
 
 /// The number as a tensor of the dtype in which it meets x: beside a rank-0 x, too, it does not widen within its kind.
 inline Tensor as_operand(const Tensor& x, Scalar number) {
-  const DType dtype = promote(x, number);
+  const DType dtype = result_type(x, number);
   return full({}, rounded(number, dtype), dtype);
 }
 

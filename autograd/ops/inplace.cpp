@@ -43,7 +43,7 @@ void write_rows(Tensor& x, const Tensor& y, const K& kernel, const F& f) {
 template <class Op, class K, class F>
 Tensor in_place(const char* name, Tensor x, const Tensor& y, const Op& op, const K& kernel, const F& f) {
   x.check_writable(name);
-  const bool number = ops::is_half(x.dtype()) && x.dim() > 0 && y.dim() == 0;  // which op may take as it is
+  const bool number = is_half(x.dtype()) && x.dim() > 0 && y.dim() == 0;  // which op may take as it is
   const Tensor operand = number ? y : to(y, x.dtype());
   const Tensor values = ops::expand_values(name, operand, x.shape());
   if (detail::should_record({x, operand}) || is_narrow(x.dtype()))  // the gradient of y may need x as it was
@@ -137,14 +137,14 @@ Tensor assign_result(const char* name, Tensor x, const Tensor& result) {
 }  // namespace
 
 Tensor add_(const Tensor& x, const Tensor& y) {
-  check_result_dtype("add_", x, ops::promote(x, y));
+  check_result_dtype("add_", x, result_type(x, y));
   return in_place(
       "add_", x, y, [](const auto&... p) { return add(p...); }, [](auto... p) { kernels::add(p...); },
       [](auto a, auto b) { return ops::plus(a, b); });
 }
 
 Tensor sub_(const Tensor& x, const Tensor& y) {
-  check_result_dtype("sub_", x, ops::promote(x, y));
+  check_result_dtype("sub_", x, result_type(x, y));
   ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, "sub_: a bool tensor (use logical_xor)");
   return in_place(
       "sub_", x, y, [](const auto&... p) { return sub(p...); }, [](auto... p) { kernels::sub(p...); },
@@ -152,14 +152,14 @@ Tensor sub_(const Tensor& x, const Tensor& y) {
 }
 
 Tensor mul_(const Tensor& x, const Tensor& y) {
-  check_result_dtype("mul_", x, ops::promote(x, y));
+  check_result_dtype("mul_", x, result_type(x, y));
   return in_place(
       "mul_", x, y, [](const auto&... p) { return mul(p...); }, [](auto... p) { kernels::mul(p...); },
       [](auto a, auto b) { return ops::times(a, b); });
 }
 
 Tensor div_(const Tensor& x, const Tensor& y) {
-  check_result_dtype("div_", x, ops::floating(ops::promote(x, y)));
+  check_result_dtype("div_", x, ops::floating(result_type(x, y)));
   return in_place(
       "div_", x, y, [](const auto&... p) { return div(p...); }, [](auto... p) { kernels::div(p...); },
       [](auto a, auto b) { return a / b; });
@@ -168,10 +168,10 @@ Tensor div_(const Tensor& x, const Tensor& y) {
 Tensor add_(const Tensor& x, Scalar y) { return add_(x, as_operand(x, y)); }
 Tensor sub_(const Tensor& x, Scalar y) { return sub_(x, as_operand(x, y)); }
 Tensor mul_(const Tensor& x, Scalar y) {
-  return ops::is_half(x.dtype()) ? assign_result("mul_", x, mul(x, y)) : mul_(x, as_operand(x, y));
+  return is_half(x.dtype()) ? assign_result("mul_", x, mul(x, y)) : mul_(x, as_operand(x, y));
 }
 Tensor div_(const Tensor& x, Scalar y) {
-  return ops::is_half(x.dtype()) ? assign_result("div_", x, div(x, y)) : div_(x, as_operand(x, y));
+  return is_half(x.dtype()) ? assign_result("div_", x, div(x, y)) : div_(x, as_operand(x, y));
 }
 
 }  // namespace onestep

@@ -84,7 +84,7 @@ Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, co
     return multilabel_soft_margin_loss(input, to(target, input.dtype()), options);
   ops::check_same_shape(op, input, target);
   ONESTEP_CHECK(ShapeError, input.dim() > 0, op, ": needs a class dim: got shape []");
-  if (ops::is_half(input.dtype()))
+  if (is_half(input.dtype()))
     return to(multilabel_soft_margin_loss(ops::wide(input), ops::wide(target), {options.reduction, ops::wide(options.weight)}),
               input.dtype());
   const Tensor losses = weighted(op, logit_losses(op, input, target), options.weight);

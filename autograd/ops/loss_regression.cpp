@@ -21,7 +21,7 @@ Tensor difference(const char* op, const Tensor& a, const Tensor& b) {
 template <class F, class Grad>
 Tensor function_of_difference(const char* op, const Tensor& prediction, const Tensor& target, const F& f, const Grad& grad) {
   const Tensor x = ops::autocast_loss_operand(prediction), y = ops::autocast_loss_operand(target);
-  const DType dtype = ops::promote(x, y);
+  const DType dtype = result_type(x, y);
   const Tensor a = to(x, dtype), b = to(y, dtype);
   if (is_narrow(dtype)) return ops::function_of_input(op, sub(a, b), ops::Vectorized{f}, grad);
   const Tensor losses = ops::zip_floating(op, a, b, ops::Vectorized{[f](auto u, auto v) { return f(u - v); }});

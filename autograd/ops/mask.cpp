@@ -88,7 +88,7 @@ constexpr int64_t kFar = int64_t{1} << 62;
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
   const Tensor condition = mask.dtype() == DType::uint8 ? to(mask, DType::boolean) : mask;  // as PyTorch's old masks
   check_mask("where", condition);
-  const DType dtype = ops::promote(a, b);
+  const DType dtype = result_type(a, b);
   const Tensor x = to(a, dtype), y = to(b, dtype);
   const Shape shape = broadcast_shapes("where", condition.shape(), broadcast_shapes("where", x.shape(), y.shape()));
   Tensor chosen = empty(shape, dtype);
@@ -100,12 +100,8 @@ Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
   });
 }
 
-Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
-  return where(condition, a, full({}, b, ops::promote(a, b)));
-}
-Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
-  return where(condition, full({}, a, ops::promote(b, a)), b);
-}
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b) { return where(condition, a, full({}, b, result_type(a, b))); }
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b) { return where(condition, full({}, a, result_type(b, a)), b); }
 Tensor where(const Tensor& condition, Scalar a, Scalar b) { return where(condition, full({}, a), b); }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {

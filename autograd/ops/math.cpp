@@ -137,7 +137,9 @@ Tensor clamp(const Tensor& input, std::optional<Scalar> low, std::optional<Scala
   ONESTEP_CHECK(ConfigError, low || high, "clamp: needs a least or a largest value");
   DType dtype = input.dtype();
   for (const auto& bound : {low, high})
-    if (bound) dtype = ops::promote(to(input, dtype), *bound);
+    if (bound) dtype = result_type(to(input, dtype), *bound);
+  for (const auto& bound : {low, high})
+    if (bound) ops::check_fits("clamp", *bound, dtype);
   const Tensor x = to(input, dtype);
   const auto clamped = [=]<class T>(T v) {
     if (low && v < ops::element<T>(*low)) v = ops::element<T>(*low);

@@ -135,7 +135,7 @@ Tensor deg2rad(const Tensor& x) { return mul(as_floating(x), kPi / 180); }
 Tensor rad2deg(const Tensor& x) { return mul(as_floating(x), 180 / kPi); }
 
 Tensor atan2(const Tensor& a, const Tensor& b) {
-  const DType dtype = ops::floating(ops::promote(a, b));
+  const DType dtype = ops::floating(result_type(a, b));
   const Tensor y = to(a, dtype), x = to(b, dtype);
   return record(
       "atan2", ops::zip_floating("atan2", y, x, Vectorized{[](auto u, auto v) { return formulas::atan2(u, v); }}), {y, x},
@@ -146,7 +146,7 @@ Tensor atan2(const Tensor& a, const Tensor& b) {
 }
 
 Tensor hypot(const Tensor& a, const Tensor& b) {
-  const DType dtype = ops::promote(a, b);
+  const DType dtype = result_type(a, b);
   const Tensor x = to(a, dtype), y = to(b, dtype);
   const Tensor z = ops::zip_floating("hypot", x, y, Vectorized{[](double u, double v) { return formulas::hypot(u, v); }});
   return record("hypot", z, {x, y}, {x, y, z}, [](const Backward& back) -> Grads {
@@ -158,7 +158,7 @@ Tensor hypot(const Tensor& a, const Tensor& b) {
 }
 
 Tensor logaddexp(const Tensor& a, const Tensor& b) {
-  const DType dtype = ops::promote(a, b);
+  const DType dtype = result_type(a, b);
   const Tensor x = to(a, dtype), y = to(b, dtype);
   const auto values = []<class T>(T u, T v) {
     const T sum = (u > v ? u : v) + formulas::softplus(-std::fabs(u - v));
@@ -174,7 +174,7 @@ Tensor logaddexp(const Tensor& a, const Tensor& b) {
 }
 
 Tensor xlogy(const Tensor& a, const Tensor& b) {
-  const DType dtype = ops::floating(ops::promote(a, b));
+  const DType dtype = ops::floating(result_type(a, b));
   const Tensor x = to(a, dtype), y = to(b, dtype);
   const auto values = []<class T>(T u, T v) {
     const T product = u * formulas::log(v);

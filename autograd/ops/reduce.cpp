@@ -365,7 +365,7 @@ Tensor product_grad(const Tensor& x, const Tensor& dy, int64_t d) {
 
 /// The product over `dims`, adjacent ones or none.
 Tensor product(const Tensor& input, const Shape& dims, bool keepdim) {
-  if (ops::is_half(input.dtype())) return to(product(ops::wide(input), dims, keepdim), input.dtype());
+  if (is_half(input.dtype())) return to(product(ops::wide(input), dims, keepdim), input.dtype());
   const Tensor x = input.is_floating() ? input : to(input, DType::int64);
   const Tensor y = dispatch(x.dtype(), [&]<class T>() { return ops::reduce<T>(x, dims, product_blocks<T>); });
   return record("prod", without_dims(y, x.shape(), dims, keepdim), {x}, {x}, [dims](const Backward& b) -> Grads {

@@ -90,7 +90,7 @@ WithRest(F) -> WithRest<F>;
 
 /// Both operands in the dtype in which they meet.
 std::pair<Tensor, Tensor> meet(const char* op, const Tensor& a, const Tensor& b) {
-  const DType dtype = ops::promote(a, b);
+  const DType dtype = result_type(a, b);
   check_not_bool(op, dtype);
   const bool some = broadcast_shapes(op, a.shape(), b.shape()).numel() > 0;
   ONESTEP_CHECK(Error, is_floating(dtype) || !some || all(b).item<bool>(), op, ": an integer division by zero");

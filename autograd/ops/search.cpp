@@ -22,7 +22,7 @@ Tensor places_in(const char* op, const Tensor& sorted, const Tensor& values, boo
   ONESTEP_CHECK(ShapeError, leading.empty() || (values.dim() == sorted.dim() && leading == queries), op, ": values of shape ",
                 values.shape(), " do not fit sorted rows of shape ", sorted.shape(),
                 " (all sizes but the last must be equal, or the sorted sequence a vector)");
-  const DType dtype = ops::promote(sorted, values);
+  const DType dtype = result_type(sorted, values);
   const Tensor rows = ops::contiguous_values(ops::widened(to(sorted.values(), dtype))),
                wanted = ops::contiguous_values(ops::widened(to(values.values(), dtype)));
   Tensor y = empty(values.shape(), DType::int64);
@@ -54,7 +54,7 @@ Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool out_int32, 
 Tensor searchsorted(const Tensor& sorted, Scalar value, bool out_int32, bool right, const Tensor& sorter) {
   ONESTEP_CHECK(ShapeError, sorted.dim() == 1, "searchsorted: a number in sorted rows of shape ", sorted.shape(),
                 " (they must be one vector)");
-  return searchsorted(sorted, full({}, value, ops::promote(sorted, value)), out_int32, right, sorter);
+  return searchsorted(sorted, full({}, value, result_type(sorted, value)), out_int32, right, sorter);
 }
 
 Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool out_int32, bool right) {
@@ -62,7 +62,7 @@ Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool out_int32,
   return places_in("bucketize", boundaries, values, out_int32, right);
 }
 Tensor bucketize(Scalar value, const Tensor& boundaries, bool out_int32, bool right) {
-  return bucketize(full({}, value, ops::promote(boundaries, value)), boundaries, out_int32, right);
+  return bucketize(full({}, value, result_type(boundaries, value)), boundaries, out_int32, right);
 }
 
 namespace {

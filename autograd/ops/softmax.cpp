@@ -108,7 +108,7 @@ void weigh_infinite(const T* x, T* y, int64_t n) {
 }  // namespace
 
 Tensor logsumexp(const Tensor& input, const Shape& dims, bool keepdim) {
-  if (ops::is_half(input.dtype())) return to(logsumexp(ops::wide(input), dims, keepdim), input.dtype());
+  if (is_half(input.dtype())) return to(logsumexp(ops::wide(input), dims, keepdim), input.dtype());
   const Tensor x = to(input, ops::floating(input.dtype()));
   const Shape reduced = normalize_dims("logsumexp", dims, x.dim()), order = dims_last(reduced, x.dim());
   const Tensor rows_of_x = in_order(x, order);

@@ -244,3 +244,22 @@ def test_the_diagonal_of_a_cube():
     with pytest.raises(RuntimeError, match="of equal length"):
         torch.zeros(2, 3, 4).fill_diagonal_(5)
     assert torch.tensor([True]).copysign(torch.tensor([0.1], dtype=torch.float64)).dtype == torch.float64
+
+
+def test_numbers_that_an_element_cannot_hold_are_no_bounds():
+    x = torch.tensor([1, 2, 200], dtype=torch.uint8)
+    for call in (lambda: x.clamp(max=300), lambda: x.clamp_max_(300), lambda: torch.ones(2, dtype=torch.int32).clamp(max=2**40),
+                 lambda: torch.ones(2).half().clamp(max=1e6)):
+        with pytest.raises(RuntimeError, match="overflow"):
+            call()
+    assert x.clamp(max=300.0).dtype == torch.float32
+
+
+def test_products_and_quotients_that_are_added_meet_in_one_dtype():
+    x, one, three = torch.ones(2), torch.ones(2, dtype=torch.bfloat16), torch.full((2,), 3.0, dtype=torch.bfloat16)
+    assert torch.addcdiv(x, one, three).tolist() == (x + 1 / torch.full((2,), 3.0)).tolist()
+    assert one.clone().addcdiv_(one, three, value=0.3).tolist() == [1.1015625] * 2
+    n = torch.tensor([1, 2])
+    assert torch.equal(n.addcmul(n, n, value=2.5), torch.tensor([3, 10]))
+    with pytest.raises(RuntimeError, match="needs a floating dtype"):
+        n.addcdiv(n, n)

@@ -72,17 +72,17 @@ TEST_CASE("dtypes: where two meet") {
       CAPTURE(dtype_at(i));
       CAPTURE(dtype_at(j));
       CHECK(promote_types(dtype_at(i), dtype_at(j)) == dtype_named(promotion.at("types")[i][j]));
-      CHECK(ops::promote(one(i, 1), one(j, 1)) == dtype_named(promotion.at("vectors")[i][j]));
-      CHECK(ops::promote(one(i, 1), one(j, 0)) == dtype_named(promotion.at("vector and rank 0")[i][j]));
-      CHECK(ops::promote(one(i, 0), one(j, 1)) == dtype_named(promotion.at("rank 0 and vector")[i][j]));
-      CHECK(ops::promote(one(i, 0), one(j, 0)) == dtype_named(promotion.at("rank 0")[i][j]));
+      CHECK(result_type(one(i, 1), one(j, 1)) == dtype_named(promotion.at("vectors")[i][j]));
+      CHECK(result_type(one(i, 1), one(j, 0)) == dtype_named(promotion.at("vector and rank 0")[i][j]));
+      CHECK(result_type(one(i, 0), one(j, 1)) == dtype_named(promotion.at("rank 0 and vector")[i][j]));
+      CHECK(result_type(one(i, 0), one(j, 0)) == dtype_named(promotion.at("rank 0")[i][j]));
     }
     const Scalar several[] = {true, 2, 2.5};
     for (size_t n = 0; n < 3; ++n) {
       CAPTURE(dtype_at(i));
       CAPTURE(n);
-      CHECK(ops::promote(one(i, 1), several[n]) == dtype_named(promotion.at("vector and number")[i][n]));
-      CHECK(ops::promote(one(i, 0), several[n]) == dtype_named(promotion.at("rank 0 and number")[i][n]));
+      CHECK(result_type(one(i, 1), several[n]) == dtype_named(promotion.at("vector and number")[i][n]));
+      CHECK(result_type(one(i, 0), several[n]) == dtype_named(promotion.at("rank 0 and number")[i][n]));
     }
   }
 }

@@ -61,6 +61,7 @@ bool has_zero_size_sample(const OpCase& c) {
 
 // Functions without a case, each with the reason.
 const std::map<std::string, std::string> kNoCase{
+    {"result_type", "gives a dtype, tested in dtype_test.cpp"},
     {"operator+", "add under another name: tested below"},
     {"operator-", "sub and neg under another name: tested below"},
     {"operator*", "mul under another name: tested below"},
