@@ -250,9 +250,7 @@ Tensor seed_of(const char* op, const Tensor& tensor, const Tensor& gradient, boo
   if (!gradient.defined()) return ones(tensor.shape(), tensor.dtype());
   ONESTEP_CHECK(ShapeError, gradient.shape() == tensor.shape(), op, ": gradient of shape ", gradient.shape(),
                 " for a tensor of shape ", tensor.shape());
-  ONESTEP_CHECK(DTypeError, gradient.dtype() == tensor.dtype(), op, ": gradient of dtype ", gradient.dtype(),
-                " for a tensor of dtype ", tensor.dtype());
-  return create_graph ? gradient : gradient.values();
+  return to(create_graph ? gradient : gradient.values(), tensor.dtype());
 }
 
 /// Runs the pass from the roots, each with its gradient in `seeds`.

@@ -1,5 +1,7 @@
 // A custom op is one node with an edge to every input, and one node an output: the engine's nodes have one output each. Those
 // of the outputs put their gradients into the op's node, which runs after them, and give it an empty gradient so that it does.
+// An output that shows an input's elements is a view of it that cannot be changed in place: the gradient of such a change would
+// have to pass the op's own rule or go around it.
 #include "autograd/function.h"
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include "autograd/memory.h"
 #include "autograd/node.h"
 #include "autograd/ops_math.h"
+#include "autograd/ops_shape.h"
 #include "autograd/tensor.h"
 
 namespace onestep::autograd {
@@ -17,6 +20,24 @@ namespace {
 
 bool is_among(const Tensor& x, const std::vector<Tensor>& list) {
   return std::any_of(list.begin(), list.end(), [&](const Tensor& y) { return y.defined() && &y.impl() == &x.impl(); });
+}
+
+/// Whether `y` shows elements of one of `inputs`, or of what that is a view of.
+bool shows_one_of(const Tensor& y, const std::vector<Tensor>& inputs) {
+  const auto whole = [](const Tensor& x) { return x.is_view() ? x.impl().base.get() : &x.impl(); };
+  return std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& x) { return whole(x) == whole(y); });
+}
+
+/// A gradient of a user's in the dtype and shape of what it is for, converted and summed as in PyTorch, where that can be.
+Tensor fitted(const Tensor& grad, const Node& input) {
+  const int added = grad.dim() - input.shape.rank();
+  Shape summed;
+  for (int d = 0; d < grad.dim(); ++d) {
+    const int64_t size = grad.shape()[d], wanted = d < added ? 1 : input.shape[d - added];
+    if (size != wanted && wanted != 1) return grad;  // the engine says what is wrong
+    if (d < added || size != wanted) summed.push_back(d);
+  }
+  return to(added >= 0 && summed.rank() > 0 ? reshape(sum(grad, summed), input.shape) : grad, input.dtype);
 }
 
 Tensor no_elements() { return empty(Shape{0}); }
@@ -56,7 +77,8 @@ class CustomNode : public Node {
     const Running running(*context_, b);
     const std::vector<Tensor> found = op_->backward(*context_, grads);
     Grads result(found.size());
-    for (size_t i = 0; i < found.size(); ++i) result[i] = found[i];
+    for (size_t i = 0; i < found.size(); ++i)
+      result[i] = found[i].defined() && i < inputs.size() && inputs[i] ? fitted(found[i], *inputs[i]) : found[i];
     return result;
   }
 
@@ -114,7 +136,11 @@ std::vector<Tensor> CustomOp::apply(const std::string& name, const std::shared_p
       call->take(i, b.grad());
       return {no_elements()};
     });
-    if (!is_among(computed[i], dirty)) continue;
+    if (!is_among(computed[i], dirty)) {
+      const Tensor& y = computed[i];
+      if (shows_one_of(y, inputs)) detail::mark_view(outputs[i], y.is_view() ? y.base() : y, ViewKind::of_custom_op);
+      continue;
+    }
     Tensor written = computed[i];
     outputs[i] = assign_in_place(call->name, written, outputs[i]);
   }

@@ -53,8 +53,10 @@ class CustomOp {
   virtual Tensors forward(Context& context, const Tensors& inputs) = 0;
   virtual Tensors backward(Context& context, const Tensors& grad_outputs) = 0;
 
-  /// Runs the op and enters it into the graph under `name`. The op and its context live as long as the graph.
-  /// Throws GradError in the backward pass unless the gradients fit the inputs.
+  /// Runs the op and enters it into the graph under `name`. The op and its context live as long as the graph. An output that
+  /// is an input, or a view of one, and is not marked dirty cannot be changed in place while recording (GradError).
+  /// A gradient is converted to its input's dtype and summed to its shape; throws GradError in the backward pass where the
+  /// number of gradients is wrong or one does not broadcast from its input's shape.
   static Tensors apply(const std::string& name, const std::shared_ptr<CustomOp>& op, const std::shared_ptr<Context>& context,
                        const Tensors& inputs);
 };

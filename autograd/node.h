@@ -57,7 +57,7 @@ class Node {
   DType dtype;
   bool retains_grad = false;
   bool released = false;
-  bool stopped = false;                          ///< That of a leaf after requires_grad_(false): it collects nothing.
+  bool stopped = false;                          ///< That of a leaf that does not require grad: it collects nothing.
   bool moved = false;                            ///< That of a stopped leaf whose tensor is now the result of an op.
   SmallVector<std::shared_ptr<Node>, 3> inputs;  ///< Null where an input needs no gradient.
   Shape shape;                                   ///< Of the output, hence of the gradient.

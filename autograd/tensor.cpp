@@ -75,6 +75,12 @@ void Tensor::set_data(const Tensor& values) {
   own.dtype = other.dtype;
 }
 
+namespace {
+
+std::shared_ptr<Node> new_leaf(const Tensor& x) { return std::allocate_shared<Node>(memory::Allocator<Node>(), "leaf", x); }
+
+}  // namespace
+
 Tensor& Tensor::requires_grad_(bool on) {
   if (on == requires_grad()) return *this;
   ONESTEP_CHECK(DTypeError, !on || is_floating(), "requires_grad_: only floating tensors collect gradients: got ", dtype());
@@ -83,7 +89,7 @@ Tensor& Tensor::requires_grad_(bool on) {
   ONESTEP_CHECK(GradError, !on || !is_inference() || inference_enabled(),
                 "requires_grad_: a tensor that was made within an InferenceGuard (clone it outside)");
   std::shared_ptr<Node> next = std::exchange(impl().stopped, on ? nullptr : node());
-  if (on && !next) next = std::allocate_shared<Node>(memory::Allocator<Node>(), "leaf", *this);
+  if (on && !next) next = new_leaf(*this);
   (on ? next : impl().stopped)->stopped = !on;
   detail::set_node(*this, on ? std::move(next) : nullptr);
   return *this;
@@ -99,17 +105,21 @@ Tensor Tensor::grad() const {
   const bool collects = n && (n->is_leaf() || n->retains_grad);
   if (!collects && impl().stopped) return impl().stopped->grad;
   if (!n) return {};
-  ONESTEP_CHECK(GradError, collects, "grad: the result of ", n->name,
+  ONESTEP_CHECK(GradError, collects || n->grad.defined(), "grad: the result of ", n->name,
                 " collects no gradient (call retain_grad() on it before backward)");
   return n->grad;
 }
 
 void Tensor::set_grad(const Tensor& grad) {
-  ONESTEP_CHECK(GradError, node() != nullptr, "set_grad: a tensor of shape ", shape(), " that does not require grad");
-  ONESTEP_CHECK(ShapeError, !grad.defined() || grad.shape() == shape(), "set_grad: gradient of shape ",
-                grad.defined() ? grad.shape() : Shape(), " for a tensor of shape ", shape());
-  ONESTEP_CHECK(DTypeError, !grad.defined() || grad.dtype() == dtype(), "set_grad: gradient of another dtype than ", dtype());
-  node()->grad = grad.defined() ? grad.detach() : grad;
+  if (!grad.defined()) return zero_grad();
+  ONESTEP_CHECK(ShapeError, grad.shape() == shape(), "set_grad: gradient of shape ", grad.shape(), " for a tensor of shape ",
+                shape());
+  ONESTEP_CHECK(DTypeError, grad.dtype() == dtype(), "set_grad: gradient of another dtype than ", dtype());
+  if (!node() && !impl().stopped) {
+    impl().stopped = new_leaf(*this);
+    impl().stopped->stopped = true;
+  }
+  (node() ? node() : impl().stopped)->grad = grad;
 }
 
 void Tensor::zero_grad() {

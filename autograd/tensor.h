@@ -39,7 +39,7 @@ class HookHandle {
 };
 
 /// How a view came about: while recording, only an ordinary one may be written to.
-enum class ViewKind : uint8_t { ordinary, unrecorded, one_of_several };
+enum class ViewKind : uint8_t { ordinary, unrecorded, one_of_several, of_custom_op };
 
 namespace detail {
 Tensor mark_view(Tensor view, const Tensor& x, ViewKind kind);
@@ -81,7 +81,7 @@ class Tensor : public TensorMethods {
     bool inference;        ///< Made within an InferenceGuard.
     uint32_t history = 0;  ///< Recorded in-place ops on a base and its views; in a view, how many of them its node knows.
     std::shared_ptr<Node> node;
-    std::shared_ptr<Node> stopped;  ///< The node of a leaf after requires_grad_(false), which still has the gradient and hooks.
+    std::shared_ptr<Node> stopped;  ///< Of a leaf that does not require grad: the gradient and hooks it has or had.
     std::shared_ptr<Impl> base;     ///< Whose elements a view shows: a write to either moves the history of both. Never a view.
     void* foreign = nullptr;        ///< The object of another language that stands for this tensor while it lives.
   };
@@ -163,7 +163,7 @@ class Tensor : public TensorMethods {
   bool is_leaf() const;
   /// The accumulated gradient, undefined if there is none. Throws GradError on the result of an op without retain_grad().
   Tensor grad() const;
-  /// Replaces the gradient (an undefined tensor clears it).
+  /// Replaces the gradient (an undefined tensor clears it). Throws ShapeError, DTypeError unless it fits the tensor.
   void set_grad(const Tensor& grad);
   /// Forgets the gradient, as PyTorch's zero_grad(set_to_none=True).
   void zero_grad();

@@ -1,5 +1,6 @@
 // What a tensor is: its properties, and the methods that ask for or change what is no op.
 #include "autograd/grad.h"
+#include "autograd/node.h"
 #include "python/src/data.h"
 #include "python/src/device.h"
 #include "python/src/op.h"
@@ -56,7 +57,10 @@ void set_data_object(Tensor& x, PyObject* value) {
   x.set_data(tensor_of(value));
 }
 
-PyObject* grad_of(T x) { return x.is_leaf() || x.retains_grad() ? wrap(x.grad()) : Py_NewRef(Py_None); }
+PyObject* grad_of(T x) {
+  const bool has = x.is_leaf() || x.retains_grad() || x.node()->grad.defined();
+  return has ? wrap(x.grad()) : Py_NewRef(Py_None);
+}
 PyObject* transposed(T x) {
   return wrap(x.dim() == 2 ? t(x) : permute(x, [&] {
     Shape dims;
@@ -267,9 +271,9 @@ void bind_properties() {
       });
   function("promote_types(dtype type1, dtype type2)", promote_types);
   function(
-      "result_type(Tensor tensor1, Tensor tensor2)", +[](T a, T b) { return add(a, b).dtype(); });
+      "result_type(Tensor tensor1, Tensor tensor2)", +[](T a, T b) { return result_type(a, b); });
   function(
-      "result_type(Tensor tensor, Scalar number)", +[](T a, Scalar b) { return add(a, b).dtype(); });
+      "result_type(Tensor tensor, Scalar number)", +[](T a, Scalar b) { return result_type(a, b); });
   function(
       "get_default_dtype()", +[]() { return default_dtype(); });
   function(

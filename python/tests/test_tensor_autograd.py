@@ -353,3 +353,53 @@ def test_inference_mode_can_be_left_within():
     y.sum().backward()
     with torch.no_grad(), torch.inference_mode(False):
         assert torch.is_grad_enabled()
+
+
+class _HandsOn(Function):
+    @staticmethod
+    def forward(x, scale=3.0):
+        return x.view(-1) if scale else x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.scale = inputs[1]
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.double() * 2, None
+
+
+@pytest.mark.parametrize("scale", [0, 1])
+def test_an_output_that_shows_the_input_cannot_be_changed_in_place(scale):
+    x = torch.ones(2, requires_grad=True) * 1
+    y = _HandsOn.apply(x, scale)
+    with pytest.raises(RuntimeError, match="that a custom op returned"):
+        y.mul_(2)
+    x.mul_(3)
+    with pytest.raises(RuntimeError, match="its base was changed in place"):
+        y.sum().backward()
+
+
+def test_the_gradient_of_a_function_is_converted_and_arguments_have_defaults():
+    x = torch.ones(2, requires_grad=True)
+    (grad,) = torch.autograd.grad(_HandsOn.apply(x).sum() + _HandsOn.apply(x=x, scale=0).sum(), x)
+    assert grad.dtype == torch.float32 and grad.tolist() == [4, 4]
+    with pytest.raises(TypeError, match="keyword"):
+        Scale.apply(x, factor=3)
+    y = x * 2
+    y.backward(torch.ones(2, dtype=torch.float64))
+    assert x.grad.tolist() == [2, 2]
+
+
+def test_a_gradient_can_be_given_to_any_tensor():
+    frozen, x, g = torch.ones(2), torch.ones(2, requires_grad=True), torch.tensor([3.0, 4.0])
+    frozen.grad = g
+    assert frozen.grad is g
+    y = x * 2
+    y.grad = g
+    y.sum().backward()
+    assert y.grad is g and x.grad.tolist() == [2, 2]
+    torch.optim.SGD([frozen], lr=1.0).step()
+    assert frozen.tolist() == [-2, -3]
+    frozen.grad = None
+    assert frozen.grad is None

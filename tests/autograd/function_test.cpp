@@ -80,6 +80,14 @@ struct TooFew : autograd::Function<TooFew> {
   static Tensors backward(Context&, const Tensors& grads) { return {grads[0]}; }
 };
 
+/// Hands on its input and a view of it; its gradients have another dtype and a larger shape.
+struct HandOn : autograd::Function<HandOn> {
+  static Tensors forward(Context&, const Tensors& in) { return {in[0], in[0][0], in[0] + in[1]}; }
+  static Tensors backward(Context&, const Tensors& grads) {
+    return {grads[2].to(DType::float64) * 3, expand(grads[2], {2, 2})};
+  }
+};
+
 }  // namespace
 
 TEST_CASE("custom op: gradients of both orders from saved inputs and outputs") {
@@ -133,6 +141,25 @@ TEST_CASE("custom op: what is freed and what is refused") {
     Tensor(x).zero_grad();
   }
   CHECK(Node::alive() == nodes);
+}
+
+TEST_CASE("custom op: gradients are converted and summed to their inputs") {
+  const Tensor x = leaf({1, 2}).to(DType::float32).detach().requires_grad_(), one = leaf({1});
+  sum(HandOn::apply({x, one})[2]).backward();
+  CHECK(x.grad().dtype() == DType::float32);
+  CHECK(values(x.grad().to(DType::float64)) == Doubles{3, 3});
+  CHECK(values(one.grad()) == Doubles{4});
+}
+
+TEST_CASE("custom op: an output that shows an input's elements cannot be changed in place") {
+  const Tensor x = leaf({1, 2}) * 1, one = leaf({1});
+  Tensors y = HandOn::apply({x, one});
+  CHECK_THROWS_WITH_AS(add_(y[0], 1), doctest::Contains("that a custom op returned"), GradError);
+  CHECK_THROWS_AS(add_(y[1], 1), GradError);
+  add_(Tensor(y[2]), 1);
+  Tensor written = x;
+  add_(written, 1);
+  CHECK_THROWS_AS(sum(y[0]).backward(), GradError);  // which the write has changed, too
 }
 
 }  // namespace onestep

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 
 from onestep import _C
 from onestep._C import Tensor
@@ -53,15 +54,22 @@ class Function:
         raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function.")
 
     @classmethod
-    def apply(cls, *args):
-        """Runs the op and enters it into the graph."""
+    def apply(cls, *args, **kwargs):
+        """Runs the op and enters it into the graph; only an op with setup_context takes arguments by name."""
+        sets_up = "setup_context" in _names_of(cls)
+        if sets_up:
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args = bound.args
+        elif kwargs:
+            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
         places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
         needs = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
         ctx = FunctionCtx(needs)
         result: list = []  # what forward returned: tensors and others
 
         def forward(_tensors):
-            if "setup_context" in _names_of(cls):
+            if sets_up:
                 output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
             else:
