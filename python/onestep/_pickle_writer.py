@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import Any, Dict, List, Tuple
 
 import onestep
@@ -107,6 +107,8 @@ class PickleWriter:
             out.append(b"e")
         elif isinstance(x, set):
             self._call("builtins", "set", (list(x),), path)
+        elif isinstance(x, Counter):
+            self._call("collections", "Counter", (dict(x),), path)
         else:
             out.append(b"ccollections\nOrderedDict\n)R(" if isinstance(x, OrderedDict) else b"}(")
             for key, one in x.items():

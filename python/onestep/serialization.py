@@ -10,7 +10,7 @@ import pickle
 import struct
 import types
 import zipfile
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import Any, Dict, Iterator, List, Optional
 
 import onestep
@@ -198,6 +198,7 @@ def _check_depth(value: Any, most: int = 50) -> None:
 
 _BASIC: Dict[tuple, Any] = {
     ("collections", "OrderedDict"): OrderedDict,
+    ("collections", "Counter"): Counter,
     ("builtins", "set"): set,
     ("__builtin__", "set"): set,
     ("_codecs", "encode"): _encode,

@@ -44,6 +44,7 @@ def test_state_continues_a_run():
         (lambda p: T.optim.SGD([p], lr=-1), ValueError, "rate: -1"),
         (lambda p: T.optim.SGD([p, p * 1], lr=1), ValueError, "non-leaf"),
         (lambda p: T.optim.SGD([{"params": [p]}, {"params": [p]}]), ValueError, "more than one"),
+        (lambda p: T.optim.Adam([p], differentiable=True), NotImplementedError, "no gradient passes a step"),
         (lambda p: T.optim.Adam([p], betas=(1.0, 0.9)), ValueError, "index 0: 1.0"),
     ],
 )
@@ -110,3 +111,56 @@ def test_chained_schedules_within_a_sequence():
         sequence.step()
         rates.append(optimizer.param_groups[0]["lr"])
     assert rates == pytest.approx([0.1, 0.09, 0.81, 1.0, 0.5, 0.25])  # PyTorch 2.13 begins with 0.1 times 0.9
+
+
+def test_hooks_around_every_step():
+    class Halves(T.optim.Optimizer):
+        def step(self, closure=None, by=0.5):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.data.mul_(by)
+
+    seen = []
+    handles = [
+        T.optim.optimizer.register_optimizer_step_pre_hook(lambda o, args, kwargs: seen.append("all before")),
+        T.optim.optimizer.register_optimizer_step_post_hook(lambda o, args, kwargs: seen.append("all after")),
+    ]
+    p = T.nn.Parameter(T.ones(1))
+    halves = Halves([p], {})
+    halves.register_step_pre_hook(lambda o, args, kwargs: (args, {"by": 0.25}))
+    halves.register_step_post_hook(lambda o, args, kwargs: seen.append(kwargs))
+    halves.step()
+    assert p.item() == 0.25 and seen == ["all before", {"by": 0.25}, "all after"]
+    lbfgs = T.optim.LBFGS([p], max_iter=1)
+    lbfgs.register_step_post_hook(lambda o, args, kwargs: seen.append(len(args)))
+    lbfgs.step(lambda: (p * 1).sum())
+    assert seen[3:] == ["all before", 1, "all after"]
+    for handle in handles:
+        handle.remove()
+    T.optim.SGD([p], lr=1.0).step()
+    assert len(seen) == 6
+
+
+def test_states_of_schedules_are_those_of_pytorch(tmp_path):
+    class Factor:
+        def __init__(self):
+            self.calls = 0
+
+        def __call__(self, epoch):
+            self.calls += 1
+            return 0.5
+
+    optimizer, schedules = T.optim.SGD([T.ones(1, requires_grad=True)], lr=1.0), T.optim.lr_scheduler
+    steps = schedules.MultiStepLR(optimizer, [2, 2, 3])
+    assert steps.state_dict()["milestones"] == {2: 2, 3: 1}
+    steps.load_state_dict({**steps.state_dict(), "milestones": [4, 5]})  # as ours were until now
+    assert steps.milestones == {4: 1, 5: 1}
+    T.save(steps.state_dict(), tmp_path / "state.pt")
+    assert T.load(tmp_path / "state.pt") == steps.state_dict()
+    factor = schedules.LambdaLR(optimizer, Factor())
+    state = factor.state_dict()
+    assert state["lr_lambdas"] == [{"calls": 1}]
+    factor.step()
+    factor.load_state_dict(state)
+    assert factor.lr_lambdas[0].calls == 1 and factor.last_epoch == 0
+    assert schedules.LambdaLR(optimizer, lambda epoch: 1.0).state_dict()["lr_lambdas"] == [None]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bisect
 import math
+import types
+from collections import Counter
 from typing import Any, List, Optional, Sequence
 
 from onestep.optim.cycle import CyclicLR, OneCycleLR, ReduceLROnPlateau
@@ -45,7 +47,15 @@ class LambdaLR(LRScheduler):
         return [base * f(self.last_epoch) for base, f in zip(self.base_lrs, self.lr_lambdas)]
 
     def state_dict(self) -> dict:
-        return {k: v for k, v in super().state_dict().items() if k != "lr_lambdas"}
+        """Of the lambdas only the attributes of objects that are no functions."""
+        held = [None if isinstance(f, types.FunctionType) else vars(f).copy() for f in self.lr_lambdas]
+        return {**super().state_dict(), "lr_lambdas": held}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
+        for f, held in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ())):
+            if held is not None:
+                vars(f).update(held)
 
 
 class MultiplicativeLR(LambdaLR):
@@ -77,15 +87,19 @@ class MultiStepLR(LRScheduler):
     """The rate times gamma at each milestone."""
 
     def __init__(self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
-        self.milestones, self.gamma = sorted(milestones), gamma
+        self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> List[float]:
-        times = self.milestones.count(self.last_epoch)
+        times = self.milestones[self.last_epoch]
         return [lr * self.gamma**times if times else lr for lr in self._rates]
 
     def _closed_form(self) -> List[float]:
-        return [base * self.gamma ** bisect.bisect_right(self.milestones, self.last_epoch) for base in self.base_lrs]
+        passed = bisect.bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [base * self.gamma**passed for base in self.base_lrs]
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        super().load_state_dict({**state_dict, "milestones": Counter(state_dict["milestones"])})
 
 
 class ConstantLR(LRScheduler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections import OrderedDict, defaultdict
 from copy import deepcopy
@@ -25,6 +26,39 @@ class _RequiredParameter:
 required = _RequiredParameter()
 
 
+_all_pre_hooks: OrderedDict = OrderedDict()
+_all_post_hooks: OrderedDict = OrderedDict()
+
+
+def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
+    """hook(optimizer, args, kwargs) before each step of every optimizer."""
+    return added(_all_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
+    """hook(optimizer, args, kwargs) after each step of every optimizer."""
+    return added(_all_post_hooks, hook)
+
+
+def _with_hooks(step: Callable) -> Callable:
+    """The step with the hooks before and after it; one before may give it other arguments, as (args, kwargs)."""
+
+    @functools.wraps(step)
+    def hooked(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
+        for hook in [*_all_pre_hooks.values(), *self._pre_hooks.values()]:
+            changed = hook(self, args, kwargs)
+            if changed is not None:
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise RuntimeError(f"{hook} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+                args, kwargs = changed
+        result = step(self, *args, **kwargs)
+        for hook in [*self._post_hooks.values(), *_all_post_hooks.values()]:
+            hook(self, args, kwargs)
+        return result
+
+    return hooked
+
+
 class Optimizer:
     """The base of all optimizers: `param_groups` (dicts), `state` by parameter, and `step`."""
 
@@ -32,6 +66,10 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError(
                 f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {typename(params)}"
+            )
+        if defaults.get("differentiable"):
+            raise NotImplementedError(
+                "differentiable=True is not supported: no gradient passes a step (compute p - lr * autograd.grad(loss, p) instead)"
             )
         self.defaults = defaults
         self.state: Dict[Tensor, Dict[str, Any]] = defaultdict(dict)
@@ -42,6 +80,11 @@ class Optimizer:
             raise ValueError("optimizer got an empty parameter list")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in vars(cls):
+            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
 
     def _make_hooks(self) -> None:
         self._pre_hooks: OrderedDict = OrderedDict()
@@ -65,7 +108,7 @@ class Optimizer:
         for p in params:
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
-            if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
+            if not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len({id(p) for p in params}) < len(params):
             warnings.warn("optimizer contains a parameter group with duplicate parameters", stacklevel=3)
@@ -89,10 +132,9 @@ class Optimizer:
                     else:
                         p.grad = p.grad.detach().zero_()
 
+    @_with_hooks
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
         """One update of all parameters that have a gradient; `closure` computes the loss (and gradients) before."""
-        for hook in list(self._pre_hooks.values()):
-            hook(self, (closure,) if closure is not None else (), {})
         loss = None
         with onestep.no_grad():
             if closure is not None:
@@ -100,8 +142,6 @@ class Optimizer:
                     loss = closure()
             for group in self.param_groups:
                 self._update(group)
-        for hook in list(self._post_hooks.values()):
-            hook(self, (closure,) if closure is not None else (), {})
         return loss
 
     def _update(self, group: Dict[str, Any]) -> None:
@@ -119,7 +159,7 @@ class Optimizer:
         return rows
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """hook(optimizer, args, kwargs) before each step."""
+        """hook(optimizer, args, kwargs) before each step; may return other (args, kwargs)."""
         return added(self._pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
