@@ -124,8 +124,8 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
 
 // ---- distances and margins (ops/loss_margin.cpp) -------------------------------------------------------------------------
 
-/// x / max(norm(x, p) along dim, eps) (torch.nn.functional.normalize).
-Tensor normalize(const Tensor& x, double p = 2.0, int64_t dim = 1, double eps = 1e-12);
+/// x / max(norm(x, p) along dims, eps) (torch.nn.functional.normalize).
+Tensor normalize(const Tensor& x, double p = 2.0, const Shape& dims = 1, double eps = 1e-12);
 /// a . b / (max(|a|, eps) max(|b|, eps)) along `dim`; a and b broadcast (torch.nn.functional.cosine_similarity).
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim = 1, double eps = 1e-8);
 /// norm(a - b + eps, p) over the last dim; a and b broadcast (torch.nn.functional.pairwise_distance).

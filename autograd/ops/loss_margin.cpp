@@ -7,10 +7,10 @@
 
 namespace onestep {
 
-Tensor normalize(const Tensor& x, double p, int64_t dim, double eps) {
+Tensor normalize(const Tensor& x, double p, const Shape& dims, double eps) {
   ops::check_floating("normalize", x);
-  if (is_narrow(x.dtype())) return to(normalize(ops::wide(x), p, dim, eps), x.dtype());  // in which eps may be 0
-  return div(x, clamp(norm(x, p, normalize_dim("normalize", dim, x.dim()), true), eps));
+  if (is_narrow(x.dtype())) return to(normalize(ops::wide(x), p, dims, eps), x.dtype());  // in which eps may be 0
+  return div(x, clamp(norm(x, p, normalize_dims("normalize", dims, x.dim()), true), eps));
 }
 
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim, double eps) {

@@ -14,6 +14,21 @@ Reduction asked(PyObject* average, PyObject* reduce, Reduction r) {
   return refused(reduce) ? Reduction::none : refused(average) ? Reduction::sum : Reduction::mean;
 }
 
+/// The mean, sum or neither of each element's loss times its weight; the mean is one of the weights, too, where `by_weight`.
+Tensor weighted(T each, T input, T weight, Reduction r, bool by_weight) {
+  if (weight.shape() != input.shape()) fail<ShapeError>("Weights and input must have the same size.");
+  const Tensor losses = mul(each, weight);
+  if (r == Reduction::none) return losses;
+  if (r == Reduction::sum) return sum(losses);
+  return by_weight ? div(sum(losses), sum(weight)) : mean(losses);
+}
+
+template <Tensor (*kLoss)(T, T, Reduction)>
+Tensor weighted_or_plain(T x, T y, PyObject* average, PyObject* reduce, Reduction reduction, T weight) {
+  const Reduction r = asked(average, reduce, reduction);
+  return weight.defined() ? weighted(kLoss(x, y, Reduction::none), x, weight, r, /*by_weight=*/true) : kLoss(x, y, r);
+}
+
 }  // namespace
 
 void bind_loss() {
@@ -57,12 +72,14 @@ void bind_loss() {
     function((name + "(Tensor input, Tensor target, any size_average=None, any reduce=None, str reduction=\"mean\")").c_str(),
              f);
   };
-  plain(
-      "mse_loss",
-      +[](T x, T y, PyObject* average, PyObject* reduce, Reduction r) { return mse_loss(x, y, asked(average, reduce, r)); });
-  plain(
-      "l1_loss",
-      +[](T x, T y, PyObject* average, PyObject* reduce, Reduction r) { return l1_loss(x, y, asked(average, reduce, r)); });
+  function(
+      "mse_loss(Tensor input, Tensor target, any size_average=None, any reduce=None, str reduction=\"mean\", "
+      "Tensor? weight=None)",
+      weighted_or_plain<mse_loss>);
+  function(
+      "l1_loss(Tensor input, Tensor target, any size_average=None, any reduce=None, str reduction=\"mean\", "
+      "Tensor? weight=None)",
+      weighted_or_plain<l1_loss>);
   plain(
       "multilabel_margin_loss", +[](T x, T y, PyObject* average, PyObject* reduce, Reduction r) {
         return multilabel_margin_loss(x, y, asked(average, reduce, r));
@@ -90,9 +107,10 @@ void bind_loss() {
         return smooth_l1_loss(x, y, {asked(average, reduce, r), beta});
       });
   function(
-      "huber_loss(Tensor input, Tensor target, str reduction=\"mean\", float delta=1.0)",
-      +[](T x, T y, Reduction r, double delta) {
-        return huber_loss(x, y, {r, delta});
+      "huber_loss(Tensor input, Tensor target, str reduction=\"mean\", float delta=1.0, Tensor? weight=None)",
+      +[](T x, T y, Reduction r, double delta, T weight) {
+        if (!weight.defined()) return huber_loss(x, y, {r, delta});
+        return weighted(huber_loss(x, y, {Reduction::none, delta}), x, weight, r, /*by_weight=*/false);
       });
   function(
       "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, any size_average=None, "
@@ -104,6 +122,11 @@ void bind_loss() {
       "gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction=\"mean\")",
       +[](T x, T y, T var, bool full, double eps, Reduction r) {
         return gaussian_nll_loss(x, y, var, {r, full, eps});
+      });
+  function(
+      "gaussian_nll_loss(Tensor input, Tensor target, float var, bool full=False, float eps=1e-06, str reduction=\"mean\")",
+      +[](T x, T y, double var, bool full, double eps, Reduction r) {
+        return gaussian_nll_loss(x, y, onestep::full_like(x, var), {r, full, eps});
       });
   function(
       "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, any size_average=None, "

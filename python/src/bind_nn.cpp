@@ -160,7 +160,7 @@ void bind_nn() {
       "rotary_embedding(Tensor input, int first_position=0, float theta=10000.0)",
       +[](T input, int64_t first_position, double theta) { return rotary_embedding(input, first_position, theta); });
   function("one_hot(Tensor tensor, int num_classes=-1)", one_hot);
-  function("normalize(Tensor input, float p=2.0, int dim=1, float eps=1e-12)", normalize);
+  function("normalize(Tensor input, float p=2.0, int[] dim=1, float eps=1e-12)", normalize);
   function("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)", cosine_similarity);
   function("pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False)", pairwise_distance);
 }

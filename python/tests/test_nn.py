@@ -3,6 +3,7 @@
 import copy
 import json
 import pathlib
+import pickle
 import sys
 
 import pytest
@@ -193,3 +194,44 @@ def test_state_of_batch_norm_from_long_ago():
     del recent["num_batches_tracked"]
     with pytest.raises(RuntimeError, match="Missing key"):
         fresh.load_state_dict(recent)
+
+
+def test_weighted_losses():
+    x, y, w = T.tensor([1.0, 2.0, 6.0]), T.zeros(3), T.tensor([1.0, 2.0, 3.0])
+    functional = nn.functional
+    assert functional.mse_loss(x, y, weight=w) == pytest.approx((1 + 8 + 108) / 6)
+    assert functional.l1_loss(x, y, reduction="sum", weight=w) == 1 + 4 + 18
+    assert functional.huber_loss(x, y, weight=w) == pytest.approx((0.5 + 3 + 16.5) / 3)  # a mean of the elements
+    assert functional.huber_loss(x, y, "none", weight=w).tolist() == [0.5, 3, 16.5]
+    with pytest.raises(RuntimeError, match="same size"):
+        functional.l1_loss(x, y, weight=w[:2])
+    assert functional.gaussian_nll_loss(x, y, 2.0) == functional.gaussian_nll_loss(x, y, T.full((3,), 2.0))
+
+
+def test_functions_along_dims_that_are_not_given_or_several():
+    x = T.randn(2, 3, 4)
+    assert T.equal(nn.functional.softmax(x), x.softmax(0)) and T.equal(nn.functional.softmin(x[0]), (-x[0]).softmax(1))
+    assert T.equal(nn.Softmax()(x[0]), x[0].softmax(1)) and T.equal(nn.functional.log_softmax(x[0, 0]), x[0, 0].log_softmax(0))
+    with pytest.raises(TypeError):
+        T.softmax(x)
+    assert T.allclose(nn.functional.normalize(x, dim=(1, 2)).square().sum((1, 2)), T.ones(2))
+
+
+def test_containers_as_sequences_and_dicts():
+    m = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    assert [type(one) for one in m * 2] == [nn.Linear, nn.ReLU] * 2 and (m * 2)[2] is m[0] and len(3 * m) == 6
+    m *= 2
+    assert len(m) == 4
+    with pytest.raises(ValueError, match="Non-positive"):
+        m * 0
+    a, b = nn.ParameterDict({"z": T.ones(1), "a": T.zeros(1)}), nn.ParameterDict([("m", T.ones(2))])
+    assert list(a) == ["a", "z"] and list(reversed(a)) == ["z", "a"]  # a plain dict is sorted, as in PyTorch
+    assert list(a | b) == ["a", "z", "m"] and (a | b)["m"] is b["m"] and list({"k": T.ones(1)} | b) == ["k", "m"]
+    a |= b
+    assert list(a) == ["a", "z", "m"]
+
+
+def test_layers_that_wait_for_their_input_can_be_pickled_and_converted():
+    lazy = pickle.loads(pickle.dumps(nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d()).double()))
+    y = lazy(T.randn(4, 5, dtype=T.float64))
+    assert y.dtype == T.float64 and type(lazy[0]) is nn.Linear and lazy[0].weight.shape == (3, 5)

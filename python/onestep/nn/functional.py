@@ -42,7 +42,6 @@ from onestep._C import (  # noqa: F401
     layer_norm,
     leaky_relu,
     linear,
-    log_softmax,
     logsigmoid,
     margin_ranking_loss,
     max_pool1d,
@@ -68,8 +67,6 @@ from onestep._C import (  # noqa: F401
     silu,
     smooth_l1_loss,
     soft_margin_loss,
-    softmax,
-    softmin,
     softplus,
     softshrink,
     softsign,
@@ -275,6 +272,21 @@ def ctc_loss(
     """-log of the probability of the targets over all alignments; lengths are tensors or sequences of numbers."""
     inputs, ours = (n if isinstance(n, Tensor) else onestep.tensor(n) for n in (input_lengths, target_lengths))
     return _C.ctc_loss(log_probs, targets, inputs, ours, blank, reduction, zero_infinity)
+
+
+def softmax(input: Tensor, dim: Optional[int] = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """exp(x) over its sum along dim; without one along 0 for 0, 1 or 3 dims, else along 1."""
+    return _C.softmax(input, dim, _stacklevel, dtype)
+
+
+def log_softmax(input: Tensor, dim: Optional[int] = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """log(softmax(x))."""
+    return _C.log_softmax(input, dim, _stacklevel, dtype)
+
+
+def softmin(input: Tensor, dim: Optional[int] = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """softmax(-x)."""
+    return _C.softmin(input, dim, _stacklevel, dtype)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:

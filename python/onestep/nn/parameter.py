@@ -62,6 +62,9 @@ class _Uninitialized:
         """Itself: there are no elements yet."""
         return self
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad, None, self.dtype)  # type: ignore[attr-defined]
+
     def __deepcopy__(self, memo: dict) -> Any:
         if id(self) not in memo:
             dtype, requires_grad = self.dtype, self.requires_grad  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Set, Tuple
 
 import onestep
 from onestep import _C
+from onestep.nn.parameter import is_lazy
 
 
 class Walk:
@@ -159,7 +160,9 @@ class Walk:
                     if grad is not None:
                         parameter.grad = fn(grad.detach())
         for name, buffer in self._buffers.items():
-            if buffer is not None:
+            if is_lazy(buffer):
+                buffer.data = fn(buffer)
+            elif buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
 

@@ -68,6 +68,14 @@ class _Numbered(Module):
         return module
 
 
+def _positive(times: Any) -> int:
+    if not isinstance(times, int):
+        raise TypeError(f"unsupported operand type(s) for *: Sequential and {type(times).__name__}")
+    if times <= 0:
+        raise ValueError(f"Non-positive multiplication factor {times} for Sequential")
+    return times
+
+
 class Sequential(_Numbered):
     """Applies its modules one after another: Sequential(a, b) or Sequential(OrderedDict(first=a, second=b))."""
 
@@ -95,6 +103,15 @@ class Sequential(_Numbered):
 
     def __add__(self, other: "Sequential") -> "Sequential":
         return Sequential(*self, *other)
+
+    def __mul__(self, times: int) -> "Sequential":
+        """The same modules so many times, one row of them after another."""
+        return Sequential().extend(list(self) * _positive(times))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: int) -> "Sequential":
+        return self.extend(list(self) * (_positive(times) - 1))
 
 
 class ModuleList(_Numbered):
@@ -315,15 +332,31 @@ class ParameterDict(Module):
 
     def copy(self) -> "ParameterDict":
         """Another one with the same parameters."""
-        return ParameterDict(dict(self.items()))
+        return ParameterDict(self)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
+
+    def __or__(self, other: Any) -> "ParameterDict":
+        joined = self.copy()
+        joined.update(other)
+        return joined
+
+    def __ror__(self, other: Any) -> "ParameterDict":
+        return ParameterDict(other) | self
+
+    def __ior__(self, other: Any) -> "ParameterDict":
+        self.update(other)
+        return self
 
     def fromkeys(self, keys: Any, default: Any = None) -> "ParameterDict":
         """One that has the default for each of the names."""
         return ParameterDict({key: default for key in keys})
 
     def update(self, parameters: Any) -> None:
-        """Adds those of a mapping or of pairs (name, parameter)."""
-        for name, value in parameters.items() if hasattr(parameters, "items") else parameters:
+        """Adds those of a mapping or of pairs (name, parameter); of a plain dict in the order of the names, as PyTorch does."""
+        pairs = list(parameters.items() if hasattr(parameters, "items") else parameters)
+        for name, value in sorted(pairs, key=lambda pair: pair[0]) if type(parameters) is dict else pairs:
             self[name] = value
 
     def __repr__(self) -> str:
