@@ -87,6 +87,7 @@ struct InterpolateOptions {
   InterpolationMode mode = InterpolationMode::nearest;
   bool align_corners = false;           ///< With linear and cubic modes.
   bool recompute_scale_factor = false;  ///< Uses in / out of the rounded sizes instead of the given factor.
+  bool antialias = false;               ///< With bilinear and bicubic: a smaller output is a mean of all that it covers.
 };
 Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
 

@@ -130,6 +130,8 @@ void write_element(Scalar number, DType dtype, void* to) {
 }
 
 Scalar rounded(Scalar number, DType dtype) {
+  if (dtype == DType::float32 && std::abs(number.value) > std::numeric_limits<float>::max())
+    return std::copysign(std::numeric_limits<double>::infinity(), number.value);
   if (!is_narrow(dtype)) return number;
   uint64_t bits = 0;
   write_element(number, dtype, &bits);

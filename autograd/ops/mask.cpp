@@ -83,6 +83,12 @@ Tensor flat(const Tensor& x) { return reshape(x, {-1}); }
 
 constexpr int64_t kFar = int64_t{1} << 62;
 
+/// The number as a tensor in the dtype in which it meets x.
+Tensor chosen_beside(const Tensor& x, Scalar number) {
+  if (const DType dtype = result_type(x, number); !is_floating(dtype)) ops::check_fits("where", number, dtype);
+  return ops::as_operand(x, number);
+}
+
 }  // namespace
 
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
@@ -100,8 +106,8 @@ Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
   });
 }
 
-Tensor where(const Tensor& condition, const Tensor& a, Scalar b) { return where(condition, a, full({}, b, result_type(a, b))); }
-Tensor where(const Tensor& condition, Scalar a, const Tensor& b) { return where(condition, full({}, a, result_type(b, a)), b); }
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b) { return where(condition, a, chosen_beside(a, b)); }
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b) { return where(condition, chosen_beside(b, a), b); }
 Tensor where(const Tensor& condition, Scalar a, Scalar b) { return where(condition, full({}, a), b); }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {

@@ -17,9 +17,8 @@ struct Tap {
   double weight;
 };
 
-/// Keys' cubic convolution kernel with a = -0.75.
-double keys(double d) {
-  constexpr double a = -0.75;
+/// Keys' cubic convolution kernel.
+double keys(double d, double a = -0.75) {
   d = std::fabs(d);
   if (d <= 1) return (a + 2) * d * d * d - (a + 3) * d * d + 1;
   return d < 2 ? a * d * d * d - 5 * a * d * d + 8 * a * d - 4 * a : 0;
@@ -38,6 +37,19 @@ std::vector<Tap> taps(const Scale& s, int64_t o, const InterpolateOptions& optio
     std::vector<Tap> all;
     for (int64_t place = begin; place < end; ++place)
       all.push_back({std::clamp(place, int64_t{0}, s.in - 1), 1 / static_cast<double>(end - begin)});
+    return all;
+  }
+  if (options.antialias) {
+    const double middle = s.step * (position + 0.5), width = std::max(s.step, 1.0);
+    std::vector<Tap> all;
+    double sum = 0;
+    for (int64_t place = 0; place < s.in; ++place) {
+      const double d = std::fabs(static_cast<double>(place) + 0.5 - middle) / width;
+      const double weight = options.mode == InterpolationMode::bicubic ? keys(d, -0.5) : std::max(1 - d, 0.0);
+      all.push_back({place, weight});
+      sum += weight;
+    }
+    for (Tap& tap : all) tap.weight /= sum;
     return all;
   }
   const double at = options.align_corners ? s.step * position : s.step * (position + 0.5) - 0.5;
@@ -92,6 +104,10 @@ const RegisterOpCases registered([] {
         sample("bicubic, larger", {1, 2, 3, 4}, {{3, 5, 0.6}, {4, 8, 0.5}}, {.size = {5, 8}, .mode = kBicubic}),
         sample("bicubic, smaller, corners aligned", {1, 1, 5, 4}, {{5, 3, 2}, {4, 2, 3}},
                {.size = {3, 2}, .mode = kBicubic, .align_corners = true}),
+        sample("bilinear without aliasing", {1, 2, 5, 7}, {{5, 2, 2.5}, {7, 9, 7.0 / 9}},
+               {.size = {2, 9}, .mode = kBilinear, .antialias = true}),
+        sample("bicubic without aliasing, corners aligned", {1, 1, 9, 8}, {{9, 3, 4}, {8, 2, 7}},
+               {.size = {3, 2}, .mode = kBicubic, .align_corners = true, .antialias = true}),
         sample("area", {1, 2, 5, 4}, {{5, 3, 5.0 / 3}, {4, 2, 2}}, {.size = {3, 2}, .mode = InterpolationMode::area}),
         sample("area of volumes", {1, 1, 2, 3, 4}, {{2, 1, 2}, {3, 2, 1.5}, {4, 4, 1}},
                {.size = {1, 2, 4}, .mode = InterpolationMode::area}),
@@ -113,6 +129,8 @@ const RegisterOpCases registered([] {
          "interpolate: needs either size or scale_factor"},
         {"corners", [] { interpolate(zeros(1, 1, 2), {.size = 2, .align_corners = true}); },
          "interpolate: align_corners is for linear and cubic modes"},
+        {"aliasing", [] { interpolate(zeros(1, 1, 2, 2), {.size = 2, .antialias = true}); },
+         "interpolate: antialias is for bilinear and bicubic modes"},
         {"empty", [] { interpolate(zeros(1, 1, 2), {.scale_factor = {0.2}}); },
          "interpolate: dim 2 of input [1, 1, 2] would get size 0"},
         {"factors",

@@ -165,21 +165,41 @@ struct Scale {
     spans.insert(spans.end(), {first, std::min(first + 2, in)});
     weights.insert(weights.end(), {first + 1 < in ? T(1) - second : T(1), second});
   }
-  /// Keys' cubic convolution of four neighbours with a = -0.75; neighbours outside are the outer elements.
+  /// Keys' cubic convolution: the weight of a neighbour at a distance below 1, and of one below 2.
+  static T near(T d, T a) { return ((a + 2) * d - (a + 3)) * d * d + 1; }
+  static T far(T d, T a) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; }
+  /// That of four neighbours with a = -0.75; neighbours outside are the outer elements.
   void add_cubic(int64_t o, bool align_corners) {
     constexpr T a = T(-0.75);
-    const auto near = [](T d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
-    const auto far = [](T d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
     const T at = place(o, align_corners);
     const int64_t first = std::min(static_cast<int64_t>(std::floor(at)), in - 1);
     const T second = std::clamp(at - static_cast<T>(first), T(0), T(1));
-    const std::array<T, 4> each = {far(second + 1), near(second), near(1 - second), far(2 - second)};
+    const std::array<T, 4> each = {far(second + 1, a), near(second, a), near(1 - second, a), far(2 - second, a)};
     const int64_t begin = std::clamp<int64_t>(first - 1, 0, in - 1), end = std::clamp<int64_t>(first + 2, 0, in - 1) + 1;
     std::array<T, 4> folded{};
     for (size_t tap = 0; tap < 4; ++tap)
       folded[static_cast<size_t>(std::clamp(first - 1 + static_cast<int64_t>(tap), begin, end - 1) - begin)] += each[tap];
     spans.insert(spans.end(), {begin, end});
     weights.insert(weights.end(), folded.begin(), folded.end());
+  }
+  /// How far to either side the places reach that enter an output without aliasing: as many more as outputs are further apart.
+  T reach(bool cubic) const { return (cubic ? T(2) : T(1)) * std::max(step, T(1)); }
+  /// `most` weights, of sum 1, of the places within reach of output o's middle: the triangle, or Keys' with a = -0.5.
+  void add_filtered(int64_t o, bool cubic, int64_t most) {
+    constexpr T half = T(0.5), a = T(-0.5);
+    const T middle = step * (static_cast<T>(o) + half);
+    const int64_t begin = std::max<int64_t>(static_cast<int64_t>(middle - reach(cubic) + half), 0);
+    const int64_t end = std::min({static_cast<int64_t>(middle + reach(cubic) + half), in, begin + most});
+    std::vector<T> row(static_cast<size_t>(most));
+    T sum = 0;
+    for (int64_t place = begin; place < end; ++place) {
+      const T d = std::abs(static_cast<T>(place) + half - middle) / std::max(step, T(1));
+      const T weight = !cubic ? std::max(1 - d, T(0)) : d < 1 ? near(d, a) : d < 2 ? far(d, a) : T(0);
+      sum += row[static_cast<size_t>(place - begin)] = weight;
+    }
+    for (T& weight : row) weight /= sum;
+    spans.insert(spans.end(), {begin, end});
+    weights.insert(weights.end(), row.begin(), row.end());
   }
 };
 
@@ -199,10 +219,15 @@ Tensor interpolate_dim(const Tensor& x, int dim, Scale<T> scale, const Interpola
     return div(sums, view(counts_of(windows, false, x.dtype()), counts));
   }
   const bool cubic = options.mode == InterpolationMode::bicubic;
-  for (int64_t o = 0; o < scale.out; ++o)
-    cubic ? scale.add_cubic(o, options.align_corners) : scale.add_linear(o, options.align_corners);
-  return gather_sums(x, dim,
-                     {from_values(scale.spans, {scale.out, 2}), from_values(scale.weights, {scale.out, cubic ? 4 : 2})});
+  int64_t most = cubic ? 4 : 2;
+  if (options.antialias) most = 2 * static_cast<int64_t>(std::ceil(scale.reach(cubic))) + 1;
+  for (int64_t o = 0; o < scale.out; ++o) {
+    if (options.antialias)
+      scale.add_filtered(o, cubic, most);
+    else
+      cubic ? scale.add_cubic(o, options.align_corners) : scale.add_linear(o, options.align_corners);
+  }
+  return gather_sums(x, dim, {from_values(scale.spans, {scale.out, 2}), from_values(scale.weights, {scale.out, most})});
 }
 
 /// The ranks that a mode takes: their least and largest number of dims.
@@ -253,6 +278,9 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
   ONESTEP_CHECK(ConfigError, sized == options.scale_factor.empty(), "interpolate: needs either size or scale_factor");
   ONESTEP_CHECK(ConfigError, !options.align_corners || !(nearest || options.mode == InterpolationMode::area),
                 "interpolate: align_corners is for linear and cubic modes");
+  ONESTEP_CHECK(ConfigError, !options.antialias || (dims == 2 && least == 2),
+                "interpolate: antialias is for bilinear and "
+                "bicubic modes");
   const size_t factors = options.scale_factor.size();
   ONESTEP_CHECK(ShapeError, sized || factors == 1 || factors == static_cast<size_t>(dims),
                 "interpolate: scale_factor needs one number or ", dims, ": got ", factors);

@@ -212,8 +212,8 @@ void bind_conv() {
       "bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False)",
       +[](T x, std::optional<Shape> size, std::optional<std::vector<double>> factor, std::string_view mode,
           std::optional<bool> align, std::optional<bool> recompute, bool antialias) {
-        ONESTEP_CHECK(Error, !antialias, "interpolate: antialias=True is not supported");
         InterpolateOptions options;
+        options.antialias = antialias;
         if (size) options.size = *size;
         if (factor) options.scale_factor = *factor;
         options.mode = interpolation_mode(mode);

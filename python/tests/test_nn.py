@@ -117,8 +117,8 @@ def test_parameter_containers():
     named = nn.ParameterDict({"a": T.ones(1)})
     assert [name for name, _ in values.named_parameters()] == ["0", "1"] and list(named.state_dict()) == ["a"]
     assert repr(values) == (
-        "ParameterList(\n    (0): Parameter containing: [torch.FloatTensor of size 2]\n"
-        "    (1): Parameter containing: [torch.FloatTensor of size 3]\n)"
+        "ParameterList(\n    (0): Parameter containing: [torch.float32 of size 2]\n"
+        "    (1): Parameter containing: [torch.float32 of size 3]\n)"
     )
 
 
@@ -227,6 +227,7 @@ def test_containers_as_sequences_and_dicts():
     a, b = nn.ParameterDict({"z": T.ones(1), "a": T.zeros(1)}), nn.ParameterDict([("m", T.ones(2))])
     assert list(a) == ["a", "z"] and list(reversed(a)) == ["z", "a"]  # a plain dict is sorted, as in PyTorch
     assert list(a | b) == ["a", "z", "m"] and (a | b)["m"] is b["m"] and list({"k": T.ones(1)} | b) == ["k", "m"]
+    assert repr(b) == "ParameterDict(  (m): Parameter containing: [torch.FloatTensor of size 2])"
     a |= b
     assert list(a) == ["a", "z", "m"]
 

@@ -263,3 +263,10 @@ def test_products_and_quotients_that_are_added_meet_in_one_dtype():
     assert torch.equal(n.addcmul(n, n, value=2.5), torch.tensor([3, 10]))
     with pytest.raises(RuntimeError, match="needs a floating dtype"):
         n.addcdiv(n, n)
+
+
+def test_numbers_beyond_float32_are_infinite_operands():
+    assert torch.ones(2).div_(1e60).tolist() == [0, 0] and torch.ones(2).add_(-1e60).tolist() == [-float("inf")] * 2
+    assert torch.where(torch.tensor([True, False]), torch.ones(2).half(), 1e6).tolist() == [1, float("inf")]
+    with pytest.raises(RuntimeError, match="overflow"):
+        torch.where(torch.tensor([True]), torch.ones(1, dtype=torch.uint8), 300)

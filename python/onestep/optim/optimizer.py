@@ -130,7 +130,9 @@ class Optimizer:
                     if set_to_none:
                         p.grad = None
                     else:
-                        p.grad = p.grad.detach().zero_()
+                        if p.grad.requires_grad:
+                            p.grad = p.grad.detach()
+                        p.grad.zero_()
 
     @_with_hooks
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:

@@ -142,7 +142,9 @@ class Walk:
                 if set_to_none:
                     parameter.grad = None
                 else:
-                    parameter.grad = parameter.grad.detach().zero_()
+                    if parameter.grad.requires_grad:
+                        parameter.grad = parameter.grad.detach()
+                    parameter.grad.zero_()
 
     def _apply(self, fn: Callable, recurse: bool = True) -> Any:
         """Replaces the elements of parameters, gradients and buffers by fn of them; the Parameter objects stay."""

@@ -91,12 +91,16 @@ class Mish(_Inplace):
 class Hardsigmoid(_Inplace):
     """min(max(x + 3, 0), 6) / 6."""
 
+    extra_repr = Module.extra_repr  # PyTorch's does not tell
+
     def forward(self, input: _C.Tensor) -> _C.Tensor:
         return F.hardsigmoid(input, self.inplace)
 
 
 class Hardswish(_Inplace):
     """x hardsigmoid(x)."""
+
+    extra_repr = Module.extra_repr  # PyTorch's does not tell
 
     def forward(self, input: _C.Tensor) -> _C.Tensor:
         return F.hardswish(input, self.inplace)

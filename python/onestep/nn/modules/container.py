@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Iterable, Iterator, Mapping, Optional
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional
 
 from onestep import _C
 from onestep.nn.modules._names import typename
@@ -205,11 +205,11 @@ class ModuleDict(Module):
             self[name] = module
 
 
-def _line(name: Any, value: Any) -> str:
+def _line(name: Any, value: Any, dtype_of: Callable[[_C.Tensor], Any]) -> str:
     if isinstance(value, _C.Tensor):
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-        return f"({name}): {kind} containing: [{typename(value.detach())} of size {'x'.join(map(str, value.shape))}]"
-    return f"({name}): Object of type: {type(value).__name__}"
+        return f"  ({name}): {kind} containing: [{dtype_of(value)} of size {'x'.join(map(str, value.shape))}]"
+    return f"  ({name}): Object of type: {type(value).__name__}"
 
 
 class ParameterList(Module):
@@ -256,9 +256,8 @@ class ParameterList(Module):
 
     __iadd__ = extend
 
-    def __repr__(self) -> str:
-        lines = [_line(i, value) for i, value in enumerate(self)]
-        return self._get_name() + "(" + ("\n    " + "\n    ".join(lines) + "\n" if lines else "") + ")"
+    def extra_repr(self) -> str:
+        return "\n".join(_line(i, value, lambda p: p.dtype) for i, value in enumerate(self))
 
 
 class ParameterDict(Module):
@@ -359,6 +358,5 @@ class ParameterDict(Module):
         for name, value in sorted(pairs, key=lambda pair: pair[0]) if type(parameters) is dict else pairs:
             self[name] = value
 
-    def __repr__(self) -> str:
-        lines = [_line(key, value) for key, value in self.items()]
-        return self._get_name() + "(" + ("\n    " + "\n    ".join(lines) + "\n" if lines else "") + ")"
+    def extra_repr(self) -> str:
+        return "\n".join(_line(key, value, lambda p: typename(p.detach())) for key, value in self.items())
