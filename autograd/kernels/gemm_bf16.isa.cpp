@@ -183,6 +183,9 @@ struct PackedBf16 : Bf16 {
       return x.data.stored ? pack_rows<true>(x, count, depth, to, width) : pack_rows<false>(x, count, depth, to, width);
     x.data.stored ? pack_columns<true>(x, count, depth, to, width) : pack_columns<false>(x, count, depth, to, width);
   }
+  static void pack_fours(const Bf16Matrix& x, int64_t count, int64_t depth, float* to) {
+    x.data.stored ? write_fours<true>(x, count, depth, to) : write_fours<false>(x, count, depth, to);
+  }
 
  private:
   static constexpr int64_t kMostWidth = 48, kDepth = 64;
@@ -193,8 +196,11 @@ struct PackedBf16 : Bf16 {
     alignas(64) float rows[kMostWidth * kDepth];
     for (int64_t p = 0; p < depth; p += kDepth) {
       const int64_t part = smaller(kDepth, depth - p);
-      for (int64_t o = 0; o < count; ++o)
+      for (int64_t o = 0; o < count; ++o) {
+        const Bf16Matrix next = p + kDepth < depth ? x.from(o, p + kDepth) : x.from(o + count, 0);  // not read in one stream
+        for (int64_t i = 0; i < kDepth; i += STORED ? 32 : 16) __builtin_prefetch(next.from(0, i).data.data);
         write_row<STORED>(x.from(o, p).data.data, part, reinterpret_cast<Word*>(rows + o * kDepth));
+      }
       kernels::pack(kernels::Operand<float>{rows, kDepth, 1}, count, steps(part), to + steps(p) * width, width);
     }
   }
@@ -211,6 +217,25 @@ struct PackedBf16 : Bf16 {
         write_last<STORED>(even, count, step, width);
       for (int64_t s = 0; s < steps(2); ++s)
         for (int64_t o = count; o < width; ++o) step[s * width + o] = 0;
+    }
+  }
+
+  /// See gemm_pack.h: the rows of x are read once, in order.
+  template <bool STORED>
+  static void write_fours(const Bf16Matrix& x, int64_t count, int64_t depth, float* to) {
+    for (int64_t p = 0; p < depth; p += 2) {
+      for (int64_t ahead = p + 8; ahead < p + 10; ++ahead) {
+        __builtin_prefetch(x.from(0, ahead).data.data);
+        __builtin_prefetch(x.from(4 * count - 1, ahead).data.data);
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        auto* const step = reinterpret_cast<Word*>(to + (i * steps(depth) + steps(p)) * 4);
+        const void* const even = x.from(4 * i, p).data.data;
+        if (p + 1 < depth)
+          write_two<STORED>(even, x.from(4 * i, p + 1).data.data, 4, step, 4);
+        else
+          write_last<STORED>(even, 4, step, 4);
+      }
     }
   }
 };

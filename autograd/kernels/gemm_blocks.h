@@ -8,6 +8,7 @@
 //     static constexpr bool kInPlace;                                whether a microkernel can read an Operand
 //     static int64_t steps(int64_t depth);                           of the microkernel for `depth` numbers along k
 //     static void pack(Operand, count, depth, Number* to, width);    see gemm_pack.h
+//     static void pack_fours(Operand, count, depth, Number* to);     likewise, where kPackedRows is 4
 //     static Reg<Number> multiply_add(a, b, sum, Doubt&);            one step
 //     using Careful = ...;         the kind whose steps leave no doubt (simd.h)
 //     static Reg<Number> add(a, b);
@@ -271,9 +272,8 @@ struct Gemm {
 
   /// The panel's rows of a, tile by tile.
   static void pack_panel(const Matrix& a, const Panel& panel, int64_t depth, T* to) {
-    if constexpr (kPackedRows == 4 && K::kInPlace) {
-      if (a.inner != 1 && panel.rows() == 4 * panel.tiles)
-        return pack_fours<T>({a.data + panel.first[0], 1, a.inner}, panel.tiles, depth, to);
+    if constexpr (kPackedRows == 4) {
+      if (a.inner != 1 && panel.rows() == 4 * panel.tiles) return K::pack_fours(a.from(panel.first[0], 0), panel.tiles, depth, to);
     }
     for (int64_t i = 0; i < panel.tiles; ++i, to += K::steps(depth) * kPackedRows) {
       K::pack(a.from(panel.first[i], 0), panel.height(i), depth, to, kPackedRows);
