@@ -273,7 +273,8 @@ struct Gemm {
   /// The panel's rows of a, tile by tile.
   static void pack_panel(const Matrix& a, const Panel& panel, int64_t depth, T* to) {
     if constexpr (kPackedRows == 4) {
-      if (a.inner != 1 && panel.rows() == 4 * panel.tiles) return K::pack_fours(a.from(panel.first[0], 0), panel.tiles, depth, to);
+      if (a.inner != 1 && panel.rows() == 4 * panel.tiles)
+        return K::pack_fours(a.from(panel.first[0], 0), panel.tiles, depth, to);
     }
     for (int64_t i = 0; i < panel.tiles; ++i, to += K::steps(depth) * kPackedRows) {
       K::pack(a.from(panel.first[i], 0), panel.height(i), depth, to, kPackedRows);
