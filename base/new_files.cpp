@@ -44,7 +44,7 @@ void NewFiles::finish() {
     ONESTEP_CHECK(IoError, !error, (folder_ / name).string(), ": cannot be deleted: ", error_reason(error.value()));
   }
   if (!removed_.empty()) sync_folder(folder_);  // no crash leaves them beside what is new
-  for (const std::string& name : added_) rename_path(temporary_ / name, folder_ / name);
+  for (const std::string& name : added_) rename_path(temporary_ / name, followed(folder_ / name));
   sync_folder(folder_);
 }
 

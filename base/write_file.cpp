@@ -67,8 +67,9 @@ fs::path temporary_path(const fs::path& path) {
   return path.parent_path() / name;
 }
 
-void write_file(const fs::path& path, std::string_view text) {
-  check_replaceable(path);
+void write_file(const fs::path& named, std::string_view text) {
+  check_replaceable(named);
+  const fs::path path = followed(named);
   const fs::path folder = path.parent_path();
   ONESTEP_CHECK(IoError, folder.empty() || ::access(folder.c_str(), F_OK) == 0, path.string(),
                 ": cannot be written: there is no folder ", folder.string());
@@ -79,6 +80,18 @@ void write_file(const fs::path& path, std::string_view text) {
   rename_path(temporary.path, path);
   temporary.keep = true;
   sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+fs::path followed(const fs::path& path) {
+  constexpr int kMostLinks = 40;  // as the system follows
+  fs::path target = path;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(target, error); ++i) {
+    const fs::path next = fs::read_symlink(target, error);
+    if (error) break;
+    target = target.parent_path() / next;  // which is `next` where that is absolute
+  }
+  return target;
 }
 
 void check_replaceable(const fs::path& path) {

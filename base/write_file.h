@@ -37,11 +37,14 @@ class OutputFile {
 };
 
 /// Replaces `path`, a regular file or nothing, by a file of this text, durably: whenever the machine stops, the old or the new
-/// file is there, whole.
+/// file is there, whole. A symbolic link stays one: what it names is replaced.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
 /// `.NAME.tmp` in the folder of `path`: where what will be called NAME is made.
 std::filesystem::path temporary_path(const std::filesystem::path& path);
+
+/// `path`, or what it names where it is a symbolic link, which there may be nothing at yet.
+std::filesystem::path followed(const std::filesystem::path& path);
 
 /// Throws IoError where `path` is a device, pipe or folder, which must not be replaced by a file.
 void check_replaceable(const std::filesystem::path& path);

@@ -207,6 +207,9 @@ json bench_generate(const GenerateWork& work, double seconds) {
   const train::Config config = gpt_config(work.model);
   check_fits("generate: the parameters of --layers, --embd and --vocab",
              train::memory_need(config, work.model.vocab, 1).parameter_bytes);
+  const double numbers = 2.0 * static_cast<double>(work.model.layers * work.model.embd) * static_cast<double>(work.model.ctx) +
+                         static_cast<double>(work.model.vocab);
+  check_fits("generate: the caches and logits of --batch", 4.0 * static_cast<double>(work.batch) * numbers);
   Generator generator(0);
   const auto model = train::make_language_model(config.model, work.model.vocab, generator);
   nn::pack_weights(*model, value_named<WeightFormat>(work.weights).value());

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/kernels/parallel.h"
@@ -76,15 +77,30 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return needed + hint;
 }
 
-// An unset variable of the shell must not turn `--out "$RUN"` into no option at all. What an argument without a dash names is
-// refused where it is opened.
+// An unset variable of the shell must not turn `--out "$RUN"` into no option at all, nor `--out $RUN --quiet` or `--out=$RUN
+// --quiet` into a run called --quiet. What an argument without a dash names is refused where it is opened.
 void refuse_empty_names(CLI::App& command) {
+  const auto takes_option = [&command](const std::string& text) {
+    const bool known = text.starts_with("--") && command.get_option_no_throw(text) != nullptr;
+    return known ? "needs a value before " + text : std::string();
+  };
   for (CLI::Option* option : command.get_options()) {
     const std::string type = option->get_type_name();
-    if (option->get_positional() || (type != "FILE" && type != "RUN" && type != "FOLDER")) continue;
-    option->check(CLI::Validator(commands::not_empty("the name of a " + type), ""));
+    if (option->get_positional() || option->get_expected_max() == 0) continue;
+    option->check(CLI::Validator(takes_option, ""));
+    if (type == "FILE" || type == "RUN" || type == "FOLDER")
+      option->check(CLI::Validator(commands::not_empty("the name of a " + type), ""));
   }
   for (CLI::App* second : command.get_subcommands({})) refuse_empty_names(*second);
+}
+
+// CLI11 takes the next argument as the value of `--out=`.
+void refuse_empty_values(int argc, char** argv) {
+  for (int i = 1; i < argc && argv[i] != std::string_view("--"); ++i) {
+    const std::string_view word = argv[i];
+    if (word.starts_with("--") && word.find('=') == word.size() - 1)
+      throw ConfigError(std::string(word.substr(0, word.size() - 1)) + ": needs a value");
+  }
 }
 
 int run(int argc, char** argv) {
@@ -113,6 +129,7 @@ int run(int argc, char** argv) {
 
       "`onestep COMMAND --help` has the options of a command, `onestep man | man -l -` all of this. In a checkout ./onestep\n"
       "builds what is needed first, and also knows: ./onestep test (the whole test suite), ./onestep exercise [N].");
+  refuse_empty_values(argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

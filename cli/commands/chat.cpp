@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/read_file.h"
 #include "base/utf8.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/loaded_run.h"
@@ -84,6 +85,7 @@ int run_chat(Options& options) {
   } catch (const ConfigError& error) {
     fail<ConfigError>("--template or --system: ", error.what());
   }
+  read_some(STDIN_FILENO, "standard input", nullptr, 0);  // says what std::cin takes for its end
   const bool asks = ::isatty(STDIN_FILENO) == 1 && !options.quiet;
   if (asks) std::cerr << "One message a line. Ctrl-C stops an answer, Ctrl-D ends the conversation.\n";
   bool silent = options.quiet;

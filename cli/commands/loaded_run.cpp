@@ -64,7 +64,7 @@ void add_sampling_options(Command& command, SamplingOptions& sampling, int64_t& 
          decimal_number("from 0 to 1", [](double p) { return p >= 0 && p <= 1; }));
   number("--repetition-penalty", sampling.repetition_penalty,
          "Logits of tokens that the text has are divided by N where positive, else multiplied; 1: none",
-         decimal_number("above 0", [](double penalty) { return penalty > 0; }));
+         decimal_number("from 1e-6 to 1e6", [](double penalty) { return penalty >= 1e-6 && penalty <= 1e6; }));
   command.add_whole_number("--seed", seed, "Seed of the draws", INT64_MIN, INT64_MAX);
 }
 

@@ -111,7 +111,23 @@ int decode(const Options& options) {
   return 0;
 }
 
+// A vocabulary may be learnt again, but it replaces no other file, and none of a run or a model.
+void check_replaces_vocabulary(const std::filesystem::path& folder) {
+  for (const char* name : {"config.json", "tokenizer.json"})
+    ONESTEP_CHECK(ConfigError, !std::filesystem::exists(folder / name), (folder / name).string(),
+                  ": belongs to a run or a model, whose tokenizer would be another one (name another folder with --out)");
+  if (!std::filesystem::exists(folder / "vocab.json") && !std::filesystem::exists(folder / "merges.txt")) return;
+  try {
+    open_tokenizer(folder.string());
+  } catch (const Error&) {
+    fail<ConfigError>(folder.string(),
+                      ": its vocab.json and merges.txt are no byte-pair encoding and would be lost (name another "
+                      "folder with --out)");
+  }
+}
+
 int train(const Options& options) {
+  check_replaces_vocabulary(options.out);
   BpeTrainer trainer;
   for (const std::string& name : options.texts) {
     const auto file = name == kStandardInput ? nullptr : std::make_shared<InputFile>(name);

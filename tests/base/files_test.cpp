@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/read_file.h"
+#include "base/write_file.h"
 #include "tests/support.h"
 #include "train/config/config.h"
 
@@ -61,6 +62,19 @@ TEST_CASE("read_file: refuses what is no readable regular file without waiting f
   const std::string locked = folder.write("locked", "x");
   std::filesystem::permissions(locked, std::filesystem::perms::none);
   if (geteuid() != 0) CHECK(refusal_of(locked) == locked + ": cannot be opened: permission denied");
+}
+
+TEST_CASE("write_file: a symbolic link stays one and what it names is replaced") {
+  const FolderOfFiles folder;
+  const std::string file = folder.write("file", "old");
+  std::filesystem::create_symlink("file", folder.path / "link");
+  std::filesystem::create_symlink(folder.path / "link", folder.path / "second");
+  std::filesystem::create_symlink("later", folder.path / "dangling");
+  write_file(folder.path / "second", "new");
+  write_file(folder.path / "dangling", "made");
+  CHECK(read_file(file, 10) == "new");
+  CHECK(read_file(folder.path / "later", 10) == "made");
+  for (const char* link : {"link", "second", "dangling"}) CHECK(std::filesystem::is_symlink(folder.path / link));
 }
 
 TEST_CASE("load_config: names the file in every refusal") {

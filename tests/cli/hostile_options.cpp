@@ -45,7 +45,9 @@ CommandLines option_values(const Place& place) {
   generate({"--prompt", "", "--tokens", "1"}, "generate: the prompt ");
   for (const char* value : {"nan", "-1", "1.5", "", "x"})
     generate({"--prompt", "dog", "--tokens", "1", "--min-p", value}, "--min-p: ");
-  for (const char* value : {"nan", "-1", "0", "", "inf", "x"})
+  generate({"--prompt", "--json"}, "--prompt: needs a value before --json");
+  generate({"--prompt=", "--json"}, "--prompt: needs a value");
+  for (const char* value : {"nan", "-1", "0", "1e-39", "", "inf", "x"})
     generate({"--prompt", "dog", "--tokens", "1", "--repetition-penalty", value}, "--repetition-penalty: ");
   for (const char* count : {"0", "-1", "x", ""}) generate({"--prompt", "dog", "--batch", count}, "--batch: ");
   for (const char* count : {"-1", "x", ""}) generate({"--prompt", "dog", "--json", "--logprobs", count}, "--logprobs: ");

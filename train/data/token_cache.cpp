@@ -111,12 +111,12 @@ void write_tokens(const fs::path& path, const std::vector<std::string>& files, c
   }
 }
 
-// The token file at `path` if it was made of this text by this tokenizer ("" is any), else null.
+// The token file at `path` if it was made of this text by this tokenizer ("" is any) and is whole, else null.
 std::shared_ptr<const TokenFile> find(const fs::path& path, const std::string& stamp, const std::string& tokenizer_hash) {
   if (!fs::exists(path)) return nullptr;
   auto file = std::make_shared<const TokenFile>(path.string());
   const bool same = file->source() == stamp && (tokenizer_hash.empty() || file->tokenizer_hash() == tokenizer_hash);
-  return same ? file : nullptr;
+  return same && file->is_whole() ? file : nullptr;
 }
 
 }  // namespace

@@ -139,6 +139,26 @@ void TokenFile::read(int64_t begin, int64_t count, std::vector<int64_t>& out) co
   wide_ ? append(reinterpret_cast<const uint32_t*>(ids_)) : append(reinterpret_cast<const uint16_t*>(ids_));
 }
 
+bool TokenFile::is_whole() const {
+  constexpr int64_t kAtOnce = 1 << 16;
+  ::madvise(map_, map_bytes_, MADV_SEQUENTIAL);
+  Hasher hasher;
+  std::vector<int64_t> ids;
+  bool within = true;
+  for (int64_t begin = 0; within && begin < count_; begin += kAtOnce) {
+    ids.clear();
+    try {
+      read(begin, std::min(kAtOnce, count_ - begin), ids);
+    } catch (const IoError&) {
+      within = false;
+    }
+    const std::vector<int32_t> hashed(ids.begin(), ids.end());
+    hasher.update(hashed.data(), hashed.size() * sizeof(int32_t));
+  }
+  ::madvise(map_, map_bytes_, MADV_RANDOM);
+  return within && hasher.hex() == tokens_hash_;
+}
+
 TokenFileWriter::TokenFileWriter(const std::string& path, const Tokenizer& tokenizer, std::string source)
     : file_(path), source_(std::move(source)), vocab_size_(static_cast<uint64_t>(tokenizer.vocab_size())) {
   const std::string json = tokenizer.to_json();

@@ -43,6 +43,8 @@ class TokenFile : public Tokens {
   int64_t size() const override { return count_; }
   void read(int64_t begin, int64_t count, std::vector<int64_t>& out) const override;
   std::string hash() const override { return tokens_hash_; }
+  /// Whether the ids are those that the file was written with: reads all of them.
+  bool is_whole() const;
   /// hash_of(tokenizer_json()).
   const std::string& tokenizer_hash() const { return tokenizer_hash_; }
   std::string_view tokenizer_json() const { return tokenizer_json_; }

@@ -34,18 +34,6 @@ void check_row(const nlohmann::json& row, const LineReader& lines) {
   }
 }
 
-/// Hands over the objects of all lines; half a line at the end is left out, unless it lacks the newline alone and that counts.
-template <class Use>
-void for_each_row(LineReader& lines, bool needs_newline, const Use& use) {
-  for (std::string line; lines.next(line);) {
-    const bool half = !lines.is_whole() && is_half_a_line(line);
-    if (half && (needs_newline || !nlohmann::json::accept(line))) return;
-    nlohmann::json row = parse_json<IoError>(line, lines.place());
-    check_row(row, lines);
-    use(std::move(row));
-  }
-}
-
 /// Other programs write whole numbers as 5.0, too.
 int64_t step_of(const nlohmann::json& row, const LineReader& lines) {
   constexpr double kMost = 1e15;
@@ -56,17 +44,30 @@ int64_t step_of(const nlohmann::json& row, const LineReader& lines) {
   return static_cast<int64_t>(step);
 }
 
-}  // namespace
-
-MetricsEnd metrics_before(const std::string& path, int64_t first_step) {
-  MetricsEnd end;
+/// Hands over the objects of all lines with their steps, which must rise; half a line at the end is left out, unless it lacks
+/// the newline alone and that counts.
+template <class Use>
+void for_each_row(LineReader& lines, bool needs_newline, const Use& use) {
   int64_t previous = -1;
-  LineReader lines(path);
-  const auto add = [&](const nlohmann::json& row) {
+  for (std::string line; lines.next(line);) {
+    const bool half = !lines.is_whole() && is_half_a_line(line);
+    if (half && (needs_newline || !nlohmann::json::accept(line))) return;
+    nlohmann::json row = parse_json<IoError>(line, lines.place());
+    check_row(row, lines);
     const int64_t step = step_of(row, lines);
     if (step <= previous)
       fail<IoError>(lines.place(), ": /step: must be above ", previous, ", that of the line before: got ", step);
     previous = step;
+    use(std::move(row), step);
+  }
+}
+
+}  // namespace
+
+MetricsEnd metrics_before(const std::string& path, int64_t first_step) {
+  MetricsEnd end;
+  LineReader lines(path);
+  const auto add = [&](const nlohmann::json& /*row*/, int64_t step) {
     if (step < first_step) end = {lines.bytes(), lines.is_whole()};
   };
   try {
@@ -80,7 +81,7 @@ MetricsEnd metrics_before(const std::string& path, int64_t first_step) {
 
 void for_each_metrics(const std::string& path, const std::function<void(nlohmann::json row)>& use) {
   LineReader lines(path);
-  for_each_row(lines, /*needs_newline=*/true, use);
+  for_each_row(lines, /*needs_newline=*/true, [&](nlohmann::json row, int64_t /*step*/) { use(std::move(row)); });
 }
 
 std::optional<double> number_of(const nlohmann::json& row, const char* key) {

@@ -8,8 +8,8 @@
 
 namespace onestep::train {
 
-/// Hands over a metrics.jsonl row by row, however long it is: one object a logged step, every value a number or null; half a
-/// line at the end is left out. Throws IoError naming file, line and key, also for a line above 1 MiB.
+/// Hands over a metrics.jsonl row by row, however long it is: one object a logged step, in their order, every value a number or
+/// null; half a line at the end is left out. Throws IoError naming file, line and key, also for a line above 1 MiB.
 void for_each_metrics(const std::string& path, const std::function<void(nlohmann::json row)>& use);
 
 /// The number under `key`, if the row has one.

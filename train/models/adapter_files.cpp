@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "autograd/ops_math.h"
+#include "autograd/ops_order.h"
 #include "autograd/ops_shape.h"
 #include "autograd/tensor.h"
 #include "base/error.h"
@@ -102,6 +104,9 @@ std::string config_json(const ModelConfig& model, const std::vector<FileAdapter>
 
 /// An export replaces an earlier one, not the adapters of another kind or a file that only has the name.
 void check_replaces_adapters(const fs::path& folder) {
+  const fs::path model = folder / "model.safetensors";
+  ONESTEP_CHECK(IoError, !fs::exists(model), model.string(),
+                ": the adapters would be added to this model (name another folder)");
   const fs::path config = folder / kAdapterConfig;
   if (!fs::exists(config) && !fs::exists(folder / kAdapterModel)) return;
   bool ours = false;
@@ -157,7 +162,10 @@ class Tensors {
                   "\": must be floats ", shape, " as ", kAdapterConfig, " and the base say: is ", entry.dtype, ' ',
                   entry.shape);
     left_.erase(found);
-    return file_.read(entry).to(DType::float32);
+    const Tensor tensor = file_.read(entry).to(DType::float32);
+    ONESTEP_CHECK(IoError, all(isfinite(tensor)).item<bool>(), file_.path(), ": tensor \"", name,
+                  "\": holds a number that is not finite");
+    return tensor;
   }
   void check_empty() const {
     ONESTEP_CHECK(IoError, left_.empty(), file_.path(), ": tensor \"", left_.begin()->first,
@@ -188,6 +196,7 @@ void write_adapters(const fs::path& folder, const Pretrained& model, DType dtype
       first += rows[i];
     }
   }
+  for (const auto& [name, tensor] : tensors) check_range(name, tensor, dtype);
   check_replaces_adapters(folder);
   NewFiles files(folder);
   files.add(kAdapterConfig, config_json(model.model, all));

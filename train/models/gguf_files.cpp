@@ -123,7 +123,10 @@ void write_gguf(const fs::path& path, const Pretrained& pretrained, const GgufOp
   for (const FileTensor& tensor : file_tensors(m, gguf_names(family == Family::gpt2))) {
     Tensor part = exported(tensor, state).to(DType::float32);
     if (architecture(family) == "llama" && is_queries_or_keys(tensor.name)) part = interleaved(part, m.head_dim);
-    file.add_tensor(tensor.name, part, type_of(tensor, options.type));
+    const GgmlType type = type_of(tensor, options.type);
+    if (type == GgmlType::f16) check_range(tensor.name, part, DType::float16);
+    if (type == GgmlType::bf16) check_range(tensor.name, part, DType::bfloat16);
+    file.add_tensor(tensor.name, part, type);
   }
   check_replaces_gguf(path);
   NewFiles files(path.has_parent_path() ? path.parent_path() : fs::path("."));

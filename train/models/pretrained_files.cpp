@@ -11,6 +11,7 @@
 #include "autograd/tensor.h"
 #include "base/new_files.h"
 #include "base/progress_bar.h"
+#include "base/utf8.h"
 #include "train/checkpoint/safetensors_folder.h"
 #include "train/models/pretrained_config.h"
 #include "train/models/tensor_names.h"
@@ -59,6 +60,8 @@ class Weights {
     for (const auto& [tensor, found] : taken_) {
       const Tensor part = tensor.part_of(state.at(tensor.parameter));
       found.file->for_each_block(*found.entry, [&](const Tensor& rows, int64_t first) {
+        ONESTEP_CHECK(IoError, all(isfinite(rows)).item<bool>(), found.file->path(), ": tensor \"", tensor.name,
+                      "\": holds a number that is not finite");
         copy_(narrow(part, 0, first, rows.size(0)), rows);
         progress.show(done += static_cast<int64_t>(rows.numel() * size_of(rows.dtype())));
       });
@@ -120,6 +123,9 @@ bool is_pretrained_config(const std::string& path) {
 /// An export replaces an earlier one: not a run, nor the model of another program.
 void check_replaces_export(const fs::path& folder) {
   const bool has_config = fs::exists(folder / kConfigFile);
+  const fs::path adapters = folder / "adapter_config.json";
+  ONESTEP_CHECK(IoError, !fs::exists(adapters), adapters.string(),
+                ": its adapters would be added to the model (name another folder)");
   if (!has_config && !fs::exists(folder / kWeightsFile)) return;
   ONESTEP_CHECK(IoError, has_config && is_pretrained_config((folder / kConfigFile).string()),
                 (folder / (has_config ? kConfigFile : kWeightsFile)).string(),
@@ -150,6 +156,11 @@ void replace_tokenizer(const fs::path& folder, const Tokenizer* tokenizer, NewFi
 
 }  // namespace
 
+void check_range(const std::string& name, const Tensor& tensor, DType dtype) {
+  ONESTEP_CHECK(ConfigError, equal(isfinite(tensor.to(dtype)), isfinite(tensor)), "export: tensor ", quote(name),
+                " holds numbers beyond those of ", dtype, " (choose another --dtype)");
+}
+
 Pretrained read_pretrained(const fs::path& folder, bool quiet) {
   ONESTEP_CHECK(IoError, fs::is_directory(folder), folder.string(),
                 ": is not a folder (needs one with config.json and model.safetensors)");
@@ -164,6 +175,7 @@ void write_pretrained(const fs::path& folder, const Pretrained& model, const Pre
   const std::map<std::string, Tensor> state(model.state.begin(), model.state.end());
   std::map<std::string, Tensor> tensors;  // sorted by name, as transformers writes them
   for (const FileTensor& tensor : pretrained_tensors(model.model)) tensors[tensor.name] = exported(tensor, state);
+  for (const auto& [name, tensor] : tensors) check_range(name, tensor, options.dtype);
   check_replaces_export(folder);
   NewFiles files(folder);
   files.add(kConfigFile, config);  // moved first: a model is never left without its config

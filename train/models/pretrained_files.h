@@ -36,4 +36,7 @@ struct PretrainedOptions {
 /// else of these names, or a tokenizer alone where there is none to write.
 void write_pretrained(const std::filesystem::path& folder, const Pretrained& model, const PretrainedOptions& options = {});
 
+/// Throws ConfigError, naming the tensor of an export, where a number would become infinite in `dtype`.
+void check_range(const std::string& name, const Tensor& tensor, DType dtype);
+
 }  // namespace onestep::train

@@ -105,7 +105,7 @@ void check_report_file(const std::filesystem::path& path) {
   InputFile file(path.string());
   std::string head(512, '\0');
   head.resize(file.read_some(head.data(), head.size()));
-  ONESTEP_CHECK(ConfigError, head.empty() || head.find(R"(<meta name="generator" content="onestep">)") != std::string::npos,
+  ONESTEP_CHECK(IoError, head.empty() || head.find(R"(<meta name="generator" content="onestep">)") != std::string::npos,
                 path.string(), ": is no report and would be lost (name another file with --out)");
 }
 

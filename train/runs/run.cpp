@@ -124,6 +124,8 @@ RunState load_newest(Trainer& trainer, const fs::path& run, const RunLock* lock,
     return {};
   }
   try {
+    const bool trained = !found || found->checkpoint.trainer.step > 0 || !found->checkpoint.trainer.data_hash.empty();
+    ONESTEP_CHECK(ConfigError, trained, "it was imported, not trained (begin a run from it by train.init_from)");
     trainer.load_state(found ? found->checkpoint.trainer : TrainerState());
   } catch (const SharedError&) {
     throw;
@@ -226,6 +228,7 @@ void write_page(ActiveRun& run) {
       ReportRun page = read_report_run(folder, run.trainer->config(), run.trainer.get());
       add_earlier_maps(page, folder, *run.trainer);
       page.name = run.lock->name().filename().string();
+      check_report_file(folder / "report.html");
       write_file(folder / "report.html", report_html({page}));
     });
   } catch (const std::exception& error) {

@@ -206,13 +206,14 @@ void PretrainedTokenizer::encode_normalized(std::string text, bool at_start, boo
   for (const Pattern& split : splits_) {
     std::vector<std::string_view> parts;
     for (const std::string_view word : words) {
-      size_t at = 0;
-      while (at < word.size()) {
-        const auto match = split.find(word, at);
+      size_t from = 0;
+      for (size_t at = 0; at < word.size();) {
+        const auto match = from < word.size() ? split.find(word, from) : std::nullopt;
         const size_t begin = match ? match->first : word.size(), end = match ? match->second : word.size();
         if (begin > at) parts.push_back(word.substr(at, begin - at));
         if (end > begin) parts.push_back(word.substr(begin, end - begin));
-        at = std::max(end, at + 1);
+        at = from = end;
+        if (begin == end && end < word.size()) from += utf8_length(word, end);  // an empty match only separates
       }
     }
     words = std::move(parts);

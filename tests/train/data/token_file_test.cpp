@@ -174,6 +174,19 @@ TEST_CASE("token cache: a text is tokenised once and again when it has changed")
   CHECK(cache.files() == std::vector<fs::path>{file});
 }
 
+TEST_CASE("token cache: a file whose ids are damaged is made again") {
+  const Cache cache;
+  const TemporaryFolder folder;
+  const fs::path text = folder.path() / "text.txt";
+  write(text, "abcab");
+  tokenise(text, TokenizerKind::characters);
+  const fs::path file = cache.files()[0];
+  const std::string good = read(file);
+  write(file, with_byte(good, good.size() - 2, '\x02'));  // an id of the vocabulary, but another one
+  CHECK(all(*tokenise(text, TokenizerKind::characters).tokens) == Ids{0, 1, 2, 0, 1});
+  CHECK(read(file) == good);
+}
+
 TEST_CASE("token cache: a text may have the longest name there is") {
   const Cache cache;
   const TemporaryFolder folder;

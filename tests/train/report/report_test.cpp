@@ -124,7 +124,7 @@ TEST_CASE("report: a page may replace a page or an empty file and nothing else")
   write(file, report_html({{.name = "run", .metrics = "[]"}}));
   CHECK_NOTHROW(check_report_file(file));
   write(file, "<!doctype html>\n<title>mine</title>\n");
-  CHECK(refusal<ConfigError>([&] { check_report_file(file); }) ==
+  CHECK(refusal<IoError>([&] { check_report_file(file); }) ==
         file.string() + ": is no report and would be lost (name another file with --out)");
   CHECK_THROWS_AS(check_report_file(folder.path()), IoError);
 }

@@ -168,6 +168,16 @@ TEST_CASE("pretrained tokenizer: a normalizer that takes added tokens away or ma
   CHECK(testing::refusal<IoError>([&] { parse_tokenizer(endless, "t.json"); }).starts_with("t.json: /normalizer: would make "));
 }
 
+TEST_CASE("pretrained tokenizer: a pattern that matches nothing but a place separates there") {
+  for (const std::string pattern : {"(?=(\\d{3})+(?!\\d))", "(?=a)", "x*", "$"}) {
+    CAPTURE(pattern);
+    json root = json::parse(read(kGoldens / "qwen2/tokenizer.json"));
+    root["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = pattern;
+    const auto tokenizer = parse_tokenizer(root.dump(), "t.json");
+    for (const std::string text : {"1234567", "aaéaa", "xxyxé"}) CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
+  }
+}
+
 TEST_CASE("nfc: marks are ordered and put together as Unicode says") {
   CHECK(to_nfc("plain") == "plain");
   CHECK(to_nfc("e\u0301") == "\u00e9");
