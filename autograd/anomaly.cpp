@@ -1,5 +1,6 @@
 #include "autograd/anomaly.h"
 
+#include <atomic>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +11,13 @@
 namespace onestep {
 namespace {
 thread_local AnomalyGuard* active_guard = nullptr;
+std::atomic<GradientCheck> nan_check = nullptr;
+
+void refuse_nan(const Node& node, size_t i, const Tensor& gradient) {
+  const NoGradGuard no_grad;
+  ONESTEP_CHECK(NonFiniteError, !any(isnan(gradient)).item<bool>(), "backward of ", node.name, ": the gradient of its input ",
+                i, " of shape ", gradient.shape(), " holds NaN");
+}
 }  // namespace
 
 AnomalyGuard::AnomalyGuard(std::function<std::string()> place)
@@ -18,6 +26,10 @@ AnomalyGuard::AnomalyGuard(std::function<std::string()> place)
 AnomalyGuard::~AnomalyGuard() { active_guard = outer_; }
 
 AnomalyGuard* AnomalyGuard::active() { return active_guard; }
+
+GradientCheck gradient_check() { return nan_check; }
+bool nan_gradients_refused() { return gradient_check() != nullptr; }
+void refuse_nan_gradients(bool on) { nan_check = on ? refuse_nan : nullptr; }
 
 void AnomalyGuard::check_result(const Node& node, const Tensor& result) {
   std::string place = place_();

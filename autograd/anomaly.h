@@ -37,6 +37,13 @@ class AnomalyGuard {
   AnomalyGuard* outer_;
 };
 
+/// Whether a backward pass throws NonFiniteError naming an op whose rule returns NaN (torch.autograd.set_detect_anomaly).
+bool nan_gradients_refused();
+void refuse_nan_gradients(bool on);
+/// What looks at the gradient for input `i` of every node then; else null.
+using GradientCheck = void (*)(const Node& node, size_t i, const Tensor& gradient);
+GradientCheck gradient_check();
+
 /// Whether every element is finite; true for what is not floating.
 bool all_finite(const Tensor& x);
 

@@ -134,6 +134,7 @@ void run_rule(Pass& pass, Node& node, const Tensor& grad) {
     Node* const input = node.inputs[i].get();
     if (!input || !grads[i].defined() || (pass.selective() && !pass.wanted.contains(input))) continue;
     check_gradient(node, i, grads[i]);
+    if (const GradientCheck check = gradient_check()) check(node, i, grads[i]);
     if (AnomalyGuard* guard = AnomalyGuard::active()) guard->check_gradient(node, i, grads[i]);
     accumulate(input->pending, std::move(grads[i]));
   }

@@ -110,8 +110,8 @@ class Tensor : public TensorMethods {
   int64_t numel() const { return shape().numel(); }
   bool is_contiguous() const;
   bool is_floating() const { return onestep::is_floating(dtype()); }
-  /// True when both handles see the same storage.
-  bool shares_storage(const Tensor& other) const { return impl().storage == other.impl().storage; }
+  /// True when both handles see the same memory.
+  bool shares_storage(const Tensor& other) const { return impl().storage->data == other.impl().storage->data; }
 
   // ---- elements
   /// The first element, for reading; neighbours are strides() apart. Throws DTypeError unless T is the tensor's type.

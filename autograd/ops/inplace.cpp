@@ -43,11 +43,11 @@ void write_rows(Tensor& x, const Tensor& y, const K& kernel, const F& f) {
 template <class Op, class K, class F>
 Tensor in_place(const char* name, Tensor x, const Tensor& y, const Op& op, const K& kernel, const F& f) {
   x.check_writable(name);
-  const bool number = is_half(x.dtype()) && x.dim() > 0 && y.dim() == 0;  // which op may take as it is
-  const Tensor operand = number ? y : to(y, x.dtype());
+  const bool as_it_is = is_half(x.dtype()) && (y.is_floating() || (x.dim() > 0 && y.dim() == 0));  // rounded once, in the end
+  const Tensor operand = as_it_is ? y : to(y, x.dtype());
   const Tensor values = ops::expand_values(name, operand, x.shape());
   if (detail::should_record({x, operand}) || is_narrow(x.dtype()))  // the gradient of y may need x as it was
-    return assign_in_place(name, x, op(operand.requires_grad() ? ops::as_it_was(x) : x, operand));
+    return assign_in_place(name, x, to(op(operand.requires_grad() ? ops::as_it_was(x) : x, operand), x.dtype()));
   write_rows(x, readable_beside(x, values), kernel, f);
   return x;
 }

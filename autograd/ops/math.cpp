@@ -140,8 +140,10 @@ Tensor clamp(const Tensor& input, std::optional<Scalar> low, std::optional<Scala
     if (bound) dtype = result_type(to(input, dtype), *bound);
   for (const auto& bound : {low, high})
     if (bound) ops::check_fits("clamp", *bound, dtype);
+  const bool nan = (low && std::isnan(low->value)) || (high && std::isnan(high->value));
   const Tensor x = to(input, dtype);
   const auto clamped = [=]<class T>(T v) {
+    if (nan) return static_cast<T>(std::numeric_limits<double>::quiet_NaN());
     if (low && v < ops::element<T>(*low)) v = ops::element<T>(*low);
     return high && v > ops::element<T>(*high) ? ops::element<T>(*high) : v;
   };

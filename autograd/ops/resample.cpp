@@ -293,6 +293,8 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
                                 : static_cast<int64_t>(std::floor(static_cast<double>(in) * factor));
       ONESTEP_CHECK(ShapeError, in > 0 && out > 0, "interpolate: dim ", i + 2, " of input ", x.shape(), " would get size ",
                     out);
+      const bool cubic = options.mode == InterpolationMode::bicubic;
+      if (in == out && !nearest && !cubic && !options.antialias) continue;  // whatever the factor, as in PyTorch
       T step = sized || options.recompute_scale_factor ? static_cast<T>(in) / static_cast<T>(out) : static_cast<T>(1 / factor);
       if (options.align_corners) step = out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
       y = interpolate_dim<T>(y, i + 2, {in, out, step}, options);

@@ -175,6 +175,7 @@ Tensor div(const Tensor& a, const Tensor& b, RoundingMode rounding_mode) {
   });
 }
 Tensor div(const Tensor& a, Scalar b, RoundingMode rounding_mode) {
+  if (is_half(a.dtype())) return to(div(ops::wide(a), b, rounding_mode), a.dtype());  // by the number as it is
   return rounding_mode == RoundingMode::none ? div(a, b) : div(a, ops::as_operand(a, b), rounding_mode);
 }
 
@@ -183,7 +184,10 @@ Tensor floor_divide(const Tensor& a, const Tensor& b) {
     throw GradError("floor_divide: has no derivative (use div with RoundingMode::floor, whose gradient is 0)");
   });
 }
-Tensor floor_divide(const Tensor& a, Scalar b) { return floor_divide(a, ops::as_operand(a, b)); }
+Tensor floor_divide(const Tensor& a, Scalar b) {
+  if (is_half(a.dtype())) return to(floor_divide(ops::wide(a), b), a.dtype());
+  return floor_divide(a, ops::as_operand(a, b));
+}
 
 Tensor remainder(const Tensor& a, const Tensor& b) { return rest<RoundingMode::floor>("remainder", a, b, kFloorRest); }
 Tensor remainder(const Tensor& a, Scalar b) { return remainder(a, ops::as_operand(a, b)); }

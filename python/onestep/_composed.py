@@ -267,7 +267,10 @@ def _in_place(name: str):
     def method(self: Tensor, *args, **keywords) -> Tensor:
         recorded = any(isinstance(x, Tensor) and x.requires_grad for x in (self, *args))
         values = self.clone() if recorded and _C.is_grad_enabled() else self  # which gradients may need as they were
-        return self.copy_(op(values, *args, **keywords))
+        result = op(values, *args, **keywords)
+        if result.is_floating_point() and not self.is_floating_point():
+            raise RuntimeError(f"{name}_: a result of {result.dtype} does not fit a tensor of {self.dtype} (use {name})")
+        return self.copy_(result)
 
     method.__name__ = name + "_"
     method.__doc__ = f"{name}, whose values the tensor itself takes."

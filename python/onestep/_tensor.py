@@ -33,9 +33,11 @@ def register_post_accumulate_grad_hook(self, hook):
 @_method
 def detach_(self):
     """Takes the tensor out of the graph."""
-    if not self.is_leaf:
-        raise NotImplementedError("detach_: of the result of an op (use detach())")
-    return self.requires_grad_(False)
+    if self.is_leaf:
+        return self.requires_grad_(False)
+    if self._base is not None:
+        raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+    return self._leave_graph()
 
 
 # ---- copies

@@ -1,4 +1,5 @@
 // Gradients as functions, hooks, ops of a user's own, and recording as a switch.
+#include "autograd/anomaly.h"
 #include "autograd/autocast.h"
 #include "autograd/checkpoint.h"
 #include "autograd/function.h"
@@ -114,6 +115,8 @@ void add_functions_of_functions(nb::module_& m) {
 void add_autograd(nb::module_& m) {
   m.def("is_grad_enabled", &grad_enabled, "Whether ops are recorded.");
   m.def("_set_grad_enabled", &set_grad_enabled, "on"_a);
+  m.def("_refuse_nan_gradients", &refuse_nan_gradients, "on"_a);
+  m.def("is_anomaly_enabled", &nan_gradients_refused, "Whether backward passes raise where an op's gradient is NaN.");
   m.def("_set_autocast_enabled", &set_autocast_enabled, "on"_a);
   m.def(
       "is_autocast_enabled", [](const std::string& device) { return device == "cpu" && autocast_enabled(); },

@@ -1,4 +1,8 @@
 // New tensors: filled, counted, random.
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
 #include "autograd/creation.h"
 #include "autograd/random/random_fill.h"
 #include "python/src/op.h"
@@ -42,7 +46,8 @@ Tensor leaf(Tensor x, PyObject* device, bool requires_grad) {
       });                                                                                                                \
   function(                                                                                                              \
       #NAME "_like(Tensor input" RANDOM, +[](T x, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool) { \
-        return leaf(onestep::NAME(x.shape(), g, dtype.value_or(x.dtype())), device, grad);                               \
+        if (x.is_contiguous()) return leaf(onestep::NAME(x.shape(), g, dtype.value_or(x.dtype())), device, grad);        \
+        return leaf(drawn_like_##NAME(empty_in_order_of(x, dtype.value_or(x.dtype())), g), device, grad);                \
       });
 
 DType counted_dtype(Scalar a, Scalar b, Scalar c, D dtype) {
@@ -59,13 +64,46 @@ Tensor integers(int64_t low, int64_t high, const Shape& size, Generator& g, D dt
   return dtype ? to(drawn, *dtype) : drawn;
 }
 
-/// Fills x, in its dtype, from `fill(values)` as if it were contiguous.
+/// The dims of x by falling strides, in which order PyTorch fills it.
+Shape memory_order(T x) {
+  std::vector<int64_t> order(static_cast<size_t>(x.dim()));
+  std::iota(order.begin(), order.end(), 0);
+  const auto stride = [&](int64_t d) { return x.strides()[static_cast<int>(d)]; };
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return stride(a) > stride(b); });
+  return order;
+}
+Tensor in_memory_order(T x) { return x.is_contiguous() ? x : permute(x.detach(), memory_order(x)); }
+
+/// Without elements yet, in the memory order of x (torch.empty_like).
+Tensor empty_in_order_of(T x, DType dtype) {
+  if (x.is_contiguous()) return empty(x.shape(), dtype);
+  const Shape order = memory_order(x);
+  Shape inverse = order;
+  for (int i = 0; i < order.rank(); ++i) inverse[static_cast<int>(order[i])] = i;
+  return permute(empty(permute(x.detach(), order).shape(), dtype), inverse);
+}
+
+/// Fills x, in its dtype, from `fill(values)`: at once where it is contiguous, else a few elements at a time, as PyTorch draws
+/// for what has strides.
 template <class F>
 Tensor drawn_into(T x, const char* op, F fill) {
-  Tensor rows = x.is_contiguous() ? x : empty(x.shape(), x.dtype());
-  dispatch_random(x.dtype(), op,
-                  [&]<class E>() { fill(std::span<E>(rows.mutable_data<E>(), static_cast<size_t>(x.numel()))); });
-  return x.is_contiguous() ? x : copy_(x, rows);
+  constexpr size_t kFew = 8;
+  Tensor rows = x.is_contiguous() ? x : empty(in_memory_order(x).shape(), x.dtype());
+  dispatch_random(x.dtype(), op, [&]<class E>() {
+    const std::span<E> all(rows.mutable_data<E>(), static_cast<size_t>(x.numel()));
+    if (x.is_contiguous()) return fill(all);
+    for (size_t i = 0; i < all.size(); i += kFew) fill(all.subspan(i, std::min(kFew, all.size() - i)));
+  });
+  if (!x.is_contiguous()) copy_(in_memory_order(x), rows);
+  return x;
+}
+
+/// Writes what `draw(shape)` gives for x in its memory order.
+template <class F>
+Tensor copied_into(T x, const F& draw) {
+  const Tensor target = in_memory_order(x);
+  copy_(target, draw(target.shape()));
+  return x;
 }
 
 Tensor bernoulli_of(T p, Generator& g) {
@@ -82,14 +120,23 @@ Tensor bernoulli_of(T p, Generator& g) {
 }
 
 Tensor bernoulli_into(T x, double p, Generator& g) {
-  Tensor hits = empty(x.shape(), DType::boolean);
-  fill_bernoulli(std::span<bool>(hits.mutable_data<bool>(), static_cast<size_t>(x.numel())), p, g);
-  return copy_(x, hits);
+  return copied_into(x, [&](const Shape& shape) {
+    Tensor hits = empty(shape, DType::boolean);
+    fill_bernoulli(std::span<bool>(hits.mutable_data<bool>(), static_cast<size_t>(x.numel())), p, g);
+    return hits;
+  });
+}
+Tensor drawn_like_rand(T x, Generator& g) {
+  return drawn_into(x, "rand_like", [&](auto out) { fill_uniform(out, 0, 1, g); });
+}
+Tensor drawn_like_randn(T x, Generator& g) {
+  return drawn_into(x, "randn_like", [&](auto out) { fill_normal(out, 0, 1, g); });
 }
 
 /// Whole numbers of the dtype's range.
 Tensor random_into(T x, Generator& g) {
-  Tensor drawn = empty(x.shape(), x.dtype());
+  const Tensor target = in_memory_order(x);
+  Tensor drawn = empty(target.shape(), x.dtype());
   const auto fill = [&]<class E>() { fill_random(std::span<E>(drawn.mutable_data<E>(), static_cast<size_t>(x.numel())), g); };
   if (x.dtype() == DType::int32)
     fill.template operator()<int32_t>();
@@ -97,13 +144,17 @@ Tensor random_into(T x, Generator& g) {
     fill.template operator()<uint8_t>();
   else
     dispatch(x.dtype(), fill);
-  return copy_(x, drawn);
+  copy_(target, drawn);
+  return x;
 }
 
-Tensor normal_of(T mean, T std, const Shape& shape, Generator& g) {
-  Tensor z = randn(shape, g);
-  if (std.defined()) z = mul(z, std);
-  return mean.defined() ? add(z, mean) : z;
+/// mean + std z in this dtype, without a gradient, as in PyTorch.
+template <class Mean, class Std>
+Tensor normal_of(const Mean& mean, const Std& std, const Shape& shape, DType dtype, Generator& g) {
+  const NoGradGuard no_grad;
+  Tensor z = empty(shape, dtype);
+  drawn_into(z, "normal", [&](auto out) { fill_normal(out, 0, 1, g); });
+  return to(add(mul(z, std), mean), dtype);
 }
 
 }  // namespace
@@ -208,31 +259,34 @@ void bind_random() {
       });
   method(
       "exponential_(Tensor input, float lambd=1, *, Generator? generator=None)", +[](T x, double rate, Generator& g) {
-        Tensor drawn = empty(x.shape(), x.dtype());
-        dispatch_floating(x.dtype(), "exponential_", [&]<class E>() {
-          fill_exponential(std::span<E>(drawn.mutable_data<E>(), static_cast<size_t>(x.numel())), rate, g);
+        return copied_into(x, [&](const Shape& shape) {
+          Tensor drawn = empty(shape, x.dtype());
+          dispatch_floating(x.dtype(), "exponential_", [&]<class E>() {
+            fill_exponential(std::span<E>(drawn.mutable_data<E>(), static_cast<size_t>(x.numel())), rate, g);
+          });
+          return drawn;
         });
-        return copy_(x, drawn);
       });
   method("random_(Tensor input, *, Generator? generator=None)", random_into);
   method(
-      "random_(Tensor input, int to, *, Generator? generator=None)",
-      +[](T x, int64_t to, Generator& g) { return copy_(x, randint(0, to, x.shape(), g)); });
+      "random_(Tensor input, int to, *, Generator? generator=None)", +[](T x, int64_t to, Generator& g) {
+        return copied_into(x, [&](const Shape& shape) { return randint(0, to, shape, g); });
+      });
   method(
       "random_(Tensor input, int from, int? to=None, *, Generator? generator=None)",
       +[](T x, int64_t from, std::optional<int64_t> to, Generator& g) {
-        return copy_(x, randint(to ? from : 0, to.value_or(from), x.shape(), g));
+        return copied_into(x, [&](const Shape& shape) { return randint(to ? from : 0, to.value_or(from), shape, g); });
       });
   function(
       "normal(Tensor mean, Tensor std, *, Generator? generator=None)", +[](T mean, T std, Generator& g) {
-        return normal_of(mean, std, broadcast_shapes("normal", mean.shape(), std.shape()), g);
+        return normal_of(mean, std, broadcast_shapes("normal", mean.shape(), std.shape()), mean.dtype(), g);
       });
   function(
       "normal(Tensor mean, float std=1, *, Generator? generator=None)",
-      +[](T mean, double std, Generator& g) { return add(mul(randn(mean.shape(), g), std), mean); });
+      +[](T mean, double std, Generator& g) { return normal_of(mean, std, mean.shape(), mean.dtype(), g); });
   function(
       "normal(float mean, Tensor std, *, Generator? generator=None)",
-      +[](double mean, T std, Generator& g) { return add(mul(randn(std.shape(), g), std), mean); });
+      +[](double mean, T std, Generator& g) { return normal_of(mean, std, std.shape(), std.dtype(), g); });
   function(
       "normal(float mean, float std, int[] size" RANDOM,
       +[](double mean, double std, Shape size, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool) {

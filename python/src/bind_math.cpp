@@ -1,4 +1,6 @@
 // Reductions, order and matrix products under PyTorch's signatures.
+#include <algorithm>
+
 #include "python/src/op.h"
 
 namespace onestep::python {
@@ -17,6 +19,9 @@ void bind_picking(const std::string& name, Unary whole, ValuesIndices (*along)(T
   both((name + "(Tensor input)").c_str(), whole);
   both((name + "(Tensor input, int dim, bool keepdim=False)").c_str(), along);
 }
+
+/// What was found among all elements of x, with its dims of size 1 where these are kept.
+Tensor of_all(T found, T x, bool keep) { return keep ? reshape(found, Shape::filled(x.dim(), 1)) : found; }
 
 }  // namespace
 
@@ -120,10 +125,10 @@ void bind_reduce() {
       +[](T x, std::optional<int64_t> dim, bool keep) { return dim ? aminmax(x, *dim, keep) : aminmax(x); });
   both(
       "argmax(Tensor input, int? dim=None, bool keepdim=False)",
-      +[](T x, std::optional<int64_t> dim, bool keep) { return dim ? argmax(x, *dim, keep) : argmax(x); });
+      +[](T x, std::optional<int64_t> dim, bool keep) { return dim ? argmax(x, *dim, keep) : of_all(argmax(x), x, keep); });
   both(
       "argmin(Tensor input, int? dim=None, bool keepdim=False)",
-      +[](T x, std::optional<int64_t> dim, bool keep) { return dim ? argmin(x, *dim, keep) : argmin(x); });
+      +[](T x, std::optional<int64_t> dim, bool keep) { return dim ? argmin(x, *dim, keep) : of_all(argmin(x), x, keep); });
 
   both("sort(Tensor input, int dim=-1, bool descending=False, bool stable=False)", sort);
   both(
@@ -175,8 +180,10 @@ void bind_math() {
       +[](T a, T b, Shape x, Shape y) { return tensordot(a, b, x, y); });
   both("kron(Tensor input, Tensor other)", kron);
   both(
-      "cross(Tensor input, Tensor other, int? dim=None)",
-      +[](T a, T b, std::optional<int64_t> dim) { return cross(a, b, dim.value_or(-1)); });
+      "cross(Tensor input, Tensor other, int? dim=None)", +[](T a, T b, std::optional<int64_t> dim) {
+        const auto* const three = std::find(a.shape().begin(), a.shape().end(), 3);  // the first dim of that size
+        return cross(a, b, dim.value_or(three == a.shape().end() ? -1 : three - a.shape().begin()));
+      });
   both("trace(Tensor input)", trace);
   function(
       "_einsum(str equation, Tensor[] operands)",

@@ -146,7 +146,8 @@ bool match(const Overload& overload, PyObject* const* args, size_t count, PyObje
       if (overload.positional == place + 1) stop = count;
       if (stop > place + 1) {
         for (size_t i = place; i < count; ++i)
-          if (!PyIndex_Check(args[i])) return no("sizes must be integers, not ", Py_TYPE(args[i])->tp_name);
+          if (!PyIndex_Check(args[i]) || PyBool_Check(args[i]))
+            return no("sizes must be integers, not ", Py_TYPE(args[i])->tp_name);
         found.sizes = PyTuple_New(static_cast<Py_ssize_t>(count - place));
         for (size_t i = place; i < count; ++i)
           PyTuple_SET_ITEM(found.sizes, static_cast<Py_ssize_t>(i - place), Py_NewRef(args[i]));

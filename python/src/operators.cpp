@@ -118,6 +118,8 @@ PyObject* compared(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     if (is_tensor(b)) return wrap(both[kOp](tensor_of(a), tensor_of(b)));
     if (is_operand(b)) return wrap(right[kOp](tensor_of(a), scalar_from(b)));
+    if (std::string_view(Py_TYPE(b)->tp_name) == "numpy.ndarray")  // which else would be unequal as a whole
+      return wrap(both[kOp](tensor_of(a), tensor_from_data(b, {})));
     Py_RETURN_NOTIMPLEMENTED;
   });
 }

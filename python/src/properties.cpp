@@ -49,12 +49,27 @@ void set_grad_object(Tensor& x, PyObject* value) {
   x.zero_grad();
 }
 
+/// Keeps the storage whose elements another one shows.
+struct AliasOf {
+  std::shared_ptr<Storage> storage;
+  void operator()(void* /*storage*/) const {}
+};
+
 void set_data_object(Tensor& x, PyObject* value) {
   if (!value || !is_tensor(value)) {
     PyErr_SetString(PyExc_TypeError, "Variable data has to be a tensor");
     throw ErrorSet{};
   }
   x.set_data(tensor_of(value));
+}
+
+/// The same elements with a count of writes of its own, so that writes to it pass unseen, as in PyTorch.
+PyObject* data_of(T x) {
+  const std::shared_ptr<Storage>& storage = x.impl().storage;
+  const bool alias = std::get_deleter<AliasOf>(storage->owner) != nullptr;
+  const std::shared_ptr<void> root = alias ? storage->owner : std::shared_ptr<void>(storage.get(), AliasOf{storage});
+  return wrap(
+      Tensor(std::make_shared<Storage>(storage->data, storage->bytes, root), x.dtype(), x.shape(), x.strides(), x.offset()));
 }
 
 PyObject* grad_of(T x) {
@@ -82,8 +97,7 @@ PyGetSetDef properties[] = {
     {"requires_grad", get<[](T x) { return bool_of(x.requires_grad()); }>,
      set<[](Tensor& x, PyObject* on) { x.requires_grad_(truth_of(on)); }>, "Whether gradients are computed.", nullptr},
     {"grad", get<grad_of>, set<set_grad_object>, "The collected gradient, or None.", nullptr},
-    {"data", get<[](T x) { return wrap(x.detach()); }>, set<set_data_object>, "The same elements without graph; can be set.",
-     nullptr},
+    {"data", get<data_of>, set<set_data_object>, "The same elements without graph; can be set.", nullptr},
     {"is_leaf", get<[](T x) { return bool_of(x.is_leaf()); }>, nullptr, "Whether no recorded op made it.", nullptr},
     {"retains_grad", get<[](T x) { return bool_of(x.retains_grad()); }>, nullptr, nullptr, nullptr},
     {"grad_fn", get<[](T x) { return grad_fn_of(x); }>, nullptr, "The recorded op that made it, or None.", nullptr},
@@ -263,6 +277,12 @@ void bind_properties() {
       "frombuffer(any buffer, *, dtype dtype, int count=-1, int offset=0, bool requires_grad=False)",
       +[](PyObject* buffer, DType dtype, int64_t count, int64_t offset, bool grad) {
         return make_leaf(tensor_of_bytes(buffer, dtype, count, offset), grad);
+      });
+  method(
+      "_leave_graph(Tensor input)", +[](T x) {
+        Tensor self = x;
+        detail::set_node(self, nullptr);
+        return self;
       });
   method(
       "_bytes(Tensor input)", +[](T x) {

@@ -138,3 +138,8 @@ def f(x: torch.Tensor, config):
 """
     done = run(tmp_path, program, options=["--coverage"])
     assert done.returncode == 0 and "n_layer" not in done.stdout and done.stdout.splitlines()[-1].startswith("3 of 3 names are there")
+
+
+def test_a_function_stays_one_beside_the_module_of_its_name(tmp_path):
+    program = "import torch\nfrom torch.autograd import gradcheck\nimport torch.autograd.gradcheck as m\nprint(gradcheck is torch.autograd.gradcheck, callable(gradcheck))"
+    assert out(tmp_path, program) == "True True\n"

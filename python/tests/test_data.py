@@ -4,7 +4,7 @@ import pytest
 
 import onestep as T
 from onestep.utils.checkpoint import checkpoint
-from onestep.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate, get_worker_info
+from onestep.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, default_collate, get_worker_info
 from test_nn import GOLDEN, make_nn
 
 
@@ -60,3 +60,18 @@ def test_checkpoint_has_the_same_gradients():
         call(x).sum().backward()
         grads.append([x.grad, *(p.grad for p in m.parameters())])
     assert all(T.equal(a, b) for a, b in zip(*grads))
+
+
+def test_a_subset_asks_its_dataset_for_batches():
+    class Tens(Dataset):
+        def __getitem__(self, i):
+            return i
+
+        def __getitems__(self, places):
+            return [10 * i for i in places]
+
+        def __len__(self):
+            return 5
+
+    assert [batch.tolist() for batch in DataLoader(Subset(Tens(), [1, 3]), 2)] == [[10, 30]]
+    assert [batch.tolist() for batch in DataLoader(Subset(range(5), [1, 3]), 2)] == [[1, 3]]

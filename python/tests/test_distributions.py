@@ -31,3 +31,19 @@ def test_what_cannot_be_is_refused():
         distributions.Categorical(torch.tensor(1.0))
     with pytest.raises(NotImplementedError, match="torch.distributions.Gamma"):
         distributions.Gamma
+
+
+def test_parameters_and_values_that_cannot_be_are_refused():
+    nan = float("nan")
+    for make in (
+        lambda: distributions.Normal(0.0, -1.0),
+        lambda: distributions.Normal(nan, 1.0),
+        lambda: distributions.Categorical(logits=torch.tensor([nan, 1.0])),
+        lambda: distributions.Categorical(torch.tensor([-1.0, 2.0])),
+        lambda: distributions.Bernoulli(torch.tensor(1.5)),
+        lambda: distributions.Categorical(torch.ones(3)).log_prob(torch.tensor(1.7)),
+        lambda: distributions.Bernoulli(0.5).log_prob(torch.tensor(0.5)),
+    ):
+        with pytest.raises(ValueError, match="invalid values"):
+            make()
+    assert distributions.Normal(0.0, -1.0, validate_args=False).scale == -1

@@ -236,3 +236,12 @@ def test_layers_that_wait_for_their_input_can_be_pickled_and_converted():
     lazy = pickle.loads(pickle.dumps(nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d()).double()))
     y = lazy(T.randn(4, 5, dtype=T.float64))
     assert y.dtype == T.float64 and type(lazy[0]) is nn.Linear and lazy[0].weight.shape == (3, 5)
+
+
+def test_rms_norm_of_halves_has_the_epsilon_of_float32():
+    assert nn.RMSNorm(4).bfloat16()(T.full((1, 4), 0.05).bfloat16()).tolist() == [[1.0] * 4]  # as PyTorch gives
+
+
+def test_a_dim_that_keeps_its_size_is_not_interpolated():
+    x = T.arange(3.0).reshape(1, 1, 3)
+    assert T.equal(nn.functional.interpolate(x, scale_factor=1.3, mode="linear"), x)

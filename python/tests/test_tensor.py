@@ -8,6 +8,7 @@ import pickle
 import sys
 import weakref
 
+import numpy
 import pytest
 
 import onestep as torch
@@ -270,3 +271,37 @@ def test_numbers_beyond_float32_are_infinite_operands():
     assert torch.where(torch.tensor([True, False]), torch.ones(2).half(), 1e6).tolist() == [1, float("inf")]
     with pytest.raises(RuntimeError, match="overflow"):
         torch.where(torch.tensor([True]), torch.ones(1, dtype=torch.uint8), 300)
+
+
+def test_a_bool_among_positions_is_no_dim():
+    x = torch.arange(6.0).view(2, 3)
+    assert x.var(1, False).tolist() == x.var(1, correction=0).tolist() and x.std(-1, True).shape == (2,)
+    assert torch.std(x, 1, True, True).shape == (2, 1) and torch.var_mean(x, 1, False)[0].shape == (2,)
+
+
+def test_places_and_products_where_no_dim_is_given():
+    x = torch.arange(9.0).view(3, 3)
+    assert torch.cross(x, torch.eye(3)).tolist() == [[0, -7, 5], [6, 0, -2], [-3, 1, 0]]
+    assert torch.cross(torch.ones(3, 4), torch.ones(3, 4)).shape == (3, 4)
+    assert x.argmax(keepdim=True).tolist() == [[8]] and torch.argmin(x, keepdim=True).shape == (1, 1)
+
+
+def test_halves_meet_other_floats_before_they_are_rounded():
+    assert torch.tensor([6e4]).half().mul_(torch.tensor([1e-8])).item() == pytest.approx(6e-4, rel=1e-3)
+    assert torch.tensor([6e4]).half().div_(torch.tensor([1e8])).item() == pytest.approx(6e-4, rel=1e-3)
+    assert (torch.tensor([-3.0]).bfloat16() // 0.999).item() == -4
+    assert torch.div(torch.tensor([-3.0]).bfloat16(), 0.999, rounding_mode="floor").item() == -4
+
+
+def test_a_bound_that_is_nan_and_arrays_beside_tensors():
+    assert torch.clamp(torch.tensor([1.0, 2.0]), float("nan"), 5.0).isnan().all()
+    array = numpy.array([1.0, 3.0])
+    assert (torch.tensor([1.0, 2.0]) == array).tolist() == [True, False]
+    assert (array == torch.tensor([1.0, 2.0])).tolist() == [True, False]
+
+
+def test_composed_ops_in_place_refuse_what_an_integer_cannot_hold():
+    for name, arguments in (("true_divide_", (2,)), ("arccos_", ()), ("logit_", ())):
+        with pytest.raises(RuntimeError, match="does not fit"):
+            getattr(torch.tensor([3, 5]), name)(*arguments)
+    assert torch.tensor([3, 5]).eq_(3).tolist() == [1, 0]

@@ -403,3 +403,35 @@ def test_a_gradient_can_be_given_to_any_tensor():
     assert frozen.tolist() == [-2, -3]
     frozen.grad = None
     assert frozen.grad is None
+
+
+def test_writes_to_data_pass_unseen():
+    b = torch.ones(2, requires_grad=True) * 2
+    c = b**2
+    b.data.data.mul_(3)
+    assert b.tolist() == [6, 6] and b._version == b.detach()._version
+    c.sum().backward()
+    x = torch.ones(3)
+    x.data[1:] = x[:2] * 5
+    assert x.tolist() == [1, 5, 5] and x.data.data_ptr() == x.data_ptr()
+    x[1:] = x.data[:2]  # the same memory
+    assert x.tolist() == [1, 1, 5]
+
+
+def test_a_result_leaves_the_graph():
+    x = torch.ones(2, requires_grad=True)
+    h = x * 2
+    assert h.detach_() is h and h.is_leaf and not h.requires_grad
+    with pytest.raises(RuntimeError, match="views"):
+        (x * 2)[0].detach_()
+
+
+def test_gradients_that_are_nan_are_found():
+    x = torch.tensor([-1.0], requires_grad=True)
+    with torch.autograd.detect_anomaly():
+        with pytest.raises(RuntimeError, match="sqrt: the gradient of its input 0"):
+            x.sqrt().sum().backward()
+    x.sqrt().sum().backward()
+    with torch.autograd.set_detect_anomaly(True):
+        assert torch.is_anomaly_enabled()
+    assert not torch.is_anomaly_enabled()

@@ -106,3 +106,28 @@ def test_random_calls(seed):
 
 if __name__ == "__main__":
     print(Calls(int(sys.argv[1])).run(int(sys.argv[2])))
+
+
+def test_what_has_strides_is_filled_in_the_order_of_memory():
+    """Values of PyTorch 2.13."""
+    torch.manual_seed(0)
+    assert torch.empty(2, 2).t().uniform_().flatten().tolist() == pytest.approx([0.4962566, 0.0884774, 0.7682218, 0.1320305])
+    torch.manual_seed(0)
+    drawn = torch.rand_like(torch.ones(1, 2, 2, 3).permute(0, 3, 1, 2))
+    assert drawn.flatten()[:3].tolist() == pytest.approx([0.4962566, 0.1320305, 0.4900934])
+    assert drawn.stride() == torch.ones(1, 2, 2, 3).permute(0, 3, 1, 2).stride()
+    torch.manual_seed(0)
+    assert torch.empty(4, 4).t().normal_()[0, 0].item() == pytest.approx(1.5409961)  # one at a time, though they are 16
+    torch.manual_seed(0)
+    first = torch.randn(8)
+    torch.manual_seed(0)
+    assert torch.equal(torch.empty(8, 4)[:, ::4].normal_().view(-1), first)
+
+
+def test_normal_around_tensors():
+    mean = torch.zeros(20, dtype=torch.float64, requires_grad=True)
+    torch.manual_seed(0)
+    drawn = torch.normal(mean, 1.0)
+    torch.manual_seed(0)
+    assert drawn.dtype == torch.float64 and torch.equal(drawn, torch.randn(20, dtype=torch.float64)) and not drawn.requires_grad
+    assert torch.normal(torch.zeros(3).half(), torch.ones(3)).dtype == torch.float16

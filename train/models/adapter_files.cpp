@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "autograd/ops_math.h"
-#include "autograd/ops_order.h"
+#include "autograd/anomaly.h"
 #include "autograd/ops_shape.h"
 #include "autograd/tensor.h"
 #include "base/error.h"
@@ -163,8 +162,7 @@ class Tensors {
                   entry.shape);
     left_.erase(found);
     const Tensor tensor = file_.read(entry).to(DType::float32);
-    ONESTEP_CHECK(IoError, all(isfinite(tensor)).item<bool>(), file_.path(), ": tensor \"", name,
-                  "\": holds a number that is not finite");
+    ONESTEP_CHECK(IoError, all_finite(tensor), file_.path(), ": tensor \"", name, "\": holds a number that is not finite");
     return tensor;
   }
   void check_empty() const {

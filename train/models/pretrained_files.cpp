@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "autograd/anomaly.h"
 #include "autograd/creation.h"
 #include "autograd/ops_math.h"
 #include "autograd/ops_order.h"
@@ -60,7 +61,7 @@ class Weights {
     for (const auto& [tensor, found] : taken_) {
       const Tensor part = tensor.part_of(state.at(tensor.parameter));
       found.file->for_each_block(*found.entry, [&](const Tensor& rows, int64_t first) {
-        ONESTEP_CHECK(IoError, all(isfinite(rows)).item<bool>(), found.file->path(), ": tensor \"", tensor.name,
+        ONESTEP_CHECK(IoError, all_finite(rows), found.file->path(), ": tensor \"", tensor.name,
                       "\": holds a number that is not finite");
         copy_(narrow(part, 0, first, rows.size(0)), rows);
         progress.show(done += static_cast<int64_t>(rows.numel() * size_of(rows.dtype())));
@@ -157,7 +158,7 @@ void replace_tokenizer(const fs::path& folder, const Tokenizer* tokenizer, NewFi
 }  // namespace
 
 void check_range(const std::string& name, const Tensor& tensor, DType dtype) {
-  ONESTEP_CHECK(ConfigError, equal(isfinite(tensor.to(dtype)), isfinite(tensor)), "export: tensor ", quote(name),
+  ONESTEP_CHECK(ConfigError, !all_finite(tensor) || all_finite(tensor.to(dtype)), "export: tensor ", quote(name),
                 " holds numbers beyond those of ", dtype, " (choose another --dtype)");
 }
 

@@ -125,7 +125,7 @@ RunState load_newest(Trainer& trainer, const fs::path& run, const RunLock* lock,
   }
   try {
     const bool trained = !found || found->checkpoint.trainer.step > 0 || !found->checkpoint.trainer.data_hash.empty();
-    ONESTEP_CHECK(ConfigError, trained, "it was imported, not trained (begin a run from it by train.init_from)");
+    ONESTEP_CHECK(ConfigError, trained, "it was imported (begin a run from it by train.init_from)");
     trainer.load_state(found ? found->checkpoint.trainer : TrainerState());
   } catch (const SharedError&) {
     throw;

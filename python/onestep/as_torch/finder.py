@@ -179,7 +179,11 @@ def activate() -> None:
         importlib.import_module(f"torch.{name}")
     for name in [n.removeprefix("onestep.") for n in sys.modules if n.startswith("onestep.")]:
         if not name.startswith(("as_torch", "_")):
+            parent, _, last = f"onestep.{name}".rpartition(".")
+            before = vars(sys.modules[parent]).get(last)
             importlib.import_module(f"torch.{name}")
+            if callable(before):  # autograd.gradcheck is a function, whose module would take its place
+                setattr(sys.modules[parent], last, before)
 
 
 __all__ = ["Finder", "Missing", "MissingModule", "activate", "lookup"]

@@ -64,16 +64,26 @@ def Variable(data: Tensor, requires_grad: bool = False) -> Tensor:
 
 
 class set_detect_anomaly:
-    """Accepted and without effect: errors name the op that raised them anyway."""
+    """From here on, or within a `with`, backward passes raise where an op's gradient is NaN, and name the op."""
 
-    def __init__(self, mode: bool = True, check_nan: bool = True):
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self._before = _C.is_anomaly_enabled()
+        _C._refuse_nan_gradients(mode and check_nan)
+
+    def __enter__(self) -> None:
         pass
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
+    def __exit__(self, *_) -> None:
+        _C._refuse_nan_gradients(self._before)
 
 
-detect_anomaly = set_detect_anomaly
+class detect_anomaly(set_detect_anomaly):
+    """set_detect_anomaly within a `with`."""
+
+    def __init__(self, check_nan: bool = True):
+        self._before = _C.is_anomaly_enabled()
+        self._check_nan = check_nan
+
+    def __enter__(self) -> None:
+        self._before = _C.is_anomaly_enabled()
+        _C._refuse_nan_gradients(self._check_nan)

@@ -125,7 +125,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Optional[Tens
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Optional[Tensor] = None, eps: Optional[float] = None) -> Tensor:
-    """x / sqrt(mean(x^2) + eps) * weight over the last dims; eps defaults to the dtype's machine epsilon."""
+    """x / sqrt(mean(x^2) + eps) * weight over the last dims; eps defaults to the machine epsilon of what it is computed in."""
     normalized_shape = tuple(normalized_shape)
     if not normalized_shape:
         raise RuntimeError("rms_norm: normalized_shape names no dim")
@@ -134,12 +134,12 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Optional[Tensor] = No
             f"Given normalized_shape={list(normalized_shape)}, expected input with shape "
             f"[*, {', '.join(map(str, normalized_shape))}], but got input of size{list(input.shape)}"
         )
-    if eps is None:
-        eps = onestep.finfo(input.dtype).eps
     dims = tuple(range(-len(normalized_shape), 0))
     x = input.float() if input.dtype in (_C.float16, _C.bfloat16) else input
+    if eps is None:
+        eps = onestep.finfo(x.dtype).eps
     result = (x * _C.rsqrt(x.square().mean(dims, keepdim=True) + eps)).to(input.dtype)
-    return result if weight is None else result * weight
+    return result if weight is None else (result * weight).to(input.dtype)
 
 
 def _apart(result: Tensor, input: Tensor) -> Tensor:

@@ -118,6 +118,11 @@ class Subset(Dataset):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
 
+    def __getitems__(self, places: List[int]) -> Any:
+        """The samples of a batch, by the dataset's own __getitems__ where it has one."""
+        many = getattr(self.dataset, "__getitems__", None)
+        return many([self.indices[i] for i in places]) if callable(many) else [self.dataset[self.indices[i]] for i in places]
+
     def __len__(self) -> int:
         return len(self.indices)
 
