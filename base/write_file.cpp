@@ -85,11 +85,11 @@ void write_file(const fs::path& named, std::string_view text) {
 fs::path followed(const fs::path& path) {
   constexpr int kMostLinks = 40;  // as the system follows
   fs::path target = path;
-  std::error_code error;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(target, error); ++i) {
-    const fs::path next = fs::read_symlink(target, error);
-    if (error) break;
-    target = target.parent_path() / next;  // which is `next` where that is absolute
+  char next[4096];
+  for (int i = 0; i < kMostLinks; ++i) {
+    const ssize_t length = ::readlink(target.c_str(), next, sizeof next);
+    if (length <= 0 || length == sizeof next) break;
+    target = target.parent_path() / std::string(next, static_cast<size_t>(length));  // which is that alone where it is absolute
   }
   return target;
 }

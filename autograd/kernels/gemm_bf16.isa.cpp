@@ -197,8 +197,10 @@ struct PackedBf16 : Bf16 {
     for (int64_t p = 0; p < depth; p += kDepth) {
       const int64_t part = smaller(kDepth, depth - p);
       for (int64_t o = 0; o < count; ++o) {
-        const Bf16Matrix next = p + kDepth < depth ? x.from(o, p + kDepth) : x.from(o + count, 0);  // not read in one stream
-        for (int64_t i = 0; i < kDepth; i += STORED ? 32 : 16) __builtin_prefetch(next.from(0, i).data.data);
+        if constexpr (kPrefetches) {  // rows are not read in one stream
+          const Bf16Matrix next = p + kDepth < depth ? x.from(o, p + kDepth) : x.from(o + count, 0);
+          for (int64_t i = 0; i < kDepth; i += STORED ? 32 : 16) __builtin_prefetch(next.from(0, i).data.data);
+        }
         write_row<STORED>(x.from(o, p).data.data, part, reinterpret_cast<Word*>(rows + o * kDepth));
       }
       kernels::pack(kernels::Operand<float>{rows, kDepth, 1}, count, steps(part), to + steps(p) * width, width);

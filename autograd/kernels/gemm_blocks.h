@@ -272,7 +272,7 @@ struct Gemm {
 
   /// The panel's rows of a, tile by tile.
   static void pack_panel(const Matrix& a, const Panel& panel, int64_t depth, T* to) {
-    if constexpr (kPackedRows == 4) {
+    if constexpr (kPackedRows == 4 && (K::kInPlace || kPrefetches)) {
       if (a.inner != 1 && panel.rows() == 4 * panel.tiles)
         return K::pack_fours(a.from(panel.first[0], 0), panel.tiles, depth, to);
     }

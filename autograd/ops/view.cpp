@@ -120,16 +120,13 @@ const char* ambiguous(ViewKind kind) {
   if (kind == ViewKind::of_custom_op) return " that a custom op returned";
   return kind == ViewKind::unrecorded ? " that was taken under NoGradGuard" : " that is one of several from one op";
 }
-const char* instead(ViewKind kind) {
-  if (kind == ViewKind::of_custom_op) return "clone it first";
-  return kind == ViewKind::unrecorded ? "take the view where it is changed" : "use slice or select";
-}
 
 void check_in_place(const char* name, const Tensor& self) {
   if (self.is_view()) {
     const ViewKind kind = self.impl().view_kind;
     ONESTEP_CHECK(GradError, kind == ViewKind::ordinary, name, ": a view of shape ", self.shape(), ambiguous(kind),
-                  " cannot be changed in place while recording (", instead(kind), ")");
+                  " cannot be changed in place while recording (",
+                  kind == ViewKind::unrecorded ? "take the view where it is changed" : "clone it first", ")");
     const Tensor base = self.base();  // does not require grad where another view of it is the leaf
     const bool of_leaf = base.requires_grad() ? base.is_leaf() : self.requires_grad() && !self.is_leaf();
     ONESTEP_CHECK(GradError, !of_leaf, name,

@@ -62,7 +62,7 @@ class Weights {
       const Tensor part = tensor.part_of(state.at(tensor.parameter));
       found.file->for_each_block(*found.entry, [&](const Tensor& rows, int64_t first) {
         ONESTEP_CHECK(IoError, all_finite(rows), found.file->path(), ": tensor \"", tensor.name,
-                      "\": holds a number that is not finite");
+                      "\": is not finite");
         copy_(narrow(part, 0, first, rows.size(0)), rows);
         progress.show(done += static_cast<int64_t>(rows.numel() * size_of(rows.dtype())));
       });
