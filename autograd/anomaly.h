@@ -40,7 +40,8 @@ class AnomalyGuard {
 /// Whether a backward pass throws NonFiniteError naming an op whose rule returns NaN (torch.autograd.set_detect_anomaly).
 bool nan_gradients_refused();
 void refuse_nan_gradients(bool on);
-/// What looks at the gradient for input `i` of every node then; else null.
+/// What looks at the gradient for input `i` of every node then; else null. By pointer, so that a program that never asks for it
+/// does not hold it: the page counts bytes.
 using GradientCheck = void (*)(const Node& node, size_t i, const Tensor& gradient);
 GradientCheck gradient_check();
 

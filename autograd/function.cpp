@@ -25,7 +25,7 @@ bool is_among(const Tensor& x, const std::vector<Tensor>& list) {
 /// Whether `y` shows elements of one of `inputs`, or of what that is a view of.
 bool shows_one_of(const Tensor& y, const std::vector<Tensor>& inputs) {
   const auto whole = [](const Tensor& x) { return x.is_view() ? x.impl().base.get() : &x.impl(); };
-  return std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& x) { return whole(x) == whole(y); });
+  return std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& x) { return x.defined() && whole(x) == whole(y); });
 }
 
 /// A gradient of a user's in the dtype and shape of what it is for, converted and summed as in PyTorch, where that can be.

@@ -81,8 +81,9 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
 // --quiet` into a run called --quiet. What an argument without a dash names is refused where it is opened.
 void refuse_empty_names(CLI::App& command) {
   const auto takes_option = [&command](const std::string& text) {
-    const bool known = text.starts_with("--") && command.get_option_no_throw(text) != nullptr;
-    return known ? "needs a value before " + text : std::string();
+    for (CLI::App* level = &command; level != nullptr && text.starts_with("--"); level = level->get_parent())
+      if (level->get_option_no_throw(text) != nullptr) return "needs a value before " + text;
+    return std::string();
   };
   for (CLI::Option* option : command.get_options()) {
     const std::string type = option->get_type_name();

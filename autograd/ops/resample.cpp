@@ -159,6 +159,11 @@ struct Scale {
   }
   /// The two neighbours of output o and their weights.
   void add_linear(int64_t o, bool align_corners) {
+    if (in == out) {  // itself, whatever the factor, as in PyTorch
+      spans.insert(spans.end(), {o, o + 1});
+      weights.insert(weights.end(), {T(1), T(0)});
+      return;
+    }
     const T at = std::max(place(o, align_corners), T(0));
     const int64_t first = std::min(static_cast<int64_t>(at), in - 1);
     const T second = std::clamp(at - static_cast<T>(first), T(0), T(1));
@@ -224,8 +229,10 @@ Tensor interpolate_dim(const Tensor& x, int dim, Scale<T> scale, const Interpola
   for (int64_t o = 0; o < scale.out; ++o) {
     if (options.antialias)
       scale.add_filtered(o, cubic, most);
+    else if (cubic)
+      scale.add_cubic(o, options.align_corners);
     else
-      cubic ? scale.add_cubic(o, options.align_corners) : scale.add_linear(o, options.align_corners);
+      scale.add_linear(o, options.align_corners);
   }
   return gather_sums(x, dim, {from_values(scale.spans, {scale.out, 2}), from_values(scale.weights, {scale.out, most})});
 }
@@ -279,8 +286,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
   ONESTEP_CHECK(ConfigError, !options.align_corners || !(nearest || options.mode == InterpolationMode::area),
                 "interpolate: align_corners is for linear and cubic modes");
   ONESTEP_CHECK(ConfigError, !options.antialias || (dims == 2 && least == 2),
-                "interpolate: antialias is for bilinear and "
-                "bicubic modes");
+                "interpolate: antialias is for bilinear and bicubic modes");
   const size_t factors = options.scale_factor.size();
   ONESTEP_CHECK(ShapeError, sized || factors == 1 || factors == static_cast<size_t>(dims),
                 "interpolate: scale_factor needs one number or ", dims, ": got ", factors);
@@ -293,8 +299,6 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
                                 : static_cast<int64_t>(std::floor(static_cast<double>(in) * factor));
       ONESTEP_CHECK(ShapeError, in > 0 && out > 0, "interpolate: dim ", i + 2, " of input ", x.shape(), " would get size ",
                     out);
-      const bool cubic = options.mode == InterpolationMode::bicubic;
-      if (in == out && !nearest && !cubic && !options.antialias) continue;  // whatever the factor, as in PyTorch
       T step = sized || options.recompute_scale_factor ? static_cast<T>(in) / static_cast<T>(out) : static_cast<T>(1 / factor);
       if (options.align_corners) step = out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
       y = interpolate_dim<T>(y, i + 2, {in, out, step}, options);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Optional, Sequence, Tuple, Union
 
 import onestep
 from onestep import _C
@@ -26,24 +26,16 @@ def _pair(a: Number, b: Optional[Number]) -> Tuple[Tensor, Tensor]:
 class Distribution:
     """A distribution over values of event_shape, one for each of batch_shape."""
 
-    def __init__(self, batch_shape: Sequence[int], event_shape: Sequence[int] = ()) -> None:
+    def __init__(self, batch_shape: Sequence[int], event_shape: Sequence[int] = (), validate_args: Any = None) -> None:
         self.batch_shape, self.event_shape = _C.Size(batch_shape), _C.Size(event_shape)
+        self._validates = validate_args is not False
 
-    validates = True
-
-    def _require(self, name: str, value: Tensor, good: Tensor, wanted: str) -> None:
-        """Refuses a parameter that is not as wanted everywhere, NaN above all."""
-        if self.validates and not bool(good.all()):
+    def _require(self, what: str, value: Tensor, good: Callable[[Tensor], Tensor], wanted: str) -> None:
+        """Refuses a parameter or a value that is not good everywhere, NaN above all."""
+        if self._validates and not bool(good(value).all()):
             raise ValueError(
-                f"Expected parameter {name} (Tensor of shape {tuple(value.shape)}) of distribution {type(self).__name__} to be "
-                f"{wanted}, but found invalid values:\n{value}"
-            )
-
-    def _require_value(self, value: Tensor, good: Tensor, wanted: str) -> None:
-        if self.validates and not bool(good.all()):
-            raise ValueError(
-                f"Expected value argument (Tensor of shape {tuple(value.shape)}) of {type(self).__name__} to be {wanted}, but "
-                f"found invalid values:\n{value}"
+                f"Expected {what} (Tensor of shape {tuple(value.shape)}) of distribution {type(self).__name__} to be {wanted}, "
+                f"but found invalid values:\n{value}"
             )
 
     def _shape(self, sample_shape: Sequence[int]) -> Any:
@@ -88,9 +80,9 @@ class Categorical(Distribution):
         else:
             self.logits = given - given.logsumexp(dim=-1, keepdim=True)
             self.probs = onestep.softmax(self.logits, dim=-1)
-        self.validates = validate_args is not False
-        self._require("probs" if logits is None else "logits", given, self.probs >= 0, "no NaN, nor negative as probs")
-        super().__init__(given.shape[:-1])
+        super().__init__(given.shape[:-1], validate_args=validate_args)
+        what = "parameter probs" if logits is None else "parameter logits"
+        self._require(what, given, lambda _: self.probs >= 0, "no NaN, nor negative as probs")
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         rows = self.probs.detach().reshape(-1, self.probs.shape[-1])
@@ -98,9 +90,8 @@ class Categorical(Distribution):
         return onestep.multinomial(rows, count, True).T.reshape(self._shape(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._require_value(
-            value, (value == value.long()) & (value >= 0) & (value < self.logits.shape[-1]), "a whole number below that of classes"
-        )
+        count = self.logits.shape[-1]
+        self._require("value", value, lambda v: (v == v.long()) & (v >= 0) & (v < count), f"a whole number below {count}")
         index, logits = onestep.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
         return logits.gather(-1, index[..., :1]).squeeze(-1)
 
@@ -122,10 +113,9 @@ class Bernoulli(Distribution):
             self.logits = inside.log() - (-inside).log1p()
         else:
             self.logits, self.probs = given, onestep.sigmoid(given)
-        self.validates = validate_args is not False
-        within = (self.probs >= 0) & (self.probs <= 1)
-        self._require("probs" if logits is None else "logits", given, within, "no NaN, and from 0 to 1 as probs")
-        super().__init__(given.shape)
+        super().__init__(given.shape, validate_args=validate_args)
+        what = "parameter probs" if logits is None else "parameter logits"
+        self._require(what, given, lambda _: (self.probs >= 0) & (self.probs <= 1), "no NaN, and from 0 to 1 as probs")
 
     mean = property(lambda self: self.probs)
     variance = property(lambda self: self.probs * (1 - self.probs))
@@ -134,7 +124,7 @@ class Bernoulli(Distribution):
         return onestep.bernoulli(self.probs.detach().expand(self._shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._require_value(value, (value == 0) | (value == 1), "0 or 1")
+        self._require("value", value, lambda v: (v == 0) | (v == 1), "0 or 1")
         logits, value = onestep.broadcast_tensors(self.logits, value)
         return -onestep.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
@@ -148,10 +138,9 @@ class Normal(Distribution):
 
     def __init__(self, loc: Number, scale: Number, validate_args: Any = None) -> None:
         self.loc, self.scale = _pair(loc, scale)
-        self.validates = validate_args is not False
-        self._require("loc", self.loc, self.loc == self.loc, "no NaN")
-        self._require("scale", self.scale, self.scale > 0, "above 0")
-        super().__init__(self.loc.shape)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+        self._require("parameter loc", self.loc, lambda v: v == v, "no NaN")
+        self._require("parameter scale", self.scale, lambda v: v > 0, "above 0")
 
     mean = property(lambda self: self.loc)
     variance = property(lambda self: self.scale.pow(2))
@@ -165,7 +154,7 @@ class Normal(Distribution):
         return self.loc + onestep.randn(self._shape(sample_shape), dtype=self.loc.dtype) * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._require_value(value, value == value, "no NaN")
+        self._require("value", value, lambda v: v == v, "no NaN")
         return -((value - self.loc) ** 2) / (2 * self.scale**2) - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
     def entropy(self) -> Tensor:

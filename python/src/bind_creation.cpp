@@ -46,8 +46,7 @@ Tensor leaf(Tensor x, PyObject* device, bool requires_grad) {
       });                                                                                                                \
   function(                                                                                                              \
       #NAME "_like(Tensor input" RANDOM, +[](T x, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool) { \
-        if (x.is_contiguous()) return leaf(onestep::NAME(x.shape(), g, dtype.value_or(x.dtype())), device, grad);        \
-        return leaf(drawn_like_##NAME(empty_in_order_of(x, dtype.value_or(x.dtype())), g), device, grad);                \
+        return leaf(NAME##_into(empty_in_order_of(x, dtype.value_or(x.dtype())), g), device, grad);                      \
       });
 
 DType counted_dtype(Scalar a, Scalar b, Scalar c, D dtype) {
@@ -72,7 +71,7 @@ Shape memory_order(T x) {
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return stride(a) > stride(b); });
   return order;
 }
-Tensor in_memory_order(T x) { return x.is_contiguous() ? x : permute(x.detach(), memory_order(x)); }
+Tensor in_memory_order(T x) { return x.is_contiguous() ? x : permute(x, memory_order(x)); }
 
 /// Without elements yet, in the memory order of x (torch.empty_like).
 Tensor empty_in_order_of(T x, DType dtype) {
@@ -80,7 +79,7 @@ Tensor empty_in_order_of(T x, DType dtype) {
   const Shape order = memory_order(x);
   Shape inverse = order;
   for (int i = 0; i < order.rank(); ++i) inverse[static_cast<int>(order[i])] = i;
-  return permute(empty(permute(x.detach(), order).shape(), dtype), inverse);
+  return permute(empty(in_memory_order(x).shape(), dtype), inverse);
 }
 
 /// Fills x, in its dtype, from `fill(values)`: at once where it is contiguous, else a few elements at a time, as PyTorch draws
@@ -88,13 +87,15 @@ Tensor empty_in_order_of(T x, DType dtype) {
 template <class F>
 Tensor drawn_into(T x, const char* op, F fill) {
   constexpr size_t kFew = 8;
-  Tensor rows = x.is_contiguous() ? x : empty(in_memory_order(x).shape(), x.dtype());
+  const bool at_once = x.is_contiguous();
+  const Tensor target = in_memory_order(x);
+  Tensor rows = at_once ? x : empty(target.shape(), x.dtype());
   dispatch_random(x.dtype(), op, [&]<class E>() {
     const std::span<E> all(rows.mutable_data<E>(), static_cast<size_t>(x.numel()));
-    if (x.is_contiguous()) return fill(all);
-    for (size_t i = 0; i < all.size(); i += kFew) fill(all.subspan(i, std::min(kFew, all.size() - i)));
+    const size_t step = at_once ? std::max<size_t>(all.size(), 1) : kFew;
+    for (size_t i = 0; i < all.size(); i += step) fill(all.subspan(i, std::min(step, all.size() - i)));
   });
-  if (!x.is_contiguous()) copy_(in_memory_order(x), rows);
+  if (!at_once) copy_(target, rows);
   return x;
 }
 
@@ -126,35 +127,33 @@ Tensor bernoulli_into(T x, double p, Generator& g) {
     return hits;
   });
 }
-Tensor drawn_like_rand(T x, Generator& g) {
+Tensor rand_into(T x, Generator& g) {
   return drawn_into(x, "rand_like", [&](auto out) { fill_uniform(out, 0, 1, g); });
 }
-Tensor drawn_like_randn(T x, Generator& g) {
+Tensor randn_into(T x, Generator& g) {
   return drawn_into(x, "randn_like", [&](auto out) { fill_normal(out, 0, 1, g); });
 }
 
 /// Whole numbers of the dtype's range.
 Tensor random_into(T x, Generator& g) {
-  const Tensor target = in_memory_order(x);
-  Tensor drawn = empty(target.shape(), x.dtype());
-  const auto fill = [&]<class E>() { fill_random(std::span<E>(drawn.mutable_data<E>(), static_cast<size_t>(x.numel())), g); };
-  if (x.dtype() == DType::int32)
-    fill.template operator()<int32_t>();
-  else if (x.dtype() == DType::uint8)
-    fill.template operator()<uint8_t>();
-  else
-    dispatch(x.dtype(), fill);
-  copy_(target, drawn);
-  return x;
+  return copied_into(x, [&](const Shape& shape) {
+    Tensor drawn = empty(shape, x.dtype());
+    const auto fill = [&]<class E>() { fill_random(std::span<E>(drawn.mutable_data<E>(), static_cast<size_t>(x.numel())), g); };
+    if (x.dtype() == DType::int32)
+      fill.template operator()<int32_t>();
+    else if (x.dtype() == DType::uint8)
+      fill.template operator()<uint8_t>();
+    else
+      dispatch(x.dtype(), fill);
+    return drawn;
+  });
 }
 
 /// mean + std z in this dtype, without a gradient, as in PyTorch.
 template <class Mean, class Std>
 Tensor normal_of(const Mean& mean, const Std& std, const Shape& shape, DType dtype, Generator& g) {
   const NoGradGuard no_grad;
-  Tensor z = empty(shape, dtype);
-  drawn_into(z, "normal", [&](auto out) { fill_normal(out, 0, 1, g); });
-  return to(add(mul(z, std), mean), dtype);
+  return to(add(mul(randn(shape, g, dtype), std), mean), dtype);
 }
 
 }  // namespace

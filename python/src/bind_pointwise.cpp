@@ -1,7 +1,6 @@
 // Elementwise ops under PyTorch's signatures.
 #include <type_traits>
 
-#include "autograd/node.h"
 #include "python/src/op.h"
 
 namespace onestep::python {
@@ -29,19 +28,29 @@ Scalar scaled(Scalar y, Scalar alpha) {
   return y.integer * alpha.integer;
 }
 
+/// The dtype in which x, a and b of addcmul and addcdiv meet.
+DType dtype_of(T x, T a, T b) { return result_type(to(x, result_type(x, a)), b); }
+
+/// value op(a, b) in that dtype, halves in float32.
+template <Binary kOp>
+Tensor term(DType dtype, T a, T b, Scalar value) {
+  const DType wide = is_half(dtype) ? DType::float32 : dtype;
+  if (!is_floating(dtype) && kOp == static_cast<Binary>(div))
+    fail<Error>("addcdiv needs a floating dtype, but found ", dtype, " (convert with .float())");
+  if (!is_floating(dtype) && value.dtype == DType::float32) value = static_cast<int64_t>(value.value);
+  return scaled(kOp(to(a, wide), to(b, wide)), value);
+}
+
 /// x + value op(a, b), in the dtype in which all three meet; halves are rounded once.
 template <Binary kOp>
 Tensor combined(T x, T a, T b, Scalar value) {
-  const DType dtype = result_type(to(x, result_type(x, a)), b), wide = is_half(dtype) ? DType::float32 : dtype;
-  if (!is_floating(dtype) && kOp == static_cast<Binary>(div))
-    fail<Error>("addcdiv needs a floating dtype, but found ", dtype, " (convert with .float())");
-  if (!is_floating(dtype)) value = value.dtype == DType::float32 ? Scalar(static_cast<int64_t>(value.value)) : value;
-  return to(add(to(x, wide), scaled(kOp(to(a, wide), to(b, wide)), value)), dtype);
+  const DType dtype = dtype_of(x, a, b);
+  const Tensor added = term<kOp>(dtype, a, b, value);
+  return to(add(to(x, added.dtype()), added), dtype);
 }
 template <Binary kOp>
-Tensor combined_in_place(const char* op, T x, T a, T b, Scalar value) {
-  Tensor self = x;
-  return assign_in_place(op, self, to(combined<kOp>(x, a, b, value), x.dtype()));
+Tensor combined_in_place(T x, T a, T b, Scalar value) {
+  return add_(x, term<kOp>(dtype_of(x, a, b), a, b, value));
 }
 
 Tensor gelu_named(T x, std::string_view approximate) {
@@ -254,10 +263,10 @@ void bind_inplace() {
       +[](T x, Scalar y, std::optional<std::string_view> mode) { return mode ? div_(x, y, rounding(mode)) : div_(x, y); });
   method(
       "addcmul_(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-      +[](T x, T a, T b, Scalar value) { return combined_in_place<mul>("addcmul_", x, a, b, value); });
+      +[](T x, T a, T b, Scalar value) { return combined_in_place<mul>(x, a, b, value); });
   method(
       "addcdiv_(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-      +[](T x, T a, T b, Scalar value) { return combined_in_place<div>("addcdiv_", x, a, b, value); });
+      +[](T x, T a, T b, Scalar value) { return combined_in_place<div>(x, a, b, value); });
   method(
       "clamp_(Tensor input, Scalar? min=None, Scalar? max=None)",
       +[](T x, std::optional<Scalar> low, std::optional<Scalar> high) { return clamp_(x, low, high); });

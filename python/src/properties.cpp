@@ -49,12 +49,6 @@ void set_grad_object(Tensor& x, PyObject* value) {
   x.zero_grad();
 }
 
-/// Keeps the storage whose elements another one shows.
-struct AliasOf {
-  std::shared_ptr<Storage> storage;
-  void operator()(void* /*storage*/) const {}
-};
-
 void set_data_object(Tensor& x, PyObject* value) {
   if (!value || !is_tensor(value)) {
     PyErr_SetString(PyExc_TypeError, "Variable data has to be a tensor");
@@ -62,6 +56,12 @@ void set_data_object(Tensor& x, PyObject* value) {
   }
   x.set_data(tensor_of(value));
 }
+
+/// Keeps the storage whose elements another one shows.
+struct AliasOf {
+  std::shared_ptr<Storage> storage;
+  void operator()(void* /*storage*/) const {}
+};
 
 /// The same elements with a count of writes of its own, so that writes to it pass unseen, as in PyTorch.
 PyObject* data_of(T x) {

@@ -264,6 +264,8 @@ def test_products_and_quotients_that_are_added_meet_in_one_dtype():
     assert torch.equal(n.addcmul(n, n, value=2.5), torch.tensor([3, 10]))
     with pytest.raises(RuntimeError, match="needs a floating dtype"):
         n.addcdiv(n, n)
+    with pytest.raises(RuntimeError, match="does not fit"):
+        n.addcmul_(torch.tensor([0.5, 0.5]), n)
 
 
 def test_numbers_beyond_float32_are_infinite_operands():

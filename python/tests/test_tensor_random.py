@@ -124,6 +124,12 @@ def test_what_has_strides_is_filled_in_the_order_of_memory():
     assert torch.equal(torch.empty(8, 4)[:, ::4].normal_().view(-1), first)
 
 
+def test_draws_into_a_view_of_a_leaf_are_refused():
+    for draw in (lambda x: x.normal_(), lambda x: x.uniform_(), lambda x: x.exponential_(), lambda x: x.bernoulli_(0.5)):
+        with pytest.raises(RuntimeError, match="leaf"):
+            draw(torch.ones(2, 3, requires_grad=True).t())
+
+
 def test_normal_around_tensors():
     mean = torch.zeros(20, dtype=torch.float64, requires_grad=True)
     torch.manual_seed(0)

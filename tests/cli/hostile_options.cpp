@@ -46,6 +46,7 @@ CommandLines option_values(const Place& place) {
   for (const char* value : {"nan", "-1", "1.5", "", "x"})
     generate({"--prompt", "dog", "--tokens", "1", "--min-p", value}, "--min-p: ");
   generate({"--prompt", "--json"}, "--prompt: needs a value before --json");
+  generate({"--prompt", "--threads"}, "--prompt: needs a value before --threads");
   generate({"--prompt=", "--json"}, "--prompt: needs a value");
   for (const char* value : {"nan", "-1", "0", "1e-39", "", "inf", "x"})
     generate({"--prompt", "dog", "--tokens", "1", "--repetition-penalty", value}, "--repetition-penalty: ");

@@ -140,23 +140,19 @@ void TokenFile::read(int64_t begin, int64_t count, std::vector<int64_t>& out) co
 }
 
 bool TokenFile::is_whole() const {
-  constexpr int64_t kAtOnce = 1 << 16;
+  check_whole();
   ::madvise(map_, map_bytes_, MADV_SEQUENTIAL);
   Hasher hasher;
-  std::vector<int64_t> ids;
-  bool within = true;
-  for (int64_t begin = 0; within && begin < count_; begin += kAtOnce) {
-    ids.clear();
-    try {
-      read(begin, std::min(kAtOnce, count_ - begin), ids);
-    } catch (const IoError&) {
-      within = false;
+  const auto hash = [&](const auto* ids) {
+    constexpr int64_t kAtOnce = 1 << 16;
+    for (int64_t begin = 0; begin < count_; begin += kAtOnce) {
+      const std::vector<int32_t> hashed(ids + begin, ids + std::min(begin + kAtOnce, count_));
+      hasher.update(hashed.data(), hashed.size() * sizeof(int32_t));
     }
-    const std::vector<int32_t> hashed(ids.begin(), ids.end());
-    hasher.update(hashed.data(), hashed.size() * sizeof(int32_t));
-  }
+  };
+  wide_ ? hash(reinterpret_cast<const uint32_t*>(ids_)) : hash(reinterpret_cast<const uint16_t*>(ids_));
   ::madvise(map_, map_bytes_, MADV_RANDOM);
-  return within && hasher.hex() == tokens_hash_;
+  return hasher.hex() == tokens_hash_;
 }
 
 TokenFileWriter::TokenFileWriter(const std::string& path, const Tokenizer& tokenizer, std::string source)

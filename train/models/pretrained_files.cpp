@@ -61,8 +61,7 @@ class Weights {
     for (const auto& [tensor, found] : taken_) {
       const Tensor part = tensor.part_of(state.at(tensor.parameter));
       found.file->for_each_block(*found.entry, [&](const Tensor& rows, int64_t first) {
-        ONESTEP_CHECK(IoError, all_finite(rows), found.file->path(), ": tensor \"", tensor.name,
-                      "\": is not finite");
+        ONESTEP_CHECK(IoError, all_finite(rows), found.file->path(), ": tensor \"", tensor.name, "\": is not finite");
         copy_(narrow(part, 0, first, rows.size(0)), rows);
         progress.show(done += static_cast<int64_t>(rows.numel() * size_of(rows.dtype())));
       });
@@ -158,7 +157,7 @@ void replace_tokenizer(const fs::path& folder, const Tokenizer* tokenizer, NewFi
 }  // namespace
 
 void check_range(const std::string& name, const Tensor& tensor, DType dtype) {
-  ONESTEP_CHECK(ConfigError, !all_finite(tensor) || all_finite(tensor.to(dtype)), "export: tensor ", quote(name),
+  ONESTEP_CHECK(ConfigError, all_finite(tensor.to(dtype)) || !all_finite(tensor), "export: tensor ", quote(name),
                 " holds numbers beyond those of ", dtype, " (choose another --dtype)");
 }
 

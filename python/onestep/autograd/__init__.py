@@ -81,7 +81,6 @@ class detect_anomaly(set_detect_anomaly):
     """set_detect_anomaly within a `with`."""
 
     def __init__(self, check_nan: bool = True):
-        self._before = _C.is_anomaly_enabled()
         self._check_nan = check_nan
 
     def __enter__(self) -> None:

@@ -57,11 +57,11 @@ class Function:
     def apply(cls, *args, **kwargs):
         """Runs the op and enters it into the graph; only an op with setup_context takes arguments by name."""
         sets_up = "setup_context" in _names_of(cls)
-        if sets_up:
+        if sets_up and (kwargs or cls.forward.__defaults__ or cls.forward.__kwdefaults__):
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args = bound.args
-        elif kwargs:
+        elif kwargs:  # as in PyTorch
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
         places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
         needs = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Optional
 import onestep
 from onestep import _C
 from onestep.nn.modules._names import typename
+from onestep.nn.modules._walk import zero_grads
 from onestep.utils.hooks import RemovableHandle, added
 
 Tensor = _C.Tensor
@@ -125,14 +126,7 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops all gradients, or fills them with 0."""
         for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    if set_to_none:
-                        p.grad = None
-                    else:
-                        if p.grad.requires_grad:
-                            p.grad = p.grad.detach()
-                        p.grad.zero_()
+            zero_grads(group["params"], set_to_none)
 
     @_with_hooks
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:

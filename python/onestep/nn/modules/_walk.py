@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Callable, Dict, Iterator, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Set, Tuple
 
 import onestep
 from onestep import _C
 from onestep.nn.parameter import is_lazy
+
+
+def zero_grads(parameters: Iterable[Any], set_to_none: bool) -> None:
+    """Drops their gradients, or fills them with 0."""
+    for parameter in parameters:
+        if parameter.grad is None:
+            continue
+        if set_to_none:
+            parameter.grad = None
+            continue
+        if parameter.grad.requires_grad:
+            parameter.grad = parameter.grad.detach()
+        parameter.grad.zero_()
 
 
 class Walk:
@@ -137,14 +150,7 @@ class Walk:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops all gradients, or fills them with 0."""
-        for parameter in self.parameters():
-            if parameter.grad is not None:
-                if set_to_none:
-                    parameter.grad = None
-                else:
-                    if parameter.grad.requires_grad:
-                        parameter.grad = parameter.grad.detach()
-                    parameter.grad.zero_()
+        zero_grads(self.parameters(), set_to_none)
 
     def _apply(self, fn: Callable, recurse: bool = True) -> Any:
         """Replaces the elements of parameters, gradients and buffers by fn of them; the Parameter objects stay."""
