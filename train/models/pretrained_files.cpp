@@ -60,8 +60,8 @@ class Weights {
       list.emplace_back(parameter.name(), state[parameter.name()] = empty(parameter.shape));
     for (const auto& [tensor, found] : taken_) {
       const Tensor part = tensor.part_of(state.at(tensor.parameter));
-      found.file->for_each_block(*found.entry, [&](const Tensor& rows, int64_t first) {
-        ONESTEP_CHECK(IoError, all_finite(rows), found.file->path(), ": tensor \"", tensor.name, "\": is not finite");
+      found.file->for_each_block(*found.entry, [&, source = found](const Tensor& rows, int64_t first) {
+        ONESTEP_CHECK(IoError, all_finite(rows), source.place(), ": is not finite");
         copy_(narrow(part, 0, first, rows.size(0)), rows);
         progress.show(done += static_cast<int64_t>(rows.numel() * size_of(rows.dtype())));
       });
@@ -84,9 +84,9 @@ class Weights {
     ONESTEP_CHECK(IoError, found != left_.end(), folder_.path(), ": tensor \"", tensor.name, "\": is missing");
     const TensorEntry& entry = *found->second.entry;
     const bool known = entry.dtype == DType::float32 || entry.dtype == DType::bfloat16 || entry.dtype == DType::float16;
-    const std::string place = found->second.file->path() + ": tensor \"" + tensor.name + "\": ";
-    ONESTEP_CHECK(IoError, known, place, "must be float32, bfloat16 or float16: is ", entry.dtype);
-    ONESTEP_CHECK(IoError, entry.shape == tensor.shape, place, "must be ", json(sizes(tensor.shape)).dump(),
+    const std::string place = found->second.place();
+    ONESTEP_CHECK(IoError, known, place, ": must be float32, bfloat16 or float16: is ", entry.dtype);
+    ONESTEP_CHECK(IoError, entry.shape == tensor.shape, place, ": must be ", json(sizes(tensor.shape)).dump(),
                   " as config.json says: is ", json(sizes(entry.shape)).dump());
     taken_.emplace_back(tensor, found->second);
     left_.erase(found);
