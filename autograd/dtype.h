@@ -54,6 +54,12 @@ constexpr bool is_half(DType dtype) { return is_narrow(dtype) && is_floating(dty
 /// and float32 for the two halves.
 DType promote_types(DType a, DType b);
 
+/// The dtype of floats where none is said, and of what integers become by division, roots and the like
+/// (torch.get_default_dtype): float32 until it is set.
+DType default_dtype();
+/// For all threads; throws DTypeError unless it is a floating one (torch.set_default_dtype).
+void set_default_dtype(DType dtype);
+
 constexpr auto names(DType /*all*/) {
   return std::to_array<std::string_view>({"float32", "float64", "int64", "bool", "int32", "uint8", "float16", "bfloat16"});
 }

@@ -15,7 +15,7 @@ namespace onestep {
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
-/// True division: int64 operands give float32 (torch.div).
+/// True division: integers give default_dtype() (torch.div).
 Tensor div(const Tensor& a, const Tensor& b);
 /// a + alpha b and a - alpha b (torch.add, torch.sub). Throw DTypeError on a fraction for integers.
 Tensor add(const Tensor& a, const Tensor& b, Scalar alpha);

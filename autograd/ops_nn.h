@@ -18,7 +18,7 @@ Tensor log_softmax(const Tensor& x, int64_t dim);
 Tensor log_softmax(const Tensor& x, int64_t dim, DType dtype);  ///< Of x as `dtype`.
 /// softmax(-x) along `dim`.
 Tensor softmin(const Tensor& x, int64_t dim);
-/// log(sum(exp(x))) over `dims`, without overflow; -inf over nothing or where all is -inf; of integers float32.
+/// log(sum(exp(x))) over `dims`, without overflow; -inf over nothing or where all is -inf; of integers default_dtype().
 Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim = false);
 
 // ---- layers as functions -------------------------------------------------------------------------------------------------

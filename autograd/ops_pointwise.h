@@ -8,7 +8,7 @@
 
 namespace onestep {
 
-// ---- elementary functions (ops/pointwise.cpp): integers and bools are taken as float32 -----------------------------------
+// ---- elementary functions (ops/pointwise.cpp): integers and bools are taken as default_dtype() -------------------------
 
 Tensor exp2(const Tensor& x);
 /// exp(x) - 1, with all digits near 0.
@@ -134,7 +134,7 @@ Tensor bitwise_right_shift(const Tensor& a, const Tensor& b);
 Tensor bitwise_right_shift(const Tensor& a, Scalar b);
 
 // ---- activations (ops/activations.cpp), those of torch.nn.functional -----------------------------------------------------
-// Of floats; hardtanh, relu6 and threshold also of integers, and softsign and tanhshrink take integers as float32.
+// Of floats; hardtanh, relu6 and threshold also of integers, and softsign and tanhshrink take integers as default_dtype().
 
 /// log(1 + exp(beta x)) / beta, and x where beta x > threshold.
 Tensor softplus(const Tensor& x, double beta = 1.0, double threshold = 20.0);

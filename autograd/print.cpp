@@ -186,7 +186,7 @@ std::vector<std::string> suffixes(const Tensor& x) {
     parts.push_back(size.str() + ")");
   }
   const bool is_implied = x.dtype() == DType::int64 || x.dtype() == DType::boolean;  // by elements
-  if (x.dtype() != DType::float32 && (is_empty || !is_implied)) parts.push_back("dtype=torch." + std::string(name(x.dtype())));
+  if (x.dtype() != default_dtype() && (is_empty || !is_implied)) parts.push_back("dtype=torch." + std::string(name(x.dtype())));
   if (!x.is_leaf())
     parts.push_back("grad_fn=<" + grad_fn_name(*x.node()) + ">");
   else if (x.requires_grad())

@@ -96,7 +96,8 @@ DType result_type(const Tensor& a, const Tensor& b) {
 
 DType result_type(const Tensor& a, Scalar b) {
   if (a.is_floating()) return a.dtype();
-  return b.dtype == DType::float32 || a.dtype() == DType::boolean ? b.dtype : a.dtype();
+  if (is_floating(b.dtype)) return default_dtype();
+  return a.dtype() == DType::boolean ? b.dtype : a.dtype();
 }
 
 Tensor add(const Tensor& a, const Tensor& b) {

@@ -14,8 +14,8 @@
 
 namespace onestep::ops {
 
-/// The dtype of a floating function of `dtype`: integers and bools become float32.
-constexpr DType floating(DType dtype) { return is_floating(dtype) ? dtype : DType::float32; }
+/// The dtype of a floating function of `dtype`: integers and bools become the default.
+inline DType floating(DType dtype) { return is_floating(dtype) ? dtype : default_dtype(); }
 inline Tensor as_floating(const Tensor& x) { return to(x, floating(x.dtype())); }
 
 /// The number as a tensor of the dtype in which it meets x: beside a rank-0 x, too, it does not widen within its kind.

@@ -108,8 +108,8 @@ void weigh_infinite(const T* x, T* y, int64_t n) {
 }  // namespace
 
 Tensor logsumexp(const Tensor& input, const Shape& dims, bool keepdim) {
-  if (is_half(input.dtype())) return to(logsumexp(ops::wide(input), dims, keepdim), input.dtype());
-  const Tensor x = to(input, ops::floating(input.dtype()));
+  const Tensor x = ops::as_floating(input);
+  if (is_half(x.dtype())) return to(logsumexp(ops::wide(x), dims, keepdim), x.dtype());
   const Shape reduced = normalize_dims("logsumexp", dims, x.dim()), order = dims_last(reduced, x.dim());
   const Tensor rows_of_x = in_order(x, order);
   Tensor y = empty(reduced_shape(x.shape(), reduced, keepdim), x.dtype());

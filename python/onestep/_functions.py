@@ -8,8 +8,8 @@ from onestep import _C
 from onestep._C import Size, Tensor, default_generator
 
 __all__ = [
-    "FloatTensor", "LongTensor", "DoubleTensor", "IntTensor", "BoolTensor", "block_diag", "broadcast_shapes", "broadcast_tensors",
-    "cartesian_prod", "chain_matmul", "compile", "einsum", "finfo", "from_dlpack", "get_num_threads", "get_rng_state", "iinfo",
+    "FloatTensor", "LongTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "IntTensor", "ByteTensor", "BoolTensor", "block_diag",
+    "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "chain_matmul", "compile", "einsum", "finfo", "from_dlpack", "get_num_threads", "get_rng_state", "iinfo",
     "initial_seed", "is_deterministic_algorithms_warn_only_enabled", "is_storage", "meshgrid", "seed", "set_float32_matmul_precision",
     "set_num_threads", "set_printoptions", "set_rng_state", "tensordot", "typename", "use_deterministic_algorithms",
     "are_deterministic_algorithms_enabled", "preserve_format", "contiguous_format", "channels_last", "memory_format",
@@ -263,7 +263,9 @@ class _TypedTensor(type):
         return isinstance(value, Tensor) and value.dtype == cls.dtype
 
 
-FloatTensor, DoubleTensor = _TypedTensor("FloatTensor", _C.float32), _TypedTensor("DoubleTensor", _C.float64)
-LongTensor, IntTensor, BoolTensor = (_TypedTensor(name, dtype) for name, dtype in (
-    ("LongTensor", _C.int64), ("IntTensor", _C.int32), ("BoolTensor", _C.bool),
-))  # fmt: skip
+FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, LongTensor, IntTensor, ByteTensor, BoolTensor = (
+    _TypedTensor(name, dtype) for name, dtype in (
+        ("FloatTensor", _C.float32), ("DoubleTensor", _C.float64), ("HalfTensor", _C.float16), ("BFloat16Tensor", _C.bfloat16),
+        ("LongTensor", _C.int64), ("IntTensor", _C.int32), ("ByteTensor", _C.uint8), ("BoolTensor", _C.bool),
+    )
+)  # fmt: skip

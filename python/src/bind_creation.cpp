@@ -108,6 +108,7 @@ Tensor copied_into(T x, const F& draw) {
 }
 
 Tensor bernoulli_of(T p, Generator& g) {
+  if (is_half(p.dtype())) return to(bernoulli_of(to(p.detach(), DType::float32), g), p.dtype());
   Tensor result = empty(p.shape(), p.dtype());
   const Tensor rows = contiguous(p.detach());
   std::unique_ptr<bool[]> hits(new bool[static_cast<size_t>(p.numel())]);
@@ -166,6 +167,10 @@ void bind_creation() {
       "full(int[] size, Scalar fill_value" FACTORY,
       +[](Shape size, Scalar value, D dtype, PyObject*, PyObject* device, bool grad, bool) {
         return leaf(full(size, value, value_dtype(value, dtype)), device, grad);
+      });
+  function(
+      "scalar_tensor(Scalar s" FACTORY, +[](Scalar value, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+        return leaf(full(Shape{}, value, dtype.value_or(default_dtype())), device, grad);
       });
   function(
       "full_like(Tensor input, Scalar fill_value" FACTORY,
@@ -259,8 +264,8 @@ void bind_random() {
   method(
       "exponential_(Tensor input, float lambd=1, *, Generator? generator=None)", +[](T x, double rate, Generator& g) {
         return copied_into(x, [&](const Shape& shape) {
-          Tensor drawn = empty(shape, x.dtype());
-          dispatch_floating(x.dtype(), "exponential_", [&]<class E>() {
+          Tensor drawn = empty(shape, compute_type(x.dtype()));  // halves are rounded when they are written
+          dispatch_floating(drawn.dtype(), "exponential_", [&]<class E>() {
             fill_exponential(std::span<E>(drawn.mutable_data<E>(), static_cast<size_t>(x.numel())), rate, g);
           });
           return drawn;

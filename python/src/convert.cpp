@@ -145,11 +145,6 @@ Reduction reduction_from(PyObject* object) {
 
 // ---- dtypes
 
-DType& default_dtype() {
-  static DType dtype = DType::float32;
-  return dtype;
-}
-
 PyObject* dtype_object(DType dtype) {
   static std::array<PyObject*, kDTypes> objects{};
   PyObject*& object = objects[static_cast<size_t>(dtype)];

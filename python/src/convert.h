@@ -39,8 +39,6 @@ struct DTypeObject {
 PyObject* dtype_object(DType dtype);
 bool is_dtype(PyObject* object);
 DType dtype_from(PyObject* object);
-/// torch.get_default_dtype.
-DType& default_dtype();
 
 /// Throws Error unless it is the CPU.
 void check_device(PyObject* device);

@@ -1,63 +1,116 @@
 #include "python/src/data.h"
 
 #include <array>
-#include <cmath>
+#include <map>
 
 #include "autograd/creation.h"
 
 namespace onestep::python {
 namespace {
 
-bool is_list(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
 bool is_array(PyObject* object) { return PyObject_CheckBuffer(object) && !is_tensor(object) && !PyBytes_Check(object); }
+
+[[noreturn]] void raise(PyObject* type, const char* message) {
+  PyErr_SetString(type, message);
+  throw ErrorSet{};
+}
 
 // ---- nested lists
 
 /// What the numbers are so far: bool < int64 < float.
 struct Found {
+  std::optional<DType> wanted;
   Shape shape;
   std::optional<DType> dtype;
   std::vector<double> floats;
   std::vector<int64_t> integers;
 };
 
+/// A list, a tuple or another sequence as one of these, of the length that it says, since its items may never end; none of what
+/// is no sequence.
+nanobind::object as_list(PyObject* object) {
+  if (PyList_Check(object) || PyTuple_Check(object)) return nanobind::borrow(object);
+  if (is_tensor(object) || accepts(Kind::scalar, object) || !PySequence_Check(object) || PyUnicode_Check(object) ||
+      PyBytes_Check(object))
+    return {};
+  const Py_ssize_t size = PySequence_Size(object);
+  auto list = nanobind::steal(size < 0 ? nullptr : PyList_New(0));
+  for (Py_ssize_t i = 0; list.is_valid() && i < size; ++i) {
+    const auto item = nanobind::steal(PySequence_GetItem(object, i));
+    if (!item.is_valid() || PyList_Append(list.ptr(), item.ptr()) < 0) list.reset();
+  }
+  if (!list.is_valid()) throw ErrorSet{};
+  return list;
+}
+
 void meet(Found& found, DType dtype) { found.dtype = found.dtype ? promote_types(*found.dtype, dtype) : dtype; }
+
+void add_elements(Found& found, const Tensor& x) {
+  meet(found, x.dtype());
+  for (const double value : x.to_vector<double>()) found.floats.push_back(value);
+  const bool whole = !x.is_floating();
+  for (const int64_t value : whole ? x.to_vector<int64_t>() : std::vector<int64_t>(static_cast<size_t>(x.numel())))
+    found.integers.push_back(value);
+}
+
+/// The dtype that NumPy's numbers have, where there is one.
+std::optional<DType> dtype_of_numpy(PyObject* number) {
+  static const std::map<std::string_view, DType> dtypes = {{"numpy.float64", DType::float64},
+                                                           {"numpy.float32", DType::float32},
+                                                           {"numpy.float16", DType::float16},
+                                                           {"numpy.int32", DType::int32},
+                                                           {"numpy.uint8", DType::uint8}};
+  if (PyFloat_CheckExact(number) || PyLong_CheckExact(number)) return {};
+  const auto dtype = dtypes.find(Py_TYPE(number)->tp_name);
+  return dtype == dtypes.end() ? std::nullopt : std::optional(dtype->second);
+}
+
+/// An integer of more than 64 bits is taken where floats are wanted.
+bool add_large_integer(Found& found, PyObject* object) {
+  int overflow = 0;
+  if (PyLong_Check(object)) PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow == 0) return false;
+  if (!found.wanted || !is_floating(*found.wanted)) raise(PyExc_ValueError, "Overflow when unpacking long long");
+  meet(found, *found.wanted);
+  found.floats.push_back(number_from(object));
+  found.integers.push_back(0);
+  return true;
+}
 
 void add_number(Found& found, PyObject* object) {
   if (is_tensor(object)) {
-    const Tensor& x = tensor_of(object);
-    meet(found, x.dtype());
-    found.floats.push_back(x.item<double>());
-    found.integers.push_back(x.is_floating() ? 0 : x.item<int64_t>());
-    return;
+    if (tensor_of(object).numel() != 1)
+      raise(PyExc_ValueError,
+            "only one element tensors can be converted to Python scalars (stack makes one of several tensors)");
+    return add_elements(found, tensor_of(object).detach());
   }
   if (!accepts(Kind::scalar, object)) {
-    if (PyUnicode_Check(object))
-      PyErr_Format(PyExc_TypeError, "new(): invalid data type 'str'");
+    const char* name = Py_TYPE(object)->tp_name;
+    if (PyUnicode_Check(object) || PyBytes_Check(object))
+      PyErr_Format(PyExc_TypeError, "new(): invalid data type '%s'", name);
     else
-      PyErr_Format(PyExc_RuntimeError, "Could not infer dtype of %s", Py_TYPE(object)->tp_name);
+      PyErr_Format(PyExc_RuntimeError, "Could not infer dtype of %s", name);
     throw ErrorSet{};
   }
+  if (add_large_integer(found, object)) return;
   const Scalar value = scalar_from(object);
-  meet(found, value.dtype == DType::float32 ? default_dtype() : value.dtype);
+  meet(found, dtype_of_numpy(object).value_or(value.dtype == DType::float32 ? default_dtype() : value.dtype));
   found.floats.push_back(value.value);
   found.integers.push_back(value.integer);
 }
 
+/// Tensors within lists are numbers.
 Shape shape_of(PyObject* object, int depth = 0) {
   if (depth > kMaxRank) {  // also of a list that holds itself
     PyErr_Format(PyExc_ValueError, "too many dimensions: lists are nested more than %d deep", kMaxRank);
     throw ErrorSet{};
   }
-  if (is_tensor(object)) return tensor_of(object).shape();
+  if (is_array(object)) return tensor_over_buffer(object).shape();
   Shape shape;
-  if (is_array(object)) {
-    const Tensor x = tensor_over_buffer(object);
-    return x.shape();
-  }
-  if (!is_list(object)) return shape;
-  const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-  if (size > 0) shape = shape_of(PySequence_Fast_GET_ITEM(object, 0), depth + 1);
+  const nanobind::object list = as_list(object);
+  if (!list.is_valid()) return shape;
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(list.ptr());
+  if (size > 0) shape = shape_of(PySequence_Fast_GET_ITEM(list.ptr(), 0), depth + 1);
   shape.insert(0, size);
   return shape;
 }
@@ -69,29 +122,32 @@ void check_length(const Found& found, int dim, int64_t size) {
   throw ErrorSet{};
 }
 
-/// Those of x, which is at `dim` of the nested lists.
-void add_elements(Found& found, const Tensor& x, int dim) {
+/// Those of an array, which is at `dim` of the nested lists.
+void add_array(Found& found, const Tensor& x, int dim) {
   ONESTEP_CHECK(ConfigError, x.dim() == found.shape.rank() - dim, "tensor: an element of shape ", x.shape(), " at dim ", dim,
                 " of shape ", found.shape);
   for (int i = 0; i < x.dim(); ++i) check_length(found, dim + i, x.shape()[i]);
-  meet(found, x.dtype());
-  for (const double value : x.to_vector<double>()) found.floats.push_back(value);
-  const bool whole = !x.is_floating();
-  for (const int64_t value : whole ? x.to_vector<int64_t>() : std::vector<int64_t>(static_cast<size_t>(x.numel())))
-    found.integers.push_back(value);
+  add_elements(found, x);
 }
 
 void collect(Found& found, PyObject* object, int dim) {
+  if (is_array(object) && !accepts(Kind::scalar, object)) return add_array(found, tensor_over_buffer(object), dim);
   if (dim == found.shape.rank()) return add_number(found, object);
-  if (is_tensor(object)) return add_elements(found, tensor_of(object), dim);
-  if (is_array(object)) return add_elements(found, tensor_over_buffer(object), dim);
-  if (!is_list(object)) {
-    PyErr_Format(PyExc_TypeError, "not a sequence");
-    throw ErrorSet{};
-  }
-  const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+  const nanobind::object list = as_list(object);
+  if (!list.is_valid()) raise(PyExc_TypeError, "not a sequence");
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(list.ptr());
   check_length(found, dim, size);
-  for (Py_ssize_t i = 0; i < size; ++i) collect(found, PySequence_Fast_GET_ITEM(object, i), dim + 1);
+  for (Py_ssize_t i = 0; i < size; ++i) collect(found, PySequence_Fast_GET_ITEM(list.ptr(), i), dim + 1);
+}
+
+/// Numbers beyond a dtype of integers are refused; those below 0 wrap in uint8, as in PyTorch.
+template <class T>
+void check_range(const std::vector<T>& values, DType dtype) {
+  const double high = dtype == DType::uint8 ? 255.0 : dtype == DType::int32 ? 0x1p31 - 1 : 0x1p63;
+  const double low = dtype == DType::int32 ? -0x1p31 : -high;
+  for (const T value : values)
+    ONESTEP_CHECK(ConfigError, static_cast<double>(value) >= low && static_cast<double>(value) <= high,
+                  "value cannot be converted to type ", dtype, " without overflow");
 }
 
 // ---- buffers
@@ -119,19 +175,6 @@ DType dtype_of_format(const Py_buffer& buffer) {
                "uint8, and bool.",
                buffer.format ? buffer.format : "B");
   throw ErrorSet{};
-}
-
-/// A sequence that is no list as one, of the length that it says: its items may never end.
-PyObject* list_of_sequence(PyObject* sequence) {
-  const Py_ssize_t size = PySequence_Size(sequence);
-  PyObject* list = size < 0 ? nullptr : PyList_New(0);
-  for (Py_ssize_t i = 0; list && i < size; ++i) {
-    PyObject* item = PySequence_GetItem(sequence, i);
-    if (!item || PyList_Append(list, item) < 0) Py_CLEAR(list);
-    Py_XDECREF(item);
-  }
-  if (!list) throw ErrorSet{};
-  return list;
 }
 
 /// A buffer view that is released with the last owner, from whatever thread.
@@ -209,21 +252,18 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype) {
     const Tensor x = tensor_over_buffer(data);
     return dtype && *dtype != x.dtype() ? x.to(*dtype) : x.clone();
   }
-  PyObject* list = data;
-  if (!is_list(data) && !accepts(Kind::scalar, data) && PySequence_Check(data) && !PyUnicode_Check(data)) {
-    list = list_of_sequence(data);
-  } else {
-    Py_INCREF(list);
-  }
-  const nanobind::object owner = nanobind::steal(list);
   Found found;
-  found.shape = shape_of(list);
-  collect(found, list, 0);
-  const DType natural = found.dtype.value_or(default_dtype());
-  const DType wanted = dtype.value_or(natural);
+  found.wanted = dtype;
+  const nanobind::object list = as_list(data);
+  PyObject* const numbers = list.is_valid() ? list.ptr() : data;
+  found.shape = shape_of(numbers);
+  collect(found, numbers, 0);
+  const DType natural = found.dtype.value_or(default_dtype()), wanted = dtype.value_or(natural);
+  const bool floats = is_floating(natural) || is_floating(wanted);
+  if (!is_floating(wanted) && wanted != DType::boolean)
+    floats ? check_range(found.floats, wanted) : check_range(found.integers, wanted);
   const NoGradGuard no_grad;
-  if (is_floating(natural)) return from_values(found.floats, found.shape).to(wanted);
-  return from_values(found.integers, found.shape).to(wanted);
+  return floats ? from_values(found.floats, found.shape).to(wanted) : from_values(found.integers, found.shape).to(wanted);
 }
 
 PyObject* number_of(const Tensor& x) {

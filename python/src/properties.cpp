@@ -294,13 +294,10 @@ void bind_properties() {
       "result_type(Tensor tensor1, Tensor tensor2)", +[](T a, T b) { return result_type(a, b); });
   function(
       "result_type(Tensor tensor, Scalar number)", +[](T a, Scalar b) { return result_type(a, b); });
-  function(
-      "get_default_dtype()", +[]() { return default_dtype(); });
+  function("get_default_dtype()", default_dtype);
   function(
       "set_default_dtype(dtype d)", +[](DType dtype) -> PyObject* {
-        if (dtype != DType::float32 && dtype != DType::float64)
-          fail<DTypeError>("set_default_dtype: only float32 and float64 are supported as the default type: got ", dtype);
-        default_dtype() = dtype;
+        set_default_dtype(dtype);
         Py_RETURN_NONE;
       });
   function(

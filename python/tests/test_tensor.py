@@ -307,3 +307,34 @@ def test_composed_ops_in_place_refuse_what_an_integer_cannot_hold():
         with pytest.raises(RuntimeError, match="does not fit"):
             getattr(torch.tensor([3, 5]), name)(*arguments)
     assert torch.tensor([3, 5]).eq_(3).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16"])
+def test_default_dtype_is_that_of_floats_and_of_what_integers_become(dtype):
+    i = torch.arange(1, 5)
+    try:
+        torch.set_default_dtype(getattr(torch, dtype))
+        made = [torch.zeros(2), torch.full((2,), 1.5), torch.tensor([1, 2.5]), torch.arange(4.0), torch.Tensor(2), torch.scalar_tensor(1)]
+        made += [i / 2, 2 / i, i * 1.5, i**0.5, i.sqrt(), i.logsumexp(0), torch.where(i > 2, 1.5, 0.0), torch.bernoulli(torch.ones(2))]
+        made += [torch.nn.Linear(2, 2)(torch.ones(1, 2)), torch.empty(3).exponential_()]
+        assert {str(x.dtype) for x in made} == {f"torch.{dtype}"}
+        assert (torch.ones(2, dtype=torch.float32) * 1.5).dtype == torch.float32
+        assert repr(torch.ones(1)) == "tensor([1.])" and "float32" in repr(torch.ones(1, dtype=torch.float32))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    with pytest.raises(TypeError):
+        torch.set_default_dtype(torch.int64)
+
+
+def test_tensors_and_large_integers_in_lists():
+    one = torch.ones(1, dtype=torch.float64)
+    assert torch.tensor([one, 2.0]).tolist() == [1, 2] and torch.tensor([one, one]).dtype == torch.float64
+    assert torch.tensor([range(2), range(2)]).tolist() == [[0, 1], [0, 1]]
+    assert torch.tensor([10**30], dtype=torch.float32).item() == pytest.approx(1e30)
+    assert torch.tensor([-1, 255], dtype=torch.uint8).tolist() == [255, 255]
+    for make in (lambda: torch.tensor([torch.ones(2), torch.ones(2)]), lambda: torch.tensor([2**63]), lambda: torch.tensor(b"ab")):
+        with pytest.raises((ValueError, TypeError)):
+            make()
+    for value, dtype in ((256, torch.uint8), (2**31, torch.int32), (float("nan"), torch.int64), (300.5, torch.uint8)):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            torch.tensor([value], dtype=dtype)

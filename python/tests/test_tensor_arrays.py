@@ -57,6 +57,13 @@ def test_arithmetic_with_arrays():
     assert torch.tensor([a, a]).tolist() == [[0, 1, 2], [0, 1, 2]]
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int32", "uint8", "int64", "bool"])
+def test_numbers_of_numpy_keep_their_dtype_in_lists(dtype):
+    number = np.array(1, dtype=dtype)[()]
+    for x in (torch.tensor(number), torch.tensor([number, number]), torch.tensor([[number]])):
+        assert str(x.dtype) == f"torch.{dtype}" and (x == 1).all()
+
+
 def test_dlpack():
     a = np.arange(6.0).reshape(2, 3)
     x = torch.from_dlpack(a)

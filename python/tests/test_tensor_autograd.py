@@ -181,6 +181,44 @@ def test_functional():
     assert a.tolist() == b.tolist() == [[1, 0], [0, 2]]
 
 
+def test_functional_of_several_outputs():
+    f = torch.autograd.functional
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0, 5.0])
+
+    def both(x, y):
+        return x.sum() * y, x * 2
+
+    (a, b), (c, d) = f.jacobian(both, (x, y))
+    assert a.tolist() == [[3, 3], [4, 4], [5, 5]] and b.equal(3 * torch.eye(3))
+    assert c.equal(2 * torch.eye(2)) and d.equal(torch.zeros(2, 3))
+    outputs, products = f.vjp(both, (x, y), (torch.ones(3), torch.ones(2)))
+    assert [o.tolist() for o in outputs] == [[9, 12, 15], [2, 4]] and [p.tolist() for p in products] == [[14, 14], [3, 3, 3]]
+    outputs, products = f.jvp(lambda x: (x * x, x.sum()), x, torch.ones(2))
+    assert [o.tolist() for o in outputs] == [[1, 4], 3] and [p.tolist() for p in products] == [[2, 4], 2]
+    (alone,) = f.jacobian(lambda x: (x * x,), x)
+    assert alone.tolist() == [[2, 0], [0, 4]]
+    assert f.jacobian(lambda x: x * x, x, vectorize=True, strategy="forward-mode").tolist() == [[2, 0], [0, 4]]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda f, x: f.jacobian(lambda x, y: x.sum(), (x, x), strict=True),
+        lambda f, x: f.jacobian(lambda x: 3.0, x),
+        lambda f, x: f.jacobian(lambda x: x, [x]),
+        lambda f, x: f.vjp(lambda x: x * x, x),
+        lambda f, x: f.vjp(lambda x: (x, x), x, x),
+        lambda f, x: f.jvp(lambda x: x * x, x),
+        lambda f, x: f.jvp(lambda x: x * x, x, torch.ones(3)),
+        lambda f, x: f.hessian(lambda x: x, x),
+        lambda f, x: f.hessian(lambda x: (x.sum(),), x),
+    ],
+)
+def test_functional_refuses(wrong):
+    with pytest.raises((RuntimeError, TypeError)):
+        wrong(torch.autograd.functional, torch.tensor([1.0, 2.0]))
+
+
 def test_gradcheck():
     x = torch.tensor([0.5, 1.5], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: x.exp().sin(), (x,))
