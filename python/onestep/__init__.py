@@ -19,6 +19,14 @@ _LATER = {  # where the names are that are imported when they are first used
     **{name: f"onestep.{name}" for name in ("attention", "display", "distributions")},
     **{name: "onestep.serialization" for name in ("save", "load")},
     **{name: "onestep.run" for name in ("train", "Run")},
+    **{
+        name: "onestep.nn.functional"
+        for name in (
+            "alpha_dropout", "bilinear", "celu_", "channel_shuffle", "conv3d", "conv_transpose3d", "feature_alpha_dropout",
+            "feature_dropout", "max_pool1d_with_indices", "max_pool3d", "native_channel_shuffle", "pdist", "pixel_shuffle",
+            "pixel_unshuffle", "rms_norm", "rrelu", "rrelu_", "selu_", "threshold_",
+        )
+    },
     "gradcheck": "onestep.autograd",
     "autocast": "onestep.amp",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from onestep import _C
@@ -191,6 +192,29 @@ def msort(input: Tensor) -> Tensor:
     return _C.sort(input, dim=0)[0]
 
 
+def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is one of test_elements; either may be a number."""
+    dtype = _C.result_type(elements, test_elements)
+    elements, tests = (_C.as_tensor(x).to(dtype) for x in (elements, test_elements))
+    if tests.numel() == 0:
+        return _C.full(elements.shape, invert)
+    ordered = tests.flatten().sort().values
+    places = _C.searchsorted(ordered, elements.contiguous()).clamp(max=ordered.numel() - 1)
+    return (ordered[places] != elements) if invert else (ordered[places] == elements)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of r elements of a vector, in order: [n] -> [choices, r]."""
+    if input.dim() != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = list(choose(range(input.numel()), r))
+    return input[_C.tensor(places, dtype=_C.int64).reshape(len(places), r)]
+
+
+__all__ += ["isin", "combinations"]
+
+
 for _name in ("chunk", "split"):
     __all__.append(f"unsafe_{_name}")
     globals()[f"unsafe_{_name}"] = getattr(_C, _name)
@@ -317,6 +341,14 @@ def is_signed(self: Tensor) -> bool:
 def as_subclass(self: Tensor, cls) -> Tensor:
     """The same elements as an object of another class."""
     return Tensor._make_subclass(cls, self, self.requires_grad)
+
+
+for _name in (
+    "addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "clamp_", "clamp_max_", "clamp_min_", "clip_",
+    "detach_", "fix_", "index_put_", "ldexp_", "logit_", "nan_to_num_", "negative_", "xlogy_",
+):  # fmt: skip
+    __all__.append(_name)
+    globals()[_name] = getattr(Tensor, _name)
 
 
 @_method

@@ -12,6 +12,7 @@ __all__ = [
     "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "chain_matmul", "compile", "einsum", "finfo", "from_dlpack", "get_num_threads", "get_rng_state", "iinfo",
     "initial_seed", "is_deterministic_algorithms_warn_only_enabled", "is_storage", "meshgrid", "seed", "set_float32_matmul_precision",
     "set_num_threads", "set_printoptions", "set_rng_state", "tensordot", "typename", "use_deterministic_algorithms",
+    "batch_norm", "embedding", "group_norm", "instance_norm", "layer_norm",
     "are_deterministic_algorithms_enabled", "preserve_format", "contiguous_format", "channels_last", "memory_format",
 ]  # fmt: skip
 
@@ -241,6 +242,37 @@ class memory_format:
 
 
 preserve_format, contiguous_format, channels_last = map(memory_format, ("preserve_format", "contiguous_format", "channels_last"))
+
+
+# ---- ops whose arguments have another order than in nn.functional
+
+
+def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False):
+    """Rows of weight: nn.functional.embedding(indices, weight)."""
+    from onestep.nn import functional
+
+    padding = None if padding_idx < 0 else padding_idx
+    return functional.embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+
+
+def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: float = 1e-05, cudnn_enable: bool = True) -> Tensor:
+    """nn.functional.layer_norm."""
+    return _C.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def group_norm(input: Tensor, num_groups: int, weight=None, bias=None, eps: float = 1e-05, cudnn_enabled: bool = True) -> Tensor:
+    """nn.functional.group_norm."""
+    return _C.group_norm(input, num_groups, weight, bias, eps)
+
+
+def batch_norm(input: Tensor, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled) -> Tensor:
+    """nn.functional.batch_norm."""
+    return _C.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def instance_norm(input: Tensor, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled) -> Tensor:
+    """nn.functional.instance_norm."""
+    return _C.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
 class _TypedTensor(type):

@@ -247,6 +247,9 @@ void bind_random() {
         return onestep::multinomial(weights, count, replacement, g);
       });
   both("bernoulli(Tensor input, *, Generator? generator=None)", bernoulli_of);
+  both(
+      "bernoulli(Tensor input, float p, *, Generator? generator=None)",
+      +[](T x, double p, Generator& g) { return bernoulli_into(empty_in_order_of(x, x.dtype()), p, g); });
   method("bernoulli_(Tensor input, float p=0.5, *, Generator? generator=None)", bernoulli_into);
   method(
       "bernoulli_(Tensor input, Tensor p, *, Generator? generator=None)",

@@ -52,13 +52,9 @@ void bind_reduce() {
       "prod(Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None)",
       +[](T x, int64_t dim, bool keep, OptionalDType t) { return t ? prod(x, dim, keep, *t) : prod(x, dim, keep); });
   both(
-      "any(Tensor input)", +[](T x) { return any(x); });
+      "any(Tensor input, int[]? dim=None, bool keepdim=False)", +[](T x, Dims d, bool keep) { return any(x, all_or(d), keep); });
   both(
-      "any(Tensor input, int[]? dim, bool keepdim=False)", +[](T x, Dims d, bool keep) { return any(x, all_or(d), keep); });
-  both(
-      "all(Tensor input)", +[](T x) { return all(x); });
-  both(
-      "all(Tensor input, int[]? dim, bool keepdim=False)", +[](T x, Dims d, bool keep) { return all(x, all_or(d), keep); });
+      "all(Tensor input, int[]? dim=None, bool keepdim=False)", +[](T x, Dims d, bool keep) { return all(x, all_or(d), keep); });
 #define ONESTEP_BIND(NAME)                                                                 \
   both(                                                                                    \
       #NAME "(Tensor input, bool unbiased)", +[](T x, bool u) { return NAME(x, {}, u); }); \
@@ -118,8 +114,10 @@ void bind_reduce() {
   bind_picking("min", min, min);
   both("max(Tensor input, Tensor other)", maximum);
   both("min(Tensor input, Tensor other)", minimum);
-  both("amax(Tensor input, int[] dim=(), bool keepdim=False)", amax);
-  both("amin(Tensor input, int[] dim=(), bool keepdim=False)", amin);
+  both(
+      "amax(Tensor input, int[]? dim=None, bool keepdim=False)", +[](T x, Dims d, bool keep) { return amax(x, all_or(d), keep); });
+  both(
+      "amin(Tensor input, int[]? dim=None, bool keepdim=False)", +[](T x, Dims d, bool keep) { return amin(x, all_or(d), keep); });
   both(
       "aminmax(Tensor input, *, int? dim=None, bool keepdim=False)",
       +[](T x, std::optional<int64_t> dim, bool keep) { return dim ? aminmax(x, *dim, keep) : aminmax(x); });

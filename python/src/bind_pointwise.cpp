@@ -67,6 +67,12 @@ Tensor activation(T x, bool in_place) {
   return assign_in_place("activation", const_cast<Tensor&>(x), y);
 }
 
+/// name_(input, other), with PyTorch's name for the second.
+std::string in_place_signature(const std::string& name, const char* kind) {
+  const std::string second = name == "pow" ? "exponent" : name == "clamp_min" ? "min" : name == "clamp_max" ? "max" : "other";
+  return name + "_(Tensor input, " + kind + " " + second + ")";
+}
+
 void bind_binary(const std::string& name, Binary f) { both((name + "(Tensor input, Tensor other)").c_str(), f); }
 void bind_scalar(const std::string& name, Binary f, WithScalar g) {
   bind_binary(name, f);
@@ -236,12 +242,12 @@ void bind_inplace() {
   ONESTEP_UNARY_OPS(ONESTEP_BIND)
   ONESTEP_BIND(zero)
 #undef ONESTEP_BIND
-#define ONESTEP_BIND(NAME) method(#NAME "_(Tensor input, Tensor other)", Binary(NAME##_));
+#define ONESTEP_BIND(NAME) method(in_place_signature(#NAME, "Tensor").c_str(), Binary(NAME##_));
   ONESTEP_BINARY_OPS(ONESTEP_BIND)
   ONESTEP_SCALAR_OPS(ONESTEP_BIND)
   ONESTEP_BIND(mul)
 #undef ONESTEP_BIND
-#define ONESTEP_BIND(NAME) method(#NAME "_(Tensor input, Scalar other)", WithScalar(NAME##_));
+#define ONESTEP_BIND(NAME) method(in_place_signature(#NAME, "Scalar").c_str(), WithScalar(NAME##_));
   ONESTEP_SCALAR_OPS(ONESTEP_BIND)
   ONESTEP_BIND(mul)
 #undef ONESTEP_BIND

@@ -101,6 +101,9 @@ void bind_shape() {
   both(
       "repeat_interleave(Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None)",
       +[](T x, T n, std::optional<int64_t> dim, std::optional<int64_t>) { return repeat_interleave(x, n, dim); });
+  function(
+      "repeat_interleave(Tensor repeats, *, int? output_size=None)",
+      +[](T n, std::optional<int64_t>) { return repeat_interleave(arange(n.numel()), n); });
   both("flip(Tensor input, int[] dims)", flip);
   both("fliplr(Tensor input)", fliplr);
   both("flipud(Tensor input)", flipud);

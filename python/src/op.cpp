@@ -116,8 +116,8 @@ size_t find_parameter(const Overload& overload, PyObject* keyword) {
   for (size_t i = 0; i < overload.parameters.size(); ++i)
     if (overload.parameters[i].name == keyword) return i;
   const char* given = text_of(keyword);
-  static constexpr std::array<std::pair<const char*, const char*>, 5> others = {
-      {{"axis", "dim"}, {"keepdims", "keepdim"}, {"x", "input"}, {"self", "input"}, {"x2", "other"}}};
+  static constexpr std::array<std::pair<const char*, const char*>, 6> others = {
+      {{"axis", "dim"}, {"keepdims", "keepdim"}, {"x", "input"}, {"self", "input"}, {"x2", "other"}, {"split_size", "split_size_or_sections"}}};
   for (size_t i = 0; i < overload.parameters.size(); ++i) {
     const char* name = PyUnicode_AsUTF8(overload.parameters[i].name);
     if (std::strcmp(name, given) == 0) return i;

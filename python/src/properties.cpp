@@ -293,7 +293,14 @@ void bind_properties() {
   function(
       "result_type(Tensor tensor1, Tensor tensor2)", +[](T a, T b) { return result_type(a, b); });
   function(
-      "result_type(Tensor tensor, Scalar number)", +[](T a, Scalar b) { return result_type(a, b); });
+      "result_type(Tensor tensor, Scalar scalar)", +[](T a, Scalar b) { return result_type(a, b); });
+  function(
+      "result_type(Scalar scalar, Tensor tensor)", +[](Scalar a, T b) { return result_type(b, a); });
+  function(
+      "result_type(Scalar scalar1, Scalar scalar2)", +[](Scalar a, Scalar b) {
+        const DType dtype = promote_types(a.dtype, b.dtype);
+        return is_floating(dtype) ? default_dtype() : dtype;
+      });
   function("get_default_dtype()", default_dtype);
   function(
       "set_default_dtype(dtype d)", +[](DType dtype) -> PyObject* {

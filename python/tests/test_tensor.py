@@ -338,3 +338,28 @@ def test_tensors_and_large_integers_in_lists():
     for value, dtype in ((256, torch.uint8), (2**31, torch.int32), (float("nan"), torch.int64), (300.5, torch.uint8)):
         with pytest.raises(RuntimeError, match="without overflow"):
             torch.tensor([value], dtype=dtype)
+
+
+def test_arguments_by_the_names_and_in_the_order_of_torch():
+    x, i = torch.tensor([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]]), torch.tensor([3, 1, 2])
+    assert (x > 0).any(keepdim=True).shape == (x > 0).all(None, True).shape == x.amax(keepdim=True).shape == (1, 1)
+    assert x.clone().pow_(exponent=2).equal(x * x) and x.clone().clamp_min_(min=0).equal(x.relu())
+    assert [part.shape[1] for part in x.split(split_size=2, dim=1)] == [2, 1]
+    assert torch.bernoulli(x, 1.0).equal(torch.ones(2, 3)) and x.bernoulli(p=0.0).equal(torch.zeros(2, 3))
+    assert torch.repeat_interleave(i).tolist() == [0, 0, 0, 1, 2, 2]
+    assert torch.result_type(2.5, i) == torch.result_type(1, 2.0) == torch.float32 and torch.result_type(2, i) == torch.int64
+    mean, var, weight, bias = torch.zeros(3), torch.ones(3), torch.full((3,), 2.0), torch.full((3,), 1.0)
+    assert torch.batch_norm(x, weight, bias, mean, var, False, 0.1, 0.0, False).equal(2 * x + 1)
+    assert torch.instance_norm(x[None], None, None, torch.zeros(2), torch.ones(2), False, 0.1, 0.0, False).equal(x[None])
+    assert torch.embedding(x, torch.tensor([1])).equal(x[1:])
+    assert torch.layer_norm(x, (3,), None, None, 1e-5, False).equal(torch.nn.functional.layer_norm(x, (3,)))
+    assert torch.clamp_(x.clone(), 0).equal(x.relu()) and torch.rms_norm(weight, (3,)).tolist() == pytest.approx([1, 1, 1])
+
+
+def test_choices_and_membership():
+    x = torch.tensor([1, 2, 3])
+    assert torch.combinations(x).tolist() == [[1, 2], [1, 3], [2, 3]] and torch.combinations(x[:1], with_replacement=True).tolist() == [[1, 1]]
+    assert torch.combinations(x, 4).shape == (0, 4)
+    assert torch.isin(x, torch.tensor([3.0, 5.0, 1.0])).tolist() == [True, False, True]
+    assert torch.isin(x, 2, invert=True).tolist() == [True, False, True] and not torch.isin(x, torch.tensor([])).any()
+    assert torch.isin(2, x).item() and not torch.isin(torch.tensor(torch.nan), torch.tensor([torch.nan])).item()
