@@ -125,13 +125,13 @@ Tensor sub(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-/// op(a, alpha b), rounded once.
+/// op(a, alpha b), rounded once; alpha is a number of their dtype.
 template <class Op>
 Tensor with_alpha(const char* name, const Tensor& a, const Tensor& b, Scalar alpha, const Op& op) {
   const DType dtype = result_type(a, b), wide = compute_type(dtype);
   ONESTEP_CHECK(DTypeError, is_floating(dtype) || !is_floating(alpha.dtype), name, ": a fraction, alpha ", alpha.value,
                 ", for operands of dtype ", dtype);
-  return to(op(to(a, wide), mul(to(b, wide), alpha)), dtype);
+  return to(op(to(a, wide), mul(to(b, wide), ops::rounded(alpha, dtype))), dtype);
 }
 
 }  // namespace

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import struct
 
 from onestep import _C
 from onestep._C import Size, Tensor, default_generator
 
 __all__ = [
     "FloatTensor", "LongTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "IntTensor", "ByteTensor", "BoolTensor", "block_diag",
-    "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "chain_matmul", "compile", "einsum", "finfo", "from_dlpack", "get_num_threads", "get_rng_state", "iinfo",
+    "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "chain_matmul", "compile", "einsum", "finfo", "from_dlpack",
+    "get_num_threads", "get_rng_state", "iinfo",
     "initial_seed", "is_deterministic_algorithms_warn_only_enabled", "is_storage", "meshgrid", "seed", "set_float32_matmul_precision",
     "set_num_threads", "set_printoptions", "set_rng_state", "tensordot", "typename", "use_deterministic_algorithms",
     "batch_norm", "embedding", "group_norm", "instance_norm", "layer_norm",
@@ -117,19 +119,46 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
+# PyTorch's CPUGeneratorImplState: seed, outputs left, whether it is seeded, next output, the words of the Mersenne twister, three
+# doubles of which the second is a normal that waits, whether it does, and the same of a float, which is never drawn.
+_STATE = struct.Struct("<QiiQ624Q3di4xf?3x")
+
+
 def _get_state(self) -> Tensor:
-    """The position in the stream as bytes: uint8 [n]."""
-    return _C.tensor(list(self._state()), dtype=_C.uint8)
+    """The position in the stream as PyTorch's bytes: uint8 [5056]."""
+    _, seed, position, normal, words = self._state().decode().split(" ")
+    position, has_normal = int(position, 16), normal != "-"
+    waiting = struct.unpack(">d", bytes.fromhex(normal))[0] if has_normal else 0.0
+    numbers = (int(words[i : i + 8], 16) for i in range(0, len(words), 8))
+    state = _STATE.pack(int(seed, 16), 625 - position, 1, position, *numbers, 0.0, waiting, 0.0, has_normal, 0.0, False)
+    return _C.frombuffer(bytearray(state), dtype=_C.uint8)
 
 
 def _set_state(self, new_state: Tensor):
-    """Continues from what get_state() returned."""
-    self._set_state(bytes(new_state.tolist()))
+    """Continues from what get_state() of this package or PyTorch's returned."""
+    if not isinstance(new_state, Tensor) or new_state.dtype != _C.uint8:
+        raise TypeError("expected a torch.ByteTensor, but got " + type(new_state).__name__)
+    data = new_state._bytes()
+    if len(data) != _STATE.size:
+        raise RuntimeError(f"RNG state is wrong size: {len(data)} bytes, not {_STATE.size}")
+    seed, left, seeded, position, *numbers = _STATE.unpack(data)
+    words, (_, normal, _, has_normal, _, _) = numbers[:624], numbers[624:]
+    if not (seeded and 0 < left <= 624 and position <= 624):
+        raise RuntimeError("Invalid mt19937 state")
+    waiting = struct.pack(">d", normal).hex() if has_normal else "-"
+    position = 624 if left == 1 else position  # at the end, and after seeding
+    text = f"mt19937 {seed:016x} {position:08x} {waiting} " + "".join(f"{word & 0xFFFFFFFF:08x}" for word in words)
+    self._set_state(text.encode())
     return self
+
+
+def _with_state(state: Tensor):
+    return _C.Generator().set_state(state)
 
 
 setattr(_C.Generator, "get_state", _get_state)
 setattr(_C.Generator, "set_state", _set_state)
+setattr(_C.Generator, "__reduce__", lambda self: (_with_state, (self.get_state(),)))
 
 
 # ---- NumPy's relatives

@@ -142,6 +142,6 @@ class PickleWriter:
             self._value(name, path)
         self._out.append(b"tQ")
         one: Any
-        for one in (offset, tuple(x.shape), strides, x.requires_grad and x.is_leaf, OrderedDict()):
+        for one in (offset, tuple(x.shape), strides, x.requires_grad, OrderedDict()):
             self._value(one, path)
         self._out.append(b"tR")

@@ -65,8 +65,6 @@ def _rebuild(cls, data: bytes, dtype, shape, requires_grad: bool, attributes: di
 
 @_method
 def __reduce_ex__(self, protocol):
-    if not self.is_leaf:
-        raise RuntimeError("a tensor that is the result of an op cannot be pickled (detach it first)")
     data = self.detach().contiguous()._bytes()
     return _rebuild, (type(self), data, self.dtype, tuple(self.shape), self.requires_grad, dict(self.__dict__))
 

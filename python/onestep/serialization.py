@@ -8,17 +8,23 @@ import json
 import os
 import pickle
 import struct
-import types
 import zipfile
-from collections import Counter, OrderedDict
-from typing import Any, Dict, Iterator, List, Optional
+from collections import OrderedDict
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import onestep
 from onestep import _C
-from onestep._pickle_writer import STORAGES, PickleWriter, Refused
-from onestep.nn.parameter import Parameter
+from onestep._pickle_reader import (
+    ObjectReader,
+    Reader,
+    TrustingReader,
+    add_safe_globals,
+    dtype_named,
+    safe_globals,
+    tensor_from_bytes,
+)
+from onestep._pickle_writer import PickleWriter, Refused
 
-_safe: List[Any] = []
 _SAFETENSORS = {
     "F64": "float64",
     "F32": "float32",
@@ -29,15 +35,6 @@ _SAFETENSORS = {
     "U8": "uint8",
     "BOOL": "bool",
 }
-
-
-def _dtype(name: str) -> Any:
-    return getattr(onestep, name)
-
-
-def _from_bytes(data: bytes, dtype: Any, shape: Any) -> _C.Tensor:
-    """A tensor over a copy of data."""
-    return _C.frombuffer(bytearray(data), dtype=dtype).reshape(shape) if data else _C.empty(shape, dtype=dtype)
 
 
 @contextlib.contextmanager
@@ -102,6 +99,13 @@ def load(
     **kwargs: Any,
 ) -> Any:
     """What save(), or torch.save, wrote. Runs no code of the file: names that are not known are refused."""
+    unknown = [name for name in kwargs if name not in ("encoding", "errors", "fix_imports")]
+    if unknown:
+        raise TypeError(f"load() got an unexpected keyword argument '{unknown[0]}'")
+    if isinstance(map_location, (str, onestep.device)):
+        _C.empty(0, device=map_location)  # which must be here
+    elif map_location is not None and not callable(map_location) and not isinstance(map_location, dict):
+        raise TypeError(f"load: map_location must be a device, its name, a dict or a function: got {type(map_location).__name__}")
     try:
         return _load(f, weights_only is False)
     except (RuntimeError, pickle.UnpicklingError) as error:
@@ -113,6 +117,8 @@ def _load(f: Any, trusted: bool) -> Any:
     with _opened(f, "rb") as file:
         start = file.read(2)
         file.seek(-len(start), os.SEEK_CUR)
+        if start == b"\x80\x02":
+            return _read_legacy(file.read(), trusted)
         if start != b"PK":
             return _read_safetensors(file.read())
         content = io.BytesIO(file.read())
@@ -129,189 +135,53 @@ def _load(f: Any, trusted: bool) -> Any:
                 raise RuntimeError("load: the file's numbers are big-endian, which is not supported")
         data = archive.read(names[0])
         whole = prefix + "onestep_object" in archive.namelist()
-        reader = _ObjectReader(data, trusted) if whole else _Reader(data, archive, prefix)
-        return reader.load()
+        with _named_as_damage():
+            if whole:
+                return ObjectReader(data, trusted).load()
+            reader = TrustingReader if trusted else Reader
+            return reader(io.BytesIO(data), lambda key, size: archive.read(f"{prefix}data/{key}")).load()
     except zipfile.BadZipFile as error:
         raise RuntimeError(f"load: the zip file is damaged: {error}") from error
+
+
+@contextlib.contextmanager
+def _named_as_damage() -> Iterator[None]:
+    """What reading a damaged pickle comes to as an UnpicklingError."""
+    try:
+        yield
     except (EOFError, IndexError, struct.error, ValueError, TypeError, AttributeError, KeyError, OverflowError) as error:
         raise pickle.UnpicklingError(f"load: the file's data.pkl is damaged: {error}") from error
 
 
-def add_safe_globals(safe_globals: List[Any]) -> None:
-    """Classes and functions that load() may use."""
-    _safe.extend(safe_globals)
+def _read_legacy(data: bytes, trusted: bool) -> Any:
+    """PyTorch's format before 1.6: pickles of a magic number, a version, the machine, the object and the storages' keys, then for
+    each its length and its bytes."""
+    file = io.BytesIO(data)
+    reader = TrustingReader if trusted else Reader
 
+    def next_pickle() -> Any:
+        return Reader(file, lambda key, size: b"").load()
 
-@contextlib.contextmanager
-def safe_globals(some: List[Any]) -> Iterator[None]:
-    """add_safe_globals within a block."""
-    before = list(_safe)
-    add_safe_globals(some)
-    try:
-        yield
-    finally:
-        _safe[:] = before
+    with _named_as_damage():
+        if next_pickle() != 0x1950A86A20F9469CFC6C or next_pickle() != 1001:
+            raise RuntimeError("load: the file is neither PyTorch's zip format, nor its older one, nor safetensors")
+        if not next_pickle()["little_endian"]:
+            raise RuntimeError("load: the file's numbers are big-endian, which is not supported")
+        start, sizes = file.tell(), {}
 
+        def note(key: str, size: int) -> bytes:
+            if size > len(data):
+                raise pickle.UnpicklingError(f"load: storage {key} of {size} bytes in a file of {len(data)}")
+            sizes[key] = size
+            return bytes(size)
 
-def _refuse(module: str, name: str) -> Any:
-    raise pickle.UnpicklingError(
-        f"Weights only load failed. Unsupported global: GLOBAL {module}.{name} was not an allowed "
-        "global by default. Save a state_dict(), or use weights_only=False for a file that you trust "
-        "and that this package wrote."
-    )
-
-
-class _StorageType:
-    def __init__(self, dtype: str) -> None:
-        self.dtype = _dtype(dtype)
-
-
-def _rebuild_tensor_v2(
-    storage: _C.Tensor, offset: int, size: Any, stride: Any, requires_grad: bool, hooks: Any, metadata: Any = None
-) -> _C.Tensor:
-    last = offset + sum((n - 1) * step for n, step in zip(size, stride)) if 0 not in size else -1
-    if offset < 0 or min(size, default=0) < 0 or min(stride, default=0) < 0 or last >= storage.numel():
-        raise pickle.UnpicklingError(
-            f"load: a tensor of sizes {tuple(size)}, strides {tuple(stride)}, offset {offset} lies "
-            f"outside its storage of {storage.numel()} elements"
-        )
-    return storage.as_strided(tuple(size), tuple(stride), offset).detach().requires_grad_(bool(requires_grad))
-
-
-def _rebuild_parameter(data: _C.Tensor, requires_grad: bool, hooks: Any) -> Parameter:
-    return Parameter(data, bool(requires_grad))
-
-
-def _encode(text: str, encoding: str) -> bytes:
-    if encoding not in ("latin1", "latin-1", "utf-8"):
-        raise pickle.UnpicklingError(f"load: the encoding {encoding!r}")
-    return text.encode(encoding)
-
-
-def _check_depth(value: Any, most: int = 50) -> None:
-    if isinstance(value, tuple):
-        if most == 0:
-            raise pickle.UnpicklingError("load: tuples are nested too deep")
-        for part in value:
-            _check_depth(part, most - 1)
-
-
-_BASIC: Dict[tuple, Any] = {
-    ("collections", "OrderedDict"): OrderedDict,
-    ("collections", "Counter"): Counter,
-    ("builtins", "set"): set,
-    ("__builtin__", "set"): set,
-    ("_codecs", "encode"): _encode,
-}
-
-
-def _named_safe(module: str, name: str) -> Any:
-    """The class or function of add_safe_globals() with this name."""
-    for one in _safe:
-        if (getattr(one, "__module__", None), getattr(one, "__qualname__", None)) == (module, name):
-            return one
-    return _refuse(module, name)
-
-
-class _Reader(pickle._Unpickler):  # type: ignore[name-defined]
-    """Reads a data.pkl in which only these names may occur; all are functions and types of ours without side effects."""
-
-    dispatch = dict(pickle._Unpickler.dispatch)  # type: ignore[attr-defined]
-
-    def __init__(self, data: bytes, archive: zipfile.ZipFile, prefix: str) -> None:
-        super().__init__(io.BytesIO(data))
-        self._archive, self._prefix = archive, prefix
-        self._storages: Dict[str, _C.Tensor] = {}
-
-    def find_class(self, module: str, name: str) -> Any:
-        known = {
-            **_BASIC,
-            ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor_v2,
-            ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
-            ("torch", "Size"): onestep.Size,
-            ("torch", "device"): onestep.device,
-        }
-        if (module, name) in known:
-            return known[module, name]
-        if module == "torch":
-            for dtype, storage in STORAGES.items():
-                if name == storage:
-                    return _StorageType(dtype)
-                if name == dtype:
-                    return _dtype(dtype)
-        return _named_safe(module, name)
-
-    def persistent_load(self, saved: Any) -> _C.Tensor:
-        kind, storage, key, _, numel = saved
-        if kind != "storage" or not isinstance(storage, _StorageType):
-            raise pickle.UnpicklingError(f"load: a persistent id of kind {kind!r}")
-        if key not in self._storages:
-            data = self._archive.read(f"{self._prefix}data/{key}")
-            if len(data) != numel * storage.dtype.itemsize:
-                raise pickle.UnpicklingError(
-                    f"load: storage {key} has {len(data)} bytes, not {numel} elements of {storage.dtype}"
-                )
-            self._storages[key] = _from_bytes(data, storage.dtype, (numel,))
-        return self._storages[key]
-
-    stack: list
-
-    def load_build(self) -> None:
-        """Attributes, which only an OrderedDict gets (its _metadata): set on anything else they could change a type."""
-        state = self.stack.pop()
-        if type(self.stack[-1]) is not OrderedDict or not isinstance(state, dict):
-            raise pickle.UnpicklingError(f"load: attributes of a {type(self.stack[-1]).__name__}")
-        self.stack[-1].__dict__.update(state)
-
-    dispatch[pickle.BUILD[0]] = load_build  # type: ignore[assignment]
-
-    def load_bytearray8(self) -> None:
-        """Takes memory of the size that the file claims before it reads it; torch.save writes none."""
-        raise pickle.UnpicklingError("load: a bytearray")
-
-    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8  # type: ignore[assignment]
-
-
-def _shallow(load_tuple: Any) -> Any:
-    """Python hashes nested tuples, as keys, on the C stack, which a small file could exhaust."""
-
-    def load(self: Any) -> None:
-        load_tuple(self)
-        _check_depth(self.stack[-1])
-
-    return load
-
-
-for _code in (pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3):
-    _Reader.dispatch[_code[0]] = _shallow(_Reader.dispatch[_code[0]])
-
-
-class _ObjectReader(pickle._Unpickler):  # type: ignore[name-defined]
-    """Reads an object that save() pickled: any class where the caller trusts the file, else those of add_safe_globals()."""
-
-    dispatch = dict(pickle._Unpickler.dispatch)  # type: ignore[attr-defined]
-
-    def __init__(self, data: bytes, trusted: bool) -> None:
-        super().__init__(io.BytesIO(data))
-        self._trusted = trusted
-
-    def find_class(self, module: str, name: str) -> Any:
-        if self._trusted:
-            return super().find_class(module, name)
-        if (module, name) in {("onestep._tensor", "_rebuild"), ("onestep.nn.parameter", "Parameter"), ("onestep", "Tensor")}:
-            return super().find_class(module, name)
-        if module == "onestep._C" and name in STORAGES:
-            return _dtype(name)
-        return _BASIC.get((module, name)) or _named_safe(module, name)
-
-    stack: list
-
-    def load_build(self) -> None:
-        if not self._trusted and isinstance(self.stack[-2], (type, types.FunctionType)):
-            raise pickle.UnpicklingError(f"load: attributes of a {type(self.stack[-2]).__name__}")
-        super().load_build()  # type: ignore[misc]
-
-    dispatch[pickle.BUILD[0]] = load_build  # type: ignore[assignment]
+        reader(file, note).load()  # once for the sizes, and again when what is behind it is known
+        contents = {}
+        for key in next_pickle():
+            file.seek(8, os.SEEK_CUR)
+            contents[key] = file.read(sizes[key])
+        file.seek(start)
+        return reader(file, lambda key, size: contents[key]).load()
 
 
 # ---- safetensors ------------------------------------------------------------------------------------------------------
@@ -371,13 +241,13 @@ def _read_safetensors(data: bytes) -> "OrderedDict[str, _C.Tensor]":
             if type(n) is not int or not 0 <= n < 2**63:
                 raise RuntimeError(f"load: tensor {name!r} has the shape {shape}")
             count *= n
-        kind = _dtype(_SAFETENSORS[dtype])
+        kind = dtype_named(_SAFETENSORS[dtype])
         if begin != at or end - begin != count * kind.itemsize:
             raise RuntimeError(f"load: tensor {name!r} of shape {shape} is at bytes {begin} to {end}")
         at = end
         if 8 + size + end > len(data):
             raise RuntimeError(f"load: tensor {name!r} ends behind the end of the file")
-        result[name] = _from_bytes(data[8 + size + begin : 8 + size + end], kind, tuple(shape))
+        result[name] = tensor_from_bytes(data[8 + size + begin : 8 + size + end], kind, tuple(shape))
     if 8 + size + at != len(data):
         raise RuntimeError("load: there are bytes after the last tensor of the safetensors file")
     return OrderedDict((name, result[name]) for name in header)

@@ -28,6 +28,13 @@ Scalar scaled(Scalar y, Scalar alpha) {
   return y.integer * alpha.integer;
 }
 
+/// Adds alpha y, by halves as by a tensor of them: alpha and y are rounded, their product is not.
+template <Tensor (*kOp)(const Tensor&, Scalar), Tensor (*kOfTensors)(const Tensor&, const Tensor&, Scalar)>
+Tensor with_number(T x, Scalar y, Scalar alpha) {
+  if (alpha.value != 1 && is_half(x.dtype())) return kOfTensors(x, full({}, y, x.dtype()), alpha);
+  return kOp(x, scaled(y, alpha));
+}
+
 /// The dtype in which x, a and b of addcmul and addcdiv meet.
 DType dtype_of(T x, T a, T b) { return result_type(to(x, result_type(x, a)), b); }
 
@@ -103,13 +110,11 @@ void bind_pointwise() {
   both(
       "add(Tensor input, Tensor other, *, Scalar alpha=1)",
       +[](T x, T y, Scalar a) { return a.value == 1 ? add(x, y) : add(x, y, a); });
-  both(
-      "add(Tensor input, Scalar other, *, Scalar alpha=1)", +[](T x, Scalar y, Scalar a) { return add(x, scaled(y, a)); });
+  both("add(Tensor input, Scalar other, *, Scalar alpha=1)", with_number<add, add>);
   both(
       "sub(Tensor input, Tensor other, *, Scalar alpha=1)",
       +[](T x, T y, Scalar a) { return a.value == 1 ? sub(x, y) : sub(x, y, a); });
-  both(
-      "sub(Tensor input, Scalar other, *, Scalar alpha=1)", +[](T x, Scalar y, Scalar a) { return sub(x, scaled(y, a)); });
+  both("sub(Tensor input, Scalar other, *, Scalar alpha=1)", with_number<sub, sub>);
   bind_scalar("mul", mul, mul);
   both(
       "div(Tensor input, Tensor other, *, str? rounding_mode=None)",
@@ -254,13 +259,11 @@ void bind_inplace() {
   method(
       "add_(Tensor input, Tensor other, *, Scalar alpha=1)",
       +[](T x, T y, Scalar a) { return a.value == 1 ? add_(x, y) : add_(x, y, a); });
-  method(
-      "add_(Tensor input, Scalar other, *, Scalar alpha=1)", +[](T x, Scalar y, Scalar a) { return add_(x, scaled(y, a)); });
+  method("add_(Tensor input, Scalar other, *, Scalar alpha=1)", with_number<add_, add_>);
   method(
       "sub_(Tensor input, Tensor other, *, Scalar alpha=1)",
       +[](T x, T y, Scalar a) { return a.value == 1 ? sub_(x, y) : sub_(x, y, a); });
-  method(
-      "sub_(Tensor input, Scalar other, *, Scalar alpha=1)", +[](T x, Scalar y, Scalar a) { return sub_(x, scaled(y, a)); });
+  method("sub_(Tensor input, Scalar other, *, Scalar alpha=1)", with_number<sub_, sub_>);
   method(
       "div_(Tensor input, Tensor other, *, str? rounding_mode=None)",
       +[](T x, T y, std::optional<std::string_view> mode) { return mode ? div_(x, y, rounding(mode)) : div_(x, y); });

@@ -37,6 +37,29 @@ def test_initial_values_have_the_bits_of_pytorch(case):
     assert make_nn.initial(T, case) == GOLDEN["init"][case]
 
 
+def test_state_dicts_are_taken_as_pytorch_takes_them():
+    nn, seen = T.nn, []
+    given = {"weight": T.ones(1, 1), "bias": T.ones(1), "weight.x": T.ones(1)}
+    with pytest.raises(RuntimeError, match='Unexpected.*"weight.x"'):
+        nn.Linear(1, 1).load_state_dict(given)
+    assert nn.Linear(1, 1).load_state_dict(given, strict=False).unexpected_keys == ["weight.x"]
+    m = nn.Sequential(nn.Linear(1, 1))
+    m.register_load_state_dict_post_hook(lambda module, keys: seen.append("all"))
+    m[0].register_load_state_dict_post_hook(lambda module, keys: seen.append("child"))
+    m[0].register_load_state_dict_pre_hook(lambda module, state, *_: seen.append(sorted(state)))
+    m.load_state_dict({"0.weight": T.ones(1, 1), "0.bias": T.ones(1)})
+    assert seen == [["0.bias", "0.weight"], "child", "all"]
+    other = nn.Linear(1, 1)
+    m[0].load_state_dict(other.state_dict(keep_vars=True), assign=True)
+    assert m[0].weight is other.weight and list(other.state_dict({}, "x.", False)) == ["x.weight", "x.bias"]
+    m = nn.Module()
+    m.p, m.b, m.c = nn.Parameter(T.tensor(1.0)), nn.Buffer(T.ones(2)), nn.Buffer(T.ones(2), persistent=False)
+    m.load_state_dict({"p": T.tensor([5.0]), "b": T.zeros(2)})
+    assert m.p.item() == 5 and isinstance(m.b, nn.Buffer) and (m.b + m.c).tolist() == [1, 1] and not isinstance(T.ones(1), nn.Buffer)
+    with pytest.raises(TypeError, match="as parameter 'bias'"):
+        other.bias = nn.ReLU()
+
+
 def test_orthogonal():
     w = nn.init.orthogonal_(T.empty(5, 8), 2.0)
     assert T.allclose(w @ w.t(), 4 * T.eye(5), atol=1e-5)

@@ -164,3 +164,26 @@ def test_states_of_schedules_are_those_of_pytorch(tmp_path):
     factor.load_state_dict(state)
     assert factor.lr_lambdas[0].calls == 1 and factor.last_epoch == 0
     assert schedules.LambdaLR(optimizer, lambda epoch: 1.0).state_dict()["lr_lambdas"] == [None]
+
+
+@pytest.mark.parametrize("dtype", [T.bfloat16, T.float16])
+@pytest.mark.parametrize(
+    "make",
+    [
+        T.optim.SGD,
+        lambda p, lr: T.optim.SGD(p, lr, 0.9, nesterov=True),
+        lambda p, lr: T.optim.Adam(p, lr, eps=1e-4, amsgrad=True),  # 1e-8 is 0 in float16
+        lambda p, lr: T.optim.AdamW(p, lr, eps=1e-4),
+    ],
+)
+def test_parameters_of_halves(dtype, make):
+    T.manual_seed(0)
+    p, grads = T.nn.Parameter(T.randn(5, 7)), T.randn(4, 5, 7).to(dtype)
+    h = T.nn.Parameter(p.detach().to(dtype))
+    for x in (p, h):
+        optimizer = make([x], 0.05)
+        for grad in grads:
+            x.grad = grad.to(x.dtype)
+            optimizer.step()
+    assert {v.dtype for v in optimizer.state[h].values() if v.dim() > 0} <= {dtype}
+    assert h.float().flatten().tolist() == pytest.approx(p.flatten().tolist(), abs=0.05 if dtype == T.bfloat16 else 0.01)

@@ -1,5 +1,6 @@
 """save and load: PyTorch's own files both ways, safetensors, and files that are damaged or want to run code."""
 
+import copy
 import io
 import json
 import os
@@ -48,10 +49,49 @@ def through(x, load=torch.load, save=torch.save):
 EXPECTED = plain(content(torch))
 
 
-def test_pytorchs_file_is_read():
-    found = torch.load(FILE)
+@pytest.mark.parametrize("name", ["torch_state.pt", "torch_legacy.pt"])
+@pytest.mark.parametrize("weights_only", [None, False])
+def test_pytorchs_file_is_read(name, weights_only):
+    found = torch.load(os.path.join(GOLDENS, name), weights_only=weights_only)
     assert plain(found) == EXPECTED
     assert isinstance(found["model"], OrderedDict) and isinstance(found["parameter"], torch.nn.Parameter)
+
+
+def test_the_generators_state_is_pytorchs():
+    before = torch.get_rng_state()
+    for state, following in torch.load(os.path.join(GOLDENS, "torch_rng.pt")):
+        torch.set_rng_state(state)
+        assert torch.equal(torch.get_rng_state()[24:], state[24:])  # what is before counts outputs, and seeding has drawn none
+        assert torch.randn(3).tolist() == pytest.approx(following.tolist(), rel=1e-6)
+    for wrong in (state[1:], torch.zeros(5056, dtype=torch.uint8), state.int()):
+        with pytest.raises((RuntimeError, TypeError)):
+            torch.set_rng_state(wrong)
+    torch.set_rng_state(before)
+    generator = torch.Generator().manual_seed(3)
+    torch.rand(5, generator=generator)
+    copies = copy.deepcopy(generator), pickle.loads(pickle.dumps(generator))
+    wanted = torch.rand(2, generator=generator).tolist()
+    assert [torch.rand(2, generator=one).tolist() for one in copies] == [wanted, wanted]
+
+
+def test_a_damaged_legacy_file_is_refused():
+    with open(os.path.join(GOLDENS, "torch_legacy.pt"), "rb") as file:
+        data = file.read()
+    for end in (2, 10, 100, len(data) // 2, len(data) - 1):
+        with pytest.raises((RuntimeError, pickle.UnpicklingError)):
+            torch.load(io.BytesIO(data[:end]))
+
+
+def test_results_of_ops_are_saved_as_leaves():
+    x = torch.ones(2, requires_grad=True) * 2
+    for y in (through(x), pickle.loads(pickle.dumps(x))):
+        assert y.tolist() == [2, 2] and y.requires_grad and y.is_leaf
+
+
+@pytest.mark.parametrize("wrong", [{"map_location": "cuda"}, {"map_location": 3}, {"foo": 1}, {"map_location": "xyz"}])
+def test_places_and_arguments_that_are_not_there(wrong):
+    with pytest.raises((RuntimeError, TypeError)):
+        torch.load(FILE, **wrong)
 
 
 def test_round_trip():

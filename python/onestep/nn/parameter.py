@@ -28,12 +28,23 @@ class Parameter(_C.Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
 
-class Buffer:
+class _BufferType(type(_C.Tensor)):  # type: ignore[misc]
+    """Buffers are tensors with a mark, as in PyTorch."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, _C.Tensor) and getattr(instance, "_is_buffer", False)
+
+
+class Buffer(_C.Tensor, metaclass=_BufferType):
     """A tensor that becomes a buffer of the Module it is assigned to: Buffer(data, persistent=True)."""
 
-    def __init__(self, data: Optional[_C.Tensor] = None, *, persistent: bool = True) -> None:
-        self.data = onestep.empty(0) if data is None else data
-        self.persistent = persistent
+    persistent: bool
+
+    def __new__(cls, data: Optional[_C.Tensor] = None, *, persistent: bool = True) -> "Buffer":
+        data = onestep.empty(0) if data is None else data
+        made = data.detach().requires_grad_(data.requires_grad)
+        made.persistent, made._is_buffer = persistent, True
+        return made
 
 
 class _Uninitialized:

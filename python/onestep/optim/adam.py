@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from onestep import _C
-from onestep.optim.optimizer import Optimizer, _check, _plain
+from onestep.optim.optimizer import Optimizer, _apart, _check, _plain
 
 
 def _check_adam(lr: float, betas: Tuple[float, float], eps: float, weight_decay: float) -> None:
@@ -65,7 +65,9 @@ class Adam(Optimizer):
                     state["max_exp_avg_sq"] = _C.zeros_like(p)
             state["step"].add_(1)
             by_step.setdefault(int(state["step"].item()), []).append(row)
-        for step, rows in by_step.items():
+        for step, both in by_step.items():
+            rows, halves = _apart(both)
+            self._update_halves(group, step, halves)
             states = [state for _, _, state in rows]
             largest = [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else []
             _C._adamw_step(
@@ -81,6 +83,20 @@ class Adam(Optimizer):
                 group["decoupled_weight_decay"],
                 largest,
             )
+
+    def _update_halves(self, group: Dict[str, Any], step: int, rows: List[tuple]) -> None:
+        lr, decay, (beta1, beta2) = _plain(group["lr"]), _plain(group["weight_decay"]), map(_plain, group["betas"])
+        for p, grad, state in rows:
+            if decay and group["decoupled_weight_decay"]:
+                p.mul_(1 - lr * decay)
+            elif decay:
+                grad = grad.add(p, alpha=decay)
+            state["exp_avg"].lerp_(grad, 1 - beta1)
+            square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+            if group["amsgrad"]:
+                square = state["max_exp_avg_sq"].copy_(_C.maximum(state["max_exp_avg_sq"], square))
+            scale = (square.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])
+            p.addcdiv_(state["exp_avg"], scale, value=-lr / (1 - beta1**step))
 
 
 class AdamW(Adam):

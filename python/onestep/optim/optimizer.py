@@ -6,7 +6,7 @@ import functools
 import warnings
 from collections import OrderedDict, defaultdict
 from copy import deepcopy
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import onestep
 from onestep import _C
@@ -144,14 +144,14 @@ class Optimizer:
         """The update of one group."""
         raise NotImplementedError
 
-    def _with_grads(self, group: Dict[str, Any], decayed: bool = False) -> List[tuple]:
+    def _with_grads(self, group: Dict[str, Any], decayed: bool = False, stateless: bool = False) -> List[tuple]:
         """(parameter, gradient, state), the gradient's sign turned by `maximize`, and with `decayed` its weight decay added."""
         turned, decay = group.get("maximize"), group["weight_decay"] if decayed else 0
         rows = []
         for p in group["params"]:
             if p.grad is not None:
                 grad = -p.grad if turned else p.grad
-                rows.append((p, grad.add(p, alpha=decay) if decay else grad, self.state[p]))
+                rows.append((p, grad.add(p, alpha=decay) if decay else grad, {} if stateless else self.state[p]))
         return rows
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
@@ -250,6 +250,11 @@ class Optimizer:
 def _check(condition: bool, what: str, value: Any) -> None:
     if not condition:
         raise ValueError(f"Invalid {what}: {value}")
+
+
+def _apart(rows: List[tuple]) -> Tuple[List[tuple], List[tuple]]:
+    """Rows of parameters that kernels update, and those of halves, which are updated op by op as in PyTorch."""
+    return [row for row in rows if row[0].element_size() != 2], [row for row in rows if row[0].element_size() == 2]
 
 
 def _plain(value: Any) -> float:

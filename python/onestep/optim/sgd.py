@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from onestep import _C
-from onestep.optim.optimizer import Optimizer, _check, _plain
+from onestep.optim.optimizer import Optimizer, _apart, _check, _plain
 
 
 class SGD(Optimizer):
@@ -47,11 +47,11 @@ class SGD(Optimizer):
 
     def _update(self, group: Dict[str, Any]) -> None:
         settings = [_plain(group[name]) for name in ("lr", "momentum", "dampening", "weight_decay")] + [group["nesterov"]]
+        rows, halves = _apart(self._with_grads(group, stateless=not group["momentum"]))
+        self._update_halves(halves, *settings)
         if not group["momentum"]:
-            params = [p for p in group["params"] if p.grad is not None]
-            _C._sgd_step(params, [-p.grad if group["maximize"] else p.grad for p in params], [], False, *settings)
+            _C._sgd_step([p for p, _, _ in rows], [g for _, g, _ in rows], [], False, *settings)
             return
-        rows = self._with_grads(group)
         new = [row for row in rows if row[2].get("momentum_buffer") is None]
         old = [row for row in rows if row[2].get("momentum_buffer") is not None]
         for p, _, state in new:
@@ -65,3 +65,18 @@ class SGD(Optimizer):
                     first,
                     *settings,
                 )
+
+    def _update_halves(
+        self, rows: List[tuple], lr: float, momentum: float, dampening: float, weight_decay: float, nesterov: bool
+    ) -> None:
+        for p, grad, state in rows:
+            if weight_decay:
+                grad = grad.add(p, alpha=weight_decay)
+            if momentum:
+                if state.get("momentum_buffer") is None:
+                    state["momentum_buffer"] = grad.clone()
+                else:
+                    state["momentum_buffer"].mul_(momentum).add_(grad, alpha=1 - dampening)
+                average = state["momentum_buffer"]
+                grad = grad.add(average, alpha=momentum) if nesterov else average
+            p.add_(grad, alpha=-lr)

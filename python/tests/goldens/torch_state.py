@@ -1,4 +1,5 @@
-"""The file torch_state.pt, which torch.save wrote; `python torch_state.py` writes it again (needs torch)."""
+"""The files torch_state.pt, torch_legacy.pt (the format before PyTorch 1.6) and torch_rng.pt (states of the generator, and the
+numbers drawn next), which torch.save wrote; `python torch_state.py` writes them again (needs torch)."""
 
 from collections import OrderedDict
 
@@ -25,4 +26,12 @@ if __name__ == "__main__":
 
     import torch
 
-    torch.save(content(torch), os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_state.pt"))
+    HERE = os.path.dirname(os.path.abspath(__file__))
+    torch.save(content(torch), os.path.join(HERE, "torch_state.pt"))
+    torch.save(content(torch), os.path.join(HERE, "torch_legacy.pt"), _use_new_zipfile_serialization=False)
+    states = []
+    for seed, draws in ((5, 0), (6, 3), (-3, 700)):
+        torch.manual_seed(seed)
+        torch.randn(draws)
+        states.append((torch.get_rng_state(), torch.randn(3)))
+    torch.save(states, os.path.join(HERE, "torch_rng.pt"))

@@ -9,6 +9,11 @@ from typing import Any, Callable
 from onestep.utils.hooks import RemovableHandle, added
 
 
+def _without_result(hook: Callable, *args: Any) -> None:
+    if hook(*args) is not None:
+        raise RuntimeError("state_dict post-hook must return None")
+
+
 class StateHooks:
     """The part of Module that registers them."""
 
@@ -35,7 +40,7 @@ class StateHooks:
 
     def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """hook(module, state_dict, prefix, local_metadata) after this module's part of state_dict, with those below it."""
-        return added(self._state_dict_hooks, hook)
+        return added(self._state_dict_hooks, functools.partial(_without_result, hook))
 
     def _register_state_dict_hook(self, hook: Callable) -> RemovableHandle:
         """As register_state_dict_post_hook; the hook may return another state_dict."""

@@ -73,6 +73,8 @@ class Module(StateHooks, Walk):
             if key in self._with_kwargs:
                 changed = hook(self, args, kwargs)
                 if changed is not None:
+                    if not (isinstance(changed, tuple) and len(changed) == 2):
+                        raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
                     args, kwargs = changed
             else:
                 changed = hook(self, args)
@@ -179,8 +181,10 @@ class Module(StateHooks, Walk):
             raise AttributeError(
                 f"cannot assign {'parameters' if kind is Parameter else 'module'} before Module.__init__() call"
             )
+        if kind is Module and name in here["_parameters"]:
+            raise TypeError(f"cannot assign '{typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)")
         if isinstance(value, Buffer):
-            self.register_buffer(name, value.data, value.persistent)
+            self.register_buffer(name, value, value.persistent)
         elif kind is not None:
             own = here["_parameters" if kind is Parameter else "_modules"]
             for store in (here, here["_parameters"], here["_buffers"], here["_modules"]):
@@ -224,7 +228,7 @@ class Module(StateHooks, Walk):
         return sorted(name for name in names if not name[:1].isdigit())
 
     # ---- states -----------------------------------------------------------------------------------------------------
-    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> "OrderedDict[str, _Tensor]":
+    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> "OrderedDict[str, _Tensor]":
         """Names -> parameters and persistent buffers, detached unless keep_vars."""
         if destination is None:
             destination = OrderedDict()
@@ -264,13 +268,9 @@ class Module(StateHooks, Walk):
         missing: list = []
         unexpected: list = []
         errors: list = []
-        state: Any = OrderedDict(state_dict)
-        state._metadata = getattr(state_dict, "_metadata", {})
-        self._load(self, state, "", assign, missing, unexpected, errors)
+        metadata = getattr(state_dict, "_metadata", {})
+        self._load(OrderedDict(state_dict), "", metadata, assign, missing, unexpected, errors)
         known = _IncompatibleKeys(missing, unexpected)
-        for _, module in self.named_modules():
-            for hook in list(module._load_state_dict_post_hooks.values()):
-                hook(module, known)
         if strict:
             quoted = [", ".join(f'"{key}"' for key in keys) for keys in (missing, unexpected)]
             if unexpected:
@@ -281,13 +281,19 @@ class Module(StateHooks, Walk):
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         return known
 
-    @staticmethod
-    def _load(module: "Module", state: Any, prefix: str, assign: bool, missing: list, unexpected: list, errors: list) -> None:
-        metadata = {**state._metadata.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
-        module._load_from_state_dict(state, prefix, metadata, True, missing, unexpected, errors)
-        for name, child in module._modules.items():
+    def _load(
+        self, state: dict, prefix: str, metadata: dict, assign: bool, missing: list, unexpected: list, errors: list
+    ) -> None:
+        own = {**metadata.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
+        self._load_from_state_dict(state, prefix, own, True, missing, unexpected, errors)
+        for name, child in self._modules.items():
             if child is not None:
-                Module._load(child, state, prefix + name + ".", assign, missing, unexpected, errors)
+                below = prefix + name + "."
+                part = {key: value for key, value in state.items() if key.startswith(below)}
+                child._load(part, below, metadata, assign, missing, unexpected, errors)
+        for hook in list(self._load_state_dict_post_hooks.values()):
+            if hook(self, _IncompatibleKeys(missing, unexpected)) is not None:
+                raise AssertionError("Hooks registered with register_load_state_dict_post_hook are not expected to return new values")
 
     def _load_from_state_dict(
         self,
@@ -309,6 +315,8 @@ class Module(StateHooks, Walk):
                 missing_keys.append(key)
                 continue
             given = state_dict[key]
+            if isinstance(given, _Tensor) and (given.dim(), param.dim()) == (1, 0):  # as files of PyTorch 0.3 have numbers
+                given = given[0]
             if not isinstance(given, _Tensor):
                 error_msgs.append(
                     f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
@@ -320,7 +328,9 @@ class Module(StateHooks, Walk):
                     f"the shape in current model is {param.shape}."
                 )
             elif assign:
-                setattr(self, name, Parameter(given, param.requires_grad) if isinstance(param, Parameter) else given)
+                if isinstance(given, Parameter):
+                    given.requires_grad_(param.requires_grad)
+                setattr(self, name, Parameter(given, param.requires_grad) if type(param) is Parameter is not type(given) else given)
             else:
                 with onestep.no_grad():
                     param.copy_(given)
@@ -332,13 +342,14 @@ class Module(StateHooks, Walk):
         for key in state_dict:
             if key.startswith(prefix) and not (extra and key == prefix + "_extra_state"):
                 first, *rest = key[len(prefix) :].split(".", 1)
-                if first not in own and not (rest and first in self._modules):
+                if first not in (self._modules if rest else own):
                     unexpected_keys.append(key)
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
-        for name in _HOOKS:  # of a version that had fewer of them
+        for name in _HOOKS:  # of a version that had fewer of them, or of PyTorch
             self.__dict__.setdefault(name, OrderedDict())
+        self.__dict__.setdefault("_hooked", any(self.__dict__[name] for name in _HOOKS))
 
     # ---- text -------------------------------------------------------------------------------------------------------
     def _get_name(self) -> str:
