@@ -66,9 +66,10 @@ PyObject* adaptive_max_pool(T x, const Shape& size, bool indices) {
   return indices ? to_python(std::vector<Tensor>{found.values, found.indices}, "") : wrap(found.values);
 }
 
-AttentionOptions attention_options(T mask, double dropout, bool causal, Scale scale, bool grouped) {
+/// A mask to add may have another floating dtype than the query `q`, in which it is added.
+AttentionOptions attention_options(T q, T mask, double dropout, bool causal, Scale scale, bool grouped) {
   AttentionOptions options;
-  options.mask = mask;
+  options.mask = mask.defined() && mask.is_floating() ? to(mask, q.dtype()) : mask;
   options.dropout_p = dropout;
   options.is_causal = causal;
   options.scale = scale;
@@ -145,7 +146,7 @@ void bind_nn() {
       "float dropout_p=0.0, bool is_causal=False, float? scale=None, bool enable_gqa=False)",
       +[](T q, T k, T v, T mask, double dropout, bool causal, Scale scale, bool grouped) {
         return unlocked_unless_drawing(dropout, [&] {
-          return scaled_dot_product_attention(q, k, v, attention_options(mask, dropout, causal, scale, grouped));
+          return scaled_dot_product_attention(q, k, v, attention_options(q, mask, dropout, causal, scale, grouped));
         });
       });
   function(
@@ -153,7 +154,7 @@ void bind_nn() {
       "bool is_causal=False, float? scale=None)",
       +[](T qkv, int64_t heads, int64_t kv_heads, T mask, double dropout, bool causal, Scale scale) {
         return unlocked_unless_drawing(dropout, [&] {
-          return packed_attention(qkv, heads, kv_heads, attention_options(mask, dropout, causal, scale, false));
+          return packed_attention(qkv, heads, kv_heads, attention_options(qkv, mask, dropout, causal, scale, false));
         });
       });
   function(

@@ -10,6 +10,7 @@ import pytest
 
 import onestep as T
 import onestep.nn as nn
+from onestep.nn import functional as F
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE / "goldens"))
@@ -38,7 +39,7 @@ def test_initial_values_have_the_bits_of_pytorch(case):
 
 
 def test_state_dicts_are_taken_as_pytorch_takes_them():
-    nn, seen = T.nn, []
+    seen: list = []
     given = {"weight": T.ones(1, 1), "bias": T.ones(1), "weight.x": T.ones(1)}
     with pytest.raises(RuntimeError, match='Unexpected.*"weight.x"'):
         nn.Linear(1, 1).load_state_dict(given)
@@ -58,6 +59,50 @@ def test_state_dicts_are_taken_as_pytorch_takes_them():
     assert m.p.item() == 5 and isinstance(m.b, nn.Buffer) and (m.b + m.c).tolist() == [1, 1] and not isinstance(T.ones(1), nn.Buffer)
     with pytest.raises(TypeError, match="as parameter 'bias'"):
         other.bias = nn.ReLU()
+
+
+@pytest.mark.parametrize("target", [T.float64, T.float32, T.bfloat16])
+@pytest.mark.parametrize("scores", [T.float64, T.float32, T.bfloat16])
+def test_losses_of_scores_and_targets_of_two_dtypes(scores, target):
+    x, y, met = T.tensor([[0.5, -1.0]]).to(scores), T.tensor([[0.25, 0.75]]).to(target), T.promote_types(scores, target)
+    for loss, dtype in (
+        (F.binary_cross_entropy_with_logits, target),
+        (F.cross_entropy, met),
+        (F.multilabel_soft_margin_loss, met),
+    ):
+        found = loss(x, y)
+        assert found.dtype == dtype and found.item() == pytest.approx(loss(x.double(), y.double()).item(), rel=5e-3)
+
+
+def test_masks_of_another_dtype_and_keys_beside_the_sequence():
+    T.manual_seed(0)
+    x, mask = T.randn(1, 2, 3, 4), T.zeros(3, 3).masked_fill(T.ones(3, 3, dtype=T.bool).triu(1), float("-inf"))
+    for dtype in (T.bfloat16, T.float64):
+        y = x.to(dtype)
+        assert T.equal(F.scaled_dot_product_attention(y, y, y, mask), F.scaled_dot_product_attention(y, y, y, mask.to(dtype)))
+    layer, x = T.nn.MultiheadAttention(4, 2, add_zero_attn=True), T.randn(3, 1, 4)
+    alone = T.nn.MultiheadAttention(4, 2)
+    alone.load_state_dict(layer.state_dict())
+    # As in PyTorch, causal attention over the sequence and one key more: no query sees that key.
+    assert T.equal(*(m(x, x, x, need_weights=False, attn_mask=mask, is_causal=True)[0] for m in (layer, alone)))
+
+
+def test_padding_that_pytorchs_encoder_leaves_out_is_zero():
+    T.manual_seed(0)
+    layer = T.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+    encoder, x = T.nn.TransformerEncoder(layer, 2).eval(), T.randn(2, 3, 4)
+    behind, before = T.tensor([[False, True, True], [False] * 3]), T.tensor([[True, False, False], [False] * 3])
+    with T.no_grad():
+        assert (encoder(x, src_key_padding_mask=behind)[0, 1:] == 0).all()
+        assert (encoder(x, src_key_padding_mask=before)[0, 0] != 0).any()
+    recorded = encoder(x, src_key_padding_mask=behind)
+    assert (recorded[0, 1:] != 0).any() and recorded.requires_grad
+
+
+def test_bags_of_padding_alone_have_a_gradient():
+    bags = T.nn.EmbeddingBag(5, 3, mode="max", padding_idx=2)
+    bags(T.tensor([[2, 2]])).sum().backward()
+    assert bags.weight.grad.abs().sum() == 0
 
 
 def test_orthogonal():

@@ -121,6 +121,6 @@ def embedding_bag(
     sizes = bags.bincount(minlength=count)
     if mode == "max" and count > 0:
         parts = rows.split(sizes.tolist())
-        return _C.stack([part.max(0)[0] if part.size(0) else rows.new_zeros(rows.size(1)) for part in parts])
+        return _C.stack([part.max(0)[0] if part.size(0) else part.sum(0) for part in parts])
     sums = rows.new_zeros(count, rows.size(1)).index_add(0, bags, rows)
     return sums if mode != "mean" else sums / sizes.clamp(min=1).unsqueeze(1)

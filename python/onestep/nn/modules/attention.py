@@ -146,7 +146,7 @@ class MultiheadAttention(Module):
         if self.add_zero_attn:
             k, v = F.pad(k, (0, 0, 0, 1)), F.pad(v, (0, 0, 0, 1))
         q, k, v = (x.reshape(b, x.size(1), self.num_heads, self.head_dim).transpose(1, 2) for x in (q, k, v))
-        causal = is_causal and key_padding_mask is None and not need_weights and k.size(2) == s
+        causal = is_causal and key_padding_mask is None and not need_weights
         mask = (
             None
             if causal

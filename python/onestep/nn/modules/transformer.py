@@ -9,6 +9,7 @@ import onestep
 from onestep import _C
 from onestep.nn import functional as F
 from onestep.nn import init
+from onestep.nn.modules.activation import GELU, ReLU
 from onestep.nn.modules.attention import MultiheadAttention
 from onestep.nn.modules.container import ModuleList
 from onestep.nn.modules.dropout import Dropout
@@ -182,6 +183,31 @@ class TransformerEncoder(Module):
         self.layers = _copies(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
+        self.enable_nested_tensor = enable_nested_tensor
+        self.mask_check = mask_check
+
+    def _leaves_out(self, src: Tensor, mask: Optional[Tensor], padding: Optional[Tensor]) -> Optional[Tensor]:
+        """Which tokens PyTorch computes nothing for (its nested tensors, where no gradient is asked for): [B, T]; None: all are."""
+        layer = self.layers[0]
+        if not self.enable_nested_tensor or padding is None or mask is not None or src.dim() != 3 or layer.training:
+            return None
+        attention = layer.self_attn
+        plain = (
+            isinstance(layer, TransformerEncoderLayer)
+            and not layer.norm_first
+            and attention.batch_first
+            and attention.in_proj_bias is not None
+            and attention.in_proj_weight is not None
+            and attention.num_heads % 2 == 0
+            and (layer.activation in (F.relu, F.gelu) or isinstance(layer.activation, (ReLU, GELU)))
+            and layer.norm1.eps == layer.norm2.eps
+        )
+        recorded = onestep.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in layer.parameters()))
+        if not plain or recorded or onestep.is_autocast_enabled():
+            return None
+        left_out = padding if padding.dtype == onestep.bool else padding != 0
+        behind = not bool((left_out[:, :-1] & ~left_out[:, 1:]).any())  # nothing is kept behind what is left out
+        return left_out.unsqueeze(-1) if behind else None
 
     def forward(
         self,
@@ -191,8 +217,10 @@ class TransformerEncoder(Module):
         is_causal: Optional[bool] = None,
     ) -> Tensor:
         causal = _is_causal(mask, is_causal)
+        left_out = self._leaves_out(src, mask, src_key_padding_mask)
         for layer in self.layers:
             src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=causal)
+        src = src if left_out is None else src.masked_fill(left_out, 0.0)
         return src if self.norm is None else self.norm(src)
 
 
