@@ -6,7 +6,7 @@ import math
 import struct
 
 from onestep import _C
-from onestep._C import Size, Tensor, default_generator
+from onestep._C import Size, Tensor
 
 __all__ = [
     "FloatTensor", "LongTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "IntTensor", "ByteTensor", "BoolTensor", "block_diag",
@@ -100,23 +100,23 @@ def seed() -> int:
     import os
 
     number = int.from_bytes(os.urandom(8), "little") >> 1
-    default_generator.manual_seed(number)
+    _C._current_generator().manual_seed(number)
     return number
 
 
 def initial_seed() -> int:
     """The seed of the default generator."""
-    return default_generator.initial_seed()
+    return _C._current_generator().initial_seed()
 
 
 def get_rng_state() -> Tensor:
     """The default generator's position as bytes: uint8 [n]."""
-    return default_generator.get_state()
+    return _C._current_generator().get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
     """Continues from what get_rng_state() returned."""
-    default_generator.set_state(new_state)
+    _C._current_generator().set_state(new_state)
 
 
 # PyTorch's CPUGeneratorImplState: seed, outputs left, whether it is seeded, next output, the words of the Mersenne twister, three

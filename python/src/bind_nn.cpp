@@ -22,6 +22,10 @@ Tensor along_default(T x, std::optional<int64_t> dim, int64_t, OptionalDType dty
   return kOp(converted(x, dtype), dim.value_or(first ? 0 : 1));
 }
 
+Tensor negated_softmax_default(T x, std::optional<int64_t> dim, int64_t level, OptionalDType dtype) {
+  return along_default<softmax>(neg(x), dim, level, dtype);
+}
+
 Padding padding_from(PyObject* object) {
   if (PyUnicode_Check(object)) return Padding(std::string(string_from(object)).c_str());
   return shape_from(object);
@@ -115,7 +119,7 @@ void bind_nn() {
   function("softmin(Tensor input, int dim, dtype? dtype=None)", negated_softmax);
   function("softmax(Tensor input, int? dim, int _stacklevel=3, dtype? dtype=None)", along_default<softmax>);
   function("log_softmax(Tensor input, int? dim, int _stacklevel=3, dtype? dtype=None)", along_default<log_softmax>);
-  function("softmin(Tensor input, int? dim, int _stacklevel=3, dtype? dtype=None)", along_default<softmin>);
+  function("softmin(Tensor input, int? dim, int _stacklevel=3, dtype? dtype=None)", negated_softmax_default);
   function(
       "dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False, *, Generator? generator=None)",
       +[](T x, double p, bool training, bool in_place, Generator& g) {
@@ -136,7 +140,13 @@ void bind_nn() {
       "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, "
       "bool training=False, float momentum=0.1, float eps=1e-05)",
       batch_norm);
-  function("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05)", group_norm);
+  function(
+      "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05)",
+      +[](T x, int64_t groups, T weight, T bias, double eps) {
+        ONESTEP_CHECK(ShapeError, groups <= 0 || x.numel() != groups || x.dim() < 2,
+                      "Expected more than 1 value per channel when training, got input size ", x.shape());
+        return group_norm(x, groups, weight, bias, eps);
+      });
   function(
       "instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, "
       "Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05)",

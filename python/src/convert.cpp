@@ -130,8 +130,14 @@ std::string_view string_from(PyObject* object) {
   return {text, static_cast<size_t>(size)};
 }
 
+Generator*& generator_of_thread() {
+  thread_local Generator* generator = nullptr;
+  return generator;
+}
+Generator& current_generator() { return generator_of_thread() ? *generator_of_thread() : default_generator(); }
+
 Generator& generator_from(PyObject* object) {
-  return object == Py_None ? default_generator() : *nb::inst_ptr<Generator>(object);
+  return object == Py_None ? current_generator() : *nb::inst_ptr<Generator>(object);
 }
 
 Reduction reduction_from(PyObject* object) {

@@ -54,6 +54,10 @@ std::vector<int64_t> integers_from(PyObject* object);
 std::vector<double> numbers_from(PyObject* object);
 std::vector<Tensor> tensors_from(PyObject* object);
 std::string_view string_from(PyObject* object);
+/// Null, or the generator that a data loader's worker draws from instead of the default one.
+Generator*& generator_of_thread();
+/// That of this thread, else the default one.
+Generator& current_generator();
 Generator& generator_from(PyObject* object);
 Reduction reduction_from(PyObject* object);
 

@@ -90,11 +90,15 @@ void add_generator(nb::module_& m) {
       .def_prop_ro("device", [](const Generator&) { return nb::steal(cpu_device()); });
   m.def(
       "manual_seed",
-      [](nb::handle seed) {
-        manual_seed(seed_from(seed));
-        return nb::cast(&default_generator(), nb::rv_policy::reference);
-      },
+      [](nb::handle seed) { return nb::cast(&current_generator().manual_seed(seed_from(seed)), nb::rv_policy::reference); },
       "seed"_a, "Seeds the default generator.");
+  m.def(
+      "_current_generator", [] { return &current_generator(); }, nb::rv_policy::reference);
+  m.def(
+      "_draw_from", [](Generator* generator) { return std::exchange(generator_of_thread(), generator); }, "generator"_a.none(),
+      nb::rv_policy::reference,
+      "Lets this thread draw from a generator, which must outlive that, or again from the default one; returns the one "
+      "before.");
   m.attr("default_generator") = nb::cast(&default_generator(), nb::rv_policy::reference);
 }
 

@@ -1,5 +1,7 @@
 """onestep.utils.data: PyTorch's orders (goldens/make_nn.py), collating and workers."""
 
+import threading
+
 import pytest
 
 import onestep as T
@@ -75,3 +77,46 @@ def test_a_subset_asks_its_dataset_for_batches():
 
     assert [batch.tolist() for batch in DataLoader(Subset(Tens(), [1, 3]), 2)] == [[10, 30]]
     assert [batch.tolist() for batch in DataLoader(Subset(range(5), [1, 3]), 2)] == [[1, 3]]
+
+
+class Draws(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return T.rand(1), get_worker_info().id, T.initial_seed()
+
+
+def test_workers_draw_from_generators_of_their_own():
+    T.manual_seed(0)
+    loader = DataLoader(Draws(), num_workers=2, persistent_workers=True)
+    draws, ids, seeds = zip(*[(x.item(), worker.item(), seed.item()) for x, worker, seed in loader])
+    # PyTorch 2.13: [float(x) for x, *_ in DataLoader(Draws(), num_workers=2)] after manual_seed(0), and torch.rand(1) then
+    assert draws == pytest.approx([0.7821399, 0.6938179, 0.0535990, 0.2979590], rel=1e-6)
+    assert T.rand(1).item() == pytest.approx(0.0884774, rel=1e-5)
+    assert ids == (0, 1, 0, 1) and seeds[1] == seeds[0] + 1
+    assert next(iter(loader))[0].item() not in draws  # workers that stay draw on
+
+
+def test_what_workers_raise_names_them():
+    class Broken(Draws):
+        def __getitem__(self, i):
+            raise KeyError("no such sample")
+
+    with pytest.raises(KeyError, match=r"^Caught KeyError in DataLoader worker process 0.\n(.|\n)*no such sample"):
+        list(DataLoader(Broken(), num_workers=1))
+
+    def wrong(worker):
+        raise ZeroDivisionError("at the start")
+
+    with pytest.raises(ZeroDivisionError, match="at the start"):
+        list(DataLoader(Draws(), num_workers=2, worker_init_fn=wrong))
+    waiting = threading.Event()
+
+    class Slow(Draws):
+        def __getitem__(self, i):
+            waiting.wait()
+
+    with pytest.raises(RuntimeError, match="timed out after 0.01 seconds"):
+        list(DataLoader(Slow(), num_workers=1, timeout=0.01))
+    waiting.set()

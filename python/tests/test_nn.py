@@ -99,6 +99,20 @@ def test_padding_that_pytorchs_encoder_leaves_out_is_zero():
     assert (recorded[0, 1:] != 0).any() and recorded.requires_grad
 
 
+def test_softmin_negates_before_it_converts():
+    x = T.tensor([0, 1, 200], dtype=T.uint8)
+    assert F.softmin(x, 0, dtype=T.float64).tolist() == T.tensor([0.0, 255.0, 56.0]).double().softmax(0).tolist()
+
+
+def test_layers_refuse_what_pytorchs_refuse():
+    for make in (lambda: nn.GroupNorm(6, 6)(T.ones(1, 6)), lambda: nn.LSTM(0, 3)):
+        with pytest.raises(ValueError):
+            make()
+    with pytest.raises(AssertionError):
+        nn.Hardtanh(1.0, 0.0)
+    assert nn.Hardtanh(min_value=-2.0, max_value=2.0)(T.tensor([-3.0, 1.5])).tolist() == [-2, 1.5]
+
+
 def test_bags_of_padding_alone_have_a_gradient():
     bags = T.nn.EmbeddingBag(5, 3, mode="max", padding_idx=2)
     bags(T.tensor([[2, 2]])).sum().backward()

@@ -45,6 +45,9 @@ def test_state_continues_a_run():
         (lambda p: T.optim.SGD([p, p * 1], lr=1), ValueError, "non-leaf"),
         (lambda p: T.optim.SGD([{"params": [p]}, {"params": [p]}]), ValueError, "more than one"),
         (lambda p: T.optim.Adam([p], differentiable=True), NotImplementedError, "no gradient passes a step"),
+        (lambda p: T.optim.SGD([p], fused=True, foreach=True), RuntimeError, "fused"),
+        (lambda p: T.optim.lr_scheduler.OneCycleLR(T.optim.SGD([p]), [1.0, 2.0], 10), ValueError, "same length"),
+        (lambda p: T.optim.lr_scheduler.OneCycleLR(T.optim.SGD([p]), 1.0, 40.5), ValueError, "integer total_steps"),
         (lambda p: T.optim.Adam([p], betas=(1.0, 0.9)), ValueError, "index 0: 1.0"),
     ],
 )

@@ -104,8 +104,12 @@ class OneCycleLR(LRScheduler):
             if epochs is None or steps_per_epoch is None:
                 raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
             total_steps = epochs * steps_per_epoch
-        if total_steps <= 0:
+        if not isinstance(total_steps, int) or total_steps <= 0:
             raise ValueError(f"Expected positive integer total_steps, but got {total_steps}")
+        n = len(optimizer.param_groups)
+        if isinstance(max_lr, (list, tuple)) and len(max_lr) != n:
+            raise ValueError(f"max_lr must have the same length as optimizer.param_groups. max_lr has {len(max_lr)}, "
+                             f"param_groups has {n}")
         if not 0 <= pct_start <= 1:
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
@@ -124,7 +128,6 @@ class OneCycleLR(LRScheduler):
                 (total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum"),
             ]
         self.cycle_momentum = cycle_momentum
-        n = len(optimizer.param_groups)
         if last_epoch == -1:
             for group, top in zip(optimizer.param_groups, max_lr if isinstance(max_lr, (list, tuple)) else [max_lr] * n):
                 group["initial_lr"] = top / div_factor

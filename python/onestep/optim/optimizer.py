@@ -72,6 +72,8 @@ class Optimizer:
             raise NotImplementedError(
                 "differentiable=True is not supported: no gradient passes a step (compute p - lr * autograd.grad(loss, p) instead)"
             )
+        if defaults.get("fused") and defaults.get("foreach"):
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         self.defaults = defaults
         self.state: Dict[Tensor, Dict[str, Any]] = defaultdict(dict)
         self.param_groups: List[Dict[str, Any]] = []

@@ -172,9 +172,19 @@ class CELU(_Inplace):
 class Hardtanh(_Inplace):
     """x cut to [min_val, max_val]."""
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: Optional[float] = None,
+        max_value: Optional[float] = None,
+    ) -> None:
         super().__init__(inplace)
-        self.min_val, self.max_val = min_val, max_val
+        self.min_val = min_val if min_value is None else min_value  # the names of long ago
+        self.max_val = max_val if max_value is None else max_value
+        if self.max_val <= self.min_val:
+            raise AssertionError(f"max_val must be larger than min_val: got {self.max_val} and {self.min_val}")
 
     def forward(self, input: _C.Tensor) -> _C.Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)

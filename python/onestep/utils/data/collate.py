@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 import onestep
 from onestep import _C
@@ -20,6 +21,38 @@ class WorkerInfo(NamedTuple):
 
 
 current = threading.local()
+
+
+class _Told(str):
+    """A text that a KeyError, too, shows as it is."""
+
+    __repr__ = str.__str__
+
+
+class Worker:
+    """What runs within it is the worker: get_worker_info() tells so, and draws come from a generator of its own."""
+
+    def __init__(self, id: int, num_workers: int, seed: int, dataset: Any) -> None:
+        self.info = WorkerInfo(id, num_workers, seed, dataset)
+        self.generator = _C.Generator().manual_seed(seed)
+        self.has_started = False
+
+    def run(self, call: Callable, *args: Any) -> Any:
+        """call(*args); an exception says in which worker it was raised, as in PyTorch."""
+        before, current.info = get_worker_info(), self.info
+        generator = _C._draw_from(self.generator)
+        try:
+            return call(*args)
+        except Exception as error:
+            text = _Told(f"Caught {type(error).__name__} in DataLoader worker process {self.info.id}.\n" + traceback.format_exc())
+            try:
+                told = type(error)(text)
+            except TypeError:
+                told = RuntimeError(text)
+            raise told from error
+        finally:
+            current.info = before
+            _C._draw_from(generator)
 
 
 def get_worker_info() -> Optional[WorkerInfo]:

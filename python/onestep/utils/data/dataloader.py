@@ -1,14 +1,14 @@
-"""DataLoader: batches of a dataset, with workers as threads."""
+"""DataLoader: batches of a dataset, with workers as threads: they share what the program has, but for the generator."""
 
 from __future__ import annotations
 
 import collections
 import itertools
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Callable, Iterable, Iterator, Optional
 
-from onestep.utils.data import collate as _collate
-from onestep.utils.data.collate import WorkerInfo, default_collate, default_convert
+from onestep.utils.data.collate import Worker, default_collate, default_convert
 from onestep.utils.data.dataset import Dataset, IterableDataset
 from onestep.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
 
@@ -73,6 +73,7 @@ class DataLoader:
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.persistent_workers = persistent_workers
         self._seed: Optional[int] = None
+        self._stay: list[Worker] = []
         self.batch_size, self.drop_last = batch_size, drop_last
         if sampler is None:
             if self._iterable:
@@ -109,27 +110,47 @@ class DataLoader:
             return self.collate_fn(self.dataset.__getitems__(index))  # type: ignore[attr-defined]
         return self.collate_fn([self.dataset[i] for i in index])
 
+    def _workers(self, seed: int) -> list[Worker]:
+        if not self._stay or not self.persistent_workers:
+            self._stay = [Worker(i, self.num_workers, seed + i, self.dataset) for i in range(self.num_workers)]
+        return self._stay
+
+    def _started(self, worker: Worker) -> None:
+        if self.worker_init_fn is not None and not worker.has_started:
+            worker.has_started = True
+            worker.run(self.worker_init_fn, worker.info.id)
+
     def _threaded(self, order: Iterator, seed: int) -> Iterator:
-        """Batches in order, up to prefetch_factor for each worker ahead."""
-        numbers = itertools.count()
+        """Batches in order, in turn from each worker, up to prefetch_factor for each of them ahead."""
+        workers = self._workers(seed)
+        threads = [ThreadPoolExecutor(1) for _ in workers]
+        starts = [thread.submit(self._started, worker) for thread, worker in zip(threads, workers)]
+        ahead: collections.deque = collections.deque()
 
-        def start() -> None:
-            worker = next(numbers)
-            _collate.current.info = WorkerInfo(worker, self.num_workers, seed + worker, self.dataset)
-            if self.worker_init_fn is not None:
-                self.worker_init_fn(worker)
+        def awaited(work: Future) -> Any:
+            try:
+                return work.result(self.timeout or None)
+            except FutureTimeout as error:
+                if work.done():  # it is the worker's own
+                    raise
+                raise RuntimeError(f"DataLoader timed out after {self.timeout} seconds") from error
 
-        pool = ThreadPoolExecutor(self.num_workers, initializer=start)
+        def first() -> Any:
+            i, batch = ahead.popleft()
+            awaited(starts[i])
+            return awaited(batch)
+
         try:
-            ahead: collections.deque = collections.deque()
-            for index in order:
-                ahead.append(pool.submit(self._fetch, index))
+            for number, index in enumerate(order):
+                i = number % self.num_workers
+                ahead.append((i, threads[i].submit(workers[i].run, self._fetch, index)))
                 if len(ahead) >= self.num_workers * (self.prefetch_factor or 2):
-                    yield ahead.popleft().result(self.timeout or None)
+                    yield first()
             while ahead:
-                yield ahead.popleft().result(self.timeout or None)
+                yield first()
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for thread in threads:
+                thread.shutdown(wait=False, cancel_futures=True)
 
     def _stream(self, seed: int) -> Iterator:
         """Batches of an IterableDataset; with workers, theirs in turn, each one's own copy of the stream."""
@@ -137,35 +158,17 @@ class DataLoader:
             yield from self._batches(iter(self.dataset))  # type: ignore[call-overload]
             return
         streams = []
-        for worker in range(self.num_workers):
-            streams.append(self._as_worker(WorkerInfo(worker, self.num_workers, seed + worker, self.dataset)))
+        for worker in self._workers(seed):
+            self._started(worker)
+            streams.append((worker, worker.run(lambda: self._batches(iter(self.dataset)))))  # type: ignore[call-overload]
+        done = object()
         while streams:
             for stream in list(streams):
-                try:
-                    yield next(stream)
-                except StopIteration:
+                batch = stream[0].run(next, stream[1], done)
+                if batch is done:
                     streams.remove(stream)
-
-    def _as_worker(self, info: WorkerInfo) -> Iterator:
-        """Batches, computed here as if by a worker."""
-
-        def within(call: Callable) -> Any:
-            before = _collate.get_worker_info()
-            _collate.current.info = info
-            try:
-                return call()
-            finally:
-                _collate.current.info = before
-
-        if self.worker_init_fn is not None:
-            within(lambda: self.worker_init_fn(info.id))  # type: ignore[misc]
-        batches = within(lambda: self._batches(iter(self.dataset)))  # type: ignore[call-overload]
-        done = object()
-        while True:
-            batch = within(lambda: next(batches, done))
-            if batch is done:
-                return
-            yield batch
+                else:
+                    yield batch
 
     def _batches(self, samples: Iterator) -> Iterator:
         if self.batch_size is None:
