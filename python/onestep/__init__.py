@@ -28,6 +28,7 @@ _LATER = {  # where the names are that are imported when they are first used
         )
     },
     "gradcheck": "onestep.autograd",
+    "vmap": "onestep.func",
     "autocast": "onestep.amp",
 }
 
@@ -35,6 +36,10 @@ _LATER = {  # where the names are that are imported when they are first used
 def __getattr__(name: str):
     import importlib
 
+    if name.startswith("_foreach_"):
+        from onestep._foreach import foreach
+
+        return foreach(name.removeprefix("_foreach_"))
     module = _LATER.get(name)
     if module is None:
         from onestep._missing import module_getattr

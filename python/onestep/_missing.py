@@ -6,16 +6,11 @@ from pathlib import Path
 from typing import Any, Callable
 
 USE_INSTEAD = {
-    "torch.jit.script": "the function itself",
     "torch.jit.trace": "the function itself",
-    "torch.func.grad": "torch.autograd.grad",
-    "torch.vmap": "a batch dimension",
-    "torch.func.vmap": "a batch dimension",
     "torch.sparse_coo_tensor": "a dense tensor",
     "torch.Tensor.to_sparse": "the dense tensor",
     "torch.Tensor.register_hook": "torch.autograd.Function",
     "torch.optim.SparseAdam": "torch.optim.Adam",
-    "torch.nn.SyncBatchNorm": "torch.nn.BatchNorm2d",
     "torch.nn.utils.parametrizations.orthogonal": "torch.nn.init.orthogonal_",
     "torch.autograd.profiler": "`onestep train --profile`",
     "torch.distributed": "`onestep train`, which trains on several processes",
@@ -30,6 +25,25 @@ class Missing(NotImplementedError, AttributeError):
 
 class MissingModule(NotImplementedError, ImportError):
     """A module that PyTorch has and onestep has not; also an ImportError, so that programs can fall back."""
+
+
+class MissingDType:
+    """A dtype of PyTorch that tensors cannot have here: programs name it in tables, and what makes a tensor refuses it."""
+
+    def __init__(self, name: str, itemsize: int, is_floating_point: bool = False, is_complex: bool = False) -> None:
+        self._name, self.itemsize = name, itemsize
+        self.is_floating_point, self.is_complex, self.is_signed = is_floating_point, is_complex, not name.startswith("u")
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+
+_DTYPES = {
+    **{f"{sign}int{8 * size}": MissingDType(f"{sign}int{8 * size}", size) for sign in ("", "u") for size in (1, 2, 4, 8)},
+    **{name: MissingDType(name, 1, True) for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")},
+    **{f"complex{8 * size}": MissingDType(f"complex{8 * size}", size, is_complex=True) for size in (4, 8, 16)},
+}
+_DTYPES.update(short=_DTYPES["int16"], cfloat=_DTYPES["complex64"], cdouble=_DTYPES["complex128"])
 
 
 @lru_cache(maxsize=None)
@@ -52,6 +66,8 @@ def module_getattr(module: str) -> Callable[[str], Any]:
     """A module-level `__getattr__` for the onestep module that stands for the PyTorch module `module`."""
 
     def missing(name: str) -> Any:
+        if module == "torch" and name in _DTYPES:
+            return _DTYPES[name]
         if name in torch_names().get(module, ()) or f"{module}.{name}" in torch_names():
             raise Missing(sentence(f"{module}.{name}"))
         raise AttributeError(f"module '{module}' has no attribute '{name}'")

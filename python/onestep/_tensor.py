@@ -165,7 +165,7 @@ def type_(self, dtype=None, non_blocking=False):
     if isinstance(dtype, str):
         wanted = {f"torch.{tensor}Tensor": name for name, tensor in names.items()}
         dtype = getattr(_C, wanted[dtype])
-    return self.to(dtype)
+    return self.to(getattr(dtype, "dtype", dtype))  # FloatTensor and so on have one
 
 
 @_method

@@ -1,12 +1,14 @@
-"""torch.func, as far as it is there: functional_call."""
+"""torch.func, as far as it is there: functional_call, gradients of functions, and functions of batches."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
+from onestep import _C
 from onestep._C import Tensor
 from onestep._missing import module_getattr
+from onestep.autograd.grad_mode import enable_grad
 from onestep.nn.modules.module import Module
 from onestep.nn.utils import stateless
 
@@ -38,3 +40,81 @@ def functional_call(
             f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(given)}"
         )
     return stateless._functional_call(module, given, args, kwargs, tie_weights, strict)
+
+
+def grad_and_value(func: Callable, argnums: Union[int, tuple] = 0, has_aux: bool = False) -> Callable:
+    """The function (gradients with respect to args[argnums], value) of a func whose value has one element; with has_aux func returns
+    (value, aux), and the second part is that pair. Gradients can be differentiated again where an argument requires grad."""
+    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def both(*args: Any, **kwargs: Any) -> tuple:
+        inputs = list(args)
+        again = _C.is_grad_enabled() and any(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
+        with enable_grad():
+            for i in chosen:
+                inputs[i] = args[i].view(args[i].shape) if args[i].requires_grad else args[i].detach().requires_grad_()
+            found = func(*inputs, **kwargs)
+            value, *aux = found if has_aux else (found,)
+            if not isinstance(value, Tensor) or value.numel() != 1 or value.dim() != 0:
+                raise RuntimeError("Expected f(*args) to return a scalar tensor")
+            wanted = [inputs[i] for i in chosen]
+            grads = _C._grad([value], wanted, [], None, again, True, True) if value.requires_grad else map(_C.zeros_like, wanted)
+        grads = list(grads)
+        value = value if again else value.detach()
+        return grads[0] if isinstance(argnums, int) else tuple(grads), (value, aux[0]) if has_aux else value
+
+    return both
+
+
+def grad(func: Callable, argnums: Union[int, tuple] = 0, has_aux: bool = False) -> Callable:
+    """The function of gradients, or (gradients, aux), of grad_and_value."""
+
+    def gradients(*args: Any, **kwargs: Any) -> Any:
+        grads, value = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
+        return (grads, value[1]) if has_aux else grads
+
+    return gradients
+
+
+def _at(tree: Any, dims: Any, i: int) -> Any:
+    """Element i of what is batched in a nest of arguments, along these dims."""
+    if isinstance(tree, (list, tuple)):
+        each = dims if isinstance(dims, (list, tuple)) else [dims] * len(tree)
+        return type(tree)(_at(part, dim, i) for part, dim in zip(tree, each))
+    if isinstance(tree, dict):
+        return {key: _at(part, dims[key] if isinstance(dims, dict) else dims, i) for key, part in tree.items()}
+    return tree if dims is None or not isinstance(tree, Tensor) else tree.select(dims, i)
+
+
+def _size(tree: Any, dims: Any) -> Optional[int]:
+    """The number of elements of the first part that is batched."""
+    if isinstance(tree, (list, tuple)):
+        each = dims if isinstance(dims, (list, tuple)) else [dims] * len(tree)
+        return next((n for n in map(_size, tree, each) if n is not None), None)
+    if isinstance(tree, dict):
+        sizes = (_size(part, dims[key] if isinstance(dims, dict) else dims) for key, part in tree.items())
+        return next((n for n in sizes if n is not None), None)
+    return tree.size(dims) if isinstance(tree, Tensor) and dims is not None else None
+
+
+def _stacked(results: list, dims: Any) -> Any:
+    first = results[0]
+    if isinstance(first, (list, tuple)):
+        each = dims if isinstance(dims, (list, tuple)) else [dims] * len(first)
+        return type(first)(_stacked(list(parts), dim) for parts, dim in zip(zip(*results), each))
+    if isinstance(first, dict):
+        return {key: _stacked([result[key] for result in results], dims) for key in first}
+    return first if dims is None else _C.stack(results, dims)
+
+
+def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: Any = None) -> Callable:
+    """func of each element of a batch, its results stacked: one call an element, since nothing is vectorized here."""
+
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        n = _size(args, in_dims)
+        n = _size(kwargs, 0) if n is None else n
+        if not n:
+            raise ValueError("vmap: needs at least one element in at least one tensor")
+        return _stacked([func(*_at(args, in_dims, i), **_at(kwargs, 0, i)) for i in range(n)], out_dims)
+
+    return mapped

@@ -13,10 +13,11 @@ namespace {
 using T = const Tensor&;
 using D = std::optional<DType>;
 
-#define FACTORY ", *, dtype? dtype=None, any layout=None, any device=None, bool requires_grad=False, bool pin_memory=False)"
-#define RANDOM                                                                                                      \
-  ", *, Generator? generator=None, dtype? dtype=None, any layout=None, any device=None, bool requires_grad=False, " \
-  "bool pin_memory=False)"
+#define OPTIONS "dtype? dtype=None, any layout=None, any device=None, bool requires_grad=False, bool pin_memory=False"
+#define FACTORY ", *, " OPTIONS ")"
+#define LIKE ", *, " OPTIONS ", any memory_format=None)"
+#define RANDOM ", *, Generator? generator=None, " OPTIONS ")"
+#define RANDOM_LIKE ", *, Generator? generator=None, " OPTIONS ", any memory_format=None)"
 
 Tensor leaf(Tensor x, PyObject* device, bool requires_grad) {
   if (device && device != Py_None) check_device(device);
@@ -25,19 +26,19 @@ Tensor leaf(Tensor x, PyObject* device, bool requires_grad) {
 }
 
 /// NAME(*size) and NAME_like(x).
-#define ONESTEP_BIND(NAME)                                                                                  \
-  function(                                                                                                 \
-      #NAME "(int[] size" FACTORY, +[](Shape size, D dtype, PyObject*, PyObject* device, bool grad, bool) { \
-        return leaf(onestep::NAME(size, dtype.value_or(default_dtype())), device, grad);                    \
-      });                                                                                                   \
-  function(                                                                                                 \
-      #NAME "_like(Tensor input" FACTORY, +[](T x, D dtype, PyObject*, PyObject* device, bool grad, bool) { \
-        return leaf(onestep::NAME(x.shape(), dtype.value_or(x.dtype())), device, grad);                     \
-      });                                                                                                   \
-  method(                                                                                                   \
-      "new_" #NAME "(Tensor input, int[] size" FACTORY,                                                     \
-      +[](T x, Shape size, D dtype, PyObject*, PyObject* device, bool grad, bool) {                         \
-        return leaf(onestep::NAME(size, dtype.value_or(x.dtype())), device, grad);                          \
+#define ONESTEP_BIND(NAME)                                                                                          \
+  function(                                                                                                         \
+      #NAME "(int[] size" FACTORY, +[](Shape size, D dtype, PyObject*, PyObject* device, bool grad, bool) {         \
+        return leaf(onestep::NAME(size, dtype.value_or(default_dtype())), device, grad);                            \
+      });                                                                                                           \
+  function(                                                                                                         \
+      #NAME "_like(Tensor input" LIKE, +[](T x, D dtype, PyObject*, PyObject* device, bool grad, bool, PyObject*) { \
+        return leaf(onestep::NAME(x.shape(), dtype.value_or(x.dtype())), device, grad);                             \
+      });                                                                                                           \
+  method(                                                                                                           \
+      "new_" #NAME "(Tensor input, int[] size" FACTORY,                                                             \
+      +[](T x, Shape size, D dtype, PyObject*, PyObject* device, bool grad, bool) {                                 \
+        return leaf(onestep::NAME(size, dtype.value_or(x.dtype())), device, grad);                                  \
       });
 #define ONESTEP_BIND_RANDOM(NAME)                                                                                        \
   function(                                                                                                              \
@@ -45,7 +46,8 @@ Tensor leaf(Tensor x, PyObject* device, bool requires_grad) {
         return leaf(onestep::NAME(size, g, dtype.value_or(default_dtype())), device, grad);                              \
       });                                                                                                                \
   function(                                                                                                              \
-      #NAME "_like(Tensor input" RANDOM, +[](T x, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool) { \
+      #NAME "_like(Tensor input" RANDOM_LIKE,                                                                            \
+      +[](T x, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool, PyObject*) {                         \
         return leaf(NAME##_into(empty_in_order_of(x, dtype.value_or(x.dtype())), g), device, grad);                      \
       });
 
@@ -173,8 +175,8 @@ void bind_creation() {
         return leaf(full(Shape{}, value, dtype.value_or(default_dtype())), device, grad);
       });
   function(
-      "full_like(Tensor input, Scalar fill_value" FACTORY,
-      +[](T x, Scalar value, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+      "full_like(Tensor input, Scalar fill_value" LIKE,
+      +[](T x, Scalar value, D dtype, PyObject*, PyObject* device, bool grad, bool, PyObject*) {
         return leaf(full(x.shape(), value, dtype.value_or(x.dtype())), device, grad);
       });
   method(
@@ -232,8 +234,9 @@ void bind_random() {
         return leaf(integers(low, high, size, g, dtype), device, grad);
       });
   function(
-      "randint_like(Tensor input, int low, int? high=None" RANDOM,
-      +[](T x, int64_t low, std::optional<int64_t> high, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool) {
+      "randint_like(Tensor input, int low, int? high=None" RANDOM_LIKE,
+      +[](T x, int64_t low, std::optional<int64_t> high, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool,
+          PyObject*) {
         return leaf(integers(high ? low : 0, high.value_or(low), x.shape(), g, dtype.value_or(x.dtype())), device, grad);
       });
   function(

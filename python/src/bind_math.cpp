@@ -52,9 +52,11 @@ void bind_reduce() {
       "prod(Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None)",
       +[](T x, int64_t dim, bool keep, OptionalDType t) { return t ? prod(x, dim, keep, *t) : prod(x, dim, keep); });
   both(
-      "any(Tensor input, int[]? dim=None, bool keepdim=False)", +[](T x, Dims d, bool keep) { return any(x, all_or(d), keep); });
+      "any(Tensor input, int[]? dim=None, bool keepdim=False)",
+      +[](T x, Dims d, bool keep) { return any(x, all_or(d), keep); });
   both(
-      "all(Tensor input, int[]? dim=None, bool keepdim=False)", +[](T x, Dims d, bool keep) { return all(x, all_or(d), keep); });
+      "all(Tensor input, int[]? dim=None, bool keepdim=False)",
+      +[](T x, Dims d, bool keep) { return all(x, all_or(d), keep); });
 #define ONESTEP_BIND(NAME)                                                                 \
   both(                                                                                    \
       #NAME "(Tensor input, bool unbiased)", +[](T x, bool u) { return NAME(x, {}, u); }); \
@@ -115,9 +117,11 @@ void bind_reduce() {
   both("max(Tensor input, Tensor other)", maximum);
   both("min(Tensor input, Tensor other)", minimum);
   both(
-      "amax(Tensor input, int[]? dim=None, bool keepdim=False)", +[](T x, Dims d, bool keep) { return amax(x, all_or(d), keep); });
+      "amax(Tensor input, int[]? dim=None, bool keepdim=False)",
+      +[](T x, Dims d, bool keep) { return amax(x, all_or(d), keep); });
   both(
-      "amin(Tensor input, int[]? dim=None, bool keepdim=False)", +[](T x, Dims d, bool keep) { return amin(x, all_or(d), keep); });
+      "amin(Tensor input, int[]? dim=None, bool keepdim=False)",
+      +[](T x, Dims d, bool keep) { return amin(x, all_or(d), keep); });
   both(
       "aminmax(Tensor input, *, int? dim=None, bool keepdim=False)",
       +[](T x, std::optional<int64_t> dim, bool keep) { return dim ? aminmax(x, *dim, keep) : aminmax(x); });

@@ -43,6 +43,13 @@ std::vector<T> list_from(PyObject* object, F&& f) {
 
 }  // namespace
 
+std::string kind_of(PyObject* object) {
+  const std::string type = Py_TYPE(object)->tp_name;
+  if (type != "MissingDType") return type;
+  const nb::str dtype = nb::repr(nb::handle(object));
+  return std::string(dtype.c_str()) + " (dtypes here are float32, float64, float16, bfloat16, int64, int32, uint8 and bool)";
+}
+
 bool accepts(Kind kind, PyObject* object) {
   switch (kind) {
     case Kind::tensor:

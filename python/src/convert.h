@@ -29,6 +29,9 @@ enum class Kind : uint8_t {
   any
 };
 
+/// What an error calls an argument: its type's name, or that of a dtype which is not here.
+std::string kind_of(PyObject* object);
+
 /// Whether `object` (not None) can stand for an argument of this kind.
 bool accepts(Kind kind, PyObject* object);
 

@@ -59,7 +59,7 @@ void check_device(PyObject* object) {
   } else if (nb::isinstance<Device>(object) && nb::inst_ready(object)) {
     type = nb::inst_ptr<Device>(object)->type;
   } else {
-    PyErr_Format(PyExc_TypeError, "argument 'device' must be a device or a string, not %s", Py_TYPE(object)->tp_name);
+    PyErr_Format(PyExc_TypeError, "argument 'device' must be a device or a string, not %s", kind_of(object).c_str());
     throw ErrorSet{};
   }
   ONESTEP_CHECK(Error, type == "cpu", "device: there is no ", type, " here, only the CPU (use device(\"cpu\"))");

@@ -116,8 +116,12 @@ size_t find_parameter(const Overload& overload, PyObject* keyword) {
   for (size_t i = 0; i < overload.parameters.size(); ++i)
     if (overload.parameters[i].name == keyword) return i;
   const char* given = text_of(keyword);
-  static constexpr std::array<std::pair<const char*, const char*>, 6> others = {
-      {{"axis", "dim"}, {"keepdims", "keepdim"}, {"x", "input"}, {"self", "input"}, {"x2", "other"}, {"split_size", "split_size_or_sections"}}};
+  static constexpr std::array<std::pair<const char*, const char*>, 6> others = {{{"axis", "dim"},
+                                                                                 {"keepdims", "keepdim"},
+                                                                                 {"x", "input"},
+                                                                                 {"self", "input"},
+                                                                                 {"x2", "other"},
+                                                                                 {"split_size", "split_size_or_sections"}}};
   for (size_t i = 0; i < overload.parameters.size(); ++i) {
     const char* name = PyUnicode_AsUTF8(overload.parameters[i].name);
     if (std::strcmp(name, given) == 0) return i;
@@ -160,7 +164,7 @@ bool match(const Overload& overload, PyObject* const* args, size_t count, PyObje
     return no("takes ", std::to_string(overload.positional), " positional arguments but ", std::to_string(count),
               " were given");
   for (size_t i = 0; i < given; ++i) {
-    if (!fits(parameters[i], args[i], numbers)) return no(name(i), " cannot be ", Py_TYPE(args[i])->tp_name);
+    if (!fits(parameters[i], args[i], numbers)) return no(name(i), " cannot be ", kind_of(args[i]));
     found.values[i] = args[i];
   }
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
@@ -170,7 +174,7 @@ bool match(const Overload& overload, PyObject* const* args, size_t count, PyObje
     const size_t i = find_parameter(overload, keyword);
     if (i == parameters.size()) return no("got an unexpected keyword argument '", PyUnicode_AsUTF8(keyword), "'");
     if (found.values[i]) return no("got multiple values for ", name(i));
-    if (!fits(parameters[i], value, numbers)) return no(name(i), " cannot be ", Py_TYPE(value)->tp_name);
+    if (!fits(parameters[i], value, numbers)) return no(name(i), " cannot be ", kind_of(value));
     found.values[i] = value;
   }
   for (size_t i = 0; i < parameters.size(); ++i) {

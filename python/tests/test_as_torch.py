@@ -27,7 +27,8 @@ def out(tmp_path, program, *arguments):
 IMPORTS = [
     "import torch", "import torch.nn as nn", "import torch.nn.functional as F", "from torch import nn, optim", "import torch.optim.lr_scheduler",
     "from torch.utils.data import DataLoader, Dataset", "import torch.utils.checkpoint", "from torch.autograd import grad",
-    "import torch.backends.cudnn", "from torch.nn.parallel import DistributedDataParallel", "from torch.distributed import init_process_group",
+    "import torch.backends.cudnn", "from torch.utils._pytree import tree_map", "from torch.fx import wrap", "from torch.func import vmap, grad",
+    "from torch.jit.annotations import List", "import importlib.util, torch; importlib.util.find_spec('torch')", "from torch.nn.parallel import DistributedDataParallel", "from torch.distributed import init_process_group",
     "from torch.cuda.amp import GradScaler, autocast", "import torch.distributed.fsdp.wrap", "import torch._dynamo", "import torch.version",
     "from torch.nn.modules.activation import MultiheadAttention", "from torch.utils.data.dataloader import DataLoader",
 ]
@@ -85,7 +86,7 @@ def test_a_program_that_is_not_there(tmp_path):
 
 
 @pytest.mark.parametrize("use, name", [
-    ("torch.vmap", "torch.vmap"), ("torch.ones(2).to_sparse()", "torch.Tensor.to_sparse"), ("torch.jit.script(print)", "torch.jit.script"),
+    ("torch.stft", "torch.stft"), ("torch.ones(2).to_sparse()", "torch.Tensor.to_sparse"), ("torch.jit.trace(print, ())", "torch.jit.trace"),
     ("torch.nn.parallel.DistributedDataParallel(1)", "torch.nn.parallel.DistributedDataParallel"),
 ])
 def test_what_is_missing_is_named(tmp_path, use, name):
@@ -95,13 +96,13 @@ def test_what_is_missing_is_named(tmp_path, use, name):
 
 
 def test_hasattr_answers_as_in_pytorch(tmp_path):
-    program = ("import torch\nprint(hasattr(torch, 'vmap'), hasattr(torch.nn.functional, 'scaled_dot_product_attention'), "
+    program = ("import torch\nprint(hasattr(torch, 'stft'), hasattr(torch.nn.functional, 'scaled_dot_product_attention'), "
                "hasattr(torch.Tensor, 'to_sparse'))")
     assert out(tmp_path, program) == "False True False\n"
 
 
 def test_a_missing_import_can_be_caught(tmp_path):
-    program = "try:\n    from torch import vmap\nexcept ImportError as error:\n    print(type(error).__name__)"
+    program = "try:\n    from torch import stft\nexcept ImportError as error:\n    print(type(error).__name__)"
     assert out(tmp_path, program) == "MissingModule\n"
 
 
@@ -117,14 +118,14 @@ def test_after_pytorch_it_refuses(tmp_path):
 
 
 def test_coverage(tmp_path):
-    program = "import torch\nfrom torch import nn\nx = torch.zeros(2).cos()\ny = torch.vmap(nn.Linear)\nz = x.to_sparse()\nraise SystemExit(3)"
+    program = "import torch\nfrom torch import nn\nx = torch.zeros(2).cos()\ny = torch.stft(nn.Linear)\nz = x.to_sparse()\nraise SystemExit(3)"
     done = run(tmp_path, program, options=["--coverage"])
     assert done.returncode == 1, done.stderr
     lines = done.stdout.splitlines()
     there = {line.split()[1] for line in lines if line.startswith("there")}
     missing = {line.split()[1].rstrip(":") for line in lines if line.startswith("missing")}
     assert there == {"torch", "torch.nn", "torch.zeros", "torch.nn.Linear", "torch.Tensor.cos"}
-    assert missing == {"torch.vmap", "torch.Tensor.to_sparse"}
+    assert missing == {"torch.stft", "torch.Tensor.to_sparse"}
     assert lines[-1].startswith("5 of 7 names are there")
 
 
@@ -143,3 +144,34 @@ def f(x: torch.Tensor, config):
 def test_a_function_stays_one_beside_the_module_of_its_name(tmp_path):
     program = "import torch\nfrom torch.autograd import gradcheck\nimport torch.autograd.gradcheck as m\nprint(gradcheck is torch.autograd.gradcheck, callable(gradcheck))"
     assert out(tmp_path, program) == "True True\n"
+
+
+def test_names_that_programs_import_and_decorate_with(tmp_path):
+    program = """
+import torch
+from torch import nn
+from torch.utils import _pytree
+
+class Layer(nn.Module):
+    flag: torch.jit.Final[bool]
+
+    @torch.jit.ignore
+    def one(self): return 1
+
+    @torch.jit.unused
+    def two(self): return 2
+
+print(Layer().one() + Layer().two(), torch.jit.is_scripting(), torch.jit.script(max)(1, 2))
+print(torch.fx.wrap(len)([1]), torch.compiler.allow_in_graph(len)([1]))
+print({torch.int8: 1, torch.float8_e4m3fn: 2}[torch.int8], torch.complex64, torch.float8_e4m3fn.is_floating_point)
+print(_pytree.tree_map(lambda x: x + 1, {"a": [1, (2, 3)], "b": 4}), _pytree.tree_flatten([1, {"x": (2,)}])[0])
+a = [torch.ones(2), torch.ones(1)]
+torch._foreach_add_(a, [torch.ones(2), torch.ones(1)], alpha=2)
+torch._foreach_addcmul_(a, a, a, 0.5)
+torch._foreach_copy_(a, [a[0] + 1, a[1]])
+print([x.tolist() for x in torch._foreach_mul(a, [2.0, 3.0])])
+print(torch.ones(2).type(torch.LongTensor).tolist(), torch.zeros_like(a[0], memory_format=torch.preserve_format).tolist())
+"""
+    assert out(tmp_path, program).splitlines() == [
+        "3 False 2", "1 1", "1 torch.complex64 True", "{'a': [2, (3, 4)], 'b': 5} [1, 2]", "[[17.0, 17.0], [22.5]]", "[1, 1] [0.0, 0.0]",
+    ]  # fmt: skip

@@ -113,6 +113,24 @@ def test_layers_refuse_what_pytorchs_refuse():
     assert nn.Hardtanh(min_value=-2.0, max_value=2.0)(T.tensor([-3.0, 1.5])).tolist() == [-2, 1.5]
 
 
+def test_batch_norm_of_all_processes():
+    net = nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm2d(3), nn.Sequential(nn.BatchNorm1d(2)), nn.ReLU()))
+    assert isinstance(net[0], nn.SyncBatchNorm) and isinstance(net[1][0], nn.SyncBatchNorm)
+    x = T.randn(4, 3, 2, 2)
+    assert T.equal(net[0](x), nn.BatchNorm2d(3)(x))
+
+
+def test_attention_as_a_function_with_separate_projections():
+    T.manual_seed(0)
+    layer, x = nn.MultiheadAttention(4, 2), T.randn(3, 1, 4)
+    q, k, v = layer.in_proj_weight.chunk(3)
+    rest = (layer.in_proj_bias, None, None, False, 0.0, layer.out_proj.weight, layer.out_proj.bias)
+    found = F.multi_head_attention_forward(
+        x, x, x, 4, 2, None, *rest, use_separate_proj_weight=True, q_proj_weight=q, k_proj_weight=k, v_proj_weight=v
+    )
+    assert T.allclose(found[0], layer(x, x, x)[0], atol=1e-6)
+
+
 def test_bags_of_padding_alone_have_a_gradient():
     bags = T.nn.EmbeddingBag(5, 3, mode="max", padding_idx=2)
     bags(T.tensor([[2, 2]])).sum().backward()

@@ -473,3 +473,21 @@ def test_gradients_that_are_nan_are_found():
     with torch.autograd.set_detect_anomaly(True):
         assert torch.is_anomaly_enabled()
     assert not torch.is_anomaly_enabled()
+
+
+def test_gradients_of_functions_and_functions_of_batches():
+    from onestep.func import grad, grad_and_value, vmap
+
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    assert grad(lambda x: (x**3).sum())(x).tolist() == [3, 12] and not grad(lambda x: x.sum())(x).requires_grad
+    (dx, dy), value = grad_and_value(lambda x, y: (x * y).sum(), argnums=(0, 1))(x, y)
+    assert dx.equal(y) and dy.equal(x) and value.item() == 11
+    assert grad(grad(lambda x: x**3))(torch.tensor(2.0)).item() == 12
+    assert grad(lambda x: (x.sum(), x * 2), has_aux=True)(x)[1].tolist() == [2, 4]
+    assert vmap(lambda a, b: a @ b)(torch.arange(6.0).reshape(2, 3), torch.ones(2, 3)).tolist() == [3, 12]
+    assert vmap(lambda a, b: a * b, in_dims=(1, None), out_dims=1)(torch.ones(2, 3), x).tolist() == [[1, 1, 1], [2, 2, 2]]
+    # the gradient of each sample
+    assert vmap(grad(lambda w, x: (w * x).sum() ** 2), in_dims=(None, 0))(torch.ones(2), torch.eye(2)).equal(2 * torch.eye(2))
+    for wrong in (lambda: grad(lambda x: x)(x), lambda: vmap(lambda x: x)(torch.ones(0, 2))):
+        with pytest.raises((RuntimeError, ValueError)):
+            wrong()

@@ -158,7 +158,10 @@ class Finder(importlib.abc.Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = _module(module.__name__)
+        made = _module(module.__name__)
+        if getattr(made, "__spec__", None) is None:  # importlib.util.find_spec asks for it
+            made.__spec__ = module.__spec__
+        sys.modules[module.__name__] = made
 
     def find_distributions(self, context: Any = importlib.metadata.DistributionFinder.Context()) -> Iterable[_Version]:
         return [_Version()] if context.name == "torch" else []

@@ -337,6 +337,7 @@ def multi_head_attention_forward(
     dims = (key.size(-1), value.size(-1)) if use_separate_proj_weight else (None, None)
     layer = MultiheadAttention(embed_dim_to_check, num_heads, dropout_p, True, False, add_zero_attn, *dims)
     onestep.set_rng_state(state)
+    layer._qkv_same_embed_dim = not use_separate_proj_weight
     own = layer._parameters
     own.update(in_proj_weight=in_proj_weight, in_proj_bias=in_proj_bias)
     layer.__dict__.update(bias_k=bias_k, bias_v=bias_v)  # no parameters of a layer without them

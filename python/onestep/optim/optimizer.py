@@ -46,14 +46,14 @@ def _with_hooks(step: Callable) -> Callable:
 
     @functools.wraps(step)
     def hooked(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
-        for hook in [*_all_pre_hooks.values(), *self._pre_hooks.values()]:
+        for hook in [*_all_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()]:
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
                     raise RuntimeError(f"{hook} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
                 args, kwargs = changed
         result = step(self, *args, **kwargs)
-        for hook in [*self._post_hooks.values(), *_all_post_hooks.values()]:
+        for hook in [*self._optimizer_step_post_hooks.values(), *_all_post_hooks.values()]:
             hook(self, args, kwargs)
         return result
 
@@ -90,8 +90,8 @@ class Optimizer:
             cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
 
     def _make_hooks(self) -> None:
-        self._pre_hooks: OrderedDict = OrderedDict()
-        self._post_hooks: OrderedDict = OrderedDict()
+        self._optimizer_step_pre_hooks: OrderedDict = OrderedDict()
+        self._optimizer_step_post_hooks: OrderedDict = OrderedDict()
         self._state_hooks: Dict[str, OrderedDict] = {name: OrderedDict() for name in ("save", "saved", "load", "loaded")}
 
     def add_param_group(self, param_group: Dict[str, Any]) -> None:
@@ -158,11 +158,11 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
         """hook(optimizer, args, kwargs) before each step; may return other (args, kwargs)."""
-        return added(self._pre_hooks, hook)
+        return added(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
         """hook(optimizer, args, kwargs) after each step."""
-        return added(self._post_hooks, hook)
+        return added(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """hook(optimizer) before state_dict."""

@@ -93,6 +93,7 @@ from onestep.nn.modules.module import Module
 from onestep.nn.modules.normalization import (
     LayerNorm,
     RMSNorm,
+    SyncBatchNorm,
     GroupNorm,
     BatchNorm1d,
     BatchNorm2d,
@@ -263,6 +264,7 @@ __all__ = [
     "PixelUnshuffle",
     "PoissonNLLLoss",
     "RMSNorm",
+    "SyncBatchNorm",
     "RNN",
     "RNNBase",
     "RNNCell",

@@ -221,6 +221,43 @@ class BatchNorm3d(_BatchNorm):
     _dims = (5,)
 
 
+class SyncBatchNorm(_BatchNorm):
+    """Batch norm of [N, C, ...] over the batches of all processes, of which there is one here."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: Optional[float] = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device=device, dtype=dtype)
+        self.process_group = process_group
+
+    def _check_dims(self, input: _C.Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module with a SyncBatchNorm of the same parameters and buffers for every batch norm."""
+        made = module
+        if isinstance(module, _BatchNorm):
+            made = cls(
+                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group
+            )
+            made._parameters.update(module._parameters)
+            made._buffers.update(module._buffers)
+            made.training = module.training
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
+
+
 class _InstanceNorm(_NormBase):
     def __init__(
         self,
