@@ -146,6 +146,14 @@ class Reader(pickle._Unpickler):  # type: ignore[name-defined]
             self._storages[key] = tensor_from_bytes(data, storage.dtype, (numel,))
         return self._storages[key]
 
+    def fill(self, key: str, read: Callable[[int], bytes]) -> None:
+        """Writes what read(bytes) gives into a storage that is there, and so into its tensors."""
+        storage = self._storages[key]
+        data = read(storage.nbytes)
+        if len(data) != storage.nbytes:
+            raise pickle.UnpicklingError(f"load: storage {key} has {len(data)} bytes, not {storage.nbytes}")
+        storage.copy_(tensor_from_bytes(data, storage.dtype, storage.shape))
+
     stack: list
 
     def load_build(self) -> None:

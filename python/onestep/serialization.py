@@ -157,7 +157,6 @@ def _read_legacy(data: bytes, trusted: bool) -> Any:
     """PyTorch's format before 1.6: pickles of a magic number, a version, the machine, the object and the storages' keys, then for
     each its length and its bytes."""
     file = io.BytesIO(data)
-    reader = TrustingReader if trusted else Reader
 
     def next_pickle() -> Any:
         return Reader(file, lambda key, size: b"").load()
@@ -167,21 +166,21 @@ def _read_legacy(data: bytes, trusted: bool) -> Any:
             raise RuntimeError("load: the file is neither PyTorch's zip format, nor its older one, nor safetensors")
         if not next_pickle()["little_endian"]:
             raise RuntimeError("load: the file's numbers are big-endian, which is not supported")
-        start, sizes = file.tell(), {}
+        left = len(data)
 
-        def note(key: str, size: int) -> bytes:
-            if size > len(data):
-                raise pickle.UnpicklingError(f"load: storage {key} of {size} bytes in a file of {len(data)}")
-            sizes[key] = size
+        def zeros(key: str, size: int) -> bytes:
+            nonlocal left
+            left -= size
+            if left < 0:
+                raise pickle.UnpicklingError(f"load: storage {key} of {size} bytes ends behind the end of the file")
             return bytes(size)
 
-        reader(file, note).load()  # once for the sizes, and again when what is behind it is known
-        contents = {}
+        reader = (TrustingReader if trusted else Reader)(file, zeros)
+        found = reader.load()
         for key in next_pickle():
             file.seek(8, os.SEEK_CUR)
-            contents[key] = file.read(sizes[key])
-        file.seek(start)
-        return reader(file, lambda key, size: contents[key]).load()
+            reader.fill(key, file.read)
+        return found
 
 
 # ---- safetensors ------------------------------------------------------------------------------------------------------

@@ -269,7 +269,7 @@ class Module(StateHooks, Walk):
         unexpected: list = []
         errors: list = []
         metadata = getattr(state_dict, "_metadata", {})
-        self._load(OrderedDict(state_dict), "", metadata, assign, missing, unexpected, errors)
+        Module._load(self, OrderedDict(state_dict), "", metadata, assign, missing, unexpected, errors)
         known = _IncompatibleKeys(missing, unexpected)
         if strict:
             quoted = [", ".join(f'"{key}"' for key in keys) for keys in (missing, unexpected)]
@@ -290,7 +290,7 @@ class Module(StateHooks, Walk):
             if child is not None:
                 below = prefix + name + "."
                 part = {key: value for key, value in state.items() if key.startswith(below)}
-                child._load(part, below, metadata, assign, missing, unexpected, errors)
+                Module._load(child, part, below, metadata, assign, missing, unexpected, errors)
         for hook in list(self._load_state_dict_post_hooks.values()):
             if hook(self, _IncompatibleKeys(missing, unexpected)) is not None:
                 raise AssertionError("Hooks registered with register_load_state_dict_post_hook are not expected to return new values")

@@ -189,12 +189,13 @@ class TransformerEncoder(Module):
     def _leaves_out(self, src: Tensor, mask: Optional[Tensor], padding: Optional[Tensor]) -> Optional[Tensor]:
         """Which tokens PyTorch computes nothing for (its nested tensors, where no gradient is asked for): [B, T]; None: all are."""
         layer = self.layers[0]
-        if not self.enable_nested_tensor or padding is None or mask is not None or src.dim() != 3 or layer.training:
+        if not self.enable_nested_tensor or not isinstance(layer, TransformerEncoderLayer) or layer.training:
+            return None
+        if padding is None or mask is not None or src.dim() != 3:
             return None
         attention = layer.self_attn
         plain = (
-            isinstance(layer, TransformerEncoderLayer)
-            and not layer.norm_first
+            not layer.norm_first
             and attention.batch_first
             and attention.in_proj_bias is not None
             and attention.in_proj_weight is not None
