@@ -6,7 +6,8 @@ import pytest
 
 import onestep as T
 from onestep.utils.checkpoint import checkpoint
-from onestep.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, default_collate, get_worker_info
+from onestep.utils.data import DataLoader, Dataset, IterableDataset, StackDataset, Subset, TensorDataset
+from onestep.utils.data import default_collate, get_worker_info
 from test_nn import GOLDEN, make_nn
 
 
@@ -120,3 +121,13 @@ def test_what_workers_raise_names_them():
     with pytest.raises(RuntimeError, match="timed out after 0.01 seconds"):
         list(DataLoader(Slow(), num_workers=1, timeout=0.01))
     waiting.set()
+
+
+def test_stacked_datasets_are_asked_for_batches():
+    class Tens(Draws):
+        def __getitems__(self, places):
+            return [10 * i for i in places]
+
+    stacked = StackDataset(Tens(), TensorDataset(T.arange(4)))
+    assert [first.tolist() for first, _ in DataLoader(stacked, 2)] == [[0, 10], [20, 30]]
+    assert StackDataset(a=Tens(), b=Tens()).__getitems__([1, 2]) == [{"a": 10, "b": 10}, {"a": 20, "b": 20}]

@@ -191,3 +191,15 @@ def test_parameters_of_halves(dtype, make):
             optimizer.step()
     assert {v.dtype for v in optimizer.state[h].values() if v.dim() > 0} <= {dtype}
     assert h.float().flatten().tolist() == pytest.approx(p.flatten().tolist(), abs=0.05 if dtype == T.bfloat16 else 0.01)
+
+
+def test_rates_that_are_tensors_are_written_to():
+    lr = T.tensor(0.1)
+    optimizer = T.optim.SGD([T.nn.Parameter(T.ones(2))], lr=lr, momentum=0.9)
+    schedule = T.optim.lr_scheduler.StepLR(optimizer, 1)
+    seen = schedule.get_last_lr()
+    optimizer.step()
+    schedule.step()
+    assert optimizer.param_groups[0]["lr"] is lr and lr.item() == pytest.approx(0.01) and seen[0].item() == pytest.approx(0.1)
+    T.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, 10)
+    assert optimizer.param_groups[0]["lr"] is lr and lr.item() == pytest.approx(0.004)

@@ -6,7 +6,7 @@ import math
 from typing import Any, Callable, List, Optional, Union
 
 from onestep.optim.optimizer import Optimizer
-from onestep.optim.schedule import LRScheduler, per_group
+from onestep.optim.schedule import LRScheduler, per_group, set_rate
 
 
 def _uses_beta1(optimizer: Optimizer) -> bool:
@@ -75,7 +75,7 @@ class ReduceLROnPlateau(LRScheduler):
             for group, smallest in zip(self.optimizer.param_groups, self.min_lrs):
                 new = max(group["lr"] * self.factor, smallest)
                 if group["lr"] - new > self.eps:
-                    group["lr"] = new
+                    set_rate(group, new)
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         self._last_lr = self._rates
 
@@ -106,10 +106,7 @@ class OneCycleLR(LRScheduler):
             total_steps = epochs * steps_per_epoch
         if not isinstance(total_steps, int) or total_steps <= 0:
             raise ValueError(f"Expected positive integer total_steps, but got {total_steps}")
-        n = len(optimizer.param_groups)
-        if isinstance(max_lr, (list, tuple)) and len(max_lr) != n:
-            raise ValueError(f"max_lr must have the same length as optimizer.param_groups. max_lr has {len(max_lr)}, "
-                             f"param_groups has {n}")
+        tops = per_group("max_lr", optimizer, max_lr)
         if not 0 <= pct_start <= 1:
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
@@ -129,7 +126,7 @@ class OneCycleLR(LRScheduler):
             ]
         self.cycle_momentum = cycle_momentum
         if last_epoch == -1:
-            for group, top in zip(optimizer.param_groups, max_lr if isinstance(max_lr, (list, tuple)) else [max_lr] * n):
+            for group, top in zip(optimizer.param_groups, tops):
                 group["initial_lr"] = top / div_factor
                 group["max_lr"] = top
                 group["min_lr"] = group["initial_lr"] / final_div_factor
@@ -199,7 +196,7 @@ class CyclicLR(LRScheduler):
             self.base_momentums = per_group("base_momentum", optimizer, base_momentum)
             self.max_momentums = per_group("max_momentum", optimizer, max_momentum)
         for i, group in enumerate(optimizer.param_groups if last_epoch == -1 else ()):
-            group["lr"] = base_lrs[i]
+            set_rate(group, base_lrs[i])
             if cycle_momentum:
                 _set_momentum(group, self.use_beta1, self.max_momentums[i])
                 group["max_momentum"], group["base_momentum"] = self.max_momentums[i], self.base_momentums[i]

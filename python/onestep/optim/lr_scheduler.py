@@ -10,7 +10,7 @@ from typing import Any, List, Optional, Sequence
 
 from onestep.optim.cycle import CyclicLR, OneCycleLR, ReduceLROnPlateau
 from onestep.optim.optimizer import Optimizer
-from onestep.optim.schedule import LRScheduler
+from onestep.optim.schedule import LRScheduler, set_rate
 
 __all__ = [
     "ChainedScheduler",
@@ -251,7 +251,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_i = self.T_0 * self.T_mult**n
         self.last_epoch = math.floor(epoch)
         for group, lr in zip(self.optimizer.param_groups, self.get_lr()):
-            group["lr"] = lr
+            set_rate(group, lr)
         self._last_lr = self._rates
 
 
@@ -279,7 +279,7 @@ class SequentialLR(LRScheduler):
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
         for group in optimizer.param_groups:  # take back what the constructors of the schedules did
-            group["lr"] = group["initial_lr"]
+            set_rate(group, group["initial_lr"])
         for scheduler in schedulers:
             _take_back(scheduler)
         self._schedulers[0].step()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional
 
+from onestep._C import Tensor
 from onestep.optim.optimizer import Optimizer
 
 
@@ -19,6 +20,20 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> List[Any]:
     return list(value)
 
 
+def rate_of(group: Dict[str, Any]) -> Any:
+    """The group's rate as it is now."""
+    lr = group["lr"]
+    return lr.detach().clone() if isinstance(lr, Tensor) else lr
+
+
+def set_rate(group: Dict[str, Any], lr: Any) -> None:
+    """Sets the group's rate; where it is a tensor, that is written to, since others may hold it."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(float(lr))
+    else:
+        group["lr"] = lr
+
+
 class LRScheduler:
     """The base: `step()` sets the rate of every group to get_lr()."""
 
@@ -26,7 +41,7 @@ class LRScheduler:
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", rate_of(group))
             elif "initial_lr" not in group:
                 raise KeyError("param 'initial_lr' is not specified in param_groups when resuming an optimizer")
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
@@ -44,7 +59,7 @@ class LRScheduler:
 
     @property
     def _rates(self) -> List[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return [rate_of(group) for group in self.optimizer.param_groups]
 
     def get_lr(self) -> List[float]:
         """The rates of this epoch."""
@@ -60,7 +75,7 @@ class LRScheduler:
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         closed = getattr(self, "_closed_form", None) if epoch is not None else None
         for group, lr in zip(self.optimizer.param_groups, self.get_lr() if closed is None else closed()):
-            group["lr"] = lr
+            set_rate(group, lr)
         self._last_lr = self._rates
 
     def state_dict(self) -> dict:

@@ -45,6 +45,12 @@ class TensorDataset(Dataset):
         return self.tensors[0].size(0)
 
 
+def _samples(dataset: Any, places: List[int]) -> Any:
+    """Several samples, by the dataset's own __getitems__ where it has one."""
+    many = getattr(dataset, "__getitems__", None)
+    return many(places) if callable(many) else [dataset[i] for i in places]
+
+
 class StackDataset(Dataset):
     """Sample i is the tuple, or dict, of the samples i of datasets of one length."""
 
@@ -66,6 +72,15 @@ class StackDataset(Dataset):
         if isinstance(self.datasets, dict):
             return {key: dataset[index] for key, dataset in self.datasets.items()}
         return tuple(dataset[index] for dataset in self.datasets)
+
+    def __getitems__(self, places: List[int]) -> Any:
+        """The samples of a batch, by the __getitems__ of those datasets that have one."""
+        keys = list(self.datasets) if isinstance(self.datasets, dict) else range(len(self.datasets))
+        columns = [_samples(self.datasets[key], places) for key in keys]
+        if any(len(column) != len(places) for column in columns):
+            raise ValueError(f"Nested dataset's output size mismatch. Expected {len(places)}")
+        rows = list(zip(*columns))
+        return [dict(zip(keys, row)) for row in rows] if isinstance(self.datasets, dict) else rows
 
     def __len__(self) -> int:
         return self._length
@@ -120,8 +135,7 @@ class Subset(Dataset):
 
     def __getitems__(self, places: List[int]) -> Any:
         """The samples of a batch, by the dataset's own __getitems__ where it has one."""
-        many = getattr(self.dataset, "__getitems__", None)
-        return many([self.indices[i] for i in places]) if callable(many) else [self.dataset[self.indices[i]] for i in places]
+        return _samples(self.dataset, [self.indices[i] for i in places])
 
     def __len__(self) -> int:
         return len(self.indices)
