@@ -198,7 +198,7 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
     elements, tests = (_C.as_tensor(x).to(dtype) for x in (elements, test_elements))
     if tests.numel() == 0:
         return _C.full(elements.shape, invert)
-    ordered = tests.flatten().sort().values
+    ordered = tests.flatten().sort()[0]
     places = _C.searchsorted(ordered, elements.contiguous()).clamp(max=ordered.numel() - 1)
     return (ordered[places] != elements) if invert else (ordered[places] == elements)
 

@@ -60,7 +60,7 @@ class _Function:
 
     def apart(self, joined: Tensor, inner=()):
         """What `joined` has for each output: [output..., inner...]."""
-        parts = (joined,)
+        parts: tuple = (joined,)
         if len(self.outputs) > 1:
             parts = joined.split([output.numel() for output in self.outputs])
             parts = tuple(part.reshape((*output.shape, *inner)) for part, output in zip(parts, self.outputs))

@@ -42,7 +42,7 @@ class Buffer(_C.Tensor, metaclass=_BufferType):
 
     def __new__(cls, data: Optional[_C.Tensor] = None, *, persistent: bool = True) -> "Buffer":
         data = onestep.empty(0) if data is None else data
-        made = data.detach().requires_grad_(data.requires_grad)
+        made: Any = data.detach().requires_grad_(data.requires_grad)
         made.persistent, made._is_buffer = persistent, True
         return made
 

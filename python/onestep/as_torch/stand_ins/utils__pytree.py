@@ -26,7 +26,7 @@ def _parts(tree: Any) -> tuple | None:
         return list(tree), lambda parts: kind(*parts)
     if kind in (dict, OrderedDict, defaultdict):
         keys = list(tree)
-        empty = defaultdict(tree.default_factory) if kind is defaultdict else kind()
+        empty: Any = defaultdict(tree.default_factory) if kind is defaultdict else kind()
         return list(tree.values()), lambda parts: (lambda new: (new.update(zip(keys, parts)), new)[1])(empty.copy())
     return None
 
