@@ -8,8 +8,7 @@
 
 namespace onestep {
 
-/// A number, or a nested braced list of numbers: `tensor({{1, 2}, {3, 4}})`. Integers give int64, bools bool, else
-/// default_dtype().
+/// A number, or a nested braced list of numbers: `tensor({{1, 2}, {3, 4}})`. Integers give int64, bools bool, else float32.
 class NestedValues {
  public:
   template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
@@ -37,14 +36,14 @@ Tensor from_values(const std::vector<T>& values, const Shape& shape) {
   return from_values(std::span<const T>(values), shape);
 }
 /// Sizes may be given without braces: `zeros(3, 4)`; so with ones, empty, rand and randn.
-Tensor zeros(const Shape& shape, DType dtype = default_dtype());
-Tensor ones(const Shape& shape, DType dtype = default_dtype());
+Tensor zeros(const Shape& shape, DType dtype = DType::float32);
+Tensor ones(const Shape& shape, DType dtype = DType::float32);
 template <class... I>
 requires Sizes<I...> Tensor zeros(I... sizes) { return zeros(Shape{static_cast<int64_t>(sizes)...}); }
 template <class... I>
 requires Sizes<I...> Tensor ones(I... sizes) { return ones(Shape{static_cast<int64_t>(sizes)...}); }
-/// Every element `value`; without a dtype that of the value (bool, int64 or default_dtype()), as torch.full. Throws DTypeError
-/// on a number that overflows in the dtype, as fill_ and masked_fill do; floats hold infinities.
+/// Every element `value`; without a dtype that of the value (bool, int64 or float32), as torch.full. Throws DTypeError on a
+/// number that overflows in the dtype, as fill_ and masked_fill do; floats hold infinities.
 Tensor full(const Shape& shape, Scalar value);
 Tensor full(const Shape& shape, Scalar value, DType dtype);
 /// Of the shape of x, and of its dtype or another one.
@@ -58,27 +57,27 @@ Tensor full_like(const Tensor& x, Scalar value, DType dtype);
 Tensor empty_like(const Tensor& x, DType dtype);
 Tensor rand_like(const Tensor& x, Generator& generator = default_generator());
 Tensor randn_like(const Tensor& x, Generator& generator = default_generator());
-/// start, start + step, ... before `end`: int64 when all are integers, else default_dtype(); where `dtype` is an integer type,
-/// steps from the truncated start on (torch.arange). Throws ShapeError on a step that is 0 or leads away from the end.
+/// start, start + step, ... before `end`: int64 when all are integers, else float32; where `dtype` is an integer type, steps
+/// from the truncated start on (torch.arange). Throws ShapeError on a step that is 0 or leads away from the end.
 Tensor arange(Scalar end);
 Tensor arange(Scalar start, Scalar end, Scalar step = 1);
 Tensor arange(Scalar start, Scalar end, Scalar step, DType dtype);
 /// `steps` values from `start` to `end`, evenly apart, both ends among them; of integers the ends and then all values are
 /// truncated (torch.linspace). Throws ShapeError on steps < 0, DTypeError for bool.
-Tensor linspace(double start, double end, int64_t steps, DType dtype = default_dtype());
+Tensor linspace(double start, double end, int64_t steps, DType dtype = DType::float32);
 /// base to the powers linspace(start, end, steps) (torch.logspace).
-Tensor logspace(double start, double end, int64_t steps, double base = 10.0, DType dtype = default_dtype());
+Tensor logspace(double start, double end, int64_t steps, double base = 10.0, DType dtype = DType::float32);
 /// The identity matrix [n, n], or its first m columns.
-Tensor eye(int64_t n, DType dtype = default_dtype());
-Tensor eye(int64_t n, int64_t m, DType dtype = default_dtype());
+Tensor eye(int64_t n, DType dtype = DType::float32);
+Tensor eye(int64_t n, int64_t m, DType dtype = DType::float32);
 /// The places of the lower / upper triangle of a matrix [rows, cols], with `offset` as in tril / triu: [2, count], rows
 /// above columns (torch.tril_indices, torch.triu_indices).
 Tensor tril_indices(int64_t rows, int64_t cols, int64_t offset = 0, DType dtype = DType::int64);
 Tensor triu_indices(int64_t rows, int64_t cols, int64_t offset = 0, DType dtype = DType::int64);
 /// Uniform in [0, 1) from PyTorch's stream (torch.rand).
-Tensor rand(const Shape& shape, Generator& generator = default_generator(), DType dtype = default_dtype());
+Tensor rand(const Shape& shape, Generator& generator = default_generator(), DType dtype = DType::float32);
 /// Normal with mean 0 and standard deviation 1 from PyTorch's stream (torch.randn).
-Tensor randn(const Shape& shape, Generator& generator = default_generator(), DType dtype = default_dtype());
+Tensor randn(const Shape& shape, Generator& generator = default_generator(), DType dtype = DType::float32);
 Tensor rand(const Shape& shape, DType dtype);
 Tensor randn(const Shape& shape, DType dtype);
 template <class... I>

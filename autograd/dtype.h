@@ -54,8 +54,8 @@ constexpr bool is_half(DType dtype) { return is_narrow(dtype) && is_floating(dty
 /// and float32 for the two halves.
 DType promote_types(DType a, DType b);
 
-/// The dtype of floats where none is said, and of what integers become by division, roots and the like
-/// (torch.get_default_dtype): float32 until it is set.
+/// What integers become by division, by roots and beside a number with a fraction (torch.get_default_dtype): float32 until it
+/// is set. Python's factories make it, too, where no dtype is said; C++'s, and so layers and the trainer, make float32.
 DType default_dtype();
 /// For all threads; throws DTypeError unless it is a floating one (torch.set_default_dtype).
 void set_default_dtype(DType dtype);

@@ -437,7 +437,7 @@ inline bool Tensor::is_contiguous() const {
 using TensorList = ListView<Tensor>;
 
 /// An uninitialised contiguous tensor. Throws ShapeError on a negative or too large size.
-Tensor empty(const Shape& shape, DType dtype = default_dtype());
+Tensor empty(const Shape& shape, DType dtype = DType::float32);
 template <class... I>
 requires Sizes<I...> Tensor empty(I... sizes) { return empty(Shape{static_cast<int64_t>(sizes)...}); }
 

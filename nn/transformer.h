@@ -144,7 +144,7 @@ class Transformer : public Module {
   Tensor operator()(const Tensor& src, const Tensor& tgt, const EncoderMasks& src_masks = {},
                     const DecoderMasks& tgt_masks = {}) const;
   /// -inf above the diagonal, 0 elsewhere: [size, size], added to scores.
-  static Tensor generate_square_subsequent_mask(int64_t size, DType dtype = default_dtype());
+  static Tensor generate_square_subsequent_mask(int64_t size, DType dtype = DType::float32);
   std::string name() const override { return "Transformer"; }
   void visit(Visitor& visitor) override;
 

@@ -24,9 +24,7 @@ NestedValues::NestedValues(std::initializer_list<NestedValues> rows)
     for (int64_t size : rows.begin()->shape_) shape_.push_back(size);
 }
 
-Tensor tensor(const NestedValues& values) {
-  return tensor(values, is_floating(values.dtype()) ? default_dtype() : values.dtype());
-}
+Tensor tensor(const NestedValues& values) { return tensor(values, values.dtype()); }
 
 Tensor tensor(const NestedValues& values, DType dtype) {
   Tensor y = empty(values.shape(), dtype);
@@ -73,9 +71,7 @@ Tensor full(const Shape& shape, Scalar value, DType dtype) {
   return fill_(y, value);
 }
 
-Tensor full(const Shape& shape, Scalar value) {
-  return full(shape, value, is_floating(value.dtype) ? default_dtype() : value.dtype);
-}
+Tensor full(const Shape& shape, Scalar value) { return full(shape, value, value.dtype); }
 
 Tensor ones(const Shape& shape, DType dtype) {
   check_sizes("ones", shape);
@@ -108,7 +104,7 @@ int64_t count_integers(int64_t start, int64_t end, int64_t step) {
 
 Tensor arange(Scalar start, Scalar end, Scalar step) {
   const bool floating = is_floating(start.dtype) || is_floating(end.dtype) || is_floating(step.dtype);
-  return arange(start, end, step, floating ? default_dtype() : DType::int64);
+  return arange(start, end, step, floating ? DType::float32 : DType::int64);
 }
 
 Tensor arange(Scalar start, Scalar end, Scalar step, DType dtype) {

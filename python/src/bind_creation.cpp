@@ -51,13 +51,9 @@ Tensor leaf(Tensor x, PyObject* device, bool requires_grad) {
         return leaf(NAME##_into(empty_in_order_of(x, dtype.value_or(x.dtype())), g), device, grad);                      \
       });
 
-DType counted_dtype(Scalar a, Scalar b, Scalar c, D dtype) {
-  if (dtype) return *dtype;
-  const bool integers = a.dtype != DType::float32 && b.dtype != DType::float32 && c.dtype != DType::float32;
-  return integers ? DType::int64 : default_dtype();
-}
-DType value_dtype(Scalar value, D dtype) {
-  return dtype.value_or(value.dtype == DType::float32 ? default_dtype() : value.dtype);
+/// Of start, end and step of a range: int64 where all are integers.
+DType counted_dtype(Scalar a, Scalar b, Scalar c) {
+  return implied_dtype(promote_types(DType::int64, promote_types(a.dtype, promote_types(b.dtype, c.dtype))));
 }
 
 Tensor integers(int64_t low, int64_t high, const Shape& size, Generator& g, D dtype) {
@@ -168,7 +164,7 @@ void bind_creation() {
   function(
       "full(int[] size, Scalar fill_value" FACTORY,
       +[](Shape size, Scalar value, D dtype, PyObject*, PyObject* device, bool grad, bool) {
-        return leaf(full(size, value, value_dtype(value, dtype)), device, grad);
+        return leaf(full(size, value, dtype.value_or(implied_dtype(value.dtype))), device, grad);
       });
   function(
       "scalar_tensor(Scalar s" FACTORY, +[](Scalar value, D dtype, PyObject*, PyObject* device, bool grad, bool) {
@@ -186,12 +182,12 @@ void bind_creation() {
       });
   function(
       "arange(Scalar end" FACTORY, +[](Scalar end, D dtype, PyObject*, PyObject* device, bool grad, bool) {
-        return leaf(arange(0, end, 1, counted_dtype(0, end, 1, dtype)), device, grad);
+        return leaf(arange(0, end, 1, dtype.value_or(counted_dtype(0, end, 1))), device, grad);
       });
   function(
       "arange(Scalar start, Scalar end, Scalar step=1" FACTORY,
       +[](Scalar start, Scalar end, Scalar step, D dtype, PyObject*, PyObject* device, bool grad, bool) {
-        return leaf(arange(start, end, step, counted_dtype(start, end, step, dtype)), device, grad);
+        return leaf(arange(start, end, step, dtype.value_or(counted_dtype(start, end, step))), device, grad);
       });
   function(
       "linspace(float start, float end, int steps" FACTORY,

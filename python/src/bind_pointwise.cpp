@@ -180,7 +180,8 @@ void bind_pointwise() {
   function(
       "where(Tensor condition, Scalar input, Tensor other)", +[](T c, Scalar a, T b) { return where(c, a, b); });
   function(
-      "where(Tensor condition, Scalar input, Scalar other)", +[](T c, Scalar a, Scalar b) { return where(c, a, b); });
+      "where(Tensor condition, Scalar input, Scalar other)",
+      +[](T c, Scalar a, Scalar b) { return where(c, full({}, a, implied_dtype(promote_types(a.dtype, b.dtype))), b); });
   function("where(Tensor condition)", nonzero_numpy);
   method(
       "where(Tensor input, Tensor condition, Tensor other)", +[](T a, T c, T b) { return where(c, a, b); });

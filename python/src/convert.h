@@ -35,6 +35,9 @@ std::string kind_of(PyObject* object);
 /// Whether `object` (not None) can stand for an argument of this kind.
 bool accepts(Kind kind, PyObject* object);
 
+/// That of a number, or of one that bool, int64 and float32 (any float) stand for: default_dtype() of floats.
+inline DType implied_dtype(DType kind) { return is_floating(kind) ? default_dtype() : kind; }
+
 /// The dtypes are objects, one each.
 struct DTypeObject {
   DType value;

@@ -94,7 +94,7 @@ void add_number(Found& found, PyObject* object) {
   }
   if (add_large_integer(found, object)) return;
   const Scalar value = scalar_from(object);
-  meet(found, dtype_of_numpy(object).value_or(value.dtype == DType::float32 ? default_dtype() : value.dtype));
+  meet(found, dtype_of_numpy(object).value_or(implied_dtype(value.dtype)));
   found.floats.push_back(value.value);
   found.integers.push_back(value.integer);
 }

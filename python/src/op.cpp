@@ -111,7 +111,7 @@ const char* text_of(PyObject* keyword) {
   return text;
 }
 
-/// Which parameter a keyword means: by its name, or by NumPy's name for it.
+/// Which parameter a keyword means: by its name, or by another that NumPy, or PyTorch for methods, has for it.
 size_t find_parameter(const Overload& overload, PyObject* keyword) {
   for (size_t i = 0; i < overload.parameters.size(); ++i)
     if (overload.parameters[i].name == keyword) return i;
@@ -227,7 +227,7 @@ bool takes_numbers(std::string_view name) {
 /// The number as a tensor that meets `other` (which may be a number) as the number would.
 PyObject* as_operand(PyObject* number, PyObject* other) {
   const Scalar value = scalar_from(number);
-  DType dtype = is_floating(value.dtype) ? default_dtype() : value.dtype;
+  DType dtype = implied_dtype(value.dtype);
   if (is_tensor(other) && tensor_of(other).is_floating()) dtype = tensor_of(other).dtype();
   return wrap(full(Shape{}, value, dtype));
 }

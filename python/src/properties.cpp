@@ -297,10 +297,8 @@ void bind_properties() {
   function(
       "result_type(Scalar scalar, Tensor tensor)", +[](Scalar a, T b) { return result_type(b, a); });
   function(
-      "result_type(Scalar scalar1, Scalar scalar2)", +[](Scalar a, Scalar b) {
-        const DType dtype = promote_types(a.dtype, b.dtype);
-        return is_floating(dtype) ? default_dtype() : dtype;
-      });
+      "result_type(Scalar scalar1, Scalar scalar2)",
+      +[](Scalar a, Scalar b) { return implied_dtype(promote_types(a.dtype, b.dtype)); });
   function("get_default_dtype()", default_dtype);
   function(
       "set_default_dtype(dtype d)", +[](DType dtype) -> PyObject* {

@@ -38,6 +38,16 @@ def test_a_dict_and_a_file_train_the_same_run(run, tmp_path):
     assert run.config["model"]["d_model"] == 16 and run.config["train"]["grad_accumulation"] == 1
 
 
+def test_the_default_dtype_changes_no_run(run, tmp_path):
+    onestep.set_default_dtype(onestep.float64)
+    try:
+        other = trained(tmp_path)
+        assert other.generate("the cat", 5, temperature=0) == run.generate("the cat", 5, temperature=0)
+    finally:
+        onestep.set_default_dtype(onestep.float32)
+    assert other.metrics["loss"] == run.metrics["loss"]
+
+
 def test_the_callback_sees_every_step_and_the_bits_stay(run, tmp_path):
     rows = []
     other = trained(tmp_path, callback=rows.append)
