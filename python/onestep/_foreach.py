@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Callable
 
 from onestep import _C
 from onestep._C import Tensor
 
 
+@lru_cache(maxsize=None)
 def foreach(name: str) -> Callable:
     """The function torch._foreach_NAME."""
     method = getattr(Tensor, name, None) or getattr(_C, name)

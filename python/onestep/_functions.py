@@ -121,7 +121,7 @@ def set_rng_state(new_state: Tensor) -> None:
 
 # PyTorch's CPUGeneratorImplState: seed, outputs left, whether it is seeded, next output, the words of the Mersenne twister, three
 # doubles of which the second is a normal that waits, whether it does, and the same of a float, which is never drawn.
-_STATE = struct.Struct("<QiiQ624Q3di4xf?3x")
+_STATE, _WORDS = struct.Struct("<QiiQ624Q3di4xf?3x"), struct.Struct(">624I")
 
 
 def _get_state(self) -> Tensor:
@@ -129,7 +129,7 @@ def _get_state(self) -> Tensor:
     _, seed, position, normal, words = self._state().decode().split(" ")
     position, has_normal = int(position, 16), normal != "-"
     waiting = struct.unpack(">d", bytes.fromhex(normal))[0] if has_normal else 0.0
-    numbers = (int(words[i : i + 8], 16) for i in range(0, len(words), 8))
+    numbers = _WORDS.unpack(bytes.fromhex(words))
     state = _STATE.pack(int(seed, 16), 625 - position, 1, position, *numbers, 0.0, waiting, 0.0, has_normal, 0.0, False)
     return _C.frombuffer(bytearray(state), dtype=_C.uint8)
 
@@ -147,8 +147,8 @@ def _set_state(self, new_state: Tensor):
         raise RuntimeError("Invalid mt19937 state")
     waiting = struct.pack(">d", normal).hex() if has_normal else "-"
     position = 624 if left == 1 else position  # at the end, and after seeding
-    text = f"mt19937 {seed:016x} {position:08x} {waiting} " + "".join(f"{word & 0xFFFFFFFF:08x}" for word in words)
-    self._set_state(text.encode())
+    hexadecimal = _WORDS.pack(*(word & 0xFFFFFFFF for word in words)).hex()
+    self._set_state(f"mt19937 {seed:016x} {position:08x} {waiting} {hexadecimal}".encode())
     return self
 
 

@@ -76,25 +76,30 @@ def grad(func: Callable, argnums: Union[int, tuple] = 0, has_aux: bool = False) 
     return gradients
 
 
+def _parts(tree: Any, dims: Any) -> Optional[list]:
+    """What a list, tuple or dict holds, each with its dim; None of anything else."""
+    if isinstance(tree, dict):
+        return [(part, dims[key] if isinstance(dims, dict) else dims) for key, part in tree.items()]
+    if isinstance(tree, (list, tuple)):
+        return list(zip(tree, dims if isinstance(dims, (list, tuple)) else [dims] * len(tree)))
+    return None
+
+
 def _at(tree: Any, dims: Any, i: int) -> Any:
     """Element i of what is batched in a nest of arguments, along these dims."""
-    if isinstance(tree, (list, tuple)):
-        each = dims if isinstance(dims, (list, tuple)) else [dims] * len(tree)
-        return type(tree)(_at(part, dim, i) for part, dim in zip(tree, each))
-    if isinstance(tree, dict):
-        return {key: _at(part, dims[key] if isinstance(dims, dict) else dims, i) for key, part in tree.items()}
-    return tree if dims is None or not isinstance(tree, Tensor) else tree.select(dims, i)
+    parts = _parts(tree, dims)
+    if parts is None:
+        return tree if dims is None or not isinstance(tree, Tensor) else tree.select(dims, i)
+    chosen = [_at(part, dim, i) for part, dim in parts]
+    return dict(zip(tree, chosen)) if isinstance(tree, dict) else type(tree)(chosen)
 
 
 def _size(tree: Any, dims: Any) -> Optional[int]:
     """The number of elements of the first part that is batched."""
-    if isinstance(tree, (list, tuple)):
-        each = dims if isinstance(dims, (list, tuple)) else [dims] * len(tree)
-        return next((n for n in map(_size, tree, each) if n is not None), None)
-    if isinstance(tree, dict):
-        sizes = (_size(part, dims[key] if isinstance(dims, dict) else dims) for key, part in tree.items())
-        return next((n for n in sizes if n is not None), None)
-    return tree.size(dims) if isinstance(tree, Tensor) and dims is not None else None
+    parts = _parts(tree, dims)
+    if parts is None:
+        return tree.size(dims) if isinstance(tree, Tensor) and dims is not None else None
+    return next((n for n in (_size(part, dim) for part, dim in parts) if n is not None), None)
 
 
 def _stacked(results: list, dims: Any) -> Any:

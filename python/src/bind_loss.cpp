@@ -25,7 +25,8 @@ Tensor weighted(T each, T input, T weight, Reduction r, bool by_weight) {
 
 /// The dtype in which scores meet targets that are probabilities; that of the scores where the targets are classes.
 DType met(T scores, T target) { return target.is_floating() ? promote_types(scores.dtype(), target.dtype()) : scores.dtype(); }
-Tensor converted(T x, DType dtype) { return x.defined() && x.is_floating() ? to(x, dtype) : x; }
+/// x in a dtype, if it is floating.
+Tensor floats_in(T x, DType dtype) { return x.defined() && x.is_floating() ? to(x, dtype) : x; }
 
 template <Tensor (*kLoss)(T, T, Reduction)>
 Tensor weighted_or_plain(T x, T y, PyObject* average, PyObject* reduce, Reduction reduction, T weight) {
@@ -43,7 +44,7 @@ void bind_loss() {
         const DType dtype = met(x, y);
         const Tensor targets = y.is_floating() ? to(y, dtype) : y.dtype() == DType::uint8 ? to(y, DType::int64) : y;
         return cross_entropy(to(x, dtype), targets,
-                             {asked(average, reduce, reduction), ignore, smoothing, converted(weight, dtype)});
+                             {asked(average, reduce, reduction), ignore, smoothing, floats_in(weight, dtype)});
       });
   function(
       "nll_loss(Tensor input, Tensor target, Tensor? weight=None, any size_average=None, int ignore_index=-100, "
@@ -69,17 +70,17 @@ void bind_loss() {
       +[](T x, T y, T weight, PyObject* average, PyObject* reduce, Reduction r, T positive) {
         const DType dtype = met(x, y);  // the result has the target's, as PyTorch's formula, which begins with it
         const Tensor loss =
-            binary_cross_entropy_with_logits(to(x, dtype), converted(y, dtype),
-                                             {asked(average, reduce, r), converted(weight, dtype), converted(positive, dtype)});
-        return x.dtype() == y.dtype() ? loss : converted(loss, y.is_floating() ? y.dtype() : dtype);
+            binary_cross_entropy_with_logits(to(x, dtype), floats_in(y, dtype),
+                                             {asked(average, reduce, r), floats_in(weight, dtype), floats_in(positive, dtype)});
+        return x.dtype() == y.dtype() ? loss : floats_in(loss, y.is_floating() ? y.dtype() : dtype);
       });
   function(
       "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, any size_average=None, "
       "any reduce=None, str reduction=\"mean\")",
       +[](T x, T y, T weight, PyObject* average, PyObject* reduce, Reduction r) {
         const DType dtype = met(x, y);
-        return multilabel_soft_margin_loss(to(x, dtype), converted(y, dtype),
-                                           {asked(average, reduce, r), converted(weight, dtype)});
+        return multilabel_soft_margin_loss(to(x, dtype), floats_in(y, dtype),
+                                           {asked(average, reduce, r), floats_in(weight, dtype)});
       });
   const auto plain = [](const std::string& name, auto f) {
     function((name + "(Tensor input, Tensor target, any size_average=None, any reduce=None, str reduction=\"mean\")").c_str(),

@@ -12,6 +12,11 @@ using OptionalDType = std::optional<DType>;
 using Unary = Tensor (*)(T);
 
 Shape all_or(const Dims& dims) { return dims.value_or(Shape{}); }
+
+template <Tensor (*kOp)(T, const Shape&, bool)>
+Tensor over(T x, Dims dims, bool keep) {
+  return kOp(x, all_or(dims), keep);
+}
 Tensor converted(T x, OptionalDType dtype) { return dtype ? to(x, *dtype) : x; }
 
 /// NAME(x), NAME(x, dim, keepdim) -> values and indices.
@@ -51,12 +56,8 @@ void bind_reduce() {
   both(
       "prod(Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None)",
       +[](T x, int64_t dim, bool keep, OptionalDType t) { return t ? prod(x, dim, keep, *t) : prod(x, dim, keep); });
-  both(
-      "any(Tensor input, int[]? dim=None, bool keepdim=False)",
-      +[](T x, Dims d, bool keep) { return any(x, all_or(d), keep); });
-  both(
-      "all(Tensor input, int[]? dim=None, bool keepdim=False)",
-      +[](T x, Dims d, bool keep) { return all(x, all_or(d), keep); });
+  both("any(Tensor input, int[]? dim=None, bool keepdim=False)", over<any>);
+  both("all(Tensor input, int[]? dim=None, bool keepdim=False)", over<all>);
 #define ONESTEP_BIND(NAME)                                                                 \
   both(                                                                                    \
       #NAME "(Tensor input, bool unbiased)", +[](T x, bool u) { return NAME(x, {}, u); }); \
@@ -116,12 +117,8 @@ void bind_reduce() {
   bind_picking("min", min, min);
   both("max(Tensor input, Tensor other)", maximum);
   both("min(Tensor input, Tensor other)", minimum);
-  both(
-      "amax(Tensor input, int[]? dim=None, bool keepdim=False)",
-      +[](T x, Dims d, bool keep) { return amax(x, all_or(d), keep); });
-  both(
-      "amin(Tensor input, int[]? dim=None, bool keepdim=False)",
-      +[](T x, Dims d, bool keep) { return amin(x, all_or(d), keep); });
+  both("amax(Tensor input, int[]? dim=None, bool keepdim=False)", over<amax>);
+  both("amin(Tensor input, int[]? dim=None, bool keepdim=False)", over<amin>);
   both(
       "aminmax(Tensor input, *, int? dim=None, bool keepdim=False)",
       +[](T x, std::optional<int64_t> dim, bool keep) { return dim ? aminmax(x, *dim, keep) : aminmax(x); });

@@ -113,6 +113,24 @@ def test_layers_refuse_what_pytorchs_refuse():
     assert nn.Hardtanh(min_value=-2.0, max_value=2.0)(T.tensor([-3.0, 1.5])).tolist() == [-2, 1.5]
 
 
+def test_what_hooks_must_not_return():
+    def loading(m):
+        m.register_load_state_dict_post_hook(lambda *_: {})
+        m.load_state_dict(m.state_dict())
+
+    def saving(m):
+        m.register_state_dict_post_hook(lambda *_: {})
+        m.state_dict()
+
+    def calling(m):
+        m.register_forward_pre_hook(lambda m, args, kwargs: args, with_kwargs=True)
+        m(T.ones(1))
+
+    for wrong, kind in ((loading, AssertionError), (saving, RuntimeError), (calling, RuntimeError)):
+        with pytest.raises(kind):
+            wrong(nn.Linear(1, 1))
+
+
 def test_batch_norm_of_all_processes():
     net = nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm2d(3), nn.Sequential(nn.BatchNorm1d(2)), nn.ReLU()))
     assert isinstance(net[0], nn.SyncBatchNorm) and isinstance(net[1][0], nn.SyncBatchNorm)

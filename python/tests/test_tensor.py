@@ -363,3 +363,18 @@ def test_choices_and_membership():
     assert torch.isin(x, torch.tensor([3.0, 5.0, 1.0])).tolist() == [True, False, True]
     assert torch.isin(x, 2, invert=True).tolist() == [True, False, True] and not torch.isin(x, torch.tensor([])).any()
     assert torch.isin(2, x).item() and not torch.isin(torch.tensor(torch.nan), torch.tensor([torch.nan])).item()
+
+
+def test_factors_of_halves_are_halves():
+    x, y, exact = torch.tensor([1.0]).bfloat16(), torch.tensor([3.0]).bfloat16(), torch.tensor(0.1).bfloat16().item()
+    # PyTorch 2.13: 1 + 3 alpha with alpha as a bfloat16, rounded once, and in float32 with alpha as it is
+    assert exact != 0.1 and x.add(y, alpha=0.1).item() == torch.tensor(1 + 3 * exact).bfloat16().item() == 1.296875
+    assert x.add(3.0, alpha=0.1).item() == x.clone().sub_(3.0, alpha=-0.1).item() == 1.296875
+    assert torch.ones(1).add(torch.full((1,), 3.0), alpha=0.1).item() == pytest.approx(1.3, rel=1e-7)
+
+
+def test_tensors_of_bytes_and_halves():
+    assert torch.ByteTensor([1, 255]).dtype == torch.uint8 and torch.ByteTensor(2, 3).shape == (2, 3)
+    assert isinstance(torch.ones(1).half(), torch.HalfTensor) and not isinstance(torch.ones(1), torch.BFloat16Tensor)
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.ByteTensor([256])

@@ -181,11 +181,9 @@ class Module(StateHooks, Walk):
             raise AttributeError(
                 f"cannot assign {'parameters' if kind is Parameter else 'module'} before Module.__init__() call"
             )
-        if kind is Module and name in here["_parameters"]:
-            raise TypeError(f"cannot assign '{typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)")
-        if isinstance(value, Buffer):
+        if kind is None and isinstance(value, _Tensor) and isinstance(value, Buffer):
             self.register_buffer(name, value, value.persistent)
-        elif kind is not None:
+        elif kind is Parameter or (kind is Module and name not in here["_parameters"]):
             own = here["_parameters" if kind is Parameter else "_modules"]
             for store in (here, here["_parameters"], here["_buffers"], here["_modules"]):
                 if store is not own:  # in its own store it keeps its place
