@@ -23,7 +23,7 @@ export const modules = (await import(join(dist, 'engine.js'))).loadModule
     }))).filter(Boolean)
   : [];
 
-/** The test cases of web_tests, in node and in Chromium. */
+/** The test cases of web_tests, in Chromium or in node. */
 export const suites = {
   'fused multiply-adds': '*fma*',
   'every kernel on every instruction set': 'kernels:*',
