@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 
 
 _LATER = {  # where the names are that are imported when they are first used
-    **{name: f"onestep.{name}" for name in ("nn", "optim", "utils", "amp", "func", "random")},
+    **{name: f"onestep.{name}" for name in ("nn", "optim", "utils", "amp", "fft", "func", "random")},
     **{name: f"onestep.{name}" for name in ("attention", "display", "distributions")},
     **{name: "onestep.serialization" for name in ("save", "load")},
     **{name: "onestep.run" for name in ("train", "Run")},
@@ -26,6 +26,17 @@ _LATER = {  # where the names are that are imported when they are first used
             "feature_dropout", "max_pool1d_with_indices", "max_pool3d", "native_channel_shuffle", "pdist", "pixel_shuffle",
             "pixel_unshuffle", "rms_norm", "rrelu", "rrelu_", "selu_", "threshold_",
         )
+    },
+    **{
+        name: "onestep._complex"
+        for name in (
+            "angle", "complex", "imag", "polar", "view_as_complex", "view_as_real", "complex32", "complex64", "complex128", "chalf",
+            "cfloat", "cdouble",
+        )
+    },
+    **{
+        name: "onestep._signal"
+        for name in ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "istft", "stft")
     },
     "gradcheck": "onestep.autograd",
     "vmap": "onestep.func",

@@ -90,21 +90,23 @@ def copysign(input: Tensor, other) -> Tensor:
 
 
 @_op
-def isreal(input: Tensor) -> Tensor:
-    """True everywhere: there are no complex numbers."""
-    return _C.ones_like(input, dtype=_C.bool)
+def isreal(input) -> Tensor:
+    """Whether the imaginary part is 0: true of all real numbers."""
+    return input.imag == 0 if input.is_complex() else _C.ones_like(input, dtype=_C.bool)
 
 
 def real(input: Tensor) -> Tensor:
-    """The tensor itself: there are no complex numbers."""
-    return input
+    """The real part: of a real tensor itself."""
+    return input.real
 
 
 __all__.append("real")
 for _name in ("conj", "conj_physical", "resolve_conj", "resolve_neg"):
     __all__.append(_name)
-    globals()[_name] = real
-    setattr(Tensor, _name, real)
+    globals()[_name] = lambda input, name=_name: getattr(input, name)() if input.is_complex() else input
+    globals()[_name].__doc__ = "What it is for complex numbers; of a real tensor itself."
+    globals()[_name].__name__ = _name
+    setattr(Tensor, _name, globals()[_name])
 
 
 # ---- shapes
@@ -389,3 +391,28 @@ def untyped_storage(self: Tensor) -> _Storage:
     return _Storage(self)
 
 
+# ---- what becomes complex
+
+
+@_method
+def cfloat(input: Tensor):
+    """Complex numbers whose imaginary part is 0."""
+    from onestep._complex import complex64
+
+    return input.to(complex64)
+
+
+@_method
+def cdouble(input: Tensor):
+    """The same in double."""
+    from onestep._complex import complex128
+
+    return input.to(complex128)
+
+
+@_method
+def stft(input: Tensor, *args, **kwargs):
+    """onestep.stft."""
+    from onestep._signal import stft
+
+    return stft(input, *args, **kwargs)

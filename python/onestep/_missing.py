@@ -30,9 +30,9 @@ class MissingModule(NotImplementedError, ImportError):
 class MissingDType:
     """A dtype of PyTorch that tensors cannot have here: programs name it in tables, and what makes a tensor refuses it."""
 
-    def __init__(self, name: str, itemsize: int, is_floating_point: bool = False, is_complex: bool = False) -> None:
+    def __init__(self, name: str, itemsize: int, is_floating_point: bool = False) -> None:
         self._name, self.itemsize = name, itemsize
-        self.is_floating_point, self.is_complex, self.is_signed = is_floating_point, is_complex, not name.startswith("u")
+        self.is_floating_point, self.is_complex, self.is_signed = is_floating_point, False, not name.startswith("u")
 
     def __repr__(self) -> str:
         return f"torch.{self._name}"
@@ -41,9 +41,8 @@ class MissingDType:
 _DTYPES = {
     **{f"{sign}int{8 * size}": MissingDType(f"{sign}int{8 * size}", size) for sign in ("", "u") for size in (1, 2, 4, 8)},
     **{name: MissingDType(name, 1, True) for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")},
-    **{f"complex{8 * size}": MissingDType(f"complex{8 * size}", size, is_complex=True) for size in (4, 8, 16)},
 }
-_DTYPES.update(short=_DTYPES["int16"], cfloat=_DTYPES["complex64"], cdouble=_DTYPES["complex128"])
+_DTYPES["short"] = _DTYPES["int16"]
 
 
 @lru_cache(maxsize=None)

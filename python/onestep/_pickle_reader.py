@@ -58,11 +58,14 @@ def _rebuild_tensor_v2(
     storage: _C.Tensor, offset: int, size: Any, stride: Any, requires_grad: bool, hooks: Any, metadata: Any = None
 ) -> _C.Tensor:
     last = offset + sum((n - 1) * step for n, step in zip(size, stride)) if 0 not in size else -1
-    if offset < 0 or min(size, default=0) < 0 or min(stride, default=0) < 0 or last >= storage.numel():
+    if offset < 0 or min(size, default=0) < 0 or min(stride, default=0) < 0 or last >= len(storage):
         raise pickle.UnpicklingError(
             f"load: a tensor of sizes {tuple(size)}, strides {tuple(stride)}, offset {offset} lies "
-            f"outside its storage of {storage.numel()} elements"
+            f"outside its storage of {len(storage)} elements"
         )
+    if storage.dim() == 2:  # of complex numbers
+        pairs = storage.as_strided((*size, 2), (*(2 * step for step in stride), 1), 2 * offset)
+        return onestep.view_as_complex(pairs.detach()).requires_grad_(bool(requires_grad))
     return storage.as_strided(tuple(size), tuple(stride), offset).detach().requires_grad_(bool(requires_grad))
 
 
@@ -143,7 +146,9 @@ class Reader(pickle._Unpickler):  # type: ignore[name-defined]
                 raise pickle.UnpicklingError(
                     f"load: storage {key} has {len(data)} bytes, not {numel} elements of {storage.dtype}"
                 )
-            self._storages[key] = tensor_from_bytes(data, storage.dtype, (numel,))
+            dtype = storage.dtype
+            shape, dtype = ((numel, 2), dtype.to_real()) if dtype.is_complex else ((numel,), dtype)
+            self._storages[key] = tensor_from_bytes(data, dtype, shape)
         return self._storages[key]
 
     def fill(self, key: str, read: Callable[[int], bytes]) -> None:

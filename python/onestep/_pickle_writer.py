@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Tuple
 
 import onestep
 from onestep import _C
+from onestep._complex import ComplexDType
 from onestep.nn.parameter import Parameter
 
 STORAGES = {
@@ -19,6 +20,9 @@ STORAGES = {
     "int32": "IntStorage",
     "uint8": "ByteStorage",
     "bool": "BoolStorage",
+    "complex32": "ComplexHalfStorage",
+    "complex64": "ComplexFloatStorage",
+    "complex128": "ComplexDoubleStorage",
 }
 
 
@@ -32,6 +36,7 @@ class PickleWriter:
     def __init__(self) -> None:
         self._out: List[bytes] = []
         self._used: Dict[Tuple[int, str], Tuple[str, int, _C.Tensor]] = {}  # of each storage: key, elements, tensor
+        self._pairs: Dict[int, _C.Tensor] = {}  # of complex tensors, whose parts lie side by side in the file
         self._open: List[int] = []
         self.storages: Dict[str, bytes] = {}
 
@@ -75,7 +80,7 @@ class PickleWriter:
             self._call("_codecs", "encode", (x.decode("latin1"), "latin1"), path)
         elif isinstance(x, _C.Tensor):
             self._tensor(x, path)
-        elif isinstance(x, onestep.dtype):
+        elif isinstance(x, (onestep.dtype, ComplexDType)):
             out.append(f"ctorch\n{str(x).split('.')[-1]}\n".encode())
         elif isinstance(x, onestep.device):
             self._call("torch", "device", (str(x),), path)
@@ -128,7 +133,9 @@ class PickleWriter:
             self._value(OrderedDict(), path)
             self._out.append(b"tR")
             return
-        dtype = str(x.dtype).split(".")[-1]
+        dtype, requires_grad, each = str(x.dtype).split(".")[-1], x.requires_grad, 1
+        if x.is_complex():
+            x, each = self._pairs.setdefault(id(x), onestep.view_as_real(x).detach()), 2
         offset, strides = x.storage_offset(), tuple(x.stride())
         storage = (x.data_ptr() - offset * x.element_size(), dtype)  # views and tied weights share it
         last = int(offset + sum((size - 1) * step for size, step in zip(x.shape, strides)) + 1) if x.numel() else 0
@@ -138,10 +145,13 @@ class PickleWriter:
         self._out.append(b"ctorch._utils\n_rebuild_tensor_v2\n((")
         self._value("storage", path)
         self._out.append(f"ctorch\n{STORAGES[dtype]}\n".encode())
-        for name in (key, "cpu", count):
+        for name in (key, "cpu", count // each):
             self._value(name, path)
         self._out.append(b"tQ")
+        shape = tuple(x.shape)
+        if each == 2:
+            shape, strides = shape[:-1], tuple(step // 2 for step in strides[:-1])
         one: Any
-        for one in (offset, tuple(x.shape), strides, x.requires_grad, OrderedDict()):
+        for one in (offset // each, shape, strides, requires_grad, OrderedDict()):
             self._value(one, path)
         self._out.append(b"tR")

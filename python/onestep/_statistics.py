@@ -55,9 +55,9 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) ->
 
 
 @_method_too
-def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Sum of products of two vectors."""
-    return _C.dot(input, other)
+def vdot(input, other) -> Tensor:
+    """Sum of products of two vectors, of which the first is conjugated where it is complex."""
+    return _C.dot(input.conj(), other)
 
 
 @_function

@@ -37,6 +37,7 @@ void add_dtypes(nb::module_& m) {
       .def_prop_ro("itemsize", [](DTypeObject d) { return size_of(d.value); })
       .def_prop_ro("is_floating_point", [](DTypeObject d) { return is_floating(d.value); })
       .def_prop_ro("is_complex", [](DTypeObject) { return false; })
+      .def("to_real", [](DTypeObject d) { return d; })
       .def_prop_ro("is_signed", [](DTypeObject d) { return d.value != DType::boolean && d.value != DType::uint8; });
   for (size_t i = 0; i < kDTypes; ++i) {
     const auto dtype = static_cast<DType>(i);

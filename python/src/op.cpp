@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "python/src/protocol.h"
+
 namespace onestep::python {
 namespace {
 
@@ -99,6 +101,7 @@ enum class Numbers { plain, tensors };
 
 bool fits(const Parameter& parameter, PyObject* value, Numbers numbers) {
   if (value == Py_None) return parameter.none;
+  if (parameter.kind == Kind::any) return !has_protocol(value);
   const bool number = parameter.kind == Kind::scalar || parameter.kind == Kind::number || parameter.kind == Kind::integer;
   if (number && is_tensor(value) && (numbers == Numbers::plain || tensor_of(value).requires_grad())) return false;
   return accepts(parameter.kind, value);
@@ -285,6 +288,7 @@ PyObject* op_call(PyObject* self, PyObject* const* args, size_t flags, PyObject*
         (is_tensor(args[1]) || (accepts(Kind::scalar, args[1]) && !op.overloads->front()->name.starts_with("bitwise"))) &&
         takes_numbers(op.overloads->front()->name))
       return call_with_number(self, args, count, keywords);
+    if (PyObject* answer = answer_of(self, args, count, keywords)) return answer;
     return no_match(op, args, count, keywords);
   } catch (...) {
     return set_error();

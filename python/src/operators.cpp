@@ -14,7 +14,17 @@ using ST = Tensor (*)(Scalar, const Tensor&);
 
 bool is_operand(PyObject* object) { return !is_tensor(object) && accepts(Kind::scalar, object); }
 
-template <TT kBoth, TS kRight, ST kLeft>
+/// Where one of the two is a Python complex number, the operator on it as a complex tensor.
+PyObject* with_complex(PyObject* a, PyObject* b, binaryfunc again) {
+  const bool left = PyComplex_Check(a);
+  if (!again || (!left && !PyComplex_Check(b))) Py_RETURN_NOTIMPLEMENTED;
+  const nanobind::object operand = nanobind::module_::import_("onestep._complex").attr("operand");
+  const nanobind::object number = operand(nanobind::handle(left ? a : b), nanobind::handle(left ? b : a));
+  return left ? again(number.ptr(), b) : again(a, number.ptr());
+}
+
+/// `kAgain`: the operator of Python's objects, where it has a meaning for complex numbers.
+template <TT kBoth, TS kRight, ST kLeft, binaryfunc kAgain = nullptr>
 PyObject* binary(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     if (is_tensor(a)) {
@@ -28,7 +38,7 @@ PyObject* binary(PyObject* a, PyObject* b) {
     } else if (PyObject_CheckBuffer(a)) {
       return wrap(kBoth(tensor_over_buffer(a), tensor_of(b)));
     }
-    Py_RETURN_NOTIMPLEMENTED;
+    return with_complex(a, b, kAgain);
   });
 }
 
@@ -139,10 +149,10 @@ PyType_Slot slot(int id, F* function) {
 
 std::span<const PyType_Slot> number_slots() {
   static const std::array slots = {
-      slot(Py_nb_add, binary<(operator+), (operator+), (operator+)>),
-      slot(Py_nb_subtract, binary<(operator-), (operator-), (operator-)>),
-      slot(Py_nb_multiply, binary<(operator*), (operator*), (operator*)>),
-      slot(Py_nb_true_divide, binary<(operator/), (operator/), (operator/)>),
+      slot(Py_nb_add, binary<(operator+), (operator+), (operator+), PyNumber_Add>),
+      slot(Py_nb_subtract, binary<(operator-), (operator-), (operator-), PyNumber_Subtract>),
+      slot(Py_nb_multiply, binary<(operator*), (operator*), (operator*), PyNumber_Multiply>),
+      slot(Py_nb_true_divide, binary<(operator/), (operator/), (operator/), PyNumber_TrueDivide>),
       slot(Py_nb_remainder, binary<(operator%), (operator%), (operator%)>),
       slot(Py_nb_floor_divide, binary<floor_divide, floor_divide, floor_divide_left>),
       slot(Py_nb_and, binary<(operator&), (operator&), (operator&)>),
