@@ -111,9 +111,15 @@ class ComplexTensor:
     def grad(self) -> Any:
         """dL/dreal + i dL/dimag, as in PyTorch."""
         grads = self.real.grad, self.imag.grad
-        if grads == (None, None):
+        if grads[0] is None and grads[1] is None:
             return None
         return ComplexTensor(*(_C.zeros_like(self.real) if grad is None else grad for grad in grads))
+
+    def backward(self: Complex, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
+        """Adds the gradients of the real part of sum(self * conj(gradient)) to the .grad of every leaf."""
+        from onestep.autograd import backward
+
+        backward([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or its size at `dim`."""
@@ -167,7 +173,11 @@ class ComplexTensor:
 
     def numpy(self) -> Any:
         """A NumPy array with these values."""
-        return self.real.numpy() + 1j * self.imag.numpy()
+        import numpy
+
+        values = numpy.empty(tuple(self.shape), numpy.complex128 if self.dtype is complex128 else numpy.complex64)
+        values.real, values.imag = self.real.numpy(), self.imag.numpy()
+        return values
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
@@ -262,7 +272,7 @@ def angle(input: Any) -> Tensor:
     if isinstance(input, ComplexTensor):
         return _C.atan2(input.imag, input.real)
     x = input if input.is_floating_point() else input.to(_C.get_default_dtype())
-    return _C.where(x.isnan(), x, _C.where(x < 0, math.pi, 0.0).to(x.dtype))
+    return _C.where(x.isnan(), x, (x < 0).to(x.dtype) * math.pi)
 
 
 def as_complex(value: Any, like: Any = None) -> Complex:

@@ -191,6 +191,26 @@ def irfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: Optional[str] =
     return irfftn(input, s, dim, norm)
 
 
+def hfftn(input: Any, s: Any = None, dim: Any = None, norm: Optional[str] = None) -> Tensor:
+    """hfft along the last of several dims, fft along the others."""
+    return irfftn(as_complex(_floating(input)).conj(), s, dim, _OTHER[norm])
+
+
+def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: Optional[str] = None) -> Complex:
+    """ihfft along the last of several dims, ifft along the others."""
+    return rfftn(input, s, dim, _OTHER[norm]).conj()
+
+
+def hfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: Optional[str] = None) -> Tensor:
+    """hfft along the second of two dims, fft along the first."""
+    return hfftn(input, s, dim, norm)
+
+
+def ihfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: Optional[str] = None) -> Complex:
+    """ihfft along the second of two dims, ifft along the first."""
+    return ihfftn(input, s, dim, norm)
+
+
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """[0, 1, ..., -2, -1] / (n d): the frequencies of fft's results."""
     places = _C.arange(n)

@@ -148,6 +148,18 @@ def test_the_gradient_of_a_complex_leaf():
     assert z.grad.tolist() == [6 + 8j, 0]
 
 
+def test_gradients_of_and_with_respect_to_complex_tensors():
+    """With weights w, PyTorch gives conj(dy/dz) w: of y = z^2 2 conj(z) w; where y is not analytic, both parts' gradients."""
+    z, w = torch.tensor(Z, dtype=torch.complex128, requires_grad=True), torch.tensor(W, dtype=torch.complex128)
+    near(torch.autograd.grad(z * z, z, w)[0].tolist(), each(lambda a, b: 2 * a.conjugate() * b, Z, W), 1e-12)
+    near(torch.autograd.grad(z.conj() * 2j, [z], [w])[0].tolist(), each(lambda b: 2j * b.conjugate(), W), 1e-12)
+    (z * 3).backward(w)
+    near(z.grad.tolist(), each(lambda b: 3 * b, W), 1e-12)
+    assert torch.autograd.grad(z.real.sum(), [w.requires_grad_()], allow_unused=True) == (None,)
+    with pytest.raises(RuntimeError, match="only for real scalar outputs"):
+        z.sum().backward()
+
+
 def test_rotary_embedding_by_complex_numbers():
     """What Llama's reference code does, beside sines and cosines."""
     torch.manual_seed(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence, Union
+from typing import Any, Iterator, Sequence, Union
 
 from onestep import _C
 from onestep._C import Tensor
@@ -25,6 +25,40 @@ def _as_list(tensors) -> list:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
+def _is_complex(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.is_complex()
+
+
+def _parts(tensors: list) -> list:
+    """Real tensors, of a complex one its two parts."""
+    return [part for x in tensors for part in ((x.real, x.imag) if _is_complex(x) else (x,))]
+
+
+def _outputs(outputs: list, grads: list) -> tuple[list, list]:
+    """The same of what gradients begin with, without parts that are constant."""
+    if len(grads) not in (0, len(outputs)) or not any(map(_is_complex, outputs)):
+        return outputs, grads
+    if not grads:
+        raise RuntimeError("grad can be implicitly created only for real scalar outputs: some are complex")
+    grads = [g.to(y.dtype) if isinstance(g, Tensor) and _is_complex(y) else g for y, g in zip(outputs, grads)]
+    pairs = [(y, g) for y, g in zip(_parts(outputs), _parts(grads)) if y.requires_grad]
+    return [y for y, _ in pairs], [g for _, g in pairs]
+
+
+def _joined(inputs: list, grads: list) -> Iterator[Any]:
+    """The gradients of `inputs` from those of their parts."""
+    rest = iter(grads)
+    for x in inputs:
+        if not _is_complex(x):
+            yield next(rest)
+            continue
+        pair = next(rest), next(rest)
+        if pair[0] is None and pair[1] is None:
+            yield None
+        else:
+            yield type(x)(*(_C.zeros_like(x.real) if part is None else part for part in pair))
+
+
 def grad(
     outputs: Tensors,
     inputs: Tensors,
@@ -42,9 +76,10 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     unused = materialize_grads if allow_unused is None else allow_unused
-    return tuple(
-        _C._grad(_as_list(outputs), _as_list(inputs), _as_list(grad_outputs), retain_graph, create_graph, unused, materialize_grads)
-    )
+    wanted = _as_list(inputs)
+    begin, weights = _outputs(_as_list(outputs), _as_list(grad_outputs))
+    grads = _C._grad(begin, _parts(wanted), weights, retain_graph, create_graph, unused, materialize_grads)
+    return tuple(_joined(wanted, grads))
 
 
 def backward(
@@ -55,7 +90,8 @@ def backward(
     inputs: Tensors | None = None,
 ) -> None:
     """Adds the gradients of sum(tensors * grad_tensors) to the .grad of every leaf, or of `inputs` alone."""
-    _C._backward(_as_list(tensors), _as_list(grad_tensors), retain_graph, create_graph, _as_list(inputs))
+    given = _outputs(_as_list(tensors), _as_list(grad_tensors))
+    _C._backward(*given, retain_graph, create_graph, _parts(_as_list(inputs)))
 
 
 def Variable(data: Tensor, requires_grad: bool = False) -> Tensor:

@@ -30,7 +30,7 @@ RANDOM = {"bernoulli", "multinomial", "nn.functional.dropout", "nn.functional.dr
           "exponential", "geometric", "log_normal", "cauchy", "randperm"}  # fmt: skip
 TIES = {"topk", "kthvalue", "sort", "argsort"}  # PyTorch does not say which of equal elements they pick
 TOLERANCES_OF = {"nn.functional.hardsigmoid": (1e-7, 1e-8)}  # PyTorch takes 1/6 as a float32 in float64, too
-TOLERANCES = {torch.float64: (1e-9, 1e-10), torch.float32: (2e-5, 1e-5), torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2)}
+TOLERANCES = {torch.float64: (1e-9, 1e-10), torch.float32: (2e-5, 1e-5), torch.complex128: (1e-9, 1e-10), torch.complex64: (2e-5, 1e-5), torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2)}
 
 
 class Inexpressible(Exception):
@@ -127,8 +127,14 @@ def same(a, b, tolerances=None):
     if not isinstance(b, onestep.Tensor) or tuple(a.shape) != tuple(b.shape) or str(a.dtype) != str(b.dtype):
         return False
     rtol, atol = tolerances or TOLERANCES.get(a.dtype, (0, 0))
-    return torch.allclose(to_torch(b).double(), a.detach().double(), rtol=rtol, atol=atol, equal_nan=True) if a.is_floating_point() else torch.equal(
-        to_torch(b), a)
+    if not a.is_floating_point() and not a.is_complex():
+        return torch.equal(to_torch(b), a)
+    return torch.allclose(widened(to_torch(b)), widened(a), rtol=rtol, atol=atol, equal_nan=True)
+
+
+def widened(x):
+    """In double; of complex numbers both parts."""
+    return (torch.view_as_real(x.detach().resolve_conj()) if x.is_complex() else x.detach()).double()
 
 
 def backward(results, arguments, lib, weigh_in=None):
@@ -161,12 +167,12 @@ def as_exact(op, theirs, want, got, dtype):
     exact = results_of(op(*arguments[0], **arguments[1]))
     exact += backward(exact, arguments, torch, weigh_in=dtype)
     for e, a, b in zip(exact, want, got):
-        if e is None or a is None or b is None or not isinstance(e, torch.Tensor) or not e.is_floating_point():
+        if e is None or a is None or b is None or not isinstance(e, torch.Tensor) or not (e.is_floating_point() or e.is_complex()):
             continue
         b = to_torch(b)
         if e.shape != b.shape or a.dtype != b.dtype:
             return False
-        a, b, e = a.detach().double(), b.double(), e.detach().double()
+        a, b, e = map(widened, (a, b, e))
         b = torch.where((a == b) | (a.isnan() & b.isnan()), e, b)
         off = (a - e).abs()
         allowed = 10 * off[off.isfinite()].max().item() if off.isfinite().any() else 0
