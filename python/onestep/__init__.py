@@ -9,6 +9,7 @@ from onestep._composed import *  # noqa: F403
 from onestep._statistics import *  # noqa: F403
 from onestep.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from onestep import autograd, backends, cuda, linalg, special
+from onestep._matrices import *  # noqa: F403
 
 newaxis = None
 __version__ = "0.1.0"

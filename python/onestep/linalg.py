@@ -1,12 +1,38 @@
-"""Norms and products (torch.linalg), as far as they are there."""
+"""Norms, products, decompositions and equations (torch.linalg)."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from onestep import _C
 from onestep._C import Tensor, cross  # noqa: F401
 from onestep._composed import matrix_power as _matrix_power
+from onestep._decompositions import (  # noqa: F401
+    LinAlgError, cholesky, cholesky_inverse, cholesky_solve, det, inv, logdet, qr, slogdet, solve, solve_triangular,
+)  # fmt: skip
+from onestep._spectra import cond, eigh, eigvalsh, lstsq, matrix_rank, pinv, svd, svdvals, vander  # noqa: F401
+
+
+class InverseResult(NamedTuple):
+    """What inv_ex gives."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+class CholeskyResult(NamedTuple):
+    """What cholesky_ex gives."""
+
+    L: Tensor
+    info: Tensor
+
+
+class SolveResult(NamedTuple):
+    """What solve_ex gives."""
+
+    result: Tensor
+    info: Tensor
 
 
 def vector_norm(x: Tensor, ord: float = 2, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
@@ -16,7 +42,7 @@ def vector_norm(x: Tensor, ord: float = 2, dim=None, keepdim: bool = False, *, d
 
 def matrix_norm(x: Tensor, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None) -> Tensor:
     """Of the matrices in two dims: "fro", the root of the sum of squares; 1 and -1, the largest and least sum of |x| of a
-    column; inf and -inf, of a row. Those of singular values ("nuc", 2, -2) are not there."""
+    column; inf and -inf, of a row; "nuc", 2 and -2, the sum of the singular values, the largest and the least."""
     if x.dim() < 2 or len(dim) != 2:
         raise _C.ShapeError(f"linalg.matrix_norm: needs matrices and two dims: got shape {list(x.shape)}, dim {dim}")
     rows, columns = (d % x.dim() if -x.dim() <= d < x.dim() else d for d in dim)
@@ -33,7 +59,9 @@ def matrix_norm(x: Tensor, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dt
         extreme = (sums.amax if ord > 0 else sums.amin)(kept, keepdim=True)
         return extreme if keepdim else extreme.squeeze((rows, columns))
     if ord in ("nuc", 2, -2):
-        raise NotImplementedError(f"linalg.matrix_norm: ord={ord!r}, which needs singular values")
+        values = svdvals(x.movedim((rows, columns), (-2, -1)))
+        found = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+        return found.unsqueeze(min(rows, columns)).unsqueeze(max(rows, columns)) if keepdim else found
     raise _C.Error(f"linalg.matrix_norm: unknown ord {ord!r}")
 
 
@@ -70,8 +98,40 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
-    """A square matrix, or a batch of them, times itself: n factors; n must not be negative."""
-    return _matrix_power(A, n)
+    """A square matrix, or a batch of them, times itself: n factors; of its inverse where n is negative."""
+    return _matrix_power(A, n) if n >= 0 else _matrix_power(inv(A), -n)
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseResult:
+    """inv, and 0; what has no inverse raises in any case."""
+    return InverseResult(inv(A), _C.zeros(A.shape[:-2], dtype=_C.int32))
+
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyResult:
+    """cholesky, and 0; what has no factor raises in any case."""
+    return CholeskyResult(cholesky(A, upper=upper), _C.zeros(A.shape[:-2], dtype=_C.int32))
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveResult:
+    """solve, and 0; what has no solution raises in any case."""
+    return SolveResult(solve(A, B, left=left), _C.zeros(A.shape[:-2], dtype=_C.int32))
+
+
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of A as a matrix whose rows are the first `ind` dims."""
+    rows, columns = A.shape[:ind], A.shape[ind:]
+    if math.prod(rows) != math.prod(columns):
+        raise RuntimeError(f"linalg.tensorinv: the products of {list(rows)} and of {list(columns)} must be equal")
+    return inv(A.reshape(math.prod(rows), -1)).reshape(*columns, *rows)
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims=None) -> Tensor:
+    """X of tensordot(A, X, X.dim()) = B."""
+    A = A if dims is None else A.movedim(tuple(dims), tuple(range(A.dim() - len(dims), A.dim())))
+    shape = A.shape[B.dim() :]
+    if B.numel() != math.prod(shape):
+        raise RuntimeError(f"linalg.tensorsolve: {B.numel()} equations for {math.prod(shape)} unknowns")
+    return solve(A.reshape(-1, B.numel()), B.flatten()).reshape(shape)
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

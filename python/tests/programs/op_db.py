@@ -28,6 +28,7 @@ RANDOM = {"bernoulli", "multinomial", "nn.functional.dropout", "nn.functional.dr
           "randint_like", "randn", "randint", "empty", "empty_like", "new_empty", "normal", "uniform", "nn.functional.alpha_dropout",
           "nn.functional.feature_alpha_dropout", "nn.functional.rrelu", "empty_strided", "new_empty_strided", "empty_permuted",
           "exponential", "geometric", "log_normal", "cauchy", "randperm"}  # fmt: skip
+UP_TO_SIGN = {"linalg.eigh", "linalg.svd", "svd"}  # their vectors, whose gradients have the same signs
 TIES = {"topk", "kthvalue", "sort", "argsort"}  # PyTorch does not say which of equal elements they pick
 TOLERANCES_OF = {"nn.functional.hardsigmoid": (1e-7, 1e-8)}  # PyTorch takes 1/6 as a float32 in float64, too
 TOLERANCES = {torch.float64: (1e-9, 1e-10), torch.float32: (2e-5, 1e-5), torch.complex128: (1e-9, 1e-10), torch.complex64: (2e-5, 1e-5), torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2)}
@@ -223,7 +224,9 @@ def one(op, mine, sample):
     if len(want) != len(got):
         return "different", f"{len(got)} results for {len(want)}"
     dtype = next((w.dtype for w in want if isinstance(w, torch.Tensor)), None)
-    reason = difference(op, sample, want, got) or different_grads(want_grads, got_grads, TOLERANCES_OF.get(op.name))
+    reason = difference(op, sample, want, got)
+    if not reason and op.name not in UP_TO_SIGN:
+        reason = different_grads(want_grads, got_grads, TOLERANCES_OF.get(op.name))
     if not reason or reason == "ties" or as_exact(op.op, theirs, [*want, *want_grads], [*got, *got_grads], dtype):
         return "equal", ""
     with contextlib.suppress(Exception):  # PyTorch's loops without vector instructions, which it runs where elements are apart
@@ -237,13 +240,21 @@ def one(op, mine, sample):
 def difference(op, sample, want, got):
     """How the results differ, in words; "ties" where they differ in the places of equal elements."""
     for a, b in zip(want, got):
-        if same(a, b):
+        if same(a, b) or (op.name in UP_TO_SIGN and same_vectors(a, b)):
             continue
         ties = op.name in TIES and not sample.kwargs.get("stable") and isinstance(b, onestep.Tensor) and a.dtype == torch.int64
         if ties and a.shape == tuple(b.shape) and picks_alike(sample.input, a, to_torch(b)):
             return "ties"
         return f"values {said(b)} for {said(a)}"
     return ""
+
+
+def same_vectors(a, b):
+    """Whether they are the same up to their signs, or each a whole basis, of which some vectors may be any."""
+    if same(a.abs(), b.abs()):
+        return True
+    basis, n = to_torch(b), a.shape[-1]
+    return a.shape == basis.shape and a.shape[-2] == n and torch.allclose(basis.mT @ basis, torch.eye(n, dtype=basis.dtype), atol=1e-5)
 
 
 def different_grads(want, got, tolerances):
