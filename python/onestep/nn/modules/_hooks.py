@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+import warnings
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
-from onestep import _C
+from onestep import _C, is_grad_enabled
 from onestep.autograd import Function
 
 
-class _Identity(Function):
+class BackwardHookFunction(Function):
     """Hands tensors on; `on_backward(grads)` may replace their gradients."""
 
     @staticmethod
-    def forward(ctx: Any, on_backward: Callable, *tensors: _C.Tensor) -> Any:
+    def forward(ctx: Any, on_backward: Callable, materialize: bool, *tensors: _C.Tensor) -> Any:
         ctx.on_backward = on_backward
-        return tuple(t.view_as(t) for t in tensors)
+        ctx.set_materialize_grads(materialize)
+        out = tuple(t.view_as(t) for t in tensors)
+        ctx.mark_non_differentiable(*(o for o, t in zip(out, tensors) if not t.requires_grad))
+        return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        return (None, *ctx.on_backward(grads))
+        return (None, None, *ctx.on_backward(grads))
 
 
-def _through(on_backward: Callable, values: Sequence[Any]) -> tuple:
-    """values, of which the tensors that require a gradient have passed an _Identity."""
-    places = [i for i, v in enumerate(values) if isinstance(v, _C.Tensor) and v.requires_grad]
+def _through(on_backward: Callable, materialize: bool, values: tuple) -> Tuple[tuple, Optional[List[int]]]:
+    """values, whose tensors have passed the function, and their places: None where no gradient will come."""
+    places = [i for i, v in enumerate(values) if isinstance(v, _C.Tensor)]
+    if not (is_grad_enabled() and any(values[i].requires_grad for i in places)):
+        return values, None
     result = list(values)
-    if places:
-        outs = _Identity.apply(on_backward, *(values[i] for i in places))
-        for i, out in zip(places, outs if isinstance(outs, tuple) else (outs,)):
-            result[i] = out
-    return tuple(result), places
+    for i, out in zip(places, BackwardHookFunction.apply(on_backward, materialize, *(values[i] for i in places))):
+        result[i] = out
+    return (tuple(result) if type(values) is tuple else type(values)(*result)), places
+
+
+def _placed(places: Optional[List[int]], grads: Sequence[Any], size: int) -> tuple:
+    """The gradients of a call's `size` values; None for what is no tensor."""
+    full: list = [None] * size
+    for i, grad in zip(places or (), grads):
+        full[i] = grad
+    return tuple(full)
+
+
+def _check_count(what: str, got: Any, expected: Any) -> None:
+    if len(got) != len(expected):
+        raise RuntimeError(f"Backward {what}, got {len(got)}, but expected {len(expected)}")
+
+
+def _check_sizes(changed: list, grads: Sequence[Any]) -> list:
+    for new, old in zip(changed, grads):
+        if new is not None and old is not None and new.shape != old.shape:
+            raise RuntimeError("hook 'hook' has changed the size of value")
+    return changed
 
 
 class BackwardHooks:
@@ -37,50 +61,62 @@ class BackwardHooks:
 
     def __init__(self, module: Any, hooks: Sequence[Callable], pre_hooks: Sequence[Callable]) -> None:
         self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
-        self.grad_outputs: tuple = ()
-        self.input_places: list = []
-        self.inputs = 0
+        self.grad_outputs: Any = None  # between the two functions' backward
 
     def before(self, args: tuple) -> tuple:
+        """The arguments for forward."""
         self.inputs = len(args)
-        args, self.input_places = _through(self._inputs_reached, args)
+        args, self.input_places = _through(self._inputs_reached, True, args)
         return args
 
     def after(self, result: Any) -> Any:
-        single = isinstance(result, _C.Tensor)
-        values = (result,) if single else tuple(result) if isinstance(result, (tuple, list)) else None
-        if values is None:
-            return result
+        """The result for the caller."""
+        if not isinstance(result, (_C.Tensor, tuple)):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors"
+                f" but received {type(result)}",
+                stacklevel=4,
+            )
+        values = result if isinstance(result, tuple) else (result,)
         self.outputs = len(values)
-        values, self.output_places = _through(self._outputs_reached, values)
-        return values[0] if single else type(result)(values) if type(result) in (tuple, list) else type(result)(*values)
+        values, self.output_places = _through(self._outputs_reached, False, values)
+        return values if isinstance(result, tuple) else values[0]
 
-    def _outputs_reached(self, grads: tuple) -> tuple:
-        full = [None] * self.outputs
-        for i, grad in zip(self.output_places, grads):
-            full[i] = grad
-        self.grad_outputs = tuple(full)
+    def _outputs_reached(self, grads: tuple) -> list:
+        full: Any = _placed(self.output_places, grads, self.outputs)
         for hook in self.pre_hooks:
-            changed = hook(self.module, self.grad_outputs)
+            changed = hook(self.module, full)
             if changed is not None:
-                self.grad_outputs = changed if isinstance(changed, tuple) else (changed,)
-        if not self.input_places:
-            for hook in self.hooks:
-                if hook(self.module, (None,) * self.inputs, self.grad_outputs) is not None:
-                    raise RuntimeError("Backward hooks should return None when no input of the module requires a gradient")
-        return tuple(self.grad_outputs[i] for i in self.output_places)
+                _check_count("pre hook returned an invalid number of grad_output", changed, full)
+                full = changed
+        self.grad_outputs = full
+        if self.input_places is None:
+            self._call_without_inputs()
+        return _check_sizes([full[i] for i in self.output_places or ()], grads)
 
-    def _inputs_reached(self, grads: tuple) -> tuple:
-        full: list = [None] * self.inputs
-        for i, grad in zip(self.input_places, grads):
-            full[i] = grad
+    def _call_without_inputs(self) -> None:
+        warnings.warn(
+            "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
+            "gradients.",
+            stacklevel=2,
+        )
         for hook in self.hooks:
-            changed = hook(self.module, tuple(full), self.grad_outputs)
+            changed = hook(self.module, (None,) * self.inputs, self.grad_outputs)
+            if changed is not None and not (isinstance(changed, tuple) and all(grad is None for grad in changed)):
+                raise RuntimeError(
+                    "Backward hook for Modules where no input requires gradient should always return None or None for all "
+                    "gradients."
+                )
+        self.grad_outputs = None
+
+    def _inputs_reached(self, grads: tuple) -> Sequence[Any]:
+        if self.grad_outputs is None:  # of a second derivative, which comes here past the outputs
+            return grads
+        full: Any = _placed(self.input_places, grads, self.inputs)
+        for hook in self.hooks:
+            changed = hook(self.module, full, self.grad_outputs)
             if changed is not None:
-                changed = changed if isinstance(changed, tuple) else (changed,)
-                if len(changed) != len(full):
-                    raise RuntimeError(
-                        f"Backward hook returned {len(changed)} gradients, but the module has {len(full)} inputs"
-                    )
-                full = list(changed)
-        return tuple(full[i] for i in self.input_places)
+                _check_count("hook returned an invalid number of grad_input", changed, full)
+                full = changed
+        self.grad_outputs = None
+        return _check_sizes([full[i] for i in self.input_places or ()], grads)

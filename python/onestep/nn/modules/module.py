@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
-from typing import Any, Callable, Iterator, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 
 import onestep
 from onestep import _C
+from onestep.nn.modules._call import (  # noqa: F401
+    CALL_HOOKS,
+    Call,
+    register_module_backward_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+)
 from onestep.nn.modules._names import typename
 from onestep.nn.modules._state_hooks import StateHooks
 from onestep.nn.modules._walk import Walk
 from onestep.nn.parameter import Buffer, Parameter
-from onestep.utils.hooks import RemovableHandle
+from onestep.utils.hooks import RemovableHandle, added
 
 _Tensor = _C.Tensor
 
@@ -26,11 +35,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 
 
 _HOOKS = (
-    "_forward_pre_hooks",
-    "_forward_hooks",
-    "_backward_hooks",
-    "_backward_pre_hooks",
-    "_with_kwargs",
+    *CALL_HOOKS,
     "_state_dict_pre_hooks",
     "_state_dict_hooks",
     "_load_state_dict_pre_hooks",
@@ -38,11 +43,29 @@ _HOOKS = (
 )
 
 
+_registration_hooks: Dict[str, OrderedDict] = {kind: OrderedDict() for kind in ("parameter", "buffer", "module")}
+
+
+def register_module_parameter_registration_hook(hook: Callable) -> RemovableHandle:
+    """hook(module, name, parameter) whenever a module gets a parameter may return another one."""
+    return added(_registration_hooks["parameter"], hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable) -> RemovableHandle:
+    """hook(module, name, buffer) whenever a module gets a buffer may return another one."""
+    return added(_registration_hooks["buffer"], hook)
+
+
+def register_module_module_registration_hook(hook: Callable) -> RemovableHandle:
+    """hook(module, name, child) whenever a module gets a child may return another one."""
+    return added(_registration_hooks["module"], hook)
+
+
 def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-class Module(StateHooks, Walk):
+class Module(Call, StateHooks, Walk):
     """A layer or model: holds parameters, buffers and child modules, and computes `forward`."""
 
     _version = 1
@@ -57,73 +80,10 @@ class Module(StateHooks, Walk):
         set_plain("_non_persistent_buffers_set", set())
         for name in _HOOKS:
             set_plain(name, OrderedDict())
-        set_plain("_hooked", False)
         set_plain("_modules", {})
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self._hooked:
-            return self.forward(*args, **kwargs)
-        return self._call_with_hooks(args, kwargs)
-
-    def _call_with_hooks(self, args: tuple, kwargs: dict) -> Any:
-        for key, hook in list(self._forward_pre_hooks.items()):
-            if key in self._with_kwargs:
-                changed = hook(self, args, kwargs)
-                if changed is not None:
-                    if not (isinstance(changed, tuple) and len(changed) == 2):
-                        raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
-                    args, kwargs = changed
-            else:
-                changed = hook(self, args)
-                if changed is not None:
-                    args = changed if isinstance(changed, tuple) else (changed,)
-        backward = None
-        if self._backward_hooks or self._backward_pre_hooks:
-            from onestep.nn.modules._hooks import BackwardHooks
-
-            backward = BackwardHooks(self, list(self._backward_hooks.values()), list(self._backward_pre_hooks.values()))
-            args = backward.before(args)
-        result = self.forward(*args, **kwargs)
-        for key, hook in list(self._forward_hooks.items()):
-            changed = hook(self, args, kwargs, result) if key in self._with_kwargs else hook(self, args, result)
-            if changed is not None:
-                result = changed
-        return backward.after(result) if backward is not None else result
-
-    def _add_hook(
-        self, hooks: OrderedDict, hook: Callable, with_kwargs: bool = False, prepend: bool = False
-    ) -> RemovableHandle:
-        handle = RemovableHandle(hooks, self._with_kwargs if with_kwargs else None)
-        hooks[handle.id] = hook
-        if with_kwargs:
-            self._with_kwargs[handle.id] = True
-        if prepend:
-            hooks.move_to_end(handle.id, last=False)
-        object.__setattr__(self, "_hooked", True)
-        return handle
-
-    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
-        """hook(module, args) before forward may return other args; with_kwargs: hook(module, args, kwargs)."""
-        return self._add_hook(self._forward_pre_hooks, hook, with_kwargs, prepend)
-
-    def register_forward_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
-    ) -> RemovableHandle:
-        """hook(module, args, output) after forward may return another output."""
-        return self._add_hook(self._forward_hooks, hook, with_kwargs, prepend)
-
-    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """hook(module, grad_input, grad_output) may return another grad_input."""
-        return self._add_hook(self._backward_hooks, hook, prepend=prepend)
-
-    register_backward_hook = register_full_backward_hook
-
-    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """hook(module, grad_output) may return another grad_output."""
-        return self._add_hook(self._backward_pre_hooks, hook, prepend=prepend)
 
     # ---- what it holds ----------------------------------------------------------------------------------------------
     def _check_name(self, kind: str, name: Any, own: dict) -> None:
@@ -136,6 +96,13 @@ class Module(StateHooks, Walk):
         if hasattr(self, name) and name not in own:
             raise KeyError(f"attribute '{name}' already exists")
 
+    def _registered(self, kind: str, name: str, value: Any) -> Any:
+        """The value, or what the hooks on registrations make of it."""
+        for hook in list(_registration_hooks[kind].values()):
+            changed = hook(self, name, value)
+            value = value if changed is None else changed
+        return value
+
     def register_parameter(self, name: str, param: Optional[Parameter]) -> None:
         """Adds a parameter, or None as the place of one that is left out."""
         if "_parameters" not in self.__dict__:
@@ -145,7 +112,7 @@ class Module(StateHooks, Walk):
             raise TypeError(
                 f"cannot assign '{typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
             )
-        self._parameters[name] = param
+        self._parameters[name] = param if param is None else self._registered("parameter", name, param)
 
     def register_buffer(self, name: str, tensor: Optional[_Tensor], persistent: bool = True) -> None:
         """Adds a tensor that is no parameter; with `persistent` it is part of the state_dict."""
@@ -154,7 +121,7 @@ class Module(StateHooks, Walk):
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, _Tensor):
             raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
-        self._buffers[name] = tensor
+        self._buffers[name] = self._registered("buffer", name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Optional["Module"]) -> None:
@@ -162,7 +129,7 @@ class Module(StateHooks, Walk):
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
-        self._modules[name] = module
+        self._modules[name] = self._registered("module", name, module)
 
     register_module = add_module
 
@@ -191,7 +158,7 @@ class Module(StateHooks, Walk):
             if kind is Parameter:
                 self.register_parameter(name, value)
             else:
-                own[name] = value
+                own[name] = self._registered("module", name, value)
         elif name in here.get("_parameters", ()):
             if value is not None:
                 raise TypeError(
@@ -203,13 +170,13 @@ class Module(StateHooks, Walk):
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
                 )
-            self._modules[name] = None
+            self._modules[name] = self._registered("module", name, None)
         elif name in here.get("_buffers", ()):
             if value is not None and not isinstance(value, _Tensor):
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
                 )
-            self._buffers[name] = value
+            self._buffers[name] = self._registered("buffer", name, value)
         else:
             object.__setattr__(self, name, value)
 
@@ -347,7 +314,6 @@ class Module(StateHooks, Walk):
         self.__dict__.update(state)
         for name in _HOOKS:  # of a version that had fewer of them, or of PyTorch
             self.__dict__.setdefault(name, OrderedDict())
-        self.__dict__.setdefault("_hooked", any(self.__dict__[name] for name in _HOOKS))
 
     # ---- text -------------------------------------------------------------------------------------------------------
     def _get_name(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
@@ -35,7 +36,7 @@ def _register(module: Module, name: str, tensor: Optional[Tensor]) -> None:
         module.register_buffer(name, tensor)
 
 
-def _inverse(parametrization: Module, value: Any) -> Any:
+def _inverse_or_same(parametrization: Module, value: Any) -> Any:
     """What the parametrization gives `value` for; `value` itself where it has no right_inverse."""
     try:
         return parametrization.right_inverse(value) if hasattr(parametrization, "right_inverse") else value
@@ -55,7 +56,7 @@ class ParametrizationList(ModuleList):
         with onestep.no_grad():
             new: Any = original
             for module in reversed(list(self)):
-                new = _inverse(module, new)
+                new = _inverse_or_same(module, new)
         self.is_tensor = isinstance(new, Tensor)
         if self.is_tensor:
             if new.dtype != original.dtype:
@@ -86,7 +87,9 @@ class ParametrizationList(ModuleList):
         """Sets the originals so that forward() gives `value`."""
         with onestep.no_grad():
             for module in reversed(list(self)):
-                value = _inverse(module, value)
+                if not hasattr(module, "right_inverse"):
+                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                value = module.right_inverse(value)
             values = [value] if self.is_tensor else list(value)
             for original, new in zip(self._originals(), values):
                 if original.dtype != new.dtype:
@@ -129,11 +132,28 @@ def _property(name: str) -> property:
     return property(get, lambda self, value: self.parametrizations[name].right_inverse(value))
 
 
+def _no_state(module: Module) -> Any:
+    raise RuntimeError(
+        "Serialization of parametrized modules is only supported through state_dict(): their class is made while the program runs."
+    )
+
+
+def _deepcopy(module: Module, memo: dict) -> Module:
+    """As copy.deepcopy without __getstate__."""
+    new = module.__new__(type(module))
+    memo[id(module)] = new
+    new.__dict__.update(copy.deepcopy(module.__dict__, memo))
+    return new
+
+
 @lru_cache(maxsize=None)
 def _class(base: type, names: Tuple[str, ...]) -> type:
     """The class of modules of class `base` with these tensors parametrized."""
     inside: Dict[str, Any] = {name: _property(name) for name in names}
-    return type("Parametrized" + base.__name__, (base,), {"__module__": __name__, "_parametrized": base, **inside})
+    if not hasattr(base, "__deepcopy__"):
+        inside["__deepcopy__"] = _deepcopy
+    inside.update(__module__=__name__, _parametrized=base, __getstate__=_no_state)
+    return type("Parametrized" + base.__name__, (base,), inside)
 
 
 def _update_class(module: Module) -> None:
