@@ -7,6 +7,7 @@ import struct
 
 from onestep import _C
 from onestep._C import Size, Tensor
+from onestep._autocast import casts
 
 __all__ = [
     "FloatTensor", "LongTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "IntTensor", "ByteTensor", "BoolTensor", "block_diag",
@@ -26,7 +27,19 @@ def _unpacked(tensors) -> list[Tensor]:
 
 def einsum(equation: str, *operands: Tensor) -> Tensor:
     """Sum of products over named dims: einsum("bthd,bshd->bhts", q, k)."""
-    return _C._einsum(equation, _unpacked(operands))
+    return (_C._einsum if _sums(equation) else _einsum_without_sums)(equation, _unpacked(operands))
+
+
+def _sums(equation: str) -> bool:
+    """Whether a dim of the operands is not one of the result."""
+    terms, arrow, result = equation.partition("->")
+    names = [name for name in terms if name.isalpha()]
+    return not set(names) <= set(result) if arrow else len(set(names)) < len(names)
+
+
+@casts
+def _einsum_without_sums(equation: str, operands: list[Tensor]) -> Tensor:
+    return _C._einsum(equation, operands)
 
 
 def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:

@@ -6,6 +6,7 @@ import warnings
 
 from onestep import _C
 from onestep._C import Tensor
+from onestep._autocast import casts
 from onestep._composed import _op
 from onestep._out import with_out
 
@@ -34,6 +35,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 @_method_too
+@casts
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta input + alpha (all products of two vectors)"""
     if vec1.dim() != 1 or vec2.dim() != 1:
@@ -61,6 +63,7 @@ def vdot(input, other) -> Tensor:
 
 
 @_function
+@casts
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode=None) -> Tensor:
     """The distances between the rows of x1 [..., m, d] and of x2 [..., n, d]: [..., m, n]"""
     return _C.norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
@@ -196,12 +199,14 @@ def _quantile(op: str, input: Tensor, q, dim: int | None, keepdim: bool, interpo
 
 
 @_method_too
+@casts
 def quantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The q-quantiles along `dim`, those of a vector q in front; NaN where there is one."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation, True)
 
 
 @_method_too
+@casts
 def nanquantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """quantile of the elements that are not NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, False)

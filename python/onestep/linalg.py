@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from onestep import _C
 from onestep._C import Tensor, cross  # noqa: F401
+from onestep._autocast import casts
 from onestep._composed import matrix_power as _matrix_power
 from onestep._decompositions import (  # noqa: F401
     LinAlgError, cholesky, cholesky_inverse, cholesky_solve, det, inv, logdet, qr, slogdet, solve, solve_triangular,
@@ -92,6 +93,7 @@ def multi_dot(tensors) -> Tensor:
     return product
 
 
+@casts
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Sum of products along `dim`."""
     return (x * y).sum(dim)

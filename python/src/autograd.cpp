@@ -1,6 +1,5 @@
 // Gradients as functions, hooks, ops of a user's own, and recording as a switch.
 #include "autograd/anomaly.h"
-#include "autograd/autocast.h"
 #include "autograd/checkpoint.h"
 #include "autograd/function.h"
 #include "autograd/functional.h"
@@ -117,10 +116,6 @@ void add_autograd(nb::module_& m) {
   m.def("_set_grad_enabled", &set_grad_enabled, "on"_a);
   m.def("_refuse_nan_gradients", &refuse_nan_gradients, "on"_a);
   m.def("is_anomaly_enabled", &nan_gradients_refused, "Whether backward passes raise where an op's gradient is NaN.");
-  m.def("_set_autocast_enabled", &set_autocast_enabled, "on"_a);
-  m.def(
-      "is_autocast_enabled", [](const std::string& device) { return device == "cpu" && autocast_enabled(); },
-      "device_type"_a = "cuda", "Whether products of float32 tensors are computed in bfloat16 (amp.autocast).");
   m.def("is_inference_mode_enabled", &inference_enabled, "Whether in inference mode.");
   nb::class_<InferenceSwitch>(m, "_InferenceSwitch")
       .def(nb::init<>())

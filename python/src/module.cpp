@@ -16,6 +16,7 @@ namespace onestep::python {
 
 void bind_properties();
 void add_properties();
+void add_autocast(nb::module_& module);
 void add_autograd(nb::module_& module);
 void add_optim(nb::module_& module);
 void add_dlpack(nb::module_& module);
@@ -170,6 +171,7 @@ NB_MODULE(_C, m) {
   bind_random();
   bind_out();
   add_ops(m.ptr());
+  add_autocast(m);
   add_autograd(m);
   add_optim(m);
   add_dlpack(m);

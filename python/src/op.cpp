@@ -281,8 +281,7 @@ PyObject* op_call(PyObject* self, PyObject* const* args, size_t flags, PyObject*
     for (const Numbers numbers : {Numbers::plain, Numbers::tensors})
       for (const std::shared_ptr<Overload>& overload : *op.overloads) {
         Arguments found;
-        if (match(*overload, args, count, keywords, found, numbers, nullptr))
-          return overload->thunk(overload->function, found.values.data(), overload->name.c_str());
+        if (match(*overload, args, count, keywords, found, numbers, nullptr)) return call(*overload, found.values.data());
       }
     if (count >= 2 && !is_tensor(args[0]) && accepts(Kind::scalar, args[0]) &&
         (is_tensor(args[1]) || (accepts(Kind::scalar, args[1]) && !op.overloads->front()->name.starts_with("bitwise"))) &&
@@ -377,6 +376,7 @@ void add_overload(const char* signature, void (*function)(), Overload::Thunk thu
   auto overload = std::make_shared<Overload>(read_signature(signature));
   overload->function = function;
   overload->thunk = thunk;
+  overload->autocast = autocast_rule(overload->name);
   if (as_function) functions[overload->name].push_back(overload);
   if (as_method) methods[overload->name].push_back(overload);
 }

@@ -5,6 +5,7 @@
 // (a single number for all dims, too), and sizes in the first place may be given without brackets. What follows `*` goes by
 // name.
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -22,6 +23,11 @@ struct Parameter {
   PyObject* value = nullptr;  ///< The default.
 };
 
+/// What a listed op does under autocast: computes as without it, on operands of this dtype.
+struct AutocastRule {
+  std::optional<DType> operands;
+};
+
 /// One signature with its function; `thunk` converts the arguments (one a parameter), calls it and converts the result.
 struct Overload {
   using Thunk = PyObject* (*)(void (*function)(), PyObject* const* arguments, const char* name);
@@ -30,7 +36,14 @@ struct Overload {
   size_t positional = 0;  ///< How many may go by position.
   void (*function)() = nullptr;
   Thunk thunk = nullptr;
+  const AutocastRule* autocast = nullptr;  ///< Null unless listed.
 };
+
+/// The rule for an op by its name; null where there is none.
+const AutocastRule* autocast_rule(std::string_view op);
+
+/// Calls the op with an argument for each parameter; under autocast as its rule has it.
+PyObject* call(const Overload& overload, PyObject* const* arguments);
 
 template <bool kRelease, class R, class... A>
 struct Caller {

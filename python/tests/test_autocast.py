@@ -9,6 +9,8 @@ from onestep.nn import functional as F
 X, W = T.arange(32.0).reshape(4, 8) / 32, T.arange(64.0).reshape(8, 8) / 64
 HALF, TARGET = X.to(T.bfloat16), T.tensor([0, 1, 2, 3])
 
+IMAGES, VOLUMES, MARKS = HALF.reshape(1, 1, 4, 8), HALF.reshape(1, 1, 2, 4, 4), T.tensor([1.0, -1, 1, -1]).to(T.bfloat16)
+
 # torch 2.13: the dtype of each under torch.autocast("cpu", dtype=torch.bfloat16)
 BFLOAT16 = {
     "linear": lambda: F.linear(X, W, W[0]),
@@ -25,6 +27,13 @@ BFLOAT16 = {
     "softmax of halves": lambda: F.softmax(HALF, -1),
     "gelu of halves": lambda: F.gelu(HALF),
     "LSTM": lambda: nn.LSTM(8, 8)(X)[0],
+    "RNN": lambda: nn.RNN(8, 8)(X)[0],
+    "GRU of halves": lambda: nn.GRU(8, 8, dtype=T.bfloat16)(HALF)[0],
+    "prelu": lambda: nn.PReLU()(X),
+    "vecdot": lambda: T.linalg.vecdot(X, X),
+    "mv of halves": lambda: T.mv(HALF, HALF[0]),
+    "sum of halves": lambda: HALF.sum(),
+    "avg_pool2d of halves": lambda: F.avg_pool2d(IMAGES, 2),
     "MultiheadAttention": lambda: nn.MultiheadAttention(8, 2)(X, X, X)[0],
 }
 FLOAT32 = {
@@ -38,6 +47,36 @@ FLOAT32 = {
     "kl_div": lambda: F.kl_div(HALF, HALF, reduction="sum"),
     "dot": lambda: T.dot(X[0], X[1]),
     "embedding": lambda: F.embedding(TARGET, W),
+    "mv": lambda: T.mv(X, X[0]),
+    "mv as a method": lambda: X.mv(X[0]),
+    "addmv": lambda: T.addmv(X[:, 0], X, X[0]),
+    "addr": lambda: T.addr(W, W[0], W[1]),
+    "einsum of an outer product": lambda: T.einsum("i,j->ij", X[0], X[1]),
+    "implicit einsum of an outer product": lambda: T.einsum("i,j", X[0], X[1]),
+    "GRU": lambda: nn.GRU(8, 8)(X)[0],
+    "GRUCell": lambda: nn.GRUCell(8, 8)(X),
+    "LSTMCell": lambda: nn.LSTMCell(8, 8)(X)[0],
+    "prod": lambda: HALF.prod(),
+    "prod over a dim": lambda: T.prod(HALF, dim=1),
+    "trace": lambda: T.trace(HALF),
+    "cdist": lambda: T.cdist(HALF, HALF),
+    "quantile": lambda: T.quantile(HALF, 0.5),
+    "nanquantile": lambda: HALF.nanquantile(0.5),
+    "grid_sample": lambda: F.grid_sample(IMAGES, HALF.reshape(1, 4, 4, 2), align_corners=False),
+    "avg_pool3d": lambda: F.avg_pool3d(VOLUMES, 2),
+    "AdaptiveAvgPool3d": lambda: nn.AdaptiveAvgPool3d(2)(VOLUMES),
+    "adaptive_max_pool3d": lambda: F.adaptive_max_pool3d(VOLUMES, 2),
+    "max_pool3d": lambda: F.max_pool3d(VOLUMES, 2),
+    "lp_pool3d": lambda: F.lp_pool3d(VOLUMES, 2, 2),
+    "max_unpool2d": lambda: F.max_unpool2d(*F.max_pool2d(IMAGES, 2, return_indices=True), 2),
+    "local_response_norm": lambda: F.local_response_norm(IMAGES, 2),
+    "cosine_embedding_loss": lambda: F.cosine_embedding_loss(HALF, HALF, MARKS),
+    "margin_ranking_loss": lambda: F.margin_ranking_loss(HALF[:, 0], HALF[:, 1], MARKS),
+    "hinge_embedding_loss": lambda: F.hinge_embedding_loss(HALF[:, 0], MARKS),
+    "soft_margin_loss": lambda: F.soft_margin_loss(HALF[:, 0], MARKS),
+    "triplet_margin_loss": lambda: F.triplet_margin_loss(HALF, HALF, HALF),
+    "poisson_nll_loss": lambda: nn.PoissonNLLLoss()(HALF, HALF),
+    "ctc_loss": lambda: F.ctc_loss(HALF[:, None], T.tensor([[1, 2]]), [4], [2]),
 }
 
 
@@ -50,6 +89,18 @@ def test_dtypes(name):
 def test_float64_stays():
     with T.autocast("cpu"):
         assert (X.double() @ W.double()).dtype == T.float64
+        assert T.linalg.vecdot(X.double(), X.double()).dtype == F.prelu(X.double(), W[0, :1].double()).dtype == T.float64
+
+
+def test_what_is_cast_has_gradients_and_float32_products_in_it_are_not_rounded():
+    x, halves = X.clone().requires_grad_(), HALF.clone().requires_grad_()
+    with T.autocast("cpu"):
+        assert T.equal(T.mv(X, W[0]), (X.double() @ W[0].double()).float())
+        assert T.equal(T.einsum("i,j->ij", X[0], X[1]), X[0, :, None] * X[1])
+        T.linalg.vecdot(x, x).sum().backward()
+        T.quantile(halves, 0.5).backward()
+    assert x.grad.dtype == T.float32 and T.equal(x.grad, 2 * X)  # X in bfloat16 is X
+    assert halves.grad.dtype == T.bfloat16 and halves.grad.sum() == 1
 
 
 def test_scopes():

@@ -11,7 +11,7 @@ from onestep import _C
 
 class autocast:
     """A context or decorator in which linear layers, matmul, attention and convolutions round float32 operands to bfloat16, sum in
-    float32 and give bfloat16, and losses are float32 (torch.autocast). On a device that is not there it does nothing."""
+    float32 and give bfloat16, and losses and what else PyTorch lists are float32 (torch.autocast). On a device that is not there it does nothing."""
 
     def __init__(
         self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: Optional[bool] = None
@@ -24,16 +24,16 @@ class autocast:
             raise NotImplementedError(
                 f"autocast: {self.fast_dtype} is not there on a CPU (use dtype=torch.bfloat16, or convert the model with .to())"
             )
-        self._outer: List[bool] = []
+        self._switches: List[Any] = []
 
     def __enter__(self) -> "autocast":
-        self._outer.append(_C.is_autocast_enabled("cpu"))
-        if self.device == "cpu":
-            _C._set_autocast_enabled(self._enabled and self.fast_dtype == onestep.bfloat16)
+        self._switches.append(_C._AutocastSwitch())
+        on = self._enabled and self.fast_dtype == onestep.bfloat16
+        self._switches[-1].enter(on if self.device == "cpu" else _C.is_autocast_enabled("cpu"))
         return self
 
     def __exit__(self, *error: Any) -> None:
-        _C._set_autocast_enabled(self._outer.pop())
+        self._switches.pop().exit()
 
     def __call__(self, function: Callable) -> Callable:
         @functools.wraps(function)

@@ -6,6 +6,7 @@ import math
 from typing import Any, List, Optional, Sequence, Tuple
 
 from onestep import _C
+from onestep._autocast import casts
 from onestep.nn._sizes import sizes as _sizes
 
 Tensor = _C.Tensor
@@ -45,6 +46,7 @@ def _largest(x: Tensor, in_planes: Any, in_columns: Any) -> Tuple[Tensor, Tensor
     return most, depths * (x.size(3) * x.size(4)) + places.gather(2, depths)
 
 
+@casts
 def max_pool3d(
     input: Tensor,
     kernel_size: Any,
@@ -76,6 +78,7 @@ def _window_sizes(size: int, out: int, k: int, s: int, p: int, padded: bool) -> 
     return [min(i * s - p + k, high) - max(i * s - p, low) for i in range(out)]
 
 
+@casts
 def avg_pool3d(
     input: Tensor,
     kernel_size: Any,
@@ -112,6 +115,7 @@ def _adaptive_sizes(input: Tensor, output_size: Any) -> List[int]:
     return [old if size is None else size for size, old in zip(_sizes("output_size", output_size, 3), input.shape[-3:])]
 
 
+@casts
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Means of output_size windows that cover [N, C, D, H, W] or [C, D, H, W]."""
     sizes = _adaptive_sizes(input, output_size)
@@ -121,6 +125,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     return result if x is input else result.squeeze(0)
 
 
+@casts
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Largest values of output_size windows that cover [N, C, D, H, W] or [C, D, H, W]."""
     sizes = _adaptive_sizes(input, output_size)
@@ -157,6 +162,7 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
     return _lp_pool(input, norm_type, kernel, stride, ceil_mode, _C.avg_pool2d, _C.max_pool2d)
 
 
+@casts
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The sum of x^norm_type of each window of [N, C, D, H, W], to the power 1 / norm_type."""
     kernel = _sizes("lp_pool3d: kernel_size", kernel_size, 3)
@@ -208,6 +214,7 @@ def max_unpool1d(
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@casts
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
@@ -220,6 +227,7 @@ def max_unpool2d(
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@casts
 def max_unpool3d(
     input: Tensor,
     indices: Tensor,

@@ -7,6 +7,7 @@ import warnings
 from typing import Any, List, Optional, Sequence
 
 from onestep import _C
+from onestep._autocast import casts
 
 Tensor = _C.Tensor
 
@@ -108,6 +109,7 @@ def _check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
         )
 
 
+@casts
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: Optional[bool] = None
 ) -> Tensor:

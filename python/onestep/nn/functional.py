@@ -6,6 +6,7 @@ from typing import Any, Callable, Optional
 
 import onestep
 from onestep import _C
+from onestep._autocast import casts
 from onestep._C import (  # noqa: F401
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -208,6 +209,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 native_channel_shuffle = channel_shuffle
 
 
+@casts
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """x / (k + alpha mean(x^2))^beta, the mean over `size` neighbouring channels of [N, C, ...] (Krizhevsky et al. 2012)."""
     if input.dim() < 3:

@@ -114,7 +114,9 @@ class RNNBase(Module):
                 w_ih, w_hh, b_ih, b_hh, w_hr = [getattr(self, name + suffix, None) for name in names]
                 gates = F.linear(x, w_ih, b_ih)  # type: ignore[arg-type]
                 steps = gates.unbind(0) if batch_sizes is None else gates.split(batch_sizes)
-                state = tuple(s[len(last)].to(gates.dtype) for s in first)  # that of the products under autocast
+                state = tuple(s[len(last)] for s in first)
+                if self.mode == "LSTM":  # a GRU's state keeps its dtype under autocast
+                    state = tuple(s.to(gates.dtype) for s in state)
                 found, state = unroll(self.mode, steps, state, (w_hh, b_hh, w_hr), suffix.endswith("reverse"))
                 outs.append(_C.stack(found) if batch_sizes is None else _C.cat(found))
                 last.append(state)
