@@ -131,3 +131,31 @@ def test_stacked_datasets_are_asked_for_batches():
     stacked = StackDataset(Tens(), TensorDataset(T.arange(4)))
     assert [first.tolist() for first, _ in DataLoader(stacked, 2)] == [[0, 10], [20, 30]]
     assert StackDataset(a=Tens(), b=Tens()).__getitems__([1, 2]) == [{"a": 10, "b": 10}, {"a": 20, "b": 20}]
+
+
+def test_a_made_loader_keeps_its_order_and_its_iterator_has_a_length():  # as in torch 2.13
+    loader = DataLoader(TensorDataset(T.arange(10)), batch_size=3)
+    for name in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"):
+        with pytest.raises(ValueError, match=f"{name} attribute should not be set after DataLoader is initialized"):
+            setattr(loader, name, None)
+    loader.collate_fn = len
+    batches = iter(loader)
+    assert len(batches) == 4 and next(batches) == 3 and len(batches) == 4 and list(batches) == [3, 3, 1]
+    assert len(iter(DataLoader(TensorDataset(T.arange(10)), batch_size=3, num_workers=1))) == 4
+
+    class Stream(IterableDataset):
+        def __iter__(self):
+            return iter(range(5))
+
+    with pytest.raises(TypeError):
+        len(iter(DataLoader(Stream(), batch_size=2)))
+
+
+def test_options_that_need_workers():  # as in torch 2.13
+    loader = DataLoader(TensorDataset(T.arange(10)), timeout=1)
+    with pytest.raises(AssertionError, match="timeout == 0"):
+        iter(loader)
+    with pytest.raises(ValueError, match="prefetch_factor option should be non-negative"):
+        DataLoader(TensorDataset(T.arange(10)), num_workers=1, prefetch_factor=-1)
+    with pytest.raises(ValueError, match="multiprocessing_context can only be used with multi-process loading"):
+        DataLoader(TensorDataset(T.arange(10)), multiprocessing_context="spawn")

@@ -20,8 +20,26 @@ class _Endless(Sampler):
         return itertools.repeat(None)
 
 
+class _Batches:
+    """An iterator over a loader's batches; len() is the number of all of them."""
+
+    def __init__(self, batches: Iterator, order: Any) -> None:
+        self._batches, self._order = batches, order
+
+    def __iter__(self) -> "_Batches":
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._batches)
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+
 class DataLoader:
     """Iterates over batches: samples in the sampler's order, joined by collate_fn."""
+
+    _fixed = False  # whether it is made
 
     def __init__(
         self,
@@ -52,6 +70,12 @@ class DataLoader:
             raise ValueError(
                 "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
                 "multiprocessing, otherwise set prefetch_factor to None."
+            )
+        if prefetch_factor is not None and prefetch_factor < 0:
+            raise ValueError("prefetch_factor option should be non-negative")
+        if multiprocessing_context is not None and num_workers == 0:
+            raise ValueError(
+                "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got num_workers=0"
             )
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
@@ -85,6 +109,12 @@ class DataLoader:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)  # type: ignore[arg-type]
         self.batch_sampler = batch_sampler
         self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
+        self._fixed = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._fixed and name in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"):
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(name, value)
 
     def __len__(self) -> int:
         if self._iterable:
@@ -95,13 +125,15 @@ class DataLoader:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator:
+        if self.timeout and not self.num_workers:
+            raise AssertionError(f"DataLoader without workers requires timeout == 0, but got {self.timeout}")
         if self._seed is None or not self.persistent_workers:  # workers that stay keep their seed, as in PyTorch
             self._seed = draw_seed(self.generator)
-        seed = self._seed
+        order: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
         if self._iterable:
-            return self._stream(seed)
-        order = iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
-        return self._threaded(order, seed) if self.num_workers else map(self._fetch, order)
+            return _Batches(self._stream(self._seed), order)
+        indices = iter(order)
+        return _Batches(self._threaded(indices, self._seed) if self.num_workers else map(self._fetch, indices), order)
 
     def _fetch(self, index: Any) -> Any:
         if self.batch_sampler is None:
