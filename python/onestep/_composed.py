@@ -365,7 +365,7 @@ class _Storage:
     """What programs ask of a storage: where it is and how large."""
 
     def __init__(self, tensor: Tensor):
-        self._tensor = tensor._base if tensor._base is not None else tensor
+        self._tensor = tensor._of_storage()
 
     def data_ptr(self) -> int:
         return self._tensor.data_ptr()

@@ -49,7 +49,12 @@ def __deepcopy__(self, memo):
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment")
     if id(self) in memo:
         return memo[id(self)]
-    result = memo[id(self)] = Tensor._make_subclass(type(self), self.detach().clone(), self.requires_grad)
+    storage = self._of_storage()
+    key = ("storage", storage.data_ptr(), self.dtype)  # what shares memory shares it in the copy, too
+    if key not in memo:
+        memo[key] = storage.clone()
+    copied = memo[key].as_strided(self.shape, self.stride(), self.storage_offset()).detach()
+    result = memo[id(self)] = Tensor._make_subclass(type(self), copied, self.requires_grad)
     result.__dict__.update(copy.deepcopy(self.__dict__, memo))
     if self.grad is not None:
         result.grad = copy.deepcopy(self.grad, memo)

@@ -189,6 +189,11 @@ void bind_properties() {
       "is_set_to(Tensor input, Tensor tensor)",
       +[](T x, T y) { return x.data_ptr() == y.data_ptr() && x.shape() == y.shape() && x.strides() == y.strides(); });
   method(
+      "_of_storage(Tensor input)", +[](T x) {  // all elements of the memory that x and its views share
+        const std::shared_ptr<Storage>& storage = x.impl().storage;
+        return Tensor(storage, x.dtype(), {storage->bytes / size_of(x.dtype())}, {1}, 0);
+      });
+  method(
       "_shares_storage(Tensor input, Tensor other)", +[](T x, T y) { return x.shares_storage(y); });
   method(
       "get_device(Tensor input)", +[](T) { return int64_t{-1}; });

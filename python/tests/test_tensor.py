@@ -71,6 +71,18 @@ def test_subclass():
     assert x.grad.shape == (3, 2)
 
 
+def test_deepcopy_keeps_views_views():  # strides, offsets and values of torch 2.13
+    x = torch.arange(12.0).reshape(3, 4)
+    whole, row, corner, detached = copy.deepcopy((x, x[1], x[1:, ::2], x[1:, 1:3].detach()))
+    assert (corner.stride(), corner.storage_offset(), corner.tolist()) == ((4, 2), 4, [[4, 6], [8, 10]])
+    row[0], whole[1, 1] = 77, 55
+    assert whole[1, 0] == corner[0, 0] == 77 and detached.tolist() == [[55, 6], [9, 10]] and x[1].tolist() == [4, 5, 6, 7]
+    assert copy.deepcopy(torch.ones(1, 3).expand(4, 3)).stride() == (0, 1)
+    assert copy.deepcopy(x.t()).stride() == (1, 4)
+    strided = torch.from_numpy(numpy.arange(12.0).reshape(3, 4).T[1:])
+    assert copy.deepcopy(strided).tolist() == strided.tolist() == [[1, 5, 9], [2, 6, 10], [3, 7, 11]]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "bool", "float16", "bfloat16"])
 def test_pickle_and_deepcopy(dtype):
     x = torch.tensor([[0, 1, 1], [1, 0, 1]]).to(getattr(torch, dtype))
