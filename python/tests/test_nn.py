@@ -364,3 +364,9 @@ def test_a_dim_that_keeps_its_size_is_not_interpolated():
     x = T.arange(3.0).reshape(1, 1, 3)
     y = nn.functional.interpolate(x, scale_factor=1.3, mode="linear")
     assert T.equal(y, x) and y.add_(1).sum() == 6 and x.sum() == 3
+
+
+def test_empty_lists_of_sequences():  # as in torch 2.13
+    for function in (nn.utils.rnn.pad_sequence, nn.utils.rnn.pack_sequence):
+        with pytest.raises(RuntimeError, match="received an empty list of sequences"):
+            function([])

@@ -11,7 +11,8 @@ from onestep import _C
 
 class autocast:
     """A context or decorator in which linear layers, matmul, attention and convolutions round float32 operands to bfloat16, sum in
-    float32 and give bfloat16, and losses and what else PyTorch lists are float32 (torch.autocast). On a device that is not there it does nothing."""
+    float32 and give bfloat16, and losses and what else PyTorch lists are float32 (torch.autocast).
+    On a device that is not there it does nothing."""
 
     def __init__(
         self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: Optional[bool] = None

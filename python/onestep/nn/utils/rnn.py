@@ -142,6 +142,8 @@ def pad_sequence(
     """[L_i, ...] -> [max L, B, ...], with batch_first [B, max L, ...]."""
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    if not sequences:
+        raise RuntimeError("received an empty list of sequences")
     longest = max(s.size(0) for s in sequences)
     out = sequences[0].new_full((len(sequences), longest, *sequences[0].shape[1:]), padding_value)
     for row, s in zip(out, sequences):
