@@ -37,7 +37,6 @@ from onestep._C import (  # noqa: F401
     hinge_embedding_loss,
     huber_loss,
     instance_norm,
-    interpolate,
     kl_div,
     l1_loss,
     layer_norm,
@@ -88,6 +87,7 @@ from onestep.nn._dropout import (  # noqa: F401
     rrelu,
     rrelu_,
 )
+from onestep.nn._interpolate import interpolate
 from onestep.nn._pooling import (  # noqa: F401
     adaptive_avg_pool3d,
     adaptive_max_pool3d,
