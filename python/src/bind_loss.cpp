@@ -146,6 +146,8 @@ void bind_loss() {
       "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, any size_average=None, "
       "any reduce=None, str reduction=\"mean\")",
       +[](T a, T b, T y, double margin, PyObject* average, PyObject* reduce, Reduction r) {
+        ONESTEP_CHECK(ShapeError, a.dim() == b.dim() && a.dim() == y.dim(),
+                      "margin_ranking_loss: tensors of different dims: ", a.shape(), ", ", b.shape(), " and ", y.shape());
         return margin_ranking_loss(a, b, y, {asked(average, reduce, r), margin});
       });
   function(

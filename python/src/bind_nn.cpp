@@ -235,6 +235,7 @@ void bind_conv() {
   function(
       "pad(Tensor input, int[] pad, str mode=\"constant\", float? value=None)",
       +[](T x, const std::vector<int64_t>& sizes, std::string_view mode, std::optional<double> value) {
+        ONESTEP_CHECK(Error, mode == "constant" || !value || *value == 0, "pad: mode ", mode, " takes no value: got ", *value);
         return pad(x, sizes, pad_mode(mode), value.value_or(0));
       });
 }

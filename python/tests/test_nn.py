@@ -370,3 +370,15 @@ def test_empty_lists_of_sequences():  # as in torch 2.13
     for function in (nn.utils.rnn.pad_sequence, nn.utils.rnn.pack_sequence):
         with pytest.raises(RuntimeError, match="received an empty list of sequences"):
             function([])
+
+
+def test_arguments_that_are_refused():  # as in torch 2.13
+    with pytest.raises(RuntimeError):
+        F.margin_ranking_loss(T.ones(2), T.ones(2, 1), T.ones(2))
+    with pytest.raises(RuntimeError, match="value"):
+        F.pad(T.ones(1, 1, 2), (1, 1), mode="reflect", value=1.0)
+    assert F.pad(T.ones(1, 1, 2), (1, 1), mode="reflect", value=0).tolist() == [[[1, 1, 1, 1]]]
+    with pytest.raises(ValueError):
+        nn.utils.clip_grad_value_([T.ones(1)], "a")
+    with pytest.raises(TypeError, match="int is not an Optimizer"):
+        T.optim.lr_scheduler.StepLR(1, 2)

@@ -38,6 +38,8 @@ class LRScheduler:
     """The base: `step()` sets the rate of every group to get_lr()."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             if last_epoch == -1:

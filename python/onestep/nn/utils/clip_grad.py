@@ -63,6 +63,7 @@ clip_grad_norm = clip_grad_norm_
 
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: Optional[bool] = None) -> None:
     """Cuts all gradients to [-clip_value, clip_value]."""
+    most = float(clip_value)
     with onestep.no_grad():
         for grad in _grads(parameters):
-            grad.clamp_(-float(clip_value), float(clip_value))
+            grad.clamp_(-most, most)
