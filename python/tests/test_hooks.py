@@ -349,3 +349,10 @@ def test_one_of_several_parametrizations_without_right_inverse():
     with pytest.raises(RuntimeError, match="Symmetric does not implement"):
         m.weight = T.ones(1, 1)
     assert m.weight.tolist() == [[1.0]]
+
+
+def test_attention_takes_the_weights_of_its_projection_and_calls_no_module():
+    seen = []
+    with of_all.register_module_forward_hook(lambda module, args, out: seen.append(type(module).__name__)):
+        nn.MultiheadAttention(4, 2)(*[T.ones(2, 1, 4)] * 3)
+    assert seen == ["MultiheadAttention"]

@@ -163,7 +163,8 @@ class MultiheadAttention(Module):
         else:
             out = F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal)
         # tokens first in memory, as in PyTorch: a dropout behind this draws in that order
-        out = self.out_proj(out.permute(2, 0, 1, 3).reshape(t, b, self.embed_dim))
+        out = out.permute(2, 0, 1, 3).reshape(t, b, self.embed_dim)
+        out = F.linear(out, self.out_proj.weight, self.out_proj.bias)  # no call, as in PyTorch: its hooks are not for this
         if not batched:
             return out.squeeze(1), None if weights is None else weights.squeeze(0)
         return out.transpose(0, 1) if self.batch_first else out, weights
