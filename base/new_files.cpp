@@ -11,6 +11,8 @@ namespace onestep {
 namespace fs = std::filesystem;
 
 NewFiles::NewFiles(fs::path folder) : folder_(std::move(folder)), temporary_(temporary_path(folder_ / "new")) {
+  std::error_code ignored;
+  made_folder_ = !fs::exists(folder_, ignored);
   make_folders(folder_);
   make_folders(temporary_);
 }
@@ -18,6 +20,7 @@ NewFiles::NewFiles(fs::path folder) : folder_(std::move(folder)), temporary_(tem
 NewFiles::~NewFiles() {
   std::error_code ignored;
   fs::remove_all(temporary_, ignored);
+  if (made_folder_) fs::remove(folder_, ignored);  // if nothing is in it
 }
 
 fs::path NewFiles::add(const std::string& name) {

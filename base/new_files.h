@@ -13,7 +13,7 @@ class NewFiles {
  public:
   /// Makes the folder if there is none.
   explicit NewFiles(std::filesystem::path folder);
-  /// Deletes what was not moved.
+  /// Deletes what was not moved, and a folder that it made and that is empty.
   ~NewFiles();
   NewFiles(const NewFiles&) = delete;
   NewFiles& operator=(const NewFiles&) = delete;
@@ -29,6 +29,7 @@ class NewFiles {
 
  private:
   std::filesystem::path folder_, temporary_;
+  bool made_folder_ = false;
   std::vector<std::string> added_, removed_;
 };
 

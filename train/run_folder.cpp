@@ -97,6 +97,7 @@ fs::path default_run_folder(const std::string& config_path) { return fs::path("r
 
 fs::path run_path(const std::string& name) {
   ONESTEP_CHECK(ConfigError, !name.empty(), "the name of the run folder is empty");
+  ONESTEP_CHECK(ConfigError, name.find('\0') == std::string::npos, quote(name), ": the name of a run must not hold a NUL byte");
   const fs::path path = fs::path(name).lexically_normal();
   return path.filename().empty() ? path.parent_path() : path;
 }
@@ -157,8 +158,21 @@ RunLock create_run(const fs::path& run, const Config& config, const Tokenizer* t
   make_folders(run);
   RunLock lock(run);
   ONESTEP_CHECK(IoError, is_unused(run), run.string(), ": another process has begun a run of this name");
-  lock.naming_errors([&] { write_run_config(lock.folder(), config, tokenizer); });
+  try {
+    lock.naming_errors([&] { write_run_config(lock.folder(), config, tokenizer); });
+  } catch (...) {
+    discard_run(lock);
+    throw;
+  }
   return lock;
+}
+
+void discard_run(const RunLock& lock) {
+  std::error_code ignored;
+  std::vector<fs::path> all;
+  for (const auto& entry : fs::directory_iterator(lock.folder(), ignored)) all.push_back(entry.path());
+  for (const fs::path& path : all) fs::remove_all(path, ignored);
+  if (lock.is_here()) fs::remove(lock.name(), ignored);
 }
 
 void write_run_config(const fs::path& run, const Config& config, const Tokenizer* tokenizer) {

@@ -43,20 +43,23 @@ class RunLock {
   std::filesystem::path name() const;
   /// Throws IoError if the folder has been renamed since it was locked.
   void check_here() const;
+  /// Whether it has still the name with which it was locked.
+  bool is_here() const;
   /// Calls `work`; an IoError of it that says folder() says name() instead.
   void naming_errors(const std::function<void()>& work) const;
 
  private:
-  bool is_here() const;
-
   std::filesystem::path run_;
   int fd_;
 };
 
 /// Makes the folder of a new run with its config and its tokenizer (null for none). An earlier run of that name is moved to
 /// NAME.previous, or NAME.previous.2 and so on where that is taken, which stderr says. Throws IoError, also for a folder
-/// that is there and no run.
+/// that is there and no run. Nothing is left where it cannot be written.
 RunLock create_run(const std::filesystem::path& run, const Config& config, const Tokenizer* tokenizer);
+
+/// Deletes a run that could not be made whole. What cannot be deleted stays.
+void discard_run(const RunLock& lock);
 
 /// Writes config.json, and tokenizer.json if the run has one, where they differ from what is there.
 void write_run_config(const std::filesystem::path& run, const Config& config, const Tokenizer* tokenizer);

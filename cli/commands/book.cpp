@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/new_files.h"
 #include "base/suggest.h"
-#include "base/write_file.h"
 #include "cli/commands/commands.h"
 #include "learn/book/chapter.h"
 #include "learn/book/pictures.h"
@@ -38,14 +38,13 @@ int list(const std::vector<book::Section>& chosen) {
   return 0;
 }
 
-/// Writes the pictures into `folder`, which is made if need be.
+/// Writes the pictures into `folder`, which is made if need be: all of them or none.
 int write_pictures(const std::filesystem::path& folder) {
-  make_folders(folder);
-  for (const book::Picture& picture : book::pictures()) {
-    const std::filesystem::path path = folder / (picture.name + ".svg");
-    write_file(path, picture.svg);
-    std::cout << path.string() << '\n';
-  }
+  const std::vector<book::Picture> pictures = book::pictures();
+  NewFiles files(folder);
+  for (const book::Picture& picture : pictures) files.add(picture.name + ".svg", picture.svg);
+  files.finish();
+  for (const book::Picture& picture : pictures) std::cout << (folder / (picture.name + ".svg")).string() << '\n';
   return 0;
 }
 

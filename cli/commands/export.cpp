@@ -68,7 +68,8 @@ int export_model(const Options& options) {
     if (name == "transformer.wte.weight") model.model.vocab_size = tensor.size(0);  // the config leaves it to the data
   if (options.adapter) return export_adapters(run, target, model, found, options);
   const auto tokenizer = load_run_tokenizer(run);
-  std::cout << "tokenizer    " << write_model(target, model, tokenizer.get(), options) << '\n'
+  const std::string written = write_model(target, model, tokenizer.get(), options);  // before the first word of output
+  std::cout << "tokenizer    " << written << '\n'
             << "checkpoint   " << found.folder.string() << '\n'
             << "written to   " << target.string() << '\n';
   return 0;
@@ -85,6 +86,7 @@ void add_export(Command& app, Action& action) {
           "DIR", options->target,
           "The folder to write config.json and model.safetensors into, and the tokenizer of a bpe run; or FILE.gguf, which "
           "holds all of it")
+      ->check(not_empty("the name of a folder"))
       ->required();
   command->add_option("--dtype", options->dtype, "What numbers are rounded to (default: float32); q8_0 is for FILE.gguf")
       ->type_name("float32|bf16|f16|q8_0")

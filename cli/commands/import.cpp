@@ -47,8 +47,15 @@ void save_run(const std::filesystem::path& run, Config config, const Tokenizer* 
   checkpoint.trainer = std::move(state);
   checkpoint.trainer.config = fixed_values(config);
   checkpoint.trainer.generator = Generator(config.seed).state();
-  if (!frozen.empty()) share_frozen(lock.folder(), frozen);
-  lock.naming_errors([&] { save_checkpoint(lock.folder(), checkpoint, config.train.keep_checkpoints, options.quiet); });
+  try {
+    lock.naming_errors([&] {
+      if (!frozen.empty()) share_frozen(lock.folder(), frozen);
+      save_checkpoint(lock.folder(), checkpoint, config.train.keep_checkpoints, options.quiet);
+    });
+  } catch (...) {
+    discard_run(lock);
+    throw;
+  }
 }
 
 /// A run of the model of another one with adapters from a folder.
@@ -106,6 +113,7 @@ void add_import(Command& app, Action& action) {
       ->add_option("DIR", options->folder,
                    "The folder with config.json, model.safetensors (or its index) and tokenizer.json; with --base one with "
                    "adapter_config.json and adapter_model.safetensors")
+      ->check(not_empty("the name of a folder"))
       ->required();
   command->add_option("--base", options->base, "The run of the model that DIR has adapters for, as peft saves them")
       ->type_name("RUN");

@@ -112,6 +112,32 @@ TEST_CASE("failing calls: any that writes may meet with a full disk or be the la
 
 TEST_CASE("failing calls: a start that cannot move the earlier run does not lose it") { FailingRun().check_earlier_run("5"); }
 
+TEST_CASE("failing calls: an import that cannot write leaves nothing") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "failing-run", mark = folder.path() / "mark";
+  const std::string model = ONESTEP_SOURCE_DIR "/tests/goldens/hf_gpt2";
+  int call = 1, refused = 0;
+  for (;; ++call) {
+    CAPTURE(call);
+    fs::remove_all(run);
+    fs::remove(mark);
+    const ProcessResult result =
+        run_onestep({"import", model, "--out", run.string(), "--quiet"}, {.environment = {{"LD_PRELOAD", ONESTEP_FAILING_IO},
+                                                                                          {"FAIL_UNDER", "failing-run"},
+                                                                                          {"FAIL_MARK", mark.string()},
+                                                                                          {"FAIL_AT", std::to_string(call)},
+                                                                                          {"FAIL_ERROR", "28"}}});
+    if (!fs::exists(mark)) break;
+    if (result.status == 0) continue;  // closing what was read
+    ++refused;
+    CHECK(result.status == 2);
+    CHECK(contains(result.err, run.string()));
+    CHECK(result.err.ends_with(": the disk is full\n"));
+    CHECK((!fs::exists(run) || fs::is_empty(run)));  // a folder that cannot be opened
+  }
+  CHECK(refused > 10);
+}
+
 TEST_CASE("nightly: every call that writes fails with EIO or ENOSPC or writes half or is the last in a run's start and later") {
   const FailingRun run;
   for (const bool resumed : {false, true})

@@ -271,6 +271,7 @@ TEST_CASE("cli: an export replaces an earlier one, whole or not at all, and noth
     const std::string before = read(file);
     const ProcessResult result = run_onestep({"export", run, into});
     CHECK(result.status == 2);
+    CHECK(result.out == "");
     CHECK(result.err ==
           "onestep: " + file + ": is not that of a GPT-2 or Llama, and an export would replace it (name another folder)\n");
     CHECK(read(file) == before);
@@ -288,9 +289,15 @@ TEST_CASE("cli: an export replaces an earlier one, whole or not at all, and noth
   REQUIRE(run_onestep({"train", path("run/config.json"), "--quiet", "--out", path("larger"), "--set", "model.vocab_size=300",
                        "--set", "data.kind=task", "--set", "data.task=copy", "--set", "train.steps=1"})
               .status == 0);
-  const ProcessResult full = run_process(
-      {"sh", "-c", R"sh(ulimit -f 32; exec "$0" export "$1" "$2")sh", ONESTEP_BINARY_DIR "/onestep", path("larger"), out});
+  const auto full_disk = [&](const std::string& into) {
+    return run_process(
+        {"sh", "-c", R"sh(ulimit -f 32; exec "$0" export "$1" "$2")sh", ONESTEP_BINARY_DIR "/onestep", path("larger"), into});
+  };
+  const ProcessResult full = full_disk(out);
   CHECK(full.status == 2);
+  CHECK(full.out == "");
+  CHECK(full_disk(path("fresh")).status == 2);
+  CHECK_FALSE(fs::exists(path("fresh")));
   CHECK(contains(full.err, "/model.safetensors: cannot be written: the file would be larger than the system allows"));
   CHECK(read(out + model) == before);
   CHECK(read(out + "/config.json") == config);

@@ -139,7 +139,9 @@ void save_checkpoint(const fs::path& run, const Checkpoint& checkpoint, int64_t 
     remove_leftovers(parent);
     write_checkpoint(run, checkpoint, quiet);
   } catch (const IoError& error) {
-    fail<IoError>(error.what(), " (no checkpoint at step ", checkpoint.trainer.step, "; those before it are kept)");
+    const int64_t step = checkpoint.trainer.step;
+    if (step == 0) throw;  // of an imported model, before which there is none
+    fail<IoError>(error.what(), " (no checkpoint at step ", step, "; those before it are kept)");
   }
   prune(run, keep, checkpoint.run.best);
 }
