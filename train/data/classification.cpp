@@ -41,7 +41,8 @@ std::optional<size_t> column_number(const std::string& name) {
 size_t column_named(const TableRow& header, const std::string& name) {
   const auto found = std::find(header.fields.begin(), header.fields.end(), name);
   ONESTEP_CHECK(ConfigError, found != header.fields.end(), header.place, ": has no column ", quote(name), ": got ",
-                escaped(join(header.fields, ", ")), " (data.text_column and data.label_column name them)");
+                escaped(join(header.fields, ", ")),
+                " (data.text_column and data.label_column name them, or are both numbers from 1)");
   return static_cast<size_t>(found - header.fields.begin());
 }
 
@@ -142,8 +143,6 @@ std::unique_ptr<Data> make_classification_data(const Config& config, std::shared
   };
   ExampleSet set{encode(train), encode(validation)};
   cut.say("texts", config.model.context_length, quiet);
-  ONESTEP_CHECK(ConfigError, !set.train.empty() && (config.data.val_path.empty() || !set.held_out.empty()),
-                config.origin.at("/data"), ": has no texts");
   if (config.data.val_path.empty()) set = hold_out(std::move(set.train), config);
   return std::make_unique<ClassificationData>(config, std::move(set), tokenizer, labels);
 }

@@ -26,12 +26,15 @@ struct TableRow {
 /// ConfigError naming file and line.
 std::vector<TableRow> read_table(const std::string& file);
 
-/// What `read` gives of each of the files, one after the other.
+/// What `read` gives of each of the files, one after the other. Throws ConfigError for a file of which it gives nothing.
 template <class Read>
 auto read_all(const std::vector<std::string>& files, const Read& read) {
   decltype(read(files[0])) all;
-  for (const std::string& file : files)
+  for (const std::string& file : files) {
+    const size_t before = all.size();
     for (auto& each : read(file)) all.push_back(std::move(each));
+    ONESTEP_CHECK(ConfigError, all.size() > before, file, ": has no examples");
+  }
   return all;
 }
 

@@ -86,6 +86,15 @@ TEST_CASE("classification: bad rows are refused by line") {
   CHECK(refused("a.txt", "a").starts_with("must be a .csv, .tsv or .jsonl file"));
 }
 
+TEST_CASE("classification: a file without rows is refused by its name") {
+  const TemporaryFolder folder;
+  for (const char* name : {"a.csv", "a.jsonl"}) {
+    const std::string path = folder.path() / name;
+    onestep::testing::write(path, path.ends_with(".csv") ? "text,label\n" : "\n");
+    CHECK(refusal<ConfigError>([&] { data_of(path); }) == path + ": has no examples");
+  }
+}
+
 TEST_CASE("classification: a batch is padded on the right and its one target a row is the label at the last token") {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "a.csv").string();

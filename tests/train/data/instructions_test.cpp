@@ -91,6 +91,11 @@ TEST_CASE("instructions: bad lines are refused by file and line") {
   CHECK(refused("\xff").starts_with(": "));
 }
 
+TEST_CASE("instructions: an empty file is refused by its name") {
+  const std::string path = write_examples("empty.jsonl", "\n");
+  CHECK(refusal<ConfigError>([&] { data_of(path); }) == path + ": has no examples");
+}
+
 TEST_CASE("instructions: the answers and what ends them count, nothing else") {
   const ByteTokenizer bytes;
   const Example one = encode_dialogue({.turns = {{"hi", "yes"}}}, kChat, bytes);
