@@ -134,9 +134,9 @@ TEST_CASE("cli: a sweep that cannot be is refused before anything is trained") {
     return result.err;
   };
   CHECK(refused({}) == "onestep: --grid is required (see onestep sweep --help)\n");
-  CHECK(refused({"--grid", "optimizer.lr=1,x"}).starts_with("onestep: --set optimizer.lr=x: /optimizer/lr: "));
+  CHECK(refused({"--grid", "optimizer.lr=1,x"}).starts_with("onestep: --grid optimizer.lr=x: /optimizer/lr: "));
   CHECK(refused({"--grid", "optimizer.lr=0.1", "--grid", "model.num_heads=1,3"})
-            .starts_with("onestep: --set model.num_heads=3: "));
+            .starts_with("onestep: --grid model.num_heads=3: "));
   CHECK(refused({"--grid", "lr=1"}).starts_with("onestep: --grid lr=1: unknown key lr"));
   REQUIRE(run_onestep({"train", kSentence, "--quiet", "--out", out.string(), "--set", "train.steps=1"}).status == 0);
   const ProcessResult result = run_onestep(sweep(out, {"--grid", "seed=1"}));

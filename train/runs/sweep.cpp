@@ -57,6 +57,26 @@ void check_axes(const std::vector<SweepAxis>& axes) {
   }
 }
 
+/// What came of `--set KEY=` for the value of an axis gets the name of the option that had it.
+void call_grid(std::string& text, const std::vector<SweepAxis>& axes) {
+  const std::string set = "--set ";
+  for (const SweepAxis& axis : axes)
+    if (text.starts_with(set + axis.key + '=')) text.replace(0, set.size(), "--grid ");
+}
+
+/// load_config, where `sets` end with a value for each axis.
+Config load_point(const std::string& path, const std::vector<std::string>& sets, const std::vector<SweepAxis>& axes) {
+  try {
+    Config config = load_config(path, sets);
+    for (auto& [_, argument] : config.origin.sets) call_grid(argument, axes);
+    return config;
+  } catch (const ConfigError& error) {
+    std::string text = error.what();
+    call_grid(text, axes);
+    throw ConfigError(text);
+  }
+}
+
 }  // namespace
 
 SweepAxis parse_axis(const std::string& text) {
@@ -95,7 +115,7 @@ std::vector<SweepRun> sweep_runs(const std::string& config_path, const std::vect
     ONESTEP_CHECK(ConfigError, names.insert(run.name).second, "--grid: two runs would be called ", run.name);
     std::vector<std::string> all = sets;
     for (size_t i = 0; i < axes.size(); ++i) all.push_back(axes[i].key + '=' + run.values[i]);
-    run.config = load_config(config_path, all);
+    run.config = load_point(config_path, all, axes);
   }
   return runs;
 }

@@ -63,7 +63,7 @@ TEST_CASE("sweep: grids that cannot be trained are refused as a whole") {
   };
   CHECK(error({"seed=1,2", "seed=3"}) == "--grid: seed is given twice");
   CHECK(error({"seed=1,1"}) == "--grid: two runs would be called seed=1");
-  CHECK(error({"model.num_heads=2,3"}).starts_with("--set model.num_heads=3: /model/num_heads: "));
+  CHECK(error({"model.num_heads=2,3"}).starts_with("--grid model.num_heads=3: /model/num_heads: "));
   Strings many;
   for (const char* key : {"seed", "train.steps", "train.batch_size", "optimizer.lr"})
     many.push_back(std::string(key) + "=1,2,3,4,5,6");
