@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace onestep {
 
@@ -17,6 +18,8 @@ std::string error_reason(int error) {
       return "no such file";
     case EACCES:
       return "permission denied";
+    case EEXIST:
+      return "a file or a link to nothing has that name";
     case ENOSPC:
       return "the disk is full";
     case EDQUOT:
@@ -30,7 +33,7 @@ std::string error_reason(int error) {
 
 int open_file(const std::string& path, int flags) {
   ONESTEP_CHECK(IoError, !path.empty(), "the name of the file is empty");
-  ONESTEP_CHECK(IoError, path.find('\0') == std::string::npos, "the name of the file holds a NUL byte");
+  ONESTEP_CHECK(IoError, path.find('\0') == std::string::npos, quote(path), ": the name of a file must not hold a NUL byte");
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY, 0644);
   ONESTEP_CHECK(IoError, fd >= 0, path, ": cannot be opened: ", error_reason(errno));
   return fd;

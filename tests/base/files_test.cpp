@@ -55,7 +55,7 @@ TEST_CASE("read_file: refuses what is no readable regular file without waiting f
   CHECK(refusal_of(gone) == gone + ": cannot be opened: no such file");
   CHECK(refusal_of("/dev/zero").starts_with("/dev/zero: "));
   CHECK(refusal_of("") == "the name of the file is empty");
-  CHECK(refusal_of(std::string("a\0b", 3)) == "the name of the file holds a NUL byte");
+  CHECK(refusal_of(std::string("a\0b", 3)) == "\"a\\u0000b\": the name of a file must not hold a NUL byte");
   const std::string file = folder.write("file", "abcd");
   CHECK(refusal_of(file, 3) == file + ": too large: 4 bytes, at most 3 bytes are read");
   CHECK(refusal_of(file + "/x") == file + "/x: cannot be opened: Not a directory");
@@ -75,6 +75,15 @@ TEST_CASE("write_file: a symbolic link stays one and what it names is replaced")
   CHECK(read_file(file, 10) == "new");
   CHECK(read_file(folder.path / "later", 10) == "made");
   for (const char* link : {"link", "second", "dangling"}) CHECK(std::filesystem::is_symlink(folder.path / link));
+}
+
+TEST_CASE("make_folders: refuses the name of a file or of a link to nothing") {
+  const FolderOfFiles folder;
+  const std::string file = folder.write("file", ""), dangling = folder.path / "dangling";
+  std::filesystem::create_symlink("nowhere", dangling);
+  const auto refusal = [](const std::string& name) { return testing::refusal<IoError>([&] { make_folders(name); }); };
+  CHECK(refusal(file) == file + ": cannot be made: Not a directory");
+  CHECK(refusal(dangling) == dangling + ": cannot be made: a file or a link to nothing has that name");
 }
 
 TEST_CASE("load_config: names the file in every refusal") {
