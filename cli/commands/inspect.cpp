@@ -3,6 +3,7 @@
 #include <iomanip>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include "base/format.h"
@@ -46,11 +47,8 @@ int inspect_tensor_file(const std::string& path, const std::vector<std::string>&
   return 0;
 }
 
-/// What the metrics of a run say, if it has some.
-void print_training(const std::filesystem::path& run, const Config& config) {
-  std::error_code error;
-  if (!std::filesystem::exists(run / "metrics.jsonl", error)) return;
-  const RunSummary summary = summarize_run(run);
+/// What the metrics of a run say.
+void print_training(const RunSummary& summary, const Config& config) {
   std::cout << "trained      " << grouped_count(summary.steps) << " of " << grouped_count(config.train.steps) << " steps in "
             << grouped(summary.seconds, 1) << " s\n";
   if (!summary.loss.empty())
@@ -63,20 +61,26 @@ void print_training(const std::filesystem::path& run, const Config& config) {
 int inspect_run(const std::filesystem::path& run, const std::vector<std::string>& sets) {
   const Config config = load_run_config(run);
   ONESTEP_CHECK(ConfigError, sets.empty(), "inspect: --set changes values of a config file: ", run.string(), " is a run");
+  // All that may be refused is read before any of it is printed.
+  std::error_code error;
+  std::optional<RunSummary> summary;
+  if (std::filesystem::exists(run / "metrics.jsonl", error)) summary = summarize_run(run);
+  const auto tokenizer = load_run_tokenizer(run);
+  const std::vector<std::filesystem::path> checkpoints = checkpoint_folders(run);
+  std::optional<FoundCheckpoint> last;
+  if (!checkpoints.empty()) last = choose_checkpoint(run, config, "last");
   std::cout << "run          " << run.string() << '\n';
-  print_training(run, config);
-  if (const auto tokenizer = load_run_tokenizer(run))
+  if (summary) print_training(*summary, config);
+  if (tokenizer)
     std::cout << "tokenizer    " << name_of(tokenizer->kind()) << ", vocabulary " << grouped_count(tokenizer->vocab_size())
               << '\n';
-  const std::vector<std::filesystem::path> checkpoints = checkpoint_folders(run);
   std::vector<std::string> names(checkpoints.size());
   std::transform(checkpoints.begin(), checkpoints.end(), names.begin(),
                  [](const auto& path) { return path.filename().string(); });
   std::cout << "checkpoints  " << (names.empty() ? "none" : join(names, ", ")) << "\n\n" << resolved_json(config) << '\n';
-  if (checkpoints.empty()) return 0;
-  const FoundCheckpoint last = choose_checkpoint(run, config, "last");
-  std::cout << (last.folder / "model.safetensors").string() << ":\n";
-  print_tensors(last.checkpoint.trainer.model);
+  if (!last) return 0;
+  std::cout << (last->folder / "model.safetensors").string() << ":\n";
+  print_tensors(last->checkpoint.trainer.model);
   return 0;
 }
 
