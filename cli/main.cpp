@@ -1,6 +1,8 @@
 // The program: `onestep COMMAND ...`. Reads the command line, runs one command, turns every failure into one sentence.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +53,11 @@ std::string unknown_word(const CLI::App& app, const std::string& word, const std
          word + onestep::did_you_mean(meant, hint);
 }
 
+// For a word after `--`, where all are arguments: `train -- config.json --out run`.
+std::string word_behind_dashes(const std::string& word) {
+  return "unexpected argument " + word + (word == "--" ? "" : " after --") + " (commands and options go before it)";
+}
+
 // CLI11 says `--out: 1 required RUN missing` or `--out: At Most 1 required but received 2`.
 std::string mismatch(const std::string& what) {
   const std::string option = what.substr(0, what.find(": "));
@@ -60,16 +67,26 @@ std::string mismatch(const std::string& what) {
   return option + ": needs a value: " + option + ' ' + what.substr(name, what.rfind(missing) - name);
 }
 
-// The one sentence for a command line that cannot be read.
-std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+// CLI11 says `Could not convert: --profile = x`. All other options are checked before they are converted.
+std::string flag_with_value(const std::string& what) {
+  const size_t name = what.find(": ") + 2, equals = what.find(" = ");
+  if (equals == std::string::npos) return what;
+  return what.substr(name, equals - name) + ": takes no value: got " + what.substr(equals + 3);
+}
+
+// The one sentence for a command line that cannot be read; `behind_dashes` has the words after `--`.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error, std::span<char* const> behind_dashes) {
   const auto levels = called(app);
   std::string hint = " (see ";
   for (const CLI::App* level : levels) hint += level->get_name() + ' ';
   hint += "--help)";
   const auto extras = app.remaining(/*recurse=*/true);
+  if (!extras.empty() && std::find(behind_dashes.begin(), behind_dashes.end(), extras[0]) != behind_dashes.end())
+    return word_behind_dashes(extras[0]);
   if (!extras.empty()) return unknown_word(app, extras[0], hint);
   const std::vector<std::string> commands = commands::command_names(*levels.back());
   if (error.get_name() == "ArgumentMismatch") return mismatch(error.what()) + hint;
+  if (error.get_name() == "ConversionError") return flag_with_value(error.what()) + hint;
   if (commands.empty() || error.get_name() != "RequiredError") return error.what() + hint;
   if (levels.size() == 1) return "no command given" + hint;
   std::string needed = levels.back()->get_name() + ": needs one of";
@@ -136,7 +153,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     action = [&app, help] { return app.exit(help); };  // prints what was asked for: help or version
   } catch (const CLI::ParseError& error) {
-    throw ConfigError(usage_error(app, error));
+    char** const end = argv + argc;
+    char** const dashes = std::find(argv, end, std::string_view("--"));
+    throw ConfigError(usage_error(app, error, {dashes, end}));
   }
   if (threads > 0) onestep::kernels::set_num_threads(threads);
   return action();

@@ -57,6 +57,13 @@ void add_shape(Command& command, bench::GptShape& shape) {
       ->check(one_of({"0", "1"}));
 }
 
+/// Refuses a number of heads that does not divide the width, both by the names of their options.
+void check_heads(const std::string& heads_option, int64_t heads, const std::string& width_option, int64_t width) {
+  ONESTEP_CHECK(ConfigError, width % heads == 0, heads_option, ": must divide ", width_option, ", ", width, ": got ", heads);
+}
+
+void check_heads(const bench::GptShape& shape) { check_heads("--heads", shape.heads, "--embd", shape.embd); }
+
 void add_precision(Command& command, std::string& precision, const std::string& what) {
   command.add_option("--precision", precision, what)
       ->type_name("KIND")
@@ -75,8 +82,10 @@ void add_mode(Command& command, std::string& mode) {
 using AddWork = std::function<Command*(const char* name, const char* what, const std::function<Result(Options&)>& run)>;
 
 void add_step(const AddWork& add, Options& options) {
-  auto* step = add("step", "A training step of a GPT: forward, backward, AdamW",
-                   [](Options& o) { return bench::bench_step(o.step, o.seconds); });
+  auto* step = add("step", "A training step of a GPT: forward, backward, AdamW", [](Options& o) {
+    check_heads(o.step.model);
+    return bench::bench_step(o.step, o.seconds);
+  });
   add_shape(*step, options.step.model);
   add_key(*step, "batch", options.step.batch, "Sequences a step", "train.batch_size");
   add_count(*step, "steps", options.step.steps, "Largest number of steps");
@@ -94,6 +103,7 @@ void add_step(const AddWork& add, Options& options) {
 
 void add_attention(const AddWork& add, Options& options) {
   auto* attention = add("attention", "Causal multi-head self-attention with its projections", [](Options& o) {
+    check_heads("--H", o.attention.H, "--C", o.attention.C);
     o.attention.backward = o.mode == "fwdbwd";
     return bench::bench_attention(o.attention, o.seconds);
   });
@@ -120,6 +130,9 @@ void add_matmul(const AddWork& add, Options& options) {
 
 void add_conv(const AddWork& add, Options& options) {
   auto* conv = add("conv", "A 2-d convolution with bias of square images", [](Options& o) {
+    const int64_t padded = o.conv.size + 2 * o.conv.padding;
+    ONESTEP_CHECK(ConfigError, o.conv.kernel <= padded, "--kernel: must be at most --size and twice --padding, ", padded,
+                  ": got ", o.conv.kernel);
     o.conv.backward = o.mode == "fwdbwd";
     return bench::bench_conv(o.conv, o.seconds);
   });
@@ -162,8 +175,10 @@ void add_small(const AddWork& add, Options& options) {
 }
 
 void add_generate(const AddWork& add, Options& options) {
-  auto* generate = add("generate", "Greedy generation with a cache",
-                       [](Options& o) { return bench::bench_generate(o.generate, o.seconds); });
+  auto* generate = add("generate", "Greedy generation with a cache", [](Options& o) {
+    check_heads(o.generate.model);
+    return bench::bench_generate(o.generate, o.seconds);
+  });
   add_shape(*generate, options.generate.model);
   add_count(*generate, "prompt", options.generate.prompt, "Tokens of the prompt");
   add_count(*generate, "tokens", options.generate.tokens, "Tokens to generate");

@@ -68,11 +68,19 @@ bool answer(Conversation& conversation, const std::string& message) {
   return said.forgotten > 0;
 }
 
+ChatTemplate parse_template(const std::string& name_or_text) {
+  try {
+    return make_chat_template(name_or_text);
+  } catch (const ConfigError& error) {
+    fail<ConfigError>("--template: ", error.what());
+  }
+}
+
 int run_chat(Options& options) {
   check_sampling(options.conversation.generate.sampling);
-  if (!options.stop_ids.empty()) options.conversation.stops.ids = parse_id_list(options.stop_ids, "--stop-ids");
-  if (options.chat_template) options.conversation.chat = make_chat_template(*options.chat_template);
+  if (options.chat_template) options.conversation.chat = parse_template(*options.chat_template);
   const std::unique_ptr<LoadedRun> run = load_run(options.run, options.checkpoint, options.weights);
+  stop_at_ids(*run, options.stop_ids, options.conversation.stops);
   if (!options.ignore_eos) stop_at_eos(*run, options.conversation.stops);
   ONESTEP_CHECK(ConfigError, run->tokenizer != nullptr, "chat: ", options.run, " was trained on ids and has no tokenizer");
   const std::string& learned = run->config.data.chat_template;
@@ -126,7 +134,7 @@ void add_chat(Command& app, Action& action) {
   command->add_repeatable_option("--stop", conversation.stops.strings, "End an answer before this text, too")
       ->type_name("TEXT")
       ->check(not_empty("a text"));
-  command->add_option("--stop-ids", options->stop_ids, "End an answer at any of these tokens, too: 1,2,3")->type_name("IDS");
+  add_stop_ids(*command, options->stop_ids, "End an answer at any of these tokens, too: 1,2,3");
   add_ignore_eos(*command, options->ignore_eos);
   command->add_checkpoint_option(options->checkpoint);
   command->add_weights_option(options->weights);

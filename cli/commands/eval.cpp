@@ -71,6 +71,8 @@ Result evaluate_text(const Config& config, const std::shared_ptr<const Tokenizer
                      WeightFormat weights, const Options& options) {
   ONESTEP_CHECK(ConfigError, tokenizer != nullptr, options.run, ": was not trained on text, so --data cannot be evaluated");
   const TokenisedText text = tokenise_files({options.data}, tokenizer->kind(), tokenizer, options.quiet);
+  ONESTEP_CHECK(ConfigError, text.tokens->size() >= 2, options.data,
+                ": must have at least 2 tokens, of which one is predicted: got ", text.tokens->size());
   Generator generator(config.seed);
   const auto model = make_trained_model(config, tokenizer->vocab_size(), found, generator, weights);
   ProgressBar progress("evaluating " + options.data, text.tokens->size(), "tokens", options.quiet);

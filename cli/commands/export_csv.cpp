@@ -32,7 +32,8 @@ std::string field(const std::string& text) {
 }
 
 int print_csv(const std::string& run) {
-  const std::vector<std::string> names = columns(run);  // reads all lines, so that nothing is printed of a damaged file
+  const std::vector<std::string> names =
+      columns(run_path(run).string());  // reads all lines, so that nothing is printed of a damaged file
   for (size_t i = 0; i < names.size(); ++i) std::cout << (i == 0 ? "" : ",") << field(names[i]);
   std::cout << '\n';
   for_each_metrics(metrics_path(run), [&](const json& row) {

@@ -40,8 +40,11 @@ std::vector<int64_t> held_out_prompt(const Data& task, const Options& options) {
 std::vector<std::vector<int64_t>> prompts_of(const Options& options, const LoadedRun& run, const Data* task) {
   if (!options.prompt_file.empty()) return read_prompts(options.prompt_file, run);
   std::vector<std::vector<int64_t>> prompts;
-  for (const std::string& ids : options.prompt_ids) prompts.push_back(parse_id_list(ids, "--prompt-ids"));
-  for (const std::string& prompt : options.prompts) prompts.push_back(run.encode(prompt, "--prompt"));
+  for (const std::string& ids : options.prompt_ids) prompts.push_back(parse_id_list(ids, "--prompt-ids", run));
+  for (const std::string& prompt : options.prompts) {
+    prompts.push_back(run.encode(prompt, "--prompt"));
+    ONESTEP_CHECK(ConfigError, !prompts.back().empty(), "--prompt: is empty");
+  }
   if (prompts.empty() && task != nullptr) prompts.push_back(held_out_prompt(*task, options));
   ONESTEP_CHECK(ConfigError, !prompts.empty(), "generate: needs one of --prompt, --prompts and --prompt-ids");
   return prompts;
@@ -55,13 +58,13 @@ void settle(Options& options) {
   out.output = options.json_lines ? Output::json_lines : options.format == "json" ? Output::json : Output::text;
   ONESTEP_CHECK(ConfigError, out.generate.alternatives == 0 || out.output != Output::text,
                 "--logprobs: needs --json or --format json");
-  if (!options.stop_ids.empty()) out.stops.ids = parse_id_list(options.stop_ids, "--stop-ids");
 }
 
 int run_generate(Options& options) {
   settle(options);
   const std::unique_ptr<LoadedRun> run = load_run(options.run, options.checkpoint, options.weights);
   const std::unique_ptr<Data> task = run->config.data.kind == DataKind::task ? make_data(run->config) : nullptr;
+  stop_at_ids(*run, options.stop_ids, options.continuations.stops);
   if (!options.ignore_eos) stop_at_eos(*run, options.continuations.stops);
   int64_t& tokens = options.continuations.generate.tokens;
   if (tokens == 0) tokens = task != nullptr ? task->targets() : kTokens;
@@ -124,8 +127,7 @@ void add_generate(Command& app, Action& action) {
   command->add_repeatable_option("--stop", out.stops.strings, "End before this text")
       ->type_name("TEXT")
       ->check(not_empty("a text"));
-  command->add_option("--stop-ids", options->stop_ids, "End at any of these tokens, beside the model's own: 1,2,3")
-      ->type_name("IDS");
+  add_stop_ids(*command, options->stop_ids, "End at any of these tokens, beside the model's own: 1,2,3");
   add_ignore_eos(*command, options->ignore_eos);
   command->add_whole_number("--samples", options->samples, "How many continuations, one after the other", 1, int64_t{1} << 40);
   command->add_checkpoint_option(options->checkpoint);

@@ -129,14 +129,18 @@ void check_replaces_vocabulary(const std::filesystem::path& folder) {
 int train(const Options& options) {
   check_replaces_vocabulary(options.out);
   BpeTrainer trainer;
+  bool is_empty = true;
   for (const std::string& name : options.texts) {
     const auto file = name == kStandardInput ? nullptr : std::make_shared<InputFile>(name);
     ProgressBar progress("reading " + name, file ? static_cast<int64_t>(file->size()) : 0, "bytes", options.quiet);
     for_each_part(reader(name, file), [&](const TextPart& part) {
       progress.show(part.offset);
+      is_empty &= part.text.empty();
       return trainer.add(part);
     });
   }
+  ONESTEP_CHECK(ConfigError, !is_empty, shown(options.texts[0]), options.texts.size() == 1 ? "" : " and all other texts",
+                ": is empty: there is nothing to learn from");
   ProgressBar progress("learning merges", options.vocab_size, "tokens", options.quiet);
   const BpeVocabulary vocabulary = trainer.train(options.vocab_size, [&](int64_t merges) { progress.show(256 + merges); });
   NewFiles files(options.out);

@@ -164,5 +164,8 @@ TEST_CASE("bench: refusals") {
   CHECK(refusal({"bench", "matmul", "--m", "2147483648", "--n", "2147483648", "--k", "1"})
             .starts_with(
                 "onestep: bench matmul: the matrices of --m, --n, --k and --batch need 17,592,186,060,800 MiB, there are "));
+  CHECK(refusal({"bench", "attention", "--H", "3"}) == "onestep: --H: must divide --C, 128: got 3\n");
+  CHECK(refusal({"bench", "conv", "--kernel", "50"}) ==
+        "onestep: --kernel: must be at most --size and twice --padding, 34: got 50\n");
   CHECK(refusal({"bench"}) != "");
 }

@@ -69,7 +69,7 @@ TEST_CASE("cli: chat answers each line of a pipe") {
   CHECK(refused("hi\\nzzz\\nhi\\n", {"--quiet"}).starts_with("onestep: the message \"zzz\": encode: offset "));
   CHECK(refused("hi\\n", {"--template", "chatml"}).starts_with("onestep: --template or --system: encode: offset 0: "));
   CHECK(refused("hi\\n", {"--system", "zzz"}).starts_with("onestep: --template or --system: "));
-  CHECK(refused("hi\\n", {"--template", "x"}).starts_with("onestep: chat template: must be plain, "));
+  CHECK(refused("hi\\n", {"--template", "x"}).starts_with("onestep: --template: chat template: must be plain, "));
   CHECK(refused("hi\\n", {"--stop", ""}).starts_with("onestep: --stop: "));
   CHECK(refused("hi\\n", {"--stop-ids", "x"}).starts_with("onestep: --stop-ids: "));
 }

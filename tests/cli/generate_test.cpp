@@ -154,7 +154,7 @@ TEST_CASE("cli: generate ends at stop strings and stop tokens") {
   CHECK(with({"--stop", "steps"})["text"] == " starts with one step");
   CHECK(with({"--stop", "steps"})["finish_reason"] == "length");
   const std::string id = with({})["ids"][1].dump();
-  CHECK(with({"--stop-ids", "77," + id})["text"] == " starts");
+  CHECK(with({"--stop-ids", "0," + id})["text"] == " starts");
   CHECK(with({"--stop-ids", id})["ids"].size() == 2);
 }
 
@@ -265,7 +265,8 @@ TEST_CASE("cli: generate continues ids where there is no text") {
         "onestep: --prompt: " + run + " was trained on ids and has no tokenizer (use --prompt-ids)\n");
   CHECK(refused({"--tokens", "3", "--prompt-ids", "1,x"}) == "onestep: --prompt-ids: must be ids with commas: got \"1,x\"\n");
   CHECK(refused({"--tokens", "3", "--prompt-ids", "1,"}).starts_with("onestep: --prompt-ids: "));
-  CHECK(refused({"--tokens", "3", "--prompt-ids", "1,32"}).starts_with("onestep: generate: the prompt "));
+  CHECK(refused({"--tokens", "3", "--prompt-ids", "1,32"}) ==
+        "onestep: --prompt-ids: the model has no token 32: ids are from 0 to 31\n");
   CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--top-p", "2"}) ==
         "onestep: --top-p: must be a number above 0 and at most 1: got 2 (see onestep generate --help)\n");
   CHECK(refused({"--tokens", "3", "--prompt-ids", "1", "--temperature", "-1"}) ==

@@ -35,6 +35,7 @@ Place::Place() {
   fs::create_directory(path("directory"));
   REQUIRE(::mkfifo(path("fifo").c_str(), 0600) == 0);
   write("empty", "");
+  write("one", "d");
   write("locked", "{}");
   fs::permissions(path("locked"), fs::perms::none);
   fs::create_symlink("loop", path("loop"));
@@ -116,6 +117,22 @@ CommandLines other_arguments(const Place& place) {
   for (const char* name : {"none", "directory"}) lines.push_back({{"export-csv", place.path(name)}, place.path(name) + ": "});
   for (const char* name : {"fifo", "text.txt", "bytes", "large"})
     lines.push_back({{"train", config, "--quiet", "--out", place.path(name)}, place.path(name) + ": "});
+  lines.push_back(
+      {{"train", config, "--quiet", "--out", out, "--set", R"(train.init_from="run\u0000x")"}, R"("run\u0000x": )"});
+  lines.push_back(
+      {{"train", config, "--quiet", "--out", out, "--set", "data.text=null", "--set", R"(data.paths=["/*\u0000x"])"},
+       R"("/*\u0000x": )"});
+  const std::string dangling = place.path("dangling");
+  for (const Strings& command :
+       std::vector<Strings>{{"train", config, "--quiet", "--out", dangling},
+                            {"tokenizer", "train", config, "--quiet", "--vocab-size", "300", "--out", dangling},
+                            {"book", "--svg", dangling}})
+    lines.push_back({command, dangling + ": cannot be made: a file or a link to nothing "});
+  for (const Strings& texts : std::vector<Strings>{{place.path("empty")}, {place.path("empty"), place.path("empty")}, {"-"}}) {
+    Strings arguments{"tokenizer", "train", "--quiet", "--vocab-size", "300", "--out", out};
+    arguments.insert(arguments.end(), texts.begin(), texts.end());
+    lines.push_back({arguments, texts[0] == "-" ? "standard input: is empty: " : texts[0]});
+  }
   lines.push_back({{"train", config, "--quiet", "--out", place.path("text.txt/x")}, place.path("text.txt/x") + ": "});
   lines.push_back({{"train", config, "--quiet", "--out", place.path(kLong)}, place.path(kLong) + ": "});
   lines.push_back({{"report", run, "--out", fifo}, fifo + ": "});
@@ -131,7 +148,8 @@ CommandLines other_arguments(const Place& place) {
   const std::string bytes = place.path("bytes");
   lines.push_back({{"tokenizer", "decode", run, bytes}, bytes + ": decode: "});
   lines.push_back({{"tokenizer", "encode", run, bytes}, bytes + ": encode: offset 0: "});
-  lines.push_back({{"eval", run, "--data", place.path("empty")}, place.path("empty") + ": "});
+  for (const char* text : {"empty", "one"})
+    lines.push_back({{"eval", run, "--data", place.path(text)}, place.path(text) + ": "});
   lines.push_back(
       {{"train", config, "--quiet", "--out", out, "--set", "data.text=null", "--set", "data.path=" + place.path("empty")},
        place.path("empty") + ": "});
@@ -176,6 +194,9 @@ CommandLines replaced_files(const Place& place) {
   refused({"export-csv", "{}"}, "/metrics.jsonl", "deep", ": line 1: ");
   refused({"export-csv", "{}"}, "/metrics.jsonl", "bytes", ": line 1:1:1: ");
   refused({"report", "{}"}, "/summary.json", "fifo", ": ");
+  refused({"inspect", "{}"}, "/metrics.jsonl", "deep", ": line 1: ");
+  refused({"inspect", "{}"}, "/tokenizer.json", "empty", ": ");
+  refused({"inspect", "{}"}, model, "bytes", ": ");
   return lines;
 }
 

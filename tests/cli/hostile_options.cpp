@@ -39,10 +39,10 @@ CommandLines option_values(const Place& place) {
   for (const char* ids : {",", "1,", ",1", "1,,2", "1 2", "x", "1.5", "99999999999999999999", "0x1", ""})
     generate({"--prompt-ids", ids, "--tokens", "1"}, "--prompt-ids: ");
   for (const char* id : {"27", "-1", "9223372036854775807", "-9223372036854775808"})
-    generate({"--prompt-ids", id, "--tokens", "1"}, "generate: the prompt ");
+    generate({"--prompt-ids", id, "--tokens", "1"}, "--prompt-ids: ");
   generate({"--tokens", "1"}, "generate: ");
   generate({"--prompt", "dog", "--prompt-ids", "1", "--tokens", "1"}, "--prompt excludes --prompt-ids");
-  generate({"--prompt", "", "--tokens", "1"}, "generate: the prompt ");
+  generate({"--prompt", "", "--tokens", "1"}, "--prompt: ");
   for (const char* value : {"nan", "-1", "1.5", "", "x"})
     generate({"--prompt", "dog", "--tokens", "1", "--min-p", value}, "--min-p: ");
   generate({"--prompt", "--json"}, "--prompt: needs a value before --json");
@@ -53,7 +53,11 @@ CommandLines option_values(const Place& place) {
   for (const char* count : {"0", "-1", "x", ""}) generate({"--prompt", "dog", "--batch", count}, "--batch: ");
   for (const char* count : {"-1", "x", ""}) generate({"--prompt", "dog", "--json", "--logprobs", count}, "--logprobs: ");
   generate({"--prompt", "dog", "--stop", ""}, "--stop: ");
-  for (const char* ids : {"x", "1,", ",1"}) generate({"--prompt", "dog", "--stop-ids", ids}, "--stop-ids: ");
+  for (const char* ids : {"x", "1,", ",1", "", "27", "-1", "1,27"})
+    generate({"--prompt", "dog", "--stop-ids", ids}, "--stop-ids: ");
+  lines.push_back({{"chat", run, "--stop-ids", "27"}, "--stop-ids: "});
+  lines.push_back({{"chat", run, "--template", "no_such_one"}, "--template: "});
+  generate({"--prompts", "-"}, "standard input: has no prompt");  // it is empty
   generate({"--prompt", "dog", "--json", "--format", "json"}, "--format excludes --json");
   generate({"--prompt", "dog", "--prompts", run}, "--prompt excludes --prompts");
   generate({"--prompts", run}, run + ": ");
@@ -96,6 +100,8 @@ CommandLines too_little_or_too_much(const Place& place) {
            {{"tokenizer", "encode", run, config, "--format", "xml"}, "--format: "},
            {{"train"}, "train: "},
            {{"train", config, config}, "unexpected argument " + config + ""},
+           {{"train", "--", config, "--out", out}, "unexpected argument --out after -- ("},
+           {{"--", "train", config}, "unexpected argument -- ("},
            {{"train", config, "--resume", run}, "CONFIG excludes --resume"},
            {{"train", "--resume", run, "--out", out}, "--out excludes --resume"},
            {{"train", config, "--set"}, "--set: "},
@@ -104,6 +110,9 @@ CommandLines too_little_or_too_much(const Place& place) {
            {{"eval", ""}, "the name of the run folder "},
            {{"tokenizer", "encode", run, ""}, "the name of the file "},
            {{"export", run}, "DIR "},
+           {{"export", run, ""}, "DIR: "},
+           {{"import", ""}, "DIR: "},
+           {{"export-csv", ""}, "the name of the run folder "},
            {{"export", run, out}, run + "/config.json: /model/kind: "},
            {{"book", "no_such_section"}, "book: there is no section "},
            {{"book", "--dialect", "x"}, "--dialect: "},
@@ -112,6 +121,9 @@ CommandLines too_little_or_too_much(const Place& place) {
     lines.push_back({command, named});
   for (const char* vocab : {"256", "0", "-1", "16777217", "99999999999", "0x200", "0300", "x", ""})
     lines.push_back({{"tokenizer", "train", config, "--quiet", "--vocab-size", vocab, "--out", out}, "--vocab-size: "});
+  for (const auto& [work, option] : std::vector<std::pair<std::string, std::string>>{
+           {"step", "--heads"}, {"generate", "--heads"}, {"attention", "--H"}, {"conv", "--kernel"}})
+    lines.push_back({{"bench", work, option, "1000"}, option + ": must "});
   for (const char* budget : {"nan", "-1", "0", "", "0x1"})
     lines.push_back({{"bench", "small", "--budget", budget}, "--budget: "});
   for (const auto& [option, value] :

@@ -92,6 +92,9 @@ TEST_CASE("cli: a command line that cannot be read is refused in one sentence") 
   expect_exit_2({"version", "--threads"}, "--threads: needs a value: --threads N (see onestep version --help)");
   expect_exit_2({"version", "--threads", "0"},
                 "--threads: must be a whole number from 1 to 1024: got 0 (see onestep version --help)");
+  expect_exit_2({"train", "x.json", "--profile=x"}, "--profile: takes no value: got x (see onestep train --help)");
+  expect_exit_2({"train", "--", "x.json", "--out", "x"},
+                "unexpected argument --out after -- (commands and options go before it)");
   for (const char* threads : {"-1", "1025", "x", "1.5", "99999999999999999999"})
     expect_exit_2({"version", "--threads", threads}, "--threads: ");
 }
