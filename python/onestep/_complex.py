@@ -66,6 +66,13 @@ def _operator(name: str, reflected: bool = False) -> Any:
     return call
 
 
+def _in_place(name: str) -> Any:
+    def call(self: Any, other: Any) -> Any:
+        return self.copy_(rule_of(getattr(Tensor, name))(self, other))
+
+    return call
+
+
 class ComplexTensor:
     """real + i imag, of two real tensors of one shape and dtype."""
 
@@ -152,6 +159,9 @@ class ComplexTensor:
     def __iter__(self) -> Any:
         return iter(self.unbind(0))
 
+    def __bool__(self) -> bool:
+        return self.item() != 0
+
     def __hash__(self) -> int:
         return id(self)
 
@@ -199,6 +209,10 @@ class ComplexTensor:
     __matmul__, __rmatmul__ = _operator("matmul"), _operator("matmul", True)
     __pow__, __rpow__ = _operator("pow"), _operator("pow", True)
     __eq__, __ne__ = _operator("eq"), _operator("ne")
+    __iadd__ = add_ = _in_place("add")
+    __isub__ = sub_ = _in_place("sub")
+    __imul__ = mul_ = _in_place("mul")
+    __itruediv__ = div_ = _in_place("div")
 
     def __neg__(self) -> Complex:
         return ComplexTensor(-self.real, -self.imag)

@@ -60,11 +60,11 @@ def _each_part(func: Callable) -> Callable:
 
 
 _EACH_PART = frozenset(
-    "view reshape reshape_as view_as transpose permute t flatten unflatten unsqueeze squeeze expand expand_as repeat tile "
+    "reshape reshape_as view_as transpose permute t flatten unflatten unsqueeze squeeze expand expand_as repeat tile "
     "repeat_interleave cat concat stack hstack vstack chunk split tensor_split unbind select narrow index_select gather "
-    "take_along_dim flip fliplr flipud roll rot90 movedim swapaxes swapdims diagonal diag tril triu sum nansum mean cumsum clone "
-    "contiguous detach cpu neg negative pad zeros_like empty_like zeros empty broadcast_to atleast_1d atleast_2d atleast_3d "
-    "constant_pad_nd unfold new_zeros new_empty diag_embed trace ravel index_add".split()
+    "take_along_dim flip fliplr flipud roll rot90 movedim swapaxes swapdims diagonal diag tril triu sum mean cumsum clone "
+    "contiguous detach cpu neg negative zeros_like empty_like zeros empty broadcast_to atleast_1d atleast_2d atleast_3d "
+    "unfold new_zeros new_empty diag_embed trace ravel index_add".split()
 )
 
 
@@ -206,6 +206,18 @@ def _where(condition: Tensor, a: Any, b: Any) -> Complex:
     return ComplexTensor(_C.where(condition, a.real, b.real), _C.where(condition, a.imag, b.imag))
 
 
+def _view(x: Any, *shape: Any) -> Any:
+    """Of another shape; a complex tensor as the real one of its parts side by side, and the other way."""
+    if isinstance(x, ComplexTensor):
+        return view_as_real(x).flatten(-2) if isinstance(shape[0], _C.dtype) else _each_part(Tensor.view)(x, *shape)
+    return view_as_complex(x.unflatten(-1, (-1, 2)))
+
+
+def _pad(z: ComplexTensor, pad: Any, mode: str = "constant", value: Any = None) -> Complex:
+    value = complex(value or 0)
+    return ComplexTensor(_C.pad(z.real, pad, mode, value.real), _C.pad(z.imag, pad, mode, value.imag))
+
+
 def _to(z: Any, *args: Any, **kwargs: Any) -> Any:
     """To a complex dtype; to a real one, which leaves the real part."""
     dtype = next((a.dtype if isinstance(a, (Tensor, ComplexTensor)) else a for a in (*args, *kwargs.values())
@@ -286,7 +298,7 @@ _RULES: dict[str, Callable] = {
     "where": _where, "masked_fill": lambda z, mask, value: _where(mask, value, z),
     "adjoint": lambda z: z.mH, "is_tensor": lambda z: True,
     "eye": lambda *size, dtype: as_complex(_C.eye(*size, dtype=dtype.to_real())),
-    "to": _to, "type": _to, "type_as": _to, "cfloat": lambda z: _to(z, complex64), "cdouble": lambda z: _to(z, complex128),
+    "view": _view, "pad": _pad, "to": _to, "type": _to, "type_as": _to, "cfloat": lambda z: _to(z, complex64), "cdouble": lambda z: _to(z, complex128),
     **dict.fromkeys(("tensor", "as_tensor", "asarray", "from_numpy"), _tensor), "full": _full, "ones": _ones, "randn": _RANDN, "rand": _RAND,
     "ones_like": _like(_ones), "randn_like": _like(_RANDN), "rand_like": _like(_RAND),
 }  # fmt: skip

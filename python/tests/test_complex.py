@@ -78,6 +78,9 @@ def test_products_and_sums():
 def test_what_changes_shapes_does_it_to_both_parts():
     z = torch.tensor(Z)
     assert z.T.tolist() == [list(row) for row in zip(*Z)]
+    assert z.view(torch.float32).tolist() == torch.view_as_real(z).flatten(1).tolist()
+    assert torch.equal(z.view(torch.float32).view(torch.complex64), z)
+    assert torch.nn.functional.pad(z[0, :1], (0, 2), value=1).tolist() == [Z[0][0], 1, 1]
     assert z.view(3, 2).tolist() == [[Z[0][0], Z[0][1]], [Z[0][2], Z[1][0]], [Z[1][1], Z[1][2]]]
     assert torch.cat([z, torch.ones(1, 3)]).tolist() == [*Z, [1, 1, 1]]
     assert [part.tolist() for part in z.unbind(0)] == Z == [row.tolist() for row in z]
@@ -93,6 +96,8 @@ def test_pairs_share_their_memory():
     assert z.tolist() == [[1j, 2 + 3j], [4 + 5j, 6 + 7j]] and torch.view_as_real(z).tolist() == pairs.tolist()
     z[0, 0] = -1
     assert pairs[0, 0].tolist() == [-1, 0]
+    z *= 1j
+    assert pairs[0].tolist() == [[0, -1], [-3, 2]]
     with pytest.raises(RuntimeError, match="must be of size 2"):
         torch.view_as_complex(torch.ones(3))
 
@@ -183,6 +188,8 @@ def test_modules_hold_complex_buffers():
     assert module.rotation.dtype == torch.complex64 and list(module.state_dict()) == ["kept"]
     module.load_state_dict({"kept": torch.tensor(Z)})
     assert module.kept.tolist() == Z
+    with pytest.raises(NotImplementedError, match="Parameter: a complex tensor cannot be one"):
+        torch.nn.Parameter(torch.tensor(Z))
 
 
 def test_values_of_other_classes_answer_for_ops():

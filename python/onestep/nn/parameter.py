@@ -14,6 +14,8 @@ class Parameter(_C.Tensor):
     def __new__(cls, data: Optional[_C.Tensor] = None, requires_grad: bool = True) -> "Parameter":
         if data is None:
             data = onestep.empty(0)
+        if data.is_complex():
+            raise NotImplementedError("Parameter: a complex tensor cannot be one (use view_as_real(data), and view_as_complex of it)")
         return _C.Tensor._make_subclass(cls, data.detach(), requires_grad)
 
     def __init__(self, data: Optional[_C.Tensor] = None, requires_grad: bool = True) -> None:
