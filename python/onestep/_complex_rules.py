@@ -34,13 +34,14 @@ def _pair(a: Any, b: Any) -> tuple[Complex, Complex]:
 # ---- ops that are those of the parts
 
 
-def _parts(value: Any, which: str) -> Any:
-    """The arguments of a call with one part of each complex tensor; the imaginary part of what is real is 0."""
+def _parts(value: Any, which: str, in_list: bool = False) -> Any:
+    """The arguments of a call with one part of each complex tensor; the imaginary part of what is real is 0. Integers are places,
+    but in a list."""
     if isinstance(value, ComplexTensor):
         return getattr(value, which)
-    if isinstance(value, (list, tuple)):
-        return type(value)(_parts(v, which) for v in value) if type(value) in (list, tuple) else value
-    if isinstance(value, Tensor) and value.is_floating_point() and which == "imag":
+    if type(value) in (list, tuple):
+        return type(value)(_parts(v, which, True) for v in value)
+    if isinstance(value, Tensor) and (in_list or value.is_floating_point()) and which == "imag":
         return _C.zeros_like(value)
     return value.to_real() if isinstance(value, ComplexDType) else value
 
@@ -52,7 +53,7 @@ def _joined(real: Any, imag: Any) -> Any:
 def _each_part(func: Callable) -> Callable:
     def call(*args: Any, **kwargs: Any) -> Any:
         results = (
-            func(*_parts(args, which), **{key: _parts(value, which) for key, value in kwargs.items()}) for which in ("real", "imag")
+            func(*(_parts(arg, which) for arg in args), **{key: _parts(value, which) for key, value in kwargs.items()}) for which in ("real", "imag")
         )
         return _joined(*results)
 

@@ -83,6 +83,7 @@ def test_what_changes_shapes_does_it_to_both_parts():
     assert torch.nn.functional.pad(z[0, :1], (0, 2), value=1).tolist() == [Z[0][0], 1, 1]
     assert z.view(3, 2).tolist() == [[Z[0][0], Z[0][1]], [Z[0][2], Z[1][0]], [Z[1][1], Z[1][2]]]
     assert torch.cat([z, torch.ones(1, 3)]).tolist() == [*Z, [1, 1, 1]]
+    assert torch.stack([z[0], torch.arange(3)]).tolist() == [Z[0], [0, 1, 2]]
     assert [part.tolist() for part in z.unbind(0)] == Z == [row.tolist() for row in z]
     assert torch.where(z.real > 0, z, 1j).tolist() == each(lambda v: v if v.real > 0 else 1j, Z)
     z[0, 1:] = 7j
