@@ -224,8 +224,8 @@ def _to(z: Any, *args: Any, **kwargs: Any) -> Any:
     dtype = next((a.dtype if isinstance(a, (Tensor, ComplexTensor)) else a for a in (*args, *kwargs.values())
                   if isinstance(a, (ComplexDType, Tensor, ComplexTensor, _C.dtype))), None)  # fmt: skip
     if isinstance(dtype, ComplexDType):
-        z = as_complex(z)
-        return ComplexTensor(z.real.to(dtype.to_real()), z.imag.to(dtype.to_real()))
+        real = z.real.to(dtype.to_real())
+        return ComplexTensor(real, z.imag.to(real.dtype) if isinstance(z, ComplexTensor) else _C.zeros_like(real))
     return z if dtype is None else z.real.to(dtype)
 
 

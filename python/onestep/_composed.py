@@ -395,7 +395,7 @@ def untyped_storage(self: Tensor) -> _Storage:
 
 
 @_method
-def cfloat(input: Tensor):
+def cfloat(input: Tensor, memory_format=None):
     """Complex numbers whose imaginary part is 0."""
     from onestep._complex import complex64
 
@@ -403,7 +403,7 @@ def cfloat(input: Tensor):
 
 
 @_method
-def cdouble(input: Tensor):
+def cdouble(input: Tensor, memory_format=None):
     """The same in double."""
     from onestep._complex import complex128
 

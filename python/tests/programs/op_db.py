@@ -44,8 +44,8 @@ def function_of(name):
     for part in name.split("."):
         value = getattr(value, part, None)
         if value is None:
-            return getattr(onestep.Tensor, name, None)
-    return value
+            break
+    return value if callable(value) else getattr(onestep.Tensor, name, None)  # torch.cfloat is a dtype
 
 
 def called_by(op):
@@ -144,7 +144,9 @@ def backward(results, arguments, lib, weigh_in=None):
     wanted = leaves(arguments)
     if not outputs or not wanted:
         return []
-    weights = [(lib.arange(1, y.numel() + 1).to(weigh_in or y.dtype).reshape(tuple(y.shape)) / max(1, y.numel())).to(y.dtype) for y in outputs]
+    parts = [y.dtype.to_real() if y.is_complex() else y.dtype for y in outputs]
+    weights = [(lib.arange(1, y.numel() + 1).to(weigh_in or part).reshape(tuple(y.shape)) / max(1, y.numel())).to(y.dtype)
+               for y, part in zip(outputs, parts)]  # fmt: skip
     return lib.autograd.grad(outputs, wanted, weights, allow_unused=True)
 
 
