@@ -239,8 +239,8 @@ def _tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: boo
         dtype = complex128
     data = data.tolist() if hasattr(data, "tolist") else data
     real = _C.get_default_dtype() if dtype is None else dtype.to_real()
-    made = ComplexTensor(_C.tensor(part(data, "real"), dtype=real), _C.tensor(part(data, "imag"), dtype=real))
-    return made.requires_grad_(requires_grad) if requires_grad else made
+    parts = (_C.tensor(part(data, which), dtype=real) for which in ("real", "imag"))
+    return _leaf(ComplexTensor(*parts), requires_grad)
 
 
 def _random(fill: Callable[[Tensor, Any], Tensor]) -> Callable:
@@ -248,39 +248,46 @@ def _random(fill: Callable[[Tensor, Any], Tensor]) -> Callable:
 
     def call(*size: Any, dtype: ComplexDType, generator: Any = None, requires_grad: bool = False, device: Any = None) -> Complex:
         shape = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
-        made = view_as_complex(fill(_C.empty(*shape, 2, dtype=dtype.to_real()), generator))
-        return made.requires_grad_(requires_grad) if requires_grad else made
+        return _leaf(view_as_complex(fill(_C.empty(*shape, 2, dtype=dtype.to_real()), generator)), requires_grad)
 
     return call
 
 
 def _like(make: Callable) -> Callable:
-    return lambda z, *, dtype=None, device=None, requires_grad=False: make(tuple(z.shape), dtype=dtype or z.dtype)
+    return lambda z, *, dtype=None, **kwargs: make(tuple(z.shape), dtype=dtype or z.dtype, **kwargs)
+
+
+def _leaf(z: Complex, requires_grad: bool) -> Complex:
+    return z.requires_grad_() if requires_grad else z
 
 
 def _full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Complex:
     value = as_complex(fill_value, dtype and _C.empty(0, dtype=dtype.to_real()))
-    return ComplexTensor(value.real.expand(size).clone(), value.imag.expand(size).clone())
+    return _leaf(ComplexTensor(value.real.expand(size).clone(), value.imag.expand(size).clone()), requires_grad)
 
 
-def _ones(*size: Any, dtype: Any, **kwargs: Any) -> Complex:
-    real = _C.ones(*size, dtype=dtype.to_real())
-    return ComplexTensor(real, _C.zeros_like(real))
+def _real(make: Callable) -> Callable:
+    """What makes real numbers, as complex ones."""
+
+    def call(*size: Any, dtype: ComplexDType, device: Any = None, requires_grad: bool = False) -> Complex:
+        return _leaf(as_complex(make(*size, dtype=dtype.to_real())), requires_grad)
+
+    return call
 
 
+_ONES = _real(_C.ones)
 _RANDN = _random(lambda x, generator: x.normal_(0, math.sqrt(0.5), generator=generator))
 _RAND = _random(lambda x, generator: x.uniform_(generator=generator))
 
 _RULES: dict[str, Callable] = {
     **{name: _each_part for name in _EACH_PART},
     **{name: _multilinear for name in _MULTILINEAR},
-    **dict.fromkeys(("add",), _add),
     **dict.fromkeys(("sub", "subtract"), _sub),
     **dict.fromkeys(("div", "divide", "true_divide"), _div),
     **dict.fromkeys(("conj", "conj_physical"), _conj),
     **dict.fromkeys(("resolve_conj", "resolve_neg", "positive"), lambda z: z),
     **dict.fromkeys(("abs", "absolute"), _abs),
-    "angle": angle, "exp": _exp, "log": _log, "sqrt": _sqrt, "pow": _pow, "sgn": _sgn,
+    "add": _add, "angle": angle, "exp": _exp, "log": _log, "sqrt": _sqrt, "pow": _pow, "sgn": _sgn,
     "square": lambda z: z * z, "reciprocal": lambda z: 1 / z, "rsqrt": lambda z: 1 / _sqrt(z),
     "sin": lambda z: ComplexTensor(z.real.sin() * z.imag.cosh(), z.real.cos() * z.imag.sinh()),
     "cos": lambda z: ComplexTensor(z.real.cos() * z.imag.cosh(), -z.real.sin() * z.imag.sinh()),
@@ -292,14 +299,15 @@ _RULES: dict[str, Callable] = {
     "isclose": _isclose, "allclose": lambda a, b, *args, **kwargs: bool(_isclose(a, b, *args, **kwargs).all()),
     "eq": _eq, "ne": lambda a, b: ~_eq(a, b), "equal": lambda a, b: a.shape == b.shape and bool(_eq(a, b).all()),
     "isnan": _isnan, "isinf": lambda z: z.real.isinf() | z.imag.isinf(), "isfinite": lambda z: z.real.isfinite() & z.imag.isfinite(),
-    "isreal": lambda z: z.imag == 0, 
+    "isreal": lambda z: z.imag == 0,
     "view_as_real": view_as_real, "view_as_complex": view_as_complex,
     "is_complex": lambda z: True, "is_floating_point": lambda z: False, "numel": lambda z: z.real.numel(),
     "is_contiguous": lambda z: z.real.is_contiguous() and z.imag.is_contiguous(),
     "where": _where, "masked_fill": lambda z, mask, value: _where(mask, value, z),
     "adjoint": lambda z: z.mH, "is_tensor": lambda z: True,
-    "eye": lambda *size, dtype: as_complex(_C.eye(*size, dtype=dtype.to_real())),
-    "view": _view, "pad": _pad, "to": _to, "type": _to, "type_as": _to, "cfloat": lambda z: _to(z, complex64), "cdouble": lambda z: _to(z, complex128),
-    **dict.fromkeys(("tensor", "as_tensor", "asarray", "from_numpy"), _tensor), "full": _full, "ones": _ones, "randn": _RANDN, "rand": _RAND,
-    "ones_like": _like(_ones), "randn_like": _like(_RANDN), "rand_like": _like(_RAND),
+    "view": _view, "pad": _pad, "to": _to, "type": _to, "type_as": _to,
+    "cfloat": lambda z: _to(z, complex64), "cdouble": lambda z: _to(z, complex128),
+    **dict.fromkeys(("tensor", "as_tensor", "asarray", "from_numpy"), _tensor), "full": _full, "ones": _ONES, "eye": _real(_C.eye),
+    "randn": _RANDN, "rand": _RAND,
+    "ones_like": _like(_ONES), "randn_like": _like(_RANDN), "rand_like": _like(_RAND),
 }  # fmt: skip

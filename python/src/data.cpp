@@ -4,6 +4,7 @@
 #include <map>
 
 #include "autograd/creation.h"
+#include "python/src/protocol.h"
 
 namespace onestep::python {
 namespace {
@@ -89,7 +90,7 @@ void add_number(Found& found, PyObject* object) {
     if (PyUnicode_Check(object) || PyBytes_Check(object))
       PyErr_Format(PyExc_TypeError, "new(): invalid data type '%s'", name);
     else
-      PyErr_Format(PyExc_RuntimeError, "Could not infer dtype of %s", name);
+      throw UnknownNumber(object, std::string("Could not infer dtype of ") + name);
     throw ErrorSet{};
   }
   if (add_large_integer(found, object)) return;
@@ -164,17 +165,14 @@ constexpr std::array<Format, 7> kFormats = {{{DType::float32, "f"},
                                              {DType::uint8, "B"},
                                              {DType::float16, "e"}}};
 
-DType dtype_of_format(const Py_buffer& buffer) {
+DType dtype_of_format(PyObject* array, const Py_buffer& buffer) {
   std::string_view code = buffer.format ? buffer.format : "B";
   if (code.size() == 2 && (code[0] == '<' || code[0] == '=' || code[0] == '@')) code.remove_prefix(1);
   if (code == "q") code = "l";
   for (const auto& [dtype, known] : kFormats)
     if (code == known && size_of(dtype) == buffer.itemsize) return dtype;
-  PyErr_Format(PyExc_TypeError,
-               "can't convert an array of format '%s'. The only supported types are: float64, float32, float16, int64, int32, "
-               "uint8, and bool.",
-               buffer.format ? buffer.format : "B");
-  throw ErrorSet{};
+  throw UnknownNumber(array, std::string("can't convert an array of format '") + (buffer.format ? buffer.format : "B") +
+                                 "'. The only supported types are: float64, float32, float16, int64, int32, uint8, and bool.");
 }
 
 /// A buffer view that is released with the last owner, from whatever thread.
@@ -201,7 +199,7 @@ Tensor tensor_over_buffer(PyObject* array) {
     PyErr_Clear();
     if (PyObject_GetBuffer(array, &buffer, PyBUF_FULL_RO) != 0) throw ErrorSet{};
   }
-  const DType dtype = dtype_of_format(buffer);
+  const DType dtype = dtype_of_format(array, buffer);
   check_alignment(buffer.buf, dtype);
   ONESTEP_CHECK(ConfigError, !buffer.suboffsets, "from_numpy: arrays of pointers are not supported (use a copy of it)");
   Shape shape, strides;

@@ -287,8 +287,12 @@ PyObject* op_call(PyObject* self, PyObject* const* args, size_t flags, PyObject*
         (is_tensor(args[1]) || (accepts(Kind::scalar, args[1]) && !op.overloads->front()->name.starts_with("bitwise"))) &&
         takes_numbers(op.overloads->front()->name))
       return call_with_number(self, args, count, keywords);
-    if (PyObject* answer = answer_of(self, args, count, keywords)) return answer;
+    const size_t all = count + static_cast<size_t>(keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    if (PyObject* const value = answering({args, all})) return ask(value, self, args, count, keywords);
     return no_match(op, args, count, keywords);
+  } catch (const UnknownNumber& error) {
+    if (!has_protocol(error.value())) return set_error();
+    return guarded([&] { return ask(error.value(), self, args, count, keywords); });
   } catch (...) {
     return set_error();
   }

@@ -20,39 +20,36 @@ bool is_complex(PyObject* value) {
   return found;
 }
 
-/// The value, or the first element of a list that it is, that answers for ops; null where none does.
-PyObject* answering(PyObject* value, int depth = 0) {
+}  // namespace
+
+bool has_protocol(PyObject* value) {
   if (value == Py_None || PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyUnicode_CheckExact(value) ||
-      is_tensor(value))
-    return nullptr;
-  if (!PyList_Check(value) && !PyTuple_Check(value))
-    return is_complex(value) || nb::hasattr(nb::handle(value).type(), kProtocol) ? value : nullptr;
-  if (depth > kMaxRank) return nullptr;  // a list may be an element of itself
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i)
-    if (PyObject* found = answering(PySequence_Fast_GET_ITEM(value, i), depth + 1)) return found;
+      PyList_CheckExact(value) || PyTuple_CheckExact(value) || is_tensor(value))
+    return false;
+  return is_complex(value) || nb::hasattr(nb::handle(value).type(), kProtocol);
+}
+
+PyObject* answering(std::span<PyObject* const> values) {
+  for (PyObject* const value : values) {
+    if (has_protocol(value)) return value;
+    if (!PyList_Check(value) && !PyTuple_Check(value)) continue;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i)
+      if (PyObject* const element = PySequence_Fast_GET_ITEM(value, i); has_protocol(element)) return element;
+  }
   return nullptr;
 }
 
-}  // namespace
-
-bool has_protocol(PyObject* value) { return answering(value) != nullptr; }
-
-PyObject* answer_of(PyObject* op, PyObject* const* args, size_t count, PyObject* keywords) {
+PyObject* ask(PyObject* value, PyObject* op, PyObject* const* args, size_t count, PyObject* keywords) {
   const size_t all = count + static_cast<size_t>(keywords ? PyTuple_GET_SIZE(keywords) : 0);
-  for (size_t i = 0; i < all; ++i) {
-    PyObject* const value = answering(args[i]);
-    if (!value) continue;
-    nb::list given;
-    nb::dict named;
-    for (size_t k = 0; k < count; ++k) given.append(nb::handle(args[k]));
-    for (size_t k = count; k < all; ++k)
-      named[nb::handle(PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(k - count)))] = nb::handle(args[k]);
-    const nb::object asked =
-        is_complex(value) ? nb::module_::import_("onestep._complex").attr("ComplexTensor") : nb::borrow(value);
-    const nb::object types = nb::make_tuple(nb::handle(value).type());
-    return asked.attr(kProtocol)(nb::handle(op), types, nb::tuple(given), named).release().ptr();
-  }
-  return nullptr;
+  nb::list given;
+  nb::dict named;
+  for (size_t k = 0; k < count; ++k) given.append(nb::handle(args[k]));
+  for (size_t k = count; k < all; ++k)
+    named[nb::handle(PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(k - count)))] = nb::handle(args[k]);
+  const nb::object asked =
+      is_complex(value) ? nb::module_::import_("onestep._complex").attr("ComplexTensor") : nb::borrow(value);
+  const nb::object types = nb::make_tuple(nb::handle(value).type());
+  return asked.attr(kProtocol)(nb::handle(op), types, nb::tuple(given), named).release().ptr();
 }
 
 }  // namespace onestep::python

@@ -3,13 +3,30 @@
 // method, and Python's and NumPy's complex numbers, for which complex tensors answer (onestep/_complex.py).
 #include <nanobind/nanobind.h>
 
+#include <span>
+#include <string>
+
+#include "base/error.h"
+
 namespace onestep::python {
 
-/// Whether the value, or an element of a list that it is, answers for ops.
+/// Whether the value answers for ops.
 bool has_protocol(PyObject* value);
 
-/// What the first of the arguments that answers says to the call `op(*args, **keywords)`, which fits none of the op's
-/// overloads; null where none does.
-PyObject* answer_of(PyObject* op, PyObject* const* args, size_t count, PyObject* keywords);
+/// The first of the values, and of the elements of lists among them, that answers for ops; null where none does.
+PyObject* answering(std::span<PyObject* const> values);
+
+/// What a value that answers for ops says to the call `op(*args, **keywords)`.
+PyObject* ask(PyObject* value, PyObject* op, PyObject* const* args, size_t count, PyObject* keywords);
+
+/// Thrown by the conversion of data that hold something else than numbers, which may answer for the op.
+class UnknownNumber : public DTypeError {
+ public:
+  UnknownNumber(PyObject* value, const std::string& what) : DTypeError(what), value_(nanobind::borrow(value)) {}
+  PyObject* value() const { return value_.ptr(); }
+
+ private:
+  nanobind::object value_;
+};
 
 }  // namespace onestep::python

@@ -110,6 +110,7 @@ def test_kinds_and_dtypes():
     assert z.to(torch.cdouble).dtype == torch.complex128 and z.real.dtype == torch.float32 == z.dtype.to_real()
     assert torch.ones(2).to(torch.complex64).tolist() == [1, 1] == torch.ones(2).cfloat().tolist()
     assert torch.zeros(2, dtype=torch.cfloat).tolist() == [0, 0] and torch.eye(2, dtype=torch.cfloat).tolist() == [[1, 0], [0, 1]]
+    assert torch.ones(2, dtype=torch.cfloat, requires_grad=True).requires_grad and torch.full((2,), 1j, requires_grad=True).requires_grad
     assert torch.full((2,), 1j).tolist() == [1j, 1j] and torch.zeros_like(z).dtype == z.dtype
     assert torch.tensor([1, 2j]).tolist() == [1, 2j] and torch.tensor(3j).item() == 3j
     assert repr(z[0]) == "tensor([ 0.5000-1.5000j, -2.0000+0.2500j,  0.0000+3.0000j])"  # as PyTorch prints it
@@ -121,10 +122,23 @@ def test_kinds_and_dtypes():
         torch.erf(z)
 
 
+def test_data_that_are_no_numbers_are_refused():
+    endless = []
+    endless.extend([endless] * 50)
+    for make in (torch.tensor, torch.cat):
+        with pytest.raises((ValueError, TypeError)):
+            make(endless)
+    with pytest.raises(RuntimeError, match="Could not infer dtype of object"):
+        torch.tensor([[1, object()]])
+    with pytest.raises(RuntimeError, match="Could not infer dtype of complex"):
+        torch.ones(2)[0] = 1j
+
+
 def test_numpys_arrays():
     numpy = pytest.importorskip("numpy")
     z = torch.tensor(numpy.array(Z))
     assert z.dtype == torch.complex128 and z.tolist() == Z and numpy.array_equal(z.numpy(), numpy.array(Z))
+    assert torch.tensor([numpy.array(Z)]).tolist() == [Z]
     assert torch.from_numpy(numpy.array(Z, dtype=numpy.complex64)).dtype == torch.complex64
 
 
