@@ -8,15 +8,15 @@ from onestep._functions import *  # type: ignore[assignment]  # noqa: F403 - som
 from onestep._composed import *  # noqa: F403
 from onestep._statistics import *  # noqa: F403
 from onestep.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from onestep import autograd, backends, cuda, linalg, special
 from onestep._matrices import *  # noqa: F403
+from onestep import autograd, backends, cuda, special
 
 newaxis = None
 __version__ = "0.1.0"
 
 
 _LATER = {  # where the names are that are imported when they are first used
-    **{name: f"onestep.{name}" for name in ("nn", "optim", "utils", "amp", "fft", "func", "random")},
+    **{name: f"onestep.{name}" for name in ("nn", "optim", "utils", "amp", "fft", "func", "linalg", "random")},
     **{name: f"onestep.{name}" for name in ("attention", "display", "distributions")},
     **{name: "onestep.serialization" for name in ("save", "load")},
     **{name: "onestep.run" for name in ("train", "Run")},

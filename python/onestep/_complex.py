@@ -117,7 +117,9 @@ class ComplexTensor:
     @property
     def grad(self) -> Any:
         """dL/dreal + i dL/dimag, as in PyTorch."""
-        grads = self.real.grad, self.imag.grad
+        return self._grad_of_parts(self.real.grad, self.imag.grad)
+
+    def _grad_of_parts(self, *grads: Any) -> Any:
         if grads[0] is None and grads[1] is None:
             return None
         return ComplexTensor(*(_C.zeros_like(self.real) if grad is None else grad for grad in grads))

@@ -159,12 +159,6 @@ def slogdet(A: Tensor) -> SlogdetResult:
     return SlogdetResult(*_SignAndLog.apply(A))
 
 
-def logdet(A: Tensor) -> Tensor:
-    """The logarithm of the determinant: NaN where this is negative."""
-    sign, logarithm = slogdet(A)
-    return logarithm.masked_fill(sign < 0, float("nan"))
-
-
 # ---- Cholesky: A = L L^T
 
 
@@ -190,23 +184,6 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     check_square("cholesky", A)
     L = _Cholesky.apply(A)
     return L.mT if upper else L
-
-
-def _from_factor(L: Tensor, upper: bool) -> Tensor:
-    """L L^T; one triangle of L is read, and gradients go to both, as in PyTorch."""
-    L = L.mT if upper else L
-    L = L + (L.detach().tril() - L.detach())
-    return L @ L.mT
-
-
-def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """X of A X = B from A's factor."""
-    return solve(_from_factor(L, upper), B)
-
-
-def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """A^-1 from A's factor."""
-    return inv(_from_factor(L, upper))
 
 
 # ---- QR: A = Q R

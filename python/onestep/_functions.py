@@ -27,7 +27,9 @@ def _unpacked(tensors) -> list[Tensor]:
 
 def einsum(equation: str, *operands: Tensor) -> Tensor:
     """Sum of products over named dims: einsum("bthd,bshd->bhts", q, k)."""
-    return (_C._einsum if _sums(equation) else _einsum_without_sums)(equation, _unpacked(operands))
+    if _C.is_autocast_enabled("cpu") and not _sums(equation):
+        return _einsum_without_sums(equation, _unpacked(operands))
+    return _C._einsum(equation, _unpacked(operands))
 
 
 def _sums(equation: str) -> bool:

@@ -69,8 +69,7 @@ def stft(input: Any, n_fft: int, hop_length: Optional[int] = None, win_length: O
     weights = _centered(window, n_fft if win_length is None else win_length, n_fft, input)
     if center:
         batch = input.unsqueeze(0) if input.dim() == 1 else input
-        batch = _C.pad(batch, [n_fft // 2, n_fft // 2], mode=pad_mode) if not input.is_complex() else ComplexTensor(
-            *(_C.pad(part, [n_fft // 2, n_fft // 2], mode=pad_mode) for part in (batch.real, batch.imag)))  # fmt: skip
+        batch = _C.pad(batch, [n_fft // 2, n_fft // 2], mode=pad_mode)
         input = batch.squeeze(0) if input.dim() == 1 else batch
     if input.shape[-1] < n_fft:
         raise RuntimeError(f"stft: {input.shape[-1]} numbers hold no frame of n_fft = {n_fft}")

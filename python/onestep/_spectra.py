@@ -11,6 +11,11 @@ from onestep._functions import finfo
 from onestep.autograd.function import Function
 
 
+def _symmetric(A: Tensor) -> Tensor:
+    """With the lower triangle on both sides of the diagonal."""
+    return A.tril() + A.tril(-1).mT
+
+
 def _differences(x: Tensor) -> Tensor:
     """x_j - x_i, and infinity on the diagonal, which is divided by."""
     return (x.unsqueeze(-2) - x.unsqueeze(-1)).masked_fill(_C.eye(x.shape[-1], dtype=_C.bool), float("inf"))
@@ -100,7 +105,7 @@ def svdvals(A: Tensor, *, driver: Optional[str] = None) -> Tensor:
 class _PseudoInverse(Function):
     @staticmethod
     def forward(ctx: Any, A: Tensor, tolerance: Callable[[Tensor], Tensor], symmetric: bool) -> Tensor:
-        U, S, Vh = numpy_linalg("svd", (A.tril() + A.tril(-1).mT) if symmetric else A, full_matrices=False)
+        U, S, Vh = numpy_linalg("svd", _symmetric(A) if symmetric else A, full_matrices=False)
         keep = S > tolerance(S)
         inverses = keep.to(S.dtype) / S.masked_fill(~keep, 1.0)
         P = (Vh.mT * inverses.unsqueeze(-2)) @ U.mT
@@ -136,8 +141,12 @@ def _tolerance(S: Tensor, A: Tensor, atol: Any, rtol: Any) -> Tensor:
 
 def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """How many singular values are above the tolerance of pinv."""
-    S = svdvals(A.detach() if not hermitian else (A.tril() + A.tril(-1).mT).detach())
-    return (S > _tolerance(S, A, tol if tol is not None else atol, 0.0 if tol is not None else rtol).unsqueeze(-1)).sum(-1)
+    S = svdvals((_symmetric(A) if hermitian else A).detach())
+    return _rank(S, A, atol, rtol) if tol is None else _rank(S, A, tol, 0.0)
+
+
+def _rank(S: Tensor, A: Tensor, atol: Any, rtol: Any) -> Tensor:
+    return (S > _tolerance(S, A, atol, rtol).unsqueeze(-1)).sum(-1)
 
 
 class LstsqResult(NamedTuple):
@@ -152,13 +161,14 @@ class LstsqResult(NamedTuple):
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Optional[str] = None) -> LstsqResult:
     """The X with the least sum of squares of A X - B, and of these the least X."""
     vectors = B.dim() == A.dim() - 1
-    X = pinv(A, rtol=rcond) @ (B.unsqueeze(-1) if vectors else B)
+    B = B.unsqueeze(-1) if vectors else B
+    X = pinv(A, rtol=rcond) @ B
     m, n = A.shape[-2:]
-    rest = (A @ X - (B.unsqueeze(-1) if vectors else B)).square().sum(-2) if m > n and driver != "gelsy" else X.new_empty(0)
     none = X.new_empty(0)
-    rank = none.to(_C.int64) if driver == "gels" else matrix_rank(A, rtol=rcond)
-    values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else none
-    return LstsqResult(X.squeeze(-1) if vectors else X, rest, rank, values)
+    rest = (A @ X - B).square().sum(-2) if m > n and driver != "gelsy" else none
+    S = none if driver == "gels" else svdvals(A.detach())
+    rank = none.to(_C.int64) if driver == "gels" else _rank(S, A, None, rcond)
+    return LstsqResult(X.squeeze(-1) if vectors else X, rest, rank, S if driver in ("gelsd", "gelss") else none)
 
 
 def cond(A: Tensor, p: Any = None) -> Tensor:

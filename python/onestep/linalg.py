@@ -10,7 +10,7 @@ from onestep._C import Tensor, cross  # noqa: F401
 from onestep._autocast import casts
 from onestep._composed import matrix_power as _matrix_power
 from onestep._decompositions import (  # noqa: F401
-    LinAlgError, cholesky, cholesky_inverse, cholesky_solve, det, inv, logdet, qr, slogdet, solve, solve_triangular,
+    LinAlgError, cholesky, det, inv, qr, slogdet, solve, solve_triangular,
 )  # fmt: skip
 from onestep._spectra import cond, eigh, eigvalsh, lstsq, matrix_rank, pinv, svd, svdvals, vander  # noqa: F401
 

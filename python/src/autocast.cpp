@@ -3,7 +3,6 @@
 #include "autograd/autocast.h"
 
 #include <map>
-#include <memory>
 
 #include "python/src/caster.h"
 #include "python/src/op.h"
@@ -60,16 +59,6 @@ nb::object operand(const AutocastRule& rule, PyObject* argument) {
   return nb::borrow(argument);
 }
 
-/// Autocast on or off for as long as a Python context lasts.
-class AutocastSwitch {
- public:
-  void enter(bool on) { guard_ = std::make_unique<AutocastGuard>(on); }
-  void exit() { guard_.reset(); }
-
- private:
-  std::unique_ptr<AutocastGuard> guard_;
-};
-
 }  // namespace
 
 const AutocastRule* autocast_rule(std::string_view op) {
@@ -93,10 +82,10 @@ void add_autocast(nb::module_& m) {
   m.def(
       "is_autocast_enabled", [](const std::string& device) { return device == "cpu" && autocast_enabled(); },
       "device_type"_a = "cuda", "Whether products of float32 tensors are computed in bfloat16 (amp.autocast).");
-  nb::class_<AutocastSwitch>(m, "_AutocastSwitch")
+  nb::class_<Switch<AutocastGuard>>(m, "_AutocastSwitch")
       .def(nb::init<>())
-      .def("enter", &AutocastSwitch::enter)
-      .def("exit", &AutocastSwitch::exit);
+      .def("enter", &Switch<AutocastGuard>::enter)
+      .def("exit", &Switch<AutocastGuard>::exit);
   m.def(
       "_call_as_listed",
       [](const std::string& name, const nb::callable& function, const nb::tuple& args, const nb::dict& keywords) {

@@ -53,16 +53,6 @@ struct LeafHook {
   }
 };
 
-/// Switches inference mode for as long as a Python context lasts.
-class InferenceSwitch {
- public:
-  void enter(bool on) { guard_ = std::make_unique<InferenceGuard>(on); }
-  void exit() { guard_.reset(); }
-
- private:
-  std::unique_ptr<InferenceGuard> guard_;
-};
-
 /// An op whose two functions are Python's.
 class PythonOp : public autograd::CustomOp {
  public:
@@ -117,10 +107,10 @@ void add_autograd(nb::module_& m) {
   m.def("_refuse_nan_gradients", &refuse_nan_gradients, "on"_a);
   m.def("is_anomaly_enabled", &nan_gradients_refused, "Whether backward passes raise where an op's gradient is NaN.");
   m.def("is_inference_mode_enabled", &inference_enabled, "Whether in inference mode.");
-  nb::class_<InferenceSwitch>(m, "_InferenceSwitch")
+  nb::class_<Switch<InferenceGuard>>(m, "_InferenceSwitch")
       .def(nb::init<>())
-      .def("enter", &InferenceSwitch::enter)
-      .def("exit", &InferenceSwitch::exit);
+      .def("enter", &Switch<InferenceGuard>::enter)
+      .def("exit", &Switch<InferenceGuard>::exit);
   m.def(
       "_grad",
       [](const Tensors& outputs, const Tensors& inputs, const Tensors& grad_outputs, std::optional<bool> retain, bool create,

@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
+
 #include "python/src/tensor_type.h"
 
 namespace nanobind::detail {
@@ -26,6 +28,17 @@ struct type_caster<onestep::Tensor> {
 }  // namespace nanobind::detail
 
 namespace onestep::python {
+
+/// One of the engine's guards for as long as a Python context lasts.
+template <class Guard>
+class Switch {
+ public:
+  void enter(bool on) { guard_ = std::make_unique<Guard>(on); }
+  void exit() { guard_.reset(); }
+
+ private:
+  std::unique_ptr<Guard> guard_;
+};
 
 /// Runs `f` while other Python threads may run.
 template <class F>

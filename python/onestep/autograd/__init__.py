@@ -49,14 +49,7 @@ def _joined(inputs: list, grads: list) -> Iterator[Any]:
     """The gradients of `inputs` from those of their parts."""
     rest = iter(grads)
     for x in inputs:
-        if not _is_complex(x):
-            yield next(rest)
-            continue
-        pair = next(rest), next(rest)
-        if pair[0] is None and pair[1] is None:
-            yield None
-        else:
-            yield type(x)(*(_C.zeros_like(x.real) if part is None else part for part in pair))
+        yield x._grad_of_parts(next(rest), next(rest)) if _is_complex(x) else next(rest)
 
 
 def grad(
