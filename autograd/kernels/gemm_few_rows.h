@@ -8,6 +8,8 @@ namespace onestep::kernels {
 namespace {
 
 inline constexpr int64_t kMostDirectRows = 8, kFloatLanes = kRegLanes<float>;
+/// Elements of b, 1 MiB, that are read from the L2 cache without waiting.
+inline constexpr int64_t kInL2 = int64_t{1} << 18;
 
 /// Side of the tiles that are transposed. One of 16 x 16 takes all registers, and in place would push sums into memory.
 #if defined(ONESTEP_ISA_avx512)
@@ -125,7 +127,6 @@ struct FewRows {
 /// Column l * apart + j of c in lane l, for all j < apart, REGS of them at once.
 template <int ROWS, int REGS>
 void multiply_lanes(const FewRows& x, int64_t apart) {
-  constexpr int64_t kInL2 = int64_t{1} << 18;  // elements, 1 MiB: read from there without waiting
   for (int64_t j = 0; j < apart; j += REGS) {
     RowsOfB b[REGS];
     int64_t cols[REGS] = {};
@@ -163,9 +164,10 @@ void few_rows(int64_t m, const FewRows& x) {
   // Rows a multiple of 4 KiB apart alias the same L1 sets.
   constexpr int64_t kAliasing = 1024, kLeast = 16;
   if (apart >= kLeast && apart * x.ldb % kAliasing < kAliasing / 4) ++apart;
-  // A single row would have too few independent accumulators of 8 lanes; of 16, two would read too many streams.
+  // A single row has too few independent accumulators of 8 lanes where b is near; where it is not, eight streams bring more
+  // than 16.
   constexpr int kAtOnce = ROWS <= 2 && kFloatLanes < 16 ? 2 : 1;
-  if (apart == 1) return multiply_lanes<ROWS, 1>(x, apart);
+  if (apart == 1 || x.n * x.k > kInL2) return multiply_lanes<ROWS, 1>(x, apart);
   multiply_lanes<ROWS, kAtOnce>(x, apart);
 }
 
