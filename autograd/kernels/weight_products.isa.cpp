@@ -7,8 +7,21 @@
 namespace onestep::kernels {
 namespace {
 
-/// Bytes of a panel after what is multiplied that are prefetched to the L2 cache.
-constexpr int64_t kFarAhead = 8192;
+/// Bytes of a panel after what is multiplied that are prefetched to the L2 cache; up to kNear to the L1 cache.
+constexpr int64_t kFarAhead = 8192, kNear = 512;
+#if defined(ONESTEP_ISA_avx2)
+constexpr int64_t kAheadOfHalves = 384, kAheadOfBytes = 256;
+#else
+constexpr int64_t kAheadOfHalves = kFarAhead, kAheadOfBytes = 1024;
+#endif
+
+/// Not one function for both: where it goes is part of the instruction.
+ONESTEP_INLINE void prefetch(const unsigned char* now, int64_t ahead) {
+  if (ahead <= kNear)
+    __builtin_prefetch(now + ahead, 0, 3);
+  else
+    __builtin_prefetch(now + ahead, 0, 2);
+}
 
 /// A block is what is summed before it is added to y. x has kHeaderBytes before each block, and kXBytes a step.
 struct Bf16Weight {
@@ -17,7 +30,7 @@ struct Bf16Weight {
   static constexpr int64_t kStep = 1, kBlock = kBlockK, kStepBytes = 2 * kPanelRows, kBlockBytes = 0;
   static constexpr int64_t kHeaderBytes = 0, kXBytes = sizeof(float);
   static constexpr int kMostRows = 8;
-  static constexpr int64_t kAhead = kFarAhead;
+  static constexpr int64_t kAhead = kAheadOfHalves;
 
   ONESTEP_INLINE static Columns load(const unsigned char* step) { return load_bf16(step); }
   ONESTEP_INLINE static Sum start(const unsigned char*) { return splat(0.0f); }
@@ -40,7 +53,7 @@ struct Int8Weight {
   static constexpr int64_t kBlockBytes = sizeof(float) * kPanelRows;
   static constexpr int64_t kHeaderBytes = sizeof(Header), kXBytes = sizeof(Quantized) * kStep;
   static constexpr int kMostRows = 4;
-  static constexpr int64_t kAhead = 1024;
+  static constexpr int64_t kAhead = kAheadOfBytes;
   static constexpr int64_t kGroupBytes = kHeaderBytes + kWeightGroup / kStep * kXBytes;
 
   ONESTEP_INLINE static Columns load(const unsigned char* step) { return load_bytes(step); }
@@ -133,8 +146,7 @@ template <class W, int ROWS, int PANELS>
     int64_t left = steps - s0 < kBlockSteps ? steps - s0 : kBlockSteps;
     for (; left >= kUnrolled; left -= kUnrolled) {
       for (int j = 0; j < PANELS; ++j)
-        for (int64_t line = 0; line < kUnrolled * W::kStepBytes; line += 64)
-          __builtin_prefetch(from + j * stride + ahead + line, 0, 2);
+        for (int64_t line = 0; line < kUnrolled * W::kStepBytes; line += 64) prefetch(from + j * stride + line, ahead);
 #pragma GCC unroll 4
       for (int64_t s = 0; s < kUnrolled; ++s) step();
     }
