@@ -124,15 +124,57 @@ struct FewRows {
   bool accumulate;
 };
 
-/// Column l * apart + j of c in lane l, for all j < apart, REGS of them at once.
+#if defined(ONESTEP_ISA_avx2)
+inline constexpr bool kInRegisters = true;
+/// Since some time, about.
+ONESTEP_INLINE int64_t cycles() { return static_cast<int64_t>(__rdtsc()); }
+
+/// few_rows_microkernel of one row without blocks: columns are multiplied as they leave the registers that transpose. The rows
+/// of b are those from b on and from b + x.ldb on, a lane `apart` elements from the one before.
+[[gnu::noinline]] inline void one_row_microkernel(const FewRows& x, const float* b, int64_t apart, FloatReg (&sum)[1][2]) {
+  for (int64_t p0 = 0; p0 < x.k; p0 += kBlockK) {
+    FloatReg total[2] = {splat_reg(0.0f), splat_reg(0.0f)};
+    EightRows rows[2] = {{b + p0, apart}, {b + x.ldb + p0, apart}};
+    const float* a = x.a.data + p0;
+    for (int64_t left = (x.k - p0 < kBlockK ? x.k - p0 : kBlockK) / kTile; left > 0; --left, a += kTile) {
+#pragma GCC unroll 2
+      for (int p = 0; p < kTile; p += 4) {
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; ++v) {
+          for_four_columns(rows[v], p, [&](int i, FloatReg column) { total[v] = fma(splat_reg(a[i]), column, total[v]); });
+          finish(total[v]);  // else GCC runs out of registers
+        }
+      }
+      for (EightRows& eight : rows) eight.advance(kTile);
+    }
+    for (int v = 0; v < 2; ++v) sum[0][v] = x.accumulate || p0 > 0 ? sum[0][v] + total[v] : total[v];
+  }
+}
+#else
+inline constexpr bool kInRegisters = false;
+ONESTEP_INLINE int64_t cycles() { return 0; }
+#endif
+
+/// Whether one_row_microkernel did it.
 template <int ROWS, int REGS>
-void multiply_lanes(const FewRows& x, int64_t apart) {
-  for (int64_t j = 0; j < apart; j += REGS) {
+ONESTEP_INLINE bool multiplied_in_registers(const FewRows& x, const float* b, int64_t apart, FloatReg (&sum)[ROWS][REGS]) {
+  if constexpr (kInRegisters && ROWS == 1 && REGS == 2) {
+    if (x.a.inner != 1 || x.k % kTile != 0) return false;
+    one_row_microkernel(x, b, apart, sum);
+    return true;
+  }
+  return false;
+}
+
+/// Column l * apart + j of c in lane l, for first <= j < end <= apart, REGS of them at once.
+template <int ROWS, int REGS>
+void multiply_lanes(const FewRows& x, int64_t apart, int64_t first, int64_t end) {
+  for (int64_t j = first; j < end; j += REGS) {
     RowsOfB b[REGS];
     int64_t cols[REGS] = {};
     for (int v = 0; v < REGS; ++v) {
       for (int64_t o = 0, column = j + v; o < kFloatLanes; ++o, column += apart) {
-        const bool there = j + v < apart && column < x.n;
+        const bool there = j + v < end && column < x.n;
         cols[v] += there;
         b[v].rows[o] = x.b + (there ? column : j) * x.ldb;
       }
@@ -141,10 +183,22 @@ void multiply_lanes(const FewRows& x, int64_t apart) {
     FloatReg sum[ROWS][REGS];
     for (int r = 0; x.accumulate && r < ROWS; ++r)
       for (int v = 0; v < REGS; ++v) sum[r][v] = load_apart(to + r * x.ldc + v, apart, cols[v]);
-    few_rows_microkernel<ROWS, REGS>(x.k, x.a, b, sum, x.accumulate, x.n * x.k > kInL2);
+    if (!(cols[REGS - 1] == kFloatLanes && multiplied_in_registers(x, x.b + j * x.ldb, apart * x.ldb, sum)))
+      few_rows_microkernel<ROWS, REGS>(x.k, x.a, b, sum, x.accumulate, x.n * x.k > kInL2);
     for (int r = 0; r < ROWS; ++r)
       for (int v = 0; v < REGS; ++v) store_apart(to + r * x.ldc + v, apart, sum[r][v], cols[v]);
   }
+}
+
+/// Multiplies some columns from j on, two a lane at a time, and tells whether that was faster than 8 bytes a cycle, all that
+/// one a lane could be (a sum of 8 lanes takes an fma in 4 cycles): whether b is in a cache. No bit depends on it.
+inline bool multiplies_faster_than_streams(const FewRows& x, int64_t apart, int64_t& j) {
+  constexpr int64_t kToBegin = 2, kTried = 4;
+  multiply_lanes<1, 2>(x, apart, j, j + kToBegin);
+  const int64_t began = cycles();
+  multiply_lanes<1, 2>(x, apart, j + kToBegin, j + kToBegin + kTried);
+  j += kToBegin + kTried;
+  return (cycles() - began) * 8 < kTried * kFloatLanes * x.k * static_cast<int64_t>(sizeof(float));
 }
 
 /// c [m, n] = or += op(a) b^T for 1 <= m <= ROWS. Lane l holds column j + l * apart of c:
@@ -154,7 +208,7 @@ void multiply_lanes(const FewRows& x, int64_t apart) {
 ///   tile j = 1:     lane 0            lane 1             lane 2
 ///
 /// So each lane reads its rows of b one after the other, a stream that the hardware prefetcher detects, and several streams get
-/// more of the memory's bandwidth than one.
+/// more of the memory's bandwidth than one. Eight streams get more than 16 where b is not near.
 template <int ROWS = static_cast<int>(kMostDirectRows)>
 void few_rows(int64_t m, const FewRows& x) {
   if constexpr (ROWS > 1) {
@@ -164,11 +218,15 @@ void few_rows(int64_t m, const FewRows& x) {
   // Rows a multiple of 4 KiB apart alias the same L1 sets.
   constexpr int64_t kAliasing = 1024, kLeast = 16;
   if (apart >= kLeast && apart * x.ldb % kAliasing < kAliasing / 4) ++apart;
-  // A single row has too few independent accumulators of 8 lanes where b is near; where it is not, eight streams bring more
-  // than 16.
+  if (apart == 1) return multiply_lanes<ROWS, 1>(x, apart, 0, 1);
+  // A single row has too few independent accumulators of 8 lanes.
   constexpr int kAtOnce = ROWS <= 2 && kFloatLanes < 16 ? 2 : 1;
-  if (apart == 1 || x.n * x.k > kInL2) return multiply_lanes<ROWS, 1>(x, apart);
-  multiply_lanes<ROWS, kAtOnce>(x, apart);
+  int64_t j = 0;
+  bool near = x.n * x.k <= kInL2;
+  if constexpr (kInRegisters && ROWS == 1) {
+    if (!near && apart >= kLeast) near = multiplies_faster_than_streams(x, apart, j);
+  }
+  near ? multiply_lanes<ROWS, kAtOnce>(x, apart, j, apart) : multiply_lanes<ROWS, 1>(x, apart, j, apart);
 }
 
 }  // namespace

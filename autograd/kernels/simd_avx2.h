@@ -135,6 +135,40 @@ ONESTEP_INLINE FloatReg operator+(FloatReg a, FloatReg b) { return {_mm256_add_p
 ONESTEP_INLINE FloatReg fma(FloatReg a, FloatReg b, FloatReg c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
 /// Has x in a register up to here. No instruction.
 ONESTEP_INLINE void keep(FloatReg x) { asm("" : : "x"(x.v)); }
+/// Has x computed before what comes after. No instruction.
+ONESTEP_INLINE void finish(FloatReg& x) { asm volatile("" : "+x"(x.v)); }
+
+/// Eight rows `apart` elements apart, by three pointers: there are no registers for eight.
+struct EightRows {
+  const float *first, *fourth, *seventh;
+  int64_t apart;
+
+  ONESTEP_INLINE EightRows(const float* rows, int64_t distance)
+      : first(rows), fourth(rows + 3 * distance), seventh(rows + 6 * distance), apart(distance) {}
+  ONESTEP_INLINE const float* row(int i) const {
+    return i == 6 ? seventh : i == 3 || i > 4 ? fourth + (i - 3) * apart : first + i * apart;
+  }
+  ONESTEP_INLINE void advance(int64_t columns) {
+    first += columns;
+    fourth += columns;
+    seventh += columns;
+  }
+};
+
+/// f(p, column p of the rows), ..., f(p + 3, column p + 3).
+template <class F>
+ONESTEP_INLINE void for_four_columns(const EightRows& rows, int p, const F& f) {
+  __m256 t[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i)  // rows i and i + 4 in the two halves
+    t[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(rows.row(i) + p)), _mm_loadu_ps(rows.row(i + 4) + p), 1);
+  const __m256 first[2] = {_mm256_unpacklo_ps(t[0], t[1]), _mm256_unpacklo_ps(t[2], t[3])},
+               last[2] = {_mm256_unpackhi_ps(t[0], t[1]), _mm256_unpackhi_ps(t[2], t[3])};
+  f(p, FloatReg{_mm256_shuffle_ps(first[0], first[1], 0x44)});
+  f(p + 1, FloatReg{_mm256_shuffle_ps(first[0], first[1], 0xee)});
+  f(p + 2, FloatReg{_mm256_shuffle_ps(last[0], last[1], 0x44)});
+  f(p + 3, FloatReg{_mm256_shuffle_ps(last[0], last[1], 0xee)});
+}
 
 struct DoubleReg {
   __m256d v;

@@ -107,6 +107,10 @@ TEST_CASE_TEMPLATE("kernels: gemm keeps its promise across blocks", T, float, do
         check_promise<T>({trans_a, trans_b, 90, 33, 513, 0, true});
         check_promise<T>({trans_a, trans_b, 1, 270, 300});
         check_promise<T>({trans_a, trans_b, 270, 1, 600, 0, true});
+        for (const int64_t k : {264, 267}) {  // a right side that the L2 cache does not hold
+          check_promise<T>({trans_a, trans_b, 1, 1003, k});
+          check_promise<T>({trans_a, trans_b, 2, 1003, k, 0, true});
+        }
       }
     }
   });
