@@ -104,7 +104,8 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     triangle = A.triu(1 if unitriangular else 0) if upper else A.tril(-1 if unitriangular else 0)
     if unitriangular:
         triangle = triangle + _C.eye(A.shape[-1], dtype=A.dtype)
-    return solve(triangle, B, left=left)
+    batch = broadcast_shapes(A.shape[:-2], B.shape[:-2])  # solve might take B for vectors
+    return solve(triangle, B.expand(*batch, *B.shape[-2:]), left=left)
 
 
 class _Det(Function):

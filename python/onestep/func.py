@@ -1,4 +1,4 @@
-"""torch.func, as far as it is there: functional_call, gradients of functions, and functions of batches."""
+"""torch.func, as far as it is there: functional_call, derivatives of functions, and functions of batches."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 from onestep import _C
 from onestep._C import Tensor
+from onestep._derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp
 from onestep._missing import module_getattr
-from onestep.autograd.grad_mode import enable_grad
 from onestep.nn.modules.module import Module
 from onestep.nn.utils import stateless
 
@@ -40,69 +40,6 @@ def functional_call(
             f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(given)}"
         )
     return stateless._functional_call(module, given, args, kwargs, tie_weights, strict)
-
-
-def _reaches_beyond(value: Tensor, inputs: Sequence[Tensor]) -> bool:
-    """Whether value was computed from a tensor that requires grad and is none of these leaves."""
-    if value.grad_fn is None:
-        return value.requires_grad and all(value is not x for x in inputs)
-    own = {x.view(x.shape).grad_fn.next_functions[0][0] for x in inputs}  # type: ignore[union-attr]
-    found, nodes = set(own), [value.grad_fn]
-    while nodes:
-        for node, _ in nodes.pop().next_functions:
-            if node is None or node in found:
-                continue
-            if not node.next_functions:
-                return True
-            found.add(node)
-            nodes.append(node)
-    return False
-
-
-def _detached(tree: Any) -> Any:
-    """The nest of lists, tuples and dicts with its tensors out of the graph."""
-    parts = _parts(tree, None)
-    if parts is None:
-        return tree.detach() if isinstance(tree, Tensor) else tree
-    kept = [_detached(part) for part, _ in parts]
-    return dict(zip(tree, kept)) if isinstance(tree, dict) else type(tree)(kept)
-
-
-def grad_and_value(func: Callable, argnums: Union[int, tuple] = 0, has_aux: bool = False) -> Callable:
-    """The function (gradients with respect to args[argnums], value) of a func whose value has one element; with has_aux func returns
-    (value, aux), and the second part is that pair. Gradients can be differentiated again where an argument requires grad, or another
-    tensor that func uses."""
-    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-
-    def both(*args: Any, **kwargs: Any) -> tuple:
-        inputs = list(args)
-        recording = _C.is_grad_enabled()
-        again = recording and any(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
-        with enable_grad():
-            for i in chosen:
-                inputs[i] = args[i].view(args[i].shape) if args[i].requires_grad else args[i].detach().requires_grad_()
-            found = func(*inputs, **kwargs)
-            value, *aux = found if has_aux else (found,)
-            if not isinstance(value, Tensor) or value.numel() != 1 or value.dim() != 0:
-                raise RuntimeError("Expected f(*args) to return a scalar tensor")
-            wanted = [inputs[i] for i in chosen]
-            again = again or (recording and _reaches_beyond(value, wanted))
-            grads = _C._grad([value], wanted, [], None, again, True, True) if value.requires_grad else map(_C.zeros_like, wanted)
-        grads = list(grads)
-        second = (value, aux[0]) if has_aux else value
-        return grads[0] if isinstance(argnums, int) else tuple(grads), second if again else _detached(second)
-
-    return both
-
-
-def grad(func: Callable, argnums: Union[int, tuple] = 0, has_aux: bool = False) -> Callable:
-    """The function of gradients, or (gradients, aux), of grad_and_value."""
-
-    def gradients(*args: Any, **kwargs: Any) -> Any:
-        grads, value = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
-        return (grads, value[1]) if has_aux else grads
-
-    return gradients
 
 
 def _parts(tree: Any, dims: Any) -> Optional[list]:

@@ -9,6 +9,8 @@ import pytest
 import onestep as torch
 from onestep import distributions
 
+pytest.importorskip("numpy")  # for MultivariateNormal
+
 GOLDENS = Path(__file__).parent / "goldens"
 sys.path.insert(0, str(GOLDENS))
 from distributions import results  # noqa: E402
@@ -21,7 +23,7 @@ FOUND = results(torch)
 def test_draws_and_gradients_are_those_of_pytorch(name):
     assert len(FOUND[name]) == len(WANTED[name])
     for found, wanted in zip(FOUND[name], WANTED[name]):
-        assert found == pytest.approx(wanted, rel=2e-6, abs=1e-6)
+        assert found == pytest.approx(wanted, rel=2e-6, abs=1e-6, nan_ok=True)
 
 
 def test_what_cannot_be_is_refused():
@@ -29,8 +31,40 @@ def test_what_cannot_be_is_refused():
         distributions.Categorical()
     with pytest.raises(ValueError, match="at least one-dimensional"):
         distributions.Categorical(torch.tensor(1.0))
+    with pytest.raises(ValueError, match="low>= high"):
+        distributions.Uniform(1.0, 1.0)
+    with pytest.raises(ValueError, match="Exactly one of"):
+        distributions.MultivariateNormal(torch.zeros(2))
     with pytest.raises(NotImplementedError, match="torch.distributions.Gamma"):
         distributions.Gamma
+
+
+def test_independent_transformed_and_registered_divergences():
+    normal = distributions.Normal(torch.zeros(3, 2), torch.ones(2))
+    with pytest.raises(ValueError, match="actual 3 vs 2"):
+        distributions.Independent(normal, 3)
+    with pytest.raises(NotImplementedError, match="p type Normal and q type Uniform"):
+        distributions.kl_divergence(normal, distributions.Uniform(0.0, 1.0))
+    with pytest.raises(TypeError, match="Expected a Distribution class"):
+        distributions.register_kl(int, distributions.Normal)
+
+    class Own(distributions.Normal):
+        pass
+
+    assert distributions.kl_divergence(Own(0.0, 1.0), Own(0.0, 1.0)) == 0
+    distributions.register_kl(Own, distributions.Normal)(lambda p, q: torch.tensor(7.0))
+    assert distributions.kl_divergence(Own(0.0, 1.0), distributions.Normal(0.0, 1.0)) == 7
+    assert distributions.kl_divergence(distributions.Normal(0.0, 1.0), Own(0.0, 1.0)) == 0
+    from onestep.distributions.multivariate_normal import MultivariateNormal
+    from onestep.distributions.normal import Normal
+
+    assert (Normal, MultivariateNormal) == (distributions.Normal, distributions.MultivariateNormal)
+    assert repr(normal) == "Normal(loc: torch.Size([3, 2]), scale: torch.Size([3, 2]))"
+    assert repr(Normal(0.0, 1.0)) == "Normal(loc: 0.0, scale: 1.0)"
+    tanh = distributions.TanhTransform(cache_size=1)
+    x = torch.tensor([20.0])
+    y = tanh(x)
+    assert tanh.inv(y) is x and y == 1
 
 
 def test_parameters_and_values_that_cannot_be_are_refused():
@@ -43,6 +77,11 @@ def test_parameters_and_values_that_cannot_be_are_refused():
         lambda: distributions.Bernoulli(torch.tensor(1.5)),
         lambda: distributions.Categorical(torch.ones(3)).log_prob(torch.tensor(1.7)),
         lambda: distributions.Bernoulli(0.5).log_prob(torch.tensor(0.5)),
+        lambda: distributions.Exponential(0.0),
+        lambda: distributions.HalfNormal(torch.tensor([1.0, nan])),
+        lambda: distributions.Uniform(0.0, 1.0).log_prob(torch.tensor(2.0)),
+        lambda: distributions.Geometric(0.5).log_prob(torch.tensor(-1.0)),
+        lambda: distributions.OneHotCategorical(torch.ones(3)).log_prob(torch.tensor([1.0, 1.0, 0.0])),
     ):
         with pytest.raises(ValueError, match="invalid values"):
             make()

@@ -28,6 +28,8 @@ def test_inverses_and_equations():
     near(linalg.solve(A, B.mT, left=False) @ A, B.mT.expand(2, 3, 4))
     near(A[0] @ linalg.solve(A[0], B[:, 0]), B[:, 0])
     near(A[0].triu() @ linalg.solve_triangular(A[0], B, upper=True), B)
+    lower = matrices(4, 4, 4).tril()
+    near(lower @ linalg.solve_triangular(lower, eye, upper=False), eye.expand(4, 4, 4))  # not a batch of vectors
     near(A[0].inverse(), linalg.inv_ex(A[0]).inverse)
     near(linalg.matrix_power(A[0], -2) @ A[0] @ A[0], eye)
     near(torch.tensordot(matrices(2, 3, 6), linalg.tensorsolve(matrices(2, 3, 6), matrices(2, 3)), 1), matrices(2, 3))

@@ -26,6 +26,70 @@ def results(torch):
             values += [one.mean, one.variance, one.stddev]
         found[name] = [v.detach().reshape(-1).double().tolist() for v in values] + [list(one.batch_shape), list(several.shape)]
     found["Normal.rsample"] = [d.Normal(w, 0.5).rsample((2,)).detach().reshape(-1).double().tolist()]
+    for name, one in more(torch, d, w).items():
+        found[name] = [v.detach().reshape(-1).double().tolist() for v in numbers_of(torch, one, w)]
+        found[name] += [list(one.batch_shape), list(one.event_shape), list(one.expand((2, *one.batch_shape)).sample((3,)).shape)]
+    found.update(divergences(torch, d, w))
+    return found
+
+
+def more(torch, d, w):
+    """Distributions with parameters made of w [4, 5]."""
+    positive, t = w.abs() + 0.1, torch.tensor(0.7)
+    square = w[:, :4] @ w[:, :4].mT + torch.eye(4)
+    tanh = [d.transforms.TanhTransform(cache_size=1), d.AffineTransform(1.0, -2.0)]
+    return {
+        "Uniform": d.Uniform(w - 1, w + positive), "Exponential": d.Exponential(positive), "Laplace": d.Laplace(w, positive),
+        "Cauchy": d.Cauchy(w, positive), "HalfNormal": d.HalfNormal(positive), "LogNormal": d.LogNormal(w, positive),
+        "Gumbel": d.Gumbel(w, positive), "Geometric(probs)": d.Geometric(torch.sigmoid(w)), "Geometric(logits)": d.Geometric(logits=w),
+        "OneHotCategorical": d.OneHotCategorical(logits=w), "Independent": d.Independent(d.Normal(w, positive), 1),
+        "OneHotCategoricalStraightThrough": d.OneHotCategoricalStraightThrough(positive),
+        "RelaxedBernoulli": d.RelaxedBernoulli(t, logits=w), "RelaxedOneHotCategorical": d.RelaxedOneHotCategorical(t, logits=w),
+        "MultivariateNormal(covariance)": d.MultivariateNormal(w[0, :4], square),
+        "MultivariateNormal(precision)": d.MultivariateNormal(w[:, :4], precision_matrix=square),
+        "MultivariateNormal(scale_tril)": d.MultivariateNormal(w[0, :4], scale_tril=torch.linalg.cholesky(square)),
+        "tanh of Normal": d.TransformedDistribution(d.Normal(w.double(), positive.double()), tanh),
+        "sigmoid of Independent": d.TransformedDistribution(d.Independent(d.Normal(w, 1.0), 1), [d.SigmoidTransform()]),
+        "softplus and power of Laplace": d.TransformedDistribution(d.Laplace(w, 1.0), [d.SoftplusTransform(), d.PowerTransform(2.0)]),
+        "composed": d.TransformedDistribution(d.Uniform(0.1, positive + 1), d.ComposeTransform([d.ExpTransform(), d.ExpTransform().inv])),
+    }  # fmt: skip
+
+
+def numbers_of(torch, one, w):
+    """All that a distribution tells; what PyTorch's has not is left out of the list on both sides."""
+    drawn = one.sample()
+    values = [drawn, one.sample((2, 3)), one.log_prob(drawn)]
+    values += torch.autograd.grad((values[-1] * 1.5).sum(), w, retain_graph=True)
+    for tell in (
+        one.entropy, one.perplexity, lambda: one.mean, lambda: one.mode, lambda: one.variance, lambda: one.stddev,
+        lambda: one.cdf(drawn), lambda: one.icdf(torch.full((4, 5), 0.3)), one.enumerate_support, lambda: one.covariance_matrix,
+        lambda: one.precision_matrix,
+    ):  # fmt: skip
+        try:
+            values.append(tell())
+        except (NotImplementedError, AttributeError):
+            values.append(torch.tensor([-123.0]))
+    if one.has_rsample:
+        draws = one.rsample((2,))
+        values += [draws, *torch.autograd.grad((draws * 1.5).sum(), w, retain_graph=True)]
+    return values
+
+
+def divergences(torch, d, w):
+    """Of all pairs of two kinds of parameters."""
+    p = torch.sigmoid(w)
+    makers = {
+        "Bernoulli": lambda a, b: d.Bernoulli(b), "Categorical": lambda a, b: d.Categorical(b), "Normal": d.Normal,
+        "OneHotCategorical": lambda a, b: d.OneHotCategorical(b), "Geometric": lambda a, b: d.Geometric(b), "Laplace": d.Laplace,
+        "HalfNormal": lambda a, b: d.HalfNormal(b), "Exponential": lambda a, b: d.Exponential(b), "LogNormal": d.LogNormal,
+        "Uniform": lambda a, b: d.Uniform(a - b, a + b), "Independent": lambda a, b: d.Independent(d.Normal(a, b), 1),
+        "MultivariateNormal": lambda a, b: d.MultivariateNormal(a[:, :2], torch.diag_embed(b[:, :2])),
+    }  # fmt: skip
+    found = {}
+    for name, make in makers.items():
+        kl = d.kl_divergence(make(w, p), make(w + 0.1, p * 0.9))
+        values = [kl, *torch.autograd.grad(kl[kl < 1e30].sum(), w, retain_graph=True)]
+        found[f"KL of {name}"] = [v.detach().reshape(-1).double().tolist() for v in values]
     return found
 
 

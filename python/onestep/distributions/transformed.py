@@ -1,0 +1,175 @@
+"""Distributions that are another one's draws, transformed (torch.distributions.TransformedDistribution), and those made so."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Optional, Sequence
+
+import onestep
+from onestep.distributions.continuous import Normal, Uniform
+from onestep.distributions.discrete import Categorical, of_one_of_two
+from onestep.distributions.distribution import Distribution, Number, Tensor, clamp_probs, sum_last, together
+from onestep.distributions.transforms import AffineTransform, ExpTransform, SigmoidTransform, Transform, composed
+
+_EULER = 0.57721566490153286060
+
+
+class TransformedDistribution(Distribution):
+    """y = t(x) for x of base_distribution: log_prob(y) = base.log_prob(x) - log |dy / dx|."""
+
+    def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: Any = None) -> None:
+        self.base_dist, self.transforms = base_distribution, composed(transforms)
+        super().__init__(base_distribution.batch_shape, base_distribution.event_shape, validate_args)
+
+    has_rsample = property(lambda self: self.base_dist.has_rsample)  # type: ignore[assignment]
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        other = super().expand(batch_shape)
+        other.base_dist = self.base_dist.expand(batch_shape)
+        return other
+
+    def _transformed(self, x: Tensor) -> Tensor:
+        for transform in self.transforms:
+            x = transform(x)
+        return x
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        with onestep.no_grad():
+            return self._transformed(self.base_dist.sample(sample_shape))
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        return self._transformed(self.base_dist.rsample(sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        log_prob: Any = 0.0
+        for transform in reversed(self.transforms):
+            x = transform.inv(value)
+            log_prob = log_prob - sum_last(transform.log_abs_det_jacobian(x, value), len(self.event_shape))
+            value = x
+        return log_prob + self.base_dist.log_prob(value)
+
+    def _from_above(self, probability: Tensor) -> Tensor:
+        """1 - probability where the transforms turn the order around."""
+        sign = math.prod(transform.sign for transform in self.transforms)
+        return probability if isinstance(sign, int) and sign == 1 else sign * (probability - 0.5) + 0.5
+
+    def cdf(self, value: Tensor) -> Tensor:
+        for transform in reversed(self.transforms):
+            value = transform.inv(value)
+        return self._from_above(self.base_dist.cdf(value))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self._transformed(self.base_dist.icdf(self._from_above(value)))
+
+
+class LogNormal(TransformedDistribution):
+    """exp(x) of a normal x."""
+
+    def __init__(self, loc: Number, scale: Number, validate_args: Any = None) -> None:
+        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
+
+    loc = property(lambda self: self.base_dist.loc)
+    scale = property(lambda self: self.base_dist.scale)
+    mean = property(lambda self: (self.loc + self.scale.pow(2) / 2).exp())
+    mode = property(lambda self: (self.loc - self.scale.square()).exp())
+    variance = property(lambda self: self.scale.pow(2).expm1() * (2 * self.loc + self.scale.pow(2)).exp())
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() + self.loc
+
+
+class Gumbel(TransformedDistribution):
+    """loc - scale log(-log(u)) of a uniform u."""
+
+    _parameters = ("loc", "scale")
+
+    def __init__(self, loc: Number, scale: Number, validate_args: Any = None) -> None:
+        self.loc, self.scale = together(loc, scale)
+        limits = onestep.finfo(self.loc.dtype)
+        low, high = onestep.full_like(self.loc, limits.tiny), onestep.full_like(self.loc, 1 - limits.eps)
+        logs = [ExpTransform().inv, AffineTransform(0, -onestep.ones_like(self.scale)), ExpTransform().inv]
+        transforms: list[Transform] = [*logs, AffineTransform(self.loc, -self.scale)]
+        super().__init__(Uniform(low, high, validate_args), transforms, validate_args)
+
+    mean = property(lambda self: self.loc + self.scale * _EULER)
+    mode = property(lambda self: self.loc)
+    stddev = property(lambda self: (math.pi / math.sqrt(6)) * self.scale)
+    variance = property(lambda self: self.stddev.pow(2))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._require_real(value)
+        y = (self.loc - value) / self.scale
+        return (y - y.exp()) - self.scale.log()
+
+    def entropy(self) -> Tensor:
+        return self.scale.log() + (1 + _EULER)
+
+
+class _LogitRelaxedBernoulli(Distribution):
+    has_rsample = True
+    _parameters = ("probs", "logits")
+
+    def __init__(self, temperature: Tensor, probs: Any, logits: Any, validate_args: Any) -> None:
+        self.temperature, (self.probs, self.logits) = temperature, of_one_of_two(probs, logits)
+        super().__init__(self.probs.shape, validate_args=validate_args)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        shape = self._shape(sample_shape)
+        probs = clamp_probs(self.probs.expand(shape))
+        u = clamp_probs(onestep.rand(shape, dtype=probs.dtype))
+        return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        logits, value = onestep.broadcast_tensors(self.logits, value)
+        difference = logits - value * self.temperature
+        return self.temperature.log() + difference - 2 * difference.exp().log1p()
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """Between 0 and 1, with gradients; near 0 or 1 at a low temperature (Maddison et al. 2017)."""
+
+    def __init__(
+        self, temperature: Tensor, probs: Optional[Number] = None, logits: Optional[Number] = None, validate_args: Any = None
+    ) -> None:
+        base = _LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
+        super().__init__(base, SigmoidTransform(), validate_args)
+
+    temperature = property(lambda self: self.base_dist.temperature)
+    probs = property(lambda self: self.base_dist.probs)
+    logits = property(lambda self: self.base_dist.logits)
+
+
+class _ExpRelaxedCategorical(Distribution):
+    has_rsample = True
+    _parameters = ("probs", "logits")
+
+    def __init__(self, temperature: Tensor, probs: Any, logits: Any, validate_args: Any) -> None:
+        categorical = Categorical(probs, logits, validate_args)
+        self.temperature, self.probs, self.logits = temperature, categorical.probs, categorical.logits
+        super().__init__(self.probs.shape[:-1], self.probs.shape[-1:], validate_args)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        u = clamp_probs(onestep.rand(self._shape(sample_shape), dtype=self.logits.dtype))
+        scores = (self.logits - (-u.log()).log()) / self.temperature
+        return scores - scores.logsumexp(dim=-1, keepdim=True)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        k = self.event_shape[0]
+        logits, value = onestep.broadcast_tensors(self.logits, value)
+        score = logits - value * self.temperature
+        score = (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1)
+        return score + math.lgamma(k) + (k - 1) * self.temperature.log()
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """Vectors of K positive numbers of sum 1, with gradients; nearly one-hot at a low temperature (Gumbel-softmax, Jang et al. 2017)."""
+
+    def __init__(
+        self, temperature: Tensor, probs: Optional[Tensor] = None, logits: Optional[Tensor] = None, validate_args: Any = None
+    ) -> None:
+        base = _ExpRelaxedCategorical(temperature, probs, logits, validate_args)
+        super().__init__(base, ExpTransform(), validate_args)
+
+    temperature = property(lambda self: self.base_dist.temperature)
+    probs = property(lambda self: self.base_dist.probs)
+    logits = property(lambda self: self.base_dist.logits)
