@@ -221,7 +221,10 @@ void add_train(nb::module_& m) {
       .def(nb::init<const std::string&, std::optional<int64_t>>(), "folder"_a, "first_step"_a.none())
       .def("scalar", [](EventFile& self, const std::string& tag, int64_t step, double value) { self.scalar(tag, step, value); })
       .def("text",
-           [](EventFile& self, const std::string& tag, int64_t step, const std::string& text) { self.text(tag, step, text); });
+           [](EventFile& self, const std::string& tag, int64_t step, const std::string& text) { self.text(tag, step, text); })
+      .def("summary", [](EventFile& self, int64_t step, const nb::bytes& value) {
+        self.summary(step, {value.c_str(), value.size()});
+      });
   m.def("_load_model", &load_model_of, "run"_a, "checkpoint"_a);
   m.def("_train", &train_config, "config"_a, "source"_a, "sets"_a, "out"_a, "quiet"_a, "callback"_a.none());
   m.def("_resume", &resume, "run"_a, "sets"_a, "quiet"_a, "callback"_a.none());

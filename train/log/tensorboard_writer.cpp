@@ -80,7 +80,7 @@ EventFile::~EventFile() = default;
 
 // Summary.Value: tag = 1, simple_value = 2, tensor = 8, metadata = 9 (tensorflow/core/framework/summary.proto).
 void EventFile::scalar(std::string_view tag, int64_t step, double value) {
-  write_summary(step, bytes_field(1, tag) + float_field(2, static_cast<float>(value)));
+  summary(step, bytes_field(1, tag) + float_field(2, static_cast<float>(value)));
 }
 
 void EventFile::text(std::string_view tag, int64_t step, std::string_view text) {
@@ -88,11 +88,11 @@ void EventFile::text(std::string_view tag, int64_t step, std::string_view text) 
   const std::string shape = bytes_field(2, int_field(1, 1));                                        // one dim of size 1
   const std::string tensor = int_field(1, kString) + bytes_field(2, shape) + bytes_field(8, text);  // TensorProto
   const std::string metadata = bytes_field(1, bytes_field(1, "text"));                              // plugin_data.plugin_name
-  write_summary(step, bytes_field(1, tag) + bytes_field(8, tensor) + bytes_field(9, metadata));
+  summary(step, bytes_field(1, tag) + bytes_field(8, tensor) + bytes_field(9, metadata));
 }
 
 // Event: wall_time = 1, step = 2, summary = 5 (tensorflow/core/util/event.proto).
-void EventFile::write_summary(int64_t step, const std::string& value) {
+void EventFile::summary(int64_t step, const std::string& value) {
   write_event(int_field(2, step) + bytes_field(5, bytes_field(1, value)));
 }
 

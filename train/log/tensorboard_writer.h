@@ -27,10 +27,11 @@ class EventFile {
   void scalar(std::string_view tag, int64_t step, double value);
   /// One text, shown as Markdown. Throws IoError.
   void text(std::string_view tag, int64_t step, std::string_view text);
+  /// Any value: the bytes of a Summary.Value with its tag (tensorflow/core/framework/summary.proto). Throws IoError.
+  void summary(int64_t step, const std::string& value);
 
  private:
   void write_event(const std::string& fields);
-  void write_summary(int64_t step, const std::string& value);
 
   std::unique_ptr<OutputFile> out_;
 };

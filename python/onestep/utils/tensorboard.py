@@ -1,4 +1,4 @@
-"""SummaryWriter: scalars and texts for TensorBoard, which need nothing installed to be written."""
+"""SummaryWriter: scalars, texts, histograms and images for TensorBoard, which need nothing installed to be written."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any, Dict, Mapping, Optional
 
 from onestep import _C
 from onestep._missing import MissingAttribute
+from onestep.utils import _summaries
 
 _LATER = (
-    "add_histogram add_histogram_raw add_image add_images add_image_with_boxes add_figure add_video add_audio add_graph "
+    "add_histogram_raw add_image_with_boxes add_video add_audio add_graph "
     "add_embedding add_pr_curve add_custom_scalars add_hparams add_mesh add_onnx_graph add_tensor"
 )
 
@@ -72,6 +73,51 @@ class SummaryWriter:
     ) -> None:
         """A text, shown as Markdown."""
         self._file("").text(f"{tag}/text_summary", int(global_step or 0), text_string)
+
+    def _add(self, step: Optional[int], value: bytes) -> None:
+        self._file("").summary(int(step or 0), value)
+
+    def add_histogram(
+        self,
+        tag: str,
+        values: Any,
+        global_step: Optional[int] = None,
+        bins: Any = "tensorflow",
+        walltime: Optional[float] = None,
+        max_bins: Optional[int] = None,
+    ) -> None:
+        """How often which values are there, in buckets that grow by a tenth; or in `bins` as numpy.histogram takes them."""
+        self._add(global_step, _summaries.histogram(tag, values, bins, max_bins))
+
+    def add_image(
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: Optional[int] = None,
+        walltime: Optional[float] = None,
+        dataformats: str = "CHW",
+    ) -> None:
+        """A picture: uint8, or numbers from 0 to 1; one, three or four channels."""
+        self._add(global_step, _summaries.image(tag, img_tensor, dataformats))
+
+    def add_images(
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: Optional[int] = None,
+        walltime: Optional[float] = None,
+        dataformats: str = "NCHW",
+    ) -> None:
+        """A batch of pictures, eight in a row."""
+        self._add(global_step, _summaries.image(tag, img_tensor, dataformats))
+
+    def add_figure(
+        self, tag: str, figure: Any, global_step: Optional[int] = None, close: bool = True, walltime: Optional[float] = None
+    ) -> None:
+        """What matplotlib draws; several figures become a batch."""
+        several = isinstance(figure, (list, tuple))
+        drawn = [_summaries.drawn(one, close) for one in (figure if several else [figure])]
+        self._add(global_step, _summaries.image(tag, _C.stack(drawn), "NHWC") if several else _summaries.image(tag, drawn[0], "HWC"))
 
     def flush(self) -> None:
         """Does nothing: every event is in the file once it is added."""
