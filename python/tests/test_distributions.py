@@ -61,10 +61,29 @@ def test_independent_transformed_and_registered_divergences():
     assert (Normal, MultivariateNormal) == (distributions.Normal, distributions.MultivariateNormal)
     assert repr(normal) == "Normal(loc: torch.Size([3, 2]), scale: torch.Size([3, 2]))"
     assert repr(Normal(0.0, 1.0)) == "Normal(loc: 0.0, scale: 1.0)"
+    assert repr(distributions.Categorical(torch.ones(3))) == "Categorical(probs: torch.Size([3]))"
+    gaussian = MultivariateNormal(torch.zeros(2), torch.eye(2))
+    assert repr(gaussian) == "MultivariateNormal(loc: torch.Size([2]), covariance_matrix: torch.Size([2, 2]))"
     tanh = distributions.TanhTransform(cache_size=1)
     x = torch.tensor([20.0])
     y = tanh(x)
     assert tanh.inv(y) is x and y == 1
+
+
+def test_constraints_tell_what_is_within():
+    c = distributions.constraints
+    x = torch.tensor([-1.0, 0.0, 0.5, 1.0, float("nan")])
+    inside = {
+        c.real: [1, 1, 1, 1, 0], c.positive: [0, 0, 1, 1, 0], c.nonnegative: [0, 1, 1, 1, 0], c.unit_interval: [0, 1, 1, 1, 0],
+        c.interval(-1.0, 0.5): [1, 1, 1, 0, 0], c.half_open_interval(-1.0, 0.5): [1, 1, 0, 0, 0], c.less_than(0.5): [1, 1, 0, 0, 0],
+        c.boolean: [0, 1, 0, 1, 0], c.nonnegative_integer: [0, 1, 0, 1, 0], c.integer_interval(-1, 0): [1, 1, 0, 0, 0],
+    }  # fmt: skip
+    for constraint, wanted in inside.items():
+        assert constraint.check(x).tolist() == [bool(w) for w in wanted]
+    assert c.simplex.check(torch.tensor([[0.5, 0.5], [0.5, 0.6]])).tolist() == [True, False]
+    assert c.independent(c.positive, 1).check(torch.tensor([[1.0, 2.0], [1.0, 0.0]])).tolist() == [True, False]
+    assert c.lower_cholesky.check(torch.eye(2)) and not c.lower_cholesky.check(torch.ones(2, 2))
+    assert repr(c.positive) == "GreaterThan(lower_bound=0.0)" and c.one_hot.event_dim == 1
 
 
 def test_parameters_and_values_that_cannot_be_are_refused():

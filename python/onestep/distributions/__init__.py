@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 
 from onestep._missing import module_getattr
-from onestep.distributions import continuous, discrete, distribution, kl, transformed, transforms
+from onestep.distributions import constraints, continuous, discrete, distribution, kl, transformed, transforms
 from onestep.distributions.continuous import (
     Cauchy, Exponential, HalfNormal, Laplace, MultivariateNormal, Normal, Uniform
 )  # fmt: skip

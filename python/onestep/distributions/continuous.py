@@ -230,13 +230,17 @@ class MultivariateNormal(Distribution):
         scale_tril: Optional[Tensor] = None,
         validate_args: Any = None,
     ) -> None:
-        given = [matrix for matrix in (covariance_matrix, precision_matrix, scale_tril) if matrix is not None]
+        matrices = {
+            "covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril
+        }  # fmt: skip
+        given = [matrix for matrix in matrices.values() if matrix is not None]
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         if len(given) != 1:
             raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
         if given[0].dim() < 2:
             raise ValueError("the matrix must be at least two-dimensional, with optional leading batch dimensions")
+        self._given = ("loc", *(name for name, matrix in matrices.items() if matrix is not None))
         batch, size = onestep.broadcast_shapes(given[0].shape[:-2], loc.shape[:-1]), loc.shape[-1]
         super().__init__(batch, loc.shape[-1:], validate_args)
         self.loc, matrix = loc.expand(*batch, size), given[0].expand(*batch, size, size)

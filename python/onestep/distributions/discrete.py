@@ -6,6 +6,7 @@ import math
 from typing import Any, Optional, Sequence, Tuple
 
 import onestep
+from onestep.distributions.constraints import one_hot
 from onestep.distributions.distribution import Distribution, Number, Tensor, clamp_probs
 
 
@@ -42,7 +43,8 @@ class Categorical(Distribution):
             self.logits = given - given.logsumexp(dim=-1, keepdim=True)
             self.probs = onestep.softmax(self.logits, dim=-1)
         super().__init__(given.shape[:-1], validate_args=validate_args)
-        what = "parameter probs" if logits is None else "parameter logits"
+        self._given = ("probs" if logits is None else "logits",)
+        what = f"parameter {self._given[0]}"
         self._require(what, given, lambda _: self.probs >= 0, "no NaN, nor negative as probs")
 
     @property
@@ -82,7 +84,8 @@ class _OfProbability(Distribution):
     ) -> None:
         self.probs, self.logits = of_one_of_two(probs, logits)
         super().__init__(self.probs.shape, validate_args=validate_args)
-        what = "parameter probs" if logits is None else "parameter logits"
+        self._given = ("probs" if logits is None else "logits",)
+        what = f"parameter {self._given[0]}"
         self._require(what, self.probs, lambda p: (p >= 0) & (p <= 1), "no NaN, and from 0 to 1 as probs")
 
 
@@ -145,6 +148,7 @@ class OneHotCategorical(Distribution):
 
     def __init__(self, probs: Optional[Tensor] = None, logits: Optional[Tensor] = None, validate_args: Any = None) -> None:
         self._categorical = Categorical(probs, logits, validate_args)
+        self._given = self._categorical._given
         shape = self.probs.shape
         super().__init__(shape[:-1], shape[-1:], validate_args)
 
@@ -167,8 +171,7 @@ class OneHotCategorical(Distribution):
         return self._one_hot(self._categorical.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        is_one_hot = lambda v: ((v == 0) | (v == 1)).all(-1) & (v.sum(-1) == 1)  # noqa: E731
-        self._require("value", value, is_one_hot, "one-hot")
+        self._require("value", value, one_hot.check, "one-hot")
         return self._categorical.log_prob(value.argmax(-1))
 
     def entropy(self) -> Tensor:

@@ -129,7 +129,7 @@ class Distribution:
         return self.variance.sqrt()
 
     def __repr__(self) -> str:
-        values = ((name, getattr(self, name)) for name in self._parameters)
+        values = ((name, getattr(self, name)) for name in getattr(self, "_given", self._parameters))
         shown = (f"{name}: {value.item() if value.numel() == 1 else value.size()}" for name, value in values)
         return f"{type(self).__name__}({', '.join(shown)})"
 
