@@ -166,39 +166,47 @@ ONESTEP_INLINE bool multiplied_in_registers(const FewRows& x, const float* b, in
   return false;
 }
 
-/// Column l * apart + j of c in lane l, for first <= j < end <= apart, REGS of them at once.
+/// Column l * apart + j of c in lane l, REGS of them from j on, of which those below `apart` are there.
 template <int ROWS, int REGS>
-void multiply_lanes(const FewRows& x, int64_t apart, int64_t first, int64_t end) {
-  for (int64_t j = first; j < end; j += REGS) {
-    RowsOfB b[REGS];
-    int64_t cols[REGS] = {};
-    for (int v = 0; v < REGS; ++v) {
-      for (int64_t o = 0, column = j + v; o < kFloatLanes; ++o, column += apart) {
-        const bool there = j + v < end && column < x.n;
-        cols[v] += there;
-        b[v].rows[o] = x.b + (there ? column : j) * x.ldb;
-      }
+ONESTEP_INLINE void multiply_columns(const FewRows& x, int64_t apart, int64_t j) {
+  RowsOfB b[REGS];
+  int64_t cols[REGS] = {};
+  for (int v = 0; v < REGS; ++v) {
+    for (int64_t o = 0, column = j + v; o < kFloatLanes; ++o, column += apart) {
+      const bool there = j + v < apart && column < x.n;
+      cols[v] += there;
+      b[v].rows[o] = x.b + (there ? column : j) * x.ldb;
     }
-    float* const to = x.c + j;
-    FloatReg sum[ROWS][REGS];
-    for (int r = 0; x.accumulate && r < ROWS; ++r)
-      for (int v = 0; v < REGS; ++v) sum[r][v] = load_apart(to + r * x.ldc + v, apart, cols[v]);
-    if (!(cols[REGS - 1] == kFloatLanes && multiplied_in_registers(x, x.b + j * x.ldb, apart * x.ldb, sum)))
-      few_rows_microkernel<ROWS, REGS>(x.k, x.a, b, sum, x.accumulate, x.n * x.k > kInL2);
-    for (int r = 0; r < ROWS; ++r)
-      for (int v = 0; v < REGS; ++v) store_apart(to + r * x.ldc + v, apart, sum[r][v], cols[v]);
   }
+  float* const to = x.c + j;
+  FloatReg sum[ROWS][REGS];
+  for (int r = 0; x.accumulate && r < ROWS; ++r)
+    for (int v = 0; v < REGS; ++v) sum[r][v] = load_apart(to + r * x.ldc + v, apart, cols[v]);
+  if (!(cols[REGS - 1] == kFloatLanes && multiplied_in_registers(x, x.b + j * x.ldb, apart * x.ldb, sum)))
+    few_rows_microkernel<ROWS, REGS>(x.k, x.a, b, sum, x.accumulate, x.n * x.k > kInL2);
+  for (int r = 0; r < ROWS; ++r)
+    for (int v = 0; v < REGS; ++v) store_apart(to + r * x.ldc + v, apart, sum[r][v], cols[v]);
 }
 
-/// Multiplies some columns from j on, two a lane at a time, and tells whether that was faster than 8 bytes a cycle, all that
-/// one a lane could be (a sum of 8 lanes takes an fma in 4 cycles): whether b is in a cache. No bit depends on it.
-inline bool multiplies_faster_than_streams(const FewRows& x, int64_t apart, int64_t& j) {
+template <int ROWS, int REGS>
+void multiply_lanes(const FewRows& x, int64_t apart) {
+  for (int64_t j = 0; j < apart; j += REGS) multiply_columns<ROWS, REGS>(x, apart, j);
+}
+
+/// One row from memory, or from a cache: 16 streams for some columns, then as many as are faster. Eight streams make one sum of
+/// 8 lanes, which takes an fma in 4 cycles: 8 bytes a cycle. No bit depends on it.
+template <int ROWS>
+void multiply_row_by_trial(const FewRows& x, int64_t apart) {
   constexpr int64_t kToBegin = 2, kTried = 4;
-  multiply_lanes<1, 2>(x, apart, j, j + kToBegin);
-  const int64_t began = cycles();
-  multiply_lanes<1, 2>(x, apart, j + kToBegin, j + kToBegin + kTried);
-  j += kToBegin + kTried;
-  return (cycles() - began) * 8 < kTried * kFloatLanes * x.k * static_cast<int64_t>(sizeof(float));
+  bool faster = true;
+  int64_t began = 0;
+  for (int64_t j = 0; j < apart;) {
+    if (j == kToBegin) began = cycles();
+    if (j == kToBegin + kTried)
+      faster = (cycles() - began) * 8 < kTried * kFloatLanes * x.k * static_cast<int64_t>(sizeof(float));
+    faster ? multiply_columns<ROWS, 2>(x, apart, j) : multiply_columns<ROWS, 1>(x, apart, j);
+    j += faster ? 2 : 1;
+  }
 }
 
 /// c [m, n] = or += op(a) b^T for 1 <= m <= ROWS. Lane l holds column j + l * apart of c:
@@ -218,15 +226,14 @@ void few_rows(int64_t m, const FewRows& x) {
   // Rows a multiple of 4 KiB apart alias the same L1 sets.
   constexpr int64_t kAliasing = 1024, kLeast = 16;
   if (apart >= kLeast && apart * x.ldb % kAliasing < kAliasing / 4) ++apart;
-  if (apart == 1) return multiply_lanes<ROWS, 1>(x, apart, 0, 1);
-  // A single row has too few independent accumulators of 8 lanes.
+  // A single row has too few independent accumulators of 8 lanes where b is near; where it is not, eight streams bring more
+  // than 16.
   constexpr int kAtOnce = ROWS <= 2 && kFloatLanes < 16 ? 2 : 1;
-  int64_t j = 0;
-  bool near = x.n * x.k <= kInL2;
   if constexpr (kInRegisters && ROWS == 1) {
-    if (!near && apart >= kLeast) near = multiplies_faster_than_streams(x, apart, j);
+    if (x.n * x.k > kInL2 && apart >= kLeast) return multiply_row_by_trial<ROWS>(x, apart);
   }
-  near ? multiply_lanes<ROWS, kAtOnce>(x, apart, j, apart) : multiply_lanes<ROWS, 1>(x, apart, j, apart);
+  if (apart == 1 || x.n * x.k > kInL2) return multiply_lanes<ROWS, 1>(x, apart);
+  multiply_lanes<ROWS, kAtOnce>(x, apart);
 }
 
 }  // namespace
