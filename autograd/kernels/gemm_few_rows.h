@@ -188,6 +188,7 @@ ONESTEP_INLINE void multiply_columns(const FewRows& x, int64_t apart, int64_t j)
     for (int v = 0; v < REGS; ++v) store_apart(to + r * x.ldc + v, apart, sum[r][v], cols[v]);
 }
 
+/// All of them.
 template <int ROWS, int REGS>
 void multiply_lanes(const FewRows& x, int64_t apart) {
   for (int64_t j = 0; j < apart; j += REGS) multiply_columns<ROWS, REGS>(x, apart, j);
