@@ -72,13 +72,13 @@ class _Evaluation:
             any(x.requires_grad for x in given) or any(_reaches_beyond(y, self.wanted) for y in self.outputs)
         )
 
-    def gradients(self, cotangents: Sequence[Tensor], create_graph: bool, retain: bool) -> list:
+    def gradients(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], create_graph: bool, retain: bool) -> list:
         """For each chosen argument its nest of gradients."""
-        pairs = [(y, g) for y, g in zip(self.outputs, cotangents) if y.requires_grad]
+        pairs = [(y, g) for y, g in zip(outputs, cotangents) if y.requires_grad]
         if not pairs:
             return tree_unflatten([_C.zeros_like(x) for x in self.wanted], self.nest)
-        outputs, grads = zip(*pairs)
-        found = _C._grad(list(outputs), self.wanted, list(grads), retain or None, create_graph, True, True)
+        differentiable, grads = zip(*pairs)
+        found = _C._grad(list(differentiable), self.wanted, list(grads), retain or None, create_graph, True, True)
         return tree_unflatten(list(found), self.nest)
 
     def result(self, tree: Any) -> Any:
@@ -96,7 +96,7 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
         value = at.output
         if not isinstance(value, Tensor) or value.numel() != 1 or value.dim() != 0:
             raise RuntimeError("Expected f(*args) to return a scalar tensor")
-        grads = at.gradients([_C.ones_like(value)], at.again, False)
+        grads = at.gradients([value], [_C.ones_like(value)], at.again, False)
         second = (value, at.aux) if has_aux else value
         return grads[0] if isinstance(argnums, int) else tuple(grads), at.result(second)
 
@@ -125,7 +125,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
                 f"{[tuple(y.shape) for y in at.outputs]}, got {[tuple(x.shape) for x in v]}"
             )
         again = at.again or any(x.requires_grad for x in v) if create_graph is None else create_graph
-        return tuple(at.gradients(v, again, retain_graph))
+        return tuple(at.gradients(at.outputs, v, again, retain_graph))
 
     return (at.result(at.output), product, at.result(at.aux)) if has_aux else (at.result(at.output), product)
 
@@ -139,7 +139,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     if [x.shape for x in along] != [x.shape for x in at.wanted]:
         raise RuntimeError("jvp: expected tangents with the shapes of primals")
     v = [_C.zeros_like(y).requires_grad_() for y in at.outputs]
-    grads = tree_flatten(at.gradients(v, True, True))[0]
+    grads = tree_flatten(at.gradients(at.outputs, v, True, True))[0]
     pairs = [(g, t) for g, t in zip(grads, along) if g.requires_grad]
     again = at.again or any(t.requires_grad for t in along)
     if pairs:
@@ -158,16 +158,15 @@ def jacrev(func: Callable, argnums: Argnums = 0, *, has_aux: bool = False, chunk
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         at = _Evaluation("jacrev", func, args, kwargs, chosen, has_aux)
 
-        def of(i: int) -> Any:
-            """Of output i: each input's nest of derivatives."""
-            units = _C.eye(at.outputs[i].numel(), dtype=at.outputs[i].dtype).reshape(-1, *at.outputs[i].shape)
-            v = [_C.zeros_like(y) for y in at.outputs]
-            rows = [tree_flatten(at.gradients([*v[:i], unit, *v[i + 1 :]], at.again, True))[0] for unit in units]
-            parts = [_C.stack(part).reshape(*at.outputs[i].shape, *x.shape) for part, x in zip(zip(*rows), at.wanted)]
+        def of(output: Tensor) -> Any:
+            """Each input's nest of derivatives."""
+            units = _C.eye(output.numel(), dtype=output.dtype).reshape(-1, *output.shape)
+            rows = [tree_flatten(at.gradients([output], [unit], at.again, True))[0] for unit in units]
+            parts = [_C.stack(part).reshape(*output.shape, *x.shape) for part, x in zip(zip(*rows), at.wanted)]
             nests = tree_unflatten(parts, at.nest)
             return nests[0] if isinstance(argnums, int) else tuple(nests)
 
-        found = tree_unflatten([of(i) for i in range(len(at.outputs))], tree_flatten(at.output)[1])
+        found = tree_unflatten([of(output) for output in at.outputs], tree_flatten(at.output)[1])
         return (found, at.result(at.aux)) if has_aux else found
 
     return jacobian

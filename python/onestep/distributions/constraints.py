@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Union
 
-from onestep.distributions.distribution import Number, Tensor
+from onestep._C import Tensor
+
+Number = Union[Tensor, float]
 
 
 class Constraint:

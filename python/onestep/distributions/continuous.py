@@ -6,6 +6,7 @@ import math
 from typing import Any, Optional, Sequence
 
 import onestep
+from onestep.distributions.constraints import interval, nonnegative, positive, real
 from onestep.distributions.distribution import LOG_2_PI, Distribution, Number, Tensor, together
 
 
@@ -18,8 +19,8 @@ class _LocationScale(Distribution):
     def __init__(self, loc: Number, scale: Number, validate_args: Any = None) -> None:
         self.loc, self.scale = together(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
-        self._require("parameter loc", self.loc, lambda v: v == v, "no NaN")
-        self._require("parameter scale", self.scale, lambda v: v > 0, "above 0")
+        self._require("parameter loc", self.loc, real.check, "no NaN")
+        self._require("parameter scale", self.scale, positive.check, "above 0")
 
     mean = property(lambda self: self.loc)
     mode = property(lambda self: self.loc)
@@ -116,7 +117,7 @@ class HalfNormal(Distribution):
     def __init__(self, scale: Number, validate_args: Any = None) -> None:
         (self.scale,) = together(scale)
         super().__init__(self.scale.shape, validate_args=validate_args)
-        self._require("parameter scale", self.scale, lambda v: v > 0, "above 0")
+        self._require("parameter scale", self.scale, positive.check, "above 0")
 
     @property
     def base_dist(self) -> Normal:
@@ -133,7 +134,7 @@ class HalfNormal(Distribution):
         return self.base_dist.rsample(sample_shape).abs()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._require("value", value, lambda v: v >= 0, "at least 0")
+        self._require("value", value, nonnegative.check, "at least 0")
         return onestep.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
@@ -167,7 +168,7 @@ class Uniform(Distribution):
         return self.low + onestep.rand(self._shape(sample_shape), dtype=self.low.dtype) * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._require("value", value, lambda v: (v >= self.low) & (v <= self.high), "from low to high")
+        self._require("value", value, interval(self.low, self.high).check, "from low to high")
         inside = (self.low <= value) & (self.high > value)
         return onestep.log(inside.to(self.low.dtype)) - onestep.log(self.high - self.low)
 
@@ -191,7 +192,7 @@ class Exponential(Distribution):
     def __init__(self, rate: Number, validate_args: Any = None) -> None:
         (self.rate,) = together(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
-        self._require("parameter rate", self.rate, lambda v: v > 0, "above 0")
+        self._require("parameter rate", self.rate, positive.check, "above 0")
 
     mean = property(lambda self: self.rate.reciprocal())
     mode = property(lambda self: onestep.zeros_like(self.rate))
@@ -202,7 +203,7 @@ class Exponential(Distribution):
         return onestep.empty(self._shape(sample_shape), dtype=self.rate.dtype).exponential_() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._require("value", value, lambda v: v >= 0, "at least 0")
+        self._require("value", value, nonnegative.check, "at least 0")
         return self.rate.log() - self.rate * value
 
     def cdf(self, value: Tensor) -> Tensor:

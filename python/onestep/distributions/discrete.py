@@ -6,7 +6,7 @@ import math
 from typing import Any, Optional, Sequence, Tuple
 
 import onestep
-from onestep.distributions.constraints import one_hot
+from onestep.distributions.constraints import boolean, nonnegative_integer, one_hot, unit_interval
 from onestep.distributions.distribution import Distribution, Number, Tensor, clamp_probs
 
 
@@ -86,7 +86,7 @@ class _OfProbability(Distribution):
         super().__init__(self.probs.shape, validate_args=validate_args)
         self._given = ("probs" if logits is None else "logits",)
         what = f"parameter {self._given[0]}"
-        self._require(what, self.probs, lambda p: (p >= 0) & (p <= 1), "no NaN, and from 0 to 1 as probs")
+        self._require(what, self.probs, unit_interval.check, "no NaN, and from 0 to 1 as probs")
 
 
 class Bernoulli(_OfProbability):
@@ -108,7 +108,7 @@ class Bernoulli(_OfProbability):
         return onestep.bernoulli(self.probs.detach().expand(self._shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._require("value", value, lambda v: (v == 0) | (v == 1), "0 or 1")
+        self._require("value", value, boolean.check, "0 or 1")
         logits, value = onestep.broadcast_tensors(self.logits, value)
         return -onestep.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
@@ -130,7 +130,7 @@ class Geometric(_OfProbability):
             return (u.clamp(min=onestep.finfo(u.dtype).tiny).log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._require("value", value, lambda v: (v >= 0) & (v == v.floor()), "0, 1, 2, ...")
+        self._require("value", value, nonnegative_integer.check, "0, 1, 2, ...")
         value, probs = onestep.broadcast_tensors(value, self.probs)
         never = onestep.where((probs == 1) & (value == 0), 0.0, probs)
         return value * (-never).log1p() + self.probs.log()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any, Callable, Sequence, Tuple, Union
+from typing import Any, Callable, Sequence, Tuple
 
 import onestep
 from onestep import _C
-
-Tensor = _C.Tensor
-Number = Union[Tensor, float]
+from onestep._C import Tensor
+from onestep.distributions.constraints import Number, real
 
 
 def together(*values: Number) -> Tuple[Tensor, ...]:
@@ -54,7 +53,7 @@ class Distribution:
             )
 
     def _require_real(self, value: Tensor) -> None:
-        self._require("value", value, lambda v: v == v, "no NaN")
+        self._require("value", value, real.check, "no NaN")
 
     def _missing(self, what: str) -> NotImplementedError:
         return NotImplementedError(f"{type(self).__name__}.{what}: not in onestep, or it has none")
