@@ -9,7 +9,7 @@ import onestep
 from onestep.distributions.continuous import Normal, Uniform
 from onestep.distributions.discrete import Categorical, of_one_of_two
 from onestep.distributions.distribution import Distribution, Number, Tensor, clamp_probs, sum_last, together
-from onestep.distributions.transforms import AffineTransform, ExpTransform, SigmoidTransform, Transform, composed
+from onestep.distributions.transforms import AffineTransform, ComposeTransform, ExpTransform, SigmoidTransform, Transform, composed
 
 _EULER = 0.57721566490153286060
 
@@ -18,8 +18,13 @@ class TransformedDistribution(Distribution):
     """y = t(x) for x of base_distribution: log_prob(y) = base.log_prob(x) - log |dy / dx|."""
 
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: Any = None) -> None:
-        self.base_dist, self.transforms = base_distribution, composed(transforms)
-        super().__init__(base_distribution.batch_shape, base_distribution.event_shape, validate_args)
+        self.transforms = composed(transforms)
+        self._all = ComposeTransform(self.transforms)
+        event_shape = base_distribution.event_shape
+        shape = self._all.forward_shape([*base_distribution.batch_shape, *event_shape])
+        batch_shape = shape[: len(shape) - len(event_shape)]
+        self.base_dist = base_distribution.expand(batch_shape)
+        super().__init__(batch_shape, event_shape, validate_args)
 
     has_rsample = property(lambda self: self.base_dist.has_rsample)  # type: ignore[assignment]
 
@@ -28,17 +33,12 @@ class TransformedDistribution(Distribution):
         other.base_dist = self.base_dist.expand(batch_shape)
         return other
 
-    def _transformed(self, x: Tensor) -> Tensor:
-        for transform in self.transforms:
-            x = transform(x)
-        return x
-
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with onestep.no_grad():
-            return self._transformed(self.base_dist.sample(sample_shape))
+            return self._all(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self._transformed(self.base_dist.rsample(sample_shape))
+        return self._all(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         log_prob: Any = 0.0
@@ -50,16 +50,14 @@ class TransformedDistribution(Distribution):
 
     def _from_above(self, probability: Tensor) -> Tensor:
         """1 - probability where the transforms turn the order around."""
-        sign = math.prod(transform.sign for transform in self.transforms)
+        sign = self._all.sign
         return probability if isinstance(sign, int) and sign == 1 else sign * (probability - 0.5) + 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
-        for transform in reversed(self.transforms):
-            value = transform.inv(value)
-        return self._from_above(self.base_dist.cdf(value))
+        return self._from_above(self.base_dist.cdf(self._all.inv(value)))
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self._transformed(self.base_dist.icdf(self._from_above(value)))
+        return self._all(self.base_dist.icdf(self._from_above(value)))
 
 
 class LogNormal(TransformedDistribution):

@@ -57,6 +57,10 @@ class Transform:
         """log |dy / dx|"""
         raise NotImplementedError
 
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        """Of y for x of this shape: that of x, and of the parameters."""
+        return shape
+
     def __eq__(self, other: object) -> bool:
         return self is other or type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
 
@@ -87,6 +91,9 @@ class _Inverse(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._of.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return self._of.forward_shape(shape)
 
     def _key(self) -> Tuple[Any, ...]:
         return (self._of,)
@@ -121,6 +128,11 @@ class ComposeTransform(Transform):
             after = part(x)
             total, x = total + part.log_abs_det_jacobian(x, after), after
         return total
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return shape
 
     def _key(self) -> Tuple[Any, ...]:
         return tuple(self.parts)
@@ -163,6 +175,9 @@ class AffineTransform(Transform):
             return onestep.broadcast_tensors(self.scale.abs().log(), x)[0]
         return onestep.full_like(x, math.log(abs(self.scale)))
 
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return onestep.broadcast_shapes(shape, *(v.shape for v in (self.loc, self.scale) if isinstance(v, Tensor)))
+
     def _key(self) -> Tuple[Any, ...]:
         return tuple(v.tolist() if isinstance(v, Tensor) else v for v in (self.loc, self.scale))
 
@@ -184,6 +199,9 @@ class PowerTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return (self.exponent * y / x).abs().log()
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return onestep.broadcast_shapes(shape, self.exponent.shape)
 
     def _key(self) -> Tuple[Any, ...]:
         return (self.exponent.tolist(),)

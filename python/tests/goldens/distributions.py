@@ -51,6 +51,7 @@ def more(torch, d, w):
         "tanh of Normal": d.TransformedDistribution(d.Normal(w.double(), positive.double()), tanh),
         "sigmoid of Independent": d.TransformedDistribution(d.Independent(d.Normal(w, 1.0), 1), [d.SigmoidTransform()]),
         "softplus and power of Laplace": d.TransformedDistribution(d.Laplace(w, 1.0), [d.SoftplusTransform(), d.PowerTransform(2.0)]),
+        "affine by tensors": d.TransformedDistribution(d.Normal(w[0, 0].double(), 1.0), [d.AffineTransform(w.double(), positive.double())]),
         "composed": d.TransformedDistribution(d.Uniform(0.1, positive + 1), d.ComposeTransform([d.ExpTransform(), d.ExpTransform().inv])),
     }  # fmt: skip
 
