@@ -135,8 +135,8 @@ def image(tag: str, picture: Any, dataformats: str) -> bytes:
 
 def drawn(figure: Any, close: bool) -> Tensor:
     """What matplotlib draws: uint8 [H, W, 3]."""
-    from matplotlib import pyplot
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib import pyplot  # type: ignore[import-not-found]
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # type: ignore[import-not-found]
 
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
