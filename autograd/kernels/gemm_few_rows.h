@@ -7,7 +7,12 @@
 namespace onestep::kernels {
 namespace {
 
-inline constexpr int64_t kMostDirectRows = 8, kFloatLanes = kRegLanes<float>;
+#if defined(ONESTEP_ISA_avx2)
+inline constexpr int64_t kMostDirectRows = 4;  // for more see gemm_rows_in_lanes.h
+#else
+inline constexpr int64_t kMostDirectRows = 8;
+#endif
+inline constexpr int64_t kFloatLanes = kRegLanes<float>;
 /// Elements of b, 1 MiB, that are read from the L2 cache without waiting.
 inline constexpr int64_t kInL2 = int64_t{1} << 18;
 
@@ -194,6 +199,15 @@ void multiply_lanes(const FewRows& x, int64_t apart) {
   for (int64_t j = 0; j < apart; j += REGS) multiply_columns<ROWS, REGS>(x, apart, j);
 }
 
+/// Columns between the streams of b.
+inline constexpr int64_t kManyColumns = 16;
+template <int STREAMS>
+int64_t columns_apart(const FewRows& x) {
+  const int64_t apart = (x.n + STREAMS - 1) / STREAMS;
+  constexpr int64_t kAliasing = 1024;  // rows a multiple of 4 KiB apart alias the same L1 sets
+  return apart + (apart >= kManyColumns && apart * x.ldb % kAliasing < kAliasing / 4);
+}
+
 /// One row from memory, or from a cache: 16 streams for some columns, then as many as are faster. Eight streams make one sum of
 /// 8 lanes, which takes an fma in 4 cycles: 8 bytes a cycle. No bit depends on it.
 template <int ROWS>
@@ -223,15 +237,12 @@ void few_rows(int64_t m, const FewRows& x) {
   if constexpr (ROWS > 1) {
     if (m < ROWS) return few_rows<ROWS - 1>(m, x);
   }
-  int64_t apart = (x.n + kFloatLanes - 1) / kFloatLanes;
-  // Rows a multiple of 4 KiB apart alias the same L1 sets.
-  constexpr int64_t kAliasing = 1024, kLeast = 16;
-  if (apart >= kLeast && apart * x.ldb % kAliasing < kAliasing / 4) ++apart;
+  const int64_t apart = columns_apart<kFloatLanes>(x);
   // A single row has too few independent accumulators of 8 lanes where b is near; where it is not, eight streams bring more
   // than 16.
   constexpr int kAtOnce = ROWS <= 2 && kFloatLanes < 16 ? 2 : 1;
   if constexpr (kInRegisters && ROWS == 1) {
-    if (x.n * x.k > kInL2 && apart >= kLeast) return multiply_row_by_trial<ROWS>(x, apart);
+    if (x.n * x.k > kInL2 && apart >= kManyColumns) return multiply_row_by_trial<ROWS>(x, apart);
   }
   if (apart == 1 || x.n * x.k > kInL2) return multiply_lanes<ROWS, 1>(x, apart);
   multiply_lanes<ROWS, kAtOnce>(x, apart);

@@ -111,6 +111,10 @@ TEST_CASE_TEMPLATE("kernels: gemm keeps its promise across blocks", T, float, do
           check_promise<T>({trans_a, trans_b, 1, 1003, k});
           check_promise<T>({trans_a, trans_b, 2, 1003, k, 0, true});
         }
+        check_promise<T>({trans_a, trans_b, 6, 10, 3000, 1});
+        if (!trans_b) continue;  // read where it lies, by more rows than one register has lanes
+        check_promise<T>({trans_a, trans_b, 19, 1003, 267});
+        check_promise<T>({trans_a, trans_b, 9, 5, 53000, 0, true});
       }
     }
   });
