@@ -1,6 +1,7 @@
 // Products of float32 and float64.
 #include "autograd/kernels/gemm_blocks.h"
 #include "autograd/kernels/gemm_rows_in_lanes.h"
+#include "autograd/kernels/gemm_streamed.h"
 
 namespace onestep::kernels {
 namespace {
@@ -50,10 +51,12 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* 
   if (k == 1 && !packed && (!trans_b || ldb == 1)) return outer_product(m, n, op_a, b, c, ldc, accumulate);
   if constexpr (sizeof(T) == 4) {
     const FewRows few = {.n = n, .k = k, .a = op_a, .b = b, .ldb = ldb, .c = c, .ldc = ldc, .accumulate = accumulate};
-    const bool direct = trans_b && !packed && k > 0;
-    if (direct && m <= kMostDirectRows) return few_rows(m, few);
-    if constexpr (kHasRowsInLanes) {
-      if (direct && takes_rows_in_lanes(m, n, k)) return rows_in_lanes(m, few, workspace, Gemm<Plain<T>>::workspace(n, k));
+    const bool in_place = !packed && k > 0;
+    if (in_place && trans_b && m <= kMostDirectRows) return few_rows(m, few);
+    if constexpr (kReadsInOrder) {
+      if (in_place && trans_b && takes_rows_in_lanes(m, n, k))
+        return rows_in_lanes(m, few, workspace, Gemm<Plain<T>>::workspace(n, k));
+      if (in_place && !trans_b && takes_streams(m, n, k)) return multiply_streamed(m, few, workspace);
     }
   }
   Gemm<Plain<T>>::run(trans_a, trans_b, m, n, k, a, lda, b, ldb, packed, c, ldc, accumulate, workspace);

@@ -7,11 +7,15 @@
 namespace onestep::kernels {
 namespace {
 
+/// Whether products of few rows read b in the order in which it lies (gemm_rows_in_lanes.h, gemm_streamed.h). With AVX-512 that
+/// is not measured, and it is more code than the web page has room for.
 #if defined(ONESTEP_ISA_avx2)
-inline constexpr int64_t kMostDirectRows = 4;  // for more see gemm_rows_in_lanes.h
+inline constexpr bool kReadsInOrder = true;
 #else
-inline constexpr int64_t kMostDirectRows = 8;
+inline constexpr bool kReadsInOrder = false;
 #endif
+
+inline constexpr int64_t kMostDirectRows = kReadsInOrder ? 4 : 8;
 inline constexpr int64_t kFloatLanes = kRegLanes<float>;
 /// Elements of b, 1 MiB, that are read from the L2 cache without waiting.
 inline constexpr int64_t kInL2 = int64_t{1} << 18;
@@ -118,7 +122,7 @@ ONESTEP_INLINE void store_apart(float* to, int64_t apart, FloatReg x, int64_t co
   for (int64_t o = 0; o < count; ++o) to[o * apart] = lanes[o];
 }
 
-/// A product of ROWS rows of op(a) with the transpose of b [n, k].
+/// A product of few rows of op(a) with the transpose of b [n, k], or with b [k, n] (gemm_streamed.h).
 struct FewRows {
   int64_t n, k;
   Operand<float> a;

@@ -8,12 +8,6 @@
 namespace onestep::kernels {
 namespace {
 
-#if defined(ONESTEP_ISA_avx2)
-inline constexpr bool kHasRowsInLanes = true;
-#else
-inline constexpr bool kHasRowsInLanes = false;  // with 16 lanes not measured, with 4 it is more code for the web page
-#endif
-
 /// Whether that is faster than to pack b, for more than kMostDirectRows rows: packing costs most where b comes from memory.
 inline bool takes_rows_in_lanes(int64_t m, int64_t n, int64_t k) {
   constexpr int64_t kMost = 32;

@@ -112,9 +112,13 @@ TEST_CASE_TEMPLATE("kernels: gemm keeps its promise across blocks", T, float, do
           check_promise<T>({trans_a, trans_b, 2, 1003, k, 0, true});
         }
         check_promise<T>({trans_a, trans_b, 6, 10, 3000, 1});
-        if (!trans_b) continue;  // read where it lies, by more rows than one register has lanes
-        check_promise<T>({trans_a, trans_b, 19, 1003, 267});
-        check_promise<T>({trans_a, trans_b, 9, 5, 53000, 0, true});
+        if (trans_b) {  // read where it lies, by more rows than one register has lanes
+          check_promise<T>({trans_a, trans_b, 19, 1003, 267});
+          check_promise<T>({trans_a, trans_b, 9, 5, 53000, 0, true});
+        } else {  // by several rows, and by one longer than its sums have room for
+          check_promise<T>({trans_a, trans_b, 5, 1003, 267, 1, true});
+          check_promise<T>({trans_a, trans_b, 1, 9001, 33});
+        }
       }
     }
   });
