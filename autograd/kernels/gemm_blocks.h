@@ -239,7 +239,7 @@ struct Gemm {
   /// The columns [first, end) of panels of `cols` columns, each [steps, width]. b is read along its rows: all of k at once
   /// where that lies in a row, else a few steps of k for all columns.
   static void pack_columns(const Matrix& b, int64_t cols, int64_t depth, T* to, int64_t first, int64_t end) {
-    const int64_t at_once = b.inner == 1 ? depth : 16;
+    const int64_t at_once = b.inner == 1 ? depth : kStepsAtOnce;
     for (int64_t p = 0; p < depth; p += at_once) {
       for (int64_t j = first, width; j < end; j += width) {
         width = regs_of_panel<T>(cols - j) * kRegLanes<T>;

@@ -38,6 +38,14 @@ void pack_transposed(Operand<T> x, int64_t count, int64_t depth, T* to, int64_t 
   }
 }
 
+/// Where k is strided, steps of k that are packed for all columns before the next ones, and how many steps ahead is prefetched:
+/// 0 for the panel that comes next.
+#if defined(ONESTEP_ISA_avx2)
+inline constexpr int64_t kStepsAtOnce = 4, kStepsAhead = 8;
+#else
+inline constexpr int64_t kStepsAtOnce = 16, kStepsAhead = 0;
+#endif
+
 /// The same where k is strided and o contiguous; places from count on get 0.
 template <class T>
 void pack_copied(Operand<T> x, int64_t count, int64_t depth, T* to, int64_t width) {
@@ -47,7 +55,8 @@ void pack_copied(Operand<T> x, int64_t count, int64_t depth, T* to, int64_t widt
       for (int64_t o = 0; o < 4; ++o) to[p * 4 + o] = o < count ? from[o] : T(0);
       continue;
     }
-    __builtin_prefetch(from + 2 * count - 1);  // of the panel that comes next
+    if (kStepsAhead > 0) __builtin_prefetch(from + kStepsAhead * x.inner);
+    __builtin_prefetch(from + (kStepsAhead > 0 ? kStepsAhead * x.inner + count : 2 * count) - 1);
     for (int64_t o = 0; o < width; o += kRegLanes<T>) {
       const int64_t left = count - o;
       store_reg(to + p * width + o, left >= kRegLanes<T> ? load_reg(from + o) : load_reg_first(from + o, left > 0 ? left : 0));
