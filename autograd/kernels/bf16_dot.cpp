@@ -44,7 +44,7 @@ struct Trial {
 Trial trial(const Products<BFloat16>& products, bool special) {
   const std::vector<uint16_t> a = patterns(kRows * kDepth, 1, special), b = patterns(kDepth * kCols, 2, special);
   Trial result = {std::vector<float>(kRows * kCols), 1e300};
-  std::vector<float, memory::Allocator<float>> scratch(static_cast<size_t>(products.workspace(kCols, kDepth)));
+  std::vector<float, memory::Allocator<float>> scratch(static_cast<size_t>(products.workspace(kRows, kCols, kDepth)));
   for (int i = 0; i < 5; ++i) {
     const auto start = std::chrono::steady_clock::now();
     products.gemm(false, false, kRows, kCols, kDepth, {a.data(), true}, kDepth, {b.data(), true}, kCols, nullptr,

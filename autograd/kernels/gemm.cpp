@@ -98,10 +98,11 @@ Grid grid_for(int threads, int64_t m, int64_t n) {
   return best;
 }
 
-/// x by several threads, each with `size` elements to itself.
+/// x by several threads, each with memory of its own.
 template <class E>
-void multiply_parts(Product<E> x, int threads, int64_t size) {
+void multiply_parts(Product<E> x, int threads) {
   const Grid grid = grid_for(threads, x.m, x.n);
+  const int64_t size = padded(products<E>().workspace((x.m + grid.rows - 1) / grid.rows, x.n, x.k));
   const int64_t shared = grid.cols == 1 && x.m >= 2 * kRowsOfPart ? padded(products<E>().packed_size(x.n, x.k)) : 0;
   const bool share = shared > 0 && shared <= kMostShared;
   auto* const memory = workspace<Number<E>>(size * threads + (share ? shared : 0));
@@ -123,10 +124,9 @@ void multiply_parts(Product<E> x, int threads, int64_t size) {
 template <class E>
 void multiply_nonempty(const Product<E>& x) {
   add_flops(flops(x.m, x.n, x.k));
-  const int64_t size = padded(products<E>().workspace(x.n, x.k));
   const int threads = threads_for(x.m * ((x.n + 15) / 16), cost(x.m, x.n, x.k));
-  if (threads > 1) return multiply_parts(x, threads, size);
-  x.run(0, x.m, 0, x.n, workspace<Number<E>>(size));
+  if (threads > 1) return multiply_parts(x, threads);
+  x.run(0, x.m, 0, x.n, workspace<Number<E>>(products<E>().workspace(x.m, x.n, x.k)));
 }
 
 template <class E>
@@ -169,7 +169,7 @@ void multiply_batch(int64_t batch, const Product<E>& product, const int64_t* a_o
     return;
   }
   add_flops(flops(product.m, product.n, product.k) * static_cast<double>(batch));
-  const int64_t size = padded(products<E>().workspace(product.n, product.k));
+  const int64_t size = padded(products<E>().workspace(product.m, product.n, product.k));
   auto* const memory = workspace<Number<E>>(size * threads);
   parallel_pieces(threads, batch,
                   [&, memory](int64_t i, int thread) { at(i).run(0, product.m, 0, product.n, memory + thread * size); });
@@ -202,7 +202,7 @@ template <class E>
 void gemm(int64_t m, int64_t n, int64_t k, Source<E> a, int64_t lda, const Packed<E>& b, Number<E>* c, int64_t ldc) {
   add_flops(flops(m, n, k));
   products<E>().gemm(false, false, m, n, k, a, lda, {}, 0, &b, c, ldc, false,
-                     workspace<Number<E>>(products<E>().workspace(n, k)));
+                     workspace<Number<E>>(products<E>().workspace(m, n, k)));
 }
 
 template <class T>

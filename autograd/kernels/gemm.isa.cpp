@@ -55,7 +55,7 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* 
     if (in_place && trans_b && m <= kMostDirectRows) return few_rows(m, few);
     if constexpr (kReadsInOrder) {
       if (in_place && trans_b && takes_rows_in_lanes(m, n, k))
-        return rows_in_lanes(m, few, workspace, Gemm<Plain<T>>::workspace(n, k));
+        return rows_in_lanes(m, few, workspace, Gemm<Plain<T>>::workspace(m, n, k));
       if (in_place && !trans_b && takes_streams(m, n, k)) return multiply_streamed(m, few, workspace);
     }
   }

@@ -192,6 +192,10 @@ int64_t regs_of_panel(int64_t cols) {
 
 inline constexpr int64_t kPackedA = kPanelTiles * kPackedRows * kBlockK;
 
+/// Rows of a that are packed once for all blocks of columns, 1 MiB of them: read from the L3 cache they are no slower than
+/// packed again.
+inline constexpr int64_t kMostKept = 1024;
+
 /// All of op(b) packed: block by block of k, in each the blocks of kBlockN<T> columns.
 template <class T>
 int64_t padded(int64_t n) {
@@ -225,9 +229,12 @@ struct Gemm {
   using Matrix = typename K::Operand;
   using Right = Packed<typename K::Element>;
 
-  static int64_t workspace(int64_t n, int64_t k) {
-    return kPackedA + padded<T>(smaller(n, kBlockN<T>)) * K::steps(smaller(k, kBlockK));
+  static int64_t workspace(int64_t m, int64_t n, int64_t k) {
+    return packed_a_size(m, n) + padded<T>(smaller(n, kBlockN<T>)) * K::steps(smaller(k, kBlockK));
   }
+  /// Rows of a that stay packed while several blocks of columns pass, or those of one panel.
+  static int64_t kept_rows(int64_t m, int64_t n) { return n > kBlockN<T> ? smaller(m, kMostKept) : kPanelTiles * kRows; }
+  static int64_t packed_a_size(int64_t m, int64_t n) { return panels(panels(kept_rows(m, n), kRows), kPanelTiles) * kPackedA; }
   static int64_t packed_size(int64_t n, int64_t k) { return padded<T>(n) * K::steps(k); }
   static int64_t pack_pieces(int64_t n, int64_t k) { return panels(k, kBlockK) * pieces_across<T>(n); }
 
@@ -268,6 +275,7 @@ struct Gemm {
     T* c;
     int64_t ldc;
     bool pack_a, pack_b, add;
+    bool keeps_a, has_a;  // whether all panels of a have a place of their own, and are there
   };
 
   /// The panel's rows of a, tile by tile.
@@ -300,7 +308,7 @@ struct Gemm {
   /// All columns of a panel.
   static void multiply_panel(const Block& x, const Panel& panel, T* packed_a, const T* packed_b) {
     Operand<T> a[kPanelTiles];
-    if (x.pack_a) pack_panel(x.a, panel, x.depth, packed_a);
+    if (x.pack_a && !x.has_a) pack_panel(x.a, panel, x.depth, packed_a);
     for (int64_t i = 0; i < panel.tiles; ++i) a[i] = tile_of(x, panel, packed_a, i);
     for (int64_t j = 0, cols; j < x.cols; j += cols) {
       const int64_t most = x.pack_b ? regs_of_panel<T>(x.packed_cols - j) : regs_for(static_cast<int>(panel.tallest));
@@ -323,7 +331,8 @@ struct Gemm {
     for (int64_t t = 0; t < tiles; t += kPanelTiles) {
       Panel panel = {smaller(kPanelTiles, tiles - t), height + (taller > 0), {}};
       for (int64_t i = t; i <= t + panel.tiles; ++i) panel.first[i - t] = i * height + smaller(i, taller);
-      multiply_panel(x, panel, packed_a, x.packed ? x.packed : packed_b);
+      multiply_panel(x, panel, packed_a + (x.keeps_a ? t * kPackedRows * K::steps(x.depth) : 0),
+                     x.packed ? x.packed : packed_b);
     }
   }
 
@@ -335,22 +344,28 @@ struct Gemm {
     const Matrix op_b = trans_b ? Matrix{b, ldb, 1} : Matrix{b, 1, ldb};
     const bool pack_b = !K::kInPlace || packed || trans_b || (m > kFewRows && n * k > kSmallB),
                pack_a = !K::kInPlace || (pack_b && n > (trans_a ? kFewColsTransposed<T> : kFewCols<T>));
-    for (int64_t p = 0; p < k; p += kBlockK) {
-      for (int64_t j = 0; j < n; j += kBlockN<T>) {
-        multiply({.a = op_a.from(0, p),
-                  .b = op_b.from(j, p),
-                  .packed = packed ? packed_block(*packed, p, j) : nullptr,
-                  .packed_cols = smaller(kBlockN<T>, (packed ? packed->n : n) - j),
-                  .packed_depth = smaller(kBlockK, (packed ? packed->k : k) - p),
-                  .rows = m,
-                  .cols = smaller(kBlockN<T>, n - j),
-                  .depth = smaller(kBlockK, k - p),
-                  .c = c + j,
-                  .ldc = ldc,
-                  .pack_a = pack_a,
-                  .pack_b = pack_b,
-                  .add = accumulate || p > 0},
-                 workspace, workspace + kPackedA);
+    const bool keeps_a = pack_a && n > kBlockN<T>;
+    const int64_t most = keeps_a ? kMostKept : m;
+    for (int64_t i = 0; i < m; i += most) {
+      for (int64_t p = 0; p < k; p += kBlockK) {
+        for (int64_t j = 0; j < n; j += kBlockN<T>) {
+          multiply({.a = op_a.from(i, p),
+                    .b = op_b.from(j, p),
+                    .packed = packed ? packed_block(*packed, p, j) : nullptr,
+                    .packed_cols = smaller(kBlockN<T>, (packed ? packed->n : n) - j),
+                    .packed_depth = smaller(kBlockK, (packed ? packed->k : k) - p),
+                    .rows = smaller(most, m - i),
+                    .cols = smaller(kBlockN<T>, n - j),
+                    .depth = smaller(kBlockK, k - p),
+                    .c = c + i * ldc + j,
+                    .ldc = ldc,
+                    .pack_a = pack_a,
+                    .pack_b = pack_b,
+                    .add = accumulate || p > 0,
+                    .keeps_a = keeps_a,
+                    .has_a = keeps_a && j > 0},
+                   workspace, workspace + packed_a_size(m, n));
+        }
       }
     }
     if (k > 0 || accumulate) return;

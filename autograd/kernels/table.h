@@ -42,8 +42,8 @@ struct ConvDots {
 /// Matrix products of numbers that are multiplied as E (packed.h).
 template <class E>
 struct Products {
-  /// Elements of scratch memory (64-byte aligned) that gemm needs, and that all of op(b) takes when packed.
-  int64_t (*workspace)(int64_t n, int64_t k);
+  /// Elements of scratch memory (64-byte aligned) that gemm needs for at most m, n and k, and that all of op(b) takes when packed.
+  int64_t (*workspace)(int64_t m, int64_t n, int64_t k);
   int64_t (*packed_size)(int64_t n, int64_t k);
   /// Packs op(b) [k, n] for gemm: piece i of pack_pieces(n, k).
   int64_t (*pack_pieces)(int64_t n, int64_t k);
