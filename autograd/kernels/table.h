@@ -42,7 +42,7 @@ struct ConvDots {
 /// Matrix products of numbers that are multiplied as E (packed.h).
 template <class E>
 struct Products {
-  /// Elements of scratch memory (64-byte aligned) that gemm needs for m, n and k at most, and that all of op(b) takes when packed.
+  /// Elements of scratch memory (64-byte aligned) that gemm needs for up to m, n and k, and that op(b) takes when packed.
   int64_t (*workspace)(int64_t m, int64_t n, int64_t k);
   int64_t (*packed_size)(int64_t n, int64_t k);
   /// Packs op(b) [k, n] for gemm: piece i of pack_pieces(n, k).
