@@ -17,7 +17,7 @@
 //
 //   for each block of kBlockK along k               (order is part of the bits: kernels.h)
 //     for each block of kBlockN columns             the packed B panel: it stays in the L2 cache
-//       for each panel of kPanelTiles x kRows rows    the packed A panel
+//       for each panel of kPanelTiles x kRows rows    the packed A panel, kept for the next blocks of columns
 //         for each B micropanel of kRegs registers: it stays in the L1 cache
 //           for each kRows rows                       a tile of c, in registers over the block of k
 //
