@@ -32,6 +32,12 @@ Tensor erf(const Tensor& x);
 Tensor erfc(const Tensor& x);
 /// The y with erf(y) = x; NaN outside [-1, 1].
 Tensor erfinv(const Tensor& x);
+/// log(|gamma(x)|) (torch.lgamma; ops/gamma.cpp).
+Tensor lgamma(const Tensor& x);
+/// The derivative of lgamma (torch.digamma); NaN at -1, -2, ..., infinite at 0.
+Tensor digamma(const Tensor& x);
+/// Derivative n of digamma, 0 <= n <= 170 (torch.polygamma).
+Tensor polygamma(int64_t n, const Tensor& x);
 /// sin(pi x) / (pi x), 1 at 0.
 Tensor sinc(const Tensor& x);
 Tensor reciprocal(const Tensor& x);

@@ -6,8 +6,8 @@
 #define ONESTEP_UNARY_OPS(OP) \
   OP(abs) OP(neg) OP(exp) OP(log) OP(sqrt) OP(rsqrt) OP(sin) OP(cos) OP(tanh) OP(sigmoid) OP(relu) \
   OP(exp2) OP(expm1) OP(log1p) OP(log2) OP(log10) OP(tan) OP(asin) OP(acos) OP(atan) OP(sinh) OP(cosh) \
-  OP(asinh) OP(acosh) OP(atanh) OP(erf) OP(erfc) OP(erfinv) OP(sinc) OP(reciprocal) OP(square) OP(deg2rad) \
-  OP(rad2deg) OP(floor) OP(ceil) OP(trunc) OP(round) OP(frac) OP(sign) OP(sgn) OP(bitwise_not) OP(logical_not)
+  OP(asinh) OP(acosh) OP(atanh) OP(erf) OP(erfc) OP(erfinv) OP(lgamma) OP(digamma) OP(sinc) OP(reciprocal) \
+  OP(square) OP(deg2rad) OP(rad2deg) OP(floor) OP(ceil) OP(trunc) OP(round) OP(frac) OP(sign) OP(sgn) OP(bitwise_not) OP(logical_not)
 /// op(x, y) with a tensor.
 #define ONESTEP_BINARY_OPS(OP) \
   OP(atan2) OP(hypot) OP(heaviside) OP(logical_and) OP(logical_or) OP(logical_xor)

@@ -43,6 +43,16 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 
 
 @_op
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """The logarithm of the gamma function of p dimensions: p (p - 1) / 4 log(pi) and lgamma(x - i / 2) for i < p; x > (p - 1) / 2."""
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    x = input if input.is_floating_point() else input.to(_C.get_default_dtype())
+    halves = 0.5 * _C.arange(p, dtype=x.dtype)
+    return _C.lgamma(x.unsqueeze(-1) - halves).sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
+
+
+@_op
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """log2(2^a + 2^b) without overflow."""
     return _C.logaddexp(input * math.log(2), other * math.log(2)) / math.log(2)
@@ -303,7 +313,7 @@ def _in_place(name: str):
     return method
 
 
-for _name in """absolute negative arccos arccosh arcsin arcsinh arctan arctan2 arctanh fix true_divide logit ldexp copysign cumsum
+for _name in """absolute negative arccos arccosh arcsin arcsinh arctan arctan2 arctanh fix true_divide logit ldexp mvlgamma polygamma copysign cumsum
     cumprod addmm addmv baddbmm eq ne lt le gt ge greater greater_equal less less_equal not_equal""".split():
     _method(_in_place(_name))
 del _name

@@ -99,6 +99,10 @@ void bind_pointwise() {
 #undef ONESTEP_BIND
   both(
       "round(Tensor input, *, int decimals)", +[](T x, int64_t decimals) { return round(x, decimals); });
+  function(
+      "polygamma(int n, Tensor input)", +[](int64_t n, T x) { return polygamma(n, x); });
+  method(
+      "polygamma(Tensor input, int n)", +[](T x, int64_t n) { return polygamma(n, x); });
   alias("absolute", "abs");
   alias("negative", "neg");
   alias("fix", "trunc");

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "autograd/gamma_formulas.h"
 #include "autograd/portable_math.h"
 
 using namespace onestep;
@@ -92,4 +93,39 @@ TEST_CASE("portable functions: logarithms of powers are whole") {
   for (int k = -1074; k < 1024; ++k) CHECK(portable::log2(std::ldexp(1, k)) == k);
   double power = 1;
   for (int k = 0; k <= 22; ++k, power *= 10) CHECK(portable::log10(power) == k);
+}
+
+TEST_CASE("portable functions: the logarithm of the gamma function and its derivatives, as mpmath gives them with 40 digits") {
+  struct Row {
+    double x, lgamma, digamma, trigamma, fourth;
+  };
+  constexpr Row rows[] = {
+      {1e-09, 20.723265836369194, -1000000000.5772156, 9.999999999999999e+17, -2.399999999999999e+46},
+      {0.3, 1.0957979948180756, -3.502524222200133, 12.245364546107732, -9883.46855549699},
+      {1.0000000000009095, -5.249745890076018e-13, -0.5772156649000368, 1.64493406684604, -24.886266123329847},
+      {1.5, -0.12078223763524522, 0.03648997397857652, 0.9348022005446793, -3.4742498266672253},
+      {1.9999999990686774, -3.9374859519130207e-10, 0.4227843344978255, 0.6449340672245868, -0.8862661253791164},
+      {3.75, 1.486815578593417, 1.1825373886117962, 0.3053398526902531, -0.04995784901655511},
+      {9.999, 12.799575780077413, 2.2516474172057355, 0.10517738667672887, -0.0007302371934895941},
+      {10.0, 12.801827480081469, 2.251752589066721, 0.10516633568168575, -0.0007299311682352867},
+      {123.456, 469.6055471299295, 4.811829323828985, 0.008132945834278198, -2.6249945599959745e-08},
+      {1e+300, 6.897755278982137e+302, 690.7755278982137, 1e-300, -0.0},
+      {-0.25, 1.589575312551186, 2.9141391202135276, 18.541879647671607, 24473.199394184583},
+      {-3.4, -1.1211918156538383, 2.384450814118015, 10.656530053957542, 2037.3739248405475},
+      {-40.1, -108.37180690974134, 13.372621332038497, 103.33120981333535, 2399973.834754646},
+  };
+  namespace formulas = portable::formulas;
+  for (const Row& row : rows) {
+    CAPTURE(row.x);
+    CHECK(near(formulas::lgamma(row.x), row.lgamma, 8));
+    CHECK(near(formulas::digamma(row.x), row.digamma, row.x == 1.5 ? 64 : 8));  // near its zero
+    CHECK(near(formulas::polygamma(1, row.x), row.trigamma, 8));
+    CHECK(near(formulas::polygamma(4, row.x), row.fourth, 8));
+  }
+  for (const double x : {0.0, -0.0, -1.0, -7.0, kInfinity, -kInfinity}) CHECK(formulas::lgamma(x) == kInfinity);
+  for (const double x : {-1.0, -7.0, -kInfinity, kNaN}) CHECK(std::isnan(formulas::digamma(x)));
+  CHECK(formulas::digamma(0.0) == -kInfinity);
+  CHECK(formulas::digamma(-0.0) == kInfinity);
+  CHECK(formulas::polygamma(1, -2.0) == kInfinity);
+  CHECK(formulas::polygamma(1, kInfinity) == 0);
 }

@@ -1,0 +1,36 @@
+// The logarithm of the gamma function and its derivatives.
+#include "autograd/gamma_formulas.h"
+#include "autograd/ops/pointwise.h"
+#include "autograd/ops_math.h"
+#include "autograd/ops_pointwise.h"
+
+namespace onestep {
+
+namespace formulas = portable::formulas;
+using ops::as_floating;
+using ops::Vectorized;
+
+Tensor lgamma(const Tensor& input) {
+  const Tensor x = as_floating(input),
+               y = ops::map_floating("lgamma", x, Vectorized{[](auto v) { return formulas::lgamma(v); }});
+  return record("lgamma", y, {x}, {x}, [](const Backward& b) -> Grads { return {mul(b.grad(), digamma(b.saved(0)))}; });
+}
+
+Tensor digamma(const Tensor& input) {
+  const Tensor x = as_floating(input),
+               y = ops::map_floating("digamma", x, Vectorized{[](auto v) { return formulas::digamma(v); }});
+  return record("digamma", y, {x}, {x}, [](const Backward& b) -> Grads { return {mul(b.grad(), polygamma(1, b.saved(0)))}; });
+}
+
+Tensor polygamma(int64_t n, const Tensor& input) {
+  constexpr int64_t most = 170;  // whose factorial is a double
+  ONESTEP_CHECK(Error, n >= 0 && n <= most, "polygamma: n is ", n, ", not one of 0 to ", most);
+  if (n == 0) return digamma(input);
+  const int order = static_cast<int>(n);
+  const Tensor x = as_floating(input),
+               y = ops::map_floating("polygamma", x, Vectorized{[order](auto v) { return formulas::polygamma(order, v); }});
+  return record("polygamma", y, {x}, {x},
+                [n](const Backward& b) -> Grads { return {mul(b.grad(), polygamma(n + 1, b.saved(0)))}; });
+}
+
+}  // namespace onestep
