@@ -53,12 +53,12 @@ ONESTEP_FORMULA double lgamma_of_positive(double a) {
     for (size_t k = 0; k < c.size(); ++k) c[k] = kBernoulli[k] / static_cast<double>((2 * k + 1) * (2 * k + 2));
     return c;
   }();
-  const double steps = a < 0.5 ? -2 : a < 1.5 ? -1 : std::floor(a - 1.5), near = a < kFar ? a : 2;
-  double product = a < 0.5 ? near * (near + 1) : a < 1.5 ? near : 1;
+  const double near = a < kFar ? a : 2, steps = std::floor(near - 1.5), up = near * (near + 1);
+  double product = steps < -1 ? up : steps < 0 ? near : 1;
 #pragma GCC unroll 8
   for (int i = 1; i < kFar - 1; ++i) product *= i <= steps ? near - i : 1;
   const double logarithm = log(a < kFar ? product : a);
-  const double small = lgamma_near_2(a < kFar ? near - (2 + steps) : 0) + (steps < 0 ? -logarithm : logarithm);
+  const double small = lgamma_near_2(near - (2 + steps)) + (steps < 0 ? -logarithm : logarithm);
   const double far = a < kFar ? kFar : a, inverse = 1 / far;
   const double large = (far - 0.5) * (logarithm - 1) + (half_log_2pi - 0.5) + inverse * polynomial(inverse * inverse, series);
   return a < kFar ? small : a < kInfinity ? large : a;
@@ -69,7 +69,8 @@ ONESTEP_FORMULA double lgamma(double x) {
   constexpr double log_pi = 0x1.250d048e7a1bdp+0;
   const double a = std::fabs(x), y = lgamma_of_positive(x < 0 ? a + 1 : a), part = a - std::floor(a);
   const double reflected = log_pi - log(half_turns(part).sin) - y;
-  return x > 0 ? y : x == 0 || part == 0 || a == kInfinity ? kInfinity : reflected;
+  const double negative = part == 0 ? kInfinity : reflected;
+  return x > 0 ? y : a < kInfinity ? negative : a;
 }
 
 /// The logarithmic derivative of gamma: gamma'(x) / gamma(x), NaN at -1, -2, ...
