@@ -46,8 +46,8 @@ ONESTEP_TILES void transpose_block(const float* const (&rows)[kFloatLanes], int6
 
 /// Prefetches the cache line of each row that is 6 lines after p, the start of a line where rows are aligned. Into the L2 cache
 /// alone where there are two registers of rows: their lines would push each other out of few L1 sets before they are read.
-template <int REGS>
-ONESTEP_INLINE void prefetch_rows(const float* const (&rows)[kFloatLanes], int64_t p) {
+template <int REGS, int ROWS>
+ONESTEP_INLINE void prefetch_rows(const float* const (&rows)[ROWS], int64_t p) {
   constexpr int64_t kLine = 16, kAhead = 6 * kLine;
   if (p % kLine != 0) return;
   for (const float* const row : rows) __builtin_prefetch(row + p + kAhead, 0, REGS == 1 ? 3 : 2);

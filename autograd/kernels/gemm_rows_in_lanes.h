@@ -23,7 +23,7 @@ inline constexpr int kColumnsAtOnce = REGS == 1 ? 8 : 6;
 template <int REGS, int COLS>
 [[gnu::noinline]] void rows_in_lanes_microkernel(int64_t k, const float* a, const float* const (&b)[COLS],
                                                  FloatReg (&sum)[COLS][REGS], bool accumulate, bool prefetch) {
-  constexpr int64_t kLine = 16, kAhead = 6 * kLine;
+  constexpr int64_t kLine = 16;
   for (int64_t p0 = 0; p0 < k; p0 += kBlockK) {
     FloatReg total[COLS][REGS];
 #pragma GCC unroll 8
@@ -41,8 +41,7 @@ template <int REGS, int COLS>
     const int64_t end = smaller(k, p0 + kBlockK);
     int64_t p = p0;
     for (; p + kLine <= end; p += kLine) {
-#pragma GCC unroll 8
-      for (int j = 0; prefetch && j < COLS; ++j) __builtin_prefetch(b[j] + p + kAhead);
+      if (prefetch) prefetch_rows<1>(b, p);
 #pragma GCC unroll 16
       for (int64_t s = 0; s < kLine; ++s) step(p + s);
     }
@@ -57,21 +56,18 @@ template <int REGS, int COLS>
 template <int REGS>
 void multiply_columns_of_rows(int64_t m, const FewRows& x, const float* a, int64_t apart, int64_t j, bool prefetch) {
   constexpr int kCols = kColumnsAtOnce<REGS>;
+  const auto rows_of = [m](int v) { return m > v * kFloatLanes ? smaller(m - v * kFloatLanes, kFloatLanes) : 0; };
   const float* b[kCols];
   FloatReg sum[kCols][REGS];
-  alignas(64) float lanes[REGS * kFloatLanes] = {};
   for (int i = 0; i < kCols; ++i) {
-    const int64_t column = j + i * apart;
-    b[i] = x.b + (column < x.n ? column : j) * x.ldb;
-    if (!x.accumulate) continue;
-    for (int64_t r = 0; r < m && column < x.n; ++r) lanes[r] = x.c[r * x.ldc + column];
-    for (int v = 0; v < REGS; ++v) sum[i][v] = load_reg(lanes + v * kFloatLanes);
+    const int64_t column = j + i * apart < x.n ? j + i * apart : j;
+    b[i] = x.b + column * x.ldb;
+    for (int v = 0; x.accumulate && v < REGS; ++v)
+      sum[i][v] = load_apart(x.c + v * kFloatLanes * x.ldc + column, x.ldc, rows_of(v));
   }
   rows_in_lanes_microkernel<REGS, kCols>(x.k, a, b, sum, x.accumulate, prefetch);
-  for (int i = 0; i < kCols && j + i * apart < x.n; ++i) {
-    for (int v = 0; v < REGS; ++v) store_reg(lanes + v * kFloatLanes, sum[i][v]);
-    for (int64_t r = 0; r < m; ++r) x.c[r * x.ldc + j + i * apart] = lanes[r];
-  }
+  for (int i = 0; i < kCols && j + i * apart < x.n; ++i)
+    for (int v = 0; v < REGS; ++v) store_apart(x.c + v * kFloatLanes * x.ldc + j + i * apart, x.ldc, sum[i][v], rows_of(v));
 }
 
 /// c [m, n] = or += op(a) b^T, REGS registers of rows at a time, for as much of k as `workspace`, of `room` numbers, holds of

@@ -313,8 +313,8 @@ def _in_place(name: str):
     return method
 
 
-for _name in """absolute negative arccos arccosh arcsin arcsinh arctan arctan2 arctanh fix true_divide logit ldexp mvlgamma polygamma copysign cumsum
-    cumprod addmm addmv baddbmm eq ne lt le gt ge greater greater_equal less less_equal not_equal""".split():
+for _name in """absolute negative arccos arccosh arcsin arcsinh arctan arctan2 arctanh fix true_divide logit ldexp mvlgamma polygamma
+    copysign cumsum cumprod addmm addmv baddbmm eq ne lt le gt ge greater greater_equal less less_equal not_equal""".split():
     _method(_in_place(_name))
 del _name
 

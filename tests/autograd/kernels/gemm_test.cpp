@@ -191,13 +191,15 @@ TEST_CASE_TEMPLATE(
 }
 
 TEST_CASE_TEMPLATE("kernels: a row of a product does not depend on the others", T, float, double) {
-  const Case all{false, true, 67, 150, 400};
-  const std::vector<T> a = left<T>(all), b = right<T>(all), c = product(all, a, b, std::vector<T>(67 * 150));
-  for (const int64_t i : {0, 30, 66}) {
-    const Case one{false, true, 1, 150, 400};
-    const std::vector<T> row(a.begin() + i * 400, a.begin() + (i + 1) * 400);
-    CHECK(first_difference(product(one, row, b, std::vector<T>(150)),
-                           std::vector<T>(c.begin() + i * 150, c.begin() + (i + 1) * 150)) == -1);
+  for (const Case& all : {Case{false, true, 67, 150, 400}, Case{false, true, 1030, 400, 300}}) {  // more rows than stay packed
+    const std::vector<T> a = left<T>(all), b = right<T>(all);
+    const std::vector<T> c = product(all, a, b, std::vector<T>(static_cast<size_t>(all.m * all.n)));
+    for (const int64_t i : {int64_t{0}, int64_t{30}, all.m - 1}) {
+      const Case one{false, true, 1, all.n, all.k};
+      const std::vector<T> row(a.begin() + i * all.k, a.begin() + (i + 1) * all.k);
+      CHECK(first_difference(product(one, row, b, std::vector<T>(static_cast<size_t>(all.n))),
+                             std::vector<T>(c.begin() + i * all.n, c.begin() + (i + 1) * all.n)) == -1);
+    }
   }
 }
 
