@@ -28,7 +28,9 @@ Tensor polygamma(int64_t n, const Tensor& input) {
   if (n == 0) return digamma(input);
   const int order = static_cast<int>(n);
   const Tensor x = as_floating(input),
-               y = ops::map_floating("polygamma", x, Vectorized{[order](auto v) { return formulas::polygamma(order, v); }});
+               y = n == 1 ? ops::map_floating("polygamma", x, Vectorized{[](auto v) { return formulas::trigamma(v); }})
+                          : ops::map_floating("polygamma", x,
+                                              ops::Loop{[order](auto v) { return formulas::polygamma(order, v); }});
   return record("polygamma", y, {x}, {x},
                 [n](const Backward& b) -> Grads { return {mul(b.grad(), polygamma(n + 1, b.saved(0)))}; });
 }

@@ -119,6 +119,7 @@ TEST_CASE("portable functions: the logarithm of the gamma function and its deriv
     CAPTURE(row.x);
     CHECK(near(formulas::lgamma(row.x), row.lgamma, 8));
     CHECK(near(formulas::digamma(row.x), row.digamma, row.x == 1.5 ? 64 : 8));  // near its zero
+    CHECK(near(formulas::trigamma(row.x), row.trigamma, 8));
     CHECK(near(formulas::polygamma(1, row.x), row.trigamma, 8));
     CHECK(near(formulas::polygamma(4, row.x), row.fourth, 8));
   }
@@ -126,6 +127,9 @@ TEST_CASE("portable functions: the logarithm of the gamma function and its deriv
   for (const double x : {-1.0, -7.0, -kInfinity, kNaN}) CHECK(std::isnan(formulas::digamma(x)));
   CHECK(formulas::digamma(0.0) == -kInfinity);
   CHECK(formulas::digamma(-0.0) == kInfinity);
+  CHECK(formulas::trigamma(-2.0) == kInfinity);
+  CHECK(formulas::trigamma(0.0) == kInfinity);
+  CHECK(formulas::trigamma(kInfinity) == 0);
   CHECK(formulas::polygamma(1, -2.0) == kInfinity);
   CHECK(formulas::polygamma(1, kInfinity) == 0);
 }
