@@ -9,6 +9,7 @@
 #include "autograd/node.h"
 #include "autograd/operators.h"
 #include "autograd/ops_conv.h"
+#include "autograd/ops_draws.h"
 #include "autograd/ops_index.h"
 #include "autograd/ops_loss.h"
 #include "autograd/ops_math.h"

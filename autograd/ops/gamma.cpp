@@ -1,5 +1,6 @@
-// The logarithm of the gamma function and its derivatives.
+// The logarithm of the gamma function, its derivatives, and the incomplete gamma function.
 #include "autograd/gamma_formulas.h"
+#include "autograd/ops/incomplete_gamma.h"
 #include "autograd/ops/pointwise.h"
 #include "autograd/ops_math.h"
 #include "autograd/ops_pointwise.h"
@@ -9,6 +10,30 @@ namespace onestep {
 namespace formulas = portable::formulas;
 using ops::as_floating;
 using ops::Vectorized;
+
+namespace {
+
+/// f(a, x) of two tensors, in double.
+template <class F>
+Tensor in_double(const char* op, const Tensor& a, const Tensor& x, F f) {
+  return ops::zip_floating(op, a, x, ops::Loop{[f]<class T>(T p, T v) {
+                             return static_cast<T>(f(static_cast<double>(p), static_cast<double>(v)));
+                           }});
+}
+
+Tensor incomplete_gamma(const char* op, const Tensor& a, const Tensor& x, bool above) {
+  ops::check_same_dtype(op, a, x);
+  const Tensor y = in_double(op, a, x, [above](double p, double v) { return ops::igamma(p, v, above); });
+  return record(op, y, {a, x}, {a, x}, [op, above](const Backward& b) -> Grads {
+    const Tensor &p = b.saved(0), &v = b.saved(1);
+    const auto signed_by = [&](const Tensor& dy) { return above ? neg(dy) : dy; };
+    return {
+        ops::grad_of(b, 0, [&]() -> Tensor { fail<GradError>(op, ": has no derivative by its first argument (detach it)"); }),
+        ops::grad_of(b, 1, [&] { return signed_by(b.grad() * exp((p - 1) * log(v) - v - lgamma(p))); })};
+  });
+}
+
+}  // namespace
 
 Tensor lgamma(const Tensor& input) {
   const Tensor x = as_floating(input),
@@ -34,5 +59,8 @@ Tensor polygamma(int64_t n, const Tensor& input) {
   return record("polygamma", y, {x}, {x},
                 [n](const Backward& b) -> Grads { return {mul(b.grad(), polygamma(n + 1, b.saved(0)))}; });
 }
+
+Tensor igamma(const Tensor& a, const Tensor& x) { return incomplete_gamma("igamma", a, x, false); }
+Tensor igammac(const Tensor& a, const Tensor& x) { return incomplete_gamma("igammac", a, x, true); }
 
 }  // namespace onestep

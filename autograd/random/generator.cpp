@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
+#include "autograd/gamma_formulas.h"
 #include "autograd/portable_math.h"
 #include "base/error.h"
 
@@ -75,16 +77,33 @@ void Generator::temper() {
   }
 }
 
-double Generator::normal() {
+/// `circle` gives (cos, sin) of 2 pi u.
+template <class Circle>
+double Generator::normal_by(Circle circle) {
   if (cached_normal_) {
     const double z = *cached_normal_;
     cached_normal_.reset();
     return z;
   }
-  const double u1 = d53(), u2 = d53();
-  const double r = std::sqrt(-2.0 * portable::log(1 - u2)), theta = 2.0 * std::numbers::pi * u1;  // 1 - u2 is exact
-  cached_normal_ = r * portable::sin(theta);
-  return r * portable::cos(theta);
+  const double u1 = d53(), u2 = d53(), r = std::sqrt(-2.0 * portable::log(1 - u2));  // 1 - u2 is exact
+  const auto [cos, sin] = circle(u1);
+  cached_normal_ = r * sin;
+  return r * cos;
+}
+
+double Generator::normal() {
+  return normal_by([](double u) {
+    const double angle = 2.0 * std::numbers::pi * u;
+    return std::pair(portable::cos(angle), portable::sin(angle));
+  });
+}
+
+double Generator::quick_normal() {
+  return normal_by([](double u) {
+    const double turns = 2 * u, sign = turns < 1 ? 1 : -1;
+    const portable::formulas::HalfTurns half = portable::formulas::half_turns<double>(turns < 1 ? turns : turns - 1);
+    return std::pair(sign * half.cos, sign * half.sin);
+  });
 }
 
 void Generator::draw(std::span<uint32_t> out) {

@@ -61,6 +61,8 @@ class Generator {
   /// A standard normal by Box-Muller from two d53: with r = sqrt(-2 log1p(-u2)) it returns r cos(2 pi u1) and keeps
   /// r sin(2 pi u1) for the next call (at::normal_distribution<double>).
   double normal();
+  /// The same but for a few units in the last place, in a twentieth of its time.
+  double quick_normal();
 
   /// The next out.size() outputs: as that many u32(), faster.
   void draw(std::span<uint32_t> out);
@@ -76,6 +78,8 @@ class Generator {
 
  private:
   static constexpr uint32_t kWords = 624;
+  template <class Circle>
+  double normal_by(Circle circle);
   void refill();
   void twist();
   void temper();

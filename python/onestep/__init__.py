@@ -3,6 +3,7 @@
 from math import e, inf, nan, pi
 
 from onestep._C import *  # noqa: F403 - all ops, by the names of torch
+from onestep._C import _sample_dirichlet, _standard_gamma  # noqa: F401 - PyTorch's names of them
 from onestep import _tensor  # noqa: F401 - completes the class Tensor
 from onestep._functions import *  # type: ignore[assignment]  # noqa: F403 - some in the order of torch, not of nn.functional
 from onestep._composed import *  # noqa: F403

@@ -245,6 +245,10 @@ void bind_random() {
       +[](T weights, int64_t count, bool replacement, Generator& g) {
         return onestep::multinomial(weights, count, replacement, g);
       });
+  function("_standard_gamma(Tensor input, Generator? generator=None)", standard_gamma);
+  function("_sample_dirichlet(Tensor input, Generator? generator=None)", sample_dirichlet);
+  function("poisson(Tensor input, Generator? generator=None)", poisson);
+  function("binomial(Tensor count, Tensor prob, Generator? generator=None)", binomial);
   both("bernoulli(Tensor input, *, Generator? generator=None)", bernoulli_of);
   both(
       "bernoulli(Tensor input, float p, *, Generator? generator=None)",

@@ -159,6 +159,8 @@ void bind_pointwise() {
     bind_binary(name, f);
   alias("arctan2", "atan2");
   both("heaviside(Tensor input, Tensor values)", heaviside);
+  both("igamma(Tensor input, Tensor other)", igamma);
+  both("igammac(Tensor input, Tensor other)", igammac);
   bind_scalar("bitwise_and", bitwise_and, bitwise_and);
   bind_scalar("bitwise_or", bitwise_or, bitwise_or);
   bind_scalar("bitwise_xor", bitwise_xor, bitwise_xor);

@@ -108,11 +108,12 @@ class Cauchy(_LocationScale):
         return math.log(4 * math.pi) + self.scale.log()
 
 
-class HalfNormal(Distribution):
-    """|x| of a normal x around 0."""
+class _Half(Distribution):
+    """|x| of an x of base_dist, which lies around 0 as often on either side."""
 
     has_rsample = True
     _parameters = ("scale",)
+    _base: Any
 
     def __init__(self, scale: Number, validate_args: Any = None) -> None:
         (self.scale,) = together(scale)
@@ -120,12 +121,10 @@ class HalfNormal(Distribution):
         self._require("parameter scale", self.scale, positive.check, "above 0")
 
     @property
-    def base_dist(self) -> Normal:
-        return Normal(onestep.zeros_like(self.scale), self.scale, validate_args=False)
+    def base_dist(self) -> Any:
+        return self._base(onestep.zeros_like(self.scale), self.scale, validate_args=False)
 
-    mean = property(lambda self: self.scale * math.sqrt(2 / math.pi))
     mode = property(lambda self: onestep.zeros_like(self.scale))
-    variance = property(lambda self: self.scale.pow(2) * (1 - 2 / math.pi))
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.base_dist.sample(sample_shape).abs()
@@ -145,6 +144,22 @@ class HalfNormal(Distribution):
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)
+
+
+class HalfNormal(_Half):
+    """|x| of a normal x around 0."""
+
+    _base = Normal
+    mean = property(lambda self: self.scale * math.sqrt(2 / math.pi))
+    variance = property(lambda self: self.scale.pow(2) * (1 - 2 / math.pi))
+
+
+class HalfCauchy(_Half):
+    """|x| of an x of Cauchy(0, scale)."""
+
+    _base = Cauchy
+    mean = property(lambda self: onestep.full_like(self.scale, math.inf))
+    variance = property(lambda self: self.base_dist.variance)
 
 
 class Uniform(Distribution):

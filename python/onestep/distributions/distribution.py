@@ -9,7 +9,7 @@ from typing import Any, Callable, Sequence, Tuple
 import onestep
 from onestep import _C
 from onestep._C import Tensor
-from onestep.distributions.constraints import Number, real
+from onestep.distributions.constraints import Number, positive, real
 
 
 def together(*values: Number) -> Tuple[Tensor, ...]:
@@ -51,6 +51,11 @@ class Distribution:
                 f"Expected {what} (Tensor of shape {tuple(value.shape)}) of distribution {type(self).__name__} to be {wanted}, "
                 f"but found invalid values:\n{value}"
             )
+
+    def _require_positive(self) -> None:
+        """All parameters."""
+        for name in self._parameters:
+            self._require(f"parameter {name}", getattr(self, name), positive.check, "above 0")
 
     def _require_real(self, value: Tensor) -> None:
         self._require("value", value, real.check, "no NaN")

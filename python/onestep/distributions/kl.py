@@ -9,8 +9,10 @@ import onestep
 from onestep.distributions.continuous import (
     Exponential, HalfNormal, Laplace, MultivariateNormal, Normal, Uniform
 )  # fmt: skip
+from onestep.distributions.counts import Binomial, Poisson
 from onestep.distributions.discrete import Bernoulli, Categorical, Geometric, OneHotCategorical
 from onestep.distributions.distribution import Distribution, Independent, Tensor, sum_last
+from onestep.distributions.gamma import Beta, Dirichlet, Gamma
 from onestep.distributions.transformed import TransformedDistribution
 
 softplus = onestep.nn.functional.softplus
@@ -100,6 +102,38 @@ def _exponential(p: Exponential, q: Exponential) -> Tensor:
 def _uniform(p: Uniform, q: Uniform) -> Tensor:
     found = ((q.high - q.low) / (p.high - p.low)).log()
     return onestep.where((q.low > p.low) | (q.high < p.high), math.inf, found)
+
+
+@register_kl(Gamma, Gamma)
+def _gamma(p: Gamma, q: Gamma) -> Tensor:
+    difference = q.concentration.lgamma() - p.concentration.lgamma()
+    powers = q.concentration * (p.rate / q.rate).log() + (p.concentration - q.concentration) * p.concentration.digamma()
+    return powers + difference + (q.rate - p.rate) * (p.concentration / p.rate)
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
+    a, b = p.concentration, q.concentration
+    norms = p._total.lgamma() - q._total.lgamma() - (a.lgamma() - b.lgamma()).sum(-1)
+    return norms + ((a - b) * (a.digamma() - p._total.digamma().unsqueeze(-1))).sum(-1)
+
+
+@register_kl(Beta, Beta)
+def _beta(p: Beta, q: Beta) -> Tensor:
+    return _dirichlet(p._dirichlet, q._dirichlet)
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p: Poisson, q: Poisson) -> Tensor:
+    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+
+
+@register_kl(Binomial, Binomial)
+def _binomial(p: Binomial, q: Binomial) -> Tensor:
+    if bool((p.total_count < q.total_count).any()):
+        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
+    found = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    return onestep.where(p.total_count > q.total_count, math.inf, found)
 
 
 @register_kl(Independent, Independent)

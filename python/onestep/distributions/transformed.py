@@ -6,10 +6,13 @@ import math
 from typing import Any, Optional, Sequence
 
 import onestep
-from onestep.distributions.continuous import Normal, Uniform
+from onestep.distributions.continuous import Exponential, Normal, Uniform
 from onestep.distributions.discrete import Categorical, of_one_of_two
 from onestep.distributions.distribution import Distribution, Number, Tensor, clamp_probs, sum_last, together
-from onestep.distributions.transforms import AffineTransform, ComposeTransform, ExpTransform, SigmoidTransform, Transform, composed
+from onestep.distributions.gamma import Gamma
+from onestep.distributions.transforms import (
+    AffineTransform, ComposeTransform, ExpTransform, PowerTransform, SigmoidTransform, Transform, composed
+)  # fmt: skip
 
 _EULER = 0.57721566490153286060
 
@@ -101,6 +104,116 @@ class Gumbel(TransformedDistribution):
 
     def entropy(self) -> Tensor:
         return self.scale.log() + (1 + _EULER)
+
+
+class InverseGamma(TransformedDistribution):
+    """1 / x of an x of Gamma(concentration, rate)."""
+
+    def __init__(self, concentration: Number, rate: Number, validate_args: Any = None) -> None:
+        base = Gamma(concentration, rate, validate_args)
+        super().__init__(base, PowerTransform(-onestep.ones_like(base.rate)), validate_args)
+
+    concentration = property(lambda self: self.base_dist.concentration)
+    rate = property(lambda self: self.base_dist.rate)
+    mode = property(lambda self: self.rate / (self.concentration + 1))
+
+    @property
+    def mean(self) -> Tensor:
+        c = self.concentration
+        return onestep.where(c > 1, self.rate / (c - 1), math.inf)
+
+    @property
+    def variance(self) -> Tensor:
+        c = self.concentration
+        return onestep.where(c > 2, self.rate.square() / ((c - 1).square() * (c - 2)), math.inf)
+
+    def entropy(self) -> Tensor:
+        c = self.concentration
+        return c + self.rate.log() + c.lgamma() - (1 + c) * c.digamma()
+
+
+class Pareto(TransformedDistribution):
+    """alpha scale^alpha / x^(alpha + 1) from scale on"""
+
+    _parameters = ("scale", "alpha")
+
+    def __init__(self, scale: Number, alpha: Number, validate_args: Any = None) -> None:
+        self.scale, self.alpha = together(scale, alpha)
+        transforms: list[Transform] = [ExpTransform(), AffineTransform(0, self.scale)]
+        super().__init__(Exponential(self.alpha, validate_args), transforms, validate_args)
+
+    mode = property(lambda self: self.scale)
+
+    @property
+    def mean(self) -> Tensor:
+        alpha = self.alpha.clamp(min=1)  # infinite below
+        return alpha * self.scale / (alpha - 1)
+
+    @property
+    def variance(self) -> Tensor:
+        alpha = self.alpha.clamp(min=2)
+        return self.scale.pow(2) * alpha / ((alpha - 1).pow(2) * (alpha - 2))
+
+    def entropy(self) -> Tensor:
+        return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
+
+
+class Weibull(TransformedDistribution):
+    """scale x^(1 / concentration) of an x of Exponential(1)."""
+
+    _parameters = ("scale", "concentration")
+
+    def __init__(self, scale: Number, concentration: Number, validate_args: Any = None) -> None:
+        self.scale, self.concentration = together(scale, concentration)
+        transforms = [PowerTransform(self.concentration.reciprocal()), AffineTransform(0, self.scale)]
+        super().__init__(Exponential(onestep.ones_like(self.scale)), transforms, validate_args)
+
+    def _moment(self, n: int) -> Tensor:
+        """Of x^n / scale^n: gamma(1 + n / concentration)."""
+        return (1 + n * self.concentration.reciprocal()).lgamma().exp()
+
+    mean = property(lambda self: self.scale * self._moment(1))
+    variance = property(lambda self: self.scale.pow(2) * (self._moment(2) - self._moment(1).pow(2)))
+
+    @property
+    def mode(self) -> Tensor:
+        c = self.concentration
+        return self.scale * ((c - 1) / c) ** c.reciprocal()
+
+    def entropy(self) -> Tensor:
+        inverse = self.concentration.reciprocal()
+        return _EULER * (1 - inverse) + (self.scale * inverse).log() + 1
+
+
+class Kumaraswamy(TransformedDistribution):
+    """(1 - u^(1 / b))^(1 / a) of a uniform u, with a = concentration1 and b = concentration0."""
+
+    _parameters = ("concentration1", "concentration0")
+
+    def __init__(self, concentration1: Number, concentration0: Number, validate_args: Any = None) -> None:
+        self.concentration1, self.concentration0 = a, b = together(concentration1, concentration0)
+        base = Uniform(onestep.full_like(b, 0), onestep.full_like(b, 1), validate_args)
+        transforms: list[Transform] = [PowerTransform(b.reciprocal()), AffineTransform(1.0, -1.0), PowerTransform(a.reciprocal())]
+        super().__init__(base, transforms, validate_args)
+
+    def _moment(self, n: int) -> Tensor:
+        """b beta(1 + n / a, b)"""
+        b, more = self.concentration0, 1 + n / self.concentration1
+        return onestep.exp(b.log() + more.lgamma() + b.lgamma() - (more + b).lgamma())
+
+    mean = property(lambda self: self._moment(1))
+    variance = property(lambda self: self._moment(2) - self._moment(1).pow(2))
+
+    @property
+    def mode(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        mode = ((a - 1) / (a * b - 1)) ** a.reciprocal()  # PyTorch tells NaN
+        return onestep.where((a < 1) | (b < 1), math.nan, mode)
+
+    def entropy(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        harmonic = (b + 1).digamma() + _EULER
+        return (1 - b.reciprocal()) + (1 - a.reciprocal()) * harmonic - a.log() - b.log()
 
 
 class _LogitRelaxedBernoulli(Distribution):

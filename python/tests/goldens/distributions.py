@@ -29,6 +29,14 @@ def results(torch):
     for name, one in more(torch, d, w).items():
         found[name] = [v.detach().reshape(-1).double().tolist() for v in numbers_of(torch, one, w)]
         found[name] += [list(one.batch_shape), list(one.event_shape), list(one.expand((2, *one.batch_shape)).sample((3,)).shape)]
+    for name, one in by_the_gamma_function(torch, d, w.double()).items():
+        numbers = numbers_of(torch, one, w)
+        if name == "Kumaraswamy":
+            del numbers[7]  # its mode, of which PyTorch says NaN
+        if one.has_rsample:  # whose gradients are approximations in PyTorch
+            found[f"gradients of {name}'s draws"] = [numbers.pop().reshape(-1).double().tolist()]
+        found[name] = [[float(f"{x:.9g}") for x in v.detach().reshape(-1).tolist()] for v in numbers]
+        found[name] += [list(one.batch_shape), list(one.event_shape), list(one.expand((2, *one.batch_shape)).sample((3,)).shape)]
     found.update(divergences(torch, d, w))
     return found
 
@@ -53,6 +61,23 @@ def more(torch, d, w):
         "softplus and power of Laplace": d.TransformedDistribution(d.Laplace(w, 1.0), [d.SoftplusTransform(), d.PowerTransform(2.0)]),
         "affine by tensors": d.TransformedDistribution(d.Normal(w[0, 0].double(), 1.0), [d.AffineTransform(w.double(), positive.double())]),
         "composed": d.TransformedDistribution(d.Uniform(0.1, positive + 1), d.ComposeTransform([d.ExpTransform(), d.ExpTransform().inv])),
+    }  # fmt: skip
+
+
+def by_the_gamma_function(torch, d, w):
+    """Distributions with parameters made of w [4, 5] in float64, whose probabilities need the gamma function, or that come from these."""
+    positive, p, other = w.abs() + 0.1, torch.sigmoid(w), 2 * w.exp()
+    count = torch.tensor(7.0, dtype=w.dtype)
+    return {
+        "Gamma": d.Gamma(positive, other), "Chi2": d.Chi2(3 * positive), "Dirichlet": d.Dirichlet(positive), "Beta": d.Beta(positive, other),
+        "StudentT": d.StudentT(4 * positive, w, other), "FisherSnedecor": d.FisherSnedecor(3 * positive, 2 + 3 * other),
+        "InverseGamma": d.InverseGamma(1.5 + positive, other), "Poisson": d.Poisson(9 * positive), "Binomial(probs)": d.Binomial(count, p),
+        "Binomial(logits)": d.Binomial(100 * count, logits=w), "NegativeBinomial": d.NegativeBinomial(count, p),
+        "NegativeBinomial(logits)": d.NegativeBinomial(3 * count, logits=w), "Multinomial": d.Multinomial(6, positive),
+        "Multinomial(logits)": d.Multinomial(3, logits=w), "Pareto": d.Pareto(other, positive), "Weibull": d.Weibull(other, 1 + positive),
+        "HalfCauchy": d.HalfCauchy(positive), "Kumaraswamy": d.Kumaraswamy(0.5 + positive, 0.5 + other),
+        "MixtureSameFamily": d.MixtureSameFamily(d.Categorical(logits=w), d.Normal(w, positive)),
+        "mixture of vectors": d.MixtureSameFamily(d.Categorical(logits=w[0, :4]), d.Independent(d.Normal(w, positive), 1)),
     }  # fmt: skip
 
 
@@ -83,6 +108,9 @@ def divergences(torch, d, w):
         "Bernoulli": lambda a, b: d.Bernoulli(b), "Categorical": lambda a, b: d.Categorical(b), "Normal": d.Normal,
         "OneHotCategorical": lambda a, b: d.OneHotCategorical(b), "Geometric": lambda a, b: d.Geometric(b), "Laplace": d.Laplace,
         "HalfNormal": lambda a, b: d.HalfNormal(b), "Exponential": lambda a, b: d.Exponential(b), "LogNormal": d.LogNormal,
+        "Gamma": lambda a, b: d.Gamma(b.double(), a.double().exp()), "Beta": lambda a, b: d.Beta(b.double(), a.double().exp()),
+        "Dirichlet": lambda a, b: d.Dirichlet(b.double()),
+        "Poisson": lambda a, b: d.Poisson(b), "Binomial": lambda a, b: d.Binomial(9, b),
         "Uniform": lambda a, b: d.Uniform(a - b, a + b), "Independent": lambda a, b: d.Independent(d.Normal(a, b), 1),
         "MultivariateNormal": lambda a, b: d.MultivariateNormal(a[:, :2], torch.diag_embed(b[:, :2])),
     }  # fmt: skip

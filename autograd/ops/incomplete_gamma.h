@@ -1,0 +1,122 @@
+#pragma once
+// The cumulative distribution F of gamma, and how a draw x of gamma or beta moves with a parameter while its quantile stays:
+// -(dF / da) / (dF / dx) (Figurnov et al. 2018). F = exp(l) f with a simple l and a series or continued fraction f, which is
+// computed together with its derivative.
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/gamma_formulas.h"
+#include "autograd/portable_math.h"
+
+namespace onestep::ops {
+
+/// A number and its derivative by the parameter.
+struct Dual {
+  double value, slope;
+
+  friend Dual operator+(Dual a, Dual b) { return {a.value + b.value, a.slope + b.slope}; }
+  friend Dual operator-(Dual a, Dual b) { return {a.value - b.value, a.slope - b.slope}; }
+  friend Dual operator*(Dual a, Dual b) { return {a.value * b.value, a.slope * b.value + a.value * b.slope}; }
+  friend Dual operator/(Dual a, Dual b) {
+    const double y = a.value / b.value;
+    return {y, (a.slope - y * b.slope) / b.value};
+  }
+};
+inline Dual constant(double x) { return {x, 0}; }
+
+/// The standard normal number of the same quantile as x of the gamma distribution with parameter `a`, by the expansion of
+/// Cornish and Fisher: z + (z^2 - 1) / (3 root) + ... = (x - a) / root with root = sqrt(a), to about a^(-3/2).
+inline double normal_of_gamma(double a, double x) {
+  const double root = std::sqrt(a), wanted = (x - a) / root;
+  double z = wanted;
+  for (int i = 0; i < 4; ++i) {
+    const double z2 = z * z, y = z + (z2 - 1) / (3 * root) + z * (z2 - 7) / (36 * a);
+    z -= (y - wanted) / (1 + 2 * z / (3 * root) + (3 * z2 - 7) / (36 * a));
+  }
+  return z;
+}
+
+/// The part of the gamma distribution with parameter a > 0 below x > 0, or where `above` that above, is
+/// x^a exp(-x) / gamma(above ? a : a + 1) f.
+struct GammaPart {
+  bool above;
+  Dual f;
+};
+inline GammaPart gamma_part(double a, double x) {
+  const Dual p = {a, 1};
+  Dual f = constant(1);
+  if (x <= a + 1) {  // 1 + x / (a + 1) + x^2 / (a + 1) / (a + 2) + ...
+    Dual term = f;
+    for (double n = 1; term.value > 1e-17 * f.value; ++n) {
+      term = term * (constant(x) / (p + constant(n)));
+      f = f + term;
+    }
+    return {false, f};
+  }
+  // 1 / (x + 1 - a - (1 - a) / (x + 3 - a - 2 (2 - a) / ...))
+  const double terms = std::ceil(60 + 6 * std::sqrt(a));
+  f = constant(x + 2 * terms + 1) - p;
+  for (double n = terms; n > 0; --n) f = constant(x + 2 * n - 1) - p - constant(n) * (constant(n) - p) / f;
+  return {true, constant(1) / f};
+}
+
+/// dx / da of a draw x of the gamma distribution with parameter a > 0 and rate 1; 0 for x = 0.
+inline double gamma_slope(double a, double x) {
+  constexpr double far = 1e4;  // from here on the expansion has the digits
+  if (!(x > 0)) return 0;
+  if (a >= far) {
+    const double z = normal_of_gamma(a, x), z2 = z * z, root = std::sqrt(a);
+    return 1 + z / (2 * root) - z * (z2 - 7) / (72 * a * root) + ((3 * z2 + 7) * z2 - 16) / (810 * a * a);
+  }
+  const GammaPart part = gamma_part(a, x);
+  const double log_slope = portable::log(x) - portable::formulas::digamma(part.above ? a : a + 1);
+  return (part.above ? x : -x / a) * (log_slope * part.f.value + part.f.slope);
+}
+
+/// The density of the gamma distribution: x^(a - 1) exp(-x) / gamma(a)
+inline double gamma_density(double a, double x) {
+  return portable::exp((a - 1) * portable::log(x) - x - portable::formulas::lgamma(a));
+}
+
+/// The part of the gamma distribution with parameter a >= 0 below x >= 0, or above (torch.special.gammainc, gammaincc).
+inline double igamma(double a, double x, bool above) {
+  constexpr double far = 1e8;
+  const double below_all = above ? 1 : 0, above_all = 1 - below_all;
+  if (!(a >= 0 && x >= 0) || (a == 0 && x == 0) || (std::isinf(a) && std::isinf(x))) return portable::formulas::kNaN;
+  if (x == 0 || std::isinf(a)) return below_all;
+  if (a == 0 || std::isinf(x)) return above_all;
+  if (a >= far) return 0.5 * portable::erfc((above ? 1 : -1) * normal_of_gamma(a, x) * std::sqrt(0.5));
+  const GammaPart part = gamma_part(a, x);
+  const double y = portable::exp(a * portable::log(x) - x - portable::formulas::lgamma(part.above ? a : a + 1)) * part.f.value;
+  return part.above == above ? y : 1 - y;
+}
+
+/// The continued fraction of the incomplete beta function at x with parameters a and b (Abramowitz and Stegun 26.5.8).
+inline Dual beta_fraction(double x, Dual a, Dual b) {
+  const double terms = std::ceil(40 + 6 * std::sqrt(std::max(a.value, b.value)));
+  Dual f = constant(1);
+  for (double m = terms; m >= 0; --m) {
+    const Dual at = a + constant(2 * m);
+    const Dual even = (a + constant(m)) * (a + b + constant(m)) * constant(-x) / (at * (at + constant(1)));
+    if (m < terms) {
+      const Dual next = at + constant(2);
+      const Dual odd = constant((m + 1) * x) * (b - constant(m + 1)) / ((next - constant(1)) * next);
+      f = constant(1) + odd / f;
+    }
+    f = constant(1) + even / f;
+  }
+  return constant(1) / f;
+}
+
+/// (dx / da) / (1 - x) of a draw x of the beta distribution with parameters a and total - a.
+inline double dirichlet_slope(double a, double total, double x) {
+  const double b = total - a, digamma_total = portable::formulas::digamma(total);
+  if (x <= a / total) {  // F = x^a (1 - x)^b gamma(total) / (gamma(a + 1) gamma(b)) f
+    const Dual f = beta_fraction(x, {a, 1}, constant(b));
+    return -x / a * ((portable::log(x) - portable::formulas::digamma(a + 1) + digamma_total) * f.value + f.slope);
+  }
+  const Dual f = beta_fraction(1 - x, constant(b), {a, 1});  // of 1 - F
+  return x / b * ((portable::log(x) - portable::formulas::digamma(a) + digamma_total) * f.value + f.slope);
+}
+
+}  // namespace onestep::ops

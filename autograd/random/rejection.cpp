@@ -1,0 +1,122 @@
+#include "autograd/random/rejection.h"
+
+#include <cmath>
+#include <type_traits>
+
+#include "autograd/gamma_formulas.h"
+#include "autograd/portable_math.h"
+
+namespace onestep {
+namespace {
+
+namespace formulas = portable::formulas;
+
+/// log(k!) minus Stirling's (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2.
+double stirling_rest(double k) {
+  constexpr double half_log_2pi = 0x1.d67f1c864beb5p-1;
+  const double n = k + 1, square = n * n;
+  if (k > 9) return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / n;
+  return formulas::lgamma(n) - ((k + 0.5) * portable::log(n) - n + half_log_2pi);
+}
+
+/// A uniform u - 1/2 is accepted by a second one, at once where `us` = 1/2 - |u - 1/2| and v are within a rectangle.
+struct Proposal {
+  double u, us, v;
+};
+Proposal propose(Generator& g) {
+  const double u = g.d53() - 0.5;
+  return {u, 0.5 - std::fabs(u), g.d53()};
+}
+
+/// For count p >= 10 and p <= 1/2. Of float arguments PyTorch computes in float what takes no double.
+template <class T>
+double binomial_by_rejection(T count, T p, Generator& g) {
+  const double spread = std::sqrt(count * p * (1 - p)), b = 1.15 + 2.53 * spread, a = -0.0873 + 0.0248 * b + 0.01 * p;
+  const double center = count * p + 0.5, accepted = 0.92 - 4.2 / b, odds = p / (1 - p), alpha = (2.83 + 5.1 / b) * spread;
+  const double mode = std::floor((count + 1) * p);
+  for (;;) {
+    const Proposal x = propose(g);
+    const double k = std::floor((2 * a / x.us + b) * x.u + center);
+    if (x.us >= 0.07 && x.v <= accepted) return k;
+    if (k < 0 || k > count) continue;
+    const double v = portable::log(x.v * alpha / (a / (x.us * x.us) + b));
+    const double most = (mode + 0.5) * portable::log((mode + 1) / (odds * (count - mode + 1))) +
+                        (count + 1) * portable::log((count - mode + 1) / (count - k + 1)) +
+                        (k + 0.5) * portable::log(odds * (count - k + 1) / (k + 1)) + stirling_rest(mode) +
+                        stirling_rest(count - mode) - stirling_rest(k) - stirling_rest(count - k);
+    if (v <= most) return k;
+  }
+}
+
+/// From one event to the next there are geometrically many.
+template <class T>
+double binomial_by_distances(T count, T p, Generator& g) {
+  const double never = formulas::log1p(-p);
+  double passed = 0, happened = 0;
+  for (;; ++happened) {
+    passed += std::ceil(portable::log(g.d53()) / never);
+    if (passed > count) return happened;
+  }
+}
+
+}  // namespace
+
+template <class T>
+T draw_gamma(T alpha, Generator& g) {
+  if (alpha == 0) return 0;
+  double scale = 1;
+  if (alpha < 1) {
+    scale = portable::exp(portable::log(1 - g.d53()) * static_cast<double>(T(1) / alpha));
+    alpha += 1;
+  }
+  constexpr double squeeze = 0.0331f;
+  const double d = alpha - T(1.0f / 3), c = 1 / std::sqrt(9 * d);
+  for (;;) {
+    double x = 0, y = 0;
+    do {
+      x = g.quick_normal();
+      y = 1 + c * x;
+    } while (y <= 0);
+    const double v = y * y * y, u = 1 - g.d53(), square = x * x;
+    if (u < 1 - squeeze * square * square || portable::log(u) < 0.5 * square + d * (1 - v + portable::log(v)))
+      return static_cast<T>(scale * d * v);
+  }
+}
+
+int64_t draw_poisson(double rate, Generator& g) {
+  if (rate == 0) return 0;
+  if (rate < 10) {
+    const double least = portable::exp(-rate);
+    double product = g.d53();
+    int64_t k = 0;
+    for (; product > least; ++k) product *= g.d53();
+    return k;
+  }
+  const double log_rate = portable::log(rate), b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b;
+  const double log_alpha = portable::log(1.1239 + 1.1328 / (b - 3.4)), accepted = 0.9277 - 3.6224 / (b - 2);
+  for (;;) {
+    const Proposal x = propose(g);
+    const double k = std::floor((2 * a / x.us + b) * x.u + rate + 0.43);
+    if (x.us >= 0.07 && x.v <= accepted) return static_cast<int64_t>(k);
+    if (k < 0 || (x.us < 0.013 && x.v > x.us)) continue;
+    const double v = portable::log(x.v) + log_alpha - portable::log(a / (x.us * x.us) + b);
+    if (v <= -rate + k * log_rate - formulas::lgamma(k + 1)) return static_cast<int64_t>(k);
+  }
+}
+
+template <class T>
+T draw_binomial(T count, T p, Generator& g) {
+  if (std::isnan(p)) return p;
+  if (count <= 0 || p <= 0) return 0;
+  if (p >= 1) return count;
+  const T rarer = p <= T(0.5) ? p : 1 - p;
+  const double k = count * rarer >= 10 ? binomial_by_rejection(count, rarer, g) : binomial_by_distances(count, rarer, g);
+  return static_cast<T>(p <= T(0.5) ? k : count - k);
+}
+
+template float draw_gamma(float, Generator&);
+template double draw_gamma(double, Generator&);
+template float draw_binomial(float, float, Generator&);
+template double draw_binomial(double, double, Generator&);
+
+}  // namespace onestep
