@@ -100,6 +100,14 @@ ONESTEP_FORMULA double lgamma_of_positive(double a) {
   return a < kFar<T> ? small : a < kInfinity ? large : a;
 }
 
+/// log(gamma(n)) minus Stirling's (n - 1/2) log(n) - n + log(2 pi) / 2, for n >= 1.
+ONESTEP_FORMULA double stirling_rest(double n) {
+  constexpr double half_log_2pi = 0x1.d67f1c864beb5p-1;
+  const double square = n * n;
+  if (n < kFar<double>) return lgamma_of_positive<double>(n) - ((n - 0.5) * log(n) - n + half_log_2pi);
+  return (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - 1.0 / 1680 / square) / square) / square) / n;
+}
+
 /// log(|gamma(x)|). Below 0 by pi / (sin(pi a) gamma(1 + a)).
 template <class T>
 ONESTEP_FORMULA T lgamma(T argument) {

@@ -38,8 +38,8 @@ Tensor lgamma(const Tensor& x);
 Tensor digamma(const Tensor& x);
 /// Derivative n of digamma, 0 <= n <= 170 (torch.polygamma).
 Tensor polygamma(int64_t n, const Tensor& x);
-/// The integral of t^(a - 1) exp(-t) / gamma(a) from 0 to x, for a >= 0 and x >= 0, broadcast; NaN elsewhere. No gradient by a
-/// (torch.igamma, torch.special.gammainc). Throws DTypeError unless dtypes agree.
+/// The integral of t^(a - 1) exp(-t) / gamma(a) from 0 to x, for a >= 0 and x >= 0, broadcast; NaN elsewhere. The gradient by
+/// a, which PyTorch's has not, has no derivative (torch.igamma, torch.special.gammainc). Throws DTypeError unless dtypes agree.
 Tensor igamma(const Tensor& a, const Tensor& x);
 /// The same from x on: 1 - igamma(a, x) with all its digits (torch.igammac, torch.special.gammaincc).
 Tensor igammac(const Tensor& a, const Tensor& x);

@@ -24,36 +24,31 @@ void check_parameters(const char* op, const char* name, const Tensor& x) {
   });
 }
 
-/// What depends on a draw, of which no derivative is known.
-Tensor without_derivative(const char* op, const Tensor& slope, const Tensor& x) {
-  return record(op, slope, {x}, {},
-                [op](const Backward&) -> Grads { fail<GradError>(op, ": its gradient has no derivative"); });
-}
-
 }  // namespace
 
 Tensor standard_gamma(const Tensor& alpha, Generator& generator) {
   constexpr const char* op = "standard_gamma";
-  const Tensor x = ops::contiguous_values(alpha);
+  const Tensor x = ops::contiguous_values(ops::widened(alpha));
   check_parameters(op, "alpha", x);
   Tensor y = empty(x.shape(), x.dtype());
   dispatch_floating(x.dtype(), op, [&]<class T>() {
     std::transform(x.data<T>(), x.data<T>() + x.numel(), y.mutable_data<T>(),
                    [&](T a) { return std::max(std::numeric_limits<T>::min(), draw_gamma(a, generator)); });
   });
+  y = to(y, alpha.dtype());
   return record(op, y, {alpha}, {alpha, y}, [](const Backward& b) -> Grads {
     const Tensor slope =
         ops::zip(op, b.saved(0).values(), b.saved(1).values(), ops::Loop{[](auto a, auto v) {
                    return static_cast<decltype(a)>(ops::gamma_slope(static_cast<double>(a), static_cast<double>(v)));
                  }});
-    return {mul(b.grad(), b.recording() ? without_derivative(op, slope, b.saved(0)) : slope)};
+    return {mul(b.grad(), b.recording() ? ops::without_derivative(op, slope, b.saved(0)) : slope)};
   });
 }
 
 Tensor sample_dirichlet(const Tensor& alpha, Generator& generator) {
   constexpr const char* op = "sample_dirichlet";
   ONESTEP_CHECK(ShapeError, alpha.dim() > 0, op, ": alpha needs a last dim of categories");
-  const Tensor x = ops::contiguous_values(alpha);
+  const Tensor x = ops::contiguous_values(ops::widened(alpha));
   check_parameters(op, "alpha", x);
   Tensor gammas = empty(x.shape(), DType::float64);
   dispatch_floating(x.dtype(), op, [&]<class T>() {
@@ -66,8 +61,9 @@ Tensor sample_dirichlet(const Tensor& alpha, Generator& generator) {
     T* const v = y.mutable_data<T>();
     std::transform(v, v + y.numel(), v, [=](T each) { return std::min(std::max(each, least), most); });
   });
+  y = to(y, alpha.dtype());
   return record(op, y, {alpha}, {alpha, y}, [](const Backward& b) -> Grads {
-    const Tensor &a = b.saved(0).values(), &v = b.saved(1).values(), total = sum(a, {-1}, true);
+    const Tensor a = ops::widened(b.saved(0).values()), v = ops::widened(b.saved(1).values()), total = sum(a, {-1}, true);
     Tensor slope = empty(a.shape(), a.dtype());
     const Tensor each = contiguous(a), drawn = contiguous(v), sums = contiguous(expand(total, a.shape()));
     dispatch_floating(a.dtype(), op, [&]<class T>() {
@@ -80,33 +76,34 @@ Tensor sample_dirichlet(const Tensor& alpha, Generator& generator) {
       });
     });
     const Tensor& dy = b.grad();
-    return {
-        mul(b.recording() ? without_derivative(op, slope, b.saved(0)) : slope, sub(dy, sum(mul(b.saved(1), dy), {-1}, true)))};
+    return {mul(b.recording() ? ops::without_derivative(op, slope, b.saved(0)) : slope,
+                sub(dy, sum(mul(b.saved(1), dy), {-1}, true)))};
   });
 }
 
 Tensor poisson(const Tensor& rate, Generator& generator) {
-  const Tensor x = ops::contiguous_values(rate);
+  const Tensor x = ops::contiguous_values(ops::widened(rate));
   check_parameters("poisson", "rate", x);
   Tensor y = empty(x.shape(), x.dtype());
   dispatch_floating(x.dtype(), "poisson", [&]<class T>() {
     std::transform(x.data<T>(), x.data<T>() + x.numel(), y.mutable_data<T>(),
                    [&](T r) { return static_cast<T>(draw_poisson(static_cast<double>(r), generator)); });
   });
-  return y;
+  return to(y, rate.dtype());
 }
 
 Tensor binomial(const Tensor& count, const Tensor& prob, Generator& generator) {
   ops::check_same_dtype("binomial", count, prob);
   const Shape shape = broadcast_shapes("binomial", count.shape(), prob.shape());
-  const Tensor n = contiguous(expand(count.values(), shape)), p = contiguous(expand(prob.values(), shape));
+  const auto each_of = [&](const Tensor& x) { return contiguous(expand(ops::widened(x.values()), shape)); };
+  const Tensor n = each_of(count), p = each_of(prob);
   check_parameters("binomial", "count", n);
   Tensor y = empty(shape, n.dtype());
   dispatch_floating(n.dtype(), "binomial", [&]<class T>() {
     std::transform(n.data<T>(), n.data<T>() + n.numel(), p.data<T>(), y.mutable_data<T>(),
                    [&](T each, T probability) { return draw_binomial(each, probability, generator); });
   });
-  return y;
+  return to(y, count.dtype());
 }
 
 }  // namespace onestep

@@ -26,10 +26,13 @@ Tensor incomplete_gamma(const char* op, const Tensor& a, const Tensor& x, bool a
   const Tensor y = in_double(op, a, x, [above](double p, double v) { return ops::igamma(p, v, above); });
   return record(op, y, {a, x}, {a, x}, [op, above](const Backward& b) -> Grads {
     const Tensor &p = b.saved(0), &v = b.saved(1);
-    const auto signed_by = [&](const Tensor& dy) { return above ? neg(dy) : dy; };
-    return {
-        ops::grad_of(b, 0, [&]() -> Tensor { fail<GradError>(op, ": has no derivative by its first argument (detach it)"); }),
-        ops::grad_of(b, 1, [&] { return signed_by(b.grad() * exp((p - 1) * log(v) - v - lgamma(p))); })};
+    const Tensor dy = above ? neg(b.grad()) : b.grad();
+    return {ops::grad_of(b, 0,
+                         [&] {
+                           const Tensor slope = in_double(op, p.values(), v.values(), ops::igamma_slope);
+                           return dy * (b.recording() ? ops::without_derivative(op, slope, p) : slope);
+                         }),
+            ops::grad_of(b, 1, [&] { return dy * exp((p - 1) * log(v) - v - lgamma(p)); })};
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "autograd/gamma_formulas.h"
+#include "autograd/node.h"
 #include "autograd/portable_math.h"
 
 namespace onestep::ops {
@@ -73,9 +74,27 @@ inline double gamma_slope(double a, double x) {
   return (part.above ? x : -x / a) * (log_slope * part.f.value + part.f.slope);
 }
 
-/// The density of the gamma distribution: x^(a - 1) exp(-x) / gamma(a)
-inline double gamma_density(double a, double x) {
-  return portable::exp((a - 1) * portable::log(x) - x - portable::formulas::lgamma(a));
+/// log(x^a exp(-x) / gamma(a)). Far from 0 by the distance of x from a, so that what is large cancels before it is rounded.
+inline double log_scale(double a, double x) {
+  constexpr double half_log_2pi = 0x1.d67f1c864beb5p-1;
+  if (a < 10) return a * portable::log(x) - x - portable::formulas::lgamma(a);
+  const double distance = (x - a) / a;
+  return a * (portable::log1p(distance) - distance) + 0.5 * portable::log(a) - half_log_2pi -
+         portable::formulas::stirling_rest(a);
+}
+
+/// The derivative of igamma below by `a`.
+inline double igamma_slope(double a, double x) {
+  if (!(a > 0 && x > 0 && x < portable::formulas::kInfinity)) return 0;
+  return -gamma_slope(a, x) * portable::exp(log_scale(a, x)) / x;
+}
+
+/// igamma from a = 1e8 on: the normal distribution's and the first term of what it lacks (Temme 1979).
+inline double igamma_far(double a, double x, bool above) {
+  const double distance = (x - a) / a, eta = std::copysign(std::sqrt(2 * (distance - portable::log1p(distance))), distance);
+  const double z = eta * std::sqrt(a), density = portable::exp(-0.5 * z * z) / std::sqrt(2 * portable::formulas::kPi * a);
+  const double rest = density * (-1.0 / 3 + eta * (1.0 / 12 - eta * 2 / 135));
+  return 0.5 * portable::erfc((above ? z : -z) * std::sqrt(0.5)) + (above ? rest : -rest);
 }
 
 /// The part of the gamma distribution with parameter a >= 0 below x >= 0, or above (torch.special.gammainc, gammaincc).
@@ -85,9 +104,9 @@ inline double igamma(double a, double x, bool above) {
   if (!(a >= 0 && x >= 0) || (a == 0 && x == 0) || (std::isinf(a) && std::isinf(x))) return portable::formulas::kNaN;
   if (x == 0 || std::isinf(a)) return below_all;
   if (a == 0 || std::isinf(x)) return above_all;
-  if (a >= far) return 0.5 * portable::erfc((above ? 1 : -1) * normal_of_gamma(a, x) * std::sqrt(0.5));
+  if (a >= far) return igamma_far(a, x, above);
   const GammaPart part = gamma_part(a, x);
-  const double y = portable::exp(a * portable::log(x) - x - portable::formulas::lgamma(part.above ? a : a + 1)) * part.f.value;
+  const double y = portable::exp(log_scale(a, x)) / (part.above ? 1 : a) * part.f.value;
   return part.above == above ? y : 1 - y;
 }
 
@@ -117,6 +136,11 @@ inline double dirichlet_slope(double a, double total, double x) {
   }
   const Dual f = beta_fraction(1 - x, constant(b), {a, 1});  // of 1 - F
   return x / b * ((portable::log(x) - portable::formulas::digamma(a) + digamma_total) * f.value + f.slope);
+}
+
+/// y, computed from x without a derivative that is known.
+inline Tensor without_derivative(const char* op, const Tensor& y, const Tensor& x) {
+  return record(op, y, {x}, {}, [op](const Backward&) -> Grads { fail<GradError>(op, ": its gradient has no derivative"); });
 }
 
 }  // namespace onestep::ops

@@ -11,14 +11,6 @@ namespace {
 
 namespace formulas = portable::formulas;
 
-/// log(k!) minus Stirling's (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2.
-double stirling_rest(double k) {
-  constexpr double half_log_2pi = 0x1.d67f1c864beb5p-1;
-  const double n = k + 1, square = n * n;
-  if (k > 9) return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / n;
-  return formulas::lgamma(n) - ((k + 0.5) * portable::log(n) - n + half_log_2pi);
-}
-
 /// A uniform u - 1/2 is accepted by a second one, at once where `us` = 1/2 - |u - 1/2| and v are within a rectangle.
 struct Proposal {
   double u, us, v;
@@ -42,8 +34,9 @@ double binomial_by_rejection(T count, T p, Generator& g) {
     const double v = portable::log(x.v * alpha / (a / (x.us * x.us) + b));
     const double most = (mode + 0.5) * portable::log((mode + 1) / (odds * (count - mode + 1))) +
                         (count + 1) * portable::log((count - mode + 1) / (count - k + 1)) +
-                        (k + 0.5) * portable::log(odds * (count - k + 1) / (k + 1)) + stirling_rest(mode) +
-                        stirling_rest(count - mode) - stirling_rest(k) - stirling_rest(count - k);
+                        (k + 0.5) * portable::log(odds * (count - k + 1) / (k + 1)) + formulas::stirling_rest(mode + 1) +
+                        formulas::stirling_rest(count - mode + 1) - formulas::stirling_rest(k + 1) -
+                        formulas::stirling_rest(count - k + 1);
     if (v <= most) return k;
   }
 }
