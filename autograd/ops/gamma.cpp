@@ -1,5 +1,6 @@
 // The logarithm of the gamma function, its derivatives, and the incomplete gamma function.
 #include "autograd/gamma_formulas.h"
+#include "autograd/operators.h"
 #include "autograd/ops/incomplete_gamma.h"
 #include "autograd/ops/pointwise.h"
 #include "autograd/ops_math.h"

@@ -25,6 +25,9 @@ struct Dual {
 };
 inline Dual constant(double x) { return {x, 0}; }
 
+/// After how many terms a continued fraction with a parameter `a` has all digits.
+inline int terms_for(double a) { return static_cast<int>(60 + 6 * std::sqrt(std::min(a, 1e12))); }
+
 /// The standard normal number of the same quantile as x of the gamma distribution with parameter `a`, by the expansion of
 /// Cornish and Fisher: z + (z^2 - 1) / (3 root) + ... = (x - a) / root with root = sqrt(a), to about a^(-3/2).
 inline double normal_of_gamma(double a, double x) {
@@ -55,9 +58,9 @@ inline GammaPart gamma_part(double a, double x) {
     return {false, f};
   }
   // 1 / (x + 1 - a - (1 - a) / (x + 3 - a - 2 (2 - a) / ...))
-  const double terms = std::ceil(60 + 6 * std::sqrt(a));
+  const int terms = terms_for(a);
   f = constant(x + 2 * terms + 1) - p;
-  for (double n = terms; n > 0; --n) f = constant(x + 2 * n - 1) - p - constant(n) * (constant(n) - p) / f;
+  for (int n = terms; n > 0; --n) f = constant(x + 2 * n - 1) - p - constant(n) * (constant(n) - p) / f;
   return {true, constant(1) / f};
 }
 
@@ -112,14 +115,14 @@ inline double igamma(double a, double x, bool above) {
 
 /// The continued fraction of the incomplete beta function at x with parameters a and b (Abramowitz and Stegun 26.5.8).
 inline Dual beta_fraction(double x, Dual a, Dual b) {
-  const double terms = std::ceil(40 + 6 * std::sqrt(std::max(a.value, b.value)));
+  const int terms = terms_for(std::max(a.value, b.value));
   Dual f = constant(1);
-  for (double m = terms; m >= 0; --m) {
-    const Dual at = a + constant(2 * m);
+  for (int m = terms; m >= 0; --m) {
+    const Dual at = a + constant(2.0 * m);
     const Dual even = (a + constant(m)) * (a + b + constant(m)) * constant(-x) / (at * (at + constant(1)));
     if (m < terms) {
       const Dual next = at + constant(2);
-      const Dual odd = constant((m + 1) * x) * (b - constant(m + 1)) / ((next - constant(1)) * next);
+      const Dual odd = constant((m + 1.0) * x) * (b - constant(m + 1.0)) / ((next - constant(1)) * next);
       f = constant(1) + odd / f;
     }
     f = constant(1) + even / f;
