@@ -51,7 +51,8 @@ ONESTEP_FORMULA double sin_of_half_turns(double x) {
     return c;
   }();
   const double angle = kPi * x, square = angle * angle;
-  return angle + angle * square * first_terms < kFewer<T> ? 8 : 13 > (square, terms);
+  constexpr size_t needed = kFewer<T> ? 8 : terms.size();
+  return angle + angle * square * first_terms<needed>(square, terms);
 }
 /// sin(pi x) and cos(pi x) for 0 <= x < 1.
 struct HalfTurns {
@@ -74,7 +75,8 @@ ONESTEP_FORMULA double lgamma_near_2(double t) {
                             -0x1.e2600d93cfd2fp-22, 0x1.c76bbb3f07a4dp-23, -0x1.af5a6cbbf8a97p-24, 0x1.99b93c2070b0fp-25,
                             -0x1.862c734df3eacp-26, 0x1.7469daccfadcdp-27, -0x1.6434a8447aeadp-28, 0x1.555a877ffd2c3p-29,
                             -0x1.47b1679258d0ep-30, 0x1.3b15d2b2fc10cp-31, -0x1.2f69a9fabe3e0p-32};
-  return t * first_terms < kFewer<T> ? 16 : 27 > (t, c);
+  constexpr size_t needed = kFewer<T> ? 16 : c.size();
+  return t * first_terms<needed>(t, c);
 }
 
 /// log(gamma(a)) for a >= 0. Below `kFar` by the recurrence from where it is near 2, so that it has its digits where it is near
@@ -94,9 +96,9 @@ ONESTEP_FORMULA double lgamma_of_positive(double a) {
   const double logarithm = log_of_positive<T>(a < kFar<T> ? product : a);
   const double small = lgamma_near_2<T>(near - (2 + steps)) + (steps < 0 ? -logarithm : logarithm);
   const double far = a < kFar<T> ? kFar<T> : a, inverse = 1 / far;
-  const double large = (far - 0.5) * (logarithm - 1) + (half_log_2pi - 0.5) + inverse * first_terms < kFewer<T>
-                           ? 6
-                           : 8 > (inverse * inverse, series);
+  constexpr size_t needed = kFewer<T> ? 6 : series.size();
+  const double rest = inverse * first_terms<needed>(inverse * inverse, series);
+  const double large = (far - 0.5) * (logarithm - 1) + (half_log_2pi - 0.5) + rest;
   return a < kFar<T> ? small : a < kInfinity ? large : a;
 }
 
@@ -171,7 +173,8 @@ ONESTEP_FORMULA T digamma(T argument) {
   const bool near = positive < kFar<T>;
   const double sum = sum_of_inverses<T>(near ? positive : 1), far = near ? positive + kFar<T> : positive;
   const double inverse = 1 / far, square = inverse * inverse;
-  const double large = log_of_positive<T>(far) - 0.5 * inverse - square * first_terms < kFewer<T> ? 5 : 8 > (square, series);
+  constexpr size_t needed = kFewer<T> ? 5 : series.size();
+  const double large = log_of_positive<T>(far) - 0.5 * inverse - square * first_terms<needed>(square, series);
   const double y = far < kInfinity ? large - (near ? sum : 0) : far;
   const HalfTurns turns = half_turns<T>(part);
   const double reflected = part == 0 ? kNaN : y + kPi * (turns.cos / turns.sin);
@@ -185,7 +188,8 @@ ONESTEP_FORMULA T trigamma(T argument) {
   const bool near = positive < kFar<T>;
   const double sum = sum_of_squared_inverses<T>(near ? positive : 1), far = near ? positive + kFar<T> : positive;
   const double inverse = 1 / far, square = inverse * inverse;
-  const double large = inverse + (0.5 * square + inverse * square * first_terms < kFewer<T> ? 5 : 8 > (square, kBernoulli));
+  constexpr size_t needed = kFewer<T> ? 5 : kBernoulli.size();
+  const double large = inverse + (0.5 * square + inverse * square * first_terms<needed>(square, kBernoulli));
   const double y = large + (near ? sum : 0), ratio = kPi / half_turns<T>(a - std::floor(a)).sin;
   return static_cast<T>(x < 0 ? ratio * ratio - y : y);
 }

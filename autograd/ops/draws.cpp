@@ -68,14 +68,15 @@ Tensor sample_dirichlet(const Tensor& alpha, Generator& generator) {
     const Tensor each = contiguous(a), drawn = contiguous(v), sums = contiguous(expand(total, a.shape()));
     dispatch_floating(a.dtype(), op, [&]<class T>() {
       const T *const pa = each.data<T>(), *const pv = drawn.data<T>(), *const ps = sums.data<T>();
-      T* const to = slope.mutable_data<T>();
+      T* const out = slope.mutable_data<T>();
       kernels::parallel_for(slope.numel(), 1000, [=](int64_t i, int64_t end) {
         for (; i < end; ++i)
-          to[i] = static_cast<T>(
+          out[i] = static_cast<T>(
               ops::dirichlet_slope(static_cast<double>(pa[i]), static_cast<double>(ps[i]), static_cast<double>(pv[i])));
       });
     });
     const Tensor& dy = b.grad();
+    slope = to(slope, dy.dtype());
     return {mul(b.recording() ? ops::without_derivative(op, slope, b.saved(0)) : slope,
                 sub(dy, sum(mul(b.saved(1), dy), {-1}, true)))};
   });

@@ -19,8 +19,8 @@ struct Dual {
   friend Dual operator-(Dual a, Dual b) { return {a.value - b.value, a.slope - b.slope}; }
   friend Dual operator*(Dual a, Dual b) { return {a.value * b.value, a.slope * b.value + a.value * b.slope}; }
   friend Dual operator/(Dual a, Dual b) {
-    const double y = a.value / b.value;
-    return {y, (a.slope - y * b.slope) / b.value};
+    const double inverse = 1 / b.value, y = a.value * inverse;
+    return {y, (a.slope - y * b.slope) * inverse};
   }
 };
 inline Dual constant(double x) { return {x, 0}; }

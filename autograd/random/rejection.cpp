@@ -76,12 +76,12 @@ T draw_gamma(T alpha, Generator& g) {
   }
 }
 
-int64_t draw_poisson(double rate, Generator& g) {
+double draw_poisson(double rate, Generator& g) {
   if (rate == 0) return 0;
   if (rate < 10) {
     const double least = portable::exp(-rate);
     double product = g.d53();
-    int64_t k = 0;
+    double k = 0;
     for (; product > least; ++k) product *= g.d53();
     return k;
   }
@@ -90,10 +90,10 @@ int64_t draw_poisson(double rate, Generator& g) {
   for (;;) {
     const Proposal x = propose(g);
     const double k = std::floor((2 * a / x.us + b) * x.u + rate + 0.43);
-    if (x.us >= 0.07 && x.v <= accepted) return static_cast<int64_t>(k);
+    if (x.us >= 0.07 && x.v <= accepted) return k;
     if (k < 0 || (x.us < 0.013 && x.v > x.us)) continue;
     const double v = portable::log(x.v) + log_alpha - portable::log(a / (x.us * x.us) + b);
-    if (v <= -rate + k * log_rate - formulas::lgamma(k + 1)) return static_cast<int64_t>(k);
+    if (v <= -rate + k * log_rate - formulas::lgamma(k + 1)) return k;
   }
 }
 

@@ -12,7 +12,7 @@ T draw_gamma(T alpha, Generator& g);
 
 /// k with probability rate^k exp(-rate) / k!, for finite rate >= 0: by transformed rejection (Hoermann 1993), below 10 by the
 /// number of uniforms whose product stays above exp(-rate).
-int64_t draw_poisson(double rate, Generator& g);
+double draw_poisson(double rate, Generator& g);
 
 /// How many of `count` events happen that have probability p each: by transformed rejection (Hoermann 1993), where fewer than
 /// 10 are expected by the distances between them. NaN for a p that is NaN; 0 below and `count` above [0, 1].

@@ -56,6 +56,11 @@ def test_what_the_others_gamma_functions_give():
     for f in (torch.igamma, torch.igammac):
         (slope,) = torch.autograd.grad(f(a, x).sum(), a)
         assert slope.tolist() == pytest.approx(((f(a + h, x) - f(a - h, x)) / (2 * h)).tolist())
+    for draw in (torch._standard_gamma, torch._sample_dirichlet):
+        half = torch.ones(3, dtype=torch.float16, requires_grad=True)
+        draw(half).square().sum().backward()
+        assert half.grad.dtype == torch.float16 and bool(half.grad.isfinite().all())
+    assert torch.poisson(torch.tensor(1e20)) == pytest.approx(1e20)
     with pytest.raises(ValueError, match="poisson: rate must be finite and at least 0: got -1"):
         torch.poisson(torch.tensor(-1.0))
     with pytest.raises(ValueError, match="at least one-dimensional"):
