@@ -45,6 +45,7 @@ def test_what_the_others_gamma_functions_give():
     assert distributions.Kumaraswamy(2.0, 3.0).mode == pytest.approx(math.sqrt(1 / 5))
     assert distributions.StudentT(1.0).mean.isnan() and distributions.StudentT(1.5).variance == math.inf
     assert repr(distributions.Chi2(3.0)) == "Chi2(df: 3.0)"
+    assert repr(distributions.Binomial(5, 0.5)) == "Binomial(total_count: 5.0, probs: 0.5)"
     assert repr(distributions.Binomial(5, logits=torch.zeros(2))) == "Binomial(total_count: torch.Size([2]), logits: torch.Size([2]))"
     assert distributions.Dirichlet(torch.tensor([[0.5, 0.25], [3.0, 2.0]])).mode.tolist() == [[1, 0], pytest.approx([2 / 3, 1 / 3])]
     assert distributions.Binomial(torch.tensor([2.0, 4.0]), 0.5).mean.tolist() == [1, 2]

@@ -42,9 +42,8 @@ class _Trials(Distribution):
     _parameters = ("total_count", "probs", "logits")
 
     def __init__(self, total_count: Number, probs: Any, logits: Any, validate_args: Any) -> None:
-        probs, logits = of_one_of_two(probs, logits)
         self._given = ("total_count", "probs" if logits is None else "logits")
-        count, self.probs, self.logits = together(total_count, probs, logits)
+        count, self.probs, self.logits = together(total_count, *of_one_of_two(probs, logits))
         self.total_count = count.to(self.probs.dtype)
         super().__init__(self.probs.shape, validate_args=validate_args)
         self._require("parameter total_count", self.total_count, nonnegative.check, "at least 0")
