@@ -15,6 +15,12 @@
 namespace onestep {
 namespace {
 
+/// As PyTorch never 0, so that proportions of draws are none of 0 / 0.
+template <class T>
+T positive_gamma(T alpha, Generator& g) {
+  return std::max(std::numeric_limits<T>::min(), draw_gamma(alpha, g));
+}
+
 /// Throws unless all of x are finite and at least 0.
 void check_parameters(const char* op, const char* name, const Tensor& x) {
   dispatch_floating(x.dtype(), op, [&]<class T>() {
@@ -33,7 +39,7 @@ Tensor standard_gamma(const Tensor& alpha, Generator& generator) {
   Tensor y = empty(x.shape(), x.dtype());
   dispatch_floating(x.dtype(), op, [&]<class T>() {
     std::transform(x.data<T>(), x.data<T>() + x.numel(), y.mutable_data<T>(),
-                   [&](T a) { return std::max(std::numeric_limits<T>::min(), draw_gamma(a, generator)); });
+                   [&](T a) { return positive_gamma(a, generator); });
   });
   y = to(y, alpha.dtype());
   return record(op, y, {alpha}, {alpha, y}, [](const Backward& b) -> Grads {
@@ -53,7 +59,7 @@ Tensor sample_dirichlet(const Tensor& alpha, Generator& generator) {
   Tensor gammas = empty(x.shape(), DType::float64);
   dispatch_floating(x.dtype(), op, [&]<class T>() {
     std::transform(x.data<T>(), x.data<T>() + x.numel(), gammas.mutable_data<double>(),
-                   [&](T a) { return draw_gamma(static_cast<double>(a), generator); });
+                   [&](T a) { return positive_gamma(static_cast<double>(a), generator); });
   });
   Tensor y = to(div(gammas, sum(gammas, {-1}, true)), x.dtype());
   dispatch_floating(x.dtype(), op, [&]<class T>() {

@@ -24,9 +24,8 @@ struct Dual {
   }
 };
 inline Dual constant(double x) { return {x, 0}; }
-
-/// After how many terms a continued fraction with a parameter `a` has all digits.
-inline int terms_for(double a) { return static_cast<int>(60 + 6 * std::sqrt(std::min(a, 1e12))); }
+inline double value_of(Dual x) { return x.value; }
+inline double value_of(double x) { return x; }
 
 /// The standard normal number of the same quantile as x of the gamma distribution with parameter `a`, by the expansion of
 /// Cornish and Fisher: z + (z^2 - 1) / (3 root) + ... = (x - a) / root with root = sqrt(a), to about a^(-3/2).
@@ -42,26 +41,28 @@ inline double normal_of_gamma(double a, double x) {
 
 /// The part of the gamma distribution with parameter a > 0 below x > 0, or where `above` that above, is
 /// x^a exp(-x) / gamma(above ? a : a + 1) f.
+template <class N>
 struct GammaPart {
   bool above;
-  Dual f;
+  N f;
 };
-inline GammaPart gamma_part(double a, double x) {
-  const Dual p = {a, 1};
-  Dual f = constant(1);
-  if (x <= a + 1) {  // 1 + x / (a + 1) + x^2 / (a + 1) / (a + 2) + ...
-    Dual term = f;
-    for (double n = 1; term.value > 1e-17 * f.value; ++n) {
-      term = term * (constant(x) / (p + constant(n)));
+/// N is double or Dual, `number` makes one of a constant. Cut where all digits are there.
+template <class N, class F>
+GammaPart<N> gamma_part(N a, double x, F number) {
+  N f = number(1);
+  if (x <= value_of(a) + 1) {  // 1 + x / (a + 1) + x^2 / (a + 1) / (a + 2) + ...
+    N term = f;
+    for (double n = 1; value_of(term) > 1e-17 * value_of(f); ++n) {
+      term = term * (number(x) / (a + number(n)));
       f = f + term;
     }
     return {false, f};
   }
   // 1 / (x + 1 - a - (1 - a) / (x + 3 - a - 2 (2 - a) / ...))
-  const int terms = terms_for(a);
-  f = constant(x + 2 * terms + 1) - p;
-  for (int n = terms; n > 0; --n) f = constant(x + 2 * n - 1) - p - constant(n) * (constant(n) - p) / f;
-  return {true, constant(1) / f};
+  const int terms = static_cast<int>(8 + 85 / x + 3 * std::sqrt(value_of(a)));
+  f = number(x + 2 * terms + 1) - a;
+  for (int n = terms; n > 0; --n) f = number(x + 2 * n - 1) - a - number(n) * (number(n) - a) / f;
+  return {true, number(1) / f};
 }
 
 /// dx / da of a draw x of the gamma distribution with parameter a > 0 and rate 1; 0 for x = 0.
@@ -72,7 +73,7 @@ inline double gamma_slope(double a, double x) {
     const double z = normal_of_gamma(a, x), z2 = z * z, root = std::sqrt(a);
     return 1 + z / (2 * root) - z * (z2 - 7) / (72 * a * root) + ((3 * z2 + 7) * z2 - 16) / (810 * a * a);
   }
-  const GammaPart part = gamma_part(a, x);
+  const auto part = gamma_part(Dual{a, 1}, x, constant);
   const double log_slope = portable::log(x) - portable::formulas::digamma(part.above ? a : a + 1);
   return (part.above ? x : -x / a) * (log_slope * part.f.value + part.f.slope);
 }
@@ -108,14 +109,14 @@ inline double igamma(double a, double x, bool above) {
   if (x == 0 || std::isinf(a)) return below_all;
   if (a == 0 || std::isinf(x)) return above_all;
   if (a >= far) return igamma_far(a, x, above);
-  const GammaPart part = gamma_part(a, x);
-  const double y = portable::exp(log_scale(a, x)) / (part.above ? 1 : a) * part.f.value;
+  const auto part = gamma_part(a, x, [](double n) { return n; });
+  const double y = portable::exp(log_scale(a, x)) / (part.above ? 1 : a) * part.f;
   return part.above == above ? y : 1 - y;
 }
 
 /// The continued fraction of the incomplete beta function at x with parameters a and b (Abramowitz and Stegun 26.5.8).
 inline Dual beta_fraction(double x, Dual a, Dual b) {
-  const int terms = terms_for(std::max(a.value, b.value));
+  const auto terms = static_cast<int>(60 + 6 * std::sqrt(std::min(std::max(a.value, b.value), 1e12)));
   Dual f = constant(1);
   for (int m = terms; m >= 0; --m) {
     const Dual at = a + constant(2.0 * m);

@@ -57,6 +57,8 @@ def test_what_the_others_gamma_functions_give():
     for f in (torch.igamma, torch.igammac):
         (slope,) = torch.autograd.grad(f(a, x).sum(), a)
         assert slope.tolist() == pytest.approx(((f(a + h, x) - f(a - h, x)) / (2 * h)).tolist())
+    torch.manual_seed(1)
+    assert torch._sample_dirichlet(torch.full((20, 2), 1e-5)).sum(-1).tolist() == pytest.approx([1] * 20)
     for draw in (torch._standard_gamma, torch._sample_dirichlet):
         half = torch.ones(3, dtype=torch.float16, requires_grad=True)
         draw(half).square().sum().backward()
