@@ -102,6 +102,7 @@ const std::map<std::string, Op>& cases() {
       {"hardtanh", [](const Inputs& in) { return hardtanh(in.x); }},
       {"huber_loss", [](const Inputs& in) { return huber_loss(in.x, in.y); }},
       {"hypot", [](const Inputs& in) { return hypot(in.x, in.y); }},
+      {"igamma", [](const Inputs& in) { return igamma(in.positive.detach(), in.unit); }},
       {"im2col", [](const Inputs& in) { return im2col(in.images, 3); }},
       {"index",
        [](const Inputs& in) {
@@ -157,6 +158,7 @@ const std::map<std::string, Op>& cases() {
       {"outer", [](const Inputs& in) { return outer(in.row, in.row); }},
       {"pad", [](const Inputs& in) { return pad(in.images, {1, 1, 1, 1}); }},
       {"pairwise_distance", [](const Inputs& in) { return pairwise_distance(in.x, in.y); }},
+      {"poisson", [](const Inputs& in) { return poisson(in.positive); }},
       {"poisson_nll_loss", [](const Inputs& in) { return poisson_nll_loss(in.x, in.positive); }},
       {"pow", [](const Inputs& in) { return pow(in.positive, 1.5); }},
       {"pow_tensor", [](const Inputs& in) { return pow(in.positive, in.y); }},
@@ -191,6 +193,7 @@ const std::map<std::string, Op>& cases() {
       {"sqrt", [](const Inputs& in) { return sqrt(in.positive); }},
       {"square", [](const Inputs& in) { return square(in.x); }},
       {"stack", [](const Inputs& in) { return stack({in.x, in.y}); }},
+      {"standard_gamma", [](const Inputs& in) { return standard_gamma(in.positive); }},
       {"std", [](const Inputs& in) { return std(in.x, {1}); }},
       {"sum", [](const Inputs& in) { return sum(in.x); }},
       {"sum_columns", [](const Inputs& in) { return sum(in.x, {0}); }},

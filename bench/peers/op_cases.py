@@ -63,6 +63,7 @@ CASES = {
     "hardtanh": "F.hardtanh(x)",
     "huber_loss": "F.huber_loss(x, y)",
     "hypot": "torch.hypot(x, y)",
+    "igamma": "torch.igamma(positive.detach(), unit)",
     "im2col": "F.unfold(images, 3)",
     "index": "x[rows, cols]",
     "index_add": "torch.index_add(x, 0, rows, y)",
@@ -114,6 +115,7 @@ CASES = {
     "outer": "torch.outer(row, row)",
     "pad": "F.pad(images, (1, 1, 1, 1))",
     "pairwise_distance": "F.pairwise_distance(x, y)",
+    "poisson": "torch.poisson(positive.detach())",
     "poisson_nll_loss": "F.poisson_nll_loss(x, positive)",
     "pow": "positive**1.5",
     "pow_tensor": "positive**y",
@@ -148,6 +150,7 @@ CASES = {
     "sqrt": "torch.sqrt(positive)",
     "square": "torch.square(x)",
     "stack": "torch.stack([x, y])",
+    "standard_gamma": "torch._standard_gamma(positive)",
     "std": "torch.std(x, 1)",
     "sum": "torch.sum(x)",
     "sum_columns": "torch.sum(x, 0)",
@@ -165,5 +168,5 @@ CASES = {
     "windows": "x.unfold(1, 8, 4).contiguous()",
     "xlogy": "torch.xlogy(x, positive)",
 }
-WITHOUT_BACKWARD = set("""all argmax argsort bincount count_nonzero eq floor_divide gt isclose isfinite logical_and nonzero one_hot
-    searchsorted unique""".split())
+WITHOUT_BACKWARD = set("""all argmax argsort bincount count_nonzero eq floor_divide gt isclose isfinite logical_and nonzero
+    one_hot poisson searchsorted unique""".split())
