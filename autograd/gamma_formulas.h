@@ -15,6 +15,7 @@ inline constexpr bool kFewer = std::is_same_v<T, float>;
 /// From here on the asymptotic series have all digits.
 template <class T>
 inline constexpr int kFar = kFewer<T> ? 6 : 10;
+inline constexpr double kHalfLog2Pi = 0x1.d67f1c864beb5p-1;  // log(2 pi) / 2
 /// Bernoulli's numbers B(2), B(4), ... of these series.
 inline constexpr std::array kBernoulli = {1.0 / 6,  -1.0 / 30,     1.0 / 42, -1.0 / 30,
                                           5.0 / 66, -691.0 / 2730, 7.0 / 6,  -3617.0 / 510};
@@ -83,7 +84,6 @@ ONESTEP_FORMULA double lgamma_near_2(double t) {
 /// 0; beyond by Stirling's series.
 template <class T>
 ONESTEP_FORMULA double lgamma_of_positive(double a) {
-  constexpr double half_log_2pi = 0x1.d67f1c864beb5p-1;
   constexpr auto series = [] {
     std::array<double, kBernoulli.size()> c{};
     for (size_t k = 0; k < c.size(); ++k) c[k] = kBernoulli[k] / static_cast<double>((2 * k + 1) * (2 * k + 2));
@@ -98,15 +98,14 @@ ONESTEP_FORMULA double lgamma_of_positive(double a) {
   const double far = a < kFar<T> ? kFar<T> : a, inverse = 1 / far;
   constexpr size_t needed = kFewer<T> ? 6 : series.size();
   const double rest = inverse * first_terms<needed>(inverse * inverse, series);
-  const double large = (far - 0.5) * (logarithm - 1) + (half_log_2pi - 0.5) + rest;
+  const double large = (far - 0.5) * (logarithm - 1) + (kHalfLog2Pi - 0.5) + rest;
   return a < kFar<T> ? small : a < kInfinity ? large : a;
 }
 
 /// log(gamma(n)) minus Stirling's (n - 1/2) log(n) - n + log(2 pi) / 2, for n >= 1.
 ONESTEP_FORMULA double stirling_rest(double n) {
-  constexpr double half_log_2pi = 0x1.d67f1c864beb5p-1;
   const double square = n * n;
-  if (n < kFar<double>) return lgamma_of_positive<double>(n) - ((n - 0.5) * log(n) - n + half_log_2pi);
+  if (n < kFar<double>) return lgamma_of_positive<double>(n) - ((n - 0.5) * log(n) - n + kHalfLog2Pi);
   return (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - 1.0 / 1680 / square) / square) / square) / n;
 }
 

@@ -30,43 +30,37 @@ void check_parameters(const char* op, const char* name, const Tensor& x) {
   });
 }
 
+/// A draw by each of `parameters`, in its dtype.
+template <class F>
+Tensor drawn_by(const char* op, const char* name, const Tensor& parameters, const F& draw) {
+  const Tensor x = ops::contiguous_values(ops::widened(parameters));
+  check_parameters(op, name, x);
+  Tensor y = empty(x.shape(), x.dtype());
+  dispatch_floating(x.dtype(), op, [&]<class T>() {
+    std::transform(x.data<T>(), x.data<T>() + x.numel(), y.mutable_data<T>(), [&](T v) { return static_cast<T>(draw(v)); });
+  });
+  return to(y, parameters.dtype());
+}
+
 }  // namespace
 
 Tensor standard_gamma(const Tensor& alpha, Generator& generator) {
   constexpr const char* op = "standard_gamma";
-  const Tensor x = ops::contiguous_values(ops::widened(alpha));
-  check_parameters(op, "alpha", x);
-  Tensor y = empty(x.shape(), x.dtype());
-  dispatch_floating(x.dtype(), op, [&]<class T>() {
-    std::transform(x.data<T>(), x.data<T>() + x.numel(), y.mutable_data<T>(),
-                   [&](T a) { return positive_gamma(a, generator); });
-  });
-  y = to(y, alpha.dtype());
+  const Tensor y = drawn_by(op, "alpha", alpha, [&](auto a) { return positive_gamma(a, generator); });
   return record(op, y, {alpha}, {alpha, y}, [](const Backward& b) -> Grads {
-    const Tensor slope =
-        ops::zip(op, b.saved(0).values(), b.saved(1).values(), ops::Loop{[](auto a, auto v) {
-                   return static_cast<decltype(a)>(ops::gamma_slope(static_cast<double>(a), static_cast<double>(v)));
-                 }});
-    return {mul(b.grad(), b.recording() ? ops::without_derivative(op, slope, b.saved(0)) : slope)};
+    const Tensor slope = ops::in_double(op, b.saved(0).values(), b.saved(1).values(), ops::gamma_slope);
+    return {mul(b.grad(), ops::slope_in(b, op, slope, b.saved(0)))};
   });
 }
 
 Tensor sample_dirichlet(const Tensor& alpha, Generator& generator) {
   constexpr const char* op = "sample_dirichlet";
   ONESTEP_CHECK(ShapeError, alpha.dim() > 0, op, ": alpha needs a last dim of categories");
-  const Tensor x = ops::contiguous_values(ops::widened(alpha));
-  check_parameters(op, "alpha", x);
-  Tensor gammas = empty(x.shape(), DType::float64);
-  dispatch_floating(x.dtype(), op, [&]<class T>() {
-    std::transform(x.data<T>(), x.data<T>() + x.numel(), gammas.mutable_data<double>(),
-                   [&](T a) { return positive_gamma(static_cast<double>(a), generator); });
-  });
-  Tensor y = to(div(gammas, sum(gammas, {-1}, true)), x.dtype());
-  dispatch_floating(x.dtype(), op, [&]<class T>() {
-    const T least = std::numeric_limits<T>::min(), most = std::nextafter(T(1), T(0));
-    T* const v = y.mutable_data<T>();
-    std::transform(v, v + y.numel(), v, [=](T each) { return std::min(std::max(each, least), most); });
-  });
+  ops::check_floating(op, alpha);
+  const auto draw = [&](auto a) { return positive_gamma(a, generator); };
+  const Tensor gammas = drawn_by(op, "alpha", to(alpha.values(), DType::float64), draw);
+  Tensor y = to(div(gammas, sum(gammas, {-1}, true)), compute_type(alpha.dtype()));
+  dispatch_floating(y.dtype(), op, [&]<class T>() { y = clamp(y, std::numeric_limits<T>::min(), std::nextafter(T(1), T(0))); });
   y = to(y, alpha.dtype());
   return record(op, y, {alpha}, {alpha, y}, [](const Backward& b) -> Grads {
     const Tensor a = ops::widened(b.saved(0).values()), v = ops::widened(b.saved(1).values()), total = sum(a, {-1}, true);
@@ -82,21 +76,12 @@ Tensor sample_dirichlet(const Tensor& alpha, Generator& generator) {
       });
     });
     const Tensor& dy = b.grad();
-    slope = to(slope, dy.dtype());
-    return {mul(b.recording() ? ops::without_derivative(op, slope, b.saved(0)) : slope,
-                sub(dy, sum(mul(b.saved(1), dy), {-1}, true)))};
+    return {mul(ops::slope_in(b, op, to(slope, dy.dtype()), b.saved(0)), sub(dy, sum(mul(b.saved(1), dy), {-1}, true)))};
   });
 }
 
 Tensor poisson(const Tensor& rate, Generator& generator) {
-  const Tensor x = ops::contiguous_values(ops::widened(rate));
-  check_parameters("poisson", "rate", x);
-  Tensor y = empty(x.shape(), x.dtype());
-  dispatch_floating(x.dtype(), "poisson", [&]<class T>() {
-    std::transform(x.data<T>(), x.data<T>() + x.numel(), y.mutable_data<T>(),
-                   [&](T r) { return static_cast<T>(draw_poisson(static_cast<double>(r), generator)); });
-  });
-  return to(y, rate.dtype());
+  return drawn_by("poisson", "rate", rate, [&](auto r) { return draw_poisson(static_cast<double>(r), generator); });
 }
 
 Tensor binomial(const Tensor& count, const Tensor& prob, Generator& generator) {

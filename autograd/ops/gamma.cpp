@@ -14,24 +14,16 @@ using ops::Vectorized;
 
 namespace {
 
-/// f(a, x) of two tensors, in double.
-template <class F>
-Tensor in_double(const char* op, const Tensor& a, const Tensor& x, F f) {
-  return ops::zip_floating(op, a, x, ops::Loop{[f]<class T>(T p, T v) {
-                             return static_cast<T>(f(static_cast<double>(p), static_cast<double>(v)));
-                           }});
-}
-
 Tensor incomplete_gamma(const char* op, const Tensor& a, const Tensor& x, bool above) {
   ops::check_same_dtype(op, a, x);
-  const Tensor y = in_double(op, a, x, [above](double p, double v) { return ops::igamma(p, v, above); });
+  const Tensor y = ops::in_double(op, a, x, [above](double p, double v) { return ops::igamma(p, v, above); });
   return record(op, y, {a, x}, {a, x}, [op, above](const Backward& b) -> Grads {
     const Tensor &p = b.saved(0), &v = b.saved(1);
     const Tensor dy = above ? neg(b.grad()) : b.grad();
     return {ops::grad_of(b, 0,
                          [&] {
-                           const Tensor slope = in_double(op, p.values(), v.values(), ops::igamma_slope);
-                           return dy * (b.recording() ? ops::without_derivative(op, slope, p) : slope);
+                           const Tensor slope = ops::in_double(op, p.values(), v.values(), ops::igamma_slope);
+                           return dy * ops::slope_in(b, op, slope, p);
                          }),
             ops::grad_of(b, 1, [&] { return dy * exp((p - 1) * log(v) - v - lgamma(p)); })};
   });

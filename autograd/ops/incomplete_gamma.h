@@ -7,6 +7,7 @@
 
 #include "autograd/gamma_formulas.h"
 #include "autograd/node.h"
+#include "autograd/ops/elementwise.h"
 #include "autograd/portable_math.h"
 
 namespace onestep::ops {
@@ -80,10 +81,9 @@ inline double gamma_slope(double a, double x) {
 
 /// log(x^a exp(-x) / gamma(a)). Far from 0 by the distance of x from a, so that what is large cancels before it is rounded.
 inline double log_scale(double a, double x) {
-  constexpr double half_log_2pi = 0x1.d67f1c864beb5p-1;
   if (a < 10) return a * portable::log(x) - x - portable::formulas::lgamma(a);
   const double distance = (x - a) / a;
-  return a * (portable::log1p(distance) - distance) + 0.5 * portable::log(a) - half_log_2pi -
+  return a * (portable::log1p(distance) - distance) + 0.5 * portable::log(a) - portable::formulas::kHalfLog2Pi -
          portable::formulas::stirling_rest(a);
 }
 
@@ -142,9 +142,18 @@ inline double dirichlet_slope(double a, double total, double x) {
   return x / b * ((portable::log(x) - portable::formulas::digamma(a) + digamma_total) * f.value + f.slope);
 }
 
-/// y, computed from x without a derivative that is known.
-inline Tensor without_derivative(const char* op, const Tensor& y, const Tensor& x) {
-  return record(op, y, {x}, {}, [op](const Backward&) -> Grads { fail<GradError>(op, ": its gradient has no derivative"); });
+/// f(a, x) of two tensors, in double.
+template <class F>
+Tensor in_double(const char* op, const Tensor& a, const Tensor& x, F f) {
+  return zip_floating(
+      op, a, x, Loop{[f]<class T>(T p, T v) { return static_cast<T>(f(static_cast<double>(p), static_cast<double>(v))); }});
+}
+
+/// A slope by x for the rule of an op; in a recorded pass it has no derivative.
+inline Tensor slope_in(const Backward& b, const char* op, const Tensor& slope, const Tensor& x) {
+  if (!b.recording()) return slope;
+  return record(op, slope, {x}, {},
+                [op](const Backward&) -> Grads { fail<GradError>(op, ": its gradient has no derivative"); });
 }
 
 }  // namespace onestep::ops

@@ -118,7 +118,7 @@ class _Half(Distribution):
     def __init__(self, scale: Number, validate_args: Any = None) -> None:
         (self.scale,) = together(scale)
         super().__init__(self.scale.shape, validate_args=validate_args)
-        self._require("parameter scale", self.scale, positive.check, "above 0")
+        self._require_positive()
 
     @property
     def base_dist(self) -> Any:
@@ -207,7 +207,7 @@ class Exponential(Distribution):
     def __init__(self, rate: Number, validate_args: Any = None) -> None:
         (self.rate,) = together(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
-        self._require("parameter rate", self.rate, positive.check, "above 0")
+        self._require_positive()
 
     mean = property(lambda self: self.rate.reciprocal())
     mode = property(lambda self: onestep.zeros_like(self.rate))

@@ -41,7 +41,13 @@ class _Trials(Distribution):
 
     _parameters = ("total_count", "probs", "logits")
 
-    def __init__(self, total_count: Number, probs: Any, logits: Any, validate_args: Any) -> None:
+    def __init__(
+        self,
+        total_count: Number,
+        probs: Optional[Number] = None,
+        logits: Optional[Number] = None,
+        validate_args: Any = None,
+    ) -> None:
         self._given = ("total_count", "probs" if logits is None else "logits")
         count, self.probs, self.logits = together(total_count, *of_one_of_two(probs, logits))
         self.total_count = count.to(self.probs.dtype)
@@ -98,15 +104,6 @@ class Binomial(_Trials):
 
 class NegativeBinomial(_Trials):
     """How many trials succeed before total_count fail: gamma(n + k) / (k! gamma(n)) p^k (1 - p)^n"""
-
-    def __init__(
-        self,
-        total_count: Number,
-        probs: Optional[Number] = None,
-        logits: Optional[Number] = None,
-        validate_args: Any = None,
-    ) -> None:
-        super().__init__(total_count, probs, logits, validate_args)
 
     mean = property(lambda self: self.total_count * self.logits.exp())
     mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0))
