@@ -102,10 +102,9 @@ ONESTEP_FORMULA double lgamma_of_positive(double a) {
   return a < kFar<T> ? small : a < kInfinity ? large : a;
 }
 
-/// log(gamma(n)) minus Stirling's (n - 1/2) log(n) - n + log(2 pi) / 2, for n >= 1.
+/// log(gamma(n)) minus Stirling's (n - 1/2) log(n) - n + log(2 pi) / 2, for n >= 10.
 ONESTEP_FORMULA double stirling_rest(double n) {
   const double square = n * n;
-  if (n < kFar<double>) return lgamma_of_positive<double>(n) - ((n - 0.5) * log(n) - n + kHalfLog2Pi);
   return (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - 1.0 / 1680 / square) / square) / square) / n;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // The functions of portable_math.h as formulas that end up where they are called: without branches, calls or conversions to
-// integers, so that the compiler makes vector instructions of a loop over them (vectorized.h). Special cases are choices
+// integers, so that the compiler makes vector instructions of a loop over them (vector_loop.h). Special cases are choices
 // between values that are both computed.
 #include <array>
 #include <bit>

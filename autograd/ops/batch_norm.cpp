@@ -1,10 +1,10 @@
 // The normalisations of images: of each channel, or of groups of channels, over one image or all.
 #include "autograd/ops/normalize.h"
 #include "autograd/ops/reduce.h"
-#include "autograd/ops/vectorized.h"
 #include "autograd/ops_conv.h"
 #include "autograd/ops_nn.h"
 #include "autograd/ops_shape.h"
+#include "autograd/vector_loop.h"
 
 namespace onestep {
 namespace {
@@ -90,7 +90,7 @@ Normalized normalized(const Tensor& input, const Planes& planes, const Tensor& w
       const T rstd = rstds[i] = 1 / std::sqrt(variances[i] + static_cast<T>(eps));
       planes.each_plane(i, [&](int64_t plane, int64_t channel) {
         const T scale = scales ? rstd * scales[channel] : rstd, more = shifts ? shifts[channel] : 0;
-        ops::vector_loop([=](T v) { return (v - mean) * scale + more; }, from + plane * n, to + plane * n, n);
+        vector_loop([=](T v) { return (v - mean) * scale + more; }, to + plane * n, n, from + plane * n);
       });
     });
   });
@@ -124,7 +124,7 @@ Grads plane_grads(const Backward& b, const Planes& planes) {
       planes.each_plane(i, [&](int64_t plane, int64_t channel) {
         const T scale = scales ? rstd * scales[channel] : rstd;
         const auto gradient = [=](T d, T v) { return d * scale - less - (v - mean) * slope; };
-        if (to) ops::vector_loop(gradient, given + plane * n, from + plane * n, to + plane * n, n);
+        if (to) vector_loop(gradient, to + plane * n, n, given + plane * n, from + plane * n);
       });
     });
     for (int64_t plane = 0; plane < planes.images * channels; ++plane) {
@@ -192,8 +192,8 @@ Tensor scale_channels(const Tensor& x, const Tensor& scale, const Tensor& shift)
     T* const to = y.mutable_data<T>();
     kernels::parallel_for(x.shape()[0] * channels, 0.3 * static_cast<double>(n), [=](int64_t i, int64_t end) {
       for (; i < end; ++i)
-        ops::vector_loop([w = scales[i % channels], b = shifts[i % channels]](T v) { return v * w + b; }, from + i * n,
-                         to + i * n, n);
+        vector_loop([w = scales[i % channels], b = shifts[i % channels]](T v) { return v * w + b; }, to + i * n, n,
+                    from + i * n);
     });
   });
   return y;

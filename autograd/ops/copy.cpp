@@ -7,8 +7,8 @@
 
 #include "autograd/ops/common.h"
 #include "autograd/ops/strided.h"
-#include "autograd/ops/vectorized.h"
 #include "autograd/ops_shape.h"
+#include "autograd/vector_loop.h"
 
 namespace onestep::ops {
 namespace {

@@ -15,12 +15,6 @@
 namespace onestep {
 namespace {
 
-/// As PyTorch never 0, so that proportions of draws are none of 0 / 0.
-template <class T>
-T positive_gamma(T alpha, Generator& g) {
-  return std::max(std::numeric_limits<T>::min(), draw_gamma(alpha, g));
-}
-
 /// Throws unless all of x are finite and at least 0.
 void check_parameters(const char* op, const char* name, const Tensor& x) {
   dispatch_floating(x.dtype(), op, [&]<class T>() {
@@ -30,25 +24,31 @@ void check_parameters(const char* op, const char* name, const Tensor& x) {
   });
 }
 
-/// A draw by each of `parameters`, in its dtype.
+/// A draw by each of `parameters`, in its dtype: draw(parameters, y, n).
 template <class F>
 Tensor drawn_by(const char* op, const char* name, const Tensor& parameters, const F& draw) {
   const Tensor x = ops::contiguous_values(ops::widened(parameters));
   check_parameters(op, name, x);
   Tensor y = empty(x.shape(), x.dtype());
-  dispatch_floating(x.dtype(), op, [&]<class T>() {
-    std::transform(x.data<T>(), x.data<T>() + x.numel(), y.mutable_data<T>(), [&](T v) { return static_cast<T>(draw(v)); });
-  });
+  dispatch_floating(x.dtype(), op, [&]<class T>() { draw(x.data<T>(), y.mutable_data<T>(), x.numel()); });
   return to(y, parameters.dtype());
+}
+
+/// As PyTorch's never 0, so that proportions of draws are none of 0 / 0.
+Tensor gamma_drawn_by(const char* op, const Tensor& alpha, Generator& g) {
+  return drawn_by(op, "alpha", alpha, [&]<class T>(const T* a, T* y, int64_t n) {
+    draw_gamma(a, y, n, g);
+    std::transform(y, y + n, y, [](T v) { return std::max(std::numeric_limits<T>::min(), v); });
+  });
 }
 
 }  // namespace
 
 Tensor standard_gamma(const Tensor& alpha, Generator& generator) {
   constexpr const char* op = "standard_gamma";
-  const Tensor y = drawn_by(op, "alpha", alpha, [&](auto a) { return positive_gamma(a, generator); });
+  const Tensor y = gamma_drawn_by(op, alpha, generator);
   return record(op, y, {alpha}, {alpha, y}, [](const Backward& b) -> Grads {
-    const Tensor slope = ops::in_double(op, b.saved(0).values(), b.saved(1).values(), ops::gamma_slope);
+    const Tensor slope = ops::zip_floating(op, b.saved(0).values(), b.saved(1).values(), ops::InDouble<ops::GammaSlope>{});
     return {mul(b.grad(), ops::slope_in(b, op, slope, b.saved(0)))};
   });
 }
@@ -57,8 +57,7 @@ Tensor sample_dirichlet(const Tensor& alpha, Generator& generator) {
   constexpr const char* op = "sample_dirichlet";
   ONESTEP_CHECK(ShapeError, alpha.dim() > 0, op, ": alpha needs a last dim of categories");
   ops::check_floating(op, alpha);
-  const auto draw = [&](auto a) { return positive_gamma(a, generator); };
-  const Tensor gammas = drawn_by(op, "alpha", to(alpha.values(), DType::float64), draw);
+  const Tensor gammas = gamma_drawn_by(op, to(alpha.values(), DType::float64), generator);
   Tensor y = to(div(gammas, sum(gammas, {-1}, true)), compute_type(alpha.dtype()));
   dispatch_floating(y.dtype(), op, [&]<class T>() { y = clamp(y, std::numeric_limits<T>::min(), std::nextafter(T(1), T(0))); });
   y = to(y, alpha.dtype());
@@ -70,9 +69,8 @@ Tensor sample_dirichlet(const Tensor& alpha, Generator& generator) {
       const T *const pa = each.data<T>(), *const pv = drawn.data<T>(), *const ps = sums.data<T>();
       T* const out = slope.mutable_data<T>();
       kernels::parallel_for(slope.numel(), 1000, [=](int64_t i, int64_t end) {
-        for (; i < end; ++i)
-          out[i] = static_cast<T>(
-              ops::dirichlet_slope(static_cast<double>(pa[i]), static_cast<double>(ps[i]), static_cast<double>(pv[i])));
+        vector_loop([](double alpha, double sum, double x) { return ops::dirichlet_slope(alpha, sum, x); }, out + i, end - i,
+                    pa + i, ps + i, pv + i);
       });
     });
     const Tensor& dy = b.grad();
@@ -81,7 +79,7 @@ Tensor sample_dirichlet(const Tensor& alpha, Generator& generator) {
 }
 
 Tensor poisson(const Tensor& rate, Generator& generator) {
-  return drawn_by("poisson", "rate", rate, [&](auto r) { return draw_poisson(static_cast<double>(r), generator); });
+  return drawn_by("poisson", "rate", rate, [&]<class T>(const T* r, T* y, int64_t m) { draw_poisson(r, y, m, generator); });
 }
 
 Tensor binomial(const Tensor& count, const Tensor& prob, Generator& generator) {
@@ -91,10 +89,8 @@ Tensor binomial(const Tensor& count, const Tensor& prob, Generator& generator) {
   const Tensor n = each_of(count), p = each_of(prob);
   check_parameters("binomial", "count", n);
   Tensor y = empty(shape, n.dtype());
-  dispatch_floating(n.dtype(), "binomial", [&]<class T>() {
-    std::transform(n.data<T>(), n.data<T>() + n.numel(), p.data<T>(), y.mutable_data<T>(),
-                   [&](T each, T probability) { return draw_binomial(each, probability, generator); });
-  });
+  dispatch_floating(n.dtype(), "binomial",
+                    [&]<class T>() { draw_binomial(n.data<T>(), p.data<T>(), y.mutable_data<T>(), n.numel(), generator); });
   return to(y, count.dtype());
 }
 

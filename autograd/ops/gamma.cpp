@@ -14,15 +14,17 @@ using ops::Vectorized;
 
 namespace {
 
-Tensor incomplete_gamma(const char* op, const Tensor& a, const Tensor& x, bool above) {
+template <bool ABOVE>
+Tensor incomplete_gamma(const char* op, const Tensor& a, const Tensor& x) {
   ops::check_same_dtype(op, a, x);
-  const Tensor y = ops::in_double(op, a, x, [above](double p, double v) { return ops::igamma(p, v, above); });
-  return record(op, y, {a, x}, {a, x}, [op, above](const Backward& b) -> Grads {
+  const Tensor y = ops::zip_floating(op, a, x, ops::InDouble<ops::IncompleteGamma<ABOVE>>{});
+  return record(op, y, {a, x}, {a, x}, [op](const Backward& b) -> Grads {
     const Tensor &p = b.saved(0), &v = b.saved(1);
-    const Tensor dy = above ? neg(b.grad()) : b.grad();
+    const Tensor dy = ABOVE ? neg(b.grad()) : b.grad();
     return {ops::grad_of(b, 0,
                          [&] {
-                           const Tensor slope = ops::in_double(op, p.values(), v.values(), ops::igamma_slope);
+                           const Tensor slope =
+                               ops::zip_floating(op, p.values(), v.values(), ops::InDouble<ops::IncompleteGammaSlope>{});
                            return dy * ops::slope_in(b, op, slope, p);
                          }),
             ops::grad_of(b, 1, [&] { return dy * exp((p - 1) * log(v) - v - lgamma(p)); })};
@@ -56,7 +58,7 @@ Tensor polygamma(int64_t n, const Tensor& input) {
                 [n](const Backward& b) -> Grads { return {mul(b.grad(), polygamma(n + 1, b.saved(0)))}; });
 }
 
-Tensor igamma(const Tensor& a, const Tensor& x) { return incomplete_gamma("igamma", a, x, false); }
-Tensor igammac(const Tensor& a, const Tensor& x) { return incomplete_gamma("igammac", a, x, true); }
+Tensor igamma(const Tensor& a, const Tensor& x) { return incomplete_gamma<false>("igamma", a, x); }
+Tensor igammac(const Tensor& a, const Tensor& x) { return incomplete_gamma<true>("igammac", a, x); }
 
 }  // namespace onestep

@@ -4,13 +4,16 @@
 // computed together with its derivative.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "autograd/gamma_formulas.h"
 #include "autograd/node.h"
 #include "autograd/ops/elementwise.h"
-#include "autograd/portable_math.h"
+#include "autograd/vector_loop.h"
 
 namespace onestep::ops {
+
+namespace formulas = portable::formulas;
 
 /// A number and its derivative by the parameter.
 struct Dual {
@@ -47,72 +50,104 @@ struct GammaPart {
   bool above;
   N f;
 };
-/// N is double or Dual, `number` makes one of a constant. Cut where all digits are there.
-template <class N, class F>
+/// N is double or Dual, `number` makes one of a constant. Cut where all digits of T are there.
+template <class T, class N, class F>
 GammaPart<N> gamma_part(N a, double x, F number) {
+  constexpr bool fewer = formulas::kFewer<T>;
+  const double root = std::sqrt(value_of(a)), precision = fewer ? 1e-9 / (1 + root) : 1e-17;
   N f = number(1);
-  if (x <= value_of(a) + 1) {  // 1 + x / (a + 1) + x^2 / (a + 1) / (a + 2) + ...
+  if (x <=
+      value_of(a) + 1) {  // 1 + x / (a + 1) + x^2 / (a + 1) / (a + 2) + ..., what is left is about a root of a times a term
     N term = f;
-    for (double n = 1; value_of(term) > 1e-17 * value_of(f); ++n) {
+    for (double n = 1; value_of(term) > precision * value_of(f); ++n) {
       term = term * (number(x) / (a + number(n)));
       f = f + term;
     }
     return {false, f};
   }
   // 1 / (x + 1 - a - (1 - a) / (x + 3 - a - 2 (2 - a) / ...))
-  const int terms = static_cast<int>(8 + 85 / x + 3 * std::sqrt(value_of(a)));
+  const double terms = std::floor(fewer ? 6 + 35 / x + 2 * root : 8 + 85 / x + 3 * root);
   f = number(x + 2 * terms + 1) - a;
-  for (int n = terms; n > 0; --n) f = number(x + 2 * n - 1) - a - number(n) * (number(n) - a) / f;
+  for (double n = terms; n > 0; --n) f = number(x + 2 * n - 1) - a - number(n) * (number(n) - a) / f;
   return {true, number(1) / f};
 }
 
-/// dx / da of a draw x of the gamma distribution with parameter a > 0 and rate 1; 0 for x = 0.
-inline double gamma_slope(double a, double x) {
-  constexpr double far = 1e4;  // from here on the expansion has the digits
-  if (!(x > 0)) return 0;
-  if (a >= far) {
-    const double z = normal_of_gamma(a, x), z2 = z * z, root = std::sqrt(a);
-    return 1 + z / (2 * root) - z * (z2 - 7) / (72 * a * root) + ((3 * z2 + 7) * z2 - 16) / (810 * a * a);
+/// log(x) - digamma(x <= a + 1 ? a + 1 : a): the derivative of the simple part's logarithm, which is near 0 in the middle.
+struct LogSlope {
+  template <class T>
+  ONESTEP_FORMULA static double formula(double a, double x) {
+    return formulas::log(x) - formulas::digamma(x <= a + 1 ? a + 1 : a);
   }
-  const auto part = gamma_part(Dual{a, 1}, x, constant);
-  const double log_slope = portable::log(x) - portable::formulas::digamma(part.above ? a : a + 1);
-  return (part.above ? x : -x / a) * (log_slope * part.f.value + part.f.slope);
-}
+};
+
+/// dx / da of a draw x of the gamma distribution with parameter a > 0 and rate 1; 0 for x = 0.
+struct GammaSlope : LogSlope {
+  template <class T>
+  static double of(double a, double x, double log_slope) {
+    constexpr double far = 1e4;  // from here on the expansion has the digits
+    if (!(x > 0)) return 0;
+    if (a >= far) {
+      const double z = normal_of_gamma(a, x), z2 = z * z, root = std::sqrt(a);
+      return 1 + z / (2 * root) - z * (z2 - 7) / (72 * a * root) + ((3 * z2 + 7) * z2 - 16) / (810 * a * a);
+    }
+    const auto part = gamma_part<T>(Dual{a, 1}, x, constant);
+    return (part.above ? x : -x / a) * (log_slope * part.f.value + part.f.slope);
+  }
+};
 
 /// log(x^a exp(-x) / gamma(a)). Far from 0 by the distance of x from a, so that what is large cancels before it is rounded.
-inline double log_scale(double a, double x) {
-  if (a < 10) return a * portable::log(x) - x - portable::formulas::lgamma(a);
-  const double distance = (x - a) / a;
-  return a * (portable::log1p(distance) - distance) + 0.5 * portable::log(a) - portable::formulas::kHalfLog2Pi -
-         portable::formulas::stirling_rest(a);
-}
-
-/// The derivative of igamma below by `a`.
-inline double igamma_slope(double a, double x) {
-  if (!(a > 0 && x > 0 && x < portable::formulas::kInfinity)) return 0;
-  return -gamma_slope(a, x) * portable::exp(log_scale(a, x)) / x;
+template <class T>
+ONESTEP_FORMULA double log_scale(double a, double x) {
+  const bool near = a < 10;
+  const double distance = (x - a) / a, far = near ? 10 : a;
+  const double logarithm = formulas::log1p_or_log(distance, near, x) - (near ? formulas::kLn2 : 0);
+  const double small = a * logarithm - x - formulas::lgamma_of_positive<T>(near ? a : 1);
+  const double large = a * (logarithm - distance) + 0.5 * formulas::log_of_positive<T>(far) - formulas::kHalfLog2Pi -
+                       formulas::stirling_rest(far);
+  return near ? small : large;
 }
 
 /// igamma from a = 1e8 on: the normal distribution's and the first term of what it lacks (Temme 1979).
 inline double igamma_far(double a, double x, bool above) {
-  const double distance = (x - a) / a, eta = std::copysign(std::sqrt(2 * (distance - portable::log1p(distance))), distance);
-  const double z = eta * std::sqrt(a), density = portable::exp(-0.5 * z * z) / std::sqrt(2 * portable::formulas::kPi * a);
+  const double distance = (x - a) / a, eta = std::copysign(std::sqrt(2 * (distance - formulas::log1p(distance))), distance);
+  const double z = eta * std::sqrt(a), density = formulas::exp(-0.5 * z * z) / std::sqrt(2 * formulas::kPi * a);
   const double rest = density * (-1.0 / 3 + eta * (1.0 / 12 - eta * 2 / 135));
-  return 0.5 * portable::erfc((above ? z : -z) * std::sqrt(0.5)) + (above ? rest : -rest);
+  return 0.5 * formulas::erfc((above ? z : -z) * std::sqrt(0.5)) + (above ? rest : -rest);
 }
 
 /// The part of the gamma distribution with parameter a >= 0 below x >= 0, or above (torch.special.gammainc, gammaincc).
-inline double igamma(double a, double x, bool above) {
-  constexpr double far = 1e8;
-  const double below_all = above ? 1 : 0, above_all = 1 - below_all;
-  if (!(a >= 0 && x >= 0) || (a == 0 && x == 0) || (std::isinf(a) && std::isinf(x))) return portable::formulas::kNaN;
-  if (x == 0 || std::isinf(a)) return below_all;
-  if (a == 0 || std::isinf(x)) return above_all;
-  if (a >= far) return igamma_far(a, x, above);
-  const auto part = gamma_part(a, x, [](double n) { return n; });
-  const double y = portable::exp(log_scale(a, x)) / (part.above ? 1 : a) * part.f;
-  return part.above == above ? y : 1 - y;
-}
+template <bool ABOVE>
+struct IncompleteGamma {
+  /// For a near 0 the part above is 1 minus nearly 1.
+  template <class T>
+  using Digits = std::conditional_t<ABOVE, double, T>;
+
+  template <class T>
+  ONESTEP_FORMULA static double formula(double a, double x) {
+    return formulas::exp(log_scale<Digits<T>>(a, x));
+  }
+  template <class T>
+  static double of(double a, double x, double scale) {
+    constexpr double far = 1e8;
+    constexpr double below_all = ABOVE ? 1 : 0, above_all = 1 - below_all;
+    if (!(a >= 0 && x >= 0) || (a == 0 && x == 0) || (std::isinf(a) && std::isinf(x))) return formulas::kNaN;
+    if (x == 0 || std::isinf(a)) return below_all;
+    if (a == 0 || std::isinf(x)) return above_all;
+    if (a >= far) return igamma_far(a, x, ABOVE);
+    const auto part = gamma_part<Digits<T>>(a, x, [](double n) { return n; });
+    const double y = scale / (part.above ? 1 : a) * part.f;
+    return part.above == ABOVE ? y : 1 - y;
+  }
+};
+
+/// The derivative of the part below by `a`.
+struct IncompleteGammaSlope : LogSlope {
+  template <class T>
+  static double of(double a, double x, double log_slope) {
+    if (!(a > 0 && x > 0 && x < formulas::kInfinity)) return 0;
+    return -GammaSlope::of<T>(a, x, log_slope) * formulas::exp(log_scale<T>(a, x)) / x;
+  }
+};
 
 /// The continued fraction of the incomplete beta function at x with parameters a and b (Abramowitz and Stegun 26.5.8).
 inline Dual beta_fraction(double x, Dual a, Dual b) {
@@ -133,22 +168,34 @@ inline Dual beta_fraction(double x, Dual a, Dual b) {
 
 /// (dx / da) / (1 - x) of a draw x of the beta distribution with parameters a and total - a.
 inline double dirichlet_slope(double a, double total, double x) {
-  const double b = total - a, digamma_total = portable::formulas::digamma(total);
+  const double b = total - a, digamma_total = formulas::digamma(total);
   if (x <= a / total) {  // F = x^a (1 - x)^b gamma(total) / (gamma(a + 1) gamma(b)) f
     const Dual f = beta_fraction(x, {a, 1}, constant(b));
-    return -x / a * ((portable::log(x) - portable::formulas::digamma(a + 1) + digamma_total) * f.value + f.slope);
+    return -x / a * ((formulas::log(x) - formulas::digamma(a + 1) + digamma_total) * f.value + f.slope);
   }
   const Dual f = beta_fraction(1 - x, constant(b), {a, 1});  // of 1 - F
-  return x / b * ((portable::log(x) - portable::formulas::digamma(a) + digamma_total) * f.value + f.slope);
+  return x / b * ((formulas::log(x) - formulas::digamma(a) + digamma_total) * f.value + f.slope);
 }
 
-/// f(a, x) of two tensors, in double.
+/// The row function y = F::of<T>(a, x, F::formula<T>(a, x)), in double: the formula by vector instructions, a block at a time.
 template <class F>
-Tensor in_double(const char* op, const Tensor& a, const Tensor& x, F f) {
-  return zip_floating(
-      op, a, x, Loop{[f]<class T>(T p, T v) { return static_cast<T>(f(static_cast<double>(p), static_cast<double>(v))); }});
-}
-
+struct InDouble {
+  template <class T>
+  void operator()(const T* a, int64_t a_step, const T* x, int64_t x_step, T* y, int64_t n) const {
+    constexpr int64_t block = 64;
+    constexpr double cost = 50;  // nanoseconds of an element
+    kernels::parallel_for(n, cost, [=](int64_t i, int64_t end) {
+      double p[block], v[block], g[block];
+      for (; i < end; i += block) {
+        const int64_t m = std::min(block, end - i);
+        for (int64_t j = 0; j < m; ++j) p[j] = static_cast<double>(a[(i + j) * a_step]);
+        for (int64_t j = 0; j < m; ++j) v[j] = static_cast<double>(x[(i + j) * x_step]);
+        vector_loop([](double r, double s) { return F::template formula<T>(r, s); }, g, m, p, v);
+        vector_loop([](double r, double s, double t) { return F::template of<T>(r, s, t); }, y + i, m, p, v, g);
+      }
+    });
+  }
+};
 /// A slope by x for the rule of an op; in a recorded pass it has no derivative.
 inline Tensor slope_in(const Backward& b, const char* op, const Tensor& slope, const Tensor& x) {
   if (!b.recording()) return slope;

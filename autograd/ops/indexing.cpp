@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autograd/ops/scatter.h"
-#include "autograd/ops/vectorized.h"
+#include "autograd/vector_loop.h"
 
 namespace onestep {
 namespace ops {

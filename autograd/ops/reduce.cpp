@@ -8,7 +8,7 @@
 
 #include "autograd/operators.h"
 #include "autograd/ops/pointwise.h"
-#include "autograd/ops/vectorized.h"
+#include "autograd/vector_loop.h"
 
 namespace onestep {
 

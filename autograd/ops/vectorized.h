@@ -1,29 +1,9 @@
 #pragma once
-// Elementwise loops over formulas of many operations: the compiler makes them of the vector instructions of each instruction
-// set, as kernels/simd.h does by hand. The bits are the same, because the operations are.
+// Elementwise loops over formulas by the vector instructions of each instruction set.
 #include "autograd/ops/elementwise.h"
-
-// Of a function marked so there is one for each instruction set, of which the dynamic linker takes the best for the CPU. Other
-// compilers and sanitizers get the one for all CPUs.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define ONESTEP_EACH_ISA [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), gnu::flatten]]
-#else
-#define ONESTEP_EACH_ISA
-#endif
+#include "autograd/vector_loop.h"
 
 namespace onestep::ops {
-
-template <class F, class X, class Y>
-ONESTEP_EACH_ISA void vector_loop(const F f, const X* x, Y* y, int64_t n) {
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Y>(f(x[i]));
-}
-template <class F, class A, class B, class Y>
-ONESTEP_EACH_ISA void vector_loop(const F f, const A* a, const B* b, Y* y, int64_t n) {
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Y>(f(a[i], b[i]));
-}
 
 /// A row function from a formula, as Loop is, which vector instructions make faster. They do where the formula has no branches:
 /// choices between values that are both computed.
@@ -34,7 +14,7 @@ struct Vectorized {
 
   template <class X, class Y>
   void operator()(const X* x, Y* y, int64_t n) const {
-    kernels::parallel_for(n, kCost, [=, this](int64_t i, int64_t end) { vector_loop(f, x + i, y + i, end - i); });
+    kernels::parallel_for(n, kCost, [=, this](int64_t i, int64_t end) { vector_loop(f, y + i, end - i, x + i); });
   }
 
   template <class A, class B, class Y>
@@ -47,7 +27,7 @@ struct Vectorized {
     const int64_t most = a_step == 0 || b_step == 0 ? block : n;
     kernels::parallel_for(n, kCost, [&, this](int64_t i, int64_t end) {
       for (; i < end; i += most)
-        vector_loop(f, a_step == 0 ? same_a : a + i, b_step == 0 ? same_b : b + i, y + i, std::min(most, end - i));
+        vector_loop(f, y + i, std::min(most, end - i), a_step == 0 ? same_a : a + i, b_step == 0 ? same_b : b + i);
     });
   }
 };

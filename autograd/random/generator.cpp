@@ -7,7 +7,6 @@
 #include <numbers>
 #include <utility>
 
-#include "autograd/gamma_formulas.h"
 #include "autograd/portable_math.h"
 #include "base/error.h"
 
@@ -77,32 +76,10 @@ void Generator::temper() {
   }
 }
 
-/// `circle` gives (cos, sin) of 2 pi u.
-template <class Circle>
-double Generator::normal_by(Circle circle) {
-  if (cached_normal_) {
-    const double z = *cached_normal_;
-    cached_normal_.reset();
-    return z;
-  }
-  const double u1 = d53(), u2 = d53(), r = std::sqrt(-2.0 * portable::log(1 - u2));  // 1 - u2 is exact
-  const auto [cos, sin] = circle(u1);
-  cached_normal_ = r * sin;
-  return r * cos;
-}
-
 double Generator::normal() {
-  return normal_by([](double u) {
-    const double angle = 2.0 * std::numbers::pi * u;
-    return std::pair(portable::cos(angle), portable::sin(angle));
-  });
-}
-
-double Generator::quick_normal() {
-  return normal_by([](double u) {
-    const double turns = 2 * u, sign = turns < 1 ? 1 : -1;
-    const portable::formulas::HalfTurns half = portable::formulas::half_turns<double>(turns < 1 ? turns : turns - 1);
-    return std::pair(sign * half.cos, sign * half.sin);
+  return normal_by([](double u1, double u2) {
+    const double r = std::sqrt(-2.0 * portable::log(1 - u2)), angle = 2.0 * std::numbers::pi * u1;  // 1 - u2 is exact
+    return std::pair(r * portable::cos(angle), r * portable::sin(angle));
   });
 }
 

@@ -5,18 +5,19 @@
 
 namespace onestep {
 
-/// A draw of density x^(alpha - 1) exp(-x) / gamma(alpha) for finite alpha > 0, of a normal's cube (Marsaglia and Tsang 2000);
-/// below 1 that for alpha + 1 times u^(1 / alpha). 0 for alpha = 0.
+/// y[i] has density x^(alpha - 1) exp(-x) / gamma(alpha) for finite alpha[i] > 0, of a normal's cube (Marsaglia and Tsang
+/// 2000); below 1 that for alpha + 1 times u^(1 / alpha). 0 for alpha = 0.
 template <class T>
-T draw_gamma(T alpha, Generator& g);
+void draw_gamma(const T* alpha, T* y, int64_t n, Generator& g);
 
-/// k with probability rate^k exp(-rate) / k!, for finite rate >= 0: by transformed rejection (Hoermann 1993), below 10 by the
-/// number of uniforms whose product stays above exp(-rate).
-double draw_poisson(double rate, Generator& g);
-
-/// How many of `count` events happen that have probability p each: by transformed rejection (Hoermann 1993), where fewer than
-/// 10 are expected by the distances between them. NaN for a p that is NaN; 0 below and `count` above [0, 1].
+/// y[i] is k with probability rate^k exp(-rate) / k!, for finite rate[i] >= 0: by transformed rejection (Hoermann 1993), below
+/// 10 by the number of uniforms whose product stays above exp(-rate).
 template <class T>
-T draw_binomial(T count, T p, Generator& g);
+void draw_poisson(const T* rate, T* y, int64_t n, Generator& g);
+
+/// y[i] tells how many of count[i] events happen that have probability p[i] each: by transformed rejection (Hoermann 1993),
+/// where fewer than 10 are expected by the distances between them. NaN for a p that is NaN; 0 below and `count` above [0, 1].
+template <class T>
+void draw_binomial(const T* count, const T* p, T* y, int64_t n, Generator& g);
 
 }  // namespace onestep
