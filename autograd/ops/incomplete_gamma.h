@@ -66,9 +66,9 @@ GammaPart<N> gamma_part(N a, double x, F number) {
     return {false, f};
   }
   // 1 / (x + 1 - a - (1 - a) / (x + 3 - a - 2 (2 - a) / ...))
-  const double terms = std::floor(fewer ? 6 + 35 / x + 2 * root : 8 + 85 / x + 3 * root);
+  const int terms = static_cast<int>(fewer ? 6 + 35 / x + 2 * root : 8 + 85 / x + 3 * root);
   f = number(x + 2 * terms + 1) - a;
-  for (double n = terms; n > 0; --n) f = number(x + 2 * n - 1) - a - number(n) * (number(n) - a) / f;
+  for (int n = terms; n > 0; --n) f = number(x + 2 * n - 1) - a - number(n) * (number(n) - a) / f;
   return {true, number(1) / f};
 }
 
