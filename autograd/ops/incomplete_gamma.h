@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #include "autograd/gamma_formulas.h"
 #include "autograd/node.h"
@@ -31,6 +32,31 @@ inline Dual constant(double x) { return {x, 0}; }
 inline double value_of(Dual x) { return x.value; }
 inline double value_of(double x) { return x; }
 
+/// Whether `term` counts in a sum.
+inline bool counts(double term, double precision, double sum) { return std::fabs(term) > precision * std::fabs(sum); }
+inline bool counts(Dual term, double precision, Dual sum) {
+  return counts(term.value, precision, sum.value) || counts(term.slope, precision, sum.slope);
+}
+/// Of terms that get smaller slowly near the middle of a distribution, where what is left is about a root of `size` times a
+/// term.
+template <class T>
+double precision_of(double size) {
+  return (formulas::kFewer<T> ? 1e-9 : 1e-16) / (1 + std::sqrt(size));
+}
+
+/// 1 / (b + n(1) / (d(1) + n(2) / (d(2) + ...))) of pairs [n(i), d(i)] = next(i), by Steed's algorithm.
+template <class N, class F>
+N continued_fraction(N one, N b, F next, double precision) {
+  N inverse = one / b, term = inverse, sum = inverse;
+  for (double i = 1; counts(term, precision, sum); ++i) {
+    const auto [above, below] = next(i);
+    inverse = one / (below + above * inverse);
+    term = term * (below * inverse - one);
+    sum = sum + term;
+  }
+  return sum;
+}
+
 /// The standard normal number of the same quantile as x of the gamma distribution with parameter `a`, by the expansion of
 /// Cornish and Fisher: z + (z^2 - 1) / (3 root) + ... = (x - a) / root with root = sqrt(a), to about a^(-3/2).
 inline double normal_of_gamma(double a, double x) {
@@ -50,26 +76,20 @@ struct GammaPart {
   bool above;
   N f;
 };
-/// N is double or Dual, `number` makes one of a constant. Cut where all digits of T are there.
-template <class T, class N, class F>
+/// N is double or Dual, `number` makes one of a constant. Cut where all digits of Below or Above are there.
+template <class Below, class Above, class N, class F>
 GammaPart<N> gamma_part(N a, double x, F number) {
-  constexpr bool fewer = formulas::kFewer<T>;
-  const double root = std::sqrt(value_of(a)), precision = fewer ? 1e-9 / (1 + root) : 1e-17;
-  N f = number(1);
-  if (x <=
-      value_of(a) + 1) {  // 1 + x / (a + 1) + x^2 / (a + 1) / (a + 2) + ..., what is left is about a root of a times a term
-    N term = f;
-    for (double n = 1; value_of(term) > precision * value_of(f); ++n) {
+  const N one = number(1);
+  if (x <= value_of(a) + 1) {  // 1 + x / (a + 1) + x^2 / (a + 1) / (a + 2) + ...
+    N term = one, f = one;
+    for (double n = 1; counts(term, precision_of<Below>(value_of(a)), f); ++n) {
       term = term * (number(x) / (a + number(n)));
       f = f + term;
     }
     return {false, f};
   }
-  // 1 / (x + 1 - a - (1 - a) / (x + 3 - a - 2 (2 - a) / ...))
-  const int terms = static_cast<int>(fewer ? 6 + 35 / x + 2 * root : 8 + 85 / x + 3 * root);
-  f = number(x + 2 * terms + 1) - a;
-  for (int n = terms; n > 0; --n) f = number(x + 2 * n - 1) - a - number(n) * (number(n) - a) / f;
-  return {true, number(1) / f};
+  const auto next = [=](double n) { return std::pair(number(n) * (a - number(n)), number(x + 2 * n + 1) - a); };
+  return {true, continued_fraction(one, number(x + 1) - a, next, precision_of<Above>(value_of(a)))};
 }
 
 /// log(x) - digamma(x <= a + 1 ? a + 1 : a): the derivative of the simple part's logarithm, which is near 0 in the middle.
@@ -90,7 +110,7 @@ struct GammaSlope : LogSlope {
       const double z = normal_of_gamma(a, x), z2 = z * z, root = std::sqrt(a);
       return 1 + z / (2 * root) - z * (z2 - 7) / (72 * a * root) + ((3 * z2 + 7) * z2 - 16) / (810 * a * a);
     }
-    const auto part = gamma_part<T>(Dual{a, 1}, x, constant);
+    const auto part = gamma_part<T, T>(Dual{a, 1}, x, constant);
     return (part.above ? x : -x / a) * (log_slope * part.f.value + part.f.slope);
   }
 };
@@ -134,7 +154,7 @@ struct IncompleteGamma {
     if (x == 0 || std::isinf(a)) return below_all;
     if (a == 0 || std::isinf(x)) return above_all;
     if (a >= far) return igamma_far(a, x, ABOVE);
-    const auto part = gamma_part<Digits<T>>(a, x, [](double n) { return n; });
+    const auto part = gamma_part<Digits<T>, T>(a, x, [](double n) { return n; });
     const double y = scale / (part.above ? 1 : a) * part.f;
     return part.above == ABOVE ? y : 1 - y;
   }
@@ -150,30 +170,27 @@ struct IncompleteGammaSlope : LogSlope {
 };
 
 /// The continued fraction of the incomplete beta function at x with parameters a and b (Abramowitz and Stegun 26.5.8).
-inline Dual beta_fraction(double x, Dual a, Dual b) {
-  const auto terms = static_cast<int>(60 + 6 * std::sqrt(std::min(std::max(a.value, b.value), 1e12)));
-  Dual f = constant(1);
-  for (int m = terms; m >= 0; --m) {
-    const Dual at = a + constant(2.0 * m);
-    const Dual even = (a + constant(m)) * (a + b + constant(m)) * constant(-x) / (at * (at + constant(1)));
-    if (m < terms) {
-      const Dual next = at + constant(2);
-      const Dual odd = constant((m + 1.0) * x) * (b - constant(m + 1.0)) / ((next - constant(1)) * next);
-      f = constant(1) + odd / f;
-    }
-    f = constant(1) + even / f;
-  }
-  return constant(1) / f;
+template <class T>
+Dual beta_fraction(double x, Dual a, Dual b) {
+  const Dual one = constant(1);
+  const auto next = [=](double i) {
+    const double m = std::floor(i / 2);
+    const Dual at = a + constant(i), whole = constant(m);
+    const Dual above = i > 2 * m ? (a + whole) * (a + b + whole) * constant(-x) : whole * (b - whole) * constant(x);
+    return std::pair(above / (at * (at - one)), one);
+  };
+  return continued_fraction(one, one, next, precision_of<T>(std::max(a.value, b.value)));
 }
 
 /// (dx / da) / (1 - x) of a draw x of the beta distribution with parameters a and total - a.
-inline double dirichlet_slope(double a, double total, double x) {
+template <class T>
+double dirichlet_slope(double a, double total, double x) {
   const double b = total - a, digamma_total = formulas::digamma(total);
   if (x <= a / total) {  // F = x^a (1 - x)^b gamma(total) / (gamma(a + 1) gamma(b)) f
-    const Dual f = beta_fraction(x, {a, 1}, constant(b));
+    const Dual f = beta_fraction<T>(x, {a, 1}, constant(b));
     return -x / a * ((formulas::log(x) - formulas::digamma(a + 1) + digamma_total) * f.value + f.slope);
   }
-  const Dual f = beta_fraction(1 - x, constant(b), {a, 1});  // of 1 - F
+  const Dual f = beta_fraction<T>(1 - x, constant(b), {a, 1});  // of 1 - F
   return x / b * ((formulas::log(x) - formulas::digamma(a) + digamma_total) * f.value + f.slope);
 }
 

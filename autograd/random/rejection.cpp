@@ -97,15 +97,15 @@ double poisson(double rate, double zero, Generator& g) {
     for (; product > zero; ++k) product *= g.d53();
     return k;
   }
-  const double log_rate = formulas::log(rate), b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b;
-  const double log_alpha = formulas::log(1.1239 + 1.1328 / (b - 3.4)), accepted = 0.9277 - 3.6224 / (b - 2);
+  const double b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b, accepted = 0.9277 - 3.6224 / (b - 2);
   for (;;) {
     const Proposal x = propose(g);
     const double k = std::floor((2 * a / x.us + b) * x.u + rate + 0.43);
     if (x.us >= 0.07 && x.v <= accepted) return k;
     if (k < 0 || (x.us < 0.013 && x.v > x.us)) continue;
+    const double log_alpha = formulas::log(1.1239 + 1.1328 / (b - 3.4));
     const double v = formulas::log(x.v) + log_alpha - formulas::log(a / (x.us * x.us) + b);
-    if (v <= -rate + k * log_rate - formulas::lgamma(k + 1)) return k;
+    if (v <= -rate + k * formulas::log(rate) - formulas::lgamma_of_positive<double>(k + 1)) return k;
   }
 }
 

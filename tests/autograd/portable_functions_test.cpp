@@ -153,7 +153,9 @@ TEST_CASE("how draws of gamma and beta distributions move with a parameter, as m
                                 {3, 7, 0.5, 0.17131413750307283},         {30, 31, 0.97, 0.032828256955741432},
                                 {1, 31, 0.0625, 0.052547287535748633},    {50, 120, 0.375, 0.0079499087630448553},
                                 {300, 300.2, 0.9995, 0.00333694578112873}};
-  for (const auto& [a, total, x, slope] : beta)
-    CHECK(ops::dirichlet_slope(a, total, x) == doctest::Approx(slope).epsilon(2e-10));
+  for (const auto& [a, total, x, slope] : beta) {
+    CHECK(ops::dirichlet_slope<double>(a, total, x) == doctest::Approx(slope).epsilon(2e-10));
+    CHECK(ops::dirichlet_slope<float>(a, total, x) == doctest::Approx(slope).epsilon(5e-8));
+  }
   CHECK(slope_of(0.0, 2, 0) == 0);
 }
