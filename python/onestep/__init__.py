@@ -8,6 +8,7 @@ from onestep import _tensor  # noqa: F401 - completes the class Tensor
 from onestep._functions import *  # type: ignore[assignment]  # noqa: F403 - some in the order of torch, not of nn.functional
 from onestep._composed import *  # noqa: F403
 from onestep._statistics import *  # noqa: F403
+from onestep._numbers import *  # noqa: F403
 from onestep.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from onestep._matrices import *  # noqa: F403
 from onestep import autograd, backends, cuda, special

@@ -9,7 +9,7 @@ from onestep._C import Tensor
 from onestep._composed import _op
 
 __all__ = [
-    "cholesky", "cholesky_inverse", "cholesky_solve", "det", "inverse", "logdet", "pinverse", "qr", "slogdet", "svd",
+    "cholesky", "cholesky_inverse", "cholesky_solve", "det", "inverse", "logdet", "matrix_exp", "pinverse", "qr", "slogdet", "svd",
 ]  # fmt: skip
 
 
@@ -44,6 +44,12 @@ def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant: NaN where this is negative."""
     sign, logarithm = onestep.linalg.slogdet(input)
     return logarithm.masked_fill(sign < 0, float("nan"))
+
+
+@_op
+def matrix_exp(input: Tensor) -> Tensor:
+    """linalg.matrix_exp."""
+    return onestep.linalg.matrix_exp(input)
 
 
 @_op

@@ -9,7 +9,6 @@ USE_INSTEAD = {
     "torch.jit.trace": "the function itself",
     "torch.sparse_coo_tensor": "a dense tensor",
     "torch.Tensor.to_sparse": "the dense tensor",
-    "torch.Tensor.register_hook": "torch.autograd.Function",
     "torch.optim.SparseAdam": "torch.optim.Adam",
     "torch.nn.utils.parametrizations.orthogonal": "torch.nn.init.orthogonal_",
     "torch.autograd.profiler": "`onestep train --profile`",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, NamedTuple, Optional
 
 from onestep import _C
@@ -185,3 +186,20 @@ def vander(x: Tensor, *, N: Optional[int] = None) -> Tensor:
     """[..., n] -> [..., n, N]: the powers 0 to N - 1."""
     x = _C.atleast_1d(x if x.is_floating_point() else x.to(_C.int64))
     return x.unsqueeze(-1) ** _C.arange(x.shape[-1] if N is None else N).to(x.dtype)
+
+
+def matrix_exp(A: Tensor) -> Tensor:
+    """I + A + A^2 / 2! + ..., of A / 2^s, whose norm is at most 1, by terms to the 18th (Higham 2005), squared s times."""
+    check_square("linalg.matrix_exp", A)
+    if A.dtype not in (_C.float32, _C.float64):
+        raise _C.DTypeError(f"linalg.matrix_exp: needs float32 or float64: got {A.dtype}")
+    norm = float(A.detach().abs().sum(-1).max()) if A.numel() else 0.0
+    squarings = max(0, math.ceil(math.log2(norm))) if 0 < norm < math.inf else 0
+    identity = _C.eye(A.size(-1), dtype=A.dtype)
+    scaled = A / 2.0**squarings
+    power = identity.expand(A.shape)
+    for k in range(18, 0, -1):
+        power = identity + scaled @ power / k
+    for _ in range(squarings):
+        power = power @ power
+    return power

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import NamedTuple
 
 from onestep import _C
 from onestep._C import Tensor
@@ -109,6 +110,38 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None
     return (sums * _widths(y, x, dim)).cumsum(dim) / 2
 
 
+@_function
+def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> list[Tensor]:
+    """The derivatives along each dim by central differences, at the ends by those of the first or second order; `spacing` is the
+    distance of neighbours, or their places, for all dims or one for each."""
+    dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    steps = list(spacing) if isinstance(spacing, (list, tuple)) else [1 if spacing is None else spacing] * len(dims)
+    if edge_order not in (1, 2):
+        raise _C.Error(f"gradient: edge_order must be 1 or 2: got {edge_order}")
+    if len(steps) != len(dims):
+        raise _C.Error(f"gradient: needs a spacing for each dim: got {len(steps)} for {len(dims)}")
+    x = input if input.is_floating_point() or input.is_complex() else input.to(_C.get_default_dtype())
+    return [_slopes(x, step, d, edge_order) for step, d in zip(steps, dims)]
+
+
+def _slopes(x: Tensor, step, dim: int, edge_order: int) -> Tensor:
+    """Of the parabola through three neighbours, or of the line through two."""
+    y = x.movedim(dim, -1)
+    if y.size(-1) <= edge_order:
+        raise _C.ShapeError(f"gradient: needs over {edge_order} elements along dim {dim}: got {y.size(-1)}")
+    widths = (step[1:] - step[:-1]).to(y.dtype) if isinstance(step, Tensor) and step.dim() else _C.full([y.size(-1) - 1], float(step), dtype=y.dtype)
+    if widths.numel() != y.size(-1) - 1:
+        raise _C.ShapeError(f"gradient: needs {y.size(-1)} places along dim {dim}: got {widths.numel() + 1}")
+    lines = (y[..., 1:] - y[..., :-1]) / widths
+    left, right = widths[:-1], widths[1:]
+    inside = (lines[..., :-1] * right + lines[..., 1:] * left) / (left + right)
+    first, last = lines[..., :1], lines[..., -1:]
+    if edge_order == 2:
+        bend = (lines[..., 1:] - lines[..., :-1]) / (left + right)  # half of the second derivative
+        first, last = first - bend[..., :1] * widths[:1], last + bend[..., -1:] * widths[-1:]
+    return _C.cat([first, inside, last], -1).movedim(-1, dim)
+
+
 # ---- covariances
 
 
@@ -210,6 +243,69 @@ def quantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False, *,
 def nanquantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """quantile of the elements that are not NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, False)
+
+
+class Found(NamedTuple):
+    """Values along a dim, and where they are."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def _found(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Found:
+    """What lies at the places in the last dim, [..., 1], which is moved back to `dim`."""
+    if not input.dim():
+        return Found(input.clone(), indices.reshape(()))
+    indices = indices.movedim(-1, dim)
+    values = input.gather(dim, indices)
+    return Found(values, indices) if keepdim else Found(values.squeeze(dim), indices.squeeze(dim))
+
+
+@_method_too
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False):
+    """The lower median of the elements that are not NaN; along `dim` with its place."""
+    x = input.reshape(-1) if dim is None or not input.dim() else input.movedim(dim, -1)
+    _, order = _C.sort(x.detach(), -1, stable=True)
+    place = ((x.isnan().logical_not().sum(-1, keepdim=True) - 1) // 2).clamp(min=0)
+    found = _found(x, order.gather(-1, place), -1, False) if dim is None else _found(input, order.gather(-1, place), dim, keepdim)
+    return found.values if dim is None else found
+
+
+@_method_too
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Found:
+    """The most frequent value along `dim`, of several the least, and its last place."""
+    x = (input.reshape(1) if not input.dim() else input.movedim(dim, -1)).detach()
+    values, order = _C.sort(x, -1, stable=True)
+    at = _C.arange(x.size(-1)).expand(x.shape)
+    begins = _C.cat([_C.ones(x.shape[:-1] + (1,), dtype=_C.bool), values[..., 1:] != values[..., :-1]], -1)
+    so_far = at - _C.cummax(at * begins, -1)[0]  # how many elements of the run came before
+    return _found(input, order.gather(-1, so_far.argmax(-1, keepdim=True)), dim, keepdim)
+
+
+class Histogram(NamedTuple):
+    """How many elements are in each bin, and the edges of the bins."""
+
+    hist: Tensor
+    bin_edges: Tensor
+
+
+@_method_too
+def histogram(input: Tensor, bins, *, range=None, weight: Tensor | None = None, density: bool = False) -> Histogram:
+    """Elements, or their weights, counted in `bins` of one width, or between the ascending edges `bins`; each bin has its lower
+    edge, the last one both. `density`: divided by the sum and the widths."""
+    x = input.detach().reshape(-1)
+    if isinstance(bins, Tensor):
+        edges = bins
+    else:
+        low, high = (float(e) for e in (range if range is not None else (x.min(), x.max()) if x.numel() else (0, 1)))
+        edges = _C.linspace(low - 0.5, high + 0.5, bins + 1, dtype=x.dtype) if low == high else _C.linspace(low, high, bins + 1, dtype=x.dtype)
+    count = edges.numel() - 1
+    place = _C.searchsorted(edges, x, right=True) - 1
+    place = place.masked_fill(x == edges[-1], count - 1)
+    inside = (place >= 0) & (place < count) & ~x.isnan()
+    weights = _C.ones_like(x) if weight is None else weight.detach().reshape(-1).to(x.dtype)
+    hist = _C.zeros([count], dtype=x.dtype).index_add(0, place[inside], weights[inside])
+    return Histogram(hist / (hist.sum() * (edges[1:] - edges[:-1])) if density else hist, edges)
 
 
 # ---- runs

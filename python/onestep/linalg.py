@@ -12,7 +12,7 @@ from onestep._composed import matrix_power as _matrix_power
 from onestep._decompositions import (  # noqa: F401
     LinAlgError, cholesky, det, inv, qr, slogdet, solve, solve_triangular,
 )  # fmt: skip
-from onestep._spectra import cond, eigh, eigvalsh, lstsq, matrix_rank, pinv, svd, svdvals, vander  # noqa: F401
+from onestep._spectra import cond, eigh, eigvalsh, lstsq, matrix_exp, matrix_rank, pinv, svd, svdvals, vander  # noqa: F401
 
 
 class InverseResult(NamedTuple):

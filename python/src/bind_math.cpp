@@ -93,8 +93,12 @@ void bind_reduce() {
          });
     bind((name + "(Tensor input, str p, int[]? dim=None, bool keepdim=False, dtype? dtype=None)").c_str(),
          +[](T x, std::string_view p, Dims d, bool keep, OptionalDType t) {
-           if (p != "fro") fail<Error>("norm: only the Frobenius norm and numbers are supported: got ", p);
-           return norm(converted(x, t), 2, all_or(d), keep);
+           if (p == "fro") return norm(converted(x, t), 2, all_or(d), keep);
+           if (p != "nuc") fail<Error>("norm: p must be a number, fro or nuc: got ", p);
+           nanobind::list dims;
+           for (const int64_t dim : d.value_or(Shape{-2, -1})) dims.append(dim);
+           const nanobind::object nuclear = nanobind::module_::import_("onestep.linalg").attr("matrix_norm");
+           return nanobind::cast<Tensor>(nuclear(converted(x, t), "nuc", dims, keep));
          });
   };
   bind_norm([](const char* s, auto f) { both(s, f); }, "norm");

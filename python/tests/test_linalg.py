@@ -1,5 +1,7 @@
 """Decompositions: what defines them, and gradients beside differences. PyTorch's own samples: programs/op_db.py."""
 
+import math
+
 import onestep as torch
 import pytest
 
@@ -72,6 +74,7 @@ def test_eigenvalues_and_singular_values():
         near(A.svd().V, Vh.mT)
         near(A @ linalg.pinv(A) @ A, A)
         near(linalg.matrix_norm(A, "nuc"), S.sum(-1))
+        near(torch.norm(A, "nuc", dim=(-2, -1)), S.sum(-1))
         near(linalg.matrix_norm(A, 2), S[..., 0])
         near(linalg.cond(A), S[..., 0] / S[..., -1])
     rank_one = matrices(4, 1) @ matrices(1, 3)
@@ -79,6 +82,17 @@ def test_eigenvalues_and_singular_values():
     solution = linalg.lstsq(matrices(6, 3), matrices(6, 2, seed=1))
     near(matrices(6, 3).mT @ (matrices(6, 3) @ solution.solution - matrices(6, 2, seed=1)), torch.zeros(3, 2, dtype=torch.float64))
     assert solution.rank.item() == 3
+
+
+def test_exponentials_of_matrices():
+    turn = torch.tensor([[0.0, 3.0], [-3.0, 0.0]], dtype=torch.float64)
+    c, s = math.cos(3), math.sin(3)
+    near(torch.matrix_exp(turn), torch.tensor([[c, s], [-s, c]], dtype=torch.float64))
+    A = 2 * matrices(2, 4, 4)
+    near(linalg.matrix_exp(A) @ linalg.matrix_exp(-A), torch.eye(4, dtype=A.dtype).expand(2, 4, 4))
+    w, V = linalg.eigh(positive(4, 2))
+    near(linalg.matrix_exp(positive(4, 2)), V @ torch.diag_embed(w.exp()) @ V.mT)
+    assert linalg.matrix_exp(torch.zeros(0, 2, 2)).shape == (0, 2, 2)
 
 
 GRADIENTS = {
@@ -92,6 +106,7 @@ GRADIENTS = {
     "qr of wide": lambda A: linalg.qr(A[:2]),
     "eigh": lambda A: (linalg.eigh(A + A.mT)[0], linalg.eigh(A + A.mT)[1] ** 2),
     "svd": lambda A: (linalg.svd(A[:2], False)[0] ** 2, linalg.svd(A[:, :2], False)[2] ** 2, linalg.svdvals(A)),
+    "matrix_exp": lambda A: linalg.matrix_exp(2 * A),
     "pinv": lambda A: linalg.pinv(A[:, :2]),
     "lstsq": lambda A: linalg.lstsq(A[:, :2], A).solution,
 }

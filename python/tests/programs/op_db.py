@@ -29,7 +29,7 @@ RANDOM = {"bernoulli", "multinomial", "nn.functional.dropout", "nn.functional.dr
           "nn.functional.feature_alpha_dropout", "nn.functional.rrelu", "empty_strided", "new_empty_strided", "empty_permuted",
           "exponential", "geometric", "log_normal", "cauchy", "randperm"}  # fmt: skip
 UP_TO_SIGN = {"linalg.eigh", "linalg.svd", "svd"}  # their vectors, whose gradients have the same signs
-TIES = {"topk", "kthvalue", "sort", "argsort"}  # PyTorch does not say which of equal elements they pick
+TIES = {"topk", "kthvalue", "sort", "argsort", "mode"}  # PyTorch does not say which of equal elements they pick
 TOLERANCES_OF = {"nn.functional.hardsigmoid": (1e-7, 1e-8)}  # PyTorch takes 1/6 as a float32 in float64, too
 TOLERANCES = {torch.float64: (1e-9, 1e-10), torch.float32: (2e-5, 1e-5), torch.complex128: (1e-9, 1e-10), torch.complex64: (2e-5, 1e-5), torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2)}
 
