@@ -44,12 +44,14 @@ double precision_of(double size) {
   return (formulas::kFewer<T> ? 1e-9 : 1e-16) / (1 + std::sqrt(size));
 }
 
-/// 1 / (b + n(1) / (d(1) + n(2) / (d(2) + ...))) of pairs [n(i), d(i)] = next(i), by Steed's algorithm.
-template <class N, class F>
-N continued_fraction(N one, N b, F next, double precision) {
+/// 1 / (b + n(1) / (d(1) + n(2) / (d(2) + ...))) of pairs [n(i), d(i)] = next(i), by Steed's algorithm. It ends.
+template <class T, class N, class F>
+N continued_fraction(N one, N b, F next, double size) {
+  const double precision = precision_of<T>(size);
+  const auto most = static_cast<int>(10000 + 12 * std::sqrt(std::min(size, 1e12)));
   N inverse = one / b, term = inverse, sum = inverse;
-  for (double i = 1; counts(term, precision, sum); ++i) {
-    const auto [above, below] = next(i);
+  for (int i = 1; i < most && counts(term, precision, sum); ++i) {
+    const auto [above, below] = next(static_cast<double>(i));
     inverse = one / (below + above * inverse);
     term = term * (below * inverse - one);
     sum = sum + term;
@@ -89,7 +91,7 @@ GammaPart<N> gamma_part(N a, double x, F number) {
     return {false, f};
   }
   const auto next = [=](double n) { return std::pair(number(n) * (a - number(n)), number(x + 2 * n + 1) - a); };
-  return {true, continued_fraction(one, number(x + 1) - a, next, precision_of<Above>(value_of(a)))};
+  return {true, continued_fraction<Above>(one, number(x + 1) - a, next, value_of(a))};
 }
 
 /// log(x) - digamma(x <= a + 1 ? a + 1 : a): the derivative of the simple part's logarithm, which is near 0 in the middle.
@@ -179,14 +181,14 @@ Dual beta_fraction(double x, Dual a, Dual b) {
     const Dual above = i > 2 * m ? (a + whole) * (a + b + whole) * constant(-x) : whole * (b - whole) * constant(x);
     return std::pair(above / (at * (at - one)), one);
   };
-  return continued_fraction(one, one, next, precision_of<T>(std::max(a.value, b.value)));
+  return continued_fraction<T>(one, one, next, std::max(a.value, b.value));
 }
 
 /// (dx / da) / (1 - x) of a draw x of the beta distribution with parameters a and total - a.
 template <class T>
 double dirichlet_slope(double a, double total, double x) {
   const double b = total - a, digamma_total = formulas::digamma(total);
-  if (x <= a / total) {  // F = x^a (1 - x)^b gamma(total) / (gamma(a + 1) gamma(b)) f
+  if (x <= a / total || x < 1e-8) {  // F = x^a (1 - x)^b gamma(total) / (gamma(a + 1) gamma(b)) f
     const Dual f = beta_fraction<T>(x, {a, 1}, constant(b));
     return -x / a * ((formulas::log(x) - formulas::digamma(a + 1) + digamma_total) * f.value + f.slope);
   }
@@ -213,6 +215,7 @@ struct InDouble {
     });
   }
 };
+
 /// A slope by x for the rule of an op; in a recorded pass it has no derivative.
 inline Tensor slope_in(const Backward& b, const char* op, const Tensor& slope, const Tensor& x) {
   if (!b.recording()) return slope;
