@@ -40,7 +40,7 @@ _LATER = {  # where the names are that are imported when they are first used
     },
     **{
         name: "onestep._signal"
-        for name in ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "istft", "stft")
+        for name in ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "istft", "kaiser_window", "stft")
     },
     "gradcheck": "onestep.autograd",
     "vmap": "onestep.func",

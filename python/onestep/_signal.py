@@ -9,8 +9,9 @@ from onestep import _C
 from onestep._C import Tensor
 from onestep._complex import ComplexTensor
 from onestep.fft import fft, ifft, irfft, rfft
+from onestep.special import i0
 
-__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "istft", "stft"]
+__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "istft", "kaiser_window", "stft"]
 
 
 def _window(length: int, periodic: bool, of: Any, dtype: Any, requires_grad: bool) -> Tensor:
@@ -45,6 +46,13 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Any = N
                     pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """1 - abs(2 t - 1)."""
     return _window(window_length, periodic, lambda t: 1 - (2 * t - 1).abs(), dtype, requires_grad)
+
+
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                  pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """i0(beta sqrt(1 - (2 t - 1)^2)) / i0(beta)."""
+    shape = lambda t: i0(beta * (1 - (2 * t - 1) ** 2).clamp(min=0).sqrt()) / i0(_C.tensor(beta, dtype=_C.float64))  # noqa: E731
+    return _window(window_length, periodic, shape, dtype, requires_grad)
 
 
 def _centered(window: Optional[Tensor], win_length: int, n_fft: int, like: Any) -> Tensor:

@@ -287,5 +287,6 @@ def test_short_time_transforms():
     assert torch.allclose(torch.istft(spectra, 16, 4, window=window, length=50)[:, :48], x[:, :48])
     assert torch.hann_window(4).tolist() == pytest.approx([0, 0.5, 1, 0.5]) and torch.hamming_window(2).tolist() == pytest.approx([0.08, 1])
     assert torch.bartlett_window(5, False).tolist() == [0, 0.5, 1, 0.5, 0] and torch.blackman_window(2).tolist() == pytest.approx([0, 1])
+    assert torch.kaiser_window(5, False, 3.5).tolist() == pytest.approx([0.1355343, 0.6784086, 1.0, 0.6784086, 0.1355343], rel=1e-6)  # numpy.kaiser
     with pytest.raises(RuntimeError, match="cover"):
         torch.istft(torch.stft(x, 16, 4, window=window, center=False, return_complex=True), 16, 4, window=window, center=False)
