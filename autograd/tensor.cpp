@@ -55,14 +55,16 @@ void Tensor::check_writable(const char* op) const {
 
 void Tensor::set_data(const Tensor& values) {
   const bool same = values.shape() == shape() && values.dtype() == dtype();
-  ONESTEP_CHECK(GradError, !is_view(), "set_data: a view of shape ", shape(), " cannot take other elements (use copy_)");
   ONESTEP_CHECK(GradError, same || is_leaf(), "set_data: the result of ", is_leaf() ? "" : node()->name, " has shape ", shape(),
                 " and dtype ", dtype(), ": got ", values.shape(), " and ", values.dtype());
   ONESTEP_CHECK(DTypeError, !requires_grad() || values.is_floating(), "set_data: a leaf that requires grad needs a floating ",
                 "dtype: got ", values.dtype());
   Impl& own = impl();
+  Node* const recorded = node().get();  // a view's follows its base for the last time
+  own.base = nullptr;
+  own.view_kind = ViewKind::ordinary;
   if (!same)
-    for (Node* const leaf : {node().get(), own.stopped.get()})
+    for (Node* const leaf : {recorded, own.stopped.get()})
       if (leaf) {
         leaf->shape = values.shape();
         leaf->dtype = values.dtype();

@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 
 
 _LATER = {  # where the names are that are imported when they are first used
-    **{name: f"onestep.{name}" for name in ("nn", "optim", "utils", "amp", "fft", "func", "linalg", "random")},
+    **{name: f"onestep.{name}" for name in ("nn", "optim", "utils", "amp", "fft", "func", "futures", "linalg", "random")},
     **{name: f"onestep.{name}" for name in ("attention", "display", "distributions")},
     **{name: "onestep.serialization" for name in ("save", "load")},
     **{name: "onestep.run" for name in ("train", "Run")},
@@ -45,6 +45,7 @@ _LATER = {  # where the names are that are imported when they are first used
     "gradcheck": "onestep.autograd",
     "vmap": "onestep.func",
     "autocast": "onestep.amp",
+    "Future": "onestep.futures",
 }
 
 

@@ -267,7 +267,9 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 
 
 def is_storage(obj) -> bool:
-    return False
+    from onestep._composed import UntypedStorage  # which needs what is here
+
+    return isinstance(obj, UntypedStorage)
 
 
 def typename(obj) -> str:

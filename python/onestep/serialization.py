@@ -10,7 +10,7 @@ import pickle
 import struct
 import zipfile
 from collections import OrderedDict
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Union
 
 import onestep
 from onestep import _C
@@ -24,6 +24,8 @@ from onestep._pickle_reader import (
     tensor_from_bytes,
 )
 from onestep._pickle_writer import PickleWriter, Refused
+
+MAP_LOCATION = Optional[Union[Callable[[Any, str], Any], str, Dict[str, str]]]  # what programs annotate
 
 _SAFETENSORS = {
     "F64": "float64",

@@ -230,10 +230,14 @@ void bind_random() {
         return leaf(integers(low, high, size, g, dtype), device, grad);
       });
   function(
-      "randint_like(Tensor input, int low, int? high=None" RANDOM_LIKE,
-      +[](T x, int64_t low, std::optional<int64_t> high, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool,
-          PyObject*) {
-        return leaf(integers(high ? low : 0, high.value_or(low), x.shape(), g, dtype.value_or(x.dtype())), device, grad);
+      "randint_like(Tensor input, int high" RANDOM_LIKE,
+      +[](T x, int64_t high, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool, PyObject*) {
+        return leaf(integers(0, high, x.shape(), g, dtype.value_or(x.dtype())), device, grad);
+      });
+  function(
+      "randint_like(Tensor input, int low, int high" RANDOM_LIKE,
+      +[](T x, int64_t low, int64_t high, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool, PyObject*) {
+        return leaf(integers(low, high, x.shape(), g, dtype.value_or(x.dtype())), device, grad);
       });
   function(
       "randperm(int n" RANDOM, +[](int64_t n, Generator& g, D dtype, PyObject*, PyObject* device, bool grad, bool) {

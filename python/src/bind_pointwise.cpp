@@ -116,9 +116,14 @@ void bind_pointwise() {
       +[](T x, T y, Scalar a) { return a.value == 1 ? add(x, y) : add(x, y, a); });
   both("add(Tensor input, Scalar other, *, Scalar alpha=1)", with_number<add, add>);
   both(
+      "add(Tensor input, Scalar alpha, Tensor other)",
+      +[](T x, Scalar a, T y) { return add(x, y, a); });  // PyTorch's before 1.5
+  both(
       "sub(Tensor input, Tensor other, *, Scalar alpha=1)",
       +[](T x, T y, Scalar a) { return a.value == 1 ? sub(x, y) : sub(x, y, a); });
   both("sub(Tensor input, Scalar other, *, Scalar alpha=1)", with_number<sub, sub>);
+  both(
+      "sub(Tensor input, Scalar alpha, Tensor other)", +[](T x, Scalar a, T y) { return sub(x, y, a); });
   bind_scalar("mul", mul, mul);
   both(
       "div(Tensor input, Tensor other, *, str? rounding_mode=None)",
@@ -212,8 +217,14 @@ void bind_pointwise() {
       "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
       +[](T x, T a, T b, Scalar value) { return combined<mul>(x, a, b, value); });
   both(
+      "addcmul(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2)",
+      +[](T x, Scalar value, T a, T b) { return combined<mul>(x, a, b, value); });
+  both(
       "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
       +[](T x, T a, T b, Scalar value) { return combined<div>(x, a, b, value); });
+  both(
+      "addcdiv(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2)",
+      +[](T x, Scalar value, T a, T b) { return combined<div>(x, a, b, value); });
 
   // Activations; those of torch.nn.functional alone take `inplace` there.
   function("relu(Tensor input, bool inplace=False)", activation<relu, /*kSavesInput=*/false>);
@@ -268,9 +279,13 @@ void bind_inplace() {
       +[](T x, T y, Scalar a) { return a.value == 1 ? add_(x, y) : add_(x, y, a); });
   method("add_(Tensor input, Scalar other, *, Scalar alpha=1)", with_number<add_, add_>);
   method(
+      "add_(Tensor input, Scalar alpha, Tensor other)", +[](T x, Scalar a, T y) { return add_(x, y, a); });
+  method(
       "sub_(Tensor input, Tensor other, *, Scalar alpha=1)",
       +[](T x, T y, Scalar a) { return a.value == 1 ? sub_(x, y) : sub_(x, y, a); });
   method("sub_(Tensor input, Scalar other, *, Scalar alpha=1)", with_number<sub_, sub_>);
+  method(
+      "sub_(Tensor input, Scalar alpha, Tensor other)", +[](T x, Scalar a, T y) { return sub_(x, y, a); });
   method(
       "div_(Tensor input, Tensor other, *, str? rounding_mode=None)",
       +[](T x, T y, std::optional<std::string_view> mode) { return mode ? div_(x, y, rounding(mode)) : div_(x, y); });
@@ -281,8 +296,14 @@ void bind_inplace() {
       "addcmul_(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
       +[](T x, T a, T b, Scalar value) { return combined_in_place<mul>(x, a, b, value); });
   method(
+      "addcmul_(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2)",
+      +[](T x, Scalar value, T a, T b) { return combined_in_place<mul>(x, a, b, value); });
+  method(
       "addcdiv_(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
       +[](T x, T a, T b, Scalar value) { return combined_in_place<div>(x, a, b, value); });
+  method(
+      "addcdiv_(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2)",
+      +[](T x, Scalar value, T a, T b) { return combined_in_place<div>(x, a, b, value); });
   method(
       "clamp_(Tensor input, Scalar? min=None, Scalar? max=None)",
       +[](T x, std::optional<Scalar> low, std::optional<Scalar> high) { return clamp_(x, low, high); });

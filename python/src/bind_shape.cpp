@@ -13,16 +13,34 @@ void bind_joining(const std::string& name) {
   function((name + "(Tensor[] tensors)").c_str(), kOp);
 }
 
+/// The bytes of x as numbers of another dtype, which divide or join the elements of the last dim. Has no gradient.
+Tensor view_as_dtype(T x, DType dtype) {
+  const int64_t from = size_of(x.dtype()), to = size_of(dtype);
+  Shape shape = x.shape(), strides = x.strides();
+  const bool bools = dtype != DType::boolean || (x.dtype() == DType::uint8 && (x.numel() == 0 || max(x).item<int64_t>() <= 1));
+  ONESTEP_CHECK(DTypeError, bools, "view: the bytes of ", x.dtype(), " are not all bools (convert with to())");
+  ONESTEP_CHECK(ShapeError, to == from || (x.dim() > 0 && strides[x.dim() - 1] == 1), "view: a tensor of shape ", x.shape(),
+                " must have elements that lie side by side in its last dim to be shown as ", dtype);
+  const auto in_elements = [&](int64_t places) {
+    ONESTEP_CHECK(ShapeError, places * from % to == 0, "view: bytes of ", x.dtype(), " of shape ", x.shape(), " and strides ",
+                  x.strides(), " from element ", x.offset(), " on are not whole elements of ", dtype);
+    return places * from / to;
+  };
+  for (int i = 0; to != from && i < x.dim(); ++i) {
+    int64_t& size = i == x.dim() - 1 ? shape[i] : strides[i];
+    size = in_elements(size);
+  }
+  return {x.impl().storage, dtype, shape, strides, in_elements(x.offset())};
+}
+
 }  // namespace
 
 void bind_shape() {
   method(
       "view(Tensor input, int[] size)", +[](T x, Shape size) { return view(x, size); });
   method(
-      "view(Tensor input, dtype dtype)", +[](T x, DType dtype) -> Tensor {
-        if (dtype == x.dtype()) return view(x, x.shape());
-        fail<Error>("view: showing the bytes of ", x.dtype(), " as ", dtype, " is not supported (convert with to())");
-      });
+      "view(Tensor input, dtype dtype)",
+      +[](T x, DType dtype) { return dtype == x.dtype() ? view(x, x.shape()) : view_as_dtype(x, dtype); });
   both("reshape(Tensor input, int[] shape)", reshape);
   both("permute(Tensor input, int[] dims)", permute);
   method(

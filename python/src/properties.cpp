@@ -275,7 +275,6 @@ void bind_properties() {
         if (PyObject_CheckBuffer(data)) return convert(tensor_over_buffer(data), dtype, false);
         return tensor_from_data(data, dtype);
       });
-  alias("asarray", "as_tensor");
   function(
       "from_numpy(any ndarray)", +[](PyObject* array) { return tensor_over_buffer(array); });
   function(

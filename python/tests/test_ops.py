@@ -92,3 +92,17 @@ def test_random_programs_end_in_results_or_exceptions():
     fuzz = Path(__file__).with_name("programs") / "fuzz.py"
     done = subprocess.run([sys.executable, str(fuzz), "500", "7"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_factors_may_come_first_as_before_pytorch_1_5():
+    x, y, z = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 5.0]), torch.tensor([2.0, 4.0])
+    assert torch.add(x, 2, y).tolist() == x.add(2, y).tolist() == x.clone().add_(2, y).tolist() == [7, 12]
+    assert torch.sub(x, 2, y).tolist() == x.sub(2, y).tolist() == x.clone().sub_(2, y).tolist() == [-5, -8]
+    assert torch.addcmul(x, 2, y, z).tolist() == x.addcmul(2, y, z).tolist() == x.clone().addcmul_(2, y, z).tolist() == [13, 42]
+    assert torch.addcdiv(x, 2, y, z).tolist() == x.addcdiv(2, y, z).tolist() == x.clone().addcdiv_(2, y, z).tolist() == [4, 4.5]
+
+
+def test_random_integers_like_another_tensor():
+    x = torch.empty(50)
+    assert set(torch.randint_like(x, high=2).tolist()) == {0, 1} == set(torch.randint_like(x, 2).tolist())
+    assert set(torch.randint_like(x, low=3, high=5, dtype=torch.int64).tolist()) == {3, 4} == set(torch.randint_like(x, 3, 5).tolist())

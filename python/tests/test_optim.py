@@ -203,3 +203,26 @@ def test_rates_that_are_tensors_are_written_to():
     assert optimizer.param_groups[0]["lr"] is lr and lr.item() == pytest.approx(0.01) and seen[0].item() == pytest.approx(0.1)
     T.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, 10)
     assert optimizer.param_groups[0]["lr"] is lr and lr.item() == pytest.approx(0.004)
+
+
+def test_subclasses_of_optimizers_and_schedules_as_other_libraries_have_them():
+    class Around(T.optim.Optimizer):  # another optimizer, whose __init__ is not called
+        def __init__(self, inner):
+            self.inner, self.param_groups = inner, inner.param_groups
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    class FirstGroup(T.optim.lr_scheduler.ReduceLROnPlateau):
+        def _reduce_lr(self, epoch):
+            self.optimizer.param_groups[0]["lr"] *= self.factor
+
+    weight, other = (T.nn.Parameter(T.ones(1)) for _ in range(2))
+    optimizer = T.optim.SGD([{"params": [weight]}, {"params": [other]}], lr=1.0)
+    weight.grad = T.ones(1)
+    Around(optimizer).step()
+    assert weight.item() == 0
+    schedule = FirstGroup(optimizer, factor=0.5, patience=0)
+    schedule.step(1.0)
+    schedule.step(1.0)
+    assert [group["lr"] for group in optimizer.param_groups] == [0.5, 1.0]

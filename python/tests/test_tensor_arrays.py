@@ -81,3 +81,39 @@ def test_dlpack():
         torch.from_dlpack(capsule)
     with pytest.raises(BufferError):
         torch.ones(1, requires_grad=True).__dlpack__()
+
+
+def test_bytes_as_another_dtype():
+    numbers = np.array([[1.5, -2.0, 3.25, 0.0], [7.0, 8.0, -9.0, 10.0]], dtype=np.float32)
+    x = torch.tensor(numbers)
+    for dtype, other in ((torch.int32, np.int32), (torch.uint8, np.uint8), (torch.float64, np.float64), (torch.int64, np.int64)):
+        assert torch.equal(x.view(dtype), torch.tensor(numbers.view(other)))
+    assert x.t().view(torch.int32).tolist() == numbers.T.view(np.int32).tolist()
+    assert x[1].view(torch.int64).tolist() == numbers[1].view(np.int64).tolist()
+    x.view(torch.int32)[0, 1] = 0x40400000
+    assert x[0].tolist() == [1.5, 3.0, 3.25, 0.0] and not x.requires_grad_().view(torch.int32).requires_grad
+    with pytest.raises(torch.ShapeError, match="must have elements that lie side by side"):
+        x.t().view(torch.uint8)
+    with pytest.raises(torch.ShapeError, match="are not whole elements of torch.float64|are not whole elements of float64"):
+        x[:, 1:].view(torch.float64)
+    assert torch.tensor([0, 1], dtype=torch.uint8).view(torch.bool).tolist() == [False, True]
+    with pytest.raises(torch.DTypeError, match="are not all bools"):
+        torch.tensor([2], dtype=torch.uint8).view(torch.bool)
+
+
+def test_storages(tmp_path):
+    x = torch.arange(6.0).reshape(2, 3)
+    storage = x[1].untyped_storage()
+    assert torch.is_storage(storage) and storage.nbytes() == len(storage) == 24 and storage.data_ptr() == x.data_ptr()
+    assert x.storage().size() == 6 and x.storage()[4] == 4 and x.storage()[1:3] == [1, 2]
+    file = tmp_path / "bytes"
+    file.write_bytes(bytes(20) + x.numpy().tobytes())
+    mapped = torch.UntypedStorage.from_file(str(file), nbytes=44)
+    read = torch.asarray(mapped[20:44], dtype=torch.uint8).view(torch.float32).reshape(2, 3)
+    assert torch.equal(read, x) and mapped[20] == 0
+    shared = torch.UntypedStorage.from_file(file, shared=True, nbytes=44)
+    torch.asarray(shared).fill_(0)
+    assert not np.fromfile(file, np.uint8).any()
+    kept = np.ones(2)
+    assert torch.asarray(kept).data_ptr() == kept.ctypes.data != torch.asarray(kept, copy=True).data_ptr()
+    assert torch.asarray([1.0], requires_grad=True).requires_grad

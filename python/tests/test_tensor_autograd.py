@@ -491,3 +491,17 @@ def test_gradients_of_functions_and_functions_of_batches():
     for wrong in (lambda: grad(lambda x: x)(x), lambda: vmap(lambda x: x)(torch.ones(0, 2))):
         with pytest.raises((RuntimeError, ValueError)):
             wrong()
+
+
+def test_data_of_a_view_is_its_own_from_then_on():
+    base = torch.arange(6.0).reshape(2, 3)
+    view = base[0]
+    view.data = torch.ones(4)
+    assert view.shape == (4,) and view._base is None
+    view.add_(1)
+    assert view.tolist() == [2] * 4 and base.tolist() == [[0, 1, 2], [3, 4, 5]]
+    leaf = torch.ones(2, 2, requires_grad=True)
+    row = (leaf * 3)[0]
+    row.data = torch.full((2,), 5.0)
+    (row * row).sum().backward()
+    assert leaf.grad.tolist() == [[30, 30], [0, 0]]

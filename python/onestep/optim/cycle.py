@@ -72,12 +72,15 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            for group, smallest in zip(self.optimizer.param_groups, self.min_lrs):
-                new = max(group["lr"] * self.factor, smallest)
-                if group["lr"] - new > self.eps:
-                    set_rate(group, new)
+            self._reduce_lr(self.last_epoch)
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         self._last_lr = self._rates
+
+    def _reduce_lr(self, epoch: int) -> None:
+        for group, smallest in zip(self.optimizer.param_groups, self.min_lrs):
+            new = max(group["lr"] * self.factor, smallest)
+            if group["lr"] - new > self.eps:
+                set_rate(group, new)
 
 
 class OneCycleLR(LRScheduler):

@@ -42,18 +42,19 @@ def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
 
 
 def _with_hooks(step: Callable) -> Callable:
-    """The step with the hooks before and after it; one before may give it other arguments, as (args, kwargs)."""
+    """The step with the hooks before and after it; one before may give it other arguments, as (args, kwargs). An optimizer
+    around another one may have none, because it did not call `Optimizer.__init__`."""
 
     @functools.wraps(step)
     def hooked(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
-        for hook in [*_all_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()]:
+        for hook in [*_all_pre_hooks.values(), *vars(self).get("_optimizer_step_pre_hooks", {}).values()]:
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
                     raise RuntimeError(f"{hook} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
                 args, kwargs = changed
         result = step(self, *args, **kwargs)
-        for hook in [*self._optimizer_step_post_hooks.values(), *_all_post_hooks.values()]:
+        for hook in [*vars(self).get("_optimizer_step_post_hooks", {}).values(), *_all_post_hooks.values()]:
             hook(self, args, kwargs)
         return result
 
