@@ -46,6 +46,7 @@ _LATER = {  # where the names are that are imported when they are first used
     "vmap": "onestep.func",
     "autocast": "onestep.amp",
     "Future": "onestep.futures",
+    "GradScaler": "onestep.amp",
 }
 
 

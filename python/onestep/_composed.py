@@ -364,6 +364,12 @@ for _name in (
 
 
 @_method
+def to_dense(self: Tensor, dtype=None, *, masked_grad=None) -> Tensor:
+    """The tensor itself: every tensor is dense."""
+    return self if dtype is None else self.to(dtype)
+
+
+@_method
 def new(self: Tensor, *args) -> Tensor:
     """A tensor of this one's dtype: of sizes, or of data."""
     if len(args) == 1 and not isinstance(args[0], int):

@@ -16,16 +16,18 @@ def foreach(name: str) -> Callable:
 
     def over_lists(tensors: Any, *others: Any, **options: Any) -> Any:
         tensors = list(tensors)
+        if name == "norm" and "ord" in options:
+            options["p"] = options.pop("ord")
         if name in ("addcmul", "addcmul_", "addcdiv", "addcdiv_") and len(others) == 3:  # the value comes last
             options["value"], others = others[2], others[:2]
 
         def part(value: Any, i: int) -> Any:
             return value[i] if isinstance(value, (list, tuple)) else value
 
-        results = [
+        results = tuple(
             method(x, *(part(o, i) for o in others), **{key: part(o, i) for key, o in options.items()})
             for i, x in enumerate(tensors)
-        ]
+        )
         return None if name.endswith("_") else results
 
     return over_lists

@@ -16,6 +16,7 @@ __all__ = [
     "initial_seed", "is_deterministic_algorithms_warn_only_enabled", "is_storage", "meshgrid", "seed", "set_float32_matmul_precision",
     "set_num_threads", "set_printoptions", "set_rng_state", "tensordot", "typename", "use_deterministic_algorithms",
     "batch_norm", "embedding", "group_norm", "instance_norm", "layer_norm",
+    "set_default_device", "set_default_tensor_type",
     "are_deterministic_algorithms_enabled", "preserve_format", "contiguous_format", "channels_last", "memory_format",
 ]  # fmt: skip
 
@@ -257,6 +258,20 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
     return False
 
 
+def set_default_tensor_type(t) -> None:
+    """The default dtype is that of FloatTensor and so on, given as the class or by its name."""
+    name = t if isinstance(t, str) else f"torch.{t.__name__}"
+    kinds = {f"torch.{kind.__name__}": kind.dtype for kind in (FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor)}
+    if name not in kinds:
+        raise TypeError(f"set_default_tensor_type: {name} is none of {', '.join(kinds)}")
+    _C.set_default_dtype(kinds[name])
+
+
+def set_default_device(device) -> None:
+    """Accepted for the CPU, where all tensors are."""
+    _C.empty(0, device=device or "cpu")
+
+
 def set_float32_matmul_precision(precision: str) -> None:
     """Accepted: products are always of the highest precision."""
 
@@ -333,6 +348,8 @@ class _TypedTensor(type):
         super().__init__(name, (), {})
 
     def __call__(cls, *args):
+        if len(args) == 1 and isinstance(args[0], Tensor) and args[0].dtype == cls.dtype:
+            return Tensor(args[0])
         if args and not isinstance(args[0], int):
             return _C.tensor(args[0], dtype=cls.dtype)
         return Tensor(*args).to(cls.dtype)

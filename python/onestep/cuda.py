@@ -50,3 +50,18 @@ def current_device() -> int:
 
 def get_device_name(device=None) -> str:
     raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+class _NoTensor(type):
+    """FloatTensor and so on: no tensor is one."""
+
+    def __instancecheck__(cls, value) -> bool:
+        return False
+
+    def __call__(cls, *args):
+        raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, LongTensor, IntTensor, ByteTensor, BoolTensor = (
+    _NoTensor(f"{name}Tensor", (), {}) for name in "Float Double Half BFloat16 Long Int Byte Bool".split()
+)

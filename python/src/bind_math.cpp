@@ -98,7 +98,7 @@ void bind_reduce() {
            nanobind::list dims;
            for (const int64_t dim : d.value_or(Shape{-2, -1})) dims.append(dim);
            const nanobind::object nuclear = nanobind::module_::import_("onestep.linalg").attr("matrix_norm");
-           return nanobind::cast<Tensor>(nuclear(converted(x, t), "nuc", dims, keep));
+           return tensor_of(nuclear(nanobind::steal(to_python(converted(x, t), "norm")), "nuc", dims, keep).ptr());
          });
   };
   bind_norm([](const char* s, auto f) { both(s, f); }, "norm");

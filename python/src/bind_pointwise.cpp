@@ -35,17 +35,27 @@ Tensor with_number(T x, Scalar y, Scalar alpha) {
   return kOp(x, scaled(y, alpha));
 }
 
+/// lerp, of halves computed in float32 and rounded once.
+template <class W>
+Tensor interpolated(T a, T b, W weight) {
+  if (!is_half(a.dtype()) || a.dtype() != b.dtype()) return lerp(a, b, weight);
+  if constexpr (std::is_same_v<W, T>)
+    return to(lerp(to(a, DType::float32), to(b, DType::float32), to(weight, DType::float32)), a.dtype());
+  else
+    return to(lerp(to(a, DType::float32), to(b, DType::float32), weight), a.dtype());
+}
+
 /// The dtype in which x, a and b of addcmul and addcdiv meet.
 DType dtype_of(T x, T a, T b) { return result_type(to(x, result_type(x, a)), b); }
 
-/// value op(a, b) in that dtype, halves in float32.
+/// op(value a, b) in that dtype, halves in float32.
 template <Binary kOp>
 Tensor term(DType dtype, T a, T b, Scalar value) {
   const DType wide = is_half(dtype) ? DType::float32 : dtype;
   if (!is_floating(dtype) && kOp == static_cast<Binary>(div))
     fail<Error>("addcdiv needs a floating dtype, but found ", dtype, " (convert with .float())");
   if (!is_floating(dtype) && value.dtype == DType::float32) value = static_cast<int64_t>(value.value);
-  return scaled(kOp(to(a, wide), to(b, wide)), value);
+  return kOp(scaled(to(a, wide), value), to(b, wide));  // in PyTorch's order
 }
 
 /// x + value op(a, b), in the dtype in which all three meet; halves are rounded once.
@@ -57,6 +67,7 @@ Tensor combined(T x, T a, T b, Scalar value) {
 }
 template <Binary kOp>
 Tensor combined_in_place(T x, T a, T b, Scalar value) {
+  if (is_half(x.dtype())) return copy_(x, combined<kOp>(x, a, b, value));
   return add_(x, term<kOp>(dtype_of(x, a, b), a, b, value));
 }
 
@@ -209,9 +220,9 @@ void bind_pointwise() {
   both("clamp_max(Tensor input, Tensor max)", Binary(clamp_max));
   alias("clip", "clamp");
   both(
-      "lerp(Tensor input, Tensor end, float weight)", +[](T a, T b, double w) { return lerp(a, b, w); });
+      "lerp(Tensor input, Tensor end, float weight)", +[](T a, T b, double w) { return interpolated<double>(a, b, w); });
   both(
-      "lerp(Tensor input, Tensor end, Tensor weight)", +[](T a, T b, T w) { return lerp(a, b, w); });
+      "lerp(Tensor input, Tensor end, Tensor weight)", +[](T a, T b, T w) { return interpolated<T>(a, b, w); });
   both("nan_to_num(Tensor input, float nan=0.0, float? posinf=None, float? neginf=None)", nan_to_num);
   both(
       "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
@@ -310,9 +321,11 @@ void bind_inplace() {
   method(
       "clamp_(Tensor input, Tensor? min=None, Tensor? max=None)", +[](T x, T low, T high) { return clamp_(x, low, high); });
   method(
-      "lerp_(Tensor input, Tensor end, float weight)", +[](T a, T b, double w) { return lerp_(a, b, w); });
+      "lerp_(Tensor input, Tensor end, float weight)",
+      +[](T a, T b, double w) { return is_half(a.dtype()) ? copy_(a, interpolated<double>(a, b, w)) : lerp_(a, b, w); });
   method(
-      "lerp_(Tensor input, Tensor end, Tensor weight)", +[](T a, T b, T w) { return lerp_(a, b, w); });
+      "lerp_(Tensor input, Tensor end, Tensor weight)",
+      +[](T a, T b, T w) { return is_half(a.dtype()) ? copy_(a, interpolated<T>(a, b, w)) : lerp_(a, b, w); });
   method("nan_to_num_(Tensor input, float nan=0.0, float? posinf=None, float? neginf=None)", nan_to_num_);
   method(
       "round_(Tensor input, *, int decimals)", +[](T x, int64_t decimals) { return round_(x, decimals); });

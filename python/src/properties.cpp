@@ -97,6 +97,7 @@ PyGetSetDef properties[] = {
     {"requires_grad", get<[](T x) { return bool_of(x.requires_grad()); }>,
      set<[](Tensor& x, PyObject* on) { x.requires_grad_(truth_of(on)); }>, "Whether gradients are computed.", nullptr},
     {"grad", get<grad_of>, set<set_grad_object>, "The collected gradient, or None.", nullptr},
+    {"_grad", get<grad_of>, set<set_grad_object>, "grad.", nullptr},
     {"data", get<data_of>, set<set_data_object>, "The same elements without graph; can be set.", nullptr},
     {"is_leaf", get<[](T x) { return bool_of(x.is_leaf()); }>, nullptr, "Whether no recorded op made it.", nullptr},
     {"retains_grad", get<[](T x) { return bool_of(x.retains_grad()); }>, nullptr, nullptr, nullptr},

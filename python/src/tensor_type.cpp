@@ -58,7 +58,10 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
     }
     const Py_ssize_t count = PyTuple_GET_SIZE(args);
     PyObject* first = count > 0 ? PyTuple_GET_ITEM(args, 0) : nullptr;
-    if (count == 1 && is_tensor(first)) return wrap(tensor_of(first).detach(), type);
+    if (count == 1 && is_tensor(first)) {
+      const Tensor& x = tensor_of(first);
+      return wrap(x.requires_grad() && type == tensor_type ? view(x, x.shape()) : x.detach(), type);
+    }
     const bool sizes = count == 0 || PyLong_Check(first) || Py_TYPE(first) == size_type;
     if (!sizes) return wrap(tensor_from_data(first, default_dtype()), type);
     const Shape shape = count == 0 ? Shape{0} : PyTuple_Check(first) ? shape_from(first) : shape_from(args);

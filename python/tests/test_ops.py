@@ -106,3 +106,11 @@ def test_random_integers_like_another_tensor():
     x = torch.empty(50)
     assert set(torch.randint_like(x, high=2).tolist()) == {0, 1} == set(torch.randint_like(x, 2).tolist())
     assert set(torch.randint_like(x, low=3, high=5, dtype=torch.int64).tolist()) == {3, 4} == set(torch.randint_like(x, 3, 5).tolist())
+
+
+def test_halves_are_rounded_once_by_combining_ops():
+    a, b = torch.tensor([-700.0], dtype=torch.bfloat16), torch.tensor([3.0], dtype=torch.bfloat16)
+    assert torch.lerp(a, b, 0.3).item() == a.clone().lerp_(b, 0.3).item() == -490  # -489.1; the difference is 703, no bfloat16
+    x = torch.tensor([256.0], dtype=torch.bfloat16)
+    third = torch.tensor([1.5], dtype=torch.bfloat16)
+    assert x.clone().addcmul_(third, third, value=0.46).item() == x.addcmul(third, third, value=0.46).item() == 258  # 257.035

@@ -505,3 +505,52 @@ def test_data_of_a_view_is_its_own_from_then_on():
     row.data = torch.full((2,), 5.0)
     (row * row).sum().backward()
     assert leaf.grad.tolist() == [[30, 30], [0, 0]]
+
+
+def test_saved_inputs_are_themselves():
+    weight, seen = torch.ones(2, requires_grad=True), []
+
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w, None)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, w, none = ctx.saved_tensors
+            with torch.enable_grad():
+                (of_w,) = torch.autograd.grad((w * x.detach()).sum(), w)
+            seen.append((w is weight, x.shape, none, of_w.tolist()))
+            return grad * 2, None
+
+    Twice.apply(torch.full((2,), 3.0, requires_grad=True) * 1, weight).sum().backward()
+    assert seen == [(True, (2,), None, [3, 3])]
+    x = torch.ones(2, requires_grad=True)
+    y = Twice.apply(x, weight)
+    with torch.no_grad():
+        weight.add_(1)
+    with pytest.raises(torch.GradError, match="changed in place"):
+        y.sum().backward()
+
+
+def test_names_of_older_programs():
+    t = torch.ones(2)
+    v = torch.autograd.Variable(t, requires_grad=True)
+    assert v is not t and v.requires_grad and not t.requires_grad and v.data_ptr() == t.data_ptr()
+    u = torch.autograd.Variable(v * 2, volatile=True)
+    assert u.is_leaf and not u.requires_grad
+    v._grad = torch.full((2,), 2.0)
+    assert v.grad.tolist() == [2, 2] and v._grad is v.grad
+    for made in (torch.Tensor(v * 3), torch.FloatTensor(v * 3)):
+        v.grad = None
+        made.sum().backward()
+        assert v.grad.tolist() == [3, 3]
+    assert torch.arange(2).type(torch.Tensor).dtype == torch.float32
+    assert not isinstance(t, torch.cuda.FloatTensor)
+    torch.set_default_tensor_type("torch.DoubleTensor")
+    assert torch.ones(1).dtype == torch.float64
+    torch.set_default_tensor_type(torch.FloatTensor)
+    assert torch.ones(1).dtype == torch.float32
+    with pytest.raises(TypeError, match="is none of torch.FloatTensor"):
+        torch.set_default_tensor_type("torch.LongTensor")

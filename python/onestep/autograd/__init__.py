@@ -87,9 +87,9 @@ def backward(
     _C._backward(*given, retain_graph, create_graph, _parts(_as_list(inputs)))
 
 
-def Variable(data: Tensor, requires_grad: bool = False) -> Tensor:
-    """The tensor itself (PyTorch before 0.4)."""
-    return data.requires_grad_() if requires_grad else data
+def Variable(data: Tensor, requires_grad: bool = False, volatile: bool = False) -> Tensor:
+    """A leaf with the same elements (PyTorch before 0.4); `volatile` has no effect."""
+    return data.detach().requires_grad_(requires_grad)
 
 
 class set_detect_anomaly:

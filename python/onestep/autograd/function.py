@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 
 from onestep import _C
 from onestep._C import Tensor
@@ -15,16 +16,20 @@ class FunctionCtx:
 
     def __init__(self, needs_input_grad: tuple[bool, ...]):
         self._context = _C._Context()
-        self._saved: tuple | None = ()
+        self._inputs: tuple = ()  # while forward runs
+        self._saved_inputs: list = []  # for each of what is saved: a weak reference to the input that it is, or None
         self.needs_input_grad = needs_input_grad
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps inputs and outputs; `saved_tensors` gives them in backward."""
         self._context.save_for_backward(list(tensors))
+        self._saved_inputs = [weakref.ref(t) if any(t is value for value in self._inputs) and t is not None else None for t in tensors]
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        return tuple(self._context.saved_tensors())
+        """Inputs that are still there are themselves, with their places in the graph."""
+        inputs = [reference and reference() for reference in self._saved_inputs]
+        return tuple(t if t is None or of is None else of for t, of in zip(self._context.saved_tensors(), inputs))
 
     saved_variables = saved_tensors
 
@@ -69,11 +74,13 @@ class Function:
         result: list = []  # what forward returned: tensors and others
 
         def forward(_tensors):
+            ctx._inputs = args
             if sets_up:
                 output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
             else:
                 output = cls.forward(ctx, *args)
+            ctx._inputs = ()
             result.append(output)
             return [value for value in _as_tuple(output) if isinstance(value, Tensor)]
 

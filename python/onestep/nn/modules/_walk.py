@@ -209,7 +209,7 @@ class Walk:
 
     def type(self, dst_type: Any) -> Any:
         """All parameters and buffers in another dtype."""
-        return self._apply(lambda t: t.to(dst_type))
+        return self._apply(lambda t: t.type(dst_type))
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
         """All parameters and buffers as empty_like gives them."""

@@ -272,8 +272,10 @@ class RNNCellBase(Module):
         """Draws all uniformly within 1 / sqrt(hidden_size)."""
         RNNBase.reset_parameters(self)  # type: ignore[arg-type]
 
+    _kind = ""
+
     def _mode(self) -> str:
-        return type(self).__name__[:-4]
+        return self._kind
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         if input.dim() not in (1, 2):
@@ -319,12 +321,16 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """(h', c') of one step."""
 
+    _kind = "LSTM"
+
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
 
 class GRUCell(RNNCellBase):
     """h' of one step."""
+
+    _kind = "GRU"
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)

@@ -145,10 +145,11 @@ def pad_sequence(
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
     longest = max(s.size(0) for s in sequences)
-    out = sequences[0].new_full((len(sequences), longest, *sequences[0].shape[1:]), padding_value)
-    for row, s in zip(out, sequences):
+    outer = (len(sequences), longest) if batch_first else (longest, len(sequences))
+    out = sequences[0].new_full((*outer, *sequences[0].shape[1:]), padding_value)
+    for row, s in zip(out if batch_first else out.transpose(0, 1), sequences):
         (row[: s.size(0)] if padding_side == "right" else row[longest - s.size(0) :]).copy_(s)
-    return out if batch_first else out.transpose(0, 1)
+    return out
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> List[Tensor]:
