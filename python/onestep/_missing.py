@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 USE_INSTEAD = {
-    "torch.jit.trace": "the function itself",
+    "torch.jit.trace_module": "the module itself",
     "torch.sparse_coo_tensor": "a dense tensor",
     "torch.Tensor.to_sparse": "the dense tensor",
     "torch.optim.SparseAdam": "torch.optim.Adam",

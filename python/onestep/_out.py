@@ -16,6 +16,10 @@ def with_out(function, of_tensor: bool = False):
         if of_tensor and args and not isinstance(args[0], _C.Tensor):
             raise TypeError(f"{function.__name__}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
         result = function(*args, **keywords)
-        return result if out is None else _C._write_out(function.__name__, result, out)
+        if out is None:
+            return result
+        if hasattr(result, "_fields"):
+            return type(result)(*(_C._write_out(function.__name__, *pair) for pair in zip(result, out)))
+        return _C._write_out(function.__name__, result, out)
 
     return call

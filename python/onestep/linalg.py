@@ -9,6 +9,7 @@ from onestep import _C
 from onestep._C import Tensor, cross  # noqa: F401
 from onestep._autocast import casts
 from onestep._composed import matrix_power as _matrix_power
+from onestep._out import with_out
 from onestep._decompositions import (  # noqa: F401
     LinAlgError, cholesky, det, inv, qr, slogdet, solve, solve_triangular,
 )  # fmt: skip
@@ -139,3 +140,9 @@ def tensorsolve(A: Tensor, B: Tensor, dims=None) -> Tensor:
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonal of matrices."""
     return _C.diagonal(A, offset, dim1, dim2)
+
+
+for _name in """cholesky cholesky_ex cond det diagonal eigh eigvalsh inv inv_ex matmul matrix_exp matrix_norm matrix_power matrix_rank multi_dot
+    norm pinv qr slogdet solve solve_ex solve_triangular svd svdvals tensorinv tensorsolve vecdot vector_norm""".split():
+    globals()[_name] = with_out(globals()[_name])
+del _name

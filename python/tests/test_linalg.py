@@ -135,3 +135,11 @@ def test_what_has_no_result_is_refused():
         linalg.svd(torch.ones(3))
     with pytest.raises(RuntimeError, match="float32 or float64: got torch.int64"):
         linalg.inv(torch.eye(2, dtype=torch.int64))
+
+
+def test_out_takes_results():
+    A, out = positive(3), torch.empty(0, dtype=torch.float64)
+    assert linalg.inv(A, out=out) is out and torch.equal(out, linalg.inv(A)) and linalg.inv(A, out=None).shape == (3, 3)
+    w, V = torch.empty(3, dtype=torch.float64), torch.empty(3, 3, dtype=torch.float64)
+    linalg.eigh(A, out=(w, V))
+    near(V @ torch.diag_embed(w) @ V.mT, A)

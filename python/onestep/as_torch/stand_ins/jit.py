@@ -12,6 +12,11 @@ def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
     return obj
 
 
+def trace(func: Any, example_inputs: Any = None, **options: Any) -> Any:
+    """The function or module itself, which is called for values other than the examples, too."""
+    return func
+
+
 def _itself(function: Any = None, **options: Any) -> Any:
     return _itself if function is None or isinstance(function, bool) else function
 
