@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import concurrent.futures
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Generic, Iterable, TypeVar
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
 
-class Future:
+T = TypeVar("T")
+
+
+class Future(Generic[T]):
     """A result, or an exception, that somebody sets later, in another thread, too. `devices` is for CUDA."""
 
     def __init__(self, *, devices: Any = None) -> None:
@@ -42,7 +45,7 @@ class Future:
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """The future of callback(self)."""
-        following = Future()
+        following: Future = Future()
 
         def go_on(done: Future) -> None:
             try:
@@ -57,7 +60,7 @@ class Future:
 def collect_all(futures: Iterable[Future]) -> Future:
     """The future of the list of all futures, when each of them is done."""
     waited = list(futures)
-    result = Future()
+    result: Future = Future()
 
     def look(_: Any = None) -> None:
         if all(each.done() for each in waited) and not result.done():

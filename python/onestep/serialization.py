@@ -58,7 +58,14 @@ def _opened(f: Any, mode: str) -> Iterator[Any]:
                 os.remove(beside)
 
 
-def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False) -> None:
+def save(
+    obj: Any,
+    f: Any,
+    pickle_module: Any = None,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
     """Writes obj into a file: as safetensors if its name ends so, else as PyTorch's zip format.
 
     Other objects, such as whole models, are pickled; load() reads those with weights_only=False or add_safe_globals() only.

@@ -154,3 +154,29 @@ def test_parameters_and_values_that_cannot_be_are_refused():
         with pytest.raises(ValueError, match="invalid values"):
             make()
     assert distributions.Normal(0.0, -1.0, validate_args=False).scale == -1
+
+
+def test_helpers_of_distributions():
+    from onestep.distributions.utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits, tril_matrix_to_vec, vec_to_tril_matrix
+
+    a, b = broadcast_all(1.0, torch.zeros(2, dtype=torch.float64))
+    assert a.tolist() == [1, 1] and a.dtype == torch.float64 and b.shape == (2,)
+    p = torch.tensor([0.25, 0.75])
+    assert torch.allclose(logits_to_probs(probs_to_logits(p)), p) and torch.allclose(logits_to_probs(probs_to_logits(p, True), True), p)
+    matrix = torch.arange(9.0).reshape(3, 3)
+    for diagonal, expected in ((0, [0, 3, 4, 6, 7, 8]), (-1, [3, 6, 7])):
+        triangle = tril_matrix_to_vec(matrix, diagonal)
+        assert triangle.tolist() == expected and torch.equal(vec_to_tril_matrix(triangle, diagonal), matrix.tril(diagonal))
+    with pytest.raises(ValueError, match="4 numbers are no lower triangle"):
+        vec_to_tril_matrix(torch.zeros(4))
+
+    class Once:
+        calls = 0
+
+        @lazy_property
+        def value(self):
+            self.calls += 1
+            return self.calls
+
+    once = Once()
+    assert once.value == once.value == 1
