@@ -220,8 +220,10 @@ def test_subclasses_of_optimizers_and_schedules_as_other_libraries_have_them():
     weight, other = (T.nn.Parameter(T.ones(1)) for _ in range(2))
     optimizer = T.optim.SGD([{"params": [weight]}, {"params": [other]}], lr=1.0)
     weight.grad = T.ones(1)
-    Around(optimizer).step()
-    assert weight.item() == 0
+    around = Around(optimizer)
+    around.state = optimizer.state
+    around.step()
+    assert weight.item() == 0 and around.state_dict()["param_groups"][0]["lr"] == 1
     schedule = FirstGroup(optimizer, factor=0.5, patience=0)
     schedule.step(1.0)
     schedule.step(1.0)

@@ -183,7 +183,7 @@ class Optimizer:
 
     def _call_state_hooks(self, name: str, *state: Any) -> Any:
         """Calls them with the state_dict, if there is one; returns it, or what a hook made of it."""
-        for hook in list(self._state_hooks[name].values()):
+        for hook in list(vars(self).get("_state_hooks", {}).get(name, {}).values()):
             changed = hook(self, *state)
             state = state if changed is None else (changed,)
         return state[0] if state else None
