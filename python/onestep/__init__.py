@@ -9,6 +9,7 @@ from onestep._functions import *  # type: ignore[assignment]  # noqa: F403 - som
 from onestep._composed import *  # noqa: F403
 from onestep._statistics import *  # noqa: F403
 from onestep._numbers import *  # noqa: F403
+from onestep._storage import *  # noqa: F403
 from onestep.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from onestep._matrices import *  # noqa: F403
 from onestep import autograd, backends, cuda, special

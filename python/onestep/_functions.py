@@ -282,7 +282,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 
 
 def is_storage(obj) -> bool:
-    from onestep._composed import UntypedStorage  # which needs what is here
+    from onestep._storage import UntypedStorage  # which needs what is here
 
     return isinstance(obj, UntypedStorage)
 
