@@ -44,7 +44,8 @@ double precision_of(double size) {
   return (formulas::kFewer<T> ? 1e-9 : 1e-16) / (1 + std::sqrt(size));
 }
 
-/// 1 / (b + n(1) / (d(1) + n(2) / (d(2) + ...))) of pairs [n(i), d(i)] = next(i), by Steed's algorithm. It ends.
+/// 1 / (b + n(1) / (d(1) + n(2) / (d(2) + ...))) of pairs [n(i), d(i)] = next(i), by Steed's algorithm; cut after as many as
+/// parameters of 1e12 need.
 template <class T, class N, class F>
 N continued_fraction(N one, N b, F next, double size) {
   const double precision = precision_of<T>(size);
@@ -83,8 +84,9 @@ template <class Below, class Above, class N, class F>
 GammaPart<N> gamma_part(N a, double x, F number) {
   const N one = number(1);
   if (x <= value_of(a) + 1) {  // 1 + x / (a + 1) + x^2 / (a + 1) / (a + 2) + ...
+    const double precision = precision_of<Below>(value_of(a));
     N term = one, f = one;
-    for (double n = 1; counts(term, precision_of<Below>(value_of(a)), f); ++n) {
+    for (double n = 1; counts(term, precision, f); ++n) {
       term = term * (number(x) / (a + number(n)));
       f = f + term;
     }

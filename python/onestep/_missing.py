@@ -96,3 +96,14 @@ class _UnavailableType(type):
 def unavailable(name: str) -> type:
     """A class that can be imported and asked for in isinstance, and raises when it is called."""
     return _UnavailableType(name.rsplit(".", 1)[-1], (), {"torch_name": name, "__module__": name.rsplit(".", 1)[0]})
+
+
+def unavailable_names(module: str) -> Callable[[str], type]:
+    """A module-level `__getattr__` that answers every name with what raises when it is called."""
+
+    def missing(name: str) -> type:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return unavailable(f"{module}.{name}")
+
+    return missing

@@ -13,10 +13,15 @@ from onestep._functions import broadcast_tensors
 __all__ = ["frexp", "gcd", "lcm", "renorm", "unravel_index"]
 
 
-def _whole(name: str, input: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+def _check_whole(name: str, *dtypes: _C.dtype) -> None:
+    if any(dtype.is_floating_point or dtype.is_complex for dtype in dtypes) or all(dtype == _C.bool for dtype in dtypes):
+        raise _C.DTypeError(f"{name}: needs whole numbers: got {' and '.join(str(dtype) for dtype in dtypes)}")
+
+
+def _magnitudes(name: str, input: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    """Of both, in one dtype and shape."""
+    _check_whole(name, input.dtype, other.dtype)
     dtype = _C.promote_types(input.dtype, other.dtype)
-    if dtype.is_floating_point or dtype.is_complex or dtype == _C.bool:
-        raise _C.DTypeError(f"{name}: needs whole numbers: got {input.dtype} and {other.dtype}")
     a, b = broadcast_tensors(input.to(dtype), other.to(dtype))
     return a.abs(), b.abs()
 
@@ -24,7 +29,7 @@ def _whole(name: str, input: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
 @_op
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor, by Euclid; gcd(0, 0) = 0."""
-    a, b = _whole("gcd", input, other)
+    a, b = _magnitudes("gcd", input, other)
     while bool(b.any()):
         divisor = b.masked_fill(b == 0, 1)
         a, b = _C.where(b == 0, a, b), (a % divisor).masked_fill(b == 0, 0)
@@ -34,7 +39,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
 @_op
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiple; 0 where one is 0."""
-    a, b = _whole("lcm", input, other)
+    a, b = _magnitudes("lcm", input, other)
     divisor = gcd(a, b)
     return a // divisor.masked_fill(divisor == 0, 1) * b
 
@@ -42,8 +47,7 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
 def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     """The places in each dim of elements of a tensor of `shape` that are counted row by row (numpy.unravel_index)."""
     shape = [shape] if isinstance(shape, int) else list(shape)
-    if indices.is_floating_point() or indices.is_complex() or indices.dtype == _C.bool:
-        raise _C.DTypeError(f"unravel_index: needs whole numbers: got {indices.dtype}")
+    _check_whole("unravel_index", indices.dtype)
     found = []
     indices = indices.long()
     for size in reversed(shape):

@@ -264,11 +264,12 @@ def _found(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Found:
 @_method_too
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False):
     """The lower median of the elements that are not NaN; along `dim` with its place."""
-    x = input.reshape(-1) if dim is None or not input.dim() else input.movedim(dim, -1)
+    if dim is None:
+        return nanmedian(input.reshape(-1), 0).values
+    x = input.movedim(dim, -1) if input.dim() else input.reshape(1)
     _, order = _C.sort(x.detach(), -1, stable=True)
     place = ((x.isnan().logical_not().sum(-1, keepdim=True) - 1) // 2).clamp(min=0)
-    found = _found(x, order.gather(-1, place), -1, False) if dim is None else _found(input, order.gather(-1, place), dim, keepdim)
-    return found.values if dim is None else found
+    return _found(input, order.gather(-1, place), dim, keepdim)
 
 
 @_method_too
@@ -298,7 +299,8 @@ def histogram(input: Tensor, bins, *, range=None, weight: Tensor | None = None, 
         edges = bins
     else:
         low, high = (float(e) for e in (range if range is not None else (x.min(), x.max()) if x.numel() else (0, 1)))
-        edges = _C.linspace(low - 0.5, high + 0.5, bins + 1, dtype=x.dtype) if low == high else _C.linspace(low, high, bins + 1, dtype=x.dtype)
+        half = 0.5 if low == high else 0.0
+        edges = _C.linspace(low - half, high + half, bins + 1, dtype=x.dtype)
     count = edges.numel() - 1
     place = _C.searchsorted(edges, x, right=True) - 1
     place = place.masked_fill(x == edges[-1], count - 1)

@@ -160,11 +160,6 @@ def _repr_html_(self) -> str:
 # ---- under other names
 
 
-def dtype_of(kind):
-    """The dtype itself, that of FloatTensor and so on, or the default one for Tensor."""
-    return _C.get_default_dtype() if kind is Tensor else getattr(kind, "dtype", kind)
-
-
 @_method
 def type_(self, dtype=None, non_blocking=False):
     """The name of the tensor's type, or the tensor in another dtype."""
@@ -175,7 +170,7 @@ def type_(self, dtype=None, non_blocking=False):
     if isinstance(dtype, str):
         wanted = {f"torch.{tensor}Tensor": name for name, tensor in names.items()}
         dtype = getattr(_C, wanted[dtype])
-    return self.to(dtype_of(dtype))
+    return self.to(_C.get_default_dtype() if dtype is Tensor else getattr(dtype, "dtype", dtype))  # FloatTensor and so on have one
 
 
 @_method

@@ -1,5 +1,5 @@
 """torch.distributed as a PyTorch that was built without it, and for a single process."""
-from onestep._missing import unavailable
+from onestep._missing import unavailable_names
 
 
 def is_available() -> bool:
@@ -18,7 +18,4 @@ def is_torchelastic_launched() -> bool:
     return False
 
 
-def __getattr__(name: str) -> type:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return unavailable(f"torch.distributed.{name}")
+__getattr__ = unavailable_names("torch.distributed")

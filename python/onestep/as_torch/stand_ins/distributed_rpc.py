@@ -1,12 +1,9 @@
 """torch.distributed.rpc as a PyTorch that was built without it."""
-from onestep._missing import unavailable
+from onestep._missing import unavailable_names
 
 
 def is_available() -> bool:
     return False
 
 
-def __getattr__(name: str) -> type:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return unavailable(f"torch.distributed.rpc.{name}")
+__getattr__ = unavailable_names("torch.distributed.rpc")
