@@ -57,13 +57,22 @@ inline constexpr int64_t kPackedRows = kRows <= 4 ? 4 : 16;
 template <class T>
 constexpr int64_t kBlockN = int64_t{384} * 4 / sizeof(T);
 
-/// Packing costs more than it brings where b is read by so few rows or has so few elements, and a by so few columns (fewer do
-/// where a microkernel would read down the columns of a).
+/// Whether rows of a that are contiguous are copied as they are, kRowStride apart: an odd number of cache lines, so that they
+/// lie in different sets of the L1 cache. Elsewhere they are transposed (with AVX2 copying loses as often as it gains).
+#if defined(ONESTEP_ISA_avx512)
+inline constexpr bool kCopiesRows = true;
+#else
+inline constexpr bool kCopiesRows = false;
+#endif
+inline constexpr int64_t kRowStride = kBlockK + 16;
+
+/// Packing costs more than it brings where b is read by so few rows or has so few elements, and a by so few columns: copied,
+/// one micropanel; transposed, or where a microkernel would read down the columns of a.
 inline constexpr int64_t kFewRows = 12, kSmallB = 1000;
 template <class T>
-constexpr int64_t kFewCols = int64_t{96} * 4 / sizeof(T);
+constexpr int64_t kFewCols = int64_t{kCopiesRows ? 32 : 96} * 4 / sizeof(T);
 template <class T>
-constexpr int64_t kFewColsTransposed = kFewCols<T> / 2;
+constexpr int64_t kFewColsTransposed = int64_t{48} * 4 / sizeof(T);
 
 /// Where a microkernel reads b, packed or in place: the columns of step p along k start at data + p * step.
 template <class T>
@@ -150,22 +159,30 @@ void packed_microkernel(int64_t depth, const Operand<T>& a, const MicropanelB<T>
   microkernel<K, ROWS, REGS, false>(depth, Operand<T>{a.data, 1, kPackedRows}, MicropanelB<T>{b.data, REGS * kRegLanes<T>}, c,
                                     ldc, cols, add);
 }
+template <class K, int ROWS, int REGS, class T>
+void copied_microkernel(int64_t depth, const Operand<T>& a, const MicropanelB<T>& b, T* c, int64_t ldc, int64_t cols,
+                        bool add) {
+  microkernel<K, ROWS, REGS, false>(depth, Operand<T>{a.data, kRowStride, 1}, MicropanelB<T>{b.data, REGS * kRegLanes<T>}, c,
+                                    ldc, cols, add);
+}
 template <class K, int ROWS, int REGS, bool EDGE, class T>
 void in_place_microkernel(int64_t depth, const Operand<T>& a, const MicropanelB<T>& b, T* c, int64_t ldc, int64_t cols,
                           bool add) {
   microkernel<K, ROWS, REGS, EDGE>(depth, a, b, c, ldc, cols, add);
 }
 
-/// [rows - 1][registers - 1]: for packed a and b (their steps are constants), for others, and for a last register that ends
-/// early (in double for every last one: half the code).
+/// [rows - 1][registers - 1]: for packed a and b (their steps are constants), with a's numbers along k or its rows side by
+/// side, for others, and for a last register that ends early (in double for every last one: half the code).
 template <class T>
 struct Microkernels {
-  Microkernel<T> packed[kRows][kMaxRegs], in_place[kRows][kMaxRegs], in_place_edge[kRows][kMaxRegs];
+  Microkernel<T> packed[kRows][kMaxRegs], copied[kRows][kMaxRegs], in_place[kRows][kMaxRegs], in_place_edge[kRows][kMaxRegs];
 };
 
 template <class K, int ROWS = kRows, int REGS = regs_for(kRows), class T>
 constexpr void fill(Microkernels<T>& t) {
   if constexpr (REGS <= kRegs) t.packed[ROWS - 1][REGS - 1] = packed_microkernel<K, ROWS, REGS, T>;
+  if constexpr (REGS <= kRegs && kCopiesRows && K::kInPlace)
+    t.copied[ROWS - 1][REGS - 1] = copied_microkernel<K, ROWS, REGS, T>;
   if constexpr (K::kInPlace || REGS < kRegs)
     t.in_place[ROWS - 1][REGS - 1] = in_place_microkernel<K, ROWS, REGS, sizeof(T) == 8, T>;
   if constexpr (K::kInPlace) t.in_place_edge[ROWS - 1][REGS - 1] = in_place_microkernel<K, ROWS, REGS, true, T>;
@@ -191,6 +208,7 @@ int64_t regs_of_panel(int64_t cols) {
 }
 
 inline constexpr int64_t kPackedA = kPanelTiles * kPackedRows * kBlockK;
+static_assert(!kCopiesRows || kRows * kRowStride <= kPackedRows * kBlockK);
 
 /// Rows of a that are packed once for all blocks of columns, 1 MiB of them: read from the L3 cache they are no slower than
 /// packed again.
@@ -276,10 +294,19 @@ struct Gemm {
     int64_t ldc;
     bool pack_a, pack_b, add;
     bool keeps_a, has_a;  // whether all panels of a have a place of their own, and are there
+
+    bool copies_a() const { return kCopiesRows && K::kInPlace && a.inner == 1; }
+    /// Where a panel that begins with tile t is kept.
+    int64_t place_of(const Panel& panel, int64_t t) const {
+      return copies_a() ? panel.first[0] * kRowStride : t * K::steps(depth) * kPackedRows;
+    }
   };
 
   /// The panel's rows of a, tile by tile.
   static void pack_panel(const Matrix& a, const Panel& panel, int64_t depth, T* to) {
+    if constexpr (kCopiesRows && K::kInPlace) {
+      if (a.inner == 1) return copy_rows(a.from(panel.first[0], 0), panel.rows(), depth, to, kRowStride);
+    }
     if constexpr (kPackedRows == 4 && (K::kInPlace || kPrefetches)) {
       if (a.inner != 1 && panel.rows() == 4 * panel.tiles)
         return K::pack_fours(a.from(panel.first[0], 0), panel.tiles, depth, to);
@@ -294,6 +321,7 @@ struct Gemm {
     if constexpr (K::kInPlace) {
       if (!x.pack_a) return x.a.from(panel.first[i], 0);
     }
+    if (x.copies_a()) return {packed_a + (panel.first[i] - panel.first[0]) * kRowStride, kRowStride, 1};
     return {packed_a + i * K::steps(x.depth) * kPackedRows, 1, kPackedRows};
   }
 
@@ -316,7 +344,7 @@ struct Gemm {
       const int64_t regs = panels(cols, kRegLanes<T>);
       const MicropanelB<T> b = columns_of(x, packed_b, j, most);
       const bool edge = !x.pack_b && cols % kRegLanes<T> != 0;
-      const auto& tiles = x.pack_a && regs == most ? kMicrokernels<K>.packed
+      const auto& tiles = x.pack_a && regs == most ? x.copies_a() ? kMicrokernels<K>.copied : kMicrokernels<K>.packed
                           : edge                   ? kMicrokernels<K>.in_place_edge
                                                    : kMicrokernels<K>.in_place;
       for (int64_t i = 0; i < panel.tiles; ++i) {
@@ -331,8 +359,7 @@ struct Gemm {
     for (int64_t t = 0; t < tiles; t += kPanelTiles) {
       Panel panel = {smaller(kPanelTiles, tiles - t), height + (taller > 0), {}};
       for (int64_t i = t; i <= t + panel.tiles; ++i) panel.first[i - t] = i * height + smaller(i, taller);
-      multiply_panel(x, panel, packed_a + (x.keeps_a ? t * kPackedRows * K::steps(x.depth) : 0),
-                     x.packed ? x.packed : packed_b);
+      multiply_panel(x, panel, packed_a + (x.keeps_a ? x.place_of(panel, t) : 0), x.packed ? x.packed : packed_b);
     }
   }
 

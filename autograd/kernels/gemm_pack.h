@@ -38,6 +38,21 @@ void pack_transposed(Operand<T> x, int64_t count, int64_t depth, T* to, int64_t 
   }
 }
 
+/// to[o * stride + p] = x(o, p) for o < count and p < depth, where k is contiguous.
+template <class T>
+void copy_rows(Operand<T> x, int64_t count, int64_t depth, T* to, int64_t stride) {
+  constexpr int64_t ahead = 16;  // rows: those of the next panel
+  for (int64_t o = 0; o < count; ++o, to += stride) {
+    const T* const from = x.data + o * x.outer;
+    int64_t p = 0;
+    for (; p + kRegLanes<T> <= depth; p += kRegLanes<T>) {
+      store_reg(to + p, load_reg(from + p));
+      __builtin_prefetch(from + p + ahead * x.outer);
+    }
+    if (p < depth) store_reg_first(to + p, load_reg_first(from + p, depth - p), depth - p);
+  }
+}
+
 /// Where k is strided, steps of k that are packed for all columns before the next ones, and how many steps ahead is prefetched:
 /// 0 for the panel that comes next.
 #if defined(ONESTEP_ISA_avx2)
