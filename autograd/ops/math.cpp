@@ -3,6 +3,7 @@
 
 #include "autograd/operators.h"
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops/vectorized.h"
 
 namespace onestep {
 
@@ -142,12 +143,15 @@ Tensor clamp(const Tensor& input, std::optional<Scalar> low, std::optional<Scala
     if (bound) ops::check_fits("clamp", *bound, dtype);
   const bool nan = (low && std::isnan(low->value)) || (high && std::isnan(high->value));
   const Tensor x = to(input, dtype);
-  const auto clamped = [=]<class T>(T v) {
-    if (nan) return static_cast<T>(std::numeric_limits<double>::quiet_NaN());
-    if (low && v < ops::element<T>(*low)) v = ops::element<T>(*low);
-    return high && v > ops::element<T>(*high) ? ops::element<T>(*high) : v;
+  const bool below = low.has_value(), above = high.has_value();
+  const Scalar least = low.value_or(0), most = high.value_or(0);
+  const auto clamped = [=]<class T>(T v) {  // choices between values, for vector instructions
+    const T l = ops::element<T>(least), m = ops::element<T>(most);
+    v = below & (v < l) ? l : v;
+    v = above & (v > m) ? m : v;
+    return nan ? static_cast<T>(std::numeric_limits<double>::quiet_NaN()) : v;
   };
-  return record("clamp", ops::map(x, ops::Loop{clamped}), {x}, {x}, [low, high](const Backward& b) -> Grads {
+  return record("clamp", ops::map(x, ops::Vectorized{clamped}), {x}, {x}, [low, high](const Backward& b) -> Grads {
     return {chain(b, b.saved(0), [=](auto dy, auto v) {  // dx = dy where x lies within the bounds
       if (low) dy = ops::select_if(v >= ops::number_like(v, *low), dy, 0);
       if (high) dy = ops::select_if(v <= ops::number_like(v, *high), dy, 0);
