@@ -147,8 +147,8 @@ Tensor clamp(const Tensor& input, std::optional<Scalar> low, std::optional<Scala
   const Scalar least = low.value_or(0), most = high.value_or(0);
   const auto clamped = [=]<class T>(T v) {  // choices between values, for vector instructions
     const T l = ops::element<T>(least), m = ops::element<T>(most);
-    v = below & (v < l) ? l : v;
-    v = above & (v > m) ? m : v;
+    v = (below & (v < l)) ? l : v;
+    v = (above & (v > m)) ? m : v;
     return nan ? static_cast<T>(std::numeric_limits<double>::quiet_NaN()) : v;
   };
   return record("clamp", ops::map(x, ops::Vectorized{clamped}), {x}, {x}, [low, high](const Backward& b) -> Grads {
