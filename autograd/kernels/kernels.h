@@ -69,6 +69,10 @@ void cos(const T* x, T* y, int64_t n) {
   run(&Table<T>::cos, kTranscendental, x, y, n);
 }
 template <class T>
+void tan(const T* x, T* y, int64_t n) {
+  run(&Table<T>::tan, kTranscendental, x, y, n);
+}
+template <class T>
 void tanh(const T* x, T* y, int64_t n) {
   run(&Table<T>::tanh, kTranscendental, x, y, n);
 }
@@ -278,8 +282,8 @@ void gemm_batched(int64_t batch, bool trans_a, bool trans_b, int64_t m, int64_t 
                   const int64_t* a_offsets, Bf16Source b, int64_t ldb, const int64_t* b_offsets, float* c, int64_t ldc,
                   const int64_t* c_offsets, bool accumulate);
 
-/// y = op(a) x for `batch` matrices at a + a_offsets[i]: [m, k] x [k] -> [m], one after the other in y, with the bits of dot() of
-/// each row of op(a), however a lies. Unlike a sum in ascending k it needs no transposed rows.
+/// y = op(a) x for `batch` matrices at a + a_offsets[i]: [m, k] x [k] -> [m], one after the other in y, with the bits of dot()
+/// of each row of op(a), however a lies. Unlike a sum in ascending k it needs no transposed rows.
 void gemv(int64_t batch, bool trans_a, int64_t m, int64_t k, const float* a, int64_t lda, const int64_t* a_offsets,
           const float* x, float* y);
 

@@ -111,6 +111,7 @@ void fill_maps(Table<float>& t) {
   t.rsqrt = map_with<[](Vec x) { return one_over(sqrt(x)); }>;
   t.sin = map_with<[](Vec x) { return sin_shifted(x, 0); }>;
   t.cos = map_with<[](Vec x) { return sin_shifted(x, 1); }>;
+  t.tan = map_with<[](Vec x) { return tan(x); }>;
   t.tanh = map_with<[](Vec x) { return tanh(x); }>;
   t.erf = map_with<[](Vec x) { return erf(x); }>;
   t.sigmoid = map_with<[](Vec x) { return sigmoid(x); }>;

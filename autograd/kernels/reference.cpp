@@ -284,6 +284,7 @@ constexpr Table<double> kTable = {
     .rsqrt = map<[](double x) { return 1 / std::sqrt(x); }>,
     .sin = map<[](double x) { return std::sin(x); }>,
     .cos = map<[](double x) { return std::cos(x); }>,
+    .tan = map<[](double x) { return std::tan(x); }>,
     .tanh = map<[](double x) { return std::tanh(x); }>,
     .erf = map<[](double x) { return std::erf(x); }>,
     .sigmoid = map<[](double x) { return sigmoid_of(x); }>,

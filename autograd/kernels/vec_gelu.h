@@ -2,8 +2,7 @@
 // GELU: x times its gate, Phi(x) or the approximation of it by tanh, and its derivative ("slope"). For |x| < 31/8, as nearly
 // always, both are looked up as polynomials of an interval of |x|, in a third of the instructions of their formulas, which are
 // for what is farther.
-#include "autograd/kernels/gelu_table.h"
-#include "autograd/kernels/vec_math.h"
+#include "autograd/kernels/vec_intervals.h"
 
 namespace onestep::kernels {
 namespace {
@@ -12,13 +11,9 @@ inline constexpr float kGeluNear = 3.875f;
 
 /// The polynomial of the interval of a, 0 <= a < 31/8.
 template <int N>
-ONESTEP_INLINE Vec interval_polynomial(Vec a, const float (&center)[16], const float (&c)[N][16]) {
+ONESTEP_INLINE Vec near_polynomial(Vec a, const float (&center)[16], const float (&c)[N][16]) {
   const IVec interval = bits(a + splat(0x1.8p21f));  // the sum's last mantissa bit is worth 1/4
-  const Vec x = a - lookup(center, interval);
-  Vec y = lookup(c[N - 1], interval);
-#pragma GCC unroll 16
-  for (int i = N - 2; i >= 0; --i) y = fma(y, x, lookup(c[i], interval));
-  return y;
+  return interval_polynomial(a - lookup(center, interval), interval, c, lookup(c[0], interval));
 }
 
 /// near(a) for a = |x| < 31/8, else far(a), whose result is 0 from 15 on.
@@ -34,7 +29,7 @@ ONESTEP_INLINE Vec near_or_far(Vec x, NEAR near, FAR far) {
 template <class FAR>
 ONESTEP_INLINE Vec gelu(Vec x, const GeluTable& table, FAR far) {
   const Vec tail = near_or_far(
-      x, [&](Vec a) { return a * interval_polynomial(a, table.center, table.gate); }, far);
+      x, [&](Vec a) { return a * near_polynomial(a, table.center, table.gate); }, far);
   return select(x < splat(0.0f), x * splat(0.0f) - tail, x - tail);  // NaN for -inf as in torch
 }
 
@@ -42,7 +37,7 @@ ONESTEP_INLINE Vec gelu(Vec x, const GeluTable& table, FAR far) {
 template <class FAR>
 ONESTEP_INLINE Vec gelu_derivative(Vec x, const GeluTable& table, FAR far) {
   const Vec slope = near_or_far(
-      x, [&](Vec a) { return interval_polynomial(a, table.center, table.slope); }, far);
+      x, [&](Vec a) { return near_polynomial(a, table.center, table.slope); }, far);
   return select(x < splat(0.0f), slope, splat(1.0f) - slope);
 }
 

@@ -86,16 +86,6 @@ ONESTEP_INLINE Vec log(Vec x) {
   return select(x > splat(0.0f), select(x == splat(kInf), x, y), special);
 }
 
-/// An odd polynomial near 0, else 1 - 2 / (exp(2|x|) + 1).
-ONESTEP_INLINE Vec tanh(Vec x) {
-  constexpr float kTanh[] = {-0.333333313f, 0.133332059f, -0.0539467633f, 0.0217007026f, -0.00817739777f, 0.00214296184f};
-  const Vec a = abs(x), x2 = x * x;
-  const Vec small = fma(x * x2, polynomial(x2, kTanh), x);
-  const ExpParts e = exp_parts(clamp(a + a, 0.0f, 40.0f));
-  const Vec large = splat(1.0f) - splat(2.0f) / (scale(e.mantissa(), e.exponent) + splat(1.0f));
-  return with_sign_of(select(a < splat(0.625f), abs(small), large), x);
-}
-
 /// factor / (1 + exp(-z)) by the reduced z, -170 <= z <= 80. The power of two goes to the numerator, so that small results keep
 /// their precision, down to the subnormals unless QUICK, which is for |n| < 126 where neither factor 2^n nor the result is
 /// subnormal or too large. The bits are the same.
@@ -120,21 +110,6 @@ ONESTEP_INLINE Vec silu(Vec x) {
   if (all_moderate(x)) return times_sigmoid<true>(x, reduce_exp(x));
   const Vec factor = select(x < splat(-120.0f), x * splat(0.0f), x);  // a zero with its sign, NaN for -inf as in torch
   return times_sigmoid<false>(factor, reduce_exp(clamp(x, -120.0f, 40.0f)));
-}
-
-/// An odd polynomial near 0, else 1 - 2 Phi(-sqrt(2) |x|), Phi the normal distribution function: with b = sqrt(2) |x| and s =
-/// b + 3/2 it is exp(-x^2) / s times a polynomial in (b - 3/2) / s.
-ONESTEP_INLINE Vec erf(Vec x) {
-  constexpr float kErf[] = {0.128379166f,   -0.376126379f,    0.112837888f,    -0.0268658847f,
-                            0.00522258598f, -0.000851132267f, 0.000115019968f, -1.04688379e-05f};
-  constexpr float kTail[] = {0x1.3c1440p+0f,  -0.390198916f,   -0.1149913818f,  0.0357922688f,
-                             0.0352854766f,   0.00798197556f,  -0.00488583232f, -0.00543847074f,
-                             -0.00205677212f, 0.000525224314f, 0.00091671637f,  0.00029011775f};
-  const Vec a = clamp(abs(x), 0.0f, 9.0f), b = a * splat(0x1.6a09e6p+0f), inverse = splat(1.0f) / (b + splat(1.5f));
-  const ExpParts e = exp_parts(-(a * a));
-  const Vec ratio = polynomial((b - splat(1.5f)) * inverse, kTail) * inverse;
-  const Vec large = splat(1.0f) - scale_normal(fma(ratio, e.part, ratio), e.exponent);
-  return select(a > splat(0.9f), with_sign_of(large, x), fma(x, polynomial(x * x, kErf), x));  // NaN for NaN
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// sin and cos on 16 floats, every float included.
+// sin, cos and tan on 16 floats, every float included.
 #include "autograd/kernels/vec_math.h"
 
 namespace onestep::kernels {
@@ -35,38 +35,58 @@ inline Reduced reduce_far(float x) {
   return u >> 31 ? Reduced{-rest, -quadrant} : Reduced{rest, quadrant};
 }
 
+/// x = quadrant pi/2 + rest with |rest| <= pi/4 and a little more; rest is a pair where |x| <= kTrigNear.
+struct ReducedTrig {
+  Pair rest;
+  IVec quadrant;
+};
+ONESTEP_INLINE ReducedTrig reduce_trig(Vec x) {
+  constexpr float kPi1 = 0x1.921fb6p+0f, kPi2 = -0x1.777a5cp-25f, kPi3 = -0x1.ee59dap-50f;  // their sum is pi/2
+  const Rounded n = round_nearest(x * splat(0x1.45f306p-1f));
+  const Vec first = fnma(n.value, splat(kPi1), x), second = fnma(n.value, splat(kPi2), first);  // the first is exact
+  const Vec lost = fnma(n.value, splat(kPi2), first - second), low = fnma(n.value, splat(kPi3), lost), r = second + low;
+  const ReducedTrig near = {{r, low - (r - second)}, n.integer};
+  if (!any(abs(x) > splat(kTrigNear))) return near;
+  float xs[kLanes], rest[kLanes], rest_low[kLanes], quadrants[kLanes];
+  store(xs, x);
+  store(rest, near.rest.high);
+  store(rest_low, near.rest.low);
+  store(quadrants, as_float(near.quadrant));
+  for (int i = 0; i < kLanes; ++i) {
+    const float magnitude = __builtin_fabsf(xs[i]);
+    if (!(magnitude > kTrigNear)) continue;
+    const Reduced far = magnitude < kInf ? reduce_far(xs[i]) : Reduced{__builtin_nanf(""), 0};
+    rest[i] = far.rest;
+    rest_low[i] = 0;
+    quadrants[i] = __builtin_bit_cast(float, far.quadrant);
+  }
+  return {{load(rest), load(rest_low)}, bits(load(quadrants))};
+}
+
 /// sin(x + shift pi/2)
 ONESTEP_INLINE Vec sin_shifted(Vec x, int32_t shift) {
   constexpr float kSin[] = {-0.166666672f, 0.00833332911f, -0.000198393042f, 2.71804652e-06f};
   constexpr float kCos[] = {0.0416666679f, -0.00138888834f, 2.47994521e-05f, -2.72050471e-07f};
-  constexpr float kPi1 = 0x1.921fb6p+0f, kPi2 = -0x1.777a5cp-25f, kPi3 = -0x1.ee59dap-50f;  // their sum is pi/2
-  const Rounded n = round_nearest(x * splat(0x1.45f306p-1f));
-  const Pair second = two_product(n.value, splat(-kPi2));
-  const Pair sum = two_sum(fnma(n.value, splat(kPi1), x), second.high);  // the first difference is exact
-  Vec r = sum.high + (sum.low + fnma(n.value, splat(kPi3), second.low));
-  IVec quadrant = n.integer;
-  if (any(abs(x) > splat(kTrigNear))) {
-    float xs[kLanes], rest[kLanes], quadrants[kLanes];
-    store(xs, x);
-    store(rest, r);
-    store(quadrants, as_float(quadrant));
-    for (int i = 0; i < kLanes; ++i) {
-      const float magnitude = __builtin_fabsf(xs[i]);
-      if (!(magnitude > kTrigNear)) continue;
-      const Reduced far = magnitude < kInf ? reduce_far(xs[i]) : Reduced{__builtin_nanf(""), 0};
-      rest[i] = far.rest;
-      quadrants[i] = __builtin_bit_cast(float, far.quadrant);
-    }
-    r = load(rest);
-    quadrant = bits(load(quadrants));
-  }
-  quadrant = quadrant + splat(shift);
-  const Vec r_squared = r * r;
+  const ReducedTrig reduced = reduce_trig(x);
+  const IVec quadrant = reduced.quadrant + splat(shift);
+  const Vec r = reduced.rest.high, r_squared = r * r;
   const Vec s = fma(r * r_squared, polynomial(r_squared, kSin), r);
   const Vec c = fma(r_squared * r_squared, polynomial(r_squared, kCos), fma(r_squared, splat(-0.5f), splat(1.0f)));
   const Vec y = select((quadrant & splat(1)) == splat(0), s, c);
   const Vec signed_y = as_float(bits(y) ^ shift_left<30>(quadrant & splat(2)));
   return shift == 0 ? select(x == splat(0.0f), x, signed_y) : signed_y;  // sin(-0) is -0
+}
+
+/// tan(rest), or -1 / tan(rest) in odd quadrants.
+ONESTEP_INLINE Vec tan(Vec x) {
+  constexpr float kTan[] = {0.333333492f,  0.133326814f,    0.054057952f,  0.0212918352f,
+                            0.0108121363f, 0.000117901698f, 0.00436305907f};
+  const ReducedTrig reduced = reduce_trig(x);
+  const Vec r = reduced.rest.high, r_squared = r * r, cubic = (r * r_squared) * polynomial(r_squared, kTan), y = r + cubic;
+  const Vec low = fma(fma(y, y, splat(1.0f)), reduced.rest.low, cubic - (y - r));  // what y lacks
+  const Vec inverse = splat(-1.0f) / y;
+  const Vec even = y + low, odd = fma(inverse * inverse, low, inverse);
+  return select(x == splat(0.0f), x, select((reduced.quadrant & splat(1)) == splat(0), even, odd));
 }
 
 }  // namespace

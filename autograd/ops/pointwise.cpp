@@ -53,13 +53,7 @@ Tensor log10(const Tensor& x) {
 }
 
 Tensor tan(const Tensor& input) {
-  const Tensor x = as_floating(input);
-  Tensor y;
-  {
-    const NoGradGuard no_grad;
-    const Tensor wide = ops::widened(x);
-    y = ops::rounded(sin(wide) / cos(wide), x.dtype());
-  }
+  const Tensor x = as_floating(input), y = ops::map_floating("tan", x, [](auto... p) { kernels::tan(p...); });
   return record("tan", y, {x}, {y}, [](const Backward& b) -> Grads {
     return {ops::chain<Vectorized>(b, b.saved(0), [](auto dy, auto v) { return dy * (1 + v * v); })};
   });
