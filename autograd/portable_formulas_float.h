@@ -110,27 +110,18 @@ ONESTEP_FORMULA float log_rest(float f) {
   return fused(f2 * f, polynomial(f, c), -0.5f * f2);
 }
 
-/// exponent c + log(1 + f) / l, l the logarithm of the base: c = log(2) / l in two numbers, the first of 15 bits; 1 / l, too.
-struct Base {
-  float c, c_low, inverse, inverse_low;
-};
-inline constexpr Base kBaseE = {0x1.62e4p-1f, 0x1.7f7d1cp-20f, 1, 0}, kBase2 = {1, 0, 0x1.715476p+0f, 0x1.4ae0c0p-26f},
-                      kBase10 = {0x1.3440p-2f, 0x1.3509f8p-18f, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f};
-ONESTEP_FORMULA float log(const Binary32& x, const Base& base) {
-  const float rest = log_rest(x.f), part = x.f * base.inverse;
-  const float part_low =
-      base.inverse == 1 ? rest : fused(x.f, base.inverse, -part) + (x.f * base.inverse_low + rest * base.inverse);
-  const float whole = x.exponent * base.c, sum = whole + part;
-  return sum + ((part - (sum - whole)) + fused(x.exponent, base.c_low, part_low));
+/// exponent ln 2 + log(1 + f)
+ONESTEP_FORMULA float log(const Binary32& x) {
+  constexpr float ln2 = 0x1.62e4p-1f, ln2_low = 0x1.7f7d1cp-20f;  // the first of 15 bits
+  const float whole = x.exponent * ln2, sum = whole + x.f;
+  return sum + ((x.f - (sum - whole)) + fused(x.exponent, ln2_low, log_rest(x.f)));
 }
 ONESTEP_FORMULA float log_or(float x, float y) {
   const float special = x == 0 ? -kInfinity32 : x > 0 ? x : kNaN32;
   return x > 0 && x < kInfinity32 ? y : special;
 }
 
-ONESTEP_FORMULA float log(float x) { return log_or(x, log(binary(x), kBaseE)); }
-ONESTEP_FORMULA float log2(float x) { return log_or(x, log(binary(x), kBase2)); }
-ONESTEP_FORMULA float log10(float x) { return log_or(x, log(binary(x), kBase10)); }
+ONESTEP_FORMULA float log(float x) { return log_or(x, log(binary(x))); }
 
 /// log(1 + t), or log(x) + ln 2 where `large`, with one logarithm.
 ONESTEP_FORMULA float log1p_or_log(float t, bool large, float x) {
@@ -139,7 +130,7 @@ ONESTEP_FORMULA float log1p_or_log(float t, bool large, float x) {
   b.f = fused(lost, power_of_two(b.exponent < 100 ? -b.exponent : 0), b.f);
   b.exponent = large ? b.exponent + 1 : b.exponent;
   const float argument = large ? x : t, special = argument == -1 ? -kInfinity32 : argument < kInfinity32 ? kNaN32 : argument;
-  return argument == 0 ? argument : argument > -1 && argument < kInfinity32 ? log(b, kBaseE) : special;
+  return argument == 0 ? argument : argument > -1 && argument < kInfinity32 ? log(b) : special;
 }
 ONESTEP_FORMULA float log1p(float x) { return log1p_or_log(x, false, x); }
 
@@ -148,7 +139,7 @@ ONESTEP_FORMULA float softplus(float x) {
   const float t = exp(-std::fabs(x)), u = 1 + t, lost = t - (u - 1);  // 1 + t is at most 2
   const bool large = u > 0x1.6a09e6p+0f;
   const float f = large ? 0.5f * u - 1 : u - 1;
-  return (x > 0 ? x : 0) + log(Binary32{large ? 1.0f : 0.0f, f + (large ? 0.5f * lost : lost)}, kBaseE);
+  return (x > 0 ? x : 0) + log(Binary32{large ? 1.0f : 0.0f, f + (large ? 0.5f * lost : lost)});
 }
 
 /// exp(|x|) / 2, which is finite wherever sinh and cosh are.
@@ -228,44 +219,6 @@ ONESTEP_FORMULA float acos(float x) {
   return std::fabs(x) > 0.5f ? far : near;
 }
 
-inline constexpr float kTwoOverSqrtPi32 = 0x1.20dd76p+0f;
-/// erf(x) - 2 x / sqrt(pi) for |x| <= 1/2, with what the float 2 / sqrt(pi) lacks.
-ONESTEP_FORMULA float erf_rest(float x) {
-  constexpr std::array c = {-0x1.812746p-2f, 0x1.ce2ef2p-4f, -0x1.b8203cp-6f, 0x1.54d142p-8f, -0x1.9373f6p-11f};
-  const float x2 = x * x;
-  return x * fused(x2, polynomial(x2, c), -0x1.f7ac92p-25f);
-}
-/// exp(-a^2) as 2^n (high + low), with the digits of a^2 that do not fit a float.
-struct Gauss32 {
-  float n, high, low;
-};
-ONESTEP_FORMULA Gauss32 gauss_parts(float a) {
-  const float square = a * a;
-  const Reduced32 r = reduce(-square);
-  const float part = r.rest + exp_rest(r.rest), high = 1 + part;
-  return {r.n, high, fused(high, -fused(a, a, -square), part - (high - 1))};
-}
-/// erfc(a) for 1/2 <= a < 12: erfc(a) exp(a^2) (a + 2) is a polynomial in (a - 2) / (a + 2) (Shepherd and
-/// Laframboise 1981). Factors are sums of two numbers.
-ONESTEP_FORMULA float erfc_tail(float a) {
-  constexpr float c = 0x1.058672p+0f, c_low = -0x1.13110ap-26f;
-  constexpr std::array more = {-0x1.5fd386p-1f, 0x1.1e2de2p-2f,   -0x1.2a8ba6p-5f,  -0x1.605b30p-6f, 0x1.a986fep-8f,
-                               0x1.905feep-9f,  -0x1.d41e7cp-11f, -0x1.1dac00p-11f, 0x1.f13aa2p-14f};
-  const Gauss32 gauss = gauss_parts(a);
-  const float sum = a + 2, two = sum - a, sum_low = (a - (sum - two)) + (2 - two);
-  const float inverse = 1 / sum, inverse_low = inverse * (fused(-inverse, sum, 1) - inverse * sum_low);
-  const float t = fused(-4, inverse, 1) - 4 * inverse_low, y = polynomial(t, more);
-  const float p = fused(t, y, c), p_low = fused(t, y, c - p) + c_low, factor = p * inverse;
-  const float factor_low = fused(p, inverse, -factor) + fused(p, inverse_low, p_low * inverse);
-  const float tail = fused(gauss.high, factor, fused(gauss.high, factor_low, gauss.low * factor));
-  return scaled(tail, gauss.n);
-}
-ONESTEP_FORMULA float erfc(float x) {
-  const float a = std::fabs(x), near_0 = fused(-x, kTwoOverSqrtPi32, 1) - erf_rest(x);
-  const float far = erfc_tail(a < 12 ? a : 12), tail = a < 12 ? far : a >= 12 ? 0 : x;
-  return a < 0.5f ? near_0 : x < 0 ? 2 - tail : tail;
-}
-
 /// erfinv(x) / x as a polynomial of w = -log(1 - x^2) or, above 5, of its root, as in Giles 2010 (Approximating the erfinv
 /// function).
 ONESTEP_FORMULA float erfinv(float x) {
@@ -273,7 +226,7 @@ ONESTEP_FORMULA float erfinv(float x) {
                                0x1.75d74cp-15f, 0x1.0b4ecep-18f, -0x1.094662p-19f, 0x1.daa83ap-23f, -0x1.2e0e28p-27f};
   constexpr std::array far = {0x1.6a9efcp+1f,  0x1.006dc6p+0f,  0x1.3580cep-7f,   -0x1.f48470p-8f,  0x1.74b39ap-8f,
                               -0x1.d784fap-9f, 0x1.854eb8p-10f, -0x1.dc3ed6p-15f, -0x1.449c06p-12f, 0x1.e54a3ep-14f};
-  const float a = std::fabs(x), rest = 1 - a, w = -log(binary_of_normal(rest * (1 + a)), kBaseE);
+  const float a = std::fabs(x), rest = 1 - a, w = -log(binary_of_normal(rest * (1 + a)));
   const float y = x * (w < 5 ? polynomial(w, near) : polynomial(std::sqrt(w) - 3, far));
   return rest > 0 ? y : rest == 0 ? std::copysign(kInfinity32, x) : kNaN32;
 }

@@ -5,7 +5,7 @@ relative to the function or absolute. Coefficients are rounded from the highest 
 compress), and those below are fitted again. Centers are the places nearby where the function is closest to a float (Gal 1986), so
 that rounding it costs nothing.
 
-GELU's gate at -|x| and its derivative at -|x| have intervals of 1/4 around 0, 1/4, ...; tanh and erf have four of a width, four of
+GELU's gate at -|x| and its derivative at -|x| have intervals of 1/4 around 0, 1/4, ...; tanh, erf and erfc have four of a width, four of
 twice that width and so on, as many as a float has in four binary exponents.
 """
 import math
@@ -15,7 +15,8 @@ from mpmath import cos, erf, erfc, exp, lu_solve, matrix, mp, mpf, pi, sqrt, tan
 mp.dps = 40
 INTERVALS, WIDTH = 16, mpf(1) / 4
 GATE_BITS, SLOPE_BITS = (24, 24, 24, 22, 19, 16, 13), (24, 24, 22, 19, 16, 13)
-TANH_WIDTH, ERF_WIDTH = mpf("0.15283203125"), mpf("0.066650390625")  # 59 of them reach where the function is 1 in float32
+# 59 of them reach where the function is 1, or exp(-x^2) times it 0, in float32.
+TANH_WIDTH, ERF_WIDTH, ERFCX_WIDTH = mpf("0.15283203125"), mpf("0.066650390625"), mpf("0.171875")
 
 
 def erf_gate(a):
@@ -33,6 +34,10 @@ def tanh_gate(a):
 def tanh_slope(a):
     gate = tanh_gate(a)
     return gate - a * 2 * sqrt(2 / pi) * (1 + 3 * mpf("0.044715") * a * a) * gate * (1 - gate)
+
+
+def erfcx(a):
+    return erfc(a) * exp(a * a)
 
 
 def rounded(x, bits):
@@ -85,13 +90,14 @@ def growing_table(name, f, width):
     edges = [4 * width * (2**octave * (1 + mpf(quarter) / 4) - 1) for octave in range(4) for quarter in range(4)] + [60 * width]
     middles = [(low + high) / 2 for low, high in zip(edges, edges[1:])]
     centers = [0.0] + [center_near((rounded(m * (1 + mpf(step) / 4096), 24) for step in range(-64, 65)), f) for m in middles[1:]]
-    first = polynomial(lambda a: f(a) - a, 0, width, 0, SLOPE_BITS, f, [0.0])
-    others = [polynomial(f, low, high, c, SLOPE_BITS, f, [rounded(f(mpf(c)), 24)])
-              for low, high, c in list(zip(edges, edges[1:], centers))[1:]]
+    polynomials = [polynomial(f, low, high, c, SLOPE_BITS, f, [rounded(f(mpf(c)), 24)])
+                   for low, high, c in zip(edges, edges[1:], centers)]
+    if f(0) == 0:
+        polynomials[0] = polynomial(lambda a: f(a) - a, 0, width, 0, SLOPE_BITS, f, [0.0])
     return f"""inline constexpr GrowingTable {name} = {{
     {float(width)!r}f,
     {row(centers, 4)},
-    {array(zip(first, *others))}}};
+    {array(zip(*polynomials))}}};
 """
 
 
@@ -109,7 +115,7 @@ struct GeluTable {{
   float slope[{len(SLOPE_BITS)}][16];  ///< the derivative of GELU at -|x|
 }};
 
-/// Of four intervals of a width, four of twice the width and so on: polynomials in |x| - center, of f(|x|) - |x| in the first.
+/// Of four intervals of a width, four of twice the width and so on: polynomials in |x| - center, of f(|x|) - |x| in the first where f is odd.
 struct GrowingTable {{
   float width;
   float center[16];
@@ -120,6 +126,7 @@ struct GrowingTable {{
 {gelu_table('kGeluTanh', tanh_gate, tanh_slope)}
 {growing_table('kTanh', tanh, TANH_WIDTH)}
 {growing_table('kErf', erf, ERF_WIDTH)}
+{growing_table('kErfcx', erfcx, ERFCX_WIDTH)}
 }}  // namespace
 }}  // namespace onestep::kernels
 // clang-format on""")

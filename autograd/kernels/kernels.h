@@ -52,6 +52,14 @@ void log(const T* x, T* y, int64_t n) {
   run(&Table<T>::log, kTranscendental, x, y, n);
 }
 template <class T>
+void log2(const T* x, T* y, int64_t n) {
+  run(&Table<T>::log2, kTranscendental, x, y, n);
+}
+template <class T>
+void log10(const T* x, T* y, int64_t n) {
+  run(&Table<T>::log10, kTranscendental, x, y, n);
+}
+template <class T>
 void sqrt(const T* x, T* y, int64_t n) {
   run(&Table<T>::sqrt, kCheap, x, y, n);
 }
@@ -79,6 +87,10 @@ void tanh(const T* x, T* y, int64_t n) {
 template <class T>
 void erf(const T* x, T* y, int64_t n) {
   run(&Table<T>::erf, kTranscendental, x, y, n);
+}
+template <class T>
+void erfc(const T* x, T* y, int64_t n) {
+  run(&Table<T>::erfc, kTranscendental, x, y, n);
 }
 /// 1 / (1 + exp(-x))
 template <class T>

@@ -107,6 +107,8 @@ void fill_maps(Table<float>& t) {
   t.relu = map_with<[](Vec x) { return max_nan(x, splat(0.0f)); }>;
   t.exp = map_with<[](Vec x) { return exp(x); }>;
   t.log = map_with<[](Vec x) { return log(x); }>;
+  t.log2 = map_with<[](Vec x) { return log_to_base(kBase2, x); }>;
+  t.log10 = map_with<[](Vec x) { return log_to_base(kBase10, x); }>;
   t.sqrt = map_with<[](Vec x) { return sqrt(x); }>;
   t.rsqrt = map_with<[](Vec x) { return one_over(sqrt(x)); }>;
   t.sin = map_with<[](Vec x) { return sin_shifted(x, 0); }>;
@@ -114,6 +116,7 @@ void fill_maps(Table<float>& t) {
   t.tan = map_with<[](Vec x) { return tan(x); }>;
   t.tanh = map_with<[](Vec x) { return tanh(x); }>;
   t.erf = map_with<[](Vec x) { return erf(x); }>;
+  t.erfc = map_with<[](Vec x) { return erfc(x); }>;
   t.sigmoid = map_with<[](Vec x) { return sigmoid(x); }>;
   t.silu = map_with<[](Vec x) { return silu(x); }>;
   t.gelu_tanh = map_with<[](Vec x) { return gelu_tanh(x); }>;

@@ -62,7 +62,7 @@ struct Table {
   using Rows = void (*)(const T* x, T* y, int64_t rows, int64_t cols);
   using RowsGrad = void (*)(const T* y, const T* dy, T* dx, int64_t rows, int64_t cols);
 
-  Map abs, relu, exp, log, sqrt, rsqrt, sin, cos, tan, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf;
+  Map abs, relu, exp, log, log2, log10, sqrt, rsqrt, sin, cos, tan, tanh, erf, erfc, sigmoid, silu, gelu_tanh, gelu_erf;
   MapGrad silu_grad, gelu_tanh_grad, gelu_erf_grad;
   Zip add, sub, mul, div, maximum, minimum, pow;
 

@@ -41,9 +41,6 @@ ONESTEP_INLINE Vec gelu_derivative(Vec x, const GeluTable& table, FAR far) {
   return select(x < splat(0.0f), slope, splat(1.0f) - slope);
 }
 
-/// q exp(x) by the parts of exp(x).
-ONESTEP_INLINE Vec times_exp(Vec q, ExpParts e) { return scale(fma(q, e.part, q), e.exponent); }
-
 /// a Phi(-a) exp(a^2/2) for 31/8 <= a <= 15, given w = 1 / a^2.
 ONESTEP_INLINE Vec mills_polynomial(Vec w) {
   constexpr float kFirst = 0x1.98845p-2f, kFirstLow = 0x1.abbf9p-27f;

@@ -15,16 +15,34 @@ ONESTEP_INLINE Vec interval_polynomial(Vec x, IVec interval, const float (&c)[N]
   return fma(y, x, first);
 }
 
-/// An odd function that is 1 from 59 widths of the table's first interval on.
-ONESTEP_INLINE Vec odd_function(Vec x, const GrowingTable& t) {
+/// The interval of a table for a = |x|, up to 59 widths of the first one.
+struct GrowingInterval {
+  Vec a, place;
+  IVec index;
+};
+ONESTEP_INLINE GrowingInterval growing_interval(Vec x, const GrowingTable& t) {
   const Vec a = min(splat(59 * t.width), abs(x)), place = fma(a, splat(0.5f / t.width), splat(2.0f));
-  const IVec interval = shift_right<21>(bits(place));  // two bits of the exponent, two of the mantissa
-  const Vec first = select(place < splat(2.5f), a, lookup(t.c[0], interval));
-  return with_sign_of(interval_polynomial(a - lookup(t.center, interval), interval, t.c, first), x);
+  return {a, place, shift_right<21>(bits(place))};  // two bits of the exponent, two of the mantissa
+}
+
+/// An odd function that is 1 from 59 widths on.
+ONESTEP_INLINE Vec odd_function(Vec x, const GrowingTable& t) {
+  const GrowingInterval at = growing_interval(x, t);
+  const Vec first = select(at.place < splat(2.5f), at.a, lookup(t.c[0], at.index));
+  return with_sign_of(interval_polynomial(at.a - lookup(t.center, at.index), at.index, t.c, first), x);
 }
 
 ONESTEP_INLINE Vec tanh(Vec x) { return odd_function(x, kTanh); }
 ONESTEP_INLINE Vec erf(Vec x) { return odd_function(x, kErf); }
+
+/// erfc(|x|) is exp(-x^2) times a function that does not vanish.
+ONESTEP_INLINE Vec erfc(Vec x) {
+  const GrowingInterval at = growing_interval(x, kErfcx);
+  const Vec ratio =
+      interval_polynomial(at.a - lookup(kErfcx.center, at.index), at.index, kErfcx.c, lookup(kErfcx.c[0], at.index));
+  const Vec tail = times_exp(ratio, exp_parts(two_product(-at.a, at.a)));
+  return select(x < splat(0.0f), splat(2.0f) - tail, tail);
+}
 
 }  // namespace
 }  // namespace onestep::kernels

@@ -43,9 +43,10 @@ struct ReducedTrig {
 ONESTEP_INLINE ReducedTrig reduce_trig(Vec x) {
   constexpr float kPi1 = 0x1.921fb6p+0f, kPi2 = -0x1.777a5cp-25f, kPi3 = -0x1.ee59dap-50f;  // their sum is pi/2
   const Rounded n = round_nearest(x * splat(0x1.45f306p-1f));
-  const Vec first = fnma(n.value, splat(kPi1), x), second = fnma(n.value, splat(kPi2), first);  // the first is exact
-  const Vec lost = fnma(n.value, splat(kPi2), first - second), low = fnma(n.value, splat(kPi3), lost), r = second + low;
-  const ReducedTrig near = {{r, low - (r - second)}, n.integer};
+  const Pair second = two_product(n.value, splat(-kPi2));
+  const Pair sum = two_sum(fnma(n.value, splat(kPi1), x), second.high);  // the first difference is exact
+  const Vec low = sum.low + fnma(n.value, splat(kPi3), second.low), r = sum.high + low;
+  const ReducedTrig near = {{r, low - (r - sum.high)}, n.integer};
   if (!any(abs(x) > splat(kTrigNear))) return near;
   float xs[kLanes], rest[kLanes], rest_low[kLanes], quadrants[kLanes];
   store(xs, x);

@@ -29,31 +29,44 @@ Windows2d windows_of(const char* op, const Shape& in, const Shape& kernel_size, 
   return windows;
 }
 
-int64_t padded(const WindowDim& d) { return d.in + 2 * d.padding; }
-
 /// The windows of one dim: [..., in, ...] -> [..., out, ..., kernel], a view.
 Tensor slid(const Tensor& x, int dim, const WindowDim& d) {
   const int64_t span = d.dilation * (d.kernel - 1) + 1;
   return slice(unfold(x, dim, span, d.stride), -1, 0, span, d.dilation);
 }
 
-/// Where in a padded plane the elements of a column lie, one column after the other: int64 [KH KW OH OW]
-Tensor places(const Windows2d& windows) {
-  const Tensor plane = view(arange(padded(windows.h) * padded(windows.w)), {padded(windows.h), padded(windows.w)});
-  return flatten(permute(slid(slid(plane, 0, windows.h), 1, windows.w), {2, 3, 0, 1}));
+/// planes [P, H, W] += columns [P, KH, KW, OH, OW], each element at its place.
+template <class T>
+void add_columns(const T* columns, int64_t count, const Windows2d& windows, T* planes) {
+  const auto &h = windows.h, &w = windows.w;
+  const int64_t positions = h.out * w.out, taps = h.kernel * w.kernel;
+  kernels::parallel_for(count, static_cast<double>(taps * positions), [&](int64_t begin, int64_t end) {
+    for (int64_t tap = begin * taps; tap < end * taps; ++tap) {
+      const int64_t kh = tap / w.kernel % h.kernel, kw = tap % w.kernel;
+      const kernels::Span rows = h.outputs(kh), inside = w.outputs(kw);
+      for (int64_t oh = rows.begin; oh < rows.end; ++oh) {
+        const T* from = columns + tap * positions + oh * w.out;
+        T* to = planes + (tap / taps * h.in + h.place(oh, kh)) * w.in + w.place(0, kw);
+        for (int64_t ow = inside.begin; ow < inside.end; ++ow) to[ow * w.stride] += from[ow];
+      }
+    }
+  });
 }
 
 }  // namespace
 
 Tensor im2col(const Tensor& x, const Shape& kernel_size, const Shape& dilation, const Shape& padding, const Shape& stride) {
   constexpr const char* op = "im2col";
-  const Tensor images = ops::as_images(op, x, 2);
+  const Tensor images = ops::as_images(op, x, 2).values();
   const Shape& size = images.shape();
   const Windows2d windows = windows_of(op, {size[2], size[3]}, kernel_size, dilation, padding, stride);
   const auto &h = windows.h, &w = windows.w;
   const Tensor all = slid(slid(pad(images, {w.padding, w.padding, h.padding, h.padding}), 2, h), 3, w);
-  const Tensor columns = reshape(permute(all, {0, 1, 4, 5, 2, 3}), {size[0], size[1] * h.kernel * w.kernel, h.out * w.out});
-  return x.dim() == 3 ? squeeze(columns, 0) : columns;
+  Tensor y = view(clone(permute(all, {0, 1, 4, 5, 2, 3})), {size[0], size[1] * h.kernel * w.kernel, h.out * w.out});
+  if (x.dim() == 3) y = squeeze(y, 0);
+  return record(op, y, {x}, {}, [=, out = Shape{h.in, w.in}](const Backward& b) -> Grads {
+    return {col2im(b.grad(), out, kernel_size, dilation, padding, stride)};
+  });
 }
 
 Tensor col2im(const Tensor& x, const Shape& output_size, const Shape& kernel_size, const Shape& dilation, const Shape& padding,
@@ -70,11 +83,13 @@ Tensor col2im(const Tensor& x, const Shape& output_size, const Shape& kernel_siz
   ONESTEP_CHECK(ShapeError, rows > 0 && rows % taps == 0 && x.size(-1) == wanted, op, ": columns ", x.shape(), " do not fit ",
                 wanted, " windows of ", taps, " places in images of size ", size);
   const int64_t images = x.dim() == 3 ? x.shape()[0] : 1, channels = rows / taps;
-  const Tensor columns = reshape(x, {images, channels, taps * wanted});
-  const Tensor sums = index_add(zeros({images, channels, padded(h) * padded(w)}, x.dtype()), 2, places(windows), columns);
-  const Tensor planes = view(sums, {images, channels, padded(h), padded(w)});
-  const Tensor y = narrow(narrow(planes, 2, h.padding, h.in), 3, w.padding, w.in);
-  return contiguous(x.dim() == 3 ? y : squeeze(y, 0));
+  const Tensor columns = contiguous(ops::widened(x.values()));
+  Tensor planes = zeros({images, channels, h.in, w.in}, columns.dtype());
+  dispatch_floating(columns.dtype(), op,
+                    [&]<class T>() { add_columns(columns.data<T>(), images * channels, windows, planes.mutable_data<T>()); });
+  const Tensor y = ops::rounded(x.dim() == 3 ? planes : squeeze(planes, 0), x.dtype());
+  return record(op, y, {x}, {},
+                [=](const Backward& b) -> Grads { return {im2col(b.grad(), kernel_size, dilation, padding, stride)}; });
 }
 
 }  // namespace onestep

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numbers>
 
 #include "autograd/kernels/interval_tables.h"
 #include "tests/autograd/kernels/kernel_testing.h"
@@ -21,9 +22,12 @@ struct Function {
 const Function kFunctions[] = {
     {"exp", exp, exp, 1.01},
     {"log", log, log, 0.84},
+    {"log2", log2, log2, 1.11},
+    {"log10", log10, log10, 1.12},
     {"tan", tan, tan, 2},
     {"tanh", tanh, tanh, 0.89},
-    {"erf", erf, erf, 1.04},
+    {"erf", erf, erf, 1.05},
+    {"erfc", erfc, erfc, 2.14},
     {"sigmoid", sigmoid, sigmoid, 1.7},
     {"silu", silu, silu, 1.78},
     {"gelu_tanh", gelu_tanh, gelu_tanh, 1.9},
@@ -79,24 +83,36 @@ TEST_CASE("kernels: elementary functions are within their ulp limits") {
   }
 }
 
-TEST_CASE("kernels: functions looked up by intervals are within their limits around the intervals' edges") {
-  Floats x;
-  const auto add_around = [&](double edge) {
-    float v = static_cast<float>(edge);
-    for (int i = 0; i < 8; ++i) v = std::nextafter(v, 0.0f);
-    for (int i = 0; i < 16; ++i, v = std::nextafter(v, kInfinity)) x.push_back(v);
-  };
-  for (int i = 0; i < 16; ++i) {
-    add_around(0.125 + 0.25 * i);  // of GELU
-    for (const double width : {kTanh.width, kErf.width}) add_around(width * (std::exp2(i / 4) * (4 + i % 4) - 4));
-  }
-  for (const char* name : {"tanh", "erf", "gelu_tanh", "gelu_erf"}) {
+/// Checks some functions' limits at x, where others would not look.
+void check_limits(std::initializer_list<const char*> names, const Floats& x) {
+  for (const char* name : names) {
     CAPTURE(std::string(name));
     const Function& f = *std::ranges::find(kFunctions, name, &Function::name);
     const Worst worst = worst_error(f, x, values_of(f, x));
     CAPTURE(worst.x);
     CHECK(worst.error <= f.limit);
   }
+}
+void add_around(Floats& x, double place) {
+  float v = static_cast<float>(place);
+  for (int i = 0; i < 8; ++i) v = std::nextafter(v, -kInfinity);
+  for (int i = 0; i < 16; ++i, v = std::nextafter(v, kInfinity)) x.push_back(v);
+}
+
+TEST_CASE("kernels: functions looked up by intervals are within their limits around the intervals' edges") {
+  Floats x;
+  for (int i = 0; i < 16; ++i) {
+    add_around(x, 0.125 + 0.25 * i);  // of GELU
+    for (const double width : {kTanh.width, kErf.width, kErfcx.width})
+      add_around(x, width * (std::exp2(i / 4) * (4 + i % 4) - 4));
+  }
+  check_limits({"tanh", "erf", "erfc", "gelu_tanh", "gelu_erf"}, x);
+}
+
+TEST_CASE("kernels: trigonometric functions are within their limits around multiples of pi/2") {
+  Floats x;
+  for (int i = 1; i < 30000; ++i) add_around(x, i * std::numbers::pi / 2);
+  check_limits({"sin", "cos", "tan"}, x);
 }
 
 /// The worst error over all floats; REQUIREs that every instruction set has the same bits.
