@@ -158,9 +158,10 @@ ONESTEP_FLATTEN float row_min(const float* x, int64_t n) {
   return any(is_nan(best)) ? __builtin_nanf("") : -max(splat(-0.0f) - best);
 }
 
-int64_t argmax(const float* x, int64_t n) {
+ONESTEP_FLATTEN int64_t argmax(const float* x, int64_t n) {
   const float best = row_max(x, n);
   int64_t i = 0;
+  while (i + kLanes <= n && all(load(x + i) < splat(best))) i += kLanes;
   while (i + 1 < n && (best == best ? x[i] != best : x[i] == x[i])) ++i;
   return i;
 }
