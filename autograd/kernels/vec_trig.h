@@ -9,7 +9,7 @@ inline constexpr float kTrigNear = 32768.0f;
 
 /// x = quadrant pi/2 + rest with |rest| <= pi/4; the quadrant counts modulo 4.
 struct Reduced {
-  float rest;
+  double rest;
   int32_t quadrant;
 };
 
@@ -31,11 +31,11 @@ inline Reduced reduce_far(float x) {
   const Wide turns = window * ((u & 0x7fffff) | 0x800000);  // modulo 4, 126 bits behind the point
   const auto fraction = static_cast<uint64_t>(turns >> 62);
   const auto quadrant = static_cast<int32_t>(turns >> 126) + static_cast<int32_t>(fraction >> 63);
-  const auto rest = static_cast<float>(static_cast<double>(static_cast<int64_t>(fraction)) * 0x1.921fb54442d18p-64);
+  const double rest = static_cast<double>(static_cast<int64_t>(fraction)) * 0x1.921fb54442d18p-64;
   return u >> 31 ? Reduced{-rest, -quadrant} : Reduced{rest, quadrant};
 }
 
-/// x = quadrant pi/2 + rest with |rest| <= pi/4 and a little more; rest is a pair where |x| <= kTrigNear.
+/// x = quadrant pi/2 + rest with |rest| <= pi/4 and a little more.
 struct ReducedTrig {
   Pair rest;
   IVec quadrant;
@@ -56,9 +56,9 @@ ONESTEP_INLINE ReducedTrig reduce_trig(Vec x) {
   for (int i = 0; i < kLanes; ++i) {
     const float magnitude = __builtin_fabsf(xs[i]);
     if (!(magnitude > kTrigNear)) continue;
-    const Reduced far = magnitude < kInf ? reduce_far(xs[i]) : Reduced{__builtin_nanf(""), 0};
-    rest[i] = far.rest;
-    rest_low[i] = 0;
+    const Reduced far = magnitude < kInf ? reduce_far(xs[i]) : Reduced{__builtin_nan(""), 0};
+    rest[i] = static_cast<float>(far.rest);
+    rest_low[i] = static_cast<float>(far.rest - static_cast<double>(rest[i]));
     quadrants[i] = __builtin_bit_cast(float, far.quadrant);
   }
   return {{load(rest), load(rest_low)}, bits(load(quadrants))};
