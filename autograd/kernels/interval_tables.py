@@ -86,15 +86,15 @@ def gelu_table(name, gate, slope):
     return f"inline constexpr GeluTable {name} = {{\n    {row(centers, 4)},\n    {array(zip(*gates))},\n    {array(zip(*slopes))}}};\n"
 
 
-def growing_table(name, f, width):
+def growing_table(name, f, width, bits):
     edges = [4 * width * (2**octave * (1 + mpf(quarter) / 4) - 1) for octave in range(4) for quarter in range(4)] + [60 * width]
     middles = [(low + high) / 2 for low, high in zip(edges, edges[1:])]
     centers = [0.0] + [center_near((rounded(m * (1 + mpf(step) / 4096), 24) for step in range(-64, 65)), f) for m in middles[1:]]
-    polynomials = [polynomial(f, low, high, c, SLOPE_BITS, f, [rounded(f(mpf(c)), 24)])
+    polynomials = [polynomial(f, low, high, c, bits, f, [rounded(f(mpf(c)), 24)])
                    for low, high, c in zip(edges, edges[1:], centers)]
     if f(0) == 0:
-        polynomials[0] = polynomial(lambda a: f(a) - a, 0, width, 0, SLOPE_BITS, f, [0.0])
-    return f"""inline constexpr GrowingTable {name} = {{
+        polynomials[0] = polynomial(lambda a: f(a) - a, 0, width, 0, bits, f, [0.0])
+    return f"""inline constexpr GrowingTable<{len(bits)}> {name} = {{
     {float(width)!r}f,
     {row(centers, 4)},
     {array(zip(*polynomials))}}};
@@ -116,17 +116,18 @@ struct GeluTable {{
 }};
 
 /// Of four intervals of a width, four of twice the width and so on: polynomials in |x| - center, of f(|x|) - |x| in the first where f is odd.
+template <int N>
 struct GrowingTable {{
   float width;
   float center[16];
-  float c[{len(SLOPE_BITS)}][16];
+  float c[N][16];
 }};
 
 {gelu_table('kGeluErf', erf_gate, erf_slope)}
 {gelu_table('kGeluTanh', tanh_gate, tanh_slope)}
-{growing_table('kTanh', tanh, TANH_WIDTH)}
-{growing_table('kErf', erf, ERF_WIDTH)}
-{growing_table('kErfcx', erfcx, ERFCX_WIDTH)}
+{growing_table('kTanh', tanh, TANH_WIDTH, SLOPE_BITS)}
+{growing_table('kErf', erf, ERF_WIDTH, SLOPE_BITS)}
+{growing_table('kErfcx', erfcx, ERFCX_WIDTH, GATE_BITS)}
 }}  // namespace
 }}  // namespace onestep::kernels
 // clang-format on""")

@@ -20,13 +20,15 @@ struct GrowingInterval {
   Vec a, place;
   IVec index;
 };
-ONESTEP_INLINE GrowingInterval growing_interval(Vec x, const GrowingTable& t) {
+template <int N>
+ONESTEP_INLINE GrowingInterval growing_interval(Vec x, const GrowingTable<N>& t) {
   const Vec a = min(splat(59 * t.width), abs(x)), place = fma(a, splat(0.5f / t.width), splat(2.0f));
   return {a, place, shift_right<21>(bits(place))};  // two bits of the exponent, two of the mantissa
 }
 
 /// An odd function that is 1 from 59 widths on.
-ONESTEP_INLINE Vec odd_function(Vec x, const GrowingTable& t) {
+template <int N>
+ONESTEP_INLINE Vec odd_function(Vec x, const GrowingTable<N>& t) {
   const GrowingInterval at = growing_interval(x, t);
   const Vec first = select(at.place < splat(2.5f), at.a, lookup(t.c[0], at.index));
   return with_sign_of(interval_polynomial(at.a - lookup(t.center, at.index), at.index, t.c, first), x);

@@ -14,7 +14,6 @@ using ops::as_floating;
 using ops::function_of_input;
 using ops::function_of_output;
 using ops::grad_of;
-using ops::KernelOrVectorized;
 using ops::number_like;
 using ops::Vectorized;
 
@@ -45,14 +44,14 @@ Tensor log1p(const Tensor& x) {
                            [](auto dy, auto v) { return dy / (v + 1); });
 }
 Tensor log2(const Tensor& x) {
-  return function_of_input("log2", as_floating(x),
-                           KernelOrVectorized{kernels::log2<float>, [](double v) { return formulas::log2(v); }},
-                           [](auto dy, auto v) { return dy / (v * number_like(v, kLn2)); });
+  return function_of_input(
+      "log2", as_floating(x), [](auto... p) { kernels::log2(p...); },
+      [](auto dy, auto v) { return dy / (v * number_like(v, kLn2)); });
 }
 Tensor log10(const Tensor& x) {
-  return function_of_input("log10", as_floating(x),
-                           KernelOrVectorized{kernels::log10<float>, [](double v) { return formulas::log10(v); }},
-                           [](auto dy, auto v) { return dy / (v * number_like(v, kLn10)); });
+  return function_of_input(
+      "log10", as_floating(x), [](auto... p) { kernels::log10(p...); },
+      [](auto dy, auto v) { return dy / (v * number_like(v, kLn10)); });
 }
 
 Tensor tan(const Tensor& input) {
@@ -100,9 +99,9 @@ Tensor erf(const Tensor& x) {
       [](auto dy, auto v) { return dy * (exp(-(v * v)) * number_like(v, kTwoOverSqrtPi)); });
 }
 Tensor erfc(const Tensor& x) {
-  return function_of_input("erfc", as_floating(x),
-                           KernelOrVectorized{kernels::erfc<float>, [](double v) { return formulas::erfc(v); }},
-                           [](auto dy, auto v) { return dy * (exp(-(v * v)) * number_like(v, -kTwoOverSqrtPi)); });
+  return function_of_input(
+      "erfc", as_floating(x), [](auto... p) { kernels::erfc(p...); },
+      [](auto dy, auto v) { return dy * (exp(-(v * v)) * number_like(v, -kTwoOverSqrtPi)); });
 }
 Tensor erfinv(const Tensor& x) {
   return function_of_output("erfinv", as_floating(x), Vectorized{[](auto v) { return formulas::erfinv(v); }},

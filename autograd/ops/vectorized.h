@@ -34,21 +34,4 @@ struct Vectorized {
 template <class F>
 Vectorized(F) -> Vectorized<F>;
 
-/// A kernel for float and the formula of the same function for double.
-template <class K, class F>
-struct KernelOrVectorized {
-  K kernel;
-  F formula;
-
-  template <class T>
-  void operator()(const T* x, T* y, int64_t n) const {
-    if constexpr (std::is_same_v<T, float>)
-      kernel(x, y, n);
-    else
-      Vectorized{formula}(x, y, n);
-  }
-};
-template <class K, class F>
-KernelOrVectorized(K, F) -> KernelOrVectorized<K, F>;
-
 }  // namespace onestep::ops
