@@ -1,8 +1,8 @@
 // Windows of images as columns, and columns added up to images: each other's transpose.
 #include "autograd/creation.h"
+#include "autograd/kernels/parallel.h"
 #include "autograd/ops/windows.h"
 #include "autograd/ops_conv.h"
-#include "autograd/ops_index.h"
 
 namespace onestep {
 namespace {
