@@ -46,8 +46,8 @@ void add_columns(const T* columns, int64_t count, const Windows2d& windows, T* p
       const kernels::Span rows = h.outputs(kh), inside = w.outputs(kw);
       for (int64_t oh = rows.begin; oh < rows.end; ++oh) {
         const T* from = columns + tap * positions + oh * w.out;
-        T* to = planes + (tap / taps * h.in + h.place(oh, kh)) * w.in + w.place(0, kw);
-        for (int64_t ow = inside.begin; ow < inside.end; ++ow) to[ow * w.stride] += from[ow];
+        T* to = planes + (tap / taps * h.in + h.place(oh, kh)) * w.in;
+        for (int64_t ow = inside.begin; ow < inside.end; ++ow) to[w.place(ow, kw)] += from[ow];
       }
     }
   });
