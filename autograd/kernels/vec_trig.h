@@ -40,8 +40,14 @@ struct ReducedTrig {
   Pair rest;
   IVec quadrant;
 };
-/// `near`, where |x| > kTrigNear replaced by what reduce_far gives. Not inlined, since it is rare and long.
-[[gnu::noinline]] inline ReducedTrig with_far(const Vec& x, const ReducedTrig& near) {
+ONESTEP_INLINE ReducedTrig reduce_trig(Vec x) {
+  constexpr float kPi1 = 0x1.921fb6p+0f, kPi2 = -0x1.777a5cp-25f, kPi3 = -0x1.ee59dap-50f;  // their sum is pi/2
+  const Rounded n = round_nearest(x * splat(0x1.45f306p-1f));
+  const Pair second = two_product(n.value, splat(-kPi2));
+  const Pair sum = two_sum(fnma(n.value, splat(kPi1), x), second.high);  // the first difference is exact
+  const Vec low = sum.low + fnma(n.value, splat(kPi3), second.low), r = sum.high + low;
+  const ReducedTrig near = {{r, low - (r - sum.high)}, n.integer};
+  if (!any(abs(x) > splat(kTrigNear))) return near;
   float xs[kLanes], rest[kLanes], rest_low[kLanes], quadrants[kLanes];
   store(xs, x);
   store(rest, near.rest.high);
@@ -56,15 +62,6 @@ struct ReducedTrig {
     quadrants[i] = __builtin_bit_cast(float, far.quadrant);
   }
   return {{load(rest), load(rest_low)}, bits(load(quadrants))};
-}
-ONESTEP_INLINE ReducedTrig reduce_trig(Vec x) {
-  constexpr float kPi1 = 0x1.921fb6p+0f, kPi2 = -0x1.777a5cp-25f, kPi3 = -0x1.ee59dap-50f;  // their sum is pi/2
-  const Rounded n = round_nearest(x * splat(0x1.45f306p-1f));
-  const Pair second = two_product(n.value, splat(-kPi2));
-  const Pair sum = two_sum(fnma(n.value, splat(kPi1), x), second.high);  // the first difference is exact
-  const Vec low = sum.low + fnma(n.value, splat(kPi3), second.low), r = sum.high + low;
-  const ReducedTrig near = {{r, low - (r - sum.high)}, n.integer};
-  return any(abs(x) > splat(kTrigNear)) ? with_far(x, near) : near;
 }
 
 /// sin(x + shift pi/2)

@@ -27,7 +27,7 @@ const Function kFunctions[] = {
     {"tan", tan, tan, 1.37},
     {"tanh", tanh, tanh, 0.89},
     {"erf", erf, erf, 1.05},
-    {"erfc", erfc, erfc, 1.85},
+    {"erfc", erfc, erfc, 1.89},
     {"sigmoid", sigmoid, sigmoid, 1.7},
     {"silu", silu, silu, 1.78},
     {"gelu_tanh", gelu_tanh, gelu_tanh, 1.9},
