@@ -1,5 +1,5 @@
-// The naive kernels in double: one loop each, libm, no blocking. They are the float64 implementation and what the float32
-// kernels are tested against. Meanings are in kernels.h.
+// The naive kernels in double: one loop each, libm or portable formulas, no blocking. They are the float64 implementation and
+// what the float32 kernels are tested against. Meanings are in kernels.h.
 
 #include <algorithm>
 #include <cmath>

@@ -13,7 +13,7 @@ inline constexpr float kGeluNear = 3.875f;
 template <int N>
 ONESTEP_INLINE Vec near_polynomial(Vec a, const float (&center)[16], const float (&c)[N][16]) {
   const IVec interval = bits(a + splat(0x1.8p21f));  // the sum's last mantissa bit is worth 1/4
-  return interval_polynomial(a - lookup(center, interval), interval, c, lookup(c[0], interval));
+  return interval_polynomial(a, interval, center, c, lookup(c[0], interval));
 }
 
 /// near(a) for a = |x| < 31/8, else far(a), whose result is 0 from 15 on.

@@ -1,4 +1,4 @@
-// Accuracy of the elementary functions over all of float32, in ulp against double libm.
+// Accuracy of the elementary functions over all of float32, in ulp against the kernels in double.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
