@@ -165,6 +165,16 @@ ONESTEP_FORMULA double tanh(double x) {
   return std::copysign(-e / (e + 2), x);
 }
 
+/// x - t for t = tanh(x): below 1, where the two are nearly equal, x^3 times a polynomial of x^2.
+ONESTEP_FORMULA double tanhshrink(double x, double t) {
+  constexpr std::array c = {0x1.5555555555555p-2,  -0x1.11111111110b9p-3,  0x1.ba1ba1ba1453ep-5,  -0x1.664f4880d2a47p-6,
+                            0x1.226e3519865dfp-7,  -0x1.d6d3c538d0bbep-9,  0x1.7da2bdc3daa27p-10, -0x1.3551ae34bdfffp-11,
+                            0x1.f5211730ee038p-13, -0x1.94981e5bdbe6fp-14, 0x1.42090e21d3d28p-15, -0x1.ea19b73b128d8p-17,
+                            0x1.4eb911dcd9788p-18, -0x1.7238a0a7e22b6p-20, 0x1.1ab979c0ab58cp-22, -0x1.b028f6cb72ebfp-26};
+  const double x2 = x * x;
+  return std::fabs(x) < 1 ? x * x2 * polynomial(x2, c) : x - t;
+}
+
 ONESTEP_FORMULA double asinh(double x) {
   const double a = std::fabs(x);
   return std::copysign(log1p_or_log(a + a * a / (1 + std::sqrt(1 + a * a)), a > 0x1p28, a), x);

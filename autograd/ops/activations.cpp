@@ -147,12 +147,16 @@ Tensor logsigmoid(const Tensor& x) {
 }
 
 Tensor softsign(const Tensor& x) { return div(x, 1 + abs(x)); }
-Tensor tanhshrink(const Tensor& x) {
-  return function_of_input("tanhshrink", ops::as_floating(x), Vectorized{[](double v) { return v - tanh(v); }},
-                           [](auto dy, auto v) {
-                             const auto y = tanh(v);
-                             return dy * (y * y);
-                           });
+Tensor tanhshrink(const Tensor& input) {
+  constexpr auto tanh_kernel = [](auto... p) { kernels::tanh(p...); };
+  const auto values = [](auto v, auto t) { return formulas::tanhshrink(v, t); };
+  const Tensor x = ops::as_floating(input);
+  const Tensor y = ops::zip_floating("tanhshrink", x, x, ops::KernelThenFormula{tanh_kernel, values});
+  return record("tanhshrink", y, {x}, {x}, [](const Backward& b) -> Grads {
+    const auto slope = [](auto dy, auto t) { return dy * (t * t); };
+    if (b.recording()) return {slope(b.grad(), tanh(b.saved(0)))};
+    return {ops::zip_floating("tanhshrink", b.grad(), b.saved(0), ops::KernelThenFormula{tanh_kernel, slope})};
+  });
 }
 Tensor hardshrink(const Tensor& x, double lambd) {
   const auto values = [=]<class T>(T v) { return v >= static_cast<T>(-lambd) && v <= static_cast<T>(lambd) ? T(0) : v; };

@@ -34,4 +34,26 @@ struct Vectorized {
 template <class F>
 Vectorized(F) -> Vectorized<F>;
 
+/// A row function from a kernel and a formula: y[i] = f(a[i], kernel(b[i])), block by block in the L1 cache.
+template <class K, class F>
+struct KernelThenFormula {
+  K kernel;
+  F f;
+
+  template <class T>
+  void operator()(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) const {
+    kernels::parallel_for(n, Vectorized<F>::kCost, [=, this](int64_t i, int64_t end) {
+      constexpr int64_t block = 1024;
+      T results[block];
+      for (; i < end; i += block) {
+        const int64_t count = std::min(block, end - i);
+        kernel(b + i * b_step, results, b_step == 0 ? 1 : count);
+        Vectorized{f}(a + i * a_step, a_step, static_cast<const T*>(results), b_step, y + i, count);
+      }
+    });
+  }
+};
+template <class K, class F>
+KernelThenFormula(K, F) -> KernelThenFormula<K, F>;
+
 }  // namespace onestep::ops
