@@ -100,6 +100,24 @@ std::vector<OpSample> top(int64_t k, bool largest) {
   return rows_of_four(op, [=](const Row& row) { return first_of(order_of(row, largest), static_cast<size_t>(k)); });
 }
 
+/// The first k of a row with ties and NaN and of one of equal numbers, both long.
+std::vector<OpSample> top_of_long_rows() {
+  constexpr int n = 2500;
+  Row x;
+  for (int i = 0; i < 2 * n; ++i) x.push_back(i % 211 == 5 ? kNan : i < n ? i * 7919 % 97 : 1);
+  std::vector<OpSample> all;
+  for (const int64_t k : {1, 20, 100, 300})
+    for (const bool largest : {true, false}) {
+      const Op op = [=](const Tensor& t, int64_t dim) { return topk(t, k, dim, largest); };
+      const Pick pick = [=](const Row& row) { return first_of(order_of(row, largest), static_cast<size_t>(k)); };
+      for (const bool of_values : {true, false}) {
+        all.push_back(picked("long rows", values({2, n}, x), 1, op, pick, of_values));
+        all.back().differentiable = false;
+      }
+    }
+  return all;
+}
+
 /// The place of the median, or of the first NaN.
 Row median_of(const Row& row) {
   for (size_t i = 0; i < row.size(); ++i)
@@ -152,7 +170,7 @@ const RegisterOpCases selecting([] {
     return reduced(label, std::move(x), {}, false, of_all, median_value, differentiable);
   };
   return OpCases{{"topk",
-                  joined(joined(top(2, true), top(3, false)), joined(top(4, true), top(0, false))),
+                  joined(joined(joined(top(2, true), top(3, false)), joined(top(4, true), top(0, false))), top_of_long_rows()),
                   {out_of_range(
                        "topk",
                        [] {

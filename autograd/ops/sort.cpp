@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "autograd/operators.h"
@@ -117,30 +118,49 @@ bool all_after(const T* x, int64_t count, T bound, bool descending) {
   return others == 0;
 }
 
+/// An element of a row that is not before its k-th, or nothing where the row is short: the k-th of elements that each come
+/// first in a group (NaN may be missed).
+template <class T>
+std::optional<T> near_kth(const Row<T>& row, int64_t k) {
+  constexpr size_t most = 1024;
+  const size_t groups = std::max<size_t>(64, std::bit_ceil(static_cast<size_t>(4 * k)));  // then 1.2 k come no later
+  if (k == 0 || groups > most || static_cast<size_t>(row.n) < 4 * groups) return {};
+  std::array<T, most> firsts;
+  std::copy_n(row.elements, groups, firsts.begin());
+  for (const T* x = row.elements + groups; x <= row.elements + row.n - groups; x += groups)
+    if (row.descending)
+      for (size_t i = 0; i < groups; ++i) firsts[i] = firsts[i] < x[i] ? x[i] : firsts[i];
+    else
+      for (size_t i = 0; i < groups; ++i) firsts[i] = x[i] < firsts[i] ? x[i] : firsts[i];
+  Row<T> candidates{firsts.data(), static_cast<int64_t>(groups), row.descending};
+  candidates.take_all();
+  const auto kth = candidates.items.begin() + k - 1;
+  std::nth_element(candidates.items.begin(), kth, candidates.items.end());
+  return firsts[static_cast<size_t>(kth->place())];
+}
+
 /// The first k items of a row in any order, among others: of all candidates so far, the best k are kept whenever there are 2 k.
 template <class T>
 void take_first(Row<T>& row, int64_t k) {
-  constexpr int64_t kBlock = 16;
+  constexpr int64_t block = 16;
   auto& items = row.items;
   items.clear();
-  auto last = row.ranked(0);  // of the best k, once there were 2 k
-  T bound = row.elements[0];  // its element
-  bool full = false;
+  std::optional<T> bound = near_kth(row, k);
+  std::optional<typename Row<T>::Item> last;  // of the best k, once there were 2 k
   const auto consider = [&](int64_t i) {
-    if (full && all_after(row.elements + i, 1, bound, row.descending)) return;
+    if (bound && all_after(row.elements + i, 1, *bound, row.descending)) return;
     const auto item = row.ranked(i);
-    if (full && last < item) return;
+    if (last && *last < item) return;
     items.push_back(item);
     if (std::ssize(items) < 2 * k) return;
     std::nth_element(items.begin(), items.begin() + k - 1, items.end());
     items.erase(items.begin() + k, items.end());
     last = items.back();
-    bound = row.elements[last.place()];
-    full = true;
+    bound = row.elements[last->place()];
   };
   for (int64_t i = 0; i < row.n;) {
-    const int64_t end = std::min(i + kBlock, row.n);
-    if (full && all_after(row.elements + i, end - i, bound, row.descending))
+    const int64_t end = std::min(i + block, row.n);
+    if (bound && all_after(row.elements + i, end - i, *bound, row.descending))
       i = end;
     else
       while (i < end) consider(i++);
