@@ -57,6 +57,11 @@ void walk_places(T* to, const T* from, const Tensor& y, int dim, const Tensor& i
                     [=](const auto& at, int64_t n, const auto& steps) {
                       T* const first = to + at[2];
                       const T* const row = from + at[1];
+                      if (steps[0] == 1 && steps[1] == 1 && steps[2] == 0 && step == 1) {
+                        const int64_t* const picked = place + at[0];
+                        for (int64_t j = 0; j < n; ++j) f(first[picked[j]], row[j]);
+                        return;
+                      }
                       if (steps[0] != 0) {
                         for (int64_t j = 0; j < n; ++j)
                           f(first[j * steps[2] + place[at[0] + j * steps[0]] * step], row[j * steps[1]]);
