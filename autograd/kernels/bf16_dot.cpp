@@ -56,7 +56,7 @@ class Trial {
   void run() {
     const auto start = std::chrono::steady_clock::now();
     products_.gemm(false, false, kRows, kCols, kDepth, {a_.data(), true}, kDepth, {b_.data(), true}, kCols, nullptr,
-                   result_.data(), kCols, false, scratch_.data());
+                   result_.data(), kCols, false, {}, scratch_.data());
     ns_ = std::min(ns_, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count());
   }
   const std::vector<float>& result() const { return result_; }

@@ -55,11 +55,12 @@ struct Product {
   Number<E>* c;
   int64_t ldc;
   bool accumulate;
+  Epilogue epilogue = {};
 
   /// Rows [i, i_end) and columns [j, j_end) of it.
   void run(int64_t i, int64_t i_end, int64_t j, int64_t j_end, Number<E>* memory) const {
     products<E>().gemm(trans_a, trans_b, i_end - i, j_end - j, k, a + (trans_a ? i : i * lda), lda, b + (trans_b ? j * ldb : j),
-                       ldb, packed, c + i * ldc + j, ldc, accumulate, memory);
+                       ldb, packed, c + i * ldc + j, ldc, accumulate, epilogue.of_part(i, j), memory);
   }
 };
 
@@ -132,7 +133,7 @@ void multiply_nonempty(const Product<E>& x) {
 template <class E>
 void multiply(const Product<E>& x) {
   if (x.m <= 0 || x.n <= 0) return;
-  if (x.n == 1 && x.m > 1 && x.ldc == 1 && (x.trans_b || x.ldb == 1))
+  if (x.n == 1 && x.m > 1 && x.ldc == 1 && (x.trans_b || x.ldb == 1)) {
     // One column: as one row, which is read as fast as memory gives it.
     multiply_nonempty<E>({.trans_a = false,
                           .trans_b = !x.trans_a,
@@ -147,8 +148,10 @@ void multiply(const Product<E>& x) {
                           .c = x.c,
                           .ldc = x.m,
                           .accumulate = x.accumulate});
-  else
+    x.epilogue(x.c, 1, 0, x.m, 0, 1);
+  } else {
     multiply_nonempty(x);
+  }
 }
 
 /// The batch of gemm_batched, of which `product` is the first without its offsets.
@@ -179,12 +182,12 @@ void multiply_batch(int64_t batch, const Product<E>& product, const int64_t* a_o
 
 template <class T>
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
-          int64_t ldc, bool accumulate) {
-  multiply<T>({trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate});
+          int64_t ldc, bool accumulate, const Epilogue& epilogue) {
+  multiply<T>({trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate, epilogue});
 }
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda, Bf16Source b, int64_t ldb,
-          float* c, int64_t ldc, bool accumulate) {
-  multiply<BFloat16>({trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate});
+          float* c, int64_t ldc, bool accumulate, const Epilogue& epilogue) {
+  multiply<BFloat16>({trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate, epilogue});
 }
 
 template <class E>
@@ -201,7 +204,7 @@ void pack(bool trans_b, int64_t n, int64_t k, Source<E> b, int64_t ldb, Number<E
 template <class E>
 void gemm(int64_t m, int64_t n, int64_t k, Source<E> a, int64_t lda, const Packed<E>& b, Number<E>* c, int64_t ldc) {
   add_flops(flops(m, n, k));
-  products<E>().gemm(false, false, m, n, k, a, lda, {}, 0, &b, c, ldc, false,
+  products<E>().gemm(false, false, m, n, k, a, lda, {}, 0, &b, c, ldc, false, {},
                      workspace<Number<E>>(products<E>().workspace(m, n, k)));
 }
 
@@ -246,7 +249,8 @@ ONESTEP_INSTANTIATE(BFloat16)
 #undef ONESTEP_INSTANTIATE
 
 #define ONESTEP_INSTANTIATE(T)                                                                                            \
-  template void gemm(bool, bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, bool);     \
+  template void gemm(bool, bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, bool,      \
+                     const Epilogue&);                                                                                    \
   template void gemm_batched(int64_t, bool, bool, int64_t, int64_t, int64_t, const T*, int64_t, const int64_t*, const T*, \
                              int64_t, const int64_t*, T*, int64_t, const int64_t*, bool);
 ONESTEP_INSTANTIATE(float)

@@ -294,6 +294,7 @@ struct Gemm {
     int64_t ldc;
     bool pack_a, pack_b, add;
     bool keeps_a, has_a;  // whether all panels of a have a place of their own, and are there
+    Epilogue epilogue;    // of this part of c where this is its last block along k, or none
 
     bool copies_a() const { return kCopiesRows && K::kInPlace && a.inner == 1; }
     /// Where a panel that begins with tile t is kept.
@@ -351,6 +352,7 @@ struct Gemm {
         tiles[panel.height(i) - 1][regs - 1](K::steps(x.depth), a[i], b, x.c + panel.first[i] * x.ldc + j, x.ldc, cols, x.add);
       }
     }
+    x.epilogue(x.c + panel.first[0] * x.ldc, x.ldc, panel.first[0], panel.rows(), 0, x.cols);
   }
 
   static void multiply(const Block& x, T* packed_a, T* packed_b) {
@@ -365,7 +367,7 @@ struct Gemm {
 
   static void run(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Source<typename K::Element> a, int64_t lda,
                   Source<typename K::Element> b, int64_t ldb, const Right* packed, T* c, int64_t ldc, bool accumulate,
-                  T* workspace) {
+                  const Epilogue& epilogue, T* workspace) {
     [[maybe_unused]] typename K::Scope scope;
     const Matrix op_a = trans_a ? Matrix{a, 1, lda} : Matrix{a, lda, 1};
     const Matrix op_b = trans_b ? Matrix{b, ldb, 1} : Matrix{b, 1, ldb};
@@ -390,15 +392,17 @@ struct Gemm {
                     .pack_b = pack_b,
                     .add = accumulate || p > 0,
                     .keeps_a = keeps_a,
-                    .has_a = keeps_a && j > 0},
+                    .has_a = keeps_a && j > 0,
+                    .epilogue = p + kBlockK >= k ? epilogue.of_part(i, j) : Epilogue{}},
                    workspace, workspace + packed_a_size(m, n));
         }
       }
     }
-    if (k > 0 || accumulate) return;
-    for (int64_t i = 0; i < m; ++i) {
+    if (k > 0) return;
+    for (int64_t i = 0; i < m && !accumulate; ++i) {
       for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = T(0);
     }
+    epilogue(c, ldc, 0, m, 0, n);
   }
 
   /// With `gemm`, which is run() or calls it.

@@ -45,22 +45,31 @@ void outer_product(int64_t m, int64_t n, const Operand<T>& a, const T* b, T* c, 
   }
 }
 
+/// Products of shapes for which there is a faster way than blocks; false for others.
 template <class T>
-void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
-          const Packed<T>* packed, T* c, int64_t ldc, bool accumulate, T* workspace) {
-  const Operand<T> op_a = trans_a ? Operand<T>{a, 1, lda} : Operand<T>{a, lda, 1};
-  if (k == 1 && !packed && (!trans_b || ldb == 1)) return outer_product(m, n, op_a, b, c, ldc, accumulate);
+bool multiply_directly(bool trans_b, int64_t m, int64_t n, int64_t k, const Operand<T>& a, const T* b, int64_t ldb, T* c,
+                       int64_t ldc, bool accumulate, T* workspace) {
+  if (k == 1 && (!trans_b || ldb == 1)) return outer_product(m, n, a, b, c, ldc, accumulate), true;
   if constexpr (sizeof(T) == 4) {
-    const FewRows few = {.n = n, .k = k, .a = op_a, .b = b, .ldb = ldb, .c = c, .ldc = ldc, .accumulate = accumulate};
-    const bool in_place = !packed && k > 0;
-    if (in_place && trans_b && m <= kMostDirectRows) return few_rows(m, few);
+    const FewRows few = {.n = n, .k = k, .a = a, .b = b, .ldb = ldb, .c = c, .ldc = ldc, .accumulate = accumulate};
+    if (k > 0 && trans_b && m <= kMostDirectRows) return few_rows(m, few), true;
     if constexpr (kReadsInOrder) {
-      if (in_place && trans_b && takes_rows_in_lanes(m, n, k))
-        return rows_in_lanes(m, few, workspace, Gemm<Plain<T>>::workspace(m, n, k));
-      if (in_place && !trans_b && takes_streams(m, n, k)) return multiply_streamed(m, few, workspace);
+      if (k > 0 && trans_b && takes_rows_in_lanes(m, n, k))
+        return rows_in_lanes(m, few, workspace, Gemm<Plain<T>>::workspace(m, n, k)), true;
+      if (k > 0 && !trans_b && takes_streams(m, n, k)) return multiply_streamed(m, few, workspace), true;
     }
   }
-  Gemm<Plain<T>>::run(trans_a, trans_b, m, n, k, a, lda, b, ldb, packed, c, ldc, accumulate, workspace);
+  return false;
+}
+
+template <class T>
+void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
+          const Packed<T>* packed, T* c, int64_t ldc, bool accumulate, const Epilogue& epilogue, T* workspace) {
+  const Operand<T> op_a = trans_a ? Operand<T>{a, 1, lda} : Operand<T>{a, lda, 1};
+  if (packed || !multiply_directly(trans_b, m, n, k, op_a, b, ldb, c, ldc, accumulate, workspace))
+    Gemm<Plain<T>>::run(trans_a, trans_b, m, n, k, a, lda, b, ldb, packed, c, ldc, accumulate, epilogue, workspace);
+  else
+    epilogue(c, ldc, 0, m, 0, n);
 }
 
 }  // namespace

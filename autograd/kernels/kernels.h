@@ -263,13 +263,13 @@ void layer_norm_param_grad(const T* x, const T* mean, const T* rstd, const T* dy
 /// 256, the block sums added in order: neither threads, instruction set, nor m and n can change a bit of it.
 template <class T>
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
-          int64_t ldc, bool accumulate);
+          int64_t ldc, bool accumulate, const Epilogue& epilogue = {});
 
 /// The same of numbers rounded to bfloat16 (ties to even), summed in float32 with the bits of AVX512-BF16's VDPBF16PS: within
 /// k-blocks sum = a_even b_even + (a_odd b_odd + sum) in ascending pairs of k, each + rounded once; subnormal numbers, those
 /// between included, are zeros of their sign.
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda, Bf16Source b, int64_t ldb,
-          float* c, int64_t ldc, bool accumulate);
+          float* c, int64_t ldc, bool accumulate, const Epilogue& epilogue = {});
 
 /// Elements that pack writes for op(b) [k, n]. E is float, double, or BFloat16: how numbers are multiplied (packed.h).
 template <class E>

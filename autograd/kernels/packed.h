@@ -44,4 +44,19 @@ struct Packed {
   int64_t n, k;
 };
 
+/// What is done with the elements of a product: called, by any thread, for rectangles that cover it, as soon as they are
+/// complete and while they are in the caches.
+struct Epilogue {
+  const void* context = nullptr;
+  /// For `c`, whose rows are `ldc` apart: the rows [row, row + rows) and columns [col, col + cols) of the product.
+  void (*call)(const void* context, void* c, int64_t ldc, int64_t row, int64_t rows, int64_t col, int64_t cols) = nullptr;
+  int64_t first_row = 0, first_col = 0;  ///< Of the part that is computed.
+
+  explicit operator bool() const { return call != nullptr; }
+  void operator()(void* c, int64_t ldc, int64_t row, int64_t rows, int64_t col, int64_t cols) const {
+    if (call) call(context, c, ldc, first_row + row, rows, first_col + col, cols);
+  }
+  Epilogue of_part(int64_t row, int64_t col) const { return {context, call, first_row + row, first_col + col}; }
+};
+
 }  // namespace onestep::kernels

@@ -48,9 +48,10 @@ struct Products {
   /// Packs op(b) [k, n] for gemm: piece i of pack_pieces(n, k).
   int64_t (*pack_pieces)(int64_t n, int64_t k);
   void (*pack)(bool trans_b, int64_t n, int64_t k, Source<E> b, int64_t ldb, Number<E>* to, int64_t piece);
-  /// With `packed`, op(b) is its first k rows and n columns, and b is not read.
+  /// With `packed`, op(b) is its first k rows and n columns, and b is not read. The epilogue may be none.
   void (*gemm)(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Source<E> a, int64_t lda, Source<E> b, int64_t ldb,
-               const Packed<E>* packed, Number<E>* c, int64_t ldc, bool accumulate, Number<E>* workspace);
+               const Packed<E>* packed, Number<E>* c, int64_t ldc, bool accumulate, const Epilogue& epilogue,
+               Number<E>* workspace);
 };
 
 /// Meanings are those of the functions of the same name in kernels.h; `ld` is the distance between rows.

@@ -147,15 +147,19 @@ Tensor logsigmoid(const Tensor& x) {
 }
 
 Tensor softsign(const Tensor& x) { return div(x, 1 + abs(x)); }
+
+namespace {
+constexpr auto kTanh = [](auto... p) { kernels::tanh(p...); };
+}  // namespace
+
 Tensor tanhshrink(const Tensor& input) {
-  constexpr auto tanh_kernel = [](auto... p) { kernels::tanh(p...); };
   const auto values = [](auto v, auto t) { return formulas::tanhshrink(v, t); };
   const Tensor x = ops::as_floating(input);
-  const Tensor y = ops::zip_floating("tanhshrink", x, x, ops::KernelThenFormula{tanh_kernel, values});
+  const Tensor y = ops::zip_floating("tanhshrink", x, x, ops::KernelThenFormula{kTanh, values});
   return record("tanhshrink", y, {x}, {x}, [](const Backward& b) -> Grads {
     const auto slope = [](auto dy, auto t) { return dy * (t * t); };
     if (b.recording()) return {slope(b.grad(), tanh(b.saved(0)))};
-    return {ops::zip_floating("tanhshrink", b.grad(), b.saved(0), ops::KernelThenFormula{tanh_kernel, slope})};
+    return {ops::zip_floating("tanhshrink", b.grad(), b.saved(0), ops::KernelThenFormula{kTanh, slope})};
   });
 }
 Tensor hardshrink(const Tensor& x, double lambd) {

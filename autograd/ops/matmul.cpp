@@ -8,6 +8,7 @@
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/matrices.h"
 #include "autograd/ops_shape.h"
+#include "autograd/vector_loop.h"
 
 namespace onestep {
 
@@ -65,8 +66,10 @@ kernels::Source<E> source(const Tensor& x) {
 }
 
 /// The values of [..., m, k] x [..., k, n] -> [..., m, n], in float32 where they are bfloat16. Many equally spaced rows against
-/// one right side are one product. `vector`: b is one, and float32 results are dot products.
-Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector = false) {
+/// one right side are one product. `vector`: b is one, and float32 results are dot products. The epilogue is that of the result
+/// as rows [batch m, n].
+Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector = false,
+               const kernels::Epilogue& epilogue = {}) {
   const DType from = a.values.dtype(), dtype = compute_type(from);
   if (is_narrow(from) && from != DType::bfloat16)
     return ops::rounded(product(op, ops::widened(a.view()), ops::widened(b.view()), vector), from);
@@ -76,7 +79,12 @@ Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector
   Shape shape = batch;
   shape.push_back(m);
   shape.push_back(n);
-  if (shape.numel() == 0 || k == 0) return zeros(shape, dtype);
+  const auto finished = [&](Tensor y) {
+    const int64_t all = y.numel() / std::max<int64_t>(n, 1);
+    if (epilogue && all > 0) dispatch(dtype, [&]<class T>() { epilogue(y.mutable_data<T>(), n, 0, all, 0, n); });
+    return y;
+  };
+  if (shape.numel() == 0 || k == 0) return finished(zeros(shape, dtype));
 
   std::optional<Matrices> rows;
   if (batch.numel() > 1 && ops::batch_dims(b.shape).numel() == 1) rows = stacked(a);
@@ -88,7 +96,7 @@ Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector
   Tensor y = empty(shape, dtype);
   if (dtype == DType::int64) {
     multiply_integers(lhs, starts_of(lhs, batch), rhs, starts_of(rhs, batch), m, n, k, y.mutable_data<int64_t>());
-    return y;
+    return finished(y);
   }
   if (vector && from == DType::float32) {
     const Tensor elements = ops::contiguous_values(b.view());
@@ -99,7 +107,8 @@ Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector
   const auto multiply = [&]<class E>() {
     auto* const to = y.mutable_data<kernels::Number<E>>();
     const auto from_a = source<E>(lhs.matrices->values), from_b = source<E>(rhs.matrices->values);
-    if (batch.numel() == 1) return kernels::gemm(lhs.trans, rhs.trans, m, n, k, from_a, lhs.ld, from_b, rhs.ld, to, n, false);
+    if (batch.numel() == 1)
+      return kernels::gemm(lhs.trans, rhs.trans, m, n, k, from_a, lhs.ld, from_b, rhs.ld, to, n, false, epilogue);
     const Offsets a_starts = starts_of(lhs, batch), b_starts = starts_of(rhs, batch);
     Offsets y_starts(a_starts.size());
     for (size_t i = 0; i < y_starts.size(); ++i) y_starts[i] = static_cast<int64_t>(i) * m * n;
@@ -110,7 +119,7 @@ Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector
     multiply.operator()<BFloat16>();
   else
     dispatch_floating(dtype, op, multiply);
-  return y;
+  return batch.numel() == 1 ? y : finished(y);
 }
 
 /// The same as numbers of `dtype`.
@@ -236,18 +245,16 @@ Tensor dot(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-/// Adds `bias` to every row of y [..., n], after the product: the same bits as add(matmul(x, t(weight)), bias).
-void add_bias(Tensor& y, const Tensor& bias) {
-  if (y.numel() == 0) return;
-  const Tensor b = ops::contiguous_values(bias);
-  dispatch(y.dtype(), [&]<class T>() {
-    const int64_t n = b.numel();
-    const T* from = b.data<T>();
-    T* to = y.mutable_data<T>();
-    kernels::parallel_for(y.numel() / n, 0.2 * static_cast<double>(n), [=](int64_t row, int64_t end) {
-      for (; row < end; ++row)
-        for (int64_t c = 0; c < n; ++c) to[row * n + c] += from[c];
-    });
+/// Adds the contiguous `bias` to every row of a product of its dtype, after the sums: the same bits as add(matmul(x,
+/// t(weight)), bias).
+kernels::Epilogue add_bias(const Tensor& bias) {
+  return dispatch(bias.dtype(), [&]<class T>() -> kernels::Epilogue {
+    return {bias.data<T>(), [](const void* context, void* c, int64_t ldc, int64_t, int64_t rows, int64_t col, int64_t cols) {
+              const T* const from = static_cast<const T*>(context) + col;
+              T* to = static_cast<T*>(c);
+              for (; rows > 0; --rows, to += ldc)
+                vector_loop([](T y, T b) { return ops::plus(y, b); }, to, cols, static_cast<const T*>(to), from);
+            }};
   });
 }
 
@@ -275,8 +282,9 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 
 /// linear of x and weight with the values of `left` and `right`, which may be rounded.
 Tensor recorded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& left, const Tensor& right) {
-  Tensor y = product("linear", left, transposed(right));
-  if (bias.defined()) add_bias(y, ops::widened(bias));
+  const Tensor added = bias.defined() ? ops::contiguous_values(ops::widened(bias)) : bias;
+  Tensor y =
+      product("linear", left, transposed(right), /*vector=*/false, added.defined() ? add_bias(added) : kernels::Epilogue{});
   return record("linear", ops::rounded(std::move(y), left.dtype()), {x, weight, bias},
                 {weight.requires_grad() ? left : Tensor(), x.requires_grad() ? right : Tensor()},
                 [](const Backward& b) -> Grads {  // dx = dy W, dW = dy^T x over all rows, db = sum of the rows of dy
