@@ -115,27 +115,31 @@ void write_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Ro
   }
 }
 
-/// y += w^T x for the keys of a block, likewise. A key's sum begins at the first query that may attend to it: before are zeros.
+/// y = w^T x where the block `begins` the sums of all keys, else y += w^T x for its keys, likewise. A key's sum begins at the
+/// first query that may attend to it: before are zeros.
 template <class T, class E>
-void add_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y) {
+void add_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y,
+                  bool begins) {
   const AttendedKeys<T> attended = in.attended_keys(b.head);
   const int64_t rows = b.stop - b.first;
+  int64_t j = b.key_begin;
+  if (begins) y.clear(b.kv_head, 0, j, n);
   if (b.finite) {
-    for (int64_t i = 0, j = b.key_begin; i < rows; i += kFewQueries) {
+    for (int64_t i = 0; i < rows; i += kFewQueries) {
       const int64_t end = attended.end(b.first + i, b.first + std::min(i + kFewQueries, rows));
       if (end > j)
         kernels::gemm(true, false, end - j, n, rows - i, source<E>(w + i * in.ld + j), in.ld,
-                      source<E>(x.at(b.head, b.first + i)), x.ld, y.at(b.kv_head, j), y.ld, true);
+                      source<E>(x.at(b.head, b.first + i)), x.ld, y.at(b.kv_head, j), y.ld, !begins);
       j = std::max(j, end);
     }
-    return;
   }
-  for (int64_t j = b.key_begin; j < b.end; ++j) {
+  for (; !b.finite && j < b.end; ++j) {
     for (int64_t i = b.first; i < b.stop; ++i)
       copy_or_clear(attended.attends(i, j), x.at(b.head, i), n, b.memory.copy + (i - b.first) * n);
     kernels::gemm(true, false, 1, n, rows, source<E>(w + j), in.ld, source<E>(b.memory.copy), n, y.at(b.kv_head, j), y.ld,
-                  true);
+                  !begins);
   }
+  if (begins) y.clear(b.kv_head, j, in.p.keys, n);
 }
 
 /// Weights of 0 for queries whose scores are all -inf, of which softmax makes NaN: as in PyTorch without a mask, too.
@@ -230,15 +234,12 @@ void backward_queries(const Inputs<T>& in, const Block<E>& b, const Rows<const T
 /// And what is summed over queries, with w = dropout(p): dv += w^T dy, dk += ds^T q
 template <class T, class E>
 void backward_block(const Inputs<T>& in, const Block<E>& b, const Rows<const T>& dy, const OutputGrads<T>& to) {
-  if (b.head % in.p.group == 0 && b.first == 0) {  // the first block of those that add to this head's
-    if (to.dk) to.dk.clear(b.kv_head, in.p.keys, in.p.features);
-    if (to.dv) to.dv.clear(b.kv_head, in.p.keys, in.p.value_features);
-  }
+  const bool begins = b.head % in.p.group == 0 && b.first == 0;  // of the blocks that add to this key and value head's
   if (!b.packed) backward_queries(in, b, dy, to);
   for (int64_t i = b.first; b.packed && i < b.stop; i += kFewQueries)
     backward_queries(in, rows_of(in, b, i, std::min(i + kFewQueries, b.stop)), dy, to);
-  if (to.dv) add_weighted(in, b, in.keep ? b.memory.dropped : b.memory.weights, dy, in.p.value_features, to.dv);
-  if (to.dk) add_weighted(in, b, b.memory.ds, in.q, in.p.features, to.dk);
+  if (to.dv) add_weighted(in, b, in.keep ? b.memory.dropped : b.memory.weights, dy, in.p.value_features, to.dv, begins);
+  if (to.dk) add_weighted(in, b, b.memory.ds, in.q, in.p.features, to.dk, begins);
 }
 
 /// False if [heads, rows, n] holds a NaN or an infinity: the sum of a head's column is not finite then.
@@ -391,8 +392,8 @@ void attend_backward_in(const AttentionPlan& p, const AttentionOperands& x, cons
   for_each_block<E>(in, finite, /*backward=*/true, [&](const Block<E>& block) { backward_block(in, block, from, to); });
   if (p.queries > 0) return;
   for (int64_t head = 0; head < p.heads / p.group; ++head) {
-    if (to.dk) to.dk.clear(head, p.keys, p.features);
-    if (to.dv) to.dv.clear(head, p.keys, p.value_features);
+    if (to.dk) to.dk.clear(head, 0, p.keys, p.features);
+    if (to.dv) to.dv.clear(head, 0, p.keys, p.value_features);
   }
 }
 

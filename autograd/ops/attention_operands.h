@@ -87,8 +87,8 @@ class Rows {
   }
   explicit operator bool() const { return data_ != nullptr; }
   T* at(int64_t head, int64_t i) const { return data_ + starts_[static_cast<size_t>(head)] + i * ld; }
-  void clear(int64_t head, int64_t rows, int64_t n) const {
-    for (int64_t i = 0; i < rows; ++i) std::fill_n(at(head, i), n, T(0));
+  void clear(int64_t head, int64_t first, int64_t stop, int64_t n) const {
+    for (int64_t i = first; i < stop; ++i) std::fill_n(at(head, i), n, T(0));
   }
 
   int64_t ld = 0;
