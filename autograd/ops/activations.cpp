@@ -21,7 +21,6 @@ namespace {
 
 // What the formulas mean by these names where they are applied to numbers.
 using formulas::exp;
-using formulas::tanh;
 template <std::floating_point T>
 ONESTEP_FORMULA T sigmoid(T x) {
   return 1 / (1 + exp(-x));
