@@ -23,7 +23,14 @@ struct AroundDim {
   int64_t outer = 1, size = 1, inner = 1;
 };
 
-/// Whether one of n places is not in [0, size): the place or size - 1 - place has the highest bit, a negative number's.
+Shape with_size(Shape shape, int dim, int64_t size) {
+  if (!shape.empty()) shape[dim] = size;
+  return shape;
+}
+
+}  // namespace
+
+/// The place or size - 1 - place has the highest bit, a negative number's.
 ONESTEP_EACH_ISA bool any_outside(const int64_t* places, int64_t n, int64_t size) {
   const auto last = static_cast<uint64_t>(size - 1);
   uint64_t all = 0;
@@ -31,7 +38,7 @@ ONESTEP_EACH_ISA bool any_outside(const int64_t* places, int64_t n, int64_t size
   return all >> 63 != 0;
 }
 
-bool any_outside(const Tensor& places, int64_t size) {
+static bool any_outside(const Tensor& places, int64_t size) {
   std::atomic<bool> found = false;
   kernels::parallel_for(places.numel(), kLoopCost, [&, first = places.data<int64_t>()](int64_t i, int64_t end) {
     if (any_outside(first + i, end - i, size)) found = true;
@@ -39,14 +46,12 @@ bool any_outside(const Tensor& places, int64_t size) {
   return found;
 }
 
-/// An index, row-major and as int64.
 Tensor int64_places(const char* op, const Tensor& index) {
   ONESTEP_CHECK(DTypeError, index.dtype() == DType::int64 || index.dtype() == DType::int32, op,
                 ": the index must be int64 or int32: got ", index.dtype());
   return contiguous_values(to(index, DType::int64));
 }
 
-/// Throws for the first place that is outside dim `dim` of `shape`.
 void check_places(const char* op, const Tensor& places, const Shape& shape, int dim) {
   const int64_t size = shape.empty() ? 1 : shape[dim];
   const auto* const first = places.data<int64_t>();
@@ -54,13 +59,6 @@ void check_places(const char* op, const Tensor& places, const Shape& shape, int 
     ONESTEP_CHECK(IndexError, 0 <= first[i] && first[i] < size, op, ": index ", first[i], " is out of range for dim ", dim,
                   " of shape ", shape);
 }
-
-Shape with_size(Shape shape, int dim, int64_t size) {
-  if (!shape.empty()) shape[dim] = size;
-  return shape;
-}
-
-}  // namespace
 
 Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim) {
   Tensor places = int64_places(op, index);

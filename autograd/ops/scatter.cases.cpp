@@ -40,6 +40,8 @@ std::vector<Layout> layouts() {
           {"smaller than the tensor and the source", {4, 5}, -1, {2, 3}, {4, 0, 1, 2, 1, 0}, {3, 4}},
           {"middle dim", {2, 3, 2}, 1, {2, 2, 2}, {0, 1, 2, 0, 1, 1, 0, 2}, {2, 2, 2}},
           {"a vector", {5}, 0, {3}, {4, 0, 2}, {3}},
+          {"one place for a longer source", {5}, 0, {1}, {3}, {3}},
+          {"one place for a larger source", {3, 4}, 1, {1, 1}, {2}, {2, 3}},
           {"numbers", {}, 0, {}, {0}, {}},
           {"a number by a vector", {}, -1, {1}, {0}, {1}},
           {"a vector by a number", {3}, 0, {}, {2}, {1}},

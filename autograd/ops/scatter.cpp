@@ -9,8 +9,8 @@
 namespace onestep {
 namespace {
 
-/// The int64 places of an index into x for elements of `src`, after all checks.
-Tensor checked_places(const char* op, const Tensor& x, int dim, const Tensor& index, const Tensor& src) {
+/// The int64 places of an index into x for elements of `src`, after all checks but that they are in x.
+Tensor places_of(const char* op, const Tensor& x, int dim, const Tensor& index, const Tensor& src) {
   ops::check_same_dtype(op, x, src);
   const Tensor target = ops::as_vector(x), picked = ops::as_vector(index), from = ops::as_vector(src);
   const Shape &shape = picked.shape(), &sizes = target.shape(), &sources = from.shape();
@@ -23,7 +23,11 @@ Tensor checked_places(const char* op, const Tensor& x, int dim, const Tensor& in
                     index.shape(), " is larger than the ", shape[i] <= sources[i] ? "tensor" : "source", " of shape ",
                     shape[i] <= sources[i] ? x.shape() : src.shape(), " at dim ", i);
   }
-  return ops::checked_index(op, picked, sizes, dim);
+  return ops::int64_places(op, picked);
+}
+/// The same after all checks.
+Tensor checked_places(const char* op, const Tensor& x, int dim, const Tensor& index, const Tensor& src) {
+  return ops::checked_index(op, places_of(op, x, dim, index, src), ops::as_vector(x).shape(), dim);
 }
 
 /// f(y[... index[p] ...], src[p]) for every position of a checked index.
@@ -34,17 +38,18 @@ void write(Tensor& y, int dim, const Tensor& places, const Tensor& src, const F&
   ops::for_each_place(target, dim, places, ops::as_vector(src), f);
 }
 
-void replace(Tensor& y, int dim, const Tensor& places, const Tensor& src) {
+void replace(Tensor& y, int dim, const Tensor& places, const Tensor& src, std::atomic<bool>* outside = nullptr) {
   if (places.numel() == 0) return;
   Tensor target = ops::as_vector(y);
-  ops::replace_at(target, dim, places, ops::as_vector(src));
+  ops::replace_or_find_outside(target, dim, places, ops::as_vector(src), outside);
 }
 
 /// The part of src that meets the index, in its shape: a view in the graph.
 Tensor under(const Tensor& index, const Tensor& src) {
   if (src.shape() == index.shape()) return src;
   Tensor part = index.numel() == 0 ? narrow(flatten(src), 0, 0, 0) : src;
-  for (int d = 0; index.numel() > 1 && d < src.dim(); ++d) part = narrow(part, d, 0, index.size(d));
+  const Shape sizes = ops::as_vector(index).shape();
+  for (int d = 0; index.numel() > 0 && d < src.dim(); ++d) part = narrow(part, d, 0, sizes[d]);
   return reshape(part, index.shape());
 }
 
@@ -55,9 +60,11 @@ Tensor repeated(const char* op, Scalar value, const Tensor& index, DType dtype) 
 
 Tensor replaced(const char* op, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& given) {
   const int d = normalize_dim(op, dim, x.dim());
-  const Tensor places = checked_places(op, x, d, index, given), src = under(index, given);
+  const Tensor places = places_of(op, x, d, index, given), src = under(index, given);
   Tensor y = ops::copy_of(x);
-  replace(y, d, places, src);
+  std::atomic<bool> outside = false;
+  replace(y, d, places, src, &outside);
+  if (outside) ops::check_places(op, places, ops::as_vector(x).shape(), d);
   return record(op, y, {x, src}, {index}, [d](const Backward& b) -> Grads {
     return {b.needs(0) ? scatter(b.grad(), d, b.saved(0), 0) : Tensor(),
             b.needs(1) ? gather(b.grad(), d, b.saved(0)) : Tensor()};

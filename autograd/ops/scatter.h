@@ -2,6 +2,7 @@
 // Writing to positions along a dim: what scatter, index_add and index_put share.
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/indexing.h"
@@ -46,22 +47,31 @@ void for_each_along(Shape shape, int dim, std::array<Shape, N> strides, const F&
   });
 }
 
-/// for_each_place of elements of type T at `to` and `from`.
+/// for_each_place of elements of type T at `to` and `from`. With `outside`, places are checked while they are in the caches:
+/// where one is not in y it becomes true, and nothing can be said of y.
 template <class T, class F>
-void walk_places(T* to, const T* from, const Tensor& y, int dim, const Tensor& index, const Tensor& source, const F& f) {
+void walk_places(T* to, const T* from, const Tensor& y, int dim, const Tensor& index, const Tensor& source, const F& f,
+                 std::atomic<bool>* outside = nullptr) {
   Shape columns = y.strides();
-  const int64_t step = columns[dim];
+  const int64_t step = columns[dim], size = y.shape()[dim];
   columns[dim] = 0;
   const auto* const place = index.data<int64_t>();
   for_each_along<3>(index.shape(), dim, {index.strides(), source.strides(), columns},
                     [=](const auto& at, int64_t n, const auto& steps) {
                       T* const first = to + at[2];
                       const T* const row = from + at[1];
+                      constexpr int64_t piece = 1024;
                       if (steps[0] == 1 && steps[1] == 1 && steps[2] == 0 && step == 1) {
-                        const int64_t* const picked = place + at[0];
-                        for (int64_t j = 0; j < n; ++j) f(first[picked[j]], row[j]);
+                        for (int64_t i = 0; i < n; i += piece) {
+                          const int64_t* const picked = place + at[0] + i;
+                          const int64_t count = std::min(piece, n - i);
+                          if (outside && any_outside(picked, count, size)) return outside->store(true);
+                          for (int64_t j = 0; j < count; ++j) f(first[picked[j]], row[i + j]);
+                        }
                         return;
                       }
+                      for (int64_t j = 0; outside && j < (steps[0] == 0 ? 1 : n); ++j)
+                        if (any_outside(place + at[0] + j * steps[0], 1, size)) return outside->store(true);
                       if (steps[0] != 0) {
                         for (int64_t j = 0; j < n; ++j)
                           f(first[j * steps[2] + place[at[0] + j * steps[0]] * step], row[j * steps[1]]);
@@ -87,11 +97,15 @@ void for_each_place(Tensor& y, int dim, const Tensor& index, const Tensor& sourc
   dispatch(y.dtype(), [&]<class T>() { walk_places(y.mutable_data<T>(), source.data<T>(), y, dim, index, source, f); });
 }
 
-/// The same with y[..., index[p], ...] = source[p], for every dtype.
-inline void replace_at(Tensor& y, int dim, const Tensor& index, const Tensor& source) {
+/// The same with y[..., index[p], ...] = source[p], for every dtype; `outside` as in walk_places.
+inline void replace_or_find_outside(Tensor& y, int dim, const Tensor& index, const Tensor& source, std::atomic<bool>* outside) {
   dispatch_size(y.dtype(), [&]<class T>() {
-    walk_places(mutable_units<T>(y), units<T>(source), y, dim, index, source, [](T& own, T v) { own = v; });
+    const auto replace = [](T& own, T v) { own = v; };
+    walk_places(mutable_units<T>(y), units<T>(source), y, dim, index, source, replace, outside);
   });
+}
+inline void replace_at(Tensor& y, int dim, const Tensor& index, const Tensor& source) {
+  replace_or_find_outside(y, dim, index, source, nullptr);
 }
 
 /// The same with y[..., index[p], ...] += source[p].
