@@ -2,6 +2,10 @@
 
 #include "autograd/kernels/isa.h"
 
+#ifdef ONESTEP_AVX_VNNI
+#include <cpuid.h>
+#endif
+
 // Cases of a switch on active_isa(). A table is filled only when it is asked for: filling it is code of its instruction set
 // too.
 #define ONESTEP_FLOAT_TABLE(ISA)                                                                                \
@@ -90,11 +94,19 @@ const Products<BFloat16>& products() {
   }
 }
 
+#ifdef ONESTEP_AVX_VNNI
+/// Whether a CPU with AVX2 has AVX-VNNI, which no version of Clang before 17 has a name for.
+static bool has_avx_vnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & 1u << 4) != 0;
+}
+#endif
+
 const WeightProducts& weight_products() {
   switch (active_isa()) {
 #ifdef ONESTEP_X86
     case Isa::avx512: {
-#ifdef ONESTEP_VNNI
+#ifdef ONESTEP_AVX512_VNNI
       static const WeightProducts products =
           __builtin_cpu_supports("avx512vnni") ? avx512vnni::weight_products() : avx512::weight_products();
 #else
@@ -103,7 +115,11 @@ const WeightProducts& weight_products() {
       return products;
     }
     case Isa::avx2: {
+#ifdef ONESTEP_AVX_VNNI
+      static const WeightProducts products = has_avx_vnni() ? avxvnni::weight_products() : avx2::weight_products();
+#else
       static const WeightProducts products = avx2::weight_products();
+#endif
       return products;
     }
 #endif

@@ -178,6 +178,9 @@ Products<BFloat16> bf16_products();
 namespace avx512vnni {
 WeightProducts weight_products();
 }
+namespace avxvnni {
+WeightProducts weight_products();
+}
 namespace wasm_relaxed {
 /// Whether relaxed_madd rounds once on this machine, in float and in double: it may round twice.
 ONESTEP_IF_LINKED bool madd_is_fused();

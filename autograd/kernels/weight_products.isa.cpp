@@ -201,8 +201,10 @@ void product(const WeightProduct& w, int64_t panel, int64_t end) {
 
 }  // namespace
 
-#ifdef __AVX512VNNI__
+#if defined(__AVX512VNNI__)
 #define ONESTEP_WEIGHTS_NAMESPACE avx512vnni
+#elif defined(__AVXVNNI__)
+#define ONESTEP_WEIGHTS_NAMESPACE avxvnni
 #else
 #define ONESTEP_WEIGHTS_NAMESPACE ONESTEP_ISA_NAME
 #endif
