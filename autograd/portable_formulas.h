@@ -172,7 +172,7 @@ ONESTEP_FORMULA double tanhshrink(double x, double t) {
                             0x1.f5211730ee038p-13, -0x1.94981e5bdbe6fp-14, 0x1.42090e21d3d28p-15, -0x1.ea19b73b128d8p-17,
                             0x1.4eb911dcd9788p-18, -0x1.7238a0a7e22b6p-20, 0x1.1ab979c0ab58cp-22, -0x1.b028f6cb72ebfp-26};
   const double x2 = x * x;
-  return std::fabs(x) < 1 ? x * x2 * polynomial(x2, c) : x - t;
+  return std::fabs(x) < 1 ? x * x2 * polynomial(x2, c) + 0.0 : x - t;  // 0 for -0
 }
 
 ONESTEP_FORMULA double asinh(double x) {

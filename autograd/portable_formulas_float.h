@@ -158,7 +158,7 @@ ONESTEP_FORMULA float cosh(float x) {
   return half + 0.25f / half;
 }
 
-/// x - t for t = tanh(x): below 1.25 x^3 / 3 and what its rounding loses, and a polynomial of x^2 times x^3.
+/// x - t for t = tanh(x): where |x| < 1.25, x^3 / 3 with what its rounding loses, and x^3 times a polynomial of x^2.
 ONESTEP_FORMULA float tanhshrink(float x, float t) {
   constexpr float third = 0x1.555556p-2f;  // the polynomial begins with what it lacks
   constexpr std::array c = {-0x1.555556p-27f, -0x1.1110e6p-3f, 0x1.ba0deep-5f,   -0x1.658abcp-6f, 0x1.1cf056p-7f,

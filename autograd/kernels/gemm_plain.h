@@ -49,14 +49,25 @@ void outer_product(int64_t m, int64_t n, const Operand<T>& a, const T* b, T* c, 
 template <class T>
 bool multiply_directly(bool trans_b, int64_t m, int64_t n, int64_t k, const Operand<T>& a, const T* b, int64_t ldb, T* c,
                        int64_t ldc, bool accumulate, T* workspace) {
-  if (k == 1 && (!trans_b || ldb == 1)) return outer_product(m, n, a, b, c, ldc, accumulate), true;
+  if (k == 1 && (!trans_b || ldb == 1)) {
+    outer_product(m, n, a, b, c, ldc, accumulate);
+    return true;
+  }
   if constexpr (sizeof(T) == 4) {
     const FewRows few = {.n = n, .k = k, .a = a, .b = b, .ldb = ldb, .c = c, .ldc = ldc, .accumulate = accumulate};
-    if (k > 0 && trans_b && m <= kMostDirectRows) return few_rows(m, few), true;
+    if (k > 0 && trans_b && m <= kMostDirectRows) {
+      few_rows(m, few);
+      return true;
+    }
     if constexpr (kReadsInOrder) {
-      if (k > 0 && trans_b && takes_rows_in_lanes(m, n, k))
-        return rows_in_lanes(m, few, workspace, Gemm<Plain<T>>::workspace(m, n, k)), true;
-      if (k > 0 && !trans_b && takes_streams(m, n, k)) return multiply_streamed(m, few, workspace), true;
+      if (k > 0 && trans_b && takes_rows_in_lanes(m, n, k)) {
+        rows_in_lanes(m, few, workspace, Gemm<Plain<T>>::workspace(m, n, k));
+        return true;
+      }
+      if (k > 0 && !trans_b && takes_streams(m, n, k)) {
+        multiply_streamed(m, few, workspace);
+        return true;
+      }
     }
   }
   return false;

@@ -260,7 +260,8 @@ void layer_norm_param_grad(const T* x, const T* mean, const T* rstd, const T* dy
 
 /// c = op(a) op(b), or c += with `accumulate`: [m, k] x [k, n] -> [m, n], row-major with leading dimensions; op(a) is the
 /// transpose of the stored [k, m] when trans_a. Every c[i, j] is summed by fma in ascending k from zero within k-blocks of
-/// 256, the block sums added in order: neither threads, instruction set, nor m and n can change a bit of it.
+/// 256, the block sums added in order: neither threads, instruction set, nor m and n can change a bit of it. The epilogue, if
+/// there is one, gets every element of c once.
 template <class T>
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
           int64_t ldc, bool accumulate, const Epilogue& epilogue = {});

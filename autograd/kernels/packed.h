@@ -44,13 +44,13 @@ struct Packed {
   int64_t n, k;
 };
 
-/// What is done with the elements of a product: called, by any thread, for rectangles that cover it, as soon as they are
-/// complete and while they are in the caches.
+/// What is done with the elements of a product: called, by any thread, for disjoint rectangles that cover it, as soon as they
+/// are complete and while they are in the caches.
 struct Epilogue {
   const void* context = nullptr;
   /// For `c`, whose rows are `ldc` apart: the rows [row, row + rows) and columns [col, col + cols) of the product.
   void (*call)(const void* context, void* c, int64_t ldc, int64_t row, int64_t rows, int64_t col, int64_t cols) = nullptr;
-  int64_t first_row = 0, first_col = 0;  ///< Of the part that is computed.
+  int64_t first_row = 0, first_col = 0;  ///< Added to `row` and `col`, where a part of the product is computed as one.
 
   explicit operator bool() const { return call != nullptr; }
   void operator()(void* c, int64_t ldc, int64_t row, int64_t rows, int64_t col, int64_t cols) const {

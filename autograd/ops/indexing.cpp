@@ -28,21 +28,28 @@ Shape with_size(Shape shape, int dim, int64_t size) {
   return shape;
 }
 
-}  // namespace
-
-/// The place or size - 1 - place has the highest bit, a negative number's.
-ONESTEP_EACH_ISA bool any_outside(const int64_t* places, int64_t n, int64_t size) {
+/// any_outside() of neighbours: a place outside or size - 1 - place has the highest bit, a negative number's.
+ONESTEP_EACH_ISA bool any_neighbour_outside(const int64_t* places, int64_t n, int64_t size) {
   const auto last = static_cast<uint64_t>(size - 1);
   uint64_t all = 0;
   for (int64_t i = 0; i < n; ++i) all |= static_cast<uint64_t>(places[i]) | (last - static_cast<uint64_t>(places[i]));
   return all >> 63 != 0;
 }
 
-static bool any_outside(const Tensor& places, int64_t size) {
+bool any_outside(const Tensor& places, int64_t size) {
   std::atomic<bool> found = false;
   kernels::parallel_for(places.numel(), kLoopCost, [&, first = places.data<int64_t>()](int64_t i, int64_t end) {
-    if (any_outside(first + i, end - i, size)) found = true;
+    if (any_neighbour_outside(first + i, end - i, size)) found = true;
   });
+  return found;
+}
+
+}  // namespace
+
+bool any_outside(const int64_t* places, int64_t n, int64_t step, int64_t size) {
+  if (step == 1) return any_neighbour_outside(places, n, size);
+  bool found = false;
+  for (int64_t i = 0; i < n; ++i) found |= static_cast<uint64_t>(places[i * step]) >= static_cast<uint64_t>(size);
   return found;
 }
 
@@ -196,7 +203,7 @@ bool gather_values(Tensor& y, const Tensor& x, int dim, const Tensor& places) {
       for (int64_t j = 0; j < n; j += piece) {
         const int64_t place = start[0] + j, count = std::min(piece, n - j);
         const int64_t* const picked = all + place;
-        if (ops::any_outside(picked, count, size)) return found.store(false);
+        if (ops::any_outside(picked, count, 1, size)) return found.store(false);
         const T* const row = from + start[1] + j * steps[1];
         if (steps[1] == 0 && step == 1)
           gather_row(row, picked, to + place, count);

@@ -10,13 +10,13 @@ namespace onestep::ops {
 /// The row-major values of `index` (int64 or int32) as int64. Throws DTypeError.
 Tensor int64_places(const char* op, const Tensor& index);
 
-/// Whether one of n places is not in [0, size).
-bool any_outside(const int64_t* places, int64_t n, int64_t size);
+/// Whether one of n places, `step` apart, is not in [0, size).
+bool any_outside(const int64_t* places, int64_t n, int64_t step, int64_t size);
 
 /// Throws IndexError for the first place that is outside dim `dim` of `shape`.
 void check_places(const char* op, const Tensor& places, const Shape& shape, int dim);
 
-/// int64_places(index) after check_places.
+/// int64_places(), all of them places along `dim` of `shape`. Throws DTypeError or IndexError.
 Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim);
 
 /// Positions that may count from the end of a dim, from its start; not recorded.

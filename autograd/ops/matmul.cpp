@@ -67,7 +67,7 @@ kernels::Source<E> source(const Tensor& x) {
 
 /// The values of [..., m, k] x [..., k, n] -> [..., m, n], in float32 where they are bfloat16. Many equally spaced rows against
 /// one right side are one product. `vector`: b is one, and float32 results are dot products. The epilogue is that of the result
-/// as rows [batch m, n].
+/// as rows [batch m, n]; float16 and vectors take none.
 Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector = false,
                const kernels::Epilogue& epilogue = {}) {
   const DType from = a.values.dtype(), dtype = compute_type(from);
@@ -81,7 +81,11 @@ Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector
   shape.push_back(n);
   const auto finished = [&](Tensor y) {
     const int64_t all = y.numel() / std::max<int64_t>(n, 1);
-    if (epilogue && all > 0) dispatch(dtype, [&]<class T>() { epilogue(y.mutable_data<T>(), n, 0, all, 0, n); });
+    dispatch(dtype, [&]<class T>() {
+      kernels::parallel_for(
+          epilogue ? all : 0, 0.2 * static_cast<double>(n),
+          [&, to = y.mutable_data<T>()](int64_t i, int64_t end) { epilogue(to + i * n, n, i, end - i, 0, n); });
+    });
     return y;
   };
   if (shape.numel() == 0 || k == 0) return finished(zeros(shape, dtype));
@@ -245,15 +249,21 @@ Tensor dot(const Tensor& a, const Tensor& b) {
 
 namespace {
 
+/// y[i, j] += b[j] for rows that are `ld` apart.
+template <class T>
+ONESTEP_EACH_ISA void add_to_rows(T* y, int64_t ld, int64_t rows, int64_t cols, const T* b) {
+  for (; rows > 0; --rows, y += ld) {
+#pragma GCC ivdep
+    for (int64_t j = 0; j < cols; ++j) y[j] = ops::plus(y[j], b[j]);
+  }
+}
+
 /// Adds the contiguous `bias` to every row of a product of its dtype, after the sums: the same bits as add(matmul(x,
 /// t(weight)), bias).
 kernels::Epilogue add_bias(const Tensor& bias) {
   return dispatch(bias.dtype(), [&]<class T>() -> kernels::Epilogue {
-    return {bias.data<T>(), [](const void* context, void* c, int64_t ldc, int64_t, int64_t rows, int64_t col, int64_t cols) {
-              const T* const from = static_cast<const T*>(context) + col;
-              T* to = static_cast<T*>(c);
-              for (; rows > 0; --rows, to += ldc)
-                vector_loop([](T y, T b) { return ops::plus(y, b); }, to, cols, static_cast<const T*>(to), from);
+    return {bias.data<T>(), [](const void* b, void* c, int64_t ldc, int64_t, int64_t rows, int64_t col, int64_t cols) {
+              add_to_rows(static_cast<T*>(c), ldc, rows, cols, static_cast<const T*>(b) + col);
             }};
   });
 }

@@ -47,6 +47,24 @@ void for_each_along(Shape shape, int dim, std::array<Shape, N> strides, const F&
   });
 }
 
+/// f(to[... places ...], from[...]) for n elements: `steps` are those of the places, of `from` and of `to`, where places are
+/// `step` apart.
+template <class T, class F>
+void walk_row(T* to, int64_t step, const int64_t* places, const T* from, int64_t n, const std::array<int64_t, 3>& steps,
+              const F& f) {
+  if (steps[0] == 1 && steps[1] == 1 && steps[2] == 0 && step == 1) {
+    for (int64_t j = 0; j < n; ++j) f(to[places[j]], from[j]);
+  } else if (steps[0] != 0) {
+    for (int64_t j = 0; j < n; ++j) f(to[j * steps[2] + places[j * steps[0]] * step], from[j * steps[1]]);
+  } else {
+    T* const target = to + places[0] * step;  // one for the whole row
+    if (steps[1] == 1 && steps[2] == 1)
+      for (int64_t j = 0; j < n; ++j) f(target[j], from[j]);
+    else
+      for (int64_t j = 0; j < n; ++j) f(target[j * steps[2]], from[j * steps[1]]);
+  }
+}
+
 /// for_each_place of elements of type T at `to` and `from`. With `outside`, places are checked while they are in the caches:
 /// where one is not in y it becomes true, and nothing can be said of y.
 template <class T, class F>
@@ -55,33 +73,17 @@ void walk_places(T* to, const T* from, const Tensor& y, int dim, const Tensor& i
   Shape columns = y.strides();
   const int64_t step = columns[dim], size = y.shape()[dim];
   columns[dim] = 0;
-  const auto* const place = index.data<int64_t>();
+  const auto* const all = index.data<int64_t>();
   for_each_along<3>(index.shape(), dim, {index.strides(), source.strides(), columns},
                     [=](const auto& at, int64_t n, const auto& steps) {
-                      T* const first = to + at[2];
-                      const T* const row = from + at[1];
                       constexpr int64_t piece = 1024;
-                      if (steps[0] == 1 && steps[1] == 1 && steps[2] == 0 && step == 1) {
-                        for (int64_t i = 0; i < n; i += piece) {
-                          const int64_t* const picked = place + at[0] + i;
-                          const int64_t count = std::min(piece, n - i);
-                          if (outside && any_outside(picked, count, size)) return outside->store(true);
-                          for (int64_t j = 0; j < count; ++j) f(first[picked[j]], row[i + j]);
-                        }
-                        return;
+                      for (int64_t i = 0; i < n; i += piece) {
+                        const int64_t count = std::min(piece, n - i);
+                        const int64_t* const places = all + at[0] + i * steps[0];
+                        if (outside && any_outside(places, steps[0] == 0 ? 1 : count, steps[0], size))
+                          return outside->store(true);
+                        walk_row(to + at[2] + i * steps[2], step, places, from + at[1] + i * steps[1], count, steps, f);
                       }
-                      for (int64_t j = 0; outside && j < (steps[0] == 0 ? 1 : n); ++j)
-                        if (any_outside(place + at[0] + j * steps[0], 1, size)) return outside->store(true);
-                      if (steps[0] != 0) {
-                        for (int64_t j = 0; j < n; ++j)
-                          f(first[j * steps[2] + place[at[0] + j * steps[0]] * step], row[j * steps[1]]);
-                        return;
-                      }
-                      T* const target = first + place[at[0]] * step;  // one for the whole row
-                      if (steps[1] == 1 && steps[2] == 1)
-                        for (int64_t j = 0; j < n; ++j) f(target[j], row[j]);
-                      else
-                        for (int64_t j = 0; j < n; ++j) f(target[j * steps[2]], row[j * steps[1]]);
                     });
 }
 

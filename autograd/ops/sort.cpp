@@ -123,8 +123,10 @@ bool all_after(const T* x, int64_t count, T bound, bool descending) {
 template <class T>
 std::optional<T> near_kth(const Row<T>& row, int64_t k) {
   constexpr size_t most = 1024;
-  const size_t groups = std::max<size_t>(64, std::bit_ceil(static_cast<size_t>(4 * k)));  // then 1.2 k come no later
-  if (k == 0 || groups > most || static_cast<size_t>(row.n) < 4 * groups) return {};
+  if (4 * k > static_cast<int64_t>(most)) return {};
+  const size_t groups =
+      std::max<size_t>(64, std::bit_ceil(static_cast<size_t>(4 * k)));  // some 1.2 k of a random row come first
+  if (static_cast<size_t>(row.n) < 4 * groups) return {};
   std::array<T, most> firsts;
   std::copy_n(row.elements, groups, firsts.begin());
   for (const T* x = row.elements + groups; x <= row.elements + row.n - groups; x += groups)

@@ -258,6 +258,34 @@ TEST_CASE("products of bfloat16: what is rounded up to the smallest normal numbe
   CHECK(minus_square(0x1p-76f) == Floats{0x1p-126f});
 }
 
+TEST_CASE("products of bfloat16: an epilogue computes with subnormal numbers, which the sums take for zeros") {
+  const Epilogue epilogue = {nullptr,
+                             [](const void*, void* c, int64_t ldc, int64_t row, int64_t rows, int64_t col, int64_t cols) {
+                               for (int64_t i = 0; i < rows; ++i)
+                                 for (int64_t j = 0; j < cols; ++j) {
+                                   float& y = static_cast<float*>(c)[i * ldc + j];
+                                   y = y * 0x1p-40f + 1e-40f * static_cast<float>((row + i) * 3 + col + j);
+                                 }
+                             }};
+  for_each_way([&] {
+    for (const auto& [m, n, k] :
+         {std::array<int64_t, 3>{5, 16, 8}, {40, 1, 8}, {1, 40, 30}, {150, 100, 300}, {270, 33, 5}, {4, 3, 0}})
+      for (const int threads : {1, 3}) {
+        const Settings restore;
+        set_min_work_per_thread(0);
+        set_num_threads(threads);
+        const Floats a = random_floats(m * k, -0x1p-90f, 0x1p-90f, 1), b = random_floats(k * n, -1, 1, 2);
+        Floats want(static_cast<size_t>(m * n)), got = want;
+        const Bf16Source left{a.data(), false}, right{b.data(), false};
+        gemm(false, false, m, n, k, left, k, right, n, want.data(), n, false);
+        epilogue(want.data(), n, 0, m, 0, n);
+        gemm(false, false, m, n, k, left, k, right, n, got.data(), n, false, epilogue);
+        CHECK(first_difference(got, want) == -1);
+        CHECK(want.back() != 0);
+      }
+  });
+}
+
 TEST_CASE("products of bfloat16: the speed of the CPU's dot products does not matter to the bits") {
   const Settings restore;
   if (!bf16_dot_supported()) {
