@@ -12,7 +12,7 @@
 //     static Reg<Number> multiply_add(a, b, sum, Doubt&);            one step
 //     using Careful = ...;         the kind whose steps leave no doubt (simd.h)
 //     static Reg<Number> add(a, b);
-//     struct Scope {};                                               in which all of it runs
+//     struct Scope {};                                               in which all of it runs but the epilogue
 //   };
 //
 //   for each block of kBlockK along k               (order is part of the bits: kernels.h)

@@ -12,7 +12,8 @@ struct Bf16Source {
   const void* data;
   bool stored;  ///< As bfloat16.
 
-  /// From element n on. Always inline, because the linker merges other functions of files for different instruction sets.
+  /// From element n on. Always inline, as all functions here, because the linker merges others of files for different
+  /// instruction sets.
   [[gnu::always_inline]] constexpr Bf16Source operator+(int64_t n) const {
     return {stored ? static_cast<const void*>(static_cast<const uint16_t*>(data) + n)
                    : static_cast<const void*>(static_cast<const float*>(data) + n),
@@ -52,11 +53,13 @@ struct Epilogue {
   void (*call)(const void* context, void* c, int64_t ldc, int64_t row, int64_t rows, int64_t col, int64_t cols) = nullptr;
   int64_t first_row = 0, first_col = 0;  ///< Added to `row` and `col`, where a part of the product is computed as one.
 
-  explicit operator bool() const { return call != nullptr; }
-  void operator()(void* c, int64_t ldc, int64_t row, int64_t rows, int64_t col, int64_t cols) const {
+  [[gnu::always_inline]] explicit operator bool() const { return call != nullptr; }
+  [[gnu::always_inline]] void operator()(void* c, int64_t ldc, int64_t row, int64_t rows, int64_t col, int64_t cols) const {
     if (call) call(context, c, ldc, first_row + row, rows, first_col + col, cols);
   }
-  Epilogue of_part(int64_t row, int64_t col) const { return {context, call, first_row + row, first_col + col}; }
+  [[gnu::always_inline]] Epilogue of_part(int64_t row, int64_t col) const {
+    return {context, call, first_row + row, first_col + col};
+  }
 };
 
 }  // namespace onestep::kernels
