@@ -40,6 +40,12 @@ OpSample with(OpSample sample, std::function<Tensor(const std::vector<Tensor>&)>
 }
 
 const InputSpec kSorted = values({6}, {-2, -1, -1, 0.5, 0.5, 3});
+/// Rows of different sorted numbers, some of them twice.
+InputSpec ascending(int rows, int n) {
+  std::vector<double> x;
+  for (int i = 0; i < rows * n; ++i) x.push_back((i % n / 3 - n / 6) * 0.25 + i / n);
+  return values({rows, n}, x);
+}
 const InputSpec kWanted = values({2, 4}, {-1, 0.5, 4, -3, 0, kNan, kInf, 3});
 
 const RegisterOpCases searching([] {
@@ -63,7 +69,9 @@ const RegisterOpCases searching([] {
         searched("nothing", kSorted, {{0, 3}}, false), searched("in nothing", {{2, 0}}, values({2, 1}, {1, 2}), false),
         searched("int64", whole, integers({5}), true), searched("int64 in floats", kSorted, integers({5}), false), number,
         with(number, [](const std::vector<Tensor>& in) { return searchsorted(in[0], 0.5, true, true); }), sorter,
-        searched("many", distinct({1}), drawn({3, 300}), false)},
+        searched("many", distinct({1}), drawn({3, 300}), false),
+        searched("many in rows", ascending(2, 37), drawn({2, 100}), false),
+        searched("many in rows", ascending(2, 64), drawn({2, 33}), true)},
        {{"rows",
          [] {
            searchsorted(zeros({2, 3}), zeros({3, 3}));

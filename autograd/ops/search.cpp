@@ -10,9 +10,35 @@
 #include "autograd/ops_index.h"
 #include "autograd/ops_order.h"
 #include "autograd/ops_shape.h"
+#include "autograd/vector_loop.h"
 
 namespace onestep {
 namespace {
+
+/// places[i] = the first of n sorted elements that is not below values[i], or with `right` the first above it, for COUNT values
+/// at once: std::partition_point by arithmetic, since branches would be guessed wrong half of the time.
+template <int COUNT, class T>
+void find_places(const T* sorted, int64_t n, bool right, const T* values, int64_t* places) {
+  int64_t first[COUNT] = {}, left[COUNT];  // the place is one of first, ..., first + left
+  std::fill_n(left, COUNT, n);
+  for (auto steps = std::bit_width(static_cast<uint64_t>(n)); steps > 0; --steps)
+    for (int i = 0; i < COUNT; ++i) {
+      const int64_t half = left[i] / 2;
+      const T middle = sorted[std::min(first[i] + half, n - 1)];
+      const bool before = right ? !(middle > values[i]) : !(middle >= values[i]);
+      const auto beyond = static_cast<int64_t>(before & (left[i] > 0));
+      first[i] += beyond * (half + 1);
+      left[i] = half - (beyond & ~left[i] & 1);
+    }
+  std::copy_n(first, COUNT, places);
+}
+template <class T>
+ONESTEP_EACH_ISA void find_all_places(const T* sorted, int64_t n, bool right, const T* values, int64_t count, int64_t* places) {
+  constexpr int at_once = 16;
+  int64_t i = 0;
+  for (; i + at_once <= count; i += at_once) find_places<at_once>(sorted, n, right, values + i, places + i);
+  for (; i < count; ++i) find_places<1>(sorted, n, right, values + i, places + i);
+}
 
 Tensor places_in(const char* op, const Tensor& sorted, const Tensor& values, bool out_int32, bool right) {
   ONESTEP_CHECK(ShapeError, sorted.dim() > 0, op, ": a sorted sequence needs a dim");
@@ -30,14 +56,13 @@ Tensor places_in(const char* op, const Tensor& sorted, const Tensor& values, boo
   dispatch(rows.dtype(), [&]<class T>() {
     const T *const from = rows.data<T>(), *const value = wanted.data<T>();
     auto* const places = y.mutable_data<int64_t>();
-    kernels::parallel_for(
-        y.numel(), 5.0 * static_cast<double>(std::bit_width(static_cast<uint64_t>(n + 1))), [=](int64_t i, int64_t end) {
-          for (; i < end; ++i) {
-            const T* const row = from + i / count * n;
-            const T v = value[i];
-            places[i] = std::partition_point(row, row + n, [=](T s) { return right ? !(s > v) : !(s >= v); }) - row;
-          }
-        });
+    kernels::parallel_for(y.numel(), 5.0 * static_cast<double>(std::bit_width(static_cast<uint64_t>(n + 1))),
+                          [=](int64_t i, int64_t end) {
+                            for (int64_t stop; i < end; i = stop) {  // those of one row
+                              stop = std::min(end, (i / count + 1) * count);
+                              find_all_places(from + i / count * n, n, right, value + i, stop - i, places + i);
+                            }
+                          });
   });
   return out_int32 ? to(y, DType::int32) : y;
 }
