@@ -115,12 +115,12 @@ void write_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Ro
   }
 }
 
-/// y = w^T x where the block `begins` the sums of all keys, else y += w^T x for its keys, likewise. A key's sum begins at the
+/// y += w^T x for the keys of a block, likewise; the first block that adds to y writes all of it. A key's sum begins at the
 /// first query that may attend to it: before are zeros.
 template <class T, class E>
-void add_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y,
-                  bool begins) {
+void add_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows<const T>& x, int64_t n, const Rows<T>& y) {
   const AttendedKeys<T> attended = in.attended_keys(b.head);
+  const bool begins = b.head % in.p.group == 0 && b.first == 0;
   const int64_t rows = b.stop - b.first;
   int64_t j = b.key_begin;
   if (begins) y.clear(b.kv_head, 0, j, n);
@@ -132,12 +132,13 @@ void add_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows
                       source<E>(x.at(b.head, b.first + i)), x.ld, y.at(b.kv_head, j), y.ld, !begins);
       j = std::max(j, end);
     }
-  }
-  for (; !b.finite && j < b.end; ++j) {
-    for (int64_t i = b.first; i < b.stop; ++i)
-      copy_or_clear(attended.attends(i, j), x.at(b.head, i), n, b.memory.copy + (i - b.first) * n);
-    kernels::gemm(true, false, 1, n, rows, source<E>(w + j), in.ld, source<E>(b.memory.copy), n, y.at(b.kv_head, j), y.ld,
-                  !begins);
+  } else {
+    for (; j < b.end; ++j) {
+      for (int64_t i = b.first; i < b.stop; ++i)
+        copy_or_clear(attended.attends(i, j), x.at(b.head, i), n, b.memory.copy + (i - b.first) * n);
+      kernels::gemm(true, false, 1, n, rows, source<E>(w + j), in.ld, source<E>(b.memory.copy), n, y.at(b.kv_head, j), y.ld,
+                    !begins);
+    }
   }
   if (begins) y.clear(b.kv_head, j, in.p.keys, n);
 }
@@ -234,12 +235,11 @@ void backward_queries(const Inputs<T>& in, const Block<E>& b, const Rows<const T
 /// And what is summed over queries, with w = dropout(p): dv += w^T dy, dk += ds^T q
 template <class T, class E>
 void backward_block(const Inputs<T>& in, const Block<E>& b, const Rows<const T>& dy, const OutputGrads<T>& to) {
-  const bool begins = b.head % in.p.group == 0 && b.first == 0;  // of the blocks that add to this key and value head's
   if (!b.packed) backward_queries(in, b, dy, to);
   for (int64_t i = b.first; b.packed && i < b.stop; i += kFewQueries)
     backward_queries(in, rows_of(in, b, i, std::min(i + kFewQueries, b.stop)), dy, to);
-  if (to.dv) add_weighted(in, b, in.keep ? b.memory.dropped : b.memory.weights, dy, in.p.value_features, to.dv, begins);
-  if (to.dk) add_weighted(in, b, b.memory.ds, in.q, in.p.features, to.dk, begins);
+  if (to.dv) add_weighted(in, b, in.keep ? b.memory.dropped : b.memory.weights, dy, in.p.value_features, to.dv);
+  if (to.dk) add_weighted(in, b, b.memory.ds, in.q, in.p.features, to.dk);
 }
 
 /// False if [heads, rows, n] holds a NaN or an infinity: the sum of a head's column is not finite then.
