@@ -242,11 +242,18 @@ struct PackedBf16 : Bf16 {
   }
 };
 
+/// The epilogue follows in the CPU's own modes, in which subnormal numbers are numbers.
+void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda, Bf16Source b, int64_t ldb,
+          const Packed<BFloat16>* packed, float* c, int64_t ldc, bool accumulate, const Epilogue& epilogue, float* workspace) {
+  Gemm<PackedBf16>::run(trans_a, trans_b, m, n, k, a, lda, b, ldb, packed, c, ldc, accumulate, {}, workspace);
+  epilogue(c, ldc, 0, m, 0, n);
+}
+
 }  // namespace
 
 namespace ONESTEP_BF16_NAMESPACE {
 
-Products<BFloat16> bf16_products() { return Gemm<PackedBf16>::products(Gemm<PackedBf16>::run); }
+Products<BFloat16> bf16_products() { return Gemm<PackedBf16>::products(kernels::gemm); }
 
 }  // namespace ONESTEP_BF16_NAMESPACE
 }  // namespace onestep::kernels

@@ -12,7 +12,7 @@
 //     static Reg<Number> multiply_add(a, b, sum, Doubt&);            one step
 //     using Careful = ...;         the kind whose steps leave no doubt (simd.h)
 //     static Reg<Number> add(a, b);
-//     struct Scope {};                                               in which all of it runs but the epilogue
+//     struct Scope {};                                               in which all of it runs
 //   };
 //
 //   for each block of kBlockK along k               (order is part of the bits: kernels.h)
@@ -208,19 +208,7 @@ struct Gemm {
   static void run(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Source<typename K::Element> a, int64_t lda,
                   Source<typename K::Element> b, int64_t ldb, const Right* packed, T* c, int64_t ldc, bool accumulate,
                   const Epilogue& epilogue, T* workspace) {
-    constexpr bool inside = __is_empty(typename K::Scope);  // else the epilogue runs in the CPU's own modes, at the end
-    {
-      [[maybe_unused]] typename K::Scope scope;
-      multiply_blocks(trans_a, trans_b, m, n, k, a, lda, b, ldb, packed, c, ldc, accumulate, inside ? epilogue : Epilogue{},
-                      workspace);
-    }
-    if (!inside || k == 0) epilogue(c, ldc, 0, m, 0, n);
-  }
-
-  /// run() without the epilogue where k is 0.
-  static void multiply_blocks(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Source<typename K::Element> a,
-                              int64_t lda, Source<typename K::Element> b, int64_t ldb, const Right* packed, T* c, int64_t ldc,
-                              bool accumulate, const Epilogue& epilogue, T* workspace) {
+    [[maybe_unused]] typename K::Scope scope;
     const Matrix op_a = trans_a ? Matrix{a, 1, lda} : Matrix{a, lda, 1};
     const Matrix op_b = trans_b ? Matrix{b, ldb, 1} : Matrix{b, 1, ldb};
     const bool pack_b = !K::kInPlace || packed || trans_b || (m > kFewRows && n * k > kSmallB),
@@ -250,10 +238,11 @@ struct Gemm {
         }
       }
     }
-    if (k > 0 || accumulate) return;
-    for (int64_t i = 0; i < m; ++i) {
+    if (k > 0) return;
+    for (int64_t i = 0; i < m && !accumulate; ++i) {
       for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = T(0);
     }
+    epilogue(c, ldc, 0, m, 0, n);
   }
 
   /// With `gemm`, which is run() or calls it.
