@@ -200,6 +200,12 @@ ONESTEP_INLINE Vec load_bf16(const void* p) {
   return as_float(IVec{_mm256_slli_epi32(pairs, 16), _mm256_and_si256(pairs, _mm256_set1_epi32(INT32_MIN >> 15))});
 }
 
+/// 16 bits of each lane.
+ONESTEP_INLINE __m256i narrowed_to_16(IVec q) {
+  const __m256i packed = _mm256_packs_epi32(q.lo, q.hi);  // numbers 0-3, 8-11, 4-7 and 12-15
+  return _mm256_permute4x64_epi64(packed, 0xd8);
+}
+
 /// See simd.h.
 #ifdef __AVXVNNI__
 using Quantized = int8_t;
@@ -212,11 +218,9 @@ ONESTEP_INLINE IVec add_dots(IVec sum, Bytes w, const Quantized* x) {
   const __m256i numbers = _mm256_set1_epi32(four_bytes(x));
   return {_mm256_dpbusd_avx_epi32(sum.lo, w.lo, numbers), _mm256_dpbusd_avx_epi32(sum.hi, w.hi, numbers)};
 }
-ONESTEP_INLINE void store_quantized(Quantized* to, IVec q) {
-  const __m256i pairs = _mm256_permute4x64_epi64(_mm256_packs_epi32(q.lo, q.hi), 0xd8);
-  const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
-  const __m128i order = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(bytes, order));
+ONESTEP_INLINE __m128i narrowed(IVec q) {
+  const __m256i pairs = narrowed_to_16(q);
+  return _mm_packs_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
 }
 #else
 using Quantized = int16_t;
@@ -239,8 +243,7 @@ ONESTEP_INLINE IVec add_dots(IVec sum, Bytes w, const Quantized* x) {
   return sum;
 }
 ONESTEP_INLINE void store_quantized(Quantized* to, IVec q) {
-  const __m256i packed = _mm256_packs_epi32(q.lo, q.hi);  // numbers 0-3, 8-11, 4-7 and 12-15
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(packed, 0xd8));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), narrowed_to_16(q));
 }
 #endif
 

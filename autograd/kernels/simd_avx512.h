@@ -97,10 +97,7 @@ ONESTEP_INLINE Bytes load_bytes(const void* p) { return {_mm512_loadu_si512(p)};
 ONESTEP_INLINE IVec add_dots(IVec sum, Bytes w, const Quantized* x) {
   return {_mm512_dpbusd_epi32(sum.v, w.v, _mm512_set1_epi32(four_bytes(x)))};
 }
-ONESTEP_INLINE void store_quantized(Quantized* to, IVec q) {
-  const __m128i order = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(_mm512_cvtepi32_epi8(q.v), order));
-}
+ONESTEP_INLINE __m128i narrowed(IVec q) { return _mm512_cvtepi32_epi8(q.v); }
 #else
 using Quantized = int16_t;
 struct Bytes {

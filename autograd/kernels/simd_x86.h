@@ -82,5 +82,13 @@ ONESTEP_INLINE void transpose(const double* const (&rows)[ROWS], double* to, int
   }
 }
 
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+/// See simd.h.
+ONESTEP_INLINE void store_quantized(Quantized* to, IVec q) {
+  const __m128i order = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(narrowed(q), order));
+}
+#endif
+
 }  // namespace
 }  // namespace onestep::kernels
