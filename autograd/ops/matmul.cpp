@@ -258,9 +258,10 @@ ONESTEP_EACH_ISA void add_to_rows(T* y, int64_t ld, int64_t rows, int64_t cols, 
   }
 }
 
-/// Adds the contiguous `bias` to every row of a product of its dtype, after the sums: the same bits as add(matmul(x,
-/// t(weight)), bias).
+/// Adds the contiguous `bias`, if there is one, to every row of a product of its dtype, after the sums: the same bits as
+/// add(matmul(x, t(weight)), bias).
 kernels::Epilogue add_bias(const Tensor& bias) {
+  if (!bias.defined()) return {};
   return dispatch(bias.dtype(), [&]<class T>() -> kernels::Epilogue {
     return {bias.data<T>(), [](const void* b, void* c, int64_t ldc, int64_t, int64_t rows, int64_t col, int64_t cols) {
               add_to_rows(static_cast<T*>(c), ldc, rows, cols, static_cast<const T*>(b) + col);
@@ -293,8 +294,7 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 /// linear of x and weight with the values of `left` and `right`, which may be rounded.
 Tensor recorded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& left, const Tensor& right) {
   const Tensor added = bias.defined() ? ops::contiguous_values(ops::widened(bias)) : bias;
-  Tensor y =
-      product("linear", left, transposed(right), /*vector=*/false, added.defined() ? add_bias(added) : kernels::Epilogue{});
+  Tensor y = product("linear", left, transposed(right), /*vector=*/false, add_bias(added));
   return record("linear", ops::rounded(std::move(y), left.dtype()), {x, weight, bias},
                 {weight.requires_grad() ? left : Tensor(), x.requires_grad() ? right : Tensor()},
                 [](const Backward& b) -> Grads {  // dx = dy W, dW = dy^T x over all rows, db = sum of the rows of dy
