@@ -40,13 +40,14 @@ OpSample with(OpSample sample, std::function<Tensor(const std::vector<Tensor>&)>
 }
 
 const InputSpec kSorted = values({6}, {-2, -1, -1, 0.5, 0.5, 3});
-/// Rows of different sorted numbers, some of them twice.
+const InputSpec kWanted = values({2, 4}, {-1, 0.5, 4, -3, 0, kNan, kInf, 3});
+
+/// Rows of sorted numbers, each of them three times.
 InputSpec ascending(int rows, int n) {
   std::vector<double> x;
   for (int i = 0; i < rows * n; ++i) x.push_back((i % n / 3 - n / 6) * 0.25 + i / n);
   return values({rows, n}, x);
 }
-const InputSpec kWanted = values({2, 4}, {-1, 0.5, 4, -3, 0, kNan, kInf, 3});
 
 const RegisterOpCases searching([] {
   const InputSpec rows = values({2, 3}, {-2, 0, 1, 3, 3, 4}), three = values({2, 2}, {0, 5, 3, -1});

@@ -259,14 +259,10 @@ TEST_CASE("products of bfloat16: what is rounded up to the smallest normal numbe
 }
 
 TEST_CASE("products of bfloat16: an epilogue computes with subnormal numbers, which the sums take for zeros") {
-  const Epilogue epilogue = {nullptr,
-                             [](const void*, void* c, int64_t ldc, int64_t row, int64_t rows, int64_t col, int64_t cols) {
-                               for (int64_t i = 0; i < rows; ++i)
-                                 for (int64_t j = 0; j < cols; ++j) {
-                                   float& y = static_cast<float*>(c)[i * ldc + j];
-                                   y = y * 0x1p-40f + 1e-40f * static_cast<float>((row + i) * 3 + col + j);
-                                 }
-                             }};
+  const auto changed = [](float y, int64_t row, int64_t col) {
+    return y * 0x1p-40f + 1e-40f * static_cast<float>(row * 3 + col);
+  };
+  const Epilogue epilogue = elementwise<float>(changed);
   for_each_way([&] {
     for (const auto& [m, n, k] :
          {std::array<int64_t, 3>{5, 16, 8}, {40, 1, 8}, {1, 40, 30}, {150, 100, 300}, {270, 33, 5}, {4, 3, 0}})

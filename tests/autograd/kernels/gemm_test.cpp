@@ -192,14 +192,7 @@ TEST_CASE_TEMPLATE(
 
 TEST_CASE_TEMPLATE("kernels: an epilogue gets every element once, when its sum is complete", T, float, double) {
   const auto changed = [](T y, int64_t row, int64_t col) { return 2 * y + static_cast<T>(row) - static_cast<T>(col) / 8; };
-  const Epilogue epilogue = {
-      &changed, [](const void* context, void* c, int64_t ldc, int64_t row, int64_t rows, int64_t col, int64_t cols) {
-        for (int64_t i = 0; i < rows; ++i)
-          for (int64_t j = 0; j < cols; ++j) {
-            T& y = static_cast<T*>(c)[i * ldc + j];
-            y = (*static_cast<decltype(&changed)>(context))(y, row + i, col + j);
-          }
-      }};
+  const Epilogue epilogue = elementwise<T>(changed);
   for_each_isa([&] {
     for (const Size& s : {Size{1, 40, 300},
                           {3, 70, 40},
@@ -215,11 +208,7 @@ TEST_CASE_TEMPLATE("kernels: an epilogue gets every element once, when its sum i
           const Case c{trans_a, trans_b, s.m, s.n, s.k, s.n == 1 ? 0 : 3, trans_a == trans_b};
           const std::vector<T> a = left<T>(c), b = right<T>(c), old = result<T>(c);
           std::vector<T> want = product(c, a, b, old);
-          for (int64_t i = 0; i < c.m; ++i)
-            for (int64_t j = 0; j < c.n; ++j) {
-              T& y = want[static_cast<size_t>(i * c.ldc() + j)];
-              y = changed(y, i, j);
-            }
+          epilogue(want.data(), c.ldc(), 0, c.m, 0, c.n);
           for (const int threads : {1, 3}) {
             const Settings restore;
             set_num_threads(threads);

@@ -116,6 +116,18 @@ inline void check_close(const Floats& got, const Doubles& want, double relative,
   }
 }
 
+/// y = f(y, row, col) for every element of a product; f must live on.
+template <class T, class F>
+Epilogue elementwise(const F& f) {
+  return {&f, [](const void* context, void* c, int64_t ldc, int64_t row, int64_t rows, int64_t col, int64_t cols) {
+            for (int64_t i = 0; i < rows; ++i)
+              for (int64_t j = 0; j < cols; ++j) {
+                T& y = static_cast<T*>(c)[i * ldc + j];
+                y = (*static_cast<const F*>(context))(y, row + i, col + j);
+              }
+          }};
+}
+
 /// Sizes around the vector length, and one that is worth several threads.
 inline std::vector<int64_t> sizes() {
   std::vector<int64_t> n(71);
