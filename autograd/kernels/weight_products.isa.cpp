@@ -7,21 +7,18 @@
 namespace onestep::kernels {
 namespace {
 
-/// Bytes of a panel after what is multiplied that are prefetched to the L2 cache; up to kNear to the L1 cache.
-constexpr int64_t kFarAhead = 8192, kNear = 512;
-#if defined(ONESTEP_ISA_avx2)
-constexpr int64_t kAheadOfHalves = 384, kAheadOfBytes = 256;
+#if defined(ONESTEP_WASM)  // a page downloads the code, and reads models of float32
+constexpr int kAccumulators = 1;
+#elif defined(ONESTEP_ISA_avx512)
+constexpr int kAccumulators = 16;
 #else
-constexpr int64_t kAheadOfHalves = kFarAhead, kAheadOfBytes = 1024;
+constexpr int kAccumulators = 4;
 #endif
 
-/// Not one function for both: where it goes is part of the instruction.
-ONESTEP_INLINE void prefetch(const unsigned char* now, int64_t ahead) {
-  if (ahead <= kNear)
-    __builtin_prefetch(now + ahead, 0, 3);
-  else
-    __builtin_prefetch(now + ahead, 0, 2);
-}
+/// Panels are read in chunks, one of each of several panels in turn. Several streams get more of the memory's bandwidth than
+/// one, and while rows multiply a chunk of each, the next one of each arrives.
+constexpr int kStreams = 8, kPassRows = 8;
+constexpr int64_t kChunkBytes = 1024;
 
 /// A block is what is summed before it is added to y. x has kHeaderBytes before each block, and kXBytes a step.
 struct Bf16Weight {
@@ -29,8 +26,6 @@ struct Bf16Weight {
   using Sum = Vec;
   static constexpr int64_t kStep = 1, kBlock = kBlockK, kStepBytes = 2 * kPanelRows, kBlockBytes = 0;
   static constexpr int64_t kHeaderBytes = 0, kXBytes = sizeof(float);
-  static constexpr int kMostRows = 8;
-  static constexpr int64_t kAhead = kAheadOfHalves;
 
   ONESTEP_INLINE static Columns load(const unsigned char* step) { return load_bf16(step); }
   ONESTEP_INLINE static Sum start(const unsigned char*) { return splat(0.0f); }
@@ -52,8 +47,6 @@ struct Int8Weight {
   static constexpr int64_t kStep = 4, kBlock = kWeightGroup, kStepBytes = kStep * kPanelRows;
   static constexpr int64_t kBlockBytes = sizeof(float) * kPanelRows;
   static constexpr int64_t kHeaderBytes = sizeof(Header), kXBytes = sizeof(Quantized) * kStep;
-  static constexpr int kMostRows = 4;
-  static constexpr int64_t kAhead = kAheadOfBytes;
   static constexpr int64_t kGroupBytes = kHeaderBytes + kWeightGroup / kStep * kXBytes;
 
   ONESTEP_INLINE static Columns load(const unsigned char* step) { return load_bytes(step); }
@@ -61,9 +54,9 @@ struct Int8Weight {
   ONESTEP_INLINE static Sum add(Sum sum, Columns columns, const unsigned char* x) {
     return add_dots(sum, columns, reinterpret_cast<const Quantized*>(x));
   }
-  ONESTEP_INLINE static Vec add(Vec total, Sum sum, bool, const unsigned char* header, const unsigned char* scales) {
+  ONESTEP_INLINE static Vec add(Vec total, Sum sum, bool first, const unsigned char* header, const unsigned char* scales) {
     const Vec products = splat(reinterpret_cast<const Header*>(header)->scale) * to_float(sum);
-    return fma(kernels::load(reinterpret_cast<const float*>(scales)), products, total);
+    return fma(kernels::load(reinterpret_cast<const float*>(scales)), products, first ? splat(0.0f) : total);
   }
 };
 
@@ -104,26 +97,66 @@ ONESTEP_INLINE int64_t row_bytes(int64_t k) {  // of x
   return W::kHeaderBytes == 0 ? k * W::kXBytes : pieces(k, W::kBlock) * (W::kHeaderBytes + W::kBlock / W::kStep * W::kXBytes);
 }
 
-/// Lane i is column `column` + i of y, where there is one.
-ONESTEP_INLINE void store_columns(const WeightProduct& w, int64_t row, int64_t column, Vec x) {
-  store_upto(w.y + row * w.n + column, x, w.n - column);
+/// Of columns in rows, between chunks.
+template <class W>
+struct Sums {
+  Vec total[kPassRows][kStreams];
+  typename W::Sum block[kPassRows][kStreams];  // of the one that is not complete
+};
+
+/// Up to kPassRows rows and kStreams panels, `apart` from one another.
+template <class W>
+struct Pass {
+  const WeightProduct& product;
+  int64_t row, rows, panel, panels, apart;
+  Sums<W>& sums;
+};
+
+/// Where the first panel and row of a pass have a chunk.
+struct Chunk {
+  const unsigned char *panel, *x;
+  int64_t panel_stride, x_stride, steps;
+  bool first_block, starts_block, ends_block;
+};
+
+template <class W>
+inline constexpr int64_t kChunkSteps = kChunkBytes / W::kStepBytes;
+
+/// From step s on.
+template <class W>
+ONESTEP_INLINE Chunk chunk_of(const Pass<W>& pass, int64_t s) {
+  constexpr int64_t kBlockSteps = W::kBlock / W::kStep;
+  static_assert(kBlockSteps % kChunkSteps<W> == 0 && (W::kBlockBytes == 0 || kBlockSteps == kChunkSteps<W>));
+  const WeightProduct& w = pass.product;
+  const int64_t left = pieces(w.k, W::kStep) - s, block = s / kBlockSteps;
+  return {.panel = w.panels + pass.panel * panel_bytes<W>(w.k) + s * W::kStepBytes + block * W::kBlockBytes,
+          .x = static_cast<const unsigned char*>(w.x) + pass.row * row_bytes<W>(w.k) + s * W::kXBytes + block * W::kHeaderBytes,
+          .panel_stride = pass.apart * panel_bytes<W>(w.k),
+          .x_stride = row_bytes<W>(w.k),
+          .steps = left < kChunkSteps<W> ? left : kChunkSteps<W>,
+          .first_block = block == 0,
+          .starts_block = s % kBlockSteps == 0,
+          .ends_block = left <= kChunkSteps<W> || (s + kChunkSteps<W>) % kBlockSteps == 0};
 }
 
-/// The microkernel: rows [row, row + ROWS) of y in PANELS panels, `apart` panels from one another. Several panels give more
-/// independent accumulators, and several streams get more of the memory's bandwidth than one. It prefetches `ahead` bytes. Not
-/// inline: see gemm_few_rows.h.
+/// The microkernel: a chunk of rows [row, row + ROWS) and panels [panel, panel + PANELS) of a pass. It prefetches the next one,
+/// of which two groups of rows take a half each.
 template <class W, int ROWS, int PANELS>
-[[gnu::noinline]] void microkernel(const WeightProduct& w, int64_t row, int64_t panel, int64_t apart, int64_t ahead) {
+ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t row, int64_t panel) {
   constexpr int64_t kUnrolled = 4;
-  const int64_t steps = pieces(w.k, W::kStep), stride = apart * panel_bytes<W>(w.k), x_stride = row_bytes<W>(w.k);
-  const unsigned char* x = static_cast<const unsigned char*>(w.x) + row * x_stride;
-  const unsigned char* from = w.panels + panel * panel_bytes<W>(w.k);
-  Vec total[ROWS][PANELS];
+  const int64_t stride = chunk.panel_stride, x_stride = chunk.x_stride;
+  const unsigned char *from = chunk.panel + panel * stride, *x = chunk.x + row * x_stride;
+  const unsigned char *const scales = from, *const header = x;
   typename W::Sum sum[ROWS][PANELS];
+  if (chunk.starts_block) {
+    from += W::kBlockBytes;
+    x += W::kHeaderBytes;
+  }
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 8
-    for (int j = 0; j < PANELS; ++j) total[r][j] = splat(0.0f);
+    for (int j = 0; j < PANELS; ++j)
+      sum[r][j] = chunk.starts_block ? W::start(header + r * x_stride) : pass.sums.block[row + r][panel + j];
   const auto step = [&] {
 #pragma GCC unroll 8
     for (int j = 0; j < PANELS; ++j) {
@@ -134,69 +167,73 @@ template <class W, int ROWS, int PANELS>
     from += W::kStepBytes;
     x += W::kXBytes;
   };
-  constexpr int64_t kBlockSteps = W::kBlock / W::kStep;
-  for (int64_t s0 = 0; s0 < steps; s0 += kBlockSteps) {
-    const unsigned char *const block = from, *const header = x;
-    from += W::kBlockBytes;
-    x += W::kHeaderBytes;
-#pragma GCC unroll 8
-    for (int r = 0; r < ROWS; ++r)
-#pragma GCC unroll 8
-      for (int j = 0; j < PANELS; ++j) sum[r][j] = W::start(header + r * x_stride);
-    int64_t left = steps - s0 < kBlockSteps ? steps - s0 : kBlockSteps;
-    for (; left >= kUnrolled; left -= kUnrolled) {
+  int64_t n = chunk.steps;
+  for (; n >= kUnrolled; n -= kUnrolled) {
+    if (pass.rows < 2 * ROWS ? row == 0 : n / kUnrolled % 2 == row / ROWS)
       for (int j = 0; j < PANELS; ++j)
-        for (int64_t line = 0; line < kUnrolled * W::kStepBytes; line += 64) prefetch(from + j * stride + line, ahead);
+        for (int64_t line = 0; line < kUnrolled * W::kStepBytes; line += 64)
+          __builtin_prefetch(from + j * stride + kChunkBytes + W::kBlockBytes + line);
 #pragma GCC unroll 4
-      for (int64_t s = 0; s < kUnrolled; ++s) step();
-    }
-    for (; left > 0; --left) step();
-#pragma GCC unroll 8
-    for (int r = 0; r < ROWS; ++r)
-#pragma GCC unroll 8
-      for (int j = 0; j < PANELS; ++j)
-        total[r][j] = W::add(total[r][j], sum[r][j], s0 == 0, header + r * x_stride, block + j * stride);
+    for (int64_t s = 0; s < kUnrolled; ++s) step();
   }
+  for (; n > 0; --n) step();
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 8
-    for (int j = 0; j < PANELS; ++j) store_columns(w, row + r, (panel + j * apart) * kPanelRows, total[r][j]);
+    for (int j = 0; j < PANELS; ++j) {
+      Vec& total = pass.sums.total[row + r][panel + j];
+      if (chunk.ends_block)
+        total = W::add(total, sum[r][j], chunk.first_block, header + r * x_stride, scales + j * stride);
+      else
+        pass.sums.block[row + r][panel + j] = sum[r][j];
+    }
 }
 
-/// microkernel of all rows from `row` on, ROWS at a time. Where there are several, the first reads the panels from memory, and
-/// the last one prefetches the next panels.
+/// All panels from `panel` on that are PANELS. Not inline: see gemm_few_rows.h.
 template <class W, int ROWS, int PANELS>
-void all_rows(const WeightProduct& w, int64_t row, int64_t panel, int64_t apart) {
-  for (; row + ROWS <= w.m; row += ROWS) {
-    const int64_t first = w.m > ROWS ? kFarAhead : W::kAhead;
-    microkernel<W, ROWS, PANELS>(w, row, panel, apart, row > 0 && row + ROWS == w.m ? panel_bytes<W>(w.k) : first);
+[[gnu::noinline]] int64_t panels_at_once(const Pass<W>& pass, const Chunk& chunk, int64_t row, int64_t panel) {
+  for (; panel + PANELS <= pass.panels; panel += PANELS) microkernel<W, ROWS, PANELS>(pass, chunk, row, panel);
+  return panel;
+}
+
+/// A chunk of the rows of a pass from `row` on. ROWS rows share what is read of a weight; as many panels are read at once as
+/// there are accumulators for.
+template <class W, int ROWS>
+void chunk_of_rows(const Pass<W>& pass, const Chunk& chunk, int64_t row) {
+  constexpr int kPanels = kAccumulators / ROWS < kStreams ? kAccumulators / ROWS : kStreams;
+  for (; row + ROWS <= pass.rows; row += ROWS) {
+    const int64_t panel = panels_at_once<W, ROWS, kPanels>(pass, chunk, row, 0);
+    if constexpr (kPanels > 1) panels_at_once<W, ROWS, 1>(pass, chunk, row, panel);
   }
   if constexpr (ROWS > 1) {
-    if (row < w.m) all_rows<W, ROWS - 1, PANELS>(w, row, panel, apart);
+    if (row < pass.rows) chunk_of_rows<W, ROWS - 1>(pass, chunk, row);
   }
 }
-
-#if defined(ONESTEP_WASM)  // a page downloads the code, and reads models of float32
-constexpr int kAccumulators = 1;
-#elif defined(ONESTEP_ISA_avx512)
-constexpr int kAccumulators = 8;
-#else
-constexpr int kAccumulators = 4;
-#endif
 
 template <class W>
-inline constexpr int kRowsAtOnce = kAccumulators < W::kMostRows ? kAccumulators : W::kMostRows;
+void run(const Pass<W>& pass) {
+  constexpr int kRows = kAccumulators < kPassRows ? kAccumulators : kPassRows;
+  const WeightProduct& w = pass.product;
+  for (int64_t s = 0; s < pieces(w.k, W::kStep); s += kChunkSteps<W>) chunk_of_rows<W, kRows>(pass, chunk_of(pass, s), 0);
+  for (int64_t r = 0; r < pass.rows; ++r)
+    for (int64_t j = 0; j < pass.panels; ++j) {
+      const int64_t column = (pass.panel + j * pass.apart) * kPanelRows;
+      store_upto(w.y + (pass.row + r) * w.n + column, pass.sums.total[r][j], w.n - column);
+    }
+}
 
-/// ROWS rows share what is read of a weight; as many panels are read at once as there are accumulators for.
-template <class W, int ROWS = kRowsAtOnce<W>>
+template <class W>
 void product(const WeightProduct& w, int64_t panel, int64_t end) {
-  if constexpr (ROWS > 1) {
-    if (w.m < ROWS) return product<W, ROWS - 1>(w, panel, end);
-  }
-  constexpr int kPanels = kAccumulators / ROWS;
-  const int64_t apart = (end - panel) / kPanels;
-  for (int64_t i = 0; i < apart; ++i) all_rows<W, ROWS, kPanels>(w, 0, panel + i, apart);
-  for (int64_t i = panel + kPanels * apart; i < end; ++i) all_rows<W, ROWS, 1>(w, 0, i, 1);
+  Sums<W> sums;
+  const int64_t apart = (end - panel) / kStreams, rest = panel + kStreams * apart;
+  for (int64_t i = 0; i <= apart; ++i)
+    for (int64_t row = 0; row < w.m; row += kPassRows) {
+      const int64_t rows = w.m - row < kPassRows ? w.m - row : kPassRows;
+      if (i < apart)
+        run(Pass<W>{w, row, rows, panel + i, kStreams, apart, sums});
+      else if (rest < end)
+        run(Pass<W>{w, row, rows, rest, end - rest, 1, sums});
+    }
 }
 
 }  // namespace

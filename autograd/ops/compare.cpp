@@ -1,5 +1,6 @@
 // Comparisons and logic: bool results without gradient.
 #include <cmath>
+#include <cstring>
 
 #include "autograd/operators.h"
 #include "autograd/ops/elementwise.h"
@@ -68,6 +69,10 @@ Tensor logical(const char* op, const Tensor& a, const Tensor& b, const F& f) {
 /// The dtype of any and all: bool, but uint8 of uint8 (as PyTorch's old masks).
 DType truth_type(const Tensor& x) { return x.dtype() == DType::uint8 ? DType::uint8 : DType::boolean; }
 
+bool is_among(const bool* values, int64_t n, bool wanted) {
+  return n > 0 && std::memchr(values, wanted ? 1 : 0, static_cast<size_t>(n)) != nullptr;  // std::find looks at one at a time
+}
+
 /// Whether any element along `dims` is true, or with `wanted` false, whether all are: y = wanted where one is `wanted`.
 Tensor any_along(const char* op, const Tensor& x, const Shape& wanted_dims, bool keepdim, bool wanted) {
   const NoGradGuard no_grad;
@@ -80,7 +85,7 @@ Tensor any_along(const char* op, const Tensor& x, const Shape& wanted_dims, bool
         bool* const row = to + o * b.inner;
         std::fill_n(row, b.inner, !wanted);
         if (b.inner == 1) {
-          if (std::find(block, block + b.reduced, wanted) != block + b.reduced) *row = wanted;
+          if (is_among(block, b.reduced, wanted)) *row = wanted;
           continue;
         }
         for (int64_t r = 0; r < b.reduced; ++r)
@@ -95,8 +100,7 @@ Tensor any_along(const char* op, const Tensor& x, const Shape& wanted_dims, bool
 bool contains(const Tensor& x, bool wanted) {
   const NoGradGuard no_grad;
   const Tensor truth = contiguous(to(x, DType::boolean));
-  const bool* first = truth.data<bool>();
-  return std::find(first, first + truth.numel(), wanted) != first + truth.numel();
+  return is_among(truth.data<bool>(), truth.numel(), wanted);
 }
 
 }  // namespace
