@@ -122,11 +122,12 @@ ONESTEP_INLINE Vec scale(Vec x, IVec n) {
 struct Rounded {
   Vec value;
   IVec integer;
+  IVec modulo;  // the integer and a multiple of 2^22
 };
 ONESTEP_INLINE Rounded round_nearest(Vec x) {
   const Vec magic = splat(12582912.0f);  // 1.5 * 2^23: the sum's last mantissa bit is worth 1
   const Vec shifted = x + magic;
-  return {shifted - magic, bits(shifted) - bits(magic)};
+  return {shifted - magic, bits(shifted) - bits(magic), bits(shifted)};
 }
 
 /// The first `count` of 16 lanes, where count is 16 for all but the last vector of a row: the branch is well predicted.

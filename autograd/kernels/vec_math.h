@@ -24,6 +24,11 @@ ONESTEP_INLINE Pair two_sum(Vec a, Vec b) {
   const Vec s = a + b, b_part = s - a;
   return {s, (a - (s - b_part)) + (b - b_part)};
 }
+/// The same where a is 0 or |a| >= |b|, or a is a multiple of what the last bit of b is worth (Dekker 1971).
+ONESTEP_INLINE Pair fast_two_sum(Vec a, Vec b) {
+  const Vec s = a + b;
+  return {s, b - (s - a)};
+}
 /// a b exactly.
 ONESTEP_INLINE Pair two_product(Vec a, Vec b) {
   const Vec p = a * b;
@@ -74,29 +79,39 @@ ONESTEP_INLINE Vec exp(Vec x) {
 /// q exp(x) by the parts of exp(x).
 ONESTEP_INLINE Vec times_exp(Vec q, ExpParts e) { return scale(fma(q, e.part, q), e.exponent); }
 
-/// x = 2^exponent (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), for finite x > 0.
+/// x = 2^exponent (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
 struct BinaryParts {
   Vec exponent, f;
 };
+/// Of normal x > 0.
+ONESTEP_INLINE BinaryParts parts_of_normal(Vec x) {
+  const IVec i = bits(x) - splat(0x3f3504f3);  // minus the bits of sqrt(1/2)
+  const Vec m = as_float((i & splat(0x007fffff)) + splat(0x3f3504f3));
+  return {to_float(shift_right<23>(i)), m - splat(1.0f)};
+}
+/// Of finite x > 0.
 ONESTEP_INLINE BinaryParts binary_parts(Vec x) {
   const Mask subnormal = x < splat(0x1p-126f);
-  const IVec i = bits(select(subnormal, x * splat(0x1p+24f), x)) - splat(0x3f3504f3);  // minus the bits of sqrt(1/2)
-  const Vec m = as_float((i & splat(0x007fffff)) + splat(0x3f3504f3));
-  return {to_float(shift_right<23>(i)) - select(subnormal, splat(24.0f), splat(0.0f)), m - splat(1.0f)};
+  const BinaryParts parts = parts_of_normal(select(subnormal, x * splat(0x1p+24f), x));
+  return {parts.exponent - select(subnormal, splat(24.0f), splat(0.0f)), parts.f};
 }
-/// A logarithm's value for finite x > 0, or what it is for other x.
-ONESTEP_INLINE Vec log_or_special(Vec x, Vec value) {
+/// A logarithm of x by a function of its parts.
+template <class F>
+ONESTEP_INLINE Vec log_by_parts(Vec x, const F& f) {
+  if (all(x > splat(0x1p-126f)) && all(x < splat(kInf))) return f(parts_of_normal(x));  // as nearly always
+  const Vec value = f(binary_parts(x));
   const Vec special = select(x == splat(0.0f), splat(-kInf), splat(__builtin_nanf("")));  // 0, negative or NaN
   return select(x > splat(0.0f), select(x == splat(kInf), x, value), special);
 }
 
 /// exponent ln 2 + f - f^2/2 + f^3 Q(f).
 ONESTEP_INLINE Vec log(Vec x) {
-  constexpr float kLog[] = {0.333333135f,  -0.250000089f, 0.200021192f,  -0.166679963f, 0.142195523f,
-                            -0.124055885f, 0.118881591f,  -0.116756544f, 0.0674665123f};
-  const BinaryParts b = binary_parts(x);
-  const Vec f = b.f, f2 = f * f, tail = fma(f * f2, polynomial(f, kLog), b.exponent * splat(-0x1.05c61p-29f));
-  return log_or_special(x, fma(b.exponent, splat(0x1.62e43p-1f), f + fma(f2, splat(-0.5f), tail)));
+  static constexpr float kLog[] = {0.333333135f,  -0.250000089f, 0.200021192f,  -0.166679963f, 0.142195523f,
+                                   -0.124055885f, 0.118881591f,  -0.116756544f, 0.0674665123f};
+  return log_by_parts(x, [](BinaryParts b) {
+    const Vec f = b.f, f2 = f * f, tail = fma(f * f2, polynomial(f, kLog), b.exponent * splat(-0x1.05c61p-29f));
+    return fma(b.exponent, splat(0x1.62e43p-1f), f + fma(f2, splat(-0.5f), tail));
+  });
 }
 
 /// A logarithm is exponent c + f / l + f^2 Q(f), l the natural logarithm of its base: c = ln 2 / l in two numbers, the first of
@@ -118,11 +133,12 @@ inline constexpr Base kBase10 = {0x1.3440p-2f,
                                  {-0.217147186f, 0.144764841f, -0.108580753f, 0.086864613f, -0.0721251145f, 0.0616419278f,
                                   -0.0576187596f, 0.0557612889f, -0.0325112566f}};
 ONESTEP_INLINE Vec log_to_base(const Base& base, Vec x) {
-  const BinaryParts b = binary_parts(x);
-  const Pair part = two_product(b.f, splat(base.inverse));
-  const Vec part_low = fma(b.f * b.f, polynomial(b.f, base.q), fma(b.f, splat(base.inverse_low), part.low));
-  const Vec whole = b.exponent * splat(base.c), sum = whole + part.high, lost = part.high - (sum - whole);
-  return log_or_special(x, sum + (lost + fma(b.exponent, splat(base.c_low), part_low)));
+  return log_by_parts(x, [&](BinaryParts b) {
+    const Pair part = two_product(b.f, splat(base.inverse));
+    const Vec part_low = fma(b.f * b.f, polynomial(b.f, base.q), fma(b.f, splat(base.inverse_low), part.low));
+    const Pair sum = fast_two_sum(b.exponent * splat(base.c), part.high);
+    return sum.high + (sum.low + fma(b.exponent, splat(base.c_low), part_low));
+  });
 }
 
 /// factor / (1 + exp(-z)) by the reduced z, -170 <= z <= 80. The power of two goes to the numerator, so that small results keep

@@ -35,7 +35,7 @@ inline Reduced reduce_far(float x) {
   return u >> 31 ? Reduced{-rest, -quadrant} : Reduced{rest, quadrant};
 }
 
-/// x = quadrant pi/2 + rest with |rest| <= pi/4 and a little more.
+/// x = quadrant pi/2 + rest with |rest| <= pi/4 and a little more; the quadrant counts modulo 4.
 struct ReducedTrig {
   Pair rest;
   IVec quadrant;
@@ -44,9 +44,9 @@ ONESTEP_INLINE ReducedTrig reduce_trig(Vec x) {
   constexpr float kPi1 = 0x1.921fb6p+0f, kPi2 = -0x1.777a5cp-25f, kPi3 = -0x1.ee59dap-50f;  // their sum is pi/2
   const Rounded n = round_nearest(x * splat(0x1.45f306p-1f));
   const Pair second = two_product(n.value, splat(-kPi2));
-  const Pair sum = two_sum(fnma(n.value, splat(kPi1), x), second.high);  // the first difference is exact
-  const Vec low = sum.low + fnma(n.value, splat(kPi3), second.low), r = sum.high + low;
-  const ReducedTrig near = {{r, low - (r - sum.high)}, n.integer};
+  // The first difference is exact, and with n != 0 a multiple of 2^-24.
+  const Pair sum = fast_two_sum(fnma(n.value, splat(kPi1), x), second.high);
+  const ReducedTrig near = {{sum.high, sum.low + fnma(n.value, splat(kPi3), second.low)}, n.modulo};
   if (!any(abs(x) > splat(kTrigNear))) return near;
   float xs[kLanes], rest[kLanes], rest_low[kLanes], quadrants[kLanes];
   store(xs, x);
@@ -70,11 +70,11 @@ ONESTEP_INLINE Vec sin_shifted(Vec x, int32_t shift) {
   constexpr float kCos[] = {0.0416666679f, -0.00138888834f, 2.47994521e-05f, -2.72050471e-07f};
   const ReducedTrig reduced = reduce_trig(x);
   const IVec quadrant = reduced.quadrant + splat(shift);
-  const Vec r = reduced.rest.high, r_squared = r * r;
+  const Vec r = reduced.rest.high + reduced.rest.low, r_squared = r * r;
   const Vec s = fma(r * r_squared, polynomial(r_squared, kSin), r);
   const Vec c = fma(r_squared * r_squared, polynomial(r_squared, kCos), fma(r_squared, splat(-0.5f), splat(1.0f)));
   const Vec y = select((quadrant & splat(1)) == splat(0), s, c);
-  const Vec signed_y = as_float(bits(y) ^ shift_left<30>(quadrant & splat(2)));
+  const Vec signed_y = as_float(bits(y) ^ (shift_left<30>(quadrant) & bits(splat(-0.0f))));
   return shift == 0 ? select(x == splat(0.0f), x, signed_y) : signed_y;  // sin(-0) is -0
 }
 
