@@ -93,6 +93,8 @@ int run_sweep(const Options& options) {
       options.out.empty() ? fs::path(default_run_folder(options.config).string() + ".sweep") : run_path(options.out);
   ONESTEP_CHECK(ConfigError, !is_run(folder), folder.string(), ": is a run, not a folder of runs (name another with --out)");
   check_report_file(folder / "report.html");
+  for (const SweepRun& run : runs)
+    if (!is_run(folder / run.name)) check_sources(run.config);
   const auto on_pipe = std::signal(SIGPIPE, SIG_IGN);  // where nobody reads the progress any more the runs continue without it
   catch_stop_signals(options.quiet);
   std::set<std::string> diverged;

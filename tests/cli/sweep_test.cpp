@@ -138,6 +138,11 @@ TEST_CASE("cli: a sweep that cannot be is refused before anything is trained") {
   CHECK(refused({"--grid", "optimizer.lr=0.1", "--grid", "model.num_heads=1,3"})
             .starts_with("onestep: --grid model.num_heads=3: "));
   CHECK(refused({"--grid", "lr=1"}).starts_with("onestep: --grid lr=1: unknown key lr"));
+  const std::string missing = (folder.path() / "missing").string();
+  const std::string there = ONESTEP_SOURCE_DIR "/README.md";
+  CHECK(refused({"--grid", "data.path=" + there + "," + missing, "--set", "data.kind=text", "--set", "data.text=null"}) ==
+        "onestep: " + missing + ": cannot be opened: no such file\n");
+  CHECK(contains(refused({"--grid", "train.init_from=" + missing, "--set", "seed=1"}), missing + ": holds no checkpoint"));
   REQUIRE(run_onestep({"train", kSentence, "--quiet", "--out", out.string(), "--set", "train.steps=1"}).status == 0);
   const ProcessResult result = run_onestep(sweep(out, {"--grid", "seed=1"}));
   CHECK(result.status == 2);

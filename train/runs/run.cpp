@@ -69,6 +69,14 @@ void check_same_everywhere(Trainer& trainer) {
   }
 }
 
+/// The text that a run reads.
+std::vector<std::string> data_files(const Config& config) {
+  std::vector<std::string> files = text_files(config);
+  const std::vector<std::string> validation = validation_files(config);
+  files.insert(files.end(), validation.begin(), validation.end());
+  return files;
+}
+
 /// Refuses a start that would move or delete what it reads. The earlier run's own config.json may be its config: the new run
 /// writes it again.
 void check_sources_stay(const Config& config, const fs::path& run) {
@@ -77,8 +85,7 @@ void check_sources_stay(const Config& config, const fs::path& run) {
   std::error_code none;
   const fs::path own = config.origin.file;
   if (fs::exists(own, none) && !fs::equivalent(own, run / "config.json", none)) sources.push_back(own);
-  for (const std::string& file : text_files(config)) sources.emplace_back(file);
-  for (const std::string& file : validation_files(config)) sources.emplace_back(file);
+  for (const std::string& file : data_files(config)) sources.emplace_back(file);
   if (!config.data.tokenizer_path.empty()) sources.push_back(run_path(config.data.tokenizer_path));
   for (const fs::path& source : sources) check_stays(source, run);
 }
@@ -178,6 +185,12 @@ void write_summary(Trainer& trainer, const fs::path& run) {
 }
 
 }  // namespace
+
+void check_sources(const Config& config) {
+  for (const std::string& file : data_files(config)) const InputFile readable(file);
+  if (!config.data.tokenizer_path.empty()) open_tokenizer(config.data.tokenizer_path);
+  if (!config.train.init_from.empty()) find_start(config);
+}
 
 ActiveRun start_run(const Config& config, const fs::path& run, const std::shared_ptr<Communicator>& ranks, bool quiet) {
   ActiveRun started;

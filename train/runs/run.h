@@ -21,6 +21,9 @@ struct ActiveRun {
   std::string done = {};  ///< Why there is nothing left to train, as a sentence; empty where there is.
 };
 
+/// Throws IoError or ConfigError for a new run whose text, tokenizer or train.init_from cannot be read, before it is started.
+void check_sources(const Config& config);
+
 /// Starts the run of a resolved config in the folder `run` (create_run), from random parameters or those of train.init_from.
 /// Notes go to stderr unless `quiet`. Throws ConfigError or IoError, also for a folder that holds what the run reads.
 ActiveRun start_run(const Config& config, const std::filesystem::path& run, const std::shared_ptr<Communicator>& ranks,
