@@ -15,6 +15,14 @@ constexpr int kAccumulators = 16;
 constexpr int kAccumulators = 4;
 #endif
 
+/// The cache that is prefetched to, by its locality: the L2 cache with AVX-512 (on Zen 4 a core reads 24 GB/s then, and 14 by
+/// the L1 cache), else the L1 cache.
+#if defined(ONESTEP_ISA_avx512)
+constexpr int kLocality = 2;
+#else
+constexpr int kLocality = 3;
+#endif
+
 /// Panels are read in chunks, one of each of several panels in turn. Several streams get more of the memory's bandwidth than
 /// one, and while rows multiply a chunk of each, the next one of each arrives.
 constexpr int kStreams = 8, kPassRows = 8;
@@ -172,7 +180,7 @@ ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t
     if (pass.rows < 2 * ROWS ? row == 0 : n / kUnrolled % 2 == row / ROWS)
       for (int j = 0; j < PANELS; ++j)
         for (int64_t line = 0; line < kUnrolled * W::kStepBytes; line += 64)
-          __builtin_prefetch(from + j * stride + kChunkBytes + W::kBlockBytes + line);
+          __builtin_prefetch(from + j * stride + kChunkBytes + W::kBlockBytes + line, 0, kLocality);
 #pragma GCC unroll 4
     for (int64_t s = 0; s < kUnrolled; ++s) step();
   }
