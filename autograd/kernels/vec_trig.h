@@ -44,9 +44,9 @@ ONESTEP_INLINE ReducedTrig reduce_trig(Vec x) {
   constexpr float kPi1 = 0x1.921fb6p+0f, kPi2 = -0x1.777a5cp-25f, kPi3 = -0x1.ee59dap-50f;  // their sum is pi/2
   const Rounded n = round_nearest(x * splat(0x1.45f306p-1f));
   const Pair second = two_product(n.value, splat(-kPi2));
-  // The first difference is exact, and with n != 0 a multiple of 2^-24.
-  const Pair sum = fast_two_sum(fnma(n.value, splat(kPi1), x), second.high);
-  const ReducedTrig near = {{sum.high, sum.low + fnma(n.value, splat(kPi3), second.low)}, n.modulo};
+  // fast_two_sum, but for the pair, which GCC copies through memory. `first` is exact, and with n != 0 a multiple of 2^-24.
+  const Vec first = fnma(n.value, splat(kPi1), x), sum = first + second.high, lost = second.high - (sum - first);
+  const ReducedTrig near = {{sum, lost + fnma(n.value, splat(kPi3), second.low)}, n.modulo};
   if (!any(abs(x) > splat(kTrigNear))) return near;
   float xs[kLanes], rest[kLanes], rest_low[kLanes], quadrants[kLanes];
   store(xs, x);
