@@ -87,6 +87,8 @@ void check_examples(const Config& config) {
   const std::set<std::string> labels(data.labels.begin(), data.labels.end());
   ONESTEP_CHECK(ConfigError, data.labels.empty() || (labels.size() == data.labels.size() && labels.size() > 1),
                 config.origin.at("/data/labels"), ": must be at least 2 different ones");
+  ONESTEP_CHECK(ConfigError, data.text_column != data.label_column, config.origin.at("/data/label_column"),
+                ": must be another column than text_column: got ", quote(data.label_column));
 }
 
 void check_task(const Config& config) {

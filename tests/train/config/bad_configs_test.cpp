@@ -47,6 +47,8 @@ TEST_CASE("bad configs: objects and keys") {
       {R"({"data": {"kind": "task", "task": "copy"}, "model": {"d_model": 8, "d_model": 8}})", ": /model/d_model: "},
       {R"({"model": {}, "model": {}})", ": /model: "},
       {R"({"//": "a", "//": "b"})", ": /~1~1: "},
+      {R"({"data": {"kind": "classification", "path": "a.csv", "text_column": "1", "label_column": "1"}, "model": {"kind": "gpt"}})",
+       R"(: /data/label_column: must be another column than text_column: got "1")"},
       {R"({"data": {"kind": "tokens", "tokens": [{"a": 1, "a": 2}]}})", ": /data/tokens/0/a: "},
   });
 }
