@@ -66,16 +66,20 @@ std::pair<double, double> box_muller(double u1, double u2) {
   return {sign * half.cos, sign * half.sin};
 }
 
+/// A draw of the gamma distribution with parameter alpha is d cube, below 1 times uniform^(1 / alpha).
+struct GammaParts {
+  double uniform, cube;
+};
 template <class T>
-T gamma(T alpha, Generator& g) {
-  if (alpha == 0) return 0;
-  double scale = 1;
-  if (alpha < 1) {
-    scale = formulas::exp(formulas::log(1 - g.d53()) * static_cast<double>(T(1) / alpha));
-    alpha += 1;
-  }
+ONESTEP_FORMULA double d_of(T alpha) {
+  return (alpha < 1 ? alpha + 1 : alpha) - T(1.0f / 3);
+}
+template <class T>
+GammaParts gamma_parts(T alpha, Generator& g) {
+  if (alpha == 0) return {1, 0};
   constexpr double squeeze = 0.0331f;
-  const double d = alpha - T(1.0f / 3), c = 1 / std::sqrt(9 * d);
+  const double uniform = alpha < 1 ? 1 - g.d53() : 1;
+  const double d = d_of(alpha), c = 1 / std::sqrt(9 * d);
   for (;;) {
     double x = 0, y = 0;
     do {
@@ -84,8 +88,14 @@ T gamma(T alpha, Generator& g) {
     } while (y <= 0);
     const double v = y * y * y, u = 1 - g.d53(), square = x * x;
     if (u < 1 - squeeze * square * square || formulas::log(u) < 0.5 * square + d * (1 - v + formulas::log(v)))
-      return static_cast<T>(scale * d * v);
+      return {uniform, v};
   }
+}
+template <class T>
+ONESTEP_FORMULA T gamma_of(T alpha, GammaParts parts) {
+  const double power = formulas::exp(formulas::log(parts.uniform) * static_cast<double>(T(1) / alpha));
+  const double y = (alpha < 1 ? power : 1) * d_of(alpha) * parts.cube;
+  return static_cast<T>(alpha == 0 ? 0 : y);
 }
 
 /// `zero` is the probability of 0.
@@ -123,7 +133,13 @@ T binomial(T count, T p, Generator& g) {
 
 template <class T>
 void draw_gamma(const T* alpha, T* y, int64_t n, Generator& g) {
-  vector_loop([&g](T a) { return gamma(a, g); }, y, n, alpha);
+  // The powers of a block are computed by vector instructions.
+  std::array<GammaParts, 256> parts;
+  for (int64_t i = 0; i < n; i += parts.size()) {
+    const int64_t m = std::min<int64_t>(parts.size(), n - i);
+    vector_loop([&g](T a) { return gamma_parts(a, g); }, parts.data(), m, alpha + i);
+    vector_loop([](T a, GammaParts p) { return gamma_of(a, p); }, y + i, m, alpha + i, parts.data());
+  }
 }
 template <class T>
 void draw_poisson(const T* rate, T* y, int64_t n, Generator& g) {
