@@ -105,17 +105,44 @@ struct LogSlope {
 };
 
 /// dx / da of a draw x of the gamma distribution with parameter a > 0 and rate 1; 0 for x = 0.
-struct GammaSlope : LogSlope {
+struct GammaSlope {
+  /// Of a float near 0 as many terms of the series below are enough as vector instructions compute at once.
+  static constexpr int few = 20;
   template <class T>
-  static double of(double a, double x, double log_slope) {
+  ONESTEP_FORMULA static bool is_near(double a, double x) {
+    const double beyond = x - a - 1, large = a - 3;
+    return formulas::kFewer<T> && (beyond > large ? beyond : large) <= 0;
+  }
+  /// All of it where that is so, else what log_slope is.
+  template <class T>
+  ONESTEP_FORMULA static double formula(double a, double x) {
+    const double log_slope = LogSlope::formula<T>(a, x);
+    if constexpr (!formulas::kFewer<T>) return log_slope;
+    // The series 1 + x / (a + 1) (1 + x / (a + 2) (1 + ...)) as a fraction above / below, and both derivatives by a.
+    double above = 1, below = 1, above_slope = 0, below_slope = 0;
+#pragma GCC unroll 20
+    for (int n = few; n > 0; --n) {
+      const double d = a + n;
+      below_slope = below + d * below_slope;
+      below = d * below;
+      above_slope = below_slope + x * above_slope;
+      above = below + x * above;
+    }
+    const double inverse = 1 / below, f = above * inverse;
+    const double slope = -x / a * (log_slope * f + (above_slope - f * below_slope) * inverse);
+    return is_near<T>(a, x) ? slope : log_slope;
+  }
+  template <class T>
+  static double of(double a, double x, double prepared) {
     constexpr double far = 1e4;  // from here on the expansion has the digits
     if (!(x > 0)) return 0;
+    if (is_near<T>(a, x)) return prepared;
     if (a >= far) {
       const double z = normal_of_gamma(a, x), z2 = z * z, root = std::sqrt(a);
       return 1 + z / (2 * root) - z * (z2 - 7) / (72 * a * root) + ((3 * z2 + 7) * z2 - 16) / (810 * a * a);
     }
     const auto part = gamma_part<T, T>(Dual{a, 1}, x, constant);
-    return (part.above ? x : -x / a) * (log_slope * part.f.value + part.f.slope);
+    return (part.above ? x : -x / a) * (prepared * part.f.value + part.f.slope);
   }
 };
 
@@ -165,11 +192,11 @@ struct IncompleteGamma {
 };
 
 /// The derivative of the part below by `a`.
-struct IncompleteGammaSlope : LogSlope {
+struct IncompleteGammaSlope : GammaSlope {
   template <class T>
-  static double of(double a, double x, double log_slope) {
+  static double of(double a, double x, double prepared) {
     if (!(a > 0 && x > 0 && x < formulas::kInfinity)) return 0;
-    return -GammaSlope::of<T>(a, x, log_slope) * formulas::exp(log_scale<T>(a, x)) / x;
+    return -GammaSlope::of<T>(a, x, prepared) * formulas::exp(log_scale<T>(a, x)) / x;
   }
 };
 
