@@ -106,7 +106,7 @@ struct LogSlope {
 
 /// dx / da of a draw x of the gamma distribution with parameter a > 0 and rate 1; 0 for x = 0.
 struct GammaSlope {
-  /// Of a float near 0 as many terms of the series below are enough as vector instructions compute at once.
+  /// Terms of the series below that a float needs near 0, all of which vector instructions compute.
   static constexpr int few = 20;
   template <class T>
   ONESTEP_FORMULA static bool is_near(double a, double x) {
