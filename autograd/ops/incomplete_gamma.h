@@ -96,13 +96,8 @@ GammaPart<N> gamma_part(N a, double x, F number) {
   return {true, continued_fraction<Above>(one, number(x + 1) - a, next, value_of(a))};
 }
 
-/// log(x) - digamma(x <= a + 1 ? a + 1 : a): the derivative of the simple part's logarithm, which is near 0 in the middle.
-struct LogSlope {
-  template <class T>
-  ONESTEP_FORMULA static double formula(double a, double x) {
-    return formulas::log(x) - formulas::digamma(x <= a + 1 ? a + 1 : a);
-  }
-};
+/// The derivative of the simple part's logarithm, which is near 0 in the middle.
+ONESTEP_FORMULA double log_slope_of(double a, double x) { return formulas::log(x) - formulas::digamma(x <= a + 1 ? a + 1 : a); }
 
 /// dx / da of a draw x of the gamma distribution with parameter a > 0 and rate 1; 0 for x = 0.
 struct GammaSlope {
@@ -113,10 +108,10 @@ struct GammaSlope {
     const double beyond = x - a - 1, large = a - 3;
     return formulas::kFewer<T> && (beyond > large ? beyond : large) <= 0;
   }
-  /// All of it where that is so, else what log_slope is.
+  /// All of it where that is so, else log_slope_of.
   template <class T>
   ONESTEP_FORMULA static double formula(double a, double x) {
-    const double log_slope = LogSlope::formula<T>(a, x);
+    const double log_slope = log_slope_of(a, x);
     if constexpr (!formulas::kFewer<T>) return log_slope;
     // The series 1 + x / (a + 1) (1 + x / (a + 2) (1 + ...)) as a fraction above / below, and both derivatives by a.
     double above = 1, below = 1, above_slope = 0, below_slope = 0;
