@@ -5,8 +5,8 @@
 
 #include "attention/heads.h"
 #include "attention/mask.h"
+#include "autograd/ops_nn.h"
 #include "autograd/ops_shape.h"
-#include "autograd/parallel_calls.h"
 
 namespace onestep::attention {
 namespace {
@@ -60,23 +60,19 @@ Tensor CausalSelfAttention::attend(const Tensor& x, Tensor* weights, KvCache* ca
 }
 
 Tensor CausalSelfAttention::attend_each(const Tensor& x, std::span<KvCache* const> caches) const {
-  const Heads all = split_packed(c_attn(x));  // [B, H, T, head_dim], 2 x [B, H_kv, T, head_dim]
-  double cost = 0;                            // ns of the longest text
-  for (const KvCache* const cache : caches) {
-    const auto keys = static_cast<double>(cache->length() + x.size(1)), queries = static_cast<double>(x.size(1));
-    cost = std::max(cost,
-                    static_cast<double>(options_.num_heads) * (800 + 0.2 * queries * keys * static_cast<double>(head_dim())));
+  if (dropout.is_training() && dropout.p() > 0) return Attention::attend_each(x, caches);  // masks are drawn text by text
+  Heads all = split_packed(c_attn(x));  // [B, H, T, head_dim], 2 x [B, H_kv, T, head_dim]
+  std::vector<Tensor> queries, keys, values;
+  for (int64_t b = 0; b < x.size(0); ++b) {
+    KvCache& cache = *caches[static_cast<size_t>(b)];
+    const Heads text = turned(all.text(b), cache.length());
+    const auto [text_keys, text_values] = cache.append(text.keys, text.values);
+    queries.push_back(text.queries);
+    keys.push_back(text_keys);
+    values.push_back(text_values);
   }
-  std::vector<Tensor> contexts(caches.size());  // [1, T, H * head_dim]
-  const auto attend_to = [&](int64_t b) {
-    const auto text = static_cast<size_t>(b);
-    contexts[text] = context(all.text(b), nullptr, caches[text]);
-  };
-  if (dropout.is_training() && dropout.p() > 0)  // masks are drawn in order
-    for (int64_t b = 0; b < x.size(0); ++b) attend_to(b);
-  else
-    parallel_calls(x.size(0), cost, attend_to);
-  return c_proj(cat(contexts));  // [B, T, d_out]
+  if (options_.rope) all.queries = cat(queries);
+  return c_proj(merge_heads(cached_attention(all.queries, keys, values, options_.window)));  // [B, T, d_out]
 }
 
 Tensor CausalSelfAttention::attend_apart(const Tensor& x, const std::vector<int64_t>& lengths) const {
@@ -93,14 +89,18 @@ Tensor CausalSelfAttention::context(const Tensor& packed, Tensor* weights, KvCac
 }
 
 Tensor CausalSelfAttention::context(Heads heads, Tensor* weights, KvCache* cache) const {
+  heads = turned(std::move(heads), cache ? cache->length() : 0);
+  const auto [keys, values] = with_cached(cache, heads.keys, heads.values);  // [..., H_kv, S, head_dim]
+  return merge_heads(
+      causal_attention(heads.queries, keys, values, options_.window, dropout, weights));  // [..., T, H * head_dim]
+}
+
+CausalSelfAttention::Heads CausalSelfAttention::turned(Heads heads, int64_t position) const {
   const Options& o = options_;
-  if (o.rope) {
-    const int64_t position = cache ? cache->length() : 0;
-    heads.queries = rotary_embedding(heads.queries, position, o.rope_theta, o.rope_scaling);
-    heads.keys = rotary_embedding(heads.keys, position, o.rope_theta, o.rope_scaling);
-  }
-  const auto [keys, values] = with_cached(cache, heads.keys, heads.values);                       // [..., H_kv, S, head_dim]
-  return merge_heads(causal_attention(heads.queries, keys, values, o.window, dropout, weights));  // [..., T, H * head_dim]
+  if (!o.rope) return heads;
+  heads.queries = rotary_embedding(heads.queries, position, o.rope_theta, o.rope_scaling);
+  heads.keys = rotary_embedding(heads.keys, position, o.rope_theta, o.rope_scaling);
+  return heads;
 }
 
 CausalSelfAttention::Heads CausalSelfAttention::Heads::text(int64_t b) const {

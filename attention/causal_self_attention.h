@@ -47,6 +47,8 @@ class CausalSelfAttention : public Attention {
     Heads text(int64_t b) const;
   };
   Heads split_packed(const Tensor& packed) const;
+  /// With rope, queries and keys turned by their positions, the first of which is given.
+  Heads turned(Heads heads, int64_t position) const;
   /// The heads' contexts, concatenated, of packed queries, keys and values: [..., T, (H + 2 H_kv) head_dim] -> [..., T, H
   /// head_dim].
   Tensor context(const Tensor& packed, Tensor* weights, KvCache* cache) const;

@@ -1,6 +1,8 @@
 // Scaled dot-product attention as one op (Vaswani et al. 2017), of queries, keys and values that lie apart or side by side.
+#include <algorithm>
 #include <cmath>
 #include <span>
+#include <vector>
 
 #include "autograd/autocast.h"
 #include "autograd/ops/attention_blocks.h"
@@ -263,6 +265,41 @@ Tensor attend_packed(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads,
                 });
 }
 
+/// Throws unless keys and values of every text fit q [B, H, T, d].
+void check_texts(const char* op, const Tensor& q, std::span<const Tensor> keys, std::span<const Tensor> values) {
+  ops::check_floating(op, q);
+  ONESTEP_CHECK(ShapeError, q.dim() == 4 && q.size(0) > 0 && q.size(0) == std::ssize(keys) && q.size(0) == std::ssize(values),
+                op, ": needs q [B, H, T, d] and keys and values of each of the B > 0 texts: got ", q.shape(), ", ", keys.size(),
+                " and ", values.size());
+  for (size_t b = 0; b < keys.size(); ++b) {
+    const Tensor &k = keys[b], &v = values[b];
+    ops::check_same_dtype(op, q, k);
+    ops::check_same_dtype(op, q, v);
+    const bool rank = k.dim() == 4 && v.dim() == 4;
+    const Shape& first = keys[0].shape();
+    ONESTEP_CHECK(ShapeError,
+                  rank && k.size(0) == 1 && k.size(1) == first[1] && k.size(1) > 0 && q.size(1) % k.size(1) == 0 &&
+                      k.size(2) >= q.size(2) && k.size(3) == q.size(3) && v.shape().first(3) == k.shape().first(3) &&
+                      v.size(3) == values[0].size(3),
+                  op, ": needs keys [1, H_kv, S, d] and values [1, H_kv, S, e] with S >= T and H a multiple of H_kv: got ",
+                  k.shape(), " and ", v.shape(), " for text ", b, " and q ", q.shape());
+  }
+}
+
+/// f of each.
+template <class F>
+std::vector<Tensor> each(std::span<const Tensor> tensors, const F& f) {
+  std::vector<Tensor> results;
+  for (const Tensor& x : tensors) results.push_back(f(x));
+  return results;
+}
+
+/// x [1, H, S, d], as `attend` takes it, if its rows are neighbours, else a copy.
+Tensor dense_rows(const Tensor& x) {
+  const bool dense = x.strides()[3] == 1 && x.strides()[2] == x.size(3);
+  return widened(dense ? x.values() : ops::contiguous_values(x));
+}
+
 /// With an added mask as autocast wants it.
 AttentionOptions autocast_options(AttentionOptions options) {
   options.mask = ops::autocast_operand(options.mask);
@@ -275,6 +312,24 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   using ops::autocast_operand;
   if (!autocast_enabled()) return attend(q, k, v, options);
   return attend(autocast_operand(q), autocast_operand(k), autocast_operand(v), autocast_options(options));
+}
+
+Tensor cached_attention(const Tensor& queries, std::span<const Tensor> keys, std::span<const Tensor> values, int64_t window) {
+  constexpr const char* op = "cached_attention";
+  const NoGradGuard no_grad;
+  const Tensor q = ops::autocast_operand(queries);
+  std::vector<Tensor> k = each(keys, ops::autocast_operand), v = each(values, ops::autocast_operand);
+  check_texts(op, q, k, v);
+  k = each(k, dense_rows);
+  v = each(v, dense_rows);
+  const Tensor& longest =
+      *std::max_element(k.begin(), k.end(), [](const Tensor& a, const Tensor& b) { return a.size(2) < b.size(2); });
+  const AttentionOptions options = {.is_causal = true, .query_offset = longest.size(2) - q.size(2), .window = window};
+  check_options(op, options, q);
+  Tensor y = token_major({q.size(0), q.size(1), q.size(2), v[0].size(3)}, compute_type(q.dtype()));
+  ops::attend(plan_for(ops::batch_dims(q.shape()), q.size(1) / k[0].size(1), q, longest, v[0], options), widened(unit_rows(q)),
+              k, v, y);
+  return ops::rounded(std::move(y), q.dtype());
 }
 
 Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options) {

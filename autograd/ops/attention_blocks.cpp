@@ -242,17 +242,6 @@ void backward_block(const Inputs<T>& in, const Block<E>& b, const Rows<const T>&
   if (to.dk) add_weighted(in, b, b.memory.ds, in.q, in.p.features, to.dk);
 }
 
-/// False if [heads, rows, n] holds a NaN or an infinity: the sum of a head's column is not finite then.
-template <class T>
-bool is_finite(const Rows<const T>& x, int64_t heads, int64_t rows, int64_t n) {
-  std::vector<T, memory::Allocator<T>> totals(static_cast<size_t>(heads * n));
-  T* const total = totals.data();
-  kernels::parallel_for(heads, 0.1 * static_cast<double>(rows * (n + 50)), [&, total](int64_t head, int64_t stop) {
-    for (; rows > 0 && head < stop; ++head) kernels::sum_rows(x.at(head, 0), total + head * n, rows, n, x.ld);
-  });
-  return std::all_of(totals.begin(), totals.end(), [](T t) { return std::isfinite(t); });
-}
-
 /// Of keys and values what the pass multiplies by: k^T and, forward, v; or v^T and k.
 template <class E, class T>
 PackedHead<E> pack_head(const Inputs<T>& in, int64_t kv_head, bool backward, T* to) {
@@ -263,12 +252,13 @@ PackedHead<E> pack_head(const Inputs<T>& in, int64_t kv_head, bool backward, T* 
     return packed;
   };
   const AttentionPlan& p = in.p;
-  PackedHead<E> head = {.k_transposed = take(in.k, true, p.keys, p.features), .v_transposed = {}, .k = {}, .v = {}};
+  const int64_t keys = in.k.rows(kv_head);
+  PackedHead<E> head = {.k_transposed = take(in.k, true, keys, p.features), .v_transposed = {}, .k = {}, .v = {}};
   if (!backward) {
-    head.v = take(in.v, false, p.value_features, p.keys);
+    head.v = take(in.v, false, p.value_features, keys);
   } else {
-    head.v_transposed = take(in.v, true, p.keys, p.value_features);
-    head.k = take(in.k, false, p.features, p.keys);
+    head.v_transposed = take(in.v, true, keys, p.value_features);
+    head.k = take(in.k, false, p.features, keys);
   }
   return head;
 }
@@ -358,6 +348,10 @@ void for_each_block(const Inputs<T>& in, bool finite, bool backward, const F& ru
   kernels::parallel_pieces(plan.threads, pieces, [&](int64_t piece, int thread) {
     const Workspace<T> own = workspace_at(plan, memory + thread * plan.size());
     for (int64_t kv_head = kv_heads * piece / pieces; kv_head < kv_heads * (piece + 1) / pieces; ++kv_head) {
+      if (p.queries <= kFewQueries && kv_head + 1 < kv_heads) {
+        prefetch_rows(in.k, kv_head + 1);
+        prefetch_rows(in.v, kv_head + 1);
+      }
       const PackedHead<E> packed = plan.pack ? pack_head<E>(in, kv_head, backward, own.packed) : PackedHead<E>{};
       for (int64_t i = 0; i < p.group; ++i)
         run_head<E>(in, plan, kv_head * p.group + i, plan.pack ? &packed : nullptr, own, run);
@@ -366,11 +360,11 @@ void for_each_block(const Inputs<T>& in, bool finite, bool backward, const F& ru
 }
 
 template <class E>
-void attend_in(const AttentionPlan& p, const AttentionOperands& x, Tensor& y) {
+void attend_in(const Inputs<Number<E>>& in, Tensor& y) {
   using T = Number<E>;
-  const Inputs<T> in(p, x);
+  const AttentionPlan& p = in.p;
   const Rows<T> to = writable<T>(y, batch_dims(y.shape()));
-  const bool finite = !in.hides() || is_finite(in.v, p.heads / p.group, p.keys, p.value_features);
+  const bool finite = !in.hides() || is_finite(in.v, p.value_features);
   for_each_block<E>(in, finite, /*backward=*/false, [&](const Block<E>& block) {
     compute_weights(in, block);
     write_weighted(in, block, in.keep ? block.memory.dropped : block.memory.weights, in.v,
@@ -387,8 +381,7 @@ void attend_backward_in(const AttentionPlan& p, const AttentionOperands& x, cons
   const OutputGrads<T> to{writable<T>(grads.q, batch), writable<T>(grads.k, key_batch), writable<T>(grads.v, key_batch),
                           writable<T>(grads.mask, batch)};
   const bool finite =
-      !in.hides() || (is_finite(in.k, p.heads / p.group, p.keys, p.features) &&
-                      is_finite(in.q, p.heads, p.queries, p.features) && is_finite(from, p.heads, p.queries, p.value_features));
+      !in.hides() || (is_finite(in.k, p.features) && is_finite(in.q, p.features) && is_finite(from, p.value_features));
   for_each_block<E>(in, finite, /*backward=*/true, [&](const Block<E>& block) { backward_block(in, block, from, to); });
   if (p.queries > 0) return;
   for (int64_t head = 0; head < p.heads / p.group; ++head) {
@@ -400,8 +393,13 @@ void attend_backward_in(const AttentionPlan& p, const AttentionOperands& x, cons
 }  // namespace
 
 void attend(const AttentionPlan& p, const AttentionOperands& x, Tensor& y) {
-  if (p.bf16) return attend_in<BFloat16>(p, x, y);
-  dispatch_floating(y.dtype(), kOp, [&]<class T>() { attend_in<T>(p, x, y); });
+  if (p.bf16) return attend_in<BFloat16>({p, x}, y);
+  dispatch_floating(y.dtype(), kOp, [&]<class T>() { attend_in<T>({p, x}, y); });
+}
+
+void attend(const AttentionPlan& p, const Tensor& q, std::span<const Tensor> k, std::span<const Tensor> v, Tensor& y) {
+  if (p.bf16) return attend_in<BFloat16>({p, q, k, v}, y);
+  dispatch_floating(y.dtype(), kOp, [&]<class T>() { attend_in<T>({p, q, k, v}, y); });
 }
 
 void attend_backward(const AttentionPlan& p, const AttentionOperands& x, const Tensor& dy, AttentionGrads& grads) {

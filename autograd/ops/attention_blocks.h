@@ -1,5 +1,7 @@
 #pragma once
 // The work of scaled_dot_product_attention on tensors whose shapes are checked and whose batch dims are the same.
+#include <span>
+
 #include "autograd/tensor.h"
 
 namespace onestep::ops {
@@ -21,6 +23,9 @@ struct AttentionOperands {
 
 /// y = dropout(softmax(scale q k^T + mask)) v, every element written: [..., T, e]
 void attend(const AttentionPlan& plan, const AttentionOperands& operands, Tensor& y);
+/// The same of causal attention for the last T tokens of texts of different lengths: q [B, H, T, d], with k[b] [1, H_kv, S_b,
+/// d] and v[b] [1, H_kv, S_b, e], the rows of a head one right after the other. The plan is for the longest.
+void attend(const AttentionPlan& plan, const Tensor& q, std::span<const Tensor> k, std::span<const Tensor> v, Tensor& y);
 
 /// Tensors of the shapes of q, k, v and of a mask that is added [..., T, S]; undefined where the gradient is not wanted.
 struct AttentionGrads {

@@ -2,7 +2,10 @@
 // What attention by blocks reads: the operands as rows, and which keys a query attends to.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
+#include <span>
+#include <vector>
 
 #include "autograd/kernels/kernels.h"
 #include "autograd/ops/attention_blocks.h"
@@ -76,17 +79,26 @@ struct AttendedKeys {
   }
 };
 
-/// The rows of a batch of matrices, written where they lie. An undefined tensor gives none.
+/// The rows of a matrix a head, written where they lie: those of a batch, or of several whose matrices may have different
+/// numbers of rows. An undefined tensor gives none.
 template <class T>
 class Rows {
  public:
-  Rows(const Tensor& x, T* data, const Shape& batch) : data_(data) {
+  Rows() = default;
+  Rows(const Tensor& x, T* data, const Shape& batch) {
     if (!data) return;
     ld = x.strides()[x.dim() - 2];
-    starts_ = batch_starts(x.shape(), x.strides(), batch);
+    add(x, data, batch);
   }
-  explicit operator bool() const { return data_ != nullptr; }
-  T* at(int64_t head, int64_t i) const { return data_ + starts_[static_cast<size_t>(head)] + i * ld; }
+  /// Those of one more tensor, `ld` elements apart.
+  void add(const Tensor& x, T* data, const Shape& batch) {
+    for (const int64_t start : batch_starts(x.shape(), x.strides(), batch)) matrices_.push_back({data + start, x.size(-2)});
+    present_ = true;
+  }
+  explicit operator bool() const { return present_; }
+  int64_t heads() const { return std::ssize(matrices_); }
+  int64_t rows(int64_t head) const { return matrices_[static_cast<size_t>(head)].rows; }
+  T* at(int64_t head, int64_t i) const { return matrices_[static_cast<size_t>(head)].data + i * ld; }
   void clear(int64_t head, int64_t first, int64_t stop, int64_t n) const {
     for (int64_t i = first; i < stop; ++i) std::fill_n(at(head, i), n, T(0));
   }
@@ -94,8 +106,12 @@ class Rows {
   int64_t ld = 0;
 
  private:
-  T* data_;
-  Offsets starts_;
+  struct Matrix {
+    T* data;
+    int64_t rows;
+  };
+  std::vector<Matrix, memory::Allocator<Matrix>> matrices_;
+  bool present_ = false;
 };
 
 template <class T>
@@ -105,6 +121,30 @@ Rows<const T> readable(const Tensor& x, const Shape& batch) {
 template <class T>
 Rows<T> writable(Tensor& x, const Shape& batch) {
   return {x, x.defined() ? x.mutable_data<T>() : nullptr, batch};
+}
+
+/// False if rows of n elements hold a NaN or an infinity: the sum of a head's column is not finite then.
+template <class T>
+bool is_finite(const Rows<const T>& x, int64_t n) {
+  const int64_t heads = x.heads();
+  std::vector<T, memory::Allocator<T>> totals(static_cast<size_t>(heads * n));
+  T* const total = totals.data();
+  const double cost = heads > 0 ? 0.1 * static_cast<double>(x.rows(0) * (n + 50)) : 0;
+  kernels::parallel_for(heads, cost, [&, total](int64_t head, int64_t stop) {
+    for (; head < stop; ++head)
+      if (x.rows(head) > 0) kernels::sum_rows(x.at(head, 0), total + head * n, x.rows(head), n, x.ld);
+  });
+  return std::all_of(totals.begin(), totals.end(), [](T t) { return std::isfinite(t); });
+}
+
+/// Asks for the first rows of a head while the one before is computed: a few queries are done before the CPU has seen that its
+/// rows lie one after the other.
+template <class T>
+void prefetch_rows(const Rows<const T>& x, int64_t head) {
+  constexpr int64_t kMost = 16384, kLine = 64;  // bytes
+  const char* const first = reinterpret_cast<const char*>(x.at(head, 0));
+  const int64_t bytes = std::min(x.rows(head) * x.ld * static_cast<int64_t>(sizeof(T)), kMost);
+  for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(first + i, 0, 1);
 }
 
 /// What forward and backward read. `keep` is the dropout mask [heads, queries, keys], or null.
@@ -118,8 +158,18 @@ struct Inputs {
     v = readable<T>(x.v, key_batch);
     if (mask.defined()) mask_starts = batch_starts(mask.shape(), mask.strides(), batch);
   }
+  /// Of texts of different lengths, as `attend` takes them.
+  Inputs(const AttentionPlan& plan, const Tensor& queries, std::span<const Tensor> keys, std::span<const Tensor> values)
+      : p(plan) {
+    q = readable<T>(queries, batch_dims(queries.shape()));
+    k.ld = p.features;
+    v.ld = p.value_features;
+    for (const Tensor& x : keys) k.add(x, x.data<T>(), batch_dims(x.shape()));
+    for (const Tensor& x : values) v.add(x, x.data<T>(), batch_dims(x.shape()));
+  }
   AttendedKeys<T> attended_keys(int64_t head) const {
-    if (!mask.defined()) return {p.keys, p.causal, p.offset, p.window, nullptr, nullptr, 0, 0};
+    const int64_t keys = k.rows(head / p.group);
+    if (!mask.defined()) return {keys, p.causal, p.offset - (p.keys - keys), p.window, nullptr, nullptr, 0, 0};
     const int64_t first = mask_starts[static_cast<size_t>(head)];
     const bool* const attended = mask.is_floating() ? nullptr : mask.data<bool>() + first;
     const T* const added = mask.is_floating() ? mask.data<T>() + first : nullptr;
@@ -137,10 +187,10 @@ struct Inputs {
   AttentionPlan p;
   /// Between rows of weights: not a multiple of 256 bytes, or a column of them would lie in few places of the caches.
   int64_t ld = p.keys + (p.keys % 64 == 0 ? 16 : 0);
-  Rows<const T> q{{}, nullptr, {}}, k = q, v = q;
+  Rows<const T> q, k, v;
   Tensor mask;
   Offsets mask_starts;
-  const bool* keep;
+  const bool* keep = nullptr;
 };
 
 }  // namespace onestep::ops::blocks

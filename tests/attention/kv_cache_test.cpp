@@ -79,7 +79,7 @@ TEST_CASE("KvCache: texts of different lengths give together the bits of each al
         CHECK(equal(y.slice(0, b, b + 1), attention->forward_cached(x.slice(0, b, b + 1), alone[static_cast<size_t>(b)])));
       CHECK_FALSE(y.requires_grad());
     };
-    for (const int64_t tokens : {1, 5, 1}) check(tokens);
+    for (const int64_t tokens : {1, 5, 30, 1}) check(tokens);
     for (size_t b = 0; b < 3; ++b) together[b].clear(), alone[b].clear();
     const AutocastGuard autocast;
     for (const int64_t tokens : {3, 1}) check(tokens);

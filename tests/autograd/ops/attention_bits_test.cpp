@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 #include "autograd/memory.h"
 #include "autograd/ops.h"
@@ -105,6 +107,41 @@ TEST_CASE("packed_attention: the bits of splitting and merging the heads") {
     merged.backward(dy);
     CHECK(equal(qkv.grad(), dqkv));
   }
+}
+
+TEST_CASE("cached_attention: the bits of each text alone, whatever lies in what it does not attend to") {
+  Generator generator(7);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16, DType::float16})
+    for (const int64_t window : {0, 100})
+      for (const int64_t queries : {1, 5, 30, 150}) {
+        CAPTURE(dtype);
+        CAPTURE(window);
+        CAPTURE(queries);
+        const Tensor q = randn({3, 4, queries, 8}, generator).to(dtype);
+        std::vector<Tensor> keys, values;
+        for (const int64_t more : {300, 0, 40}) {
+          // The first tokens of room for more, as a cache has them.
+          Tensor k = full({1, 2, 500, 8}, nan).to(dtype), v = full({1, 2, 500, 6}, nan).to(dtype);
+          const int64_t tokens = queries + more;
+          copy_(k.slice(2, 0, tokens), randn({1, 2, tokens, 8}, generator));
+          copy_(v.slice(2, 0, tokens), randn({1, 2, tokens, 6}, generator));
+          if (window > 0 && more > window) fill_(v.slice(2, 0, more - window), nan);
+          keys.push_back(k.slice(2, 0, tokens));
+          values.push_back(v.slice(2, 0, tokens));
+        }
+        const Tensor all = cached_attention(q, keys, values, window);
+        CHECK(all.dtype() == dtype);
+        CHECK_FALSE(any(isnan(all)).item<bool>());
+        for (size_t b = 0; b < 3; ++b) {
+          const auto text = static_cast<int64_t>(b);
+          const int64_t offset = keys[b].size(2) - queries;
+          CHECK(equal(
+              all.slice(0, text, text + 1),
+              scaled_dot_product_attention(q.slice(0, text, text + 1), keys[b], values[b],
+                                           {.is_causal = true, .query_offset = offset, .window = window, .enable_gqa = true})));
+        }
+      }
 }
 
 TEST_CASE("scaled_dot_product_attention: memory grows with the number of tokens and not with its square") {
