@@ -56,19 +56,15 @@ struct Text {
   int64_t size() const { return std::ssize(ids); }
 };
 
-/// What follows a text: logits [V] and their log_softmax.
-struct NextToken {
-  Tensor logits, logprobs;
-};
-
 /// Reads growing texts: what follows all of each.
 class Reader {
  public:
   Reader(const LanguageModel& model, bool use_cache) : model_(model), use_cache_(use_cache) {}
 
-  /// Together for those that have as many new tokens. Throws DivergedError where a logit is not finite.
-  std::vector<NextToken> next_tokens(const std::vector<Text*>& texts) const {
-    std::vector<NextToken> next(texts.size());
+  /// Logits [V] of each text's next token; together for those that have as many new tokens. Throws DivergedError where one is
+  /// not finite.
+  std::vector<Tensor> next_logits(const std::vector<Text*>& texts) const {
+    std::vector<Tensor> next(texts.size());
     std::map<int64_t, std::vector<size_t>> by_new_tokens;
     for (size_t i = 0; i < texts.size(); ++i) {
       if (use_cache_)
@@ -102,8 +98,7 @@ class Reader {
   }
 
   /// Reads `members`, each of which has `count` new tokens.
-  void read(const std::vector<Text*>& texts, std::span<const size_t> members, int64_t count,
-            std::vector<NextToken>& next) const {
+  void read(const std::vector<Text*>& texts, std::span<const size_t> members, int64_t count, std::vector<Tensor>& next) const {
     std::vector<Tensor> tokens;
     std::vector<ModelCache*> caches;
     for (const size_t i : members) {
@@ -114,14 +109,10 @@ class Reader {
   }
 
   /// Logits [B, V] of B members.
-  static void take(const Tensor& logits, std::span<const size_t> members, std::vector<NextToken>& next) {
+  static void take(const Tensor& logits, std::span<const size_t> members, std::vector<Tensor>& next) {
     ONESTEP_CHECK(DivergedError, all_finite(logits),
                   "generate: the logits are not finite: the model has diverged or its file was damaged");
-    const Tensor logprobs = log_softmax(logits, -1);
-    for (size_t i = 0; i < members.size(); ++i) {
-      const auto row = static_cast<int64_t>(i);
-      next[members[i]] = {logits[row], logprobs[row]};
-    }
+    for (size_t i = 0; i < members.size(); ++i) next[members[i]] = logits[static_cast<int64_t>(i)];
   }
 
   const LanguageModel& model_;
@@ -142,13 +133,13 @@ std::vector<TokenLogprob> most_likely(const std::vector<double>& logprobs, int64
 }
 
 /// Appends a token to the text, and returns it.
-int64_t grow(Text& text, const NextToken& next, const GenerateOptions& options) {
-  const auto& [logits, logprobs] = next;
+int64_t grow(Text& text, const Tensor& logits, const GenerateOptions& options) {
   const double penalty = options.sampling.repetition_penalty;
   const int64_t token = choose_token(penalty == 1 ? logits : penalize_repetition(logits, text.ids, penalty), options.sampling,
                                      *text.prompt.generator);
   text.ids.push_back(token);
   text.result.ids.push_back(token);
+  const Tensor logprobs = log_softmax(logits, -1);  // of one text after the other: in memory that is in the caches
   text.result.logprobs.push_back(logprobs[token].item());
   if (options.alternatives > 0)
     text.result.alternatives.push_back(most_likely(logprobs.to_vector<double>(), options.alternatives));
@@ -221,7 +212,7 @@ std::vector<Generated> generate(LanguageModel& model, std::span<const Prompt> pr
   std::vector<Text*> growing(texts.size());
   std::transform(texts.begin(), texts.end(), growing.begin(), [](Text& text) { return &text; });
   for (int64_t step = 0; step < options.tokens && !growing.empty(); ++step) {
-    const std::vector<NextToken> next = reader.next_tokens(growing);
+    const std::vector<Tensor> next = reader.next_logits(growing);
     for (size_t i = 0; i < growing.size(); ++i) {
       Text& text = *growing[i];
       const int64_t token = grow(text, next[i], options);
