@@ -85,8 +85,12 @@ ONESTEP_INLINE IVec shift_right(IVec x) {
 /// See simd.h.
 ONESTEP_INLINE Vec load_bf16(const void* p) {
   const __m512i pairs = _mm512_broadcast_i32x8(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
-  const __m512i shifts = _mm512_inserti64x4(_mm512_set1_epi32(16), _mm256_setzero_si256(), 1);
-  return as_float(IVec{_mm512_sllv_epi32(pairs, shifts)} & splat(INT32_MIN >> 15));
+  // Two bytes of zeros and two of a word, of the first ones and then of the second ones: one instruction for a shift and a
+  // mask.
+  const __m512i first = _mm512_set4_epi32(0x0d0c8080, 0x09088080, 0x05048080, 0x01008080);
+  const __m512i second = _mm512_set4_epi32(0x0f0e8080, 0x0b0a8080, 0x07068080, 0x03028080);
+  const __m512i bytes = _mm512_inserti64x4(first, _mm512_castsi512_si256(second), 1);
+  return as_float(IVec{_mm512_shuffle_epi8(pairs, bytes)});
 }
 
 /// See simd.h.

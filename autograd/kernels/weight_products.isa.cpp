@@ -7,26 +7,26 @@
 namespace onestep::kernels {
 namespace {
 
-/// Sums in registers, and the cache that is prefetched to, by its locality: the L2 cache with AVX-512 (on Zen 4 a core reads 24
-/// GB/s then, and 14 by the L1 cache), else the L1 cache.
+/// Sums in registers, the bytes of bfloat16 that are read of a panel at a time, and the cache that is prefetched to, by its
+/// locality: the L2 cache with AVX-512 (on Zen 4 a core reads 24 GB/s then, and 14 by the L1 cache), else the L1 cache.
 #if defined(ONESTEP_WASM)  // a page downloads the code, and reads models of float32
-constexpr int kAccumulators = 1, kLocality = 3;
+constexpr int kAccumulators = 1, kChunkBytes = 1024, kLocality = 3;
 #elif defined(ONESTEP_ISA_avx512)
-constexpr int kAccumulators = 16, kLocality = 2;
+constexpr int kAccumulators = 16, kChunkBytes = 4096, kLocality = 2;
 #else
-constexpr int kAccumulators = 4, kLocality = 3;
+constexpr int kAccumulators = 4, kChunkBytes = 1024, kLocality = 3;
 #endif
 
 /// Panels are read in chunks, one of each of several panels in turn. Several streams get more of the memory's bandwidth than
 /// one, and while rows multiply a chunk of each, the next one of each arrives.
 constexpr int kStreams = 8, kPassRows = 8;
-constexpr int64_t kChunkBytes = 1024;
 
 /// A block is what is summed before it is added to y. x has kHeaderBytes before each block, and kXBytes a step.
 struct Bf16Weight {
   using Columns = Vec;
   using Sum = Vec;
   static constexpr int64_t kStep = 1, kBlock = kBlockK, kStepBytes = 2 * kPanelRows, kBlockBytes = 0;
+  static constexpr int64_t kChunkSteps = kChunkBytes / kStepBytes;
   static constexpr int64_t kHeaderBytes = 0, kXBytes = sizeof(float);
 
   ONESTEP_INLINE static Columns load(const unsigned char* step) { return load_bf16(step); }
@@ -47,7 +47,7 @@ struct Int8Weight {
     int32_t start;  // bytes are larger by 128 than what they stand for
   };
   static constexpr int64_t kStep = 4, kBlock = kWeightGroup, kStepBytes = kStep * kPanelRows;
-  static constexpr int64_t kBlockBytes = sizeof(float) * kPanelRows;
+  static constexpr int64_t kBlockBytes = sizeof(float) * kPanelRows, kChunkSteps = kBlock / kStep;
   static constexpr int64_t kHeaderBytes = sizeof(Header), kXBytes = sizeof(Quantized) * kStep;
   static constexpr int64_t kGroupBytes = kHeaderBytes + kWeightGroup / kStep * kXBytes;
 
@@ -121,24 +121,21 @@ struct Chunk {
   bool first_block, starts_block, ends_block;
 };
 
-template <class W>
-inline constexpr int64_t kChunkSteps = kChunkBytes / W::kStepBytes;
-
 /// From step s on.
 template <class W>
 ONESTEP_INLINE Chunk chunk_of(const Pass<W>& pass, int64_t s) {
   constexpr int64_t kBlockSteps = W::kBlock / W::kStep;
-  static_assert(kBlockSteps % kChunkSteps<W> == 0 && (W::kBlockBytes == 0 || kBlockSteps == kChunkSteps<W>));
+  static_assert(kBlockSteps % W::kChunkSteps == 0 && (W::kBlockBytes == 0 || kBlockSteps == W::kChunkSteps));
   const WeightProduct& w = pass.product;
   const int64_t left = pieces(w.k, W::kStep) - s, block = s / kBlockSteps;
   return {.panel = w.panels + pass.panel * panel_bytes<W>(w.k) + s * W::kStepBytes + block * W::kBlockBytes,
           .x = static_cast<const unsigned char*>(w.x) + pass.row * row_bytes<W>(w.k) + s * W::kXBytes + block * W::kHeaderBytes,
           .panel_stride = pass.apart * panel_bytes<W>(w.k),
           .x_stride = row_bytes<W>(w.k),
-          .steps = left < kChunkSteps<W> ? left : kChunkSteps<W>,
+          .steps = left < W::kChunkSteps ? left : W::kChunkSteps,
           .first_block = block == 0,
           .starts_block = s % kBlockSteps == 0,
-          .ends_block = left <= kChunkSteps<W> || (s + kChunkSteps<W>) % kBlockSteps == 0};
+          .ends_block = left <= W::kChunkSteps || (s + W::kChunkSteps) % kBlockSteps == 0};
 }
 
 /// The microkernel: a chunk of rows [row, row + ROWS) and panels [panel, panel + PANELS) of a pass. It prefetches the next one,
@@ -149,8 +146,10 @@ ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t
   const int64_t stride = chunk.panel_stride, x_stride = chunk.x_stride;
   const unsigned char *from = chunk.panel + panel * stride, *x = chunk.x + row * x_stride;
   const unsigned char *const scales = from, *const header = x;
+  Vec* const total = &pass.sums.total[row][panel];
+  typename W::Sum* const block = &pass.sums.block[row][panel];
   typename W::Sum sum[ROWS][PANELS];
-  if (chunk.starts_block) {
+  if (W::kBlockBytes > 0 || chunk.starts_block) {
     from += W::kBlockBytes;
     x += W::kHeaderBytes;
   }
@@ -158,7 +157,7 @@ ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t
   for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 8
     for (int j = 0; j < PANELS; ++j)
-      sum[r][j] = chunk.starts_block ? W::start(header + r * x_stride) : pass.sums.block[row + r][panel + j];
+      sum[r][j] = W::kBlockBytes > 0 || chunk.starts_block ? W::start(header + r * x_stride) : block[r * kStreams + j];
   const auto step = [&] {
 #pragma GCC unroll 8
     for (int j = 0; j < PANELS; ++j) {
@@ -174,7 +173,7 @@ ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t
     if (pass.rows < 2 * ROWS ? row == 0 : n / kUnrolled % 2 == row / ROWS)
       for (int j = 0; j < PANELS; ++j)
         for (int64_t line = 0; line < kUnrolled * W::kStepBytes; line += 64)
-          __builtin_prefetch(from + j * stride + kChunkBytes + W::kBlockBytes + line, 0, kLocality);
+          __builtin_prefetch(from + j * stride + W::kChunkSteps * W::kStepBytes + W::kBlockBytes + line, 0, kLocality);
 #pragma GCC unroll 4
     for (int64_t s = 0; s < kUnrolled; ++s) step();
   }
@@ -183,11 +182,11 @@ ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t
   for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 8
     for (int j = 0; j < PANELS; ++j) {
-      Vec& total = pass.sums.total[row + r][panel + j];
-      if (chunk.ends_block)
-        total = W::add(total, sum[r][j], chunk.first_block, header + r * x_stride, scales + j * stride);
+      Vec& t = total[r * kStreams + j];
+      if (W::kBlockBytes > 0 || chunk.ends_block)
+        t = W::add(t, sum[r][j], chunk.first_block, header + r * x_stride, scales + j * stride);
       else
-        pass.sums.block[row + r][panel + j] = sum[r][j];
+        block[r * kStreams + j] = sum[r][j];
     }
 }
 
@@ -216,7 +215,7 @@ template <class W>
 void run(const Pass<W>& pass) {
   constexpr int kRows = kAccumulators < kPassRows ? kAccumulators : kPassRows;
   const WeightProduct& w = pass.product;
-  for (int64_t s = 0; s < pieces(w.k, W::kStep); s += kChunkSteps<W>) chunk_of_rows<W, kRows>(pass, chunk_of(pass, s), 0);
+  for (int64_t s = 0; s < pieces(w.k, W::kStep); s += W::kChunkSteps) chunk_of_rows<W, kRows>(pass, chunk_of(pass, s), 0);
   for (int64_t r = 0; r < pass.rows; ++r)
     for (int64_t j = 0; j < pass.panels; ++j) {
       const int64_t column = (pass.panel + j * pass.apart) * kPanelRows;
