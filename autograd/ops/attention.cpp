@@ -266,22 +266,21 @@ Tensor attend_packed(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads,
 }
 
 /// Throws unless keys and values of every text fit q [B, H, T, d].
-void check_texts(const char* op, const Tensor& q, std::span<const Tensor> keys, std::span<const Tensor> values) {
+void check_texts(const char* op, const Tensor& q, const std::vector<Tensor>& keys, const std::vector<Tensor>& values) {
   ops::check_floating(op, q);
-  ONESTEP_CHECK(ShapeError, q.dim() == 4 && q.size(0) > 0 && q.size(0) == std::ssize(keys) && q.size(0) == std::ssize(values),
-                op, ": needs q [B, H, T, d] and keys and values of each of the B > 0 texts: got ", q.shape(), ", ", keys.size(),
-                " and ", values.size());
+  ONESTEP_CHECK(ShapeError, q.dim() == 4 && !keys.empty() && q.size(0) == std::ssize(keys) && values.size() == keys.size(), op,
+                ": needs q [B, H, T, d] and the keys and values of B > 0 texts: got ", q.shape(), ", ", keys.size(), " and ",
+                values.size());
   for (size_t b = 0; b < keys.size(); ++b) {
     const Tensor &k = keys[b], &v = values[b];
     ops::check_same_dtype(op, q, k);
     ops::check_same_dtype(op, q, v);
-    const bool rank = k.dim() == 4 && v.dim() == 4;
-    const Shape& first = keys[0].shape();
-    ONESTEP_CHECK(ShapeError,
-                  rank && k.size(0) == 1 && k.size(1) == first[1] && k.size(1) > 0 && q.size(1) % k.size(1) == 0 &&
-                      k.size(2) >= q.size(2) && k.size(3) == q.size(3) && v.shape().first(3) == k.shape().first(3) &&
-                      v.size(3) == values[0].size(3),
-                  op, ": needs keys [1, H_kv, S, d] and values [1, H_kv, S, e] with S >= T and H a multiple of H_kv: got ",
+    const int64_t heads = keys[0].dim() == 4 ? keys[0].size(1) : 0, length = k.dim() == 4 ? k.size(2) : 0;
+    const bool fits = heads > 0 && q.size(1) % heads == 0 && length >= q.size(2) &&
+                      k.shape() == Shape{1, heads, length, q.size(3)} && v.dim() == 4 &&
+                      v.shape() == Shape{1, heads, length, values[0].size(-1)};
+    ONESTEP_CHECK(ShapeError, fits, op,
+                  ": needs keys [1, H_kv, S, d] and values [1, H_kv, S, e] with S >= T and H a multiple of H_kv: got ",
                   k.shape(), " and ", v.shape(), " for text ", b, " and q ", q.shape());
   }
 }
@@ -327,8 +326,8 @@ Tensor cached_attention(const Tensor& queries, std::span<const Tensor> keys, std
   const AttentionOptions options = {.is_causal = true, .query_offset = longest.size(2) - q.size(2), .window = window};
   check_options(op, options, q);
   Tensor y = token_major({q.size(0), q.size(1), q.size(2), v[0].size(3)}, compute_type(q.dtype()));
-  ops::attend(plan_for(ops::batch_dims(q.shape()), q.size(1) / k[0].size(1), q, longest, v[0], options), widened(unit_rows(q)),
-              k, v, y);
+  ops::attend(plan_for(ops::batch_dims(q.shape()), q.size(1) / k[0].size(1), q, longest, v[0], options),
+              {.q = widened(unit_rows(q)), .text_keys = k, .text_values = v}, y);
   return ops::rounded(std::move(y), q.dtype());
 }
 

@@ -360,9 +360,9 @@ void for_each_block(const Inputs<T>& in, bool finite, bool backward, const F& ru
 }
 
 template <class E>
-void attend_in(const Inputs<Number<E>>& in, Tensor& y) {
+void attend_in(const AttentionPlan& p, const AttentionOperands& x, Tensor& y) {
   using T = Number<E>;
-  const AttentionPlan& p = in.p;
+  const Inputs<T> in(p, x);
   const Rows<T> to = writable<T>(y, batch_dims(y.shape()));
   const bool finite = !in.hides() || is_finite(in.v, p.value_features);
   for_each_block<E>(in, finite, /*backward=*/false, [&](const Block<E>& block) {
@@ -393,13 +393,8 @@ void attend_backward_in(const AttentionPlan& p, const AttentionOperands& x, cons
 }  // namespace
 
 void attend(const AttentionPlan& p, const AttentionOperands& x, Tensor& y) {
-  if (p.bf16) return attend_in<BFloat16>({p, x}, y);
-  dispatch_floating(y.dtype(), kOp, [&]<class T>() { attend_in<T>({p, x}, y); });
-}
-
-void attend(const AttentionPlan& p, const Tensor& q, std::span<const Tensor> k, std::span<const Tensor> v, Tensor& y) {
-  if (p.bf16) return attend_in<BFloat16>({p, q, k, v}, y);
-  dispatch_floating(y.dtype(), kOp, [&]<class T>() { attend_in<T>({p, q, k, v}, y); });
+  if (p.bf16) return attend_in<BFloat16>(p, x, y);
+  dispatch_floating(y.dtype(), kOp, [&]<class T>() { attend_in<T>(p, x, y); });
 }
 
 void attend_backward(const AttentionPlan& p, const AttentionOperands& x, const Tensor& dy, AttentionGrads& grads) {

@@ -18,14 +18,14 @@ struct AttentionPlan {
 /// q [..., T, d], k [..., S, d] and v [..., S, e], the elements of a row next to each other; mask [..., T, S] (true = may
 /// attend, or of q's dtype: added to the scores) and keep [..., T, S] (what dropout leaves), or undefined.
 struct AttentionOperands {
-  Tensor q, k, v, mask, keep;
+  Tensor q, k = {}, v = {}, mask = {}, keep = {};
+  /// For q [B, H, T, d], the last T tokens of texts of different lengths, instead of k and v: those of each text, [1, H_kv,
+  /// S_b, d] and [1, H_kv, S_b, e], the rows of a head one right after the other. The plan is for the longest. Forward alone.
+  std::span<const Tensor> text_keys = {}, text_values = {};
 };
 
 /// y = dropout(softmax(scale q k^T + mask)) v, every element written: [..., T, e]
 void attend(const AttentionPlan& plan, const AttentionOperands& operands, Tensor& y);
-/// The same of causal attention for the last T tokens of texts of different lengths: q [B, H, T, d], with k[b] [1, H_kv, S_b,
-/// d] and v[b] [1, H_kv, S_b, e], the rows of a head one right after the other. The plan is for the longest.
-void attend(const AttentionPlan& plan, const Tensor& q, std::span<const Tensor> k, std::span<const Tensor> v, Tensor& y);
 
 /// Tensors of the shapes of q, k, v and of a mask that is added [..., T, S]; undefined where the gradient is not wanted.
 struct AttentionGrads {

@@ -79,8 +79,14 @@ struct AttendedKeys {
   }
 };
 
+/// The matrix of a head: its first element, and how many rows it has.
+struct HeadMatrix {
+  const void* data;
+  int64_t rows;
+};
+
 /// The rows of a matrix a head, written where they lie: those of a batch, or of several whose matrices may have different
-/// numbers of rows. An undefined tensor gives none.
+/// numbers of rows. An undefined tensor gives none, and one without heads.
 template <class T>
 class Rows {
  public:
@@ -90,15 +96,16 @@ class Rows {
     ld = x.strides()[x.dim() - 2];
     add(x, data, batch);
   }
-  /// Those of one more tensor, `ld` elements apart.
-  void add(const Tensor& x, T* data, const Shape& batch) {
-    for (const int64_t start : batch_starts(x.shape(), x.strides(), batch)) matrices_.push_back({data + start, x.size(-2)});
-    present_ = true;
+  /// Of several tensors, whose rows of `row` elements are one right after the other.
+  Rows(std::span<const Tensor> tensors, int64_t row) : ld(row) {
+    for (const Tensor& x : tensors) add(x, x.data<std::remove_const_t<T>>(), batch_dims(x.shape()));
   }
-  explicit operator bool() const { return present_; }
+  explicit operator bool() const { return !matrices_.empty(); }
   int64_t heads() const { return std::ssize(matrices_); }
   int64_t rows(int64_t head) const { return matrices_[static_cast<size_t>(head)].rows; }
-  T* at(int64_t head, int64_t i) const { return matrices_[static_cast<size_t>(head)].data + i * ld; }
+  T* at(int64_t head, int64_t i) const {
+    return static_cast<T*>(const_cast<void*>(matrices_[static_cast<size_t>(head)].data)) + i * ld;
+  }
   void clear(int64_t head, int64_t first, int64_t stop, int64_t n) const {
     for (int64_t i = first; i < stop; ++i) std::fill_n(at(head, i), n, T(0));
   }
@@ -106,12 +113,11 @@ class Rows {
   int64_t ld = 0;
 
  private:
-  struct Matrix {
-    T* data;
-    int64_t rows;
-  };
-  std::vector<Matrix, memory::Allocator<Matrix>> matrices_;
-  bool present_ = false;
+  void add(const Tensor& x, const T* data, const Shape& batch) {
+    for (const int64_t start : batch_starts(x.shape(), x.strides(), batch)) matrices_.push_back({data + start, x.size(-2)});
+  }
+
+  std::vector<HeadMatrix, memory::Allocator<HeadMatrix>> matrices_;
 };
 
 template <class T>
@@ -152,20 +158,11 @@ template <class T>
 struct Inputs {
   Inputs(const AttentionPlan& plan, const AttentionOperands& x)
       : p(plan), mask(x.mask), keep(x.keep.defined() ? x.keep.data<bool>() : nullptr) {
-    const Shape batch = batch_dims(x.q.shape()), key_batch = batch_dims(x.k.shape());
+    const Shape batch = batch_dims(x.q.shape());
     q = readable<T>(x.q, batch);
-    k = readable<T>(x.k, key_batch);
-    v = readable<T>(x.v, key_batch);
+    k = x.k.defined() ? readable<T>(x.k, batch_dims(x.k.shape())) : Rows<const T>(x.text_keys, p.features);
+    v = x.v.defined() ? readable<T>(x.v, batch_dims(x.v.shape())) : Rows<const T>(x.text_values, p.value_features);
     if (mask.defined()) mask_starts = batch_starts(mask.shape(), mask.strides(), batch);
-  }
-  /// Of texts of different lengths, as `attend` takes them.
-  Inputs(const AttentionPlan& plan, const Tensor& queries, std::span<const Tensor> keys, std::span<const Tensor> values)
-      : p(plan) {
-    q = readable<T>(queries, batch_dims(queries.shape()));
-    k.ld = p.features;
-    v.ld = p.value_features;
-    for (const Tensor& x : keys) k.add(x, x.data<T>(), batch_dims(x.shape()));
-    for (const Tensor& x : values) v.add(x, x.data<T>(), batch_dims(x.shape()));
   }
   AttendedKeys<T> attended_keys(int64_t head) const {
     const int64_t keys = k.rows(head / p.group);

@@ -81,7 +81,7 @@ const RegisterOpCases registered([] {
          [] {
            cached_attention(zeros({1, 2, 2, 3}), {}, {});
          },
-         "cached_attention: needs q [B, H, T, d] and keys and values of each of the B > 0 texts: got [1, 2, 2, 3], 0 and 0"},
+         "cached_attention: needs q [B, H, T, d] and the keys and values of B > 0 texts: got [1, 2, 2, 3], 0 and 0"},
         {"window",
          [] {
            const Tensor k[] = {zeros({1, 1, 1, 2})};

@@ -22,7 +22,8 @@ std::vector<double> probabilities(const LoadedRun& run, std::vector<int64_t> ids
   const auto longest = static_cast<size_t>(run.model->context_length());
   if (ids.size() > longest) ids.resize(longest);
   ModelCache cache;
-  const Tensor logits = run.model->next_logits(from_values(ids, {1, static_cast<int64_t>(ids.size())}), cache);  // [1, C]
+  ModelCache* const caches[] = {&cache};
+  const Tensor logits = run.model->next_logits(from_values(ids, {1, static_cast<int64_t>(ids.size())}), caches);  // [1, C]
   return softmax(logits.to(DType::float64), -1).to_vector<double>();
 }
 

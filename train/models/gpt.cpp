@@ -85,10 +85,6 @@ Tensor GptBlock::forward_apart(const Tensor& x, const std::vector<int64_t>& leng
   return with_attended(x, attn.forward_apart((*ln_1)(x), lengths));
 }
 
-Tensor GptBlock::forward_cached(const Tensor& x, attention::KvCache& cache) const {
-  return with_attended(x, attn.forward_cached((*ln_1)(x), cache));
-}
-
 Tensor GptBlock::forward_cached(const Tensor& x, std::span<attention::KvCache* const> caches) const {
   return with_attended(x, attn.forward_cached((*ln_1)(x), caches));
 }
@@ -136,13 +132,6 @@ Tensor Transformer::forward_apart(const Tensor& tokens, const std::vector<int64_
                 " tokens in tokens of shape ", tokens.shape());
   return through_blocks(embedded(tokens, from_values(positions, tokens.shape())),
                         [lengths](const GptBlock& block, const Tensor& x) { return block.forward_apart(x, lengths); });
-}
-
-Tensor Transformer::forward_cached(const Tensor& tokens, ModelCache& cache) const {
-  const int64_t first = cache[0].length();
-  Tensor x = embedded(tokens, arange(first, first + tokens.size(1)));                                // [B, n, d_model]
-  for (int64_t i = 0; i < h.size(); ++i) x = h[i].forward_cached(x, cache[static_cast<size_t>(i)]);  // [B, n, d_model]
-  return (*ln_f)(x);                                                                                 // [B, n, d_model]
 }
 
 Tensor Transformer::forward_cached(const Tensor& tokens, const Tensor& positions, std::span<ModelCache* const> caches) const {
@@ -197,12 +186,6 @@ Tensor Gpt::forward(const Tensor& tokens) const {
 Tensor Gpt::forward_apart(const Tensor& tokens, const std::vector<int64_t>& lengths) const {
   check_tokens(tokens);
   return lm_head(transformer.forward_apart(tokens, lengths));  // [B, T, V]
-}
-
-Tensor Gpt::next_logits(const Tensor& tokens, ModelCache& cache) const {
-  const NoGradGuard no_grad;
-  start_reading(tokens, cache, transformer.h.size());
-  return lm_head(transformer.forward_cached(tokens, cache).select(1, -1));  // [B, V]
 }
 
 Tensor Gpt::next_logits(const Tensor& tokens, std::span<ModelCache* const> caches) const {

@@ -34,8 +34,7 @@ class GptBlock : public nn::Layer {
   Tensor forward(const Tensor& x) const override;
   /// The same for sequences one after the other (Attention::forward_apart).
   Tensor forward_apart(const Tensor& x, const std::vector<int64_t>& lengths) const;
-  /// The same for tokens that follow those in the cache of attn.
-  Tensor forward_cached(const Tensor& x, attention::KvCache& cache) const;
+  /// The same for tokens that follow those in the caches of attn, one a text.
   Tensor forward_cached(const Tensor& x, std::span<attention::KvCache* const> caches) const;
   std::string name() const override { return "Block"; }
   void visit(nn::Visitor& visitor) override;
@@ -58,9 +57,7 @@ class Transformer : public nn::Layer {
   Tensor forward(const Tensor& tokens) const override;
   /// The same for sequences one after the other, each at positions of its own.
   Tensor forward_apart(const Tensor& tokens, const std::vector<int64_t>& lengths) const;
-  /// The same for tokens that follow those in the caches of the blocks.
-  Tensor forward_cached(const Tensor& tokens, ModelCache& cache) const;
-  /// The same for texts with caches of their own; positions [B, n] are those of the tokens.
+  /// The same for tokens that follow those in the caches of the texts; positions [B, n] are those of the tokens.
   Tensor forward_cached(const Tensor& tokens, const Tensor& positions, std::span<ModelCache* const> caches) const;
   std::string name() const override { return "Transformer"; }
   void visit(nn::Visitor& visitor) override;
@@ -90,7 +87,6 @@ class Gpt : public LanguageModel {
   Gpt(const ModelConfig& config, int64_t vocab_size, Generator& generator, int64_t num_classes = 0);
   Tensor forward(const Tensor& tokens) const override;
   Tensor forward_apart(const Tensor& tokens, const std::vector<int64_t>& lengths) const override;
-  Tensor next_logits(const Tensor& tokens, ModelCache& cache) const override;
   Tensor next_logits(const Tensor& tokens, std::span<ModelCache* const> caches) const override;
   void set_recompute(bool on) override { transformer.recompute = on; }
   std::string name() const override { return "GPT"; }

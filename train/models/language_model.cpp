@@ -37,21 +37,16 @@ Tensor LanguageModel::forward_apart(const Tensor& /*tokens*/, const std::vector<
   fail<ConfigError>("language model: only a gpt keeps several sequences in a row apart: got ", name());
 }
 
-int64_t LanguageModel::start_reading(const Tensor& tokens, ModelCache& cache, int64_t layers) const {
-  cache.resize(static_cast<size_t>(layers));
-  const int64_t already_read = cache.empty() ? 0 : cache[0].length();
-  check_tokens(tokens, already_read);
-  ONESTEP_CHECK(ShapeError, tokens.size(1) > 0, "language model: no tokens: ", tokens.shape());
-  return already_read;
-}
-
 Tensor LanguageModel::start_reading(const Tensor& tokens, std::span<ModelCache* const> caches, int64_t layers) const {
   ONESTEP_CHECK(ShapeError, tokens.dim() == 2 && tokens.size(0) == std::ssize(caches), "language model: tokens of shape ",
                 tokens.shape(), " for ", caches.size(), " caches (needs [B, n] and a cache for each of the B texts)");
+  ONESTEP_CHECK(ShapeError, tokens.size(1) > 0, "language model: no tokens: ", tokens.shape());
   std::vector<Tensor> positions;
   for (ModelCache* const cache : caches) {
-    const int64_t first = start_reading(tokens, *cache, layers);
-    positions.push_back(arange(first, first + tokens.size(1)));
+    cache->resize(static_cast<size_t>(layers));
+    const int64_t already_read = cache->empty() ? 0 : cache->front().length();
+    check_tokens(tokens, already_read);
+    positions.push_back(arange(already_read, already_read + tokens.size(1)));
   }
   return stack(positions);
 }
@@ -76,14 +71,6 @@ Tensor AttentionLanguageModel::embedded(const Tensor& tokens, const Tensor& posi
 Tensor AttentionLanguageModel::forward(const Tensor& tokens) const {
   check_tokens(tokens);
   return head_((*att_)(embedded(tokens, arange(tokens.size(1)))));  // [B, T, V]
-}
-
-Tensor AttentionLanguageModel::next_logits(const Tensor& tokens, ModelCache& cache) const {
-  const NoGradGuard no_grad;
-  const int64_t first = start_reading(tokens, cache, 1);
-  const Tensor positions = arange(first, first + tokens.size(1));
-  const Tensor context = att_->forward_cached(embedded(tokens, positions), cache[0]);  // [B, n, d]
-  return head_(context.select(1, -1));                                                 // [B, V]
 }
 
 Tensor AttentionLanguageModel::next_logits(const Tensor& tokens, std::span<ModelCache* const> caches) const {

@@ -27,12 +27,10 @@ class LanguageModel : public nn::Module {
   /// The same for sequences that lie one after the other in the rows of `tokens`, `lengths` tokens each: as if each were alone,
   /// at its own positions. Throws ConfigError where the kind of model cannot keep them apart.
   virtual Tensor forward_apart(const Tensor& tokens, const std::vector<int64_t>& lengths) const;
-  /// tokens, int64 [B, n], that follow those in `cache` (none, if it is empty), which takes them up -> the logits [B, V] after
-  /// the last of them: in evaluation mode the last row of forward(all tokens), bit for bit. Not recorded. Throws as forward
-  /// does for all tokens together, and ShapeError for no tokens.
-  virtual Tensor next_logits(const Tensor& tokens, ModelCache& cache) const = 0;
-  /// The same for B texts with caches of their own, which may be of different lengths: tokens[b] follow those in caches[b].
-  /// What they give one by one, bit for bit, with every weight read once for all.
+  /// For B texts, which may be of different lengths: tokens, int64 [B, n], of which tokens[b] follow those in caches[b] (none,
+  /// if it is empty), which takes them up -> the logits [B, V] after the last of them: in evaluation mode the last row of
+  /// forward(all tokens), bit for bit. Not recorded. Throws as forward does for all tokens together, and ShapeError for no
+  /// tokens.
   virtual Tensor next_logits(const Tensor& tokens, std::span<ModelCache* const> caches) const = 0;
   /// Whether the blocks of the model, where it has some, keep only their inputs for the backward pass and are computed again
   /// there (autograd::checkpoint).
@@ -45,10 +43,8 @@ class LanguageModel : public nn::Module {
  protected:
   /// Throws ShapeError unless tokens are [B, T'], T' and the tokens already read being at most context_length.
   void check_tokens(const Tensor& tokens, int64_t already_read = 0) const;
-  /// The number of tokens in a cache of `layers` layers, made if there is none yet. Throws ShapeError unless tokens, at least
-  /// one, fit after them.
-  int64_t start_reading(const Tensor& tokens, ModelCache& cache, int64_t layers) const;
-  /// The same for tokens [B, n] and as many caches: the positions of the tokens, int64 [B, n].
+  /// The positions of the tokens, int64 [B, n], after those in the caches of `layers` layers, made if there are none yet.
+  /// Throws ShapeError unless tokens, at least one, fit after them.
   Tensor start_reading(const Tensor& tokens, std::span<ModelCache* const> caches, int64_t layers) const;
 
  private:
@@ -62,7 +58,6 @@ class AttentionLanguageModel : public LanguageModel {
   /// Draws the parameters from `generator` in the order tok_emb, pos_emb, att, head; dropout draws from it later.
   AttentionLanguageModel(const ModelConfig& config, int64_t vocab_size, Generator& generator);
   Tensor forward(const Tensor& tokens) const override;
-  Tensor next_logits(const Tensor& tokens, ModelCache& cache) const override;
   Tensor next_logits(const Tensor& tokens, std::span<ModelCache* const> caches) const override;
   void visit(nn::Visitor& visitor) override;
   std::string name() const override { return "AttentionLanguageModel"; }

@@ -143,7 +143,8 @@ json model_next(const json& arguments) {
   const std::vector<int64_t> ids = ids_of(open, arguments);
   const Ablation ablation = ablation_of(open, arguments);
   train::ModelCache cache;
-  const Tensor logits = select(open.model->next_logits(from_values(ids, {1, std::ssize(ids)}), cache), 0, 0);
+  train::ModelCache* const caches[] = {&cache};
+  const Tensor logits = select(open.model->next_logits(from_values(ids, {1, std::ssize(ids)}), caches), 0, 0);
   const train::SamplingOptions sampling{.temperature = number(arguments, "temperature", 1.0)};
   train::check_sampling(sampling);
   const std::vector<float> probabilities = sampling_probabilities(logits, sampling).to(DType::float32).to_vector<float>();

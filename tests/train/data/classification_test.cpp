@@ -157,7 +157,8 @@ TEST_CASE("classification: the logits of a text do not depend on the padding of 
   CHECK(logits.shape() == Shape{2, 5, 3});
   CHECK(logits.select(0, 0).select(0, 1).to_vector<float>() == model.forward(alone.input()).select(1, 1).to_vector<float>());
   ModelCache cache;
-  CHECK(model.next_logits(alone.input(), cache).to_vector<float>() ==
+  ModelCache* const caches[] = {&cache};
+  CHECK(model.next_logits(alone.input(), caches).to_vector<float>() ==
         model.forward(alone.input()).select(1, 1).to_vector<float>());
 }
 

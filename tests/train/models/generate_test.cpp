@@ -90,17 +90,18 @@ TEST_CASE("generate: the logits with a cache are those without, bit for bit, in 
     Generator generator(7);
     const auto model = make(named.config, generator);
     const Tensor tokens = randint(0, kVocab, {2, 300}, generator);
-    ModelCache cache;
+    ModelCache first, second;
+    ModelCache* const caches[] = {&first, &second};
     int64_t read = 0;
     for (const int64_t count : {1, 1, 7, 40, 1, 25, 180, 1, 44}) {
-      const Tensor logits = model->next_logits(tokens.slice(1, read, read + count), cache);
+      const Tensor logits = model->next_logits(tokens.slice(1, read, read + count), caches);
       read += count;
       CHECK(equal(logits, model->forward(tokens.slice(1, 0, read)).detach().select(1, -1)));
     }
     CHECK(refusal<ShapeError>([&] {
-            model->next_logits(tokens.slice(1, 0, 1), cache);
+            model->next_logits(tokens.slice(1, 0, 1), caches);
           }).starts_with("language model: tokens of shape [2, 1] after 300 others "));
-    CHECK(refusal<ShapeError>([&] { model->next_logits(tokens.slice(1, 0, 0), cache); }) ==
+    CHECK(refusal<ShapeError>([&] { model->next_logits(tokens.slice(1, 0, 0), caches); }) ==
           "language model: no tokens: [2, 0]");
   }
 }
@@ -169,18 +170,20 @@ TEST_CASE("generate: the logits of texts with caches of their own are those of e
     const Tensor tokens = randint(0, kVocab, {3, 40}, generator);
     std::vector<ModelCache> caches(3), alone(3);
     std::vector<ModelCache*> pointers;
+    const auto read = [&](int64_t i, int64_t begin, int64_t end, ModelCache& cache) {
+      ModelCache* const own[] = {&cache};
+      return model->next_logits(tokens.slice(0, i, i + 1).slice(1, begin, end), own);
+    };
     for (int64_t i = 0; i < 3; ++i) {
       const auto b = static_cast<size_t>(i);
-      if (i > 0) model->next_logits(tokens.slice(0, i, i + 1).slice(1, 0, 5 * i), caches[b]);  // the first one is empty
-      if (i > 0) model->next_logits(tokens.slice(0, i, i + 1).slice(1, 0, 5 * i), alone[b]);
+      if (i > 0) read(i, 0, 5 * i, caches[b]);  // the first one is empty
+      if (i > 0) read(i, 0, 5 * i, alone[b]);
       pointers.push_back(&caches[b]);
     }
     for (const int64_t count : {1, 3, 1}) {
       const Tensor logits = model->next_logits(tokens.slice(1, 20, 20 + count), pointers);
       CHECK(logits.shape() == Shape{3, kVocab});
-      for (int64_t i = 0; i < 3; ++i)
-        CHECK(equal(logits[i],
-                    model->next_logits(tokens.slice(0, i, i + 1).slice(1, 20, 20 + count), alone[static_cast<size_t>(i)])[0]));
+      for (int64_t i = 0; i < 3; ++i) CHECK(equal(logits[i], read(i, 20, 20 + count, alone[static_cast<size_t>(i)])[0]));
     }
     CHECK(refusal<ShapeError>([&] { model->next_logits(tokens.slice(1, 0, 36), pointers); }).find(" after ") !=
           std::string::npos);
