@@ -58,9 +58,10 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
 /// [..., T, (H + 2 H_kv) d] -> [..., T, H d]; groups of H / H_kv heads of the query share one of key and value. The bits are
 /// those of splitting, attending and merging; the gradient is written as one tensor.
 Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads, const AttentionOptions& options = {});
-/// The same of the last T tokens of B texts of different lengths: q [B, H, T, d], with the keys [1, H_kv, S_b, d] and values
-/// [1, H_kv, S_b, e] of all S_b >= T tokens of text b -> [B, H, T, e]. Causal, with the `window` of AttentionOptions; not
-/// recorded. The bits are those of each text alone (flash_attn_with_kvcache of the flash-attn package).
+/// scaled_dot_product_attention of the last T tokens of B texts of different lengths: q [B, H, T, d], with the keys [1, H_kv,
+/// S_b, d] and values [1, H_kv, S_b, e] of all S_b >= T tokens of text b -> [B, H, T, e]. Causal, with the `window` of
+/// AttentionOptions; not recorded. The bits are those of each text alone. Throws ShapeError unless all fit
+/// (flash_attn_with_kvcache of the flash-attn package).
 Tensor cached_attention(const Tensor& q, std::span<const Tensor> keys, std::span<const Tensor> values, int64_t window = 0);
 
 /// Rotary position embedding of x [..., T, d], d even: the pair (x_i, x_{i + d/2}) of token t is turned by the angle
