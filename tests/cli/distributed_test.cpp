@@ -18,8 +18,7 @@ TEST_CASE("distributed: one to four ranks end with the bits of a run without MPI
   for (int count = 1; count <= 4; ++count) {
     CAPTURE(count);
     const std::string name = "ranks-" + std::to_string(count);
-    const ProcessResult result = mpirun({ranks(count, runs.start(name))});
-    REQUIRE_MESSAGE(result.status == 0, result.err);
+    run_ranks({ranks(count, runs.start(name))});
     check_same_checkpoint(runs.path("alone"), runs.path(name), 200);
     CHECK(metrics(runs.path("alone")) == metrics(runs.path(name)));
   }
@@ -29,12 +28,10 @@ TEST_CASE("distributed: parameters larger than a bucket are cut over the ranks")
   if (skips()) return;
   const RankRuns runs;
   const Arguments large{"data.vocab_size=30000", "train.steps=5", "distributed.bucket_mb=1"};
-  const ProcessResult alone = run_process(set(runs.start("alone"), large));
-  REQUIRE(alone.status == 0);
+  const ProcessResult alone = run_alone(set(runs.start("alone"), large));
   for (const int count : {2, 3}) {
     const std::string name = "ranks-" + std::to_string(count);
-    const ProcessResult result = mpirun({ranks(count, set(runs.start(name), large))});
-    REQUIRE_MESSAGE(result.status == 0, result.err);
+    const ProcessResult result = run_ranks({ranks(count, set(runs.start(name), large))});
     check_same_checkpoint(runs.path("alone"), runs.path(name), 5);
     if (count == 3)  // each with a third of the optimizer's state
       for (const double peak : tensor_peaks(result)) CHECK(peak < tensor_peaks(alone).front());
@@ -52,8 +49,7 @@ TEST_CASE("distributed: optimizers without and with state and float64 have the s
                     "optimizer": )" +
         optimizer + "}");
     run_alone(runs.start("alone"));
-    const ProcessResult result = mpirun({ranks(3, runs.start("ranks"))});
-    REQUIRE_MESSAGE(result.status == 0, result.err);
+    run_ranks({ranks(3, runs.start("ranks"))});
     check_same_checkpoint(runs.path("alone"), runs.path("ranks"), 20);
   }
 }
@@ -63,12 +59,9 @@ TEST_CASE("distributed: allreduce is the exact run for one rank and close to it 
   const RankRuns runs;
   const Arguments allreduce{"distributed.reduce=allreduce", "train.steps=30", "model.dropout=0.0"};
   run_alone(set(runs.start("alone"), {"train.steps=30", "model.dropout=0.0"}));
-  REQUIRE(mpirun({ranks(1, set(runs.start("one"), allreduce))}).status == 0);
+  run_ranks({ranks(1, set(runs.start("one"), allreduce))});
   check_same_checkpoint(runs.path("alone"), runs.path("one"), 30);
-  for (const char* name : {"three", "again"}) {
-    const ProcessResult result = mpirun({ranks(3, set(runs.start(name), allreduce))});
-    REQUIRE_MESSAGE(result.status == 0, result.err);
-  }
+  for (const char* name : {"three", "again"}) run_ranks({ranks(3, set(runs.start(name), allreduce))});
   check_same_checkpoint(runs.path("three"), runs.path("again"), 30);
   const auto exact = metrics(runs.path("alone")), close = metrics(runs.path("three"));
   REQUIRE(exact.size() == close.size());
@@ -80,13 +73,12 @@ TEST_CASE("distributed: a run continues with another number of ranks to the bit"
   if (skips()) return;
   const RankRuns runs;
   run_alone(runs.start("alone"));
-  REQUIRE(mpirun({ranks(2, set(runs.start("ranks"), {"train.steps=40"}))}).status == 0);
-  REQUIRE(mpirun({ranks(3, set(runs.resume("ranks"), {"train.steps=90"}))}).status == 0);
+  run_ranks({ranks(2, set(runs.start("ranks"), {"train.steps=40"}))});
+  run_ranks({ranks(3, set(runs.resume("ranks"), {"train.steps=90"}))});
   run_alone(set(runs.resume("ranks"), {"train.steps=130"}));
-  REQUIRE(mpirun({ranks(4, set(runs.resume("ranks"), {"train.steps=200"}))}).status == 0);
+  run_ranks({ranks(4, set(runs.resume("ranks"), {"train.steps=200"}))});
   check_same_checkpoint(runs.path("alone"), runs.path("ranks"), 200);
-  const ProcessResult done = mpirun({ranks(2, runs.resume("ranks"))});
-  CHECK(done.status == 0);
+  const ProcessResult done = run_ranks({ranks(2, runs.resume("ranks"))});
   CHECK(contains(done.err, "all 200 steps are done"));
 }
 
@@ -96,8 +88,7 @@ TEST_CASE("distributed: rank 0 alone writes") {
   for (const char* name : {"root", "other"}) fs::create_directories(runs.path(name));
   const Arguments train{kProgram, "train", runs.path("config.json").string(), "--out", "run", "--set", "train.steps=20"};
   const auto in = [&](const char* name) { return Arguments{"-wdir", runs.path(name).string()} + ranks(1, train); };
-  const ProcessResult result = mpirun({in("root"), in("other")});
-  CHECK(result.status == 0);
+  const ProcessResult result = run_ranks({in("root"), in("other")});
   CHECK(result.out.find("train loss") == result.out.rfind("train loss"));
   CHECK(contains(result.err, "2 ranks with "));
   if (std::getenv("OMP_NUM_THREADS") == nullptr)
@@ -165,7 +156,7 @@ TEST_CASE("distributed: where the root cannot write all end and the last checkpo
   if (skips() || skips_without_ci()) return;
   const RankRuns runs;
   run_alone(set(runs.start("whole"), {"train.steps=40"}));
-  REQUIRE(mpirun({ranks(2, set(runs.start("run"), {"train.steps=20"}))}).status == 0);
+  run_ranks({ranks(2, set(runs.start("run"), {"train.steps=20"}))});
   // No file of the root may be larger than 8 blocks, which a checkpoint's are.
   const Arguments limited{"sh", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh"};
   const Arguments resume = set(runs.resume("run"), {"train.steps=40", "train.checkpoint_every=1"});
@@ -173,6 +164,6 @@ TEST_CASE("distributed: where the root cannot write all end and the last checkpo
   CHECK(full.status == 2);
   CHECK_MESSAGE(contains(full.err, "would be larger"), full.err);
   CHECK(full.err.find("onestep: ") == full.err.rfind("onestep: "));
-  REQUIRE(mpirun({ranks(3, set(runs.resume("run"), {"train.steps=40"}))}).status == 0);
+  run_ranks({ranks(3, set(runs.resume("run"), {"train.steps=40"}))});
   check_same_checkpoint(runs.path("whole"), runs.path("run"), 40);
 }

@@ -107,6 +107,12 @@ inline void check_refused(const std::vector<Arguments>& groups, const std::strin
   CHECK(result.err.find("onestep: ") == result.err.rfind("onestep: "));  // said once
 }
 
-inline void run_alone(const Arguments& command) { REQUIRE(run_process(command).status == 0); }
+/// What ends well.
+inline ProcessResult ended_well(const ProcessResult& result) {
+  REQUIRE_MESSAGE(result.status == 0, result.err);
+  return result;
+}
+inline ProcessResult run_alone(const Arguments& command) { return ended_well(run_process(command)); }
+inline ProcessResult run_ranks(const std::vector<Arguments>& groups) { return ended_well(mpirun(groups)); }
 
 }  // namespace onestep::testing
