@@ -15,10 +15,11 @@ namespace onestep::kernels {
 /// So the sums of 16 outputs are in 16 lanes, and no sum is split over lanes.
 inline constexpr int64_t kPanelRows = 16, kWeightGroup = 64;
 
-/// y [m, n] = x [m, k] w^T; rows of y are n apart.
+/// y [m, n] = x [m, k] w^T + bias; rows of y are n apart.
 struct WeightProduct {
   const void* x;                // float rows k apart, for int8 what quantize() made of them
   const unsigned char* panels;  // of w
+  const float* bias;            // of n, or null
   float* y;
   int64_t m, n, k;
 };

@@ -218,8 +218,9 @@ void run(const Pass<W>& pass) {
   for (int64_t s = 0; s < pieces(w.k, W::kStep); s += W::kChunkSteps) chunk_of_rows<W, kRows>(pass, chunk_of(pass, s), 0);
   for (int64_t r = 0; r < pass.rows; ++r)
     for (int64_t j = 0; j < pass.panels; ++j) {
-      const int64_t column = (pass.panel + j * pass.apart) * kPanelRows;
-      store_upto(w.y + (pass.row + r) * w.n + column, pass.sums.total[r][j], w.n - column);
+      const int64_t column = (pass.panel + j * pass.apart) * kPanelRows, columns = w.n - column;
+      const Vec total = pass.sums.total[r][j], y = w.bias ? total + load_upto(w.bias + column, columns) : total;
+      store_upto(w.y + (pass.row + r) * w.n + column, y, columns);
     }
 }
 

@@ -119,13 +119,18 @@ Tensor PackedWeight::linear(const Tensor& x, const Tensor& bias) const {
   ONESTEP_CHECK(DTypeError, x.dtype() == DType::float32, "linear: a packed weight needs a float32 input: got ", x.dtype());
   ONESTEP_CHECK(ShapeError, x.dim() > 0 && x.shape().back() == k, "linear: input ", x.shape(), " does not fit weight ", shape_,
                 " (the last dim of the input must be ", k, ")");
+  if (bias.defined()) ops::check_same_dtype("linear", x, bias);
+  ONESTEP_CHECK(ShapeError, !bias.defined() || bias.shape() == Shape{n}, "linear: bias ", bias.shape(), " does not fit weight ",
+                shape_, " (needs [", n, "])");
   Shape shape = x.shape();
   shape[shape.rank() - 1] = n;
-  Tensor y = k == 0 ? zeros(shape) : empty(shape);
-  const Tensor rows = ops::contiguous_values(x);
-  if (y.numel() > 0 && k > 0) {
+  if (k == 0) return bias.defined() ? zeros(shape) + bias : zeros(shape);
+  Tensor y = empty(shape);
+  const Tensor rows = ops::contiguous_values(x), added = bias.defined() ? ops::contiguous_values(bias) : bias;
+  if (y.numel() > 0) {
     kernels::WeightProduct product = {.x = rows.data<float>(),
                                       .panels = panels_.data<uint8_t>(),
+                                      .bias = added.defined() ? added.data<float>() : nullptr,
                                       .y = y.mutable_data<float>(),
                                       .m = y.numel() / n,
                                       .n = n,
@@ -139,7 +144,7 @@ Tensor PackedWeight::linear(const Tensor& x, const Tensor& bias) const {
       int8_weight_product(product);
     }
   }
-  return bias.defined() ? add_(y, bias) : y;
+  return y;
 }
 
 Tensor PackedWeight::embedding(const Tensor& index) const {

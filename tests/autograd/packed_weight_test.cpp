@@ -143,7 +143,8 @@ TEST_CASE("packed weight: AVX-512 and AVX2 give the same bits with and without t
       for (int64_t i = 0; i < m; ++i)
         products.quantize(&x[static_cast<size_t>(i * k)], k, &integers[static_cast<size_t>(i * groups * products.group_bytes)]);
       Floats y(static_cast<size_t>(m * n));
-      products.int8({.x = integers.data(), .panels = panels.data(), .y = y.data(), .m = m, .n = n, .k = k}, 0, 3);
+      products.int8({.x = integers.data(), .panels = panels.data(), .bias = nullptr, .y = y.data(), .m = m, .n = n, .k = k}, 0,
+                    3);
       return y;
     };
     const Floats want = product(generic::weight_products());
@@ -179,6 +180,8 @@ TEST_CASE("packed weight: a row of a product does not depend on the others, nor 
     CHECK(packed.linear(x[0]).shape() == Shape{40});
     const Tensor strided = contiguous(x.t()).t();
     CHECK(first_difference(packed.linear(strided).to_vector<float>(), y.to_vector<float>()) == -1);
+    const Tensor every_other = tensor(random_floats(2 * s.n, -1, 1, 3), {s.n, 2}).select(1, 0);
+    CHECK(first_difference(packed.linear(x, every_other).to_vector<float>(), (y + every_other).to_vector<float>()) == -1);
     const Tensor batch = packed.linear(reshape(narrow(x, 0, 0, 12), {3, 4, s.k}));
     CHECK(batch.shape() == Shape{3, 4, 40});
     CHECK(first_difference(batch.to_vector<float>(), narrow(y, 0, 0, 12).to_vector<float>()) == -1);
@@ -250,6 +253,9 @@ TEST_CASE("packed weight: what does not fit is refused") {
   CHECK_THROWS_WITH_AS(packed.linear(ones({4, 3})), doctest::Contains("linear: input [4, 3] does not fit weight [3, 2] "),
                        ShapeError);
   CHECK_THROWS_AS(packed.linear(ones({2}, DType::float64)), DTypeError);
+  CHECK_THROWS_WITH_AS(packed.linear(ones({2}), ones({1})), "linear: bias [1] does not fit weight [3, 2] (needs [3])",
+                       ShapeError);
+  CHECK_THROWS_AS(packed.linear(ones({2}), ones({3}, DType::float64)), DTypeError);
   CHECK_THROWS_WITH_AS(packed.linear(ones({2}).requires_grad_()),
                        "linear: a packed weight is for inference: nothing is recorded (use NoGradGuard)", GradError);
   CHECK_THROWS_AS(packed.linear(ones({2}), ones({3}).requires_grad_()), GradError);
