@@ -142,14 +142,15 @@ ONESTEP_INLINE Chunk chunk_of(const Pass<W>& pass, int64_t s) {
 /// of which two groups of rows take a half each.
 template <class W, int ROWS, int PANELS>
 ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t row, int64_t panel) {
-  constexpr int64_t kUnrolled = 4;
+  constexpr int64_t kUnrolled = 4, kWidth = W::kChunkSteps * W::kStepBytes + W::kBlockBytes;  // bytes of a chunk
+  constexpr bool kIsBlock = W::kChunkSteps * W::kStep == W::kBlock;
   const int64_t stride = chunk.panel_stride, x_stride = chunk.x_stride;
   const unsigned char *from = chunk.panel + panel * stride, *x = chunk.x + row * x_stride;
   const unsigned char *const scales = from, *const header = x;
   Vec* const total = &pass.sums.total[row][panel];
   typename W::Sum* const block = &pass.sums.block[row][panel];
   typename W::Sum sum[ROWS][PANELS];
-  if (W::kBlockBytes > 0 || chunk.starts_block) {
+  if (kIsBlock || chunk.starts_block) {
     from += W::kBlockBytes;
     x += W::kHeaderBytes;
   }
@@ -157,7 +158,7 @@ ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t
   for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 8
     for (int j = 0; j < PANELS; ++j)
-      sum[r][j] = W::kBlockBytes > 0 || chunk.starts_block ? W::start(header + r * x_stride) : block[r * kStreams + j];
+      sum[r][j] = kIsBlock || chunk.starts_block ? W::start(header + r * x_stride) : block[r * kStreams + j];
   const auto step = [&] {
 #pragma GCC unroll 8
     for (int j = 0; j < PANELS; ++j) {
@@ -173,7 +174,7 @@ ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t
     if (pass.rows < 2 * ROWS ? row == 0 : n / kUnrolled % 2 == row / ROWS)
       for (int j = 0; j < PANELS; ++j)
         for (int64_t line = 0; line < kUnrolled * W::kStepBytes; line += 64)
-          __builtin_prefetch(from + j * stride + W::kChunkSteps * W::kStepBytes + W::kBlockBytes + line, 0, kLocality);
+          __builtin_prefetch(from + j * stride + kWidth + line, 0, kLocality);
 #pragma GCC unroll 4
     for (int64_t s = 0; s < kUnrolled; ++s) step();
   }
@@ -183,7 +184,7 @@ ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t
 #pragma GCC unroll 8
     for (int j = 0; j < PANELS; ++j) {
       Vec& t = total[r * kStreams + j];
-      if (W::kBlockBytes > 0 || chunk.ends_block)
+      if (kIsBlock || chunk.ends_block)
         t = W::add(t, sum[r][j], chunk.first_block, header + r * x_stride, scales + j * stride);
       else
         block[r * kStreams + j] = sum[r][j];

@@ -124,7 +124,7 @@ Tensor PackedWeight::linear(const Tensor& x, const Tensor& bias) const {
                 shape_, " (needs [", n, "])");
   Shape shape = x.shape();
   shape[shape.rank() - 1] = n;
-  if (k == 0) return bias.defined() ? zeros(shape) + bias : zeros(shape);
+  if (k == 0) return bias.defined() ? add(zeros(shape), bias) : zeros(shape);
   Tensor y = empty(shape);
   const Tensor rows = ops::contiguous_values(x), added = bias.defined() ? ops::contiguous_values(bias) : bias;
   if (y.numel() > 0) {

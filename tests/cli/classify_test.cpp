@@ -168,8 +168,7 @@ TEST_CASE("cli: a classifier has the same bits with any number of threads and ra
   run_alone({kProgram, "train", "--resume", resumed.string(), "--quiet", "--set", "train.steps=8"});
   check_same_checkpoint(alone, resumed, 8);
   if (skips()) return;
-  const ProcessResult result = mpirun({ranks(3, train_command(config, shared, sets))});
-  REQUIRE_MESSAGE(result.status == 0, result.err);
+  run_ranks({ranks(3, train_command(config, shared, sets))});
   check_same_checkpoint(alone, shared, 8);
   CHECK(metrics(alone) == metrics(shared));
 }

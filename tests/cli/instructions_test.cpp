@@ -97,9 +97,7 @@ TEST_CASE("cli: instructions give the same bits with any number of threads and r
     if (skips()) return;
     for (const int count : {2, 3}) {
       const fs::path shared = folder.path() / ("ranks-" + std::to_string(count));
-      const ProcessResult result =
-          mpirun({ranks(count, train_command(config, shared, {"train.steps=12", "train.batch_size=1"}))});
-      REQUIRE_MESSAGE(result.status == 0, result.err);
+      run_ranks({ranks(count, train_command(config, shared, {"train.steps=12", "train.batch_size=1"}))});
       check_same_checkpoint(alone, shared, 12);
     }
   }
