@@ -39,16 +39,17 @@ void write_rows(Tensor& x, const Tensor& y, const K& kernel, const F& f) {
   });
 }
 
-/// x = op(x, y) in place: by way of the graph where it is recorded, else row by row.
-template <class Op, class K, class F>
-Tensor in_place(const char* name, Tensor x, const Tensor& y, const Op& op, const K& kernel, const F& f) {
+using BinaryOp = Tensor (*)(const Tensor&, const Tensor&);
+
+/// x = op(x, y) in place: by way of the graph where it is recorded, else by `write`, which takes y in x's shape and dtype.
+Tensor in_place(const char* name, Tensor x, const Tensor& y, BinaryOp op, void (*write)(Tensor&, const Tensor&)) {
   x.check_writable(name);
   const bool as_it_is = is_half(x.dtype()) && (y.is_floating() || (x.dim() > 0 && y.dim() == 0));  // rounded once, in the end
   const Tensor operand = as_it_is ? y : to(y, x.dtype());
   const Tensor values = ops::expand_values(name, operand, x.shape());
   if (detail::should_record({x, operand}) || is_narrow(x.dtype()))  // the gradient of y may need x as it was
     return assign_in_place(name, x, to(op(operand.requires_grad() ? ops::as_it_was(x) : x, operand), x.dtype()));
-  write_rows(x, readable_beside(x, values), kernel, f);
+  write(x, readable_beside(x, values));
   return x;
 }
 
@@ -138,31 +139,35 @@ Tensor assign_result(const char* name, Tensor x, const Tensor& result) {
 
 Tensor add_(const Tensor& x, const Tensor& y) {
   check_result_dtype("add_", x, result_type(x, y));
-  return in_place(
-      "add_", x, y, [](const auto&... p) { return add(p...); }, [](auto... p) { kernels::add(p...); },
-      [](auto a, auto b) { return ops::plus(a, b); });
+  return in_place("add_", x, y, add, [](Tensor& to, const Tensor& from) {
+    write_rows(
+        to, from, [](auto... p) { kernels::add(p...); }, [](auto a, auto b) { return ops::plus(a, b); });
+  });
 }
 
 Tensor sub_(const Tensor& x, const Tensor& y) {
   check_result_dtype("sub_", x, result_type(x, y));
   ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, "sub_: a bool tensor (use logical_xor)");
-  return in_place(
-      "sub_", x, y, [](const auto&... p) { return sub(p...); }, [](auto... p) { kernels::sub(p...); },
-      [](auto a, auto b) { return ops::minus(a, b); });
+  return in_place("sub_", x, y, sub, [](Tensor& to, const Tensor& from) {
+    write_rows(
+        to, from, [](auto... p) { kernels::sub(p...); }, [](auto a, auto b) { return ops::minus(a, b); });
+  });
 }
 
 Tensor mul_(const Tensor& x, const Tensor& y) {
   check_result_dtype("mul_", x, result_type(x, y));
-  return in_place(
-      "mul_", x, y, [](const auto&... p) { return mul(p...); }, [](auto... p) { kernels::mul(p...); },
-      [](auto a, auto b) { return ops::times(a, b); });
+  return in_place("mul_", x, y, mul, [](Tensor& to, const Tensor& from) {
+    write_rows(
+        to, from, [](auto... p) { kernels::mul(p...); }, [](auto a, auto b) { return ops::times(a, b); });
+  });
 }
 
 Tensor div_(const Tensor& x, const Tensor& y) {
   check_result_dtype("div_", x, ops::floating(result_type(x, y)));
-  return in_place(
-      "div_", x, y, [](const auto&... p) { return div(p...); }, [](auto... p) { kernels::div(p...); },
-      [](auto a, auto b) { return a / b; });
+  return in_place("div_", x, y, div, [](Tensor& to, const Tensor& from) {
+    write_rows(
+        to, from, [](auto... p) { kernels::div(p...); }, [](auto a, auto b) { return a / b; });
+  });
 }
 
 Tensor add_(const Tensor& x, Scalar y) { return add_(x, as_operand(x, y)); }
