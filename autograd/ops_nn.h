@@ -1,7 +1,6 @@
 #pragma once
 // The functions that neural networks are made of: softmax, normalisation, attention (torch.nn.functional). Losses: ops_loss.h.
 #include <optional>
-#include <span>
 
 #include "autograd/random/generator.h"
 #include "autograd/rotary_scaling.h"
@@ -62,7 +61,7 @@ Tensor packed_attention(const Tensor& qkv, int64_t num_heads, int64_t num_kv_hea
 /// S_b, d] and values [1, H_kv, S_b, e] of all S_b >= T tokens of text b -> [B, H, T, e]. Causal, with the `window` of
 /// AttentionOptions; not recorded. The bits are those of each text alone. Throws ShapeError unless all fit
 /// (flash_attn_with_kvcache of the flash-attn package).
-Tensor cached_attention(const Tensor& q, std::span<const Tensor> keys, std::span<const Tensor> values, int64_t window = 0);
+Tensor cached_attention(const Tensor& q, TensorList keys, TensorList values, int64_t window = 0);
 
 /// Rotary position embedding of x [..., T, d], d even: the pair (x_i, x_{i + d/2}) of token t is turned by the angle
 /// (first_position + t) theta^(-2i/d), its frequency theta^(-2i/d) changed as `scaling` says. Pairs are half a row apart as in

@@ -285,14 +285,6 @@ void check_texts(const char* op, const Tensor& q, const std::vector<Tensor>& key
   }
 }
 
-/// f of each.
-template <class F>
-std::vector<Tensor> each(std::span<const Tensor> tensors, const F& f) {
-  std::vector<Tensor> results;
-  for (const Tensor& x : tensors) results.push_back(f(x));
-  return results;
-}
-
 /// x [1, H, S, d], as `attend` takes it, if its rows are neighbours, else a copy.
 Tensor dense_rows(const Tensor& x) {
   const bool dense = x.strides()[3] == 1 && x.strides()[2] == x.size(3);
@@ -313,14 +305,14 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   return attend(autocast_operand(q), autocast_operand(k), autocast_operand(v), autocast_options(options));
 }
 
-Tensor cached_attention(const Tensor& queries, std::span<const Tensor> keys, std::span<const Tensor> values, int64_t window) {
+Tensor cached_attention(const Tensor& queries, TensorList keys, TensorList values, int64_t window) {
   constexpr const char* op = "cached_attention";
   const NoGradGuard no_grad;
   const Tensor q = ops::autocast_operand(queries);
-  std::vector<Tensor> k = each(keys, ops::autocast_operand), v = each(values, ops::autocast_operand);
+  std::vector<Tensor> k = ops::each(keys, ops::autocast_operand), v = ops::each(values, ops::autocast_operand);
   check_texts(op, q, k, v);
-  k = each(k, dense_rows);
-  v = each(v, dense_rows);
+  k = ops::each(k, dense_rows);
+  v = ops::each(v, dense_rows);
   const Tensor& longest =
       *std::max_element(k.begin(), k.end(), [](const Tensor& a, const Tensor& b) { return a.size(2) < b.size(2); });
   const AttentionOptions options = {.is_causal = true, .query_offset = longest.size(2) - q.size(2), .window = window};

@@ -1,7 +1,5 @@
 #pragma once
 // The work of scaled_dot_product_attention on tensors whose shapes are checked and whose batch dims are the same.
-#include <span>
-
 #include "autograd/tensor.h"
 
 namespace onestep::ops {
@@ -21,7 +19,7 @@ struct AttentionOperands {
   Tensor q, k = {}, v = {}, mask = {}, keep = {};
   /// For q [B, H, T, d], the last T tokens of texts of different lengths, instead of k and v: those of each text, [1, H_kv,
   /// S_b, d] and [1, H_kv, S_b, e], the rows of a head one right after the other. The plan is for the longest. Forward alone.
-  std::span<const Tensor> text_keys = {}, text_values = {};
+  TensorList text_keys = {}, text_values = {};
 };
 
 /// y = dropout(softmax(scale q k^T + mask)) v, every element written: [..., T, e]

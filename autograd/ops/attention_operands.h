@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "autograd/kernels/kernels.h"
@@ -97,7 +96,7 @@ class Rows {
     add(x, data, batch);
   }
   /// Of several tensors, whose rows of `row` elements are one right after the other.
-  Rows(std::span<const Tensor> tensors, int64_t row) : ld(row) {
+  Rows(TensorList tensors, int64_t row) : ld(row) {
     for (const Tensor& x : tensors) add(x, x.data<std::remove_const_t<T>>(), batch_dims(x.shape()));
   }
   explicit operator bool() const { return !matrices_.empty(); }

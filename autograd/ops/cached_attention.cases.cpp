@@ -46,20 +46,15 @@ OpSample sample_of(const char* label, const Sizes& s, const std::vector<int64_t>
   for (const int64_t length : lengths) inputs.push_back({{1, s.kv_heads, length, s.value_features}});
   return {label, inputs,
           [=, texts = lengths.size()](const std::vector<Tensor>& x) {
-            const std::span all(x);
-            return cached_attention(x[0], all.subspan(1, texts), all.subspan(1 + texts), window);
+            const auto keys = x.begin() + 1, values = keys + static_cast<std::ptrdiff_t>(texts);
+            return cached_attention(x[0], std::vector(keys, values), std::vector(values, x.end()), window);
           },
           [=](const std::vector<Values>& x) { return naive(s, lengths, window, x); }, false};
 }
 
 /// A call on q [1, 2, 2, 3] with keys and values of these shapes.
 OpError refused_text(const char* label, const Shape& keys, const Shape& values, const char* message = "cached_attention: ") {
-  return {label,
-          [=] {
-            const Tensor k[] = {zeros(keys)}, v[] = {zeros(values)};
-            cached_attention(zeros({1, 2, 2, 3}), k, v);
-          },
-          message, is_a<ShapeError>};
+  return {label, [=] { cached_attention(zeros({1, 2, 2, 3}), {zeros(keys)}, {zeros(values)}); }, message, is_a<ShapeError>};
 }
 
 const RegisterOpCases registered([] {
@@ -84,8 +79,7 @@ const RegisterOpCases registered([] {
          "cached_attention: needs q [B, H, T, d] and the keys and values of B > 0 texts: got [1, 2, 2, 3], 0 and 0"},
         {"window",
          [] {
-           const Tensor k[] = {zeros({1, 1, 1, 2})};
-           cached_attention(zeros({1, 1, 1, 2}), k, k, -1);
+           cached_attention(zeros({1, 1, 1, 2}), {zeros({1, 1, 1, 2})}, {zeros({1, 1, 1, 2})}, -1);
          },
          "cached_attention: window and query_offset cannot be negative: got -1 and 0"}}}};
 });

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "autograd/ops_math.h"
 #include "autograd/tensor.h"
@@ -36,6 +37,13 @@ inline void check_same_dtype(std::string_view op, const Tensor& a, const Tensor&
 inline void check_floating(std::string_view op, const Tensor& x) {
   ONESTEP_CHECK(DTypeError, x.is_floating(), op, ": needs a floating dtype: got ", x.dtype(),
                 " (convert with x.to(DType::float32))");
+}
+
+/// f of each.
+inline std::vector<Tensor> each(TensorList tensors, Tensor (*f)(const Tensor&)) {
+  std::vector<Tensor> results;
+  for (const Tensor& x : tensors) results.push_back(f(x));
+  return results;
 }
 
 /// The order of dims that undoes permute(x, order).

@@ -212,6 +212,13 @@ Tensor multiply(const Tensor& a, const Tensor& b, bool vector) {
 
 }  // namespace
 
+void ops::check_linear_shapes(const Tensor& x, const Shape& weight, const Tensor& bias) {
+  ONESTEP_CHECK(ShapeError, x.dim() > 0 && x.shape().back() == weight[1], "linear: input ", x.shape(), " does not fit weight ",
+                weight, " (the last dim of the input must be ", weight[1], ")");
+  ONESTEP_CHECK(ShapeError, !bias.defined() || bias.shape() == Shape{weight[0]}, "linear: bias ", bias.shape(),
+                " does not fit weight ", weight, " (needs [", weight[0], "])");
+}
+
 Tensor matmul(const Tensor& a, const Tensor& b) {
   check_operands("matmul", a, b);
   ONESTEP_CHECK(ShapeError, a.dim() > 0 && b.dim() > 0, "matmul: needs at least one dim on both sides: ", a.shape(), " x ",
@@ -283,12 +290,8 @@ Tensor sum_of_rows(const Tensor& x) {
 void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_operands("linear", x, weight);
   ONESTEP_CHECK(ShapeError, weight.dim() == 2, "linear: weight must be [out, in]: got ", weight.shape());
-  ONESTEP_CHECK(ShapeError, x.dim() > 0 && x.shape().back() == weight.shape()[1], "linear: input ", x.shape(),
-                " does not fit weight ", weight.shape(), " (the last dim of the input must be ", weight.shape()[1], ")");
-  if (!bias.defined()) return;
-  if (ops::operand_dtype(x) != ops::operand_dtype(bias)) ops::check_same_dtype("linear", x, bias);
-  ONESTEP_CHECK(ShapeError, bias.dim() == 1 && bias.size(0) == weight.size(0), "linear: bias ", bias.shape(),
-                " does not fit weight ", weight.shape(), " (needs [", weight.shape()[0], "])");
+  if (bias.defined() && ops::operand_dtype(x) != ops::operand_dtype(bias)) ops::check_same_dtype("linear", x, bias);
+  ops::check_linear_shapes(x, weight.shape(), bias);
 }
 
 /// linear of x and weight with the values of `left` and `right`, which may be rounded.

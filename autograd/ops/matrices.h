@@ -49,6 +49,9 @@ struct GemmOperand {
   std::optional<Matrices> copy;
 };
 
+/// Throws ShapeError unless x [..., in] and a bias [out], or none, fit a weight of shape [out, in].
+void check_linear_shapes(const Tensor& x, const Shape& weight, const Tensor& bias);
+
 /// The dims before the last two.
 inline Shape batch_dims(const Shape& shape) { return shape.first(shape.rank() - 2); }
 

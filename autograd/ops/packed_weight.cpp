@@ -10,8 +10,8 @@
 #include "autograd/half.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/node.h"
-#include "autograd/ops/common.h"
 #include "autograd/ops/indexing.h"
+#include "autograd/ops/matrices.h"
 #include "autograd/ops_pointwise.h"
 
 namespace onestep {
@@ -117,11 +117,8 @@ Tensor PackedWeight::linear(const Tensor& x, const Tensor& bias) const {
   ONESTEP_CHECK(GradError, !detail::should_record({x, bias}),
                 "linear: a packed weight is for inference: nothing is recorded (use NoGradGuard)");
   ONESTEP_CHECK(DTypeError, x.dtype() == DType::float32, "linear: a packed weight needs a float32 input: got ", x.dtype());
-  ONESTEP_CHECK(ShapeError, x.dim() > 0 && x.shape().back() == k, "linear: input ", x.shape(), " does not fit weight ", shape_,
-                " (the last dim of the input must be ", k, ")");
   if (bias.defined()) ops::check_same_dtype("linear", x, bias);
-  ONESTEP_CHECK(ShapeError, !bias.defined() || bias.shape() == Shape{n}, "linear: bias ", bias.shape(), " does not fit weight ",
-                shape_, " (needs [", n, "])");
+  ops::check_linear_shapes(x, shape_, bias);
   Shape shape = x.shape();
   shape[shape.rank() - 1] = n;
   if (k == 0) return bias.defined() ? add(zeros(shape), bias) : zeros(shape);

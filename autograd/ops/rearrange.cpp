@@ -232,29 +232,14 @@ std::vector<Tensor> meshgrid(TensorList tensors, GridIndexing indexing) {
   return grids;
 }
 
-namespace {
-
-template <class F>
-std::vector<Tensor> each(TensorList tensors, const F& f) {
-  std::vector<Tensor> all;
-  for (const Tensor& x : tensors) all.push_back(f(x));
-  return all;
-}
-
-}  // namespace
-
 Tensor hstack(TensorList tensors) {
-  const std::vector<Tensor> parts = each(tensors, [](const Tensor& x) { return atleast_1d(x); });
+  const std::vector<Tensor> parts = ops::each(tensors, atleast_1d);
   return cat(parts, !parts.empty() && parts[0].dim() > 1 ? 1 : 0);
 }
-Tensor vstack(TensorList tensors) {
-  return cat(each(tensors, [](const Tensor& x) { return atleast_2d(x); }), 0);
-}
-Tensor dstack(TensorList tensors) {
-  return cat(each(tensors, [](const Tensor& x) { return atleast_3d(x); }), 2);
-}
+Tensor vstack(TensorList tensors) { return cat(ops::each(tensors, atleast_2d), 0); }
+Tensor dstack(TensorList tensors) { return cat(ops::each(tensors, atleast_3d), 2); }
 Tensor column_stack(TensorList tensors) {
-  return cat(each(tensors, [](const Tensor& x) { return x.dim() > 1 ? x : reshape(x, {-1, 1}); }), 1);
+  return cat(ops::each(tensors, [](const Tensor& x) { return x.dim() > 1 ? x : reshape(x, {-1, 1}); }), 1);
 }
 
 }  // namespace onestep
