@@ -1,5 +1,6 @@
 // The parallel drivers over the serial kernels of the table in use. Maps and rows are split into ranges; no output depends on
 // the split.
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/kernels/flops.h"
@@ -79,8 +80,11 @@ namespace {
 void weight_product(void (*WeightProducts::*kernel)(const WeightProduct&, int64_t, int64_t), double cost,
                     const WeightProduct& product) {
   add_flops(2 * static_cast<double>(product.m) * static_cast<double>(product.n * product.k));
-  parallel_for((product.n + kPanelRows - 1) / kPanelRows, static_cast<double>(kPanelRows * product.k) * cost,
-               [=, &product](int64_t panel, int64_t end) { (weight_products().*kernel)(product, panel, end); });
+  const int64_t panels = (product.n + kPanelRows - 1) / kPanelRows;
+  parallel_for((panels + kPanelStreams - 1) / kPanelStreams, static_cast<double>(kPanelStreams * kPanelRows * product.k) * cost,
+               [=, &product](int64_t i, int64_t end) {
+                 (weight_products().*kernel)(product, i * kPanelStreams, std::min(end * kPanelStreams, panels));
+               });
 }
 
 }  // namespace

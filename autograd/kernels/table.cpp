@@ -1,9 +1,14 @@
 #include "autograd/kernels/table.h"
 
 #include "autograd/kernels/isa.h"
+#include "autograd/kernels/kernels.h"
 
-#ifdef ONESTEP_AVX_VNNI
+#ifdef ONESTEP_X86
 #include <cpuid.h>
+#endif
+#ifdef ONESTEP_AMX_INT8
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 // Cases of a switch on active_isa(). A table is filled only when it is asked for: filling it is code of its instruction set
@@ -94,6 +99,18 @@ const Products<BFloat16>& products() {
   }
 }
 
+#ifdef ONESTEP_AMX_INT8
+/// Whether the CPU multiplies tiles of bytes and the system lets this process: Linux wants to be asked, since it keeps 8 KiB
+/// more for every thread that does.
+static bool may_multiply_tiles() {
+  constexpr unsigned kTilesOfBytes = 3u << 24;
+  constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM of <asm/prctl.h> since Linux 5.16
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTilesOfBytes) == kTilesOfBytes &&
+         syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+}
+#endif
+
 #ifdef ONESTEP_AVX_VNNI
 /// Whether a CPU with AVX2 has AVX-VNNI, which no version of Clang before 17 has a name for.
 static bool has_avx_vnni() {
@@ -102,31 +119,48 @@ static bool has_avx_vnni() {
 }
 #endif
 
+std::vector<WeightProducts> usable_weight_products(Isa isa) {
+  std::vector<WeightProducts> usable;
+  switch (isa) {
+#ifdef ONESTEP_X86
+    case Isa::avx512:
+#ifdef ONESTEP_AMX_INT8
+      if (may_multiply_tiles()) usable.push_back(avx512amx::weight_products());
+#endif
+#ifdef ONESTEP_AVX512_VNNI
+      if (__builtin_cpu_supports("avx512vnni")) usable.push_back(avx512vnni::weight_products());
+#endif
+      usable.push_back(avx512::weight_products());
+      break;
+    case Isa::avx2:
+#ifdef ONESTEP_AVX_VNNI
+      if (has_avx_vnni()) usable.push_back(avxvnni::weight_products());
+#endif
+      usable.push_back(avx2::weight_products());
+      break;
+#endif
+    default:
+      usable.push_back(generic::weight_products());
+  }
+  return usable;
+}
+
+template <Isa isa>
+static const WeightProducts& widest_weight_products() {
+  static const WeightProducts products = usable_weight_products(isa).front();
+  return products;
+}
+
 const WeightProducts& weight_products() {
   switch (active_isa()) {
 #ifdef ONESTEP_X86
-    case Isa::avx512: {
-#ifdef ONESTEP_AVX512_VNNI
-      static const WeightProducts products =
-          __builtin_cpu_supports("avx512vnni") ? avx512vnni::weight_products() : avx512::weight_products();
-#else
-      static const WeightProducts products = avx512::weight_products();
+    case Isa::avx512:
+      return widest_weight_products<Isa::avx512>();
+    case Isa::avx2:
+      return widest_weight_products<Isa::avx2>();
 #endif
-      return products;
-    }
-    case Isa::avx2: {
-#ifdef ONESTEP_AVX_VNNI
-      static const WeightProducts products = has_avx_vnni() ? avxvnni::weight_products() : avx2::weight_products();
-#else
-      static const WeightProducts products = avx2::weight_products();
-#endif
-      return products;
-    }
-#endif
-    default: {
-      static const WeightProducts products = generic::weight_products();
-      return products;
-    }
+    default:
+      return widest_weight_products<Isa::generic>();
   }
 }
 

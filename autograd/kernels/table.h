@@ -143,7 +143,7 @@ const Products<double>& products();
 template <>
 const Products<BFloat16>& products();
 
-/// Those of active_isa().
+/// Those of active_isa(), with the widest dot products of bytes that this CPU has.
 const WeightProducts& weight_products();
 
 // WebAssembly refuses a module with any instruction that it does not know, so modules are linked with the instruction sets
@@ -176,6 +176,9 @@ namespace avx512bf16 {
 Products<BFloat16> bf16_products();
 }
 namespace avx512vnni {
+WeightProducts weight_products();
+}
+namespace avx512amx {
 WeightProducts weight_products();
 }
 namespace avxvnni {

@@ -15,6 +15,10 @@ namespace onestep::kernels {
 /// So the sums of 16 outputs are in 16 lanes, and no sum is split over lanes.
 inline constexpr int64_t kPanelRows = 16, kWeightGroup = 64;
 
+/// Panels are read in chunks, one of each of several panels in turn. Several streams get more of the memory's bandwidth than
+/// one, and while rows multiply a chunk of each, the next one of each arrives.
+inline constexpr int64_t kPanelStreams = 8;
+
 /// y [m, n] = x [m, k] w^T + bias; rows of y are n apart.
 struct WeightProduct {
   const void* x;                // float rows k apart, for int8 what quantize() made of them

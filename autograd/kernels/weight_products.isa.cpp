@@ -17,14 +17,12 @@ constexpr int kAccumulators = 16, kChunkBytes = 4096, kLocality = 2;
 constexpr int kAccumulators = 4, kChunkBytes = 1024, kLocality = 3;
 #endif
 
-/// Panels are read in chunks, one of each of several panels in turn. Several streams get more of the memory's bandwidth than
-/// one, and while rows multiply a chunk of each, the next one of each arrives.
-constexpr int kStreams = 8, kPassRows = 8;
-
 /// A block is what is summed before it is added to y. x has kHeaderBytes before each block, and kXBytes a step.
 struct Bf16Weight {
   using Columns = Vec;
   using Sum = Vec;
+  static constexpr bool kHasTiles = false;
+  static constexpr int kPassRows = 8;
   static constexpr int64_t kStep = 1, kBlock = kBlockK, kStepBytes = 2 * kPanelRows, kBlockBytes = 0;
   static constexpr int64_t kChunkSteps = kChunkBytes / kStepBytes;
   static constexpr int64_t kHeaderBytes = 0, kXBytes = sizeof(float);
@@ -46,6 +44,12 @@ struct Int8Weight {
     float scale;
     int32_t start;  // bytes are larger by 128 than what they stand for
   };
+#if defined(__AMX_INT8__)
+  static constexpr bool kHasTiles = true;
+#else
+  static constexpr bool kHasTiles = false;
+#endif
+  static constexpr int kPassRows = kHasTiles ? 16 : 8;
   static constexpr int64_t kStep = 4, kBlock = kWeightGroup, kStepBytes = kStep * kPanelRows;
   static constexpr int64_t kBlockBytes = sizeof(float) * kPanelRows, kChunkSteps = kBlock / kStep;
   static constexpr int64_t kHeaderBytes = sizeof(Header), kXBytes = sizeof(Quantized) * kStep;
@@ -102,16 +106,19 @@ ONESTEP_INLINE int64_t row_bytes(int64_t k) {  // of x
 /// Of columns in rows, between chunks.
 template <class W>
 struct Sums {
-  Vec total[kPassRows][kStreams];
-  typename W::Sum block[kPassRows][kStreams];  // of the one that is not complete
+  Vec total[W::kPassRows][kPanelStreams];
+  typename W::Sum block[W::kPassRows][kPanelStreams];  // of the one that is not complete
 };
 
-/// Up to kPassRows rows and kStreams panels, `apart` from one another.
+class Tiles;
+
+/// Up to kPassRows rows and kPanelStreams panels, `apart` from one another.
 template <class W>
 struct Pass {
   const WeightProduct& product;
   int64_t row, rows, panel, panels, apart;
   Sums<W>& sums;
+  Tiles& tiles;
 };
 
 /// Where the first panel and row of a pass have a chunk.
@@ -158,7 +165,7 @@ ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t
   for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 8
     for (int j = 0; j < PANELS; ++j)
-      sum[r][j] = kIsBlock || chunk.starts_block ? W::start(header + r * x_stride) : block[r * kStreams + j];
+      sum[r][j] = kIsBlock || chunk.starts_block ? W::start(header + r * x_stride) : block[r * kPanelStreams + j];
   const auto step = [&] {
 #pragma GCC unroll 8
     for (int j = 0; j < PANELS; ++j) {
@@ -183,11 +190,11 @@ ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t
   for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 8
     for (int j = 0; j < PANELS; ++j) {
-      Vec& t = total[r * kStreams + j];
+      Vec& t = total[r * kPanelStreams + j];
       if (kIsBlock || chunk.ends_block)
         t = W::add(t, sum[r][j], chunk.first_block, header + r * x_stride, scales + j * stride);
       else
-        block[r * kStreams + j] = sum[r][j];
+        block[r * kPanelStreams + j] = sum[r][j];
     }
 }
 
@@ -202,7 +209,7 @@ template <class W, int ROWS, int PANELS>
 /// there are accumulators for.
 template <class W, int ROWS>
 void chunk_of_rows(const Pass<W>& pass, const Chunk& chunk, int64_t row) {
-  constexpr int kPanels = kAccumulators / ROWS < kStreams ? kAccumulators / ROWS : kStreams;
+  constexpr int kPanels = kAccumulators / ROWS < kPanelStreams ? kAccumulators / ROWS : kPanelStreams;
   for (; row + ROWS <= pass.rows; row += ROWS) {
     const int64_t panel = panels_at_once<W, ROWS, kPanels>(pass, chunk, row, 0);
     if constexpr (kPanels > 1) panels_at_once<W, ROWS, 1>(pass, chunk, row, panel);
@@ -212,11 +219,76 @@ void chunk_of_rows(const Pass<W>& pass, const Chunk& chunk, int64_t row) {
   }
 }
 
+#if defined(__AMX_INT8__)
+/// The products of whole groups by AMX, one instruction for up to 16 rows and a panel: tile 1 has the numbers of rows of x,
+/// tile 2 those of a panel and tile 0 the sums.
+class Tiles {
+ public:
+  Tiles() = default;
+  ~Tiles() {
+    if (config_.rows[0] > 0) _tile_release();
+  }
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+
+  /// A chunk of a pass that is a whole group. It prefetches the next one.
+  void multiply(const Pass<Int8Weight>& pass, const Chunk& chunk) {
+    have_rows(static_cast<uint8_t>(pass.rows));
+    _tile_loadd(1, chunk.x + Int8Weight::kHeaderBytes, chunk.x_stride);
+    for (int64_t j = 0; j < pass.panels; ++j) {
+      const unsigned char* const numbers = chunk.panel + j * chunk.panel_stride + Int8Weight::kBlockBytes;
+      for (int64_t line = 0; line < Int8Weight::kBlockBytes + kTileBytes; line += 64)
+        __builtin_prefetch(numbers + kTileBytes + line);
+      _tile_zero(0);
+      _tile_loadd(2, numbers, kTileRowBytes);
+      _tile_dpbsud(0, 1, 2);
+      _tile_stored(0, sums_[j], kTileRowBytes);
+    }
+    for (int64_t r = 0; r < pass.rows; ++r)
+      for (int64_t j = 0; j < pass.panels; ++j) {
+        const unsigned char* const header = chunk.x + r * chunk.x_stride;
+        Vec& total = pass.sums.total[r][j];
+        total = Int8Weight::add(total, Int8Weight::start(header) + load_bytes(sums_[j][r]), chunk.first_block, header,
+                                chunk.panel + j * chunk.panel_stride);
+      }
+  }
+
+ private:
+  static constexpr int64_t kTileRowBytes = 64, kTileBytes = 16 * kTileRowBytes;
+  struct alignas(64) Config {  // as the CPU reads it
+    uint8_t palette = 1, start = 0, reserved[14] = {};
+    uint16_t row_bytes[16] = {kTileRowBytes, kTileRowBytes, kTileRowBytes};
+    uint8_t rows[16] = {0, 0, 16};
+  };
+
+  void have_rows(uint8_t rows) {
+    if (config_.rows[0] == rows) return;
+    config_.rows[0] = config_.rows[1] = rows;
+    asm volatile("" : : "r"(&config_) : "memory");  // to GCC the next one reads eight bytes
+    _tile_loadconfig(&config_);
+  }
+
+  Config config_;
+  alignas(64) int32_t sums_[kPanelStreams][Int8Weight::kPassRows][kPanelRows];
+};
+#else
+class Tiles {};
+#endif
+
 template <class W>
 void run(const Pass<W>& pass) {
-  constexpr int kRows = kAccumulators < kPassRows ? kAccumulators : kPassRows;
+  constexpr int kRows = kAccumulators < W::kPassRows ? kAccumulators : W::kPassRows;
   const WeightProduct& w = pass.product;
-  for (int64_t s = 0; s < pieces(w.k, W::kStep); s += W::kChunkSteps) chunk_of_rows<W, kRows>(pass, chunk_of(pass, s), 0);
+  for (int64_t s = 0; s < pieces(w.k, W::kStep); s += W::kChunkSteps) {
+    const Chunk chunk = chunk_of(pass, s);
+    if constexpr (W::kHasTiles) {
+      if (chunk.steps == W::kChunkSteps) {
+        pass.tiles.multiply(pass, chunk);
+        continue;
+      }
+    }
+    chunk_of_rows<W, kRows>(pass, chunk, 0);
+  }
   for (int64_t r = 0; r < pass.rows; ++r)
     for (int64_t j = 0; j < pass.panels; ++j) {
       const int64_t column = (pass.panel + j * pass.apart) * kPanelRows, columns = w.n - column;
@@ -228,18 +300,21 @@ void run(const Pass<W>& pass) {
 template <class W>
 void product(const WeightProduct& w, int64_t panel, int64_t end) {
   Sums<W> sums;
+  Tiles tiles;
   const auto all_rows = [&](int64_t first, int64_t panels, int64_t apart) {
-    for (int64_t row = 0; row < w.m; row += kPassRows)
-      run(Pass<W>{w, row, w.m - row < kPassRows ? w.m - row : kPassRows, first, panels, apart, sums});
+    for (int64_t row = 0; row < w.m; row += W::kPassRows)
+      run(Pass<W>{w, row, w.m - row < W::kPassRows ? w.m - row : W::kPassRows, first, panels, apart, sums, tiles});
   };
-  const int64_t apart = (end - panel) / kStreams, rest = panel + kStreams * apart;
-  for (int64_t i = 0; i < apart; ++i) all_rows(panel + i, kStreams, apart);
+  const int64_t apart = (end - panel) / kPanelStreams, rest = panel + kPanelStreams * apart;
+  for (int64_t i = 0; i < apart; ++i) all_rows(panel + i, kPanelStreams, apart);
   if (rest < end) all_rows(rest, end - rest, 1);
 }
 
 }  // namespace
 
-#if defined(__AVX512VNNI__)
+#if defined(__AMX_INT8__)
+#define ONESTEP_WEIGHTS_NAMESPACE avx512amx
+#elif defined(__AVX512VNNI__)
 #define ONESTEP_WEIGHTS_NAMESPACE avx512vnni
 #elif defined(__AVXVNNI__)
 #define ONESTEP_WEIGHTS_NAMESPACE avxvnni
