@@ -124,25 +124,30 @@ struct Pass {
 /// Where the first panel and row of a pass have a chunk.
 struct Chunk {
   const unsigned char *panel, *x;
-  int64_t panel_stride, x_stride, steps;
-  bool first_block, starts_block, ends_block;
+  int64_t panel_stride, x_stride, steps = 0;
+  bool first_block = true, starts_block = true, ends_block = true;
 };
 
-/// From step s on.
-template <class W>
-ONESTEP_INLINE Chunk chunk_of(const Pass<W>& pass, int64_t s) {
+/// Calls f(chunk) for all of a pass, in ascending steps.
+template <class W, class F>
+ONESTEP_INLINE void for_each_chunk(const Pass<W>& pass, const F& f) {
   constexpr int64_t kBlockSteps = W::kBlock / W::kStep;
   static_assert(kBlockSteps % W::kChunkSteps == 0 && (W::kBlockBytes == 0 || kBlockSteps == W::kChunkSteps));
   const WeightProduct& w = pass.product;
-  const int64_t left = pieces(w.k, W::kStep) - s, block = s / kBlockSteps;
-  return {.panel = w.panels + pass.panel * panel_bytes<W>(w.k) + s * W::kStepBytes + block * W::kBlockBytes,
-          .x = static_cast<const unsigned char*>(w.x) + pass.row * row_bytes<W>(w.k) + s * W::kXBytes + block * W::kHeaderBytes,
-          .panel_stride = pass.apart * panel_bytes<W>(w.k),
-          .x_stride = row_bytes<W>(w.k),
-          .steps = left < W::kChunkSteps ? left : W::kChunkSteps,
-          .first_block = block == 0,
-          .starts_block = s % kBlockSteps == 0,
-          .ends_block = left <= W::kChunkSteps || (s + W::kChunkSteps) % kBlockSteps == 0};
+  const int64_t panel = panel_bytes<W>(w.k), row = row_bytes<W>(w.k), steps = pieces(w.k, W::kStep);
+  Chunk chunk = {.panel = w.panels + pass.panel * panel,
+                 .x = static_cast<const unsigned char*>(w.x) + pass.row * row,
+                 .panel_stride = pass.apart * panel,
+                 .x_stride = row};
+  for (int64_t s = 0; s < steps; s += W::kChunkSteps) {
+    chunk.steps = steps - s < W::kChunkSteps ? steps - s : W::kChunkSteps;
+    chunk.first_block = s < kBlockSteps;
+    chunk.starts_block = s % kBlockSteps == 0;
+    chunk.ends_block = steps - s <= W::kChunkSteps || (s + W::kChunkSteps) % kBlockSteps == 0;
+    f(chunk);
+    chunk.panel += W::kChunkSteps * W::kStepBytes + W::kBlockBytes;
+    chunk.x += W::kChunkSteps * W::kXBytes + W::kHeaderBytes;
+  }
 }
 
 /// The microkernel: a chunk of rows [row, row + ROWS) and panels [panel, panel + PANELS) of a pass. It prefetches the next one,
@@ -279,16 +284,12 @@ template <class W>
 void run(const Pass<W>& pass) {
   constexpr int kRows = kAccumulators < W::kPassRows ? kAccumulators : W::kPassRows;
   const WeightProduct& w = pass.product;
-  for (int64_t s = 0; s < pieces(w.k, W::kStep); s += W::kChunkSteps) {
-    const Chunk chunk = chunk_of(pass, s);
+  for_each_chunk(pass, [&](const Chunk& chunk) {
     if constexpr (W::kHasTiles) {
-      if (chunk.steps == W::kChunkSteps) {
-        pass.tiles.multiply(pass, chunk);
-        continue;
-      }
+      if (chunk.steps == W::kChunkSteps) return pass.tiles.multiply(pass, chunk);
     }
     chunk_of_rows<W, kRows>(pass, chunk, 0);
-  }
+  });
   for (int64_t r = 0; r < pass.rows; ++r)
     for (int64_t j = 0; j < pass.panels; ++j) {
       const int64_t column = (pass.panel + j * pass.apart) * kPanelRows, columns = w.n - column;
