@@ -16,8 +16,7 @@ class KvCache {
   void clear() { *this = KvCache(); }
 
   /// Appends the keys [..., n, d] and values [..., n, e] of n new tokens and returns those of all S tokens: views [..., S, d]
-  /// and
-  /// [..., S, e], valid until the next call. Not recorded. Throws ShapeError or DTypeError unless the other dims and the
+  /// and [..., S, e], valid until the next call. Not recorded. Throws ShapeError or DTypeError unless the other dims and the
   /// dtype are those of the calls before.
   std::pair<Tensor, Tensor> append(const Tensor& keys, const Tensor& values);
 

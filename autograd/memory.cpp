@@ -1,6 +1,8 @@
 #include "autograd/memory.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -49,9 +51,35 @@ class SpinLock {
 constexpr size_t kSmall = 1024;
 constexpr size_t kSmallClasses = size_class(kSmall).index + 1;
 
+/// Larger ones, up to this, are cut from regions of huge pages: of pages of 4 KiB a training step needs more than the
+/// processor's page table cache holds, in many tensors of less than a huge page.
+#ifdef MADV_HUGEPAGE
+constexpr size_t kMostCut = size_t{4} << 20;
+#else
+constexpr size_t kMostCut = kSmall;
+#endif
+constexpr size_t kCutClasses = size_class(kMostCut).index + 1, kRegion = size_t{64} << 20;
+
+/// Memory that blocks are cut from. What none of them has touched takes none of the system's.
+struct Region {
+  std::byte* first;
+  size_t bytes;
+  size_t cut = 0;   ///< Bytes from the start that are in blocks.
+  size_t free = 0;  ///< Of them, in blocks that nobody uses: counted when it is asked.
+
+  bool holds(const void* block) const { return block >= first && block < first + bytes; }
+};
+
 /// How many blocks move between a thread's cache and the shared one at a time; a thread keeps up to twice as many of each
 /// class.
 constexpr size_t kBatch = 32;
+
+/// The inverse of size_class.
+constexpr SizeClass class_at(size_t index) {
+  if (index == 0) return {0, 64};
+  const size_t quarter = size_t{16} << (index - 1) / 4;
+  return {index, quarter * (4 + (index - 1) % 4 + 1)};
+}
 
 /// Small blocks that one thread has to itself, so that it needs no lock.
 struct ThreadCache {
@@ -79,6 +107,7 @@ struct Cache {
   std::array<std::vector<void*>, 4 * 58 + 1> free_blocks;
   std::byte* slab = nullptr;
   size_t slab_left = 0;
+  std::vector<Region> regions;
   Stats stats;
   std::vector<ThreadCache*> threads;
 };
@@ -97,10 +126,45 @@ Cache& cache() { return undestroyed.cache; }
 [[maybe_unused]] const int forks =
     ::pthread_atfork([] { cache().mutex.lock(); }, [] { cache().mutex.unlock(); }, [] { cache().mutex.unlock(); });
 
+bool is_small(SizeClass size) { return size.index < kSmallClasses; }
+bool is_cut(SizeClass size) { return size.index < kCutClasses; }
+
+/// What a block takes of a slab or a region.
+size_t cut_bytes(SizeClass size) { return (size.bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+/// The pages within a block, whose contents are lost.
+void give_back_pages([[maybe_unused]] void* block, [[maybe_unused]] size_t bytes) noexcept {
+#ifdef MADV_HUGEPAGE
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t skipped = (page - reinterpret_cast<uintptr_t>(block) % page) % page;
+  if (bytes > skipped) madvise(static_cast<std::byte*>(block) + skipped, (bytes - skipped) / page * page, MADV_DONTNEED);
+#endif
+}
+
+/// Gives the system the regions that nobody uses, and of the others the pages of free blocks.
+void release_regions(Cache& c) noexcept {
+  const auto region_of = [&](const void* block) -> Region& {
+    return *std::find_if(c.regions.begin(), c.regions.end(), [=](const Region& r) { return r.holds(block); });
+  };
+  const auto is_free = [](const Region& region) { return region.free == region.cut; };
+  for (Region& region : c.regions) region.free = 0;
+  for (size_t index = kSmallClasses; index < kCutClasses; ++index)
+    for (void* block : c.free_blocks[index]) region_of(block).free += cut_bytes(class_at(index));
+  for (size_t index = kSmallClasses; index < kCutClasses; ++index) {
+    std::erase_if(c.free_blocks[index], [&](void* block) { return is_free(region_of(block)); });
+    for (void* block : c.free_blocks[index]) give_back_pages(block, cut_bytes(class_at(index)));
+  }
+  std::erase_if(c.regions, [&](const Region& region) {
+    if (is_free(region)) std::free(region.first);
+    return is_free(region);
+  });
+}
+
 /// Gives the system the free blocks above 1 KiB: smaller ones are parts of slabs. The caller holds the lock, as it does in all
 /// that takes the cache.
 void release(Cache& c) noexcept {
-  for (size_t index = kSmallClasses; index < c.free_blocks.size(); ++index) {
+  release_regions(c);
+  for (size_t index = std::max(kSmallClasses, kCutClasses); index < c.free_blocks.size(); ++index) {
     for (void* block : c.free_blocks[index]) std::free(block);
     c.free_blocks[index].clear();
   }
@@ -113,28 +177,40 @@ void* system_allocate(Cache& c, size_t bytes) {
   return kernels::required_block(bytes);
 }
 
-bool is_small(SizeClass size) { return size.index < kSmallClasses; }
-
-/// What a small block takes of a slab.
-size_t slab_step(SizeClass size) { return (size.bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
 /// A small block that nobody had yet.
-void* cut(Cache& c, SizeClass size) {
-  if (c.slab_left < slab_step(size)) {
+void* cut_from_slab(Cache& c, SizeClass size) {
+  if (c.slab_left < cut_bytes(size)) {
     c.slab = static_cast<std::byte*>(system_allocate(c, kernels::kHugePage));
     c.slab_left = kernels::kHugePage;
   }
   void* const block = c.slab;
-  c.slab += slab_step(size);
-  c.slab_left -= slab_step(size);
+  c.slab += cut_bytes(size);
+  c.slab_left -= cut_bytes(size);
   return block;
+}
+
+/// A larger one. Where the system has no whole region, one of the block's size does.
+void* cut_from_region(Cache& c, SizeClass size) {
+  const size_t bytes = cut_bytes(size);
+  const auto has_room = [=](const Region& region) { return region.bytes - region.cut >= bytes; };
+  if (std::none_of(c.regions.begin(), c.regions.end(), has_room)) {
+    c.regions.reserve(c.regions.size() + 1);
+    void* const whole = kernels::aligned_block(kRegion);
+    const Region added = {static_cast<std::byte*>(whole ? whole : system_allocate(c, bytes)), whole ? kRegion : bytes};
+    if (whole) ++c.stats.system_allocations;
+    c.regions.push_back(added);
+  }
+  Region& region = *std::find_if(c.regions.begin(), c.regions.end(), has_room);
+  region.cut += bytes;
+  return region.first + region.cut - bytes;
 }
 
 /// A block of a class, of `bytes` bytes at least where there is no cache.
 void* take(Cache& c, size_t bytes, SizeClass size) {
   auto& free = c.free_blocks[size.index];
   if (!kCache) return system_allocate(c, std::max<size_t>(bytes, 1));
-  if (free.empty()) return is_small(size) ? cut(c, size) : system_allocate(c, size.bytes);
+  if (free.empty() && is_small(size)) return cut_from_slab(c, size);
+  if (free.empty()) return is_cut(size) ? cut_from_region(c, size) : system_allocate(c, size.bytes);
   void* const block = free.back();
   free.pop_back();
   return block;
@@ -143,8 +219,8 @@ void* take(Cache& c, size_t bytes, SizeClass size) {
 void put(Cache& c, void* block, SizeClass size) noexcept {
   try {
     if (kCache) return c.free_blocks[size.index].push_back(block);
-  } catch (const std::bad_alloc&) {  // the list cannot grow
-    if (is_small(size)) return;      // a part of a slab, which is lost
+  } catch (const std::bad_alloc&) {              // the list cannot grow
+    if (is_small(size) || is_cut(size)) return;  // a part of something, which is lost
   }
   std::free(block);
 }
@@ -167,7 +243,7 @@ void count(Cache& c, int64_t bytes) noexcept {
 /// Moves a batch of blocks of a class, as far as there are any, to the calling thread's cache, the next one on top.
 void fetch(Cache& c, SizeClass size) {
   ThreadCache::Class& mine = own->classes[size.index];
-  const size_t n = std::min({kBatch, mine.most - mine.held, c.free_blocks[size.index].size() + c.slab_left / slab_step(size)});
+  const size_t n = std::min({kBatch, mine.most - mine.held, c.free_blocks[size.index].size() + c.slab_left / cut_bytes(size)});
   mine.held += n;
   for (size_t i = 1; i <= n; ++i) mine.blocks[mine.held - i] = take(c, size.bytes, size);
 }

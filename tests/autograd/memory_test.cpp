@@ -1,6 +1,7 @@
 #include "autograd/memory.h"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -191,14 +192,45 @@ TEST_CASE("memory: in steady state the system is asked for nothing") {
 }
 
 TEST_CASE("memory: cached blocks go back on request") {
-  memory::deallocate(memory::allocate(3 << 20), 3 << 20);
+  constexpr size_t bytes = 30 << 20;
+  memory::deallocate(memory::allocate(bytes), bytes);
   const int64_t asked = memory::stats().system_allocations;
-  memory::deallocate(memory::allocate(3 << 20), 3 << 20);
+  memory::deallocate(memory::allocate(bytes), bytes);
   CHECK(memory::stats().system_allocations == asked + (kCaches ? 0 : 1));
   memory::release_cached();
-  memory::deallocate(memory::allocate(3 << 20), 3 << 20);
+  memory::deallocate(memory::allocate(bytes), bytes);
   CHECK(memory::stats().system_allocations == asked + (kCaches ? 1 : 2));
 }
+
+#ifdef __linux__
+/// How many of the whole pages in a block are in memory.
+int64_t resident_pages(void* block, size_t bytes) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t first = (reinterpret_cast<uintptr_t>(block) + page - 1) / page * page;
+  std::vector<unsigned char> resident((reinterpret_cast<uintptr_t>(block) + bytes - first) / page);
+  REQUIRE(::mincore(reinterpret_cast<void*>(first), resident.size() * page, resident.data()) == 0);
+  return std::count_if(resident.begin(), resident.end(), [](unsigned char r) { return (r & 1) != 0; });
+}
+
+TEST_CASE("memory: of a region that is in use the free blocks' pages go back on request") {
+  if (!kCaches) return;
+  for (const size_t bytes : {size_t{20000}, size_t{3} << 20}) {
+    auto* const used = static_cast<unsigned char*>(memory::allocate(bytes));
+    void* const freed = memory::allocate(bytes);
+    std::memset(used, 0xab, bytes);
+    std::memset(freed, 0xcd, bytes);
+    CHECK(resident_pages(freed, bytes) > 0);
+    memory::deallocate(freed, bytes);
+    memory::release_cached();
+    CHECK(resident_pages(freed, bytes) == 0);
+    CHECK(std::all_of(used, used + bytes, [](unsigned char c) { return c == 0xab; }));
+    void* const again = memory::allocate(bytes);
+    std::memset(again, 0xef, bytes);
+    memory::deallocate(again, bytes);
+    memory::deallocate(used, bytes);
+  }
+}
+#endif
 
 TEST_CASE("memory: cached blocks go back before the system has none left") {
   const testing::MemoryLimit limit(uint64_t{48} << 20);
