@@ -51,23 +51,20 @@ class SpinLock {
 constexpr size_t kSmall = 1024;
 constexpr size_t kSmallClasses = size_class(kSmall).index + 1;
 
-/// Larger ones, up to this, are cut from regions of huge pages: of pages of 4 KiB a training step needs more than the
-/// processor's page table cache holds, in many tensors of less than a huge page.
+/// Blocks between these are cut from regions of huge pages: of pages of 4 KiB a training step needs more than the processor's
+/// page table cache holds, in many tensors of less than a huge page.
+constexpr size_t kLeastCut = size_t{16} << 10, kMostCut = size_t{4} << 20, kRegion = size_t{64} << 20;
 #ifdef MADV_HUGEPAGE
-constexpr size_t kMostCut = size_t{4} << 20;
+constexpr bool kHasHugePages = true;
 #else
-constexpr size_t kMostCut = kSmall;
+constexpr bool kHasHugePages = false;
 #endif
-constexpr size_t kCutClasses = size_class(kMostCut).index + 1, kRegion = size_t{64} << 20;
 
-/// Memory that blocks are cut from. What none of them has touched takes none of the system's.
-struct Region {
+struct Span {
   std::byte* first;
   size_t bytes;
-  size_t cut = 0;   ///< Bytes from the start that are in blocks.
-  size_t free = 0;  ///< Of them, in blocks that nobody uses: counted when it is asked.
 
-  bool holds(const void* block) const { return block >= first && block < first + bytes; }
+  std::byte* end() const { return first + bytes; }
 };
 
 /// How many blocks move between a thread's cache and the shared one at a time; a thread keeps up to twice as many of each
@@ -107,7 +104,8 @@ struct Cache {
   std::array<std::vector<void*>, 4 * 58 + 1> free_blocks;
   std::byte* slab = nullptr;
   size_t slab_left = 0;
-  std::vector<Region> regions;
+  std::vector<Span> regions;  // what nobody has touched of them takes none of the system's memory
+  std::vector<Span> uncut;    // parts of them
   Stats stats;
   std::vector<ThreadCache*> threads;
 };
@@ -127,47 +125,72 @@ Cache& cache() { return undestroyed.cache; }
     ::pthread_atfork([] { cache().mutex.lock(); }, [] { cache().mutex.unlock(); }, [] { cache().mutex.unlock(); });
 
 bool is_small(SizeClass size) { return size.index < kSmallClasses; }
-bool is_cut(SizeClass size) { return size.index < kCutClasses; }
+bool is_cut(SizeClass size) { return kHasHugePages && kLeastCut <= size.bytes && size.bytes <= kMostCut; }
 
-/// What a block takes of a slab or a region.
-size_t cut_bytes(SizeClass size) { return (size.bytes + kAlignment - 1) / kAlignment * kAlignment; }
+/// What a small block takes of a slab.
+size_t slab_step(SizeClass size) { return (size.bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// The pages within a block, whose contents are lost.
-void give_back_pages([[maybe_unused]] void* block, [[maybe_unused]] size_t bytes) noexcept {
+/// The pages within it, whose contents are lost.
+void give_back_pages([[maybe_unused]] const Span& span) noexcept {
 #ifdef MADV_HUGEPAGE
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const size_t skipped = (page - reinterpret_cast<uintptr_t>(block) % page) % page;
-  if (bytes > skipped) madvise(static_cast<std::byte*>(block) + skipped, (bytes - skipped) / page * page, MADV_DONTNEED);
+  const size_t skipped = (page - reinterpret_cast<uintptr_t>(span.first) % page) % page;
+  if (span.bytes > skipped) madvise(span.first + skipped, (span.bytes - skipped) / page * page, MADV_DONTNEED);
 #endif
 }
 
-/// Gives the system the regions that nobody uses, and of the others the pages of free blocks.
-void release_regions(Cache& c) noexcept {
-  const auto region_of = [&](const void* block) -> Region& {
-    return *std::find_if(c.regions.begin(), c.regions.end(), [=](const Region& r) { return r.holds(block); });
-  };
-  const auto is_free = [](const Region& region) { return region.free == region.cut; };
-  for (Region& region : c.regions) region.free = 0;
-  for (size_t index = kSmallClasses; index < kCutClasses; ++index)
-    for (void* block : c.free_blocks[index]) region_of(block).free += cut_bytes(class_at(index));
-  for (size_t index = kSmallClasses; index < kCutClasses; ++index) {
-    std::erase_if(c.free_blocks[index], [&](void* block) { return is_free(region_of(block)); });
-    for (void* block : c.free_blocks[index]) give_back_pages(block, cut_bytes(class_at(index)));
+/// Makes neighbours in one region one.
+void merge(std::vector<Span>& spans, const std::vector<Span>& regions) noexcept {
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.first < b.first; });
+  size_t last = 0;
+  for (size_t i = 1; i < spans.size(); ++i) {
+    const auto starts_here = [&](const Span& region) { return region.first == spans[i].first; };
+    if (spans[last].end() == spans[i].first && std::none_of(regions.begin(), regions.end(), starts_here))
+      spans[last].bytes += spans[i].bytes;
+    else
+      spans[++last] = spans[i];
   }
-  std::erase_if(c.regions, [&](const Region& region) {
-    if (is_free(region)) std::free(region.first);
-    return is_free(region);
+  if (!spans.empty()) spans.erase(spans.begin() + static_cast<std::ptrdiff_t>(last) + 1, spans.end());
+}
+
+/// Takes the blocks that nobody uses as uncut, and gives the system the regions without others, and of the rest the pages.
+void release_regions(Cache& c) noexcept {
+  const auto for_each_list = [&](const auto& f) {
+    for (size_t index = kSmallClasses; index < c.free_blocks.size(); ++index)
+      if (is_cut(class_at(index))) f(c.free_blocks[index], class_at(index).bytes);
+  };
+  size_t count = c.uncut.size();
+  for_each_list([&](auto& blocks, size_t) { count += blocks.size(); });
+  try {
+    c.uncut.reserve(count);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  for_each_list([&](auto& blocks, size_t bytes) {
+    for (void* block : blocks) c.uncut.push_back({static_cast<std::byte*>(block), bytes});
+    blocks.clear();
   });
+  merge(c.uncut, c.regions);
+  std::erase_if(c.regions, [&](const Span& region) {
+    const auto whole = std::find_if(c.uncut.begin(), c.uncut.end(),
+                                    [&](const Span& span) { return span.first == region.first && span.bytes == region.bytes; });
+    if (whole == c.uncut.end()) return false;
+    c.uncut.erase(whole);
+    std::free(region.first);
+    return true;
+  });
+  for (const Span& span : c.uncut) give_back_pages(span);
 }
 
 /// Gives the system the free blocks above 1 KiB: smaller ones are parts of slabs. The caller holds the lock, as it does in all
 /// that takes the cache.
 void release(Cache& c) noexcept {
-  release_regions(c);
-  for (size_t index = std::max(kSmallClasses, kCutClasses); index < c.free_blocks.size(); ++index) {
+  for (size_t index = kSmallClasses; index < c.free_blocks.size(); ++index) {
+    if (is_cut(class_at(index))) continue;
     for (void* block : c.free_blocks[index]) std::free(block);
     c.free_blocks[index].clear();
   }
+  release_regions(c);
 }
 
 void* system_allocate(Cache& c, size_t bytes) {
@@ -179,30 +202,41 @@ void* system_allocate(Cache& c, size_t bytes) {
 
 /// A small block that nobody had yet.
 void* cut_from_slab(Cache& c, SizeClass size) {
-  if (c.slab_left < cut_bytes(size)) {
+  if (c.slab_left < slab_step(size)) {
     c.slab = static_cast<std::byte*>(system_allocate(c, kernels::kHugePage));
     c.slab_left = kernels::kHugePage;
   }
   void* const block = c.slab;
-  c.slab += cut_bytes(size);
-  c.slab_left -= cut_bytes(size);
+  c.slab += slab_step(size);
+  c.slab_left -= slab_step(size);
   return block;
 }
 
-/// A larger one. Where the system has no whole region, one of the block's size does.
+/// Adds a region of `bytes` bytes at least: a smaller one where the system has no more.
+void add_region(Cache& c, size_t bytes) {
+  Span region = {nullptr, 0};
+  for (size_t size = kRegion; size > bytes && !region.first; size /= 4)
+    region = {static_cast<std::byte*>(kernels::aligned_block(size)), size};
+  if (region.first)
+    ++c.stats.system_allocations;
+  else
+    region = {static_cast<std::byte*>(system_allocate(c, bytes)), bytes};
+  c.regions.push_back(region);
+  c.uncut.push_back(region);
+}
+
+/// One that is cut from a region.
 void* cut_from_region(Cache& c, SizeClass size) {
-  const size_t bytes = cut_bytes(size);
-  const auto has_room = [=](const Region& region) { return region.bytes - region.cut >= bytes; };
-  if (std::none_of(c.regions.begin(), c.regions.end(), has_room)) {
-    c.regions.reserve(c.regions.size() + 1);
-    void* const whole = kernels::aligned_block(kRegion);
-    const Region added = {static_cast<std::byte*>(whole ? whole : system_allocate(c, bytes)), whole ? kRegion : bytes};
-    if (whole) ++c.stats.system_allocations;
-    c.regions.push_back(added);
+  const auto has_room = [=](const Span& span) { return span.bytes >= size.bytes; };
+  auto place = std::find_if(c.uncut.begin(), c.uncut.end(), has_room);
+  if (place == c.uncut.end()) {
+    add_region(c, size.bytes);
+    place = c.uncut.end() - 1;
   }
-  Region& region = *std::find_if(c.regions.begin(), c.regions.end(), has_room);
-  region.cut += bytes;
-  return region.first + region.cut - bytes;
+  void* const block = place->first;
+  *place = {place->first + size.bytes, place->bytes - size.bytes};
+  if (place->bytes == 0) c.uncut.erase(place);
+  return block;
 }
 
 /// A block of a class, of `bytes` bytes at least where there is no cache.
@@ -243,7 +277,7 @@ void count(Cache& c, int64_t bytes) noexcept {
 /// Moves a batch of blocks of a class, as far as there are any, to the calling thread's cache, the next one on top.
 void fetch(Cache& c, SizeClass size) {
   ThreadCache::Class& mine = own->classes[size.index];
-  const size_t n = std::min({kBatch, mine.most - mine.held, c.free_blocks[size.index].size() + c.slab_left / cut_bytes(size)});
+  const size_t n = std::min({kBatch, mine.most - mine.held, c.free_blocks[size.index].size() + c.slab_left / slab_step(size)});
   mine.held += n;
   for (size_t i = 1; i <= n; ++i) mine.blocks[mine.held - i] = take(c, size.bytes, size);
 }

@@ -12,8 +12,8 @@ namespace onestep::memory {
 void* allocate(uint64_t bytes);
 /// Gives back a block of `allocate(bytes)`.
 void deallocate(void* block, size_t bytes) noexcept;
-/// Returns the cached free blocks above 1 KiB to the system, or where their neighbours are in use their pages (smaller ones are
-/// parts of larger blocks).
+/// Returns the cached free blocks above 1 KiB to the system, or where their neighbours are in use the whole pages within them
+/// (smaller ones are parts of larger blocks).
 void release_cached() noexcept;
 
 struct Stats {

@@ -308,7 +308,7 @@ void int8_weight_product(const WeightProduct& product);
 /// x [m, k] as int8_weight_product takes it, quantized_row_bytes a row. Both are those of the instruction set in use.
 void quantize_rows(const float* x, int64_t m, int64_t k, unsigned char* to);
 int64_t quantized_row_bytes(int64_t k);
-/// What this CPU can run of an instruction set, the widest dot products of bytes first: all have the same bits.
+/// What this CPU can run of an instruction set that it has, the widest dot products of bytes first: all have the same bits.
 std::vector<WeightProducts> usable_weight_products(Isa isa);
 
 // --- optimizer steps ---------------------------------------------------------------------------------------------------

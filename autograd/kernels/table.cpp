@@ -101,13 +101,13 @@ const Products<BFloat16>& products() {
 
 #ifdef ONESTEP_AMX_INT8
 /// Whether the CPU multiplies tiles of bytes and the system lets this process: Linux wants to be asked, since it keeps 8 KiB
-/// more for every thread that does.
+/// more for every thread that does. From then on stacks for signals (sigaltstack) must have room for them.
 static bool may_multiply_tiles() {
   constexpr unsigned kTilesOfBytes = 3u << 24;
   constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM of <asm/prctl.h> since Linux 5.16
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTilesOfBytes) == kTilesOfBytes &&
-         syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+         __builtin_cpu_supports("avx512vnni") && syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
 }
 #endif
 

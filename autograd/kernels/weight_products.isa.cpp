@@ -44,7 +44,7 @@ struct Int8Weight {
     float scale;
     int32_t start;  // bytes are larger by 128 than what they stand for
   };
-#if defined(__AMX_INT8__)
+#if defined(ONESTEP_TILES)
   static constexpr bool kHasTiles = true;
 #else
   static constexpr bool kHasTiles = false;
@@ -224,7 +224,7 @@ void chunk_of_rows(const Pass<W>& pass, const Chunk& chunk, int64_t row) {
   }
 }
 
-#if defined(__AMX_INT8__)
+#if defined(ONESTEP_TILES)
 /// The products of whole groups by AMX, one instruction for up to 16 rows and a panel: tile 1 has the numbers of rows of x,
 /// tile 2 those of a panel and tile 0 the sums.
 class Tiles {
@@ -313,7 +313,7 @@ void product(const WeightProduct& w, int64_t panel, int64_t end) {
 
 }  // namespace
 
-#if defined(__AMX_INT8__)
+#if defined(ONESTEP_TILES)
 #define ONESTEP_WEIGHTS_NAMESPACE avx512amx
 #elif defined(__AVX512VNNI__)
 #define ONESTEP_WEIGHTS_NAMESPACE avx512vnni

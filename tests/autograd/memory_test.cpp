@@ -232,6 +232,21 @@ TEST_CASE("memory: of a region that is in use the free blocks' pages go back on 
 }
 #endif
 
+TEST_CASE("memory: what went back in a region that is in use serves blocks of other sizes") {
+  if (!kCaches) return;
+  constexpr size_t bytes = 1 << 20, larger = 5 << 18;
+  std::vector<void*> blocks;
+  for (int i = 0; i < 40; ++i) blocks.push_back(memory::allocate(bytes));
+  for (int i = 1; i < 40; ++i) memory::deallocate(blocks[static_cast<size_t>(i)], bytes);
+  memory::release_cached();
+  const int64_t asked = memory::stats().system_allocations;
+  std::vector<void*> others;
+  for (int i = 0; i < 20; ++i) others.push_back(memory::allocate(larger));
+  CHECK(memory::stats().system_allocations == asked);
+  for (void* block : others) memory::deallocate(block, larger);
+  memory::deallocate(blocks[0], bytes);
+}
+
 TEST_CASE("memory: cached blocks go back before the system has none left") {
   const testing::MemoryLimit limit(uint64_t{48} << 20);
   for (size_t bytes = 10 << 20; bytes <= 30 << 20; bytes += 5 << 20) memory::deallocate(memory::allocate(bytes), bytes);
