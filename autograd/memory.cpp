@@ -71,13 +71,6 @@ struct Span {
 /// class.
 constexpr size_t kBatch = 32;
 
-/// The inverse of size_class.
-constexpr SizeClass class_at(size_t index) {
-  if (index == 0) return {0, 64};
-  const size_t quarter = size_t{16} << (index - 1) / 4;
-  return {index, quarter * (4 + (index - 1) % 4 + 1)};
-}
-
 /// Small blocks that one thread has to itself, so that it needs no lock.
 struct ThreadCache {
   struct Class {
@@ -125,7 +118,9 @@ Cache& cache() { return undestroyed.cache; }
     ::pthread_atfork([] { cache().mutex.lock(); }, [] { cache().mutex.unlock(); }, [] { cache().mutex.unlock(); });
 
 bool is_small(SizeClass size) { return size.index < kSmallClasses; }
-bool is_cut(SizeClass size) { return kHasHugePages && kLeastCut <= size.bytes && size.bytes <= kMostCut; }
+bool is_cut(size_t index) {
+  return kHasHugePages && size_class(kLeastCut).index <= index && index <= size_class(kMostCut).index;
+}
 
 /// What a small block takes of a slab.
 size_t slab_step(SizeClass size) { return (size.bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -157,7 +152,7 @@ void merge(std::vector<Span>& spans, const std::vector<Span>& regions) noexcept 
 void release_regions(Cache& c) noexcept {
   const auto for_each_list = [&](const auto& f) {
     for (size_t index = kSmallClasses; index < c.free_blocks.size(); ++index)
-      if (is_cut(class_at(index))) f(c.free_blocks[index], class_at(index).bytes);
+      if (is_cut(index)) f(c.free_blocks[index], class_bytes(index));
   };
   size_t count = c.uncut.size();
   for_each_list([&](auto& blocks, size_t) { count += blocks.size(); });
@@ -186,7 +181,7 @@ void release_regions(Cache& c) noexcept {
 /// that takes the cache.
 void release(Cache& c) noexcept {
   for (size_t index = kSmallClasses; index < c.free_blocks.size(); ++index) {
-    if (is_cut(class_at(index))) continue;
+    if (is_cut(index)) continue;
     for (void* block : c.free_blocks[index]) std::free(block);
     c.free_blocks[index].clear();
   }
@@ -244,7 +239,7 @@ void* take(Cache& c, size_t bytes, SizeClass size) {
   auto& free = c.free_blocks[size.index];
   if (!kCache) return system_allocate(c, std::max<size_t>(bytes, 1));
   if (free.empty() && is_small(size)) return cut_from_slab(c, size);
-  if (free.empty()) return is_cut(size) ? cut_from_region(c, size) : system_allocate(c, size.bytes);
+  if (free.empty()) return is_cut(size.index) ? cut_from_region(c, size) : system_allocate(c, size.bytes);
   void* const block = free.back();
   free.pop_back();
   return block;
@@ -253,8 +248,8 @@ void* take(Cache& c, size_t bytes, SizeClass size) {
 void put(Cache& c, void* block, SizeClass size) noexcept {
   try {
     if (kCache) return c.free_blocks[size.index].push_back(block);
-  } catch (const std::bad_alloc&) {              // the list cannot grow
-    if (is_small(size) || is_cut(size)) return;  // a part of something, which is lost
+  } catch (const std::bad_alloc&) {                    // the list cannot grow
+    if (is_small(size) || is_cut(size.index)) return;  // a part of something, which is lost
   }
   std::free(block);
 }

@@ -37,6 +37,12 @@ constexpr SizeClass size_class(size_t bytes) {
   const size_t step = (bytes - (size_t{1} << octave) + quarter - 1) / quarter;  // 1 to 4
   return {(octave - 6) * 4 + step, (size_t{1} << octave) + step * quarter};
 }
+/// The bytes of the class `index`.
+constexpr size_t class_bytes(size_t index) {
+  if (index == 0) return size_class(0).bytes;
+  const size_t step = (index - 1) % 4 + 1;
+  return (4 + step) << ((index - 1) / 4 + 4);  // in quarters of 2^octave, as above
+}
 
 /// allocate and deallocate where the class is known.
 void* allocate(size_t bytes, SizeClass size);

@@ -103,6 +103,10 @@ ONESTEP_INLINE int64_t row_bytes(int64_t k) {  // of x
   return W::kHeaderBytes == 0 ? k * W::kXBytes : pieces(k, W::kBlock) * (W::kHeaderBytes + W::kBlock / W::kStep * W::kXBytes);
 }
 
+/// Bytes of a chunk of a panel.
+template <class W>
+constexpr int64_t kChunkWidth = W::kChunkSteps* W::kStepBytes + W::kBlockBytes;
+
 /// Of columns in rows, between chunks.
 template <class W>
 struct Sums {
@@ -145,7 +149,7 @@ ONESTEP_INLINE void for_each_chunk(const Pass<W>& pass, const F& f) {
     chunk.starts_block = s % kBlockSteps == 0;
     chunk.ends_block = steps - s <= W::kChunkSteps || (s + W::kChunkSteps) % kBlockSteps == 0;
     f(chunk);
-    chunk.panel += W::kChunkSteps * W::kStepBytes + W::kBlockBytes;
+    chunk.panel += kChunkWidth<W>;
     chunk.x += W::kChunkSteps * W::kXBytes + W::kHeaderBytes;
   }
 }
@@ -154,7 +158,7 @@ ONESTEP_INLINE void for_each_chunk(const Pass<W>& pass, const F& f) {
 /// of which two groups of rows take a half each.
 template <class W, int ROWS, int PANELS>
 ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t row, int64_t panel) {
-  constexpr int64_t kUnrolled = 4, kWidth = W::kChunkSteps * W::kStepBytes + W::kBlockBytes;  // bytes of a chunk
+  constexpr int64_t kUnrolled = 4;
   constexpr bool kIsBlock = W::kChunkSteps * W::kStep == W::kBlock;
   const int64_t stride = chunk.panel_stride, x_stride = chunk.x_stride;
   const unsigned char *from = chunk.panel + panel * stride, *x = chunk.x + row * x_stride;
@@ -186,7 +190,7 @@ ONESTEP_INLINE void microkernel(const Pass<W>& pass, const Chunk& chunk, int64_t
     if (pass.rows < 2 * ROWS ? row == 0 : n / kUnrolled % 2 == row / ROWS)
       for (int j = 0; j < PANELS; ++j)
         for (int64_t line = 0; line < kUnrolled * W::kStepBytes; line += 64)
-          __builtin_prefetch(from + j * stride + kWidth + line, 0, kLocality);
+          __builtin_prefetch(from + j * stride + kChunkWidth<W> + line, 0, kLocality);
 #pragma GCC unroll 4
     for (int64_t s = 0; s < kUnrolled; ++s) step();
   }
@@ -241,11 +245,11 @@ class Tiles {
     have_rows(static_cast<uint8_t>(pass.rows));
     _tile_loadd(1, chunk.x + Int8Weight::kHeaderBytes, chunk.x_stride);
     for (int64_t j = 0; j < pass.panels; ++j) {
-      const unsigned char* const numbers = chunk.panel + j * chunk.panel_stride + Int8Weight::kBlockBytes;
-      for (int64_t line = 0; line < Int8Weight::kBlockBytes + kTileBytes; line += 64)
-        __builtin_prefetch(numbers + kTileBytes + line);
+      const unsigned char* const scales = chunk.panel + j * chunk.panel_stride;
+      for (int64_t line = 0; line < kChunkWidth<Int8Weight>; line += 64)
+        __builtin_prefetch(scales + kChunkWidth<Int8Weight> + line);
       _tile_zero(0);
-      _tile_loadd(2, numbers, kTileRowBytes);
+      _tile_loadd(2, scales + Int8Weight::kBlockBytes, kTileRowBytes);
       _tile_dpbsud(0, 1, 2);
       _tile_stored(0, sums_[j], kTileRowBytes);
     }
@@ -259,7 +263,7 @@ class Tiles {
   }
 
  private:
-  static constexpr int64_t kTileRowBytes = 64, kTileBytes = 16 * kTileRowBytes;
+  static constexpr int64_t kTileRowBytes = 64;
   struct alignas(64) Config {  // as the CPU reads it
     uint8_t palette = 1, start = 0, reserved[14] = {};
     uint16_t row_bytes[16] = {kTileRowBytes, kTileRowBytes, kTileRowBytes};

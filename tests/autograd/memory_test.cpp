@@ -42,6 +42,13 @@ TEST_CASE("memory: blocks are aligned and large enough") {
   for (const auto& [block, bytes] : blocks) memory::deallocate(block, bytes);
 }
 
+TEST_CASE("memory: the bytes of a class are told by its index") {
+  for (size_t bytes = 0; bytes < size_t{1} << 30; bytes += 1 + bytes / 13) {
+    const memory::SizeClass size = memory::size_class(bytes);
+    REQUIRE(memory::class_bytes(size.index) == size.bytes);
+  }
+}
+
 TEST_CASE("memory: a child forked while other threads allocate can allocate, too") {
   std::atomic<bool> stop = false;
   std::vector<std::jthread> others;
