@@ -1,5 +1,9 @@
 #pragma once
 // Mixed precision (Micikevicius et al. 2018): parameters stay float32, products round their operands to bfloat16.
+#include <array>
+#include <cstdint>
+#include <string_view>
+
 #include "autograd/tensor.h"
 
 namespace onestep {
@@ -22,6 +26,29 @@ class AutocastGuard {
 
  private:
   bool previous_, outermost_;
+};
+
+/// The order in which products of bfloat16 are added up in float32. Every CPU computes the bits of either.
+///   avx512: sum = even + (odd + sum) for two numbers at a time, as VDPBF16PS of AVX512-BF16 does
+///   amx: sum = sum + (evens + odds) for 32 numbers at a time, as TDPBF16PS of AMX does: on a CPU that has it several times as
+///        fast as the other, elsewhere slower
+enum class Bf16Order : uint8_t { avx512, amx };
+constexpr auto names(Bf16Order /*all*/) { return std::to_array<std::string_view>({"avx512", "amx"}); }
+/// That of this process, at first avx512.
+Bf16Order bf16_order();
+/// Sets it, for products of the backward pass, too; not while another thread computes.
+void set_bf16_order(Bf16Order order);
+
+/// Sets it in its scope.
+class Bf16OrderGuard {
+ public:
+  explicit Bf16OrderGuard(Bf16Order order) : previous_(bf16_order()) { set_bf16_order(order); }
+  ~Bf16OrderGuard() { set_bf16_order(previous_); }
+  Bf16OrderGuard(const Bf16OrderGuard&) = delete;
+  Bf16OrderGuard& operator=(const Bf16OrderGuard&) = delete;
+
+ private:
+  Bf16Order previous_;
 };
 
 namespace ops {

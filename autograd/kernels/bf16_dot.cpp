@@ -1,6 +1,7 @@
-// Whether products of bfloat16 use the dot products of AVX512-BF16. The bits are the same; on some CPUs they do twice as much a
-// cycle as fma, on others half as much (Intel's Sapphire Rapids).
+// Which instructions products of bfloat16 use. The dot products of AVX512-BF16 do twice as much a cycle as fma on some CPUs, on
+// others half as much (Intel's Sapphire Rapids); AMX does many times as much on all that have it. The bits are those of fma.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -98,8 +99,8 @@ const Probe& probed() {
 
 #endif
 
-enum class Choice { by_speed, yes, no };
-Choice choice = Choice::by_speed;
+Bf16Instructions chosen = Bf16Instructions::faster;
+std::atomic<bool> in_tiles = false;
 
 }  // namespace
 
@@ -111,18 +112,41 @@ bool bf16_dot_supported() {
 #endif
 }
 
-bool bf16_dot_in_use() {
-#ifdef ONESTEP_BF16_DOT
-  if (active_isa() != Isa::avx512 || choice == Choice::no) return false;
-  return probed().supported && (choice == Choice::yes || probed().faster);
+bool amx_bf16_supported() {
+#ifdef ONESTEP_AMX_BF16
+  static const bool supported = [] {
+    if (!isa_supported(Isa::avx512) || !may_multiply_bf16_tiles()) return false;
+    const Products<BFloat16> tiles = avx512amx::tiled_bf16_products(), fmas = avx512::tiled_bf16_products();
+    return same_bits(Trial(tiles, true).result(), Trial(fmas, true).result()) &&
+           same_bits(Trial(tiles, false).result(), Trial(fmas, false).result());
+  }();
+  return supported;
 #else
   return false;
 #endif
 }
 
-void set_bf16_dot(bool use) {
-  ONESTEP_CHECK(ConfigError, !use || bf16_dot_supported(), "set_bf16_dot: this machine has no AVX512-BF16");
-  choice = use ? Choice::yes : Choice::no;
+Bf16Instructions bf16_instructions() { return chosen; }
+
+void set_bf16_instructions(Bf16Instructions instructions) {
+  ONESTEP_CHECK(ConfigError, instructions != Bf16Instructions::own || bf16_dot_supported(),
+                "set_bf16_instructions: this machine has no AVX512-BF16");
+  chosen = instructions;
 }
+
+bool bf16_dot_in_use() {
+#ifdef ONESTEP_BF16_DOT
+  if (active_isa() != Isa::avx512 || chosen == Bf16Instructions::fma) return false;
+  return probed().supported && (chosen == Bf16Instructions::own || probed().faster);
+#else
+  return false;
+#endif
+}
+
+bool amx_bf16_in_use() { return active_isa() == Isa::avx512 && chosen != Bf16Instructions::fma && amx_bf16_supported(); }
+
+bool bf16_in_tiles() { return in_tiles.load(std::memory_order_relaxed); }
+
+void set_bf16_in_tiles(bool on) { in_tiles.store(on, std::memory_order_relaxed); }
 
 }  // namespace onestep::kernels

@@ -8,10 +8,13 @@
 //     static constexpr bool kInPlace;                                whether a microkernel can read an Operand
 //     static int64_t steps(int64_t depth);                           of the microkernel for `depth` numbers along k
 //     static void pack(Operand, count, depth, Number* to, width);    see gemm_pack.h
-//     static void pack_fours(Operand, count, depth, Number* to);     likewise, where kPackedRows is 4
+//     static void pack_tile(Operand, count, depth, Number* to);      rows of a as the microkernel reads them
+//     static void pack_fours(Operand, count, depth, Number* to);     likewise of several tiles, where kPackedRows is 4
 //     static Reg<Number> multiply_add(a, b, sum, Doubt&);            one step
 //     using Careful = ...;         the kind whose steps leave no doubt (simd.h)
 //     static Reg<Number> add(a, b);
+//     static constexpr bool kMultipliesTiles;                        whether it has a microkernel of its own:
+//     static void multiply_tile(rows, regs, steps, a, b, c, ldc, cols, add);
 //     struct Scope {};                                               in which all of it runs
 //   };
 //
@@ -153,7 +156,7 @@ struct Gemm {
         return K::pack_fours(a.from(panel.first[0], 0), panel.tiles, depth, to);
     }
     for (int64_t i = 0; i < panel.tiles; ++i, to += K::steps(depth) * kPackedRows) {
-      K::pack(a.from(panel.first[i], 0), panel.height(i), depth, to, kPackedRows);
+      K::pack_tile(a.from(panel.first[i], 0), panel.height(i), depth, to);
     }
   }
 
@@ -184,6 +187,12 @@ struct Gemm {
       cols = smaller(most * kRegLanes<T>, x.cols - j);
       const int64_t regs = panels(cols, kRegLanes<T>);
       const MicropanelB<T> b = columns_of(x, packed_b, j, most);
+      if constexpr (K::kMultipliesTiles) {
+        for (int64_t i = 0; i < panel.tiles; ++i)
+          K::multiply_tile(panel.height(i), regs, K::steps(x.depth), a[i], b, x.c + panel.first[i] * x.ldc + j, x.ldc, cols,
+                           x.add);
+        continue;
+      }
       const bool edge = !x.pack_b && cols % kRegLanes<T> != 0;
       const auto& tiles = x.pack_a && regs == most ? x.copies_a() ? kMicrokernels<K>.copied : kMicrokernels<K>.packed
                           : edge                   ? kMicrokernels<K>.in_place_edge

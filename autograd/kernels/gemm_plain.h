@@ -13,13 +13,14 @@ struct Plain {
   using Element = T;
   using Number = T;
   using Operand = kernels::Operand<T>;
-  static constexpr bool kInPlace = true;
+  static constexpr bool kInPlace = true, kMultipliesTiles = false;
   struct Scope {};
 
   static constexpr int64_t steps(int64_t depth) { return depth; }
   static void pack(const Operand& x, int64_t count, int64_t depth, T* to, int64_t width) {
     kernels::pack(x, count, depth, to, width);
   }
+  static void pack_tile(const Operand& x, int64_t count, int64_t depth, T* to) { pack(x, count, depth, to, kPackedRows); }
   static void pack_fours(const Operand& x, int64_t count, int64_t depth, T* to) { kernels::pack_fours(x, count, depth, to); }
   ONESTEP_INLINE static Reg<T> multiply_add(Reg<T> a, Reg<T> b, Reg<T> sum, Doubt& doubt) {
     return CAREFUL ? careful_fma(a, b, sum) : fma(a, b, sum, doubt);

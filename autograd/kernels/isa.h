@@ -22,11 +22,22 @@ void set_isa(Isa isa);
 
 /// Whether this machine has the dot products of AVX512-BF16 and they give the bits of the products made of fma.
 bool bf16_dot_supported();
+/// Whether this machine multiplies tiles of bfloat16 by AMX, likewise.
+bool amx_bf16_supported();
 
-/// Whether products of bfloat16 use them: where avx512 is in use, they are supported, and they were the faster of the two.
+/// What products of bfloat16 are made of, with the same bits: the CPU's instructions for them where avx512 is in use, fma, or
+/// whichever is faster.
+enum class Bf16Instructions { faster, own, fma };
+Bf16Instructions bf16_instructions();
+/// For tests and benchmarks; not while kernels run. Throws ConfigError for `own` where bf16_dot_supported() is false.
+void set_bf16_instructions(Bf16Instructions instructions);
+/// Whether products of bfloat16 are made of AVX512-BF16's dot products, or of tiles.
 bool bf16_dot_in_use();
+bool amx_bf16_in_use();
 
-/// Uses them or not (for tests and benchmarks; not while kernels run). Throws ConfigError when they are not supported.
-void set_bf16_dot(bool use);
+/// Whether products of bfloat16 have the bits of AMX's TDPBF16PS instead of those of AVX512-BF16's VDPBF16PS (kernels.h).
+bool bf16_in_tiles();
+/// From now on, in this process (not while kernels run).
+void set_bf16_in_tiles(bool on);
 
 }  // namespace onestep::kernels

@@ -269,7 +269,8 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* 
 
 /// The same of numbers rounded to bfloat16 (ties to even), summed in float32 with the bits of AVX512-BF16's VDPBF16PS: within
 /// k-blocks sum = a_even b_even + (a_odd b_odd + sum) in ascending pairs of k, each + rounded once; subnormal numbers, those
-/// between included, are zeros of their sign.
+/// between included, are zeros of their sign. With bf16_in_tiles() they are the bits of AMX's TDPBF16PS: c = c + (even + odd)
+/// for each group of 32 numbers along k in order, where even and odd are sums from zero by fma in ascending k.
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda, Bf16Source b, int64_t ldb,
           float* c, int64_t ldc, bool accumulate, const Epilogue& epilogue = {});
 

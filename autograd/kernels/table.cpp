@@ -6,7 +6,7 @@
 #ifdef ONESTEP_X86
 #include <cpuid.h>
 #endif
-#ifdef ONESTEP_AMX_INT8
+#if defined(ONESTEP_AMX_INT8) || defined(ONESTEP_AMX_BF16)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -73,43 +73,69 @@ const Products<double>& products() {
   return table<double>().products;
 }
 
-template <>
-const Products<BFloat16>& products() {
+template <Products<BFloat16> (*make)()>
+static const Products<BFloat16>& made_once() {
+  static const Products<BFloat16> products = make();
+  return products;
+}
+
+static const Products<BFloat16>& products_in_pairs() {
   switch (active_isa()) {
 #ifdef ONESTEP_X86
-    case Isa::avx512: {
-      static const Products<BFloat16> widened = avx512::bf16_products();
+    case Isa::avx512:
 #ifdef ONESTEP_BF16_DOT
-      if (bf16_dot_in_use()) {
-        static const Products<BFloat16> dots = avx512bf16::bf16_products();
-        return dots;
-      }
+      if (bf16_dot_in_use()) return made_once<avx512bf16::bf16_products>();
 #endif
-      return widened;
-    }
-    case Isa::avx2: {
-      static const Products<BFloat16> widened = avx2::bf16_products();
-      return widened;
-    }
+      return made_once<avx512::bf16_products>();
+    case Isa::avx2:
+      return made_once<avx2::bf16_products>();
 #endif
-    default: {
-      static const Products<BFloat16> widened = generic::bf16_products();
-      return widened;
-    }
+    default:
+      return made_once<generic::bf16_products>();
   }
 }
 
-#ifdef ONESTEP_AMX_INT8
-/// Whether the CPU multiplies tiles of bytes and the system lets this process: Linux wants to be asked, since it keeps 8 KiB
-/// more for every thread that does. From then on stacks for signals (sigaltstack) must have room for them.
-static bool may_multiply_tiles() {
-  constexpr unsigned kTilesOfBytes = 3u << 24;
+static const Products<BFloat16>& products_in_tiles() {
+  switch (active_isa()) {
+#ifdef ONESTEP_X86
+    case Isa::avx512:
+#ifdef ONESTEP_AMX_BF16
+      if (amx_bf16_in_use()) return made_once<avx512amx::tiled_bf16_products>();
+#endif
+      return made_once<avx512::tiled_bf16_products>();
+    case Isa::avx2:
+      return made_once<avx2::tiled_bf16_products>();
+#endif
+    default:
+      return made_once<generic::tiled_bf16_products>();
+  }
+}
+
+template <>
+const Products<BFloat16>& products() {
+  return bf16_in_tiles() ? products_in_tiles() : products_in_pairs();
+}
+
+#if defined(ONESTEP_AMX_INT8) || defined(ONESTEP_AMX_BF16)
+/// Whether the CPU has these bits of CPUID's leaf 7, EDX, and the system lets this process multiply tiles: Linux wants to be
+/// asked, since it keeps 8 KiB more for every thread that does. From then on stacks for signals (sigaltstack) must have room
+/// for them.
+static bool may_multiply_tiles(unsigned bits) {
+  constexpr unsigned kTiles = 1u << 24;
   constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM of <asm/prctl.h> since Linux 5.16
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTilesOfBytes) == kTilesOfBytes &&
-         __builtin_cpu_supports("avx512vnni") && syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & (kTiles | bits)) == (kTiles | bits) &&
+         syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
 }
 #endif
+
+bool may_multiply_bf16_tiles() {
+#ifdef ONESTEP_AMX_BF16
+  return __builtin_cpu_supports("avx512bf16") && may_multiply_tiles(1u << 22);
+#else
+  return false;
+#endif
+}
 
 #ifdef ONESTEP_AVX_VNNI
 /// Whether a CPU with AVX2 has AVX-VNNI, which no version of Clang before 17 has a name for.
@@ -125,7 +151,7 @@ std::vector<WeightProducts> usable_weight_products(Isa isa) {
 #ifdef ONESTEP_X86
     case Isa::avx512:
 #ifdef ONESTEP_AMX_INT8
-      if (may_multiply_tiles()) usable.push_back(avx512amx::weight_products());
+      if (__builtin_cpu_supports("avx512vnni") && may_multiply_tiles(1u << 25)) usable.push_back(avx512amx::weight_products());
 #endif
 #ifdef ONESTEP_AVX512_VNNI
       if (__builtin_cpu_supports("avx512vnni")) usable.push_back(avx512vnni::weight_products());

@@ -132,8 +132,8 @@ const Table<float>& table();
 template <>
 const Table<double>& table();
 
-/// The products in use: those of table<E>(), or for BFloat16 those of active_isa(), made of dot products where
-/// bf16_dot_in_use().
+/// The products in use: those of table<E>(), or for BFloat16 those of active_isa() in the order of bf16_in_tiles(), made of dot
+/// products where bf16_dot_in_use(), or of tiles where amx_bf16_in_use().
 template <class E>
 const Products<E>& products();
 template <>
@@ -142,6 +142,9 @@ template <>
 const Products<double>& products();
 template <>
 const Products<BFloat16>& products();
+
+/// Whether the CPU and the system let this process multiply tiles of bfloat16.
+bool may_multiply_bf16_tiles();
 
 /// Those of active_isa(), with the widest dot products of bytes that this CPU has.
 const WeightProducts& weight_products();
@@ -164,6 +167,7 @@ const WeightProducts& weight_products();
   ONESTEP_IF_LINKED void fill_random(Table<float>& table);      \
   ONESTEP_IF_LINKED void fill_convolution(Table<float>& table); \
   Products<BFloat16> bf16_products();                           \
+  Products<BFloat16> tiled_bf16_products();                     \
   WeightProducts weight_products();                             \
   }
 ONESTEP_DECLARE_FILLS(generic)
@@ -179,8 +183,9 @@ namespace avx512vnni {
 WeightProducts weight_products();
 }
 namespace avx512amx {
+Products<BFloat16> tiled_bf16_products();
 WeightProducts weight_products();
-}
+}  // namespace avx512amx
 namespace avxvnni {
 WeightProducts weight_products();
 }

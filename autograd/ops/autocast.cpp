@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "autograd/kernels/isa.h"
 #include "autograd/ops/common.h"
 #include "autograd/ops_math.h"
 #include "autograd/tensor.h"
@@ -44,6 +45,10 @@ AutocastGuard::~AutocastGuard() {
   state.scoped = false;
   rounded_parameters.clear();
 }
+
+Bf16Order bf16_order() { return kernels::bf16_in_tiles() ? Bf16Order::amx : Bf16Order::avx512; }
+
+void set_bf16_order(Bf16Order order) { kernels::set_bf16_in_tiles(order == Bf16Order::amx); }
 
 namespace ops {
 

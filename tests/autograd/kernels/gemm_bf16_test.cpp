@@ -16,16 +16,26 @@ using namespace testing;
 template <class F>
 void for_each_way(F f) {
   for_each_isa([&] {
-    const bool dots = bf16_dot_in_use();
-    if (active_isa() == Isa::avx512 && bf16_dot_supported()) {
-      set_bf16_dot(!dots);
-      CAPTURE(!dots);
+    const Settings restore;
+    for (const Bf16Instructions instructions : {Bf16Instructions::own, Bf16Instructions::fma}) {
+      if (instructions == Bf16Instructions::own && !bf16_dot_supported()) continue;
+      set_bf16_instructions(instructions);
+      CAPTURE(bf16_dot_in_use());
+      CAPTURE(amx_bf16_in_use());
       f();
-      set_bf16_dot(dots);
     }
-    CAPTURE(dots);
-    f();
   });
+}
+
+/// Calls f() with both orders of sums.
+template <class F>
+void for_each_order(F f) {
+  const Settings restore;
+  for (const bool tiles : {false, true}) {
+    set_bf16_in_tiles(tiles);
+    CAPTURE(tiles);
+    f();
+  }
 }
 
 /// x rounded to 24 bits as if exponents had no end, and 0 if it is then below the smallest normal number: `exact` is a sum of
@@ -47,18 +57,25 @@ using Halves = std::vector<uint16_t>;
 /// The contract written down for c [m, n] = or += a [m, k] b [k, n].
 Floats promised(int64_t m, int64_t n, int64_t k, const Floats& a, const Floats& b, Floats c, bool accumulate) {
   const auto at = [](const Floats& x, int64_t i) { return float_of_bfloat16(bfloat16_of_float(x[static_cast<size_t>(i)])); };
+  const bool tiles = bf16_in_tiles();
+  const int64_t together = tiles ? 32 : 256;
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       float& to = c[static_cast<size_t>(i * n + j)];
-      for (int64_t p0 = 0; p0 < k; p0 += 256) {
-        const int64_t end = std::min(k, p0 + 256);
-        float block = 0;
+      for (int64_t p0 = 0; p0 < k; p0 += together) {
+        const int64_t end = std::min(k, p0 + together);
+        float evens = 0, odds = 0;  // one sum unless in tiles
         for (int64_t p = p0; p < end; p += 2) {
           const bool pair = p + 1 < end;  // else with a zero
-          block = step(pair ? at(a, i * k + p + 1) : 0, pair ? at(b, (p + 1) * n + j) : 0, block);
-          block = step(at(a, i * k + p), at(b, p * n + j), block);
+          float& odd = tiles ? odds : evens;
+          odd = step(pair ? at(a, i * k + p + 1) : 0, pair ? at(b, (p + 1) * n + j) : 0, odd);
+          evens = step(at(a, i * k + p), at(b, p * n + j), evens);
         }
-        to = p0 == 0 && !accumulate ? block : plus(to, block);
+        const float before = p0 == 0 && !accumulate ? 0 : to;
+        if (tiles)
+          to = plus(before, plus(evens, odds));
+        else
+          to = p0 == 0 && !accumulate ? evens : plus(before, evens);
       }
     }
   }
@@ -108,41 +125,47 @@ void check_layouts(int64_t m, int64_t n, int64_t k) {
 TEST_CASE("products of bfloat16: every layout, shape and number of threads") {
   const Settings restore;
   set_min_work_per_thread(0);
-  for_each_way([] {
-    for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1},
-                                  {2, 3, 5},
-                                  {5, 17, 2},
-                                  {14, 32, 64},
-                                  {15, 33, 255},
-                                  {29, 50, 257},
-                                  {3, 100, 512},
-                                  {33, 7, 300},
-                                  {1, 40, 30},
-                                  {40, 1, 30},
-                                  {17, 400, 9}}) {
-      for (const int threads : {1, 3}) {
-        set_num_threads(threads);
-        check_layouts(m, n, k);
+  for_each_order([] {
+    for_each_way([] {
+      for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1},
+                                    {2, 3, 5},
+                                    {5, 17, 2},
+                                    {14, 32, 64},
+                                    {15, 33, 255},
+                                    {29, 50, 257},
+                                    {3, 100, 512},
+                                    {33, 7, 300},
+                                    {1, 40, 30},
+                                    {40, 1, 30},
+                                    {65, 31, 33},
+                                    {48, 64, 96},
+                                    {17, 400, 9}}) {
+        for (const int threads : {1, 3}) {
+          set_num_threads(threads);
+          check_layouts(m, n, k);
+        }
       }
-    }
+    });
   });
 }
 
 TEST_CASE("products of bfloat16: a packed right side, and parts of it") {
-  for_each_way([] {
-    const int64_t m = 20, n = 70, k = 301;
-    const Floats a = random_floats(m * k, -1, 1, 1), b = random_floats(k * n, -1, 1, 2);
-    Floats packed(static_cast<size_t>(packed_size<BFloat16>(n, k)));
-    pack<BFloat16>(false, n, k, {b.data(), false}, n, packed.data());
-    for (const int64_t depth : {k, int64_t{256}, int64_t{131}}) {
-      for (const int64_t cols : {n, int64_t{33}, int64_t{16}}) {
-        Floats want(static_cast<size_t>(m * cols)), got = want;
-        gemm(false, false, m, cols, depth, Bf16Source{a.data(), false}, k, Bf16Source{b.data(), false}, n, want.data(), cols,
-             false);
-        gemm<BFloat16>(m, cols, depth, {a.data(), false}, k, Packed<BFloat16>{packed.data(), n, k}, got.data(), cols);
-        CHECK(first_difference(got, want) == -1);
+  for_each_order([] {
+    for_each_way([] {
+      const int64_t m = 20, n = 70, k = 301;
+      const Floats a = random_floats(m * k, -1, 1, 1), b = random_floats(k * n, -1, 1, 2);
+      Floats packed(static_cast<size_t>(packed_size<BFloat16>(n, k)));
+      pack<BFloat16>(false, n, k, {b.data(), false}, n, packed.data());
+      for (const int64_t depth : {k, int64_t{256}, int64_t{131}}) {
+        for (const int64_t cols : {n, int64_t{33}, int64_t{16}}) {
+          Floats want(static_cast<size_t>(m * cols)), got = want;
+          gemm(false, false, m, cols, depth, Bf16Source{a.data(), false}, k, Bf16Source{b.data(), false}, n, want.data(), cols,
+               false);
+          gemm<BFloat16>(m, cols, depth, {a.data(), false}, k, Packed<BFloat16>{packed.data(), n, k}, got.data(), cols);
+          CHECK(first_difference(got, want) == -1);
+        }
       }
-    }
+    });
   });
 }
 
@@ -170,7 +193,7 @@ Steps steps(const Halves& a, const Halves& b, const Floats& sums) {
 }
 
 /// Checks them on every instruction set, and returns the result.
-Floats check_steps(const Halves& a, const Halves& b, const Floats& sums) {
+Floats check_steps_in_order(const Halves& a, const Halves& b, const Floats& sums) {
   const int64_t n = static_cast<int64_t>(sums.size());
   const Steps s = steps(a, b, sums);
   const Floats want = promised(1, n, 10, s.row, s.columns, sums, false);
@@ -181,6 +204,9 @@ Floats check_steps(const Halves& a, const Halves& b, const Floats& sums) {
     CHECK(first_difference(got, want) == -1);
   });
   return want;
+}
+void check_steps(const Halves& a, const Halves& b, const Floats& sums) {
+  for_each_order([&] { check_steps_in_order(a, b, sums); });
 }
 
 TEST_CASE("products of bfloat16: every pair of exponents") {
@@ -234,25 +260,26 @@ TEST_CASE("products of bfloat16: float32 numbers are rounded as halves are, what
     gemm(transposed, false, n, 1, 1, from, transposed ? n : 1, Bf16Source{one.data(), false}, 1, y.data(), 1, false);
     return y;
   };
-  const Settings restore;
-  for_each_way([&] {
-    const Floats want = product(false, {halves.data(), true});
-    for (const bool transposed : {false, true}) {
-      CHECK(first_difference(product(transposed, {a.data(), false}), want) == -1);
-      CHECK(first_difference(product(transposed, {halves.data(), true}), want) == -1);
-    }
-    Floats pairs(a.size() / 2), pairs_of_halves(pairs.size());
-    gemm(false, false, n / 2, 1, 2, Bf16Source{a.data(), false}, 2, Bf16Source{one.data(), false}, 1, pairs.data(), 1, false);
-    gemm(false, false, n / 2, 1, 2, Bf16Source{halves.data(), true}, 2, Bf16Source{one.data(), false}, 1,
-         pairs_of_halves.data(), 1, false);
-    CHECK(first_difference(pairs, pairs_of_halves) == -1);
+  for_each_order([&] {
+    for_each_way([&] {
+      const Floats want = product(false, {halves.data(), true});
+      for (const bool transposed : {false, true}) {
+        CHECK(first_difference(product(transposed, {a.data(), false}), want) == -1);
+        CHECK(first_difference(product(transposed, {halves.data(), true}), want) == -1);
+      }
+      Floats pairs(a.size() / 2), pairs_of_halves(pairs.size());
+      gemm(false, false, n / 2, 1, 2, Bf16Source{a.data(), false}, 2, Bf16Source{one.data(), false}, 1, pairs.data(), 1, false);
+      gemm(false, false, n / 2, 1, 2, Bf16Source{halves.data(), true}, 2, Bf16Source{one.data(), false}, 1,
+           pairs_of_halves.data(), 1, false);
+      CHECK(first_difference(pairs, pairs_of_halves) == -1);
+    });
   });
 }
 
 TEST_CASE("products of bfloat16: what is rounded up to the smallest normal number is flushed where it was below it") {
   // 2^-126 - 2^-150 is 2^-126 rounded among subnormals, and subnormal with 24 bits of precision.
   const auto minus_square = [](float x) {
-    return check_steps({bfloat16_of_float(x), 0}, {bfloat16_of_float(-x), 0}, {0x1p-126f});
+    return check_steps_in_order({bfloat16_of_float(x), 0}, {bfloat16_of_float(-x), 0}, {0x1p-126f});
   };
   CHECK(minus_square(0x1p-75f) == Floats{0});
   CHECK(minus_square(0x1p-76f) == Floats{0x1p-126f});
@@ -263,33 +290,51 @@ TEST_CASE("products of bfloat16: an epilogue computes with subnormal numbers, wh
     return y * 0x1p-40f + 1e-40f * static_cast<float>(row * 3 + col);
   };
   const Epilogue epilogue = elementwise<float>(changed);
-  for_each_way([&] {
-    for (const auto& [m, n, k] :
-         {std::array<int64_t, 3>{5, 16, 8}, {40, 1, 8}, {1, 40, 30}, {150, 100, 300}, {270, 33, 5}, {4, 3, 0}})
-      for (const int threads : {1, 3}) {
-        const Settings restore;
-        set_min_work_per_thread(0);
-        set_num_threads(threads);
-        const Floats a = random_floats(m * k, -0x1p-90f, 0x1p-90f, 1), b = random_floats(k * n, -1, 1, 2);
-        Floats want(static_cast<size_t>(m * n)), got = want;
-        const Bf16Source left{a.data(), false}, right{b.data(), false};
-        gemm(false, false, m, n, k, left, k, right, n, want.data(), n, false);
-        epilogue(want.data(), n, 0, m, 0, n);
-        gemm(false, false, m, n, k, left, k, right, n, got.data(), n, false, epilogue);
-        CHECK(first_difference(got, want) == -1);
-        CHECK(want.back() != 0);
-      }
+  for_each_order([&] {
+    for_each_way([&] {
+      for (const auto& [m, n, k] :
+           {std::array<int64_t, 3>{5, 16, 8}, {40, 1, 8}, {1, 40, 30}, {150, 100, 300}, {270, 33, 5}, {4, 3, 0}})
+        for (const int threads : {1, 3}) {
+          const Settings restore;
+          set_min_work_per_thread(0);
+          set_num_threads(threads);
+          const Floats a = random_floats(m * k, -0x1p-90f, 0x1p-90f, 1), b = random_floats(k * n, -1, 1, 2);
+          Floats want(static_cast<size_t>(m * n)), got = want;
+          const Bf16Source left{a.data(), false}, right{b.data(), false};
+          gemm(false, false, m, n, k, left, k, right, n, want.data(), n, false);
+          epilogue(want.data(), n, 0, m, 0, n);
+          gemm(false, false, m, n, k, left, k, right, n, got.data(), n, false, epilogue);
+          CHECK(first_difference(got, want) == -1);
+          CHECK(want.back() != 0);
+        }
+    });
   });
 }
 
-TEST_CASE("products of bfloat16: the speed of the CPU's dot products does not matter to the bits") {
+TEST_CASE("products of bfloat16: in tiles, 32 numbers along k are summed before they are added") {
+  const Settings restore;
+  Floats ones(33, 1.0f), b(33, 0.0f);
+  b[0] = 0x1p24f, b[1] = 1, b[2] = -0x1p24f, b[32] = 1;
+  const auto sum = [&] {
+    float y = 0;
+    gemm(false, false, 1, 1, 33, Bf16Source{ones.data(), false}, 33, Bf16Source{b.data(), false}, 1, &y, 1, false);
+    return y;
+  };
+  CHECK(sum() == 1);  // ((1 + 2^24) - 2^24) + 1
+  set_bf16_in_tiles(true);
+  CHECK(sum() == 2);  // ((2^24 - 2^24) + 1) + 1
+}
+
+TEST_CASE("products of bfloat16: what they are made of is asked for by name") {
   const Settings restore;
   if (!bf16_dot_supported()) {
-    CHECK_THROWS_AS(set_bf16_dot(true), ConfigError);
+    CHECK_THROWS_AS(set_bf16_instructions(Bf16Instructions::own), ConfigError);
     return;
   }
+  set_bf16_instructions(Bf16Instructions::own);
   set_isa(Isa::generic);
   CHECK_FALSE(bf16_dot_in_use());
+  CHECK_FALSE(amx_bf16_in_use());
 }
 
 }  // namespace

@@ -29,12 +29,16 @@ class Settings {
     set_isa(isa_);
     set_num_threads(threads_);
     set_min_work_per_thread(min_work_);
+    set_bf16_instructions(bf16_instructions_);
+    set_bf16_in_tiles(bf16_in_tiles_);
   }
 
  private:
   Isa isa_ = active_isa();
   int threads_ = num_threads();
   double min_work_ = min_work_per_thread();
+  Bf16Instructions bf16_instructions_ = bf16_instructions();
+  bool bf16_in_tiles_ = bf16_in_tiles();
 };
 
 /// Uniform in [low, high).
