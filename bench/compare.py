@@ -92,6 +92,7 @@ def contestants(kind, flags, options):
     ours = [options.onestep, "bench", program, *flags.split(), *budget, "--json"]
     if kind == "call":  # 200 calls from Python
         ours = [sys.executable, str(HERE / "peers" / "call.py"), "--framework", "onestep_python", *flags.split(), *budget]
+    flags = flags.replace("bf16_amx", "bf16")
     peers = {name: [sys.executable, str(HERE / "peers" / f"{program}.py"), "--framework", name, *flags.split(), *budget]
              for name in PEERS[kind]}
     return {"onestep": ours, **peers}
@@ -171,8 +172,8 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3, help="how often everyone has a turn")
     parser.add_argument("--budget", type=float, default=2.0, help="seconds of timing a turn")
-    parser.add_argument("--precision", default="float32", choices=("float32", "bf16"),
-                        help="of the products of " + ", ".join(MIXED) + "; bf16 is autocast in PyTorch")
+    parser.add_argument("--precision", default="float32", choices=("float32", "bf16", "bf16_amx"),
+                        help="of the products of " + ", ".join(MIXED) + "; bf16 and bf16_amx are autocast in PyTorch")
     parser.add_argument("--weights", default="float32", choices=("float32", "bf16", "int8"),
                         help="of generate; for llama.cpp F16 beside bf16 and Q8_0 beside int8, the others are left out")
     parser.add_argument("--only", default="", help="only work whose label contains this")

@@ -22,6 +22,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+Bf16Order order_of(const std::string& precision) { return precision == "bf16_amx" ? Bf16Order::amx : Bf16Order::avx512; }
+
 json header(const std::string& bench, const GptShape& m) {
   json result = bench::header(bench);
   result.update({{"layers", m.layers}, {"heads", m.heads}, {"embd", m.embd}, {"ctx", m.ctx}, {"vocab", m.vocab}});
@@ -81,7 +83,7 @@ Tensor random(const Shape& shape) {
 
 json bench_step(const StepWork& work, double seconds) {
   train::Config config = gpt_config(work.model);
-  config.train.precision = work.precision == "bf16" ? train::Precision::bf16 : train::Precision::float32;
+  config.train.precision = *value_named<train::Precision>(work.precision);
   config.model.activation = work.gelu == "tanh" ? train::Activation::gelu_tanh : train::Activation::gelu;
   config.optimizer.decay = train::Decay::matrices;
   config.train.batch_size = work.batch;
@@ -109,6 +111,7 @@ json bench_step(const StepWork& work, double seconds) {
 }
 
 json bench_attention(const AttentionWork& w, double seconds) {
+  const Bf16OrderGuard order(order_of(w.precision));
   // x, q, k, v, context and result; with the backward pass also a gradient of each.
   check_fits("attention: the tensors of --B, --T and --C",
              (w.backward ? 12.0 : 6.0) * 4 * static_cast<double>(w.B) * static_cast<double>(w.T) * static_cast<double>(w.C));
@@ -119,7 +122,7 @@ json bench_attention(const AttentionWork& w, double seconds) {
   std::vector<Tensor> leaves = module.parameters();
   leaves.push_back(x);
   const auto forward = [&] {
-    const AutocastGuard autocast(w.precision == "bf16");
+    const AutocastGuard autocast(w.precision != "float32");
     return module.forward(x);
   };
   const auto call = [&] {
@@ -142,10 +145,11 @@ json bench_attention(const AttentionWork& w, double seconds) {
 }
 
 json bench_matmul(const MatmulWork& w, double seconds) {
+  const Bf16OrderGuard order(order_of(w.precision));
   const auto batch = static_cast<double>(w.batch), m = static_cast<double>(w.m), n = static_cast<double>(w.n),
              k = static_cast<double>(w.k);
   check_fits("matmul: the matrices of --m, --n, --k and --batch", 4 * batch * (m * k + k * n + m * n));
-  const DType dtype = w.precision == "bf16" ? DType::bfloat16 : DType::float32;
+  const DType dtype = w.precision == "float32" ? DType::float32 : DType::bfloat16;
   const auto matrix = [&](bool transposed, int64_t rows, int64_t cols) {
     Tensor x = to(random(transposed ? Shape{w.batch, cols, rows} : Shape{w.batch, rows, cols}), dtype);
     if (transposed) x = transpose(x, 1, 2);

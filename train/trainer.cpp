@@ -35,6 +35,18 @@ std::vector<optim::ParameterGroup> parameter_groups(const OptimizerConfig& confi
   return {decayed, others};
 }
 
+/// How products are computed while it lives.
+class PrecisionGuard {
+ public:
+  explicit PrecisionGuard(Precision precision)
+      : autocast_(precision != Precision::float32),
+        order_(precision == Precision::bf16_amx ? Bf16Order::amx : Bf16Order::avx512) {}
+
+ private:
+  AutocastGuard autocast_;
+  Bf16OrderGuard order_;
+};
+
 /// load_state_dict() converts; here that would change bits.
 void check_dtypes(const nn::NamedTensors& own, const nn::NamedTensors& saved) {
   for (const auto& [name, tensor] : saved) {
@@ -111,11 +123,8 @@ Tensor Trainer::forward(const MicroBatch& micro_batch) {
   return forward_batch(*model_, micro_batch.batch);
 }
 
-/// Whether products round their operands, for an AutocastGuard.
-bool Trainer::autocast() const { return config_.train.precision == Precision::bf16; }
-
 Tensor Trainer::next_loss() {
-  const AutocastGuard precision(autocast());
+  const PrecisionGuard precision(config_.train.precision);
   const MicroBatch next = draw_micro_batch();
   Tensor logits = forward(next);
   follow_forward();
@@ -177,7 +186,7 @@ std::optional<double> Trainer::mean_loss(const std::vector<int64_t>& counted, co
 /// The mean loss of the step's micro-batches, whose gradient is summed; rank r computes every micro-batch r of size(). None if
 /// no target counts.
 std::optional<double> Trainer::compute_gradients() {
-  const AutocastGuard precision(autocast());
+  const PrecisionGuard precision(config_.train.precision);
   const int64_t count = config_.train.grad_accumulation, size = communicator().size(), rank = communicator().rank();
   const bool exact = config_.distributed.reduce == Reduce::exact;
   std::vector<int64_t> counted;
@@ -274,7 +283,7 @@ void Trainer::set_learning_rate(double lr) {
 }
 
 Evaluation Trainer::evaluate(const Stopped& stopped) {
-  const AutocastGuard precision(autocast());
+  const PrecisionGuard precision(config_.train.precision);
   evaluation_ = train::evaluate(*model_, *data_, config_.train.eval_batches, config_.train.batch_size, evaluation_generator(),
                                 stopped, &communicator());
   return *evaluation_;

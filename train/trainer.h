@@ -89,7 +89,6 @@ class Trainer {
   };
   MicroBatch draw_micro_batch();
   void follow_forward();
-  bool autocast() const;
   Tensor forward(const MicroBatch& micro_batch);
   double compute(const MicroBatch& micro_batch);
   void advance_past_forward(const MicroBatch& micro_batch);

@@ -68,7 +68,7 @@ void add_precision(Command& command, std::string& precision, const std::string& 
   command.add_option("--precision", precision, what)
       ->type_name("KIND")
       ->capture_default_str()
-      ->check(one_of({"float32", "bf16"}));
+      ->check(one_of({"float32", "bf16", "bf16_amx"}));
 }
 
 void add_mode(Command& command, std::string& mode) {

@@ -7,7 +7,8 @@
 namespace onestep::testing {
 
 /// The configs that are trained, by name.
-inline constexpr const char* kBitConfigs[] = {"bits_attention", "bits_gpt", "bits_gpt_bf16", "bits_gqa_rope"};
+inline constexpr const char* kBitConfigs[] = {"bits_attention", "bits_gpt", "bits_gpt_bf16", "bits_gpt_bf16_amx",
+                                              "bits_gqa_rope"};
 /// The numbers of steps after which hashes are known: one for the suite, one for the long test.
 inline constexpr int64_t kBitSteps[] = {5, 25, 500};
 

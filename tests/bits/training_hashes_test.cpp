@@ -43,15 +43,13 @@ TEST_CASE("bits: 25 steps end with the known hashes where the number of threads 
   CHECK(differing == "");
 }
 
-TEST_CASE("bits: 25 steps end with the known hashes with and without the CPU's dot products of bfloat16") {
+TEST_CASE("bits: 25 steps end with the known hashes with and without the CPU's instructions for bfloat16") {
   const kernels::testing::Settings restore;
-  const bool before = kernels::bf16_dot_in_use();
-  for (const bool use : {false, true}) {
-    if (use && !kernels::bf16_dot_supported()) continue;
-    kernels::set_bf16_dot(use);
+  for (const auto instructions : {kernels::Bf16Instructions::own, kernels::Bf16Instructions::fma}) {
+    if (instructions == kernels::Bf16Instructions::own && !kernels::bf16_dot_supported()) continue;
+    kernels::set_bf16_instructions(instructions);
     CHECK(differing_hashes(25) == "");
   }
-  kernels::set_bf16_dot(before);
 }
 
 TEST_CASE("bits: 500 steps end with the known hashes for three threads and where CI is set for one to eight") {

@@ -61,8 +61,8 @@ enum class Reduce : uint8_t { exact, allreduce };
 constexpr auto names(Reduce /*all*/) { return std::to_array<std::string_view>({"exact", "allreduce"}); }
 
 /// In what products are computed (docs/config.md).
-enum class Precision : uint8_t { float32, bf16 };
-constexpr auto names(Precision /*all*/) { return std::to_array<std::string_view>({"float32", "bf16"}); }
+enum class Precision : uint8_t { float32, bf16, bf16_amx };
+constexpr auto names(Precision /*all*/) { return std::to_array<std::string_view>({"float32", "bf16", "bf16_amx"}); }
 
 /// Stands for a number that resolve() derives from others.
 inline constexpr double kDerived = -std::numeric_limits<double>::infinity();

@@ -115,8 +115,8 @@ void check_train(const Config& config) {
 
 void check_precision(const Config& config) {
   ONESTEP_CHECK(ConfigError, config.train.precision == Precision::float32 || config.train.dtype == DType::float32,
-                config.origin.at("/train/precision"), ": bf16 needs train.dtype float32, which is what is rounded: got ",
-                config.train.dtype);
+                config.origin.at("/train/precision"), ": ", name_of(config.train.precision),
+                " needs train.dtype float32, which is what is rounded: got ", config.train.dtype);
 }
 
 void check_optimizer(const Config& config) {

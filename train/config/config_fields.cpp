@@ -202,7 +202,9 @@ std::vector<Field> train_fields() {
   rows.add<in, &T::precision>(
           "train.precision",
           "bf16: products round their operands to bfloat16, sum in float32 and give bfloat16, which halves the memory of "
-          "activations; parameters, gradients, optimizer, norms and losses stay float32, and checkpoints")
+          "activations; parameters, gradients, optimizer, norms and losses stay float32, and checkpoints. bf16_amx: the same "
+          "with "
+          "sums in the order of AMX, several times as fast on a CPU that has it, on others slower, with the same bits")
       .changeable();
   rows.add<in, &T::early_stop_patience>(
           "train.early_stop_patience",
