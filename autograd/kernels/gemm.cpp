@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <type_traits>
 
+#include "autograd/half.h"
 #include "autograd/kernels/aligned_block.h"
 #include "autograd/kernels/flops.h"
 #include "autograd/kernels/kernels.h"
@@ -56,11 +58,26 @@ struct Product {
   int64_t ldc;
   bool accumulate;
   Epilogue epilogue = {};
+  BFloat16* rounded = nullptr;  // [m, n], where c is not kept but rounded to bfloat16
 
   /// Rows [i, i_end) and columns [j, j_end) of it.
   void run(int64_t i, int64_t i_end, int64_t j, int64_t j_end, Number<E>* memory) const {
-    products<E>().gemm(trans_a, trans_b, i_end - i, j_end - j, k, a + (trans_a ? i : i * lda), lda, b + (trans_b ? j * ldb : j),
-                       ldb, packed, c + i * ldc + j, ldc, accumulate, epilogue.of_part(i, j), memory);
+    const int64_t rows = i_end - i, cols = j_end - j;
+    const auto multiply = [&](Number<E>* to, int64_t ld) {
+      products<E>().gemm(trans_a, trans_b, rows, cols, k, a + (trans_a ? i : i * lda), lda, b + (trans_b ? j * ldb : j), ldb,
+                         packed, to, ld, accumulate, epilogue.of_part(i, j), memory);
+    };
+    if (!rounded) return multiply(c + i * ldc + j, ldc);
+    if constexpr (std::is_same_v<E, BFloat16>) {
+      float* const part = memory + padded(products<E>().workspace(rows, cols, k));
+      multiply(part, cols);
+      for (int64_t r = 0; r < rows; ++r)
+        table<float>().to_bf16(part + r * cols, reinterpret_cast<uint16_t*>(rounded + (i + r) * n + j), cols);
+    }
+  }
+  /// Elements of memory that it needs for at most that many.
+  int64_t memory(int64_t rows, int64_t cols) const {
+    return padded(products<E>().workspace(rows, cols, k)) + (rounded ? padded(rows * cols) : 0);
   }
 };
 
@@ -99,11 +116,30 @@ Grid grid_for(int threads, int64_t m, int64_t n) {
   return best;
 }
 
-/// x by several threads, each with memory of its own.
+/// Elements of a part that stays in the L2 cache until it is rounded, and rows of which its number is a multiple: AMX
+/// multiplies 32 at once.
+constexpr int64_t kMostRounded = int64_t{1} << 18, kRoundedRows = 32;
+
+/// The same for a result that is rounded: it is cut across its longer side, along which little is read again.
+Grid grid_for_rounding(int threads, int64_t m, int64_t n) {
+  Grid grid = grid_for(threads, m, n);
+  const int64_t parts = ((m * n + kMostRounded - 1) / kMostRounded + threads - 1) / threads * threads;
+  if (grid.rows * grid.cols >= parts) return grid;
+  return n > m ? Grid{1, std::min(parts, (n + 15) / 16)} : Grid{std::min(parts, (m + kRoundedRows - 1) / kRoundedRows), 1};
+}
+
+/// Where part i of `parts` begins of n that are cut at multiples of `step`.
+int64_t start_of(int64_t i, int64_t parts, int64_t n, int64_t step) {
+  return std::min(n, (n + step - 1) / step * i / parts * step);
+}
+
+/// x in parts by several threads, each with memory of its own.
 template <class E>
 void multiply_parts(Product<E> x, int threads) {
-  const Grid grid = grid_for(threads, x.m, x.n);
-  const int64_t size = padded(products<E>().workspace((x.m + grid.rows - 1) / grid.rows, x.n, x.k));
+  const Grid grid = x.rounded ? grid_for_rounding(threads, x.m, x.n) : grid_for(threads, x.m, x.n);
+  const int64_t row_step = x.rounded ? kRoundedRows : 1, col_step = 16;
+  const auto most = [](int64_t n, int64_t parts, int64_t step) { return ((n + step - 1) / step + parts - 1) / parts * step; };
+  const int64_t size = x.memory(most(x.m, grid.rows, row_step), most(x.n, grid.cols, col_step));
   const int64_t shared = grid.cols == 1 && x.m >= 2 * kRowsOfPart ? padded(products<E>().packed_size(x.n, x.k)) : 0;
   const bool share = shared > 0 && shared <= kMostShared;
   auto* const memory = workspace<Number<E>>(size * threads + (share ? shared : 0));
@@ -115,9 +151,9 @@ void multiply_parts(Product<E> x, int threads) {
     x.packed = &all;
   }
   parallel_pieces(threads, grid.rows * grid.cols, [=](int64_t part, int thread) {
-    const int64_t row = part / grid.cols, col = part % grid.cols, vectors = (x.n + 15) / 16;
-    x.run(x.m * row / grid.rows, x.m * (row + 1) / grid.rows, 16 * (vectors * col / grid.cols),
-          std::min(x.n, 16 * (vectors * (col + 1) / grid.cols)), memory + thread * size);
+    const int64_t row = part / grid.cols, col = part % grid.cols;
+    x.run(start_of(row, grid.rows, x.m, row_step), start_of(row + 1, grid.rows, x.m, row_step),
+          start_of(col, grid.cols, x.n, col_step), start_of(col + 1, grid.cols, x.n, col_step), memory + thread * size);
   });
 }
 
@@ -126,8 +162,8 @@ template <class E>
 void multiply_nonempty(const Product<E>& x) {
   add_flops(flops(x.m, x.n, x.k));
   const int threads = threads_for(x.m * ((x.n + 15) / 16), cost(x.m, x.n, x.k));
-  if (threads > 1) return multiply_parts(x, threads);
-  x.run(0, x.m, 0, x.n, workspace<Number<E>>(products<E>().workspace(x.m, x.n, x.k)));
+  if (threads > 1 || (x.rounded && x.m * x.n > kMostRounded)) return multiply_parts(x, threads);
+  x.run(0, x.m, 0, x.n, workspace<Number<E>>(x.memory(x.m, x.n)));
 }
 
 template <class E>
@@ -188,6 +224,12 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* 
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda, Bf16Source b, int64_t ldb,
           float* c, int64_t ldc, bool accumulate, const Epilogue& epilogue) {
   multiply<BFloat16>({trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, c, ldc, accumulate, epilogue});
+}
+
+void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda, Bf16Source b, int64_t ldb,
+          BFloat16* c, const Epilogue& epilogue) {
+  if (m <= 0 || n <= 0) return;
+  multiply_nonempty<BFloat16>({trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, nullptr, n, false, epilogue, c});
 }
 
 template <class E>

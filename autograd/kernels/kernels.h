@@ -273,6 +273,9 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* 
 /// for each group of 32 numbers along k in order, where even and odd are sums from zero by fma in ascending k.
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda, Bf16Source b, int64_t ldb,
           float* c, int64_t ldc, bool accumulate, const Epilogue& epilogue = {});
+/// The same rounded to c [m, n], after the epilogue, while it is in the caches.
+void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda, Bf16Source b, int64_t ldb,
+          BFloat16* c, const Epilogue& epilogue = {});
 
 /// Elements that pack writes for op(b) [k, n]. E is float, double, or BFloat16: how numbers are multiplied (packed.h).
 template <class E>

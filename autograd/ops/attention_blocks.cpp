@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "autograd/kernels/isa.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/ops/attention_operands.h"
 #include "autograd/ops_index.h"
@@ -21,13 +22,18 @@ using kernels::Number, kernels::Source;
 namespace {
 
 constexpr const char* kOp = "scaled_dot_product_attention";
-constexpr int64_t kFewQueries = 24;  // whose weights are computed together if keys and values are packed: fewer masked keys,
-                                     // and weights that stay in the L2 cache
 constexpr int64_t kKeys = 256;  // the product's k-block: a block of queries starts at a multiple of it, so that every sum over
                                 // keys is cut at the same places whatever queries are computed together
 
 // Templates take E, as which products multiply numbers (float, double, BFloat16), or T = Number<E>, in which all else is
 // computed.
+/// Queries whose weights are computed together if keys and values are packed: fewer masked keys, and weights that stay in the
+/// L2 cache. Tiles of bfloat16 sum 32 numbers at a time.
+template <class E>
+int64_t few_queries() {
+  return std::is_same_v<E, BFloat16> && kernels::bf16_in_tiles() ? 32 : 24;
+}
+
 template <class E>
 Source<E> source(const Number<E>* x) {
   if constexpr (std::is_same_v<E, BFloat16>)
@@ -125,8 +131,9 @@ void add_weighted(const Inputs<T>& in, const Block<E>& b, const T* w, const Rows
   int64_t j = b.key_begin;
   if (begins) y.clear(b.kv_head, 0, j, n);
   if (b.finite) {
-    for (int64_t i = 0; i < rows; i += kFewQueries) {
-      const int64_t end = attended.end(b.first + i, b.first + std::min(i + kFewQueries, rows));
+    const int64_t few = few_queries<E>();
+    for (int64_t i = 0; i < rows; i += few) {
+      const int64_t end = attended.end(b.first + i, b.first + std::min(i + few, rows));
       if (end > j)
         kernels::gemm(true, false, end - j, n, rows - i, source<E>(w + i * in.ld + j), in.ld,
                       source<E>(x.at(b.head, b.first + i)), x.ld, y.at(b.kv_head, j), y.ld, !begins);
@@ -236,8 +243,9 @@ void backward_queries(const Inputs<T>& in, const Block<E>& b, const Rows<const T
 template <class T, class E>
 void backward_block(const Inputs<T>& in, const Block<E>& b, const Rows<const T>& dy, const OutputGrads<T>& to) {
   if (!b.packed) backward_queries(in, b, dy, to);
-  for (int64_t i = b.first; b.packed && i < b.stop; i += kFewQueries)
-    backward_queries(in, rows_of(in, b, i, std::min(i + kFewQueries, b.stop)), dy, to);
+  const int64_t few = few_queries<E>();
+  for (int64_t i = b.first; b.packed && i < b.stop; i += few)
+    backward_queries(in, rows_of(in, b, i, std::min(i + few, b.stop)), dy, to);
   if (to.dv) add_weighted(in, b, in.keep ? b.memory.dropped : b.memory.weights, dy, in.p.value_features, to.dv);
   if (to.dk) add_weighted(in, b, b.memory.ds, in.q, in.p.features, to.dk);
 }
@@ -290,8 +298,9 @@ BlockPlan plan_blocks(const Inputs<T>& in, bool finite, bool backward) {
   const AttentionPlan& p = in.p;
   const int64_t kv_heads = p.heads / p.group;
   const double cost = 0.1 * static_cast<double>(p.group * p.queries * p.keys * (p.features + p.value_features + 16));
-  const bool pack = finite && p.queries > kFewQueries && p.window == 0 && kernels::packed_size<E>(p.keys, p.features) > 0;
-  const int64_t queries = std::min(pack && !backward ? kFewQueries : kQueries, p.queries);
+  const int64_t few = few_queries<E>();
+  const bool pack = finite && p.queries > few && p.window == 0 && kernels::packed_size<E>(p.keys, p.features) > 0;
+  const int64_t queries = std::min(pack && !backward ? few : kQueries, p.queries);
   return {.finite = finite,
           .backward = backward,
           .pack = pack,
@@ -348,7 +357,7 @@ void for_each_block(const Inputs<T>& in, bool finite, bool backward, const F& ru
   kernels::parallel_pieces(plan.threads, pieces, [&](int64_t piece, int thread) {
     const Workspace<T> own = workspace_at(plan, memory + thread * plan.size());
     for (int64_t kv_head = kv_heads * piece / pieces; kv_head < kv_heads * (piece + 1) / pieces; ++kv_head) {
-      if (p.queries <= kFewQueries && kv_head + 1 < kv_heads) {
+      if (p.queries <= few_queries<E>() && kv_head + 1 < kv_heads) {
         prefetch_rows(in.k, kv_head + 1);
         prefetch_rows(in.v, kv_head + 1);
       }

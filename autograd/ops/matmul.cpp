@@ -65,14 +65,14 @@ kernels::Source<E> source(const Tensor& x) {
     return x.data<E>();
 }
 
-/// The values of [..., m, k] x [..., k, n] -> [..., m, n], in float32 where they are bfloat16. Many equally spaced rows against
-/// one right side are one product. `vector`: b is one, and float32 results are dot products. The epilogue is that of the result
-/// as rows [batch m, n]; float16 and vectors take none.
-Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector = false,
-               const kernels::Epilogue& epilogue = {}) {
+/// The values of [..., m, k] x [..., k, n] -> [..., m, n], as they are summed: in float32 where they are bfloat16, but for one
+/// product that is `rounded`. Many equally spaced rows against one right side are one product. `vector`: b is one, and float32
+/// results are dot products. The epilogue is that of the result as rows [batch m, n]; float16 and vectors take none.
+Tensor sums(const char* op, const Matrices& a, const Matrices& b, bool rounded, bool vector,
+            const kernels::Epilogue& epilogue) {
   const DType from = a.values.dtype(), dtype = compute_type(from);
   if (is_narrow(from) && from != DType::bfloat16)
-    return ops::rounded(product(op, ops::widened(a.view()), ops::widened(b.view()), vector), from);
+    return ops::rounded(sums(op, ops::widened(a.view()), ops::widened(b.view()), false, vector, {}), from);
   Shape batch = broadcast_shapes("matmul: batch dims", ops::batch_dims(a.shape), ops::batch_dims(b.shape));
   const int64_t k = a.shape.back(), n = b.shape.back();
   int64_t m = a.shape[a.shape.rank() - 2];
@@ -97,6 +97,12 @@ Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector
     batch = Shape();
   }
   const GemmOperand lhs(rows ? *rows : a), rhs(b);
+  if (rounded && batch.numel() == 1 && n > 1) {
+    Tensor y = empty(shape, from);
+    kernels::gemm(lhs.trans, rhs.trans, m, n, k, source<BFloat16>(lhs.matrices->values), lhs.ld,
+                  source<BFloat16>(rhs.matrices->values), rhs.ld, y.mutable_data<BFloat16>(), epilogue);
+    return y;
+  }
   Tensor y = empty(shape, dtype);
   if (dtype == DType::int64) {
     multiply_integers(lhs, starts_of(lhs, batch), rhs, starts_of(rhs, batch), m, n, k, y.mutable_data<int64_t>());
@@ -127,8 +133,10 @@ Tensor product(const char* op, const Matrices& a, const Matrices& b, bool vector
 }
 
 /// The same as numbers of `dtype`.
-Tensor product(const char* op, const Matrices& a, const Matrices& b, DType dtype) {
-  return ops::rounded(product(op, a, b), dtype);
+Tensor product(const char* op, const Matrices& a, const Matrices& b, DType dtype, bool vector = false,
+               const kernels::Epilogue& epilogue = {}) {
+  const bool rounded = a.values.dtype() == DType::bfloat16 && dtype == DType::bfloat16;
+  return ops::rounded(sums(op, a, b, rounded, vector, epilogue), dtype);
 }
 
 /// Saved operand `i` in its place in the graph, also where it was rounded or copied for the product.
@@ -187,19 +195,20 @@ Tensor saved_rows(const Tensor& a, const Tensor& b) {
 Tensor recorded_matmul(const Tensor& a, const Tensor& b, const Tensor& left, const Tensor& right, bool vector) {
   const bool fold = a.dim() == 2 && b.dim() > 2 && detail::should_record({a}) && &right.impl() == &b.impl();
   const Tensor saved_right = fold ? folded(b) : a.requires_grad() ? right : Tensor();
-  return record("matmul", ops::rounded(product("matmul", left, right, vector), left.dtype()), {a, b},
+  return record("matmul", product("matmul", left, right, left.dtype(), vector), {a, b},
                 {b.requires_grad() ? saved_rows(left, b) : Tensor(), saved_right},
                 [](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims
                   if (g.recording()) return recorded_grads(g);
-                  const auto summed = [&](const Tensor& x, size_t i) {
+                  const auto summed = [&](const Matrices& left, const Matrices& right, size_t i) {
+                    const Tensor x = sums("matmul", left, right, false, false, {});
                     return ops::rounded(ops::sum_to(x, g.input_shape(i)), g.input_dtype(i));
                   };
                   Tensor da, db;
-                  if (g.needs(0)) da = summed(product("matmul", g.grad(), transposed(g.saved(1))), 0);
+                  if (g.needs(0)) da = summed(g.grad(), transposed(g.saved(1)), 0);
                   if (g.needs(1) && g.input_shape(1).rank() == 2)
                     db = product("matmul", transposed(as_rows(g.saved(0))), as_rows(g.grad()), g.input_dtype(1));
                   else if (g.needs(1))
-                    db = summed(product("matmul", transposed(g.saved(0)), g.grad()), 1);
+                    db = summed(transposed(g.saved(0)), g.grad(), 1);
                   return {da, db};
                 });
 }
@@ -297,9 +306,8 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 /// linear of x and weight with the values of `left` and `right`, which may be rounded.
 Tensor recorded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& left, const Tensor& right) {
   const Tensor added = bias.defined() ? ops::contiguous_values(ops::widened(bias)) : bias;
-  Tensor y = product("linear", left, transposed(right), /*vector=*/false, add_bias(added));
-  return record("linear", ops::rounded(std::move(y), left.dtype()), {x, weight, bias},
-                {weight.requires_grad() ? left : Tensor(), x.requires_grad() ? right : Tensor()},
+  return record("linear", product("linear", left, transposed(right), left.dtype(), /*vector=*/false, add_bias(added)),
+                {x, weight, bias}, {weight.requires_grad() ? left : Tensor(), x.requires_grad() ? right : Tensor()},
                 [](const Backward& b) -> Grads {  // dx = dy W, dW = dy^T x over all rows, db = sum of the rows of dy
                   const Tensor& dy = b.grad();
                   if (b.recording()) return recorded_linear_grads(b);

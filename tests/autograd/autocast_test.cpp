@@ -145,3 +145,18 @@ TEST_CASE("products of bfloat16 tensors are sums of float32 rounded once") {
   CHECK(y.dtype() == DType::bfloat16);
   CHECK(all(abs(y.to(DType::float64) - exact) <= abs(exact) * 0.00391 + 1e-4).item<bool>());
 }
+
+TEST_CASE("the order of sums of bfloat16 is set in a scope, and holds for the backward pass") {
+  const auto gradient = [](Bf16Order order) {  // in float32: a result in bfloat16 would hide most of the order
+    const Bf16OrderGuard guard(order);
+    CHECK(bf16_order() == order);
+    const Tensor weight = drawn({5, 300}, 3).requires_grad_(), x = drawn({70, 300}, 4);
+    const AutocastGuard autocast;
+    square(linear(x, weight).to(DType::float32)).sum().backward();
+    return weight.grad();
+  };
+  const Tensor pairs = gradient(Bf16Order::avx512), groups = gradient(Bf16Order::amx);
+  CHECK(bf16_order() == Bf16Order::avx512);
+  CHECK_FALSE(equal(pairs, groups));
+  CHECK(distance(pairs, groups) < 1e-3);
+}

@@ -62,6 +62,7 @@ TEST_CASE("bench: attention matmul convolutions and generation") {
     CHECK(bench({"matmul", "--m", "5", "--n", "7", "--k", "3", "--op", op, "--batch", "2"})["gflops"] > 0);
   CHECK(bench({"matmul", "--m", "5", "--n", "7", "--k", "3", "--op", "TN", "--precision", "bf16"})["precision"] == "bf16");
   CHECK(bench({"attention", "--B", "1", "--T", "8", "--C", "8", "--H", "2", "--precision", "bf16"})["precision"] == "bf16");
+  CHECK(bench({"matmul", "--m", "5", "--n", "7", "--k", "3", "--precision", "bf16_amx"})["precision"] == "bf16_amx");
   CHECK(bench({"conv", "--batch", "1", "--in", "2", "--out", "3", "--size", "5", "--first", "1"})["gflop"] > 0);
   CHECK(bench({"generate", "--layers", "1", "--heads", "1", "--embd", "8", "--ctx", "8", "--tokens", "7"})["tokens_per_s"] > 0);
 }

@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <utility>
+
+#include "autograd/autocast.h"
 
 using namespace onestep;
 using namespace onestep::train;
@@ -81,6 +84,27 @@ TEST_CASE("trainer: in bf16 parameters, gradients and optimizer stay float32, an
   const nn::NamedTensors want = whole->model().named_parameters(), got = second->model().named_parameters();
   for (size_t i = 0; i < want.size(); ++i) CHECK(want[i].second.to_vector<float>() == got[i].second.to_vector<float>());
   CHECK(whole->evaluate().loss == second->evaluate().loss);
+}
+
+TEST_CASE("trainer: in bf16_amx sums are in the order of AMX, in bf16 they are not, and the order of others is left") {
+  const auto trained = [](const std::string& precision) {
+    Trainer trainer(parse_config(R"({"model": {"kind": "gpt", "num_layers": 1, "d_model": 40, "num_heads": 4,
+        "context_length": 15, "dropout": 0}, "train": {"batch_size": 4, "precision": ")" +
+                                     precision + R"("}, "data": {"kind": "task", "task": "copy", "length": 8}})",
+                                 "run.json"));
+    const Bf16Order before = bf16_order();
+    const double loss = trainer.step().loss;
+    CHECK(bf16_order() == before);
+    std::vector<float> gradients;
+    for (const auto& [name, parameter] : trainer.model().named_parameters())
+      for (const float g : parameter.grad().to_vector<float>()) gradients.push_back(g);
+    return std::pair(loss, gradients);
+  };
+  const auto amx = trained("bf16_amx"), pairs = trained("bf16");
+  CHECK(amx.first == doctest::Approx(pairs.first).epsilon(1e-3));
+  CHECK(amx.second != pairs.second);
+  const Bf16OrderGuard order(Bf16Order::amx);
+  CHECK(trained("bf16").second == pairs.second);
 }
 
 TEST_CASE("trainer: a step in which no target counts is drawn again") {

@@ -311,6 +311,29 @@ TEST_CASE("products of bfloat16: an epilogue computes with subnormal numbers, wh
   });
 }
 
+TEST_CASE("products of bfloat16: rounded part by part, they are the sums rounded, and the epilogue comes before") {
+  const Epilogue plus_position =
+      elementwise<float>([](float y, int64_t row, int64_t col) { return y + 0.125f * static_cast<float>(row - col); });
+  for_each_order([&] {
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{3, 5, 7}, {33, 9001, 40}, {1700, 180, 33}, {600, 600, 5}, {1, 40, 3}})
+      for (const int threads : {1, 3}) {
+        const Settings restore;
+        set_min_work_per_thread(0);
+        set_num_threads(threads);
+        CAPTURE(m);
+        CAPTURE(n);
+        const Floats a = random_floats(m * k, -1, 1, 1), b = random_floats(k * n, -1, 1, 2);
+        const Bf16Source left{a.data(), false}, right{b.data(), false};
+        Floats sums(static_cast<size_t>(m * n));
+        gemm(false, false, m, n, k, left, k, right, n, sums.data(), n, false, plus_position);
+        std::vector<BFloat16> got(sums.size());
+        gemm(false, false, m, n, k, left, k, right, n, got.data(), plus_position);
+        CHECK(std::equal(got.begin(), got.end(), sums.begin(),
+                         [](BFloat16 x, float y) { return x.bits == bfloat16_of_float(y); }));
+      }
+  });
+}
+
 TEST_CASE("products of bfloat16: in tiles, 32 numbers along k are summed before they are added") {
   const Settings restore;
   Floats ones(33, 1.0f), b(33, 0.0f);
