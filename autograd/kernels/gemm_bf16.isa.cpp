@@ -22,6 +22,11 @@ Products<BFloat16> tiled_bf16_products() { return Gemm<TiledBf16>::products(Gemm
 namespace avx512bf16 {
 Products<BFloat16> bf16_products() { return Gemm<PackedBf16>::products(gemm<PackedBf16>); }
 }  // namespace avx512bf16
+#elif defined(ONESTEP_ISA_generic)
+namespace generic {
+Products<BFloat16> bf16_products() { return tiled_bf16_products(); }
+Products<BFloat16> tiled_bf16_products() { return Gemm<TiledBf16>::products(gemm<TiledBf16>); }
+}  // namespace generic
 #else
 namespace ONESTEP_ISA_NAME {
 Products<BFloat16> bf16_products() { return Gemm<PackedBf16>::products(gemm<PackedBf16>); }

@@ -3,13 +3,14 @@
 // each the sums of its even and of its odd products, both from zero by fma in ascending order; these are added, and the sum is
 // added to c. What is subnormal is a zero of its sign, before and after.
 #include "autograd/kernels/gemm_bf16_pack.h"
+#include "autograd/kernels/isa.h"
 
 namespace onestep::kernels {
 namespace {
 
 #if !defined(ONESTEP_TILES)
 
-/// By two fma, with two accumulators for a number of c.
+/// By two fma, with two accumulators for a number of c; in generic for either order of sums, as less code.
 struct TiledBf16 : PackedBf16 {
   static constexpr bool kMultipliesTiles = true;
 
@@ -20,7 +21,6 @@ struct TiledBf16 : PackedBf16 {
 
  private:
   static constexpr int kMostRows = kRows > 1 ? kRows / 2 : 1;
-  static constexpr int64_t kGroupSteps = 32;
 
   struct Tile {
     int64_t steps;
@@ -46,8 +46,8 @@ struct TiledBf16 : PackedBf16 {
   template <int ROWS, int REGS>
   [[gnu::noinline]] static void multiply_rows(const Tile& tile, int64_t first_row) {
     const float *a = tile.a + first_row, *b = tile.b.data;
-    const int64_t last = tile.cols - (REGS - 1) * kRegLanes<float>;
-    for (int64_t p = 0; p < tile.steps; p += kGroupSteps) {
+    const int64_t last = tile.cols - (REGS - 1) * kRegLanes<float>, group = in_tiles() ? 32 : kBlockK;
+    for (int64_t p = 0; p < tile.steps; p += group) {
       FloatReg odd[ROWS][REGS], even[ROWS][REGS];
       for (int r = 0; r < ROWS; ++r)
         for (int v = 0; v < REGS; ++v) odd[r][v] = even[r][v] = splat_reg(0.0f);
@@ -63,21 +63,28 @@ struct TiledBf16 : PackedBf16 {
         a += kPackedRows;
         b += tile.b.step;
       };
-      const int64_t end = smaller(kGroupSteps, tile.steps - p);
+      const int64_t end = smaller(group, tile.steps - p);
       for (int64_t s = 0; s < end; s += 2) {
-        step(odd);
+        step(in_tiles() ? odd : even);
         step(even);
       }
       for (int r = 0; r < ROWS; ++r)
         for (int v = 0; v < REGS; ++v) {
           float* const to = tile.c + (first_row + r) * tile.ldc + v * kRegLanes<float>;
           const int64_t lanes = v == REGS - 1 ? last : kRegLanes<float>;
-          const FloatReg before = p > 0 || tile.add ? load_reg_upto(to, lanes) : splat_reg(0.0f);
-          store_reg_upto(to, PackedBf16::add(before, PackedBf16::add(even[r][v], odd[r][v])), lanes);
+          const bool adds = p > 0 || tile.add;
+          const FloatReg sum = in_tiles() ? PackedBf16::add(even[r][v], odd[r][v]) : even[r][v],
+                         before = adds ? load_reg_upto(to, lanes) : splat_reg(0.0f);
+          store_reg_upto(to, adds || in_tiles() ? PackedBf16::add(before, sum) : sum, lanes);
         }
     }
   }
 
+#if defined(ONESTEP_ISA_generic)
+  static bool in_tiles() { return bf16_in_tiles(); }
+#else
+  static constexpr bool in_tiles() { return true; }
+#endif
   ONESTEP_INLINE static FloatReg load_reg_upto(const float* from, int64_t lanes) {
     return lanes < kRegLanes<float> ? load_reg_first(from, lanes) : load_reg(from);
   }

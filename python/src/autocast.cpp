@@ -3,7 +3,11 @@
 #include "autograd/autocast.h"
 
 #include <map>
+#include <optional>
+#include <string>
 
+#include "base/enum_names.h"
+#include "base/error.h"
 #include "python/src/caster.h"
 #include "python/src/op.h"
 
@@ -82,6 +86,15 @@ void add_autocast(nb::module_& m) {
   m.def(
       "is_autocast_enabled", [](const std::string& device) { return device == "cpu" && autocast_enabled(); },
       "device_type"_a = "cuda", "Whether products of float32 tensors are computed in bfloat16 (amp.autocast).");
+  m.def("_get_bf16_order", [] { return std::string(name_of(bf16_order())); });
+  m.def(
+      "_set_bf16_order",
+      [](const std::string& name) {
+        const std::optional<Bf16Order> order = value_named<Bf16Order>(name);
+        ONESTEP_CHECK(ConfigError, order.has_value(), "set_bf16_order: must be avx512 or amx: got ", name);
+        set_bf16_order(*order);
+      },
+      "order"_a);
   nb::class_<Switch<AutocastGuard>>(m, "_AutocastSwitch")
       .def(nb::init<>())
       .def("enter", &Switch<AutocastGuard>::enter)

@@ -160,3 +160,20 @@ def test_a_second_derivative_goes_through():
     (dx,) = T.autograd.grad(y, x, create_graph=True)
     (dw,) = T.autograd.grad(dx.square().sum(), w)
     assert dw.dtype == T.float32 and dw.abs().sum() > 0
+
+
+def test_the_order_of_sums_is_set_by_name():
+    x, w = T.randn(4, 96, generator=T.Generator().manual_seed(1)), T.randn(96, 96, generator=T.Generator().manual_seed(2))
+    results = []
+    for order in ("avx512", "amx", "avx512"):
+        T.amp.set_bf16_order(order)
+        assert T.amp.get_bf16_order() == order
+        weight = w.clone().requires_grad_()
+        with T.autocast("cpu", dtype=T.bfloat16):
+            y = F.linear(x, weight).float()
+        (y * y).sum().backward()
+        results.append(weight.grad)
+    assert T.equal(results[0], results[2])
+    assert T.allclose(results[0], results[1], rtol=0.02, atol=0.5)
+    with pytest.raises(ValueError, match="must be avx512 or amx: got tiles"):
+        T.amp.set_bf16_order("tiles")

@@ -1,0 +1,15 @@
+"""The order in which products of bfloat16 are added up."""
+
+from onestep import _C
+
+
+def get_bf16_order() -> str:
+    """"avx512" or "amx"."""
+    return _C._get_bf16_order()
+
+
+def set_bf16_order(order: str) -> None:
+    """Sets the order in which this process adds up products of bfloat16, the backward pass's, too; every CPU computes the bits of
+    either. "avx512", which it begins with, is that of the dot products of AVX512-BF16, "amx" that of AMX: several times as fast on
+    a CPU that has it, elsewhere slower (train.precision "bf16_amx" of a config)."""
+    _C._set_bf16_order(order)
