@@ -122,10 +122,11 @@ constexpr int64_t kMostRounded = int64_t{1} << 18, kRoundedRows = 32;
 
 /// The same for a result that is rounded: it is cut across its longer side, along which little is read again.
 Grid grid_for_rounding(int threads, int64_t m, int64_t n) {
-  Grid grid = grid_for(threads, m, n);
+  const Grid grid = grid_for(threads, m, n);
   const int64_t parts = ((m * n + kMostRounded - 1) / kMostRounded + threads - 1) / threads * threads;
-  if (grid.rows * grid.cols >= parts) return grid;
-  return n > m ? Grid{1, std::min(parts, (n + 15) / 16)} : Grid{std::min(parts, (m + kRoundedRows - 1) / kRoundedRows), 1};
+  const int64_t most_rows = (m + kRoundedRows - 1) / kRoundedRows;
+  if (grid.rows <= most_rows && grid.rows * grid.cols >= parts) return grid;
+  return n > m ? Grid{1, std::min(parts, (n + 15) / 16)} : Grid{std::min(parts, most_rows), 1};
 }
 
 /// Where part i of `parts` begins of n that are cut at multiples of `step`.
