@@ -8,6 +8,7 @@
 #include "autograd/half.h"
 #include "autograd/kernels/aligned_block.h"
 #include "autograd/kernels/flops.h"
+#include "autograd/kernels/isa.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/kernels/table.h"
 
@@ -116,17 +117,21 @@ Grid grid_for(int threads, int64_t m, int64_t n) {
   return best;
 }
 
-/// Elements of a part that stays in the L2 cache until it is rounded, and rows of which its number is a multiple: AMX
-/// multiplies 32 at once.
+/// Elements of a part that stays in the L2 cache until it is rounded, and rows of which its number is a multiple where these
+/// are many: AMX multiplies 32 at once.
 constexpr int64_t kMostRounded = int64_t{1} << 18, kRoundedRows = 32;
 
-/// The same for a result that is rounded: it is cut across its longer side, along which little is read again.
-Grid grid_for_rounding(int threads, int64_t m, int64_t n) {
+/// The same for a result that is rounded, in more parts, but not so many that it takes long beside multiplying to pack the
+/// other operand for each, or to read it from beyond the L2 cache: of columns where a is small, else of rows.
+Grid grid_for_rounding(int threads, int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t kSmallA = 1024, kLeastCols = 384;
   const Grid grid = grid_for(threads, m, n);
+  const bool by_columns = n > m && m <= kSmallA;
+  const int64_t least_rows = n * k > kMostShared ? 1024 : n * k > 2 * kMostRounded ? 256 : 64;
   const int64_t parts = ((m * n + kMostRounded - 1) / kMostRounded + threads - 1) / threads * threads;
-  const int64_t most_rows = (m + kRoundedRows - 1) / kRoundedRows;
-  if (grid.rows <= most_rows && grid.rows * grid.cols >= parts) return grid;
-  return n > m ? Grid{1, std::min(parts, (n + 15) / 16)} : Grid{std::min(parts, most_rows), 1};
+  const int64_t most = std::min(parts, by_columns ? n / kLeastCols : m / least_rows);
+  if (grid.rows * grid.cols >= most) return grid;
+  return by_columns ? Grid{1, most} : Grid{most, 1};
 }
 
 /// Where part i of `parts` begins of n that are cut at multiples of `step`.
@@ -137,8 +142,9 @@ int64_t start_of(int64_t i, int64_t parts, int64_t n, int64_t step) {
 /// x in parts by several threads, each with memory of its own.
 template <class E>
 void multiply_parts(Product<E> x, int threads) {
-  const Grid grid = x.rounded ? grid_for_rounding(threads, x.m, x.n) : grid_for(threads, x.m, x.n);
-  const int64_t row_step = x.rounded ? kRoundedRows : 1, col_step = 16;
+  const Grid grid = x.rounded ? grid_for_rounding(threads, x.m, x.n, x.k) : grid_for(threads, x.m, x.n);
+  const int64_t row_step = x.rounded && bf16_in_tiles() && x.m >= 4 * kRoundedRows * grid.rows ? kRoundedRows : 1,
+                col_step = 16;
   const auto most = [](int64_t n, int64_t parts, int64_t step) { return ((n + step - 1) / step + parts - 1) / parts * step; };
   const int64_t size = x.memory(most(x.m, grid.rows, row_step), most(x.n, grid.cols, col_step));
   const int64_t shared = grid.cols == 1 && x.m >= 2 * kRowsOfPart ? padded(products<E>().packed_size(x.n, x.k)) : 0;
