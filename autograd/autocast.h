@@ -34,12 +34,12 @@ class AutocastGuard {
 ///        fast as the other, elsewhere slower
 enum class Bf16Order : uint8_t { avx512, amx };
 constexpr auto names(Bf16Order /*all*/) { return std::to_array<std::string_view>({"avx512", "amx"}); }
-/// That of this process, at first avx512.
+/// That of this thread, at first avx512.
 Bf16Order bf16_order();
-/// Sets it, for products of the backward pass, too; not while another thread computes.
+/// Sets it. The backward pass takes the order that is set when it runs, not that of the forward pass.
 void set_bf16_order(Bf16Order order);
 
-/// Sets it in its scope.
+/// Sets it in its scope, which both passes should be in.
 class Bf16OrderGuard {
  public:
   explicit Bf16OrderGuard(Bf16Order order) : previous_(bf16_order()) { set_bf16_order(order); }

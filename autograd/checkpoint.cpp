@@ -97,6 +97,7 @@ class Segment : public std::enable_shared_from_this<Segment> {
     try {
       const EnableGradGuard recorded;
       const AutocastGuard as_before(autocast_);
+      const Bf16OrderGuard order(order_);
       const TakerGuard guard(&second);
       fn_(inputs);
     } catch (...) {
@@ -124,6 +125,7 @@ class Segment : public std::enable_shared_from_this<Segment> {
   Generator& generator_;
   Generator before_;
   bool autocast_;
+  Bf16Order order_ = bf16_order();
   std::vector<Tensor> inputs_;
   std::vector<uint32_t> versions_;
   std::vector<bool> require_grad_;

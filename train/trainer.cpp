@@ -35,12 +35,14 @@ std::vector<optim::ParameterGroup> parameter_groups(const OptimizerConfig& confi
   return {decayed, others};
 }
 
-/// How products are computed while it lives.
+/// How products are computed while it lives; in float32 the order of bfloat16 is left to others.
 class PrecisionGuard {
  public:
   explicit PrecisionGuard(Precision precision)
       : autocast_(precision != Precision::float32),
-        order_(precision == Precision::bf16_amx ? Bf16Order::amx : Bf16Order::avx512) {}
+        order_(precision == Precision::float32    ? bf16_order()
+               : precision == Precision::bf16_amx ? Bf16Order::amx
+                                                  : Bf16Order::avx512) {}
 
  private:
   AutocastGuard autocast_;

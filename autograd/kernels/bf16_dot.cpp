@@ -1,7 +1,6 @@
 // Which instructions products of bfloat16 use. The dot products of AVX512-BF16 do twice as much a cycle as fma on some CPUs, on
 // others half as much (Intel's Sapphire Rapids); AMX does many times as much on all that have it. The bits are those of fma.
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -100,7 +99,7 @@ const Probe& probed() {
 #endif
 
 Bf16Instructions chosen = Bf16Instructions::faster;
-std::atomic<bool> in_tiles = false;
+thread_local bool in_tiles = false;
 
 }  // namespace
 
@@ -145,8 +144,8 @@ bool bf16_dot_in_use() {
 
 bool amx_bf16_in_use() { return active_isa() == Isa::avx512 && chosen != Bf16Instructions::fma && amx_bf16_supported(); }
 
-bool bf16_in_tiles() { return in_tiles.load(std::memory_order_relaxed); }
+bool bf16_in_tiles() { return in_tiles; }
 
-void set_bf16_in_tiles(bool on) { in_tiles.store(on, std::memory_order_relaxed); }
+void set_bf16_in_tiles(bool on) { in_tiles = on; }
 
 }  // namespace onestep::kernels

@@ -35,9 +35,9 @@ void set_bf16_instructions(Bf16Instructions instructions);
 bool bf16_dot_in_use();
 bool amx_bf16_in_use();
 
-/// Whether products of bfloat16 have the bits of AMX's TDPBF16PS instead of those of AVX512-BF16's VDPBF16PS (kernels.h).
+/// Whether products of bfloat16 that this thread computes, or threads that help it, have the bits of AMX's TDPBF16PS instead of
+/// those of AVX512-BF16's VDPBF16PS (kernels.h).
 bool bf16_in_tiles();
-/// From now on, in this process (not while kernels run).
 void set_bf16_in_tiles(bool on);
 
 }  // namespace onestep::kernels

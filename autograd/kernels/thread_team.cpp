@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "autograd/kernels/isa.h"
+
 namespace onestep::kernels {
 namespace {
 
@@ -65,6 +67,7 @@ void ThreadTeam::run(int threads, int64_t n, Task task) {
   }
   share_out(choose_ != nullptr ? choose_(threads) : threads, n);
   task_ = task;
+  bf16_in_tiles_ = bf16_in_tiles();
   in_region = true;
   if (threads_ > 1) open();
   work(0);
@@ -115,7 +118,10 @@ void ThreadTeam::serve(int id) noexcept {
   uint32_t last_region = 0;
   for (;;) {
     if (!join(last_region)) continue;
-    if (id < threads_) work(id);
+    if (id < threads_) {
+      set_bf16_in_tiles(bf16_in_tiles_);
+      work(id);
+    }
     leave();
   }
 }

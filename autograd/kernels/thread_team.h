@@ -50,7 +50,8 @@ class ThreadTeam {
   std::atomic<bool> taken_{false};
   std::array<Share, kMostThreads> shares_;
   Task task_{};
-  int threads_ = 0;  // of the open region
+  bool bf16_in_tiles_ = false;  // of the thread that opened the region
+  int threads_ = 0;             // of the open region
   int (*choose_)(int all) = nullptr;
   int workers_ = 0;  // that have been started
   // Bits 0 to 11: workers inside the region; bit 12: it is open to more; above: which region it is.

@@ -27,6 +27,7 @@ constexpr int64_t kKeys = 256;  // the product's k-block: a block of queries sta
 
 // Templates take E, as which products multiply numbers (float, double, BFloat16), or T = Number<E>, in which all else is
 // computed.
+
 /// Queries whose weights are computed together if keys and values are packed: fewer masked keys, and weights that stay in the
 /// L2 cache. Tiles of bfloat16 sum 32 numbers at a time.
 template <class E>

@@ -174,6 +174,7 @@ def test_the_order_of_sums_is_set_by_name():
         (y * y).sum().backward()
         results.append(weight.grad)
     assert T.equal(results[0], results[2])
+    assert not T.equal(results[0], results[1])
     assert T.allclose(results[0], results[1], rtol=0.02, atol=0.5)
     with pytest.raises(ValueError, match="must be avx512 or amx: got tiles"):
         T.amp.set_bf16_order("tiles")

@@ -160,3 +160,20 @@ TEST_CASE("the order of sums of bfloat16 is set in a scope, and holds for the ba
   CHECK_FALSE(equal(pairs, groups));
   CHECK(distance(pairs, groups) < 1e-3);
 }
+
+TEST_CASE("a checkpointed function runs again in the order of sums in which it ran") {
+  const auto gradient = [](bool recompute) {
+    Tensor x = drawn({40, 300}, 5).requires_grad_();
+    const Tensor weight = drawn({300, 300}, 6);
+    const auto f = [&](const Tensor& in) { return square(linear(in, weight).to(DType::float32)); };
+    const AutocastGuard autocast;
+    Tensor y;
+    {
+      const Bf16OrderGuard order(Bf16Order::amx);
+      y = recompute ? autograd::checkpoint(std::function<Tensor(const Tensor&)>(f), x) : f(x);
+    }
+    y.sum().backward();
+    return x.grad();
+  };
+  CHECK(equal(gradient(true), gradient(false)));
+}

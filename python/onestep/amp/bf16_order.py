@@ -9,7 +9,7 @@ def get_bf16_order() -> str:
 
 
 def set_bf16_order(order: str) -> None:
-    """Sets the order in which this process adds up products of bfloat16, the backward pass's, too; every CPU computes the bits of
-    either. "avx512", which it begins with, is that of the dot products of AVX512-BF16, "amx" that of AMX: several times as fast on
-    a CPU that has it, elsewhere slower (train.precision "bf16_amx" of a config)."""
+    """Sets the order in which this thread adds up products of bfloat16, in both passes; every CPU computes the bits of either.
+    "avx512", which it begins with, is that of the dot products of AVX512-BF16, "amx" that of AMX: several times as fast on a CPU
+    that has it, elsewhere slower. A run of onestep.train takes that of its train.precision, "bf16" or "bf16_amx"."""
     _C._set_bf16_order(order)

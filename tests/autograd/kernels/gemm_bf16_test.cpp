@@ -1,9 +1,11 @@
 // Products of bfloat16: the sums that kernels.h promises, bit for bit, for every instruction set, with and without the dot
 // products of AVX512-BF16, whatever the shape, layout and number of threads.
 #include <array>
+#include <thread>
 
 #include "autograd/half.h"
 #include "autograd/kernels/isa.h"
+#include "autograd/kernels/table.h"
 #include "base/error.h"
 #include "tests/autograd/kernels/kernel_testing.h"
 
@@ -315,23 +317,46 @@ TEST_CASE("products of bfloat16: rounded part by part, they are the sums rounded
   const Epilogue plus_position =
       elementwise<float>([](float y, int64_t row, int64_t col) { return y + 0.125f * static_cast<float>(row - col); });
   for_each_order([&] {
-    for (const auto& [m, n, k] : {std::array<int64_t, 3>{3, 5, 7}, {33, 9001, 40}, {1700, 180, 33}, {600, 600, 5}, {1, 40, 3}})
-      for (const int threads : {1, 3}) {
-        const Settings restore;
-        set_min_work_per_thread(0);
-        set_num_threads(threads);
-        CAPTURE(m);
-        CAPTURE(n);
-        const Floats a = random_floats(m * k, -1, 1, 1), b = random_floats(k * n, -1, 1, 2);
-        const Bf16Source left{a.data(), false}, right{b.data(), false};
-        Floats sums(static_cast<size_t>(m * n));
-        gemm(false, false, m, n, k, left, k, right, n, sums.data(), n, false, plus_position);
-        std::vector<BFloat16> got(sums.size());
-        gemm(false, false, m, n, k, left, k, right, n, got.data(), plus_position);
-        CHECK(std::equal(got.begin(), got.end(), sums.begin(),
-                         [](BFloat16 x, float y) { return x.bits == bfloat16_of_float(y); }));
-      }
+    for_each_way([&] {
+      for (const auto& [m, n, k] :
+           {std::array<int64_t, 3>{3, 5, 7}, {33, 9001, 40}, {1700, 180, 33}, {600, 600, 5}, {1, 40, 3}})
+        for (const int threads : {1, 3}) {
+          const Settings restore;
+          set_min_work_per_thread(0);
+          set_num_threads(threads);
+          CAPTURE(m);
+          CAPTURE(n);
+          const Floats a = random_floats(m * k, -1, 1, 1), b = random_floats(k * n, -1, 1, 2);
+          const Bf16Source left{a.data(), false}, right{b.data(), false};
+          Floats sums(static_cast<size_t>(m * n));
+          gemm(false, false, m, n, k, left, k, right, n, sums.data(), n, false, plus_position);
+          std::vector<BFloat16> got(sums.size());
+          gemm(false, false, m, n, k, left, k, right, n, got.data(), plus_position);
+          CHECK(std::equal(got.begin(), got.end(), sums.begin(),
+                           [](BFloat16 x, float y) { return x.bits == bfloat16_of_float(y); }));
+        }
+    });
   });
+}
+
+TEST_CASE("products of bfloat16: threads compute in the order of the one that they help, which is not that of others") {
+  const Settings restore;
+  set_min_work_per_thread(0);
+  set_num_threads(3);
+  const int64_t m = 150, n = 70, k = 300;
+  const Floats a = random_floats(m * k, -1, 1, 1), b = random_floats(k * n, -1, 1, 2);
+  const auto product = [&] {
+    Floats y(static_cast<size_t>(m * n));
+    gemm(false, false, m, n, k, Bf16Source{a.data(), false}, k, Bf16Source{b.data(), false}, n, y.data(), n, false);
+    return y;
+  };
+  const Floats pairs = product();
+  set_bf16_in_tiles(true);
+  const Floats tiles = product();
+  CHECK(first_difference(tiles, promised(m, n, k, a, b, tiles, false)) == -1);
+  std::thread other([&] { CHECK(first_difference(product(), pairs) == -1); });
+  other.join();
+  CHECK(first_difference(product(), tiles) == -1);
 }
 
 TEST_CASE("products of bfloat16: in tiles, 32 numbers along k are summed before they are added") {
@@ -355,6 +380,11 @@ TEST_CASE("products of bfloat16: what they are made of is asked for by name") {
     return;
   }
   set_bf16_instructions(Bf16Instructions::own);
+  if (isa_supported(Isa::avx512)) {
+    set_isa(Isa::avx512);
+    CHECK(bf16_dot_in_use());
+    CHECK(amx_bf16_in_use() == may_multiply_bf16_tiles());  // or the CPU's tiles failed the trial
+  }
   set_isa(Isa::generic);
   CHECK_FALSE(bf16_dot_in_use());
   CHECK_FALSE(amx_bf16_in_use());

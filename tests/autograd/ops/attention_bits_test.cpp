@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "autograd/autocast.h"
 #include "autograd/memory.h"
 #include "autograd/ops.h"
 
@@ -82,6 +83,32 @@ TEST_CASE("scaled_dot_product_attention: shared heads are repeated heads, bit fo
   CHECK(equal(q.grad(), dq));
   CHECK(allclose(k.grad(), dk, 1e-5, 1e-5));
   CHECK(allclose(v.grad(), dv, 1e-5, 1e-5));
+}
+
+TEST_CASE("scaled_dot_product_attention in bfloat16: what is masked does not change the bits of either order of sums") {
+  Generator generator(8);
+  const Tensor q = heads(2, generator), k = heads(2, generator), v = heads(2, generator), dy = heads(2, generator);
+  const auto pass = [&](bool finite) {  // 600 queries, to which the last 100 keys are hidden
+    Tensor keys = k.clone(), values = v.clone();
+    if (!finite) {
+      fill_(keys.slice(2, 600, kTokens), std::numeric_limits<double>::infinity());
+      fill_(values.slice(2, 600, kTokens), std::numeric_limits<double>::quiet_NaN());
+    }
+    Tensor queries = q.slice(2, 0, 600).clone();
+    Tensor leaves[] = {queries.requires_grad_(), keys.requires_grad_(), values.requires_grad_()};
+    const AutocastGuard autocast;
+    const Tensor y = scaled_dot_product_attention(leaves[0], leaves[1], leaves[2], {.is_causal = true});
+    y.backward(dy.slice(2, 0, 600).to(y.dtype()));
+    return std::vector<Tensor>{y.detach(), leaves[0].grad(), leaves[1].grad(), leaves[2].grad()};
+  };
+  std::vector<Tensor> pairs;
+  for (const Bf16Order order : {Bf16Order::avx512, Bf16Order::amx}) {
+    const Bf16OrderGuard guard(order);
+    const std::vector<Tensor> finite = pass(true), other = pass(false);
+    for (size_t i = 0; i < finite.size(); ++i) CHECK(equal(finite[i], other[i]));
+    if (order == Bf16Order::amx) CHECK_FALSE(equal(finite[1], pairs[1]));
+    pairs = finite;
+  }
 }
 
 TEST_CASE("packed_attention: the bits of splitting and merging the heads") {
