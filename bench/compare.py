@@ -143,7 +143,7 @@ def table(kind, rows):
 
 def picture(rows, title):
     """SVG: a bar for every ratio to the fastest peer, and a line at 1."""
-    width, height, left, scale = 760, 24, 290, 110
+    width, height, left, room, scale = 800, 24, 312, 150, 110
     bars = [row for row in rows if row["ratio"]]
     total = 60 + height * len(bars)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{total}" viewBox="0 0 {width} {total}" '
@@ -151,7 +151,7 @@ def picture(rows, title):
            f'<text x="12" y="22" font-size="15" font-weight="bold">{title}</text>']
     for i, row in enumerate(bars):
         y = 38 + height * i
-        length = min(scale * row["ratio"], width - left - 110)
+        length = min(scale * row["ratio"], width - left - room)
         colour = "#2a7f4f" if row["ratio"] >= 1 else "#b06a2a"
         out += [f'<text x="{left - 8}" y="{y + 13}" text-anchor="end">{row["kind"]} {row["work"]}</text>',
                 f'<rect x="{left}" y="{y}" width="{length:.1f}" height="16" fill="{colour}"/>',
