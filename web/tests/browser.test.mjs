@@ -21,7 +21,9 @@ async function inBrowser(t, use) {
 for (const [what, cases] of Object.entries(suites))
   test(`${what}, in Chromium`, {skip}, (t) =>
     inBrowser(t, async (page) => {
-      const files = ['tests/goldens/training_hashes.json', ...['attention', 'gpt', 'gpt_bf16', 'gqa_rope'].map((name) => `tests/configs/bits_${name}.json`)];
+      const goldens = 'tests/goldens/training_hashes.json';
+      const configs = Object.keys(JSON.parse(readFileSync(join(root, goldens), 'utf8')).hashes);
+      const files = [goldens, ...configs.map((name) => `tests/configs/${name}.json`)];
       const {status, output} = await page.evaluate(`(async () => {
         const {Exit, Wasi} = await import('/wasi.js');
         let output = '';
