@@ -24,7 +24,7 @@ struct SubnormalsAreZero {};
 
 /// x, or a zero of its sign where the CPU's mode would flush it. It looks at the sum rounded as if exponents had no end: what
 /// rounds up to the smallest normal number only among subnormals is flushed, too.
-float flushed(float x, double exact) {
+inline float flushed(float x, double exact) {
   if (x < -0x1p-126f || x > 0x1p-126f) return x;
   const double magnitude = exact < 0 ? -exact : exact;
   return magnitude < 0x1.ffffffp-127 ? __builtin_copysignf(0.0f, x) : x;

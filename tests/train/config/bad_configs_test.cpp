@@ -187,7 +187,7 @@ TEST_CASE("bad configs: train") {
                                       {R"({"dtype": "float16"})", ": /train/dtype: "},
                                       {R"({"precision": "float16"})", ": /train/precision: "},
                                       {R"({"precision": "bf16", "dtype": "float64"})", ": /train/precision: "},
-                                      {R"({"precision": "bf16_amx", "dtype": "float64"})", ": /train/precision: bf16_amx "},
+                                      {R"({"precision": "bf16_amx", "dtype": "float64"})", ": /train/precision: "},
                                       {R"({"log_every": 0})", ": /train/log_every: "},
                                       {R"({"sample_every": -1})", ": /train/sample_every: "},
                                       {R"({"histogram_every": -1})", ": /train/histogram_every: "},
