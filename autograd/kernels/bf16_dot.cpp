@@ -112,7 +112,7 @@ bool bf16_dot_supported() {
 }
 
 bool amx_bf16_supported() {
-#ifdef ONESTEP_AMX_BF16
+#ifdef ONESTEP_AMX
   static const bool supported = [] {
     if (!isa_supported(Isa::avx512) || !may_multiply_bf16_tiles()) return false;
     const Products<BFloat16> tiles = avx512amx::tiled_bf16_products(), fmas = avx512::tiled_bf16_products();

@@ -72,8 +72,8 @@ struct Product {
     if constexpr (std::is_same_v<E, BFloat16>) {
       float* const part = memory + padded(products<E>().workspace(rows, cols, k));
       multiply(part, cols);
-      for (int64_t r = 0; r < rows; ++r)
-        table<float>().to_bf16(part + r * cols, reinterpret_cast<uint16_t*>(rounded + (i + r) * n + j), cols);
+      const auto round = table<float>().to_bf16;
+      for (int64_t r = 0; r < rows; ++r) round(part + r * cols, reinterpret_cast<uint16_t*>(rounded + (i + r) * n + j), cols);
     }
   }
   /// Elements of memory that it needs for at most that many.
@@ -134,10 +134,11 @@ Grid grid_for_rounding(int threads, int64_t m, int64_t n, int64_t k) {
   return by_columns ? Grid{1, most} : Grid{most, 1};
 }
 
-/// Where part i of `parts` begins of n that are cut at multiples of `step`.
+/// Of `parts` of n that are cut at multiples of `step`: where part i begins, and how long one is at most.
 int64_t start_of(int64_t i, int64_t parts, int64_t n, int64_t step) {
   return std::min(n, (n + step - 1) / step * i / parts * step);
 }
+int64_t longest(int64_t parts, int64_t n, int64_t step) { return ((n + step - 1) / step + parts - 1) / parts * step; }
 
 /// x in parts by several threads, each with memory of its own.
 template <class E>
@@ -145,8 +146,7 @@ void multiply_parts(Product<E> x, int threads) {
   const Grid grid = x.rounded ? grid_for_rounding(threads, x.m, x.n, x.k) : grid_for(threads, x.m, x.n);
   const int64_t row_step = x.rounded && bf16_in_tiles() && x.m >= 4 * kRoundedRows * grid.rows ? kRoundedRows : 1,
                 col_step = 16;
-  const auto most = [](int64_t n, int64_t parts, int64_t step) { return ((n + step - 1) / step + parts - 1) / parts * step; };
-  const int64_t size = x.memory(most(x.m, grid.rows, row_step), most(x.n, grid.cols, col_step));
+  const int64_t size = x.memory(longest(grid.rows, x.m, row_step), longest(grid.cols, x.n, col_step));
   const int64_t shared = grid.cols == 1 && x.m >= 2 * kRowsOfPart ? padded(products<E>().packed_size(x.n, x.k)) : 0;
   const bool share = shared > 0 && shared <= kMostShared;
   auto* const memory = workspace<Number<E>>(size * threads + (share ? shared : 0));

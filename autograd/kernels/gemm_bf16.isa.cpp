@@ -24,8 +24,7 @@ Products<BFloat16> bf16_products() { return Gemm<PackedBf16>::products(gemm<Pack
 }  // namespace avx512bf16
 #elif defined(ONESTEP_ISA_generic)
 namespace generic {
-// Both are of the order that bf16_in_tiles() says.
-Products<BFloat16> bf16_products() { return tiled_bf16_products(); }
+// Of the order that bf16_in_tiles() says: generic has no others.
 Products<BFloat16> tiled_bf16_products() { return Gemm<TiledBf16>::products(gemm<TiledBf16>); }
 }  // namespace generic
 #else

@@ -4,6 +4,9 @@
 // added to c. What is subnormal is a zero of its sign, before and after.
 #include "autograd/kernels/gemm_bf16_pack.h"
 #include "autograd/kernels/isa.h"
+#if defined(ONESTEP_TILES)
+#include "autograd/kernels/tile_config.h"
+#endif
 
 namespace onestep::kernels {
 namespace {
@@ -183,22 +186,15 @@ struct TiledBf16 : PackedBf16 {
     }
   }
 
-  struct alignas(64) Config {  // as the CPU reads it
-    uint8_t palette = 1, start = 0, reserved[14] = {};
-    uint16_t row_bytes[16] = {64, 64, 64, 64, 0, 0, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 0, 0};
-  };
   static inline thread_local int64_t configured = 0;  // words of a group, or 0
 
   /// Groups of `words` words from now on.
   static void have_words(int64_t words) {
     if (configured == words) return;
     configured = words;
-    Config config;
-    config.row_bytes[4] = config.row_bytes[5] = static_cast<uint16_t>(4 * words);
-    config.rows[6] = config.rows[7] = static_cast<uint8_t>(words);
-    asm volatile("" : : "r"(&config) : "memory");  // to GCC the next one reads eight bytes
-    _tile_loadconfig(&config);
+    const auto a_bytes = static_cast<uint16_t>(4 * words);
+    const auto b_rows = static_cast<uint8_t>(words);
+    load(TileConfig{.row_bytes = {64, 64, 64, 64, a_bytes, a_bytes, 64, 64}, .rows = {16, 16, 16, 16, 16, 16, b_rows, b_rows}});
   }
 
   /// Rows of a and columns of b, which are up to 32.

@@ -6,7 +6,7 @@
 #ifdef ONESTEP_X86
 #include <cpuid.h>
 #endif
-#if defined(ONESTEP_AMX_INT8) || defined(ONESTEP_AMX_BF16)
+#ifdef ONESTEP_AMX
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -79,44 +79,33 @@ static const Products<BFloat16>& made_once() {
   return products;
 }
 
-static const Products<BFloat16>& products_in_pairs() {
-  switch (active_isa()) {
-#ifdef ONESTEP_X86
-    case Isa::avx512:
-#ifdef ONESTEP_BF16_DOT
-      if (bf16_dot_in_use()) return made_once<avx512bf16::bf16_products>();
-#endif
-      return made_once<avx512::bf16_products>();
-    case Isa::avx2:
-      return made_once<avx2::bf16_products>();
-#endif
-    default:
-      return made_once<generic::bf16_products>();
-  }
-}
-
-static const Products<BFloat16>& products_in_tiles() {
-  switch (active_isa()) {
-#ifdef ONESTEP_X86
-    case Isa::avx512:
-#ifdef ONESTEP_AMX_BF16
-      if (amx_bf16_in_use()) return made_once<avx512amx::tiled_bf16_products>();
-#endif
-      return made_once<avx512::tiled_bf16_products>();
-    case Isa::avx2:
-      return made_once<avx2::tiled_bf16_products>();
-#endif
-    default:
-      return made_once<generic::tiled_bf16_products>();
-  }
+/// Those in the order of bf16_in_tiles().
+template <Products<BFloat16> (*pairs)(), Products<BFloat16> (*tiles)()>
+static const Products<BFloat16>& made_in_order() {
+  return bf16_in_tiles() ? made_once<tiles>() : made_once<pairs>();
 }
 
 template <>
 const Products<BFloat16>& products() {
-  return bf16_in_tiles() ? products_in_tiles() : products_in_pairs();
+  switch (active_isa()) {
+#ifdef ONESTEP_X86
+    case Isa::avx512:
+#ifdef ONESTEP_AMX
+      if (bf16_in_tiles() && amx_bf16_in_use()) return made_once<avx512amx::tiled_bf16_products>();
+#endif
+#ifdef ONESTEP_BF16_DOT
+      if (!bf16_in_tiles() && bf16_dot_in_use()) return made_once<avx512bf16::bf16_products>();
+#endif
+      return made_in_order<avx512::bf16_products, avx512::tiled_bf16_products>();
+    case Isa::avx2:
+      return made_in_order<avx2::bf16_products, avx2::tiled_bf16_products>();
+#endif
+    default:
+      return made_once<generic::tiled_bf16_products>();  // of either order
+  }
 }
 
-#if defined(ONESTEP_AMX_INT8) || defined(ONESTEP_AMX_BF16)
+#ifdef ONESTEP_AMX
 /// Whether the CPU has these bits of CPUID's leaf 7, EDX, and the system lets this process multiply tiles: Linux wants to be
 /// asked, since it keeps 8 KiB more for every thread that does. From then on stacks for signals (sigaltstack) must have room
 /// for them.
@@ -130,7 +119,7 @@ static bool may_multiply_tiles(unsigned bits) {
 #endif
 
 bool may_multiply_bf16_tiles() {
-#ifdef ONESTEP_AMX_BF16
+#ifdef ONESTEP_AMX
   return __builtin_cpu_supports("avx512bf16") && may_multiply_tiles(1u << 22);
 #else
   return false;
@@ -150,7 +139,7 @@ std::vector<WeightProducts> usable_weight_products(Isa isa) {
   switch (isa) {
 #ifdef ONESTEP_X86
     case Isa::avx512:
-#ifdef ONESTEP_AMX_INT8
+#ifdef ONESTEP_AMX
       if (__builtin_cpu_supports("avx512vnni") && may_multiply_tiles(1u << 25)) usable.push_back(avx512amx::weight_products());
 #endif
 #ifdef ONESTEP_AVX512_VNNI

@@ -3,6 +3,9 @@
 
 #include "autograd/kernels/simd.h"
 #include "autograd/kernels/table.h"
+#if defined(ONESTEP_TILES)
+#include "autograd/kernels/tile_config.h"
+#endif
 
 namespace onestep::kernels {
 namespace {
@@ -264,20 +267,14 @@ class Tiles {
 
  private:
   static constexpr int64_t kTileRowBytes = 64;
-  struct alignas(64) Config {  // as the CPU reads it
-    uint8_t palette = 1, start = 0, reserved[14] = {};
-    uint16_t row_bytes[16] = {kTileRowBytes, kTileRowBytes, kTileRowBytes};
-    uint8_t rows[16] = {0, 0, 16};
-  };
 
   void have_rows(uint8_t rows) {
     if (config_.rows[0] == rows) return;
     config_.rows[0] = config_.rows[1] = rows;
-    asm volatile("" : : "r"(&config_) : "memory");  // to GCC the next one reads eight bytes
-    _tile_loadconfig(&config_);
+    load(config_);
   }
 
-  Config config_;
+  TileConfig config_ = {.row_bytes = {kTileRowBytes, kTileRowBytes, kTileRowBytes}, .rows = {0, 0, 16}};
   alignas(64) int32_t sums_[kPanelStreams][Int8Weight::kPassRows][kPanelRows];
 };
 #else
