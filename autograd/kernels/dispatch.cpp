@@ -2,10 +2,12 @@
 // the split.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "autograd/kernels/flops.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/kernels/table.h"
+#include "autograd/memory.h"
 #include "autograd/portable_math.h"
 
 namespace onestep::kernels {
@@ -58,20 +60,21 @@ void layer_norm_rows(const T* x, const T* weight, const T* bias, T eps, T* y, T*
 }
 
 template <class T>
-void layer_norm_grad_rows(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, int64_t rows,
-                          int64_t cols) {
-  parallel_for(rows, 4 * kCheap * static_cast<double>(cols), [=](int64_t r, int64_t end) {
-    table<T>().layer_norm_grad_rows(x + r * cols, weight, mean + r, rstd + r, dy + r * cols, dx + r * cols, end - r, cols);
+void layer_norm_grad(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, T* dweight, T* dbias,
+                     int64_t rows, int64_t cols) {
+  const int64_t each = dweight || dbias ? kSumRows : 1, groups = (rows + each - 1) / each, width = 2 * cols;
+  std::vector<T, memory::Allocator<T>> sums(static_cast<size_t>(each > 1 ? groups * width : 0));  // of the rows of a group
+  T* const of_groups = sums.data();
+  parallel_for(groups, 6 * kCheap * static_cast<double>(each * cols), [=](int64_t g, int64_t end) {
+    for (; g < end; ++g) {
+      const int64_t r = g * each, at = r * cols;
+      table<T>().layer_norm_grad(x + at, weight, mean + r, rstd + r, dy + at, dx ? dx + at : nullptr,
+                                 dweight ? of_groups + g * width : nullptr, dbias ? of_groups + g * width + cols : nullptr,
+                                 std::min(each, rows - r), cols);
+    }
   });
-}
-
-template <class T>
-void layer_norm_param_grad(const T* x, const T* mean, const T* rstd, const T* dy, T* dweight, T* dbias, int64_t rows,
-                           int64_t cols) {
-  parallel_columns(2 * rows, cols, [=](int64_t c, int64_t end) {
-    table<T>().layer_norm_param_grad(x + c, mean, rstd, dy + c, dweight ? dweight + c : nullptr, dbias ? dbias + c : nullptr,
-                                     rows, end - c, cols);
-  });
+  if (dweight) sum_rows(of_groups, dweight, groups, cols, width);
+  if (dbias) sum_rows(of_groups + cols, dbias, groups, cols, width);
 }
 
 namespace {
@@ -155,20 +158,19 @@ void box_muller(T* d, int64_t n, T mean, T std) {
                [=](int64_t i, int64_t end) { table<T>().box_muller(d + 16 * i, 16 * (end - i), mean, std); });
 }
 
-#define ONESTEP_INSTANTIATE(T)                                                                                \
-  template void run(Table<T>::Map Table<T>::*, double, const T*, T*, int64_t);                                \
-  template void run(Table<T>::MapGrad Table<T>::*, double, const T*, const T*, T*, int64_t);                  \
-  template void run(Table<T>::Zip Table<T>::*, double, const T*, int64_t, const T*, int64_t, T*, int64_t);    \
-  template void run_rows(Table<T>::Rows Table<T>::*, const T*, T*, int64_t, int64_t, int64_t);                \
-  template void run_rows(Table<T>::RowsGrad Table<T>::*, const T*, const T*, T*, int64_t, int64_t);           \
-  template void sum_rows(const T*, T*, int64_t, int64_t, int64_t);                                            \
-  template void layer_norm_rows(const T*, const T*, const T*, T, T*, T*, T*, int64_t, int64_t);               \
-  template void layer_norm_grad_rows(const T*, const T*, const T*, const T*, const T*, T*, int64_t, int64_t); \
-  template void layer_norm_param_grad(const T*, const T*, const T*, const T*, T*, T*, int64_t, int64_t);      \
-  template void uniform(T*, int64_t, T, T);                                                                   \
-  template void box_muller(T*, int64_t, T, T);                                                                \
-  template AdamScalars<T> adam_scalars(const AdamUpdate&);                                                    \
-  template void adam_step(T*, const T*, T*, T*, int64_t, const AdamUpdate&);                                  \
+#define ONESTEP_INSTANTIATE(T)                                                                                   \
+  template void run(Table<T>::Map Table<T>::*, double, const T*, T*, int64_t);                                   \
+  template void run(Table<T>::MapGrad Table<T>::*, double, const T*, const T*, T*, int64_t);                     \
+  template void run(Table<T>::Zip Table<T>::*, double, const T*, int64_t, const T*, int64_t, T*, int64_t);       \
+  template void run_rows(Table<T>::Rows Table<T>::*, const T*, T*, int64_t, int64_t, int64_t);                   \
+  template void run_rows(Table<T>::RowsGrad Table<T>::*, const T*, const T*, T*, int64_t, int64_t);              \
+  template void sum_rows(const T*, T*, int64_t, int64_t, int64_t);                                               \
+  template void layer_norm_rows(const T*, const T*, const T*, T, T*, T*, T*, int64_t, int64_t);                  \
+  template void layer_norm_grad(const T*, const T*, const T*, const T*, const T*, T*, T*, T*, int64_t, int64_t); \
+  template void uniform(T*, int64_t, T, T);                                                                      \
+  template void box_muller(T*, int64_t, T, T);                                                                   \
+  template AdamScalars<T> adam_scalars(const AdamUpdate&);                                                       \
+  template void adam_step(T*, const T*, T*, T*, int64_t, const AdamUpdate&);                                     \
   template void sgd_step(T*, const T*, T*, int64_t, const SgdUpdate&);
 ONESTEP_INSTANTIATE(float)
 ONESTEP_INSTANTIATE(double)

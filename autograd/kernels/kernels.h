@@ -248,14 +248,12 @@ void logsumexp_rows(const T* x, T* y, int64_t rows, int64_t cols) {
 /// [cols] may be null; mean [rows] and rstd [rows] are written for the backward pass. torch.nn.functional.layer_norm.
 template <class T>
 void layer_norm_rows(const T* x, const T* weight, const T* bias, T eps, T* y, T* mean, T* rstd, int64_t rows, int64_t cols);
-/// The gradient of layer_norm_rows for x: with g = dy weight and h = (x - mean) rstd, dx = rstd (g - avg(g) - h avg(g h)).
+/// The gradients of layer_norm_rows: with g = dy weight and h = (x - mean) rstd, dx = rstd (g - avg(g) - h avg(g h)), and
+/// dweight[c] = sum over r of dy h, dbias[c] = sum over r of dy, added up as by sum_rows: [rows, cols] -> [cols]. Each may be
+/// null.
 template <class T>
-void layer_norm_grad_rows(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, int64_t rows,
-                          int64_t cols);
-/// dweight[c] = sum over r of dy (x - mean) rstd, dbias[c] = sum over r of dy: [rows, cols] -> [cols]; either may be null.
-template <class T>
-void layer_norm_param_grad(const T* x, const T* mean, const T* rstd, const T* dy, T* dweight, T* dbias, int64_t rows,
-                           int64_t cols);
+void layer_norm_grad(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, T* dweight, T* dbias,
+                     int64_t rows, int64_t cols);
 
 // --- matrix products ---------------------------------------------------------------------------------------------------
 

@@ -181,32 +181,23 @@ void layer_norm_rows(const double* x, const double* weight, const double* bias, 
   }
 }
 
-void layer_norm_grad_rows(const double* x, const double* weight, const double* mean, const double* rstd, const double* dy,
-                          double* dx, int64_t rows, int64_t cols) {
-  for (int64_t r = 0; r < rows; ++r, x += cols, dy += cols, dx += cols) {
+void layer_norm_grad(const double* x, const double* weight, const double* mean, const double* rstd, const double* dy,
+                     double* dx, double* dweight, double* dbias, int64_t rows, int64_t cols) {
+  if (dweight) std::fill_n(dweight, cols, 0);
+  if (dbias) std::fill_n(dbias, cols, 0);
+  for (int64_t r = 0; r < rows; ++r, x += cols, dy += cols) {
     double avg_g = 0, avg_gh = 0;
     for (int64_t c = 0; c < cols; ++c) {
       const double g = dy[c] * (weight ? weight[c] : 1), h = (x[c] - mean[r]) * rstd[r];
       avg_g += g / static_cast<double>(cols);
       avg_gh += g * h / static_cast<double>(cols);
+      if (dweight) dweight[c] += dy[c] * h;
+      if (dbias) dbias[c] += dy[c];
     }
-    for (int64_t c = 0; c < cols; ++c) {
+    for (int64_t c = 0; dx && c < cols; ++c) {
       const double g = dy[c] * (weight ? weight[c] : 1), h = (x[c] - mean[r]) * rstd[r];
-      dx[c] = rstd[r] * (g - avg_g - h * avg_gh);
+      dx[r * cols + c] = rstd[r] * (g - avg_g - h * avg_gh);
     }
-  }
-}
-
-void layer_norm_param_grad(const double* x, const double* mean, const double* rstd, const double* dy, double* dweight,
-                           double* dbias, int64_t rows, int64_t cols, int64_t ld) {
-  for (int64_t c = 0; c < cols; ++c) {
-    double w = 0, b = 0;
-    for (int64_t r = 0; r < rows; ++r) {
-      w += dy[r * ld + c] * (x[r * ld + c] - mean[r]) * rstd[r];
-      b += dy[r * ld + c];
-    }
-    if (dweight) dweight[c] = w;
-    if (dbias) dbias[c] = b;
   }
 }
 
@@ -329,8 +320,7 @@ constexpr Table<double> kTable = {
     .softmax_spans = softmax_spans,
     .softmax_grad_spans = softmax_grad_spans,
     .layer_norm_rows = layer_norm_rows,
-    .layer_norm_grad_rows = layer_norm_grad_rows,
-    .layer_norm_param_grad = layer_norm_param_grad,
+    .layer_norm_grad = layer_norm_grad,
     .conv_take = conv_take,
     .conv_put = conv_put,
     .conv_rows = 4,

@@ -6,8 +6,7 @@
 namespace onestep::kernels {
 namespace {
 
-/// Terms of a chunk of two-level (pairwise) summation, so that rounding errors grow slower: vectors of a row at two levels, or
-/// rows of a column.
+/// Vectors of a row, and chunks of them, in a chunk of pairwise summation, so that rounding errors grow slower.
 constexpr int64_t kChunk = 64;
 
 /// The first n lanes of x, `rest` in the others.
@@ -290,25 +289,44 @@ ONESTEP_FLATTEN void layer_norm_rows(const float* x, const float* weight, const 
   }
 }
 
-ONESTEP_FLATTEN void layer_norm_grad_rows(const float* x, const float* weight, const float* mean, const float* rstd,
-                                          const float* dy, float* dx, int64_t rows, int64_t cols) {
+/// Two sums at once.
+struct TwoSums {
+  Vec first{}, second{};
+  ONESTEP_INLINE TwoSums operator+(const TwoSums& x) const { return {first + x.first, second + x.second}; }
+};
+
+ONESTEP_FLATTEN void layer_norm_grad(const float* x, const float* weight, const float* mean, const float* rstd, const float* dy,
+                                     float* dx, float* dweight, float* dbias, int64_t rows, int64_t cols) {
   const auto n = static_cast<float>(cols);
-  for (int64_t r = 0; r < rows; ++r, x += cols, dy += cols, dx += cols) {
+  for (int64_t r = 0; r < rows; ++r, x += cols, dy += cols) {
     const Vec mu = splat(mean[r]), scale_by = splat(rstd[r]);
     const auto g_at = [=](int64_t i, int64_t count) {
       const Vec d = load_upto(dy + i, count);
       return weight ? d * load_upto(weight + i, count) : d;
     };
     const auto h_at = [=](int64_t i, int64_t count) { return (load_upto(x + i, count) - mu) * scale_by; };
-    const Vec avg_g = splat(sum_row(cols, [=](Vec total, int64_t i, int64_t count) { return total + g_at(i, count); }) / n);
-    const Vec avg_gh = splat(
-        sum_row(cols, [=](Vec total, int64_t i,
-                          int64_t count) { return fma(g_at(i, count), keep_first(h_at(i, count), count, 0.0f), total); }) /
-        n);
-    over_row(0, cols, splat(0.0f), [=](Vec unused, int64_t i, int64_t count) {
-      store_upto(dx + i, scale_by * fnma(h_at(i, count), avg_gh, g_at(i, count) - avg_g), count);
-      return unused;
-    });
+    if (dx) {
+      const auto sums = sum_in_chunks<TwoSums>(cols, [=](TwoSums& total, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i += kLanes) {
+          const int64_t count = end - i < kLanes ? end - i : kLanes;
+          const Vec g = g_at(i, count);
+          total = {total.first + g, fma(g, keep_first(h_at(i, count), count, 0.0f), total.second)};
+        }
+      });
+      const Vec avg_g = splat(sum(sums.first) / n), avg_gh = splat(sum(sums.second) / n);
+      for (int64_t i = 0; i < cols; i += kLanes) {
+        const int64_t count = cols - i < kLanes ? cols - i : kLanes;
+        store_upto(dx + i, scale_by * fnma(h_at(i, count), avg_gh, g_at(i, count) - avg_g), count);
+      }
+      dx += cols;
+    }
+    const auto before = [=](const float* total, int64_t count) { return r == 0 ? splat(0.0f) : load_upto(total, count); };
+    for (int64_t i = 0; (dweight || dbias) && i < cols; i += kLanes) {  // of a row that is in the L1 cache
+      const int64_t count = cols - i < kLanes ? cols - i : kLanes;
+      const Vec d = load_upto(dy + i, count);
+      if (dweight) store_upto(dweight + i, fma(d, h_at(i, count), before(dweight + i, count)), count);
+      if (dbias) store_upto(dbias + i, before(dbias + i, count) + d, count);
+    }
   }
 }
 
@@ -320,8 +338,8 @@ ONESTEP_INLINE void sum_block_over_rows(float* y, int64_t rows, int64_t c, int64
   Vec total[VECS];
 #pragma GCC unroll 4
   for (Vec& t : total) t = splat(0.0f);
-  for (int64_t r0 = 0; r0 < rows; r0 += kChunk) {
-    const int64_t end = rows - r0 < kChunk ? rows : r0 + kChunk;
+  for (int64_t r0 = 0; r0 < rows; r0 += kSumRows) {
+    const int64_t end = rows - r0 < kSumRows ? rows : r0 + kSumRows;
     Vec part[VECS];
 #pragma GCC unroll 4
     for (Vec& t : part) t = splat(0.0f);
@@ -349,16 +367,6 @@ ONESTEP_FLATTEN void sum_rows(const float* x, float* y, int64_t rows, int64_t co
                 [=](Vec total, int64_t r, int64_t c, int64_t count) { return total + load_upto(x + r * ld + c, count); });
 }
 
-ONESTEP_FLATTEN void layer_norm_param_grad(const float* x, const float* mean, const float* rstd, const float* dy,
-                                           float* dweight, float* dbias, int64_t rows, int64_t cols, int64_t ld) {
-  if (dbias) sum_rows(dy, dbias, rows, cols, ld);
-  if (!dweight) return;
-  sum_over_rows(dweight, rows, cols, [=](Vec total, int64_t r, int64_t c, int64_t count) {
-    const Vec h = (load_upto(x + r * ld + c, count) - splat(mean[r])) * splat(rstd[r]);
-    return fma(load_upto(dy + r * ld + c, count), h, total);
-  });
-}
-
 }  // namespace
 
 namespace ONESTEP_ISA_NAME {
@@ -383,8 +391,7 @@ void fill_rows(Table<float>& t) {
   t.softmax_spans = softmax_spans;
   t.softmax_grad_spans = softmax_grad_spans;
   t.layer_norm_rows = layer_norm_rows;
-  t.layer_norm_grad_rows = layer_norm_grad_rows;
-  t.layer_norm_param_grad = layer_norm_param_grad;
+  t.layer_norm_grad = layer_norm_grad;
 }
 
 }  // namespace ONESTEP_ISA_NAME

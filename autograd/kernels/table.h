@@ -26,6 +26,9 @@ struct SgdScalars {
   bool nesterov, first;
 };
 
+/// Rows of a chunk of a sum over rows: chunks are added up from zero, so that rounding errors grow slower.
+inline constexpr int64_t kSumRows = 64;
+
 /// Gradients of outputs and padded inputs of some images, as conv_dots reads them: rows of n (a multiple of 16) outputs.
 template <class T>
 struct ConvDots {
@@ -83,10 +86,9 @@ struct Table {
   void (*softmax_grad_spans)(const T* y, T* dx, int64_t ld, const Span* spans, int64_t rows, T scale, Span block);
   void (*layer_norm_rows)(const T* x, const T* weight, const T* bias, T eps, T* y, T* mean, T* rstd, int64_t rows,
                           int64_t cols);
-  void (*layer_norm_grad_rows)(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, int64_t rows,
-                               int64_t cols);
-  void (*layer_norm_param_grad)(const T* x, const T* mean, const T* rstd, const T* dy, T* dweight, T* dbias, int64_t rows,
-                                int64_t cols, int64_t ld);
+  /// Of at most kSumRows rows where dweight or dbias, which may be null as dx may, are written.
+  void (*layer_norm_grad)(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, T* dweight, T* dbias,
+                          int64_t rows, int64_t cols);
 
   Products<T> products = {};  ///< None in the reference, which takes those of an instruction set.
 

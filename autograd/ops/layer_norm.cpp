@@ -42,11 +42,9 @@ Grads layer_norm_grads(const Backward& b, const Shape& normalized) {
       grad = empty(shape, x.dtype());
       return grad.mutable_data<T>();
     };
-    if (T* to = written(0, dx, x.shape()))
-      kernels::layer_norm_grad_rows(x.data<T>(), ops::data_or_null<T>(weight), mean.data<T>(), rstd.data<T>(), dy.data<T>(), to,
-                                    rows, cols);
-    T *dw = written(1, dweight, normalized), *db = written(2, dbias, normalized);
-    if (dw || db) kernels::layer_norm_param_grad(x.data<T>(), mean.data<T>(), rstd.data<T>(), dy.data<T>(), dw, db, rows, cols);
+    kernels::layer_norm_grad(x.data<T>(), ops::data_or_null<T>(weight), mean.data<T>(), rstd.data<T>(), dy.data<T>(),
+                             written(0, dx, x.shape()), written(1, dweight, normalized), written(2, dbias, normalized), rows,
+                             cols);
   });
   return {dx, dweight, dbias};
 }

@@ -251,8 +251,7 @@ std::vector<T> layer_norm_all(const std::vector<T>& x, const std::vector<T>& dy,
   std::vector<T> all(2 * r * c + 2 * r + 2 * c);
   T *y = all.data(), *dx = y + r * c, *mean = dx + r * c, *rstd = mean + r, *dweight = rstd + r, *dbias = dweight + c;
   layer_norm_rows(x.data(), weight, bias, T(1e-5), y, mean, rstd, rows, cols);
-  layer_norm_grad_rows(x.data(), weight, mean, rstd, dy.data(), dx, rows, cols);
-  layer_norm_param_grad(x.data(), mean, rstd, dy.data(), dweight, dbias, rows, cols);
+  layer_norm_grad(x.data(), weight, mean, rstd, dy.data(), dx, dweight, dbias, rows, cols);
   return all;
 }
 
@@ -278,6 +277,20 @@ TEST_CASE("kernels: layer norm agrees with the double loops at every width") {
       return layer_norm_all(x, dy, weight.data(), weight.data(), 1500, cols);
     });
   }
+}
+
+TEST_CASE("kernels: each gradient of layer norm has the same bits without the others") {
+  constexpr int64_t rows = 200, cols = 70;
+  const Floats x = random_floats(rows * cols, -3, 5), dy = random_floats(rows * cols, -1, 1, 6);
+  const Floats weight = random_floats(cols, 0.5f, 2, 4), all = layer_norm_all(x, dy, weight.data(), weight.data(), rows, cols);
+  const float* const mean = all.data() + 2 * rows * cols;
+  Floats dx(rows * cols), dweight(cols), dbias(cols);
+  layer_norm_grad<float>(x.data(), weight.data(), mean, mean + rows, dy.data(), dx.data(), nullptr, nullptr, rows, cols);
+  layer_norm_grad<float>(x.data(), weight.data(), mean, mean + rows, dy.data(), nullptr, dweight.data(), nullptr, rows, cols);
+  layer_norm_grad<float>(x.data(), weight.data(), mean, mean + rows, dy.data(), nullptr, nullptr, dbias.data(), rows, cols);
+  CHECK(std::equal(dx.begin(), dx.end(), all.begin() + rows * cols));
+  CHECK(std::equal(dweight.begin(), dweight.end(), mean + 2 * rows));
+  CHECK(std::equal(dbias.begin(), dbias.end(), mean + 2 * rows + cols));
 }
 
 TEST_CASE("kernels: column sums agree with the double loops") {
