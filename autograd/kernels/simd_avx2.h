@@ -90,7 +90,8 @@ ONESTEP_INLINE Vec select(Mask m, Vec a, Vec b) {
 
 /// table[the last four bits of each lane]
 ONESTEP_INLINE Vec lookup(const float (&table)[16], IVec place) {
-  const __m256 first = _mm256_loadu_ps(table), second = _mm256_loadu_ps(table + 8);
+  __m256 first = _mm256_loadu_ps(table), second = _mm256_loadu_ps(table + 8);
+  asm("" : "+x"(first), "+x"(second));  // in registers: from memory VPERMPS takes twice as long on Zen 3
   const auto half = [=](__m256i i) {
     const __m256 upper = _mm256_castsi256_ps(_mm256_slli_epi32(i, 28));  // its sign says which half of the table
     return _mm256_blendv_ps(_mm256_permutevar8x32_ps(first, i), _mm256_permutevar8x32_ps(second, i), upper);
