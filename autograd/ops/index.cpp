@@ -120,10 +120,9 @@ std::pair<Recipe, Tensor> recipe_of(const Indexed& indexed) {
   recipe.position = adjacent && recipe.count > 0 ? static_cast<int>(recipe.order[0]) : 0;
   Tensor places = zeros(shape, DType::int64);
   for (const int64_t d : recipe.order) {
-    const int64_t size = indexed.view.size(d);
-    const Tensor from_start = ops::from_start(*indexed.tensors[static_cast<size_t>(d)], size);
-    ops::checked_index("index", from_start, indexed.view.shape(), static_cast<int>(d));
-    places = add(mul(places, size), from_start);
+    const Tensor& positions = *indexed.tensors[static_cast<size_t>(d)];
+    places = add(mul(places, indexed.view.size(d)),
+                 ops::checked_from_start("index", positions, indexed.view.shape(), static_cast<int>(d)));
   }
   for (const int64_t d : rest) recipe.order.push_back(d);
   return {recipe, places};

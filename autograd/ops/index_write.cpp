@@ -48,7 +48,8 @@ Tensor filled(const char* op, const Tensor& x, int64_t dim, const Tensor& index,
   ONESTEP_CHECK(ShapeError, index.dim() <= 1, op, ": the index must be a vector: got shape ", index.shape());
   const int d = normalize_dim(op, dim, x.dim());
   Shape shape = ops::as_vector(x).shape();
-  const Tensor places = ops::from_start(index, shape[d]), named = value.requires_grad() ? unique(places).values : places;
+  const Tensor places = ops::checked_from_start(op, index, shape, d);
+  const Tensor named = value.requires_grad() ? unique(places).values : places;
   shape[d] = named.numel();
   return copy(op, x, dim, named, expand(to(value, x.dtype()), shape));
 }
@@ -109,7 +110,7 @@ Tensor index_fill_(const Tensor& x, int64_t dim, const Tensor& index, const Tens
   for (int d = 0; d < x.dim(); ++d) {  // elements that are the same memory are filled once
     if (x.strides()[d] != 0 || x.shape()[d] < 2) continue;
     const bool along = d == normalize_dim("index_fill_", dim, x.dim());
-    if (along) ops::checked_index("index_fill_", ops::from_start(index, x.shape()[d]), x.shape(), d);
+    if (along) ops::checked_from_start("index_fill_", index, x.shape(), d);
     const auto fill = [&] { index_fill_(narrow(x, d, 0, 1), dim, along ? zeros_like(index) : index, value); };
     if (!detail::should_record({x, value})) return fill(), x;
     ops::unrepeated(x).check_writable("index_fill_");

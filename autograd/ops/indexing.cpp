@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -59,11 +58,11 @@ Tensor int64_places(const char* op, const Tensor& index) {
   return contiguous_values(to(index, DType::int64));
 }
 
-void check_places(const char* op, const Tensor& places, const Shape& shape, int dim) {
+void check_places(const char* op, const Tensor& places, const Shape& shape, int dim, int64_t lowest) {
   const int64_t size = shape.empty() ? 1 : shape[dim];
   const auto* const first = places.data<int64_t>();
   for (int64_t i = 0; i < places.numel(); ++i)
-    ONESTEP_CHECK(IndexError, 0 <= first[i] && first[i] < size, op, ": index ", first[i], " is out of range for dim ", dim,
+    ONESTEP_CHECK(IndexError, lowest <= first[i] && first[i] < size, op, ": index ", first[i], " is out of range for dim ", dim,
                   " of shape ", shape);
 }
 
@@ -73,12 +72,12 @@ Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, in
   return places;
 }
 
-Tensor from_start(const Tensor& index, int64_t size) {
+Tensor checked_from_start(const char* op, const Tensor& index, const Shape& shape, int dim) {
   const NoGradGuard no_grad;
-  if (index.dtype() != DType::int64 && index.dtype() != DType::int32) return index;  // which checked_index refuses
-  const Tensor places = contiguous_values(to(index, DType::int64));
-  // Most often there is no negative one, and nothing to write.
-  if (!any_outside(places, std::numeric_limits<int64_t>::max())) return places;
+  Tensor places = int64_places(op, index);
+  const int64_t size = shape.empty() ? 1 : shape[dim];
+  if (!any_outside(places, size)) return places;  // most often
+  check_places(op, places, shape, dim, -size);
   return where(lt(places, 0), add(places, size), places);
 }
 

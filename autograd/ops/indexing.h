@@ -13,14 +13,14 @@ Tensor int64_places(const char* op, const Tensor& index);
 /// Whether one of n places, `step` apart, is not in [0, size).
 bool any_outside(const int64_t* places, int64_t n, int64_t step, int64_t size);
 
-/// Throws IndexError for the first place that is outside dim `dim` of `shape`.
-void check_places(const char* op, const Tensor& places, const Shape& shape, int dim);
+/// Throws IndexError for the first place that is not in [lowest, the size of dim `dim` of `shape`).
+void check_places(const char* op, const Tensor& places, const Shape& shape, int dim, int64_t lowest = 0);
 
 /// int64_places(), all of them places along `dim` of `shape`. Throws DTypeError or IndexError.
 Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim);
 
-/// Positions that may count from the end of a dim, from its start; not recorded.
-Tensor from_start(const Tensor& index, int64_t size);
+/// The same for positions that may count from the end of the dim, as places from its start.
+Tensor checked_from_start(const char* op, const Tensor& index, const Shape& shape, int dim);
 
 /// out[..., i, ...] = x[..., index[i], ...] along `dim`; not recorded. `index` comes from checked_index.
 Tensor take(const Tensor& x, int dim, const Tensor& index);

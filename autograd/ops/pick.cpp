@@ -11,7 +11,7 @@ Tensor flat(const Tensor& x) { return reshape(x, {-1}); }
 
 Tensor take(const Tensor& x, const Tensor& index) {
   const int64_t n = x.numel();
-  const Tensor places = ops::checked_index("take", flat(ops::from_start(index, n)), n, 0);
+  const Tensor places = ops::checked_from_start("take", flat(index), n, 0);
   return reshape(ops::selected(reshape(x, n), 0, places), index.shape());
 }
 
@@ -26,7 +26,7 @@ Tensor take_along_dim(const Tensor& x, const Tensor& index, std::optional<int64_
   from = to = broadcast_shapes("take_along_dim", from, to);
   from[d] = x.size(d);
   to[d] = index.size(d);
-  const Tensor places = ops::checked_index("take_along_dim", ops::from_start(index, x.size(d)), x.shape(), d);
+  const Tensor places = ops::checked_from_start("take_along_dim", index, x.shape(), d);
   return gather(expand(x, from), d, expand(places, to));
 }
 
