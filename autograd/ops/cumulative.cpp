@@ -1,4 +1,4 @@
-// Running products, extrema and logarithms of sums along a dim, by one linear recurrence.
+// Running sums, products, extrema and logarithms of sums along a dim.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -20,70 +20,103 @@ Tensor shifted(const Tensor& x, int d, bool reverse, double incoming = 0) {
   return reverse ? cat({rest, first}, d) : cat({first, rest}, d);
 }
 
-constexpr int64_t kColumns = 64, kRows = 4;
+constexpr int64_t kColumns = 64;
+constexpr int64_t kRows = 4;  // whose sums and products wait for the ones before them
 
-/// Calls f(first, width) for blocks of `width` neighbouring columns, at most kColumns: their first row begins at `first`.
-template <class F>
-void for_each_columns(const ops::Blocks& b, const F& f) {
+/// Elements along a dim, in the order in which they are taken: `length` of them, `distance` apart, from `first` on; and of
+/// `count` such runs, each `apart` from the one before.
+struct Runs {
+  int64_t first, length, distance, count, apart;
+};
+
+/// Calls f(N, runs) for groups of at most N runs along the middle dim, from its end with `reverse`: neighbouring columns, or
+/// ROWS rows.
+template <int64_t ROWS, class F>
+void for_each_runs(const ops::Blocks& b, bool reverse, const F& f) {
   if (b.reduced == 0) return;
-  const int64_t groups = (b.inner + kColumns - 1) / kColumns;
-  const double cost = 2 * static_cast<double>(b.reduced * std::min(b.inner, kColumns));
-  kernels::parallel_for(b.outer * groups, cost, [&](int64_t g, int64_t end) {
+  const int64_t start = reverse ? (b.reduced - 1) * b.inner : 0, distance = reverse ? -b.inner : b.inner;
+  const bool rows = b.inner == 1;
+  const int64_t each = rows ? ROWS : kColumns, runs = rows ? b.outer : b.inner, groups = (runs + each - 1) / each;
+  const double cost = 2 * static_cast<double>(b.reduced * std::min(runs, each));
+  kernels::parallel_for(rows ? groups : b.outer * groups, cost, [=](int64_t g, int64_t end) {
     for (; g < end; ++g) {
-      const int64_t column = g % groups * kColumns;
-      f(g / groups * b.reduced * b.inner + column, std::min(b.inner - column, kColumns));
+      const int64_t run = g % groups * each, count = std::min(runs - run, each);
+      if (rows)
+        f(std::integral_constant<int64_t, ROWS>(), Runs{run * b.reduced + start, b.reduced, distance, count, b.reduced});
+      else
+        f(std::integral_constant<int64_t, kColumns>(),
+          Runs{g / groups * b.reduced * b.inner + run + start, b.reduced, distance, count, 1});
     }
   });
 }
 
-/// y_r = b_r + a_r y_{r-1} down columns that are `apart`, or a_r y_{r-1} from 1 on where b is null; the distance between rows
-/// is negative to go up. With `cut` nothing comes past a factor of 0, be it infinite. Always inlined: with a constant for
-/// `apart` it is vectorized.
-template <class T, int64_t columns>
-[[gnu::always_inline]] inline void run_columns(const T* a, const T* b, T* y, int64_t rows, int64_t distance, int64_t apart,
-                                               bool cut, int64_t used) {
-  using Sum = std::conditional_t<is_floating(dtype_of<T>()), double, T>;
-  std::array<Sum, columns> totals;
-  totals.fill(b ? Sum(0) : Sum(1));
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t i = 0; i < used; ++i) {
-      const int64_t at = r * distance + i * apart;
-      Sum& total = totals[static_cast<size_t>(i)];
-      const Sum product = ops::times(static_cast<Sum>(a[at]), total);
-      if (b)
-        total = ops::plus(static_cast<Sum>(b[at]), r == 0 || (cut && a[at] == 0) ? Sum(0) : product);
-      else
-        total = product;
-      y[at] = static_cast<T>(total);
-    }
-  }
+/// step(run, place, element) along the runs, all of them by one element after the other. Always inlined, with constants for
+/// what can be one: columns are vectorized, and what a step keeps of four rows stays in registers.
+template <int64_t N, class Step>
+[[gnu::always_inline]] inline void go_along(const Runs& runs, const Step& step) {
+  const int64_t apart = N == kColumns ? 1 : runs.apart;
+  const auto go = [&](int64_t count) __attribute__((always_inline)) {
+    for (int64_t r = 0, at = runs.first; r < runs.length; ++r, at += runs.distance)
+      for (int64_t i = 0; i < count; ++i) step(i, r, at + i * apart);
+  };
+  if (runs.count == N)
+    go(N);
+  else
+    go(runs.count);
 }
 
-/// y_i = b_i + a_i y_{i-1} along dim `d`, or b_i + a_i y_{i+1} from the end with `reverse`; float32 sums in double, as cumsum.
-/// The running product of a where b is undefined.
+/// The type of sums and products of T: double for float32, as in PyTorch.
+template <class T>
+using Sum = std::conditional_t<is_floating(dtype_of<T>()), double, T>;
+
+/// y_i = x_0 + ... + x_i along dim `d`, or from the end with `reverse`.
+Tensor cumsum_values(const Tensor& x, int d, bool reverse) {
+  if (is_narrow(x.dtype())) return ops::rounded(cumsum_values(ops::widened(x), d, reverse), x.dtype());
+  const Tensor rows = ops::contiguous_values(x);
+  Tensor y = empty(x.shape(), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* const from = rows.data<T>();
+    T* const to = y.mutable_data<T>();
+    for_each_runs<kRows>(ops::blocks_of(x.shape(), d, d), reverse,
+                         [=]<int64_t N>(std::integral_constant<int64_t, N>, const Runs& runs) {
+                           std::array<Sum<T>, N> totals{};
+                           go_along<N>(runs, [&](int64_t i, int64_t, int64_t at) {
+                             Sum<T>& total = totals[static_cast<size_t>(i)];
+                             to[at] = static_cast<T>(total = ops::plus(total, static_cast<Sum<T>>(from[at])));
+                           });
+                         });
+  });
+  return y;
+}
+
+/// cumsum_values, recorded: dx_i = dy_i + ... + dy_n, and the other way round.
+Tensor running_sums(const Tensor& x, int d, bool reverse) {
+  return record("cumsum", cumsum_values(x, d, reverse), {x}, {},
+                [d, reverse](const Backward& b) -> Grads { return {running_sums(b.grad(), d, !reverse)}; });
+}
+
+/// y_i = b_i + a_i y_{i-1} along dim `d`, or b_i + a_i y_{i+1} from the end with `reverse`; a running product of a where b is
+/// undefined. With `cut` nothing comes past a factor of 0, be it infinite.
 Tensor recurrence(const Tensor& a, const Tensor& b, int d, bool reverse, bool cut = false) {
   const Tensor factors = ops::contiguous_values(a), addends = ops::rows_or_undefined(b);
   Tensor y = empty(a.shape(), a.dtype());
-  const ops::Blocks blocks = ops::blocks_of(a.shape(), d, d);
   dispatch(a.dtype(), [&]<class T>() {
     const T *const factor = factors.data<T>(), *const addend = ops::data_or_null<T>(addends);
     T* const to = y.mutable_data<T>();
-    const int64_t last = reverse ? (blocks.reduced - 1) * blocks.inner : 0, distance = reverse ? -blocks.inner : blocks.inner;
-    if (blocks.inner == 1) {  // several rows at once, since each product waits for the one before
-      const int64_t n = blocks.reduced;
-      return kernels::parallel_for((blocks.outer + kRows - 1) / kRows, 2.0 * kRows * static_cast<double>(n),
-                                   [=](int64_t i, int64_t end) {
-                                     for (; i < end; ++i) {
-                                       const int64_t row = i * kRows, at = row * n + last;
-                                       run_columns<T, kRows>(factor + at, addend ? addend + at : addend, to + at, n, distance,
-                                                             n, cut, std::min(blocks.outer - row, kRows));
-                                     }
-                                   });
-    }
-    for_each_columns(blocks, [=](int64_t at, int64_t width) {
-      at += last;
-      run_columns<T, kColumns>(factor + at, addend ? addend + at : addend, to + at, blocks.reduced, distance, 1, cut, width);
-    });
+    for_each_runs<kRows>(
+        ops::blocks_of(a.shape(), d, d), reverse, [=]<int64_t N>(std::integral_constant<int64_t, N>, const Runs& runs) {
+          std::array<Sum<T>, N> totals;
+          totals.fill(addend ? Sum<T>(0) : Sum<T>(1));
+          go_along<N>(runs, [&](int64_t i, int64_t r, int64_t at) {
+            Sum<T>& total = totals[static_cast<size_t>(i)];
+            const Sum<T> product = ops::times(static_cast<Sum<T>>(factor[at]), total);
+            if (addend)
+              total = ops::plus(static_cast<Sum<T>>(addend[at]), r == 0 || (cut && factor[at] == 0) ? Sum<T>(0) : product);
+            else
+              total = product;
+            to[at] = static_cast<T>(total);
+          });
+        });
   });
   return record("recurrence", y, {a, b}, {a, y}, [d, reverse, product = !b.defined()](const Backward& back) -> Grads {
     // s_i = dy_i + a_{i+1} s_{i+1}; db = s, da_i = s_i y_{i-1}. A factor of 0 keeps out infinities, as in PyTorch.
@@ -96,6 +129,11 @@ Tensor recurrence(const Tensor& a, const Tensor& b, int d, bool reverse, bool cu
 }
 
 }  // namespace
+
+Tensor cumsum(const Tensor& input, int64_t dim) {
+  const Tensor x = input.is_floating() ? input : to(input, DType::int64);
+  return running_sums(x, normalize_dim("cumsum", dim, x.dim()), /*reverse=*/false);
+}
 
 Tensor cumprod(const Tensor& input, int64_t dim) {
   if (is_half(input.dtype())) return to(cumprod(ops::wide(input), dim), input.dtype());
@@ -113,35 +151,26 @@ ValuesIndices running_extremum(const char* op, const Tensor& x, int64_t dim, con
   const int d = normalize_dim(op, dim, x.dim());
   const Tensor rows = ops::contiguous_values(ops::widened(x));
   Tensor values = empty(x.shape(), rows.dtype()), indices = empty(x.shape(), DType::int64);
-  const ops::Blocks b = x.dim() == 0 ? ops::Blocks() : ops::blocks_of(x.shape(), d, d);
   dispatch(rows.dtype(), [&]<class T>() {
     const T* const from = rows.data<T>();
     T* const to = values.mutable_data<T>();
     auto* const places = indices.mutable_data<int64_t>();
-    const auto replaces = [takes](T v, T best) { return v != v || (best == best && takes(v, best)); };
-    for_each_columns(b, [=](int64_t at, int64_t width) {
-      if (b.inner == 1) {  // in registers
-        T best = from[at];
-        int64_t place = 0;
-        for (int64_t r = 0; r < b.reduced; ++r) {
-          const bool taken = replaces(from[at + r], best);
-          to[at + r] = best = taken ? from[at + r] : best;
-          places[at + r] = place = taken ? r : place;
-        }
-        return;
-      }
-      std::copy_n(from + at, width, to + at);
-      std::fill_n(places + at, width, 0);
-      for (int64_t r = 1; r < b.reduced; ++r) {
-        at += b.inner;
-        for (int64_t i = 0; i < width; ++i) {
-          const T v = from[at + i], best = to[at + i - b.inner];
-          const bool taken = replaces(v, best);
-          to[at + i] = taken ? v : best;
-          places[at + i] = taken ? r : places[at + i - b.inner];
-        }
-      }
-    });
+    const auto replaces = [takes](T v, T before) { return v != v || (before == before && takes(v, before)); };
+    constexpr int64_t one = 1;  // whose next extremum is foreseen: more rows would push each other out of the L1 cache
+    for_each_runs<one>(ops::blocks_of(x.shape(), d, d), false,
+                       [=]<int64_t N>(std::integral_constant<int64_t, N>, const Runs& runs) {
+                         std::array<T, N> best{};
+                         std::array<int64_t, N> place{};
+                         for (int64_t i = 0; i < runs.count; ++i)
+                           best[static_cast<size_t>(i)] = from[runs.first + i * runs.apart];
+                         go_along<N>(runs, [&](int64_t run, int64_t r, int64_t at) {
+                           const auto i = static_cast<size_t>(run);
+                           const T v = from[at];
+                           const bool taken = __builtin_expect(replaces(v, best[i]), false);
+                           to[at] = best[i] = taken ? v : best[i];
+                           places[at] = place[i] = taken ? r : place[i];
+                         });
+                       });
   });
   values = record(op, ops::rounded(values, x.dtype()), {x}, {indices}, [d](const Backward& back) -> Grads {
     return {scatter_add_(zeros(back.input_shape(0), back.grad().dtype()), d, back.saved(0), back.grad())};

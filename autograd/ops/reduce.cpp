@@ -101,53 +101,6 @@ Tensor count_values(const Tensor& x, const Shape& dims) {
 
 Tensor deviations(const Tensor& x, const Shape& dims) { return sub(x, mean(x, dims, true)); }
 
-/// A running sum down `columns` neighbouring columns of `rows` rows; the distance between rows is negative to go up.
-template <class T, int64_t columns>
-void running_sum(const T* x, T* y, int64_t rows, int64_t distance, int64_t used = columns) {
-  using Sum = std::conditional_t<std::is_floating_point_v<T>, double, T>;
-  std::array<Sum, columns> totals{};
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t i = 0; i < used; ++i) {
-      Sum& total = totals[static_cast<size_t>(i)];
-      total = ops::plus(total, static_cast<Sum>(x[r * distance + i]));
-      y[r * distance + i] = static_cast<T>(total);
-    }
-  }
-}
-
-/// y_i = x_0 + ... + x_i along dim `d`, or from the end with `reverse`; float32 sums in double, as torch.cumsum.
-Tensor cumsum_values(const Tensor& x, int d, bool reverse) {
-  if (is_narrow(x.dtype())) return ops::rounded(cumsum_values(ops::widened(x), d, reverse), x.dtype());
-  const Tensor rows = ops::contiguous_values(x);
-  Tensor y = empty(x.shape(), x.dtype());
-  if (x.numel() == 0) return y;
-  const Blocks b = ops::blocks_of(x.shape(), d, d);
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* from = rows.data<T>();
-    T* to = y.mutable_data<T>();
-    constexpr int64_t width = 64;
-    const int64_t groups = (b.inner + width - 1) / width, distance = reverse ? -b.inner : b.inner;
-    kernels::parallel_for(
-        b.outer * groups, static_cast<double>(b.reduced * std::min(b.inner, width)), [=](int64_t g, int64_t end) {
-          for (; g < end; ++g) {
-            const int64_t column = g % groups * width, first = g / groups * b.reduced + (reverse ? b.reduced - 1 : 0);
-            const int64_t place = first * b.inner + column, columns = std::min(b.inner - column, width);
-            if (columns == 1)
-              running_sum<T, 1>(from + place, to + place, b.reduced, distance);
-            else
-              running_sum<T, width>(from + place, to + place, b.reduced, distance, columns);
-          }
-        });
-  });
-  return y;
-}
-
-/// cumsum_values, recorded: dx_i = dy_i + ... + dy_n, and the other way round.
-Tensor running_sums(const Tensor& x, int d, bool reverse) {
-  return record("cumsum", cumsum_values(x, d, reverse), {x}, {},
-                [d, reverse](const Backward& b) -> Grads { return {running_sums(b.grad(), d, !reverse)}; });
-}
-
 }  // namespace
 
 Tensor ops::sum_to(const Tensor& grad, const Shape& shape) {
@@ -392,12 +345,6 @@ Tensor prod(const Tensor& x) { return product(x, normalize_dims("prod", {}, x.di
 Tensor prod(const Tensor& x, int64_t dim, bool keepdim) {
   const int d = normalize_dim("prod", dim, x.dim());
   return product(x, x.dim() == 0 ? Shape() : Shape{d}, keepdim);
-}
-
-Tensor cumsum(const Tensor& input, int64_t dim) {
-  const Tensor x = input.is_floating() ? input : to(input, DType::int64);
-  const int d = normalize_dim("cumsum", dim, x.dim());
-  return running_sums(x, d, false);
 }
 
 }  // namespace onestep
