@@ -187,7 +187,8 @@ void stream_rows(const MergedDims<2>& dims, T* to, const T* from) {
 /// copy_values between equal dtypes.
 void move_values(Tensor& target, const Tensor& source) {
   const Shape& shape = target.shape();
-  const int crossing = target.is_contiguous() && shape.numel() > 0 ? crossing_dim(shape, source.strides()) : -1;
+  const bool in_rows = shape.numel() > 0 && !shape.empty() && target.strides().back() == 1;
+  const int crossing = in_rows ? crossing_dim(shape, source.strides()) : -1;
   dispatch_size(target.dtype(), [&]<class U>() {
     U* to = mutable_units<U>(target);
     const U* from = units<U>(source);

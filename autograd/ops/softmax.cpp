@@ -12,27 +12,38 @@
 namespace onestep {
 namespace {
 
-/// x with `dim` swapped with the last dim, in contiguous rows; the same swap undoes it.
-Tensor swapped(const Tensor& x, int dim) {
-  const NoGradGuard no_grad;
-  return ops::contiguous_values(transpose(x, dim, -1));
+/// How many columns are taken at once where rows go along another dim than the last: as many as keep what is swapped in the
+/// L2 caches.
+int64_t columns_at_once(const Shape& shape) {
+  constexpr int64_t line = 16, elements = 1 << 16;  // of a core
+  const int64_t cols = shape.back(), most = kernels::num_threads() * elements * cols / shape.numel();
+  return std::min(cols, std::max(most / line, int64_t{1}) * line);
 }
 
 /// Calls `kernel(x..., y, rows, cols)` on rows along `dim`: inputs of one shape -> a new tensor of that shape.
 template <class F, class... Inputs>
 Tensor along(const char* op, int dim, F kernel, const Inputs&... inputs) {
-  const DType dtype = std::get<0>(std::tie(inputs...)).dtype();
-  if (is_narrow(dtype)) return ops::rounded(along(op, dim, kernel, ops::widened(inputs)...), dtype);
+  const NoGradGuard no_grad;
+  const Tensor& like = std::get<0>(std::tie(inputs...));
+  if (is_narrow(like.dtype())) return ops::rounded(along(op, dim, kernel, ops::widened(inputs)...), like.dtype());
   const auto run = [&](const Tensor& first, const auto&... others) {
     Tensor y = empty(first.shape(), first.dtype());
-    if (y.numel() == 0) return swapped(y, dim);  // of any dtype
+    if (y.numel() == 0) return y;  // of any dtype
     dispatch_floating(y.dtype(), op, [&]<class T>() {
       const int64_t cols = y.dim() == 0 ? 1 : y.shape().back();
       kernel(first.template data<T>(), others.template data<T>()..., y.template mutable_data<T>(), y.numel() / cols, cols);
     });
-    return swapped(y, dim);
+    return y;
   };
-  return run(swapped(inputs, dim)...);
+  const int last = like.dim() - 1;
+  if (dim >= last || like.numel() == 0) return run(ops::contiguous_values(inputs)...);
+  Tensor y = empty(like.shape(), like.dtype());
+  for (int64_t c = 0, width = columns_at_once(y.shape()); c < y.shape().back(); c += width) {
+    const auto part = [&](const Tensor& x) { return narrow(x, last, c, std::min(width, y.shape().back() - c)); };
+    Tensor to = part(y);
+    ops::copy_values(to, transpose(run(ops::contiguous_values(transpose(part(inputs), dim, -1))...), dim, -1));
+  }
+  return y;
 }
 
 }  // namespace
