@@ -62,19 +62,22 @@ void layer_norm_rows(const T* x, const T* weight, const T* bias, T eps, T* y, T*
 template <class T>
 void layer_norm_grad(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, T* dweight, T* dbias,
                      int64_t rows, int64_t cols) {
-  const int64_t each = dweight || dbias ? kSumRows : 1, groups = (rows + each - 1) / each, width = 2 * cols;
-  std::vector<T, memory::Allocator<T>> sums(static_cast<size_t>(each > 1 ? groups * width : 0));  // of the rows of a group
-  T* const of_groups = sums.data();
+  const bool parameters = dweight || dbias;
+  const int64_t each = parameters ? kSumRows : 1, groups = (rows + each - 1) / each, width = 2 * cols;
+  // Of the rows of each group: those of dweight, and those of dbias.
+  std::vector<T, memory::Allocator<T>> sums(static_cast<size_t>(parameters ? std::max(groups, int64_t{1}) * width : 0));
+  T* const total = sums.data();
   parallel_for(groups, 6 * kCheap * static_cast<double>(each * cols), [=](int64_t g, int64_t end) {
     for (; g < end; ++g) {
       const int64_t r = g * each, at = r * cols;
       table<T>().layer_norm_grad(x + at, weight, mean + r, rstd + r, dy + at, dx ? dx + at : nullptr,
-                                 dweight ? of_groups + g * width : nullptr, dbias ? of_groups + g * width + cols : nullptr,
+                                 dweight ? total + g * width : nullptr, dbias ? total + g * width + cols : nullptr,
                                  std::min(each, rows - r), cols);
     }
   });
-  if (dweight) sum_rows(of_groups, dweight, groups, cols, width);
-  if (dbias) sum_rows(of_groups + cols, dbias, groups, cols, width);
+  for (int64_t g = 1; parameters && g < groups; ++g) table<T>().add(total, 1, total + g * width, 1, total, width);
+  if (dweight) std::copy_n(total, cols, dweight);
+  if (dbias) std::copy_n(total + cols, cols, dbias);
 }
 
 namespace {
