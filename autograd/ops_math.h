@@ -167,7 +167,7 @@ Tensor prod(const Tensor& x);
 Tensor prod(const Tensor& x, int64_t dim, bool keepdim = false);
 Tensor prod(const Tensor& x, int64_t dim, bool keepdim, DType dtype);  ///< Of x as `dtype`.
 
-/// y_i = x_0 + ... + x_i along `dim`.
+/// y_i = x_0 + ... + x_i along `dim`, in double for float32 (torch.cumsum; ops/cumulative.cpp).
 Tensor cumsum(const Tensor& x, int64_t dim);
 Tensor cumsum(const Tensor& x, int64_t dim, DType dtype);  ///< Of x as `dtype`.
 /// y_i = x_0 ... x_i along `dim`; the gradient is right with zeros, too (torch.cumprod; ops/cumulative.cpp).

@@ -39,6 +39,7 @@ std::vector<OpSample> samples(InputSpec (*spec)(const Shape&), const Op& op, con
           along("many lines", spec({3, 500}), 0, op, f, differentiable)};
 }
 
+double plus(double before, double x) { return before + x; }
 double times(double before, double x) { return before * x; }
 double log_add(double before, double x) {
   if (std::isinf(before) && before == x) return x;
@@ -87,9 +88,13 @@ OpCases extremum(const char* name, ValuesIndices (*op)(const Tensor&, int64_t), 
 }
 
 const RegisterOpCases cumulative([] {
+  const Op sums_of = [](const Tensor& x, int64_t dim) { return cumsum(x, dim); };
+  const auto sum_of = [](const Row& row) { return running(row, plus); };
   const Op products_of = [](const Tensor& x, int64_t dim) { return cumprod(x, dim); };
   const auto product = [](const Row& row) { return running(row, times); };
   const auto log_sum = [](const Row& row) { return running(row, log_add); };
+  std::vector<OpSample> sums = samples(drawn, sums_of, sum_of);
+  sums.push_back(along("int64", integers({2, 5}), 1, sums_of, sum_of, false));
   std::vector<OpSample> products = samples(drawn, products_of, product), log_sums = samples(drawn, logcumsumexp, log_sum);
   products.push_back(along("zeros", values({2, 5}, {2, 0, 3, -1, 2, 0, 1, 0, 4, 3}), 1, products_of, product));
   products.push_back(along("int64", integers({2, 5}), 1, products_of, product, false));
@@ -98,7 +103,8 @@ const RegisterOpCases cumulative([] {
   log_sums.push_back(along("special values", kNans, 1, logcumsumexp, log_sum, false));
   log_sums.push_back(
       along("infinities", values({2, 4}, {-kInf, -kInf, 1, 2, 3, -kInf, kInf, 1}), 1, logcumsumexp, log_sum, false));
-  return OpCases{{"cumprod", products, {out_of_range("cumprod", [](const Tensor& x) { cumprod(x, 2); })}},
+  return OpCases{{"cumsum", sums, {out_of_range("cumsum", [](const Tensor& x) { cumsum(x, 2); })}},
+                 {"cumprod", products, {out_of_range("cumprod", [](const Tensor& x) { cumprod(x, 2); })}},
                  {"logcumsumexp",
                   log_sums,
                   {out_of_range("logcumsumexp", [](const Tensor& x) { logcumsumexp(x, 2); }),

@@ -156,21 +156,21 @@ ValuesIndices running_extremum(const char* op, const Tensor& x, int64_t dim, con
     T* const to = values.mutable_data<T>();
     auto* const places = indices.mutable_data<int64_t>();
     const auto replaces = [takes](T v, T before) { return v != v || (before == before && takes(v, before)); };
-    constexpr int64_t one = 1;  // whose next extremum is foreseen: more rows would push each other out of the L1 cache
-    for_each_runs<one>(ops::blocks_of(x.shape(), d, d), false,
-                       [=]<int64_t N>(std::integral_constant<int64_t, N>, const Runs& runs) {
-                         std::array<T, N> best{};
-                         std::array<int64_t, N> place{};
-                         for (int64_t i = 0; i < runs.count; ++i)
-                           best[static_cast<size_t>(i)] = from[runs.first + i * runs.apart];
-                         go_along<N>(runs, [&](int64_t run, int64_t r, int64_t at) {
-                           const auto i = static_cast<size_t>(run);
-                           const T v = from[at];
-                           const bool taken = __builtin_expect(replaces(v, best[i]), false);
-                           to[at] = best[i] = taken ? v : best[i];
-                           places[at] = place[i] = taken ? r : place[i];
-                         });
+    // One row, whose next extremum is foreseen: more of them push each other out of the L1 cache.
+    for_each_runs<1>(ops::blocks_of(x.shape(), d, d), false,
+                     [=]<int64_t N>(std::integral_constant<int64_t, N>, const Runs& runs) {
+                       std::array<T, N> best{};
+                       std::array<int64_t, N> place{};
+                       for (int64_t i = 0; i < runs.count; ++i)
+                         best[static_cast<size_t>(i)] = from[runs.first + i * runs.apart];
+                       go_along<N>(runs, [&](int64_t run, int64_t r, int64_t at) {
+                         const auto i = static_cast<size_t>(run);
+                         const T v = from[at];
+                         const bool taken = __builtin_expect(replaces(v, best[i]), false);
+                         to[at] = best[i] = taken ? v : best[i];
+                         places[at] = place[i] = taken ? r : place[i];
                        });
+                     });
   });
   values = record(op, ops::rounded(values, x.dtype()), {x}, {indices}, [d](const Backward& back) -> Grads {
     return {scatter_add_(zeros(back.input_shape(0), back.grad().dtype()), d, back.saved(0), back.grad())};

@@ -58,8 +58,10 @@ Tensor int64_places(const char* op, const Tensor& index) {
   return contiguous_values(to(index, DType::int64));
 }
 
+static int64_t size_along(const Shape& shape, int dim) { return shape.empty() ? 1 : shape[dim]; }
+
 void check_places(const char* op, const Tensor& places, const Shape& shape, int dim, int64_t lowest) {
-  const int64_t size = shape.empty() ? 1 : shape[dim];
+  const int64_t size = size_along(shape, dim);
   const auto* const first = places.data<int64_t>();
   for (int64_t i = 0; i < places.numel(); ++i)
     ONESTEP_CHECK(IndexError, lowest <= first[i] && first[i] < size, op, ": index ", first[i], " is out of range for dim ", dim,
@@ -68,14 +70,14 @@ void check_places(const char* op, const Tensor& places, const Shape& shape, int 
 
 Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim) {
   Tensor places = int64_places(op, index);
-  if (any_outside(places, shape.empty() ? 1 : shape[dim])) check_places(op, places, shape, dim);
+  if (any_outside(places, size_along(shape, dim))) check_places(op, places, shape, dim);
   return places;
 }
 
 Tensor checked_from_start(const char* op, const Tensor& index, const Shape& shape, int dim) {
   const NoGradGuard no_grad;
   Tensor places = int64_places(op, index);
-  const int64_t size = shape.empty() ? 1 : shape[dim];
+  const int64_t size = size_along(shape, dim);
   if (!any_outside(places, size)) return places;  // most often
   check_places(op, places, shape, dim, -size);
   return where(lt(places, 0), add(places, size), places);

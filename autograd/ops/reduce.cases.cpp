@@ -19,22 +19,6 @@ auto var_of(int64_t correction) {
     return squares / std::max(0.0, static_cast<double>(x.size()) - static_cast<double>(correction));
   };
 }
-OpSample summed_up(const char* label, InputSpec x, int dim, bool differentiable = true) {
-  return {label,
-          {std::move(x)},
-          [dim](const std::vector<Tensor>& in) { return cumsum(in[0], dim); },
-          [dim](const std::vector<Values>& in) {
-            Values y = in[0];
-            if (y.shape.empty()) return y;
-            const auto d = static_cast<size_t>(dim < 0 ? dim + y.shape.rank() : dim);
-            for (int64_t i = 0; i < y.shape.numel(); ++i) {
-              naive::Place before = naive::place_of(y.shape, i);
-              if (--before[d] >= 0) y[i] += y[naive::number_of(y.shape, before)];
-            }
-            return y;
-          },
-          differentiable};
-}
 
 constexpr auto kSum = [](const Tensor& x, const Shape& dims, bool keepdim) { return sum(x, dims, keepdim); };
 constexpr auto kMean = [](const Tensor& x, const Shape& dims, bool keepdim) { return mean(x, dims, keepdim); };
@@ -138,12 +122,6 @@ const RegisterOpCases registered([] {
                reduced("int64", integers({3, 4}), {}, false, kProdOfAll, product_of, false),
                reduced("over nothing", drawn({2, 0}), {}, false, kProdOfAll, product_of, false)}),
        {out_of_range("prod", [](const Tensor& x) { prod(x, 2); })}},
-      {"cumsum",
-       {summed_up("vector", drawn({7}), 0), summed_up("first", drawn({4, 3}), 0), summed_up("middle", drawn({2, 3, 4}), 1),
-        summed_up("last", drawn({2, 3, 4}), -1), summed_up("number", drawn({}), 0), summed_up("empty", drawn({0, 3}), 0),
-        summed_up("no outputs", drawn({3, 0}), 0), summed_up("rank 6", drawn({2, 1, 3, 1, 2, 2}), 2),
-        summed_up("int64", integers({2, 5}), 1, false), summed_up("many lines", drawn({3, 500}), 0)},
-       {out_of_range("cumsum", [](const Tensor& x) { cumsum(x, 2); })}},
   };
 });
 
