@@ -48,7 +48,7 @@ class Trial {
       : products_(products),
         a_(patterns(kRows * kDepth, 1, special)),
         b_(patterns(kDepth * kCols, 2, special)),
-        scratch_(static_cast<size_t>(products.workspace(kRows, kCols, kDepth))),
+        scratch_(static_cast<size_t>(products.workspace(kRows, kCols, kDepth, false))),
         result_(kRows * kCols) {
     run();
   }

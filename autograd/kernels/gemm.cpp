@@ -55,30 +55,32 @@ struct Product {
   Source<E> b;
   int64_t ldb;
   const Packed<E>* packed;  // all of op(b), or null
-  Number<E>* c;
+  Number<E>* c;             // or null: see Products
   int64_t ldc;
   bool accumulate;
   Epilogue epilogue = {};
-  BFloat16* rounded = nullptr;  // [m, n], where c is not kept but rounded to bfloat16
 
   /// Rows [i, i_end) and columns [j, j_end) of it.
   void run(int64_t i, int64_t i_end, int64_t j, int64_t j_end, Number<E>* memory) const {
-    const int64_t rows = i_end - i, cols = j_end - j;
-    const auto multiply = [&](Number<E>* to, int64_t ld) {
-      products<E>().gemm(trans_a, trans_b, rows, cols, k, a + (trans_a ? i : i * lda), lda, b + (trans_b ? j * ldb : j), ldb,
-                         packed, to, ld, accumulate, epilogue.of_part(i, j), memory);
-    };
-    if (!rounded) return multiply(c + i * ldc + j, ldc);
-    if constexpr (std::is_same_v<E, BFloat16>) {
-      float* const part = memory + padded(products<E>().workspace(rows, cols, k));
-      multiply(part, cols);
-      const auto round = table<float>().to_bf16;
-      for (int64_t r = 0; r < rows; ++r) round(part + r * cols, reinterpret_cast<uint16_t*>(rounded + (i + r) * n + j), cols);
-    }
+    products<E>().gemm(trans_a, trans_b, i_end - i, j_end - j, k, a + (trans_a ? i : i * lda), lda, b + (trans_b ? j * ldb : j),
+                       ldb, packed, c ? c + i * ldc + j : nullptr, ldc, accumulate, epilogue.of_part(i, j), memory);
   }
   /// Elements of memory that it needs for at most that many.
-  int64_t memory(int64_t rows, int64_t cols) const {
-    return padded(products<E>().workspace(rows, cols, k)) + (rounded ? padded(rows * cols) : 0);
+  int64_t memory(int64_t rows, int64_t cols) const { return padded(products<E>().workspace(rows, cols, k, !c)); }
+};
+
+/// An epilogue, after which the elements are rounded.
+struct Rounding {
+  Epilogue before;
+  BFloat16* to;
+  int64_t ld;
+
+  static void call(const void* context, void* c, int64_t ldc, int64_t row, int64_t rows, int64_t col, int64_t cols) {
+    const auto& x = *static_cast<const Rounding*>(context);
+    x.before(c, ldc, row, rows, col, cols);
+    for (int64_t r = 0; r < rows; ++r)
+      table<float>().to_bf16(static_cast<const float*>(c) + r * ldc, reinterpret_cast<uint16_t*>(x.to + (row + r) * x.ld + col),
+                             cols);
   }
 };
 
@@ -143,9 +145,8 @@ int64_t longest(int64_t parts, int64_t n, int64_t step) { return ((n + step - 1)
 /// x in parts by several threads, each with memory of its own.
 template <class E>
 void multiply_parts(Product<E> x, int threads) {
-  const Grid grid = x.rounded ? grid_for_rounding(threads, x.m, x.n, x.k) : grid_for(threads, x.m, x.n);
-  const int64_t row_step = x.rounded && bf16_in_tiles() && x.m >= 4 * kRoundedRows * grid.rows ? kRoundedRows : 1,
-                col_step = 16;
+  const Grid grid = !x.c ? grid_for_rounding(threads, x.m, x.n, x.k) : grid_for(threads, x.m, x.n);
+  const int64_t row_step = !x.c && bf16_in_tiles() && x.m >= 4 * kRoundedRows * grid.rows ? kRoundedRows : 1, col_step = 16;
   const int64_t size = x.memory(longest(grid.rows, x.m, row_step), longest(grid.cols, x.n, col_step));
   const int64_t shared = grid.cols == 1 && x.m >= 2 * kRowsOfPart ? padded(products<E>().packed_size(x.n, x.k)) : 0;
   const bool share = shared > 0 && shared <= kMostShared;
@@ -169,7 +170,7 @@ template <class E>
 void multiply_nonempty(const Product<E>& x) {
   add_flops(flops(x.m, x.n, x.k));
   const int threads = threads_for(x.m * ((x.n + 15) / 16), cost(x.m, x.n, x.k));
-  if (threads > 1 || (x.rounded && x.m * x.n > kMostRounded)) return multiply_parts(x, threads);
+  if (threads > 1 || (!x.c && x.m * x.n > kMostRounded)) return multiply_parts(x, threads);
   x.run(0, x.m, 0, x.n, workspace<Number<E>>(x.memory(x.m, x.n)));
 }
 
@@ -215,7 +216,7 @@ void multiply_batch(int64_t batch, const Product<E>& product, const int64_t* a_o
     return;
   }
   add_flops(flops(product.m, product.n, product.k) * static_cast<double>(batch));
-  const int64_t size = padded(products<E>().workspace(product.m, product.n, product.k));
+  const int64_t size = product.memory(product.m, product.n);
   auto* const memory = workspace<Number<E>>(size * threads);
   parallel_pieces(threads, batch,
                   [&, memory](int64_t i, int thread) { at(i).run(0, product.m, 0, product.n, memory + thread * size); });
@@ -236,7 +237,9 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Sourc
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda, Bf16Source b, int64_t ldb,
           BFloat16* c, const Epilogue& epilogue) {
   if (m <= 0 || n <= 0) return;
-  multiply_nonempty<BFloat16>({trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, nullptr, n, false, epilogue, c});
+  const Rounding rounding = {epilogue, c, n};
+  multiply_nonempty<BFloat16>(
+      {trans_a, trans_b, m, n, k, a, lda, b, ldb, nullptr, nullptr, n, false, {&rounding, Rounding::call}});
 }
 
 template <class E>
@@ -254,7 +257,7 @@ template <class E>
 void gemm(int64_t m, int64_t n, int64_t k, Source<E> a, int64_t lda, const Packed<E>& b, Number<E>* c, int64_t ldc) {
   add_flops(flops(m, n, k));
   products<E>().gemm(false, false, m, n, k, a, lda, {}, 0, &b, c, ldc, false, {},
-                     workspace<Number<E>>(products<E>().workspace(m, n, k)));
+                     workspace<Number<E>>(products<E>().workspace(m, n, k, false)));
 }
 
 template <class T>

@@ -1,22 +1,32 @@
 // Products of numbers rounded to bfloat16, summed in float32, in both orders of sums.
+#if defined(ONESTEP_TILES)
+#include "autograd/kernels/gemm_bf16_amx.h"
+#else
 #include "autograd/kernels/gemm_bf16_tiles.h"
+#endif
 
 namespace onestep::kernels {
+#if !defined(ONESTEP_TILES)
 namespace {
 
 /// The epilogue follows in the CPU's own modes, in which subnormal numbers are numbers.
 template <class K>
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Source a, int64_t lda, Bf16Source b, int64_t ldb,
           const Packed<BFloat16>* packed, float* c, int64_t ldc, bool accumulate, const Epilogue& epilogue, float* workspace) {
+  if (!c) {
+    c = workspace + Gemm<K>::workspace(m, n, k, false);
+    ldc = n;
+  }
   Gemm<K>::run(trans_a, trans_b, m, n, k, a, lda, b, ldb, packed, c, ldc, accumulate, {}, workspace);
   epilogue(c, ldc, 0, m, 0, n);
 }
 
 }  // namespace
+#endif
 
 #if defined(ONESTEP_TILES)
 namespace avx512amx {
-Products<BFloat16> tiled_bf16_products() { return Gemm<TiledBf16>::products(Gemm<TiledBf16>::run); }
+Products<BFloat16> tiled_bf16_products() { return AmxGemm::products(); }
 }  // namespace avx512amx
 #elif defined(__AVX512BF16__)
 namespace avx512bf16 {

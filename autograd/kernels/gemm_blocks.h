@@ -90,8 +90,8 @@ struct Gemm {
   using Matrix = typename K::Operand;
   using Right = Packed<typename K::Element>;
 
-  static int64_t workspace(int64_t m, int64_t n, int64_t k) {
-    return packed_a_size(m, n) + padded<T>(smaller(n, kBlockN<T>)) * K::steps(smaller(k, kBlockK));
+  static int64_t workspace(int64_t m, int64_t n, int64_t k, bool own_c) {
+    return packed_a_size(m, n) + padded<T>(smaller(n, kBlockN<T>)) * K::steps(smaller(k, kBlockK)) + (own_c ? m * n : 0);
   }
   /// Rows of a that stay packed while several blocks of columns pass, or those of one panel.
   static int64_t kept_rows(int64_t m, int64_t n) { return n > kBlockN<T> ? smaller(m, kMostKept) : kPanelTiles * kRows; }

@@ -62,7 +62,7 @@ bool multiply_directly(bool trans_b, int64_t m, int64_t n, int64_t k, const Oper
     }
     if constexpr (kReadsInOrder) {
       if (k > 0 && trans_b && takes_rows_in_lanes(m, n, k)) {
-        rows_in_lanes(m, few, workspace, Gemm<Plain<T>>::workspace(m, n, k));
+        rows_in_lanes(m, few, workspace, Gemm<Plain<T>>::workspace(m, n, k, false));
         return true;
       }
       if (k > 0 && !trans_b && takes_streams(m, n, k)) {

@@ -45,13 +45,15 @@ struct ConvDots {
 /// Matrix products of numbers that are multiplied as E (packed.h).
 template <class E>
 struct Products {
-  /// Elements of scratch memory (64-byte aligned) that gemm needs for up to m, n and k, and that op(b) takes when packed.
-  int64_t (*workspace)(int64_t m, int64_t n, int64_t k);
+  /// Elements of scratch memory (64-byte aligned) that gemm needs for k and up to m and n, with own_c where its c may be null,
+  /// and that op(b) takes when packed.
+  int64_t (*workspace)(int64_t m, int64_t n, int64_t k, bool own_c);
   int64_t (*packed_size)(int64_t n, int64_t k);
   /// Packs op(b) [k, n] for gemm: piece i of pack_pieces(n, k).
   int64_t (*pack_pieces)(int64_t n, int64_t k);
   void (*pack)(bool trans_b, int64_t n, int64_t k, Source<E> b, int64_t ldb, Number<E>* to, int64_t piece);
-  /// With `packed`, op(b) is its first k rows and n columns, and b is not read. The epilogue may be none.
+  /// With `packed`, op(b) is its first k rows and n columns, and b is not read. The epilogue may be none. Of
+  /// bfloat16, c may be null: then only the epilogue gets to see the sums.
   void (*gemm)(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Source<E> a, int64_t lda, Source<E> b, int64_t ldb,
                const Packed<E>* packed, Number<E>* c, int64_t ldc, bool accumulate, const Epilogue& epilogue,
                Number<E>* workspace);

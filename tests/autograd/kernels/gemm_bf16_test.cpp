@@ -141,6 +141,7 @@ TEST_CASE("products of bfloat16: every layout, shape and number of threads") {
                                     {40, 1, 30},
                                     {65, 31, 33},
                                     {48, 64, 96},
+                                    {37, 20, 2112},
                                     {17, 400, 9}}) {
         for (const int threads : {1, 3}) {
           set_num_threads(threads);
@@ -165,6 +166,33 @@ TEST_CASE("products of bfloat16: a packed right side, and parts of it") {
                false);
           gemm<BFloat16>(m, cols, depth, {a.data(), false}, k, Packed<BFloat16>{packed.data(), n, k}, got.data(), cols);
           CHECK(first_difference(got, want) == -1);
+        }
+      }
+    });
+  });
+}
+
+TEST_CASE("products of bfloat16: large ones are made of small ones, whose columns and rows are packed at once") {
+  for_each_order([] {
+    for_each_way([] {
+      for (const auto& [m, n, k] : {std::array<int64_t, 3>{33, 2500, 320}, {48, 50, 2112}}) {
+        CAPTURE(k);
+        const Halves a = rounded(random_floats(m * k, -1, 1, 1)), b = rounded(random_floats(k * n, -1, 1, 2)),
+                     at = transposed(a, m, k);
+        for (const bool trans_a : {false, true}) {
+          const auto left = [&, m = m, k = k](int64_t row) { return Bf16Source{trans_a ? &at[row] : &a[row * k], true}; };
+          const int64_t lda = trans_a ? m : k;
+          Floats got(static_cast<size_t>(m * n)), want = got;
+          gemm(trans_a, false, m, n, k, left(0), lda, Bf16Source{b.data(), true}, n, got.data(), n, false);
+          for (int64_t i = 0; i < m; i += 20)
+            for (int64_t j = 0; j < n; j += 50)
+              gemm(trans_a, false, std::min<int64_t>(20, m - i), 50, k, left(i), lda, Bf16Source{&b[j], true}, n,
+                   &want[i * n + j], n, false);
+          CHECK(first_difference(got, want) == -1);
+          std::vector<BFloat16> narrow(got.size());
+          gemm(trans_a, false, m, n, k, left(0), lda, Bf16Source{b.data(), true}, n, narrow.data(), {});
+          CHECK(std::equal(narrow.begin(), narrow.end(), want.begin(),
+                           [](BFloat16 x, float y) { return x.bits == bfloat16_of_float(y); }));
         }
       }
     });
