@@ -84,11 +84,13 @@ ops::AttentionPlan plan_for(const Shape& batch, int64_t group, const Tensor& q, 
           o.is_causal,   o.query_offset, o.window,   q.dtype() == DType::bfloat16 && autocast_enabled()};
 }
 
-/// Operands and a gradient as `attend` takes them: all but the products of bfloat16 is computed in float32.
+/// Operands and a gradient as `attend` takes them, and the dtype of what it writes.
 Tensor widened(const Tensor& x) { return x.defined() ? ops::widened(x) : x; }
-ops::AttentionOperands widened(const ops::AttentionOperands& x) {
-  return {widened(x.q), widened(x.k), widened(x.v), widened(x.mask), x.keep};
+Tensor operand(const ops::AttentionPlan& plan, const Tensor& x) { return plan.bf16 ? x : widened(x); }
+ops::AttentionOperands operands(const ops::AttentionPlan& plan, const ops::AttentionOperands& x) {
+  return {operand(plan, x.q), operand(plan, x.k), operand(plan, x.v), widened(x.mask), x.keep};
 }
+DType result_type(const ops::AttentionPlan& plan, DType dtype) { return plan.bf16 ? dtype : compute_type(dtype); }
 
 /// [..., T, S]
 Shape weights_shape(Shape batch, const ops::AttentionPlan& plan) {
@@ -196,8 +198,8 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Attention
                                     expanded_mask(kOp, weights, options.mask), dropout_mask(weights, options)};
   batch.push_back(plan.queries);
   batch.push_back(plan.value_features);
-  Tensor y = token_major(batch, compute_type(q.dtype()));
-  is_narrow(q.dtype()) ? ops::attend(plan, widened(x), y) : ops::attend(plan, x, y);
+  Tensor y = token_major(batch, result_type(plan, q.dtype()));
+  is_narrow(q.dtype()) ? ops::attend(plan, operands(plan, x), y) : ops::attend(plan, x, y);
   const Tensor added = added_mask(options, weights);
   // Queries and keys may be written to afterwards where PyTorch scales copies of them: but for [N, H, T, d].
   const bool copies = q.dim() != 4 && detail::should_record({query, key, value, added});
@@ -210,14 +212,14 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Attention
                     const ops::AttentionGrads grads = ops::recorded_attention_grads(plan, in, b.grad());
                     return {grads.q, grads.k, grads.v, grads.mask};
                   }
-                  const DType dtype = b.grad().dtype(), computed = compute_type(dtype);
+                  const DType dtype = b.grad().dtype(), computed = result_type(plan, dtype);
                   ops::AttentionGrads grads;
                   if (b.needs(0)) grads.q = token_major(b.input_shape(0), computed);
                   if (b.needs(1)) grads.k = token_major(b.input_shape(1), computed);
                   if (b.needs(2)) grads.v = token_major(b.input_shape(2), computed);
-                  if (b.needs(3)) grads.mask = empty(b.saved(3).shape(), computed);
-                  ops::attend_backward(plan, widened({b.saved(0), b.saved(1), b.saved(2), b.saved(3), b.saved(4)}),
-                                       widened(unit_rows(b.grad())), grads);
+                  if (b.needs(3)) grads.mask = empty(b.saved(3).shape(), compute_type(dtype));
+                  ops::attend_backward(plan, operands(plan, {b.saved(0), b.saved(1), b.saved(2), b.saved(3), b.saved(4)}),
+                                       operand(plan, unit_rows(b.grad())), grads);
                   return {rounded_or_none(grads.q, dtype), rounded_or_none(grads.k, dtype), rounded_or_none(grads.v, dtype),
                           rounded_or_none(grads.mask, dtype)};
                 });
@@ -238,7 +240,7 @@ Tensor attend_packed(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads,
   check_options(op, options, qkv);
   if (qkv.dtype() == DType::float16)
     return to(attend_packed(ops::wide(qkv), num_heads, num_kv_heads, wide(options)), qkv.dtype());
-  const Tensor x = unit_rows(qkv), computed = widened(x);
+  const Tensor x = unit_rows(qkv);
   const Packed heads = {num_heads, num_kv_heads, qkv.size(-1) / parts};
   const Tensor q = heads.queries(x), k = heads.keys(x), v = heads.values(x);
   const Shape batch = ops::batch_dims(q.shape());
@@ -247,6 +249,7 @@ Tensor attend_packed(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads,
   const Tensor mask = expanded_mask(op, weights, options.mask), keep = dropout_mask(weights, options);
   Shape shape = qkv.shape();
   shape[shape.rank() - 1] = num_heads * heads.features;
+  const Tensor computed = operand(plan, x);
   Tensor y = empty(shape, computed.dtype()), y_heads = heads.queries(y);
   ops::attend(plan, {heads.queries(computed), heads.keys(computed), heads.values(computed), widened(mask), keep}, y_heads);
   return record(op, ops::rounded(std::move(y), x.dtype()), {qkv, added_mask(options, weights)}, {x, mask, keep},
@@ -254,10 +257,10 @@ Tensor attend_packed(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads,
                   if (b.recording())
                     return heads.recorded_grads(plan, b.input(0, b.saved(0)), placed_mask(b, 1), b.saved(2), b.grad());
                   const DType dtype = b.grad().dtype();
-                  const Tensor x = widened(b.saved(0)), dy = widened(unit_rows(b.grad()));
+                  const Tensor x = operand(plan, b.saved(0)), dy = operand(plan, unit_rows(b.grad()));
                   Tensor dqkv = empty(x.shape(), dy.dtype());
                   ops::AttentionGrads grads = {heads.queries(dqkv), heads.keys(dqkv), heads.values(dqkv),
-                                               b.needs(1) ? empty(b.saved(1).shape(), dy.dtype()) : Tensor()};
+                                               b.needs(1) ? empty(b.saved(1).shape(), compute_type(dtype)) : Tensor()};
                   ops::attend_backward(plan,
                                        {heads.queries(x), heads.keys(x), heads.values(x), widened(b.saved(1)), b.saved(2)},
                                        heads.queries(dy), grads);
@@ -285,10 +288,10 @@ void check_texts(const char* op, const Tensor& q, const std::vector<Tensor>& key
   }
 }
 
-/// x [1, H, S, d], as `attend` takes it, if its rows are neighbours, else a copy.
+/// x [1, H, S, d] if its rows are neighbours, else a copy.
 Tensor dense_rows(const Tensor& x) {
   const bool dense = x.strides()[3] == 1 && x.strides()[2] == x.size(3);
-  return widened(dense ? x.values() : ops::contiguous_values(x));
+  return dense ? x.values() : ops::contiguous_values(x);
 }
 
 /// With an added mask as autocast wants it.
@@ -317,9 +320,13 @@ Tensor cached_attention(const Tensor& queries, TensorList keys, TensorList value
       *std::max_element(k.begin(), k.end(), [](const Tensor& a, const Tensor& b) { return a.size(2) < b.size(2); });
   const AttentionOptions options = {.is_causal = true, .query_offset = longest.size(2) - q.size(2), .window = window};
   check_options(op, options, q);
-  Tensor y = token_major({q.size(0), q.size(1), q.size(2), v[0].size(3)}, compute_type(q.dtype()));
-  ops::attend(plan_for(ops::batch_dims(q.shape()), q.size(1) / k[0].size(1), q, longest, v[0], options),
-              {.q = widened(unit_rows(q)), .text_keys = k, .text_values = v}, y);
+  const ops::AttentionPlan plan = plan_for(ops::batch_dims(q.shape()), q.size(1) / k[0].size(1), q, longest, v[0], options);
+  if (!plan.bf16) {
+    k = ops::each(k, widened);
+    v = ops::each(v, widened);
+  }
+  Tensor y = token_major({q.size(0), q.size(1), q.size(2), v[0].size(3)}, result_type(plan, q.dtype()));
+  ops::attend(plan, {.q = operand(plan, unit_rows(q)), .text_keys = k, .text_values = v}, y);
   return ops::rounded(std::move(y), q.dtype());
 }
 

@@ -10,7 +10,7 @@ struct AttentionPlan {
   double scale, dropout_p;
   bool causal;
   int64_t offset, window;
-  bool bf16;  ///< Products round their float32 operands to bfloat16.
+  bool bf16;  ///< All tensors but the mask are bfloat16, and so are the operands of products; else none is.
 };
 
 /// q [..., T, d], k [..., S, d] and v [..., S, e], the elements of a row next to each other; mask [..., T, S] (true = may

@@ -2,11 +2,15 @@
 // What attention by blocks reads: the operands as rows, and which keys a query attends to.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
+#include "autograd/half.h"
 #include "autograd/kernels/kernels.h"
+#include "autograd/kernels/table.h"
 #include "autograd/ops/attention_blocks.h"
 #include "autograd/ops/matrices.h"
 #include "autograd/random/random_fill.h"
@@ -128,7 +132,21 @@ Rows<T> writable(Tensor& x, const Shape& batch) {
   return {x, x.defined() ? x.mutable_data<T>() : nullptr, batch};
 }
 
-/// False if rows of n elements hold a NaN or an infinity: the sum of a head's column is not finite then.
+/// False if rows of n elements hold a NaN or an infinity: their exponents say it, whose bits are all 1 then.
+inline bool is_finite(const Rows<const BFloat16>& x, int64_t n) {
+  std::atomic<bool> finite = true;
+  kernels::parallel_for(x.heads(), x.heads() > 0 ? 0.1 * static_cast<double>(x.rows(0) * (n + 5)) : 0,
+                        [&](int64_t head, int64_t stop) {
+                          int16_t largest = 0;
+                          for (; head < stop; ++head)
+                            for (int64_t i = 0; i < x.rows(head); ++i)
+                              for (int64_t j = 0; j < n; ++j)
+                                largest = std::max(largest, static_cast<int16_t>(x.at(head, i)[j].bits & 0x7fff));
+                          if (largest >= 0x7f80) finite = false;
+                        });
+  return finite;
+}
+/// The same of others: the sum of a head's column is not finite then.
 template <class T>
 bool is_finite(const Rows<const T>& x, int64_t n) {
   const int64_t heads = x.heads();
@@ -142,6 +160,37 @@ bool is_finite(const Rows<const T>& x, int64_t n) {
   return std::all_of(totals.begin(), totals.end(), [](T t) { return std::isfinite(t); });
 }
 
+/// Rows of numbers that are computed, `ld` apart: where those of a tensor lie, or in memory if they are stored as others.
+template <class T>
+struct Computed {
+  T* data;
+  int64_t ld;
+
+  T* at(int64_t i) const { return data + i * ld; }
+  void clear(int64_t first, int64_t stop, int64_t n) const {
+    for (int64_t i = first; i < stop; ++i) std::fill_n(at(i), n, T(0));
+  }
+};
+
+/// For rows of n elements of a head, from the first one on.
+template <class E>
+Computed<kernels::Number<E>> computed_rows(const Rows<E>& to, int64_t head, int64_t first, int64_t n,
+                                           kernels::Number<E>* memory) {
+  if constexpr (std::is_same_v<E, BFloat16>)
+    return {memory, n};
+  else
+    return {to.at(head, first), to.ld};
+}
+
+/// Stores them.
+template <class E>
+void store_rows(const Computed<kernels::Number<E>>& rows, int64_t count, int64_t n, const Rows<E>& to, int64_t head,
+                int64_t first) {
+  if constexpr (std::is_same_v<E, BFloat16>)
+    for (int64_t i = 0; i < count; ++i)
+      kernels::table<float>().to_bf16(rows.at(i), reinterpret_cast<uint16_t*>(to.at(head, first + i)), n);
+}
+
 /// Asks for the first rows of a head while the one before is computed: a few queries are done before the CPU has seen that its
 /// rows lie one after the other.
 template <class T>
@@ -152,15 +201,18 @@ void prefetch_rows(const Rows<const T>& x, int64_t head) {
   for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(first + i, 0, 1);
 }
 
-/// What forward and backward read. `keep` is the dropout mask [heads, queries, keys], or null.
-template <class T>
+/// What forward and backward read, of numbers that are stored as E and computed with as T. `keep` is the dropout mask [heads,
+/// queries, keys], or null.
+template <class E>
 struct Inputs {
+  using T = kernels::Number<E>;
+
   Inputs(const AttentionPlan& plan, const AttentionOperands& x)
       : p(plan), mask(x.mask), keep(x.keep.defined() ? x.keep.data<bool>() : nullptr) {
     const Shape batch = batch_dims(x.q.shape());
-    q = readable<T>(x.q, batch);
-    k = x.k.defined() ? readable<T>(x.k, batch_dims(x.k.shape())) : Rows<const T>(x.text_keys, p.features);
-    v = x.v.defined() ? readable<T>(x.v, batch_dims(x.v.shape())) : Rows<const T>(x.text_values, p.value_features);
+    q = readable<E>(x.q, batch);
+    k = x.k.defined() ? readable<E>(x.k, batch_dims(x.k.shape())) : Rows<const E>(x.text_keys, p.features);
+    v = x.v.defined() ? readable<E>(x.v, batch_dims(x.v.shape())) : Rows<const E>(x.text_values, p.value_features);
     if (mask.defined()) mask_starts = batch_starts(mask.shape(), mask.strides(), batch);
   }
   AttendedKeys<T> attended_keys(int64_t head) const {
@@ -183,7 +235,7 @@ struct Inputs {
   AttentionPlan p;
   /// Between rows of weights: not a multiple of 256 bytes, or a column of them would lie in few places of the caches.
   int64_t ld = p.keys + (p.keys % 64 == 0 ? 16 : 0);
-  Rows<const T> q, k, v;
+  Rows<const E> q, k, v;
   Tensor mask;
   Offsets mask_starts;
   const bool* keep = nullptr;
