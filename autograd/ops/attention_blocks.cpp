@@ -206,7 +206,7 @@ struct OutputGrads {
 
 /// The mask's gradient of a block, and then ds = scale ds.
 template <class E, class T>
-void take_mask_gradient(const Inputs<E>& in, const Block<E>& b, const Rows<T>& dmask, T* ds) {
+void take_mask_gradient(const Weighting<T>& in, const Block<E>& b, const Rows<T>& dmask, T* ds) {
   const T scale = static_cast<T>(in.p.scale);
   for (int64_t i = b.first; i < b.stop; ++i, ds += in.ld) {
     T* const to = dmask.at(b.head, i);

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -82,45 +83,53 @@ struct AttendedKeys {
   }
 };
 
-/// The matrix of a head: its first element, and how many rows it has.
-struct HeadMatrix {
-  const void* data;
-  int64_t rows;
-};
-
-/// The rows of a matrix a head, written where they lie: those of a batch, or of several whose matrices may have different
-/// numbers of rows. An undefined tensor gives none, and one without heads.
-template <class T>
-class Rows {
+/// Matrices a head, where they lie: those of a batch, or of several whose matrices may have different numbers of rows. An
+/// undefined tensor gives none, and one without heads.
+class HeadMatrices {
  public:
-  Rows() = default;
-  Rows(const Tensor& x, T* data, const Shape& batch) {
+  explicit operator bool() const { return !matrices_.empty(); }
+  int64_t heads() const { return std::ssize(matrices_); }
+  int64_t rows(int64_t head) const { return matrices_[static_cast<size_t>(head)].rows; }
+
+  int64_t ld = 0;
+
+ protected:
+  HeadMatrices() = default;
+  HeadMatrices(const Tensor& x, const void* data, const Shape& batch) {
     if (!data) return;
     ld = x.strides()[x.dim() - 2];
     add(x, data, batch);
   }
-  /// Of several tensors, whose rows of `row` elements are one right after the other.
-  Rows(TensorList tensors, int64_t row) : ld(row) {
-    for (const Tensor& x : tensors) add(x, x.data<std::remove_const_t<T>>(), batch_dims(x.shape()));
+  /// The first element of a head.
+  const std::byte* first(int64_t head) const { return matrices_[static_cast<size_t>(head)].data; }
+  void add(const Tensor& x, const void* data, const Shape& batch) {
+    for (const int64_t start : batch_starts(x.shape(), x.strides(), batch))
+      matrices_.push_back({static_cast<const std::byte*>(data) + start * size_of(x.dtype()), x.size(-2)});
   }
-  explicit operator bool() const { return !matrices_.empty(); }
-  int64_t heads() const { return std::ssize(matrices_); }
-  int64_t rows(int64_t head) const { return matrices_[static_cast<size_t>(head)].rows; }
-  T* at(int64_t head, int64_t i) const {
-    return static_cast<T*>(const_cast<void*>(matrices_[static_cast<size_t>(head)].data)) + i * ld;
-  }
-  void clear(int64_t head, int64_t first, int64_t stop, int64_t n) const {
-    for (int64_t i = first; i < stop; ++i) std::fill_n(at(head, i), n, T(0));
-  }
-
-  int64_t ld = 0;
 
  private:
-  void add(const Tensor& x, const T* data, const Shape& batch) {
-    for (const int64_t start : batch_starts(x.shape(), x.strides(), batch)) matrices_.push_back({data + start, x.size(-2)});
-  }
+  struct Matrix {
+    const std::byte* data;
+    int64_t rows;
+  };
+  std::vector<Matrix, memory::Allocator<Matrix>> matrices_;
+};
 
-  std::vector<HeadMatrix, memory::Allocator<HeadMatrix>> matrices_;
+/// Their rows.
+template <class T>
+class Rows : public HeadMatrices {
+ public:
+  Rows() = default;
+  Rows(const Tensor& x, T* data, const Shape& batch) : HeadMatrices(x, data, batch) {}
+  /// Of several tensors, whose rows of `row` elements are one right after the other.
+  Rows(TensorList tensors, int64_t row) {
+    ld = row;
+    for (const Tensor& x : tensors) add(x, x.data<std::remove_const_t<T>>(), batch_dims(x.shape()));
+  }
+  T* at(int64_t head, int64_t i) const { return reinterpret_cast<T*>(const_cast<std::byte*>(first(head))) + i * ld; }
+  void clear(int64_t head, int64_t begin, int64_t end, int64_t n) const {
+    for (int64_t i = begin; i < end; ++i) std::fill_n(at(head, i), n, T(0));
+  }
 };
 
 template <class T>
@@ -201,27 +210,20 @@ void prefetch_rows(const Rows<const T>& x, int64_t head) {
   for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(first + i, 0, 1);
 }
 
-/// What forward and backward read, of numbers that are stored as E and computed with as T. `keep` is the dropout mask [heads,
-/// queries, keys], or null.
-template <class E>
-struct Inputs {
-  using T = kernels::Number<E>;
-
-  Inputs(const AttentionPlan& plan, const AttentionOperands& x)
+/// What says which weights there are. `keep` is the dropout mask [heads, queries, keys], or null.
+template <class T>
+struct Weighting {
+  Weighting(const AttentionPlan& plan, const AttentionOperands& x)
       : p(plan), mask(x.mask), keep(x.keep.defined() ? x.keep.data<bool>() : nullptr) {
-    const Shape batch = batch_dims(x.q.shape());
-    q = readable<E>(x.q, batch);
-    k = x.k.defined() ? readable<E>(x.k, batch_dims(x.k.shape())) : Rows<const E>(x.text_keys, p.features);
-    v = x.v.defined() ? readable<E>(x.v, batch_dims(x.v.shape())) : Rows<const E>(x.text_values, p.value_features);
-    if (mask.defined()) mask_starts = batch_starts(mask.shape(), mask.strides(), batch);
+    if (mask.defined()) mask_starts = batch_starts(mask.shape(), mask.strides(), batch_dims(x.q.shape()));
   }
-  AttendedKeys<T> attended_keys(int64_t head) const {
-    const int64_t keys = k.rows(head / p.group);
+  /// Of a head with so many keys.
+  AttendedKeys<T> attended(int64_t head, int64_t keys) const {
     if (!mask.defined()) return {keys, p.causal, p.offset - (p.keys - keys), p.window, nullptr, nullptr, 0, 0};
     const int64_t first = mask_starts[static_cast<size_t>(head)];
-    const bool* const attended = mask.is_floating() ? nullptr : mask.data<bool>() + first;
+    const bool* const is_attended = mask.is_floating() ? nullptr : mask.data<bool>() + first;
     const T* const added = mask.is_floating() ? mask.data<T>() + first : nullptr;
-    return {p.keys, false, 0, 0, attended, added, mask.strides()[mask.dim() - 2], mask.strides()[mask.dim() - 1]};
+    return {p.keys, false, 0, 0, is_attended, added, mask.strides()[mask.dim() - 2], mask.strides()[mask.dim() - 1]};
   }
   /// False if every query attends to all keys.
   bool hides() const { return mask.defined() || (p.causal && (p.queries > 1 || p.offset + 1 < p.keys || p.window > 0)); }
@@ -235,10 +237,24 @@ struct Inputs {
   AttentionPlan p;
   /// Between rows of weights: not a multiple of 256 bytes, or a column of them would lie in few places of the caches.
   int64_t ld = p.keys + (p.keys % 64 == 0 ? 16 : 0);
-  Rows<const E> q, k, v;
   Tensor mask;
   Offsets mask_starts;
   const bool* keep = nullptr;
+};
+
+/// What forward and backward read, of numbers that are stored as E.
+template <class E>
+struct Inputs : Weighting<kernels::Number<E>> {
+  using T = kernels::Number<E>;
+
+  Inputs(const AttentionPlan& plan, const AttentionOperands& x) : Weighting<T>(plan, x) {
+    q = readable<E>(x.q, batch_dims(x.q.shape()));
+    k = x.k.defined() ? readable<E>(x.k, batch_dims(x.k.shape())) : Rows<const E>(x.text_keys, plan.features);
+    v = x.v.defined() ? readable<E>(x.v, batch_dims(x.v.shape())) : Rows<const E>(x.text_values, plan.value_features);
+  }
+  AttendedKeys<T> attended_keys(int64_t head) const { return this->attended(head, k.rows(head / this->p.group)); }
+
+  Rows<const E> q, k, v;
 };
 
 }  // namespace onestep::ops::blocks

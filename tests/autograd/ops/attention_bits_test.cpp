@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "autograd/autocast.h"
@@ -113,15 +114,17 @@ TEST_CASE("scaled_dot_product_attention in bfloat16: what is masked does not cha
 
 TEST_CASE("packed_attention: the bits of splitting and merging the heads") {
   Generator generator(4);
-  for (const double dropout_p : {0.0, 0.25}) {
+  for (const auto& [dropout_p, narrow] : {std::pair{0.0, false}, {0.25, false}, {0.0, true}, {0.25, true}}) {
     CAPTURE(dropout_p);
+    CAPTURE(narrow);
+    const AutocastGuard autocast(narrow);
     Tensor qkv = randn({2, 300, (4 + 2 * 2) * 8}, generator).requires_grad_();
     const Tensor dy = randn({2, 300, 4 * 8}, generator);
     AttentionOptions options = {.is_causal = true, .window = 200, .enable_gqa = true, .dropout_p = dropout_p};
     Generator first(5), second(5);
     options.generator = &first;
     const Tensor y = packed_attention(qkv, 4, 2, options);
-    y.backward(dy);
+    y.backward(dy.to(y.dtype()));
     const Tensor dqkv = qkv.grad();
     qkv.zero_grad();
     const auto heads = [&](int64_t begin, int64_t count) {
@@ -131,7 +134,7 @@ TEST_CASE("packed_attention: the bits of splitting and merging the heads") {
     const Tensor apart = scaled_dot_product_attention(heads(0, 4), heads(4, 2), heads(6, 2), options);
     const Tensor merged = apart.transpose(1, 2).flatten(2, 3);
     CHECK(equal(y, merged));
-    merged.backward(dy);
+    merged.backward(dy.to(y.dtype()));
     CHECK(equal(qkv.grad(), dqkv));
   }
 }
