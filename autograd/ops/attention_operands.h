@@ -144,15 +144,16 @@ Rows<T> writable(Tensor& x, const Shape& batch) {
 /// False if rows of n elements hold a NaN or an infinity: their exponents say it, whose bits are all 1 then.
 inline bool is_finite(const Rows<const BFloat16>& x, int64_t n) {
   std::atomic<bool> finite = true;
-  kernels::parallel_for(x.heads(), x.heads() > 0 ? 0.1 * static_cast<double>(x.rows(0) * (n + 5)) : 0,
-                        [&](int64_t head, int64_t stop) {
-                          int16_t largest = 0;
-                          for (; head < stop; ++head)
-                            for (int64_t i = 0; i < x.rows(head); ++i)
-                              for (int64_t j = 0; j < n; ++j)
-                                largest = std::max(largest, static_cast<int16_t>(x.at(head, i)[j].bits & 0x7fff));
-                          if (largest >= 0x7f80) finite = false;
-                        });
+  const double cost = x.heads() > 0 ? 0.1 * static_cast<double>(x.rows(0) * (n + 5)) : 0;
+  kernels::parallel_for(x.heads(), cost, [&](int64_t head, int64_t stop) {
+    int16_t largest = 0;
+    for (; head < stop; ++head)
+      for (int64_t i = 0; i < x.rows(head); ++i) {
+        const BFloat16* const row = x.at(head, i);
+        for (int64_t j = 0; j < n; ++j) largest = std::max(largest, static_cast<int16_t>(row[j].bits & 0x7fff));
+      }
+    if (largest >= 0x7f80) finite = false;
+  });
   return finite;
 }
 /// The same of others: the sum of a head's column is not finite then.
