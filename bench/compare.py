@@ -10,6 +10,7 @@ Peers that are not installed are left out of the table, and the last line names 
 would take if every core did nothing but multiply and add (for generation: if the weights were read at the speed of memory).
 """
 import argparse
+import functools
 import json
 import math
 import os
@@ -67,9 +68,14 @@ WORK = {
 }
 
 
+def cores_of(command):
+    """As many as it has threads: everyone is bound to them."""
+    return sorted(os.sched_getaffinity(0))[:int(command[command.index("--threads") + 1])]
+
+
 def run(command):
-    """The JSON that a command prints, or None if it cannot run here. It is bound to as many cores as it has threads, as everyone is."""
-    cores = sorted(os.sched_getaffinity(0))[:int(command[command.index("--threads") + 1])]
+    """The JSON that a command prints, or None if it cannot run here."""
+    cores = cores_of(command)
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False,
                               preexec_fn=lambda: os.sched_setaffinity(0, cores))
@@ -79,9 +85,29 @@ def run(command):
     return json.loads(lines[-1]) if done.returncode == 0 and lines else None
 
 
+@functools.cache
+def served(command):
+    """A peer that takes lines and answers each with a line of JSON."""
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                            preexec_fn=lambda: os.sched_setaffinity(0, cores_of(command)))
+
+
+def ask(command):
+    """What a peer says of a single op. It runs once for all of them, as starting PyTorch takes longer than they do, so that its
+    memory and its first result say nothing of one."""
+    op, mode = (command.index(flag) + 1 for flag in ("--op", "--mode"))
+    peer = served((*command[:op], "-", *command[op + 1:mode], "fwd", *command[mode + 1:]))
+    try:
+        print(command[op], command[mode], file=peer.stdin, flush=True)
+    except OSError:
+        return None
+    answer = json.loads(peer.stdout.readline() or "null")
+    return answer and {key: answer[key] for key in answer if key not in ("peak_rss_mib", "process_s_at_first_result")}
+
+
 def contestants(kind, flags, options):
     """Name -> command, ours first."""
-    budget = ["--budget", str(options.budget)]
+    budget = ["--budget", str(options.budget / 10 if kind == "op" else options.budget)]  # there are hundreds of ops
     program = "step" if kind in ("scaling", "lora") else kind
     if "--threads" not in flags:
         flags += f" --threads {options.threads}"
@@ -92,7 +118,6 @@ def contestants(kind, flags, options):
     ours = [options.onestep, "bench", program, *flags.split(), *budget, "--json"]
     if kind == "call":  # 200 calls from Python
         ours = [sys.executable, str(HERE / "peers" / "call.py"), "--framework", "onestep_python", *flags.split(), *budget]
-    flags = flags.replace("bf16_amx", "bf16")
     peers = {name: [sys.executable, str(HERE / "peers" / f"{program}.py"), "--framework", name, *flags.split(), *budget]
              for name in PEERS[kind]}
     return {"onestep": ours, **peers}
@@ -103,7 +128,7 @@ def compare(kind, label, flags, options, limits):
     results = {}
     for _ in range(options.rounds):
         for name, command in contestants(kind, flags, options).items():
-            result = run(command)
+            result = ask(command) if kind == "op" and name != "onestep" else run(command)
             if result:
                 results.setdefault(name, []).append(result)
     if "onestep" not in results:
@@ -117,8 +142,9 @@ def compare(kind, label, flags, options, limits):
     narrow = f", {options.precision}" if options.precision != "float32" else ""
     return {"kind": kind, "work": label + narrow, "ms": ms, "fastest_peer": fastest,
             "ratio": ms[fastest] / ms["onestep"] if fastest else None, "limit_ms": limit,
-            "rss_mib": {name: max(r["peak_rss_mib"] for r in rs) for name, rs in results.items()},
-            "first_s": {name: min(r["process_s_at_first_result"] for r in rs) for name, rs in results.items()}}
+            "rss_mib": {name: max(r["peak_rss_mib"] for r in rs) for name, rs in results.items() if "peak_rss_mib" in rs[0]},
+            "first_s": {name: min(r["process_s_at_first_result"] for r in rs) for name, rs in results.items()
+                        if "process_s_at_first_result" in rs[0]}}
 
 
 def number(x):
@@ -171,7 +197,7 @@ def main():
     parser.add_argument("--onestep", default=str(HERE.parent / "build" / "release" / "onestep"), help="the program to time")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3, help="how often everyone has a turn")
-    parser.add_argument("--budget", type=float, default=2.0, help="seconds of timing a turn")
+    parser.add_argument("--budget", type=float, default=2.0, help="seconds of timing a turn, of a single op a tenth of it")
     parser.add_argument("--precision", default="float32", choices=("float32", "bf16", "bf16_amx"),
                         help="of the products of " + ", ".join(MIXED) + "; bf16 and bf16_amx are autocast in PyTorch")
     parser.add_argument("--weights", default="float32", choices=("float32", "bf16", "int8"),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Causal multi-head self-attention with its projections in PyTorch or JAX: the flags of `onestep bench attention`."""
-from common import arguments, report
+from common import PRECISION, arguments, report
 
 args = arguments(__doc__, ["torch_sdpa", "torch_naive", "jax"], [("B", 12), ("T", 64), ("C", 128), ("H", 4)],
-                 [("mode", "fwdbwd", ["fwd", "fwdbwd"]), ("precision", "float32", ["float32", "bf16"])])
-if args.precision == "bf16" and args.framework == "jax":
+                 [("mode", "fwdbwd", ["fwd", "fwdbwd"]), PRECISION])
+if args.precision != "float32" and args.framework == "jax":
     raise SystemExit("attention.py: jax is timed in float32 alone")
 
 
@@ -25,7 +25,7 @@ def torch_call():
         return torch.softmax(scores.masked_fill(future, -math.inf), -1) @ v
 
     def forward():
-        with torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.precision != "float32"):
             q, k, v = (part.view(args.B, args.T, args.H, -1).transpose(1, 2) for part in qkv(x).chunk(3, dim=-1))
             y = naive(q, k, v) if args.framework == "torch_naive" else F.scaled_dot_product_attention(q, k, v, is_causal=True)
             return out(y.transpose(1, 2).reshape(args.B, args.T, args.C))

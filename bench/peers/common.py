@@ -7,6 +7,10 @@ import statistics
 import time
 
 
+# bf16_amx is a way of onestep to add up products of bfloat16, for others it is bf16.
+PRECISION = ("precision", "float32", ["float32", "bf16", "bf16_amx"])
+
+
 def arguments(description, frameworks, numbers, choices=()):
     """Flags of `onestep bench`: numbers are (name, default), choices (name, default, allowed)."""
     parser = argparse.ArgumentParser(description=description)
@@ -50,4 +54,4 @@ def report(bench, args, call, warmup=3, min_reps=5, **more):
               "process_s_at_first_result": first,
               "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
     result.update({key: value(median) for key, value in more.items()})
-    print(json.dumps(result))
+    print(json.dumps(result), flush=True)

@@ -3,11 +3,11 @@
 import ctypes
 import ctypes.util
 
-from common import arguments, report
+from common import PRECISION, arguments, report
 
 args = arguments(__doc__, ["torch", "onednn", "openblas"], [("m", 512), ("n", 512), ("k", 512), ("batch", 1)],
-                 [("op", "NN", ["NN", "NT", "TN"]), ("precision", "float32", ["float32", "bf16"])])
-if args.precision == "bf16" and args.framework != "torch":
+                 [("op", "NN", ["NN", "NT", "TN"]), PRECISION])
+if args.precision != "float32" and args.framework != "torch":
     raise SystemExit(f"matmul.py: {args.framework} is timed in float32 alone")
 trans_a, trans_b = args.op[0] == "T", args.op[1] == "T"
 
@@ -15,7 +15,7 @@ trans_a, trans_b = args.op[0] == "T", args.op[1] == "T"
 def torch_call():
     import torch
     torch.set_num_threads(args.threads)
-    dtype = torch.bfloat16 if args.precision == "bf16" else torch.float32
+    dtype = torch.float32 if args.precision == "float32" else torch.bfloat16
     a = torch.randn(args.batch, *((args.k, args.m) if trans_a else (args.m, args.k))).to(dtype)
     b = torch.randn(args.batch, *((args.n, args.k) if trans_b else (args.k, args.n))).to(dtype)
     a, b = a.mT if trans_a else a, b.mT if trans_b else b

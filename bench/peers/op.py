@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Single ops on tensors larger than the caches of a core, in PyTorch: the cases of `onestep bench op`."""
+"""Single ops on tensors larger than the caches of a core, in PyTorch: the cases of `onestep bench op`. With `--op -` those of the
+lines `OP MODE` of the standard input, a result a line."""
+import sys
+
 from common import arguments, report
 from op_cases import CASES
 
 ROWS, COLS, TOKENS = 2048, 1024, 512
-args = arguments(__doc__, ["torch"], [], [("op", "add", sorted(CASES)), ("mode", "fwdbwd", ["fwd", "fwdbwd"])])
+args = arguments(__doc__, ["torch"], [], [("op", "add", ["-", *sorted(CASES)]), ("mode", "fwdbwd", ["fwd", "fwdbwd"])])
 
 import torch
 import torch.nn.functional as F
@@ -23,18 +26,27 @@ attended = torch.randn(TOKENS, TOKENS) > 0
 order, ordered = torch.randperm(ROWS), torch.randn(COLS).sort().values
 places = torch.randint(0, COLS, (ROWS, COLS))
 images, channels = torch.randn(32, 64, 32, 32, requires_grad=True), torch.randn(64, requires_grad=True)
-op = eval(f"lambda: {CASES[args.op]}")
-dy = torch.ones(op().shape)
 
 
-def call():
-    if args.mode == "fwd":
-        with torch.no_grad():
-            op()
-        return
-    for leaf in (x, y, positive, unit, row, heads, images, channels):
-        leaf.grad = None
-    op().backward(dy)
+def time_op():
+    op = eval(f"lambda: {CASES[args.op]}")
+    dy = torch.ones(op().shape)
+
+    def call():
+        if args.mode == "fwd":
+            with torch.no_grad():
+                op()
+            return
+        for leaf in (x, y, positive, unit, row, heads, images, channels):
+            leaf.grad = None
+        op().backward(dy)
+
+    report("op", args, call)
 
 
-report("op", args, call)
+if args.op == "-":
+    for line in sys.stdin:
+        args.op, args.mode = line.split()
+        time_op()
+else:
+    time_op()

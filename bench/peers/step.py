@@ -4,15 +4,15 @@
 With --lora N adapters of that rank on queries, keys and values are trained alone: PyTorch with the peft package.
 llm.c is the C program train_gpt2.c, compiled as its Makefile does; LLMC names a checkout of it.
 """
-from common import arguments, report
+from common import PRECISION, arguments, report
 
 args = arguments(__doc__, ["torch", "torch_compile", "jax", "llmc", "onestep_python"],
                  [("layers", 4), ("heads", 4), ("embd", 128), ("ctx", 64), ("batch", 12), ("vocab", 65), ("bias", 0),
                   ("lora", 0)],
-                 [("precision", "float32", ["float32", "bf16"])])
+                 [PRECISION])
 if args.lora and not args.framework.startswith("torch"):
     raise SystemExit(f"step.py: --lora is for torch: got {args.framework}")
-if args.precision == "bf16" and args.framework in ("jax", "llmc"):
+if args.precision != "float32" and args.framework in ("jax", "llmc"):
     raise SystemExit(f"step.py: {args.framework} is timed in float32 alone")
 LR, BETA1, BETA2, EPS, DECAY = 3e-4, 0.9, 0.95, 1e-8, 0.1
 
@@ -46,9 +46,13 @@ def torch_step():
                                   lr=LR, betas=(BETA1, BETA2), eps=EPS, fused=True)
     run = torch.compile(model) if args.framework == "torch_compile" else model
 
+    if args.framework == "onestep_python" and args.precision == "bf16_amx":
+        import onestep.amp
+        onestep.amp.set_bf16_order("amx")
+
     def step():
         ids, targets = (torch.from_numpy(x) for x in next_batch())
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.precision == "bf16"):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.precision != "float32"):
             loss = F.cross_entropy(run(ids).view(-1, args.vocab), targets.reshape(-1))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
