@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times onestep and its peers in turn (A B C A B C ...) and compares medians.
 
-    bench/compare.py                      everything: about half an hour
+    bench/compare.py                      everything: about an hour
     bench/compare.py step attention       some of it
     bench/compare.py --svg FILE --json FILE
     bench/compare.py --draw JSON... --svg FILE     a picture of figures that --json saved

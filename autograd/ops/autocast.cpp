@@ -48,6 +48,8 @@ AutocastGuard::~AutocastGuard() {
 
 Bf16Order bf16_order() { return kernels::bf16_in_tiles() ? Bf16Order::amx : Bf16Order::avx512; }
 
+Bf16Order fastest_bf16_order() { return kernels::amx_bf16_in_use() ? Bf16Order::amx : Bf16Order::avx512; }
+
 void set_bf16_order(Bf16Order order) { kernels::set_bf16_in_tiles(order == Bf16Order::amx); }
 
 namespace ops {

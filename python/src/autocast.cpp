@@ -87,6 +87,7 @@ void add_autocast(nb::module_& m) {
       "is_autocast_enabled", [](const std::string& device) { return device == "cpu" && autocast_enabled(); },
       "device_type"_a = "cuda", "Whether products of float32 tensors are computed in bfloat16 (amp.autocast).");
   m.def("_get_bf16_order", [] { return std::string(name_of(bf16_order())); });
+  m.def("_fastest_bf16_order", [] { return std::string(name_of(fastest_bf16_order())); });
   m.def(
       "_set_bf16_order",
       [](const std::string& name) {

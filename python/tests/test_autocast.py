@@ -176,5 +176,7 @@ def test_the_order_of_sums_is_set_by_name():
     assert T.equal(results[0], results[2])
     assert not T.equal(results[0], results[1])
     assert T.allclose(results[0], results[1], rtol=0.02, atol=0.5)
+    T.amp.set_bf16_order(T.amp.fastest_bf16_order())
+    T.amp.set_bf16_order("avx512")
     with pytest.raises(ValueError, match="must be avx512 or amx: got tiles"):
         T.amp.set_bf16_order("tiles")

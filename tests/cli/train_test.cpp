@@ -101,6 +101,18 @@ TEST_CASE("cli: a run that ends far before its schedule says so before it trains
   CHECK_FALSE(contains(said("901"), "schedule"));
 }
 
+TEST_CASE("cli: a run says where the other order of products of bfloat16 is faster") {
+  const TemporaryFolder folder;
+  const auto said = [&](const std::string& precision) {
+    return run_onestep({"train", kSentence, "--out", (folder.path() / "run").string(), "--set", "train.steps=1", "--set",
+                        "train.precision=" + precision},
+                       {.environment = {{"ONESTEP_ISA", "generic"}}})
+        .err;
+  };
+  CHECK(contains(said("bf16_amx"), "\nthis CPU has no AMX: train.precision = bf16 is faster on it than bf16_amx\n"));
+  CHECK_FALSE(contains(said("bf16"), "AMX"));
+}
+
 TEST_CASE("cli: a run with train.sample_every shows what the model writes and keeps it") {
   const TemporaryFolder folder;
   const fs::path run = folder.path() / "run";

@@ -8,6 +8,11 @@ def get_bf16_order() -> str:
     return _C._get_bf16_order()
 
 
+def fastest_bf16_order() -> str:
+    """The order that this CPU adds up the faster: "amx" where it has AMX, else "avx512"."""
+    return _C._fastest_bf16_order()
+
+
 def set_bf16_order(order: str) -> None:
     """Sets the order in which this thread adds up products of bfloat16, in both passes; every CPU computes the bits of either.
     "avx512", which it begins with, is that of the dot products of AVX512-BF16, "amx" that of AMX: several times as fast on a CPU
