@@ -1,12 +1,14 @@
 // Products of numbers rounded to bfloat16, summed in float32, in both orders of sums.
 #if defined(ONESTEP_TILES)
 #include "autograd/kernels/gemm_bf16_amx.h"
+
+namespace onestep::kernels::avx512amx {
+Products<BFloat16> tiled_bf16_products() { return AmxGemm::products(); }
+}  // namespace onestep::kernels::avx512amx
 #else
 #include "autograd/kernels/gemm_bf16_tiles.h"
-#endif
 
 namespace onestep::kernels {
-#if !defined(ONESTEP_TILES)
 namespace {
 
 /// The epilogue follows in the CPU's own modes, in which subnormal numbers are numbers.
@@ -22,13 +24,8 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Bf16Sourc
 }
 
 }  // namespace
-#endif
 
-#if defined(ONESTEP_TILES)
-namespace avx512amx {
-Products<BFloat16> tiled_bf16_products() { return AmxGemm::products(); }
-}  // namespace avx512amx
-#elif defined(__AVX512BF16__)
+#if defined(__AVX512BF16__)
 namespace avx512bf16 {
 Products<BFloat16> bf16_products() { return Gemm<PackedBf16>::products(gemm<PackedBf16>); }
 }  // namespace avx512bf16
@@ -45,3 +42,4 @@ Products<BFloat16> tiled_bf16_products() { return Gemm<TiledBf16>::products(gemm
 #endif
 
 }  // namespace onestep::kernels
+#endif

@@ -1,11 +1,12 @@
 #pragma once
-// Products of bfloat16 by AMX, with the bits of gemm_bf16_tiles.h. These do not depend on blocks of k, so all of k is summed
+// Products of bfloat16 by AMX, with the bits of gemm_bf16_tiles.h. These do not depend on blocks of k, so much of k is summed
 // while a panel of c is in the caches:
 //
-//   for each block of columns                b packed, all of k: it stays in the L2 cache
-//     for each panel of 32 rows                its sums stay there, too
-//       for each block along k                   rows of a as AMX loads them, from where they are stored or packed
-//         for each 32 columns                      32 x 32 sums in tiles 0 to 3; 4 and 5 are rows of a, 6 and 7 columns of b
+//   for each 512 numbers along k, or 2,048 where rows of a are read as they are stored
+//     for each block of columns                b packed: it stays in the L2 cache
+//       for each panel of 32 rows                its sums stay there, too
+//         for each block along k                   rows of a as AMX loads them
+//           for each 32 columns                      32 x 32 sums in tiles 0 to 3; 4 and 5 are rows of a, 6 and 7 columns of b
 #include "autograd/kernels/gemm_bf16_pack.h"
 #include "autograd/kernels/tile_config.h"
 
@@ -40,6 +41,8 @@ class AmxGemm : Bf16 {
     const Blocks blocks(m, n, k, op_a.data.stored && op_a.inner == 1 && k % (2 * kSide) == 0);
     float *const packed_b = workspace + blocks.a_size(), *const sums = packed_b + blocks.b_size();
     const bool one_panel = !c && !blocks.adds();
+    float* const to = c ? c : sums;
+    const int64_t ld = c ? ldc : one_panel ? blocks.cols : n;
     for (int64_t p = 0; p == 0 || p < k; p += blocks.deepest) {
       const int64_t depth = smaller(blocks.depth, k - p);
       for (int64_t j = 0; j < n; j += blocks.cols) {
@@ -51,12 +54,8 @@ class AmxGemm : Bf16 {
                                .depth = depth,
                                .b = packed ? packed->data + j * steps(packed->k) + steps(p) * kColsOfPanel : packed_b,
                                .b_words = steps(packed ? packed->k : depth),
-                               .c = c           ? c + i * ldc + j
-                                    : one_panel ? sums
-                                                : sums + i * n + j,
-                               .ldc = c           ? ldc
-                                      : one_panel ? blocks.cols
-                                                  : n,
+                               .c = one_panel ? to : to + i * ld + j,
+                               .ldc = ld,
                                .whole = one_panel,
                                .add = accumulate || p > 0};
           multiply_panel(panel, op_a.from(i, p), blocks.in_place, workspace + (blocks.keeps_a ? i * steps(depth) : 0),
