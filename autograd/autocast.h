@@ -14,6 +14,9 @@ bool autocast_enabled();
 /// Switches it on or off (torch.set_autocast_enabled as a function), and forgets the rounded parameters.
 void set_autocast_enabled(bool on);
 
+/// Lets go of the rounded parameters (torch.clear_autocast_cache): a graph keeps those that its backward pass needs until then.
+void forget_rounded_parameters();
+
 /// Switches autocast on or off in its scope (torch.autocast("cpu", dtype=torch.bfloat16)). In the outermost scope a parameter
 /// is rounded once, and again when it has changed. The backward pass needs none: it takes the dtypes of the forward pass.
 /// Gradients of float32 parameters are float32, never rounded.

@@ -134,12 +134,13 @@ Tensor Trainer::next_loss() {
 }
 
 /// Weighted as if every micro-batch of the step had all its targets count; where some do not, mean_loss() mends it.
-double Trainer::compute(const MicroBatch& micro_batch) {
+double Trainer::compute(const MicroBatch& micro_batch, bool last) {
   const Batch& batch = micro_batch.batch;
   Tensor logits = forward(micro_batch);
   const auto counted = static_cast<double>(batch.counted()), whole = static_cast<double>(data_->targets() * batch.batch);
   if (counted == 0) return 0;
   const Tensor loss = batch_loss(std::move(logits), batch, Reduction::mean);
+  if (last) forget_rounded_parameters();  // the backward pass lets go of each that it no longer needs
   const double parts = static_cast<double>(config_.train.grad_accumulation) * whole / counted;
   (parts == 1 ? loss : loss / parts).backward();
   return loss.item();
@@ -196,13 +197,13 @@ std::optional<double> Trainer::compute_gradients() {
   for (int64_t first = 0; first < count; first += size) {
     const Round round = assign(first, count);
     counted.insert(counted.end(), round.counted.begin(), round.counted.begin() + std::min(size, count - first));
+    const bool last_of_own = round.own && first + rank + size >= count;
     const auto compute_own = [&] {
-      if (round.own) own_losses.push_back(compute(*round.own));
+      if (round.own) own_losses.push_back(compute(*round.own, last_of_own));
     };
     // "exact" sums the micro-batches one by one in their order; "allreduce" sums the ranks' own sums, once.
     std::vector<bool> contributes(static_cast<size_t>(size), true);
     if (exact) std::transform(round.counted.begin(), round.counted.end(), contributes.begin(), [](int64_t n) { return n > 0; });
-    const bool last_of_own = round.own && first + rank + size >= count;
     if (exact || last_of_own)
       replicas_->reduce_gradients(contributes, compute_own);
     else
@@ -223,7 +224,7 @@ std::string Trainer::find_anomaly(const Generator& before) {
   });
   try {
     for (int64_t i = 0; i < config_.train.grad_accumulation; ++i) {
-      compute(draw_micro_batch());
+      compute(draw_micro_batch(), false);
       follow_forward();
     }
   } catch (const NonFiniteError& error) {

@@ -90,7 +90,7 @@ class Trainer {
   MicroBatch draw_micro_batch();
   void follow_forward();
   Tensor forward(const MicroBatch& micro_batch);
-  double compute(const MicroBatch& micro_batch);
+  double compute(const MicroBatch& micro_batch, bool last);
   void advance_past_forward(const MicroBatch& micro_batch);
   Round assign(int64_t first, int64_t last);
   std::optional<double> mean_loss(const std::vector<int64_t>& counted, const std::vector<double>& own_losses);

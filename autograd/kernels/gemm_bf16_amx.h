@@ -90,7 +90,7 @@ class AmxGemm : Bf16 {
     int64_t deepest = in_place ? kDeepInPlace : kDeep;
     int64_t depth = smaller(k, deepest);
     int64_t cols = cols_of_block(n, steps(depth));
-    bool keeps_a = !in_place && n > cols&& padded(m) * steps(depth) <= kMostA;
+    bool keeps_a = !in_place && padded(m) * steps(depth) <= kMostA && cols < n;
 
     Blocks(int64_t m_, int64_t n_, int64_t k_, bool in_place_) : m(m_), n(n_), k(k_), in_place(in_place_) {}
     /// Of one size but the last, of whole panels.
@@ -98,7 +98,7 @@ class AmxGemm : Bf16 {
       const int64_t blocks = (n * words + kMostB / 2) / kMostB;
       return padded(panels(n, larger(blocks, 1)));
     }
-    /// Of up to n columns at most in a block; whether there may be several.
+    /// At most so many columns are in a block where there are up to n; and whether there may be several blocks.
     static int64_t most_cols(int64_t n, int64_t words) {
       return smaller(padded(n), padded(3 * kMostB / (2 * larger(words, 1)) + 1));
     }

@@ -25,8 +25,7 @@ constexpr const char* kOp = "scaled_dot_product_attention";
 constexpr int64_t kKeys = 256;  // the product's k-block: a block of queries starts at a multiple of it, so that every sum over
                                 // keys is cut at the same places whatever queries are computed together
 
-// Templates take E, as which numbers are stored and multiplied (float, double, BFloat16); all else is computed in T =
-// Number<E>.
+// Templates take E, as which numbers are stored and multiplied (float, double, BFloat16). All else is computed in T = Number<E>.
 
 /// Queries whose weights are computed together if keys and values are packed: fewer masked keys, and weights that stay in the
 /// L2 cache. Tiles of bfloat16 sum 32 numbers at a time.
@@ -58,8 +57,8 @@ struct Workspace {
   T* ds;       ///< The gradient of the scores.
   T* copy;     ///< Attended rows of an operand that is not finite.
   T* packed;   ///< What a PackedHead consists of.
-  T* rows;     ///< Of the queries of a block, and of the keys: computed_rows.
-  T *dk, *dv;
+  T* rows;     ///< Where computed_rows of the queries of a block are,
+  T *dk, *dv;  ///< and of all keys.
 };
 
 /// A block of queries [first, stop) of one head and the keys [key_begin, key_end) among which are those that they attend to. Of

@@ -192,7 +192,7 @@ Computed<kernels::Number<E>> computed_rows(const Rows<E>& to, int64_t head, int6
     return {to.at(head, first), to.ld};
 }
 
-/// Stores them.
+/// Stores them where they are not yet.
 template <class E>
 void store_rows(const Computed<kernels::Number<E>>& rows, int64_t count, int64_t n, const Rows<E>& to, int64_t head,
                 int64_t first) {

@@ -29,8 +29,10 @@ thread_local std::unordered_map<const void*, RoundedParameter> rounded_parameter
 
 bool autocast_enabled() { return state.on; }
 
+void forget_rounded_parameters() { rounded_parameters.clear(); }
+
 void set_autocast_enabled(bool on) {
-  rounded_parameters.clear();
+  forget_rounded_parameters();
   state.on = on;
 }
 
@@ -43,7 +45,7 @@ AutocastGuard::~AutocastGuard() {
   state.on = previous_;
   if (!outermost_) return;
   state.scoped = false;
-  rounded_parameters.clear();
+  forget_rounded_parameters();
 }
 
 Bf16Order bf16_order() { return kernels::bf16_in_tiles() ? Bf16Order::amx : Bf16Order::avx512; }
