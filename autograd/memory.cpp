@@ -51,9 +51,10 @@ class SpinLock {
 constexpr size_t kSmall = 1024;
 constexpr size_t kSmallClasses = size_class(kSmall).index + 1;
 
-/// Blocks between these are cut from regions of huge pages: of pages of 4 KiB a training step needs more than the processor's
-/// page table cache holds, in many tensors of less than a huge page.
-constexpr size_t kLeastCut = size_t{16} << 10, kMostCut = size_t{4} << 20, kRegion = size_t{64} << 20;
+/// Blocks from kLeastCut on are cut from regions of huge pages: of pages of 4 KiB a training step needs more than the
+/// processor's page table cache holds, in many tensors of less than a huge page. Above kMostKept they have regions of their
+/// own, where those that are free are one with their neighbours: activations lie where gradients will be.
+constexpr size_t kLeastCut = size_t{16} << 10, kMostKept = size_t{4} << 20;
 #ifdef MADV_HUGEPAGE
 constexpr bool kHasHugePages = true;
 #else
@@ -92,13 +93,19 @@ struct ThreadCache {
 constinit ThreadCache no_cache;  // of a thread that has not entered yet or has left: without blocks and without room
 constinit thread_local ThreadCache* own = &no_cache;
 
+/// Regions, of which what nobody has touched takes none of the system's memory, and the parts of them that are not cut, in
+/// order of their addresses.
+struct Regions {
+  size_t usual_bytes;
+  std::vector<Span> all, uncut;
+};
+
 struct Cache {
   SpinLock mutex;
   std::array<std::vector<void*>, 4 * 58 + 1> free_blocks;
   std::byte* slab = nullptr;
   size_t slab_left = 0;
-  std::vector<Span> regions;  // what nobody has touched of them takes none of the system's memory
-  std::vector<Span> uncut;    // parts of them
+  Regions regions{size_t{64} << 20, {}, {}}, large_regions{size_t{1} << 30, {}, {}};
   Stats stats;
   std::vector<ThreadCache*> threads;
 };
@@ -118,9 +125,8 @@ Cache& cache() { return undestroyed.cache; }
     ::pthread_atfork([] { cache().mutex.lock(); }, [] { cache().mutex.unlock(); }, [] { cache().mutex.unlock(); });
 
 bool is_small(SizeClass size) { return size.index < kSmallClasses; }
-bool is_cut(size_t index) {
-  return kHasHugePages && size_class(kLeastCut).index <= index && index <= size_class(kMostCut).index;
-}
+bool is_cut(size_t index) { return kHasHugePages && size_class(kLeastCut).index <= index; }
+bool is_large(size_t index) { return is_cut(index) && size_class(kMostKept).index < index; }
 
 /// What a small block takes of a slab.
 size_t slab_step(SizeClass size) { return (size.bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -134,47 +140,51 @@ void give_back_pages([[maybe_unused]] const Span& span) noexcept {
 #endif
 }
 
-/// Makes neighbours in one region one.
-void merge(std::vector<Span>& spans, const std::vector<Span>& regions) noexcept {
-  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.first < b.first; });
-  size_t last = 0;
-  for (size_t i = 1; i < spans.size(); ++i) {
-    const auto starts_here = [&](const Span& region) { return region.first == spans[i].first; };
-    if (spans[last].end() == spans[i].first && std::none_of(regions.begin(), regions.end(), starts_here))
-      spans[last].bytes += spans[i].bytes;
-    else
-      spans[++last] = spans[i];
+/// Adds a part to those that are not cut, as one with its neighbours in the same region.
+void add_uncut(Regions& regions, Span span) {
+  std::vector<Span>& uncut = regions.uncut;
+  const auto starts_region = [&](const std::byte* place) {
+    return std::any_of(regions.all.begin(), regions.all.end(), [=](const Span& region) { return region.first == place; });
+  };
+  const auto after =
+      std::lower_bound(uncut.begin(), uncut.end(), span, [](const Span& a, const Span& b) { return a.first < b.first; });
+  const bool joins_after = after != uncut.end() && span.end() == after->first && !starts_region(after->first);
+  const bool joins_before = after != uncut.begin() && (after - 1)->end() == span.first && !starts_region(span.first);
+  if (joins_before) {
+    (after - 1)->bytes += span.bytes + (joins_after ? after->bytes : 0);
+    if (joins_after) uncut.erase(after);
+  } else if (joins_after) {
+    *after = {span.first, span.bytes + after->bytes};
+  } else {
+    uncut.insert(after, span);
   }
-  if (!spans.empty()) spans.erase(spans.begin() + static_cast<std::ptrdiff_t>(last) + 1, spans.end());
 }
 
-/// Takes the blocks that nobody uses as uncut, and gives the system the regions without others, and of the rest the pages.
-void release_regions(Cache& c) noexcept {
-  const auto for_each_list = [&](const auto& f) {
-    for (size_t index = kSmallClasses; index < c.free_blocks.size(); ++index)
-      if (is_cut(index)) f(c.free_blocks[index], class_bytes(index));
-  };
-  size_t count = c.uncut.size();
-  for_each_list([&](auto& blocks, size_t) { count += blocks.size(); });
-  try {
-    c.uncut.reserve(count);
-  } catch (const std::bad_alloc&) {
-    return;
-  }
-  for_each_list([&](auto& blocks, size_t bytes) {
-    for (void* block : blocks) c.uncut.push_back({static_cast<std::byte*>(block), bytes});
-    blocks.clear();
-  });
-  merge(c.uncut, c.regions);
-  std::erase_if(c.regions, [&](const Span& region) {
-    const auto whole = std::find_if(c.uncut.begin(), c.uncut.end(),
+/// Gives the system the regions of which nothing is cut, and of the rest the pages that are not.
+void release_uncut(Regions& regions) noexcept {
+  std::erase_if(regions.all, [&](const Span& region) {
+    const auto whole = std::find_if(regions.uncut.begin(), regions.uncut.end(),
                                     [&](const Span& span) { return span.first == region.first && span.bytes == region.bytes; });
-    if (whole == c.uncut.end()) return false;
-    c.uncut.erase(whole);
+    if (whole == regions.uncut.end()) return false;
+    regions.uncut.erase(whole);
     std::free(region.first);
     return true;
   });
-  for (const Span& span : c.uncut) give_back_pages(span);
+  for (const Span& span : regions.uncut) give_back_pages(span);
+}
+
+/// Takes the blocks that nobody uses as uncut.
+void uncut_free_blocks(Cache& c) noexcept {
+  for (size_t index = kSmallClasses; index < c.free_blocks.size(); ++index) {
+    auto& blocks = c.free_blocks[index];
+    if (!is_cut(index)) continue;
+    try {
+      for (; !blocks.empty(); blocks.pop_back())
+        add_uncut(c.regions, {static_cast<std::byte*>(blocks.back()), class_bytes(index)});
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+  }
 }
 
 /// Gives the system the free blocks above 1 KiB: smaller ones are parts of slabs. The caller holds the lock, as it does in all
@@ -185,7 +195,9 @@ void release(Cache& c) noexcept {
     for (void* block : c.free_blocks[index]) std::free(block);
     c.free_blocks[index].clear();
   }
-  release_regions(c);
+  uncut_free_blocks(c);
+  release_uncut(c.regions);
+  release_uncut(c.large_regions);
 }
 
 void* system_allocate(Cache& c, size_t bytes) {
@@ -208,29 +220,30 @@ void* cut_from_slab(Cache& c, SizeClass size) {
 }
 
 /// Adds a region of `bytes` bytes at least: a smaller one where the system has no more.
-void add_region(Cache& c, size_t bytes) {
+void add_region(Cache& c, Regions& regions, size_t bytes) {
   Span region = {nullptr, 0};
-  for (size_t size = kRegion; size > bytes && !region.first; size /= 4)
+  for (size_t size = regions.usual_bytes; size > bytes && !region.first; size /= 4)
     region = {static_cast<std::byte*>(kernels::aligned_block(size)), size};
   if (region.first)
     ++c.stats.system_allocations;
   else
     region = {static_cast<std::byte*>(system_allocate(c, bytes)), bytes};
-  c.regions.push_back(region);
-  c.uncut.push_back(region);
+  regions.all.push_back(region);
+  add_uncut(regions, region);
 }
 
 /// One that is cut from a region.
 void* cut_from_region(Cache& c, SizeClass size) {
+  Regions& regions = is_large(size.index) ? c.large_regions : c.regions;
   const auto has_room = [=](const Span& span) { return span.bytes >= size.bytes; };
-  auto place = std::find_if(c.uncut.begin(), c.uncut.end(), has_room);
-  if (place == c.uncut.end()) {
-    add_region(c, size.bytes);
-    place = c.uncut.end() - 1;
+  auto place = std::find_if(regions.uncut.begin(), regions.uncut.end(), has_room);
+  if (place == regions.uncut.end()) {
+    add_region(c, regions, size.bytes);
+    place = std::find_if(regions.uncut.begin(), regions.uncut.end(), has_room);
   }
   void* const block = place->first;
   *place = {place->first + size.bytes, place->bytes - size.bytes};
-  if (place->bytes == 0) c.uncut.erase(place);
+  if (place->bytes == 0) regions.uncut.erase(place);
   return block;
 }
 
@@ -247,6 +260,7 @@ void* take(Cache& c, size_t bytes, SizeClass size) {
 
 void put(Cache& c, void* block, SizeClass size) noexcept {
   try {
+    if (kCache && is_large(size.index)) return add_uncut(c.large_regions, {static_cast<std::byte*>(block), size.bytes});
     if (kCache) return c.free_blocks[size.index].push_back(block);
   } catch (const std::bad_alloc&) {                    // the list cannot grow
     if (is_small(size) || is_cut(size.index)) return;  // a part of something, which is lost

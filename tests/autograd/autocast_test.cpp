@@ -94,6 +94,16 @@ TEST_CASE("autocast: a parameter that changed within the scope is rounded again"
   CHECK(sum(linear(x, w)).to(DType::float32).item() == 12);
 }
 
+TEST_CASE("autocast: rounded parameters that are forgotten live as long as a graph needs them") {
+  const AutocastGuard guard;
+  const Tensor w = ones({256, 256}).requires_grad_(), x = ones({1, 256}).requires_grad_();
+  Tensor y = linear(x, w);
+  forget_rounded_parameters();
+  const int64_t before = memory::stats().live_bytes;
+  y = Tensor();
+  CHECK(before - memory::stats().live_bytes >= 256 * 256 * 2);
+}
+
 TEST_CASE("autocast: scopes nest, and end with what was before") {
   CHECK_FALSE(autocast_enabled());
   {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <thread>
@@ -252,6 +253,23 @@ TEST_CASE("memory: what went back in a region that is in use serves blocks of ot
   CHECK(memory::stats().system_allocations == asked);
   for (void* block : others) memory::deallocate(block, larger);
   memory::deallocate(blocks[0], bytes);
+}
+
+TEST_CASE("memory: large blocks that are free serve one of any size together") {
+  if (!kCaches) return;
+  constexpr size_t bytes = 8 << 20;
+  std::vector<void*> blocks;
+  for (int i = 0; i < 6; ++i) blocks.push_back(memory::allocate(bytes));
+  for (const size_t i : {1, 3, 2}) memory::deallocate(blocks[i], bytes);  // joined on one side, and on both
+  const int64_t asked = memory::stats().system_allocations;
+  auto* const one = static_cast<std::byte*>(memory::allocate(3 * bytes));
+  CHECK(memory::stats().system_allocations == asked);
+  for (const size_t i : {0, 4, 5}) {
+    auto* const other = static_cast<std::byte*>(blocks[i]);
+    CHECK((one + 3 * bytes <= other || other + bytes <= one));
+    memory::deallocate(other, bytes);
+  }
+  memory::deallocate(one, 3 * bytes);
 }
 
 TEST_CASE("memory: cached blocks go back before the system has none left") {
