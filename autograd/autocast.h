@@ -39,7 +39,8 @@ enum class Bf16Order : uint8_t { avx512, amx };
 constexpr auto names(Bf16Order /*all*/) { return std::to_array<std::string_view>({"avx512", "amx"}); }
 /// That of this thread, at first avx512.
 Bf16Order bf16_order();
-/// The one that this CPU adds up the faster: amx where it has AMX.
+/// The one that is added up the faster here: amx where AMX is used, which the CPU, the system and the instruction set chosen
+/// (ONESTEP_ISA) have to allow.
 Bf16Order fastest_bf16_order();
 /// Sets it. The backward pass takes the order that is set when it runs, not that of the forward pass.
 void set_bf16_order(Bf16Order order);

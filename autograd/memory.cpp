@@ -2,6 +2,9 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#ifdef MADV_HUGEPAGE
+#include <sys/resource.h>
+#endif
 #include <unistd.h>
 
 #include <algorithm>
@@ -219,10 +222,20 @@ void* cut_from_slab(Cache& c, SizeClass size) {
   return block;
 }
 
+/// The usual size of a region. Where addresses are limited (ulimit -v), what is not touched costs, too.
+size_t region_bytes([[maybe_unused]] const Regions& regions) {
+#ifdef MADV_HUGEPAGE
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    return std::min(regions.usual_bytes, size_t{64} << 20);
+#endif
+  return regions.usual_bytes;
+}
+
 /// Adds a region of `bytes` bytes at least: a smaller one where the system has no more.
 void add_region(Cache& c, Regions& regions, size_t bytes) {
   Span region = {nullptr, 0};
-  for (size_t size = regions.usual_bytes; size > bytes && !region.first; size /= 4)
+  for (size_t size = region_bytes(regions); size > bytes && !region.first; size /= 4)
     region = {static_cast<std::byte*>(kernels::aligned_block(size)), size};
   if (region.first)
     ++c.stats.system_allocations;

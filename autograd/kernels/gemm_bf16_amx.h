@@ -98,17 +98,18 @@ class AmxGemm : Bf16 {
       const int64_t blocks = (n * words + kMostB / 2) / kMostB;
       return padded(panels(n, larger(blocks, 1)));
     }
-    /// At most so many columns are in a block where there are up to n; and whether there may be several blocks.
+    /// At most so many columns are in a block where there are up to n.
     static int64_t most_cols(int64_t n, int64_t words) {
-      return smaller(padded(n), padded(3 * kMostB / (2 * larger(words, 1)) + 1));
+      return words > 0 ? smaller(padded(n), padded(3 * kMostB / (2 * words) + 1)) : padded(n);
     }
+    /// Whether there may be several blocks of columns.
     static bool may_keep_a(int64_t n, int64_t words) { return n * words >= 3 * kMostB / 2; }
     bool adds() const { return k > depth; }
     int64_t a_size() const { return (keeps_a ? padded(m) : kRowsOfPanel) * steps(depth); }
     int64_t b_size() const { return cols * steps(depth); }
   };
 
-  /// The tiles are the thread's until they are released; words of a group are as they were configured, or 0.
+  /// The tiles are the thread's until they are released.
   class Tiles {
    public:
     Tiles() { configured_words = 0; }
@@ -116,7 +117,7 @@ class AmxGemm : Bf16 {
     Tiles(const Tiles&) = delete;
     Tiles& operator=(const Tiles&) = delete;
   };
-  static inline thread_local int64_t configured_words = 0;
+  static inline thread_local int64_t configured_words = 0;  // of a group for which they are configured; 0 before
 
   /// Columns in panels of 32, each [words, 32]. b is read along its rows: all of k at once where that lies in a row, else a few
   /// steps of k for all columns.
@@ -139,7 +140,7 @@ class AmxGemm : Bf16 {
     bool add;
   };
 
-  /// Rows of a and columns of b, which are up to 32, over a block along k.
+  /// Up to 32 rows of a, and columns of b of which the first 32 are multiplied, over a block along k.
   struct Block {
     const float* a;
     int64_t a_bytes;  // from row to row

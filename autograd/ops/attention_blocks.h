@@ -14,7 +14,7 @@ struct AttentionPlan {
 };
 
 /// q [..., T, d], k [..., S, d] and v [..., S, e], the elements of a row next to each other; mask [..., T, S] (true = may
-/// attend, or of q's dtype: added to the scores) and keep [..., T, S] (what dropout leaves), or undefined.
+/// attend, or float32, float64 for float64: added to the scores) and keep [..., T, S] (what dropout leaves), or undefined.
 struct AttentionOperands {
   Tensor q, k = {}, v = {}, mask = {}, keep = {};
   /// For q [B, H, T, d], the last T tokens of texts of different lengths, instead of k and v: those of each text, [1, H_kv,

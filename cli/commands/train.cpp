@@ -126,7 +126,7 @@ void say_precision(Precision precision) {
   if (precision == Precision::bf16 && fastest_bf16_order() == Bf16Order::amx)
     std::cerr << "this CPU has AMX: train.precision = bf16_amx is several times as fast on it as bf16\n";
   if (precision == Precision::bf16_amx && fastest_bf16_order() != Bf16Order::amx)
-    std::cerr << "this CPU has no AMX: train.precision = bf16 is faster on it than bf16_amx\n";
+    std::cerr << "AMX is not used here: without it train.precision = bf16 is faster than bf16_amx\n";
 }
 
 /// Serves the page with the run in it until it is destroyed.

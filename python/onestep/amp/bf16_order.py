@@ -9,7 +9,7 @@ def get_bf16_order() -> str:
 
 
 def fastest_bf16_order() -> str:
-    """The order that this CPU adds up the faster: "amx" where it has AMX, else "avx512"."""
+    """The order that is added up the faster here: "amx" where the CPU has AMX, and may use it, else "avx512"."""
     return _C._fastest_bf16_order()
 
 
