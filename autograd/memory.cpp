@@ -2,8 +2,9 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
-#ifdef MADV_HUGEPAGE
+#if defined(MADV_HUGEPAGE) && !defined(__wasm__)  // the headers of WASI name it
 #include <sys/resource.h>
+#define ONESTEP_HUGE_PAGES
 #endif
 #include <unistd.h>
 
@@ -58,7 +59,7 @@ constexpr size_t kSmallClasses = size_class(kSmall).index + 1;
 /// processor's page table cache holds, in many tensors of less than a huge page. Above kMostKept they have regions of their
 /// own, where those that are free are one with their neighbours: activations lie where gradients will be.
 constexpr size_t kLeastCut = size_t{16} << 10, kMostKept = size_t{4} << 20;
-#ifdef MADV_HUGEPAGE
+#ifdef ONESTEP_HUGE_PAGES
 constexpr bool kHasHugePages = true;
 #else
 constexpr bool kHasHugePages = false;
@@ -136,7 +137,7 @@ size_t slab_step(SizeClass size) { return (size.bytes + kAlignment - 1) / kAlign
 
 /// The pages within it, whose contents are lost.
 void give_back_pages([[maybe_unused]] const Span& span) noexcept {
-#ifdef MADV_HUGEPAGE
+#ifdef ONESTEP_HUGE_PAGES
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t skipped = (page - reinterpret_cast<uintptr_t>(span.first) % page) % page;
   if (span.bytes > skipped) madvise(span.first + skipped, (span.bytes - skipped) / page * page, MADV_DONTNEED);
@@ -224,7 +225,7 @@ void* cut_from_slab(Cache& c, SizeClass size) {
 
 /// The usual size of a region. Where addresses are limited (ulimit -v), what is not touched costs, too.
 size_t region_bytes([[maybe_unused]] const Regions& regions) {
-#ifdef MADV_HUGEPAGE
+#ifdef ONESTEP_HUGE_PAGES
   rlimit limit = {};
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
     return std::min(regions.usual_bytes, size_t{64} << 20);
