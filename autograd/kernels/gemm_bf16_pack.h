@@ -182,9 +182,6 @@ struct PackedBf16 : Bf16 {
       return x.data.stored ? pack_rows<true>(x, count, depth, to, width) : pack_rows<false>(x, count, depth, to, width);
     x.data.stored ? pack_columns<true>(x, count, depth, to, width) : pack_columns<false>(x, count, depth, to, width);
   }
-  static void pack_tile(const Bf16Matrix& x, int64_t count, int64_t depth, float* to) {
-    pack(x, count, depth, to, kPackedRows);
-  }
   static void pack_fours(const Bf16Matrix& x, int64_t count, int64_t depth, float* to) {
     x.data.stored ? write_fours<true>(x, count, depth, to) : write_fours<false>(x, count, depth, to);
   }

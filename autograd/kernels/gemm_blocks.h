@@ -8,8 +8,7 @@
 //     static constexpr bool kInPlace;                                whether a microkernel can read an Operand
 //     static int64_t steps(int64_t depth);                           of the microkernel for `depth` numbers along k
 //     static void pack(Operand, count, depth, Number* to, width);    see gemm_pack.h
-//     static void pack_tile(Operand, count, depth, Number* to);      rows of a as the microkernel reads them
-//     static void pack_fours(Operand, count, depth, Number* to);     likewise of several tiles, where kPackedRows is 4
+//     static void pack_fours(Operand, count, depth, Number* to);     of several tiles, where kPackedRows is 4
 //     static Reg<Number> multiply_add(a, b, sum, Doubt&);            one step
 //     using Careful = ...;         the kind whose steps leave no doubt (simd.h)
 //     static Reg<Number> add(a, b);
@@ -156,7 +155,7 @@ struct Gemm {
         return K::pack_fours(a.from(panel.first[0], 0), panel.tiles, depth, to);
     }
     for (int64_t i = 0; i < panel.tiles; ++i, to += K::steps(depth) * kPackedRows) {
-      K::pack_tile(a.from(panel.first[i], 0), panel.height(i), depth, to);
+      K::pack(a.from(panel.first[i], 0), panel.height(i), depth, to, kPackedRows);
     }
   }
 

@@ -10,9 +10,7 @@
 namespace onestep::kernels {
 namespace {
 
-#if defined(ONESTEP_TILES)
-inline constexpr int kRows = 32, kRegs = 2, kMaxRegs = 2, kPanelTiles = 1, kUnroll = 1;  // AMX: four tiles of sums
-#elif defined(ONESTEP_ISA_avx512)
+#if defined(ONESTEP_ISA_avx512)
 inline constexpr int kRows = 14, kRegs = 2, kMaxRegs = 4, kPanelTiles = 1, kUnroll = 4;  // of 32 registers 28 hold sums, 2 b
 #elif defined(ONESTEP_ISA_avx2)
 inline constexpr int kRows = 4, kRegs = 3, kMaxRegs = 8, kPanelTiles = 8,
@@ -34,11 +32,11 @@ inline constexpr bool kPrefetches = true;
 /// Registers of columns that a microkernel of few rows takes where it reads b in place.
 constexpr int regs_for(int rows) { return kRows * kRegs / rows < kMaxRegs ? kRows * kRegs / rows : kMaxRegs; }
 
-inline constexpr int64_t kPackedRows = kRows <= 4 ? 4 : kRows <= 16 ? 16 : 32;
+inline constexpr int64_t kPackedRows = kRows <= 4 ? 4 : 16;
 
 /// Whether rows of a that are contiguous are copied as they are, kRowStride apart: an odd number of cache lines, so that they
 /// lie in different sets of the L1 cache. Elsewhere they are transposed (with AVX2 copying loses as often as it gains).
-#if defined(ONESTEP_ISA_avx512) && !defined(ONESTEP_TILES)
+#if defined(ONESTEP_ISA_avx512)
 inline constexpr bool kCopiesRows = true;
 #else
 inline constexpr bool kCopiesRows = false;

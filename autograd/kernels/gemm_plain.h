@@ -20,7 +20,6 @@ struct Plain {
   static void pack(const Operand& x, int64_t count, int64_t depth, T* to, int64_t width) {
     kernels::pack(x, count, depth, to, width);
   }
-  static void pack_tile(const Operand& x, int64_t count, int64_t depth, T* to) { pack(x, count, depth, to, kPackedRows); }
   static void pack_fours(const Operand& x, int64_t count, int64_t depth, T* to) { kernels::pack_fours(x, count, depth, to); }
   ONESTEP_INLINE static Reg<T> multiply_add(Reg<T> a, Reg<T> b, Reg<T> sum, Doubt& doubt) {
     return CAREFUL ? careful_fma(a, b, sum) : fma(a, b, sum, doubt);
