@@ -1,12 +1,6 @@
 #include "autograd/memory.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
-#if defined(MADV_HUGEPAGE) && !defined(__wasm__)  // the headers of WASI name it
-#include <sys/resource.h>
-#define ONESTEP_HUGE_PAGES
-#endif
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +12,7 @@
 #include <vector>
 
 #include "autograd/kernels/aligned_block.h"
+#include "autograd/regions.h"
 #include "base/error.h"
 
 namespace onestep::memory {
@@ -55,22 +50,9 @@ class SpinLock {
 constexpr size_t kSmall = 1024;
 constexpr size_t kSmallClasses = size_class(kSmall).index + 1;
 
-/// Blocks from kLeastCut on are cut from regions of huge pages: of pages of 4 KiB a training step needs more than the
-/// processor's page table cache holds, in many tensors of less than a huge page. Above kMostKept they have regions of their
-/// own, where those that are free are one with their neighbours: activations lie where gradients will be.
-constexpr size_t kLeastCut = size_t{16} << 10, kMostKept = size_t{4} << 20;
-#ifdef ONESTEP_HUGE_PAGES
-constexpr bool kHasHugePages = true;
-#else
-constexpr bool kHasHugePages = false;
-#endif
-
-struct Span {
-  std::byte* first;
-  size_t bytes;
-
-  std::byte* end() const { return first + bytes; }
-};
+/// Blocks from kLeastCut on are cut from regions. Those above kMostKept have regions of their own, where what is free is one
+/// with its neighbours at once: activations lie where gradients will be.
+constexpr size_t kLeastCut = size_t{16} << 10, kMostKept = size_t{256} << 10;
 
 /// How many blocks move between a thread's cache and the shared one at a time; a thread keeps up to twice as many of each
 /// class.
@@ -97,19 +79,12 @@ struct ThreadCache {
 constinit ThreadCache no_cache;  // of a thread that has not entered yet or has left: without blocks and without room
 constinit thread_local ThreadCache* own = &no_cache;
 
-/// Regions, of which what nobody has touched takes none of the system's memory, and the parts of them that are not cut, in
-/// order of their addresses.
-struct Regions {
-  size_t usual_bytes;
-  std::vector<Span> all, uncut;
-};
-
 struct Cache {
   SpinLock mutex;
   std::array<std::vector<void*>, 4 * 58 + 1> free_blocks;
   std::byte* slab = nullptr;
   size_t slab_left = 0;
-  Regions regions{size_t{64} << 20, {}, {}}, large_regions{size_t{1} << 30, {}, {}};
+  Regions regions{size_t{64} << 20}, large_regions{size_t{1} << 30};
   Stats stats;
   std::vector<ThreadCache*> threads;
 };
@@ -132,59 +107,25 @@ bool is_small(SizeClass size) { return size.index < kSmallClasses; }
 bool is_cut(size_t index) { return kHasHugePages && size_class(kLeastCut).index <= index; }
 bool is_large(size_t index) { return is_cut(index) && size_class(kMostKept).index < index; }
 
+/// The class of a block and what it takes. A large one takes no more than its pages: what becomes of it is one with its
+/// neighbours and need not fit the next of its class.
+SizeClass taken(size_t bytes) {
+  constexpr size_t kPage = 4096;
+  const SizeClass size = size_class(bytes);
+  return is_large(size.index) ? SizeClass{size.index, (bytes + kPage - 1) / kPage * kPage} : size;
+}
+
 /// What a small block takes of a slab.
 size_t slab_step(SizeClass size) { return (size.bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// The pages within it, whose contents are lost.
-void give_back_pages([[maybe_unused]] const Span& span) noexcept {
-#ifdef ONESTEP_HUGE_PAGES
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const size_t skipped = (page - reinterpret_cast<uintptr_t>(span.first) % page) % page;
-  if (span.bytes > skipped) madvise(span.first + skipped, (span.bytes - skipped) / page * page, MADV_DONTNEED);
-#endif
-}
-
-/// Adds a part to those that are not cut, as one with its neighbours in the same region.
-void add_uncut(Regions& regions, Span span) {
-  std::vector<Span>& uncut = regions.uncut;
-  const auto starts_region = [&](const std::byte* place) {
-    return std::any_of(regions.all.begin(), regions.all.end(), [=](const Span& region) { return region.first == place; });
-  };
-  const auto after =
-      std::lower_bound(uncut.begin(), uncut.end(), span, [](const Span& a, const Span& b) { return a.first < b.first; });
-  const bool joins_after = after != uncut.end() && span.end() == after->first && !starts_region(after->first);
-  const bool joins_before = after != uncut.begin() && (after - 1)->end() == span.first && !starts_region(span.first);
-  if (joins_before) {
-    (after - 1)->bytes += span.bytes + (joins_after ? after->bytes : 0);
-    if (joins_after) uncut.erase(after);
-  } else if (joins_after) {
-    *after = {span.first, span.bytes + after->bytes};
-  } else {
-    uncut.insert(after, span);
-  }
-}
-
-/// Gives the system the regions of which nothing is cut, and of the rest the pages that are not.
-void release_uncut(Regions& regions) noexcept {
-  std::erase_if(regions.all, [&](const Span& region) {
-    const auto whole = std::find_if(regions.uncut.begin(), regions.uncut.end(),
-                                    [&](const Span& span) { return span.first == region.first && span.bytes == region.bytes; });
-    if (whole == regions.uncut.end()) return false;
-    regions.uncut.erase(whole);
-    std::free(region.first);
-    return true;
-  });
-  for (const Span& span : regions.uncut) give_back_pages(span);
-}
-
-/// Takes the blocks that nobody uses as uncut.
-void uncut_free_blocks(Cache& c) noexcept {
+/// Puts the blocks that nobody uses back where they were cut.
+void put_back_free_blocks(Cache& c) noexcept {
   for (size_t index = kSmallClasses; index < c.free_blocks.size(); ++index) {
     auto& blocks = c.free_blocks[index];
     if (!is_cut(index)) continue;
     try {
       for (; !blocks.empty(); blocks.pop_back())
-        add_uncut(c.regions, {static_cast<std::byte*>(blocks.back()), class_bytes(index)});
+        c.regions.put_back({static_cast<std::byte*>(blocks.back()), class_bytes(index)});
     } catch (const std::bad_alloc&) {
       return;
     }
@@ -199,9 +140,10 @@ void release(Cache& c) noexcept {
     for (void* block : c.free_blocks[index]) std::free(block);
     c.free_blocks[index].clear();
   }
-  uncut_free_blocks(c);
-  release_uncut(c.regions);
-  release_uncut(c.large_regions);
+  if (!kHasHugePages) return;
+  put_back_free_blocks(c);
+  c.regions.release();
+  c.large_regions.release();
 }
 
 void* system_allocate(Cache& c, size_t bytes) {
@@ -223,42 +165,15 @@ void* cut_from_slab(Cache& c, SizeClass size) {
   return block;
 }
 
-/// The usual size of a region. Where addresses are limited (ulimit -v), what is not touched costs, too.
-size_t region_bytes([[maybe_unused]] const Regions& regions) {
-#ifdef ONESTEP_HUGE_PAGES
-  rlimit limit = {};
-  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-    return std::min(regions.usual_bytes, size_t{64} << 20);
-#endif
-  return regions.usual_bytes;
-}
-
-/// Adds a region of `bytes` bytes at least: a smaller one where the system has no more.
-void add_region(Cache& c, Regions& regions, size_t bytes) {
-  Span region = {nullptr, 0};
-  for (size_t size = region_bytes(regions); size > bytes && !region.first; size /= 4)
-    region = {static_cast<std::byte*>(kernels::aligned_block(size)), size};
-  if (region.first)
-    ++c.stats.system_allocations;
-  else
-    region = {static_cast<std::byte*>(system_allocate(c, bytes)), bytes};
-  regions.all.push_back(region);
-  add_uncut(regions, region);
-}
-
 /// One that is cut from a region.
 void* cut_from_region(Cache& c, SizeClass size) {
   Regions& regions = is_large(size.index) ? c.large_regions : c.regions;
-  const auto has_room = [=](const Span& span) { return span.bytes >= size.bytes; };
-  auto place = std::find_if(regions.uncut.begin(), regions.uncut.end(), has_room);
-  if (place == regions.uncut.end()) {
-    add_region(c, regions, size.bytes);
-    place = std::find_if(regions.uncut.begin(), regions.uncut.end(), has_room);
-  }
-  void* const block = place->first;
-  *place = {place->first + size.bytes, place->bytes - size.bytes};
-  if (place->bytes == 0) regions.uncut.erase(place);
-  return block;
+  if (void* const block = regions.cut(size.bytes)) return block;
+  ++c.stats.system_allocations;
+  if (!regions.grow(size.bytes)) release(c);  // after which a region or the system may have room
+  if (void* const block = regions.cut(size.bytes)) return block;
+  regions.add({static_cast<std::byte*>(kernels::required_block(size.bytes)), size.bytes});
+  return regions.cut(size.bytes);
 }
 
 /// A block of a class, of `bytes` bytes at least where there is no cache.
@@ -274,7 +189,7 @@ void* take(Cache& c, size_t bytes, SizeClass size) {
 
 void put(Cache& c, void* block, SizeClass size) noexcept {
   try {
-    if (kCache && is_large(size.index)) return add_uncut(c.large_regions, {static_cast<std::byte*>(block), size.bytes});
+    if (kCache && is_large(size.index)) return c.large_regions.put_back({static_cast<std::byte*>(block), size.bytes});
     if (kCache) return c.free_blocks[size.index].push_back(block);
   } catch (const std::bad_alloc&) {                    // the list cannot grow
     if (is_small(size) || is_cut(size.index)) return;  // a part of something, which is lost
@@ -372,7 +287,7 @@ void* allocate(uint64_t bytes) {
   constexpr uint64_t kMost = uint64_t{1} << (sizeof(size_t) == 8 ? 60 : 31);
   ONESTEP_CHECK(Error, bytes < kMost, "memory: a block of ", bytes, " bytes is too large");
   const auto size = static_cast<size_t>(bytes);
-  return allocate(size, size_class(size));
+  return allocate(size, taken(size));
 }
 
 void* allocate(size_t bytes, SizeClass size) {
@@ -382,7 +297,7 @@ void* allocate(size_t bytes, SizeClass size) {
   return mine.classes[size.index].blocks[--mine.classes[size.index].held];
 }
 
-void deallocate(void* block, size_t bytes) noexcept { deallocate(block, size_class(bytes)); }
+void deallocate(void* block, size_t bytes) noexcept { deallocate(block, taken(bytes)); }
 
 void deallocate(void* block, SizeClass size) noexcept {
   ThreadCache& mine = *own;

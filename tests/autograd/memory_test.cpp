@@ -111,6 +111,18 @@ TEST_CASE("memory: a size class wastes at most a quarter") {
   }
 }
 
+TEST_CASE("memory: large blocks take no more than their pages") {
+  if (!kCaches) return;
+  for (const size_t bytes : {size_t{50257} * 768 * 4, size_t{768} * 3072 * 4, size_t{300001}}) {
+    const int64_t before = memory::stats().live_bytes;
+    void* block = memory::allocate(bytes);
+    const int64_t taken = memory::stats().live_bytes - before;
+    memory::deallocate(block, bytes);
+    CHECK(taken < static_cast<int64_t>(bytes + 4096));
+    CHECK(memory::stats().live_bytes == before);
+  }
+}
+
 TEST_CASE("memory: the peak is that of a tensor computation") {
   const Stats before = memory::stats();
   {
@@ -276,6 +288,22 @@ TEST_CASE("memory: cached blocks go back before the system has none left") {
   const testing::MemoryLimit limit(uint64_t{48} << 20);
   for (size_t bytes = 10 << 20; bytes <= 30 << 20; bytes += 5 << 20) memory::deallocate(memory::allocate(bytes), bytes);
   memory::deallocate(memory::allocate(30 << 20), 30 << 20);
+}
+
+TEST_CASE("memory: small free blocks beside each other serve a larger one before the system has none left") {
+  if (!kCaches) return;
+  constexpr size_t bytes = 64 << 10;
+  const testing::MemoryLimit limit(uint64_t{300} << 20);
+  std::vector<void*> blocks;
+  blocks.reserve(1 << 16);
+  try {
+    while (blocks.size() < blocks.capacity()) blocks.push_back(memory::allocate(bytes));
+  } catch (const Error&) {
+  }
+  for (size_t i = 0; i < blocks.size(); ++i)  // some of every region stay
+    if (i % 100 != 0) memory::deallocate(blocks[i], bytes);
+  CHECK_NOTHROW(memory::deallocate(memory::allocate(3 * bytes), 3 * bytes));
+  for (size_t i = 0; i < blocks.size(); i += 100) memory::deallocate(blocks[i], bytes);
 }
 
 TEST_CASE("memory: too much is an error and not a crash") {

@@ -1,0 +1,91 @@
+#include "autograd/regions.h"
+
+#ifdef ONESTEP_HUGE_PAGES
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+#include "autograd/kernels/aligned_block.h"
+
+namespace onestep::memory {
+namespace {
+
+/// The pages within it, whose contents are lost.
+void give_back_pages([[maybe_unused]] const Span& span) noexcept {
+#ifdef ONESTEP_HUGE_PAGES
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t skipped = (page - reinterpret_cast<uintptr_t>(span.first) % page) % page;
+  if (span.bytes > skipped) madvise(span.first + skipped, (span.bytes - skipped) / page * page, MADV_DONTNEED);
+#endif
+}
+
+/// The usual size of a region. Where addresses are limited (ulimit -v), what is not touched costs, too.
+size_t allowed(size_t usual_bytes) {
+#ifdef ONESTEP_HUGE_PAGES
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) return std::min(usual_bytes, size_t{64} << 20);
+#endif
+  return usual_bytes;
+}
+
+}  // namespace
+
+void* Regions::cut(size_t bytes) {
+  const auto place = std::find_if(uncut_.begin(), uncut_.end(), [=](const Span& span) { return span.bytes >= bytes; });
+  if (place == uncut_.end()) return nullptr;
+  void* const block = place->first;
+  *place = {place->first + bytes, place->bytes - bytes};
+  if (place->bytes == 0) uncut_.erase(place);
+  return block;
+}
+
+void Regions::put_back(Span block) {
+  const auto starts_region = [&](const std::byte* place) {
+    return std::any_of(all_.begin(), all_.end(), [=](const Span& region) { return region.first == place; });
+  };
+  const auto after =
+      std::lower_bound(uncut_.begin(), uncut_.end(), block, [](const Span& a, const Span& b) { return a.first < b.first; });
+  const bool joins_after = after != uncut_.end() && block.end() == after->first && !starts_region(after->first);
+  const bool joins_before = after != uncut_.begin() && (after - 1)->end() == block.first && !starts_region(block.first);
+  if (joins_before) {
+    (after - 1)->bytes += block.bytes + (joins_after ? after->bytes : 0);
+    if (joins_after) uncut_.erase(after);
+  } else if (joins_after) {
+    *after = {block.first, block.bytes + after->bytes};
+  } else {
+    uncut_.insert(after, block);
+  }
+}
+
+bool Regions::grow(size_t bytes) {
+  Span region = {nullptr, 0};
+  for (size_t size = allowed(usual_bytes_); size > bytes && !region.first; size /= 4)
+    region = {static_cast<std::byte*>(kernels::aligned_block(size)), size};
+  if (!region.first) region = {static_cast<std::byte*>(kernels::aligned_block(bytes)), bytes};
+  if (region.first) add(region);
+  return region.first != nullptr;
+}
+
+void Regions::add(Span region) {
+  all_.push_back(region);
+  put_back(region);
+}
+
+void Regions::release() noexcept {
+  std::erase_if(all_, [&](const Span& region) {
+    const auto whole = std::find_if(uncut_.begin(), uncut_.end(),
+                                    [&](const Span& span) { return span.first == region.first && span.bytes == region.bytes; });
+    if (whole == uncut_.end()) return false;
+    uncut_.erase(whole);
+    std::free(region.first);
+    return true;
+  });
+  for (const Span& span : uncut_) give_back_pages(span);
+}
+
+}  // namespace onestep::memory
