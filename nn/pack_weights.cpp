@@ -14,6 +14,10 @@ namespace onestep::nn {
 
 namespace {
 
+/// Not all of the model is to be held twice; but after each release a huge page that is partly in use is one of small pages,
+/// and the next weight continues in it.
+constexpr int64_t kMostFreed = int64_t{64} << 20;
+
 /// Layers that share one weight.
 struct Sharing {
   std::vector<Linear*> linears;
@@ -48,13 +52,18 @@ void pack_weights(Module& model, WeightFormat format) {
     if (auto* const embedding = dynamic_cast<Embedding*>(module); embedding && !embedding->packed)
       weights[&embedding->weight.impl()].embeddings.push_back(embedding);
   }
+  int64_t freed = 0;  // bytes that the system has not got back yet
   for (auto& [_, layers] : weights) {
     if (layers.linears.empty()) continue;
+    freed += layers.linears[0]->weight.numel() * size_of(DType::float32);
     const auto packed = std::make_shared<const PackedWeight>(layers.linears[0]->weight, format);
     for (Linear* const linear : layers.linears) take_packed(*linear, packed);
     for (Embedding* const embedding : layers.embeddings) take_packed(*embedding, packed);
-    memory::release_cached();  // so that not all of the model is held twice
+    if (freed < kMostFreed) continue;
+    memory::release_cached();
+    freed = 0;
   }
+  memory::release_cached();
 }
 
 int64_t weight_bytes(Module& model) {
