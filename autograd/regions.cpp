@@ -36,7 +36,9 @@ size_t allowed(size_t usual_bytes) {
 }  // namespace
 
 void* Regions::cut(size_t bytes) {
-  const auto place = std::find_if(uncut_.begin(), uncut_.end(), [=](const Span& span) { return span.bytes >= bytes; });
+  auto place = uncut_.end();
+  for (auto i = uncut_.begin(); i != uncut_.end(); ++i)
+    if (i->bytes >= bytes && (place == uncut_.end() || i->bytes < place->bytes)) place = i;
   if (place == uncut_.end()) return nullptr;
   void* const block = place->first;
   *place = {place->first + bytes, place->bytes - bytes};

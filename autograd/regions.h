@@ -28,7 +28,7 @@ struct Span {
 class Regions {
  public:
   constexpr explicit Regions(size_t usual_bytes) : usual_bytes_(usual_bytes) {}
-  /// A block of the first part that is large enough; null where there is none.
+  /// A block of the smallest part that is large enough; null where there is none.
   void* cut(size_t bytes);
   /// Takes a block back, as one with what is not cut beside it. Throws std::bad_alloc where the list of parts cannot grow.
   void put_back(Span block);

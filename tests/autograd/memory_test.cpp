@@ -284,6 +284,18 @@ TEST_CASE("memory: large blocks that are free serve one of any size together") {
   memory::deallocate(one, 3 * bytes);
 }
 
+TEST_CASE("memory: a large block takes the smallest free place and leaves a larger one room") {
+  if (!kCaches) return;
+  constexpr size_t small = 1 << 20, large = 9 << 20;
+  memory::release_cached();
+  std::vector<std::pair<void*, size_t>> blocks;
+  for (const size_t bytes : {large, small, small, small}) blocks.emplace_back(memory::allocate(bytes), bytes);
+  for (const size_t i : {0, 2}) memory::deallocate(blocks[i].first, blocks[i].second);
+  CHECK(memory::allocate(small) == blocks[2].first);
+  CHECK(memory::allocate(large) == blocks[0].first);
+  for (const auto& [block, bytes] : blocks) memory::deallocate(block, bytes);
+}
+
 TEST_CASE("memory: cached blocks go back before the system has none left") {
   const testing::MemoryLimit limit(uint64_t{48} << 20);
   for (size_t bytes = 10 << 20; bytes <= 30 << 20; bytes += 5 << 20) memory::deallocate(memory::allocate(bytes), bytes);
