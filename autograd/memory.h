@@ -17,7 +17,7 @@ void deallocate(void* block, size_t bytes) noexcept;
 void release_cached() noexcept;
 
 struct Stats {
-  int64_t live_bytes = 0;          ///< Bytes in use now (rounded up to size classes).
+  int64_t live_bytes = 0;          ///< Bytes in use now (rounded up to size classes, above 256 KiB to pages).
   int64_t peak_bytes = 0;          ///< The most that was in use at once.
   int64_t system_allocations = 0;  ///< How often the system was asked for a block.
 };
