@@ -50,8 +50,8 @@ class SpinLock {
 constexpr size_t kSmall = 1024;
 constexpr size_t kSmallClasses = size_class(kSmall).index + 1;
 
-/// Blocks from kLeastCut on are cut from regions. Those above kMostKept have regions of their own, where what is free is one
-/// with its neighbours at once: activations lie where gradients will be.
+/// Blocks from kLeastCut on are cut from regions. Free ones of up to kMostKept are kept for their class; larger ones have
+/// regions of their own, where a free block is joined with its neighbours at once: activations lie where gradients will be.
 constexpr size_t kLeastCut = size_t{16} << 10, kMostKept = size_t{256} << 10;
 
 /// How many blocks move between a thread's cache and the shared one at a time; a thread keeps up to twice as many of each
@@ -107,8 +107,8 @@ bool is_small(SizeClass size) { return size.index < kSmallClasses; }
 bool is_cut(size_t index) { return kHasHugePages && size_class(kLeastCut).index <= index; }
 bool is_large(size_t index) { return is_cut(index) && size_class(kMostKept).index < index; }
 
-/// The class of a block and what it takes. A large one takes no more than its pages: what becomes of it is one with its
-/// neighbours and need not fit the next of its class.
+/// The class of a block, and as its bytes what it takes. Those are the pages of a large one, not the bytes of its class: once
+/// free it is joined with its neighbours, so it need not fit the next of its class.
 SizeClass taken(size_t bytes) {
   constexpr size_t kPage = 4096;
   const SizeClass size = size_class(bytes);
@@ -123,12 +123,8 @@ void put_back_free_blocks(Cache& c) noexcept {
   for (size_t index = kSmallClasses; index < c.free_blocks.size(); ++index) {
     auto& blocks = c.free_blocks[index];
     if (!is_cut(index)) continue;
-    try {
-      for (; !blocks.empty(); blocks.pop_back())
-        c.regions.put_back({static_cast<std::byte*>(blocks.back()), class_bytes(index)});
-    } catch (const std::bad_alloc&) {
-      return;
-    }
+    for (void* block : blocks) c.regions.put_back({static_cast<std::byte*>(block), class_bytes(index)});
+    blocks.clear();
   }
 }
 
@@ -166,14 +162,19 @@ void* cut_from_slab(Cache& c, SizeClass size) {
 }
 
 /// One that is cut from a region.
-void* cut_from_region(Cache& c, SizeClass size) {
+void* cut_from_region(Cache& c, SizeClass size) try {
   Regions& regions = is_large(size.index) ? c.large_regions : c.regions;
   if (void* const block = regions.cut(size.bytes)) return block;
   ++c.stats.system_allocations;
-  if (!regions.grow(size.bytes)) release(c);  // after which a region or the system may have room
-  if (void* const block = regions.cut(size.bytes)) return block;
-  regions.add({static_cast<std::byte*>(kernels::required_block(size.bytes)), size.bytes});
+  if (!regions.grow(size.bytes)) {
+    put_back_free_blocks(c);
+    if (void* const block = regions.cut(size.bytes)) return block;
+    release(c);
+    if (!regions.grow(size.bytes)) kernels::fail_without_block(size.bytes);
+  }
   return regions.cut(size.bytes);
+} catch (const std::bad_alloc&) {
+  kernels::fail_without_block(size.bytes);
 }
 
 /// A block of a class, of `bytes` bytes at least where there is no cache.
@@ -188,11 +189,13 @@ void* take(Cache& c, size_t bytes, SizeClass size) {
 }
 
 void put(Cache& c, void* block, SizeClass size) noexcept {
+  const Span span = {static_cast<std::byte*>(block), size.bytes};
+  if (kCache && is_large(size.index)) return c.large_regions.put_back(span);
   try {
-    if (kCache && is_large(size.index)) return c.large_regions.put_back({static_cast<std::byte*>(block), size.bytes});
     if (kCache) return c.free_blocks[size.index].push_back(block);
-  } catch (const std::bad_alloc&) {                    // the list cannot grow
-    if (is_small(size) || is_cut(size.index)) return;  // a part of something, which is lost
+  } catch (const std::bad_alloc&) {  // the list cannot grow
+    if (is_cut(size.index)) return c.regions.put_back(span);
+    if (is_small(size)) return;  // a part of a slab, which is lost
   }
   std::free(block);
 }

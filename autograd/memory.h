@@ -1,6 +1,6 @@
 #pragma once
-// Memory blocks for tensors and graph nodes: freed blocks go to a size-class cache, so that a training step in steady state
-// asks the system for nothing.
+// Memory blocks for tensors and graph nodes: freed blocks go to a size-class cache, and large ones to regions where they are
+// joined with their neighbours (regions.h), so that a training step in steady state asks the system for nothing.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ void deallocate(void* block, size_t bytes) noexcept;
 void release_cached() noexcept;
 
 struct Stats {
-  int64_t live_bytes = 0;          ///< Bytes in use now (rounded up to size classes, above 256 KiB to pages).
+  int64_t live_bytes = 0;          ///< Bytes in use now (rounded up to size classes, or of large blocks to pages).
   int64_t peak_bytes = 0;          ///< The most that was in use at once.
   int64_t system_allocations = 0;  ///< How often the system was asked for a block.
 };
@@ -25,7 +25,8 @@ Stats stats() noexcept;
 /// Counts the peak again, from what is in use now (torch.cuda.reset_peak_memory_stats).
 void reset_peak() noexcept;
 
-/// The class of a block: four a power of two (64, 80, 96, 112, 128, 160, ...), so that at most a quarter of it is waste.
+/// The class of a block: four a power of two (64, 80, 96, 112, 128, 160, ...), so that at most a quarter of it is waste. Large
+/// blocks take no more than their pages.
 struct SizeClass {
   size_t index, bytes;
 };
@@ -44,7 +45,7 @@ constexpr size_t class_bytes(size_t index) {
   return (4 + step) << ((index - 1) / 4 + 4);  // in quarters of 2^octave, as above
 }
 
-/// allocate and deallocate where the class is known.
+/// allocate and deallocate for small objects, whose class is known.
 void* allocate(size_t bytes, SizeClass size);
 void deallocate(void* block, SizeClass size) noexcept;
 

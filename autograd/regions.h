@@ -28,22 +28,24 @@ struct Span {
 class Regions {
  public:
   constexpr explicit Regions(size_t usual_bytes) : usual_bytes_(usual_bytes) {}
-  /// A block of the smallest part that is large enough; null where there is none.
+  /// A block of the smallest part that is large enough; null where there is none. Throws std::bad_alloc where the list of parts
+  /// has no room for its return.
   void* cut(size_t bytes);
-  /// Takes a block back, as one with what is not cut beside it. Throws std::bad_alloc where the list of parts cannot grow.
-  void put_back(Span block);
+  /// Takes a block back, as one with what is not cut beside it.
+  void put_back(Span block) noexcept;
   /// Adds a region of `bytes` bytes at least, of less than usual where the system has no more; false where it has not even
   /// that.
   bool grow(size_t bytes);
-  /// Adds a region, a block for std::free.
-  void add(Span region);
   /// Gives the system the regions of which nothing is cut, and of the rest the pages that are not.
   void release() noexcept;
 
  private:
-  size_t usual_bytes_;
+  void reserve(size_t regions, size_t blocks);
+  void insert(Span part) noexcept;
+
+  size_t usual_bytes_, blocks_ = 0;
   std::vector<Span> all_;
-  std::vector<Span> uncut_;  // in order of their addresses
+  std::vector<Span> uncut_;  // in order of their addresses; with room for one after each block and at the start of each region
 };
 
 }  // namespace onestep::memory

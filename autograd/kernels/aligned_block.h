@@ -24,11 +24,14 @@ inline void* aligned_block(size_t bytes) {
   return block;
 }
 
+[[noreturn]] inline void fail_without_block(size_t bytes) {
+  fail<Error>("memory: the system has no block of ", bytes, " bytes left (a smaller model, batch or context needs less)");
+}
+
 /// The same; throws Error if there is none.
 inline void* required_block(size_t bytes) {
   void* const block = aligned_block(bytes);
-  ONESTEP_CHECK(Error, block != nullptr, "memory: the system has no block of ", bytes,
-                " bytes left (a smaller model, batch or context needs less)");
+  if (!block) fail_without_block(bytes);
   return block;
 }
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <fstream>
 
+#include "autograd/memory.h"
+
 namespace onestep::testing {
 
 /// What a file of so many bytes may cost at most.
@@ -16,6 +18,7 @@ constexpr uint64_t memory_for(uint64_t file_bytes) { return file_bytes + (uint64
 class MemoryLimit {
  public:
   explicit MemoryLimit(uint64_t bytes) {
+    memory::release_cached();  // a claimed size could be had from there
     ::getrlimit(RLIMIT_AS, &before_);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
     uint64_t pages = 0;
