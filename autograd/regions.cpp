@@ -42,13 +42,11 @@ void Regions::reserve(size_t regions, size_t blocks) {
 }
 
 void* Regions::cut(size_t bytes) {
+  reserve(all_.size(), blocks_ + 1);
   auto place = uncut_.end();
   for (auto i = uncut_.begin(); i != uncut_.end(); ++i)
     if (i->bytes >= bytes && (place == uncut_.end() || i->bytes < place->bytes)) place = i;
   if (place == uncut_.end()) return nullptr;
-  const auto index = place - uncut_.begin();
-  reserve(all_.size(), blocks_ + 1);
-  place = uncut_.begin() + index;
   ++blocks_;
   void* const block = place->first;
   *place = {place->first + bytes, place->bytes - bytes};

@@ -59,9 +59,10 @@ void pack_weights(Module& model, WeightFormat format) {
     const auto packed = std::make_shared<const PackedWeight>(layers.linears[0]->weight, format);
     for (Linear* const linear : layers.linears) take_packed(*linear, packed);
     for (Embedding* const embedding : layers.embeddings) take_packed(*embedding, packed);
-    if (freed < kMostFreed) continue;
-    memory::release_cached();
-    freed = 0;
+    if (freed >= kMostFreed) {
+      memory::release_cached();
+      freed = 0;
+    }
   }
   memory::release_cached();
 }

@@ -24,6 +24,7 @@ inline void* aligned_block(size_t bytes) {
   return block;
 }
 
+/// Throws Error: the system has no such block.
 [[noreturn]] inline void fail_without_block(size_t bytes) {
   fail<Error>("memory: the system has no block of ", bytes, " bytes left (a smaller model, batch or context needs less)");
 }
