@@ -175,19 +175,20 @@ TEST_CASE("products of bfloat16: a packed right side, and parts of it") {
 TEST_CASE("products of bfloat16: large ones are made of small ones, whose columns and rows are packed at once") {
   for_each_order([] {
     for_each_way([] {
-      for (const auto& [m, n, k] : {std::array<int64_t, 3>{33, 2500, 320}, {48, 50, 2112}}) {
+      for (const auto& sizes : {std::array<int64_t, 3>{33, 2500, 320}, {48, 50, 2112}}) {
+        const int64_t m = sizes[0], n = sizes[1], k = sizes[2];
         CAPTURE(k);
         const Halves a = rounded(random_floats(m * k, -1, 1, 1)), b = rounded(random_floats(k * n, -1, 1, 2)),
                      at = transposed(a, m, k);
         for (const bool trans_a : {false, true}) {
-          const auto left = [&, m = m, k = k](int64_t row) { return Bf16Source{trans_a ? &at[row] : &a[row * k], true}; };
+          const auto left = [&](int64_t row) { return Bf16Source{trans_a ? at.data() + row : a.data() + row * k, true}; };
           const int64_t lda = trans_a ? m : k;
           Floats got(static_cast<size_t>(m * n)), want = got;
           gemm(trans_a, false, m, n, k, left(0), lda, Bf16Source{b.data(), true}, n, got.data(), n, false);
           for (int64_t i = 0; i < m; i += 20)
             for (int64_t j = 0; j < n; j += 50)
-              gemm(trans_a, false, std::min<int64_t>(20, m - i), 50, k, left(i), lda, Bf16Source{&b[j], true}, n,
-                   &want[i * n + j], n, false);
+              gemm(trans_a, false, std::min<int64_t>(20, m - i), 50, k, left(i), lda, Bf16Source{b.data() + j, true}, n,
+                   want.data() + i * n + j, n, false);
           CHECK(first_difference(got, want) == -1);
           std::vector<BFloat16> narrow(got.size());
           gemm(trans_a, false, m, n, k, left(0), lda, Bf16Source{b.data(), true}, n, narrow.data(), {});
@@ -346,9 +347,9 @@ TEST_CASE("products of bfloat16: rounded part by part, they are the sums rounded
       elementwise<float>([](float y, int64_t row, int64_t col) { return y + 0.125f * static_cast<float>(row - col); });
   for_each_order([&] {
     for_each_way([&] {
-      for (const auto& [m, n, k] :
-           {std::array<int64_t, 3>{3, 5, 7}, {33, 9001, 40}, {1700, 180, 33}, {600, 600, 5}, {1, 40, 3}})
+      for (const auto& sizes : {std::array<int64_t, 3>{3, 5, 7}, {33, 9001, 40}, {1700, 180, 33}, {600, 600, 5}, {1, 40, 3}})
         for (const int threads : {1, 3}) {
+          const int64_t m = sizes[0], n = sizes[1], k = sizes[2];
           const Settings restore;
           set_min_work_per_thread(0);
           set_num_threads(threads);
