@@ -94,7 +94,8 @@ const RegisterOpCases registered([] {
   };
   return OpCases{{"batch_norm",
                   {batch_sample("rows", {5, 3}, true), batch_sample("signals", {3, 2, 4}, false),
-                   batch_sample("images", {2, 3, 3, 2}, true), batch_sample("no images", {0, 3, 2}, true),
+                   batch_sample("images", {2, 3, 3, 2}, true), batch_sample("large images", {2, 2, 3, 7}, true),
+                   batch_sample("many channels", {2, 130, 4}, true), batch_sample("no images", {0, 3, 2}, true),
                    evaluated("in evaluation", {2, 3, 2, 2}, true, eval), evaluated("in evaluation, plain", {4, 3}, false, eval),
                    evaluated("in evaluation, one value", {1, 2}, true, eval)},
                   {{"one value",

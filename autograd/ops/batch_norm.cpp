@@ -1,4 +1,5 @@
 // The normalisations of images: of each channel, or of groups of channels, over one image or all.
+#include "autograd/ops/batch_norm_planes.h"
 #include "autograd/ops/normalize.h"
 #include "autograd/ops/reduce.h"
 #include "autograd/ops_conv.h"
@@ -7,6 +8,9 @@
 #include "autograd/vector_loop.h"
 
 namespace onestep {
+
+using ops::Planes;
+
 namespace {
 
 void check_input(const char* op, const Tensor& x) {
@@ -28,33 +32,6 @@ void check_statistics(const char* op, const Tensor& x, const Tensor& running_mea
   ONESTEP_CHECK(ConfigError, running_mean.defined() == running_var.defined() && (running_mean.defined() || !required), op,
                 ": needs running_mean and running_var", required ? " outside training" : ", or neither");
 }
-
-/// x [N, C, ...] as planes [N, groups, channels, size], normalised over all of a group: of each image, or of all images.
-struct Planes {
-  int64_t images, groups, channels, size;
-  bool across_images;
-
-  Shape shape() const { return {images, groups, channels, size}; }
-  Shape dims() const { return across_images ? Shape{0, 2, 3} : Shape{2, 3}; }
-  /// How many means there are, and how many elements each is of.
-  int64_t means() const { return across_images ? groups : images * groups; }
-  int64_t count() const { return across_images ? images * channels * size : channels * size; }
-
-  /// f(plane, channel) for the planes of mean number i, channel being that of x.
-  template <class F>
-  void each_plane(int64_t i, const F& f) const {
-    const int64_t group = i % groups, first = across_images ? 0 : i / groups, last = across_images ? images : first + 1;
-    for (int64_t image = first; image < last; ++image)
-      for (int64_t c = group * channels; c < (group + 1) * channels; ++c) f(image * groups * channels + c, c);
-  }
-  /// f(i) for every mean, by several threads.
-  template <class F>
-  void each_mean(const F& f) const {
-    kernels::parallel_for(means(), static_cast<double>(count()), [&](int64_t i, int64_t end) {
-      for (; i < end; ++i) f(i);
-    });
-  }
-};
 
 /// The planes of x in so many groups of channels.
 Planes planes_of(const Tensor& x, int64_t groups, bool across_images) {
@@ -79,6 +56,10 @@ Normalized normalized(const Tensor& input, const Planes& planes, const Tensor& w
       *rstds = r.rstd.mutable_data<T>();
     const int64_t n = planes.size;
     const auto count = static_cast<double>(planes.count());
+    if (planes.are_small())
+      return planes.each_block([&](const ops::ChannelBlock& block) {
+        ops::normalize_block(block, from, to, scales, shifts, eps, means, variances, rstds);
+      });
     planes.each_mean([&](int64_t i) {
       double sum = 0, squares = 0;
       planes.each_plane(i, [&](int64_t plane, int64_t) { sum += kernels::sum(from + plane * n, n); });
@@ -104,12 +85,15 @@ Grads plane_grads(const Backward& b, const Planes& planes) {
   const int64_t n = planes.size, channels = planes.groups * planes.channels;
   Tensor dx = b.needs(0) ? empty(x.shape(), x.dtype()) : Tensor(), dweight = zeros(channels, x.dtype()),
          dbias = dweight.clone();
-  Tensor sums = empty({2, planes.images * channels}, x.dtype());  // of dy and of dy h, of each plane
   dispatch_floating(x.dtype(), "batch_norm", [&]<class T>() {
     const T *from = x.data<T>(), *given = dy.data<T>(), *scales = ops::data_or_null<T>(w), *means = b.saved(2).data<T>(),
             *rstds = b.saved(3).data<T>();
-    T *to = dx.defined() ? dx.mutable_data<T>() : nullptr, *dw = dweight.mutable_data<T>(), *db = dbias.mutable_data<T>(),
-      *dys = sums.mutable_data<T>(), *dyhs = dys + planes.images * channels;
+    T *to = dx.defined() ? dx.mutable_data<T>() : nullptr, *dw = dweight.mutable_data<T>(), *db = dbias.mutable_data<T>();
+    if (planes.are_small())
+      return planes.each_block(
+          [&](const ops::ChannelBlock& block) { ops::block_grads(block, from, given, scales, means, rstds, to, dw, db); });
+    Tensor sums = empty({2, planes.images * channels}, x.dtype());  // of dy and of dy h, of each plane
+    T *dys = sums.mutable_data<T>(), *dyhs = dys + planes.images * channels;
     planes.each_mean([&](int64_t i) {
       const T mean = means[i], rstd = rstds[i];
       double g = 0, gh = 0;
@@ -190,6 +174,12 @@ Tensor scale_channels(const Tensor& x, const Tensor& scale, const Tensor& shift)
   dispatch_floating(x.dtype(), "batch_norm", [&]<class T>() {
     const T *const from = rows.data<T>(), *const scales = scale.data<T>(), *const shifts = shift.data<T>();
     T* const to = y.mutable_data<T>();
+    if (n == 1)
+      return kernels::parallel_for(x.shape()[0], 0.3 * static_cast<double>(channels), [=](int64_t i, int64_t end) {
+        for (; i < end; ++i)
+          vector_loop([](T v, T w, T b) { return v * w + b; }, to + i * channels, channels, from + i * channels, scales,
+                      shifts);
+      });
     kernels::parallel_for(x.shape()[0] * channels, 0.3 * static_cast<double>(n), [=](int64_t i, int64_t end) {
       for (; i < end; ++i)
         vector_loop([w = scales[i % channels], b = shifts[i % channels]](T v) { return v * w + b; }, to + i * n, n,
