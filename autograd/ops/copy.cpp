@@ -13,11 +13,13 @@
 namespace onestep::ops {
 namespace {
 
+constexpr int64_t kFew = 8;  // elements that share a cache line
+
 /// A dim other than the last along which `source` is contiguous while its last dim jumps, so that copying row by row would
 /// touch a new cache line for every element; -1 if there is none.
 int crossing_dim(const Shape& shape, const Shape& source) {
   const int last = shape.rank() - 1;
-  if (last < 1 || shape[last] == 1 || source[last] <= 1) return -1;
+  if (last < 1 || shape[last] == 1 || source[last] < kFew) return -1;
   for (int i = 0; i < last; ++i)
     if (shape[i] > 1 && source[i] == 1) return i;
   return -1;
@@ -64,6 +66,13 @@ template <class T>
   for (int64_t r = 0; r < height; ++r) std::copy_n(block[r], width, to + r * step);
 }
 
+/// The same for few columns, whose rows lie within lines: pixel by pixel from planes.
+template <class T>
+void interleave(T* to, int64_t step, const T* from, int64_t stride, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < cols; ++c) to[r * step + c] = from[r + c * stride];
+}
+
 /// The same for a matrix [rows, cols], in tiles that read and write whole cache lines; the next tile's are asked for, in the L2
 /// cache, since in the L1 they may push each other out, too.
 template <class T>
@@ -92,9 +101,16 @@ void copy_transposing(int d, Shape shape, T* to, Shape target, const T* from, Sh
     s->erase(last);
     s->erase(d);
   }
+  const bool narrow = cols < kFew && rows * cols < kShortRow;
   for_each_row<2>(shape, {target, source}, [=](const auto& at, int64_t n, const auto& steps) {
-    for (int64_t i = 0; i < n; ++i)
-      transpose_into(to + at[0] + i * steps[0], step, from + at[1] + i * steps[1], stride, rows, cols);
+    for (int64_t i = 0; i < n; ++i) {
+      T* const here = to + at[0] + i * steps[0];
+      const T* const there = from + at[1] + i * steps[1];
+      if (narrow)
+        interleave(here, step, there, stride, rows, cols);
+      else
+        transpose_into(here, step, there, stride, rows, cols);
+    }
   });
 }
 
@@ -184,8 +200,39 @@ void stream_rows(const MergedDims<2>& dims, T* to, const T* from) {
 }
 #endif
 
+/// Whether x's rows go through memory in steps while another dim's elements lie side by side; not where elements repeat.
+bool is_turned(const Tensor& x) {
+  int64_t step = 1;
+  bool beside = false;
+  for (int i = 0; i < x.dim(); ++i) {
+    if (x.shape()[i] == 1) continue;
+    step = x.strides()[i];
+    if (step <= 0) return false;
+    beside = beside || step == 1;
+  }
+  return beside && step != 1;
+}
+
+/// A view of x with its dims in the order of the strides of `like`, longest first, without those of size 1.
+Tensor in_order_of(const Tensor& like, const Tensor& x) {
+  Shape order, shape, strides;
+  for (int i = 0; i < x.dim(); ++i) {
+    if (x.shape()[i] == 1) continue;
+    int place = order.rank();
+    while (place > 0 && like.strides()[i] > order[place - 1]) --place;
+    order.insert(place, like.strides()[i]);
+    shape.insert(place, x.shape()[i]);
+    strides.insert(place, x.strides()[i]);
+  }
+  return view_of(x, shape, strides, x.offset());
+}
+
 /// copy_values between equal dtypes.
 void move_values(Tensor& target, const Tensor& source) {
+  if (is_turned(target)) {
+    Tensor to = in_order_of(target, target);
+    return move_values(to, in_order_of(target, source));
+  }
   const Shape& shape = target.shape();
   const bool in_rows = shape.numel() > 0 && !shape.empty() && target.strides().back() == 1;
   const int crossing = in_rows ? crossing_dim(shape, source.strides()) : -1;

@@ -1,0 +1,144 @@
+// Copies and elementwise ops between tensors of all layouts, and ops along dims other than the last one: what they come to does
+// not depend on how the elements lie.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "autograd/ops.h"
+#include "autograd/random/generator.h"
+
+namespace onestep {
+namespace {
+
+/// Every order of the dims of a tensor of this rank.
+std::vector<Shape> orders(int rank) {
+  std::vector<int64_t> dims;
+  for (int i = 0; i < rank; ++i) dims.push_back(i);
+  std::vector<Shape> all;
+  do {
+    Shape order;
+    for (const int64_t d : dims) order.push_back(d);
+    all.push_back(order);
+  } while (std::next_permutation(dims.begin(), dims.end()));
+  return all;
+}
+
+/// Elements of this shape that lie in memory in this order of the dims, with gaps where `padded`.
+Tensor laid_out(const Shape& shape, const Shape& order, DType dtype, bool padded) {
+  Shape memory;
+  for (int i = 0; i < shape.rank(); ++i) memory.push_back(shape[static_cast<int>(order[i])] + (padded ? 1 : 0));
+  Shape back = order;
+  for (int i = 0; i < order.rank(); ++i) back[static_cast<int>(order[i])] = i;
+  Tensor x = permute(zeros(memory, dtype), back);
+  for (int i = 0; i < shape.rank(); ++i) x = narrow(x, i, 0, shape[i]);
+  return x;
+}
+
+Tensor counted(const Shape& shape, DType dtype) { return remainder(arange(shape.numel()), 251).to(dtype).reshape(shape); }
+
+}  // namespace
+
+TEST_CASE("layout: a copy between any two orders of dims has every element in its place") {
+  for (const Shape& shape : {Shape{40, 33}, Shape{3, 70}, Shape{2, 17, 20}, Shape{5, 2, 3, 18}, Shape{2, 1, 2, 20}})
+    for (const DType dtype : {DType::float32, DType::bfloat16, DType::int64})
+      for (const Shape& to : orders(shape.rank()))
+        for (const Shape& from : orders(shape.rank())) {
+          CAPTURE(shape);
+          CAPTURE(to);
+          CAPTURE(from);
+          const Tensor want = counted(shape, dtype), source = laid_out(shape, from, dtype, false),
+                       target = laid_out(shape, to, dtype, true);
+          copy_(source, want);
+          REQUIRE(source.to_vector<int64_t>() == want.to_vector<int64_t>());
+          copy_(target, source);
+          REQUIRE(target.to_vector<int64_t>() == want.to_vector<int64_t>());
+        }
+}
+
+TEST_CASE("layout: an in-place op reads operands that share its memory before it writes to that") {
+  Generator g(1);
+  const Tensor x = add(rand({3, 3}, g), 1);
+  const auto check = [&](const char* label, auto in_place, auto op) {
+    CAPTURE(label);
+    for (const bool column : {false, true}) {
+      const auto part = [column](const Tensor& v) { return column ? v.narrow(1, 1, 1) : v.select(0, 1); };
+      Tensor y = clone(x);
+      in_place(y, part(y));
+      CHECK(equal(y, op(x, part(x))));
+      Tensor turned = clone(x);
+      in_place(turned, t(turned));
+      CHECK(equal(turned, op(x, t(x))));
+    }
+  };
+  check(
+      "pow", [](const Tensor& a, const Tensor& b) { pow_(a, b); }, [](const Tensor& a, const Tensor& b) { return pow(a, b); });
+  check(
+      "fmod", [](const Tensor& a, const Tensor& b) { fmod_(a, b); },
+      [](const Tensor& a, const Tensor& b) { return fmod(a, b); });
+  check(
+      "add", [](const Tensor& a, const Tensor& b) { add_(a, b, 3); },
+      [](const Tensor& a, const Tensor& b) { return add(a, b, 3); });
+  check(
+      "lerp", [](const Tensor& a, const Tensor& b) { lerp_(a, b, 0.3); },
+      [](const Tensor& a, const Tensor& b) { return lerp(a, b, 0.3); });
+}
+
+TEST_CASE("layout: in-place ops write to the elements of a window and to no others") {
+  Generator g(1);
+  for (const DType dtype : {DType::float32, DType::bfloat16}) {
+    const Tensor x = randn({4, 6}, g).to(dtype), before = clone(x);
+    const Tensor window = x.slice(1, 1, 6, 2);
+    relu_(neg_(window));
+    clamp_(window, 0.1, 0.5);
+    const Tensor want = clamp(relu(neg(before.slice(1, 1, 6, 2))), 0.1, 0.5);
+    CHECK(window.to_vector<float>() == want.to_vector<float>());
+    CHECK(x.slice(1, 0, 6, 2).to_vector<float>() == before.slice(1, 0, 6, 2).to_vector<float>());
+  }
+}
+
+TEST_CASE("layout: one number goes to all places of a mask, also of its first dims alone, and large integers are exact") {
+  const int64_t large = (int64_t{1} << 53) + 1;
+  const Tensor x = zeros({3, 2}, DType::int64), mask = tensor({true, false, true});
+  index_put_(x, {mask}, full({1}, large, DType::int64));
+  CHECK(x.to_vector<int64_t>() == std::vector<int64_t>{large, large, 0, 0, large, large});
+  index_put_(x, {gt(x, 0)}, -1);
+  CHECK(x.to_vector<int64_t>() == std::vector<int64_t>{-1, -1, 0, 0, -1, -1});
+  CHECK_THROWS_AS(index_put_(x, {tensor({true, false})}, 1), ShapeError);
+}
+
+TEST_CASE("layout: softmax along another dim has the bits of the one along the last dim") {
+  Generator g(1);
+  for (const Shape& shape : {Shape{3, 70, 50}, Shape{2, 600, 300}, Shape{400, 30, 40}, Shape{3, 2, 40, 20}, Shape{700, 300}})
+    for (int d = 0; d < shape.rank() - 1; ++d) {
+      CAPTURE(shape);
+      CAPTURE(d);
+      const Tensor x = randn(shape, g), turned = contiguous(transpose(x, d, -1));
+      CHECK(equal(softmax(x, d), transpose(softmax(turned, -1), d, -1)));
+      CHECK(equal(log_softmax(x, d), transpose(log_softmax(turned, -1), d, -1)));
+    }
+}
+
+TEST_CASE("layout: the gradient of a product along another dim has the bits of the one along the last dim") {
+  Generator g(1);
+  for (const Shape& shape : {Shape{5, 150}, Shape{3, 4, 70}, Shape{1, 3}}) {
+    const Tensor x = add(rand(shape, g), 0.5), dy = randn(sum(x, 0).shape(), g);
+    const Tensor rows = contiguous(transpose(x, 0, -1)).requires_grad_(), columns = clone(x).requires_grad_();
+    prod(columns, 0).backward(dy);
+    prod(rows, -1).backward(shape.rank() == 2 ? dy : t(dy));
+    CHECK(equal(columns.grad(), transpose(rows.grad(), 0, -1)));
+  }
+}
+
+TEST_CASE("layout: comparisons of narrow integers and halves, broadcast and in any order") {
+  const Tensor values = counted({70, 20}, DType::int64), row = counted({20}, DType::int64);
+  for (const DType dtype : {DType::int32, DType::uint8, DType::bfloat16, DType::float16}) {
+    const Tensor x = values.to(dtype), y = row.to(dtype);
+    CHECK(equal(gt(x, y), gt(values, row)));
+    CHECK(equal(le(t(x), 30), le(t(values), 30)));
+    CHECK(equal(eq(x, flip(x, {0})), eq(values, flip(values, {0}))));
+    CHECK(equal(ne(x, y.select(0, 3)), ne(values, row.select(0, 3))));
+  }
+}
+
+}  // namespace onestep
