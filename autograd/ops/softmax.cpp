@@ -12,12 +12,16 @@
 namespace onestep {
 namespace {
 
-/// How many columns are taken at once where rows go along another dim than the last: as many as keep what is swapped in the
-/// L2 caches.
-int64_t columns_at_once(const Shape& shape) {
+/// What is taken at once where rows go along another dim than the last: as much as keeps what is swapped in the L2 caches.
+struct Parts {
+  int64_t slices, columns;  // of dim 0, and of the last dim
+};
+Parts parts_of(const Shape& shape, int dim) {
   constexpr int64_t line = 16, elements = 1 << 16;  // of a core
-  const int64_t cols = shape.back(), most = kernels::num_threads() * elements * cols / shape.numel();
-  return std::min(cols, std::max(most / line, int64_t{1}) * line);
+  const int64_t cols = shape.back(), most = kernels::num_threads() * elements, slice = shape.numel() / shape[0];
+  if (dim > 0 && slice <= most) return {most / slice, cols};
+  const int64_t column = (dim > 0 ? slice : shape.numel()) / cols;
+  return {dim > 0 ? 1 : shape[0], std::max(most / column / line, int64_t{1}) * line};
 }
 
 /// Calls `kernel(x..., y, rows, cols)` on rows along `dim`: inputs of one shape -> a new tensor of that shape.
@@ -38,11 +42,13 @@ Tensor along(const char* op, int dim, F kernel, const Inputs&... inputs) {
   const int last = like.dim() - 1;
   if (dim >= last || like.numel() == 0) return run(ops::contiguous_values(inputs)...);
   Tensor y = empty(like.shape(), like.dtype());
-  for (int64_t c = 0, width = columns_at_once(y.shape()); c < y.shape().back(); c += width) {
-    const auto part = [&](const Tensor& x) { return narrow(x, last, c, std::min(width, y.shape().back() - c)); };
-    Tensor to = part(y);
-    ops::copy_values(to, transpose(run(ops::contiguous_values(transpose(part(inputs), dim, -1))...), dim, -1));
-  }
+  const Parts parts = parts_of(y.shape(), dim);
+  for (int64_t s = 0; s < y.shape()[0]; s += parts.slices)
+    for (int64_t c = 0; c < y.shape().back(); c += parts.columns) {
+      const auto part = [&](const Tensor& x) { return slice(slice(x, 0, s, s + parts.slices), last, c, c + parts.columns); };
+      Tensor to = part(y);
+      ops::copy_values(to, transpose(run(ops::contiguous_values(transpose(part(inputs), dim, -1))...), dim, -1));
+    }
   return y;
 }
 
