@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 
 #include "autograd/operators.h"
 #include "autograd/ops/pointwise.h"
@@ -24,19 +25,32 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std
 /// Rows longer than this are summed in 64 equal chunks, which can go to threads, and then over the chunks.
 constexpr int64_t kLongRow = 65536;
 
-/// `sum_part` is kernels::sum or what sums in the same way.
-template <class T, class SumPart>
-T sum_row(const T* x, int64_t n, const SumPart& sum_part) {
-  if (n <= kLongRow) return sum_part(x, n);
+template <class T>
+ONESTEP_EACH_ISA T sum_integers(const T* x, int64_t n) {
+  return std::accumulate(x, x + n, T(0), ops::plus<T>);
+}
+
+template <class T>
+T sum_part(const T* x, int64_t n) {
+  if constexpr (std::is_floating_point_v<T>)
+    return kernels::sum(x, n);
+  else
+    return sum_integers(x, n);
+}
+
+/// `sum` is sum_part or what sums in the same way.
+template <class T, class Sum>
+T sum_row(const T* x, int64_t n, const Sum& sum) {
+  if (n <= kLongRow) return sum(x, n);
   std::array<T, 64> sums;
   const auto chunks = static_cast<int64_t>(sums.size());
   kernels::parallel_for(chunks, 0.2 * static_cast<double>(n) / static_cast<double>(chunks), [&](int64_t c, int64_t end) {
     for (; c < end; ++c) {
       const int64_t first = n * c / chunks, last = n * (c + 1) / chunks;
-      sums[static_cast<size_t>(c)] = sum_part(x + first, last - first);
+      sums[static_cast<size_t>(c)] = sum(x + first, last - first);
     }
   });
-  return kernels::sum(sums.data(), chunks);
+  return sum_part(sums.data(), chunks);
 }
 
 template <class T>
@@ -45,15 +59,13 @@ void sum_blocks(const T* x, T* y, const Blocks& b) {
     for (; o < end; ++o) {
       const T* from = x + o * b.reduced * b.inner;
       T* to = y + o * b.inner;
-      if constexpr (std::is_floating_point_v<T>) {
-        if (b.inner == 1)
-          *to = sum_row(from, b.reduced, kernels::sum<T>);
-        else
-          kernels::sum_rows(from, to, b.reduced, b.inner, b.inner);
+      if (b.inner == 1) {
+        *to = sum_row(from, b.reduced, sum_part<T>);
+      } else if constexpr (std::is_floating_point_v<T>) {
+        kernels::sum_rows(from, to, b.reduced, b.inner, b.inner);
       } else {
         std::fill_n(to, b.inner, T(0));
-        for (int64_t r = 0; r < b.reduced; ++r)
-          for (int64_t i = 0; i < b.inner; ++i) to[i] = ops::plus(to[i], from[r * b.inner + i]);
+        for (int64_t r = 0; r < b.reduced; ++r) vector_loop(ops::plus<T>, to, b.inner, to, from + r * b.inner);
       }
     }
   });
@@ -277,32 +289,62 @@ void product_blocks(const T* x, T* y, const Blocks& b) {
   });
 }
 
-/// dx_i = dy (x_0 ... x_{i-1}) (x_{i+1} ... x_n): no division, so that zeros do no harm. First a column's products of what is
-/// before, and of what is after together with the next column's first: each waits for the one before it.
+/// dx_i = dy (x_0 ... x_{i-1}) (x_{i+1} ... x_n): no division, so that zeros do no harm. First a row's products of what is
+/// before, and of what is after together with the next row's first: each waits for the one before it.
+template <class T>
+void product_grad_rows(const T* x, const T* dy, T* dx, int64_t n, int64_t rows) {
+  const auto times_before = [=](int64_t at, T& before) {
+    dx[at] = before;
+    before *= x[at];
+  };
+  const auto times_after = [=](int64_t at, T& after) {
+    dx[at] *= after;
+    after *= x[at];
+  };
+  T before = dy[0], after = T(1);
+  for (int64_t i = 0; i < n; ++i) times_before(i, before);
+  for (int64_t r = 1; r < rows; ++r) {
+    before = dy[r], after = T(1);
+    for (int64_t i = 0; i < n; ++i) {
+      times_before(r * n + i, before);
+      times_after(r * n - 1 - i, after);
+    }
+  }
+  after = T(1);
+  for (int64_t i = rows * n; i-- > (rows - 1) * n;) times_after(i, after);
+}
+
+constexpr int64_t kProductColumns = 64;
+
+/// The same for at most kProductColumns columns of n rows that are `step` apart, side by side.
+template <class T>
+ONESTEP_EACH_ISA void product_grad_columns(const T* x, const T* dy, T* dx, int64_t n, int64_t step, int64_t columns) {
+  T before[kProductColumns], after[kProductColumns];
+  std::copy_n(dy, columns, before);
+  std::fill_n(after, columns, T(1));
+  for (int64_t at = 0; at < n * step; at += step)
+    for (int64_t c = 0; c < columns; ++c) {
+      dx[at + c] = before[c];
+      before[c] *= x[at + c];
+    }
+  for (int64_t at = (n - 1) * step; at >= 0; at -= step)
+    for (int64_t c = 0; c < columns; ++c) {
+      dx[at + c] *= after[c];
+      after[c] *= x[at + c];
+    }
+}
+
 template <class T>
 void product_grad_blocks(const T* x, const T* dy, T* dx, const Blocks& b) {
-  kernels::parallel_for(b.outer * b.inner, ops::kLoopCost * static_cast<double>(b.reduced), [=](int64_t column, int64_t end) {
-    const auto first = [=](int64_t c) { return c / b.inner * b.reduced * b.inner + c % b.inner; };
-    const auto times_before = [=](int64_t at, T& before) {
-      dx[at] = before;
-      before *= x[at];
-    };
-    const auto times_after = [=](int64_t at, T& after) {
-      dx[at] *= after;
-      after *= x[at];
-    };
-    T before = dy[column], after = T(1);
-    for (int64_t r = 0; r < b.reduced; ++r) times_before(first(column) + r * b.inner, before);
-    for (; column + 1 < end; ++column) {
-      const int64_t here = first(column) + (b.reduced - 1) * b.inner, next = first(column + 1);
-      before = dy[column + 1], after = T(1);
-      for (int64_t r = 0; r < b.reduced; ++r) {
-        times_before(next + r * b.inner, before);
-        times_after(here - r * b.inner, after);
-      }
-    }
-    after = T(1);
-    for (int64_t r = b.reduced; r-- > 0;) times_after(first(column) + r * b.inner, after);
+  if (b.inner == 1)
+    return kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced), [=](int64_t r, int64_t end) {
+      product_grad_rows(x + r * b.reduced, dy + r, dx + r * b.reduced, b.reduced, end - r);
+    });
+  const auto cost = ops::kLoopCost * static_cast<double>(b.reduced);
+  ops::for_each_column_range(b.outer, b.inner, cost, [=](int64_t o, int64_t c, int64_t end) {
+    for (const int64_t first = o * b.reduced * b.inner; c < end; c += kProductColumns)
+      product_grad_columns(x + first + c, dy + o * b.inner + c, dx + first + c, b.reduced, b.inner,
+                           std::min(end - c, kProductColumns));
   });
 }
 
