@@ -252,6 +252,16 @@ Tensor with_put(const char* op, const Tensor& x, const IndexList& indices, const
                 });
 }
 
+/// The mask, as it broadcasts to x, where it is the only index and begins with x's first dims; else undefined.
+Tensor lone_mask(const Tensor& x, const IndexList& indices) {
+  const Tensor* const mask = indices.size() == 1 ? std::get_if<Tensor>(&indices.begin()->kind) : nullptr;
+  if (!mask || mask->dtype() != DType::boolean || mask->dim() == 0 || mask->dim() > x.dim()) return {};
+  if (mask->shape() != x.shape().first(mask->dim())) return {};
+  Shape shape = mask->shape();
+  while (shape.rank() < x.dim()) shape.push_back(1);
+  return reshape(*mask, shape);
+}
+
 }  // namespace
 
 Tensor index_put(const Tensor& x, const IndexList& indices, const Tensor& values, bool accumulate) {
@@ -274,12 +284,15 @@ Tensor index_put_(const Tensor& target, const IndexList& indices, const Tensor& 
     return x;
   }
   ops::unrepeated(x).check_writable("index_put_");  // elements may share memory
+  const bool recorded = detail::should_record({x, values});
+  if (!recorded && !accumulate && values.numel() == 1 && x.is_contiguous())
+    if (const Tensor mask = lone_mask(x, indices); mask.defined()) return masked_fill_(x, mask, reshape(values, {}));
   const auto write = [&] {
     const Indexed indexed = apply_basic(x, indices);
     const auto [recipe, places] = recipe_of(indexed);
     put("index_put_", indexed.view, recipe, places, values.values(), accumulate);
   };
-  if (!detail::should_record({x, values})) return write(), x;
+  if (!recorded) return write(), x;
   return ops::write_recorded("index_put_", x, with_put("index_put_", x, indices, values, accumulate), write);
 }
 
