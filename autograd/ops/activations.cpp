@@ -47,7 +47,7 @@ template <class Row, class Grad>
 Tensor piecewise(const char* op, const Tensor& x, const Row& row, const Grad& grad) {
   if (x.is_floating()) return function_of_input(op, x, row, grad);
   ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, op, ": a bool tensor (convert with x.to(DType::int64))");
-  return ops::map(x, row);
+  return ops::map(op, x, row);
 }
 
 /// x between the bounds, which get no gradient.

@@ -73,8 +73,8 @@ Tensor exponent_grad(const Tensor& dy, const Tensor& u, const Tensor& v, const T
 
 /// row(x, number) elementwise in x's dtype; with `number_first`, row(number, x).
 template <class Row>
-Tensor map_number(const Tensor& x, Scalar number, const Row& row, bool number_first = false) {
-  return ops::map(x, [&]<class T>(const T* from, T* to, int64_t n) {
+Tensor map_number(const char* op, const Tensor& x, Scalar number, const Row& row, bool number_first = false) {
+  return ops::map(op, x, [&]<class T>(const T* from, T* to, int64_t n) {
     const T value = ops::element<T>(number);
     if (number_first)
       row(&value, 0, from, 1, to, n);
@@ -110,7 +110,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 
 Tensor add(const Tensor& a, Scalar b) {
   const Tensor x = to(a, result_type(a, b));
-  return record("add", map_number(x, ops::rounded(b, x.dtype()), kAdd), {x}, {},
+  return record("add", map_number("add", x, ops::rounded(b, x.dtype()), kAdd), {x}, {},
                 [](const Backward& back) -> Grads { return {back.grad()}; });
 }
 
@@ -146,14 +146,14 @@ Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
 Tensor sub(const Tensor& a, Scalar b) {
   const Tensor x = to(a, result_type(a, b));
   check_not_bool("sub", x, "use logical_xor");
-  return record("sub", map_number(x, ops::rounded(b, x.dtype()), kSub), {x}, {},
+  return record("sub", map_number("sub", x, ops::rounded(b, x.dtype()), kSub), {x}, {},
                 [](const Backward& back) -> Grads { return {back.grad()}; });
 }
 
 Tensor operator-(Scalar a, const Tensor& b) {
   const Tensor x = to(b, result_type(b, a));
   check_not_bool("sub", x, "use logical_xor");
-  return record("sub", map_number(x, ops::rounded(a, x.dtype()), kSub, true), {x}, {},
+  return record("sub", map_number("sub", x, ops::rounded(a, x.dtype()), kSub, true), {x}, {},
                 [](const Backward& back) -> Grads { return {neg(back.grad())}; });
 }
 
@@ -181,7 +181,8 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 
 Tensor mul(const Tensor& a, Scalar b) {
   const Tensor x = to(a, result_type(a, b));
-  return record("mul", map_number(x, b, kMul), {x}, {}, [b](const Backward& back) -> Grads { return {mul(back.grad(), b)}; });
+  return record("mul", map_number("mul", x, b, kMul), {x}, {},
+                [b](const Backward& back) -> Grads { return {mul(back.grad(), b)}; });
 }
 
 Tensor div(const Tensor& a, const Tensor& b) {
@@ -200,11 +201,12 @@ Tensor div(const Tensor& a, const Tensor& b) {
 
 Tensor div(const Tensor& a, Scalar b) {
   const Tensor x = to(a, ops::floating(a.dtype()));
-  return record("div", map_number(x, b, kDiv), {x}, {}, [b](const Backward& back) -> Grads { return {div(back.grad(), b)}; });
+  return record("div", map_number("div", x, b, kDiv), {x}, {},
+                [b](const Backward& back) -> Grads { return {div(back.grad(), b)}; });
 }
 
 Tensor operator/(Scalar a, const Tensor& b) {
-  const Tensor x = to(b, ops::floating(b.dtype())), y = map_number(x, a, kDiv, true);
+  const Tensor x = to(b, ops::floating(b.dtype())), y = map_number("div", x, a, kDiv, true);
   // A copy, so that x may be written to, as in PyTorch, which keeps 1 / x.
   return record("div", y, {x}, {detail::should_record({x}) ? clone(x.values()) : Tensor()}, [a](const Backward& back) -> Grads {
     return {ops::chain(back, back.input(0, back.saved(0)),
@@ -214,7 +216,8 @@ Tensor operator/(Scalar a, const Tensor& b) {
 
 Tensor neg(const Tensor& x) {
   check_not_bool("neg", x, "use logical_not");
-  return record("neg", map_number(x, -1, kMul), {x}, {}, [](const Backward& back) -> Grads { return {neg(back.grad())}; });
+  return record("neg", map_number("neg", x, -1, kMul), {x}, {},
+                [](const Backward& back) -> Grads { return {neg(back.grad())}; });
 }
 
 Tensor pow(const Tensor& base, Scalar exponent) {
@@ -224,7 +227,7 @@ Tensor pow(const Tensor& base, Scalar exponent) {
   ONESTEP_CHECK(DTypeError, x.is_floating() || p >= 0, "pow: an ", x.dtype(), " tensor to the negative integer power ", p,
                 " (convert with x.to(DType::float32))");
   const bool root = std::abs(p) == 0.5 && x.is_floating() && x.dtype() != DType::float16;  // as in PyTorch NaN at -infinity
-  const Tensor y = !root ? map_number(x, ops::rounded(exponent, x.dtype()), kPow) : (p > 0 ? sqrt : rsqrt)(x.values());
+  const Tensor y = !root ? map_number("pow", x, ops::rounded(exponent, x.dtype()), kPow) : (p > 0 ? sqrt : rsqrt)(x.values());
   return record("pow", y, {x}, {saved_if(p != 0, x)}, [p](const Backward& back) -> Grads {
     if (p == 0) return {zeros_like(back.grad())};
     const Tensor power = p == 2 ? back.saved(0) : pow(back.saved(0), p - 1);

@@ -65,12 +65,8 @@ Tensor bitwise_right_shift(const Tensor& a, Scalar b) { return bitwise_right_shi
 
 Tensor bitwise_not(const Tensor& x) {
   check_integers("bitwise_not", x.dtype(), true);
-  return ops::map(x, ops::Loop{OnIntegers{[]<class T>(T v) {
-                    if constexpr (std::is_same_v<T, bool>)
-                      return !v;
-                    else
-                      return ~v;
-                  }}});
+  if (x.dtype() == DType::boolean) return logical_not(x);
+  return ops::map("bitwise_not", x, ops::Loop{OnIntegers{[](auto v) { return v ^ static_cast<decltype(v)>(-1); }}});
 }
 
 }  // namespace onestep

@@ -93,7 +93,7 @@ namespace {
 /// The values of lerp for tensors of one wide dtype.
 Tensor lerp_values(const Tensor& a, const Tensor& b, const Tensor& weight) {
   const Shape shape = broadcast_shapes("lerp", broadcast_shapes("lerp", a.shape(), b.shape()), weight.shape());
-  Tensor y = empty(shape, a.dtype());
+  Tensor y = shape == a.shape() && weight.numel() == 1 ? ops::result_of("lerp", a, b) : empty(shape, a.dtype());
   dispatch_floating(a.dtype(), "lerp", [&]<class T>() {
     const auto between = [](T from, T up_to, T w) {
       const T distance = up_to - from;

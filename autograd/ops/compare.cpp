@@ -15,9 +15,9 @@ template <class F>
 Tensor compare(const char* op, const Tensor& a, const Tensor& b, const F& f) {
   const NoGradGuard no_grad;
   const DType dtype = result_type(a, b);
-  const Tensor x = ops::widened(to(a, dtype)), y = ops::widened(to(b, dtype));
+  const Tensor x = to(a, dtype), y = to(b, dtype);
   Tensor result = empty(broadcast_shapes(op, x.shape(), y.shape()), DType::boolean);
-  dispatch(x.dtype(), [&]<class T>() { ops::zip_into<T, T, bool>(result, x, y, ops::Loop{f}); });
+  dispatch(compute_type(dtype), [&]<class T>() { ops::zip_into<T, T, bool>(result, x, y, ops::Loop{f}); });
   return result;
 }
 
@@ -30,10 +30,9 @@ Tensor swapped(const char* op, const Tensor& a, const Tensor& b, const F& f) {
 
 /// f(x) elementwise as bool.
 template <class F>
-Tensor test(const Tensor& input, const F& f) {
-  const Tensor x = ops::widened(input);
+Tensor test(const Tensor& x, const F& f) {
   Tensor result = empty(x.shape(), DType::boolean);
-  dispatch(x.dtype(), [&]<class T>() { ops::map_into<T, bool>(result, x, ops::Loop{f}); });
+  dispatch(compute_type(x.dtype()), [&]<class T>() { ops::map_into<T, bool>(result, x, ops::Loop{f}); });
   return result;
 }
 
@@ -41,9 +40,9 @@ template <class F>
 Tensor compare(const Tensor& a, Scalar b, const F& f) {
   const NoGradGuard no_grad;
   const DType dtype = result_type(a, b);
-  const Tensor x = ops::widened(to(a, dtype));
+  const Tensor x = to(a, dtype);
   Tensor result = empty(x.shape(), DType::boolean);
-  dispatch(x.dtype(), [&]<class T>() {
+  dispatch(compute_type(dtype), [&]<class T>() {
     const T value = ops::element<T>(ops::rounded(b, dtype));
     ops::map_into<T, bool>(result, x, ops::Loop{[&](T v) { return f(v, value); }});
   });
@@ -126,7 +125,10 @@ Tensor logical_or(const Tensor& a, const Tensor& b) {
 }
 Tensor logical_xor(const Tensor& a, const Tensor& b) { return logical("logical_xor", a, b, kNe); }
 Tensor logical_not(const Tensor& x) {
-  return test(x, [](auto v) { return !ops::convert<bool>(v); });
+  Tensor y = empty(x.shape(), DType::boolean);
+  // Bytes of 0 or 1: of bools compilers make no vectors.
+  ops::map_into<uint8_t, uint8_t>(y, to(x, DType::boolean), ops::Vectorized{[](uint8_t v) { return v ^ 1; }});
+  return y;
 }
 
 Tensor any(const Tensor& x) { return full({}, contains(x, true), truth_type(x)); }

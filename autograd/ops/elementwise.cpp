@@ -57,8 +57,29 @@ Tensor empty_result(const Shape& shape, DType dtype, const Tensor& a, const Tens
   return view_of(empty({shape.numel()}, dtype), shape, like.strides(), 0);
 }
 
-Tensor empty_result(const Tensor& x) {
+namespace {
+thread_local const ResultInPlace* writing = nullptr;
+}
+
+ResultInPlace::ResultInPlace(const char* in_place, const Tensor& x) : op_(in_place), x_(x), before_(writing) {
+  op_.remove_suffix(1);
+  writing = this;
+}
+ResultInPlace::~ResultInPlace() { writing = before_; }
+
+bool ResultInPlace::is(const char* op, const Tensor& x) {
+  return writing && &x.impl() == &writing->x_.impl() && op == writing->op_ && x.is_contiguous();
+}
+
+Tensor result_of(const char* op, const Tensor& x) {
+  if (ResultInPlace::is(op, x)) return x;
   return x.is_contiguous() ? empty(x.shape(), x.dtype()) : empty_result(x.shape(), x.dtype(), x, x);
+}
+
+Tensor result_of(const char* op, const Tensor& x, const Tensor& other) {
+  const Shape shape = broadcast_shapes(op, x.shape(), other.shape());
+  if (shape == x.shape() && !other.shares_storage(x) && ResultInPlace::is(op, x)) return x;
+  return empty_result(shape, x.dtype(), x, other);
 }
 
 namespace {
@@ -69,7 +90,7 @@ struct alignas(64) WideBlock {
   std::array<int64_t, kNarrowBlock> numbers;
 };
 
-/// f(first, n, wide) for blocks of y, which is narrow: what f writes as y's compute type to `wide` is rounded into them.
+/// f(first, n, to) for blocks of y: what f writes to `to` as y's compute type is y's elements, rounded where y is narrow.
 template <class F>
 void for_each_narrow_block(Tensor& y, const F& f) {
   const int64_t size = y.numel();
@@ -78,6 +99,10 @@ void for_each_narrow_block(Tensor& y, const F& f) {
     WideBlock wide;
     for (; i < end; ++i) {
       const int64_t first = i * kNarrowBlock, n = std::min(size - first, kNarrowBlock);
+      if (!is_narrow(y.dtype())) {
+        f(first, n, to[first]);
+        continue;
+      }
       f(first, n, &wide);
       convert_elements(compute_type(y.dtype()), &wide, y.dtype(), to[first], n);
     }
@@ -89,10 +114,10 @@ void widen_block(const Tensor& x, int64_t step, int64_t first, int64_t n, WideBl
   convert_elements(x.dtype(), elements(x)[first * step], compute_type(x.dtype()), to, step == 0 ? 1 : n);
 }
 
-/// map_rows and zip_rows of a narrow result.
+/// map_rows and zip_rows where the result is narrow, or the operands are.
 void map_narrow(Tensor& y, const Tensor& x, const MapRow& row) {
   if (!x.is_contiguous() && x.strides() != y.strides()) return map_narrow(y, contiguous_values(x), row);
-  for_each_narrow_block(y, [&](int64_t first, int64_t n, WideBlock* to) {
+  for_each_narrow_block(y, [&](int64_t first, int64_t n, void* to) {
     WideBlock from;
     widen_block(x, 1, first, n, &from);
     row.call(row.row, &from, to, n, n);
@@ -103,7 +128,7 @@ void zip_narrow(Tensor& y, const Tensor& a, const Tensor& b, const ZipRow& row) 
   if (a_step < 0 || b_step < 0)
     return zip_narrow(y, contiguous_values(expand_values("", a, y.shape())), contiguous_values(expand_values("", b, y.shape())),
                       row);
-  for_each_narrow_block(y, [&](int64_t first, int64_t n, WideBlock* to) {
+  for_each_narrow_block(y, [&](int64_t first, int64_t n, void* to) {
     WideBlock left, right;
     widen_block(a, a_step, first, n, &left);
     widen_block(b, b_step, first, n, &right);
@@ -114,7 +139,7 @@ void zip_narrow(Tensor& y, const Tensor& a, const Tensor& b, const ZipRow& row) 
 }  // namespace
 
 void map_rows(Tensor& y, const Tensor& x, const MapRow& row) {
-  if (is_narrow(y.dtype())) return map_narrow(y, x, row);
+  if (is_narrow(y.dtype()) || is_narrow(x.dtype())) return map_narrow(y, x, row);
   const Elements<std::byte> to = mutable_elements(y);
   if (x.is_contiguous() || x.strides() == y.strides()) return row.call(row.row, x.data_ptr(), to.first, x.numel(), x.numel());
   const Tensor rows = in_rows(x);
@@ -125,7 +150,7 @@ void map_rows(Tensor& y, const Tensor& x, const MapRow& row) {
 }
 
 void zip_rows(Tensor& y, const Tensor& a, const Tensor& b, const ZipRow& row) {
-  if (is_narrow(y.dtype())) return zip_narrow(y, a, b, row);
+  if (is_narrow(y.dtype()) || is_narrow(a.dtype())) return zip_narrow(y, a, b, row);
   const Elements<std::byte> to = mutable_elements(y);
   const Shape& shape = y.shape();
   const int64_t a_step = flat_step(a, y), b_step = flat_step(b, y);

@@ -5,6 +5,7 @@
 // 1 of x, b and the result; for x [2, 3] + c [2, 1] c has the strides (1, 0) and in each row the step 0.
 #include <algorithm>
 #include <limits>
+#include <string_view>
 #include <type_traits>
 
 #include "autograd/creation.h"
@@ -140,16 +141,35 @@ void zip_into(Tensor& y, const Tensor& a, const Tensor& b, const Row& row) {
 /// Elements for the result of an elementwise op, each of whose operands has `shape` or broadcasts to it: laid out as the
 /// operands where all that are no single elements are one permutation of row-major (as in PyTorch), else row-major.
 Tensor empty_result(const Shape& shape, DType dtype, const Tensor& a, const Tensor& b);
-/// The same for the one operand x, in its shape and dtype.
-Tensor empty_result(const Tensor& x);
+
+/// While it lives, the elementwise walk of the op that `in_place` names with a _ behind writes to x itself where x is its first
+/// operand and contiguous: the op is not recorded, and reads x no more.
+class ResultInPlace {
+ public:
+  ResultInPlace(const char* in_place, const Tensor& x);
+  ~ResultInPlace();
+  ResultInPlace(const ResultInPlace&) = delete;
+  ResultInPlace& operator=(const ResultInPlace&) = delete;
+  /// Whether x may be the result of `op`.
+  static bool is(const char* op, const Tensor& x);
+
+ private:
+  std::string_view op_;
+  const Tensor& x_;
+  const ResultInPlace* before_;
+};
+
+/// Elements for the result of a walk of `op` over x, and another operand: x itself in place, else an empty_result of x's dtype.
+Tensor result_of(const char* op, const Tensor& x);
+Tensor result_of(const char* op, const Tensor& x, const Tensor& other);
 
 // Operands of a narrow dtype are widened, and the result is rounded to their dtype: a row function gets the compute types
 // alone. The walks do it block by block, so that what is widened stays in the L1 cache.
 
 /// row(x) elementwise, any dtype, in x's dtype; not recorded.
 template <class Row>
-Tensor map(const Tensor& x, const Row& row) {
-  Tensor y = empty_result(x);
+Tensor map(const char* op, const Tensor& x, const Row& row) {
+  Tensor y = result_of(op, x);
   dispatch(compute_type(x.dtype()), [&]<class T>() { map_into<T, T>(y, x, row); });
   return y;
 }
@@ -158,7 +178,7 @@ Tensor map(const Tensor& x, const Row& row) {
 template <class Row>
 Tensor map_floating(const char* op, const Tensor& x, const Row& row) {
   return dispatch_floating(compute_type(x.dtype()), op, [&]<class T>() {
-    Tensor y = empty_result(x);
+    Tensor y = result_of(op, x);
     map_into<T, T>(y, x, row);
     return y;
   });
@@ -167,7 +187,7 @@ Tensor map_floating(const char* op, const Tensor& x, const Row& row) {
 /// row(a, b) elementwise for operands of one dtype, broadcast; not recorded. Throws ShapeError naming `op`.
 template <class Row>
 Tensor zip(const char* op, const Tensor& a, const Tensor& b, const Row& row) {
-  Tensor y = empty_result(broadcast_shapes(op, a.shape(), b.shape()), a.dtype(), a, b);
+  Tensor y = result_of(op, a, b);
   dispatch(compute_type(a.dtype()), [&]<class T>() { zip_into<T, T, T>(y, a, b, row); });
   return y;
 }
@@ -175,7 +195,7 @@ Tensor zip(const char* op, const Tensor& a, const Tensor& b, const Row& row) {
 /// zip for floating operands. Throws DTypeError, too.
 template <class Row>
 Tensor zip_floating(const char* op, const Tensor& a, const Tensor& b, const Row& row) {
-  Tensor y = empty_result(broadcast_shapes(op, a.shape(), b.shape()), a.dtype(), a, b);
+  Tensor y = result_of(op, a, b);
   dispatch_floating(compute_type(a.dtype()), op, [&]<class T>() { zip_into<T, T, T>(y, a, b, row); });
   return y;
 }

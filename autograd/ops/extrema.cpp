@@ -83,7 +83,7 @@ bool above(T v, T w) {
 
 /// The elements in the opposite order, exactly: the least becomes the largest, NaN stays.
 Tensor reversed(const Tensor& x) {
-  return ops::map(x, ops::Loop{[]<class T>(T v) {
+  return ops::map("reversed", x, ops::Loop{[]<class T>(T v) {
                     if constexpr (std::is_floating_point_v<T>)
                       return -v;
                     else if constexpr (std::is_same_v<T, bool>)

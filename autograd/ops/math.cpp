@@ -103,9 +103,9 @@ double sign(double v) { return static_cast<double>((v > 0) - (v < 0)); }
 
 Tensor abs(const Tensor& x) {
   ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, "abs: a bool tensor (convert with x.to(DType::int64))");
-  const Tensor y =
-      ops::map(x, ops::KernelOrLoop{[](auto... p) { kernels::abs(p...); },
-                                    [](auto v) { return v > decltype(v)(0) ? v : ops::minus(decltype(v)(0), v); }});
+  const Tensor y = ops::map("abs", x,
+                            ops::KernelOrLoop{[](auto... p) { kernels::abs(p...); },
+                                              [](auto v) { return v > decltype(v)(0) ? v : ops::minus(decltype(v)(0), v); }});
   return record("abs", y, {x}, {x}, [](const Backward& b) -> Grads {  // dx = dy sign(x), which is 0 at NaN as torch.sgn
     return {chain(b, b.saved(0), [](auto dy, auto v) { return static_cast<decltype(dy)>(dy * sign(v)); })};
   });
@@ -114,7 +114,7 @@ Tensor abs(const Tensor& x) {
 Tensor relu(const Tensor& x) {
   ONESTEP_CHECK(DTypeError, x.dtype() != DType::boolean, "relu: a bool tensor (convert with x.to(DType::int64))");
   const Tensor y = ops::map(
-      x, ops::KernelOrLoop{[](auto... p) { kernels::relu(p...); }, [](auto v) { return std::max(v, decltype(v)(0)); }});
+      "relu", x, ops::KernelOrLoop{[](auto... p) { kernels::relu(p...); }, [](auto v) { return std::max(v, decltype(v)(0)); }});
   return record("relu", y, {x}, {y}, [](const Backward& b) -> Grads {
     return {chain(b, b.saved(0), [](auto dy, auto v) { return ops::select_if(v <= 0, 0 * v, dy); })};  // of v, too
   });
@@ -151,7 +151,7 @@ Tensor clamp(const Tensor& input, std::optional<Scalar> low, std::optional<Scala
     v = (above & (v > m)) ? m : v;
     return nan ? static_cast<T>(std::numeric_limits<double>::quiet_NaN()) : v;
   };
-  return record("clamp", ops::map(x, ops::Vectorized{clamped}), {x}, {x}, [low, high](const Backward& b) -> Grads {
+  return record("clamp", ops::map("clamp", x, ops::Vectorized{clamped}), {x}, {x}, [low, high](const Backward& b) -> Grads {
     return {chain(b, b.saved(0), [=](auto dy, auto v) {  // dx = dy where x lies within the bounds
       if (low) dy = ops::select_if(v >= ops::number_like(v, *low), dy, 0);
       if (high) dy = ops::select_if(v <= ops::number_like(v, *high), dy, 0);

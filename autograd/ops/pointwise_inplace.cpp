@@ -11,7 +11,12 @@ template <class F>
 Tensor write(const char* name, const Tensor& target, TensorList others, const F& op) {
   Tensor x = target;
   x.check_writable(name);
-  const Tensor result = op(detail::should_record({x}) || detail::should_record(others) ? clone(x) : x);
+  const bool recorded = detail::should_record({x}) || detail::should_record(others);
+  const Tensor result = [&] {
+    if (recorded) return op(clone(x));
+    const ops::ResultInPlace in_place(name, x);
+    return op(x);
+  }();
   ops::check_result_dtype(name, x, result.dtype());
   return assign_in_place(name, x, to(result, x.dtype()));
 }

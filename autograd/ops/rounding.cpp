@@ -161,9 +161,9 @@ Tensor frac(const Tensor& x) {
 
 Tensor sign(const Tensor& x) {
   return ops::record_constant(
-      "sign", ops::map(x, ops::Vectorized{[]<class T>(T v) { return v > T(0)   ? T(1)
-                                                                    : v < T(0) ? T(-1)
-                                                                               : T(0); }}), x);
+      "sign", ops::map("sign", x, ops::Vectorized{[]<class T>(T v) { return v > T(0)   ? T(1)
+                                                                            : v < T(0) ? T(-1)
+                                                                                       : T(0); }}), x);
 }
 Tensor sgn(const Tensor& x) { return sign(x); }
 
