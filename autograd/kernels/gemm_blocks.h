@@ -31,9 +31,12 @@ namespace {
 template <class T>
 constexpr int64_t kBlockN = int64_t{384} * 4 / sizeof(T);
 
-/// Packing costs more than it brings where b is read by so few rows or has so few elements, and a by so few columns: copied,
-/// one micropanel; transposed, or where a microkernel would read down the columns of a.
-inline constexpr int64_t kFewRows = 12, kSmallB = 1000;
+/// Elements of b, 1 MiB, that are read from the L2 cache without waiting.
+inline constexpr int64_t kInL2 = int64_t{1} << 18;
+
+/// Packing costs more than it brings where b is read by so few rows, more from the L2 cache, or has so few elements, and a by
+/// so few columns: copied, one micropanel; transposed, or where a microkernel would read down the columns of a.
+inline constexpr int64_t kFewRows = 12, kFewRowsInL2 = 4 * kRows, kSmallB = 1000;
 template <class T>
 constexpr int64_t kFewCols = int64_t{kCopiesRows ? 32 : 96} * 4 / sizeof(T);
 template <class T>
@@ -219,7 +222,8 @@ struct Gemm {
     [[maybe_unused]] typename K::Scope scope;
     const Matrix op_a = trans_a ? Matrix{a, 1, lda} : Matrix{a, lda, 1};
     const Matrix op_b = trans_b ? Matrix{b, ldb, 1} : Matrix{b, 1, ldb};
-    const bool pack_b = !K::kInPlace || packed || trans_b || (m > kFewRows && n * k > kSmallB),
+    const int64_t few = n * k <= kInL2 && kFewRowsInL2 > kFewRows ? kFewRowsInL2 : kFewRows;
+    const bool pack_b = !K::kInPlace || packed || trans_b || (m > few && n * k > kSmallB),
                pack_a = !K::kInPlace || (pack_b && n > (trans_a ? kFewColsTransposed<T> : kFewCols<T>));
     const bool keeps_a = pack_a && n > kBlockN<T>;
     const int64_t most = keeps_a ? kMostKept : m;

@@ -1,7 +1,7 @@
 #pragma once
 // a [m, k] times the transpose of b [n, k] for few rows of a, as when a model generates token by token: every element of b is
 // needed only m times, so the product should take no longer than reading b. Packing b would write it and read it again.
-#include "autograd/kernels/gemm_pack.h"
+#include "autograd/kernels/gemm_blocks.h"
 #include "autograd/kernels/table.h"
 
 namespace onestep::kernels {
@@ -15,10 +15,8 @@ inline constexpr bool kReadsInOrder = true;
 inline constexpr bool kReadsInOrder = false;
 #endif
 
-inline constexpr int64_t kMostDirectRows = kReadsInOrder ? 4 : 8;
 inline constexpr int64_t kFloatLanes = kRegLanes<float>;
-/// Elements of b, 1 MiB, that are read from the L2 cache without waiting.
-inline constexpr int64_t kInL2 = int64_t{1} << 18;
+inline constexpr int64_t kMostDirectRows = kReadsInOrder ? 4 : kFloatLanes == 16 ? 12 : 8;
 
 /// Side of the tiles that are transposed. One of 16 x 16 takes all registers, and in place would push sums into memory.
 #if defined(ONESTEP_ISA_avx512)
@@ -67,13 +65,13 @@ template <int ROWS, int REGS>
   alignas(64) float block[REGS][kTile * kFloatLanes];
   for (int64_t p0 = 0; p0 < k; p0 += kBlockK) {
     FloatReg total[ROWS][REGS];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < ROWS; ++r)
       for (int v = 0; v < REGS; ++v) total[r][v] = splat_reg(0.0f);
     const auto step = [&](int64_t p, int64_t s) {
       FloatReg column[REGS];
       for (int v = 0; v < REGS; ++v) column[v] = load_reg(block[v] + s * kFloatLanes);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int r = 0; r < ROWS; ++r) {
         const FloatReg scalar = splat_reg(a.data[r * a.outer + (p + s) * a.inner]);
         for (int v = 0; v < REGS; ++v) total[r][v] = fma(scalar, column[v], total[r][v]);
@@ -243,8 +241,8 @@ void few_rows(int64_t m, const FewRows& x) {
   }
   const int64_t apart = columns_apart<kFloatLanes>(x);
   // A single row has too few independent accumulators of 8 lanes where b is near; where it is not, eight streams bring more
-  // than 16.
-  constexpr int kAtOnce = ROWS <= 2 && kFloatLanes < 16 ? 2 : 1;
+  // than 16. Of 16 lanes two columns together make many rows faster, and few slower.
+  constexpr int kAtOnce = (kFloatLanes < 16 ? ROWS <= 2 : ROWS >= 6) ? 2 : 1;
   if constexpr (kInRegisters && ROWS == 1) {
     if (x.n * x.k > kInL2 && apart >= kManyColumns) return multiply_row_by_trial<ROWS>(x, apart);
   }
