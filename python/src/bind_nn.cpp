@@ -46,11 +46,14 @@ Tensor transposed(T x, T weight, T bias, const Shape& stride, const Shape& paddi
 }
 
 using MaxPool = ValuesIndices (*)(T, const Shape&, const Shape&, const Shape&, const Shape&, bool);
-template <MaxPool kOp>
+using MaxValues = Tensor (*)(T, const Shape&, const Shape&, const Shape&, const Shape&, bool);
+template <MaxPool kOp, MaxValues kValues>
 PyObject* max_pool(T x, const Shape& kernel, std::optional<Shape> stride, const Shape& padding, const Shape& dilation,
                    bool ceil, bool indices) {
-  const ValuesIndices found = kOp(x, kernel, stride.value_or(Shape{}), padding, dilation, ceil);
-  return indices ? to_python(std::vector<Tensor>{found.values, found.indices}, "") : wrap(found.values);
+  const Shape steps = stride.value_or(Shape{});
+  if (!indices) return wrap(kValues(x, kernel, steps, padding, dilation, ceil));
+  const ValuesIndices found = kOp(x, kernel, steps, padding, dilation, ceil);
+  return to_python(std::vector<Tensor>{found.values, found.indices}, "");
 }
 /// The sizes of an adaptive pool with -1 for None, which keeps the input's.
 Shape pool_sizes(Shape sizes) {
@@ -194,8 +197,8 @@ void bind_conv() {
   const std::string pool =
       "(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, "
       "bool ceil_mode=False, bool return_indices=False)";
-  function(("max_pool1d" + pool).c_str(), max_pool<max_pool1d_with_indices>);
-  function(("max_pool2d" + pool).c_str(), max_pool<max_pool2d_with_indices>);
+  function(("max_pool1d" + pool).c_str(), max_pool<max_pool1d_with_indices, max_pool1d>);
+  function(("max_pool2d" + pool).c_str(), max_pool<max_pool2d_with_indices, max_pool2d>);
   function(
       "avg_pool1d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, bool ceil_mode=False, "
       "bool count_include_pad=True)",

@@ -78,4 +78,17 @@ TEST_CASE("nonfinite: the gradient of a variance without degrees of freedom") {
   check_gradient({1, 2, 4}, {8.0 / 3, 2.0 / 3, -10.0 / 3}, over({0}, 4));
 }
 
+TEST_CASE("nonfinite: max pooling finds the same values with places and without") {
+  const NoGradGuard no_grad;
+  const Tensor x = tensor({{{kNaN, 1.0, -kInf, -kInf, 2.0, 3.0, kNaN}, {-0.0, 0.0, kInf, kNaN, -kInf, -kInf, -kInf}}});
+  for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16})
+    for (const int64_t stride : {1, 2, 3})
+      for (const int64_t dilation : {1, 2}) {
+        const Tensor row = x.to(dtype), plane = unsqueeze(row, 0);
+        const auto same = [](const Tensor& a, const Tensor& b) { CHECK(to_string(a) == to_string(b)); };  // also of NaN, -0
+        same(max_pool1d(row, 3, stride, 1, dilation), max_pool1d_with_indices(row, 3, stride, 1, dilation).values);
+        same(max_pool2d(plane, 2, stride, 1, dilation), max_pool2d_with_indices(plane, 2, stride, 1, dilation).values);
+      }
+}
+
 }  // namespace onestep
