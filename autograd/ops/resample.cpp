@@ -23,76 +23,79 @@ struct Taps {
   Tensor spans, weights;
 };
 
-/// x seen as [outer, size, inner] around a dim.
-struct Around {
-  Around(const Shape& shape, int dim) : size(shape[dim]) {
-    for (int i = 0; i < shape.rank(); ++i) (i < dim ? outer : inner) *= i == dim ? 1 : shape[i];
+/// y[o] = sum of weights[o, t] x[begin + t] over the spans of all outputs o, in order; or with `back` y[begin + t] +=
+/// weights[o, t] x[o]. Of x and y are given [outer, size, inner] around the dim.
+struct Sums {
+  int64_t outer = 1, x_size, y_size, inner = 1;
+  bool back;
+
+  template <class T>
+  void add(const T* x, T* y, const Taps& taps) const {
+    const double cost = ops::kLoopCost * static_cast<double>(taps.weights.numel() * inner);
+    kernels::parallel_for(outer, cost, [&, this, x, y](int64_t n, int64_t end) {
+      const auto from = [&] { return x + n * x_size * inner; };
+      const auto to = [&] { return y + n * y_size * inner; };
+      if (back || inner != 1) std::fill(to(), y + end * y_size * inner, T(0));
+      for (; inner != 1 && n < end; ++n) add_block(from(), to(), taps);
+      for (; n + 8 <= end; n += 8) add_rows<8>(from(), to(), taps);  // each of a row's sums waits for the one before
+      for (; n < end; ++n) add_rows<1>(from(), to(), taps);
+    });
   }
-  int64_t outer = 1, size, inner = 1;
+
+ private:
+  template <class T>
+  void add_block(const T* x, T* y, const Taps& taps) const {
+    const int64_t out = taps.spans.shape()[0], most = taps.weights.shape()[1];
+    const auto* const spans = taps.spans.data<int64_t>();
+    const T* const weights = taps.weights.data<T>();
+    const int64_t n = inner;
+    for (int64_t o = 0; o < out; ++o) {
+      for (int64_t place = spans[2 * o]; place < spans[2 * o + 1]; ++place) {
+        const T weight = weights[o * most + place - spans[2 * o]];
+        const T* const from = x + (back ? o : place) * n;
+        T* const to = y + (back ? place : o) * n;
+        for (int64_t i = 0; i < n; ++i) to[i] += weight * from[i];
+      }
+    }
+  }
+
+  /// Of rows without inner dims.
+  template <int64_t kRows, class T>
+  void add_rows(const T* x, T* y, const Taps& taps) const {
+    const int64_t out = taps.spans.shape()[0], most = taps.weights.shape()[1];
+    const auto* const spans = taps.spans.data<int64_t>();
+    const T* const weights = taps.weights.data<T>();
+    for (int64_t o = 0; o < out; ++o) {
+      T own[kRows] = {};
+      for (int64_t r = 0; back && r < kRows; ++r) own[r] = x[r * x_size + o];
+      for (int64_t place = spans[2 * o]; place < spans[2 * o + 1]; ++place) {
+        const T weight = weights[o * most + place - spans[2 * o]];
+        if (back)
+          for (int64_t r = 0; r < kRows; ++r) y[r * y_size + place] += weight * own[r];
+        else
+          for (int64_t r = 0; r < kRows; ++r) own[r] += weight * x[r * x_size + place];
+      }
+      for (int64_t r = 0; !back && r < kRows; ++r) y[r * y_size + o] = own[r];
+    }
+  }
 };
 
-Tensor spread(const Tensor& dy, int dim, const Taps& taps, int64_t size);
-
-/// y[o] = sum of weights[o, t] x[begin + t] over the span of o along `dim`, in order.
-Tensor gather_sums(const Tensor& x, int dim, const Taps& taps) {
+/// The sums of x's elements along `dim`, which gets `size`. Forwards and back are each other's transposes, and so gradients.
+Tensor resampled(const Tensor& x, int dim, const Taps& taps, int64_t size, bool back) {
   Shape shape = x.shape();
-  const int64_t size = shape[dim], out = taps.spans.shape()[0], most = taps.weights.shape()[1];
-  shape[dim] = out;
+  const int64_t before = shape[dim];
+  shape[dim] = size;
   const Tensor values = ops::contiguous_values(x);
-  Tensor y = zeros(shape, x.dtype());
-  dispatch_floating(x.dtype(), "resample", [&]<class T>() {
-    const Around around(x.shape(), dim);
-    const T *from = values.data<T>(), *weights = taps.weights.data<T>();
-    const auto* spans = taps.spans.data<int64_t>();
-    T* to = y.mutable_data<T>();
-    kernels::parallel_for(
-        around.outer, ops::kLoopCost * static_cast<double>(out * most * around.inner), [=](int64_t n, int64_t end) {
-          for (; n < end; ++n) {
-            for (int64_t o = 0; o < out; ++o) {
-              T* sums = to + (n * out + o) * around.inner;
-              for (int64_t place = spans[2 * o]; place < spans[2 * o + 1]; ++place) {
-                const T weight = weights[o * most + place - spans[2 * o]], *row = from + (n * size + place) * around.inner;
-                for (int64_t i = 0; i < around.inner; ++i) sums[i] += weight * row[i];
-              }
-            }
-          }
-        });
-  });
-  return record("resample", y, {x}, {taps.spans, taps.weights}, [dim, size](const Backward& b) -> Grads {
-    return {spread(b.grad(), dim, {b.saved(0), b.saved(1)}, size)};
+  Tensor y = empty(shape, x.dtype());
+  Sums sums{.x_size = before, .y_size = size, .back = back};
+  for (int i = 0; i < shape.rank(); ++i) (i < dim ? sums.outer : sums.inner) *= i == dim ? 1 : shape[i];
+  dispatch_floating(x.dtype(), "resample", [&]<class T>() { sums.add(values.data<T>(), y.mutable_data<T>(), taps); });
+  return record("resample", y, {x}, {taps.spans, taps.weights}, [dim, before, back](const Backward& b) -> Grads {
+    return {resampled(b.grad(), dim, {b.saved(0), b.saved(1)}, before, !back)};
   });
 }
 
-/// The transpose of gather_sums: dx[begin + t] = sum of weights[o, t] dy[o] over the outputs o, in order.
-Tensor spread(const Tensor& dy, int dim, const Taps& taps, int64_t size) {
-  Shape shape = dy.shape();
-  const int64_t out = shape[dim], most = taps.weights.shape()[1];
-  shape[dim] = size;
-  const Tensor values = ops::contiguous_values(dy);
-  Tensor dx = zeros(shape, dy.dtype());
-  dispatch_floating(dy.dtype(), "resample", [&]<class T>() {
-    const Around around(shape, dim);
-    const T *from = values.data<T>(), *weights = taps.weights.data<T>();
-    const auto* spans = taps.spans.data<int64_t>();
-    T* to = dx.mutable_data<T>();
-    kernels::parallel_for(around.outer, ops::kLoopCost * static_cast<double>(out * most * around.inner),
-                          [=](int64_t n, int64_t end) {
-                            for (; n < end; ++n) {
-                              for (int64_t o = 0; o < out; ++o) {
-                                const T* row = from + (n * out + o) * around.inner;
-                                for (int64_t place = spans[2 * o]; place < spans[2 * o + 1]; ++place) {
-                                  const T weight = weights[o * most + place - spans[2 * o]];
-                                  T* sums = to + (n * size + place) * around.inner;
-                                  for (int64_t i = 0; i < around.inner; ++i) sums[i] += weight * row[i];
-                                }
-                              }
-                            }
-                          });
-  });
-  return record("resample", dx, {dy}, {taps.spans, taps.weights}, [dim](const Backward& b) -> Grads {
-    return {gather_sums(b.grad(), dim, {b.saved(0), b.saved(1)})};
-  });
-}
+Tensor gather_sums(const Tensor& x, int dim, const Taps& taps) { return resampled(x, dim, taps, taps.spans.shape()[0], false); }
 
 /// Each output's window with weights 1.
 Taps taps_of(const WindowDim& d, DType dtype) {
@@ -121,7 +124,8 @@ Tensor mean_of_windows(const Tensor& images, const ops::Windows2d& windows, bool
                        std::optional<int64_t> divisor) {
   const Tensor values = ops::wide(images);
   const DType dtype = values.dtype();
-  const Tensor rows = gather_sums(values, 2, taps_of(windows.h, dtype));
+  const bool one_row = windows.h.in == 1 && windows.h.out == 1 && windows.h.kernel <= 1;  // of one dim
+  const Tensor rows = one_row ? values : gather_sums(values, 2, taps_of(windows.h, dtype));
   const Tensor sums = gather_sums(rows, 3, taps_of(windows.w, dtype));
   if (divisor) return to(div(sums, *divisor), images.dtype());
   const Tensor rows_counted = unsqueeze(counts_of(windows.h, count_padding, dtype), 1);
