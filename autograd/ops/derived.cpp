@@ -22,7 +22,9 @@ Tensor log_softmax(const Tensor& x, int64_t dim, DType dtype) { return log_softm
 Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, DType dtype) { return mean(to(x, dtype), dims, keepdim); }
 
 Tensor nansum(const Tensor& x, const Shape& dims, bool keepdim) {
-  return sum(x.is_floating() ? masked_fill(x, isnan(x), 0) : x, dims, keepdim);
+  const Tensor y = sum(x, dims, keepdim);
+  if (!x.is_floating() || !any(isnan(y)).item<bool>()) return y;  // a sum that is a number is one of numbers
+  return sum(masked_fill(x, isnan(x), 0), dims, keepdim);
 }
 
 Tensor nanmean(const Tensor& x, const Shape& dims, bool keepdim) {
