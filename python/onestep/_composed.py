@@ -275,10 +275,7 @@ def index_put_(self: Tensor, indices, values: Tensor, accumulate: bool = False) 
     if not accumulate:
         self[tuple(indices)] = values
         return self
-    positions = _C.arange(self.numel()).reshape(self.shape)[tuple(indices)]
-    added = values.to(self.dtype).expand(positions.shape).reshape(-1)
-    flat = self.reshape(-1).index_add(0, positions.reshape(-1), added)
-    return self.copy_(flat.reshape(self.shape))
+    return _C._add_at(self, tuple(indices), values)
 
 
 @_method

@@ -131,6 +131,9 @@ void bind_shape() {
         return rot90(x, k, dims.value_or(Shape{0, 1}));
       });
   function(
+      "_add_at(Tensor input, any indices, Tensor values)",
+      +[](T x, PyObject* indices, T values) { return index_put_(x, entries_from(indices), values, /*accumulate=*/true); });
+  function(
       "_meshgrid(Tensor[] tensors, str indexing=\"ij\")", +[](const Tensors& tensors, std::string_view indexing) {
         ONESTEP_CHECK(Error, indexing == "ij" || indexing == "xy",
                       "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but ", "received: ", indexing);

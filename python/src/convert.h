@@ -52,6 +52,9 @@ void check_device(PyObject* device);
 /// None in a list of sizes.
 inline constexpr int64_t kNoSize = INT64_MIN;
 
+/// What stands between the brackets of a subscript.
+std::vector<TensorIndex> entries_from(PyObject* key);
+
 Scalar scalar_from(PyObject* object);
 int64_t integer_from(PyObject* object);
 double number_from(PyObject* object);

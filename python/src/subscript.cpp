@@ -56,6 +56,8 @@ TensorIndex entry_from(PyObject* object) {
   throw ErrorSet{};
 }
 
+}  // namespace
+
 std::vector<TensorIndex> entries_from(PyObject* key) {
   std::vector<TensorIndex> entries;
   if (!PyTuple_Check(key)) return entries.push_back(entry_from(key)), entries;
@@ -63,6 +65,8 @@ std::vector<TensorIndex> entries_from(PyObject* key) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) entries.push_back(entry_from(PyTuple_GET_ITEM(key, i)));
   return entries;
 }
+
+namespace {
 
 PyObject* subscript(PyObject* self, PyObject* key) {
   return guarded([&] {

@@ -201,6 +201,10 @@ def test_composed_ops():
     assert x.quantile(0.5).item() == 0.5
     assert torch.unique_consecutive(torch.tensor([1, 1, 2, 1]), return_counts=True)[1].tolist() == [2, 1, 1]
     w = torch.zeros(3).index_put_((torch.tensor([0, 0, 2]),), torch.tensor([1.0, 2.0, 3.0]), accumulate=True)
+    v = torch.ones(3, 2, requires_grad=True)
+    added = torch.zeros(4, 2).index_put((torch.tensor([1, -1, 1]),), v, accumulate=True)
+    added.backward(torch.arange(8.0).reshape(4, 2))
+    assert added.tolist() == [[0, 0], [2, 2], [0, 0], [1, 1]] and v.grad.tolist() == [[2, 3], [6, 7], [2, 3]]
     assert w.tolist() == [3, 0, 3]
     assert torch.arange(4.0).cumsum_(0).tolist() == [0, 1, 3, 6]
     assert torch.zeros(2, 2).fill_diagonal_(1).tolist() == [[1, 0], [0, 1]]
