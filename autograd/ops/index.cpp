@@ -118,11 +118,11 @@ std::pair<Recipe, Tensor> recipe_of(const Indexed& indexed) {
   }
   recipe.count = recipe.order.rank();
   recipe.position = adjacent && recipe.count > 0 ? static_cast<int>(recipe.order[0]) : 0;
-  Tensor places = zeros(shape, DType::int64);
+  Tensor places = zeros({}, DType::int64);
   for (const int64_t d : recipe.order) {
-    const Tensor& positions = *indexed.tensors[static_cast<size_t>(d)];
-    places = add(mul(places, indexed.view.size(d)),
-                 ops::checked_from_start("index", positions, indexed.view.shape(), static_cast<int>(d)));
+    const Tensor positions =
+        ops::checked_from_start("index", *indexed.tensors[static_cast<size_t>(d)], indexed.view.shape(), static_cast<int>(d));
+    places = d == recipe.order[0] ? positions : add(mul(places, indexed.view.size(d)), positions);
   }
   for (const int64_t d : rest) recipe.order.push_back(d);
   return {recipe, places};
