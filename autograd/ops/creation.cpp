@@ -178,9 +178,7 @@ namespace {
 /// Rows above columns of the places of a matrix of ones where `kept` is not 0.
 Tensor places(const char* op, int64_t rows, int64_t cols, const std::function<Tensor(const Tensor&)>& kept) {
   check_sizes(op, {rows, cols});
-  const Tensor chosen = kept(ones({rows, cols}, DType::boolean)), number = view(arange(rows * cols), {rows, cols});
-  const Tensor flat = index(number, {chosen});
-  return stack({floor_divide(flat, std::max<int64_t>(cols, 1)), remainder(flat, std::max<int64_t>(cols, 1))});
+  return contiguous(transpose(nonzero(kept(ones({rows, cols}, DType::boolean))), 0, 1));
 }
 
 }  // namespace
