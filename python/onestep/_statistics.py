@@ -316,13 +316,14 @@ def histogram(input: Tensor, bins, *, range=None, weight: Tensor | None = None, 
 @_method_too
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
     """The elements without those that equal the one before them; with `dim` the slices along it."""
-    rows = input.reshape(-1, 1) if dim is None else input.movedim(dim, 0).flatten(1) if input.dim() > 1 else input.reshape(-1, 1)
-    first = _C.cat([_C.ones(min(1, rows.size(0)), dtype=_C.bool), (rows[1:] != rows[:-1]).any(1)])
-    places = first.long().cumsum(0) - 1
+    rows = input.reshape(-1) if dim is None or input.dim() <= 1 else input.movedim(dim, 0).flatten(1)
+    begins = rows[1:] != rows[:-1]
+    first = _C.cat([_C.ones(min(1, rows.size(0)), dtype=_C.bool), begins if rows.dim() == 1 else begins.any(1)])
     kept = first.nonzero().reshape(-1)
     found = [input.reshape(-1)[kept] if dim is None else input.index_select(dim, kept) if input.dim() else input]
     if return_inverse:
+        places = first.long().cumsum(0) - 1
         found.append(places.reshape(input.shape) if dim is None else places)
     if return_counts:
-        found.append(_C.bincount(places))
+        found.append(_C.diff(kept, append=_C.tensor([rows.size(0)])))
     return found[0] if len(found) == 1 else tuple(found)
