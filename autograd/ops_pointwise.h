@@ -55,6 +55,11 @@ Tensor rad2deg(const Tensor& x);
 Tensor atan2(const Tensor& y, const Tensor& x);
 /// sqrt(a^2 + b^2) without overflow.
 Tensor hypot(const Tensor& a, const Tensor& b);
+/// |a| with the sign of b, whose gradient is 0 (torch.copysign).
+Tensor copysign(const Tensor& a, const Tensor& b);
+Tensor copysign(const Tensor& a, Scalar b);
+/// log(x / (1 - x)), with eps of x between eps and 1 - eps; NaN outside [0, 1], as its gradient (torch.logit).
+Tensor logit(const Tensor& x, std::optional<double> eps = {});
 /// log(exp(a) + exp(b)) without overflow.
 Tensor logaddexp(const Tensor& a, const Tensor& b);
 /// x log(y), and 0 where x is 0 unless y is NaN (torch.xlogy).
@@ -125,6 +130,8 @@ Tensor rsub(const Tensor& a, Scalar b);
 Tensor isinf(const Tensor& x);
 Tensor isposinf(const Tensor& x);
 Tensor isneginf(const Tensor& x);
+/// Whether the sign is minus, also that of -0.0 and of NaN (torch.signbit).
+Tensor signbit(const Tensor& x);
 /// |a - b| <= atol + rtol |b| elementwise; equal infinities are close (torch.isclose).
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
 

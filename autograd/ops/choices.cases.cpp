@@ -49,7 +49,7 @@ template <Tensor (*F)(const Tensor&)>
 OpCase tested(const char* name, bool (*f)(double)) {
   const auto truth = [f](double x) { return f(x) ? 1.0 : 0.0; };
   return {name,
-          {one("floats", values({-kInf, -1, 0, 1, kInf, kNan}), function<F>, truth, false),
+          {one("floats", values({-kInf, -1, -0.0, 0, 1, kInf, kNan}), function<F>, truth, false),
            one("int64", integers({3, 2}), function<F>, truth, false), one("bool", truths({4}), function<F>, truth, false),
            one("empty", {{0, 3}}, function<F>, truth, false)},
           {}};
@@ -182,6 +182,7 @@ const RegisterOpCases registered([] {
       tested<isinf>("isinf", [](double x) { return std::isinf(x); }),
       tested<isposinf>("isposinf", [](double x) { return x == kInf; }),
       tested<isneginf>("isneginf", [](double x) { return x == -kInf; }),
+      tested<signbit>("signbit", [](double x) { return std::signbit(x); }),
       {"isclose",
        joined(joined(pairs(isclose_op(false), close(false), {}, {}, kSpecial, false),
                      pairs(isclose_op(true), close(true), {}, {}, kSpecial, false)),

@@ -148,6 +148,15 @@ bool equal(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && a.dtype() == b.dtype() && !contains(eq(a, b), false);
 }
 
+Tensor signbit(const Tensor& x) {
+  return test(x, []<class T>(T v) {
+    if constexpr (std::is_floating_point_v<T>)
+      return std::copysign(T(1), v) < 0;  // of which there are vector instructions
+    else
+      return v < T(0);
+  });
+}
+
 Tensor isinf(const Tensor& x) {
   return test(x, [](auto v) { return v - v != 0 && v == v; });
 }

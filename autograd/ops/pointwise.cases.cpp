@@ -37,6 +37,8 @@ double sum_of_exponentials(double a, double b) {
   return a == b ? a + std::log(2) : a != a || b != b ? kNan : larger + std::log1p(std::exp(smaller - larger));
 }
 double log_times(double x, double y) { return y != y ? y : x == 0 ? 0 : x * std::log(y); }
+double signed_as(double x, double y) { return std::copysign(x, y); }
+double log_odds(double x) { return std::log(x) - std::log(1 - x); }
 double turned(double y, double x) { return std::atan2(y, x); }
 double length(double x, double y) { return std::hypot(x, y); }
 double to_power(double x, double y) { return std::pow(x, y); }
@@ -131,6 +133,20 @@ const RegisterOpCases pairs_registered([] {
        {error(
            "shapes", [] { atan2(zeros({2}), zeros({3})); }, "atan2: ", is_a<ShapeError>)}},
       {"atan2_", in_place_pairs(function2<atan2_>, turned, +spec), {}},
+      {"copysign",
+       joined(pairs(function2<copysign>, signed_as, {-2, 2, {0}}, {-2, 2, {0}}, kSome),
+              {one(
+                   "a number", {{3, 4}, -2, 2, {0}}, [](const Tensor& x) { return copysign(x, -1); },
+                   [](double x) { return signed_as(x, -1); }),
+               two("int64", integers({5}), integers({5}), function2<copysign>, signed_as, false)}),
+       {error(
+           "shapes", [] { copysign(zeros({2}), zeros({3})); }, "copysign: ", is_a<ShapeError>)}},
+      {"logit",
+       joined(samples([](const Tensor& x) { return logit(x); }, log_odds, {0.1, 0.9}, {-1, 0, 0.25, 1, 2, kInf, kNan}),
+              {one(
+                  "within eps", {{3, 4}, -0.5, 1.5, {0.25, 0.75}}, [](const Tensor& x) { return logit(x, 0.25); },
+                  [](double x) { return log_odds(std::clamp(x, 0.25, 0.75)); })}),
+       {}},
       {"hypot",
        pairs(function2<hypot>, length, {0.25, 2}, {-2, -0.25}, kSome),
        {error("int64", int_pair(hypot), "hypot: ", is_a<DTypeError>)}},

@@ -1,7 +1,9 @@
 // Elementary functions: each is one formula for its values and one for its gradient.
 #include "autograd/ops/pointwise.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "autograd/operators.h"
@@ -15,6 +17,7 @@ using ops::function_of_input;
 using ops::function_of_output;
 using ops::grad_of;
 using ops::number_like;
+using ops::select_if;
 using ops::Vectorized;
 
 namespace {
@@ -23,6 +26,7 @@ namespace {
 using formulas::exp;
 using std::sqrt;
 
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPi = std::numbers::pi, kLn2 = std::numbers::ln2, kLn10 = std::numbers::ln10;
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
 
@@ -152,6 +156,39 @@ Tensor hypot(const Tensor& a, const Tensor& b) {
     };
     return {grad(0), grad(1)};
   });  // da = dy a / hypot(a, b)
+}
+
+Tensor copysign(const Tensor& a, const Tensor& b) {
+  const DType dtype = ops::floating(result_type(a, b));
+  const Tensor x = to(a, dtype), sign = to(b, dtype);
+  const Tensor y = ops::zip_floating("copysign", x, sign, Vectorized{[]<class T>(T u, T v) { return std::copysign(u, v); }});
+  return record("copysign", y, {x, sign}, {x, y}, [](const Backward& back) -> Grads {  // dx = dy y / x, 0 where x is 0
+    const Tensor& v = back.saved(0);
+    return {grad_of(back, 0, [&] { return back.grad() * masked_fill(back.saved(1) / v, eq(v, 0), 0); }),
+            grad_of(back, 1, [&] { return zeros_like(back.grad()); })};
+  });
+}
+Tensor copysign(const Tensor& a, Scalar b) { return copysign(a, ops::as_operand(as_floating(a), b)); }
+
+Tensor logit(const Tensor& input, std::optional<double> eps) {
+  const Tensor x = as_floating(input);
+  if (is_narrow(x.dtype())) return to(logit(ops::wide(x), eps), x.dtype());
+  if (eps) return logit(clamp(x, *eps, 1 - *eps));
+  const auto row = []<class T>(const T* from, T* to, int64_t n) {
+    kernels::parallel_for(n, 2 * Vectorized<int>::kCost, [=](int64_t i, int64_t end) {
+      constexpr int64_t block = 1024;
+      T rest[block];
+      for (; i < end; i += block) {
+        const int64_t count = std::min(block, end - i);
+        vector_loop([](T v) { return 1 - v; }, rest, count, from + i);
+        kernels::log(rest, rest, count);
+        kernels::log(from + i, to + i, count);
+        vector_loop([](T u, T v) { return u - v; }, to + i, count, to + i, rest);
+      }
+    });
+  };
+  return function_of_input(
+      "logit", x, row, [](auto dy, auto v) { return select_if(v < 0, kNaN, select_if(v > 1, kNaN, dy / v + dy / (1 - v))); });
 }
 
 Tensor logaddexp(const Tensor& a, const Tensor& b) {

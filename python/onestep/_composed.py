@@ -34,15 +34,6 @@ def positive(input: Tensor) -> Tensor:
 
 
 @_op
-def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """log(x / (1 - x)), x clamped to [eps, 1 - eps] where eps is given; NaN outside [0, 1], as its gradient."""
-    dtype = input.dtype if input.is_floating_point() else _C.get_default_dtype()
-    x = input.to(_C.promote_types(dtype, _C.float32))
-    x = x * _C.where((x < 0) | (x > 1), math.nan, 1.0) if eps is None else x.clamp(eps, 1 - eps)
-    return (x.log() - (1 - x).log()).to(dtype)  # whose gradient at 0 and 1 is infinite, not NaN
-
-
-@_op
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the gamma function of p dimensions: p (p - 1) / 4 log(pi) and lgamma(x - i / 2) for i < p; x > (p - 1) / 2."""
     if p < 1:
@@ -62,41 +53,6 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """input times 2^other."""
     return input * _C.pow(2.0, other)
-
-
-@_op
-def signbit(input: Tensor) -> Tensor:
-    """Whether the sign is minus, that of -0.0, too."""
-    return (input < 0) | ((input == 0) & (_C.reciprocal(input) < 0)) if input.is_floating_point() else input < 0
-
-
-def _signed(input: Tensor, other: Tensor) -> Tensor:
-    return _C.where(signbit(other), -input.abs(), input.abs())
-
-
-@_op
-def copysign(input: Tensor, other) -> Tensor:
-    """|input| with the sign of other; its gradient is that of input times result / input, 0 where input is 0."""
-    from onestep.autograd.function import Function  # which needs the class Tensor to be complete
-
-    class CopySign(Function):
-        @staticmethod
-        def forward(ctx, x, sign):
-            y = _signed(x, sign)
-            ctx.save_for_backward(x, y)
-            return y
-
-        @staticmethod
-        def backward(ctx, grad):
-            x, y = ctx.saved_tensors
-            return (grad * (y / x).masked_fill(x == 0, 0)).sum_to_size(x.shape), None
-
-    dtype = _C.result_type(input, other)
-    input = input.to(dtype if dtype.is_floating_point else _C.get_default_dtype())
-    other = other if isinstance(other, Tensor) else _C.tensor(float(other))
-    if not (input.requires_grad and _C.is_grad_enabled()):
-        return _signed(input, other)
-    return CopySign.apply(input, other)
 
 
 @_op

@@ -9,9 +9,9 @@ from typing import Callable
 from onestep import _C
 from onestep._C import (  # noqa: F401
     Tensor, digamma, digamma as psi, igamma as gammainc, igammac as gammaincc, erf, erfc, erfinv, exp2, expm1, lgamma as gammaln, log1p, log_softmax,
-    logsumexp, polygamma, round, sigmoid as expit, sinc, softmax, xlogy,
+    logit, logsumexp, polygamma, round, sigmoid as expit, sinc, softmax, xlogy,
 )  # fmt: skip
-from onestep._composed import logit, mvlgamma as multigammaln  # noqa: F401
+from onestep._composed import mvlgamma as multigammaln  # noqa: F401
 from onestep._out import with_out
 from onestep.autograd.function import Function
 

@@ -107,6 +107,7 @@ void bind_pointwise() {
   ONESTEP_BIND(isinf)
   ONESTEP_BIND(isposinf)
   ONESTEP_BIND(isneginf)
+  ONESTEP_BIND(signbit)
 #undef ONESTEP_BIND
   both(
       "round(Tensor input, *, int decimals)", +[](T x, int64_t decimals) { return round(x, decimals); });
@@ -157,6 +158,9 @@ void bind_pointwise() {
   both("float_power(Tensor input, Scalar exponent)", WithScalar(float_power));
   function("float_power(Scalar input, Tensor exponent)", ScalarFirst(float_power));
   bind_scalar("xlogy", xlogy, xlogy);
+  bind_scalar("copysign", copysign, copysign);
+  both(
+      "logit(Tensor input, float? eps=None)", +[](T x, std::optional<double> eps) { return logit(x, eps); });
   function("xlogy(Scalar input, Tensor other)", ScalarFirst(xlogy));
   bind_scalar("floor_divide", floor_divide, floor_divide);
   bind_scalar("remainder", remainder, remainder);

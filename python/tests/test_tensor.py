@@ -3,6 +3,7 @@
 import copy
 import gc
 import json
+import math
 import os
 import pickle
 import sys
@@ -194,6 +195,7 @@ def test_an_object_that_dies_is_not_found_again():
 def test_composed_ops():
     x = torch.tensor([[0.25, 0.75], [1.0, -0.0]])
     assert torch.logit(x[0]).tolist() == pytest.approx([-1.0986123, 1.0986123])
+    assert torch.logit(torch.tensor([-1, 0, 1, 2])).tolist() == pytest.approx([math.nan, -math.inf, math.inf, math.nan], nan_ok=True)
     assert torch.signbit(x).tolist() == [[False, False], [False, True]]
     assert torch.copysign(torch.ones(2), x[1]).tolist() == [1, -1]
     assert torch.cov(torch.tensor([[1.0, 2.0, 3.0]])).item() == 1
