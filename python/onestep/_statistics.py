@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import NamedTuple
 
@@ -63,10 +64,25 @@ def vdot(input, other) -> Tensor:
     return _C.dot(input.conj(), other)
 
 
+def _euclidean_by_product(x1: Tensor, x2: Tensor) -> Tensor:
+    """sqrt(a^2 - 2 a b + b^2) by one product: fast, with fewer digits where rows are near each other. The gradient at 0 is 0."""
+    a, b = ((x * x).sum(-1, keepdim=True) for x in (x1, x2))
+    squares = _C.cat([-2 * x1, a, _C.ones_like(a)], -1) @ _C.cat([x2, _C.ones_like(b), b], -1).mT
+    none = squares <= 0
+    return squares.masked_fill(none, 1).sqrt().masked_fill(none, 0)
+
+
 @_function
 @casts
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode=None) -> Tensor:
-    """The distances between the rows of x1 [..., m, d] and of x2 [..., n, d]: [..., m, n]"""
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """The distances between the rows of x1 [..., m, d] and of x2 [..., n, d]: [..., m, n]. Those for p = 2 by a product where
+    there are more than 25 rows, or as compute_mode says: use_mm_for_euclid_dist or donot_use_mm_for_euclid_dist (torch.cdist)."""
+    modes = {"use_mm_for_euclid_dist_if_necessary": 25, "use_mm_for_euclid_dist": 0, "donot_use_mm_for_euclid_dist": math.inf}
+    if compute_mode is not None and compute_mode not in modes:
+        raise ValueError(f"cdist: compute_mode must be one of {', '.join(modes)}: got {compute_mode}")
+    few = modes[compute_mode or "use_mm_for_euclid_dist_if_necessary"]
+    if p == 2 and max(x1.size(-2), x2.size(-2)) > few:
+        return _euclidean_by_product(x1, x2)
     return _C.norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
 
 

@@ -200,6 +200,16 @@ def test_composed_ops():
     assert torch.copysign(torch.ones(2), x[1]).tolist() == [1, -1]
     assert torch.cov(torch.tensor([[1.0, 2.0, 3.0]])).item() == 1
     assert torch.cdist(x[:1], x).tolist() == [[0.0, pytest.approx(1.0606602)]]
+    points = [torch.randn(n, 3, generator=torch.Generator().manual_seed(n)).requires_grad_() for n in (30, 4)]
+    exact = torch.cdist(*points, compute_mode="donot_use_mm_for_euclid_dist")
+    want = torch.autograd.grad(exact.sum(), points)
+    assert torch.allclose(torch.cdist(*points), exact, atol=1e-5)  # by a product
+    assert all(torch.allclose(a, b, atol=1e-4) for a, b in zip(torch.autograd.grad(torch.cdist(*points).sum(), points), want))
+    same = torch.ones(26, 2, requires_grad=True)
+    torch.cdist(same, same).sum().backward()
+    assert same.grad.count_nonzero() == 0
+    with pytest.raises(ValueError, match="compute_mode must be one of use_mm"):
+        torch.cdist(x, x, compute_mode="mm")
     assert x.quantile(0.5).item() == 0.5
     assert torch.unique_consecutive(torch.tensor([1, 1, 2, 1]), return_counts=True)[1].tolist() == [2, 1, 1]
     w = torch.zeros(3).index_put_((torch.tensor([0, 0, 2]),), torch.tensor([1.0, 2.0, 3.0]), accumulate=True)
