@@ -54,7 +54,8 @@ WORK = {
     "matmul": {f"{op} {flags.replace('--m ', '').replace(' --n ', 'x').replace(' --k ', 'x')}": f"{flags} --op {op}"
                for flags in SQUARES + SHAPES for op in ("NN", "NT", "TN")}
               | {"NN 48 x 256x64x256": "--m 256 --n 64 --k 256 --batch 48"}
-              | {f"NT {m}x3072x768": f"--m {m} --n 3072 --k 768 --op NT" for m in (1, 8)},
+              | {f"NT {m}x3072x768": f"--m {m} --n 3072 --k 768 --op NT" for m in (1, 8)}
+              | {f"{op} {m}x1024x256": f"--m {m} --n 1024 --k 256 --op {op}" for m in (12, 32) for op in ("NN", "NT")},
     "conv": {f"{mode} {name}": f"{flags} --mode {mode}" for name, flags in CONVS.items() for mode in ("fwd", "fwdbwd")},
     "op": {f"{mode} {op}": f"--op {op} --mode {mode}" for op in CASES
            for mode in (("fwd",) if op in WITHOUT_BACKWARD else ("fwd", "fwdbwd"))},

@@ -28,8 +28,14 @@ struct Inputs {
   Tensor ordered = sort(randn({kCols}, g), 0).values;    ///< [kCols]
   Tensor places = randint(0, kCols, {kRows, kCols}, g);  ///< Columns.
   Tensor images = randn({32, 64, 32, 32}, g).requires_grad_(), channels = randn({64}, g).requires_grad_();
+  Tensor doubles = randn({kRows / 2, kCols}, g).to(DType::float64).requires_grad_();
+  Tensor labels = randint(1, kCols, {16, 20}, g), label_counts = full({16}, 20, DType::int64),
+         frame_counts = full({16}, 128, DType::int64);
   Tensor heads = randn({8, kTokens, 64}, g).requires_grad_();  ///< [heads, tokens, features]
   Tensor attended = gt(randn({kTokens, kTokens}, g), 0.0);     ///< [tokens, tokens]
+
+  Tensor signals() const { return reshape(images, {32, 64, 1024}); }
+  Tensor frames() const { return reshape(x, {128, 16, kCols}); }
 };
 
 using Op = std::function<Tensor(const Inputs&)>;
@@ -38,6 +44,7 @@ const std::map<std::string, Op>& cases() {
   static const std::map<std::string, Op> table = {
       {"abs", [](const Inputs& in) { return abs(in.x); }},
       {"acos", [](const Inputs& in) { return acos(in.unit); }},
+      {"adaptive_avg_pool1d", [](const Inputs& in) { return adaptive_avg_pool1d(in.signals(), 10); }},
       {"adaptive_avg_pool2d", [](const Inputs& in) { return adaptive_avg_pool2d(in.images, 7); }},
       {"add", [](const Inputs& in) { return add(in.x, in.y); }},
       {"add_row", [](const Inputs& in) { return add(in.x, in.row); }},
@@ -54,6 +61,7 @@ const std::map<std::string, Op>& cases() {
        [](const Inputs& in) { return scaled_dot_product_attention(in.heads, in.heads, in.heads, {.mask = in.attended}); }},
       {"avg_pool2d", [](const Inputs& in) { return avg_pool2d(in.images, 2); }},
       {"batch_norm", [](const Inputs& in) { return batch_norm(in.images, {}, {}, in.channels, in.channels, true); }},
+      {"batch_norm_rows", [](const Inputs& in) { return batch_norm(in.x, {}, {}, in.row, in.row, true); }},
       {"binary_cross_entropy", [](const Inputs& in) { return binary_cross_entropy(in.unit, in.targets); }},
       {"binary_cross_entropy_with_logits", [](const Inputs& in) { return binary_cross_entropy_with_logits(in.x, in.targets); }},
       {"bincount", [](const Inputs& in) { return bincount(in.rows); }},
@@ -64,11 +72,14 @@ const std::map<std::string, Op>& cases() {
        }},
       {"celu", [](const Inputs& in) { return celu(in.x); }},
       {"clamp", [](const Inputs& in) { return clamp(in.x, -1, 1); }},
+      {"copy_turned", [](const Inputs& in) { return copy_(t(in.x.detach()), t(in.y.detach())); }},
+      {"copysign", [](const Inputs& in) { return copysign(in.x, in.y); }},
       {"cos", [](const Inputs& in) { return cos(in.x); }},
       {"cosh", [](const Inputs& in) { return cosh(in.x); }},
       {"cosine_similarity", [](const Inputs& in) { return cosine_similarity(in.x, in.y); }},
       {"count_nonzero", [](const Inputs& in) { return count_nonzero(in.x, {1}); }},
       {"cross_entropy", [](const Inputs& in) { return cross_entropy(in.x, in.cols); }},
+      {"ctc_loss", [](const Inputs& in) { return ctc_loss(in.frames(), in.labels, in.frame_counts, in.label_counts); }},
       {"cummax", [](const Inputs& in) { return cummax(in.x, 1).values; }},
       {"cumprod", [](const Inputs& in) { return cumprod(in.unit, 1); }},
       {"cumsum", [](const Inputs& in) { return cumsum(in.x, 1); }},
@@ -84,6 +95,7 @@ const std::map<std::string, Op>& cases() {
       {"erfinv", [](const Inputs& in) { return erfinv(in.unit); }},
       {"exp", [](const Inputs& in) { return exp(in.x); }},
       {"exp2", [](const Inputs& in) { return exp2(in.x); }},
+      {"exp_float64", [](const Inputs& in) { return exp(in.doubles); }},
       {"expm1", [](const Inputs& in) { return expm1(in.x); }},
       {"flip", [](const Inputs& in) { return flip(in.x, {1}); }},
       {"floor", [](const Inputs& in) { return floor(in.x); }},
@@ -110,10 +122,13 @@ const std::map<std::string, Op>& cases() {
        }},
       {"index_add", [](const Inputs& in) { return index_add(in.x, 0, in.rows, in.y); }},
       {"index_copy", [](const Inputs& in) { return index_copy(in.x, 0, in.order, in.y); }},
+      {"index_put", [](const Inputs& in) { return index_put(in.x, {in.rows}, in.y, true); }},
       {"index_select", [](const Inputs& in) { return index_select(in.x, 1, in.cols); }},
       {"instance_norm", [](const Inputs& in) { return instance_norm(in.images); }},
       {"interpolate_bilinear",
        [](const Inputs& in) { return interpolate(in.images, {.scale_factor = {2.0}, .mode = InterpolationMode::bilinear}); }},
+      {"interpolate_linear",
+       [](const Inputs& in) { return interpolate(in.signals(), {.scale_factor = {2.0}, .mode = InterpolationMode::linear}); }},
       {"interpolate_nearest", [](const Inputs& in) { return interpolate(in.images, {.scale_factor = {2.0}}); }},
       {"isclose", [](const Inputs& in) { return isclose(in.x, in.y); }},
       {"isfinite", [](const Inputs& in) { return isfinite(in.x); }},
@@ -132,12 +147,16 @@ const std::map<std::string, Op>& cases() {
       {"logaddexp", [](const Inputs& in) { return logaddexp(in.x, in.y); }},
       {"logcumsumexp", [](const Inputs& in) { return logcumsumexp(in.x, 1); }},
       {"logical_and", [](const Inputs& in) { return logical_and(in.mask, in.mask); }},
+      {"logical_not", [](const Inputs& in) { return logical_not(in.mask); }},
+      {"logit", [](const Inputs& in) { return logit(in.unit); }},
       {"logsigmoid", [](const Inputs& in) { return logsigmoid(in.x); }},
       {"logsumexp", [](const Inputs& in) { return logsumexp(in.x, {1}); }},
+      {"mask_assign", [](const Inputs& in) { return index_put_(in.x.detach(), {in.mask}, 0); }},
       {"masked_fill", [](const Inputs& in) { return masked_fill(in.x, in.mask, 0.0); }},
       {"masked_scatter", [](const Inputs& in) { return masked_scatter(in.x, in.mask, in.y); }},
       {"masked_select", [](const Inputs& in) { return masked_select(in.x, in.mask); }},
       {"max", [](const Inputs& in) { return max(in.x, 1).values; }},
+      {"max_pool1d", [](const Inputs& in) { return max_pool1d(in.signals(), 2); }},
       {"max_pool2d", [](const Inputs& in) { return max_pool2d(in.images, 2); }},
       {"maximum", [](const Inputs& in) { return maximum(in.x, in.y); }},
       {"mean", [](const Inputs& in) { return mean(in.x, {1}); }},
@@ -148,6 +167,7 @@ const std::map<std::string, Op>& cases() {
       {"multi_margin_loss", [](const Inputs& in) { return multi_margin_loss(in.x, in.cols); }},
       {"mv", [](const Inputs& in) { return matmul(in.x, in.row); }},
       {"nan_to_num", [](const Inputs& in) { return nan_to_num(in.x); }},
+      {"nansum", [](const Inputs& in) { return nansum(in.x, {1}); }},
       {"neg", [](const Inputs& in) { return neg(in.x); }},
       {"nll_loss", [](const Inputs& in) { return nll_loss(in.x, in.cols); }},
       {"nonzero", [](const Inputs& in) { return nonzero(in.mask); }},
@@ -157,16 +177,21 @@ const std::map<std::string, Op>& cases() {
       {"one_hot", [](const Inputs& in) { return one_hot(in.cols, kCols); }},
       {"outer", [](const Inputs& in) { return outer(in.row, in.row); }},
       {"pad", [](const Inputs& in) { return pad(in.images, {1, 1, 1, 1}); }},
+      {"pad_reflect", [](const Inputs& in) { return pad(in.images, {1, 1, 1, 1}, PadMode::reflect); }},
       {"pairwise_distance", [](const Inputs& in) { return pairwise_distance(in.x, in.y); }},
+      {"permute",
+       [](const Inputs& in) { return contiguous(permute(reshape(in.images, {32, 16, 2, 2, 32, 32}), {0, 1, 4, 2, 5, 3})); }},
       {"poisson", [](const Inputs& in) { return poisson(in.positive); }},
       {"poisson_nll_loss", [](const Inputs& in) { return poisson_nll_loss(in.x, in.positive); }},
       {"pow", [](const Inputs& in) { return pow(in.positive, 1.5); }},
       {"pow_tensor", [](const Inputs& in) { return pow(in.positive, in.y); }},
       {"prelu", [](const Inputs& in) { return prelu(in.x, in.row); }},
       {"prod", [](const Inputs& in) { return prod(in.unit, 1); }},
+      {"prod_columns", [](const Inputs& in) { return prod(in.unit, 0); }},
       {"reciprocal", [](const Inputs& in) { return reciprocal(in.positive); }},
       {"relu", [](const Inputs& in) { return relu(in.x); }},
       {"relu6", [](const Inputs& in) { return relu6(in.x); }},
+      {"relu_", [](const Inputs& in) { return relu_(in.x.detach()); }},
       {"remainder", [](const Inputs& in) { return remainder(in.x, in.positive); }},
       {"repeat", [](const Inputs& in) { return repeat(in.x, {1, 2}); }},
       {"repeat_interleave", [](const Inputs& in) { return repeat_interleave(in.x, 2, 0); }},
@@ -186,6 +211,8 @@ const std::map<std::string, Op>& cases() {
       {"soft_margin_loss", [](const Inputs& in) { return soft_margin_loss(in.x, in.signs); }},
       {"softmax", [](const Inputs& in) { return softmax(in.x, 1); }},
       {"softmax_columns", [](const Inputs& in) { return softmax(in.x, 0); }},
+      {"softmax_float64", [](const Inputs& in) { return softmax(in.doubles, 1); }},
+      {"softmax_middle", [](const Inputs& in) { return softmax(in.frames(), 1); }},
       {"softplus", [](const Inputs& in) { return softplus(in.x); }},
       {"softshrink", [](const Inputs& in) { return softshrink(in.x); }},
       {"softsign", [](const Inputs& in) { return softsign(in.x); }},
@@ -197,9 +224,11 @@ const std::map<std::string, Op>& cases() {
       {"std", [](const Inputs& in) { return std(in.x, {1}); }},
       {"sum", [](const Inputs& in) { return sum(in.x); }},
       {"sum_columns", [](const Inputs& in) { return sum(in.x, {0}); }},
+      {"sum_integers", [](const Inputs& in) { return sum(in.places); }},
       {"take", [](const Inputs& in) { return take(in.x, in.places); }},
       {"tan", [](const Inputs& in) { return tan(in.x); }},
       {"tanh", [](const Inputs& in) { return tanh(in.x); }},
+      {"tanh_float64", [](const Inputs& in) { return tanh(in.doubles); }},
       {"tanhshrink", [](const Inputs& in) { return tanhshrink(in.x); }},
       {"topk", [](const Inputs& in) { return topk(in.x, 10, 1).values; }},
       {"transpose", [](const Inputs& in) { return contiguous(t(in.x)); }},
@@ -225,10 +254,10 @@ std::vector<std::string> op_names() {
 nlohmann::ordered_json bench_op(const OpWork& work, double seconds) {
   const Op& op = cases().at(work.op);
   Inputs in;
-  const Tensor y = op(in), dy = ones(y.shape());
+  const Tensor y = op(in), dy = ones_like(y);
   ONESTEP_CHECK(ConfigError, y.requires_grad() || !work.backward, "bench op: ", work.op,
                 " has no backward pass: --mode must be fwd");
-  std::vector<Tensor> leaves = {in.x, in.y, in.positive, in.unit, in.row, in.heads, in.images, in.channels};
+  std::vector<Tensor> leaves = {in.x, in.y, in.positive, in.unit, in.row, in.heads, in.images, in.channels, in.doubles};
   const auto call = [&] {
     if (!work.backward) {
       const NoGradGuard no_grad;

@@ -26,18 +26,20 @@ attended = torch.randn(TOKENS, TOKENS) > 0
 order, ordered = torch.randperm(ROWS), torch.randn(COLS).sort().values
 places = torch.randint(0, COLS, (ROWS, COLS))
 images, channels = torch.randn(32, 64, 32, 32, requires_grad=True), torch.randn(64, requires_grad=True)
+doubles = torch.randn(ROWS // 2, COLS).double().requires_grad_()
+labels, label_counts, frame_counts = torch.randint(1, COLS, (16, 20)), torch.full((16,), 20), torch.full((16,), 128)
 
 
 def time_op():
     op = eval(f"lambda: {CASES[args.op]}")
-    dy = torch.ones(op().shape)
+    dy = torch.ones_like(op())
 
     def call():
         if args.mode == "fwd":
             with torch.no_grad():
                 op()
             return
-        for leaf in (x, y, positive, unit, row, heads, images, channels):
+        for leaf in (x, y, positive, unit, row, heads, images, channels, doubles):
             leaf.grad = None
         op().backward(dy)
 
