@@ -28,69 +28,79 @@ ONESTEP_FORMULA double polynomial(double x, const std::array<double, N>& c) {
   return y;
 }
 
+/// The same as c[0] + x (even + x odd), with every step rounded once: half the instructions and a quarter of the time until the
+/// result is there, but slow where the CPU has no such instruction.
+template <size_t N>
+ONESTEP_FORMULA double fused_polynomial(double x, const std::array<double, N>& c) {
+  const double x2 = x * x;
+  double y = c[N - 1], other = c[N - 2];
+#pragma GCC unroll 32
+  for (size_t i = N - 2; i > 1; --i) {
+    const double next = std::fma(y, x2, c[i - 1]);
+    y = other;
+    other = next;
+  }
+  return std::fma(std::fma(y, x, other), x, c[0]);
+}
+
 /// A sum of 1.5 * 2^52 and a small whole number has that number in its lowest bits.
 inline constexpr double kWhole = 0x1.8p52;
 ONESTEP_FORMULA uint64_t bits_of_whole(double n) { return std::bit_cast<uint64_t>(n + kWhole); }
 ONESTEP_FORMULA double whole_of_bits(uint64_t n) { return std::bit_cast<double>(n + std::bit_cast<uint64_t>(kWhole)) - kWhole; }
 
-/// 2^n for a whole n, -1022 <= n <= 1023.
-ONESTEP_FORMULA double power_of_two(double n) { return std::bit_cast<double>((bits_of_whole(n) + 1023) << 52); }
-/// x 2^n: in two steps, since 2^n may be no normal number.
+/// x 2^n for a whole n, |n| <= 2044, rounded once: in two steps, since 2^n may be no normal number.
 ONESTEP_FORMULA double scaled(double x, double n) {
-  const double half = std::trunc(0.5 * n);
-  return x * power_of_two(half) * power_of_two(n - half);
+  const uint64_t exponents = std::bit_cast<uint64_t>(n + (kWhole + 2046)), half = exponents >> 1;
+  return x * std::bit_cast<double>(half << 52) * std::bit_cast<double>((exponents - half) << 52);
 }
 
-/// exp(r) - 1 for |r| <= ln(2) / 2: Taylor's series.
+/// exp(r) - 1 for |r| <= ln(2) / 2, to 2^-61 of r.
 ONESTEP_FORMULA double expm1_near_0(double r) {
-  constexpr auto terms = [] {
-    std::array<double, 14> inverse{};  // 1 / 0!, 1 / 1!, ...
-    inverse[0] = 1;
-    for (size_t k = 1; k < inverse.size(); ++k) inverse[k] = inverse[k - 1] / static_cast<double>(k);
-    std::array<double, 12> from_2{};
-    for (size_t k = 0; k < from_2.size(); ++k) from_2[k] = inverse[k + 2];
-    return from_2;
-  }();
-  return r + r * r * polynomial(r, terms);
+  constexpr std::array c = {0.5,
+                            0x1.5555555555559p-3,
+                            0x1.555555555555ap-5,
+                            0x1.111111110f699p-7,
+                            0x1.6c16c16c1443dp-10,
+                            0x1.a01a01afeef69p-13,
+                            0x1.a01a01b0bd57ep-16,
+                            0x1.71ddf83851603p-19,
+                            0x1.27e4c5931e1bep-22,
+                            0x1.af5ef2c373d6ep-26,
+                            0x1.1f9578e6cd12fp-29};
+  return std::fma(r * r, fused_polynomial(r, c), r);
 }
+
+/// x between -limit and limit; NaN stays NaN.
+ONESTEP_FORMULA double limited(double x, double limit) { return std::fabs(x) > limit ? std::copysign(limit, x) : x; }
 
 /// x = n ln 2 + rest with n whole, |rest| <= ln(2) / 2, for |x| < 1500.
 struct Reduced {
   double n, rest;
 };
 ONESTEP_FORMULA Reduced reduce(double x) {
-  constexpr double high = 0x1.62e42feep-1, low = 0x1.a39ef35793c76p-33;  // n * high is exact
-  const double n = std::floor(x * kInverseLn2 + 0.5);
-  return {n, (x - n * high) - n * low};
-}
-/// x, or 0 where |x| is not below `limit`: what is beyond is not computed.
-ONESTEP_FORMULA double within(double x, double limit) { return std::fabs(x) < limit ? x : 0; }
-/// From where on exp(x) is infinite or 0.
-inline constexpr double kExpLimit = 750;
-/// `y` for |x| < limit, else the limits of a function that goes from `low` to infinity.
-ONESTEP_FORMULA double beyond(double x, double limit, double y, double low) {
-  const double end = x > 0 ? kInfinity : x < 0 ? low : x;
-  return std::fabs(x) < limit ? y : end;
+  const double n = std::fma(x, kInverseLn2, kWhole) - kWhole;
+  return {n, std::fma(-n, kLn2Low, std::fma(-n, kLn2, x))};  // the inner one is exact
 }
 
 ONESTEP_FORMULA double exp(double x) {
-  constexpr double limit = kExpLimit;
-  const Reduced r = reduce(within(x, limit));
-  return beyond(x, limit, scaled(1 + expm1_near_0(r.rest), r.n), 0);
+  const Reduced r = reduce(limited(x, 746));  // beyond it is 0 or infinite
+  return scaled(1 + expm1_near_0(r.rest), r.n);
 }
 
 ONESTEP_FORMULA double exp2(double x) {
-  constexpr double limit = 1100;
-  const double near = within(x, limit), n = std::floor(near + 0.5);
-  return beyond(x, limit, scaled(1 + expm1_near_0((near - n) * kLn2), n), 0);
+  const double near = limited(x, 1076), n = (near + kWhole) - kWhole;
+  return scaled(1 + expm1_near_0((near - n) * kLn2), n);
 }
 
+/// expm1 for x that is not too near to the smallest number.
+ONESTEP_FORMULA double moderate_expm1(double x) {
+  const Reduced r = reduce(limited(x, 710));
+  const double half = scaled(0.5, r.n);
+  return 2 * std::fma(half, expm1_near_0(r.rest), half - 0.5);
+}
 ONESTEP_FORMULA double expm1(double x) {
-  constexpr double limit = kExpLimit;
-  const Reduced r = reduce(within(x, limit));
-  const double e = expm1_near_0(r.rest), large = scaled(1 + e, r.n);
-  const double y = scaled(e, r.n) + (scaled(1, r.n) - 1);
-  return x == 0 ? x : beyond(x, limit, r.n > 60 ? large : y, -1);
+  const double y = moderate_expm1(x);
+  return std::fabs(x) < 0x1p-54 ? x : y;
 }
 
 /// The bits of sqrt(1/2).
@@ -134,8 +144,27 @@ ONESTEP_FORMULA double log1p_or_log(double t, bool large, double x) {
 }
 ONESTEP_FORMULA double log1p(double x) { return log1p_or_log(x, false, x); }
 
-/// log(1 + exp(x))
-ONESTEP_FORMULA double softplus(double x) { return (x > 0 ? x : 0) + log1p(exp(-std::fabs(x))); }
+/// log((1 + s) / (1 - s)) / s - 2 for |s| <= 1/3, of s^2.
+ONESTEP_FORMULA double atanh_rest(double s2) {
+  constexpr std::array c = {0x1.5555555555535p-1, 0x1.99999999a085bp-2, 0x1.249249208491ep-2, 0x1.c71c742001a4fp-3,
+                            0x1.745cb38a877ecp-3, 0x1.3b1de49a54a29p-3, 0x1.106754b9f3f92p-3, 0x1.efdec7b9a44c2p-4,
+                            0x1.55969c20c88a7p-4, 0x1.5c8fc4cbfbbcdp-3};
+  return s2 * fused_polynomial(s2, c);
+}
+
+/// log(x) to an ulp, with half the work: of 1 + f = m it is f - f^2 / 2 and a rest (fdlibm's way).
+ONESTEP_FORMULA double quick_log(double x) {
+  const Binary b = binary(x);
+  const double f = b.m - 1, s = f / (2 + f), half = 0.5 * f * f;
+  const double rest = std::fma(s, half + atanh_rest(s * s), b.exponent * kLn2Low) - half;
+  return log_or(x, std::fma(b.exponent, kLn2, f + rest));
+}
+
+/// log(1 + exp(x)): with e = exp(-|x|) it is max(x, 0) + log(1 + e), (1 + s) / (1 - s) = 1 + e.
+ONESTEP_FORMULA double softplus(double x) {
+  const double e = exp(-std::fabs(x)), s = e / (2 + e), y = std::fma(s, atanh_rest(s * s), 2 * s);
+  return (x > 0 ? x : 0) + y;
+}
 
 ONESTEP_FORMULA double log2(double x) {
   const Binary b = binary(x);
@@ -161,8 +190,8 @@ ONESTEP_FORMULA double cosh(double x) {
 }
 
 ONESTEP_FORMULA double tanh(double x) {
-  const double e = expm1(-2 * std::fabs(x));
-  return std::copysign(-e / (e + 2), x);
+  const double e = moderate_expm1(-2 * std::fabs(x)), sum = e + 2, y = -e / sum, lost = e - (sum - 2);
+  return std::copysign(std::fma(-y, lost, y), x);  // lost / sum would be exact
 }
 
 /// x - t for t = tanh(x): below 1, where the two are nearly equal, x^3 times a polynomial of x^2.
@@ -173,6 +202,27 @@ ONESTEP_FORMULA double tanhshrink(double x, double t) {
                             0x1.4eb911dcd9788p-18, -0x1.7238a0a7e22b6p-20, 0x1.1ab979c0ab58cp-22, -0x1.b028f6cb72ebfp-26};
   const double x2 = x * x;
   return std::fabs(x) < 1 ? x * x2 * polynomial(x2, c) + 0.0 : x - t;  // 0 for -0
+}
+
+/// Up to here sin, cos and tan have all their digits.
+inline constexpr double kTrigLimit = 0x1p30;
+/// sin(x - n pi) with n whole and x - n pi between about -pi/2 and pi/2, for |n| <= 2^29.
+ONESTEP_FORMULA double sin_minus(double x, double n, double signs) {
+  constexpr double low = 0x1.1a62633145c07p-53, lowest = -0x1.f1976b7ed8fbcp-109;
+  constexpr std::array c = {-0x1.5555555555555p-3,  0x1.11111111110c1p-7,  -0x1.a01a01a0148b4p-13, 0x1.71de3a528783cp-19,
+                            -0x1.ae6454cb3296ep-26, 0x1.6123cb1e49d9ep-33, -0x1.ae431a6a1dd22p-41, 0x1.882942ed6044fp-49};
+  const double exact = std::fma(-n, kPi, x), r = std::fma(-n, low, exact), r2 = r * r;
+  const double rest = std::fma(-n, lowest, std::fma(-n, low, exact - r)), slope = std::fma(-0.5, r2, 1);
+  const double y = r + std::fma(r * r2, fused_polynomial(r2, c), rest * slope);
+  return std::bit_cast<double>(std::bit_cast<uint64_t>(y) ^ bits_of_whole(signs) << 63);
+}
+ONESTEP_FORMULA double sin(double x) {
+  const double n = std::fma(x, 1 / kPi, kWhole) - kWhole;
+  return x == 0 ? x : sin_minus(x, n, n);
+}
+ONESTEP_FORMULA double cos(double x) {  // sin(x + pi/2)
+  const double n = (std::fma(x, 1 / kPi, 0.5) + kWhole) - kWhole;
+  return sin_minus(x, n - 0.5, n);
 }
 
 ONESTEP_FORMULA double asinh(double x) {
@@ -244,41 +294,45 @@ ONESTEP_FORMULA double hypot(double x, double y) {
   return a == kInfinity || b == kInfinity ? kInfinity : root;
 }
 
-/// erf(x) / x for |x| <= 1/2, of x^2: Taylor's series.
+/// erf(x) / x for |x| <= 1, of x^2.
 ONESTEP_FORMULA double erf_over_x(double x2) {
-  constexpr auto terms = [] {
-    std::array<double, 14> c{};
-    double factorial = 1;
-    for (size_t n = 0; n < c.size(); ++n) {
-      if (n > 0) factorial *= -static_cast<double>(n);
-      c[n] = kTwoOverSqrtPi / (factorial * static_cast<double>(2 * n + 1));
-    }
-    return c;
-  }();
-  return polynomial(x2, terms);
+  constexpr std::array c = {0x1.20dd750429b6dp+0,  -0x1.812746b0379c2p-2,  0x1.ce2f21a041018p-4,  -0x1.b82ce312062bcp-6,
+                            0x1.565bccfa9a825p-8,  -0x1.c02db072f3fe0p-11, 0x1.f9a2bf73f0c68p-14, -0x1.f4ca94990cb86p-17,
+                            0x1.b9827b1885f9bp-20, -0x1.5c16e30fb0d45p-23, 0x1.d784936618cc2p-27, -0x1.acdff90b8ebd8p-31};
+  return fused_polynomial(x2, c);
+}
+
+/// From 1 on 1 - exp(p(|x|)): erfc is small there, so an error of p counts little.
+ONESTEP_FORMULA double erf(double x) {
+  constexpr std::array c = {-0x1.138b102249ed2p-21, -0x1.20dd1e301eccap+0,  -0x1.45f635a75a41ep-1,  -0x1.a4ab280111b5bp-4,
+                            0x1.37199ed34fcc4p-6,   0x1.b19ff22bd9728p-12,  -0x1.f70a4a785f233p-10, 0x1.954c2753216aep-11,
+                            -0x1.1e6030e85f724p-13, -0x1.478d131b4db49p-16, 0x1.7a0b2143342a4p-16,  -0x1.1fdbdb5161885p-17,
+                            0x1.1bd8930d24f14p-19,  -0x1.8cd2292a558f9p-22, 0x1.8a90ef8fb7a7ep-25,  -0x1.0b524ce282cebp-28,
+                            0x1.bc47e782b8582p-33,  -0x1.565a61adfa6f9p-38};
+  const double a = std::fabs(x), near_0 = x * erf_over_x(x * x), far = 1 - exp(fused_polynomial(a > 6 ? 6 : a, c));
+  return a < 1 ? near_0 : std::copysign(far, x);
 }
 
 /// exp(-a^2), with the digits of a^2 that do not fit a double.
 ONESTEP_FORMULA double gauss(double a) {
-  const double square = a * a;
-  return exp(-square) * (1 - std::fma(a, a, -square));
+  const double square = a * a, y = exp(-square);
+  return std::fma(-y, std::fma(a, a, -square), y);
 }
 
-/// exp(a^2) erfc(a) (1 + 2 a) for a >= 1/2 as a polynomial in (a - 3.75) / (a + 3.75) (Shepherd and Laframboise 1981), expanded
-/// again in Chebyshev polynomials.
-ONESTEP_FORMULA double erfc_factor(double a) {
-  constexpr std::array c = {0x1.3ccda0b5d5dc3p+0,  -0x1.1f367683f89bdp-3,  0x1.d5f29481561bcp-9,   0x1.510169d097b90p-4,
-                            -0x1.bda9309a22ad9p-4, 0x1.7a14188a6f444p-4,   -0x1.e0d0fa6edd0a0p-5,  0x1.d0b0038886432p-6,
-                            -0x1.3f603c151c34dp-7, 0x1.cc3a081a3362ap-10,  0x1.33fb13c51e344p-12,  -0x1.303f1a123d82ep-12,
-                            0x1.b145090f26ba6p-15, 0x1.776df8aeb0c26p-16,  -0x1.7ffdea410e194p-17, -0x1.01555e866d7d5p-20,
-                            0x1.d4de6f58aecbfp-20, -0x1.4a80d4aea85c1p-24, -0x1.09904af72fc79p-22, 0x1.4342aedefdf0ap-25,
-                            0x1.ce8ff588ad079p-26, -0x1.0e4617f590a70p-27};
-  return polynomial((a - 3.75) / (a + 3.75), c);
+/// exp(a^2) erfc(a) for a >= 1/2: times a + 3.75 a polynomial in (a - 3.75) / (a + 3.75) (after Shepherd and Laframboise 1981).
+ONESTEP_FORMULA double erfcx(double a) {
+  constexpr std::array c = {0x1.178842825349cp+0,  -0x1.eae02d0a14568p-1,  0x1.78fecb4e81b2dp-1,   -0x1.f63dd811963fap-2,
+                            0x1.1dc271189d16ap-2,  -0x1.0e3ea224b0dcfp-3,  0x1.92618b79c3f60p-5,   -0x1.9ac695748c8a4p-7,
+                            0x1.029005a4e4c3ap-10, 0x1.a0b76228528a4p-11,  -0x1.6d9504b0d6544p-12, 0x1.636d6a7b03dcbp-17,
+                            0x1.3a50c6b31235bp-15, -0x1.2a9798011feb4p-17, -0x1.b8b4fb5df19c9p-19, 0x1.b95426d350febp-20,
+                            0x1.22d17c7fce83bp-22, -0x1.08e4fe81da1eap-22, -0x1.47fbc17ccab64p-26, 0x1.c5916add15ccdp-26};
+  const double inverse = 1 / (a + 3.75);
+  return fused_polynomial((a - 3.75) * inverse, c) * inverse;
 }
 
 ONESTEP_FORMULA double erfc(double x) {
   const double a = std::fabs(x), near_0 = 1 - x * erf_over_x(x * x);
-  const double far = gauss(a) * erfc_factor(a) / (1 + 2 * a), tail = a < 28 ? far : a >= 28 ? 0 : x;
+  const double far = gauss(a) * erfcx(a), tail = a < 28 ? far : a >= 28 ? 0 : x;
   return a < 0.5 ? near_0 : x < 0 ? 2 - tail : tail;
 }
 

@@ -1,27 +1,26 @@
-// The naive kernels in double: one loop each, libm or portable formulas, no blocking. They are the float64 implementation and
-// what the float32 kernels are tested against. Meanings are in kernels.h.
+// The kernels in double: plain loops over portable formulas, of which the compiler makes vector instructions. They are the
+// float64 implementation and what the float32 kernels are tested against. Meanings are in kernels.h.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
+#include <functional>
 #include <numbers>
 
 #include "autograd/kernels/table.h"
 #include "autograd/portable_formulas.h"
+#include "autograd/portable_math.h"
 #include "autograd/vector_loop.h"
 
 namespace onestep::kernels {
 namespace {
 
+namespace formulas = portable::formulas;
+
+constexpr int64_t kBlock = 1024;  ///< Numbers that are on the stack at a time.
+
 template <auto F>
 void map(const double* x, double* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = F(x[i]);
-}
-
-/// The same of a formula, by vector instructions.
-template <auto F>
-void compiled(const double* x, double* y, int64_t n) {
   vector_loop(F, y, n, x);
 }
 
@@ -30,67 +29,106 @@ void zip(const double* a, int64_t a_step, const double* b, int64_t b_step, doubl
   for (int64_t i = 0; i < n; ++i) y[i] = F(a[i * a_step], b[i * b_step]);
 }
 
-double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
-constexpr double kSqrt2OverPi = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-double gelu_inner(double x) { return kSqrt2OverPi * (x + 0.044715 * x * x * x); }
-double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+/// y = exp(x - m): what exponentials of a row or of all numbers come from.
+void exp_minus(const double* x, double m, double* y, int64_t n) {
+  vector_loop([m](double v) { return formulas::exp(v - m); }, y, n, x);
+}
+void exp(const double* x, double* y, int64_t n) { exp_minus(x, 0, y, n); }
 
-double silu(double x) { return x * sigmoid_of(x); }
-double silu_derivative(double x) {
-  const double s = sigmoid_of(x);
+ONESTEP_FORMULA double sigmoid(double x) { return 1 / (1 + formulas::exp(-x)); }
+constexpr double kSqrtHalf = std::numbers::sqrt2 / 2;
+constexpr double kSqrt2OverPi = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+ONESTEP_FORMULA double gelu_inner(double x) { return kSqrt2OverPi * (x + 0.044715 * x * x * x); }
+ONESTEP_FORMULA double normal_cdf(double x) { return 0.5 * formulas::erfc(-kSqrtHalf * x); }
+
+ONESTEP_FORMULA double silu_derivative(double x) {
+  const double s = sigmoid(x);
   return s * (1 + x * (1 - s));
 }
 
-double gelu_tanh(double x) { return x * sigmoid_of(2 * gelu_inner(x)); }  // (1 + tanh u) / 2 = sigmoid(2u)
-double gelu_tanh_derivative(double x) {
-  const double s = sigmoid_of(2 * gelu_inner(x));
+// (1 + tanh u) / 2 = sigmoid(2u)
+ONESTEP_FORMULA double gelu_tanh_derivative(double x) {
+  const double s = sigmoid(2 * gelu_inner(x));
   return s + x * s * (1 - s) * 2 * kSqrt2OverPi * (1 + 3 * 0.044715 * x * x);
 }
 
-double gelu_erf(double x) { return x * normal_cdf(x); }
-double gelu_erf_derivative(double x) {
+ONESTEP_FORMULA double gelu_erf_derivative(double x) {
   constexpr double inv_sqrt_2pi = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-  return normal_cdf(x) + x * inv_sqrt_2pi * std::exp(x * x / -2);
+  return normal_cdf(x) + x * inv_sqrt_2pi * formulas::gauss(std::fabs(kSqrtHalf * x));
 }
 
-template <double (*DERIVATIVE)(double)>
+template <auto DERIVATIVE>
 void map_grad(const double* x, const double* dy, double* dx, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * DERIVATIVE(x[i]);
+  vector_loop([](double v, double d) { return d * DERIVATIVE(v); }, dx, n, x, dy);
 }
 
-double larger(double u, double v) { return u != u || u > v ? u : v; }
-double smaller(double u, double v) { return u != u || u < v ? u : v; }
+ONESTEP_FORMULA double larger(double u, double v) { return u != u || u > v ? u : v; }
+ONESTEP_FORMULA double smaller(double u, double v) { return u != u || u < v ? u : v; }
 
-double sum(const double* x, int64_t n) {
-  double total = 0;
-  for (int64_t i = 0; i < n; ++i) total += x[i];
-  return total;
+/// `step` over term(0), ..., term(n - 1) in 16 lanes (lane l takes terms l, l + 16, ..., four at a time while there are as
+/// many), then over these in one fixed tree. Loops that are not unrolled become vector instructions.
+template <class Step, class Term>
+ONESTEP_FORMULA double fold(int64_t n, double start, Step step, Term term) {
+  constexpr int64_t lanes = 16;
+  double lane[lanes];
+  for (double& each : lane) each = start;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+#pragma GCC unroll 1
+    for (int64_t l = 0; l < lanes; ++l)
+      lane[l] =
+          step(lane[l], step(step(term(i + l), term(i + l + lanes)), step(term(i + l + 2 * lanes), term(i + l + 3 * lanes))));
+  }
+  for (; i + lanes <= n; i += lanes) {
+#pragma GCC unroll 1
+    for (int64_t l = 0; l < lanes; ++l) lane[l] = step(lane[l], term(i + l));
+  }
+  for (int64_t l = 0; i < n; ++i, ++l) lane[l] = step(lane[l], term(i));
+  for (int64_t half = lanes / 2; half > 0; half /= 2)
+    for (int64_t l = 0; l < half; ++l) lane[l] = step(lane[l], lane[l + half]);
+  return lane[0];
+}
+template <class Term>
+ONESTEP_FORMULA double sum_of(int64_t n, Term term) {
+  return fold(n, 0, std::plus(), term);
 }
 
-double dot(const double* a, const double* b, int64_t n) {
-  double total = 0;
-  for (int64_t i = 0; i < n; ++i) total += a[i] * b[i];
-  return total;
+ONESTEP_EACH_ISA double sum(const double* x, int64_t n) {
+  return sum_of(n, [=](int64_t i) { return x[i]; });
 }
 
-double centered_dot(const double* a, double a_center, const double* b, double b_center, int64_t n) {
-  double total = 0;
-  for (int64_t i = 0; i < n; ++i) total += (a[i] - a_center) * (b[i] - b_center);
-  return total;
+ONESTEP_EACH_ISA double dot(const double* a, const double* b, int64_t n) {
+  return sum_of(n, [=](int64_t i) { return a[i] * b[i]; });
+}
+
+ONESTEP_EACH_ISA double centered_dot(const double* a, double a_center, const double* b, double b_center, int64_t n) {
+  return sum_of(n, [=](int64_t i) { return (a[i] - a_center) * (b[i] - b_center); });
 }
 
 double sum_squares(const double* x, int64_t n) { return dot(x, x, n); }
 
-double max(const double* x, int64_t n) {
-  double best = -std::numeric_limits<double>::infinity();
-  for (int64_t i = 0; i < n; ++i) best = larger(best, x[i]);
-  return best;
+template <class Predicate>
+ONESTEP_FORMULA bool any_of(const double* x, int64_t n, Predicate is) {
+  int64_t any = 0;
+  for (int64_t i = 0; i < n; ++i) any |= is(x[i]);
+  return any != 0;
 }
 
-double min(const double* x, int64_t n) {
-  double best = std::numeric_limits<double>::infinity();
-  for (int64_t i = 0; i < n; ++i) best = smaller(best, x[i]);
-  return best;
+/// The `better` of start and all of x, or NaN where there is one: looked for apart, since choices with it become branches.
+template <class Better>
+ONESTEP_FORMULA double extremum(const double* x, int64_t n, double start, Better better) {
+  for (; n > 0; n -= kBlock, x += kBlock) {
+    const int64_t count = std::min(kBlock, n);
+    if (any_of(x, count, [](double v) { return v != v; })) return formulas::kNaN;
+    start = fold(count, start, better, [=](int64_t i) { return x[i]; });
+  }
+  return start;
+}
+ONESTEP_EACH_ISA double max(const double* x, int64_t n) {
+  return extremum(x, n, -formulas::kInfinity, [](double u, double v) { return u > v ? u : v; });
+}
+ONESTEP_EACH_ISA double min(const double* x, int64_t n) {
+  return extremum(x, n, formulas::kInfinity, [](double u, double v) { return u < v ? u : v; });
 }
 
 int64_t argmax(const double* x, int64_t n) {
@@ -99,6 +137,23 @@ int64_t argmax(const double* x, int64_t n) {
     if (x[i] > x[best] || x[i] != x[i]) best = i;
   }
   return best;
+}
+
+ONESTEP_FORMULA bool is_far(double x) { return std::fabs(x) > formulas::kTrigLimit; }
+ONESTEP_EACH_ISA bool any_far(const double* x, int64_t n) { return any_of(x, n, is_far); }
+
+/// By a formula up to kTrigLimit, beyond by the C library.
+template <auto F, auto FAR>
+void trigonometric(const double* x, double* y, int64_t n) {
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t count = std::min(kBlock, n - i);
+    double far[kBlock];  // x, which y may be
+    const bool some = any_far(x + i, count);
+    if (some) std::copy_n(x + i, count, far);
+    vector_loop(F, y + i, count, x + i);
+    for (int64_t j = 0; some && j < count; ++j)
+      if (is_far(far[j])) y[i + j] = FAR(far[j]);
+  }
 }
 
 void sum_rows(const double* x, double* y, int64_t rows, int64_t cols, int64_t ld) {
@@ -110,25 +165,25 @@ void sum_rows(const double* x, double* y, int64_t rows, int64_t cols, int64_t ld
 
 /// log(sum(exp(x - m)))
 double log_sum_exp(const double* x, double m, int64_t n) {
-  double total = 0;
-  for (int64_t i = 0; i < n; ++i) total += std::exp(x[i] - m);
-  return std::log(total);
+  double total = 0, part[kBlock];
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t count = std::min(kBlock, n - i);
+    exp_minus(x + i, m, part, count);
+    total += sum(part, count);
+  }
+  return portable::log(total);
 }
 
 void softmax_rows(const double* x, double* y, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
-    const double m = max(x, cols);
-    double total = 0;
-    for (int64_t c = 0; c < cols; ++c) total += y[c] = std::exp(x[c] - m);
-    for (int64_t c = 0; c < cols; ++c) y[c] /= total;
+    exp_minus(x, max(x, cols), y, cols);
+    vector_loop([scale = 1 / sum(y, cols)](double e) { return e * scale; }, y, cols, static_cast<const double*>(y));
   }
 }
 
 void softmax_grad_rows(const double* y, const double* dy, double* dx, int64_t rows, int64_t cols) {
-  for (int64_t r = 0; r < rows; ++r, y += cols, dy += cols, dx += cols) {
-    const double mean = dot(y, dy, cols);
-    for (int64_t c = 0; c < cols; ++c) dx[c] = y[c] * (dy[c] - mean);
-  }
+  for (int64_t r = 0; r < rows; ++r, y += cols, dy += cols, dx += cols)
+    vector_loop([mean = dot(y, dy, cols)](double v, double d) { return v * (d - mean); }, dx, cols, y, dy);
 }
 
 void logsumexp_rows(const double* x, double* y, int64_t rows, int64_t cols) {
@@ -157,24 +212,29 @@ void softmax_grad_spans(const double* y, double* dx, int64_t ld, const Span* spa
 void log_softmax_rows(const double* x, double* y, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
     const double m = max(x, cols), rest = log_sum_exp(x, m, cols);
-    for (int64_t c = 0; c < cols; ++c) y[c] = (x[c] - m) - rest;
+    vector_loop([m, rest](double v) { return (v - m) - rest; }, y, cols, x);
   }
 }
 
 void log_softmax_grad_rows(const double* y, const double* dy, double* dx, int64_t rows, int64_t cols) {
+  double part[kBlock];
   for (int64_t r = 0; r < rows; ++r, y += cols, dy += cols, dx += cols) {
     const double total = sum(dy, cols);
-    for (int64_t c = 0; c < cols; ++c) dx[c] = dy[c] - std::exp(y[c]) * total;
+    for (int64_t c = 0; c < cols; c += kBlock) {
+      const int64_t count = std::min(kBlock, cols - c);
+      exp(y + c, part, count);
+      vector_loop([total](double d, double e) { return d - e * total; }, dx + c, count, dy + c,
+                  static_cast<const double*>(part));
+    }
   }
 }
 
-void layer_norm_rows(const double* x, const double* weight, const double* bias, double eps, double* y, double* mean,
-                     double* rstd, int64_t rows, int64_t cols) {
+ONESTEP_EACH_ISA void layer_norm_rows(const double* x, const double* weight, const double* bias, double eps, double* y,
+                                      double* mean, double* rstd, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
     const double mu = sum(x, cols) / static_cast<double>(cols);
-    double squares = 0;
-    for (int64_t c = 0; c < cols; ++c) squares += (x[c] - mu) * (x[c] - mu);
-    const double scale = 1 / std::sqrt(squares / static_cast<double>(cols) + eps);
+    const double scale = 1 / std::sqrt(centered_dot(x, mu, x, mu, cols) / static_cast<double>(cols) + eps);
+#pragma GCC ivdep
     for (int64_t c = 0; c < cols; ++c) y[c] = (x[c] - mu) * scale * (weight ? weight[c] : 1) + (bias ? bias[c] : 0);
     mean[r] = mu;
     rstd[r] = scale;
@@ -277,31 +337,31 @@ void box_muller(double* d, int64_t n, double mean, double std) {
 constexpr Table<double> kTable = {
     .abs = map<[](double x) { return std::fabs(x); }>,
     .relu = map<[](double x) { return x <= 0 ? 0 : x; }>,
-    .exp = map<[](double x) { return std::exp(x); }>,
-    .log = map<[](double x) { return std::log(x); }>,
-    .log2 = compiled<[](double x) { return portable::formulas::log2(x); }>,
-    .log10 = compiled<[](double x) { return portable::formulas::log10(x); }>,
+    .exp = exp,
+    .log = map<[](double x) { return formulas::quick_log(x); }>,
+    .log2 = map<[](double x) { return formulas::log2(x); }>,
+    .log10 = map<[](double x) { return formulas::log10(x); }>,
     .sqrt = map<[](double x) { return std::sqrt(x); }>,
     .rsqrt = map<[](double x) { return 1 / std::sqrt(x); }>,
-    .sin = map<[](double x) { return std::sin(x); }>,
-    .cos = map<[](double x) { return std::cos(x); }>,
-    .tan = map<[](double x) { return std::sin(x) / std::cos(x); }>,
-    .tanh = map<[](double x) { return std::tanh(x); }>,
-    .erf = map<[](double x) { return std::erf(x); }>,
-    .erfc = compiled<[](double x) { return portable::formulas::erfc(x); }>,
-    .sigmoid = map<[](double x) { return sigmoid_of(x); }>,
-    .silu = map<silu>,
-    .gelu_tanh = map<gelu_tanh>,
-    .gelu_erf = map<gelu_erf>,
-    .silu_grad = map_grad<silu_derivative>,
-    .gelu_tanh_grad = map_grad<gelu_tanh_derivative>,
-    .gelu_erf_grad = map_grad<gelu_erf_derivative>,
+    .sin = trigonometric<[](double x) { return formulas::sin(x); }, [](double x) { return std::sin(x); }>,
+    .cos = trigonometric<[](double x) { return formulas::cos(x); }, [](double x) { return std::cos(x); }>,
+    .tan = trigonometric<[](double x) { return formulas::sin(x) / formulas::cos(x); }, [](double x) { return std::tan(x); }>,
+    .tanh = map<[](double x) { return formulas::tanh(x); }>,
+    .erf = map<[](double x) { return formulas::erf(x); }>,
+    .erfc = map<[](double x) { return formulas::erfc(x); }>,
+    .sigmoid = map<[](double x) { return sigmoid(x); }>,
+    .silu = map<[](double x) { return x * sigmoid(x); }>,
+    .gelu_tanh = map<[](double x) { return x * sigmoid(2 * gelu_inner(x)); }>,
+    .gelu_erf = map<[](double x) { return x * normal_cdf(x); }>,
+    .silu_grad = map_grad<[](double x) { return silu_derivative(x); }>,
+    .gelu_tanh_grad = map_grad<[](double x) { return gelu_tanh_derivative(x); }>,
+    .gelu_erf_grad = map_grad<[](double x) { return gelu_erf_derivative(x); }>,
     .add = zip<[](double a, double b) { return a + b; }>,
     .sub = zip<[](double a, double b) { return a - b; }>,
     .mul = zip<[](double a, double b) { return a * b; }>,
     .div = zip<[](double a, double b) { return a / b; }>,
-    .maximum = zip<larger>,
-    .minimum = zip<smaller>,
+    .maximum = zip<[](double a, double b) { return larger(a, b); }>,
+    .minimum = zip<[](double a, double b) { return smaller(a, b); }>,
     .pow = zip<[](double a, double b) { return std::pow(a, b); }>,
     .sum = sum,
     .sum_squares = sum_squares,

@@ -34,7 +34,7 @@ const std::map<std::string, UnaryFunction> kUnary = {
     {"gelu", [](const Tensor& x) { return gelu(x, GeluApproximation::tanh); }},
     {"norm", [](const Tensor& x) { return layer_norm(x, 3); }},
 };
-const std::map<std::string, Function> kScalar = {
+const std::map<std::string, functional::Function> kScalar = {
     {"products", [](const Inputs& in) { return pow(sum(in[0] * in[1]), 2) + sum(pow(in[0], 3)); }},
     {"loss",
      [](const Inputs& in) {
