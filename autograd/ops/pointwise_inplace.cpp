@@ -17,6 +17,7 @@ Tensor write(const char* name, const Tensor& target, TensorList others, const F&
     const ops::ResultInPlace in_place(name, x);
     return op(x);
   }();
+  if (&result.impl() == &x.impl()) return x;
   ops::check_result_dtype(name, x, result.dtype());
   return assign_in_place(name, x, to(result, x.dtype()));
 }
