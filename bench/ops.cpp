@@ -28,6 +28,7 @@ struct Inputs {
   Tensor ordered = sort(randn({kCols}, g), 0).values;    ///< [kCols]
   Tensor places = randint(0, kCols, {kRows, kCols}, g);  ///< Columns.
   Tensor images = randn({32, 64, 32, 32}, g).requires_grad_(), channels = randn({64}, g).requires_grad_();
+  Tensor scratch = randn({kRows, kCols}, g);  ///< What ops write to.
   Tensor doubles = randn({kRows / 2, kCols}, g).to(DType::float64).requires_grad_();
   Tensor labels = randint(1, kCols, {16, 20}, g), label_counts = full({16}, 20, DType::int64),
          frame_counts = full({16}, 128, DType::int64);
@@ -72,7 +73,7 @@ const std::map<std::string, Op>& cases() {
        }},
       {"celu", [](const Inputs& in) { return celu(in.x); }},
       {"clamp", [](const Inputs& in) { return clamp(in.x, -1, 1); }},
-      {"copy_turned", [](const Inputs& in) { return copy_(t(in.x.detach()), t(in.y.detach())); }},
+      {"copy_turned", [](const Inputs& in) { return copy_(t(in.scratch), t(in.y.detach())); }},
       {"copysign", [](const Inputs& in) { return copysign(in.x, in.y); }},
       {"cos", [](const Inputs& in) { return cos(in.x); }},
       {"cosh", [](const Inputs& in) { return cosh(in.x); }},
@@ -151,7 +152,7 @@ const std::map<std::string, Op>& cases() {
       {"logit", [](const Inputs& in) { return logit(in.unit); }},
       {"logsigmoid", [](const Inputs& in) { return logsigmoid(in.x); }},
       {"logsumexp", [](const Inputs& in) { return logsumexp(in.x, {1}); }},
-      {"mask_assign", [](const Inputs& in) { return index_put_(in.x.detach(), {in.mask}, 0); }},
+      {"mask_assign", [](const Inputs& in) { return index_put_(in.scratch, {in.mask}, 0); }},
       {"masked_fill", [](const Inputs& in) { return masked_fill(in.x, in.mask, 0.0); }},
       {"masked_scatter", [](const Inputs& in) { return masked_scatter(in.x, in.mask, in.y); }},
       {"masked_select", [](const Inputs& in) { return masked_select(in.x, in.mask); }},
@@ -191,7 +192,7 @@ const std::map<std::string, Op>& cases() {
       {"reciprocal", [](const Inputs& in) { return reciprocal(in.positive); }},
       {"relu", [](const Inputs& in) { return relu(in.x); }},
       {"relu6", [](const Inputs& in) { return relu6(in.x); }},
-      {"relu_", [](const Inputs& in) { return relu_(in.x.detach()); }},
+      {"relu_", [](const Inputs& in) { return relu_(in.scratch); }},
       {"remainder", [](const Inputs& in) { return remainder(in.x, in.positive); }},
       {"repeat", [](const Inputs& in) { return repeat(in.x, {1, 2}); }},
       {"repeat_interleave", [](const Inputs& in) { return repeat_interleave(in.x, 2, 0); }},
@@ -254,7 +255,7 @@ std::vector<std::string> op_names() {
 nlohmann::ordered_json bench_op(const OpWork& work, double seconds) {
   const Op& op = cases().at(work.op);
   Inputs in;
-  const Tensor y = op(in), dy = ones_like(y);
+  const Tensor y = op(in), dy = ones(y.shape(), y.dtype());
   ONESTEP_CHECK(ConfigError, y.requires_grad() || !work.backward, "bench op: ", work.op,
                 " has no backward pass: --mode must be fwd");
   std::vector<Tensor> leaves = {in.x, in.y, in.positive, in.unit, in.row, in.heads, in.images, in.channels, in.doubles};

@@ -65,7 +65,8 @@ void sum_blocks(const T* x, T* y, const Blocks& b) {
         kernels::sum_rows(from, to, b.reduced, b.inner, b.inner);
       } else {
         std::fill_n(to, b.inner, T(0));
-        for (int64_t r = 0; r < b.reduced; ++r) vector_loop(ops::plus<T>, to, b.inner, to, from + r * b.inner);
+        for (int64_t r = 0; r < b.reduced; ++r)
+          vector_loop([](T u, T v) { return ops::plus(u, v); }, to, b.inner, to, from + r * b.inner);
       }
     }
   });
@@ -284,7 +285,7 @@ void product_blocks(const T* x, T* y, const Blocks& b) {
       T* to = y + o * b.inner;
       std::fill_n(to, b.inner, T(1));
       for (int64_t r = 0; r < b.reduced; ++r)
-        for (int64_t i = 0; i < b.inner; ++i) to[i] = ops::times(to[i], from[r * b.inner + i]);
+        vector_loop([](T u, T v) { return ops::times(u, v); }, to, b.inner, to, from + r * b.inner);
     }
   });
 }

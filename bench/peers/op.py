@@ -26,13 +26,15 @@ attended = torch.randn(TOKENS, TOKENS) > 0
 order, ordered = torch.randperm(ROWS), torch.randn(COLS).sort().values
 places = torch.randint(0, COLS, (ROWS, COLS))
 images, channels = torch.randn(32, 64, 32, 32, requires_grad=True), torch.randn(64, requires_grad=True)
+scratch = torch.randn(ROWS, COLS)  # what ops write to
 doubles = torch.randn(ROWS // 2, COLS).double().requires_grad_()
 labels, label_counts, frame_counts = torch.randint(1, COLS, (16, 20)), torch.full((16,), 20), torch.full((16,), 128)
 
 
 def time_op():
     op = eval(f"lambda: {CASES[args.op]}")
-    dy = torch.ones_like(op())
+    y = op()
+    dy = torch.ones(y.shape, dtype=y.dtype)
 
     def call():
         if args.mode == "fwd":
