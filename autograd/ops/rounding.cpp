@@ -61,7 +61,8 @@ constexpr auto kFloorRest = []<class T>(T /*a*/, T b, T rest) {
 constexpr auto kTruncRest = []<class T>(T /*a*/, T /*b*/, T rest) { return rest; };
 
 /// A row function from a formula f(a, b, rest) with rest = fmod(a, b). For floats that is computed in double, of which the
-/// quotient's whole part has exact products with b below 2^28; what is not below it takes the C library's fmod.
+/// quotient's whole part has exact products with b below 2^28; what is not below it takes the C library's fmod. Block by block,
+/// because y may be a.
 template <class F>
 struct WithRest {
   F f;
@@ -75,10 +76,16 @@ struct WithRest {
         const float rest = static_cast<float>(std::copysign(left - quotient * right, left)), result = f(u, v, rest);
         return std::fabs(quotient) < 0x1p28 ? result : std::numeric_limits<float>::quiet_NaN();
       };
-      ops::Vectorized{fast}(a, a_step, b, b_step, y, n);
-      kernels::parallel_for(n, ops::kLoopCost, [=](int64_t i, int64_t end) {
-        for (; i < end; ++i)
-          if (y[i] != y[i]) y[i] = slow(a[i * a_step], b[i * b_step]);
+      kernels::parallel_for(n, ops::Vectorized<decltype(fast)>::kCost, [=](int64_t i, int64_t end) {
+        constexpr int64_t block = 1024;
+        float results[block];
+        for (int64_t count; i < end; i += count) {
+          count = std::min(block, end - i);
+          ops::Vectorized{fast}(a + i * a_step, a_step, b + i * b_step, b_step, results, count);
+          for (int64_t j = 0; j < count; ++j)
+            if (results[j] != results[j]) results[j] = slow(a[(i + j) * a_step], b[(i + j) * b_step]);
+          std::copy_n(results, count, y + i);
+        }
       });
     } else {
       ops::Loop{slow}(a, a_step, b, b_step, y, n);

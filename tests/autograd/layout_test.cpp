@@ -3,9 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "autograd/ops.h"
+#include "autograd/pointwise_names.h"
 #include "autograd/random/generator.h"
 
 namespace onestep {
@@ -82,6 +86,54 @@ TEST_CASE("layout: an in-place op reads operands that share its memory before it
   check(
       "lerp", [](const Tensor& a, const Tensor& b) { lerp_(a, b, 0.3); },
       [](const Tensor& a, const Tensor& b) { return lerp(a, b, 0.3); });
+}
+
+namespace {
+
+/// Checks that `in_place` leaves what `op` gives for a tensor of each dtype that it takes.
+template <class InPlace, class Op>
+void check_in_place(const std::string& name, const InPlace& in_place, const Op& op) {
+  CAPTURE(name);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Tensor numbers = tensor({-infinity, -1e20, -7.5, -1.0, -0.0, 0.0, 0.3, 1.0, 2.0, 5.0, 1e20, infinity, std::nan("")});
+  for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16, DType::int64, DType::int32, DType::boolean}) {
+    CAPTURE(dtype);
+    const Tensor x = (is_floating(dtype) ? numbers : tensor({-7, -1, 0, 1, 2, 3})).to(dtype);
+    Tensor want;
+    try {
+      want = op(x);
+    } catch (const Error&) {
+      continue;
+    }
+    if (want.dtype() != dtype) continue;
+    Tensor y = clone(x);
+    in_place(y);
+    CHECK(to_string(y) == to_string(want));  // also of NaN, -0
+  }
+}
+
+}  // namespace
+
+TEST_CASE("layout: every in-place function gives what the function gives") {
+#define ONESTEP_CHECK_OP(NAME) \
+  check_in_place(              \
+      #NAME, [](const Tensor& x) { NAME##_(x); }, [](const Tensor& x) { return NAME(x); });
+  ONESTEP_UNARY_OPS(ONESTEP_CHECK_OP)
+#undef ONESTEP_CHECK_OP
+  for (const double y : {-3.0, 2.0, 0.5}) {
+#define ONESTEP_CHECK_OP(NAME)                                             \
+  check_in_place(                                                          \
+      #NAME, [y](const Tensor& x) { NAME##_(x, full({}, y, x.dtype())); }, \
+      [y](const Tensor& x) { return NAME(x, full({}, y, x.dtype())); });
+    ONESTEP_BINARY_OPS(ONESTEP_CHECK_OP)
+    ONESTEP_SCALAR_OPS(ONESTEP_CHECK_OP)
+#undef ONESTEP_CHECK_OP
+#define ONESTEP_CHECK_OP(NAME) \
+  check_in_place(              \
+      #NAME, [y](const Tensor& x) { NAME##_(x, y); }, [y](const Tensor& x) { return NAME(x, y); });
+    ONESTEP_SCALAR_OPS(ONESTEP_CHECK_OP)
+#undef ONESTEP_CHECK_OP
+  }
 }
 
 TEST_CASE("layout: in-place ops write to the elements of a window and to no others") {
