@@ -163,7 +163,7 @@ ONESTEP_FORMULA double quick_log(double x) {
 /// log(1 + exp(x)): with e = exp(-|x|) it is max(x, 0) + log(1 + e), (1 + s) / (1 - s) = 1 + e.
 ONESTEP_FORMULA double softplus(double x) {
   const double e = exp(-std::fabs(x)), s = e / (2 + e), y = std::fma(s, atanh_rest(s * s), 2 * s);
-  return (x > 0 ? x : 0) + y;
+  return (x > 0 ? x : 0) + (e < 0x1p-54 ? e : y);
 }
 
 ONESTEP_FORMULA double log2(double x) {
@@ -211,8 +211,9 @@ ONESTEP_FORMULA double sin_minus(double x, double n, double signs) {
   constexpr double low = 0x1.1a62633145c07p-53, lowest = -0x1.f1976b7ed8fbcp-109;
   constexpr std::array c = {-0x1.5555555555555p-3,  0x1.11111111110c1p-7,  -0x1.a01a01a0148b4p-13, 0x1.71de3a528783cp-19,
                             -0x1.ae6454cb3296ep-26, 0x1.6123cb1e49d9ep-33, -0x1.ae431a6a1dd22p-41, 0x1.882942ed6044fp-49};
-  const double exact = std::fma(-n, kPi, x), r = std::fma(-n, low, exact), r2 = r * r;
-  const double rest = std::fma(-n, lowest, std::fma(-n, low, exact - r)), slope = std::fma(-0.5, r2, 1);
+  const double exact = std::fma(-n, kPi, x), less = n * low, r = exact - less, r2 = r * r;
+  const double of_less = exact - r, lost = (exact - (r + of_less)) - (less - of_less);  // exactly what r lacks
+  const double rest = lost - std::fma(n, lowest, std::fma(n, low, -less)), slope = std::fma(-0.5, r2, 1);
   const double y = r + std::fma(r * r2, fused_polynomial(r2, c), rest * slope);
   return std::bit_cast<double>(std::bit_cast<uint64_t>(y) ^ bits_of_whole(signs) << 63);
 }

@@ -36,7 +36,7 @@ inline constexpr int64_t kInL2 = int64_t{1} << 18;
 
 /// Packing costs more than it brings where b is read by so few rows, more from the L2 cache, or has so few elements, and a by
 /// so few columns: copied, one micropanel; transposed, or where a microkernel would read down the columns of a.
-inline constexpr int64_t kFewRows = 12, kFewRowsInL2 = 4 * kRows, kSmallB = 1000;
+inline constexpr int64_t kFewRows = 12, kFewRowsInL2 = int64_t{4} * kRows, kSmallB = 1000;
 template <class T>
 constexpr int64_t kFewCols = int64_t{kCopiesRows ? 32 : 96} * 4 / sizeof(T);
 template <class T>

@@ -1,6 +1,6 @@
 #pragma once
 // Hot loops on raw pointers. T is float (vectorised, the same bits for every instruction set and number of threads) or
-// double (naive loops with libm: the reference the float kernels are tested against; products as in float). Rows are
+// double (plain loops over portable formulas, which the float kernels are tested against; products as in float). Rows are
 // contiguous. An output may be the same array as an input of the same shape, but may not overlap it otherwise. Nothing here
 // checks or throws.
 

@@ -54,7 +54,8 @@ ONESTEP_FORMULA double gelu_tanh_derivative(double x) {
 
 ONESTEP_FORMULA double gelu_erf_derivative(double x) {
   constexpr double inv_sqrt_2pi = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-  return normal_cdf(x) + x * inv_sqrt_2pi * formulas::gauss(std::fabs(kSqrtHalf * x));
+  const double a = std::fabs(kSqrtHalf * x), near = a < 40 ? a : 40;  // from where on it is 0
+  return normal_cdf(x) + x * inv_sqrt_2pi * formulas::gauss(near);
 }
 
 template <auto DERIVATIVE>

@@ -125,7 +125,7 @@ struct Table {
   void (*sgd_step)(T* p, const T* g, T* buffer, int64_t n, const SgdScalars<T>& s);
 };
 
-/// The naive kernels (reference.cpp), without products.
+/// The kernels in double (reference.cpp), without products.
 const Table<double>& reference_table();
 
 /// The table in use: that of active_isa(), which for double differs in its products alone.

@@ -92,49 +92,50 @@ const RegisterOpCases registered([] {
   const auto eval_instance = [](const std::vector<Tensor>& in) {
     return instance_norm(in[0], in[1], in[2], at(in, 3), at(in, 4), false);
   };
-  return OpCases{{"batch_norm",
-                  {batch_sample("rows", {5, 3}, true), batch_sample("signals", {3, 2, 4}, false),
-                   batch_sample("images", {2, 3, 3, 2}, true), batch_sample("large images", {2, 2, 3, 7}, true),
-                   batch_sample("many channels", {2, 130, 4}, true), batch_sample("no images", {0, 3, 2}, true),
-                   evaluated("in evaluation", {2, 3, 2, 2}, true, eval), evaluated("in evaluation, plain", {4, 3}, false, eval),
-                   evaluated("in evaluation, one value", {1, 2}, true, eval)},
-                  {{"one value",
-                    [] {
-                      batch_norm(f32({1, 3}), {}, {}, {}, {}, true);
-                    },
-                    "batch_norm: needs more than one value a channel to train: got [1, 3]"},
-                   {"statistics",
-                    [] {
-                      batch_norm(f32({2, 3}), {}, {});
-                    },
-                    "batch_norm: needs running_mean and running_var outside training"},
-                   {"half of the statistics",
-                    [] {
-                      batch_norm(f32({2, 3}), f32({3}), {}, {}, {}, true);
-                    },
-                    "batch_norm: needs running_mean and running_var, or neither"},
-                   {"rank", [] { batch_norm(f32({3}), f32({3}), f32({3})); }, "batch_norm: needs [N, C, ...]: got [3]"},
-                   {"weight",
-                    [] {
-                      batch_norm(f32({2, 3}), {}, {}, f32({2}), {}, true);
-                    },
-                    "batch_norm: weight [2] does not fit input [2, 3] (needs [3])"}}},
-                 {"group_norm",
-                  {group_sample("two groups", {2, 4, 3}, 2, true), group_sample("images", {2, 6, 2, 3}, 3, true),
-                   group_sample("one group", {3, 4}, 1, false), group_sample("no images", {0, 4, 3}, 2, true)},
-                  {{"groups",
-                    [] {
-                      group_norm(f32({2, 4, 3}), 3);
-                    },
-                    "group_norm: num_groups=3 does not divide the channels of input [2, 4, 3]"}}},
-                 {"instance_norm",
-                  {instance_sample("images", {2, 3, 2, 3}, true), instance_sample("signals", {2, 2, 5}, false),
-                   instance_sample("no images", {0, 3, 4}, true), evaluated("with statistics", {2, 3, 4}, true, eval_instance)},
-                  {{"one element",
-                    [] {
-                      instance_norm(f32({2, 3, 1}));
-                    },
-                    "instance_norm: needs more than one element a channel: got [2, 3, 1]"}}}};
+  return OpCases{
+      {"batch_norm",
+       {batch_sample("rows", {5, 3}, true), batch_sample("signals", {3, 2, 4}, false),
+        batch_sample("images", {2, 3, 3, 2}, true), batch_sample("large images", {2, 2, 3, 7}, true),
+        batch_sample("many channels", {2, 130, 4}, true), batch_sample("no images", {0, 3, 2}, true),
+        batch_sample("images of nothing", {2, 3, 0}, true), evaluated("in evaluation", {2, 3, 2, 2}, true, eval),
+        evaluated("in evaluation, plain", {4, 3}, false, eval), evaluated("in evaluation, one value", {1, 2}, true, eval)},
+       {{"one value",
+         [] {
+           batch_norm(f32({1, 3}), {}, {}, {}, {}, true);
+         },
+         "batch_norm: needs more than one value a channel to train: got [1, 3]"},
+        {"statistics",
+         [] {
+           batch_norm(f32({2, 3}), {}, {});
+         },
+         "batch_norm: needs running_mean and running_var outside training"},
+        {"half of the statistics",
+         [] {
+           batch_norm(f32({2, 3}), f32({3}), {}, {}, {}, true);
+         },
+         "batch_norm: needs running_mean and running_var, or neither"},
+        {"rank", [] { batch_norm(f32({3}), f32({3}), f32({3})); }, "batch_norm: needs [N, C, ...]: got [3]"},
+        {"weight",
+         [] {
+           batch_norm(f32({2, 3}), {}, {}, f32({2}), {}, true);
+         },
+         "batch_norm: weight [2] does not fit input [2, 3] (needs [3])"}}},
+      {"group_norm",
+       {group_sample("two groups", {2, 4, 3}, 2, true), group_sample("images", {2, 6, 2, 3}, 3, true),
+        group_sample("one group", {3, 4}, 1, false), group_sample("no images", {0, 4, 3}, 2, true)},
+       {{"groups",
+         [] {
+           group_norm(f32({2, 4, 3}), 3);
+         },
+         "group_norm: num_groups=3 does not divide the channels of input [2, 4, 3]"}}},
+      {"instance_norm",
+       {instance_sample("images", {2, 3, 2, 3}, true), instance_sample("signals", {2, 2, 5}, false),
+        instance_sample("no images", {0, 3, 4}, true), evaluated("with statistics", {2, 3, 4}, true, eval_instance)},
+       {{"one element",
+         [] {
+           instance_norm(f32({2, 3, 1}));
+         },
+         "instance_norm: needs more than one element a channel: got [2, 3, 1]"}}}};
 });
 
 }  // namespace

@@ -107,7 +107,7 @@ void normalize_block(const ChannelBlock& b, const T* x, T* y, const T* scales, c
 template <class T>
 void block_grads(const ChannelBlock& b, const T* x, const T* dy, const T* scales, const T* means, const T* rstds, T* dx,
                  T* dscales, T* dshifts) {
-  if (b.rows == 0) return;
+  if (b.rows * b.size == 0) return;
   const int64_t n = b.columns();
   ChannelBlock::Columns<double> sums{}, products{};  // of dy, and of dy (x - mean)
   ChannelBlock::Columns<T> mean, scale, less, slope;

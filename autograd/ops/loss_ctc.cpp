@@ -1,5 +1,5 @@
 // Connectionist temporal classification (Graves et al. 2006): the forward recursion over alignments and its gradient as loops,
-// and in ops, whose bits they have, for a gradient that is recorded.
+// and in ops for a gradient that is recorded.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -264,7 +264,7 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
   ONESTEP_CHECK(ShapeError, padded || all == targets.numel(), kOp, ": target_lengths add up to ", all, " for ", targets.numel(),
                 " targets");
 
-  const Tensor ends = flatten(to(input_lengths, DType::int64));
+  const Tensor ends = clone(ops::contiguous_values(flatten(to(input_lengths, DType::int64))));  // saved, not to be written to
   Tensor likelihood =
       log_likelihood(p, states_of(labels, counts, padded ? targets.shape()[1] : 0, classes, options.blank), ends);
   if (detail::should_record({p})) {

@@ -107,7 +107,9 @@ ValuesIndices max_pool(const char* op, const Tensor& x, const Shape& kernel_size
   const Tensor images = ops::as_images(op, x, dims, /*integers=*/dims == 2);
   ONESTEP_CHECK(ShapeError, images.shape()[1] > 0, op, ": no channels in input ", x.shape());
   const auto [h, w] = ops::pool_windows(op, x, dims, kernel_size, stride, padding, dilation, ceil_mode);
-  if (indices || detail::should_record({x})) return pool(x, images, h, w, dims);
+  // Only a dilated window may have no element, of which pool() says so.
+  const bool dilated = std::any_of(dilation.begin(), dilation.end(), [](int64_t d) { return d > 1; });
+  if (indices || dilated || detail::should_record({x})) return pool(x, images, h, w, dims);
   const Shape shape = {images.shape()[0], images.shape()[1], h.out, w.out};
   return {ops::like_input(reshape(largest_values(images, shape[0] * shape[1], h, w), shape), x, dims), Tensor()};
 }

@@ -106,7 +106,10 @@ std::pair<Tensor, Tensor> meet(const char* op, const Tensor& a, const Tensor& b)
 
 /// a / b rounded towards 0: of floats the quotient as it is in their dtype.
 Tensor trunc_values(const Tensor& x, const Tensor& y) {
-  if (x.is_floating()) return trunc(div(x, y));
+  if (x.is_floating()) {
+    const ops::ResultInPlace apart("_", x);  // the quotient is not yet what an in-place op may write
+    return trunc(div(x, y));
+  }
   return ops::zip("div", x, y, ops::Loop{[]<class T>(T a, T b) {
                     if constexpr (std::is_same_v<T, int64_t>)
                       return b == -1 ? ops::minus(T(0), a) : a / b;
