@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -280,12 +281,13 @@ TEST_CASE("memory: large blocks that are free serve one of any size together") {
   constexpr size_t bytes = 8 << 20;
   std::vector<void*> blocks;
   for (int i = 0; i < 6; ++i) blocks.push_back(memory::allocate(bytes));
-  for (const size_t i : {1, 3, 2}) memory::deallocate(blocks[i], bytes);  // joined on one side, and on both
+  for (const size_t i : std::array<size_t, 3>{1, 3, 2})
+    memory::deallocate(blocks[i], bytes);  // joined on one side, and on both
   const int64_t asked = memory::stats().system_allocations;
   auto* const one = static_cast<std::byte*>(memory::allocate(3 * bytes));
   CHECK(one == blocks[1]);
   CHECK(memory::stats().system_allocations == asked);
-  for (const size_t i : {0, 4, 5}) {
+  for (const size_t i : std::array<size_t, 3>{0, 4, 5}) {
     auto* const other = static_cast<std::byte*>(blocks[i]);
     CHECK((one + 3 * bytes <= other || other + bytes <= one));
     memory::deallocate(other, bytes);
@@ -299,7 +301,7 @@ TEST_CASE("memory: a large block takes the smallest free place and leaves a larg
   memory::release_cached();
   std::vector<std::pair<void*, size_t>> blocks;
   for (const size_t bytes : {large, small, small, small}) blocks.emplace_back(memory::allocate(bytes), bytes);
-  for (const size_t i : {0, 2}) memory::deallocate(blocks[i].first, blocks[i].second);
+  for (const size_t i : std::array<size_t, 2>{0, 2}) memory::deallocate(blocks[i].first, blocks[i].second);
   REQUIRE(memory::allocate(small) == blocks[2].first);
   REQUIRE(memory::allocate(large) == blocks[0].first);
   for (const auto& [block, bytes] : blocks) memory::deallocate(block, bytes);

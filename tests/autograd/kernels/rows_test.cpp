@@ -40,7 +40,8 @@ TEST_CASE("kernels: reductions of a row agree with the double loops at every siz
 TEST_CASE("kernels: a matrix times a vector has the bits of dot products, however it lies") {
   const std::array<int64_t, 2> shapes[] = {{1, 1},      {5, 0},     {3, 40},    {64, 17},  {129, 1024},
                                            {200, 1025}, {33, 3000}, {300, 300}, {2, 70001}};
-  for (const auto& [m, k] : shapes) {
+  for (const auto& shape : shapes) {
+    const int64_t m = shape[0], k = shape[1];
     CAPTURE(m);
     CAPTURE(k);
     const int64_t row = k + 3, col = m + 5;  // the leading dimensions

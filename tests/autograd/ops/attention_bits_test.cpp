@@ -114,7 +114,9 @@ TEST_CASE("scaled_dot_product_attention in bfloat16: what is masked does not cha
 
 TEST_CASE("packed_attention: the bits of splitting and merging the heads") {
   Generator generator(4);
-  for (const auto& [dropout_p, narrow] : {std::pair{0.0, false}, {0.25, false}, {0.0, true}, {0.25, true}}) {
+  for (const auto& way : {std::pair{0.0, false}, {0.25, false}, {0.0, true}, {0.25, true}}) {
+    const auto dropout_p = way.first;
+    const bool narrow = way.second;
     CAPTURE(dropout_p);
     CAPTURE(narrow);
     const AutocastGuard autocast(narrow);
