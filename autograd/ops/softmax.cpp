@@ -1,4 +1,4 @@
-// Softmax, its logarithm, and logsumexp. The kernels work on contiguous rows: another dim is swapped with the last one first.
+// Softmax, its logarithm, and logsumexp: of rows where the dim is the last one, or of columns side by side.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,63 +12,133 @@
 namespace onestep {
 namespace {
 
-/// What is taken at once where rows go along another dim than the last: as much as keeps what is swapped in the L2 caches.
-struct Parts {
-  int64_t slices, columns;  // of dim 0, and of the last dim
+using ops::Blocks;
+
+/// Columns [n, cols] of a tensor [outer, n, inner], in place `first`; cols <= kMost.
+struct Columns {
+  static constexpr int64_t kMost = 1024;
+  int64_t first, n, cols, inner;
+
+  template <class F>
+  void each_row(F f) const {  // f(the place where it begins)
+    for (int64_t k = 0; k < n; ++k) f(first + k * inner);
+  }
 };
-Parts parts_of(const Shape& shape, int dim) {
-  constexpr int64_t line = 16, elements = 1 << 16;  // of a core
-  const int64_t cols = shape.back(), most = kernels::num_threads() * elements, slice = shape.numel() / shape[0];
-  if (dim > 0 && slice <= most) return {most / slice, cols};
-  const int64_t column = (dim > 0 ? slice : shape.numel()) / cols;
-  return {dim > 0 ? 1 : shape[0], std::max(most / column / line, int64_t{1}) * line};
+
+/// Calls f(Columns) for all columns of `blocks`, in long pieces of rows: memory is read in order.
+template <class F>
+void over_columns(const Blocks& blocks, F f) {
+  constexpr int64_t line = 16;
+  const int64_t n = blocks.reduced, inner = blocks.inner, share = blocks.outer * inner / kernels::num_threads();
+  const int64_t width = std::clamp(share / line * line, 2 * line, Columns::kMost), parts = (inner + width - 1) / width;
+  kernels::parallel_for(blocks.outer * parts, 2.0 * static_cast<double>(n * width), [=](int64_t i, int64_t end) {
+    for (; i < end; ++i) {
+      const int64_t column = i % parts * width;
+      f(Columns{i / parts * n * inner + column, n, std::min(width, inner - column), inner});
+    }
+  });
 }
 
-/// Calls `kernel(x..., y, rows, cols)` on rows along `dim`: inputs of one shape -> a new tensor of that shape.
-template <class F, class... Inputs>
-Tensor along(const char* op, int dim, F kernel, const Inputs&... inputs) {
+/// largest [cols] of x, and y = exp(x - largest) with its sums, total [cols].
+template <class T>
+void exp_columns(const Columns& c, const T* x, T* y, T* largest, T* total) {
+  std::copy_n(x + c.first, c.cols, largest);
+  c.each_row([=](int64_t at) { kernels::maximum(x + at, 1, largest, 1, largest, c.cols); });
+  c.each_row([=](int64_t at) {
+    kernels::sub(x + at, 1, largest, 1, y + at, c.cols);
+    kernels::exp(y + at, y + at, c.cols);
+  });
+  kernels::sum_rows(y + c.first, total, c.n, c.cols, c.inner);
+}
+
+// The functions of rows in kernels.h for columns.
+
+template <class T>
+void softmax_columns(const Columns& c, const T* x, T* y) {
+  T scale[Columns::kMost], total[Columns::kMost];
+  exp_columns(c, x, y, scale, total);
+  const T one = 1;
+  kernels::div(&one, 0, total, 1, scale, c.cols);
+  c.each_row([&](int64_t at) { kernels::mul(y + at, 1, scale, 1, y + at, c.cols); });
+}
+
+template <class T>
+void softmax_grad_columns(const Columns& c, const T* y, const T* dy, T* dx) {
+  T mean[Columns::kMost];
+  c.each_row([&](int64_t at) { kernels::mul(y + at, 1, dy + at, 1, dx + at, c.cols); });
+  kernels::sum_rows(dx + c.first, mean, c.n, c.cols, c.inner);
+  c.each_row([&](int64_t at) {
+    kernels::sub(dy + at, 1, mean, 1, dx + at, c.cols);
+    kernels::mul(y + at, 1, dx + at, 1, dx + at, c.cols);
+  });
+}
+
+template <class T>
+void log_softmax_columns(const Columns& c, const T* x, T* y) {
+  T largest[Columns::kMost], rest[Columns::kMost];
+  exp_columns(c, x, y, largest, rest);
+  kernels::log(rest, rest, c.cols);
+  c.each_row([&](int64_t at) {
+    kernels::sub(x + at, 1, largest, 1, y + at, c.cols);
+    kernels::sub(y + at, 1, rest, 1, y + at, c.cols);
+  });
+}
+
+template <class T>
+void log_softmax_grad_columns(const Columns& c, const T* y, const T* dy, T* dx) {
+  T total[Columns::kMost];
+  kernels::sum_rows(dy + c.first, total, c.n, c.cols, c.inner);
+  c.each_row([&](int64_t at) {
+    kernels::exp(y + at, dx + at, c.cols);
+    kernels::mul(dx + at, 1, total, 1, dx + at, c.cols);
+    kernels::sub(dy + at, 1, dx + at, 1, dx + at, c.cols);
+  });
+}
+
+/// Inputs of one shape -> a new tensor of that shape, by `rows(x..., y, rows, cols)` or `columns(Columns, x..., y)`.
+template <class R, class C, class... Inputs>
+Tensor along(const char* op, int dim, R rows, C columns, const Inputs&... inputs) {
   const NoGradGuard no_grad;
   const Tensor& like = std::get<0>(std::tie(inputs...));
-  if (is_narrow(like.dtype())) return ops::rounded(along(op, dim, kernel, ops::widened(inputs)...), like.dtype());
-  const auto run = [&](const Tensor& first, const auto&... others) {
-    Tensor y = empty(first.shape(), first.dtype());
+  if (is_narrow(like.dtype())) return ops::rounded(along(op, dim, rows, columns, ops::widened(inputs)...), like.dtype());
+  const Blocks blocks = ops::blocks_of(like.shape(), dim, dim);
+  constexpr int64_t few = 32;  // columns, which are sooner made rows
+  if (1 < blocks.inner && blocks.inner < few)
+    return ops::contiguous_values(transpose(along(op, like.dim() - 1, rows, columns, transpose(inputs, dim, -1)...), dim, -1));
+  const auto run = [&](const auto&... from) {
+    Tensor y = empty(like.shape(), like.dtype());
     if (y.numel() == 0) return y;  // of any dtype
     dispatch_floating(y.dtype(), op, [&]<class T>() {
-      const int64_t cols = y.dim() == 0 ? 1 : y.shape().back();
-      kernel(first.template data<T>(), others.template data<T>()..., y.template mutable_data<T>(), y.numel() / cols, cols);
+      T* const to = y.mutable_data<T>();
+      if (blocks.inner == 1) return rows(from.template data<T>()..., to, blocks.outer, blocks.reduced);
+      over_columns(blocks, [&](const Columns& c) { columns(c, from.template data<T>()..., to); });
     });
     return y;
   };
-  const int last = like.dim() - 1;
-  if (dim >= last || like.numel() == 0) return run(ops::contiguous_values(inputs)...);
-  Tensor y = empty(like.shape(), like.dtype());
-  const Parts parts = parts_of(y.shape(), dim);
-  for (int64_t s = 0; s < y.shape()[0]; s += parts.slices)
-    for (int64_t c = 0; c < y.shape().back(); c += parts.columns) {
-      const auto part = [&](const Tensor& x) { return slice(slice(x, 0, s, s + parts.slices), last, c, c + parts.columns); };
-      Tensor to = part(y);
-      ops::copy_values(to, transpose(run(ops::contiguous_values(transpose(part(inputs), dim, -1))...), dim, -1));
-    }
-  return y;
+  return run(ops::contiguous_values(inputs)...);
 }
 
 }  // namespace
 
 Tensor softmax(const Tensor& x, int64_t dim) {
   const int d = normalize_dim("softmax", dim, x.dim());
-  const auto forward = [](const auto* from, auto* to, int64_t rows, int64_t cols) {
-    kernels::softmax_rows(from, to, rows, cols);
+  const auto rows = [](const auto* from, auto* to, int64_t count, int64_t cols) {
+    kernels::softmax_rows(from, to, count, cols);
   };
-  const Tensor y = along("softmax", d, forward, x);
+  const auto columns = [](const Columns& c, const auto* from, auto* to) { softmax_columns(c, from, to); };
+  const Tensor y = along("softmax", d, rows, columns, x);
   return record("softmax", y, {x}, {y}, [d](const Backward& b) -> Grads {  // dx = y (dy - sum(y dy))
     if (b.recording()) {
       const Tensor weighted = b.saved(0) * b.grad();
       return {weighted - b.saved(0) * sum(weighted, d, true)};
     }
-    const auto gradient = [](const auto* saved, const auto* dy, auto* dx, int64_t rows, int64_t cols) {
-      kernels::softmax_grad_rows(saved, dy, dx, rows, cols);
+    const auto grad_rows = [](const auto* saved, const auto* dy, auto* dx, int64_t count, int64_t cols) {
+      kernels::softmax_grad_rows(saved, dy, dx, count, cols);
     };
-    return {along("softmax", d, gradient, b.saved(0), b.grad())};
+    const auto grad_columns = [](const Columns& c, const auto* saved, const auto* dy, auto* dx) {
+      softmax_grad_columns(c, saved, dy, dx);
+    };
+    return {along("softmax", d, grad_rows, grad_columns, b.saved(0), b.grad())};
   });
 }
 
@@ -79,16 +149,20 @@ Tensor softmin(const Tensor& x, int64_t dim) {
 
 Tensor log_softmax(const Tensor& x, int64_t dim) {
   const int d = normalize_dim("log_softmax", dim, x.dim());
-  const auto forward = [](const auto* from, auto* to, int64_t rows, int64_t cols) {
-    kernels::log_softmax_rows(from, to, rows, cols);
+  const auto rows = [](const auto* from, auto* to, int64_t count, int64_t cols) {
+    kernels::log_softmax_rows(from, to, count, cols);
   };
-  const Tensor y = along("log_softmax", d, forward, x);
+  const auto columns = [](const Columns& c, const auto* from, auto* to) { log_softmax_columns(c, from, to); };
+  const Tensor y = along("log_softmax", d, rows, columns, x);
   return record("log_softmax", y, {x}, {y}, [d](const Backward& b) -> Grads {  // dx = dy - exp(y) sum(dy)
     if (b.recording()) return {b.grad() - exp(b.saved(0)) * sum(b.grad(), d, true)};
-    const auto gradient = [](const auto* saved, const auto* dy, auto* dx, int64_t rows, int64_t cols) {
-      kernels::log_softmax_grad_rows(saved, dy, dx, rows, cols);
+    const auto grad_rows = [](const auto* saved, const auto* dy, auto* dx, int64_t count, int64_t cols) {
+      kernels::log_softmax_grad_rows(saved, dy, dx, count, cols);
     };
-    return {along("log_softmax", d, gradient, b.saved(0), b.grad())};
+    const auto grad_columns = [](const Columns& c, const auto* saved, const auto* dy, auto* dx) {
+      log_softmax_grad_columns(c, saved, dy, dx);
+    };
+    return {along("log_softmax", d, grad_rows, grad_columns, b.saved(0), b.grad())};
   });
 }
 
