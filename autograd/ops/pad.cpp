@@ -3,6 +3,7 @@
 
 #include "autograd/creation.h"
 #include "autograd/ops/common.h"
+#include "autograd/ops/indexing.h"
 #include "autograd/ops_conv.h"
 #include "autograd/ops_index.h"
 #include "autograd/ops_shape.h"
@@ -13,74 +14,148 @@ namespace {
 /// The places before and after each dim, from the last dim on.
 using Sides = std::array<int64_t, size_t{2} * kMaxRank>;
 
-/// The gradient is the same op with all signs changed: what was added is cut off, what was cut off gets 0.
-Tensor pad_constant(const Tensor& x, const Sides& sides, Scalar value) {
-  Shape shape = x.shape();
-  Tensor from = x.detach();
-  std::array<int64_t, kMaxRank> first{}, length{};
-  for (int i = 0; i < x.dim(); ++i) {
-    const auto dim = static_cast<size_t>(x.dim() - 1 - i);
-    const int64_t before = sides[2 * static_cast<size_t>(i)], behind = sides[2 * static_cast<size_t>(i) + 1];
-    int64_t& size = shape[x.dim() - 1 - i];
-    const int64_t cut = std::max<int64_t>(-before, 0), kept = size - cut - std::max<int64_t>(-behind, 0);
-    ONESTEP_CHECK(ShapeError, kept >= 0, "pad: cuts more off than there is: ", before, " and ", behind, " of size ", size,
-                  " (dim ", dim, ")");
-    from = narrow(from, static_cast<int64_t>(dim), cut, kept);
-    first[dim] = std::max<int64_t>(before, 0);
-    length[dim] = kept;
-    size += before + behind;
-  }
-  Tensor y = empty(shape, x.dtype()), inside = y.detach();
-  const Tensor border = full({}, value, x.dtype());
-  const auto fill = [&](Tensor side) {
-    if (side.numel() > 0) ops::copy_values(side, ops::expand_values("pad", border, side.shape()));
-  };
-  for (int i = 0; i < x.dim(); ++i) {  // what lies before and behind, of the places that are inside in the dims before
-    const int64_t start = first[static_cast<size_t>(i)], end = start + length[static_cast<size_t>(i)];
-    fill(narrow(inside, i, 0, start));
-    fill(narrow(inside, i, end, inside.size(i) - end));
-    inside = narrow(inside, i, start, end - start);
-  }
-  if (inside.numel() > 0) ops::copy_values(inside, from);
-  return record("pad", y, {x}, {}, [sides](const Backward& b) -> Grads {
-    Sides opposite = sides;
-    for (int64_t& side : opposite) side = -side;
-    return {pad_constant(b.grad(), opposite, 0)};
-  });
-}
+/// A dim of `size` as it is padded: the place that each of its places shows, or -1 for the value. Those from `begin` to `end`
+/// show neighbours.
+struct PaddedDim {
+  int64_t size = 1;
+  std::vector<int64_t> places = {0};
+  int64_t begin = 0, end = 1;
 
-/// Where the places of a padded dim of `size` come from.
-Tensor sources(PadMode mode, int64_t size, int64_t before, int64_t behind) {
+  int64_t count() const { return static_cast<int64_t>(places.size()); }
+  bool unchanged() const { return begin == 0 && end == size && end == count(); }
+};
+
+PaddedDim padded_dim(PadMode mode, int64_t size, int64_t before, int64_t behind) {
   std::vector<int64_t> places;
   const int64_t first = std::max<int64_t>(-before, 0), kept = size - first - std::max<int64_t>(-behind, 0);
   for (int64_t place = -before; place < size + behind; ++place) {
+    if (mode == PadMode::constant) places.push_back(place < size ? std::max<int64_t>(place, -1) : -1);
     if (mode == PadMode::reflect) places.push_back(place < 0 ? -place : place >= size ? 2 * (size - 1) - place : place);
     if (mode == PadMode::replicate) places.push_back(std::clamp<int64_t>(place, 0, size - 1));
     if (mode == PadMode::circular) places.push_back((place - first + 2 * kept) % kept + first);
   }
-  return from_values(places, {static_cast<int64_t>(places.size())});
+  const auto count = static_cast<int64_t>(places.size());
+  return {size, places, std::clamp<int64_t>(before, 0, count), std::clamp<int64_t>(before + size, 0, count)};
 }
 
-Tensor pad_from_input(const Tensor& x, const std::vector<int64_t>& pad, PadMode mode) {
-  const int dims = static_cast<int>(pad.size() / 2);
-  ONESTEP_CHECK(ShapeError, 1 <= dims && dims <= 3 && (x.dim() == dims + 1 || x.dim() == dims + 2), "pad: ", pad.size(),
+/// Throws ShapeError unless a dim of x can be padded by so many places.
+void check_sides(PadMode mode, const Shape& shape, int dim, int64_t before, int64_t behind) {
+  const int64_t size = shape[dim], left = size + before + behind;
+  if (mode == PadMode::constant) {
+    ONESTEP_CHECK(ShapeError, size + std::min<int64_t>(before, 0) + std::min<int64_t>(behind, 0) >= 0,
+                  "pad: cuts more off than there is: ", before, " and ", behind, " of size ", size, " (dim ", dim, ")");
+    return;
+  }
+  const int64_t most = mode == PadMode::reflect ? size - 1 : size;
+  ONESTEP_CHECK(ShapeError, mode == PadMode::replicate || std::max(before, behind) <= most, "pad: at most ", most,
+                " places can be added to dim ", dim - shape.rank(), " of input ", shape, ": got ", before, " and ", behind);
+  // What is circular continues with what has been left of the dim.
+  const int64_t cut = mode == PadMode::circular ? std::min<int64_t>(before, 0) + std::min<int64_t>(behind, 0) : 0;
+  ONESTEP_CHECK(ShapeError, left == 0 || (left > 0 && size + cut > 0), "pad: nothing is left of dim ", dim - shape.rank(),
+                " of input ", shape, ": got ", before, " and ", behind);
+}
+
+/// The last `count` dims of `shape` as they are padded, from the last one on.
+std::vector<PaddedDim> padded_dims(PadMode mode, const Shape& shape, const Sides& sides, int count) {
+  std::vector<PaddedDim> dims;
+  for (int i = 0; i < count; ++i) {
+    const int dim = shape.rank() - 1 - i;
+    const int64_t before = sides[2 * static_cast<size_t>(i)], behind = sides[2 * static_cast<size_t>(i) + 1];
+    check_sides(mode, shape, dim, before, behind);
+    dims.push_back(padded_dim(mode, shape[dim], before, behind));
+  }
+  return dims;
+}
+
+/// The rows of all dims but the last one as they are padded: the number of the row that each shows, or -1.
+std::vector<int64_t> rows_of(const std::vector<PaddedDim>& dims) {
+  std::vector<int64_t> rows = {0};
+  for (size_t i = dims.size(); i-- > 1;) {
+    std::vector<int64_t> next;
+    for (const int64_t row : rows)
+      for (const int64_t place : dims[i].places) next.push_back(row < 0 || place < 0 ? -1 : row * dims[i].size + place);
+    rows = next;
+  }
+  return rows;
+}
+
+/// A row of the result from that of x: `unit` elements a place.
+template <class T>
+void put_row(const PaddedDim& dim, int64_t unit, const T* from, T other, T* to) {
+  const int64_t* const places = dim.places.data();
+  const auto put = [=](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) {
+      if (unit == 1)
+        to[j] = places[j] < 0 ? other : from[places[j]];
+      else if (places[j] < 0)
+        std::fill_n(to + j * unit, unit, other);
+      else
+        std::copy_n(from + places[j] * unit, unit, to + j * unit);
+    }
+  };
+  put(0, dim.begin);
+  if (dim.begin < dim.end) std::copy_n(from + places[dim.begin] * unit, (dim.end - dim.begin) * unit, to + dim.begin * unit);
+  put(dim.end, dim.count());
+}
+
+/// x with its last dims padded, row by row: neighbours in one piece.
+Tensor padded(const Tensor& x, std::vector<PaddedDim> dims, Scalar value) {
+  Shape shape = x.shape();
+  for (size_t i = 0; i < dims.size(); ++i) shape[x.dim() - 1 - static_cast<int>(i)] = dims[i].count();
+  Tensor y = empty(shape, x.dtype());
+  if (y.numel() == 0) return y;
+  int64_t unit = 1;
+  for (; dims.size() > 1 && dims.front().unchanged(); dims.erase(dims.begin())) unit *= dims.front().size;
+  const PaddedDim& last = dims.front();
+  const std::vector<int64_t> rows = rows_of(dims);
+  const auto count = static_cast<int64_t>(rows.size());
+  int64_t rows_of_x = 1;
+  for (size_t i = 1; i < dims.size(); ++i) rows_of_x *= dims[i].size;
+  const Tensor from = ops::contiguous_values(x), border = full({}, value, x.dtype());
+  dispatch_size(x.dtype(), [&]<class T>() {
+    const T *const source = ops::units<T>(from), other = *ops::units<T>(border);
+    T* const target = ops::mutable_units<T>(y);
+    const int64_t width = last.count() * unit;
+    kernels::parallel_for(y.numel() / width, 2 + 0.2 * static_cast<double>(width), [&](int64_t r, int64_t end) {
+      for (; r < end; ++r) {
+        const int64_t row = rows[static_cast<size_t>(r % count)];
+        if (row < 0)
+          std::fill_n(target + r * width, width, other);
+        else
+          put_row(last, unit, source + (r / count * rows_of_x + row) * last.size * unit, other, target + r * width);
+      }
+    });
+  });
+  return y;
+}
+
+/// The gradient is the same op with all signs changed: what was added is cut off, what was cut off gets 0.
+Tensor pad_constant(const Tensor& x, const Sides& sides, int count, Scalar value) {
+  const Tensor y = count == 0 ? clone(x.detach()) : padded(x, padded_dims(PadMode::constant, x.shape(), sides, count), value);
+  return record("pad", y, {x}, {}, [=](const Backward& b) -> Grads {
+    Sides opposite = sides;
+    for (int64_t& side : opposite) side = -side;
+    return {pad_constant(b.grad(), opposite, count, 0)};
+  });
+}
+
+Tensor pad_from_input(const Tensor& x, const Sides& sides, int count, PadMode mode) {
+  ONESTEP_CHECK(ShapeError, 1 <= count && count <= 3 && (x.dim() == count + 1 || x.dim() == count + 2), "pad: ", 2 * count,
                 " numbers for input ", x.shape(),
                 " (these modes pad the last 1, 2 or 3 dims of a tensor that has one or two more)");
-  Tensor y = x;
-  for (int i = 0; i < dims; ++i) {
-    const int64_t before = pad[2 * static_cast<size_t>(i)], behind = pad[2 * static_cast<size_t>(i) + 1], size = x.size(-1 - i);
-    if (before == 0 && behind == 0) continue;
-    const int64_t most = mode == PadMode::reflect ? size - 1 : size;
-    ONESTEP_CHECK(ShapeError, mode == PadMode::replicate || std::max(before, behind) <= most, "pad: at most ", most,
-                  " places can be added to dim ", -1 - i, " of input ", x.shape(), ": got ", before, " and ", behind);
-    // What is circular continues with what has been left of the dim.
-    const int64_t cut = mode == PadMode::circular ? std::min<int64_t>(before, 0) + std::min<int64_t>(behind, 0) : 0;
-    const int64_t left = size + before + behind;
-    ONESTEP_CHECK(ShapeError, left == 0 || (left > 0 && size + cut > 0), "pad: nothing is left of dim ", -1 - i, " of input ",
-                  x.shape(), ": got ", before, " and ", behind);
-    y = index_select(y, -1 - i, sources(mode, size, before, behind));
-  }
-  return &y.impl() == &x.impl() ? clone(x) : y;
+  const Tensor y = padded(x, padded_dims(mode, x.shape(), sides, count), 0);
+  return record("pad", y, {x}, {}, [=](const Backward& b) -> Grads {  // added where it came from, dim by dim
+    const std::vector<PaddedDim> dims = padded_dims(mode, b.input_shape(0), sides, count);
+    Tensor grad = b.grad();
+    for (int i = count - 1; i >= 0; --i) {
+      const PaddedDim& dim = dims[static_cast<size_t>(i)];
+      Shape shape = grad.shape();
+      const int d = shape.rank() - 1 - i;
+      shape[d] = dim.size;
+      grad = ops::add_taken(grad, shape, d, from_values(dim.places, {dim.count()}));
+    }
+    return {grad};
+  });
 }
 
 }  // namespace
@@ -88,10 +163,10 @@ Tensor pad_from_input(const Tensor& x, const std::vector<int64_t>& pad, PadMode 
 Tensor pad(const Tensor& x, const std::vector<int64_t>& pad, PadMode mode, Scalar value) {
   ONESTEP_CHECK(ShapeError, pad.size() % 2 == 0 && pad.size() / 2 <= static_cast<size_t>(x.dim()),
                 "pad: needs two numbers a dim, for at most ", x.dim(), " dims: got ", pad.size(), " numbers");
-  if (mode != PadMode::constant) return pad_from_input(x, pad, mode);
   Sides sides{};
   std::copy(pad.begin(), pad.end(), sides.begin());
-  return pad_constant(x, sides, value);
+  const int count = static_cast<int>(pad.size() / 2);
+  return mode == PadMode::constant ? pad_constant(x, sides, count, value) : pad_from_input(x, sides, count, mode);
 }
 
 }  // namespace onestep
