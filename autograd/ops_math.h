@@ -20,6 +20,9 @@ Tensor div(const Tensor& a, const Tensor& b);
 /// a + alpha b and a - alpha b (torch.add, torch.sub). Throw DTypeError on a fraction for integers.
 Tensor add(const Tensor& a, const Tensor& b, Scalar alpha);
 Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha);
+/// x + scale a b and x + scale a / b, all broadcast (torch.addcmul, torch.addcdiv). The second throws DTypeError for integers.
+Tensor add_product(const Tensor& x, const Tensor& a, const Tensor& b, Scalar scale = 1);
+Tensor add_quotient(const Tensor& x, const Tensor& a, const Tensor& b, Scalar scale = 1);
 Tensor add(const Tensor& a, Scalar b);
 Tensor sub(const Tensor& a, Scalar b);
 Tensor mul(const Tensor& a, Scalar b);
@@ -79,6 +82,8 @@ Tensor mul_(const Tensor& x, const Tensor& y);
 Tensor div_(const Tensor& x, const Tensor& y);
 Tensor add_(const Tensor& x, const Tensor& y, Scalar alpha);
 Tensor sub_(const Tensor& x, const Tensor& y, Scalar alpha);
+Tensor add_product_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar scale = 1);
+Tensor add_quotient_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar scale = 1);
 Tensor add_(const Tensor& x, Scalar y);
 Tensor sub_(const Tensor& x, Scalar y);
 Tensor mul_(const Tensor& x, Scalar y);

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "autograd/operators.h"
-#include "autograd/ops/elementwise.h"
+#include "autograd/ops/vectorized.h"
 #include "autograd/ops_shape.h"
 
 namespace onestep {
@@ -125,22 +125,60 @@ Tensor sub(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-/// op(a, alpha b), rounded once; alpha is a number of their dtype.
-template <class Op>
-Tensor with_alpha(const char* name, const Tensor& a, const Tensor& b, Scalar alpha, const Op& op) {
-  const DType dtype = result_type(a, b), wide = compute_type(dtype);
-  ONESTEP_CHECK(DTypeError, is_floating(dtype) || !is_floating(alpha.dtype), name, ": a fraction, alpha ", alpha.value,
+/// a + sign alpha b, rounded once; alpha is a number of their dtype.
+Tensor add_scaled(const char* op, const Tensor& a, const Tensor& b, Scalar alpha, bool negative) {
+  const auto [x, y] = meet(a, b);
+  const DType dtype = x.dtype();
+  ONESTEP_CHECK(DTypeError, is_floating(dtype) || !is_floating(alpha.dtype), op, ": a fraction, alpha ", alpha.value,
                 ", for operands of dtype ", dtype);
-  return to(op(to(a, wide), mul(to(b, wide), ops::rounded(alpha, dtype))), dtype);
+  const Scalar number = ops::rounded(alpha, dtype);
+  if (dtype == DType::boolean) return negative ? sub(x, mul(y, number)) : add(x, mul(y, number));
+  const auto sum = [=]<class T>(T v, T w) {
+    const T scaled = ops::times(w, ops::element<T>(number));
+    return negative ? ops::minus(v, scaled) : ops::plus(v, scaled);
+  };
+  return record(op, ops::zip(op, x, y, ops::Vectorized{sum}), {x, y}, {}, [=](const Backward& back) -> Grads {
+    return {grad_of(back, 0, [&] { return back.grad(); }), grad_of(back, 1, [&] {
+              const Tensor dy = back.grad() * number;
+              return negative ? neg(dy) : dy;
+            })};
+  });
 }
+
+Tensor scaled(const Tensor& x, Scalar number) { return number.value == 1 ? x : x * number; }
+
+/// The dtype in which three operands meet.
+DType result_type(const Tensor& a, const Tensor& b, const Tensor& c) { return result_type(to(a, result_type(a, b)), c); }
 
 }  // namespace
 
-Tensor add(const Tensor& a, const Tensor& b, Scalar alpha) {
-  return with_alpha("add", a, b, alpha, [](const Tensor& x, const Tensor& y) { return add(x, y); });
+Tensor add(const Tensor& a, const Tensor& b, Scalar alpha) { return add_scaled("add", a, b, alpha, false); }
+Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) { return add_scaled("sub", a, b, alpha, true); }
+
+Tensor add_product(const Tensor& x, const Tensor& a, const Tensor& b, Scalar scale) {
+  const DType dtype = result_type(x, a, b);
+  if (!is_floating(dtype)) return add(x, mul(mul(a, Scalar(static_cast<int64_t>(scale.value))), b));
+  const Tensor u = to(x, dtype), v = to(a, dtype), w = to(b, dtype);
+  const auto sum = [by = scale.value]<class T>(T e, T f, T g) { return e + static_cast<T>(by) * f * g; };
+  const Tensor y = ops::zip_three("add_product", u, v, w, ops::Vectorized{sum});
+  return record("add_product", y, {u, v, w}, {v, w}, [scale](const Backward& back) -> Grads {
+    return {grad_of(back, 0, [&] { return back.grad(); }),
+            grad_of(back, 1, [&] { return back.grad() * scaled(back.saved(1), scale); }),
+            grad_of(back, 2, [&] { return back.grad() * scaled(back.saved(0), scale); })};
+  });
 }
-Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
-  return with_alpha("sub", a, b, alpha, [](const Tensor& x, const Tensor& y) { return sub(x, y); });
+
+Tensor add_quotient(const Tensor& x, const Tensor& a, const Tensor& b, Scalar scale) {
+  const DType dtype = result_type(x, a, b);
+  ops::check_floating("add_quotient", to(b, dtype));
+  const Tensor u = to(x, dtype), v = to(a, dtype), w = to(b, dtype);
+  const auto sum = [by = scale.value]<class T>(T e, T f, T g) { return e + static_cast<T>(by) * f / g; };
+  const Tensor y = ops::zip_three("add_quotient", u, v, w, ops::Vectorized{sum});
+  return record("add_quotient", y, {u, v, w}, {v, w}, [scale](const Backward& back) -> Grads {
+    const auto slope = [&] { return scale / back.saved(1); };
+    return {grad_of(back, 0, [&] { return back.grad(); }), grad_of(back, 1, [&] { return back.grad() * slope(); }),
+            grad_of(back, 2, [&] { return neg(back.grad() * (slope() * back.saved(0) / back.saved(1))); })};
+  });
 }
 
 Tensor sub(const Tensor& a, Scalar b) {

@@ -40,6 +40,19 @@ double mixed(double a, double b, double weight) { return a + weight * (b - a); }
 Tensor lerp_copy(const Tensor& a, const Tensor& b, const Tensor& weight) { return lerp_(clone(a), b, weight); }
 Tensor clamp_copy(const Tensor& a, const Tensor& b, const Tensor& c) { return clamp_(clone(a), b, c); }
 
+Tensor add_product_half(const Tensor& x, const Tensor& a, const Tensor& b) { return add_product(x, a, b, -0.5); }
+Tensor add_product_copy(const Tensor& x, const Tensor& a, const Tensor& b) { return add_product_(clone(x), a, b, -0.5); }
+Tensor add_quotient_half(const Tensor& x, const Tensor& a, const Tensor& b) { return add_quotient(x, a, b, -0.5); }
+Tensor add_quotient_copy(const Tensor& x, const Tensor& a, const Tensor& b) { return add_quotient_(clone(x), a, b, -0.5); }
+double minus_half_product(double x, double a, double b) { return x - 0.5 * a * b; }
+double minus_half_quotient(double x, double a, double b) { return x - 0.5 * a / b; }
+
+/// x + -0.5 f(a, b) where b is not small.
+std::vector<OpSample> sums(Tensor (*op)(const Tensor&, const Tensor&, const Tensor&), double (*f)(double, double, double)) {
+  return {three("same shape", {{3, 4}}, {{3, 4}}, {{3, 4}, 1, 2}, op, f),
+          three("broadcast", {{2, 3, 4}}, {{4}}, {{3, 1}, 1, 2}, op, f), three("empty", {{0, 4}}, {{4}}, {{}}, op, f)};
+}
+
 std::vector<OpSample> mixtures(Tensor (*op)(const Tensor&, const Tensor&, const Tensor&)) {
   return {three("same shape", {{3, 4}}, {{3, 4}}, {{3, 4}, -1, 2}, op, mixed),
           three("broadcast", {{2, 3, 4}}, {{4}}, {{3, 1}, -1, 2}, op, mixed), three("empty", {{0, 4}}, {{4}}, {{}}, op, mixed)};
@@ -74,7 +87,7 @@ const RegisterOpCases registered([] {
   const auto dtypes = [](const char* op) {
     return std::string(op) + ": dtypes differ: float32 and float64 (convert one with to())";
   };
-  const Tensor f32 = zeros({2}), f64 = zeros({2}, DType::float64);
+  const Tensor f32 = zeros({2}), f64 = zeros({2}, DType::float64), i64 = zeros({2}, DType::int64);
   return OpCases{
       {"clamp",
        {three("rows", {{3, 4}, -2, 2, {-1, 1}}, {{3, 4}, -1, -1}, {{1, 4}, 1, 1}, clamp, clamped),
@@ -121,6 +134,21 @@ const RegisterOpCases registered([] {
        {error(
            "dtypes", [=] { heaviside(f32, f64); }, dtypes("heaviside"))}},
       {"heaviside_", in_place_pairs(function2<heaviside_>, step, drawn, false), {}},
+      {"add_product",
+       joined(sums(add_product_half, minus_half_product),
+              {three("broadcast x", {{4}}, {{2, 1}}, {{2, 4}}, add_product_half, minus_half_product),
+               three(
+                   "int64", integers({3, 4}), integers({4}), integers({3, 1}),
+                   [](const Tensor& x, const Tensor& a, const Tensor& b) { return add_product(x, a, b, 3); },
+                   [](double x, double a, double b) { return x + 3 * a * b; }, false)}),
+       {}},
+      {"add_product_", sums(add_product_copy, minus_half_product), {}},
+      {"add_quotient",
+       sums(add_quotient_half, minus_half_quotient),
+       {error(
+           "integers", [i64] { add_quotient(i64, i64, i64); },
+           "add_quotient: needs a floating dtype: got int64 (convert with x.to(DType::float32))")}},
+      {"add_quotient_", sums(add_quotient_copy, minus_half_quotient), {}},
       {"lerp",
        joined(mixtures(lerp),
               {two(

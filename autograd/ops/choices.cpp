@@ -92,28 +92,11 @@ namespace {
 
 /// The values of lerp for tensors of one wide dtype.
 Tensor lerp_values(const Tensor& a, const Tensor& b, const Tensor& weight) {
-  const Shape shape = broadcast_shapes("lerp", broadcast_shapes("lerp", a.shape(), b.shape()), weight.shape());
-  Tensor y = shape == a.shape() && weight.numel() == 1 ? ops::result_of("lerp", a, b) : empty(shape, a.dtype());
-  dispatch_floating(a.dtype(), "lerp", [&]<class T>() {
-    const auto between = [](T from, T up_to, T w) {
-      const T distance = up_to - from;
-      return std::abs(w) < T(0.5) ? from + w * distance : up_to - distance * (1 - w);
-    };
-    if (weight.numel() == 1) {
-      const T w = *weight.data<T>();
-      return ops::zip_into<T, T, T>(y, a, b,
-                                    ops::Vectorized{[between, w](T from, T up_to) { return between(from, up_to, w); }});
-    }
-    const T *start = a.data<T>(), *end = b.data<T>(), *part = weight.data<T>();
-    T* to = y.mutable_data<T>();
-    const std::array<Shape, 4> strides = {ops::broadcast_strides(a, shape), ops::broadcast_strides(b, shape),
-                                          ops::broadcast_strides(weight, shape), y.strides()};
-    ops::for_each_row<4>(shape, strides, [=](const auto& at, int64_t n, const auto& steps) {
-      for (int64_t j = 0; j < n; ++j)
-        to[at[3] + j] = between(start[at[0] + j * steps[0]], end[at[1] + j * steps[1]], part[at[2] + j * steps[2]]);
-    });
-  });
-  return y;
+  const auto between = []<class T>(T from, T up_to, T w) {
+    const T distance = up_to - from;
+    return std::abs(w) < T(0.5) ? from + w * distance : up_to - distance * (1 - w);
+  };
+  return ops::zip_three("lerp", a, b, weight, ops::Vectorized{between});
 }
 
 }  // namespace

@@ -50,6 +50,12 @@ Tensor add_(const Tensor& x, const Tensor& y, Scalar alpha) {
 Tensor sub_(const Tensor& x, const Tensor& y, Scalar alpha) {
   return write("sub_", x, {y}, [&](const Tensor& v) { return sub(v, y, alpha); });
 }
+Tensor add_product_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar scale) {
+  return write("add_product_", x, {a, b}, [&](const Tensor& v) { return add_product(v, a, b, scale); });
+}
+Tensor add_quotient_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar scale) {
+  return write("add_quotient_", x, {a, b}, [&](const Tensor& v) { return add_quotient(v, a, b, scale); });
+}
 Tensor round_(const Tensor& x, int64_t decimals) {
   return write("round_", x, {}, [=](const Tensor& v) { return round(v, decimals); });
 }

@@ -1,5 +1,7 @@
 #pragma once
 // Elementwise loops over formulas by the vector instructions of each instruction set.
+#include <array>
+
 #include "autograd/ops/elementwise.h"
 #include "autograd/vector_loop.h"
 
@@ -30,9 +32,45 @@ struct Vectorized {
         vector_loop(f, y + i, std::min(most, end - i), a_step == 0 ? same_a : a + i, b_step == 0 ? same_b : b + i);
     });
   }
+
+  /// y[i] = f(a[i], b[i], c[i]), each of a step of 1 or 0.
+  template <class T>
+  void operator()(const std::array<const T*, 3>& from, const std::array<int64_t, 3>& steps, T* y, int64_t n) const {
+    constexpr int64_t block = 1024;
+    std::array<std::array<T, block>, 3> same;  // of those that are one element
+    for (size_t k = 0; k < 3; ++k)
+      if (steps[k] == 0) std::fill_n(same[k].data(), std::min(n, block), *from[k]);
+    kernels::parallel_for(n, kCost, [&, this](int64_t i, int64_t end) {
+      for (; i < end; i += block) {
+        const auto at = [&](size_t k) { return steps[k] == 0 ? same[k].data() : from[k] + i; };
+        vector_loop(f, y + i, std::min(block, end - i), at(0), at(1), at(2));
+      }
+    });
+  }
 };
 template <class F>
 Vectorized(F) -> Vectorized<F>;
+
+/// f(a, b, c) elementwise for floating operands of one dtype, broadcast; not recorded. Throws ShapeError or DTypeError naming
+/// `op`.
+template <class F>
+Tensor zip_three(const char* op, const Tensor& a, const Tensor& b, const Tensor& c, const Vectorized<F>& row) {
+  if (is_narrow(a.dtype())) return rounded(zip_three(op, widened(a), widened(b), widened(c), row), a.dtype());
+  const Shape shape = broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), c.shape());
+  const bool in_place = shape == a.shape() && ResultInPlace::is(op, a) && !b.shares_storage(a) && !c.shares_storage(a);
+  Tensor y = in_place ? a : empty(shape, a.dtype());
+  const std::array<Tensor, 3> from = {contiguous_values(a), contiguous_values(b), contiguous_values(c)};
+  dispatch_floating(a.dtype(), op, [&]<class T>() {
+    T* const to = y.mutable_data<T>();
+    const T *first = from[0].data<T>(), *second = from[1].data<T>(), *third = from[2].data<T>();
+    const std::array<Shape, 4> strides = {broadcast_strides(from[0], shape), broadcast_strides(from[1], shape),
+                                          broadcast_strides(from[2], shape), y.strides()};
+    for_each_row<4>(shape, strides, [=, &row](const auto& at, int64_t n, const auto& steps) {
+      row(std::array{first + at[0], second + at[1], third + at[2]}, std::array{steps[0], steps[1], steps[2]}, to + at[3], n);
+    });
+  });
+  return y;
+}
 
 /// A row function from a kernel and a formula: y[i] = f(a[i], kernel(b[i])), block by block in the L1 cache.
 template <class K, class F>

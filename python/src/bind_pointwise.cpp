@@ -45,30 +45,12 @@ Tensor interpolated(T a, T b, W weight) {
     return to(lerp(to(a, DType::float32), to(b, DType::float32), weight), a.dtype());
 }
 
-/// The dtype in which x, a and b of addcmul and addcdiv meet.
-DType dtype_of(T x, T a, T b) { return result_type(to(x, result_type(x, a)), b); }
-
-/// op(value a, b) in that dtype, halves in float32.
-template <Binary kOp>
-Tensor term(DType dtype, T a, T b, Scalar value) {
-  const DType wide = is_half(dtype) ? DType::float32 : dtype;
-  if (!is_floating(dtype) && kOp == static_cast<Binary>(div))
-    fail<Error>("addcdiv needs a floating dtype, but found ", dtype, " (convert with .float())");
-  if (!is_floating(dtype) && value.dtype == DType::float32) value = static_cast<int64_t>(value.value);
-  return kOp(scaled(to(a, wide), value), to(b, wide));  // in PyTorch's order
-}
-
-/// x + value op(a, b), in the dtype in which all three meet; halves are rounded once.
-template <Binary kOp>
-Tensor combined(T x, T a, T b, Scalar value) {
-  const DType dtype = dtype_of(x, a, b);
-  const Tensor added = term<kOp>(dtype, a, b, value);
-  return to(add(to(x, added.dtype()), added), dtype);
-}
-template <Binary kOp>
-Tensor combined_in_place(T x, T a, T b, Scalar value) {
-  if (is_half(x.dtype())) return copy_(x, combined<kOp>(x, a, b, value));
-  return add_(x, term<kOp>(dtype_of(x, a, b), a, b, value));
+/// addcdiv of floating operands.
+template <Tensor (*kOp)(T, T, T, Scalar)>
+Tensor quotient(T x, T a, T b, Scalar value) {
+  if (!x.is_floating() && !a.is_floating() && !b.is_floating())
+    fail<Error>("addcdiv needs a floating dtype, but found ", b.dtype(), " (convert with .float())");
+  return kOp(x, a, b, value);
 }
 
 Tensor gelu_named(T x, std::string_view approximate) {
@@ -228,18 +210,14 @@ void bind_pointwise() {
   both(
       "lerp(Tensor input, Tensor end, Tensor weight)", +[](T a, T b, T w) { return interpolated<T>(a, b, w); });
   both("nan_to_num(Tensor input, float nan=0.0, float? posinf=None, float? neginf=None)", nan_to_num);
-  both(
-      "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-      +[](T x, T a, T b, Scalar value) { return combined<mul>(x, a, b, value); });
+  both("addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)", add_product);
   both(
       "addcmul(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2)",
-      +[](T x, Scalar value, T a, T b) { return combined<mul>(x, a, b, value); });
-  both(
-      "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-      +[](T x, T a, T b, Scalar value) { return combined<div>(x, a, b, value); });
+      +[](T x, Scalar value, T a, T b) { return add_product(x, a, b, value); });
+  both("addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)", quotient<add_quotient>);
   both(
       "addcdiv(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2)",
-      +[](T x, Scalar value, T a, T b) { return combined<div>(x, a, b, value); });
+      +[](T x, Scalar value, T a, T b) { return quotient<add_quotient>(x, a, b, value); });
 
   // Activations; those of torch.nn.functional alone take `inplace` there.
   function("relu(Tensor input, bool inplace=False)", activation<relu, /*kSavesInput=*/false>);
@@ -307,18 +285,14 @@ void bind_inplace() {
   method(
       "div_(Tensor input, Scalar other, *, str? rounding_mode=None)",
       +[](T x, Scalar y, std::optional<std::string_view> mode) { return mode ? div_(x, y, rounding(mode)) : div_(x, y); });
-  method(
-      "addcmul_(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-      +[](T x, T a, T b, Scalar value) { return combined_in_place<mul>(x, a, b, value); });
+  method("addcmul_(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)", add_product_);
   method(
       "addcmul_(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2)",
-      +[](T x, Scalar value, T a, T b) { return combined_in_place<mul>(x, a, b, value); });
-  method(
-      "addcdiv_(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-      +[](T x, T a, T b, Scalar value) { return combined_in_place<div>(x, a, b, value); });
+      +[](T x, Scalar value, T a, T b) { return add_product_(x, a, b, value); });
+  method("addcdiv_(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)", quotient<add_quotient_>);
   method(
       "addcdiv_(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2)",
-      +[](T x, Scalar value, T a, T b) { return combined_in_place<div>(x, a, b, value); });
+      +[](T x, Scalar value, T a, T b) { return quotient<add_quotient_>(x, a, b, value); });
   method(
       "clamp_(Tensor input, Scalar? min=None, Scalar? max=None)",
       +[](T x, std::optional<Scalar> low, std::optional<Scalar> high) { return clamp_(x, low, high); });
