@@ -21,9 +21,10 @@ def dtype_named(name: str) -> Any:
     return getattr(onestep, name)
 
 
-def tensor_from_bytes(data: bytes, dtype: Any, shape: Any) -> _C.Tensor:
-    """A tensor over a copy of data."""
-    return _C.frombuffer(bytearray(data), dtype=dtype).reshape(shape) if data else _C.empty(shape, dtype=dtype)
+def tensor_from_bytes(data: Any, dtype: Any, shape: Any) -> _C.Tensor:
+    """A tensor over the memory of uint8, or over a copy of bytes."""
+    memory = data if isinstance(data, _C.Tensor) else bytearray(data)
+    return _C.frombuffer(memory, dtype=dtype).reshape(shape) if len(data) > 0 else _C.empty(shape, dtype=dtype)
 
 
 def add_safe_globals(safe_globals: List[Any]) -> None:
@@ -109,8 +110,8 @@ class Reader(pickle._Unpickler):  # type: ignore[name-defined]
 
     dispatch = dict(pickle._Unpickler.dispatch)  # type: ignore[attr-defined]
 
-    def __init__(self, file: Any, content: Callable[[str, int], bytes]) -> None:
-        """content(key, bytes) gives the bytes of a storage."""
+    def __init__(self, file: Any, content: Callable[[str, int], Any]) -> None:
+        """content(key, bytes) gives the bytes of a storage, or a tensor of them."""
         super().__init__(file)
         self._content = content
         self._storages: Dict[str, _C.Tensor] = {}

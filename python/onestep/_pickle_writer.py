@@ -30,6 +30,12 @@ class Refused(TypeError):
     """A value that is no tensor, number, string or container of them."""
 
 
+def bytes_of(x: _C.Tensor) -> memoryview:
+    """The elements of a contiguous tensor, in its own memory."""
+    elements: Any = x.detach().reshape(-1).view(onestep.uint8)
+    return memoryview(elements)
+
+
 class PickleWriter:
     """`write(value)` gives the bytes; `storages` the elements of the tensors in it, by key."""
 
@@ -38,7 +44,7 @@ class PickleWriter:
         self._used: Dict[Tuple[int, str], Tuple[str, int, _C.Tensor]] = {}  # of each storage: key, elements, tensor
         self._pairs: Dict[int, _C.Tensor] = {}  # of complex tensors, whose parts lie side by side in the file
         self._open: List[int] = []
-        self.storages: Dict[str, bytes] = {}
+        self.storages: Dict[str, memoryview] = {}
 
     def write(self, value: Any) -> bytes:
         for _ in range(2):  # the first time only to see how much of each storage is used
@@ -46,7 +52,7 @@ class PickleWriter:
             self._value(value, "")
         self._out.append(b".")
         for key, count, tensor in self._used.values():
-            self.storages[key] = tensor.as_strided((count,), (1,), 0)._bytes()
+            self.storages[key] = bytes_of(tensor.as_strided((count,), (1,), 0))
         return b"".join(self._out)
 
     def _call(self, module: str, name: str, args: tuple, path: str) -> None:

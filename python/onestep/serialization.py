@@ -9,6 +9,7 @@ import os
 import pickle
 import struct
 import zipfile
+import zlib
 from collections import OrderedDict
 from typing import Any, Callable, Dict, Iterator, List, Optional, Union
 
@@ -23,7 +24,7 @@ from onestep._pickle_reader import (
     safe_globals,
     tensor_from_bytes,
 )
-from onestep._pickle_writer import PickleWriter, Refused
+from onestep._pickle_writer import PickleWriter, Refused, bytes_of
 
 MAP_LOCATION = Optional[Union[Callable[[Any, str], Any], str, Dict[str, str]]]  # what programs annotate
 
@@ -124,31 +125,62 @@ def load(
 
 def _load(f: Any, trusted: bool) -> Any:
     with _opened(f, "rb") as file:
+        if not (hasattr(file, "readinto") and hasattr(file, "seekable") and file.seekable()):
+            file = io.BytesIO(file.read())
+        first = file.tell()
         start = file.read(2)
-        file.seek(-len(start), os.SEEK_CUR)
+        end = file.seek(0, os.SEEK_END)
+        file.seek(first)
         if start == b"\x80\x02":
             return _read_legacy(file.read(), trusted)
-        if start != b"PK":
-            return _read_safetensors(file.read())
-        content = io.BytesIO(file.read())
+        if start == b"PK":
+            return _read_zip(file, end, trusted)
+        return _read_safetensors(file, end - first)
+
+
+def _read_into_memory(file: Any, size: int) -> _C.Tensor:
+    """The next bytes of a file, which has so many, as uint8 in memory that tensors can have."""
+    memory = _C.empty((size,), dtype=onestep.uint8)
+    left = bytes_of(memory)
+    while len(left) > 0:
+        count = file.readinto(left)
+        if not count:
+            raise EOFError("the file has become shorter")
+        left = left[count:]
+    return memory
+
+
+def _read_zip(file: Any, end: int, trusted: bool) -> Any:
     try:
-        archive = zipfile.ZipFile(content)
+        archive = zipfile.ZipFile(file)
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):  # could be of any size
             raise RuntimeError("load: the zip file is compressed, which torch.save does not do")
         names = [name for name in archive.namelist() if name.rsplit("/", 1)[-1] == "data.pkl"]
         if len(names) != 1:
             raise RuntimeError("load: the zip file holds no data.pkl; it was not written by save()")
         prefix = names[0][: -len("data.pkl")]
+
+        def storage(key: str, size: int) -> _C.Tensor:
+            entry = archive.getinfo(f"{prefix}data/{key}")
+            file.seek(entry.header_offset + 26)  # of its header of 30 bytes, a name and more
+            start = file.tell() + 4 + sum(struct.unpack("<HH", file.read(4)))
+            if start + entry.file_size > end:
+                raise zipfile.BadZipFile(f"{entry.filename!r} ends behind the end of the file")
+            file.seek(start)
+            data = _read_into_memory(file, entry.file_size)
+            if zlib.crc32(bytes_of(data)) != entry.CRC:
+                raise zipfile.BadZipFile(f"Bad CRC-32 for file {entry.filename!r}")
+            return data
+
         with contextlib.suppress(KeyError):
             if archive.read(prefix + "byteorder") != b"little":
                 raise RuntimeError("load: the file's numbers are big-endian, which is not supported")
         data = archive.read(names[0])
-        whole = prefix + "onestep_object" in archive.namelist()
         with _named_as_damage():
-            if whole:
+            if prefix + "onestep_object" in archive.namelist():
                 return ObjectReader(data, trusted).load()
             reader = TrustingReader if trusted else Reader
-            return reader(io.BytesIO(data), lambda key, size: archive.read(f"{prefix}data/{key}")).load()
+            return reader(io.BytesIO(data), storage).load()
     except zipfile.BadZipFile as error:
         raise RuntimeError(f"load: the zip file is damaged: {error}") from error
 
@@ -201,7 +233,7 @@ def save_safetensors(tensors: Dict[str, _C.Tensor], f: Any, metadata: Optional[D
     header: Dict[str, Any] = {"__metadata__": metadata} if metadata else {}
     parts, end = [], 0
     for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].element_size(), item[0])):
-        data = tensor.detach().contiguous()._bytes()
+        data = bytes_of(tensor.contiguous())
         header[name] = {
             "dtype": names[str(tensor.dtype).split(".")[-1]],
             "shape": list(tensor.shape),
@@ -224,13 +256,14 @@ def _unique(pairs: List) -> Dict:
     return result
 
 
-def _read_safetensors(data: bytes) -> "OrderedDict[str, _C.Tensor]":
+def _read_safetensors(file: Any, length: int) -> "OrderedDict[str, _C.Tensor]":
     """Checks header and offsets as the reference does: no holes, no overlap, nothing outside the file."""
-    size = struct.unpack("<Q", data[:8])[0] if len(data) >= 8 else None
-    if size is None or size > min(100_000_000, len(data) - 8) or data[8:9] != b"{":
+    size = struct.unpack("<Q", file.read(8))[0] if length >= 8 else None
+    text = b"" if size is None or size > min(100_000_000, length - 8) else file.read(size)
+    if text[:1] != b"{":
         raise RuntimeError("load: the file is neither PyTorch's zip format nor safetensors")
     try:
-        header = json.loads(data[8 : 8 + size].decode(), object_pairs_hook=_unique)
+        header = json.loads(text.decode(), object_pairs_hook=_unique)
         header.pop("__metadata__", None)
         entries = sorted(
             ((*e["data_offsets"], name, e["dtype"], e["shape"]) for name, e in header.items()), key=lambda e: e[:2]
@@ -253,9 +286,9 @@ def _read_safetensors(data: bytes) -> "OrderedDict[str, _C.Tensor]":
         if begin != at or end - begin != count * kind.itemsize:
             raise RuntimeError(f"load: tensor {name!r} of shape {shape} is at bytes {begin} to {end}")
         at = end
-        if 8 + size + end > len(data):
+        if 8 + len(text) + end > length:
             raise RuntimeError(f"load: tensor {name!r} ends behind the end of the file")
-        result[name] = tensor_from_bytes(data[8 + size + begin : 8 + size + end], kind, tuple(shape))
-    if 8 + size + at != len(data):
+        result[name] = tensor_from_bytes(_read_into_memory(file, end - begin), kind, tuple(shape))
+    if 8 + len(text) + at != length:
         raise RuntimeError("load: there are bytes after the last tensor of the safetensors file")
     return OrderedDict((name, result[name]) for name in header)

@@ -135,6 +135,41 @@ def test_names_of_files(tmp_path):
         torch.load(tmp_path / "none.pt")
 
 
+class _Streamed:
+    """A file that can only be read on, as one from a network."""
+
+    def __init__(self, data):
+        self.data = io.BytesIO(data)
+
+    def read(self, size=-1):
+        return self.data.read(size)
+
+
+@pytest.mark.parametrize("suffix", ["pt", "safetensors"])
+def test_files_that_are_open(tmp_path, suffix):
+    path = str(tmp_path / f"state.{suffix}")
+    torch.save({"x": torch.arange(1000.0), "none": torch.zeros(0)}, path)
+    with open(path, "rb") as file:
+        data = file.read()
+    with open(path, "rb") as whole, open(path, "rb", buffering=0) as raw:
+        for file in (whole, raw, io.BytesIO(data), _Streamed(data)):
+            x = torch.load(file)["x"]
+            x[0] = 5  # memory of its own
+            assert x.sum().item() == 499505
+    after = io.BytesIO(b"before it" + data)
+    after.seek(9)
+    assert torch.load(after)["x"][999].item() == 999
+
+
+def test_a_flipped_bit_of_an_element_is_found():
+    file = io.BytesIO()
+    torch.save({"x": torch.full((100,), 3.0)}, file)
+    data = bytearray(file.getvalue())
+    data[data.index(struct.pack("<f", 3.0) * 50)] ^= 1
+    with pytest.raises(RuntimeError, match="load: the zip file is damaged: Bad CRC-32"):
+        torch.load(io.BytesIO(data))
+
+
 def test_infinities_and_signs_keep_their_bits():
     values = [0.0, -0.0, float("inf"), float("-inf"), 5e-45]
     assert repr(through(torch.tensor(values)).tolist()) == repr(torch.tensor(values).tolist())
