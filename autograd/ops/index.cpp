@@ -186,6 +186,14 @@ void put_repeated(const Tensor& front, int count, const Tensor& places, const Te
   put_rows(front, count, ops::contiguous_values(places), ops::contiguous_values(values), accumulate);
 }
 
+/// put_rows for a vector of places along one dim of a view without repeated elements, which is walked as it lies.
+void put_along(Tensor view, int dim, const Tensor& places, const Tensor& values, bool accumulate) {
+  Shape strides = Shape::filled(view.dim(), 0);
+  strides[dim] = places.strides()[0];
+  const Tensor index = ops::view_of(places, values.shape(), strides, places.offset());
+  accumulate ? ops::add_at(view, dim, index, values) : ops::replace_at(view, dim, index, values);
+}
+
 /// Writes `values`, which broadcast to what `picked` gives, to those places of `view`, or adds them; not recorded.
 void put(const char* op, const Tensor& view, const Recipe& recipe, const Tensor& places, const Tensor& values,
          bool accumulate) {
@@ -206,8 +214,12 @@ void put(const char* op, const Tensor& view, const Recipe& recipe, const Tensor&
   const Shape order = moved_to(recipe.position, places.dim(), shape.rank());
   Shape result = shape;
   for (int d = 0; d < shape.rank(); ++d) result[d] = shape[static_cast<int>(order[d])];
-  const Tensor spread = permute(ops::expand_values(op, values, result), ops::inverse_order(order));
-  put_repeated(front, recipe.count, places, spread.shares_storage(view) ? clone(spread) : spread, accumulate);
+  const Tensor expanded = ops::expand_values(op, values, result),
+               apart = expanded.shares_storage(view) ? clone(expanded) : expanded;
+  if (recipe.count == 1 && places.dim() == 1 && ops::unrepeated(view).shape() == view.shape())
+    put_along(view, recipe.position, places, apart, accumulate);
+  else
+    put_repeated(front, recipe.count, places, permute(apart, ops::inverse_order(order)), accumulate);
 }
 
 }  // namespace
