@@ -46,8 +46,7 @@ Elements<std::byte> mutable_elements(Tensor& y) {
   return {static_cast<std::byte*>(y.mutable_data_ptr()), static_cast<int64_t>(size_of(y.dtype()))};
 }
 
-}  // namespace
-
+/// The new elements of result_of.
 Tensor empty_result(const Shape& shape, DType dtype, const Tensor& a, const Tensor& b) {
   if (a.is_contiguous() && b.is_contiguous()) return empty(shape, dtype);
   const Tensor &like = a.is_contiguous() ? b : a, &other = a.is_contiguous() ? a : b;
@@ -57,9 +56,8 @@ Tensor empty_result(const Shape& shape, DType dtype, const Tensor& a, const Tens
   return view_of(empty({shape.numel()}, dtype), shape, like.strides(), 0);
 }
 
-namespace {
 thread_local const ResultInPlace* writing = nullptr;
-}
+}  // namespace
 
 ResultInPlace::ResultInPlace(const char* in_place, const Tensor& x) : op_(in_place), x_(x), before_(writing) {
   op_.remove_suffix(1);

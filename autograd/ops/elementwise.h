@@ -117,7 +117,7 @@ struct ZipRow {
 void map_rows(Tensor& y, const Tensor& x, const MapRow& row);
 void zip_rows(Tensor& y, const Tensor& a, const Tensor& b, const ZipRow& row);
 
-/// y = row(x) elementwise, y contiguous or an empty_result of x, and of x's shape.
+/// y = row(x) elementwise, y contiguous or a result_of x, and of x's shape.
 template <class X, class Y, class Row>
 void map_into(Tensor& y, const Tensor& x, const Row& row) {
   const auto call = [](const void* f, const void* from, void* to, int64_t different, int64_t n) {
@@ -128,7 +128,7 @@ void map_into(Tensor& y, const Tensor& x, const Row& row) {
   map_rows(y, x, {&row, call});
 }
 
-/// y = row(a, b) elementwise, y contiguous or an empty_result of a and b, and of the shape to which these broadcast.
+/// y = row(a, b) elementwise, y contiguous or a result_of both, and of the shape to which these broadcast.
 template <class A, class B, class Y, class Row>
 void zip_into(Tensor& y, const Tensor& a, const Tensor& b, const Row& row) {
   zip_rows(y, a, b,
@@ -137,10 +137,6 @@ void zip_into(Tensor& y, const Tensor& a, const Tensor& b, const Row& row) {
                                             static_cast<Y*>(to), n);
             }});
 }
-
-/// Elements for the result of an elementwise op, each of whose operands has `shape` or broadcasts to it: laid out as the
-/// operands where all that are no single elements are one permutation of row-major (as in PyTorch), else row-major.
-Tensor empty_result(const Shape& shape, DType dtype, const Tensor& a, const Tensor& b);
 
 /// While it lives, the elementwise walk of the op that `in_place` names with a _ behind writes to x itself where x is its first
 /// operand and contiguous: the op is not recorded, and reads x no more.
@@ -159,7 +155,8 @@ class ResultInPlace {
   const ResultInPlace* before_;
 };
 
-/// Elements for the result of a walk of `op` over x, and another operand: x itself in place, else an empty_result of x's dtype.
+/// Elements for the result of a walk of `op` over x, and another operand, of x's dtype: x itself in place, else new ones, laid
+/// out as the operands where all that are no single elements are one permutation of row-major (as in PyTorch), else row-major.
 Tensor result_of(const char* op, const Tensor& x);
 Tensor result_of(const char* op, const Tensor& x, const Tensor& other);
 
