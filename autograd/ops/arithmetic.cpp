@@ -125,7 +125,7 @@ Tensor sub(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-/// a + sign alpha b, rounded once; alpha is a number of their dtype.
+/// a + alpha b, or a - alpha b, rounded once; alpha is a number of their dtype.
 Tensor add_scaled(const char* op, const Tensor& a, const Tensor& b, Scalar alpha, bool negative) {
   const auto [x, y] = meet(a, b);
   const DType dtype = x.dtype();

@@ -14,29 +14,31 @@ namespace {
 /// The places before and after each dim, from the last dim on.
 using Sides = std::array<int64_t, size_t{2} * kMaxRank>;
 
-/// A dim of `size` as it is padded: the place that each of its places shows, or -1 for the value. Those from `begin` to `end`
-/// show neighbours.
+/// A dim of `size` with places before and behind it, or without them where these are negative.
 struct PaddedDim {
-  int64_t size = 1;
-  std::vector<int64_t> places = {0};
-  int64_t begin = 0, end = 1;
+  PadMode mode;
+  int64_t size, before, behind;
 
-  int64_t count() const { return static_cast<int64_t>(places.size()); }
-  bool unchanged() const { return begin == 0 && end == size && end == count(); }
-};
-
-PaddedDim padded_dim(PadMode mode, int64_t size, int64_t before, int64_t behind) {
-  std::vector<int64_t> places;
-  const int64_t first = std::max<int64_t>(-before, 0), kept = size - first - std::max<int64_t>(-behind, 0);
-  for (int64_t place = -before; place < size + behind; ++place) {
-    if (mode == PadMode::constant) places.push_back(place < size ? std::max<int64_t>(place, -1) : -1);
-    if (mode == PadMode::reflect) places.push_back(place < 0 ? -place : place >= size ? 2 * (size - 1) - place : place);
-    if (mode == PadMode::replicate) places.push_back(std::clamp<int64_t>(place, 0, size - 1));
-    if (mode == PadMode::circular) places.push_back((place - first + 2 * kept) % kept + first);
+  int64_t count() const { return size + before + behind; }
+  bool unchanged() const { return before == 0 && behind == 0; }
+  /// The places of the padded dim that show those of the dim, one by one.
+  int64_t begin() const { return std::clamp<int64_t>(before, 0, count()); }
+  int64_t end() const { return std::clamp<int64_t>(before + size, 0, count()); }
+  /// What place i of the padded dim shows: one of the dim, or -1 for the value.
+  int64_t shown(int64_t i) const {
+    const int64_t place = i - before, first = std::max<int64_t>(-before, 0);
+    const int64_t kept = size - first - std::max<int64_t>(-behind, 0);
+    if (mode == PadMode::constant) return place < size ? std::max<int64_t>(place, -1) : -1;
+    if (mode == PadMode::reflect) return place < 0 ? -place : place >= size ? 2 * (size - 1) - place : place;
+    if (mode == PadMode::replicate) return std::clamp<int64_t>(place, 0, size - 1);
+    return (place - first + 2 * kept) % kept + first;
   }
-  const auto count = static_cast<int64_t>(places.size());
-  return {size, places, std::clamp<int64_t>(before, 0, count), std::clamp<int64_t>(before + size, 0, count)};
-}
+  std::vector<int64_t> shown(int64_t from, int64_t to) const {
+    std::vector<int64_t> places;
+    for (int64_t i = from; i < to; ++i) places.push_back(shown(i));
+    return places;
+  }
+};
 
 /// Throws ShapeError unless a dim of x can be padded by so many places.
 void check_sides(PadMode mode, const Shape& shape, int dim, int64_t before, int64_t behind) {
@@ -62,41 +64,50 @@ std::vector<PaddedDim> padded_dims(PadMode mode, const Shape& shape, const Sides
     const int dim = shape.rank() - 1 - i;
     const int64_t before = sides[2 * static_cast<size_t>(i)], behind = sides[2 * static_cast<size_t>(i) + 1];
     check_sides(mode, shape, dim, before, behind);
-    dims.push_back(padded_dim(mode, shape[dim], before, behind));
+    dims.push_back({mode, shape[dim], before, behind});
   }
   return dims;
 }
 
-/// The rows of all dims but the last one as they are padded: the number of the row that each shows, or -1.
+/// All dims but the last one as they are padded: the number of the row that each row shows, or -1.
 std::vector<int64_t> rows_of(const std::vector<PaddedDim>& dims) {
   std::vector<int64_t> rows = {0};
-  for (size_t i = dims.size(); i-- > 1;) {
+  for (size_t d = dims.size(); d-- > 1;) {
+    const std::vector<int64_t> places = dims[d].shown(0, dims[d].count());
     std::vector<int64_t> next;
     for (const int64_t row : rows)
-      for (const int64_t place : dims[i].places) next.push_back(row < 0 || place < 0 ? -1 : row * dims[i].size + place);
+      for (const int64_t place : places) next.push_back(row < 0 || place < 0 ? -1 : row * dims[d].size + place);
     rows = next;
   }
   return rows;
 }
 
-/// A row of the result from that of x: `unit` elements a place.
-template <class T>
-void put_row(const PaddedDim& dim, int64_t unit, const T* from, T other, T* to) {
-  const int64_t* const places = dim.places.data();
-  const auto put = [=](int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end; ++j) {
+/// How a row of the result comes from one of x: what its first places show, its last ones, and neighbours between them.
+struct PaddedRow {
+  std::vector<int64_t> left, right;
+  int64_t first, inside;  // of the neighbours
+  int64_t unit;           // elements a place
+
+  template <class T>
+  T* put(const std::vector<int64_t>& places, const T* from, T value, T* to) const {
+    for (const int64_t place : places) {
       if (unit == 1)
-        to[j] = places[j] < 0 ? other : from[places[j]];
-      else if (places[j] < 0)
-        std::fill_n(to + j * unit, unit, other);
+        *to = place < 0 ? value : from[place];
+      else if (place < 0)
+        std::fill_n(to, unit, value);
       else
-        std::copy_n(from + places[j] * unit, unit, to + j * unit);
+        std::copy_n(from + place * unit, unit, to);
+      to += unit;
     }
-  };
-  put(0, dim.begin);
-  if (dim.begin < dim.end) std::copy_n(from + places[dim.begin] * unit, (dim.end - dim.begin) * unit, to + dim.begin * unit);
-  put(dim.end, dim.count());
-}
+    return to;
+  }
+  template <class T>
+  void put(const T* from, T value, T* to) const {
+    to = put(left, from, value, to);
+    to = std::copy_n(from + first * unit, inside * unit, to);
+    put(right, from, value, to);
+  }
+};
 
 /// x with its last dims padded, row by row: neighbours in one piece.
 Tensor padded(const Tensor& x, std::vector<PaddedDim> dims, Scalar value) {
@@ -107,6 +118,8 @@ Tensor padded(const Tensor& x, std::vector<PaddedDim> dims, Scalar value) {
   int64_t unit = 1;
   for (; dims.size() > 1 && dims.front().unchanged(); dims.erase(dims.begin())) unit *= dims.front().size;
   const PaddedDim& last = dims.front();
+  const PaddedRow plan{last.shown(0, last.begin()), last.shown(last.end(), last.count()), std::max<int64_t>(-last.before, 0),
+                       last.end() - last.begin(), unit};
   const std::vector<int64_t> rows = rows_of(dims);
   const auto count = static_cast<int64_t>(rows.size());
   int64_t rows_of_x = 1;
@@ -122,7 +135,7 @@ Tensor padded(const Tensor& x, std::vector<PaddedDim> dims, Scalar value) {
         if (row < 0)
           std::fill_n(target + r * width, width, other);
         else
-          put_row(last, unit, source + (r / count * rows_of_x + row) * last.size * unit, other, target + r * width);
+          plan.put(source + (r / count * rows_of_x + row) * last.size * unit, other, target + r * width);
       }
     });
   });
@@ -152,7 +165,7 @@ Tensor pad_from_input(const Tensor& x, const Sides& sides, int count, PadMode mo
       Shape shape = grad.shape();
       const int d = shape.rank() - 1 - i;
       shape[d] = dim.size;
-      grad = ops::add_taken(grad, shape, d, from_values(dim.places, {dim.count()}));
+      grad = ops::add_taken(grad, shape, d, from_values(dim.shown(0, dim.count()), {dim.count()}));
     }
     return {grad};
   });

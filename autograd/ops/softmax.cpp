@@ -51,7 +51,7 @@ void exp_columns(const Columns& c, const T* x, T* y, T* largest, T* total) {
   kernels::sum_rows(y + c.first, total, c.n, c.cols, c.inner);
 }
 
-// The functions of rows in kernels.h for columns.
+// What the functions of rows in kernels.h compute, of columns.
 
 template <class T>
 void softmax_columns(const Columns& c, const T* x, T* y) {
