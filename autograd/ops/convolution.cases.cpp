@@ -142,12 +142,15 @@ std::vector<OpSample> conv2d_samples() {
           conv_sample("rows longer than a register", {1, 1, 1, 2, {3, 3, 1, 1}, {37, 3, 1, 1}}, true, true),
           conv_sample("no images", {0, 1, 2, 3, {4, 3}, {4, 3}}, true, true),
           unbatched(conv_sample("a single image", {1, 1, 2, 3, {4, 3}, {5, 2}}, true, true)),
+          conv_sample("patches", {2, 1, 2, 3, {7, 2, 2}, {9, 3, 3}}, true, true),
+          conv_sample("patches with places between", {2, 1, 1, 2, {6, 2, 3}, {3, 2, 5}}, false, true),
           same_sample()};
 }
 
 std::vector<OpSample> conv1d_samples() {
   return {conv_sample("3 taps", {2, 1, 2, 3, kNone, {.in = 6, .kernel = 3}}, true, false),
           conv_sample("all arguments", {2, 2, 2, 1, kNone, {9, 3, 2, 2, 2}}, false, false),
+          conv_sample("patches", {2, 1, 2, 3, kNone, {9, 2, 2}}, true, false),
           conv_sample("no signals", {0, 1, 2, 3, kNone, {.in = 6, .kernel = 3}}, true, false),
           unbatched(conv_sample("a single signal", {1, 1, 2, 3, kNone, {.in = 6, .kernel = 3}}, true, false))};
 }
@@ -157,6 +160,7 @@ std::vector<OpSample> transposed2d_samples() {
           transposed_sample("twice the size", {2, 1, 2, 2, {3, 3, 2, 1}, {3, 3, 2, 1}}, 1, true, true),
           transposed_sample("dims of their own", {1, 1, 1, 2, {3, 2, 3, 1, 2}, {4, 3, 1, 0, 1}}, {2, 0}, false, true),
           transposed_sample("groups", {1, 2, 2, 1, {3, 2, 2}, {3, 2, 2}}, 0, true, true),
+          transposed_sample("patches", {2, 1, 3, 2, {2, 2, 2}, {3, 3, 3}}, 1, true, true),
           transposed_sample("1 x 1", {2, 1, 3, 4, {3, 1}, {4, 1}}, 0, true, true),
           transposed_sample("no images", {0, 1, 2, 3, {4, 3}, {4, 3}}, 0, true, true),
           unbatched(transposed_sample("a single image", {1, 1, 2, 3, {4, 3}, {5, 2}}, 0, true, true))};

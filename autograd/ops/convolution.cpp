@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "autograd/autocast.h"
+#include "autograd/ops/patches.h"
 #include "autograd/ops/windows.h"
 #include "autograd/ops_conv.h"
 
@@ -26,9 +27,12 @@ Tensor convolve(const Convolution& conv, const Tensor& x, const Tensor& weight, 
   Tensor y = empty({conv.images, conv.groups * conv.out_channels, conv.h.out, conv.w.out}, x.dtype());
   const Tensor from = ops::contiguous_values(x), w = ops::contiguous_values(weight);
   const Tensor shift = bias.defined() ? ops::contiguous_values(bias) : Tensor();
-  dispatch_floating(x.dtype(), "conv2d", [&]<class T>() {
-    kernels::convolution(conv, from.data<T>(), w.data<T>(), shift.defined() ? shift.data<T>() : nullptr, y.mutable_data<T>());
-  });
+  if (ops::cuts_patches(conv))
+    ops::patch_convolution(conv, from, w, shift, y);
+  else
+    dispatch_floating(x.dtype(), "conv2d", [&]<class T>() {
+      kernels::convolution(conv, from.data<T>(), w.data<T>(), shift.defined() ? shift.data<T>() : nullptr, y.mutable_data<T>());
+    });
   return record("conv2d", y, {x, weight, bias}, {saved_if(weight.requires_grad(), x), saved_if(x.requires_grad(), weight)},
                 [conv](const Backward& b) -> Grads {
                   return {b.needs(0) ? input_grad(conv, b.grad(), b.saved(1)) : Tensor(),
@@ -41,9 +45,12 @@ Tensor convolve(const Convolution& conv, const Tensor& x, const Tensor& weight, 
 Tensor input_grad(const Convolution& conv, const Tensor& dy, const Tensor& weight) {
   Tensor dx = empty({conv.images, conv.groups * conv.in_channels, conv.h.in, conv.w.in}, dy.dtype());
   const Tensor from = ops::contiguous_values(dy), w = ops::contiguous_values(weight);
-  dispatch_floating(dy.dtype(), "conv_transpose2d", [&]<class T>() {
-    kernels::convolution_input_grad(conv, from.data<T>(), w.data<T>(), dx.mutable_data<T>());
-  });
+  if (ops::cuts_patches(conv))
+    ops::patch_convolution_input_grad(conv, from, w, dx);
+  else
+    dispatch_floating(dy.dtype(), "conv_transpose2d", [&]<class T>() {
+      kernels::convolution_input_grad(conv, from.data<T>(), w.data<T>(), dx.mutable_data<T>());
+    });
   return record("conv_transpose2d", dx, {dy, weight},
                 {saved_if(weight.requires_grad(), dy), saved_if(dy.requires_grad(), weight)},
                 [conv](const Backward& b) -> Grads {
@@ -56,9 +63,12 @@ Tensor input_grad(const Convolution& conv, const Tensor& dy, const Tensor& weigh
 Tensor weight_grad(const Convolution& conv, const Tensor& x, const Tensor& dy) {
   Tensor dw = empty({conv.groups * conv.out_channels, conv.in_channels, conv.h.kernel, conv.w.kernel}, x.dtype());
   const Tensor from = ops::contiguous_values(x), grad = ops::contiguous_values(dy);
-  dispatch_floating(x.dtype(), "conv2d", [&]<class T>() {
-    kernels::convolution_weight_grad(conv, from.data<T>(), grad.data<T>(), dw.mutable_data<T>());
-  });
+  if (ops::cuts_patches(conv))
+    ops::patch_convolution_weight_grad(conv, from, grad, dw);
+  else
+    dispatch_floating(x.dtype(), "conv2d", [&]<class T>() {
+      kernels::convolution_weight_grad(conv, from.data<T>(), grad.data<T>(), dw.mutable_data<T>());
+    });
   return record("conv2d_weight_grad", dw, {x, dy}, {saved_if(dy.requires_grad(), x), saved_if(x.requires_grad(), dy)},
                 [conv](const Backward& b) -> Grads {
                   return {b.needs(0) ? input_grad(conv, b.saved(1), b.grad()) : Tensor(),
