@@ -122,7 +122,8 @@ const RegisterOpCases registered([] {
          "batch_norm: weight [2] does not fit input [2, 3] (needs [3])"}}},
       {"group_norm",
        {group_sample("two groups", {2, 4, 3}, 2, true), group_sample("images", {2, 6, 2, 3}, 3, true),
-        group_sample("one group", {3, 4}, 1, false), group_sample("no images", {0, 4, 3}, 2, true)},
+        group_sample("one group", {3, 4}, 1, false), group_sample("no images", {0, 4, 3}, 2, true),
+        group_sample("large images", {2, 4, 3, 6}, 2, true), group_sample("large images, plain", {1, 2, 17}, 1, false)},
        {{"groups",
          [] {
            group_norm(f32({2, 4, 3}), 3);

@@ -33,6 +33,9 @@ void check_statistics(const char* op, const Tensor& x, const Tensor& running_mea
                 ": needs running_mean and running_var", required ? " outside training" : ", or neither");
 }
 
+/// Whether a call for each plane of x would take longer than what it computes.
+bool has_small_planes(const Tensor& x) { return x.numel() > 0 && ops::blocks_of(x.shape(), 1, 1).inner < Planes::kSmall; }
+
 /// The planes of x in so many groups of channels.
 Planes planes_of(const Tensor& x, int64_t groups, bool across_images) {
   const ops::Blocks b = ops::blocks_of(x.shape(), 1, 1);
@@ -62,10 +65,10 @@ Normalized normalized(const Tensor& input, const Planes& planes, const Tensor& w
       });
     planes.each_mean([&](int64_t i) {
       double sum = 0, squares = 0;
-      planes.each_plane(i, [&](int64_t plane, int64_t) { sum += kernels::sum(from + plane * n, n); });
+      planes.each_run(i, [&](int64_t plane, int64_t run) { sum += kernels::sum(from + plane * n, run * n); });
       const T mean = means[i] = static_cast<T>(sum / count);
-      planes.each_plane(i, [&](int64_t plane, int64_t) {
-        squares += kernels::centered_dot(from + plane * n, mean, from + plane * n, mean, n);
+      planes.each_run(i, [&](int64_t plane, int64_t run) {
+        squares += kernels::centered_dot(from + plane * n, mean, from + plane * n, mean, run * n);
       });
       variances[i] = static_cast<T>(squares / count);
       const T rstd = rstds[i] = 1 / std::sqrt(variances[i] + static_cast<T>(eps));
@@ -166,27 +169,42 @@ Tensor in_training(const char* op, const Tensor& x, const Planes& planes, const 
   return y;
 }
 
-/// x scale + shift in one pass, scale and shift those of the channels.
-Tensor scale_channels(const Tensor& x, const Tensor& scale, const Tensor& shift) {
+/// x scale + shift in one pass, scale and shift being [C, ...] as x without its first dim, or [C, 1, ...].
+Tensor scaled_values(const Tensor& x, const Tensor& scale, const Tensor& shift) {
   const Tensor rows = ops::contiguous_values(x);
-  const int64_t channels = x.shape()[1], n = ops::blocks_of(x.shape(), 1, 1).inner;
   Tensor y = empty(x.shape(), x.dtype());
+  if (y.numel() == 0) return y;
+  const int64_t scales = scale.numel(), n = x.numel() / (x.shape()[0] * scales);
   dispatch_floating(x.dtype(), "batch_norm", [&]<class T>() {
-    const T *const from = rows.data<T>(), *const scales = scale.data<T>(), *const shifts = shift.data<T>();
+    const T *const from = rows.data<T>(), *const w = scale.data<T>(), *const more = shift.data<T>();
     T* const to = y.mutable_data<T>();
     if (n == 1)
-      return kernels::parallel_for(x.shape()[0], 0.3 * static_cast<double>(channels), [=](int64_t i, int64_t end) {
+      return kernels::parallel_for(x.shape()[0], 0.3 * static_cast<double>(scales), [=](int64_t i, int64_t end) {
         for (; i < end; ++i)
-          vector_loop([](T v, T w, T b) { return v * w + b; }, to + i * channels, channels, from + i * channels, scales,
-                      shifts);
+          vector_loop([](T v, T a, T b) { return v * a + b; }, to + i * scales, scales, from + i * scales, w, more);
       });
-    kernels::parallel_for(x.shape()[0] * channels, 0.3 * static_cast<double>(n), [=](int64_t i, int64_t end) {
+    kernels::parallel_for(x.shape()[0] * scales, 0.3 * static_cast<double>(n), [=](int64_t i, int64_t end) {
       for (; i < end; ++i)
-        vector_loop([w = scales[i % channels], b = shifts[i % channels]](T v) { return v * w + b; }, to + i * n, n,
-                    from + i * n);
+        vector_loop([a = w[i % scales], b = more[i % scales]](T v) { return v * a + b; }, to + i * n, n, from + i * n);
     });
   });
   return y;
+}
+
+/// x scale + shift as an op, scale and shift [C] being those of the channels.
+Tensor scale_channels(const char* op, const Tensor& x, const Tensor& scale, const Tensor& shift) {
+  Shape channels = Shape::filled(x.dim() - 1, 1), image = x.shape();
+  channels[0] = x.shape()[1];
+  image.erase(0);
+  const auto spread = [&](const Tensor& values) {  // where channels have few places, all of them side by side
+    const Tensor given = reshape(values, channels);
+    return has_small_planes(x) ? contiguous(expand(given, image)) : given;
+  };
+  const Tensor w = spread(scale), more = spread(shift);
+  return record(op, scaled_values(x, w, more), {x, w, more}, {x, w}, [](const Backward& b) -> Grads {
+    const auto grad = [&b](size_t i) { return ops::grad_of(b, i, [&] { return mul(b.grad(), b.saved(1 - i)); }); };
+    return {grad(0), grad(1), ops::grad_of(b, 2, [&] { return b.grad(); })};
+  });
 }
 
 /// batch_norm outside training.
@@ -194,15 +212,20 @@ Tensor with_statistics(const Tensor& input, const Tensor& mean, const Tensor& va
                        double eps) {
   const Tensor x = ops::wide(input), rstd = rsqrt(add(ops::wide(var), eps));
   const Tensor scale = weight.defined() ? mul(rstd, ops::wide(weight)) : rstd, moved = neg(mul(ops::wide(mean), scale));
-  const Tensor shift = bias.defined() ? add(moved, ops::wide(bias)) : moved;
-  Shape channels = Shape::filled(x.dim() - 1, 1);
-  channels[0] = x.shape()[1];
-  const Tensor w = reshape(scale, channels), more = reshape(shift, channels);  // as they broadcast
-  const Tensor y = record("batch_norm", scale_channels(x, w, more), {x, w, more}, {x, w}, [](const Backward& b) -> Grads {
-    const auto grad = [&b](size_t i) { return ops::grad_of(b, i, [&] { return mul(b.grad(), b.saved(1 - i)); }); };
-    return {grad(0), grad(1), ops::grad_of(b, 2, [&] { return b.grad(); })};
-  });
-  return to(y, input.dtype());
+  return to(scale_channels("batch_norm", x, scale, bias.defined() ? add(moved, ops::wide(bias)) : moved), input.dtype());
+}
+
+/// Channels of x in groups, each normalised over its elements of an image.
+Tensor normalize_groups(const char* op, const Tensor& input, int64_t groups, const Tensor& weight, const Tensor& bias,
+                        double eps) {
+  if (!has_small_planes(input)) return record_normalized(op, input, planes_of(input, groups, false), weight, bias, eps);
+  // The elements of a group lie in a row.
+  const Tensor x = ops::wide(input);
+  const int64_t channels = x.shape()[1], rows = x.shape()[0] * groups;
+  const Tensor h = reshape(layer_norm(reshape(x, {rows, x.numel() / rows}), x.numel() / rows, {}, {}, eps), x.shape());
+  if (!weight.defined() && !bias.defined()) return to(h, input.dtype());
+  const Tensor scale = weight.defined() ? ops::wide(weight) : ones(channels, x.dtype());
+  return to(scale_channels(op, h, scale, bias.defined() ? ops::wide(bias) : zeros(channels, x.dtype())), input.dtype());
 }
 
 }  // namespace
@@ -226,7 +249,7 @@ Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight, con
                 " does not divide the channels of input ", x.shape());
   check_per_channel("group_norm", "weight", x, weight);
   check_per_channel("group_norm", "bias", x, bias);
-  return record_normalized("group_norm", x, planes_of(x, num_groups, false), weight, bias, eps);
+  return normalize_groups("group_norm", x, num_groups, weight, bias, eps);
 }
 
 Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
@@ -238,6 +261,7 @@ Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& 
   if (!use_input_stats) return with_statistics(x, running_mean, running_var, weight, bias, eps);
   const Planes planes = planes_of(x, x.shape()[1], false);
   ONESTEP_CHECK(ShapeError, planes.count() != 1, "instance_norm: needs more than one element a channel: got ", x.shape());
+  if (!running_mean.defined()) return normalize_groups("instance_norm", x, x.shape()[1], weight, bias, eps);
   return in_training("instance_norm", x, planes, running_mean, running_var, weight, bias, momentum, eps);
 }
 

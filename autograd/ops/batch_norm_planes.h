@@ -40,6 +40,8 @@ struct ChannelBlock {
 
 /// x [N, C, ...] as planes [N, groups, channels, size], normalised over all of a group: of each image, or of all images.
 struct Planes {
+  static constexpr int64_t kSmall = 16;
+
   int64_t images, groups, channels, size;
   bool across_images;
 
@@ -56,6 +58,14 @@ struct Planes {
     for (int64_t image = first; image < last; ++image)
       for (int64_t c = group * channels; c < (group + 1) * channels; ++c) f(image * groups * channels + c, c);
   }
+  /// f(plane, run) for runs of these planes that lie one behind the other, each of about 1024 elements or one plane.
+  template <class F>
+  void each_run(int64_t i, const F& f) const {
+    const int64_t most = std::max<int64_t>(1024 / std::max<int64_t>(size, 1), 1);
+    const int64_t group = i % groups, first = across_images ? 0 : i / groups, last = across_images ? images : first + 1;
+    for (int64_t image = first; image < last; ++image)
+      for (int64_t c = 0; c < channels; c += most) f((image * groups + group) * channels + c, std::min(most, channels - c));
+  }
   /// f(i) for every mean, by several threads.
   template <class F>
   void each_mean(const F& f) const {
@@ -65,7 +75,7 @@ struct Planes {
   }
 
   /// Whether calls for each plane would take longer than what they compute; then each_block is faster than each_mean.
-  bool are_small() const { return across_images && channels == 1 && size < 16; }
+  bool are_small() const { return across_images && channels == 1 && size < kSmall; }
   /// f(block) for blocks of all channels, by several threads.
   template <class F>
   void each_block(const F& f) const {

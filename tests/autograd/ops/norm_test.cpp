@@ -30,4 +30,19 @@ TEST_CASE("norm: its bits are those of the root of a sum of squares in memory") 
   }
 }
 
+TEST_CASE("group_norm: large groups, and a weight or a bias alone") {
+  Generator g(5);
+  for (const Shape& shape : {Shape{2, 80, 30}, Shape{3, 8, 2, 3}, Shape{4, 6}}) {
+    CAPTURE(shape);
+    const Tensor x = randn(shape, g), weight = randn({shape[1]}, g), bias = randn({shape[1]}, g);
+    const Tensor groups = reshape(to(x, DType::float64), {shape[0], 2, -1}), centered = groups - mean(groups, {2}, true);
+    const Tensor h = reshape(to(centered * rsqrt(mean(centered * centered, {2}, true) + 1e-5), DType::float32), shape);
+    Shape channels = Shape::filled(x.dim() - 1, 1);
+    channels[0] = shape[1];
+    CHECK(allclose(group_norm(x, 2), h, 1e-5, 1e-5));
+    CHECK(allclose(group_norm(x, 2, weight), h * reshape(weight, channels), 1e-5, 1e-5));
+    CHECK(allclose(group_norm(x, 2, {}, bias), h + reshape(bias, channels), 1e-5, 1e-5));
+  }
+}
+
 }  // namespace onestep
