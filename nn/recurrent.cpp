@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/autocast.h"
+#include "autograd/grad_mode.h"
 #include "autograd/operators.h"
 #include "autograd/ops_shape.h"
 #include "nn/init.h"
@@ -45,6 +46,13 @@ void RecurrentWeights::visit(Visitor& visitor, const std::string& suffix) {
   visitor.parameter("bias_ih" + suffix, bias_ih);
   visitor.parameter("bias_hh" + suffix, bias_hh);
   visitor.parameter("weight_hr" + suffix, weight_hr);
+}
+
+Tensor weight_of_steps(const Tensor& weight, int64_t steps) {
+  constexpr int64_t least_steps = 4, most_elements = int64_t{1} << 18;
+  const bool recorded = grad_enabled() && weight.requires_grad();
+  if (recorded || autocast_enabled() || steps < least_steps || weight.numel() > most_elements) return weight;
+  return t(contiguous(t(weight)));
 }
 
 RecurrentState rnn_tanh_step(const Tensor& input_gates, const RecurrentState& state, const RecurrentWeights& w) {

@@ -41,10 +41,12 @@ RecurrentLayers::Direction RecurrentLayers::run_direction(const Tensor& x, const
                                                           const RecurrentWeights& w, bool backwards) const {
   const Tensor input_gates = w.of_input(x);  // of all tokens in one product
   const int64_t tokens = x.size(0);
+  RecurrentWeights of_steps = w;
+  of_steps.weight_hh = weight_of_steps(w.weight_hh, tokens);
   Direction done{std::vector<Tensor>(static_cast<size_t>(tokens)), first};
   for (int64_t i = 0; i < tokens; ++i) {
     const int64_t t = backwards ? tokens - 1 - i : i;
-    done.last = step_(select(input_gates, 0, t), done.last, w);
+    done.last = step_(select(input_gates, 0, t), done.last, of_steps);
     done.outputs[static_cast<size_t>(t)] = done.last.h;
   }
   return done;

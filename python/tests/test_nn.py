@@ -382,3 +382,13 @@ def test_arguments_that_are_refused():  # as in torch 2.13
         nn.utils.clip_grad_value_([T.ones(1)], "a")
     with pytest.raises(TypeError, match="int is not an Optimizer"):
         T.optim.lr_scheduler.StepLR(1, 2)
+
+
+def test_recurrent_layers_have_the_same_bits_where_nothing_is_recorded():
+    for make in (nn.LSTM, nn.GRU, nn.RNN):
+        layer = make(7, 40, bidirectional=True)
+        for rows in (1, 5, 40):
+            x = T.randn(6, rows, 7)
+            recorded = layer(x)[0]
+            with T.no_grad():
+                assert T.equal(layer(x)[0], recorded)

@@ -7,6 +7,7 @@
 #include "nn/layer_norm.h"
 #include "nn/linear.h"
 #include "nn/loss.h"
+#include "nn/rnn.h"
 #include "nn/sequential.h"
 #include "optim/optimizer.h"
 #include "tests/nn/check.h"
@@ -217,5 +218,17 @@ static_assert(Trainable<Linear> && !Trainable<const Linear>);
 static_assert(std::is_constructible_v<Linear, Linear&> && !std::is_constructible_v<Linear, const Linear&>);
 static_assert(std::is_constructible_v<Sequential, Linear&, ReLU> && !std::is_constructible_v<Sequential, const Linear&, ReLU>);
 }  // namespace
+
+TEST_CASE("recurrent layers: the bits do not depend on recording") {
+  Generator g(3);
+  const LSTM lstm(7, 40, {.num_layers = 2, .bidirectional = true}, g);
+  const GRU gru(7, 40, {}, g);
+  for (const int64_t rows : {1, 5, 40}) {
+    const Tensor x = randn({6, rows, 7}, g), h = lstm(x).output, other = gru(x).output;
+    const NoGradGuard no_grad;
+    CHECK(equal(lstm(x).output, h));
+    CHECK(equal(gru(x).output, other));
+  }
+}
 
 }  // namespace onestep::nn
