@@ -47,6 +47,16 @@ ONESTEP_FLATTEN float row_sum(const float* x, int64_t n) {
   return sum_row(n, [=](Vec total, int64_t i, int64_t count) { return total + load_upto(x + i, count); });
 }
 
+/// Widened chunk by chunk: what is widened stays in the L1 cache.
+ONESTEP_FLATTEN float sum_widened(void (*widen)(const uint16_t* x, float* y, int64_t n), const uint16_t* x, int64_t n) {
+  return sum(sum_in_chunks<Vec>(n, [=](Vec& total, int64_t begin, int64_t end) {
+    alignas(64) float wide[kChunk * kLanes];
+    widen(x + begin, wide, end - begin);
+    total = over_row(0, end - begin, total,
+                     [&](Vec lanes, int64_t i, int64_t count) { return lanes + load_upto(wide + i, count); });
+  }));
+}
+
 ONESTEP_FLATTEN float dot(const float* a, const float* b, int64_t n) {
   return sum_row(
       n, [=](Vec total, int64_t i, int64_t count) { return fma(load_upto(a + i, count), load_upto(b + i, count), total); });
@@ -373,6 +383,7 @@ namespace ONESTEP_ISA_NAME {
 
 void fill_rows(Table<float>& t) {
   t.sum = row_sum;
+  t.sum_widened = sum_widened;
   t.sum_squares = sum_squares;
   t.sum_rounded_squares = sum_rounded_squares;
   t.dot = dot;

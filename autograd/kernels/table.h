@@ -117,6 +117,8 @@ struct Table {
   void (*to_bf16)(const T* x, uint16_t* y, int64_t n) = nullptr;
   void (*from_half)(const uint16_t* x, T* y, int64_t n) = nullptr;
   void (*to_half)(const T* x, uint16_t* y, int64_t n) = nullptr;
+  /// sum() of numbers that `widen` makes of n: with its bits.
+  T (*sum_widened)(void (*widen)(const uint16_t* x, T* y, int64_t n), const uint16_t* x, int64_t n) = nullptr;
 
   void (*uniform)(T* y, int64_t n, T low, T high);
   void (*box_muller)(T* d, int64_t n, T mean, T std);

@@ -77,7 +77,8 @@ Tensor any_along(const char* op, const Tensor& x, const Shape& wanted_dims, bool
   const NoGradGuard no_grad;
   const Tensor truth = to(x, DType::boolean);
   const Shape dims = normalize_dims(op, wanted_dims, x.dim());
-  const Tensor y = ops::reduce<bool>(truth, dims, [=](const bool* from, bool* to, const ops::Blocks& b) {
+  const Tensor y = ops::reduce<bool>(truth, dims, [=](const Tensor& values, bool* to, const ops::Blocks& b) {
+    const bool* const from = values.data<bool>();
     kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {
       for (; o < end; ++o) {
         const bool* const block = from + o * b.reduced * b.inner;

@@ -104,8 +104,9 @@ void convert_elements(DType from_type, const void* from, DType to_type, void* to
   const Steps steps(from_type, to_type);
   const int64_t from_size = size_of(from_type), to_size = size_of(to_type);
   if (steps.count == 0) std::copy_n(static_cast<const std::byte*>(from), n * from_size, static_cast<std::byte*>(to));
+  if (steps.count == 1) return steps.all[0](from, to, n);
   alignas(64) std::array<std::array<double, kBlock>, 2> between;
-  for (int64_t i = 0; steps.count > 0 && i < n; i += kBlock) {
+  for (int64_t i = 0; steps.count > 1 && i < n; i += kBlock) {
     const int64_t count = std::min(kBlock, n - i);
     const void* source = static_cast<const std::byte*>(from) + i * from_size;
     for (size_t s = 0; s < steps.count; ++s) {

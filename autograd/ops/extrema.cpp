@@ -71,8 +71,12 @@ void extremum_blocks(const T* x, T* y, const Blocks& b) {
 /// The largest or least over `dims` (sorted), which stay with size 1.
 template <class Extremum>
 Tensor extremum_values(const Tensor& x, const Shape& dims) {
-  if (is_narrow(x.dtype())) return ops::rounded(extremum_values<Extremum>(ops::widened(x), dims), x.dtype());
-  return dispatch(x.dtype(), [&]<class T>() { return ops::reduce<T>(x, dims, extremum_blocks<Extremum, T>); });
+  const Tensor y = dispatch(compute_type(x.dtype()), [&]<class T>() {
+    return ops::reduce<T>(x, dims, [](const Tensor& from, T* to, const Blocks& b) {
+      ops::reduce_in_pieces(from, to, b, extremum_blocks<Extremum, T>, Extremum::template fold<T>);
+    });
+  });
+  return ops::rounded(y, x.dtype());
 }
 
 /// v is larger than w, NaN being the largest of all.

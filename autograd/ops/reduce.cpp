@@ -38,16 +38,16 @@ T sum_part(const T* x, int64_t n) {
     return sum_integers(x, n);
 }
 
-/// `sum` is sum_part or what sums in the same way.
+/// The sum of n numbers; sum(first, count) is that of some of them.
 template <class T, class Sum>
-T sum_row(const T* x, int64_t n, const Sum& sum) {
-  if (n <= kLongRow) return sum(x, n);
+T sum_row(int64_t n, const Sum& sum) {
+  if (n <= kLongRow) return sum(0, n);
   std::array<T, 64> sums;
   const auto chunks = static_cast<int64_t>(sums.size());
   kernels::parallel_for(chunks, 0.2 * static_cast<double>(n) / static_cast<double>(chunks), [&](int64_t c, int64_t end) {
     for (; c < end; ++c) {
       const int64_t first = n * c / chunks, last = n * (c + 1) / chunks;
-      sums[static_cast<size_t>(c)] = sum(x + first, last - first);
+      sums[static_cast<size_t>(c)] = sum(first, last - first);
     }
   });
   return sum_part(sums.data(), chunks);
@@ -60,7 +60,7 @@ void sum_blocks(const T* x, T* y, const Blocks& b) {
       const T* from = x + o * b.reduced * b.inner;
       T* to = y + o * b.inner;
       if (b.inner == 1) {
-        *to = sum_row(from, b.reduced, sum_part<T>);
+        *to = sum_part(from, b.reduced);
       } else if constexpr (std::is_floating_point_v<T>) {
         kernels::sum_rows(from, to, b.reduced, b.inner, b.inner);
       } else {
@@ -72,17 +72,39 @@ void sum_blocks(const T* x, T* y, const Blocks& b) {
   });
 }
 
-/// The sum over `dims` (sorted), which stay with size 1; x of a floating dtype or int64.
-Tensor sum_values(const Tensor& x, const Shape& dims) {
-  if (is_narrow(x.dtype())) return ops::rounded(sum_values(ops::widened(x), dims), x.dtype());
-  return dispatch(x.dtype(), [&]<class T>() { return ops::reduce<T>(x, dims, sum_blocks<T>); });
+/// y[o] = sum(first, n) of row o's elements of [outer, reduced], part by part where they are many.
+template <class T, class Sum>
+void sum_each_row(T* y, const Blocks& b, const Sum& sum) {
+  kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced), [&](int64_t o, int64_t end) {
+    for (; o < end; ++o) y[o] = sum_row<T>(b.reduced, [&](int64_t first, int64_t n) { return sum(o * b.reduced + first, n); });
+  });
+}
+
+/// The sum of n elements of a contiguous x.
+template <class T>
+T sum_elements(const Tensor& x, int64_t first, int64_t n) {
+  if constexpr (std::is_same_v<T, float>) {
+    const auto& k = kernels::table<float>();
+    const auto widen = x.dtype() == DType::float16 ? k.from_half : k.from_bf16;
+    if (is_narrow(x.dtype())) return k.sum_widened(widen, static_cast<const uint16_t*>(x.data_ptr()) + first, n);
+  }
+  return sum_part(x.data<T>() + first, n);
 }
 
 template <class T>
-void sum_square_rows(const T* x, T* y, const Blocks& b) {
-  kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced), [=](int64_t o, int64_t end) {
-    for (; o < end; ++o) y[o] = sum_row(x + o * b.reduced, b.reduced, kernels::sum_rounded_squares<T>);
+void sum_step(const Tensor& x, T* y, const Blocks& b) {
+  constexpr int64_t few = 512;  // narrow ones, which are sooner widened with those of other rows
+  if (b.inner == 1 && b.reduced > (is_narrow(x.dtype()) ? few : kLongRow))
+    return sum_each_row(y, b, [&](int64_t first, int64_t n) { return sum_elements<T>(x, first, n); });
+  ops::reduce_in_pieces(x, y, b, sum_blocks<T>, [](T* to, const T* part, int64_t n) {
+    vector_loop([](T u, T v) { return ops::plus(u, v); }, to, n, to, part);
   });
+}
+
+/// The sum over `dims` (sorted), which stay with size 1; x of a floating dtype or int64.
+Tensor sum_values(const Tensor& x, const Shape& dims) {
+  const Tensor y = dispatch(compute_type(x.dtype()), [&]<class T>() { return ops::reduce<T>(x, dims, sum_step<T>); });
+  return ops::rounded(y, x.dtype());
 }
 
 /// sum_values(x * x, dims) bit for bit, without the squares in memory where x's last dim is reduced; x of float32 or float64.
@@ -93,8 +115,12 @@ Tensor sum_of_squares(const Tensor& x, const Shape& dims) {
     before.erase(before.rank() - 1);
   }
   if (last.empty()) return sum_values(mul(x, x), dims);
-  const Tensor sums =
-      dispatch_floating(x.dtype(), "norm", [&]<class T>() { return ops::reduce<T>(x, last, sum_square_rows<T>); });
+  const Tensor sums = dispatch_floating(x.dtype(), "norm", [&]<class T>() {
+    return ops::reduce<T>(x, last, [](const Tensor& from, T* to, const Blocks& b) {
+      sum_each_row(to, b,
+                   [x = from.data<T>()](int64_t first, int64_t n) { return kernels::sum_rounded_squares(x + first, n); });
+    });
+  });
   return before.empty() ? sums : sum_values(sums, before);
 }
 
@@ -231,163 +257,6 @@ Tensor norm(const Tensor& x, double p, const Shape& wanted, bool keepdim) {
     const Tensor scale = masked_fill(div(dy, pow(norms, p - 1)), none, 0);
     return {mul(scale, mul(sign(v), pow(masked_fill(sizes, eq(v, 0), 1), p - 1)))};
   });  // dx = dy sign(x) (|x| / norm)^(p - 1)
-}
-
-namespace {
-
-constexpr int64_t kProducts = 16;
-
-/// The products of a row's n numbers as 16: 64 of every 64th, in pairs 16, which take what is left in 16s. Returns what they
-/// took.
-template <class T>
-int64_t partial_products(const T* x, int64_t n, T* to) {
-  constexpr int64_t many = 4 * kProducts;
-  T products[many];
-  std::fill_n(products, many, T(1));
-  int64_t i = 0;
-  for (; i + many <= n; i += many)
-    for (int64_t j = 0; j < many; ++j) products[j] = ops::times(products[j], x[i + j]);
-  for (int64_t half = many / 2; half >= kProducts; half /= 2)
-    for (int64_t j = 0; j < half; ++j) products[j] = ops::times(products[j], products[j + half]);
-  for (; i + kProducts <= n; i += kProducts)
-    for (int64_t j = 0; j < kProducts; ++j) products[j] = ops::times(products[j], x[i + j]);
-  std::copy_n(products, kProducts, to);
-  return i;
-}
-
-/// The product of each row of x [rows, n]. Eight rows at a time: each of a row's last products waits for the one before.
-template <class T>
-ONESTEP_EACH_ISA void products_of_rows(const T* x, int64_t n, int64_t rows, T* y) {
-  constexpr int64_t together = 8;
-  for (int64_t first = 0; first < rows; first += together) {
-    const int64_t count = std::min(rows - first, together);
-    const T* const from = x + first * n;
-    T parts[together][kProducts], all[together];
-    for (T* const row : parts) std::fill_n(row, kProducts, T(1));
-    std::fill_n(all, together, T(1));
-    int64_t taken = 0;
-    for (int64_t r = 0; r < count; ++r) taken = partial_products(from + r * n, n, parts[r]);
-    for (int64_t j = 0; j < kProducts; ++j)
-      for (int64_t r = 0; r < together; ++r) all[r] = ops::times(all[r], parts[r][j]);
-    for (int64_t r = 0; r < count; ++r) {
-      for (int64_t i = taken; i < n; ++i) all[r] = ops::times(all[r], from[r * n + i]);
-      y[first + r] = all[r];
-    }
-  }
-}
-
-template <class T>
-void product_blocks(const T* x, T* y, const Blocks& b) {
-  kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {
-    if (b.inner == 1) return products_of_rows(x + o * b.reduced, b.reduced, end - o, y + o);
-    for (; o < end; ++o) {
-      const T* from = x + o * b.reduced * b.inner;
-      T* to = y + o * b.inner;
-      std::fill_n(to, b.inner, T(1));
-      for (int64_t r = 0; r < b.reduced; ++r)
-        vector_loop([](T u, T v) { return ops::times(u, v); }, to, b.inner, to, from + r * b.inner);
-    }
-  });
-}
-
-/// dx_i = dy (x_0 ... x_{i-1}) (x_{i+1} ... x_n): no division, so that zeros do no harm. First a row's products of what is
-/// before, and of what is after together with the next row's first: each waits for the one before it.
-template <class T>
-void product_grad_rows(const T* x, const T* dy, T* dx, int64_t n, int64_t rows) {
-  const auto times_before = [=](int64_t at, T& before) {
-    dx[at] = before;
-    before *= x[at];
-  };
-  const auto times_after = [=](int64_t at, T& after) {
-    dx[at] *= after;
-    after *= x[at];
-  };
-  T before = dy[0], after = T(1);
-  for (int64_t i = 0; i < n; ++i) times_before(i, before);
-  for (int64_t r = 1; r < rows; ++r) {
-    before = dy[r], after = T(1);
-    for (int64_t i = 0; i < n; ++i) {
-      times_before(r * n + i, before);
-      times_after(r * n - 1 - i, after);
-    }
-  }
-  after = T(1);
-  for (int64_t i = rows * n; i-- > (rows - 1) * n;) times_after(i, after);
-}
-
-constexpr int64_t kProductColumns = 64;
-
-/// The same for at most kProductColumns columns of n rows that are `step` apart, side by side.
-template <class T>
-ONESTEP_EACH_ISA void product_grad_columns(const T* x, const T* dy, T* dx, int64_t n, int64_t step, int64_t columns) {
-  T before[kProductColumns], after[kProductColumns];
-  std::copy_n(dy, columns, before);
-  std::fill_n(after, columns, T(1));
-  for (int64_t at = 0; at < n * step; at += step)
-    for (int64_t c = 0; c < columns; ++c) {
-      dx[at + c] = before[c];
-      before[c] *= x[at + c];
-    }
-  for (int64_t at = (n - 1) * step; at >= 0; at -= step)
-    for (int64_t c = 0; c < columns; ++c) {
-      dx[at + c] *= after[c];
-      after[c] *= x[at + c];
-    }
-}
-
-template <class T>
-void product_grad_blocks(const T* x, const T* dy, T* dx, const Blocks& b) {
-  if (b.inner == 1)
-    return kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced), [=](int64_t r, int64_t end) {
-      product_grad_rows(x + r * b.reduced, dy + r, dx + r * b.reduced, b.reduced, end - r);
-    });
-  const auto cost = ops::kLoopCost * static_cast<double>(b.reduced);
-  ops::for_each_column_range(b.outer, b.inner, cost, [=](int64_t o, int64_t c, int64_t end) {
-    for (const int64_t first = o * b.reduced * b.inner; c < end; c += kProductColumns)
-      product_grad_columns(x + first + c, dy + o * b.inner + c, dx + first + c, b.reduced, b.inner,
-                           std::min(end - c, kProductColumns));
-  });
-}
-
-/// product_grad_blocks in ops that are recorded, x [.., n, ..] and dy [.., 1, ..]: every element is multiplied with another
-/// one, the products with each other, and so on; then each gets the gradient of its pair times the other one.
-Tensor product_grad(const Tensor& x, const Tensor& dy, int64_t d) {
-  const int64_t n = x.size(d), half = n / 2;
-  if (n < 2) return n == 0 ? zeros_like(x) : dy;
-  const Tensor a = slice(x, d, 0, half), b = slice(x, d, half, 2 * half), rest = slice(x, d, 2 * half, n);
-  const Tensor grads = product_grad(cat({a * b, rest}, d), dy, d), pairs = slice(grads, d, 0, half);
-  return cat({pairs * b, pairs * a, slice(grads, d, half, half + n % 2)}, d);
-}
-
-/// The product over `dims`, adjacent ones or none.
-Tensor product(const Tensor& input, const Shape& dims, bool keepdim) {
-  if (is_half(input.dtype())) return to(product(ops::wide(input), dims, keepdim), input.dtype());
-  const Tensor x = input.is_floating() ? input : to(input, DType::int64);
-  const Tensor y = dispatch(x.dtype(), [&]<class T>() { return ops::reduce<T>(x, dims, product_blocks<T>); });
-  return record("prod", without_dims(y, x.shape(), dims, keepdim), {x}, {x}, [dims](const Backward& b) -> Grads {
-    const Shape& shape = b.input_shape(0);
-    const Blocks blocks =
-        dims.empty() ? Blocks() : ops::blocks_of(shape, static_cast<int>(dims[0]), static_cast<int>(dims.back()));
-    if (b.recording()) {
-      if (blocks.reduced == 1 && shape.rank() > 0 && !any(eq(b.saved(0), 0)).item<bool>())  // as PyTorch's dy y / x
-        return {reshape(b.grad(), shape) * ops::record_constant("prod", ones_like(b.saved(0)), b.saved(0))};
-      const Tensor columns = reshape(b.saved(0), {blocks.outer, blocks.reduced, blocks.inner});
-      return {reshape(product_grad(columns, reshape(b.grad(), {blocks.outer, 1, blocks.inner}), 1), shape)};
-    }
-    const Tensor v = ops::contiguous_values(b.saved(0)), dy = ops::contiguous_values(b.grad());
-    Tensor dx = empty(v.shape(), v.dtype());
-    dispatch_floating(v.dtype(), "prod",
-                      [&]<class T>() { product_grad_blocks(v.data<T>(), dy.data<T>(), dx.mutable_data<T>(), blocks); });
-    return {dx};
-  });
-}
-
-}  // namespace
-
-Tensor prod(const Tensor& x) { return product(x, normalize_dims("prod", {}, x.dim()), false); }
-Tensor prod(const Tensor& x, int64_t dim, bool keepdim) {
-  const int d = normalize_dim("prod", dim, x.dim());
-  return product(x, x.dim() == 0 ? Shape() : Shape{d}, keepdim);
 }
 
 }  // namespace onestep

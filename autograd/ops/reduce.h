@@ -2,6 +2,7 @@
 // What reductions share: each run of adjacent reduced dims is one step over [outer, reduced, inner], innermost run first.
 #include "autograd/operators.h"
 #include "autograd/ops/elementwise.h"
+#include "autograd/ops/pieces.h"
 #include "autograd/ops_shape.h"
 
 namespace onestep::ops {
@@ -17,7 +18,8 @@ inline Blocks blocks_of(const Shape& shape, int first, int last) {
   return blocks;
 }
 
-/// Applies `step(from, to, blocks)` to every run of adjacent dims in `dims` (sorted); the result keeps them with size 1.
+/// Applies `step(from, to, blocks)`, from a contiguous tensor to elements of its compute type T, to every run of adjacent dims
+/// in `dims` (sorted); the result, of T, keeps them with size 1.
 template <class T, class Step>
 Tensor reduce(const Tensor& x, const Shape& dims, const Step& step) {
   const NoGradGuard no_grad;
@@ -28,12 +30,39 @@ Tensor reduce(const Tensor& x, const Shape& dims, const Step& step) {
     const Blocks blocks = blocks_of(y.shape(), static_cast<int>(dims[first]), static_cast<int>(dims[d]));
     Shape shape = y.shape();
     for (int i = first; i <= d; ++i) shape[static_cast<int>(dims[i])] = 1;
-    Tensor reduced = empty(shape, y.dtype());
-    step(y.data<T>(), reduced.mutable_data<T>(), blocks);
+    Tensor reduced = empty(shape, compute_type(x.dtype()));
+    step(y, reduced.mutable_data<T>(), blocks);
     y = reduced;
     d = first;
   }
   return y;
+}
+
+/// step(x's elements, y, blocks) for a contiguous x. A narrow one goes in pieces: as many blocks as fit in the cache, whole
+/// rows (inner = 1), or kSumRows rows of some columns of a block, whose results combine(y, result, n) joins to those before.
+template <class T, class Step, class Combine>
+void reduce_in_pieces(const Tensor& x, T* y, const Blocks& b, const Step& step, const Combine& combine) {
+  if (!is_narrow(x.dtype())) return step(x.data<T>(), y, b);
+  const int64_t size = b.reduced * b.inner;
+  if (b.inner == 1 || size <= kPieceSize)
+    return for_row_pieces(x.dtype(), b.outer, size, piece_rows(size), kLoopCost, [&](const Piece& p) {
+      step(ReadPiece<T>(x, p).data(), y + (size == 0 ? 0 : p.first / size * b.inner), {p.rows, b.reduced, b.inner});
+    });
+  constexpr int64_t width = 512;
+  const int64_t parts = (b.inner + width - 1) / width;
+  kernels::parallel_for(b.outer * parts, kLoopCost * static_cast<double>(b.reduced * width), [&](int64_t i, int64_t end) {
+    for (; i < end; ++i) {
+      const int64_t block = i / parts, column = i % parts * width, cols = std::min(width, b.inner - column);
+      T* const to = y + block * b.inner + column;
+      T part[width];
+      for (int64_t r = 0; r < b.reduced; r += kernels::kSumRows) {
+        const int64_t rows = std::min(kernels::kSumRows, b.reduced - r);
+        const ReadPiece<T> from(x, {block * size + r * b.inner + column, rows, cols, b.inner});
+        step(from.data(), r == 0 ? to : part, {1, rows, cols});
+        if (r > 0) combine(to, part, cols);
+      }
+    }
+  });
 }
 
 /// `y` with the reduced dims of size 1 removed, unless they are to be kept.

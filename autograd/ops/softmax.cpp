@@ -6,6 +6,7 @@
 
 #include "autograd/kernels/kernels.h"
 #include "autograd/operators.h"
+#include "autograd/ops/pieces.h"
 #include "autograd/ops/reduce.h"
 #include "autograd/ops_nn.h"
 
@@ -13,94 +14,94 @@ namespace onestep {
 namespace {
 
 using ops::Blocks;
+using ops::Piece;
 
-/// Columns [n, cols] of a tensor [outer, n, inner], in place `first`; cols <= kMost.
-struct Columns {
-  static constexpr int64_t kMost = 1024;
-  int64_t first, n, cols, inner;
+/// Columns that are taken side by side at most.
+constexpr int64_t kMostColumns = 1024;
 
-  template <class F>
-  void each_row(F f) const {  // f(the place where it begins)
-    for (int64_t k = 0; k < n; ++k) f(first + k * inner);
-  }
-};
-
-/// Calls f(Columns) for all columns of `blocks`, in long pieces of rows: memory is read in order.
+/// Calls f(the offset of the row) for each row of columns.
 template <class F>
-void over_columns(const Blocks& blocks, F f) {
-  constexpr int64_t line = 16;
+void each_row(const Piece& columns, F f) {
+  for (int64_t r = 0; r < columns.rows; ++r) f(r * columns.ld);
+}
+
+/// Calls f(Piece) for all columns of `blocks`, in long pieces of rows, as memory is read in order; but narrow ones, which are
+/// widened, stay in the L2 cache.
+template <class F>
+void over_columns(const Blocks& blocks, DType dtype, F f) {
+  constexpr int64_t line = 16, narrow_size = 8 * ops::kPieceSize;
   const int64_t n = blocks.reduced, inner = blocks.inner, share = blocks.outer * inner / kernels::num_threads();
-  const int64_t width = std::clamp(share / line * line, 2 * line, Columns::kMost), parts = (inner + width - 1) / width;
+  const int64_t wanted = is_narrow(dtype) ? std::min(share, narrow_size / n) : share;
+  const int64_t width = std::clamp(wanted / line * line, 2 * line, kMostColumns), parts = (inner + width - 1) / width;
   kernels::parallel_for(blocks.outer * parts, 2.0 * static_cast<double>(n * width), [=](int64_t i, int64_t end) {
     for (; i < end; ++i) {
       const int64_t column = i % parts * width;
-      f(Columns{i / parts * n * inner + column, n, std::min(width, inner - column), inner});
+      f(Piece{i / parts * n * inner + column, n, std::min(width, inner - column), inner});
     }
   });
 }
 
 /// largest [cols] of x, and y = exp(x - largest) with its sums, total [cols].
 template <class T>
-void exp_columns(const Columns& c, const T* x, T* y, T* largest, T* total) {
-  std::copy_n(x + c.first, c.cols, largest);
-  c.each_row([=](int64_t at) { kernels::maximum(x + at, 1, largest, 1, largest, c.cols); });
-  c.each_row([=](int64_t at) {
+void exp_columns(const Piece& c, const T* x, T* y, T* largest, T* total) {
+  std::copy_n(x, c.cols, largest);
+  each_row(c, [=](int64_t at) { kernels::maximum(x + at, 1, largest, 1, largest, c.cols); });
+  each_row(c, [=](int64_t at) {
     kernels::sub(x + at, 1, largest, 1, y + at, c.cols);
     kernels::exp(y + at, y + at, c.cols);
   });
-  kernels::sum_rows(y + c.first, total, c.n, c.cols, c.inner);
+  kernels::sum_rows(y, total, c.rows, c.cols, c.ld);
 }
 
 // What the functions of rows in kernels.h compute, of columns.
 
 template <class T>
-void softmax_columns(const Columns& c, const T* x, T* y) {
-  T scale[Columns::kMost], total[Columns::kMost];
+void softmax_columns(const Piece& c, const T* x, T* y) {
+  T scale[kMostColumns], total[kMostColumns];
   exp_columns(c, x, y, scale, total);
   const T one = 1;
   kernels::div(&one, 0, total, 1, scale, c.cols);
-  c.each_row([&](int64_t at) { kernels::mul(y + at, 1, scale, 1, y + at, c.cols); });
+  each_row(c, [&](int64_t at) { kernels::mul(y + at, 1, scale, 1, y + at, c.cols); });
 }
 
 template <class T>
-void softmax_grad_columns(const Columns& c, const T* y, const T* dy, T* dx) {
-  T mean[Columns::kMost];
-  c.each_row([&](int64_t at) { kernels::mul(y + at, 1, dy + at, 1, dx + at, c.cols); });
-  kernels::sum_rows(dx + c.first, mean, c.n, c.cols, c.inner);
-  c.each_row([&](int64_t at) {
+void softmax_grad_columns(const Piece& c, const T* y, const T* dy, T* dx) {
+  T mean[kMostColumns];
+  each_row(c, [&](int64_t at) { kernels::mul(y + at, 1, dy + at, 1, dx + at, c.cols); });
+  kernels::sum_rows(dx, mean, c.rows, c.cols, c.ld);
+  each_row(c, [&](int64_t at) {
     kernels::sub(dy + at, 1, mean, 1, dx + at, c.cols);
     kernels::mul(y + at, 1, dx + at, 1, dx + at, c.cols);
   });
 }
 
 template <class T>
-void log_softmax_columns(const Columns& c, const T* x, T* y) {
-  T largest[Columns::kMost], rest[Columns::kMost];
+void log_softmax_columns(const Piece& c, const T* x, T* y) {
+  T largest[kMostColumns], rest[kMostColumns];
   exp_columns(c, x, y, largest, rest);
   kernels::log(rest, rest, c.cols);
-  c.each_row([&](int64_t at) {
+  each_row(c, [&](int64_t at) {
     kernels::sub(x + at, 1, largest, 1, y + at, c.cols);
     kernels::sub(y + at, 1, rest, 1, y + at, c.cols);
   });
 }
 
 template <class T>
-void log_softmax_grad_columns(const Columns& c, const T* y, const T* dy, T* dx) {
-  T total[Columns::kMost];
-  kernels::sum_rows(dy + c.first, total, c.n, c.cols, c.inner);
-  c.each_row([&](int64_t at) {
+void log_softmax_grad_columns(const Piece& c, const T* y, const T* dy, T* dx) {
+  T total[kMostColumns];
+  kernels::sum_rows(dy, total, c.rows, c.cols, c.ld);
+  each_row(c, [&](int64_t at) {
     kernels::exp(y + at, dx + at, c.cols);
     kernels::mul(dx + at, 1, total, 1, dx + at, c.cols);
     kernels::sub(dy + at, 1, dx + at, 1, dx + at, c.cols);
   });
 }
 
-/// Inputs of one shape -> a new tensor of that shape, by `rows(x..., y, rows, cols)` or `columns(Columns, x..., y)`.
+/// Inputs of one shape -> a new tensor of that shape, by `rows(x..., y, rows, cols)` or `columns(Piece, x..., y)`.
 template <class R, class C, class... Inputs>
 Tensor along(const char* op, int dim, R rows, C columns, const Inputs&... inputs) {
   const NoGradGuard no_grad;
   const Tensor& like = std::get<0>(std::tie(inputs...));
-  if (is_narrow(like.dtype())) return ops::rounded(along(op, dim, rows, columns, ops::widened(inputs)...), like.dtype());
   const Blocks blocks = ops::blocks_of(like.shape(), dim, dim);
   constexpr int64_t few = 32;  // columns, which are sooner made rows
   if (1 < blocks.inner && blocks.inner < few)
@@ -108,10 +109,16 @@ Tensor along(const char* op, int dim, R rows, C columns, const Inputs&... inputs
   const auto run = [&](const auto&... from) {
     Tensor y = empty(like.shape(), like.dtype());
     if (y.numel() == 0) return y;  // of any dtype
-    dispatch_floating(y.dtype(), op, [&]<class T>() {
-      T* const to = y.mutable_data<T>();
-      if (blocks.inner == 1) return rows(from.template data<T>()..., to, blocks.outer, blocks.reduced);
-      over_columns(blocks, [&](const Columns& c) { columns(c, from.template data<T>()..., to); });
+    void* const to = y.mutable_data_ptr();
+    dispatch_floating(compute_type(y.dtype()), op, [&, dtype = y.dtype()]<class T>() {
+      using Read = ops::ReadPiece<T>;
+      using Written = ops::WrittenPiece<T>;
+      if (blocks.inner == 1)
+        return ops::for_row_pieces(
+            dtype, blocks.outer, blocks.reduced, ops::piece_rows(blocks.reduced), 2.0,
+            [&](const Piece& p) { rows(Read(from, p).data()..., Written(to, dtype, p).data(), p.rows, p.cols); });
+      over_columns(blocks, dtype,
+                   [&](const Piece& p) { columns(p.in_memory(dtype), Read(from, p).data()..., Written(to, dtype, p).data()); });
     });
     return y;
   };
@@ -125,7 +132,7 @@ Tensor softmax(const Tensor& x, int64_t dim) {
   const auto rows = [](const auto* from, auto* to, int64_t count, int64_t cols) {
     kernels::softmax_rows(from, to, count, cols);
   };
-  const auto columns = [](const Columns& c, const auto* from, auto* to) { softmax_columns(c, from, to); };
+  const auto columns = [](const Piece& c, const auto* from, auto* to) { softmax_columns(c, from, to); };
   const Tensor y = along("softmax", d, rows, columns, x);
   return record("softmax", y, {x}, {y}, [d](const Backward& b) -> Grads {  // dx = y (dy - sum(y dy))
     if (b.recording()) {
@@ -135,7 +142,7 @@ Tensor softmax(const Tensor& x, int64_t dim) {
     const auto grad_rows = [](const auto* saved, const auto* dy, auto* dx, int64_t count, int64_t cols) {
       kernels::softmax_grad_rows(saved, dy, dx, count, cols);
     };
-    const auto grad_columns = [](const Columns& c, const auto* saved, const auto* dy, auto* dx) {
+    const auto grad_columns = [](const Piece& c, const auto* saved, const auto* dy, auto* dx) {
       softmax_grad_columns(c, saved, dy, dx);
     };
     return {along("softmax", d, grad_rows, grad_columns, b.saved(0), b.grad())};
@@ -152,14 +159,14 @@ Tensor log_softmax(const Tensor& x, int64_t dim) {
   const auto rows = [](const auto* from, auto* to, int64_t count, int64_t cols) {
     kernels::log_softmax_rows(from, to, count, cols);
   };
-  const auto columns = [](const Columns& c, const auto* from, auto* to) { log_softmax_columns(c, from, to); };
+  const auto columns = [](const Piece& c, const auto* from, auto* to) { log_softmax_columns(c, from, to); };
   const Tensor y = along("log_softmax", d, rows, columns, x);
   return record("log_softmax", y, {x}, {y}, [d](const Backward& b) -> Grads {  // dx = dy - exp(y) sum(dy)
     if (b.recording()) return {b.grad() - exp(b.saved(0)) * sum(b.grad(), d, true)};
     const auto grad_rows = [](const auto* saved, const auto* dy, auto* dx, int64_t count, int64_t cols) {
       kernels::log_softmax_grad_rows(saved, dy, dx, count, cols);
     };
-    const auto grad_columns = [](const Columns& c, const auto* saved, const auto* dy, auto* dx) {
+    const auto grad_columns = [](const Piece& c, const auto* saved, const auto* dy, auto* dx) {
       log_softmax_grad_columns(c, saved, dy, dx);
     };
     return {along("log_softmax", d, grad_rows, grad_columns, b.saved(0), b.grad())};
