@@ -132,7 +132,7 @@ Tensor add_scaled(const char* op, const Tensor& a, const Tensor& b, Scalar alpha
   ONESTEP_CHECK(DTypeError, is_floating(dtype) || !is_floating(alpha.dtype), op, ": a fraction, alpha ", alpha.value,
                 ", for operands of dtype ", dtype);
   const Scalar number = ops::rounded(alpha, dtype);
-  if (dtype == DType::boolean) return negative ? sub(x, mul(y, number)) : add(x, mul(y, number));
+  if (dtype == DType::boolean) return to(negative ? sub(x, mul(y, number)) : add(x, mul(y, number)), dtype);
   const auto sum = [=]<class T>(T v, T w) {
     const T scaled = ops::times(w, ops::element<T>(number));
     return negative ? ops::minus(v, scaled) : ops::plus(v, scaled);

@@ -2,6 +2,7 @@
 #include "autograd/kernels/kernels.h"
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/normalize.h"
+#include "autograd/ops/pieces.h"
 #include "autograd/ops_nn.h"
 
 namespace onestep {
@@ -21,7 +22,7 @@ void check_layer_norm(const Tensor& x, const Shape& normalized, const Tensor& we
 }
 
 Grads recorded_grads(const Backward& b, const Shape& normalized, double eps) {
-  const Tensor &x = b.saved(0), &weight = b.saved(1), &dy = b.grad();
+  const Tensor x = ops::wide(b.saved(0)), weight = ops::wide(b.saved(1)), dy = ops::wide(b.grad());
   Shape dims;
   for (int i = x.dim() - normalized.rank(); i < x.dim(); ++i) dims.push_back(i);
   const ops::Standardized s(x, dims, eps);
@@ -31,8 +32,8 @@ Grads recorded_grads(const Backward& b, const Shape& normalized, double eps) {
 
 /// With h = (x - mean) rstd and g = dy weight: dx = rstd (g - avg(g) - h avg(g h)), dweight = sum(dy h), dbias = sum(dy).
 Grads layer_norm_grads(const Backward& b, const Shape& normalized) {
-  const Tensor x = ops::contiguous_values(b.saved(0)), weight = ops::rows_or_undefined(b.saved(1)),
-               dy = ops::contiguous_values(b.grad());
+  const Tensor x = ops::contiguous_values(ops::wide(b.saved(0))), weight = ops::rows_or_undefined(ops::wide(b.saved(1))),
+               dy = ops::contiguous_values(ops::wide(b.grad()));
   const Tensor &mean = b.saved(2), &rstd = b.saved(3);
   const int64_t rows = mean.numel(), cols = normalized.numel();
   Tensor dx, dweight, dbias;
@@ -53,18 +54,27 @@ Grads layer_norm_grads(const Backward& b, const Shape& normalized) {
 
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
   check_layer_norm(x, normalized_shape, weight, bias);
-  if (is_narrow(x.dtype()))
-    return to(layer_norm(ops::wide(x), normalized_shape, ops::wide(weight), ops::wide(bias), eps), x.dtype());
   const int64_t cols = normalized_shape.numel(), rows = cols > 0 ? x.numel() / cols : 0;
-  const Tensor values = ops::contiguous_values(x), w = ops::rows_or_undefined(weight), shift = ops::rows_or_undefined(bias);
-  Tensor y = empty(x.shape(), x.dtype()), mean = empty(rows, x.dtype()), rstd = empty(rows, x.dtype());
-  dispatch_floating(x.dtype(), "layer_norm", [&]<class T>() {
-    kernels::layer_norm_rows(values.data<T>(), ops::data_or_null<T>(w), ops::data_or_null<T>(shift), static_cast<T>(eps),
-                             y.mutable_data<T>(), mean.mutable_data<T>(), rstd.mutable_data<T>(), rows, cols);
+  const DType dtype = x.dtype(), wide = compute_type(dtype);
+  const auto given = [](const Tensor& t) { return t.defined() ? ops::widened(ops::contiguous_values(t)) : t; };
+  const Tensor values = ops::contiguous_values(x), w = given(weight), shift = given(bias);
+  Tensor y = empty(x.shape(), dtype), mean = empty(rows, wide), rstd = empty(rows, wide);
+  dispatch_floating(wide, "layer_norm", [&, to = y.mutable_data_ptr()]<class T>() {
+    T *const means = mean.mutable_data<T>(), *const rstds = rstd.mutable_data<T>();
+    ops::for_row_pieces(dtype, rows, cols, ops::piece_rows(cols), 1.0, [&](const ops::Piece& p) {
+      const int64_t r = cols > 0 ? p.first / cols : 0;
+      kernels::layer_norm_rows(ops::ReadPiece<T>(values, p).data(), ops::data_or_null<T>(w), ops::data_or_null<T>(shift),
+                               static_cast<T>(eps), ops::WrittenPiece<T>(to, dtype, p).data(), means + r, rstds + r, p.rows,
+                               cols);
+    });
   });
   return record("layer_norm", y, {x, weight, bias}, {x, x.requires_grad() ? weight : Tensor(), mean, rstd},
                 [normalized_shape, eps](const Backward& b) {
-                  return b.recording() ? recorded_grads(b, normalized_shape, eps) : layer_norm_grads(b, normalized_shape);
+                  Grads grads =
+                      b.recording() ? recorded_grads(b, normalized_shape, eps) : layer_norm_grads(b, normalized_shape);
+                  for (size_t i = 0; i < grads.size(); ++i)
+                    if (grads[i].defined()) grads[i] = to(grads[i], b.input_dtype(i));
+                  return grads;
                 });
 }
 
