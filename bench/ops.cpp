@@ -24,12 +24,15 @@ struct Inputs {
   Tensor targets = sigmoid(randn({kRows, kCols}, g));                ///< The same without a gradient.
   Tensor signs = sign(randn({kRows, kCols}, g));                     ///< 1 and -1.
   Tensor rows = randint(0, kRows, {kRows}, g), cols = randint(0, kCols, {kRows}, g);
+  Tensor columns = randint(0, kCols, {kCols}, g);
   Tensor order = argsort(randn({kRows}, g));             ///< [kRows], every row once
   Tensor ordered = sort(randn({kCols}, g), 0).values;    ///< [kCols]
   Tensor places = randint(0, kCols, {kRows, kCols}, g);  ///< Columns.
   Tensor images = randn({32, 64, 32, 32}, g).requires_grad_(), channels = randn({64}, g).requires_grad_();
   Tensor scratch = randn({kRows, kCols}, g);  ///< What ops write to.
   Tensor doubles = randn({kRows / 2, kCols}, g).to(DType::float64).requires_grad_();
+  Tensor halves = randn({kRows, kCols}, g).to(DType::bfloat16).requires_grad_();
+  Tensor pictures = randn({8, 3, 224, 224}, g), patches = randn({64, 3, 16, 16}, g).requires_grad_();
   Tensor labels = randint(1, kCols, {16, 20}, g), label_counts = full({16}, 20, DType::int64),
          frame_counts = full({16}, 128, DType::int64);
   Tensor heads = randn({8, kTokens, 64}, g).requires_grad_();  ///< [heads, tokens, features]
@@ -76,6 +79,7 @@ const std::map<std::string, Op>& cases() {
        }},
       {"celu", [](const Inputs& in) { return celu(in.x); }},
       {"clamp", [](const Inputs& in) { return clamp(in.x, -1, 1); }},
+      {"conv_patches", [](const Inputs& in) { return conv2d(in.pictures, in.patches, {}, 16); }},
       {"copy_turned", [](const Inputs& in) { return copy_(t(in.scratch), t(in.y.detach())); }},
       {"copysign", [](const Inputs& in) { return copysign(in.x, in.y); }},
       {"cos", [](const Inputs& in) { return cos(in.x); }},
@@ -111,6 +115,7 @@ const std::map<std::string, Op>& cases() {
       {"gelu_tanh", [](const Inputs& in) { return gelu(in.x, GeluApproximation::tanh); }},
       {"glu", [](const Inputs& in) { return glu(in.x); }},
       {"group_norm", [](const Inputs& in) { return group_norm(in.images, 8, in.channels, in.channels); }},
+      {"group_norm_rows", [](const Inputs& in) { return group_norm(in.x, 32, in.row, in.row); }},
       {"gt", [](const Inputs& in) { return gt(in.x, in.y); }},
       {"hardshrink", [](const Inputs& in) { return hardshrink(in.x); }},
       {"hardsigmoid", [](const Inputs& in) { return hardsigmoid(in.x); }},
@@ -127,6 +132,10 @@ const std::map<std::string, Op>& cases() {
       {"index_add", [](const Inputs& in) { return index_add(in.x, 0, in.rows, in.y); }},
       {"index_copy", [](const Inputs& in) { return index_copy(in.x, 0, in.order, in.y); }},
       {"index_put", [](const Inputs& in) { return index_put(in.x, {in.rows}, in.y, true); }},
+      {"index_put_columns",
+       [](const Inputs& in) {
+         return index_put_(in.scratch, {Slice(), in.columns}, in.y.detach());
+       }},
       {"index_select", [](const Inputs& in) { return index_select(in.x, 1, in.cols); }},
       {"instance_norm", [](const Inputs& in) { return instance_norm(in.images); }},
       {"interpolate_bilinear",
@@ -140,6 +149,7 @@ const std::map<std::string, Op>& cases() {
       {"kthvalue", [](const Inputs& in) { return kthvalue(in.x, 100, 1).values; }},
       {"l1_loss", [](const Inputs& in) { return l1_loss(in.x, in.y); }},
       {"layer_norm", [](const Inputs& in) { return layer_norm(in.x, {kCols}, in.row, in.row); }},
+      {"layer_norm_bf16", [](const Inputs& in) { return layer_norm(in.halves, {kCols}); }},
       {"leaky_relu", [](const Inputs& in) { return leaky_relu(in.x); }},
       {"lerp", [](const Inputs& in) { return lerp(in.x, in.y, 0.3); }},
       {"lgamma", [](const Inputs& in) { return lgamma(in.positive); }},
@@ -214,6 +224,7 @@ const std::map<std::string, Op>& cases() {
       {"smooth_l1_loss", [](const Inputs& in) { return smooth_l1_loss(in.x, in.y); }},
       {"soft_margin_loss", [](const Inputs& in) { return soft_margin_loss(in.x, in.signs); }},
       {"softmax", [](const Inputs& in) { return softmax(in.x, 1); }},
+      {"softmax_bf16", [](const Inputs& in) { return softmax(in.halves, 1); }},
       {"softmax_columns", [](const Inputs& in) { return softmax(in.x, 0); }},
       {"softmax_float64", [](const Inputs& in) { return softmax(in.doubles, 1); }},
       {"softmax_middle", [](const Inputs& in) { return softmax(in.frames(), 1); }},
@@ -227,6 +238,7 @@ const std::map<std::string, Op>& cases() {
       {"standard_gamma", [](const Inputs& in) { return standard_gamma(in.positive); }},
       {"std", [](const Inputs& in) { return std(in.x, {1}); }},
       {"sum", [](const Inputs& in) { return sum(in.x); }},
+      {"sum_bf16", [](const Inputs& in) { return sum(in.halves); }},
       {"sum_columns", [](const Inputs& in) { return sum(in.x, {0}); }},
       {"sum_integers", [](const Inputs& in) { return sum(in.places); }},
       {"take", [](const Inputs& in) { return take(in.x, in.places); }},
@@ -261,7 +273,8 @@ nlohmann::ordered_json bench_op(const OpWork& work, double seconds) {
   const Tensor y = op(in), dy = ones(y.shape(), y.dtype());
   ONESTEP_CHECK(ConfigError, y.requires_grad() || !work.backward, "bench op: ", work.op,
                 " has no backward pass: --mode must be fwd");
-  std::vector<Tensor> leaves = {in.x, in.y, in.positive, in.unit, in.row, in.heads, in.images, in.channels, in.doubles};
+  std::vector<Tensor> leaves = {in.x,      in.y,        in.positive, in.unit,   in.row,    in.heads,
+                                in.images, in.channels, in.doubles,  in.halves, in.patches};
   const auto call = [&] {
     if (!work.backward) {
       const NoGradGuard no_grad;

@@ -6,10 +6,12 @@ PieceMemory::PieceMemory(DType dtype, const Piece& piece)
     : dtype_(dtype),
       piece_(piece),
       bytes_(is_narrow(dtype) ? static_cast<uint64_t>(piece.rows * piece.cols * size_of(compute_type(dtype))) : 0),
-      memory_(is_narrow(dtype) ? memory::allocate(bytes_) : nullptr) {}
+      memory_(bytes_ > sizeof own_ ? memory::allocate(bytes_)
+              : is_narrow(dtype)   ? own_.data()
+                                   : nullptr) {}
 
 PieceMemory::~PieceMemory() {
-  if (memory_) memory::deallocate(memory_, bytes_);
+  if (bytes_ > sizeof own_) memory::deallocate(memory_, bytes_);
 }
 
 namespace {

@@ -1,6 +1,9 @@
 #pragma once
 // Pieces of tensors as their compute type. Of a narrow tensor a piece is widened to memory that stays in the caches, or rounded
 // from there, so that an op over rows or columns has one loop for all dtypes.
+#include <array>
+#include <cstddef>
+
 #include "autograd/kernels/parallel.h"
 #include "autograd/memory.h"
 #include "autograd/ops/common.h"
@@ -34,6 +37,7 @@ class PieceMemory {
   DType dtype_;
   Piece piece_;
   uint64_t bytes_;
+  alignas(64) std::array<std::byte, kPieceSize * sizeof(float)> own_;  ///< What most pieces take: threads share no lock for it.
   void* memory_;
 };
 

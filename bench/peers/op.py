@@ -28,6 +28,9 @@ places = torch.randint(0, COLS, (ROWS, COLS))
 images, channels = torch.randn(32, 64, 32, 32, requires_grad=True), torch.randn(64, requires_grad=True)
 scratch = torch.randn(ROWS, COLS)  # what ops write to
 doubles = torch.randn(ROWS // 2, COLS).double().requires_grad_()
+halves = torch.randn(ROWS, COLS).bfloat16().requires_grad_()
+pictures, patches = torch.randn(8, 3, 224, 224), torch.randn(64, 3, 16, 16, requires_grad=True)
+columns = torch.randint(0, COLS, (COLS,))
 labels, label_counts, frame_counts = torch.randint(1, COLS, (16, 20)), torch.full((16,), 20), torch.full((16,), 128)
 
 
@@ -41,7 +44,7 @@ def time_op():
             with torch.no_grad():
                 op()
             return
-        for leaf in (x, y, positive, unit, row, heads, images, channels, doubles):
+        for leaf in (x, y, positive, unit, row, heads, images, channels, doubles, halves, patches):
             leaf.grad = None
         op().backward(dy)
 
