@@ -2,6 +2,7 @@
 #include <array>
 
 #include "autograd/creation.h"
+#include "autograd/kernels/parallel.h"
 #include "autograd/ops/common.h"
 #include "autograd/ops/indexing.h"
 #include "autograd/ops_conv.h"

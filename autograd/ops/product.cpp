@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "autograd/operators.h"
+#include "autograd/ops/pointwise.h"
 #include "autograd/ops/reduce.h"
 #include "autograd/vector_loop.h"
 
