@@ -198,5 +198,5 @@ CASES = {
     "windows": "x.unfold(1, 8, 4).contiguous()",
     "xlogy": "torch.xlogy(x, positive)",
 }
-WITHOUT_BACKWARD = set("""all argmax argsort bincount copy_turned count_nonzero eq floor_divide gt isclose isfinite logical_and logical_not
+WITHOUT_BACKWARD = set("""all argmax argsort bincount copy_turned count_nonzero eq floor_divide gt index_put_columns isclose isfinite logical_and logical_not
     mask_assign nonzero one_hot poisson relu_ searchsorted sum_integers unique""".split())
