@@ -49,7 +49,7 @@ void RecurrentWeights::visit(Visitor& visitor, const std::string& suffix) {
 }
 
 Tensor weight_of_steps(const Tensor& weight, int64_t steps) {
-  constexpr int64_t least_steps = 4, most_elements = int64_t{1} << 18;
+  constexpr int64_t least_steps = 8, most_elements = int64_t{1} << 18;
   const bool recorded = grad_enabled() && weight.requires_grad();
   if (recorded || autocast_enabled() || steps < least_steps || weight.numel() > most_elements) return weight;
   return t(contiguous(t(weight)));

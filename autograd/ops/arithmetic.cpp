@@ -125,7 +125,7 @@ Tensor sub(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-/// a + alpha b, or a - alpha b, rounded once; alpha is a number of their dtype.
+/// a + alpha b, or a - alpha b, in their compute type; alpha is a number of their dtype.
 Tensor add_scaled(const char* op, const Tensor& a, const Tensor& b, Scalar alpha, bool negative) {
   const auto [x, y] = meet(a, b);
   const DType dtype = x.dtype();
@@ -147,8 +147,16 @@ Tensor add_scaled(const char* op, const Tensor& a, const Tensor& b, Scalar alpha
 
 Tensor scaled(const Tensor& x, Scalar number) { return number.value == 1 ? x : x * number; }
 
-/// The dtype in which three operands meet.
-DType result_type(const Tensor& a, const Tensor& b, const Tensor& c) { return result_type(to(a, result_type(a, b)), c); }
+/// The dtype in which three operands meet: that of those with dims, unless one without is of a higher kind.
+DType result_type(const Tensor& a, const Tensor& b, const Tensor& c) {
+  std::optional<DType> with_dims, without;
+  for (const Tensor* x : {&a, &b, &c}) {
+    std::optional<DType>& met = x->dim() > 0 ? with_dims : without;
+    met = met ? promote_types(*met, x->dtype()) : x->dtype();
+  }
+  if (!with_dims || !without) return with_dims.value_or(without.value_or(a.dtype()));
+  return result_type(zeros({1}, *with_dims), zeros({}, *without));
+}
 
 }  // namespace
 
@@ -157,8 +165,11 @@ Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) { return add_scaled("
 
 Tensor add_product(const Tensor& x, const Tensor& a, const Tensor& b, Scalar scale) {
   const DType dtype = result_type(x, a, b);
-  if (!is_floating(dtype)) return add(x, mul(mul(a, Scalar(static_cast<int64_t>(scale.value))), b));
   const Tensor u = to(x, dtype), v = to(a, dtype), w = to(b, dtype);
+  if (!is_floating(dtype)) {
+    const Scalar whole = is_floating(scale.dtype) ? Scalar(ops::element<int64_t>(scale.value)) : scale;
+    return to(add(u, mul(to(mul(v, whole), dtype), w)), dtype);
+  }
   const auto sum = [by = scale.value]<class T>(T e, T f, T g) { return e + static_cast<T>(by) * f * g; };
   const Tensor y = ops::zip_three("add_product", u, v, w, ops::Vectorized{sum});
   return record("add_product", y, {u, v, w}, {v, w}, [scale](const Backward& back) -> Grads {
@@ -170,8 +181,8 @@ Tensor add_product(const Tensor& x, const Tensor& a, const Tensor& b, Scalar sca
 
 Tensor add_quotient(const Tensor& x, const Tensor& a, const Tensor& b, Scalar scale) {
   const DType dtype = result_type(x, a, b);
-  ops::check_floating("add_quotient", to(b, dtype));
   const Tensor u = to(x, dtype), v = to(a, dtype), w = to(b, dtype);
+  ops::check_floating("add_quotient", u);
   const auto sum = [by = scale.value]<class T>(T e, T f, T g) { return e + static_cast<T>(by) * f / g; };
   const Tensor y = ops::zip_three("add_quotient", u, v, w, ops::Vectorized{sum});
   return record("add_quotient", y, {u, v, w}, {v, w}, [scale](const Backward& back) -> Grads {

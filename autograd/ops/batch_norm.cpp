@@ -222,7 +222,9 @@ Tensor normalize_groups(const char* op, const Tensor& input, int64_t groups, con
   // The elements of a group lie in a row.
   const Tensor x = ops::wide(input);
   const int64_t channels = x.shape()[1], rows = x.shape()[0] * groups;
-  const Tensor h = reshape(layer_norm(reshape(x, {rows, x.numel() / rows}), x.numel() / rows, {}, {}, eps), x.shape());
+  const Tensor in_rows = layer_norm(reshape(x, {rows, x.numel() / rows}), x.numel() / rows, {}, {}, eps);
+  const Tensor h = record(op, ops::view_of(in_rows, x.shape(), contiguous_strides(x.shape()), in_rows.offset()), {in_rows}, {},
+                          [](const Backward& b) -> Grads { return {reshape(b.grad(), b.input_shape(0))}; });
   if (!weight.defined() && !bias.defined()) return to(h, input.dtype());
   const Tensor scale = weight.defined() ? ops::wide(weight) : ones(channels, x.dtype());
   return to(scale_channels(op, h, scale, bias.defined() ? ops::wide(bias) : zeros(channels, x.dtype())), input.dtype());

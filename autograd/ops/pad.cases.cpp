@@ -88,6 +88,11 @@ const RegisterOpCases registered([] {
            pad(f32({1, 3}), {3, 0}, PadMode::reflect);
          },
          "pad: at most 2 places can be added to dim -1 of input [1, 3]: got 3 and 0"},
+        {"circular",
+         [] {
+           pad(f32({1, 5}), {5, -3}, PadMode::circular);
+         },
+         "pad: at most 2 places can be added to dim -1 of input [1, 5]: got 5 and -3"},
         {"rank",
          [] {
            pad(f32({3}), {1, 1}, PadMode::circular);

@@ -49,11 +49,11 @@ void check_sides(PadMode mode, const Shape& shape, int dim, int64_t before, int6
                   "pad: cuts more off than there is: ", before, " and ", behind, " of size ", size, " (dim ", dim, ")");
     return;
   }
-  const int64_t most = mode == PadMode::reflect ? size - 1 : size;
-  ONESTEP_CHECK(ShapeError, mode == PadMode::replicate || std::max(before, behind) <= most, "pad: at most ", most,
-                " places can be added to dim ", dim - shape.rank(), " of input ", shape, ": got ", before, " and ", behind);
   // What is circular continues with what has been left of the dim.
   const int64_t cut = mode == PadMode::circular ? std::min<int64_t>(before, 0) + std::min<int64_t>(behind, 0) : 0;
+  const int64_t most = mode == PadMode::reflect ? size - 1 : size + cut;
+  ONESTEP_CHECK(ShapeError, mode == PadMode::replicate || std::max(before, behind) <= most, "pad: at most ", most,
+                " places can be added to dim ", dim - shape.rank(), " of input ", shape, ": got ", before, " and ", behind);
   ONESTEP_CHECK(ShapeError, left == 0 || (left > 0 && size + cut > 0), "pad: nothing is left of dim ", dim - shape.rank(),
                 " of input ", shape, ": got ", before, " and ", behind);
 }
@@ -83,31 +83,42 @@ std::vector<int64_t> rows_of(const std::vector<PaddedDim>& dims) {
   return rows;
 }
 
-/// How a row of the result comes from one of x: what its first places show, its last ones, and neighbours between them.
+/// How a row of the result comes from one of x: its first places, its last ones, and neighbours of x between them.
 struct PaddedRow {
-  std::vector<int64_t> left, right;
-  int64_t first, inside;  // of the neighbours
-  int64_t unit;           // elements a place
+  PaddedRow(const PaddedDim& dim, int64_t elements)
+      : unit(elements),
+        left(dim.begin()),
+        first(std::max<int64_t>(-dim.before, 0)),
+        inside(dim.end() - dim.begin()),
+        right(dim.count() - dim.end()) {
+    if (dim.mode == PadMode::constant) return;
+    shown = dim.shown(0, left);
+    const std::vector<int64_t> last = dim.shown(dim.end(), dim.count());
+    shown.insert(shown.end(), last.begin(), last.end());
+  }
 
+  /// `count` places from number i of `shown` on.
   template <class T>
-  T* put(const std::vector<int64_t>& places, const T* from, T value, T* to) const {
-    for (const int64_t place : places) {
+  T* put(int64_t i, int64_t count, const T* from, T value, T* to) const {
+    if (shown.empty()) return std::fill_n(to, count * unit, value);
+    for (const int64_t stop = i + count; i < stop; ++i, to += unit) {
+      const int64_t place = shown[static_cast<size_t>(i)];
       if (unit == 1)
-        *to = place < 0 ? value : from[place];
-      else if (place < 0)
-        std::fill_n(to, unit, value);
+        *to = from[place];
       else
         std::copy_n(from + place * unit, unit, to);
-      to += unit;
     }
     return to;
   }
   template <class T>
   void put(const T* from, T value, T* to) const {
-    to = put(left, from, value, to);
+    to = put(0, left, from, value, to);
     to = std::copy_n(from + first * unit, inside * unit, to);
-    put(right, from, value, to);
+    put(left, right, from, value, to);
   }
+
+  int64_t unit, left, first, inside, right;  // elements a place; places
+  std::vector<int64_t> shown;                // what those of `left` and `right` show, unless it is the value
 };
 
 /// x with its last dims padded, row by row: neighbours in one piece.
@@ -119,8 +130,7 @@ Tensor padded(const Tensor& x, std::vector<PaddedDim> dims, Scalar value) {
   int64_t unit = 1;
   for (; dims.size() > 1 && dims.front().unchanged(); dims.erase(dims.begin())) unit *= dims.front().size;
   const PaddedDim& last = dims.front();
-  const PaddedRow plan{last.shown(0, last.begin()), last.shown(last.end(), last.count()), std::max<int64_t>(-last.before, 0),
-                       last.end() - last.begin(), unit};
+  const PaddedRow plan(last, unit);
   const std::vector<int64_t> rows = rows_of(dims);
   const auto count = static_cast<int64_t>(rows.size());
   int64_t rows_of_x = 1;

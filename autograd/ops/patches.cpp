@@ -123,7 +123,9 @@ bool cuts_patches(const Convolution& conv) {
     return d.padding == 0 && (d.dilation == 1 || d.kernel == 1) && (d.stride >= d.kernel || d.out == 1) &&
            (d.out - 1) * d.stride + d.kernel <= d.in;  // "same" may end outside without padding before
   };
-  return conv.groups == 1 && conv.taps() > 1 && apart(conv.h) && apart(conv.w);
+  // Copying patches pays where these are long and many channels come of them.
+  return conv.groups == 1 && conv.taps() > 1 && depth_of(conv) >= 256 && conv.out_channels >= 32 && apart(conv.h) &&
+         apart(conv.w);
 }
 
 void patch_convolution(const Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor& y) {

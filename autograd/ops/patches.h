@@ -8,8 +8,9 @@ namespace onestep::ops {
 
 bool cuts_patches(const kernels::Convolution& conv);
 
-/// What the kernels of these names compute for contiguous operands of one floating dtype, with the same order of sums but in
-/// the gradient for the weight: it is summed as by gemm with k = (n, i, j), or image by image where these have many outputs.
+/// What the kernels of these names compute for contiguous operands of one floating dtype, in float32 with the same order of
+/// sums but in the gradient for the weight: it is summed as by gemm with k = (n, i, j), or image by image where these have many
+/// outputs.
 void patch_convolution(const kernels::Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor& y);
 void patch_convolution_input_grad(const kernels::Convolution& conv, const Tensor& dy, const Tensor& weight, Tensor& dx);
 void patch_convolution_weight_grad(const kernels::Convolution& conv, const Tensor& x, const Tensor& dy, Tensor& dweight);

@@ -18,8 +18,8 @@ struct Piece {
   Piece in_memory(DType dtype) const { return {0, rows, cols, is_narrow(dtype) ? cols : ld}; }
 };
 
-/// Elements of a narrow piece in a pass over rows: with those of its result they fit in an L1 cache.
-inline constexpr int64_t kPieceSize = 4096;
+/// Elements of a narrow piece in a pass over rows: some of them fit in an L1 cache, and on a small stack.
+inline constexpr int64_t kPieceSize = 1024;
 
 /// Memory for the elements of a piece of a narrow dtype as its compute type; none where the dtype is not narrow.
 class PieceMemory {

@@ -19,7 +19,7 @@ inline Blocks blocks_of(const Shape& shape, int first, int last) {
 }
 
 /// Applies `step(from, to, blocks)`, from a contiguous tensor to elements of its compute type T, to every run of adjacent dims
-/// in `dims` (sorted); the result, of T, keeps them with size 1.
+/// in `dims` (sorted); the result, of T unless `dims` is empty, keeps them with size 1.
 template <class T, class Step>
 Tensor reduce(const Tensor& x, const Shape& dims, const Step& step) {
   const NoGradGuard no_grad;
@@ -44,9 +44,10 @@ template <class T, class Step, class Combine>
 void reduce_in_pieces(const Tensor& x, T* y, const Blocks& b, const Step& step, const Combine& combine) {
   if (!is_narrow(x.dtype())) return step(x.data<T>(), y, b);
   const int64_t size = b.reduced * b.inner;
+  if (size == 0) return step(static_cast<const T*>(nullptr), y, b);
   if (b.inner == 1 || size <= kPieceSize)
     return for_row_pieces(x.dtype(), b.outer, size, piece_rows(size), kLoopCost, [&](const Piece& p) {
-      step(ReadPiece<T>(x, p).data(), y + (size == 0 ? 0 : p.first / size * b.inner), {p.rows, b.reduced, b.inner});
+      step(ReadPiece<T>(x, p).data(), y + p.first / size * b.inner, {p.rows, b.reduced, b.inner});
     });
   constexpr int64_t width = 512;
   const int64_t parts = (b.inner + width - 1) / width;

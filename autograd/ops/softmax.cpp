@@ -26,10 +26,10 @@ void each_row(const Piece& columns, F f) {
 }
 
 /// Calls f(Piece) for all columns of `blocks`, in long pieces of rows, as memory is read in order; but narrow ones, which are
-/// widened, stay in the L2 cache.
+/// widened, in pieces that stay in the L2 cache where there are not too many rows.
 template <class F>
 void over_columns(const Blocks& blocks, DType dtype, F f) {
-  constexpr int64_t line = 16, narrow_size = 8 * ops::kPieceSize;
+  constexpr int64_t line = 16, narrow_size = 32 * ops::kPieceSize;
   const int64_t n = blocks.reduced, inner = blocks.inner, share = blocks.outer * inner / kernels::num_threads();
   const int64_t wanted = is_narrow(dtype) ? std::min(share, narrow_size / n) : share;
   const int64_t width = std::clamp(wanted / line * line, 2 * line, kMostColumns), parts = (inner + width - 1) / width;
@@ -103,7 +103,7 @@ Tensor along(const char* op, int dim, R rows, C columns, const Inputs&... inputs
   const NoGradGuard no_grad;
   const Tensor& like = std::get<0>(std::tie(inputs...));
   const Blocks blocks = ops::blocks_of(like.shape(), dim, dim);
-  constexpr int64_t few = 32;  // columns, which are sooner made rows
+  constexpr int64_t few = 40;  // columns, which are sooner made rows
   if (1 < blocks.inner && blocks.inner < few)
     return ops::contiguous_values(transpose(along(op, like.dim() - 1, rows, columns, transpose(inputs, dim, -1)...), dim, -1));
   const auto run = [&](const auto&... from) {

@@ -36,14 +36,15 @@ struct Vectorized {
   /// y[i] = f(a[i], b[i], c[i]), each of a step of 1 or 0.
   template <class T>
   void operator()(const std::array<const T*, 3>& from, const std::array<int64_t, 3>& steps, T* y, int64_t n) const {
-    constexpr int64_t block = 1024;
+    constexpr int64_t block = 256;
     std::array<std::array<T, block>, 3> same;  // of those that are one element
     for (size_t k = 0; k < 3; ++k)
       if (steps[k] == 0) std::fill_n(same[k].data(), std::min(n, block), *from[k]);
+    const int64_t most = std::count(steps.begin(), steps.end(), 0) > 0 ? block : n;
     kernels::parallel_for(n, kCost, [&, this](int64_t i, int64_t end) {
-      for (; i < end; i += block) {
+      for (; i < end; i += most) {
         const auto at = [&](size_t k) { return steps[k] == 0 ? same[k].data() : from[k] + i; };
-        vector_loop(f, y + i, std::min(block, end - i), at(0), at(1), at(2));
+        vector_loop(f, y + i, std::min(most, end - i), at(0), at(1), at(2));
       }
     });
   }
@@ -57,12 +58,19 @@ template <class F>
 Tensor zip_three(const char* op, const Tensor& a, const Tensor& b, const Tensor& c, const Vectorized<F>& row) {
   if (is_narrow(a.dtype())) return rounded(zip_three(op, widened(a), widened(b), widened(c), row), a.dtype());
   const Shape shape = broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), c.shape());
-  const bool in_place = shape == a.shape() && ResultInPlace::is(op, a) && !b.shares_storage(a) && !c.shares_storage(a);
-  Tensor y = in_place ? a : empty(shape, a.dtype());
-  const std::array<Tensor, 3> from = {contiguous_values(a), contiguous_values(b), contiguous_values(c)};
+  const bool apart = !ResultInPlace::is(op, a) || !c.shares_storage(a);
+  Tensor y = shape == a.shape() && apart ? result_of(op, a, b) : empty(shape, a.dtype());
+  const auto lies_as_y = [&y](const Tensor& x) { return x.shape() == y.shape() && x.strides() == y.strides(); };
+  const bool flat = lies_as_y(a) && (lies_as_y(b) || b.numel() == 1) && (lies_as_y(c) || c.numel() == 1);
+  if (!flat && !y.is_contiguous()) y = empty(shape, a.dtype());
+  const auto read = [flat](const Tensor& x) { return flat ? x : contiguous_values(x); };
+  const std::array<Tensor, 3> from = {read(a), read(b), read(c)};
   dispatch_floating(a.dtype(), op, [&]<class T>() {
     T* const to = y.mutable_data<T>();
     const T *first = from[0].data<T>(), *second = from[1].data<T>(), *third = from[2].data<T>();
+    if (flat)
+      return row(std::array{first, second, third}, std::array<int64_t, 3>{1, lies_as_y(b) ? 1 : 0, lies_as_y(c) ? 1 : 0}, to,
+                 y.numel());
     const std::array<Shape, 4> strides = {broadcast_strides(from[0], shape), broadcast_strides(from[1], shape),
                                           broadcast_strides(from[2], shape), y.strides()};
     for_each_row<4>(shape, strides, [=, &row](const auto& at, int64_t n, const auto& steps) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -125,11 +126,12 @@ def load(
 
 def _load(f: Any, trusted: bool) -> Any:
     with _opened(f, "rb") as file:
-        if not (hasattr(file, "readinto") and hasattr(file, "seekable") and file.seekable()):
+        if isinstance(file, io.RawIOBase) or not (hasattr(file, "readinto") and hasattr(file, "seekable") and file.seekable()):
             file = io.BytesIO(file.read())
         first = file.tell()
         start = file.read(2)
-        end = file.seek(0, os.SEEK_END)
+        file.seek(0, os.SEEK_END)
+        end = file.tell()
         file.seek(first)
         if start == b"\x80\x02":
             return _read_legacy(file.read(), trusted)
@@ -145,44 +147,57 @@ def _read_into_memory(file: Any, size: int) -> _C.Tensor:
     while len(left) > 0:
         count = file.readinto(left)
         if not count:
-            raise EOFError("the file has become shorter")
+            raise RuntimeError("load: the file has become shorter while it was read")
         left = left[count:]
     return memory
 
 
-def _read_zip(file: Any, end: int, trusted: bool) -> Any:
+@contextlib.contextmanager
+def _named_as_damaged_zip() -> Iterator[None]:
+    """What reading a damaged zip file comes to as a RuntimeError."""
     try:
+        yield
+    except (zipfile.BadZipFile, struct.error, EOFError, ValueError, OverflowError, NotImplementedError) as error:
+        raise RuntimeError(f"load: the zip file is damaged: {error or 'it ends too early'}") from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # which a place outside the file gives
+            raise
+        raise RuntimeError("load: the zip file is damaged: it points outside itself") from error
+
+
+def _read_zip(file: Any, end: int, trusted: bool) -> Any:
+    with _named_as_damaged_zip():
         archive = zipfile.ZipFile(file)
-        if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):  # could be of any size
-            raise RuntimeError("load: the zip file is compressed, which torch.save does not do")
+        for entry in archive.infolist():
+            if entry.compress_type != zipfile.ZIP_STORED:  # could be of any size
+                raise RuntimeError("load: the zip file is compressed, which torch.save does not do")
+            if not 0 <= entry.header_offset <= end - max(entry.file_size, entry.compress_size):
+                raise zipfile.BadZipFile(f"{entry.filename!r} is not inside the file")
         names = [name for name in archive.namelist() if name.rsplit("/", 1)[-1] == "data.pkl"]
         if len(names) != 1:
             raise RuntimeError("load: the zip file holds no data.pkl; it was not written by save()")
         prefix = names[0][: -len("data.pkl")]
-
-        def storage(key: str, size: int) -> _C.Tensor:
-            entry = archive.getinfo(f"{prefix}data/{key}")
-            file.seek(entry.header_offset + 26)  # of its header of 30 bytes, a name and more
-            start = file.tell() + 4 + sum(struct.unpack("<HH", file.read(4)))
-            if start + entry.file_size > end:
-                raise zipfile.BadZipFile(f"{entry.filename!r} ends behind the end of the file")
-            file.seek(start)
-            data = _read_into_memory(file, entry.file_size)
-            if zlib.crc32(bytes_of(data)) != entry.CRC:
-                raise zipfile.BadZipFile(f"Bad CRC-32 for file {entry.filename!r}")
-            return data
-
         with contextlib.suppress(KeyError):
             if archive.read(prefix + "byteorder") != b"little":
                 raise RuntimeError("load: the file's numbers are big-endian, which is not supported")
         data = archive.read(names[0])
-        with _named_as_damage():
-            if prefix + "onestep_object" in archive.namelist():
-                return ObjectReader(data, trusted).load()
-            reader = TrustingReader if trusted else Reader
-            return reader(io.BytesIO(data), storage).load()
-    except zipfile.BadZipFile as error:
-        raise RuntimeError(f"load: the zip file is damaged: {error}") from error
+
+    def storage(key: str, size: int) -> _C.Tensor:
+        entry = archive.getinfo(f"{prefix}data/{key}")
+        with _named_as_damaged_zip():
+            archive.open(entry).close()  # checks the header that stands before it
+            file.seek(entry.header_offset + 26)
+            file.seek(entry.header_offset + 30 + sum(struct.unpack("<HH", file.read(4))))
+            found = _read_into_memory(file, entry.file_size)
+            if zlib.crc32(bytes_of(found)) != entry.CRC:
+                raise zipfile.BadZipFile(f"Bad CRC-32 for file {entry.filename!r}")
+        return found
+
+    with _named_as_damage():
+        if prefix + "onestep_object" in archive.namelist():
+            return ObjectReader(data, trusted).load()
+        reader = TrustingReader if trusted else Reader
+        return reader(io.BytesIO(data), storage).load()
 
 
 @contextlib.contextmanager
@@ -233,6 +248,8 @@ def save_safetensors(tensors: Dict[str, _C.Tensor], f: Any, metadata: Optional[D
     header: Dict[str, Any] = {"__metadata__": metadata} if metadata else {}
     parts, end = [], 0
     for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].element_size(), item[0])):
+        if tensor.is_complex():
+            raise TypeError(f"save: {name!r} is complex, which a safetensors file of onestep does not hold (save view_as_real)")
         data = bytes_of(tensor.contiguous())
         header[name] = {
             "dtype": names[str(tensor.dtype).split(".")[-1]],

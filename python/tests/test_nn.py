@@ -384,6 +384,15 @@ def test_arguments_that_are_refused():  # as in torch 2.13
         T.optim.lr_scheduler.StepLR(1, 2)
 
 
+def test_groups_of_rows_are_normalised_to_memory_of_their_own():
+    with T.no_grad():
+        y = nn.functional.group_norm(T.ones(2, 4), 2)
+    w = T.ones(2, 4).requires_grad_()
+    y.add_(w).sum().backward()
+    assert w.grad.tolist() == [[1.0] * 4] * 2
+    assert nn.functional.group_norm(T.randn(2, 4).requires_grad_(), 2)._base is None
+
+
 def test_recurrent_layers_have_the_same_bits_where_nothing_is_recorded():
     for make in (nn.LSTM, nn.GRU, nn.RNN):
         layer = make(7, 40, bidirectional=True)

@@ -170,6 +170,42 @@ def test_a_flipped_bit_of_an_element_is_found():
         torch.load(io.BytesIO(data))
 
 
+def _zip_with(path, change):
+    """A file of save() in which change(bytes) was changed, by path and from memory: the two sentences."""
+    file = io.BytesIO()
+    torch.save({"x": torch.full((1000,), 3.0)}, file)
+    data = bytearray(file.getvalue())
+    change(data)
+    path.write_bytes(data)
+    for source in (str(path), io.BytesIO(data)):
+        with pytest.raises((RuntimeError, pickle.UnpicklingError), match="^load: "):
+            torch.load(source)
+
+
+def test_zip_files_that_point_elsewhere(tmp_path):
+    def directory(data, name):
+        return data.rindex(name) - 46  # of an entry
+
+    def a_size(data):  # of data.pkl
+        at = directory(data, b"archive/data.pkl")
+        data[at + 20 : at + 28] = struct.pack("<II", 0x7FFFFFFE, 0x7FFFFFFE)
+
+    def an_offset(data):
+        at = data.rindex(b"PK\x05\x06")
+        data[at + 16 : at + 20] = struct.pack("<I", struct.unpack("<I", data[at + 16 : at + 20])[0] + 100000)
+
+    def an_entry(data):  # the storage's is that of another
+        at, other = directory(data, b"archive/data/0"), directory(data, b"archive/version")
+        data[at + 42 : at + 46] = data[other + 42 : other + 46]
+
+    def a_header(data):
+        at = data.index(b"archive/data/0") - 30
+        data[at : at + 4] = b"XXXX"
+
+    for change in (a_size, an_offset, an_entry, a_header):
+        _zip_with(tmp_path / "state.pt", change)
+
+
 def test_infinities_and_signs_keep_their_bits():
     values = [0.0, -0.0, float("inf"), float("-inf"), 5e-45]
     assert repr(through(torch.tensor(values)).tolist()) == repr(torch.tensor(values).tolist())

@@ -180,6 +180,30 @@ TEST_CASE("layout: softmax along another dim has the numbers of the one along th
     }
 }
 
+TEST_CASE("layout: places that lie in the tensor that is written stay what they were") {
+  const Tensor x = view(arange(6), {2, 3});
+  index_put_(x, {Slice(), select(x, 0, 0)}, tensor({2, 1, 0, 10, 11, 12}).view({2, 3}));
+  CHECK(x.to_vector<int64_t>() == std::vector<int64_t>{2, 1, 0, 10, 11, 12});
+}
+
+TEST_CASE("layout: three operands of one layout give a result of it") {
+  const Tensor x = t(ones({4, 5}));
+  CHECK(add_product(x, x, x).strides() == x.strides());
+  CHECK(equal(add_product(x, x, ones({5, 4}), 0.5), full({5, 4}, 1.5)));
+  CHECK(equal(lerp(x, 3 * x, full({}, 0.5)), full({5, 4}, 2.0)));
+}
+
+TEST_CASE("add_product: three operands meet as two do, and integers are exact") {
+  const Tensor one = full({1}, 200, DType::uint8), none = zeros({1}, DType::int64);
+  CHECK(add_product(none, one, one).to_vector<int64_t>() == std::vector<int64_t>{40'000});
+  const int64_t large = (int64_t{1} << 60) + 1;
+  CHECK(add_product(none, none + 1, none + 1, large).to_vector<int64_t>() == std::vector<int64_t>{large});
+  CHECK(add_product(full({1}, true, DType::boolean), full({1}, true, DType::boolean), one).dtype() == DType::uint8);
+  const Tensor half = ones({1}, DType::float16);
+  CHECK(add_product(tensor(0.0), ones({1}, DType::float64), half).dtype() == DType::float64);
+  CHECK(add_product(tensor(0.0), half, ones({1}, DType::bfloat16)).dtype() == DType::float32);
+}
+
 TEST_CASE("layout: ctc_loss reads lengths of any layout, and what is written to them later does not matter") {
   Generator g(1);
   const Tensor scores = randn({5, 3, 4}, g), targets = tensor({1, 2, 3}).view({3, 1}), one = ones({3}, DType::int64);

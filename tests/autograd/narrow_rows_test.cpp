@@ -42,9 +42,9 @@ void check_rounded(const Tensor& x, const Op& f, bool grad) {
 }
 
 /// Rows of 0 to several pieces of 4096 elements, and rows and columns that cut across them.
-const Shape kShapes[] = {{0, 5},    {5, 0},    {1, 1},     {3, 1},      {1, 4096},    {2, 4097},  {5, 511},    {5, 513},
-                         {63, 65},  {64, 64},  {130, 600}, {129, 40},   {4097, 3},    {700, 7},   {2, 70000},  {9, 1500},
-                         {3, 5, 7}, {0, 4, 3}, {4, 0, 3},  {4, 90, 33}, {2, 65, 513}, {3, 70, 1}, {2, 9, 5, 6}};
+const Shape kShapes[] = {{0, 5},    {5, 0},    {5000, 0}, {1, 1},     {3, 1},      {1, 4096},    {2, 4097},  {5, 511},
+                         {5, 513},  {63, 65},  {64, 64},  {130, 600}, {129, 40},   {4097, 3},    {700, 7},   {2, 70000},
+                         {9, 1500}, {3, 5, 7}, {0, 4, 3}, {4, 0, 3},  {4, 90, 33}, {2, 65, 513}, {3, 70, 1}, {2, 9, 5, 6}};
 constexpr DType kHalves[] = {DType::bfloat16, DType::float16};
 
 /// Calls f(x) for x of every shape and halves of both dtypes, contiguous, its dims turned round, and a part of a longer row.

@@ -46,7 +46,7 @@ STEPS = {
 def _weight_of_steps(weight: Tensor, steps: int) -> Tensor:
     """As nn::weight_of_steps: columns behind columns, which products pack faster, where it is not recorded."""
     recorded = _C.is_grad_enabled() and weight.requires_grad
-    if recorded or _C.is_autocast_enabled("cpu") or steps < 4 or weight.numel() > 2**18:
+    if recorded or _C.is_autocast_enabled("cpu") or steps < 8 or weight.numel() > 2**18:
         return weight
     return weight.t().contiguous().t()
 
