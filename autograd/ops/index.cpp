@@ -188,7 +188,7 @@ void put_repeated(const Tensor& front, int count, const Tensor& places, const Te
 
 /// put_rows for a vector of places along one dim of a view without repeated elements, which is walked as it lies.
 void put_along(Tensor view, int dim, const Tensor& places, const Tensor& values, bool accumulate) {
-  const Tensor apart = places.shares_storage(view) ? clone(places) : places;  // which a write must not change
+  const Tensor apart = ops::places_beside(view, places);
   Shape strides = Shape::filled(view.dim(), 0);
   strides[dim] = apart.strides()[0];
   const Tensor index = ops::view_of(apart, values.shape(), strides, apart.offset());

@@ -125,6 +125,11 @@ inline Tensor copy_of(const Tensor& x) {
   return y;
 }
 
+/// Places as they can be read while y is written: a copy where they lie in it.
+inline Tensor places_beside(const Tensor& y, const Tensor& places) {
+  return places.shares_storage(y) ? copy_of(places) : places;
+}
+
 /// x without what an expand has repeated: such dims have size 1.
 inline Tensor unrepeated(Tensor x) {
   for (int d = 0; d < x.dim(); ++d)

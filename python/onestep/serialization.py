@@ -121,7 +121,8 @@ def load(
         return _load(f, weights_only is False)
     except (RuntimeError, pickle.UnpicklingError) as error:
         kind = pickle.UnpicklingError if isinstance(error, pickle.UnpicklingError) else RuntimeError
-        raise kind(f"{error} ({f if hasattr(f, 'read') else os.fspath(f)})") from error
+        said = str(error) if str(error).startswith(("load: ", "Weights only")) else f"load: {error}"
+        raise kind(f"{said} ({f if hasattr(f, 'read') else os.fspath(f)})") from error
 
 
 def _load(f: Any, trusted: bool) -> Any:
@@ -173,6 +174,8 @@ def _read_zip(file: Any, end: int, trusted: bool) -> Any:
                 raise RuntimeError("load: the zip file is compressed, which torch.save does not do")
             if not 0 <= entry.header_offset <= end - max(entry.file_size, entry.compress_size):
                 raise zipfile.BadZipFile(f"{entry.filename!r} is not inside the file")
+            if entry.flag_bits & 1:
+                raise zipfile.BadZipFile(f"{entry.filename!r} is encrypted")
         names = [name for name in archive.namelist() if name.rsplit("/", 1)[-1] == "data.pkl"]
         if len(names) != 1:
             raise RuntimeError("load: the zip file holds no data.pkl; it was not written by save()")

@@ -202,7 +202,10 @@ def test_zip_files_that_point_elsewhere(tmp_path):
         at = data.index(b"archive/data/0") - 30
         data[at : at + 4] = b"XXXX"
 
-    for change in (a_size, an_offset, an_entry, a_header):
+    def a_flag(data):
+        data[directory(data, b"archive/data/0") + 8] |= 1
+
+    for change in (a_size, an_offset, an_entry, a_header, a_flag):
         _zip_with(tmp_path / "state.pt", change)
 
 

@@ -184,6 +184,20 @@ TEST_CASE("layout: places that lie in the tensor that is written stay what they 
   const Tensor x = view(arange(6), {2, 3});
   index_put_(x, {Slice(), select(x, 0, 0)}, tensor({2, 1, 0, 10, 11, 12}).view({2, 3}));
   CHECK(x.to_vector<int64_t>() == std::vector<int64_t>{2, 1, 0, 10, 11, 12});
+  const auto written = [](const auto& write) {
+    const Tensor y = tensor({2, 0, 1, 2});
+    write(y, narrow(y, 0, 0, 3), full({3}, 9, DType::int64));
+    return y.to_vector<int64_t>();
+  };
+  CHECK(written([](const auto& y, const auto& i, const auto&) { index_fill_(y, 0, i, 9); }) ==
+        std::vector<int64_t>{9, 9, 9, 2});
+  CHECK(written([](const auto& y, const auto& i, const auto& s) { index_copy_(y, 0, i, s); }) ==
+        std::vector<int64_t>{9, 9, 9, 2});
+  CHECK(written([](const auto& y, const auto& i, const auto& s) { index_add_(y, 0, i, s); }) ==
+        std::vector<int64_t>{11, 9, 10, 2});
+  CHECK(written([](const auto& y, const auto& i, const auto& s) { scatter_(y, 0, i, s); }) == std::vector<int64_t>{9, 9, 9, 2});
+  CHECK(written([](const auto& y, const auto& i, const auto& s) { scatter_add_(y, 0, i, s); }) ==
+        std::vector<int64_t>{11, 9, 10, 2});
 }
 
 TEST_CASE("layout: three operands of one layout give a result of it") {
