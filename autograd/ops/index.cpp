@@ -188,7 +188,7 @@ void put_repeated(const Tensor& front, int count, const Tensor& places, const Te
 
 /// put_rows for a vector of places along one dim of a view without repeated elements, which is walked as it lies.
 void put_along(Tensor view, int dim, const Tensor& places, const Tensor& values, bool accumulate) {
-  const Tensor apart = ops::places_beside(view, places);
+  const Tensor apart = ops::readable_while_writing(view, places);
   Shape strides = Shape::filled(view.dim(), 0);
   strides[dim] = apart.strides()[0];
   const Tensor index = ops::view_of(apart, values.shape(), strides, apart.offset());
@@ -215,8 +215,7 @@ void put(const char* op, const Tensor& view, const Recipe& recipe, const Tensor&
   const Shape order = moved_to(recipe.position, places.dim(), shape.rank());
   Shape result = shape;
   for (int d = 0; d < shape.rank(); ++d) result[d] = shape[static_cast<int>(order[d])];
-  const Tensor expanded = ops::expand_values(op, values, result),
-               apart = expanded.shares_storage(view) ? clone(expanded) : expanded;
+  const Tensor apart = ops::readable_while_writing(view, ops::expand_values(op, values, result));
   if (recipe.count == 1 && places.dim() == 1 && ops::unrepeated(view).shape() == view.shape())
     put_along(view, recipe.position, places, apart, accumulate);
   else

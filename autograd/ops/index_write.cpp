@@ -21,7 +21,7 @@ Slices checked_slices(const char* op, const Tensor& x, int64_t dim, const Tensor
   wanted[d] = index.numel();
   ONESTEP_CHECK(ShapeError, source.shape() == wanted, op, ": ", index.numel(), " slices along dim ", d,
                 " of a tensor of shape ", x.shape(), " have shape ", wanted, ": got a source of shape ", given.shape());
-  const Tensor places = ops::places_beside(x, ops::checked_index(op, index, x.shape(), d));
+  const Tensor places = ops::readable_while_writing(x, ops::checked_index(op, index, x.shape(), d));
   Shape strides = Shape::filled(wanted.rank(), 0);
   strides[d] = 1;
   return {d, ops::view_of(places, wanted, strides, places.offset()), source};

@@ -222,7 +222,7 @@ Tensor scatter_in_place(const char* op, const Tensor& x, int64_t dim, const Tens
   };
   return ops::write_in_place(op, x, src, out_of_place, [&](Tensor& y, const Tensor& s) {
     const int d = normalize_dim(op, dim, y.dim());
-    const Tensor places = ops::places_beside(y, checked_places(op, y, d, index, s));
+    const Tensor places = ops::readable_while_writing(y, checked_places(op, y, d, index, s));
     how ? reduce_at(y, d, places, s, *how, include_self) : replace(y, d, places, s);
   });
 }

@@ -125,10 +125,8 @@ inline Tensor copy_of(const Tensor& x) {
   return y;
 }
 
-/// Places as they can be read while y is written: a copy where they lie in it.
-inline Tensor places_beside(const Tensor& y, const Tensor& places) {
-  return places.shares_storage(y) ? copy_of(places) : places;
-}
+/// x as it can be read while y is written: a row-major copy where both share memory; not recorded.
+inline Tensor readable_while_writing(const Tensor& y, const Tensor& x) { return x.shares_storage(y) ? copy_of(x) : x; }
 
 /// x without what an expand has repeated: such dims have size 1.
 inline Tensor unrepeated(Tensor x) {
@@ -142,7 +140,7 @@ template <class Op, class Write>
 Tensor write_in_place(const char* name, Tensor x, const Tensor& source, const Op& op, const Write& write) {
   x.check_writable(name);
   if (detail::should_record({x, source})) return assign_in_place(name, x, op(x, source));
-  write(x, source.shares_storage(x) ? copy_of(source) : source);
+  write(x, readable_while_writing(x, source));
   return x;
 }
 
