@@ -162,10 +162,21 @@ void minimum(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64
 
 // --- reductions of one row: 16 lanes and one fixed tree ----------------------------------------------------------------
 
-/// 0 for n = 0.
+template <class T>
+T of_one_row(typename Table<T>::Rows Table<T>::*kernel, const T* x, int64_t n) {
+  T y;
+  (table<T>().*kernel)(x, &y, 1, n);
+  return y;
+}
+
+/// y[r] = the sum of row r of x [rows, n], on one thread; 0 for n = 0.
+template <class T>
+void row_sums(const T* x, T* y, int64_t rows, int64_t n) {
+  table<T>().row_sums(x, y, rows, n);
+}
 template <class T>
 T sum(const T* x, int64_t n) {
-  return table<T>().sum(x, n);
+  return of_one_row(&Table<T>::row_sums, x, n);
 }
 template <class T>
 T sum_squares(const T* x, int64_t n) {
@@ -185,15 +196,22 @@ template <class T>
 T centered_dot(const T* a, T a_center, const T* b, T b_center, int64_t n) {
   return table<T>().centered_dot(a, a_center, b, b_center, n);
 }
-/// NaN when any is NaN; -inf for n = 0.
+/// y[r] = the largest, or least, number of row r of x [rows, n], on one thread: NaN when any is NaN, -inf (inf) for n = 0.
+template <class T>
+void row_maxima(const T* x, T* y, int64_t rows, int64_t n) {
+  table<T>().row_maxima(x, y, rows, n);
+}
+template <class T>
+void row_minima(const T* x, T* y, int64_t rows, int64_t n) {
+  table<T>().row_minima(x, y, rows, n);
+}
 template <class T>
 T max(const T* x, int64_t n) {
-  return table<T>().max(x, n);
+  return of_one_row(&Table<T>::row_maxima, x, n);
 }
-/// NaN when any is NaN; inf for n = 0.
 template <class T>
 T min(const T* x, int64_t n) {
-  return table<T>().min(x, n);
+  return of_one_row(&Table<T>::row_minima, x, n);
 }
 /// First index of the largest value; NaN counts as the largest (torch.argmax). n >= 1.
 template <class T>

@@ -132,6 +132,11 @@ ONESTEP_EACH_ISA double min(const double* x, int64_t n) {
   return extremum(x, n, formulas::kInfinity, [](double u, double v) { return u < v ? u : v; });
 }
 
+template <auto F>
+void each_row(const double* x, double* y, int64_t rows, int64_t n) {
+  for (int64_t r = 0; r < rows; ++r) y[r] = F(x + r * n, n);
+}
+
 int64_t argmax(const double* x, int64_t n) {
   int64_t best = 0;
   for (int64_t i = 1; i < n && x[best] == x[best]; ++i) {
@@ -364,13 +369,13 @@ constexpr Table<double> kTable = {
     .maximum = zip<[](double a, double b) { return larger(a, b); }>,
     .minimum = zip<[](double a, double b) { return smaller(a, b); }>,
     .pow = zip<[](double a, double b) { return std::pow(a, b); }>,
-    .sum = sum,
+    .row_sums = each_row<sum>,
     .sum_squares = sum_squares,
     .sum_rounded_squares = sum_squares,  // dot() does not fuse
     .dot = dot,
     .centered_dot = centered_dot,
-    .max = max,
-    .min = min,
+    .row_maxima = each_row<max>,
+    .row_minima = each_row<min>,
     .argmax = argmax,
     .sum_rows = sum_rows,
     .softmax_rows = softmax_rows,

@@ -47,6 +47,18 @@ ONESTEP_FLATTEN float row_sum(const float* x, int64_t n) {
   return sum_row(n, [=](Vec total, int64_t i, int64_t count) { return total + load_upto(x + i, count); });
 }
 
+/// y[r] = few(first n lanes of row r) for rows of one vector, which are many: the loops over vectors take longer. Else
+/// many(row).
+template <class FEW, class MANY>
+ONESTEP_INLINE void each_row(const float* x, float* y, int64_t rows, int64_t n, FEW few, MANY many) {
+  for (int64_t r = 0; r < rows; ++r, x += n) y[r] = n <= kLanes ? few(load_upto(x, n)) : many(x, n);
+}
+
+ONESTEP_FLATTEN void row_sums(const float* x, float* y, int64_t rows, int64_t n) {
+  each_row(
+      x, y, rows, n, [](Vec v) { return sum(splat(0.0f) + v); }, row_sum);
+}
+
 /// Widened chunk by chunk: what is widened stays in the L1 cache.
 ONESTEP_FLATTEN float sum_widened(void (*widen)(const uint16_t* x, float* y, int64_t n), const uint16_t* x, int64_t n) {
   return sum(sum_in_chunks<Vec>(n, [=](Vec& total, int64_t begin, int64_t end) {
@@ -158,13 +170,22 @@ ONESTEP_INLINE Vec row_extremum(const float* x, int64_t n, float worst, BETTER b
   }
   return over_row(i, n, better(better(a, b), better(c, d)), step);
 }
+ONESTEP_INLINE float largest(Vec x) { return any(is_nan(x)) ? __builtin_nanf("") : max(x); }
+ONESTEP_INLINE float least(Vec x) { return any(is_nan(x)) ? __builtin_nanf("") : -max(splat(-0.0f) - x); }
+
 ONESTEP_FLATTEN float row_max(const float* x, int64_t n) {
-  const Vec best = row_extremum(x, n, -kInf, [](Vec a, Vec b) { return max_nan(a, b); });
-  return any(is_nan(best)) ? __builtin_nanf("") : max(best);
+  return largest(row_extremum(x, n, -kInf, [](Vec a, Vec b) { return max_nan(a, b); }));
 }
 ONESTEP_FLATTEN float row_min(const float* x, int64_t n) {
-  const Vec best = row_extremum(x, n, kInf, [](Vec a, Vec b) { return min_nan(a, b); });
-  return any(is_nan(best)) ? __builtin_nanf("") : -max(splat(-0.0f) - best);
+  return least(row_extremum(x, n, kInf, [](Vec a, Vec b) { return min_nan(a, b); }));
+}
+ONESTEP_FLATTEN void row_maxima(const float* x, float* y, int64_t rows, int64_t n) {
+  each_row(
+      x, y, rows, n, [=](Vec v) { return largest(keep_first(v, n, -kInf)); }, row_max);
+}
+ONESTEP_FLATTEN void row_minima(const float* x, float* y, int64_t rows, int64_t n) {
+  each_row(
+      x, y, rows, n, [=](Vec v) { return least(keep_first(v, n, kInf)); }, row_min);
 }
 
 ONESTEP_FLATTEN int64_t argmax(const float* x, int64_t n) {
@@ -382,7 +403,7 @@ ONESTEP_FLATTEN void sum_rows(const float* x, float* y, int64_t rows, int64_t co
 namespace ONESTEP_ISA_NAME {
 
 void fill_rows(Table<float>& t) {
-  t.sum = row_sum;
+  t.row_sums = row_sums;
   t.sum_widened = sum_widened;
   t.sum_squares = sum_squares;
   t.sum_rounded_squares = sum_rounded_squares;
@@ -390,8 +411,8 @@ void fill_rows(Table<float>& t) {
   t.dot_rows = dot_rows;
   t.dot_columns = dot_columns;
   t.centered_dot = centered_dot;
-  t.max = row_max;
-  t.min = row_min;
+  t.row_maxima = row_maxima;
+  t.row_minima = row_minima;
   t.argmax = argmax;
   t.sum_rows = sum_rows;
   t.softmax_rows = softmax_rows;

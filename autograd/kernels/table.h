@@ -72,13 +72,12 @@ struct Table {
   MapGrad silu_grad, gelu_tanh_grad, gelu_erf_grad;
   Zip add, sub, mul, div, maximum, minimum, pow;
 
-  T (*sum)(const T* x, int64_t n);
+  Rows row_sums;
   T (*sum_squares)(const T* x, int64_t n);
   T (*sum_rounded_squares)(const T* x, int64_t n);
   T (*dot)(const T* a, const T* b, int64_t n);
   T (*centered_dot)(const T* a, T a_center, const T* b, T b_center, int64_t n);
-  T (*max)(const T* x, int64_t n);
-  T (*min)(const T* x, int64_t n);
+  Rows row_maxima, row_minima;
   int64_t (*argmax)(const T* x, int64_t n);
 
   void (*sum_rows)(const T* x, T* y, int64_t rows, int64_t cols, int64_t ld);
@@ -117,7 +116,7 @@ struct Table {
   void (*to_bf16)(const T* x, uint16_t* y, int64_t n) = nullptr;
   void (*from_half)(const uint16_t* x, T* y, int64_t n) = nullptr;
   void (*to_half)(const T* x, uint16_t* y, int64_t n) = nullptr;
-  /// sum() of numbers that `widen` makes of n: with its bits.
+  /// The sum of numbers that `widen` makes of n, with the bits of row_sums.
   T (*sum_widened)(void (*widen)(const uint16_t* x, T* y, int64_t n), const uint16_t* x, int64_t n) = nullptr;
 
   void (*uniform)(T* y, int64_t n, T low, T high);

@@ -1,24 +1,12 @@
 // The walks of elementwise ops over the rows of their operands.
 #include "autograd/ops/elementwise.h"
 
-#include "autograd/ops/strided.h"
+#include <cstddef>
+
+#include "autograd/ops/broadcast.h"
 
 namespace onestep::ops {
 namespace {
-
-/// x if its rows have steps of 1 or 0, else a contiguous copy: copying knows how to cross a matrix.
-Tensor in_rows(const Tensor& x) {
-  int last = x.dim() - 1;
-  while (last >= 0 && x.shape()[last] == 1) --last;
-  return last < 0 || x.strides()[last] <= 1 ? x : contiguous_values(x);
-}
-
-/// The one step of x's elements when it is laid out as the result y, which is row-major where an operand is (1), or is a
-/// single element (0), else -1.
-int64_t flat_step(const Tensor& x, const Tensor& y) {
-  if (x.shape() == y.shape() && (x.is_contiguous() || x.strides() == y.strides())) return 1;
-  return x.numel() == 1 ? 0 : -1;
-}
 
 /// Whether x is a permutation of row-major.
 bool leaves_no_gaps(const Tensor& x) {
@@ -82,83 +70,61 @@ Tensor result_of(const char* op, const Tensor& x, const Tensor& other) {
 
 namespace {
 
-constexpr int64_t kNarrowBlock = 512;
-/// A block of numbers of any compute type.
-struct alignas(64) WideBlock {
-  std::array<int64_t, kNarrowBlock> numbers;
-};
-
 /// f(first, n, to) for blocks of y: what f writes to `to` as y's compute type is y's elements, rounded where y is narrow.
 template <class F>
-void for_each_narrow_block(Tensor& y, const F& f) {
-  const int64_t size = y.numel();
+void write_blocks(Tensor& y, const F& f) {
   const Elements<std::byte> to = mutable_elements(y);
-  kernels::parallel_for((size + kNarrowBlock - 1) / kNarrowBlock, kNarrowBlock * kLoopCost, [&](int64_t i, int64_t end) {
-    WideBlock wide;
-    for (; i < end; ++i) {
-      const int64_t first = i * kNarrowBlock, n = std::min(size - first, kNarrowBlock);
-      if (!is_narrow(y.dtype())) {
-        f(first, n, to[first]);
-        continue;
-      }
-      f(first, n, &wide);
-      convert_elements(compute_type(y.dtype()), &wide, y.dtype(), to[first], n);
-    }
+  for_each_block(y.numel(), [&](int64_t first, int64_t n) {
+    if (!is_narrow(y.dtype())) return f(first, n, static_cast<void*>(to[first]));
+    ElementBlock wide;
+    f(first, n, static_cast<void*>(&wide));
+    convert_elements(compute_type(y.dtype()), &wide, y.dtype(), to[first], n);
   });
 }
 
-/// Elements of a narrow operand that is laid out as the result, or is one element (step 0), as its compute type.
-void widen_block(const Tensor& x, int64_t step, int64_t first, int64_t n, WideBlock* to) {
-  convert_elements(x.dtype(), elements(x)[first * step], compute_type(x.dtype()), to, step == 0 ? 1 : n);
-}
-
-/// map_rows and zip_rows where the result is narrow, or the operands are.
-void map_narrow(Tensor& y, const Tensor& x, const MapRow& row) {
-  if (!x.is_contiguous() && x.strides() != y.strides()) return map_narrow(y, contiguous_values(x), row);
-  for_each_narrow_block(y, [&](int64_t first, int64_t n, void* to) {
-    WideBlock from;
-    widen_block(x, 1, first, n, &from);
-    row.call(row.row, &from, to, n, n);
-  });
-}
-void zip_narrow(Tensor& y, const Tensor& a, const Tensor& b, const ZipRow& row) {
-  const int64_t a_step = flat_step(a, y), b_step = flat_step(b, y);
-  if (a_step < 0 || b_step < 0)
-    return zip_narrow(y, contiguous_values(expand_values("", a, y.shape())), contiguous_values(expand_values("", b, y.shape())),
-                      row);
-  for_each_narrow_block(y, [&](int64_t first, int64_t n, void* to) {
-    WideBlock left, right;
-    widen_block(a, a_step, first, n, &left);
-    widen_block(b, b_step, first, n, &right);
-    row.call(row.row, &left, a_step, &right, b_step, to, n);
-  });
-}
+/// The elements that a row has at least to be read by itself: a call for each shorter one would take longer than what it
+/// computes.
+constexpr int64_t kOwnCall = 64;
 
 }  // namespace
 
 void map_rows(Tensor& y, const Tensor& x, const MapRow& row) {
-  if (is_narrow(y.dtype()) || is_narrow(x.dtype())) return map_narrow(y, x, row);
-  const Elements<std::byte> to = mutable_elements(y);
-  if (x.is_contiguous() || x.strides() == y.strides()) return row.call(row.row, x.data_ptr(), to.first, x.numel(), x.numel());
-  const Tensor rows = in_rows(x);
-  const Elements<const std::byte> from = elements(rows);
-  for_each_row<2>(x.shape(), {rows.strides(), y.strides()}, [&](const auto& at, int64_t n, const auto& steps) {
-    row.call(row.row, from[at[0]], to[at[1]], steps[0] == 0 ? 1 : n, n);
+  const bool narrow = is_narrow(y.dtype()) || is_narrow(x.dtype());
+  if (!narrow && flat_step(x, y) == 1) return row.call(row.row, x.data_ptr(), y.mutable_data_ptr(), x.numel());
+  const BroadcastOperand from(x, y);
+  const Tensor& source = from.in_rows();
+  const MergedDims<2> rows(y.shape(), {source.strides(), y.strides()});
+  if (!narrow && rows.sizes.back() >= kOwnCall && rows.strides[0].back() == 1) {
+    return for_each_row(rows, [&, from = elements(source), to = mutable_elements(y)](const auto& at, int64_t n, const auto&) {
+      row.call(row.row, from[at[0]], to[at[1]], n);
+    });
+  }
+  write_blocks(y, [&](int64_t first, int64_t n, void* to) {
+    ElementBlock block;
+    row.call(row.row, from.read_wide(first, n, &block), to, n);
   });
 }
 
 void zip_rows(Tensor& y, const Tensor& a, const Tensor& b, const ZipRow& row) {
-  if (is_narrow(y.dtype()) || is_narrow(a.dtype())) return zip_narrow(y, a, b, row);
-  const Elements<std::byte> to = mutable_elements(y);
-  const Shape& shape = y.shape();
+  const bool narrow = is_narrow(y.dtype()) || is_narrow(a.dtype());
   const int64_t a_step = flat_step(a, y), b_step = flat_step(b, y);
-  if (a_step >= 0 && b_step >= 0) return row.call(row.row, a.data_ptr(), a_step, b.data_ptr(), b_step, to.first, shape.numel());
-  const Tensor a_rows = in_rows(a), b_rows = in_rows(b);
-  const Elements<const std::byte> left = elements(a_rows), right = elements(b_rows);
-  for_each_row<3>(shape, {broadcast_strides(a_rows, shape), broadcast_strides(b_rows, shape), y.strides()},
-                  [&](const auto& at, int64_t n, const auto& steps) {
-                    row.call(row.row, left[at[0]], steps[0], right[at[1]], steps[1], to[at[2]], n);
-                  });
+  if (!narrow && a_step >= 0 && b_step >= 0)
+    return row.call(row.row, a.data_ptr(), a_step, b.data_ptr(), b_step, y.mutable_data_ptr(), y.numel());
+  const BroadcastOperand left(a, y), right(b, y);
+  const Tensor &a_rows = left.in_rows(), &b_rows = right.in_rows();
+  const MergedDims<3> rows(y.shape(),
+                           {broadcast_strides(a_rows, y.shape()), broadcast_strides(b_rows, y.shape()), y.strides()});
+  if (!narrow && rows.sizes.back() >= kOwnCall) {
+    const Elements<const std::byte> from_a = elements(a_rows), from_b = elements(b_rows);
+    return for_each_row(rows, [&, to = mutable_elements(y)](const auto& at, int64_t n, const auto& steps) {
+      row.call(row.row, from_a[at[0]], steps[0], from_b[at[1]], steps[1], to[at[2]], n);
+    });
+  }
+  write_blocks(y, [&](int64_t first, int64_t n, void* to) {
+    ElementBlock a_block, b_block;
+    row.call(row.row, left.read_wide(first, n, &a_block), left.step(), right.read_wide(first, n, &b_block), right.step(), to,
+             n);
+  });
 }
 
 }  // namespace onestep::ops

@@ -107,8 +107,7 @@ KernelOrLoop(K, F) -> KernelOrLoop<K, F>;
 /// narrow result it gets the compute type.
 struct MapRow {
   const void* row;
-  /// y = row(x) for the first `different` elements; the others of n repeat the last one, which is the only one then.
-  void (*call)(const void* row, const void* x, void* y, int64_t different, int64_t n);
+  void (*call)(const void* row, const void* x, void* y, int64_t n);
 };
 struct ZipRow {
   const void* row;
@@ -120,12 +119,9 @@ void zip_rows(Tensor& y, const Tensor& a, const Tensor& b, const ZipRow& row);
 /// y = row(x) elementwise, y contiguous or a result_of x, and of x's shape.
 template <class X, class Y, class Row>
 void map_into(Tensor& y, const Tensor& x, const Row& row) {
-  const auto call = [](const void* f, const void* from, void* to, int64_t different, int64_t n) {
-    Y* const out = static_cast<Y*>(to);
-    (*static_cast<const Row*>(f))(static_cast<const X*>(from), out, different);
-    if (different < n) std::fill_n(out + different, n - different, *out);
-  };
-  map_rows(y, x, {&row, call});
+  map_rows(y, x, {&row, [](const void* f, const void* from, void* to, int64_t n) {
+                    (*static_cast<const Row*>(f))(static_cast<const X*>(from), static_cast<Y*>(to), n);
+                  }});
 }
 
 /// y = row(a, b) elementwise, y contiguous or a result_of both, and of the shape to which these broadcast.

@@ -20,11 +20,11 @@ void check_not_empty(const char* op, const Shape& shape, const Shape& dims) {
 
 struct Largest {
   template <class T>
-  static T of(const T* x, int64_t n) {  // a row
+  static void of_rows(const T* x, T* y, int64_t rows, int64_t n) {
     if constexpr (std::is_floating_point_v<T>)
-      return kernels::max(x, n);
+      kernels::row_maxima(x, y, rows, n);
     else
-      return *std::max_element(x, x + n);
+      for (int64_t r = 0; r < rows; ++r) y[r] = *std::max_element(x + r * n, x + (r + 1) * n);
   }
   template <class T>
   static void fold(T* y, const T* x, int64_t n) {  // y = max(y, x)
@@ -37,11 +37,11 @@ struct Largest {
 
 struct Least {
   template <class T>
-  static T of(const T* x, int64_t n) {
+  static void of_rows(const T* x, T* y, int64_t rows, int64_t n) {
     if constexpr (std::is_floating_point_v<T>)
-      return kernels::min(x, n);
+      kernels::row_minima(x, y, rows, n);
     else
-      return *std::min_element(x, x + n);
+      for (int64_t r = 0; r < rows; ++r) y[r] = *std::min_element(x + r * n, x + (r + 1) * n);
   }
   template <class T>
   static void fold(T* y, const T* x, int64_t n) {
@@ -55,13 +55,10 @@ struct Least {
 template <class Extremum, class T>
 void extremum_blocks(const T* x, T* y, const Blocks& b) {
   kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {
+    if (b.inner == 1) return Extremum::of_rows(x + o * b.reduced, y + o, end - o, b.reduced);
     for (; o < end; ++o) {
       const T* from = x + o * b.reduced * b.inner;
       T* to = y + o * b.inner;
-      if (b.inner == 1) {
-        *to = Extremum::of(from, b.reduced);
-        continue;
-      }
       std::copy_n(from, b.inner, to);
       for (int64_t r = 1; r < b.reduced; ++r) Extremum::fold(to, from + r * b.inner, b.inner);
     }
@@ -104,6 +101,7 @@ Tensor argmax_values(const char* op, const Tensor& x, int d) {
   const Tensor rows = ops::contiguous_values(ops::widened(x));
   Tensor index = empty(reduced_shape(x.shape(), dims, true), DType::int64);
   const Blocks b = ops::blocks_of(x.shape(), d, d);
+  constexpr int64_t few = 16;  // that are sooner compared one by one
   dispatch(rows.dtype(), [&]<class T>() {
     const T* from = rows.data<T>();
     auto* to = index.mutable_data<int64_t>();
@@ -112,7 +110,7 @@ Tensor argmax_values(const char* op, const Tensor& x, int d) {
         const T* block = from + o * b.reduced * b.inner;
         int64_t* best = to + o * b.inner;
         if constexpr (std::is_floating_point_v<T>) {
-          if (b.inner == 1) {
+          if (b.inner == 1 && b.reduced > few) {
             *best = kernels::argmax(block, b.reduced);
             continue;
           }
@@ -149,10 +147,13 @@ Tensor extremum_of_all(const char* op, const Tensor& x) {
   });  // as over dims, where NaN is equal to NaN
 }
 
-template <class Extremum>
 ValuesIndices extremum_along(const char* op, const Tensor& x, int d, const Tensor& index, bool keepdim) {
   const Shape dims = x.dim() == 0 ? Shape() : Shape{d};
-  Tensor values = without_dims(extremum_values<Extremum>(x, dims), x.shape(), dims, keepdim);
+  Tensor values;
+  {
+    const NoGradGuard no_grad;
+    values = without_dims(gather(x, d, index), x.shape(), dims, keepdim);
+  }
   values = record(op, values, {x}, {index}, [d, dims](const Backward& b) -> Grads {
     const Shape& shape = b.input_shape(0);
     return {scatter_(zeros(shape, b.grad().dtype()), d, b.saved(0), with_dims(b.grad(), shape, dims))};
@@ -170,11 +171,11 @@ Tensor min(const Tensor& x) { return extremum_of_all<Least>("min", x); }
 
 ValuesIndices max(const Tensor& x, int64_t dim, bool keepdim) {
   const int d = normalize_dim("max", dim, x.dim());
-  return extremum_along<Largest>("max", x, d, argmax_values("max", x, d), keepdim);
+  return extremum_along("max", x, d, argmax_values("max", x, d), keepdim);
 }
 ValuesIndices min(const Tensor& x, int64_t dim, bool keepdim) {
   const int d = normalize_dim("min", dim, x.dim());
-  return extremum_along<Least>("min", x, d, argmax_values("min", reversed(x), d), keepdim);
+  return extremum_along("min", x, d, argmax_values("min", reversed(x), d), keepdim);
 }
 
 Tensor argmax(const Tensor& x, int64_t dim, bool keepdim) {

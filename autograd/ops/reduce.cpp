@@ -53,15 +53,23 @@ T sum_row(int64_t n, const Sum& sum) {
   return sum_part(sums.data(), chunks);
 }
 
+/// y[o] = the sum of row o of [outer, reduced].
+template <class T>
+void sum_each(const T* x, T* y, int64_t rows, int64_t n) {
+  if constexpr (std::is_floating_point_v<T>)
+    kernels::row_sums(x, y, rows, n);
+  else
+    for (int64_t r = 0; r < rows; ++r) y[r] = sum_integers(x + r * n, n);
+}
+
 template <class T>
 void sum_blocks(const T* x, T* y, const Blocks& b) {
   kernels::parallel_for(b.outer, ops::kLoopCost * static_cast<double>(b.reduced * b.inner), [=](int64_t o, int64_t end) {
+    if (b.inner == 1) return sum_each(x + o * b.reduced, y + o, end - o, b.reduced);
     for (; o < end; ++o) {
       const T* from = x + o * b.reduced * b.inner;
       T* to = y + o * b.inner;
-      if (b.inner == 1) {
-        *to = sum_part(from, b.reduced);
-      } else if constexpr (std::is_floating_point_v<T>) {
+      if constexpr (std::is_floating_point_v<T>) {
         kernels::sum_rows(from, to, b.reduced, b.inner, b.inner);
       } else {
         std::fill_n(to, b.inner, T(0));

@@ -55,9 +55,8 @@ struct MergedDims {
 /// Calls `f(offsets, length, steps)` for every row: element j of operand k is at offsets[k] + j * steps[k]. Rows are
 /// dealt over threads, so `f` may write only its own row.
 template <size_t N, class F>
-void for_each_row(const Shape& shape, const std::array<Shape, N>& strides, F f) {
-  if (shape.numel() == 0) return;
-  const MergedDims<N> merged(shape, strides);
+void for_each_row(const MergedDims<N>& merged, F f) {
+  if (merged.sizes.numel() == 0) return;
   const int64_t length = merged.sizes.back(), rows = merged.sizes.numel() / length;
   std::array<int64_t, N> steps;
   for (size_t k = 0; k < N; ++k) steps[k] = merged.strides[k].back();
@@ -72,6 +71,11 @@ void for_each_row(const Shape& shape, const std::array<Shape, N>& strides, F f) 
       }
     }
   });
+}
+
+template <size_t N, class F>
+void for_each_row(const Shape& shape, const std::array<Shape, N>& strides, F f) {
+  for_each_row(MergedDims<N>(shape, strides), f);
 }
 
 /// Calls f(row, begin, end) for ranges of columns of every row, each column once; `cost` is that of one column. A range is as

@@ -2,6 +2,7 @@
 // Elementwise loops over formulas by the vector instructions of each instruction set.
 #include <array>
 
+#include "autograd/ops/broadcast.h"
 #include "autograd/ops/elementwise.h"
 #include "autograd/vector_loop.h"
 
@@ -60,21 +61,17 @@ Tensor zip_three(const char* op, const Tensor& a, const Tensor& b, const Tensor&
   const Shape shape = broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), c.shape());
   const bool apart = !ResultInPlace::is(op, a) || !c.shares_storage(a);
   Tensor y = shape == a.shape() && apart ? result_of(op, a, b) : empty(shape, a.dtype());
-  const auto lies_as_y = [&y](const Tensor& x) { return x.shape() == y.shape() && x.strides() == y.strides(); };
-  const bool flat = lies_as_y(a) && (lies_as_y(b) || b.numel() == 1) && (lies_as_y(c) || c.numel() == 1);
-  if (!flat && !y.is_contiguous()) y = empty(shape, a.dtype());
-  const auto read = [flat](const Tensor& x) { return flat ? x : contiguous_values(x); };
-  const std::array<Tensor, 3> from = {read(a), read(b), read(c)};
+  const std::array<int64_t, 3> flat = {flat_step(a, y), flat_step(b, y), flat_step(c, y)};
   dispatch_floating(a.dtype(), op, [&]<class T>() {
+    if (flat[0] >= 0 && flat[1] >= 0 && flat[2] >= 0)
+      return row({a.data<T>(), b.data<T>(), c.data<T>()}, flat, y.mutable_data<T>(), y.numel());
+    if (!y.is_contiguous()) y = empty(shape, a.dtype());
     T* const to = y.mutable_data<T>();
-    const T *first = from[0].data<T>(), *second = from[1].data<T>(), *third = from[2].data<T>();
-    if (flat)
-      return row(std::array{first, second, third}, std::array<int64_t, 3>{1, lies_as_y(b) ? 1 : 0, lies_as_y(c) ? 1 : 0}, to,
-                 y.numel());
-    const std::array<Shape, 4> strides = {broadcast_strides(from[0], shape), broadcast_strides(from[1], shape),
-                                          broadcast_strides(from[2], shape), y.strides()};
-    for_each_row<4>(shape, strides, [=, &row](const auto& at, int64_t n, const auto& steps) {
-      row(std::array{first + at[0], second + at[1], third + at[2]}, std::array{steps[0], steps[1], steps[2]}, to + at[3], n);
+    const std::array<BroadcastOperand, 3> from = {BroadcastOperand(a, y), BroadcastOperand(b, y), BroadcastOperand(c, y)};
+    for_each_block(y.numel(), [&](int64_t first, int64_t n) {
+      std::array<ElementBlock, 3> blocks;
+      const auto read = [&](size_t k) { return static_cast<const T*>(from[k].read(first, n, &blocks[k])); };
+      row({read(0), read(1), read(2)}, {from[0].step(), from[1].step(), from[2].step()}, to + first, n);
     });
   });
   return y;
