@@ -82,6 +82,20 @@ bool above(T v, T w) {
   return v > w || (v != v && w == w);
 }
 
+/// Where the first largest of few elements is.
+template <class T>
+int64_t first_largest(const T* x, int64_t n) {
+  T largest = x[0];
+  int64_t best = 0;
+  for (int64_t i = 1; i < n; ++i) {
+    const T v = x[i];
+    const bool more = above(v, largest);
+    largest = more ? v : largest;
+    best = more ? i : best;
+  }
+  return best;
+}
+
 /// The elements in the opposite order, exactly: the least becomes the largest, NaN stays.
 Tensor reversed(const Tensor& x) {
   return ops::map("reversed", x, ops::Loop{[]<class T>(T v) {
@@ -109,11 +123,12 @@ Tensor argmax_values(const char* op, const Tensor& x, int d) {
       for (; o < end; ++o) {
         const T* block = from + o * b.reduced * b.inner;
         int64_t* best = to + o * b.inner;
-        if constexpr (std::is_floating_point_v<T>) {
-          if (b.inner == 1 && b.reduced > few) {
-            *best = kernels::argmax(block, b.reduced);
-            continue;
-          }
+        if (b.inner == 1) {
+          if constexpr (std::is_floating_point_v<T>)
+            *best = b.reduced > few ? kernels::argmax(block, b.reduced) : first_largest(block, b.reduced);
+          else
+            *best = first_largest(block, b.reduced);
+          continue;
         }
         std::fill_n(best, b.inner, 0);
         for (int64_t r = 1; r < b.reduced; ++r)

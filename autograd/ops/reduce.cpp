@@ -122,7 +122,8 @@ Tensor sum_of_squares(const Tensor& x, const Shape& dims) {
     last.insert(0, d);
     before.erase(before.rank() - 1);
   }
-  if (last.empty()) return sum_values(mul(x, x), dims);
+  constexpr int64_t few = 16;  // whose sums are faster without a call for each row
+  if (last.empty() || count_of(x.shape(), last) <= few) return sum_values(mul(x, x), dims);
   const Tensor sums = dispatch_floating(x.dtype(), "norm", [&]<class T>() {
     return ops::reduce<T>(x, last, [](const Tensor& from, T* to, const Blocks& b) {
       sum_each_row(to, b,
