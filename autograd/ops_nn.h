@@ -35,6 +35,13 @@ Tensor embedding(const Tensor& index, const Tensor& weight, std::optional<int64_
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
 
+/// All steps of an LSTM from the input's part of its gates i, f, g, o [T, B, 4 H], the states before [B, H], weight [4 H, H]
+/// and bias [4 H] or undefined; `reverse` reads from the last token. [T + 1, B, H]: h of every token, then the last c. With the
+/// sums s of a token and W h + bias: c' = sigmoid(s_f) c + sigmoid(s_i) tanh(s_g), h' = sigmoid(s_o) tanh(c') (Hochreiter and
+/// Schmidhuber 1997; a layer of torch.nn.LSTM). Throws ShapeError unless T > 0. ops/lstm.cpp
+Tensor lstm(const Tensor& input_gates, const Tensor& h, const Tensor& c, const Tensor& weight, const Tensor& bias = {},
+            bool reverse = false);
+
 // ---- attention (ops/attention.cpp) ---------------------------------------------------------------------------------------
 
 struct AttentionOptions {

@@ -2,9 +2,18 @@
 
 #include <sstream>
 
+#include "autograd/autocast.h"
 #include "autograd/ops_shape.h"
 
 namespace onestep::nn {
+namespace {
+
+/// Whether the steps of an LSTM are one op, which computes as float32 or float64 and does not project.
+bool is_one_op(const Tensor& input_gates, const RecurrentWeights& w) {
+  return !w.weight_hr.defined() && !is_narrow(input_gates.dtype()) && !autocast_enabled();
+}
+
+}  // namespace
 
 RecurrentLayers::RecurrentLayers(const char* name, RecurrentStep step, int64_t gates, int64_t input_size, int64_t hidden_size,
                                  const RNNOptions& o, Generator& generator)
@@ -41,15 +50,20 @@ RecurrentLayers::Direction RecurrentLayers::run_direction(const Tensor& x, const
                                                           const RecurrentWeights& w, bool backwards) const {
   const Tensor input_gates = w.of_input(x);  // of all tokens in one product
   const int64_t tokens = x.size(0);
+  if (first.c.defined() && is_one_op(input_gates, w)) {
+    const Tensor states = lstm(input_gates, first.h, first.c, w.weight_hh, w.bias_hh, backwards);
+    return {clone(narrow(states, 0, 0, tokens)), {states[backwards ? 0 : tokens - 1], states[tokens]}};
+  }
   RecurrentWeights of_steps = w;
   of_steps.weight_hh = weight_of_steps(w.weight_hh, tokens);
-  Direction done{std::vector<Tensor>(static_cast<size_t>(tokens)), first};
+  std::vector<Tensor> outputs(static_cast<size_t>(tokens));
+  RecurrentState last = first;
   for (int64_t i = 0; i < tokens; ++i) {
     const int64_t t = backwards ? tokens - 1 - i : i;
-    done.last = step_(select(input_gates, 0, t), done.last, of_steps);
-    done.outputs[static_cast<size_t>(t)] = done.last.h;
+    last = step_(select(input_gates, 0, t), last, of_steps);
+    outputs[static_cast<size_t>(t)] = last.h;
   }
-  return done;
+  return {stack(outputs), last};
 }
 
 LSTMOutput RecurrentLayers::run(const Tensor& input, const RecurrentState& state, bool with_cell) const {
@@ -69,7 +83,7 @@ LSTMOutput RecurrentLayers::run(const Tensor& input, const RecurrentState& state
       const int64_t i = layer * directions + d;
       const RecurrentState first = {h[i], with_cell ? c[i] : Tensor()};
       const Direction done = run_direction(x, first, weights[static_cast<size_t>(i)], d == 1);
-      outputs.push_back(stack(done.outputs));
+      outputs.push_back(done.output);
       last_h.push_back(done.last.h);
       if (with_cell) last_c.push_back(done.last.c);
     }

@@ -45,7 +45,7 @@ class RecurrentLayers : public Module {
 
  private:
   struct Direction {
-    std::vector<Tensor> outputs;
+    Tensor output;  ///< [T, B, ...]; it may be written to.
     RecurrentState last;
   };
   /// One direction over x [T, B, ...].

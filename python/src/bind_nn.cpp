@@ -123,6 +123,7 @@ void bind_nn() {
   function("softmax(Tensor input, int? dim, int _stacklevel=3, dtype? dtype=None)", along_default<softmax>);
   function("log_softmax(Tensor input, int? dim, int _stacklevel=3, dtype? dtype=None)", along_default<log_softmax>);
   function("softmin(Tensor input, int? dim, int _stacklevel=3, dtype? dtype=None)", negated_softmax_default);
+  long_function("_lstm(Tensor input_gates, Tensor h, Tensor c, Tensor weight, Tensor? bias=None, bool reverse=False)", lstm);
   function(
       "dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False, *, Generator? generator=None)",
       +[](T x, double p, bool training, bool in_place, Generator& g) {

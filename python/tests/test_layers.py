@@ -94,3 +94,26 @@ def test_one_device():
     for inputs in (x, (x,)):
         assert torch.equal(torch.nn.parallel.data_parallel(layer, inputs, module_kwargs={}), layer(x))
     assert not (x.is_xpu or x.is_mkldnn or x.is_vulkan or x.is_sparse_csr)
+
+
+@pytest.mark.parametrize("create_graph", (False, True))
+def test_an_lstm_is_that_of_its_steps_and_its_output_may_be_written_to(create_graph):
+    torch.manual_seed(1)
+    lstm = torch.nn.LSTM(3, 4, 2, bidirectional=True)
+    x = torch.randn(9, 5, 3, requires_grad=True)
+    packed = torch.nn.utils.rnn.pack_padded_sequence(x, [9] * 5)  # computed step by step
+    results = []
+    for given in (x, packed):
+        out, (h, c) = lstm(given)
+        out = out.data.view(9, 5, 8) if given is packed else out
+        values = [out.detach().clone(), h.detach(), c.detach()]
+        out.mul_(2)
+        loss = (out * out).sum() + h.sum() + (c * c).sum()
+        grads = torch.autograd.grad(loss, [x, *lstm.parameters()], create_graph=create_graph)
+        if create_graph:
+            grads = torch.autograd.grad(sum((g * g).sum() for g in grads), [x, *lstm.parameters()])
+        results.append((values, grads))
+    (values, grads), (values_of_steps, grads_of_steps) = results
+    assert all(torch.equal(a, b) for a, b in zip(values, values_of_steps))
+    for a, b in zip(grads, grads_of_steps):
+        assert torch.allclose(a, b, rtol=1e-4, atol=1e-5 * b.abs().max().item())

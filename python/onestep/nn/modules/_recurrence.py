@@ -70,3 +70,15 @@ def unroll(mode: str, gates: Sequence[Tensor], first: State, weights: Tuple, bac
     if ended:
         state = tuple(_C.cat(parts) for parts in zip(state, *reversed(ended)))
     return outs[::-1] if backwards else outs, state
+
+
+def is_one_op(gates: Tensor, projection: Optional[Tensor]) -> bool:
+    """As nn::is_one_op: whether the steps of an LSTM are one op, which computes as float32 or float64 and does not project."""
+    return projection is None and gates.dtype in (_C.float32, _C.float64) and not _C.is_autocast_enabled("cpu")
+
+
+def lstm(gates: Tensor, first: State, weights: Tuple, backwards: bool) -> Tuple[Tensor, State]:
+    """The outputs of an LSTM, which may be written to afterwards, and the last state."""
+    (h, c), (weight, bias, _), steps = first, weights, gates.size(0)
+    states = _C._lstm(gates, h, c, weight, bias, backwards)
+    return states.narrow(0, 0, steps).clone(), (states[0 if backwards else steps - 1], states[steps])

@@ -9,7 +9,7 @@ from typing import Any, List, Tuple
 from onestep import _C
 from onestep.nn import functional as F
 from onestep.nn import init
-from onestep.nn.modules._recurrence import STEPS, State, unroll
+from onestep.nn.modules._recurrence import STEPS, State, is_one_op, lstm, unroll
 from onestep.nn.modules.linear import _empty
 from onestep.nn.modules.module import Module
 from onestep.nn.utils.rnn import PackedSequence
@@ -113,12 +113,17 @@ class RNNBase(Module):
                 names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
                 w_ih, w_hh, b_ih, b_hh, w_hr = [getattr(self, name + suffix, None) for name in names]
                 gates = F.linear(x, w_ih, b_ih)  # type: ignore[arg-type]
-                steps = gates.unbind(0) if batch_sizes is None else gates.split(batch_sizes)
                 state = tuple(s[len(last)] for s in first)
                 if self.mode == "LSTM":  # a GRU's state keeps its dtype under autocast
                     state = tuple(s.to(gates.dtype) for s in state)
-                found, state = unroll(self.mode, steps, state, (w_hh, b_hh, w_hr), suffix.endswith("reverse"))
-                outs.append(_C.stack(found) if batch_sizes is None else _C.cat(found))
+                weights, backwards = (w_hh, b_hh, w_hr), suffix.endswith("reverse")
+                if self.mode == "LSTM" and batch_sizes is None and is_one_op(gates, w_hr):
+                    out, state = lstm(gates, state, weights, backwards)
+                else:
+                    steps = gates.unbind(0) if batch_sizes is None else gates.split(batch_sizes)
+                    found, state = unroll(self.mode, steps, state, weights, backwards)
+                    out = _C.stack(found) if batch_sizes is None else _C.cat(found)
+                outs.append(out)
                 last.append(state)
             x = outs[0] if len(outs) == 1 else _C.cat(outs, -1)
             if self.dropout and self.training and layer + 1 < self.num_layers:
