@@ -71,6 +71,28 @@ Tensor float_power(const Tensor& base, const Tensor& exponent);
 Tensor float_power(const Tensor& base, Scalar exponent);
 Tensor float_power(Scalar base, const Tensor& exponent);
 
+// ---- special functions (ops/special.cpp) ---------------------------------------------------------------------------------
+
+/// -x log(x); 0 for 0, -inf below (torch.special.entr).
+Tensor entr(const Tensor& x);
+/// exp(x^2) erfc(x) (torch.special.erfcx).
+Tensor erfcx(const Tensor& x);
+/// The part of the standard normal distribution below x (torch.special.ndtr).
+Tensor ndtr(const Tensor& x);
+/// log(ndtr(x)), with all digits far below 0 (torch.special.log_ndtr).
+Tensor log_ndtr(const Tensor& x);
+/// The x with ndtr(x) = p; NaN outside [0, 1] (torch.special.ndtri).
+Tensor ndtri(const Tensor& p);
+/// The modified Bessel functions of the first kind of orders 0 and 1, and times exp(-|x|) (torch.special.i0e, ...).
+Tensor i0(const Tensor& x);
+Tensor i0e(const Tensor& x);
+Tensor i1(const Tensor& x);
+Tensor i1e(const Tensor& x);
+/// x log(1 + y), and 0 where x is 0 unless y is NaN (torch.special.xlog1py).
+Tensor xlog1py(const Tensor& x, const Tensor& y);
+Tensor xlog1py(const Tensor& x, Scalar y);
+Tensor xlog1py(Scalar x, const Tensor& y);
+
 // ---- rounding and remainders (ops/rounding.cpp): gradients are 0 where the result is locally constant ---------------------
 
 /// The next whole number below / above / towards 0. Integers stay as they are.

@@ -17,7 +17,7 @@ namespace onestep::portable::formulas {
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double kLn2 = 0x1.62e42fefa39efp-1, kLn2Low = 0x1.abc9e3b39803fp-56, kInverseLn2 = 0x1.71547652b82fep+0;
 inline constexpr double kPi = 0x1.921fb54442d18p+1, kHalfPi = 0x1.921fb54442d18p+0, kHalfPiLow = 0x1.1a62633145c07p-54;
-inline constexpr double kTwoOverSqrtPi = 0x1.20dd750429b6dp+0;
+inline constexpr double kTwoOverSqrtPi = 0x1.20dd750429b6dp+0, kRootHalf = 0x1.6a09e667f3bcdp-1;
 
 /// c[0] + c[1] x + c[2] x^2 + ...
 template <size_t N>
@@ -321,7 +321,7 @@ ONESTEP_FORMULA double gauss(double a) {
 }
 
 /// exp(a^2) erfc(a) for a >= 1/2: times a + 3.75 a polynomial in (a - 3.75) / (a + 3.75) (after Shepherd and Laframboise 1981).
-ONESTEP_FORMULA double erfcx(double a) {
+ONESTEP_FORMULA double erfcx_from_half(double a) {
   constexpr std::array c = {0x1.178842825349cp+0,  -0x1.eae02d0a14568p-1,  0x1.78fecb4e81b2dp-1,   -0x1.f63dd811963fap-2,
                             0x1.1dc271189d16ap-2,  -0x1.0e3ea224b0dcfp-3,  0x1.92618b79c3f60p-5,   -0x1.9ac695748c8a4p-7,
                             0x1.029005a4e4c3ap-10, 0x1.a0b76228528a4p-11,  -0x1.6d9504b0d6544p-12, 0x1.636d6a7b03dcbp-17,
@@ -333,7 +333,7 @@ ONESTEP_FORMULA double erfcx(double a) {
 
 ONESTEP_FORMULA double erfc(double x) {
   const double a = std::fabs(x), near_0 = 1 - x * erf_over_x(x * x);
-  const double far = gauss(a) * erfcx(a), tail = a < 28 ? far : a >= 28 ? 0 : x;
+  const double far = gauss(a) * erfcx_from_half(a), tail = a < 28 ? far : a >= 28 ? 0 : x;
   return a < 0.5 ? near_0 : x < 0 ? 2 - tail : tail;
 }
 

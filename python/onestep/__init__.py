@@ -13,7 +13,6 @@ from onestep._storage import *  # noqa: F403
 from onestep.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from onestep._matrices import *  # noqa: F403
 from onestep import autograd, backends, cuda, special
-from onestep.special import i0
 
 newaxis = None
 __version__ = "0.1.0"

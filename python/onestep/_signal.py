@@ -9,7 +9,6 @@ from onestep import _C
 from onestep._C import Tensor
 from onestep._complex import ComplexTensor
 from onestep.fft import fft, ifft, irfft, rfft
-from onestep.special import i0
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "istft", "kaiser_window", "stft"]
 
@@ -51,7 +50,7 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Any = N
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
                   pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """i0(beta sqrt(1 - (2 t - 1)^2)) / i0(beta)."""
-    shape = lambda t: i0(beta * (1 - (2 * t - 1) ** 2).clamp(min=0).sqrt()) / i0(_C.tensor(beta, dtype=_C.float64))  # noqa: E731
+    shape = lambda t: _C.i0(beta * (1 - (2 * t - 1) ** 2).clamp(min=0).sqrt()) / _C.i0(_C.tensor(beta, dtype=_C.float64))  # noqa: E731
     return _window(window_length, periodic, shape, dtype, requires_grad)
 
 

@@ -90,6 +90,17 @@ void bind_pointwise() {
   ONESTEP_BIND(isposinf)
   ONESTEP_BIND(isneginf)
   ONESTEP_BIND(signbit)
+  ONESTEP_BIND(i0)
+#undef ONESTEP_BIND
+#define ONESTEP_BIND(NAME) function(#NAME "(Tensor input)", Unary(NAME));
+  ONESTEP_BIND(entr)
+  ONESTEP_BIND(erfcx)
+  ONESTEP_BIND(ndtr)
+  ONESTEP_BIND(log_ndtr)
+  ONESTEP_BIND(ndtri)
+  ONESTEP_BIND(i0e)
+  ONESTEP_BIND(i1)
+  ONESTEP_BIND(i1e)
 #undef ONESTEP_BIND
   both(
       "round(Tensor input, *, int decimals)", +[](T x, int64_t decimals) { return round(x, decimals); });
@@ -144,6 +155,9 @@ void bind_pointwise() {
   both(
       "logit(Tensor input, float? eps=None)", +[](T x, std::optional<double> eps) { return logit(x, eps); });
   function("xlogy(Scalar input, Tensor other)", ScalarFirst(xlogy));
+  function("xlog1py(Tensor input, Tensor other)", Binary(xlog1py));
+  function("xlog1py(Tensor input, Scalar other)", WithScalar(xlog1py));
+  function("xlog1py(Scalar input, Tensor other)", ScalarFirst(xlog1py));
   bind_scalar("floor_divide", floor_divide, floor_divide);
   bind_scalar("remainder", remainder, remainder);
   function("remainder(Scalar input, Tensor other)", ScalarFirst(remainder));

@@ -45,3 +45,16 @@ def test_entropies():
     np.testing.assert_allclose(y.numpy(), [0, math.nan, 0.81093022], rtol=1e-6)
     assert torch.special.xlog1py(2, torch.tensor(0.5)).item() == y[2].item()
     assert torch.i0(torch.tensor(3.0)).item() == torch.tensor(3.0).i0().item() == pytest.approx(4.88079258586502)
+
+
+def test_gradients_at_0_and_far_out():
+    slopes = {"i0": 0, "i0e": 0, "i1": 0.5, "i1e": 0.5, "erfcx": -2 / math.sqrt(math.pi), "ndtr": 1 / math.sqrt(2 * math.pi)}
+    for name, slope in slopes.items():
+        for dtype in (torch.float64, torch.float32, torch.float16):
+            x = torch.zeros(1, dtype=dtype, requires_grad=True)
+            for create_graph in (False, True):
+                (grad,) = torch.autograd.grad(getattr(torch.special, name)(x).sum(), x, create_graph=create_graph)
+                assert grad.item() == pytest.approx(slope, rel=1e-3 if dtype == torch.float16 else 1e-6)
+    x = torch.tensor([100.0, 1000.0], requires_grad=True)
+    torch.special.erfcx(x).sum().backward()  # the difference of nearly equal numbers: computed in double
+    np.testing.assert_allclose(x.grad.numpy(), [-5.6410499e-05, -5.6418874e-07], rtol=1e-6)

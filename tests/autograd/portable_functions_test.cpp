@@ -9,6 +9,7 @@
 #include "autograd/gamma_formulas.h"
 #include "autograd/ops/incomplete_gamma.h"
 #include "autograd/portable_math.h"
+#include "autograd/special_formulas.h"
 
 using namespace onestep;
 
@@ -133,6 +134,69 @@ TEST_CASE("portable functions: the logarithm of the gamma function and its deriv
   CHECK(formulas::trigamma(kInfinity) == 0);
   CHECK(formulas::polygamma(1, -2.0) == kInfinity);
   CHECK(formulas::polygamma(1, kInfinity) == 0);
+}
+
+TEST_CASE("portable functions: the normal distribution and modified Bessel functions, as mpmath gives them with 60 digits") {
+  struct Row {
+    double x, erfcx, ndtr, log_ndtr, i0, i0e, i1, i1e;
+  };
+  constexpr Row rows[] = {
+      {1e-09, 0.9999999988716208, 0.5000000003989423, -0.6931471797620608, 1.0, 0.999999999, 5e-10, 4.999999995000001e-10},
+      {-0.4, 1.676233956688859, 0.3445782583896758, -1.0654340491895766, 1.0404017822293412, 0.6974021705595331,
+       -0.2040267557335706, -0.13676322429582918},
+      {0.7, 0.525930337349441, 0.758036347776927, -0.2770239422771313, 1.1263030183068092, 0.5593055265070683,
+       0.37187967777700864, 0.18466998276274732},
+      {-3.0, 16205.988853999586, 0.0013498980316300946, -6.607726221510349, 4.8807925858650245, 0.2430003541618254,
+       -3.9533702174026093, -0.19682671329730086},
+      {9.75, 0.05756592336481547, 1.0, -9.223413524939418e-23, 2221.6170531057023, 0.12950841904956065, 2104.404688368433,
+       0.12267556366210158},
+      {10.25, 0.05478458695295453, 1.0, -5.917176907365617e-25, 3569.87126766818, 0.12622172638243181, 3390.988735673237,
+       0.11989688710529715},
+      {-25.5, 5.023620838323981e+282, 9.856236518963929e-144, -329.28414898717955, 9425875965.317677, 0.07939852454797063,
+       -9239167088.556889, -0.07782578909193857},
+      {37.0, 0.015242804051302457, 1.0, -5.725571222524577e-300, 771245522292810.5, 0.06581074772866409, 760750876492641.5,
+       0.06491523460438252},
+  };
+  constexpr double quantiles[][2] = {{5e-324, -38.467405617144344},
+                                     {1e-300, -37.0470962993612},
+                                     {1e-10, -6.361340902404057},
+                                     {0.003, -2.7477813854449926},
+                                     {0.0749, -1.4402382675279637},
+                                     {0.0751, -1.43882539275254},
+                                     {0.25, -0.6744897501960817},
+                                     {0.4999999, -2.5066282747031063e-07},
+                                     {0.75, 0.6744897501960817},
+                                     {0.926, 1.4466320671589787},
+                                     {0.9999999999990905, 7.047700256664409}};
+  namespace formulas = portable::formulas;
+  for (const Row& row : rows) {
+    CAPTURE(row.x);
+    CHECK(near(formulas::erfcx(row.x), row.erfcx, 5));
+    CHECK(near(formulas::ndtr(row.x), row.ndtr, 6));
+    CHECK(near(formulas::log_ndtr(row.x), row.log_ndtr, 6));
+    CHECK(near(formulas::i0(row.x), row.i0, 5));
+    CHECK(near(formulas::i0e(row.x), row.i0e, 5));
+    CHECK(near(formulas::i1(row.x), row.i1, 5));
+    CHECK(near(formulas::i1e(row.x), row.i1e, 5));
+  }
+  for (const auto& quantile : quantiles) {
+    CAPTURE(quantile[0]);
+    CHECK(near(formulas::ndtri(quantile[0]), quantile[1], 5));
+  }
+  for (const double x : {-kInfinity, -1e300, 1e300, kInfinity}) {
+    CHECK(near(formulas::erfcx(x), x < 0 ? kInfinity : 0.5641895835477563 / x, 2));
+    CHECK(formulas::ndtr(x) == (x < 0 ? 0 : 1));
+    CHECK(formulas::log_ndtr(x) == (x < 0 ? -kInfinity : 0));
+    CHECK(formulas::i0(x) == kInfinity);
+    CHECK(formulas::i1(x) == std::copysign(kInfinity, x));
+    CHECK(near(formulas::i0e(x), std::isinf(x) ? 0 : 3.989422804014327e-151, 1));
+    CHECK(near(formulas::i1e(x), std::copysign(formulas::i0e(x), x), 0));
+  }
+  CHECK(formulas::ndtri(0) == -kInfinity);
+  CHECK(formulas::ndtri(1) == kInfinity);
+  for (const double x : {-5e-324, 1 + 1e-15, -kInfinity, kInfinity, kNaN}) CHECK(std::isnan(formulas::ndtri(x)));
+  CHECK(near(formulas::i0(713.875), 1.6074902465399635e+308, 5));  // near the largest number
+  CHECK(std::signbit(formulas::i1(-0.0)));
 }
 
 TEST_CASE("how draws of gamma and beta distributions move with a parameter, as mpmath's central differences with 90 digits") {

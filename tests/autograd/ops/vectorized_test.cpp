@@ -66,6 +66,15 @@ const Function kFunctions[] = {
     {"logsigmoid", logsigmoid, 2},
     {"lgamma", lgamma, 0.51},
     {"digamma", digamma, 0.51},
+    {"entr", entr, 0.51},
+    {"erfcx", erfcx, 0.51},
+    {"ndtr", ndtr, 0.51},
+    {"log_ndtr", log_ndtr, 0.51},
+    {"ndtri", ndtri, 0.51},
+    {"i0", i0, 0.51},
+    {"i0e", i0e, 0.51},
+    {"i1", i1, 0.51},
+    {"i1e", i1e, 0.51},
 };
 
 struct Worst {
