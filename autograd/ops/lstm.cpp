@@ -213,13 +213,11 @@ void check(const Tensor& input_gates, const Tensor& h, const Tensor& c, const Te
   ONESTEP_CHECK(ShapeError, input_gates.dim() == 3 && input_gates.size(0) > 0 && input_gates.size(2) % 4 == 0,
                 "lstm: needs gates [T, B, 4 hidden] of at least one token: got ", input_gates.shape());
   const int64_t gates = input_gates.size(2);
-  const Shape state = {input_gates.size(1), gates / 4};
+  const Shape state = {input_gates.size(1), gates / 4}, matrix = {gates, gates / 4}, vector = {gates};
   ONESTEP_CHECK(ShapeError, h.shape() == state && c.shape() == state, "lstm: needs states ", state, ": got ", h.shape(),
                 " and ", c.shape());
-  ONESTEP_CHECK(ShapeError, (weight.shape() == Shape{gates, gates / 4}), "lstm: needs a weight ", Shape{gates, gates / 4},
-                ": got ", weight.shape());
-  ONESTEP_CHECK(ShapeError, !bias.defined() || bias.shape() == Shape{gates}, "lstm: needs a bias ", Shape{gates}, ": got ",
-                bias.shape());
+  ONESTEP_CHECK(ShapeError, weight.shape() == matrix, "lstm: needs a weight ", matrix, ": got ", weight.shape());
+  ONESTEP_CHECK(ShapeError, !bias.defined() || bias.shape() == vector, "lstm: needs a bias ", vector, ": got ", bias.shape());
 }
 
 }  // namespace
