@@ -30,6 +30,19 @@ Tensor dropout(const Tensor& x, double p, bool training = true, Generator& gener
 /// Rows of weight [V, d] by int64 index [...] -> [..., d]; row `padding_idx` (negative from the end) gets no gradient.
 /// ops/embedding.cpp (torch.nn.functional.embedding). Throws ShapeError on an index outside the vocabulary.
 Tensor embedding(const Tensor& index, const Tensor& weight, std::optional<int64_t> padding_idx = {});
+
+enum class BagMode { sum, mean, max };
+struct EmbeddingBagOptions {
+  BagMode mode = BagMode::mean;
+  Tensor offsets = {};             ///< Where the bags of an index [N] start, ascending from 0: int64 [B].
+  Tensor per_sample_weights = {};  ///< Of the index's shape and the weight's dtype, with BagMode::sum: factors of the rows.
+  std::optional<int64_t> padding_idx = {};  ///< An index that does not count, of a row or not.
+};
+/// The sum, mean or largest values of rows of weight [V, d] for each bag of an index, a row of [B, N] or a part of [N] -> [B,
+/// d]; 0 for an empty bag. The rows are never all in memory; max has the gradient of the first of equals. ops/embedding_bag.cpp
+/// (torch.nn.functional.embedding_bag). Throws IndexError on an index outside the vocabulary.
+Tensor embedding_bag(const Tensor& index, const Tensor& weight, const EmbeddingBagOptions& options = {});
+
 /// (x - mean) / sqrt(var + eps) * weight + bias over the last dims `normalized_shape`, biased variance; weight and bias may be
 /// undefined (Ba et al. 2016; torch.nn.functional.layer_norm). ops/layer_norm.cpp
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {}, const Tensor& bias = {},

@@ -98,6 +98,10 @@ const std::map<std::string, Op>& cases() {
       {"elu", [](const Inputs& in) { return elu(in.x); }},
       {"embedding", [](const Inputs& in) { return embedding(in.rows, in.x); }},
       {"entr", [](const Inputs& in) { return entr(in.positive); }},
+      {"embedding_bag",
+       [](const Inputs& in) {
+         return embedding_bag(reshape(in.rows, {kRows / 32, 32}), in.x);
+       }},
       {"eq", [](const Inputs& in) { return eq(in.x, in.y); }},
       {"erf", [](const Inputs& in) { return erf(in.x); }},
       {"erfc", [](const Inputs& in) { return erfc(in.x); }},

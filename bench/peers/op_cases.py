@@ -49,6 +49,7 @@ CASES = {
     "elu": "F.elu(x)",
     "embedding": "F.embedding(rows, x)",
     "entr": "torch.special.entr(positive)",
+    "embedding_bag": "F.embedding_bag(rows.view(-1, 32), x)",
     "eq": "torch.eq(x, y)",
     "erf": "torch.erf(x)",
     "erfc": "torch.erfc(x)",

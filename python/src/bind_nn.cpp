@@ -138,6 +138,12 @@ void bind_nn() {
                       "embedding: max_norm and scale_grad_by_freq: use nn.functional.embedding");
         return embedding(index, weight, padding);
       });
+  function(
+      "_embedding_bag(Tensor input, Tensor weight, Tensor? offsets, str mode, Tensor? per_sample_weights, int? padding_idx)",
+      +[](T index, T weight, T offsets, std::string_view mode, T scale, std::optional<int64_t> padding) {
+        using enum BagMode;
+        return embedding_bag(index, weight, {mode == "sum" ? sum : mode == "max" ? max : mean, offsets, scale, padding});
+      });
   function("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05)",
            layer_norm);
   function(

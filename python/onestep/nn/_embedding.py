@@ -102,25 +102,16 @@ def embedding_bag(
     """The sum, mean or largest values of the rows of weight of each bag: a row of input [B, N], or with offsets [B] what lies
     between them in input [N]. Rows of padding_idx do not count."""
     _check(input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights)
-    ids, scale = input.reshape(-1), None if per_sample_weights is None else per_sample_weights.reshape(-1)
-    if offsets is None:
-        count = input.size(0)
-        bags = _C.arange(count).repeat_interleave(input.size(1))
-    else:
-        count = offsets.numel() - bool(include_last_offset)
-        if include_last_offset:
-            ids, scale = ids[: int(offsets[-1])], None if scale is None else scale[: int(offsets[-1])]
-        bags = _C.searchsorted(offsets[:count].to(_C.int64).contiguous(), _C.arange(ids.numel()), right=True) - 1
+    if include_last_offset and offsets is not None:
+        end = int(offsets[-1])
+        input, offsets = input[:end], offsets[:-1]
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights[:end]
     if padding_idx is not None:
         padding_idx = padding_idx % weight.size(0)
-        kept = ids != padding_idx
-        ids, bags = ids[kept], bags[kept]
-        scale = None if scale is None else scale[kept]
-    rows = embedding(ids, weight, None, max_norm, norm_type, scale_grad_by_freq)
-    rows = rows if scale is None else rows * scale.unsqueeze(1)
-    sizes = bags.bincount(minlength=count)
-    if mode == "max" and count > 0:
-        parts = rows.split(sizes.tolist())
-        return _C.stack([part.max(0)[0] if part.size(0) else part.sum(0) for part in parts])
-    sums = rows.new_zeros(count, rows.size(1)).index_add(0, bags, rows)
-    return sums if mode != "mean" else sums / sizes.clamp(min=1).unsqueeze(1)
+    if max_norm is not None:
+        _renormalize(weight, input if padding_idx is None else input[input != padding_idx], max_norm, norm_type)
+    if scale_grad_by_freq and weight.requires_grad:
+        counts = input.reshape(-1).bincount(minlength=weight.size(0)).clamp(min=1).unsqueeze(1)
+        weight = weight.view_as(weight)
+        weight.register_hook(lambda grad: grad / counts)
+    return _C._embedding_bag(input, weight, offsets, mode, per_sample_weights, padding_idx)
