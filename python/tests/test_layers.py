@@ -89,6 +89,21 @@ def test_grid_sample_of_places_that_are_no_numbers(mode, padding):
     assert F.grid_sample(torch.ones(1, 2, 3, 3), grid, mode, padding, False).shape == (1, 2, 2, 2)
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("n, c, places", [(0, 3, 2), (2, 0, 2), (2, 3, 0)])
+def test_grid_sample_of_nothing(mode, n, c, places):
+    assert F.grid_sample(torch.ones(n, c, 4, 5), torch.ones(n, places, 2, 2), mode, "zeros", False).shape == (n, c, places, 2)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_second_derivatives_of_grid_sample(mode, padding):
+    torch.manual_seed(0)
+    image = torch.randn(2, 2, 3, 4, dtype=torch.float64).requires_grad_()
+    grid = torch.randn(2, 2, 3, 2, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda x, g: F.grid_sample(x, g, mode, padding, False), (image, grid))
+
+
 def test_one_device():
     layer, x = torch.nn.Linear(2, 2), torch.ones(3, 2)
     for inputs in (x, (x,)):

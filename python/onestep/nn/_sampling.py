@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 import warnings
 from typing import Any, List, Optional, Sequence
 
@@ -63,16 +63,24 @@ def _inside(x: Tensor, size: int, padding_mode: str, align_corners: bool) -> Ten
     return x if padding_mode == "zeros" else x.clamp(0, size - 1)
 
 
-def _values(input: Tensor, places: List[Tensor]) -> Tensor:
-    """input [N, C, ...] at whole places, each [N, ...], 0 outside: [N, C, ...]."""
-    sizes = input.shape[2:]
-    flat, inside = _C.zeros_like(places[0], dtype=_C.int64), _C.ones_like(places[0], dtype=_C.bool)
-    for place, size in zip(places, sizes):
-        inside = inside & (place >= 0) & (place <= size - 1)
-        flat = flat * size + place.clamp(0, size - 1).nan_to_num().to(_C.int64)
+def _indices(near: List[List[Tensor]], sizes: Sequence[int]) -> Tensor:
+    """The index in all images of each combination of whole places, one of each dim; -1 outside: int64 [N P, K]."""
+    n = near[0][0].size(0)
+    outside = -n * math.prod(sizes)  # of one dim: the index is negative whatever the others are
+    flat: Any = [_C.arange(n).view(-1, 1)]
+    for places, size in zip(near, sizes):
+        lines = [_C.where((place >= 0) & (place < size), place.to(_C.int64), outside) for place in places]
+        starts = [index * size for index in flat]
+        flat = [start + line for start in starts for line in lines]
+    return _C.stack(flat, -1).flatten(0, 1).clamp(min=-1)
+
+
+def _sums(input: Tensor, indices: Tensor, weights: Optional[Tensor], sizes: Sequence[int]) -> Tensor:
+    """input [N, C, ...] at the indices [N P, K], weighted and added up: [N, C, *sizes], of P places."""
     n, c = input.shape[:2]
-    found = input.flatten(2).gather(2, flat.view(n, 1, -1).expand(n, c, -1)).view(n, c, *flat.shape[1:])
-    return found.masked_fill(~inside.unsqueeze(1), 0)
+    pixels = input.flatten(2).transpose(1, 2).flatten(0, 1)
+    sums = _C._embedding_bag(indices, pixels, None, "sum", weights, -1)
+    return sums.view(n, *sizes, c).movedim(-1, 1).contiguous()
 
 
 def _cubic(t: Tensor) -> List[Tensor]:
@@ -117,27 +125,25 @@ def grid_sample(
     _check(input, grid, mode, padding_mode)
     align_corners = _default("grid_sample and affine_grid", align_corners)
     sizes: Any = input.shape[2:]
+    out = grid.shape[1:-1]
     places = []
-    for coordinate, size in zip(reversed(grid.unbind(-1)), sizes):
+    for coordinate, size in zip(reversed(grid.flatten(1, -2).unbind(-1)), sizes):
         x = (coordinate + 1) / 2 * (size - 1) if align_corners else ((coordinate + 1) * size - 1) / 2
         places.append(x if mode == "bicubic" else _inside(x, size, padding_mode, align_corners))
     if mode == "nearest":
-        values = _values(input, [x.detach().round() for x in places])
+        values = _sums(input, _indices([[x.detach().round()] for x in places], sizes), None, out)
         if not grid.requires_grad:
             return values
         return values + grid.masked_fill(_C.ones_like(grid, dtype=_C.bool), 0).sum()  # which gives it a gradient of zeros
     floors = [x.detach().floor() for x in places]
     parts = [x - floor for x, floor in zip(places, floors)]
     if mode == "bicubic":
-        weights = [_cubic(t) for t in parts]
+        factors = [_cubic(t) for t in parts]
         near = [[_inside(f + i, size, padding_mode, align_corners) for i in range(-1, 3)] for f, size in zip(floors, sizes)]
     else:
-        weights = [[1 - t, t] for t in parts]
+        factors = [[1 - t, t] for t in parts]
         near = [[floor, floor + 1] for floor in floors]
-    result: Any = 0
-    for corner in itertools.product(*(range(len(w)) for w in weights)):
-        weight: Any = 1
-        for w, i in zip(weights, corner):
-            weight = w[i] * weight
-        result = result + _values(input, [x[i] for x, i in zip(near, corner)]) * weight.unsqueeze(1)
-    return result
+    weights = factors[0]
+    for line in factors[1:]:
+        weights = [a * b for a in weights for b in line]
+    return _sums(input, _indices(near, sizes), _C.stack(weights, -1).flatten(0, 1), out)
