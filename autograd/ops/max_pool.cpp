@@ -2,6 +2,7 @@
 // of any order, is that of gather.
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "autograd/ops/strided.h"
 #include "autograd/ops/windows.h"
@@ -22,6 +23,8 @@ constexpr T kLeast = is_floating(dtype_of<T>()) ? -std::numeric_limits<T>::infin
 Tensor largest_places(const Tensor& x, int64_t planes, const WindowDim& h, const WindowDim& w) {
   const Tensor values = ops::widened(ops::contiguous_values(x));
   Tensor places = empty({planes, h.out * w.out}, DType::int64);
+  std::vector<Places> columns;
+  for (int64_t j = 0; j < w.out; ++j) columns.push_back(places_of(w, j));
   dispatch(values.dtype(), [&]<class T>() {
     const T* from = values.data<T>();
     auto* to = places.mutable_data<int64_t>();
@@ -32,17 +35,15 @@ Tensor largest_places(const Tensor& x, int64_t planes, const WindowDim& h, const
         int64_t* out = to + plane * h.out * w.out;
         for (int64_t i = 0; i < h.out; ++i) {
           const Places rows = places_of(h, i);
-          for (int64_t j = 0; j < w.out; ++j) {
-            const Places cols = places_of(w, j);
+          for (const Places& cols : columns) {
             int64_t best = rows.begin * w.in + cols.begin;
             T most = kLeast<T>;
             for (int64_t r = rows.begin; r < rows.end; r += rows.step) {
               for (int64_t c = cols.begin; c < cols.end; c += cols.step) {
                 const T value = in[r * w.in + c];
-                if (value > most || value != value) {
-                  most = value;
-                  best = r * w.in + c;
-                }
+                const bool larger = (value > most) | (value != value);  // as likely as not: without a branch
+                most = larger ? value : most;
+                best = larger ? r * w.in + c : best;
               }
             }
             *out++ = best;

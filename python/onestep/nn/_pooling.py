@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence
 
 from onestep import _C
 from onestep._autocast import casts
@@ -18,20 +18,24 @@ def _batched(name: str, input: Tensor) -> Tensor:
     return input if input.dim() == 5 else input.unsqueeze(0)
 
 
+def _unbatched(found: Any) -> Any:
+    """The same without the batch of one, of a result or a tuple of them."""
+    return found.squeeze(0) if isinstance(found, Tensor) else tuple(part.squeeze(0) for part in found)
+
+
 def _planes(x: Tensor) -> Tensor:
     """[N, C, D, H, W] -> [N, C D, H, W]."""
     return x.flatten(1, 2)
 
 
-def _columns(x: Tensor) -> Tensor:
-    """[N, C, D, H, W] -> [N, C H W, D, 1]."""
-    return x.permute(0, 1, 3, 4, 2).flatten(1, 3).unsqueeze(-1)
+def _lines(x: Tensor) -> Tensor:
+    """[N, C, D, H, W] -> [N, C, D, H W]: images whose columns run along D."""
+    return x.flatten(3)
 
 
-def _volume(columns: Tensor, like: Tensor) -> Tensor:
-    """[N, C H W, D', 1] -> [N, C, D', H, W] with the other sizes of `like`."""
-    n, c, _, h, w = like.shape
-    return columns.reshape(n, c, h, w, columns.size(2)).permute(0, 1, 4, 2, 3)
+def _volume(pooled: Tensor, like: Tensor) -> Tensor:
+    """[N, C, D', H W] -> [N, C, D', H, W] with the last sizes of `like`."""
+    return pooled.unflatten(3, like.shape[3:])
 
 
 def _of_planes(pooled: Tensor, x: Tensor) -> Tensor:
@@ -39,11 +43,16 @@ def _of_planes(pooled: Tensor, x: Tensor) -> Tensor:
     return pooled.unflatten(1, x.shape[1:3])
 
 
-def _largest(x: Tensor, in_planes: Any, in_columns: Any) -> Tuple[Tensor, Tensor]:
-    """The largest values of windows, and their places in D H W: first in each plane, then over the planes."""
-    values, places = (_of_planes(part, x) for part in in_planes(_planes(x)))
-    most, depths = (_volume(part, values) for part in in_columns(_columns(values)))
-    return most, depths * (x.size(3) * x.size(4)) + places.gather(2, depths)
+def _largest(x: Tensor, in_planes: Any, in_lines: Any, return_indices: bool) -> Any:
+    """The largest values of windows, first in each plane, then over the planes; and their places in D H W."""
+    if not return_indices:
+        values = _of_planes(in_planes(_planes(x), False), x)
+        return _volume(in_lines(_lines(values), False), values)
+    values, places = (_of_planes(part, x) for part in in_planes(_planes(x), True))
+    most, lines = (_volume(part, values) for part in in_lines(_lines(values), True))
+    depths = lines.div(values.size(3) * values.size(4), rounding_mode="floor")
+    found = places.flatten(2).gather(2, lines.flatten(2)).view(lines.shape)
+    return most, depths * (x.size(3) * x.size(4)) + found
 
 
 @casts
@@ -63,13 +72,11 @@ def max_pool3d(
     x = _batched("max_pool3d", input)
     found = _largest(
         x,
-        lambda planes: _C.max_pool2d(planes, k[1:], s[1:], p[1:], d[1:], ceil_mode=ceil_mode, return_indices=True),
-        lambda columns: _C.max_pool2d(
-            columns, [k[0], 1], [s[0], 1], [p[0], 0], [d[0], 1], ceil_mode=ceil_mode, return_indices=True
-        ),
+        lambda planes, indices: _C.max_pool2d(planes, k[1:], s[1:], p[1:], d[1:], ceil_mode, indices),
+        lambda lines, indices: _C.max_pool2d(lines, [k[0], 1], [s[0], 1], [p[0], 0], [d[0], 1], ceil_mode, indices),
+        return_indices,
     )
-    values, places = found if x is input else (part.squeeze(0) for part in found)
-    return (values, places) if return_indices else values
+    return found if x is input else _unbatched(found)
 
 
 def _window_sizes(size: int, out: int, k: int, s: int, p: int, padded: bool) -> List[int]:
@@ -95,8 +102,7 @@ def avg_pool3d(
         raise RuntimeError("divisor must be not zero")
     x = _batched("avg_pool3d", input)
     sums = _of_planes(_C.avg_pool2d(_planes(x), k[1:], s[1:], p[1:], ceil_mode, True, 1), x)
-    columns = _C.avg_pool2d(_columns(sums), [k[0], 1], [s[0], 1], [p[0], 0], ceil_mode, True, 1)
-    result = _volume(columns, sums)
+    result = _volume(_C.avg_pool2d(_lines(sums), [k[0], 1], [s[0], 1], [p[0], 0], ceil_mode, True, 1), sums)
     if divisor_override is not None:
         result = result / divisor_override
     else:
@@ -121,7 +127,8 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     sizes = _adaptive_sizes(input, output_size)
     x = _batched("adaptive_avg_pool3d", input)
     means = _of_planes(_C.adaptive_avg_pool2d(_planes(x), sizes[1:]), x)
-    result = _volume(_C.adaptive_avg_pool2d(_columns(means), [sizes[0], 1]), means)
+    lines = _lines(means)
+    result = _volume(_C.adaptive_avg_pool2d(lines, [sizes[0], lines.size(3)]), means)
     return result if x is input else result.squeeze(0)
 
 
@@ -132,11 +139,11 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
     x = _batched("adaptive_max_pool3d", input)
     found = _largest(
         x,
-        lambda planes: _C.adaptive_max_pool2d(planes, sizes[1:], True),
-        lambda columns: _C.adaptive_max_pool2d(columns, [sizes[0], 1], True),
+        lambda planes, indices: _C.adaptive_max_pool2d(planes, sizes[1:], indices),
+        lambda lines, indices: _C.adaptive_max_pool2d(lines, [sizes[0], lines.size(3)], indices),
+        return_indices,
     )
-    values, places = found if x is input else (part.squeeze(0) for part in found)
-    return (values, places) if return_indices else values
+    return found if x is input else _unbatched(found)
 
 
 # ---- power means
