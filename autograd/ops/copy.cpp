@@ -66,11 +66,17 @@ template <class T>
   for (int64_t r = 0; r < height; ++r) std::copy_n(block[r], width, to + r * step);
 }
 
-/// The same for few columns, whose rows lie within lines: pixel by pixel from planes.
+/// The same for fewer columns than a tile has: pixels from planes, some that stay in the L1 cache at a time.
 template <class T>
 void interleave(T* to, int64_t step, const T* from, int64_t stride, int64_t rows, int64_t cols) {
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < cols; ++c) to[r * step + c] = from[r + c * stride];
+  constexpr int64_t some = 128;
+  const auto cost = kLoopCost * static_cast<double>(some * cols);
+  kernels::parallel_for((rows + some - 1) / some, cost, [=](int64_t i, int64_t blocks) {
+    for (; i < blocks; ++i) {
+      for (int64_t c = 0; c < cols; ++c)
+        for (int64_t r = i * some; r < std::min((i + 1) * some, rows); ++r) to[r * step + c] = from[r + c * stride];
+    }
+  });
 }
 
 /// The same for a matrix [rows, cols], in tiles that read and write whole cache lines; the next tile's are asked for, in the L2
@@ -101,12 +107,11 @@ void copy_transposing(int d, Shape shape, T* to, Shape target, const T* from, Sh
     s->erase(last);
     s->erase(d);
   }
-  const bool narrow = cols < kFew && rows * cols < kShortRow;
   for_each_row<2>(shape, {target, source}, [=](const auto& at, int64_t n, const auto& steps) {
     for (int64_t i = 0; i < n; ++i) {
       T* const here = to + at[0] + i * steps[0];
       const T* const there = from + at[1] + i * steps[1];
-      if (narrow)
+      if (cols < kTile)
         interleave(here, step, there, stride, rows, cols);
       else
         transpose_into(here, step, there, stride, rows, cols);
