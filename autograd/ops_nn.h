@@ -36,12 +36,17 @@ struct EmbeddingBagOptions {
   BagMode mode = BagMode::mean;
   Tensor offsets = {};             ///< Where the bags of an index [N] start, ascending from 0: int64 [B].
   Tensor per_sample_weights = {};  ///< Of the index's shape and the weight's dtype, with BagMode::sum: factors of the rows.
-  std::optional<int64_t> padding_idx = {};  ///< An index that does not count, of a row or not.
+  std::optional<int64_t> padding_idx = {};  ///< An index that does not count: a row's, or -1.
 };
 /// The sum, mean or largest values of rows of weight [V, d] for each bag of an index, a row of [B, N] or a part of [N] -> [B,
-/// d]; 0 for an empty bag. The rows are never all in memory; max has the gradient of the first of equals. ops/embedding_bag.cpp
-/// (torch.nn.functional.embedding_bag). Throws IndexError on an index outside the vocabulary.
+/// d]; 0 for an empty bag. The rows are never all in memory; of max NaN is the largest, and the first of equals gets the
+/// gradient. ops/embedding_bag.cpp (torch.nn.functional.embedding_bag). Throws IndexError on an index outside the vocabulary.
 Tensor embedding_bag(const Tensor& index, const Tensor& weight, const EmbeddingBagOptions& options = {});
+
+/// The indices in images [N, *sizes] of whole places that lie near those to sample: for each dim as many places [N, P] of one
+/// floating dtype, K combinations of which the last dim's change fastest: int64 [N, P, K]; -1 outside, and of NaN that of 0.
+/// ops/sampling.cpp (part of torch.nn.functional.grid_sample). Throws ShapeError.
+Tensor pixel_indices(TensorList near, const Shape& sizes);
 
 /// (x - mean) / sqrt(var + eps) * weight + bias over the last dims `normalized_shape`, biased variance; weight and bias may be
 /// undefined (Ba et al. 2016; torch.nn.functional.layer_norm). ops/layer_norm.cpp

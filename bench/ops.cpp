@@ -97,11 +97,11 @@ const std::map<std::string, Op>& cases() {
       {"dropout", [](const Inputs& in) { return dropout(in.x, 0.1); }},
       {"elu", [](const Inputs& in) { return elu(in.x); }},
       {"embedding", [](const Inputs& in) { return embedding(in.rows, in.x); }},
-      {"entr", [](const Inputs& in) { return entr(in.positive); }},
       {"embedding_bag",
        [](const Inputs& in) {
          return embedding_bag(reshape(in.rows, {kRows / 32, 32}), in.x);
        }},
+      {"entr", [](const Inputs& in) { return entr(in.positive); }},
       {"eq", [](const Inputs& in) { return eq(in.x, in.y); }},
       {"erf", [](const Inputs& in) { return erf(in.x); }},
       {"erfc", [](const Inputs& in) { return erfc(in.x); }},

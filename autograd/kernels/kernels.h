@@ -162,6 +162,7 @@ void minimum(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64
 
 // --- reductions of one row: 16 lanes and one fixed tree ----------------------------------------------------------------
 
+/// What a kernel of rows gives for one.
 template <class T>
 T of_one_row(typename Table<T>::Rows Table<T>::*kernel, const T* x, int64_t n) {
   T y;
@@ -174,6 +175,7 @@ template <class T>
 void row_sums(const T* x, T* y, int64_t rows, int64_t n) {
   table<T>().row_sums(x, y, rows, n);
 }
+
 template <class T>
 T sum(const T* x, int64_t n) {
   return of_one_row(&Table<T>::row_sums, x, n);
@@ -205,6 +207,7 @@ template <class T>
 void row_minima(const T* x, T* y, int64_t rows, int64_t n) {
   table<T>().row_minima(x, y, rows, n);
 }
+
 template <class T>
 T max(const T* x, int64_t n) {
   return of_one_row(&Table<T>::row_maxima, x, n);

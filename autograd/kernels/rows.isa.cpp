@@ -3,6 +3,12 @@
 #include "autograd/kernels/table.h"
 #include "autograd/kernels/vec_math.h"
 
+#if defined(ONESTEP_WASM)  // whose code is downloaded
+#define ONESTEP_RARE __attribute__((minsize))
+#else
+#define ONESTEP_RARE ONESTEP_FLATTEN
+#endif
+
 namespace onestep::kernels {
 namespace {
 
@@ -48,13 +54,18 @@ ONESTEP_FLATTEN float row_sum(const float* x, int64_t n) {
 }
 
 /// y[r] = few(first n lanes of row r) for rows of one vector, which are many: the loops over vectors take longer. Else
-/// many(row).
+/// many(row), with the same bits.
 template <class FEW, class MANY>
 ONESTEP_INLINE void each_row(const float* x, float* y, int64_t rows, int64_t n, FEW few, MANY many) {
-  for (int64_t r = 0; r < rows; ++r, x += n) y[r] = n <= kLanes ? few(load_upto(x, n)) : many(x, n);
+#if defined(ONESTEP_WASM)
+  constexpr int64_t most = -1;
+#else
+  constexpr int64_t most = kLanes;
+#endif
+  for (int64_t r = 0; r < rows; ++r, x += n) y[r] = n <= most ? few(load_upto(x, n)) : many(x, n);
 }
 
-ONESTEP_FLATTEN void row_sums(const float* x, float* y, int64_t rows, int64_t n) {
+ONESTEP_RARE void row_sums(const float* x, float* y, int64_t rows, int64_t n) {
   each_row(
       x, y, rows, n, [](Vec v) { return sum(splat(0.0f) + v); }, row_sum);
 }
@@ -80,12 +91,6 @@ ONESTEP_FLATTEN float centered_dot(const float* a, float a_center, const float* 
     return fma(keep_first(load_upto(a + i, count) - from_a, count, 0.0f), load_upto(b + i, count) - from_b, total);
   });
 }
-
-#if defined(ONESTEP_WASM)  // whose code is downloaded
-#define ONESTEP_RARE __attribute__((minsize))
-#else
-#define ONESTEP_RARE ONESTEP_FLATTEN
-#endif
 
 ONESTEP_RARE void dot_rows(const float* a, int64_t ld, const float* x, float* y, int64_t rows, int64_t n) {
   for (int64_t i = 0; i < rows; ++i) y[i] = dot(a + i * ld, x, n);
@@ -179,11 +184,11 @@ ONESTEP_FLATTEN float row_max(const float* x, int64_t n) {
 ONESTEP_FLATTEN float row_min(const float* x, int64_t n) {
   return least(row_extremum(x, n, kInf, [](Vec a, Vec b) { return min_nan(a, b); }));
 }
-ONESTEP_FLATTEN void row_maxima(const float* x, float* y, int64_t rows, int64_t n) {
+ONESTEP_RARE void row_maxima(const float* x, float* y, int64_t rows, int64_t n) {
   each_row(
       x, y, rows, n, [=](Vec v) { return largest(keep_first(v, n, -kInf)); }, row_max);
 }
-ONESTEP_FLATTEN void row_minima(const float* x, float* y, int64_t rows, int64_t n) {
+ONESTEP_RARE void row_minima(const float* x, float* y, int64_t rows, int64_t n) {
   each_row(
       x, y, rows, n, [=](Vec v) { return least(keep_first(v, n, kInf)); }, row_min);
 }
@@ -281,7 +286,7 @@ ONESTEP_FLATTEN void log_softmax_rows(const float* x, float* y, int64_t rows, in
   }
 }
 
-ONESTEP_FLATTEN void log_softmax_grad_rows(const float* y, const float* dy, float* dx, int64_t rows, int64_t cols) {
+ONESTEP_RARE void log_softmax_grad_rows(const float* y, const float* dy, float* dx, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r, y += cols, dy += cols, dx += cols) {
     const Vec total = splat(row_sum(dy, cols));
     map2(y, dy, dx, cols, [=](Vec lp, Vec d) { return fnma(exp(lp), total, d); });

@@ -2,12 +2,27 @@
 // Operands of elementwise ops in the order of the result, block by block: where rows are short, one call of a row function for
 // each would take longer than what it computes.
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "autograd/ops/common.h"
 #include "autograd/ops/strided.h"
 
 namespace onestep::ops {
+
+/// The elements of a tensor by their size.
+template <class Byte>
+struct Elements {
+  Byte* first;
+  int64_t size;
+  Byte* operator[](int64_t i) const { return first + i * size; }
+};
+inline Elements<const std::byte> elements(const Tensor& x) {
+  return {static_cast<const std::byte*>(x.data_ptr()), static_cast<int64_t>(size_of(x.dtype()))};
+}
+inline Elements<std::byte> mutable_elements(Tensor& y) {
+  return {static_cast<std::byte*>(y.mutable_data_ptr()), static_cast<int64_t>(size_of(y.dtype()))};
+}
 
 /// Elements of a block: those of three operands fit in the L1 cache.
 inline constexpr int64_t kBlockSize = 512;
@@ -19,8 +34,7 @@ struct alignas(64) ElementBlock {
   std::array<int64_t, kBlockSize + kBlockEnd> numbers;
 };
 
-/// The one step of x's elements when it is laid out as the result y, which is row-major where an operand is (1), or is a
-/// single element (0), else -1.
+/// The one step of x's elements when it is laid out as the result y (1), or is a single element (0), else -1.
 int64_t flat_step(const Tensor& x, const Tensor& y);
 
 /// The elements of an operand x in the order of the result y's, to whose shape it broadcasts.
@@ -38,6 +52,8 @@ class BroadcastOperand {
   const void* read_wide(int64_t first, int64_t n, ElementBlock* to) const;
 
  private:
+  BroadcastOperand(const Tensor& rows, const Tensor& y, bool flat);
+
   Tensor x_;
   bool single_;
   MergedDims<1> dims_;

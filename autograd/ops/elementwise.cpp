@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "autograd/ops/broadcast.h"
+#include "autograd/ops/vectorized.h"
 
 namespace onestep::ops {
 namespace {
@@ -18,20 +19,6 @@ bool leaves_no_gaps(const Tensor& x) {
     next *= x.shape()[i];
   }
   return next == x.numel();
-}
-
-/// The elements of a tensor by their size.
-template <class Byte>
-struct Elements {
-  Byte* first;
-  int64_t size;
-  Byte* operator[](int64_t i) const { return first + i * size; }
-};
-Elements<const std::byte> elements(const Tensor& x) {
-  return {static_cast<const std::byte*>(x.data_ptr()), static_cast<int64_t>(size_of(x.dtype()))};
-}
-Elements<std::byte> mutable_elements(Tensor& y) {
-  return {static_cast<std::byte*>(y.mutable_data_ptr()), static_cast<int64_t>(size_of(y.dtype()))};
 }
 
 /// The new elements of result_of.
@@ -125,6 +112,26 @@ void zip_rows(Tensor& y, const Tensor& a, const Tensor& b, const ZipRow& row) {
     row.call(row.row, left.read_wide(first, n, &a_block), left.step(), right.read_wide(first, n, &b_block), right.step(), to,
              n);
   });
+}
+
+Tensor zip_three_rows(const char* op, const Tensor& a, const Tensor& b, const Tensor& c, const ZipThreeRow& row) {
+  const Shape shape = broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), c.shape());
+  const bool apart = !ResultInPlace::is(op, a) || !c.shares_storage(a);
+  Tensor y = shape == a.shape() && apart ? result_of(op, a, b) : empty(shape, a.dtype());
+  const std::array<int64_t, 3> steps = {flat_step(a, y), flat_step(b, y), flat_step(c, y)};
+  const bool flat = *std::min_element(steps.begin(), steps.end()) >= 0;
+  if (flat && !is_narrow(y.dtype())) {
+    row.call(row.row, {a.data_ptr(), b.data_ptr(), c.data_ptr()}, steps, y.mutable_data_ptr(), y.numel());
+    return y;
+  }
+  if (!flat && !y.is_contiguous()) y = empty(shape, a.dtype());
+  const std::array<BroadcastOperand, 3> from = {BroadcastOperand(a, y), BroadcastOperand(b, y), BroadcastOperand(c, y)};
+  write_blocks(y, [&](int64_t first, int64_t n, void* to) {
+    std::array<ElementBlock, 3> blocks;
+    const auto read = [&](size_t k) { return from[k].read_wide(first, n, &blocks[k]); };
+    row.call(row.row, {read(0), read(1), read(2)}, {from[0].step(), from[1].step(), from[2].step()}, to, n);
+  });
+  return y;
 }
 
 }  // namespace onestep::ops

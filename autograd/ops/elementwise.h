@@ -1,8 +1,9 @@
 #pragma once
-// Elementwise loops over one or two strided, broadcast operands. Operands are made inner-contiguous: a row function gets rows
-// with a uniform stride of 1, or of 0 for one repeated element, so it can be a kernel of kernels.h or a `Loop` around a
-// formula. For x [2, 3] + b [3], broadcasting gives b the strides (0, 1): two rows of 3 elements, each with the steps 1, 1 and
-// 1 of x, b and the result; for x [2, 3] + c [2, 1] c has the strides (1, 0) and in each row the step 0.
+// Elementwise loops over one or two strided, broadcast operands. A row function gets numbers with a uniform step of 1, or of 0
+// for one repeated element, so it can be a kernel of kernels.h or a `Loop` around a formula. For x [2, 300] + b [300],
+// broadcasting gives b the strides (0, 1): two rows of 300 elements, each with the steps 1, 1 and 1 of x, b and the result; for
+// x [2, 300] + c [2, 1] c has the strides (1, 0) and in each row the step 0. Of shorter rows, and of narrow dtypes, it gets
+// blocks of the result, to which the operands are copied in its order (broadcast.h).
 #include <algorithm>
 #include <limits>
 #include <string_view>

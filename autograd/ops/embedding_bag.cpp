@@ -153,11 +153,13 @@ std::vector<int64_t> starts_of(const Tensor& index, const Tensor& offsets) {
     for (size_t b = 0; b < starts.size(); ++b) starts[b] = static_cast<int64_t>(b) * index.shape()[1];
     return starts;
   }
-  starts = ops::int64_places("embedding_bag", offsets).to_vector<int64_t>();
+  ONESTEP_CHECK(ShapeError, offsets.dim() == 1, "embedding_bag: offsets must be a vector: got shape ", offsets.shape());
+  starts = ops::int64_places("embedding_bag: offsets", offsets).to_vector<int64_t>();
   starts.push_back(n);
-  ONESTEP_CHECK(IndexError,
-                offsets.dim() == 1 && (starts.size() == 1 || starts[0] == 0) && std::is_sorted(starts.begin(), starts.end()),
-                "embedding_bag: offsets must be a vector that ascends from 0 to at most ", n);
+  const auto descends = static_cast<size_t>(std::is_sorted_until(starts.begin(), starts.end()) - starts.begin());
+  const size_t wrong = starts[0] != 0 ? 0 : std::min(descends, starts.size() - 2);
+  ONESTEP_CHECK(IndexError, starts.size() == 1 || (starts[0] == 0 && descends == starts.size()),
+                "embedding_bag: offsets must ascend from 0 to at most ", n, ": got ", starts[wrong], " at place ", wrong);
   return starts;
 }
 
@@ -174,12 +176,11 @@ ONESTEP_EACH_ISA bool any_outside(const int64_t* places, int64_t n, int64_t lowe
 
 /// The index as a vector, with -1 for what does not count.
 Tensor counted_index(const Tensor& index, const Tensor& weight, std::optional<int64_t> padding_idx) {
-  Tensor counted = reshape(ops::int64_places("embedding_bag", index), {-1});
-  if (padding_idx && *padding_idx != -1) counted = masked_fill(counted, eq(counted, *padding_idx), -1);
-  const int64_t lowest = padding_idx ? -1 : 0, rows = weight.shape()[0];
-  if (any_outside(counted.data<int64_t>(), counted.numel(), lowest, rows))
+  const Tensor counted = reshape(ops::int64_places("embedding_bag", index), {-1});
+  const int64_t lowest = padding_idx == -1 ? -1 : 0;
+  if (any_outside(counted.data<int64_t>(), counted.numel(), lowest, weight.shape()[0]))
     ops::check_places("embedding_bag", counted, weight.shape(), 0, lowest);
-  return counted;
+  return padding_idx.value_or(-1) == -1 ? counted : masked_fill(counted, eq(counted, *padding_idx), -1);
 }
 
 /// In which bag each element of the index is.

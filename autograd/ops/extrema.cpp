@@ -123,12 +123,11 @@ Tensor argmax_values(const char* op, const Tensor& x, int d) {
       for (; o < end; ++o) {
         const T* block = from + o * b.reduced * b.inner;
         int64_t* best = to + o * b.inner;
-        if (b.inner == 1) {
-          if constexpr (std::is_floating_point_v<T>)
+        if constexpr (std::is_floating_point_v<T>) {
+          if (b.inner == 1) {
             *best = b.reduced > few ? kernels::argmax(block, b.reduced) : first_largest(block, b.reduced);
-          else
-            *best = first_largest(block, b.reduced);
-          continue;
+            continue;
+          }
         }
         std::fill_n(best, b.inner, 0);
         for (int64_t r = 1; r < b.reduced; ++r)

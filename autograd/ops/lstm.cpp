@@ -6,7 +6,7 @@
 #include "autograd/creation.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/operators.h"
-#include "autograd/ops/elementwise.h"
+#include "autograd/ops/common.h"
 #include "autograd/ops_nn.h"
 #include "autograd/ops_shape.h"
 #include "autograd/vector_loop.h"
@@ -110,8 +110,8 @@ void run_steps(const Places<T>& x, const T* input_gates, const Product<T>& produ
   });
 }
 
-/// With dh of the step after and dy, the gradient of h, and dc that of c: the gradients of the gates' sums, which may be
-/// written over the gates, and in dc that of the c before.
+/// From dy, the gradient of this step's h as a result, and dh, that from the step after: those of the gates' sums, which may be
+/// written over the gates. dc comes in as the gradient of this step's c, and goes out as that of the c before.
 template <class T>
 ONESTEP_EACH_ISA void step_grads(int64_t n, const T* gates, const T* c_before, const T* tanh_c, const T* dy, const T* dh, T* dc,
                                  T* dgates) {
@@ -160,7 +160,7 @@ void weight_grad(const Places<const T>& x, const T* dgates, T* dw) {
   if (s.steps > 1) add(s.reverse ? 0 : 1, s.steps - 1, x.states + (s.reverse ? s.state() : 0), true);
 }
 
-// What the op saves.
+// What the op saves; the input for gradients of gradients alone.
 enum Saved : size_t { kInput, kH, kC, kWeight, kBias, kStates, kGates, kCells };
 
 Grads grads(const Backward& b, const LstmSizes& sizes) {
@@ -195,9 +195,10 @@ Grads recorded_grads(const Backward& b, const LstmSizes& sizes) {
   Tensor dh = zeros(cells[0].shape(), cells[0].dtype()), dc = b.grad()[sizes.steps];
   for (int64_t s = sizes.steps - 1; s >= 0; --s) {
     const auto at = static_cast<size_t>(s);
-    const Tensor i = in[s], f = forget[s], g = fresh[s], o = out[s], t = tanh(cells[at + 1]), d = dy[s] + dh;
-    const Tensor cell = dc + d * o * (1 - t * t);
-    dsums[at] = cat({cell * g * i * (1 - i), cell * cells[at] * f * (1 - f), cell * i * (1 - g * g), d * t * o * (1 - o)}, -1);
+    const Tensor i = in[s], f = forget[s], g = fresh[s], o = out[s], tanh_c = tanh(cells[at + 1]), d = dy[s] + dh;
+    const Tensor cell = dc + d * o * (1 - tanh_c * tanh_c);
+    dsums[at] =
+        cat({cell * g * i * (1 - i), cell * cells[at] * f * (1 - f), cell * i * (1 - g * g), d * tanh_c * o * (1 - o)}, -1);
     dh = matmul(dsums[at], w);
     dc = cell * f;
   }

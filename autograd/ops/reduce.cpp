@@ -53,7 +53,7 @@ T sum_row(int64_t n, const Sum& sum) {
   return sum_part(sums.data(), chunks);
 }
 
-/// y[o] = the sum of row o of [outer, reduced].
+/// y[r] = the sum of row r of x [rows, n].
 template <class T>
 void sum_each(const T* x, T* y, int64_t rows, int64_t n) {
   if constexpr (std::is_floating_point_v<T>)

@@ -34,19 +34,41 @@ using std::abs;
 constexpr double kRootTwoPi = 2 / (formulas::kTwoOverSqrtPi * formulas::kRootHalf);
 
 double in_double(double v) { return v; }
-const Tensor& in_double(const Tensor& v) { return v; }
+Tensor in_double(const Tensor& v) { return to(v, DType::float64); }
+double in_dtype_of(double, double dx) { return dx; }
+Tensor in_dtype_of(const Tensor& v, const Tensor& dx) { return to(dx, v.dtype()); }
 
 double sign(double v) { return v == 0 ? 0 : std::copysign(1, v); }
 
-/// v, and instead of 0 a number that is as good and can divide.
-double not_0(double v) { return v == 0 ? 1e-30 : v; }
-Tensor not_0(const Tensor& v) { return masked_fill(v, eq(v, 0), v.dtype() == DType::float16 ? 0x1p-14 : 1e-30); }
+/// exp(-v^2 / 2) / sqrt(2 pi) / ndtr(v): from 0 on as it stands, below by erfcx, since it is nearly -v there.
+double normal_ratio(double v) { return 2 / kRootTwoPi / erfcx(-kRootHalf * v); }
+Tensor normal_ratio(const Tensor& v) {
+  const Tensor below = clamp_max(v, 0.0), above = clamp_min(v, 0.0);
+  return where(lt(v, 0), 2 / kRootTwoPi / erfcx(-kRootHalf * below), exp(-0.5 * above * above) / kRootTwoPi / ndtr(above));
+}
+
+/// I(1, v) / v near 0, where the quotient and its derivatives are differences of nearly equal numbers.
+constexpr double kNearZero = 0.03;
+template <class X>
+X i1_over_small(const X& v) {
+  const X square = v * v;
+  return 0.5 + square * (1.0 / 16 + square * (1.0 / 384 + square * (1.0 / 18432)));
+}
+/// y / v for y = I(1, v), which is `scaled` by exp(-|v|) or not.
+double i1_over(double v, double y, bool scaled) {
+  return abs(v) < kNearZero ? i1_over_small(v) * (scaled ? exp(-abs(v)) : 1) : y / v;
+}
+Tensor i1_over(const Tensor& v, const Tensor& y, bool scaled) {
+  const Tensor small = lt(abs(v), kNearZero), near = masked_fill(v, logical_not(small), 0);
+  const Tensor quotient = i1_over_small(near);
+  return where(small, scaled ? quotient * exp(-abs(near)) : quotient, y / masked_fill(v, small, 1));
+}
 
 /// y = value(x) and dx = dy slope(x).
 template <class F, class Slope>
 Tensor special(const char* op, const Tensor& x, const F& value, const Slope& slope) {
   return ops::function_of_input(op, as_floating(x), Vectorized{[value](auto v) { return value(v); }},
-                                [slope](auto dy, auto v) { return dy * slope(in_double(v)); });
+                                [slope](auto dy, auto v) { return in_dtype_of(v, in_double(dy) * slope(in_double(v))); });
 }
 
 }  // namespace
@@ -65,8 +87,7 @@ Tensor ndtr(const Tensor& x) {
 }
 Tensor log_ndtr(const Tensor& x) {
   return special(
-      "log_ndtr", x, [](double v) { return formulas::log_ndtr(v); },
-      [](const auto& v) { return 2 / kRootTwoPi / erfcx(-kRootHalf * v); });
+      "log_ndtr", x, [](double v) { return formulas::log_ndtr(v); }, [](const auto& v) { return normal_ratio(v); });
 }
 Tensor ndtri(const Tensor& p) {
   return special(
@@ -87,18 +108,14 @@ Tensor i0e(const Tensor& x) {
 }
 Tensor i1(const Tensor& x) {
   return special(
-      "i1", x, [](auto v) { return i1(v); },
-      [](const auto& v) {
-        const auto u = not_0(v);
-        return i0(u) - i1(u) / u;
-      });
+      "i1", x, [](auto v) { return i1(v); }, [](const auto& v) { return i0(v) - i1_over(v, i1(v), false); });
 }
 Tensor i1e(const Tensor& x) {
   return special(
       "i1e", x, [](auto v) { return i1e(v); },
       [](const auto& v) {
-        const auto u = not_0(v), y = i1e(u);
-        return i0e(u) - abs(y) - y / u;
+        const auto y = i1e(v);
+        return i0e(v) - abs(y) - i1_over(v, y, true);
       });
 }
 

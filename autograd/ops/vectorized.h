@@ -2,7 +2,6 @@
 // Elementwise loops over formulas by the vector instructions of each instruction set.
 #include <array>
 
-#include "autograd/ops/broadcast.h"
 #include "autograd/ops/elementwise.h"
 #include "autograd/vector_loop.h"
 
@@ -53,28 +52,28 @@ struct Vectorized {
 template <class F>
 Vectorized(F) -> Vectorized<F>;
 
+/// A row function as ZipRow, of three operands.
+struct ZipThreeRow {
+  const void* row;
+  void (*call)(const void* row, const std::array<const void*, 3>& from, const std::array<int64_t, 3>& steps, void* y,
+               int64_t n);
+};
+/// row(a, b, c) elementwise, in a's dtype.
+Tensor zip_three_rows(const char* op, const Tensor& a, const Tensor& b, const Tensor& c, const ZipThreeRow& row);
+
 /// f(a, b, c) elementwise for floating operands of one dtype, broadcast; not recorded. Throws ShapeError or DTypeError naming
 /// `op`.
 template <class F>
 Tensor zip_three(const char* op, const Tensor& a, const Tensor& b, const Tensor& c, const Vectorized<F>& row) {
-  if (is_narrow(a.dtype())) return rounded(zip_three(op, widened(a), widened(b), widened(c), row), a.dtype());
-  const Shape shape = broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), c.shape());
-  const bool apart = !ResultInPlace::is(op, a) || !c.shares_storage(a);
-  Tensor y = shape == a.shape() && apart ? result_of(op, a, b) : empty(shape, a.dtype());
-  const std::array<int64_t, 3> flat = {flat_step(a, y), flat_step(b, y), flat_step(c, y)};
-  dispatch_floating(a.dtype(), op, [&]<class T>() {
-    if (flat[0] >= 0 && flat[1] >= 0 && flat[2] >= 0)
-      return row({a.data<T>(), b.data<T>(), c.data<T>()}, flat, y.mutable_data<T>(), y.numel());
-    if (!y.is_contiguous()) y = empty(shape, a.dtype());
-    T* const to = y.mutable_data<T>();
-    const std::array<BroadcastOperand, 3> from = {BroadcastOperand(a, y), BroadcastOperand(b, y), BroadcastOperand(c, y)};
-    for_each_block(y.numel(), [&](int64_t first, int64_t n) {
-      std::array<ElementBlock, 3> blocks;
-      const auto read = [&](size_t k) { return static_cast<const T*>(from[k].read(first, n, &blocks[k])); };
-      row({read(0), read(1), read(2)}, {from[0].step(), from[1].step(), from[2].step()}, to + first, n);
-    });
+  return dispatch_floating(compute_type(a.dtype()), op, [&]<class T>() {
+    return zip_three_rows(
+        op, a, b, c,
+        {&row,
+         [](const void* f, const std::array<const void*, 3>& from, const std::array<int64_t, 3>& steps, void* y, int64_t n) {
+           const auto at = [&](size_t k) { return static_cast<const T*>(from[k]); };
+           (*static_cast<const Vectorized<F>*>(f))(std::array{at(0), at(1), at(2)}, steps, static_cast<T*>(y), n);
+         }});
   });
-  return y;
 }
 
 /// A row function from a kernel and a formula: y[i] = f(a[i], kernel(b[i])), block by block in the L1 cache.

@@ -144,6 +144,7 @@ void bind_nn() {
         using enum BagMode;
         return embedding_bag(index, weight, {mode == "sum" ? sum : mode == "max" ? max : mean, offsets, scale, padding});
       });
+  function("_pixel_indices(Tensor[] near, int[] sizes)", pixel_indices);
   function("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05)",
            layer_norm);
   function(

@@ -86,7 +86,34 @@ def test_refused(name):
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 def test_grid_sample_of_places_that_are_no_numbers(mode, padding):
     grid = torch.tensor([float("nan"), float("inf"), -1e30, 0.0] * 2).reshape(1, 2, 2, 2)
-    assert F.grid_sample(torch.ones(1, 2, 3, 3), grid, mode, padding, False).shape == (1, 2, 2, 2)
+    y = F.grid_sample(torch.ones(1, 2, 3, 3), grid, mode, padding, False)
+    assert y.shape == (1, 2, 2, 2)
+    assert mode == "nearest" or y[:, :, :, 0].isnan().all()  # black pixels would hide it
+
+
+def test_grid_sample_on_the_border_and_of_two_dtypes():
+    grid = torch.tensor([1.0, 0.3, -1.0, 0.2]).reshape(1, 1, 2, 2).requires_grad_()
+    F.grid_sample(torch.arange(9.0).reshape(1, 1, 3, 3), grid, "bilinear", "border", True).sum().backward()
+    assert grid.grad[..., 0].tolist() == [[[0.0, 0.0]]] and grid.grad[..., 1].tolist() == [[[3.0, 3.0]]]  # PyTorch 2.13
+    for mode in ("bilinear", "nearest"):
+        with pytest.raises(RuntimeError, match="same floating dtype"):
+            F.grid_sample(torch.ones(1, 1, 3, 3), grid.double(), mode, "zeros", True)
+
+
+def test_embedding_bag_in_its_corners():
+    weight = torch.ones(3, 2, requires_grad=True)
+    with torch.no_grad():
+        assert F.embedding_bag(torch.tensor([[0, 1]]), weight, scale_grad_by_freq=True).tolist() == [[1.0, 1.0]]
+    for padding in (2, -1):
+        with pytest.raises(IndexError):
+            F.embedding_bag(torch.tensor([[0, -1, 1]]), weight, padding_idx=padding)
+    with pytest.raises(RuntimeError, match="padding_idx must be within the number of embeddings, -3 through 2, but got 5"):
+        F.embedding_bag(torch.tensor([[0, 1]]), weight, padding_idx=5)
+    with pytest.raises(RuntimeError, match="at least 1"):
+        F.embedding_bag(torch.tensor([0]), weight, torch.tensor([], dtype=torch.int64), include_last_offset=True)
+    table = torch.tensor([[3.0, 4.0], [30.0, 40.0], [6.0, 8.0]])
+    F.embedding_bag(torch.tensor([0, 1, 2]), table, torch.tensor([0, 2]), max_norm=1, padding_idx=1, include_last_offset=True)
+    assert torch.allclose(table, torch.tensor([0.6, 0.8]).expand(3, 2))  # what does not count is scaled, too, as in PyTorch
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])

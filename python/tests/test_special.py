@@ -58,3 +58,19 @@ def test_gradients_at_0_and_far_out():
     x = torch.tensor([100.0, 1000.0], requires_grad=True)
     torch.special.erfcx(x).sum().backward()  # the difference of nearly equal numbers: computed in double
     np.testing.assert_allclose(x.grad.numpy(), [-5.6410499e-05, -5.6418874e-07], rtol=1e-6)
+
+
+def test_gradients_of_gradients():
+    cases = {  # the second derivatives, by mpmath
+        "log_ndtr": {-30.0: -0.998896228, 0.0: -2 / math.pi, 1.0: -0.370313714, 12.0: -2.57566048e-31, 40.0: 0.0},
+        "i1": {0.0: 0.0, 1e-8: 3.75e-9, 1e-4: 3.75e-5, 0.01: 0.00375005208, 0.1: 0.0375521061, 3.0: 3.20496607},
+        "i1e": {1e-30: -1.0, 1e-8: -0.999999981, 0.01: -0.981423911, 0.1: -0.828955918},
+        "erfcx": {100.0: 1.12804078e-06},
+    }
+    for name, points in cases.items():
+        for dtype in (torch.float32, torch.float64):
+            for x, second in points.items():
+                at = torch.tensor([x], dtype=dtype, requires_grad=True)
+                (first,) = torch.autograd.grad(getattr(torch.special, name)(at).sum(), at, create_graph=True)
+                (grad,) = torch.autograd.grad(first.sum(), at)
+                assert grad.item() == pytest.approx(second, rel=1e-6, abs=1e-44)

@@ -102,15 +102,22 @@ def embedding_bag(
     """The sum, mean or largest values of the rows of weight of each bag: a row of input [B, N], or with offsets [B] what lies
     between them in input [N]. Rows of padding_idx do not count."""
     _check(input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights)
+    if max_norm is not None:
+        _renormalize(weight, input, max_norm, norm_type)
     if include_last_offset and offsets is not None:
+        if offsets.numel() == 0:
+            raise RuntimeError("include_last_offset: number of offset should be at least 1")
         end = int(offsets[-1])
         input, offsets = input[:end], offsets[:-1]
         per_sample_weights = None if per_sample_weights is None else per_sample_weights[:end]
     if padding_idx is not None:
-        padding_idx = padding_idx % weight.size(0)
-    if max_norm is not None:
-        _renormalize(weight, input if padding_idx is None else input[input != padding_idx], max_norm, norm_type)
-    if scale_grad_by_freq and weight.requires_grad:
+        rows = weight.size(0)
+        if not -rows <= padding_idx < rows:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}"
+            )
+        padding_idx = padding_idx % rows
+    if scale_grad_by_freq and weight.requires_grad and _C.is_grad_enabled():
         counts = input.reshape(-1).bincount(minlength=weight.size(0)).clamp(min=1).unsqueeze(1)
         weight = weight.view_as(weight)
         weight.register_hook(lambda grad: grad / counts)

@@ -60,19 +60,15 @@ def _inside(x: Tensor, size: int, padding_mode: str, align_corners: bool) -> Ten
     """Where a place counted in pixels is looked up."""
     if padding_mode == "reflection":
         x = _reflected(x, size, align_corners)
-    return x if padding_mode == "zeros" else x.clamp(0, size - 1)
+    if padding_mode == "zeros":
+        return x
+    return _C.where((x > 0) & (x < size - 1), x, x.detach().clamp(0, size - 1))  # on the border, too, it does not move
 
 
 def _indices(near: List[List[Tensor]], sizes: Sequence[int]) -> Tensor:
-    """The index in all images of each combination of whole places, one of each dim; -1 outside: int64 [N P, K]."""
-    n = near[0][0].size(0)
-    outside = -n * math.prod(sizes)  # of one dim: the index is negative whatever the others are
-    flat: Any = [_C.arange(n).view(-1, 1)]
-    for places, size in zip(near, sizes):
-        lines = [_C.where((place >= 0) & (place < size), place.to(_C.int64), outside) for place in places]
-        starts = [index * size for index in flat]
-        flat = [start + line for start in starts for line in lines]
-    return _C.stack(flat, -1).flatten(0, 1).clamp(min=-1)
+    """The index in all images of each combination of whole places, some of each dim; -1 outside, and some pixel's, which a weight
+    of NaN spoils, for NaN: int64 [N P, K]."""
+    return _C._pixel_indices([place for places in near for place in places], list(sizes)).flatten(0, 1)
 
 
 def _sums(input: Tensor, indices: Tensor, weights: Optional[Tensor], sizes: Sequence[int]) -> Tensor:
@@ -111,6 +107,11 @@ def _check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
         )
     if mode == "bicubic" and n != 2:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if input.dtype != grid.dtype or not input.is_floating_point():
+        raise RuntimeError(
+            f"grid_sampler(): expected input and grid to have same floating dtype, but input has {input.dtype} and grid has "
+            f"{grid.dtype}"
+        )
     if any(size == 0 for size in input.shape[2:]):
         raise RuntimeError(
             f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)}"
@@ -131,12 +132,13 @@ def grid_sample(
         x = (coordinate + 1) / 2 * (size - 1) if align_corners else ((coordinate + 1) * size - 1) / 2
         places.append(x if mode == "bicubic" else _inside(x, size, padding_mode, align_corners))
     if mode == "nearest":
-        values = _sums(input, _indices([[x.detach().round()] for x in places], sizes), None, out)
+        values = _sums(input, _indices([[x.detach().round().nan_to_num(-1)] for x in places], sizes), None, out)
         if not grid.requires_grad:
             return values
         return values + grid.masked_fill(_C.ones_like(grid, dtype=_C.bool), 0).sum()  # which gives it a gradient of zeros
     floors = [x.detach().floor() for x in places]
     parts = [x - floor for x, floor in zip(places, floors)]
+    floors = [floor.masked_fill(part.detach().isnan(), math.nan) for floor, part in zip(floors, parts)]  # of infinite places
     if mode == "bicubic":
         factors = [_cubic(t) for t in parts]
         near = [[_inside(f + i, size, padding_mode, align_corners) for i in range(-1, 3)] for f, size in zip(floors, sizes)]

@@ -94,6 +94,86 @@ TEST_CASE("elementwise: a result is laid out as its operands where these agree, 
   CHECK(equal(exp(gaps), exp(contiguous(gaps))));
 }
 
+TEST_CASE("elementwise: what is repeated or has gaps is read as its copy, in rows of any length") {
+  for (DType dtype : {f32, f64, DType::bfloat16, i64, DType::uint8, b8}) {
+    for (const int64_t n : {1, 2, 3, 15, 16, 17, 63, 64, 100, 513, 1100}) {
+      const int64_t rows = 1500 / n + 2;
+      const auto numbers = [&](const Shape& shape) { return to(rand(shape) * 9, dtype); };
+      const Tensor x = numbers({rows, 3, n}), wider = numbers({rows, 3, n + 1});
+      const Tensor others[] = {numbers({rows, 1, n}),
+                               numbers({rows, 3, 1}),
+                               numbers({3, n}),
+                               numbers({rows, 1, 1}),
+                               numbers({n}),
+                               numbers({3, 1}),
+                               slice(wider, 2, 1, n + 1),
+                               slice(wider, 2, 0, 1),
+                               numbers({n, 3, rows}).transpose(0, 2),
+                               expand(numbers({1, 1, n}), {rows, 3, n})};
+      for (const Tensor& other : others) {
+        const Tensor copied = contiguous(expand(other, x.shape()));
+        CAPTURE(dtype);
+        CAPTURE(x.shape());
+        CAPTURE(other.shape());
+        CHECK(equal(maximum(x, other), maximum(x, copied)));
+        CHECK(equal(maximum(other, x), maximum(copied, x)));
+        CHECK(equal(lt(other, x), lt(copied, x)));
+        if (dtype != b8) CHECK(equal(abs(expand(other, x.shape())), abs(copied)));
+        CHECK(equal(add_product(x, other, x), add_product(x, copied, x)));
+        Tensor written = clone(x);
+        add_(written, other);
+        CHECK(equal(written, add(x, copied)));
+      }
+    }
+  }
+}
+
+TEST_CASE("elementwise: three operands may each lie in its own order") {
+  for (DType dtype : {f32, f64, DType::bfloat16}) {
+    const auto numbers = [&](const Shape& shape) { return to(rand(shape), dtype); };
+    const auto laid_out = [&](int how) {
+      return how == 0   ? numbers({30, 40, 2})
+             : how == 1 ? numbers({2, 40, 30}).transpose(0, 2)
+             : how == 2 ? numbers({40, 30, 2}).transpose(0, 1)
+                        : numbers({1, 1, 1});
+    };
+    for (int i = 0; i < 3 * 4 * 4; ++i) {
+      const Tensor a = laid_out(i % 3), b = laid_out(i / 3 % 4), c = laid_out(i / 12);
+      CAPTURE(i);
+      const Tensor copied = add_product(contiguous(a), contiguous(b), contiguous(c));
+      CHECK(equal(add_product(a, b, c), copied));
+      Tensor written = contiguous(a);
+      add_product_(written, b, c);
+      CHECK(equal(written, copied));
+    }
+  }
+}
+
+TEST_CASE("reductions: a short row has the bits that it has alone") {
+  for (const int64_t n : {1, 2, 3, 7, 15, 16, 17, 40}) {
+    const Tensor x = randn({50, n});
+    Tensor nan = x[7][n / 2], infinite = x[9];
+    fill_(nan, kNan);
+    fill_(infinite, -kInf);
+    const auto same = [](const Tensor& a, const Tensor& b) {
+      return equal(a, b) || (isnan(a).item<bool>() && isnan(b).item<bool>());
+    };
+    const Tensor sums = sum(x, {-1}), largest = amax(x, {-1}), least = amin(x, {-1}), norms = norm(x, 2, {-1}),
+                 best = argmax(x, -1);
+    const ValuesIndices found = max(x, -1);
+    for (int64_t r = 0; r < 50; ++r) {
+      CAPTURE(n);
+      CAPTURE(r);
+      CHECK(same(sums[r], sum(x[r])));
+      CHECK(same(largest[r], max(x[r])));
+      CHECK(same(least[r], min(x[r])));
+      CHECK(same(norms[r], norm(x[r], 2)));
+      CHECK(equal(best[r], argmax(x[r])));
+      CHECK(same(found.values[r], x[r][static_cast<int64_t>(best[r].item())]));
+    }
+  }
+}
+
 TEST_CASE("elementwise: functions take integers as float32") {
   for (DType dtype : {b8, i64}) {
     const Tensor x = ones(2, dtype);
