@@ -2,6 +2,7 @@
 // with the table of rows.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "autograd/creation.h"
@@ -71,10 +72,11 @@ ONESTEP_EACH_ISA void add_rows(const Entries& a, const Rows<T> x, T* y, int64_t 
   }
 }
 
-/// The sum of a[j] b[j], always in the same order: in eight independent accumulators.
+/// The sum of a[j] b[j], always in the same order: of eight or more in as many independent accumulators.
 template <class T>
 ONESTEP_EACH_ISA T dot_of(const T* a, const T* b, int64_t n) {
   constexpr int64_t width = 8;
+  if (n < width) return std::inner_product(a, a + n, b, T(0));
   T sums[width] = {};
   int64_t j = 0;
   for (; j + width <= n; j += width)
