@@ -7,7 +7,7 @@
 namespace onestep {
 namespace {
 
-OpSample sample(const char* label, const Shape& sizes, std::vector<InputSpec> near, std::vector<double> expected) {
+OpSample sample(const char* label, const Shape& sizes, std::vector<InputSpec> near, const std::vector<double>& expected) {
   return {label, std::move(near), [=](const std::vector<Tensor>& in) { return pixel_indices(in, sizes); },
           [=](const std::vector<Values>& in) {
             Values y(Shape{in[0].shape[0], in[0].shape[1],

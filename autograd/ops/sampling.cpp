@@ -29,6 +29,7 @@ Tensor pixel_indices(TensorList near, const Shape& sizes) {
   Tensor indices = empty({first.shape()[0], of_image, combinations}, DType::int64);
   dispatch_floating(places[0].dtype(), "pixel_indices", [&]<class T>() {
     std::vector<const T*> from;
+    from.reserve(places.size());
     for (const Tensor& x : places) from.push_back(x.data<T>());
     auto* const to = indices.mutable_data<int64_t>();
     kernels::parallel_for(count, ops::kLoopCost * static_cast<double>(4 * combinations), [&](int64_t i, int64_t end) {
