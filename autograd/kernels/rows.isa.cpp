@@ -85,7 +85,7 @@ ONESTEP_FLATTEN float dot(const float* a, const float* b, int64_t n) {
       n, [=](Vec total, int64_t i, int64_t count) { return fma(load_upto(a + i, count), load_upto(b + i, count), total); });
 }
 
-ONESTEP_FLATTEN float centered_dot(const float* a, float a_center, const float* b, float b_center, int64_t n) {
+ONESTEP_RARE float centered_dot(const float* a, float a_center, const float* b, float b_center, int64_t n) {
   const Vec from_a = splat(a_center), from_b = splat(b_center);
   return sum_row(n, [=](Vec total, int64_t i, int64_t count) {
     return fma(keep_first(load_upto(a + i, count) - from_a, count, 0.0f), load_upto(b + i, count) - from_b, total);
@@ -139,9 +139,9 @@ void dot_columns(const float* a, int64_t ld, const float* x, float* y, int64_t c
   for (; c < cols; c += kLanes) dot_column_block<kLanes>(a + c, ld, x, y + c, cols - c < kLanes ? cols - c : kLanes, n);
 }
 
-ONESTEP_FLATTEN float sum_squares(const float* x, int64_t n) { return dot(x, x, n); }
+ONESTEP_RARE float sum_squares(const float* x, int64_t n) { return dot(x, x, n); }
 
-ONESTEP_FLATTEN float sum_rounded_squares(const float* x, int64_t n) {
+ONESTEP_RARE float sum_rounded_squares(const float* x, int64_t n) {
   return sum_row(n, [=](Vec total, int64_t i, int64_t count) {
     const Vec v = load_upto(x + i, count);
     return total + v * v;
@@ -233,7 +233,7 @@ ONESTEP_FLATTEN void softmax_rows(const float* x, float* y, int64_t rows, int64_
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) softmax_row(x, y, cols, kAsIs);
 }
 
-ONESTEP_FLATTEN void softmax_grad_rows(const float* y, const float* dy, float* dx, int64_t rows, int64_t cols) {
+ONESTEP_RARE void softmax_grad_rows(const float* y, const float* dy, float* dx, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r, y += cols, dy += cols, dx += cols) {
     const Vec mean = splat(dot(y, dy, cols));
     map2(y, dy, dx, cols, [=](Vec p, Vec d) { return p * (d - mean); });
@@ -278,7 +278,7 @@ ONESTEP_INLINE float log_sum_exp(const float* x, float m, int64_t n) {
   return rest[0];
 }
 
-ONESTEP_FLATTEN void log_softmax_rows(const float* x, float* y, int64_t rows, int64_t cols) {
+ONESTEP_RARE void log_softmax_rows(const float* x, float* y, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
     const float m = max_ignoring_nan(x, cols, kAsIs);
     const Vec shift = splat(m), rest = splat(log_sum_exp(x, m, cols));
@@ -293,7 +293,7 @@ ONESTEP_RARE void log_softmax_grad_rows(const float* y, const float* dy, float* 
   }
 }
 
-ONESTEP_FLATTEN void logsumexp_rows(const float* x, float* y, int64_t rows, int64_t cols) {
+ONESTEP_RARE void logsumexp_rows(const float* x, float* y, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r, x += cols) {
     const float largest = max_ignoring_nan(x, cols, kAsIs);
     const float m = __builtin_fabsf(largest) == kInf ? 0.0f : largest;  // as torch: inf - inf would be NaN
@@ -398,7 +398,7 @@ ONESTEP_INLINE void sum_over_rows(float* y, int64_t rows, int64_t cols, F term) 
   for (; c < cols; c += kLanes) sum_block_over_rows<1>(y, rows, c, cols - c < kLanes ? cols - c : kLanes, term);
 }
 
-ONESTEP_FLATTEN void sum_rows(const float* x, float* y, int64_t rows, int64_t cols, int64_t ld) {
+ONESTEP_RARE void sum_rows(const float* x, float* y, int64_t rows, int64_t cols, int64_t ld) {
   sum_over_rows(y, rows, cols,
                 [=](Vec total, int64_t r, int64_t c, int64_t count) { return total + load_upto(x + r * ld + c, count); });
 }

@@ -21,9 +21,9 @@ target_compile_definitions(onestep_runtime PRIVATE
   LIBCXXABI_SILENT_TERMINATE _LIBUNWIND_HIDE_SYMBOLS _LIBUNWIND_HAS_NO_THREADS)
 target_include_directories(onestep_runtime PRIVATE ${cxx}/src ${cxx}/libc ${abi}/include ${abi}/src ${unwind}/include)
 target_link_libraries(onestep_runtime INTERFACE wasi-emulated-signal wasi-emulated-mman wasi-emulated-process-clocks)
-# In front of all that calls it, or the linker takes the C library's.
-add_library(onestep_fmaf OBJECT ${CMAKE_CURRENT_LIST_DIR}/fmaf.c)
-target_compile_options(onestep_fmaf PRIVATE -ffp-contract=off)
-add_dependencies(onestep_runtime onestep_fmaf)
-target_link_options(onestep_runtime INTERFACE $<TARGET_OBJECTS:onestep_fmaf>)
+# In front of all that calls them, or the linker takes the C library's.
+add_library(onestep_libc OBJECT ${CMAKE_CURRENT_LIST_DIR}/fmaf.c ${CMAKE_CURRENT_LIST_DIR}/vsscanf.c)
+target_compile_options(onestep_libc PRIVATE -ffp-contract=off)
+add_dependencies(onestep_runtime onestep_libc)
+target_link_options(onestep_runtime INTERFACE $<TARGET_OBJECTS:onestep_libc>)
 link_libraries(onestep_runtime)
