@@ -66,6 +66,10 @@ Tensor logaddexp(const Tensor& a, const Tensor& b);
 Tensor xlogy(const Tensor& x, const Tensor& y);
 Tensor xlogy(const Tensor& x, Scalar y);
 Tensor xlogy(Scalar x, const Tensor& y);
+/// x log(1 + y), and 0 where x is 0 unless y is NaN (torch.special.xlog1py).
+Tensor xlog1py(const Tensor& x, const Tensor& y);
+Tensor xlog1py(const Tensor& x, Scalar y);
+Tensor xlog1py(Scalar x, const Tensor& y);
 /// base^exponent in float64 (torch.float_power).
 Tensor float_power(const Tensor& base, const Tensor& exponent);
 Tensor float_power(const Tensor& base, Scalar exponent);
@@ -88,10 +92,6 @@ Tensor i0(const Tensor& x);
 Tensor i0e(const Tensor& x);
 Tensor i1(const Tensor& x);
 Tensor i1e(const Tensor& x);
-/// x log(1 + y), and 0 where x is 0 unless y is NaN (torch.special.xlog1py).
-Tensor xlog1py(const Tensor& x, const Tensor& y);
-Tensor xlog1py(const Tensor& x, Scalar y);
-Tensor xlog1py(Scalar x, const Tensor& y);
 
 // ---- rounding and remainders (ops/rounding.cpp): gradients are 0 where the result is locally constant ---------------------
 

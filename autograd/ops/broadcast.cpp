@@ -64,13 +64,12 @@ int64_t flat_step(const Tensor& x, const Tensor& y) {
   return x.numel() == 1 ? 0 : -1;
 }
 
-BroadcastOperand::BroadcastOperand(const Tensor& x, const Tensor& y)
-    : BroadcastOperand(flat_step(x, y) < 0 ? rows_of(x) : x, y, flat_step(x, y) >= 0) {}
+BroadcastOperand::BroadcastOperand(const Tensor& x, const Tensor& y) : BroadcastOperand(x, y, flat_step(x, y) >= 0) {}
 
-BroadcastOperand::BroadcastOperand(const Tensor& rows, const Tensor& y, bool flat)
-    : x_(rows),
-      single_(rows.numel() == 1),
-      dims_(flat ? MergedDims<1>({y.numel()}, {Shape{1}}) : MergedDims<1>(y.shape(), {broadcast_strides(rows, y.shape())})) {}
+BroadcastOperand::BroadcastOperand(const Tensor& x, const Tensor& y, bool flat)
+    : x_(flat ? x : rows_of(x)),
+      single_(x.numel() == 1),
+      dims_(flat ? MergedDims<1>({y.numel()}, {Shape{1}}) : MergedDims<1>(y.shape(), {broadcast_strides(x_, y.shape())})) {}
 
 const void* BroadcastOperand::read(int64_t first, int64_t n, ElementBlock* to) const {
   if (single_) return x_.data_ptr();

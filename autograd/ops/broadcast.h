@@ -52,7 +52,7 @@ class BroadcastOperand {
   const void* read_wide(int64_t first, int64_t n, ElementBlock* to) const;
 
  private:
-  BroadcastOperand(const Tensor& rows, const Tensor& y, bool flat);
+  BroadcastOperand(const Tensor& x, const Tensor& y, bool flat);
 
   Tensor x_;
   bool single_;

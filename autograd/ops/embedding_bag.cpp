@@ -165,23 +165,10 @@ std::vector<int64_t> starts_of(const Tensor& index, const Tensor& offsets) {
   return starts;
 }
 
-/// Whether one of n places is not in [lowest, size), by the signs of two differences.
-ONESTEP_EACH_ISA bool any_outside(const int64_t* places, int64_t n, int64_t lowest, int64_t size) {
-  const auto least = static_cast<uint64_t>(lowest), last = static_cast<uint64_t>(size - 1);
-  uint64_t all = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const auto place = static_cast<uint64_t>(places[i]);
-    all |= (place - least) | (last - place);
-  }
-  return all >> 63 != 0;
-}
-
 /// The index as a vector, with -1 for what does not count.
 Tensor counted_index(const Tensor& index, const Tensor& weight, std::optional<int64_t> padding_idx) {
-  const Tensor counted = reshape(ops::int64_places("embedding_bag", index), {-1});
   const int64_t lowest = padding_idx == -1 ? -1 : 0;
-  if (any_outside(counted.data<int64_t>(), counted.numel(), lowest, weight.shape()[0]))
-    ops::check_places("embedding_bag", counted, weight.shape(), 0, lowest);
+  const Tensor counted = reshape(ops::checked_index("embedding_bag", index, weight.shape(), 0, lowest), {-1});
   return padding_idx.value_or(-1) == -1 ? counted : masked_fill(counted, eq(counted, *padding_idx), -1);
 }
 

@@ -27,18 +27,21 @@ Shape with_size(Shape shape, int dim, int64_t size) {
   return shape;
 }
 
-/// any_outside() of neighbours: a place outside or size - 1 - place has the highest bit, a negative number's.
-ONESTEP_EACH_ISA bool any_neighbour_outside(const int64_t* places, int64_t n, int64_t size) {
-  const auto last = static_cast<uint64_t>(size - 1);
+/// any_outside() of neighbours: place - lowest or size - 1 - place has the highest bit, a negative number's.
+ONESTEP_EACH_ISA bool any_neighbour_outside(const int64_t* places, int64_t n, int64_t size, int64_t lowest) {
+  const auto least = static_cast<uint64_t>(lowest), last = static_cast<uint64_t>(size - 1);
   uint64_t all = 0;
-  for (int64_t i = 0; i < n; ++i) all |= static_cast<uint64_t>(places[i]) | (last - static_cast<uint64_t>(places[i]));
+  for (int64_t i = 0; i < n; ++i) {
+    const auto place = static_cast<uint64_t>(places[i]);
+    all |= (place - least) | (last - place);
+  }
   return all >> 63 != 0;
 }
 
-bool any_outside(const Tensor& places, int64_t size) {
+bool any_outside(const Tensor& places, int64_t size, int64_t lowest = 0) {
   std::atomic<bool> found = false;
   kernels::parallel_for(places.numel(), kLoopCost, [&, first = places.data<int64_t>()](int64_t i, int64_t end) {
-    if (any_neighbour_outside(first + i, end - i, size)) found = true;
+    if (any_neighbour_outside(first + i, end - i, size, lowest)) found = true;
   });
   return found;
 }
@@ -46,7 +49,7 @@ bool any_outside(const Tensor& places, int64_t size) {
 }  // namespace
 
 bool any_outside(const int64_t* places, int64_t n, int64_t step, int64_t size) {
-  if (step == 1) return any_neighbour_outside(places, n, size);
+  if (step == 1) return any_neighbour_outside(places, n, size, 0);
   bool found = false;
   for (int64_t i = 0; i < n; ++i) found |= static_cast<uint64_t>(places[i * step]) >= static_cast<uint64_t>(size);
   return found;
@@ -68,9 +71,9 @@ void check_places(const char* op, const Tensor& places, const Shape& shape, int 
                   " of shape ", shape);
 }
 
-Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim) {
+Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim, int64_t lowest) {
   Tensor places = int64_places(op, index);
-  if (any_outside(places, size_along(shape, dim))) check_places(op, places, shape, dim);
+  if (any_outside(places, size_along(shape, dim), lowest)) check_places(op, places, shape, dim, lowest);
   return places;
 }
 

@@ -16,8 +16,8 @@ bool any_outside(const int64_t* places, int64_t n, int64_t step, int64_t size);
 /// Throws IndexError for the first place that is not in [lowest, the size of dim `dim` of `shape`).
 void check_places(const char* op, const Tensor& places, const Shape& shape, int dim, int64_t lowest = 0);
 
-/// int64_places(), all of them places along `dim` of `shape`. Throws DTypeError or IndexError.
-Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim);
+/// int64_places(), all of them places along `dim` of `shape`, or not below `lowest`. Throws DTypeError or IndexError.
+Tensor checked_index(const char* op, const Tensor& index, const Shape& shape, int dim, int64_t lowest = 0);
 
 /// The same for positions that may count from the end of the dim, as places from its start.
 Tensor checked_from_start(const char* op, const Tensor& index, const Shape& shape, int dim);

@@ -207,22 +207,41 @@ Tensor logaddexp(const Tensor& a, const Tensor& b) {
                 });  // da = dy exp(a) / (exp(a) + exp(b))
 }
 
-Tensor xlogy(const Tensor& a, const Tensor& b) {
+namespace {
+
+/// x log(y + shift) by `log`, a formula of y, and 0 where x is 0 unless y is NaN; `op` is the function itself.
+template <class Log>
+Tensor times_log(const char* name, Tensor (*op)(const Tensor&, const Tensor&), double shift, const Log& log, const Tensor& a,
+                 const Tensor& b) {
   const DType dtype = ops::floating(result_type(a, b));
   const Tensor x = to(a, dtype), y = to(b, dtype);
-  const auto values = []<class T>(T u, T v) {
-    const T product = u * formulas::log(v);
+  const auto values = [log]<class T>(T u, T v) {
+    const T product = u * log(v);
     return u == 0 && v == v ? 0 : product;
   };
-  return record("xlogy", ops::zip_floating("xlogy", x, y, Vectorized{values}), {x, y}, {x, y},
-                [](const Backward& back) -> Grads {
+  return record(name, ops::zip_floating(name, x, y, Vectorized{values}), {x, y}, {x, y},
+                [op, shift](const Backward& back) -> Grads {
                   const Tensor &dz = back.grad(), &u = back.saved(0), &v = back.saved(1);
-                  return {grad_of(back, 0, [&] { return masked_fill(xlogy(dz, v), logical_and(eq(u, 0), le(v, 0)), 0); }),
-                          grad_of(back, 1, [&] { return dz * u / v; })};
-                });  // dx = dz log(y), dy = dz x / y
+                  const auto by_x = [&] { return masked_fill(op(dz, v), logical_and(eq(u, 0), le(v, -shift)), 0); };
+                  return {grad_of(back, 0, by_x), grad_of(back, 1, [&] { return dz * u / (shift == 0 ? v : v + shift); })};
+                });  // dx = dz log(y + shift), dy = dz x / (y + shift)
+}
+
+}  // namespace
+
+Tensor xlogy(const Tensor& x, const Tensor& y) {
+  return times_log(
+      "xlogy", xlogy, 0, [](auto v) { return formulas::log(v); }, x, y);
 }
 Tensor xlogy(const Tensor& x, Scalar y) { return xlogy(x, ops::as_operand(ops::as_floating(x), y)); }
 Tensor xlogy(Scalar x, const Tensor& y) { return xlogy(ops::as_operand(ops::as_floating(y), x), y); }
+
+Tensor xlog1py(const Tensor& x, const Tensor& y) {
+  return times_log(
+      "xlog1py", xlog1py, 1, [](auto v) { return formulas::log1p(v); }, x, y);
+}
+Tensor xlog1py(const Tensor& x, Scalar y) { return xlog1py(x, ops::as_operand(ops::as_floating(x), y)); }
+Tensor xlog1py(Scalar x, const Tensor& y) { return xlog1py(ops::as_operand(ops::as_floating(y), x), y); }
 
 Tensor float_power(const Tensor& base, const Tensor& exponent) {
   return pow(to(base, DType::float64), to(exponent, DType::float64));

@@ -13,7 +13,6 @@ namespace onestep {
 
 namespace formulas = portable::formulas;
 using ops::as_floating;
-using ops::grad_of;
 using ops::Vectorized;
 
 namespace {
@@ -118,22 +117,5 @@ Tensor i1e(const Tensor& x) {
         return i0e(v) - abs(y) - i1_over(v, y, true);
       });
 }
-
-Tensor xlog1py(const Tensor& a, const Tensor& b) {
-  const DType dtype = ops::floating(result_type(a, b));
-  const Tensor x = to(a, dtype), y = to(b, dtype);
-  const auto values = []<class T>(T u, T v) {
-    const T product = u * formulas::log1p(v);
-    return u == 0 && v == v ? 0 : product;
-  };
-  return record("xlog1py", ops::zip_floating("xlog1py", x, y, Vectorized{values}), {x, y}, {x, y},
-                [](const Backward& back) -> Grads {
-                  const Tensor &dz = back.grad(), &u = back.saved(0), &v = back.saved(1);
-                  const auto by_x = [&] { return masked_fill(xlog1py(dz, v), logical_and(eq(u, 0), le(v, -1)), 0); };
-                  return {grad_of(back, 0, by_x), grad_of(back, 1, [&] { return dz * u / (v + 1); })};
-                });  // dx = dz log(1 + y), dy = dz x / (1 + y)
-}
-Tensor xlog1py(const Tensor& x, Scalar y) { return xlog1py(x, ops::as_operand(as_floating(x), y)); }
-Tensor xlog1py(Scalar x, const Tensor& y) { return xlog1py(ops::as_operand(as_floating(y), x), y); }
 
 }  // namespace onestep
