@@ -2,12 +2,10 @@
 // the split.
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "autograd/kernels/flops.h"
 #include "autograd/kernels/kernels.h"
 #include "autograd/kernels/table.h"
-#include "autograd/memory.h"
 #include "autograd/portable_math.h"
 
 namespace onestep::kernels {
@@ -57,27 +55,6 @@ void layer_norm_rows(const T* x, const T* weight, const T* bias, T eps, T* y, T*
   parallel_for(rows, 3 * kCheap * static_cast<double>(cols), [=](int64_t r, int64_t end) {
     table<T>().layer_norm_rows(x + r * cols, weight, bias, eps, y + r * cols, mean + r, rstd + r, end - r, cols);
   });
-}
-
-template <class T>
-void layer_norm_grad(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, T* dweight, T* dbias,
-                     int64_t rows, int64_t cols) {
-  const bool parameters = dweight || dbias;
-  const int64_t each = parameters ? kSumRows : 1, groups = (rows + each - 1) / each, width = 2 * cols;
-  // Of the rows of each group: those of dweight, and those of dbias.
-  std::vector<T, memory::Allocator<T>> sums(static_cast<size_t>(parameters ? std::max(groups, int64_t{1}) * width : 0));
-  T* const total = sums.data();
-  parallel_for(groups, 6 * kCheap * static_cast<double>(each * cols), [=](int64_t g, int64_t end) {
-    for (; g < end; ++g) {
-      const int64_t r = g * each, at = r * cols;
-      table<T>().layer_norm_grad(x + at, weight, mean + r, rstd + r, dy + at, dx ? dx + at : nullptr,
-                                 dweight ? total + g * width : nullptr, dbias ? total + g * width + cols : nullptr,
-                                 std::min(each, rows - r), cols);
-    }
-  });
-  for (int64_t g = 1; parameters && g < groups; ++g) table<T>().add(total, 1, total + g * width, 1, total, width);
-  if (dweight) std::copy_n(total, cols, dweight);
-  if (dbias) std::copy_n(total + cols, cols, dbias);
 }
 
 namespace {
@@ -161,19 +138,18 @@ void box_muller(T* d, int64_t n, T mean, T std) {
                [=](int64_t i, int64_t end) { table<T>().box_muller(d + 16 * i, 16 * (end - i), mean, std); });
 }
 
-#define ONESTEP_INSTANTIATE(T)                                                                                   \
-  template void run(Table<T>::Map Table<T>::*, double, const T*, T*, int64_t);                                   \
-  template void run(Table<T>::MapGrad Table<T>::*, double, const T*, const T*, T*, int64_t);                     \
-  template void run(Table<T>::Zip Table<T>::*, double, const T*, int64_t, const T*, int64_t, T*, int64_t);       \
-  template void run_rows(Table<T>::Rows Table<T>::*, const T*, T*, int64_t, int64_t, int64_t);                   \
-  template void run_rows(Table<T>::RowsGrad Table<T>::*, const T*, const T*, T*, int64_t, int64_t);              \
-  template void sum_rows(const T*, T*, int64_t, int64_t, int64_t);                                               \
-  template void layer_norm_rows(const T*, const T*, const T*, T, T*, T*, T*, int64_t, int64_t);                  \
-  template void layer_norm_grad(const T*, const T*, const T*, const T*, const T*, T*, T*, T*, int64_t, int64_t); \
-  template void uniform(T*, int64_t, T, T);                                                                      \
-  template void box_muller(T*, int64_t, T, T);                                                                   \
-  template AdamScalars<T> adam_scalars(const AdamUpdate&);                                                       \
-  template void adam_step(T*, const T*, T*, T*, int64_t, const AdamUpdate&);                                     \
+#define ONESTEP_INSTANTIATE(T)                                                                             \
+  template void run(Table<T>::Map Table<T>::*, double, const T*, T*, int64_t);                             \
+  template void run(Table<T>::MapGrad Table<T>::*, double, const T*, const T*, T*, int64_t);               \
+  template void run(Table<T>::Zip Table<T>::*, double, const T*, int64_t, const T*, int64_t, T*, int64_t); \
+  template void run_rows(Table<T>::Rows Table<T>::*, const T*, T*, int64_t, int64_t, int64_t);             \
+  template void run_rows(Table<T>::RowsGrad Table<T>::*, const T*, const T*, T*, int64_t, int64_t);        \
+  template void sum_rows(const T*, T*, int64_t, int64_t, int64_t);                                         \
+  template void layer_norm_rows(const T*, const T*, const T*, T, T*, T*, T*, int64_t, int64_t);            \
+  template void uniform(T*, int64_t, T, T);                                                                \
+  template void box_muller(T*, int64_t, T, T);                                                             \
+  template AdamScalars<T> adam_scalars(const AdamUpdate&);                                                 \
+  template void adam_step(T*, const T*, T*, T*, int64_t, const AdamUpdate&);                               \
   template void sgd_step(T*, const T*, T*, int64_t, const SgdUpdate&);
 ONESTEP_INSTANTIATE(float)
 ONESTEP_INSTANTIATE(double)

@@ -269,12 +269,14 @@ void logsumexp_rows(const T* x, T* y, int64_t rows, int64_t cols) {
 /// [cols] may be null; mean [rows] and rstd [rows] are written for the backward pass. torch.nn.functional.layer_norm.
 template <class T>
 void layer_norm_rows(const T* x, const T* weight, const T* bias, T eps, T* y, T* mean, T* rstd, int64_t rows, int64_t cols);
-/// The gradients of layer_norm_rows: with g = dy weight and h = (x - mean) rstd, dx = rstd (g - avg(g) - h avg(g h)), and
-/// dweight[c] = sum over r of dy h, dbias[c] = sum over r of dy, added up as by sum_rows: [rows, cols] -> [cols]. Each may be
+/// The gradients of layer_norm_rows, of some rows by the calling thread: with g = dy weight and h = (x - mean) rstd,
+/// dx = rstd (g - avg(g) - h avg(g h)), and row by row dweight[c] += dy h, dbias[c] += dy: [rows, cols] -> [cols]. Each may be
 /// null.
 template <class T>
 void layer_norm_grad(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, T* dweight, T* dbias,
-                     int64_t rows, int64_t cols);
+                     int64_t rows, int64_t cols) {
+  table<T>().layer_norm_grad(x, weight, mean, rstd, dy, dx, dweight, dbias, rows, cols);
+}
 
 // --- matrix products ---------------------------------------------------------------------------------------------------
 

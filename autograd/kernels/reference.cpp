@@ -249,8 +249,6 @@ ONESTEP_EACH_ISA void layer_norm_rows(const double* x, const double* weight, con
 
 void layer_norm_grad(const double* x, const double* weight, const double* mean, const double* rstd, const double* dy,
                      double* dx, double* dweight, double* dbias, int64_t rows, int64_t cols) {
-  if (dweight) std::fill_n(dweight, cols, 0);
-  if (dbias) std::fill_n(dbias, cols, 0);
   for (int64_t r = 0; r < rows; ++r, x += cols, dy += cols) {
     double avg_g = 0, avg_gh = 0;
     for (int64_t c = 0; c < cols; ++c) {

@@ -356,12 +356,11 @@ ONESTEP_FLATTEN void layer_norm_grad(const float* x, const float* weight, const 
       }
       dx += cols;
     }
-    const auto before = [=](const float* total, int64_t count) { return r == 0 ? splat(0.0f) : load_upto(total, count); };
     for (int64_t i = 0; (dweight || dbias) && i < cols; i += kLanes) {  // of a row that is in the L1 cache
       const int64_t count = cols - i < kLanes ? cols - i : kLanes;
       const Vec d = load_upto(dy + i, count);
-      if (dweight) store_upto(dweight + i, fma(d, h_at(i, count), before(dweight + i, count)), count);
-      if (dbias) store_upto(dbias + i, before(dbias + i, count) + d, count);
+      if (dweight) store_upto(dweight + i, fma(d, h_at(i, count), load_upto(dweight + i, count)), count);
+      if (dbias) store_upto(dbias + i, load_upto(dbias + i, count) + d, count);
     }
   }
 }

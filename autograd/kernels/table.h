@@ -87,7 +87,7 @@ struct Table {
   void (*softmax_grad_spans)(const T* y, T* dx, int64_t ld, const Span* spans, int64_t rows, T scale, Span block);
   void (*layer_norm_rows)(const T* x, const T* weight, const T* bias, T eps, T* y, T* mean, T* rstd, int64_t rows,
                           int64_t cols);
-  /// Of at most kSumRows rows where dweight or dbias, which may be null as dx may, are written.
+  /// Adds to dweight and dbias, which may be null as dx may.
   void (*layer_norm_grad)(const T* x, const T* weight, const T* mean, const T* rstd, const T* dy, T* dx, T* dweight, T* dbias,
                           int64_t rows, int64_t cols);
 

@@ -1,5 +1,9 @@
 // Layer normalisation (Ba, Kiros and Hinton 2016).
+#include <algorithm>
+#include <optional>
+
 #include "autograd/kernels/kernels.h"
+#include "autograd/kernels/parallel.h"
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/normalize.h"
 #include "autograd/ops/pieces.h"
@@ -30,24 +34,42 @@ Grads recorded_grads(const Backward& b, const Shape& normalized, double eps) {
           ops::grad_of(b, 2, [&] { return dy; })};
 }
 
-/// With h = (x - mean) rstd and g = dy weight: dx = rstd (g - avg(g) - h avg(g h)), dweight = sum(dy h), dbias = sum(dy).
+/// With h = (x - mean) rstd and g = dy weight: dx = rstd (g - avg(g) - h avg(g h)), dweight = sum(dy h), dbias = sum(dy). The
+/// sums are added up as by kernels::sum_rows: groups of kSumRows rows from zero, and the groups in order.
 Grads layer_norm_grads(const Backward& b, const Shape& normalized) {
-  const Tensor x = ops::contiguous_values(ops::wide(b.saved(0))), weight = ops::rows_or_undefined(ops::wide(b.saved(1))),
-               dy = ops::contiguous_values(ops::wide(b.grad()));
+  const Tensor x = ops::contiguous_values(b.saved(0)), weight = ops::rows_or_undefined(ops::wide(b.saved(1))),
+               dy = ops::contiguous_values(b.grad());
   const Tensor &mean = b.saved(2), &rstd = b.saved(3);
-  const int64_t rows = mean.numel(), cols = normalized.numel();
-  Tensor dx, dweight, dbias;
-  dispatch_floating(x.dtype(), "layer_norm", [&]<class T>() {
-    const auto written = [&](size_t input, Tensor& grad, const Shape& shape) -> T* {
-      if (!b.needs(input)) return nullptr;
-      grad = empty(shape, x.dtype());
-      return grad.mutable_data<T>();
+  const bool sums = b.needs(1) || b.needs(2), narrow = is_narrow(x.dtype()) || is_narrow(dy.dtype());
+  const int64_t rows = mean.numel(), cols = normalized.numel(), width = 2 * cols;
+  const int64_t at_once = narrow ? std::min(ops::piece_rows(cols), kernels::kSumRows) : kernels::kSumRows;
+  const int64_t each = sums ? kernels::kSumRows : at_once, groups = (rows + each - 1) / each;
+  Tensor dx = b.needs(0) ? empty(x.shape(), x.dtype()) : Tensor();
+  // Of each group a row for dweight and one for dbias; the first group's become the sums.
+  Tensor parts = zeros({sums ? std::max(groups, int64_t{1}) : 0, 2, cols}, mean.dtype());
+  dispatch_floating(mean.dtype(), "layer_norm", [&, to = dx.defined() ? dx.mutable_data_ptr() : nullptr]<class T>() {
+    T* const total = parts.mutable_data<T>();
+    const auto piece = [&](const ops::Piece& p, T* part) {
+      const int64_t r = p.first / cols;
+      std::optional<ops::WrittenPiece<T>> out;
+      if (to) out.emplace(to, x.dtype(), p);
+      kernels::layer_norm_grad(ops::ReadPiece<T>(x, p).data(), ops::data_or_null<T>(weight), mean.data<T>() + r,
+                               rstd.data<T>() + r, ops::ReadPiece<T>(dy, p).data(), out ? out->data() : nullptr,
+                               b.needs(1) ? part : nullptr, b.needs(2) ? part + cols : nullptr, p.rows, cols);
     };
-    kernels::layer_norm_grad(x.data<T>(), ops::data_or_null<T>(weight), mean.data<T>(), rstd.data<T>(), dy.data<T>(),
-                             written(0, dx, x.shape()), written(1, dweight, normalized), written(2, dbias, normalized), rows,
-                             cols);
+    kernels::parallel_for(groups, 6 * kernels::kCheap * static_cast<double>(each * cols), [&](int64_t g, int64_t last) {
+      for (; g < last; ++g) {
+        const int64_t end = std::min(rows, (g + 1) * each);
+        for (int64_t r = g * each; r < end; r += at_once)
+          piece({r * cols, std::min(at_once, end - r), cols, cols}, total + g * width);
+      }
+    });
+    for (int64_t g = 1; sums && g < groups; ++g) kernels::add(total, 1, total + g * width, 1, total, width);
   });
-  return {dx, dweight, dbias};
+  const auto sum = [&](size_t input, int64_t row) {
+    return b.needs(input) ? reshape(clone(select(select(parts, 0, 0), 0, row)), normalized) : Tensor();
+  };
+  return {dx, sum(1, 0), sum(2, 1)};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Ops over rows and columns of bfloat16 and float16, which go piece by piece: the bits of float32 arithmetic, rounded once.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <string>
@@ -139,6 +140,23 @@ TEST_CASE("narrow rows: the gradients of softmax and its logarithm are those of 
         x, [](const Tensor& v, int64_t d) { return softmax(v, d); }, kernels::softmax_grad_rows<float>);
     check_softmax_grad(
         x, [](const Tensor& v, int64_t d) { return log_softmax(v, d); }, kernels::log_softmax_grad_rows<float>);
+  });
+}
+
+TEST_CASE("narrow rows: the gradients of layer norm are those of float32, rounded") {
+  for_each_input([](const Tensor& x) {
+    const auto last = x.shape().back();
+    check_rounded(
+        x, [last](const Tensor& v) { return layer_norm(v, last); }, true);
+    const Tensor dy = random_halves(x.shape(), x.dtype()), scale = random_halves({last}, x.dtype());
+    const auto grads = [&](DType dtype) {
+      const Tensor in = to(x.detach(), dtype).requires_grad_(), weight = to(scale.detach(), dtype).requires_grad_(),
+                   bias = to(scale.detach(), dtype).requires_grad_();
+      layer_norm(in, last, weight, bias).backward(to(dy, dtype));
+      return std::array{in.grad(), weight.grad(), bias.grad()};
+    };
+    const auto halves = grads(x.dtype()), wide = grads(DType::float32);
+    for (size_t i = 0; i < wide.size(); ++i) CHECK(bits(halves[i]) == bits(to(wide[i], x.dtype())));
   });
 }
 

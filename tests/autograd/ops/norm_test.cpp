@@ -1,8 +1,11 @@
 // norm() sums the squares without writing them to memory.
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "autograd/ops.h"
 #include "autograd/random/generator.h"
+#include "tests/autograd/kernels/kernel_testing.h"
 
 namespace onestep {
 namespace {
@@ -42,6 +45,30 @@ TEST_CASE("group_norm: large groups, and a weight or a bias alone") {
     CHECK(allclose(group_norm(x, 2), h, 1e-5, 1e-5));
     CHECK(allclose(group_norm(x, 2, weight), h * reshape(weight, channels), 1e-5, 1e-5));
     CHECK(allclose(group_norm(x, 2, {}, bias), h + reshape(bias, channels), 1e-5, 1e-5));
+  }
+}
+
+TEST_CASE(
+    "layer_norm: each gradient has the same bits without the others, on any instruction set and threads, the bias a sum's") {
+  Generator g(6);
+  for (const Shape& shape : {Shape{64 * 65 + 3, 70}, Shape{200, 33}, Shape{5, 4097}}) {  // rows of more groups than a group has
+    CAPTURE(shape);
+    const Tensor values = randn(shape, g), dy = randn(shape, g), scale = randn({shape[1]}, g);
+    const auto grads = [&](bool of_x, bool of_weight, bool of_bias) {
+      const Tensor x = values.detach().requires_grad_(of_x), weight = scale.detach().requires_grad_(of_weight),
+                   bias = scale.detach().requires_grad_(of_bias);
+      layer_norm(x, shape[1], weight, bias).backward(dy);
+      return std::array{x.grad(), weight.grad(), bias.grad()};
+    };
+    const auto all = grads(true, true, true);
+    CHECK(equal(all[2], sum(dy, {0})));
+    CHECK(equal(grads(true, false, false)[0], all[0]));
+    CHECK(equal(grads(false, true, false)[1], all[1]));
+    CHECK(equal(grads(false, false, true)[2], all[2]));
+    kernels::testing::check_same_bits([&] {
+      const auto [dx, dweight, dbias] = grads(true, true, true);
+      return cat({dx.flatten(), dweight, dbias}, 0).to_vector<float>();
+    });
   }
 }
 
