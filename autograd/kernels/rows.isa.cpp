@@ -70,13 +70,29 @@ ONESTEP_RARE void row_sums(const float* x, float* y, int64_t rows, int64_t n) {
       x, y, rows, n, [](Vec v) { return sum(splat(0.0f) + v); }, row_sum);
 }
 
-/// Widened chunk by chunk: what is widened stays in the L1 cache.
+/// Widened chunk by chunk: what is widened stays in the L1 cache. Two chunks at once, as each addition to a chunk waits for the
+/// one before it.
 ONESTEP_FLATTEN float sum_widened(void (*widen)(const uint16_t* x, float* y, int64_t n), const uint16_t* x, int64_t n) {
-  return sum(sum_in_chunks<Vec>(n, [=](Vec& total, int64_t begin, int64_t end) {
-    alignas(64) float wide[kChunk * kLanes];
-    widen(x + begin, wide, end - begin);
-    total = over_row(0, end - begin, total,
-                     [&](Vec lanes, int64_t i, int64_t count) { return lanes + load_upto(wide + i, count); });
+  constexpr int64_t kSmall = kChunk * kLanes;
+  Vec next{};
+  bool known = false;  // the next chunk's sum
+  return sum(sum_in_chunks<Vec>(n, [&](Vec& total, int64_t begin, int64_t end) {
+    alignas(64) float wide[2 * kSmall];
+    if (known) {
+      total = next;
+    } else if (n - begin >= 2 * kSmall) {
+      widen(x + begin, wide, 2 * kSmall);
+      next = splat(0.0f);
+      for (int64_t i = 0; i < kSmall; i += kLanes) {
+        total = total + load(wide + i);
+        next = next + load(wide + kSmall + i);
+      }
+    } else {
+      widen(x + begin, wide, end - begin);
+      total = over_row(0, end - begin, total,
+                       [&](Vec lanes, int64_t i, int64_t count) { return lanes + load_upto(wide + i, count); });
+    }
+    known = !known && n - begin >= 2 * kSmall;
   }));
 }
 

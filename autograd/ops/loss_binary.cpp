@@ -95,7 +95,7 @@ Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction red
   constexpr const char* op = "soft_margin_loss";
   ops::check_floating(op, input);
   broadcast_shapes(op, input.shape(), target.shape());
-  return ops::reduced(op, neg(logsigmoid(mul(input, target))), reduction);
+  return 0.0 - ops::reduced(op, logsigmoid(mul(input, target)), reduction);
 }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options) {

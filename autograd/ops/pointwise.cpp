@@ -175,15 +175,12 @@ Tensor logit(const Tensor& input, std::optional<double> eps) {
   if (is_narrow(x.dtype())) return to(logit(ops::wide(x), eps), x.dtype());
   if (eps) return logit(clamp(x, *eps, 1 - *eps));
   const auto row = []<class T>(const T* from, T* to, int64_t n) {
-    kernels::parallel_for(n, 2 * Vectorized<int>::kCost, [=](int64_t i, int64_t end) {
+    kernels::parallel_for(n, 2 * kernels::kTranscendental, [=](int64_t i, int64_t end) {
       constexpr int64_t block = 1024;
-      T rest[block];
       for (; i < end; i += block) {
         const int64_t count = std::min(block, end - i);
-        vector_loop([](T v) { return 1 - v; }, rest, count, from + i);
-        kernels::log(rest, rest, count);
-        kernels::log(from + i, to + i, count);
-        vector_loop([](T u, T v) { return u - v; }, to + i, count, to + i, rest);
+        vector_loop([](T v) { return v / (1 - v); }, to + i, count, from + i);
+        kernels::log(to + i, to + i, count);
       }
     });
   };
