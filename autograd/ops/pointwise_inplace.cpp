@@ -12,12 +12,13 @@ Tensor write(const char* name, const Tensor& target, TensorList others, const F&
   Tensor x = target;
   x.check_writable(name);
   const bool recorded = detail::should_record({x}) || detail::should_record(others);
+  const Tensor elements = x.values();  // which `op` may return: x itself would be no view any more
   const Tensor result = [&] {
     if (recorded) return op(clone(x));
-    const ops::ResultInPlace in_place(name, x);
-    return op(x);
+    const ops::ResultInPlace in_place(name, elements);
+    return op(elements);
   }();
-  if (&result.impl() == &x.impl()) return x;
+  if (&result.impl() == &elements.impl()) return x;
   ops::check_result_dtype(name, x, result.dtype());
   return assign_in_place(name, x, to(result, x.dtype()));
 }

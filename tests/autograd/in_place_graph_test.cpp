@@ -1,6 +1,8 @@
 // What in-place changes do to the graph around them: tensors that share the memory, retained gradients, leaves that are gone.
 #include <doctest/doctest.h>
 
+#include <functional>
+
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
@@ -34,6 +36,29 @@ TEST_CASE("in place: a write to a view moves its base, and a write to the base i
   CHECK(grad_of(w) == Floats{0, 6});
   sum(column * column).backward();
   CHECK(grad_of(w) == Floats{72, 78});
+}
+
+TEST_CASE("in place: a view that was changed without being recorded is still one") {
+  Tensor factor = full({2}, 3.0).requires_grad_();
+  const Tensor half = full({2}, 0.5);
+  const std::function<void(const Tensor&)> changes[] = {
+      [](const Tensor& v) { exp_(v); },
+      [](const Tensor& v) { clamp_(v, -1, 1); },
+      [&](const Tensor& v) { lerp_(v, half, 0.5); },
+      [&](const Tensor& v) { add_product_(v, half, half, 2); },
+      [](const Tensor& v) { add_(v, 1); },
+      [](const Tensor& v) { fill_(v, 2); },
+  };
+  for (const auto& change : changes) {
+    const Tensor base = ones({4}), view = base.slice(0, 1, 3);
+    change(view);
+    const Floats before = view.to_vector<float>();
+    mul_(view, factor);
+    REQUIRE(base.requires_grad());
+    factor.zero_grad();
+    base.backward(ones({4}));
+    CHECK(grad_of(factor) == before);
+  }
 }
 
 // The gradients are those of PyTorch 2.13.

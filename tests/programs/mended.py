@@ -218,4 +218,6 @@ PROGRAMS = [
     # Any dtype where there is nothing to compute.
     [plain("x", [], "bool", [0, 3]), plain("y", [1] * 6, "bool", [3, 2]), ["z", "matmul", ["$x", "$y"]]],
     [plain("x", [], "int64", [0, 3]), ["y", "softmax", ["$x", 1]]],
+    # A view changed while nothing is recorded stays one.
+    [plain("x", [-0.75, -0.25, 1]), ["v", "slice", ["$x", 0, 1, 3]], ["", "clamp_", ["$v", -0.5, 0.5]], leaf("y", [1, 3]), ["", "mul_", ["$v", "$y"]], backward("$x")],
 ]
