@@ -257,13 +257,13 @@ Tensor attend_packed(const Tensor& qkv, int64_t num_heads, int64_t num_kv_heads,
                   if (b.recording())
                     return heads.recorded_grads(plan, b.input(0, b.saved(0)), placed_mask(b, 1), b.saved(2), b.grad());
                   const DType dtype = b.grad().dtype();
-                  const Tensor x = operand(plan, b.saved(0)), dy = operand(plan, unit_rows(b.grad()));
-                  Tensor dqkv = empty(x.shape(), dy.dtype());
+                  const Tensor given = operand(plan, b.saved(0)), dy = operand(plan, unit_rows(b.grad()));
+                  Tensor dqkv = empty(given.shape(), dy.dtype());
                   ops::AttentionGrads grads = {heads.queries(dqkv), heads.keys(dqkv), heads.values(dqkv),
                                                b.needs(1) ? empty(b.saved(1).shape(), compute_type(dtype)) : Tensor()};
-                  ops::attend_backward(plan,
-                                       {heads.queries(x), heads.keys(x), heads.values(x), widened(b.saved(1)), b.saved(2)},
-                                       heads.queries(dy), grads);
+                  ops::attend_backward(
+                      plan, {heads.queries(given), heads.keys(given), heads.values(given), widened(b.saved(1)), b.saved(2)},
+                      heads.queries(dy), grads);
                   return {ops::rounded(std::move(dqkv), dtype), rounded_or_none(grads.mask, dtype)};
                 });
 }

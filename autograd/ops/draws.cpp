@@ -69,7 +69,7 @@ Tensor sample_dirichlet(const Tensor& alpha, Generator& generator) {
       const T *const pa = each.data<T>(), *const pv = drawn.data<T>(), *const ps = sums.data<T>();
       T* const out = slope.mutable_data<T>();
       kernels::parallel_for(slope.numel(), 1000, [=](int64_t i, int64_t end) {
-        vector_loop([](double alpha, double sum, double x) { return ops::dirichlet_slope<T>(alpha, sum, x); }, out + i, end - i,
+        vector_loop([](double shape, double sum, double x) { return ops::dirichlet_slope<T>(shape, sum, x); }, out + i, end - i,
                     pa + i, ps + i, pv + i);
       });
     });

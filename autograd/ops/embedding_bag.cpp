@@ -103,10 +103,10 @@ Tensor row_dots(const Tensor& a, const Tensor& to, const Tensor& b, const Tensor
         if (rows[i] >= 0 && columns[i] >= 0) sums[i] = dot_of(x + rows[i] * d, y + columns[i] * d, d);
     });
   });
-  return record("embedding_bag", dots, {a, b}, {a, to, b, from}, [](const Backward& b) -> Grads {
+  return record("embedding_bag", dots, {a, b}, {a, to, b, from}, [](const Backward& g) -> Grads {
     Grads grads(2);
-    if (b.needs(0)) grads[0] = product({b.saved(1), b.saved(3), b.grad()}, b.saved(2), b.input_shape(0)[0]);
-    if (b.needs(1)) grads[1] = product({b.saved(3), b.saved(1), b.grad()}, b.saved(0), b.input_shape(1)[0]);
+    if (g.needs(0)) grads[0] = product({g.saved(1), g.saved(3), g.grad()}, g.saved(2), g.input_shape(0)[0]);
+    if (g.needs(1)) grads[1] = product({g.saved(3), g.saved(1), g.grad()}, g.saved(0), g.input_shape(1)[0]);
     return grads;
   });
 }

@@ -8,6 +8,7 @@
 #include "autograd/ops/normalize.h"
 #include "autograd/ops/pieces.h"
 #include "autograd/ops_nn.h"
+#include "autograd/ops_shape.h"
 
 namespace onestep {
 namespace {

@@ -199,9 +199,9 @@ Tensor recorded_matmul(const Tensor& a, const Tensor& b, const Tensor& left, con
                 {b.requires_grad() ? saved_rows(left, b) : Tensor(), saved_right},
                 [](const Backward& g) -> Grads {  // da = dy b^T, db = a^T dy, summed over repeated batch dims
                   if (g.recording()) return recorded_grads(g);
-                  const auto summed = [&](const Matrices& left, const Matrices& right, size_t i) {
-                    const Tensor x = sums("matmul", left, right, false, false, {});
-                    return ops::rounded(ops::sum_to(x, g.input_shape(i)), g.input_dtype(i));
+                  const auto summed = [&](const Matrices& x, const Matrices& y, size_t i) {
+                    const Tensor z = sums("matmul", x, y, false, false, {});
+                    return ops::rounded(ops::sum_to(z, g.input_shape(i)), g.input_dtype(i));
                   };
                   Tensor da, db;
                   if (g.needs(0)) da = summed(g.grad(), transposed(g.saved(1)), 0);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/suggest.h"
+#include "base/utf8.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
 
