@@ -26,6 +26,7 @@ export const modules = (await import(join(dist, 'engine.js'))).loadModule
 /** The test cases of web_tests, in Chromium or in node. */
 export const suites = {
   'fused multiply-adds': '*fma*',
+  'doubles as text': 'web: a double*',
   'every kernel on every instruction set': 'kernels:*',
   'the op suite': 'op suite:*',
   'trainings of known bits': 'bits: 25 steps end with the known hashes on*',

@@ -4,7 +4,7 @@ set(cxx ${ONESTEP_WASM_TOOLS}/zig/lib/libcxx)
 set(abi ${ONESTEP_WASM_TOOLS}/zig/lib/libcxxabi)
 set(unwind ${ONESTEP_WASM_TOOLS}/zig/lib/libunwind)
 file(GLOB runtime_sources ${cxx}/src/*.cpp ${cxx}/src/ryu/*.cpp ${cxx}/src/filesystem/*.cpp ${abi}/src/*.cpp)
-list(FILTER runtime_sources EXCLUDE REGEX "/(new|d2fixed|int128_builtins|strstream|bind|random_shuffle|pstl|cxa_noexception|cxa_demangle|cxa_thread_atexit)\\.cpp$")
+list(FILTER runtime_sources EXCLUDE REGEX "/(new|charconv|d2fixed|d2s|int128_builtins|strstream|bind|random_shuffle|pstl|cxa_noexception|cxa_demangle|cxa_thread_atexit)\\.cpp$")
 # Streams take every facet of the C locale with them, whatever uses it. Nobody asks for those of money, dates, message catalogues
 # and sorting.
 list(REMOVE_ITEM runtime_sources ${cxx}/src/locale.cpp)
