@@ -3,6 +3,7 @@
 // places). Either counts up the history of the base, and a view whose count is older looks up its node again, as elements of
 // the base.
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "autograd/creation.h"
@@ -36,10 +37,9 @@ struct Layout {
   }
   /// False only where no two elements share memory.
   bool may_overlap() const {
-    std::vector<std::pair<int64_t, int64_t>> dims;  // stride and size
+    std::multiset<std::pair<int64_t, int64_t>> dims;  // stride and size
     for (int i = 0; i < shape.rank(); ++i)
-      if (shape[i] > 1) dims.emplace_back(strides[i], shape[i]);
-    std::sort(dims.begin(), dims.end());
+      if (shape[i] > 1) dims.emplace(strides[i], shape[i]);
     int64_t last = 0;
     for (const auto& [stride, size] : dims) {
       if (stride <= last) return true;

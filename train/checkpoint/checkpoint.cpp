@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "autograd/memory.h"
@@ -170,11 +171,10 @@ std::optional<int64_t> checkpoint_step(const std::string& name) {
 }
 
 std::vector<fs::path> checkpoint_folders(const fs::path& run) {
-  std::vector<std::pair<int64_t, fs::path>> found;
+  std::map<int64_t, fs::path> found;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(run / "checkpoints", error))
-    if (const auto step = checkpoint_step(entry.path().filename().string())) found.emplace_back(*step, entry.path());
-  std::sort(found.begin(), found.end());
+    if (const auto step = checkpoint_step(entry.path().filename().string())) found.emplace(*step, entry.path());
   std::vector<fs::path> folders;
   folders.reserve(found.size());
   for (auto& [_, folder] : found) folders.push_back(std::move(folder));

@@ -200,7 +200,7 @@ void check_left_out(const Field& field, const json& value, const Config& config)
     const std::string choice = selector->path + " = " + std::string(chosen(value_of(*selector, config)));
     if (actual.find(choice) == std::string::npos) actual += (actual.empty() ? "" : " and ") + choice;
   }
-  const bool neutral = !field.neutral.empty() && value == json::parse(field.neutral);
+  const bool neutral = !field.neutral.empty() && value == parse_json<ConfigError>(field.neutral, field.path);
   const bool from_file = config.origin.at(field.pointer()).starts_with(config.origin.file + ": ");
   ONESTEP_CHECK(ConfigError, neutral || (kind_was_set && from_file), config.origin.at(field.pointer()), ": does not apply to ",
                 actual, " (only to ", describe(field.when), ")");
@@ -242,7 +242,7 @@ void derive(Config& config) {
     if (field.usual) *std::get<double*>(field.value(config)) = default_of_kind(field, config);
     if (needed && field.derive) field.derive(config);
     if (!needed && !field.neutral.empty()) {
-      const json neutral = json::parse(field.neutral);
+      const json neutral = parse_json<ConfigError>(field.neutral, field.path);
       std::visit(ReadValue{field, neutral, config.origin}, field.value(config));
     }
   }

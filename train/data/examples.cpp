@@ -5,6 +5,7 @@
 #include <iostream>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "autograd/random/random_fill.h"
 #include "base/format.h"
@@ -28,11 +29,10 @@ ExampleSet hold_out(std::vector<Example> examples, const Config& config) {
   const int64_t held_out = std::max<int64_t>(1, all - training_tokens(all, fraction));
   ONESTEP_CHECK(ConfigError, held_out < all, config.origin.at("/data/val_fraction"), ": holds out all ", all,
                 " examples (0 evaluates on the training data, data.val_path is a file of its own)");
-  std::vector<std::pair<std::string, size_t>> order;
-  for (size_t i = 0; i < examples.size(); ++i) order.emplace_back(hash_of(examples[i].key), i);
-  std::sort(order.begin(), order.end());
+  std::set<std::pair<std::string, size_t>> order;
+  for (size_t i = 0; i < examples.size(); ++i) order.emplace(hash_of(examples[i].key), i);
   std::vector<bool> is_held_out(examples.size());
-  for (int64_t i = 0; i < held_out; ++i) is_held_out[order[static_cast<size_t>(i)].second] = true;
+  for (auto at = order.begin(); at != std::next(order.begin(), held_out); ++at) is_held_out[at->second] = true;
   ExampleSet set;
   for (size_t i = 0; i < examples.size(); ++i) (is_held_out[i] ? set.held_out : set.train).push_back(std::move(examples[i]));
   return set;

@@ -119,19 +119,6 @@ class Reader {
   bool use_cache_;
 };
 
-/// The `count` most likely tokens, ties by the smaller id.
-std::vector<TokenLogprob> most_likely(const std::vector<double>& logprobs, int64_t count) {
-  std::vector<int64_t> order(logprobs.size());
-  std::iota(order.begin(), order.end(), int64_t{0});
-  const auto of = [&](int64_t id) { return logprobs[static_cast<size_t>(id)]; };
-  const auto end = order.begin() + std::min<int64_t>(count, std::ssize(order));
-  std::partial_sort(order.begin(), end, order.end(),
-                    [&](int64_t a, int64_t b) { return of(a) > of(b) || (of(a) == of(b) && a < b); });
-  std::vector<TokenLogprob> likely;
-  for (auto id = order.begin(); id != end; ++id) likely.push_back({*id, of(*id)});
-  return likely;
-}
-
 /// Appends a token to the text, and returns it.
 int64_t grow(Text& text, const Tensor& logits, const GenerateOptions& options) {
   const double penalty = options.sampling.repetition_penalty;
@@ -141,12 +128,24 @@ int64_t grow(Text& text, const Tensor& logits, const GenerateOptions& options) {
   text.result.ids.push_back(token);
   const Tensor logprobs = log_softmax(logits, -1);  // of one text after the other: in memory that is in the caches
   text.result.logprobs.push_back(logprobs[token].item());
-  if (options.alternatives > 0)
-    text.result.alternatives.push_back(most_likely(logprobs.to_vector<double>(), options.alternatives));
+  if (options.alternatives > 0) text.result.alternatives.push_back(most_likely(logprobs, options.alternatives));
   return token;
 }
 
 }  // namespace
+
+std::vector<TokenLogprob> most_likely(const Tensor& logprobs, int64_t count) {
+  const std::vector<double> values = logprobs.to_vector<double>();
+  std::vector<int64_t> order(values.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  const auto of = [&](int64_t id) { return values[static_cast<size_t>(id)]; };
+  const auto end = order.begin() + std::min<int64_t>(count, std::ssize(order));
+  std::partial_sort(order.begin(), end, order.end(),
+                    [&](int64_t a, int64_t b) { return of(a) > of(b) || (of(a) == of(b) && a < b); });
+  std::vector<TokenLogprob> likely;
+  for (auto id = order.begin(); id != end; ++id) likely.push_back({*id, of(*id)});
+  return likely;
+}
 
 void check_prompt(const LanguageModel& model, std::span<const int64_t> prompt) {
   ONESTEP_CHECK(ConfigError, !prompt.empty(), "generate: the prompt is empty (it takes at least one token to continue)");

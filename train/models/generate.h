@@ -44,6 +44,9 @@ struct TokenLogprob {
   double logprob;
 };
 
+/// The tokens that have the `count` largest of these logarithms (or probabilities), largest first, ties by the smaller id.
+std::vector<TokenLogprob> most_likely(const Tensor& logprobs, int64_t count);
+
 struct Generated {
   std::vector<int64_t> ids = {};                             ///< Without the prompt.
   std::vector<double> logprobs = {};                         ///< Of each, as TokenLogprob has it.

@@ -18,13 +18,13 @@ using nlohmann::json;
 
 /// Where the book prints what a step computes: all of it, or one row; once, or for a batch of the same text twice.
 struct PrintedStep {
-  std::string step, id;
+  std::string_view step, id;
   int64_t row = -1;
   bool twice = false;
 };
 
 struct Section {
-  std::string number, title;
+  std::string_view number, title;
   AttentionChoice choice;
   std::vector<PrintedStep> printed;
 };
@@ -89,7 +89,7 @@ json compare_with_book(const Section* section, const AttentionChoice& choice, co
   if (found == section->printed.end()) return nullptr;
   book::Result result;
   result.value = found->row >= 0 ? step.value[found->row] : found->twice ? stack({step.value, step.value}) : step.value;
-  result.ids = {found->id};
+  result.ids = {std::string(found->id)};
   result.code = step.cpp;
   if (choice.dropout > 0) result.dialect = choice.dialect;
   const book::Comparison comparison = book::compare({&result, 1});
@@ -161,7 +161,7 @@ class Explanation {
 
   json explain() {
     const AttentionStep& step = steps_[at_];
-    const std::string& name = step.name;
+    const std::string_view name = step.name;
     if (name == "x") return given("number " + one_based(column_) + " of the embedding of " + word(row_));
     if (name.starts_with("W_") || name == "b_out")
       return given(choice_.weights == "uniform" && name != "W_out" && name != "b_out"
@@ -294,12 +294,12 @@ class Explanation {
         numbers);
   }
   json copied_to_heads() {
-    const std::string& name = steps_[at_].name;
+    const std::string_view name = steps_[at_].name;
     const size_t whole = before({name == "query_heads" ? "queries" : name == "key_heads" ? "keys" : "values"});
     const int64_t column = head_ * steps_[at_].value.size(-1) + column_;
     source(whole, row_, column);
-    return result("column " + one_based(column) + " of " + steps_[whole].name + ": head " + one_based(head_) + " has " +
-                      std::to_string(steps_[at_].value.size(-1)) + " of them",
+    return result("column " + one_based(column) + " of " + std::string(steps_[whole].name) + ": head " + one_based(head_) +
+                      " has " + std::to_string(steps_[at_].value.size(-1)) + " of them",
                   text(whole, row_, column));
   }
   json copied_from_heads() {

@@ -2,6 +2,7 @@
 // The methods of the page's room on attention: every step from words to context vectors, and what one number is made of.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/tensor.h"
@@ -35,8 +36,8 @@ struct AttentionChoice {
 
 /// A line that was executed, and its result.
 struct AttentionStep {
-  std::string name, group;    ///< Steps of one group are side by side.
-  std::string rows, columns;  ///< What the axes stand for: words, features, in, out.
+  std::string_view name, group;    ///< Steps of one group are side by side.
+  std::string_view rows, columns;  ///< What the axes stand for: words, features, in, out.
   std::string cpp, python;
   Tensor value;  ///< [rows, columns], or [heads, rows, columns].
 };

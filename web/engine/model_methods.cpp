@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <span>
 
 #include "autograd/ops.h"
+#include "base/json_reader.h"
 #include "base/utf8.h"
 #include "train/data/data.h"
 #include "train/models/generate.h"
@@ -39,7 +39,13 @@ struct OpenModel {
   std::vector<int64_t> encode(const std::string& given) const {
     if (tokenizer) return tokenizer->encode_prompt(given);
     std::vector<int64_t> ids;
-    const json parsed = json::parse("[" + given + "]", nullptr, false);
+    const json parsed = [&]() -> json {
+      try {
+        return parse_json<ConfigError>("[" + given + "]", "text");
+      } catch (const ConfigError&) {
+        return nullptr;
+      }
+    }();
     const bool numbers =
         parsed.is_array() && std::all_of(parsed.begin(), parsed.end(), [](const json& id) { return id.is_number_integer(); });
     ONESTEP_CHECK(ConfigError, numbers, "text: the model was trained on ids: give them with commas: got ", quote(given));
@@ -147,16 +153,10 @@ json model_next(const json& arguments) {
   const Tensor logits = select(open.model->next_logits(from_values(ids, {1, std::ssize(ids)}), caches), 0, 0);
   const train::SamplingOptions sampling{.temperature = number(arguments, "temperature", 1.0)};
   train::check_sampling(sampling);
-  const std::vector<float> probabilities = sampling_probabilities(logits, sampling).to(DType::float32).to_vector<float>();
-  std::vector<int64_t> order(probabilities.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return probabilities[static_cast<size_t>(a)] > probabilities[static_cast<size_t>(b)];
-  });
-  order.resize(std::min(order.size(), static_cast<size_t>(std::max<int64_t>(integer(arguments, "count", 20), 0))));
+  const Tensor probabilities = sampling_probabilities(logits, sampling).to(DType::float32);
   json next = json::array();
-  for (const int64_t id : order)
-    next.push_back({{"id", id}, {"text", open.name_of(id)}, {"probability", probabilities[static_cast<size_t>(id)]}});
+  for (const auto& [id, p] : train::most_likely(probabilities, std::max<int64_t>(integer(arguments, "count", 20), 0)))
+    next.push_back({{"id", id}, {"text", open.name_of(id)}, {"probability", p}});
   return {{"tokens", open.names_of(ids)}, {"next", next}};
 }
 

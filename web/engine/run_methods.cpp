@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
+#include "base/json_reader.h"
 #include "train/runs/run.h"
 #include "train/samples.h"
 #include "web/engine/arguments.h"
@@ -43,7 +44,9 @@ train::Config config_of(const json& arguments) {
   return train::parse_config(found->is_string() ? found->get<std::string>() : found->dump(), "config");
 }
 
-json check_config(const json& arguments) { return json::parse(resolved_json(config_of(arguments))); }
+json config_json(const train::Config& config) { return parse_json<ConfigError>(resolved_json(config), "config"); }
+
+json check_config(const json& arguments) { return config_json(config_of(arguments)); }
 
 /// What a page says of a run.
 json describe(int64_t number) {
@@ -51,7 +54,7 @@ json describe(int64_t number) {
   train::Trainer& trainer = open.trainer();
   return {{"run", number},
           {"folder", open.folder.string()},
-          {"config", json::parse(resolved_json(trainer.config()))},
+          {"config", config_json(trainer.config())},
           {"data", trainer.data().describe()},
           {"parameters", trainer.model().num_parameters()},
           {"tokens_per_step", trainer.tokens_per_step()},
@@ -77,7 +80,7 @@ json run_step(const json& arguments) {
   OpenRun& open = run_of(arguments);
   json steps = json::array();
   for (int64_t left = integer(arguments, "steps", 1); left > 0 && !open.loop.done(); --left)
-    steps.push_back(json::parse(metrics_line(open.loop.step())));
+    steps.push_back(parse_json<IoError>(metrics_line(open.loop.step()), "metrics"));
   return steps;
 }
 
@@ -123,7 +126,7 @@ json run_set_learning_rate(const json& arguments) {
   open.trainer().set_learning_rate(number(arguments, "lr"));
   if (open.trainer().config().optimizer.lr != former) open.loop.forget_checkpoints();
   write_run_config(open.folder, open.trainer().config(), open.trainer().data().tokenizer());
-  return json::parse(resolved_json(open.trainer().config()));
+  return config_json(open.trainer().config());
 }
 
 /// A checkpoint of where the run is. One of this step that is there would be set aside as damaged: it goes.
