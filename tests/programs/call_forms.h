@@ -19,12 +19,13 @@ inline std::optional<int64_t> optional_dim(const Args& a, size_t i, const char* 
   return a.has(i, name) ? std::optional(a.integer(i, name)) : std::nullopt;
 }
 
-/// An op of two tensors, or of a tensor and a number on either side: op(number, x) is mirrored(x, number).
+/// An op of two tensors, or of a tensor and a number, on either side where there is `mirrored`: op(number, x) is mirrored(x,
+/// number).
 template <Tensor (*op)(const Tensor&, const Tensor&), Tensor (*with_number)(const Tensor&, Scalar),
-          Tensor (*mirrored)(const Tensor&, Scalar) = nullptr>
+          Tensor (*... mirrored)(const Tensor&, Scalar)>
 Results binary(const Args& a) {
-  if constexpr (mirrored != nullptr) {
-    if (!a.is_tensor(0, "input")) return mirrored(a.tensor(1, "other"), a.scalar(0, "input"));
+  if constexpr (sizeof...(mirrored) > 0) {
+    if (!a.is_tensor(0, "input")) return (mirrored(a.tensor(1, "other"), a.scalar(0, "input")), ...);
   }
   return a.is_tensor(1, "other") ? op(a.x(), a.tensor(1, "other")) : with_number(a.x(), a.scalar(1, "other"));
 }

@@ -56,9 +56,9 @@ Results where_of(const Args& a) {
 
 /// add, sub: with alpha, or without.
 template <Tensor (*scaled)(const Tensor&, const Tensor&, Scalar), Tensor (*op)(const Tensor&, const Tensor&),
-          Tensor (*with_number)(const Tensor&, Scalar), Tensor (*mirrored)(const Tensor&, Scalar) = nullptr>
+          Tensor (*with_number)(const Tensor&, Scalar), Tensor (*... mirrored)(const Tensor&, Scalar)>
 Results sum_with(const Args& a) {
-  if (!a.has(kKeywordOnly, "alpha")) return binary<op, with_number, mirrored>(a);
+  if (!a.has(kKeywordOnly, "alpha")) return binary<op, with_number, mirrored...>(a);
   return scaled(a.x(), a.tensor(1, "other"), a.scalar(kKeywordOnly, "alpha"));
 }
 
