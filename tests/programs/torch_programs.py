@@ -21,6 +21,8 @@ def dtype_name(dtype):
 
 def values_of(x, digits=None):
     """The elements in row-major order as JSON numbers, floating ones rounded to `digits` significant digits."""
+    if x._is_zerotensor():  # a gradient of zeros without memory
+        return [0] * x.numel()
     flat = x.detach().cpu().contiguous().reshape(-1)
     if not x.is_floating_point():
         return [int(v) for v in flat.tolist()]
