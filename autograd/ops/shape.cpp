@@ -137,32 +137,34 @@ Tensor clone(const Tensor& x) {
 
 Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : clone(x); }
 
-Tensor squeeze(const Tensor& x) {
+namespace {
+
+/// Without the dims of size 1 that `chosen` takes.
+template <class F>
+Tensor squeezed(const Tensor& x, const F& chosen) {
   Shape shape, strides;
   for (int i = 0; i < x.dim(); ++i) {
-    if (x.shape()[i] == 1) continue;
+    if (x.shape()[i] == 1 && chosen(i)) continue;
     shape.push_back(x.shape()[i]);
     strides.push_back(x.strides()[i]);
   }
   return reshaped("squeeze", x, shape, strides);
 }
 
+}  // namespace
+
+Tensor squeeze(const Tensor& x) {
+  return squeezed(x, [](int) { return true; });
+}
+
 Tensor squeeze(const Tensor& x, int64_t dim) {
-  const int d = normalize_dim("squeeze", dim, x.dim());
-  Shape shape = x.shape(), strides = x.strides();
-  if (x.dim() > 0 && shape[d] == 1) {
-    shape.erase(d);
-    strides.erase(d);
-  }
-  return reshaped("squeeze", x, shape, strides);
+  return squeezed(x, [d = normalize_dim("squeeze", dim, x.dim())](int i) { return i == d; });
 }
 
 Tensor squeeze(const Tensor& x, const Shape& wanted) {
   if (wanted.empty()) return reshaped("squeeze", x, x.shape(), x.strides());
   const Shape dims = normalize_dims("squeeze", wanted, x.dim());
-  Tensor y = x;
-  for (int i = dims.rank(); i-- > 0;) y = squeeze(y, dims[i]);
-  return y;
+  return squeezed(x, [&](int i) { return std::find(dims.begin(), dims.end(), i) != dims.end(); });
 }
 
 Tensor unsqueeze(const Tensor& x, int64_t dim) {

@@ -15,8 +15,10 @@
 #include <vector>
 
 #include "tests/process.h"
+#include "tests/support.h"
 #include "train/config/config_fields.h"
 
+using onestep::testing::contains;
 using onestep::testing::ProcessResult;
 using onestep::testing::run_onestep;
 

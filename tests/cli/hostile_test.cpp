@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/cli/hostile_lines.h"
+#include "tests/support.h"
 
 using namespace onestep::testing;
 namespace fs = std::filesystem;

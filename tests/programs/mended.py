@@ -220,4 +220,6 @@ PROGRAMS = [
     [plain("x", [], "int64", [0, 3]), ["y", "softmax", ["$x", 1]]],
     # A view changed while nothing is recorded stays one.
     [plain("x", [-0.75, -0.25, 1]), ["v", "slice", ["$x", 0, 1, 3]], ["", "clamp_", ["$v", -0.5, 0.5]], leaf("y", [1, 3]), ["", "mul_", ["$v", "$y"]], backward("$x")],
+    # A view of all of a number.
+    [leaf("x", [2], shape=[]), ["y", "squeeze", ["$x", [0]]], backward("$y")],
 ]

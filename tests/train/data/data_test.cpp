@@ -14,6 +14,7 @@
 
 #include "autograd/ops.h"
 #include "autograd/random/random_fill.h"
+#include "base/enum_names.h"
 #include "base/error.h"
 #include "tests/goldens.h"
 #include "tests/paths.h"
@@ -22,6 +23,7 @@
 
 using namespace onestep::train;
 using onestep::Generator;
+using onestep::name_of;
 using onestep::testing::refusal;
 using Ids = std::vector<int64_t>;
 

@@ -13,6 +13,7 @@
 #include "tests/paths.h"
 #include "tests/process.h"
 #include "tests/support.h"
+#include "train/models/language_model.h"
 
 using namespace onestep;
 using namespace onestep::train;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/random/generator.h"
+#include "base/enum_names.h"
 #include "base/utf8.h"
 #include "tests/process.h"
 #include "tests/support.h"
@@ -15,6 +16,7 @@
 
 using namespace onestep::train;
 using onestep::Generator;
+using onestep::name_of;
 using onestep::testing::refusal;
 using Ids = std::vector<int64_t>;
 namespace fs = std::filesystem;
