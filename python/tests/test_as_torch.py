@@ -31,6 +31,7 @@ IMPORTS = [
     "from torch.jit.annotations import List", "import importlib.util, torch; importlib.util.find_spec('torch')", "from torch.nn.parallel import DistributedDataParallel", "from torch.distributed import init_process_group",
     "from torch.cuda.amp import GradScaler, autocast", "import torch.distributed.fsdp.wrap", "import torch._dynamo", "import torch.version",
     "from torch.nn.modules.activation import MultiheadAttention", "from torch.utils.data.dataloader import DataLoader",
+    "from torch.hub import HASH_REGEX, download_url_to_file, load, urlparse", "from torch.utils import model_zoo", "from torch._utils import _flatten_dense_tensors",
 ]
 
 
@@ -175,3 +176,40 @@ print(torch.ones(2).type(torch.LongTensor).tolist(), torch.zeros_like(a[0], memo
     assert out(tmp_path, program).splitlines() == [
         "3 False 2", "1 1", "1 torch.complex64 True", "{'a': [2, (3, 4)], 'b': 5} [1, 2]", "[[17.0, 17.0], [22.5]]", "[1, 1] [0.0, 0.0]",
     ]  # fmt: skip
+
+
+def test_weights_from_a_url_are_fetched_once(tmp_path):
+    program = """
+import os, torch
+from torch.hub import load_state_dict_from_url
+from torch.utils import model_zoo
+
+torch.save({"weight": torch.arange(3.0)}, "net-0123abcd.pth")
+url = "file://" + os.path.abspath("net-0123abcd.pth")
+try:
+    load_state_dict_from_url(url, progress=False, check_hash=True)
+except RuntimeError as error:
+    print("expected \\"0123abcd\\"" in str(error), os.listdir(torch.hub.get_dir() + "/checkpoints"))
+print(load_state_dict_from_url(url, map_location="cpu")["weight"])
+os.remove("net-0123abcd.pth")
+print(model_zoo.load_url(url)["weight"], os.listdir(torch.hub.get_dir() + "/checkpoints"))
+torch.hub.set_dir("elsewhere")
+print(torch.hub.get_dir())
+"""
+    (tmp_path / "program.py").write_text(program)
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE), "TORCH_HOME": str(tmp_path / "home")}
+    done = subprocess.run([sys.executable, "-m", "onestep.as_torch", "program.py"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "True []", "tensor([0., 1., 2.])", "tensor([0., 1., 2.]) ['net-0123abcd.pth']", "elsewhere",
+    ], done.stderr  # fmt: skip
+
+
+def test_tensors_as_one_flat_tensor_and_back(tmp_path):
+    program = """
+import torch
+from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+parts = [torch.ones(2, 2), torch.tensor(3.0), torch.zeros(1, 2)]
+flat = _flatten_dense_tensors(parts)
+print(flat.tolist(), [p.tolist() for p in _unflatten_dense_tensors(flat * 2, parts)])
+"""
+    assert out(tmp_path, program) == "[1.0, 1.0, 1.0, 1.0, 3.0, 0.0, 0.0] [[[2.0, 2.0], [2.0, 2.0]], 6.0, [[0.0, 0.0]]]\n"
