@@ -58,6 +58,12 @@ def test_arguments_and_main(tmp_path):
     assert out(tmp_path, program, "--lr", "1") == f"['program.py', '--lr', '1'] __main__ {tmp_path / 'program.py'} True\n"
 
 
+def test_annotations_are_what_the_program_writes(tmp_path):
+    program = "import dataclasses\n@dataclasses.dataclass\nclass Args:\n    lr: float = 1e-3\nprint(dataclasses.fields(Args)[0].type)"
+    assert out(tmp_path, program) == "<class 'float'>\n"
+    assert out(tmp_path, "from __future__ import annotations\n" + program) == "float\n"
+
+
 def test_the_programs_directory_is_searched(tmp_path):
     (tmp_path / "beside.py").write_text("import torch\nvalue = torch.ones(2).sum().item()")
     assert out(tmp_path, "import beside; print(beside.value)") == "2.0\n"

@@ -31,7 +31,7 @@ def _run_file(program: str) -> None:
     main = ModuleType("__main__")
     main.__dict__.update(__file__=program, __builtins__=__builtins__)
     sys.modules["__main__"] = main
-    exec(compile(Path(program).read_bytes(), program, "exec"), main.__dict__)
+    exec(compile(Path(program).read_bytes(), program, "exec", dont_inherit=True), main.__dict__)  # without our own __future__
 
 
 def run(arguments: list[str], module: bool = False) -> int:
