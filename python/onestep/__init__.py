@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 
 _LATER = {  # where the names are that are imported when they are first used
     **{name: f"onestep.{name}" for name in ("nn", "optim", "utils", "amp", "fft", "func", "futures", "linalg", "random")},
-    **{name: f"onestep.{name}" for name in ("attention", "display", "distributions")},
+    **{name: f"onestep.{name}" for name in ("attention", "display", "distributions", "sparse")},
     **{name: "onestep.serialization" for name in ("save", "load")},
     **{name: "onestep.run" for name in ("train", "Run")},
     **{
@@ -42,6 +42,8 @@ _LATER = {  # where the names are that are imported when they are first used
         name: "onestep._signal"
         for name in ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "istft", "kaiser_window", "stft")
     },
+    "sparse_coo_tensor": "onestep.sparse",
+    "spmm": "onestep.sparse",
     "gradcheck": "onestep.autograd",
     "vmap": "onestep.func",
     "autocast": "onestep.amp",

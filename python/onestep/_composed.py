@@ -318,8 +318,16 @@ for _name in (
 
 @_method
 def to_dense(self: Tensor, dtype=None, *, masked_grad=None) -> Tensor:
-    """The tensor itself: every tensor is dense."""
+    """The tensor itself: a sparse one has a method of its own."""
     return self if dtype is None else self.to(dtype)
+
+
+@_method
+def to_sparse(self: Tensor):
+    """The places and values of what is not 0 (sparse.py)."""
+    from onestep import sparse
+
+    return sparse.to_sparse(self)
 
 
 @_method

@@ -7,8 +7,7 @@ from typing import Any, Callable
 
 USE_INSTEAD = {
     "torch.jit.trace_module": "the module itself",
-    "torch.sparse_coo_tensor": "a dense tensor",
-    "torch.Tensor.to_sparse": "the dense tensor",
+    "torch.Tensor.to_sparse_csr": "to_sparse()",
     "torch.optim.SparseAdam": "torch.optim.Adam",
     "torch.nn.utils.parametrizations.orthogonal": "torch.nn.init.orthogonal_",
     "torch.autograd.profiler": "`onestep train --profile`",

@@ -93,7 +93,7 @@ def test_a_program_that_is_not_there(tmp_path):
 
 
 @pytest.mark.parametrize("use, name", [
-    ("torch.lobpcg", "torch.lobpcg"), ("torch.ones(2).to_sparse()", "torch.Tensor.to_sparse"), ("torch.jit.load('f')", "torch.jit.load"),
+    ("torch.lobpcg", "torch.lobpcg"), ("torch.ones(2).to_mkldnn()", "torch.Tensor.to_mkldnn"), ("torch.jit.load('f')", "torch.jit.load"),
     ("torch.nn.parallel.DistributedDataParallel(1)", "torch.nn.parallel.DistributedDataParallel"),
 ])
 def test_what_is_missing_is_named(tmp_path, use, name):
@@ -104,7 +104,7 @@ def test_what_is_missing_is_named(tmp_path, use, name):
 
 def test_hasattr_answers_as_in_pytorch(tmp_path):
     program = ("import torch\nprint(hasattr(torch, 'lobpcg'), hasattr(torch.nn.functional, 'scaled_dot_product_attention'), "
-               "hasattr(torch.Tensor, 'to_sparse'))")
+               "hasattr(torch.Tensor, 'to_mkldnn'))")
     assert out(tmp_path, program) == "False True False\n"
 
 
@@ -125,14 +125,14 @@ def test_after_pytorch_it_refuses(tmp_path):
 
 
 def test_coverage(tmp_path):
-    program = "import torch\nfrom torch import nn\nx = torch.zeros(2).cos()\ny = torch.lobpcg(nn.Linear)\nz = x.to_sparse()\nraise SystemExit(3)"
+    program = "import torch\nfrom torch import nn\nx = torch.zeros(2).cos()\ny = torch.lobpcg(nn.Linear)\nz = x.to_mkldnn()\nraise SystemExit(3)"
     done = run(tmp_path, program, options=["--coverage"])
     assert done.returncode == 1, done.stderr
     lines = done.stdout.splitlines()
     there = {line.split()[1] for line in lines if line.startswith("there")}
     missing = {line.split()[1].rstrip(":") for line in lines if line.startswith("missing")}
     assert there == {"torch", "torch.nn", "torch.zeros", "torch.nn.Linear", "torch.Tensor.cos"}
-    assert missing == {"torch.lobpcg", "torch.Tensor.to_sparse"}
+    assert missing == {"torch.lobpcg", "torch.Tensor.to_mkldnn"}
     assert lines[-1].startswith("5 of 7 names are there")
 
 

@@ -17,19 +17,21 @@ class FunctionCtx:
     def __init__(self, needs_input_grad: tuple[bool, ...]):
         self._context = _C._Context()
         self._inputs: tuple = ()  # while forward runs
+        self._apart: list = []  # what is saved and no tensor of the engine: sparse and complex ones
         self._saved_inputs: list = []  # for each of what is saved: a weak reference to the input that it is, or None
         self.needs_input_grad = needs_input_grad
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps inputs and outputs; `saved_tensors` gives them in backward."""
-        self._context.save_for_backward(list(tensors))
+        self._apart = [t if isinstance(t, Tensor) and not issubclass(type(t), Tensor) else None for t in tensors]
+        self._context.save_for_backward([t if apart is None else None for t, apart in zip(tensors, self._apart)])
         self._saved_inputs = [weakref.ref(t) if any(t is value for value in self._inputs) and t is not None else None for t in tensors]
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """Inputs that are still there are themselves, with their places in the graph."""
-        inputs = [reference and reference() for reference in self._saved_inputs]
-        return tuple(t if t is None or of is None else of for t, of in zip(self._context.saved_tensors(), inputs))
+        inputs = [apart if reference is None else reference() for reference, apart in zip(self._saved_inputs, self._apart)]
+        return tuple(t if of is None else of for t, of in zip(self._context.saved_tensors(), inputs))
 
     saved_variables = saved_tensors
 
