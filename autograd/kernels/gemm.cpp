@@ -26,13 +26,11 @@ struct Workspace {
   std::unique_ptr<T, Free> block;
   int64_t size = 0;
 };
-template <class T>
-thread_local Workspace<T> own_workspace;
 
 /// At least n elements that start on a cache line, kept by the calling thread for its next product.
 template <class T>
 T* workspace(int64_t n) {
-  Workspace<T>& own = own_workspace<T>;
+  thread_local Workspace<T> own;  // GCC 12 never destroys one that is a variable template
   if (n > own.size) {
     own.size = 0;
     own.block.reset();  // not both at once

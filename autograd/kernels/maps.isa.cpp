@@ -45,7 +45,7 @@ void zip(const float* a, int64_t a_step, const float* b, int64_t b_step, float* 
   if (a_step != 0 && b_step != 0) return map2(a, b, y, n, f);
   const Vec a0 = splat(*a), b0 = splat(*b);
   if (a_step != 0) return map(a, y, n, [=](Vec v) { return f(v, b0); });
-  map(b, y, n, [=](Vec v) { return f(a0, b_step != 0 ? v : b0); });
+  map(b_step != 0 ? b : y, y, n, [=](Vec v) { return f(a0, b_step != 0 ? v : b0); });  // of y nothing is used
 }
 
 /// The same order of roundings as torch's single-tensor Adam and AdamW: lerp_, mul_ + fused addcmul_, sqrt / + add, addcdiv_.
