@@ -16,7 +16,11 @@ using nlohmann::json;
 
 /// What a running program holds.
 struct Machine {
-  ~Machine() { end_guards(); }
+  ~Machine() {
+    end_guards();
+    for (auto& [name, x] : tensors)  // a gradient in the graph holds its tensor, which holds it
+      if (x.defined()) x.zero_grad();
+  }
   void end_guards() {  // in reverse order
     while (!guards.empty()) guards.pop_back();
   }
