@@ -77,7 +77,7 @@ TEST_CASE("web: attention step by step is the module") {
 TEST_CASE("web: switches add and remove steps") {
   const auto names = [](const json& choice) {
     std::string all;
-    for (const AttentionStep& step : attention_steps(attention_choice(choice))) all += step.name + " ";
+    for (const AttentionStep& step : attention_steps(attention_choice(choice))) all.append(step.name) += " ";
     return all;
   };
   CHECK(names({{"weights", "none"}, {"scaled", false}}) == "x scores weights context ");
