@@ -203,7 +203,9 @@ def sparse_coo_tensor(
 
 
 def to_sparse(x: Tensor) -> Sparse:
-    """The places and values of what is not 0."""
+    """The places and values of what is not 0. In PyTorch a product with it has a gradient at its zeros, too, which is not here."""
+    if x.requires_grad and _C.is_grad_enabled():
+        raise NotImplementedError("to_sparse: not for a tensor that requires grad (give sparse_coo_tensor() its places and values)")
     indices = x.nonzero()
     return SparseTensor(indices.t().contiguous(), x[tuple(indices.unbind(1))], x.shape, True)
 

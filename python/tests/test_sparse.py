@@ -37,6 +37,8 @@ def test_of_a_dense_tensor_and_back(dtype):
     assert x.is_coalesced() and x.indices().tolist() == [[0, 1, 1, 1], [0, 0, 1, 1], [1, 0, 0, 1]]
     assert x.to_dense().dtype == dtype and torch.equal(x.to_dense(), dense)
     assert torch.zeros(2, 2).to_sparse().coalesce().to_dense().tolist() == [[0, 0], [0, 0]]
+    with pytest.raises(NotImplementedError, match="to_sparse: not for a tensor that requires grad"):
+        torch.ones(2, 2, requires_grad=True).to_sparse()
 
 
 def test_products_and_their_gradients_are_the_dense_ones():
